@@ -1,0 +1,95 @@
+# `make book` and `make test` are all the set-up there is: they create .venv when it is missing.
+# Needs Python 3.11 or newer (with venv) and make. Choose an interpreter with PYTHON=...
+
+SHELL := bash
+.SHELLFLAGS := -e -o pipefail -c
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VENV := .venv
+BIN := $(CURDIR)/$(VENV)/bin
+STAMP := $(VENV)/.installed
+HTML := _build/html
+NOTEBOOKS ?= $(sort $(wildcard notebooks/*.ipynb))
+# nbval runs as many notebooks at once; each kernel gets one thread, so that they do not fight.
+WORKERS ?= 2
+
+.PHONY: help setup book test lint unit nbval notebooks benchmark stamp pdf test-release \
+	test-latest clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
+
+setup: $(STAMP) ## Create .venv with the pinned versions (quick when nothing changed)
+
+$(STAMP): pyproject.toml constraints.txt
+	@python="$(PYTHON)"; \
+	if [ -z "$$python" ]; then \
+	  for candidate in python3.11 python3 python3.12 python3.13 python3.14 python; do \
+	    if $$candidate -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	      python=$$candidate; break; \
+	    fi; \
+	  done; \
+	fi; \
+	if [ -z "$$python" ]; then \
+	  echo "No Python 3.11 or newer found. Install one, or call make PYTHON=/path/to/python" >&2; \
+	  exit 1; \
+	fi; \
+	if ! "$$python" -c 'import ensurepip, venv' 2>/dev/null; then \
+	  echo "$$python has no venv module. On Debian: apt-get install python3-venv" >&2; \
+	  exit 1; \
+	fi; \
+	echo "Setting up $(VENV) with $$("$$python" --version)"; \
+	test -x $(BIN)/python || "$$python" -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable '.[book,test]' --constraint constraints.txt
+	@touch $@
+
+book: $(STAMP) ## Build the book: _build/html/index.html
+	@# --all: an incremental build would not repeat the warnings of pages it skips.
+	$(BIN)/jupyter-book build . --all -W -n --keep-going
+	@test -s $(HTML)/index.html
+
+test: $(STAMP) ## Lint, build the book, unit tests, and recompute every stored number
+	$(MAKE) lint
+	$(MAKE) book
+	$(MAKE) unit
+	$(MAKE) nbval
+
+lint: $(STAMP) ## Ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+unit: $(STAMP) ## Unit tests; those of the book use _build/html if `make book` made it
+	BOOK_HTML=$(HTML) $(BIN)/python -m pytest tests -n $(WORKERS) --dist loadscope -rs
+
+nbval: $(STAMP) ## Recompute the notebooks and compare every stored number
+	@test -n "$(NOTEBOOKS)" || { echo "No notebooks found" >&2; exit 1; }
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --nbval $(NOTEBOOKS) -n $(WORKERS) --dist loadscope
+
+notebooks: $(STAMP) ## Re-execute chapters in place (NOTEBOOKS="..." for some of them)
+	$(BIN)/python book/execute.py $(NOTEBOOKS)
+
+benchmark: $(STAMP) ## Run every benchmarks/bench_*.py
+	@test -n "$(wildcard benchmarks/bench_*.py)" || { echo "No benchmarks found" >&2; exit 1; }
+	@for script in $(sort $(wildcard benchmarks/bench_*.py)); do \
+	  echo "== $$script"; $(BIN)/python $$script || exit 1; \
+	done
+
+stamp: $(STAMP) ## Write repository URL and tag from pyproject.toml to wherever they are used
+	$(BIN)/python book/stamp.py
+
+pdf: book ## Print the whole book with headless Chromium: _build/recallbook.pdf
+	$(BIN)/jupyter-book build . --builder singlehtml --all -W -n --keep-going
+	$(BIN)/python book/print_pdf.py
+
+test-release: $(STAMP) ## Install the wheel and run every notebook alone, as a reader would
+	$(BIN)/python tests/release.py wheel
+	$(BIN)/python tests/release.py setup-cell
+
+test-latest: $(STAMP) ## The newest versions of every dependency, on the newest Python that has torch
+	$(BIN)/python tests/release.py latest
+
+clean: ## Remove .venv and everything built
+	rm -rf $(VENV) _build build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
