@@ -1,0 +1,164 @@
+"""The token-retrieval task: sequences with one marked token, whose label is a fixed fact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from recallbook.embeddings import draw_embeddings
+from recallbook.setting import Setting, check_device, check_dtype, check_seed, check_size
+from recallbook.streams import gaussian_table, stream, uniform_integers
+
+
+class Sequences(NamedTuple):
+    """Tokens ``(n, L)``, informative positions ``(n,)`` and labels ``(n,)``, all 0-based int64."""
+
+    tokens: torch.Tensor
+    positions: torch.Tensor
+    labels: torch.Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    r"""One draw of the task: facts, embeddings and the fixed batch of training sequences.
+
+    Attributes
+    ----------
+    setting : Setting
+    seed : int
+    tokens : Tensor ``(N, L)`` int64
+        $x_{ij}$, uniform on $0..V-1$.
+    positions : Tensor ``(N,)`` int64
+        $\ell_i$, uniform on $0..L-1$: where the trigger sits.
+    labels : Tensor ``(N,)`` int64
+        $y_i=\pi(x_{i\ell_i})$.
+    permutation : Tensor ``(V,)`` int64
+        The facts $\pi$.
+    input_embeddings, output_embeddings : Tensor ``(V, d)``
+        $Z$ and $U$.
+    trigger, query : Tensor ``(d,)``
+        $t=z_{\rm trig}$ and $z_{\rm EOS}$.
+    mlp_weights : Tensor ``(m, d)`` or None
+        $W_{\rm in}$, rows $N(0,I/s^2)$ with $s^2$ = ``setting.mlp_input_scale``.
+    """
+
+    setting: Setting
+    seed: int
+    tokens: torch.Tensor
+    positions: torch.Tensor
+    labels: torch.Tensor
+    permutation: torch.Tensor
+    input_embeddings: torch.Tensor
+    output_embeddings: torch.Tensor
+    trigger: torch.Tensor
+    query: torch.Tensor
+    mlp_weights: torch.Tensor | None
+
+    @property
+    def sequences(self) -> Sequences:
+        """The training batch."""
+        return Sequences(self.tokens, self.positions, self.labels)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Floating type of the embeddings."""
+        return self.input_embeddings.dtype
+
+    @property
+    def device(self) -> torch.device:
+        """Where the tensors live."""
+        return self.input_embeddings.device
+
+    def to(self, dtype: torch.dtype | None = None, device: Any = None) -> Problem:
+        """The same problem in another floating type or on another device; ``None`` keeps what it is."""
+        dtype = self.dtype if dtype is None else check_dtype("dtype", dtype)
+        device = self.device if device is None else check_device("device", device)
+        if (dtype, device) == (self.dtype, self.device):
+            return self
+        tensors = {f.name: getattr(self, f.name) for f in fields(self)}
+        moved = {
+            name: tensor.to(device=device, dtype=dtype if tensor.is_floating_point() else None)
+            for name, tensor in tensors.items()
+            if isinstance(tensor, torch.Tensor)
+        }
+        return replace(self, **moved)
+
+    def fresh(self, count: int, seed: int | None = None, *, role: str = "test", block: int = 0) -> Sequences:
+        """``count`` new sequences about the same facts, independent of the training batch.
+
+        ``seed=None`` is the problem's own seed: test streams differ from training streams at any seed.
+        """
+        count = check_size("count", count)
+        seed = self.seed if seed is None else check_seed("seed", seed)
+        vocab, length = self.setting.vocab, self.setting.seq_len
+        permutation = self.permutation.cpu().numpy()
+        sequences = _sample(vocab, length, count, permutation, seed, role + "_", block)
+        return Sequences(*(part.to(self.device) for part in sequences))
+
+
+def _sample(
+    vocab: int, length: int, count: int, permutation: np.ndarray, seed: int, prefix: str = "", block: int = 0
+) -> Sequences:
+    """Sequences on the host; for one stream a smaller ``count`` is a prefix of a larger one."""
+    tokens = uniform_integers(stream(seed, prefix + "tokens", block), vocab, count * length).reshape(count, length)
+    positions = uniform_integers(stream(seed, prefix + "positions", block), length, count)
+    labels = permutation[tokens[np.arange(count), positions]]
+    return Sequences(torch.from_numpy(tokens), torch.from_numpy(positions), torch.from_numpy(labels))
+
+
+def draw(setting: Setting, seed: int, *, dtype: torch.dtype = torch.float64, device: Any = "cpu") -> Problem:
+    r"""Draw facts, embeddings and training sequences.
+
+    Draws are paired. For one seed, a smaller ``samples`` is a prefix of a larger one; a smaller ``dim`` uses the
+    first columns of the same unscaled Gaussian tables; a smaller ``width`` uses the first rows of ``mlp_weights``;
+    tokens depend on neither ``dim`` nor ``width``.
+
+    Parameters
+    ----------
+    setting : Setting
+    seed : int
+        Non-negative, of any size.
+    dtype : torch.float64 or torch.float32
+        Drawn in float64 on the host, then rounded.
+    device : str or torch.device
+
+    Returns
+    -------
+    Problem
+
+    Raises
+    ------
+    ValueError
+        Names the argument, its value and what is allowed.
+
+    Examples
+    --------
+    >>> problem = draw(Setting(vocab=8, seq_len=4, dim=3, samples=5), seed=0)
+    >>> problem.tokens.shape, problem.input_embeddings.shape
+    (torch.Size([5, 4]), torch.Size([8, 3]))
+    """
+    if not isinstance(setting, Setting):
+        raise ValueError(f"setting={setting!r} is not allowed: a recallbook.Setting")
+    seed = check_seed("seed", seed)
+    dtype, device = check_dtype("dtype", dtype), check_device("device", device)
+    vocab = setting.vocab
+    # sorting uniform numbers gives a uniform permutation by a rule that no library version can change
+    permutation = np.argsort(stream(seed, "permutation").random(vocab), kind="stable")
+    sequences = _sample(vocab, setting.seq_len, setting.samples, permutation, seed)
+    embedded = draw_embeddings(setting, seed)
+    weights = None
+    if setting.width is not None:
+        table = gaussian_table(seed, "mlp_weights", setting.width, setting.dim)
+        weights = torch.from_numpy(table / np.sqrt(setting.mlp_input_scale))
+    problem = Problem(
+        setting,
+        seed,
+        *sequences,
+        torch.from_numpy(permutation),
+        *(torch.from_numpy(np.ascontiguousarray(table)) for table in embedded),
+        weights,
+    )
+    return problem.to(dtype, device)

@@ -1,0 +1,35 @@
+"""What the three steps leave behind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    r"""The matrices of the three gradient steps.
+
+    Attributes
+    ----------
+    value1 : Tensor ``(d, d)`` or ``(d, m)``
+        $W_V^{(1)}$; in the early-phase limit $W_V^{(1)}/\eta$.
+    key_query : Tensor ``(d, d)``
+        $W_{KQ}^{(1)}$; in the limit $W_{KQ}^{(1)}/(\gamma\eta)$. Of rank one: a vector times $z_{\rm EOS}^\top$.
+    value2 : Tensor like ``value1``
+        $W_V^{(2)}$; in the limit $W_V^{(2)}/\gamma$.
+    eta, gamma : float or None
+        The rates; both ``None`` in the early-phase limit.
+    """
+
+    value1: torch.Tensor
+    key_query: torch.Tensor
+    value2: torch.Tensor
+    eta: float | None
+    gamma: float | None
+
+    @property
+    def limit(self) -> bool:
+        """Whether these are the weights of the early-phase limit, per unit rate."""
+        return self.eta is None
