@@ -1,0 +1,423 @@
+"""What nbval cannot see: rules that every chapter keeps, and proof that nbval can fail.
+
+nbval compares text exactly, skips a notebook without stored outputs and ignores a misspelt tag, so
+the notebooks themselves are tested here. Every rule is a function from a notebook to a list of
+complaints, and is shown to complain about a notebook that breaks it.
+"""
+
+import copy
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+import stamp
+import yaml
+from execute import Refused, code_cells, execute, merge_streams, normalise
+from nbformat import v4
+
+ROOT = Path(__file__).resolve().parents[1]
+CHAPTERS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+NOT_COMPARED = {"nbval-skip", "nbval-ignore-output", "raises-exception"}
+TAGS = NOT_COMPARED | {"nbval-check-output", "setup", "hide-input", "hide-cell", "hide-output"}
+TAGS |= {"remove-input", "full-width"}
+ROLES = {"cite", "cite:t", "cite:p", "numref", "eq", "prf:ref", "doc", "ref"}
+BOX = ("Question.", "Time.", "Memory.", "Prerequisites.", "Seed.")
+LONGEST_CELL = 20
+ADDRESS = re.compile(r"0x[0-9a-fA-F]{4,}")
+PATH = re.compile(r"(?:^|[\s'\"(=,\[])(?:/[\w.+-]+){2,}|[A-Z]:\\")
+NEGATIVE_ZERO = re.compile(r"-0\.0*(?![0-9])")
+
+
+def markdown(notebook):
+    return "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+
+
+def tags(cell):
+    return set(cell.metadata.get("tags", []))
+
+
+def images(cell):
+    data = [output.get("data", {}) for output in cell.outputs]
+    return [entry for entry in data if any(kind.startswith("image/") for kind in entry)]
+
+
+def texts(cell):
+    """The stored text outputs of a cell; what stands beside an image is only its type's name."""
+    for output in cell.outputs:
+        if output.output_type == "stream":
+            yield output.text
+        elif not any(kind.startswith("image/") for kind in output.get("data", {})):
+            yield output.get("data", {}).get("text/plain", "")
+
+
+# The rules
+
+
+def executed_in_order(notebook):
+    counts = [cell.execution_count for cell in code_cells(notebook)]
+    expected = list(range(1, len(counts) + 1))
+    return [] if counts == expected else [f"execution counts are {counts}, run `make notebooks`"]
+
+
+def known_tags(notebook):
+    found = set().union(*(tags(cell) for cell in notebook.cells))
+    wrong = [f"unknown tag {tag!r}" for tag in sorted(found - TAGS)]
+    for cell in code_cells(notebook):
+        # A tag is checked against the list above; a comment with a typing error is not.
+        wrong += ["use a tag, not an NBVAL comment"] * ("NBVAL" in cell.source.upper())
+    return wrong
+
+
+def enough_compared_numbers(notebook):
+    count = sum(
+        any(re.search(r"\d", text) for text in texts(cell))
+        for cell in code_cells(notebook)
+        if not tags(cell) & NOT_COMPARED
+    )
+    return [] if count >= 5 else [f"only {count} cells print a number that is compared"]
+
+
+def clean_outputs(notebook):
+    wrong = []
+    for cell in code_cells(notebook):
+        for output in cell.outputs:
+            if output.output_type == "error":
+                wrong.append(f"stored error: {output.ename}")
+            if output.get("name") == "stderr":
+                wrong.append(f"stderr: {output.text[:80]!r}")
+        for text in texts(cell):
+            for pattern, name in (
+                (ADDRESS, "an address"),
+                (PATH, "an absolute path"),
+                (NEGATIVE_ZERO, "a negative zero"),
+            ):
+                if match := pattern.search(text):
+                    wrong.append(f"{name} in an output: {match.group()!r}")
+    return wrong
+
+
+def starts_with_setup(notebook):
+    first = code_cells(notebook)[0].source.strip() if code_cells(notebook) else None
+    if first == stamp.setup_cell():
+        return []
+    return [f"the first code cell is not the setup cell, try `make stamp`: {first!r}"]
+
+
+def one_device(notebook):
+    lines = "\n".join(cell.source for cell in code_cells(notebook)).splitlines()
+    count = sum(bool(re.match(r"device\s*=[^=]", line)) for line in lines)
+    return [] if count == 1 else [f"{count} lines set `device`, there must be one"]
+
+
+def described_figures(notebook):
+    wrong, count = [], 0
+    for cell in code_cells(notebook):
+        found = images(cell)
+        count += len(found)
+        if len(found) > 1:
+            wrong.append("two images in one cell would share one caption")
+        if found:
+            settings = cell.metadata.get("mystnb", {})
+            alt = settings.get("image", {}).get("alt", "")
+            if len(alt.split()) < 5:
+                wrong.append(f"figure without a describing mystnb.image.alt: {alt!r}")
+            if not settings.get("figure", {}).get("caption"):
+                wrong.append("figure without mystnb.figure.caption")
+            if not settings.get("figure", {}).get("name"):
+                wrong.append("figure without mystnb.figure.name")
+    return wrong if count else ["no figure"]
+
+
+def has_its_parts(notebook):
+    first = notebook.cells[0]
+    text = markdown(notebook)
+    wrong = []
+    if first.cell_type != "markdown" or not first.source.startswith("# "):
+        wrong.append("does not start with a title")
+    if ":::{admonition} In this chapter" not in first.source:
+        wrong.append("the first cell has no box `:::{admonition} In this chapter`")
+    wrong += [f"the box has no **{word}**" for word in BOX if f"**{word}**" not in first.source]
+    if not re.search(r"^## Takeaways$", text, re.MULTILINE):
+        wrong.append("no heading `## Takeaways`")
+    exercises, solutions = text.count(":::{exercise}"), text.count(":::{solution}")
+    if not exercises:
+        wrong.append("no exercise")
+    if exercises != solutions or text.count(":class: dropdown") < solutions:
+        wrong.append("every exercise needs a solution with `:class: dropdown`")
+    return wrong
+
+
+def reads_well_raw(notebook):
+    text = re.sub(r"(?s)```(?!\{).*?```", "", markdown(notebook))
+    wrong = []
+    if re.search(r"```\s*\{", text):
+        wrong.append("a directive as a code fence; write it as a colon fence")
+    roles = set(re.findall(r"\{([a-z:]+)\}`", text))
+    wrong += [f"role {{{role}}} is noise in a raw notebook" for role in sorted(roles - ROLES)]
+    wrong += [
+        f"a code cell has more than {LONGEST_CELL} lines: {cell.source.splitlines()[0]!r}"
+        for cell in code_cells(notebook)
+        if len([line for line in cell.source.splitlines() if line.strip()]) > LONGEST_CELL
+    ]
+    return wrong
+
+
+def is_normalised(notebook):
+    same = normalise(copy.deepcopy(notebook)) == notebook
+    return [] if same else ["volatile metadata, run `make notebooks`"]
+
+
+RULES = (
+    executed_in_order,
+    known_tags,
+    enough_compared_numbers,
+    clean_outputs,
+    starts_with_setup,
+    one_device,
+    described_figures,
+    has_its_parts,
+    reads_well_raw,
+    is_normalised,
+)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_chapter_keeps_the_rule(path, rule):
+    assert rule(nbformat.read(path, as_version=4)) == []
+
+
+def test_chapters_on_disk_are_those_of_the_book():
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    files = [entry["file"] for part in toc["parts"] for entry in part["chapters"]]
+    listed = [Path(file).stem for file in files if file.startswith("notebooks/")]
+    assert listed == [path.stem for path in CHAPTERS]
+    assert CHAPTERS, "the book has no chapter"
+
+
+# The rules themselves: a notebook that keeps them all, and ways to break each
+
+
+def code(source, *outputs, **metadata):
+    return v4.new_code_cell(source, outputs=list(outputs), metadata=metadata)
+
+
+def printed(text, name="stdout"):
+    return v4.new_output("stream", name=name, text=text)
+
+
+def good_notebook():
+    image = v4.new_output("display_data", {"image/png": "", "text/plain": "<Figure>"})
+    settings = {"image": {"alt": "A line that rises and then stays flat."}}
+    settings["figure"] = {"caption": "A line.", "name": "fig-line"}
+    box = "\n".join(f"**{word}** text" for word in BOX)
+    cells = [
+        v4.new_markdown_cell(f"# Title\n\n:::{{admonition}} In this chapter\n{box}\n:::"),
+        code(stamp.setup_cell()),
+        code('device = "cpu"'),
+        *[code(f"print({i})", printed(f"{i}\n")) for i in range(5)],
+        code("plot()", image, mystnb=settings),
+        v4.new_markdown_cell("## Takeaways\n\nOne."),
+        v4.new_markdown_cell(
+            ":::{exercise}\n:label: ex-a\nWhy?\n:::\n\n"
+            ":::{solution} ex-a\n:class: dropdown\nSo.\n:::"
+        ),
+    ]
+    notebook = normalise(v4.new_notebook(cells=cells))
+    for count, cell in enumerate(code_cells(notebook), 1):
+        cell.execution_count = count
+    return notebook
+
+
+def print_in_first(text, name="stdout"):
+    return lambda nb: nb.cells[3].outputs.append(printed(text, name))
+
+
+def tag_numbers(tag):
+    def change(notebook):
+        for cell in notebook.cells[3:6]:
+            cell.metadata["tags"] = [tag]
+
+    return change
+
+
+def change_source(number, old, new):
+    def change(notebook):
+        cell = notebook.cells[number]
+        assert old in cell.source
+        cell.source = cell.source.replace(old, new)
+
+    return change
+
+
+def store_error(notebook):
+    notebook.cells[3].outputs.append(v4.new_output("error", ename="E", evalue="", traceback=[]))
+
+
+BREACHES = [
+    (executed_in_order, lambda nb: nb.cells[4].update(execution_count=9)),
+    (executed_in_order, lambda nb: nb.cells[4].update(execution_count=None)),
+    (known_tags, tag_numbers("nbval-ignore-outptu")),
+    (known_tags, change_source(3, "print", "# NBVAL_IGNORE_OUTPUT\nprint")),
+    (enough_compared_numbers, tag_numbers("nbval-ignore-output")),
+    (enough_compared_numbers, tag_numbers("nbval-skip")),
+    (enough_compared_numbers, lambda nb: nb.cells[3].update(outputs=[])),
+    (clean_outputs, store_error),
+    (clean_outputs, print_in_first("warning", "stderr")),
+    (clean_outputs, print_in_first("<object at 0x7f12ab34>")),
+    (clean_outputs, print_in_first("/home/me/file.py")),
+    (clean_outputs, print_in_first("File '/usr/lib/x'")),
+    (clean_outputs, print_in_first("error -0.000")),
+    (starts_with_setup, change_source(1, "@v", "@w")),
+    (starts_with_setup, change_source(1, "recallbook as rb", "recallbook")),
+    (one_device, change_source(2, "device", "machine")),
+    (one_device, change_source(3, "print(0)", 'device = "cuda"')),
+    (described_figures, lambda nb: nb.cells[8].metadata.pop("mystnb")),
+    (described_figures, lambda nb: nb.cells[8].metadata.mystnb.image.update(alt="plot.png")),
+    (described_figures, lambda nb: nb.cells[8].metadata.mystnb.figure.pop("caption")),
+    (described_figures, lambda nb: nb.cells[8].update(outputs=[])),
+    (has_its_parts, change_source(0, "**Seed.**", "Seed")),
+    (has_its_parts, change_source(0, "# Title", "Title")),
+    (has_its_parts, change_source(9, "Takeaways", "End")),
+    (has_its_parts, change_source(10, "{exercise}", "{note}")),
+    (has_its_parts, change_source(10, ":class: dropdown", "")),
+    (reads_well_raw, change_source(9, "One.", "```{note}\nOne.\n```")),
+    (reads_well_raw, change_source(9, "One.", "{glue}`one`")),
+    (reads_well_raw, change_source(4, "print", "pass\n" * 30 + "print")),
+    (is_normalised, lambda nb: nb.cells[3].metadata.update(execution={"iopub.status.busy": "now"})),
+    (is_normalised, lambda nb: nb.metadata.language_info.update(version="3.11.7")),
+]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_good_notebook_keeps_the_rule(rule):
+    assert rule(good_notebook()) == []
+
+
+@pytest.mark.parametrize(("rule", "change"), BREACHES)
+def test_rule_sees_a_breach(rule, change):
+    notebook = good_notebook()
+    change(notebook)
+    assert rule(notebook) != []
+
+
+def test_every_rule_has_a_breach():
+    assert {rule for rule, _ in BREACHES} == set(RULES)
+
+
+# The tool that stores the outputs
+
+
+def test_streams_are_merged():
+    merged = merge_streams([printed("a"), printed("b"), printed("c", "stderr"), printed("d")])
+    assert [(output.name, output.text) for output in merged] == [
+        ("stdout", "ab"),
+        ("stderr", "c"),
+        ("stdout", "d"),
+    ]
+
+
+def test_execute_refuses_stderr():
+    notebook = v4.new_notebook(cells=[code("import sys; print('careful', file=sys.stderr)")])
+    with pytest.raises(Refused, match="careful"):
+        execute(notebook)
+
+
+# nbval fails when it must
+
+
+def nbval(path, **environment):
+    """Run nbval on one notebook with the repository's own settings; return (exit status, text)."""
+    command = [sys.executable, "-m", "pytest", "-c", "pyproject.toml", "--nbval", str(path)]
+    done = subprocess.run(
+        [*command, "-p", "no:cacheprovider", "-q"],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    """A stored notebook with one number from the package and one wall-clock time."""
+    source = (
+        "import recallbook as rb\n"
+        "setting = rb.Setting(vocab=32, seq_len=4, dim=24, samples=256)\n"
+        'print(f"recall {rb.simulate(setting, seed=0).recall:.4f}, took 1.5 s")'
+    )
+    path = tmp_path_factory.mktemp("nbval") / "tiny.ipynb"
+    nbformat.write(execute(v4.new_notebook(cells=[code(source)])), path)
+    return path
+
+
+def test_nbval_passes_an_unchanged_notebook(tiny):
+    status, text = nbval(tiny)
+    assert status == 0 and "1 passed" in text, text
+
+
+def test_nbval_forgives_only_the_time(tiny, tmp_path):
+    notebook = nbformat.read(tiny, as_version=4)
+    output = notebook.cells[0].outputs[0]
+    output.text = output.text.replace("took 1.5 s", "took 27 s")
+    nbformat.write(notebook, tmp_path / "slower.ipynb")
+    status, text = nbval(tmp_path / "slower.ipynb")
+    assert status == 0, text
+
+    digit = re.search(r"recall \d\.\d\d\d(\d)", output.text)
+    changed = str((int(digit.group(1)) + 1) % 10)
+    start, end = digit.span(1)
+    output.text = output.text[:start] + changed + output.text[end:]
+    nbformat.write(notebook, tmp_path / "altered.ipynb")
+    status, text = nbval(tmp_path / "altered.ipynb")
+    assert status == 1 and "1 failed" in text, text
+
+
+def test_nbval_fails_when_the_package_changes(tiny, tmp_path):
+    shutil.copytree(ROOT / "recallbook", tmp_path / "recallbook")
+    with (tmp_path / "recallbook" / "__init__.py").open("a", encoding="utf-8") as file:
+        file.write(
+            "\n_simulate = simulate\n"
+            "def simulate(setting, seed=0):\n"
+            "    return _simulate(setting, seed=seed + 1)\n"
+        )
+    status, text = nbval(tiny, PYTHONPATH=str(tmp_path))
+    assert status == 1 and "1 failed" in text, text
+
+
+# One address
+
+
+@pytest.mark.parametrize("path", stamp.places(), ids=lambda path: path.name)
+def test_address_and_tag_agree(path):
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".ipynb":
+        assert starts_with_setup(nbformat.reads(text, as_version=4)) == []
+    else:
+        assert stamp.stamped(path) == text, "run `make stamp`"
+
+
+def test_stamp_reaches_every_place(tmp_path):
+    (tmp_path / "notebooks").mkdir()
+    for name in ("pyproject.toml", "_config.yml", "README.md", "CONTRIBUTING.md"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    nbformat.write(good_notebook(), tmp_path / "notebooks" / "a.ipynb")
+    project = tmp_path / "pyproject.toml"
+    old, tag = stamp.source()
+    text = project.read_text(encoding="utf-8")
+    text = text.replace(f'repository = "{old}"', 'repository = "https://example.org/me/copy"')
+    project.write_text(text.replace(f'tag = "{tag}"', 'tag = "v9.9.9"'), encoding="utf-8")
+    stamp.main(tmp_path)
+    for path in stamp.places(tmp_path):
+        text = path.read_text(encoding="utf-8")
+        assert "https://example.org/me/copy" in text, path.name
+        assert old not in text, path.name
+    assert "v9.9.9" in (tmp_path / "_config.yml").read_text(encoding="utf-8")
+    assert "copy@v9.9.9" in (tmp_path / "notebooks" / "a.ipynb").read_text(encoding="utf-8")
