@@ -12,15 +12,8 @@ from recallbook import early_phase
 from recallbook.gradients import descent_directions
 from recallbook.model import RecallTransformer
 from recallbook.setting import bad, check_flag, check_rate, check_rates, check_size
-from recallbook.task import Problem
+from recallbook.task import Problem, check_problem
 from recallbook.weights import Weights
-
-
-def check_problem(problem: Any, dtype: torch.dtype | None = None, device: Any = None) -> Problem:
-    """Return ``problem`` in the wanted floating type and on the wanted device."""
-    if not isinstance(problem, Problem):
-        raise bad("problem", problem, "a recallbook.Problem, as recallbook.draw makes")
-    return problem.to(dtype, device)
 
 
 def initial_gradient(problem: Problem, *, dtype: torch.dtype | None = None, device: Any = None) -> torch.Tensor:

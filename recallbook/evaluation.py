@@ -15,12 +15,12 @@ from recallbook.attention import (
     hard_attention,
     score,
 )
-from recallbook.descent import check_problem, three_steps
+from recallbook.descent import three_steps
 from recallbook.early_phase import located_vectors
 from recallbook.gradients import features
 from recallbook.model import RecallTransformer
 from recallbook.setting import Setting, bad, check_rates, check_size
-from recallbook.task import Problem, draw
+from recallbook.task import Problem, check_problem, draw
 from recallbook.weights import Weights
 
 

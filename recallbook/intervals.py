@@ -40,10 +40,8 @@ def seed_interval(values: Any, level: float = 0.95) -> Interval:
 def over_seeds(frame: pd.DataFrame, by: list[str], column: str, level: float = 0.95) -> pd.DataFrame:
     """``mean``, ``low``, ``high`` of ``column`` and the number of ``seeds`` for each group of ``by``."""
     groups = frame.groupby(by, sort=True)[column]
-    rows = {key: (*seed_interval(values, level), len(values)) for key, values in groups}
-    out = pd.DataFrame.from_dict(rows, orient="index", columns=["mean", "low", "high", "seeds"])
-    out.index = pd.MultiIndex.from_tuples(out.index, names=by) if len(by) > 1 else out.index.rename(by[0])
-    return out.reset_index()
+    rows = [(*key, *seed_interval(values, level), len(values)) for key, values in groups]
+    return pd.DataFrame(rows, columns=[*by, "mean", "low", "high", "seeds"])
 
 
 def fitted_slope(sizes: Any, values: Any, level: float = 0.95) -> Interval:

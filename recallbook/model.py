@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from recallbook.setting import bad
-from recallbook.task import Problem
+from recallbook.task import Problem, check_problem
 
 
 class RecallTransformer(nn.Module):
@@ -41,7 +41,7 @@ class RecallTransformer(nn.Module):
 
     def __init__(self, problem: Problem, *, dtype: torch.dtype | None = None, device: Any = None):
         super().__init__()
-        problem = problem.to(dtype, device)
+        problem = check_problem(problem, dtype, device)
         self.setting = problem.setting
         for name in ("input_embeddings", "output_embeddings", "trigger", "query", "mlp_weights"):
             self.register_buffer(name, getattr(problem, name))
@@ -88,5 +88,5 @@ def check_sequences(tokens: torch.Tensor, positions: torch.Tensor, vocab: int) -
             raise bad(name, [int(tensor.min()), int(tensor.max())], f"entries from 0 to {high - 1}")
 
 
-def _shape(tensor: object) -> object:
-    return (tuple(tensor.shape), tensor.dtype) if isinstance(tensor, torch.Tensor) else tensor
+def _shape(tensor: Any) -> object:
+    return (tuple(tensor.shape), tensor.dtype) if hasattr(tensor, "shape") else tensor

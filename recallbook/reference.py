@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from recallbook.model import RecallTransformer
 from recallbook.setting import check_rate
-from recallbook.task import Problem
+from recallbook.task import Problem, check_problem
 from recallbook.weights import Weights
 
 
@@ -26,7 +26,7 @@ def three_steps(
         If a rate is not finite and positive.
     """
     eta, gamma = check_rate("eta", eta), check_rate("gamma", gamma)
-    problem = problem.to(dtype, device)
+    problem = check_problem(problem, dtype, device)
     model = RecallTransformer(problem)
 
     def gradient(parameter: torch.nn.Parameter) -> torch.Tensor:

@@ -15,11 +15,15 @@ from recallbook.activations import ACTIVATIONS, Activation
 
 EMBEDDINGS = ("gaussian", "sphere", "orthogonal")
 LARGEST_SIZE = 2**31 - 1
+LONGEST_REPR = 120
 
 
 def bad(field: str, value: object, allowed: str) -> ValueError:
     """The one form of every complaint: which field, which value, what is allowed."""
-    return ValueError(f"{field}={value!r} is not allowed: {allowed}")
+    shown = " ".join(repr(value).split())
+    if len(shown) > LONGEST_REPR:
+        shown = shown[:LONGEST_REPR] + "..."
+    return ValueError(f"{field}={shown} is not allowed: {allowed}")
 
 
 def check_size(field: str, value: Any, smallest: int = 1) -> int:

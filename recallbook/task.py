@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from recallbook.embeddings import draw_embeddings
-from recallbook.setting import Setting, check_device, check_dtype, check_seed, check_size
+from recallbook.setting import Setting, bad, check_device, check_dtype, check_seed, check_size
 from recallbook.streams import gaussian_table, stream, uniform_integers
 
 
@@ -21,7 +21,7 @@ class Sequences(NamedTuple):
     labels: torch.Tensor
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Problem:
     r"""One draw of the task: facts, embeddings and the fixed batch of training sequences.
 
@@ -56,6 +56,9 @@ class Problem:
     trigger: torch.Tensor
     query: torch.Tensor
     mlp_weights: torch.Tensor | None
+
+    def __repr__(self) -> str:
+        return f"Problem({self.setting}, seed={self.seed}, dtype={self.dtype}, device='{self.device}')"
 
     @property
     def sequences(self) -> Sequences:
@@ -141,7 +144,7 @@ def draw(setting: Setting, seed: int, *, dtype: torch.dtype = torch.float64, dev
     (torch.Size([5, 4]), torch.Size([8, 3]))
     """
     if not isinstance(setting, Setting):
-        raise ValueError(f"setting={setting!r} is not allowed: a recallbook.Setting")
+        raise bad("setting", setting, "a recallbook.Setting")
     seed = check_seed("seed", seed)
     dtype, device = check_dtype("dtype", dtype), check_device("device", device)
     vocab = setting.vocab
@@ -161,4 +164,11 @@ def draw(setting: Setting, seed: int, *, dtype: torch.dtype = torch.float64, dev
         *(torch.from_numpy(np.ascontiguousarray(table)) for table in embedded),
         weights,
     )
+    return problem.to(dtype, device)
+
+
+def check_problem(problem: Any, dtype: torch.dtype | None = None, device: Any = None) -> Problem:
+    """Return ``problem`` in the wanted floating type and on the wanted device."""
+    if not isinstance(problem, Problem):
+        raise bad("problem", problem, "a recallbook.Problem, as recallbook.draw makes")
     return problem.to(dtype, device)

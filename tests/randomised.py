@@ -1,0 +1,32 @@
+"""Random small settings for tests: both models, all embeddings and activations, trigger in or out of the values."""
+
+import numpy as np
+
+import recallbook as rb
+from recallbook.activations import ACTIVATIONS
+from recallbook.setting import EMBEDDINGS
+
+
+def random_setting(seed: int, **fixed) -> rb.Setting:
+    """A setting with ``V*L*N`` small enough for the oracle; the seed also walks through all the choices."""
+    rng = np.random.default_rng([2, seed])
+    vocab = int(rng.integers(2, 24))
+    embeddings = EMBEDDINGS[seed % 3]
+    least = vocab + 2 if embeddings == "orthogonal" else 1
+    values = {
+        "vocab": vocab,
+        "seq_len": int(rng.integers(1, 12)),
+        "dim": least + int(rng.integers(0, 16)),
+        "samples": int(rng.integers(1, 80)),
+        "width": None if seed % 2 else int(rng.integers(1, 40)),
+        "activation": list(ACTIVATIONS)[seed // 2 % len(ACTIVATIONS)],
+        "embeddings": embeddings,
+        "trigger_in_values": bool(seed // 4 % 2),
+    }
+    return rb.Setting(**{**values, **fixed})
+
+
+def largest_difference(ours, theirs) -> float:
+    """Largest absolute difference relative to the largest entry of ``theirs`` (absolute where that is zero)."""
+    scale = float(theirs.abs().max()) or 1.0
+    return float((ours - theirs).abs().max()) / scale

@@ -1,0 +1,124 @@
+"""Lock-on, recall and accuracy against their definitions, written out plainly."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from randomised import random_setting
+
+import recallbook as rb
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_finite_rates_against_the_model(seed):
+    """Fresh sequences through RecallTransformer itself."""
+    problem = rb.draw(random_setting(seed), seed)
+    weights = rb.three_steps(problem, 10.0, 300.0)
+    model = rb.RecallTransformer(problem)
+    model.value.data, model.key_query.data = weights.value2, weights.key_query
+    test = problem.fresh(400)
+    outcome = rb.evaluate(problem, weights, 400)
+    with torch.no_grad():
+        right = (model(test.tokens, test.positions).argmax(dim=1) == test.labels).double().mean()
+        found = model.attention(test.tokens, test.positions).argmax(dim=1)
+    assert outcome.accuracy == pytest.approx(float(right), abs=1.5 / 400)
+    if problem.setting.seq_len > 1:
+        assert outcome.lock_on == pytest.approx(float((found == test.positions).double().mean()), abs=4 / 400)
+    assert rb.evaluate(problem, model, 400) == outcome
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_limit_against_a_plain_loop(seed):
+    """Hard attention and arg max logits, one sequence at a time in NumPy."""
+    setting = random_setting(seed, width=None)
+    problem = rb.draw(setting, seed)
+    weights = rb.three_steps(problem)
+    z, u, t = (x.numpy() for x in (problem.input_embeddings, problem.output_embeddings, problem.trigger))
+    w, value = (weights.key_query @ problem.query).numpy(), weights.value2.numpy()
+    locked = right = 0
+    test = problem.fresh(200)
+    for tokens, position, label in zip(*(part.numpy() for part in test), strict=True):
+        score = (z @ w)[tokens] + (t @ w) * (np.arange(setting.seq_len) == position)
+        found = int(np.argmax(score))
+        locked += found == position
+        located = z[tokens[found]] + (t if found == position and setting.trigger_in_values else 0)
+        right += int(np.argmax(u @ value @ located)) == label
+    outcome = rb.evaluate(problem, weights, 200)
+    assert outcome.lock_on == locked / 200
+    if setting.embeddings == "orthogonal":
+        return  # labels never seen have equal logits there, and rounding decides among them
+    assert outcome.accuracy == pytest.approx(right / 200, abs=1.5 / 200)
+    logits = (z + (t if setting.trigger_in_values else 0)) @ value.T @ u.T
+    assert outcome.recall == pytest.approx(np.mean(logits.argmax(axis=1) == problem.permutation.numpy()), abs=1e-12)
+
+
+def test_untrained_weights_score_at_chance():
+    setting = rb.Setting(40, 5, 10, 50)
+    problem = rb.draw(setting, seed=0)
+    outcome = rb.evaluate(problem, rb.RecallTransformer(problem), 4000)
+    # zero scores tie everywhere and zero logits too: the lowest index wins both
+    test = problem.fresh(4000)
+    assert outcome.lock_on == float((test.positions == 0).double().mean())
+    assert outcome.accuracy == float((test.labels == 0).double().mean())
+    assert outcome.recall == 1 / 40
+
+
+def test_perfect_weights_score_one():
+    """Orthogonal embeddings and the weights one would write by hand."""
+    problem = rb.draw(rb.Setting(20, 6, 30, 10, embeddings="orthogonal"), seed=0)
+    z, u = problem.input_embeddings, problem.output_embeddings
+    value, key_query = u[problem.permutation].T @ z, torch.outer(problem.trigger, problem.query)
+    by_hand = rb.Weights(value, key_query, value, None, None)
+    assert rb.evaluate(problem, by_hand, 500) == rb.Outcome(1.0, 1.0, 1.0)
+    assert rb.evaluate(problem, replace(by_hand, key_query=-key_query), 500).lock_on < 0.05
+
+
+def test_length_one_always_locks():
+    outcome = rb.simulate(rb.Setting(10, 1, 20, 200), seed=0, test_samples=500)
+    assert outcome.lock_on == 1 and outcome.accuracy == pytest.approx(outcome.recall, abs=0.1)
+
+
+@pytest.mark.parametrize("sizes", [(2, 1, 1, 1), (2, 3, 1, 1), (3, 1, 1, 2), (2, 2, 4, 1)])
+@pytest.mark.parametrize("width", [None, 1])
+def test_smallest_sizes_run(sizes, width):
+    for rates in ({}, {"eta": 1.0, "gamma": 10.0}):
+        outcome = rb.simulate(rb.Setting(*sizes, width=width), seed=0, test_samples=10, **rates)
+        assert all(0 <= number <= 1 for number in (outcome.accuracy, outcome.lock_on, outcome.recall))
+
+
+def test_simulate_is_draw_steps_evaluate():
+    setting = rb.Setting(30, 5, 20, 900)
+    problem = rb.draw(setting, seed=3)
+    assert rb.simulate(setting, seed=3) == rb.evaluate(problem, rb.three_steps(problem))
+    assert rb.simulate(setting, seed=3) == rb.simulate(setting, seed=3)
+    assert rb.simulate(setting, seed=3) != rb.simulate(setting, seed=4)
+    assert type(rb.simulate(setting, seed=3).accuracy) is float
+
+
+def test_test_sequences_follow_their_seed():
+    problem = rb.draw(rb.Setting(30, 5, 20, 300), seed=3)
+    weights = rb.three_steps(problem)
+    assert rb.evaluate(problem, weights, seed=3) == rb.evaluate(problem, weights)
+    assert rb.evaluate(problem, weights, seed=4).accuracy != rb.evaluate(problem, weights).accuracy
+
+
+@pytest.mark.parametrize("rates", [(None, None), (5.0, 100.0)])
+def test_any_chunk_gives_the_same_outcome(rates):
+    problem = rb.draw(rb.Setting(30, 5, 20, 300, width=12), seed=3)
+    weights = rb.three_steps(problem, *rates)
+    assert rb.evaluate(problem, weights, 500, chunk=7) == rb.evaluate(problem, weights, 500)
+
+
+def test_enough_data_and_dimension_recall_everything():
+    """The engine learns the task: more facts than dimensions, all of them right."""
+    outcome = rb.simulate(rb.Setting(200, 16, 150, 20000, trigger_in_values=False), seed=0)
+    assert outcome.lock_on == 1 and outcome.recall == 1 and outcome.accuracy == 1
+
+
+def test_mlp_recalls_where_the_matrix_cannot():
+    """V log V far above d^2: a linear map fails, random features of degree three do not."""
+    sizes = {"vocab": 256, "seq_len": 4, "dim": 32, "samples": 8000, "trigger_in_values": False}
+    linear = rb.simulate(rb.Setting(**sizes), seed=0).recall
+    mlp = rb.simulate(rb.Setting(**sizes, width=3072, activation="he3"), seed=0).recall
+    assert linear < 0.4 and mlp > 0.9

@@ -1,0 +1,91 @@
+r"""With orthogonal embeddings $UGZ^\top$ holds the signal $1/(LV)$ and noise of deviation $(V^2NL)^{-1/2}$."""
+
+import numpy as np
+import pytest
+import torch
+
+import recallbook as rb
+from recallbook.intervals import fitted_slope, seed_interval
+
+SEEDS = range(10)
+BASE = {"vocab": 64, "seq_len": 16, "samples": 16000}
+
+
+def table(setting, seed):
+    """Entries of U G Z^T by (token, label of token), labels reordered so that facts sit on the diagonal."""
+    problem = rb.draw(setting, seed)
+    entries = problem.output_embeddings @ rb.initial_gradient(problem) @ problem.input_embeddings.T
+    return entries[problem.permutation].T.numpy()
+
+
+def signal_and_noise(setting, seed):
+    """Mean of facts minus mean of the rest, and the deviation of the rest around each label's own mean.
+
+    The label's mean carries how often the label occurs: the same for every token, it is no noise between tokens.
+    """
+    entries = table(setting, seed)
+    vocab = setting.vocab
+    off = entries[~np.eye(vocab, dtype=bool)].reshape(vocab, vocab - 1)  # facts left out, token by token
+    rest = np.where(np.eye(vocab, dtype=bool), np.nan, entries)
+    noise = rest - np.nanmean(rest, axis=0)
+    freedom = vocab * (vocab - 1) - vocab
+    return np.trace(entries) / vocab - off.mean(), np.sqrt(np.nansum(noise**2) / freedom)
+
+
+def exact_noise(vocab, seq_len, samples):
+    r"""Deviation of an entry around its label's mean, all finite-size factors kept.
+
+    A sequence adds $(1\{y=k\}-1/V)\,c_v/(NL)$, with $c_v$ the count of token $v$. Differences between two tokens
+    $v,v'$ other than the fact have $E(c_v-c_{v'})^2/2=(L-1)/V$ under the label itself and $L/V$ or $(L-1)/V$ under
+    the others, where one of the two is the informative token with probability $2/(V-1)$.
+    """
+    own = (seq_len - 1) / vocab
+    other = (seq_len - 1) / vocab + 1 / (vocab - 1)
+    square = (1 / vocab) * (1 - 1 / vocab) ** 2 * own + (1 - 1 / vocab) / vocab**2 * other
+    return np.sqrt(square / (samples * seq_len**2))
+
+
+def sweep(name, sizes):
+    settings = []
+    for size in sizes:
+        values = {**BASE, name: size}
+        settings.append(rb.Setting(**values, dim=values["vocab"] + 2, embeddings="orthogonal"))
+    measured = np.array([[signal_and_noise(setting, seed) for setting in settings] for seed in SEEDS])
+    exact = np.array([exact_noise(s.vocab, s.seq_len, s.samples) for s in settings])
+    leading = np.array([(s.vocab**2 * s.samples * s.seq_len) ** -0.5 for s in settings])
+    return measured[..., 0], measured[..., 1], exact, leading
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "signal_slope", "noise_slope"),
+    [
+        ("vocab", [32, 64, 128, 256], -1, -1),
+        ("seq_len", [8, 16, 32, 64], -1, -0.5),
+        ("samples", [4000, 16000, 64000], 0, -0.5),
+    ],
+)
+def test_slopes(name, sizes, signal_slope, noise_slope):
+    signal, noise, exact, leading = sweep(name, sizes)
+    # what is left at finite size is known exactly; divided out, the exponent is that of the leading formula
+    fitted = fitted_slope(sizes, noise * leading / exact, level=0.999)
+    assert fitted.low <= noise_slope <= fitted.high
+    assert fitted.high - fitted.low < 0.05
+    fitted = fitted_slope(sizes, signal, level=0.999)
+    assert fitted.low <= signal_slope <= fitted.high
+    assert fitted.high - fitted.low < 0.2
+
+
+def test_values():
+    """Not only the exponents: the constants too, as intervals over seeds."""
+    signal, noise, exact, leading = sweep("seq_len", [8, 32])
+    for column, seq_len in enumerate([8, 32]):
+        interval = seed_interval(signal[:, column] * seq_len * BASE["vocab"], level=0.999)
+        assert interval.low <= 1 <= interval.high
+        interval = seed_interval(noise[:, column] / exact[column], level=0.999)
+        assert interval.low <= 1 <= interval.high
+    assert np.abs(exact / leading - 1).max() < 0.1
+
+
+def test_torch_is_in_double():
+    assert table(rb.Setting(8, 2, 10, 20, embeddings="orthogonal"), 0).dtype == np.float64
+    assert torch.get_default_dtype() == torch.float32

@@ -1,0 +1,52 @@
+"""Intervals over seeds against scipy, and slopes on synthetic data with a known answer."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from recallbook.intervals import fitted_slope, over_seeds, seed_interval
+
+
+def test_interval_is_students():
+    values = np.random.default_rng(0).normal(size=9)
+    expected = stats.ttest_1samp(values, 0).confidence_interval(0.9)
+    interval = seed_interval(values, 0.9)
+    assert interval == pytest.approx((values.mean(), expected.low, expected.high))
+
+
+def test_interval_covers_as_often_as_it_says():
+    samples = np.random.default_rng(1).normal(size=(2000, 5))
+    intervals = np.array([seed_interval(row, 0.9) for row in samples])
+    covered = ((intervals[:, 1] < 0) & (intervals[:, 2] > 0)).mean()
+    assert abs(covered - 0.9) < 4 * np.sqrt(0.09 / 2000)
+
+
+@pytest.mark.parametrize("values", [[1.0], [], [[1.0, 2.0]], 3.0])
+def test_too_few_values(values):
+    with pytest.raises(ValueError, match="^values="):
+        seed_interval(values)
+
+
+def test_level():
+    with pytest.raises(ValueError, match="^level="):
+        seed_interval([1.0, 2.0], level=1.0)
+
+
+def test_slope_recovers_a_known_exponent():
+    sizes = np.array([10, 30, 100, 300])
+    noise = np.random.default_rng(2).normal(scale=0.05, size=(20, 4))
+    slope = fitted_slope(sizes, 7 * sizes**-1.5 * np.exp(noise))
+    assert slope.low < -1.5 < slope.high and slope.high - slope.low < 0.1
+    assert fitted_slope(sizes, 7.0 * sizes[None] ** np.array([[-1.5], [-1.5]])).mean == pytest.approx(-1.5)
+    for bad in ([[1.0, 2.0, 3.0, -1.0]], [[1.0, 2.0]], [1.0, 2.0, 3.0, 4.0]):
+        with pytest.raises(ValueError, match="^values="):
+            fitted_slope(sizes, bad)
+
+
+def test_over_seeds_groups():
+    frame = pd.DataFrame({"d": [1, 1, 2, 2], "N": [5, 5, 5, 5], "seed": [0, 1, 0, 1], "x": [0.0, 1.0, 2.0, 4.0]})
+    one = over_seeds(frame, ["d"], "x")
+    assert one["mean"].tolist() == [0.5, 3.0] and one["seeds"].tolist() == [2, 2] and one["d"].tolist() == [1, 2]
+    two = over_seeds(frame, ["d", "N"], "x")
+    assert list(two.columns) == ["d", "N", "mean", "low", "high", "seeds"]

@@ -1,0 +1,251 @@
+"""Closed forms against autograd, finite differences, limits and invariances, in float64."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from randomised import largest_difference, random_setting
+from torch.nn import functional
+
+import recallbook as rb
+from recallbook import attention, early_phase
+from recallbook.gradients import descent_directions
+
+NAMES = ("value1", "key_query", "value2")
+RATES = ((0.3, 2.0), (20.0, 300.0), (1e-4, 1e7))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_three_steps_match_autograd(seed):
+    setting = random_setting(seed)
+    problem = rb.draw(setting, seed)
+    eta, gamma = RATES[seed % 3]
+    ours, theirs = rb.three_steps(problem, eta, gamma), rb.reference.three_steps(problem, eta, gamma)
+    for name in NAMES:
+        # key_query is exactly zero at L = 1, where the oracle leaves rounding: compare on the scale of the rates
+        scale = max(float(getattr(theirs, name).abs().max()), 1e-6 * gamma * eta if name == "key_query" else 0.0)
+        difference = float((getattr(ours, name) - getattr(theirs, name)).abs().max())
+        assert difference <= 1e-10 * max(scale, 1e-300), (name, setting)
+    ours, theirs = rb.evaluate(problem, ours, 300), rb.evaluate(problem, theirs, 300)
+    assert ours.recall == theirs.recall and abs(ours.accuracy - theirs.accuracy) <= 1 / 300
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_gradients_match_autograd_at_random_weights(seed):
+    """Away from zero every term of the gradient is present at once."""
+    setting = random_setting(100 + seed)
+    problem = rb.draw(setting, seed)
+    generator = torch.Generator().manual_seed(seed)
+    model = rb.RecallTransformer(problem)
+    for parameter in model.parameters():
+        parameter.data = 2 * torch.randn(parameter.shape, generator=generator, dtype=parameter.dtype)
+    loss = functional.cross_entropy(model(problem.tokens, problem.positions), problem.labels)
+    value, key_query = torch.autograd.grad(loss, [model.value, model.key_query])
+    direction = model.key_query.detach() @ problem.query
+    ours = descent_directions(problem, problem.sequences, model.value.detach(), direction, chunk=7)
+    assert abs(ours.loss - loss.item()) < 1e-12 * max(1, loss.item())
+    assert largest_difference(ours.value, -value) < 1e-10
+    assert float((torch.outer(ours.direction, problem.query) + key_query).abs().max()) < 1e-10 * max(
+        1e-3, float(key_query.abs().max())
+    )
+    weight = model.attention(problem.tokens, problem.positions).gather(1, problem.positions[:, None]).mean()
+    assert abs(ours.attention - weight.item()) < 1e-12
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_gradients_match_finite_differences(seed):
+    """Central differences of the loss along random directions; activations without a kink."""
+    setting = random_setting(seed, activation="gelu", seq_len=4)
+    problem = rb.draw(setting, seed)
+    generator = torch.Generator().manual_seed(seed)
+    model = rb.RecallTransformer(problem)
+    points, steps = (
+        {
+            name: torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
+            for name, parameter in model.named_parameters()
+        }
+        for _ in range(2)
+    )
+
+    def loss(size):
+        weights = {name: points[name] + size * steps[name] for name in points}
+        logits = torch.func.functional_call(model, weights, (problem.tokens, problem.positions))
+        return functional.cross_entropy(logits, problem.labels).item()
+
+    found = descent_directions(problem, problem.sequences, points["value"], points["key_query"] @ problem.query)
+    slope = -(found.value * steps["value"]).sum() - (
+        torch.outer(found.direction, problem.query) * steps["key_query"]
+    ).sum()
+    size = 1e-4
+    assert (loss(size) - loss(-size)) / (2 * size) == pytest.approx(slope.item(), rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("width", [None, 24])
+@pytest.mark.parametrize("trigger_in_values", [True, False])
+def test_limit_is_reached_at_first_order(width, trigger_in_values):
+    """With tiny eta and huge gamma the distance to the limit is proportional to eta: fitted slope 1."""
+    setting = rb.Setting(12, 5, 9, 150, width=width, activation="gelu", trigger_in_values=trigger_in_values)
+    problem = rb.draw(setting, seed=3)
+    limit = rb.three_steps(problem)
+    etas = np.array([1e-2, 1e-3, 1e-4])
+    distances = {"key_query": [], "value2": []}
+    for eta in etas:
+        gamma = 1e9 / eta  # gamma * eta is what attention sees: saturated
+        finite = rb.three_steps(problem, eta, gamma)
+        assert largest_difference(finite.value1 / eta, limit.value1) < 1e-13
+        distances["key_query"].append(largest_difference(finite.key_query / (gamma * eta), limit.key_query))
+        distances["value2"].append(largest_difference(finite.value2 / gamma, limit.value2))
+    for name, values in distances.items():
+        slope = np.polyfit(np.log(etas), np.log(values), 1)[0]
+        assert slope == pytest.approx(1, abs=0.02), name
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_any_chunk_gives_the_same(seed):
+    problem = rb.draw(random_setting(seed), seed)
+    for rates in ((None, None), (5.0, 50.0)):
+        whole = rb.three_steps(problem, *rates)
+        for chunk in (1, 7, 10**6):
+            parts = rb.three_steps(problem, *rates, chunk=chunk)
+            for name in NAMES:
+                ours, theirs = getattr(parts, name), getattr(whole, name)
+                assert float((ours - theirs).abs().max()) <= 1e-10 * max(1e-6, float(theirs.abs().max()))
+
+
+@pytest.mark.parametrize("trigger_in_values", [True, False])
+def test_counts_and_sequences_agree(monkeypatch, trigger_in_values):
+    """The label-by-token table, in one block or several, and the way through sequences are the same gradient."""
+    setting = rb.Setting(23, 6, 9, 300, trigger_in_values=trigger_in_values)
+    problem = rb.draw(setting, seed=1)
+    whole = rb.three_steps(problem)
+    for name, number in (("TABLE_NUMBERS", 5 * 23), ("GATHER_COST", 0)):
+        monkeypatch.setattr(early_phase, name, number)
+        other = rb.three_steps(problem)
+        for key in NAMES:
+            assert largest_difference(getattr(other, key), getattr(whole, key)) < 1e-12
+        monkeypatch.undo()
+
+
+def test_products_by_gathering_agree(monkeypatch):
+    problem = rb.draw(rb.Setting(40, 6, 5, 50), seed=0)
+    queries = torch.randn(50, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    dense = attention.token_products(problem, queries, problem.tokens)
+    monkeypatch.setattr(attention, "GATHER_COST", 0)
+    monkeypatch.setattr(attention, "CHUNK_NUMBERS", 100)
+    assert largest_difference(attention.token_products(problem, queries, problem.tokens), dense) < 1e-13
+
+
+@pytest.mark.parametrize("rates", [(None, None), (3.0, 200.0)])
+@pytest.mark.parametrize("width", [None, 11])
+def test_relabelling_tokens_changes_nothing(rates, width):
+    """Renaming tokens and labels together with their embeddings leaves all weights as they are."""
+    problem = rb.draw(rb.Setting(13, 5, 7, 90, width=width), seed=4)
+    generator = torch.Generator().manual_seed(0)
+    tokens, labels = torch.randperm(13, generator=generator), torch.randperm(13, generator=generator)
+    permutation = torch.empty_like(problem.permutation)
+    permutation[tokens] = labels[problem.permutation]
+    renamed = replace(
+        problem,
+        tokens=tokens[problem.tokens],
+        labels=labels[problem.labels],
+        permutation=permutation,
+        input_embeddings=problem.input_embeddings[tokens.argsort()],
+        output_embeddings=problem.output_embeddings[labels.argsort()],
+    )
+    before, after = rb.three_steps(problem, *rates), rb.three_steps(renamed, *rates)
+    for name in NAMES:
+        assert largest_difference(getattr(after, name), getattr(before, name)) < 1e-10
+
+
+@pytest.mark.parametrize("rates", [(None, None), (3.0, 200.0)])
+@pytest.mark.parametrize("width", [None, 11])
+def test_rotating_the_embedding_space_rotates_the_weights(rates, width):
+    problem = rb.draw(rb.Setting(13, 5, 7, 90, width=width), seed=4)
+    generator = torch.Generator().manual_seed(0)
+    a, b = (torch.linalg.qr(torch.randn(7, 7, dtype=torch.float64, generator=generator))[0] for _ in range(2))
+    rotated = replace(
+        problem,
+        input_embeddings=problem.input_embeddings @ a.T,
+        trigger=a @ problem.trigger,
+        query=a @ problem.query,
+        output_embeddings=problem.output_embeddings @ b.T,
+        mlp_weights=None if width is None else problem.mlp_weights @ a.T,
+    )
+    before, after = rb.three_steps(problem, *rates), rb.three_steps(rotated, *rates)
+    right = torch.eye(width, dtype=torch.float64) if width else a
+    assert largest_difference(after.value1, b @ before.value1 @ right.T) < 1e-10
+    assert largest_difference(after.key_query, a @ before.key_query @ a.T) < 1e-10
+    assert largest_difference(after.value2, b @ before.value2 @ right.T) < 1e-10
+
+
+@pytest.mark.parametrize("rates", [(None, None), (3.0, 200.0)])
+def test_permuting_positions_changes_nothing(rates):
+    """The model has no positional encoding: shuffling each sequence with its informative position is invisible."""
+    problem = rb.draw(rb.Setting(13, 5, 7, 90), seed=4)
+    order = torch.rand(90, 5, generator=torch.Generator().manual_seed(0)).argsort(dim=1)
+    shuffled = replace(
+        problem,
+        tokens=problem.tokens.gather(1, order),
+        positions=(order == problem.positions[:, None]).int().argmax(dim=1),
+    )
+    before, after = rb.three_steps(problem, *rates), rb.three_steps(shuffled, *rates)
+    for name in NAMES:
+        assert largest_difference(getattr(after, name), getattr(before, name)) < 1e-10
+
+
+def test_limit_matches_a_plain_loop():
+    """The early-phase limit written out sequence by sequence in NumPy, straight from its definition."""
+    for trigger_in_values in (True, False):
+        setting = rb.Setting(9, 4, 6, 40, trigger_in_values=trigger_in_values)
+        problem = rb.draw(setting, seed=2)
+        weights = rb.three_steps(problem)
+        z, u = problem.input_embeddings.numpy(), problem.output_embeddings.numpy()
+        t, query = problem.trigger.numpy(), problem.query.numpy()
+        centred = u - u.mean(axis=0)
+        batch = [part.numpy() for part in problem.sequences]
+        value1, slope, value2 = np.zeros((6, 6)), np.zeros(6), np.zeros((6, 6))
+        for stage in (1, 2, 3):
+            for tokens, position, label in zip(*batch, strict=True):
+                keys = z[tokens] + np.outer(np.arange(4) == position, t)
+                values = keys if trigger_in_values else z[tokens]
+                if stage == 1:
+                    value1 += np.outer(centred[label], values.mean(axis=0)) / 40
+                elif stage == 2:
+                    pull = (values - values.mean(axis=0)) @ value1.T @ centred[label] / 4
+                    slope += pull @ keys / 40
+                else:
+                    value2 += np.outer(centred[label], values[np.argmax(keys @ slope)]) / 40
+        assert np.abs(weights.value1.numpy() - value1).max() < 1e-13
+        assert np.abs(weights.key_query.numpy() - np.outer(slope, query)).max() < 1e-13
+        assert np.abs(weights.value2.numpy() - value2).max() < 1e-13
+
+
+def test_initial_gradient_is_the_first_step():
+    for width in (None, 8):
+        problem = rb.draw(rb.Setting(10, 4, 6, 50, width=width), seed=0)
+        model = rb.RecallTransformer(problem)
+        loss = functional.cross_entropy(model(problem.tokens, problem.positions), problem.labels)
+        value, key_query = torch.autograd.grad(loss, [model.value, model.key_query])
+        assert largest_difference(rb.initial_gradient(problem), -value) < 1e-12
+        assert float(key_query.abs().max()) < 1e-15
+
+
+def test_float32_is_close_to_float64():
+    problem = rb.draw(rb.Setting(60, 8, 30, 2000), seed=0)
+    exact, rounded = rb.three_steps(problem, 5.0, 1e4), rb.three_steps(problem, 5.0, 1e4, dtype=torch.float32)
+    for name in NAMES:
+        assert getattr(rounded, name).dtype == torch.float32
+        assert largest_difference(getattr(rounded, name).double(), getattr(exact, name)) < 1e-3
+
+
+def test_no_large_tensor_is_made():
+    """Peak of torch's own allocations stays far below N*L*d, N*V and N*m numbers."""
+    setting = rb.Setting(300, 32, 64, 4000, width=256)
+    problem = rb.draw(setting, seed=0, dtype=torch.float32)
+    full = 4 * 4000 * min(300, 256)  # bytes of the smallest forbidden matrix, N by m
+    for rates in ((None, None), (5.0, 50.0)):
+        with torch.profiler.profile(profile_memory=True) as record:
+            rb.three_steps(problem, *rates, chunk=64)
+        sizes = [event.self_cpu_memory_usage for event in record.events()]
+        assert 0 < max(sizes) < full / 4

@@ -1,0 +1,162 @@
+"""The sampler: its law, its pairing, its independence of the machine."""
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+import recallbook as rb
+from recallbook.streams import FILL, gaussian_table, stream, uniform_integers
+
+PINNED_TOKENS = [[6, 7, 0, 80, 24], [30, 35, 46, 55, 83]]
+PINNED_POSITIONS = [4, 0]
+PINNED_TRIGGER = [-0.03977910803895745, -0.7492279147680856, -0.7022840962530547]
+BASE = {"vocab": 11, "seq_len": 4, "dim": 6, "samples": 50}
+
+
+def test_labels_follow_the_facts():
+    problem = rb.draw(rb.Setting(**BASE), seed=0)
+    informative = problem.tokens[torch.arange(50), problem.positions]
+    assert torch.equal(problem.labels, problem.permutation[informative])
+    assert sorted(problem.permutation.tolist()) == list(range(11))
+    for tensor in (*problem.sequences, problem.permutation):
+        assert tensor.dtype == torch.int64
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_tokens_and_positions_are_uniform_and_independent(fresh):
+    problem = rb.draw(rb.Setting(7, 5, 3, 40000), seed=1)
+    sequences = problem.fresh(40000) if fresh else problem.sequences
+    counts = {
+        "tokens": np.bincount(sequences.tokens.flatten().numpy(), minlength=7),
+        "positions": np.bincount(sequences.positions.numpy(), minlength=5),
+        "label and position": np.bincount((sequences.labels * 5 + sequences.positions).numpy(), minlength=35),
+        "first and last token": np.bincount(
+            (sequences.tokens[:, 0] * 7 + sequences.tokens[:, -1]).numpy(), minlength=49
+        ),
+    }
+    for name, observed in counts.items():
+        assert 1e-4 < stats.chisquare(observed).pvalue, name
+
+
+def test_permutations_are_uniform():
+    seen = [tuple(rb.draw(rb.Setting(3, 1, 1, 1), seed).permutation.tolist()) for seed in range(1200)]
+    counts = np.unique(np.array(seen), axis=0, return_counts=True)[1]
+    assert len(counts) == 6 and stats.chisquare(counts).pvalue > 1e-4
+
+
+def test_a_smaller_sample_is_a_prefix():
+    large, small = (rb.draw(rb.Setting(**{**BASE, "samples": n}), seed=5) for n in (50, 17))
+    for a, b in zip(large.sequences, small.sequences, strict=True):
+        assert torch.equal(a[:17], b)
+    assert torch.equal(large.permutation, small.permutation)
+
+
+def test_prefix_across_the_fill_size():
+    long = uniform_integers(stream(0, "tokens"), 1000, FILL + 5)
+    assert np.array_equal(long[:FILL], uniform_integers(stream(0, "tokens"), 1000, FILL))
+
+
+def test_a_smaller_dimension_uses_the_first_columns():
+    large, small = (rb.draw(rb.Setting(**{**BASE, "dim": d}, width=9), seed=5) for d in (6, 4))
+    for name in ("input_embeddings", "output_embeddings"):
+        a, b = getattr(large, name) * 6**0.5, getattr(small, name) * 4**0.5
+        assert torch.allclose(a[:, :4], b, rtol=0, atol=1e-14)
+    for name in ("trigger", "query"):
+        a, b = getattr(large, name) * 6**0.5, getattr(small, name) * 4**0.5
+        assert torch.allclose(a[:4], b, rtol=0, atol=1e-14)
+    assert torch.equal(large.mlp_weights[:, :4], small.mlp_weights)
+    assert torch.equal(large.tokens, small.tokens)
+
+
+def test_a_smaller_width_uses_the_first_rows():
+    large, small, none = (rb.draw(rb.Setting(**BASE, width=m), seed=5) for m in (9, 4, None))
+    assert torch.equal(large.mlp_weights[:4], small.mlp_weights)
+    assert none.mlp_weights is None
+    assert torch.equal(large.tokens, none.tokens)
+    assert torch.equal(large.input_embeddings, none.input_embeddings)
+
+
+def test_sphere_rows_are_gaussian_rows_normalised():
+    gaussian = rb.draw(rb.Setting(**BASE), seed=2)
+    sphere = rb.draw(rb.Setting(**BASE, embeddings="sphere"), seed=2)
+    for name in ("input_embeddings", "output_embeddings", "trigger", "query"):
+        table = getattr(gaussian, name)
+        expected = table / table.norm(dim=-1, keepdim=True)
+        assert torch.allclose(getattr(sphere, name), expected, rtol=0, atol=1e-14)
+
+
+def test_orthogonal_embeddings_are_orthonormal():
+    problem = rb.draw(rb.Setting(**{**BASE, "dim": 15}, embeddings="orthogonal"), seed=2)
+    frame = torch.cat([problem.input_embeddings, problem.trigger[None], problem.query[None]])
+    for table in (frame, problem.output_embeddings):
+        gram = table @ table.T
+        assert float((gram - torch.eye(len(table), dtype=gram.dtype)).abs().max()) < 1e-13
+
+
+def test_orthogonal_frames_have_no_preferred_direction():
+    """Entries of a uniform frame have mean 0 and variance 1/d; without the sign rule the mean is far off."""
+    draws = [rb.draw(rb.Setting(2, 1, 4, 1, embeddings="orthogonal"), s).input_embeddings for s in range(2000)]
+    table = torch.stack(draws).numpy()
+    assert np.abs(table.mean(axis=0) / np.sqrt(0.25 / 2000)).max() < 4.5
+    assert np.abs((table**2).mean(axis=0) - 0.25).max() < 4.5 * np.sqrt((3 / 24 - 1 / 16) / 2000)
+
+
+def test_gaussian_tables_are_standard_normal_and_independent():
+    tables = {role: gaussian_table(3, role, 60, 50) for role in ("input_embeddings", "output_embeddings")}
+    for table in tables.values():
+        assert stats.kstest(table.ravel(), "norm").pvalue > 1e-4
+    a, b = (table.ravel() for table in tables.values())
+    assert abs(np.corrcoef(a, b)[0, 1]) < 4.5 / np.sqrt(a.size)
+    assert np.array_equal(gaussian_table(3, "input_embeddings", 7, 5), tables["input_embeddings"][:7, :5])
+
+
+def test_mlp_rows_make_unit_preactivations():
+    for flag, scale in ((True, 2.0), (False, 1.0)):
+        problem = rb.draw(rb.Setting(5, 2, 40, 1, width=3000, trigger_in_values=flag), seed=0)
+        assert float(problem.mlp_weights.var()) == pytest.approx(1 / scale, rel=0.02)
+
+
+def test_streams_differ_by_role_seed_and_block():
+    streams = [("tokens", 0, 0), ("positions", 0, 0), ("tokens", 1, 0), ("tokens", 0, 1), ("tokens", 2**80, 0)]
+    firsts = [stream(seed, role, block).random() for role, seed, block in streams]
+    assert len(set(firsts)) == len(firsts)
+    problem = rb.draw(rb.Setting(**BASE), seed=0)
+    assert not torch.equal(problem.fresh(50).tokens, problem.tokens)
+    assert not torch.equal(problem.fresh(50, seed=1).tokens, problem.fresh(50).tokens)
+
+
+def test_the_scheme_has_not_moved():
+    """Stored numbers of the book rest on these draws; change them only together with ``streams.SCHEME``."""
+    problem = rb.draw(rb.Setting(100, 5, 3, 2), seed=0)
+    assert problem.tokens.tolist() == PINNED_TOKENS
+    assert problem.positions.tolist() == PINNED_POSITIONS
+    assert problem.trigger.tolist() == pytest.approx(PINNED_TRIGGER, abs=1e-15)
+
+
+def test_draws_do_not_depend_on_threads_or_floating_type():
+    setting = rb.Setting(**BASE, embeddings="sphere", width=7)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        one = rb.draw(setting, seed=9)
+        weights_one = rb.three_steps(one, 3.0, 100.0)
+        torch.set_num_threads(2)
+        two = rb.draw(setting, seed=9)
+        weights_two = rb.three_steps(two, 3.0, 100.0)
+    finally:
+        torch.set_num_threads(before)
+    assert torch.equal(one.tokens, two.tokens) and torch.equal(one.mlp_weights, two.mlp_weights)
+    assert float((weights_one.value2 - weights_two.value2).abs().max()) < 1e-10
+    rounded = rb.draw(setting, seed=9, dtype=torch.float32)
+    assert torch.equal(rounded.tokens, one.tokens)
+    assert torch.equal(rounded.input_embeddings, one.input_embeddings.float())
+
+
+def test_global_generators_are_left_alone():
+    torch.manual_seed(0)
+    np.random.seed(0)  # noqa: NPY002  (the point is that the global generator is not touched)
+    states = torch.get_rng_state(), np.random.get_state()[1].copy()
+    rb.simulate(rb.Setting(**BASE), seed=0)
+    assert torch.equal(states[0], torch.get_rng_state())
+    assert np.array_equal(states[1], np.random.get_state()[1])
