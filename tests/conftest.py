@@ -1,0 +1,32 @@
+"""The built book, shared by the tests of its pages."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def html(tmp_path_factory):
+    """The folder of the built pages: the one named by BOOK_HTML if it is there, else a fresh build.
+
+    `make test` builds the book first and names it, so that it is built once.
+    """
+    built = os.environ.get("BOOK_HTML")
+    if built and (ROOT / built / "index.html").is_file():
+        return ROOT / built
+    output = tmp_path_factory.mktemp("book")
+    done = subprocess.run(
+        [sys.executable, "-m", "jupyter_book", "build", ".", "--path-output", str(output)]
+        + ["--all", "-W", "-n", "--keep-going"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return output / "_build" / "html"

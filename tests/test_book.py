@@ -1,0 +1,185 @@
+"""The built pages, without a browser: assets, links, figures.
+
+Every check is a function from a folder of pages to a list of complaints, and is shown to complain
+about a page that deserves it.
+"""
+
+import re
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+import stamp
+from bs4 import BeautifulSoup
+
+# Elements that make a browser fetch something, and the attribute that says what.
+FETCHED = {
+    "script": "src",
+    "img": "src",
+    "iframe": "src",
+    "source": "src",
+    "video": "src",
+    "audio": "src",
+    "embed": "src",
+    "object": "data",
+    "use": "href",
+    "image": "href",
+}
+# Relations of <link> that only name a page, and fetch nothing.
+NAMED_ONLY = {"canonical", "index", "search", "next", "prev", "author", "license", "alternate"}
+REMOTE_IN_CSS = re.compile(r"""(?:url\(|@import)\s*["']?(?:https?:)?//[^)"']+""")
+
+
+def pages(folder):
+    """Path and parsed content of every page that a reader can reach."""
+    for path in sorted(folder.rglob("*.html")):
+        if "_static" not in path.relative_to(folder).parts:
+            yield path, BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+
+
+def is_remote(address):
+    return bool(urlsplit(address).netloc)
+
+
+def fetched(page):
+    """The address of everything that a browser fetches to show `page`."""
+    for name, attribute in FETCHED.items():
+        for element in page.find_all(name):
+            if element.get(attribute):
+                yield element[attribute]
+            for part in element.get("srcset", "").split(","):
+                yield from part.split()[:1]
+    for link in page.find_all("link", href=True):
+        if not set(link.get("rel", [])) <= NAMED_ONLY:
+            yield link["href"]
+
+
+def external_assets(folder):
+    wrong = []
+    for path, page in pages(folder):
+        wrong += [f"{path.name}: {address}" for address in fetched(page) if is_remote(address)]
+        styles = [element.get_text() for element in page.find_all("style")]
+        styles += [element["style"] for element in page.find_all(style=True)]
+        scripts = [e.get_text() for e in page.find_all("script") if not e.get("src")]
+        for text in styles:
+            wrong += [f"{path.name}: {match}" for match in REMOTE_IN_CSS.findall(text)]
+        for text in scripts:
+            # An address in an inline script is something it may load later.
+            wrong += [
+                f"{path.name}: script with {a}" for a in re.findall(r"https?://[^\"' ]+", text)
+            ]
+    for path in sorted(folder.rglob("*.css")):
+        text = path.read_text(encoding="utf-8")
+        wrong += [f"{path.name}: {match}" for match in REMOTE_IN_CSS.findall(text)]
+    return wrong
+
+
+def broken_links(folder):
+    parsed = dict(pages(folder))
+    anchors = {
+        path: {element["id"] for element in page.find_all(id=True)}
+        | {element["name"] for element in page.find_all("a", attrs={"name": True})}
+        for path, page in parsed.items()
+    }
+    wrong = []
+    for path, page in parsed.items():
+        addresses = [link["href"] for link in page.find_all("a", href=True)]
+        for address in [*addresses, *fetched(page)]:
+            parts = urlsplit(address)
+            if parts.scheme or parts.netloc:
+                continue
+            target = path
+            if parts.path:
+                target = (path.parent / unquote(parts.path)).resolve()
+            if not target.is_file():
+                wrong.append(f"{path.name}: {address}")
+            elif parts.fragment and target in anchors:
+                # The theme links the top of the page as "#".
+                if unquote(parts.fragment) not in anchors[target]:
+                    wrong.append(f"{path.name}: no anchor {address}")
+    return wrong
+
+
+def undescribed_images(folder):
+    wrong = []
+    for path, page in pages(folder):
+        article = page.find("article")
+        for image in article.find_all("img") if article else []:
+            alt = image.get("alt", "")
+            is_file_name = re.search(r"[0-9a-f]{16}|\.(png|svg|jpe?g|gif)$|/", alt)
+            if len(alt.split()) < 5 or is_file_name:
+                wrong.append(f"{path.name}: {image.get('src')} has alt text {alt!r}")
+            caption = image.find_parent("figure") and image.find_parent("figure").figcaption
+            if not caption or not caption.get_text(strip=True):
+                wrong.append(f"{path.name}: {image.get('src')} has no caption")
+    return wrong
+
+
+def unfinished_chapters(folder):
+    wrong = []
+    repository, tag = stamp.source()
+    for path, page in pages(folder):
+        if path.parent.name != "notebooks":
+            continue
+        article = page.find("article")
+        colab = (
+            f"/github/{repository.split('github.com/')[-1]}/blob/{tag}/notebooks/{path.stem}.ipynb"
+        )
+        parts = {
+            "a box with the question": article.find(string=re.compile(r"^Question\.")),
+            "takeaways": article.find(id="takeaways"),
+            "an exercise": article.select_one("div.exercise"),
+            "a hidden solution": article.select_one("div.solution.dropdown"),
+            "a figure": article.select_one("figure img"),
+            "a Colab button": page.find("a", href=re.compile(re.escape(colab) + "$")),
+        }
+        wrong += [f"{path.name} lacks {name}" for name, found in parts.items() if not found]
+    return wrong
+
+
+CHECKS = (external_assets, broken_links, undescribed_images, unfinished_chapters)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_book(html, check):
+    assert check(html.resolve()) == []
+
+
+def test_book_has_its_pages(html):
+    found = {path.relative_to(html).as_posix() for path, _ in pages(html)}
+    expected = {"index.html", "book/index.html", "book/notation.html", "book/bibliography.html"}
+    notebooks = Path(stamp.ROOT / "notebooks").glob("*.ipynb")
+    expected |= {f"notebooks/{path.stem}.html" for path in notebooks}
+    assert expected <= found
+
+
+BREACHES = [
+    (external_assets, '<script src="https://cdn.example.org/a.js"></script>'),
+    (external_assets, '<script src="//cdn.example.org/a.js"></script>'),
+    (external_assets, '<script>const later = "https://cdn.example.org/a.js"</script>'),
+    (external_assets, '<link rel="stylesheet" href="https://fonts.example.org/a.css">'),
+    (external_assets, '<link rel="preconnect" href="https://fonts.example.org">'),
+    (external_assets, "<style>@import 'https://fonts.example.org/a.css'</style>"),
+    (external_assets, '<p style="background: url(https://example.org/a.png)"></p>'),
+    (external_assets, '<img srcset="https://example.org/a.png 2x">'),
+    (broken_links, '<a href="nowhere.html">x</a>'),
+    (broken_links, '<a href="#nowhere">x</a>'),
+    (broken_links, '<img src="nowhere.png">'),
+    (undescribed_images, '<figure><img src="a.png"><figcaption>x</figcaption></figure>'),
+    (undescribed_images, f'<figure><img alt="{"3b" * 20}"><figcaption>x</figcaption></figure>'),
+    (undescribed_images, '<img alt="A line that rises and stays flat">'),
+    (unfinished_chapters, "<p>Nothing</p>"),
+]
+
+
+@pytest.mark.parametrize(("check", "body"), BREACHES)
+def test_check_sees_a_breach(tmp_path, check, body):
+    (tmp_path / "notebooks").mkdir()
+    page = tmp_path / "notebooks" / "page.html"
+    page.write_text(f"<article>{body}</article>", encoding="utf-8")
+    assert check(tmp_path) != []
+
+
+def test_check_sees_a_remote_font_in_a_style_sheet(tmp_path):
+    (tmp_path / "a.css").write_text("a { src: url(https://fonts.example.org/a.woff) }")
+    assert external_assets(tmp_path) != []
