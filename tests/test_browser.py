@@ -1,7 +1,7 @@
 """The built pages in headless Chromium: what a reader sees.
 
-Every page is opened three times (desktop, phone, desktop in dark mode) over a local server, and what
-happened is recorded; the tests then look at the record. Screenshots go to _build/screenshots.
+Every page is opened three times (desktop, phone, desktop in dark mode) over a local server, and
+what happened is recorded; the tests then look at the record. Screenshots go to _build/screenshots.
 Skipped, with a printed reason, where Chromium is absent (Debian: `apt-get install chromium`).
 """
 
