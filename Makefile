@@ -81,7 +81,6 @@ stamp: $(STAMP) ## Write repository URL and tag from pyproject.toml to wherever 
 	$(BIN)/python book/stamp.py
 
 pdf: book ## Print the whole book with headless Chromium: _build/recallbook.pdf
-	$(BIN)/jupyter-book build . --builder singlehtml --all -W -n --keep-going
 	$(BIN)/python book/print_pdf.py
 
 test-release: $(STAMP) ## Install the wheel and run every notebook alone, as a reader would
