@@ -26,10 +26,7 @@ OPEN_EVERYTHING = """() => {
     box.classList.remove('toggle-hidden');
   }
 }"""
-FOOTER = (
-    '<div style="font-size: 8px; width: 100%; text-align: center">'
-    '<span class="pageNumber"></span></div>'
-)
+FOOTER = '<div style="font-size: 8px; width: 100%; text-align: center"><span class="pageNumber"></span></div>'
 
 
 def reading_order():
@@ -50,9 +47,7 @@ def article(path, pages, folder):
         parts = urlsplit(link["href"])
         target = (path.parent / parts.path).resolve() if parts.path else path
         if not parts.scheme and target in pages:
-            link["href"] = (
-                f"#{target.stem}-{parts.fragment}" if parts.fragment else f"#{target.stem}"
-            )
+            link["href"] = f"#{target.stem}-{parts.fragment}" if parts.fragment else f"#{target.stem}"
     content["id"] = path.stem
     content["style"] = "break-before: page"
     return content

@@ -8,9 +8,12 @@ import re
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import docstring_math
 import pytest
 import stamp
 from bs4 import BeautifulSoup
+
+import recallbook
 
 # Elements that make a browser fetch something, and the attribute that says what.
 FETCHED = {
@@ -65,9 +68,7 @@ def external_assets(folder):
             wrong += [f"{path.name}: {match}" for match in REMOTE_IN_CSS.findall(text)]
         for text in scripts:
             # An address in an inline script is something it may load later.
-            wrong += [
-                f"{path.name}: script with {a}" for a in re.findall(r"https?://[^\"' ]+", text)
-            ]
+            wrong += [f"{path.name}: script with {a}" for a in re.findall(r"https?://[^\"' ]+", text)]
     for path in sorted(folder.rglob("*.css")):
         text = path.read_text(encoding="utf-8")
         wrong += [f"{path.name}: {match}" for match in REMOTE_IN_CSS.findall(text)]
@@ -122,9 +123,7 @@ def unfinished_chapters(folder):
         if path.parent.name != "notebooks":
             continue
         article = page.find("article")
-        colab = (
-            f"/github/{repository.split('github.com/')[-1]}/blob/{tag}/notebooks/{path.stem}.ipynb"
-        )
+        colab = f"/github/{repository.split('github.com/')[-1]}/blob/{tag}/notebooks/{path.stem}.ipynb"
         parts = {
             "a box with the question": article.find(string=re.compile(r"^Question\.")),
             "takeaways": article.find(id="takeaways"),
@@ -183,3 +182,25 @@ def test_check_sees_a_breach(tmp_path, check, body):
 def test_check_sees_a_remote_font_in_a_style_sheet(tmp_path):
     (tmp_path / "a.css").write_text("a { src: url(https://fonts.example.org/a.woff) }")
     assert external_assets(tmp_path) != []
+
+
+@pytest.mark.parametrize(
+    ("docstring", "expected"),
+    [
+        ("Sizes $V$ and\n$L$.", "Sizes :math:`V` and\n:math:`L`."),
+        ("The $k$th", "The :math:`k`\\ th"),
+        ("A $a\n b$ c", "A :math:`a b` c"),
+        ("Is\n\n    $$x\n    +y,$$\n    so", "Is\n\n    .. math:: x +y,\n\n    so"),
+        ("No math, ``code``", "No math, ``code``"),
+    ],
+)
+def test_docstring_math(docstring, expected):
+    assert docstring_math.to_rst(docstring) == expected
+
+
+def test_every_public_name_has_an_entry(html):
+    page = BeautifulSoup((html / "book" / "api.html").read_text(encoding="utf-8"), "html.parser")
+    entries = {element["id"] for element in page.select("dt[id]")}
+    public = {f"recallbook.{name}" for name in recallbook.__all__ if name != "reference"}
+    assert public <= entries
+    assert "$" not in page.article.get_text(), "mathematics that was not taken for mathematics"

@@ -25,9 +25,7 @@ SCREENSHOTS = ROOT / "_build" / "screenshots"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
 
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="Chromium is not installed (Debian: apt-get install chromium)"
-)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (Debian: apt-get install chromium)")
 
 LOOKS = {
     "desktop": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"},
@@ -35,9 +33,7 @@ LOOKS = {
     "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
 }
 # Text that a reader must not see: TeX that MathJax did not take.
-RAW_TEX = re.compile(
-    r"\$\$|\\\(|\\\)|\\\[|\\\]|\\(?:frac|mathbb|hat|tfrac|underbrace|begin|eta)(?![a-z])"
-)
+RAW_TEX = re.compile(r"\$\$|\\\(|\\\)|\\\[|\\\]|\\(?:frac|mathbb|hat|tfrac|underbrace|begin|eta)(?![a-z])")
 VISIBLE_TEXT = """() => {
   const copy = document.querySelector('article, main, body').cloneNode(true);
   for (const e of copy.querySelectorAll('script, style, pre, code, mjx-container')) e.remove();
@@ -109,8 +105,7 @@ def open_page(context, url, visit):
     page.on(
         "console",
         lambda message: (
-            message.type in ("error", "warning")
-            and visit.console.append(f"{message.type}: {message.text}")
+            message.type in ("error", "warning") and visit.console.append(f"{message.type}: {message.text}")
         ),
     )
     page.goto(url, wait_until="load")

@@ -224,8 +224,7 @@ def good_notebook():
         code("plot()", image, mystnb=settings),
         v4.new_markdown_cell("## Takeaways\n\nOne."),
         v4.new_markdown_cell(
-            ":::{exercise}\n:label: ex-a\nWhy?\n:::\n\n"
-            ":::{solution} ex-a\n:class: dropdown\nSo.\n:::"
+            ":::{exercise}\n:label: ex-a\nWhy?\n:::\n\n:::{solution} ex-a\n:class: dropdown\nSo.\n:::"
         ),
     ]
     notebook = normalise(v4.new_notebook(cells=cells))
@@ -384,9 +383,7 @@ def test_nbval_fails_when_the_package_changes(tiny, tmp_path):
     shutil.copytree(ROOT / "recallbook", tmp_path / "recallbook")
     with (tmp_path / "recallbook" / "__init__.py").open("a", encoding="utf-8") as file:
         file.write(
-            "\n_simulate = simulate\n"
-            "def simulate(setting, seed=0):\n"
-            "    return _simulate(setting, seed=seed + 1)\n"
+            "\n_simulate = simulate\ndef simulate(setting, seed=0):\n    return _simulate(setting, seed=seed + 1)\n"
         )
     status, text = nbval(tiny, PYTHONPATH=str(tmp_path))
     assert status == 1 and "1 failed" in text, text
