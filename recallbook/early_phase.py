@@ -25,7 +25,7 @@ TABLE_NUMBERS = 1 << 24  # numbers in one block of the label-by-token table: 64 
 
 
 def value_step(problem: Problem, chunk: int | None = None) -> torch.Tensor:
-    r"""Step 1, $W_V^{(1)}/\eta=\frac1N\sum_i\tilde u_{y_i}\,g(\bar e'_i)^\top$, shape ``(d, d)`` or ``(d, m)``; exact."""
+    r"""Step 1, ``(d, d)`` or ``(d, m)``: $W_V^{(1)}/\eta=\frac1N\sum_i\tilde u_{y_i}\,g(\bar e'_i)^\top$; exact."""
     if not _counts_pay(problem):
         return descent_directions(problem, problem.sequences, None, None, wrt=("value",), chunk=chunk).value
     setting = problem.setting

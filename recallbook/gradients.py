@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
 
 from recallbook.attention import (
-    Scores,
     add_at,
     attend,
     attention_scores,
@@ -25,12 +25,13 @@ class Descent(NamedTuple):
 
     ``value`` is $-\nabla_{W_V}\hat{\mathcal L}$. ``direction`` is the vector $k$ with
     $-\nabla_{W_{KQ}}\hat{\mathcal L}=k\,z_{\rm EOS}^\top$. ``loss`` is $\hat{\mathcal L}$ and ``attention`` the mean
-    weight on the informative position. What was not asked for is ``None``.
+    weight on the informative position. A gradient that was not asked for is an empty tensor.
+    ``loss`` is not a number where predictions were taken as uniform.
     """
 
-    value: torch.Tensor | None
-    direction: torch.Tensor | None
-    loss: float | None
+    value: torch.Tensor
+    direction: torch.Tensor
+    loss: float
     attention: float
 
 
@@ -54,7 +55,7 @@ def features_and_pullback(
         return located, lambda cotangent: cotangent
     scale = problem.mlp_weights.shape[0] ** 0.5
     # only the elementwise phi is differentiated by autograd, so that any callable will do
-    images, pullback = torch.func.vjp(problem.setting.phi, located @ problem.mlp_weights.T)
+    images, pullback = torch.func.vjp(problem.setting.phi, located @ problem.mlp_weights.T)[:2]
     return images / scale, lambda cotangent: pullback(cotangent / scale)[0] @ problem.mlp_weights
 
 
@@ -88,20 +89,20 @@ def descent_directions(
     scores = None if direction is None else attention_scores(problem, direction)
     centred = centred_labels(problem)
     setting, like = problem.setting, problem.input_embeddings
-    uniform_predictions = uniform_predictions or value is None
-    gradient = like.new_zeros(setting.dim, setting.feature_dim) if "value" in wrt else None
+    want_value = "value" in wrt
+    gradient = like.new_zeros(setting.dim, setting.feature_dim if want_value else 0)
     token_weights, trigger_weight = like.new_zeros(setting.vocab), like.new_zeros(())
     loss, attention = 0.0, 0.0
     for part in chunks(sequences, chunk_rows(problem, chunk)):
         weights = soft_attention(problem, part, scores)  # (n, L)
         images, pullback = features_and_pullback(problem, attend(problem, part, weights))  # (n, m)
-        if uniform_predictions:
+        if uniform_predictions or value is None:
             errors = centred[part.labels]  # (n, d)
         else:
             part_loss, errors = _loss_and_errors(problem, part, images @ value.T)
             loss += part_loss
         attention += float(weights.gather(1, part.positions[:, None]).sum())
-        if gradient is not None:
+        if want_value:
             gradient += errors.T @ images
         if "direction" in wrt and value is not None:
             pulls = _attention_pulls(problem, part, weights, pullback(errors @ value))  # (n, L)
@@ -110,9 +111,9 @@ def descent_directions(
     count = len(sequences.labels)
     along = token_weights @ problem.input_embeddings + trigger_weight * problem.trigger
     return Descent(
-        value=None if gradient is None else gradient / count,
-        direction=along / count if "direction" in wrt else None,
-        loss=None if uniform_predictions else loss / count,
+        value=gradient / count,
+        direction=along / count if "direction" in wrt else along[:0],
+        loss=math.nan if uniform_predictions or value is None else loss / count,
         attention=attention / count,
     )
 
@@ -126,9 +127,7 @@ def _loss_and_errors(problem: Problem, part: Sequences, outputs: torch.Tensor) -
     return loss, residuals @ problem.output_embeddings
 
 
-def _attention_pulls(
-    problem: Problem, part: Sequences, weights: torch.Tensor, pulled: torch.Tensor
-) -> torch.Tensor:
+def _attention_pulls(problem: Problem, part: Sequences, weights: torch.Tensor, pulled: torch.Tensor) -> torch.Tensor:
     r"""$a_{ij}(s_{ij}-\sum_{j'}a_{ij'}s_{ij'})$: how much each score would rise, shape ``(n, L)``."""
     products = token_products(problem, pulled, part.tokens)
     if problem.setting.trigger_in_values:

@@ -103,9 +103,7 @@ def check_device(field: str, value: Any) -> torch.device:
         device = torch.device(value)
     except (RuntimeError, TypeError):
         raise bad(field, value, allowed) from None
-    present = device.type == "cpu" or (
-        device.type == "cuda" and (device.index or 0) < torch.cuda.device_count()
-    )
+    present = device.type == "cpu" or (device.type == "cuda" and (device.index or 0) < torch.cuda.device_count())
     if not present:
         raise bad(field, value, allowed)
     return device

@@ -82,7 +82,7 @@ class Problem:
         if (dtype, device) == (self.dtype, self.device):
             return self
         tensors = {f.name: getattr(self, f.name) for f in fields(self)}
-        moved = {
+        moved: dict[str, Any] = {
             name: tensor.to(device=device, dtype=dtype if tensor.is_floating_point() else None)
             for name, tensor in tensors.items()
             if isinstance(tensor, torch.Tensor)
@@ -159,12 +159,19 @@ def draw(setting: Setting, seed: int, *, dtype: torch.dtype = torch.float64, dev
     problem = Problem(
         setting,
         seed,
-        *sequences,
-        torch.from_numpy(permutation),
-        *(torch.from_numpy(np.ascontiguousarray(table)) for table in embedded),
-        weights,
+        **sequences._asdict(),
+        permutation=torch.from_numpy(permutation),
+        input_embeddings=_tensor(embedded.input),
+        output_embeddings=_tensor(embedded.output),
+        trigger=_tensor(embedded.trigger),
+        query=_tensor(embedded.query),
+        mlp_weights=weights,
     )
     return problem.to(dtype, device)
+
+
+def _tensor(table: np.ndarray) -> torch.Tensor:
+    return torch.from_numpy(np.ascontiguousarray(table))
 
 
 def check_problem(problem: Any, dtype: torch.dtype | None = None, device: Any = None) -> Problem:

@@ -24,12 +24,12 @@ def test_interval_covers_as_often_as_it_says():
 
 @pytest.mark.parametrize("values", [[1.0], [], [[1.0, 2.0]], 3.0])
 def test_too_few_values(values):
-    with pytest.raises(ValueError, match="^values="):
+    with pytest.raises(ValueError, match=r"^values="):
         seed_interval(values)
 
 
 def test_level():
-    with pytest.raises(ValueError, match="^level="):
+    with pytest.raises(ValueError, match=r"^level="):
         seed_interval([1.0, 2.0], level=1.0)
 
 
@@ -40,7 +40,7 @@ def test_slope_recovers_a_known_exponent():
     assert slope.low < -1.5 < slope.high and slope.high - slope.low < 0.1
     assert fitted_slope(sizes, 7.0 * sizes[None] ** np.array([[-1.5], [-1.5]])).mean == pytest.approx(-1.5)
     for bad in ([[1.0, 2.0, 3.0, -1.0]], [[1.0, 2.0]], [1.0, 2.0, 3.0, 4.0]):
-        with pytest.raises(ValueError, match="^values="):
+        with pytest.raises(ValueError, match=r"^values="):
             fitted_slope(sizes, bad)
 
 

@@ -74,9 +74,9 @@ def test_gradients_match_finite_differences(seed):
         return functional.cross_entropy(logits, problem.labels).item()
 
     found = descent_directions(problem, problem.sequences, points["value"], points["key_query"] @ problem.query)
-    slope = -(found.value * steps["value"]).sum() - (
-        torch.outer(found.direction, problem.query) * steps["key_query"]
-    ).sum()
+    slope = (
+        -(found.value * steps["value"]).sum() - (torch.outer(found.direction, problem.query) * steps["key_query"]).sum()
+    )
     size = 1e-4
     assert (loss(size) - loss(-size)) / (2 * size) == pytest.approx(slope.item(), rel=1e-6, abs=1e-9)
 

@@ -155,8 +155,8 @@ def test_draws_do_not_depend_on_threads_or_floating_type():
 
 def test_global_generators_are_left_alone():
     torch.manual_seed(0)
-    np.random.seed(0)  # noqa: NPY002  (the point is that the global generator is not touched)
-    states = torch.get_rng_state(), np.random.get_state()[1].copy()
+    np.random.seed(0)  # noqa: NPY002
+    states = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
     rb.simulate(rb.Setting(**BASE), seed=0)
     assert torch.equal(states[0], torch.get_rng_state())
-    assert np.array_equal(states[1], np.random.get_state()[1])
+    assert np.array_equal(states[1], np.random.get_state()[1])  # noqa: NPY002

@@ -1,0 +1,1 @@
+"""Experiments as values: one module for each figure, with its grid and its reduction."""

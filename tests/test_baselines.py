@@ -1,0 +1,56 @@
+"""Baselines against enumeration of every sequence at tiny sizes, and against simulation."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import recallbook as rb
+from recallbook import baselines
+
+
+@pytest.mark.parametrize(("vocab", "seq_len"), [(2, 1), (2, 5), (3, 4), (5, 3), (4, 6)])
+def test_largest_count_by_enumeration(vocab, seq_len):
+    every = np.array(list(itertools.product(range(vocab), repeat=seq_len)))
+    largest = np.array([np.bincount(row, minlength=vocab).max() for row in every])
+    expected = [(largest <= k).mean() for k in range(seq_len + 1)]
+    assert baselines.largest_count_distribution(vocab, seq_len) == pytest.approx(expected, abs=1e-13)
+    assert baselines.bag_of_words_accuracy(vocab, seq_len) == pytest.approx(largest.mean() / seq_len, abs=1e-13)
+
+
+def test_largest_count_at_large_sizes_is_a_distribution():
+    at_most = baselines.largest_count_distribution(1000, 200)
+    assert np.all(np.diff(at_most) >= -1e-12) and at_most[-1] == pytest.approx(1, abs=1e-10)
+
+
+def test_bag_of_words_guess_reaches_its_accuracy():
+    problem = rb.draw(rb.Setting(20, 12, 1, 1), seed=0)
+    test = problem.fresh(40000)
+    right = baselines.bag_of_words_guess(problem, test.tokens.numpy()) == test.labels.numpy()
+    expected = baselines.bag_of_words_accuracy(20, 12)
+    assert abs(right.mean() - expected) < 4.5 * np.sqrt(expected * (1 - expected) / 40000)
+
+
+@pytest.mark.parametrize(("vocab", "samples"), [(2, 1), (3, 4), (4, 5)])
+def test_seen_facts_by_enumeration(vocab, samples):
+    every = itertools.product(range(vocab), repeat=samples)
+    seen = np.bincount([len(set(row)) for row in every], minlength=vocab + 1)
+    distribution = baselines.seen_distribution(vocab, samples)
+    assert distribution == pytest.approx(seen / seen.sum(), abs=1e-14)
+    mean = distribution @ np.arange(vocab + 1) / vocab
+    assert baselines.lookup_accuracy(vocab, samples) == pytest.approx(mean + (1 - mean) / vocab, abs=1e-14)
+
+
+def test_simulated_coverage_follows_the_distribution():
+    values = [baselines.simulated_coverage(50, 120, seed) for seed in range(400)]
+    distribution = baselines.seen_distribution(50, 120)
+    k = np.arange(51) / 50
+    mean, variance = distribution @ k, distribution @ k**2 - (distribution @ k) ** 2
+    assert abs(np.mean(values) - mean) < 4.5 * np.sqrt(variance / 400)
+
+
+@pytest.mark.parametrize("name", ["vocab", "seq_len"])
+def test_sizes_are_checked(name):
+    sizes = {"vocab": 3, "seq_len": 3, name: 0}
+    with pytest.raises(ValueError, match=f"^{name}=0"):
+        baselines.bag_of_words_accuracy(**sizes)
