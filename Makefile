@@ -86,11 +86,11 @@ pdf: book ## Print the whole book with headless Chromium: _build/recallbook.pdf
 	$(BIN)/python book/print_pdf.py
 
 test-release: $(STAMP) ## Install the wheel and run every notebook alone, as a reader would
-	$(BIN)/python tests/release.py wheel
-	$(BIN)/python tests/release.py setup-cell
+	$(BIN)/python book/release.py wheel
+	$(BIN)/python book/release.py setup-cell
 
 test-latest: $(STAMP) ## The newest versions of every dependency, on the newest Python that has torch
-	$(BIN)/python tests/release.py latest
+	$(BIN)/python book/release.py latest
 
 clean: ## Remove .venv and everything built
 	rm -rf $(VENV) _build build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis

@@ -1,0 +1,132 @@
+"""Try the release as its readers will, in fresh environments: `make test-release`, `make test-latest`.
+
+    python book/release.py wheel       build the wheel, install it with the pinned versions, and run
+                                        every notebook alone in an empty folder, numbers compared
+    python book/release.py setup-cell  run the setup cell, for real, against a local git repository
+    python book/release.py latest      the newest versions of everything, on the newest Python here
+                                        that has torch; numbers compared
+
+Slow (each makes an environment of its own), so no part of `make test`.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import nbformat
+import stamp
+
+ROOT = Path(__file__).resolve().parents[1]
+RUNNER = ["nbval", "pytest", "nbclient", "ipykernel"]
+PYTHONS = ("python3.15", "python3.14", "python3.13", "python3.12", "python3.11")
+
+
+def run(*command, **options):
+    print("+", *command, flush=True)
+    subprocess.run([str(part) for part in command], check=True, **options)
+
+
+def notebooks():
+    found = sorted((ROOT / "notebooks").glob("*.ipynb"))
+    if not found:
+        sys.exit("No notebooks found")
+    return found
+
+
+def new_environment(folder, python=sys.executable):
+    run(python, "-m", "venv", folder)
+    return folder / "bin" / "python"
+
+
+def install(python, *what):
+    run(python, "-m", "pip", "install", "--quiet", *what)
+
+
+def committed_copy(folder):
+    """A clone of what is committed: a release cannot contain more."""
+    run("git", "clone", "--quiet", ROOT, folder)
+    return folder
+
+
+def run_alone(python, folder):
+    """Recompute each notebook in an empty folder of its own and compare every stored number."""
+    for notebook in notebooks():
+        alone = folder / f"alone-{notebook.stem}"
+        alone.mkdir()
+        shutil.copy(notebook, alone)
+        settings = ROOT / "tests" / "nbval_sanitize.cfg"
+        # No pyproject.toml above, no PYTHONPATH: only what is installed can be imported.
+        run(
+            python,
+            *("-m", "pytest", "--nbval", "--nbval-current-env", "-p", "no:cacheprovider", "-q"),
+            f"--nbval-sanitize-with={settings}",
+            notebook.name,
+            cwd=alone,
+            env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+        )
+
+
+def wheel(folder):
+    source = committed_copy(folder / "source")
+    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, source)
+    (built,) = folder.glob("recallbook-*.whl")
+    python = new_environment(folder / "environment")
+    install(python, built, *RUNNER, "-c", ROOT / "constraints.txt")
+    run_alone(python, folder)
+
+
+def setup_cell(folder):
+    """Run every notebook's setup cell where `recallbook` is missing, from a git repository on disk."""
+    repository, tag = stamp.source()
+    bare = folder / "published"
+    run("git", "clone", "--quiet", "--bare", ROOT, bare)
+    run("git", "-C", bare, "tag", "--force", tag)
+    python = new_environment(folder / "environment")
+    install(python, "nbclient", "ipykernel", "-c", ROOT / "constraints.txt")
+    cells = {next(c for c in cells_of(path) if c.cell_type == "code").source for path in notebooks()}
+    for source in cells:
+        assert repository in source, source
+        local = source.replace(repository, bare.as_uri())
+        check = "import recallbook, sys; print(recallbook.__file__)\nassert sys.prefix in recallbook.__file__"
+        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(local), nbformat.v4.new_code_cell(check)])
+        path = folder / "setup.ipynb"
+        nbformat.write(notebook, path)
+        execute = "import sys, nbformat; from nbclient import NotebookClient as C; "
+        execute += "n = nbformat.read(sys.argv[1], 4); C(n, timeout=1800).execute(); print(n.cells[1].outputs)"
+        run(python, "-c", execute, path, cwd=folder, env={**os.environ, "JUPYTER_PREFER_ENV_PATH": "1"})
+
+
+def cells_of(path):
+    return nbformat.read(path, as_version=4).cells
+
+
+def latest(folder):
+    for name in PYTHONS:
+        found = shutil.which(name)
+        # A shim can exist for a Python that is not active.
+        if not found or subprocess.run([found, "--version"], capture_output=True, check=False).returncode:
+            continue
+        python = new_environment(folder / name, found)
+        try:
+            install(python, "torch")
+        except subprocess.CalledProcessError:
+            print(f"{name} has no torch here, trying an older one", flush=True)
+            continue
+        install(python, "--upgrade", "--upgrade-strategy", "eager", committed_copy(folder / "source"), *RUNNER)
+        run(python, "-m", "pip", "list")
+        run_alone(python, folder)
+        return
+    sys.exit(f"None of {', '.join(PYTHONS)} is here with a torch to install")
+
+
+def main(task):
+    with tempfile.TemporaryDirectory() as folder:
+        {"wheel": wheel, "setup-cell": setup_cell, "latest": latest}[task](Path(folder))
+    print(f"release {task}: passed")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
