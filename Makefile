@@ -90,7 +90,7 @@ test-release: $(STAMP) ## Install the wheel and run every notebook alone, as a r
 	$(BIN)/python book/release.py setup-cell
 
 test-latest: $(STAMP) ## The newest versions of every dependency, on the newest Python that has torch
-	$(BIN)/python book/release.py latest
+	PYTHON="$(PYTHON)" $(BIN)/python book/release.py latest
 
 clean: ## Remove .venv and everything built
 	rm -rf $(VENV) _build build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis

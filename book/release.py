@@ -89,7 +89,8 @@ def setup_cell(folder):
     cells = {next(c for c in cells_of(path) if c.cell_type == "code").source for path in notebooks()}
     for source in cells:
         assert repository in source, source
-        local = source.replace(repository, bare.as_uri())
+        # pip wants a host in the address, also for a file.
+        local = source.replace(repository, f"file://localhost{bare}")
         check = "import recallbook, sys; print(recallbook.__file__)\nassert sys.prefix in recallbook.__file__"
         notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(local), nbformat.v4.new_code_cell(check)])
         path = folder / "setup.ipynb"
@@ -104,12 +105,13 @@ def cells_of(path):
 
 
 def latest(folder):
-    for name in PYTHONS:
+    chosen = os.environ.get("PYTHON")
+    for name in [chosen] if chosen else PYTHONS:
         found = shutil.which(name)
         # A shim can exist for a Python that is not active.
         if not found or subprocess.run([found, "--version"], capture_output=True, check=False).returncode:
             continue
-        python = new_environment(folder / name, found)
+        python = new_environment(folder / Path(name).name, found)
         try:
             install(python, "torch")
         except subprocess.CalledProcessError:
@@ -119,7 +121,7 @@ def latest(folder):
         run(python, "-m", "pip", "list")
         run_alone(python, folder)
         return
-    sys.exit(f"None of {', '.join(PYTHONS)} is here with a torch to install")
+    sys.exit(f"None of {chosen or ', '.join(PYTHONS)} is here with a torch to install")
 
 
 def main(task):
