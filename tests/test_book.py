@@ -204,3 +204,10 @@ def test_every_public_name_has_an_entry(html):
     public = {f"recallbook.{name}" for name in recallbook.__all__ if name != "reference"}
     assert public <= entries
     assert "$" not in page.article.get_text(), "mathematics that was not taken for mathematics"
+
+
+def test_pictures_and_files_that_the_readme_names_exist():
+    text = (stamp.ROOT / "README.md").read_text(encoding="utf-8")
+    named = re.findall(r"\]\((?!https?:)([^)#]+)\)", text)
+    assert named
+    assert [name for name in named if not (stamp.ROOT / name).is_file()] == []
