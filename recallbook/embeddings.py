@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from recallbook.setting import Setting
@@ -24,8 +25,8 @@ class Embeddings(NamedTuple):
 
 def orthonormal_rows(table: Table) -> Table:
     """Orthonormal rows from a Gaussian table, uniform over such frames (Mezzadri 2007, arXiv math-ph/0609050)."""
-    q, r = np.linalg.qr(table.T)
-    return (q * np.sign(np.diag(r))).T  # without the signs the law would depend on the routine's convention
+    q, r = torch.linalg.qr(torch.from_numpy(table).T)
+    return (q * r.diag().sign()).T.numpy()  # without the signs the law would depend on the routine's convention
 
 
 def draw_embeddings(setting: Setting, seed: int) -> Embeddings:

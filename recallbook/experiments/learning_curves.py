@@ -15,8 +15,8 @@ from recallbook.task import Problem, draw
 from recallbook.weights import Weights
 
 VOCAB, SEQ_LEN, DIM = 128, 64, 48
-SAMPLES = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
-SEEDS = range(12)
+SAMPLES = (128, 256, 512, 1024, 2048, 4096, 8192)
+SEEDS = range(20)
 # random embeddings with d < V, random ones as wide as the orthogonal ones must be, and orthogonal ones
 CASES: dict[str, Any] = {
     f"random, d = {DIM}": {"embeddings": "gaussian", "dim": DIM},
@@ -41,7 +41,7 @@ def run(case: str, trigger_in_values: bool, seeds: Iterable[int] = SEEDS, device
         for seed in seeds:
             problem = draw(setting, seed, device=device)
             weights = three_steps(problem)
-            outcome = evaluate(problem, weights, test_samples=2000)
+            outcome = evaluate(problem, weights, test_samples=1000)
             row = {"samples": setting.samples, "seed": seed, "cosine": trigger_cosine(problem, weights)}
             rows.append({**row, **asdict(outcome)})
     return pd.DataFrame(rows)

@@ -19,12 +19,13 @@ from recallbook.weights import Weights
 SEEDS = range(10)
 ETAS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # in units of L V
 SATURATIONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # trigger score over log L
+TEST = 1000  # fresh sequences a seed
 TINY_ETA = 1e-3  # in units of L V: small enough for the limit of eta
 
 
 def setting(trigger_in_values: bool) -> Setting:
     """The setting of both figures."""
-    return Setting(vocab=128, seq_len=16, dim=64, samples=8192, trigger_in_values=trigger_in_values)
+    return Setting(vocab=128, seq_len=16, dim=64, samples=4096, trigger_in_values=trigger_in_values)
 
 
 def trigger_score(problem: Problem, limit: Weights) -> float:
@@ -42,14 +43,14 @@ def over_eta(trigger_in_values: bool, seeds: Iterable[int] = SEEDS, device: str 
     for seed in seeds:
         problem = draw(setting(trigger_in_values), seed, device=device)
         limit = three_steps(problem)
-        base = evaluate(problem, limit, 2000).accuracy
+        base = evaluate(problem, limit, TEST).accuracy
         score = trigger_score(problem, limit)
         for ratio in ETAS:
             eta = ratio * problem.setting.seq_len * problem.setting.vocab
             gamma = 1e4 / (eta * score)  # scores of order 10^4: attention is hard
             weights = three_steps(problem, eta, gamma)
             away = torch.linalg.norm(weights.value2 / gamma - limit.value2 - weights.value1 / gamma)
-            accuracy = evaluate(problem, weights, 2000).accuracy
+            accuracy = evaluate(problem, weights, TEST).accuracy
             distance = float(away / torch.linalg.norm(limit.value2))
             row = {"eta": ratio, "seed": seed, "accuracy": accuracy, "gain": accuracy - base, "distance": distance}
             rows.append(row)
@@ -65,7 +66,7 @@ def over_gamma(trigger_in_values: bool, seeds: Iterable[int] = SEEDS, device: st
     for seed in seeds:
         problem = draw(setting(trigger_in_values), seed, device=device)
         eta = TINY_ETA * problem.setting.seq_len * problem.setting.vocab
-        test = problem.fresh(1000)
+        test = problem.fresh(TEST)
         model = RecallTransformer(problem)
         per_gamma = three_steps(problem, eta, gamma=1.0).key_query  # step 2 is linear in gamma
         score = trigger_score(problem, three_steps(problem))
