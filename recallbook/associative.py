@@ -1,0 +1,114 @@
+"""A linear associative memory: facts stored as a sum of outer products, recalled by an arg max."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.linalg import eigh_tridiagonal
+from scipy.special import betainc, log_ndtr, roots_hermitenorm
+
+from recallbook import symbolic
+from recallbook.embeddings import draw_embeddings
+from recallbook.setting import Setting, bad, check_choice, check_device, check_seed, check_size
+
+POINTS = 20  # quadrature points in each of up to four directions
+LAWS = ("gaussian", "sphere")
+Quadrature = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+def recalled(
+    facts: int, dim: int, seed: int, embeddings: str = "gaussian", *, device: Any = "cpu"
+) -> NDArray[np.bool_]:
+    r"""Simulate: which of $n$ facts come back from $W=\sum_j u_jz_j^\top$, shape ``(n,)``.
+
+    Fact $v$ is recalled when $\arg\max_k u_k^\top Wz_v=v$ over all $n$ labels. Draws are paired: for one seed,
+    fewer facts are the first of more. Cost $O(n^2d)$, memory $O(n^2)$.
+    """
+    tables = draw_embeddings(Setting(facts, 1, dim, 1, embeddings=embeddings), check_seed("seed", seed))
+    device = check_device("device", device)
+    inputs, outputs = (torch.tensor(table, device=device) for table in (tables.input, tables.output))
+    logits = outputs @ (outputs.T @ inputs) @ inputs.T  # (labels, tokens)
+    return (logits.argmax(dim=0) == torch.arange(facts, device=device)).cpu().numpy()
+
+
+def capacity(recall: Callable[[int], float], accuracy: float) -> int:
+    """Largest $n$ found by doubling and bisection with ``recall(n) >= accuracy``, from 3 facts on.
+
+    ``recall`` should fall with ``n``; where it is a noisy simulation this is one of its crossings.
+    """
+    if not 0 < accuracy < 1:
+        raise bad("accuracy", accuracy, "a number between 0 and 1")
+    low, high = 3, 6
+    while recall(high) >= accuracy:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if recall(middle) >= accuracy else (low, middle)
+    return low
+
+
+def predicted_recall(facts: int, dim: int, embeddings: str = "gaussian") -> float:
+    r"""Predicted mean fraction of facts recalled; no fitted constant.
+
+    $$\mathbb E_{a,b,\xi,r}\,F\big(S/\sigma\big)^{n-1},$$
+    with signal $S$ and noise variance $\sigma^2$ from :func:`recallbook.symbolic.recall_terms`, $\xi$ standard
+    normal, $r$ a gamma variable of mean 1, and $a,b\sim\chi^2_d/d$ (1 on the sphere). $F$ is the normal
+    distribution function, or that of a coordinate on the sphere. Gauss quadrature. Derived to leading order: given
+    $a,b,\xi,r$, competing logits are taken as independent and of law $F$. Ours.
+
+    Raises
+    ------
+    ValueError
+        If ``facts`` or ``dim`` is below 3, or the law is neither ``"gaussian"`` nor ``"sphere"``.
+    """
+    facts, dim = check_size("facts", facts, smallest=3), check_size("dim", dim, smallest=3)
+    check_choice("embeddings", embeddings, LAWS)
+    signal, noise = _functions()
+    length = _gamma(2 / dim) if embeddings == "gaussian" else (np.ones(1), np.ones(1))
+    axes = [length, length, _normal(), _gamma(float(_stray_variance()(facts, dim)))]
+    a, b, xi, r = np.meshgrid(*(points for points, _ in axes), indexing="ij", sparse=True)
+    ratio = signal(facts, dim, a, b, xi, r) / np.sqrt(noise(facts, dim, a, b, xi, r))
+    right = np.exp((facts - 1) * _log_cdf(ratio, dim, embeddings))
+    return float(np.einsum("i,j,k,l,ijkl->", *(weights for _, weights in axes), right))
+
+
+def _log_cdf(ratio: NDArray[np.float64], dim: int, embeddings: str) -> NDArray[np.float64]:
+    """Log probability that a variable of mean 0 and variance 1 stays below ``ratio``."""
+    if embeddings == "gaussian":
+        return log_ndtr(ratio)
+    # sqrt(d) times a coordinate of a uniform point on the sphere; its square is a beta variable
+    beyond = betainc((dim - 1) / 2, 0.5, np.clip(1 - ratio**2 / dim, 0, 1)) / 2
+    return np.where(ratio > 0, np.log1p(-beyond), np.log(np.maximum(beyond, 1e-300)))
+
+
+@cache
+def _functions():
+    terms = symbolic.recall_terms()
+    symbols = (symbolic.n, symbolic.d, symbolic.a, symbolic.b, symbolic.xi, symbolic.r)
+    return symbolic.numeric(terms.signal, *symbols), symbolic.numeric(terms.noise, *symbols)
+
+
+@cache
+def _stray_variance():
+    return symbolic.numeric(symbolic.stray_variance(), symbolic.n, symbolic.d)
+
+
+@cache
+def _normal() -> Quadrature:
+    """Points and weights of the standard normal law."""
+    points, weights = roots_hermitenorm(POINTS)
+    return points, weights / weights.sum()
+
+
+@cache
+def _gamma(variance: float) -> Quadrature:
+    r"""Points and weights of the gamma law of mean 1 and this variance; $\chi^2_d/d$ at variance $2/d$."""
+    # Golub and Welsch: scipy's own routine overflows for large shapes
+    shape, k = 1 / variance, np.arange(POINTS)
+    points, vectors = eigh_tridiagonal(2 * k + shape, np.sqrt(k[1:] * (k[1:] + shape - 1)))
+    return points * variance, vectors[0] ** 2

@@ -1,0 +1,106 @@
+"""The linear memory: exact moments by z-score, predicted recall against simulation, limits."""
+
+import numpy as np
+import pytest
+import sympy as sp
+from scipy import stats
+
+from recallbook import associative, symbolic
+from recallbook.embeddings import draw_embeddings
+from recallbook.setting import Setting
+
+
+@pytest.mark.parametrize("power", [1, 2, 3])
+def test_moments_of_squared_length(power):
+    expected = sp.prod((symbolic.d + 2 * k) / symbolic.d for k in range(power))
+    assert sp.simplify(symbolic.squared_length_moment(power) - expected) == 0
+    assert symbolic.squared_length_moment(power, "sphere") == 1
+
+
+@pytest.mark.parametrize("embeddings", ["gaussian", "sphere"])
+@pytest.mark.parametrize(("facts", "dim"), [(12, 8), (40, 16), (90, 16)])
+def test_variance_of_a_wrong_logit(embeddings, facts, dim):
+    """Each origin and their sum, as z-scores over independent draws."""
+    means = {"overlap": [], "own": [], "interference": []}
+    for seed in range(150):
+        tables = draw_embeddings(Setting(facts, 1, dim, 1, embeddings=embeddings), seed)
+        tokens, labels = tables.input @ tables.input.T, tables.output @ tables.output.T
+        overlap, own = labels * np.diag(tokens), np.diag(labels)[:, None] * tokens
+        wrong = ~np.eye(facts, dtype=bool)
+        parts = {"overlap": overlap, "own": own, "interference": labels @ tokens - overlap - own}
+        for name, part in parts.items():
+            means[name].append(np.mean(part[wrong] ** 2))
+    expected = symbolic.competitor_variance(embeddings)._asdict()
+    for name, values in means.items():
+        exact = float(expected[name].subs({symbolic.n: facts, symbolic.d: dim}))
+        z = (np.mean(values) - exact) / (np.std(values, ddof=1) / np.sqrt(len(values)))
+        assert abs(z) < 4, (name, z)
+
+
+@pytest.mark.parametrize(
+    ("facts", "dim", "seeds"), [(60, 32, 100), (150, 64, 60), (350, 64, 40), (700, 64, 20), (500, 128, 20)]
+)
+def test_predicted_recall_gaussian(facts, dim, seeds):
+    """Within 0.006 plus four standard errors: the size of what the leading order leaves out at d >= 32."""
+    values = [associative.recalled(facts, dim, seed).mean() for seed in range(seeds)]
+    error = np.mean(values) - associative.predicted_recall(facts, dim)
+    assert abs(error) < 0.006 + 4 * np.std(values, ddof=1) / np.sqrt(seeds)
+
+
+@pytest.mark.parametrize(("facts", "dim", "bound"), [(194, 64, 0.02), (800, 128, 0.01)])
+def test_predicted_recall_sphere(facts, dim, bound):
+    """On the sphere the prediction is a little low, and less so in larger dimension."""
+    values = [associative.recalled(facts, dim, seed, "sphere").mean() for seed in range(20)]
+    error = np.mean(values) - associative.predicted_recall(facts, dim, "sphere")
+    assert -0.005 < error < bound
+
+
+@pytest.mark.parametrize("variance", [1.0, 0.25, 0.01, 1e-4])
+def test_quadrature_has_the_moments_of_the_gamma_law(variance):
+    points, weights = associative._gamma(variance)
+    law = stats.gamma(1 / variance, scale=variance)
+    for power in range(5):
+        assert weights @ points**power == pytest.approx(law.moment(power) if power else 1, rel=1e-10)
+
+
+def test_noise_agrees_with_its_average():
+    """Averaged over a, b, xi and r, the conditional variance is the exact mean square, up to O(1/n + 1/d)."""
+    terms = symbolic.recall_terms()
+    values = {symbolic.a: 1, symbolic.b: 1, symbolic.xi: 0, symbolic.r: 1, symbolic.n: 4000, symbolic.d: 400}
+    exact = sum(symbolic.competitor_variance("sphere")).subs(values)
+    assert float(terms.noise.subs(values)) == pytest.approx(float(exact), rel=0.01)
+    assert float(terms.signal.subs(values)) == 1
+
+
+def test_recall_falls_with_facts_and_rises_with_dimension():
+    over_facts = [associative.predicted_recall(n, 48) for n in (5, 20, 80, 320, 1280)]
+    over_dims = [associative.predicted_recall(200, d) for d in (8, 16, 32, 64, 128, 256)]
+    assert all(np.diff(over_facts) < 0) and all(np.diff(over_dims) > 0)
+    assert associative.predicted_recall(10, 2000) == pytest.approx(1, abs=1e-9)
+
+
+def test_orthogonal_memory_is_perfect():
+    assert associative.recalled(50, 52, 0, "orthogonal").all()
+
+
+def test_draws_are_paired_in_the_number_of_facts():
+    more, fewer = (draw_embeddings(Setting(n, 1, 8, 1), 3) for n in (30, 12))
+    assert np.array_equal(more.input[:12], fewer.input) and np.array_equal(more.output[:12], fewer.output)
+
+
+def test_capacity_finds_the_crossing():
+    assert associative.capacity(lambda n: 1 - n / 1000, 0.9) == 100
+    assert associative.capacity(lambda n: float(n <= 3), 0.5) == 3
+    found = associative.capacity(lambda n: associative.predicted_recall(n, 64), 0.99)
+    assert associative.predicted_recall(found, 64) >= 0.99 > associative.predicted_recall(found + 1, 64)
+
+
+def test_arguments():
+    with pytest.raises(ValueError, match=r"^facts=2"):
+        associative.predicted_recall(2, 10)
+    with pytest.raises(ValueError, match=r"^embeddings='orthogonal'"):
+        associative.predicted_recall(10, 20, "orthogonal")
+    with pytest.raises(ValueError, match=r"^accuracy=1"):
+        associative.capacity(lambda n: 0.0, 1)
+    with pytest.raises(ValueError, match=r"^symbols="):
+        symbolic.numeric(symbolic.n + symbolic.d, symbolic.n)

@@ -1,0 +1,52 @@
+"""The law of cosines and of the largest one, against simulation; Welch's bound against every draw."""
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from recallbook import coherence, symbolic
+
+
+@pytest.mark.parametrize("dim", [2, 3, 8, 64])
+def test_density_and_tail_agree(dim):
+    whole, _ = integrate.quad(coherence.cosine_density, -1, 1, args=(dim,))
+    upper, _ = integrate.quad(coherence.cosine_density, 0.3, 1, args=(dim,))
+    assert whole == pytest.approx(1, abs=1e-6)
+    assert 2 * upper == pytest.approx(coherence.beyond(0.3, dim), rel=1e-6)
+
+
+@pytest.mark.parametrize("embeddings", ["gaussian", "sphere"])
+@pytest.mark.parametrize("dim", [3, 16, 60])
+def test_cosines_follow_their_law(embeddings, dim):
+    # disjoint pairs are independent, so that the test is exact
+    values = np.concatenate([coherence.cosines(2, dim, seed, embeddings) for seed in range(600)])
+    squared = stats.beta(0.5, (dim - 1) / 2)
+    assert stats.kstest(values**2, squared.cdf).pvalue > 1e-4
+    assert stats.binomtest(int((values > 0).sum()), 600).pvalue > 1e-4
+
+
+def test_orthogonal_embeddings_have_no_coherence():
+    assert np.abs(coherence.cosines(20, 22, 0, "orthogonal")).max() < 1e-13
+
+
+@pytest.mark.parametrize(("vocab", "dim"), [(50, 10), (100, 40)])
+def test_coherence_follows_its_quantiles(vocab, dim):
+    values = [np.abs(coherence.cosines(vocab, dim, seed, "sphere")).max() for seed in range(300)]
+    for probability in (0.1, 0.5, 0.9):
+        below = int((np.array(values) <= coherence.coherence_quantile(vocab, dim, probability)).sum())
+        assert stats.binomtest(below, 300, probability).pvalue > 1e-4
+    floor = float(symbolic.coherence_floor().subs({symbolic.n: vocab, symbolic.d: dim}))
+    assert min(values) > floor
+
+
+def test_floor_is_reached_by_the_simplex():
+    """V = d + 1 vectors with all cosines -1/d attain Welch's bound."""
+    dim = 7
+    assert float(symbolic.coherence_floor().subs({symbolic.n: dim + 1, symbolic.d: dim})) == pytest.approx(1 / dim)
+
+
+def test_arguments():
+    with pytest.raises(ValueError, match=r"^probability=1"):
+        coherence.coherence_quantile(5, 5, 1)
+    with pytest.raises(ValueError, match=r"^dim=1"):
+        coherence.coherence_quantile(5, 1, 0.5)
