@@ -6,6 +6,7 @@ anything on stderr is not written. What changes from run to run without meaning 
 versions, the kernel's name) is removed, so that a second run changes no byte.
 """
 
+import base64
 import os
 import sys
 import tempfile
@@ -18,6 +19,8 @@ import nbformat
 from nbclient import NotebookClient
 
 ROOT = Path(__file__).resolve().parents[1]
+# Figures of a chapter that README.md and the landing page show too, by name.
+PICTURES = {"fig-learning-curves": "book/images/three_steps.png"}
 KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
 # A tool's own notes in the metadata of a cell; tags and figure settings stay.
 VOLATILE = ("execution", "collapsed", "scrolled", "jupyter", "colab", "outputId", "ExecuteTime")
@@ -81,6 +84,16 @@ def merge_streams(outputs):
     return merged
 
 
+def pictures(notebook):
+    """The stored image of each cell whose figure is in PICTURES: (file, bytes)."""
+    for cell in code_cells(notebook):
+        name = cell.metadata.get("mystnb", {}).get("figure", {}).get("name")
+        if name in PICTURES:
+            for output in cell.outputs:
+                if "image/png" in output.get("data", {}):
+                    yield ROOT / PICTURES[name], base64.b64decode(output.data["image/png"])
+
+
 def main(arguments):
     paths = [Path(argument) for argument in arguments]
     paths = paths or sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -97,6 +110,9 @@ def main(arguments):
             failed.append(path)
         else:
             nbformat.write(notebook, path)
+            for picture, image in pictures(notebook):
+                picture.parent.mkdir(exist_ok=True)
+                picture.write_bytes(image)
     if failed:
         sys.exit(f"Not written: {', '.join(map(str, failed))}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, betaincinv, betaln
+from scipy.special import beta, betainc, betaincinv
 
 from recallbook.embeddings import draw_embeddings
 from recallbook.setting import Setting, bad, check_size
@@ -20,7 +20,7 @@ def cosines(vocab: int, dim: int, seed: int, embeddings: str = "gaussian") -> ND
 def cosine_density(x: NDArray[np.float64], dim: int) -> NDArray[np.float64]:
     r"""Density of the cosine of two random directions in $\mathbb R^d$: $(1-x^2)^{(d-3)/2}/B(\frac12,\frac{d-1}2)$."""
     dim = check_size("dim", dim, smallest=2)
-    return np.exp((dim - 3) / 2 * np.log1p(-np.square(x)) - betaln(0.5, (dim - 1) / 2))
+    return (1 - np.square(x)) ** ((dim - 3) / 2) / beta(0.5, (dim - 1) / 2)
 
 
 def beyond(x: NDArray[np.float64], dim: int) -> NDArray[np.float64]:

@@ -8,6 +8,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from cycler import cycler
+from matplotlib import ticker
 from matplotlib.axes import Axes
 
 # Okabe and Ito's palette, told apart by readers with any colour vision; black first for theory
@@ -94,3 +95,12 @@ def draw_model(ax: Axes, mlp: bool = False) -> None:
     ax.set_ylim(-0.2, 1.3)
     ax.set_aspect("equal")
     ax.axis("off")
+
+
+def plain_ticks(ax: Axes, x: Any = None, y: Any = None) -> None:
+    """Ticks at these values only, written as plain numbers: readable on short logarithmic axes."""
+    for axis, values in ((ax.xaxis, x), (ax.yaxis, y)):
+        if values is not None:
+            axis.set_major_locator(ticker.FixedLocator(list(values)))
+            axis.set_major_formatter(ticker.FormatStrFormatter("%g"))
+            axis.set_minor_locator(ticker.NullLocator())
