@@ -15,7 +15,7 @@ NOTEBOOKS ?= $(sort $(wildcard notebooks/*.ipynb))
 # nbval runs as many notebooks at once; each kernel gets one thread, so that they do not fight.
 WORKERS ?= 2
 
-.PHONY: help setup book test lint types unit nbval notebooks benchmark stamp pdf test-release \
+.PHONY: help setup book test lint types unit nbval mutants notebooks benchmark stamp pdf test-release \
 	test-latest clean
 
 help: ## Show this list
@@ -69,6 +69,9 @@ unit: $(STAMP) ## Unit tests; those of the book use _build/html if `make book` m
 nbval: $(STAMP) ## Recompute the notebooks and compare every stored number
 	@test -n "$(NOTEBOOKS)" || { echo "No notebooks found" >&2; exit 1; }
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --nbval $(NOTEBOOKS) -n $(WORKERS) --dist loadscope
+
+mutants: $(STAMP) ## Seed mistakes into the package: the tests must notice each (about 6 minutes)
+	$(BIN)/python tests/mutants.py --workers $(WORKERS)
 
 notebooks: $(STAMP) ## Re-execute chapters in place (NOTEBOOKS="..." for some of them)
 	$(BIN)/python book/execute.py $(NOTEBOOKS)

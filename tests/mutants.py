@@ -1,0 +1,401 @@
+"""Seeded mistakes in the package, each of which the tests must notice: `make mutants` prints the table.
+
+A mutant is one small change of one line. The package is copied to a temporary folder, changed there, and the unit
+tests named by the mutant are run against the copy; then, where the change moves a stored number, nbval is run on the
+chapters named by the mutant. The unchanged package is run in the same way as a control, which must pass.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+TASK, EMBEDDINGS, STEPS = "01_the_task", "02_embeddings_that_interfere", "03_three_gradient_steps"
+UNCHANGED = "numbers unchanged by design"
+
+
+class Mutant(NamedTuple):
+    """``old``, found exactly once in ``file``, becomes ``new``. No ``chapters``: no stored number depends on it."""
+
+    name: str
+    kind: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+    chapters: tuple[str, ...] = ()
+
+
+MUTANTS = [
+    Mutant(
+        "the last token is never drawn",
+        "off by one",
+        "streams.py",
+        "generator.random(part.size) * high",
+        "generator.random(part.size) * max(1, high - 1)",
+        ("test_task.py",),
+        (TASK, STEPS),
+    ),
+    Mutant(
+        "blocks of one role overlap",
+        "index",
+        "streams.py",
+        "counter=[0, 0, 0, block]",
+        "counter=[block, 0, 0, 0]",
+        ("test_task.py",),
+        (TASK, EMBEDDINGS, STEPS),
+    ),
+    Mutant(
+        "every test batch has the positions of block 0",
+        "index",
+        "task.py",
+        'prefix + "positions", block)',
+        'prefix + "positions")',
+        ("test_task.py",),
+        # the chapters draw block 0 only
+    ),
+    Mutant(
+        "the label is that of the position before",
+        "off by one",
+        "task.py",
+        "tokens[np.arange(count), positions]",
+        "tokens[np.arange(count), positions - 1]",
+        ("test_task.py",),
+        (TASK, STEPS),
+    ),
+    Mutant(
+        "facts are the inverse permutation",
+        "index",
+        "task.py",
+        'permutation = np.argsort(stream(seed, "permutation").random(vocab), kind="stable")',
+        'permutation = np.argsort(np.argsort(stream(seed, "permutation").random(vocab), kind="stable"))',
+        ("test_task.py",),
+        (TASK, STEPS),
+    ),
+    Mutant(
+        "W_in is divided by s^2 instead of s",
+        "factor",
+        "task.py",
+        "table / np.sqrt(setting.mlp_input_scale)",
+        "table / setting.mlp_input_scale",
+        ("test_task.py",),
+        # no chapter has an MLP yet
+    ),
+    Mutant(
+        "sphere: columns are normalised, not rows",
+        "swapped axis",
+        "embeddings.py",
+        "table / np.linalg.norm(table, axis=1, keepdims=True)",
+        "table / np.linalg.norm(table, axis=0, keepdims=True)",
+        ("test_task.py",),
+        (EMBEDDINGS,),
+    ),
+    Mutant(
+        "orthogonal frames keep the routine's signs",
+        "sign",
+        "embeddings.py",
+        "q * r.diag().sign()",
+        "q",
+        ("test_task.py",),
+        (STEPS,),
+    ),
+    Mutant(
+        "softmax over the batch",
+        "swapped axis",
+        "model.py",
+        "keys @ (self.key_query @ self.query), dim=1",
+        "keys @ (self.key_query @ self.query), dim=0",
+        ("test_oracle.py", "test_descent.py"),
+        (STEPS,),
+    ),
+    Mutant(
+        "the trigger lowers the score",
+        "sign",
+        "attention.py",
+        "add_at(out, sequences.positions, scores.trigger)",
+        "add_at(out, sequences.positions, -scores.trigger)",
+        ("test_oracle.py", "test_evaluation.py"),
+        (STEPS,),
+    ),
+    Mutant(
+        "zero scores weigh 1/N instead of 1/L",
+        "swapped axis",
+        "attention.py",
+        "1 / shape[1]",
+        "1 / shape[0]",
+        ("test_oracle.py", "test_descent.py"),
+        (STEPS,),
+    ),
+    Mutant(
+        "labels are centred within themselves",
+        "swapped axis",
+        "gradients.py",
+        "problem.output_embeddings.mean(dim=0)",
+        "problem.output_embeddings.mean(dim=1, keepdim=True)",
+        ("test_oracle.py",),
+        (STEPS,),
+    ),
+    Mutant(
+        "the MLP's pull-back forgets 1/sqrt(m)",
+        "factor",
+        "gradients.py",
+        "pullback(cotangent / scale)",
+        "pullback(cotangent)",
+        ("test_oracle.py",),
+        # no chapter has an MLP yet
+    ),
+    Mutant(
+        "pulls move away from their mean",
+        "sign",
+        "early_phase.py",
+        "products -= products.mean(dim=1, keepdim=True)",
+        "products += products.mean(dim=1, keepdim=True)",
+        ("test_oracle.py",),
+        (STEPS,),
+    ),
+    Mutant(
+        "a block of labels starts one label late",
+        "off by one",
+        "early_phase.py",
+        "edges[first - 1] if first else 0",
+        "edges[first] if first else 0",
+        ("test_oracle.py",),
+        # in the chapters one block holds all labels
+    ),
+    Mutant(
+        "the third step uses the first rate",
+        "factor",
+        "descent.py",
+        "value1 + gamma * step3.value",
+        "value1 + eta * step3.value",
+        ("test_oracle.py",),
+        (STEPS,),
+    ),
+    Mutant(
+        "token 0 found with its trigger loses it",
+        "off by one",
+        "evaluation.py",
+        "distinct >= vocab",
+        "distinct > vocab",
+        ("test_evaluation.py",),
+        (STEPS,),
+    ),
+    Mutant(
+        "a wrong label more competes",
+        "off by one",
+        "associative.py",
+        "(facts - 1) * _log_cdf",
+        "facts * _log_cdf",
+        ("test_associative.py",),
+        (EMBEDDINGS,),
+    ),
+    Mutant(
+        "interference from n - 1 facts",
+        "off by one",
+        "symbolic.py",
+        "(n - 2) / d**2",
+        "(n - 1) / d**2",
+        ("test_associative.py",),
+        (EMBEDDINGS,),
+    ),
+    Mutant(
+        "a wrong label keeps the part along the stray",
+        "factor",
+        "symbolic.py",
+        "(1 - 1 / (n - 1)) * (answer",
+        "1 * (answer",
+        ("test_associative.py",),
+        (EMBEDDINGS,),
+    ),
+    Mutant(
+        "strays of n facts, not n - 1",
+        "off by one",
+        "symbolic.py",
+        "total = (n - 1) * a / d",
+        "total = n * a / d",
+        ("test_associative.py",),
+        (EMBEDDINGS,),
+    ),
+    Mutant(
+        "stray length: n for n - 1 degrees of freedom",
+        "off by one",
+        "symbolic.py",
+        "(1 + 2 / (n - 1)) - 1",
+        "(1 + 2 / n) - 1",
+        ("test_associative.py",),
+        (EMBEDDINGS,),
+    ),
+    Mutant(
+        "the asked token's pull is forgotten",
+        "factor",
+        "symbolic.py",
+        "a / d * pull**2",
+        "0 * pull**2",
+        ("test_associative.py",),
+        (EMBEDDINGS,),
+    ),
+    Mutant(
+        "he2 is divided by 2 instead of sqrt(2)",
+        "factor",
+        "activations.py",
+        "(x * x - 1) / math.sqrt(2)",
+        "(x * x - 1) / 2",
+        ("test_oracle.py", "test_evaluation.py"),
+        # no chapter has an MLP yet
+    ),
+    Mutant(
+        "coherence: half as many pairs",
+        "factor",
+        "coherence.py",
+        "2 * np.log(probability)",
+        "np.log(probability)",
+        ("test_coherence.py",),
+        (EMBEDDINGS,),
+    ),
+    Mutant(
+        "largest count: one more",
+        "off by one",
+        "baselines.py",
+        "1 - at_most[:-1]",
+        "1 - at_most[1:]",
+        ("test_baselines.py",),
+        (TASK,),
+    ),
+    Mutant(
+        "the deviation is that of a population",
+        "factor",
+        "intervals.py",
+        "sample.std(ddof=1)",
+        "sample.std(ddof=0)",
+        ("test_intervals.py",),
+        (TASK, EMBEDDINGS, STEPS),
+    ),
+]
+
+
+class Run(NamedTuple):
+    """Whether pytest found a failure, and how long it took; ``label`` is the chapter's number, or empty."""
+
+    label: str
+    failed: bool
+    seconds: float
+
+
+class Result(NamedTuple):
+    """What the tests said about one mutant, or about the unchanged package if ``mutant`` is None."""
+
+    mutant: Mutant | None
+    unit: Run
+    chapters: list[Run]
+
+    @property
+    def as_it_should_be(self) -> bool:
+        return all(run.failed == (self.mutant is not None) for run in (self.unit, *self.chapters))
+
+
+def mutated(mutant: Mutant, package: Path = ROOT / "recallbook") -> str:
+    """The changed text of the mutant's file; raises unless the old text occurs exactly once."""
+    text = (package / mutant.file).read_text()
+    if text.count(mutant.old) != 1:
+        raise ValueError(f"{mutant.name}: {mutant.old!r} occurs {text.count(mutant.old)} times in {mutant.file}")
+    return text.replace(mutant.old, mutant.new)
+
+
+def copy_package(folder: Path, mutant: Mutant | None) -> None:
+    """Write the package into ``folder``, changed, and with a line that leaves a mark when the copy is imported."""
+    package = folder / "recallbook"
+    # without the caches: one of the unchanged file could be taken for that of the changed one
+    shutil.copytree(ROOT / "recallbook", package, ignore=shutil.ignore_patterns("__pycache__"))
+    if mutant is not None:
+        (package / mutant.file).write_text(mutated(mutant))
+    with (package / "__init__.py").open("a") as init:
+        init.write("\nfrom pathlib import Path\n\n(Path(__file__).parent / 'imported').touch()\n")
+
+
+def pytest_fails(mutant: Mutant | None, arguments: Iterable[str], label: str = "") -> Run:
+    """Run pytest on a copy of the package."""
+    # pytest-xdist and pytest tell the processes they start about themselves, which is not meant for this one
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    with tempfile.TemporaryDirectory() as folder:
+        copy_package(Path(folder), mutant)
+        # no other folder may come first: neither the current one (-P) nor that of the installed package
+        environment |= {"PYTHONPATH": folder, "PYTHONSAFEPATH": "1", "OMP_NUM_THREADS": "1"}
+        start = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *arguments],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        seconds = time.perf_counter() - start
+        # a change that cannot be imported or collected shows nothing about the tests: only 0 and 1 are verdicts
+        if done.returncode not in (0, 1):
+            raise RuntimeError(f"{mutant}: pytest ended with {done.returncode}\n{done.stdout}{done.stderr}")
+        if not (Path(folder) / "recallbook" / "imported").exists():
+            raise RuntimeError(f"{mutant}: the changed copy was not imported\n{done.stdout}{done.stderr}")
+    return Run(label, done.returncode == 1, seconds)
+
+
+def examine(mutant: Mutant | None, tests: Iterable[str], chapters: Iterable[str]) -> Result:
+    """Unit tests together; chapters one by one, since each has to notice by itself."""
+    unit = pytest_fails(mutant, [f"tests/{name}" for name in tests])
+    runs = [pytest_fails(mutant, ["--nbval", f"notebooks/{name}.ipynb"], name[:2]) for name in chapters]
+    return Result(mutant, unit, runs)
+
+
+def examine_all(mutants: list[Mutant], workers: int, control: bool = True) -> Iterator[Result]:
+    """Results in order, the control first."""
+    jobs: list[tuple[Mutant | None, Iterable[str], Iterable[str]]] = [(m, m.tests, m.chapters) for m in mutants]
+    if control:
+        tests, chapters = {name for m in mutants for name in m.tests}, {name for m in mutants for name in m.chapters}
+        jobs.insert(0, (None, sorted(tests), sorted(chapters)))
+    with ThreadPoolExecutor(workers) as pool:
+        yield from pool.map(lambda job: examine(*job), jobs)
+
+
+def line(result: Result) -> str:
+    """One line of the table."""
+    if result.mutant is None:
+        name, kind, file, words = "control: no change", "-", "-", ("passed", "FAILED")
+    else:
+        name, kind, file, words = *result.mutant[:3], ("SURVIVED", "caught")
+    unit, *chapters = (
+        f"{run.label} {words[run.failed]} {run.seconds:.0f} s".strip() for run in (result.unit, *result.chapters)
+    )
+    return f"{name:<46} {kind:<13} {file:<15} {unit:<15} {', '.join(chapters) or UNCHANGED}"
+
+
+def report(mutants: list[Mutant], workers: int = 1, control: bool = True) -> int:
+    """Print the table; 0 if every mutant was caught and the control passed, else 1."""
+    print(f"{'mutant':<46} {'kind':<13} {'file':<15} {'unit tests':<15} nbval, by chapter", flush=True)
+    wrong = 0
+    for result in examine_all(mutants, workers, control):
+        print(line(result), flush=True)
+        wrong += not result.as_it_should_be
+    print(f"{len(mutants)} mutants: " + (f"{wrong} lines are not as they should be" if wrong else "all were caught"))
+    return int(wrong > 0)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("words", nargs="*", help="only mutants whose name or file holds one of these words")
+    parser.add_argument("--workers", type=int, default=2, help="mutants examined at a time")
+    options = parser.parse_args()
+    chosen = [m for m in MUTANTS if not options.words or any(w in f"{m.name} {m.file}" for w in options.words)]
+    return report(chosen, options.workers)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
