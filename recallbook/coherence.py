@@ -33,7 +33,7 @@ def coherence_quantile(vocab: int, dim: int, probability: float) -> float:
     r"""Quantile of the coherence, the largest absolute cosine among $V$ random directions.
 
     All $V(V-1)/2$ cosines have the exact law :func:`beyond` and are pairwise independent; this takes them as
-    jointly independent: $P(\text{coherence}\le x)=(1-p(x))^{V(V-1)/2}$. Leading order; ours.
+    jointly independent: $P(\text{coherence}\le x)=(1-p(x))^{V(V-1)/2}$. Leading order.
     """
     vocab, dim = check_size("vocab", vocab, smallest=2), check_size("dim", dim, smallest=2)
     if not 0 < probability < 1:

@@ -37,11 +37,21 @@ def seed_interval(values: Any, level: float = 0.95) -> Interval:
     return Interval(mean, mean - half, mean + half)
 
 
-def over_seeds(frame: pd.DataFrame, by: list[str], column: str, level: float = 0.95) -> pd.DataFrame:
-    """``mean``, ``low``, ``high`` of ``column`` and the number of ``seeds`` for each group of ``by``."""
+def over_seeds(
+    frame: pd.DataFrame,
+    by: list[str],
+    column: str,
+    level: float = 0.95,
+    within: tuple[float, float] = (-np.inf, np.inf),
+) -> pd.DataFrame:
+    """``mean``, ``low``, ``high`` of ``column`` and the number of ``seeds`` for each group of ``by``.
+
+    ``within`` are the ends of the possible range, such as 0 and 1 for a fraction: intervals are cut there.
+    """
     groups = frame.groupby(by, sort=True)[column]
     rows = [(*key, *seed_interval(values, level), len(values)) for key, values in groups]
-    return pd.DataFrame(rows, columns=[*by, "mean", "low", "high", "seeds"])
+    out = pd.DataFrame(rows, columns=[*by, "mean", "low", "high", "seeds"])
+    return out.assign(low=out["low"].clip(*within), high=out["high"].clip(*within))
 
 
 def fitted_slope(sizes: Any, values: Any, level: float = 0.95) -> Interval:

@@ -79,8 +79,8 @@ def draw_model(ax: Axes, mlp: bool = False) -> None:
         ("attention\n$W_{KQ}$", "step 2"),
         ("located\n$h$", None),
         *([("fixed MLP\n$W_{\\rm in}$", None)] if mlp else []),
-        ("values\n$W_V$", "steps 1, 3"),
-        ("logits\n$U W_V\\,g(h)$", None),
+        ("value matrix\n$W_V$", "steps 1, 3"),
+        ("logits\n$U W_V\\,g(h)$" if mlp else "logits\n$U W_V h$", None),
     ]
     for i, (name, step) in enumerate(stages):
         face = COLOURS[5] if step else "#f2f2f2"

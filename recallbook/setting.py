@@ -198,12 +198,12 @@ class Setting:
 
     @property
     def mlp_input_scale(self) -> float:
-        r"""$s^2=\mathbb E\|h\|^2$ of a located token: 2 with the trigger in the values, else 1."""
+        r"""Mean squared length $s^2$ of a located token, 2 with the trigger in the values and 1 without."""
         return 2.0 if self.trigger_in_values else 1.0
 
     @property
     def feature_dim(self) -> int:
-        """Size of $g(h)$: ``width`` with the MLP, else ``dim``."""
+        """Number of features that the value matrix reads, ``width`` with the MLP and ``dim`` without."""
         return self.dim if self.width is None else self.width
 
     @property

@@ -33,7 +33,13 @@ def process(app, what, name, obj, options, lines):
     lines[:] = to_rst("\n".join(lines)).split("\n")
 
 
+def skip_bare_fields(app, what, name, obj, skip, options):
+    """A field of a named tuple has a docstring of its own only if it says more than its number."""
+    return True if (getattr(obj, "__doc__", None) or "").startswith("Alias for field number") else None
+
+
 def setup(app):
     # Before napoleon, which has priority 500.
     app.connect("autodoc-process-docstring", process, priority=100)
+    app.connect("autodoc-skip-member", skip_bare_fields)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

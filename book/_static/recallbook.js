@@ -1,6 +1,6 @@
 // What scrolls inside itself must be reachable with the keyboard.
 function makeScrollableFocusable() {
-  const selector = 'mjx-container[display="true"], div.cell_output, div.output, pre, .pst-scrollable-table-container';
+  const selector = 'mjx-container[display="true"], div.cell_output, div.output, figure, pre, .pst-scrollable-table-container';
   for (const element of document.querySelectorAll(selector)) {
     if (element.scrollWidth > element.clientWidth) element.tabIndex = 0;
   }
