@@ -15,7 +15,7 @@ NOTEBOOKS ?= $(sort $(wildcard notebooks/*.ipynb))
 # nbval runs as many notebooks at once; each kernel gets one thread, so that they do not fight.
 WORKERS ?= 2
 
-.PHONY: help setup book test lint types unit nbval mutants notebooks benchmark stamp pdf test-release \
+.PHONY: help setup book test lint unit nbval mutants notebooks benchmark stamp pdf test-release \
 	test-latest clean
 
 help: ## Show this list
@@ -56,11 +56,9 @@ test: $(STAMP) ## Lint, build the book, unit tests, and recompute every stored n
 	$(MAKE) unit
 	$(MAKE) nbval
 
-lint: $(STAMP) ## Ruff: rules and format
+lint: $(STAMP) ## Ruff: rules and format; mypy on the package
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-
-types: $(STAMP) ## mypy on the package (not part of `make test`)
 	$(BIN)/mypy
 
 unit: $(STAMP) ## Unit tests; those of the book use _build/html if `make book` made it

@@ -18,7 +18,7 @@ def test_moments_of_squared_length(power):
 
 
 @pytest.mark.parametrize("embeddings", ["gaussian", "sphere"])
-@pytest.mark.parametrize(("facts", "dim"), [(12, 8), (40, 16), (90, 16)])
+@pytest.mark.parametrize(("facts", "dim"), [(3, 8), (12, 8), (40, 16), (90, 16)])
 def test_variance_of_a_wrong_logit(embeddings, facts, dim):
     """Each origin and their sum, as z-scores over independent draws."""
     means = {"overlap": [], "own": [], "interference": []}
@@ -104,3 +104,41 @@ def test_arguments():
         associative.capacity(lambda n: 0.0, 1)
     with pytest.raises(ValueError, match=r"^symbols="):
         symbolic.numeric(symbolic.n + symbolic.d, symbolic.n)
+
+
+@pytest.mark.parametrize("embeddings", associative.LAWS)
+def test_prediction_is_the_average_it_says(embeddings):
+    """The docstring's formula by plain averaging, with so few facts that every one of them counts."""
+    facts, dim, count = 4, 8, 200_000
+    rng = np.random.default_rng(0)
+    a, b = rng.chisquare(dim, (2, count)) / dim if embeddings == "gaussian" else np.ones((2, count))
+    spread = float(symbolic.stray_variance().subs({symbolic.n: facts, symbolic.d: dim}))
+    xi, r = rng.standard_normal(count), rng.gamma(1 / spread, spread, count)
+    symbols = (symbolic.n, symbolic.d, symbolic.a, symbolic.b, symbolic.xi, symbolic.r)
+    signal, noise = (symbolic.numeric(term, *symbols)(facts, dim, a, b, xi, r) for term in symbolic.recall_terms())
+    ratio, half = signal / np.sqrt(noise), (dim - 1) / 2
+    # (1 + a coordinate of a point on the sphere) / 2 is a beta variable
+    below = (
+        stats.norm.cdf(ratio) if embeddings == "gaussian" else stats.beta.cdf((1 + ratio / dim**0.5) / 2, half, half)
+    )
+    right = below ** (facts - 1)
+    error = associative.predicted_recall(facts, dim, embeddings) - np.mean(right)
+    assert abs(error) < 1e-4 + 4.5 * np.std(right) / np.sqrt(count)
+
+
+def test_noise_averages_to_the_exact_mean_square():
+    """Also with few facts: on the sphere, up to O(1/d)."""
+    facts, dim = 4, 4000
+    sizes = {symbolic.n: facts, symbolic.d: dim}
+    noise = symbolic.recall_terms().noise.subs({**sizes, symbolic.a: 1, symbolic.b: 1, symbolic.r: 1})
+    points, weights = np.polynomial.hermite_e.hermegauss(8)
+    average = weights @ symbolic.numeric(noise, symbolic.xi)(points) / weights.sum()
+    exact = sum(symbolic.competitor_variance("sphere")).subs(sizes)
+    assert average == pytest.approx(float(exact), rel=0.002)
+
+
+def test_stray_variance_is_that_of_the_product():
+    across, along = stats.chi2(8), stats.chi2(3)  # d - 1 and n - 1 degrees of freedom
+    expected = across.moment(2) * along.moment(2) / (across.mean() * along.mean()) ** 2 - 1
+    found = symbolic.stray_variance().subs({symbolic.n: 4, symbolic.d: 9})
+    assert float(found) == pytest.approx(expected, rel=1e-12)

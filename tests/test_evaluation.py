@@ -122,3 +122,12 @@ def test_mlp_recalls_where_the_matrix_cannot():
     linear = rb.simulate(rb.Setting(**sizes), seed=0).recall
     mlp = rb.simulate(rb.Setting(**sizes, width=3072, activation="he3"), seed=0).recall
     assert linear < 0.4 and mlp > 0.9
+
+
+def test_every_token_keeps_its_trigger():
+    """The fact of token 0 is stored along the trigger alone: without it, token 0 gets token 1's label."""
+    problem = rb.draw(rb.Setting(20, 6, 30, 10, embeddings="orthogonal"), seed=0)
+    z, u, t = problem.input_embeddings, problem.output_embeddings[problem.permutation], problem.trigger
+    value = u[1:].T @ z[1:] + torch.outer(u[0], t) / 2 + torch.outer(u[1], z[0]) / 4
+    by_hand = rb.Weights(value, torch.outer(t, problem.query), value, None, None)
+    assert rb.evaluate(problem, by_hand, 500) == rb.Outcome(1.0, 1.0, 1.0)

@@ -10,6 +10,7 @@ from torch.nn import functional
 
 import recallbook as rb
 from recallbook import attention, early_phase
+from recallbook.activations import he2, he3
 from recallbook.gradients import descent_directions
 
 NAMES = ("value1", "key_query", "value2")
@@ -249,3 +250,11 @@ def test_no_large_tensor_is_made():
             rb.three_steps(problem, *rates, chunk=64)
         sizes = [event.self_cpu_memory_usage for event in record.events()]
         assert 0 < max(sizes) < full / 4
+
+
+def test_hermite_activations_are_orthonormal():
+    """Under the standard normal law, together with 1 and x; the quadrature is exact for these degrees."""
+    points, weights = (torch.from_numpy(x) for x in np.polynomial.hermite_e.hermegauss(8))
+    table = torch.stack([torch.ones_like(points), points, he2(points), he3(points)])
+    gram = (table * weights) @ table.T / weights.sum()
+    assert torch.allclose(gram, torch.eye(4, dtype=gram.dtype), rtol=0, atol=1e-13)

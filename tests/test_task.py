@@ -1,5 +1,7 @@
 """The sampler: its law, its pairing, its independence of the machine."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -131,6 +133,7 @@ def test_the_scheme_has_not_moved():
     problem = rb.draw(rb.Setting(100, 5, 3, 2), seed=0)
     assert problem.tokens.tolist() == PINNED_TOKENS
     assert problem.positions.tolist() == PINNED_POSITIONS
+    assert problem.permutation[:5].tolist() == [64, 60, 54, 40, 7]
     assert problem.trigger.tolist() == pytest.approx(PINNED_TRIGGER, abs=1e-15)
 
 
@@ -160,3 +163,12 @@ def test_global_generators_are_left_alone():
     rb.simulate(rb.Setting(**BASE), seed=0)
     assert torch.equal(states[0], torch.get_rng_state())
     assert np.array_equal(states[1], np.random.get_state()[1])  # noqa: NPY002
+
+
+def test_tokens_and_positions_differ_between_draws():
+    """By seed, block and role: tokens and positions each have a stream of their own."""
+    problem = rb.draw(rb.Setting(**BASE), seed=0)
+    fresh = [problem.fresh(50, **names) for names in ({}, {"seed": 1}, {"block": 1}, {"role": "batch"})]
+    for first, second in itertools.combinations([problem.sequences, *fresh], 2):
+        assert not torch.equal(first.tokens, second.tokens)
+        assert not torch.equal(first.positions, second.positions)

@@ -1,0 +1,59 @@
+"""The experiments' grids and reductions, on small runs and known answers."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import recallbook as rb
+from recallbook.experiments import learning_curves, rates
+
+
+def test_expected_attention_is_a_softmax():
+    saturations = np.array([0.1, 1.0, 2.5])
+    for saturation, found in zip(saturations, rates.expected_attention(saturations, 16), strict=True):
+        scores = torch.zeros(16, dtype=torch.float64)
+        scores[3] = saturation * np.log(16)
+        assert found == pytest.approx(float(torch.softmax(scores, 0)[3]), rel=1e-12)
+
+
+def test_cosine_of_parallel_and_opposite_vectors():
+    problem = rb.draw(rb.Setting(10, 4, 6, 50), seed=0)
+    weights = rb.three_steps(problem)
+    for factor in (3.0, -0.2):
+        turned = replace(weights, key_query=torch.outer(factor * problem.trigger, problem.query))
+        assert learning_curves.trigger_cosine(problem, turned) == pytest.approx(np.sign(factor), rel=1e-12)
+
+
+def test_grids_are_as_the_chapter_says():
+    for case in learning_curves.CASES:
+        for flag in (True, False):
+            settings = learning_curves.grid(case, flag)
+            assert [s.samples for s in settings] == list(learning_curves.SAMPLES)
+            assert {(s.vocab, s.seq_len, s.trigger_in_values) for s in settings} == {(128, 64, flag)}
+    assert len(learning_curves.SEEDS) >= 10 and len(rates.SEEDS) >= 10
+
+
+def test_learning_curve_rows_are_plain_simulations():
+    case = "random, d = 48"
+    frame = learning_curves.run(case, False, seeds=[2])
+    row = frame[frame["samples"] == 512].iloc[0]
+    outcome = rb.simulate(learning_curves.grid(case, False, [512])[0], seed=2, test_samples=1000)
+    assert (row["accuracy"], row["lock_on"], row["recall"]) == (outcome.accuracy, outcome.lock_on, outcome.recall)
+
+
+def test_trigger_score_is_what_the_mark_adds():
+    problem = rb.draw(rates.setting(False), seed=0)
+    limit = rb.three_steps(problem)
+    scores = problem.trigger @ limit.key_query @ problem.query
+    assert rates.trigger_score(problem, limit) == pytest.approx(float(scores), rel=1e-12)
+
+
+def test_rates_close_to_the_limit_gain_nothing():
+    frame = rates.over_eta(False, seeds=[0])
+    tiny = frame[frame["eta"] == 0.01].iloc[0]
+    assert abs(tiny["gain"]) < 0.01 and tiny["distance"] < 0.01
+    assert frame["distance"].is_monotonic_increasing
+    attention = rates.over_gamma(False, seeds=[0])["attention"]
+    assert attention.is_monotonic_increasing and attention.iloc[0] == pytest.approx(1 / 16, rel=0.05)
