@@ -6,20 +6,26 @@ from recallbook.evaluation import Outcome, evaluate, simulate
 from recallbook.model import RecallTransformer
 from recallbook.setting import Setting
 from recallbook.task import Problem, Sequences, draw
+from recallbook.theory import Prediction, Term, critical_samples, phase, predict
 from recallbook.weights import Weights
 
 __version__ = "0.1.0"
 __all__ = [
     "Outcome",
+    "Prediction",
     "Problem",
     "RecallTransformer",
     "Sequences",
     "Setting",
+    "Term",
     "Weights",
+    "critical_samples",
     "descend",
     "draw",
     "evaluate",
     "initial_gradient",
+    "phase",
+    "predict",
     "reference",
     "simulate",
     "three_steps",

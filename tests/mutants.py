@@ -202,7 +202,7 @@ MUTANTS = [
     Mutant(
         "interference from n - 1 facts",
         "off by one",
-        "symbolic.py",
+        "symbolic/memory.py",
         "(n - 2) / d**2",
         "(n - 1) / d**2",
         ("test_associative.py",),
@@ -211,7 +211,7 @@ MUTANTS = [
     Mutant(
         "a wrong label keeps the part along the stray",
         "factor",
-        "symbolic.py",
+        "symbolic/memory.py",
         "(1 - 1 / (n - 1)) * (answer",
         "1 * (answer",
         ("test_associative.py",),
@@ -220,7 +220,7 @@ MUTANTS = [
     Mutant(
         "strays of n facts, not n - 1",
         "off by one",
-        "symbolic.py",
+        "symbolic/memory.py",
         "total = (n - 1) * a / d",
         "total = n * a / d",
         ("test_associative.py",),
@@ -229,7 +229,7 @@ MUTANTS = [
     Mutant(
         "stray length: n for n - 1 degrees of freedom",
         "off by one",
-        "symbolic.py",
+        "symbolic/memory.py",
         "(1 + 2 / (n - 1)) - 1",
         "(1 + 2 / n) - 1",
         ("test_associative.py",),
@@ -238,7 +238,7 @@ MUTANTS = [
     Mutant(
         "the asked token's pull is forgotten",
         "factor",
-        "symbolic.py",
+        "symbolic/memory.py",
         "a / d * pull**2",
         "0 * pull**2",
         ("test_associative.py",),

@@ -1,12 +1,7 @@
-r"""SymPy expressions: the one source of every formula that a chapter prints and the package evaluates.
-
-Each function returns expressions in the symbols below. Chapters print them with ``sympy.latex``, the numerical
-modules call :func:`numeric` on them, and the tests compare both with simulation.
-"""
+"""A linear memory: moments of its embeddings, and signal and noise when a stored fact is recalled."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
@@ -17,14 +12,6 @@ n, d = sp.symbols("n d", positive=True)  # stored facts, embedding dimension
 a, b = sp.symbols("a b", positive=True)  # squared lengths of a fact's input and output embedding
 xi = sp.Symbol("xi", real=True)  # standard normal
 r = sp.Symbol("r", positive=True)  # squared length of what strays from a fact, over its mean
-
-
-def numeric(expression: sp.Expr, *symbols: sp.Symbol) -> Callable:
-    """NumPy function of ``symbols``; raises if the expression holds any other symbol."""
-    missing = expression.free_symbols - set(symbols)
-    if missing:
-        raise ValueError(f"symbols={symbols} is not allowed: the expression also holds {missing}")
-    return sp.lambdify(symbols, expression, "numpy")
 
 
 @cache

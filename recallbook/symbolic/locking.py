@@ -1,0 +1,122 @@
+r"""Step 2 in the early-phase limit: what the trigger adds to a score, and how much scores of tokens scatter.
+
+The attention vector is $w=\frac1N\sum_i\mathrm{Cov}_i(\text{keys},\text{values})\,q_{y_i}$. A token scores
+$z_v^\top w$, the mark adds $t^\top w$. Attention locks when the second exceeds the scatter of the first.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import sympy as sp
+
+V, N, L, d = sp.symbols("V N L d", positive=True)
+tau = sp.Symbol("tau", nonnegative=True)  # 1 with the trigger in the values, else 0
+T = sp.Symbol("T", positive=True)  # |t|^2, mean 1
+Q = sp.Symbol("Q", positive=True)  # N |sum_k (f_k - 1/V) u_k|^2, mean 1: how uneven the labels of the batch are
+M = sp.Symbol("M", positive=True)  # V |mean embedding|^2, mean 1
+
+R = 1 - 1 / L
+kappa = 1 / d + 1 / V  # mean square overlap of two tokens, plus a token's own share of the mean
+count_noise = 1 / (N * L)
+SIZES = (V, N, L, d, tau)
+SEED = (T, Q, M)  # what fluctuates from draw to draw and is shared by all tokens
+
+
+class LockTerm(NamedTuple):
+    """One source of scatter: variance over tokens, variance over draws of the trigger's own score, and a reading."""
+
+    token: sp.Expr
+    trigger: sp.Expr
+    reading: str
+
+
+@cache
+def spectral_moment(power: int) -> sp.Expr:
+    r"""$m_k=d^k\,\frac1d\mathrm{tr}\,G^k$ for $G=\frac1VZ^\top Z$: Marchenko-Pastur moments, at ratio $d/V$.
+
+    The coefficients are Narayana numbers $\frac1k\binom kj\binom k{j-1}$.
+    """
+    numbers = [sp.binomial(power, j) * sp.binomial(power, j - 1) / power for j in range(1, power + 1)]
+    return sum((number * (d / V) ** j for j, number in enumerate(numbers)), start=sp.Integer(0))
+
+
+def direct_pull() -> sp.Expr:
+    r"""$\alpha$: the coefficient of $t$ itself in $w$."""
+    return R / L**2 * ((1 + tau / d) / V * (1 - 1 / V) + tau * T * Q / N)
+
+
+def spread_pull() -> sp.Expr:
+    r"""$\beta$: the coefficient of $Gt$ in $w$, through all tokens that overlap with $t$."""
+    return tau * R * Q * count_noise
+
+
+def trigger_score() -> sp.Expr:
+    r"""Mean of $t^\top w$ given $|t|^2$ and $Q$: $|t|^2(\alpha+\beta/d)$."""
+    return T * (direct_pull() + spread_pull() / d)
+
+
+@cache
+def lock_terms() -> dict[str, LockTerm]:
+    r"""All sources of scatter, by name; to leading order in $1/V$, $1/d$, $1/N$ with the corrections that matter.
+
+    A noise vector $x$ independent of the embeddings scores $z_v^\top Gx$ on tokens and $t^\top Gx$ on the trigger,
+    which is independent of all tokens: hence the lower spectral moment in the second variance.
+    """
+    m2, m3, m4 = (spectral_moment(k) for k in (2, 3, 4))
+    across = 1 - 1 / d  # scores are compared with each other, across the direction of t
+    bias = M / V + tau * T / L**2  # |b|^2 of the mean value b
+    uneven = Q * kappa / N * (R * count_noise + 1 / (L**2 * V))
+    facts = (1 + R) * kappa / L + tau * R * T / (d * L) + Q * bias / d + tau * Q * R * T**2 / L**2
+    alpha, beta = direct_pull(), spread_pull()
+
+    def isotropic(variance: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+        """A scatter carried by the tokens' own weights: the trigger sees only its overlaps with them."""
+        return variance * across, T * variance * across / (kappa * d)
+
+    mean_bias = (R * Q / N) ** 2 * M / V * across
+    return {
+        "mean bias": LockTerm(
+            mean_bias * m3 / d**3, T * mean_bias * m2 / d**3, "label frequencies push w along the mean embedding"
+        ),
+        "gradient noise": LockTerm(
+            *isotropic(R**2 * kappa**3 * count_noise**2 * (1 + 1 / (N * kappa))), "noise tokens of other classes"
+        ),
+        "frequency noise": LockTerm(
+            R**2 * uneven * m4 / d**3 * across,
+            T * R**2 * uneven * m3 / d**3 * across,
+            "noise tokens, through the label frequencies",
+        ),
+        "fact interference": LockTerm(
+            *isotropic(R * kappa**2 / (L**2 * V * N) * facts), "stored facts overlap with each other"
+        ),
+        "trigger overlap": LockTerm(
+            T * (alpha**2 / d + 2 * alpha * beta * m2 / d**2 + beta**2 * m3 / d**3),
+            sp.Integer(0),
+            "tokens that resemble the trigger",
+        ),
+        "bias noise": LockTerm(
+            *isotropic(Q * R * kappa**2 * (bias / (d * N**2 * L) + tau * T**2 / (N**2 * L**3))),
+            "noise tokens along the mean value",
+        ),
+        "unequal lengths": LockTerm(
+            (R / V * (count_noise + 1 / (L**2 * V))) ** 2 * 2 / d * V * kappa * across,
+            sp.Integer(0),
+            "long embeddings score higher",
+        ),
+    }
+
+
+def leading_exponents(expression: sp.Expr, sizes: tuple[sp.Symbol, ...] = (V, N, L, d)) -> dict[sp.Symbol, sp.Rational]:
+    r"""Exponents of an expression's leading monomial for $1\ll L$, $1\ll d\ll V\ll N$, at the typical draw.
+
+    Taken with $V=x^{8}$, $d=x^{6}$, $L=x^{5}$, $N=x^{10}$ for $x\to\infty$: a path inside that region. The leading
+    term of a sum of monomials is then the one with the highest power of $x$.
+    """
+    x = sp.Symbol("x", positive=True)
+    path = {V: x**8, d: x**6, L: x**5, N: x**10}
+    typical = sp.expand(expression.subs({T: 1, Q: 1, M: 1, tau: 1}))
+    terms = sp.Add.make_args(sp.expand(sp.powsimp(typical)))
+    leading = max(terms, key=lambda term: sp.degree(sp.expand(term.subs(path) * x**400), x))
+    return {size: sp.simplify(size * sp.diff(sp.log(leading), size)) for size in sizes}
