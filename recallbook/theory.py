@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
-from scipy.special import gammaln, log_ndtr, ndtr, ndtri
-from scipy.stats import binom, gamma, qmc
+from scipy.special import betainc, gammaln, log_ndtr, ndtr, ndtri, roots_hermitenorm
+from scipy.stats import beta, binom, gamma, qmc
 
 from recallbook import symbolic
 from recallbook.setting import Setting, bad, check_rate, check_size
@@ -41,7 +41,10 @@ AXES = (
 )
 FAR = 1e9  # stands for d = infinity: orthogonal embeddings do not interfere
 LARGEST_COUNT = 400.0  # mean count of a fact beyond which counts are taken as normal
+TINY = 1e-30  # keeps 0/0 away where a fact was never seen and nothing interferes
 LONGEST_SEARCH = 2**31 - 1
+NODES, NODE_WEIGHTS = roots_hermitenorm(13)  # scores of a draw's tokens, in standard deviations
+NODE_WEIGHTS = NODE_WEIGHTS / NODE_WEIGHTS.sum()
 
 
 class Term(NamedTuple):
@@ -144,10 +147,20 @@ def critical_samples(vocab: int, seq_len: int, dim: int, accuracy: float = 0.9, 
 
 
 class _Lock(NamedTuple):
-    """Lock-on probability of each point's token, of its draw, and which fact of the draw it is about."""
+    """Lock-on probability of each point's own token, and of the tokens of its draw at ``NODES`` ``(points, nodes)``."""
 
     token: Array
     draw: Array
+
+    @property
+    def mean(self) -> Array:
+        """Lock-on of each draw."""
+        return self.draw @ NODE_WEIGHTS
+
+    @property
+    def variance(self) -> Array:
+        """Its variance from token to token."""
+        return np.maximum(self.draw**2 @ NODE_WEIGHTS - self.mean**2, 0)
 
 
 @cache
@@ -168,6 +181,15 @@ def _gamma(axis: str, variance: float) -> Array:
     if variance < 1e-8:
         return np.ones(2**POINTS)
     return gamma.ppf(_uniform()[axis], 1 / variance, scale=variance)
+
+
+@lru_cache(maxsize=64)
+def _cosine(dim: float) -> Array:
+    """Cosine of two random directions."""
+    half = max((dim - 1) / 2, 0.5)
+    if half > 1e6:
+        return _normal("overlap") / math.sqrt(dim)
+    return 2 * beta.ppf(_uniform()["overlap"], half, half) - 1
 
 
 def _lengths(setting: Setting, axis: str) -> Array:
@@ -206,7 +228,7 @@ def _lock(setting: Setting, without: tuple[str, ...]) -> _Lock:
     """Lock-on of every point: the mark must lift its token above L - 1 others."""
     shape = 2**POINTS
     if setting.seq_len == 1:
-        return _Lock(np.ones(shape), np.ones(shape))
+        return _Lock(np.ones(shape), np.ones((shape, NODES.size)))
     arguments = (*_sizes(setting), *_draw(setting))
     token, trigger = np.full(shape, 1e-300), np.zeros(shape)
     for name, (of_token, of_trigger) in _lock_functions().items():
@@ -215,15 +237,8 @@ def _lock(setting: Setting, without: tuple[str, ...]) -> _Lock:
         token, trigger = token + of_token(*arguments), trigger + of_trigger(*arguments)
     lift = (_trigger_function()(*arguments) + np.sqrt(trigger) * _normal("shift")) / np.sqrt(token)
     others = setting.seq_len - 1
-    return _Lock(np.exp(others * log_ndtr(_normal("own") + lift)), _averaged_lock(lift, others))
-
-
-def _averaged_lock(lift: Array, others: int) -> Array:
-    """Lock-on of a draw, averaged over its tokens: an average over a standard normal, tabulated in the lift."""
-    points, weights = np.polynomial.hermite_e.hermegauss(40)
-    grid = np.linspace(-10, 16, 261)
-    table = np.exp(others * log_ndtr(points + grid[:, None])) @ (weights / weights.sum())
-    return np.interp(lift, grid, table)
+    draw = np.exp(others * log_ndtr(NODES + lift[:, None]))
+    return _Lock(np.exp(others * log_ndtr(_normal("own") + lift)), draw)
 
 
 def _located(setting: Setting, lock: _Lock, without: tuple[str, ...]) -> tuple[Array, Array]:
@@ -231,12 +246,12 @@ def _located(setting: Setting, lock: _Lock, without: tuple[str, ...]) -> tuple[A
     samples, vocab = setting.samples, setting.vocab
     if "coverage" in without:
         count = np.full(2**POINTS, samples / vocab)
-        return count * lock.token, samples * (1 - lock.draw)
+        return count * lock.token, samples * (1 - lock.mean)
     if samples / vocab > LARGEST_COUNT:
         mean = samples / vocab * lock.token
-        return np.maximum(mean + np.sqrt(mean) * _normal("count"), 0), samples * (1 - lock.draw)
+        return np.maximum(mean + np.sqrt(mean) * _normal("count"), 0), samples * (1 - lock.mean)
     count = binom.ppf(_uniform()["count"], samples, 1 / vocab)
-    return binom.ppf(_uniform()["thinning"], count, lock.token), samples * (1 - lock.draw)
+    return binom.ppf(_uniform()["thinning"], count, lock.token), samples * (1 - lock.mean)
 
 
 @cache
@@ -254,20 +269,30 @@ def _right(setting: Setting, located: Array, wrong: Array, lock: _Lock, without:
     vocab, dim = setting.vocab, _dim(setting)
     tau, trigger = float(setting.trigger_in_values), _lengths(setting, "trigger")
     token = _lengths(setting, "input")
-    overlap = np.sqrt(trigger * token / dim) * _normal("overlap")  # t . z_v
+    overlap = np.sqrt(trigger * token) * _cosine(dim)  # t . z_v
     asked = token + tau * (trigger + 2 * overlap)
-    mean = np.maximum(setting.samples * lock.draw / vocab, 1e-9)
+    share = setting.samples / vocab
+    mean = np.maximum(share * lock.mean, 1e-9)
     across = _gamma("across", float(_stray(dim, vocab)))
     switches = [float(name not in without) for name in retrieval.SWITCHES]
-    values = [located, mean, wrong, asked, tau * (trigger + overlap), _lengths(setting, "output")]
+    values = [
+        located,
+        mean,
+        share**2 * lock.variance,
+        wrong,
+        asked,
+        tau * (trigger + overlap),
+        _lengths(setting, "output"),
+    ]
     arguments = (vocab, setting.samples, dim, *values, _normal("along"), across, *switches)
     signal, noise, pull, own_mean, own_variance = _lookup_functions()
     below = _all_below(
         signal(*arguments),
         noise(*arguments),
-        mean,
+        np.maximum(share * lock.draw, 1e-9),
         lambda k: own_mean(*(_column(x) for x in arguments), k) * _column(pull(*arguments)),
         lambda k: own_variance(*(_column(x) for x in arguments), k) * _column(pull(*arguments)) ** 2,
+        dim if setting.embeddings == "sphere" else FAR,
     )
     return np.exp((vocab - 1) * np.log(np.maximum(below, 1e-300)))
 
@@ -282,18 +307,39 @@ def _stray(dim: float, vocab: int) -> float:
     return float(function(vocab, dim))
 
 
-def _all_below(signal: Array, noise: Array, mean: Array, own_mean: Callable, own_variance: Callable) -> Array:
-    """Probability that one wrong logit stays below the right one, averaged over how often its fact was located."""
-    largest = float(mean.max())
+def _all_below(
+    signal: Array, noise: Array, means: Array, own_mean: Callable, own_variance: Callable, dim: float
+) -> Array:
+    """Probability that one wrong logit stays below the right one, averaged over how often its fact was located.
+
+    ``means`` ``(points, nodes)`` are the mean counts of the draw's tokens. A logit is normal, or a coordinate on the
+    sphere of dimension ``dim``.
+    """
+    largest = float(means.max())
     if largest > LARGEST_COUNT:  # counts as normal: three-point rule of the normal law
-        counts = mean[:, None] + np.sqrt(3 * mean)[:, None] * np.array([-1.0, 0.0, 1.0])
+        mean = means @ NODE_WEIGHTS
+        scatter = np.sqrt(mean + means**2 @ NODE_WEIGHTS - mean**2)
+        counts = mean[:, None] + np.sqrt(3) * scatter[:, None] * np.array([-1.0, 0.0, 1.0])
         chances = np.array([1 / 6, 2 / 3, 1 / 6])
     else:
         counts = np.arange(int(largest + 7 * math.sqrt(largest) + 8))[None, :]
-        chances = np.exp(counts * np.log(mean)[:, None] - mean[:, None] - gammaln(counts + 1))
-        chances = chances / chances.sum(axis=1, keepdims=True)
-    ratio = (signal[:, None] - own_mean(counts)) / np.sqrt(noise[:, None] + own_variance(counts))
-    return np.sum(chances * ndtr(ratio), axis=1)
+        chances = _count_chances(counts, means)
+    ratio = (signal[:, None] - own_mean(counts)) / np.sqrt(noise[:, None] + own_variance(counts) + TINY)
+    if dim == FAR:
+        return np.sum(chances * ndtr(ratio), axis=1)
+    half = (dim - 1) / 2  # (1 + coordinate) / 2 is a beta variable
+    return np.sum(chances * betainc(half, half, np.clip((1 + ratio / np.sqrt(dim)) / 2, 0, 1)), axis=1)
+
+
+def _count_chances(counts: NDArray[np.int64], means: Array) -> Array:
+    """A mixture of Poisson laws over the nodes, ``(points, counts)``; one law where all nodes agree."""
+    if np.ptp(means, axis=1).max() < 1e-3 * means.max():
+        laws = [(1.0, means[:, 0])]
+    else:
+        laws = list(zip(NODE_WEIGHTS, means.T, strict=True))
+    factorial = gammaln(counts + 1)
+    chances = sum(weight * np.exp(counts * np.log(m)[:, None] - m[:, None] - factorial) for weight, m in laws)
+    return chances / chances.sum(axis=1, keepdims=True)
 
 
 # The ledger

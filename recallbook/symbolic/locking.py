@@ -116,7 +116,11 @@ def leading_exponents(expression: sp.Expr, sizes: tuple[sp.Symbol, ...] = (V, N,
     """
     x = sp.Symbol("x", positive=True)
     path = {V: x**8, d: x**6, L: x**5, N: x**10}
-    typical = sp.expand(expression.subs({T: 1, Q: 1, M: 1, tau: 1}))
-    terms = sp.Add.make_args(sp.expand(sp.powsimp(typical)))
-    leading = max(terms, key=lambda term: sp.degree(sp.expand(term.subs(path) * x**400), x))
+    typical = sp.expand(sp.cancel(expression.subs({T: 1, Q: 1, M: 1, tau: 1})))  # a sum of monomials
+
+    def power(term: sp.Expr) -> sp.Expr:
+        along = term.subs(path)
+        return sp.simplify(x * sp.diff(along, x) / along)
+
+    leading = max(sp.Add.make_args(typical), key=power)
     return {size: sp.simplify(size * sp.diff(sp.log(leading), size)) for size in sizes}

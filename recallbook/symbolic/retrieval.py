@@ -14,6 +14,7 @@ from recallbook.symbolic.locking import N, V, d, tau
 
 n, k = sp.symbols("n k", nonnegative=True)  # how often the asked fact, and a wrong label's fact, were located
 mu = sp.Symbol("mu", positive=True)  # mean of these counts
+nu = sp.Symbol("nu", nonnegative=True)  # variance of their means from token to token: some are located more easily
 wrong = sp.Symbol("omega", nonnegative=True)  # sequences that located a wrong token
 H = sp.Symbol("H", positive=True)  # |h|^2
 theta = sp.Symbol("theta", real=True)  # tau t.h: what every stored vector shares with h
@@ -29,7 +30,7 @@ SWITCHES = dict(
         strict=True,
     )
 )
-LOOKUP = (V, N, d, n, mu, wrong, H, theta, b, xi, r, *SWITCHES.values())
+LOOKUP = (V, N, d, n, mu, nu, wrong, H, theta, b, xi, r, *SWITCHES.values())
 
 
 class LookupTerms(NamedTuple):
@@ -42,8 +43,9 @@ class LookupTerms(NamedTuple):
 
 def stray_square() -> sp.Expr:
     r"""$C=\sum_jw_j^2$: Poisson counts times Gaussian overlaps, plus the shared part, plus wrong locations."""
-    interference = V * (mu**2 + mu) * H / d + wrong * H / d
-    return (SWITCHES["interference"] * interference + SWITCHES["label frequencies"] * V * theta**2 * mu) / N**2
+    interference = V * (mu**2 + nu + mu) * H / d + wrong * H / d
+    shared = V * theta**2 * (nu + mu)
+    return (SWITCHES["interference"] * interference + SWITCHES["label frequencies"] * shared) / N**2
 
 
 def lookup_terms() -> LookupTerms:
@@ -55,11 +57,15 @@ def lookup_terms() -> LookupTerms:
     total = stray_square()
     along = sp.sqrt(total / d) * xi
     across = r * (d - 1) * total / d
-    answer = (n * H - theta * mu) / N * sp.sqrt(b) + along
+    asked = (n * H - theta * mu) / N * sp.sqrt(b)
+    answer = asked + along
+    # what a wrong label's own fact adds, per unit of its weight, is left as it is when a source is switched off
+    whole = total.subs(dict.fromkeys(SWITCHES.values(), 1))
+    whole_along = sp.sqrt(whole / d) * xi
     return LookupTerms(
         signal=sp.sqrt(b) * answer,
         noise=(SWITCHES["label overlap"] * answer**2 + across) / d,
-        pull=(across + along * answer) / total,
+        pull=r * (d - 1) / d + whole_along * (asked + whole_along) / whole,
     )
 
 
@@ -78,7 +84,7 @@ def mean_squares() -> dict[str, sp.Expr]:
 
     $|t|^2=|z|^2=|u|^2=1$, $h=z_v+\tau t$, every count at its mean.
     """
-    typical = {H: 1 + tau, theta: tau, mu: N / V, n: N / V, wrong: 0, b: 1, xi: 0, r: 1}
+    typical = {H: 1 + tau, theta: tau, mu: N / V, nu: 0, n: N / V, wrong: 0, b: 1, xi: 0, r: 1}
     right = ((n * H - theta * mu) / N).subs(typical)
     stray, count = stray_square().subs(typical), N / V
     only = {name: {s: int(s is switch) for s in SWITCHES.values()} for name, switch in SWITCHES.items()}

@@ -1,0 +1,100 @@
+"""Try to break the theory: fresh random settings from any seed, predicted and simulated, with the sampling error.
+
+``python -m recallbook.validation --seed 7`` draws settings that nobody tuned to and prints what is left between
+prediction and simulation once the simulation's own error is taken away.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from recallbook.evaluation import simulate
+from recallbook.setting import Setting, check_seed, check_size
+from recallbook.theory import predict
+
+RANGES = {"vocab": (150, 1200), "dim": (20, 400), "seq_len": (3, 150), "ratio": (1, 60)}  # log-uniform
+QUANTITIES = ("accuracy", "lock_on", "recall")
+
+
+def random_settings(seed: int, count: int, *, transition: bool = False) -> list[Setting]:
+    """Attention-only settings, log-uniform over ``RANGES`` (``ratio`` is N/V), trigger in or out of the values.
+
+    With ``transition``, only settings whose predicted lock-on is between 0.1 and 0.9: most others lock always.
+    """
+    rng = np.random.default_rng([4, check_seed("seed", seed)])
+    settings: list[Setting] = []
+    count = check_size("count", count)
+    while len(settings) < count:
+        size = {name: float(np.exp(rng.uniform(*np.log(ends)))) for name, ends in RANGES.items()}
+        vocab = round(size["vocab"])
+        sizes = vocab, round(size["seq_len"]), round(size["dim"]), round(vocab * size["ratio"])
+        setting = Setting(*sizes, trigger_in_values=bool(rng.integers(2)))
+        if not transition or 0.1 < predict(setting).lock_on < 0.9:
+            settings.append(setting)
+    return settings
+
+
+def compare(settings: list[Setting], seeds: int, *, first: int = 0, progress: bool = False) -> pd.DataFrame:
+    """One row for each setting and quantity: predicted, simulated mean, and its standard error over ``seeds`` seeds.
+
+    Every setting has seeds of its own, ``first + seeds * i`` and on, so that errors of settings are independent.
+    """
+    rows: list[dict[str, Any]] = []
+    for i, setting in enumerate(tqdm(settings, disable=not progress)):
+        start = first + seeds * i
+        outcomes = [simulate(setting, seed, test_samples=4000) for seed in range(start, start + seeds)]
+        predicted = predict(setting)
+        for name in QUANTITIES:
+            values = np.array([getattr(outcome, name) for outcome in outcomes])
+            row = {"setting": i, "quantity": name, "predicted": getattr(predicted, name), "simulated": values.mean()}
+            rows.append({**row, "error": values.std(ddof=1) / np.sqrt(seeds)})
+    return pd.DataFrame(rows)
+
+
+def summary(frame: pd.DataFrame) -> pd.DataFrame:
+    """For each quantity: root mean square difference, its part beyond sampling error, bias and the bias's error."""
+    rows = []
+    for name, part in frame.groupby("quantity"):
+        difference, error = part["predicted"] - part["simulated"], part["error"]
+        beyond = np.sqrt(max(0.0, float((difference**2 - error**2).mean())))
+        row = {"quantity": name, "settings": len(part), "rms": np.sqrt((difference**2).mean()), "beyond": beyond}
+        rows.append({**row, "bias": difference.mean(), "bias error": np.sqrt((error**2).sum()) / len(part)})
+    return pd.DataFrame(rows)
+
+
+def in_transition(frame: pd.DataFrame) -> pd.DataFrame:
+    """The settings whose simulated lock-on is between 0.1 and 0.9."""
+    lock = frame[frame["quantity"] == "lock_on"]
+    inside = lock[lock["simulated"].between(0.1, 0.9)]["setting"]
+    return frame[frame["setting"].isin(inside)]
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Command line: draw, compare, print."""
+    parser = argparse.ArgumentParser(prog="python -m recallbook.validation", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random settings (default 0)")
+    parser.add_argument("--settings", type=int, default=100, help="how many settings (default 100)")
+    parser.add_argument("--seeds", type=int, default=8, help="simulations of each setting (default 8)")
+    parser.add_argument("--transition", action="store_true", help="only settings with predicted lock-on 0.1 to 0.9")
+    parser.add_argument("--worst", type=int, default=5, help="settings to list, by z-score (default 5)")
+    chosen = parser.parse_args(arguments)
+    settings = random_settings(chosen.seed, chosen.settings, transition=chosen.transition)
+    frame = compare(settings, chosen.seeds, first=10**6 * (chosen.seed + 1), progress=True)
+    print(summary(frame).round(4).to_string(index=False))
+    print("\nlock-on between 0.1 and 0.9:")
+    inside = in_transition(frame)
+    print(summary(inside).round(4).to_string(index=False) if len(inside) else "no such setting")
+    frame["z"] = (frame["predicted"] - frame["simulated"]) / frame["error"].clip(lower=1e-3)
+    print("\nlargest z-scores:")
+    for _, row in frame.reindex(frame["z"].abs().sort_values(ascending=False).index).head(chosen.worst).iterrows():
+        print(f"z = {row['z']:+.1f} {row['quantity']}: {row['predicted']:.3f} against {row['simulated']:.3f}")
+        print(f"    {settings[int(row['setting'])]}")
+
+
+if __name__ == "__main__":
+    main()

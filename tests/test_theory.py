@@ -1,0 +1,225 @@
+"""Predictions: the target on a fixed seed, limits, monotonicity, the ledger, and the arguments."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+import sympy as sp
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+import recallbook as rb
+from recallbook import theory, validation
+from recallbook.associative import predicted_recall
+from recallbook.symbolic import locking, retrieval
+
+BASE = {"vocab": 300, "seq_len": 20, "dim": 60, "samples": 3000}
+
+
+def difference(setting, name, seeds, first=0):
+    """Predicted minus simulated, and the standard error of the simulation."""
+    values = [getattr(rb.simulate(setting, first + s, test_samples=4000), name) for s in range(seeds)]
+    return getattr(rb.predict(setting), name) - np.mean(values), np.std(values, ddof=1) / np.sqrt(seeds)
+
+
+def test_target_on_random_settings():
+    """The whole target is 100 settings of 8 seeds, `python -m recallbook.validation`; here 40 of 6."""
+    frame = validation.compare(validation.random_settings(11, 40), seeds=6, first=77_000)
+    for row in validation.summary(frame).itertuples():
+        assert row.beyond < {"accuracy": 0.01, "recall": 0.012, "lock_on": 0.03}[row.quantity], row
+        assert abs(row.bias) < 0.003 + 3 * row._6, row
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [(300, 100, 30, 2500, False), (250, 120, 45, 1800, False), (200, 120, 40, 2500, True), (400, 60, 24, 1600, False)],
+)
+def test_lock_on_inside_the_transition(sizes):
+    setting = rb.Setting(*sizes[:4], trigger_in_values=sizes[4])
+    error, sampling = difference(setting, "lock_on", 30)
+    assert 0.1 < rb.predict(setting).lock_on < 0.9
+    assert abs(error) < 0.03 + 3 * sampling
+
+
+@pytest.mark.parametrize("trigger_in_values", [True, False])
+@pytest.mark.parametrize(
+    ("embeddings", "dim", "bound"), [("orthogonal", 202, 0.01), ("sphere", 60, 0.03), ("gaussian", 400, 0.02)]
+)
+def test_other_embeddings_and_large_dimension(embeddings, dim, bound, trigger_in_values):
+    setting = rb.Setting(200, 20, dim, 1500, embeddings=embeddings, trigger_in_values=trigger_in_values)
+    for name in ("accuracy", "lock_on"):
+        error, sampling = difference(setting, name, 16)
+        assert abs(error) < bound + 3 * sampling, name
+
+
+@pytest.mark.parametrize("trigger_in_values", [True, False])
+def test_more_positions_than_tokens(trigger_in_values):
+    setting = rb.Setting(200, 300, 60, 12000, trigger_in_values=trigger_in_values)
+    with pytest.warns(UserWarning, match="seq_len=300 above vocab=200"):
+        predicted = rb.predict(setting)
+    values = [rb.simulate(setting, s, test_samples=2000) for s in range(12)]
+    for name in ("accuracy", "lock_on"):
+        simulated = [getattr(outcome, name) for outcome in values]
+        assert abs(getattr(predicted, name) - np.mean(simulated)) < 0.05 + 3 * np.std(simulated, ddof=1) / 12**0.5
+
+
+def test_one_position_always_locks():
+    assert rb.predict(rb.Setting(**{**BASE, "seq_len": 1})).lock_on == 1
+    prediction = rb.predict(rb.Setting(**{**BASE, "seq_len": 1}))
+    assert prediction.accuracy == pytest.approx(prediction.recall, abs=1e-12)
+
+
+def test_endless_data_is_the_linear_memory():
+    """N to infinity with the trigger out of the values: step 3 stores the plain sum of outer products."""
+    setting = rb.Setting(200, 10, 60, 2**31 - 1, trigger_in_values=False)
+    prediction = rb.predict(setting)
+    assert prediction.lock_on == pytest.approx(1, abs=1e-3)  # only tokens that resemble the trigger are left
+    assert prediction.recall == pytest.approx(predicted_recall(200, 60), abs=0.01)
+
+
+def test_orthogonal_without_trigger_is_coverage():
+    """No interference: what is seen is recalled."""
+    setting = rb.Setting(300, 10, 302, 600, embeddings="orthogonal", trigger_in_values=False)
+    assert rb.predict(setting).recall == pytest.approx(1 - (1 - 1 / 300) ** 600, abs=0.01)
+
+
+def test_symbolic_limits():
+    far = {locking.T: 1, locking.Q: 1, locking.M: 1}
+    for name, term in locking.lock_terms().items():
+        assert term.token.subs(locking.L, 1).equals(0) or name == "trigger overlap"
+        assert sp.limit(term.token.subs({**far, locking.tau: 0}), locking.N, sp.oo).is_finite is not False
+    assert locking.trigger_score().subs(locking.L, 1) == 0
+    assert locking.lock_terms()["trigger overlap"].token.subs(locking.L, 1) == 0
+    for name in ("mean bias", "trigger overlap", "bias noise", "unequal lengths"):
+        size = locking.lock_terms()[name].token.subs({**far, locking.tau: 0})
+        assert sp.limit(size, locking.d, sp.oo) == 0, name
+
+
+def test_leading_exponents():
+    """The product law of the mean bias: variance 1/(N^2 V d^3) against a signal 1/(L^2 V)."""
+    found = locking.leading_exponents(locking.lock_terms()["mean bias"].token)
+    assert found == {locking.V: -1, locking.N: -2, locking.L: 0, locking.d: -3}
+    found = locking.leading_exponents(locking.lock_terms()["gradient noise"].token)
+    assert found == {locking.V: 0, locking.N: -2, locking.L: -2, locking.d: -3}
+    found = locking.leading_exponents(locking.trigger_score().subs(locking.tau, 0))
+    assert found == {locking.V: -1, locking.N: 0, locking.L: -2, locking.d: 0}
+
+
+@pytest.mark.parametrize("power", [1, 2, 3, 4])
+def test_spectral_moments_against_simulation(power):
+    vocab, dim = 120, 40
+    values = []
+    for seed in range(60):
+        z = np.random.default_rng(seed).normal(size=(vocab, dim)) / np.sqrt(dim)
+        values.append(np.trace(np.linalg.matrix_power(z.T @ z / vocab, power)) / dim * dim**power)
+    exact = float(locking.spectral_moment(power).subs({locking.V: vocab, locking.d: dim}))
+    # Marchenko-Pastur moments are exact up to relative O(1/(d V))
+    assert abs(np.mean(values) - exact) < 4 * np.std(values, ddof=1) / 60**0.5 + exact * 10 / (dim * vocab)
+
+
+SIZES = {
+    "vocab": st.integers(150, 800),
+    "seq_len": st.integers(2, 100),
+    "dim": st.integers(20, 300),
+    "ratio": st.integers(1, 40),
+    "flag": st.booleans(),
+}
+
+
+@hypothesis_settings(max_examples=15, deadline=None, derandomize=True)
+@given(**SIZES)
+def test_more_data_and_more_dimensions_never_hurt(vocab, seq_len, dim, ratio, flag):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        base = rb.predict(rb.Setting(vocab, seq_len, dim, vocab * ratio, trigger_in_values=flag))
+        data = rb.predict(rb.Setting(vocab, seq_len, dim, 2 * vocab * ratio, trigger_in_values=flag))
+        wide = rb.predict(rb.Setting(vocab, seq_len, 2 * dim, vocab * ratio, trigger_in_values=flag))
+    for prediction in (base, data, wide):
+        for name in ("accuracy", "lock_on", "recall"):
+            assert 0 <= getattr(prediction, name) <= 1
+    slack = 0.01  # of the fixed points of the average
+    assert data.lock_on > base.lock_on - slack and wide.lock_on > base.lock_on - slack
+    assert data.accuracy > base.accuracy - slack and wide.accuracy > base.accuracy - slack
+
+
+def test_ledger_holds_what_is_evaluated():
+    """Each LaTeX formula of the ledger comes from the expression that gives its size."""
+    setting = rb.Setting(**BASE)
+    ledger = rb.predict(setting).ledger
+    assert set(ledger) == {*locking.lock_terms(), *retrieval.SWITCHES, "coverage"}
+    sizes = dict(zip(locking.SIZES, (300, 3000, 20, 60, 1), strict=True))
+    typical = {**sizes, locking.T: 1, locking.Q: 1, locking.M: 1}
+    score = float(locking.trigger_score().subs(typical))
+    for name, term in locking.lock_terms().items():
+        assert ledger[name].formula == sp.latex(term.token)
+        assert ledger[name].size == pytest.approx(float(term.token.subs(typical)) / score**2, rel=1e-10)
+    for name, expression in retrieval.mean_squares().items():
+        assert ledger[name].formula == sp.latex(expression)
+        assert ledger[name].size == pytest.approx(float(expression.subs(sizes)), rel=1e-10)
+
+
+def test_phase_names_the_binding_term():
+    few = rb.Setting(400, 10, 200, 500, trigger_in_values=False)
+    assert rb.phase(few) == "coverage"
+    narrow = rb.Setting(800, 10, 40, 40000, trigger_in_values=False)
+    assert rb.phase(narrow) == "interference"
+    shared = rb.Setting(300, 10, 200, 3000, trigger_in_values=True)
+    assert rb.phase(shared) == "label frequencies"
+    long = rb.Setting(300, 150, 40, 1500, trigger_in_values=False)
+    assert rb.phase(long) in locking.lock_terms()
+
+
+def test_leaving_a_term_out_never_hurts():
+    setting = rb.Setting(300, 100, 40, 3000)
+    base = rb.predict(setting)
+    for name in set(base.ledger) - {"coverage"}:  # uneven counts help where only frequent facts are recalled at all
+        assert rb.predict(setting, without=(name,)).accuracy > base.accuracy - 0.01, name
+
+
+def test_critical_samples_reach_their_accuracy():
+    sizes = {"trigger_in_values": False}
+    found = rb.critical_samples(200, 10, 100, accuracy=0.9, **sizes)
+    at = rb.predict(rb.Setting(200, 10, 100, int(found), **sizes)).accuracy
+    below = rb.predict(rb.Setting(200, 10, 100, int(found * 0.97), **sizes)).accuracy
+    assert at >= 0.9 > below
+    assert rb.critical_samples(200, 10, 30, accuracy=0.9, **sizes) == math.inf
+    assert isinstance(found, float)
+
+
+def test_outside_the_checked_range_it_warns():
+    for field, value in (("vocab", 60), ("dim", 8), ("samples", 100), ("seq_len", 400)):
+        with pytest.warns(UserWarning, match=f"{field}={value}"):
+            rb.predict(rb.Setting(**{**BASE, field: value}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rb.predict(rb.Setting(**BASE))
+
+
+def test_arguments():
+    for wrong in (None, 3, "x"):
+        with pytest.raises(ValueError, match=r"^setting="):
+            rb.predict(wrong)
+    with pytest.raises(ValueError, match=r"^width=8"):
+        rb.predict(rb.Setting(**BASE, width=8))
+    with pytest.raises(ValueError, match=r"^without='x'"):
+        rb.predict(rb.Setting(**BASE), without=("x",))
+    for wrong in (0, 1, 1.5, "x", None, float("nan")):
+        with pytest.raises(ValueError, match=r"^accuracy="):
+            rb.critical_samples(200, 10, 100, accuracy=wrong)
+    with pytest.raises(ValueError, match=r"^dim=0"):
+        rb.critical_samples(200, 10, 0)
+
+
+def test_predictions_do_not_change_from_call_to_call():
+    setting = rb.Setting(**BASE)
+    assert rb.predict(setting) == rb.predict(setting)
+    assert theory._uniform()["own"].min() > 0 and theory._uniform()["own"].max() < 1
+
+
+def test_validation_prints_its_summary(capsys):
+    validation.main(["--seed", "3", "--settings", "2", "--seeds", "2", "--worst", "1"])
+    out = capsys.readouterr().out
+    assert "accuracy" in out and "beyond" in out and "Setting(" in out
+    assert validation.random_settings(3, 2) == validation.random_settings(3, 4)[:2]
