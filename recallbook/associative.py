@@ -56,7 +56,7 @@ def predicted_recall(facts: int, dim: int, embeddings: str = "gaussian") -> floa
     r"""Predicted mean fraction of facts recalled; no fitted constant.
 
     $$\mathbb E_{a,b,\xi,r}\,F\big(S/\sigma\big)^{n-1},$$
-    with signal $S$ and noise variance $\sigma^2$ from :func:`recallbook.symbolic.recall_terms`, $\xi$ standard
+    with signal $S$ and noise variance $\sigma^2$ from :func:`recallbook.symbolic.memory.recall_terms`, $\xi$ standard
     normal, $r$ a gamma variable of mean 1, and $a,b\sim\chi^2_d/d$ (1 on the sphere). $F$ is the normal
     distribution function, or that of a coordinate on the sphere. Gauss quadrature. Derived to leading order: given
     $a,b,\xi,r$, competing logits are taken as independent and of law $F$. Ours.
