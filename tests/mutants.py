@@ -280,6 +280,46 @@ MUTANTS = [
         ("test_intervals.py",),
         (TASK, EMBEDDINGS, STEPS),
     ),
+    Mutant(
+        "spectral moments count one crossing too many",
+        "index",
+        "symbolic/locking.py",
+        "sp.binomial(power, j - 1) / power",
+        "sp.binomial(power, j - 1) / j",
+        ("test_theory.py",),
+    ),
+    Mutant(
+        "label noise does not help the trigger",
+        "sign",
+        "symbolic/locking.py",
+        "(1 - 1 / V) + tau * T * Q / N)",
+        "(1 - 1 / V) - tau * T * Q / N)",
+        ("test_theory.py",),
+    ),
+    Mutant(
+        "gradient noise forgets the length",
+        "factor",
+        "symbolic/locking.py",
+        "count_noise = 1 / (N * L)",
+        "count_noise = 1 / N",
+        ("test_theory.py",),
+    ),
+    Mutant(
+        "shared part keeps its mean",
+        "sign",
+        "symbolic/retrieval.py",
+        "asked = (n * H - theta * mu)",
+        "asked = (n * H + theta * mu)",
+        ("test_theory.py",),
+    ),
+    Mutant(
+        "predicted lock against one rival less",
+        "factor",
+        "theory.py",
+        "others = setting.seq_len - 1",
+        "others = setting.seq_len / 2",
+        ("test_theory.py",),
+    ),
 ]
 
 
