@@ -1,0 +1,167 @@
+"""Matrix forms of the gradients: equal to explicit differentiation, exactly, and to the numerical engine."""
+
+import numpy as np
+import pytest
+import sympy as sp
+import torch
+
+import recallbook as rb
+from recallbook.symbolic import gradients as gr
+
+ZERO = sp.zeros(2, 2)
+BATCHES = [
+    ("repeated token", [(0, 0)], [1], [1], 2),
+    ("two tokens", [(0, 1)], [0], [1], 2),
+    ("two sequences", [(0, 1), (1, 1)], [1, 0], [0, 0], 2),
+    ("three labels", [(2, 0), (1, 2)], [0, 1], [1, 1], 3),
+]
+
+
+def model_of(batch, flag):
+    _, tokens, positions, labels, vocab = batch
+    return gr.lettered_model(tokens, positions, labels, vocab, 2, flag)
+
+
+def rational(model):
+    """The same batch with small rational embeddings in place of letters."""
+    letters = sorted(
+        set().union(*(m.free_symbols for m in (model.inputs, model.outputs, model.trigger, model.query))), key=str
+    )
+    numbers = {letter: sp.Rational((7 * i) % 11 - 5, 3 + i % 4) for i, letter in enumerate(letters)}
+    parts = (part.subs(numbers) for part in (model.inputs, model.outputs, model.trigger, model.query))
+    return gr.TinyModel(model.tokens, model.positions, model.labels, *parts, model.trigger_in_values)
+
+
+@pytest.fixture(params=[(b, f) for b in BATCHES for f in (True, False)], ids=lambda p: f"{p[0][0]}, {p[1]}")
+def model(request):
+    return model_of(*request.param)
+
+
+def test_at_zero_every_entry_for_all_embeddings(model):
+    value, key_query = gr.weight_letters(2)
+    expression = gr.loss(model, value, key_query)
+    at_zero = dict.fromkeys([*value, *key_query], 0)
+    slope = gr.explicit_descent(expression, value).subs(at_zero)
+    assert gr.vanishes(slope - gr.value_descent(model, None, ZERO))
+    assert gr.vanishes(slope - gr.value_descent(model, ZERO, ZERO))
+    assert gr.vanishes(slope - gr.value_descent_from_counts(model))
+    assert any(slope)
+
+
+def test_attention_does_not_move_while_the_values_are_zero(model):
+    _, key_query = gr.weight_letters(2)
+    assert gr.vanishes(gr.explicit_descent(gr.loss(model, ZERO, key_query), key_query))
+    assert gr.vanishes(gr.key_query_descent(model, ZERO, key_query))
+
+
+def test_after_step_one_every_entry_for_all_value_matrices(model):
+    model = rational(model)
+    value, key_query = gr.weight_letters(2)
+    slope = gr.explicit_descent(gr.loss(model, value, key_query), key_query).subs(dict.fromkeys(key_query, 0))
+    assert gr.vanishes(slope - gr.key_query_descent(model, value, ZERO))
+
+
+@pytest.mark.parametrize("flag", [True, False])
+@pytest.mark.parametrize("batch", BATCHES[1:3], ids=lambda b: b[0])
+def test_at_all_weights(batch, flag):
+    model = rational(model_of(batch, flag))
+    value, key_query = gr.weight_letters(2)
+    expression = gr.loss(model, value, key_query)
+    assert gr.vanishes(gr.explicit_descent(expression, value) - gr.value_descent(model, value, key_query))
+    assert gr.vanishes(gr.explicit_descent(expression, key_query) - gr.key_query_descent(model, value, key_query))
+
+
+def test_early_phase_form_is_the_slope_at_zero_rate(model):
+    """$k$ at $\\eta W$ divided by $\\eta$ tends to the form with uniform predictions."""
+    model, rate = rational(model), sp.Symbol("eta")
+    step = gr.value_descent(model, None, ZERO)
+    exact = gr.direction(model, rate * step, ZERO).diff(rate).subs(rate, 0)
+    assert gr.vanishes(exact - gr.direction(model, step, ZERO, uniform_predictions=True))
+
+
+def test_attention_sees_only_a_vector(model):
+    """Adding to $W_{KQ}$ what the query does not see changes no attention weight."""
+    model = rational(model)
+    key_query = gr.weight_letters(2)[1]
+    unseen = sp.Matrix(sp.symbols("s_0 s_1")) * sp.Matrix([[-model.query[1], model.query[0]]])
+    change = gr.attention(model, 0, key_query + unseen) - gr.attention(model, 0, key_query)
+    assert gr.vanishes(change)
+
+
+@pytest.mark.parametrize("wrong", ["1/N", "centring", "covariance"])
+def test_vanishes_sees_a_mistake(wrong):
+    model = rational(model_of(BATCHES[2], True))
+    value = gr.weight_letters(2)[0]
+    if wrong == "covariance":
+        weights = gr.attention(model, 0, ZERO)
+        mistake = model.keys(0).T * sp.diag(*weights) * model.values(0) - gr.covariance(model, 0, ZERO)
+    else:
+        slope = gr.explicit_descent(gr.loss(model, value, ZERO), value).subs(dict.fromkeys(value, 0))
+        table, _ = gr.label_token_counts(model)
+        raw = model.outputs.T * (table * model.inputs + sp.Matrix([2, 0]) * model.trigger.T) / 4
+        mistake = slope - (raw if wrong == "centring" else 2 * gr.value_descent(model, None, ZERO))
+    assert not gr.vanishes(mistake)
+
+
+def numbers(matrix):
+    return np.array(matrix.tolist(), dtype=float)
+
+
+@pytest.fixture(
+    scope="module", params=[(2, 3, 2, True, 0), (2, 3, 2, False, 1), (3, 2, 2, True, 2), (3, 2, 2, False, 3)]
+)
+def drawn(request):
+    """A drawn problem, its exact copy, and the explicit derivatives as NumPy functions of all weights."""
+    vocab, length, dim, flag, seed = request.param
+    problem = rb.draw(rb.Setting(vocab, length, dim, samples=3, trigger_in_values=flag), seed=seed)
+    model = gr.exact_model(problem)
+    value, key_query = gr.weight_letters(dim)
+    expression = gr.loss(model, value, key_query)
+    slopes = [gr.explicit_descent(expression, matrix) for matrix in (value, key_query)]
+    explicit = sp.lambdify([list(value), list(key_query)], [expression, *slopes], "numpy", cse=True)
+    return problem, model, explicit
+
+
+def close(one, other, scale=1.0):
+    return np.abs(np.asarray(one) - np.asarray(other)).max() <= 1e-12 * scale
+
+
+def test_lambdified_derivatives_take_the_three_steps(drawn):
+    problem, _, explicit = drawn
+    dim, (eta, gamma) = problem.setting.dim, (1.5, 2.5)
+    zero = np.zeros((dim, dim))
+    value1 = eta * explicit(zero.ravel(), zero.ravel())[1]
+    key_query = gamma * explicit(value1.ravel(), zero.ravel())[2]
+    value2 = value1 + gamma * explicit(value1.ravel(), key_query.ravel())[1]
+    assert np.abs(key_query).max() > 1e-4
+    for weights in (rb.three_steps(problem, eta, gamma), rb.reference.three_steps(problem, eta, gamma)):
+        assert close(value1, weights.value1)
+        assert close(key_query, weights.key_query)
+        assert close(value2, weights.value2)
+
+
+def test_counts_are_what_the_engine_computes(drawn):
+    problem, model, _ = drawn
+    assert close(numbers(gr.value_descent_from_counts(model)), rb.initial_gradient(problem))
+
+
+def test_early_phase_direction_is_what_the_engine_computes(drawn):
+    problem, model, _ = drawn
+    zero = sp.zeros(problem.setting.dim, problem.setting.dim)
+    step = gr.value_descent(model, None, zero)
+    k = gr.direction(model, step, zero, uniform_predictions=True)
+    assert close(numbers(k * model.query.T), rb.three_steps(problem).key_query)
+
+
+def test_loss_is_the_loss_of_the_model(drawn):
+    problem, _, explicit = drawn
+    model = rb.RecallTransformer(problem)
+    generator = torch.Generator().manual_seed(0)
+    for matrix in (model.value, model.key_query):
+        matrix.data = torch.randn(matrix.shape, dtype=torch.float64, generator=generator)
+    logits = model(problem.tokens, problem.positions)
+    expected = torch.nn.functional.cross_entropy(logits, problem.labels)
+    slopes = torch.autograd.grad(expected, [model.value, model.key_query])
+    found = explicit(*(matrix.detach().numpy().ravel() for matrix in (model.value, model.key_query)))
+    assert close(found[0], expected.item())
+    assert close(found[1], -slopes[0]) and close(found[2], -slopes[1])
