@@ -68,7 +68,7 @@ def lettered_model(
     trigger_in_values: bool = True,
 ) -> TinyModel:
     """A tiny model in which every coordinate of every embedding is a letter: what holds here holds for all of them."""
-    names = [("z", vocab), ("u", vocab), ("t", 1), ("q", 1)]
+    names = [("z", vocab), ("u", vocab), ("t", 1), ("zeta", 1)]
     z, u, t, query = (sp.Matrix(rows, dim, lambda v, a, s=s: sp.Symbol(f"{s}_{v}{a}", real=True)) for s, rows in names)
     batch = tuple(tuple(row) for row in tokens)
     return TinyModel(batch, tuple(positions), tuple(labels), z, u, t.T, query.T, trigger_in_values)
