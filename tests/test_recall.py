@@ -1,0 +1,231 @@
+"""Recall: step 3 simulated directly against the formulas and the prediction; product laws; exact limits."""
+
+import numpy as np
+import pytest
+import sympy as sp
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import recallbook as rb
+from recallbook.embeddings import draw_embeddings
+from recallbook.experiments import recall
+from recallbook.symbolic import locking, retrieval
+
+
+def slope(sizes, values):
+    return np.polyfit(np.log(np.asarray(sizes, float)), np.log(values), 1)[0]
+
+
+def standard_error(values):
+    return np.std(values, ddof=1) / np.sqrt(len(values))
+
+
+# Step 3 with perfect attention
+
+
+@pytest.mark.parametrize("tau", [False, True])
+def test_origins_sum_to_the_logits_of_the_stored_matrix(tau):
+    setting = rb.Setting(30, 1, 12, 200, trigger_in_values=tau)
+    tables, counts = draw_embeddings(setting, 3), recall.fact_counts(setting, 3)
+    trigger = tau * np.asarray(tables.trigger).reshape(-1)
+    stored = np.zeros((12, 12))
+    for v in range(30):
+        label = tables.output[v] - tables.output.mean(axis=0)
+        stored += counts[v] / 200 * np.outer(label, tables.input[v] + trigger)
+    logits = (tables.input + trigger) @ stored.T @ tables.output.T
+    found = np.sum(list(recall.lookup(setting, 3).values()), axis=0)
+    np.testing.assert_allclose(found, logits, atol=1e-12)
+
+
+@pytest.mark.parametrize("tau", [False, True])
+def test_the_stored_matrix_is_that_of_three_steps(tau):
+    """One token a sequence: attention is perfect, and the early-phase limit is the closed form."""
+    setting = rb.Setting(30, 1, 12, 200, trigger_in_values=tau)
+    problem = rb.draw(setting, seed=1)
+    labels = problem.output_embeddings - problem.output_embeddings.mean(0)
+    asked = problem.input_embeddings[problem.tokens[:, 0]] + tau * problem.trigger
+    expected = labels[problem.labels].T @ asked / 200
+    torch.testing.assert_close(rb.three_steps(problem).value2, expected, rtol=1e-10, atol=1e-14)
+
+
+@pytest.mark.parametrize("tau", [False, True])
+@pytest.mark.parametrize(("vocab", "dim", "samples"), [(128, 64, 1024), (256, 64, 2048), (256, 128, 8192)])
+def test_predicted_recall(vocab, dim, samples, tau):
+    """Within 0.01 plus four standard errors: what the leading order leaves out."""
+    setting = rb.Setting(vocab, 1, dim, samples, trigger_in_values=tau)
+    values = [recall.perfect_recall(setting, seed) for seed in range(40)]
+    error = np.mean(values) - rb.predict(setting).recall
+    assert abs(error) < 0.01 + 4 * standard_error(values)
+
+
+@pytest.mark.parametrize("tau", [False, True])
+@pytest.mark.parametrize(("vocab", "dim", "samples"), [(128, 64, 1024), (256, 32, 512), (200, 128, 8000)])
+def test_mean_squares(vocab, dim, samples, tau):
+    """Each origin on the sphere: z below 4 once the leading order's own error of 5/d + 5/V is allowed."""
+    setting = rb.Setting(vocab, 1, dim, samples, trigger_in_values=tau, embeddings="sphere")
+    predicted = recall.predicted_squares(setting)
+    found = [recall.measured_squares(setting, seed) for seed in range(60)]
+    for name, expected in predicted.items():
+        values = np.array([row[name] for row in found])
+        if expected == 0:
+            assert np.all(values == 0)
+            continue
+        allowed = 4 * standard_error(values) + expected * (5 / dim + 5 / vocab)
+        assert abs(values.mean() - expected) < allowed, (name, values.mean(), expected)
+
+
+def test_mean_squares_of_the_formulas():
+    """The numbers of the ledger are those of the expressions."""
+    setting = rb.Setting(300, 8, 64, 3000)
+    ledger = rb.predict(setting).ledger
+    for name, value in recall.predicted_squares(setting).items():
+        assert ledger[name].size == pytest.approx(value, rel=1e-12)
+        assert ledger[name].formula == sp.latex(retrieval.mean_squares()[name])
+
+
+# Exact limits
+
+
+@pytest.mark.parametrize("tau", [False, True])
+@pytest.mark.parametrize("samples", [40, 120, 800, 4000])
+def test_orthogonal_recall_is_a_rule_about_counts(samples, tau):
+    setting = rb.Setting(60, 1, 62, samples, embeddings="orthogonal", trigger_in_values=tau)
+    for seed in range(10):
+        assert np.array_equal(recall.recalled(setting, seed), recall.count_rule(setting, seed))
+
+
+def test_noises_vanish_where_they_must():
+    V, N, d, tau = locking.V, locking.N, locking.d, locking.tau
+    terms = retrieval.mean_squares()
+    assert all(sp.limit(terms[name], d, sp.oo) == 0 for name in ("interference", "label overlap", "own fact"))
+    assert sp.limit(terms["label frequencies"], N, sp.oo) == 0
+    assert sp.simplify(sp.limit(terms["label frequencies"], d, sp.oo) - tau**2 * V / N) == 0
+    assert terms["label frequencies"].subs(tau, 0) == 0
+    assert rb.predict(rb.Setting(200, 1, 4000, 10**7)).recall == pytest.approx(1, abs=1e-6)
+    assert rb.predict(rb.Setting(200, 1, 4000, 1000, trigger_in_values=False)).recall == pytest.approx(
+        1 - (1 - 1 / 200) ** 1000, abs=2e-3
+    )
+
+
+def test_frequency_constant():
+    """At this constant the smallest and the largest of V Poisson counts have tails of order 1/V, a factor two apart."""
+    c = recall.frequency_constant()
+    rates = [a for a in np.linspace(0.5, 1, 100001)[1:-1] if c * (1 - a + a * np.log(a)) > 1]
+    a = max(rates)
+    assert c * (1 - 2 * a + 2 * a * np.log(2 * a)) == pytest.approx(1, abs=1e-3)
+
+
+@given(
+    vocab=st.integers(100, 600),
+    dim=st.integers(20, 300),
+    ratio=st.floats(1, 50),
+    length=st.integers(1, 100),
+    tau=st.booleans(),
+)
+@settings(max_examples=12, deadline=None, derandomize=True)
+def test_recall_rises_with_samples_and_dimension(vocab, dim, ratio, length, tau):
+    samples = int(np.ceil(ratio * vocab))
+
+    def found(n, d):
+        return rb.predict(rb.Setting(vocab, length, d, n, trigger_in_values=tau))
+
+    base = found(samples, dim)
+    for more in (found(2 * samples, dim), found(samples, 2 * dim)):
+        assert more.accuracy >= base.accuracy - 0.005 and more.recall >= base.recall - 0.005
+
+
+# Product laws
+
+
+def test_conditions_are_the_product_laws():
+    V, N, d = locking.V, locking.N, locking.d
+    zero, one = recall.conditions(0), recall.conditions(1)
+    assert zero["label frequencies"] == 0
+    assert sp.simplify(one["label frequencies"] - 2 * V**2 * sp.log(V) / (N * d)) == 0
+    for tau, found in enumerate((zero, one)):
+        assert sp.simplify(found["interference"] - 2 * (1 + tau) * V * sp.log(V) / d**2) == 0
+        assert sp.simplify(found["own fact"] - 2 * (1 + tau) * sp.log(V) / d) == 0
+
+
+def test_label_frequencies_bind_as_a_product_of_samples_and_dimension():
+    vocab, dims = 2**20, [2**15, 2**16, 2**17]
+    found = [rb.critical_samples(vocab, 16, dim) for dim in dims]
+    assert slope(dims, found) == pytest.approx(-1, abs=0.1)
+    vocabs = np.array([2**14, 2**17, 2**20])
+    dims = (vocabs**0.8).astype(int)
+    found = [rb.critical_samples(int(v), 16, int(d)) for v, d in zip(vocabs, dims, strict=True)]
+    assert slope(vocabs**2 * np.log(vocabs) / dims, found) == pytest.approx(1, abs=0.1)
+
+
+def test_coverage_binds_in_proportion_to_the_vocabulary():
+    vocabs = [2**8, 2**11, 2**14]
+    found = [rb.critical_samples(v, 1, 16 * v, trigger_in_values=False) for v in vocabs]
+    assert slope(vocabs, found) == pytest.approx(1, abs=0.01)
+    assert found[-1] / vocabs[-1] == pytest.approx(np.log(10), rel=0.01)
+
+
+@pytest.mark.parametrize("tau", [False, True])
+def test_superposition_binds_as_the_square_of_the_dimension(tau):
+    """Finite sizes drift: the exponent of d² in V log V is 1 within a tenth, the constant for half the facts 0.9."""
+    vocabs = np.array([2**10, 2**12, 2**14])
+    dims = np.array([recall.critical_dim(int(v), tau, 0.5) for v in vocabs], float)
+    assert slope(vocabs * np.log(vocabs), dims**2) == pytest.approx(1, abs=0.1)
+    assert np.all(np.abs(dims**2 / (2 * (1 + tau) * vocabs * np.log(vocabs)) - 0.9) < 0.1)
+
+
+def test_lock_on_binds_as_the_square_of_the_length():
+    lengths = [2000, 4000]
+    found = [rb.critical_samples(10000, length, 1000, trigger_in_values=False) for length in lengths]
+    assert slope(lengths, found) == pytest.approx(2, abs=0.2)
+
+
+# Grids and reductions
+
+
+def test_critical_samples_are_reached_in_simulation():
+    frame = recall.critical(False, dims=(192,), lengths=(16,))
+    accuracy = recall.at_critical(frame, False, seeds=range(8))["accuracy"]
+    assert abs(accuracy.mean() - 0.9) < 0.01 + 4 * standard_error(accuracy)
+    nothing = recall.critical(True, dims=(48,), lengths=(16,))
+    assert np.isinf(nothing["samples"]).all() and recall.at_critical(nothing, True).empty
+
+
+def test_plane_rows_are_predictions_and_simulations():
+    frame = recall.plane(False, seeds=[1])
+    row = frame[(frame["dim"] == 64) & (frame["samples"] == 384)].iloc[0]
+    setting = rb.Setting(128, 16, 64, 384, trigger_in_values=False)
+    assert row["predicted"] == rb.predict(setting).accuracy
+    assert row["accuracy"] == rb.simulate(setting, 1, test_samples=recall.TEST).accuracy
+    assert len(frame) == len(recall.PLANE_DIMS) * len(recall.PLANE_SAMPLES)
+
+
+def test_two_roles_of_the_dimension():
+    few, many = (recall.double_role((48, 96), samples=n) for n in (512, 4096))
+    assert np.all(few["lock_on"] < many["lock_on"]) and np.all(few["accuracy"] <= few["recall"] + 1e-9)
+    assert np.all(few["lock_on"].diff().iloc[1:] > 0) and np.all(few["recall"].diff().iloc[1:] > 0)
+
+
+# Finite rates
+
+
+@pytest.mark.parametrize("dim", [64, 128])
+def test_shared_part_at_finite_eta(dim):
+    """The first order in eta, within a tenth plus four standard errors, up to past its minimum."""
+    setting, etas = rb.Setting(128, 16, dim, 4096), (0.01, 0.1, 0.2, 0.3)
+    frame = recall.finite_eta(setting, seeds=range(12), etas=etas)
+    for eta, expected in zip(etas, recall.shared_squares(setting, etas), strict=True):
+        values = frame.loc[frame["eta"] == eta, "shared"]
+        assert abs(values.mean() - expected) < 0.1 * expected + 4 * standard_error(values), (eta, values.mean())
+
+
+def test_best_eta_is_the_minimum():
+    setting = rb.Setting(128, 16, 64, 4096)
+    best = recall.best_eta(setting)
+    at, before, after = recall.shared_squares(setting, [best, 0.9 * best, 1.1 * best])
+    assert at < before and at < after
+
+
+def test_rate_map_tends_to_the_limit():
+    frame = recall.rate_map(False, seeds=[0]).set_index(["eta", "saturation"])["gain"]
+    assert abs(frame[0.03, 10.0]) < 0.02 and frame[0.03, 0.3] < -0.3
