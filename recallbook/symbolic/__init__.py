@@ -4,7 +4,7 @@ Each function returns expressions in the symbols of its module. Chapters print t
 numerical modules call :func:`numeric` on them, and the tests compare both with simulation.
 """
 
-from recallbook.symbolic import locking, retrieval
+from recallbook.symbolic import gradients, locking, retrieval
 from recallbook.symbolic.expressions import numeric
 from recallbook.symbolic.memory import (
     CompetitorVariance,
@@ -30,6 +30,7 @@ __all__ = [
     "coherence_floor",
     "competitor_variance",
     "d",
+    "gradients",
     "locking",
     "n",
     "numeric",
