@@ -27,7 +27,7 @@ from recallbook.task import Problem, draw
 from recallbook.theory import FAR, predict
 
 SEEDS = range(10)
-SIGNAL: dict[str, Any] = {"vocab": 128, "samples": 4096, "dim": 32, "seq_len": 16}
+SIGNAL: dict[str, Any] = {"vocab": 128, "samples": 2048, "dim": 32, "seq_len": 16}
 NOISE: dict[str, Any] = {"vocab": 128, "samples": 512, "dim": 32, "seq_len": 32, "trigger_in_values": False}
 SWEEPS: dict[str, tuple[int, ...]] = {  # two decades each
     "vocab": (16, 50, 160, 500, 1600),
@@ -48,7 +48,7 @@ class Isolated(NamedTuple):
 
 
 ISOLATED: dict[str, Isolated] = {
-    "trigger overlap": Isolated("variance", "dim", (16, 50, 160, 500), dict(vocab=128, samples=4096, seq_len=8)),
+    "trigger overlap": Isolated("variance", "dim", (16, 50, 160, 500), dict(vocab=64, samples=2048, seq_len=8)),
     "mean bias": Isolated("variance", "samples", (200, 640, 2000, 6400), dict(vocab=64, seq_len=256, dim=32)),
     "gradient noise": Isolated("residual", "seq_len", (8, 16, 32), dict(vocab=800, samples=1000, dim=64)),
     "frequency noise": Isolated("residual", "samples", (200, 640, 2000), dict(vocab=800, seq_len=200, dim=32)),
@@ -63,7 +63,7 @@ ISOLATED: dict[str, Isolated] = {
 }
 PROJECTED = ("trigger overlap", "mean bias")  # terms that "residual" takes out
 LOCK_SEEDS = range(10)
-LOCK_SAMPLES = (128, 512, 1024, 2048, 4096, 8192)
+LOCK_SAMPLES = (256, 1024, 2048, 4096)
 LOCK_CURVES: tuple[dict[str, int], ...] = (
     {"vocab": 128, "seq_len": 16, "dim": 16},
     {"vocab": 128, "seq_len": 48, "dim": 16},
@@ -73,7 +73,7 @@ LOCK_CURVES: tuple[dict[str, int], ...] = (
     {"vocab": 64, "seq_len": 256, "dim": 48},
 )
 COUPLING_DIM = 32
-COUPLING_LENGTHS = (8, 16, 32, 64, 128)
+COUPLING_LENGTHS = (8, 16, 32, 64)
 COUPLING_VOCABS = (64, 512)
 
 
