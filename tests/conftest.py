@@ -21,7 +21,7 @@ def html(tmp_path_factory):
         return ROOT / built
     output = tmp_path_factory.mktemp("book")
     done = subprocess.run(
-        [sys.executable, "-m", "jupyter_book", "build", ".", "--path-output", str(output)]
+        [Path(sys.executable).parent / "jupyter-book", "build", ".", "--path-output", str(output)]
         + ["--all", "-W", "-n", "--keep-going"],
         cwd=ROOT,
         capture_output=True,
