@@ -26,18 +26,22 @@ def bad(field: str, value: object, allowed: str) -> ValueError:
     return ValueError(f"{field}={shown} is not allowed: {allowed}")
 
 
-def check_size(field: str, value: Any, smallest: int = 1) -> int:
-    """Return ``value`` as an ``int`` of at least ``smallest``; NumPy integers pass, booleans do not."""
-    allowed = f"an integer from {smallest} to {LARGEST_SIZE}"
+def _integer(field: str, value: Any, allowed: str, smallest: int, largest: float) -> int:
+    """Return ``value`` as an ``int`` in the range; NumPy integers pass, booleans do not."""
     if isinstance(value, bool | np.bool_):
         raise bad(field, value, allowed)
     try:
-        size = operator.index(value)
+        number = operator.index(value)
     except TypeError:
         raise bad(field, value, allowed) from None
-    if not smallest <= size <= LARGEST_SIZE:
+    if not smallest <= number <= largest:
         raise bad(field, value, allowed)
-    return size
+    return number
+
+
+def check_size(field: str, value: Any, smallest: int = 1) -> int:
+    """Return ``value`` as an ``int`` of at least ``smallest``."""
+    return _integer(field, value, f"an integer from {smallest} to {LARGEST_SIZE}", smallest, LARGEST_SIZE)
 
 
 def check_flag(field: str, value: Any) -> bool:
@@ -56,16 +60,7 @@ def check_choice(field: str, value: Any, choices: tuple[str, ...]) -> str:
 
 def check_seed(field: str, value: Any) -> int:
     """Return ``value`` as a non-negative ``int`` of any size."""
-    allowed = "a non-negative integer"
-    if isinstance(value, bool | np.bool_):
-        raise bad(field, value, allowed)
-    try:
-        seed = operator.index(value)
-    except TypeError:
-        raise bad(field, value, allowed) from None
-    if seed < 0:
-        raise bad(field, value, allowed)
-    return seed
+    return _integer(field, value, "a non-negative integer", 0, math.inf)
 
 
 def check_rate(field: str, value: Any, allowed: str = "a finite number above 0") -> float:
