@@ -26,14 +26,17 @@ TABLE_NUMBERS = 1 << 24  # numbers in one block of the label-by-token table: 64 
 
 def value_step(problem: Problem, chunk: int | None = None) -> torch.Tensor:
     r"""Step 1, ``(d, d)`` or ``(d, m)``: $W_V^{(1)}/\eta=\frac1N\sum_i\tilde u_{y_i}\,g(\bar e'_i)^\top$; exact."""
-    if not _counts_pay(problem):
+    if not counts_pay(problem):
         return descent_directions(problem, problem.sequences, None, None, wrt=("value",), chunk=chunk).value
     setting = problem.setting
     sums = torch.empty_like(problem.input_embeddings)  # for each label, the sum of its sequences' values (V, d)
     for first, last, part in _label_blocks(problem):
-        codes = (part.labels - first)[:, None] * setting.vocab + part.tokens
-        counts = torch.bincount(codes.flatten(), minlength=(last - first) * setting.vocab)
-        sums[first:last] = counts.view(last - first, -1).to(problem.dtype) @ problem.input_embeddings
+        if problem.label_counts is None:
+            codes = (part.labels - first)[:, None] * setting.vocab + part.tokens
+            counts = torch.bincount(codes.flatten(), minlength=(last - first) * setting.vocab).view(last - first, -1)
+        else:
+            counts = problem.label_counts[first:last]
+        sums[first:last] = counts.to(problem.dtype) @ problem.input_embeddings
     if setting.trigger_in_values:
         frequency = torch.bincount(problem.labels, minlength=setting.vocab)
         sums += frequency[:, None] * problem.trigger
@@ -45,7 +48,7 @@ def key_query_step(problem: Problem, value: torch.Tensor, chunk: int | None = No
 
     ``value`` is $W_V^{(1)}/\eta$.
     """
-    if not _counts_pay(problem):
+    if not counts_pay(problem):
         return descent_directions(
             problem, problem.sequences, value, None, wrt=("direction",), uniform_predictions=True, chunk=chunk
         ).direction
@@ -91,7 +94,7 @@ def located_vectors(problem: Problem, tokens: torch.Tensor, hits: torch.Tensor) 
     return located
 
 
-def _counts_pay(problem: Problem) -> bool:
+def counts_pay(problem: Problem) -> bool:
     """Whether the label-by-token table is cheaper than going through the sequences (Attention-only)."""
     setting = problem.setting
     return setting.width is None and setting.vocab**2 <= GATHER_COST * setting.samples * setting.seq_len

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from recallbook.setting import Setting
 from recallbook.streams import gaussian_table
 
 Table = NDArray[np.float64]
+TableSource = Callable[[int, str, int, int], Table]  # seed, role, rows and columns of a standard normal table
 
 
 class Embeddings(NamedTuple):
@@ -29,13 +31,13 @@ def orthonormal_rows(table: Table) -> Table:
     return (q * r.diag().sign()).T.numpy()  # without the signs the law would depend on the routine's convention
 
 
-def draw_embeddings(setting: Setting, seed: int) -> Embeddings:
+def draw_embeddings(setting: Setting, seed: int, table: TableSource = gaussian_table) -> Embeddings:
     r"""Draw $Z$, $U$, $t$ and $z_{\rm EOS}$ from the law that ``setting.embeddings`` names."""
     rows, dim = setting.vocab, setting.dim
-    tokens = gaussian_table(seed, "input_embeddings", rows, dim)
-    labels = gaussian_table(seed, "output_embeddings", rows, dim)
-    trigger = gaussian_table(seed, "trigger", 1, dim)
-    query = gaussian_table(seed, "query", 1, dim)
+    tokens = table(seed, "input_embeddings", rows, dim)
+    labels = table(seed, "output_embeddings", rows, dim)
+    trigger = table(seed, "trigger", 1, dim)
+    query = table(seed, "query", 1, dim)
     if setting.embeddings == "orthogonal":
         frame = orthonormal_rows(np.concatenate([tokens, trigger, query]))
         return Embeddings(frame[:rows], orthonormal_rows(labels), frame[rows], frame[rows + 1])

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from recallbook.embeddings import draw_embeddings
+from recallbook.embeddings import TableSource, draw_embeddings
 from recallbook.setting import Setting, bad, check_device, check_dtype, check_seed, check_size
 from recallbook.streams import gaussian_table, stream, uniform_integers
 
@@ -43,6 +43,8 @@ class Problem:
         $t=z_{\rm trig}$ and $z_{\rm EOS}$.
     mlp_weights : Tensor ``(m, d)`` or None
         $W_{\rm in}$, rows $N(0,I/s^2)$ with $s^2$ = ``setting.mlp_input_scale``.
+    label_counts : Tensor ``(V, V)`` int64 or None
+        Tokens counted under each label, where several problems share them; ``None``: counted when needed.
     """
 
     setting: Setting
@@ -56,6 +58,7 @@ class Problem:
     trigger: torch.Tensor
     query: torch.Tensor
     mlp_weights: torch.Tensor | None
+    label_counts: torch.Tensor | None = None
 
     def __repr__(self) -> str:
         return f"Problem({self.setting}, seed={self.seed}, dtype={self.dtype}, device='{self.device}')"
@@ -151,23 +154,33 @@ def draw(setting: Setting, seed: int, *, dtype: torch.dtype = torch.float64, dev
     # sorting uniform numbers gives a uniform permutation by a rule that no library version can change
     permutation = np.argsort(stream(seed, "permutation").random(vocab), kind="stable")
     sequences = _sample(vocab, setting.seq_len, setting.samples, permutation, seed)
-    embedded = draw_embeddings(setting, seed)
+    return assemble(setting, seed, sequences, torch.from_numpy(permutation)).to(dtype, device)
+
+
+def assemble(
+    setting: Setting,
+    seed: int,
+    sequences: Sequences,
+    permutation: torch.Tensor,
+    source: TableSource = gaussian_table,
+) -> Problem:
+    """The problem with these sequences and facts, and with the embeddings that ``source`` gives."""
+    embedded = draw_embeddings(setting, seed, source)
     weights = None
     if setting.width is not None:
-        table = gaussian_table(seed, "mlp_weights", setting.width, setting.dim)
+        table = source(seed, "mlp_weights", setting.width, setting.dim)
         weights = torch.from_numpy(table / np.sqrt(setting.mlp_input_scale))
-    problem = Problem(
+    return Problem(
         setting,
         seed,
         **sequences._asdict(),
-        permutation=torch.from_numpy(permutation),
+        permutation=permutation,
         input_embeddings=_tensor(embedded.input),
         output_embeddings=_tensor(embedded.output),
         trigger=_tensor(embedded.trigger),
         query=_tensor(embedded.query),
         mlp_weights=weights,
     )
-    return problem.to(dtype, device)
 
 
 def _tensor(table: np.ndarray) -> torch.Tensor:

@@ -1,0 +1,73 @@
+"""Draws shared by many problems are the draws of each."""
+
+from dataclasses import fields
+
+import pytest
+import torch
+from randomised import random_setting
+
+import recallbook as rb
+from recallbook.paired import PairedDraws
+
+SIZES = [(40, 12, None), (7, 5, None), (40, 6, 9), (23, 12, 4), (1, 3, 20)]
+
+
+def assert_same(ours: rb.Problem, theirs: rb.Problem) -> None:
+    for field in fields(rb.Problem):
+        if field.name == "label_counts":
+            continue
+        mine, other = getattr(ours, field.name), getattr(theirs, field.name)
+        assert torch.equal(mine, other) if isinstance(other, torch.Tensor) else mine == other, field.name
+
+
+@pytest.mark.parametrize("embeddings", ["gaussian", "sphere", "orthogonal"])
+@pytest.mark.parametrize("flag", [True, False])
+def test_cuts_equal_draws_bit_for_bit(embeddings, flag):
+    extra = 11 if embeddings == "orthogonal" else 0  # orthogonal rows need dim >= vocab + 2
+    settings = [
+        rb.Setting(9, 5, dim + extra, samples, width=width, embeddings=embeddings, trigger_in_values=flag)
+        for samples, dim, width in SIZES
+    ]
+    draws = PairedDraws(settings, seed=3)
+    for setting in settings:
+        assert_same(draws.problem(setting), rb.draw(setting, seed=3))
+
+
+def test_shared_counts_change_no_bit_of_the_weights():
+    counted = 0
+    for seed in range(12):
+        setting = random_setting(seed)
+        shared, alone = PairedDraws([setting], seed).problem(setting), rb.draw(setting, seed)
+        counted += shared.label_counts is not None
+        for name in ("value1", "key_query", "value2"):
+            assert torch.equal(getattr(rb.three_steps(shared), name), getattr(rb.three_steps(alone), name))
+    assert 0 < counted < 12
+
+
+def test_shared_counts_are_those_of_the_cut():
+    settings = [rb.Setting(6, 4, 3, samples) for samples in (30, 8)]
+    draws = PairedDraws(settings, seed=0)
+    for setting in [*settings, settings[0]]:
+        problem = draws.problem(setting)
+        counts = torch.zeros(6, 6, dtype=torch.int64)
+        for label, tokens in zip(problem.labels, problem.tokens, strict=True):
+            for token in tokens:
+                counts[label, token] += 1
+        assert torch.equal(problem.label_counts, counts)
+
+
+@pytest.mark.parametrize(
+    "other", [dict(vocab=7), dict(seq_len=3), dict(dim=5), dict(samples=31), dict(width=2)], ids=str
+)
+def test_what_was_not_drawn_is_refused(other):
+    sizes = dict(vocab=6, seq_len=4, dim=3, samples=30)
+    draws = PairedDraws([rb.Setting(**sizes)], seed=0)
+    with pytest.raises(ValueError, match="setting="):
+        draws.problem(rb.Setting(**{**sizes, **other}))
+
+
+def test_mixed_lengths_are_refused():
+    with pytest.raises(ValueError, match="settings="):
+        PairedDraws([rb.Setting(6, 4, 3, 10), rb.Setting(6, 5, 3, 10)], seed=0)
+    with pytest.raises(ValueError, match="settings="):
+        PairedDraws([], seed=0)
