@@ -1,0 +1,144 @@
+"""The command line: ``python -m recallbook sweep NAME`` and ``python -m recallbook export NAME``."""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import signal
+import sys
+import textwrap
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import connection
+from typing import Any
+
+from recallbook.archive import export
+from recallbook.experiments.sweeps import SWEEPS, find_sweep
+from recallbook.setting import bad, check_size
+from recallbook.store import Store
+from recallbook.sweep import run_sweep
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Parse, run, and say what happened; 2 after a bad argument or file, 130 after an interrupt."""
+    chosen = _parser().parse_args(arguments)
+    try:
+        return chosen.run(chosen)
+    except (ValueError, RuntimeError) as problem:
+        print(f"recallbook: {problem}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\nrecallbook: interrupted; what finished is stored, and the same command goes on", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    width = max(map(len, SWEEPS))
+    listed = "\n".join(f"  {name:{width}}  {sweep.shows}" for name, sweep in SWEEPS.items())
+    shape: dict[str, Any] = {"formatter_class": argparse.RawDescriptionHelpFormatter, "epilog": "sweeps:\n" + listed}
+    parser = argparse.ArgumentParser(
+        prog="python -m recallbook", description="Run the book's large experiments, and export their results.", **shape
+    )
+    commands = parser.add_subparsers(required=True, metavar="{sweep,export}")
+    text = """\
+        Simulate every point of a sweep that the store lacks. A sweep can be stopped, or killed, at any moment: the
+        same command goes on where it was. Failed points are kept with their error and not run again without --retry."""
+    sweep = commands.add_parser("sweep", help="run a sweep", description=textwrap.dedent(text), **shape)
+    sweep.add_argument("name", metavar="NAME", help="which sweep; they are listed below")
+    _add_store(sweep)
+    sweep.add_argument("--workers", default="1", metavar="N", help="worker processes (default: 1, this process)")
+    sweep.add_argument("--scheduler", metavar="ADDRESS", help="run on the Dask cluster with this scheduler instead")
+    sweep.add_argument("--limit", metavar="K", help="stop after K more points (default: all)")
+    sweep.add_argument("--retry", action="store_true", help="run failed points again")
+    sweep.set_defaults(run=_sweep)
+    text = """\
+        Write NAME.parquet (one row for each point, sorted), NAME.csv (means over seeds) and NAME.json (the command,
+        versions and hashes) from a store that has every point of the sweep."""
+    out = commands.add_parser("export", help="export results", description=textwrap.dedent(text), **shape)
+    out.add_argument("name", metavar="NAME", help="which sweep; they are listed below")
+    _add_store(out)
+    out.add_argument("--to", default=".", metavar="FOLDER", help="where to write (default: the current folder)")
+    out.set_defaults(run=_export)
+    return parser
+
+
+def _add_store(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--store", metavar="FILE", help="SQLite file with the results (default: NAME.sqlite in the current folder)"
+    )
+
+
+def _sweep(chosen: argparse.Namespace) -> int:
+    points = find_sweep(chosen.name).points()
+    store = chosen.store or f"{chosen.name}.sqlite"
+    workers = check_size("workers", _whole("workers", chosen.workers))
+    limit = None if chosen.limit is None else check_size("limit", _whole("limit", chosen.limit))
+    with Store(store) as kept:
+        done = kept.keys(failed=False if chosen.retry else None)
+    missing = [point for point in points if point.key not in done][:limit]
+    print(f"{chosen.name}: {len(points)} points, {len(missing)} to do, stored in {store}", flush=True)
+    with _executor(workers, chosen.scheduler) as executor:
+        frame = run_sweep(missing, executor, store, retry=chosen.retry, progress=True)
+    failed = frame["error"].dropna()
+    print(f"{len(frame) - len(failed)} done, {len(failed)} failed")
+    for error, count in failed.value_counts().items():
+        print(f"  {count} x {error}")
+    return 1 if len(failed) else 0
+
+
+def _export(chosen: argparse.Namespace) -> int:
+    points = find_sweep(chosen.name).points()
+    command = f"python -m recallbook sweep {chosen.name} && python -m recallbook export {chosen.name}"
+    for path in export(chosen.name, points, chosen.store or f"{chosen.name}.sqlite", chosen.to, command):
+        print(path)
+    return 0
+
+
+def _whole(field: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise bad(field, text, "a whole number above 0") from None
+
+
+@contextmanager
+def _executor(workers: int, scheduler: str | None) -> Iterator[Executor | None]:
+    """Dask at an address, a pool of processes, or ``None``: this process."""
+    if scheduler is not None:
+        try:
+            from distributed import Client
+        except ImportError:
+            raise bad("scheduler", scheduler, 'left out without Dask: pip install "recallbook[cluster]"') from None
+        try:
+            client = Client(scheduler, timeout=10)
+        except (OSError, ValueError) as problem:
+            raise bad("scheduler", scheduler, "the address of a Dask scheduler that answers") from problem
+        with client:
+            yield client.get_executor()
+    elif workers > 1:
+        # not forked: a copy of a process that has used torch's threads may hang
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker) as pool:
+            yield pool
+    else:
+        yield None
+
+
+def _start_worker() -> None:
+    """Die at once on an interrupt from the keyboard, and with the parent, however that dies."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+
+        def follow() -> None:
+            connection.wait([parent.sentinel])
+            os._exit(1)
+
+        threading.Thread(target=follow, daemon=True).start()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,49 @@
+r"""Critical number of sequences for lock-on, against $d$ at several $L$, against $L$ at several $d$, and against $V$.
+
+Sizes are those where the predicted critical $N$ is between $V/4$ and $300V$ without the trigger in the values: label
+frequencies along the mean embedding and gradient noise bind there, not coverage.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from recallbook.points import Point
+from recallbook.setting import Setting
+
+SEEDS = range(30)
+VOCAB, DIMS, LENGTHS = 256, (16, 32, 64, 128), (32, 64, 128, 256)
+VOCABS, DIM, LENGTH = (128, 256, 512, 1024, 2048, 4096), 32, 128
+# Nearest power of two to the predicted critical N at trigger_in_values=False, by (V, L, d); a test compares them.
+CENTRES = {
+    **{(256, 32, d): n for d, n in zip(DIMS, (1024, 256, 128, 64), strict=True)},
+    **{(256, 64, d): n for d, n in zip(DIMS, (4096, 1024, 512, 256), strict=True)},
+    **{(256, 128, d): n for d, n in zip(DIMS, (16384, 4096, 2048, 1024), strict=True)},
+    **{(256, 256, d): n for d, n in zip(DIMS, (65536, 16384, 8192, 4096), strict=True)},
+    **{(v, 128, 32): n for v, n in zip(VOCABS, (4096, 4096, 8192, 8192, 16384, 32768), strict=True)},
+}
+STEPS = (-3, -2, -1, -0.5, 0, 0.5, 1, 2)  # octaves around the centre
+
+
+def points() -> list[Point]:
+    """Each case at eight values of N, with the trigger in and out of the values."""
+    found = []
+    for (vocab, seq_len, dim), centre in CENTRES.items():
+        for step in STEPS:
+            samples = max(2, round(centre * 2.0**step))
+            for flag in (False, True):
+                setting = Setting(vocab, seq_len, dim, samples, trigger_in_values=flag)
+                found += [Point(setting, seed, test_samples=4000) for seed in SEEDS]
+    return found
+
+
+def sizes(frame: pd.DataFrame, trigger_in_values: bool) -> pd.DataFrame:
+    """Rows of the table of d and L at one vocabulary."""
+    chosen = (frame["vocab"] == VOCAB) & (frame["trigger_in_values"] == trigger_in_values)
+    return frame[chosen]
+
+
+def vocabularies(frame: pd.DataFrame, trigger_in_values: bool) -> pd.DataFrame:
+    """Rows of the sweep in V at one d and L."""
+    chosen = (frame["seq_len"] == LENGTH) & (frame["dim"] == DIM) & (frame["trigger_in_values"] == trigger_in_values)
+    return frame[chosen]

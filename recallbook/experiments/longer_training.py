@@ -1,0 +1,55 @@
+r"""Does the scaling survive more than three steps? Gradient descent on one batch, and on fresh sequences in every step.
+
+Both matrices move at once from zero, for long enough that the loss on the batch is near zero where facts fit into
+$d^2$ weights. Three steps in the early-phase limit are there at the same sizes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from recallbook.points import Point
+from recallbook.setting import Setting
+
+SEEDS = range(10)
+VOCAB, DIMS, LENGTHS = 64, (8, 16, 32, 64), (16, 32, 64)
+STEPS = 300
+TRAININGS = ("three steps", "one batch", "fresh batches")
+SAMPLES = {  # with fresh batches N is the number of sequences seen in all steps
+    "three steps": tuple(2**k for k in range(4, 13)),
+    "one batch": tuple(2**k for k in range(4, 12)),
+    "fresh batches": tuple(STEPS * 2**k for k in range(7)),
+}
+
+
+def rates(setting: Setting) -> dict[str, Any]:
+    r"""$\eta=LV/30$, well below what makes predictions one-sided, and $\gamma=L$, which locks within a few steps."""
+    return {"eta": setting.seq_len * setting.vocab / 30, "gamma": float(setting.seq_len)}
+
+
+def points() -> list[Point]:
+    """Every training at every size, with the trigger out of the values."""
+    found = []
+    for training in TRAININGS:
+        for seq_len in LENGTHS:
+            for dim in DIMS:
+                for samples in SAMPLES[training]:
+                    setting = Setting(VOCAB, seq_len, dim, samples, trigger_in_values=False)
+                    found += [_point(setting, seed, training) for seed in SEEDS]
+    return found
+
+
+def _point(setting: Setting, seed: int, training: str) -> Point:
+    if training == "three steps":
+        return Point(setting, seed, test_samples=2000)
+    batch = setting.samples // STEPS if training == "fresh batches" else None
+    return Point(setting, seed, **rates(setting), method="descend", steps=STEPS, batch=batch, test_samples=2000)
+
+
+def labelled(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with ``training``, one of :data:`TRAININGS`."""
+    training = pd.Series("one batch", index=frame.index)
+    training = training.mask(frame["batch"].notna(), "fresh batches").mask(frame["steps"].isna(), "three steps")
+    return frame.assign(training=training)

@@ -1,0 +1,42 @@
+r"""Attention-MLP: width, activation and number of sequences, at sizes where attention locks on and $d^2<V\log V$."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from recallbook.points import Point
+from recallbook.setting import Setting
+
+SEEDS = range(10)
+VOCAB, LENGTH, DIM = 256, 8, 32
+WIDTHS = (None, 64, 256, 1024, 4096)  # None: no MLP
+ACTIVATIONS = ("relu", "tanh", "he2", "he3")
+SAMPLES = (512, 2048, 8192)
+LARGE = Setting(1024, 4, 64, 8192, trigger_in_values=False)
+LARGE_WIDTHS = (None, 256, 1024, 4096)
+
+
+def points() -> list[Point]:
+    """Every width and activation, with the trigger in and out of the values; a larger vocabulary without."""
+    found = []
+    for width in WIDTHS:
+        for activation in ACTIVATIONS if width else ACTIVATIONS[:1]:
+            for samples in SAMPLES:
+                for flag in (False, True):
+                    sizes = (VOCAB, LENGTH, DIM, samples, width, activation)
+                    found += _points(Setting(*sizes, trigger_in_values=flag))
+    for width in LARGE_WIDTHS:
+        for activation in ("relu", "he3") if width else ("relu",):
+            sizes = (LARGE.vocab, LARGE.seq_len, LARGE.dim, LARGE.samples, width, activation)
+            found += _points(Setting(*sizes, trigger_in_values=False))
+    return found
+
+
+def _points(setting: Setting) -> list[Point]:
+    return [Point(setting, seed, test_samples=4000) for seed in SEEDS]
+
+
+def small(frame: pd.DataFrame, trigger_in_values: bool) -> pd.DataFrame:
+    """Rows of the smaller vocabulary; ``features`` is the width, or the dimension without an MLP."""
+    chosen = frame[(frame["vocab"] == VOCAB) & (frame["trigger_in_values"] == trigger_in_values)]
+    return chosen.assign(features=chosen["width"].fillna(DIM).astype(int))
