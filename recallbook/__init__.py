@@ -1,6 +1,8 @@
 """Recall with transformers beyond orthogonal embeddings: the helper package of the book."""
 
 from recallbook import reference
+from recallbook.bounds import minimum_samples
+from recallbook.decoding import decode
 from recallbook.descent import descend, initial_gradient, three_steps
 from recallbook.evaluation import Outcome, evaluate, simulate
 from recallbook.model import RecallTransformer
@@ -20,10 +22,12 @@ __all__ = [
     "Term",
     "Weights",
     "critical_samples",
+    "decode",
     "descend",
     "draw",
     "evaluate",
     "initial_gradient",
+    "minimum_samples",
     "phase",
     "predict",
     "reference",

@@ -4,7 +4,7 @@ Each function returns expressions in the symbols of its module. Chapters print t
 numerical modules call :func:`numeric` on them, and the tests compare both with simulation.
 """
 
-from recallbook.symbolic import gradients, locking, retrieval
+from recallbook.symbolic import bounds, gradients, locking, retrieval
 from recallbook.symbolic.expressions import numeric
 from recallbook.symbolic.memory import (
     CompetitorVariance,
@@ -27,6 +27,7 @@ __all__ = [
     "Recall",
     "a",
     "b",
+    "bounds",
     "coherence_floor",
     "competitor_variance",
     "d",

@@ -1,0 +1,340 @@
+"""The information bound: its constants from SymPy, each step against exact computation, no estimator beyond it."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import sympy as sp
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from randomised import random_setting
+from scipy.special import gammaln
+
+import recallbook as rb
+from recallbook import bounds
+from recallbook.decoding import METHODS
+from recallbook.embeddings import draw_embeddings
+from recallbook.experiments import bounds as experiments
+from recallbook.intervals import seed_interval
+from recallbook.symbolic import bounds as formulas
+from recallbook.symbolic.locking import L, N, V
+
+SIZES = [(2, 1, 1, 1), (2, 2, 1, 5), (3, 2, 9, 4), (40, 8, 12, 300), (128, 32, 64, 1000), (4096, 100, 300, 10**6)]
+
+
+# Constants, by SymPy
+
+
+def test_pair_mean_is_that_of_centred_vectors():
+    """Over all ordered pairs of different rows, for any centred rows."""
+    table = sp.Matrix([[1, 5], [-3, 2], [2, -11], [0, 4]])
+    assert sp.ones(1, 4) * table == sp.zeros(1, 2)
+    gram = table * table.T
+    off = sum(gram[i, j] for i, j in itertools.permutations(range(4), 2)) / sp.Integer(12)
+    assert off / (sp.trace(gram) / 4) == formulas.pair_mean().subs(V, 4)
+
+
+def test_frequency_square_by_enumeration():
+    for vocab, samples in ((2, 3), (3, 4)):
+        batches = itertools.product(range(vocab), repeat=samples)
+        squares = [sum(sp.Rational(batch.count(k), samples) ** 2 for k in range(vocab)) for batch in batches]
+        expected = formulas.frequency_square().subs({V: vocab, N: samples})
+        assert sp.Rational(sum(squares), len(squares)) == expected
+
+
+def test_noise_of_the_other_tokens():
+    r"""$(L-1)/L^2$ of the tokens' covariance: two sequences of every kind, token table 0, 1, 5."""
+    tokens, length = (0, 1, 5), 3
+    variance = sp.Rational(sum(t**2 for t in tokens), 3) - sp.Rational(sum(tokens), 3) ** 2
+    means = [sp.Rational(7 + sum(others), length) for others in itertools.product(tokens, repeat=length - 1)]
+    found = sum(x**2 for x in means) / len(means) - (sum(means) / len(means)) ** 2
+    assert found == variance * sp.Rational(length - 1, length**2)
+
+
+def test_two_sequences_of_one_label_share_their_leverage():
+    """The lemma of the proof: averaged over both orders, a pair of equal labels has the smaller leverage."""
+    p, q, c = sp.symbols("p q c", positive=True)
+    of_first = 1 - sp.Matrix([[1 + p, c], [c, 1 + q]]).inv()[0, 0]
+    equal = sp.simplify(of_first.subs({q: p, c: p}))
+    assert sp.simplify(equal - p / (1 + 2 * p)) == 0
+    # the overlap of two different rows is at most sqrt(p q), and overlap lowers the leverage
+    worst = sp.simplify(of_first.subs(c, sp.sqrt(p * q)))
+    assert sp.simplify(worst - p / (1 + p + q)) == 0
+    assert sp.simplify(sp.diff(of_first, c) * ((1 + p) * (1 + q) - c**2) ** 2 / (2 * c * (1 + q))) == -1
+    both = worst + worst.subs({p: q, q: p}, simultaneous=True) - equal - equal.subs(p, q)
+    excess = sp.factor(sp.together(both))
+    assert sp.simplify(excess - (p - q) ** 2 / ((1 + 2 * p) * (1 + 2 * q) * (1 + p + q))) == 0
+
+
+def test_solutions_invert_the_information():
+    values = {V: 30, L: 7, N: 200, formulas.directions: 50}
+    nats = formulas.available().subs(values).evalf(30)
+    known = {**values, formulas.information: nats}
+    assert float(formulas.samples().subs({k: v for k, v in known.items() if k != N})) == pytest.approx(200)
+    assert float(formulas.seq_len().subs({k: v for k, v in known.items() if k != L})) == pytest.approx(7)
+    assert float(formulas.direction_need().subs(known)) == pytest.approx(50)
+
+
+def test_leading_order():
+    r"""$Nd^2/(2LV^2(\log V-1))\to1$ at $d=V^{0.9}$, $L=V^{0.8}$: closer and closer as $V$ grows."""
+    errors = []
+    for exponent in (14, 20, 30):
+        vocab, seq_len, dim = 2**exponent, round(2 ** (0.8 * exponent)), round(2 ** (0.9 * exponent))
+        leading = float(formulas.leading().subs({V: vocab, L: seq_len}).evalf()) / dim**2
+        errors.append(abs(rb.minimum_samples(vocab, seq_len, dim) / leading - 1))
+    assert errors[2] < 0.03 and errors[2] < errors[1] < errors[0]
+
+
+def test_tilting_is_optimal_and_covers_all_facts():
+    a, tilt = formulas.right, formulas.tilt
+    gain = tilt * a - (sp.exp(tilt) - 1)
+    assert sp.diff(gain, tilt, 2).is_negative
+    assert sp.simplify(formulas.some_facts() - gain.subs(tilt, sp.log(a))) == 0
+    # log V! exceeds it by half a log(2 pi V), and no more than that in the limit
+    difference = [float(gammaln(v + 1)) - float(formulas.some_facts().subs(a, v)) for v in (2, 50, 10**6)]
+    assert all(x > 0 for x in difference)
+    assert difference[-1] == pytest.approx(0.5 * math.log(2 * math.pi * 10**6) - 1, abs=1e-5)
+
+
+@pytest.mark.parametrize("vocab", [2, 3, 5, 6])
+def test_agreements_of_any_labels_with_a_random_permutation(vocab):
+    r"""At most 1/a! of all permutations agree with given labels in a places, whether these repeat or not."""
+    orders = np.array(list(itertools.permutations(range(vocab))))
+    for guess in ([*range(vocab)], [0] * vocab, [*range(vocab - 1), 0]):
+        agreed = (orders == guess).sum(axis=1)
+        for a in range(1, vocab + 1):
+            assert np.mean(agreed >= a) <= 1 / math.factorial(a) + 1e-15
+        for tilt in (0.3, 1.0, 2.5):
+            assert np.mean(np.exp(tilt * agreed)) <= math.exp(math.exp(tilt) - 1)
+    assert np.mean((orders == range(vocab)).all(axis=1)) == pytest.approx(math.exp(-bounds.required_information(vocab)))
+
+
+def test_fano_against_counted_balls():
+    """Never more than Fano with the exact number of permutations in the ball, and not less by more than log e."""
+    vocab, error = 40, 0.1
+    deranged = [sp.subfactorial(j) for j in range(vocab + 1)]
+    coin = -error * math.log(error) - (1 - error) * math.log(1 - error)
+    for a in (4, 20, 36, 40):
+        ball = sum(sp.binomial(vocab, j) * deranged[j] for j in range(vocab - a + 1))
+        exact = (1 - error) * float(sp.log(sp.factorial(vocab) / ball)) - coin
+        found = bounds.required_information(vocab, a / vocab, error)
+        assert exact - 1 <= found <= exact + 1e-9
+
+
+# Steps of the proof, against exact computation
+
+
+@pytest.mark.parametrize(("vocab", "dim"), [(24, 8), (24, 30), (64, 16)])
+def test_signal_energy_is_at_most_the_bound(vocab, dim):
+    for samples in (10, 100, 2000):
+        setting = rb.Setting(vocab, 8, dim, samples)
+        found = np.array([experiments.signal_energy(setting, seed) for seed in range(20)])
+        mean = seed_interval(found[:, 0], level=0.999)
+        assert mean.low <= found[0, 1]
+        if samples == 2000:  # with even counts nothing is lost
+            assert mean.mean > 0.95 * found[0, 1] - (vocab / samples)
+
+
+def test_signal_energy_is_the_average_over_permutations():
+    setting = rb.Setting(4, 3, 2, 9)
+    counts = experiments.label_counts(setting, np.random.default_rng([5, 2]))
+    labels, tokens = experiments._coordinates(draw_embeddings(setting, 5), counts)
+    root = math.sqrt(setting.samples / (setting.seq_len - 1))
+    squares = [
+        np.sum(((root * (counts / 9)[:, None] * labels).T @ tokens[list(order)]) ** 2)
+        for order in itertools.permutations(range(4))
+    ]
+    assert experiments.signal_energy(setting, 5)[0] * 4 == pytest.approx(np.mean(squares))
+
+
+@pytest.mark.parametrize(("vocab", "seq_len", "dim", "samples"), [(4, 4, 2, 20), (5, 8, 2, 40), (5, 8, 4, 10)])
+def test_mutual_information_is_at_most_the_bound(vocab, seq_len, dim, samples):
+    setting = rb.Setting(vocab, seq_len, dim, samples)
+    found = seed_interval([experiments.mutual_information(setting, seed) for seed in range(12)], level=0.999)
+    allowed = bounds.available_information(vocab, seq_len, dim, samples)
+    assert 0.3 * allowed < found.mean and found.high < allowed
+
+
+def test_noise_is_that_of_the_gradient():
+    """Whitened noise has the covariance it is divided by; and the whole gradient is signal plus that noise."""
+    setting = rb.Setting(12, 4, 5, 60, trigger_in_values=True)
+    noise, fourth = experiments.whitened_noise(setting, 0, 4000)
+    covariance = np.cov(noise.T)
+    assert np.abs(covariance - np.eye(25)).max() < 6 / math.sqrt(4000)
+    kurtosis = np.mean(noise**4, axis=0) - 3 * np.mean(noise**2, axis=0) ** 2
+    assert np.abs(kurtosis).mean() < fourth + 4 * math.sqrt(24 / 4000)
+
+    problem = rb.draw(setting, 0)
+    counts = np.bincount(problem.labels, minlength=12)
+    labels = (problem.output_embeddings - problem.output_embeddings.mean(dim=0)).numpy()
+    tokens, trigger = problem.input_embeddings.numpy(), problem.trigger.numpy()
+    others = np.zeros((12, 12))
+    for row, position, label in zip(problem.tokens, problem.positions, problem.labels, strict=True):
+        for j, token in enumerate(row):
+            others[label, token] += j != position
+    centred = others - 3 * counts[:, None] / 12
+    informative = tokens[np.argsort(problem.permutation.numpy())]
+    mean = labels.T @ (counts[:, None] * (informative + 3 * tokens.mean(axis=0) + trigger)) / 240
+    total = mean + labels.T @ centred @ tokens / 240
+    assert np.allclose(total, rb.initial_gradient(problem).numpy(), atol=1e-14)
+
+
+@pytest.mark.parametrize("samples", [50, 2000])
+def test_noise_is_close_to_gaussian(samples):
+    found = experiments.distance_from_gaussian(rb.Setting(24, 8, 8, samples), range(6), draws=300)
+    variance = seed_interval(found["variance"], level=0.999)
+    assert variance.low <= 1 <= variance.high
+    assert found["fourth"].mean() < 4 / (samples * 7)
+    assert found["distance"].mean() < found["chance"].mean() + 0.005
+
+
+def test_coarse_noise_is_not_gaussian():
+    """The measure can tell: three tokens, three sequences, one other token each."""
+    found = experiments.distance_from_gaussian(rb.Setting(3, 2, 2, 3), range(6), draws=300)
+    assert found["distance"].mean() > 3 * found["chance"].mean()
+
+
+@pytest.mark.parametrize("activation", ["relu", "he2", "tanh"])
+def test_no_feature_has_more_signal_than_the_linear_ones(activation):
+    setting = rb.Setting(16, 6, 4, 1, width=24, activation=activation)
+    spectra = np.array([experiments.feature_spectrum(setting, seed, draws=4000) for seed in range(4)]) * 5
+    assert np.all(spectra < 1.08)  # the mean of 4000 sequences leaves up to 0.03
+    assert np.all(spectra[:, 4:] < 0.7)
+
+
+# Numbers
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+def test_the_three_solutions_agree(sizes):
+    vocab, seq_len, dim, samples = sizes
+    if seq_len == 1:
+        assert bounds.available_information(*sizes) == math.inf and bounds.maximum_accuracy(*sizes) == 1
+        assert rb.minimum_samples(vocab, 1, dim) == bounds.minimum_dim(vocab, 1, samples) == 0
+        return
+    nats = bounds.available_information(*sizes)
+    accuracy = bounds.maximum_accuracy(*sizes)
+    if 1 / vocab < accuracy < 1:
+        assert bounds.required_information(vocab, accuracy) == pytest.approx(nats)
+        assert rb.minimum_samples(vocab, seq_len, dim, accuracy) == pytest.approx(samples)
+        assert bounds.minimum_dim(vocab, seq_len, samples, accuracy) == pytest.approx(min(dim, vocab - 1))
+        assert bounds.maximum_seq_len(vocab, dim, samples, accuracy) == pytest.approx(seq_len)
+
+
+def test_solutions_with_a_width():
+    nats = bounds.required_information(64, 0.7)
+    least = rb.minimum_samples(64, 32, 16, 0.7, width=48)
+    assert bounds.available_information(64, 32, 16, round(least), 48) == pytest.approx(nats, rel=1e-3)
+    assert bounds.minimum_dim(64, 32, round(least), 0.7, width=48) == pytest.approx(16, rel=1e-3)
+    assert bounds.maximum_seq_len(64, 16, round(least), 0.7, width=48) == pytest.approx(32, rel=1e-3)
+    assert rb.minimum_samples(64, 32, 16, width=16) == rb.minimum_samples(64, 32, 16)
+
+
+def test_ranks_end_at_vocab_less_one():
+    for vocab in (2, 5, 30):
+        values = [rb.minimum_samples(vocab, 9, dim) for dim in (vocab - 1, vocab, 3 * vocab)]
+        assert values[0] == values[1] == values[2]
+        assert vocab == 2 or rb.minimum_samples(vocab, 9, vocab - 2) > values[0]
+        tables = draw_embeddings(rb.Setting(vocab, 1, 3 * vocab, 1), 0)
+        assert np.linalg.matrix_rank(tables.output - tables.output.mean(axis=0)) == vocab - 1
+
+
+def test_degenerate_sizes():
+    assert rb.minimum_samples(2, 1, 1) == 0 and rb.minimum_samples(2, 2, 1) == pytest.approx(2.0)
+    assert rb.minimum_samples(500, 2, 1) == math.inf
+    assert bounds.minimum_dim(100, 1000, 1) == math.inf
+    assert bounds.maximum_seq_len(500, 1, 10) == 1.0
+    assert bounds.maximum_seq_len(50, 10, 10, 1 / 50) == math.inf
+    assert bounds.required_information(50, 1 / 50) == 0 and rb.minimum_samples(50, 9, 10, 1 / 50) == 0
+    assert bounds.required_information(2) == pytest.approx(math.log(2))
+    assert rb.minimum_samples(2**31 - 1, 2**31 - 1, 2**31 - 1) > 0
+
+
+@given(
+    vocab=st.integers(2, 3000),
+    seq_len=st.integers(1, 300),
+    dim=st.integers(1, 4000),
+    samples=st.integers(1, 10**7),
+    accuracy=st.floats(0.01, 1),
+)
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_bound_is_monotone(vocab, seq_len, dim, samples, accuracy):
+    least = rb.minimum_samples(vocab, seq_len, dim, accuracy)
+    assert 0 <= least and not math.isnan(least)
+    assert least <= rb.minimum_samples(vocab, seq_len, dim, 1.0)
+    assert rb.minimum_samples(vocab, seq_len, dim + 1, accuracy) <= least
+    assert rb.minimum_samples(vocab, seq_len + 1, dim, accuracy) >= least
+    assert bounds.available_information(vocab, seq_len, dim, samples) <= bounds.available_information(
+        vocab, seq_len, dim, samples + 1
+    )
+    allowed = bounds.maximum_accuracy(vocab, seq_len, dim, samples)
+    assert 1 / vocab <= allowed <= 1
+    assert allowed <= bounds.maximum_accuracy(vocab, seq_len, dim, samples, width=dim + 5)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: rb.minimum_samples(1, 2, 3), "vocab=1"),
+        (lambda: rb.minimum_samples(4, 0, 3), "seq_len=0"),
+        (lambda: rb.minimum_samples(4, 2, 1.5), "dim=1.5"),
+        (lambda: rb.minimum_samples(4, 2, 3, 1.1), "accuracy=1.1"),
+        (lambda: rb.minimum_samples(4, 2, 3, 0), "accuracy=0"),
+        (lambda: rb.minimum_samples(4, 2, 3, width=0), "width=0"),
+        (lambda: rb.minimum_samples(4, 2, 3, error=1.0), "error=1.0"),
+        (lambda: bounds.minimum_dim(4, 2, True), "samples=True"),
+        (lambda: bounds.maximum_seq_len(4, 2, 3, math.nan), "accuracy=nan"),
+        (lambda: bounds.available_information(4, 2, 3, -1), "samples=-1"),
+        (lambda: bounds.required_information(4, "half"), "accuracy='half'"),
+    ],
+)
+def test_bad_arguments(call, message):
+    with pytest.raises(ValueError, match=rf"^{message.replace('.', chr(92) + '.')} is not allowed: "):
+        call()
+
+
+# Estimators against the bound
+
+
+def test_no_estimator_crosses_the_bound():
+    """Mean over seeds with its interval, over random settings of both models, all laws, trigger in or out."""
+    crossed = []
+    for index in range(40):
+        setting = random_setting(index, seq_len=2 + index % 11, samples=2 + 3 * index)
+        frame = experiments.accuracies([setting], range(12))
+        for method, rows in frame.groupby("method"):
+            found = seed_interval(rows["accuracy"], level=0.999)
+            if found.low > rows["allowed"].iloc[0]:
+                crossed.append((setting, method, found))
+    assert crossed == []
+
+
+@pytest.mark.parametrize(("dim", "seq_len"), [(24, 32), (40, 16)])
+def test_no_estimator_crosses_the_bound_where_it_binds(dim, seq_len):
+    vocab = 64
+    least = rb.minimum_samples(vocab, seq_len, dim, 0.5)
+    sweep = [rb.Setting(vocab, seq_len, dim, max(1, round(share * least))) for share in (0.25, 0.5, 1.0, 1.5)]
+    frame = experiments.accuracies(sweep, range(8))
+    for _, rows in frame.groupby(["method", "samples"]):
+        assert rows["allowed"].iloc[0] < 0.9
+        assert seed_interval(rows["accuracy"], level=0.999).low <= rows["allowed"].iloc[0]
+    assert set(frame["method"]) == set(METHODS)
+
+
+def test_exponents_are_those_of_the_bound():
+    """Of the threshold for 0.9 of the facts, over the same sizes: intervals over seeds, and at most 0.25 apart."""
+    frame = experiments.exponents(seeds=range(6), level=0.9)
+    for row in frame.itertuples():
+        assert row.low - 0.1 <= row.bound <= row.high + 0.1, row
+        assert abs(row.measured - row.bound) < 0.25 and row.high - row.low < 0.8
+        assert abs(row.bound - row.leading) < 0.5
+    assert frame["gap"].between(1, 4).all()
+
+
+def test_thresholds_do_not_depend_on_threads():
+    assert torch.get_default_dtype() == torch.float32
+    sizes = {"vocab": 24, "seq_len": 8, "dim": 10}
+    first, again = (experiments.threshold("samples", sizes, 0) for _ in range(2))
+    assert first == again and first > rb.minimum_samples(**sizes, accuracy=0.5)

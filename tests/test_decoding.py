@@ -1,0 +1,183 @@
+"""Labels from the initial gradient: exact cases, likelihood, comparisons over seeds, the exact gradient's counts."""
+
+import numpy as np
+import pytest
+import torch
+from randomised import random_setting
+from scipy.optimize import linear_sum_assignment
+
+import recallbook as rb
+from recallbook import decoding, lattice
+from recallbook.experiments import bounds as experiments
+from recallbook.intervals import seed_interval
+
+TINY = rb.Setting(7, 2, 3, 90, trigger_in_values=False)
+
+
+def right(problem, method):
+    return float((rb.decode(problem, method) == problem.permutation).double().mean())
+
+
+@pytest.mark.parametrize("index", range(24))
+def test_labels_of_every_method(index):
+    """Shape, type and range; permutations where promised; the facts themselves are not looked at."""
+    problem = rb.draw(random_setting(index), index)
+    vocab = problem.setting.vocab
+    hidden = object.__new__(rb.Problem)
+    hidden.__dict__.update({**vars(problem), "permutation": torch.zeros(vocab, dtype=torch.int64)})
+    for method in decoding.METHODS:
+        labels = rb.decode(problem, method)
+        assert labels.shape == (vocab,) and labels.dtype == torch.int64
+        assert 0 <= labels.min() and labels.max() < vocab
+        if method in ("assignment", "refined"):
+            assert len(labels.unique()) == vocab
+        assert torch.equal(labels, rb.decode(hidden, method))
+
+
+@pytest.mark.parametrize("method", decoding.METHODS)
+@pytest.mark.parametrize("width", [None, 64])
+def test_plenty_of_data_gives_every_fact(method, width):
+    setting = rb.Setting(8, 2, 40, 20000, width=width, trigger_in_values=False)
+    assert right(rb.draw(setting, 0), method) == 1
+
+
+@pytest.mark.parametrize("sizes", [(2, 1, 1, 1), (2, 2, 1, 3), (2, 1, 9, 1), (3, 5, 20, 4), (5, 1, 2, 1)])
+@pytest.mark.parametrize("method", decoding.METHODS)
+def test_degenerate_sizes(sizes, method):
+    for tau in (False, True):
+        labels = rb.decode(rb.draw(rb.Setting(*sizes, trigger_in_values=tau), 0), method)
+        assert labels.shape == (sizes[0],)
+
+
+def test_argmax_and_descent_are_what_they_say():
+    problem = rb.draw(rb.Setting(20, 4, 8, 500), 3)
+    gradient, tokens = rb.initial_gradient(problem), problem.input_embeddings
+    scores = problem.output_embeddings @ gradient @ (tokens - tokens.mean(dim=0)).T
+    assert torch.equal(rb.decode(problem), scores.argmax(dim=0))
+    scores = problem.output_embeddings @ gradient @ (tokens + problem.trigger).T
+    assert torch.equal(rb.decode(problem, "descent"), scores.argmax(dim=0))
+
+
+def test_whitening_gives_unit_noise():
+    """Second moment of the whitened gradient without facts: signal is at most 1/L of it."""
+    setting = rb.Setting(24, 32, 8, 400)
+    squares = []
+    for seed in range(60):
+        problem = rb.draw(setting, seed)
+        squares.append(float(decoding.whiten(problem, rb.initial_gradient(problem)).observed.square().mean()))
+    found = seed_interval(squares, level=0.999)
+    assert abs(found.mean - 1) < 1 / 32 + (found.high - found.mean) + 400 / (32 * 24)
+
+
+def test_whitened_mean_is_the_signal():
+    """Averaged over batches, the observation is the sum over facts."""
+    setting = rb.Setting(6, 3, 4, 3000)
+    problem = rb.draw(setting, 0)
+    signal = sum(
+        torch.outer(label, token)
+        for label, token in zip(
+            decoding.whiten(problem, rb.initial_gradient(problem)).labels[problem.permutation],
+            decoding.whiten(problem, rb.initial_gradient(problem)).tokens,
+            strict=True,
+        )
+    )
+    total = torch.zeros(4, 4, dtype=torch.float64)
+    for block in range(200):
+        batch = problem.fresh(3000, role="batch", block=block)
+        again = object.__new__(rb.Problem)
+        again.__dict__.update({**vars(problem), **batch._asdict()})
+        total += decoding.whiten(problem, rb.initial_gradient(again)).observed / 200
+    assert (total - signal).abs().max() < 4.5 / np.sqrt(200)
+
+
+def test_assignment_maximises_its_sum():
+    rng = np.random.default_rng(0)
+    scores = torch.from_numpy(rng.standard_normal((9, 9)))
+    labels = decoding.assign(scores)
+    rows, columns = linear_sum_assignment(-scores.numpy())
+    assert float(scores[labels, torch.arange(9)].sum()) == pytest.approx(scores.numpy()[rows, columns].sum())
+
+
+@pytest.mark.parametrize("index", range(0, 24, 3))
+def test_refinement_raises_the_likelihood_to_a_local_maximum(index):
+    problem = rb.draw(random_setting(index), index)
+    seen = decoding.whiten(problem, rb.initial_gradient(problem))
+    start = torch.arange(problem.setting.vocab)
+    end = decoding.refine(seen, start)
+    best = decoding.log_likelihood(seen, end)
+    assert best >= decoding.log_likelihood(seen, start)
+    for first in range(len(end)):
+        for second in range(first):
+            other = end.clone()
+            other[[first, second]] = other[[second, first]]
+            assert decoding.log_likelihood(seen, other) <= best + 1e-6
+
+
+@pytest.mark.parametrize("tau", [False, True])
+@pytest.mark.parametrize("multiple", [1, 2, 4])
+def test_assignment_is_at_least_as_good_as_arg_max(multiple, tau):
+    """Mean over paired seeds; and whitening and refinement lose nothing either."""
+    vocab, seq_len, dim = 64, 16, 32
+    samples = round(multiple * rb.minimum_samples(vocab, seq_len, dim))
+    frame = experiments.accuracies([rb.Setting(vocab, seq_len, dim, samples, trigger_in_values=tau)], range(12))
+    table = frame.pivot(index="seed", columns="method", values="accuracy")
+    assert seed_interval(table["assignment"] - table["argmax"], 0.999).low > 0
+    assert seed_interval(table["whitened"] - table["argmax"], 0.999).low > 0
+    assert seed_interval(table["refined"] - table["assignment"], 0.999).high > 0
+    assert table["refined"].mean() >= table["assignment"].mean() - 0.02
+
+
+def test_bad_arguments():
+    problem = rb.draw(TINY, 0)
+    with pytest.raises(ValueError, match=r"^method='best' is not allowed: one of 'argmax', 'whitened'"):
+        rb.decode(problem, "best")
+    with pytest.raises(ValueError, match=r"^problem=3 is not allowed"):
+        rb.decode(3)
+    with pytest.raises(ValueError, match=r"^dtype=torch\.int32 is not allowed"):
+        rb.decode(problem, dtype=torch.int32)
+
+
+# The exact gradient
+
+
+@pytest.mark.parametrize("tau", [False, True])
+def test_products_and_counts_give_the_gradient(tau):
+    problem = rb.draw(rb.Setting(5, 3, 2, 40, trigger_in_values=tau), 1)
+    exact = lattice.exact_gradient(problem, lattice.exact_products(problem))
+    assert np.allclose(exact.astype(float) / 120, rb.initial_gradient(problem).numpy(), atol=1e-15)
+    assert lattice.count_table(problem).sum() == 120
+
+
+@pytest.mark.parametrize("tau", [False, True])
+def test_lattice_reduction_finds_the_counts_given_enough_digits(tau):
+    problem = rb.draw(rb.Setting(5, 2, 2, 60, trigger_in_values=tau), 2)
+    counts = lattice.count_table(problem)
+    assert np.array_equal(lattice.lattice_counts(problem, 96), counts - counts.min(axis=0))
+    assert not np.array_equal(lattice.lattice_counts(problem, 8), counts - counts.min(axis=0))
+
+
+def test_floating_point_evades_the_bound_at_tiny_sizes():
+    """Fewer sequences than the bound asks for: float64 holds digits enough at d = 3, not at d = 2; 8 digits never."""
+    three, two = (rb.Setting(7, 2, d, n, trigger_in_values=False) for d, n in ((3, 24), (2, 90)))
+    assert three.samples < rb.minimum_samples(7, 2, 3) and two.samples < rb.minimum_samples(7, 2, 2)
+    for seed in range(4):
+        for setting, bits, found in ((three, 48, True), (three, 8, False), (two, 48, False)):
+            problem = rb.draw(setting, seed)
+            counts = lattice.count_table(problem)
+            ours = lattice.lattice_counts(problem, bits, rb.initial_gradient(problem))
+            assert np.array_equal(ours, counts - counts.min(axis=0)) == found
+
+
+def test_lattice_arguments():
+    with pytest.raises(ValueError, match=r"^bits=0 is not allowed"):
+        lattice.lattice_counts(rb.draw(TINY, 0), 0)
+    with pytest.raises(ValueError, match=r"^width=4 is not allowed"):
+        lattice.lattice_counts(rb.draw(rb.Setting(5, 2, 2, 9, width=4), 0), 60)
+    with pytest.raises(ValueError, match=r"^vocab=13 is not allowed"):
+        lattice.lattice_counts(rb.draw(rb.Setting(13, 2, 2, 9), 0), 60)
+
+
+def test_the_gradient_of_one_seen_token_is_nothing():
+    """All sequences alike in every column: the table is zero up to constants, whatever the digits."""
+    problem = rb.draw(rb.Setting(2, 1, 1, 1, trigger_in_values=False), 0)
+    assert lattice.lattice_counts(problem, 40).shape == (2, 2)
