@@ -16,7 +16,7 @@ from recallbook.experiments import (
     one_step,
 )
 from recallbook.points import Point
-from recallbook.setting import bad
+from recallbook.setting import Setting, bad
 
 
 class Sweep(NamedTuple):
@@ -26,7 +26,14 @@ class Sweep(NamedTuple):
     points: Callable[[], list[Point]]
 
 
+def trial() -> list[Point]:
+    """A few points that take seconds."""
+    settings = [Setting(64, 16, 32, n, trigger_in_values=flag) for n in (64, 256, 1024) for flag in (False, True)]
+    return [Point(setting, seed, test_samples=1000) for setting in settings for seed in range(4)]
+
+
 SWEEPS = {
+    "trial": Sweep("a few points that take seconds, to try the commands", trial),
     "one_step": Sweep("facts decoded from the gradient at initialisation, against N d^2 / (L V^2)", one_step.points),
     "lock_on": Sweep("critical N for lock-on against d, L and V", lock_on.points),
     "label_frequencies": Sweep("accuracy where label frequencies bind, against N d / V^2", label_frequencies.points),

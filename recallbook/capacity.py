@@ -1,0 +1,298 @@
+r"""Critical sizes, where a mean over seeds crosses a level, and the exponents with which they grow.
+
+A critical size is found by bisection on paired draws (:func:`critical_size`), or read off a grid (:func:`crossing`,
+:func:`logistic_critical`). Seeds are the only independent draws, so every interval resamples whole seeds.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+from scipy.optimize import isotonic_regression
+from scipy.special import logit
+
+from recallbook.points import OUTCOMES, Point
+from recallbook.setting import Setting, bad, check_choice, check_rate, check_size
+from recallbook.sweep import run_sweep
+
+VARIED = ("samples", "dim", "width")
+RESAMPLES = 400
+LARGEST = 2**20
+FLAT = 0.005  # fractions so near to 0 or 1 do not say how near
+Array = NDArray[np.float64]
+
+
+class Critical(NamedTuple):
+    """A critical size between two tested ones; infinite if even the largest falls short.
+
+    The mean outcome is ``below`` the level at ``low`` and ``above`` it at ``high``. ``low`` is 0 and ``below`` is not
+    a number if the smallest size is enough; ``above`` is not a number if the largest is not.
+    """
+
+    size: float
+    low: float
+    high: float
+    below: float
+    above: float
+
+
+def critical_size(
+    setting: Setting,
+    vary: str = "samples",
+    outcome: str = "lock_on",
+    level: float = 0.5,
+    seeds: Iterable[int] = range(10),
+    *,
+    tolerance: float = 0.1,
+    smallest: int = 1,
+    largest: int = LARGEST,
+    test_samples: int = 4000,
+    executor: Executor | None = None,
+    store: str | os.PathLike[str] | None = None,
+    progress: bool = False,
+) -> Critical:
+    r"""Size at which the mean outcome over seeds reaches a level, by bracketing and bisection on paired draws.
+
+    From the setting's own size, doubled or halved until two sizes lie on different sides of the level; then bisected on
+    the logarithmic scale. Both ends are always simulated, with the same seeds.
+
+    Parameters
+    ----------
+    setting : Setting
+        Everything but the size that varies, and where to start.
+    vary : str
+        ``"samples"``, ``"dim"`` or ``"width"``.
+    outcome : str
+        ``"accuracy"``, ``"lock_on"`` or ``"recall"``.
+    level : float
+        Between 0.005 and 0.995.
+    tolerance : float
+        Largest ``high / low - 1`` at the end, unless they are neighbours.
+    smallest, largest : int
+        Ends of the search.
+    executor, store, progress
+        As in :func:`recallbook.run_sweep`. With a store a search that was killed goes on where it was.
+
+    Returns
+    -------
+    Critical
+        ``size`` is interpolated between the ends on the logarithmic scale.
+
+    Raises
+    ------
+    ValueError
+        If a name, level or size is not allowed.
+    RuntimeError
+        If a simulation failed.
+    """
+    check_target(outcome, level)
+    check_choice("vary", vary, VARIED)
+    check_rate("tolerance", tolerance)
+    start = getattr(setting, vary)
+    start = check_size(vary, start)
+    if not check_size("smallest", smallest) <= start <= check_size("largest", largest):
+        raise bad(vary, start, f"from smallest={smallest} to largest={largest}, to start from")
+    chosen = list(seeds)
+    if not chosen:
+        raise bad("seeds", chosen, "at least one seed")
+
+    def sizes(size: int) -> dict[str, Any]:
+        return {vary: size}
+
+    def mean(size: int) -> float:
+        points = [Point(replace(setting, **sizes(size)), seed, test_samples=test_samples) for seed in chosen]
+        frame = run_sweep(points, executor, store, progress=progress)
+        if frame["error"].notna().any():
+            raise RuntimeError(f"{vary}={size}: " + frame["error"].dropna().iloc[0])
+        return float(frame[outcome].mean())
+
+    return _bisect(mean, level, start, smallest, largest, tolerance)
+
+
+def _bisect(
+    mean: Callable[[int], float], level: float, start: int, smallest: int, largest: int, tolerance: float
+) -> Critical:
+    found = {start: mean(start)}
+    low = high = start
+    while found[high] < level:
+        if high == largest:
+            return Critical(math.inf, float(largest), math.inf, found[high], math.nan)
+        low, high = high, min(2 * high, largest)
+        found[high] = mean(high)
+    while found[low] >= level:
+        if low == smallest:
+            return Critical(float(smallest), 0.0, float(smallest), math.nan, found[low])
+        low, high = max(low // 2, smallest), low
+        found[low] = mean(low)
+    while high / low > 1 + tolerance and high - low > 1:
+        middle = min(max(round(math.sqrt(low * high)), low + 1), high - 1)
+        found[middle] = mean(middle)
+        low, high = (low, middle) if found[middle] >= level else (middle, high)
+    share = (level - found[low]) / (found[high] - found[low])
+    return Critical(low * (high / low) ** share, float(low), float(high), found[low], found[high])
+
+
+def crossing(sizes: Any, means: Any, level: float = 0.5) -> float:
+    """Where the rising curve nearest to ``means`` (isotonic regression) crosses ``level``.
+
+    Between grid points the logit is taken as linear in the logarithm of the size: fractions rise in that shape, so
+    that where the grid lies does not matter.
+    ``inf`` if the largest size falls short, 0 if the smallest is enough: the answer is outside the grid.
+    """
+    x = np.log(np.asarray(sizes, dtype=float))
+    rising = isotonic_regression(np.asarray(means, dtype=float)).x
+    if rising[-1] < level:
+        return math.inf
+    first = int(np.argmax(rising >= level))
+    if first == 0:
+        return 0.0
+    before, at, after = logit(np.clip([rising[first - 1], level, rising[first]], FLAT, 1 - FLAT))
+    return float(np.exp(x[first - 1] + (at - before) / (after - before) * (x[first] - x[first - 1])))
+
+
+def logistic_critical(sizes: Any, values: Any, level: float = 0.5) -> float:
+    r"""Where a logistic curve in $\log$ size, fitted to fractions (statsmodels), crosses ``level``.
+
+    A cross-check of :func:`crossing` that uses the whole curve; biased where the curve saturates below 1. 0 or ``inf``
+    outside the grid, as there.
+    """
+    import statsmodels.api as sm
+
+    x = np.log(np.asarray(sizes, dtype=float))
+    centre = x.mean()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # fractions in place of counts, and steps sharper than the grid, are meant
+        design = sm.add_constant(x - centre, has_constant="add")
+        fit = sm.GLM(np.asarray(values, dtype=float), design, family=sm.families.Binomial()).fit()
+    if not fit.params[1] > 0:
+        return math.inf if np.mean(values) < level else 0.0
+    found = centre + (logit(level) - fit.params[0]) / fit.params[1]
+    return math.inf if found > x.max() else 0.0 if found < x.min() else float(np.exp(found))
+
+
+class Curve(NamedTuple):
+    """One curve: who it is, its sizes ``(n,)``, and outcomes ``(n, seeds)``."""
+
+    key: tuple[Any, ...]
+    sizes: Array
+    values: Array
+
+
+def curves(frame: pd.DataFrame, by: list[str], vary: str, outcome: str) -> list[Curve]:
+    """Curves with the same seeds at every size; ``ValueError`` where a seed is missing somewhere."""
+    missing = [name for name in (*by, vary, outcome, "seed") if name not in frame.columns]
+    if missing or not by or not len(frame):
+        raise bad("frame", list(frame.columns), "rows of results with the columns " + ", ".join([*by, vary, outcome]))
+    found, seeds = [], sorted(frame["seed"].unique())
+    for key, part in frame.groupby(by, sort=True):
+        table = part.pivot(index=vary, columns="seed", values=outcome)
+        if list(table.columns) != seeds or table.isna().any(axis=None):
+            raise bad("frame", dict(zip(by, key, strict=True)), "curves with all seeds at all sizes, without failures")
+        found.append(Curve(key, table.index.to_numpy(dtype=float), table.to_numpy(dtype=float)))
+    return found
+
+
+def check_target(outcome: str, level: float) -> None:
+    check_choice("outcome", outcome, OUTCOMES)
+    allowed = f"a number between {FLAT} and {1 - FLAT}"
+    if not FLAT < check_rate("level", level, allowed) < 1 - FLAT:
+        raise bad("level", level, allowed)
+
+
+def _bootstrap(statistic: Callable[[Any], Any], seeds: int, resamples: int) -> tuple[Array, Array]:
+    """Ends of Student's interval with the bootstrap's standard error over whole seeds.
+
+    Percentiles of so few seeds cover too rarely; for a mean this is Student's own interval.
+    """
+    if seeds < 2:
+        raise bad("seeds", seeds, "at least 2, to see how much they differ")
+    drawn = stats.bootstrap(
+        (np.arange(seeds),),
+        statistic,
+        n_resamples=check_size("resamples", resamples),
+        vectorized=False,
+        method="percentile",
+        random_state=np.random.default_rng(0),
+    ).bootstrap_distribution
+    error = np.nanstd(drawn, axis=-1, ddof=1) * math.sqrt(seeds / (seeds - 1))
+    centre, half = np.asarray(statistic(np.arange(seeds))), stats.t.ppf(0.975, seeds - 1) * error
+    return centre - half, centre + half
+
+
+def critical_table(
+    frame: pd.DataFrame,
+    by: list[str],
+    vary: str = "samples",
+    outcome: str = "lock_on",
+    level: float = 0.5,
+    resamples: int = RESAMPLES,
+) -> pd.DataFrame:
+    """Critical size of every curve on a grid: ``critical``, its 95 % interval over seeds, and the ``logistic`` one.
+
+    One row for each group of ``by``, with the number of ``seeds``. The interval is not a number where the crossing is
+    outside the grid.
+    """
+    check_target(outcome, level)
+    rows = []
+    for key, sizes, values in curves(frame, by, vary, outcome):
+        found = crossing(sizes, values.mean(axis=1), level)
+        low, high = math.nan, math.nan
+        if 0 < found < math.inf:
+            statistic = partial(_resampled, sizes, values, level)
+            ends = _bootstrap(statistic, values.shape[1], resamples)
+            low, high = float(np.exp(ends[0])), float(np.exp(ends[1]))
+        fitted = logistic_critical(np.repeat(sizes, values.shape[1]), values.ravel(), level)
+        rows.append((*key, found, low, high, fitted, values.shape[1]))
+    return pd.DataFrame(rows, columns=[*by, "critical", "low", "high", "logistic", "seeds"])
+
+
+def _resampled(sizes: Array, values: Array, level: float, seeds: Any) -> float:
+    return log_crossing(sizes, values[:, seeds], level)
+
+
+def log_crossing(sizes: Array, values: Array, level: float) -> float:
+    """Logarithm of the crossing of the mean over seeds; at the ends of the grid where it is outside."""
+    found = crossing(sizes, values.mean(axis=1), level)
+    return math.log(min(max(found, sizes[0]), sizes[-1]))
+
+
+def exponents(
+    frame: pd.DataFrame,
+    sizes: list[str],
+    vary: str = "samples",
+    outcome: str = "lock_on",
+    level: float = 0.5,
+    resamples: int = RESAMPLES,
+) -> pd.DataFrame:
+    r"""Exponents $a_k$ of $\log N_c=a_0+\sum_ka_k\log(\text{size}_k)$, by least squares over all curves.
+
+    Rows: one for each of ``sizes``, with ``exponent``, the ends ``low`` and ``high`` of its 95 % interval (all curves
+    recomputed from resampled whole seeds), ``curves`` used, and ``outside``: curves left out because they do not cross
+    on the grid.
+    """
+    check_target(outcome, level)
+    every = curves(frame, sizes, vary, outcome)
+    crossed = [c for c in every if 0 < crossing(c.sizes, c.values.mean(axis=1), level) < math.inf]
+    design = np.array([[1.0, *np.log(np.array(curve.key, dtype=float))] for curve in crossed])
+    if len(crossed) == 0 or np.linalg.matrix_rank(design) < design.shape[1]:
+        raise bad("frame", len(crossed), f"enough curves that cross {level} on their grid to fit {', '.join(sizes)}")
+    solve = np.linalg.pinv(design)[1:]
+
+    def fitted(seeds: Any) -> Array:
+        return solve @ np.array([log_crossing(c.sizes, c.values[:, seeds], level) for c in crossed])
+
+    count = crossed[0].values.shape[1]
+    low, high = _bootstrap(fitted, count, resamples)
+    found = {"size": sizes, "exponent": fitted(np.arange(count)), "low": low, "high": high}
+    return pd.DataFrame(found).assign(curves=len(crossed), outside=len(every) - len(crossed))

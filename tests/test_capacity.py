@@ -1,0 +1,196 @@
+"""Critical sizes and exponents on synthetic curves with known answers, and on the simulation itself."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit
+
+import recallbook as rb
+from recallbook import capacity
+from recallbook.capacity import critical_size, critical_table, crossing, exponents, logistic_critical
+from recallbook.product_law import collapse, separability
+
+GRID = 2.0 ** np.arange(3, 15)
+DIMS, LENGTHS = (16, 32, 64, 128), (8, 16, 32)
+
+
+def synthetic(seed: int, seeds: int, law, grid=GRID) -> pd.DataFrame:
+    """Lock-on of logistic curves around ``law(d, L)``; each seed has its own shift and tilt, and noise."""
+    generator = np.random.default_rng([7, seed])
+    shift = generator.normal(0, 0.5, seeds)
+    tilt = generator.normal(0, 0.15, (2, seeds))  # exponents scatter from seed to seed
+    rows = []
+    for dim in DIMS:
+        for length in LENGTHS:
+            own = law(dim, length) * np.exp(shift + tilt[0] * np.log(dim / 45) + tilt[1] * np.log(length / 16))
+            for samples in grid:
+                for i in range(seeds):
+                    value = expit(2 * np.log(samples / own[i])) + generator.normal(0, 0.01)
+                    rows.append((dim, length, int(samples), i, float(np.clip(value, 0, 1))))
+    return pd.DataFrame(rows, columns=["dim", "seq_len", "samples", "seed", "lock_on"])
+
+
+def product(dim, length):
+    return 1500 * length**1.5 / dim**1.2
+
+
+def test_exponents_of_a_known_law_are_found():
+    found = exponents(synthetic(0, 30, product), ["dim", "seq_len"]).set_index("size")
+    assert (found["curves"] == 12).all() and (found["outside"] == 0).all()
+    for size, true in (("dim", -1.2), ("seq_len", 1.5)):
+        row = found.loc[size]
+        assert row["low"] < true < row["high"] and 0.05 < row["high"] - row["low"] < 0.3
+        assert row["exponent"] == pytest.approx(true, abs=0.12)
+
+
+def test_intervals_cover_as_often_as_they_say():
+    inside = []
+    for trial in range(60):
+        found = exponents(synthetic(trial, 10, product, GRID[::2]), ["dim", "seq_len"], resamples=60)
+        inside += list((found["low"] < [-1.2, 1.5]) & ([-1.2, 1.5] < found["high"]))
+    # 120 intervals of 95 %: 107 to 119 but for one in a thousand; too wide ones would all cover
+    assert 105 <= sum(inside) < 120
+
+
+def test_critical_table_knows_what_is_outside_the_grid():
+    def law(dim, length):
+        return {16: 1e9, 128: 1e-3}.get(dim, product(dim, length))
+
+    table = critical_table(synthetic(1, 10, law), ["dim", "seq_len"], resamples=50).set_index(["dim", "seq_len"])
+    assert (table.loc[16, "critical"] == math.inf).all() and (table.loc[128, "critical"] == 0).all()
+    assert table.loc[16, ["low", "high"]].isna().all(axis=None)
+    inner = table.loc[[32, 64]].reset_index()
+    true = product(inner["dim"], inner["seq_len"])
+    assert np.abs(np.log(inner["critical"] / true)).max() < 0.8 and (inner["seeds"] == 10).all()
+    assert ((inner["low"] < true) & (true < inner["high"])).sum() >= 5
+    # the cross-check sees the same curves as a whole
+    assert np.abs(np.log(inner["logistic"] / inner["critical"])).max() < 0.2
+    found = exponents(synthetic(1, 10, law), ["dim", "seq_len"], resamples=50)
+    assert (found["curves"] == 6).all() and (found["outside"] == 6).all()
+
+
+def test_crossing_and_logistic_on_exact_curves():
+    values = expit(1.7 * np.log(GRID / 300))
+    assert crossing(GRID, values) == pytest.approx(300, rel=0.02)
+    assert logistic_critical(GRID, values) == pytest.approx(300, rel=1e-6)
+    assert logistic_critical(GRID, values, 0.9) == pytest.approx(300 * 9 ** (1 / 1.7), rel=1e-6)
+    assert crossing([10, 1000], [0.0, 1.0]) == pytest.approx(100)
+    assert crossing([10, 20, 40], [0.1, 0.2, 0.3]) == math.inf == logistic_critical([10, 20, 40], [0.1, 0.2, 0.3])
+    assert crossing([10, 20, 40], [0.6, 0.7, 0.8]) == 0 == logistic_critical([10, 20, 40], [0.6, 0.7, 0.8])
+    assert crossing([1, 2, 4, 8], [0.3, 0.2, 0.8, 0.7]) == crossing([1, 2, 4, 8], [0.25, 0.25, 0.75, 0.75])
+    assert logistic_critical([1, 2, 4], [0.9, 0.5, 0.2]) == 0  # falling: no rise to be found
+
+
+def test_separability_accepts_products_and_rejects_sums():
+    free = dict(first="dim", second="seq_len")
+    accepted = separability(synthetic(2, 30, product), **free)
+    assert accepted.p_value > 0.01 and accepted.censored < 0.05
+    assert np.abs(accepted.interaction.to_numpy()).max() < 0.05
+
+    def added(dim, length):
+        return 20000 / dim + 6 * length**1.5
+
+    rejected = separability(synthetic(2, 30, added), **free)
+    assert rejected.p_value < 1e-6
+    dims, lengths = np.meshgrid(DIMS, LENGTHS, indexing="ij")
+    logs = np.log(added(dims, lengths))
+    left = logs - logs.mean(0) - logs.mean(1, keepdims=True) + logs.mean()
+    assert np.abs(rejected.interaction.to_numpy() - left).max() < 0.1
+
+
+def test_p_values_are_uniform_under_a_product():
+    values = [separability(synthetic(k, 16, product), "dim", "seq_len").p_value for k in range(40)]
+    assert 0 < sum(p < 0.25 for p in values) < 20  # mean 10
+    assert min(values) > 1e-4
+
+
+def test_curves_on_the_right_axis_collapse():
+    frame = synthetic(3, 10, product)
+    frame["right"] = frame["samples"] / product(frame["dim"], frame["seq_len"])
+    by = ["dim", "seq_len"]
+    assert collapse(frame, "right", "lock_on", by) < 0.05 < 0.15 < collapse(frame, "samples", "lock_on", by)
+
+
+SETTING = rb.Setting(64, 32, 16, 512, trigger_in_values=False)
+
+
+def test_both_ends_are_tested_on_paired_draws(tmp_path):
+    store = tmp_path / "s.sqlite"
+    found = critical_size(SETTING, seeds=range(4), test_samples=500, store=store)
+    assert found.low < found.size < found.high <= 1.1 * found.low
+    assert found.below < 0.5 <= found.above
+    for size, mean in ((found.low, found.below), (found.high, found.above)):
+        settings = replace(SETTING, samples=int(size))
+        again = [rb.simulate(settings, seed, test_samples=500).lock_on for seed in range(4)]
+        assert np.mean(again) == pytest.approx(mean, abs=1e-12)
+
+
+def test_a_search_goes_on_from_its_store(tmp_path, monkeypatch):
+    store, given = tmp_path / "s.sqlite", dict(seeds=range(2), test_samples=200)
+    first = critical_size(SETTING, store=store, **given)
+
+    def never(point, problem):
+        raise AssertionError("simulated again")
+
+    monkeypatch.setattr("recallbook.sweep.measure", never)
+    assert critical_size(SETTING, store=store, **given) == first
+
+
+@pytest.mark.parametrize(
+    ("true", "start", "smallest", "largest"),
+    [(300, 512, 1, 4096), (300, 3, 1, 4096), (3, 512, 1, 512), (77, 80, 70, 90)],
+)
+def test_bisection_finds_a_step(true, start, smallest, largest):
+    found = capacity._bisect(lambda size: float(size >= true), 0.5, start, smallest, largest, 1e-9)
+    assert (found.low, found.high, found.below, found.above) == (true - 1, true, 0.0, 1.0)
+
+
+def test_bisection_at_the_ends():
+    asked = []
+
+    def mean(size):
+        asked.append(size)
+        return 0.2
+
+    found = capacity._bisect(mean, 0.5, 100, 1, 1000, 0.1)
+    assert found[:2] == (math.inf, 1000.0) and found.below == 0.2 and math.isnan(found.above) and 1000 in asked
+    found = capacity._bisect(lambda size: 0.9, 0.5, 100, 7, 1000, 0.1)
+    assert found[:3] == (7.0, 0.0, 7.0) and math.isnan(found.below) and found.above == 0.9
+
+
+def test_other_sizes_can_vary():
+    in_dim = critical_size(replace(SETTING, samples=2048), "dim", seeds=range(3), test_samples=300, tolerance=0.3)
+    assert 1 < in_dim.low < in_dim.high < 64
+    mlp = replace(SETTING, width=8, samples=256)
+    assert critical_size(mlp, "width", "recall", 0.99, range(1), test_samples=50, largest=16).size == math.inf
+
+
+@pytest.mark.parametrize(
+    ("field", "given"),
+    [
+        ("vary", dict(vary="vocab")),
+        ("outcome", dict(outcome="loss")),
+        ("level", dict(level=1.0)),
+        ("tolerance", dict(tolerance=0)),
+        ("samples", dict(largest=100)),
+        ("width", dict(vary="width")),
+        ("seeds", dict(seeds=[])),
+    ],
+)
+def test_bad_arguments_are_refused_by_name(field, given):
+    with pytest.raises(ValueError, match=rf"^{field}="):
+        critical_size(SETTING, **given)
+
+
+def test_frames_with_holes_are_refused():
+    frame = synthetic(0, 4, product)
+    for part in (frame.drop(columns="seed"), frame.iloc[1:], frame.assign(lock_on=np.nan), frame.iloc[:0]):
+        with pytest.raises(ValueError, match=r"^frame="):
+            critical_table(part, ["dim", "seq_len"])
+    with pytest.raises(ValueError, match=r"^frame="):
+        separability(frame, "dim", "seq_len")  # more interactions than seeds
+    with pytest.raises(ValueError, match=r"^frame="):
+        exponents(frame[frame["dim"] == 16], ["dim", "seq_len"])

@@ -1,0 +1,120 @@
+"""Points of a sweep: their checks, and names that no process, version or order of fields may change."""
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import recallbook as rb
+from recallbook.points import from_frame, from_values, measure, unique
+from recallbook.sweep import table
+
+SETTING = rb.Setting(64, 8, 64, 4096)
+POINTS = [
+    rb.Point(SETTING, 0),
+    rb.Point(SETTING, 1),
+    rb.Point(replace(SETTING, width=5, activation="he3"), 0),
+    rb.Point(replace(SETTING, trigger_in_values=False), 0),
+    rb.Point(replace(SETTING, embeddings="sphere"), 0),
+    rb.Point(SETTING, 0, eta=0.5, gamma=3),
+    rb.Point(SETTING, 0, method="argmax"),
+    rb.Point(SETTING, 0, eta=0.5, gamma=3, method="descend", steps=7),
+    rb.Point(SETTING, 0, eta=0.5, gamma=3, method="descend", steps=7, batch=9),
+    rb.Point(SETTING, 0, test_samples=100),
+    rb.Point(SETTING, 2**70),
+]
+
+
+def test_keys_are_those_that_were_stored():
+    # Literals: a stored sweep is found again only as long as they stay.
+    assert POINTS[0].canonical == (
+        '{"activation":"relu","dim":64,"embeddings":"gaussian","method":"three_steps","samples":4096,"scheme":1,'
+        '"seed":0,"seq_len":8,"test_samples":20000,"trigger_in_values":true,"vocab":64}'
+    )
+    assert POINTS[0].key == "07dfc8755a951fe09a4b85b485c3d9070279d585ecf61d166044f7a7a7ca1cd0"
+    assert POINTS[8].canonical.count('"eta":0.5,') == POINTS[8].canonical.count('"gamma":3.0,') == 1
+
+
+def test_every_field_changes_the_key():
+    assert len({point.key for point in POINTS}) == len(POINTS)
+
+
+def test_numpy_numbers_give_the_same_key():
+    numpy = rb.Point(rb.Setting(*map(np.int64, (64, 8, 64, 4096))), np.int32(0), eta=np.float32(0.5), gamma=np.int64(3))
+    assert numpy.key == POINTS[5].key
+
+
+def test_keys_agree_between_processes():
+    code = "import recallbook as rb; print(rb.Point(rb.Setting(64, 8, 64, 4096), 0).key)"
+    other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert other.stdout.strip() == POINTS[0].key
+
+
+@pytest.mark.parametrize(
+    ("field", "given"),
+    [
+        ("setting", dict(setting=3)),
+        ("activation", dict(setting=replace(SETTING, width=4, activation=torch.sin))),
+        ("seed", dict(seed=-1)),
+        ("gamma", dict(eta=1.0)),
+        ("gamma", dict(eta=1.0, gamma=-2.0)),
+        ("method", dict(method="four_steps")),
+        ("eta", dict(method="argmax", eta=1.0, gamma=1.0)),
+        ("eta", dict(method="descend", steps=3)),
+        ("steps", dict(method="descend", eta=1.0, gamma=1.0)),
+        ("steps", dict(steps=3)),
+        ("batch", dict(batch=3)),
+        ("batch", dict(method="descend", eta=1.0, gamma=1.0, steps=3, batch=0)),
+        ("test_samples", dict(test_samples=0)),
+    ],
+)
+def test_bad_points_are_refused_by_name(field, given):
+    with pytest.raises(ValueError, match=rf"^{field}="):
+        rb.Point(**{"setting": SETTING, "seed": 0, **given})
+
+
+def test_points_survive_a_table():
+    small = [point for point in POINTS if point.seed < 2**63]  # a column of integers holds no more
+    frame = rb.run_sweep([])
+    assert len(frame) == 0 and list(frame.columns)[:2] == ["vocab", "seq_len"]
+    assert [from_values(point.values) for point in POINTS] == POINTS
+    from recallbook.store import Result
+
+    assert from_frame(table(Result(point, None, None, 0.0) for point in small)) == small
+    with pytest.raises(ValueError, match="missing: seed"):
+        from_frame(frame.drop(columns="seed"))
+
+
+def test_unique_keeps_order_and_refuses_what_is_no_point():
+    assert unique([POINTS[1], POINTS[0], POINTS[1]]) == [POINTS[1], POINTS[0]]
+    with pytest.raises(ValueError, match="points="):
+        unique([SETTING])
+
+
+def test_outcomes_are_those_of_the_plain_functions():
+    setting = rb.Setting(24, 6, 12, 300, trigger_in_values=False)
+    problem = rb.draw(setting, 3)
+
+    def outcome(**given):
+        return measure(rb.Point(setting, 3, test_samples=500, **given), problem)
+
+    assert outcome() == vars(rb.simulate(setting, 3, test_samples=500))
+    assert outcome(eta=20.0, gamma=5.0) == vars(rb.simulate(setting, 3, eta=20.0, gamma=5.0, test_samples=500))
+    for batch in (None, 16):
+        model = rb.RecallTransformer(problem)
+        rb.descend(model, problem, 5, eta=20.0, gamma=5.0, batch=batch)
+        expected = vars(rb.evaluate(problem, model, 500))
+        assert outcome(method="descend", steps=5, eta=20.0, gamma=5.0, batch=batch) == expected
+    for method in ("argmax", "assignment"):
+        right = (rb.decode(problem, method) == problem.permutation).double().mean()
+        assert outcome(method=method) == {"accuracy": None, "lock_on": None, "recall": float(right)}
+
+
+def test_weights_that_overflow_are_an_error():
+    setting = rb.Setting(8, 4, 6, 40)
+    point = rb.Point(setting, 0, eta=1e300, gamma=1e300, method="descend", steps=4)
+    with pytest.raises(ArithmeticError, match="not finite"):
+        measure(point, rb.draw(setting, 0))

@@ -1,0 +1,190 @@
+"""The store: what it refuses and leaves alone, what it keeps, and 50 kills."""
+
+import json
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import recallbook as rb
+from recallbook.store import APPLICATION, Result, Store
+
+POINTS = [rb.Point(rb.Setting(16, 4, 8, 50), seed) for seed in range(40)]
+OUTCOME = {"accuracy": 0.1, "lock_on": 1 / 3, "recall": None}
+
+
+def made(path: Path) -> bytes:
+    with Store(path) as store:
+        store.add(Result(point, OUTCOME, None, 0.5) for point in POINTS)
+    return path.read_bytes()
+
+
+def refused(path: Path, match: str) -> None:
+    """The error is clear, and the folder is byte for byte as it was."""
+    before = {file.name: file.read_bytes() for file in path.parent.iterdir() if file.is_file()}
+    with pytest.raises(ValueError, match=match):
+        Store(path)
+    with pytest.raises(ValueError, match=match):
+        rb.run_sweep(POINTS[:1], store=path)
+    assert {file.name: file.read_bytes() for file in path.parent.iterdir() if file.is_file()} == before
+
+
+def test_results_come_back_exactly(tmp_path):
+    results = [Result(POINTS[0], OUTCOME, None, 0.5), Result(POINTS[1], None, "OSError: no", 0.1)]
+    with Store(tmp_path / "s.sqlite") as store:
+        store.add(results)
+    with Store(tmp_path / "s.sqlite") as store:
+        assert store.get([POINTS[1], POINTS[2], POINTS[0]]) == [results[1], results[0]]
+        assert store.keys() == {POINTS[0].key, POINTS[1].key}
+        assert store.keys(failed=True) == {POINTS[1].key} and store.keys(failed=False) == {POINTS[0].key}
+    assert os.listdir(tmp_path) == ["s.sqlite"]
+
+
+def test_an_outcome_stays_and_a_failure_is_replaced(tmp_path):
+    with Store(tmp_path / "s.sqlite") as store:
+        store.add([Result(POINTS[0], OUTCOME, None, 0.5), Result(POINTS[1], None, "OSError: no", 0.1)])
+        other = {**OUTCOME, "accuracy": 0.9}
+        store.add([Result(POINTS[0], other, None, 0.5), Result(POINTS[1], other, None, 0.1)])
+        assert [result.outcome for result in store.get(POINTS)] == [OUTCOME, other]
+    with Store(tmp_path / "s.sqlite") as store:  # the checksum of the replaced row holds
+        assert len(store.keys()) == 2
+
+
+@pytest.mark.parametrize("content", [b"", b"text\n", b"\x00" * 5000, b"SQLite format 3\x00 and then something else"])
+def test_foreign_files_are_left_alone(tmp_path, content):
+    path = tmp_path / "s.sqlite"
+    path.write_bytes(content)
+    refused(path, "store=.*not allowed: a store that recallbook made, or a new file")
+
+
+def test_foreign_databases_and_folders_are_left_alone(tmp_path):
+    path = tmp_path / "s.sqlite"
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE results (key TEXT PRIMARY KEY)")
+    other.close()
+    refused(path, "a store that recallbook made")
+    refused(tmp_path, "store=.*a file")
+    with pytest.raises(ValueError, match="folder that exists"):
+        Store(tmp_path / "no" / "s.sqlite")
+
+
+def test_another_version_is_left_alone(tmp_path):
+    path = tmp_path / "s.sqlite"
+    made(path)
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 2")
+    connection.close()
+    refused(path, "version 1: this one has 2")
+
+
+def test_our_header_over_another_table_is_left_alone(tmp_path):
+    path = tmp_path / "s.sqlite"
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE letters (a TEXT)")
+        other.execute(f"PRAGMA application_id = {APPLICATION}")
+        other.execute("PRAGMA user_version = 1")
+    other.close()
+    refused(path, "without damage .*no such table")
+
+
+def test_every_kind_of_damage_is_seen(tmp_path):
+    path = tmp_path / "s.sqlite"
+    whole = made(path)
+    generator = random.Random(0)
+    damaged = [whole[: len(whole) // 2], whole[:-1], whole[:200], whole[: len(whole) - 4096]]
+    seen = 0
+    for _ in range(60):  # one byte of one row: SQLite's own check does not look there
+        at = generator.choice([i for i in (generator.randrange(4096, len(whole)) for _ in range(50)) if whole[i]])
+        damaged.append(whole[:at] + bytes([whole[at] ^ 1 << generator.randrange(8)]) + whole[at + 1 :])
+    for content in damaged:
+        path.write_bytes(content)
+        try:
+            refused(path, "without damage|a store that recallbook made")
+            seen += 1
+        except pytest.fail.Exception:
+            with Store(path) as store:  # the byte was in a gap, or in the time taken: nothing that is read changed
+                assert [r.outcome for r in store.get(POINTS)] == [OUTCOME] * len(POINTS)
+    assert seen > 50
+
+
+def test_two_writers_store_each_row_once(tmp_path):
+    with Store(tmp_path / "s.sqlite") as one, Store(tmp_path / "s.sqlite") as two:
+        one.add([Result(POINTS[0], OUTCOME, None, 0.5)])
+        two.add([Result(POINTS[0], {**OUTCOME, "accuracy": 0.2}, None, 0.5), Result(POINTS[1], OUTCOME, None, 0.5)])
+        assert one.keys() == two.keys() == {POINTS[0].key, POINTS[1].key}
+        assert one.get(POINTS)[0].outcome == OUTCOME
+
+
+KILLING = """
+import json, os, random, signal, sys, time
+import recallbook as rb
+from recallbook import sweep
+from recallbook.store import Store
+
+folder, kills = sys.argv[1], int(sys.argv[2])
+points = [rb.Point(rb.Setting(16, 4, 8, 20 + n), seed, test_samples=50) for n in range(15) for seed in range(4)]
+path, log = os.path.join(folder, "s.sqlite"), os.path.join(folder, "log")
+add, measure = Store.add, sweep.measure
+
+
+def note(what, key):
+    with open(log, "a") as file:
+        file.write(f"{what} {key}\\n")
+
+
+def noted_add(store, results):
+    add(store, results)
+    for result in results:
+        note("stored", result.point.key)
+
+
+def noted_measure(point, problem):
+    note("measured", point.key)
+    return measure(point, problem)
+
+
+Store.add, sweep.measure = noted_add, noted_measure
+generator, found, whole = random.Random(1), [], None
+while len(found) < kills:
+    if os.path.exists(path) and len(Store(path).keys()) == len(points):
+        os.remove(path)
+    before = Store(path).keys() if os.path.exists(path) else set()
+    open(log, "w").close()
+    child = os.fork()
+    if not child:
+        rb.run_sweep(points, store=path)
+        os._exit(0)
+    time.sleep(generator.uniform(0, whole or 0.3))
+    os.kill(child, signal.SIGKILL)
+    code = os.waitpid(child, 0)[1]
+    lines = [line.split() for line in open(log)]
+    stored = {key for what, key in lines if what == "stored"}
+    again = before & {key for what, key in lines if what == "measured"}
+    after = Store(path).keys() if os.path.exists(path) else set()
+    found.append(
+        {"killed": os.WIFSIGNALED(code), "lost": len((before | stored) - after), "again": len(again),
+         "before": len(before), "after": len(after)}
+    )
+rows = rb.run_sweep(points, store=path)
+print(json.dumps({"kills": found, "same": rows.equals(rb.run_sweep(points)), "rows": len(rows),
+                  "files": sorted(os.listdir(folder))}))
+"""
+
+
+def test_fifty_kills_lose_nothing_and_repeat_nothing(tmp_path):
+    # children are forked from a process that has used no threads, so each starts at once
+    command = [sys.executable, "-c", KILLING, str(tmp_path), "50"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
+    assert done.returncode == 0, done.stderr[-2000:]
+    report = json.loads(done.stdout)
+    kills = report["kills"]
+    assert len(kills) == 50 and sum(kill["killed"] for kill in kills) > 40
+    assert [kill for kill in kills if kill["lost"] or kill["again"]] == []
+    assert sum(0 < kill["before"] < kill["after"] < 60 for kill in kills) > 5, "kills in the middle of a resumed sweep"
+    assert report["same"] and report["rows"] == 60
+    assert not any(name.endswith("-journal") for name in report["files"])

@@ -1,0 +1,244 @@
+"""Sweeps: the same rows on every executor, failures as rows, nothing run twice, nothing finished lost."""
+
+import threading
+import warnings
+from collections import Counter
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+
+import pytest
+
+import recallbook as rb
+from recallbook import sweep
+from recallbook.__main__ import _start_worker
+from recallbook.store import Store
+
+SETTINGS = [
+    rb.Setting(16, 4, 8, 60, trigger_in_values=False),
+    rb.Setting(16, 4, 8, 200),
+    rb.Setting(16, 4, 5, 200, width=7, activation="tanh"),
+    rb.Setting(12, 3, 15, 90, embeddings="orthogonal"),
+]
+POINTS = [
+    *(rb.Point(setting, seed, test_samples=300) for setting in SETTINGS for seed in (0, 1)),
+    rb.Point(SETTINGS[1], 0, eta=20.0, gamma=4.0, test_samples=300),
+    rb.Point(SETTINGS[0], 1, method="assignment"),
+    rb.Point(SETTINGS[0], 1, eta=3.0, gamma=4.0, method="descend", steps=5, batch=8, test_samples=300),
+    rb.Point(SETTINGS[0], 1, eta=1e300, gamma=1e300, method="descend", steps=4, test_samples=300),  # fails
+]
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """How often each point was simulated, in this process."""
+    counts = Counter()
+    measure = sweep.measure
+
+    def counting(point, problem):
+        counts[point] += 1
+        return measure(point, problem)
+
+    monkeypatch.setattr(sweep, "measure", counting)
+    return counts
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return rb.run_sweep(POINTS)
+
+
+@pytest.fixture
+def small_tasks(monkeypatch):
+    """Several tasks from few points."""
+    monkeypatch.setattr(sweep, "SHORTEST", 0.01)
+    monkeypatch.setattr(sweep, "LONGEST", 0.02)
+    assert len(sweep.cut(POINTS)) > 3
+
+
+def test_rows_are_plain_simulations(expected):
+    for row, point in zip(expected.to_dict("records")[:8], POINTS, strict=False):
+        outcome = rb.simulate(point.setting, point.seed, test_samples=300)
+        assert {name: row[name] for name in vars(outcome)} == vars(outcome)
+
+
+def test_failures_are_rows_with_their_error(expected):
+    failed = expected[expected["error"].notna()]
+    assert list(failed.index) == [len(POINTS) - 1]
+    assert failed["error"].iloc[0].startswith("ArithmeticError: weights are not finite")
+    assert failed[["accuracy", "lock_on", "recall"]].isna().all(axis=None)
+
+
+def test_pool_gives_identical_rows(expected, tmp_path, small_tasks):
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn"), initializer=_start_worker) as pool:
+        frame = rb.run_sweep(POINTS, pool, tmp_path / "s.sqlite")
+    assert frame.equals(expected)
+    with Store(tmp_path / "s.sqlite") as store:
+        assert store.keys() == {point.key for point in POINTS}
+
+
+def test_dask_cluster_gives_identical_rows(expected, tmp_path, small_tasks):
+    distributed = pytest.importorskip("distributed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what a cluster says while it starts and stops is not ours
+        with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+            with distributed.Client(cluster) as client:
+                frame = rb.run_sweep(POINTS, client.get_executor(), tmp_path / "s.sqlite")
+    assert frame.equals(expected)
+
+
+def test_what_is_stored_is_not_run_again(expected, tmp_path, measured):
+    store = tmp_path / "s.sqlite"
+    rb.run_sweep(POINTS[3:6], store=store)
+    frame = rb.run_sweep([*POINTS, *POINTS[:2]], store=store)
+    assert frame.equals(expected)
+    assert set(measured.values()) == {1} and len(measured) == len(POINTS)
+    assert rb.run_sweep(POINTS[::-1], store=store).equals(expected[::-1].reset_index(drop=True))
+    assert set(measured.values()) == {1}
+
+
+def test_failures_are_run_again_only_on_request(tmp_path, measured, monkeypatch):
+    store, bad = tmp_path / "s.sqlite", POINTS[-1]
+    rb.run_sweep(POINTS[-2:], store=store)
+    rb.run_sweep(POINTS[-2:], store=store)
+    assert measured == {bad: 1, POINTS[-2]: 1}
+    assert rb.run_sweep(POINTS[-2:], store=store, retry=True)["error"].notna().sum() == 1
+    assert measured == {bad: 2, POINTS[-2]: 1}
+    outcome = {"accuracy": 0.5, "lock_on": 0.5, "recall": 0.5}
+    monkeypatch.setattr(sweep, "measure", lambda point, problem: outcome)
+    frame = rb.run_sweep(POINTS[-2:], store=store, retry=True)
+    assert frame["error"].isna().all() and frame["accuracy"].iloc[1] == 0.5
+
+
+def test_draws_are_shared_inside_a_group(monkeypatch):
+    made = []
+    shared = sweep.PairedDraws
+
+    class Counting(shared):
+        def __init__(self, settings, seed):
+            super().__init__(settings, seed)
+            made.append(seed)
+
+    monkeypatch.setattr(sweep, "PairedDraws", Counting)
+    rb.run_sweep([rb.Point(rb.Setting(16, 4, d, n), s) for d in (3, 5) for n in (20, 40) for s in (0, 1)])
+    assert sorted(made) == [0, 1]
+
+
+def test_tasks_hold_every_point_once_and_last_as_long_as_wanted():
+    points = [
+        rb.Point(rb.Setting(vocab, 16, dim, samples), seed)
+        for vocab in (64, 512)
+        for dim in (16, 64)
+        for samples in (512, 8192, 131072)
+        for seed in range(8)
+    ] + [rb.Point(rb.Setting(8192, 16, 512, 2**k), 0) for k in range(12, 20)]
+    tasks = sweep.cut(points)
+    assert Counter(point for task in tasks for group in task for point in group) == Counter(points)
+    costs = [sum(point.cost for group in task for point in group) for task in tasks]
+    assert all(1 <= cost <= 60 for cost in costs[:-1]) and len(costs) > 2
+    for task in tasks:
+        for group in task:
+            assert len({(point.setting.vocab, point.setting.seq_len, point.seed) for point in group}) == 1
+    assert sweep.cut([]) == []
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        rb.Point(rb.Setting(256, 64, 64, 16384), 0),
+        rb.Point(rb.Setting(1024, 16, 128, 8192, trigger_in_values=False), 0),
+        rb.Point(rb.Setting(256, 8, 32, 4096, width=1024), 0),
+        rb.Point(rb.Setting(64, 16, 32, 512), 0, eta=30.0, gamma=16.0, method="descend", steps=100),
+    ],
+    ids=str,
+)
+def test_estimates_of_cost_have_the_right_size(point):
+    rb.run_sweep([point])
+    with Store(None) as store:
+        store.add(sweep.run_task([[point]]))
+        seconds = store.get([point])[0].seconds
+    assert seconds / 8 < point.cost < 8 * seconds
+
+
+class Interrupting(ThreadPoolExecutor):
+    """Finishes its first two tasks, then the user presses Ctrl-C."""
+
+    def __init__(self):
+        super().__init__(1)
+        self.futures = []
+
+    def submit(self, function, task):
+        future = Future()
+        if len(self.futures) < 2:
+            future.set_result(function(task))
+        self.futures.append(future)
+        return future
+
+
+def test_an_interrupt_loses_nothing_finished(tmp_path, small_tasks, monkeypatch):
+    executor = Interrupting()
+    monkeypatch.setattr(sweep, "as_completed", lambda futures: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        rb.run_sweep(POINTS, executor, tmp_path / "s.sqlite")
+    finished = {r.point.key for future in executor.futures[:2] for r in future.result()}
+    with Store(tmp_path / "s.sqlite") as store:
+        assert store.keys() == finished and finished
+    assert all(future.cancelled() for future in executor.futures[2:])
+
+
+def test_an_interrupt_in_this_process_keeps_what_was_done(tmp_path, monkeypatch):
+    measure, done = sweep.measure, []
+
+    def interrupted(point, problem):
+        if len(done) == 5:
+            raise KeyboardInterrupt
+        done.append(point.key)
+        return measure(point, problem)
+
+    monkeypatch.setattr(sweep, "measure", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        rb.run_sweep(POINTS, store=tmp_path / "s.sqlite")
+    with Store(tmp_path / "s.sqlite") as store:
+        assert store.keys() == set(done) and len(done) == 5
+
+
+def test_tasks_lost_with_their_worker_are_reported_and_the_others_kept(tmp_path, small_tasks):
+    class Losing(ThreadPoolExecutor):
+        count = 0
+
+        def submit(self, function, task):
+            self.count += 1
+            if self.count == 2:
+                future = Future()
+                future.set_exception(OSError("worker killed"))
+                return future
+            return super().submit(function, task)
+
+    with Losing(1) as pool, pytest.raises(RuntimeError, match=r"1 of \d+ tasks were lost.*run it again"):
+        rb.run_sweep(POINTS, pool, tmp_path / "s.sqlite")
+    lost = {point.key for group in sweep.cut(POINTS)[1] for point in group}
+    with Store(tmp_path / "s.sqlite") as store:
+        assert store.keys() == {point.key for point in POINTS} - lost
+
+
+def test_only_the_callers_thread_writes(tmp_path, small_tasks, monkeypatch):
+    writers = set()
+    add = Store.add
+    monkeypatch.setattr(Store, "add", lambda store, rows: (writers.add(threading.get_ident()), add(store, rows))[1])
+    with ThreadPoolExecutor(2) as pool:
+        rb.run_sweep(POINTS[:6], pool, tmp_path / "s.sqlite")
+    assert writers == {threading.get_ident()}
+
+
+@pytest.mark.parametrize(
+    ("field", "given"),
+    [
+        ("executor", dict(executor=3)),
+        ("points", dict(points=[3])),
+        ("retry", dict(retry=1)),
+        ("progress", dict(progress="yes")),
+    ],
+)
+def test_bad_arguments_are_refused_before_any_work(field, given, tmp_path, measured):
+    with pytest.raises(ValueError, match=rf"^{field}="):
+        rb.run_sweep(**{"points": POINTS, "store": tmp_path / "s.sqlite", **given})
+    assert not measured and not list(tmp_path.iterdir())
