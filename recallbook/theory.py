@@ -147,10 +147,14 @@ def critical_samples(vocab: int, seq_len: int, dim: int, accuracy: float = 0.9, 
 
 
 class _Lock(NamedTuple):
-    """Lock-on probability of each point's own token, and of the tokens of its draw at ``NODES`` ``(points, nodes)``."""
+    """Lock-on probability of each point's own token, and of the tokens of its draw at ``NODES`` ``(points, nodes)``.
+
+    ``caught`` is the share of all sequences in which the point's own token is located, and is not the informative one.
+    """
 
     token: Array
     draw: Array
+    caught: Array
 
     @property
     def mean(self) -> Array:
@@ -216,6 +220,15 @@ def _lock_functions() -> dict[str, tuple[Callable, Callable]]:
 
 
 @cache
+def _skewness_function() -> Callable:
+    return symbolic.numeric(locking.skewness(), *locking.SIZES, *locking.SCATTER)
+
+
+def _skewness(lengths: Array, token: Array, *sizes: float) -> Array:
+    return _skewness_function()(*sizes, lengths, token) * np.ones_like(token)
+
+
+@cache
 def _trigger_function() -> Callable:
     return symbolic.numeric(locking.trigger_score(), *locking.SIZES, *locking.SEED)
 
@@ -228,17 +241,33 @@ def _lock(setting: Setting, without: tuple[str, ...]) -> _Lock:
     """Lock-on of every point: the mark must lift its token above L - 1 others."""
     shape = 2**POINTS
     if setting.seq_len == 1:
-        return _Lock(np.ones(shape), np.ones((shape, NODES.size)))
+        return _Lock(np.ones(shape), np.ones((shape, NODES.size)), np.zeros(shape))
     arguments = (*_sizes(setting), *_draw(setting))
-    token, trigger = np.full(shape, 1e-300), np.zeros(shape)
+    token, trigger, lengths = np.full(shape, 1e-300), np.zeros(shape), 0.0
     for name, (of_token, of_trigger) in _lock_functions().items():
         if name in without or (name == "unequal lengths" and setting.embeddings != "gaussian"):
             continue
         token, trigger = token + of_token(*arguments), trigger + of_trigger(*arguments)
+        lengths = of_token(*arguments) if name == "unequal lengths" else lengths
+    skew = _skewness(np.asarray(lengths), token, *_sizes(setting))
     lift = (_trigger_function()(*arguments) + np.sqrt(trigger) * _normal("shift")) / np.sqrt(token)
-    others = setting.seq_len - 1
-    draw = np.exp(others * log_ndtr(NODES + lift[:, None]))
-    return _Lock(np.exp(others * log_ndtr(_normal("own") + lift)), draw)
+    # only distinct tokens compete: a sequence of L tokens repeats some
+    others = setting.vocab * -math.expm1((setting.seq_len - 1) * math.log1p(-1 / setting.vocab))
+    own, nodes = _skewed(_normal("own"), skew), _skewed(NODES, skew[:, None])
+    draw = np.exp(others * _log_below(nodes + lift[:, None], skew[:, None]))
+    caught = others / setting.vocab * np.exp((others - 1) * _log_below(own, skew)) * ndtr(own - lift)
+    return _Lock(np.exp(others * _log_below(own + lift, skew)), draw, caught)
+
+
+def _skewed(normal: Array, skew: Array) -> Array:
+    """A score in deviations from a standard normal variable: Cornish and Fisher's first correction."""
+    return normal + skew * (normal**2 - 1) / 6
+
+
+def _log_below(score: Array, skew: Array) -> Array:
+    """Log probability that a token scores less; the inverse of :func:`_skewed` to the same order."""
+    score = np.minimum(score, 8.0)  # beyond, the probability is 1
+    return log_ndtr(score - skew * (score**2 - 1) / 6)
 
 
 def _located(setting: Setting, lock: _Lock, without: tuple[str, ...]) -> tuple[Array, Array]:
@@ -280,6 +309,8 @@ def _right(setting: Setting, located: Array, wrong: Array, lock: _Lock, without:
         mean,
         share**2 * lock.variance,
         wrong,
+        setting.samples * lock.caught,
+        token + tau * overlap,
         asked,
         tau * (trigger + overlap),
         _lengths(setting, "output"),

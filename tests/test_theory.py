@@ -227,10 +227,12 @@ def test_validation_prints_its_summary(capsys):
 
 @pytest.mark.parametrize("seq_len", [2, 10, 40])
 def test_a_mark_that_adds_nothing_finds_one_in_l(monkeypatch, seq_len):
-    """With no lift all positions are alike, and the average of Phi(g)^(L-1) is 1/L exactly."""
+    """With no lift all distinct tokens of a sequence are alike, and the average of Phi(g)^K is 1/(K+1) exactly."""
     silent = {name: (token, lambda *a: 0.0) for name, (token, _) in theory._lock_functions().items()}
     monkeypatch.setattr(theory, "_lock_functions", lambda: silent)
     monkeypatch.setattr(theory, "_trigger_function", lambda: lambda *a: 0.0)
     lock = theory._lock(rb.Setting(300, seq_len, 60, 3000), ())
-    assert lock.token.mean() == pytest.approx(1 / seq_len, rel=0.01)
-    assert lock.mean == pytest.approx(1 / seq_len, rel=0.05)
+    distinct = 300 * (1 - (1 - 1 / 300) ** (seq_len - 1))
+    assert lock.token.mean() == pytest.approx(1 / (1 + distinct), rel=0.01)
+    assert lock.mean == pytest.approx(1 / (1 + distinct), rel=0.05)
+    assert lock.caught.mean() == pytest.approx((1 - lock.token.mean()) / 300, rel=0.02)

@@ -151,23 +151,10 @@ def averaged(expression: sp.Expr, equal_lengths: bool = False) -> sp.Expr:
     return total
 
 
-def uneven_facts() -> sp.Expr:
-    r"""Scatter from facts stored with unequal weight: a term that ``locking.lock_terms`` leaves out. Ours.
-
-    To leading order $w$ holds $\frac R{L^2}\sum_kf_kg_k\tilde z_k$ with
-    $g_k=\sum_{k'}A_{kk'}f_{k'}(z_k+\tau t)^\top(z_{k'}+\tau t)$. Relative variances of $f_kg_k$: $2/d$ from $|u_k|^2$
-    (that from $|z_k|^2$ is in "unequal lengths"), $V/d^2$ from the other facts, and $(2+\tau)^2V/N$ from the counts, of
-    which "fact interference" holds $\tau^2V/N$.
-    """
-    V, N, L, d, tau = locking.SIZES
-    relative = 2 / d + V / d**2 + 4 * (1 + tau) * V / N
-    return (locking.R / L**2) ** 2 * locking.kappa / V**3 * relative
-
-
 @cache
 def terms() -> dict[str, sp.Expr]:
-    """Variance of token scores by term: those of the ledger, and ``uneven facts``."""
-    return {**{name: term.token for name, term in locking.lock_terms().items()}, "uneven facts": uneven_facts()}
+    """Variance of token scores by term."""
+    return {name: term.token for name, term in locking.lock_terms().items()}
 
 
 @cache

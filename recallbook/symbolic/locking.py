@@ -21,6 +21,7 @@ R = 1 - 1 / L
 kappa = 1 / d + 1 / V  # mean square overlap of two tokens, plus a token's own share of the mean
 count_noise = 1 / (N * L)
 SIZES = (V, N, L, d, tau)
+SCATTER = sp.symbols("lambda sigma2", nonnegative=True)  # variance of one term and of all
 SEED = (T, Q, M)  # what fluctuates from draw to draw and is shared by all tokens
 
 
@@ -69,11 +70,16 @@ def lock_terms() -> dict[str, LockTerm]:
     bias = M / V + tau * T / L**2  # |b|^2 of the mean value b
     uneven = Q * kappa / N * (R * count_noise + 1 / (L**2 * V))
     facts = (1 + R) * kappa / L + tau * R * T / (d * L) + Q * bias / d + tau * Q * R * T**2 / L**2
+    # relative variance of a fact's weight in w: from |u_k|^2, from the other facts, and from the counts
+    weights = 2 / d + V / d**2 + 4 * (1 + tau) * V / N
     alpha, beta = direct_pull(), spread_pull()
 
-    def isotropic(variance: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
-        """A scatter carried by the tokens' own weights: the trigger sees only its overlaps with them."""
-        return variance * across, T * variance * across / (kappa * d)
+    def isotropic(variance: sp.Expr, pull: sp.Expr | int = 0) -> tuple[sp.Expr, sp.Expr]:
+        """A scatter carried by the tokens' own weights: the trigger sees its overlaps with them.
+
+        ``pull`` is the relative variance that it brings to the weight of the trigger itself, which sums over facts.
+        """
+        return variance * across, T * variance * across / (kappa * d) + pull * (T * R / (L**2 * V)) ** 2
 
     mean_bias = (R * Q / N) ** 2 * M / V * across
     return {
@@ -81,7 +87,8 @@ def lock_terms() -> dict[str, LockTerm]:
             mean_bias * m3 / d**3, T * mean_bias * m2 / d**3, "label frequencies push w along the mean embedding"
         ),
         "gradient noise": LockTerm(
-            *isotropic(R**2 * kappa**3 * count_noise**2 * (1 + 1 / (N * kappa))), "noise tokens of other classes"
+            *isotropic(R**2 * kappa**3 * count_noise**2 * (1 + 1 / (N * kappa)), 2 * (kappa * V / N) ** 2),
+            "noise tokens of other classes",
         ),
         "frequency noise": LockTerm(
             R**2 * uneven * m4 / d**3 * across,
@@ -89,7 +96,8 @@ def lock_terms() -> dict[str, LockTerm]:
             "noise tokens, through the label frequencies",
         ),
         "fact interference": LockTerm(
-            *isotropic(R * kappa**2 / (L**2 * V * N) * facts), "stored facts overlap with each other"
+            *isotropic(R * kappa**2 / (L**2 * V * N) * facts, kappa**2 * V * L / N),
+            "stored facts overlap with each other",
         ),
         "trigger overlap": LockTerm(
             T * (alpha**2 / d + 2 * alpha * beta * m2 / d**2 + beta**2 * m3 / d**3),
@@ -100,12 +108,25 @@ def lock_terms() -> dict[str, LockTerm]:
             *isotropic(Q * R * kappa**2 * (bias / (d * N**2 * L) + tau * T**2 / (N**2 * L**3))),
             "noise tokens along the mean value",
         ),
+        "uneven facts": LockTerm(
+            *isotropic((R / L**2) ** 2 * kappa / V**3 * weights, 2 / d**2 + 2 * V * (1 + V / d**2) / N**2),
+            "facts are stored with unequal weight",
+        ),
         "unequal lengths": LockTerm(
             (R / V * (count_noise + 1 / (L**2 * V))) ** 2 * 2 / d * V * kappa * across,
             sp.Integer(0),
             "long embeddings score higher",
         ),
     }
+
+
+def skewness() -> sp.Expr:
+    r"""Skewness of token scores $s_0+c(|z|^2-1)$ in deviations: $3c\,\frac2d$, as $\mathrm{Var}\,s_0\propto|z|^2$.
+
+    ``SCATTER`` is the variance $2c^2/d$ of "unequal lengths", and that of all terms.
+    """
+    lengths, total = SCATTER
+    return 3 * sp.sqrt(2 / d * lengths / total)
 
 
 def leading_exponents(expression: sp.Expr, sizes: tuple[sp.Symbol, ...] = (V, N, L, d)) -> dict[sp.Symbol, sp.Rational]:

@@ -16,6 +16,8 @@ n, k = sp.symbols("n k", nonnegative=True)  # how often the asked fact, and a wr
 mu = sp.Symbol("mu", positive=True)  # mean of these counts
 nu = sp.Symbol("nu", nonnegative=True)  # variance of their means from token to token: some are located more easily
 wrong = sp.Symbol("omega", nonnegative=True)  # sequences that located a wrong token
+caught = sp.Symbol("chi", nonnegative=True)  # of these, the ones that located the asked token itself
+again = sp.Symbol("g", real=True)  # overlap of h with the asked token where it is located wrongly, without the trigger
 H = sp.Symbol("H", positive=True)  # |h|^2
 theta = sp.Symbol("theta", real=True)  # tau t.h: what every stored vector shares with h
 b = sp.Symbol("b", positive=True)  # |u_v|^2
@@ -30,7 +32,7 @@ SWITCHES = dict(
         strict=True,
     )
 )
-LOOKUP = (V, N, d, n, mu, nu, wrong, H, theta, b, xi, r, *SWITCHES.values())
+LOOKUP = (V, N, d, n, mu, nu, wrong, caught, again, H, theta, b, xi, r, *SWITCHES.values())
 
 
 class LookupTerms(NamedTuple):
@@ -43,7 +45,7 @@ class LookupTerms(NamedTuple):
 
 def stray_square() -> sp.Expr:
     r"""$C=\sum_jw_j^2$: Poisson counts times Gaussian overlaps, plus the shared part, plus wrong locations."""
-    interference = V * (mu**2 + nu + mu) * H / d + wrong * H / d
+    interference = V * (mu**2 + nu + mu) * H / d + wrong * H / d + caught * again**2
     shared = V * theta**2 * (nu + mu)
     return (SWITCHES["interference"] * interference + SWITCHES["label frequencies"] * shared) / N**2
 
@@ -84,7 +86,7 @@ def mean_squares() -> dict[str, sp.Expr]:
 
     $|t|^2=|z|^2=|u|^2=1$, $h=z_v+\tau t$, every count at its mean.
     """
-    typical = {H: 1 + tau, theta: tau, mu: N / V, nu: 0, n: N / V, wrong: 0, b: 1, xi: 0, r: 1}
+    typical = {H: 1 + tau, theta: tau, mu: N / V, nu: 0, n: N / V, wrong: 0, caught: 0, again: 1, b: 1, xi: 0, r: 1}
     right = ((n * H - theta * mu) / N).subs(typical)
     stray, count = stray_square().subs(typical), N / V
     only = {name: {s: int(s is switch) for s in SWITCHES.values()} for name, switch in SWITCHES.items()}
