@@ -3,16 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import multiprocessing
-import os
-import signal
 import sys
 import textwrap
-import threading
-from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
-from contextlib import contextmanager
-from multiprocessing import connection
 from typing import Any
 
 from recallbook.archive import export
@@ -20,6 +12,7 @@ from recallbook.experiments.sweeps import SWEEPS, find_sweep
 from recallbook.setting import bad, check_size
 from recallbook.store import Store
 from recallbook.sweep import run_sweep
+from recallbook.workers import executor_for
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -80,7 +73,7 @@ def _sweep(chosen: argparse.Namespace) -> int:
         done = kept.keys(failed=False if chosen.retry else None)
     missing = [point for point in points if point.key not in done][:limit]
     print(f"{chosen.name}: {len(points)} points, {len(missing)} to do, stored in {store}", flush=True)
-    with _executor(workers, chosen.scheduler) as executor:
+    with executor_for(workers, chosen.scheduler) as executor:
         frame = run_sweep(missing, executor, store, retry=chosen.retry, progress=True)
     failed = frame["error"].dropna()
     print(f"{len(frame) - len(failed)} done, {len(failed)} failed")
@@ -102,42 +95,6 @@ def _whole(field: str, text: str) -> int:
         return int(text)
     except ValueError:
         raise bad(field, text, "a whole number above 0") from None
-
-
-@contextmanager
-def _executor(workers: int, scheduler: str | None) -> Iterator[Executor | None]:
-    """Dask at an address, a pool of processes, or ``None``: this process."""
-    if scheduler is not None:
-        try:
-            from distributed import Client
-        except ImportError:
-            raise bad("scheduler", scheduler, 'left out without Dask: pip install "recallbook[cluster]"') from None
-        try:
-            client = Client(scheduler, timeout=10)
-        except (OSError, ValueError) as problem:
-            raise bad("scheduler", scheduler, "the address of a Dask scheduler that answers") from problem
-        with client:
-            yield client.get_executor()
-    elif workers > 1:
-        # not forked: a copy of a process that has used torch's threads may hang
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker) as pool:
-            yield pool
-    else:
-        yield None
-
-
-def _start_worker() -> None:
-    """Die at once on an interrupt from the keyboard, and with the parent, however that dies."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-
-        def follow() -> None:
-            connection.wait([parent.sentinel])
-            os._exit(1)
-
-        threading.Thread(target=follow, daemon=True).start()
 
 
 if __name__ == "__main__":

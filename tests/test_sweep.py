@@ -3,15 +3,14 @@
 import threading
 import warnings
 from collections import Counter
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
-from multiprocessing import get_context
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
 import recallbook as rb
 from recallbook import sweep
-from recallbook.__main__ import _start_worker
 from recallbook.store import Store
+from recallbook.workers import executor_for, process_pool
 
 SETTINGS = [
     rb.Setting(16, 4, 8, 60, trigger_in_values=False),
@@ -69,7 +68,7 @@ def test_failures_are_rows_with_their_error(expected):
 
 
 def test_pool_gives_identical_rows(expected, tmp_path, small_tasks):
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn"), initializer=_start_worker) as pool:
+    with process_pool(2) as pool:
         frame = rb.run_sweep(POINTS, pool, tmp_path / "s.sqlite")
     assert frame.equals(expected)
     with Store(tmp_path / "s.sqlite") as store:
@@ -81,8 +80,8 @@ def test_dask_cluster_gives_identical_rows(expected, tmp_path, small_tasks):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what a cluster says while it starts and stops is not ours
         with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
-            with distributed.Client(cluster) as client:
-                frame = rb.run_sweep(POINTS, client.get_executor(), tmp_path / "s.sqlite")
+            with executor_for(scheduler=cluster.scheduler_address) as executor:
+                frame = rb.run_sweep(POINTS, executor, tmp_path / "s.sqlite")
     assert frame.equals(expected)
 
 
