@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import isotonic_regression
 
-from recallbook.capacity import check_target, crossing, curves, log_crossing
+from recallbook.crossings import check_target, crossing, curves, log_crossing
 from recallbook.setting import bad
 
 

@@ -10,7 +10,8 @@ from scipy.special import expit
 
 import recallbook as rb
 from recallbook import capacity
-from recallbook.capacity import critical_size, critical_table, crossing, exponents, logistic_critical
+from recallbook.capacity import critical_size, critical_table, exponents, predicted_size
+from recallbook.crossings import crossing, logistic_critical
 from recallbook.product_law import collapse, separability
 
 GRID = 2.0 ** np.arange(3, 15)
@@ -159,6 +160,18 @@ def test_bisection_at_the_ends():
     assert found[:2] == (math.inf, 1000.0) and found.below == 0.2 and math.isnan(found.above) and 1000 in asked
     found = capacity._bisect(lambda size: 0.9, 0.5, 100, 7, 1000, 0.1)
     assert found[:3] == (7.0, 0.0, 7.0) and math.isnan(found.below) and found.above == 0.9
+
+
+def test_predicted_sizes_are_where_predictions_cross():
+    setting = rb.Setting(256, 128, 32, 4096, trigger_in_values=False)
+    for outcome in ("lock_on", "accuracy"):
+        level = 0.5 if outcome == "lock_on" else 0.1
+        found = predicted_size(setting, outcome, level)
+        assert getattr(rb.predict(replace(setting, samples=round(found))), outcome) == pytest.approx(level, abs=0.01)
+    assert predicted_size(setting, "accuracy", 0.9) == math.inf
+    assert predicted_size(replace(setting, dim=256), "accuracy", 0.9) == pytest.approx(
+        rb.critical_samples(256, 128, 256, trigger_in_values=False), rel=0.02
+    )
 
 
 def test_other_sizes_can_vary():
