@@ -69,7 +69,9 @@ def lock_terms() -> dict[str, LockTerm]:
     across = 1 - 1 / d  # scores are compared with each other, across the direction of t
     bias = M / V + tau * T / L**2  # |b|^2 of the mean value b
     uneven = Q * kappa / N * (R * count_noise + 1 / (L**2 * V))
-    facts = (1 + R) * kappa / L + tau * R * T / (d * L) + Q * bias / d + tau * Q * R * T**2 / L**2
+    # token v as noise where it is the fact: both halves are one coincidence, and a larger count brings more of them
+    own_label = (2 / L + (4 / L + 1 / V) / (V * kappa)) * R / V
+    facts = (1 + R) * kappa / L + own_label + tau * R * T / (d * L) + Q * bias / d + tau * Q * R * T**2 / L**2
     # relative variance of a fact's weight in w: from |u_k|^2, from the other facts, and from the counts
     weights = 2 / d + V / d**2 + 4 * (1 + tau) * V / N
     alpha, beta = direct_pull(), spread_pull()
