@@ -11,7 +11,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -207,6 +207,16 @@ def critical_table(
 
 def _resampled(sizes: Array, values: Array, level: float, seeds: Any) -> float:
     return log_crossing(sizes, values[:, seeds], level)
+
+
+def with_predictions(table: pd.DataFrame, outcome: str = "lock_on", level: float = 0.5, **fixed: Any) -> pd.DataFrame:
+    """The table of critical ``samples`` with a column ``predicted`` (:func:`predicted_size`).
+
+    Sizes are taken from columns of the table that are fields of a setting, all others from ``fixed``.
+    """
+    names = [field.name for field in fields(Setting) if field.name in table.columns]
+    settings = [Setting(**{"samples": 1000, **fixed, **row}) for row in table[names].to_dict("records")]
+    return table.assign(predicted=[predicted_size(setting, outcome, level) for setting in settings])
 
 
 def exponents(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from recallbook.capacity import critical_table, with_predictions
 from recallbook.points import Point
 from recallbook.setting import Setting
 
@@ -30,3 +31,10 @@ def corner(frame: pd.DataFrame, dim: int, seq_len: int, trigger_in_values: bool)
     """Rows of one corner."""
     chosen = (frame["dim"] == dim) & (frame["seq_len"] == seq_len) & (frame["trigger_in_values"] == trigger_in_values)
     return frame[chosen]
+
+
+def critical(frame: pd.DataFrame, trigger_in_values: bool, outcome: str, level: float = 0.5) -> pd.DataFrame:
+    """Four rows: measured and predicted critical N of one outcome by d and L."""
+    chosen = frame[frame["trigger_in_values"] == trigger_in_values]
+    table = critical_table(chosen, ["dim", "seq_len"], outcome=outcome, level=level)
+    return with_predictions(table, outcome, level, vocab=VOCAB, trigger_in_values=trigger_in_values)

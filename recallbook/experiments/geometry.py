@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from recallbook.capacity import critical_table
 from recallbook.points import Point
 from recallbook.setting import Setting
 
@@ -37,3 +38,11 @@ def name(law: str, dim: int) -> str:
 def labelled(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with ``law``, the label of its embeddings."""
     return frame.assign(law=[name(law, dim) for law, dim in zip(frame["embeddings"], frame["dim"], strict=True)])
+
+
+def optimism(frame: pd.DataFrame, trigger_in_values: bool, outcome: str, level: float = 0.5) -> pd.DataFrame:
+    """Critical N by law and L, and its ``ratio`` to that of orthogonal embeddings at the same L."""
+    chosen = labelled(frame[frame["trigger_in_values"] == trigger_in_values])
+    table = critical_table(chosen, ["law", "seq_len"], outcome=outcome, level=level)
+    ideal = table[table["law"] == name(*LAWS[0])].set_index("seq_len")["critical"]
+    return table.assign(ratio=table["critical"] / table["seq_len"].map(ideal))

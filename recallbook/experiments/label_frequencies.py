@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from recallbook.capacity import critical_table, with_predictions
 from recallbook.points import Point
 from recallbook.setting import Setting
 
@@ -42,3 +43,10 @@ def points() -> list[Point]:
 def with_axis(frame: pd.DataFrame) -> pd.DataFrame:
     r"""The frame with ``load`` $=Nd/V^2$, on which curves with the trigger in the values should fall together."""
     return frame.assign(load=frame["samples"] * frame["dim"] / frame["vocab"] ** 2)
+
+
+def critical(frame: pd.DataFrame, trigger_in_values: bool, level: float = 0.5) -> pd.DataFrame:
+    """Critical N for accuracy by V and d, measured and predicted."""
+    chosen = frame[frame["trigger_in_values"] == trigger_in_values]
+    table = critical_table(chosen, ["vocab", "dim"], outcome="accuracy", level=level)
+    return with_predictions(table, "accuracy", level, seq_len=LENGTH, trigger_in_values=trigger_in_values)

@@ -2,10 +2,14 @@ r"""Wide ranges: $V$ from 256 to 8192, three decades of $N$, $d$ from 16 to 1024
 
 from __future__ import annotations
 
+import warnings
+
 import pandas as pd
 
+from recallbook.intervals import over_seeds
 from recallbook.points import Point
 from recallbook.setting import Setting
+from recallbook.theory import predict
 
 SEEDS = range(10)
 GRIDS: dict[str, tuple[dict[str, tuple[int, ...]], ...]] = {  # by what they show: products of sizes
@@ -47,3 +51,13 @@ def points() -> list[Point]:
 def grid(frame: pd.DataFrame, what: str) -> pd.DataFrame:
     """Rows of one of :data:`GRIDS`."""
     return pd.concat([frame[frame[list(sizes)].isin(sizes).all(axis=1)] for sizes in GRIDS[what]])
+
+
+def compared(frame: pd.DataFrame, outcome: str) -> pd.DataFrame:
+    """Mean over seeds of one outcome with its interval, and what is ``predicted``, also outside the checked range."""
+    by = ["vocab", "seq_len", "dim", "samples", "trigger_in_values"]
+    means = over_seeds(frame, by, outcome, within=(0, 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        predicted = [getattr(predict(Setting(**row)), outcome) for row in means[by].to_dict("records")]
+    return means.assign(predicted=predicted)

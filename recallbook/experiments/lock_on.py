@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from recallbook.capacity import critical_table, with_predictions
 from recallbook.points import Point
 from recallbook.setting import Setting
 
@@ -47,3 +48,15 @@ def vocabularies(frame: pd.DataFrame, trigger_in_values: bool) -> pd.DataFrame:
     """Rows of the sweep in V at one d and L."""
     chosen = (frame["seq_len"] == LENGTH) & (frame["dim"] == DIM) & (frame["trigger_in_values"] == trigger_in_values)
     return frame[chosen]
+
+
+def critical(frame: pd.DataFrame, trigger_in_values: bool, predicted: bool = True) -> pd.DataFrame:
+    """Critical N for lock-on 1/2 by L and d, measured and predicted (which takes some seconds)."""
+    table = critical_table(sizes(frame, trigger_in_values), ["seq_len", "dim"])
+    return with_predictions(table, vocab=VOCAB, trigger_in_values=trigger_in_values) if predicted else table
+
+
+def critical_by_vocabulary(frame: pd.DataFrame, trigger_in_values: bool) -> pd.DataFrame:
+    """The same by V."""
+    table = critical_table(vocabularies(frame, trigger_in_values), ["vocab"])
+    return with_predictions(table, seq_len=LENGTH, dim=DIM, trigger_in_values=trigger_in_values)

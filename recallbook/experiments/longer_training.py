@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from recallbook.capacity import critical_table
 from recallbook.points import Point
 from recallbook.setting import Setting
 
@@ -53,3 +54,12 @@ def labelled(frame: pd.DataFrame) -> pd.DataFrame:
     training = pd.Series("one batch", index=frame.index)
     training = training.mask(frame["batch"].notna(), "fresh batches").mask(frame["steps"].isna(), "three steps")
     return frame.assign(training=training)
+
+
+def critical(frame: pd.DataFrame, outcome: str = "lock_on", level: float = 0.5) -> pd.DataFrame:
+    """Critical N by training, L and d."""
+    parts = [
+        critical_table(part, ["seq_len", "dim"], outcome=outcome, level=level).assign(training=training)
+        for training, part in labelled(frame).groupby("training", sort=False)
+    ]
+    return pd.concat(parts, ignore_index=True)

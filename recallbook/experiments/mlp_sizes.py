@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from recallbook.intervals import over_seeds
 from recallbook.points import Point
 from recallbook.setting import Setting
 
@@ -39,4 +40,21 @@ def _points(setting: Setting) -> list[Point]:
 def small(frame: pd.DataFrame, trigger_in_values: bool) -> pd.DataFrame:
     """Rows of the smaller vocabulary; ``features`` is the width, or the dimension without an MLP."""
     chosen = frame[(frame["vocab"] == VOCAB) & (frame["trigger_in_values"] == trigger_in_values)]
-    return chosen.assign(features=chosen["width"].fillna(DIM).astype(int))
+    return _with_features(chosen)
+
+
+def large(frame: pd.DataFrame) -> pd.DataFrame:
+    """Rows of the larger vocabulary."""
+    return _with_features(frame[frame["vocab"] == LARGE.vocab])
+
+
+def _with_features(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.assign(features=frame["width"].fillna(frame["dim"]).astype(int))
+
+
+def means(frame: pd.DataFrame, outcome: str) -> pd.DataFrame:
+    """Mean over seeds with its interval, by ``activation``, ``features`` and N; without an MLP it is called "none"."""
+    activation = frame["activation"].mask(frame["width"].isna(), "none")
+    return over_seeds(
+        frame.assign(activation=activation), ["activation", "features", "samples"], outcome, within=(0, 1)
+    )

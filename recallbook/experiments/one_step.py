@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from recallbook.intervals import over_seeds
 from recallbook.points import Point
 from recallbook.setting import Setting
 
@@ -37,3 +38,9 @@ def points() -> list[Point]:
 def with_axis(frame: pd.DataFrame) -> pd.DataFrame:
     r"""The frame with ``information`` $=Nd^2/(LV^2)$, on which all curves should fall together."""
     return frame.assign(information=frame["samples"] * frame["dim"] ** 2 / (frame["seq_len"] * frame["vocab"] ** 2))
+
+
+def memory(frame: pd.DataFrame) -> pd.DataFrame:
+    """Mean fraction of facts decoded, with its interval over seeds, along the axis of :func:`with_axis`."""
+    by = ["method", "trigger_in_values", "vocab", "seq_len", "dim", "information"]
+    return over_seeds(with_axis(frame), by, "recall", within=(0, 1))
