@@ -12,7 +12,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-import numpy as np
 import sympy as sp
 from scipy.special import gammaln, lambertw
 
@@ -67,7 +66,15 @@ def available_information(vocab: int, seq_len: int, dim: int, samples: int, widt
 def maximum_accuracy(vocab: int, seq_len: int, dim: int, samples: int, width: int | None = None) -> float:
     r"""Largest mean fraction of facts that :func:`available_information` allows; at least $\frac1V$, a guess."""
     nats = available_information(vocab, seq_len, dim, samples, width)
-    if nats >= required_information(vocab, np.nextafter(1.0, 0.0)):
+    return allowed_accuracy(vocab, nats)
+
+
+def allowed_accuracy(vocab: int, nats: float) -> float:
+    r"""Largest mean fraction of facts that so many nats allow, at least $\frac1V$; inverts the need on average."""
+    vocab = check_size("vocab", vocab, smallest=2)
+    if not nats >= 0:
+        raise bad("nats", nats, "a number of at least 0")
+    if nats >= _some_facts()(vocab):
         return 1.0
     facts = math.exp(1 + lambertw((nats - 1) / math.e).real)  # solves a (log a - 1) + 1 = nats
     return min(1.0, max(1.0, facts) / vocab)

@@ -92,10 +92,10 @@ def token_features(problem: Problem) -> torch.Tensor:
 def whiten(problem: Problem, gradient: torch.Tensor) -> Whitened:
     r"""$Y=\sqrt N\,\Sigma_U^{-1/2}G\,\Sigma_X^{-1/2}$, inverse on the range.
 
-    $\Sigma_U=\frac1V\tilde U^\top\tilde U$, and $\Sigma_X=\frac LV X^\top X+\bar x\bar x^\top$ with $X$ the centred rows
-    $x_v$: the second moment of the mean sequence's features. The other $L-1$ tokens vary like the informative one, and
-    $\bar x$ carries the frequencies of labels. With the MLP only the $\min(d,V)$ strongest directions are kept, those
-    that are linear in the embeddings.
+    $\Sigma_U=\frac1V\tilde U^\top\tilde U$, and $\Sigma_X=\frac LV X^\top X+\bar x\bar x^\top$ with $X$ the centred
+    rows $x_v$: the second moment of the mean sequence's features. The other $L-1$ tokens vary like the informative one,
+    and $\bar x$ carries the frequencies of labels. With the MLP only the $\min(d,V)$ strongest directions are kept,
+    those that are linear in the embeddings.
     """
     setting = problem.setting
     labels, asked = centred_labels(problem), token_features(problem)

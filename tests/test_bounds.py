@@ -288,6 +288,7 @@ def test_bound_is_monotone(vocab, seq_len, dim, samples, accuracy):
         (lambda: bounds.maximum_seq_len(4, 2, 3, math.nan), "accuracy=nan"),
         (lambda: bounds.available_information(4, 2, 3, -1), "samples=-1"),
         (lambda: bounds.required_information(4, "half"), "accuracy='half'"),
+        (lambda: bounds.allowed_accuracy(4, math.nan), "nats=nan"),
     ],
 )
 def test_bad_arguments(call, message):
@@ -324,7 +325,10 @@ def test_no_estimator_crosses_the_bound_where_it_binds(dim, seq_len):
 
 
 def test_exponents_are_those_of_the_bound():
-    """Of the threshold for 0.9 of the facts, over the same sizes: intervals over seeds, and at most 0.25 apart."""
+    """Of the threshold for 0.9 of the facts, over the same sizes: intervals over seeds, and at most 0.25 apart.
+
+    The 0.1 is for what the bound gains from equal labels and no estimator here uses: it moves the slope in L.
+    """
     frame = experiments.exponents(seeds=range(6), level=0.9)
     for row in frame.itertuples():
         assert row.low - 0.1 <= row.bound <= row.high + 0.1, row

@@ -15,6 +15,7 @@ from scipy import stats
 from scipy.special import logsumexp
 
 from recallbook import bounds, lattice
+from recallbook.associative import predicted_recall
 from recallbook.decoding import METHODS, decode
 from recallbook.descent import three_steps
 from recallbook.embeddings import Embeddings, draw_embeddings
@@ -23,11 +24,10 @@ from recallbook.gradients import features
 from recallbook.intervals import fitted_slope, seed_interval
 from recallbook.setting import Setting
 from recallbook.task import Problem, draw
-from recallbook.theory import predict
 
 SEEDS = range(10)
 COLLAPSE = ((48, 16), (48, 64), (64, 32), (64, 128), (96, 64))  # (d, L) at V = 128
-SHARES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # of the bound's N
+SHARES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # of the bound's N
 # where V << N << LV, as far as small sizes go
 BASE = {"vocab": 96, "seq_len": 128, "dim": 64, "samples": 4096}
 EXPONENT_SIZES = {
@@ -222,7 +222,8 @@ def exponents(seeds: Iterable[int] = SEEDS, method: str = "refined", level: floa
         slope = np.polyfit(np.log(EXPONENT_SIZES[name]), np.log(bound), 1)[0]
         gap = seed_interval(np.exp(np.log(found / bound).mean(axis=1)))
         row = {"of": along, "in": name, "measured": fit.mean, "low": fit.low, "high": fit.high}
-        rows.append({**row, "bound": slope, "leading": leading, "gap": gap.mean, "found": found.mean(axis=0)})
+        row |= {"bound": slope, "leading": leading, "gap": gap.mean, "gap_low": gap.low, "gap_high": gap.high}
+        rows.append(row)
     return pd.DataFrame(rows)
 
 
@@ -293,15 +294,14 @@ def bits_per_parameter(vocab: int, dim: int, recall: float) -> float:
     return bounds.required_information(vocab, recall) / math.log(2) / dim**2
 
 
-def densest(dim: int, trigger_in_values: bool = False) -> tuple[float, int, float]:
-    """Most bits a parameter over vocabulary sizes, at perfect attention and practically unlimited data, as predicted.
+def densest(dim: int) -> tuple[float, int, float]:
+    """Most bits a parameter of a sum of outer products over numbers of facts, as predicted: bits, facts and recall.
 
-    Returned with the vocabulary size and the recall at which it is reached.
+    What step 3 stores with perfect attention, unlimited data and the trigger not in the values.
     """
     found = []
-    for vocab in np.unique(np.geomspace(2 * dim, dim**2, 40).astype(int)).tolist():
-        setting = Setting(vocab, 1, dim, 2**31 - 1, trigger_in_values=trigger_in_values)
-        recall = predict(setting).recall
-        if recall > 1 / vocab:
-            found.append((bits_per_parameter(vocab, dim, min(1.0, recall)), vocab, recall))
+    for facts in np.unique(np.geomspace(2 * dim, dim**2, 40).astype(int)).tolist():
+        recall = predicted_recall(facts, dim)
+        if recall > 1 / facts:
+            found.append((bits_per_parameter(facts, dim, recall), facts, recall))
     return max(found)
