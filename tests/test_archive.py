@@ -1,0 +1,119 @@
+"""Committed results: they are what their provenance says, and what the simulation gives today."""
+
+import csv
+import json
+import random
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import recallbook as rb
+from recallbook import archive
+from recallbook.experiments.sweeps import SWEEPS
+from recallbook.points import OUTCOMES, from_frame
+from recallbook.store import Result, Store
+
+NAMES = archive.names()
+FOLDER = Path(rb.__file__).parent / "results"
+SAMPLE, SECONDS = 4, 0.3  # points of a sample, and the most that one may cost
+
+
+def complaints(name: str, frame: pd.DataFrame, record: dict) -> list[str]:
+    """How results disagree with their provenance, or with the sweep of their name."""
+    points = SWEEPS[name].points()
+    found = {
+        "name": record["name"] == name,
+        "rows": record["rows"] == len(frame) == len(points),
+        "failed": record["failed"] == frame["error"].notna().sum(),
+        "points": record["points"] == archive.points_hash(from_frame(frame)) == archive.points_hash(points),
+        "data": record["data"] == archive.data_hash(frame),
+        "order": frame.equals(archive.in_order(frame)),
+        "command": f"sweep {name}" in record["command"] and f"export {name}" in record["command"],
+    }
+    return [what for what, right in found.items() if not right]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_committed_results_match_their_provenance(name):
+    frame = rb.load_results(name)
+    assert complaints(name, frame, archive.provenance(name)) == []
+    with (FOLDER / f"{name}.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    means = archive.summary(frame)
+    assert len(rows) == len(means) and [int(row["seeds"]) for row in rows] == means["seeds"].tolist()
+    for outcome in OUTCOMES:
+        if outcome in means and means[outcome].notna().all():
+            stored = [float(row[outcome]) for row in rows]
+            assert stored == pytest.approx(means[outcome].tolist(), rel=1e-4, abs=1e-12)
+
+
+def test_wrong_results_are_noticed():
+    name = "four_corners"
+    frame, record = rb.load_results(name), archive.provenance(name)
+    frame.loc[17, "accuracy"] += 1e-12
+    assert complaints(name, frame, record) == ["data"]
+    fewer = rb.load_results(name).iloc[1:].reset_index(drop=True)
+    assert complaints(name, fewer, record) == ["rows", "points", "data"]
+    assert complaints(name, rb.load_results(name)[::-1].reset_index(drop=True), record) == ["order"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_sample_is_what_the_simulation_gives(name):
+    frame = rb.load_results(name)
+    points = from_frame(frame)
+    cheap = [i for i, point in enumerate(points) if point.cost < SECONDS]
+    chosen = sorted(random.Random(5).sample(cheap, SAMPLE))
+    again = rb.run_sweep([points[i] for i in chosen])
+    assert again.equals(frame.iloc[chosen].reset_index(drop=True))
+
+
+def test_every_sweep_has_results_and_all_are_small():
+    assert set(NAMES) == set(SWEEPS) - {"trial"}
+    assert sum(file.stat().st_size for file in FOLDER.iterdir()) < 10e6
+
+
+def test_sizes_and_seeds_are_those_that_were_asked_for():
+    frames = {name: rb.load_results(name) for name in NAMES}
+    every = pd.concat(frames.values())
+    three = every[every["method"] == "three_steps"]
+    assert three["vocab"].min() <= 256 and three["vocab"].max() >= 8192
+    assert three["dim"].min() <= 16 and three["dim"].max() >= 1024
+    assert three["seq_len"].min() <= 4 and three["seq_len"].max() >= 1024
+    assert (three["seq_len"] >= three["vocab"]).any() and (three["seq_len"] > three["vocab"]).any()
+    decades = three.groupby(["vocab", "seq_len", "dim", "trigger_in_values"])["samples"]
+    assert (decades.max() / decades.min()).max() >= 1000
+    assert three["width"].notna().any() and three["width"].isna().any()
+    for name, frame in frames.items():
+        least = 30 if name == "lock_on" else 10
+        assert frame.groupby([n for n in rb.Point.names() if n != "seed"], dropna=False).size().min() >= least
+        assert frame["error"].isna().all()
+
+
+def test_unknown_names_list_the_known_ones():
+    with pytest.raises(ValueError, match=r"name='nothing' is not allowed: .*lock_on"):
+        rb.load_results("nothing")
+    with pytest.raises(ValueError, match=r"name='../setting'"):
+        rb.load_results("../setting")
+
+
+def test_export_does_not_depend_on_the_order_of_work(tmp_path):
+    points = SWEEPS["trial"].points()[:6]
+    results = [Result(p, {"accuracy": i / 7, "lock_on": 0.5, "recall": None}, None, 0.1) for i, p in enumerate(points)]
+    results[3] = Result(points[3], None, "ValueError: no", 0.1)
+    written = []
+    for folder, order in (("a", results), ("b", results[::-1])):
+        (tmp_path / folder).mkdir()
+        with Store(tmp_path / folder / "s.sqlite") as store:
+            store.add(order)
+        given = points if folder == "a" else points[::-1]
+        paths = archive.export("trial", given, tmp_path / folder / "s.sqlite", tmp_path / folder, "command")
+        written.append([path.read_bytes() for path in paths])
+    assert written[0] == written[1]
+    record = json.loads(written[0][2])
+    assert record["rows"] == 6 and record["failed"] == 1 and record["seconds"] == 1
+    frame = archive.typed(pd.read_parquet(tmp_path / "a" / "trial.parquet"))
+    assert frame["error"].dropna().tolist() == ["ValueError: no"] and frame["recall"].isna().all()
+    assert archive.data_hash(frame) == record["data"]
+    ordered = sorted(points, key=lambda p: (p.setting.samples, p.setting.trigger_in_values, p.seed))
+    assert from_frame(frame) == ordered

@@ -1,0 +1,103 @@
+"""Sweeps of the scaling chapter: their grids lie where the laws bind, and their reductions on known answers."""
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import recallbook as rb
+from recallbook.capacity import predicted_size, with_predictions
+from recallbook.experiments import (
+    four_corners,
+    geometry,
+    label_frequencies,
+    large_sizes,
+    lock_on,
+    longer_training,
+    mlp_sizes,
+    one_step,
+)
+from recallbook.experiments.sweeps import SWEEPS, find_sweep
+from recallbook.product_law import relative
+
+
+@pytest.mark.parametrize("name", SWEEPS)
+def test_no_point_is_there_twice_and_every_setting_has_all_seeds(name):
+    points = find_sweep(name).points()
+    assert len({point.key for point in points}) == len(points)
+    seeds = Counter(replace(point, seed=0) for point in points)
+    assert len(set(seeds.values())) == 1
+    assert next(iter(seeds.values())) >= {"lock_on": 30, "trial": 1}.get(name, 10)
+
+
+@pytest.mark.parametrize("case", list(lock_on.CENTRES)[::4], ids=str)
+def test_lock_on_is_measured_around_its_predicted_transition(case):
+    vocab, seq_len, dim = case
+    found = predicted_size(rb.Setting(vocab, seq_len, dim, lock_on.CENTRES[case], trigger_in_values=False))
+    assert 0.6 < found / lock_on.CENTRES[case] < 1.7
+    assert vocab / 5 < found
+
+
+@pytest.mark.parametrize("case", list(label_frequencies.CENTRES)[::3], ids=str)
+def test_accuracy_is_measured_where_label_frequencies_bind(case):
+    vocab, dim = case
+    setting = rb.Setting(vocab, label_frequencies.LENGTH, dim, label_frequencies.CENTRES[case])
+    assert 0.5 < predicted_size(setting, "accuracy") / setting.samples < 2.2
+    # half way to the centre; at the smallest d of V = 128 interference binds as well
+    assert rb.phase(replace(setting, samples=setting.samples // 2)) in ("label frequencies", "interference")
+
+
+def test_predictions_are_of_the_right_settings():
+    table = pd.DataFrame({"dim": [32, 64], "seq_len": [128, 128], "critical": [1.0, 2.0]})
+    found = with_predictions(table, "lock_on", 0.5, vocab=256, trigger_in_values=False)
+    for dim, predicted in zip(table["dim"], found["predicted"], strict=True):
+        setting = rb.Setting(256, 128, dim, round(predicted), trigger_in_values=False)
+        assert rb.predict(setting).lock_on == pytest.approx(0.5, abs=0.01)
+
+
+def test_axes_are_what_they_are_called():
+    frame = pd.DataFrame({"samples": [100], "dim": [8], "seq_len": [4], "vocab": [16]})
+    assert one_step.with_axis(frame)["information"].item() == 100 * 64 / (4 * 256)
+    assert label_frequencies.with_axis(frame)["load"].item() == 100 * 8 / 256
+    table = pd.DataFrame({"dim": [8, 9], "predicted": [50.0, 1.0]})
+    assert relative(frame, table, ["dim"])["relative"].tolist() == [2.0]
+
+
+def test_grids_name_what_they_show():
+    frame = rb.run_sweep([])
+    points = large_sizes.points()
+    settings = pd.DataFrame([point.values for point in points])
+    parts = [large_sizes.grid(settings, what) for what in large_sizes.GRIDS]
+    assert sum(map(len, parts)) == len(points) and all(len(part) for part in parts)
+    longer = large_sizes.grid(settings, "sequences longer than the vocabulary")
+    assert (longer["seq_len"] >= longer["vocab"]).all()
+    assert len(lock_on.sizes(frame, True)) == 0
+
+
+def test_optimism_is_one_for_orthogonal_embeddings_themselves():
+    frame = rb.load_results("geometry")
+    found = geometry.optimism(frame, False, "accuracy")
+    ideal = found[found["law"] == "orthogonal, d = 258"]
+    assert (ideal["ratio"] == 1).all() and len(ideal) == len(geometry.LENGTHS)
+    assert set(found["law"]) == {geometry.name(*law) for law in geometry.LAWS}
+
+
+def test_four_corners_are_four_rows_near_their_predictions():
+    found = four_corners.critical(rb.load_results("four_corners"), False, "accuracy")
+    assert [*zip(found["dim"], found["seq_len"], strict=True)] == [(128, 8), (128, 256), (512, 8), (512, 256)]
+    assert np.abs(np.log(found["critical"] / found["predicted"])).max() < 0.25
+
+
+def test_mlp_and_training_tables_tell_their_cases_apart():
+    frame = rb.load_results("mlp_sizes")
+    found = mlp_sizes.means(mlp_sizes.small(frame, False), "recall")
+    assert set(found["activation"]) == {"none", *mlp_sizes.ACTIVATIONS}
+    assert set(found[found["activation"] == "none"]["features"]) == {mlp_sizes.DIM}
+    assert (found["seeds"] == len(mlp_sizes.SEEDS)).all()
+    longer = longer_training.labelled(rb.load_results("longer_training"))
+    assert set(longer["training"]) == set(longer_training.TRAININGS)
+    assert longer.groupby("training")["batch"].nunique()["fresh batches"] == 7
+    rates = longer.groupby("training")["eta"].count()
+    assert rates["three steps"] == 0 and rates["one batch"] > 0
