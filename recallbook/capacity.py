@@ -219,6 +219,25 @@ def with_predictions(table: pd.DataFrame, outcome: str = "lock_on", level: float
     return table.assign(predicted=[predicted_size(setting, outcome, level) for setting in settings])
 
 
+def table_exponents(table: pd.DataFrame, sizes: list[str], column: str = "predicted") -> pd.Series:
+    """Exponents of one column of a table of critical sizes, as in :func:`exponents`, without an interval.
+
+    Rows where the measured size is outside its grid are left out, so that both fits are over the same curves.
+    """
+    inside = table[(table["critical"] > 0) & np.isfinite(table["critical"]) & np.isfinite(table[column])]
+    solve = _least_squares(inside[sizes].to_numpy())
+    return pd.Series(solve @ np.log(inside[column].to_numpy()), index=pd.Index(sizes, name="size"), name=column)
+
+
+def _least_squares(sizes: Any) -> Array:
+    """The matrix that takes log critical sizes to exponents; ``ValueError`` if these are not determined."""
+    table = np.asarray(sizes, dtype=float)
+    design = np.column_stack([np.ones(len(table)), np.log(table)]) if len(table) else np.zeros((0, 2))
+    if np.linalg.matrix_rank(design) < design.shape[1]:
+        raise bad("frame", len(table), "enough curves that cross the level on their grid to tell the sizes apart")
+    return np.asarray(np.linalg.pinv(design)[1:], dtype=np.float64)
+
+
 def exponents(
     frame: pd.DataFrame,
     sizes: list[str],
@@ -236,10 +255,7 @@ def exponents(
     check_target(outcome, level)
     every = curves(frame, sizes, vary, outcome)
     crossed = [c for c in every if 0 < crossing(c.sizes, c.values.mean(axis=1), level) < math.inf]
-    design = np.array([[1.0, *np.log(np.array(curve.key, dtype=float))] for curve in crossed])
-    if len(crossed) == 0 or np.linalg.matrix_rank(design) < design.shape[1]:
-        raise bad("frame", len(crossed), f"enough curves that cross {level} on their grid to fit {', '.join(sizes)}")
-    solve = np.linalg.pinv(design)[1:]
+    solve = _least_squares([curve.key for curve in crossed])
 
     def fitted(seeds: Any) -> Array:
         return solve @ np.array([log_crossing(c.sizes, c.values[:, seeds], level) for c in crossed])

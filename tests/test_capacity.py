@@ -10,7 +10,7 @@ from scipy.special import expit
 
 import recallbook as rb
 from recallbook import capacity
-from recallbook.capacity import critical_size, critical_table, exponents, predicted_size
+from recallbook.capacity import critical_size, critical_table, exponents, predicted_size, table_exponents
 from recallbook.crossings import crossing, logistic_critical
 from recallbook.product_law import collapse, separability
 
@@ -71,6 +71,27 @@ def test_critical_table_knows_what_is_outside_the_grid():
     assert np.abs(np.log(inner["logistic"] / inner["critical"])).max() < 0.2
     found = exponents(synthetic(1, 10, law), ["dim", "seq_len"], resamples=50)
     assert (found["curves"] == 6).all() and (found["outside"] == 6).all()
+
+
+def test_exponents_of_a_table_are_those_of_its_curves():
+    frame, by = synthetic(4, 10, product), ["dim", "seq_len"]
+    table = critical_table(frame, by, resamples=20)
+    fitted = exponents(frame, by, resamples=20)["exponent"].to_numpy()
+    assert table_exponents(table, by, "critical").to_numpy() == pytest.approx(fitted)
+    table["predicted"] = product(table["dim"], table["seq_len"])
+    assert table_exponents(table, by).to_dict() == pytest.approx({"dim": -1.2, "seq_len": 1.5})
+    table.loc[0, "critical"], table.loc[0, "predicted"] = 0.0, 1.0  # outside the grid: not in the fit
+    assert table_exponents(table, by).to_dict() == pytest.approx({"dim": -1.2, "seq_len": 1.5})
+
+
+def test_a_search_agrees_with_the_committed_grid():
+    frame = rb.load_results("lock_on")
+    chosen = frame[(frame["vocab"] == 256) & (frame["seq_len"] == 64) & (frame["dim"] == 64)]
+    grid = critical_table(chosen[~chosen["trigger_in_values"]], ["dim"], resamples=50).iloc[0]
+    setting = rb.Setting(256, 64, 64, 512, trigger_in_values=False)
+    found = critical_size(setting, seeds=range(30), test_samples=4000)  # the grid's own draws: no new scatter
+    assert found.size == pytest.approx(grid["critical"], rel=0.12)
+    assert grid["low"] < found.size < grid["high"]
 
 
 def test_crossing_and_logistic_on_exact_curves():
