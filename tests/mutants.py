@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 TASK, EMBEDDINGS, STEPS = "01_the_task", "02_embeddings_that_interfere", "03_three_gradient_steps"
+LOWER = "08_lower_bounds"
 UNCHANGED = "numbers unchanged by design"
 
 
@@ -319,6 +320,33 @@ MUTANTS = [
         "others = setting.seq_len - 1",
         "others = setting.seq_len / 2",
         ("test_theory.py",),
+    ),
+    Mutant(
+        "assignment looks for the smallest sum",
+        "sign",
+        "decoding.py",
+        "maximize=True",
+        "maximize=False",
+        ("test_decoding.py",),
+        (LOWER,),
+    ),
+    Mutant(
+        "exchanges neglect the interference",
+        "factor",
+        "decoding.py",
+        "- 0.5 * torch.cdist(facts, facts)",
+        "- 0.0 * torch.cdist(facts, facts)",
+        ("test_decoding.py",),
+        (LOWER,),
+    ),
+    Mutant(
+        "the informative token counts as noise",
+        "off by one",
+        "symbolic/bounds.py",
+        "N / (L - 1) * (1 - pair_mean())",
+        "N / L * (1 - pair_mean())",
+        ("test_bounds.py",),
+        (LOWER,),
     ),
 ]
 
