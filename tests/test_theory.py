@@ -11,7 +11,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import recallbook as rb
-from recallbook import theory, validation
+from recallbook import fluctuations, locating, validation
 from recallbook.associative import predicted_recall
 from recallbook.symbolic import locking, retrieval
 
@@ -201,8 +201,6 @@ def test_arguments():
     for wrong in (None, 3, "x"):
         with pytest.raises(ValueError, match=r"^setting="):
             rb.predict(wrong)
-    with pytest.raises(ValueError, match=r"^width=8"):
-        rb.predict(rb.Setting(**BASE, width=8))
     with pytest.raises(ValueError, match=r"^without='x'"):
         rb.predict(rb.Setting(**BASE), without=("x",))
     for wrong in (0, 1, 1.5, "x", None, float("nan")):
@@ -215,7 +213,7 @@ def test_arguments():
 def test_predictions_do_not_change_from_call_to_call():
     setting = rb.Setting(**BASE)
     assert rb.predict(setting) == rb.predict(setting)
-    assert theory._uniform()["own"].min() > 0 and theory._uniform()["own"].max() < 1
+    assert fluctuations.uniform()["own"].min() > 0 and fluctuations.uniform()["own"].max() < 1
 
 
 def test_validation_prints_its_summary(capsys):
@@ -228,10 +226,10 @@ def test_validation_prints_its_summary(capsys):
 @pytest.mark.parametrize("seq_len", [2, 10, 40])
 def test_a_mark_that_adds_nothing_finds_one_in_l(monkeypatch, seq_len):
     """With no lift all distinct tokens of a sequence are alike, and the average of Phi(g)^K is 1/(K+1) exactly."""
-    silent = {name: (token, lambda *a: 0.0) for name, (token, _) in theory._lock_functions().items()}
-    monkeypatch.setattr(theory, "_lock_functions", lambda: silent)
-    monkeypatch.setattr(theory, "_trigger_function", lambda: lambda *a: 0.0)
-    lock = theory._lock(rb.Setting(300, seq_len, 60, 3000), ())
+    silent = {name: (token, lambda *a: 0.0) for name, (token, _) in locating.term_functions().items()}
+    monkeypatch.setattr(locating, "term_functions", lambda mlp: silent)
+    monkeypatch.setattr(locating, "score_function", lambda mlp: lambda *a: 0.0)
+    lock = locating.lock(rb.Setting(300, seq_len, 60, 3000), ())
     distinct = 300 * (1 - (1 - 1 / 300) ** (seq_len - 1))
     assert lock.token.mean() == pytest.approx(1 / (1 + distinct), rel=0.01)
     assert lock.mean == pytest.approx(1 / (1 + distinct), rel=0.05)

@@ -24,7 +24,8 @@ from recallbook.evaluation import evaluate
 from recallbook.setting import Setting
 from recallbook.symbolic import locking
 from recallbook.task import Problem, draw
-from recallbook.theory import FAR, predict
+from recallbook.fluctuations import FAR
+from recallbook.theory import predict
 
 SEEDS = range(10)
 SIGNAL: dict[str, Any] = {"vocab": 128, "samples": 2048, "dim": 32, "seq_len": 16}

@@ -17,6 +17,14 @@ T = sp.Symbol("T", positive=True)  # |t|^2, mean 1
 Q = sp.Symbol("Q", positive=True)  # N |sum_k (f_k - 1/V) u_k|^2, mean 1: how uneven the labels of the batch are
 M = sp.Symbol("M", positive=True)  # V |mean embedding|^2, mean 1
 
+# What the fixed random MLP makes of phi near zero; see recallbook.kernels.NearZero. LINEAR: Attention-only
+thin = sp.Symbol("epsilon", nonnegative=True)  # 1/m
+k_same, k_other, k_bias, k_own = sp.symbols("k_s k_o k_b k_1", real=True)
+p_other, p_own = sp.symbols("p_o p_1", real=True)
+spread = sp.Symbol("e", nonnegative=True)
+FEATURES = (thin, k_same, k_other, k_bias, k_own, p_other, p_own, spread)
+LINEAR = dict(zip(FEATURES, (0, 1, 1, 1, 1, 0, 0, 0), strict=True))
+
 R = 1 - 1 / L
 kappa = 1 / d + 1 / V  # mean square overlap of two tokens, plus a token's own share of the mean
 count_noise = 1 / (N * L)
@@ -43,38 +51,53 @@ def spectral_moment(power: int) -> sp.Expr:
     return sum((number * (d / V) ** j for j, number in enumerate(numbers)), start=sp.Integer(0))
 
 
-def direct_pull() -> sp.Expr:
+def label_square() -> sp.Expr:
+    r"""$Q$ through the features: its mean 1 is each sequence meeting itself, the rest are pairs."""
+    return k_own + (Q - 1) * k_bias
+
+
+def direct_pull(mlp: bool = False) -> sp.Expr:
     r"""$\alpha$: the coefficient of $t$ itself in $w$."""
-    return R / L**2 * ((1 + tau / d) / V * (1 - 1 / V) + tau * T * Q / N)
+    facts = k_same + tau * (k_same - k_other) + tau / d * k_other
+    return _plain(R / L**2 * (facts / V * (1 - 1 / V) + tau * T * label_square() / N), mlp)
 
 
-def spread_pull() -> sp.Expr:
+def spread_pull(mlp: bool = False) -> sp.Expr:
     r"""$\beta$: the coefficient of $Gt$ in $w$, through all tokens that overlap with $t$."""
-    return tau * R * Q * count_noise
+    return _plain(tau * R * label_square() * count_noise, mlp)
 
 
-def trigger_score() -> sp.Expr:
+def trigger_score(mlp: bool = False) -> sp.Expr:
     r"""Mean of $t^\top w$ given $|t|^2$ and $Q$: $|t|^2(\alpha+\beta/d)$."""
-    return T * (direct_pull() + spread_pull() / d)
+    return T * (direct_pull(mlp) + spread_pull(mlp) / d)
+
+
+def _plain(expression: sp.Expr, mlp: bool) -> sp.Expr:
+    """Without the MLP the feature symbols take their linear values."""
+    return expression if mlp else expression.subs(LINEAR)
 
 
 @cache
-def lock_terms() -> dict[str, LockTerm]:
+def lock_terms(mlp: bool = False) -> dict[str, LockTerm]:
     r"""All sources of scatter, by name; to leading order in $1/V$, $1/d$, $1/N$ with the corrections that matter.
 
     A noise vector $x$ independent of the embeddings scores $z_v^\top Gx$ on tokens and $t^\top Gx$ on the trigger,
-    which is independent of all tokens: hence the lower spectral moment in the second variance.
+    which is independent of all tokens: hence the lower spectral moment in the second variance. With ``mlp`` the
+    feature symbols stay, and the last two terms are what a finite width adds.
     """
     m2, m3, m4 = (spectral_moment(k) for k in (2, 3, 4))
     across = 1 - 1 / d  # scores are compared with each other, across the direction of t
     bias = M / V + tau * T / L**2  # |b|^2 of the mean value b
-    uneven = Q * kappa / N * (R * count_noise + 1 / (L**2 * V))
+    labels = label_square()
+    uneven = Q * kappa / N * (R * count_noise + 1 / (L**2 * V)) * k_other**2
     # token v as noise where it is the fact: both halves are one coincidence, and a larger count brings more of them
     own_label = (2 / L + (4 / L + 1 / V) / (V * kappa)) * R / V
-    facts = (1 + R) * kappa / L + own_label + tau * R * T / (d * L) + Q * bias / d + tau * Q * R * T**2 / L**2
+    facts = (1 + R) * kappa / L + own_label + tau * R * T / (d * L)
+    facts = facts * k_other**2 + (Q * bias / d + tau * Q * R * T**2 / L**2) * k_bias**2
     # relative variance of a fact's weight in w: from |u_k|^2, from the other facts, and from the counts
-    weights = 2 / d + V / d**2 + 4 * (1 + tau) * V / N
-    alpha, beta = direct_pull(), spread_pull()
+    weights = 2 / d + 2 * thin + V / d * (1 / d + thin) + 4 * (1 + tau) * V / N
+    alpha, beta = direct_pull(mlp=True), spread_pull(mlp=True)
+    pairs = kappa * k_other**2 + L * spread * thin  # L times the mean square that one token reads in q_k, over kappa/N
 
     def isotropic(variance: sp.Expr, pull: sp.Expr | int = 0) -> tuple[sp.Expr, sp.Expr]:
         """A scatter carried by the tokens' own weights: the trigger sees its overlaps with them.
@@ -83,42 +106,64 @@ def lock_terms() -> dict[str, LockTerm]:
         """
         return variance * across, T * variance * across / (kappa * d) + pull * (T * R / (L**2 * V)) ** 2
 
-    mean_bias = (R * Q / N) ** 2 * M / V * across
-    return {
-        "mean bias": LockTerm(
-            mean_bias * m3 / d**3, T * mean_bias * m2 / d**3, "label frequencies push w along the mean embedding"
+    def common(square: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+        """A vector of this square, the same for all sequences and independent of the embeddings."""
+        return square * across * m3 / d**3, T * square * across * m2 / d**3
+
+    terms = {
+        "mean bias": (
+            *common((R * labels / N) ** 2 * M / V * (1 + d * thin)),
+            "label frequencies push w along the mean embedding",
         ),
-        "gradient noise": LockTerm(
-            *isotropic(R**2 * kappa**3 * count_noise**2 * (1 + 1 / (N * kappa)), 2 * (kappa * V / N) ** 2),
+        "gradient noise": (
+            *isotropic(
+                R**2 * kappa**3 * k_other**2 * count_noise**2 * (1 + 1 / (N * kappa)), 2 * kappa * pairs * (V / N) ** 2
+            ),
             "noise tokens of other classes",
         ),
-        "frequency noise": LockTerm(
+        "frequency noise": (
             R**2 * uneven * m4 / d**3 * across,
             T * R**2 * uneven * m3 / d**3 * across,
             "noise tokens, through the label frequencies",
         ),
-        "fact interference": LockTerm(
-            *isotropic(R * kappa**2 / (L**2 * V * N) * facts, kappa**2 * V * L / N),
+        "fact interference": (
+            *isotropic(R * kappa**2 / (L**2 * V * N) * facts, kappa * pairs * V * L / N),
             "stored facts overlap with each other",
         ),
-        "trigger overlap": LockTerm(
+        "trigger overlap": (
             T * (alpha**2 / d + 2 * alpha * beta * m2 / d**2 + beta**2 * m3 / d**3),
             sp.Integer(0),
             "tokens that resemble the trigger",
         ),
-        "bias noise": LockTerm(
-            *isotropic(Q * R * kappa**2 * (bias / (d * N**2 * L) + tau * T**2 / (N**2 * L**3))),
+        "bias noise": (
+            *isotropic(Q * R * kappa**2 * k_bias**2 * (bias / (d * N**2 * L) + tau * T**2 / (N**2 * L**3))),
             "noise tokens along the mean value",
         ),
-        "uneven facts": LockTerm(
-            *isotropic((R / L**2) ** 2 * kappa / V**3 * weights, 2 / d**2 + 2 * V * (1 + V / d**2) / N**2),
+        "uneven facts": (
+            *isotropic(
+                (R * k_same / L**2) ** 2 * kappa / V**3 * weights,
+                k_same**2 * (2 / d * (1 / d + thin) + 2 * V * (1 + V / d**2) / N**2),
+            ),
             "facts are stored with unequal weight",
         ),
-        "unequal lengths": LockTerm(
-            (R / V * (count_noise + 1 / (L**2 * V))) ** 2 * 2 / d * V * kappa * across,
+        "unequal lengths": (
+            (R / V * (k_own * count_noise + k_same / (L**2 * V))) ** 2 * 2 / d * V * kappa * across,
             sp.Integer(0),
             "long embeddings score higher",
         ),
+    }
+    if mlp:
+        neurons = p_own + (Q - 1) * p_other  # along the mean neuron, of square d/m
+        token, trigger = common((R * neurons / N) ** 2 * d * thin)
+        mark = T**3 * thin * (tau * R / (L * N)) ** 2 * (neurons**2 + 2 * T * k_own**2 / L**2)
+        terms["neuron bias"] = (token, trigger + mark, "label frequencies push w along the mean neuron")
+        scattered = R**2 * kappa**2 * spread * thin / (N**2 * L) + 2 * R * kappa**2 * spread * thin / (L**2 * V * N)
+        alone, together = isotropic(scattered), common(R**2 * kappa / N**2 * d * thin * (spread - p_other**2))
+        total = (one + other for one, other in zip(alone, together, strict=True))
+        terms["neuron noise"] = (*total, "few neurons: features of different sequences overlap")
+    return {
+        name: LockTerm(_plain(token, mlp), _plain(trigger, mlp), reading)
+        for name, (token, trigger, reading) in terms.items()
     }
 
 

@@ -1,7 +1,8 @@
 r"""Step 3 in the early-phase limit: signal and noise when a located token is looked up in $W_V^{(2)}/\gamma$.
 
 A logit of label $k$ is $u_k^\top g$ with $g=\sum_jw_j\tilde u_j$: the sum over facts $j$ of how often each was located,
-times how much it overlaps with the asked vector $h=z_v+\tau t$.
+times how much it overlaps with the asked vector $h=z_v+\tau t$. Overlaps are taken in feature space, where the MLP's
+features replace $h$; :data:`LINEAR` gives them for Attention-only.
 """
 
 from __future__ import annotations
@@ -17,9 +18,13 @@ mu = sp.Symbol("mu", positive=True)  # mean of these counts
 nu = sp.Symbol("nu", nonnegative=True)  # variance of their means from token to token: some are located more easily
 wrong = sp.Symbol("omega", nonnegative=True)  # sequences that located a wrong token
 caught = sp.Symbol("chi", nonnegative=True)  # of these, the ones that located the asked token itself
-again = sp.Symbol("g", real=True)  # overlap of h with the asked token where it is located wrongly, without the trigger
-H = sp.Symbol("H", positive=True)  # |h|^2
-theta = sp.Symbol("theta", real=True)  # tau t.h: what every stored vector shares with h
+H = sp.Symbol("H", positive=True)  # square of the asked vector
+theta = sp.Symbol("theta", real=True)  # what every stored vector shares with it: tau t.h
+theta2 = sp.Symbol("theta2", nonnegative=True)  # mean square of that
+J = sp.Symbol("J", nonnegative=True)  # variance of the overlap with a stored vector, at infinite width
+F = sp.Symbol("F", nonnegative=True)  # what a finite width adds to it
+B = sp.Symbol("B", nonnegative=True)  # mean square of the overlap with a token located wrongly, without the trigger
+again = sp.Symbol("g", real=True)  # overlap with the asked token where it is located wrongly
 b = sp.Symbol("b", positive=True)  # |u_v|^2
 xi = sp.Symbol("xi", real=True)  # stray part along u_v, in standard deviations
 r = sp.Symbol("r", positive=True)  # squared length of the stray part across u_v, over its mean
@@ -27,12 +32,14 @@ r = sp.Symbol("r", positive=True)  # squared length of the stray part across u_v
 # 1, or 0 to remove a source of noise and see what it costs
 SWITCHES = dict(
     zip(
-        ("label frequencies", "interference", "label overlap", "own fact"),
-        sp.symbols("s_f s_i s_o s_w", nonnegative=True),
+        ("label frequencies", "interference", "label overlap", "own fact", "MLP noise"),
+        sp.symbols("s_f s_i s_o s_w s_m", nonnegative=True),
         strict=True,
     )
 )
-LOOKUP = (V, N, d, n, mu, nu, wrong, caught, again, H, theta, b, xi, r, *SWITCHES.values())
+OVERLAPS = (H, theta, theta2, J, F, B, again)
+LOOKUP = (V, N, d, n, mu, nu, wrong, caught, *OVERLAPS, b, xi, r, *SWITCHES.values())
+LINEAR = {H: 1 + tau, theta: tau, theta2: tau, J: (1 + tau) / d, F: 0, B: (1 + tau) / d, again: 1}  # typical draw
 
 
 class LookupTerms(NamedTuple):
@@ -45,9 +52,11 @@ class LookupTerms(NamedTuple):
 
 def stray_square() -> sp.Expr:
     r"""$C=\sum_jw_j^2$: Poisson counts times Gaussian overlaps, plus the shared part, plus wrong locations."""
-    interference = V * (mu**2 + nu + mu) * H / d + wrong * H / d + caught * again**2
-    shared = V * theta**2 * (nu + mu)
-    return (SWITCHES["interference"] * interference + SWITCHES["label frequencies"] * shared) / N**2
+    spread = V * (mu**2 + nu + mu)
+    interference = spread * J + wrong * B + caught * again**2
+    shared = V * theta2 * (nu + mu)
+    parts = {"interference": interference, "label frequencies": shared, "MLP noise": spread * F}
+    return sum((SWITCHES[name] * part for name, part in parts.items()), start=sp.Integer(0)) / N**2
 
 
 def lookup_terms() -> LookupTerms:
@@ -77,24 +86,26 @@ def own_mean() -> sp.Expr:
 
 
 def own_variance() -> sp.Expr:
-    r"""Variance of that weight through the overlap $z_k^\top h$: $(k/N)^2|h|^2/d$."""
-    return SWITCHES["own fact"] * (k / N) ** 2 * H / d
+    r"""Variance of that weight through the overlap with the asked vector: $(k/N)^2(J+F)$."""
+    return SWITCHES["own fact"] * (k / N) ** 2 * (J + F)
 
 
-def mean_squares() -> dict[str, sp.Expr]:
+def mean_squares(mlp: bool = False) -> dict[str, sp.Expr]:
     r"""Mean square of a wrong logit by origin, over the squared right one, at the typical draw with perfect attention.
 
-    $|t|^2=|z|^2=|u|^2=1$, $h=z_v+\tau t$, every count at its mean.
+    Every count is at its mean and $|u|^2=1$. Attention-only with $|t|^2=|z|^2=1$, $h=z_v+\tau t$ inserted; with
+    ``mlp`` the overlaps in feature space are left as symbols.
     """
-    typical = {H: 1 + tau, theta: tau, mu: N / V, nu: 0, n: N / V, wrong: 0, caught: 0, again: 1, b: 1, xi: 0, r: 1}
+    typical = {mu: N / V, nu: 0, n: N / V, wrong: 0, caught: 0, b: 1, xi: 0, r: 1, **({} if mlp else LINEAR)}
     right = ((n * H - theta * mu) / N).subs(typical)
     stray, count = stray_square().subs(typical), N / V
     only = {name: {s: int(s is switch) for s in SWITCHES.values()} for name, switch in SWITCHES.items()}
     own = (own_variance() / SWITCHES["own fact"]).subs(typical)
     parts = {
-        "label frequencies": stray.subs(only["label frequencies"]) / d + (tau / N) ** 2 * count,
+        "label frequencies": stray.subs(only["label frequencies"]) / d + theta2.subs(typical) / N**2 * count,
         "interference": stray.subs(only["interference"]) / d,
         "label overlap": right**2 / d,
         "own fact": sp.expand(own).subs(k**2, count**2 + count),
+        "MLP noise": stray.subs(only["MLP noise"]) / d,
     }
-    return {name: sp.factor(part / right**2) for name, part in parts.items()}
+    return {name: sp.factor(part / right**2) for name, part in parts.items() if part != 0}

@@ -1,0 +1,88 @@
+"""What fluctuates from draw to draw and from token to token, on a fixed low-discrepancy set of points.
+
+Predictions are means over these points. Each variable is an array with one entry for each point.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+from scipy.stats import beta, gamma, qmc
+
+from recallbook.setting import Setting
+
+Array = NDArray[np.float64]
+POINTS = 12  # log2 of the number of points of the average
+AXES = (
+    "trigger",
+    "labels",
+    "mean",
+    "shift",
+    "own",
+    "count",
+    "input",
+    "output",
+    "along",
+    "across",
+    "overlap",
+    "thinning",
+    "neurons",
+)
+FAR = 1e9  # stands for d = infinity: orthogonal embeddings do not interfere
+
+
+@cache
+def uniform() -> dict[str, Array]:
+    """Low-discrepancy points in the open cube, by axis; unscrambled, so the same on every machine."""
+    points = qmc.Sobol(len(AXES), scramble=False).random_base2(POINTS) + 0.5 / 2**POINTS
+    return dict(zip(AXES, points.T, strict=True))
+
+
+@cache
+def normal(axis: str) -> Array:
+    """Standard normal variable."""
+    return ndtri(uniform()[axis])
+
+
+@lru_cache(maxsize=256)
+def gamma_variable(axis: str, variance: float) -> Array:
+    r"""Gamma variable of mean 1 and this variance: $\chi^2_d/d$ at $2/d$; constant for variance 0."""
+    if variance < 1e-8:
+        return np.ones(2**POINTS)
+    return gamma.ppf(uniform()[axis], 1 / variance, scale=variance)
+
+
+@lru_cache(maxsize=64)
+def cosine(axis: str, dim: float) -> Array:
+    """Cosine of two random directions."""
+    half = max((dim - 1) / 2, 0.5)
+    if half > 1e6:
+        return normal(axis) / math.sqrt(dim)
+    return 2 * beta.ppf(uniform()[axis], half, half) - 1
+
+
+def lengths(setting: Setting, axis: str) -> Array:
+    """Squared length of an embedding."""
+    return gamma_variable(axis, 2 / setting.dim if setting.embeddings == "gaussian" else 0.0)
+
+
+def effective_dim(setting: Setting) -> float:
+    """The dimension that enters overlaps."""
+    return FAR if setting.embeddings == "orthogonal" else float(setting.dim)
+
+
+def shared_by_tokens(setting: Setting) -> tuple[Array, Array, Array]:
+    r"""What all tokens of a draw share: $T=|t|^2$, $Q$ and $M$."""
+    kappa = 1 / effective_dim(setting) + 1 / setting.vocab
+    mean = gamma_variable("mean", min(2 / effective_dim(setting), 2.0))
+    return lengths(setting, "trigger"), gamma_variable("labels", 2 * kappa), mean
+
+
+def sizes(setting: Setting) -> tuple[float, ...]:
+    r"""$V,N,L,d,\tau$, in the order of ``symbolic.locking.SIZES``."""
+    tau = float(setting.trigger_in_values)
+    return (setting.vocab, setting.samples, setting.seq_len, effective_dim(setting), tau)

@@ -1,0 +1,69 @@
+r"""Hermite coefficients of activations in closed form, where there is one, and Mehler's kernel.
+
+$\phi(\sqrt a\,\xi)=\sum_k\phi_k(a)\,\mathrm{He}_k(\xi)/\sqrt{k!}$.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import sympy as sp
+
+a = sp.Symbol("a", positive=True)  # variance of the pre-activation
+x = sp.Symbol("x", real=True)
+
+POLYNOMIALS = {"linear": x, "he2": (x**2 - 1) / sp.sqrt(2), "he3": (x**3 - 3 * x) / sp.sqrt(6)}
+CLOSED = (*POLYNOMIALS, "relu", "gelu")
+
+
+def hermite_polynomial(order: int) -> sp.Expr:
+    r"""$\mathrm{He}_k(x)$, orthogonal under the standard normal law."""
+    return sp.expand(2 ** sp.Rational(-order, 2) * sp.hermite(order, x / sp.sqrt(2)))
+
+
+@cache
+def coefficient(activation: str, order: int) -> sp.Expr | None:
+    r"""$\phi_k(a)$ as an expression in $a$; ``None`` where there is no closed form (tanh)."""
+    if activation not in CLOSED:
+        return None
+    factor = hermite_polynomial(order) / sp.sqrt(sp.factorial(order))
+    if activation == "relu":
+        return sp.simplify(sp.sqrt(a) * _half_moment(sp.expand(x * factor)))
+    if activation == "gelu":
+        return sp.simplify(_gelu(order))
+    polynomial = POLYNOMIALS[activation].subs(x, sp.sqrt(a) * x)
+    return sp.factor(_moment(sp.expand(polynomial * factor)))
+
+
+def _moment(polynomial: sp.Expr, variance: sp.Expr | int = 1) -> sp.Expr:
+    """Mean of a polynomial of a centred normal variable."""
+    total = sp.Integer(0)
+    for (power,), weight in sp.Poly(polynomial, x).terms():
+        if power % 2 == 0:
+            total += weight * sp.factorial2(power - 1) * variance ** (power // 2)
+    return total
+
+
+def _half_moment(polynomial: sp.Expr) -> sp.Expr:
+    r"""The same over $x>0$ only: $\mathbb E\,x^p\mathbf 1\{x>0\}=2^{p/2-1}\Gamma(\frac{p+1}2)/\sqrt\pi$."""
+    total = sp.Integer(0)
+    for (power,), weight in sp.Poly(polynomial, x).terms():
+        total += weight * 2 ** (sp.Rational(power, 2) - 1) * sp.gamma(sp.Rational(power + 1, 2)) / sp.sqrt(sp.pi)
+    return total
+
+
+def _gelu(order: int) -> sp.Expr:
+    r"""$x\Phi(x)$: $\phi_k=\sqrt{a^k/k!}\;\mathbb E\,\phi^{(k)}$ (Stein), and $\phi''=(2-x^2)\varphi$ is Gaussian.
+
+    $\mathbb E\,p(x)\varphi(x)$ over variance $a$ is $\frac1{\sqrt{2\pi(1+a)}}$ times the mean of $p$ over variance
+    $\frac a{1+a}$. The first two orders follow from $\mathbb E\,x\Phi=a\,\mathbb E\,\varphi$ and $\mathbb E\,\Phi=\frac12$.
+    """
+    density = 1 / sp.sqrt(2 * sp.pi * (1 + a))
+    if order == 0:
+        return a * density
+    if order == 1:
+        return sp.sqrt(a) / 2
+    polynomial = 2 - x**2
+    for _ in range(order - 2):
+        polynomial = sp.expand(sp.diff(polynomial, x) - x * polynomial)  # (p phi)' = (p' - x p) phi
+    return sp.sqrt(a**order / sp.factorial(order)) * density * _moment(polynomial, a / (1 + a))
