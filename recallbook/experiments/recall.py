@@ -104,7 +104,7 @@ def measured_squares(setting: Setting, seed: int) -> dict[str, float]:
     """
     parts = lookup(setting, seed)
     wrong = ~np.eye(setting.vocab, dtype=bool)
-    found = {name: float(np.mean(parts[name][wrong] ** 2)) * setting.vocab**2 for name in retrieval.SWITCHES}
+    found = {name: float(np.mean(parts[name][wrong] ** 2)) * setting.vocab**2 for name in retrieval.mean_squares()}
     found["label overlap"] /= float(np.mean(np.diag(parts["right"]) ** 2)) * setting.vocab**2
     return found
 
