@@ -15,19 +15,19 @@ from recallbook.points import Point
 from recallbook.setting import Setting
 
 SEEDS = range(10)
-VOCAB, DIMS, LENGTHS = 64, (8, 16, 32, 64), (16, 32, 64)
+VOCAB, DIMS, LENGTHS = 64, (16, 32, 64, 128), (16, 32, 64)
 STEPS = 300
 TRAININGS = ("three steps", "one batch", "fresh batches")
 SAMPLES = {  # with fresh batches N is the number of sequences seen in all steps
     "three steps": tuple(2**k for k in range(4, 13)),
-    "one batch": tuple(2**k for k in range(4, 12)),
+    "one batch": tuple(2**k for k in range(2, 11)),
     "fresh batches": tuple(STEPS * 2**k for k in range(7)),
 }
 
 
 def rates(setting: Setting) -> dict[str, Any]:
-    r"""$\eta=LV/30$, well below what makes predictions one-sided, and $\gamma=L$, which locks within a few steps."""
-    return {"eta": setting.seq_len * setting.vocab / 30, "gamma": float(setting.seq_len)}
+    r"""$\eta=LV/100$ and $\gamma=L/10$: the largest tried that did not make the loss jump at $d=16$, $L=64$."""
+    return {"eta": setting.seq_len * setting.vocab / 100, "gamma": setting.seq_len / 10}
 
 
 def points() -> list[Point]:
