@@ -81,6 +81,9 @@ def test_optimism_is_one_for_orthogonal_embeddings_themselves():
     found = geometry.optimism(frame, False, "accuracy")
     ideal = found[found["law"] == "orthogonal, d = 258"]
     assert (ideal["ratio"] == 1).all() and len(ideal) == len(geometry.LENGTHS)
+    locked = geometry.optimism(frame, False, "lock_on").set_index(["law", "seq_len"])
+    assert locked.loc[("gaussian, d = 64", 256), "ratio"] > 10
+    assert locked.loc[("gaussian, d = 64", 16), ["critical", "ratio"]].isna().tolist() == [False, True]
     assert set(found["law"]) == {geometry.name(*law) for law in geometry.LAWS}
 
 

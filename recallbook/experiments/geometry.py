@@ -41,8 +41,12 @@ def labelled(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def optimism(frame: pd.DataFrame, trigger_in_values: bool, outcome: str, level: float = 0.5) -> pd.DataFrame:
-    """Critical N by law and L, and its ``ratio`` to that of orthogonal embeddings at the same L."""
+    """Critical N by law and L, and its ``ratio`` to that of orthogonal embeddings at the same L.
+
+    The ratio is not a number where either is below the grid, and infinite where only the orthogonal one is on it.
+    """
     chosen = labelled(frame[frame["trigger_in_values"] == trigger_in_values])
     table = critical_table(chosen, ["law", "seq_len"], outcome=outcome, level=level)
     ideal = table[table["law"] == name(*LAWS[0])].set_index("seq_len")["critical"]
-    return table.assign(ratio=table["critical"] / table["seq_len"].map(ideal))
+    known = table["critical"].where(table["critical"] > 0)
+    return table.assign(ratio=known / table["seq_len"].map(ideal.where(ideal > 0)))
