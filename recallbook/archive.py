@@ -13,13 +13,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from recallbook.points import OUTCOMES, Point, from_frame, unique
-from recallbook.setting import bad
+from recallbook.setting import bad, check_seed, check_size
 from recallbook.store import Store
 from recallbook.streams import SCHEME
-from recallbook.sweep import table, typed
+from recallbook.sweep import run_sweep, table, typed
 
 PACKAGES = ("recallbook", "numpy", "torch", "pandas", "pyarrow")
 FOLDER = resources.files("recallbook") / "results"
@@ -55,6 +56,28 @@ def names() -> list[str]:
     if not FOLDER.is_dir():
         return []
     return sorted(Path(file.name).stem for file in FOLDER.iterdir() if file.name.endswith(".parquet"))
+
+
+def recomputed(name: str, count: int = 4, seed: int = 0, seconds: float = 0.3) -> pd.DataFrame:
+    """A random sample of committed rows, simulated again, with ``same``: whether outcomes agree exactly.
+
+    Only points of at most so many estimated ``seconds`` are in the sample. Rows keep their index in the results.
+
+    Raises
+    ------
+    ValueError
+        If there are no such results, or not so many such points.
+    """
+    frame = load_results(name)
+    points = from_frame(frame)
+    cheap = [i for i, point in enumerate(points) if point.cost <= seconds]
+    if check_size("count", count) > len(cheap):
+        raise bad("count", count, f"at most {len(cheap)}, the number of points of {seconds} s")
+    chosen = np.sort(np.random.default_rng(check_seed("seed", seed)).choice(cheap, count, replace=False))
+    again = run_sweep([points[i] for i in chosen]).set_index(chosen)
+    outcomes = [*OUTCOMES, "error"]
+    same = [again.loc[[i], outcomes].equals(frame.loc[[i], outcomes]) for i in chosen]
+    return again.assign(same=same)
 
 
 def export(

@@ -133,11 +133,13 @@ def cut(points: Iterable[Point]) -> list[Task]:
 def _parts(points: list[Point]) -> Iterator[list[Point]]:
     """Runs of points, each of at most :data:`LONGEST` seconds, or of one point."""
     part: list[Point] = []
+    seconds = 0.0
     for point in points:
-        if part and sum(p.cost for p in part) + point.cost > LONGEST:
+        if part and seconds + point.cost > LONGEST:
             yield part
-            part = []
+            part, seconds = [], 0.0
         part.append(point)
+        seconds += point.cost
     yield part
 
 

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import random
 from pathlib import Path
 
 import pandas as pd
@@ -16,7 +15,7 @@ from recallbook.store import Result, Store
 
 NAMES = archive.names()
 FOLDER = Path(rb.__file__).parent / "results"
-SAMPLE, SECONDS = 4, 0.3  # points of a sample, and the most that one may cost
+SAMPLE = 4  # points of each sweep that are simulated again
 
 
 def complaints(name: str, frame: pd.DataFrame, record: dict) -> list[str]:
@@ -60,12 +59,20 @@ def test_wrong_results_are_noticed():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_sample_is_what_the_simulation_gives(name):
-    frame = rb.load_results(name)
-    points = from_frame(frame)
-    cheap = [i for i, point in enumerate(points) if point.cost < SECONDS]
-    chosen = sorted(random.Random(5).sample(cheap, SAMPLE))
-    again = rb.run_sweep([points[i] for i in chosen])
-    assert again.equals(frame.iloc[chosen].reset_index(drop=True))
+    sample = archive.recomputed(name, SAMPLE, seed=5)
+    assert len(sample) == SAMPLE and sample["same"].all()
+    frame = rb.load_results(name).loc[sample.index]
+    assert from_frame(sample) == from_frame(frame)
+    assert sample.drop(columns="same").equals(frame)
+
+
+def test_a_sample_notices_what_was_changed(monkeypatch):
+    frame = rb.load_results("geometry")
+    frame["lock_on"] = (frame["lock_on"] + 1 / 4000).where(frame["lock_on"] < 1, 0.5)
+    monkeypatch.setattr(archive, "load_results", lambda name: frame)
+    assert not archive.recomputed("geometry", 2)["same"].any()
+    with pytest.raises(ValueError, match="count=9999 is not allowed"):
+        archive.recomputed("geometry", 9999)
 
 
 def test_every_sweep_has_results_and_all_are_small():
