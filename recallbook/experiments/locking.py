@@ -17,7 +17,7 @@ import pandas as pd
 import sympy as sp
 import torch
 
-from recallbook import symbolic
+from recallbook import intervals, symbolic
 from recallbook.descent import three_steps
 from recallbook.early_phase import key_query_step, value_step
 from recallbook.evaluation import evaluate
@@ -40,7 +40,7 @@ SYMBOLS = {"vocab": "V", "samples": "N", "dim": "d", "seq_len": "L"}
 
 
 class Isolated(NamedTuple):
-    """Settings in which one term makes up nearly all of ``column``, swept in ``size``."""
+    """Settings in which one term makes up much of ``column``, swept in ``size``; how much is its share."""
 
     column: str  # of measure(): "variance", or "residual" where larger terms are projected out
     size: str
@@ -74,8 +74,8 @@ LOCK_CURVES: tuple[dict[str, int], ...] = (
     {"vocab": 64, "seq_len": 256, "dim": 48},
 )
 COUPLING_DIM = 32
-COUPLING_LENGTHS = (8, 16, 32, 64)
-COUPLING_VOCABS = (64, 512)
+COUPLING_LENGTHS = (16, 32, 64, 128)
+COUPLING_VOCABS = (128, 1024)
 
 
 # Measured
@@ -121,7 +121,7 @@ def sweep(base: dict[str, Any], name: str, **fixed: Any) -> list[Setting]:
 
 
 def isolated(name: str) -> list[Setting]:
-    """The settings in which the term ``name`` stands alone."""
+    """The settings in which the term ``name`` matters most."""
     case = ISOLATED[name]
     return [setting_at(case.fixed, case.size, value) for value in case.values]
 
@@ -221,6 +221,11 @@ def shares(setting: Setting, without: tuple[str, ...] = ()) -> dict[str, float]:
     return {name: float(sizes[name] / total) for name in terms() if name not in without}
 
 
+def ratio(measured: Any, expected: Any) -> intervals.Interval:
+    """Measured over the mean prediction, with its interval over seeds."""
+    return intervals.seed_interval(np.asarray(measured) / np.mean(expected))
+
+
 def line(base: dict[str, Any], name: str, count: int = 40, **fixed: Any) -> pd.DataFrame:
     """Predictions between the ends of a sweep: the ``size``, each term, and their sum as ``variance``."""
     fine = np.unique(np.geomspace(SWEEPS[name][0], SWEEPS[name][-1], count).round().astype(int))
@@ -230,7 +235,7 @@ def line(base: dict[str, Any], name: str, count: int = 40, **fixed: Any) -> pd.D
 
 
 def term_alone(name: str, seeds: Iterable[int] = SEEDS, device: str = "cpu") -> pd.DataFrame:
-    """Measured and predicted where the term ``name`` stands alone, for each size and seed.
+    """Measured and predicted where the term ``name`` matters most, for each size and seed.
 
     ``measured`` is the isolating column, ``predicted`` the sum at the draw's own ``T``, ``Q``, ``M`` of all terms that
     are not projected out, and ``share`` the part of ``name`` in it, averaged over draws.
