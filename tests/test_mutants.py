@@ -22,7 +22,7 @@ def named(name):
 def test_there_are_enough_of_every_kind():
     assert len(mutants.MUTANTS) >= 10
     assert len({mutant.name for mutant in mutants.MUTANTS}) == len(mutants.MUTANTS)
-    kinds = {"sign", "factor", "index", "swapped axis", "off by one"}
+    kinds = {"sign", "factor", "index", "swapped axis", "off by one", "left out"}
     assert {mutant.kind for mutant in mutants.MUTANTS} == kinds
 
 
