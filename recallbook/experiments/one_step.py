@@ -13,7 +13,7 @@ from recallbook.setting import Setting
 
 SEEDS = range(10)
 METHODS = ("argmax", "assignment")
-DOUBLINGS = range(-1, 7)  # of N d^2 / (L V^2), from 1/2 to 64
+DOUBLINGS = range(-1, 8)  # of N d^2 / (L V^2), from 1/2 to 128
 CASES = tuple(  # V, L, d and whether the values carry the trigger
     (vocab, seq_len, vocab // share, flag)
     for vocab, lengths in ((128, (16,)), (256, (4, 16, 64)), (512, (16,)))
