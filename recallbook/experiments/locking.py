@@ -21,10 +21,10 @@ from recallbook import intervals, symbolic
 from recallbook.descent import three_steps
 from recallbook.early_phase import key_query_step, value_step
 from recallbook.evaluation import evaluate
+from recallbook.fluctuations import FAR
 from recallbook.setting import Setting
 from recallbook.symbolic import locking
 from recallbook.task import Problem, draw
-from recallbook.fluctuations import FAR
 from recallbook.theory import predict
 
 SEEDS = range(10)
