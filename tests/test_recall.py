@@ -1,6 +1,7 @@
 """Recall: step 3 simulated directly against the formulas and the prediction; product laws; exact limits."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import sympy as sp
 import torch
@@ -100,7 +101,7 @@ def test_noises_vanish_where_they_must():
     terms = retrieval.mean_squares()
     assert all(sp.limit(terms[name], d, sp.oo) == 0 for name in ("interference", "label overlap", "own fact"))
     assert sp.limit(terms["label frequencies"], N, sp.oo) == 0
-    assert sp.simplify(sp.limit(terms["label frequencies"], d, sp.oo) - tau**2 * V / N) == 0
+    assert sp.simplify(sp.limit(terms["label frequencies"].subs(tau, 1), d, sp.oo) - V / N) == 0
     assert terms["label frequencies"].subs(tau, 0) == 0
     assert rb.predict(rb.Setting(200, 1, 4000, 10**7)).recall == pytest.approx(1, abs=1e-6)
     assert rb.predict(rb.Setting(200, 1, 4000, 1000, trigger_in_values=False)).recall == pytest.approx(
@@ -114,6 +115,22 @@ def test_frequency_constant():
     rates = [a for a in np.linspace(0.5, 1, 100001)[1:-1] if c * (1 - a + a * np.log(a)) > 1]
     a = max(rates)
     assert c * (1 - 2 * a + 2 * a * np.log(2 * a)) == pytest.approx(1, abs=1e-3)
+
+
+def test_all_counts_lie_within_a_factor_two_around_the_constant():
+    """The window narrows with V: at half the constant never, at 1.4 times nearly always."""
+    vocab = 4096
+    few, many = (round(f * recall.frequency_constant() * vocab * np.log(vocab)) for f in (0.5, 1.4))
+    assert recall.all_counts_near(vocab, few) < 0.05 and recall.all_counts_near(vocab, many) > 0.95
+    assert recall.all_counts_near(2, 1) == 0  # one token unseen
+
+
+def test_largest_law_is_the_largest():
+    frame = pd.DataFrame({"dim": [4096, 512, 512], "seq_len": [16, 16, 4096]})
+    coverage, frequencies = 256 * np.log(10), 2 * 256 * (256 + 512) * np.log(256) / 512
+    lock = np.sqrt(2 * np.log(4096)) * 4096**2 * 16 / 512**1.5
+    assert recall.largest_law(frame, False) == pytest.approx([coverage, coverage, lock])
+    assert recall.largest_law(frame, True)[1:] == pytest.approx([frequencies, lock])
 
 
 @given(

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import sympy as sp
 from numpy.typing import NDArray
-from scipy import optimize
 
 from recallbook import symbolic
 from recallbook.descent import three_steps
@@ -26,10 +25,10 @@ from recallbook.theory import critical_samples, predict
 SEEDS = range(8)
 TEST = 1000  # fresh sequences a seed
 PLANE_SAMPLES, PLANE_DIMS = (128, 384, 1152, 3456, 8192), (24, 40, 64, 128)
-CRITICAL_DIMS, CRITICAL_LENGTHS = (96, 128, 192, 512), (16, 256)
+CRITICAL_DIMS, CRITICAL_LENGTHS = (96, 128, 192, 256, 512, 1024, 2048), (16, 256)
 LENGTHS = (4, 64, 128)  # beside those of CRITICAL_LENGTHS
 ETAS = (0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.8)  # in units of L V
-MAP_ETAS, MAP_SATURATIONS = (0.03, 0.1, 0.3, 1.0, 3.0), (0.3, 1.0, 2.0, 4.0, 10.0)
+MAP_ETAS, MAP_SATURATIONS = (0.03, 0.1, 0.3, 1.0, 3.0), (0.3, 1.0, 2.0, 4.0, 10.0, 30.0, 100.0)
 
 Array = NDArray[np.float64]
 
@@ -132,11 +131,11 @@ def _sizes(setting: Setting) -> tuple[float, ...]:
     return tuple(float(known.get(symbol, setting.trigger_in_values)) for symbol in locking.SIZES)
 
 
-# Sufficient conditions
+# Estimates
 
 
 def conditions(tau: int) -> dict[str, sp.Expr]:
-    r"""Each origin of noise alone, at its leading order: its mean square times $2\log V$, to be at most 1.
+    r"""Each origin of noise alone, at its leading order: its mean square times $2\log V$, 1 where it costs about half.
 
     The largest of $V$ standard normal variables is about $\sqrt{2\log V}$; leading order is large $N/V$ and $V/d$.
     """
@@ -151,17 +150,18 @@ def conditions(tau: int) -> dict[str, sp.Expr]:
 
 
 def frequency_constant() -> float:
-    r"""Smallest $c$ for which $2\min_vn_v>\max_vn_v$ at $N=cV\log V$, as $V\to\infty$.
+    r"""Smallest $c$ for which $2\min_vn_v>\max_vn_v$ at $N=cV\log V$, as $V\to\infty$: $1/(1-\frac e2\log2)$.
 
     Poisson tails: the smallest count is $a\mu$ with $c(1-a+a\log a)=1$, the largest $2a\mu$ with
-    $c(1-2a+2a\log2a)=1$. Ours.
+    $c(1-2a+2a\log2a)=1$. Equal rates give $a=\frac e4$. Ours.
     """
+    return 1 / (1 - math.e / 2 * math.log(2))
 
-    def rate(x: float) -> float:
-        return 1 - x + x * math.log(x)
 
-    smallest = optimize.brentq(lambda x: rate(x) - rate(2 * x), 0.5, 1)
-    return 1 / rate(smallest)
+def all_counts_near(vocab: int, samples: int, draws: int = 200, seed: int = 0) -> float:
+    r"""Fraction of draws in which $2\min_vn_v>\max_vn_v$."""
+    counts = np.random.default_rng(seed).multinomial(samples, np.full(vocab, 1 / vocab), size=draws)
+    return float(np.mean(2 * counts.min(axis=1) > counts.max(axis=1)))
 
 
 # Accuracy over planes of settings
@@ -212,6 +212,14 @@ def outcomes(settings: Iterable[Setting], seeds: Iterable[int] = SEEDS) -> pd.Da
     return pd.DataFrame(rows)
 
 
+def largest_law(frame: pd.DataFrame, trigger_in_values: bool, vocab: int = 256) -> Array:
+    """The largest of coverage, label frequencies and lock-on, as a number of sequences, for each row of ``frame``."""
+    dim, length = frame["dim"].to_numpy(float), frame["seq_len"].to_numpy(float)
+    lock = np.sqrt(2 * np.log(length)) * length * np.maximum(length * vocab**0.5, vocab) / dim**1.5
+    frequencies = 2 * vocab * (vocab + dim) * math.log(vocab) / dim * trigger_in_values
+    return np.maximum(np.maximum(lock, frequencies), vocab * math.log(10))
+
+
 def at_critical(frame: pd.DataFrame, trigger_in_values: bool, seeds: Iterable[int] = SEEDS) -> pd.DataFrame:
     """Simulated accuracy at the critical numbers of :func:`critical`, where they are finite."""
     return outcomes(
@@ -255,7 +263,7 @@ rate = sp.Symbol("x", nonnegative=True)  # eta / (L V)
 
 
 def shared_square() -> sp.Expr:
-    r"""$N\|W_V^{(2)}t\|^2/\gamma^2$ at $x=\eta/(LV)$, $|t|=1$, $\tau=1$: what every question reads. Ours, first order.
+    r"""$N\|W_V^{(2)}t\|^2/\gamma^2$ at $x=\eta/(LV)$, $|t|=1$, $\tau=1$: what every question reads. Ours.
 
     In the limit it is $N|g|^2=1+\frac{1+N/V}d$ for $g=\tilde U^\top\delta f+\sum_vf_v(z_v^\top t)\tilde u_v$. The
     predictions of step 1 turn $g$ into $g-xB\,(ag+e)$ with $B=\tilde U^\top\tilde U$, $a=1+L/V$ (trigger and mean
@@ -304,7 +312,7 @@ def finite_eta(setting: Setting, seeds: Iterable[int] = SEEDS, etas: Iterable[fl
     return pd.DataFrame(rows)
 
 
-def rate_map(trigger_in_values: bool, seeds: Iterable[int] = range(3)) -> pd.DataFrame:
+def rate_map(trigger_in_values: bool, seeds: Iterable[int] = range(4)) -> pd.DataFrame:
     r"""Accuracy at finite $\eta$ and $\gamma$ minus that of the limit, at $V=128$, $L=16$, $d=64$, $N=2048$."""
     rows = []
     setting = Setting(128, 16, 64, 2048, trigger_in_values=trigger_in_values)
