@@ -11,7 +11,7 @@ from recallbook.points import Point
 from recallbook.setting import Setting
 from recallbook.sweep import run_sweep
 from recallbook.task import Problem, Sequences, draw
-from recallbook.theory import Prediction, Term, critical_samples, phase, predict
+from recallbook.theory import Prediction, Term, critical_samples, critical_width, phase, predict
 from recallbook.weights import Weights
 
 __version__ = "0.1.0"
@@ -26,6 +26,7 @@ __all__ = [
     "Term",
     "Weights",
     "critical_samples",
+    "critical_width",
     "decode",
     "descend",
     "draw",

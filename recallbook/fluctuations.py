@@ -31,6 +31,7 @@ AXES = (
     "overlap",
     "thinning",
     "neurons",
+    "marked neurons",
 )
 FAR = 1e9  # stands for d = infinity: orthogonal embeddings do not interfere
 
@@ -54,6 +55,13 @@ def gamma_variable(axis: str, variance: float) -> Array:
     if variance < 1e-8:
         return np.ones(2**POINTS)
     return gamma.ppf(uniform()[axis], 1 / variance, scale=variance)
+
+
+@lru_cache(maxsize=64)
+def lognormal_variable(axis: str, variance: float) -> Array:
+    """Lognormal variable of mean 1 and this variance: for means over few neurons, which have heavy tails."""
+    spread = math.log1p(variance)
+    return np.exp(math.sqrt(spread) * normal(axis) - spread / 2)
 
 
 @lru_cache(maxsize=64)

@@ -34,13 +34,13 @@ class Coefficients(NamedTuple):
 
 
 class Moments(NamedTuple):
-    r"""Means over $x\sim N(0,a)$: $\phi^2$, $\phi'^2$, $\phi\phi'$, $\phi^4$, and $\frac{d}{da}\mathbb E\,\phi^2$."""
+    r"""Means over $x\sim N(0,a)$ of $\phi^2,\phi'^2,\phi\phi',\phi^4$, and $\frac d{da}\mathbb E\,\phi^2$, by $a$."""
 
-    square: float
-    slope_square: float
-    product: float
-    fourth: float
-    growth: float
+    square: Array
+    slope_square: Array
+    product: Array
+    fourth: Array
+    growth: Array
 
 
 @lru_cache(maxsize=8)
@@ -72,13 +72,23 @@ def hermite_coefficients(activation: Any, variance: float = 1.0, order: int = 10
 def coefficient_table(activation: Any, variances: Array, order: int, panels: int = PANELS) -> Array:
     r"""$\phi_k(a)$ for each variance, ``(len(variances), order + 1)``."""
     x, weights = normal_rule(panels)
-    return (values(activation, np.sqrt(variances)[:, None] * x) * weights) @ _basis(order, panels)
+    table: Array = (values(activation, np.sqrt(variances)[:, None] * x) * weights) @ _basis(order, panels)
+    return table
 
 
-def project_square(coefficients: Array) -> Array:
-    """Hermite coefficients, to the same order, of the square of a function given by its own."""
+def project_square(coefficients: Array, order: int | None = None) -> Array:
+    """Hermite coefficients, to the same order if none is given, of the square of a function given by its own."""
+    own = len(coefficients) - 1
+    squares = (_basis(own) @ coefficients) ** 2 * normal_rule()[1]
+    projected: Array = squares @ _basis(own if order is None else order)
+    return projected
+
+
+def evaluate(coefficients: Array, x: Array) -> Array:
+    """The function with these Hermite coefficients."""
     order = len(coefficients) - 1
-    return ((_basis(order) @ coefficients) ** 2 * normal_rule()[1]) @ _basis(order)
+    scale = np.sqrt(np.cumprod(np.concatenate([[1.0], np.arange(1.0, order + 1)])))
+    return np.asarray(hermite_e.hermeval(x, coefficients / scale), dtype=np.float64)
 
 
 @lru_cache(maxsize=16)
@@ -93,8 +103,8 @@ def moment_table(activation: Any, variances: Array) -> Moments:
     x, weights = normal_rule()
     points = np.sqrt(variances)[:, None] * x
     phi, slope = values(activation, points), slopes(activation, points)
-    means = [part @ weights for part in (phi**2, slope**2, phi * slope, phi**4, phi * slope * points)]
-    return Moments(*means[:4], means[4] / variances)
+    parts = (phi**2, slope**2, phi * slope, phi**4, phi * slope * points / variances[:, None])
+    return Moments(*(np.asarray(part @ weights) for part in parts))
 
 
 def values(activation: Any, x: Array) -> Array:

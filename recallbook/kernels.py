@@ -14,7 +14,15 @@ import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
 from numpy.typing import NDArray
 
-from recallbook.hermite import coefficient_table, elementwise, hermite_coefficients, moment_table, project_square
+from recallbook.hermite import (
+    coefficient_table,
+    elementwise,
+    evaluate,
+    hermite_coefficients,
+    moment_table,
+    normal_rule,
+    project_square,
+)
 from recallbook.setting import Setting
 
 Array = NDArray[np.float64]
@@ -28,7 +36,8 @@ ANGLE_WEIGHTS, LENGTH_WEIGHTS = ANGLE_WEIGHTS / ANGLE_WEIGHTS.sum(), LENGTH_WEIG
 class NearZero(NamedTuple):
     r"""What step 2 sees of $\phi$ at the variance $a$ of a mean value's pre-activation; $s^2$-scaled.
 
-    ``same``, ``other``: $\partial_cK$ for sequences with the same and with different labels. ``bias``: the same plus
+    ``same``, ``other``: $\partial_cK$ for sequences with the same and with different labels, and ``other_square`` its
+    mean square over pairs of the latter. ``bias``: the same plus
     $2\partial_aK$. ``own``: $\frac d{da}\mathbb E\,\phi^2$, a sequence meeting itself. ``neurons_other``,
     ``neurons_own``: $s\,\mathbb E\,\phi'\phi$ for a pair and for one. ``spread``:
     $s^2\,\mathbb E\,\phi'^2\,\mathbb E\,\phi^2$, what a finite width scatters.
@@ -36,6 +45,7 @@ class NearZero(NamedTuple):
 
     same: float
     other: float
+    other_square: float
     bias: float
     own: float
     neurons_other: float
@@ -43,7 +53,7 @@ class NearZero(NamedTuple):
     spread: float
 
 
-LINEAR = NearZero(1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0)  # Attention-only
+LINEAR = NearZero(1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0)  # Attention-only
 
 
 @lru_cache(maxsize=512)
@@ -63,9 +73,12 @@ def near_zero(activation: Any, seq_len: int, vocab: int, dim: float, tau: int) -
         return float(np.sum(first[:count] * by[:count] * rho ** order[:count]))
 
     moments = moment_table(activation, np.array([a]))
+    jitter = math.sqrt(1 / dim + 1 / vocab) / (seq_len * scale * a)  # of the overlap of two mean values
+    pairs = [series(slope, slope, float(np.clip(other + jitter * angle, -1, 1))) for angle in ANGLES]
     return NearZero(
         same=series(slope, slope, min(same, 1.0)),
         other=series(slope, slope, other),
+        other_square=float(ANGLE_WEIGHTS @ np.square(pairs)),
         bias=series(slope, slope, other) + series(second, phi, other),
         own=float(moments.growth[0]),
         neurons_other=math.sqrt(scale) * series(slope, phi, other),
@@ -98,33 +111,51 @@ def linear_lookup(asked: Array, theta: Array, again: Array, dim: float) -> Looku
 
 
 def lookup(
-    setting: Setting, asked: Array, theta: Array, again: Array, trigger: Array, token: Array, dim: float, chi: Array
+    setting: Setting,
+    width: int,
+    asked: Array,
+    theta: Array,
+    again: Array,
+    trigger: Array,
+    token: Array,
+    dim: float,
+    chi: Array,
+    psi: Array,
 ) -> Lookup:
     r"""The same in the feature space of the MLP.
 
     ``trigger`` $=|t|^2$, ``token`` $=|z_v|^2$; ``chi`` is a gamma variable of mean 1 and variance
-    :func:`square_variance`: the fluctuation of $|g(h)|^2$ over neurons.
+    :func:`square_variance`: the fluctuation of $|g(h)|^2$ over neurons. ``psi``, of variance
+    ``marked(activation).variance / width``, is that of what all stored facts share in one draw.
     """
     tau, scale = float(setting.trigger_in_values), 1.0 + float(setting.trigger_in_values)
-    table, width = _tables(setting.activation), setting.width
+    table = _tables(setting.activation)
     a = asked / scale
     square = table.square(a)
     jitter = 2 / dim if setting.embeddings == "gaussian" else 0.0
     with_trigger = _over_facts(table, asked, theta, trigger * tau, jitter, dim, scale)
     plain = _over_facts(table, asked, np.zeros_like(a), np.zeros_like(a), jitter, dim, scale) if tau else with_trigger
-    one = chi / width
+    # neurons that see the trigger strongly make facts alike, large and noisy at once
+    moves = marked(setting.activation)
+    chi = chi * _power(psi, moves.square)
+    one, together = chi / width, _power(psi, moves.scatter) / _power(psi, moves.square)
     known = _known(table, asked, theta, tau * trigger, scale)
     apart = np.maximum(plain.met * one - plain.mean**2 / width, 0)
     caught = _mehler(table.phi(a), table.phi(token / scale), np.minimum(again / np.sqrt(asked * token), 1.0))
     return Lookup(
         square * chi,
-        with_trigger.mean,
-        with_trigger.mean**2 + np.maximum(known * one - with_trigger.mean**2 / width, 0),
-        with_trigger.variance * (1 - 1 / width),
-        np.maximum(with_trigger.met - known, 0) * one,
+        with_trigger.mean * psi,
+        with_trigger.mean**2 * psi**2 + np.maximum(known * one - with_trigger.mean**2 / width, 0) * psi,
+        with_trigger.variance * (1 - 1 / width) * psi,
+        np.maximum(with_trigger.met - known, 0) * one * together,
         plain.variance + plain.mean**2 + apart,
         caught if tau else square * chi,
     )
+
+
+def _power(variable: Array, exponent: float) -> Array:
+    powered = variable**exponent
+    return powered / powered.mean()
 
 
 class _OverFacts(NamedTuple):
@@ -146,9 +177,10 @@ def _over_facts(
     along = theta / np.maximum(trigger, 1e-12)  # h = along t + rest
     rest = np.sqrt(np.maximum(asked - along * theta, 0) / dim)
     mean, second, met = (np.zeros_like(asked) for _ in range(3))
-    lengths = [(math.sqrt(jitter) * x, w) for x, w in zip(LENGTHS, LENGTH_WEIGHTS, strict=True) if jitter > 0]
-    marks = list(zip(LENGTHS, LENGTH_WEIGHTS, strict=True)) if trigger.any() and dim < 1e6 else [(0.0, 1.0)]
-    for length, length_weight in lengths or [(0.0, 1.0)]:
+    nodes = [(float(x), float(w)) for x, w in zip(LENGTHS, LENGTH_WEIGHTS, strict=True)]
+    lengths = [(math.sqrt(jitter) * x, w) for x, w in nodes] if jitter > 0 else [(0.0, 1.0)]
+    marks = nodes if trigger.any() and dim < 1e6 else [(0.0, 1.0)]
+    for length, length_weight in lengths:
         for mark, mark_weight in marks:
             touching = np.sqrt(trigger / dim) * mark  # t . z_j
             stored = np.maximum(1 + length + trigger + 2 * touching, 0.05)
@@ -185,6 +217,41 @@ def square_variance(activation: Any, width: int) -> float:
     return float((moments.fourth[0] / moments.square[0] ** 2 - 1) / width)
 
 
+class Marked(NamedTuple):
+    r"""How neurons that see the trigger strongly move everything in one draw, at the typical trigger.
+
+    ``variance``: $m$ times the relative variance of $\frac1m\sum_r\psi(y_r)^2$, with $\psi(y)$ the mean of $\phi$ over
+    stored facts given the trigger's $y$. ``square`` and ``scatter``: powers with which $|g(h)|^2$ and the finite-width
+    scatter follow it, from regression over $y$.
+    """
+
+    variance: float
+    square: float
+    scatter: float
+
+
+@lru_cache(maxsize=32)
+def marked(activation: Any) -> Marked:
+    """Regressions over the trigger's pre-activation, by quadrature."""
+    y, weights = normal_rule()
+    halves = math.sqrt(0.5) ** np.arange(ORDER + 1)
+    shared = evaluate(_shared(activation), y) ** 2
+    asked = evaluate(_tables(activation).squares(np.ones(1))[0] * halves, y)  # mean of phi^2 given y
+    scatter = asked * np.maximum(asked - shared, 0)
+    mean, level = weights @ shared, [weights @ part for part in (asked, scatter)]
+    variance = weights @ (shared / mean - 1) ** 2
+    slopes = [
+        float(weights @ ((part / at - 1) * (shared / mean - 1)) / variance)
+        for part, at in zip((asked, scatter), level, strict=True)
+    ]
+    return Marked(float(variance), *slopes)
+
+
+def _shared(activation: Any) -> Array:
+    r"""Hermite coefficients of $\psi$ at the typical trigger, in its normalised pre-activation."""
+    return hermite_coefficients(activation, 1.0, ORDER).values * math.sqrt(0.5) ** np.arange(ORDER + 1)
+
+
 class _Tables(NamedTuple):
     grid: Array
     coefficients: Array  # (grid, ORDER + 1)
@@ -206,8 +273,7 @@ class _Tables(NamedTuple):
 def _tables(activation: Any) -> _Tables:
     images = moment_table(activation, VARIANCES)
     phi = coefficient_table(activation, VARIANCES, ORDER)
-    unit = hermite_coefficients(activation, 1.0, ORDER).values
-    shared = project_square(unit * math.sqrt(0.5) ** np.arange(ORDER + 1))
+    shared = project_square(_shared(activation))
     squares = coefficient_table(_squared(activation), VARIANCES, ORDER)
     return _Tables(np.log(VARIANCES), phi, squares, shared, images.square)
 

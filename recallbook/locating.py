@@ -52,7 +52,7 @@ def features_near_zero(setting: Setting) -> NearZero:
 
 def arguments(setting: Setting) -> tuple[float | Array, ...]:
     """Values of ``locking.SIZES``, ``locking.SEED`` and, with an MLP, ``locking.FEATURES`` at every point."""
-    values = (*sizes(setting), *shared_by_tokens(setting))
+    values: tuple[float | Array, ...] = (*sizes(setting), *shared_by_tokens(setting))
     return values if setting.width is None else (*values, 1 / setting.width, *features_near_zero(setting))
 
 

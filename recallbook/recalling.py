@@ -21,10 +21,11 @@ from recallbook.fluctuations import (
     effective_dim,
     gamma_variable,
     lengths,
+    lognormal_variable,
     normal,
     uniform,
 )
-from recallbook.kernels import Lookup, linear_lookup, lookup, square_variance
+from recallbook.kernels import Lookup, linear_lookup, lookup, marked, square_variance
 from recallbook.locating import NODE_WEIGHTS, Lock
 from recallbook.setting import Setting
 from recallbook.symbolic import retrieval
@@ -54,8 +55,9 @@ def overlaps(setting: Setting) -> Lookup:
     asked, theta, again = token + tau * (trigger + 2 * angle), tau * (trigger + angle), token + tau * angle
     if setting.width is None:
         return linear_lookup(asked, theta, again, dim)
-    chi = gamma_variable("neurons", square_variance(setting.activation, setting.width))
-    return lookup(setting, asked, theta, again, trigger, token, dim, chi)
+    chi = lognormal_variable("neurons", square_variance(setting.activation, setting.width))
+    psi = lognormal_variable("marked neurons", tau * marked(setting.activation).variance / setting.width)
+    return lookup(setting, setting.width, asked, theta, again, trigger, token, dim, chi, psi)
 
 
 def right(setting: Setting, located: Array, wrong: Array, lock: Lock, without: tuple[str, ...] = ()) -> Array:

@@ -24,6 +24,7 @@ from recallbook.setting import Setting, bad, check_rate, check_size
 from recallbook.symbolic import locking, retrieval
 
 LONGEST_SEARCH = 2**31 - 1
+WIDEST = 2**24  # wider MLPs are as good as infinite
 
 
 class Term(NamedTuple):
@@ -53,19 +54,20 @@ def predict(setting: Setting, *, without: tuple[str, ...] = ()) -> Prediction:
     r"""Predict lock-on, recall and accuracy from $V,N,d,L$ and the setting's choices alone. Ours; no fitted constant.
 
     Derived to leading order, with the corrections in $1/L$, $1/d$, $1/N$ that matter. Checked for $V\ge150$,
-    $d\ge20$, $N\ge V$, $L\le150$; outside $V\ge100$, $d\ge16$, $V\le N$, $L\le V$ it warns.
+    $d\ge20$, $N\ge V$, $L\le150$, with the MLP for $0.6\le m/d\le20$; outside $V\ge100$, $d\ge16$, $V\le N$,
+    $L\le V$, $m\ge d/2$ it warns. The MLP enters through Gaussian means of its activation, by quadrature.
 
     Parameters
     ----------
     setting : Setting
-        Attention-only.
+        Attention-only or Attention-MLP, with any activation.
     without : tuple of str
         Names of ledger terms to leave out, to see what each costs.
 
     Raises
     ------
     ValueError
-        With an MLP, or an unknown name in ``without``.
+        If ``setting`` is not a Setting, or ``without`` holds an unknown name.
     """
     _check(setting)
     for name in without:
@@ -106,21 +108,40 @@ def critical_samples(vocab: int, seq_len: int, dim: int, accuracy: float = 0.9, 
     ValueError
         If ``accuracy`` is not between 0 and 1, or a size is bad.
     """
+    low = check_size("vocab", vocab, smallest=2)
+    return _smallest(lambda samples: Setting(vocab, seq_len, dim, samples, **setting), low, LONGEST_SEARCH, accuracy)
+
+
+def critical_width(vocab: int, seq_len: int, dim: int, samples: int, accuracy: float = 0.9, **setting: Any) -> float:
+    """Smallest width of the MLP with at least this predicted accuracy; infinite where there is none.
+
+    By doubling from half of ``dim``, where predictions begin, and bisection to one part in a thousand.
+
+    Raises
+    ------
+    ValueError
+        If ``accuracy`` is not between 0 and 1, or a size is bad.
+    """
+    low = max(1, check_size("dim", dim) // 2)
+    return _smallest(lambda m: Setting(vocab, seq_len, dim, samples, width=m, **setting), low, WIDEST, accuracy)
+
+
+def _smallest(at: Callable[[int], Setting], low: int, largest: int, accuracy: float) -> float:
+    """Smallest size from ``low`` to ``largest`` whose setting has this predicted accuracy."""
     accuracy = check_rate("accuracy", accuracy, "a number between 0 and 1")
     if accuracy >= 1:
         raise bad("accuracy", accuracy, "a number between 0 and 1")
-    low = check_size("vocab", vocab, smallest=2)
 
-    def reached(samples: int) -> bool:
-        return predict(Setting(vocab, seq_len, dim, samples, **setting)).accuracy >= accuracy
+    def reached(size: int) -> bool:
+        return predict(at(size)).accuracy >= accuracy
 
-    if not reached(LONGEST_SEARCH):
+    if not reached(largest):
         return math.inf
     if reached(low):
         return float(low)
     high = 2 * low
     while not reached(high):
-        low, high = high, min(2 * high, LONGEST_SEARCH)
+        low, high = high, min(2 * high, largest)
     while high > low + max(1, low // 1000):
         middle = (low + high) // 2
         low, high = (low, middle) if reached(middle) else (middle, high)
@@ -176,6 +197,10 @@ def _check(setting: Any) -> None:
             (f"dim={setting.dim} below 16", setting.dim < 16),
             (f"samples={setting.samples} below vocab={setting.vocab}", setting.samples < setting.vocab),
             (f"seq_len={setting.seq_len} above vocab={setting.vocab}", setting.seq_len > setting.vocab),
+            (
+                f"width={setting.width} below half of dim={setting.dim}",
+                2 * (setting.width or setting.dim) < setting.dim,
+            ),
         )
         if wrong
     ]

@@ -148,7 +148,7 @@ def test_ledger_holds_what_is_evaluated():
     """Each LaTeX formula of the ledger comes from the expression that gives its size."""
     setting = rb.Setting(**BASE)
     ledger = rb.predict(setting).ledger
-    assert set(ledger) == {*locking.lock_terms(), *retrieval.SWITCHES, "coverage"}
+    assert set(ledger) == {*locking.lock_terms(), *retrieval.mean_squares(), "coverage"}
     sizes = dict(zip(locking.SIZES, (300, 3000, 20, 60, 1), strict=True))
     typical = {**sizes, locking.T: 1, locking.Q: 1, locking.M: 1}
     score = float(locking.trigger_score().subs(typical))

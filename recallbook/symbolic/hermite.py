@@ -56,7 +56,7 @@ def _gelu(order: int) -> sp.Expr:
     r"""$x\Phi(x)$: $\phi_k=\sqrt{a^k/k!}\;\mathbb E\,\phi^{(k)}$ (Stein), and $\phi''=(2-x^2)\varphi$ is Gaussian.
 
     $\mathbb E\,p(x)\varphi(x)$ over variance $a$ is $\frac1{\sqrt{2\pi(1+a)}}$ times the mean of $p$ over variance
-    $\frac a{1+a}$. The first two orders follow from $\mathbb E\,x\Phi=a\,\mathbb E\,\varphi$ and $\mathbb E\,\Phi=\frac12$.
+    $\frac a{1+a}$. The first two orders: $\mathbb E\,x\Phi=a\,\mathbb E\,\varphi$, $\mathbb E\,\Phi=\frac12$.
     """
     density = 1 / sp.sqrt(2 * sp.pi * (1 + a))
     if order == 0:

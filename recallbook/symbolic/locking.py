@@ -20,10 +20,11 @@ M = sp.Symbol("M", positive=True)  # V |mean embedding|^2, mean 1
 # What the fixed random MLP makes of phi near zero; see recallbook.kernels.NearZero. LINEAR: Attention-only
 thin = sp.Symbol("epsilon", nonnegative=True)  # 1/m
 k_same, k_other, k_bias, k_own = sp.symbols("k_s k_o k_b k_1", real=True)
+k_square = sp.Symbol("k_2", nonnegative=True)  # mean square over pairs with different labels; k_o is the mean
 p_other, p_own = sp.symbols("p_o p_1", real=True)
 spread = sp.Symbol("e", nonnegative=True)
-FEATURES = (thin, k_same, k_other, k_bias, k_own, p_other, p_own, spread)
-LINEAR = dict(zip(FEATURES, (0, 1, 1, 1, 1, 0, 0, 0), strict=True))
+FEATURES = (thin, k_same, k_other, k_square, k_bias, k_own, p_other, p_own, spread)
+LINEAR = dict(zip(FEATURES, (0, 1, 1, 1, 1, 1, 0, 0, 0), strict=True))
 
 R = 1 - 1 / L
 kappa = 1 / d + 1 / V  # mean square overlap of two tokens, plus a token's own share of the mean
@@ -89,15 +90,15 @@ def lock_terms(mlp: bool = False) -> dict[str, LockTerm]:
     across = 1 - 1 / d  # scores are compared with each other, across the direction of t
     bias = M / V + tau * T / L**2  # |b|^2 of the mean value b
     labels = label_square()
-    uneven = Q * kappa / N * (R * count_noise + 1 / (L**2 * V)) * k_other**2
+    uneven = Q * kappa / N * (R * count_noise + 1 / (L**2 * V)) * k_square
     # token v as noise where it is the fact: both halves are one coincidence, and a larger count brings more of them
     own_label = (2 / L + (4 / L + 1 / V) / (V * kappa)) * R / V
     facts = (1 + R) * kappa / L + own_label + tau * R * T / (d * L)
-    facts = facts * k_other**2 + (Q * bias / d + tau * Q * R * T**2 / L**2) * k_bias**2
+    facts = facts * k_square + (Q * bias / d + tau * Q * R * T**2 / L**2) * k_bias**2
     # relative variance of a fact's weight in w: from |u_k|^2, from the other facts, and from the counts
     weights = 2 / d + 2 * thin + V / d * (1 / d + thin) + 4 * (1 + tau) * V / N
     alpha, beta = direct_pull(mlp=True), spread_pull(mlp=True)
-    pairs = kappa * k_other**2 + L * spread * thin  # L times the mean square that one token reads in q_k, over kappa/N
+    pairs = kappa * k_square + L * spread * thin  # L times the mean square that one token reads in q_k, over kappa/N
 
     def isotropic(variance: sp.Expr, pull: sp.Expr | int = 0) -> tuple[sp.Expr, sp.Expr]:
         """A scatter carried by the tokens' own weights: the trigger sees its overlaps with them.
@@ -110,15 +111,16 @@ def lock_terms(mlp: bool = False) -> dict[str, LockTerm]:
         """A vector of this square, the same for all sequences and independent of the embeddings."""
         return square * across * m3 / d**3, T * square * across * m2 / d**3
 
+    itself = Q * (k_bias - k_other) ** 2  # a sequence's own mean, weighted by how frequent its label is
+    noise = R**2 * kappa**3 * count_noise**2 * (k_square * (1 + 1 / (N * kappa)) + itself)
+    pull = kappa * (V / N) ** 2 * (2 * pairs + kappa * (2 + L) * itself + spread * thin * L**2)
     terms = {
         "mean bias": (
             *common((R * labels / N) ** 2 * M / V * (1 + d * thin)),
             "label frequencies push w along the mean embedding",
         ),
         "gradient noise": (
-            *isotropic(
-                R**2 * kappa**3 * k_other**2 * count_noise**2 * (1 + 1 / (N * kappa)), 2 * kappa * pairs * (V / N) ** 2
-            ),
+            *isotropic(noise, pull),
             "noise tokens of other classes",
         ),
         "frequency noise": (

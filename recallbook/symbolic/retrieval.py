@@ -39,7 +39,7 @@ SWITCHES = dict(
 )
 OVERLAPS = (H, theta, theta2, J, F, B, again)
 LOOKUP = (V, N, d, n, mu, nu, wrong, caught, *OVERLAPS, b, xi, r, *SWITCHES.values())
-LINEAR = {H: 1 + tau, theta: tau, theta2: tau, J: (1 + tau) / d, F: 0, B: (1 + tau) / d, again: 1}  # typical draw
+LINEAR = {H: 1 + tau, theta: tau, theta2: tau**2, J: (1 + tau) / d, F: 0, B: (1 + tau) / d, again: 1}  # typical draw
 
 
 class LookupTerms(NamedTuple):
