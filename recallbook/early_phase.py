@@ -13,12 +13,20 @@ import torch
 from recallbook.attention import (
     GATHER_COST,
     add_at,
+    attend,
     attention_scores,
     chunk_rows,
     chunks,
     hard_attention,
+    soft_attention,
 )
-from recallbook.gradients import centred_labels, descent_directions, features
+from recallbook.gradients import (
+    attention_pulls,
+    centred_labels,
+    descent_directions,
+    features,
+    features_and_pullback,
+)
 from recallbook.task import Problem, Sequences
 
 TABLE_NUMBERS = 1 << 24  # numbers in one block of the label-by-token table: 64 to 128 MB

@@ -105,7 +105,7 @@ def descent_directions(
         if want_value:
             gradient += errors.T @ images
         if "direction" in wrt and value is not None:
-            pulls = _attention_pulls(problem, part, weights, pullback(errors @ value))  # (n, L)
+            pulls = attention_pulls(problem, part, weights, pullback(errors @ value))  # (n, L)
             token_weights.scatter_add_(0, part.tokens.flatten(), pulls.flatten())
             trigger_weight += pulls.gather(1, part.positions[:, None]).sum()
     count = len(sequences.labels)
@@ -127,7 +127,7 @@ def _loss_and_errors(problem: Problem, part: Sequences, outputs: torch.Tensor) -
     return loss, residuals @ problem.output_embeddings
 
 
-def _attention_pulls(problem: Problem, part: Sequences, weights: torch.Tensor, pulled: torch.Tensor) -> torch.Tensor:
+def attention_pulls(problem: Problem, part: Sequences, weights: torch.Tensor, pulled: torch.Tensor) -> torch.Tensor:
     r"""$a_{ij}(s_{ij}-\sum_{j'}a_{ij'}s_{ij'})$: how much each score would rise, shape ``(n, L)``."""
     products = token_products(problem, pulled, part.tokens)
     if problem.setting.trigger_in_values:
