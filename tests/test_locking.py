@@ -138,6 +138,17 @@ def test_orthogonal_scores_are_exact_in_the_large_batch():
     assert frame["variance"].mean() == pytest.approx(experiment.variance(setting), rel=0.3)
 
 
+@pytest.mark.parametrize("tau", [False, True])
+@pytest.mark.parametrize("seq_len", [16, 64, 128])
+def test_orthogonal_scatter_at_all_lengths(seq_len, tau):
+    """Coincidences of a token with its own fact grow with L / V: without them the ratio reaches 1.8 at L = V."""
+    base = {"vocab": 128, "samples": 12800, "embeddings": "orthogonal", "trigger_in_values": tau}
+    setting = experiment.setting_at(base, "vocab", 128, seq_len=seq_len)
+    frame = experiment.run([setting], range(12))
+    ratio = frame["variance"] / experiment.variance(setting)
+    assert abs(ratio.mean() - 1) < 0.1 + LARGEST_Z * ratio.std(ddof=1) / len(ratio) ** 0.5
+
+
 # The experiment's own pieces
 
 
