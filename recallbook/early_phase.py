@@ -34,9 +34,11 @@ TABLE_NUMBERS = 1 << 24  # numbers in one block of the label-by-token table: 64 
 
 def value_step(problem: Problem, chunk: int | None = None) -> torch.Tensor:
     r"""Step 1, ``(d, d)`` or ``(d, m)``: $W_V^{(1)}/\eta=\frac1N\sum_i\tilde u_{y_i}\,g(\bar e'_i)^\top$; exact."""
+    setting = problem.setting
+    if setting.width is not None and setting.vocab < setting.samples:
+        return centred_labels(problem).T @ _features_by_label(problem, chunk) / setting.samples
     if not counts_pay(problem):
         return descent_directions(problem, problem.sequences, None, None, wrt=("value",), chunk=chunk).value
-    setting = problem.setting
     sums = torch.empty_like(problem.input_embeddings)  # for each label, the sum of its sequences' values (V, d)
     for first, last, part in _label_blocks(problem):
         if problem.label_counts is None:
@@ -56,11 +58,13 @@ def key_query_step(problem: Problem, value: torch.Tensor, chunk: int | None = No
 
     ``value`` is $W_V^{(1)}/\eta$.
     """
+    setting, embeddings = problem.setting, problem.input_embeddings
+    if setting.width is not None and setting.vocab < setting.samples:
+        return _key_query_through_features(problem, centred_labels(problem) @ value, chunk)
     if not counts_pay(problem):
         return descent_directions(
             problem, problem.sequences, value, None, wrt=("direction",), uniform_predictions=True, chunk=chunk
         ).direction
-    setting, embeddings = problem.setting, problem.input_embeddings
     pulls = centred_labels(problem) @ value  # q_i depends on the label alone (V, d)
     token_weights, trigger_weight = embeddings.new_zeros(setting.vocab), embeddings.new_zeros(())
     for first, last, part in _label_blocks(problem):
@@ -100,6 +104,30 @@ def located_vectors(problem: Problem, tokens: torch.Tensor, hits: torch.Tensor) 
     if problem.setting.trigger_in_values:
         located = located + hits[:, None] * problem.trigger
     return located
+
+
+def _features_by_label(problem: Problem, chunk: int | None) -> torch.Tensor:
+    """Features of the mean values, summed over the sequences of each label, ``(V, m)``.
+
+    Adding rows by label and multiplying once saves a matrix product with all sequences.
+    """
+    sums = problem.input_embeddings.new_zeros(problem.setting.vocab, problem.setting.feature_dim)
+    for part in chunks(problem.sequences, chunk_rows(problem, chunk)):
+        sums.index_add_(0, part.labels, features(problem, attend(problem, part, soft_attention(problem, part, None))))
+    return sums
+
+
+def _key_query_through_features(problem: Problem, pulls: torch.Tensor, chunk: int | None) -> torch.Tensor:
+    """Step 2 with the MLP; ``pulls`` ``(V, m)`` holds what each label pulls the features towards."""
+    setting = problem.setting
+    token_weights, trigger_weight = pulls.new_zeros(setting.vocab), pulls.new_zeros(())
+    for part in chunks(problem.sequences, chunk_rows(problem, chunk)):
+        weights = soft_attention(problem, part, None)
+        pullback = features_and_pullback(problem, attend(problem, part, weights))[1]
+        raised = attention_pulls(problem, part, weights, pullback(pulls[part.labels]))
+        token_weights.scatter_add_(0, part.tokens.flatten(), raised.flatten())
+        trigger_weight += raised.gather(1, part.positions[:, None]).sum()
+    return (token_weights @ problem.input_embeddings + trigger_weight * problem.trigger) / setting.samples
 
 
 def counts_pay(problem: Problem) -> bool:
