@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 from tqdm import tqdm
 
 from recallbook.evaluation import simulate
@@ -18,22 +19,33 @@ from recallbook.setting import Setting, check_seed, check_size
 from recallbook.theory import predict
 
 RANGES = {"vocab": (150, 1200), "dim": (20, 400), "seq_len": (3, 150), "ratio": (1, 60)}  # log-uniform
+WIDTHS = (0.6, 20)  # m/d with the MLP
+ACTIVATIONS = ("relu", "gelu", "tanh", "he2", "he3")
+LARGEST_WORK = 1.5e10  # N m d of one simulation with the MLP: about ten seconds
 QUANTITIES = ("accuracy", "lock_on", "recall")
 
 
-def random_settings(seed: int, count: int, *, transition: bool = False) -> list[Setting]:
-    """Attention-only settings, log-uniform over ``RANGES`` (``ratio`` is N/V), trigger in or out of the values.
+def random_settings(seed: int, count: int, *, transition: bool = False, mlp: bool = False) -> list[Setting]:
+    """Settings log-uniform over ``RANGES`` (``ratio`` is N/V), trigger in or out of the values.
 
-    With ``transition``, only settings whose predicted lock-on is between 0.1 and 0.9: most others lock always.
+    With ``mlp``, of Attention-MLP with m/d log-uniform over ``WIDTHS`` and one of ``ACTIVATIONS``, where N m d is at
+    most ``LARGEST_WORK``. With ``transition``, only settings whose predicted lock-on is between 0.1 and 0.9: most
+    others lock always.
     """
     rng = np.random.default_rng([4, check_seed("seed", seed)])
     settings: list[Setting] = []
     count = check_size("count", count)
     while len(settings) < count:
         size = {name: float(np.exp(rng.uniform(*np.log(ends)))) for name, ends in RANGES.items()}
-        vocab = round(size["vocab"])
-        sizes = vocab, round(size["seq_len"]), round(size["dim"]), round(vocab * size["ratio"])
-        setting = Setting(*sizes, trigger_in_values=bool(rng.integers(2)))
+        vocab, dim = round(size["vocab"]), round(size["dim"])
+        samples, flag = round(vocab * size["ratio"]), bool(rng.integers(2))
+        extra: dict[str, Any] = {}
+        if mlp:
+            ratio, name = float(np.exp(rng.uniform(*np.log(WIDTHS)))), ACTIVATIONS[rng.integers(len(ACTIVATIONS))]
+            extra = {"width": round(dim * ratio), "activation": name}
+            if samples * dim * extra["width"] > LARGEST_WORK:
+                continue
+        setting = Setting(vocab, round(size["seq_len"]), dim, samples, trigger_in_values=flag, **extra)
         if not transition or 0.1 < predict(setting).lock_on < 0.9:
             settings.append(setting)
     return settings
@@ -47,7 +59,10 @@ def compare(settings: list[Setting], seeds: int, *, first: int = 0, progress: bo
     rows: list[dict[str, Any]] = []
     for i, setting in enumerate(tqdm(settings, disable=not progress)):
         start = first + seeds * i
-        outcomes = [simulate(setting, seed, test_samples=4000) for seed in range(start, start + seeds)]
+        dtype = (
+            torch.float64 if setting.width is None else torch.float32
+        )  # products with m features take most of the time
+        outcomes = [simulate(setting, s, test_samples=4000, dtype=dtype) for s in range(start, start + seeds)]
         predicted = predict(setting)
         for name in QUANTITIES:
             values = np.array([getattr(outcome, name) for outcome in outcomes])
@@ -81,9 +96,10 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--settings", type=int, default=100, help="how many settings (default 100)")
     parser.add_argument("--seeds", type=int, default=8, help="simulations of each setting (default 8)")
     parser.add_argument("--transition", action="store_true", help="only settings with predicted lock-on 0.1 to 0.9")
+    parser.add_argument("--mlp", action="store_true", help="Attention-MLP instead of Attention-only")
     parser.add_argument("--worst", type=int, default=5, help="settings to list, by z-score (default 5)")
     chosen = parser.parse_args(arguments)
-    settings = random_settings(chosen.seed, chosen.settings, transition=chosen.transition)
+    settings = random_settings(chosen.seed, chosen.settings, transition=chosen.transition, mlp=chosen.mlp)
     frame = compare(settings, chosen.seeds, first=10**6 * (chosen.seed + 1), progress=True)
     print(summary(frame).round(4).to_string(index=False))
     print("\nlock-on between 0.1 and 0.9:")
