@@ -1,0 +1,216 @@
+"""The MLP in theory: kernels against features, the attention vector, and the target on random settings."""
+
+import math
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+
+import recallbook as rb
+from recallbook import hermite, kernels, locating, recalling, validation
+from recallbook.symbolic import locking, retrieval
+
+NAMED = ("relu", "gelu", "tanh", "he2", "he3")
+MLP_TERMS = {"neuron bias", "neuron noise", "MLP noise"}
+
+
+def simulated(setting, name, seeds, first=0):
+    values = [getattr(rb.simulate(setting, first + s, test_samples=2000), name) for s in range(seeds)]
+    return np.mean(values), np.std(values, ddof=1) / seeds**0.5
+
+
+@pytest.mark.parametrize("activation", NAMED)
+@pytest.mark.parametrize("rho", [0.0, 0.5, -0.6])
+def test_mehler_against_monte_carlo(activation, rho):
+    rng = np.random.default_rng(3)
+    x, other = rng.normal(size=(2, 400_000))
+    y = rho * x + math.sqrt(1 - rho**2) * other
+    product = hermite.values(activation, x) * hermite.values(activation, 0.8 * y)
+    left, right = (hermite.hermite_coefficients(activation, a, 30).values for a in (1.0, 0.64))
+    exact = np.sum(left * right * rho ** np.arange(31.0))
+    assert abs(product.mean() - exact) < 4 * product.std() / len(x) ** 0.5 + 1e-4
+
+
+@pytest.mark.parametrize("trigger_in_values", [False, True])
+@pytest.mark.parametrize("activation", NAMED)
+def test_overlaps_in_feature_space(activation, trigger_in_values):
+    """Kernels at norm one, each draw at its own lengths: 16 draws of neurons and embeddings, z-scores over draws."""
+    setting = rb.Setting(200, 1, 60, 10, width=1200, activation=activation, trigger_in_values=trigger_in_values)
+    tau, rows = float(trigger_in_values), []
+    for seed in range(16):
+        problem = rb.draw(setting, seed)
+        z, t = problem.input_embeddings, problem.trigger
+        h = z + tau * t
+        images = setting.phi(h @ problem.mlp_weights.T) / setting.width**0.5
+        gram = (images @ images.T).numpy()
+        off = gram[~np.eye(200, dtype=bool)].reshape(200, 199)
+        parts = [part.numpy() for part in ((h * h).sum(1), tau * (h @ t), (z * h).sum(1))]
+        ones, square = np.ones(200), (z * z).sum(1).numpy()
+        found = kernels.lookup(setting, 1200, *parts, float(t @ t) * ones, square, 60.0, ones, ones)
+        measured = (np.diag(gram).mean(), off.mean(), off.var(axis=1).mean())
+        rows.append([*measured, found.square.mean(), found.shared.mean(), (found.scatter + found.neurons).mean()])
+    table = np.array(rows)
+    for k, slack in enumerate((0.01, 0.02, 0.12)):  # scatter is of leading order in 1/m and 1/d
+        off = table[:, k] - table[:, k + 3]
+        error = off.std(ddof=1) / 4
+        assert abs(off.mean()) < 3.5 * error + slack * abs(table[:, k + 3].mean()) + 1e-3, k
+
+
+def test_a_linear_activation_of_infinite_width_is_no_mlp():
+    """The kernel is then the plain overlap, and so is everything downstream."""
+    for flag in (False, True):
+        sizes = {"vocab": 300, "seq_len": 40, "dim": 40, "samples": 3000, "trigger_in_values": flag}
+        plain = rb.predict(rb.Setting(**sizes))
+        wide = rb.predict(rb.Setting(**sizes, width=2**24, activation="linear"))
+        for name in ("accuracy", "lock_on", "recall"):
+            assert getattr(wide, name) == pytest.approx(getattr(plain, name), abs=0.01), name
+        near = locating.features_near_zero(rb.Setting(**sizes, width=8, activation="linear"))
+        assert near[:5] == pytest.approx((1, 1, 1, 1, 1), abs=1e-9)
+
+
+def test_the_plain_model_is_the_linear_case_of_the_expressions():
+    linear = locking.LINEAR
+    for name, term in locking.lock_terms().items():
+        general = locking.lock_terms(mlp=True)[name]
+        assert (general.token.subs(linear) - term.token).equals(0), name
+        assert (general.trigger.subs(linear) - term.trigger).equals(0), name
+    for name in ("neuron bias", "neuron noise"):
+        assert locking.lock_terms(mlp=True)[name].token.subs(locking.thin, 0) == 0
+        assert locking.lock_terms(mlp=True)[name].token.subs(linear) == 0
+    assert locking.trigger_score(mlp=True).subs(linear).equals(locking.trigger_score())
+    general = retrieval.mean_squares(mlp=True)
+    for name, term in retrieval.mean_squares().items():
+        assert general[name].subs(retrieval.LINEAR).equals(term), name
+    assert general["MLP noise"].subs(retrieval.F, 0) == 0
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        (300, 40, 40, 3000, 200, "relu", False),
+        (300, 20, 60, 1500, 100, "gelu", True),
+        (300, 60, 40, 3000, 80, "tanh", True),
+        (250, 4, 40, 2500, 200, "he2", False),
+        (400, 60, 60, 1500, 200, "he3", False),
+    ],
+)
+def test_score_and_scatter_with_the_mlp(sizes):
+    """Mean score of the mark and variance of token scores, against 40 draws; leading order, so with slack."""
+    vocab, seq_len, dim, samples, width, activation, flag = sizes
+    setting = rb.Setting(vocab, seq_len, dim, samples, width=width, activation=activation, trigger_in_values=flag)
+    values, scale = locating.arguments(setting), 1.0 + flag
+    score = np.mean(locating.score_function(True)(*values))
+    variance = sum(np.mean(token(*values)) for token, _ in locating.term_functions(True).values())
+    found = []
+    for seed in range(40):
+        problem = rb.draw(setting, seed)
+        w = rb.three_steps(problem).key_query @ problem.query / (problem.query @ problem.query)
+        found.append((scale * float(problem.trigger @ w), scale**2 * float((problem.input_embeddings @ w).var())))
+    scores, variances = np.array(found).T
+    assert abs(scores.mean() - score) < 3.5 * scores.std(ddof=1) / 40**0.5 + 0.05 * abs(score)
+    assert abs(variances.mean() - variance) < 3.5 * variances.std(ddof=1) / 40**0.5 + 0.3 * variance
+
+
+def test_target_on_random_settings_with_the_mlp():
+    """The whole target is 100 settings of 8 seeds, `python -m recallbook.validation --mlp`; here 16 small ones of 5."""
+    drawn = validation.random_settings(12, 60, mlp=True)
+    settings = [s for s in drawn if s.samples * s.dim * s.width < 5e8][:16]
+    assert len(settings) == 16 and len({s.activation for s in settings}) == 5
+    frame = validation.compare(settings, seeds=5, first=88_000)
+    for row in validation.summary(frame).itertuples():
+        assert row.beyond < {"accuracy": 0.025, "recall": 0.03, "lock_on": 0.05}[row.quantity], row
+
+
+def test_activations_that_cannot_learn_attention():
+    """he2 has no slope near zero: with the trigger in the values its mark is even pushed down."""
+    sizes = {"vocab": 300, "seq_len": 12, "dim": 60, "samples": 3000, "width": 240}
+    values = locating.arguments(rb.Setting(**sizes, activation="he2"))
+    assert np.mean(locating.score_function(True)(*values)) < 0
+    setting = rb.Setting(**sizes, activation="he2")
+    assert rb.predict(setting).lock_on < 1 / 12
+    mean, error = simulated(setting, "lock_on", 8)
+    assert mean < 1 / 12 + 3 * error
+    assert rb.predict(rb.Setting(**sizes, activation="he3")).lock_on > 0.99
+    assert simulated(rb.Setting(**sizes, activation="he3"), "lock_on", 4)[0] > 0.99
+
+
+def test_a_users_own_activation():
+    def bent(x):
+        return torch.where(x > 0, x, 0.2 * x)
+
+    setting = rb.Setting(200, 6, 60, 2000, width=240, activation=bent, trigger_in_values=False)
+    prediction = rb.predict(setting)
+    for name in ("accuracy", "lock_on"):
+        mean, error = simulated(setting, name, 8)
+        assert abs(getattr(prediction, name) - mean) < 0.025 + 3 * error, name
+    assert rb.phase(setting) in prediction.ledger
+
+
+def test_ledger_with_the_mlp():
+    setting = rb.Setting(300, 20, 60, 3000, width=120, activation="relu")
+    ledger = rb.predict(setting).ledger
+    assert set(ledger) == {*locking.lock_terms(mlp=True), *retrieval.mean_squares(mlp=True), "coverage"}
+    assert set(ledger) >= MLP_TERMS
+    assert all(np.isfinite(term.size) and term.size >= 0 for term in ledger.values())
+    for name in MLP_TERMS:
+        assert ledger[name].derived == "The MLP as memory"
+        wider = rb.predict(rb.Setting(300, 20, 60, 3000, width=480, activation="relu")).ledger[name].size
+        assert wider < ledger[name].size
+
+
+def test_phase_with_the_mlp():
+    sizes = {"vocab": 400, "seq_len": 6, "dim": 60, "trigger_in_values": False}
+    assert rb.phase(rb.Setting(**sizes, samples=40000, width=40, activation="he3")) == "MLP noise"
+    assert rb.phase(rb.Setting(**sizes, samples=40000, width=40000, activation="linear")) == "interference"
+    assert rb.phase(rb.Setting(**sizes, samples=500, width=40000, activation="he3")) == "coverage"
+
+
+def test_critical_width_reaches_its_accuracy():
+    sizes = {"activation": "he3", "trigger_in_values": False}
+    found = rb.critical_width(300, 6, 60, 6000, 0.9, **sizes)
+    at = rb.predict(rb.Setting(300, 6, 60, 6000, width=int(found), **sizes)).accuracy
+    below = rb.predict(rb.Setting(300, 6, 60, 6000, width=int(0.97 * found), **sizes)).accuracy
+    assert at >= 0.9 > below and isinstance(found, float)
+    mean, error = simulated(rb.Setting(300, 6, 60, 6000, width=int(found), **sizes), "accuracy", 6)
+    assert abs(mean - 0.9) < 0.025 + 3 * error
+    # a linear component keeps the cap of d squared whatever the width
+    assert rb.critical_width(300, 6, 30, 6000, 0.9, activation="relu", trigger_in_values=False) == math.inf
+    assert rb.critical_samples(300, 6, 60, 0.5, width=600, **sizes) < math.inf
+
+
+def test_predictions_of_width_warn_outside_their_range():
+    with pytest.warns(UserWarning, match="width=20 below half of dim=60"):
+        rb.predict(rb.Setting(300, 20, 60, 3000, width=20))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rb.predict(rb.Setting(300, 20, 60, 3000, width=36))
+
+
+def test_arguments():
+    for wrong in (0, 1, "x", None, float("nan")):
+        with pytest.raises(ValueError, match=r"^accuracy="):
+            rb.critical_width(300, 6, 60, 6000, wrong)
+    with pytest.raises(ValueError, match=r"^dim=0"):
+        rb.critical_width(300, 6, 0, 6000)
+    with pytest.raises(ValueError, match=r"^samples=-1"):
+        rb.critical_width(300, 6, 60, -1)
+
+
+@pytest.mark.parametrize("flag", [False, True])
+def test_more_neurons_never_hurt(flag):
+    """At fixed d and activation; up to the fixed points of the average."""
+    for activation in NAMED:
+        values = [
+            rb.predict(rb.Setting(300, 10, 60, 6000, width=m, activation=activation, trigger_in_values=flag)).recall
+            for m in (60, 240, 960, 3840)
+        ]
+        assert all(b > a - 0.01 for a, b in pairwise(values)), activation
+
+
+def test_overlaps_are_means_over_draws():
+    setting = rb.Setting(300, 10, 60, 6000, width=240, activation="he3", trigger_in_values=False)
+    found = recalling.overlaps(setting)
+    assert found.square.mean() == pytest.approx(float(hermite.moment_table("he3", np.ones(1)).square[0]), rel=0.5)
+    assert np.abs(found.shared).max() < 1e-9  # he3 has no mean and nothing is shared
