@@ -94,6 +94,7 @@ def test_the_plain_model_is_the_linear_case_of_the_expressions():
         (300, 60, 40, 3000, 80, "tanh", True),
         (250, 4, 40, 2500, 200, "he2", False),
         (400, 60, 60, 1500, 200, "he3", False),
+        (600, 20, 60, 600, 60, "relu", False),  # neuron bias is most of it
     ],
 )
 def test_score_and_scatter_with_the_mlp(sizes):
