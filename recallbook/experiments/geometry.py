@@ -2,9 +2,10 @@ r"""Orthogonal against random embeddings on the same axes: how optimistic is it 
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
-from recallbook.capacity import critical_table
+from recallbook.capacity import critical_table, exponents, with_predictions
 from recallbook.points import Point
 from recallbook.setting import Setting
 
@@ -50,3 +51,32 @@ def optimism(frame: pd.DataFrame, trigger_in_values: bool, outcome: str, level: 
     ideal = table[table["law"] == name(*LAWS[0])].set_index("seq_len")["critical"]
     known = table["critical"].where(table["critical"] > 0)
     return table.assign(ratio=known / table["seq_len"].map(ideal.where(ideal > 0)))
+
+
+def ratios(frame: pd.DataFrame, trigger_in_values: bool, outcome: str, level: float = 0.5) -> pd.DataFrame:
+    """Critical N of Gaussian embeddings over that of orthogonal ones at the same d and L, with its 95 % interval.
+
+    Seeds are paired and resampled together. Lengths where either does not cross on the grid are left out.
+    """
+    law, dim = LAWS[0]
+    chosen = frame[(frame["trigger_in_values"] == trigger_in_values) & (frame["dim"] == dim)]
+    rows = []
+    for seq_len, part in chosen[chosen["embeddings"].isin([law, "gaussian"])].groupby("seq_len"):
+        # the exponent of a size that is 1 and e is the logarithm of the ratio
+        part = part.assign(size=np.where(part["embeddings"] == law, 1.0, np.e))
+        crossed = critical_table(part, ["size"], outcome=outcome, level=level)["critical"]
+        if ((crossed > 0) & np.isfinite(crossed)).all():
+            found = exponents(part, ["size"], outcome=outcome, level=level)
+            rows.append((seq_len, *np.exp(found[["exponent", "low", "high"]].iloc[0].to_numpy(float))))
+    return pd.DataFrame(rows, columns=["seq_len", "ratio", "low", "high"])
+
+
+def gaussian(frame: pd.DataFrame, trigger_in_values: bool) -> pd.DataFrame:
+    """Rows of Gaussian embeddings: a full table of d and L."""
+    return frame[(frame["embeddings"] == "gaussian") & (frame["trigger_in_values"] == trigger_in_values)]
+
+
+def critical(frame: pd.DataFrame, trigger_in_values: bool, outcome: str, level: float = 0.5) -> pd.DataFrame:
+    """Critical N of Gaussian embeddings by L and d, measured and predicted."""
+    table = critical_table(gaussian(frame, trigger_in_values), ["seq_len", "dim"], outcome=outcome, level=level)
+    return with_predictions(table, outcome, level, vocab=VOCAB, trigger_in_values=trigger_in_values)

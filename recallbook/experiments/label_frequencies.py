@@ -6,6 +6,7 @@ than coverage, so both are there.
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from recallbook.capacity import critical_table, with_predictions
@@ -50,3 +51,9 @@ def critical(frame: pd.DataFrame, trigger_in_values: bool, level: float = 0.5) -
     chosen = frame[frame["trigger_in_values"] == trigger_in_values]
     table = critical_table(chosen, ["vocab", "dim"], outcome="accuracy", level=level)
     return with_predictions(table, "accuracy", level, seq_len=LENGTH, trigger_in_values=trigger_in_values)
+
+
+def with_law(table: pd.DataFrame) -> pd.DataFrame:
+    r"""The table of critical N with ``law`` $=2V\log V\,(V+d)/d$: label frequencies alone, to leading order."""
+    vocab, dim = table["vocab"], table["dim"]
+    return table.assign(law=2 * vocab * np.log(vocab) * (vocab + dim) / dim)

@@ -61,3 +61,19 @@ def compared(frame: pd.DataFrame, outcome: str) -> pd.DataFrame:
         warnings.simplefilter("ignore")
         predicted = [getattr(predict(Setting(**row)), outcome) for row in means[by].to_dict("records")]
     return means.assign(predicted=predicted)
+
+
+def both(frame: pd.DataFrame) -> pd.DataFrame:
+    """Lock-on and accuracy of every setting, ``mean`` and ``predicted``, with the grid it belongs to (``shows``)."""
+    by = ["vocab", "seq_len", "dim", "samples", "trigger_in_values"]
+    means = [
+        over_seeds(frame, by, outcome, within=(0, 1)).assign(outcome=outcome) for outcome in ("lock_on", "accuracy")
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = [predict(Setting(**row)) for row in means[0][by].to_dict("records")]
+    means = [part.assign(predicted=[getattr(p, part["outcome"].iloc[0]) for p in found]) for part in means]
+    table = pd.concat(means, ignore_index=True)
+    for what in GRIDS:
+        table.loc[grid(table, what).index, "shows"] = what
+    return table

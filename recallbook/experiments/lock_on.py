@@ -6,11 +6,17 @@ frequencies along the mean embedding and gradient noise bind there, not coverage
 
 from __future__ import annotations
 
+import warnings
+
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from recallbook.capacity import critical_table, with_predictions
 from recallbook.points import Point
 from recallbook.setting import Setting
+from recallbook.symbolic import locking
+from recallbook.theory import predict
 
 SEEDS = range(30)
 VOCAB, DIMS, LENGTHS = 256, (16, 32, 64, 128), (32, 64, 128, 256)
@@ -60,3 +66,46 @@ def critical_by_vocabulary(frame: pd.DataFrame, trigger_in_values: bool) -> pd.D
     """The same by V."""
     table = critical_table(vocabularies(frame, trigger_in_values), ["vocab"])
     return with_predictions(table, seq_len=LENGTH, dim=DIM, trigger_in_values=trigger_in_values)
+
+
+def leading_laws() -> pd.DataFrame:
+    r"""Exponents of V, L and d in the critical N that each term of step 2 alone asks for.
+
+    For $1\ll L$, $1\ll d\ll V\ll N$, from the term's variance over the squared trigger score, which falls with some
+    power of N. Terms whose variance is a fixed fraction of the squared score are left out: no N makes up for them.
+    """
+    score, rows = locking.leading_exponents(locking.trigger_score()), []
+    for name, term in locking.lock_terms().items():
+        token = locking.leading_exponents(term.token)
+        ratio = {size: token[size] - 2 * score[size] for size in (locking.V, locking.N, locking.L, locking.d)}
+        if ratio[locking.N] != 0:
+            powers = [ratio[size] / -ratio[locking.N] for size in (locking.V, locking.L, locking.d)]
+            rows.append((name, *map(float, powers)))
+    return pd.DataFrame(rows, columns=["term", "V", "L", "d"])
+
+
+def leading_samples(vocab: int, seq_len: NDArray[np.floating], dim: int) -> NDArray[np.floating]:
+    r"""The leading law of lock-on, $\sqrt{2\log L}\,L\max(L\sqrt V,V)/d^{3/2}$ sequences: an estimate, not a bound."""
+    length = np.asarray(seq_len, dtype=float)
+    return np.sqrt(2 * np.log(length)) * length * np.maximum(length * vocab**0.5, vocab) / dim**1.5
+
+
+def interactions(table: pd.DataFrame, column: str = "predicted") -> pd.DataFrame:
+    """What is left of the logarithm of a column after row and column effects, by L and d: zero under a product law."""
+    logs = np.log(table.pivot(index="seq_len", columns="dim", values=column))
+    return logs.sub(logs.mean(axis=1), axis=0) - logs.mean() + logs.to_numpy().mean()
+
+
+def product_axis(frame: pd.DataFrame) -> pd.DataFrame:
+    r"""The frame with ``product`` $=Nd^{3/2}/(L^2\sqrt V)$, the law of "mean bias" without its constant."""
+    scale = frame["dim"] ** 1.5 / (frame["seq_len"] ** 2 * frame["vocab"] ** 0.5)
+    return frame.assign(product=frame["samples"] * scale)
+
+
+def noise_shares(setting: Setting) -> pd.Series:
+    """Share of each term of step 2 in the predicted scatter of token scores, largest first."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the critical N may lie below V
+        ledger = predict(setting).ledger
+    sizes = pd.Series({name: ledger[name].size for name in locking.lock_terms(setting.width is not None)})
+    return (sizes / sizes.sum()).sort_values(ascending=False)

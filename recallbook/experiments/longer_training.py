@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from recallbook.capacity import critical_table
+from recallbook.capacity import critical_table, exponents
 from recallbook.points import Point
 from recallbook.setting import Setting
 
@@ -60,6 +60,15 @@ def critical(frame: pd.DataFrame, outcome: str = "lock_on", level: float = 0.5) 
     """Critical N by training, L and d."""
     parts = [
         critical_table(part, ["seq_len", "dim"], outcome=outcome, level=level).assign(training=training)
+        for training, part in labelled(frame).groupby("training", sort=False)
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def fitted(frame: pd.DataFrame, outcome: str = "lock_on", level: float = 0.5) -> pd.DataFrame:
+    """Exponents of the critical N in d and L for each training, over the curves that cross on their grid."""
+    parts = [
+        exponents(part, ["dim", "seq_len"], outcome=outcome, level=level).assign(training=training)
         for training, part in labelled(frame).groupby("training", sort=False)
     ]
     return pd.concat(parts, ignore_index=True)

@@ -5,11 +5,17 @@ No step is taken: labels are decoded from the gradient in the values at zero, by
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
+import sympy as sp
 
+from recallbook import symbolic
+from recallbook.bounds import minimum_samples
+from recallbook.capacity import critical_table
 from recallbook.intervals import over_seeds
 from recallbook.points import Point
 from recallbook.setting import Setting
+from recallbook.symbolic.locking import L, N, V, d, kappa
 
 SEEDS = range(10)
 METHODS = ("argmax", "assignment")
@@ -44,3 +50,42 @@ def memory(frame: pd.DataFrame) -> pd.DataFrame:
     """Mean fraction of facts decoded, with its interval over seeds, along the axis of :func:`with_axis`."""
     by = ["method", "trigger_in_values", "vocab", "seq_len", "dim", "information"]
     return over_seeds(with_axis(frame), by, "recall", within=(0, 1))
+
+
+def noise() -> sp.Expr:
+    r"""Mean square of a wrong entry of $UGZ^\top$ over the squared right one, to leading order; ours.
+
+    The other $L-1$ tokens of each sequence give $LV^2\kappa^2/N$ with $\kappa=\frac1d+\frac1V$, the mean square
+    overlap of two embeddings; the other facts give $V/d^2$.
+    """
+    return L * V**2 * kappa**2 / N + V / d**2
+
+
+def law() -> sp.Expr:
+    r"""Number of sequences at which the largest wrong entry, about $\sqrt{2\log V}$ deviations, meets the right one.
+
+    About half of the facts are then lost to the arg max. Negative where interference alone costs more.
+    """
+    return sp.simplify(sp.solve(sp.Eq(2 * sp.log(V) * noise(), 1), N)[0])
+
+
+def with_margin(frame: pd.DataFrame) -> pd.DataFrame:
+    r"""The frame with ``margin``, $1/(2\log V)$ over :func:`noise`: 1 where the arg max should lose half the facts."""
+    size = symbolic.numeric(noise(), V, L, d, N)
+    sizes = (frame[name].to_numpy(float) for name in ("vocab", "seq_len", "dim", "samples"))
+    return frame.assign(margin=1 / (2 * np.log(frame["vocab"]) * size(*sizes)))
+
+
+def critical(frame: pd.DataFrame, method: str, level: float = 0.5) -> pd.DataFrame:
+    """Critical N for a fraction of facts without the trigger in the values, by V, L and d; ``predicted`` and ``least``.
+
+    ``predicted`` is :func:`law` (of the arg max at half of the facts), infinite where interference alone is too much;
+    ``least`` the information bound at this level.
+    """
+    chosen = frame[(frame["method"] == method) & ~frame["trigger_in_values"]]
+    by = ["vocab", "seq_len", "dim"]
+    table = critical_table(chosen, by, outcome="recall", level=level)
+    found = np.asarray(symbolic.numeric(law(), V, L, d)(*(table[name].to_numpy(float) for name in by)))
+    sizes = zip(*(table[name].tolist() for name in by), strict=True)
+    least = [minimum_samples(vocab, seq_len, dim, level) for vocab, seq_len, dim in sizes]
+    return table.assign(predicted=np.where(found > 0, found, np.inf), least=least)

@@ -1,0 +1,162 @@
+"""Reductions of the chapter on product laws: on known answers, and against a second way to compute them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import recallbook as rb
+from recallbook.capacity import predicted_size
+from recallbook.experiments import (
+    geometry,
+    label_frequencies,
+    large_sizes,
+    lock_on,
+    longer_training,
+    one_step,
+    recall,
+)
+
+
+def sizes(**columns):
+    return pd.DataFrame({name: np.atleast_1d(values) for name, values in columns.items()})
+
+
+def test_law_of_the_arg_max_is_where_its_noise_costs_half():
+    law = one_step.law()
+    numbers = {"V": 256, "L": 16, "d": 128}
+    found = float(law.subs({symbol: numbers[symbol.name] for symbol in law.free_symbols}))
+    by_hand = 2 * np.log(256) * 16 * 3**2 / (1 - 2 * np.log(256) * 256 / 128**2)
+    assert found == pytest.approx(by_hand)
+    frame = sizes(vocab=256, seq_len=16, dim=128, samples=found)
+    assert one_step.with_margin(frame)["margin"].item() == pytest.approx(1)
+    # a small dimension loses half to interference, whatever N is
+    endless = sizes(vocab=256, seq_len=16, dim=32, samples=1e12)
+    assert one_step.with_margin(endless)["margin"].item() < 0.5
+
+
+def test_noise_of_the_arg_max_is_that_of_a_simulated_gradient():
+    setting = rb.Setting(256, 16, 64, 4096, trigger_in_values=False)
+    ratios = []
+    for seed in range(4):
+        problem = rb.draw(setting, seed)
+        scores = problem.output_embeddings @ rb.initial_gradient(problem) @ problem.input_embeddings.T
+        scores = (scores - scores.mean(dim=1, keepdim=True))[problem.permutation].numpy()
+        right = np.diag(scores)
+        wrong = scores[~np.eye(len(scores), dtype=bool)]
+        ratios.append(np.mean(wrong**2) / np.mean(right) ** 2)
+    law = one_step.with_margin(sizes(vocab=256, seq_len=16, dim=64, samples=4096))["margin"].item()
+    assert np.mean(ratios) * 2 * np.log(256) == pytest.approx(1 / law, rel=0.2)
+
+
+def test_one_step_table_holds_the_bound_at_its_level():
+    found = one_step.critical(rb.load_results("one_step"), "argmax")
+    row = found[(found["vocab"] == 256) & (found["seq_len"] == 64) & (found["dim"] == 64)].iloc[0]
+    assert row["least"] == rb.minimum_samples(256, 64, 64, 0.5)
+    assert np.isinf(found[found["dim"] == 32]["predicted"]).all()
+    assert 0.8 < row["critical"] / row["predicted"] < 1.2
+
+
+def test_leading_laws_are_the_slopes_of_the_ledger_at_huge_sizes():
+    laws = lock_on.leading_laws().set_index("term")
+    assert laws.loc["mean bias"].tolist() == [0.5, 2, -1.5]
+    assert laws.loc["gradient noise"].tolist() == [1, 1, -1.5]
+    assert laws.loc["frequency noise"].tolist() == [1, 1.5, -2]
+    assert "trigger overlap" not in laws.index
+    base = dict(vocab=10**8, seq_len=10**5, dim=10**6, samples=10**9, trigger_in_values=False)
+
+    def sizes_at(**changes):
+        return rb.predict(rb.Setting(**{**base, **changes})).ledger
+
+    start, more = sizes_at(), sizes_at(samples=2 * base["samples"])
+    for name in ("mean bias", "gradient noise"):
+        in_samples = np.log2(more[name].size / start[name].size)
+        for size, column in (("seq_len", "L"), ("dim", "d"), ("vocab", "V")):
+            slope = np.log2(sizes_at(**{size: 2 * base[size]})[name].size / start[name].size)
+            assert slope / -in_samples == pytest.approx(laws.loc[name, column], abs=0.05)
+
+
+def test_interactions_are_zero_for_a_product_and_found_where_put():
+    table = pd.DataFrame([(length, dim) for length in (2, 4, 8) for dim in (3, 9)], columns=["seq_len", "dim"])
+    table["predicted"] = table["seq_len"] ** 2.0 / np.log(table["dim"])
+    assert np.abs(lock_on.interactions(table)).max(axis=None) < 1e-12
+    table.loc[0, "predicted"] *= np.e
+    assert lock_on.interactions(table).loc[2, 3] == pytest.approx(1 - 1 / 3 - 1 / 2 + 1 / 6)
+
+
+def test_leading_samples_are_the_law_of_the_chapter_on_recall():
+    frame = sizes(dim=[32, 32], seq_len=[64, 256])
+    law = recall.largest_law(frame, False)
+    assert lock_on.leading_samples(256, frame["seq_len"], 32) == pytest.approx(law)
+    axis = lock_on.product_axis(frame.assign(vocab=256, samples=law))["product"]
+    assert axis.to_numpy() == pytest.approx(np.sqrt(2 * np.log(frame["seq_len"])))
+
+
+def test_shares_of_noise_add_up():
+    shares = lock_on.noise_shares(rb.Setting(256, 256, 128, 3000, trigger_in_values=False))
+    assert shares.sum() == pytest.approx(1) and shares.index[0] == "mean bias" and shares.is_monotonic_decreasing
+
+
+def test_ratio_of_critical_sizes_on_a_known_answer():
+    rows = []
+    for law, centre in (("orthogonal", 100), ("gaussian", 700)):
+        for seed in range(10):
+            for samples in 2 ** np.arange(3, 14):
+                value = 1 / (1 + (centre * (1 + 0.02 * seed) / samples) ** 2)
+                rows.append((law, 258, 16, False, int(samples), seed, value))
+    columns = ["embeddings", "dim", "seq_len", "trigger_in_values", "samples", "seed", "lock_on"]
+    found = geometry.ratios(pd.DataFrame(rows, columns=columns), False, "lock_on").iloc[0]
+    # seeds are paired, so their common spread drops out of the ratio
+    assert found["ratio"] == pytest.approx(7, rel=0.01)
+    assert found["low"] <= found["ratio"] <= found["high"] and found["high"] / found["low"] < 1.05
+
+
+def test_ratios_agree_with_optimism():
+    frame = rb.load_results("geometry")
+    found = geometry.ratios(frame, False, "lock_on").set_index("seq_len")["ratio"]
+    table = geometry.optimism(frame, False, "lock_on")
+    other = table[table["law"] == "gaussian, d = 258"].set_index("seq_len")["ratio"]
+    assert list(found.index) == [64, 256]  # at L = 16 all lock on below the grid
+    assert found.to_numpy() == pytest.approx(other[found.index].to_numpy())
+
+
+def test_gaussian_table_is_predicted_with_its_sizes():
+    frame = rb.load_results("geometry")
+    some = frame[frame["dim"].isin([128]) & (frame["seq_len"] == 64)]
+    row = geometry.critical(some, False, "accuracy").iloc[0]
+    assert row["predicted"] == predicted_size(rb.Setting(256, 64, 128, 1000, trigger_in_values=False), "accuracy")
+
+
+def test_orthogonal_embeddings_do_not_see_the_dimension():
+    for tau in (False, True):
+        found = {
+            rb.simulate(
+                rb.Setting(32, 8, dim, 100, embeddings="orthogonal", trigger_in_values=tau), 3, test_samples=500
+            )
+            for dim in (34, 50, 90)
+        }
+        assert len(found) == 1
+
+
+def test_label_law_is_that_of_the_chapter_on_recall():
+    table = sizes(vocab=[256, 256], dim=[64, 1024], seq_len=[2, 2])
+    assert label_frequencies.with_law(table)["law"].to_numpy() == pytest.approx(recall.largest_law(table, True))
+
+
+def test_both_outcomes_of_large_sizes_are_those_compared_alone():
+    frame = rb.load_results("large_sizes")
+    some = frame[(frame["dim"] == 1024) & (frame["vocab"] == 1024)]
+    found = large_sizes.both(some)
+    for outcome, part in found.groupby("outcome"):
+        alone = large_sizes.compared(some, outcome)
+        assert part["mean"].to_numpy() == pytest.approx(alone["mean"].to_numpy())
+        assert part["predicted"].to_numpy() == pytest.approx(alone["predicted"].to_numpy())
+    assert found["shows"].notna().all()
+
+
+def test_longer_training_is_fitted_apart():
+    found = longer_training.fitted(rb.load_results("longer_training"))
+    assert set(found["training"]) == set(longer_training.TRAININGS) and len(found) == 6
+    assert (found["curves"] + found["outside"] == 12).all()
+    three = found[found["training"] == "three steps"].set_index("size")["exponent"]
+    one = found[found["training"] == "one batch"].set_index("size")["exponent"]
+    assert (three.abs() > one.abs()).all()
