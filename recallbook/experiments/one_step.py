@@ -66,7 +66,8 @@ def law() -> sp.Expr:
 
     About half of the facts are then lost to the arg max. Negative where interference alone costs more.
     """
-    return sp.simplify(sp.solve(sp.Eq(2 * sp.log(V) * noise(), 1), N)[0])
+    above, below = sp.fraction(sp.simplify(sp.solve(sp.Eq(2 * sp.log(V) * noise(), 1), N)[0]))
+    return -above / -below  # both are positive where there is a solution: easier to read
 
 
 def with_margin(frame: pd.DataFrame) -> pd.DataFrame:
