@@ -27,7 +27,7 @@ from recallbook.intervals import Interval
 CONFIRMED, REFUTED, PARTLY = "confirmed", "refuted", "true only where"
 OUT: dict[str, Any] = {"trigger_in_values": False}
 LOCKS = "lock-on"
-LABELS, ONE, SHORT, LONG = "label frequencies", "one gradient", "three steps, V = 64", "300 steps, V = 64"
+LABELS, ONE, SHORT, LONG = "label frequencies", "one gradient", "three steps (V = 64)", "300 steps (V = 64)"
 
 
 class Finding(NamedTuple):
