@@ -94,6 +94,8 @@ def test_half_of_the_facts_fit_near_the_estimate():
     dim, width = 256, 512
     facts = mlp.capacity(lambda n: rb.predict(mlp.alone(n, dim, width, wave)).recall)
     assert facts * math.log(facts) == pytest.approx(dim * width / 2, rel=0.35)
+    assert mlp.estimate(wave, dim, width) == pytest.approx(dim * width / 2, rel=1e-6)
+    assert mlp.estimate("relu", 64, 2**30) == pytest.approx(mlp.coefficients("relu")["cap"] * 64**2 / 2, rel=1e-4)
     facts = mlp.capacity(lambda n: rb.predict(mlp.alone(n, dim, 2**20, "relu")).recall)
     assert facts * math.log(facts) == pytest.approx(mlp.coefficients("relu")["cap"] * dim**2 / 2, rel=0.35)
 

@@ -196,6 +196,13 @@ def cap() -> sp.Expr:
     return sp.simplify(locking.V * sp.log(locking.V) / locking.d**2 / sp.limit(superposition(), m, sp.oo))
 
 
+def estimate(activation: Any, dim: int, width: int) -> float:
+    r"""$V\log V$ at which :func:`superposition` is 1."""
+    known = coefficients(activation)
+    values = {phi0: known["phi_0"], phi1: known["phi_1"], square: known["K"], locking.d: dim, m: width}
+    return float(sp.simplify(locking.V * sp.log(locking.V) / superposition()).subs(values))
+
+
 def coefficients(activation: Any) -> dict[str, float]:
     r"""$\phi_0,\phi_1,K$ at variance 1, and the cap over that of the identity (infinite without $\phi_1$)."""
     first = hermite_coefficients(activation, 1.0, 3).values
