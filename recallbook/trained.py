@@ -46,7 +46,7 @@ def trained_recall(
     Notes
     -----
     Cost $O(\text{steps}\cdot\text{seeds}\cdot n(n+m)d)$. The first layer starts at $N(0,1)$ entries, the rest at zero.
-    The criterion and the sphere follow the public code of Nichani, Lee and Bietti (ICLR 2025); rates and steps are ours.
+    The criterion and the sphere follow the public code of Nichani, Lee and Bietti (ICLR 2025); rates and steps: ours.
 
     Raises
     ------
