@@ -2,6 +2,8 @@ r"""Orthogonal against random embeddings on the same axes: how optimistic is it 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 
@@ -63,7 +65,7 @@ def ratios(frame: pd.DataFrame, trigger_in_values: bool, outcome: str, level: fl
     rows = []
     for seq_len, part in chosen[chosen["embeddings"].isin([law, "gaussian"])].groupby("seq_len"):
         # the exponent of a size that is 1 and e is the logarithm of the ratio
-        part = part.assign(size=np.where(part["embeddings"] == law, 1.0, np.e))
+        part = part.assign(size=np.where(part["embeddings"] == law, 1.0, math.e))
         crossed = critical_table(part, ["size"], outcome=outcome, level=level)["critical"]
         if ((crossed > 0) & np.isfinite(crossed)).all():
             found = exponents(part, ["size"], outcome=outcome, level=level)
