@@ -1,4 +1,4 @@
-r"""What estimators that see the gradients at initialisation can reach when these are known with limited precision.
+r"""What estimators that see the gradients at initialisation can reach when these are seen through Gaussian noise.
 
 At zero weights $\nabla_{W_{KQ}}\hat{\mathcal L}=0$, so the gradient in $W_V$ is all there is to see. Given the labels
 its noise has a known covariance; the bounds hold for Gaussian noise of that covariance, and say nothing of an exact
