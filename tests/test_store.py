@@ -148,8 +148,9 @@ def noted_measure(point, problem):
 
 
 Store.add, sweep.measure = noted_add, noted_measure
-generator, found, whole = random.Random(1), [], None
-while len(found) < kills:
+generator, found, attempts = random.Random(1), [], 0
+while len(found) < kills and attempts < 20 * kills:
+    attempts += 1
     if os.path.exists(path) and len(Store(path).keys()) == len(points):
         os.remove(path)
     before = Store(path).keys() if os.path.exists(path) else set()
@@ -158,16 +159,16 @@ while len(found) < kills:
     if not child:
         rb.run_sweep(points, store=path)
         os._exit(0)
-    time.sleep(generator.uniform(0, whole or 0.3))
+    time.sleep(generator.uniform(0, 0.3))
     os.kill(child, signal.SIGKILL)
-    code = os.waitpid(child, 0)[1]
+    if not os.WIFSIGNALED(os.waitpid(child, 0)[1]):
+        continue  # it had finished: on a fast machine many do, and they do not count
     lines = [line.split() for line in open(log)]
     stored = {key for what, key in lines if what == "stored"}
     again = before & {key for what, key in lines if what == "measured"}
     after = Store(path).keys() if os.path.exists(path) else set()
     found.append(
-        {"killed": os.WIFSIGNALED(code), "lost": len((before | stored) - after), "again": len(again),
-         "before": len(before), "after": len(after)}
+        {"lost": len((before | stored) - after), "again": len(again), "before": len(before), "after": len(after)}
     )
 rows = rb.run_sweep(points, store=path)
 print(json.dumps({"kills": found, "same": rows.equals(rb.run_sweep(points)), "rows": len(rows),
@@ -183,7 +184,7 @@ def test_fifty_kills_lose_nothing_and_repeat_nothing(tmp_path):
     assert done.returncode == 0, done.stderr[-2000:]
     report = json.loads(done.stdout)
     kills = report["kills"]
-    assert len(kills) == 50 and sum(kill["killed"] for kill in kills) > 40
+    assert len(kills) == 50
     assert [kill for kill in kills if kill["lost"] or kill["again"]] == []
     assert sum(0 < kill["before"] < kill["after"] < 60 for kill in kills) > 5, "kills in the middle of a resumed sweep"
     assert report["same"] and report["rows"] == 60
