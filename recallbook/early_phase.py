@@ -35,7 +35,7 @@ TABLE_NUMBERS = 1 << 24  # numbers in one block of the label-by-token table: 64 
 def value_step(problem: Problem, chunk: int | None = None) -> torch.Tensor:
     r"""Step 1, ``(d, d)`` or ``(d, m)``: $W_V^{(1)}/\eta=\frac1N\sum_i\tilde u_{y_i}\,g(\bar e'_i)^\top$; exact."""
     setting = problem.setting
-    if setting.width is not None and setting.vocab < setting.samples:
+    if _labels_pay(problem):
         return centred_labels(problem).T @ _features_by_label(problem, chunk) / setting.samples
     if not counts_pay(problem):
         return descent_directions(problem, problem.sequences, None, None, wrt=("value",), chunk=chunk).value
@@ -59,7 +59,7 @@ def key_query_step(problem: Problem, value: torch.Tensor, chunk: int | None = No
     ``value`` is $W_V^{(1)}/\eta$.
     """
     setting, embeddings = problem.setting, problem.input_embeddings
-    if setting.width is not None and setting.vocab < setting.samples:
+    if _labels_pay(problem):
         return _key_query_through_features(problem, centred_labels(problem) @ value, chunk)
     if not counts_pay(problem):
         return descent_directions(
@@ -104,6 +104,11 @@ def located_vectors(problem: Problem, tokens: torch.Tensor, hits: torch.Tensor) 
     if problem.setting.trigger_in_values:
         located = located + hits[:, None] * problem.trigger
     return located
+
+
+def _labels_pay(problem: Problem) -> bool:
+    """Whether adding features by label first is cheaper than a product with all sequences (Attention-MLP)."""
+    return problem.setting.width is not None and problem.setting.vocab < problem.setting.samples
 
 
 def _features_by_label(problem: Problem, chunk: int | None) -> torch.Tensor:

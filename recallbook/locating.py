@@ -50,9 +50,9 @@ def features_near_zero(setting: Setting) -> NearZero:
     return near_zero(setting.activation, setting.seq_len, setting.vocab, dim, tau)
 
 
-def arguments(setting: Setting) -> tuple[float | Array, ...]:
-    """Values of ``locking.SIZES``, ``locking.SEED`` and, with an MLP, ``locking.FEATURES`` at every point."""
-    values: tuple[float | Array, ...] = (*sizes(setting), *shared_by_tokens(setting))
+def arguments(setting: Setting, shared: tuple[float | Array, ...] | None = None) -> tuple[float | Array, ...]:
+    """Values of :func:`symbols` at every point, or where tokens share ``shared``, the values of ``locking.SEED``."""
+    values: tuple[float | Array, ...] = (*sizes(setting), *(shared_by_tokens(setting) if shared is None else shared))
     return values if setting.width is None else (*values, 1 / setting.width, *features_near_zero(setting))
 
 

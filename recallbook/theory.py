@@ -17,8 +17,7 @@ import numpy as np
 import sympy as sp
 
 from recallbook import symbolic
-from recallbook.fluctuations import sizes
-from recallbook.locating import features_near_zero, lock
+from recallbook.locating import arguments, lock, symbols
 from recallbook.recalling import located_counts, overlaps, right
 from recallbook.setting import Setting, bad, check_rate, check_size
 from recallbook.symbolic import locking, retrieval
@@ -155,7 +154,7 @@ def _smallest(at: Callable[[int], Setting], low: int, largest: int, accuracy: fl
 def _ledger_formulas(mlp: bool) -> dict[str, tuple[str, str, Callable]]:
     """Formula, where it is derived, and its size, by name."""
     score = locking.trigger_score(mlp)
-    names = (*locking.SIZES, *locking.SEED, *(locking.FEATURES if mlp else ()))
+    names = symbols(mlp)
     formulas = {}
     for name, term in locking.lock_terms(mlp).items():
         size = symbolic.numeric(term.token / score**2, *names)
@@ -175,9 +174,7 @@ def _ledger_formulas(mlp: bool) -> dict[str, tuple[str, str, Callable]]:
 def _ledger(setting: Setting) -> dict[str, Term]:
     """Every term at the typical draw, |t|^2 = Q = M = 1; not a number where there is no attention to lock (L = 1)."""
     mlp, terms = setting.width is not None, {}
-    typical: tuple[float, ...] = (*sizes(setting), 1.0, 1.0, 1.0)
-    if setting.width is not None:
-        typical = (*typical, 1 / setting.width, *features_near_zero(setting))
+    typical = arguments(setting, shared=(1.0, 1.0, 1.0))
     means = (float(np.mean(part)) for part in overlaps(setting)) if mlp else (0.0,) * len(retrieval.OVERLAPS)
     all_values = (*typical, *means)
     for name, (formula, derived, size) in _ledger_formulas(mlp).items():
