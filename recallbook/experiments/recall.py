@@ -19,7 +19,7 @@ from recallbook.evaluation import evaluate, simulate
 from recallbook.experiments.rates import trigger_score
 from recallbook.setting import Setting
 from recallbook.symbolic import locking, retrieval
-from recallbook.task import draw
+from recallbook.task import Problem, draw
 from recallbook.theory import critical_samples, predict
 
 SEEDS = range(8)
@@ -289,6 +289,13 @@ def shared_squares(setting: Setting, etas: Any) -> Array:
     return function(np.asarray(etas, dtype=float), *_sizes(setting))
 
 
+def in_the_limit(setting: Setting, seed: int) -> tuple[Problem, float, float]:
+    """A draw, what the mark adds to a score in the early-phase limit, and the accuracy there."""
+    problem = draw(setting, seed)
+    limit = three_steps(problem)
+    return problem, trigger_score(problem, limit), evaluate(problem, limit, TEST).accuracy
+
+
 def finite_eta(setting: Setting, seeds: Iterable[int] = SEEDS, etas: Iterable[float] = ETAS) -> pd.DataFrame:
     r"""Three steps with the trigger in the values, finite $\eta$ and saturated attention.
 
@@ -297,10 +304,7 @@ def finite_eta(setting: Setting, seeds: Iterable[int] = SEEDS, etas: Iterable[fl
     rows = []
     etas = list(etas)
     for seed in seeds:
-        problem = draw(setting, seed)
-        limit = three_steps(problem)
-        score = trigger_score(problem, limit)
-        base = evaluate(problem, limit, TEST).accuracy
+        problem, score, base = in_the_limit(setting, seed)
         for ratio in etas:
             eta = ratio * setting.seq_len * setting.vocab
             gamma = 1e4 / (eta * score)
@@ -317,10 +321,7 @@ def rate_map(trigger_in_values: bool, seeds: Iterable[int] = range(4)) -> pd.Dat
     rows = []
     setting = Setting(128, 16, 64, 2048, trigger_in_values=trigger_in_values)
     for seed in seeds:
-        problem = draw(setting, seed)
-        limit = three_steps(problem)
-        score = trigger_score(problem, limit)
-        base = evaluate(problem, limit, TEST).accuracy
+        problem, score, base = in_the_limit(setting, seed)
         for ratio in MAP_ETAS:
             for saturation in MAP_SATURATIONS:
                 eta = ratio * setting.seq_len * setting.vocab
