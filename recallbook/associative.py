@@ -15,6 +15,7 @@ from scipy.special import betainc, log_ndtr, roots_hermitenorm
 from recallbook import symbolic
 from recallbook.embeddings import draw_embeddings
 from recallbook.setting import Setting, bad, check_choice, check_device, check_seed, check_size
+from recallbook.ties import credit, logit_slack
 
 POINTS = 20  # quadrature points in each of up to four directions
 LAWS = ("gaussian", "sphere")
@@ -23,17 +24,19 @@ Quadrature = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 def recalled(
     facts: int, dim: int, seed: int, embeddings: str = "gaussian", *, device: Any = "cpu"
-) -> NDArray[np.bool_]:
-    r"""Simulate: which of $n$ facts come back from $W=\sum_j u_jz_j^\top$, shape ``(n,)``.
+) -> NDArray[np.float64]:
+    r"""Simulate: which of $n$ facts come back from $W=\sum_j u_jz_j^\top$, 1 or 0, shape ``(n,)``.
 
-    Fact $v$ is recalled when $\arg\max_k u_k^\top Wz_v=v$ over all $n$ labels. Draws are paired: for one seed,
-    fewer facts are the first of more. Cost $O(n^2d)$, memory $O(n^2)$.
+    Fact $v$ is recalled when $\arg\max_k u_k^\top Wz_v=v$ over all $n$ labels; a tie among k counts 1/k. Draws are
+    paired: for one seed, fewer facts are the first of more. Cost $O(n^2d)$, memory $O(n^2)$.
     """
     tables = draw_embeddings(Setting(facts, 1, dim, 1, embeddings=embeddings), check_seed("seed", seed))
     device = check_device("device", device)
     inputs, outputs = (torch.tensor(table, device=device) for table in (tables.input, tables.output))
-    logits = outputs @ (outputs.T @ inputs) @ inputs.T  # (labels, tokens)
-    return (logits.argmax(dim=0) == torch.arange(facts, device=device)).cpu().numpy()
+    memory = outputs.T @ inputs
+    logits = inputs @ memory.T @ outputs.T  # (tokens, labels)
+    slack = logit_slack(outputs, memory, inputs)
+    return credit(logits, torch.arange(facts, device=device), slack).cpu().numpy()
 
 
 def capacity(recall: Callable[[int], float], accuracy: float) -> int:

@@ -8,16 +8,22 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from scipy.optimize import linear_sum_assignment
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
 
 from recallbook.descent import initial_gradient
 from recallbook.gradients import centred_labels, features
 from recallbook.setting import check_choice
 from recallbook.task import Problem, check_problem
+from recallbook.ties import logit_slack, tied
 
 METHODS = ("argmax", "whitened", "assignment", "refined", "descent")
 MOST_SWAPS = 20  # per token; the likelihood rises with each, so this only guards against rounding
+LEAST_GAIN = 1e-9  # in the log-likelihood: gains closer than this tie
+DEGENERATE = 1e-9  # singular values below this share of the largest belong to tables with repeated rows
 
 
 class Whitened(NamedTuple):
@@ -67,19 +73,84 @@ def decode(problem: Problem, method: str = "argmax", *, dtype: Any = None, devic
     """
     method = check_choice("method", method, METHODS)
     problem = check_problem(problem, dtype, device)
-    gradient = initial_gradient(problem)
+    if method == "refined":
+        seen = whiten(problem, initial_gradient(problem))
+        return refine(seen, _first_matching(_best(*_scores(problem, "assignment"), "assignment")))
+    best = choices(problem, method)
+    return _first_matching(best) if method == "assignment" else best.int().argmax(dim=1)
+
+
+def choices(problem: Problem, method: str = "argmax", *, dtype: Any = None, device: Any = None) -> torch.Tensor:
+    """Which labels the method finds equally good for each token, ``(V tokens, V labels)`` of truth values.
+
+    One label, but for ties (:mod:`recallbook.ties`). With ``"assignment"``: the labels that some best permutation gives
+    the token. :func:`decode` returns the lowest label, or a permutation made of such labels.
+
+    Raises
+    ------
+    ValueError
+        As :func:`decode`.
+    """
+    method = check_choice("method", method, METHODS)
+    problem = check_problem(problem, dtype, device)
+    if method == "refined":  # a path of exchanges: one answer
+        return torch.nn.functional.one_hot(decode(problem, method), problem.setting.vocab).bool()
+    return _best(*_scores(problem, method), method)
+
+
+def decoded(problem: Problem, method: str = "argmax", *, dtype: Any = None, device: Any = None) -> float:
+    """Fraction of the facts that the method finds; one that ties with k - 1 other labels counts 1/k."""
+    best = choices(problem, method, dtype=dtype, device=device)
+    right = best.gather(1, problem.permutation.to(best.device)[:, None])[:, 0]
+    return float((right.double() / best.sum(dim=1)).mean())
+
+
+def _scores(problem: Problem, method: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """How well each label fits each token ``(V tokens, V labels)``, and the slack of ties ``(V, 1)``."""
+    seen, labels = initial_gradient(problem), problem.output_embeddings
     if method == "descent":
-        asked = problem.input_embeddings + float(problem.setting.trigger_in_values) * problem.trigger
-        return (problem.output_embeddings @ gradient @ features(problem, asked).T).argmax(dim=0)
-    if method == "argmax":
+        marked = problem.input_embeddings + float(problem.setting.trigger_in_values) * problem.trigger
+        asked = features(problem, marked)
+    elif method == "argmax":
         asked = token_features(problem)
-        return (problem.output_embeddings @ gradient @ (asked - asked.mean(dim=0)).T).argmax(dim=0)
-    seen = whiten(problem, gradient)
-    scores = seen.labels @ seen.observed @ seen.tokens.T  # (V labels, V tokens)
-    if method == "whitened":
-        return scores.argmax(dim=0)
-    labels = assign(scores)
-    return labels if method == "assignment" else refine(seen, labels)
+        asked = asked - asked.mean(dim=0)
+    else:
+        seen, labels, asked = whiten(problem, seen)
+    return asked @ seen.T @ labels.T, logit_slack(labels, seen, asked)
+
+
+def _best(scores: torch.Tensor, slack: torch.Tensor, method: str) -> torch.Tensor:
+    return admissible(scores, float(slack.max())) if method == "assignment" else tied(scores, slack)
+
+
+def admissible(scores: torch.Tensor, slack: float) -> torch.Tensor:
+    r"""Which labels some permutation with the largest sum of scores gives each token, ``(V tokens, V labels)``.
+
+    From one best permutation: prices of labels that make every exchange a loss (Bellman and Ford), then the pairs that
+    lose nothing, then those of them on a cycle of exchanges. Costs $O(V^2)$ a round, and few rounds.
+    """
+    table = scores.cpu().numpy()
+    tokens, labels = linear_sum_assignment(table, maximize=True)
+    gains = table - table[tokens, labels][:, None]  # of taking another label, before prices
+    prices = np.zeros(len(labels))
+    for _ in range(len(labels)):
+        raised = np.maximum(prices, (prices[labels][:, None] + gains).max(axis=0))
+        settled = (raised - prices).max() <= slack
+        prices = raised
+        if settled:
+            break
+    free = prices - prices[labels][:, None] - gains <= 2 * slack  # [token, label]
+    free[tokens, labels] = True
+    _, cycle = connected_components(csr_array(free[:, labels]), directed=True, connection="strong")
+    same = np.zeros_like(free)
+    same[:, labels] = cycle[:, None] == cycle
+    return torch.from_numpy(free & same).to(scores.device)
+
+
+def _first_matching(best: torch.Tensor) -> torch.Tensor:
+    """A permutation of admissible labels ``(V,)``: the same one wherever the admissible labels are the same."""
+    found = maximum_bipartite_matching(csr_array(best.cpu().numpy()), perm_type="column")
+    return torch.from_numpy(found.astype(np.int64)).to(best.device)
 
 
 def token_features(problem: Problem) -> torch.Tensor:
@@ -101,27 +172,22 @@ def whiten(problem: Problem, gradient: torch.Tensor) -> Whitened:
     labels, asked = centred_labels(problem), token_features(problem)
     mean = asked.mean(dim=0)
     centred = asked - mean
-    left = _inverse_root(labels.T @ labels / setting.vocab, setting.dim)
-    moment = centred.T @ centred * (setting.seq_len / setting.vocab) + torch.outer(mean, mean)
-    side = _inverse_root(moment, min(setting.dim, setting.vocab))
+    left = _inverse_root(labels / setting.vocab**0.5, min(setting.dim, setting.vocab - 1))
+    rows = torch.cat([centred * (setting.seq_len / setting.vocab) ** 0.5, mean[None]])
+    side = _inverse_root(rows, min(setting.dim, setting.vocab))
     root = setting.samples**0.5
     return Whitened(root * left @ gradient @ side, labels @ left, centred @ side * (root / setting.vocab))
 
 
-def _inverse_root(matrix: torch.Tensor, rank: int) -> torch.Tensor:
-    """Symmetric inverse square root on the ``rank`` strongest directions that are not rounding errors."""
-    values, vectors = torch.linalg.eigh(matrix)
-    floor = values[-1] * len(values) * torch.finfo(values.dtype).eps
-    keep = (values > floor) & (torch.arange(len(values), device=values.device) >= len(values) - rank)
-    return vectors[:, keep] * values[keep].rsqrt() @ vectors[:, keep].T
+def _inverse_root(rows: torch.Tensor, rank: int) -> torch.Tensor:
+    r"""Symmetric $(R^\top R)^{-1/2}$ on the ``rank`` strongest directions of the rows; algebra says how many there are.
 
-
-def assign(scores: torch.Tensor) -> torch.Tensor:
-    """The permutation with the largest sum of ``scores[label, token]``, as labels ``(V,)``."""
-    tokens, labels = linear_sum_assignment(scores.T.cpu().numpy(), maximize=True)
-    out = torch.empty(len(tokens), dtype=torch.int64)
-    out[torch.as_tensor(tokens)] = torch.as_tensor(labels)
-    return out.to(scores.device)
+    From singular values of the rows: those of their second moment would lose half of the digits.
+    """
+    _, sizes, directions = torch.linalg.svd(rows, full_matrices=False)
+    keep = (torch.arange(len(sizes), device=sizes.device) < rank) & (sizes > DEGENERATE * sizes[0])
+    kept = directions[keep]
+    return kept.T / sizes[keep] @ kept
 
 
 def log_likelihood(seen: Whitened, labels: torch.Tensor) -> float:
@@ -139,9 +205,10 @@ def refine(seen: Whitened, labels: torch.Tensor) -> torch.Tensor:
         fit = facts @ rest @ seen.tokens.T  # [v, w]: label of v at token w
         own = fit.diagonal()
         gain = fit + fit.T - own[:, None] - own - 0.5 * torch.cdist(facts, facts).square() * distance
-        best = int(gain.argmax())
-        if float(gain.flatten()[best]) <= 1e-9:
+        most = float(gain.max())
+        if most <= LEAST_GAIN:
             break
+        best = int((gain.flatten() >= most - LEAST_GAIN).nonzero()[0])
         first, second = divmod(best, len(labels))
         labels[[first, second]] = labels[[second, first]]
     return labels

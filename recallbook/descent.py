@@ -45,8 +45,9 @@ def three_steps(
     problem : Problem
     eta, gamma : float or None
         Learning rates. Finite and positive: exact, no approximation. Both ``None``: the early-phase limit, with
-        uniform predictions in all three residuals, hard attention (lowest index on ties), and weights per unit
-        rate $W_V^{(1)}/\eta$, $W_{KQ}^{(1)}/(\gamma\eta)$, $W_V^{(2)}/\gamma$.
+        uniform predictions in all three residuals, hard attention (equal shares on ties, as the limit of softmax
+        gives them: :mod:`recallbook.ties`), and weights per unit rate $W_V^{(1)}/\eta$,
+        $W_{KQ}^{(1)}/(\gamma\eta)$, $W_V^{(2)}/\gamma$.
     chunk : int or None
         Sequences at a time; any value gives the same result up to rounding.
     dtype, device

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import torch
+from torch.nn import functional
 
 from recallbook.attention import (
     GATHER_COST,
@@ -18,7 +19,10 @@ from recallbook.attention import (
     chunk_rows,
     chunks,
     hard_attention,
+    pull_size,
+    rows_of,
     soft_attention,
+    take,
 )
 from recallbook.gradients import (
     attention_pulls,
@@ -28,6 +32,7 @@ from recallbook.gradients import (
     features_and_pullback,
 )
 from recallbook.task import Problem, Sequences
+from recallbook.ties import without_rounding
 
 TABLE_NUMBERS = 1 << 24  # numbers in one block of the label-by-token table: 64 to 128 MB
 
@@ -42,8 +47,8 @@ def value_step(problem: Problem, chunk: int | None = None) -> torch.Tensor:
     sums = torch.empty_like(problem.input_embeddings)  # for each label, the sum of its sequences' values (V, d)
     for first, last, part in _label_blocks(problem):
         if problem.label_counts is None:
-            codes = (part.labels - first)[:, None] * setting.vocab + part.tokens
-            counts = torch.bincount(codes.flatten(), minlength=(last - first) * setting.vocab).view(last - first, -1)
+            codes = _table_codes(part, first, setting.vocab)
+            counts = torch.bincount(codes, minlength=(last - first) * setting.vocab).view(last - first, -1)
         else:
             counts = problem.label_counts[first:last]
         sums[first:last] = counts.to(problem.dtype) @ problem.input_embeddings
@@ -67,35 +72,59 @@ def key_query_step(problem: Problem, value: torch.Tensor, chunk: int | None = No
         ).direction
     pulls = centred_labels(problem) @ value  # q_i depends on the label alone (V, d)
     token_weights, trigger_weight = embeddings.new_zeros(setting.vocab), embeddings.new_zeros(())
-    for first, last, part in _label_blocks(problem):
-        block = pulls[first:last]
-        codes = (part.labels - first)[:, None] * setting.vocab + part.tokens
-        products = (block @ embeddings.T).view(-1).index_select(0, codes.flatten()).view(codes.shape)  # (n, L)
-        if setting.trigger_in_values:
-            products = add_at(products, part.positions, (block @ problem.trigger)[part.labels - first])
-        products -= products.mean(dim=1, keepdim=True)
-        token_weights.scatter_add_(0, part.tokens.flatten(), products.flatten())
-        trigger_weight += products.gather(1, part.positions[:, None]).sum()
-    return (token_weights @ embeddings + trigger_weight * problem.trigger) / (setting.samples * setting.seq_len)
+    for first, last, block in _label_blocks(problem):
+        products = pulls[first:last] @ embeddings.T  # of every label with every token
+        marks = pulls[first:last] @ problem.trigger
+        for part in chunks(block, chunk_rows(problem, chunk)):
+            raised = take(products.view(-1), _table_codes(part, first, setting.vocab)).view(part.tokens.shape)
+            if setting.trigger_in_values:
+                raised = add_at(raised, part.positions, marks[part.labels - first])
+            raised -= raised.mean(dim=1, keepdim=True)
+            token_weights.scatter_add_(0, part.tokens.flatten().long(), raised.flatten())
+            trigger_weight += raised.gather(1, part.positions[:, None]).sum()
+    total = token_weights @ embeddings + trigger_weight * problem.trigger
+    return without_rounding(total / (setting.samples * setting.seq_len), pull_size(problem, pulls))
 
 
 def located_value_step(problem: Problem, direction: torch.Tensor, chunk: int | None = None) -> torch.Tensor:
     r"""Step 3 with uniform predictions and hard attention, $W_V^{(2)}/\gamma$.
 
-    A located vector is one of $2V$: a token with or without the trigger. Features are computed once for each.
+    A located vector is one of $2V$, a token with or without the trigger, unless different ones tie. Labels are added
+    up for each, and its features are computed once.
     """
     vocab = problem.setting.vocab
     scores, centred = attention_scores(problem, direction), centred_labels(problem)
-    errors = centred.new_zeros(2 * vocab, centred.shape[1])  # summed over the sequences that located this vector
+    gradient = centred.new_zeros(problem.setting.dim, problem.setting.feature_dim)
+    found, labels = [], []
     for part in chunks(problem.sequences, chunk_rows(problem, chunk)):
         located = hard_attention(part, scores)
-        errors.index_add_(0, located.tokens + vocab * located.hits, centred[part.labels])
-    used = errors.abs().sum(dim=1).nonzero()[:, 0]
-    gradient = centred.new_zeros(problem.setting.dim, problem.setting.feature_dim)
+        codes, known = located.codes, part.labels
+        if len(located.mixed):
+            several = rows_of(part, located.mixed)
+            gradient += centred[several.labels].T @ features(problem, attend(problem, several, located.shares))
+            alone = torch.ones_like(codes, dtype=torch.bool).index_fill_(0, located.mixed, False)
+            codes, known = codes[alone], known[alone]
+        found.append(codes)
+        labels.append(known)
+    errors, used = _sums_by_code(centred, torch.cat(labels), torch.cat(found), 2 * vocab)
     for codes in used.split(chunk_rows(problem, chunk)):
         images = features(problem, located_vectors(problem, codes % vocab, codes >= vocab))
         gradient += errors[codes].T @ images
     return gradient / problem.setting.samples
+
+
+def _sums_by_code(
+    table: torch.Tensor, rows: torch.Tensor, codes: torch.Tensor, size: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Rows of the table added up by code, ``(size, d)``, and the codes that occur; far faster than ``index_add_``."""
+    counts = torch.bincount(codes, minlength=size)
+    offsets = counts.cumsum(0) - counts
+    return functional.embedding_bag(rows[codes.argsort()], table, offsets, mode="sum"), counts.nonzero()[:, 0]
+
+
+def _table_codes(part: Sequences, first: int, vocab: int) -> torch.Tensor:
+    """Where each token stands in the flat label-by-token table that starts at label ``first``, ``(n L,)`` int32."""
+    return ((part.labels - first).to(torch.int32)[:, None] * vocab + part.tokens).flatten()
 
 
 def located_vectors(problem: Problem, tokens: torch.Tensor, hits: torch.Tensor) -> torch.Tensor:
@@ -125,14 +154,17 @@ def _features_by_label(problem: Problem, chunk: int | None) -> torch.Tensor:
 def _key_query_through_features(problem: Problem, pulls: torch.Tensor, chunk: int | None) -> torch.Tensor:
     """Step 2 with the MLP; ``pulls`` ``(V, m)`` holds what each label pulls the features towards."""
     setting = problem.setting
-    token_weights, trigger_weight = pulls.new_zeros(setting.vocab), pulls.new_zeros(())
+    token_weights, trigger_weight, size = pulls.new_zeros(setting.vocab), pulls.new_zeros(()), pulls.new_zeros(())
     for part in chunks(problem.sequences, chunk_rows(problem, chunk)):
         weights = soft_attention(problem, part, None)
         pullback = features_and_pullback(problem, attend(problem, part, weights))[1]
-        raised = attention_pulls(problem, part, weights, pullback(pulls[part.labels]))
-        token_weights.scatter_add_(0, part.tokens.flatten(), raised.flatten())
+        pulled = pullback(pulls[part.labels])
+        size = torch.maximum(size, pull_size(problem, pulled))
+        raised = attention_pulls(problem, part, weights, pulled)
+        token_weights.scatter_add_(0, part.tokens.flatten().long(), raised.flatten())
         trigger_weight += raised.gather(1, part.positions[:, None]).sum()
-    return (token_weights @ problem.input_embeddings + trigger_weight * problem.trigger) / setting.samples
+    total = token_weights @ problem.input_embeddings + trigger_weight * problem.trigger
+    return without_rounding(total / setting.samples, size)
 
 
 def counts_pay(problem: Problem) -> bool:

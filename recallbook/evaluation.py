@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -13,6 +13,7 @@ from recallbook.attention import (
     chunk_rows,
     chunks,
     hard_attention,
+    rows_of,
     score,
 )
 from recallbook.descent import three_steps
@@ -20,20 +21,21 @@ from recallbook.early_phase import located_vectors
 from recallbook.gradients import features
 from recallbook.model import RecallTransformer
 from recallbook.setting import Setting, bad, check_rates, check_size
-from recallbook.task import Problem, check_problem, draw
+from recallbook.task import Problem, Sequences, check_problem, draw
+from recallbook.ties import credit, logit_slack, tied
 from recallbook.weights import Weights
 
 
 @dataclass(frozen=True)
 class Outcome:
-    r"""Three fractions between 0 and 1.
+    r"""Three fractions between 0 and 1. A tie among k for the largest counts as 1/k of each (:mod:`recallbook.ties`).
 
     Attributes
     ----------
     accuracy : float
         Fresh test sequences whose arg max logit is $\pi(x_\ell)$.
     lock_on : float
-        Fresh test sequences whose largest attention weight is at $\ell$ (lowest index on ties).
+        Fresh test sequences whose largest attention weight is at $\ell$.
     recall : float
         Tokens $v$ whose label is the arg max when attention sits exactly on $v$ as the informative token
         ($h=z_v+t$, or $z_v$ when the values do not carry the trigger).
@@ -50,6 +52,7 @@ def evaluate(
     test_samples: int = 20000,
     seed: int | None = None,
     *,
+    sequences: Sequences | None = None,
     chunk: int | None = None,
     dtype: torch.dtype | None = None,
     device: Any = None,
@@ -65,6 +68,8 @@ def evaluate(
         Number of fresh sequences.
     seed : int or None
         Seed of the test sequences; ``None`` is the problem's. They differ from the training sequences at any seed.
+    sequences : Sequences or None
+        The caller's own test sequences instead of fresh ones, such as ``problem.sequences``.
 
     Returns
     -------
@@ -78,14 +83,18 @@ def evaluate(
     test_samples = check_size("test_samples", test_samples)
     problem = check_problem(problem, dtype, device)
     value, key_query, hard = _matrices(problem, weights)
-    sequences = problem.fresh(test_samples, seed)
+    if sequences is None:
+        sequences = problem.fresh(test_samples, seed)
+    elif not isinstance(sequences, Sequences):
+        raise bad("sequences", sequences, "recallbook.task.Sequences, or None for fresh ones")
     rows = chunk_rows(problem, chunk)
-    known = _known(problem, value, torch.arange(problem.setting.vocab, device=problem.device), True, rows)
-    recall = float((known == problem.permutation).double().mean())
+    marked = torch.arange(problem.setting.vocab, device=problem.device) + problem.setting.vocab
+    recall = float(_credit(problem, value, marked, problem.permutation, rows).mean())
     direction = key_query @ problem.query
     measure = _measure_hard if hard else _measure_soft
     right, locked = measure(problem, sequences, value, direction, rows)
-    return Outcome(right / test_samples, locked / test_samples, recall)
+    count = len(sequences.labels)
+    return Outcome(right / count, locked / count, recall)
 
 
 def simulate(
@@ -128,39 +137,75 @@ def _matrices(problem: Problem, weights: Any) -> tuple[torch.Tensor, torch.Tenso
     return value.to(like), key_query.to(like), hard
 
 
-def _predict(problem: Problem, value: torch.Tensor, located: torch.Tensor) -> torch.Tensor:
-    """Arg max labels ``(n,)`` for located vectors ``(n, d)``."""
-    return (features(problem, located) @ value.T @ problem.output_embeddings.T).argmax(dim=1)
+class _Answers(NamedTuple):
+    """Arg max labels ``(n,)`` of some located vectors, and whether one label alone is largest."""
+
+    labels: torch.Tensor
+    sure: torch.Tensor
 
 
-def _known(
-    problem: Problem, value: torch.Tensor, tokens: torch.Tensor, hits: bool | torch.Tensor, rows: int
+def _logits(problem: Problem, value: torch.Tensor, located: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Logits ``(n, V)`` of located vectors ``(n, d)``, and their slack ``(n, 1)``."""
+    images = features(problem, located)
+    logits = images @ value.T @ problem.output_embeddings.T
+    return logits, logit_slack(problem.output_embeddings, value, images)
+
+
+def _credit(
+    problem: Problem, value: torch.Tensor, codes: torch.Tensor, labels: torch.Tensor, rows: int
 ) -> torch.Tensor:
-    """Arg max labels when attention sits on these tokens, with the trigger where ``hits``."""
-    hits = torch.as_tensor(hits, device=tokens.device).expand(tokens.shape)
-    parts = zip(tokens.split(rows), hits.split(rows), strict=True)
-    return torch.cat([_predict(problem, value, located_vectors(problem, v, hit)) for v, hit in parts])
-
-
-def _measure_hard(problem, sequences, value, direction, rows) -> tuple[int, int]:
-    """Right answers and locks under hard attention; each distinct located vector is answered once."""
+    """What these located vectors earn when these labels are right, ``(n,)``; codes as in :class:`Located`."""
     vocab = problem.setting.vocab
+    parts = zip(codes.split(rows), labels.split(rows), strict=True)
+    earned = [
+        credit(logits, wanted, slack)
+        for part, wanted in parts
+        for logits, slack in [_logits(problem, value, located_vectors(problem, part % vocab, part >= vocab))]
+    ]
+    return torch.cat(earned) if earned else value.new_zeros(0)
+
+
+def _answers(problem: Problem, value: torch.Tensor, codes: torch.Tensor, rows: int) -> _Answers:
+    vocab = problem.setting.vocab
+    found = []
+    for part in codes.split(rows):
+        logits, slack = _logits(problem, value, located_vectors(problem, part % vocab, part >= vocab))
+        found.append(_Answers(logits.argmax(dim=1), tied(logits, slack).sum(dim=1) == 1))
+    return _Answers(*(torch.cat(part) for part in zip(*found, strict=True)))
+
+
+def _measure_hard(problem, sequences, value, direction, rows) -> tuple[float, float]:
+    """Right answers and locks under hard attention; each distinct located vector is answered once, but for ties."""
     scores = attention_scores(problem, direction)
-    located = [hard_attention(part, scores) for part in chunks(sequences, rows)]
-    hits = torch.cat([part.hits for part in located])
-    codes = torch.cat([part.tokens for part in located]) + vocab * hits
-    distinct, which = codes.unique(return_inverse=True)
-    answers = _known(problem, value, distinct % vocab, distinct >= vocab, rows)
-    return int((answers[which] == sequences.labels).sum()), int(hits.sum())
+    codes, right, locked = [], 0.0, 0.0
+    for part in chunks(sequences, rows):
+        located = hard_attention(part, scores)
+        locked += float(located.locks.sum())
+        codes.append(located.codes)
+        if len(located.mixed):
+            several = rows_of(part, located.mixed)
+            logits, slack = _logits(problem, value, attend(problem, several, located.shares))
+            right += float(credit(logits, several.labels, slack).sum())
+            codes[-1] = located.codes.index_fill(0, located.mixed, -1)  # counted already
+    every = torch.cat(codes)
+    alone = every >= 0
+    distinct, which = every[alone].unique(return_inverse=True)
+    if len(distinct) == 0:
+        return right, locked
+    answers, labels = _answers(problem, value, distinct, rows), sequences.labels[alone]
+    sure = answers.sure[which]
+    right += float((sure & (answers.labels[which] == labels)).sum())
+    right += float(_credit(problem, value, distinct[which[~sure]], labels[~sure], rows).sum())
+    return right, locked
 
 
-def _measure_soft(problem, sequences, value, direction, rows) -> tuple[int, int]:
+def _measure_soft(problem, sequences, value, direction, rows) -> tuple[float, float]:
     """Right answers and locks under softmax attention."""
     scores = attention_scores(problem, direction)
-    right = locked = 0
+    right = locked = 0.0
     for part in chunks(sequences, rows):
-        raw = score(part, scores)  # (n, L); arg max of the scores: softmax weights may round to ties
-        locked += int((raw.argmax(dim=1) == part.positions).sum())
-        located = attend(problem, part, torch.softmax(raw, dim=1))
-        right += int((_predict(problem, value, located) == part.labels).sum())
+        raw = score(part, scores)  # (n, L); the scores decide: softmax weights may round to ties
+        locked += float(credit(raw, part.positions, scores.slack).sum())
+        logits, slack = _logits(problem, value, attend(problem, part, torch.softmax(raw, dim=1)))
+        right += float(credit(logits, part.labels, slack).sum())
     return right, locked

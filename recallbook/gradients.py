@@ -14,10 +14,12 @@ from recallbook.attention import (
     attention_scores,
     chunk_rows,
     chunks,
+    pull_size,
     soft_attention,
     token_products,
 )
 from recallbook.task import Problem, Sequences
+from recallbook.ties import without_rounding
 
 
 class Descent(NamedTuple):
@@ -92,7 +94,7 @@ def descent_directions(
     want_value = "value" in wrt
     gradient = like.new_zeros(setting.dim, setting.feature_dim if want_value else 0)
     token_weights, trigger_weight = like.new_zeros(setting.vocab), like.new_zeros(())
-    loss, attention = 0.0, 0.0
+    loss, attention, size = 0.0, 0.0, like.new_zeros(())
     for part in chunks(sequences, chunk_rows(problem, chunk)):
         weights = soft_attention(problem, part, scores)  # (n, L)
         images, pullback = features_and_pullback(problem, attend(problem, part, weights))  # (n, m)
@@ -105,14 +107,16 @@ def descent_directions(
         if want_value:
             gradient += errors.T @ images
         if "direction" in wrt and value is not None:
-            pulls = attention_pulls(problem, part, weights, pullback(errors @ value))  # (n, L)
-            token_weights.scatter_add_(0, part.tokens.flatten(), pulls.flatten())
+            pulled = pullback(errors @ value)  # (n, d)
+            size = torch.maximum(size, pull_size(problem, pulled))
+            pulls = attention_pulls(problem, part, weights, pulled)  # (n, L)
+            token_weights.scatter_add_(0, part.tokens.flatten().long(), pulls.flatten())
             trigger_weight += pulls.gather(1, part.positions[:, None]).sum()
     count = len(sequences.labels)
     along = token_weights @ problem.input_embeddings + trigger_weight * problem.trigger
     return Descent(
         value=gradient / count,
-        direction=along / count if "direction" in wrt else along[:0],
+        direction=without_rounding(along / count, size) if "direction" in wrt else along[:0],
         loss=math.nan if uniform_predictions or value is None else loss / count,
         attention=attention / count,
     )

@@ -136,11 +136,9 @@ class Point:
 def measure(point: Point, problem: Problem) -> dict[str, float | None]:
     """``accuracy``, ``lock_on`` and ``recall`` of one point on its own draw; ``None`` where not measured."""
     if point.method in ("argmax", "assignment"):
-        from recallbook.decoding import decode
+        from recallbook.decoding import decoded
 
-        found = decode(problem, method=point.method)
-        right = float((found == problem.permutation).double().mean())
-        return dict(zip(OUTCOMES, (None, None, right), strict=True))
+        return dict(zip(OUTCOMES, (None, None, decoded(problem, method=point.method)), strict=True))
     if point.method == "descend":
         assert point.steps is not None and point.eta is not None and point.gamma is not None
         model = RecallTransformer(problem)

@@ -14,7 +14,7 @@ from recallbook.streams import gaussian_table, stream, uniform_integers
 
 
 class Sequences(NamedTuple):
-    """Tokens ``(n, L)``, informative positions ``(n,)`` and labels ``(n,)``, all 0-based int64."""
+    """Tokens ``(n, L)`` int32, informative positions ``(n,)`` and labels ``(n,)`` int64, all 0-based."""
 
     tokens: torch.Tensor
     positions: torch.Tensor
@@ -29,8 +29,8 @@ class Problem:
     ----------
     setting : Setting
     seed : int
-    tokens : Tensor ``(N, L)`` int64
-        $x_{ij}$, uniform on $0..V-1$.
+    tokens : Tensor ``(N, L)`` int32
+        $x_{ij}$, uniform on $0..V-1$; the one large tensor, so in the smaller type that still indexes.
     positions : Tensor ``(N,)`` int64
         $\ell_i$, uniform on $0..L-1$: where the trigger sits.
     labels : Tensor ``(N,)`` int64
@@ -110,7 +110,7 @@ def _sample(
 ) -> Sequences:
     """Sequences on the host; for one stream a smaller ``count`` is a prefix of a larger one."""
     tokens = uniform_integers(stream(seed, prefix + "tokens", block), vocab, count * length).reshape(count, length)
-    positions = uniform_integers(stream(seed, prefix + "positions", block), length, count)
+    positions = uniform_integers(stream(seed, prefix + "positions", block), length, count).astype(np.int64)
     labels = permutation[tokens[np.arange(count), positions]]
     return Sequences(torch.from_numpy(tokens), torch.from_numpy(positions), torch.from_numpy(labels))
 

@@ -1,5 +1,7 @@
 """Labels from the initial gradient: exact cases, likelihood, comparisons over seeds, the exact gradient's counts."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -16,7 +18,7 @@ TINY = rb.Setting(7, 2, 3, 90, trigger_in_values=False)
 
 
 def right(problem, method):
-    return float((rb.decode(problem, method) == problem.permutation).double().mean())
+    return decoding.decoded(problem, method)
 
 
 @pytest.mark.parametrize("index", range(24))
@@ -94,9 +96,28 @@ def test_whitened_mean_is_the_signal():
 def test_assignment_maximises_its_sum():
     rng = np.random.default_rng(0)
     scores = torch.from_numpy(rng.standard_normal((9, 9)))
-    labels = decoding.assign(scores)
-    rows, columns = linear_sum_assignment(-scores.numpy())
-    assert float(scores[labels, torch.arange(9)].sum()) == pytest.approx(scores.numpy()[rows, columns].sum())
+    best = decoding.admissible(scores, 1e-9)
+    _, columns = linear_sum_assignment(-scores.numpy())
+    assert torch.equal(best, torch.nn.functional.one_hot(torch.from_numpy(columns), 9).bool())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_admissible_labels_are_those_of_all_best_permutations(seed):
+    """Small integers tie often: every permutation is tried, and noise of a few roundings changes nothing."""
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(2, 7))
+    scores = rng.integers(0, 3, (size, size)).astype(float)
+    orders = np.array(list(itertools.permutations(range(size))))
+    sums = scores[np.arange(size), orders].sum(axis=1)
+    expected = np.zeros((size, size), dtype=bool)
+    for order in orders[sums == sums.max()]:
+        expected[np.arange(size), order] = True
+    for noise in (0, 1e-13):
+        noisy = torch.from_numpy(scores + noise * rng.standard_normal(scores.shape))
+        found = decoding.admissible(noisy, 1e-10)
+        assert np.array_equal(found.numpy(), expected)
+        labels = decoding._first_matching(found).numpy()
+        assert sorted(labels) == list(range(size)) and expected[np.arange(size), labels].all()
 
 
 @pytest.mark.parametrize("index", range(0, 24, 3))

@@ -37,5 +37,5 @@ def test_moving_keeps_the_data():
     assert problem.to() is problem
     moved = problem.to(dtype=torch.float32)
     assert moved.dtype == torch.float32 and moved.mlp_weights.dtype == torch.float32
-    assert moved.tokens.dtype == torch.int64 and torch.equal(moved.tokens, problem.tokens)
+    assert moved.tokens.dtype == torch.int32 and torch.equal(moved.tokens, problem.tokens)
     assert problem.dtype == torch.float64

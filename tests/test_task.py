@@ -8,11 +8,11 @@ import torch
 from scipy import stats
 
 import recallbook as rb
-from recallbook.streams import FILL, gaussian_table, stream, uniform_integers
+from recallbook.streams import gaussian_table, stream, uniform_integers
 
-PINNED_TOKENS = [[6, 7, 0, 80, 24], [30, 35, 46, 55, 83]]
-PINNED_POSITIONS = [4, 0]
-PINNED_TRIGGER = [-0.03977910803895745, -0.7492279147680856, -0.7022840962530547]
+PINNED_TOKENS = [[81, 67, 79, 81, 59], [76, 1, 85, 47, 29]]
+PINNED_POSITIONS = [0, 2]
+PINNED_TRIGGER = [0.12952692643274907, -0.34739261945613464, 0.24208752668817843]
 BASE = {"vocab": 11, "seq_len": 4, "dim": 6, "samples": 50}
 
 
@@ -21,8 +21,9 @@ def test_labels_follow_the_facts():
     informative = problem.tokens[torch.arange(50), problem.positions]
     assert torch.equal(problem.labels, problem.permutation[informative])
     assert sorted(problem.permutation.tolist()) == list(range(11))
-    for tensor in (*problem.sequences, problem.permutation):
+    for tensor in (problem.positions, problem.labels, problem.permutation):
         assert tensor.dtype == torch.int64
+    assert problem.tokens.dtype == torch.int32
 
 
 @pytest.mark.parametrize("fresh", [False, True])
@@ -54,9 +55,19 @@ def test_a_smaller_sample_is_a_prefix():
     assert torch.equal(large.permutation, small.permutation)
 
 
-def test_prefix_across_the_fill_size():
-    long = uniform_integers(stream(0, "tokens"), 1000, FILL + 5)
-    assert np.array_equal(long[:FILL], uniform_integers(stream(0, "tokens"), 1000, FILL))
+@pytest.mark.parametrize("high", [2, 1000, 2**16 + 1, 2**31 - 1])
+def test_fewer_integers_are_the_first_of_more(high):
+    """Rejections in the generator's own sampling must not depend on how many are asked for."""
+    long = uniform_integers(stream(0, "tokens"), high, 5001)
+    assert long.dtype == np.int32 and 0 <= long.min() and long.max() < high
+    for count in (1, 2, 1000, 4999):
+        assert np.array_equal(long[:count], uniform_integers(stream(0, "tokens"), high, count))
+
+
+def test_rows_of_a_table_are_streams_of_their_own():
+    table = gaussian_table(4, "mlp_weights", 6, 9)
+    for row, expected in enumerate(table):
+        assert np.array_equal(stream(4, "mlp_weights", row).standard_normal(9), expected)
 
 
 def test_a_smaller_dimension_uses_the_first_columns():
@@ -133,7 +144,7 @@ def test_the_scheme_has_not_moved():
     problem = rb.draw(rb.Setting(100, 5, 3, 2), seed=0)
     assert problem.tokens.tolist() == PINNED_TOKENS
     assert problem.positions.tolist() == PINNED_POSITIONS
-    assert problem.permutation[:5].tolist() == [64, 60, 54, 40, 7]
+    assert problem.permutation[:5].tolist() == [63, 31, 34, 61, 27]
     assert problem.trigger.tolist() == pytest.approx(PINNED_TRIGGER, abs=1e-15)
 
 

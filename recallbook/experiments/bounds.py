@@ -16,14 +16,15 @@ from scipy.special import logsumexp
 
 from recallbook import bounds, lattice
 from recallbook.associative import predicted_recall
-from recallbook.decoding import METHODS, decode
+from recallbook.decoding import METHODS, decoded
 from recallbook.descent import three_steps
 from recallbook.embeddings import Embeddings, draw_embeddings
 from recallbook.evaluation import evaluate
 from recallbook.gradients import features
 from recallbook.intervals import fitted_slope, seed_interval
 from recallbook.setting import Setting
-from recallbook.task import Problem, draw
+from recallbook.task import draw
+from recallbook.ties import credit
 
 SEEDS = range(10)
 COLLAPSE = ((48, 16), (48, 64), (64, 32), (64, 128), (96, 64))  # (d, L) at V = 128
@@ -164,12 +165,8 @@ def accuracies(
         common["allowed"] = bounds.maximum_accuracy(*sizes)
         for seed in seeds:
             problem = draw(setting, seed)
-            rows += [{**common, "seed": seed, "method": m, "accuracy": _right(problem, m)} for m in methods]
+            rows += [{**common, "seed": seed, "method": m, "accuracy": decoded(problem, m)} for m in methods]
     return pd.DataFrame(rows)
-
-
-def _right(problem: Problem, method: str) -> float:
-    return float((decode(problem, method) == problem.permutation).double().mean())
 
 
 def collapse(vocab: int = 128, **options: Any) -> list[Setting]:
@@ -191,7 +188,7 @@ def threshold(along: str, sizes: dict[str, int], seed: int, method: str = "refin
     for step in range(STEPS):
         size = max(1, round(start * FACTORS[along] ** step))
         chosen: dict[str, Any] = {**sizes, along: size}
-        now = _right(draw(Setting(**chosen, trigger_in_values=False), seed), method)
+        now = decoded(draw(Setting(**chosen, trigger_in_values=False), seed), method)
         if now >= level:
             part = (level - last) / (now - last)
             return size if step == 0 else before ** (1 - part) * size**part
@@ -266,7 +263,7 @@ def lattice_runs(settings: Iterable[Setting], bits: Iterable[int], seeds: Iterab
             truth = truth - truth.min(axis=0)
             for digits in bits:
                 found = lattice.lattice_counts(problem, digits)
-                right = float(np.mean(found.argmax(axis=0) == problem.permutation.numpy()))
+                right = float(credit(torch.from_numpy(found.T), problem.permutation, 0).mean())
                 row = {"dim": setting.dim, "bits": digits, "seed": seed}
                 rows.append({**row, "exact": float(np.array_equal(found, truth)), "right": right})
     return pd.DataFrame(rows)
@@ -285,7 +282,7 @@ def against_three_steps(settings: Iterable[Setting], seeds: Iterable[int] = SEED
             outcome = evaluate(problem, three_steps(problem), 1000)
             row: dict[str, Any] = {"seq_len": setting.seq_len, "samples": setting.samples, "seed": seed}
             row |= {"three steps": outcome.recall, "lock_on": outcome.lock_on}
-            rows.append(row | {method: _right(problem, method) for method in METHODS})
+            rows.append(row | {method: decoded(problem, method) for method in METHODS})
     return pd.DataFrame(rows)
 
 

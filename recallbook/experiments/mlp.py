@@ -23,6 +23,7 @@ from recallbook.setting import Setting, bad
 from recallbook.symbolic import locking, retrieval
 from recallbook.task import Problem, draw
 from recallbook.theory import predict
+from recallbook.ties import credit, logit_slack
 
 SEEDS = range(8)
 TEST = 1000  # fresh sequences a seed
@@ -60,8 +61,8 @@ def memory(problem: Problem, frequency: Array | None = None, *, centred: bool = 
 def perfect_recall(problem: Problem, frequency: Array | None = None, **remedies: bool) -> float:
     """Fraction of facts recalled when attention is perfect in step 3 and in the test."""
     features, stored = memory(problem, frequency, **remedies)
-    answers = (features @ stored.T @ problem.output_embeddings.T).argmax(dim=1)
-    return float((answers == problem.permutation).double().mean())
+    logits = features @ stored.T @ problem.output_embeddings.T
+    return float(credit(logits, problem.permutation, logit_slack(problem.output_embeddings, stored, features)).mean())
 
 
 def counted(problem: Problem) -> Array:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import sympy as sp
+import torch
 from numpy.typing import NDArray
 
 from recallbook import symbolic
@@ -21,6 +22,7 @@ from recallbook.setting import Setting
 from recallbook.symbolic import locking, retrieval
 from recallbook.task import Problem, draw
 from recallbook.theory import critical_samples, predict
+from recallbook.ties import credit, tolerance
 
 SEEDS = range(8)
 TEST = 1000  # fresh sequences a seed
@@ -42,16 +44,14 @@ def fact_counts(setting: Setting, seed: int) -> NDArray[np.int64]:
     return np.random.default_rng([seed, setting.vocab]).multinomial(setting.samples, chances)
 
 
-def count_rule(setting: Setting, seed: int) -> NDArray[np.bool_]:
-    r"""Which facts orthogonal embeddings recall, from counts alone: $n_v\ge1$ for $\tau=0$, $2n_v>\max_kn_k$ for 1.
+def count_rule(setting: Setting, seed: int) -> Array:
+    r"""What orthogonal embeddings recall of each fact, from counts alone; a tie among k counts 1/k.
 
-    A tie counts as not recalled.
+    Asked for $v$, label $k$ has a logit in proportion to $n_k(\mathbf 1\{k=v\}+\tau)$, up to a shared constant.
     """
     counts = fact_counts(setting, seed)
-    if not setting.trigger_in_values:
-        return counts >= 1
-    first, second = np.sort(counts)[[-1, -2]]
-    return 2 * counts > np.where(counts == first, second, first)
+    logits = np.diag(counts) + setting.trigger_in_values * counts
+    return credit(torch.from_numpy(logits), torch.arange(setting.vocab), 0).numpy()
 
 
 def lookup(setting: Setting, seed: int) -> dict[str, Array]:
@@ -88,12 +88,11 @@ def perfect_recall(setting: Setting, seed: int) -> float:
     return float(np.mean(recalled(setting, seed)))
 
 
-def recalled(setting: Setting, seed: int) -> NDArray[np.bool_]:
-    """Which facts are recalled with perfect attention; equal logits, up to rounding, count as not recalled."""
+def recalled(setting: Setting, seed: int) -> Array:
+    """What is recalled of each fact with perfect attention; a tie among k, up to rounding, counts 1/k."""
     logits = np.sum(list(lookup(setting, seed).values()), axis=0)
-    right = np.diag(logits).copy()
-    np.fill_diagonal(logits, -np.inf)
-    return right > logits.max(axis=1) + 1e-12
+    slack = tolerance(torch.float64) * float(np.abs(logits).max())
+    return credit(torch.from_numpy(logits), torch.arange(setting.vocab), slack).numpy()
 
 
 def measured_squares(setting: Setting, seed: int) -> dict[str, float]:
