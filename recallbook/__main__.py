@@ -1,15 +1,19 @@
-"""The command line: ``python -m recallbook sweep NAME`` and ``python -m recallbook export NAME``."""
+"""The command line: ``python -m recallbook`` with ``sweep NAME``, ``export NAME`` or ``recompute NAME``."""
 
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import textwrap
 from typing import Any
 
-from recallbook.archive import export
+import pandas as pd
+
+from recallbook.archive import export, load_results, recomputed
 from recallbook.experiments.sweeps import SWEEPS, find_sweep
-from recallbook.setting import bad, check_size
+from recallbook.points import OUTCOMES, from_frame
+from recallbook.setting import bad, check_seed, check_size
 from recallbook.store import Store
 from recallbook.sweep import run_sweep
 from recallbook.workers import executor_for
@@ -35,7 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m recallbook", description="Run the book's large experiments, and export their results.", **shape
     )
-    commands = parser.add_subparsers(required=True, metavar="{sweep,export}")
+    commands = parser.add_subparsers(required=True, metavar="{sweep,export,recompute}")
     text = """\
         Simulate every point of a sweep that the store lacks. A sweep can be stopped, or killed, at any moment: the
         same command goes on where it was. Failed points are kept with their error and not run again without --retry."""
@@ -55,6 +59,15 @@ def _parser() -> argparse.ArgumentParser:
     _add_store(out)
     out.add_argument("--to", default=".", metavar="FOLDER", help="where to write (default: the current folder)")
     out.set_defaults(run=_export)
+    text = """\
+        Simulate rows of committed results again and print those that differ, with both values. Exit status 1 if any
+        does. What counts as the same is said in recallbook.archive.recomputed."""
+    again = commands.add_parser("recompute", help="check committed results", description=textwrap.dedent(text), **shape)
+    again.add_argument("name", metavar="NAME", help="which sweep; they are listed below")
+    again.add_argument("--count", default="24", metavar="K", help="how many rows, drawn at random (default: 24)")
+    again.add_argument("--seed", default="0", metavar="S", help="which rows are drawn (default: 0)")
+    again.add_argument("--seconds", default="1", metavar="T", help="only rows estimated at most so long (default: 1)")
+    again.set_defaults(run=_recompute)
     return parser
 
 
@@ -90,11 +103,37 @@ def _export(chosen: argparse.Namespace) -> int:
     return 0
 
 
+def _recompute(chosen: argparse.Namespace) -> int:
+    count, seed = check_size("count", _whole("count", chosen.count)), check_seed("seed", _whole("seed", chosen.seed))
+    found = recomputed(chosen.name, count, seed, _seconds(chosen.seconds))
+    wrong = found[~found["same"]]
+    stored = load_results(chosen.name).loc[wrong.index]
+    points = from_frame(stored)
+    for row, point in zip(wrong.index, points, strict=True):
+        print(f"row {row}: {point.canonical}")
+        for outcome in (*OUTCOMES, "error"):
+            before, after = stored.loc[row, outcome], wrong.loc[row, outcome]
+            if not (before == after or (pd.isna(before) and pd.isna(after))):
+                print(f"  {outcome}: stored {before}, now {after}")
+    print(f"{chosen.name}: {len(found)} rows recomputed, {len(wrong)} differ")
+    return 1 if len(wrong) else 0
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not seconds > 0:
+        raise bad("seconds", text, "a number above 0")
+    return seconds
+
+
 def _whole(field: str, text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise bad(field, text, "a whole number above 0") from None
+        raise bad(field, text, "a whole number") from None
 
 
 if __name__ == "__main__":

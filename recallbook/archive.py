@@ -22,6 +22,10 @@ from recallbook.store import Store
 from recallbook.streams import SCHEME
 from recallbook.sweep import run_sweep, table, typed
 
+EXACT = 1e-9  # a sum of shares 1/k has this many digits, whatever the order in which it was added
+# Largest change under other kernels of the processor (`make test-kernels` measures it); of the same size under a
+# rotation of the embeddings, which changes nothing but rounding.
+DESCENDED = {"accuracy": 0.05, "lock_on": 0.05, "recall": 0.05}
 PACKAGES = ("recallbook", "numpy", "torch", "pandas", "pyarrow")
 FOLDER = resources.files("recallbook") / "results"
 
@@ -59,9 +63,12 @@ def names() -> list[str]:
 
 
 def recomputed(name: str, count: int = 4, seed: int = 0, seconds: float = 0.3) -> pd.DataFrame:
-    """A random sample of committed rows, simulated again, with ``same``: whether outcomes agree exactly.
+    """A random sample of committed rows, simulated again, with ``same``: whether outcomes agree.
 
-    Only points of at most so many estimated ``seconds`` are in the sample. Rows keep their index in the results.
+    Three steps and decoders count: a fraction is the same within :data:`EXACT`, on every processor, since ties go by a
+    rule and not by rounding. Hundreds of steps of gradient descent amplify rounding: there an outcome is the same
+    within :data:`DESCENDED` of its name. A message of failure is the same to the letter. Only points of at most so
+    many estimated ``seconds`` are in the sample. Rows keep their index in the results.
 
     Raises
     ------
@@ -75,9 +82,18 @@ def recomputed(name: str, count: int = 4, seed: int = 0, seconds: float = 0.3) -
         raise bad("count", count, f"at most {len(cheap)}, the number of points of {seconds} s")
     chosen = np.sort(np.random.default_rng(check_seed("seed", seed)).choice(cheap, count, replace=False))
     again = run_sweep([points[i] for i in chosen]).set_index(chosen)
-    outcomes = [*OUTCOMES, "error"]
-    same = [again.loc[[i], outcomes].equals(frame.loc[[i], outcomes]) for i in chosen]
-    return again.assign(same=same)
+    return again.assign(same=agree(frame.loc[chosen], again))
+
+
+def agree(stored: pd.DataFrame, again: pd.DataFrame) -> pd.Series:
+    """Row by row, whether outcomes and errors are the same, as :func:`recomputed` says."""
+    descended = stored["method"].to_numpy() == "descend"
+    same = (stored["error"].fillna("") == again["error"].fillna("")).to_numpy(bool)
+    for outcome in OUTCOMES:
+        before, after = stored[outcome].to_numpy(float), again[outcome].to_numpy(float)
+        near = np.abs(after - before) <= np.where(descended, DESCENDED[outcome], EXACT)
+        same &= near | (np.isnan(before) & np.isnan(after))
+    return pd.Series(same, index=stored.index)
 
 
 def export(
