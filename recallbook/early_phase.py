@@ -108,7 +108,7 @@ def located_value_step(problem: Problem, direction: torch.Tensor, chunk: int | N
         labels.append(known)
     errors, used = _sums_by_code(centred, torch.cat(labels), torch.cat(found), 2 * vocab)
     for codes in used.split(chunk_rows(problem, chunk)):
-        images = features(problem, located_vectors(problem, codes % vocab, codes >= vocab))
+        images = features(problem, located_vectors(problem, codes))
         gradient += errors[codes].T @ images
     return gradient / problem.setting.samples
 
@@ -127,11 +127,12 @@ def _table_codes(part: Sequences, first: int, vocab: int) -> torch.Tensor:
     return ((part.labels - first).to(torch.int32)[:, None] * vocab + part.tokens).flatten()
 
 
-def located_vectors(problem: Problem, tokens: torch.Tensor, hits: torch.Tensor) -> torch.Tensor:
-    r"""$h=z_v+\tau\,\mathbf 1\{\text{hit}\}\,t$ under hard attention, shape ``(n, d)``."""
-    located = problem.input_embeddings[tokens]
+def located_vectors(problem: Problem, codes: torch.Tensor) -> torch.Tensor:
+    r"""$h=z_v+\tau\,\mathbf 1\{\text{hit}\}\,t$ under hard attention, ``(n, d)``; codes as in :class:`Located`."""
+    vocab = problem.setting.vocab
+    located = problem.input_embeddings[codes % vocab]
     if problem.setting.trigger_in_values:
-        located = located + hits[:, None] * problem.trigger
+        located = located + (codes >= vocab)[:, None] * problem.trigger
     return located
 
 

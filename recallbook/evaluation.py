@@ -155,21 +155,17 @@ def _credit(
     problem: Problem, value: torch.Tensor, codes: torch.Tensor, labels: torch.Tensor, rows: int
 ) -> torch.Tensor:
     """What these located vectors earn when these labels are right, ``(n,)``; codes as in :class:`Located`."""
-    vocab = problem.setting.vocab
-    parts = zip(codes.split(rows), labels.split(rows), strict=True)
-    earned = [
-        credit(logits, wanted, slack)
-        for part, wanted in parts
-        for logits, slack in [_logits(problem, value, located_vectors(problem, part % vocab, part >= vocab))]
-    ]
-    return torch.cat(earned) if earned else value.new_zeros(0)
+    earned = []
+    for part, wanted in zip(codes.split(rows), labels.split(rows), strict=True):
+        logits, slack = _logits(problem, value, located_vectors(problem, part))
+        earned.append(credit(logits, wanted, slack))
+    return torch.cat(earned)
 
 
 def _answers(problem: Problem, value: torch.Tensor, codes: torch.Tensor, rows: int) -> _Answers:
-    vocab = problem.setting.vocab
     found = []
     for part in codes.split(rows):
-        logits, slack = _logits(problem, value, located_vectors(problem, part % vocab, part >= vocab))
+        logits, slack = _logits(problem, value, located_vectors(problem, part))
         found.append(_Answers(logits.argmax(dim=1), tied(logits, slack).sum(dim=1) == 1))
     return _Answers(*(torch.cat(part) for part in zip(*found, strict=True)))
 

@@ -124,7 +124,7 @@ def lookup(
 ) -> Lookup:
     r"""The same in the feature space of the MLP.
 
-    ``trigger`` $=|t|^2$, ``token`` $=|z_v|^2$; ``chi`` is a gamma variable of mean 1 and variance
+    ``trigger`` $=|t|^2$, ``token`` $=|z_v|^2$; ``chi`` is a lognormal variable of mean 1 and variance
     :func:`square_variance`: the fluctuation of $|g(h)|^2$ over neurons. ``psi``, of variance
     ``marked(activation).variance / width``, is that of what all stored facts share in one draw.
     """

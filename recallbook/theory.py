@@ -91,9 +91,8 @@ def term_names(setting: Setting) -> tuple[str, ...]:
 
 def phase(setting: Setting) -> str:
     """The term whose removal would raise predicted accuracy most, by name."""
-    base = predict(setting).accuracy
-    names = predict(setting).ledger
-    gains = {name: predict(setting, without=(name,)).accuracy - base for name in names}
+    base = predict(setting)
+    gains = {name: predict(setting, without=(name,)).accuracy - base.accuracy for name in base.ledger}
     return max(gains, key=lambda name: gains[name])
 
 

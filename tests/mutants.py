@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 TASK, EMBEDDINGS, STEPS = "01_the_task", "02_embeddings_that_interfere", "03_three_gradient_steps"
-LOWER = "08_lower_bounds"
+MLP, LOWER = "07_the_mlp_as_memory", "08_lower_bounds"
 UNCHANGED = "numbers unchanged by design"
 
 
@@ -42,8 +42,8 @@ MUTANTS = [
         "the last token is never drawn",
         "off by one",
         "streams.py",
-        "generator.random(part.size) * high",
-        "generator.random(part.size) * max(1, high - 1)",
+        "generator.integers(high,",
+        "generator.integers(max(1, high - 1),",
         ("test_task.py",),
         (TASK, STEPS),
     ),
@@ -90,7 +90,7 @@ MUTANTS = [
         "table / np.sqrt(setting.mlp_input_scale)",
         "table / setting.mlp_input_scale",
         ("test_task.py",),
-        # no chapter has an MLP yet
+        (MLP,),
     ),
     Mutant(
         "sphere: columns are normalised, not rows",
@@ -123,8 +123,8 @@ MUTANTS = [
         "the trigger lowers the score",
         "sign",
         "attention.py",
-        "add_at(out, sequences.positions, scores.trigger)",
-        "add_at(out, sequences.positions, -scores.trigger)",
+        "add_at(take(scores.tokens, sequences.tokens), sequences.positions, scores.trigger)",
+        "add_at(take(scores.tokens, sequences.tokens), sequences.positions, -scores.trigger)",
         ("test_oracle.py", "test_evaluation.py"),
         (STEPS,),
     ),
@@ -153,14 +153,14 @@ MUTANTS = [
         "pullback(cotangent / scale)",
         "pullback(cotangent)",
         ("test_oracle.py",),
-        # no chapter has an MLP yet
+        # in the limit attention does not see the size of its scores, and no chapter has an MLP at finite rates
     ),
     Mutant(
         "pulls move away from their mean",
         "sign",
         "early_phase.py",
-        "products -= products.mean(dim=1, keepdim=True)",
-        "products += products.mean(dim=1, keepdim=True)",
+        "raised -= raised.mean(dim=1, keepdim=True)",
+        "raised += raised.mean(dim=1, keepdim=True)",
         ("test_oracle.py",),
         (STEPS,),
     ),
@@ -185,9 +185,9 @@ MUTANTS = [
     Mutant(
         "token 0 found with its trigger loses it",
         "off by one",
-        "evaluation.py",
-        "distinct >= vocab",
-        "distinct > vocab",
+        "early_phase.py",
+        "(codes >= vocab)",
+        "(codes > vocab)",
         ("test_evaluation.py",),
         (STEPS,),
     ),
@@ -252,7 +252,7 @@ MUTANTS = [
         "(x * x - 1) / math.sqrt(2)",
         "(x * x - 1) / 2",
         ("test_oracle.py", "test_evaluation.py"),
-        # no chapter has an MLP yet
+        (MLP,),
     ),
     Mutant(
         "coherence: half as many pairs",
@@ -352,6 +352,22 @@ MUTANTS = [
         "np.exp(-(x**2) / 2)",
         "np.exp(-(x**2))",
         ("test_hermite.py",),
+    ),
+    Mutant(
+        "a tie earns as much as a win",
+        "left out",
+        "ties.py",
+        "[:, 0].double() / best.sum(dim=1)",
+        "[:, 0].double()",
+        ("test_evaluation.py",),
+    ),
+    Mutant(
+        "rounding decides among equal logits",
+        "factor",
+        "ties.py",
+        "torch.finfo(dtype).eps ** (2 / 3)",
+        "0.0 * torch.finfo(dtype).eps",
+        ("test_metamorphic.py",),
     ),
     Mutant(
         "assignment looks for the smallest sum",

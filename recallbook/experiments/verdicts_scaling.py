@@ -177,9 +177,7 @@ def orthogonal_separates() -> Finding:
     """How N grows with L for orthogonal embeddings."""
     low, high = laws("lock_on").loc[("orthogonal, d = 258", 64)], laws("lock_on").loc[("orthogonal, d = 258", 256)]
     accuracy = laws("accuracy")["critical"]["orthogonal, d = 258"]
-    text = (
-        f"orthogonal, V = 256: N for lock-on {rough(low.critical)} at L = 64, {rough(high.critical)} at L = 256; for "
-    )
+    text = f"orthogonal, V = 256: N for lock-on {rough(low.critical)} at L = 64, {rough(high.critical)} at L = 256; "
     text += f"for accuracy {rough(accuracy[64])} and {rough(accuracy[256])}"
     return Finding(text, PARTLY if high.low > low.high else CONFIRMED)
 

@@ -69,11 +69,6 @@ def direction_need() -> sp.Expr:
     return sp.solve(available() - information, directions)[0]
 
 
-def all_facts() -> sp.Expr:
-    r"""$\log V!$: nats that name a permutation."""
-    return sp.loggamma(V + 1)
-
-
 def some_facts() -> sp.Expr:
     r"""Nats without which no labels have $a$ facts right on average: $\max_\lambda\,\lambda a-(e^\lambda-1)$."""
     gain = tilt * right - (sp.exp(tilt) - 1)
