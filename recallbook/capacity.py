@@ -24,7 +24,7 @@ from recallbook.crossings import check_target, crossing, curves, log_crossing, l
 from recallbook.points import Point
 from recallbook.setting import Setting, bad, check_choice, check_rate, check_size
 from recallbook.sweep import run_sweep
-from recallbook.theory import predict
+from recallbook.theory import predict, predicted_lock_on
 
 VARIED = ("samples", "dim", "width")
 RESAMPLES = 400
@@ -128,7 +128,8 @@ def predicted_size(setting: Setting, outcome: str = "lock_on", level: float = 0.
     check_target(outcome, level)
 
     def mean(size: int) -> float:
-        return getattr(predict(replace(setting, samples=size)), outcome)
+        at = replace(setting, samples=size)
+        return predicted_lock_on(at) if outcome == "lock_on" else getattr(predict(at), outcome)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

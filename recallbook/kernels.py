@@ -128,20 +128,42 @@ def lookup(
     :func:`square_variance`: the fluctuation of $|g(h)|^2$ over neurons. ``psi``, of variance
     ``marked(activation).variance / width``, is that of what all stored facts share in one draw.
     """
+    return at_width(setting, width, endless(setting, asked, theta, again, trigger, token, dim), chi, psi)
+
+
+class Endless(NamedTuple):
+    """What :func:`at_width` needs at every width: kernels over stored facts with and without the trigger, and more."""
+
+    square: Array
+    with_trigger: _OverFacts
+    plain: _OverFacts
+    known: Array
+    caught: Array
+
+
+def endless(
+    setting: Setting, asked: Array, theta: Array, again: Array, trigger: Array, token: Array, dim: float
+) -> Endless:
+    """The part of :func:`lookup` that takes long, and that the width does not enter."""
     tau, scale = float(setting.trigger_in_values), 1.0 + float(setting.trigger_in_values)
     table = _tables(setting.activation)
     a = asked / scale
-    square = table.square(a)
     jitter = 2 / dim if setting.embeddings == "gaussian" else 0.0
     with_trigger = _over_facts(table, asked, theta, trigger * tau, jitter, dim, scale)
     plain = _over_facts(table, asked, np.zeros_like(a), np.zeros_like(a), jitter, dim, scale) if tau else with_trigger
+    known = _known(table, asked, theta, tau * trigger, scale)
+    caught = _mehler(table.phi(a), table.phi(token / scale), np.minimum(again / np.sqrt(asked * token), 1.0))
+    return Endless(table.square(a), with_trigger, plain, known, caught)
+
+
+def at_width(setting: Setting, width: int, parts: Endless, chi: Array, psi: Array) -> Lookup:
+    """The rest of :func:`lookup`: what so few neurons add."""
+    square, with_trigger, plain, known, caught = parts
     # neurons that see the trigger strongly make facts alike, large and noisy at once
     moves = marked(setting.activation)
     chi = chi * _power(psi, moves.square)
     one, together = chi / width, _power(psi, moves.scatter) / _power(psi, moves.square)
-    known = _known(table, asked, theta, tau * trigger, scale)
     apart = np.maximum(plain.met * one - plain.mean**2 / width, 0)
-    caught = _mehler(table.phi(a), table.phi(token / scale), np.minimum(again / np.sqrt(asked * token), 1.0))
     return Lookup(
         square * chi,
         with_trigger.mean * psi,
@@ -149,7 +171,7 @@ def lookup(
         with_trigger.variance * (1 - 1 / width) * psi,
         np.maximum(with_trigger.met - known, 0) * one * together,
         plain.variance + plain.mean**2 + apart,
-        caught if tau else square * chi,
+        caught if setting.trigger_in_values else square * chi,
     )
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
+from dataclasses import replace
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, gammaln, ndtr
+from scipy.special import betainc, ndtr
 from scipy.stats import binom
 
 from recallbook import symbolic
@@ -25,7 +26,7 @@ from recallbook.fluctuations import (
     normal,
     uniform,
 )
-from recallbook.kernels import Lookup, linear_lookup, lookup, marked, square_variance
+from recallbook.kernels import Endless, Lookup, at_width, endless, linear_lookup, marked, square_variance
 from recallbook.locating import NODE_WEIGHTS, Lock
 from recallbook.setting import Setting
 from recallbook.symbolic import retrieval
@@ -43,21 +44,45 @@ def located_counts(setting: Setting, lock: Lock, without: tuple[str, ...] = ()) 
     if samples / vocab > LARGEST_COUNT:
         mean = samples / vocab * lock.token
         return np.maximum(mean + np.sqrt(mean) * normal("count"), 0), samples * (1 - lock.mean)
-    count = binom.ppf(uniform()["count"], samples, 1 / vocab)
-    return binom.ppf(uniform()["thinning"], count, lock.token), samples * (1 - lock.mean)
+    return binom.ppf(uniform()["thinning"], _fact_counts(samples, vocab), lock.token), samples * (1 - lock.mean)
+
+
+@lru_cache(maxsize=64)
+def _fact_counts(samples: int, vocab: int) -> Array:
+    """How often the asked fact occurs in the batch, at every point."""
+    return binom.ppf(uniform()["count"], samples, 1 / vocab)
 
 
 def overlaps(setting: Setting) -> Lookup:
     """Overlaps of the asked vector in feature space, at every point."""
+    # neither the vocabulary, the batch nor the length enters: searches in them look this up
+    return _overlaps(replace(setting, vocab=2, seq_len=1, samples=1))
+
+
+@lru_cache(maxsize=32)
+def _overlaps(setting: Setting) -> Lookup:
+    dim, tau = effective_dim(setting), float(setting.trigger_in_values)
+    if setting.width is None:
+        asked, theta, again, *_ = _products(setting)
+        return linear_lookup(asked, theta, again, dim)
+    chi = lognormal_variable("neurons", square_variance(setting.activation, setting.width))
+    psi = lognormal_variable("marked neurons", tau * marked(setting.activation).variance / setting.width)
+    return at_width(setting, setting.width, _endless(replace(setting, width=1)), chi, psi)
+
+
+@lru_cache(maxsize=8)
+def _endless(setting: Setting) -> Endless:
+    """What the features' overlaps owe to no width: a search in the width looks this up."""
+    return endless(setting, *_products(setting), effective_dim(setting))
+
+
+def _products(setting: Setting) -> tuple[Array, Array, Array, Array, Array]:
+    """Asked vector with itself, with what all share, and with its token; and squares of trigger and token."""
     dim, tau = effective_dim(setting), float(setting.trigger_in_values)
     trigger, token = lengths(setting, "trigger"), lengths(setting, "input")
     angle = np.sqrt(trigger * token) * cosine("overlap", dim)  # t . z_v
     asked, theta, again = token + tau * (trigger + 2 * angle), tau * (trigger + angle), token + tau * angle
-    if setting.width is None:
-        return linear_lookup(asked, theta, again, dim)
-    chi = lognormal_variable("neurons", square_variance(setting.activation, setting.width))
-    psi = lognormal_variable("marked neurons", tau * marked(setting.activation).variance / setting.width)
-    return lookup(setting, setting.width, asked, theta, again, trigger, token, dim, chi, psi)
+    return asked, theta, again, trigger, token
 
 
 def right(setting: Setting, located: Array, wrong: Array, lock: Lock, without: tuple[str, ...] = ()) -> Array:
@@ -132,9 +157,13 @@ def _all_below(
 def _count_chances(counts: NDArray[np.int64], means: Array) -> Array:
     """A mixture of Poisson laws over the nodes, ``(points, counts)``; one law where all nodes agree."""
     if np.ptp(means, axis=1).max() < 1e-3 * means.max():
-        laws = [(1.0, means[:, 0])]
+        means, weights = means[:, :1], np.ones(1)
     else:
-        laws = list(zip(NODE_WEIGHTS, means.T, strict=True))
-    factorial = gammaln(counts + 1)
-    chances = sum(weight * np.exp(counts * np.log(m)[:, None] - m[:, None] - factorial) for weight, m in laws)
-    return chances / chances.sum(axis=1, keepdims=True)
+        weights = NODE_WEIGHTS
+    chances = np.empty((counts.size, len(means)))
+    term = np.exp(-means)  # of each law at the count reached; a product is far cheaper than an exponential
+    for count in range(counts.size):
+        np.dot(term, weights, out=chances[count])
+        term *= means
+        term /= count + 1
+    return (chances / chances.sum(axis=0)).T

@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from recallbook.evaluation import simulate
 from recallbook.setting import Setting, check_seed, check_size
-from recallbook.theory import predict
+from recallbook.theory import predict, predicted_lock_on
 
 RANGES = {"vocab": (150, 1200), "dim": (20, 400), "seq_len": (3, 150), "ratio": (1, 60)}  # log-uniform
 WIDTHS = (0.6, 20)  # m/d with the MLP
@@ -46,7 +46,7 @@ def random_settings(seed: int, count: int, *, transition: bool = False, mlp: boo
             if samples * dim * extra["width"] > LARGEST_WORK:
                 continue
         setting = Setting(vocab, round(size["seq_len"]), dim, samples, trigger_in_values=flag, **extra)
-        if not transition or 0.1 < predict(setting).lock_on < 0.9:
+        if not transition or 0.1 < predicted_lock_on(setting) < 0.9:
             settings.append(setting)
     return settings
 

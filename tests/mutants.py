@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -18,6 +17,8 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
+
+import preloaded
 
 ROOT = Path(__file__).resolve().parents[1]
 TASK, EMBEDDINGS, STEPS = "01_the_task", "02_embeddings_that_interfere", "03_three_gradient_steps"
@@ -503,29 +504,24 @@ def copy_package(folder: Path, mutant: Mutant | None) -> None:
 
 
 def pytest_fails(mutant: Mutant | None, arguments: Iterable[str], label: str = "") -> Run:
-    """Run pytest on a copy of the package."""
+    """Run pytest on a copy of the package, in a process that has the large libraries already."""
     # pytest-xdist and pytest tell the processes they start about themselves, which is not meant for this one
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     with tempfile.TemporaryDirectory() as folder:
         copy_package(Path(folder), mutant)
         # no other folder may come first: neither the current one (-P) nor that of the installed package
         environment |= {"PYTHONPATH": folder, "PYTHONSAFEPATH": "1", "OMP_NUM_THREADS": "1"}
+        output = Path(folder) / "output"
         start = time.perf_counter()
-        done = subprocess.run(
-            [sys.executable, "-P", "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *arguments],
-            cwd=ROOT,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        arguments = ["pytest", "-x", "-q", "-p", "no:cacheprovider", *arguments]
+        status = preloaded.run(arguments, ROOT, environment, output)
         seconds = time.perf_counter() - start
         # a change that cannot be imported or collected shows nothing about the tests: only 0 and 1 are verdicts
-        if done.returncode not in (0, 1):
-            raise RuntimeError(f"{mutant}: pytest ended with {done.returncode}\n{done.stdout}{done.stderr}")
+        if status not in (0, 1):
+            raise RuntimeError(f"{mutant}: pytest ended with {status}\n{output.read_text()}")
         if not (Path(folder) / "recallbook" / "imported").exists():
-            raise RuntimeError(f"{mutant}: the changed copy was not imported\n{done.stdout}{done.stderr}")
-    return Run(label, done.returncode == 1, seconds)
+            raise RuntimeError(f"{mutant}: the changed copy was not imported\n{output.read_text()}")
+    return Run(label, status == 1, seconds)
 
 
 def examine(mutant: Mutant | None, tests: Iterable[str], chapters: Iterable[str]) -> Result:

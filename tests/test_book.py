@@ -5,6 +5,7 @@ about a page that deserves it.
 """
 
 import re
+from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -37,7 +38,13 @@ def pages(folder):
     """Path and parsed content of every page that a reader can reach."""
     for path in sorted(folder.rglob("*.html")):
         if "_static" not in path.relative_to(folder).parts:
-            yield path, BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+            yield path, parsed(path)
+
+
+@cache
+def parsed(path):
+    """The content of a page; parsing takes longer than any check."""
+    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
 
 
 def is_remote(address):
@@ -76,14 +83,14 @@ def external_assets(folder):
 
 
 def broken_links(folder):
-    parsed = dict(pages(folder))
+    found = dict(pages(folder))
     anchors = {
         path: {element["id"] for element in page.find_all(id=True)}
         | {element["name"] for element in page.find_all("a", attrs={"name": True})}
-        for path, page in parsed.items()
+        for path, page in found.items()
     }
     wrong = []
-    for path, page in parsed.items():
+    for path, page in found.items():
         addresses = [link["href"] for link in page.find_all("a", href=True)]
         for address in [*addresses, *fetched(page)]:
             parts = urlsplit(address)
@@ -139,13 +146,15 @@ def unfinished_chapters(folder):
 CHECKS = (external_assets, broken_links, undescribed_images, unfinished_chapters)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_book(html, check):
     assert check(html.resolve()) == []
 
 
+@pytest.mark.slow
 def test_book_has_its_pages(html):
-    found = {path.relative_to(html).as_posix() for path, _ in pages(html)}
+    found = {path.relative_to(html.resolve()).as_posix() for path, _ in pages(html.resolve())}
     expected = {"index.html", "book/index.html", "book/notation.html", "book/bibliography.html"}
     notebooks = Path(stamp.ROOT / "notebooks").glob("*.ipynb")
     expected |= {f"notebooks/{path.stem}.html" for path in notebooks}
@@ -198,8 +207,9 @@ def test_docstring_math(docstring, expected):
     assert docstring_math.to_rst(docstring) == expected
 
 
+@pytest.mark.slow
 def test_every_public_name_has_an_entry(html):
-    page = BeautifulSoup((html / "book" / "api.html").read_text(encoding="utf-8"), "html.parser")
+    page = parsed(html.resolve() / "book" / "api.html")
     entries = {element["id"] for element in page.select("dt[id]")}
     public = {f"recallbook.{name}" for name in recallbook.__all__ if name != "reference"}
     assert public <= entries

@@ -299,6 +299,7 @@ def test_bad_arguments(call, message):
 # Estimators against the bound
 
 
+@pytest.mark.slow
 def test_no_estimator_crosses_the_bound():
     """Mean over seeds with its interval, over random settings of both models, all laws, trigger in or out."""
     crossed = []
@@ -324,6 +325,7 @@ def test_no_estimator_crosses_the_bound_where_it_binds(dim, seq_len):
     assert set(frame["method"]) == set(METHODS)
 
 
+@pytest.mark.slow
 def test_exponents_are_those_of_the_bound():
     """Of the threshold for 0.9 of the facts, over the same sizes: intervals over seeds, and at most 0.25 apart.
 

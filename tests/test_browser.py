@@ -1,8 +1,9 @@
 """The built pages in headless Chromium: what a reader sees.
 
-Every page is opened three times (desktop, phone, desktop in dark mode) over a local server, and
-what happened is recorded; the tests then look at the record. Screenshots go to _build/screenshots.
-Skipped, with a printed reason, where Chromium is absent (Debian: `apt-get install chromium`).
+Every page is opened once over a local server and shown in three looks (desktop, phone, desktop in
+dark mode), and what happened is recorded; the tests then look at the record. With SCREENSHOTS=1 a
+picture of every page in every look goes to _build/screenshots. Skipped, with a printed reason, where
+Chromium is absent (Debian: `apt-get install chromium`).
 """
 
 import functools
@@ -18,10 +19,13 @@ from urllib.parse import urlsplit
 
 import pytest
 from bs4 import BeautifulSoup
+from test_latex_outputs import MACROS, configured_macros, listed_macros
 
 ROOT = Path(__file__).resolve().parents[1]
 AXE = ROOT / "tests" / "vendor" / "axe.min.js"
-SCREENSHOTS = ROOT / "_build" / "screenshots"
+MATHJAX = ROOT / "book" / "_extra" / "_static" / "mathjax" / "tex-chtml-full.js"
+# Off by default: they take as long as everything else here.
+SCREENSHOTS = ROOT / "_build" / "screenshots" if os.environ.get("SCREENSHOTS", "0") != "0" else None
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
 
@@ -32,6 +36,13 @@ LOOKS = {
     "phone": {"viewport": {"width": 390, "height": 844}, "color_scheme": "light"},
     "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
 }
+# Dark mode changes nothing but colours.
+AXE_OPTIONS = {"desktop": {}, "phone": {}, "dark": {"runOnly": ["color-contrast"]}}
+# After a change of look: media queries are asked again before a frame, and colours fade over.
+SETTLE = """async () => {
+  for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
+  for (const a of document.getAnimations()) if (a instanceof CSSTransition) a.finish();
+}"""
 # Text that a reader must not see: TeX that MathJax did not take.
 RAW_TEX = re.compile(r"\$\$|\\\(|\\\)|\\\[|\\\]|\\(?:frac|mathbb|hat|tfrac|underbrace|begin|eta)(?![a-z])")
 VISIBLE_TEXT = """() => {
@@ -42,6 +53,15 @@ VISIBLE_TEXT = """() => {
 UNRENDERED = """() => [...document.querySelectorAll('.math')]
   .filter(e => !e.querySelector('mjx-container') && !e.closest('mjx-container'))
   .map(e => e.textContent)"""
+# MathJax complains in two ways: with an error, and with the name of an undefined macro in red. (A colour
+# that the author asks for is on an element around the text.) The first of a pair is what is drawn.
+MATH_ERRORS = """() => [...document.querySelectorAll(
+    'mjx-merror, [data-mjx-error], mjx-mtext[style*="color"], mjx-container mtext[mathcolor]')]
+  .map(e => 'MathJax: ' + (e.dataset.mjxError || e.textContent || 'red text'))"""
+# The control words of every table that MathJax looks a macro up in.
+MACRO_TABLES = """() => [...MathJax.startup.document.inputJax[0].parseOptions.handlers.get('macro')._configuration]
+  .flatMap(({item}) => [...item.map.keys()].map(name => name.replace(/^\\\\/, '')))
+  .filter(name => /^[A-Za-z]+$/.test(name))"""
 SIDEWAYS = """() => {
   window.scrollTo(10000, 0);
   const moved = window.scrollX;
@@ -51,20 +71,39 @@ SIDEWAYS = """() => {
     .slice(0, 3).map(e => e.outerHTML.slice(0, 100));
   return moved > 0 ? [`scrolls by ${moved} pixels`, ...widest] : [];
 }"""
+# The drawn half of a formula is thousands of elements that screen readers skip, and its glyphs are
+# no text to axe, which would spend half of its time on them. So while axe runs each is an empty box
+# of the same size, unless it holds text or a link.
+VIOLATIONS = """async options => {
+  const hollow = [...document.querySelectorAll('mjx-math')]
+    .filter(e => !e.querySelector('mjx-utext, [href], [tabindex]'))
+    .map(e => [e, [...e.childNodes], e.style.cssText, e.getBoundingClientRect()]);
+  for (const [e, , , box] of hollow) {
+    e.style.cssText += `; display: inline-block; width: ${box.width}px; height: ${box.height}px`;
+    e.replaceChildren();
+  }
+  const report = await axe.run(document, {resultTypes: ['violations'], ...options});
+  for (const [e, children, style] of hollow) {
+    e.style.cssText = style;
+    e.replaceChildren(...children);
+  }
+  return report.violations
+    .filter(v => ['serious', 'critical'].includes(v.impact))
+    .flatMap(v => v.nodes.slice(0, 5).map(node => `${v.id}: ${node.html.slice(0, 200)}`));
+}"""
 
 
 @dataclass
 class Visit:
-    """What happened when one page was opened in one look."""
+    """What happened when one page was opened and shown in some looks; complaints name the look."""
 
     page: str
-    look: str
     requests: list = field(default_factory=list)
     console: list = field(default_factory=list)
     raw_tex: list = field(default_factory=list)
     sideways: list = field(default_factory=list)
     violations: list = field(default_factory=list)
-    is_dark: bool = False
+    dark: list = field(default_factory=list)
     formulas: int = 0
 
 
@@ -115,74 +154,91 @@ def open_page(context, url, visit):
     return page
 
 
-def look_at(page, visit):
-    visit.raw_tex = RAW_TEX.findall(page.evaluate(VISIBLE_TEXT)) + page.evaluate(UNRENDERED)
-    errors = page.locator("mjx-merror, [data-mjx-error]").all_text_contents()
-    visit.raw_tex += [f"MathJax: {error}" for error in errors]
+def look_at(page, look, visit):
+    """Give `page` the look and add to `visit` what is wrong with it."""
+
+    def seen(found):
+        return [f"{look}: {line}" for line in found]
+
+    page.set_viewport_size(LOOKS[look]["viewport"])
+    page.emulate_media(color_scheme=LOOKS[look]["color_scheme"])
+    page.evaluate(SETTLE)
+    visit.raw_tex += seen(RAW_TEX.findall(page.evaluate(VISIBLE_TEXT)))
+    visit.raw_tex += seen(page.evaluate(UNRENDERED) + page.evaluate(MATH_ERRORS))
     visit.formulas = page.locator("mjx-container").count()
-    visit.sideways = page.evaluate(SIDEWAYS)
-    visit.is_dark = page.evaluate("() => document.documentElement.dataset.theme") == "dark"
+    visit.sideways += seen(page.evaluate(SIDEWAYS))
+    visit.dark += [look] * (page.evaluate("() => document.documentElement.dataset.theme") == "dark")
+    visit.violations += seen(page.evaluate(VIOLATIONS, AXE_OPTIONS[look]))
+
+
+def visited(context, url, name, pictures=None):
+    """Open a page and look at it in every look; pictures of it go to the folder `pictures`."""
+    visit = Visit(name)
+    page = open_page(context, url, visit)
     page.add_script_tag(path=AXE)
-    report = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
-    visit.violations = [
-        f"{violation['id']}: {violation['nodes'][0]['html'][:200]}"
-        for violation in report["violations"]
-        if violation["impact"] in ("serious", "critical")
-    ]
+    for look in LOOKS:
+        look_at(page, look, visit)
+        if pictures:
+            picture = name.removesuffix(".html").replace("/", "-")
+            page.screenshot(path=pictures / f"{picture}-{look}.png", full_page=True)
+    page.close()
+    return visit
 
 
 def page_names(html):
-    """Every page; the top index.html is left out because it only forwards to book/index.html."""
-    names = (path.relative_to(html) for path in sorted(html.rglob("*.html")))
+    """Every page, the largest first; the top index.html is left out, it only forwards to book/index.html."""
+    paths = sorted(html.rglob("*.html"), key=lambda path: (-path.stat().st_size, path))
+    names = [path.relative_to(html) for path in paths]
     kept = [name.as_posix() for name in names if "_static" not in name.parts]
     return [name for name in kept if name != "index.html"]
 
 
-@pytest.fixture(scope="module")
-def visits(html, browser, address):
-    """Every page in every look, opened once."""
-    record = []
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    for look, settings in LOOKS.items():
-        context = browser.new_context(**settings)
-        for name in page_names(html):
-            visit = Visit(name, look)
-            page = open_page(context, address + name, visit)
-            look_at(page, visit)
-            picture = name.removesuffix(".html").replace("/", "-")
-            page.screenshot(path=SCREENSHOTS / f"{picture}-{look}.png", full_page=True)
-            page.close()
-            record.append(visit)
-        context.close()
+@pytest.fixture(scope="class")
+def visits(request, html, browser, address):
+    """The pages of one half of the book, each opened once."""
+    context = browser.new_context(**LOOKS["desktop"])
+    names = page_names(html)[request.cls.half :: 2]
+    record = [visited(context, address + name, name, SCREENSHOTS) for name in names]
+    context.close()
+    assert record
     return record
 
 
 def complaints(visits, attribute):
-    return {f"{v.page} ({v.look})": found for v in visits if (found := getattr(v, attribute))}
+    return {visit.page: found for visit in visits if (found := getattr(visit, attribute))}
 
 
-def test_math_is_rendered(visits):
-    assert complaints(visits, "raw_tex") == {}
-    assert all(v.formulas > 0 for v in visits if v.page.startswith("notebooks/"))
+class Pages:
+    def test_math_is_rendered(self, visits):
+        assert complaints(visits, "raw_tex") == {}
+        assert all(v.formulas > 0 for v in visits if v.page.startswith("notebooks/"))
+
+    def test_console_is_clean(self, visits):
+        assert complaints(visits, "console") == {}
+
+    def test_no_request_leaves_the_machine(self, visits):
+        hosts = Counter(urlsplit(request).hostname for v in visits for request in v.requests)
+        # data: addresses have no host.
+        assert set(hosts) - {None} == {"127.0.0.1"}, hosts
+
+    def test_no_page_scrolls_sideways(self, visits):
+        assert complaints(visits, "sideways") == {}
+
+    def test_no_serious_accessibility_violation(self, visits):
+        assert {tuple(v.dark) for v in visits} == {("dark",)}
+        assert complaints(visits, "violations") == {}
 
 
-def test_console_is_clean(visits):
-    assert complaints(visits, "console") == {}
+# Two classes, because pytest-xdist with `--dist loadscope` keeps a class, or what is left of a module,
+# in one worker: each of two workers opens half of the pages.
 
 
-def test_no_request_leaves_the_machine(visits):
-    hosts = Counter(urlsplit(request).hostname for v in visits for request in v.requests)
-    # data: addresses have no host.
-    assert set(hosts) - {None} == {"127.0.0.1"}, hosts
+class TestOneHalfOfThePages(Pages):
+    half = 0
 
 
-def test_no_page_scrolls_sideways(visits):
-    assert complaints(visits, "sideways") == {}
-
-
-def test_no_serious_accessibility_violation(visits):
-    assert {v.look for v in visits if v.is_dark} == {"dark"}
-    assert complaints(visits, "violations") == {}
+class TestOtherHalfOfThePages(Pages):
+    half = 1
 
 
 def test_search_finds_a_word_of_each_chapter(html, browser, address):
@@ -192,45 +248,67 @@ def test_search_finds_a_word_of_each_chapter(html, browser, address):
         text = " ".join(p.get_text() for p in article.find_all("p"))
         words[path.stem] = set(re.findall(r"\b[a-z]{7,12}\b", text))
     context = browser.new_context()
+    page = context.new_page()
     for stem, own in words.items():
         others = set().union(*(words[other] for other in words if other != stem))
         word = max(sorted(own - others), key=len)
-        page = context.new_page()
         page.goto(f"{address}search.html?q={word}")
         link = page.locator(f'#search-results li a[href*="{stem}.html"]').first
         link.wait_for(timeout=10_000)
         assert link.is_visible(), word
-        page.close()
     context.close()
 
 
-def test_pages_work_from_disk(html, browser):
-    """Opened as a file, without any server, math is drawn too."""
-    context = browser.new_context()
-    visit = Visit("book/notation.html", "file")
-    page = open_page(context, (html.resolve() / visit.page).as_uri(), visit)
+@pytest.fixture(scope="module")
+def from_disk(html, browser):
+    """A page opened as a file, without any server, by a reader who prefers dark pages."""
+    context = browser.new_context(**LOOKS["dark"])
+    visit = Visit("book/notation.html")
+    yield open_page(context, (html.resolve() / visit.page).as_uri(), visit), visit
+    context.close()
+
+
+def test_pages_work_from_disk(from_disk):
+    page, visit = from_disk
     assert page.locator("mjx-container").count() > 10
+    assert page.evaluate("() => document.documentElement.dataset.theme") == "dark"
     assert all(urlsplit(request).scheme in ("file", "data") for request in visit.requests)
-    context.close()
+
+
+def test_listed_macros_are_those_of_mathjax(from_disk, tmp_path):
+    found = set(from_disk[0].evaluate(MACRO_TABLES)) - configured_macros()
+    fresh = tmp_path / MACROS.name
+    comment = MACROS.read_text(encoding="utf-8").splitlines()[0]
+    fresh.write_text("\n".join([comment, *sorted(found)]) + "\n", encoding="utf-8")
+    assert found == listed_macros(), f"the list is stale, {fresh} is not"
 
 
 # The looks themselves: a page with every fault is reported for each
 
 
-FAULTY = """<!doctype html><html lang="en"><head><title>Faulty</title></head><body><article>
-<p>Raw $$ \\frac12 $$</p><p class="math">x</p><div style="width: 2000px">wide</div>
+FAULTY = r"""<!doctype html><html lang="en"><head><title>Faulty</title><style>
+@media (max-width: 600px) { .wide { width: 2000px } }
+@media (prefers-color-scheme: dark) { .dim { color: #777; background: #666 } }
+</style><script>MathJax = {options: {enableMenu: false, ignoreHtmlClass: "raw"}}</script>
+<script defer src="MATHJAX"></script></head><body><article>
+<p class="raw">Raw $$ \frac12 $$</p><p class="math raw">x</p><p>\(w \approxT x\) and \(\left( x\)</p>
+<div class="wide">wide</div><p class="dim">dim</p><p>\(\href{#}{x}\)</p>
+<div style="width: 100px; overflow-x: auto">\[x + x + x + x + x + x + x + x + x\]</div>
 <img src="missing.png"><button></button>
 <script>console.error("broken")</script></article></body></html>"""
 
 
 def test_a_faulty_page_is_noticed(tmp_path, browser):
     path = tmp_path / "faulty.html"
-    path.write_text(FAULTY, encoding="utf-8")
-    context = browser.new_context(**LOOKS["phone"])
-    visit = Visit("faulty.html", "phone")
-    look_at(open_page(context, path.as_uri(), visit), visit)
+    path.write_text(FAULTY.replace("MATHJAX", MATHJAX.as_uri()), encoding="utf-8")
+    context = browser.new_context(**LOOKS["desktop"])
+    visit = visited(context, path.as_uri(), path.name)
     context.close()
-    assert {"$$", "\\frac", "x"} <= set(visit.raw_tex)
+    texts = ["$$", "\\frac", "x", "MathJax: red text", "MathJax: \\approxT", "MathJax: Extra \\left or missing \\right"]
+    assert {f"{look}: {text}" for look in LOOKS for text in texts} <= set(visit.raw_tex)
     assert any("broken" in line for line in visit.console)
-    assert visit.sideways
-    assert {"image-alt", "button-name"} <= {line.split(":")[0] for line in visit.violations}
+    assert {line.split(": ")[0] for line in visit.sideways} == {"phone"}
+    rules = ["image-alt", "button-name", "aria-hidden-focus", "scrollable-region-focusable"]
+    found = {tuple(line.split(": ")[:2]) for line in visit.violations}
+    assert {(look, rule) for look in ("desktop", "phone") for rule in rules} <= found
+    assert [line for line in visit.violations if "dim" in line] == ['dark: color-contrast: <p class="dim">dim</p>']

@@ -47,6 +47,7 @@ def test_exponents_of_a_known_law_are_found():
         assert row["exponent"] == pytest.approx(true, abs=0.12)
 
 
+@pytest.mark.slow
 def test_intervals_cover_as_often_as_they_say():
     inside = []
     for trial in range(60):
@@ -84,6 +85,7 @@ def test_exponents_of_a_table_are_those_of_its_curves():
     assert table_exponents(table, by).to_dict() == pytest.approx({"dim": -1.2, "seq_len": 1.5})
 
 
+@pytest.mark.slow
 def test_a_search_agrees_with_the_committed_grid():
     frame = rb.load_results("lock_on")
     chosen = frame[(frame["vocab"] == 256) & (frame["seq_len"] == 64) & (frame["dim"] == 64)]
@@ -123,6 +125,7 @@ def test_separability_accepts_products_and_rejects_sums():
     assert np.abs(rejected.interaction.to_numpy() - left).max() < 0.1
 
 
+@pytest.mark.slow
 def test_p_values_are_uniform_under_a_product():
     values = [separability(synthetic(k, 16, product), "dim", "seq_len").p_value for k in range(40)]
     assert 0 < sum(p < 0.25 for p in values) < 20  # mean 10

@@ -25,6 +25,7 @@ def headings(chapter):
     return {heading.strip() for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("claim", DATA.claims, ids=lambda claim: claim.id)
 def test_stored_verdict_is_the_one_measured(claim):
     found = claims.recompute(claim)

@@ -26,18 +26,24 @@ def run(*arguments, folder: Path) -> subprocess.CompletedProcess:
     return subprocess.run(done, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=100, check=False)
 
 
-def test_from_sweep_to_files(tmp_path):
-    part = run("sweep", "trial", "--limit", 5, folder=tmp_path)
-    assert part.returncode == 0, part.stderr
-    assert part.stdout.splitlines() == ["trial: 24 points, 5 to do, stored in trial.sqlite", "5 done, 0 failed"]
-    assert "point/s" in part.stderr and "<" in part.stderr, "the rate and the time left"
-    early = run("export", "trial", folder=tmp_path)
-    assert early.returncode == 2 and "19 are missing" in early.stderr and "Traceback" not in early.stderr
+@pytest.mark.slow
+def test_from_sweep_to_files(tmp_path, monkeypatch, capsys):
+    """One command in an interpreter of its own: the one with workers, which are started by its main module."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["sweep", "trial", "--limit", "5"]) == 0
+    part = capsys.readouterr()
+    assert part.out.splitlines() == ["trial: 24 points, 5 to do, stored in trial.sqlite", "5 done, 0 failed"]
+    assert "point/s" in part.err and "<" in part.err, "the rate and the time left"
+    assert main(["export", "trial"]) == 2
+    early = capsys.readouterr().err
+    assert "19 are missing" in early and "Traceback" not in early
     assert os.listdir(tmp_path) == ["trial.sqlite"]
     rest = run("sweep", "trial", "--workers", 2, folder=tmp_path)
+    assert rest.returncode == 0, rest.stderr
     assert rest.stdout.splitlines() == ["trial: 24 points, 19 to do, stored in trial.sqlite", "19 done, 0 failed"]
-    out = run("export", "trial", folder=tmp_path)
-    assert out.stdout.split() == ["trial.parquet", "trial.csv", "trial.json"], out.stderr
+    assert "point/s" in rest.stderr and "Traceback" not in rest.stderr
+    assert main(["export", "trial"]) == 0
+    assert capsys.readouterr().out.split() == ["trial.parquet", "trial.csv", "trial.json"]
     frame = archive.typed(pd.read_parquet(tmp_path / "trial.parquet"))
     assert frame.equals(archive.in_order(rb.run_sweep(SWEEPS["trial"].points())))
     record = json.loads((tmp_path / "trial.json").read_text())
@@ -105,6 +111,7 @@ def alive(process: int) -> bool:
         return False
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes through /proc")
 def test_a_killed_pool_leaves_no_workers_and_goes_on(tmp_path):
     store = tmp_path / "s.sqlite"

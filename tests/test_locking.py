@@ -27,6 +27,7 @@ def z_score(differences):
     return differences.mean() / (differences.std(ddof=1) / len(differences) ** 0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DOMINATED)
 def test_score_and_scatter(name):
     """Each draw against the prediction at its own T, Q, M: their fluctuation is no error."""
@@ -100,6 +101,13 @@ def test_leading_exponents_of_the_two_laws():
 # Exact statements
 
 
+def at_infinity(fraction, symbol):
+    """The limit of a fraction of polynomials, from its leading terms: SymPy's own is many times slower."""
+    above, below = (sp.Poly(part, symbol) for part in sp.fraction(sp.together(fraction)))
+    gap = above.degree() - below.degree()
+    return sp.oo if gap > 0 else 0 if gap < 0 else above.LC() / below.LC()
+
+
 def test_one_position_has_nothing_to_lock():
     assert locking.trigger_score().subs(locking.L, 1) == 0
     assert all(sp.simplify(term.subs(locking.L, 1)) == 0 for term in experiment.terms().values())
@@ -111,20 +119,20 @@ def test_one_position_has_nothing_to_lock():
 def test_interference_vanishes_without_overlaps(tau):
     """d to infinity stands for orthogonal embeddings."""
     limits = {
-        name: sp.limit(sp.expand(term.subs(TYPICAL).subs(locking.tau, tau)), locking.d, sp.oo)
+        name: at_infinity(term.subs(TYPICAL).subs(locking.tau, tau), locking.d)
         for name, term in experiment.terms().items()
     }
     gone = {name for name, limit in limits.items() if limit == 0}
     assert {"mean bias", "trigger overlap", "unequal lengths"} <= gone
     # what remains is sampling: it vanishes with N
-    assert all(sp.limit(limit, locking.N, sp.oo) == 0 for limit in limits.values())
+    assert all(at_infinity(limit, locking.N) == 0 for limit in limits.values())
 
 
 def test_infinite_data_leave_overlap_and_unequal_facts():
     left = {
         name
         for name, term in experiment.terms().items()
-        if sp.limit(sp.expand(term.subs(TYPICAL).subs(locking.tau, 0)), locking.N, sp.oo) != 0
+        if at_infinity(term.subs(TYPICAL).subs(locking.tau, 0), locking.N) != 0
     }
     assert left == {"trigger overlap", "unequal lengths", "uneven facts"}
 

@@ -67,6 +67,7 @@ def test_capacity_finds_where_recall_falls():
         mlp.capacity(lambda n: 0.0)
 
 
+@pytest.mark.slow
 def test_exponents_of_the_cap_and_of_md():
     """md growth without a linear Hermite part; with one no growth in m, and d^2."""
     seeds = range(6)
@@ -149,6 +150,7 @@ def test_splits_spend_the_budget(ratio):
         assert width is None or width / dim == pytest.approx(ratio, rel=0.15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", [2, 38, 88])
 def test_committed_plane_is_recomputed(index):
     row = mlp_phase.plane().iloc[index]

@@ -33,6 +33,7 @@ def test_mehler_against_monte_carlo(activation, rho):
     assert abs(product.mean() - exact) < 4 * product.std() / len(x) ** 0.5 + 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trigger_in_values", [False, True])
 @pytest.mark.parametrize("activation", NAMED)
 def test_overlaps_in_feature_space(activation, trigger_in_values):
@@ -86,6 +87,7 @@ def test_the_plain_model_is_the_linear_case_of_the_expressions():
     assert general["MLP noise"].subs(retrieval.F, 0) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sizes",
     [
@@ -114,6 +116,7 @@ def test_score_and_scatter_with_the_mlp(sizes):
     assert abs(variances.mean() - variance) < 3.5 * variances.std(ddof=1) / 40**0.5 + 0.3 * variance
 
 
+@pytest.mark.slow
 def test_target_on_random_settings_with_the_mlp():
     """The whole target is 100 settings of 8 seeds, `python -m recallbook.validation --mlp`; here 16 small ones of 5."""
     drawn = validation.random_settings(12, 60, mlp=True)

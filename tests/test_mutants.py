@@ -41,6 +41,7 @@ def test_old_text_must_occur_once(old):
         mutants.mutated(EQUIVALENT._replace(old=old))
 
 
+@pytest.mark.slow
 def test_real_mistakes_are_caught(capsys):
     chosen = [
         named("the label is that of the position before")._replace(chapters=(mutants.TASK,)),
@@ -55,12 +56,14 @@ def test_real_mistakes_are_caught(capsys):
     assert last == "4 mutants: all were caught"
 
 
+@pytest.mark.slow
 def test_an_equivalent_mutant_survives(capsys):
     """A changed docstring changes no result: nothing may claim to have caught it."""
     assert mutants.report([EQUIVALENT], control=False) == 1
     assert "SURVIVED" in capsys.readouterr().out.splitlines()[1]
 
 
+@pytest.mark.slow
 def test_a_mutant_that_cannot_run_is_no_success():
     """A syntax error makes every test file fail: that shows nothing about the tests."""
     with pytest.raises(RuntimeError, match="pytest ended with"):

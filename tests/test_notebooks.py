@@ -337,11 +337,11 @@ def test_execute_refuses_stderr():
 # nbval fails when it must
 
 
-def nbval(path, **environment):
+def nbval(path, *options, **environment):
     """Run nbval on one notebook with the repository's own settings; return (exit status, text)."""
     command = [sys.executable, "-m", "pytest", "-c", "pyproject.toml", "--nbval", str(path)]
     done = subprocess.run(
-        [*command, "-p", "no:cacheprovider", "-q"],
+        [*command, "-p", "no:cacheprovider", "-q", *options],
         cwd=ROOT,
         env={**os.environ, **environment},
         capture_output=True,
@@ -364,28 +364,29 @@ def tiny(tmp_path_factory):
     return path
 
 
-def test_nbval_passes_an_unchanged_notebook(tiny):
-    status, text = nbval(tiny)
-    assert status == 0 and "1 passed" in text, text
-
-
+@pytest.mark.slow
 def test_nbval_forgives_only_the_time(tiny, tmp_path):
+    """One cell as it was stored, one that took longer, and one whose last digit was changed."""
     notebook = nbformat.read(tiny, as_version=4)
-    output = notebook.cells[0].outputs[0]
-    output.text = output.text.replace("took 1.5 s", "took 27 s")
-    nbformat.write(notebook, tmp_path / "slower.ipynb")
-    status, text = nbval(tmp_path / "slower.ipynb")
-    assert status == 0, text
+    slower, altered = copy.deepcopy(notebook.cells[0]), copy.deepcopy(notebook.cells[0])
+    slower.outputs[0].text = slower.outputs[0].text.replace("took 1.5 s", "took 27 s")
 
+    output = altered.outputs[0]
     digit = re.search(r"recall \d\.\d\d\d(\d)", output.text)
     changed = str((int(digit.group(1)) + 1) % 10)
     start, end = digit.span(1)
     output.text = output.text[:start] + changed + output.text[end:]
-    nbformat.write(notebook, tmp_path / "altered.ipynb")
-    status, text = nbval(tmp_path / "altered.ipynb")
-    assert status == 1 and "1 failed" in text, text
+
+    slower.id, altered.id = "slower", "altered"
+    notebook.cells += [slower, altered]
+    nbformat.write(notebook, tmp_path / "three.ipynb")
+    status, text = nbval(tmp_path / "three.ipynb", "-rA")
+    found = re.findall(r"^(PASSED|FAILED) \S*::Cell (\d)", text, re.MULTILINE)
+    assert sorted(found) == [("FAILED", "2"), ("PASSED", "0"), ("PASSED", "1")], text
+    assert status == 1
 
 
+@pytest.mark.slow
 def test_nbval_fails_when_the_package_changes(tiny, tmp_path):
     shutil.copytree(ROOT / "recallbook", tmp_path / "recallbook")
     with (tmp_path / "recallbook" / "__init__.py").open("a", encoding="utf-8") as file:

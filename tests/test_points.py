@@ -47,6 +47,7 @@ def test_numpy_numbers_give_the_same_key():
     assert numpy.key == POINTS[5].key
 
 
+@pytest.mark.slow
 def test_keys_agree_between_processes():
     code = "import recallbook as rb; print(rb.Point(rb.Setting(64, 8, 64, 4096), 0).key)"
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -45,6 +45,7 @@ def evaluated(latex, numbers):
     return float(expression.subs(numbers).evalf())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SETTINGS)
 def test_printed_formulas_give_the_ledgers_sizes(name):
     setting = SETTINGS[name]

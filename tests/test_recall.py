@@ -165,6 +165,7 @@ def test_conditions_are_the_product_laws():
         assert sp.simplify(found["own fact"] - 2 * (1 + tau) * sp.log(V) / d) == 0
 
 
+@pytest.mark.slow
 def test_label_frequencies_bind_as_a_product_of_samples_and_dimension():
     vocab, dims = 2**20, [2**15, 2**16, 2**17]
     found = [rb.critical_samples(vocab, 16, dim) for dim in dims]
@@ -226,6 +227,7 @@ def test_two_roles_of_the_dimension():
 # Finite rates
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dim", [64, 128])
 def test_shared_part_at_finite_eta(dim):
     """The first order in eta, within a tenth plus four standard errors, up to past its minimum."""

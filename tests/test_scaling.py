@@ -40,6 +40,7 @@ def test_lock_on_is_measured_around_its_predicted_transition(case):
     assert vocab / 5 < found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", list(label_frequencies.CENTRES)[::3], ids=str)
 def test_accuracy_is_measured_where_label_frequencies_bind(case):
     vocab, dim = case

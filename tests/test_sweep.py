@@ -67,6 +67,7 @@ def test_failures_are_rows_with_their_error(expected):
     assert failed[["accuracy", "lock_on", "recall"]].isna().all(axis=None)
 
 
+@pytest.mark.slow
 def test_pool_gives_identical_rows(expected, tmp_path, small_tasks):
     with process_pool(2) as pool:
         frame = rb.run_sweep(POINTS, pool, tmp_path / "s.sqlite")
@@ -75,6 +76,7 @@ def test_pool_gives_identical_rows(expected, tmp_path, small_tasks):
         assert store.keys() == {point.key for point in POINTS}
 
 
+@pytest.mark.slow
 def test_dask_cluster_gives_identical_rows(expected, tmp_path, small_tasks):
     distributed = pytest.importorskip("distributed")
     with warnings.catch_warnings():

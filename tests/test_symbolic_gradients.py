@@ -54,6 +54,7 @@ def test_attention_does_not_move_while_the_values_are_zero(model):
     assert gr.vanishes(gr.key_query_descent(model, ZERO, key_query))
 
 
+@pytest.mark.slow
 def test_after_step_one_every_entry_for_all_value_matrices(model):
     model = rational(model)
     value, key_query = gr.weight_letters(2)
@@ -61,6 +62,7 @@ def test_after_step_one_every_entry_for_all_value_matrices(model):
     assert gr.vanishes(slope - gr.key_query_descent(model, value, ZERO))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flag", [True, False])
 @pytest.mark.parametrize("batch", BATCHES[1:3], ids=lambda b: b[0])
 def test_at_all_weights(batch, flag):
@@ -126,6 +128,7 @@ def close(one, other, scale=1.0):
     return np.abs(np.asarray(one) - np.asarray(other)).max() <= 1e-12 * scale
 
 
+@pytest.mark.slow
 def test_lambdified_derivatives_take_the_three_steps(drawn):
     problem, _, explicit = drawn
     dim, (eta, gamma) = problem.setting.dim, (1.5, 2.5)
@@ -140,11 +143,13 @@ def test_lambdified_derivatives_take_the_three_steps(drawn):
         assert close(value2, weights.value2)
 
 
+@pytest.mark.slow
 def test_counts_are_what_the_engine_computes(drawn):
     problem, model, _ = drawn
     assert close(numbers(gr.value_descent_from_counts(model)), rb.initial_gradient(problem))
 
 
+@pytest.mark.slow
 def test_early_phase_direction_is_what_the_engine_computes(drawn):
     problem, model, _ = drawn
     zero = sp.zeros(problem.setting.dim, problem.setting.dim)
@@ -153,6 +158,7 @@ def test_early_phase_direction_is_what_the_engine_computes(drawn):
     assert close(numbers(k * model.query.T), rb.three_steps(problem).key_query)
 
 
+@pytest.mark.slow
 def test_loss_is_the_loss_of_the_model(drawn):
     problem, _, explicit = drawn
     model = rb.RecallTransformer(problem)

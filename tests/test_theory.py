@@ -24,6 +24,7 @@ def difference(setting, name, seeds, first=0):
     return getattr(rb.predict(setting), name) - np.mean(values), np.std(values, ddof=1) / np.sqrt(seeds)
 
 
+@pytest.mark.slow
 def test_target_on_random_settings():
     """The whole target is 100 settings of 8 seeds, `python -m recallbook.validation`; here 40 of 6."""
     frame = validation.compare(validation.random_settings(11, 40), seeds=6, first=77_000)
@@ -43,6 +44,7 @@ def test_lock_on_inside_the_transition(sizes):
     assert abs(error) < 0.03 + 3 * sampling
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trigger_in_values", [True, False])
 @pytest.mark.parametrize(
     ("embeddings", "dim", "bound"), [("orthogonal", 202, 0.01), ("sphere", 60, 0.03), ("gaussian", 400, 0.02)]
@@ -54,6 +56,7 @@ def test_other_embeddings_and_large_dimension(embeddings, dim, bound, trigger_in
         assert abs(error) < bound + 3 * sampling, name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trigger_in_values", [True, False])
 def test_more_positions_than_tokens(trigger_in_values):
     setting = rb.Setting(200, 300, 60, 12000, trigger_in_values=trigger_in_values)
@@ -128,6 +131,7 @@ SIZES = {
 }
 
 
+@pytest.mark.slow
 @hypothesis_settings(max_examples=15, deadline=None, derandomize=True)
 @given(**SIZES)
 def test_more_data_and_more_dimensions_never_hurt(vocab, seq_len, dim, ratio, flag):

@@ -17,7 +17,7 @@ import pandas as pd
 import sympy as sp
 import torch
 
-from recallbook import intervals, symbolic
+from recallbook import intervals, symbolic, theory
 from recallbook.descent import three_steps
 from recallbook.early_phase import key_query_step, value_step
 from recallbook.evaluation import evaluate
@@ -25,7 +25,6 @@ from recallbook.fluctuations import FAR
 from recallbook.setting import Setting
 from recallbook.symbolic import locking
 from recallbook.task import Problem, draw
-from recallbook.theory import predict
 
 SEEDS = range(10)
 SIGNAL: dict[str, Any] = {"vocab": 128, "samples": 2048, "dim": 32, "seq_len": 16}
@@ -269,7 +268,7 @@ def predicted_lock_on(setting: Setting) -> float:
     """Lock-on of :func:`recallbook.predict`, without its warning where L exceeds V or V is small."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return predict(setting).lock_on
+        return theory.predicted_lock_on(setting)
 
 
 def samples_to_lock(vocab: int, seq_len: int, dim: int, level: float = 0.5) -> int:

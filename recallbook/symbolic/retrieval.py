@@ -7,6 +7,7 @@ features replace $h$; :data:`LINEAR` gives them for Attention-only.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 import sympy as sp
@@ -90,6 +91,7 @@ def own_variance() -> sp.Expr:
     return SWITCHES["own fact"] * (k / N) ** 2 * (J + F)
 
 
+@cache
 def mean_squares(mlp: bool = False) -> dict[str, sp.Expr]:
     r"""Mean square of a wrong logit by origin, over the squared right one, at the typical draw with perfect attention.
 
