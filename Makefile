@@ -11,12 +11,13 @@ VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 STAMP := $(VENV)/.installed
 HTML := _build/html
-NOTEBOOKS ?= $(sort $(wildcard notebooks/*.ipynb))
+# The largest first: they take longest, and the workers should end together.
+NOTEBOOKS ?= $(shell ls -S notebooks/*.ipynb)
 # nbval runs as many notebooks at once; each kernel gets one thread, so that they do not fight.
 WORKERS ?= 2
 
-.PHONY: help setup book test lint unit nbval mutants notebooks benchmark stamp pdf test-release \
-	test-latest clean
+.PHONY: help setup book test quick lint unit nbval test-kernels mutants notebooks benchmark stamp pdf \
+	test-release test-latest clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -56,17 +57,25 @@ test: $(STAMP) ## Lint, build the book, unit tests, and recompute every stored n
 	$(MAKE) unit
 	$(MAKE) nbval
 
+quick: $(STAMP) ## Lint, types, and the unit tests that tell most: a minute, for while you work
+	$(MAKE) lint
+	$(BIN)/python -m pytest tests -m "not slow" -n $(WORKERS) --dist loadscope -q --durations=5
+
 lint: $(STAMP) ## Ruff: rules and format; mypy on the package
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 unit: $(STAMP) ## Unit tests; those of the book use _build/html if `make book` made it
-	BOOK_HTML=$(HTML) $(BIN)/python -m pytest tests -n $(WORKERS) --dist loadscope -rs
+	BOOK_HTML=$(HTML) $(BIN)/python -m pytest tests -n $(WORKERS) --dist loadscope -rs --durations=15
 
 nbval: $(STAMP) ## Recompute the notebooks and compare every stored number
 	@test -n "$(NOTEBOOKS)" || { echo "No notebooks found" >&2; exit 1; }
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --nbval $(NOTEBOOKS) -n $(WORKERS) --dist loadscope
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --nbval $(NOTEBOOKS) -n $(WORKERS) --dist loadscope \
+	  --no-loadscope-reorder --durations=10
+
+test-kernels: $(STAMP) ## All chapters and rows of all sweeps with the linear algebra of other processors
+	$(BIN)/python tests/kernels.py --workers $(WORKERS)
 
 mutants: $(STAMP) ## Seed mistakes into the package: the tests must notice each (about 6 minutes)
 	$(BIN)/python tests/mutants.py --workers $(WORKERS)

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import recallbook as rb
+from recallbook import __main__ as command_line
 from recallbook import archive
 from recallbook.__main__ import main
 from recallbook.experiments.sweeps import SWEEPS
@@ -51,14 +52,30 @@ def test_from_sweep_to_files(tmp_path, monkeypatch, capsys):
     assert record["command"] == "python -m recallbook sweep trial && python -m recallbook export trial"
 
 
+def test_recompute_prints_what_differs(monkeypatch, capsys):
+    chosen = ["recompute", "four_corners", "--count", "2", "--seed", "3", "--seconds", "0.1"]
+    assert main(chosen) == 0
+    assert capsys.readouterr().out == "four_corners: 2 rows recomputed, 0 differ\n"
+    stored = rb.load_results("four_corners")
+    wrong = stored.assign(accuracy=stored["accuracy"] / 2 + 0.4)
+    for module in (archive, command_line):
+        monkeypatch.setattr(module, "load_results", lambda name: wrong)
+    assert main(chosen) == 1
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[-1] == "four_corners: 2 rows recomputed, 2 differ"
+    row = int(printed[0].split(":")[0].removeprefix("row "))
+    assert printed[1] == f"  accuracy: stored {wrong.loc[row, 'accuracy']}, now {stored.loc[row, 'accuracy']}"
+
+
 def test_help_says_what_there_is(capsys):
-    for arguments in (["--help"], ["sweep", "--help"], ["export", "--help"]):
+    options = {"sweep": "--retry", "export": "--to", "recompute": "--seconds"}
+    for arguments in (["--help"], ["sweep", "--help"], ["export", "--help"], ["recompute", "--help"]):
         with pytest.raises(SystemExit, match="0"):
             main(arguments)
         text = capsys.readouterr().out
         for name, sweep in SWEEPS.items():
             assert name in text and sweep.shows in text
-    assert "--to" in text and "default" in text
+        assert arguments[0] not in options or (options[arguments[0]] in text and "default" in text)
 
 
 @pytest.mark.parametrize(
@@ -73,6 +90,10 @@ def test_help_says_what_there_is(capsys):
         (["export", "trial", "--store", "none.sqlite"], "run the sweep first"),
         (["export", "trial", "--to", "nowhere"], "folder='nowhere' is not allowed"),
         (["sweep", "trial", "--store", "text.txt"], "a store that recallbook made"),
+        (["recompute", "trial"], "name='trial' is not allowed: a sweep with committed results"),
+        (["recompute", "lock_on", "--count", "0"], "count=0 is not allowed"),
+        (["recompute", "lock_on", "--seed", "-1"], "seed=-1 is not allowed"),
+        (["recompute", "lock_on", "--seconds", "none"], "seconds='none' is not allowed: a number above 0"),
     ],
 )
 def test_errors_are_one_line(arguments, complaint, tmp_path, monkeypatch, capsys):
