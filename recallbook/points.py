@@ -53,7 +53,7 @@ class Point:
     Examples
     --------
     >>> Point(Setting(64, 8, 64, 4096), seed=0).key[:12]
-    '07dfc8755a95'
+    '6d4e3927e5cf'
     """
 
     setting: Setting

@@ -67,7 +67,7 @@ def run_sweep(
     >>> from recallbook import Setting
     >>> frame = run_sweep([Point(Setting(16, 4, 8, n), seed=0) for n in (50, 5000)])
     >>> frame["lock_on"].tolist()
-    [0.71715, 0.8377]
+    [0.69225, 0.9386]
     """
     if executor is not None and not isinstance(executor, Executor):
         raise bad("executor", executor, "a concurrent.futures.Executor, or None for this process")

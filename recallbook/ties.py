@@ -40,4 +40,5 @@ def logit_slack(outputs: torch.Tensor, value: torch.Tensor, images: torch.Tensor
 def without_rounding(vector: torch.Tensor, size: Any) -> torch.Tensor:
     """The vector, or zero if it is no more than rounding left over from terms of this ``size``."""
     floor = ROUNDINGS * torch.finfo(vector.dtype).eps * size
-    return torch.where(torch.linalg.norm(vector) > floor, vector, torch.zeros_like(vector))
+    # what is not a number must stay so
+    return torch.where(torch.linalg.norm(vector) < floor, torch.zeros_like(vector), vector)

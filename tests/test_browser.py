@@ -71,26 +71,37 @@ SIDEWAYS = """() => {
     .slice(0, 3).map(e => e.outerHTML.slice(0, 100));
   return moved > 0 ? [`scrolls by ${moved} pixels`, ...widest] : [];
 }"""
-# The drawn half of a formula is thousands of elements that screen readers skip, and its glyphs are
-# no text to axe, which would spend half of its time on them. So while axe runs each is an empty box
-# of the same size, unless it holds text or a link.
-VIOLATIONS = """async options => {
-  const hollow = [...document.querySelectorAll('mjx-math')]
-    .filter(e => !e.querySelector('mjx-utext, [href], [tabindex]'))
-    .map(e => [e, [...e.childNodes], e.style.cssText, e.getBoundingClientRect()]);
-  for (const [e, , , box] of hollow) {
+# The time of axe goes with the number of elements, and most are the insides of formulas and code, where it
+# has nothing to judge. So the page is thinned before: what is drawn of a formula becomes an empty box of the
+# same size, what is read aloud of it one piece of text, and of the code tokens with the same classes (their
+# own and those around them, so the same colours in every look) the first stands for all. A formula with a
+# link or with text in another font, and a token with more than a class, stay.
+THIN = """() => {
+  const inside = 'mjx-utext, [href], [id], [role], [tabindex]';
+  const plain = [...document.querySelectorAll('mjx-container')].filter(e => !e.querySelector(inside));
+  const drawn = plain.map(e => e.querySelector('mjx-math')).map(e => [e, e.getBoundingClientRect()]);
+  for (const [e, box] of drawn) {
     e.style.cssText += `; display: inline-block; width: ${box.width}px; height: ${box.height}px`;
     e.replaceChildren();
   }
-  const report = await axe.run(document, {resultTypes: ['violations'], ...options});
-  for (const [e, children, style] of hollow) {
-    e.style.cssText = style;
-    e.replaceChildren(...children);
+  for (const e of plain) {
+    const math = e.querySelector('math');
+    const text = document.createElementNS(math.namespaceURI, 'mtext');
+    text.textContent = math.textContent;
+    math.replaceChildren(text);
   }
-  return report.violations
-    .filter(v => ['serious', 'critical'].includes(v.impact))
-    .flatMap(v => v.nodes.slice(0, 5).map(node => `${v.id}: ${node.html.slice(0, 200)}`));
+  const classes = e => e ? `${classes(e.parentElement)}/${e.className}` : '';
+  const tokens = [...document.querySelectorAll('pre span, .sig span')].map(e => [e, classes(e)]);
+  const seen = new Set();
+  for (const [e, kind] of tokens) {
+    if (seen.has(kind) && e.getAttributeNames().every(name => name === 'class')) e.replaceWith(...e.childNodes);
+    seen.add(kind);
+  }
+  document.body.normalize();
 }"""
+VIOLATIONS = """async options => (await axe.run(document, {resultTypes: ['violations'], ...options})).violations
+  .filter(v => ['serious', 'critical'].includes(v.impact))
+  .flatMap(v => v.nodes.slice(0, 5).map(node => `${v.id}: ${node.html.slice(0, 200)}`))"""
 
 
 @dataclass
@@ -154,33 +165,32 @@ def open_page(context, url, visit):
     return page
 
 
-def look_at(page, look, visit):
-    """Give `page` the look and add to `visit` what is wrong with it."""
-
-    def seen(found):
-        return [f"{look}: {line}" for line in found]
-
+def put_on(page, look):
     page.set_viewport_size(LOOKS[look]["viewport"])
     page.emulate_media(color_scheme=LOOKS[look]["color_scheme"])
     page.evaluate(SETTLE)
-    visit.raw_tex += seen(RAW_TEX.findall(page.evaluate(VISIBLE_TEXT)))
-    visit.raw_tex += seen(page.evaluate(UNRENDERED) + page.evaluate(MATH_ERRORS))
-    visit.formulas = page.locator("mjx-container").count()
-    visit.sideways += seen(page.evaluate(SIDEWAYS))
-    visit.dark += [look] * (page.evaluate("() => document.documentElement.dataset.theme") == "dark")
-    visit.violations += seen(page.evaluate(VIOLATIONS, AXE_OPTIONS[look]))
 
 
 def visited(context, url, name, pictures=None):
     """Open a page and look at it in every look; pictures of it go to the folder `pictures`."""
     visit = Visit(name)
     page = open_page(context, url, visit)
-    page.add_script_tag(path=AXE)
     for look in LOOKS:
-        look_at(page, look, visit)
+        put_on(page, look)
+        raw_tex = RAW_TEX.findall(page.evaluate(VISIBLE_TEXT)) + page.evaluate(UNRENDERED) + page.evaluate(MATH_ERRORS)
+        visit.raw_tex += [f"{look}: {text}" for text in raw_tex]
+        visit.sideways += [f"{look}: {line}" for line in page.evaluate(SIDEWAYS)]
+        visit.dark += [look] * (page.evaluate("() => document.documentElement.dataset.theme") == "dark")
         if pictures:
-            picture = name.removesuffix(".html").replace("/", "-")
-            page.screenshot(path=pictures / f"{picture}-{look}.png", full_page=True)
+            file = pictures / f"{name.removesuffix('.html').replace('/', '-')}-{look}.png"
+            page.screenshot(path=file, full_page=True)
+    visit.formulas = page.locator("mjx-container").count()
+    page.evaluate(THIN)
+    page.add_script_tag(path=AXE)
+    # Backwards, because the page wears the last look.
+    for look in reversed(LOOKS):
+        put_on(page, look)
+        visit.violations += [f"{look}: {line}" for line in page.evaluate(VIOLATIONS, AXE_OPTIONS[look])]
     page.close()
     return visit
 

@@ -31,10 +31,10 @@ POINTS = [
 def test_keys_are_those_that_were_stored():
     # Literals: a stored sweep is found again only as long as they stay.
     assert POINTS[0].canonical == (
-        '{"activation":"relu","dim":64,"embeddings":"gaussian","method":"three_steps","samples":4096,"scheme":1,'
+        '{"activation":"relu","dim":64,"embeddings":"gaussian","method":"three_steps","samples":4096,"scheme":2,'
         '"seed":0,"seq_len":8,"test_samples":20000,"trigger_in_values":true,"vocab":64}'
     )
-    assert POINTS[0].key == "07dfc8755a951fe09a4b85b485c3d9070279d585ecf61d166044f7a7a7ca1cd0"
+    assert POINTS[0].key == "6d4e3927e5cf1311c143f9d3410bf2a3d9ac537f4932ae71cf0571e7fb1225d8"
     assert POINTS[8].canonical.count('"eta":0.5,') == POINTS[8].canonical.count('"gamma":3.0,') == 1
 
 
