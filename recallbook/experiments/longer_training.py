@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from recallbook.capacity import critical_table, exponents
@@ -18,10 +19,10 @@ SEEDS = range(10)
 VOCAB, DIMS, LENGTHS = 64, (16, 32, 64, 128), (16, 32, 64)
 STEPS = 300
 TRAININGS = ("three steps", "one batch", "fresh batches")
-SAMPLES = {  # with fresh batches N is the number of sequences seen in all steps
+SAMPLES = {  # with fresh batches N is the number of sequences seen in all steps; batches of one leave runs chaotic
     "three steps": tuple(2**k for k in range(4, 13)),
     "one batch": tuple(2**k for k in range(2, 11)),
-    "fresh batches": tuple(STEPS * 2**k for k in range(7)),
+    "fresh batches": tuple(STEPS * 2**k for k in range(1, 7)),
 }
 
 
@@ -69,9 +70,20 @@ def critical(frame: pd.DataFrame, outcome: str = "lock_on", level: float = 0.5) 
 
 
 def fitted(frame: pd.DataFrame, outcome: str = "lock_on", level: float = 0.5) -> pd.DataFrame:
-    """Exponents of the critical N in d and L for each training, over the curves that cross on their grid."""
-    parts = [
-        exponents(part, ["dim", "seq_len"], outcome=outcome, level=level).assign(training=training)
-        for training, part in labelled(frame).groupby("training", sort=False)
-    ]
+    """Exponents of the critical N in d and L for each training, over the curves that cross on their grid.
+
+    Not numbers for a training whose curves cross at fewer than two values of d or of L.
+    """
+    sizes = ["dim", "seq_len"]
+    table = critical(frame, outcome, level)
+    parts = []
+    for training, part in labelled(frame).groupby("training", sort=False):
+        found = table[table["training"] == training]
+        crossed = found[(found["critical"] > 0) & np.isfinite(found["critical"])]
+        if len(crossed) > len(sizes) and (crossed[sizes].nunique() > 1).all():
+            fit = exponents(part, sizes, outcome=outcome, level=level)
+        else:
+            counts = {"curves": len(crossed), "outside": len(found) - len(crossed)}
+            fit = pd.DataFrame({"size": sizes, "exponent": np.nan, "low": np.nan, "high": np.nan, **counts})
+        parts.append(fit.assign(training=training))
     return pd.concat(parts, ignore_index=True)
