@@ -91,8 +91,9 @@ THIN = """() => {
     math.replaceChildren(text);
   }
   const classes = e => e ? `${classes(e.parentElement)}/${e.className}` : '';
-  // A single character is too short for axe to judge, so it must not stand for a longer one.
-  const kind = e => classes(e) + (e.textContent.trim().length > 1);
+  // Single characters and signs are too little for axe to judge, so they must not stand for words.
+  const size = text => Math.min(text.length, 2);
+  const kind = e => [classes(e), size(e.textContent.trim()), size(e.textContent.replace(/\\W/g, ''))].join();
   const tokens = [...document.querySelectorAll('pre span, code span, .sig span')].map(e => [e, kind(e)]);
   const seen = new Set();
   for (const [e, name] of tokens) {
