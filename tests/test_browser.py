@@ -36,7 +36,7 @@ LOOKS = {
     "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
     "phone": {"viewport": {"width": 390, "height": 844}, "color_scheme": "light"},
 }
-# Dark mode changes nothing but colours.
+# What dark mode changes, and axe judges, is colour.
 AXE_OPTIONS = {"desktop": {}, "dark": {"runOnly": ["color-contrast"]}, "phone": {}}
 # After a change of look: media queries are asked again before a frame, and colours fade over.
 SETTLE = """async () => {
