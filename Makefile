@@ -59,7 +59,7 @@ test: $(STAMP) ## Lint, build the book, unit tests, and recompute every stored n
 
 quick: $(STAMP) ## Lint, types, and the unit tests that tell most: a minute, for while you work
 	$(MAKE) lint
-	$(BIN)/python -m pytest tests -m "not slow" -n $(WORKERS) --dist loadscope -q --durations=5
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests -m "not slow" -n $(WORKERS) --dist loadscope -q --durations=5
 
 lint: $(STAMP) ## Ruff: rules and format; mypy on the package
 	$(BIN)/ruff check .
@@ -67,7 +67,7 @@ lint: $(STAMP) ## Ruff: rules and format; mypy on the package
 	$(BIN)/mypy
 
 unit: $(STAMP) ## Unit tests; those of the book use _build/html if `make book` made it
-	BOOK_HTML=$(HTML) $(BIN)/python -m pytest tests -n $(WORKERS) --dist loadscope -rs --durations=15
+	OMP_NUM_THREADS=1 BOOK_HTML=$(HTML) $(BIN)/python -m pytest tests -n $(WORKERS) --dist loadscope -rs --durations=15
 
 nbval: $(STAMP) ## Recompute the notebooks and compare every stored number
 	@test -n "$(NOTEBOOKS)" || { echo "No notebooks found" >&2; exit 1; }

@@ -113,7 +113,7 @@ def _recompute(chosen: argparse.Namespace) -> int:
         print(f"row {row}: {point.canonical}")
         for outcome in (*OUTCOMES, "error"):
             before, after = stored.loc[row, outcome], wrong.loc[row, outcome]
-            if not (before == after or (pd.isna(before) and pd.isna(after))):
+            if not (pd.isna(before) and pd.isna(after)) and str(before) != str(after):
                 print(f"  {outcome}: stored {before}, now {after}")
     print(f"{chosen.name}: {len(found)} rows recomputed, {len(wrong)} differ")
     return 1 if len(wrong) else 0

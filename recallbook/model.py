@@ -10,8 +10,6 @@ from torch import nn
 from recallbook.setting import bad
 from recallbook.task import Problem, check_problem
 
-INDICES = (torch.int32, torch.int64)
-
 
 class RecallTransformer(nn.Module):
     r"""Single-layer attention, with or without a fixed random MLP, starting from zero.
@@ -80,9 +78,13 @@ class RecallTransformer(nn.Module):
 
 def check_sequences(tokens: torch.Tensor, positions: torch.Tensor, vocab: int) -> None:
     """Refuse unless tokens are integers ``(B, L)`` below ``vocab``, and positions ``(B,)`` below ``L``."""
-    for name, tensor, axes in (("tokens", tokens, 2), ("positions", positions, 1)):
-        if not isinstance(tensor, torch.Tensor) or tensor.dtype not in INDICES or tensor.ndim != axes:
-            raise bad(name, _shape(tensor), f"an int32 or int64 tensor with {axes} axes")
+    for name, tensor, axes, types in (
+        ("tokens", tokens, 2, (torch.int32, torch.int64)),
+        ("positions", positions, 1, (torch.int64,)),
+    ):
+        if not isinstance(tensor, torch.Tensor) or tensor.dtype not in types or tensor.ndim != axes:
+            allowed = " or ".join(str(kind).removeprefix("torch.") for kind in types)
+            raise bad(name, _shape(tensor), f"an {allowed} tensor with {axes} axes")
     if positions.shape[0] != tokens.shape[0]:
         raise bad("positions", _shape(positions), f"one position for each of {tokens.shape[0]} sequences")
     for name, tensor, high in (("tokens", tokens, vocab), ("positions", positions, tokens.shape[1])):

@@ -102,6 +102,6 @@ def test_mlp_and_training_tables_tell_their_cases_apart():
     assert (found["seeds"] == len(mlp_sizes.SEEDS)).all()
     longer = longer_training.labelled(rb.load_results("longer_training"))
     assert set(longer["training"]) == set(longer_training.TRAININGS)
-    assert longer.groupby("training")["batch"].nunique()["fresh batches"] == 7
+    assert longer.groupby("training")["batch"].nunique()["fresh batches"] == 6
     rates = longer.groupby("training")["eta"].count()
     assert rates["three steps"] == 0 and rates["one batch"] > 0
