@@ -57,6 +57,7 @@ def test_wrong_results_are_noticed():
     assert complaints(name, rb.load_results(name)[::-1].reset_index(drop=True), record) == ["order"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_sample_is_what_the_simulation_gives(name):
     sample = archive.recomputed(name, SAMPLE, seed=5)

@@ -29,7 +29,10 @@ SCREENSHOTS = ROOT / "_build" / "screenshots" if os.environ.get("SCREENSHOTS", "
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (Debian: apt-get install chromium)")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (Debian: apt-get install chromium)"),
+]
 
 LOOKS = {
     "desktop": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"},

@@ -93,6 +93,7 @@ def test_settings_cover_what_they_should():
     assert {int(stream(seed, "tokens").integers(len(RATES))) for seed in range(SETTINGS)} == set(range(len(RATES)))
 
 
+@pytest.mark.slow
 def test_without_the_rule_for_ties_outcomes_differ(monkeypatch):
     """The test above would notice ties that rounding decides."""
     for module in (attention, evaluation, decoding):
@@ -119,6 +120,7 @@ def measured(point: Point, problem: rb.Problem, test) -> dict[str, float | None]
     return asdict(rb.evaluate(problem, trained(point, problem), sequences=test))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", archive.names())
 def test_committed_rows_are_those_of_the_disguised_problem(name):
     """The same in the sense of :func:`recallbook.archive.recomputed`, with another disguise for each row."""

@@ -240,6 +240,7 @@ def test_float32_is_close_to_float64():
         assert largest_difference(getattr(rounded, name).double(), getattr(exact, name)) < 1e-3
 
 
+@pytest.mark.slow
 def test_no_large_tensor_is_made():
     """Peak of torch's own allocations stays far below N*L*d, N*V and N*m numbers."""
     setting = rb.Setting(300, 32, 64, 4000, width=256)
