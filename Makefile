@@ -67,7 +67,8 @@ lint: $(STAMP) ## Ruff: rules and format; mypy on the package
 	$(BIN)/mypy
 
 unit: $(STAMP) ## Unit tests; those of the book use _build/html if `make book` made it
-	OMP_NUM_THREADS=1 BOOK_HTML=$(HTML) $(BIN)/python -m pytest tests -n $(WORKERS) --dist loadscope -rs --durations=15
+	OMP_NUM_THREADS=1 BOOK_HTML=$(HTML) $(BIN)/python -m pytest tests -n $(WORKERS) --dist loadscope \
+	  --no-loadscope-reorder -rs --durations=15
 
 nbval: $(STAMP) ## Recompute the notebooks and compare every stored number
 	@test -n "$(NOTEBOOKS)" || { echo "No notebooks found" >&2; exit 1; }
