@@ -75,7 +75,7 @@ def decode(problem: Problem, method: str = "argmax", *, dtype: Any = None, devic
     problem = check_problem(problem, dtype, device)
     if method == "refined":
         seen = whiten(problem, initial_gradient(problem))
-        return refine(seen, _first_matching(_best(*_scores(problem, "assignment"), "assignment")))
+        return refine(seen, _first_matching(_best(*_fit(seen), "assignment")))
     best = choices(problem, method)
     return _first_matching(best) if method == "assignment" else best.int().argmax(dim=1)
 
@@ -115,8 +115,13 @@ def _scores(problem: Problem, method: str) -> tuple[torch.Tensor, torch.Tensor]:
         asked = token_features(problem)
         asked = asked - asked.mean(dim=0)
     else:
-        seen, labels, asked = whiten(problem, seen)
-    return asked @ seen.T @ labels.T, logit_slack(labels, seen, asked)
+        return _fit(whiten(problem, seen))
+    return _fit(Whitened(seen, labels, asked))
+
+
+def _fit(seen: Whitened) -> tuple[torch.Tensor, torch.Tensor]:
+    """The same from a gradient, whitened or not, with vectors of labels and tokens in its units."""
+    return seen.tokens @ seen.observed.T @ seen.labels.T, logit_slack(seen.labels, seen.observed, seen.tokens)
 
 
 def _best(scores: torch.Tensor, slack: torch.Tensor, method: str) -> torch.Tensor:

@@ -21,8 +21,11 @@ def tolerance(dtype: torch.dtype) -> float:
 
 
 def tied(values: torch.Tensor, slack: Any) -> torch.Tensor:
-    """Which entries of each row are within ``slack``, a number or ``(n, 1)``, of the row's largest; ``(n, k)``."""
-    return values >= values.amax(dim=1, keepdim=True) - slack
+    """Which entries of each row are within ``slack``, a number or ``(n, 1)``, of the row's largest; ``(n, k)``.
+
+    Where something is not a number, no entry is excluded: nothing is known.
+    """
+    return (values < values.amax(dim=1, keepdim=True) - slack).logical_not_()
 
 
 def credit(values: torch.Tensor, wanted: torch.Tensor, slack: Any) -> torch.Tensor:
