@@ -57,7 +57,7 @@ def test_tied_positions_share_attention():
 
 @pytest.mark.parametrize("width", [None, 16])
 def test_tied_attention_is_the_limit_of_softmax(width):
-    """N = 1 at orthogonal embeddings: every unmarked score ties, and huge finite rates share attention in the same way."""
+    """N = 1, orthogonal embeddings: every unmarked score ties, and huge finite rates share attention alike."""
     setting = rb.Setting(12, 4, 14, 1, width=width, embeddings="orthogonal", activation="gelu", trigger_in_values=False)
     for seed in range(6):
         problem = rb.draw(setting, seed)
