@@ -360,7 +360,8 @@ MUTANTS = [
         "ties.py",
         "[:, 0].double() / best.sum(dim=1)",
         "[:, 0].double()",
-        ("test_evaluation.py",),
+        ("test_ties.py", "test_evaluation.py"),
+        (STEPS,),
     ),
     Mutant(
         "rounding decides among equal logits",
@@ -368,7 +369,8 @@ MUTANTS = [
         "ties.py",
         "torch.finfo(dtype).eps ** (2 / 3)",
         "0.0 * torch.finfo(dtype).eps",
-        ("test_metamorphic.py",),
+        ("test_ties.py", "test_metamorphic.py"),
+        (STEPS,),
     ),
     Mutant(
         "assignment looks for the smallest sum",
