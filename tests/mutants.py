@@ -55,6 +55,15 @@ MUTANTS = [
         "counter=[0, 0, 0, block]",
         "counter=[block, 0, 0, 0]",
         ("test_task.py",),
+        # chapters draw fresh batches in committed sweeps only
+    ),
+    Mutant(
+        "rows of a table overlap",
+        "index",
+        "streams.py",
+        '["counter"][3] = row',
+        '["counter"][0] = row',
+        ("test_task.py",),
         (TASK, EMBEDDINGS, STEPS),
     ),
     Mutant(
@@ -109,7 +118,7 @@ MUTANTS = [
         "q * r.diag().sign()",
         "q",
         ("test_task.py",),
-        (STEPS,),
+        # a change of signs is a rotation of the frame, which no outcome sees
     ),
     Mutant(
         "softmax over the batch",
