@@ -1,0 +1,59 @@
+"""How far rounding is amplified by hundreds of steps: `python tests/precision.py [--rows K] [--rates FACTOR]`.
+
+Committed rows of `longer_training` that took many steps are trained again as drawn and in rotated coordinates, which
+changes nothing but rounding. `recallbook.archive.DESCENDED` has to lie above what this prints at the sweep's own rates.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+
+import numpy as np
+import torch
+from disguises import rotated
+
+import recallbook as rb
+from recallbook import archive
+from recallbook.points import OUTCOMES, Point, from_frame
+
+
+def ends(point: Point, problem: rb.Problem, factor: float) -> np.ndarray:
+    """Accuracy, lock-on and recall after the point's steps, at ``factor`` times its rates."""
+    model = rb.RecallTransformer(problem)
+    rates = {"eta": factor * point.eta, "gamma": factor * point.gamma}
+    rb.descend(model, problem, point.steps, **rates, batch=point.batch)
+    outcome = asdict(rb.evaluate(problem, model, point.test_samples))
+    return np.array([outcome[name] for name in OUTCOMES])
+
+
+def changes(rows: int, seed: int, factor: float = 1.0) -> np.ndarray:
+    """Changes under a rotation, ``(rows, 3)``, of random rows among the most sensitive sizes: small d, long L."""
+    points = [p for p in from_frame(rb.load_results("longer_training")) if p.method == "descend"]
+    hard = [p for p in points if p.setting.seq_len == 64 and p.setting.dim <= 32]
+    found = []
+    for index in np.random.default_rng(seed).choice(len(hard), rows, replace=False):
+        point = hard[index]
+        problem = rb.draw(point.setting, point.seed)
+        other, _ = rotated(problem, problem.sequences, torch.Generator().manual_seed(1))
+        found.append(np.abs(ends(point, problem, factor) - ends(point, other, factor)))
+    return np.array(found)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--rows", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--rates", type=float, default=1.0, metavar="FACTOR", help="times the sweep's rates (default: 1)"
+    )
+    chosen = parser.parse_args()
+    torch.set_num_threads(1)
+    found = changes(chosen.rows, chosen.seed, chosen.rates)
+    print(f"{chosen.rows} rows at {chosen.rates:g} times the rates, d of 16 and 32, L = 64")
+    for name, column in zip(OUTCOMES, found.T, strict=True):
+        print(f"  {name:9s} largest change {column.max():.4f}; within 1e-9 in {np.mean(column <= archive.EXACT):.0%}")
+
+
+if __name__ == "__main__":
+    main()
