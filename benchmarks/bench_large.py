@@ -8,9 +8,9 @@ import time
 import torch
 
 import recallbook as rb
-from recallbook import early_phase
+from recallbook.training import early_phase
 
-SETTING = rb.Setting(32768, 256, 512, 1_000_000, trigger_in_values=False)
+SETTING = rb.Setting(vocab=32768, seq_len=256, dim=512, samples=1_000_000, trigger_in_values=False)
 
 
 def stage(name: str, work):

@@ -1,20 +1,25 @@
 """Recall with transformers beyond orthogonal embeddings: the helper package of the book."""
 
-from recallbook import reference
-from recallbook.archive import load_results
-from recallbook.bounds import minimum_samples
-from recallbook.decoding import decode
-from recallbook.descent import descend, initial_gradient, three_steps
-from recallbook.evaluation import Outcome, evaluate, simulate
-from recallbook.model import RecallTransformer
-from recallbook.points import Point
-from recallbook.setting import Setting
-from recallbook.sweep import run_sweep
-from recallbook.task import Problem, Sequences, draw
-from recallbook.theory import Prediction, Term, critical_samples, critical_width, phase, predict
-from recallbook.weights import Weights
+from importlib.metadata import version as _version
+from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from recallbook.bounds.decoding import decode
+from recallbook.bounds.information import minimum_samples
+from recallbook.data.task import Problem, Sequences, draw
+from recallbook.model.transformer import RecallTransformer
+from recallbook.setting import Setting
+from recallbook.theory.prediction import Prediction, Term, critical_samples, critical_width, phase, predict
+from recallbook.training import reference
+from recallbook.training.descent import descend, initial_gradient, three_steps
+from recallbook.training.evaluation import Outcome, evaluate, simulate
+from recallbook.training.weights import Weights
+
+if TYPE_CHECKING:
+    from recallbook.sweeps.archive import load_results
+    from recallbook.sweeps.point import Point
+    from recallbook.sweeps.run import run_sweep
+
+__version__ = _version("recallbook")
 __all__ = [
     "Outcome",
     "Point",
@@ -41,3 +46,17 @@ __all__ = [
     "simulate",
     "three_steps",
 ]
+# loaded when first asked for: the core works without sweeps
+_SWEEPS = {"Point": "point", "load_results": "archive", "run_sweep": "run"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _SWEEPS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"recallbook.sweeps.{_SWEEPS[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -10,13 +10,13 @@ from typing import Any
 
 import pandas as pd
 
-from recallbook.archive import export, load_results, recomputed
-from recallbook.experiments.sweeps import SWEEPS, find_sweep
-from recallbook.points import OUTCOMES, from_frame
-from recallbook.setting import bad, check_seed, check_size
-from recallbook.store import Store
-from recallbook.sweep import run_sweep
-from recallbook.workers import executor_for
+from recallbook.arguments import check_seed, check_size, not_allowed
+from recallbook.experiments.catalogue import SWEEPS, find_sweep
+from recallbook.sweeps.archive import export, load_results, recomputed
+from recallbook.sweeps.executors import executor_for
+from recallbook.sweeps.point import OUTCOMES, from_frame
+from recallbook.sweeps.run import run_sweep
+from recallbook.sweeps.store import Store
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -61,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     out.set_defaults(run=_export)
     text = """\
         Simulate rows of committed results again and print those that differ, with both values. Exit status 1 if any
-        does. What counts as the same is said in recallbook.archive.recomputed."""
+        does. What counts as the same is said in recallbook.sweeps.archive.recomputed."""
     again = commands.add_parser("recompute", help="check committed results", description=textwrap.dedent(text), **shape)
     again.add_argument("name", metavar="NAME", help="which sweep; they are listed below")
     again.add_argument("--count", default="24", metavar="K", help="how many rows, drawn at random (default: 24)")
@@ -125,7 +125,7 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = math.nan
     if not seconds > 0:
-        raise bad("seconds", text, "a number above 0")
+        raise not_allowed("seconds", text, "a number above 0")
     return seconds
 
 
@@ -133,7 +133,7 @@ def _whole(field: str, text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise bad(field, text, "a whole number") from None
+        raise not_allowed(field, text, "a whole number") from None
 
 
 if __name__ == "__main__":

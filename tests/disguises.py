@@ -6,7 +6,7 @@ from dataclasses import replace
 import torch
 
 import recallbook as rb
-from recallbook.task import Sequences
+from recallbook.data.task import Sequences
 
 Disguise = Callable[[rb.Problem, Sequences, torch.Generator], tuple[rb.Problem, Sequences]]
 

@@ -42,7 +42,7 @@ MUTANTS = [
     Mutant(
         "the last token is never drawn",
         "off by one",
-        "streams.py",
+        "data/streams.py",
         "generator.integers(high,",
         "generator.integers(max(1, high - 1),",
         ("test_task.py",),
@@ -51,7 +51,7 @@ MUTANTS = [
     Mutant(
         "blocks of one role overlap",
         "index",
-        "streams.py",
+        "data/streams.py",
         "counter=[0, 0, 0, block]",
         "counter=[block, 0, 0, 0]",
         ("test_task.py",),
@@ -60,7 +60,7 @@ MUTANTS = [
     Mutant(
         "rows of a table overlap",
         "index",
-        "streams.py",
+        "data/streams.py",
         '["counter"][3] = row',
         '["counter"][0] = row',
         ("test_task.py",),
@@ -69,7 +69,7 @@ MUTANTS = [
     Mutant(
         "every test batch has the positions of block 0",
         "index",
-        "task.py",
+        "data/task.py",
         'prefix + "positions", block)',
         'prefix + "positions")',
         ("test_task.py",),
@@ -78,7 +78,7 @@ MUTANTS = [
     Mutant(
         "the label is that of the position before",
         "off by one",
-        "task.py",
+        "data/task.py",
         "tokens[np.arange(count), positions]",
         "tokens[np.arange(count), positions - 1]",
         ("test_task.py",),
@@ -87,7 +87,7 @@ MUTANTS = [
     Mutant(
         "facts are the inverse permutation",
         "index",
-        "task.py",
+        "data/task.py",
         'permutation = np.argsort(stream(seed, "permutation").random(vocab), kind="stable")',
         'permutation = np.argsort(np.argsort(stream(seed, "permutation").random(vocab), kind="stable"))',
         ("test_task.py",),
@@ -96,7 +96,7 @@ MUTANTS = [
     Mutant(
         "W_in is divided by s^2 instead of s",
         "factor",
-        "task.py",
+        "data/task.py",
         "table / np.sqrt(setting.mlp_input_scale)",
         "table / setting.mlp_input_scale",
         ("test_task.py",),
@@ -105,7 +105,7 @@ MUTANTS = [
     Mutant(
         "sphere: columns are normalised, not rows",
         "swapped axis",
-        "embeddings.py",
+        "data/embeddings.py",
         "table / np.linalg.norm(table, axis=1, keepdims=True)",
         "table / np.linalg.norm(table, axis=0, keepdims=True)",
         ("test_task.py",),
@@ -114,7 +114,7 @@ MUTANTS = [
     Mutant(
         "orthogonal frames keep the routine's signs",
         "sign",
-        "embeddings.py",
+        "data/embeddings.py",
         "q * r.diag().sign()",
         "q",
         ("test_task.py",),
@@ -123,7 +123,7 @@ MUTANTS = [
     Mutant(
         "softmax over the batch",
         "swapped axis",
-        "model.py",
+        "model/transformer.py",
         "keys @ (self.key_query @ self.query), dim=1",
         "keys @ (self.key_query @ self.query), dim=0",
         ("test_oracle.py", "test_descent.py"),
@@ -132,7 +132,7 @@ MUTANTS = [
     Mutant(
         "the trigger lowers the score",
         "sign",
-        "attention.py",
+        "model/attention.py",
         "add_at(take(scores.tokens, sequences.tokens), sequences.positions, scores.trigger)",
         "add_at(take(scores.tokens, sequences.tokens), sequences.positions, -scores.trigger)",
         ("test_oracle.py", "test_evaluation.py"),
@@ -141,7 +141,7 @@ MUTANTS = [
     Mutant(
         "zero scores weigh 1/N instead of 1/L",
         "swapped axis",
-        "attention.py",
+        "model/attention.py",
         "1 / shape[1]",
         "1 / shape[0]",
         ("test_oracle.py", "test_descent.py"),
@@ -150,7 +150,7 @@ MUTANTS = [
     Mutant(
         "labels are centred within themselves",
         "swapped axis",
-        "gradients.py",
+        "training/gradients.py",
         "problem.output_embeddings.mean(dim=0)",
         "problem.output_embeddings.mean(dim=1, keepdim=True)",
         ("test_oracle.py",),
@@ -159,7 +159,7 @@ MUTANTS = [
     Mutant(
         "the MLP's pull-back forgets 1/sqrt(m)",
         "factor",
-        "gradients.py",
+        "training/gradients.py",
         "pullback(cotangent / scale)",
         "pullback(cotangent)",
         ("test_oracle.py",),
@@ -168,7 +168,7 @@ MUTANTS = [
     Mutant(
         "pulls move away from their mean",
         "sign",
-        "early_phase.py",
+        "training/early_phase.py",
         "raised -= raised.mean(dim=1, keepdim=True)",
         "raised += raised.mean(dim=1, keepdim=True)",
         ("test_oracle.py",),
@@ -177,7 +177,7 @@ MUTANTS = [
     Mutant(
         "a block of labels starts one label late",
         "off by one",
-        "early_phase.py",
+        "training/early_phase.py",
         "edges[first - 1] if first else 0",
         "edges[first] if first else 0",
         ("test_oracle.py",),
@@ -186,7 +186,7 @@ MUTANTS = [
     Mutant(
         "the third step uses the first rate",
         "factor",
-        "descent.py",
+        "training/descent.py",
         "value1 + gamma * step3.value",
         "value1 + eta * step3.value",
         ("test_oracle.py",),
@@ -195,7 +195,7 @@ MUTANTS = [
     Mutant(
         "token 0 found with its trigger loses it",
         "off by one",
-        "early_phase.py",
+        "training/early_phase.py",
         "(codes >= vocab)",
         "(codes > vocab)",
         ("test_evaluation.py",),
@@ -204,7 +204,7 @@ MUTANTS = [
     Mutant(
         "a wrong label more competes",
         "off by one",
-        "associative.py",
+        "memories/associative.py",
         "(facts - 1) * _log_cdf",
         "facts * _log_cdf",
         ("test_associative.py",),
@@ -213,7 +213,7 @@ MUTANTS = [
     Mutant(
         "interference from n - 1 facts",
         "off by one",
-        "symbolic/memory.py",
+        "memories/expressions.py",
         "(n - 2) / d**2",
         "(n - 1) / d**2",
         ("test_associative.py",),
@@ -222,7 +222,7 @@ MUTANTS = [
     Mutant(
         "a wrong label keeps the part along the stray",
         "factor",
-        "symbolic/memory.py",
+        "memories/expressions.py",
         "(1 - 1 / (n - 1)) * (answer",
         "1 * (answer",
         ("test_associative.py",),
@@ -231,7 +231,7 @@ MUTANTS = [
     Mutant(
         "strays of n facts, not n - 1",
         "off by one",
-        "symbolic/memory.py",
+        "memories/expressions.py",
         "total = (n - 1) * a / d",
         "total = n * a / d",
         ("test_associative.py",),
@@ -240,7 +240,7 @@ MUTANTS = [
     Mutant(
         "stray length: n for n - 1 degrees of freedom",
         "off by one",
-        "symbolic/memory.py",
+        "memories/expressions.py",
         "(1 + 2 / (n - 1)) - 1",
         "(1 + 2 / n) - 1",
         ("test_associative.py",),
@@ -249,7 +249,7 @@ MUTANTS = [
     Mutant(
         "the asked token's pull is forgotten",
         "factor",
-        "symbolic/memory.py",
+        "memories/expressions.py",
         "a / d * pull**2",
         "0 * pull**2",
         ("test_associative.py",),
@@ -267,7 +267,7 @@ MUTANTS = [
     Mutant(
         "coherence: half as many pairs",
         "factor",
-        "coherence.py",
+        "data/coherence.py",
         "2 * np.log(probability)",
         "np.log(probability)",
         ("test_coherence.py",),
@@ -276,7 +276,7 @@ MUTANTS = [
     Mutant(
         "largest count: one more",
         "off by one",
-        "baselines.py",
+        "data/baselines.py",
         "1 - at_most[:-1]",
         "1 - at_most[1:]",
         ("test_baselines.py",),
@@ -285,7 +285,7 @@ MUTANTS = [
     Mutant(
         "the deviation is that of a population",
         "factor",
-        "intervals.py",
+        "analysis/intervals.py",
         "sample.std(ddof=1)",
         "sample.std(ddof=0)",
         ("test_intervals.py",),
@@ -294,7 +294,7 @@ MUTANTS = [
     Mutant(
         "spectral moments count one crossing too many",
         "index",
-        "symbolic/locking.py",
+        "theory/symbolic/lock_on.py",
         "sp.binomial(power, j - 1) / power",
         "sp.binomial(power, j - 1) / j",
         ("test_theory.py",),
@@ -302,7 +302,7 @@ MUTANTS = [
     Mutant(
         "label noise does not help the trigger",
         "sign",
-        "symbolic/locking.py",
+        "theory/symbolic/lock_on.py",
         "(1 - 1 / V) + tau * T * label_square() / N)",
         "(1 - 1 / V) - tau * T * label_square() / N)",
         ("test_theory.py",),
@@ -310,7 +310,7 @@ MUTANTS = [
     Mutant(
         "gradient noise forgets the length",
         "factor",
-        "symbolic/locking.py",
+        "theory/symbolic/lock_on.py",
         "count_noise = 1 / (N * L)",
         "count_noise = 1 / N",
         ("test_theory.py",),
@@ -318,7 +318,7 @@ MUTANTS = [
     Mutant(
         "shared part keeps its mean",
         "sign",
-        "symbolic/retrieval.py",
+        "theory/symbolic/recall.py",
         "asked = (n * H - theta * mu)",
         "asked = (n * H + theta * mu)",
         ("test_theory.py",),
@@ -326,7 +326,7 @@ MUTANTS = [
     Mutant(
         "predicted lock against one rival less",
         "factor",
-        "locating.py",
+        "theory/lock_on.py",
         "math.expm1((setting.seq_len - 1) *",
         "math.expm1((setting.seq_len / 2) *",
         ("test_theory.py",),
@@ -334,7 +334,7 @@ MUTANTS = [
     Mutant(
         "neurons that all agree",
         "factor",
-        "symbolic/locking.py",
+        "theory/symbolic/lock_on.py",
         "(R * neurons / N) ** 2 * d * thin",
         "(R * neurons / N) ** 2 * thin",
         ("test_mlp_theory.py",),
@@ -342,7 +342,7 @@ MUTANTS = [
     Mutant(
         "facts with the same label overlap too much near zero",
         "factor",
-        "kernels.py",
+        "theory/feature_kernels.py",
         "(shared + 1 / seq_len**2) / (a * scale)",
         "(shared + 1 / seq_len) / (a * scale)",
         ("test_mlp_theory.py",),
@@ -350,7 +350,7 @@ MUTANTS = [
     Mutant(
         "half the finite-width scatter",
         "factor",
-        "kernels.py",
+        "theory/feature_kernels.py",
         "np.maximum(with_trigger.met - known, 0) * one",
         "np.maximum(with_trigger.met - known, 0) * one / 2",
         ("test_mlp_theory.py",),
@@ -358,7 +358,7 @@ MUTANTS = [
     Mutant(
         "normal density of variance one half",
         "factor",
-        "hermite.py",
+        "theory/hermite.py",
         "np.exp(-(x**2) / 2)",
         "np.exp(-(x**2))",
         ("test_hermite.py",),
@@ -366,7 +366,7 @@ MUTANTS = [
     Mutant(
         "a tie earns as much as a win",
         "left out",
-        "ties.py",
+        "model/ties.py",
         "[:, 0].double() / best.sum(dim=1)",
         "[:, 0].double()",
         ("test_ties.py", "test_evaluation.py"),
@@ -375,7 +375,7 @@ MUTANTS = [
     Mutant(
         "rounding decides among equal logits",
         "factor",
-        "ties.py",
+        "model/ties.py",
         "torch.finfo(dtype).eps ** (2 / 3)",
         "0.0 * torch.finfo(dtype).eps",
         ("test_ties.py", "test_metamorphic.py"),
@@ -384,7 +384,7 @@ MUTANTS = [
     Mutant(
         "assignment looks for the smallest sum",
         "sign",
-        "decoding.py",
+        "bounds/decoding.py",
         "maximize=True",
         "maximize=False",
         ("test_decoding.py",),
@@ -393,7 +393,7 @@ MUTANTS = [
     Mutant(
         "exchanges neglect the interference",
         "factor",
-        "decoding.py",
+        "bounds/decoding.py",
         "- 0.5 * torch.cdist(facts, facts)",
         "- 0.0 * torch.cdist(facts, facts)",
         ("test_decoding.py",),
@@ -402,7 +402,7 @@ MUTANTS = [
     Mutant(
         "the informative token counts as noise",
         "off by one",
-        "symbolic/bounds.py",
+        "bounds/expressions.py",
         "N / (L - 1) * (1 - pair_mean())",
         "N / L * (1 - pair_mean())",
         ("test_bounds.py",),
@@ -411,7 +411,7 @@ MUTANTS = [
     Mutant(
         "counts of another number of sequences are used again",
         "left out",
-        "paired.py",
+        "sweeps/paired.py",
         "if self._counted is None or self._counted[0] != samples:",
         "if self._counted is None:",
         ("test_paired.py",),
@@ -419,7 +419,7 @@ MUTANTS = [
     Mutant(
         "keys forget the version of the draws",
         "left out",
-        "points.py",
+        "sweeps/point.py",
         'json.dumps({"scheme": SCHEME, **given}',
         "json.dumps({**given}",
         ("test_points.py",),
@@ -427,7 +427,7 @@ MUTANTS = [
     Mutant(
         "keys forget what is false",
         "left out",
-        "points.py",
+        "sweeps/point.py",
         "if value is not None}",
         "if value}",
         ("test_points.py",),
@@ -435,7 +435,7 @@ MUTANTS = [
     Mutant(
         "rows are stored without their transaction",
         "left out",
-        "store.py",
+        "sweeps/store.py",
         "        with self._connection:\n            self._connection.executemany(",
         "        if True:\n            self._connection.executemany(",
         ("test_store.py",),
@@ -443,7 +443,7 @@ MUTANTS = [
     Mutant(
         "checksums are not compared",
         "left out",
-        "store.py",
+        "sweeps/store.py",
         " or _checksum(key, point, outcome, error) != checksum",
         "",
         ("test_store.py",),
@@ -451,7 +451,7 @@ MUTANTS = [
     Mutant(
         "failures are run again unasked",
         "left out",
-        "sweep.py",
+        "sweeps/run.py",
         "done = kept.keys(failed=False if retry else None)",
         "done = kept.keys(failed=False)",
         ("test_sweep.py",),
@@ -459,7 +459,7 @@ MUTANTS = [
     Mutant(
         "intervals as if there were many seeds",
         "factor",
-        "capacity.py",
+        "analysis/critical.py",
         "stats.t.ppf(0.975, seeds - 1)",
         "stats.norm.ppf(0.9)",
         ("test_capacity.py",),
@@ -467,7 +467,7 @@ MUTANTS = [
     Mutant(
         "bisection does not test its lower end",
         "left out",
-        "capacity.py",
+        "analysis/critical.py",
         "while found[low] >= level:",
         "while False:",
         ("test_capacity.py",),

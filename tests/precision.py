@@ -1,7 +1,7 @@
 """How far rounding is amplified by hundreds of steps: `python tests/precision.py [--rows K] [--rates FACTOR]`.
 
 Committed rows of `longer_training` that took many steps are trained again as drawn and in rotated coordinates, which
-changes nothing but rounding. `recallbook.archive.DESCENDED` has to lie above what this prints at the sweep's own rates.
+changes nothing but rounding. `archive.DESCENDED` has to lie above what this prints at the sweep's own rates.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import torch
 from disguises import rotated
 
 import recallbook as rb
-from recallbook import archive
-from recallbook.points import OUTCOMES, Point, from_frame
+from recallbook.sweeps import archive
+from recallbook.sweeps.point import OUTCOMES, Point, from_frame
 
 
 def ends(point: Point, problem: rb.Problem, factor: float) -> np.ndarray:

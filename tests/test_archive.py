@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 
 import recallbook as rb
-from recallbook import archive
-from recallbook.experiments.sweeps import SWEEPS
-from recallbook.points import OUTCOMES, from_frame
-from recallbook.store import Result, Store
+from recallbook.experiments.catalogue import SWEEPS
+from recallbook.sweeps import archive
+from recallbook.sweeps.point import OUTCOMES, from_frame
+from recallbook.sweeps.store import Result, Store
 
 NAMES = archive.names()
-FOLDER = Path(rb.__file__).parent / "results"
+FOLDER = Path(rb.__file__).parent / "sweeps" / "results"
 SAMPLE = 4  # points of each sweep that are simulated again
 
 

@@ -5,16 +5,18 @@ import pytest
 import sympy as sp
 from scipy import stats
 
-from recallbook import associative, symbolic
-from recallbook.embeddings import draw_embeddings
+from recallbook.data.embeddings import draw_embeddings
+from recallbook.memories import associative, expressions
 from recallbook.setting import Setting
+from recallbook.theory.symbolic.expressions import V, d, numeric
+from recallbook.theory.symbolic.recall import others_variance
 
 
 @pytest.mark.parametrize("power", [1, 2, 3])
 def test_moments_of_squared_length(power):
-    expected = sp.prod((symbolic.d + 2 * k) / symbolic.d for k in range(power))
-    assert sp.simplify(symbolic.squared_length_moment(power) - expected) == 0
-    assert symbolic.squared_length_moment(power, "sphere") == 1
+    expected = sp.prod((d + 2 * k) / d for k in range(power))
+    assert sp.simplify(expressions.squared_length_moment(power) - expected) == 0
+    assert expressions.squared_length_moment(power, "sphere") == 1
 
 
 @pytest.mark.parametrize("embeddings", ["gaussian", "sphere"])
@@ -23,16 +25,16 @@ def test_variance_of_a_wrong_logit(embeddings, facts, dim):
     """Each origin and their sum, as z-scores over independent draws."""
     means = {"overlap": [], "own": [], "interference": []}
     for seed in range(150):
-        tables = draw_embeddings(Setting(facts, 1, dim, 1, embeddings=embeddings), seed)
+        tables = draw_embeddings(Setting(vocab=facts, seq_len=1, dim=dim, samples=1, embeddings=embeddings), seed)
         tokens, labels = tables.input @ tables.input.T, tables.output @ tables.output.T
         overlap, own = labels * np.diag(tokens), np.diag(labels)[:, None] * tokens
         wrong = ~np.eye(facts, dtype=bool)
         parts = {"overlap": overlap, "own": own, "interference": labels @ tokens - overlap - own}
         for name, part in parts.items():
             means[name].append(np.mean(part[wrong] ** 2))
-    expected = symbolic.competitor_variance(embeddings)._asdict()
+    expected = expressions.competitor_variance(embeddings)._asdict()
     for name, values in means.items():
-        exact = float(expected[name].subs({symbolic.n: facts, symbolic.d: dim}))
+        exact = float(expected[name].subs({expressions.n: facts, d: dim}))
         z = (np.mean(values) - exact) / (np.std(values, ddof=1) / np.sqrt(len(values)))
         assert abs(z) < 4, (name, z)
 
@@ -65,9 +67,16 @@ def test_quadrature_has_the_moments_of_the_gamma_law(variance):
 
 def test_noise_agrees_with_its_average():
     """Averaged over a, b, xi and r, the conditional variance is the exact mean square, up to O(1/n + 1/d)."""
-    terms = symbolic.recall_terms()
-    values = {symbolic.a: 1, symbolic.b: 1, symbolic.xi: 0, symbolic.r: 1, symbolic.n: 4000, symbolic.d: 400}
-    exact = sum(symbolic.competitor_variance("sphere")).subs(values)
+    terms = expressions.recall_terms()
+    values = {
+        expressions.a: 1,
+        expressions.b: 1,
+        expressions.xi: 0,
+        expressions.r: 1,
+        expressions.n: 4000,
+        d: 400,
+    }
+    exact = sum(expressions.competitor_variance("sphere")).subs(values)
     assert float(terms.noise.subs(values)) == pytest.approx(float(exact), rel=0.01)
     assert float(terms.signal.subs(values)) == 1
 
@@ -84,7 +93,7 @@ def test_orthogonal_memory_is_perfect():
 
 
 def test_draws_are_paired_in_the_number_of_facts():
-    more, fewer = (draw_embeddings(Setting(n, 1, 8, 1), 3) for n in (30, 12))
+    more, fewer = (draw_embeddings(Setting(vocab=n, seq_len=1, dim=8, samples=1), 3) for n in (30, 12))
     assert np.array_equal(more.input[:12], fewer.input) and np.array_equal(more.output[:12], fewer.output)
 
 
@@ -102,8 +111,8 @@ def test_arguments():
         associative.predicted_recall(10, 20, "orthogonal")
     with pytest.raises(ValueError, match=r"^accuracy=1"):
         associative.capacity(lambda n: 0.0, 1)
-    with pytest.raises(ValueError, match=r"^symbols="):
-        symbolic.numeric(symbolic.n + symbolic.d, symbolic.n)
+    with pytest.raises(ValueError, match=r"^values=\['n'\].*missing: \[d\]"):
+        numeric(expressions.n + d)({expressions.n: 1})
 
 
 @pytest.mark.parametrize("embeddings", associative.LAWS)
@@ -112,10 +121,10 @@ def test_prediction_is_the_average_it_says(embeddings):
     facts, dim, count = 4, 8, 200_000
     rng = np.random.default_rng(0)
     a, b = rng.chisquare(dim, (2, count)) / dim if embeddings == "gaussian" else np.ones((2, count))
-    spread = float(symbolic.stray_variance().subs({symbolic.n: facts, symbolic.d: dim}))
+    spread = float(others_variance().subs({V: facts, d: dim}))
     xi, r = rng.standard_normal(count), rng.gamma(1 / spread, spread, count)
-    symbols = (symbolic.n, symbolic.d, symbolic.a, symbolic.b, symbolic.xi, symbolic.r)
-    signal, noise = (symbolic.numeric(term, *symbols)(facts, dim, a, b, xi, r) for term in symbolic.recall_terms())
+    values = {expressions.n: facts, d: dim, **dict(zip(expressions.FIXED, (a, b, xi, r), strict=True))}
+    signal, noise = (numeric(term)(values) for term in expressions.recall_terms())
     ratio, half = signal / np.sqrt(noise), (dim - 1) / 2
     # (1 + a coordinate of a point on the sphere) / 2 is a beta variable
     below = (
@@ -129,16 +138,16 @@ def test_prediction_is_the_average_it_says(embeddings):
 def test_noise_averages_to_the_exact_mean_square():
     """Also with few facts: on the sphere, up to O(1/d)."""
     facts, dim = 4, 4000
-    sizes = {symbolic.n: facts, symbolic.d: dim}
-    noise = symbolic.recall_terms().noise.subs({**sizes, symbolic.a: 1, symbolic.b: 1, symbolic.r: 1})
+    sizes = {expressions.n: facts, d: dim}
+    noise = expressions.recall_terms().noise.subs({**sizes, expressions.a: 1, expressions.b: 1, expressions.r: 1})
     points, weights = np.polynomial.hermite_e.hermegauss(8)
-    average = weights @ symbolic.numeric(noise, symbolic.xi)(points) / weights.sum()
-    exact = sum(symbolic.competitor_variance("sphere")).subs(sizes)
+    average = weights @ numeric(noise)({expressions.xi: points}) / weights.sum()
+    exact = sum(expressions.competitor_variance("sphere")).subs(sizes)
     assert average == pytest.approx(float(exact), rel=0.002)
 
 
-def test_stray_variance_is_that_of_the_product():
+def test_variance_of_the_others_is_that_of_the_product():
     across, along = stats.chi2(8), stats.chi2(3)  # d - 1 and n - 1 degrees of freedom
     expected = across.moment(2) * along.moment(2) / (across.mean() * along.mean()) ** 2 - 1
-    found = symbolic.stray_variance().subs({symbolic.n: 4, symbolic.d: 9})
+    found = others_variance().subs({V: 4, d: 9})
     assert float(found) == pytest.approx(expected, rel=1e-12)

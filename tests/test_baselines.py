@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import recallbook as rb
-from recallbook import baselines
+from recallbook.data import baselines
 
 
 @pytest.mark.parametrize(("vocab", "seq_len"), [(2, 1), (2, 5), (3, 4), (5, 3), (4, 6)])
@@ -24,7 +24,7 @@ def test_largest_count_at_large_sizes_is_a_distribution():
 
 
 def test_bag_of_words_guess_reaches_its_accuracy():
-    problem = rb.draw(rb.Setting(20, 12, 1, 1), seed=0)
+    problem = rb.draw(rb.Setting(vocab=20, seq_len=12, dim=1, samples=1), seed=0)
     test = problem.fresh(40000)
     right = baselines.bag_of_words_guess(problem, test.tokens.numpy()) == test.labels.numpy()
     expected = baselines.bag_of_words_accuracy(20, 12)

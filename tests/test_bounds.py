@@ -13,13 +13,12 @@ from randomised import random_setting
 from scipy.special import gammaln
 
 import recallbook as rb
-from recallbook import bounds
-from recallbook.decoding import METHODS
-from recallbook.embeddings import draw_embeddings
-from recallbook.experiments import bounds as experiments
-from recallbook.intervals import seed_interval
-from recallbook.symbolic import bounds as formulas
-from recallbook.symbolic.locking import L, N, V
+from recallbook.analysis.intervals import seed_interval
+from recallbook.bounds import expressions, information
+from recallbook.bounds.decoding import METHODS
+from recallbook.data.embeddings import draw_embeddings
+from recallbook.experiments.lower_bounds import estimators
+from recallbook.theory.symbolic.lock_on import L, N, V
 
 SIZES = [(2, 1, 1, 1), (2, 2, 1, 5), (3, 2, 9, 4), (40, 8, 12, 300), (128, 32, 64, 1000), (4096, 100, 300, 10**6)]
 
@@ -33,14 +32,14 @@ def test_pair_mean_is_that_of_centred_vectors():
     assert sp.ones(1, 4) * table == sp.zeros(1, 2)
     gram = table * table.T
     off = sum(gram[i, j] for i, j in itertools.permutations(range(4), 2)) / sp.Integer(12)
-    assert off / (sp.trace(gram) / 4) == formulas.pair_mean().subs(V, 4)
+    assert off / (sp.trace(gram) / 4) == expressions.pair_mean().subs(V, 4)
 
 
 def test_frequency_square_by_enumeration():
     for vocab, samples in ((2, 3), (3, 4)):
         batches = itertools.product(range(vocab), repeat=samples)
         squares = [sum(sp.Rational(batch.count(k), samples) ** 2 for k in range(vocab)) for batch in batches]
-        expected = formulas.frequency_square().subs({V: vocab, N: samples})
+        expected = expressions.frequency_square().subs({V: vocab, N: samples})
         assert sp.Rational(sum(squares), len(squares)) == expected
 
 
@@ -69,12 +68,12 @@ def test_two_sequences_of_one_label_share_their_leverage():
 
 
 def test_solutions_invert_the_information():
-    values = {V: 30, L: 7, N: 200, formulas.directions: 50}
-    nats = formulas.available().subs(values).evalf(30)
-    known = {**values, formulas.information: nats}
-    assert float(formulas.samples().subs({k: v for k, v in known.items() if k != N})) == pytest.approx(200)
-    assert float(formulas.seq_len().subs({k: v for k, v in known.items() if k != L})) == pytest.approx(7)
-    assert float(formulas.direction_need().subs(known)) == pytest.approx(50)
+    values = {V: 30, L: 7, N: 200, expressions.directions: 50}
+    nats = expressions.available().subs(values).evalf(30)
+    known = {**values, expressions.information: nats}
+    assert float(expressions.samples().subs({k: v for k, v in known.items() if k != N})) == pytest.approx(200)
+    assert float(expressions.seq_len().subs({k: v for k, v in known.items() if k != L})) == pytest.approx(7)
+    assert float(expressions.direction_need().subs(known)) == pytest.approx(50)
 
 
 def test_leading_order():
@@ -82,18 +81,18 @@ def test_leading_order():
     errors = []
     for exponent in (14, 20, 30):
         vocab, seq_len, dim = 2**exponent, round(2 ** (0.8 * exponent)), round(2 ** (0.9 * exponent))
-        leading = float(formulas.leading().subs({V: vocab, L: seq_len}).evalf()) / dim**2
+        leading = float(expressions.leading().subs({V: vocab, L: seq_len}).evalf()) / dim**2
         errors.append(abs(rb.minimum_samples(vocab, seq_len, dim) / leading - 1))
     assert errors[2] < 0.03 and errors[2] < errors[1] < errors[0]
 
 
 def test_tilting_is_optimal_and_covers_all_facts():
-    a, tilt = formulas.right, formulas.tilt
+    a, tilt = expressions.named, expressions.tilt
     gain = tilt * a - (sp.exp(tilt) - 1)
     assert sp.diff(gain, tilt, 2).is_negative
-    assert sp.simplify(formulas.some_facts() - gain.subs(tilt, sp.log(a))) == 0
+    assert sp.simplify(expressions.some_facts() - gain.subs(tilt, sp.log(a))) == 0
     # log V! exceeds it by half a log(2 pi V), and no more than that in the limit
-    difference = [float(gammaln(v + 1)) - float(formulas.some_facts().subs(a, v)) for v in (2, 50, 10**6)]
+    difference = [float(gammaln(v + 1)) - float(expressions.some_facts().subs(a, v)) for v in (2, 50, 10**6)]
     assert all(x > 0 for x in difference)
     assert difference[-1] == pytest.approx(0.5 * math.log(2 * math.pi * 10**6) - 1, abs=1e-5)
 
@@ -108,7 +107,9 @@ def test_agreements_of_any_labels_with_a_random_permutation(vocab):
             assert np.mean(agreed >= a) <= 1 / math.factorial(a) + 1e-15
         for tilt in (0.3, 1.0, 2.5):
             assert np.mean(np.exp(tilt * agreed)) <= math.exp(math.exp(tilt) - 1)
-    assert np.mean((orders == range(vocab)).all(axis=1)) == pytest.approx(math.exp(-bounds.required_information(vocab)))
+    assert np.mean((orders == range(vocab)).all(axis=1)) == pytest.approx(
+        math.exp(-information.required_information(vocab))
+    )
 
 
 def test_fano_against_counted_balls():
@@ -119,7 +120,7 @@ def test_fano_against_counted_balls():
     for a in (4, 20, 36, 40):
         ball = sum(sp.binomial(vocab, j) * deranged[j] for j in range(vocab - a + 1))
         exact = (1 - error) * float(sp.log(sp.factorial(vocab) / ball)) - coin
-        found = bounds.required_information(vocab, a / vocab, error)
+        found = information.required_information(vocab, a / vocab, error)
         assert exact - 1 <= found <= exact + 1e-9
 
 
@@ -129,8 +130,8 @@ def test_fano_against_counted_balls():
 @pytest.mark.parametrize(("vocab", "dim"), [(24, 8), (24, 30), (64, 16)])
 def test_signal_energy_is_at_most_the_bound(vocab, dim):
     for samples in (10, 100, 2000):
-        setting = rb.Setting(vocab, 8, dim, samples)
-        found = np.array([experiments.signal_energy(setting, seed) for seed in range(20)])
+        setting = rb.Setting(vocab=vocab, seq_len=8, dim=dim, samples=samples)
+        found = np.array([estimators.signal_energy(setting, seed) for seed in range(20)])
         mean = seed_interval(found[:, 0], level=0.999)
         assert mean.low <= found[0, 1]
         if samples == 2000:  # with even counts nothing is lost
@@ -138,29 +139,29 @@ def test_signal_energy_is_at_most_the_bound(vocab, dim):
 
 
 def test_signal_energy_is_the_average_over_permutations():
-    setting = rb.Setting(4, 3, 2, 9)
-    counts = experiments.label_counts(setting, np.random.default_rng([5, 2]))
-    labels, tokens = experiments._coordinates(draw_embeddings(setting, 5), counts)
+    setting = rb.Setting(vocab=4, seq_len=3, dim=2, samples=9)
+    counts = estimators.label_counts(setting, np.random.default_rng([5, 2]))
+    labels, tokens = estimators._coordinates(draw_embeddings(setting, 5), counts)
     root = math.sqrt(setting.samples / (setting.seq_len - 1))
     squares = [
         np.sum(((root * (counts / 9)[:, None] * labels).T @ tokens[list(order)]) ** 2)
         for order in itertools.permutations(range(4))
     ]
-    assert experiments.signal_energy(setting, 5)[0] * 4 == pytest.approx(np.mean(squares))
+    assert estimators.signal_energy(setting, 5)[0] * 4 == pytest.approx(np.mean(squares))
 
 
 @pytest.mark.parametrize(("vocab", "seq_len", "dim", "samples"), [(4, 4, 2, 20), (5, 8, 2, 40), (5, 8, 4, 10)])
 def test_mutual_information_is_at_most_the_bound(vocab, seq_len, dim, samples):
-    setting = rb.Setting(vocab, seq_len, dim, samples)
-    found = seed_interval([experiments.mutual_information(setting, seed) for seed in range(12)], level=0.999)
-    allowed = bounds.available_information(vocab, seq_len, dim, samples)
+    setting = rb.Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=samples)
+    found = seed_interval([estimators.mutual_information(setting, seed) for seed in range(12)], level=0.999)
+    allowed = information.available_information(vocab, seq_len, dim, samples)
     assert 0.3 * allowed < found.mean and found.high < allowed
 
 
 def test_noise_is_that_of_the_gradient():
     """Whitened noise has the covariance it is divided by; and the whole gradient is signal plus that noise."""
-    setting = rb.Setting(12, 4, 5, 60, trigger_in_values=True)
-    noise, fourth = experiments.whitened_noise(setting, 0, 4000)
+    setting = rb.Setting(vocab=12, seq_len=4, dim=5, samples=60, trigger_in_values=True)
+    noise, fourth = estimators.whitened_noise(setting, 0, 4000)
     covariance = np.cov(noise.T)
     assert np.abs(covariance - np.eye(25)).max() < 6 / math.sqrt(4000)
     kurtosis = np.mean(noise**4, axis=0) - 3 * np.mean(noise**2, axis=0) ** 2
@@ -183,7 +184,9 @@ def test_noise_is_that_of_the_gradient():
 
 @pytest.mark.parametrize("samples", [50, 2000])
 def test_noise_is_close_to_gaussian(samples):
-    found = experiments.distance_from_gaussian(rb.Setting(24, 8, 8, samples), range(6), draws=300)
+    found = estimators.distance_from_gaussian(
+        rb.Setting(vocab=24, seq_len=8, dim=8, samples=samples), range(6), draws=300
+    )
     variance = seed_interval(found["variance"], level=0.999)
     assert variance.low <= 1 <= variance.high
     assert found["fourth"].mean() < 4 / (samples * 7)
@@ -192,14 +195,14 @@ def test_noise_is_close_to_gaussian(samples):
 
 def test_coarse_noise_is_not_gaussian():
     """The measure can tell: three tokens, three sequences, one other token each."""
-    found = experiments.distance_from_gaussian(rb.Setting(3, 2, 2, 3), range(6), draws=300)
+    found = estimators.distance_from_gaussian(rb.Setting(vocab=3, seq_len=2, dim=2, samples=3), range(6), draws=300)
     assert found["distance"].mean() > 3 * found["chance"].mean()
 
 
 @pytest.mark.parametrize("activation", ["relu", "he2", "tanh"])
 def test_no_feature_has_more_signal_than_the_linear_ones(activation):
-    setting = rb.Setting(16, 6, 4, 1, width=24, activation=activation)
-    spectra = np.array([experiments.feature_spectrum(setting, seed, draws=4000) for seed in range(4)]) * 5
+    setting = rb.Setting(vocab=16, seq_len=6, dim=4, samples=1, width=24, activation=activation)
+    spectra = np.array([estimators.feature_spectrum(setting, seed, draws=4000) for seed in range(4)]) * 5
     assert np.all(spectra < 1.08)  # the mean of 4000 sequences leaves up to 0.03
     assert np.all(spectra[:, 4:] < 0.7)
 
@@ -211,24 +214,24 @@ def test_no_feature_has_more_signal_than_the_linear_ones(activation):
 def test_the_three_solutions_agree(sizes):
     vocab, seq_len, dim, samples = sizes
     if seq_len == 1:
-        assert bounds.available_information(*sizes) == math.inf and bounds.maximum_accuracy(*sizes) == 1
-        assert rb.minimum_samples(vocab, 1, dim) == bounds.minimum_dim(vocab, 1, samples) == 0
+        assert information.available_information(*sizes) == math.inf and information.maximum_accuracy(*sizes) == 1
+        assert rb.minimum_samples(vocab, 1, dim) == information.minimum_dim(vocab, 1, samples) == 0
         return
-    nats = bounds.available_information(*sizes)
-    accuracy = bounds.maximum_accuracy(*sizes)
+    nats = information.available_information(*sizes)
+    accuracy = information.maximum_accuracy(*sizes)
     if 1 / vocab < accuracy < 1:
-        assert bounds.required_information(vocab, accuracy) == pytest.approx(nats)
+        assert information.required_information(vocab, accuracy) == pytest.approx(nats)
         assert rb.minimum_samples(vocab, seq_len, dim, accuracy) == pytest.approx(samples)
-        assert bounds.minimum_dim(vocab, seq_len, samples, accuracy) == pytest.approx(min(dim, vocab - 1))
-        assert bounds.maximum_seq_len(vocab, dim, samples, accuracy) == pytest.approx(seq_len)
+        assert information.minimum_dim(vocab, seq_len, samples, accuracy) == pytest.approx(min(dim, vocab - 1))
+        assert information.maximum_seq_len(vocab, dim, samples, accuracy) == pytest.approx(seq_len)
 
 
 def test_solutions_with_a_width():
-    nats = bounds.required_information(64, 0.7)
+    nats = information.required_information(64, 0.7)
     least = rb.minimum_samples(64, 32, 16, 0.7, width=48)
-    assert bounds.available_information(64, 32, 16, round(least), 48) == pytest.approx(nats, rel=1e-3)
-    assert bounds.minimum_dim(64, 32, round(least), 0.7, width=48) == pytest.approx(16, rel=1e-3)
-    assert bounds.maximum_seq_len(64, 16, round(least), 0.7, width=48) == pytest.approx(32, rel=1e-3)
+    assert information.available_information(64, 32, 16, round(least), 48) == pytest.approx(nats, rel=1e-3)
+    assert information.minimum_dim(64, 32, round(least), 0.7, width=48) == pytest.approx(16, rel=1e-3)
+    assert information.maximum_seq_len(64, 16, round(least), 0.7, width=48) == pytest.approx(32, rel=1e-3)
     assert rb.minimum_samples(64, 32, 16, width=16) == rb.minimum_samples(64, 32, 16)
 
 
@@ -237,18 +240,18 @@ def test_ranks_end_at_vocab_less_one():
         values = [rb.minimum_samples(vocab, 9, dim) for dim in (vocab - 1, vocab, 3 * vocab)]
         assert values[0] == values[1] == values[2]
         assert vocab == 2 or rb.minimum_samples(vocab, 9, vocab - 2) > values[0]
-        tables = draw_embeddings(rb.Setting(vocab, 1, 3 * vocab, 1), 0)
+        tables = draw_embeddings(rb.Setting(vocab=vocab, seq_len=1, dim=3 * vocab, samples=1), 0)
         assert np.linalg.matrix_rank(tables.output - tables.output.mean(axis=0)) == vocab - 1
 
 
 def test_degenerate_sizes():
     assert rb.minimum_samples(2, 1, 1) == 0 and rb.minimum_samples(2, 2, 1) == pytest.approx(2.0)
     assert rb.minimum_samples(500, 2, 1) == math.inf
-    assert bounds.minimum_dim(100, 1000, 1) == math.inf
-    assert bounds.maximum_seq_len(500, 1, 10) == 1.0
-    assert bounds.maximum_seq_len(50, 10, 10, 1 / 50) == math.inf
-    assert bounds.required_information(50, 1 / 50) == 0 and rb.minimum_samples(50, 9, 10, 1 / 50) == 0
-    assert bounds.required_information(2) == pytest.approx(math.log(2))
+    assert information.minimum_dim(100, 1000, 1) == math.inf
+    assert information.maximum_seq_len(500, 1, 10) == 1.0
+    assert information.maximum_seq_len(50, 10, 10, 1 / 50) == math.inf
+    assert information.required_information(50, 1 / 50) == 0 and rb.minimum_samples(50, 9, 10, 1 / 50) == 0
+    assert information.required_information(2) == pytest.approx(math.log(2))
     assert rb.minimum_samples(2**31 - 1, 2**31 - 1, 2**31 - 1) > 0
 
 
@@ -266,12 +269,12 @@ def test_bound_is_monotone(vocab, seq_len, dim, samples, accuracy):
     assert least <= rb.minimum_samples(vocab, seq_len, dim, 1.0)
     assert rb.minimum_samples(vocab, seq_len, dim + 1, accuracy) <= least
     assert rb.minimum_samples(vocab, seq_len + 1, dim, accuracy) >= least
-    assert bounds.available_information(vocab, seq_len, dim, samples) <= bounds.available_information(
+    assert information.available_information(vocab, seq_len, dim, samples) <= information.available_information(
         vocab, seq_len, dim, samples + 1
     )
-    allowed = bounds.maximum_accuracy(vocab, seq_len, dim, samples)
+    allowed = information.maximum_accuracy(vocab, seq_len, dim, samples)
     assert 1 / vocab <= allowed <= 1
-    assert allowed <= bounds.maximum_accuracy(vocab, seq_len, dim, samples, width=dim + 5)
+    assert allowed <= information.maximum_accuracy(vocab, seq_len, dim, samples, width=dim + 5)
 
 
 @pytest.mark.parametrize(
@@ -284,11 +287,11 @@ def test_bound_is_monotone(vocab, seq_len, dim, samples, accuracy):
         (lambda: rb.minimum_samples(4, 2, 3, 0), "accuracy=0"),
         (lambda: rb.minimum_samples(4, 2, 3, width=0), "width=0"),
         (lambda: rb.minimum_samples(4, 2, 3, error=1.0), "error=1.0"),
-        (lambda: bounds.minimum_dim(4, 2, True), "samples=True"),
-        (lambda: bounds.maximum_seq_len(4, 2, 3, math.nan), "accuracy=nan"),
-        (lambda: bounds.available_information(4, 2, 3, -1), "samples=-1"),
-        (lambda: bounds.required_information(4, "half"), "accuracy='half'"),
-        (lambda: bounds.allowed_accuracy(4, math.nan), "nats=nan"),
+        (lambda: information.minimum_dim(4, 2, True), "samples=True"),
+        (lambda: information.maximum_seq_len(4, 2, 3, math.nan), "accuracy=nan"),
+        (lambda: information.available_information(4, 2, 3, -1), "samples=-1"),
+        (lambda: information.required_information(4, "half"), "accuracy='half'"),
+        (lambda: information.allowed_accuracy(4, math.nan), "nats=nan"),
     ],
 )
 def test_bad_arguments(call, message):
@@ -305,7 +308,7 @@ def test_no_estimator_crosses_the_bound():
     crossed = []
     for index in range(40):
         setting = random_setting(index, seq_len=2 + index % 11, samples=2 + 3 * index)
-        frame = experiments.accuracies([setting], range(12))
+        frame = estimators.accuracies([setting], range(12))
         for method, rows in frame.groupby("method"):
             found = seed_interval(rows["accuracy"], level=0.999)
             if found.low > rows["allowed"].iloc[0]:
@@ -317,8 +320,11 @@ def test_no_estimator_crosses_the_bound():
 def test_no_estimator_crosses_the_bound_where_it_binds(dim, seq_len):
     vocab = 64
     least = rb.minimum_samples(vocab, seq_len, dim, 0.5)
-    sweep = [rb.Setting(vocab, seq_len, dim, max(1, round(share * least))) for share in (0.25, 0.5, 1.0, 1.5)]
-    frame = experiments.accuracies(sweep, range(8))
+    sweep = [
+        rb.Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=max(1, round(share * least)))
+        for share in (0.25, 0.5, 1.0, 1.5)
+    ]
+    frame = estimators.accuracies(sweep, range(8))
     for _, rows in frame.groupby(["method", "samples"]):
         assert rows["allowed"].iloc[0] < 0.9
         assert seed_interval(rows["accuracy"], level=0.999).low <= rows["allowed"].iloc[0]
@@ -331,7 +337,7 @@ def test_exponents_are_those_of_the_bound():
 
     The 0.1 is for what the bound gains from equal labels and no estimator here uses: it moves the slope in L.
     """
-    frame = experiments.exponents(seeds=range(6), level=0.9)
+    frame = estimators.exponents(seeds=range(6), level=0.9)
     for row in frame.itertuples():
         assert row.low - 0.1 <= row.bound <= row.high + 0.1, row
         assert abs(row.measured - row.bound) < 0.25 and row.high - row.low < 0.8
@@ -342,5 +348,5 @@ def test_exponents_are_those_of_the_bound():
 def test_thresholds_do_not_depend_on_threads():
     assert torch.get_default_dtype() == torch.float32
     sizes = {"vocab": 24, "seq_len": 8, "dim": 10}
-    first, again = (experiments.threshold("samples", sizes, 0) for _ in range(2))
+    first, again = (estimators.threshold("samples", sizes, 0) for _ in range(2))
     assert first == again and first > rb.minimum_samples(**sizes, accuracy=0.5)

@@ -9,10 +9,10 @@ import pytest
 from scipy.special import expit
 
 import recallbook as rb
-from recallbook import capacity
-from recallbook.capacity import critical_size, critical_table, exponents, predicted_size, table_exponents
-from recallbook.crossings import crossing, logistic_critical
-from recallbook.product_law import collapse, separability
+from recallbook.analysis import critical
+from recallbook.analysis.critical import critical_size, critical_table, exponents, predicted_size, table_exponents
+from recallbook.analysis.crossings import crossing, logistic_critical
+from recallbook.analysis.product_law import collapse, separability
 
 GRID = 2.0 ** np.arange(3, 15)
 DIMS, LENGTHS = (16, 32, 64, 128), (8, 16, 32)
@@ -90,7 +90,7 @@ def test_a_search_agrees_with_the_committed_grid():
     frame = rb.load_results("lock_on")
     chosen = frame[(frame["vocab"] == 256) & (frame["seq_len"] == 64) & (frame["dim"] == 64)]
     grid = critical_table(chosen[~chosen["trigger_in_values"]], ["dim"], resamples=50).iloc[0]
-    setting = rb.Setting(256, 64, 64, 512, trigger_in_values=False)
+    setting = rb.Setting(vocab=256, seq_len=64, dim=64, samples=512, trigger_in_values=False)
     found = critical_size(setting, seeds=range(30), test_samples=4000)  # the grid's own draws: no new scatter
     assert found.size == pytest.approx(grid["critical"], rel=0.12)
     assert grid["low"] < found.size < grid["high"]
@@ -139,7 +139,7 @@ def test_curves_on_the_right_axis_collapse():
     assert collapse(frame, "right", "lock_on", by) < 0.05 < 0.15 < collapse(frame, "samples", "lock_on", by)
 
 
-SETTING = rb.Setting(64, 32, 16, 512, trigger_in_values=False)
+SETTING = rb.Setting(vocab=64, seq_len=32, dim=16, samples=512, trigger_in_values=False)
 
 
 def test_both_ends_are_tested_on_paired_draws(tmp_path):
@@ -160,7 +160,7 @@ def test_a_search_goes_on_from_its_store(tmp_path, monkeypatch):
     def never(point, problem):
         raise AssertionError("simulated again")
 
-    monkeypatch.setattr("recallbook.sweep.measure", never)
+    monkeypatch.setattr("recallbook.sweeps.run.measure", never)
     assert critical_size(SETTING, store=store, **given) == first
 
 
@@ -169,7 +169,7 @@ def test_a_search_goes_on_from_its_store(tmp_path, monkeypatch):
     [(300, 512, 1, 4096), (300, 3, 1, 4096), (3, 512, 1, 512), (77, 80, 70, 90)],
 )
 def test_bisection_finds_a_step(true, start, smallest, largest):
-    found = capacity._bisect(lambda size: float(size >= true), 0.5, start, smallest, largest, 1e-9)
+    found = critical._crossing(lambda size: float(size >= true), 0.5, start, smallest=smallest, largest=largest)
     assert (found.low, found.high, found.below, found.above) == (true - 1, true, 0.0, 1.0)
 
 
@@ -180,14 +180,14 @@ def test_bisection_at_the_ends():
         asked.append(size)
         return 0.2
 
-    found = capacity._bisect(mean, 0.5, 100, 1, 1000, 0.1)
+    found = critical._crossing(mean, 0.5, 100, largest=1000, tolerance=0.1)
     assert found[:2] == (math.inf, 1000.0) and found.below == 0.2 and math.isnan(found.above) and 1000 in asked
-    found = capacity._bisect(lambda size: 0.9, 0.5, 100, 7, 1000, 0.1)
+    found = critical._crossing(lambda size: 0.9, 0.5, 100, smallest=7, largest=1000, tolerance=0.1)
     assert found[:3] == (7.0, 0.0, 7.0) and math.isnan(found.below) and found.above == 0.9
 
 
 def test_predicted_sizes_are_where_predictions_cross():
-    setting = rb.Setting(256, 128, 32, 4096, trigger_in_values=False)
+    setting = rb.Setting(vocab=256, seq_len=128, dim=32, samples=4096, trigger_in_values=False)
     for outcome in ("lock_on", "accuracy"):
         level = 0.5 if outcome == "lock_on" else 0.1
         found = predicted_size(setting, outcome, level)

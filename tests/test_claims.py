@@ -10,12 +10,12 @@ import pytest
 from docutils.nodes import make_id
 
 from recallbook import claims
-from recallbook.experiments import findings, verdicts, verdicts_memory, verdicts_scaling
-from recallbook.intervals import Interval
+from recallbook.analysis.intervals import Interval
+from recallbook.claims import checks, checks_memory, checks_scaling, findings
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 DATA = claims.load_claims()
-TEXT = (resources.files("recallbook") / "claims.toml").read_text(encoding="utf-8")
+TEXT = (resources.files("recallbook.claims") / "claims.toml").read_text(encoding="utf-8")
 BY_ID = {claim.id: claim for claim in DATA.claims}
 
 
@@ -44,7 +44,7 @@ def test_claim_leads_to_a_section(claim):
 
 def test_all_sources_checks_and_verdicts_are_used():
     assert {name for claim in DATA.claims for name in claim.sources} == set(DATA.sources)
-    assert {claim.check for claim in DATA.claims} - {""} == set(verdicts.CHECKS)
+    assert {claim.check for claim in DATA.claims} - {""} == set(checks.CHECKS)
     assert {claim.verdict for claim in DATA.claims} == set(claims.VERDICTS)
 
 
@@ -74,20 +74,20 @@ def test_blocks_show_everything_and_escape():
 
 def test_other_exponents_give_other_verdicts(monkeypatch):
     one = dict.fromkeys(("dim", "seq_len", "vocab"), Interval(1.0, 0.9, 1.1))
-    monkeypatch.setattr(verdicts_scaling, "fitted", lambda law: one)
-    assert verdicts_scaling.product_of_d_and_l().verdict == "confirmed"
-    assert verdicts_scaling.larger_dim_helps().verdict == "true only where"
-    assert verdicts_scaling.vocabulary_harder().verdict == "confirmed"
+    monkeypatch.setattr(checks_scaling, "fitted", lambda law: one)
+    assert checks_scaling.product_of_d_and_l().verdict == "confirmed"
+    assert checks_scaling.larger_dim_helps().verdict == "true only where"
+    assert checks_scaling.vocabulary_harder().verdict == "confirmed"
     none = dict.fromkeys(("dim", "seq_len", "vocab"), Interval(0.0, -0.1, 0.1))
-    monkeypatch.setattr(verdicts_scaling, "fitted", lambda law: none)
-    assert verdicts_scaling.vocabulary_harder().verdict == "true only where"
-    assert verdicts_scaling.length_harder().verdict == "refuted"
+    monkeypatch.setattr(checks_scaling, "fitted", lambda law: none)
+    assert checks_scaling.vocabulary_harder().verdict == "true only where"
+    assert checks_scaling.length_harder().verdict == "refuted"
 
 
 def test_same_exponents_would_confirm_longer_training(monkeypatch):
     same = {"dim": Interval(-1.0, -1.1, -0.9), "seq_len": Interval(2.0, 1.9, 2.1)}
-    monkeypatch.setattr(verdicts_memory, "fitted", lambda law: same)
-    assert verdicts_memory.longer_scaling().verdict == "confirmed"
+    monkeypatch.setattr(checks_memory, "fitted", lambda law: same)
+    assert checks_memory.longer_scaling().verdict == "confirmed"
 
 
 @pytest.mark.parametrize(
@@ -97,13 +97,13 @@ def test_same_exponents_would_confirm_longer_training(monkeypatch):
 def test_corners_in_another_order(monkeypatch, inside, verdict):
     index = pd.MultiIndex.from_tuples([(128, 8), (128, 256), (512, 8), (512, 256)], names=["dim", "seq_len"])
     table = pd.DataFrame({"critical": inside}, index=index)
-    monkeypatch.setattr(verdicts_scaling, "corners", lambda outcome, flag: table)
-    assert verdicts_scaling.table_order().verdict == verdict
+    monkeypatch.setattr(checks_scaling, "corners", lambda outcome, flag: table)
+    assert checks_scaling.table_order().verdict == verdict
 
 
 def test_a_looser_bound_would_not_refute(monkeypatch):
-    monkeypatch.setattr(verdicts, "beyond_the_bound", lambda: (Interval(0.6, 0.55, 0.65), 0.7))
-    assert verdicts.any_method().verdict == "true only where"
+    monkeypatch.setattr(checks, "beyond_the_bound", lambda: (Interval(0.6, 0.55, 0.65), 0.7))
+    assert checks.any_method().verdict == "true only where"
 
 
 # Damaged data

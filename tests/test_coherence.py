@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from recallbook import coherence, symbolic
+from recallbook.data import coherence
+from recallbook.memories import expressions
 
 
 @pytest.mark.parametrize("dim", [2, 3, 8, 64])
@@ -35,14 +36,16 @@ def test_coherence_follows_its_quantiles(vocab, dim):
     for probability in (0.1, 0.5, 0.9):
         below = int((np.array(values) <= coherence.coherence_quantile(vocab, dim, probability)).sum())
         assert stats.binomtest(below, 300, probability).pvalue > 1e-4
-    floor = float(symbolic.coherence_floor().subs({symbolic.n: vocab, symbolic.d: dim}))
+    floor = float(expressions.coherence_floor().subs({expressions.n: vocab, expressions.d: dim}))
     assert min(values) > floor
 
 
 def test_floor_is_reached_by_the_simplex():
     """V = d + 1 vectors with all cosines -1/d attain Welch's bound."""
     dim = 7
-    assert float(symbolic.coherence_floor().subs({symbolic.n: dim + 1, symbolic.d: dim})) == pytest.approx(1 / dim)
+    assert float(expressions.coherence_floor().subs({expressions.n: dim + 1, expressions.d: dim})) == pytest.approx(
+        1 / dim
+    )
 
 
 def test_arguments():

@@ -13,10 +13,10 @@ import pytest
 
 import recallbook as rb
 from recallbook import __main__ as command_line
-from recallbook import archive
 from recallbook.__main__ import main
-from recallbook.experiments.sweeps import SWEEPS
-from recallbook.store import Store
+from recallbook.experiments.catalogue import SWEEPS
+from recallbook.sweeps import archive
+from recallbook.sweeps.store import Store
 
 COMMAND = [sys.executable, "-m", "recallbook"]
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "120"}
@@ -111,7 +111,7 @@ def test_failures_are_counted_and_told(tmp_path, monkeypatch, capsys):
     def broken(point, problem):
         raise ArithmeticError("too much") if point.seed == 1 else LookupError("too little")
 
-    monkeypatch.setattr("recallbook.sweep.measure", broken)
+    monkeypatch.setattr("recallbook.sweeps.run.measure", broken)
     assert main(["sweep", "trial"]) == 1
     printed = capsys.readouterr().out
     assert "0 done, 24 failed" in printed

@@ -9,12 +9,12 @@ from randomised import random_setting
 from scipy.optimize import linear_sum_assignment
 
 import recallbook as rb
-from recallbook import decoding, lattice
-from recallbook.bounds import maximum_accuracy
-from recallbook.experiments import bounds as experiments
-from recallbook.intervals import seed_interval
+from recallbook.analysis.intervals import seed_interval
+from recallbook.bounds import decoding, lattice
+from recallbook.bounds.information import maximum_accuracy
+from recallbook.experiments.lower_bounds import estimators
 
-TINY = rb.Setting(7, 2, 3, 90, trigger_in_values=False)
+TINY = rb.Setting(vocab=7, seq_len=2, dim=3, samples=90, trigger_in_values=False)
 
 
 def right(problem, method):
@@ -40,20 +40,22 @@ def test_labels_of_every_method(index):
 @pytest.mark.parametrize("method", decoding.METHODS)
 @pytest.mark.parametrize("width", [None, 64])
 def test_plenty_of_data_gives_every_fact(method, width):
-    setting = rb.Setting(8, 2, 40, 20000, width=width, trigger_in_values=False)
+    setting = rb.Setting(vocab=8, seq_len=2, dim=40, samples=20000, width=width, trigger_in_values=False)
     assert right(rb.draw(setting, 0), method) == 1
 
 
-@pytest.mark.parametrize("sizes", [(2, 1, 1, 1), (2, 2, 1, 3), (2, 1, 9, 1), (3, 5, 20, 4), (5, 1, 2, 1)])
+@pytest.mark.parametrize(
+    ("vocab", "seq_len", "dim", "samples"), [(2, 1, 1, 1), (2, 2, 1, 3), (2, 1, 9, 1), (3, 5, 20, 4), (5, 1, 2, 1)]
+)
 @pytest.mark.parametrize("method", decoding.METHODS)
-def test_degenerate_sizes(sizes, method):
+def test_degenerate_sizes(vocab, seq_len, dim, samples, method):
     for tau in (False, True):
-        labels = rb.decode(rb.draw(rb.Setting(*sizes, trigger_in_values=tau), 0), method)
-        assert labels.shape == (sizes[0],)
+        setting = rb.Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, trigger_in_values=tau)
+        assert rb.decode(rb.draw(setting, 0), method).shape == (vocab,)
 
 
 def test_argmax_and_descent_are_what_they_say():
-    problem = rb.draw(rb.Setting(20, 4, 8, 500), 3)
+    problem = rb.draw(rb.Setting(vocab=20, seq_len=4, dim=8, samples=500), 3)
     gradient, tokens = rb.initial_gradient(problem), problem.input_embeddings
     scores = problem.output_embeddings @ gradient @ (tokens - tokens.mean(dim=0)).T
     assert torch.equal(rb.decode(problem), scores.argmax(dim=0))
@@ -63,7 +65,7 @@ def test_argmax_and_descent_are_what_they_say():
 
 def test_whitening_gives_unit_noise():
     """Second moment of the whitened gradient without facts: signal is at most 1/L of it."""
-    setting = rb.Setting(24, 32, 8, 400)
+    setting = rb.Setting(vocab=24, seq_len=32, dim=8, samples=400)
     squares = []
     for seed in range(60):
         problem = rb.draw(setting, seed)
@@ -74,7 +76,7 @@ def test_whitening_gives_unit_noise():
 
 def test_whitened_mean_is_the_signal():
     """Averaged over batches, the observation is the sum over facts."""
-    setting = rb.Setting(6, 3, 4, 3000)
+    setting = rb.Setting(vocab=6, seq_len=3, dim=4, samples=3000)
     problem = rb.draw(setting, 0)
     signal = sum(
         torch.outer(label, token)
@@ -141,7 +143,9 @@ def test_assignment_is_at_least_as_good_as_arg_max(multiple, tau):
     """Mean over paired seeds; and whitening and refinement lose nothing either."""
     vocab, seq_len, dim = 64, 16, 32
     samples = round(multiple * rb.minimum_samples(vocab, seq_len, dim))
-    frame = experiments.accuracies([rb.Setting(vocab, seq_len, dim, samples, trigger_in_values=tau)], range(12))
+    frame = estimators.accuracies(
+        [rb.Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, trigger_in_values=tau)], range(12)
+    )
     table = frame.pivot(index="seed", columns="method", values="accuracy")
     assert seed_interval(table["assignment"] - table["argmax"], 0.999).low > 0
     assert seed_interval(table["whitened"] - table["argmax"], 0.999).low > 0
@@ -164,7 +168,7 @@ def test_bad_arguments():
 
 @pytest.mark.parametrize("tau", [False, True])
 def test_products_and_counts_give_the_gradient(tau):
-    problem = rb.draw(rb.Setting(5, 3, 2, 40, trigger_in_values=tau), 1)
+    problem = rb.draw(rb.Setting(vocab=5, seq_len=3, dim=2, samples=40, trigger_in_values=tau), 1)
     exact = lattice.exact_gradient(problem, lattice.exact_products(problem))
     assert np.allclose(exact.astype(float) / 120, rb.initial_gradient(problem).numpy(), atol=1e-15)
     assert lattice.count_table(problem).sum() == 120
@@ -172,7 +176,7 @@ def test_products_and_counts_give_the_gradient(tau):
 
 @pytest.mark.parametrize("tau", [False, True])
 def test_lattice_reduction_finds_the_counts_given_enough_digits(tau):
-    problem = rb.draw(rb.Setting(5, 2, 2, 60, trigger_in_values=tau), 2)
+    problem = rb.draw(rb.Setting(vocab=5, seq_len=2, dim=2, samples=60, trigger_in_values=tau), 2)
     counts = lattice.count_table(problem)
     assert np.array_equal(lattice.lattice_counts(problem, 96), counts - counts.min(axis=0))
     assert not np.array_equal(lattice.lattice_counts(problem, 8), counts - counts.min(axis=0))
@@ -180,7 +184,9 @@ def test_lattice_reduction_finds_the_counts_given_enough_digits(tau):
 
 def test_digits_of_float64_determine_the_counts_at_three_dimensions_only():
     """float64 holds digits enough at d = 3, where the bound allows all facts, and not at d = 2; 8 digits never."""
-    three, two = (rb.Setting(7, 2, d, n, trigger_in_values=False) for d, n in ((3, 24), (2, 90)))
+    three, two = (
+        rb.Setting(vocab=7, seq_len=2, dim=d, samples=n, trigger_in_values=False) for d, n in ((3, 24), (2, 90))
+    )
     assert maximum_accuracy(7, 2, 3, three.samples) == 1
     for seed in range(4):
         for setting, bits, found in ((three, 48, True), (three, 8, False), (two, 48, False)):
@@ -192,7 +198,7 @@ def test_digits_of_float64_determine_the_counts_at_three_dimensions_only():
 
 def test_an_exact_gradient_evades_the_bound():
     """At d = 2, from 64 digits: more facts on average than the bound allows anyone who sees Gaussian noise."""
-    setting = rb.Setting(7, 2, 2, 90, trigger_in_values=False)
+    setting = rb.Setting(vocab=7, seq_len=2, dim=2, samples=90, trigger_in_values=False)
     shares = []
     for seed in range(8):
         problem = rb.draw(setting, seed)
@@ -205,12 +211,12 @@ def test_lattice_arguments():
     with pytest.raises(ValueError, match=r"^bits=0 is not allowed"):
         lattice.lattice_counts(rb.draw(TINY, 0), 0)
     with pytest.raises(ValueError, match=r"^width=4 is not allowed"):
-        lattice.lattice_counts(rb.draw(rb.Setting(5, 2, 2, 9, width=4), 0), 60)
+        lattice.lattice_counts(rb.draw(rb.Setting(vocab=5, seq_len=2, dim=2, samples=9, width=4), 0), 60)
     with pytest.raises(ValueError, match=r"^vocab=13 is not allowed"):
-        lattice.lattice_counts(rb.draw(rb.Setting(13, 2, 2, 9), 0), 60)
+        lattice.lattice_counts(rb.draw(rb.Setting(vocab=13, seq_len=2, dim=2, samples=9), 0), 60)
 
 
 def test_the_gradient_of_one_seen_token_is_nothing():
     """All sequences alike in every column: the table is zero up to constants, whatever the digits."""
-    problem = rb.draw(rb.Setting(2, 1, 1, 1, trigger_in_values=False), 0)
+    problem = rb.draw(rb.Setting(vocab=2, seq_len=1, dim=1, samples=1, trigger_in_values=False), 0)
     assert lattice.lattice_counts(problem, 40).shape == (2, 2)

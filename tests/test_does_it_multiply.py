@@ -5,15 +5,15 @@ import pandas as pd
 import pytest
 
 import recallbook as rb
-from recallbook.capacity import predicted_size
-from recallbook.experiments import (
+from recallbook.analysis.critical import predicted_size
+from recallbook.experiments.recall import critical_sizes
+from recallbook.experiments.scaling import (
     geometry,
     label_frequencies,
     large_sizes,
-    lock_on,
+    lock_on_sizes,
     longer_training,
     one_step,
-    recall,
 )
 
 
@@ -35,7 +35,7 @@ def test_law_of_the_arg_max_is_where_its_noise_costs_half():
 
 
 def test_noise_of_the_arg_max_is_that_of_a_simulated_gradient():
-    setting = rb.Setting(256, 16, 64, 4096, trigger_in_values=False)
+    setting = rb.Setting(vocab=256, seq_len=16, dim=64, samples=4096, trigger_in_values=False)
     ratios = []
     for seed in range(4):
         problem = rb.draw(setting, seed)
@@ -57,7 +57,7 @@ def test_one_step_table_holds_the_bound_at_its_level():
 
 
 def test_leading_laws_are_the_slopes_of_the_ledger_at_huge_sizes():
-    laws = lock_on.leading_laws().set_index("term")
+    laws = lock_on_sizes.leading_laws().set_index("term")
     assert laws.loc["mean bias"].tolist() == [0.5, 2, -1.5]
     assert laws.loc["gradient noise"].tolist() == [1, 1, -1.5]
     assert laws.loc["frequency noise"].tolist() == [1, 1.5, -2]
@@ -78,21 +78,23 @@ def test_leading_laws_are_the_slopes_of_the_ledger_at_huge_sizes():
 def test_interactions_are_zero_for_a_product_and_found_where_put():
     table = pd.DataFrame([(length, dim) for length in (2, 4, 8) for dim in (3, 9)], columns=["seq_len", "dim"])
     table["predicted"] = table["seq_len"] ** 2.0 / np.log(table["dim"])
-    assert np.abs(lock_on.interactions(table)).max(axis=None) < 1e-12
+    assert np.abs(lock_on_sizes.interactions(table)).max(axis=None) < 1e-12
     table.loc[0, "predicted"] *= np.e
-    assert lock_on.interactions(table).loc[2, 3] == pytest.approx(1 - 1 / 3 - 1 / 2 + 1 / 6)
+    assert lock_on_sizes.interactions(table).loc[2, 3] == pytest.approx(1 - 1 / 3 - 1 / 2 + 1 / 6)
 
 
 def test_leading_samples_are_the_law_of_the_chapter_on_recall():
     frame = sizes(dim=[32, 32], seq_len=[64, 256])
-    law = recall.largest_law(frame, False)
-    assert lock_on.leading_samples(256, frame["seq_len"], 32) == pytest.approx(law)
-    axis = lock_on.product_axis(frame.assign(vocab=256, samples=law))["product"]
+    law = critical_sizes.largest_law(frame, False)
+    assert lock_on_sizes.leading_samples(256, frame["seq_len"], 32) == pytest.approx(law)
+    axis = lock_on_sizes.product_axis(frame.assign(vocab=256, samples=law))["product"]
     assert axis.to_numpy() == pytest.approx(np.sqrt(2 * np.log(frame["seq_len"])))
 
 
 def test_shares_of_noise_add_up():
-    shares = lock_on.noise_shares(rb.Setting(256, 256, 128, 3000, trigger_in_values=False))
+    shares = lock_on_sizes.noise_shares(
+        rb.Setting(vocab=256, seq_len=256, dim=128, samples=3000, trigger_in_values=False)
+    )
     assert shares.sum() == pytest.approx(1) and shares.index[0] == "mean bias" and shares.is_monotonic_decreasing
 
 
@@ -123,14 +125,18 @@ def test_gaussian_table_is_predicted_with_its_sizes():
     frame = rb.load_results("geometry")
     some = frame[frame["dim"].isin([128]) & (frame["seq_len"] == 64)]
     row = geometry.critical(some, False, "accuracy").iloc[0]
-    assert row["predicted"] == predicted_size(rb.Setting(256, 64, 128, 1000, trigger_in_values=False), "accuracy")
+    assert row["predicted"] == predicted_size(
+        rb.Setting(vocab=256, seq_len=64, dim=128, samples=1000, trigger_in_values=False), "accuracy"
+    )
 
 
 def test_orthogonal_embeddings_do_not_see_the_dimension():
     for tau in (False, True):
         found = {
             rb.simulate(
-                rb.Setting(32, 8, dim, 100, embeddings="orthogonal", trigger_in_values=tau), 3, test_samples=500
+                rb.Setting(vocab=32, seq_len=8, dim=dim, samples=100, embeddings="orthogonal", trigger_in_values=tau),
+                3,
+                test_samples=500,
             )
             for dim in (34, 50, 90)
         }
@@ -139,7 +145,7 @@ def test_orthogonal_embeddings_do_not_see_the_dimension():
 
 def test_label_law_is_that_of_the_chapter_on_recall():
     table = sizes(vocab=[256, 256], dim=[64, 1024], seq_len=[2, 2])
-    assert label_frequencies.with_law(table)["law"].to_numpy() == pytest.approx(recall.largest_law(table, True))
+    assert label_frequencies.with_law(table)["law"].to_numpy() == pytest.approx(critical_sizes.largest_law(table, True))
 
 
 def test_both_outcomes_of_large_sizes_are_those_compared_alone():

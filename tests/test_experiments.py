@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import recallbook as rb
-from recallbook.experiments import learning_curves, rates
+from recallbook.experiments.three_steps import learning_curves, rates
 
 
 def test_expected_attention_is_a_softmax():
@@ -19,7 +19,7 @@ def test_expected_attention_is_a_softmax():
 
 
 def test_cosine_of_parallel_and_opposite_vectors():
-    problem = rb.draw(rb.Setting(10, 4, 6, 50), seed=0)
+    problem = rb.draw(rb.Setting(vocab=10, seq_len=4, dim=6, samples=50), seed=0)
     weights = rb.three_steps(problem)
     for factor in (3.0, -0.2):
         turned = replace(weights, key_query=torch.outer(factor * problem.trigger, problem.query))

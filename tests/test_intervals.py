@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from recallbook.intervals import fitted_slope, over_seeds, seed_interval
+from recallbook.analysis.intervals import fitted_slope, over_seeds, seed_interval
 
 
 def test_interval_is_students():

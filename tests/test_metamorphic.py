@@ -15,9 +15,12 @@ from disguises import DISGUISES, outcomes, rotated
 from randomised import random_setting
 
 import recallbook as rb
-from recallbook import archive, attention, decoding, evaluation
-from recallbook.points import OUTCOMES, Point, from_frame
-from recallbook.streams import stream
+from recallbook.bounds import decoding
+from recallbook.data.streams import stream
+from recallbook.model import attention
+from recallbook.sweeps import archive
+from recallbook.sweeps.point import OUTCOMES, Point, from_frame
+from recallbook.training import evaluation
 
 RATES = ((None, None), (0.3, 2.0), (20.0, 300.0), (1e-4, 1e7))
 SETTINGS = 40
@@ -123,7 +126,7 @@ def measured(point: Point, problem: rb.Problem, test) -> dict[str, float | None]
 @pytest.mark.slow
 @pytest.mark.parametrize("name", archive.names())
 def test_committed_rows_are_those_of_the_disguised_problem(name):
-    """The same in the sense of :func:`recallbook.archive.recomputed`, with another disguise for each row."""
+    """The same in the sense of :func:`recallbook.sweeps.archive.recomputed`, with another disguise for each row."""
     frame = rb.load_results(name)
     cheap = [index for index, point in enumerate(from_frame(frame)) if point.cost <= 0.2]
     chosen = np.random.default_rng(3).choice(cheap, ROWS, replace=False)

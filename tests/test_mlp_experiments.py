@@ -9,9 +9,10 @@ import sympy as sp
 import torch
 
 import recallbook as rb
-from recallbook import intervals, trained
-from recallbook.experiments import mlp, mlp_choices, mlp_phase, trained_memories
-from recallbook.symbolic import locking
+from recallbook.analysis import intervals
+from recallbook.experiments.mlp import choices, features, phase, trained_memories
+from recallbook.memories import trained
+from recallbook.theory.symbolic.expressions import V, d
 
 
 def wave(x):
@@ -22,30 +23,35 @@ def wave(x):
 @pytest.mark.parametrize("activation", ["relu", "he3", wave])
 def test_perfect_recall_is_that_of_three_steps(activation, tau):
     """With one position attention is perfect, so step 3 alone is all there is."""
-    problem = rb.draw(rb.Setting(64, 1, 24, 700, 100, activation, trigger_in_values=tau), seed=3)
+    problem = rb.draw(
+        rb.Setting(vocab=64, seq_len=1, dim=24, samples=700, width=100, activation=activation, trigger_in_values=tau),
+        seed=3,
+    )
     outcome = rb.evaluate(problem, rb.three_steps(problem), test_samples=10)
-    assert mlp.perfect_recall(problem, mlp.counted(problem)) == outcome.recall
-    features, stored = mlp.memory(problem, mlp.counted(problem))
+    assert features.perfect_recall(problem, features.counted(problem)) == outcome.recall
+    images, stored = features.memory(problem, features.counted(problem))
     torch.testing.assert_close(stored, rb.three_steps(problem).value2)
-    assert features.shape == (64, 100)
+    assert images.shape == (64, 100)
 
 
 def test_equal_frequencies_are_endless_data():
-    setting = rb.Setting(40, 1, 24, 400_000, 64, "he3", trigger_in_values=False)
+    setting = rb.Setting(
+        vocab=40, seq_len=1, dim=24, samples=400_000, width=64, activation="he3", trigger_in_values=False
+    )
     problem = rb.draw(setting, seed=1)
-    equal, many = (mlp.memory(problem, f)[1] for f in (None, mlp.counted(problem)))
+    equal, many = (features.memory(problem, f)[1] for f in (None, features.counted(problem)))
     assert float((equal - many).norm() / equal.norm()) < 0.05
-    assert np.isclose(mlp.counted(problem).sum(), 1)
+    assert np.isclose(features.counted(problem).sum(), 1)
 
 
 def test_remedies_change_what_they_name():
-    problem = rb.draw(rb.Setting(50, 1, 20, 500, 80, "relu"), seed=0)
-    plain, centred = (mlp.memory(problem, centred=c)[0] for c in (False, True))
+    problem = rb.draw(rb.Setting(vocab=50, seq_len=1, dim=20, samples=500, width=80, activation="relu"), seed=0)
+    plain, centred = (features.memory(problem, centred=c)[0] for c in (False, True))
     torch.testing.assert_close(centred, plain - plain.mean(dim=0))
     double = rb.draw(problem.setting, seed=0)
     double.input_embeddings.mul_(3.0)
     double.trigger.mul_(3.0)
-    same = [mlp.memory(p, normalised=True)[0] for p in (problem, double)]
+    same = [features.memory(p, normalised=True)[0] for p in (problem, double)]
     torch.testing.assert_close(*same)  # lengths no longer matter
     located = problem.input_embeddings + problem.trigger
     unit = located / located.norm(dim=1, keepdim=True) * math.sqrt(2)
@@ -53,99 +59,109 @@ def test_remedies_change_what_they_name():
 
 
 def test_a_corner_of_the_largest_problem_is_a_draw():
-    simulated = mlp._recall_at(48, 128, "relu", seed=2)(150)
-    problem = mlp.drawn(mlp.alone(150, 48, 128, "relu"), 2)
+    simulated = features._recall_at(48, 128, "relu", seed=2)(150)
+    problem = features.drawn(features.alone(150, 48, 128, "relu"), 2)
     problem.permutation.copy_(torch.arange(150))
-    assert simulated == mlp.perfect_recall(problem)
+    assert simulated == features.perfect_recall(problem)
     with pytest.raises(ValueError, match="shapes="):
-        mlp.capacities([(48, 10**6)], "relu", seed=0)
+        features.capacities([(48, 10**6)], "relu", seed=0)
 
 
 def test_capacity_finds_where_recall_falls():
-    assert mlp.capacity(lambda n: float(n < 777)) == pytest.approx(777, rel=0.03)
+    assert features.capacity(lambda n: float(n < 777)) == pytest.approx(777, rel=0.03)
     with pytest.raises(ValueError, match="recall="):
-        mlp.capacity(lambda n: 0.0)
+        features.capacity(lambda n: 0.0)
 
 
 @pytest.mark.slow
 def test_exponents_of_the_cap_and_of_md():
     """md growth without a linear Hermite part; with one no growth in m, and d^2."""
     seeds = range(6)
-    predicted, md = mlp.exponent([(48, m) for m in (96, 192, 384)], (96, 192, 384), "he3", seeds)
+    predicted, md = features.exponent([(48, m) for m in (96, 192, 384)], (96, 192, 384), "he3", seeds)
     assert 0.9 < md.low < md.high < 1.35 and abs(md.mean - predicted) < 0.2
-    predicted, cap = mlp.exponent([(48, m) for m in (512, 1024, 2048)], (512, 1024, 2048), "relu", range(10))
+    predicted, cap = features.exponent([(48, m) for m in (512, 1024, 2048)], (512, 1024, 2048), "relu", range(10))
     assert cap.high < 0.2 and cap.low > -0.05 and abs(cap.mean - predicted) < 0.1
-    predicted, square = mlp.exponent([(d, 2048) for d in (32, 48, 64)], (32, 48, 64), "relu", seeds)
+    predicted, square = features.exponent([(d, 2048) for d in (32, 48, 64)], (32, 48, 64), "relu", seeds)
     assert 1.85 < square.low < square.high < 2.5 and abs(square.mean - predicted) < 0.2
 
 
 def test_cap_in_closed_form():
     values = {"relu": 4 * (1 - 1 / math.pi) ** 2, "linear": 1.0, "he2": math.inf, "he3": math.inf}
     for name, value in values.items():
-        assert mlp.coefficients(name)["cap"] == pytest.approx(value, rel=1e-9)
-    known = {mlp.phi0: 1 / math.sqrt(2 * math.pi), mlp.phi1: 0.5, mlp.square: 0.5}
-    assert float(mlp.cap().subs(known)) == pytest.approx(values["relu"] / 2)
+        assert features.coefficients(name)["cap"] == pytest.approx(value, rel=1e-9)
+    known = {features.phi0: 1 / math.sqrt(2 * math.pi), features.phi1: 0.5, features.square: 0.5}
+    assert float(features.cap().subs(known)) == pytest.approx(values["relu"] / 2)
     # he3: half of the facts fit at V log V = m d / 2
-    left = mlp.superposition().subs({mlp.phi0: 0, mlp.phi1: 0, mlp.square: 1})
-    assert sp.simplify(left - 2 * locking.V * sp.log(locking.V) / (mlp.m * locking.d)) == 0
+    left = features.superposition().subs({features.phi0: 0, features.phi1: 0, features.square: 1})
+    assert sp.simplify(left - 2 * V * sp.log(V) / (features.m * d)) == 0
 
 
 def test_half_of_the_facts_fit_near_the_estimate():
     """The proposition's constants, leading order: predicted capacity within a third at large sizes."""
     dim, width = 256, 512
-    facts = mlp.capacity(lambda n: rb.predict(mlp.alone(n, dim, width, wave)).recall)
+    facts = features.capacity(lambda n: rb.predict(features.alone(n, dim, width, wave)).recall)
     assert facts * math.log(facts) == pytest.approx(dim * width / 2, rel=0.35)
-    assert mlp.estimate(wave, dim, width) == pytest.approx(dim * width / 2, rel=1e-6)
-    assert mlp.estimate("relu", 64, 2**30) == pytest.approx(mlp.coefficients("relu")["cap"] * 64**2 / 2, rel=1e-4)
-    facts = mlp.capacity(lambda n: rb.predict(mlp.alone(n, dim, 2**20, "relu")).recall)
-    assert facts * math.log(facts) == pytest.approx(mlp.coefficients("relu")["cap"] * dim**2 / 2, rel=0.35)
+    assert features.estimate(wave, dim, width) == pytest.approx(dim * width / 2, rel=1e-6)
+    assert features.estimate("relu", 64, 2**30) == pytest.approx(
+        features.coefficients("relu")["cap"] * 64**2 / 2, rel=1e-4
+    )
+    facts = features.capacity(lambda n: rb.predict(features.alone(n, dim, 2**20, "relu")).recall)
+    assert facts * math.log(facts) == pytest.approx(features.coefficients("relu")["cap"] * dim**2 / 2, rel=0.35)
 
 
 def test_activations_near_zero():
     for a in (0.01, 0.1, 0.5):
-        he2, he3 = mlp.near_zero("he2", a), mlp.near_zero("he3", a)
+        he2, he3 = features.near_zero("he2", a), features.near_zero("he3", a)
         assert he2["slope"] == pytest.approx(0, abs=1e-9) and he2["growth"] == pytest.approx(3 * a - 1)
         assert he3["slope"] == pytest.approx(math.sqrt(1.5) * (a - 1))
-    assert mlp.coefficients(wave)["phi_1"] == pytest.approx(0, abs=1e-9)
-    assert mlp.near_zero(wave, 0.01)["slope"] > 1.5
+    assert features.coefficients(wave)["phi_1"] == pytest.approx(0, abs=1e-9)
+    assert features.near_zero(wave, 0.01)["slope"] > 1.5
 
 
 def test_he2_is_pushed_the_wrong_way():
-    setting = rb.Setting(128, 32, 48, 1024, 192, "he2")
-    found = intervals.seed_interval(mlp.outcomes([setting], seeds=range(6))["lock_on"])
+    setting = rb.Setting(vocab=128, seq_len=32, dim=48, samples=1024, width=192, activation="he2")
+    found = intervals.seed_interval(features.outcomes([setting], seeds=range(6))["lock_on"])
     assert found.high < 1 / 32 and rb.predict(setting).lock_on < 1 / 32
-    assert rb.predict(rb.Setting(128, 32, 48, 1024, 192, "he3")).lock_on > 0.9
+    assert (
+        rb.predict(rb.Setting(vocab=128, seq_len=32, dim=48, samples=1024, width=192, activation="he3")).lock_on > 0.9
+    )
 
 
 def test_shared_part():
-    assert mlp.shared_part("linear", 1) == pytest.approx(0.5) and mlp.shared_part("linear", 0) == pytest.approx(0)
-    assert mlp.shared_part("he3", 1) == pytest.approx(1 / 8)
-    assert mlp.shared_part("relu", 0) == pytest.approx(1 / math.pi)
+    assert features.shared_part("linear", 1) == pytest.approx(0.5) and features.shared_part(
+        "linear", 0
+    ) == pytest.approx(0)
+    assert features.shared_part("he3", 1) == pytest.approx(1 / 8)
+    assert features.shared_part("relu", 0) == pytest.approx(1 / math.pi)
 
 
 def test_centring_helps_relu_and_no_trigger_helps_he3():
-    frame = mlp.remedies(rb.Setting(150, 1, 48, 1500, 256), ("relu", "he3"))
+    frame = features.remedies(rb.Setting(vocab=150, seq_len=1, dim=48, samples=1500, width=256), ("relu", "he3"))
     recall = frame.pivot_table(index=["activation", "seed"], columns="remedy", values="recall")
     assert (recall.loc["relu", "centred features"] - recall.loc["relu", "as it is"]).min() > 0.2
     assert (recall.loc["he3", "trigger out"] - recall.loc["he3", "as it is"]).min() > 0
     guess = frame.groupby(["activation", "remedy"])["predicted"].first()
     mean = frame.groupby(["activation", "remedy"])["recall"].mean()
     assert (guess - mean)["relu"].abs().max() < 0.08
-    assert guess.isna().sum() == 2 * sum(bool(changes) for _, changes in mlp.REMEDIES.values())
+    assert guess.isna().sum() == 2 * sum(bool(changes) for _, changes in features.REMEDIES.values())
 
 
 def test_wrong_locks_only_take_away():
-    setting = rb.Setting(150, 150, 48, 2000, 256, "he3", trigger_in_values=False)
-    clean, all_locks = mlp.recall_without_wrong_locks(setting), rb.predict(setting).recall
+    setting = rb.Setting(
+        vocab=150, seq_len=150, dim=48, samples=2000, width=256, activation="he3", trigger_in_values=False
+    )
+    clean, all_locks = features.recall_without_wrong_locks(setting), rb.predict(setting).recall
     assert all_locks < clean < all_locks + 0.2
-    locked = rb.Setting(150, 1, 48, 2000, 256, "he3", trigger_in_values=False)
-    assert mlp.recall_without_wrong_locks(locked) == pytest.approx(rb.predict(locked).recall)
+    locked = rb.Setting(
+        vocab=150, seq_len=1, dim=48, samples=2000, width=256, activation="he3", trigger_in_values=False
+    )
+    assert features.recall_without_wrong_locks(locked) == pytest.approx(rb.predict(locked).recall)
 
 
 @pytest.mark.parametrize("ratio", [None, 1, 4, 16])
 def test_splits_spend_the_budget(ratio):
     for budget in (5000, 60_000):
-        dim, width = mlp_choices.shape_of(budget, ratio)
+        dim, width = choices.shape_of(budget, ratio)
         assert dim * (width or dim) + dim**2 == pytest.approx(budget, rel=0.03)
         assert width is None or width / dim == pytest.approx(ratio, rel=0.15)
 
@@ -153,27 +169,27 @@ def test_splits_spend_the_budget(ratio):
 @pytest.mark.slow
 @pytest.mark.parametrize("index", [2, 38, 88])
 def test_committed_plane_is_recomputed(index):
-    row = mlp_phase.plane().iloc[index]
-    again = mlp_phase.cell(row.panel, int(row.ratio), int(row.seq_len))
+    row = phase.plane().iloc[index]
+    again = phase.cell(row.panel, int(row.ratio), int(row.seq_len))
     assert again["term"] == row.term
     assert again["width"] == pytest.approx(row.width, rel=0.01)
 
 
 def test_committed_plane_is_complete():
-    plane = mlp_phase.plane()
-    assert len(plane) == len(mlp_phase.PANELS) * len(mlp_phase.LENGTHS) * len(mlp_phase.RATIOS)
+    plane = phase.plane()
+    assert len(plane) == len(phase.PANELS) * len(phase.LENGTHS) * len(phase.RATIOS)
     assert not plane.duplicated(["panel", "ratio", "seq_len"]).any()
     finite = plane[np.isfinite(plane["width"])]
-    assert set(finite["panel"]) == set(mlp_phase.PANELS)
+    assert set(finite["panel"]) == set(phase.PANELS)
     # more data never asks for a wider MLP
     for _, row in plane.groupby(["panel", "seq_len"]):
         assert (np.diff(row.sort_values("ratio")["width"][np.isfinite(row["width"])]) <= 0).all()
 
 
 def test_simulation_at_a_crossing():
-    row = mlp_phase.plane().query("panel == 'he3 without trigger' and ratio == 8 and seq_len == 4")
-    found = intervals.seed_interval(mlp_phase.at_crossings(row)["accuracy"])
-    assert abs(found.mean - mlp_phase.ACCURACY) < 0.03
+    row = phase.plane().query("panel == 'he3 without trigger' and ratio == 8 and seq_len == 4")
+    found = intervals.seed_interval(phase.at_crossings(row)["accuracy"])
+    assert abs(found.mean - phase.ACCURACY) < 0.03
 
 
 # Trained memories

@@ -9,8 +9,11 @@ import pytest
 import torch
 
 import recallbook as rb
-from recallbook import hermite, kernels, locating, recalling, validation
-from recallbook.symbolic import locking, retrieval
+from recallbook.analysis import prediction_errors
+from recallbook.theory import feature_kernels, hermite, lock_on, recall
+from recallbook.theory.symbolic import lock_on as lock_symbols
+from recallbook.theory.symbolic import recall as recall_symbols
+from recallbook.theory.symbolic.expressions import numeric
 
 NAMED = ("relu", "gelu", "tanh", "he2", "he3")
 MLP_TERMS = {"neuron bias", "neuron noise", "MLP noise"}
@@ -38,7 +41,9 @@ def test_mehler_against_monte_carlo(activation, rho):
 @pytest.mark.parametrize("activation", NAMED)
 def test_overlaps_in_feature_space(activation, trigger_in_values):
     """Kernels at norm one, each draw at its own lengths: 16 draws of neurons and embeddings, z-scores over draws."""
-    setting = rb.Setting(200, 1, 60, 10, width=1200, activation=activation, trigger_in_values=trigger_in_values)
+    setting = rb.Setting(
+        vocab=200, seq_len=1, dim=60, samples=10, width=1200, activation=activation, trigger_in_values=trigger_in_values
+    )
     tau, rows = float(trigger_in_values), []
     for seed in range(16):
         problem = rb.draw(setting, seed)
@@ -47,11 +52,15 @@ def test_overlaps_in_feature_space(activation, trigger_in_values):
         images = setting.phi(h @ problem.mlp_weights.T) / setting.width**0.5
         gram = (images @ images.T).numpy()
         off = gram[~np.eye(200, dtype=bool)].reshape(200, 199)
+        ones = np.ones(200)
         parts = [part.numpy() for part in ((h * h).sum(1), tau * (h @ t), (z * h).sum(1))]
-        ones, square = np.ones(200), (z * z).sum(1).numpy()
-        found = kernels.lookup(setting, 1200, *parts, float(t @ t) * ones, square, 60.0, ones, ones)
+        asked = feature_kernels.Asked(*parts, trigger=float(t @ t) * ones, token=(z * z).sum(1).numpy())
+        endless = feature_kernels.endless(setting, asked, 60.0)
+        found = feature_kernels.overlaps(setting, 1200, endless, ones, ones)
         measured = (np.diag(gram).mean(), off.mean(), off.var(axis=1).mean())
-        rows.append([*measured, found.square.mean(), found.shared.mean(), (found.scatter + found.neurons).mean()])
+        scatter = found[recall_symbols.J] + found[recall_symbols.F]
+        predicted = (found[recall_symbols.H], found[recall_symbols.theta], scatter)
+        rows.append([*measured, *(part.mean() for part in predicted)])
     table = np.array(rows)
     for k, slack in enumerate((0.01, 0.02, 0.12)):  # scatter is of leading order in 1/m and 1/d
         off = table[:, k] - table[:, k + 3]
@@ -67,24 +76,25 @@ def test_a_linear_activation_of_infinite_width_is_no_mlp():
         wide = rb.predict(rb.Setting(**sizes, width=2**24, activation="linear"))
         for name in ("accuracy", "lock_on", "recall"):
             assert getattr(wide, name) == pytest.approx(getattr(plain, name), abs=0.01), name
-        near = locating.features_near_zero(rb.Setting(**sizes, width=8, activation="linear"))
-        assert near[:5] == pytest.approx((1, 1, 1, 1, 1), abs=1e-9)
+        near = lock_on.values(rb.Setting(**sizes, width=8, activation="linear"))
+        symbols = [symbol for symbol, value in lock_symbols.LINEAR.items() if value == 1]
+        assert len(symbols) == 5 and [near[symbol] for symbol in symbols] == pytest.approx([1] * 5, abs=1e-9)
 
 
 def test_the_plain_model_is_the_linear_case_of_the_expressions():
-    linear = locking.LINEAR
-    for name, term in locking.lock_terms().items():
-        general = locking.lock_terms(mlp=True)[name]
+    linear = lock_symbols.LINEAR
+    for name, term in lock_symbols.lock_terms().items():
+        general = lock_symbols.lock_terms(mlp=True)[name]
         assert (general.token.subs(linear) - term.token).equals(0), name
         assert (general.trigger.subs(linear) - term.trigger).equals(0), name
     for name in ("neuron bias", "neuron noise"):
-        assert locking.lock_terms(mlp=True)[name].token.subs(locking.thin, 0) == 0
-        assert locking.lock_terms(mlp=True)[name].token.subs(linear) == 0
-    assert locking.trigger_score(mlp=True).subs(linear).equals(locking.trigger_score())
-    general = retrieval.mean_squares(mlp=True)
-    for name, term in retrieval.mean_squares().items():
-        assert general[name].subs(retrieval.LINEAR).equals(term), name
-    assert general["MLP noise"].subs(retrieval.F, 0) == 0
+        assert lock_symbols.lock_terms(mlp=True)[name].token.subs(lock_symbols.epsilon, 0) == 0
+        assert lock_symbols.lock_terms(mlp=True)[name].token.subs(linear) == 0
+    assert lock_symbols.trigger_score(mlp=True).subs(linear).equals(lock_symbols.trigger_score())
+    general = recall_symbols.mean_squares(mlp=True)
+    for name, term in recall_symbols.mean_squares().items():
+        assert general[name].subs(recall_symbols.LINEAR).equals(term), name
+    assert general["MLP noise"].subs(recall_symbols.F, 0) == 0
 
 
 @pytest.mark.slow
@@ -102,10 +112,18 @@ def test_the_plain_model_is_the_linear_case_of_the_expressions():
 def test_score_and_scatter_with_the_mlp(sizes):
     """Mean score of the mark and variance of token scores, against 40 draws; leading order, so with slack."""
     vocab, seq_len, dim, samples, width, activation, flag = sizes
-    setting = rb.Setting(vocab, seq_len, dim, samples, width=width, activation=activation, trigger_in_values=flag)
-    values, scale = locating.arguments(setting), 1.0 + flag
-    score = np.mean(locating.score_function(True)(*values))
-    variance = sum(np.mean(token(*values)) for token, _ in locating.term_functions(True).values())
+    setting = rb.Setting(
+        vocab=vocab,
+        seq_len=seq_len,
+        dim=dim,
+        samples=samples,
+        width=width,
+        activation=activation,
+        trigger_in_values=flag,
+    )
+    values, scale = lock_on.values(setting), 1.0 + flag
+    score = np.mean(numeric(lock_symbols.trigger_score(True))(values))
+    variance = sum(np.mean(numeric(term.token)(values)) for term in lock_symbols.lock_terms(True).values())
     found = []
     for seed in range(40):
         problem = rb.draw(setting, seed)
@@ -118,20 +136,20 @@ def test_score_and_scatter_with_the_mlp(sizes):
 
 @pytest.mark.slow
 def test_target_on_random_settings_with_the_mlp():
-    """The whole target is 100 settings of 8 seeds, `python -m recallbook.validation --mlp`; here 16 small ones of 5."""
-    drawn = validation.random_settings(12, 60, mlp=True)
+    """The whole target is 100 settings of 8 seeds (`prediction_errors --mlp`); here 16 small ones of 5."""
+    drawn = prediction_errors.random_settings(12, 60, mlp=True)
     settings = [s for s in drawn if s.samples * s.dim * s.width < 5e8][:16]
     assert len(settings) == 16 and len({s.activation for s in settings}) == 5
-    frame = validation.compare(settings, seeds=5, first=88_000)
-    for row in validation.summary(frame).itertuples():
+    frame = prediction_errors.compare(settings, seeds=5, first=88_000)
+    for row in prediction_errors.summary(frame).itertuples():
         assert row.beyond < {"accuracy": 0.025, "recall": 0.03, "lock_on": 0.05}[row.quantity], row
 
 
 def test_activations_that_cannot_learn_attention():
     """he2 has no slope near zero: with the trigger in the values its mark is even pushed down."""
     sizes = {"vocab": 300, "seq_len": 12, "dim": 60, "samples": 3000, "width": 240}
-    values = locating.arguments(rb.Setting(**sizes, activation="he2"))
-    assert np.mean(locating.score_function(True)(*values)) < 0
+    values = lock_on.values(rb.Setting(**sizes, activation="he2"))
+    assert np.mean(numeric(lock_symbols.trigger_score(True))(values)) < 0
     setting = rb.Setting(**sizes, activation="he2")
     assert rb.predict(setting).lock_on < 1 / 12
     mean, error = simulated(setting, "lock_on", 8)
@@ -144,7 +162,9 @@ def test_a_users_own_activation():
     def bent(x):
         return torch.where(x > 0, x, 0.2 * x)
 
-    setting = rb.Setting(200, 6, 60, 2000, width=240, activation=bent, trigger_in_values=False)
+    setting = rb.Setting(
+        vocab=200, seq_len=6, dim=60, samples=2000, width=240, activation=bent, trigger_in_values=False
+    )
     prediction = rb.predict(setting)
     for name in ("accuracy", "lock_on"):
         mean, error = simulated(setting, name, 8)
@@ -153,14 +173,18 @@ def test_a_users_own_activation():
 
 
 def test_ledger_with_the_mlp():
-    setting = rb.Setting(300, 20, 60, 3000, width=120, activation="relu")
+    setting = rb.Setting(vocab=300, seq_len=20, dim=60, samples=3000, width=120, activation="relu")
     ledger = rb.predict(setting).ledger
-    assert set(ledger) == {*locking.lock_terms(mlp=True), *retrieval.mean_squares(mlp=True), "coverage"}
+    assert set(ledger) == {*lock_symbols.lock_terms(mlp=True), *recall_symbols.mean_squares(mlp=True), "coverage"}
     assert set(ledger) >= MLP_TERMS
     assert all(np.isfinite(term.size) and term.size >= 0 for term in ledger.values())
     for name in MLP_TERMS:
         assert ledger[name].derived == "The MLP as memory"
-        wider = rb.predict(rb.Setting(300, 20, 60, 3000, width=480, activation="relu")).ledger[name].size
+        wider = (
+            rb.predict(rb.Setting(vocab=300, seq_len=20, dim=60, samples=3000, width=480, activation="relu"))
+            .ledger[name]
+            .size
+        )
         assert wider < ledger[name].size
 
 
@@ -174,10 +198,14 @@ def test_phase_with_the_mlp():
 def test_critical_width_reaches_its_accuracy():
     sizes = {"activation": "he3", "trigger_in_values": False}
     found = rb.critical_width(300, 6, 60, 6000, 0.9, **sizes)
-    at = rb.predict(rb.Setting(300, 6, 60, 6000, width=int(found), **sizes)).accuracy
-    below = rb.predict(rb.Setting(300, 6, 60, 6000, width=int(0.97 * found), **sizes)).accuracy
+    at = rb.predict(rb.Setting(vocab=300, seq_len=6, dim=60, samples=6000, width=int(found), **sizes)).accuracy
+    below = rb.predict(
+        rb.Setting(vocab=300, seq_len=6, dim=60, samples=6000, width=int(0.97 * found), **sizes)
+    ).accuracy
     assert at >= 0.9 > below and isinstance(found, float)
-    mean, error = simulated(rb.Setting(300, 6, 60, 6000, width=int(found), **sizes), "accuracy", 6)
+    mean, error = simulated(
+        rb.Setting(vocab=300, seq_len=6, dim=60, samples=6000, width=int(found), **sizes), "accuracy", 6
+    )
     assert abs(mean - 0.9) < 0.025 + 3 * error
     # a linear component keeps the cap of d squared whatever the width
     assert rb.critical_width(300, 6, 30, 6000, 0.9, activation="relu", trigger_in_values=False) == math.inf
@@ -186,10 +214,10 @@ def test_critical_width_reaches_its_accuracy():
 
 def test_predictions_of_width_warn_outside_their_range():
     with pytest.warns(UserWarning, match="width=20 below half of dim=60"):
-        rb.predict(rb.Setting(300, 20, 60, 3000, width=20))
+        rb.predict(rb.Setting(vocab=300, seq_len=20, dim=60, samples=3000, width=20))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        rb.predict(rb.Setting(300, 20, 60, 3000, width=36))
+        rb.predict(rb.Setting(vocab=300, seq_len=20, dim=60, samples=3000, width=36))
 
 
 def test_arguments():
@@ -207,14 +235,22 @@ def test_more_neurons_never_hurt(flag):
     """At fixed d and activation; up to the fixed points of the average."""
     for activation in NAMED:
         values = [
-            rb.predict(rb.Setting(300, 10, 60, 6000, width=m, activation=activation, trigger_in_values=flag)).recall
+            rb.predict(
+                rb.Setting(
+                    vocab=300, seq_len=10, dim=60, samples=6000, width=m, activation=activation, trigger_in_values=flag
+                )
+            ).recall
             for m in (60, 240, 960, 3840)
         ]
         assert all(b > a - 0.01 for a, b in pairwise(values)), activation
 
 
 def test_overlaps_are_means_over_draws():
-    setting = rb.Setting(300, 10, 60, 6000, width=240, activation="he3", trigger_in_values=False)
-    found = recalling.overlaps(setting)
-    assert found.square.mean() == pytest.approx(float(hermite.moment_table("he3", np.ones(1)).square[0]), rel=0.5)
-    assert np.abs(found.shared).max() < 1e-9  # he3 has no mean and nothing is shared
+    setting = rb.Setting(
+        vocab=300, seq_len=10, dim=60, samples=6000, width=240, activation="he3", trigger_in_values=False
+    )
+    found = recall.asked_overlaps(setting)
+    assert found[recall_symbols.H].mean() == pytest.approx(
+        float(hermite.moment_table("he3", np.ones(1)).square[0]), rel=0.5
+    )
+    assert np.abs(found[recall_symbols.theta]).max() < 1e-9  # he3 has no mean and nothing is shared

@@ -9,9 +9,10 @@ from randomised import largest_difference, random_setting
 from torch.nn import functional
 
 import recallbook as rb
-from recallbook import attention, early_phase
 from recallbook.activations import he2, he3
-from recallbook.gradients import descent_directions
+from recallbook.model import attention
+from recallbook.training import early_phase
+from recallbook.training.gradients import descent_directions
 
 NAMES = ("value1", "key_query", "value2")
 RATES = ((0.3, 2.0), (20.0, 300.0), (1e-4, 1e7))
@@ -86,7 +87,9 @@ def test_gradients_match_finite_differences(seed):
 @pytest.mark.parametrize("trigger_in_values", [True, False])
 def test_limit_is_reached_at_first_order(width, trigger_in_values):
     """With tiny eta and huge gamma the distance to the limit is proportional to eta: fitted slope 1."""
-    setting = rb.Setting(12, 5, 9, 150, width=width, activation="gelu", trigger_in_values=trigger_in_values)
+    setting = rb.Setting(
+        vocab=12, seq_len=5, dim=9, samples=150, width=width, activation="gelu", trigger_in_values=trigger_in_values
+    )
     problem = rb.draw(setting, seed=3)
     limit = rb.three_steps(problem)
     etas = np.array([1e-2, 1e-3, 1e-4])
@@ -117,7 +120,7 @@ def test_any_chunk_gives_the_same(seed):
 @pytest.mark.parametrize("trigger_in_values", [True, False])
 def test_counts_and_sequences_agree(monkeypatch, trigger_in_values):
     """The label-by-token table, in one block or several, and the way through sequences are the same gradient."""
-    setting = rb.Setting(23, 6, 9, 300, trigger_in_values=trigger_in_values)
+    setting = rb.Setting(vocab=23, seq_len=6, dim=9, samples=300, trigger_in_values=trigger_in_values)
     problem = rb.draw(setting, seed=1)
     whole = rb.three_steps(problem)
     for name, number in (("TABLE_NUMBERS", 5 * 23), ("GATHER_COST", 0)):
@@ -129,7 +132,7 @@ def test_counts_and_sequences_agree(monkeypatch, trigger_in_values):
 
 
 def test_products_by_gathering_agree(monkeypatch):
-    problem = rb.draw(rb.Setting(40, 6, 5, 50), seed=0)
+    problem = rb.draw(rb.Setting(vocab=40, seq_len=6, dim=5, samples=50), seed=0)
     queries = torch.randn(50, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     dense = attention.token_products(problem, queries, problem.tokens)
     monkeypatch.setattr(attention, "GATHER_COST", 0)
@@ -141,7 +144,7 @@ def test_products_by_gathering_agree(monkeypatch):
 @pytest.mark.parametrize("width", [None, 11])
 def test_relabelling_tokens_changes_nothing(rates, width):
     """Renaming tokens and labels together with their embeddings leaves all weights as they are."""
-    problem = rb.draw(rb.Setting(13, 5, 7, 90, width=width), seed=4)
+    problem = rb.draw(rb.Setting(vocab=13, seq_len=5, dim=7, samples=90, width=width), seed=4)
     generator = torch.Generator().manual_seed(0)
     tokens, labels = torch.randperm(13, generator=generator), torch.randperm(13, generator=generator)
     permutation = torch.empty_like(problem.permutation)
@@ -162,7 +165,7 @@ def test_relabelling_tokens_changes_nothing(rates, width):
 @pytest.mark.parametrize("rates", [(None, None), (3.0, 200.0)])
 @pytest.mark.parametrize("width", [None, 11])
 def test_rotating_the_embedding_space_rotates_the_weights(rates, width):
-    problem = rb.draw(rb.Setting(13, 5, 7, 90, width=width), seed=4)
+    problem = rb.draw(rb.Setting(vocab=13, seq_len=5, dim=7, samples=90, width=width), seed=4)
     generator = torch.Generator().manual_seed(0)
     a, b = (torch.linalg.qr(torch.randn(7, 7, dtype=torch.float64, generator=generator))[0] for _ in range(2))
     rotated = replace(
@@ -183,7 +186,7 @@ def test_rotating_the_embedding_space_rotates_the_weights(rates, width):
 @pytest.mark.parametrize("rates", [(None, None), (3.0, 200.0)])
 def test_permuting_positions_changes_nothing(rates):
     """The model has no positional encoding: shuffling each sequence with its informative position is invisible."""
-    problem = rb.draw(rb.Setting(13, 5, 7, 90), seed=4)
+    problem = rb.draw(rb.Setting(vocab=13, seq_len=5, dim=7, samples=90), seed=4)
     order = torch.rand(90, 5, generator=torch.Generator().manual_seed(0)).argsort(dim=1)
     shuffled = replace(
         problem,
@@ -198,7 +201,7 @@ def test_permuting_positions_changes_nothing(rates):
 def test_limit_matches_a_plain_loop():
     """The early-phase limit written out sequence by sequence in NumPy, straight from its definition."""
     for trigger_in_values in (True, False):
-        setting = rb.Setting(9, 4, 6, 40, trigger_in_values=trigger_in_values)
+        setting = rb.Setting(vocab=9, seq_len=4, dim=6, samples=40, trigger_in_values=trigger_in_values)
         problem = rb.draw(setting, seed=2)
         weights = rb.three_steps(problem)
         z, u = problem.input_embeddings.numpy(), problem.output_embeddings.numpy()
@@ -224,7 +227,7 @@ def test_limit_matches_a_plain_loop():
 
 def test_initial_gradient_is_the_first_step():
     for width in (None, 8):
-        problem = rb.draw(rb.Setting(10, 4, 6, 50, width=width), seed=0)
+        problem = rb.draw(rb.Setting(vocab=10, seq_len=4, dim=6, samples=50, width=width), seed=0)
         model = rb.RecallTransformer(problem)
         loss = functional.cross_entropy(model(problem.tokens, problem.positions), problem.labels)
         value, key_query = torch.autograd.grad(loss, [model.value, model.key_query])
@@ -233,7 +236,7 @@ def test_initial_gradient_is_the_first_step():
 
 
 def test_float32_is_close_to_float64():
-    problem = rb.draw(rb.Setting(60, 8, 30, 2000), seed=0)
+    problem = rb.draw(rb.Setting(vocab=60, seq_len=8, dim=30, samples=2000), seed=0)
     exact, rounded = rb.three_steps(problem, 5.0, 1e4), rb.three_steps(problem, 5.0, 1e4, dtype=torch.float32)
     for name in NAMES:
         assert getattr(rounded, name).dtype == torch.float32
@@ -243,7 +246,7 @@ def test_float32_is_close_to_float64():
 @pytest.mark.slow
 def test_no_large_tensor_is_made():
     """Peak of torch's own allocations stays far below N*L*d, N*V and N*m numbers."""
-    setting = rb.Setting(300, 32, 64, 4000, width=256)
+    setting = rb.Setting(vocab=300, seq_len=32, dim=64, samples=4000, width=256)
     problem = rb.draw(setting, seed=0, dtype=torch.float32)
     full = 4 * 4000 * min(300, 256)  # bytes of the smallest forbidden matrix, N by m
     for rates in ((None, None), (5.0, 50.0)):

@@ -7,7 +7,7 @@ import torch
 from randomised import random_setting
 
 import recallbook as rb
-from recallbook.paired import PairedDraws
+from recallbook.sweeps.paired import PairedDraws
 
 SIZES = [(40, 12, None), (7, 5, None), (40, 6, 9), (23, 12, 4), (1, 3, 20)]
 
@@ -25,7 +25,15 @@ def assert_same(ours: rb.Problem, theirs: rb.Problem) -> None:
 def test_cuts_equal_draws_bit_for_bit(embeddings, flag):
     extra = 11 if embeddings == "orthogonal" else 0  # orthogonal rows need dim >= vocab + 2
     settings = [
-        rb.Setting(9, 5, dim + extra, samples, width=width, embeddings=embeddings, trigger_in_values=flag)
+        rb.Setting(
+            vocab=9,
+            seq_len=5,
+            dim=dim + extra,
+            samples=samples,
+            width=width,
+            embeddings=embeddings,
+            trigger_in_values=flag,
+        )
         for samples, dim, width in SIZES
     ]
     draws = PairedDraws(settings, seed=3)
@@ -45,7 +53,7 @@ def test_shared_counts_change_no_bit_of_the_weights():
 
 
 def test_shared_counts_are_those_of_the_cut():
-    settings = [rb.Setting(6, 4, 3, samples) for samples in (30, 8)]
+    settings = [rb.Setting(vocab=6, seq_len=4, dim=3, samples=samples) for samples in (30, 8)]
     draws = PairedDraws(settings, seed=0)
     for setting in [*settings, settings[0]]:
         problem = draws.problem(setting)
@@ -68,6 +76,9 @@ def test_what_was_not_drawn_is_refused(other):
 
 def test_mixed_lengths_are_refused():
     with pytest.raises(ValueError, match="settings="):
-        PairedDraws([rb.Setting(6, 4, 3, 10), rb.Setting(6, 5, 3, 10)], seed=0)
+        PairedDraws(
+            [rb.Setting(vocab=6, seq_len=4, dim=3, samples=10), rb.Setting(vocab=6, seq_len=5, dim=3, samples=10)],
+            seed=0,
+        )
     with pytest.raises(ValueError, match="settings="):
         PairedDraws([], seed=0)

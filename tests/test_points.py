@@ -9,10 +9,10 @@ import pytest
 import torch
 
 import recallbook as rb
-from recallbook.points import from_frame, from_values, measure, unique
-from recallbook.sweep import table
+from recallbook.sweeps.point import from_frame, from_values, measure, unique
+from recallbook.sweeps.run import table
 
-SETTING = rb.Setting(64, 8, 64, 4096)
+SETTING = rb.Setting(vocab=64, seq_len=8, dim=64, samples=4096)
 POINTS = [
     rb.Point(SETTING, 0),
     rb.Point(SETTING, 1),
@@ -43,13 +43,15 @@ def test_every_field_changes_the_key():
 
 
 def test_numpy_numbers_give_the_same_key():
-    numpy = rb.Point(rb.Setting(*map(np.int64, (64, 8, 64, 4096))), np.int32(0), eta=np.float32(0.5), gamma=np.int64(3))
+    sizes = {"vocab": 64, "seq_len": 8, "dim": 64, "samples": 4096}
+    setting = rb.Setting(**{name: np.int64(size) for name, size in sizes.items()})
+    numpy = rb.Point(setting, np.int32(0), eta=np.float32(0.5), gamma=np.int64(3))
     assert numpy.key == POINTS[5].key
 
 
 @pytest.mark.slow
 def test_keys_agree_between_processes():
-    code = "import recallbook as rb; print(rb.Point(rb.Setting(64, 8, 64, 4096), 0).key)"
+    code = "import recallbook as rb; print(rb.Point(rb.Setting(vocab=64, seq_len=8, dim=64, samples=4096), 0).key)"
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert other.stdout.strip() == POINTS[0].key
 
@@ -82,7 +84,7 @@ def test_points_survive_a_table():
     frame = rb.run_sweep([])
     assert len(frame) == 0 and list(frame.columns)[:2] == ["vocab", "seq_len"]
     assert [from_values(point.values) for point in POINTS] == POINTS
-    from recallbook.store import Result
+    from recallbook.sweeps.store import Result
 
     assert from_frame(table(Result(point, None, None, 0.0) for point in small)) == small
     with pytest.raises(ValueError, match="missing: seed"):
@@ -96,7 +98,7 @@ def test_unique_keeps_order_and_refuses_what_is_no_point():
 
 
 def test_outcomes_are_those_of_the_plain_functions():
-    setting = rb.Setting(24, 6, 12, 300, trigger_in_values=False)
+    setting = rb.Setting(vocab=24, seq_len=6, dim=12, samples=300, trigger_in_values=False)
     problem = rb.draw(setting, 3)
 
     def outcome(**given):
@@ -115,7 +117,7 @@ def test_outcomes_are_those_of_the_plain_functions():
 
 
 def test_weights_that_overflow_are_an_error():
-    setting = rb.Setting(8, 4, 6, 40)
+    setting = rb.Setting(vocab=8, seq_len=4, dim=6, samples=40)
     point = rb.Point(setting, 0, eta=1e300, gamma=1e300, method="descend", steps=4)
     with pytest.raises(ArithmeticError, match="not finite"):
         measure(point, rb.draw(setting, 0))

@@ -8,13 +8,13 @@ import sympy as sp
 from sympy.parsing.latex import parse_latex
 
 import recallbook as rb
-from recallbook import locating, recalling
-from recallbook.symbolic import locking, retrieval
+from recallbook.theory import lock_on, recall
+from recallbook.theory.symbolic import lock_on as lock_symbols
 
 SETTINGS = {
-    "Attention-only": rb.Setting(300, 20, 60, 3000),
-    "trigger not in the values": rb.Setting(400, 50, 40, 6000, trigger_in_values=False),
-    "Attention-MLP": rb.Setting(300, 20, 60, 3000, width=120, activation="relu"),
+    "Attention-only": rb.Setting(vocab=300, seq_len=20, dim=60, samples=3000),
+    "trigger not in the values": rb.Setting(vocab=400, seq_len=50, dim=40, samples=6000, trigger_in_values=False),
+    "Attention-MLP": rb.Setting(vocab=300, seq_len=20, dim=60, samples=3000, width=120, activation="relu"),
 }
 
 
@@ -28,14 +28,9 @@ def read(latex):
 
 def values(setting):
     """Numbers of all symbols at the typical draw, by how they are printed."""
-    mlp = setting.width is not None
-    sizes = (setting.vocab, setting.samples, setting.seq_len, setting.dim, int(setting.trigger_in_values))
-    names = dict(zip((*locking.SIZES, *locking.SEED), (*sizes, 1, 1, 1), strict=True))
-    if mlp:
-        near = (1 / setting.width, *locating.features_near_zero(setting))
-        names |= dict(zip(locking.FEATURES, near, strict=True))
-        means = (float(np.mean(part)) for part in recalling.overlaps(setting))
-        names |= dict(zip(retrieval.OVERLAPS, means, strict=True))
+    names = {**lock_on.values(setting, dict.fromkeys(lock_symbols.SHARED, 1.0))}
+    if setting.width is not None:
+        names |= {symbol: float(np.mean(part)) for symbol, part in recall.asked_overlaps(setting).items()}
     return {read(sp.latex(symbol)): value for symbol, value in names.items()}
 
 
@@ -50,10 +45,10 @@ def evaluated(latex, numbers):
 def test_printed_formulas_give_the_ledgers_sizes(name):
     setting = SETTINGS[name]
     numbers, mlp = values(setting), setting.width is not None
-    score = evaluated(sp.latex(locking.trigger_score(mlp)), numbers)
+    score = evaluated(sp.latex(lock_symbols.trigger_score(mlp)), numbers)
     for entry, term in rb.predict(setting).ledger.items():
         inserted = {**numbers, sp.Symbol("e"): sp.E} if entry == "coverage" else numbers
-        unit = score**2 if entry in locking.lock_terms(mlp) else 1
+        unit = score**2 if entry in lock_symbols.lock_terms(mlp) else 1
         assert evaluated(term.formula, inserted) / unit == pytest.approx(term.size, rel=1e-9), entry
 
 

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recallbook as rb
-from recallbook.embeddings import draw_embeddings
-from recallbook.experiments import recall
-from recallbook.symbolic import locking, retrieval
+from recallbook.data.embeddings import draw_embeddings
+from recallbook.experiments.recall import critical_sizes, finite_rates, origins
+from recallbook.theory.symbolic import recall as recall_symbols
+from recallbook.theory.symbolic.expressions import N, V, d, tau
 
 
 def slope(sizes, values):
@@ -27,22 +28,22 @@ def standard_error(values):
 
 @pytest.mark.parametrize("tau", [False, True])
 def test_origins_sum_to_the_logits_of_the_stored_matrix(tau):
-    setting = rb.Setting(30, 1, 12, 200, trigger_in_values=tau)
-    tables, counts = draw_embeddings(setting, 3), recall.fact_counts(setting, 3)
+    setting = rb.Setting(vocab=30, seq_len=1, dim=12, samples=200, trigger_in_values=tau)
+    tables, counts = draw_embeddings(setting, 3), origins.fact_counts(setting, 3)
     trigger = tau * np.asarray(tables.trigger).reshape(-1)
     stored = np.zeros((12, 12))
     for v in range(30):
         label = tables.output[v] - tables.output.mean(axis=0)
         stored += counts[v] / 200 * np.outer(label, tables.input[v] + trigger)
     logits = (tables.input + trigger) @ stored.T @ tables.output.T
-    found = np.sum(list(recall.lookup(setting, 3).values()), axis=0)
+    found = np.sum(list(origins.logits_by_origin(setting, 3).values()), axis=0)
     np.testing.assert_allclose(found, logits, atol=1e-12)
 
 
 @pytest.mark.parametrize("tau", [False, True])
 def test_the_stored_matrix_is_that_of_three_steps(tau):
     """One token a sequence: attention is perfect, and the early-phase limit is the closed form."""
-    setting = rb.Setting(30, 1, 12, 200, trigger_in_values=tau)
+    setting = rb.Setting(vocab=30, seq_len=1, dim=12, samples=200, trigger_in_values=tau)
     problem = rb.draw(setting, seed=1)
     labels = problem.output_embeddings - problem.output_embeddings.mean(0)
     asked = problem.input_embeddings[problem.tokens[:, 0]] + tau * problem.trigger
@@ -54,8 +55,8 @@ def test_the_stored_matrix_is_that_of_three_steps(tau):
 @pytest.mark.parametrize(("vocab", "dim", "samples"), [(128, 64, 1024), (256, 64, 2048), (256, 128, 8192)])
 def test_predicted_recall(vocab, dim, samples, tau):
     """Within 0.01 plus four standard errors: what the leading order leaves out."""
-    setting = rb.Setting(vocab, 1, dim, samples, trigger_in_values=tau)
-    values = [recall.perfect_recall(setting, seed) for seed in range(40)]
+    setting = rb.Setting(vocab=vocab, seq_len=1, dim=dim, samples=samples, trigger_in_values=tau)
+    values = [origins.perfect_recall(setting, seed) for seed in range(40)]
     error = np.mean(values) - rb.predict(setting).recall
     assert abs(error) < 0.01 + 4 * standard_error(values)
 
@@ -64,9 +65,9 @@ def test_predicted_recall(vocab, dim, samples, tau):
 @pytest.mark.parametrize(("vocab", "dim", "samples"), [(128, 64, 1024), (256, 32, 512), (200, 128, 8000)])
 def test_mean_squares(vocab, dim, samples, tau):
     """Each origin on the sphere: z below 4 once the leading order's own error of 5/d + 5/V is allowed."""
-    setting = rb.Setting(vocab, 1, dim, samples, trigger_in_values=tau, embeddings="sphere")
-    predicted = recall.predicted_squares(setting)
-    found = [recall.measured_squares(setting, seed) for seed in range(60)]
+    setting = rb.Setting(vocab=vocab, seq_len=1, dim=dim, samples=samples, trigger_in_values=tau, embeddings="sphere")
+    predicted = origins.predicted_squares(setting)
+    found = [origins.measured_squares(setting, seed) for seed in range(60)]
     for name, expected in predicted.items():
         values = np.array([row[name] for row in found])
         if expected == 0:
@@ -78,11 +79,11 @@ def test_mean_squares(vocab, dim, samples, tau):
 
 def test_mean_squares_of_the_formulas():
     """The numbers of the ledger are those of the expressions."""
-    setting = rb.Setting(300, 8, 64, 3000)
+    setting = rb.Setting(vocab=300, seq_len=8, dim=64, samples=3000)
     ledger = rb.predict(setting).ledger
-    for name, value in recall.predicted_squares(setting).items():
+    for name, value in origins.predicted_squares(setting).items():
         assert ledger[name].size == pytest.approx(value, rel=1e-12)
-        assert ledger[name].formula == sp.latex(retrieval.mean_squares()[name])
+        assert ledger[name].formula == sp.latex(recall_symbols.mean_squares()[name])
 
 
 # Exact limits
@@ -91,27 +92,26 @@ def test_mean_squares_of_the_formulas():
 @pytest.mark.parametrize("tau", [False, True])
 @pytest.mark.parametrize("samples", [40, 120, 800, 4000])
 def test_orthogonal_recall_is_a_rule_about_counts(samples, tau):
-    setting = rb.Setting(60, 1, 62, samples, embeddings="orthogonal", trigger_in_values=tau)
+    setting = rb.Setting(vocab=60, seq_len=1, dim=62, samples=samples, embeddings="orthogonal", trigger_in_values=tau)
     for seed in range(10):
-        assert np.array_equal(recall.recalled(setting, seed), recall.count_rule(setting, seed))
+        assert np.array_equal(origins.recalled(setting, seed), origins.count_rule(setting, seed))
 
 
 def test_noises_vanish_where_they_must():
-    V, N, d, tau = locking.V, locking.N, locking.d, locking.tau
-    terms = retrieval.mean_squares()
+    terms = recall_symbols.mean_squares()
     assert all(sp.limit(terms[name], d, sp.oo) == 0 for name in ("interference", "label overlap", "own fact"))
     assert sp.limit(terms["label frequencies"], N, sp.oo) == 0
     assert sp.simplify(sp.limit(terms["label frequencies"].subs(tau, 1), d, sp.oo) - V / N) == 0
     assert terms["label frequencies"].subs(tau, 0) == 0
-    assert rb.predict(rb.Setting(200, 1, 4000, 10**7)).recall == pytest.approx(1, abs=1e-6)
-    assert rb.predict(rb.Setting(200, 1, 4000, 1000, trigger_in_values=False)).recall == pytest.approx(
-        1 - (1 - 1 / 200) ** 1000, abs=2e-3
-    )
+    assert rb.predict(rb.Setting(vocab=200, seq_len=1, dim=4000, samples=10**7)).recall == pytest.approx(1, abs=1e-6)
+    assert rb.predict(
+        rb.Setting(vocab=200, seq_len=1, dim=4000, samples=1000, trigger_in_values=False)
+    ).recall == pytest.approx(1 - (1 - 1 / 200) ** 1000, abs=2e-3)
 
 
 def test_frequency_constant():
     """At this constant the smallest and the largest of V Poisson counts have tails of order 1/V, a factor two apart."""
-    c = recall.frequency_constant()
+    c = critical_sizes.frequency_constant()
     rates = [a for a in np.linspace(0.5, 1, 100001)[1:-1] if c * (1 - a + a * np.log(a)) > 1]
     a = max(rates)
     assert c * (1 - 2 * a + 2 * a * np.log(2 * a)) == pytest.approx(1, abs=1e-3)
@@ -120,17 +120,17 @@ def test_frequency_constant():
 def test_all_counts_lie_within_a_factor_two_around_the_constant():
     """The window narrows with V: at half the constant never, at 1.4 times nearly always."""
     vocab = 4096
-    few, many = (round(f * recall.frequency_constant() * vocab * np.log(vocab)) for f in (0.5, 1.4))
-    assert recall.all_counts_near(vocab, few) < 0.05 and recall.all_counts_near(vocab, many) > 0.95
-    assert recall.all_counts_near(2, 1) == 0  # one token unseen
+    few, many = (round(f * critical_sizes.frequency_constant() * vocab * np.log(vocab)) for f in (0.5, 1.4))
+    assert critical_sizes.all_counts_near(vocab, few) < 0.05 and critical_sizes.all_counts_near(vocab, many) > 0.95
+    assert critical_sizes.all_counts_near(2, 1) == 0  # one token unseen
 
 
 def test_largest_law_is_the_largest():
     frame = pd.DataFrame({"dim": [4096, 512, 512], "seq_len": [16, 16, 4096]})
     coverage, frequencies = 256 * np.log(10), 2 * 256 * (256 + 512) * np.log(256) / 512
     lock = np.sqrt(2 * np.log(4096)) * 4096**2 * 16 / 512**1.5
-    assert recall.largest_law(frame, False) == pytest.approx([coverage, coverage, lock])
-    assert recall.largest_law(frame, True)[1:] == pytest.approx([frequencies, lock])
+    assert critical_sizes.largest_law(frame, False) == pytest.approx([coverage, coverage, lock])
+    assert critical_sizes.largest_law(frame, True)[1:] == pytest.approx([frequencies, lock])
 
 
 @given(
@@ -145,7 +145,7 @@ def test_recall_rises_with_samples_and_dimension(vocab, dim, ratio, length, tau)
     samples = int(np.ceil(ratio * vocab))
 
     def found(n, d):
-        return rb.predict(rb.Setting(vocab, length, d, n, trigger_in_values=tau))
+        return rb.predict(rb.Setting(vocab=vocab, seq_len=length, dim=d, samples=n, trigger_in_values=tau))
 
     base = found(samples, dim)
     for more in (found(2 * samples, dim), found(samples, 2 * dim)):
@@ -156,13 +156,12 @@ def test_recall_rises_with_samples_and_dimension(vocab, dim, ratio, length, tau)
 
 
 def test_conditions_are_the_product_laws():
-    V, N, d = locking.V, locking.N, locking.d
-    zero, one = recall.conditions(0), recall.conditions(1)
+    zero, one = origins.conditions(0), origins.conditions(1)
     assert zero["label frequencies"] == 0
     assert sp.simplify(one["label frequencies"] - 2 * V**2 * sp.log(V) / (N * d)) == 0
-    for tau, found in enumerate((zero, one)):
-        assert sp.simplify(found["interference"] - 2 * (1 + tau) * V * sp.log(V) / d**2) == 0
-        assert sp.simplify(found["own fact"] - 2 * (1 + tau) * sp.log(V) / d) == 0
+    for square, found in enumerate((zero, one), start=1):
+        assert sp.simplify(found["interference"] - 2 * square * V * sp.log(V) / d**2) == 0
+        assert sp.simplify(found["own fact"] - 2 * square * sp.log(V) / d) == 0
 
 
 @pytest.mark.slow
@@ -187,7 +186,7 @@ def test_coverage_binds_in_proportion_to_the_vocabulary():
 def test_superposition_binds_as_the_square_of_the_dimension(tau):
     """Finite sizes drift: the exponent of d² in V log V is 1 within a tenth, the constant for half the facts 0.9."""
     vocabs = np.array([2**10, 2**12, 2**14])
-    dims = np.array([recall.critical_dim(int(v), tau, 0.5) for v in vocabs], float)
+    dims = np.array([critical_sizes.critical_dim(int(v), tau, 0.5) for v in vocabs], float)
     assert slope(vocabs * np.log(vocabs), dims**2) == pytest.approx(1, abs=0.1)
     assert np.all(np.abs(dims**2 / (2 * (1 + tau) * vocabs * np.log(vocabs)) - 0.9) < 0.1)
 
@@ -202,24 +201,24 @@ def test_lock_on_binds_as_the_square_of_the_length():
 
 
 def test_critical_samples_are_reached_in_simulation():
-    frame = recall.critical(False, dims=(192,), lengths=(16,))
-    accuracy = recall.at_critical(frame, False, seeds=range(8))["accuracy"]
+    frame = critical_sizes.critical(False, dims=(192,), lengths=(16,))
+    accuracy = critical_sizes.at_critical(frame, False, seeds=range(8))["accuracy"]
     assert abs(accuracy.mean() - 0.9) < 0.01 + 4 * standard_error(accuracy)
-    nothing = recall.critical(True, dims=(48,), lengths=(16,))
-    assert np.isinf(nothing["samples"]).all() and recall.at_critical(nothing, True).empty
+    nothing = critical_sizes.critical(True, dims=(48,), lengths=(16,))
+    assert np.isinf(nothing["samples"]).all() and critical_sizes.at_critical(nothing, True).empty
 
 
 def test_plane_rows_are_predictions_and_simulations():
-    frame = recall.plane(False, seeds=[1])
+    frame = critical_sizes.plane(False, seeds=[1])
     row = frame[(frame["dim"] == 64) & (frame["samples"] == 384)].iloc[0]
-    setting = rb.Setting(128, 16, 64, 384, trigger_in_values=False)
+    setting = rb.Setting(vocab=128, seq_len=16, dim=64, samples=384, trigger_in_values=False)
     assert row["predicted"] == rb.predict(setting).accuracy
-    assert row["accuracy"] == rb.simulate(setting, 1, test_samples=recall.TEST).accuracy
-    assert len(frame) == len(recall.PLANE_DIMS) * len(recall.PLANE_SAMPLES)
+    assert row["accuracy"] == rb.simulate(setting, 1, test_samples=critical_sizes.TEST).accuracy
+    assert len(frame) == len(critical_sizes.PLANE_DIMS) * len(critical_sizes.PLANE_SAMPLES)
 
 
 def test_two_roles_of_the_dimension():
-    few, many = (recall.double_role((48, 96), samples=n) for n in (512, 4096))
+    few, many = (critical_sizes.double_role((48, 96), samples=n) for n in (512, 4096))
     assert np.all(few["lock_on"] < many["lock_on"]) and np.all(few["accuracy"] <= few["recall"] + 1e-9)
     assert np.all(few["lock_on"].diff().iloc[1:] > 0) and np.all(few["recall"].diff().iloc[1:] > 0)
 
@@ -231,20 +230,20 @@ def test_two_roles_of_the_dimension():
 @pytest.mark.parametrize("dim", [64, 128])
 def test_shared_part_at_finite_eta(dim):
     """The first order in eta, within a tenth plus four standard errors, up to past its minimum."""
-    setting, etas = rb.Setting(128, 16, dim, 4096), (0.01, 0.1, 0.2, 0.3)
-    frame = recall.finite_eta(setting, seeds=range(12), etas=etas)
-    for eta, expected in zip(etas, recall.shared_squares(setting, etas), strict=True):
+    setting, etas = rb.Setting(vocab=128, seq_len=16, dim=dim, samples=4096), (0.01, 0.1, 0.2, 0.3)
+    frame = finite_rates.finite_eta(setting, seeds=range(12), etas=etas)
+    for eta, expected in zip(etas, finite_rates.shared_squares(setting, etas), strict=True):
         values = frame.loc[frame["eta"] == eta, "shared"]
         assert abs(values.mean() - expected) < 0.1 * expected + 4 * standard_error(values), (eta, values.mean())
 
 
 def test_best_eta_is_the_minimum():
-    setting = rb.Setting(128, 16, 64, 4096)
-    best = recall.best_eta(setting)
-    at, before, after = recall.shared_squares(setting, [best, 0.9 * best, 1.1 * best])
+    setting = rb.Setting(vocab=128, seq_len=16, dim=64, samples=4096)
+    best = finite_rates.best_eta(setting)
+    at, before, after = finite_rates.shared_squares(setting, [best, 0.9 * best, 1.1 * best])
     assert at < before and at < after
 
 
 def test_rate_map_tends_to_the_limit():
-    frame = recall.rate_map(False, seeds=[0]).set_index(["eta", "saturation"])["gain"]
+    frame = finite_rates.rate_map(False, seeds=[0]).set_index(["eta", "saturation"])["gain"]
     assert abs(frame[0.03, 10.0]) < 0.02 and frame[0.03, 0.3] < -0.3

@@ -8,19 +8,19 @@ import pandas as pd
 import pytest
 
 import recallbook as rb
-from recallbook.capacity import predicted_size, with_predictions
-from recallbook.experiments import (
+from recallbook.analysis.critical import predicted_size, with_predictions
+from recallbook.analysis.product_law import relative
+from recallbook.experiments.catalogue import SWEEPS, find_sweep
+from recallbook.experiments.scaling import (
     four_corners,
     geometry,
     label_frequencies,
     large_sizes,
-    lock_on,
     longer_training,
     mlp_sizes,
     one_step,
 )
-from recallbook.experiments.sweeps import SWEEPS, find_sweep
-from recallbook.product_law import relative
+from recallbook.experiments.scaling import lock_on_sizes as lock_on
 
 
 @pytest.mark.parametrize("name", SWEEPS)
@@ -35,7 +35,9 @@ def test_no_point_is_there_twice_and_every_setting_has_all_seeds(name):
 @pytest.mark.parametrize("case", list(lock_on.CENTRES)[::4], ids=str)
 def test_lock_on_is_measured_around_its_predicted_transition(case):
     vocab, seq_len, dim = case
-    found = predicted_size(rb.Setting(vocab, seq_len, dim, lock_on.CENTRES[case], trigger_in_values=False))
+    found = predicted_size(
+        rb.Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=lock_on.CENTRES[case], trigger_in_values=False)
+    )
     assert 0.6 < found / lock_on.CENTRES[case] < 1.7
     assert vocab / 5 < found
 
@@ -44,7 +46,9 @@ def test_lock_on_is_measured_around_its_predicted_transition(case):
 @pytest.mark.parametrize("case", list(label_frequencies.CENTRES)[::3], ids=str)
 def test_accuracy_is_measured_where_label_frequencies_bind(case):
     vocab, dim = case
-    setting = rb.Setting(vocab, label_frequencies.LENGTH, dim, label_frequencies.CENTRES[case])
+    setting = rb.Setting(
+        vocab=vocab, seq_len=label_frequencies.LENGTH, dim=dim, samples=label_frequencies.CENTRES[case]
+    )
     assert 0.5 < predicted_size(setting, "accuracy") / setting.samples < 2.2
     # half way to the centre; at the smallest d of V = 128 interference binds as well
     assert rb.phase(replace(setting, samples=setting.samples // 2)) in ("label frequencies", "interference")
@@ -54,7 +58,7 @@ def test_predictions_are_of_the_right_settings():
     table = pd.DataFrame({"dim": [32, 64], "seq_len": [128, 128], "critical": [1.0, 2.0]})
     found = with_predictions(table, "lock_on", 0.5, vocab=256, trigger_in_values=False)
     for dim, predicted in zip(table["dim"], found["predicted"], strict=True):
-        setting = rb.Setting(256, 128, dim, round(predicted), trigger_in_values=False)
+        setting = rb.Setting(vocab=256, seq_len=128, dim=dim, samples=round(predicted), trigger_in_values=False)
         assert rb.predict(setting).lock_on == pytest.approx(0.5, abs=0.01)
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import recallbook as rb
-from recallbook.setting import LARGEST_SIZE
+from recallbook.arguments import LARGEST_SIZE
 
 GOOD = {"vocab": 6, "seq_len": 3, "dim": 5, "samples": 10}
 NOT_SIZES = [0, -1, 1.5, 4.0, "4", None, True, np.True_, float("nan"), float("inf"), [4], LARGEST_SIZE + 1, 2**70]
@@ -206,7 +206,7 @@ def test_sequences_given_to_the_model(problem):
 
 def test_nothing_is_allocated_before_the_check():
     """A setting far larger than memory is refused at once for its bad seed."""
-    huge = rb.Setting(2**31 - 1, 2**31 - 1, 2**31 - 1, 2**31 - 1)
+    huge = rb.Setting(vocab=2**31 - 1, seq_len=2**31 - 1, dim=2**31 - 1, samples=2**31 - 1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         refuses("seed", -1, lambda: rb.draw(huge, -1))

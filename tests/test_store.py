@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import recallbook as rb
-from recallbook.store import APPLICATION, Result, Store
+from recallbook.sweeps.store import APPLICATION, Result, Store
 
-POINTS = [rb.Point(rb.Setting(16, 4, 8, 50), seed) for seed in range(40)]
+POINTS = [rb.Point(rb.Setting(vocab=16, seq_len=4, dim=8, samples=50), seed) for seed in range(40)]
 OUTCOME = {"accuracy": 0.1, "lock_on": 1 / 3, "recall": None}
 
 
@@ -123,10 +123,11 @@ KILLING = """
 import json, os, random, signal, sys, time
 import recallbook as rb
 from recallbook import sweep
-from recallbook.store import Store
+from recallbook.sweeps.store import Store
 
 folder, kills = sys.argv[1], int(sys.argv[2])
-points = [rb.Point(rb.Setting(16, 4, 8, 20 + n), seed, test_samples=50) for n in range(15) for seed in range(4)]
+settings = [rb.Setting(vocab=16, seq_len=4, dim=8, samples=20 + n) for n in range(15)]
+points = [rb.Point(setting, seed, test_samples=50) for setting in settings for seed in range(4)]
 path, log = os.path.join(folder, "s.sqlite"), os.path.join(folder, "log")
 add, measure = Store.add, sweep.measure
 

@@ -8,15 +8,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 
 import recallbook as rb
-from recallbook import sweep
-from recallbook.store import Store
-from recallbook.workers import executor_for, process_pool
+from recallbook.sweeps import run as sweep
+from recallbook.sweeps.executors import executor_for, process_pool
+from recallbook.sweeps.store import Store
 
 SETTINGS = [
-    rb.Setting(16, 4, 8, 60, trigger_in_values=False),
-    rb.Setting(16, 4, 8, 200),
-    rb.Setting(16, 4, 5, 200, width=7, activation="tanh"),
-    rb.Setting(12, 3, 15, 90, embeddings="orthogonal"),
+    rb.Setting(vocab=16, seq_len=4, dim=8, samples=60, trigger_in_values=False),
+    rb.Setting(vocab=16, seq_len=4, dim=8, samples=200),
+    rb.Setting(vocab=16, seq_len=4, dim=5, samples=200, width=7, activation="tanh"),
+    rb.Setting(vocab=12, seq_len=3, dim=15, samples=90, embeddings="orthogonal"),
 ]
 POINTS = [
     *(rb.Point(setting, seed, test_samples=300) for setting in SETTINGS for seed in (0, 1)),
@@ -120,18 +120,25 @@ def test_draws_are_shared_inside_a_group(monkeypatch):
             made.append(seed)
 
     monkeypatch.setattr(sweep, "PairedDraws", Counting)
-    rb.run_sweep([rb.Point(rb.Setting(16, 4, d, n), s) for d in (3, 5) for n in (20, 40) for s in (0, 1)])
+    rb.run_sweep(
+        [
+            rb.Point(rb.Setting(vocab=16, seq_len=4, dim=d, samples=n), s)
+            for d in (3, 5)
+            for n in (20, 40)
+            for s in (0, 1)
+        ]
+    )
     assert sorted(made) == [0, 1]
 
 
 def test_tasks_hold_every_point_once_and_last_as_long_as_wanted():
     points = [
-        rb.Point(rb.Setting(vocab, 16, dim, samples), seed)
+        rb.Point(rb.Setting(vocab=vocab, seq_len=16, dim=dim, samples=samples), seed)
         for vocab in (64, 512)
         for dim in (16, 64)
         for samples in (512, 8192, 131072)
         for seed in range(8)
-    ] + [rb.Point(rb.Setting(8192, 16, 512, 2**k), 0) for k in range(12, 20)]
+    ] + [rb.Point(rb.Setting(vocab=8192, seq_len=16, dim=512, samples=2**k), 0) for k in range(12, 20)]
     tasks = sweep.cut(points)
     assert Counter(point for task in tasks for group in task for point in group) == Counter(points)
     costs = [sum(point.cost for group in task for point in group) for task in tasks]
@@ -145,10 +152,12 @@ def test_tasks_hold_every_point_once_and_last_as_long_as_wanted():
 @pytest.mark.parametrize(
     "point",
     [
-        rb.Point(rb.Setting(256, 64, 64, 16384), 0),
-        rb.Point(rb.Setting(1024, 16, 128, 8192, trigger_in_values=False), 0),
-        rb.Point(rb.Setting(256, 8, 32, 4096, width=1024), 0),
-        rb.Point(rb.Setting(64, 16, 32, 512), 0, eta=30.0, gamma=16.0, method="descend", steps=100),
+        rb.Point(rb.Setting(vocab=256, seq_len=64, dim=64, samples=16384), 0),
+        rb.Point(rb.Setting(vocab=1024, seq_len=16, dim=128, samples=8192, trigger_in_values=False), 0),
+        rb.Point(rb.Setting(vocab=256, seq_len=8, dim=32, samples=4096, width=1024), 0),
+        rb.Point(
+            rb.Setting(vocab=64, seq_len=16, dim=32, samples=512), 0, eta=30.0, gamma=16.0, method="descend", steps=100
+        ),
     ],
     ids=str,
 )

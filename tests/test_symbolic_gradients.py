@@ -6,7 +6,7 @@ import sympy as sp
 import torch
 
 import recallbook as rb
-from recallbook.symbolic import gradients as gr
+from recallbook.theory.symbolic import gradients as gr
 
 ZERO = sp.zeros(2, 2)
 BATCHES = [
@@ -115,7 +115,7 @@ def numbers(matrix):
 def drawn(request):
     """A drawn problem, its exact copy, and the explicit derivatives as NumPy functions of all weights."""
     vocab, length, dim, flag, seed = request.param
-    problem = rb.draw(rb.Setting(vocab, length, dim, samples=3, trigger_in_values=flag), seed=seed)
+    problem = rb.draw(rb.Setting(vocab=vocab, seq_len=length, dim=dim, samples=3, trigger_in_values=flag), seed=seed)
     model = gr.exact_model(problem)
     value, key_query = gr.weight_letters(dim)
     expression = gr.loss(model, value, key_query)

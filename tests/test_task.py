@@ -8,7 +8,7 @@ import torch
 from scipy import stats
 
 import recallbook as rb
-from recallbook.streams import gaussian_table, stream, uniform_integers
+from recallbook.data.streams import gaussian_table, stream, uniform_integers
 
 PINNED_TOKENS = [[81, 67, 79, 81, 59], [76, 1, 85, 47, 29]]
 PINNED_POSITIONS = [0, 2]
@@ -28,7 +28,7 @@ def test_labels_follow_the_facts():
 
 @pytest.mark.parametrize("fresh", [False, True])
 def test_tokens_and_positions_are_uniform_and_independent(fresh):
-    problem = rb.draw(rb.Setting(7, 5, 3, 40000), seed=1)
+    problem = rb.draw(rb.Setting(vocab=7, seq_len=5, dim=3, samples=40000), seed=1)
     sequences = problem.fresh(40000) if fresh else problem.sequences
     counts = {
         "tokens": np.bincount(sequences.tokens.flatten().numpy(), minlength=7),
@@ -43,7 +43,10 @@ def test_tokens_and_positions_are_uniform_and_independent(fresh):
 
 
 def test_permutations_are_uniform():
-    seen = [tuple(rb.draw(rb.Setting(3, 1, 1, 1), seed).permutation.tolist()) for seed in range(1200)]
+    seen = [
+        tuple(rb.draw(rb.Setting(vocab=3, seq_len=1, dim=1, samples=1), seed).permutation.tolist())
+        for seed in range(1200)
+    ]
     counts = np.unique(np.array(seen), axis=0, return_counts=True)[1]
     assert len(counts) == 6 and stats.chisquare(counts).pvalue > 1e-4
 
@@ -109,7 +112,10 @@ def test_orthogonal_embeddings_are_orthonormal():
 
 def test_orthogonal_frames_have_no_preferred_direction():
     """Entries of a uniform frame have mean 0 and variance 1/d; without the sign rule the mean is far off."""
-    draws = [rb.draw(rb.Setting(2, 1, 4, 1, embeddings="orthogonal"), s).input_embeddings for s in range(2000)]
+    draws = [
+        rb.draw(rb.Setting(vocab=2, seq_len=1, dim=4, samples=1, embeddings="orthogonal"), s).input_embeddings
+        for s in range(2000)
+    ]
     table = torch.stack(draws).numpy()
     assert np.abs(table.mean(axis=0) / np.sqrt(0.25 / 2000)).max() < 4.5
     assert np.abs((table**2).mean(axis=0) - 0.25).max() < 4.5 * np.sqrt((3 / 24 - 1 / 16) / 2000)
@@ -126,7 +132,7 @@ def test_gaussian_tables_are_standard_normal_and_independent():
 
 def test_mlp_rows_make_unit_preactivations():
     for flag, scale in ((True, 2.0), (False, 1.0)):
-        problem = rb.draw(rb.Setting(5, 2, 40, 1, width=3000, trigger_in_values=flag), seed=0)
+        problem = rb.draw(rb.Setting(vocab=5, seq_len=2, dim=40, samples=1, width=3000, trigger_in_values=flag), seed=0)
         assert float(problem.mlp_weights.var()) == pytest.approx(1 / scale, rel=0.02)
 
 
@@ -141,7 +147,7 @@ def test_streams_differ_by_role_seed_and_block():
 
 def test_the_scheme_has_not_moved():
     """Stored numbers of the book rest on these draws; change them only together with ``streams.SCHEME``."""
-    problem = rb.draw(rb.Setting(100, 5, 3, 2), seed=0)
+    problem = rb.draw(rb.Setting(vocab=100, seq_len=5, dim=3, samples=2), seed=0)
     assert problem.tokens.tolist() == PINNED_TOKENS
     assert problem.positions.tolist() == PINNED_POSITIONS
     assert problem.permutation[:5].tolist() == [63, 31, 34, 61, 27]

@@ -11,9 +11,12 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import recallbook as rb
-from recallbook import fluctuations, locating, validation
-from recallbook.associative import predicted_recall
-from recallbook.symbolic import locking, retrieval
+from recallbook.analysis import prediction_errors
+from recallbook.memories.associative import predicted_recall
+from recallbook.theory import fluctuations, lock_on
+from recallbook.theory.symbolic import lock_on as lock_symbols
+from recallbook.theory.symbolic import recall as recall_symbols
+from recallbook.theory.symbolic.expressions import L, N, V, d, tau
 
 BASE = {"vocab": 300, "seq_len": 20, "dim": 60, "samples": 3000}
 
@@ -26,19 +29,23 @@ def difference(setting, name, seeds, first=0):
 
 @pytest.mark.slow
 def test_target_on_random_settings():
-    """The whole target is 100 settings of 8 seeds, `python -m recallbook.validation`; here 40 of 10."""
-    frame = validation.compare(validation.random_settings(11, 40), seeds=10, first=77_000)
-    for row in validation.summary(frame).itertuples():
+    """The whole target is 100 settings of 8 seeds, `python -m recallbook.analysis.prediction_errors`; here 40 of 10."""
+    frame = prediction_errors.compare(prediction_errors.random_settings(11, 40), seeds=10, first=77_000)
+    for row in prediction_errors.summary(frame).itertuples():
         assert row.beyond < {"accuracy": 0.01, "recall": 0.012, "lock_on": 0.03}[row.quantity], row
         assert abs(row.bias) < 0.003 + 3 * row._6, row
 
 
-@pytest.mark.parametrize(
-    "sizes",
-    [(300, 100, 30, 2500, False), (250, 120, 45, 1800, False), (200, 120, 40, 2500, True), (400, 60, 24, 1600, False)],
-)
-def test_lock_on_inside_the_transition(sizes):
-    setting = rb.Setting(*sizes[:4], trigger_in_values=sizes[4])
+TRANSITION = [
+    rb.Setting(vocab=300, seq_len=100, dim=30, samples=2500, trigger_in_values=False),
+    rb.Setting(vocab=250, seq_len=120, dim=45, samples=1800, trigger_in_values=False),
+    rb.Setting(vocab=200, seq_len=120, dim=40, samples=2500, trigger_in_values=True),
+    rb.Setting(vocab=400, seq_len=60, dim=24, samples=1600, trigger_in_values=False),
+]
+
+
+@pytest.mark.parametrize("setting", TRANSITION, ids=str)
+def test_lock_on_inside_the_transition(setting):
     error, sampling = difference(setting, "lock_on", 30)
     assert 0.1 < rb.predict(setting).lock_on < 0.9
     assert abs(error) < 0.03 + 3 * sampling
@@ -50,7 +57,9 @@ def test_lock_on_inside_the_transition(sizes):
     ("embeddings", "dim", "bound"), [("orthogonal", 202, 0.01), ("sphere", 60, 0.03), ("gaussian", 400, 0.02)]
 )
 def test_other_embeddings_and_large_dimension(embeddings, dim, bound, trigger_in_values):
-    setting = rb.Setting(200, 20, dim, 1500, embeddings=embeddings, trigger_in_values=trigger_in_values)
+    setting = rb.Setting(
+        vocab=200, seq_len=20, dim=dim, samples=1500, embeddings=embeddings, trigger_in_values=trigger_in_values
+    )
     for name in ("accuracy", "lock_on"):
         error, sampling = difference(setting, name, 16)
         assert abs(error) < bound + 3 * sampling, name
@@ -59,7 +68,7 @@ def test_other_embeddings_and_large_dimension(embeddings, dim, bound, trigger_in
 @pytest.mark.slow
 @pytest.mark.parametrize("trigger_in_values", [True, False])
 def test_more_positions_than_tokens(trigger_in_values):
-    setting = rb.Setting(200, 300, 60, 12000, trigger_in_values=trigger_in_values)
+    setting = rb.Setting(vocab=200, seq_len=300, dim=60, samples=12000, trigger_in_values=trigger_in_values)
     with pytest.warns(UserWarning, match="seq_len=300 above vocab=200"):
         predicted = rb.predict(setting)
     values = [rb.simulate(setting, s, test_samples=2000) for s in range(12)]
@@ -76,7 +85,7 @@ def test_one_position_always_locks():
 
 def test_endless_data_is_the_linear_memory():
     """N to infinity with the trigger out of the values: step 3 stores the plain sum of outer products."""
-    setting = rb.Setting(200, 10, 60, 2**31 - 1, trigger_in_values=False)
+    setting = rb.Setting(vocab=200, seq_len=10, dim=60, samples=2**31 - 1, trigger_in_values=False)
     prediction = rb.predict(setting)
     assert prediction.lock_on == pytest.approx(1, abs=1e-3)  # only tokens that resemble the trigger are left
     assert prediction.recall == pytest.approx(predicted_recall(200, 60), abs=0.01)
@@ -84,30 +93,30 @@ def test_endless_data_is_the_linear_memory():
 
 def test_orthogonal_without_trigger_is_coverage():
     """No interference: what is seen is recalled."""
-    setting = rb.Setting(300, 10, 302, 600, embeddings="orthogonal", trigger_in_values=False)
+    setting = rb.Setting(vocab=300, seq_len=10, dim=302, samples=600, embeddings="orthogonal", trigger_in_values=False)
     assert rb.predict(setting).recall == pytest.approx(1 - (1 - 1 / 300) ** 600, abs=0.01)
 
 
 def test_symbolic_limits():
-    far = {locking.T: 1, locking.Q: 1, locking.M: 1}
-    for name, term in locking.lock_terms().items():
-        assert term.token.subs(locking.L, 1).equals(0) or name == "trigger overlap"
-        assert sp.limit(term.token.subs({**far, locking.tau: 0}), locking.N, sp.oo).is_finite is not False
-    assert locking.trigger_score().subs(locking.L, 1) == 0
-    assert locking.lock_terms()["trigger overlap"].token.subs(locking.L, 1) == 0
+    far = {lock_symbols.T: 1, lock_symbols.Q: 1, lock_symbols.M: 1}
+    for name, term in lock_symbols.lock_terms().items():
+        assert term.token.subs(L, 1).equals(0) or name == "trigger overlap"
+        assert sp.limit(term.token.subs({**far, tau: 0}), N, sp.oo).is_finite is not False
+    assert lock_symbols.trigger_score().subs(L, 1) == 0
+    assert lock_symbols.lock_terms()["trigger overlap"].token.subs(L, 1) == 0
     for name in ("mean bias", "trigger overlap", "bias noise", "unequal lengths"):
-        size = locking.lock_terms()[name].token.subs({**far, locking.tau: 0})
-        assert sp.limit(size, locking.d, sp.oo) == 0, name
+        size = lock_symbols.lock_terms()[name].token.subs({**far, tau: 0})
+        assert sp.limit(size, d, sp.oo) == 0, name
 
 
 def test_leading_exponents():
     """The product law of the mean bias: variance 1/(N^2 V d^3) against a signal 1/(L^2 V)."""
-    found = locking.leading_exponents(locking.lock_terms()["mean bias"].token)
-    assert found == {locking.V: -1, locking.N: -2, locking.L: 0, locking.d: -3}
-    found = locking.leading_exponents(locking.lock_terms()["gradient noise"].token)
-    assert found == {locking.V: 0, locking.N: -2, locking.L: -2, locking.d: -3}
-    found = locking.leading_exponents(locking.trigger_score().subs(locking.tau, 0))
-    assert found == {locking.V: -1, locking.N: 0, locking.L: -2, locking.d: 0}
+    found = lock_symbols.leading_exponents(lock_symbols.lock_terms()["mean bias"].token)
+    assert found == {V: -1, N: -2, L: 0, d: -3}
+    found = lock_symbols.leading_exponents(lock_symbols.lock_terms()["gradient noise"].token)
+    assert found == {V: 0, N: -2, L: -2, d: -3}
+    found = lock_symbols.leading_exponents(lock_symbols.trigger_score().subs(tau, 0))
+    assert found == {V: -1, N: 0, L: -2, d: 0}
 
 
 @pytest.mark.parametrize("power", [1, 2, 3, 4])
@@ -117,7 +126,7 @@ def test_spectral_moments_against_simulation(power):
     for seed in range(60):
         z = np.random.default_rng(seed).normal(size=(vocab, dim)) / np.sqrt(dim)
         values.append(np.trace(np.linalg.matrix_power(z.T @ z / vocab, power)) / dim * dim**power)
-    exact = float(locking.spectral_moment(power).subs({locking.V: vocab, locking.d: dim}))
+    exact = float(lock_symbols.spectral_moment(power).subs({V: vocab, d: dim}))
     # Marchenko-Pastur moments are exact up to relative O(1/(d V))
     assert abs(np.mean(values) - exact) < 4 * np.std(values, ddof=1) / 60**0.5 + exact * 10 / (dim * vocab)
 
@@ -137,9 +146,15 @@ SIZES = {
 def test_more_data_and_more_dimensions_never_hurt(vocab, seq_len, dim, ratio, flag):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        base = rb.predict(rb.Setting(vocab, seq_len, dim, vocab * ratio, trigger_in_values=flag))
-        data = rb.predict(rb.Setting(vocab, seq_len, dim, 2 * vocab * ratio, trigger_in_values=flag))
-        wide = rb.predict(rb.Setting(vocab, seq_len, 2 * dim, vocab * ratio, trigger_in_values=flag))
+        base = rb.predict(
+            rb.Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=vocab * ratio, trigger_in_values=flag)
+        )
+        data = rb.predict(
+            rb.Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=2 * vocab * ratio, trigger_in_values=flag)
+        )
+        wide = rb.predict(
+            rb.Setting(vocab=vocab, seq_len=seq_len, dim=2 * dim, samples=vocab * ratio, trigger_in_values=flag)
+        )
     for prediction in (base, data, wide):
         for name in ("accuracy", "lock_on", "recall"):
             assert 0 <= getattr(prediction, name) <= 1
@@ -152,31 +167,31 @@ def test_ledger_holds_what_is_evaluated():
     """Each LaTeX formula of the ledger comes from the expression that gives its size."""
     setting = rb.Setting(**BASE)
     ledger = rb.predict(setting).ledger
-    assert set(ledger) == {*locking.lock_terms(), *retrieval.mean_squares(), "coverage"}
-    sizes = dict(zip(locking.SIZES, (300, 3000, 20, 60, 1), strict=True))
-    typical = {**sizes, locking.T: 1, locking.Q: 1, locking.M: 1}
-    score = float(locking.trigger_score().subs(typical))
-    for name, term in locking.lock_terms().items():
+    assert set(ledger) == {*lock_symbols.lock_terms(), *recall_symbols.mean_squares(), "coverage"}
+    sizes = {V: 300, N: 3000, L: 20, d: 60, tau: 1}
+    typical = {**sizes, lock_symbols.T: 1, lock_symbols.Q: 1, lock_symbols.M: 1}
+    score = float(lock_symbols.trigger_score().subs(typical))
+    for name, term in lock_symbols.lock_terms().items():
         assert ledger[name].formula == sp.latex(term.token)
         assert ledger[name].size == pytest.approx(float(term.token.subs(typical)) / score**2, rel=1e-10)
-    for name, expression in retrieval.mean_squares().items():
+    for name, expression in recall_symbols.mean_squares().items():
         assert ledger[name].formula == sp.latex(expression)
         assert ledger[name].size == pytest.approx(float(expression.subs(sizes)), rel=1e-10)
 
 
 def test_phase_names_the_binding_term():
-    few = rb.Setting(400, 10, 200, 500, trigger_in_values=False)
+    few = rb.Setting(vocab=400, seq_len=10, dim=200, samples=500, trigger_in_values=False)
     assert rb.phase(few) == "coverage"
-    narrow = rb.Setting(800, 10, 40, 40000, trigger_in_values=False)
+    narrow = rb.Setting(vocab=800, seq_len=10, dim=40, samples=40000, trigger_in_values=False)
     assert rb.phase(narrow) == "interference"
-    shared = rb.Setting(300, 10, 200, 3000, trigger_in_values=True)
+    shared = rb.Setting(vocab=300, seq_len=10, dim=200, samples=3000, trigger_in_values=True)
     assert rb.phase(shared) == "label frequencies"
-    long = rb.Setting(300, 150, 40, 1500, trigger_in_values=False)
-    assert rb.phase(long) in locking.lock_terms()
+    long = rb.Setting(vocab=300, seq_len=150, dim=40, samples=1500, trigger_in_values=False)
+    assert rb.phase(long) in lock_symbols.lock_terms()
 
 
 def test_leaving_a_term_out_never_hurts():
-    setting = rb.Setting(300, 100, 40, 3000)
+    setting = rb.Setting(vocab=300, seq_len=100, dim=40, samples=3000)
     base = rb.predict(setting)
     for name in set(base.ledger) - {"coverage"}:  # uneven counts help where only frequent facts are recalled at all
         assert rb.predict(setting, without=(name,)).accuracy > base.accuracy - 0.01, name
@@ -185,8 +200,8 @@ def test_leaving_a_term_out_never_hurts():
 def test_critical_samples_reach_their_accuracy():
     sizes = {"trigger_in_values": False}
     found = rb.critical_samples(200, 10, 100, accuracy=0.9, **sizes)
-    at = rb.predict(rb.Setting(200, 10, 100, int(found), **sizes)).accuracy
-    below = rb.predict(rb.Setting(200, 10, 100, int(found * 0.97), **sizes)).accuracy
+    at = rb.predict(rb.Setting(vocab=200, seq_len=10, dim=100, samples=int(found), **sizes)).accuracy
+    below = rb.predict(rb.Setting(vocab=200, seq_len=10, dim=100, samples=int(found * 0.97), **sizes)).accuracy
     assert at >= 0.9 > below
     assert rb.critical_samples(200, 10, 30, accuracy=0.9, **sizes) == math.inf
     assert isinstance(found, float)
@@ -221,20 +236,21 @@ def test_predictions_do_not_change_from_call_to_call():
 
 
 def test_validation_prints_its_summary(capsys):
-    validation.main(["--seed", "3", "--settings", "2", "--seeds", "2", "--worst", "1"])
+    prediction_errors.main(["--seed", "3", "--settings", "2", "--seeds", "2", "--worst", "1"])
     out = capsys.readouterr().out
     assert "accuracy" in out and "beyond" in out and "Setting(" in out
-    assert validation.random_settings(3, 2) == validation.random_settings(3, 4)[:2]
+    assert prediction_errors.random_settings(3, 2) == prediction_errors.random_settings(3, 4)[:2]
 
 
 @pytest.mark.parametrize("seq_len", [2, 10, 40])
 def test_a_mark_that_adds_nothing_finds_one_in_l(monkeypatch, seq_len):
     """With no lift all distinct tokens of a sequence are alike, and the average of Phi(g)^K is 1/(K+1) exactly."""
-    silent = {name: (token, lambda *a: 0.0) for name, (token, _) in locating.term_functions().items()}
-    monkeypatch.setattr(locating, "term_functions", lambda mlp: silent)
-    monkeypatch.setattr(locating, "score_function", lambda mlp: lambda *a: 0.0)
-    lock = locating.lock(rb.Setting(300, seq_len, 60, 3000), ())
+    nothing = sp.Integer(0)
+    silent = {name: term._replace(trigger=nothing) for name, term in lock_symbols.lock_terms().items()}
+    monkeypatch.setattr(lock_symbols, "lock_terms", lambda mlp: silent)
+    monkeypatch.setattr(lock_symbols, "trigger_score", lambda mlp: nothing)
+    lock = lock_on.lock(rb.Setting(vocab=300, seq_len=seq_len, dim=60, samples=3000), ())
     distinct = 300 * (1 - (1 - 1 / 300) ** (seq_len - 1))
     assert lock.token.mean() == pytest.approx(1 / (1 + distinct), rel=0.01)
     assert lock.mean == pytest.approx(1 / (1 + distinct), rel=0.05)
-    assert lock.caught.mean() == pytest.approx((1 - lock.token.mean()) / 300, rel=0.02)
+    assert lock.decoys.mean() == pytest.approx((1 - lock.token.mean()) / 300, rel=0.02)

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 import recallbook as rb
-from recallbook import ties
-from recallbook.attention import Scores, hard_attention
-from recallbook.task import Sequences
+from recallbook.data.task import Sequences
+from recallbook.model import ties
+from recallbook.model.attention import Scores, hard_attention
 
 VALUES = torch.tensor([[1.0, 1.0 - 1e-13, 0.5], [0.0, 0.0, 0.0], [2.0, 1.0, 2.0 - 1e-6]], dtype=torch.float64)
 
@@ -58,7 +58,16 @@ def test_tied_positions_share_attention():
 @pytest.mark.parametrize("width", [None, 16])
 def test_tied_attention_is_the_limit_of_softmax(width):
     """N = 1, orthogonal embeddings: every unmarked score ties, and huge finite rates share attention alike."""
-    setting = rb.Setting(12, 4, 14, 1, width=width, embeddings="orthogonal", activation="gelu", trigger_in_values=False)
+    setting = rb.Setting(
+        vocab=12,
+        seq_len=4,
+        dim=14,
+        samples=1,
+        width=width,
+        embeddings="orthogonal",
+        activation="gelu",
+        trigger_in_values=False,
+    )
     for seed in range(6):
         problem = rb.draw(setting, seed)
         limit, finite = rb.three_steps(problem), rb.three_steps(problem, 1e-6, 1e12)

@@ -1,0 +1,1 @@
+"""From simulations to statements: intervals, critical sizes, product laws, prediction errors, figures."""

@@ -1,0 +1,106 @@
+"""The book's plotting style: theory as a line, simulation as points with an interval over seeds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from cycler import cycler
+from matplotlib import ticker
+from matplotlib.axes import Axes
+
+# Okabe and Ito's palette, told apart by readers with any colour vision; black first for theory
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+MARKERS = ("o", "s", "^", "D", "v", "P")
+STYLE: Any = {
+    "figure.figsize": (6.4, 3.8),
+    "figure.dpi": 110,
+    "figure.facecolor": "white",  # also in dark mode
+    "figure.constrained_layout.use": True,
+    "axes.facecolor": "white",
+    "axes.prop_cycle": cycler(color=COLOURS),
+    "axes.grid": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "grid.alpha": 0.3,
+    "font.size": 11,
+    "legend.frameon": False,
+    "lines.markersize": 5,
+    "savefig.facecolor": "white",
+    "svg.hashsalt": "recallbook",
+}
+
+
+def use_style() -> None:
+    """Set the book's style for all figures that follow."""
+    mpl.rcParams.update(STYLE)
+
+
+def plot_intervals(ax: Axes, frame: pd.DataFrame, x: str, label: str, index: int = 0, **options: Any) -> None:
+    """Points with intervals from :func:`~recallbook.analysis.intervals.over_seeds`, in the ``index``-th colour."""
+    frame = frame.sort_values(x)
+    errors = np.array([frame["mean"] - frame["low"], frame["high"] - frame["mean"]])
+    style = {
+        "color": COLOURS[index % len(COLOURS)],
+        "marker": MARKERS[index % len(MARKERS)],
+        "linestyle": "-",
+        "linewidth": 1,
+        "capsize": 2,
+        **options,
+    }
+    ax.errorbar(frame[x], frame["mean"], yerr=errors, label=label, **style)
+
+
+def draw_sequences(ax: Axes, tokens: np.ndarray, positions: np.ndarray, labels: np.ndarray) -> None:
+    """Rows of boxes, one a token; the marked token in colour, and the label behind an arrow."""
+    count, length = tokens.shape
+    for i, j in np.ndindex(count, length):
+        marked = positions[i] == j
+        face = COLOURS[4] if marked else "#f2f2f2"
+        box = mpl.patches.Rectangle((j, -i), 0.9, 0.8, facecolor=face, edgecolor="#555555", linewidth=0.8)
+        ax.add_patch(box)
+        ax.text(j + 0.45, 0.4 - i, str(tokens[i, j]), ha="center", va="center", weight="bold" if marked else None)
+    for i in range(count):
+        arrow = {"arrowstyle": "->", "color": "#555555"}
+        ax.annotate("", (length + 0.9, 0.4 - i), (length + 0.05, 0.4 - i), arrowprops=arrow)
+        ax.text(length + 1.25, 0.4 - i, str(labels[i]), ha="center", va="center", color=COLOURS[0], weight="bold")
+    ax.set_xlim(-0.1, length + 1.7)
+    ax.set_ylim(-count + 0.9, 1)
+    ax.set_aspect("equal")
+    ax.axis("off")
+
+
+def draw_model(ax: Axes, mlp: bool = False) -> None:
+    """The model from tokens to logits, with the step that trains each matrix written above it."""
+    stages = [
+        ("tokens $e_j$", None),
+        ("attention\n$W_{KQ}$", "step 2"),
+        ("located\n$h$", None),
+        *([("fixed MLP\n$W_{\\rm in}$", None)] if mlp else []),
+        ("value matrix\n$W_V$", "steps 1, 3"),
+        ("logits\n$U W_V\\,g(h)$" if mlp else "logits\n$U W_V h$", None),
+    ]
+    for i, (name, step) in enumerate(stages):
+        face = COLOURS[5] if step else "#f2f2f2"
+        box = mpl.patches.FancyBboxPatch((1.6 * i, 0), 1.2, 0.8, boxstyle="round,pad=0.02", fc=face, ec="#555555")
+        ax.add_patch(box)
+        ax.text(1.6 * i + 0.6, 0.4, name, ha="center", va="center", fontsize=9)
+        if step:
+            ax.text(1.6 * i + 0.6, 1.0, step, ha="center", va="center", fontsize=9, color=COLOURS[0])
+        if i:
+            ax.annotate("", (1.6 * i - 0.04, 0.4), (1.6 * i - 0.36, 0.4), arrowprops={"arrowstyle": "->"})
+    ax.set_xlim(-0.1, 1.6 * len(stages) - 0.3)
+    ax.set_ylim(-0.2, 1.3)
+    ax.set_aspect("equal")
+    ax.axis("off")
+
+
+def plain_ticks(ax: Axes, x: Any = None, y: Any = None) -> None:
+    """Ticks at these values only, written as plain numbers: readable on short logarithmic axes."""
+    for axis, values in ((ax.xaxis, x), (ax.yaxis, y)):
+        if values is not None:
+            axis.set_major_locator(ticker.FixedLocator(list(values)))
+            axis.set_major_formatter(ticker.FormatStrFormatter("%g"))
+            axis.set_minor_locator(ticker.NullLocator())

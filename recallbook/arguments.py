@@ -1,0 +1,120 @@
+"""The checks that every public argument goes through, and the one form of their complaints."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+import torch
+
+from recallbook.activations import ACTIVATIONS, Activation
+
+LARGEST_SIZE = 2**31 - 1
+LONGEST_REPR = 120
+
+
+def not_allowed(field: str, value: object, allowed: str) -> ValueError:
+    """The one form of every complaint: which field, which value, what is allowed."""
+    shown = " ".join(repr(value).split())
+    if len(shown) > LONGEST_REPR:
+        shown = shown[:LONGEST_REPR] + "..."
+    return ValueError(f"{field}={shown} is not allowed: {allowed}")
+
+
+def _integer(field: str, value: Any, allowed: str, smallest: int, largest: float) -> int:
+    """Return ``value`` as an ``int`` in the range; NumPy integers pass, booleans do not."""
+    if isinstance(value, bool | np.bool_):
+        raise not_allowed(field, value, allowed)
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise not_allowed(field, value, allowed) from None
+    if not smallest <= number <= largest:
+        raise not_allowed(field, value, allowed)
+    return number
+
+
+def check_size(field: str, value: Any, smallest: int = 1) -> int:
+    """Return ``value`` as an ``int`` of at least ``smallest``."""
+    return _integer(field, value, f"an integer from {smallest} to {LARGEST_SIZE}", smallest, LARGEST_SIZE)
+
+
+def check_flag(field: str, value: Any) -> bool:
+    """Return ``value`` as a ``bool``; only booleans pass."""
+    if not isinstance(value, bool | np.bool_):
+        raise not_allowed(field, value, "True or False")
+    return bool(value)
+
+
+def check_choice(field: str, value: Any, choices: tuple[str, ...]) -> str:
+    """Return ``value`` if it is one of ``choices``."""
+    if not isinstance(value, str) or value not in choices:
+        raise not_allowed(field, value, "one of " + ", ".join(map(repr, choices)))
+    return value
+
+
+def check_seed(field: str, value: Any) -> int:
+    """Return ``value`` as a non-negative ``int`` of any size."""
+    return _integer(field, value, "a non-negative integer", 0, math.inf)
+
+
+def check_rate(field: str, value: Any, allowed: str = "a finite number above 0") -> float:
+    """Return ``value`` as a finite, positive ``float``."""
+    if isinstance(value, bool | np.bool_ | str):
+        raise not_allowed(field, value, allowed)
+    try:
+        rate = float(value)
+    except (TypeError, ValueError):
+        raise not_allowed(field, value, allowed) from None
+    if not (math.isfinite(rate) and rate > 0):
+        raise not_allowed(field, value, allowed)
+    return rate
+
+
+def check_rates(eta: Any, gamma: Any) -> tuple[float, float] | tuple[None, None]:
+    """Both rates ``None`` (the early-phase limit), or both finite and positive."""
+    if eta is None and gamma is None:
+        return None, None
+    allowed = "a finite number above 0, or None together with the other rate (the early-phase limit)"
+    return check_rate("eta", eta, allowed), check_rate("gamma", gamma, allowed)
+
+
+def check_dtype(field: str, value: Any) -> torch.dtype:
+    """Return ``value`` if it is ``torch.float32`` or ``torch.float64``."""
+    if value not in (torch.float32, torch.float64):
+        raise not_allowed(field, value, "torch.float32 or torch.float64")
+    return value
+
+
+def check_device(field: str, value: Any) -> torch.device:
+    """Return ``value`` as a device that this machine has."""
+    allowed = "'cpu', 'cuda' or 'cuda:INDEX', on a machine that has it"
+    try:
+        device = torch.device(value)
+    except (RuntimeError, TypeError):
+        raise not_allowed(field, value, allowed) from None
+    present = device.type == "cpu" or (device.type == "cuda" and (device.index or 0) < torch.cuda.device_count())
+    if not present:
+        raise not_allowed(field, value, allowed)
+    return device
+
+
+def check_activation(field: str, value: Any) -> str | Activation:
+    """Return ``value`` if it names an activation or is an elementwise map on tensors."""
+    allowed = "one of " + ", ".join(map(repr, ACTIVATIONS)) + ", or a callable on tensors that keeps the shape"
+    if isinstance(value, str):
+        if value not in ACTIVATIONS:
+            raise not_allowed(field, value, allowed)
+        return value
+    if not callable(value):
+        raise not_allowed(field, value, allowed)
+    probe = torch.zeros(2, 3, dtype=torch.float64)
+    try:
+        image = value(probe)
+    except Exception as error:  # a user's function may fail in any way; the cause is chained
+        raise not_allowed(field, value, allowed) from error
+    if not isinstance(image, torch.Tensor) or image.shape != probe.shape:
+        raise not_allowed(field, value, allowed)
+    return value

@@ -1,0 +1,219 @@
+r"""Labels for all tokens from the initial gradient and the embeddings alone.
+
+With $x_v$ the centred features of the mean sequence that holds token $v$,
+$\mathbb E\,G=\frac1V\sum_v\tilde u_{\pi(v)}x_v^\top$, and the noise is close to $\frac1N\,\Sigma_U\otimes\Sigma_X$.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from scipy.optimize import linear_sum_assignment
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
+
+from recallbook.arguments import check_choice
+from recallbook.data.task import Problem, check_problem
+from recallbook.model.ties import logit_slack, tied
+from recallbook.training.descent import initial_gradient
+from recallbook.training.gradients import centred_labels, features
+
+METHODS = ("argmax", "whitened", "assignment", "refined", "descent")
+MOST_SWAPS = 20  # per token; the likelihood rises with each, so this only guards against rounding
+LEAST_GAIN = 1e-9  # in the log-likelihood: gains closer than this tie
+DEGENERATE = 1e-9  # singular values below this share of the largest belong to tables with repeated rows
+
+
+class Whitened(NamedTuple):
+    r"""The gradient in units of its noise: $Y=\frac{\sqrt N}V\sum_va_{\pi(v)}b_v^\top+$ noise of variance about 1.
+
+    ``observed`` $Y$, ``(d, d)`` or ``(d, m)``; ``labels``, rows $a_k$; ``tokens``, rows $\frac{\sqrt N}Vb_v$.
+    """
+
+    observed: torch.Tensor
+    labels: torch.Tensor
+    tokens: torch.Tensor
+
+
+def decode(problem: Problem, method: str = "argmax", *, dtype: Any = None, device: Any = None) -> torch.Tensor:
+    r"""Guess the label of every token from $G$ of :func:`recallbook.initial_gradient`, shape ``(V,)`` int64.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its tokens and labels enter through $G$ only; the permutation is not looked at.
+    method : str
+        ``"argmax"``: $\arg\max_k u_k^\top Gx_v$, with $x_v=g\big(\frac{z_v+(L-1)\bar z+\tau t}L\big)$ centred.
+        ``"descent"``: $\arg\max_ku_k^\top G\,g(z_v+\tau t)$, what the model answers after one step of gradient
+        descent when attention is exactly on the token. Both may give a label twice.
+        ``"whitened"``: $\arg\max_ka_k^\top Yb_v$ after :func:`whiten`.
+        ``"assignment"``: the permutation with the largest $\sum_va_{\pi(v)}^\top Yb_v$, the likelihood's linear part.
+        ``"refined"``: from there, exchanges of two labels as long as the whole likelihood rises; it contains
+        $\|\sum_va_{\pi(v)}b_v^\top\|^2$, which makes its exact maximum a quadratic assignment problem.
+    dtype, device
+        Default: the problem's.
+
+    Raises
+    ------
+    ValueError
+        Names the argument, its value and what is allowed.
+
+    Notes
+    -----
+    With the MLP $x_v$ is exact to first order in the shift that one token makes. Ours.
+
+    Examples
+    --------
+    >>> from recallbook import Setting, draw
+    >>> problem = draw(Setting(vocab=8, seq_len=2, dim=10, samples=4000, embeddings="orthogonal"), seed=0)
+    >>> bool((decode(problem, "assignment") == problem.permutation).all())
+    True
+    """
+    method = check_choice("method", method, METHODS)
+    problem = check_problem(problem, dtype, device)
+    if method == "refined":
+        seen = whiten(problem, initial_gradient(problem))
+        return refine(seen, _first_matching(_best(*_fit(seen), "assignment")))
+    best = choices(problem, method)
+    return _first_matching(best) if method == "assignment" else best.int().argmax(dim=1)
+
+
+def choices(problem: Problem, method: str = "argmax", *, dtype: Any = None, device: Any = None) -> torch.Tensor:
+    """Which labels the method finds equally good for each token, ``(V tokens, V labels)`` of truth values.
+
+    One label, but for ties (:mod:`recallbook.model.ties`). With ``"assignment"``: the labels that some best permutation
+    gives the token. :func:`decode` returns the lowest label, or a permutation made of such labels.
+
+    Raises
+    ------
+    ValueError
+        As :func:`decode`.
+    """
+    method = check_choice("method", method, METHODS)
+    problem = check_problem(problem, dtype, device)
+    if method == "refined":  # a path of exchanges: one answer
+        return torch.nn.functional.one_hot(decode(problem, method), problem.setting.vocab).bool()
+    return _best(*_scores(problem, method), method)
+
+
+def decoded(problem: Problem, method: str = "argmax", *, dtype: Any = None, device: Any = None) -> float:
+    """Fraction of the facts that the method finds; one that ties with k - 1 other labels counts 1/k."""
+    best = choices(problem, method, dtype=dtype, device=device)
+    right = best.gather(1, problem.permutation.to(best.device)[:, None])[:, 0]
+    return float((right.double() / best.sum(dim=1)).mean())
+
+
+def _scores(problem: Problem, method: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """How well each label fits each token ``(V tokens, V labels)``, and the slack of ties ``(V, 1)``."""
+    seen, labels = initial_gradient(problem), problem.output_embeddings
+    if method == "descent":
+        marked = problem.input_embeddings + float(problem.setting.trigger_in_values) * problem.trigger
+        asked = features(problem, marked)
+    elif method == "argmax":
+        asked = token_features(problem)
+        asked = asked - asked.mean(dim=0)
+    else:
+        return _fit(whiten(problem, seen))
+    return _fit(Whitened(seen, labels, asked))
+
+
+def _fit(seen: Whitened) -> tuple[torch.Tensor, torch.Tensor]:
+    """The same from a gradient, whitened or not, with vectors of labels and tokens in its units."""
+    return seen.tokens @ seen.observed.T @ seen.labels.T, logit_slack(seen.labels, seen.observed, seen.tokens)
+
+
+def _best(scores: torch.Tensor, slack: torch.Tensor, method: str) -> torch.Tensor:
+    return admissible(scores, float(slack.max())) if method == "assignment" else tied(scores, slack)
+
+
+def admissible(scores: torch.Tensor, slack: float) -> torch.Tensor:
+    r"""Which labels some permutation with the largest sum of scores gives each token, ``(V tokens, V labels)``.
+
+    From one best permutation: prices of labels that make every exchange a loss (Bellman and Ford), then the pairs that
+    lose nothing, then those of them on a cycle of exchanges. Costs $O(V^2)$ a round, and few rounds.
+    """
+    table = scores.cpu().numpy()
+    tokens, labels = linear_sum_assignment(table, maximize=True)
+    gains = table - table[tokens, labels][:, None]  # of taking another label, before prices
+    prices = np.zeros(len(labels))
+    for _ in range(len(labels)):
+        raised = np.maximum(prices, (prices[labels][:, None] + gains).max(axis=0))
+        settled = (raised - prices).max() <= slack
+        prices = raised
+        if settled:
+            break
+    free = prices - prices[labels][:, None] - gains <= 2 * slack  # [token, label]
+    free[tokens, labels] = True
+    _, cycle = connected_components(csr_array(free[:, labels]), directed=True, connection="strong")
+    same = np.zeros_like(free)
+    same[:, labels] = cycle[:, None] == cycle
+    return torch.from_numpy(free & same).to(scores.device)
+
+
+def _first_matching(best: torch.Tensor) -> torch.Tensor:
+    """A permutation of admissible labels ``(V,)``: the same one wherever the admissible labels are the same."""
+    found = maximum_bipartite_matching(csr_array(best.cpu().numpy()), perm_type="column")
+    return torch.from_numpy(found.astype(np.int64)).to(best.device)
+
+
+def token_features(problem: Problem) -> torch.Tensor:
+    r"""Features of the mean sequence that holds token $v$ marked beside average tokens, ``(V, d)`` or ``(V, m)``."""
+    setting, embeddings = problem.setting, problem.input_embeddings
+    shared = (setting.seq_len - 1) * embeddings.mean(dim=0) + float(setting.trigger_in_values) * problem.trigger
+    return features(problem, (embeddings + shared) / setting.seq_len)
+
+
+def whiten(problem: Problem, gradient: torch.Tensor) -> Whitened:
+    r"""$Y=\sqrt N\,\Sigma_U^{-1/2}G\,\Sigma_X^{-1/2}$, inverse on the range.
+
+    $\Sigma_U=\frac1V\tilde U^\top\tilde U$, and $\Sigma_X=\frac LV X^\top X+\bar x\bar x^\top$ with $X$ the centred
+    rows $x_v$: the second moment of the mean sequence's features. The other $L-1$ tokens vary like the informative one,
+    and $\bar x$ carries the frequencies of labels. With the MLP only the $\min(d,V)$ strongest directions are kept,
+    those that are linear in the embeddings.
+    """
+    setting = problem.setting
+    labels, asked = centred_labels(problem), token_features(problem)
+    mean = asked.mean(dim=0)
+    centred = asked - mean
+    left = _inverse_root(labels / setting.vocab**0.5, min(setting.dim, setting.vocab - 1))
+    rows = torch.cat([centred * (setting.seq_len / setting.vocab) ** 0.5, mean[None]])
+    side = _inverse_root(rows, min(setting.dim, setting.vocab))
+    root = setting.samples**0.5
+    return Whitened(root * left @ gradient @ side, labels @ left, centred @ side * (root / setting.vocab))
+
+
+def _inverse_root(rows: torch.Tensor, rank: int) -> torch.Tensor:
+    r"""Symmetric $(R^\top R)^{-1/2}$ on the ``rank`` strongest directions of the rows; algebra says how many there are.
+
+    From singular values of the rows: those of their second moment would lose half of the digits.
+    """
+    _, sizes, directions = torch.linalg.svd(rows, full_matrices=False)
+    keep = (torch.arange(len(sizes), device=sizes.device) < rank) & (sizes > DEGENERATE * sizes[0])
+    kept = directions[keep]
+    return kept.T / sizes[keep] @ kept
+
+
+def log_likelihood(seen: Whitened, labels: torch.Tensor) -> float:
+    r"""$-\frac12\|Y-M\|^2$ with $M=\frac{\sqrt N}V\sum_va_{\pi(v)}b_v^\top$, up to a constant."""
+    return -0.5 * float((seen.observed - seen.labels[labels].T @ seen.tokens).square().sum())
+
+
+def refine(seen: Whitened, labels: torch.Tensor) -> torch.Tensor:
+    """Exchange the two labels that raise the likelihood most until none does; cost of one exchange $O(V^2+Vd)$."""
+    labels = labels.clone()
+    distance = torch.cdist(seen.tokens, seen.tokens).square()
+    for _ in range(MOST_SWAPS * len(labels)):
+        facts = seen.labels[labels]  # (V, d), row v is a_{pi(v)}
+        rest = seen.observed - facts.T @ seen.tokens
+        fit = facts @ rest @ seen.tokens.T  # [v, w]: label of v at token w
+        own = fit.diagonal()
+        gain = fit + fit.T - own[:, None] - own - 0.5 * torch.cdist(facts, facts).square() * distance
+        most = float(gain.max())
+        if most <= LEAST_GAIN:
+            break
+        best = int((gain.flatten() >= most - LEAST_GAIN).nonzero()[0])
+        first, second = divmod(best, len(labels))
+        labels[[first, second]] = labels[[second, first]]
+    return labels

@@ -1,0 +1,43 @@
+"""How far random embeddings are from orthogonal: cosines, their law, and the largest of them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import beta, betainc, betaincinv
+
+from recallbook.arguments import check_size, not_allowed
+from recallbook.data.embeddings import draw_embeddings
+from recallbook.setting import Setting
+
+
+def cosines(vocab: int, dim: int, seed: int, embeddings: str = "gaussian") -> NDArray[np.float64]:
+    """Cosines of all pairs of different token embeddings, shape ``(V(V-1)/2,)``."""
+    table = draw_embeddings(Setting(vocab=vocab, seq_len=1, dim=dim, samples=1, embeddings=embeddings), seed).input
+    table = table / np.linalg.norm(table, axis=1, keepdims=True)
+    return (table @ table.T)[np.triu_indices(vocab, 1)]
+
+
+def cosine_density(x: NDArray[np.float64], dim: int) -> NDArray[np.float64]:
+    r"""Density of the cosine of two random directions in $\mathbb R^d$: $(1-x^2)^{(d-3)/2}/B(\frac12,\frac{d-1}2)$."""
+    dim = check_size("dim", dim, smallest=2)
+    return (1 - np.square(x)) ** ((dim - 3) / 2) / beta(0.5, (dim - 1) / 2)
+
+
+def beyond(x: NDArray[np.float64], dim: int) -> NDArray[np.float64]:
+    r"""Probability that the cosine of two random directions exceeds $x\ge0$ in absolute value; exact."""
+    dim = check_size("dim", dim, smallest=2)
+    return betainc((dim - 1) / 2, 0.5, 1 - np.square(x))
+
+
+def coherence_quantile(vocab: int, dim: int, probability: float) -> float:
+    r"""Quantile of the coherence, the largest absolute cosine among $V$ random directions.
+
+    All $V(V-1)/2$ cosines have the exact law :func:`beyond` and are pairwise independent; this takes them as
+    jointly independent: $P(\text{coherence}\le x)=(1-p(x))^{V(V-1)/2}$. Leading order.
+    """
+    vocab, dim = check_size("vocab", vocab, smallest=2), check_size("dim", dim, smallest=2)
+    if not 0 < probability < 1:
+        raise not_allowed("probability", probability, "a number between 0 and 1")
+    tail = -np.expm1(2 * np.log(probability) / (vocab * (vocab - 1)))
+    return float(np.sqrt(1 - betaincinv((dim - 1) / 2, 0.5, tail)))

@@ -1,0 +1,195 @@
+"""The token-retrieval task: sequences with one marked token, whose label is a fixed fact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from recallbook.arguments import check_device, check_dtype, check_seed, check_size, not_allowed
+from recallbook.data.embeddings import TableSource, draw_embeddings
+from recallbook.data.streams import gaussian_table, stream, uniform_integers
+from recallbook.setting import Setting
+
+
+class Sequences(NamedTuple):
+    """Tokens ``(n, L)`` int32, informative positions ``(n,)`` and labels ``(n,)`` int64, all 0-based."""
+
+    tokens: torch.Tensor
+    positions: torch.Tensor
+    labels: torch.Tensor
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Problem:
+    r"""One draw of the task: facts, embeddings and the fixed batch of training sequences.
+
+    Attributes
+    ----------
+    setting : Setting
+    seed : int
+    tokens : Tensor ``(N, L)`` int32
+        $x_{ij}$, uniform on $0..V-1$; the one large tensor, so in the smaller type that still indexes.
+    positions : Tensor ``(N,)`` int64
+        $\ell_i$, uniform on $0..L-1$: where the trigger sits.
+    labels : Tensor ``(N,)`` int64
+        $y_i=\pi(x_{i\ell_i})$.
+    permutation : Tensor ``(V,)`` int64
+        The facts $\pi$.
+    input_embeddings, output_embeddings : Tensor ``(V, d)``
+        $Z$ and $U$.
+    trigger, query : Tensor ``(d,)``
+        $t=z_{\rm trig}$ and $z_{\rm EOS}$.
+    mlp_weights : Tensor ``(m, d)`` or None
+        $W_{\rm in}$, rows $N(0,I/s^2)$ with $s^2$ = ``setting.mlp_input_scale``.
+    label_counts : Tensor ``(V, V)`` int64 or None
+        Tokens counted under each label, where several problems share them; ``None``: counted when needed.
+    """
+
+    setting: Setting
+    seed: int
+    tokens: torch.Tensor
+    positions: torch.Tensor
+    labels: torch.Tensor
+    permutation: torch.Tensor
+    input_embeddings: torch.Tensor
+    output_embeddings: torch.Tensor
+    trigger: torch.Tensor
+    query: torch.Tensor
+    mlp_weights: torch.Tensor | None
+    label_counts: torch.Tensor | None = None
+
+    def __repr__(self) -> str:
+        return f"Problem({self.setting}, seed={self.seed}, dtype={self.dtype}, device='{self.device}')"
+
+    @property
+    def sequences(self) -> Sequences:
+        """The training batch."""
+        return Sequences(self.tokens, self.positions, self.labels)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Floating type of the embeddings."""
+        return self.input_embeddings.dtype
+
+    @property
+    def device(self) -> torch.device:
+        """Where the tensors live."""
+        return self.input_embeddings.device
+
+    def to(self, dtype: torch.dtype | None = None, device: Any = None) -> Problem:
+        """The same problem in another floating type or on another device; ``None`` keeps what it is."""
+        dtype = self.dtype if dtype is None else check_dtype("dtype", dtype)
+        device = self.device if device is None else check_device("device", device)
+        if (dtype, device) == (self.dtype, self.device):
+            return self
+        tensors = {f.name: getattr(self, f.name) for f in fields(self)}
+        moved: dict[str, Any] = {
+            name: tensor.to(device=device, dtype=dtype if tensor.is_floating_point() else None)
+            for name, tensor in tensors.items()
+            if isinstance(tensor, torch.Tensor)
+        }
+        return replace(self, **moved)
+
+    def fresh(self, count: int, seed: int | None = None, *, role: str = "test", block: int = 0) -> Sequences:
+        """``count`` new sequences about the same facts, independent of the training batch.
+
+        ``seed=None`` is the problem's own seed: test streams differ from training streams at any seed.
+        """
+        count = check_size("count", count)
+        seed = self.seed if seed is None else check_seed("seed", seed)
+        vocab, length = self.setting.vocab, self.setting.seq_len
+        permutation = self.permutation.cpu().numpy()
+        sequences = _sample(vocab, length, count, permutation, seed, role + "_", block)
+        return Sequences(*(part.to(self.device) for part in sequences))
+
+
+def _sample(
+    vocab: int, length: int, count: int, permutation: np.ndarray, seed: int, prefix: str = "", block: int = 0
+) -> Sequences:
+    """Sequences on the host; for one stream a smaller ``count`` is a prefix of a larger one."""
+    tokens = uniform_integers(stream(seed, prefix + "tokens", block), vocab, count * length).reshape(count, length)
+    positions = uniform_integers(stream(seed, prefix + "positions", block), length, count).astype(np.int64)
+    labels = permutation[tokens[np.arange(count), positions]]
+    return Sequences(torch.from_numpy(tokens), torch.from_numpy(positions), torch.from_numpy(labels))
+
+
+def draw(setting: Setting, seed: int, *, dtype: torch.dtype = torch.float64, device: Any = "cpu") -> Problem:
+    r"""Draw facts, embeddings and training sequences.
+
+    Draws are paired. For one seed, a smaller ``samples`` is a prefix of a larger one; a smaller ``dim`` uses the
+    first columns of the same unscaled Gaussian tables; a smaller ``width`` uses the first rows of ``mlp_weights``;
+    tokens depend on neither ``dim`` nor ``width``.
+
+    Parameters
+    ----------
+    setting : Setting
+    seed : int
+        Non-negative, of any size.
+    dtype : torch.float64 or torch.float32
+        Drawn in float64 on the host, then rounded.
+    device : str or torch.device
+
+    Returns
+    -------
+    Problem
+
+    Raises
+    ------
+    ValueError
+        Names the argument, its value and what is allowed.
+
+    Examples
+    --------
+    >>> problem = draw(Setting(vocab=8, seq_len=4, dim=3, samples=5), seed=0)
+    >>> problem.tokens.shape, problem.input_embeddings.shape
+    (torch.Size([5, 4]), torch.Size([8, 3]))
+    """
+    if not isinstance(setting, Setting):
+        raise not_allowed("setting", setting, "a recallbook.Setting")
+    seed = check_seed("seed", seed)
+    dtype, device = check_dtype("dtype", dtype), check_device("device", device)
+    vocab = setting.vocab
+    # sorting uniform numbers gives a uniform permutation by a rule that no library version can change
+    permutation = np.argsort(stream(seed, "permutation").random(vocab), kind="stable")
+    sequences = _sample(vocab, setting.seq_len, setting.samples, permutation, seed)
+    return assemble(setting, seed, sequences, torch.from_numpy(permutation)).to(dtype, device)
+
+
+def assemble(
+    setting: Setting,
+    seed: int,
+    sequences: Sequences,
+    permutation: torch.Tensor,
+    source: TableSource = gaussian_table,
+) -> Problem:
+    """The problem with these sequences and facts, and with the embeddings that ``source`` gives."""
+    embedded = draw_embeddings(setting, seed, source)
+    weights = None
+    if setting.width is not None:
+        table = source(seed, "mlp_weights", setting.width, setting.dim)
+        weights = torch.from_numpy(table / np.sqrt(setting.mlp_input_scale))
+    return Problem(
+        setting,
+        seed,
+        **sequences._asdict(),
+        permutation=permutation,
+        input_embeddings=_tensor(embedded.input),
+        output_embeddings=_tensor(embedded.output),
+        trigger=_tensor(embedded.trigger),
+        query=_tensor(embedded.query),
+        mlp_weights=weights,
+    )
+
+
+def _tensor(table: np.ndarray) -> torch.Tensor:
+    return torch.from_numpy(np.ascontiguousarray(table))
+
+
+def check_problem(problem: Any, dtype: torch.dtype | None = None, device: Any = None) -> Problem:
+    """Return ``problem`` in the wanted floating type and on the wanted device."""
+    if not isinstance(problem, Problem):
+        raise not_allowed("problem", problem, "a recallbook.Problem, as recallbook.draw makes")
+    return problem.to(dtype, device)

@@ -1,0 +1,57 @@
+"""The sweeps that the command line and :func:`recallbook.load_results` know by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from recallbook.arguments import not_allowed
+from recallbook.experiments.scaling import (
+    four_corners,
+    geometry,
+    label_frequencies,
+    large_sizes,
+    lock_on_sizes,
+    longer_training,
+    mlp_sizes,
+    one_step,
+)
+from recallbook.setting import Setting
+from recallbook.sweeps.point import Point
+
+
+class Sweep(NamedTuple):
+    """What a sweep shows, and its points."""
+
+    shows: str
+    points: Callable[[], list[Point]]
+
+
+def trial() -> list[Point]:
+    """A few points that take seconds."""
+    settings = [
+        Setting(vocab=64, seq_len=16, dim=32, samples=n, trigger_in_values=flag)
+        for n in (64, 256, 1024)
+        for flag in (False, True)
+    ]
+    return [Point(setting, seed, test_samples=1000) for setting in settings for seed in range(4)]
+
+
+SWEEPS = {
+    "trial": Sweep("a few points that take seconds, to try the commands", trial),
+    "one_step": Sweep("facts decoded from the gradient at initialisation, against N d^2 / (L V^2)", one_step.points),
+    "lock_on": Sweep("critical N for lock-on against d, L and V", lock_on_sizes.points),
+    "label_frequencies": Sweep("accuracy where label frequencies bind, against N d / V^2", label_frequencies.points),
+    "geometry": Sweep("orthogonal against random embeddings", geometry.points),
+    "four_corners": Sweep("critical N at small and large d and L", four_corners.points),
+    "large_sizes": Sweep("V to 8192, three decades of N, d to 1024, L to 1024 and beyond V", large_sizes.points),
+    "mlp_sizes": Sweep("Attention-MLP: width and activation", mlp_sizes.points),
+    "longer_training": Sweep("more than three steps, on one batch and on fresh batches", longer_training.points),
+}
+
+
+def find_sweep(name: str) -> Sweep:
+    """The sweep of this name, or ``ValueError`` with the names there are."""
+    if name not in SWEEPS:
+        raise not_allowed("name", name, "one of " + ", ".join(SWEEPS))
+    return SWEEPS[name]

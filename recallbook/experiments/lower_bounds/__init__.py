@@ -1,0 +1,1 @@
+"""Readers of one gradient against the bound (chapter 8)."""

@@ -1,0 +1,1 @@
+"""The MLP as memory (chapter 7)."""

@@ -1,0 +1,68 @@
+r"""Attention-MLP: width, activation and number of sequences, at sizes where attention locks on and $d^2<V\log V$."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from recallbook.analysis.intervals import over_seeds
+from recallbook.setting import Setting
+from recallbook.sweeps.point import Point
+
+SEEDS = range(10)
+VOCAB, LENGTH, DIM = 256, 8, 32
+WIDTHS = (None, 64, 256, 1024, 4096)  # None: no MLP
+ACTIVATIONS = ("relu", "tanh", "he2", "he3")
+SAMPLES = (512, 2048, 8192)
+LARGE = Setting(vocab=1024, seq_len=4, dim=64, samples=8192, trigger_in_values=False)
+LARGE_WIDTHS = (None, 256, 1024, 4096)
+
+
+def points() -> list[Point]:
+    """Every width and activation, with the trigger in and out of the values; a larger vocabulary without."""
+    found = []
+    for width in WIDTHS:
+        for activation in ACTIVATIONS if width else ACTIVATIONS[:1]:
+            for samples in SAMPLES:
+                for flag in (False, True):
+                    sizes: dict[str, Any] = {
+                        "vocab": VOCAB,
+                        "seq_len": LENGTH,
+                        "dim": DIM,
+                        "samples": samples,
+                        "width": width,
+                    }
+                    found += _points(Setting(**sizes, activation=activation, trigger_in_values=flag))
+    for width in LARGE_WIDTHS:
+        for activation in ("relu", "he3") if width else ("relu",):
+            found += _points(replace(LARGE, width=width, activation=activation))
+    return found
+
+
+def _points(setting: Setting) -> list[Point]:
+    return [Point(setting, seed, test_samples=4000) for seed in SEEDS]
+
+
+def small(frame: pd.DataFrame, trigger_in_values: bool) -> pd.DataFrame:
+    """Rows of the smaller vocabulary; ``features`` is the width, or the dimension without an MLP."""
+    chosen = frame[(frame["vocab"] == VOCAB) & (frame["trigger_in_values"] == trigger_in_values)]
+    return _with_features(chosen)
+
+
+def large(frame: pd.DataFrame) -> pd.DataFrame:
+    """Rows of the larger vocabulary."""
+    return _with_features(frame[frame["vocab"] == LARGE.vocab])
+
+
+def _with_features(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.assign(features=frame["width"].fillna(frame["dim"]).astype(int))
+
+
+def means(frame: pd.DataFrame, outcome: str) -> pd.DataFrame:
+    """Mean over seeds with its interval, by ``activation``, ``features`` and N; without an MLP it is called "none"."""
+    activation = frame["activation"].mask(frame["width"].isna(), "none")
+    return over_seeds(
+        frame.assign(activation=activation), ["activation", "features", "samples"], outcome, within=(0, 1)
+    )

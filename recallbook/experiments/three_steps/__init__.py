@@ -1,0 +1,1 @@
+"""Learning curves and finite rates (chapter 3)."""

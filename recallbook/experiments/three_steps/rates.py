@@ -1,0 +1,86 @@
+r"""What the early-phase limit leaves out: the three steps at finite $\eta$ and $\gamma$."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+
+from recallbook.data.task import Problem, draw
+from recallbook.model.transformer import RecallTransformer
+from recallbook.setting import Setting
+from recallbook.training.descent import three_steps
+from recallbook.training.evaluation import evaluate
+from recallbook.training.weights import Weights
+
+SEEDS = range(10)
+ETAS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # in units of L V
+SATURATIONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # trigger score over log L
+TEST = 1000  # fresh sequences a seed
+TINY_ETA = 1e-3  # in units of L V: small enough for the limit of eta
+
+
+def setting(trigger_in_values: bool) -> Setting:
+    """The setting of both figures."""
+    return Setting(vocab=128, seq_len=16, dim=64, samples=4096, trigger_in_values=trigger_in_values)
+
+
+def trigger_score(problem: Problem, limit: Weights) -> float:
+    r"""$t^\top W_{KQ}^{(1)}z_{\rm EOS}/(\gamma\eta)$ in the early-phase limit: what the trigger adds to a score."""
+    return float(problem.trigger @ limit.key_query @ problem.query)
+
+
+def over_eta(trigger_in_values: bool, seeds: Iterable[int] = SEEDS, device: str = "cpu") -> pd.DataFrame:
+    r"""Finite $\eta$ under saturated attention: ``accuracy`` and the ``distance`` of $W_V^{(2)}/\gamma$ to its limit.
+
+    ``eta`` is in units of $LV$, ``gain`` is the accuracy minus that of the limit, and the distance is relative, in
+    Frobenius norm.
+    """
+    rows = []
+    for seed in seeds:
+        problem = draw(setting(trigger_in_values), seed, device=device)
+        limit = three_steps(problem)
+        base = evaluate(problem, limit, TEST).accuracy
+        score = trigger_score(problem, limit)
+        for ratio in ETAS:
+            eta = ratio * problem.setting.seq_len * problem.setting.vocab
+            gamma = 1e4 / (eta * score)  # scores of order 10^4: attention is hard
+            weights = three_steps(problem, eta, gamma)
+            away = torch.linalg.norm(weights.value2 / gamma - limit.value2 - weights.value1 / gamma)
+            accuracy = evaluate(problem, weights, TEST).accuracy
+            distance = float(away / torch.linalg.norm(limit.value2))
+            row = {"eta": ratio, "seed": seed, "accuracy": accuracy, "gain": accuracy - base, "distance": distance}
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def over_gamma(trigger_in_values: bool, seeds: Iterable[int] = SEEDS, device: str = "cpu") -> pd.DataFrame:
+    r"""Finite $\gamma$ at tiny $\eta$: mean ``attention`` on the informative position of fresh sequences.
+
+    ``saturation`` is the trigger's score, $\gamma\eta$ times its value in the limit, over $\log L$.
+    """
+    rows = []
+    for seed in seeds:
+        problem = draw(setting(trigger_in_values), seed, device=device)
+        eta = TINY_ETA * problem.setting.seq_len * problem.setting.vocab
+        test = problem.fresh(TEST)
+        model = RecallTransformer(problem)
+        per_gamma = three_steps(problem, eta, gamma=1.0).key_query  # step 2 is linear in gamma
+        score = trigger_score(problem, three_steps(problem))
+        for saturation in SATURATIONS:
+            gamma = saturation * np.log(problem.setting.seq_len) / (eta * score)
+            model.key_query.data = gamma * per_gamma
+            with torch.no_grad():
+                weights = model.attention(test.tokens, test.positions)
+            attention = float(weights.gather(1, test.positions[:, None]).mean())
+            rows.append({"saturation": saturation, "seed": seed, "attention": attention})
+    return pd.DataFrame(rows)
+
+
+def expected_attention(saturation: NDArray[np.float64], seq_len: int) -> NDArray[np.float64]:
+    r"""Softmax weight of the marked position when all token scores are equal: $L^r/(L^r+L-1)$, $r$ = saturation."""
+    marked = seq_len**saturation
+    return marked / (marked + seq_len - 1)

@@ -1,0 +1,78 @@
+"""A linear memory: moments of its embeddings, and signal and noise when a stored fact is recalled."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import sympy as sp
+from sympy import stats
+
+from recallbook.theory.symbolic.expressions import d
+
+n = sp.Symbol("n", positive=True)  # stored facts
+a, b = sp.symbols("a b", positive=True)  # squared lengths of a fact's input and output embedding
+xi = sp.Symbol("xi", real=True)  # standard normal
+r = sp.Symbol("r", positive=True)  # squared length of what the other facts add across it, over its mean
+FIXED = (a, b, xi, r)  # what is given when a fact is recalled
+
+
+@cache
+def squared_length_moment(power: int, embeddings: str = "gaussian") -> sp.Expr:
+    r"""$\mathbb E\,|z|^{2p}$: the $p$-th moment of $\chi^2_d/d$ for $z\sim N(0,I_d/d)$, and 1 on the sphere."""
+    if embeddings == "sphere":
+        return sp.Integer(1)
+    chi, x = stats.ChiSquared("chi", d), sp.Symbol("x", positive=True)
+    integral = sp.integrate(x**power * stats.density(chi)(x), (x, 0, sp.oo))
+    return sp.factor(sp.gammasimp(sp.simplify(integral / d**power)))
+
+
+class CompetitorVariance(NamedTuple):
+    r"""Mean square of a wrong logit $u_k^\top Wz_v$, by origin; exact.
+
+    ``overlap``: $(z_v^\top z_v)(u_k^\top u_v)$, the asked fact seen by a wrong label. ``own``:
+    $(z_k^\top z_v)(u_k^\top u_k)$, the wrong label's own fact seen through the asked token. ``interference``:
+    $\sum_j(z_j^\top z_v)(u_k^\top u_j)$ over all other facts.
+    """
+
+    overlap: sp.Expr
+    own: sp.Expr
+    interference: sp.Expr
+
+
+@cache
+def competitor_variance(embeddings: str) -> CompetitorVariance:
+    """The three origins of a wrong logit in a sum of ``n`` outer products."""
+    fourth = squared_length_moment(2, embeddings)
+    return CompetitorVariance(overlap=fourth / d, own=fourth / d, interference=(n - 2) / d**2)
+
+
+class Recall(NamedTuple):
+    """Signal of one stored fact, and the variance of a wrong logit, both given what the asked fact fixes."""
+
+    signal: sp.Expr
+    noise: sp.Expr
+
+
+@cache
+def recall_terms() -> Recall:
+    r"""Recall of $v$ from $W=\sum_j u_jz_j^\top$, given $a=|z_v|^2$, $b=|u_v|^2$, and of $g=Wz_v$.
+
+    $g=a\,u_v+e$ with $e=\sum_{j\ne v}c_ju_j$, $c_j=z_j^\top z_v$ of variance $a/d$. Along $u_v$, $e$ is $\xi$ times
+    its deviation; across it, its squared length is $r$ times the mean. Given $e$, the embedding $u_k$ has mean
+    $c_k\,e/\sum_jc_j^2$, and is isotropic around it.
+    """
+    total = (n - 1) * a / d  # of the c_j^2
+    along = sp.sqrt(total / d) * xi  # part of e along u_v
+    across = r * (d - 1) * total / d  # squared length of the rest of e
+    answer = a * sp.sqrt(b) + along  # part of g along u_v
+    pull = (across + along * answer) / total  # what c_k adds to a wrong logit, per unit
+    return Recall(
+        signal=sp.sqrt(b) * answer,
+        noise=(1 - 1 / (n - 1)) * (answer**2 + across) / d + a / d * pull**2,
+    )
+
+
+def coherence_floor() -> sp.Expr:
+    r"""Welch's bound: no ``n`` unit vectors in ``d < n`` dimensions have a smaller largest overlap."""
+    return sp.sqrt((n - d) / (d * (n - 1)))

@@ -1,0 +1,1 @@
+"""The model: ties, attention over chunks, and the transformer written plainly."""

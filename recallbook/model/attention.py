@@ -1,0 +1,136 @@
+r"""Attention over chunks of sequences, without ever forming an $N\times L\times d$ tensor.
+
+The keys are $e_{ij}=z_{x_{ij}}+\mathbf 1\{j=\ell_i\}t$, so a score needs one number for each token and one for the
+trigger, and a weighted sum of embeddings is an embedding bag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from torch.nn import functional
+
+from recallbook.arguments import check_size
+from recallbook.data.task import Problem, Sequences
+from recallbook.model.ties import tied, tolerance
+
+CHUNK_NUMBERS = 1 << 20  # numbers in the largest intermediate of a chunk: 4 to 8 MB, about a core's cache
+GATHER_COST = 32  # one number read through an index costs about as much as this many in a matrix product
+
+
+class Scores(NamedTuple):
+    r"""Attention scores: $z_v^\top w$ for each token ``(V,)`` and $t^\top w$ for the trigger ``()``.
+
+    ``slack``: scores closer than this tie (:mod:`recallbook.model.ties`).
+    """
+
+    tokens: torch.Tensor
+    trigger: torch.Tensor
+    slack: torch.Tensor
+
+
+def attention_scores(problem: Problem, direction: torch.Tensor) -> Scores:
+    r"""Scores along $w=W_{KQ}z_{\rm EOS}$, the only part of $W_{KQ}$ that the model sees."""
+    slack = tolerance(direction.dtype) * torch.linalg.norm(direction) * key_size(problem)
+    return Scores(problem.input_embeddings @ direction, problem.trigger @ direction, slack)
+
+
+def key_size(problem: Problem) -> torch.Tensor:
+    r"""$\max_v\|z_v\|+\|t\|$: no key and no value is longer."""
+    return problem.input_embeddings.norm(dim=1).max() + torch.linalg.norm(problem.trigger)
+
+
+def pull_size(problem: Problem, pulls: torch.Tensor) -> torch.Tensor:
+    r"""Longest that $W_{KQ}z_{\rm EOS}$ can be, from the pulls $q_i$ ``(n, d)``: $\max\|q_i\|$ times two keys."""
+    return pulls.norm(dim=1).amax() * key_size(problem) ** 2
+
+
+def chunks(sequences: Sequences, rows: int) -> Iterator[Sequences]:
+    """The sequences, ``rows`` at a time."""
+    for start in range(0, len(sequences.labels), rows):
+        yield Sequences(*(part[start : start + rows] for part in sequences))
+
+
+def chunk_rows(problem: Problem, chunk: int | None) -> int:
+    """``chunk`` if given, else as many rows as keep the largest intermediate near ``CHUNK_NUMBERS``."""
+    if chunk is not None:
+        return check_size("chunk", chunk)
+    setting = problem.setting
+    return max(1, CHUNK_NUMBERS // max(setting.vocab, setting.seq_len, setting.feature_dim, setting.dim))
+
+
+def score(sequences: Sequences, scores: Scores) -> torch.Tensor:
+    """Scores of every position ``(n, L)``."""
+    return add_at(take(scores.tokens, sequences.tokens), sequences.positions, scores.trigger)
+
+
+def take(table: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+    """``table[index]`` for a flat table, three times as fast."""
+    return table.index_select(0, index.flatten()).view(index.shape)
+
+
+def soft_attention(problem: Problem, sequences: Sequences, scores: Scores | None) -> torch.Tensor:
+    """Softmax weights ``(n, L)``; ``None`` stands for zero scores."""
+    if scores is None:
+        shape = sequences.tokens.shape
+        return problem.input_embeddings.new_full(shape, 1 / shape[1])
+    return torch.softmax(score(sequences, scores), dim=1)
+
+
+class Located(NamedTuple):
+    r"""Hard attention, the limit of softmax: all weight on the largest score, equal shares where several tie.
+
+    ``codes`` ``(n,)``: the located vector, as token + V where the informative position was located, token elsewhere.
+    ``locks`` ``(n,)``: weight on the informative position, 1/k in a tie among k. ``mixed`` ``(r,)``: rows where
+    different vectors tie, so that their code says nothing, and ``shares`` ``(r, L)``, the attention weights there.
+    """
+
+    codes: torch.Tensor
+    locks: torch.Tensor
+    mixed: torch.Tensor
+    shares: torch.Tensor
+
+
+def hard_attention(sequences: Sequences, scores: Scores) -> Located:
+    """Where the scores are largest."""
+    best = tied(score(sequences, scores), scores.slack)
+    rows, columns = best.nonzero(as_tuple=True)
+    hits = columns == sequences.positions[rows]
+    codes = sequences.tokens[rows, columns] + len(scores.tokens) * hits
+    counts = best.sum(dim=1)
+    first = codes[counts.cumsum(0) - counts]
+    others = torch.zeros_like(counts).index_add_(0, rows, (codes != first[rows]).long())
+    mixed = others.nonzero()[:, 0]
+    locks = best.gather(1, sequences.positions[:, None])[:, 0].to(scores.tokens.dtype) / counts
+    return Located(first, locks, mixed, (best[mixed] / counts[mixed, None]).to(scores.tokens.dtype))
+
+
+def rows_of(sequences: Sequences, rows: torch.Tensor) -> Sequences:
+    """Some of the sequences, by index or by mask."""
+    return Sequences(*(part[rows] for part in sequences))
+
+
+def attend(problem: Problem, sequences: Sequences, weights: torch.Tensor) -> torch.Tensor:
+    r"""Located vectors $h_i=\sum_j a_{ij}e'_{ij}$, shape ``(n, d)``; cost $O(nLd)$, memory $O(nd)$."""
+    located = functional.embedding_bag(
+        sequences.tokens, problem.input_embeddings, per_sample_weights=weights, mode="sum"
+    )
+    if problem.setting.trigger_in_values:
+        located = located + weights.gather(1, sequences.positions[:, None]) * problem.trigger
+    return located
+
+
+def token_products(problem: Problem, queries: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+    r"""$q_i^\top z_{x_{ij}}$, shape ``(n, L)``, for one query ``(n, d)`` a sequence: by product or by gathering."""
+    if problem.setting.vocab <= GATHER_COST * tokens.shape[1]:
+        return (queries @ problem.input_embeddings.T).gather(1, tokens.long())  # (n, V), O(nVd)
+    rows = max(1, CHUNK_NUMBERS // (tokens.shape[1] * problem.setting.dim))
+    parts = zip(queries.split(rows), tokens.split(rows), strict=True)
+    return torch.cat([(problem.input_embeddings[x] @ q[:, :, None])[..., 0] for q, x in parts])
+
+
+def add_at(scores: torch.Tensor, positions: torch.Tensor, amount: torch.Tensor) -> torch.Tensor:
+    """Add ``amount``, ``()`` or ``(n,)``, to each row of ``scores`` at its position; in place."""
+    return scores.scatter_add_(1, positions[:, None], amount.expand(len(positions))[:, None])

@@ -1,0 +1,1 @@
+"""Many simulations: points, where they run, the store that survives being killed, committed results."""

@@ -1,0 +1,189 @@
+"""Results that ship with the package: sorted Parquet, a small CSV to look at, and where they come from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Iterable
+from importlib import resources
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from recallbook.arguments import check_seed, check_size, not_allowed
+from recallbook.data.streams import SCHEME
+from recallbook.sweeps.point import OUTCOMES, Point, from_frame, unique
+from recallbook.sweeps.run import run_sweep, table, typed
+from recallbook.sweeps.store import Store
+
+EXACT = 1e-9  # a sum of shares 1/k has this many digits, whatever the order in which it was added
+# Above the largest change that a rotation of the embeddings, which changes nothing but rounding, was seen to make:
+# `python tests/precision.py` measures it at the most sensitive sizes. An allowance, not a proved bound.
+DESCENDED = {"accuracy": 0.1, "lock_on": 0.1, "recall": 0.1}
+PACKAGES = ("recallbook", "numpy", "torch", "pandas", "pyarrow")
+FOLDER = resources.files("recallbook.sweeps") / "results"
+
+
+def load_results(name: str) -> pd.DataFrame:
+    """Committed results of a sweep, from inside the package: one row for each point.
+
+    Columns are those of :func:`recallbook.run_sweep`; :func:`~recallbook.sweeps.point.from_frame` turns rows into
+    points, to simulate them again.
+
+    Raises
+    ------
+    ValueError
+        If there are no results of this name; lists the names there are.
+
+    Examples
+    --------
+    >>> load_results("lock_on")["seed"].nunique()
+    30
+    """
+    with resources.as_file(_file(name, "parquet")) as path:
+        return typed(pd.read_parquet(path, engine="pyarrow"))
+
+
+def provenance(name: str) -> dict[str, Any]:
+    """The command that made committed results, versions, and hashes of the points and of the data."""
+    return json.loads(_file(name, "json").read_text(encoding="utf-8"))
+
+
+def names() -> list[str]:
+    """Names of all committed results."""
+    if not FOLDER.is_dir():
+        return []
+    return sorted(Path(file.name).stem for file in FOLDER.iterdir() if file.name.endswith(".parquet"))
+
+
+def recomputed(name: str, count: int = 4, seed: int = 0, seconds: float = 0.3) -> pd.DataFrame:
+    """A random sample of committed rows, simulated again, with ``same``: whether outcomes agree.
+
+    Three steps and decoders count: a fraction is the same within :data:`EXACT`, on every processor, since ties go by a
+    rule and not by rounding. Hundreds of steps of gradient descent amplify rounding: there an outcome is the same
+    within :data:`DESCENDED` of its name. A message of failure is the same to the letter. Only points of at most so
+    many estimated ``seconds`` are in the sample. Rows keep their index in the results.
+
+    Raises
+    ------
+    ValueError
+        If there are no such results, or not so many such points.
+    """
+    frame = load_results(name)
+    points = from_frame(frame)
+    cheap = [i for i, point in enumerate(points) if point.cost <= seconds]
+    if check_size("count", count) > len(cheap):
+        raise not_allowed("count", count, f"at most {len(cheap)}, the number of points of {seconds} s")
+    chosen = np.sort(np.random.default_rng(check_seed("seed", seed)).choice(cheap, count, replace=False))
+    again = run_sweep([points[i] for i in chosen]).set_index(chosen)
+    return again.assign(same=agree(frame.loc[chosen], again))
+
+
+def agree(stored: pd.DataFrame, again: pd.DataFrame) -> pd.Series:
+    """Row by row, whether outcomes and errors are the same, as :func:`recomputed` says."""
+    descended = stored["method"].to_numpy() == "descend"
+    same = (stored["error"].fillna("") == again["error"].fillna("")).to_numpy(bool)
+    for outcome in OUTCOMES:
+        before, after = stored[outcome].to_numpy(float), again[outcome].to_numpy(float)
+        near = np.abs(after - before) <= np.where(descended, DESCENDED[outcome], EXACT)
+        same &= near | (np.isnan(before) & np.isnan(after))
+    return pd.Series(same, index=stored.index)
+
+
+def export(
+    name: str,
+    points: Iterable[Point],
+    store: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    command: str,
+) -> list[Path]:
+    """Write ``name.parquet``, ``name.csv`` (means over seeds) and ``name.json`` (provenance) into ``folder``.
+
+    The same rows give the same bytes, whatever the order in which they were computed.
+
+    Raises
+    ------
+    ValueError
+        If points are missing from the store, the store is no store, or there is no such folder.
+    """
+    wanted, folder = unique(points), Path(folder)
+    if not folder.is_dir():
+        raise not_allowed("folder", str(folder), "a folder that exists")
+    if not Path(store).exists():
+        raise not_allowed("store", str(store), "a file that exists: run the sweep first")
+    with Store(store) as kept:
+        results = kept.get(wanted)
+    if len(results) < len(wanted):
+        missing = len(wanted) - len(results)
+        raise not_allowed(
+            "store", str(store), f"a store with all {len(wanted)} points; {missing} are missing: run the sweep"
+        )
+    frame = in_order(table(results))
+    record = {
+        "name": name,
+        "command": command,
+        "rows": len(frame),
+        "failed": int(frame["error"].notna().sum()),
+        "points": points_hash(wanted),
+        "data": data_hash(frame),
+        "seconds": round(sum(result.seconds for result in results)),
+        "scheme": SCHEME,
+        "versions": {**{package: version(package) for package in PACKAGES}, "python": platform.python_version()},
+        "machine": platform.machine(),
+        **_commit(),
+    }
+    paths = [folder / f"{name}.{kind}" for kind in ("parquet", "csv", "json")]
+    frame.to_parquet(paths[0], engine="pyarrow", compression="zstd", index=False)
+    summary(frame).to_csv(paths[1], index=False, float_format="%.5g", lineterminator="\n")
+    paths[2].write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    return paths
+
+
+def in_order(frame: pd.DataFrame) -> pd.DataFrame:
+    """Rows sorted by all fields of their points."""
+    return frame.sort_values(Point.names(), kind="stable", ignore_index=True)
+
+
+def summary(frame: pd.DataFrame) -> pd.DataFrame:
+    """Means over seeds, and the number of ``seeds``; columns that say nothing are left out."""
+    fields = [name for name in Point.names() if name != "seed"]
+    groups = frame.groupby(fields, dropna=False, sort=True)
+    found = groups[list(OUTCOMES)].mean().assign(seeds=groups.size()).reset_index()
+    return found.dropna(axis=1, how="all")
+
+
+def points_hash(points: Iterable[Point]) -> str:
+    """SHA-256 of the sorted keys of all points."""
+    return hashlib.sha256("\n".join(sorted(point.key for point in points)).encode()).hexdigest()
+
+
+def data_hash(frame: pd.DataFrame) -> str:
+    """SHA-256 of all points with their outcomes, independent of the order of rows and of the file format."""
+    outcomes = frame[[*OUTCOMES, "error"]].astype(object).where(frame[[*OUTCOMES, "error"]].notna(), None)
+    rows = zip(from_frame(frame), outcomes.to_numpy().tolist(), strict=True)
+    lines = sorted(point.key + json.dumps(outcome) for point, outcome in rows)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _file(name: str, kind: str) -> Any:
+    if name not in names():
+        raise not_allowed("name", name, "a sweep with committed results: " + ", ".join(names()))
+    return FOLDER / f"{name}.{kind}"
+
+
+def _commit() -> dict[str, Any]:
+    """The commit of the package's code, and whether files differ from it; nothing outside a checkout."""
+    folder = Path(__file__).parent
+    try:
+        commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=folder, capture_output=True, text=True, check=True)
+        changes = ["git", "status", "--porcelain", "--untracked-files=no", "--", "*.py"]
+        changed = subprocess.run(changes, cwd=folder, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return {}
+    return {"commit": commit.stdout.strip(), "changed": bool(changed.stdout.strip())}

@@ -1,0 +1,80 @@
+"""Paired draws: problems that share sequences, counts and Gaussian tables, drawn once and cut to size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from recallbook.arguments import check_seed, not_allowed
+from recallbook.data.embeddings import Table
+from recallbook.data.streams import gaussian_table
+from recallbook.data.task import Problem, Sequences, assemble, draw
+from recallbook.setting import Setting
+from recallbook.training.early_phase import TABLE_NUMBERS, counts_pay
+
+
+class PairedDraws:
+    """Problems of one seed, vocabulary and sequence length, each equal to what :func:`recallbook.draw` gives.
+
+    Sequences are drawn once, at the largest ``samples``; tokens are counted once for each ``samples``; Gaussian tables
+    are drawn once, at the largest ``dim`` and ``width``. Every problem is a cut of these, equal bit for bit.
+
+    Parameters
+    ----------
+    settings : iterable of Setting
+        All with the same ``vocab`` and ``seq_len``.
+    seed : int
+
+    Raises
+    ------
+    ValueError
+        If there is no setting, or vocabularies or lengths differ.
+    """
+
+    def __init__(self, settings: Iterable[Setting], seed: int) -> None:
+        wanted = list(settings)
+        sizes = {(setting.vocab, setting.seq_len) for setting in wanted}
+        if len(sizes) != 1:
+            raise not_allowed("settings", sorted(sizes), "settings of one vocab and one seq_len")
+        self.seed = check_seed("seed", seed)
+        self._sizes = sizes.pop()
+        self._dim = max(setting.dim for setting in wanted)
+        self._width = max(setting.width or 0 for setting in wanted)
+        # one dimension is enough: sequences and facts do not depend on it
+        vocab, seq_len = self._sizes
+        longest = Setting(vocab=vocab, seq_len=seq_len, dim=1, samples=max(s.samples for s in wanted))
+        self._longest = draw(longest, self.seed)
+        self._tables: dict[str, Table] = {}
+        self._counted: tuple[int, torch.Tensor] | None = None
+
+    def problem(self, setting: Setting) -> Problem:
+        """The problem of one of the settings, or of a smaller one; equal to ``draw(setting, seed)``."""
+        fits = setting.samples <= len(self._longest.labels) and setting.dim <= self._dim
+        if (setting.vocab, setting.seq_len) != self._sizes or not fits or (setting.width or 0) > self._width:
+            raise not_allowed("setting", setting, "one of the settings that the draws were made for, or a smaller one")
+        sequences = Sequences(*(part[: setting.samples] for part in self._longest.sequences))
+        problem = assemble(setting, self.seed, sequences, self._longest.permutation, self._corner)
+        if setting.vocab**2 <= TABLE_NUMBERS and counts_pay(problem):
+            problem = replace(problem, label_counts=self._label_counts(sequences))
+        return problem
+
+    def _label_counts(self, sequences: Sequences) -> torch.Tensor:
+        """Tokens counted under each label ``(V, V)``; kept until another number of sequences is asked for."""
+        samples, vocab = len(sequences.labels), self._sizes[0]
+        if self._counted is None or self._counted[0] != samples:
+            codes = sequences.labels[:, None] * vocab + sequences.tokens
+            counts = torch.bincount(codes.flatten(), minlength=vocab**2).view(vocab, vocab)
+            self._counted = samples, counts
+        return self._counted[1]
+
+    def _corner(self, seed: int, role: str, rows: int, columns: int) -> Table:
+        """What ``gaussian_table`` gives, cut from a table drawn once."""
+        if role not in self._tables:
+            most = (
+                self._width if role == "mlp_weights" else rows
+            )  # all other tables have one row for each token, or one
+            self._tables[role] = gaussian_table(seed, role, most, self._dim)
+        return np.ascontiguousarray(self._tables[role][:rows, :columns])

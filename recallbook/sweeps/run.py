@@ -1,0 +1,195 @@
+"""Many points, on one core or on a cluster, kept in a store that survives being killed."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, as_completed
+
+import pandas as pd
+import torch
+from tqdm import tqdm
+
+from recallbook.arguments import check_flag, not_allowed
+from recallbook.sweeps.paired import PairedDraws
+from recallbook.sweeps.point import OUTCOMES, Point, measure, unique
+from recallbook.sweeps.store import Result, Store
+
+SHORTEST, LONGEST = 5.0, 30.0  # estimated seconds of a task: small ones are joined, large ones are cut
+Task = list[list[Point]]  # groups of points that share a draw
+
+
+def run_sweep(
+    points: Iterable[Point],
+    executor: Executor | None = None,
+    store: str | os.PathLike[str] | None = None,
+    *,
+    retry: bool = False,
+    progress: bool = False,
+) -> pd.DataFrame:
+    r"""Simulate what the store lacks, and return all of it.
+
+    Points of one $(V,L,\text{seed})$ share sequences, and those of one $N$ too share counts; each is drawn once in a
+    task and reused over $d$, $m$ and the rates (:class:`~recallbook.sweeps.paired.PairedDraws`). Results depend neither
+    on the executor nor on what else is in the sweep.
+
+    Parameters
+    ----------
+    points : iterable of Point
+        Repeated ones are run once.
+    executor : concurrent.futures.Executor or None
+        Where tasks run: a process pool, Dask's ``Client.get_executor()``, or any other; ``None`` is in this process.
+    store : path or None
+        SQLite file, written by this process only; made if missing. What is there is not run again, so a sweep that was
+        killed goes on where it was. ``None`` keeps nothing.
+    retry : bool
+        Run failed points again. Without it a failure stays a row with its error.
+    progress : bool
+        Show a bar with the rate and the time left.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each point, in their order: the point's fields, ``accuracy``, ``lock_on``, ``recall`` (missing where
+        not measured) and ``error``, the message of a point that failed.
+
+    Raises
+    ------
+    ValueError
+        If a point is not a :class:`Point`, or the store is another file, damaged, or of another version.
+    RuntimeError
+        If workers died: what finished is stored.
+
+    Examples
+    --------
+    >>> from recallbook import Setting
+    >>> frame = run_sweep([Point(Setting(vocab=16, seq_len=4, dim=8, samples=n), seed=0) for n in (50, 5000)])
+    >>> frame["lock_on"].tolist()
+    [0.69225, 0.9386]
+    """
+    if executor is not None and not isinstance(executor, Executor):
+        raise not_allowed("executor", executor, "a concurrent.futures.Executor, or None for this process")
+    retry, progress = check_flag("retry", retry), check_flag("progress", progress)
+    wanted = unique(points)
+    with Store(store) as kept:
+        done = kept.keys(failed=False if retry else None)
+        missing = [point for point in wanted if point.key not in done]
+        tasks = cut(missing)
+        with tqdm(total=len(missing), unit="point", disable=not progress, smoothing=0.05) as bar:
+
+            def record(results: list[Result]) -> None:
+                kept.add(results)
+                bar.update(len(results))
+
+            if executor is None:
+                for task in tasks:
+                    for result in _results(task):
+                        record([result])
+            else:
+                _elsewhere(tasks, executor, record)
+        return table(kept.get(wanted))
+
+
+def table(results: Iterable[Result]) -> pd.DataFrame:
+    """One row for each result, with the same columns and types whatever is in them."""
+    names = [*Point.names(), *OUTCOMES, "error"]
+    return typed(pd.DataFrame([result.row for result in results], columns=names))
+
+
+def typed(frame: pd.DataFrame) -> pd.DataFrame:
+    """Columns of results in their types, also where a column is empty."""
+    optional = dict.fromkeys(("width", "steps", "batch"), "Int64")
+    numbers = dict.fromkeys(("eta", "gamma", *OUTCOMES), "float64")
+    return frame.astype({**optional, **numbers, "error": "string"})
+
+
+def cut(points: Iterable[Point]) -> list[Task]:
+    """Tasks of :data:`SHORTEST` to :data:`LONGEST` estimated seconds, as far as points allow.
+
+    A group shares vocabulary, length and seed. One that takes too long is cut at its largest ``samples`` first, where
+    cutting costs least; groups that take less are joined.
+    """
+    groups: defaultdict[tuple[int, int, int], list[Point]] = defaultdict(list)
+    for point in points:
+        groups[point.setting.vocab, point.setting.seq_len, point.seed].append(point)
+    tasks: list[Task] = []
+    joined: Task = []
+    room = 0.0
+    for group in groups.values():
+        for part in _parts(sorted(group, key=lambda point: (point.setting.samples, point.key))):
+            cost = sum(point.cost for point in part)
+            if joined and cost > room:
+                tasks.append(joined)
+                joined = []
+            if not joined:
+                room = SHORTEST
+            joined.append(part)
+            room -= cost
+    return [*tasks, joined] if joined else tasks
+
+
+def _parts(points: list[Point]) -> Iterator[list[Point]]:
+    """Runs of points, each of at most :data:`LONGEST` seconds, or of one point."""
+    part: list[Point] = []
+    seconds = 0.0
+    for point in points:
+        if part and seconds + point.cost > LONGEST:
+            yield part
+            part, seconds = [], 0.0
+        part.append(point)
+        seconds += point.cost
+    yield part
+
+
+def run_task(task: Task) -> list[Result]:
+    """Every point of a task, in order. What a worker runs."""
+    return list(_results(task))
+
+
+def _results(task: Task) -> Iterator[Result]:
+    """An error of a point becomes its result. One thread: rounding then depends on nothing else."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        for group in task:
+            draws: PairedDraws | None = None
+            for point in group:
+                started = time.perf_counter()
+                outcome, error = None, None
+                try:
+                    draws = draws or PairedDraws([other.setting for other in group], point.seed)
+                    outcome = measure(point, draws.problem(point.setting))
+                except Exception as problem:  # whatever went wrong belongs into the table; the sweep goes on
+                    error = f"{type(problem).__name__}: {problem}"
+                yield Result(point, outcome, error, time.perf_counter() - started)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _elsewhere(tasks: list[Task], executor: Executor, record: Callable[[list[Result]], None]) -> None:
+    """Record tasks in the order in which they finish; left early, cancel the rest and record what has finished.
+
+    A task that never came back, because its worker died, is no result: the others go on, then it is reported.
+    """
+    under_way = {executor.submit(run_task, task) for task in tasks}
+    lost: list[BaseException] = []
+    try:
+        for future in as_completed(list(under_way)):
+            problem = future.exception()
+            if problem is None:
+                record(future.result())
+            else:
+                lost.append(problem)
+            under_way.remove(future)
+    finally:
+        for future in under_way:
+            future.cancel()
+        for future in under_way:
+            if future.done() and not future.cancelled() and future.exception() is None:
+                record(future.result())
+    if lost:
+        raise RuntimeError(
+            f"{len(lost)} of {len(tasks)} tasks were lost with their workers; all others are stored, so run it again"
+        ) from lost[0]

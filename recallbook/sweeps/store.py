@@ -1,0 +1,182 @@
+"""One SQLite file that holds the results of a sweep: a row for each point, under the hash of the point.
+
+Whatever is in the file was committed by one transaction, so a killed process leaves all finished rows and nothing else.
+Every row carries a checksum. A file that is not a store, or is damaged, is refused and not written to.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from recallbook.arguments import not_allowed
+from recallbook.sweeps.point import OUTCOMES, Point
+
+APPLICATION = 0x7265636C  # "recl", in the header of every store
+VERSION = 1
+HEADER = 100  # bytes
+TABLE = """CREATE TABLE results (
+    key TEXT PRIMARY KEY,  -- SHA-256 of the point
+    point TEXT NOT NULL,   -- canonical JSON
+    outcome TEXT,          -- JSON; NULL where the point failed
+    error TEXT,            -- why it failed
+    seconds REAL NOT NULL,
+    checksum TEXT NOT NULL -- SHA-256 of the columns before `seconds`
+)"""
+COLUMNS = "key, point, outcome, error, seconds, checksum"
+Outcomes = dict[str, float | None]
+
+
+class Result(NamedTuple):
+    """What became of one point: an outcome or an error, and how many seconds it took."""
+
+    point: Point
+    outcome: Outcomes | None
+    error: str | None
+    seconds: float
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """The point's fields, the outcome's (``None`` where it failed), and ``error``."""
+        return {**self.point.values, **(self.outcome or dict.fromkeys(OUTCOMES)), "error": self.error}
+
+
+class Store:
+    """Results by key in one SQLite file; ``None`` keeps them in memory. Use as a context manager.
+
+    One process writes, and commits each batch at once. A second one may open the same file: each row is stored once.
+
+    Parameters
+    ----------
+    path : str or Path or None
+        Made if there is no such file.
+
+    Raises
+    ------
+    ValueError
+        If the file is not a store, is damaged, or is a store of another version. It is left as it was.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None) -> None:
+        self.path = None if path is None else Path(path)
+        if self.path is None:
+            self._connection = sqlite3.connect(":memory:")
+            _create(self._connection)
+            return
+        if not self.path.exists():
+            _make(self.path)
+        _check_header(self.path)
+        self._connection = sqlite3.connect(self.path.absolute().as_uri() + "?mode=rw", uri=True, timeout=60)
+        try:
+            _check_content(self._connection, self.path)
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._connection.close()
+
+    def keys(self, *, failed: bool | None = None) -> set[str]:
+        """Keys of all rows, or of those that did or did not fail."""
+        condition = {None: "", True: " WHERE error IS NOT NULL", False: " WHERE error IS NULL"}[failed]
+        return {key for (key,) in self._connection.execute("SELECT key FROM results" + condition)}
+
+    def add(self, results: Iterable[Result]) -> None:
+        """Store results in one transaction. A stored outcome stays; a stored failure is replaced."""
+        rows = []
+        for point, outcome, error, seconds in results:
+            text = None if outcome is None else json.dumps(outcome, sort_keys=True)
+            row = (point.key, point.canonical, text, error)
+            rows.append((*row, seconds, _checksum(*row)))
+        with self._connection:
+            self._connection.executemany(
+                f"INSERT INTO results ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET "
+                "outcome = excluded.outcome, error = excluded.error, seconds = excluded.seconds, "
+                "checksum = excluded.checksum WHERE results.error IS NOT NULL",
+                rows,
+            )
+
+    def get(self, points: Iterable[Point]) -> list[Result]:
+        """Results of those points that are there, in the order of ``points``."""
+        query = "SELECT outcome, error, seconds FROM results WHERE key = ?"
+        found = []
+        for point in points:
+            row = self._connection.execute(query, (point.key,)).fetchone()
+            if row is not None:
+                outcome, error, seconds = row
+                found.append(Result(point, None if outcome is None else json.loads(outcome), error, seconds))
+        return found
+
+
+def _checksum(*columns: str | None) -> str:
+    return hashlib.sha256(json.dumps(columns).encode()).hexdigest()
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    connection.executescript(
+        f"BEGIN; PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}; {TABLE}; COMMIT;"
+    )
+
+
+def _make(path: Path) -> None:
+    """Make an empty store under another name and link it, so that ``path`` is never half a store."""
+    if not path.parent.is_dir():
+        raise not_allowed("store", str(path), "a file in a folder that exists")
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".store-") as folder:
+        connection = sqlite3.connect(Path(folder) / "new")
+        _create(connection)
+        connection.close()
+        try:
+            os.link(Path(folder) / "new", path)
+        except FileExistsError:  # another process was quicker
+            pass
+        except OSError:  # a file system without hard links
+            os.replace(Path(folder) / "new", path)
+
+
+def _check_header(path: Path) -> None:
+    """Refuse what is not a store from its first bytes, before SQLite may touch it."""
+    if not path.is_file():
+        raise not_allowed("store", str(path), "a file")
+    with path.open("rb") as file:
+        header = file.read(HEADER)
+    if header[:16] != b"SQLite format 3\x00" or int.from_bytes(header[68:72], "big") != APPLICATION:
+        raise not_allowed(
+            "store", str(path), "a store that recallbook made, or a new file: this is neither, and was left as is"
+        )
+    version = int.from_bytes(header[60:64], "big")
+    if version != VERSION:
+        raise not_allowed(
+            "store", str(path), f"a store of version {VERSION}: this one has {version}, and was left as is"
+        )
+
+
+def _check_content(connection: sqlite3.Connection, path: Path) -> None:
+    """Reads only; SQLite's own check, then every row's checksum and key."""
+    try:
+        complaints = [text for (text,) in connection.execute("PRAGMA integrity_check(1)")]
+        if complaints != ["ok"]:
+            raise sqlite3.DatabaseError(complaints[0])
+        for key, point, outcome, error, _, checksum in connection.execute(f"SELECT {COLUMNS} FROM results"):
+            if hashlib.sha256(point.encode()).hexdigest() != key or _checksum(key, point, outcome, error) != checksum:
+                raise sqlite3.DatabaseError(f"row {key} does not match its checksum")
+    except sqlite3.OperationalError as problem:
+        if "lock" in str(problem) or "permission" in str(problem) or "unable to open" in str(problem):
+            raise
+        raise _damaged(path, problem) from problem
+    except (sqlite3.DatabaseError, UnicodeError, TypeError, AttributeError) as problem:
+        raise _damaged(path, problem) from problem
+
+
+def _damaged(path: Path, problem: Exception) -> ValueError:
+    return not_allowed("store", str(path), f"a store without damage ({problem}): it was left as is")

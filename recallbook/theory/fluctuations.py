@@ -1,0 +1,88 @@
+"""What fluctuates from draw to draw and from token to token, on a fixed low-discrepancy set of points.
+
+Predictions are means over these points. Each variable is an array with one entry for each point.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+from scipy.stats import beta, gamma, qmc
+
+from recallbook.setting import Setting
+from recallbook.theory.symbolic.expressions import Values
+from recallbook.theory.symbolic.lock_on import M, Q, T
+from recallbook.theory.values import effective_dim, is_far
+
+Array = NDArray[np.float64]
+POINTS = 12  # log2 of the number of points of the average
+AXES = (
+    "trigger",
+    "labels",
+    "mean",
+    "shift",
+    "own",
+    "count",
+    "input",
+    "output",
+    "along",
+    "across",
+    "overlap",
+    "thinning",
+    "neurons",
+    "marked neurons",
+)
+
+
+@cache
+def uniform() -> dict[str, Array]:
+    """Low-discrepancy points in the open cube, by axis; unscrambled, so the same on every machine."""
+    points = qmc.Sobol(len(AXES), scramble=False).random_base2(POINTS) + 0.5 / 2**POINTS
+    return dict(zip(AXES, points.T, strict=True))
+
+
+@cache
+def normal(axis: str) -> Array:
+    """Standard normal variable."""
+    return ndtri(uniform()[axis])
+
+
+@lru_cache(maxsize=256)
+def gamma_variable(axis: str, variance: float) -> Array:
+    r"""Gamma variable of mean 1 and this variance: $\chi^2_d/d$ at $2/d$; constant for variance 0."""
+    if variance < 1e-8:
+        return np.ones(2**POINTS)
+    return gamma.ppf(uniform()[axis], 1 / variance, scale=variance)
+
+
+@lru_cache(maxsize=64)
+def lognormal_variable(axis: str, variance: float) -> Array:
+    """Lognormal variable of mean 1 and this variance: for means over few neurons, which have heavy tails."""
+    spread = math.log1p(variance)
+    return np.exp(math.sqrt(spread) * normal(axis) - spread / 2)
+
+
+@lru_cache(maxsize=64)
+def cosine(axis: str, dim: float) -> Array:
+    """Cosine of two random directions."""
+    half = max((dim - 1) / 2, 0.5)
+    if is_far(dim):
+        return normal(axis) / math.sqrt(dim)
+    return 2 * beta.ppf(uniform()[axis], half, half) - 1
+
+
+def lengths(setting: Setting, axis: str) -> Array:
+    """Squared length of an embedding."""
+    return gamma_variable(axis, 2 / setting.dim if setting.embeddings == "gaussian" else 0.0)
+
+
+def shared_by_tokens(setting: Setting) -> Values:
+    r"""What all tokens of a draw share: $T=|t|^2$, $Q$ and $M$."""
+    dim = effective_dim(setting)
+    kappa = 1 / dim + 1 / setting.vocab
+    mean = gamma_variable("mean", min(2 / dim, 2.0))
+    return {T: lengths(setting, "trigger"), Q: gamma_variable("labels", 2 * kappa), M: mean}

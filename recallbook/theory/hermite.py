@@ -1,0 +1,125 @@
+r"""Hermite coefficients and Gaussian moments of an activation $\phi$, exact up to a quadrature error that is returned.
+
+For a pre-activation $x=\sqrt a\,\xi$ with $\xi$ standard normal,
+$\phi(\sqrt a\,\xi)=\sum_k\phi_k(a)\,\mathrm{He}_k(\xi)/\sqrt{k!}$, and for two of covariance $c$ (Mehler's formula)
+$\mathbb E\,\phi(x)\phi(x')=\sum_k\phi_k(a)\phi_k(a')\,\rho^k$, $\rho=c/\sqrt{aa'}$.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.polynomial import hermite_e, legendre
+from numpy.typing import NDArray
+
+from recallbook.activations import ACTIVATIONS
+from recallbook.arguments import check_activation, check_rate, check_size, not_allowed
+
+Array = NDArray[np.float64]
+REACH = 12.0  # standard deviations; the normal density beyond is below 1e-31
+PANELS = 24  # panels of equal width with an edge at 0, where the kinks of common activations are
+PER_PANEL = 12
+LARGEST_ORDER = 60
+
+
+class Coefficients(NamedTuple):
+    r"""$\phi_0(a),\dots,\phi_K(a)$ ``(K + 1,)``, and the largest difference to quadrature with half the panels."""
+
+    values: Array
+    error: float
+
+
+class Moments(NamedTuple):
+    r"""Means over $x\sim N(0,a)$ of $\phi^2,\phi'^2,\phi\phi',\phi^4$, and $\frac d{da}\mathbb E\,\phi^2$, by $a$."""
+
+    square: Array
+    slope_square: Array
+    product: Array
+    fourth: Array
+    growth: Array
+
+
+@lru_cache(maxsize=8)
+def normal_rule(panels: int = PANELS) -> tuple[Array, Array]:
+    """Nodes and weights of the standard normal law: Gauss and Legendre's rule on each of ``panels`` panels."""
+    nodes, weights = legendre.leggauss(PER_PANEL)
+    edges = np.linspace(-REACH, REACH, panels + 1)
+    half = np.diff(edges)[:, None] / 2
+    x = ((edges[:-1] + edges[1:])[:, None] / 2 + half * nodes).ravel()
+    return x, (half * weights).ravel() * np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)
+
+
+def hermite_coefficients(activation: Any, variance: float = 1.0, order: int = 10) -> Coefficients:
+    r"""$\phi_k(a)=\mathbb E\,\phi(\sqrt a\,\xi)\,\mathrm{He}_k(\xi)/\sqrt{k!}$ for $k=0,\dots,$ ``order``.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, or ``activation`` is neither a name nor an elementwise map on tensors.
+    """
+    variance = check_rate("variance", variance)
+    order = check_size("order", order)
+    if order > LARGEST_ORDER:
+        raise not_allowed("order", order, f"an integer from 1 to {LARGEST_ORDER}")
+    table = [coefficient_table(activation, np.array([variance]), order, panels)[0] for panels in (PANELS, PANELS // 2)]
+    return Coefficients(table[0], float(np.abs(table[0] - table[1]).max()))
+
+
+def coefficient_table(activation: Any, variances: Array, order: int, panels: int = PANELS) -> Array:
+    r"""$\phi_k(a)$ for each variance, ``(len(variances), order + 1)``."""
+    x, weights = normal_rule(panels)
+    table: Array = (values(activation, np.sqrt(variances)[:, None] * x) * weights) @ _basis(order, panels)
+    return table
+
+
+def project_square(coefficients: Array, order: int | None = None) -> Array:
+    """Hermite coefficients, to the same order if none is given, of the square of a function given by its own."""
+    own = len(coefficients) - 1
+    squares = (_basis(own) @ coefficients) ** 2 * normal_rule()[1]
+    projected: Array = squares @ _basis(own if order is None else order)
+    return projected
+
+
+def evaluate(coefficients: Array, x: Array) -> Array:
+    """The function with these Hermite coefficients."""
+    order = len(coefficients) - 1
+    scale = np.sqrt(np.cumprod(np.concatenate([[1.0], np.arange(1.0, order + 1)])))
+    return np.asarray(hermite_e.hermeval(x, coefficients / scale), dtype=np.float64)
+
+
+@lru_cache(maxsize=16)
+def _basis(order: int, panels: int = PANELS) -> Array:
+    r"""$\mathrm{He}_k/\sqrt{k!}$ at the nodes, ``(nodes, order + 1)``."""
+    scale = np.sqrt(np.cumprod(np.concatenate([[1.0], np.arange(1.0, order + 1)])))
+    return hermite_e.hermevander(normal_rule(panels)[0], order) / scale
+
+
+def moment_table(activation: Any, variances: Array) -> Moments:
+    """:class:`Moments` for each variance, as arrays."""
+    x, weights = normal_rule()
+    points = np.sqrt(variances)[:, None] * x
+    phi, slope = values(activation, points), slopes(activation, points)
+    parts = (phi**2, slope**2, phi * slope, phi**4, phi * slope * points / variances[:, None])
+    return Moments(*(np.asarray(part @ weights) for part in parts))
+
+
+def values(activation: Any, x: Array) -> Array:
+    r"""$\phi(x)$."""
+    return elementwise(activation)(torch.from_numpy(np.ascontiguousarray(x))).numpy()
+
+
+def slopes(activation: Any, x: Array) -> Array:
+    r"""$\phi'(x)$ by automatic differentiation."""
+    tensor = torch.from_numpy(np.ascontiguousarray(x))
+    images, pullback = torch.func.vjp(elementwise(activation), tensor)[:2]
+    return pullback(torch.ones_like(images))[0].numpy()
+
+
+def elementwise(activation: Any) -> Any:
+    """The activation as a function on tensors."""
+    activation = check_activation("activation", activation)
+    return ACTIVATIONS[activation] if isinstance(activation, str) else activation

@@ -1,0 +1,215 @@
+r"""Predictions with no fitted constant: lock-on, recall and accuracy of three steps in the early-phase limit.
+
+The expressions of :mod:`recallbook.theory.symbolic` give signal and noise once the draw's own fluctuations are fixed;
+what is left is an average over these, taken on a fixed low-discrepancy set of points.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import sympy as sp
+
+from recallbook.arguments import check_rate, check_size, not_allowed
+from recallbook.setting import Setting
+from recallbook.theory.lock_on import lock, values
+from recallbook.theory.recall import asked_overlaps, chance_of_recall
+from recallbook.theory.search import bracket
+from recallbook.theory.symbolic import lock_on as lock_symbols
+from recallbook.theory.symbolic import recall as recall_symbols
+from recallbook.theory.symbolic.expressions import N, V, numeric
+
+LONGEST_SEARCH = 2**31 - 1
+WIDEST = 2**24  # wider MLPs are as good as infinite
+
+
+class Term(NamedTuple):
+    """One entry of the ledger: its size, its formula, and where it is derived."""
+
+    size: float
+    formula: str
+    derived: str
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Averages over embeddings, data and test sequences in the early-phase limit.
+
+    ``ledger`` maps the name of each term to its size, its formula in LaTeX, and where it is derived. Sizes of the
+    terms of step 2 are variances in units of the squared trigger score, at a typical draw; sizes of the terms of
+    step 3 are mean squares of a wrong logit in units of the squared right one.
+    """
+
+    accuracy: float
+    lock_on: float
+    recall: float
+    ledger: Mapping[str, Term]
+
+
+def predict(setting: Setting, *, without: tuple[str, ...] = ()) -> Prediction:
+    r"""Predict lock-on, recall and accuracy from $V,N,d,L$ and the setting's choices alone. Ours; no fitted constant.
+
+    Derived to leading order, with the corrections in $1/L$, $1/d$, $1/N$ that matter. Checked for $V\ge150$,
+    $d\ge20$, $N\ge V$, $L\le150$, with the MLP for $0.6\le m/d\le20$; outside $V\ge100$, $d\ge16$, $V\le N$,
+    $L\le V$, $m\ge d/2$ it warns. The MLP enters through Gaussian means of its activation, by quadrature.
+
+    Parameters
+    ----------
+    setting : Setting
+        Attention-only or Attention-MLP, with any activation.
+    without : tuple of str
+        Names of ledger terms to leave out, to see what each costs.
+
+    Raises
+    ------
+    ValueError
+        If ``setting`` is not a Setting, or ``without`` holds an unknown name.
+    """
+    _check(setting)
+    for name in without:
+        if name not in term_names(setting):
+            raise not_allowed("without", name, "names of ledger terms: " + ", ".join(term_names(setting)))
+    locks = lock(setting, without)
+    chance = chance_of_recall(setting, locks, without)
+    return Prediction(
+        accuracy=float(np.mean(locks.token * chance)),
+        lock_on=float(np.mean(locks.token)),
+        recall=float(np.mean(chance)),
+        ledger=_ledger(setting) if not without else {},
+    )
+
+
+def predicted_lock_on(setting: Setting) -> float:
+    """Lock-on of :func:`predict` and nothing else: a tenth of the work."""
+    _check(setting)
+    return float(np.mean(lock(setting).token))
+
+
+def term_names(setting: Setting) -> tuple[str, ...]:
+    """Names of the ledger's terms."""
+    mlp = setting.width is not None
+    return (*lock_symbols.lock_terms(mlp), *recall_symbols.mean_squares(mlp), "coverage")
+
+
+def phase(setting: Setting) -> str:
+    """The term whose removal would raise predicted accuracy most, by name."""
+    accuracies = {name: predict(setting, without=(name,)).accuracy for name in term_names(setting)}
+    return max(accuracies, key=lambda name: accuracies[name])
+
+
+def critical_samples(vocab: int, seq_len: int, dim: int, accuracy: float = 0.9, **setting: Any) -> float:
+    """Smallest number of training sequences with at least this predicted accuracy; infinite where there is none.
+
+    By doubling from ``vocab`` and bisection to a relative width of one part in a thousand.
+
+    Raises
+    ------
+    ValueError
+        If ``accuracy`` is not between 0 and 1, or a size is bad.
+    """
+    low = check_size("vocab", vocab, smallest=2)
+
+    def at(samples: int) -> Setting:
+        return Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, **setting)
+
+    return _smallest(at, low, LONGEST_SEARCH, accuracy)
+
+
+def critical_width(vocab: int, seq_len: int, dim: int, samples: int, accuracy: float = 0.9, **setting: Any) -> float:
+    """Smallest width of the MLP with at least this predicted accuracy; infinite where there is none.
+
+    By doubling from half of ``dim``, where predictions begin, and bisection to one part in a thousand.
+
+    Raises
+    ------
+    ValueError
+        If ``accuracy`` is not between 0 and 1, or a size is bad.
+    """
+    low = max(1, check_size("dim", dim) // 2)
+
+    def at(width: int) -> Setting:
+        return Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, width=width, **setting)
+
+    return _smallest(at, low, WIDEST, accuracy)
+
+
+def _smallest(at: Callable[[int], Setting], low: int, largest: int, accuracy: float) -> float:
+    """Smallest size from ``low`` to ``largest`` whose setting has this predicted accuracy."""
+    accuracy = check_rate("accuracy", accuracy, "a number between 0 and 1")
+    if accuracy >= 1:
+        raise not_allowed("accuracy", accuracy, "a number between 0 and 1")
+
+    def reached(size: int) -> bool:
+        return predict(at(size)).accuracy >= accuracy
+
+    if not reached(largest):
+        return math.inf
+    return float(bracket(reached, low, smallest=low, largest=largest, tolerance=1e-3).high)
+
+
+# The ledger
+
+
+def _ledger(setting: Setting) -> dict[str, Term]:
+    """Every term at the typical draw, |t|^2 = Q = M = 1; not a number where there is no attention to lock (L = 1)."""
+    mlp, terms = setting.width is not None, {}
+    typical = values(setting, dict.fromkeys(lock_symbols.SHARED, 1.0))
+    if mlp:
+        typical = {**typical, **{name: float(np.mean(part)) for name, part in asked_overlaps(setting).items()}}
+    of_lock = lock_symbols.lock_terms(mlp)
+    for name, expression in _ledger_expressions(mlp).items():
+        alone = setting.seq_len == 1 and name in of_lock
+        size = math.nan if alone else float(numeric(expression)(typical))
+        printed, derived = _ledger_texts(mlp)[name]
+        terms[name] = Term(size, printed, derived)
+    return terms
+
+
+@cache
+def _ledger_expressions(mlp: bool) -> dict[str, sp.Expr]:
+    """Size of every term, by name."""
+    score = lock_symbols.trigger_score(mlp)
+    of_lock = {name: term.token / score**2 for name, term in lock_symbols.lock_terms(mlp).items()}
+    return {**of_lock, **recall_symbols.mean_squares(mlp), "coverage": sp.exp(-N / V)}
+
+
+@cache
+def _ledger_texts(mlp: bool) -> dict[str, tuple[str, str]]:
+    """Formula in LaTeX and where it is derived, by name."""
+    printed = {name: term.token for name, term in lock_symbols.lock_terms(mlp).items()}
+    texts = {}
+    for name, expression in _ledger_expressions(mlp).items():
+        chapter = "When attention locks on" if name in printed else "When facts can be recalled"
+        if name == "coverage":
+            chapter = "The task"
+        elif name in ("neuron bias", "neuron noise", "MLP noise"):
+            chapter = "The MLP as memory"
+        texts[name] = (sp.latex(printed.get(name, expression)), chapter)
+    return texts
+
+
+def _check(setting: Any) -> None:
+    if not isinstance(setting, Setting):
+        raise not_allowed("setting", setting, "a recallbook.Setting")
+    outside = [
+        text
+        for text, wrong in (
+            (f"vocab={setting.vocab} below 100", setting.vocab < 100),
+            (f"dim={setting.dim} below 16", setting.dim < 16),
+            (f"samples={setting.samples} below vocab={setting.vocab}", setting.samples < setting.vocab),
+            (f"seq_len={setting.seq_len} above vocab={setting.vocab}", setting.seq_len > setting.vocab),
+            (
+                f"width={setting.width} below half of dim={setting.dim}",
+                2 * (setting.width or setting.dim) < setting.dim,
+            ),
+        )
+        if wrong
+    ]
+    if outside:
+        warnings.warn("outside the range where predictions were checked: " + ", ".join(outside), stacklevel=3)

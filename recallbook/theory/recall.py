@@ -1,0 +1,174 @@
+"""Probability that the right logit is the largest, from the terms of :mod:`recallbook.theory.symbolic.recall`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betainc, ndtr
+from scipy.stats import binom
+
+from recallbook.setting import Setting
+from recallbook.theory.feature_kernels import (
+    Asked,
+    Endless,
+    endless,
+    linear_overlaps,
+    marked,
+    overlaps,
+    square_variance,
+)
+from recallbook.theory.fluctuations import (
+    POINTS,
+    Array,
+    cosine,
+    gamma_variable,
+    lengths,
+    lognormal_variable,
+    normal,
+    uniform,
+)
+from recallbook.theory.lock_on import NODE_WEIGHTS, Lock
+from recallbook.theory.symbolic import recall as symbolic
+from recallbook.theory.symbolic.expressions import N, V, Values, d, numeric
+from recallbook.theory.values import FAR, effective_dim, is_far
+
+LARGEST_COUNT = 400.0  # mean count of a fact beyond which counts are taken as normal
+TINY = 1e-30  # keeps 0/0 away where a fact was never seen and nothing interferes
+
+
+def located_counts(setting: Setting, lock: Lock, without: tuple[str, ...] = ()) -> Array:
+    """How often the asked fact was located."""
+    samples, vocab = setting.samples, setting.vocab
+    if "coverage" in without:
+        return np.full(2**POINTS, samples / vocab) * lock.token
+    if samples / vocab > LARGEST_COUNT:
+        mean = samples / vocab * lock.token
+        return np.maximum(mean + np.sqrt(mean) * normal("count"), 0)
+    located: Array = binom.ppf(uniform()["thinning"], _fact_counts(samples, vocab), lock.token)
+    return located
+
+
+@lru_cache(maxsize=64)
+def _fact_counts(samples: int, vocab: int) -> Array:
+    """How often the asked fact occurs in the batch, at every point."""
+    counts: Array = binom.ppf(uniform()["count"], samples, 1 / vocab)
+    return counts
+
+
+def asked_overlaps(setting: Setting) -> Values:
+    """Overlaps of the asked vector in feature space, at every point."""
+    # neither the vocabulary, the batch nor the length enters: searches in them find this here
+    return _overlaps(replace(setting, vocab=2, seq_len=1, samples=1))
+
+
+@lru_cache(maxsize=32)
+def _overlaps(setting: Setting) -> Values:
+    if setting.width is None:
+        return linear_overlaps(_asked(setting), effective_dim(setting))
+    tau = float(setting.trigger_in_values)
+    chi = lognormal_variable("neurons", square_variance(setting.activation, setting.width))
+    psi = lognormal_variable("marked neurons", tau * marked(setting.activation).variance / setting.width)
+    return overlaps(setting, setting.width, _endless(replace(setting, width=1)), chi, psi)
+
+
+@lru_cache(maxsize=8)
+def _endless(setting: Setting) -> Endless:
+    """What the features' overlaps owe to no width: a search in the width finds this here."""
+    return endless(setting, _asked(setting), effective_dim(setting))
+
+
+def _asked(setting: Setting) -> Asked:
+    tau = float(setting.trigger_in_values)
+    trigger, token = lengths(setting, "trigger"), lengths(setting, "input")
+    angle = np.sqrt(trigger * token) * cosine("overlap", effective_dim(setting))  # t . z_v
+    square, shared = token + tau * (trigger + 2 * angle), tau * (trigger + angle)
+    return Asked(square, shared, again=token + tau * angle, trigger=trigger, token=token)
+
+
+def chance_of_recall(setting: Setting, lock: Lock, without: tuple[str, ...] = (), mislocated: bool = True) -> Array:
+    """Probability that the right logit exceeds all V - 1 others, at every point.
+
+    With ``mislocated=False`` sequences that located a wrong token store nothing.
+    """
+    dim, share = effective_dim(setting), setting.samples / setting.vocab
+    sizes = {V: setting.vocab, N: setting.samples, d: dim}
+    wrong = setting.samples * float(mislocated)
+    counts = {
+        symbolic.n: located_counts(setting, lock, without),
+        symbolic.mu: np.maximum(share * lock.mean, 1e-9),
+        symbolic.nu: share**2 * lock.variance,
+        symbolic.mislocated: wrong * (1 - lock.mean),
+        symbolic.decoys: wrong * lock.decoys,
+    }
+    across = gamma_variable("across", float(numeric(symbolic.others_variance())(sizes)))
+    geometry = {symbolic.b: lengths(setting, "output"), symbolic.xi: normal("along"), symbolic.r: across}
+    switches = {symbol: float(name not in without) for name, symbol in symbolic.SWITCHES.items()}
+    values = {**sizes, **counts, **asked_overlaps(setting), **geometry, **switches}
+    terms = symbolic.recall_terms()
+    columns = {symbol: _column(value) for symbol, value in values.items()}
+    reach = _column(numeric(terms.pull)(values))
+    below = _all_below(
+        numeric(terms.signal)(values),
+        numeric(terms.noise)(values),
+        np.maximum(share * lock.draw, 1e-9),
+        own_mean=lambda k: numeric(symbolic.own_mean())({**columns, symbolic.k: k}) * reach,
+        own_variance=lambda k: numeric(symbolic.own_variance())({**columns, symbolic.k: k}) * reach**2,
+        dim=dim if setting.embeddings == "sphere" else FAR,
+    )
+    chance: Array = np.exp((setting.vocab - 1) * np.log(np.maximum(below, 1e-300)))
+    return chance
+
+
+def _column(value: Any) -> Any:
+    return value[:, None] if isinstance(value, np.ndarray) else value
+
+
+def _all_below(
+    signal: Array,
+    noise: Array,
+    means: Array,
+    *,
+    own_mean: Callable[[Array], Array],
+    own_variance: Callable[[Array], Array],
+    dim: float,
+) -> Array:
+    """Probability that one wrong logit stays below the right one, averaged over how often its fact was located.
+
+    ``means`` ``(points, nodes)`` are the mean counts of the draw's tokens. A logit is normal, or a coordinate on the
+    sphere of dimension ``dim``.
+    """
+    largest = float(means.max())
+    if largest > LARGEST_COUNT:  # counts as normal: three-point rule of the normal law
+        mean = means @ NODE_WEIGHTS
+        scatter = np.sqrt(mean + means**2 @ NODE_WEIGHTS - mean**2)
+        counts = mean[:, None] + np.sqrt(3) * scatter[:, None] * np.array([-1.0, 0.0, 1.0])
+        chances = np.array([1 / 6, 2 / 3, 1 / 6])
+    else:
+        counts = np.arange(int(largest + 7 * math.sqrt(largest) + 8))[None, :]
+        chances = _count_chances(counts, means)
+    ratio = (signal[:, None] - own_mean(counts)) / np.sqrt(noise[:, None] + own_variance(counts) + TINY)
+    if is_far(dim):
+        return np.sum(chances * ndtr(ratio), axis=1)
+    half = (dim - 1) / 2  # (1 + coordinate) / 2 is a beta variable
+    return np.sum(chances * betainc(half, half, np.clip((1 + ratio / np.sqrt(dim)) / 2, 0, 1)), axis=1)
+
+
+def _count_chances(counts: NDArray[np.int64], means: Array) -> Array:
+    """A mixture of Poisson laws over the nodes, ``(points, counts)``; one law where all nodes agree."""
+    if np.ptp(means, axis=1).max() < 1e-3 * means.max():
+        means, weights = means[:, :1], np.ones(1)
+    else:
+        weights = NODE_WEIGHTS
+    chances = np.empty((counts.size, len(means)))
+    term = np.exp(-means)  # of each law at the count reached; a product is far cheaper than an exponential
+    for count in range(counts.size):
+        np.dot(term, weights, out=chances[count])
+        term *= means
+        term /= count + 1
+    return (chances / chances.sum(axis=0)).T

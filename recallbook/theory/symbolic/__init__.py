@@ -1,0 +1,10 @@
+"""SymPy expressions: the one source of every formula that a chapter prints and the package evaluates.
+
+Each function returns expressions in the symbols of its module. Chapters print them with ``sympy.latex``, the
+numerical modules call :func:`~recallbook.theory.symbolic.expressions.numeric` on them, and the tests compare both with
+simulation.
+"""
+
+from recallbook.theory.symbolic import expressions, gradients, hermite, laws, lock_on, recall
+
+__all__ = ["expressions", "gradients", "hermite", "laws", "lock_on", "recall"]

@@ -1,0 +1,29 @@
+"""The laws that set the number of sequences, each alone and to leading order. Estimates, not bounds; ours."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from recallbook.theory.symbolic.expressions import L, V, d
+
+
+def lock_on() -> dict[str, sp.Expr]:
+    r"""$\sqrt{2\log L}\,L^2\sqrt V/d^{3/2}$ (mean bias) and $\sqrt{2\log L}\,LV/d^{3/2}$: the larger binds."""
+    price = sp.sqrt(2 * sp.log(L)) * L / sp.sqrt(d) ** 3
+    return {"mean bias": price * L * sp.sqrt(V), "gradient noise": price * V}
+
+
+def label_frequencies() -> sp.Expr:
+    r"""$2V\log V\,(V+d)/d$: with the trigger in the values, half of the facts are recalled."""
+    return 2 * V * sp.log(V) * (V + d) / d
+
+
+def coverage() -> sp.Expr:
+    r"""$V\log10$: nine facts in ten are seen."""
+    return V * sp.log(10)
+
+
+def samples(trigger_in_values: bool) -> dict[str, sp.Expr]:
+    """All of them by name; label frequencies cost nothing without the trigger in the values."""
+    laws = {**lock_on(), "coverage": coverage()}
+    return {**laws, "label frequencies": label_frequencies()} if trigger_in_values else laws

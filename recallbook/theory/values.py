@@ -1,0 +1,29 @@
+r"""A setting as values of symbols: the one place where its fields meet $V,N,L,d,\tau$."""
+
+from __future__ import annotations
+
+from recallbook.setting import Setting
+from recallbook.theory.symbolic.expressions import L, N, V, Values, d, tau
+
+FAR = 1e9  # stands for d = infinity: orthogonal embeddings do not interfere
+
+
+def effective_dim(setting: Setting) -> float:
+    """The dimension that enters overlaps."""
+    return FAR if setting.embeddings == "orthogonal" else float(setting.dim)
+
+
+def is_far(dim: float) -> bool:
+    """Whether random directions count as orthogonal."""
+    return dim > 1e6
+
+
+def sizes(setting: Setting) -> Values:
+    r"""$V,N,L,\tau$ and the effective $d$."""
+    return {
+        V: setting.vocab,
+        N: setting.samples,
+        L: setting.seq_len,
+        d: effective_dim(setting),
+        tau: float(setting.trigger_in_values),
+    }

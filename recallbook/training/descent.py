@@ -1,0 +1,148 @@
+"""Gradient descent on the recall task: the three steps, exactly or in the early-phase limit, and beyond."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import torch
+from tqdm import tqdm
+
+from recallbook.arguments import check_flag, check_rate, check_rates, check_size, not_allowed
+from recallbook.data.task import Problem, check_problem
+from recallbook.model.transformer import RecallTransformer
+from recallbook.training import early_phase
+from recallbook.training.gradients import descent_directions
+from recallbook.training.weights import Weights
+
+
+def initial_gradient(problem: Problem, *, dtype: torch.dtype | None = None, device: Any = None) -> torch.Tensor:
+    r"""Minus the gradient of the loss in $W_V$ at zero: all that is seen of the data at initialisation.
+
+    $$G=\frac1N\sum_i\tilde u_{y_i}\,g(\bar e'_i)^\top,\qquad \bar e'_i=\frac1L\sum_j e'_{ij},$$
+    shape ``(d, d)``, or ``(d, m)`` with the MLP. The gradient in $W_{KQ}$ is zero there.
+    """
+    return early_phase.value_step(check_problem(problem, dtype, device))
+
+
+def three_steps(
+    problem: Problem,
+    eta: float | None = None,
+    gamma: float | None = None,
+    *,
+    chunk: int | None = None,
+    dtype: torch.dtype | None = None,
+    device: Any = None,
+) -> Weights:
+    r"""Three gradient steps from zero on one fixed batch: values, attention, values.
+
+    $$W_V^{(1)}=-\eta\nabla_{W_V}\hat{\mathcal L}(0,0),\quad
+    W_{KQ}^{(1)}=-\gamma\nabla_{W_{KQ}}\hat{\mathcal L}(W_V^{(1)},0),\quad
+    W_V^{(2)}=W_V^{(1)}-\gamma\nabla_{W_V}\hat{\mathcal L}(W_V^{(1)},W_{KQ}^{(1)}).$$
+
+    Parameters
+    ----------
+    problem : Problem
+    eta, gamma : float or None
+        Learning rates. Finite and positive: exact, no approximation. Both ``None``: the early-phase limit, with
+        uniform predictions in all three residuals, hard attention (equal shares on ties, as the limit of softmax
+        gives them: :mod:`recallbook.model.ties`), and weights per unit rate $W_V^{(1)}/\eta$,
+        $W_{KQ}^{(1)}/(\gamma\eta)$, $W_V^{(2)}/\gamma$.
+    chunk : int or None
+        Sequences at a time; any value gives the same result up to rounding.
+    dtype, device
+        Default: the problem's.
+
+    Returns
+    -------
+    Weights
+        Remembers its rates.
+
+    Raises
+    ------
+    ValueError
+        Names the argument, its value and what is allowed.
+
+    Notes
+    -----
+    The algorithm is the paper's (public summaries of arXiv 2603.15923); the early-phase limit as a limit of weights
+    per unit rate is ours. :func:`recallbook.training.reference.three_steps` is the same by autograd.
+    """
+    eta, gamma = check_rates(eta, gamma)
+    if chunk is not None:
+        check_size("chunk", chunk)
+    problem = check_problem(problem, dtype, device)
+    value = early_phase.value_step(problem, chunk)  # exact at zero, so both cases start with it
+    if eta is None or gamma is None:
+        key_query = torch.outer(early_phase.key_query_step(problem, value, chunk), problem.query)
+        value2 = early_phase.located_value_step(problem, key_query @ problem.query, chunk)
+        return Weights(value, key_query, value2, None, None)
+    value1 = eta * value
+    step2 = descent_directions(problem, problem.sequences, value1, None, wrt=("direction",), chunk=chunk)
+    key_query = gamma * torch.outer(step2.direction, problem.query)
+    step3 = descent_directions(
+        problem, problem.sequences, value1, key_query @ problem.query, wrt=("value",), chunk=chunk
+    )
+    return Weights(value1, key_query, value1 + gamma * step3.value, eta, gamma)
+
+
+def descend(
+    model: RecallTransformer,
+    problem: Problem,
+    steps: int = 100,
+    *,
+    eta: float,
+    gamma: float,
+    batch: int | None = None,
+    chunk: int | None = None,
+    progress: bool = False,
+) -> pd.DataFrame:
+    r"""Gradient descent on both matrices at once, beyond three steps. Moves ``model`` in place.
+
+    $W_V\leftarrow W_V-\eta\nabla_{W_V}\hat{\mathcal L}$ and
+    $W_{KQ}\leftarrow W_{KQ}-\gamma\nabla_{W_{KQ}}\hat{\mathcal L}$, both at the old weights.
+
+    Parameters
+    ----------
+    model : RecallTransformer
+        Built from the same problem; starts from whatever weights it has.
+    steps : int
+    eta, gamma : float
+        Learning rates of the value matrix and of the key-query matrix.
+    batch : int or None
+        ``None``: the problem's fixed batch in every step. An integer: that many fresh sequences in every step.
+    chunk : int or None
+        Sequences at a time.
+    progress : bool
+        Show a progress bar.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each step, *before* it is taken: ``step``, ``loss`` and ``attention`` (mean weight on the
+        informative position) on the sequences of that step.
+
+    Raises
+    ------
+    ValueError
+        Names the argument, its value and what is allowed.
+    """
+    if not isinstance(model, RecallTransformer):
+        raise not_allowed("model", model, "a recallbook.RecallTransformer")
+    problem = check_problem(problem, model.value.dtype, model.value.device)
+    if model.setting != problem.setting:
+        raise not_allowed("model", model.setting, f"a model of the problem's own setting, {problem.setting}")
+    steps = check_size("steps", steps)
+    eta, gamma = check_rate("eta", eta), check_rate("gamma", gamma)
+    if batch is not None:
+        batch = check_size("batch", batch)
+    progress = check_flag("progress", progress)
+    history = []
+    for step in tqdm(range(steps), disable=not progress):
+        sequences = problem.sequences if batch is None else problem.fresh(batch, role="batch", block=step)
+        value, key_query = model.value.data, model.key_query.data
+        found = descent_directions(problem, sequences, value, key_query @ problem.query, chunk=chunk)
+        history.append({"step": step, "loss": found.loss, "attention": found.attention})
+        model.value.data = value + eta * found.value
+        model.key_query.data = key_query + gamma * torch.outer(found.direction, problem.query)
+    return pd.DataFrame(history)

@@ -1,0 +1,189 @@
+r"""The early-phase limit $\eta\to0$, $\gamma\eta\to\infty$: uniform predictions, hard attention, weights per unit rate.
+
+Residuals are $e_{y_i}-\mathbf 1/V$ in all three steps, so sequences enter steps 1 and 2 only through the counts of
+tokens under each label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch.nn import functional
+
+from recallbook.data.task import Problem, Sequences
+from recallbook.model.attention import (
+    GATHER_COST,
+    add_at,
+    attend,
+    attention_scores,
+    chunk_rows,
+    chunks,
+    hard_attention,
+    pull_size,
+    rows_of,
+    soft_attention,
+    take,
+)
+from recallbook.model.ties import without_rounding
+from recallbook.training.gradients import (
+    attention_pulls,
+    centred_labels,
+    descent_directions,
+    features,
+    features_and_pullback,
+)
+
+TABLE_NUMBERS = 1 << 24  # numbers in one block of the label-by-token table: 64 to 128 MB
+
+
+def value_step(problem: Problem, chunk: int | None = None) -> torch.Tensor:
+    r"""Step 1, ``(d, d)`` or ``(d, m)``: $W_V^{(1)}/\eta=\frac1N\sum_i\tilde u_{y_i}\,g(\bar e'_i)^\top$; exact."""
+    setting = problem.setting
+    if _labels_pay(problem):
+        return centred_labels(problem).T @ _features_by_label(problem, chunk) / setting.samples
+    if not counts_pay(problem):
+        return descent_directions(problem, problem.sequences, None, None, wrt=("value",), chunk=chunk).value
+    sums = torch.empty_like(problem.input_embeddings)  # for each label, the sum of its sequences' values (V, d)
+    for first, last, part in _label_blocks(problem):
+        if problem.label_counts is None:
+            codes = _table_codes(part, first, setting.vocab)
+            counts = torch.bincount(codes, minlength=(last - first) * setting.vocab).view(last - first, -1)
+        else:
+            counts = problem.label_counts[first:last]
+        sums[first:last] = counts.to(problem.dtype) @ problem.input_embeddings
+    if setting.trigger_in_values:
+        frequency = torch.bincount(problem.labels, minlength=setting.vocab)
+        sums += frequency[:, None] * problem.trigger
+    return centred_labels(problem).T @ sums / (setting.samples * setting.seq_len)
+
+
+def key_query_step(problem: Problem, value: torch.Tensor, chunk: int | None = None) -> torch.Tensor:
+    r"""Step 2 with uniform predictions: the vector $k$ with $W_{KQ}^{(1)}/(\gamma\eta)=k\,z_{\rm EOS}^\top$, ``(d,)``.
+
+    ``value`` is $W_V^{(1)}/\eta$.
+    """
+    setting, embeddings = problem.setting, problem.input_embeddings
+    if _labels_pay(problem):
+        return _key_query_through_features(problem, centred_labels(problem) @ value, chunk)
+    if not counts_pay(problem):
+        return descent_directions(
+            problem, problem.sequences, value, None, wrt=("direction",), uniform_predictions=True, chunk=chunk
+        ).direction
+    pulls = centred_labels(problem) @ value  # q_i depends on the label alone (V, d)
+    token_weights, trigger_weight = embeddings.new_zeros(setting.vocab), embeddings.new_zeros(())
+    for first, last, block in _label_blocks(problem):
+        products = pulls[first:last] @ embeddings.T  # of every label with every token
+        marks = pulls[first:last] @ problem.trigger
+        for part in chunks(block, chunk_rows(problem, chunk)):
+            raised = take(products.view(-1), _table_codes(part, first, setting.vocab)).view(part.tokens.shape)
+            if setting.trigger_in_values:
+                raised = add_at(raised, part.positions, marks[part.labels - first])
+            raised -= raised.mean(dim=1, keepdim=True)
+            token_weights.scatter_add_(0, part.tokens.flatten().long(), raised.flatten())
+            trigger_weight += raised.gather(1, part.positions[:, None]).sum()
+    total = token_weights @ embeddings + trigger_weight * problem.trigger
+    return without_rounding(total / (setting.samples * setting.seq_len), pull_size(problem, pulls))
+
+
+def located_value_step(problem: Problem, direction: torch.Tensor, chunk: int | None = None) -> torch.Tensor:
+    r"""Step 3 with uniform predictions and hard attention, $W_V^{(2)}/\gamma$.
+
+    A located vector is one of $2V$, a token with or without the trigger, unless different ones tie. Labels are added
+    up for each, and its features are computed once.
+    """
+    vocab = problem.setting.vocab
+    scores, centred = attention_scores(problem, direction), centred_labels(problem)
+    gradient = centred.new_zeros(problem.setting.dim, problem.setting.feature_dim)
+    found, labels = [], []
+    for part in chunks(problem.sequences, chunk_rows(problem, chunk)):
+        located = hard_attention(part, scores)
+        codes, known = located.codes, part.labels
+        if len(located.mixed):
+            several = rows_of(part, located.mixed)
+            gradient += centred[several.labels].T @ features(problem, attend(problem, several, located.shares))
+            alone = torch.ones_like(codes, dtype=torch.bool).index_fill_(0, located.mixed, False)
+            codes, known = codes[alone], known[alone]
+        found.append(codes)
+        labels.append(known)
+    errors, used = _sums_by_code(centred, torch.cat(labels), torch.cat(found), 2 * vocab)
+    for codes in used.split(chunk_rows(problem, chunk)):
+        images = features(problem, located_vectors(problem, codes))
+        gradient += errors[codes].T @ images
+    return gradient / problem.setting.samples
+
+
+def _sums_by_code(
+    table: torch.Tensor, rows: torch.Tensor, codes: torch.Tensor, size: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Rows of the table added up by code, ``(size, d)``, and the codes that occur; far faster than ``index_add_``."""
+    counts = torch.bincount(codes, minlength=size)
+    offsets = counts.cumsum(0) - counts
+    return functional.embedding_bag(rows[codes.argsort()], table, offsets, mode="sum"), counts.nonzero()[:, 0]
+
+
+def _table_codes(part: Sequences, first: int, vocab: int) -> torch.Tensor:
+    """Where each token stands in the flat label-by-token table that starts at label ``first``, ``(n L,)`` int32."""
+    return ((part.labels - first).to(torch.int32)[:, None] * vocab + part.tokens).flatten()
+
+
+def located_vectors(problem: Problem, codes: torch.Tensor) -> torch.Tensor:
+    r"""$h=z_v+\tau\,\mathbf 1\{\text{hit}\}\,t$ under hard attention, ``(n, d)``; codes as in :class:`Located`."""
+    vocab = problem.setting.vocab
+    located = problem.input_embeddings[codes % vocab]
+    if problem.setting.trigger_in_values:
+        located = located + (codes >= vocab)[:, None] * problem.trigger
+    return located
+
+
+def _labels_pay(problem: Problem) -> bool:
+    """Whether adding features by label first is cheaper than a product with all sequences (Attention-MLP)."""
+    return problem.setting.width is not None and problem.setting.vocab < problem.setting.samples
+
+
+def _features_by_label(problem: Problem, chunk: int | None) -> torch.Tensor:
+    """Features of the mean values, summed over the sequences of each label, ``(V, m)``.
+
+    Adding rows by label and multiplying once saves a matrix product with all sequences.
+    """
+    sums = problem.input_embeddings.new_zeros(problem.setting.vocab, problem.setting.feature_dim)
+    for part in chunks(problem.sequences, chunk_rows(problem, chunk)):
+        sums.index_add_(0, part.labels, features(problem, attend(problem, part, soft_attention(problem, part, None))))
+    return sums
+
+
+def _key_query_through_features(problem: Problem, pulls: torch.Tensor, chunk: int | None) -> torch.Tensor:
+    """Step 2 with the MLP; ``pulls`` ``(V, m)`` holds what each label pulls the features towards."""
+    setting = problem.setting
+    token_weights, trigger_weight, size = pulls.new_zeros(setting.vocab), pulls.new_zeros(()), pulls.new_zeros(())
+    for part in chunks(problem.sequences, chunk_rows(problem, chunk)):
+        weights = soft_attention(problem, part, None)
+        pullback = features_and_pullback(problem, attend(problem, part, weights))[1]
+        pulled = pullback(pulls[part.labels])
+        size = torch.maximum(size, pull_size(problem, pulled))
+        raised = attention_pulls(problem, part, weights, pulled)
+        token_weights.scatter_add_(0, part.tokens.flatten().long(), raised.flatten())
+        trigger_weight += raised.gather(1, part.positions[:, None]).sum()
+    total = token_weights @ problem.input_embeddings + trigger_weight * problem.trigger
+    return without_rounding(total / setting.samples, size)
+
+
+def counts_pay(problem: Problem) -> bool:
+    """Whether the label-by-token table is cheaper than going through the sequences (Attention-only)."""
+    setting = problem.setting
+    return setting.width is None and setting.vocab**2 <= GATHER_COST * setting.samples * setting.seq_len
+
+
+def _label_blocks(problem: Problem) -> Iterator[tuple[int, int, Sequences]]:
+    """Label ranges whose table fits, each with its sequences; one block needs no sorting."""
+    vocab = problem.setting.vocab
+    rows = max(1, TABLE_NUMBERS // vocab)
+    if rows >= vocab:
+        yield 0, vocab, problem.sequences
+        return
+    ordered = problem.labels.argsort()
+    edges = torch.bincount(problem.labels, minlength=vocab).cumsum(0).tolist()
+    for first in range(0, vocab, rows):
+        last = min(first + rows, vocab)
+        chosen = ordered[edges[first - 1] if first else 0 : edges[last - 1]]
+        yield first, last, Sequences(*(part[chosen] for part in problem.sequences))

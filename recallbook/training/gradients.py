@@ -1,0 +1,139 @@
+"""The loss and its exact gradients at any weights, in closed form and in chunks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+
+from recallbook.data.task import Problem, Sequences
+from recallbook.model.attention import (
+    add_at,
+    attend,
+    attention_scores,
+    chunk_rows,
+    chunks,
+    pull_size,
+    soft_attention,
+    token_products,
+)
+from recallbook.model.ties import without_rounding
+
+
+class Descent(NamedTuple):
+    r"""Where gradient descent would go, and where it is.
+
+    ``value`` is $-\nabla_{W_V}\hat{\mathcal L}$. ``direction`` is the vector $k$ with
+    $-\nabla_{W_{KQ}}\hat{\mathcal L}=k\,z_{\rm EOS}^\top$. ``loss`` is $\hat{\mathcal L}$ and ``attention`` the mean
+    weight on the informative position. A gradient that was not asked for is an empty tensor.
+    ``loss`` is not a number where predictions were taken as uniform.
+    """
+
+    value: torch.Tensor
+    direction: torch.Tensor
+    loss: float
+    attention: float
+
+
+def centred_labels(problem: Problem) -> torch.Tensor:
+    r"""$\tilde u_k=u_k-\bar u$, shape ``(V, d)``: the residual $e_k-\mathbf 1/V$ seen through $U$."""
+    return problem.output_embeddings - problem.output_embeddings.mean(dim=0)
+
+
+def features(problem: Problem, located: torch.Tensor) -> torch.Tensor:
+    r"""$g(h)$: $h$ itself, or $\phi(W_{\rm in}h)/\sqrt m$."""
+    if problem.mlp_weights is None:
+        return located
+    return problem.setting.phi(located @ problem.mlp_weights.T) / problem.mlp_weights.shape[0] ** 0.5
+
+
+def features_and_pullback(
+    problem: Problem, located: torch.Tensor
+) -> tuple[torch.Tensor, Callable[[torch.Tensor], torch.Tensor]]:
+    r"""$g(h)$ and the map $b\mapsto J_g(h)^\top b$, row by row."""
+    if problem.mlp_weights is None:
+        return located, lambda cotangent: cotangent
+    scale = problem.mlp_weights.shape[0] ** 0.5
+    # only the elementwise phi is differentiated by autograd, so that any callable will do
+    images, pullback = torch.func.vjp(problem.setting.phi, located @ problem.mlp_weights.T)[:2]
+    return images / scale, lambda cotangent: pullback(cotangent / scale)[0] @ problem.mlp_weights
+
+
+def descent_directions(
+    problem: Problem,
+    sequences: Sequences,
+    value: torch.Tensor | None,
+    direction: torch.Tensor | None,
+    *,
+    wrt: tuple[str, ...] = ("value", "direction"),
+    uniform_predictions: bool = False,
+    chunk: int | None = None,
+) -> Descent:
+    r"""Negative gradients of the mean cross-entropy over ``sequences``.
+
+    With $b_i=U^\top(e_{y_i}-p_i)$, $q_i=J_g(h_i)^\top W_V^\top b_i$ and $s_{ij}=q_i^\top e'_{ij}$,
+    $$-\nabla_{W_V}=\frac1N\sum_i b_i\,g(h_i)^\top,\qquad
+    k=\frac1N\sum_{ij}a_{ij}\Big(s_{ij}-\sum_{j'}a_{ij'}s_{ij'}\Big)e_{ij}.$$
+
+    Parameters
+    ----------
+    value : Tensor ``(d, d)`` or ``(d, m)``, or None
+        $W_V$; ``None`` is zero.
+    direction : Tensor ``(d,)`` or None
+        $W_{KQ}z_{\rm EOS}$; ``None`` is zero.
+    uniform_predictions : bool
+        Take $p_i=\mathbf 1/V$ whatever $W_V$ is: exact at $W_V=0$, the early-phase limit elsewhere.
+    chunk : int or None
+        Sequences at a time. Cost $O(N(L+V+m)d)$, memory $O(\text{chunk}\cdot\max(V,m,L))$.
+    """
+    scores = None if direction is None else attention_scores(problem, direction)
+    centred = centred_labels(problem)
+    setting, like = problem.setting, problem.input_embeddings
+    want_value = "value" in wrt
+    gradient = like.new_zeros(setting.dim, setting.feature_dim if want_value else 0)
+    token_weights, trigger_weight = like.new_zeros(setting.vocab), like.new_zeros(())
+    loss, attention, size = 0.0, 0.0, like.new_zeros(())
+    for part in chunks(sequences, chunk_rows(problem, chunk)):
+        weights = soft_attention(problem, part, scores)  # (n, L)
+        images, pullback = features_and_pullback(problem, attend(problem, part, weights))  # (n, m)
+        if uniform_predictions or value is None:
+            errors = centred[part.labels]  # (n, d)
+        else:
+            part_loss, errors = _loss_and_errors(problem, part, images @ value.T)
+            loss += part_loss
+        attention += float(weights.gather(1, part.positions[:, None]).sum())
+        if want_value:
+            gradient += errors.T @ images
+        if "direction" in wrt and value is not None:
+            pulled = pullback(errors @ value)  # (n, d)
+            size = torch.maximum(size, pull_size(problem, pulled))
+            pulls = attention_pulls(problem, part, weights, pulled)  # (n, L)
+            token_weights.scatter_add_(0, part.tokens.flatten().long(), pulls.flatten())
+            trigger_weight += pulls.gather(1, part.positions[:, None]).sum()
+    count = len(sequences.labels)
+    along = token_weights @ problem.input_embeddings + trigger_weight * problem.trigger
+    return Descent(
+        value=gradient / count,
+        direction=without_rounding(along / count, size) if "direction" in wrt else along[:0],
+        loss=math.nan if uniform_predictions or value is None else loss / count,
+        attention=attention / count,
+    )
+
+
+def _loss_and_errors(problem: Problem, part: Sequences, outputs: torch.Tensor) -> tuple[float, torch.Tensor]:
+    """Summed cross-entropy, and the residuals seen through $U$, shape ``(n, d)``."""
+    log_probabilities = torch.log_softmax(outputs @ problem.output_embeddings.T, dim=1)  # (n, V)
+    loss = -float(log_probabilities.gather(1, part.labels[:, None]).sum())
+    residuals = log_probabilities.exp_().neg_()
+    residuals.scatter_add_(1, part.labels[:, None], residuals.new_ones(len(part.labels), 1))
+    return loss, residuals @ problem.output_embeddings
+
+
+def attention_pulls(problem: Problem, part: Sequences, weights: torch.Tensor, pulled: torch.Tensor) -> torch.Tensor:
+    r"""$a_{ij}(s_{ij}-\sum_{j'}a_{ij'}s_{ij'})$: how much each score would rise, shape ``(n, L)``."""
+    products = token_products(problem, pulled, part.tokens)
+    if problem.setting.trigger_in_values:
+        products = add_at(products, part.positions, pulled @ problem.trigger)
+    return weights * (products - (weights * products).sum(dim=1, keepdim=True))

@@ -1,0 +1,42 @@
+"""The oracle: the three gradient steps by plain autograd through the model, whole batch at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+from recallbook.arguments import check_rate
+from recallbook.data.task import Problem, check_problem
+from recallbook.model.transformer import RecallTransformer
+from recallbook.training.weights import Weights
+
+
+def three_steps(
+    problem: Problem, eta: float, gamma: float, *, dtype: torch.dtype | None = None, device: Any = None
+) -> Weights:
+    r"""The three steps as a user would write them, to check :func:`recallbook.three_steps` against.
+
+    Keeps $N\times L\times d$ numbers in memory. Finite rates only: the early-phase limit has no gradient of its own.
+
+    Raises
+    ------
+    ValueError
+        If a rate is not finite and positive.
+    """
+    eta, gamma = check_rate("eta", eta), check_rate("gamma", gamma)
+    problem = check_problem(problem, dtype, device)
+    model = RecallTransformer(problem)
+
+    def gradient(parameter: torch.nn.Parameter) -> torch.Tensor:
+        logits = model(problem.tokens, problem.positions)
+        loss = functional.cross_entropy(logits, problem.labels)
+        return torch.autograd.grad(loss, parameter)[0]
+
+    # `.data` steps outside autograd, as an optimiser does
+    model.value.data -= eta * gradient(model.value)
+    value1 = model.value.detach().clone()
+    model.key_query.data -= gamma * gradient(model.key_query)
+    model.value.data -= gamma * gradient(model.value)
+    return Weights(value1, model.key_query.detach(), model.value.detach(), eta, gamma)
