@@ -61,10 +61,11 @@ quick: $(STAMP) ## Lint, types, and the unit tests that tell most: a minute, for
 	$(MAKE) lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests -m "not slow" -n $(WORKERS) --dist loadscope -q --durations=5
 
-lint: $(STAMP) ## Ruff: rules and format; mypy on the package
+lint: $(STAMP) ## Ruff: rules and format; mypy and the layers of the package
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 unit: $(STAMP) ## Unit tests; those of the book use _build/html if `make book` made it
 	OMP_NUM_THREADS=1 BOOK_HTML=$(HTML) $(BIN)/python -m pytest tests -n $(WORKERS) --dist loadscope \

@@ -11,7 +11,8 @@ from recallbook.setting import Setting
 from recallbook.theory.prediction import Prediction, Term, critical_samples, critical_width, phase, predict
 from recallbook.training import reference
 from recallbook.training.descent import descend, initial_gradient, three_steps
-from recallbook.training.evaluation import Outcome, evaluate, simulate
+from recallbook.training.evaluation import Outcome, evaluate
+from recallbook.training.simulation import simulate
 from recallbook.training.weights import Weights
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Parse, run, and say what happened; 2 after a bad argument or file, 130 after an interrupt."""
     chosen = _parser().parse_args(arguments)
     try:
-        return chosen.run(chosen)
+        return int(chosen.run(chosen))
     except (ValueError, RuntimeError) as problem:
         print(f"recallbook: {problem}", file=sys.stderr)
         return 2

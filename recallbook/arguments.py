@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from recallbook.activations import ACTIVATIONS, Activation
-
+Device = str | torch.device
 LARGEST_SIZE = 2**31 - 1
 LONGEST_REPR = 120
 
@@ -41,14 +40,14 @@ def check_size(field: str, value: Any, smallest: int = 1) -> int:
     return _integer(field, value, f"an integer from {smallest} to {LARGEST_SIZE}", smallest, LARGEST_SIZE)
 
 
-def check_flag(field: str, value: Any) -> bool:
+def check_flag(field: str, value: object) -> bool:
     """Return ``value`` as a ``bool``; only booleans pass."""
     if not isinstance(value, bool | np.bool_):
         raise not_allowed(field, value, "True or False")
     return bool(value)
 
 
-def check_choice(field: str, value: Any, choices: tuple[str, ...]) -> str:
+def check_choice(field: str, value: object, choices: tuple[str, ...]) -> str:
     """Return ``value`` if it is one of ``choices``."""
     if not isinstance(value, str) or value not in choices:
         raise not_allowed(field, value, "one of " + ", ".join(map(repr, choices)))
@@ -81,9 +80,9 @@ def check_rates(eta: Any, gamma: Any) -> tuple[float, float] | tuple[None, None]
     return check_rate("eta", eta, allowed), check_rate("gamma", gamma, allowed)
 
 
-def check_dtype(field: str, value: Any) -> torch.dtype:
+def check_dtype(field: str, value: object) -> torch.dtype:
     """Return ``value`` if it is ``torch.float32`` or ``torch.float64``."""
-    if value not in (torch.float32, torch.float64):
+    if not isinstance(value, torch.dtype) or value not in (torch.float32, torch.float64):
         raise not_allowed(field, value, "torch.float32 or torch.float64")
     return value
 
@@ -99,22 +98,3 @@ def check_device(field: str, value: Any) -> torch.device:
     if not present:
         raise not_allowed(field, value, allowed)
     return device
-
-
-def check_activation(field: str, value: Any) -> str | Activation:
-    """Return ``value`` if it names an activation or is an elementwise map on tensors."""
-    allowed = "one of " + ", ".join(map(repr, ACTIVATIONS)) + ", or a callable on tensors that keeps the shape"
-    if isinstance(value, str):
-        if value not in ACTIVATIONS:
-            raise not_allowed(field, value, allowed)
-        return value
-    if not callable(value):
-        raise not_allowed(field, value, allowed)
-    probe = torch.zeros(2, 3, dtype=torch.float64)
-    try:
-        image = value(probe)
-    except Exception as error:  # a user's function may fail in any way; the cause is chained
-        raise not_allowed(field, value, allowed) from error
-    if not isinstance(image, torch.Tensor) or image.shape != probe.shape:
-        raise not_allowed(field, value, allowed)
-    return value

@@ -4,13 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
 from recallbook.activations import ACTIVATIONS, Activation
-from recallbook.arguments import check_activation, check_choice, check_flag, check_size, not_allowed
+from recallbook.arguments import check_choice, check_flag, check_size, not_allowed
 
 EMBEDDINGS = ("gaussian", "sphere", "orthogonal")
+
+
+def check_activation(field: str, value: Any) -> str | Activation:
+    """Return ``value`` if it names an activation or is an elementwise map on tensors."""
+    allowed = "one of " + ", ".join(map(repr, ACTIVATIONS)) + ", or a callable on tensors that keeps the shape"
+    if isinstance(value, str):
+        if value not in ACTIVATIONS:
+            raise not_allowed(field, value, allowed)
+        return value
+    if not callable(value):
+        raise not_allowed(field, value, allowed)
+    probe = torch.zeros(2, 3, dtype=torch.float64)
+    try:
+        image = value(probe)
+    except Exception as error:  # a user's function may fail in any way; the cause is chained
+        raise not_allowed(field, value, allowed) from error
+    if not isinstance(image, torch.Tensor) or image.shape != probe.shape:
+        raise not_allowed(field, value, allowed)
+    checked: Activation = value
+    return checked
 
 
 @dataclass(frozen=True, kw_only=True)

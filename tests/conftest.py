@@ -1,4 +1,4 @@
-"""The built book, shared by the tests of its pages."""
+"""Shapes and types checked while tests run, and the built book, shared by the tests of its pages."""
 
 import os
 import subprocess
@@ -6,6 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from jaxtyping import install_import_hook
+
+# before anything of the package is imported: from here on every call checks what its annotations say
+CHECKED = ("data", "model", "training", "theory.feature_kernels")
+install_import_hook([f"recallbook.{name}" for name in CHECKED], "shapes.checked")
 
 ROOT = Path(__file__).resolve().parents[1]
 

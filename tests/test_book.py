@@ -9,7 +9,6 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-import docstring_math
 import pytest
 import stamp
 from bs4 import BeautifulSoup
@@ -191,20 +190,6 @@ def test_check_sees_a_breach(tmp_path, check, body):
 def test_check_sees_a_remote_font_in_a_style_sheet(tmp_path):
     (tmp_path / "a.css").write_text("a { src: url(https://fonts.example.org/a.woff) }")
     assert external_assets(tmp_path) != []
-
-
-@pytest.mark.parametrize(
-    ("docstring", "expected"),
-    [
-        ("Sizes $V$ and\n$L$.", "Sizes :math:`V` and\n:math:`L`."),
-        ("The $k$th", "The :math:`k`\\ th"),
-        ("A $a\n b$ c", "A :math:`a b` c"),
-        ("Is\n\n    $$x\n    +y,$$\n    so", "Is\n\n    .. math:: x +y,\n\n    so"),
-        ("No math, ``code``", "No math, ``code``"),
-    ],
-)
-def test_docstring_math(docstring, expected):
-    assert docstring_math.to_rst(docstring) == expected
 
 
 @pytest.mark.slow

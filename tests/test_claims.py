@@ -9,12 +9,11 @@ import pandas as pd
 import pytest
 from docutils.nodes import make_id
 
-from recallbook import claims
 from recallbook.analysis.intervals import Interval
-from recallbook.claims import checks, checks_memory, checks_scaling, findings
+from recallbook.claims import checks, checks_memory, checks_scaling, findings, register
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
-DATA = claims.load_claims()
+DATA = register.load_claims()
 TEXT = (resources.files("recallbook.claims") / "claims.toml").read_text(encoding="utf-8")
 BY_ID = {claim.id: claim for claim in DATA.claims}
 
@@ -28,7 +27,7 @@ def headings(chapter):
 @pytest.mark.slow
 @pytest.mark.parametrize("claim", DATA.claims, ids=lambda claim: claim.id)
 def test_stored_verdict_is_the_one_measured(claim):
-    found = claims.recompute(claim)
+    found = register.recompute(claim)
     assert found.verdict == claim.verdict, found.measured
     assert bool(found.measured) == bool(claim.check)
     assert "nan" not in found.measured and "-0.00" not in found.measured.replace("−", "-")
@@ -39,13 +38,13 @@ def test_claim_leads_to_a_section(claim):
     assert (NOTEBOOKS / f"{claim.chapter}.ipynb").is_file()
     if claim.section:
         assert claim.section in headings(claim.chapter)
-        assert claims.anchor(claim.section) == make_id(claim.section.replace("$", ""))
+        assert register.anchor(claim.section) == make_id(claim.section.replace("$", ""))
 
 
 def test_all_sources_checks_and_verdicts_are_used():
     assert {name for claim in DATA.claims for name in claim.sources} == set(DATA.sources)
     assert {claim.check for claim in DATA.claims} - {""} == set(checks.CHECKS)
-    assert {claim.verdict for claim in DATA.claims} == set(claims.VERDICTS)
+    assert {claim.verdict for claim in DATA.claims} == set(register.VERDICTS)
 
 
 def test_the_law_of_the_news_article_is_there():
@@ -54,16 +53,16 @@ def test_the_law_of_the_news_article_is_there():
 
 def test_counts_add_up():
     found = {claim.id: findings.Finding("", claim.verdict) for claim in DATA.claims}
-    table = claims.counts(DATA, found)
+    table = register.counts(DATA, found)
     assert table.to_numpy().sum() == sum(len(claim.sources) for claim in DATA.claims)
-    assert list(table.columns) == list(claims.VERDICTS)
+    assert list(table.columns) == list(register.VERDICTS)
     assert table.loc["news article", "refuted"] == 1
 
 
 def test_blocks_show_everything_and_escape():
     found = {claim.id: findings.Finding("d < V & N^2", claim.verdict) for claim in DATA.claims}
     groups = list(dict.fromkeys(claim.group for claim in DATA.claims))
-    page = "".join(claims.show(DATA, found, group) for group in groups)
+    page = "".join(register.show(DATA, found, group) for group in groups)
     assert page.count("<em>From:</em>") == page.count("<em>See:</em>") == len(DATA.claims)
     assert "<i>d</i> &lt; <i>V</i> &amp; <i>N</i><sup>2</sup>" in page
     assert 'href="09_does_it_multiply.html#is-it-separable"' in page
@@ -139,4 +138,4 @@ DAMAGE = [
 @pytest.mark.parametrize(("text", "message"), DAMAGE, ids=lambda value: value[:30] if len(value) < 90 else "")
 def test_damaged_data_are_refused(text, message):
     with pytest.raises(ValueError, match="(?s)" + message):
-        claims.load_claims(text)
+        register.load_claims(text)

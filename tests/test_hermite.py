@@ -7,8 +7,8 @@ import pytest
 import sympy as sp
 import torch
 
+from recallbook.derivations import hermite as symbolic
 from recallbook.theory import hermite
-from recallbook.theory.symbolic import hermite as symbolic
 
 VARIANCES = (0.01, 0.3, 1.0, 2.5)
 NAMES = ("linear", "relu", "gelu", "tanh", "he2", "he3")

@@ -48,7 +48,7 @@ def test_gradients_match_autograd_at_random_weights(seed):
     ours = descent_directions(problem, problem.sequences, model.value.detach(), direction, chunk=7)
     assert abs(ours.loss - loss.item()) < 1e-12 * max(1, loss.item())
     assert largest_difference(ours.value, -value) < 1e-10
-    assert float((torch.outer(ours.direction, problem.query) + key_query).abs().max()) < 1e-10 * max(
+    assert float((torch.outer(ours.key, problem.query) + key_query).abs().max()) < 1e-10 * max(
         1e-3, float(key_query.abs().max())
     )
     weight = model.attention(problem.tokens, problem.positions).gather(1, problem.positions[:, None]).mean()
@@ -76,9 +76,7 @@ def test_gradients_match_finite_differences(seed):
         return functional.cross_entropy(logits, problem.labels).item()
 
     found = descent_directions(problem, problem.sequences, points["value"], points["key_query"] @ problem.query)
-    slope = (
-        -(found.value * steps["value"]).sum() - (torch.outer(found.direction, problem.query) * steps["key_query"]).sum()
-    )
+    slope = -(found.value * steps["value"]).sum() - (torch.outer(found.key, problem.query) * steps["key_query"]).sum()
     size = 1e-4
     assert (loss(size) - loss(-size)) / (2 * size) == pytest.approx(slope.item(), rel=1e-6, abs=1e-9)
 

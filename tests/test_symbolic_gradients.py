@@ -6,7 +6,7 @@ import sympy as sp
 import torch
 
 import recallbook as rb
-from recallbook.theory.symbolic import gradients as gr
+from recallbook.derivations import gradients as gr
 
 ZERO = sp.zeros(2, 2)
 BATCHES = [

@@ -32,11 +32,12 @@ def test_what_is_not_a_number_excludes_nothing():
 
 def test_rounding_is_set_to_zero_and_nothing_else():
     vector = torch.full((4,), 1e-17, dtype=torch.float64)
-    assert not ties.without_rounding(vector, 1.0).any()
-    assert torch.equal(ties.without_rounding(vector, 1e-5), vector)
+    assert not ties.without_rounding(vector, torch.tensor(1.0)).any()
+    assert torch.equal(ties.without_rounding(vector, torch.tensor(1e-5)), vector)
     broken = torch.full((4,), float("nan"))
     assert (
-        ties.without_rounding(broken, 1.0).isnan().all() and ties.without_rounding(broken, float("nan")).isnan().all()
+        ties.without_rounding(broken, torch.tensor(1.0)).isnan().all()
+        and ties.without_rounding(broken, torch.tensor(float("nan"))).isnan().all()
     )
 
 

@@ -254,7 +254,7 @@ def exponents(
     solve = _least_squares([curve.key for curve in crossed])
 
     def fitted(seeds: Any) -> Array:
-        return solve @ np.array([log_crossing(c.sizes, c.values[:, seeds], level) for c in crossed])
+        return np.asarray(solve @ [log_crossing(c.sizes, c.values[:, seeds], level) for c in crossed])
 
     count = crossed[0].values.shape[1]
     low, high = _bootstrap(fitted, count, resamples)

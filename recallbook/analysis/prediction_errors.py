@@ -17,7 +17,7 @@ from tqdm import tqdm
 from recallbook.arguments import check_seed, check_size
 from recallbook.setting import Setting
 from recallbook.theory.prediction import predict, predicted_lock_on
-from recallbook.training.evaluation import simulate
+from recallbook.training.simulation import simulate
 
 RANGES = {"vocab": (150, 1200), "dim": (20, 400), "seq_len": (3, 150), "ratio": (1, 60)}  # log-uniform
 WIDTHS = (0.6, 20)  # m/d with the MLP

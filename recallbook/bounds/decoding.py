@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components, maximum_bipartite_matchin
 from recallbook.arguments import check_choice
 from recallbook.data.task import Problem, check_problem
 from recallbook.model.ties import logit_slack, tied
-from recallbook.training.descent import initial_gradient
+from recallbook.training.early_phase import value_step
 from recallbook.training.gradients import centred_labels, features
 
 METHODS = ("argmax", "whitened", "assignment", "refined", "descent")
@@ -74,7 +74,7 @@ def decode(problem: Problem, method: str = "argmax", *, dtype: Any = None, devic
     method = check_choice("method", method, METHODS)
     problem = check_problem(problem, dtype, device)
     if method == "refined":
-        seen = whiten(problem, initial_gradient(problem))
+        seen = whiten(problem, value_step(problem))
         return refine(seen, _first_matching(_best(*_fit(seen), "assignment")))
     best = choices(problem, method)
     return _first_matching(best) if method == "assignment" else best.int().argmax(dim=1)
@@ -107,7 +107,7 @@ def decoded(problem: Problem, method: str = "argmax", *, dtype: Any = None, devi
 
 def _scores(problem: Problem, method: str) -> tuple[torch.Tensor, torch.Tensor]:
     """How well each label fits each token ``(V tokens, V labels)``, and the slack of ties ``(V, 1)``."""
-    seen, labels = initial_gradient(problem), problem.output_embeddings
+    seen, labels = value_step(problem), problem.output_embeddings
     if method == "descent":
         marked = problem.input_embeddings + float(problem.setting.trigger_in_values) * problem.trigger
         asked = features(problem, marked)
@@ -192,7 +192,7 @@ def _inverse_root(rows: torch.Tensor, rank: int) -> torch.Tensor:
     _, sizes, directions = torch.linalg.svd(rows, full_matrices=False)
     keep = (torch.arange(len(sizes), device=sizes.device) < rank) & (sizes > DEGENERATE * sizes[0])
     kept = directions[keep]
-    return kept.T / sizes[keep] @ kept
+    return torch.matmul(kept.T / sizes[keep], kept)
 
 
 def log_likelihood(seen: Whitened, labels: torch.Tensor) -> float:

@@ -185,9 +185,11 @@ def check_accuracy(value: Any) -> float:
 def check_error(value: Any) -> float | None:
     """Return ``value`` as a probability strictly between 0 and 1, or ``None``."""
     allowed = "a number between 0 and 1, or None (for the mean fraction)"
-    if value is not None and (value := check_rate("error", value, allowed)) >= 1:
+    if value is None:
+        return None
+    if (error := check_rate("error", value, allowed)) >= 1:
         raise not_allowed("error", value, allowed)
-    return value
+    return error
 
 
 def _check_sizes(vocab: Any, seq_len: Any, dim: Any, width: Any) -> tuple[int, int, int, int | None]:

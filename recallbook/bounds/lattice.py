@@ -34,12 +34,12 @@ def exact_products(problem: Problem) -> Table:
     if setting.trigger_in_values:
         inputs = inputs + _exact(problem.trigger.cpu().numpy()) / setting.seq_len
     centred = outputs - outputs.sum(axis=0) / setting.vocab
-    return np.einsum("ka,vb->kvab", centred, inputs)
+    return np.asarray(np.einsum("ka,vb->kvab", centred, inputs))
 
 
 def exact_gradient(problem: Problem, products: Table) -> Table:
     r"""$NL\,G$ without any rounding, ``(d, d)``; ``products`` from :func:`exact_products`."""
-    return np.einsum("kv,kvab->ab", count_table(problem).astype(object), products)
+    return np.asarray(np.einsum("kv,kvab->ab", count_table(problem).astype(object), products))
 
 
 def lattice_counts(problem: Problem, bits: int, gradient: torch.Tensor | None = None) -> NDArray[np.int64]:
@@ -89,4 +89,4 @@ def lattice_counts(problem: Problem, bits: int, gradient: torch.Tensor | None = 
         return np.zeros((setting.vocab, setting.vocab), dtype=np.int64)  # no candidate
     shortest = min(found, key=lambda row: sum(int(x) ** 2 for x in row))
     counts = (shortest[:unknowns] * int(np.sign(int(shortest[unknowns])))).reshape(setting.vocab, setting.vocab)
-    return (counts - counts.min(axis=0)).astype(np.int64)
+    return np.asarray(counts - counts.min(axis=0), dtype=np.int64)

@@ -30,7 +30,7 @@ from recallbook.experiments.scaling import large_sizes, lock_on_sizes
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import load_results
 from recallbook.theory.prediction import critical_samples, phase
-from recallbook.training.evaluation import simulate
+from recallbook.training.simulation import simulate
 
 # Scalings
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
+from jaxtyping import Float64, Int
 from scipy.linalg import toeplitz
 from scipy.stats import binom
 
@@ -14,7 +14,7 @@ from recallbook.data.streams import stream, uniform_integers
 from recallbook.data.task import Problem
 
 
-def largest_count_distribution(vocab: int, seq_len: int) -> NDArray[np.float64]:
+def largest_count_distribution(vocab: int, seq_len: int) -> Float64[np.ndarray, " k"]:
     r"""$P(\max_v c_v\le k)$ for $k=0..L$, with $c_v$ the count of token $v$ among $L$ uniform tokens.
 
     Tokens are balls, the vocabulary is $V$ cells. Two groups of cells side by side share $n$ balls binomially, so
@@ -26,7 +26,7 @@ def largest_count_distribution(vocab: int, seq_len: int) -> NDArray[np.float64]:
     return np.array([0.0, *obeyed])
 
 
-def _all_cells_obey(one: NDArray[np.float64], cells: int) -> NDArray[np.float64]:
+def _all_cells_obey(one: Float64[np.ndarray, " k"], cells: int) -> Float64[np.ndarray, " k"]:
     """P(n balls thrown into ``cells`` equal cells obey ``one`` in each), for n = 0..L; ``one`` is for one cell."""
     if cells == 1:
         return one
@@ -35,17 +35,19 @@ def _all_cells_obey(one: NDArray[np.float64], cells: int) -> NDArray[np.float64]
     return both if cells % 2 == 0 else _side_by_side(both, one, (cells - 1) / cells)
 
 
-def _side_by_side(left: NDArray[np.float64], right: NDArray[np.float64], share: float) -> NDArray[np.float64]:
+def _side_by_side(
+    left: Float64[np.ndarray, " k"], right: Float64[np.ndarray, " k"], share: float
+) -> Float64[np.ndarray, " k"]:
     """Both groups obey, when each ball falls into the left one with probability ``share``."""
     rest = toeplitz(right, np.zeros_like(right))  # [n, i] = right[n - i], 0 above the diagonal
-    return (_binomial(len(left), share) * rest) @ left
+    return np.asarray((_binomial(len(left), share) * rest) @ left)
 
 
 @cache
-def _binomial(size: int, share: float) -> NDArray[np.float64]:
+def _binomial(size: int, share: float) -> Float64[np.ndarray, "size size"]:
     """Table ``[n, i]`` of the probability of i among n."""
     n = np.arange(size)
-    return binom.pmf(n, n[:, None], share)
+    return np.asarray(binom.pmf(n, n[:, None], share))
 
 
 def bag_of_words_accuracy(vocab: int, seq_len: int) -> float:
@@ -58,15 +60,15 @@ def bag_of_words_accuracy(vocab: int, seq_len: int) -> float:
     return float(np.sum(1 - at_most[:-1]) / seq_len)
 
 
-def bag_of_words_guess(problem: Problem, tokens: NDArray[np.int64]) -> NDArray[np.int64]:
+def bag_of_words_guess(problem: Problem, tokens: Int[np.ndarray, "n L"]) -> Int[np.ndarray, " n"]:
     """Labels ``(n,)`` of the most frequent token of each row of ``tokens`` ``(n, L)``, lowest token on ties."""
     vocab = problem.setting.vocab
     counts = np.zeros((len(tokens), vocab), dtype=np.int64)
     np.add.at(counts, (np.arange(len(tokens))[:, None], tokens), 1)
-    return problem.permutation.cpu().numpy()[counts.argmax(axis=1)]
+    return np.asarray(problem.permutation.cpu().numpy()[counts.argmax(axis=1)])
 
 
-def seen_distribution(vocab: int, samples: int) -> NDArray[np.float64]:
+def seen_distribution(vocab: int, samples: int) -> Float64[np.ndarray, " k"]:
     r"""Probability that $N$ uniform draws show exactly $k$ of the $V$ facts, for $k=0..V$; exact, cost $O(NV)$."""
     vocab, samples = check_size("vocab", vocab), check_size("samples", samples)
     seen = np.zeros(vocab + 1)
@@ -75,12 +77,6 @@ def seen_distribution(vocab: int, samples: int) -> NDArray[np.float64]:
     for _ in range(samples):
         seen = seen * known + np.concatenate([[0.0], (seen * (1 - known))[:-1]])
     return seen
-
-
-def lookup_accuracy(vocab: int, samples: int) -> float:
-    r"""One who sees the position and memorises every pair: $1-(1-1/V)^N(1-1/V)$, guessing what was never seen."""
-    vocab, samples = check_size("vocab", vocab), check_size("samples", samples)
-    return 1 - (1 - 1 / vocab) ** (samples + 1)
 
 
 def simulated_coverage(vocab: int, samples: int, seed: int) -> float:

@@ -7,28 +7,29 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from jaxtyping import Float64
 
 from recallbook.data.streams import gaussian_table
 from recallbook.setting import Setting
 
-Table = NDArray[np.float64]
+Table = Float64[np.ndarray, "rows d"]
 TableSource = Callable[[int, str, int, int], Table]  # seed, role, rows and columns of a standard normal table
 
 
 class Embeddings(NamedTuple):
     """Tokens ``(V, d)``, labels ``(V, d)``, trigger ``(d,)`` and query ``(d,)``, in float64 on the host."""
 
-    input: Table
-    output: Table
-    trigger: Table
-    query: Table
+    input: Float64[np.ndarray, "V d"]
+    output: Float64[np.ndarray, "V d"]
+    trigger: Float64[np.ndarray, " d"]
+    query: Float64[np.ndarray, " d"]
 
 
 def orthonormal_rows(table: Table) -> Table:
     """Orthonormal rows from a Gaussian table, uniform over such frames (Mezzadri 2007, arXiv math-ph/0609050)."""
     q, r = torch.linalg.qr(torch.from_numpy(table).T)
-    return (q * r.diag().sign()).T.numpy()  # without the signs the law would depend on the routine's convention
+    # without the signs the law would depend on the routine's convention
+    return np.asarray((q * r.diag().sign()).T)
 
 
 def draw_embeddings(setting: Setting, seed: int, table: TableSource = gaussian_table) -> Embeddings:

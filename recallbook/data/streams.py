@@ -7,7 +7,7 @@ start, so a shorter draw is a prefix of a longer one.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+from jaxtyping import Float64, Int32
 
 SCHEME = 2  # raise it when any draw changes: every stored number then changes with it
 ROLES = (
@@ -32,12 +32,12 @@ def stream(seed: int, role: str, block: int = 0) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(key=key, counter=[0, 0, 0, block]))
 
 
-def uniform_integers(generator: np.random.Generator, high: int, count: int) -> NDArray[np.int32]:
+def uniform_integers(generator: np.random.Generator, high: int, count: int) -> Int32[np.ndarray, " count"]:
     """``count`` integers, exactly uniform on 0 to ``high`` - 1, from a fresh generator; fewer are the first of more."""
     return generator.integers(high, size=count, dtype=np.int32)
 
 
-def gaussian_table(seed: int, role: str, rows: int, columns: int) -> NDArray[np.float64]:
+def gaussian_table(seed: int, role: str, rows: int, columns: int) -> Float64[np.ndarray, "rows columns"]:
     """Standard normal ``(rows, columns)``; a smaller table is the corner of a larger one in both directions.
 
     Row r is what ``stream(seed, role, r)`` gives.

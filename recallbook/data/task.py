@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from jaxtyping import Float, Int, Int64
+from torch import Tensor
 
-from recallbook.arguments import check_device, check_dtype, check_seed, check_size, not_allowed
+from recallbook.arguments import Device, check_device, check_dtype, check_seed, check_size, not_allowed
 from recallbook.data.embeddings import TableSource, draw_embeddings
 from recallbook.data.streams import gaussian_table, stream, uniform_integers
 from recallbook.setting import Setting
@@ -17,9 +19,9 @@ from recallbook.setting import Setting
 class Sequences(NamedTuple):
     """Tokens ``(n, L)`` int32, informative positions ``(n,)`` and labels ``(n,)`` int64, all 0-based."""
 
-    tokens: torch.Tensor
-    positions: torch.Tensor
-    labels: torch.Tensor
+    tokens: Int[Tensor, "n L"]
+    positions: Int64[Tensor, " n"]
+    labels: Int64[Tensor, " n"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,16 +52,16 @@ class Problem:
 
     setting: Setting
     seed: int
-    tokens: torch.Tensor
-    positions: torch.Tensor
-    labels: torch.Tensor
-    permutation: torch.Tensor
-    input_embeddings: torch.Tensor
-    output_embeddings: torch.Tensor
-    trigger: torch.Tensor
-    query: torch.Tensor
-    mlp_weights: torch.Tensor | None
-    label_counts: torch.Tensor | None = None
+    tokens: Int[Tensor, "N L"]
+    positions: Int64[Tensor, " N"]
+    labels: Int64[Tensor, " N"]
+    permutation: Int64[Tensor, " V"]
+    input_embeddings: Float[Tensor, "V d"]
+    output_embeddings: Float[Tensor, "V d"]
+    trigger: Float[Tensor, " d"]
+    query: Float[Tensor, " d"]
+    mlp_weights: Float[Tensor, "m d"] | None
+    label_counts: Int64[Tensor, "V V"] | None = None
 
     def __repr__(self) -> str:
         return f"Problem({self.setting}, seed={self.seed}, dtype={self.dtype}, device='{self.device}')"
@@ -79,7 +81,7 @@ class Problem:
         """Where the tensors live."""
         return self.input_embeddings.device
 
-    def to(self, dtype: torch.dtype | None = None, device: Any = None) -> Problem:
+    def to(self, dtype: torch.dtype | None = None, device: Device | None = None) -> Problem:
         """The same problem in another floating type or on another device; ``None`` keeps what it is."""
         dtype = self.dtype if dtype is None else check_dtype("dtype", dtype)
         device = self.device if device is None else check_device("device", device)
@@ -100,23 +102,23 @@ class Problem:
         """
         count = check_size("count", count)
         seed = self.seed if seed is None else check_seed("seed", seed)
-        vocab, length = self.setting.vocab, self.setting.seq_len
         permutation = self.permutation.cpu().numpy()
-        sequences = _sample(vocab, length, count, permutation, seed, role + "_", block)
+        sequences = _sample(self.setting, count, permutation, seed, prefix=role + "_", block=block)
         return Sequences(*(part.to(self.device) for part in sequences))
 
 
 def _sample(
-    vocab: int, length: int, count: int, permutation: np.ndarray, seed: int, prefix: str = "", block: int = 0
+    setting: Setting, count: int, permutation: Int[np.ndarray, " V"], seed: int, *, prefix: str = "", block: int = 0
 ) -> Sequences:
     """Sequences on the host; for one stream a smaller ``count`` is a prefix of a larger one."""
+    vocab, length = setting.vocab, setting.seq_len
     tokens = uniform_integers(stream(seed, prefix + "tokens", block), vocab, count * length).reshape(count, length)
     positions = uniform_integers(stream(seed, prefix + "positions", block), length, count).astype(np.int64)
     labels = permutation[tokens[np.arange(count), positions]]
     return Sequences(torch.from_numpy(tokens), torch.from_numpy(positions), torch.from_numpy(labels))
 
 
-def draw(setting: Setting, seed: int, *, dtype: torch.dtype = torch.float64, device: Any = "cpu") -> Problem:
+def draw(setting: Setting, seed: int, *, dtype: torch.dtype = torch.float64, device: Device = "cpu") -> Problem:
     r"""Draw facts, embeddings and training sequences.
 
     Draws are paired. For one seed, a smaller ``samples`` is a prefix of a larger one; a smaller ``dim`` uses the
@@ -151,10 +153,9 @@ def draw(setting: Setting, seed: int, *, dtype: torch.dtype = torch.float64, dev
         raise not_allowed("setting", setting, "a recallbook.Setting")
     seed = check_seed("seed", seed)
     dtype, device = check_dtype("dtype", dtype), check_device("device", device)
-    vocab = setting.vocab
     # sorting uniform numbers gives a uniform permutation by a rule that no library version can change
-    permutation = np.argsort(stream(seed, "permutation").random(vocab), kind="stable")
-    sequences = _sample(vocab, setting.seq_len, setting.samples, permutation, seed)
+    permutation = np.argsort(stream(seed, "permutation").random(setting.vocab), kind="stable")
+    sequences = _sample(setting, setting.samples, permutation, seed)
     return assemble(setting, seed, sequences, torch.from_numpy(permutation)).to(dtype, device)
 
 
@@ -162,7 +163,7 @@ def assemble(
     setting: Setting,
     seed: int,
     sequences: Sequences,
-    permutation: torch.Tensor,
+    permutation: Int64[Tensor, " V"],
     source: TableSource = gaussian_table,
 ) -> Problem:
     """The problem with these sequences and facts, and with the embeddings that ``source`` gives."""
@@ -184,11 +185,11 @@ def assemble(
     )
 
 
-def _tensor(table: np.ndarray) -> torch.Tensor:
+def _tensor(table: Float[np.ndarray, "*shape"]) -> Float[Tensor, "*shape"]:
     return torch.from_numpy(np.ascontiguousarray(table))
 
 
-def check_problem(problem: Any, dtype: torch.dtype | None = None, device: Any = None) -> Problem:
+def check_problem(problem: object, dtype: torch.dtype | None = None, device: Device | None = None) -> Problem:
     """Return ``problem`` in the wanted floating type and on the wanted device."""
     if not isinstance(problem, Problem):
         raise not_allowed("problem", problem, "a recallbook.Problem, as recallbook.draw makes")

@@ -84,10 +84,10 @@ def predicted_recall(facts: int, dim: int, embeddings: str = "gaussian") -> floa
 def _log_cdf(ratio: NDArray[np.float64], dim: int, embeddings: str) -> NDArray[np.float64]:
     """Log probability that a variable of mean 0 and variance 1 stays below ``ratio``."""
     if embeddings == "gaussian":
-        return log_ndtr(ratio)
+        return np.asarray(log_ndtr(ratio))
     # sqrt(d) times a coordinate of a uniform point on the sphere; its square is a beta variable
     beyond = betainc((dim - 1) / 2, 0.5, np.clip(1 - ratio**2 / dim, 0, 1)) / 2
-    return np.where(ratio > 0, np.log1p(-beyond), np.log(np.maximum(beyond, 1e-300)))
+    return np.asarray(np.where(ratio > 0, np.log1p(-beyond), np.log(np.maximum(beyond, 1e-300))))
 
 
 @cache

@@ -86,7 +86,8 @@ def trained_recall(
         optimiser.zero_grad()
         found = logits()
         right = found.diagonal(dim1=1, dim2=2)
-        (found.logsumexp(dim=2) - right).mean(dim=1).sum().backward()  # a sum: seeds do not see each other
+        loss = (found.logsumexp(dim=2) - right).mean(dim=1).sum()  # a sum: seeds do not see each other
+        torch.autograd.backward(loss)
         optimiser.step()
         schedule.step()
     with torch.no_grad():

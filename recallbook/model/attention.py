@@ -10,11 +10,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Int, Shaped
+from torch import Tensor
 from torch.nn import functional
 
 from recallbook.arguments import check_size
 from recallbook.data.task import Problem, Sequences
-from recallbook.model.ties import tied, tolerance
+from recallbook.model.ties import lengths, tied, tolerance
 
 CHUNK_NUMBERS = 1 << 20  # numbers in the largest intermediate of a chunk: 4 to 8 MB, about a core's cache
 GATHER_COST = 32  # one number read through an index costs about as much as this many in a matrix product
@@ -26,25 +28,26 @@ class Scores(NamedTuple):
     ``slack``: scores closer than this tie (:mod:`recallbook.model.ties`).
     """
 
-    tokens: torch.Tensor
-    trigger: torch.Tensor
-    slack: torch.Tensor
+    tokens: Float[Tensor, " V"]
+    trigger: Float[Tensor, ""]
+    slack: Float[Tensor, ""]
 
 
-def attention_scores(problem: Problem, direction: torch.Tensor) -> Scores:
+def attention_scores(problem: Problem, attention_vector: Float[Tensor, " d"]) -> Scores:
     r"""Scores along $w=W_{KQ}z_{\rm EOS}$, the only part of $W_{KQ}$ that the model sees."""
-    slack = tolerance(direction.dtype) * torch.linalg.norm(direction) * key_size(problem)
-    return Scores(problem.input_embeddings @ direction, problem.trigger @ direction, slack)
+    w = attention_vector
+    slack = tolerance(w.dtype) * torch.linalg.norm(w) * key_size(problem)
+    return Scores(problem.input_embeddings @ w, problem.trigger @ w, slack)
 
 
-def key_size(problem: Problem) -> torch.Tensor:
+def key_size(problem: Problem) -> Float[Tensor, ""]:
     r"""$\max_v\|z_v\|+\|t\|$: no key and no value is longer."""
-    return problem.input_embeddings.norm(dim=1).max() + torch.linalg.norm(problem.trigger)
+    return torch.add(lengths(problem.input_embeddings).max(), torch.linalg.norm(problem.trigger))
 
 
-def pull_size(problem: Problem, pulls: torch.Tensor) -> torch.Tensor:
+def pull_size(problem: Problem, pulls: Float[Tensor, "n d"]) -> Float[Tensor, ""]:
     r"""Longest that $W_{KQ}z_{\rm EOS}$ can be, from the pulls $q_i$ ``(n, d)``: $\max\|q_i\|$ times two keys."""
-    return pulls.norm(dim=1).amax() * key_size(problem) ** 2
+    return lengths(pulls).amax() * key_size(problem) ** 2
 
 
 def chunks(sequences: Sequences, rows: int) -> Iterator[Sequences]:
@@ -61,17 +64,17 @@ def chunk_rows(problem: Problem, chunk: int | None) -> int:
     return max(1, CHUNK_NUMBERS // max(setting.vocab, setting.seq_len, setting.feature_dim, setting.dim))
 
 
-def score(sequences: Sequences, scores: Scores) -> torch.Tensor:
+def score(sequences: Sequences, scores: Scores) -> Float[Tensor, "n L"]:
     """Scores of every position ``(n, L)``."""
     return add_at(take(scores.tokens, sequences.tokens), sequences.positions, scores.trigger)
 
 
-def take(table: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+def take(table: Shaped[Tensor, " k"], index: Int[Tensor, "*shape"]) -> Shaped[Tensor, "*shape"]:
     """``table[index]`` for a flat table, three times as fast."""
     return table.index_select(0, index.flatten()).view(index.shape)
 
 
-def soft_attention(problem: Problem, sequences: Sequences, scores: Scores | None) -> torch.Tensor:
+def soft_attention(problem: Problem, sequences: Sequences, scores: Scores | None) -> Float[Tensor, "n L"]:
     """Softmax weights ``(n, L)``; ``None`` stands for zero scores."""
     if scores is None:
         shape = sequences.tokens.shape
@@ -87,10 +90,10 @@ class Located(NamedTuple):
     different vectors tie, so that their code says nothing, and ``shares`` ``(r, L)``, the attention weights there.
     """
 
-    codes: torch.Tensor
-    locks: torch.Tensor
-    mixed: torch.Tensor
-    shares: torch.Tensor
+    codes: Int[Tensor, " n"]
+    locks: Float[Tensor, " n"]
+    mixed: Int[Tensor, " r"]
+    shares: Float[Tensor, "r L"]
 
 
 def hard_attention(sequences: Sequences, scores: Scores) -> Located:
@@ -107,12 +110,12 @@ def hard_attention(sequences: Sequences, scores: Scores) -> Located:
     return Located(first, locks, mixed, (best[mixed] / counts[mixed, None]).to(scores.tokens.dtype))
 
 
-def rows_of(sequences: Sequences, rows: torch.Tensor) -> Sequences:
+def rows_of(sequences: Sequences, rows: Shaped[Tensor, " k"]) -> Sequences:
     """Some of the sequences, by index or by mask."""
     return Sequences(*(part[rows] for part in sequences))
 
 
-def attend(problem: Problem, sequences: Sequences, weights: torch.Tensor) -> torch.Tensor:
+def attend(problem: Problem, sequences: Sequences, weights: Float[Tensor, "n L"]) -> Float[Tensor, "n d"]:
     r"""Located vectors $h_i=\sum_j a_{ij}e'_{ij}$, shape ``(n, d)``; cost $O(nLd)$, memory $O(nd)$."""
     located = functional.embedding_bag(
         sequences.tokens, problem.input_embeddings, per_sample_weights=weights, mode="sum"
@@ -122,15 +125,19 @@ def attend(problem: Problem, sequences: Sequences, weights: torch.Tensor) -> tor
     return located
 
 
-def token_products(problem: Problem, queries: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+def token_products(problem: Problem, queries: Float[Tensor, "n d"], tokens: Int[Tensor, "n L"]) -> Float[Tensor, "n L"]:
     r"""$q_i^\top z_{x_{ij}}$, shape ``(n, L)``, for one query ``(n, d)`` a sequence: by product or by gathering."""
     if problem.setting.vocab <= GATHER_COST * tokens.shape[1]:
         return (queries @ problem.input_embeddings.T).gather(1, tokens.long())  # (n, V), O(nVd)
     rows = max(1, CHUNK_NUMBERS // (tokens.shape[1] * problem.setting.dim))
-    parts = zip(queries.split(rows), tokens.split(rows), strict=True)
+    parts = zip(torch.split(queries, rows), torch.split(tokens, rows), strict=True)
     return torch.cat([(problem.input_embeddings[x] @ q[:, :, None])[..., 0] for q, x in parts])
 
 
-def add_at(scores: torch.Tensor, positions: torch.Tensor, amount: torch.Tensor) -> torch.Tensor:
+def add_at(
+    scores: Float[Tensor, "n L"],
+    positions: Int[Tensor, " n"],
+    amount: Float[Tensor, ""] | Float[Tensor, " n"],
+) -> Float[Tensor, "n L"]:
     """Add ``amount``, ``()`` or ``(n,)``, to each row of ``scores`` at its position; in place."""
     return scores.scatter_add_(1, positions[:, None], amount.expand(len(positions))[:, None])

@@ -8,39 +8,48 @@ tie among $k$ counts as the average over the $k$ choices: the right one among th
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
+from jaxtyping import Bool, Float, Float64, Int, Real
+from torch import Tensor
 
+Slack = float | Float[Tensor, ""] | Float[Tensor, "n 1"]
 ROUNDINGS = 16  # roundings of its largest possible value below which a computed vector is zero
 
 
 def tolerance(dtype: torch.dtype) -> float:
     r"""$\epsilon^{2/3}$ of a floating type: 4e-11 in float64, far above rounding and far below what differs."""
-    return torch.finfo(dtype).eps ** (2 / 3)
+    return float(torch.finfo(dtype).eps ** (2 / 3))
 
 
-def tied(values: torch.Tensor, slack: Any) -> torch.Tensor:
+def tied(values: Real[Tensor, "n k"], slack: Slack) -> Bool[Tensor, "n k"]:
     """Which entries of each row are within ``slack``, a number or ``(n, 1)``, of the row's largest; ``(n, k)``.
 
     Where something is not a number, no entry is excluded: nothing is known.
     """
-    return (values < values.amax(dim=1, keepdim=True) - slack).logical_not_()
+    return torch.logical_not(values < values.amax(dim=1, keepdim=True) - slack)
 
 
-def credit(values: torch.Tensor, wanted: torch.Tensor, slack: Any) -> torch.Tensor:
+def credit(values: Real[Tensor, "n k"], wanted: Int[Tensor, " n"], slack: Slack) -> Float64[Tensor, " n"]:
     """What choosing the largest of each row earns: 1/k if column ``wanted`` ``(n,)`` is among the k tied, else 0."""
     best = tied(values, slack)
     return best.gather(1, wanted[:, None])[:, 0].double() / best.sum(dim=1)
 
 
-def logit_slack(outputs: torch.Tensor, value: torch.Tensor, images: torch.Tensor) -> torch.Tensor:
+def logit_slack(
+    outputs: Float[Tensor, "V d"], value: Float[Tensor, "d m"], images: Float[Tensor, "n m"]
+) -> Float[Tensor, "n 1"]:
     r"""Slack of the logits $u_k^\top W_Vg$: tolerance times $\max_k\|u_k\|\,\|W_V\|_F\,\|g\|$, ``(n, 1)``."""
-    size = outputs.norm(dim=1).max() * torch.linalg.norm(value)
-    return tolerance(value.dtype) * size * images.norm(dim=1, keepdim=True)
+    size = lengths(outputs).max() * torch.linalg.norm(value)
+    return torch.mul(lengths(images)[:, None], tolerance(value.dtype) * size)
 
 
-def without_rounding(vector: torch.Tensor, size: Any) -> torch.Tensor:
+def lengths(rows: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:
+    """Length of every row."""
+    norms: Tensor = torch.linalg.vector_norm(rows, dim=1)
+    return norms
+
+
+def without_rounding(vector: Float[Tensor, " d"], size: Float[Tensor, ""]) -> Float[Tensor, " d"]:
     """The vector, or zero if it is no more than rounding left over from terms of this ``size``."""
     floor = ROUNDINGS * torch.finfo(vector.dtype).eps * size
     # what is not a number must stay so

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
-from torch import nn
+from jaxtyping import Float
+from torch import Tensor, nn
 
-from recallbook.arguments import not_allowed
+from recallbook.arguments import Device, not_allowed
 from recallbook.data.task import Problem, check_problem
 
 
@@ -33,13 +32,13 @@ class RecallTransformer(nn.Module):
         $W_{KQ}$, zero at the start.
     """
 
-    input_embeddings: torch.Tensor
-    output_embeddings: torch.Tensor
-    trigger: torch.Tensor
-    query: torch.Tensor
-    mlp_weights: torch.Tensor | None
+    input_embeddings: Float[Tensor, "V d"]
+    output_embeddings: Float[Tensor, "V d"]
+    trigger: Float[Tensor, " d"]
+    query: Float[Tensor, " d"]
+    mlp_weights: Float[Tensor, "m d"] | None
 
-    def __init__(self, problem: Problem, *, dtype: torch.dtype | None = None, device: Any = None):
+    def __init__(self, problem: Problem, *, dtype: torch.dtype | None = None, device: Device | None = None) -> None:
         super().__init__()
         problem = check_problem(problem, dtype, device)
         self.setting = problem.setting
@@ -49,7 +48,7 @@ class RecallTransformer(nn.Module):
         self.value = nn.Parameter(like.new_zeros(self.setting.dim, self.setting.feature_dim))
         self.key_query = nn.Parameter(like.new_zeros(self.setting.dim, self.setting.dim))
 
-    def forward(self, tokens: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+    def forward(self, tokens: Tensor, positions: Tensor) -> Float[Tensor, "B V"]:
         """Logits ``(B, V)`` for tokens ``(B, L)`` and informative positions ``(B,)``."""
         keys = self._keys(tokens, positions)  # (B, L, d)
         values = keys if self.setting.trigger_in_values else self.input_embeddings[tokens]  # (B, L, d)
@@ -57,26 +56,26 @@ class RecallTransformer(nn.Module):
         located = (weights[:, None, :] @ values)[:, 0]  # (B, d)
         return self.features(located) @ self.value.T @ self.output_embeddings.T
 
-    def attention(self, tokens: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+    def attention(self, tokens: Tensor, positions: Tensor) -> Float[Tensor, "B L"]:
         """Attention weights ``(B, L)``, for the same arguments."""
         return self._weights(self._keys(tokens, positions))
 
-    def features(self, located: torch.Tensor) -> torch.Tensor:
+    def features(self, located: Float[Tensor, "B d"]) -> Float[Tensor, "B m"]:
         r"""$g(h)$: ``(B, d)`` itself, or $\phi(W_{\rm in}h)/\sqrt m$ of shape ``(B, m)``."""
         if self.mlp_weights is None:
             return located
-        return self.setting.phi(located @ self.mlp_weights.T) / self.mlp_weights.shape[0] ** 0.5
+        return self.setting.phi(located @ self.mlp_weights.T).div(self.mlp_weights.shape[0] ** 0.5)
 
-    def _keys(self, tokens: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+    def _keys(self, tokens: Tensor, positions: Tensor) -> Float[Tensor, "B L d"]:
         check_sequences(tokens, positions, self.setting.vocab)
         marked = torch.arange(tokens.shape[1], device=tokens.device) == positions[:, None]  # (B, L)
         return self.input_embeddings[tokens] + marked[..., None] * self.trigger
 
-    def _weights(self, keys: torch.Tensor) -> torch.Tensor:
+    def _weights(self, keys: Float[Tensor, "B L d"]) -> Float[Tensor, "B L"]:
         return torch.softmax(keys @ (self.key_query @ self.query), dim=1)
 
 
-def check_sequences(tokens: torch.Tensor, positions: torch.Tensor, vocab: int) -> None:
+def check_sequences(tokens: Tensor, positions: Tensor, vocab: int) -> None:
     """Refuse unless tokens are integers ``(B, L)`` below ``vocab``, and positions ``(B,)`` below ``L``."""
     for name, tensor, axes, types in (
         ("tokens", tokens, 2, (torch.int32, torch.int64)),
@@ -92,5 +91,5 @@ def check_sequences(tokens: torch.Tensor, positions: torch.Tensor, vocab: int) -
             raise not_allowed(name, [int(tensor.min()), int(tensor.max())], f"entries from 0 to {high - 1}")
 
 
-def _shape(tensor: Any) -> object:
-    return (tuple(tensor.shape), tensor.dtype) if hasattr(tensor, "shape") else tensor
+def _shape(tensor: object) -> object:
+    return (tuple(tensor.shape), tensor.dtype) if isinstance(tensor, Tensor) else tensor

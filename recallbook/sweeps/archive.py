@@ -52,7 +52,8 @@ def load_results(name: str) -> pd.DataFrame:
 
 def provenance(name: str) -> dict[str, Any]:
     """The command that made committed results, versions, and hashes of the points and of the data."""
-    return json.loads(_file(name, "json").read_text(encoding="utf-8"))
+    record: dict[str, Any] = json.loads(_file(name, "json").read_text(encoding="utf-8"))
+    return record
 
 
 def names() -> list[str]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import connection
+from typing import Any
 
 from recallbook.arguments import check_size, not_allowed
 
@@ -55,7 +56,7 @@ def executor_for(workers: int = 1, scheduler: str | None = None) -> Iterator[Exe
                 "scheduler", scheduler, 'left out without Dask: pip install "recallbook[cluster]"'
             ) from None
         try:
-            client = Client(scheduler, timeout=10)
+            client: Any = Client(scheduler, timeout=10)  # type: ignore[no-untyped-call]
         except (OSError, ValueError) as problem:
             raise not_allowed("scheduler", scheduler, "the address of a Dask scheduler that answers") from problem
         with client:

@@ -17,9 +17,9 @@ from numpy.polynomial.polynomial import polyval
 from numpy.typing import NDArray
 from scipy.interpolate import BSpline, make_interp_spline
 
-from recallbook.activations import Activation
 from recallbook.setting import Setting
 from recallbook.theory.hermite import (
+    Phi,
     coefficient_table,
     elementwise,
     evaluate,
@@ -35,7 +35,6 @@ from recallbook.theory.values import is_far
 Array = NDArray[np.float64]
 Points = Float[np.ndarray, " points"]
 Coefficients = Float[np.ndarray, "points k"]
-Phi = str | Activation
 ORDER = 16  # of the series in the overlap; what is left at small rho is below 1e-4
 VARIANCES = np.geomspace(1e-2, 12, 160)  # grid of pre-activation variances, interpolated
 ANGLES, ANGLE_WEIGHTS = hermegauss(5)  # fluctuations of an overlap
@@ -155,17 +154,17 @@ def overlaps(setting: Setting, width: int, parts: Endless, chi: Points, psi: Poi
     }
 
 
-def _power(variable: Array, exponent: float) -> Array:
+def _power(variable: Points, exponent: float) -> Points:
     powered = variable**exponent
-    return powered / powered.mean()
+    return np.asarray(powered / powered.mean())
 
 
 class _OverFacts(NamedTuple):
     """Mean and variance of the kernel over stored facts, and how strongly two facts meet in one neuron."""
 
-    mean: Array
-    variance: Array
-    met: Array
+    mean: Points
+    variance: Points
+    met: Points
 
 
 def _over_facts(table: _Tables, asked: Asked, *, jitter: float, dim: float, scale: float) -> _OverFacts:
@@ -206,7 +205,7 @@ def _known(table: _Tables, asked: Asked, scale: float) -> Points:
     phi = table.phi((1 + trigger) / scale)
     pair = _mehler(phi, phi, trigger / (1 + trigger))
     if not trigger.any():
-        return table.square(square / scale) * pair
+        return np.asarray(table.square(square / scale) * pair)
     rho = asked.shared / np.sqrt(square * trigger)
     met = _mehler(table.squares(square / scale), np.broadcast_to(table.shared_squares, phi.shape), rho)
     known: Points = np.maximum(met, 0) * pair / table.shared_squares[0]

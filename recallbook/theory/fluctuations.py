@@ -48,7 +48,7 @@ def uniform() -> dict[str, Array]:
 @cache
 def normal(axis: str) -> Array:
     """Standard normal variable."""
-    return ndtri(uniform()[axis])
+    return np.asarray(ndtri(uniform()[axis]))
 
 
 @lru_cache(maxsize=256)
@@ -56,7 +56,7 @@ def gamma_variable(axis: str, variance: float) -> Array:
     r"""Gamma variable of mean 1 and this variance: $\chi^2_d/d$ at $2/d$; constant for variance 0."""
     if variance < 1e-8:
         return np.ones(2**POINTS)
-    return gamma.ppf(uniform()[axis], 1 / variance, scale=variance)
+    return np.asarray(gamma.ppf(uniform()[axis], 1 / variance, scale=variance))
 
 
 @lru_cache(maxsize=64)
@@ -72,7 +72,7 @@ def cosine(axis: str, dim: float) -> Array:
     half = max((dim - 1) / 2, 0.5)
     if is_far(dim):
         return normal(axis) / math.sqrt(dim)
-    return 2 * beta.ppf(uniform()[axis], half, half) - 1
+    return np.asarray(2 * beta.ppf(uniform()[axis], half, half) - 1)
 
 
 def lengths(setting: Setting, axis: str) -> Array:

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.polynomial import hermite_e, legendre
 from numpy.typing import NDArray
 
-from recallbook.activations import ACTIVATIONS
-from recallbook.arguments import check_activation, check_rate, check_size, not_allowed
+from recallbook.activations import ACTIVATIONS, Activation
+from recallbook.arguments import check_rate, check_size, not_allowed
+from recallbook.setting import check_activation
 
 Array = NDArray[np.float64]
+Phi = str | Activation
 REACH = 12.0  # standard deviations; the normal density beyond is below 1e-31
 PANELS = 24  # panels of equal width with an edge at 0, where the kinks of common activations are
 PER_PANEL = 12
@@ -53,7 +55,7 @@ def normal_rule(panels: int = PANELS) -> tuple[Array, Array]:
     return x, (half * weights).ravel() * np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)
 
 
-def hermite_coefficients(activation: Any, variance: float = 1.0, order: int = 10) -> Coefficients:
+def hermite_coefficients(activation: Phi, variance: float = 1.0, order: int = 10) -> Coefficients:
     r"""$\phi_k(a)=\mathbb E\,\phi(\sqrt a\,\xi)\,\mathrm{He}_k(\xi)/\sqrt{k!}$ for $k=0,\dots,$ ``order``.
 
     Raises
@@ -69,7 +71,7 @@ def hermite_coefficients(activation: Any, variance: float = 1.0, order: int = 10
     return Coefficients(table[0], float(np.abs(table[0] - table[1]).max()))
 
 
-def coefficient_table(activation: Any, variances: Array, order: int, panels: int = PANELS) -> Array:
+def coefficient_table(activation: Phi, variances: Array, order: int, panels: int = PANELS) -> Array:
     r"""$\phi_k(a)$ for each variance, ``(len(variances), order + 1)``."""
     x, weights = normal_rule(panels)
     table: Array = (values(activation, np.sqrt(variances)[:, None] * x) * weights) @ _basis(order, panels)
@@ -98,7 +100,7 @@ def _basis(order: int, panels: int = PANELS) -> Array:
     return hermite_e.hermevander(normal_rule(panels)[0], order) / scale
 
 
-def moment_table(activation: Any, variances: Array) -> Moments:
+def moment_table(activation: Phi, variances: Array) -> Moments:
     """:class:`Moments` for each variance, as arrays."""
     x, weights = normal_rule()
     points = np.sqrt(variances)[:, None] * x
@@ -107,19 +109,19 @@ def moment_table(activation: Any, variances: Array) -> Moments:
     return Moments(*(np.asarray(part @ weights) for part in parts))
 
 
-def values(activation: Any, x: Array) -> Array:
+def values(activation: Phi, x: Array) -> Array:
     r"""$\phi(x)$."""
-    return elementwise(activation)(torch.from_numpy(np.ascontiguousarray(x))).numpy()
+    return np.asarray(elementwise(activation)(torch.from_numpy(np.ascontiguousarray(x))))
 
 
-def slopes(activation: Any, x: Array) -> Array:
+def slopes(activation: Phi, x: Array) -> Array:
     r"""$\phi'(x)$ by automatic differentiation."""
     tensor = torch.from_numpy(np.ascontiguousarray(x))
     images, pullback = torch.func.vjp(elementwise(activation), tensor)[:2]
-    return pullback(torch.ones_like(images))[0].numpy()
+    return np.asarray(pullback(torch.ones_like(images))[0])
 
 
-def elementwise(activation: Any) -> Any:
+def elementwise(activation: Phi) -> Activation:
     """The activation as a function on tensors."""
     activation = check_activation("activation", activation)
     return ACTIVATIONS[activation] if isinstance(activation, str) else activation

@@ -33,12 +33,12 @@ class Lock(NamedTuple):
     @property
     def mean(self) -> Array:
         """Lock-on of each draw."""
-        return self.draw @ NODE_WEIGHTS
+        return np.asarray(self.draw @ NODE_WEIGHTS)
 
     @property
     def variance(self) -> Array:
         """Its variance from token to token."""
-        return np.maximum(self.draw**2 @ NODE_WEIGHTS - self.mean**2, 0)
+        return np.asarray(np.maximum(self.draw**2 @ NODE_WEIGHTS - self.mean**2, 0))
 
 
 def values(setting: Setting, shared: Values | None = None) -> Values:

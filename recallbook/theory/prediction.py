@@ -194,7 +194,7 @@ def _ledger_texts(mlp: bool) -> dict[str, tuple[str, str]]:
     return texts
 
 
-def _check(setting: Any) -> None:
+def _check(setting: object) -> None:
     if not isinstance(setting, Setting):
         raise not_allowed("setting", setting, "a recallbook.Setting")
     outside = [

@@ -154,9 +154,10 @@ def _all_below(
         chances = _count_chances(counts, means)
     ratio = (signal[:, None] - own_mean(counts)) / np.sqrt(noise[:, None] + own_variance(counts) + TINY)
     if is_far(dim):
-        return np.sum(chances * ndtr(ratio), axis=1)
+        return np.asarray(np.sum(chances * ndtr(ratio), axis=1))
     half = (dim - 1) / 2  # (1 + coordinate) / 2 is a beta variable
-    return np.sum(chances * betainc(half, half, np.clip((1 + ratio / np.sqrt(dim)) / 2, 0, 1)), axis=1)
+    below = betainc(half, half, np.clip((1 + ratio / np.sqrt(dim)) / 2, 0, 1))
+    return np.asarray(np.sum(chances * below, axis=1))
 
 
 def _count_chances(counts: NDArray[np.int64], means: Array) -> Array:
@@ -171,4 +172,4 @@ def _count_chances(counts: NDArray[np.int64], means: Array) -> Array:
         np.dot(term, weights, out=chances[count])
         term *= means
         term /= count + 1
-    return (chances / chances.sum(axis=0)).T
+    return np.asarray((chances / chances.sum(axis=0)).T)

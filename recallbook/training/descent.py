@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pandas as pd
 import torch
+from jaxtyping import Float
+from torch import Tensor
 from tqdm import tqdm
 
-from recallbook.arguments import check_flag, check_rate, check_rates, check_size, not_allowed
+from recallbook.arguments import Device, check_flag, check_rate, check_rates, check_size, not_allowed
 from recallbook.data.task import Problem, check_problem
 from recallbook.model.transformer import RecallTransformer
 from recallbook.training import early_phase
@@ -16,7 +16,9 @@ from recallbook.training.gradients import descent_directions
 from recallbook.training.weights import Weights
 
 
-def initial_gradient(problem: Problem, *, dtype: torch.dtype | None = None, device: Any = None) -> torch.Tensor:
+def initial_gradient(
+    problem: Problem, *, dtype: torch.dtype | None = None, device: Device | None = None
+) -> Float[Tensor, "d m"]:
     r"""Minus the gradient of the loss in $W_V$ at zero: all that is seen of the data at initialisation.
 
     $$G=\frac1N\sum_i\tilde u_{y_i}\,g(\bar e'_i)^\top,\qquad \bar e'_i=\frac1L\sum_j e'_{ij},$$
@@ -32,7 +34,7 @@ def three_steps(
     *,
     chunk: int | None = None,
     dtype: torch.dtype | None = None,
-    device: Any = None,
+    device: Device | None = None,
 ) -> Weights:
     r"""Three gradient steps from zero on one fixed batch: values, attention, values.
 
@@ -78,8 +80,8 @@ def three_steps(
         value2 = early_phase.located_value_step(problem, key_query @ problem.query, chunk)
         return Weights(value, key_query, value2, None, None)
     value1 = eta * value
-    step2 = descent_directions(problem, problem.sequences, value1, None, wrt=("direction",), chunk=chunk)
-    key_query = gamma * torch.outer(step2.direction, problem.query)
+    step2 = descent_directions(problem, problem.sequences, value1, None, wrt=("key",), chunk=chunk)
+    key_query = gamma * torch.outer(step2.key, problem.query)
     step3 = descent_directions(
         problem, problem.sequences, value1, key_query @ problem.query, wrt=("value",), chunk=chunk
     )
@@ -144,5 +146,5 @@ def descend(
         found = descent_directions(problem, sequences, value, key_query @ problem.query, chunk=chunk)
         history.append({"step": step, "loss": found.loss, "attention": found.attention})
         model.value.data = value + eta * found.value
-        model.key_query.data = key_query + gamma * torch.outer(found.direction, problem.query)
+        model.key_query.data = key_query + gamma * torch.outer(found.key, problem.query)
     return pd.DataFrame(history)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import torch
+from jaxtyping import Float, Int
+from torch import Tensor
 from torch.nn import functional
 
 from recallbook.data.task import Problem, Sequences
@@ -37,7 +39,7 @@ from recallbook.training.gradients import (
 TABLE_NUMBERS = 1 << 24  # numbers in one block of the label-by-token table: 64 to 128 MB
 
 
-def value_step(problem: Problem, chunk: int | None = None) -> torch.Tensor:
+def value_step(problem: Problem, chunk: int | None = None) -> Float[Tensor, "d m"]:
     r"""Step 1, ``(d, d)`` or ``(d, m)``: $W_V^{(1)}/\eta=\frac1N\sum_i\tilde u_{y_i}\,g(\bar e'_i)^\top$; exact."""
     setting = problem.setting
     if _labels_pay(problem):
@@ -58,7 +60,7 @@ def value_step(problem: Problem, chunk: int | None = None) -> torch.Tensor:
     return centred_labels(problem).T @ sums / (setting.samples * setting.seq_len)
 
 
-def key_query_step(problem: Problem, value: torch.Tensor, chunk: int | None = None) -> torch.Tensor:
+def key_query_step(problem: Problem, value: Float[Tensor, "d m"], chunk: int | None = None) -> Float[Tensor, " d"]:
     r"""Step 2 with uniform predictions: the vector $k$ with $W_{KQ}^{(1)}/(\gamma\eta)=k\,z_{\rm EOS}^\top$, ``(d,)``.
 
     ``value`` is $W_V^{(1)}/\eta$.
@@ -68,8 +70,8 @@ def key_query_step(problem: Problem, value: torch.Tensor, chunk: int | None = No
         return _key_query_through_features(problem, centred_labels(problem) @ value, chunk)
     if not counts_pay(problem):
         return descent_directions(
-            problem, problem.sequences, value, None, wrt=("direction",), uniform_predictions=True, chunk=chunk
-        ).direction
+            problem, problem.sequences, value, None, wrt=("key",), uniform_predictions=True, chunk=chunk
+        ).key
     pulls = centred_labels(problem) @ value  # q_i depends on the label alone (V, d)
     token_weights, trigger_weight = embeddings.new_zeros(setting.vocab), embeddings.new_zeros(())
     for first, last, block in _label_blocks(problem):
@@ -86,14 +88,16 @@ def key_query_step(problem: Problem, value: torch.Tensor, chunk: int | None = No
     return without_rounding(total / (setting.samples * setting.seq_len), pull_size(problem, pulls))
 
 
-def located_value_step(problem: Problem, direction: torch.Tensor, chunk: int | None = None) -> torch.Tensor:
+def located_value_step(
+    problem: Problem, attention_vector: Float[Tensor, " d"], chunk: int | None = None
+) -> Float[Tensor, "d m"]:
     r"""Step 3 with uniform predictions and hard attention, $W_V^{(2)}/\gamma$.
 
     A located vector is one of $2V$, a token with or without the trigger, unless different ones tie. Labels are added
     up for each, and its features are computed once.
     """
     vocab = problem.setting.vocab
-    scores, centred = attention_scores(problem, direction), centred_labels(problem)
+    scores, centred = attention_scores(problem, attention_vector), centred_labels(problem)
     gradient = centred.new_zeros(problem.setting.dim, problem.setting.feature_dim)
     found, labels = [], []
     for part in chunks(problem.sequences, chunk_rows(problem, chunk)):
@@ -107,27 +111,27 @@ def located_value_step(problem: Problem, direction: torch.Tensor, chunk: int | N
         found.append(codes)
         labels.append(known)
     errors, used = _sums_by_code(centred, torch.cat(labels), torch.cat(found), 2 * vocab)
-    for codes in used.split(chunk_rows(problem, chunk)):
+    for codes in torch.split(used, chunk_rows(problem, chunk)):
         images = features(problem, located_vectors(problem, codes))
         gradient += errors[codes].T @ images
     return gradient / problem.setting.samples
 
 
 def _sums_by_code(
-    table: torch.Tensor, rows: torch.Tensor, codes: torch.Tensor, size: int
-) -> tuple[torch.Tensor, torch.Tensor]:
+    table: Float[Tensor, "V d"], rows: Int[Tensor, " n"], codes: Int[Tensor, " n"], size: int
+) -> tuple[Float[Tensor, "k d"], Int[Tensor, " used"]]:
     """Rows of the table added up by code, ``(size, d)``, and the codes that occur; far faster than ``index_add_``."""
     counts = torch.bincount(codes, minlength=size)
     offsets = counts.cumsum(0) - counts
     return functional.embedding_bag(rows[codes.argsort()], table, offsets, mode="sum"), counts.nonzero()[:, 0]
 
 
-def _table_codes(part: Sequences, first: int, vocab: int) -> torch.Tensor:
+def _table_codes(part: Sequences, first: int, vocab: int) -> Int[Tensor, " nL"]:
     """Where each token stands in the flat label-by-token table that starts at label ``first``, ``(n L,)`` int32."""
     return ((part.labels - first).to(torch.int32)[:, None] * vocab + part.tokens).flatten()
 
 
-def located_vectors(problem: Problem, codes: torch.Tensor) -> torch.Tensor:
+def located_vectors(problem: Problem, codes: Int[Tensor, " n"]) -> Float[Tensor, "n d"]:
     r"""$h=z_v+\tau\,\mathbf 1\{\text{hit}\}\,t$ under hard attention, ``(n, d)``; codes as in :class:`Located`."""
     vocab = problem.setting.vocab
     located = problem.input_embeddings[codes % vocab]
@@ -141,7 +145,7 @@ def _labels_pay(problem: Problem) -> bool:
     return problem.setting.width is not None and problem.setting.vocab < problem.setting.samples
 
 
-def _features_by_label(problem: Problem, chunk: int | None) -> torch.Tensor:
+def _features_by_label(problem: Problem, chunk: int | None) -> Float[Tensor, "V m"]:
     """Features of the mean values, summed over the sequences of each label, ``(V, m)``.
 
     Adding rows by label and multiplying once saves a matrix product with all sequences.
@@ -152,7 +156,9 @@ def _features_by_label(problem: Problem, chunk: int | None) -> torch.Tensor:
     return sums
 
 
-def _key_query_through_features(problem: Problem, pulls: torch.Tensor, chunk: int | None) -> torch.Tensor:
+def _key_query_through_features(
+    problem: Problem, pulls: Float[Tensor, "V m"], chunk: int | None
+) -> Float[Tensor, " d"]:
     """Step 2 with the MLP; ``pulls`` ``(V, m)`` holds what each label pulls the features towards."""
     setting = problem.setting
     token_weights, trigger_weight, size = pulls.new_zeros(setting.vocab), pulls.new_zeros(()), pulls.new_zeros(())

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
 
-from recallbook.arguments import check_rates, check_size, not_allowed
-from recallbook.data.task import Problem, Sequences, check_problem, draw
+from recallbook.arguments import Device, check_size, not_allowed
+from recallbook.data.task import Problem, Sequences, check_problem
 from recallbook.model.attention import (
     attend,
     attention_scores,
@@ -20,8 +22,6 @@ from recallbook.model.attention import (
 )
 from recallbook.model.ties import credit, logit_slack, tied
 from recallbook.model.transformer import RecallTransformer
-from recallbook.setting import Setting
-from recallbook.training.descent import three_steps
 from recallbook.training.early_phase import located_vectors
 from recallbook.training.gradients import features
 from recallbook.training.weights import Weights
@@ -34,7 +34,7 @@ class Outcome:
     Attributes
     ----------
     accuracy : float
-        Fresh test sequences whose arg max logit is $\pi(x_\ell)$.
+        Fresh test sequences whose arg max logit is $\pi(x_{\ell})$.
     lock_on : float
         Fresh test sequences whose largest attention weight is at $\ell$.
     recall : float
@@ -56,7 +56,7 @@ def evaluate(
     sequences: Sequences | None = None,
     chunk: int | None = None,
     dtype: torch.dtype | None = None,
-    device: Any = None,
+    device: Device | None = None,
 ) -> Outcome:
     """Measure accuracy, lock-on and recall.
 
@@ -83,47 +83,30 @@ def evaluate(
     """
     test_samples = check_size("test_samples", test_samples)
     problem = check_problem(problem, dtype, device)
-    value, key_query, hard = _matrices(problem, weights)
+    trained = _trained(problem, weights, chunk_rows(problem, chunk))
     if sequences is None:
         sequences = problem.fresh(test_samples, seed)
     elif not isinstance(sequences, Sequences):
         raise not_allowed("sequences", sequences, "recallbook.data.task.Sequences, or None for fresh ones")
-    rows = chunk_rows(problem, chunk)
     marked = torch.arange(problem.setting.vocab, device=problem.device) + problem.setting.vocab
-    recall = float(_credit(problem, value, marked, problem.permutation, rows).mean())
-    direction = key_query @ problem.query
-    measure = _measure_hard if hard else _measure_soft
-    right, locked = measure(problem, sequences, value, direction, rows)
+    recall = float(_credit(problem, trained, marked, problem.permutation).mean())
+    measure = _measure_hard if trained.hard else _measure_soft
+    right, locked = measure(problem, sequences, trained)
     count = len(sequences.labels)
     return Outcome(right / count, locked / count, recall)
 
 
-def simulate(
-    setting: Setting,
-    seed: int,
-    *,
-    eta: float | None = None,
-    gamma: float | None = None,
-    test_samples: int = 20000,
-    dtype: torch.dtype = torch.float64,
-    device: Any = "cpu",
-) -> Outcome:
-    """Draw, take three steps, evaluate; rates as in :func:`recallbook.three_steps`.
+class _Trained(NamedTuple):
+    """What is evaluated: $W_V$, $W_{KQ}z_{\\rm EOS}$, whether attention is hard, and how many rows go at a time."""
 
-    Examples
-    --------
-    >>> setting = Setting(vocab=64, seq_len=8, dim=64, samples=4096, trigger_in_values=False)
-    >>> simulate(setting, seed=0).lock_on
-    1.0
-    """
-    test_samples = check_size("test_samples", test_samples)
-    check_rates(eta, gamma)
-    problem = draw(setting, seed, dtype=dtype, device=device)
-    return evaluate(problem, three_steps(problem, eta, gamma), test_samples)
+    value: Float[Tensor, "d m"]
+    attention_vector: Float[Tensor, " d"]
+    hard: bool
+    rows: int
 
 
-def _matrices(problem: Problem, weights: Any) -> tuple[torch.Tensor, torch.Tensor, bool]:
-    """Value and key-query matrices in the problem's floating type, and whether attention is hard."""
+def _trained(problem: Problem, weights: object, rows: int) -> _Trained:
+    """The weights, checked, in the problem's floating type."""
     if isinstance(weights, Weights):
         value, key_query, hard = weights.value2, weights.key_query, weights.limit
     elif isinstance(weights, RecallTransformer):
@@ -135,74 +118,76 @@ def _matrices(problem: Problem, weights: Any) -> tuple[torch.Tensor, torch.Tenso
     if [tuple(value.shape), tuple(key_query.shape)] != shapes:
         raise not_allowed("weights", [tuple(value.shape), tuple(key_query.shape)], f"shapes {shapes} for this problem")
     like = problem.input_embeddings
-    return value.to(like), key_query.to(like), hard
+    return _Trained(value.to(like), key_query.to(like) @ problem.query, hard, rows)
 
 
 class _Answers(NamedTuple):
-    """Arg max labels ``(n,)`` of some located vectors, and whether one label alone is largest."""
+    """Arg max labels of some located vectors, and whether one label alone is largest."""
 
-    labels: torch.Tensor
-    sure: torch.Tensor
+    labels: Int[Tensor, " n"]
+    sure: Bool[Tensor, " n"]
 
 
-def _logits(problem: Problem, value: torch.Tensor, located: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Logits ``(n, V)`` of located vectors ``(n, d)``, and their slack ``(n, 1)``."""
+def _logits(
+    problem: Problem, trained: _Trained, located: Float[Tensor, "n d"]
+) -> tuple[Float[Tensor, "n V"], Float[Tensor, "n 1"]]:
+    """Logits of located vectors, and their slack."""
     images = features(problem, located)
-    logits = images @ value.T @ problem.output_embeddings.T
-    return logits, logit_slack(problem.output_embeddings, value, images)
+    logits = images @ trained.value.T @ problem.output_embeddings.T
+    return logits, logit_slack(problem.output_embeddings, trained.value, images)
 
 
 def _credit(
-    problem: Problem, value: torch.Tensor, codes: torch.Tensor, labels: torch.Tensor, rows: int
-) -> torch.Tensor:
-    """What these located vectors earn when these labels are right, ``(n,)``; codes as in :class:`Located`."""
+    problem: Problem, trained: _Trained, codes: Int[Tensor, " n"], labels: Int[Tensor, " n"]
+) -> Float[Tensor, " n"]:
+    """What these located vectors earn when these labels are right; codes as in :class:`Located`."""
     earned = []
-    for part, wanted in zip(codes.split(rows), labels.split(rows), strict=True):
-        logits, slack = _logits(problem, value, located_vectors(problem, part))
+    for part, wanted in zip(torch.split(codes, trained.rows), torch.split(labels, trained.rows), strict=True):
+        logits, slack = _logits(problem, trained, located_vectors(problem, part))
         earned.append(credit(logits, wanted, slack))
     return torch.cat(earned)
 
 
-def _answers(problem: Problem, value: torch.Tensor, codes: torch.Tensor, rows: int) -> _Answers:
+def _answers(problem: Problem, trained: _Trained, codes: Int[Tensor, " n"]) -> _Answers:
     found = []
-    for part in codes.split(rows):
-        logits, slack = _logits(problem, value, located_vectors(problem, part))
+    for part in torch.split(codes, trained.rows):
+        logits, slack = _logits(problem, trained, located_vectors(problem, part))
         found.append(_Answers(logits.argmax(dim=1), tied(logits, slack).sum(dim=1) == 1))
     return _Answers(*(torch.cat(part) for part in zip(*found, strict=True)))
 
 
-def _measure_hard(problem, sequences, value, direction, rows) -> tuple[float, float]:
+def _measure_hard(problem: Problem, sequences: Sequences, trained: _Trained) -> tuple[float, float]:
     """Right answers and locks under hard attention; each distinct located vector is answered once, but for ties."""
-    scores = attention_scores(problem, direction)
+    scores = attention_scores(problem, trained.attention_vector)
     codes, right, locked = [], 0.0, 0.0
-    for part in chunks(sequences, rows):
+    for part in chunks(sequences, trained.rows):
         located = hard_attention(part, scores)
         locked += float(located.locks.sum())
         codes.append(located.codes)
         if len(located.mixed):
             several = rows_of(part, located.mixed)
-            logits, slack = _logits(problem, value, attend(problem, several, located.shares))
+            logits, slack = _logits(problem, trained, attend(problem, several, located.shares))
             right += float(credit(logits, several.labels, slack).sum())
             codes[-1] = located.codes.index_fill(0, located.mixed, -1)  # counted already
     every = torch.cat(codes)
     alone = every >= 0
-    distinct, which = every[alone].unique(return_inverse=True)
+    distinct, which = torch.unique(every[alone], return_inverse=True)
     if len(distinct) == 0:
         return right, locked
-    answers, labels = _answers(problem, value, distinct, rows), sequences.labels[alone]
+    answers, labels = _answers(problem, trained, distinct), sequences.labels[alone]
     sure = answers.sure[which]
     right += float((sure & (answers.labels[which] == labels)).sum())
-    right += float(_credit(problem, value, distinct[which[~sure]], labels[~sure], rows).sum())
+    right += float(_credit(problem, trained, distinct[which[~sure]], labels[~sure]).sum())
     return right, locked
 
 
-def _measure_soft(problem, sequences, value, direction, rows) -> tuple[float, float]:
+def _measure_soft(problem: Problem, sequences: Sequences, trained: _Trained) -> tuple[float, float]:
     """Right answers and locks under softmax attention."""
-    scores = attention_scores(problem, direction)
+    scores = attention_scores(problem, trained.attention_vector)
     right = locked = 0.0
-    for part in chunks(sequences, rows):
+    for part in chunks(sequences, trained.rows):
         raw = score(part, scores)  # (n, L); the scores decide: softmax weights may round to ties
         locked += float(credit(raw, part.positions, scores.slack).sum())
-        logits, slack = _logits(problem, value, attend(problem, part, torch.softmax(raw, dim=1)))
+        logits, slack = _logits(problem, trained, attend(problem, part, torch.softmax(raw, dim=1)))
         right += float(credit(logits, part.labels, slack).sum())
     return right, locked

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from recallbook.data.task import Problem, Sequences
 from recallbook.model.attention import (
@@ -25,33 +27,33 @@ from recallbook.model.ties import without_rounding
 class Descent(NamedTuple):
     r"""Where gradient descent would go, and where it is.
 
-    ``value`` is $-\nabla_{W_V}\hat{\mathcal L}$. ``direction`` is the vector $k$ with
+    ``value`` is $-\nabla_{W_V}\hat{\mathcal L}$. ``key`` is the vector $k$ with
     $-\nabla_{W_{KQ}}\hat{\mathcal L}=k\,z_{\rm EOS}^\top$. ``loss`` is $\hat{\mathcal L}$ and ``attention`` the mean
     weight on the informative position. A gradient that was not asked for is an empty tensor.
     ``loss`` is not a number where predictions were taken as uniform.
     """
 
-    value: torch.Tensor
-    direction: torch.Tensor
+    value: Float[Tensor, "d m"]
+    key: Float[Tensor, " d"]
     loss: float
     attention: float
 
 
-def centred_labels(problem: Problem) -> torch.Tensor:
+def centred_labels(problem: Problem) -> Float[Tensor, "V d"]:
     r"""$\tilde u_k=u_k-\bar u$, shape ``(V, d)``: the residual $e_k-\mathbf 1/V$ seen through $U$."""
     return problem.output_embeddings - problem.output_embeddings.mean(dim=0)
 
 
-def features(problem: Problem, located: torch.Tensor) -> torch.Tensor:
+def features(problem: Problem, located: Float[Tensor, "n d"]) -> Float[Tensor, "n m"]:
     r"""$g(h)$: $h$ itself, or $\phi(W_{\rm in}h)/\sqrt m$."""
     if problem.mlp_weights is None:
         return located
-    return problem.setting.phi(located @ problem.mlp_weights.T) / problem.mlp_weights.shape[0] ** 0.5
+    return problem.setting.phi(located @ problem.mlp_weights.T).div(problem.mlp_weights.shape[0] ** 0.5)
 
 
 def features_and_pullback(
-    problem: Problem, located: torch.Tensor
-) -> tuple[torch.Tensor, Callable[[torch.Tensor], torch.Tensor]]:
+    problem: Problem, located: Float[Tensor, "n d"]
+) -> tuple[Float[Tensor, "n m"], Callable[[Tensor], Tensor]]:
     r"""$g(h)$ and the map $b\mapsto J_g(h)^\top b$, row by row."""
     if problem.mlp_weights is None:
         return located, lambda cotangent: cotangent
@@ -64,10 +66,10 @@ def features_and_pullback(
 def descent_directions(
     problem: Problem,
     sequences: Sequences,
-    value: torch.Tensor | None,
-    direction: torch.Tensor | None,
+    value: Float[Tensor, "d m"] | None,
+    attention_vector: Float[Tensor, " d"] | None,
     *,
-    wrt: tuple[str, ...] = ("value", "direction"),
+    wrt: tuple[str, ...] = ("value", "key"),
     uniform_predictions: bool = False,
     chunk: int | None = None,
 ) -> Descent:
@@ -81,14 +83,14 @@ def descent_directions(
     ----------
     value : Tensor ``(d, d)`` or ``(d, m)``, or None
         $W_V$; ``None`` is zero.
-    direction : Tensor ``(d,)`` or None
+    attention_vector : Tensor ``(d,)`` or None
         $W_{KQ}z_{\rm EOS}$; ``None`` is zero.
     uniform_predictions : bool
         Take $p_i=\mathbf 1/V$ whatever $W_V$ is: exact at $W_V=0$, the early-phase limit elsewhere.
     chunk : int or None
         Sequences at a time. Cost $O(N(L+V+m)d)$, memory $O(\text{chunk}\cdot\max(V,m,L))$.
     """
-    scores = None if direction is None else attention_scores(problem, direction)
+    scores = None if attention_vector is None else attention_scores(problem, attention_vector)
     centred = centred_labels(problem)
     setting, like = problem.setting, problem.input_embeddings
     want_value = "value" in wrt
@@ -106,7 +108,7 @@ def descent_directions(
         attention += float(weights.gather(1, part.positions[:, None]).sum())
         if want_value:
             gradient += errors.T @ images
-        if "direction" in wrt and value is not None:
+        if "key" in wrt and value is not None:
             pulled = pullback(errors @ value)  # (n, d)
             size = torch.maximum(size, pull_size(problem, pulled))
             pulls = attention_pulls(problem, part, weights, pulled)  # (n, L)
@@ -116,13 +118,15 @@ def descent_directions(
     along = token_weights @ problem.input_embeddings + trigger_weight * problem.trigger
     return Descent(
         value=gradient / count,
-        direction=without_rounding(along / count, size) if "direction" in wrt else along[:0],
+        key=without_rounding(along / count, size) if "key" in wrt else along[:0],
         loss=math.nan if uniform_predictions or value is None else loss / count,
         attention=attention / count,
     )
 
 
-def _loss_and_errors(problem: Problem, part: Sequences, outputs: torch.Tensor) -> tuple[float, torch.Tensor]:
+def _loss_and_errors(
+    problem: Problem, part: Sequences, outputs: Float[Tensor, "n d"]
+) -> tuple[float, Float[Tensor, "n d"]]:
     """Summed cross-entropy, and the residuals seen through $U$, shape ``(n, d)``."""
     log_probabilities = torch.log_softmax(outputs @ problem.output_embeddings.T, dim=1)  # (n, V)
     loss = -float(log_probabilities.gather(1, part.labels[:, None]).sum())
@@ -131,7 +135,9 @@ def _loss_and_errors(problem: Problem, part: Sequences, outputs: torch.Tensor) -
     return loss, residuals @ problem.output_embeddings
 
 
-def attention_pulls(problem: Problem, part: Sequences, weights: torch.Tensor, pulled: torch.Tensor) -> torch.Tensor:
+def attention_pulls(
+    problem: Problem, part: Sequences, weights: Float[Tensor, "n L"], pulled: Float[Tensor, "n d"]
+) -> Float[Tensor, "n L"]:
     r"""$a_{ij}(s_{ij}-\sum_{j'}a_{ij'}s_{ij'})$: how much each score would rise, shape ``(n, L)``."""
     products = token_products(problem, pulled, part.tokens)
     if problem.setting.trigger_in_values:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch.nn import functional
 
-from recallbook.arguments import check_rate
+from recallbook.arguments import Device, check_rate
 from recallbook.data.task import Problem, check_problem
 from recallbook.model.transformer import RecallTransformer
 from recallbook.training.weights import Weights
 
 
 def three_steps(
-    problem: Problem, eta: float, gamma: float, *, dtype: torch.dtype | None = None, device: Any = None
+    problem: Problem, eta: float, gamma: float, *, dtype: torch.dtype | None = None, device: Device | None = None
 ) -> Weights:
     r"""The three steps as a user would write them, to check :func:`recallbook.three_steps` against.
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
+from jaxtyping import Float
+from torch import Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,9 +24,9 @@ class Weights:
         The rates; both ``None`` in the early-phase limit.
     """
 
-    value1: torch.Tensor
-    key_query: torch.Tensor
-    value2: torch.Tensor
+    value1: Float[Tensor, "d m"]
+    key_query: Float[Tensor, "d d"]
+    value2: Float[Tensor, "d m"]
     eta: float | None
     gamma: float | None
 

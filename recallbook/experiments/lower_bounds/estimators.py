@@ -52,7 +52,7 @@ def _inverse_root(matrix: Array) -> Array:
     """Inverse square root of a symmetric matrix on its range."""
     values, vectors = np.linalg.eigh(matrix)
     keep = values > values[-1] * 1e-10
-    return vectors[:, keep] / np.sqrt(values[keep])
+    return np.asarray(vectors[:, keep] / np.sqrt(values[keep]))
 
 
 def _coordinates(tables: Embeddings, counts: NDArray[np.int64]) -> tuple[Array, Array]:
@@ -114,7 +114,7 @@ def distance_from_gaussian(setting: Setting, seeds: Iterable[int], draws: int = 
 
 
 def signal_energy(setting: Setting, seed: int) -> tuple[float, float]:
-    r"""$\frac1D\mathbb E_\pi\|M\|^2$ given embeddings and label counts, and its bound $\frac{N+V-1}{(L-1)(V-1)}$."""
+    r"""$\frac1D\mathbb E_{\pi}\|M\|^2$ given embeddings and label counts, and its bound $\frac{N+V-1}{(L-1)(V-1)}$."""
     counts = label_counts(setting, np.random.default_rng([seed, 2]))
     labels, tokens = _coordinates(draw_embeddings(setting, seed), counts)
     frequency = counts / setting.samples

@@ -26,7 +26,7 @@ from recallbook.theory.recall import chance_of_recall
 from recallbook.theory.search import bracket
 from recallbook.theory.symbolic import recall as symbolic
 from recallbook.theory.symbolic.expressions import N, V, d, m
-from recallbook.training.evaluation import simulate
+from recallbook.training.simulation import simulate
 
 SEEDS = range(8)
 TEST = 1000  # fresh sequences a seed
@@ -150,7 +150,7 @@ def _recall_at(dim: int, width: int, activation: Any, seed: int | None) -> Calla
         scale = math.sqrt(LARGEST[1] / dim)
         small: dict[str, Any] = {**vars(largest), "setting": alone(facts, dim, width, activation)}
         small |= {k: small[k][:facts, :dim] * scale for k in ("input_embeddings", "output_embeddings")}
-        small |= {"trigger": largest.trigger[:dim] * scale}
+        small |= {k: small[k][:dim] * scale for k in ("trigger", "query")}
         small |= {"mlp_weights": largest.mlp_weights[:width, :dim], "permutation": torch.arange(facts)}
         return perfect_recall(Problem(**small))
 
@@ -165,7 +165,7 @@ def _largest(seed: int) -> Problem:
 def needed(facts: Iterable[float]) -> Array:
     r"""$n\log n$: what $d^2$ or $md$ is compared with."""
     n = np.asarray(list(facts), dtype=float)
-    return n * np.log(n)
+    return np.asarray(n * np.log(n))
 
 
 def exponent(

@@ -18,7 +18,7 @@ from recallbook.analysis.plotting import COLOURS
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import FOLDER
 from recallbook.theory.prediction import WIDEST, critical_width, phase
-from recallbook.training.evaluation import simulate
+from recallbook.training.simulation import simulate
 
 VOCAB, ACCURACY = 256, 0.9
 LENGTHS, RATIOS = (4, 16, 64, 128, 256), (3, 4, 8, 16, 32, 128)  # L and N/V

@@ -16,7 +16,7 @@ from recallbook.theory.prediction import critical_samples, predict
 from recallbook.theory.search import bracket
 from recallbook.theory.symbolic import laws
 from recallbook.theory.symbolic.expressions import L, V, d, numeric
-from recallbook.training.evaluation import simulate
+from recallbook.training.simulation import simulate
 
 SEEDS = range(8)
 TEST = 1000  # fresh sequences a seed
@@ -75,7 +75,7 @@ def largest_law(frame: pd.DataFrame, trigger_in_values: bool, vocab: int = 256) 
     """The largest of coverage, label frequencies and lock-on, as a number of sequences, for each row of ``frame``."""
     values = {V: vocab, d: frame["dim"].to_numpy(float), L: frame["seq_len"].to_numpy(float)}
     every = [numeric(law)(values) for law in laws.samples(trigger_in_values).values()]
-    return np.max(np.broadcast_arrays(*every), axis=0)
+    return np.asarray(np.max(np.broadcast_arrays(*every), axis=0))
 
 
 def at_critical(frame: pd.DataFrame, trigger_in_values: bool, seeds: Iterable[int] = SEEDS) -> pd.DataFrame:

@@ -48,7 +48,7 @@ def best_eta(setting: Setting) -> float:
 
 def shared_squares(setting: Setting, etas: Iterable[float]) -> Array:
     r"""The values of :func:`shared_square` at these $\eta$, in units of $LV$."""
-    return numeric(shared_square())({**sizes(setting), rate: np.asarray(etas, dtype=float)})
+    return np.asarray(numeric(shared_square())({**sizes(setting), rate: np.asarray(etas, dtype=float)}))
 
 
 def in_the_limit(setting: Setting, seed: int) -> tuple[Problem, float, float]:

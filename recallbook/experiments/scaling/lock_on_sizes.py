@@ -89,7 +89,7 @@ def leading_laws() -> pd.DataFrame:
 def leading_samples(vocab: int, seq_len: NDArray[np.floating], dim: int) -> NDArray[np.floating]:
     r"""The leading law of lock-on, $\sqrt{2\log L}\,L\max(L\sqrt V,V)/d^{3/2}$ sequences: an estimate, not a bound."""
     values = {V: vocab, L: np.asarray(seq_len, dtype=float), d: dim}
-    return np.maximum(*(numeric(law)(values) for law in laws.lock_on().values()))
+    return np.asarray(np.maximum(*(numeric(law)(values) for law in laws.lock_on().values())))
 
 
 def interactions(table: pd.DataFrame, column: str = "predicted") -> pd.DataFrame:

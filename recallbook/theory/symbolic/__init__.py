@@ -5,6 +5,6 @@ numerical modules call :func:`~recallbook.theory.symbolic.expressions.numeric` o
 simulation.
 """
 
-from recallbook.theory.symbolic import expressions, gradients, hermite, laws, lock_on, recall
+from recallbook.theory.symbolic import expressions, laws, lock_on, recall
 
-__all__ = ["expressions", "gradients", "hermite", "laws", "lock_on", "recall"]
+__all__ = ["expressions", "laws", "lock_on", "recall"]

@@ -156,7 +156,7 @@ def lock_terms(mlp: bool = False) -> dict[str, LockTerm]:
 
 @cache
 def skewness() -> sp.Expr:
-    r"""Skewness of token scores $s_0+c(|z|^2-1)$ in deviations: $3c\,\frac2d$, as $\mathrm{Var}\,s_0\propto|z|^2$.
+    r"""Skewness of token scores $s_0+c(\|z\|^2-1)$ in deviations: $3c\,\frac2d$, as $\mathrm{Var}\,s_0\propto|z|^2$.
 
     ``lengths_variance`` is that of "unequal lengths", $2c^2/d$, and ``total_variance`` that of all terms.
     """

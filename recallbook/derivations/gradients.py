@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 import sympy as sp
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from recallbook.data.task import Problem
 
 
@@ -77,7 +79,7 @@ def lettered_model(
 def exact_model(problem: Problem) -> TinyModel:
     """The tiny model of a drawn problem: a floating-point number is a rational one, so nothing is rounded."""
 
-    def matrix(tensor) -> sp.Matrix:
+    def matrix(tensor: Tensor) -> sp.Matrix:
         rows = tensor.reshape(len(tensor), -1).tolist()
         return sp.Matrix([[sp.Rational(entry) for entry in row] for row in rows])
 

@@ -1,0 +1,1 @@
+"""Exact derivations that stand beside the package's formulas and check them."""

@@ -1,0 +1,35 @@
+"""One simulation from start to end: draw, step, evaluate."""
+
+from __future__ import annotations
+
+import torch
+
+from recallbook.arguments import Device, check_rates, check_size
+from recallbook.data.task import draw
+from recallbook.setting import Setting
+from recallbook.training.descent import three_steps
+from recallbook.training.evaluation import Outcome, evaluate
+
+
+def simulate(
+    setting: Setting,
+    seed: int,
+    *,
+    eta: float | None = None,
+    gamma: float | None = None,
+    test_samples: int = 20000,
+    dtype: torch.dtype = torch.float64,
+    device: Device = "cpu",
+) -> Outcome:
+    """Draw, take three steps, evaluate; rates as in :func:`recallbook.three_steps`.
+
+    Examples
+    --------
+    >>> setting = Setting(vocab=64, seq_len=8, dim=64, samples=4096, trigger_in_values=False)
+    >>> simulate(setting, seed=0).lock_on
+    1.0
+    """
+    test_samples = check_size("test_samples", test_samples)
+    check_rates(eta, gamma)
+    problem = draw(setting, seed, dtype=dtype, device=device)
+    return evaluate(problem, three_steps(problem, eta, gamma), test_samples)

@@ -1,0 +1,110 @@
+"""The house: layers, a core that stands alone and stays small, one version, and what runs in an import."""
+
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import preloaded
+import pytest
+
+import recallbook as rb
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "recallbook"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+LAYERS = PROJECT["tool"]["importlinter"]["contracts"][0]["layers"]
+CORE = ("data", "model", "training", "theory")
+UPPER = ("sweeps", "experiments", "claims")
+
+
+def imports_are_in_order(folder):
+    """Whether import-linter keeps all contracts on the package in this folder."""
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    command = [Path(sys.executable).parent / "lint-imports", "--no-cache"]
+    return subprocess.run(command, cwd=folder, capture_output=True, check=False).returncode == 0
+
+
+@pytest.fixture
+def copied(tmp_path):
+    shutil.copytree(PACKAGE, tmp_path / "recallbook", ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path
+
+
+def test_the_copy_itself_is_in_order(copied):
+    assert imports_are_in_order(copied)
+
+
+@pytest.mark.parametrize(
+    ("module", "line"),
+    [
+        ("model/attention.py", "from recallbook.training import weights"),
+        ("theory/values.py", "from recallbook.training import evaluation"),
+        ("theory/recall.py", "from recallbook.data import task"),
+        ("training/weights.py", "from recallbook.sweeps.point import Point"),
+        ("analysis/intervals.py", "import recallbook.claims.register"),
+        ("setting.py", "from recallbook.data.streams import stream"),
+        ("bounds/lattice.py", "def late():\n    from recallbook.memories import trained"),
+    ],
+)
+def test_a_planted_violation_breaks_a_contract(copied, module, line):
+    with (copied / "recallbook" / module).open("a") as file:
+        file.write(f"\n{line}\n")
+    assert not imports_are_in_order(copied)
+
+
+def test_every_package_and_module_has_a_layer():
+    listed = {name.strip() for layer in LAYERS for name in layer.split("|")}
+    found = {f"recallbook.{path.stem}" for path in PACKAGE.iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert found - {"recallbook.__init__", "recallbook.__pycache__"} == listed
+
+
+def test_the_core_is_read_in_an_afternoon():
+    files = [path for name in CORE for path in (PACKAGE / name).rglob("*.py")]
+    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files) <= 3000
+
+
+@pytest.mark.slow
+def test_the_core_works_without_what_is_built_on_it(copied):
+    """Sweeps, experiments and claims deleted: simulation, oracle, prediction, bounds and decoders are as they were."""
+    for name in UPPER:
+        shutil.rmtree(copied / "recallbook" / name)
+        # an installed copy must not stand in for what was deleted
+        (copied / "recallbook" / f"{name}.py").write_text(f"raise ModuleNotFoundError('No module {name}')\n")
+    files = (
+        "test_oracle.py",
+        "test_task.py",
+        "test_evaluation.py",
+        "test_setting.py",
+        "test_ties.py",
+        "test_coherence.py",
+    )
+    arguments = ["pytest", "-q", "-x", "-m", "not slow", "-p", "no:cacheprovider"]
+    output = copied / "output"
+    environment = {"PYTHONPATH": str(copied), "PYTHONSAFEPATH": "1", "OMP_NUM_THREADS": "1"}
+    status = preloaded.run([*arguments, *(f"tests/{name}" for name in files)], ROOT, environment, output)
+    assert status == 0, output.read_text()[-3000:]
+    code = (
+        "import recallbook as rb; print(rb.__file__, rb.predict(rb.Setting(vocab=200, seq_len=4, dim=60, samples=900)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=copied, capture_output=True, text=True, check=True)
+    assert str(copied) in done.stdout and "lock_on=" in done.stdout
+    code = "import recallbook as rb; rb.Point"
+    done = subprocess.run([sys.executable, "-c", code], cwd=copied, capture_output=True, text=True, check=False)
+    assert "No module sweeps" in done.stderr
+
+
+def test_sweeps_are_imported_when_first_asked_for():
+    code = "import sys, recallbook as rb; before = set(sys.modules); rb.run_sweep; print('recallbook.sweeps' in before)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+    assert set(rb.__all__) <= set(dir(rb))
+    with pytest.raises(AttributeError, match="no attribute 'sweeps_of'"):
+        _ = rb.sweeps_of
+
+
+def test_there_is_one_version():
+    version = PROJECT["project"]["version"]
+    assert rb.__version__ == version
+    assert PROJECT["tool"]["recallbook"]["tag"] == f"v{version}"
