@@ -19,7 +19,7 @@ BATCHES = [
 
 def model_of(batch, flag):
     _, tokens, positions, labels, vocab = batch
-    return gr.lettered_model(tokens, positions, labels, vocab, 2, flag)
+    return gr.lettered_model(tokens, positions, labels, vocab=vocab, dim=2, trigger_in_values=flag)
 
 
 def rational(model):

@@ -175,6 +175,7 @@ def _bootstrap(statistic: Callable[[Any], Any], seeds: int, resamples: int) -> t
 def critical_table(
     frame: pd.DataFrame,
     by: list[str],
+    *,
     vary: str = "samples",
     outcome: str = "lock_on",
     level: float = 0.5,
@@ -237,6 +238,7 @@ def _least_squares(sizes: Any) -> Array:
 def exponents(
     frame: pd.DataFrame,
     sizes: list[str],
+    *,
     vary: str = "samples",
     outcome: str = "lock_on",
     level: float = 0.5,

@@ -27,7 +27,7 @@ class Separability(NamedTuple):
 
 
 def separability(
-    frame: pd.DataFrame, first: str, second: str, vary: str = "samples", outcome: str = "lock_on", level: float = 0.5
+    frame: pd.DataFrame, first: str, second: str, *, vary: str = "samples", outcome: str = "lock_on", level: float = 0.5
 ) -> Separability:
     r"""Is $\log N_c$ a function of one size plus a function of the other?
 

@@ -25,9 +25,11 @@ from recallbook.data import baselines, coherence
 from recallbook.data.task import draw
 from recallbook.experiments.lower_bounds import estimators
 from recallbook.experiments.scaling import longer_training, mlp_sizes
+from recallbook.memories.expressions import coherence_floor, n
 from recallbook.model.transformer import RecallTransformer
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import load_results
+from recallbook.theory.symbolic.expressions import d
 from recallbook.training.descent import descend, initial_gradient
 
 
@@ -48,7 +50,7 @@ def attention_locates() -> Finding:
 
 def interference() -> Finding:
     """Overlaps of embeddings when there are more tokens than dimensions."""
-    overlaps, floor = coherence.cosines(256, 128, 0), math.sqrt((256 - 128) / (128 * 255))
+    overlaps, floor = coherence.cosines(256, 128, 0), float(coherence_floor().subs({n: 256, d: 128}))
     text = (
         f"V = 256, d = 128: a typical overlap is {overlaps.std():.2f}; no choice of directions gets below {floor:.2f}"
     )

@@ -65,6 +65,7 @@ def lettered_model(
     tokens: Sequence[Sequence[int]],
     positions: Sequence[int],
     labels: Sequence[int],
+    *,
     vocab: int,
     dim: int,
     trigger_in_values: bool = True,

@@ -32,7 +32,7 @@ def tables(facts: int, dim: int, seeds: list[int]) -> tuple[torch.Tensor, torch.
 
 
 def trained_recall(
-    memory: str, facts: int, dim: int, seeds: list[int], width: int | None = None, steps: int | None = None
+    memory: str, facts: int, dim: int, seeds: list[int], *, width: int | None = None, steps: int | None = None
 ) -> NDArray[np.float64]:
     r"""Fraction of facts whose arg max is right after training, ``(seeds,)``; seeds are trained side by side.
 

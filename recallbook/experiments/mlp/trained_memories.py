@@ -57,7 +57,7 @@ def recall(memory: str, facts: int, dim: int, width: int | None, activation: Any
     if memory == "one gradient, MLP":
         setting = alone(facts, dim, width, activation, embeddings="sphere")
         return [perfect_recall(drawn(setting, seed)) for seed in SEEDS]
-    return list(trained_recall(memory, facts, dim, SEEDS, width))
+    return list(trained_recall(memory, facts, dim, SEEDS, width=width))
 
 
 def curve(memory: str, facts: Iterable[int] = FACTS, activation: Any = "he3") -> pd.DataFrame:

@@ -6,6 +6,8 @@ import sympy as sp
 
 from recallbook.theory.symbolic.expressions import L, V, d
 
+MOST = sp.Rational(9, 10)  # of the facts
+
 
 def lock_on() -> dict[str, sp.Expr]:
     r"""$\sqrt{2\log L}\,L^2\sqrt V/d^{3/2}$ (mean bias) and $\sqrt{2\log L}\,LV/d^{3/2}$: the larger binds."""
@@ -18,9 +20,9 @@ def label_frequencies() -> sp.Expr:
     return 2 * V * sp.log(V) * (V + d) / d
 
 
-def coverage() -> sp.Expr:
-    r"""$V\log10$: nine facts in ten are seen."""
-    return V * sp.log(10)
+def coverage(share: sp.Expr = MOST) -> sp.Expr:
+    r"""$V\log\frac1{1-\text{share}}$: this share of the facts is seen."""
+    return V * sp.log(1 / (1 - share))
 
 
 def samples(trigger_in_values: bool) -> dict[str, sp.Expr]:
