@@ -8,7 +8,7 @@ import pytest
 EQUIVALENT = mutants.Mutant(
     "a docstring",
     "none",
-    "intervals.py",
+    "analysis/intervals.py",
     '"""Mean over seeds',
     '"""Average over seeds',
     ("test_intervals.py",),
@@ -26,6 +26,19 @@ def test_there_are_enough_of_every_kind():
     assert {mutant.kind for mutant in mutants.MUTANTS} == kinds
 
 
+def test_every_package_and_every_chapter_has_one():
+    """Also the modules that stand alone, but for the one that lists public names and the command line."""
+    package = mutants.ROOT / "recallbook"
+    folders = {path.parent.name for path in package.glob("*/__init__.py")} | {
+        "setting.py",
+        "arguments.py",
+        "activations.py",
+    }
+    assert {mutant.file.split("/")[0] for mutant in mutants.MUTANTS} == folders
+    chapters = {path.stem for path in (mutants.ROOT / "notebooks").glob("*.ipynb")}
+    assert {chapter for mutant in mutants.MUTANTS for chapter in mutant.chapters} == chapters
+
+
 @pytest.mark.parametrize("mutant", mutants.MUTANTS, ids=lambda mutant: mutant.name)
 def test_mutant_applies(mutant):
     ast.parse(mutants.mutated(mutant))
@@ -37,7 +50,7 @@ def test_mutant_applies(mutant):
 
 @pytest.mark.parametrize("old", ["no such text", "return"])
 def test_old_text_must_occur_once(old):
-    with pytest.raises(ValueError, match=r"occurs \d+ times in intervals\.py"):
+    with pytest.raises(ValueError, match=r"occurs \d+ times in analysis/intervals\.py"):
         mutants.mutated(EQUIVALENT._replace(old=old))
 
 
