@@ -16,7 +16,7 @@ NOTEBOOKS ?= $(shell ls -S notebooks/*.ipynb)
 # nbval runs as many notebooks at once; each kernel gets one thread, so that they do not fight.
 WORKERS ?= 2
 
-.PHONY: help setup book test quick lint unit nbval test-kernels mutants notebooks benchmark stamp pdf \
+.PHONY: help setup book test quick lint unit coverage nbval test-kernels mutants notebooks benchmark stamp pdf \
 	test-release test-latest clean
 
 help: ## Show this list
@@ -59,7 +59,7 @@ test: $(STAMP) ## Lint, build the book, unit tests, and recompute every stored n
 
 quick: $(STAMP) ## Lint, types, and the unit tests that tell most: a minute, for while you work
 	$(MAKE) lint
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests -m "not slow" -n $(WORKERS) --dist loadscope -q --durations=5
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests recallbook -m "not slow" -n $(WORKERS) --dist loadscope -q --durations=5
 
 lint: $(STAMP) ## Ruff: rules and format; mypy and the layers of the package
 	$(BIN)/ruff check .
@@ -68,8 +68,12 @@ lint: $(STAMP) ## Ruff: rules and format; mypy and the layers of the package
 	$(BIN)/lint-imports --no-cache
 
 unit: $(STAMP) ## Unit tests; those of the book use _build/html if `make book` made it
-	OMP_NUM_THREADS=1 BOOK_HTML=$(HTML) $(BIN)/python -m pytest tests -n $(WORKERS) --dist loadscope \
+	OMP_NUM_THREADS=1 BOOK_HTML=$(HTML) $(BIN)/python -m pytest tests recallbook -n $(WORKERS) --dist loadscope \
 	  --no-loadscope-reorder -rs --durations=15
+
+coverage: $(STAMP) ## What the quick tests and the docstrings' examples run of the package, by module
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests recallbook -m "not slow" -n $(WORKERS) --dist loadscope -q \
+	  --cov=recallbook --cov-report=term:skip-covered
 
 nbval: $(STAMP) ## Recompute the notebooks and compare every stored number
 	@test -n "$(NOTEBOOKS)" || { echo "No notebooks found" >&2; exit 1; }

@@ -2,7 +2,7 @@
 
 The one source is the table `[tool.recallbook]` of pyproject.toml. The places are the setup cell of
 every notebook, `_config.yml` (repository and Colab buttons) and the addresses in README.md,
-CONTRIBUTING.md and pyproject.toml itself.
+CONTRIBUTING.md, CITATION.cff and pyproject.toml itself.
 """
 
 import re
@@ -54,6 +54,8 @@ def stamped(path, root=ROOT):
         return re.sub(r"(?m)^(  branch: ).*$", rf"\g<1>{tag}", text, count=1)
     if path.name == "pyproject.toml":
         return re.sub(r"(?m)^(Repository = ).*$", rf'\g<1>"{repository}"', text, count=1)
+    if path.name == "CITATION.cff":
+        return re.sub(r"(?m)^(repository-code: ).*$", rf"\g<1>{repository}", text, count=1)
     text = REQUIREMENT.sub(requirement(root), text)
     return re.sub(r"(?m)^(git clone ).*$", rf"\g<1>{repository}", text)
 
@@ -64,6 +66,7 @@ def places(root=ROOT):
         root / "pyproject.toml",
         root / "README.md",
         root / "CONTRIBUTING.md",
+        root / "CITATION.cff",
         *sorted((root / "notebooks").glob("*.ipynb")),
     ]
 

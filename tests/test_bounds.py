@@ -346,7 +346,12 @@ def test_exponents_are_those_of_the_bound():
 
 
 def test_thresholds_do_not_depend_on_threads():
-    assert torch.get_default_dtype() == torch.float32
-    sizes = {"vocab": 24, "seq_len": 8, "dim": 10}
-    first, again = (estimators.threshold("samples", sizes, 0) for _ in range(2))
-    assert first == again and first > rb.minimum_samples(**sizes, accuracy=0.5)
+    sizes, before, found = {"vocab": 24, "seq_len": 8, "dim": 10}, torch.get_num_threads(), []
+    try:
+        for threads in (1, 2, 4):
+            torch.set_num_threads(threads)
+            assert torch.get_num_threads() == threads
+            found.append(estimators.threshold("samples", sizes, 0))
+    finally:
+        torch.set_num_threads(before)
+    assert len(set(found)) == 1 and found[0] > rb.minimum_samples(**sizes, accuracy=0.5)

@@ -37,7 +37,7 @@ def test_law_of_the_arg_max_is_where_its_noise_costs_half():
 def test_noise_of_the_arg_max_is_that_of_a_simulated_gradient():
     setting = rb.Setting(vocab=256, seq_len=16, dim=64, samples=4096, trigger_in_values=False)
     ratios = []
-    for seed in range(4):
+    for seed in range(20):
         problem = rb.draw(setting, seed)
         scores = problem.output_embeddings @ rb.initial_gradient(problem) @ problem.input_embeddings.T
         scores = (scores - scores.mean(dim=1, keepdim=True))[problem.permutation].numpy()
@@ -45,7 +45,9 @@ def test_noise_of_the_arg_max_is_that_of_a_simulated_gradient():
         wrong = scores[~np.eye(len(scores), dtype=bool)]
         ratios.append(np.mean(wrong**2) / np.mean(right) ** 2)
     law = one_step.with_margin(sizes(vocab=256, seq_len=16, dim=64, samples=4096))["margin"].item()
-    assert np.mean(ratios) * 2 * np.log(256) == pytest.approx(1 / law, rel=0.2)
+    # the mean of 20 draws is known to 1.5 %; the law leaves out label overlap and own fact, 1/d each: a fifth here
+    assert np.std(ratios, ddof=1) / 20**0.5 < 0.015 * np.mean(ratios)
+    assert np.mean(ratios) == pytest.approx(1 / law / (2 * np.log(256)) + 2 / 64, rel=0.05)
 
 
 def test_one_step_table_holds_the_bound_at_its_level():

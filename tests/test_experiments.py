@@ -44,10 +44,13 @@ def test_learning_curve_rows_are_plain_simulations():
 
 
 def test_trigger_score_is_what_the_mark_adds():
+    """In the model: how much larger the logarithm of attention is on the mark, when all tokens are the same."""
     problem = rb.draw(rates.setting(False), seed=0)
     limit = rb.three_steps(problem)
-    scores = problem.trigger @ limit.key_query @ problem.query
-    assert rates.trigger_score(problem, limit) == pytest.approx(float(scores), rel=1e-12)
+    model = rb.RecallTransformer(problem)
+    model.key_query.data = limit.key_query
+    logs = model.attention(torch.full((1, 16), 7), torch.tensor([3])).detach().log()[0]
+    assert rates.trigger_score(problem, limit) == pytest.approx(float(logs[3] - logs[0]), rel=1e-9)
 
 
 def test_rates_close_to_the_limit_gain_nothing():

@@ -134,11 +134,14 @@ def test_infinite_data_leave_overlap_and_unequal_facts():
 
 def test_orthogonal_scores_are_exact_in_the_large_batch():
     setting = rb.Setting(vocab=64, seq_len=8, dim=66, samples=20000, trigger_in_values=False, embeddings="orthogonal")
-    frame = scores.run([setting], range(10))
+    frame = scores.run([setting], range(30))
     assert abs(z_score(frame["score"] - scores.predicted(setting)["score"])) < LARGEST_Z
     random = rb.Setting(vocab=64, seq_len=8, dim=66, samples=20000, trigger_in_values=False)
     assert frame["variance"].mean() < 0.02 * scores.run([random], range(10))["variance"].mean()
-    assert frame["variance"].mean() == pytest.approx(scores.variance(setting), rel=0.3)
+    ratio = frame["variance"] / scores.variance(setting)
+    # 5 % is what leading order may miss; the rest is sampling, which has to be small
+    error = ratio.std(ddof=1) / len(ratio) ** 0.5
+    assert abs(ratio.mean() - 1) < 0.05 + LARGEST_Z * error and error < 0.04
 
 
 @pytest.mark.parametrize("tau", [False, True])

@@ -411,7 +411,7 @@ def test_address_and_tag_agree(path):
 
 def test_stamp_reaches_every_place(tmp_path):
     (tmp_path / "notebooks").mkdir()
-    for name in ("pyproject.toml", "_config.yml", "README.md", "CONTRIBUTING.md"):
+    for name in ("pyproject.toml", "_config.yml", "README.md", "CONTRIBUTING.md", "CITATION.cff"):
         shutil.copy(ROOT / name, tmp_path / name)
     nbformat.write(good_notebook(), tmp_path / "notebooks" / "a.ipynb")
     project = tmp_path / "pyproject.toml"

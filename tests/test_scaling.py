@@ -71,14 +71,16 @@ def test_axes_are_what_they_are_called():
 
 
 def test_grids_name_what_they_show():
-    frame = rb.run_sweep([])
     points = large_sizes.points()
     settings = pd.DataFrame([point.values for point in points])
     parts = [large_sizes.grid(settings, what) for what in large_sizes.GRIDS]
     assert sum(map(len, parts)) == len(points) and all(len(part) for part in parts)
     longer = large_sizes.grid(settings, "sequences longer than the vocabulary")
     assert (longer["seq_len"] >= longer["vocab"]).all()
-    assert len(lock_on.sizes(frame, True)) == 0
+    every = pd.DataFrame([point.values for point in lock_on.points()])
+    table = lock_on.sizes(every, True)
+    assert len(table) == len(lock_on.DIMS) * len(lock_on.LENGTHS) * len(lock_on.STEPS) * len(lock_on.SEEDS)
+    assert table["trigger_in_values"].all() and set(table["vocab"]) == {lock_on.VOCAB}
 
 
 def test_optimism_is_one_for_orthogonal_embeddings_themselves():

@@ -21,9 +21,9 @@ from recallbook.theory.symbolic.expressions import L, N, V, d, tau
 BASE = {"vocab": 300, "seq_len": 20, "dim": 60, "samples": 3000}
 
 
-def difference(setting, name, seeds, first=0):
+def difference(setting, name, seeds, test_samples=4000):
     """Predicted minus simulated, and the standard error of the simulation."""
-    values = [getattr(rb.simulate(setting, first + s, test_samples=4000), name) for s in range(seeds)]
+    values = [getattr(rb.simulate(setting, seed, test_samples=test_samples), name) for seed in range(seeds)]
     return getattr(rb.predict(setting), name) - np.mean(values), np.std(values, ddof=1) / np.sqrt(seeds)
 
 
@@ -44,11 +44,15 @@ TRANSITION = [
 ]
 
 
-@pytest.mark.parametrize("setting", TRANSITION, ids=str)
-def test_lock_on_inside_the_transition(setting):
-    error, sampling = difference(setting, "lock_on", 30)
-    assert 0.1 < rb.predict(setting).lock_on < 0.9
-    assert abs(error) < 0.03 + 3 * sampling
+@pytest.mark.slow
+def test_lock_on_inside_the_transition():
+    """The target is 0.03. Catches 0.09 in one setting (200 seeds: a standard error of 0.02), and 0.06 in all alike."""
+    found = [difference(setting, "lock_on", 200, test_samples=1000) for setting in TRANSITION]
+    for setting, (error, sampling) in zip(TRANSITION, found, strict=True):
+        assert 0.1 < rb.predict(setting).lock_on < 0.9
+        assert abs(error) < 0.03 + 3 * sampling and sampling < 0.022, setting
+    errors, samplings = np.array(found).T
+    assert abs(errors.mean()) < 0.03 + 3 * np.sqrt(np.mean(samplings**2) / len(found))
 
 
 @pytest.mark.slow
@@ -100,10 +104,9 @@ def test_orthogonal_without_trigger_is_coverage():
 def test_symbolic_limits():
     far = {lock_symbols.T: 1, lock_symbols.Q: 1, lock_symbols.M: 1}
     for name, term in lock_symbols.lock_terms().items():
-        assert term.token.subs(L, 1).equals(0) or name == "trigger overlap"
-        assert sp.limit(term.token.subs({**far, tau: 0}), N, sp.oo).is_finite is not False
+        assert term.token.subs(L, 1).equals(0), name
+        assert sp.limit(term.token.subs({**far, tau: 0}), N, sp.oo).subs({V: 100, L: 9, d: 30}).is_finite, name
     assert lock_symbols.trigger_score().subs(L, 1) == 0
-    assert lock_symbols.lock_terms()["trigger overlap"].token.subs(L, 1) == 0
     for name in ("mean bias", "trigger overlap", "bias noise", "unequal lengths"):
         size = lock_symbols.lock_terms()[name].token.subs({**far, tau: 0})
         assert sp.limit(size, d, sp.oo) == 0, name
