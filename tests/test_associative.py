@@ -68,14 +68,7 @@ def test_quadrature_has_the_moments_of_the_gamma_law(variance):
 def test_noise_agrees_with_its_average():
     """Averaged over a, b, xi and r, the conditional variance is the exact mean square, up to O(1/n + 1/d)."""
     terms = expressions.recall_terms()
-    values = {
-        expressions.a: 1,
-        expressions.b: 1,
-        expressions.xi: 0,
-        expressions.r: 1,
-        expressions.n: 4000,
-        d: 400,
-    }
+    values = {expressions.a: 1, expressions.b: 1, expressions.xi: 0, expressions.r: 1, expressions.n: 4000, d: 400}
     exact = sum(expressions.competitor_variance("sphere")).subs(values)
     assert float(terms.noise.subs(values)) == pytest.approx(float(exact), rel=0.01)
     assert float(terms.signal.subs(values)) == 1

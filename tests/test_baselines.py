@@ -37,6 +37,9 @@ def test_seen_facts_by_enumeration(vocab, samples):
     seen = np.bincount([len(set(row)) for row in every], minlength=vocab + 1)
     distribution = baselines.seen_distribution(vocab, samples)
     assert distribution == pytest.approx(seen / seen.sum(), abs=1e-14)
+    mean = distribution @ np.arange(vocab + 1) / vocab
+    # chapter 1: one who memorises every pair, and guesses what was never seen
+    assert mean + (1 - mean) / vocab == pytest.approx(1 - (1 - 1 / vocab) ** samples * (1 - 1 / vocab), abs=1e-14)
 
 
 def test_simulated_coverage_follows_the_distribution():

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import sympy as sp
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from randomised import random_setting
 from scipy.special import gammaln
 

@@ -73,12 +73,14 @@ def test_blocks_show_everything_and_escape():
 
 def test_other_exponents_give_other_verdicts(monkeypatch):
     one = dict.fromkeys(("dim", "seq_len", "vocab"), Interval(1.0, 0.9, 1.1))
-    monkeypatch.setattr(checks_scaling, "fitted", lambda law: one)
+    for module in (checks_scaling, findings):
+        monkeypatch.setattr(module, "fitted", lambda law: one)
     assert checks_scaling.product_of_d_and_l().verdict == "confirmed"
     assert checks_scaling.larger_dim_helps().verdict == "true only where"
     assert checks_scaling.vocabulary_harder().verdict == "confirmed"
     none = dict.fromkeys(("dim", "seq_len", "vocab"), Interval(0.0, -0.1, 0.1))
-    monkeypatch.setattr(checks_scaling, "fitted", lambda law: none)
+    for module in (checks_scaling, findings):
+        monkeypatch.setattr(module, "fitted", lambda law: none)
     assert checks_scaling.vocabulary_harder().verdict == "true only where"
     assert checks_scaling.length_harder().verdict == "refuted"
 
@@ -90,8 +92,7 @@ def test_same_exponents_would_confirm_longer_training(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("inside", "verdict"),
-    [((600, 5000, 300, 900), "confirmed"), ((900, 600, 5000, 300), "refuted")],
+    ("inside", "verdict"), [((600, 5000, 300, 900), "confirmed"), ((900, 600, 5000, 300), "refuted")]
 )
 def test_corners_in_another_order(monkeypatch, inside, verdict):
     index = pd.MultiIndex.from_tuples([(128, 8), (128, 256), (512, 8), (512, 256)], names=["dim", "seq_len"])

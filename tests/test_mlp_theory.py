@@ -12,8 +12,7 @@ import recallbook as rb
 from recallbook.analysis import prediction_errors
 from recallbook.experiments.lock_on import scores
 from recallbook.theory import feature_kernels, fluctuations, hermite, lock_on, recall
-from recallbook.theory.symbolic import lock_on as lock_symbols
-from recallbook.theory.symbolic import recall as recall_symbols
+from recallbook.theory.symbolic import lock_on as lock_symbols, recall as recall_symbols
 from recallbook.theory.symbolic.expressions import numeric
 
 NAMED = ("relu", "gelu", "tanh", "he2", "he3")

@@ -321,11 +321,7 @@ def test_every_rule_has_a_breach():
 
 def test_streams_are_merged():
     merged = merge_streams([printed("a"), printed("b"), printed("c", "stderr"), printed("d")])
-    assert [(output.name, output.text) for output in merged] == [
-        ("stdout", "ab"),
-        ("stderr", "c"),
-        ("stdout", "d"),
-    ]
+    assert [(output.name, output.text) for output in merged] == [("stdout", "ab"), ("stderr", "c"), ("stdout", "d")]
 
 
 def test_execute_refuses_stderr():

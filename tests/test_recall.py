@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 import sympy as sp
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import recallbook as rb
 from recallbook.data.embeddings import draw_embeddings

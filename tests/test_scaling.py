@@ -16,11 +16,11 @@ from recallbook.experiments.scaling import (
     geometry,
     label_frequencies,
     large_sizes,
+    lock_on_sizes as lock_on,
     longer_training,
     mlp_sizes,
     one_step,
 )
-from recallbook.experiments.scaling import lock_on_sizes as lock_on
 
 
 @pytest.mark.parametrize("name", SWEEPS)

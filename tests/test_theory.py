@@ -6,16 +6,13 @@ import warnings
 import numpy as np
 import pytest
 import sympy as sp
-from hypothesis import given
-from hypothesis import settings as hypothesis_settings
-from hypothesis import strategies as st
+from hypothesis import given, settings as hypothesis_settings, strategies as st
 
 import recallbook as rb
 from recallbook.analysis import prediction_errors
 from recallbook.memories.associative import predicted_recall
 from recallbook.theory import fluctuations, lock_on
-from recallbook.theory.symbolic import lock_on as lock_symbols
-from recallbook.theory.symbolic import recall as recall_symbols
+from recallbook.theory.symbolic import lock_on as lock_symbols, recall as recall_symbols
 from recallbook.theory.symbolic.expressions import L, N, V, d, tau
 
 BASE = {"vocab": 300, "seq_len": 20, "dim": 60, "samples": 3000}

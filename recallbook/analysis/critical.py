@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from dataclasses import fields, replace
@@ -131,11 +130,9 @@ def predicted_size(setting: Setting, outcome: str = "lock_on", level: float = 0.
 
     def mean(size: int) -> float:
         at = replace(setting, samples=size)
-        return predicted_lock_on(at) if outcome == "lock_on" else getattr(predict(at), outcome)
+        return predicted_lock_on(at, warn=False) if outcome == "lock_on" else getattr(predict(at, warn=False), outcome)
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return _crossing(mean, level, setting.samples, tolerance=0.01, largest=largest).size
+    return _crossing(mean, level, setting.samples, tolerance=0.01, largest=largest).size
 
 
 def _crossing(mean: Callable[[int], float], level: float, start: int, **search: Any) -> Critical:

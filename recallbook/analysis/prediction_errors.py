@@ -38,17 +38,14 @@ def random_settings(seed: int, count: int, *, transition: bool = False, mlp: boo
     count = check_size("count", count)
     while len(settings) < count:
         size = {name: float(np.exp(rng.uniform(*np.log(ends)))) for name, ends in RANGES.items()}
-        vocab, dim = round(size["vocab"]), round(size["dim"])
-        samples, flag = round(vocab * size["ratio"]), bool(rng.integers(2))
-        extra: dict[str, Any] = {}
+        chosen: dict[str, Any] = {name: round(size[name]) for name in ("vocab", "dim", "seq_len")}
+        chosen["samples"], chosen["trigger_in_values"] = round(chosen["vocab"] * size["ratio"]), bool(rng.integers(2))
         if mlp:
-            ratio, name = float(np.exp(rng.uniform(*np.log(WIDTHS)))), ACTIVATIONS[rng.integers(len(ACTIVATIONS))]
-            extra = {"width": round(dim * ratio), "activation": name}
-            if samples * dim * extra["width"] > LARGEST_WORK:
+            chosen["width"] = round(chosen["dim"] * float(np.exp(rng.uniform(*np.log(WIDTHS)))))
+            chosen["activation"] = ACTIVATIONS[rng.integers(len(ACTIVATIONS))]
+            if chosen["samples"] * chosen["dim"] * chosen["width"] > LARGEST_WORK:
                 continue
-        setting = Setting(
-            vocab=vocab, seq_len=round(size["seq_len"]), dim=dim, samples=samples, trigger_in_values=flag, **extra
-        )
+        setting = Setting(**chosen)
         if not transition or 0.1 < predicted_lock_on(setting) < 0.9:
             settings.append(setting)
     return settings
@@ -62,9 +59,8 @@ def compare(settings: list[Setting], seeds: int, *, first: int = 0, progress: bo
     rows: list[dict[str, Any]] = []
     for i, setting in enumerate(tqdm(settings, disable=not progress)):
         start = first + seeds * i
-        dtype = (
-            torch.float64 if setting.width is None else torch.float32
-        )  # products with m features take most of the time
+        # products with m features take most of the time
+        dtype = torch.float64 if setting.width is None else torch.float32
         outcomes = [simulate(setting, s, test_samples=4000, dtype=dtype) for s in range(start, start + seeds)]
         predicted = predict(setting)
         for name in QUANTITIES:
@@ -94,9 +90,7 @@ def in_transition(frame: pd.DataFrame) -> pd.DataFrame:
 
 def main(arguments: list[str] | None = None) -> None:
     """Command line: draw, compare, print."""
-    parser = argparse.ArgumentParser(
-        prog="python -m recallbook.analysis.prediction_errors", description=(__doc__ or "").split("\n")[0]
-    )
+    parser = argparse.ArgumentParser(prog=f"python -m {__spec__.name}", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--seed", type=int, default=0, help="seed of the random settings (default 0)")
     parser.add_argument("--settings", type=int, default=100, help="how many settings (default 100)")
     parser.add_argument("--seeds", type=int, default=8, help="simulations of each setting (default 8)")

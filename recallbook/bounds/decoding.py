@@ -6,7 +6,7 @@ $\mathbb E\,G=\frac1V\sum_v\tilde u_{\pi(v)}x_v^\top$, and the noise is close to
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
 
-from recallbook.arguments import check_choice
+from recallbook.arguments import Device, check_choice
 from recallbook.data.task import Problem, check_problem
 from recallbook.model.ties import logit_slack, tied
 from recallbook.training.early_phase import value_step
@@ -37,7 +37,9 @@ class Whitened(NamedTuple):
     tokens: torch.Tensor
 
 
-def decode(problem: Problem, method: str = "argmax", *, dtype: Any = None, device: Any = None) -> torch.Tensor:
+def decode(
+    problem: Problem, method: str = "argmax", *, dtype: torch.dtype | None = None, device: Device | None = None
+) -> torch.Tensor:
     r"""Guess the label of every token from $G$ of :func:`recallbook.initial_gradient`, shape ``(V,)`` int64.
 
     Parameters
@@ -80,7 +82,7 @@ def decode(problem: Problem, method: str = "argmax", *, dtype: Any = None, devic
     return _first_matching(best) if method == "assignment" else best.int().argmax(dim=1)
 
 
-def choices(problem: Problem, method: str = "argmax", *, dtype: Any = None, device: Any = None) -> torch.Tensor:
+def choices(problem: Problem, method: str = "argmax") -> torch.Tensor:
     """Which labels the method finds equally good for each token, ``(V tokens, V labels)`` of truth values.
 
     One label, but for ties (:mod:`recallbook.model.ties`). With ``"assignment"``: the labels that some best permutation
@@ -92,15 +94,15 @@ def choices(problem: Problem, method: str = "argmax", *, dtype: Any = None, devi
         As :func:`decode`.
     """
     method = check_choice("method", method, METHODS)
-    problem = check_problem(problem, dtype, device)
+    problem = check_problem(problem)
     if method == "refined":  # a path of exchanges: one answer
         return torch.nn.functional.one_hot(decode(problem, method), problem.setting.vocab).bool()
     return _best(*_scores(problem, method), method)
 
 
-def decoded(problem: Problem, method: str = "argmax", *, dtype: Any = None, device: Any = None) -> float:
+def decoded(problem: Problem, method: str = "argmax") -> float:
     """Fraction of the facts that the method finds; one that ties with k - 1 other labels counts 1/k."""
-    best = choices(problem, method, dtype=dtype, device=device)
+    best = choices(problem, method)
     right = best.gather(1, problem.permutation.to(best.device)[:, None])[:, 0]
     return float((right.double() / best.sum(dim=1)).mean())
 
@@ -193,11 +195,6 @@ def _inverse_root(rows: torch.Tensor, rank: int) -> torch.Tensor:
     keep = (torch.arange(len(sizes), device=sizes.device) < rank) & (sizes > DEGENERATE * sizes[0])
     kept = directions[keep]
     return torch.matmul(kept.T / sizes[keep], kept)
-
-
-def log_likelihood(seen: Whitened, labels: torch.Tensor) -> float:
-    r"""$-\frac12\|Y-M\|^2$ with $M=\frac{\sqrt N}V\sum_va_{\pi(v)}b_v^\top$, up to a constant."""
-    return -0.5 * float((seen.observed - seen.labels[labels].T @ seen.tokens).square().sum())
 
 
 def refine(seen: Whitened, labels: torch.Tensor) -> torch.Tensor:

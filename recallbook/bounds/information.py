@@ -36,7 +36,8 @@ def required_information(vocab: int, accuracy: float = 1.0, error: float | None 
     facts = accuracy * vocab
     if error is not None:
         # a fraction that meets a whole number of facts up to rounding asks for that many
-        return max(0.0, _fano(math.ceil(facts * (1 - 1e-12)), error))
+        known = {expressions.named: math.ceil(facts * (1 - 1e-12)), expressions.error: error}
+        return max(0.0, float(numeric(expressions.fano())(known)))
     if accuracy == 1:
         return float(gammaln(vocab + 1))
     return _some_facts(facts) if facts > 1 else 0.0
@@ -79,13 +80,7 @@ def allowed_accuracy(vocab: int, nats: float) -> float:
 
 
 def minimum_samples(
-    vocab: int,
-    seq_len: int,
-    dim: int,
-    accuracy: float = 1.0,
-    *,
-    width: int | None = None,
-    error: float | None = None,
+    vocab: int, seq_len: int, dim: int, accuracy: float = 1.0, *, width: int | None = None, error: float | None = None
 ) -> float:
     r"""The information bound, solved for $N$: no estimator from the initial gradient does with fewer sequences.
 
@@ -154,13 +149,7 @@ def minimum_dim(
 
 
 def maximum_seq_len(
-    vocab: int,
-    dim: int,
-    samples: int,
-    accuracy: float = 1.0,
-    *,
-    width: int | None = None,
-    error: float | None = None,
+    vocab: int, dim: int, samples: int, accuracy: float = 1.0, *, width: int | None = None, error: float | None = None
 ) -> float:
     r"""The same bound solved for $L$, as a real number of at least 1; infinite where nothing has to be known."""
     vocab, _, dim, width = _check_sizes(vocab, 1, dim, width)
@@ -209,7 +198,3 @@ def _directions(vocab: int, dim: int, width: int | None) -> int:
 
 def _some_facts(named: float) -> float:
     return float(numeric(expressions.some_facts())({expressions.named: named}))
-
-
-def _fano(named: int, error: float) -> float:
-    return float(numeric(expressions.fano())({expressions.named: named, expressions.error: error}))

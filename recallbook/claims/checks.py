@@ -2,16 +2,17 @@ r"""Checks of claims about lower bounds, and the list of all checks."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import cache
+from types import ModuleType
 from typing import Any
 
 import pandas as pd
 
 from recallbook.analysis.intervals import Interval, seed_interval
 from recallbook.bounds import information
-from recallbook.claims import checks_memory as memory
-from recallbook.claims import checks_scaling as scaling
+from recallbook.claims import checks_memory as memory, checks_scaling as scaling
 from recallbook.claims.findings import (
     CONFIRMED,
     LABELS,
@@ -85,48 +86,15 @@ def same_order() -> Finding:
     return Finding(text, PARTLY if tight and fitted(LOCKS)["seq_len"].low > length.high else CONFIRMED)
 
 
-_MEMORY = (
-    memory.two_problems,
-    memory.attention_locates,
-    memory.interference,
-    memory.nearly_orthogonal,
-    memory.superposition,
-    memory.nearly_optimal,
-    memory.smaller_dim_stores_less,
-    memory.order_of_steps,
-    memory.early_direction,
-    memory.early_decides,
-    memory.oscillation,
-    memory.longer_scaling,
-    memory.width_helps,
-    memory.width_at_small_dim,
-    memory.mlp_harder,
-)
-_SCALING = (
-    scaling.product_of_three,
-    scaling.product_of_d_and_l,
-    scaling.memorised,
-    scaling.vocabulary_harder,
-    scaling.length_harder,
-    scaling.length_sign,
-    scaling.thresholds,
-    scaling.length_for_reviews,
-    scaling.larger_dim_helps,
-    scaling.more_data_helps,
-    scaling.exact_recall,
-    scaling.coverage,
-    scaling.long_sequences,
-    scaling.named_noise,
-    scaling.optimism,
-    scaling.orthogonal_separates,
-    scaling.interference_multiplies,
-    scaling.inseparable,
-    scaling.table_order,
-    scaling.table_match,
-    scaling.numerics_match,
-)
-_BOUNDS = (bound_holds, any_method, intrinsic, same_order)
-CHECKS: dict[str, Callable[[], Finding]] = {check.__name__: check for check in (*_MEMORY, *_SCALING, *_BOUNDS)}
+def _checks(module: ModuleType) -> dict[str, Callable[[], Finding]]:
+    """What a module defines that returns a finding, by name."""
+    own = {name: value for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__}
+    return {
+        name: value for name, value in own.items() if getattr(value, "__annotations__", {}).get("return") == "Finding"
+    }
+
+
+CHECKS = {**_checks(memory), **_checks(scaling), **_checks(sys.modules[__name__])}
 
 
 def exponent_table() -> pd.DataFrame:

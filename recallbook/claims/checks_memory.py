@@ -9,18 +9,7 @@ from typing import Any
 import pandas as pd
 import torch
 
-from recallbook.claims.findings import (
-    CONFIRMED,
-    LONG,
-    OUT,
-    PARTLY,
-    REFUTED,
-    SHORT,
-    Finding,
-    ends,
-    facts_held,
-    fitted,
-)
+from recallbook.claims.findings import CONFIRMED, LONG, OUT, PARTLY, REFUTED, SHORT, Finding, ends, facts_held, fitted
 from recallbook.data import baselines, coherence
 from recallbook.data.task import draw
 from recallbook.experiments.lower_bounds import estimators

@@ -23,6 +23,7 @@ from recallbook.claims.findings import (
     facts_held,
     fitted,
     laws,
+    powers,
     rough,
 )
 from recallbook.data import baselines
@@ -47,8 +48,7 @@ def product_of_three() -> Finding:
 
 def product_of_d_and_l() -> Finding:
     """N ~ d L has exponent +1 in d: is it in any interval?"""
-    found = {law: fitted(law)["dim"] for law in (LOCKS, LABELS, ONE, LONG)}
-    text = "exponent of N in d: " + ", ".join(f"{law} {ends(x)}" for law, x in found.items())
+    found, text = powers("dim", LOCKS, LABELS, ONE, LONG)
     below = all(x.high < 0 for x in found.values())
     return Finding(
         text, REFUTED if below else CONFIRMED if any(x.low <= 1 <= x.high for x in found.values()) else PARTLY
@@ -63,8 +63,7 @@ def memorised() -> Finding:
 
 def vocabulary_harder() -> Finding:
     """Exponents of N in V."""
-    found = {law: fitted(law)["vocab"] for law in (LOCKS, LABELS, ONE)}
-    text = "exponent of N in V: " + ", ".join(f"{law} {ends(x)}" for law, x in found.items())
+    found, text = powers("vocab", LOCKS, LABELS, ONE)
     return Finding(text, CONFIRMED if all(x.low > 0 for x in found.values()) else PARTLY)
 
 
@@ -79,8 +78,7 @@ def length_harder() -> Finding:
 
 def length_sign() -> Finding:
     """Does a longer sequence lower the N that is needed?"""
-    found = {law: fitted(law)["seq_len"] for law in (LOCKS, ONE, LONG)}
-    return Finding("exponent of N in L: " + ", ".join(f"{law} {ends(x)}" for law, x in found.items()))
+    return Finding(powers("seq_len", LOCKS, ONE, LONG)[1])
 
 
 def thresholds() -> Finding:
@@ -104,8 +102,7 @@ def length_for_reviews() -> Finding:
 
 def larger_dim_helps() -> Finding:
     """Exponents of N in d."""
-    found = {law: fitted(law)["dim"] for law in (LOCKS, LABELS, ONE)}
-    text = "exponent of N in d: " + ", ".join(f"{law} {ends(x)}" for law, x in found.items())
+    found, text = powers("dim", LOCKS, LABELS, ONE)
     return Finding(text, CONFIRMED if all(x.high < 0 for x in found.values()) else PARTLY)
 
 

@@ -15,8 +15,7 @@ import pandas as pd
 from recallbook.analysis import critical
 from recallbook.analysis.intervals import Interval
 from recallbook.experiments.scaling import four_corners, geometry, lock_on_sizes, longer_training
-from recallbook.memories.associative import capacity as held
-from recallbook.memories.associative import predicted_recall
+from recallbook.memories.associative import capacity as held, predicted_recall
 from recallbook.sweeps.archive import load_results
 
 CONFIRMED, REFUTED, PARTLY = "confirmed", "refuted", "true only where"
@@ -36,6 +35,13 @@ def ends(found: Interval, digits: int = 2) -> str:
     """A number with its 95 % interval."""
     number = f"{found.mean:.{digits}f} [{found.low:.{digits}f}, {found.high:.{digits}f}]"
     return number.replace("-", "−")
+
+
+def powers(size: str, *laws: str) -> tuple[dict[str, Interval], str]:
+    """Exponents of measured critical N in one size, by law, and how they are said."""
+    found = {law: fitted(law)[size] for law in laws}
+    symbol = {"vocab": "V", "dim": "d", "seq_len": "L"}[size]
+    return found, f"exponent of N in {symbol}: " + ", ".join(f"{law} {ends(x)}" for law, x in found.items())
 
 
 def rough(size: float) -> str:

@@ -10,20 +10,10 @@ import numpy as np
 from jaxtyping import Float64, Int32
 
 SCHEME = 2  # raise it when any draw changes: every stored number then changes with it
-ROLES = (
-    "tokens",
-    "positions",
-    "permutation",
-    "input_embeddings",
-    "output_embeddings",
-    "trigger",
-    "query",
-    "mlp_weights",
-    "test_tokens",
-    "test_positions",
-    "batch_tokens",
-    "batch_positions",
-)
+ROLES = (  # in this order for ever: the place in it is part of the key
+    "tokens positions permutation input_embeddings output_embeddings trigger query mlp_weights "
+    "test_tokens test_positions batch_tokens batch_positions"
+).split()
 
 
 def stream(seed: int, role: str, block: int = 0) -> np.random.Generator:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 import torch
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh_tridiagonal
 from scipy.special import betainc, log_ndtr, roots_hermitenorm
 
-from recallbook.arguments import check_choice, check_device, check_seed, check_size, not_allowed
+from recallbook.arguments import Device, check_choice, check_device, check_seed, check_size, not_allowed
 from recallbook.data.embeddings import draw_embeddings
 from recallbook.memories import expressions
 from recallbook.model.ties import credit, logit_slack
@@ -27,7 +26,7 @@ Quadrature = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 def recalled(
-    facts: int, dim: int, seed: int, embeddings: str = "gaussian", *, device: Any = "cpu"
+    facts: int, dim: int, seed: int, embeddings: str = "gaussian", *, device: Device = "cpu"
 ) -> NDArray[np.float64]:
     r"""Simulate: which of $n$ facts come back from $W=\sum_j u_jz_j^\top$, 1 or 0, shape ``(n,)``.
 

@@ -67,10 +67,7 @@ def recall_terms() -> Recall:
     across = r * (d - 1) * total / d  # squared length of the rest of e
     answer = a * sp.sqrt(b) + along  # part of g along u_v
     pull = (across + along * answer) / total  # what c_k adds to a wrong logit, per unit
-    return Recall(
-        signal=sp.sqrt(b) * answer,
-        noise=(1 - 1 / (n - 1)) * (answer**2 + across) / d + a / d * pull**2,
-    )
+    return Recall(signal=sp.sqrt(b) * answer, noise=(1 - 1 / (n - 1)) * (answer**2 + across) / d + a / d * pull**2)
 
 
 def coherence_floor() -> sp.Expr:

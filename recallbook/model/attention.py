@@ -135,9 +135,7 @@ def token_products(problem: Problem, queries: Float[Tensor, "n d"], tokens: Int[
 
 
 def add_at(
-    scores: Float[Tensor, "n L"],
-    positions: Int[Tensor, " n"],
-    amount: Float[Tensor, ""] | Float[Tensor, " n"],
+    scores: Float[Tensor, "n L"], positions: Int[Tensor, " n"], amount: Float[Tensor, ""] | Float[Tensor, " n"]
 ) -> Float[Tensor, "n L"]:
     """Add ``amount``, ``()`` or ``(n,)``, to each row of ``scores`` at its position; in place."""
     return scores.scatter_add_(1, positions[:, None], amount.expand(len(positions))[:, None])

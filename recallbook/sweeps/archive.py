@@ -98,11 +98,7 @@ def agree(stored: pd.DataFrame, again: pd.DataFrame) -> pd.Series:
 
 
 def export(
-    name: str,
-    points: Iterable[Point],
-    store: str | os.PathLike[str],
-    folder: str | os.PathLike[str],
-    command: str,
+    name: str, points: Iterable[Point], store: str | os.PathLike[str], folder: str | os.PathLike[str], command: str
 ) -> list[Path]:
     """Write ``name.parquet``, ``name.csv`` (means over seeds) and ``name.json`` (provenance) into ``folder``.
 

@@ -73,8 +73,7 @@ class PairedDraws:
     def _corner(self, seed: int, role: str, rows: int, columns: int) -> Table:
         """What ``gaussian_table`` gives, cut from a table drawn once."""
         if role not in self._tables:
-            most = (
-                self._width if role == "mlp_weights" else rows
-            )  # all other tables have one row for each token, or one
+            # all other tables have one row for each token, or one
+            most = self._width if role == "mlp_weights" else rows
             self._tables[role] = gaussian_table(seed, role, most, self._dim)
         return np.ascontiguousarray(self._tables[role][:rows, :columns])

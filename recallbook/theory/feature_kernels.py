@@ -18,16 +18,8 @@ from numpy.typing import NDArray
 from scipy.interpolate import BSpline, make_interp_spline
 
 from recallbook.setting import Setting
-from recallbook.theory.hermite import (
-    Phi,
-    coefficient_table,
-    elementwise,
-    evaluate,
-    hermite_coefficients,
-    moment_table,
-    normal_rule,
-    project_square,
-)
+from recallbook.theory import hermite
+from recallbook.theory.hermite import Phi
 from recallbook.theory.symbolic import lock_on, recall
 from recallbook.theory.symbolic.expressions import Values
 from recallbook.theory.values import is_far
@@ -55,7 +47,7 @@ def near_zero(activation: Phi, seq_len: int, vocab: int, *, dim: float, tau: int
     scale = 1.0 + tau
     shared = (1 - 1 / seq_len) / vocab + tau / seq_len**2
     a = (1 / seq_len + shared) / scale
-    phi = hermite_coefficients(activation, a, ORDER).values
+    phi = hermite.hermite_coefficients(activation, a, ORDER).values
     order = np.arange(ORDER + 1.0)
     slope = np.sqrt(order[1:]) * phi[1:] / math.sqrt(a)  # coefficients of phi'
     second = np.sqrt(order[1:-1]) * slope[1:] / math.sqrt(a)  # and of phi''
@@ -65,7 +57,7 @@ def near_zero(activation: Phi, seq_len: int, vocab: int, *, dim: float, tau: int
         count = min(len(first), len(by))
         return float(np.sum(first[:count] * by[:count] * rho ** order[:count]))
 
-    moments = moment_table(activation, np.array([a]))
+    moments = hermite.moment_table(activation, np.array([a]))
     jitter = math.sqrt(1 / dim + 1 / vocab) / (seq_len * scale * a)  # of the overlap of two mean values
     pairs = [series(slope, slope, float(np.clip(other + jitter * angle, -1, 1))) for angle in ANGLES]
     return {
@@ -215,7 +207,7 @@ def _known(table: _Tables, asked: Asked, scale: float) -> Points:
 @lru_cache(maxsize=64)
 def square_variance(activation: Phi, width: int) -> float:
     r"""Relative variance of $|g(h)|^2$ over neurons: $\mathrm{Var}\,\phi^2/(m(\mathbb E\,\phi^2)^2)$ at $a=1$."""
-    moments = moment_table(activation, np.array([1.0]))
+    moments = hermite.moment_table(activation, np.array([1.0]))
     return float((moments.fourth[0] / moments.square[0] ** 2 - 1) / width)
 
 
@@ -235,10 +227,10 @@ class Marked(NamedTuple):
 @lru_cache(maxsize=32)
 def marked(activation: Phi) -> Marked:
     """Regressions over the trigger's pre-activation, by quadrature."""
-    y, weights = normal_rule()
+    y, weights = hermite.normal_rule()
     halves = math.sqrt(0.5) ** np.arange(ORDER + 1)
-    shared = evaluate(_shared(activation), y) ** 2
-    asked = evaluate(_tables(activation).squares(np.ones(1))[0] * halves, y)  # mean of phi^2 given y
+    shared = hermite.evaluate(_shared(activation), y) ** 2
+    asked = hermite.evaluate(_tables(activation).squares(np.ones(1))[0] * halves, y)  # mean of phi^2 given y
     scatter = asked * np.maximum(asked - shared, 0)
     mean, level = weights @ shared, [weights @ part for part in (asked, scatter)]
     variance = weights @ (shared / mean - 1) ** 2
@@ -251,7 +243,7 @@ def marked(activation: Phi) -> Marked:
 
 def _shared(activation: Phi) -> Array:
     r"""Hermite coefficients of $\psi$ at the typical trigger, in its normalised pre-activation."""
-    return hermite_coefficients(activation, 1.0, ORDER).values * math.sqrt(0.5) ** np.arange(ORDER + 1)
+    return hermite.hermite_coefficients(activation, 1.0, ORDER).values * math.sqrt(0.5) ** np.arange(ORDER + 1)
 
 
 class _Tables(NamedTuple):
@@ -277,13 +269,13 @@ def _tables(activation: Phi) -> _Tables:
     def spline(table: Array) -> BSpline:
         return make_interp_spline(np.log(VARIANCES), table, k=1)
 
-    phi = elementwise(activation)
-    squares = coefficient_table(lambda x: phi(x) ** 2, VARIANCES, ORDER)
+    phi = hermite.elementwise(activation)
+    squares = hermite.coefficient_table(lambda x: phi(x) ** 2, VARIANCES, ORDER)
     return _Tables(
-        spline(coefficient_table(activation, VARIANCES, ORDER)),
+        spline(hermite.coefficient_table(activation, VARIANCES, ORDER)),
         spline(squares),
-        project_square(_shared(activation)),
-        spline(moment_table(activation, VARIANCES).square),
+        hermite.project_square(_shared(activation)),
+        spline(hermite.moment_table(activation, VARIANCES).square),
     )
 
 

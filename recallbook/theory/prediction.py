@@ -21,8 +21,7 @@ from recallbook.setting import Setting
 from recallbook.theory.lock_on import lock, values
 from recallbook.theory.recall import asked_overlaps, chance_of_recall
 from recallbook.theory.search import bracket
-from recallbook.theory.symbolic import lock_on as lock_symbols
-from recallbook.theory.symbolic import recall as recall_symbols
+from recallbook.theory.symbolic import lock_on as lock_symbols, recall as recall_symbols
 from recallbook.theory.symbolic.expressions import N, V, numeric
 
 LONGEST_SEARCH = 2**31 - 1
@@ -52,7 +51,7 @@ class Prediction:
     ledger: Mapping[str, Term]
 
 
-def predict(setting: Setting, *, without: tuple[str, ...] = ()) -> Prediction:
+def predict(setting: Setting, *, without: tuple[str, ...] = (), warn: bool = True) -> Prediction:
     r"""Predict lock-on, recall and accuracy from $V,N,d,L$ and the setting's choices alone. Ours; no fitted constant.
 
     Derived to leading order, with the corrections in $1/L$, $1/d$, $1/N$ that matter. Checked for $V\ge150$,
@@ -65,13 +64,15 @@ def predict(setting: Setting, *, without: tuple[str, ...] = ()) -> Prediction:
         Attention-only or Attention-MLP, with any activation.
     without : tuple of str
         Names of ledger terms to leave out, to see what each costs.
+    warn : bool
+        Whether to warn outside the range where predictions were checked.
 
     Raises
     ------
     ValueError
         If ``setting`` is not a Setting, or ``without`` holds an unknown name.
     """
-    _check(setting)
+    _check(setting, warn)
     for name in without:
         if name not in term_names(setting):
             raise not_allowed("without", name, "names of ledger terms: " + ", ".join(term_names(setting)))
@@ -85,9 +86,9 @@ def predict(setting: Setting, *, without: tuple[str, ...] = ()) -> Prediction:
     )
 
 
-def predicted_lock_on(setting: Setting) -> float:
+def predicted_lock_on(setting: Setting, *, warn: bool = True) -> float:
     """Lock-on of :func:`predict` and nothing else: a tenth of the work."""
-    _check(setting)
+    _check(setting, warn)
     return float(np.mean(lock(setting).token))
 
 
@@ -162,54 +163,38 @@ def _ledger(setting: Setting) -> dict[str, Term]:
     typical = values(setting, dict.fromkeys(lock_symbols.SHARED, 1.0))
     if mlp:
         typical = {**typical, **{name: float(np.mean(part)) for name, part in asked_overlaps(setting).items()}}
-    of_lock = lock_symbols.lock_terms(mlp)
-    for name, expression in _ledger_expressions(mlp).items():
-        alone = setting.seq_len == 1 and name in of_lock
-        size = math.nan if alone else float(numeric(expression)(typical))
-        printed, derived = _ledger_texts(mlp)[name]
-        terms[name] = Term(size, printed, derived)
+    for name, (expression, printed, chapter) in _ledger_entries(mlp).items():
+        alone = setting.seq_len == 1 and name in lock_symbols.lock_terms(mlp)
+        terms[name] = Term(math.nan if alone else float(numeric(expression)(typical)), printed, chapter)
     return terms
 
 
 @cache
-def _ledger_expressions(mlp: bool) -> dict[str, sp.Expr]:
-    """Size of every term, by name."""
-    score = lock_symbols.trigger_score(mlp)
-    of_lock = {name: term.token / score**2 for name, term in lock_symbols.lock_terms(mlp).items()}
-    return {**of_lock, **recall_symbols.mean_squares(mlp), "coverage": sp.exp(-N / V)}
+def _ledger_entries(mlp: bool) -> dict[str, tuple[sp.Expr, str, str]]:
+    """Size, formula in LaTeX, and chapter of every term, by name."""
+    score, missing = lock_symbols.trigger_score(mlp), sp.exp(-N / V)
+    entries = {
+        **{
+            k: (t.token / score**2, t.token, "When attention locks on") for k, t in lock_symbols.lock_terms(mlp).items()
+        },
+        **{k: (t, t, "When facts can be recalled") for k, t in recall_symbols.mean_squares(mlp).items()},
+        "coverage": (missing, missing, "The task"),
+    }
+    of_mlp = dict.fromkeys(("neuron bias", "neuron noise", "MLP noise"), "The MLP as memory")
+    return {k: (size, sp.latex(shown), of_mlp.get(k, chapter)) for k, (size, shown, chapter) in entries.items()}
 
 
-@cache
-def _ledger_texts(mlp: bool) -> dict[str, tuple[str, str]]:
-    """Formula in LaTeX and where it is derived, by name."""
-    printed = {name: term.token for name, term in lock_symbols.lock_terms(mlp).items()}
-    texts = {}
-    for name, expression in _ledger_expressions(mlp).items():
-        chapter = "When attention locks on" if name in printed else "When facts can be recalled"
-        if name == "coverage":
-            chapter = "The task"
-        elif name in ("neuron bias", "neuron noise", "MLP noise"):
-            chapter = "The MLP as memory"
-        texts[name] = (sp.latex(printed.get(name, expression)), chapter)
-    return texts
-
-
-def _check(setting: object) -> None:
+def _check(setting: object, warn: bool) -> None:
     if not isinstance(setting, Setting):
         raise not_allowed("setting", setting, "a recallbook.Setting")
-    outside = [
-        text
-        for text, wrong in (
-            (f"vocab={setting.vocab} below 100", setting.vocab < 100),
-            (f"dim={setting.dim} below 16", setting.dim < 16),
-            (f"samples={setting.samples} below vocab={setting.vocab}", setting.samples < setting.vocab),
-            (f"seq_len={setting.seq_len} above vocab={setting.vocab}", setting.seq_len > setting.vocab),
-            (
-                f"width={setting.width} below half of dim={setting.dim}",
-                2 * (setting.width or setting.dim) < setting.dim,
-            ),
-        )
-        if wrong
-    ]
-    if outside:
-        warnings.warn("outside the range where predictions were checked: " + ", ".join(outside), stacklevel=3)
+    s, width = setting, setting.width or setting.dim
+    outside = {
+        f"vocab={s.vocab} below 100": s.vocab < 100,
+        f"dim={s.dim} below 16": s.dim < 16,
+        f"samples={s.samples} below vocab={s.vocab}": s.samples < s.vocab,
+        f"seq_len={s.seq_len} above vocab={s.vocab}": s.seq_len > s.vocab,
+        f"width={s.width} below half of dim={s.dim}": 2 * width < s.dim,
+    }
+    if warn and any(outside.values()):
+        texts = ", ".join(text for text, wrong in outside.items() if wrong)
+        warnings.warn(f"outside the range where predictions were checked: {texts}", stacklevel=3)

@@ -73,7 +73,7 @@ def _overlaps(setting: Setting) -> Values:
         return linear_overlaps(_asked(setting), effective_dim(setting))
     tau = float(setting.trigger_in_values)
     chi = lognormal_variable("neurons", square_variance(setting.activation, setting.width))
-    psi = lognormal_variable("marked neurons", tau * marked(setting.activation).variance / setting.width)
+    psi = lognormal_variable("marked_neurons", tau * marked(setting.activation).variance / setting.width)
     return overlaps(setting, setting.width, _endless(replace(setting, width=1)), chi, psi)
 
 

@@ -11,15 +11,7 @@ from torch import Tensor
 
 from recallbook.arguments import Device, check_size, not_allowed
 from recallbook.data.task import Problem, Sequences, check_problem
-from recallbook.model.attention import (
-    attend,
-    attention_scores,
-    chunk_rows,
-    chunks,
-    hard_attention,
-    rows_of,
-    score,
-)
+from recallbook.model.attention import attend, attention_scores, chunk_rows, chunks, hard_attention, rows_of, score
 from recallbook.model.ties import credit, logit_slack, tied
 from recallbook.model.transformer import RecallTransformer
 from recallbook.training.early_phase import located_vectors

@@ -6,7 +6,6 @@ Predictions are means over what all tokens of a draw share: $|t|^2$ and $V|\bar 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from functools import cache
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ import torch
 from recallbook.analysis import intervals
 from recallbook.data.task import Problem, draw
 from recallbook.setting import Setting
-from recallbook.theory import prediction
+from recallbook.theory.prediction import predicted_lock_on
 from recallbook.theory.search import bracket
 from recallbook.theory.symbolic import lock_on as symbolic
 from recallbook.theory.symbolic.expressions import d, numeric
@@ -258,18 +257,11 @@ def lock_on(settings: Iterable[Setting], seeds: Iterable[int] = LOCK_SEEDS, devi
     return pd.DataFrame(rows)
 
 
-def predicted_lock_on(setting: Setting) -> float:
-    """Lock-on of :func:`recallbook.predict`, without its warning where L exceeds V or V is small."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return prediction.predicted_lock_on(setting)
-
-
 def samples_to_lock(vocab: int, seq_len: int, dim: int, level: float = 0.5) -> int:
     """Number of sequences at which predicted lock-on crosses ``level``."""
 
     def reached(samples: int) -> bool:
         setting = Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, trigger_in_values=False)
-        return predicted_lock_on(setting) >= level
+        return predicted_lock_on(setting, warn=False) >= level
 
     return round(bracket(reached, vocab, largest=2**24).high)

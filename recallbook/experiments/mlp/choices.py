@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
 from recallbook.experiments.mlp.features import name, outcomes
 from recallbook.setting import Setting
+from recallbook.theory.hermite import Phi
 from recallbook.theory.prediction import predict
 
 WIDTHS, DIM = (36, 96, 384), 48
@@ -48,16 +50,14 @@ def shape_of(parameters: int, ratio: float | None) -> tuple[int, int | None]:
 def split(setting: Setting, parameters: int, ratio: float | None) -> Setting:
     """The same task with that many trained parameters, split that way."""
     dim, width = shape_of(parameters, ratio)
-    return Setting(**{**vars(setting), "dim": dim, "width": width})
+    return replace(setting, dim=dim, width=width)
 
 
-def budget(activations: Iterable[Any], simulated: Iterable[int] = SIMULATED) -> tuple[pd.DataFrame, pd.DataFrame]:
+def budget(activations: Iterable[Phi], simulated: Iterable[int] = SIMULATED) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Predicted accuracy by activation, ratio and budget where $d\\ge16$, and simulated accuracy by seed."""
     lines, runs = [], []
     for activation in activations:
-        task = Setting(
-            vocab=256, seq_len=4, dim=64, samples=2048, width=None, activation=activation, trigger_in_values=False
-        )
+        task = Setting(vocab=256, seq_len=4, dim=64, samples=2048, activation=activation, trigger_in_values=False)
         for ratio in RATIOS:
             for parameters in BUDGETS:
                 key: dict[str, Any] = {"name": name(activation), "ratio": str(ratio), "budget": parameters}

@@ -19,7 +19,7 @@ from recallbook.arguments import not_allowed
 from recallbook.data.task import Problem, draw
 from recallbook.model.ties import credit, logit_slack
 from recallbook.setting import Setting
-from recallbook.theory.hermite import hermite_coefficients, moment_table
+from recallbook.theory.hermite import Phi, hermite_coefficients, moment_table
 from recallbook.theory.lock_on import lock
 from recallbook.theory.prediction import predict
 from recallbook.theory.recall import chance_of_recall
@@ -41,7 +41,9 @@ Array = NDArray[np.float64]
 # Step 3 alone: perfect attention
 
 
-def memory(problem: Problem, frequency: Array | None = None, *, centred: bool = False, normalised: bool = False) -> Any:
+def memory(
+    problem: Problem, frequency: Array | None = None, *, centred: bool = False, normalised: bool = False
+) -> tuple[torch.Tensor, torch.Tensor]:
     r"""Features of all located tokens ``(V, m)`` and what step 3 stores of them, $\sum_vf_v\tilde u_vg_v^\top$.
 
     ``frequency`` ``(V,)``: $f$, equal if ``None``. ``normalised``: the located
@@ -74,26 +76,19 @@ def counted(problem: Problem) -> Array:
     return np.bincount(found.numpy(), minlength=problem.setting.vocab) / problem.setting.samples
 
 
-def alone(vocab: int, dim: int, width: int | None, activation: Any, **choices: Any) -> Setting:
+def alone(vocab: int, dim: int, width: int | None, activation: Phi, **choices: Any) -> Setting:
     """Attention has nothing to choose from, and there is no end of data: superposition is all that is left."""
-    return Setting(
-        vocab=vocab,
-        seq_len=1,
-        dim=dim,
-        samples=ENDLESS,
-        width=width,
-        activation=activation,
-        **{"trigger_in_values": False, **choices},
-    )
+    choices = {"trigger_in_values": False, "width": width, "activation": activation, **choices}
+    return Setting(vocab=vocab, seq_len=1, dim=dim, samples=ENDLESS, **choices)
 
 
 def drawn(setting: Setting, seed: int) -> Problem:
     """Embeddings and neurons of a setting; of its batch only the first sequence."""
-    return draw(Setting(**{**vars(setting), "samples": 1}), seed)
+    return draw(replace(setting, samples=1), seed)
 
 
 def by_width(
-    vocab: int, dim: int, activations: Iterable[Any] = ACTIVATIONS, widths: Iterable[int] = WIDTHS, **choices: Any
+    vocab: int, dim: int, activations: Iterable[Phi] = ACTIVATIONS, widths: Iterable[int] = WIDTHS, **choices: Any
 ) -> pd.DataFrame:
     """Recall by activation and width at unlimited data and perfect attention: predicted, and simulated by seed."""
     rows, activations = [], list(activations)
@@ -108,7 +103,7 @@ def by_width(
     return pd.DataFrame(rows)
 
 
-def name(activation: Any) -> str:
+def name(activation: Phi) -> str:
     """How a figure calls an activation."""
     return activation if isinstance(activation, str) else activation.__name__
 
@@ -132,12 +127,12 @@ def capacity(recall: Callable[[int], float], accuracy: float = 0.5) -> float:
     return math.sqrt(low * high)
 
 
-def capacities(shapes: Iterable[tuple[int, int]], activation: Any, seed: int | None) -> list[float]:
+def capacities(shapes: Iterable[tuple[int, int]], activation: Phi, seed: int | None) -> list[float]:
     """Facts that fit at each ``(dim, width)``: predicted for ``seed=None``, else simulated; perfect attention."""
     return [capacity(_recall_at(dim, width, activation, seed)) for dim, width in shapes]
 
 
-def _recall_at(dim: int, width: int, activation: Any, seed: int | None) -> Callable[[int], float]:
+def _recall_at(dim: int, width: int, activation: Phi, seed: int | None) -> Callable[[int], float]:
     if seed is None:
         return lambda facts: predict(alone(facts, dim, width, activation)).recall
     largest = _largest(seed)
@@ -169,7 +164,7 @@ def needed(facts: Iterable[float]) -> Array:
 
 
 def exponent(
-    shapes: list[tuple[int, int]], sizes: Iterable[int], activation: Any, seeds: Iterable[int] = SEEDS
+    shapes: list[tuple[int, int]], sizes: Iterable[int], activation: Phi, seeds: Iterable[int] = SEEDS
 ) -> tuple[float, Interval]:
     r"""Exponent of $n\log n$ in ``sizes`` along ``shapes``: that of the predicted curve, and measured with interval."""
     table = [needed(capacities(shapes, activation, seed)) for seed in seeds]
@@ -188,12 +183,7 @@ def superposition() -> sp.Expr:
     $J\approx\phi_1^4/d$ and $F\approx K^2/m$; $\theta=\phi_0^2$ is what all features share. 1 where about half is lost.
     """
     parts = symbolic.mean_squares(mlp=True)
-    inserted = {
-        symbolic.J: phi1**4 / d,
-        symbolic.F: square**2 / m,
-        symbolic.H: square,
-        symbolic.theta: phi0**2,
-    }
+    inserted = {symbolic.J: phi1**4 / d, symbolic.F: square**2 / m, symbolic.H: square, symbolic.theta: phi0**2}
     total = (parts["interference"] + parts["MLP noise"]).subs(inserted)
     return sp.factor(2 * sp.log(V) * sp.limit(sp.expand(total), N, sp.oo))
 
@@ -203,14 +193,14 @@ def cap() -> sp.Expr:
     return sp.simplify(V * sp.log(V) / d**2 / sp.limit(superposition(), m, sp.oo))
 
 
-def estimate(activation: Any, dim: int, width: int) -> float:
+def estimate(activation: Phi, dim: int, width: int) -> float:
     r"""$V\log V$ at which :func:`superposition` is 1."""
     known = coefficients(activation)
     values = {phi0: known["phi_0"], phi1: known["phi_1"], square: known["K"], d: dim, m: width}
     return float(sp.simplify(V * sp.log(V) / superposition()).subs(values))
 
 
-def coefficients(activation: Any) -> dict[str, float]:
+def coefficients(activation: Phi) -> dict[str, float]:
     r"""$\phi_0,\phi_1,K$ at variance 1, and the cap over that of the identity (infinite without $\phi_1$)."""
     first = hermite_coefficients(activation, 1.0, 3).values
     total = float(moment_table(activation, np.ones(1)).square[0])
@@ -219,7 +209,7 @@ def coefficients(activation: Any) -> dict[str, float]:
     return {"phi_0": float(first[0]), "phi_1": float(first[1]), "K": total, "cap": factor}
 
 
-def near_zero(activation: Any, variance: float) -> dict[str, float]:
+def near_zero(activation: Phi, variance: float) -> dict[str, float]:
     r"""$\phi_0$, the slope $\phi_1/\sqrt a$, and $\frac d{da}\mathbb E\,\phi^2$ at a small variance $a$."""
     first = hermite_coefficients(activation, variance, 1).values
     growth = float(moment_table(activation, np.array([variance])).growth[0])
@@ -259,11 +249,11 @@ REMEDIES: dict[str, tuple[bool, dict[str, bool]]] = {  # trigger in the values, 
 }
 
 
-def remedies(setting: Setting, activations: Iterable[Any]) -> pd.DataFrame:
+def remedies(setting: Setting, activations: Iterable[Phi]) -> pd.DataFrame:
     """Recall with perfect attention under each remedy, by seed; predicted where the remedy is a setting."""
     rows, activations = [], list(activations)
     batches = {
-        t: recall_draws(Setting(**{**vars(setting), "seq_len": 1, "trigger_in_values": t})) for t in (True, False)
+        t: [draw(replace(setting, seq_len=1, trigger_in_values=t), seed) for seed in SEEDS] for t in (True, False)
     }
     for activation in activations:
         for label, (trigger, changes) in REMEDIES.items():
@@ -275,23 +265,17 @@ def remedies(setting: Setting, activations: Iterable[Any]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def recall_draws(setting: Setting, seeds: Iterable[int] = SEEDS) -> list[Problem]:
-    """Draws to be asked with several activations."""
-    return [draw(setting, seed) for seed in seeds]
-
-
-def many_draws(setting: Setting, activations: Iterable[Any], seeds: Iterable[int]) -> dict[str, list[float]]:
+def many_draws(setting: Setting, activations: Iterable[Phi], seeds: Iterable[int]) -> dict[str, list[float]]:
     """Recall with perfect attention by activation, on the same draws."""
-    problems = recall_draws(setting, seeds)
+    problems = [draw(setting, seed) for seed in seeds]
     return {
         name(phi): [perfect_recall(replace(p, setting=replace(setting, activation=phi)), counted(p)) for p in problems]
         for phi in activations
     }
 
 
-def shared_part(activation: Any, tau: int) -> float:
+def shared_part(activation: Phi, tau: int) -> float:
     r"""$\theta/H$ at infinite width: $\sum_k\phi_k^22^{-k}/K$ with the trigger in the values, $\phi_0^2/K$ without."""
     phi = hermite_coefficients(activation, 1.0, 30).values
-    return float(
-        np.sum(phi**2 * (0.5 if tau else 0.0) ** np.arange(len(phi))) / moment_table(activation, np.ones(1)).square[0]
-    )
+    shared = np.sum(phi**2 * (0.5 if tau else 0.0) ** np.arange(len(phi)))
+    return float(shared / moment_table(activation, np.ones(1)).square[0])

@@ -6,6 +6,7 @@ The plane takes minutes, so it is committed: ``python -m recallbook.experiments.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from importlib import resources
 from typing import Any
 
@@ -17,8 +18,9 @@ from matplotlib.colors import ListedColormap
 from recallbook.analysis.plotting import COLOURS
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import FOLDER
+from recallbook.sweeps.point import Point
+from recallbook.sweeps.run import run_sweep
 from recallbook.theory.prediction import WIDEST, critical_width, phase
-from recallbook.training.simulation import simulate
 
 VOCAB, ACCURACY = 256, 0.9
 LENGTHS, RATIOS = (4, 16, 64, 128, 256), (3, 4, 8, 16, 32, 128)  # L and N/V
@@ -58,15 +60,13 @@ def setting(row: Any) -> Setting:
     return Setting(**sizes, width=int(row.width), activation=activation, trigger_in_values=tau)
 
 
-def at_crossings(rows: pd.DataFrame, seeds: Any = range(8), test_samples: int = 1000) -> pd.DataFrame:
+def at_crossings(rows: pd.DataFrame, seeds: Iterable[int] = range(8), test_samples: int = 1000) -> pd.DataFrame:
     """Simulated accuracy at the critical widths of these cells, one row for each seed."""
     found = []
     for row in rows[np.isfinite(rows["width"])].itertuples():
-        for seed in seeds:
-            accuracy = simulate(setting(row), seed, test_samples=test_samples).accuracy
-            found.append({"panel": row.panel, "ratio": row.ratio, "seq_len": row.seq_len, "seed": seed})
-            found[-1]["accuracy"] = accuracy
-    return pd.DataFrame(found)
+        runs = run_sweep(Point(setting(row), seed, test_samples=test_samples) for seed in seeds)
+        found.append(runs[["seed", "accuracy"]].assign(panel=row.panel, ratio=row.ratio, seq_len=row.seq_len))
+    return pd.concat(found, ignore_index=True)
 
 
 def pick(cells: pd.DataFrame, chosen: list[tuple[str, int, int]]) -> pd.DataFrame:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from importlib import resources
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,6 +16,7 @@ from recallbook.experiments.mlp.features import alone, drawn, perfect_recall
 from recallbook.memories.associative import predicted_recall, recalled
 from recallbook.memories.trained import trained_recall
 from recallbook.sweeps.archive import FOLDER
+from recallbook.theory.hermite import Phi
 from recallbook.theory.search import bracket
 
 SEEDS = list(range(8))
@@ -50,7 +50,7 @@ def shape(memory: str, facts: int, multiple: float) -> tuple[int, int | None]:
     return dim, round(total / dim)
 
 
-def recall(memory: str, facts: int, dim: int, width: int | None, activation: Any = "he3") -> list[float]:
+def recall(memory: str, facts: int, dim: int, width: int | None, activation: Phi = "he3") -> list[float]:
     """Fraction of facts recalled, by seed, on the unit sphere."""
     if memory == "one gradient":
         return [float(np.mean(recalled(facts, dim, seed, "sphere"))) for seed in SEEDS]
@@ -60,7 +60,7 @@ def recall(memory: str, facts: int, dim: int, width: int | None, activation: Any
     return list(trained_recall(memory, facts, dim, SEEDS, width=width))
 
 
-def curve(memory: str, facts: Iterable[int] = FACTS, activation: Any = "he3") -> pd.DataFrame:
+def curve(memory: str, facts: Iterable[int] = FACTS, activation: Phi = "he3") -> pd.DataFrame:
     r"""Recall by number of facts and by ``size`` $=d^2$ or $md$, one row for each seed."""
     rows = []
     for n in facts:

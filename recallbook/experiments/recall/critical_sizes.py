@@ -2,9 +2,9 @@ r"""Accuracy over planes of settings, critical sizes, and the largest of the law
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from recallbook.setting import Setting
+from recallbook.sweeps.point import Point
+from recallbook.sweeps.run import run_sweep
 from recallbook.theory.prediction import critical_samples, predict
 from recallbook.theory.search import bracket
 from recallbook.theory.symbolic import laws
@@ -48,27 +50,15 @@ def critical(
     vocab: int = 256,
 ) -> pd.DataFrame:
     """Predicted critical number of sequences for accuracy 0.9."""
-    lengths = list(lengths)
-    rows = [
-        {
-            "dim": dim,
-            "seq_len": length,
-            "samples": critical_samples(vocab, length, dim, trigger_in_values=trigger_in_values),
-        }
-        for dim in dims
-        for length in lengths
-    ]
-    return pd.DataFrame(rows)
+    table = pd.DataFrame(itertools.product(dims, lengths), columns=["dim", "seq_len"])
+    found = [critical_samples(vocab, n, d, trigger_in_values=trigger_in_values) for d, n in table.to_numpy().tolist()]
+    return table.assign(samples=found)
 
 
 def outcomes(settings: Iterable[Setting], seeds: Iterable[int] = SEEDS) -> pd.DataFrame:
     """Simulated lock-on, recall and accuracy, one row for each setting and seed."""
     seeds = list(seeds)
-    rows = []
-    for setting in settings:
-        shape = {"dim": setting.dim, "seq_len": setting.seq_len, "samples": setting.samples}
-        rows += [{**shape, "seed": seed, **asdict(simulate(setting, seed, test_samples=TEST))} for seed in seeds]
-    return pd.DataFrame(rows)
+    return run_sweep(Point(setting, seed, test_samples=TEST) for setting in settings for seed in seeds)
 
 
 def largest_law(frame: pd.DataFrame, trigger_in_values: bool, vocab: int = 256) -> Array:
@@ -80,19 +70,8 @@ def largest_law(frame: pd.DataFrame, trigger_in_values: bool, vocab: int = 256) 
 
 def at_critical(frame: pd.DataFrame, trigger_in_values: bool, seeds: Iterable[int] = SEEDS) -> pd.DataFrame:
     """Simulated accuracy at the critical numbers of :func:`critical`, where they are finite."""
-    return outcomes(
-        [
-            Setting(
-                vocab=256,
-                seq_len=row.seq_len,
-                dim=row.dim,
-                samples=int(row.samples),
-                trigger_in_values=trigger_in_values,
-            )
-            for row in frame[np.isfinite(frame["samples"])].itertuples()
-        ],
-        seeds,
-    )
+    finite = frame[np.isfinite(frame["samples"])].astype(int)[["seq_len", "dim", "samples"]].to_dict("records")
+    return outcomes((Setting(vocab=256, trigger_in_values=trigger_in_values, **row) for row in finite), seeds)
 
 
 def critical_dim(vocab: int, trigger_in_values: bool, accuracy: float = 0.9, samples: int = 2**31 - 1) -> int:

@@ -10,8 +10,7 @@ import pandas as pd
 import sympy as sp
 from numpy.typing import NDArray
 
-from recallbook.data.task import Problem, draw
-from recallbook.experiments.three_steps.rates import trigger_score
+from recallbook.experiments.three_steps.rates import in_the_limit
 from recallbook.setting import Setting
 from recallbook.theory.symbolic.expressions import L, N, V, d, numeric
 from recallbook.theory.values import sizes
@@ -51,13 +50,6 @@ def shared_squares(setting: Setting, etas: Iterable[float]) -> Array:
     return np.asarray(numeric(shared_square())({**sizes(setting), rate: np.asarray(etas, dtype=float)}))
 
 
-def in_the_limit(setting: Setting, seed: int) -> tuple[Problem, float, float]:
-    """A draw, what the mark adds to a score in the early-phase limit, and the accuracy there."""
-    problem = draw(setting, seed)
-    limit = three_steps(problem)
-    return problem, trigger_score(problem, limit), evaluate(problem, limit, TEST).accuracy
-
-
 def finite_eta(setting: Setting, seeds: Iterable[int] = SEEDS, etas: Iterable[float] = ETAS) -> pd.DataFrame:
     r"""Three steps with the trigger in the values, finite $\eta$ and saturated attention.
 
@@ -66,14 +58,14 @@ def finite_eta(setting: Setting, seeds: Iterable[int] = SEEDS, etas: Iterable[fl
     rows = []
     etas = list(etas)
     for seed in seeds:
-        problem, score, base = in_the_limit(setting, seed)
+        problem, limit = in_the_limit(setting, seed)
         for ratio in etas:
             eta = ratio * setting.seq_len * setting.vocab
-            gamma = 1e4 / (eta * score)
+            gamma = 1e4 / (eta * limit.score)
             weights = three_steps(problem, eta, gamma)
             stored = (weights.value2 - weights.value1) / gamma @ problem.trigger
             shared = float(setting.samples * (stored @ stored) / (problem.trigger @ problem.trigger) ** 2)
-            gain = evaluate(problem, weights, TEST).accuracy - base
+            gain = evaluate(problem, weights, TEST).accuracy - limit.accuracy
             rows.append({"eta": ratio, "seed": seed, "shared": shared, "gain": gain})
     return pd.DataFrame(rows)
 
@@ -83,11 +75,11 @@ def rate_map(trigger_in_values: bool, seeds: Iterable[int] = range(4)) -> pd.Dat
     rows = []
     setting = Setting(vocab=128, seq_len=16, dim=64, samples=2048, trigger_in_values=trigger_in_values)
     for seed in seeds:
-        problem, score, base = in_the_limit(setting, seed)
+        problem, limit = in_the_limit(setting, seed)
         for ratio in MAP_ETAS:
             for saturation in MAP_SATURATIONS:
                 eta = ratio * setting.seq_len * setting.vocab
-                gamma = saturation * math.log(setting.seq_len) / (eta * score)
-                accuracy = evaluate(problem, three_steps(problem, eta, gamma), TEST).accuracy
-                rows.append({"eta": ratio, "saturation": saturation, "seed": seed, "gain": accuracy - base})
+                gamma = saturation * math.log(setting.seq_len) / (eta * limit.score)
+                gain = evaluate(problem, three_steps(problem, eta, gamma), TEST).accuracy - limit.accuracy
+                rows.append({"eta": ratio, "saturation": saturation, "seed": seed, "gain": gain})
     return pd.DataFrame(rows)

@@ -2,8 +2,6 @@ r"""Wide ranges: $V$ from 256 to 8192, three decades of $N$, $d$ from 16 to 1024
 
 from __future__ import annotations
 
-import warnings
-
 import pandas as pd
 
 from recallbook.analysis.intervals import over_seeds
@@ -57,25 +55,13 @@ def grid(frame: pd.DataFrame, what: str) -> pd.DataFrame:
     return pd.concat([frame[frame[list(sizes)].isin(sizes).all(axis=1)] for sizes in GRIDS[what]])
 
 
-def compared(frame: pd.DataFrame, outcome: str) -> pd.DataFrame:
-    """Mean over seeds of one outcome with its interval, and what is ``predicted``, also outside the checked range."""
-    by = ["vocab", "seq_len", "dim", "samples", "trigger_in_values"]
-    means = over_seeds(frame, by, outcome, within=(0, 1))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        predicted = [getattr(predict(Setting(**row)), outcome) for row in means[by].to_dict("records")]
-    return means.assign(predicted=predicted)
-
-
 def both(frame: pd.DataFrame) -> pd.DataFrame:
     """Lock-on and accuracy of every setting, ``mean`` and ``predicted``, with the grid it belongs to (``shows``)."""
     by = ["vocab", "seq_len", "dim", "samples", "trigger_in_values"]
     means = [
         over_seeds(frame, by, outcome, within=(0, 1)).assign(outcome=outcome) for outcome in ("lock_on", "accuracy")
     ]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = [predict(Setting(**row)) for row in means[0][by].to_dict("records")]
+    found = [predict(Setting(**row), warn=False) for row in means[0][by].to_dict("records")]
     means = [part.assign(predicted=[getattr(p, part["outcome"].iloc[0]) for p in found]) for part in means]
     table = pd.concat(means, ignore_index=True)
     for what in GRIDS:

@@ -6,8 +6,6 @@ frequencies along the mean embedding and gradient noise bind there, not coverage
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -16,8 +14,7 @@ from recallbook.analysis.critical import critical_table, with_predictions
 from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
 from recallbook.theory.prediction import predict
-from recallbook.theory.symbolic import laws
-from recallbook.theory.symbolic import lock_on as symbolic
+from recallbook.theory.symbolic import laws, lock_on as symbolic
 from recallbook.theory.symbolic.expressions import L, N, V, d, numeric
 
 SEEDS = range(30)
@@ -106,8 +103,6 @@ def product_axis(frame: pd.DataFrame) -> pd.DataFrame:
 
 def noise_shares(setting: Setting) -> pd.Series:
     """Share of each term of step 2 in the predicted scatter of token scores, largest first."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the critical N may lie below V
-        ledger = predict(setting).ledger
+    ledger = predict(setting, warn=False).ledger  # the critical N may lie below V
     sizes = pd.Series({name: ledger[name].size for name in symbolic.lock_terms(setting.width is not None)})
     return (sizes / sizes.sum()).sort_values(ascending=False)

@@ -3,7 +3,6 @@ r"""Attention-MLP: width, activation and number of sequences, at sizes where att
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pandas as pd
 
@@ -16,33 +15,23 @@ VOCAB, LENGTH, DIM = 256, 8, 32
 WIDTHS = (None, 64, 256, 1024, 4096)  # None: no MLP
 ACTIVATIONS = ("relu", "tanh", "he2", "he3")
 SAMPLES = (512, 2048, 8192)
+SMALL = Setting(vocab=VOCAB, seq_len=LENGTH, dim=DIM, samples=SAMPLES[0])
 LARGE = Setting(vocab=1024, seq_len=4, dim=64, samples=8192, trigger_in_values=False)
 LARGE_WIDTHS = (None, 256, 1024, 4096)
 
 
 def points() -> list[Point]:
     """Every width and activation, with the trigger in and out of the values; a larger vocabulary without."""
-    found = []
+    settings = []
     for width in WIDTHS:
         for activation in ACTIVATIONS if width else ACTIVATIONS[:1]:
+            shape = replace(SMALL, width=width, activation=activation)
             for samples in SAMPLES:
-                for flag in (False, True):
-                    sizes: dict[str, Any] = {
-                        "vocab": VOCAB,
-                        "seq_len": LENGTH,
-                        "dim": DIM,
-                        "samples": samples,
-                        "width": width,
-                    }
-                    found += _points(Setting(**sizes, activation=activation, trigger_in_values=flag))
+                settings += [replace(shape, samples=samples, trigger_in_values=flag) for flag in (False, True)]
     for width in LARGE_WIDTHS:
         for activation in ("relu", "he3") if width else ("relu",):
-            found += _points(replace(LARGE, width=width, activation=activation))
-    return found
-
-
-def _points(setting: Setting) -> list[Point]:
-    return [Point(setting, seed, test_samples=4000) for seed in SEEDS]
+            settings.append(replace(LARGE, width=width, activation=activation))
+    return [Point(setting, seed, test_samples=4000) for setting in settings for seed in SEEDS]
 
 
 def small(frame: pd.DataFrame, trigger_in_values: bool) -> pd.DataFrame:

@@ -3,6 +3,7 @@ r"""What the early-phase limit leaves out: the three steps at finite $\eta$ and 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -33,6 +34,21 @@ def trigger_score(problem: Problem, limit: Weights) -> float:
     return float(problem.trigger @ limit.key_query @ problem.query)
 
 
+class Limit(NamedTuple):
+    """The early-phase limit of one draw: its weights, what the mark adds to a score there, and the accuracy."""
+
+    weights: Weights
+    score: float
+    accuracy: float
+
+
+def in_the_limit(setting: Setting, seed: int, device: str = "cpu") -> tuple[Problem, Limit]:
+    """A draw, and where finite rates end."""
+    problem = draw(setting, seed, device=device)
+    weights = three_steps(problem)
+    return problem, Limit(weights, trigger_score(problem, weights), evaluate(problem, weights, TEST).accuracy)
+
+
 def over_eta(trigger_in_values: bool, seeds: Iterable[int] = SEEDS, device: str = "cpu") -> pd.DataFrame:
     r"""Finite $\eta$ under saturated attention: ``accuracy`` and the ``distance`` of $W_V^{(2)}/\gamma$ to its limit.
 
@@ -41,18 +57,21 @@ def over_eta(trigger_in_values: bool, seeds: Iterable[int] = SEEDS, device: str 
     """
     rows = []
     for seed in seeds:
-        problem = draw(setting(trigger_in_values), seed, device=device)
-        limit = three_steps(problem)
-        base = evaluate(problem, limit, TEST).accuracy
-        score = trigger_score(problem, limit)
+        problem, limit = in_the_limit(setting(trigger_in_values), seed, device)
         for ratio in ETAS:
             eta = ratio * problem.setting.seq_len * problem.setting.vocab
-            gamma = 1e4 / (eta * score)  # scores of order 10^4: attention is hard
+            gamma = 1e4 / (eta * limit.score)  # scores of order 10^4: attention is hard
             weights = three_steps(problem, eta, gamma)
-            away = torch.linalg.norm(weights.value2 / gamma - limit.value2 - weights.value1 / gamma)
+            away = torch.linalg.norm(weights.value2 / gamma - limit.weights.value2 - weights.value1 / gamma)
             accuracy = evaluate(problem, weights, TEST).accuracy
-            distance = float(away / torch.linalg.norm(limit.value2))
-            row = {"eta": ratio, "seed": seed, "accuracy": accuracy, "gain": accuracy - base, "distance": distance}
+            distance = float(away / torch.linalg.norm(limit.weights.value2))
+            row = {
+                "eta": ratio,
+                "seed": seed,
+                "accuracy": accuracy,
+                "gain": accuracy - limit.accuracy,
+                "distance": distance,
+            }
             rows.append(row)
     return pd.DataFrame(rows)
 

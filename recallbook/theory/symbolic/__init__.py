@@ -4,7 +4,3 @@ Each function returns expressions in the symbols of its module. Chapters print t
 numerical modules call :func:`~recallbook.theory.symbolic.expressions.numeric` on them, and the tests compare both with
 simulation.
 """
-
-from recallbook.theory.symbolic import expressions, laws, lock_on, recall
-
-__all__ = ["expressions", "laws", "lock_on", "recall"]
