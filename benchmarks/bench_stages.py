@@ -21,7 +21,10 @@ MEASURE = """
 import json, sys, time
 import torch
 import recallbook as rb
-from recallbook import early_phase
+try:
+    from recallbook.training import early_phase
+except ImportError:  # before the packages had folders
+    from recallbook import early_phase
 torch.set_num_threads(1)
 setting = rb.Setting(**json.loads(sys.argv[1]), trigger_in_values=False)
 def best(work):

@@ -302,7 +302,7 @@ MUTANTS = [
         "theory/symbolic/lock_on.py",
         "sp.binomial(power, j - 1) / power",
         "sp.binomial(power, j - 1) / j",
-        ("test_theory.py",),
+        ("test_prediction.py",),
         (LOCK_ON,),
     ),
     Mutant(
@@ -311,7 +311,7 @@ MUTANTS = [
         "theory/symbolic/lock_on.py",
         "(1 - 1 / V) + tau * T * label_square() / N)",
         "(1 - 1 / V) - tau * T * label_square() / N)",
-        ("test_theory.py",),
+        ("test_prediction.py",),
         (LOCK_ON,),
     ),
     Mutant(
@@ -320,7 +320,7 @@ MUTANTS = [
         "theory/symbolic/lock_on.py",
         "count_noise = 1 / (N * L)",
         "count_noise = 1 / N",
-        ("test_theory.py",),
+        ("test_prediction.py",),
         (LOCK_ON,),
     ),
     Mutant(
@@ -329,7 +329,7 @@ MUTANTS = [
         "theory/symbolic/recall.py",
         "asked = (n * H - theta * mu)",
         "asked = (n * H + theta * mu)",
-        ("test_theory.py",),
+        ("test_prediction.py",),
         (RECALL,),
     ),
     Mutant(
@@ -338,7 +338,7 @@ MUTANTS = [
         "theory/lock_on.py",
         "math.expm1((setting.seq_len - 1) *",
         "math.expm1((setting.seq_len / 2) *",
-        ("test_theory.py",),
+        ("test_prediction.py",),
         (LOCK_ON,),
     ),
     Mutant(
@@ -436,7 +436,7 @@ MUTANTS = [
         "sweeps/point.py",
         'json.dumps({"scheme": SCHEME, **given}',
         "json.dumps({**given}",
-        ("test_points.py",),
+        ("test_point.py",),
     ),
     Mutant(
         "keys forget what is false",
@@ -444,7 +444,7 @@ MUTANTS = [
         "sweeps/point.py",
         "if value is not None}",
         "if value}",
-        ("test_points.py",),
+        ("test_point.py",),
     ),
     Mutant(
         "rows are stored without their transaction",
@@ -476,7 +476,7 @@ MUTANTS = [
         "analysis/critical.py",
         "stats.t.ppf(0.975, seeds - 1)",
         "stats.norm.ppf(0.9)",
-        ("test_capacity.py",),
+        ("test_critical.py",),
     ),
     Mutant(
         "the search does not test its lower end",
@@ -484,7 +484,7 @@ MUTANTS = [
         "theory/search.py",
         "while low == high or holds(low):",
         "while low == high:",
-        ("test_capacity.py",),
+        ("test_critical.py",),
     ),
     Mutant(
         "the search ends one size too low",
@@ -492,7 +492,7 @@ MUTANTS = [
         "theory/search.py",
         "low, high = (low, middle) if holds(middle) else (middle, high)",
         "low, high = (low, middle) if holds(middle + 1) else (middle, high)",
-        ("test_capacity.py",),
+        ("test_critical.py",),
     ),
     Mutant(
         "sizes may be zero",
@@ -508,7 +508,7 @@ MUTANTS = [
         "theory/values.py",
         'return FAR if setting.embeddings == "orthogonal" else float(setting.dim)',
         "return float(setting.dim)",
-        ("test_theory.py",),
+        ("test_prediction.py",),
     ),
     Mutant(
         "the mark in the values is half as long to the MLP",
@@ -551,7 +551,7 @@ MUTANTS = [
         "experiments/lock_on/scores.py",
         "torch.stack([t, z.T @ (z @ t), z.T @ (z @ mean)], dim=1)",
         "torch.stack([t, z.T @ (z @ t)], dim=1)",
-        ("test_locking.py",),
+        ("test_lock_on.py",),
         (LOCK_ON,),
     ),
     Mutant(
@@ -621,7 +621,7 @@ MUTANTS = [
         "analysis/product_law.py",
         "left = mean - mean.mean(axis=0)",
         "left = mean + mean.mean(axis=0)",
-        ("test_capacity.py",),
+        ("test_critical.py",),
         (SCALING,),
     ),
 ]

@@ -116,7 +116,7 @@ def test_prediction_is_the_average_it_says(embeddings):
     a, b = rng.chisquare(dim, (2, count)) / dim if embeddings == "gaussian" else np.ones((2, count))
     spread = float(others_variance().subs({V: facts, d: dim}))
     xi, r = rng.standard_normal(count), rng.gamma(1 / spread, spread, count)
-    values = {expressions.n: facts, d: dim, **dict(zip(expressions.FIXED, (a, b, xi, r), strict=True))}
+    values = {expressions.n: facts, d: dim, expressions.a: a, expressions.b: b, expressions.xi: xi, expressions.r: r}
     signal, noise = (numeric(term)(values) for term in expressions.recall_terms())
     ratio, half = signal / np.sqrt(noise), (dim - 1) / 2
     # (1 + a coordinate of a point on the sphere) / 2 is a beta variable

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from recallbook.analysis.crossings import check_target, crossing, curves, log_crossing, logistic_critical
@@ -107,11 +107,9 @@ def critical_size(
     if not chosen:
         raise not_allowed("seeds", chosen, "at least one seed")
 
-    def sizes(size: int) -> dict[str, Any]:
-        return {vary: size}
-
     def mean(size: int) -> float:
-        points = [Point(replace(setting, **sizes(size)), seed, test_samples=test_samples) for seed in chosen]
+        changed: dict[str, Any] = {vary: size}
+        points = [Point(replace(setting, **changed), seed, test_samples=test_samples) for seed in chosen]
         frame = run_sweep(points, executor, store, progress=progress)
         if frame["error"].notna().any():
             raise RuntimeError(f"{vary}={size}: " + frame["error"].dropna().iloc[0])
@@ -189,16 +187,11 @@ def critical_table(
         found = crossing(sizes, values.mean(axis=1), level)
         low, high = math.nan, math.nan
         if 0 < found < math.inf:
-            statistic = partial(_resampled, sizes, values, level)
-            ends = _bootstrap(statistic, values.shape[1], resamples)
+            ends = _bootstrap(partial(log_crossing, sizes, values, level), values.shape[1], resamples)
             low, high = float(np.exp(ends[0])), float(np.exp(ends[1]))
         fitted = logistic_critical(np.repeat(sizes, values.shape[1]), values.ravel(), level)
         rows.append((*key, found, low, high, fitted, values.shape[1]))
     return pd.DataFrame(rows, columns=[*by, "critical", "low", "high", "logistic", "seeds"])
-
-
-def _resampled(sizes: Array, values: Array, level: float, seeds: Any) -> float:
-    return log_crossing(sizes, values[:, seeds], level)
 
 
 def with_predictions(table: pd.DataFrame, outcome: str = "lock_on", level: float = 0.5, **fixed: Any) -> pd.DataFrame:
@@ -221,7 +214,7 @@ def table_exponents(table: pd.DataFrame, sizes: list[str], column: str = "predic
     return pd.Series(solve @ np.log(inside[column].to_numpy()), index=pd.Index(sizes, name="size"), name=column)
 
 
-def _least_squares(sizes: Any) -> Array:
+def _least_squares(sizes: ArrayLike) -> Array:
     """The matrix that takes log critical sizes to exponents; ``ValueError`` if these are not determined."""
     table = np.asarray(sizes, dtype=float)
     design = np.column_stack([np.ones(len(table)), np.log(table)]) if len(table) else np.zeros((0, 2))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import isotonic_regression
 from scipy.special import logit
 
@@ -19,7 +19,7 @@ FLAT = 0.005  # fractions so near to 0 or 1 do not say how near
 Array = NDArray[np.float64]
 
 
-def crossing(sizes: Any, means: Any, level: float = 0.5) -> float:
+def crossing(sizes: ArrayLike, means: ArrayLike, level: float = 0.5) -> float:
     """Where the rising curve nearest to ``means`` (isotonic regression) crosses ``level``.
 
     Between grid points the logit is taken as linear in the logarithm of the size: fractions rise in that shape, so
@@ -37,7 +37,7 @@ def crossing(sizes: Any, means: Any, level: float = 0.5) -> float:
     return float(np.exp(x[first - 1] + (at - before) / (after - before) * (x[first] - x[first - 1])))
 
 
-def logistic_critical(sizes: Any, values: Any, level: float = 0.5) -> float:
+def logistic_critical(sizes: ArrayLike, values: ArrayLike, level: float = 0.5) -> float:
     r"""Where a logistic curve in $\log$ size, fitted to fractions (statsmodels), crosses ``level``.
 
     A cross-check of :func:`crossing` that uses the whole curve; biased where the curve saturates below 1. 0 or ``inf``
@@ -52,7 +52,7 @@ def logistic_critical(sizes: Any, values: Any, level: float = 0.5) -> float:
         design = sm.add_constant(x - centre, has_constant="add")
         fit = sm.GLM(np.asarray(values, dtype=float), design, family=sm.families.Binomial()).fit()
     if not fit.params[1] > 0:
-        return math.inf if np.mean(values) < level else 0.0
+        return math.inf if np.mean(np.asarray(values)) < level else 0.0
     found = centre + (logit(level) - fit.params[0]) / fit.params[1]
     return math.inf if found > x.max() else 0.0 if found < x.min() else float(np.exp(found))
 
@@ -90,7 +90,7 @@ def check_target(outcome: str, level: float) -> None:
         raise not_allowed("level", level, allowed)
 
 
-def log_crossing(sizes: Array, values: Array, level: float) -> float:
-    """Logarithm of the crossing of the mean over seeds; at the ends of the grid where it is outside."""
-    found = crossing(sizes, values.mean(axis=1), level)
+def log_crossing(sizes: Array, values: Array, level: float, seeds: slice | NDArray[np.intp] = slice(None)) -> float:
+    """Logarithm of the crossing of the mean over these seeds; at the ends of the grid where it is outside."""
+    found = crossing(sizes, values[:, seeds].mean(axis=1), level)
     return math.log(min(max(found, sizes[0]), sizes[-1]))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from recallbook.arguments import not_allowed
@@ -19,7 +20,7 @@ class Interval(NamedTuple):
     high: float
 
 
-def seed_interval(values: Any, level: float = 0.95) -> Interval:
+def seed_interval(values: ArrayLike, level: float = 0.95) -> Interval:
     r"""Mean over seeds with Student's interval $\bar x\pm t_{n-1}\,s/\sqrt n$.
 
     Raises
@@ -54,7 +55,7 @@ def over_seeds(
     return out.assign(low=out["low"].clip(*within), high=out["high"].clip(*within))
 
 
-def fitted_slope(sizes: Any, values: Any, level: float = 0.95) -> Interval:
+def fitted_slope(sizes: ArrayLike, values: ArrayLike, level: float = 0.95) -> Interval:
     r"""Exponent of ``values`` in ``sizes``: slope of log on log, fitted seed by seed.
 
     ``values`` has shape ``(seeds, sizes)`` and must be positive. The interval is over seeds.

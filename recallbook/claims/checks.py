@@ -38,9 +38,9 @@ from recallbook.sweeps.archive import load_results
 def bound_holds() -> Finding:
     """Does an estimator from one gradient cross the bound, at limited and at exact precision?"""
     found = one_step.memory(load_results("one_step"))
-    samples = (found["information"] * found["seq_len"] * found["vocab"] ** 2 / found["dim"] ** 2).round().astype(int)
-    sizes = zip(found["vocab"], found["seq_len"], found["dim"], samples, strict=True)
-    crossed = int((found["mean"] > [information.maximum_accuracy(*map(int, row)) for row in sizes]).sum())
+    samples = (found["information"] * found["seq_len"] * found["vocab"] ** 2 / found["dim"] ** 2).round()
+    sizes = found[["vocab", "seq_len", "dim"]].assign(samples=samples).astype(int).to_dict("records")
+    crossed = int((found["mean"] > [information.maximum_accuracy(**row) for row in sizes]).sum())
     setting = Setting(vocab=7, seq_len=2, dim=3, samples=24, **OUT)
     exact = estimators.lattice_runs([setting], (24,), range(4))["exact"].sum()
     text = (

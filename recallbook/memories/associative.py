@@ -72,12 +72,13 @@ def predicted_recall(facts: int, dim: int, embeddings: str = "gaussian") -> floa
     check_choice("embeddings", embeddings, LAWS)
     sizes = {expressions.n: facts, V: facts, d: dim}
     length = _gamma(2 / dim) if embeddings == "gaussian" else (np.ones(1), np.ones(1))
-    axes = [length, length, _normal(), _gamma(float(numeric(others_variance())(sizes)))]
-    a, b, xi, r = np.meshgrid(*(points for points, _ in axes), indexing="ij", sparse=True)
-    terms, values = expressions.recall_terms(), {**sizes, **dict(zip(expressions.FIXED, (a, b, xi, r), strict=True))}
+    others = _gamma(float(numeric(others_variance())(sizes)))
+    laws = {expressions.a: length, expressions.b: length, expressions.xi: _normal(), expressions.r: others}
+    grid = np.meshgrid(*(points for points, _ in laws.values()), indexing="ij", sparse=True)
+    terms, values = expressions.recall_terms(), {**sizes, **dict(zip(laws, grid, strict=True))}
     ratio = numeric(terms.signal)(values) / np.sqrt(numeric(terms.noise)(values))
     right = np.exp((facts - 1) * _log_cdf(ratio, dim, embeddings))
-    return float(np.einsum("i,j,k,l,ijkl->", *(weights for _, weights in axes), right))
+    return float(np.einsum("i,j,k,l,ijkl->", *(weights for _, weights in laws.values()), right))
 
 
 def _log_cdf(ratio: NDArray[np.float64], dim: int, embeddings: str) -> NDArray[np.float64]:

@@ -14,7 +14,6 @@ n = sp.Symbol("n", positive=True)  # stored facts
 a, b = sp.symbols("a b", positive=True)  # squared lengths of a fact's input and output embedding
 xi = sp.Symbol("xi", real=True)  # standard normal
 r = sp.Symbol("r", positive=True)  # squared length of what the other facts add across it, over its mean
-FIXED = (a, b, xi, r)  # what is given when a fact is recalled
 
 
 @cache

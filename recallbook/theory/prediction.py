@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import sympy as sp
 
-from recallbook.arguments import check_rate, check_size, not_allowed
+from recallbook.arguments import LARGEST_SIZE, check_rate, check_size, not_allowed
 from recallbook.setting import Setting
 from recallbook.theory.lock_on import lock, values
 from recallbook.theory.recall import asked_overlaps, chance_of_recall
@@ -24,7 +24,6 @@ from recallbook.theory.search import bracket
 from recallbook.theory.symbolic import lock_on as lock_symbols, recall as recall_symbols
 from recallbook.theory.symbolic.expressions import N, V, numeric
 
-LONGEST_SEARCH = 2**31 - 1
 WIDEST = 2**24  # wider MLPs are as good as infinite
 
 
@@ -119,7 +118,7 @@ def critical_samples(vocab: int, seq_len: int, dim: int, accuracy: float = 0.9, 
     def at(samples: int) -> Setting:
         return Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, **setting)
 
-    return _smallest(at, low, LONGEST_SEARCH, accuracy)
+    return _smallest(at, low, LARGEST_SIZE, accuracy)
 
 
 def critical_width(vocab: int, seq_len: int, dim: int, samples: int, accuracy: float = 0.9, **setting: Any) -> float:

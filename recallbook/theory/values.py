@@ -1,10 +1,13 @@
-r"""A setting as values of symbols: the one place where its fields meet $V,N,L,d,\tau$."""
+r"""A setting, or a table of settings, as values of symbols: the one place where fields meet $V,N,L,d,\tau$."""
 
 from __future__ import annotations
+
+import pandas as pd
 
 from recallbook.setting import Setting
 from recallbook.theory.symbolic.expressions import L, N, V, Values, d, tau
 
+FIELDS = {V: "vocab", N: "samples", d: "dim", L: "seq_len"}
 FAR = 1e9  # stands for d = infinity: orthogonal embeddings do not interfere
 
 
@@ -27,3 +30,8 @@ def sizes(setting: Setting) -> Values:
         d: effective_dim(setting),
         tau: float(setting.trigger_in_values),
     }
+
+
+def columns(frame: pd.DataFrame) -> Values:
+    """The sizes in a table's columns, as arrays; :data:`FIELDS` that it lacks are left out."""
+    return {symbol: frame[name].to_numpy(float) for symbol, name in FIELDS.items() if name in frame.columns}

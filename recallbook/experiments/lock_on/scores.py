@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import sympy as sp
 import torch
+from numpy.typing import ArrayLike
 
 from recallbook.analysis import intervals
 from recallbook.data.task import Problem, draw
@@ -22,7 +23,7 @@ from recallbook.theory.prediction import predicted_lock_on
 from recallbook.theory.search import bracket
 from recallbook.theory.symbolic import lock_on as symbolic
 from recallbook.theory.symbolic.expressions import d, numeric
-from recallbook.theory.values import sizes
+from recallbook.theory.values import FIELDS, sizes
 from recallbook.training.descent import three_steps
 from recallbook.training.early_phase import key_query_step, value_step
 from recallbook.training.evaluation import evaluate
@@ -36,7 +37,7 @@ SWEEPS: dict[str, tuple[int, ...]] = {  # two decades each
     "dim": (8, 25, 80, 250, 800),
     "seq_len": (2, 6, 20, 63, 200),
 }
-SYMBOLS = {"vocab": "V", "samples": "N", "dim": "d", "seq_len": "L"}
+SYMBOLS = {name: str(symbol) for symbol, name in FIELDS.items()}
 
 
 class Isolated(NamedTuple):
@@ -167,7 +168,7 @@ def _expressions(equal_lengths: bool | None) -> dict[str, sp.Expr]:
     return {name: averaged(expression, equal_lengths) for name, expression in expressions.items()}
 
 
-def predicted(setting: Setting, shared: Any = None) -> dict[str, Any]:
+def predicted(setting: Setting, shared: pd.DataFrame | None = None) -> dict[str, Any]:
     """Mean trigger score as ``score``, and the token-score variance of each term by its name.
 
     ``shared`` holds measured ``T``, ``Q``, ``M`` to condition on; without it the mean over draws.
@@ -180,7 +181,7 @@ def predicted(setting: Setting, shared: Any = None) -> dict[str, Any]:
     return {**found, "unequal lengths": 0.0} if equal else found
 
 
-def variance(setting: Setting, without: tuple[str, ...] = (), shared: Any = None) -> Any:
+def variance(setting: Setting, without: tuple[str, ...] = (), shared: pd.DataFrame | None = None) -> Any:
     """Predicted variance of token scores, some terms left out."""
     found = predicted(setting, shared)
     return sum(size for name, size in found.items() if name != "score" and name not in without)
@@ -213,9 +214,9 @@ def shares(setting: Setting, without: tuple[str, ...] = ()) -> dict[str, float]:
     return {name: float(found[name] / total) for name in terms() if name not in without}
 
 
-def ratio(measured: Any, expected: Any) -> intervals.Interval:
+def ratio(measured: ArrayLike, expected: ArrayLike) -> intervals.Interval:
     """Measured over the mean prediction, with its interval over seeds."""
-    return intervals.seed_interval(np.asarray(measured) / np.mean(expected))
+    return intervals.seed_interval(np.asarray(measured) / np.mean(np.asarray(expected)))
 
 
 def line(base: dict[str, Any], name: str, count: int = 40, **fixed: Any) -> pd.DataFrame:

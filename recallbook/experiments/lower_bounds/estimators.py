@@ -159,10 +159,10 @@ def accuracies(
     rows = []
     seeds, methods = list(seeds), list(methods)
     for setting in settings:
-        sizes = (setting.vocab, setting.seq_len, setting.dim, setting.samples, setting.width)
         common = {name: getattr(setting, name) for name in ("vocab", "seq_len", "dim", "samples")}
-        common["share"] = information.available_information(*sizes) / information.required_information(setting.vocab)
-        common["allowed"] = information.maximum_accuracy(*sizes)
+        sizes = {**common, "width": setting.width}
+        common["share"] = information.available_information(**sizes) / information.required_information(setting.vocab)
+        common["allowed"] = information.maximum_accuracy(**sizes)
         for seed in seeds:
             problem = draw(setting, seed)
             rows += [{**common, "seed": seed, "method": m, "accuracy": decoded(problem, m)} for m in methods]

@@ -17,7 +17,8 @@ from recallbook.sweeps.run import run_sweep
 from recallbook.theory.prediction import critical_samples, predict
 from recallbook.theory.search import bracket
 from recallbook.theory.symbolic import laws
-from recallbook.theory.symbolic.expressions import L, V, d, numeric
+from recallbook.theory.symbolic.expressions import V, numeric
+from recallbook.theory.values import columns
 from recallbook.training.simulation import simulate
 
 SEEDS = range(8)
@@ -63,8 +64,7 @@ def outcomes(settings: Iterable[Setting], seeds: Iterable[int] = SEEDS) -> pd.Da
 
 def largest_law(frame: pd.DataFrame, trigger_in_values: bool, vocab: int = 256) -> Array:
     """The largest of coverage, label frequencies and lock-on, as a number of sequences, for each row of ``frame``."""
-    values = {V: vocab, d: frame["dim"].to_numpy(float), L: frame["seq_len"].to_numpy(float)}
-    every = [numeric(law)(values) for law in laws.samples(trigger_in_values).values()]
+    every = [numeric(law)({V: vocab, **columns(frame)}) for law in laws.samples(trigger_in_values).values()]
     return np.asarray(np.max(np.broadcast_arrays(*every), axis=0))
 
 

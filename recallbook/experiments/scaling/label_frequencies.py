@@ -12,7 +12,8 @@ from recallbook.analysis.critical import critical_table, with_predictions
 from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
 from recallbook.theory.symbolic import laws
-from recallbook.theory.symbolic.expressions import V, d, numeric
+from recallbook.theory.symbolic.expressions import numeric
+from recallbook.theory.values import columns
 
 SEEDS = range(10)
 LENGTH = 8
@@ -56,5 +57,4 @@ def critical(frame: pd.DataFrame, trigger_in_values: bool, level: float = 0.5) -
 
 def with_law(table: pd.DataFrame) -> pd.DataFrame:
     r"""The table of critical N with ``law`` $=2V\log V\,(V+d)/d$: label frequencies alone, to leading order."""
-    values = {V: table["vocab"].to_numpy(float), d: table["dim"].to_numpy(float)}
-    return table.assign(law=numeric(laws.label_frequencies())(values))
+    return table.assign(law=numeric(laws.label_frequencies())(columns(table)))

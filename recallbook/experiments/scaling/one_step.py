@@ -16,6 +16,7 @@ from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
 from recallbook.theory.symbolic.expressions import L, N, V, d, numeric
 from recallbook.theory.symbolic.lock_on import kappa
+from recallbook.theory.values import columns
 
 SEEDS = range(10)
 METHODS = ("argmax", "assignment")
@@ -72,9 +73,7 @@ def law() -> sp.Expr:
 
 def with_margin(frame: pd.DataFrame) -> pd.DataFrame:
     r"""The frame with ``margin``, $1/(2\log V)$ over :func:`noise`: 1 where the arg max should lose half the facts."""
-    names = {V: "vocab", L: "seq_len", d: "dim", N: "samples"}
-    values = {symbol: frame[name].to_numpy(float) for symbol, name in names.items()}
-    return frame.assign(margin=1 / (2 * np.log(frame["vocab"]) * numeric(noise())(values)))
+    return frame.assign(margin=1 / (2 * np.log(frame["vocab"]) * numeric(noise())(columns(frame))))
 
 
 def critical(frame: pd.DataFrame, method: str, level: float = 0.5) -> pd.DataFrame:
@@ -86,8 +85,7 @@ def critical(frame: pd.DataFrame, method: str, level: float = 0.5) -> pd.DataFra
     chosen = frame[(frame["method"] == method) & ~frame["trigger_in_values"]]
     by = ["vocab", "seq_len", "dim"]
     table = critical_table(chosen, by, outcome="recall", level=level)
-    values = {symbol: table[name].to_numpy(float) for symbol, name in zip((V, L, d), by, strict=True)}
-    found = np.asarray(numeric(law())(values))
+    found = np.asarray(numeric(law())(columns(table)))
     sizes = zip(*(table[name].tolist() for name in by), strict=True)
     least = [minimum_samples(vocab, seq_len, dim, level) for vocab, seq_len, dim in sizes]
     return table.assign(predicted=np.where(found > 0, found, np.inf), least=least)
