@@ -344,6 +344,16 @@ def test_exponents_are_those_of_the_bound():
     assert frame["gap"].between(1, 4).all()
 
 
+def test_threshold_is_interpolated_where_the_level_is_first_reached(monkeypatch):
+    """On a curve that is linear in the logarithm of the size the threshold is exact; a step is a factor of 1.4."""
+    sizes = {"vocab": 24, "seq_len": 8, "dim": 10}
+    start = estimators.bound_threshold("samples", sizes) / 2
+    monkeypatch.setattr(estimators, "decoded", lambda problem, _: np.log2(problem.setting.samples / start) / 10)
+    assert estimators.threshold("samples", sizes, 0) == pytest.approx(start * 2**5, rel=0.02)
+    monkeypatch.setattr(estimators, "decoded", lambda problem, _: 0.1)
+    assert estimators.threshold("samples", sizes, 0) == math.inf
+
+
 def test_thresholds_do_not_depend_on_threads():
     sizes, before, found = {"vocab": 24, "seq_len": 8, "dim": 10}, torch.get_num_threads(), []
     try:
