@@ -680,7 +680,7 @@ def pytest_fails(mutant: Mutant | None, arguments: Iterable[str], label: str = "
         status = preloaded.run(arguments, ROOT, environment, output)
         seconds = time.perf_counter() - start
         # a change that cannot be imported or collected shows nothing about the tests: only 0 and 1 are verdicts
-        if status not in (0, 1):
+        if status not in (0, 1) or "ERROR collecting" in output.read_text():
             raise RuntimeError(f"{mutant}: pytest ended with {status}\n{output.read_text()}")
         if not (Path(folder) / "recallbook" / "imported").exists():
             raise RuntimeError(f"{mutant}: the changed copy was not imported\n{output.read_text()}")

@@ -11,7 +11,7 @@ def random_setting(seed: int, **fixed) -> rb.Setting:
     """A setting with ``V*L*N`` small enough for the oracle; the seed also walks through all the choices."""
     rng = np.random.default_rng([2, seed])
     vocab = int(rng.integers(2, 24))
-    embeddings = EMBEDDINGS[seed % 3]
+    embeddings = EMBEDDINGS[seed % len(EMBEDDINGS)]
     least = vocab + 2 if embeddings == "orthogonal" else 1
     values = {
         "vocab": vocab,

@@ -18,6 +18,7 @@ import recallbook as rb
 from recallbook.bounds import decoding
 from recallbook.data.streams import stream
 from recallbook.model import attention
+from recallbook.setting import EMBEDDINGS
 from recallbook.sweeps import archive
 from recallbook.sweeps.point import OUTCOMES, Point, from_frame
 from recallbook.training import evaluation
@@ -89,7 +90,7 @@ def test_outcomes_are_those_of_the_disguised_problem(seed):
 
 def test_settings_cover_what_they_should():
     settings = [edge_setting(seed) for seed in range(SETTINGS)]
-    assert {s.embeddings for s in settings} == {"gaussian", "sphere", "orthogonal"}
+    assert {s.embeddings for s in settings} == set(EMBEDDINGS)
     assert {np.sign(s.dim - s.vocab) for s in settings if s.embeddings != "orthogonal"} == {-1, 0, 1}
     assert {(s.width is None, s.trigger_in_values) for s in settings} == {(a, b) for a in (0, 1) for b in (0, 1)}
     assert any(s.samples < s.vocab for s in settings) and any(s.samples > s.vocab for s in settings)

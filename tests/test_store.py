@@ -122,14 +122,14 @@ def test_two_writers_store_each_row_once(tmp_path):
 KILLING = """
 import json, os, random, signal, sys, time
 import recallbook as rb
-from recallbook import sweep
+from recallbook.sweeps import run
 from recallbook.sweeps.store import Store
 
 folder, kills = sys.argv[1], int(sys.argv[2])
 settings = [rb.Setting(vocab=16, seq_len=4, dim=8, samples=20 + n) for n in range(15)]
 points = [rb.Point(setting, seed, test_samples=50) for setting in settings for seed in range(4)]
 path, log = os.path.join(folder, "s.sqlite"), os.path.join(folder, "log")
-add, measure = Store.add, sweep.measure
+add, measure = Store.add, run.measure
 
 
 def note(what, key):
@@ -148,7 +148,7 @@ def noted_measure(point, problem):
     return measure(point, problem)
 
 
-Store.add, sweep.measure = noted_add, noted_measure
+Store.add, run.measure = noted_add, noted_measure
 generator, found, attempts, longest = random.Random(1), [], 0, 0.1
 while len(found) < kills and attempts < 20 * kills:
     attempts += 1

@@ -22,7 +22,7 @@ from recallbook.theory import hermite
 from recallbook.theory.hermite import Phi
 from recallbook.theory.symbolic import lock_on, recall
 from recallbook.theory.symbolic.expressions import Values
-from recallbook.theory.values import is_far
+from recallbook.theory.values import is_far, length_variance
 
 Array = NDArray[np.float64]
 Points = Float[np.ndarray, " points"]
@@ -107,7 +107,7 @@ def endless(setting: Setting, asked: Asked, dim: float) -> Endless:
     """The part of :func:`overlaps` that takes long, and that the width does not enter."""
     tau, scale = float(setting.trigger_in_values), 1.0 + float(setting.trigger_in_values)
     table = _tables(setting.activation)
-    jitter = 2 / dim if setting.embeddings == "gaussian" else 0.0
+    jitter = length_variance(setting)
     marked = asked._replace(trigger=asked.trigger * tau)
     with_trigger = _over_facts(table, marked, jitter=jitter, dim=dim, scale=scale)
     plain = with_trigger

@@ -16,7 +16,7 @@ from scipy.stats import beta, gamma, qmc
 from recallbook.setting import Setting
 from recallbook.theory.symbolic.expressions import Values
 from recallbook.theory.symbolic.lock_on import M, Q, T
-from recallbook.theory.values import effective_dim, is_far
+from recallbook.theory.values import effective_dim, is_far, length_variance
 
 Array = NDArray[np.float64]
 POINTS = 12  # log2 of the number of points of the average
@@ -62,7 +62,7 @@ def cosine(axis: str, dim: float) -> Array:
 
 def lengths(setting: Setting, axis: str) -> Array:
     """Squared length of an embedding."""
-    return gamma_variable(axis, 2 / setting.dim if setting.embeddings == "gaussian" else 0.0)
+    return gamma_variable(axis, length_variance(setting))
 
 
 def shared_by_tokens(setting: Setting) -> Values:

@@ -13,7 +13,7 @@ from recallbook.theory.feature_kernels import near_zero
 from recallbook.theory.fluctuations import POINTS, Array, normal, shared_by_tokens
 from recallbook.theory.symbolic import lock_on as symbolic
 from recallbook.theory.symbolic.expressions import Values, numeric
-from recallbook.theory.values import effective_dim, sizes
+from recallbook.theory.values import effective_dim, length_variance, sizes
 
 NODES, NODE_WEIGHTS = roots_hermitenorm(13)  # scores of a draw's tokens, in standard deviations
 NODE_WEIGHTS = NODE_WEIGHTS / NODE_WEIGHTS.sum()
@@ -59,7 +59,7 @@ def lock(setting: Setting, without: tuple[str, ...] = ()) -> Lock:
     given, mlp = values(setting), setting.width is not None
     token, trigger, unequal = np.full(shape, 1e-300), np.zeros(shape), np.zeros(shape)
     for name, term in symbolic.lock_terms(mlp).items():
-        if name in without or (name == "unequal lengths" and setting.embeddings != "gaussian"):
+        if name in without or (name == "unequal lengths" and not length_variance(setting)):
             continue
         of_token = numeric(term.token)(given)
         token, trigger = token + of_token, trigger + numeric(term.trigger)(given)

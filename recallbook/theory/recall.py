@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +34,8 @@ from recallbook.theory.fluctuations import (
 )
 from recallbook.theory.lock_on import NODE_WEIGHTS, Lock
 from recallbook.theory.symbolic import recall as symbolic
-from recallbook.theory.symbolic.expressions import N, V, Values, d, numeric
-from recallbook.theory.values import FAR, effective_dim, is_far
+from recallbook.theory.symbolic.expressions import Values, numeric
+from recallbook.theory.values import FAR, effective_dim, is_far, sizes
 
 LARGEST_COUNT = 400.0  # mean count of a fact beyond which counts are taken as normal
 TINY = 1e-30  # keeps 0/0 away where a fact was never seen and nothing interferes
@@ -96,8 +95,7 @@ def chance_of_recall(setting: Setting, lock: Lock, without: tuple[str, ...] = ()
 
     With ``mislocated=False`` sequences that located a wrong token store nothing.
     """
-    dim, share = effective_dim(setting), setting.samples / setting.vocab
-    sizes = {V: setting.vocab, N: setting.samples, d: dim}
+    share, given = setting.samples / setting.vocab, sizes(setting)
     wrong = setting.samples * float(mislocated)
     counts = {
         symbolic.n: located_counts(setting, lock, without),
@@ -106,27 +104,23 @@ def chance_of_recall(setting: Setting, lock: Lock, without: tuple[str, ...] = ()
         symbolic.mislocated: wrong * (1 - lock.mean),
         symbolic.decoys: wrong * lock.decoys,
     }
-    across = gamma_variable("across", float(numeric(symbolic.others_variance())(sizes)))
+    across = gamma_variable("across", float(numeric(symbolic.others_variance())(given)))
     geometry = {symbolic.b: lengths(setting, "output"), symbolic.xi: normal("along"), symbolic.r: across}
     switches = {symbol: float(name not in without) for name, symbol in symbolic.SWITCHES.items()}
-    values = {**sizes, **counts, **asked_overlaps(setting), **geometry, **switches}
+    values = {**given, **counts, **asked_overlaps(setting), **geometry, **switches}
     terms = symbolic.recall_terms()
-    columns = {symbol: _column(value) for symbol, value in values.items()}
-    reach = _column(numeric(terms.pull)(values))
+    columns = {symbol: value[:, None] if isinstance(value, np.ndarray) else value for symbol, value in values.items()}
+    reach = numeric(terms.pull)(values)[:, None]
     below = _all_below(
         numeric(terms.signal)(values),
         numeric(terms.noise)(values),
         np.maximum(share * lock.draw, 1e-9),
         own_mean=lambda k: numeric(symbolic.own_mean())({**columns, symbolic.k: k}) * reach,
         own_variance=lambda k: numeric(symbolic.own_variance())({**columns, symbolic.k: k}) * reach**2,
-        dim=dim if setting.embeddings == "sphere" else FAR,
+        dim=effective_dim(setting) if setting.embeddings == "sphere" else FAR,
     )
     chance: Array = np.exp((setting.vocab - 1) * np.log(np.maximum(below, 1e-300)))
     return chance
-
-
-def _column(value: Any) -> Any:
-    return value[:, None] if isinstance(value, np.ndarray) else value
 
 
 def _all_below(

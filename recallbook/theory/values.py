@@ -21,6 +21,11 @@ def is_far(dim: float) -> bool:
     return dim > 1e6
 
 
+def length_variance(setting: Setting) -> float:
+    """Variance of an embedding's squared length, whose mean is 1; laws other than Gaussian have equal lengths."""
+    return 2 / setting.dim if setting.embeddings == "gaussian" else 0.0
+
+
 def sizes(setting: Setting) -> Values:
     r"""$V,N,L,\tau$ and the effective $d$."""
     return {

@@ -23,7 +23,7 @@ from recallbook.theory.prediction import predicted_lock_on
 from recallbook.theory.search import bracket
 from recallbook.theory.symbolic import lock_on as symbolic
 from recallbook.theory.symbolic.expressions import d, numeric
-from recallbook.theory.values import FIELDS, sizes
+from recallbook.theory.values import FIELDS, length_variance, sizes
 from recallbook.training.descent import three_steps
 from recallbook.training.early_phase import key_query_step, value_step
 from recallbook.training.evaluation import evaluate
@@ -147,7 +147,7 @@ def averaged(expression: sp.Expr, equal_lengths: bool = False) -> sp.Expr:
     """
     spreads = (0 if equal_lengths else 2 / d, 2 * symbolic.kappa, 2 / d)
     total = sp.Integer(0)
-    for powers, coefficient in sp.Poly(sp.expand(expression), *symbolic.SHARED).terms():
+    for powers, coefficient in sp.Poly(sp.expand(expression), *symbolic.SHARED, domain="EX").terms():
         moments = [1 + j * s for power, s in zip(powers, spreads, strict=True) for j in range(power)]
         total += coefficient * sp.Mul(*moments)
     return total
@@ -173,7 +173,7 @@ def predicted(setting: Setting, shared: pd.DataFrame | None = None) -> dict[str,
 
     ``shared`` holds measured ``T``, ``Q``, ``M`` to condition on; without it the mean over draws.
     """
-    equal, values = setting.embeddings != "gaussian", sizes(setting)
+    equal, values = not length_variance(setting), sizes(setting)
     if shared is not None:
         values = {**values, **{symbol: np.asarray(shared[symbol.name]) for symbol in symbolic.SHARED}}
     expressions = _expressions(equal if shared is None else None)
