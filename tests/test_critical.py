@@ -44,7 +44,7 @@ def test_exponents_of_a_known_law_are_found():
     for size, true in (("dim", -1.2), ("seq_len", 1.5)):
         row = found.loc[size]
         assert row["low"] < true < row["high"] and 0.05 < row["high"] - row["low"] < 0.3
-        assert row["exponent"] == pytest.approx(true, abs=0.12)
+        assert row["exponent"] == pytest.approx(true, abs=0.12)  # tilts of 30 seeds: 0.03; a power off by 1/4 fails
 
 
 @pytest.mark.slow
@@ -66,9 +66,10 @@ def test_critical_table_knows_what_is_outside_the_grid():
     assert table.loc[16, ["low", "high"]].isna().all(axis=None)
     inner = table.loc[[32, 64]].reset_index()
     true = product(inner["dim"], inner["seq_len"])
-    assert np.abs(np.log(inner["critical"] / true)).max() < 0.8 and (inner["seeds"] == 10).all()
+    # the shifts of 10 seeds, shared by all curves: a standard error of 0.16; a factor of two fails
+    assert np.abs(np.log(inner["critical"] / true)).max() < 0.6 and (inner["seeds"] == 10).all()
     assert ((inner["low"] < true) & (true < inner["high"])).sum() >= 5
-    # the cross-check sees the same curves as a whole
+    # the cross-check sees the same curves as a whole: it would not agree so if either read off another level
     assert np.abs(np.log(inner["logistic"] / inner["critical"])).max() < 0.2
     found = exponents(synthetic(1, 10, law), ["dim", "seq_len"], resamples=50)
     assert (found["curves"] == 6).all() and (found["outside"] == 6).all()
@@ -92,7 +93,7 @@ def test_a_search_agrees_with_the_committed_grid():
     grid = critical_table(chosen[~chosen["trigger_in_values"]], ["dim"], resamples=50).iloc[0]
     setting = rb.Setting(vocab=256, seq_len=64, dim=64, samples=512, trigger_in_values=False)
     found = critical_size(setting, seeds=range(30), test_samples=4000)  # the grid's own draws: no new scatter
-    assert found.size == pytest.approx(grid["critical"], rel=0.12)
+    assert found.size == pytest.approx(grid["critical"], rel=0.12)  # the search ends within a tenth, the grid in steps
     assert grid["low"] < found.size < grid["high"]
 
 

@@ -75,7 +75,10 @@ def test_capacity_finds_where_recall_falls():
 
 @pytest.mark.slow
 def test_exponents_of_the_cap_and_of_md():
-    """md growth without a linear Hermite part; with one no growth in m, and d^2."""
+    """md growth without a linear Hermite part; with one no growth in m, and d^2.
+
+    The windows tell exponents 0, 1 and 2 apart, with room for what log V and finite m add.
+    """
     seeds = range(6)
     predicted, md = features.exponent([(48, m) for m in (96, 192, 384)], (96, 192, 384), "he3", seeds)
     assert 0.9 < md.low < md.high < 1.35 and abs(md.mean - predicted) < 0.2

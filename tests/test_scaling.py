@@ -97,6 +97,7 @@ def test_optimism_is_one_for_orthogonal_embeddings_themselves():
 def test_four_corners_are_four_rows_near_their_predictions():
     found = four_corners.critical(rb.load_results("four_corners"), False, "accuracy")
     assert [*zip(found["dim"], found["seq_len"], strict=True)] == [(128, 8), (128, 256), (512, 8), (512, 256)]
+    # ten seeds and octaves between sizes: catches a prediction off by a third
     assert np.abs(np.log(found["critical"] / found["predicted"])).max() < 0.25
 
 
