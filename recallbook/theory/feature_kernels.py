@@ -87,10 +87,9 @@ class Asked(NamedTuple):
 
 def linear_overlaps(asked: Asked, dim: float) -> Values:
     r"""Overlaps of :data:`recallbook.theory.symbolic.recall.OVERLAPS` for Attention-only: $g(h)=h$."""
-    rest = asked.square / dim
-    theta = asked.shared
-    names = dict(zip((recall.H, recall.theta, recall.theta2), (asked.square, theta, theta**2), strict=True))
-    return {**names, recall.J: rest, recall.F: np.zeros_like(rest), recall.B: rest, recall.again: asked.again}
+    rest, nothing = asked.square / dim, np.zeros_like(asked.square)
+    common = {recall.H: asked.square, recall.theta: asked.shared, recall.theta2: asked.shared**2}
+    return {**common, recall.J: rest, recall.F: nothing, recall.B: rest, recall.again: asked.again}
 
 
 class Endless(NamedTuple):

@@ -171,11 +171,9 @@ def _ledger(setting: Setting) -> dict[str, Term]:
 @cache
 def _ledger_entries(mlp: bool) -> dict[str, tuple[sp.Expr, str, str]]:
     """Size, formula in LaTeX, and chapter of every term, by name."""
-    score, missing = lock_symbols.trigger_score(mlp), sp.exp(-N / V)
+    score, missing, of_lock = lock_symbols.trigger_score(mlp), sp.exp(-N / V), lock_symbols.lock_terms(mlp)
     entries = {
-        **{
-            k: (t.token / score**2, t.token, "When attention locks on") for k, t in lock_symbols.lock_terms(mlp).items()
-        },
+        **{k: (t.token / score**2, t.token, "When attention locks on") for k, t in of_lock.items()},
         **{k: (t, t, "When facts can be recalled") for k, t in recall_symbols.mean_squares(mlp).items()},
         "coverage": (missing, missing, "The task"),
     }
