@@ -6,10 +6,13 @@ import sys
 import tomllib
 from pathlib import Path
 
+import jaxtyping
 import preloaded
 import pytest
+import torch
 
 import recallbook as rb
+from recallbook.model.ties import logit_slack
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "recallbook"
@@ -108,3 +111,11 @@ def test_there_is_one_version():
     version = PROJECT["project"]["version"]
     assert rb.__version__ == version
     assert PROJECT["tool"]["recallbook"]["tag"] == f"v{version}"
+
+
+def test_shapes_are_checked_here_and_cost_nothing_elsewhere():
+    with pytest.raises(jaxtyping.TypeCheckError, match="d m"):  # five features asked of a matrix that has four
+        logit_slack(torch.ones(8, 3), torch.ones(3, 4), torch.ones(2, 5))
+    code = "import sys, recallbook; print('beartype' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

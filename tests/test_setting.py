@@ -213,3 +213,11 @@ def test_nothing_is_allocated_before_the_check():
         refuses("eta", -1.0, lambda: rb.simulate(huge, 0, eta=-1.0, gamma=1.0))
         refuses("test_samples", 0, lambda: rb.simulate(huge, 0, test_samples=0))
         refuses("dtype", None, lambda: rb.simulate(huge, 0, dtype=None))
+
+
+def test_positional_sizes_are_refused():
+    """Four integers in a row are easily exchanged; the message says what to write."""
+    with pytest.raises(TypeError, match=r"keywords only, such as Setting\(vocab=64, ...\); got \(64, 8, 64, 4096\)"):
+        rb.Setting(64, 8, 64, 4096)
+    with pytest.raises(TypeError, match="keywords only"):
+        rb.Setting(64, seq_len=8, dim=64, samples=4096)
