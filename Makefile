@@ -83,7 +83,7 @@ nbval: $(STAMP) ## Recompute the notebooks and compare every stored number
 test-kernels: $(STAMP) ## All chapters and rows of all sweeps with the linear algebra of other processors
 	$(BIN)/python tests/kernels.py --workers $(WORKERS)
 
-mutants: $(STAMP) ## Seed mistakes into the package: the tests must notice each (about 6 minutes)
+mutants: $(STAMP) ## Seed mistakes into the package: the tests must notice each (half an hour with one worker)
 	$(BIN)/python tests/mutants.py --workers $(WORKERS)
 
 notebooks: $(STAMP) ## Re-execute chapters in place (NOTEBOOKS="..." for some of them)
