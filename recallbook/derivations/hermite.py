@@ -12,13 +12,13 @@ import sympy as sp
 a = sp.Symbol("a", positive=True)  # variance of the pre-activation
 x = sp.Symbol("x", real=True)
 
-POLYNOMIALS = {"linear": x, "he2": (x**2 - 1) / sp.sqrt(2), "he3": (x**3 - 3 * x) / sp.sqrt(6)}
-CLOSED = (*POLYNOMIALS, "relu", "gelu")
+ORDERS = {"linear": 1, "he2": 2, "he3": 3}  # normalised Hermite polynomials
+CLOSED = (*ORDERS, "relu", "gelu")
 
 
-def hermite_polynomial(order: int) -> sp.Expr:
-    r"""$\mathrm{He}_k(x)$, orthogonal under the standard normal law."""
-    return sp.expand(2 ** sp.Rational(-order, 2) * sp.hermite(order, x / sp.sqrt(2)))
+def normalised_hermite(order: int) -> sp.Expr:
+    r"""$\mathrm{He}_k(x)/\sqrt{k!}$, orthonormal under the standard normal law."""
+    return sp.expand(2 ** sp.Rational(-order, 2) * sp.hermite(order, x / sp.sqrt(2))) / sp.sqrt(sp.factorial(order))
 
 
 @cache
@@ -26,12 +26,12 @@ def coefficient(activation: str, order: int) -> sp.Expr | None:
     r"""$\phi_k(a)$ as an expression in $a$; ``None`` where there is no closed form (tanh)."""
     if activation not in CLOSED:
         return None
-    factor = hermite_polynomial(order) / sp.sqrt(sp.factorial(order))
+    factor = normalised_hermite(order)
     if activation == "relu":
         return sp.simplify(sp.sqrt(a) * _half_moment(sp.expand(x * factor)))
     if activation == "gelu":
         return sp.simplify(_gelu(order))
-    polynomial = POLYNOMIALS[activation].subs(x, sp.sqrt(a) * x)
+    polynomial = normalised_hermite(ORDERS[activation]).subs(x, sp.sqrt(a) * x)
     return sp.factor(_moment(sp.expand(polynomial * factor)))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import sympy as sp
 from numpy.typing import NDArray
 
 from recallbook.analysis.critical import critical_table, with_predictions
@@ -16,6 +17,7 @@ from recallbook.sweeps.point import Point
 from recallbook.theory.prediction import predict
 from recallbook.theory.symbolic import laws, lock_on as symbolic
 from recallbook.theory.symbolic.expressions import L, N, V, d, numeric
+from recallbook.theory.values import columns
 
 SEEDS = range(30)
 VOCAB, DIMS, LENGTHS = 256, (16, 32, 64, 128), (32, 64, 128, 256)
@@ -97,8 +99,8 @@ def interactions(table: pd.DataFrame, column: str = "predicted") -> pd.DataFrame
 
 def product_axis(frame: pd.DataFrame) -> pd.DataFrame:
     r"""The frame with ``product`` $=Nd^{3/2}/(L^2\sqrt V)$, the law of "mean bias" without its constant."""
-    scale = frame["dim"] ** 1.5 / (frame["seq_len"] ** 2 * frame["vocab"] ** 0.5)
-    return frame.assign(product=frame["samples"] * scale)
+    law = laws.lock_on()["mean bias"] / sp.sqrt(2 * sp.log(L))
+    return frame.assign(product=frame["samples"] / numeric(law)(columns(frame)))
 
 
 def noise_shares(setting: Setting) -> pd.Series:

@@ -64,15 +64,8 @@ def over_eta(trigger_in_values: bool, seeds: Iterable[int] = SEEDS, device: str 
             weights = three_steps(problem, eta, gamma)
             away = torch.linalg.norm(weights.value2 / gamma - limit.weights.value2 - weights.value1 / gamma)
             accuracy = evaluate(problem, weights, TEST).accuracy
-            distance = float(away / torch.linalg.norm(limit.weights.value2))
-            row = {
-                "eta": ratio,
-                "seed": seed,
-                "accuracy": accuracy,
-                "gain": accuracy - limit.accuracy,
-                "distance": distance,
-            }
-            rows.append(row)
+            row = {"eta": ratio, "seed": seed, "accuracy": accuracy, "gain": accuracy - limit.accuracy}
+            rows.append({**row, "distance": float(away / torch.linalg.norm(limit.weights.value2))})
     return pd.DataFrame(rows)
 
 
