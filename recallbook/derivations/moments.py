@@ -1,0 +1,376 @@
+r"""Exact moments of the scores of step 2, by enumeration of what can coincide. Nothing is typed in. Ours.
+
+With $A_{ik}$ the product of the centred label embeddings of sequences $i$ and $k$, and $e',e$ values and keys,
+$N^2\,x^\top w=\sum_{i,k}A_{ik}$ times the mean over positions $j,b$ of
+$(x^\top e_{ij})\big(e'_{ij}-\bar e'_i\big)^\top e'_{kb}$: a *half*. A moment of order $h$ is a product of $h$ halves.
+Its mean needs four lists:
+
+- which sequences of the halves are one (set partitions; chances are falling factorials in $N$),
+- which positions of a sequence are one, the marked one among them (the same in $L$),
+- at a marked position, whether the key or the value is read as its token or as the trigger,
+- Wick's pairings of the embeddings that are left: a pair gives 1/d and says that two tokens are one, a closed loop
+  of products gives d, an open one ends in triggers and gives $|t|^2$. Labels pair in the same way.
+
+All tokens that have to be one are a graph; independent uniform tokens satisfy it with probability V to the minus its
+rank. The sum is a polynomial in 1/N, 1/L, 1/V, 1/d, $T=|t|^2$ with integer coefficients: exact for Gaussian embeddings
+at every size, and for orthonormal ones at 1/d = 0. Embeddings on the sphere are Gaussian ones divided by their lengths:
+k pairs of one token give $d^{k-1}/((d+2)\cdots(d+2k-2))$; tokens that are one only by chance, of order 1/V of these
+corrections, are left out there.
+
+``python -m recallbook.derivations.moments`` writes the table that :mod:`recallbook.theory.moments` evaluates.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import NamedTuple
+
+import pandas as pd
+
+from recallbook.theory.moments import COLUMNS, POWERS, TABLE
+
+TRIGGER = -1  # stands for t where the token of a place is expected
+Poly = Counter[tuple[int, ...]]  # coefficient by powers, in the order of POWERS
+Pairs = tuple[tuple[int, int], ...]
+
+
+@cache
+def set_partitions(count: int) -> tuple[tuple[int, ...], ...]:
+    """All ways in which ``count`` things can coincide, as block numbers in order of appearance; Bell's number."""
+    if not count:
+        return ((),)
+    return tuple((*rest, b) for rest in set_partitions(count - 1) for b in range(max(rest, default=-1) + 2))
+
+
+@cache
+def pairings(items: tuple[int, ...]) -> tuple[Pairs, ...]:
+    """All ways to pair up; none for an odd number."""
+    if not items:
+        return ((),)
+    first, *rest = items
+    return tuple(
+        ((first, mate), *others)
+        for at, mate in enumerate(rest)
+        for others in pairings(tuple(rest[:at] + rest[at + 1 :]))
+    )
+
+
+@cache
+def falling(blocks: int, names: int) -> dict[int, int]:
+    """x(x-1)...(x-blocks+1)/x^names by powers of 1/x: the chance of a partition of independent uniform choices."""
+    found = Counter({names - blocks: 1})
+    for k in range(blocks):
+        found = Counter({p: found[p] - k * found[p - 1] for p in {*found, *(q + 1 for q in found)}})
+    return {power: c for power, c in found.items() if c}
+
+
+class Contraction(NamedTuple):
+    """One pairing of embeddings, with the powers of 1/d and of T that it brings."""
+
+    pairs: Pairs
+    dims: int
+    triggers: int
+
+
+@cache
+def contractions(trigger: tuple[bool, ...]) -> tuple[Contraction, ...]:
+    """Wick's pairings of a product of inner products; half-edges 2k and 2k+1 are the k-th product's vectors."""
+    free = tuple(i for i, is_trigger in enumerate(trigger) if not is_trigger)
+    if len(free) % 2:
+        return ()
+    found = []
+    for pairs in pairings(free):
+        mate = dict(pairs) | {b: a for a, b in pairs}
+        left, loops = set(range(len(trigger))), 0
+        while left:
+            chain, todo = set[int](), [min(left)]
+            while todo:
+                at = todo.pop()
+                if at not in chain:
+                    chain.add(at)
+                    todo += [at ^ 1, *([mate[at]] if at in mate else [])]
+            loops += not any(trigger[at] for at in chain)
+            left -= chain
+        found.append(Contraction(pairs, len(pairs) - loops, sum(trigger) // 2))
+    return tuple(found)
+
+
+def _one_token(pairs: Pairs, labels: Pairs) -> tuple[int, tuple[int, int, int]]:
+    """Rank of the graph of places that hold one token, and how many tokens have 2, 3 and 4 pairs of embeddings."""
+    parent: dict[int, int] = {}
+
+    def root(place: int) -> int:
+        while place in parent:
+            place = parent[place]
+        return place
+
+    rank = 0
+    for one, other in (*pairs, *labels):
+        one, other = root(one), root(other)
+        if one != other:
+            parent[one] = other
+            rank += 1
+    several = [0, 0, 0]
+    for group in (pairs, labels):  # embeddings of inputs and of outputs are different ones
+        count: dict[int, int] = {}
+        for one, _ in group:
+            one = root(one)
+            count[one] = count.get(one, 0) + 1
+        for number in count.values():
+            if number > 1:
+                several[number - 2] += 1
+    return rank, (several[0], several[1], several[2])
+
+
+@cache
+def mean_of_products(places: tuple[int, ...], labels: tuple[int, ...]) -> Poly:
+    """Mean over tokens and embeddings, by powers of 1/V, 1/d, T and three numbers of shared tokens (see POWERS).
+
+    ``places`` are the places of the vectors, or ``TRIGGER``; ``labels`` those of the labels, two for each half. A
+    pair of centred labels is 1 where the tokens are one, less 1/V.
+    """
+    found: Poly = Counter()
+    for inputs in contractions(tuple(place == TRIGGER for place in places)):
+        same = tuple((places[a], places[b]) for a, b in inputs.pairs)
+        for outputs in contractions((False,) * len(labels)):
+            for kept in itertools.product((True, False), repeat=len(outputs.pairs)):
+                alike = tuple((labels[a], labels[b]) for (a, b), keep in zip(outputs.pairs, kept, strict=True) if keep)
+                rank, several = _one_token(same, alike)
+                dropped = len(kept) - sum(kept)
+                powers = (rank + dropped, inputs.dims + outputs.dims, inputs.triggers, *several)
+                found[powers] += (-1) ** dropped
+    return found
+
+
+class Configuration(NamedTuple):
+    """What coincides among the halves' sequences and positions.
+
+    ``sign`` times a chance that depends on ``blocks`` alone: for each sequence, how many different positions there are
+    for how many names. ``sequences`` are the numbers of the halves' two sequences; ``keys``, ``values`` and ``others``
+    the places of the key, of the value it comes with, and of the other sequence's value; ``marked`` the places of the
+    marks, by sequence; ``free`` the first number that is no place.
+    """
+
+    sign: int
+    blocks: tuple[tuple[int, int], ...]
+    sequences: tuple[int, ...]
+    keys: tuple[int, ...]
+    values: tuple[int, ...]
+    others: tuple[int, ...]
+    marked: tuple[int, ...]
+    free: int
+
+
+def configurations(halves: int) -> Iterator[Configuration]:
+    """All coincidences of sequences and positions; the value is the key's own, or with a minus any of its sequence."""
+    for sequences in set_partitions(2 * halves):
+        count = max(sequences) + 1
+        for own in itertools.product((True, False), repeat=halves):
+            names: list[list[tuple[str, int]]] = [[("mark", s)] for s in range(count)]
+            for h in range(halves):
+                names[sequences[2 * h]] += [("key", h)] if own[h] else [("key", h), ("value", h)]
+                names[sequences[2 * h + 1]].append(("other", h))
+            sign = (-1) ** (halves - sum(own))
+            for blocks in itertools.product(*(set_partitions(len(part)) for part in names)):
+                yield _configuration(sign, sequences, own, names, blocks)
+
+
+def _configuration(
+    sign: int,
+    sequences: tuple[int, ...],
+    own: tuple[bool, ...],
+    names: list[list[tuple[str, int]]],
+    blocks: tuple[tuple[int, ...], ...],
+) -> Configuration:
+    place, free = {}, 0
+    for part, block in zip(names, blocks, strict=True):
+        place.update({name: free + at for name, at in zip(part, block, strict=True)})
+        free += max(block) + 1
+    halves = range(len(own))
+    keys = tuple(place["key", h] for h in halves)
+    values = tuple(keys[h] if own[h] else place["value", h] for h in halves)
+    others = tuple(place["other", h] for h in halves)
+    marked = tuple(place["mark", s] for s in range(max(sequences) + 1))
+    chance = tuple(sorted((max(block) + 1, len(block)) for block in blocks))
+    return Configuration(sign, chance, sequences, keys, values, others, marked, free)
+
+
+class Sum:
+    """A polynomial that is added up chance by chance: the factors in 1/N and 1/L are multiplied out once, at the end."""
+
+    def __init__(self) -> None:
+        self.parts: dict[tuple[tuple[int, int], ...], Poly] = {}
+
+    def add(self, at: Configuration, powers: tuple[int, ...], coefficient: int) -> None:
+        """Add to a configuration's mean; ``powers`` are those behind N and L in POWERS."""
+        self.parts.setdefault(at.blocks, Counter())[powers] += at.sign * coefficient
+
+    def poly(self, halves: int) -> Poly:
+        """All of it, by powers in the order of POWERS."""
+        found: Poly = Counter()
+        for blocks, part in self.parts.items():
+            lengths = {0: 1}
+            for distinct, names in blocks:
+                lengths = _times(lengths, falling(distinct, names))
+            batch = falling(len(blocks), 2 * halves)
+            for powers, c in part.items():
+                for n, x in batch.items():
+                    for length, y in lengths.items():
+                        found[n, length, *powers] += c * x * y
+        return Counter({powers: c for powers, c in found.items() if c})
+
+
+def _times(left: dict[int, int], right: dict[int, int]) -> dict[int, int]:
+    found: Counter[int] = Counter()
+    for a, x in left.items():
+        for b, y in right.items():
+            found[a + b] += x * y
+    return dict(found)
+
+
+class Reading(NamedTuple):
+    """A configuration with, at each marked position, what is read: its token or the trigger."""
+
+    key: tuple[bool, ...]  # whether the trigger, by half
+    value: tuple[bool, ...]
+    other: tuple[bool, ...]
+
+    def odd(self) -> bool:
+        """Whether each half reads the trigger an odd number of times; all do or none does."""
+        return bool((self.key[0] + self.value[0] + self.other[0]) % 2)
+
+    def in_values(self) -> bool:
+        """Whether any value is read as the trigger: only where values carry it."""
+        return any((*self.value, *self.other))
+
+
+def readings(at: Configuration) -> Iterator[Reading]:
+    """All ways to read the marked positions in which every half has the same parity; others have mean zero."""
+    halves = range(len(at.keys))
+    marks = [at.marked[s] for s in at.sequences]
+    spots = [at.keys[h] == marks[2 * h] for h in halves]
+    spots += [at.values[h] == marks[2 * h] for h in halves] + [at.others[h] == marks[2 * h + 1] for h in halves]
+    size = len(at.keys)
+    for read in itertools.product(*((False, True) if spot else (False,) for spot in spots)):
+        reading = Reading(read[:size], read[size : 2 * size], read[2 * size :])
+        parities = {(reading.key[h] + reading.value[h] + reading.other[h]) % 2 for h in halves}
+        if len(parities) == 1:
+            yield reading
+
+
+def term(at: Configuration, reading: Reading) -> str:
+    """The name of what this contributes to a second moment, by the places that the two halves share."""
+    (key, key2), (other, other2) = at.keys, at.others
+    marks = [at.marked[s] for s in at.sequences]
+    if all(at.values[h] == marks[2 * h] and at.others[h] == marks[2 * h + 1] for h in (0, 1)):
+        return "trigger overlap" if reading.odd() else "uneven facts"  # both halves read facts in the values
+    if (key == key2 and other == other2) or (key == other2 and other == key2):
+        return "gradient noise"
+    if other == other2:
+        noise = all(not reading.key[h] and at.keys[h] != marks[2 * h] for h in (0, 1))
+        return "frequency noise" if noise else "fact interference"
+    if key == key2:
+        return "fact interference"
+    if key == other2 or other == key2:
+        return "cross terms"
+    if reading.odd():
+        return "trigger overlap"
+    meet = at.sequences[0] == at.sequences[1] and at.sequences[2] == at.sequences[3]
+    return "mean bias" if meet else "cross terms"
+
+
+def moment(scored: tuple[int, ...]) -> dict[tuple[str, bool], Poly]:
+    """Mean of the product of the scores of ``scored``, by term and by parity in the trigger.
+
+    Each is ``TRIGGER``, or a number: equal numbers are one random token, different ones independent random tokens.
+    """
+    found: dict[tuple[str, bool], Sum] = {}
+    for at in configurations(len(scored)):
+        for reading in readings(at):
+            into = found.setdefault((term(at, reading) if len(scored) == 2 else "", reading.odd()), Sum())
+            for powers, c in mean_of_products(*_places(at, reading, scored)).items():
+                into.add(at, (*powers[:3], int(reading.in_values()), *powers[3:]), c)
+    return {key: total.poly(len(scored)) for key, total in found.items()}
+
+
+def _places(at: Configuration, reading: Reading, scored: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Places of all vectors and labels, renumbered in order of appearance, so that equal cases are met once."""
+    number: dict[int, int] = {}
+
+    def renumbered(place: int) -> int:
+        return place if place == TRIGGER else number.setdefault(place, len(number))
+
+    vectors = []
+    for h, who in enumerate(scored):
+        vectors += [who if who == TRIGGER else at.free + who, TRIGGER if reading.key[h] else at.keys[h]]
+        vectors += [TRIGGER if reading.value[h] else at.values[h], TRIGGER if reading.other[h] else at.others[h]]
+    labels = [at.marked[s] for s in at.sequences]
+    return tuple(map(renumbered, vectors)), tuple(map(renumbered, labels))
+
+
+def third_moment() -> Poly:
+    r"""Mean cube of a token's score among orthonormal embeddings, where token scores sum to zero.
+
+    The same enumeration at 1/d = 0: products of different vectors vanish, so each half asks that the token is the key's
+    and that two values agree.
+    """
+    found = Sum()
+    for at in configurations(3):
+        labels = [at.marked[s] for s in at.sequences]
+        keys = tuple((at.free, key) for key in at.keys)
+        agree = [
+            ((False, True) if at.values[h] == labels[2 * h] and at.others[h] == labels[2 * h + 1] else (False,))
+            for h in range(3)
+        ]
+        for through_trigger in itertools.product(*agree):
+            values = tuple((at.values[h], at.others[h]) for h in range(3) if not through_trigger[h])
+            for powers, c in _means_of_coincidences(*_renumbered((*keys, *values), labels)).items():
+                found.add(at, (powers, 0, 0, int(any(through_trigger)), 0, 0, 0), c)
+    return found.poly(3)
+
+
+def _renumbered(pairs: Pairs, labels: Iterable[int]) -> tuple[Pairs, tuple[int, ...]]:
+    number: dict[int, int] = {}
+    return (
+        tuple((number.setdefault(a, len(number)), number.setdefault(b, len(number))) for a, b in pairs),
+        tuple(number.setdefault(place, len(number)) for place in labels),
+    )
+
+
+@cache
+def _means_of_coincidences(pairs: Pairs, labels: tuple[int, ...]) -> dict[int, int]:
+    """Mean of a product of coincidences and of centred labels that pair within their half, by powers of 1/V."""
+    found: Counter[int] = Counter()
+    for kept in itertools.product((True, False), repeat=len(labels) // 2):
+        alike = tuple((labels[2 * h], labels[2 * h + 1]) for h, keep in enumerate(kept) if keep)
+        dropped = len(kept) - sum(kept)
+        found[_one_token(pairs, alike)[0] + dropped] += (-1) ** dropped
+    return dict(found)
+
+
+def within_draw() -> dict[tuple[str, bool], Poly]:
+    """Mean over draws of the variance of token scores in a draw: two halves of one token less those of two tokens."""
+    found = moment((0, 0))
+    for key, poly in moment((0, 1)).items():
+        found.setdefault(key, Counter()).subtract(poly)
+    return {key: Counter({p: c for p, c in poly.items() if c}) for key, poly in found.items()}
+
+
+def table() -> pd.DataFrame:
+    """All moments that predictions use, one row for each power product."""
+    parts = {"score": moment((TRIGGER,)), "square": moment((TRIGGER, TRIGGER)), "scatter": within_draw()}
+    parts["cube"] = {("", False): third_moment()}
+    rows = [
+        (quantity, name, odd, *powers, c)
+        for quantity, terms in parts.items()
+        for (name, odd), poly in terms.items()
+        for powers, c in sorted(poly.items())
+    ]
+    return pd.DataFrame(rows, columns=COLUMNS).astype({**dict.fromkeys(POWERS, "int8"), "coefficient": "int64"})
+
+
+if __name__ == "__main__":
+    table().to_parquet(TABLE, engine="pyarrow", compression="zstd", index=False)

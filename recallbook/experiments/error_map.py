@@ -1,0 +1,135 @@
+"""Where predictions hold: random settings over all that a ``Setting`` allows, simulated until the error is small.
+
+``python -m recallbook.experiments.error_map STORE`` simulates what the store lacks; several can share the work with
+``--part 0/2`` and ``--part 1/2``. ``--export`` adds the predictions and writes the table that ships with the package.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+import time
+from collections.abc import Callable, Iterable
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from tqdm import tqdm
+
+from recallbook.arguments import check_size, not_allowed
+from recallbook.setting import Setting
+from recallbook.training.simulation import simulate
+
+QUANTITIES = ("accuracy", "lock_on", "recall")
+CALLABLES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "sin": torch.sin,
+    "exp": torch.exp,
+    "abs": torch.abs,
+    "softplus": torch.nn.functional.softplus,
+}
+NAMED = ("relu", "gelu", "tanh", "linear", "he2", "he3")
+COUNT = 2400  # settings of the committed map
+FIRST_SEED = 4 * 10**8  # seeds of the map are used nowhere else
+FEWEST, MOST = 32, 500  # seeds of a setting; with fewer than 32 a rare failure would go unseen
+AT_LEAST = 8  # seeds of a setting that takes long
+ENOUGH = 0.006  # standard error at which a setting has seeds enough
+SECONDS = 3.5  # after these no new seed is begun
+TEST = 2000  # fresh sequences a seed
+LARGEST_TOKENS, LARGEST_WORK = 4 * 10**6, 2 * 10**9  # N L, and N m d or V^2 d, of one simulation
+
+
+def random_setting(index: int) -> Setting:
+    """The setting of this number: every size log-uniform, every choice possible; too costly ones are drawn again."""
+    rng = np.random.default_rng([11, check_size("index", index, smallest=0)])
+
+    def between(low: float, high: float) -> int:
+        return max(1, round(math.exp(rng.uniform(math.log(low), math.log(high)))))
+
+    while True:
+        vocab = between(24, 1024)
+        seq_len = 1 if rng.random() < 0.06 else between(2, 1.2 * vocab)
+        # half of all settings around the dimension at which recall changes, half over everything
+        dim = round(math.sqrt(vocab) * between(50, 800) / 100) if rng.random() < 0.5 else between(8, 10 * vocab)
+        samples = between(vocab / 2, 300 * vocab)
+        law = ("gaussian", "sphere", "orthogonal")[rng.choice(3, p=(0.6, 0.3, 0.1))]
+        dim = vocab + 2 + rng.integers(vocab) if law == "orthogonal" else dim
+        chosen: dict[str, Any] = {"vocab": vocab, "seq_len": seq_len, "dim": int(dim), "samples": samples}
+        work = vocab**2 * dim
+        if rng.random() < 0.45:
+            chosen["width"] = max(1, round(dim * between(30, 2000) / 100))
+            every = (*NAMED, *CALLABLES)
+            chosen["activation"] = every[rng.integers(len(every))]
+            work = max(samples, vocab) * dim * chosen["width"]
+        flag = bool(rng.integers(2))
+        if samples * seq_len <= LARGEST_TOKENS and work <= LARGEST_WORK:
+            return as_setting({**chosen, "embeddings": law, "trigger_in_values": flag})
+
+
+def as_setting(row: dict[str, Any]) -> Setting:
+    """The setting of a row of the table: sizes as integers, callables by their names."""
+    fields = {name: int(row[name]) for name in ("vocab", "seq_len", "dim", "samples")}
+    if not pd.isna(row.get("width")):
+        activation = str(row["activation"])
+        fields |= {"width": int(row["width"]), "activation": CALLABLES.get(activation, activation)}
+    return Setting(**fields, embeddings=str(row["embeddings"]), trigger_in_values=bool(row["trigger_in_values"]))
+
+
+def simulated(index: int) -> dict[str, Any]:
+    """Means over seeds with their standard errors, from seeds of the setting's own.
+
+    Seeds are added until every standard error is at most ``ENOUGH``; the first ``FEWEST`` always run.
+    """
+    setting, started, outcomes = random_setting(index), time.perf_counter(), []
+    dtype = torch.float64 if setting.width is None else torch.float32  # products with features take most of the time
+    for seed in range(FIRST_SEED + MOST * index, FIRST_SEED + MOST * (index + 1)):
+        outcome = simulate(setting, seed, test_samples=TEST, dtype=dtype)
+        outcomes.append([getattr(outcome, name) for name in QUANTITIES])
+        table = np.array(outcomes)
+        late = time.perf_counter() - started > SECONDS
+        sure = len(table) >= FEWEST and (table.std(axis=0, ddof=1) / len(table) ** 0.5).max() <= ENOUGH
+        if sure or (late and len(table) >= AT_LEAST):
+            break
+    error = table.std(axis=0, ddof=1) / len(table) ** 0.5
+    found = dict(zip(QUANTITIES, table.mean(axis=0).tolist(), strict=True))
+    errors = {f"{name}_error": float(e) for name, e in zip(QUANTITIES, error, strict=True)}
+    return {"index": index, **described(setting), "seeds": len(table), **found, **errors}
+
+
+def described(setting: Setting) -> dict[str, Any]:
+    """The setting as fields of a row; the inverse of :func:`as_setting`."""
+    names = {function: name for name, function in CALLABLES.items()}
+    fields = ("vocab", "seq_len", "dim", "samples", "width", "embeddings", "trigger_in_values")
+    activation = names.get(setting.activation, setting.activation) if setting.width else None  # type: ignore[arg-type]
+    return {**{name: getattr(setting, name) for name in fields}, "activation": activation}
+
+
+def run(store: Path, indices: Iterable[int]) -> None:
+    """Simulate what the store lacks; every row is written as soon as it is there."""
+    done = set(pd.read_csv(store)["index"]) if store.exists() else set()
+    for index in tqdm([i for i in indices if i not in done]):
+        row = simulated(index)
+        new = not store.exists()
+        with store.open("a", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, fieldnames=list(row), lineterminator="\n")
+            if new:
+                writer.writeheader()
+            writer.writerow(row)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(prog=f"python -m {__spec__.name}", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("store", type=Path, help="CSV file to which rows are added")
+    parser.add_argument("--part", default="0/1", help="i/n: every n-th setting from i on (default 0/1)")
+    chosen = parser.parse_args(arguments)
+    first, step = map(int, chosen.part.split("/"))
+    torch.set_num_threads(1)
+    run(chosen.store, range(first, COUNT, step))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+r"""Exact moments of the scores of step 2 at a setting, from the table of :mod:`recallbook.derivations.moments`."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import sympy as sp
+from numpy.polynomial import Polynomial
+from numpy.typing import NDArray
+
+from recallbook.setting import Setting
+from recallbook.theory.symbolic.expressions import L, N, V, d, tau
+from recallbook.theory.symbolic.lock_on import T
+from recallbook.theory.values import effective_dim, is_far
+
+TABLE = Path(__file__).with_name("moments.parquet")
+# powers of 1/N, 1/L, 1/V, 1/d, T, tau, and numbers of tokens with 2, 3, 4 pairs of embeddings (for the sphere)
+POWERS = ("N", "L", "V", "d", "T", "tau", "twice", "thrice", "four")
+COLUMNS = ["quantity", "term", "odd", *POWERS, "coefficient"]
+SYMBOLS = (1 / N, 1 / L, 1 / V, 1 / d, T, tau)
+
+
+class Moments(NamedTuple):
+    r"""Means over draws at given $T=|t|^2$, as polynomials in it; ``cube`` a number, at orthonormal embeddings.
+
+    $t^\top w$ has an even part $P$ in the embeddings, of mean ``score`` and mean square ``pull``, and an odd part of
+    mean square ``noise``. The scores of a draw's tokens have the variance ``overlap`` through parts of $w$ that are odd
+    in the trigger, and ``scatter`` through the rest; ``cube`` is the mean of their cubes.
+    """
+
+    score: Polynomial
+    pull: Polynomial
+    noise: Polynomial
+    overlap: Polynomial
+    scatter: Polynomial
+    cube: float
+
+
+@cache
+def rows(quantity: str, term: str | None = None, odd: bool | None = None) -> pd.DataFrame:
+    """Rows of the table; of one term, and of one parity in the trigger, where given."""
+    table = _table()
+    chosen = table["quantity"] == quantity
+    chosen &= (table["term"] == term) | (term is None)
+    return table[chosen & ((table["odd"] == odd) | (odd is None))]
+
+
+def expression(quantity: str, term: str | None = None, odd: bool | None = None) -> sp.Expr:
+    """Rows of the table as an expression in V, N, L, d, T and tau, for Gaussian embeddings: exact."""
+    together = rows(quantity, term, odd).groupby(list(POWERS[:6]))["coefficient"].sum()
+    products = (
+        int(c) * sp.prod(symbol ** int(p) for symbol, p in zip(SYMBOLS, powers, strict=True))
+        for powers, c in together.items()
+        if c
+    )
+    return sp.Add(*products)
+
+
+def exact(setting: Setting) -> Moments:
+    """All moments at the sizes, the law of the embeddings and the values of a setting; the MLP does not enter."""
+    vocab = setting.vocab
+    distinct = vocab / (vocab - 1)  # a draw's tokens are different ones
+    return Moments(
+        score=_polynomial(setting, "score", None),
+        pull=_polynomial(setting, "square", True),
+        noise=_polynomial(setting, "square", False),
+        overlap=distinct * _polynomial(setting, "scatter", True),
+        scatter=distinct * _polynomial(setting, "scatter", False),
+        cube=float(_polynomial(setting, "cube", None)(1.0)),
+    )
+
+
+def _polynomial(setting: Setting, quantity: str, odd: bool | None) -> Polynomial:
+    powers, coefficients = _arrays(quantity, odd)
+    values = coefficients * np.exp(-powers[:, :3] @ np.log([setting.samples, setting.seq_len, setting.vocab]))
+    dim = effective_dim(setting)
+    values = values * (powers[:, 3] == 0 if is_far(dim) else dim ** -powers[:, 3])
+    values = values * (powers[:, 5] == 0 if not setting.trigger_in_values else 1)
+    if setting.embeddings == "sphere":
+        shorter = np.log([dim / (dim + 2), dim**2 / ((dim + 2) * (dim + 4)), dim**3 / np.prod(dim + np.array([2, 4, 6]))])
+        values = values * np.exp(powers[:, 6:] @ shorter)
+    return Polynomial(np.bincount(powers[:, 4].astype(int), weights=values))
+
+
+@cache
+def _arrays(quantity: str, odd: bool | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    found = rows(quantity, None, odd)
+    return found[list(POWERS)].to_numpy(float), found["coefficient"].to_numpy(float)
+
+
+@cache
+def _table() -> pd.DataFrame:
+    return pd.read_parquet(TABLE, engine="pyarrow")
