@@ -199,7 +199,7 @@ def _configuration(
 
 
 class Sum:
-    """A polynomial that is added up chance by chance: the factors in 1/N and 1/L are multiplied out once, at the end."""
+    """A polynomial added up chance by chance: the factors in 1/N and 1/L are multiplied out once, at the end."""
 
     def __init__(self) -> None:
         self.parts: dict[tuple[tuple[int, int], ...], Poly] = {}

@@ -11,7 +11,6 @@ import csv
 import math
 import time
 from collections.abc import Callable, Iterable
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ import pandas as pd
 import torch
 from tqdm import tqdm
 
-from recallbook.arguments import check_size, not_allowed
+from recallbook.arguments import check_size
 from recallbook.setting import Setting
 from recallbook.training.simulation import simulate
 

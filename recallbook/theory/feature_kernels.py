@@ -1,7 +1,8 @@
 r"""What the fixed random MLP makes of overlaps: near zero for step 2, at norm one for step 3.
 
 With $x=\omega^\top h$, $x'=\omega^\top h'$ and $\omega\sim N(0,I/s^2)$, the mean of $g(h)^\top g(h')$ over neurons is
-$K=\mathbb E\,\phi(x)\phi(x')=\sum_k\phi_k(a)\phi_k(a')\rho^k$; a finite width adds its own fluctuations.
+$K=\mathbb E\,\phi(x)\phi(x')=\sum_k\phi_k(a)\phi_k(a')\rho^k$; a finite width adds its own fluctuations. Near zero both
+are expanded; at norm one they are averaged over draws of embeddings and neurons.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 from numpy.polynomial.hermite_e import hermegauss
-from numpy.polynomial.polynomial import polyval
 from numpy.typing import NDArray
 from scipy.interpolate import BSpline, make_interp_spline
 
@@ -22,7 +22,6 @@ from recallbook.theory import hermite
 from recallbook.theory.hermite import Phi
 from recallbook.theory.symbolic import lock_on, recall
 from recallbook.theory.symbolic.expressions import Values
-from recallbook.theory.values import is_far, length_variance
 
 Array = NDArray[np.float64]
 Points = Float[np.ndarray, " points"]
@@ -30,8 +29,9 @@ Coefficients = Float[np.ndarray, "points k"]
 ORDER = 16  # of the series in the overlap; what is left at small rho is below 1e-4
 VARIANCES = np.geomspace(1e-2, 12, 160)  # grid of pre-activation variances, interpolated
 ANGLES, ANGLE_WEIGHTS = hermegauss(5)  # fluctuations of an overlap
-LENGTHS, LENGTH_WEIGHTS = hermegauss(3)  # fluctuations of a length
-ANGLE_WEIGHTS, LENGTH_WEIGHTS = ANGLE_WEIGHTS / ANGLE_WEIGHTS.sum(), LENGTH_WEIGHTS / LENGTH_WEIGHTS.sum()
+ANGLE_WEIGHTS = ANGLE_WEIGHTS / ANGLE_WEIGHTS.sum()
+DRAWS, ASKED, STORED = 32, 128, 256  # draws of trigger and neurons; tokens of each that are asked, and stored
+NEURONS = 2048  # at most so many are drawn
 
 
 @lru_cache(maxsize=512)
@@ -92,199 +92,83 @@ def linear_overlaps(asked: Asked, dim: float) -> Values:
     return {**common, recall.J: rest, recall.F: nothing, recall.B: rest, recall.again: asked.again}
 
 
-class Endless(NamedTuple):
-    """What :func:`overlaps` needs at every width: kernels over stored facts with and without the trigger, and more."""
+@lru_cache(maxsize=64)
+def drawn_overlaps(setting: Setting) -> Values:
+    r"""Overlaps of :data:`recallbook.theory.symbolic.recall.OVERLAPS` in the features of ``DRAWS`` drawn MLPs.
 
-    square: Points
-    with_trigger: _OverFacts
-    plain: _OverFacts
-    known: Points
-    again: Points
-
-
-def endless(setting: Setting, asked: Asked, dim: float) -> Endless:
-    """The part of :func:`overlaps` that takes long, and that the width does not enter."""
-    tau, scale = float(setting.trigger_in_values), 1.0 + float(setting.trigger_in_values)
-    table = _tables(setting.activation)
-    jitter = length_variance(setting)
-    marked = asked._replace(trigger=asked.trigger * tau)
-    with_trigger = _over_facts(table, marked, jitter=jitter, dim=dim, scale=scale)
-    plain = with_trigger
-    if tau:
-        nothing = np.zeros_like(asked.square)
-        unmarked = asked._replace(shared=nothing, trigger=nothing)
-        plain = _over_facts(table, unmarked, jitter=jitter, dim=dim, scale=scale)
-    a, token = asked.square / scale, asked.token / scale
-    alike = np.minimum(asked.again / np.sqrt(asked.square * asked.token), 1.0)
-    again = _mehler(table.phi(a), table.phi(token), alike)
-    return Endless(table.square(a), with_trigger, plain, _known(table, marked, scale), again)
-
-
-def overlaps(setting: Setting, width: int, parts: Endless, chi: Points, psi: Points) -> Values:
-    r"""Overlaps of the asked vector in the feature space of the MLP, by symbol: the rest, what so few neurons add.
-
-    ``chi`` is a lognormal variable of mean 1 and variance :func:`square_variance`: the fluctuation of $|g(h)|^2$ over
-    neurons. ``psi``, of variance ``marked(activation).variance / width``, is that of what all stored facts share in one
-    draw.
+    Each draw has its trigger, neurons, asked tokens and stored tokens; each asked token is a point. What is averaged in
+    closed form elsewhere, over output embeddings and counts, is not drawn. J is the variance over stored tokens of the
+    kernel of infinite width, F what is left of the variance of the overlaps. Neurons beyond ``NEURONS`` only divide F.
+    Every size draws the first rows of the same numbers, so a search over widths sees no noise.
     """
-    square, with_trigger, plain, known, again = parts
-    # neurons that see the trigger strongly make facts alike, large and noisy at once
-    moves = marked(setting.activation)
-    chi = chi * _power(psi, moves.square)
-    one, together = chi / width, _power(psi, moves.scatter) / _power(psi, moves.square)
-    apart = np.maximum(plain.met * one - plain.mean**2 / width, 0)
-    shared = with_trigger.mean**2
+    width, stored = min(setting.width or 1, NEURONS), min(setting.vocab - 2, STORED)
+    fewer = width / (setting.width or 1)
+    points = [_one_draw(setting, draw, width, stored) for draw in range(DRAWS)]
+    # fixed points come in an order; a shuffled one leaves nothing to what a draw's number says about them
+    order = np.random.default_rng(0).permutation(DRAWS * ASKED)
+    found = {symbol: np.concatenate([part[symbol] for part in points])[order] for symbol in points[0]}
+    return {**found, recall.F: found[recall.F] * fewer}
+
+
+def _one_draw(setting: Setting, draw: int, width: int, stored: int) -> Values:
+    """The overlaps of ``ASKED`` tokens with ``stored`` others in one draw."""
+    rng, tau = np.random.default_rng([17, draw]), float(setting.trigger_in_values)
+    scale = 1 + tau
+    vectors = _random_vectors(setting, rng, 1 + ASKED + stored)
+    trigger, plain = vectors[0], vectors[1:]
+    located = plain + tau * trigger
+    neurons = rng.standard_normal((width, vectors.shape[1])) / math.sqrt(scale)
+
+    def features(inputs: Array) -> Array:
+        return hermite.values(setting.activation, inputs @ neurons.T) / math.sqrt(width)
+
+    images = features(located)
+    asked, memory = images[:ASKED], images[ASKED:]
+    overlap = asked @ memory.T
+    endless = _kernel(setting.activation, located[:ASKED], located[ASKED:], scale)
+    total, smooth = overlap.var(axis=1, ddof=1), endless.var(axis=1, ddof=1)
+    others = overlap if not tau else asked @ features(plain[ASKED:]).T
+    square = np.sum(asked**2, axis=1)
+    mean = overlap.mean(axis=1)
     return {
-        recall.H: square * chi,
-        recall.theta: with_trigger.mean * psi,
-        recall.theta2: shared * psi**2 + np.maximum(known * one - shared / width, 0) * psi,
-        recall.J: with_trigger.variance * (1 - 1 / width) * psi,
-        recall.F: np.maximum(with_trigger.met - known, 0) * one * together,
-        recall.B: plain.variance + plain.mean**2 + apart,
-        recall.again: again if setting.trigger_in_values else square * chi,
+        recall.H: square,
+        recall.theta: mean,
+        recall.theta2: mean**2,
+        recall.J: np.minimum(total, smooth),
+        recall.F: np.maximum(total - smooth, 0),
+        recall.B: np.mean(others**2, axis=1),
+        recall.again: np.sum(asked * features(plain[:ASKED]), axis=1) if tau else square,
     }
 
 
-def _power(variable: Points, exponent: float) -> Points:
-    powered = variable**exponent
-    return np.asarray(powered / powered.mean())
+def _random_vectors(setting: Setting, rng: np.random.Generator, count: int) -> Array:
+    """Embeddings in as few coordinates as hold their inner products, ``(count, min(dim, count))``."""
+    if setting.embeddings == "orthogonal":
+        return np.eye(count)
+    vectors = rng.standard_normal((setting.dim, count)).T / math.sqrt(setting.dim)
+    if setting.embeddings == "sphere":
+        vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors if setting.dim <= count else np.linalg.cholesky(vectors @ vectors.T)
 
 
-class _OverFacts(NamedTuple):
-    """Mean and variance of the kernel over stored facts, and how strongly two facts meet in one neuron."""
-
-    mean: Points
-    variance: Points
-    met: Points
-
-
-def _over_facts(table: _Tables, asked: Asked, *, jitter: float, dim: float, scale: float) -> _OverFacts:
-    r"""Averages over a stored $h_j=z_j+\tau t$, through $t^\top z_j$, $|z_j|^2$ and the rest of $h^\top z_j$.
-
-    ``asked.trigger`` is $\tau|t|^2$. Lengths and overlaps are correlated through $t^\top z_j$.
-    """
-    square, theta, trigger = asked.square, asked.shared, asked.trigger
-    left, left_squares = table.phi(square / scale), table.squares(square / scale)
-    along = theta / np.maximum(trigger, 1e-12)  # h = along t + rest
-    rest = np.sqrt(np.maximum(square - along * theta, 0) / dim)
-    mean, second, met = (np.zeros_like(square) for _ in range(3))
-    nodes = [(float(x), float(w)) for x, w in zip(LENGTHS, LENGTH_WEIGHTS, strict=True)]
-    lengths = [(math.sqrt(jitter) * x, w) for x, w in nodes] if jitter > 0 else [(0.0, 1.0)]
-    marks = nodes if trigger.any() and not is_far(dim) else [(0.0, 1.0)]
-    for length, length_weight in lengths:
-        for mark, mark_weight in marks:
-            touching = np.sqrt(trigger / dim) * mark  # t . z_j
-            stored = np.maximum(1 + length + trigger + 2 * touching, 0.05)
-            right, norm = table.phi(stored / scale), np.sqrt(square * stored)
-            right_squares = table.squares(stored / scale)
-            for angle, angle_weight in zip(ANGLES, ANGLE_WEIGHTS, strict=True):
-                rho = np.clip((theta + along * touching + rest * angle) / norm, -1, 1)
-                kernel, weight = _mehler(left, right, rho), length_weight * mark_weight * angle_weight
-                mean += weight * kernel
-                second += weight * kernel**2
-                met += weight * _mehler(left_squares, right_squares, rho)
-    return _OverFacts(mean, np.maximum(second - mean**2, 0), met)
+def _kernel(activation: Phi, left: Array, right: Array, scale: float) -> Array:
+    """The kernel of infinite width between rows, by Mehler's formula at their own lengths."""
+    a, b = (np.sum(rows**2, axis=1) / scale for rows in (left, right))
+    rho = left @ right.T / scale / np.sqrt(a[:, None] * b)
+    total = np.zeros_like(rho)
+    first, second = _coefficients(activation, a), _coefficients(activation, b)
+    for order in range(ORDER, -1, -1):  # Horner
+        total = total * rho + np.outer(first[:, order], second[:, order])
+    return total
 
 
-def _known(table: _Tables, asked: Asked, scale: float) -> Points:
-    r"""$\mathbb E\,\phi(x)^2\psi(y)^2$: $\psi(y)$ is the mean of $\phi$ over stored facts given the trigger's $y$.
-
-    ``asked.trigger`` is $\tau|t|^2$. $\psi$ is taken at the typical trigger, $|t|^2=1$, and scaled to the actual one by
-    the kernel of two stored facts.
-    """
-    square, trigger = asked.square, asked.trigger
-    phi = table.phi((1 + trigger) / scale)
-    pair = _mehler(phi, phi, trigger / (1 + trigger))
-    if not trigger.any():
-        return np.asarray(table.square(square / scale) * pair)
-    rho = asked.shared / np.sqrt(square * trigger)
-    met = _mehler(table.squares(square / scale), np.broadcast_to(table.shared_squares, phi.shape), rho)
-    known: Points = np.maximum(met, 0) * pair / table.shared_squares[0]
-    return known
-
-
-@lru_cache(maxsize=64)
-def square_variance(activation: Phi, width: int) -> float:
-    r"""Relative variance of $|g(h)|^2$ over neurons: $\mathrm{Var}\,\phi^2/(m(\mathbb E\,\phi^2)^2)$ at $a=1$."""
-    moments = hermite.moment_table(activation, np.array([1.0]))
-    return float((moments.fourth[0] / moments.square[0] ** 2 - 1) / width)
-
-
-class Marked(NamedTuple):
-    r"""How neurons that see the trigger strongly move everything in one draw, at the typical trigger.
-
-    ``variance``: $m$ times the relative variance of $\frac1m\sum_r\psi(y_r)^2$, with $\psi(y)$ the mean of $\phi$ over
-    stored facts given the trigger's $y$. ``square`` and ``scatter``: powers with which $|g(h)|^2$ and the finite-width
-    scatter follow it, from regression over $y$.
-    """
-
-    variance: float
-    square: float
-    scatter: float
-
-
-@lru_cache(maxsize=32)
-def marked(activation: Phi) -> Marked:
-    """Regressions over the trigger's pre-activation, by quadrature."""
-    y, weights = hermite.normal_rule()
-    halves = math.sqrt(0.5) ** np.arange(ORDER + 1)
-    shared = hermite.evaluate(_shared(activation), y) ** 2
-    asked = hermite.evaluate(_tables(activation).squares(np.ones(1))[0] * halves, y)  # mean of phi^2 given y
-    scatter = asked * np.maximum(asked - shared, 0)
-    mean, level = weights @ shared, [weights @ part for part in (asked, scatter)]
-    variance = weights @ (shared / mean - 1) ** 2
-    slopes = [
-        float(weights @ ((part / at - 1) * (shared / mean - 1)) / variance)
-        for part, at in zip((asked, scatter), level, strict=True)
-    ]
-    return Marked(float(variance), *slopes)
-
-
-def _shared(activation: Phi) -> Array:
-    r"""Hermite coefficients of $\psi$ at the typical trigger, in its normalised pre-activation."""
-    return hermite.hermite_coefficients(activation, 1.0, ORDER).values * math.sqrt(0.5) ** np.arange(ORDER + 1)
-
-
-class _Tables(NamedTuple):
-    """Splines in the logarithm of the variance, linear between grid points, and $\\psi^2$ in Hermite coefficients."""
-
-    coefficients: BSpline
-    square_coefficients: BSpline
-    shared_squares: Float[np.ndarray, " k"]  # of psi squared, in the trigger's normalised pre-activation
-    means: BSpline
-
-    def phi(self, a: Points) -> Coefficients:
-        return _at(self.coefficients, a)
-
-    def squares(self, a: Points) -> Coefficients:
-        return _at(self.square_coefficients, a)
-
-    def square(self, a: Points) -> Points:
-        return _at(self.means, a)
-
-
-@lru_cache(maxsize=32)
-def _tables(activation: Phi) -> _Tables:
-    def spline(table: Array) -> BSpline:
-        return make_interp_spline(np.log(VARIANCES), table, k=1)
-
-    phi = hermite.elementwise(activation)
-    squares = hermite.coefficient_table(lambda x: phi(x) ** 2, VARIANCES, ORDER)
-    return _Tables(
-        spline(hermite.coefficient_table(activation, VARIANCES, ORDER)),
-        spline(squares),
-        hermite.project_square(_shared(activation)),
-        spline(hermite.moment_table(activation, VARIANCES).square),
-    )
-
-
-def _at(spline: BSpline, a: Points) -> Array:
-    """Values at these variances; at the ends of the grid beyond them."""
-    found: Array = spline(np.log(np.clip(a, VARIANCES[0], VARIANCES[-1])))
+def _coefficients(activation: Phi, a: Points) -> Coefficients:
+    """Hermite coefficients at these variances, linear in their logarithm between the points of a grid."""
+    found: Array = _table(activation)(np.log(np.clip(a, VARIANCES[0], VARIANCES[-1])))
     return found
 
 
-def _mehler(left: Coefficients, right: Coefficients, rho: Points) -> Points:
-    r"""$\sum_k\ell_kr_k\rho^k$."""
-    total: Points = polyval(rho, (left * right).T, tensor=False)
-    return total
+@lru_cache(maxsize=32)
+def _table(activation: Phi) -> BSpline:
+    table = hermite.coefficient_table(activation, VARIANCES, ORDER)
+    return make_interp_spline(np.log(VARIANCES), table, k=1)

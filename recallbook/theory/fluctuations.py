@@ -20,7 +20,7 @@ from recallbook.theory.values import effective_dim, is_far, length_variance
 
 Array = NDArray[np.float64]
 POINTS = 12  # log2 of the number of points of the average
-AXES = "trigger labels mean shift own count input output along across overlap thinning neurons marked_neurons".split()
+AXES = "trigger labels mean shift own count input output along across overlap thinning neurons".split()
 
 
 @cache

@@ -81,7 +81,9 @@ def _polynomial(setting: Setting, quantity: str, odd: bool | None) -> Polynomial
     values = values * (powers[:, 3] == 0 if is_far(dim) else dim ** -powers[:, 3])
     values = values * (powers[:, 5] == 0 if not setting.trigger_in_values else 1)
     if setting.embeddings == "sphere":
-        shorter = np.log([dim / (dim + 2), dim**2 / ((dim + 2) * (dim + 4)), dim**3 / np.prod(dim + np.array([2, 4, 6]))])
+        shorter = np.log(
+            [dim / (dim + 2), dim**2 / ((dim + 2) * (dim + 4)), dim**3 / np.prod(dim + np.array([2, 4, 6]))]
+        )
         values = values * np.exp(powers[:, 6:] @ shorter)
     return Polynomial(np.bincount(powers[:, 4].astype(int), weights=values))
 

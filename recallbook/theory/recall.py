@@ -13,25 +13,8 @@ from scipy.special import betainc, ndtr
 from scipy.stats import binom
 
 from recallbook.setting import Setting
-from recallbook.theory.feature_kernels import (
-    Asked,
-    Endless,
-    endless,
-    linear_overlaps,
-    marked,
-    overlaps,
-    square_variance,
-)
-from recallbook.theory.fluctuations import (
-    POINTS,
-    Array,
-    cosine,
-    gamma_variable,
-    lengths,
-    lognormal_variable,
-    normal,
-    uniform,
-)
+from recallbook.theory.feature_kernels import STORED, Asked, drawn_overlaps, linear_overlaps
+from recallbook.theory.fluctuations import POINTS, Array, cosine, gamma_variable, lengths, normal, uniform
 from recallbook.theory.lock_on import NODE_WEIGHTS, Lock
 from recallbook.theory.symbolic import recall as symbolic
 from recallbook.theory.symbolic.expressions import Values, numeric
@@ -62,24 +45,15 @@ def _fact_counts(samples: int, vocab: int) -> Array:
 
 def asked_overlaps(setting: Setting) -> Values:
     """Overlaps of the asked vector in feature space, at every point."""
-    # neither the vocabulary, the batch nor the length enters: searches in them find this here
-    return _overlaps(replace(setting, vocab=2, seq_len=1, samples=1))
+    # neither the batch, the length nor a vocabulary of more than is drawn enters: searches in them find this here
+    if setting.width is None:
+        return _linear_overlaps(replace(setting, vocab=2, seq_len=1, samples=1))
+    return drawn_overlaps(replace(setting, vocab=min(setting.vocab, STORED + 2), seq_len=1, samples=1))
 
 
 @lru_cache(maxsize=32)
-def _overlaps(setting: Setting) -> Values:
-    if setting.width is None:
-        return linear_overlaps(_asked(setting), effective_dim(setting))
-    tau = float(setting.trigger_in_values)
-    chi = lognormal_variable("neurons", square_variance(setting.activation, setting.width))
-    psi = lognormal_variable("marked_neurons", tau * marked(setting.activation).variance / setting.width)
-    return overlaps(setting, setting.width, _endless(replace(setting, width=1)), chi, psi)
-
-
-@lru_cache(maxsize=8)
-def _endless(setting: Setting) -> Endless:
-    """What the features' overlaps owe to no width: a search in the width finds this here."""
-    return endless(setting, _asked(setting), effective_dim(setting))
+def _linear_overlaps(setting: Setting) -> Values:
+    return linear_overlaps(_asked(setting), effective_dim(setting))
 
 
 def _asked(setting: Setting) -> Asked:
@@ -146,11 +120,16 @@ def _all_below(
     else:
         counts = np.arange(int(largest + 7 * math.sqrt(largest) + 8))[None, :]
         chances = _count_chances(counts, means)
-    ratio = (signal[:, None] - own_mean(counts)) / np.sqrt(noise[:, None] + own_variance(counts) + TINY)
+    beyond, own = signal[:, None] - own_mean(counts), own_variance(counts)
+    noise = noise[:, None] + TINY
     if is_far(dim):
-        return np.asarray(np.sum(chances * ndtr(ratio), axis=1))
-    half = (dim - 1) / 2  # (1 + coordinate) / 2 is a beta variable
-    below = betainc(half, half, np.clip((1 + ratio / np.sqrt(dim)) / 2, 0, 1))
+        return np.asarray(np.sum(chances * ndtr(beyond / np.sqrt(noise + own)), axis=1))
+    # Given the stored vector, a label on the sphere is tilted towards it by its own weight: exp(kappa c), averaged over
+    # a normal kappa, is exp(a c^2), which with the sphere's (1 - c^2)^((d-3)/2) is that of fewer dimensions.
+    half = (dim / (1 + own / noise) - 1) / 2  # (1 + coordinate) / 2 is a beta variable
+    below = betainc(
+        np.maximum(half, 0.5), np.maximum(half, 0.5), np.clip((1 + beyond / np.sqrt(dim * noise)) / 2, 0, 1)
+    )
     return np.asarray(np.sum(chances * below, axis=1))
 
 

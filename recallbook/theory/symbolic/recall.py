@@ -51,10 +51,13 @@ class RecallTerms(NamedTuple):
 
 
 def others_square() -> sp.Expr:
-    r"""$C=\sum_jw_j^2$: Poisson counts times Gaussian overlaps, plus the shared part, plus wrong locations."""
-    spread = V * (mu**2 + nu + mu)
+    r"""$C=\sum_jw_j^2$ over all facts but the asked one and the wrong label's own, which are counted apart.
+
+    Poisson counts times Gaussian overlaps, plus the shared part, plus wrong locations.
+    """
+    spread = (V - 2) * (mu**2 + nu + mu)
     interference = spread * J + mislocated * B + decoys * again**2
-    shared = V * theta2 * (nu + mu)
+    shared = (V - 2) * theta2 * (nu + mu)
     parts = {"interference": interference, "label frequencies": shared, "MLP noise": spread * F}
     return sum((SWITCHES[name] * part for name, part in parts.items()), start=sp.Integer(0)) / N**2
 
