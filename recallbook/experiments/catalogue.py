@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from recallbook.arguments import not_allowed
 from recallbook.experiments.scaling import (
+    accuracy_sizes,
     four_corners,
     geometry,
     label_frequencies,
@@ -46,7 +47,11 @@ SWEEPS = {
     "four_corners": Sweep("critical N at small and large d and L", four_corners.points),
     "large_sizes": Sweep("V to 8192, three decades of N, d to 1024, L to 1024 and beyond V", large_sizes.points),
     "mlp_sizes": Sweep("Attention-MLP: width and activation", mlp_sizes.points),
+    "accuracy": Sweep(
+        "critical N for accuracy 0.9 against d, and against L at two vocabularies", accuracy_sizes.points
+    ),
     "longer_training": Sweep("more than three steps, on one batch and on fresh batches", longer_training.points),
+    "longer_larger": Sweep("longer training above coverage: V = 256, d to V/2", longer_training.larger_points),
 }
 
 

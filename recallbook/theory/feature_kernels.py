@@ -32,6 +32,9 @@ ANGLES, ANGLE_WEIGHTS = hermegauss(5)  # fluctuations of an overlap
 ANGLE_WEIGHTS = ANGLE_WEIGHTS / ANGLE_WEIGHTS.sum()
 DRAWS, ASKED, STORED = 32, 128, 256  # draws of trigger and neurons; tokens of each that are asked, and stored
 NEURONS = 2048  # at most so many are drawn
+# Groups of a draw's overlaps from the smallest to the largest, finer at the end that can win
+EDGES = np.array([0, 0.02, 0.1, 0.3, 0.5, 0.7, 0.85, 0.93, 0.97, 0.985, 0.993, 0.998, 1])
+OVERLAP_WEIGHTS = np.diff(EDGES)
 
 
 @lru_cache(maxsize=512)
@@ -92,8 +95,15 @@ def linear_overlaps(asked: Asked, dim: float) -> Values:
     return {**common, recall.J: rest, recall.F: nothing, recall.B: rest, recall.again: asked.again}
 
 
+class Drawn(NamedTuple):
+    """Overlaps by symbol, and their law over stored tokens: deviations at ``OVERLAP_WEIGHTS``, ``(points, groups)``."""
+
+    overlaps: Values
+    law: Array
+
+
 @lru_cache(maxsize=64)
-def drawn_overlaps(setting: Setting) -> Values:
+def drawn_overlaps(setting: Setting) -> Drawn:
     r"""Overlaps of :data:`recallbook.theory.symbolic.recall.OVERLAPS` in the features of ``DRAWS`` drawn MLPs.
 
     Each draw has its trigger, neurons, asked tokens and stored tokens; each asked token is a point. What is averaged in
@@ -103,14 +113,15 @@ def drawn_overlaps(setting: Setting) -> Values:
     """
     width, stored = min(setting.width or 1, NEURONS), min(setting.vocab - 2, STORED)
     fewer = width / (setting.width or 1)
-    points = [_one_draw(setting, draw, width, stored) for draw in range(DRAWS)]
+    draws = [_one_draw(setting, draw, width, stored) for draw in range(DRAWS)]
+    points, laws = [part.overlaps for part in draws], np.concatenate([part.law for part in draws])
     # fixed points come in an order; a shuffled one leaves nothing to what a draw's number says about them
     order = np.random.default_rng(0).permutation(DRAWS * ASKED)
     found = {symbol: np.concatenate([part[symbol] for part in points])[order] for symbol in points[0]}
-    return {**found, recall.F: found[recall.F] * fewer}
+    return Drawn({**found, recall.F: found[recall.F] * fewer}, laws[order])
 
 
-def _one_draw(setting: Setting, draw: int, width: int, stored: int) -> Values:
+def _one_draw(setting: Setting, draw: int, width: int, stored: int) -> Drawn:
     """The overlaps of ``ASKED`` tokens with ``stored`` others in one draw."""
     rng, tau = np.random.default_rng([17, draw]), float(setting.trigger_in_values)
     scale = 1 + tau
@@ -130,7 +141,10 @@ def _one_draw(setting: Setting, draw: int, width: int, stored: int) -> Values:
     others = overlap if not tau else asked @ features(plain[ASKED:]).T
     square = np.sum(asked**2, axis=1)
     mean = overlap.mean(axis=1)
-    return {
+    groups = np.quantile(overlap, (EDGES[1:] + EDGES[:-1]) / 2, axis=1).T - mean[:, None]
+    groups = groups - (groups @ OVERLAP_WEIGHTS)[:, None]
+    spread = np.sqrt(groups**2 @ OVERLAP_WEIGHTS)[:, None]
+    found = {
         recall.H: square,
         recall.theta: mean,
         recall.theta2: mean**2,
@@ -139,6 +153,7 @@ def _one_draw(setting: Setting, draw: int, width: int, stored: int) -> Values:
         recall.B: np.mean(others**2, axis=1),
         recall.again: np.sum(asked * features(plain[:ASKED]), axis=1) if tau else square,
     }
+    return Drawn(found, np.divide(groups, spread, out=np.zeros_like(groups), where=spread > 0))
 
 
 def _random_vectors(setting: Setting, rng: np.random.Generator, count: int) -> Array:

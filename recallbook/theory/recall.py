@@ -13,7 +13,7 @@ from scipy.special import betainc, ndtr
 from scipy.stats import binom
 
 from recallbook.setting import Setting
-from recallbook.theory.feature_kernels import STORED, Asked, drawn_overlaps, linear_overlaps
+from recallbook.theory.feature_kernels import OVERLAP_WEIGHTS, STORED, Asked, Drawn, drawn_overlaps, linear_overlaps
 from recallbook.theory.fluctuations import POINTS, Array, cosine, gamma_variable, lengths, normal, uniform
 from recallbook.theory.lock_on import NODE_WEIGHTS, Lock
 from recallbook.theory.symbolic import recall as symbolic
@@ -21,6 +21,7 @@ from recallbook.theory.symbolic.expressions import Values, numeric
 from recallbook.theory.values import FAR, effective_dim, is_far, sizes
 
 LARGEST_COUNT = 400.0  # mean count of a fact beyond which counts are taken as normal
+NORMAL = np.zeros((1, 0))  # no groups: overlaps are normal, and their variance adds to the noise
 TINY = 1e-30  # keeps 0/0 away where a fact was never seen and nothing interferes
 
 
@@ -45,6 +46,10 @@ def _fact_counts(samples: int, vocab: int) -> Array:
 
 def asked_overlaps(setting: Setting) -> Values:
     """Overlaps of the asked vector in feature space, at every point."""
+    return _overlaps(setting).overlaps
+
+
+def _overlaps(setting: Setting) -> Drawn:
     # neither the batch, the length nor a vocabulary of more than is drawn enters: searches in them find this here
     if setting.width is None:
         return _linear_overlaps(replace(setting, vocab=2, seq_len=1, samples=1))
@@ -52,8 +57,8 @@ def asked_overlaps(setting: Setting) -> Values:
 
 
 @lru_cache(maxsize=32)
-def _linear_overlaps(setting: Setting) -> Values:
-    return linear_overlaps(_asked(setting), effective_dim(setting))
+def _linear_overlaps(setting: Setting) -> Drawn:
+    return Drawn(linear_overlaps(_asked(setting), effective_dim(setting)), NORMAL)
 
 
 def _asked(setting: Setting) -> Asked:
@@ -91,6 +96,7 @@ def chance_of_recall(setting: Setting, lock: Lock, without: tuple[str, ...] = ()
         np.maximum(share * lock.draw, 1e-9),
         own_mean=lambda k: numeric(symbolic.own_mean())({**columns, symbolic.k: k}) * reach,
         own_variance=lambda k: numeric(symbolic.own_variance())({**columns, symbolic.k: k}) * reach**2,
+        law=_overlaps(setting).law,
         dim=effective_dim(setting) if setting.embeddings == "sphere" else FAR,
     )
     chance: Array = np.exp((setting.vocab - 1) * np.log(np.maximum(below, 1e-300)))
@@ -104,12 +110,13 @@ def _all_below(
     *,
     own_mean: Callable[[Array], Array],
     own_variance: Callable[[Array], Array],
+    law: Array,
     dim: float,
 ) -> Array:
     """Probability that one wrong logit stays below the right one, averaged over how often its fact was located.
 
     ``means`` ``(points, nodes)`` are the mean counts of the draw's tokens. A logit is normal, or a coordinate on the
-    sphere of dimension ``dim``.
+    sphere of dimension ``dim``, around what its own fact adds; the ``law`` of that is normal where it has no groups.
     """
     largest = float(means.max())
     if largest > LARGEST_COUNT:  # counts as normal: three-point rule of the normal law
@@ -122,6 +129,13 @@ def _all_below(
         chances = _count_chances(counts, means)
     beyond, own = signal[:, None] - own_mean(counts), own_variance(counts)
     noise = noise[:, None] + TINY
+    if law.shape[1]:  # those of one draw are all there, each once: a product
+        tilt = 1.0 if is_far(dim) else np.clip(1 - beyond**2 / (noise * dim), 0, 1)
+        total = np.zeros(len(signal))
+        for deviation, weight in zip(law.T, OVERLAP_WEIGHTS, strict=True):
+            shifted = (beyond - tilt * np.sqrt(own) * deviation[:, None]) / np.sqrt(noise)
+            total += weight * np.log(np.sum(chances * _below(shifted, dim), axis=1) + TINY)
+        return np.exp(total)
     if is_far(dim):
         return np.asarray(np.sum(chances * ndtr(beyond / np.sqrt(noise + own)), axis=1))
     # Given the stored vector, a label on the sphere is tilted towards it by its own weight: exp(kappa c), averaged over
@@ -131,6 +145,14 @@ def _all_below(
         np.maximum(half, 0.5), np.maximum(half, 0.5), np.clip((1 + beyond / np.sqrt(dim * noise)) / 2, 0, 1)
     )
     return np.asarray(np.sum(chances * below, axis=1))
+
+
+def _below(deviations: Array, dim: float) -> Array:
+    """Probability to be less: of a normal variable, or of a coordinate on the sphere of this dimension."""
+    if is_far(dim):
+        return np.asarray(ndtr(deviations))
+    half = (dim - 1) / 2
+    return np.asarray(betainc(half, half, np.clip((1 + deviations / math.sqrt(dim)) / 2, 0, 1)))
 
 
 def _count_chances(counts: NDArray[np.int64], means: Array) -> Array:
