@@ -245,10 +245,8 @@ def test_validation_prints_its_summary(capsys):
 @pytest.mark.parametrize("seq_len", [2, 10, 40])
 def test_a_mark_that_adds_nothing_finds_one_in_l(monkeypatch, seq_len):
     """With no lift all distinct tokens of a sequence are alike, and the average of Phi(g)^K is 1/(K+1) exactly."""
-    nothing = sp.Integer(0)
-    silent = {name: term._replace(trigger=nothing) for name, term in lock_symbols.lock_terms().items()}
-    monkeypatch.setattr(lock_symbols, "lock_terms", lambda mlp: silent)
-    monkeypatch.setattr(lock_symbols, "trigger_score", lambda mlp: nothing)
+    nothing, one = np.zeros(2**fluctuations.POINTS), np.ones(2**fluctuations.POINTS)
+    monkeypatch.setattr(lock_on, "score_laws", lambda setting, without: lock_on.Scores(nothing, one, nothing))
     lock = lock_on.lock(rb.Setting(vocab=300, seq_len=seq_len, dim=60, samples=3000), ())
     distinct = 300 * (1 - (1 - 1 / 300) ** (seq_len - 1))
     assert lock.token.mean() == pytest.approx(1 / (1 + distinct), rel=0.01)

@@ -86,7 +86,7 @@ def leading_terms(setting: Setting, without: tuple[str, ...] = ()) -> Leading:
     token = {name: numeric(term.token)(given) + nothing for name, term in terms.items()}
     mark = sum((numeric(term.trigger)(given) for term in terms.values()), start=nothing)
     score, even = (numeric(symbolic.trigger_score(mlp))(at) + nothing for at in (given, {**given, symbolic.Q: 1.0}))
-    overlap = token.pop("trigger overlap", nothing) / score**2
+    overlap = np.divide(token.pop("trigger overlap", nothing), score**2, out=np.zeros(2**POINTS), where=score != 0)
     unequal = token.get("unequal lengths", nothing)
     return Leading(score, even, mark, sum(token.values(), start=nothing), overlap, unequal)
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from recallbook.setting import Setting
 from recallbook.theory.symbolic.expressions import L, N, V, d, tau
 from recallbook.theory.symbolic.lock_on import T
-from recallbook.theory.values import effective_dim, is_far
+from recallbook.theory.values import effective_dim, is_far, length_variance
 
 TABLE = Path(__file__).with_name("moments.parquet")
 # powers of 1/N, 1/L, 1/V, 1/d, T, tau, and numbers of tokens with 2, 3, 4 pairs of embeddings (for the sphere)
@@ -62,35 +62,40 @@ def expression(quantity: str, term: str | None = None, odd: bool | None = None) 
 
 def exact(setting: Setting) -> Moments:
     """All moments at the sizes, the law of the embeddings and the values of a setting; the MLP does not enter."""
-    vocab = setting.vocab
-    distinct = vocab / (vocab - 1)  # a draw's tokens are different ones
+    distinct = setting.vocab / (setting.vocab - 1)  # a draw's tokens are different ones
     return Moments(
-        score=_polynomial(setting, "score", None),
-        pull=_polynomial(setting, "square", True),
-        noise=_polynomial(setting, "square", False),
-        overlap=distinct * _polynomial(setting, "scatter", True),
-        scatter=distinct * _polynomial(setting, "scatter", False),
-        cube=float(_polynomial(setting, "cube", None)(1.0)),
+        score=polynomial(setting, "score"),
+        pull=polynomial(setting, "square", odd=True),
+        noise=polynomial(setting, "square", odd=False),
+        overlap=distinct * polynomial(setting, "scatter", odd=True),
+        scatter=distinct * polynomial(setting, "scatter", odd=False),
+        cube=float(polynomial(setting, "cube")(1.0)),
     )
 
 
-def _polynomial(setting: Setting, quantity: str, odd: bool | None) -> Polynomial:
-    powers, coefficients = _arrays(quantity, odd)
+def polynomial(setting: Setting, quantity: str, *, term: str | None = None, odd: bool | None = None) -> Polynomial:
+    r"""Rows of the table at a setting, as a polynomial in $T=|t|^2$."""
+    powers, coefficients = _arrays(quantity, term, odd)
     values = coefficients * np.exp(-powers[:, :3] @ np.log([setting.samples, setting.seq_len, setting.vocab]))
     dim = effective_dim(setting)
     values = values * (powers[:, 3] == 0 if is_far(dim) else dim ** -powers[:, 3])
     values = values * (powers[:, 5] == 0 if not setting.trigger_in_values else 1)
-    if setting.embeddings == "sphere":
-        shorter = np.log(
-            [dim / (dim + 2), dim**2 / ((dim + 2) * (dim + 4)), dim**3 / np.prod(dim + np.array([2, 4, 6]))]
-        )
+    if setting.embeddings == "sphere":  # a token with k pairs of embeddings: d^(k-1) / ((d+2)...(d+2k-2))
+        shorter = np.cumsum(np.log(dim / (dim + np.array([2, 4, 6]))))
         values = values * np.exp(powers[:, 6:] @ shorter)
-    return Polynomial(np.bincount(powers[:, 4].astype(int), weights=values))
+    return Polynomial(np.bincount(powers[:, 4].astype(int), weights=values, minlength=1))
+
+
+def over_triggers(setting: Setting, given: Polynomial) -> float:
+    r"""Mean of a polynomial over $|t|^2$, a gamma variable of mean 1: $\mathbb E\,T^k=\prod_{j<k}(1+js)$."""
+    spread = length_variance(setting)
+    means = np.cumprod([1.0, *(1 + j * spread for j in range(len(given.coef) - 1))])
+    return float(given.coef @ means)
 
 
 @cache
-def _arrays(quantity: str, odd: bool | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    found = rows(quantity, None, odd)
+def _arrays(quantity: str, term: str | None, odd: bool | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    found = rows(quantity, term, odd)
     return found[list(POWERS)].to_numpy(float), found["coefficient"].to_numpy(float)
 
 
