@@ -1,7 +1,8 @@
 """Where predictions hold: random settings over all that a ``Setting`` allows, simulated until the error is small.
 
-``python -m recallbook.experiments.error_map STORE`` simulates what the store lacks; several can share the work with
-``--part 0/2`` and ``--part 1/2``. ``--export`` adds the predictions and writes the table that ships with the package.
+``python -m recallbook.experiments.error_map STORE`` simulates what the file lacks; several can share the work with
+``--part 0/2`` and ``--part 1/2``, each with a file of its own. ``--export`` joins the files, adds the predictions and
+writes the table that ships with the package.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import csv
 import math
 import time
 from collections.abc import Callable, Iterable
+from multiprocessing import Pool
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,8 @@ from tqdm import tqdm
 
 from recallbook.arguments import check_size
 from recallbook.setting import Setting
+from recallbook.sweeps.archive import FOLDER
+from recallbook.theory.prediction import predict
 from recallbook.training.simulation import simulate
 
 QUANTITIES = ("accuracy", "lock_on", "recall")
@@ -31,6 +35,7 @@ CALLABLES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "softplus": torch.nn.functional.softplus,
 }
 NAMED = ("relu", "gelu", "tanh", "linear", "he2", "he3")
+FILE = FOLDER / "error_map.parquet"
 COUNT = 2400  # settings of the committed map
 FIRST_SEED = 4 * 10**8  # seeds of the map are used nowhere else
 FEWEST, MOST = 32, 500  # seeds of a setting; with fewer than 32 a rare failure would go unseen
@@ -106,6 +111,33 @@ def described(setting: Setting) -> dict[str, Any]:
     return {**{name: getattr(setting, name) for name in fields}, "activation": activation}
 
 
+def predicted(row: dict[str, Any]) -> dict[str, float]:
+    """What :func:`recallbook.predict` says about a row's setting."""
+    found = predict(as_setting(row), warn=False)
+    return {f"predicted_{name}": getattr(found, name) for name in QUANTITIES}
+
+
+def with_predictions(frame: pd.DataFrame, workers: int = 2) -> pd.DataFrame:
+    """The simulated rows beside what is predicted for them now."""
+    rows = frame.to_dict("records")
+    with Pool(workers) as pool:
+        found = list(tqdm(pool.imap(predicted, rows, chunksize=8), total=len(rows)))
+    return frame.assign(**pd.DataFrame(found, index=frame.index))
+
+
+def load() -> pd.DataFrame:
+    """The committed map: simulated means, their standard errors, and predictions."""
+    return pd.read_parquet(FILE, engine="pyarrow")
+
+
+def export(stores: Iterable[Path]) -> None:
+    """Write the table that ships with the package; without stores, only its predictions are made anew."""
+    parts = [pd.read_csv(store) for store in stores] or [load()]
+    frame = pd.concat(parts, ignore_index=True).sort_values("index", ignore_index=True)
+    sizes = dict.fromkeys(("index", "vocab", "seq_len", "dim", "samples", "seeds"), "int32")
+    with_predictions(frame.astype({**sizes, "width": "Int32"})).to_parquet(FILE, compression="zstd", index=False)
+
+
 def run(store: Path, indices: Iterable[int]) -> None:
     """Simulate what the store lacks; every row is written as soon as it is there."""
     done = set(pd.read_csv(store)["index"]) if store.exists() else set()
@@ -122,12 +154,16 @@ def run(store: Path, indices: Iterable[int]) -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Command line."""
     parser = argparse.ArgumentParser(prog=f"python -m {__spec__.name}", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("store", type=Path, help="CSV file to which rows are added")
+    parser.add_argument("store", type=Path, nargs="*", help="CSV file to which rows are added; several to export")
+    parser.add_argument("--export", action="store_true", help="write the table that ships with the package")
     parser.add_argument("--part", default="0/1", help="i/n: every n-th setting from i on (default 0/1)")
     chosen = parser.parse_args(arguments)
     first, step = map(int, chosen.part.split("/"))
     torch.set_num_threads(1)
-    run(chosen.store, range(first, COUNT, step))
+    if chosen.export:
+        export(chosen.store)
+    else:
+        run(chosen.store[0], range(first, COUNT, step))
 
 
 if __name__ == "__main__":

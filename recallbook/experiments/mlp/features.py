@@ -180,12 +180,17 @@ phi0, phi1, square = sp.symbols("phi_0 phi_1 K", positive=True)  # K = E phi^2
 def superposition() -> sp.Expr:
     r"""Interference and MLP noise at $N\to\infty$, $\tau=0$, to leading order in $1/d$ and $1/V$, times $2\log V$.
 
-    $J\approx\phi_1^4/d$; $\theta=\phi_0^2$ is what all features share, and of one neuron's products of features, whose mean
-    square is $K^2$, the part $K\phi_0^2$ is known once the asked one is: $F\approx K(K-\phi_0^2)/m$. 1 where about half is
-    lost.
+    $J\approx\phi_1^4/d$; $\theta=\phi_0^2$ is what all features share. In one neuron two facts
+    meet with the mean square $K^2$, of which $K\phi_0^2$ is the same for all: $F\approx K(K-\phi_0^2)/m$. 1 where about
+    half is lost.
     """
     parts = symbolic.mean_squares(mlp=True)
-    inserted = {symbolic.J: phi1**4 / d, symbolic.F: square * (square - phi0**2) / m, symbolic.H: square, symbolic.theta: phi0**2}
+    inserted = {
+        symbolic.J: phi1**4 / d,
+        symbolic.F: square * (square - phi0**2) / m,
+        symbolic.H: square,
+        symbolic.theta: phi0**2,
+    }
     total = (parts["interference"] + parts["MLP noise"]).subs(inserted)
     many = sp.limit(sp.expand(total), N, sp.oo)
     return sp.factor(2 * sp.log(V) * V * sp.limit(sp.expand(many / V), V, sp.oo))

@@ -29,14 +29,17 @@ def shared_square() -> sp.Expr:
     r"""$N\|W_V^{(2)}t\|^2/\gamma^2$ at $x=\eta/(LV)$, $|t|=1$, $\tau=1$: what every question reads. Ours.
 
     In the limit it is $N|g|^2=1+\frac{1+N/V}d$ for $g=\tilde U^\top\delta f+\sum_vf_v(z_v^\top t)\tilde u_v$. The
-    predictions of step 1 turn $g$ into $g-xB\,(ag+e)$ with $B=\tilde U^\top\tilde U$, $a=1+L/V$ (trigger and mean
-    embedding), and $e$ from the other tokens of each sequence, $N|e|^2=\frac{L-1}d$. The eigenvalues of $B$ have mean
-    $\beta=V/d$ and, weighted by themselves, moments $\beta(1+y)$ and $\beta^2(1+3y+y^2)$, $y=d/V$.
+    predictions of step 1 turn $g$ into $g-xB\,(ag+e)$ with $B=\tilde U^\top\tilde U$, $a=1+L|\bar z|^2+L\,\bar z^\top t$
+    (trigger, mean embedding, and their overlap: all tokens of a sequence share them), and $e$ from the other tokens of
+    each sequence, $N|e|^2=\frac{L-1}d$. So $a$ has mean $1+\frac LV$ and variance $\frac{L^2}{Vd}(1+\frac2V)$. The
+    eigenvalues of $B$ have mean $\beta=V/d$ and, weighted by themselves, moments $\beta(1+y)$ and $\beta^2(1+3y+y^2)$,
+    $y=d/V$. Softmax itself is taken to first order: its curvature adds a relative 1/V of the square in $x$.
     """
     y, limit = d / V, 1 + (1 + N / V) / d
     first, second = V / d * (1 + y), (V / d) ** 2 * (1 + 3 * y + y**2)
-    a = 1 + L / V
-    return limit * (1 - 2 * a * rate * first + (a * rate) ** 2 * second) + rate**2 * second * (L - 1) / d
+    mean, variance = 1 + L / V, L**2 / (V * d) * (1 + 2 / V)
+    square = limit * (mean**2 + variance) + (L - 1) / d
+    return limit - 2 * mean * rate * first * limit + rate**2 * second * square
 
 
 def best_eta(setting: Setting) -> float:

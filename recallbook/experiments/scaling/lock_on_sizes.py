@@ -86,9 +86,9 @@ def leading_laws() -> pd.DataFrame:
 
 
 def leading_samples(vocab: int, seq_len: NDArray[np.floating], dim: int) -> NDArray[np.floating]:
-    r"""The leading law of lock-on, $\sqrt{2\log L}\,L\max(L\sqrt V,V)/d^{3/2}$ sequences: an estimate, not a bound."""
+    r"""The largest of the three laws of lock-on, :func:`recallbook.theory.symbolic.laws.lock_on`: an estimate."""
     values = {V: vocab, L: np.asarray(seq_len, dtype=float), d: dim}
-    return np.asarray(np.maximum(*(numeric(law)(values) for law in laws.lock_on().values())))
+    return np.asarray(np.max([numeric(law)(values) for law in laws.lock_on().values()], axis=0))
 
 
 def interactions(table: pd.DataFrame, column: str = "predicted") -> pd.DataFrame:

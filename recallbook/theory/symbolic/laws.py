@@ -10,9 +10,16 @@ MOST = sp.Rational(9, 10)  # of the facts
 
 
 def lock_on() -> dict[str, sp.Expr]:
-    r"""$\sqrt{2\log L}\,L^2\sqrt V/d^{3/2}$ (mean bias) and $\sqrt{2\log L}\,LV/d^{3/2}$: the larger binds."""
+    r"""$\sqrt{2\log L}\,L/d^{3/2}$ times $L\sqrt V$ (mean bias), $V\sqrt{L/d}$ (frequency noise), $V$ (gradient noise).
+
+    The largest binds.
+    """
     price = sp.sqrt(2 * sp.log(L)) * L / sp.sqrt(d) ** 3
-    return {"mean bias": price * L * sp.sqrt(V), "gradient noise": price * V}
+    return {
+        "mean bias": price * L * sp.sqrt(V),
+        "frequency noise": price * V * sp.sqrt(L / d),
+        "gradient noise": price * V,
+    }
 
 
 def label_frequencies() -> sp.Expr:
