@@ -1,12 +1,15 @@
 """Try to break the theory: fresh random settings from any seed, predicted and simulated, with the sampling error.
 
 ``python -m recallbook.analysis.prediction_errors --seed 7`` draws settings that nobody tuned to and prints what is left
-between prediction and simulation once the simulation's own error is taken away.
+between prediction and simulation once the simulation's own error is taken away. ``--anywhere`` draws from nearly all
+that a Setting allows, edges, laws of embeddings and callables included, and counts what is off without a warning.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,12 +19,22 @@ from tqdm import tqdm
 
 from recallbook.arguments import check_seed, check_size
 from recallbook.setting import Setting
+from recallbook.theory.doubts import doubts
 from recallbook.theory.prediction import predict, predicted_lock_on
 from recallbook.training.simulation import simulate
 
 RANGES = {"vocab": (150, 1200), "dim": (20, 400), "seq_len": (3, 150), "ratio": (1, 60)}  # log-uniform
 WIDTHS = (0.6, 20)  # m/d with the MLP
 ACTIVATIONS = ("relu", "gelu", "tanh", "he2", "he3")
+NAMED = ("relu", "gelu", "tanh", "linear", "he2", "he3")
+CALLABLES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "sin": torch.sin,
+    "exp": torch.exp,
+    "abs": torch.abs,
+    "softplus": torch.nn.functional.softplus,
+}
+LARGEST_TOKENS, LARGEST_ANYWHERE = 4 * 10**6, 2 * 10**9  # N L, and N m d or V^2 d, of one simulation anywhere
+TOLERANCES = {"accuracy": 0.02, "lock_on": 0.03, "recall": 0.02}
 LARGEST_WORK = 1.5e10  # N m d of one simulation with the MLP: about ten seconds
 QUANTITIES = ("accuracy", "lock_on", "recall")
 
@@ -46,9 +59,39 @@ def random_settings(seed: int, count: int, *, transition: bool = False, mlp: boo
             if chosen["samples"] * chosen["dim"] * chosen["width"] > LARGEST_WORK:
                 continue
         setting = Setting(**chosen)
-        if not transition or 0.1 < predicted_lock_on(setting) < 0.9:
+        if not transition or 0.1 < predicted_lock_on(setting, warn=False) < 0.9:
             settings.append(setting)
     return settings
+
+
+def anywhere(rng: np.random.Generator) -> Setting:
+    """Any setting that is not too costly: every size log-uniform, every choice possible, callables too.
+
+    V from 24 to 1024, L to 1.2 V, N from V/2 to 300 V, d from 8 to 10 V or, for half of them, around the dimension at
+    which recall changes; m from 0.3 d to 20 d.
+    """
+
+    def between(low: float, high: float) -> int:
+        return max(1, round(math.exp(rng.uniform(math.log(low), math.log(high)))))
+
+    while True:
+        vocab = between(24, 1024)
+        seq_len = 1 if rng.random() < 0.06 else between(2, 1.2 * vocab)
+        dim = round(math.sqrt(vocab) * between(50, 800) / 100) if rng.random() < 0.5 else between(8, 10 * vocab)
+        samples = between(vocab / 2, 300 * vocab)
+        law = ("gaussian", "sphere", "orthogonal")[rng.choice(3, p=(0.6, 0.3, 0.1))]
+        dim = vocab + 2 + int(rng.integers(vocab)) if law == "orthogonal" else dim
+        chosen: dict[str, Any] = {"vocab": vocab, "seq_len": seq_len, "dim": dim, "samples": samples}
+        work = vocab**2 * dim
+        if rng.random() < 0.45:
+            chosen["width"] = max(1, round(dim * between(30, 2000) / 100))
+            every = (*NAMED, *CALLABLES)
+            name = every[rng.integers(len(every))]
+            chosen["activation"] = CALLABLES.get(name, name)
+            work = max(samples, vocab) * dim * chosen["width"]
+        flag = bool(rng.integers(2))
+        if samples * seq_len <= LARGEST_TOKENS and work <= LARGEST_ANYWHERE:
+            return Setting(**chosen, embeddings=law, trigger_in_values=flag)
 
 
 def compare(settings: list[Setting], seeds: int, *, first: int = 0, progress: bool = False) -> pd.DataFrame:
@@ -62,11 +105,12 @@ def compare(settings: list[Setting], seeds: int, *, first: int = 0, progress: bo
         # products with m features take most of the time
         dtype = torch.float64 if setting.width is None else torch.float32
         outcomes = [simulate(setting, s, test_samples=4000, dtype=dtype) for s in range(start, start + seeds)]
-        predicted = predict(setting)
+        predicted = predict(setting, warn=False)
         for name in QUANTITIES:
             values = np.array([getattr(outcome, name) for outcome in outcomes])
             row = {"setting": i, "quantity": name, "predicted": getattr(predicted, name), "simulated": values.mean()}
-            rows.append({**row, "error": values.std(ddof=1) / np.sqrt(seeds)})
+            doubted = bool(doubts(setting, predicted.lock_on))
+            rows.append({**row, "error": values.std(ddof=1) / np.sqrt(seeds), "doubted": doubted})
     return pd.DataFrame(rows)
 
 
@@ -79,6 +123,12 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
         row = {"quantity": name, "settings": len(part), "rms": np.sqrt((difference**2).mean()), "beyond": beyond}
         rows.append({**row, "bias": difference.mean(), "bias error": np.sqrt((error**2).sum()) / len(part)})
     return pd.DataFrame(rows)
+
+
+def off(frame: pd.DataFrame) -> pd.Series:
+    """Row by row, whether prediction and simulation differ by more than the tolerance and two standard errors."""
+    allowed = frame["quantity"].map(TOLERANCES) + 2 * frame["error"]
+    return (frame["predicted"] - frame["simulated"]).abs() > allowed
 
 
 def in_transition(frame: pd.DataFrame) -> pd.DataFrame:
@@ -96,11 +146,21 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--seeds", type=int, default=8, help="simulations of each setting (default 8)")
     parser.add_argument("--transition", action="store_true", help="only settings with predicted lock-on 0.1 to 0.9")
     parser.add_argument("--mlp", action="store_true", help="Attention-MLP instead of Attention-only")
+    parser.add_argument("--anywhere", action="store_true", help="nearly all that a Setting allows, edges included")
     parser.add_argument("--worst", type=int, default=5, help="settings to list, by z-score (default 5)")
     chosen = parser.parse_args(arguments)
-    settings = random_settings(chosen.seed, chosen.settings, transition=chosen.transition, mlp=chosen.mlp)
+    if chosen.anywhere:
+        rng = np.random.default_rng([12, check_seed("seed", chosen.seed)])
+        settings = [anywhere(rng) for _ in range(chosen.settings)]
+    else:
+        settings = random_settings(chosen.seed, chosen.settings, transition=chosen.transition, mlp=chosen.mlp)
     frame = compare(settings, chosen.seeds, first=10**6 * (chosen.seed + 1), progress=True)
     print(summary(frame).round(4).to_string(index=False))
+    for doubted, part in frame.assign(off=off(frame)).groupby("doubted"):
+        count = part["setting"].nunique()
+        print(
+            f"{'with' if doubted else 'without'} a warning: {part['off'].sum()} of {3 * count} off by more than allowed"
+        )
     print("\nlock-on between 0.1 and 0.9:")
     inside = in_transition(frame)
     print(summary(inside).round(4).to_string(index=False) if len(inside) else "no such setting")

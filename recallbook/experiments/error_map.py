@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import argparse
 import csv
-import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from multiprocessing import Pool
 from pathlib import Path
 from typing import Any
@@ -19,22 +18,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from numpy.typing import NDArray
 from tqdm import tqdm
 
+from recallbook.analysis.prediction_errors import CALLABLES, QUANTITIES, anywhere
 from recallbook.arguments import check_size
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import FOLDER
 from recallbook.theory.prediction import predict
 from recallbook.training.simulation import simulate
 
-QUANTITIES = ("accuracy", "lock_on", "recall")
-CALLABLES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
-    "sin": torch.sin,
-    "exp": torch.exp,
-    "abs": torch.abs,
-    "softplus": torch.nn.functional.softplus,
-}
-NAMED = ("relu", "gelu", "tanh", "linear", "he2", "he3")
 FILE = FOLDER / "error_map.parquet"
 COUNT = 2400  # settings of the committed map
 FIRST_SEED = 4 * 10**8  # seeds of the map are used nowhere else
@@ -43,64 +36,50 @@ AT_LEAST = 8  # seeds of a setting that takes long
 ENOUGH = 0.006  # standard error at which a setting has seeds enough
 SECONDS = 3.5  # after these no new seed is begun
 TEST = 2000  # fresh sequences a seed
-LARGEST_TOKENS, LARGEST_WORK = 4 * 10**6, 2 * 10**9  # N L, and N m d or V^2 d, of one simulation
 
 
 def random_setting(index: int) -> Setting:
-    """The setting of this number: every size log-uniform, every choice possible; too costly ones are drawn again."""
-    rng = np.random.default_rng([11, check_size("index", index, smallest=0)])
-
-    def between(low: float, high: float) -> int:
-        return max(1, round(math.exp(rng.uniform(math.log(low), math.log(high)))))
-
-    while True:
-        vocab = between(24, 1024)
-        seq_len = 1 if rng.random() < 0.06 else between(2, 1.2 * vocab)
-        # half of all settings around the dimension at which recall changes, half over everything
-        dim = round(math.sqrt(vocab) * between(50, 800) / 100) if rng.random() < 0.5 else between(8, 10 * vocab)
-        samples = between(vocab / 2, 300 * vocab)
-        law = ("gaussian", "sphere", "orthogonal")[rng.choice(3, p=(0.6, 0.3, 0.1))]
-        dim = vocab + 2 + rng.integers(vocab) if law == "orthogonal" else dim
-        chosen: dict[str, Any] = {"vocab": vocab, "seq_len": seq_len, "dim": int(dim), "samples": samples}
-        work = vocab**2 * dim
-        if rng.random() < 0.45:
-            chosen["width"] = max(1, round(dim * between(30, 2000) / 100))
-            every = (*NAMED, *CALLABLES)
-            chosen["activation"] = every[rng.integers(len(every))]
-            work = max(samples, vocab) * dim * chosen["width"]
-        flag = bool(rng.integers(2))
-        if samples * seq_len <= LARGEST_TOKENS and work <= LARGEST_WORK:
-            return as_setting({**chosen, "embeddings": law, "trigger_in_values": flag})
+    """The setting of this number."""
+    return anywhere(np.random.default_rng([11, check_size("index", index, smallest=0)]))
 
 
 def as_setting(row: dict[str, Any]) -> Setting:
     """The setting of a row of the table: sizes as integers, callables by their names."""
-    fields = {name: int(row[name]) for name in ("vocab", "seq_len", "dim", "samples")}
+    fields: dict[str, Any] = {name: int(row[name]) for name in ("vocab", "seq_len", "dim", "samples")}
     if not pd.isna(row.get("width")):
         activation = str(row["activation"])
         fields |= {"width": int(row["width"]), "activation": CALLABLES.get(activation, activation)}
     return Setting(**fields, embeddings=str(row["embeddings"]), trigger_in_values=bool(row["trigger_in_values"]))
 
 
-def simulated(index: int) -> dict[str, Any]:
-    """Means over seeds with their standard errors, from seeds of the setting's own.
-
-    Seeds are added until every standard error is at most ``ENOUGH``; the first ``FEWEST`` always run.
-    """
-    setting, started, outcomes = random_setting(index), time.perf_counter(), []
+def outcomes(index: int) -> Iterator[list[float]]:
+    """Outcomes of the setting of this number, seed after seed; its seeds are used nowhere else."""
+    setting = random_setting(index)
     dtype = torch.float64 if setting.width is None else torch.float32  # products with features take most of the time
     for seed in range(FIRST_SEED + MOST * index, FIRST_SEED + MOST * (index + 1)):
         outcome = simulate(setting, seed, test_samples=TEST, dtype=dtype)
-        outcomes.append([getattr(outcome, name) for name in QUANTITIES])
-        table = np.array(outcomes)
+        yield [getattr(outcome, name) for name in QUANTITIES]
+
+
+def simulated(index: int) -> dict[str, Any]:
+    """Means over seeds with their standard errors.
+
+    Seeds are added until every standard error is at most ``ENOUGH``; the first ``FEWEST`` always run, or ``AT_LEAST``
+    where they take long.
+    """
+    started, rows = time.perf_counter(), []
+    for row in outcomes(index):
+        rows.append(row)
         late = time.perf_counter() - started > SECONDS
-        sure = len(table) >= FEWEST and (table.std(axis=0, ddof=1) / len(table) ** 0.5).max() <= ENOUGH
-        if sure or (late and len(table) >= AT_LEAST):
+        if len(rows) >= (AT_LEAST if late else FEWEST) and (late or _errors(rows).max() <= ENOUGH):
             break
-    error = table.std(axis=0, ddof=1) / len(table) ** 0.5
-    found = dict(zip(QUANTITIES, table.mean(axis=0).tolist(), strict=True))
-    errors = {f"{name}_error": float(e) for name, e in zip(QUANTITIES, error, strict=True)}
-    return {"index": index, **described(setting), "seeds": len(table), **found, **errors}
+    found = dict(zip(QUANTITIES, np.mean(rows, axis=0).tolist(), strict=True))
+    errors = {f"{name}_error": float(e) for name, e in zip(QUANTITIES, _errors(rows), strict=True)}
+    return {"index": index, **described(random_setting(index)), "seeds": len(rows), **found, **errors}
+
+
+def _errors(rows: list[list[float]]) -> NDArray[np.float64]:
+    return np.asarray(np.std(rows, axis=0, ddof=1) / len(rows) ** 0.5)
 
 
 def described(setting: Setting) -> dict[str, Any]:

@@ -163,14 +163,14 @@ def _random_vectors(setting: Setting, rng: np.random.Generator, count: int) -> A
     vectors = rng.standard_normal((setting.dim, count)).T / math.sqrt(setting.dim)
     if setting.embeddings == "sphere":
         vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors if setting.dim <= count else np.linalg.cholesky(vectors @ vectors.T)
+    return np.asarray(vectors if setting.dim <= count else np.linalg.cholesky(vectors @ vectors.T))
 
 
 def _kernel(activation: Phi, left: Array, right: Array, scale: float) -> Array:
     """The kernel of infinite width between rows, by Mehler's formula at their own lengths."""
     a, b = (np.sum(rows**2, axis=1) / scale for rows in (left, right))
-    rho = left @ right.T / scale / np.sqrt(a[:, None] * b)
-    total = np.zeros_like(rho)
+    rho: Array = left @ right.T / scale / np.sqrt(a[:, None] * b)
+    total: Array = np.zeros_like(rho)
     first, second = _coefficients(activation, a), _coefficients(activation, b)
     for order in range(ORDER, -1, -1):  # Horner
         total = total * rho + np.outer(first[:, order], second[:, order])

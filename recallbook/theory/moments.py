@@ -76,12 +76,13 @@ def exact(setting: Setting) -> Moments:
 def polynomial(setting: Setting, quantity: str, *, term: str | None = None, odd: bool | None = None) -> Polynomial:
     r"""Rows of the table at a setting, as a polynomial in $T=|t|^2$."""
     powers, coefficients = _arrays(quantity, term, odd)
-    values = coefficients * np.exp(-powers[:, :3] @ np.log([setting.samples, setting.seq_len, setting.vocab]))
+    logs: NDArray[np.float64] = np.log(np.array([setting.samples, setting.seq_len, setting.vocab], dtype=float))
+    values = coefficients * np.exp(-powers[:, :3] @ logs)
     dim = effective_dim(setting)
     values = values * (powers[:, 3] == 0 if is_far(dim) else dim ** -powers[:, 3])
     values = values * (powers[:, 5] == 0 if not setting.trigger_in_values else 1)
     if setting.embeddings == "sphere":  # a token with k pairs of embeddings: d^(k-1) / ((d+2)...(d+2k-2))
-        shorter = np.cumsum(np.log(dim / (dim + np.array([2, 4, 6]))))
+        shorter: NDArray[np.float64] = np.cumsum(np.log(dim / (dim + np.array([2.0, 4.0, 6.0]))))
         values = values * np.exp(powers[:, 6:] @ shorter)
     return Polynomial(np.bincount(powers[:, 4].astype(int), weights=values, minlength=1))
 

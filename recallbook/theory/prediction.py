@@ -18,6 +18,7 @@ import sympy as sp
 
 from recallbook.arguments import LARGEST_SIZE, check_rate, check_size, not_allowed
 from recallbook.setting import Setting
+from recallbook.theory.doubts import doubts, message
 from recallbook.theory.lock_on import lock, values
 from recallbook.theory.recall import asked_overlaps, chance_of_recall
 from recallbook.theory.search import bracket
@@ -53,9 +54,10 @@ class Prediction:
 def predict(setting: Setting, *, without: tuple[str, ...] = (), warn: bool = True) -> Prediction:
     r"""Predict lock-on, recall and accuracy from $V,N,d,L$ and the setting's choices alone. Ours; no fitted constant.
 
-    Derived to leading order, with the corrections in $1/L$, $1/d$, $1/N$ that matter. Checked for $V\ge150$,
-    $d\ge20$, $N\ge V$, $L\le150$, with the MLP for $0.6\le m/d\le20$; outside $V\ge100$, $d\ge16$, $V\le N$,
-    $L\le V$, $m\ge d/2$ it warns. The MLP enters through Gaussian means of its activation, by quadrature.
+    Step 2 has exact first and second moments (Attention-only), step 3 is derived to leading order with corrections;
+    laws between moments are closures. Checked on 2400 random settings over most of what a Setting allows, from which
+    :mod:`recallbook.theory.doubts` is drawn: it warns where it is in doubt, and says by about how much. The MLP enters
+    step 2 through Gaussian means of its activation, step 3 through draws of neurons.
 
     Parameters
     ----------
@@ -64,18 +66,20 @@ def predict(setting: Setting, *, without: tuple[str, ...] = (), warn: bool = Tru
     without : tuple of str
         Names of ledger terms to leave out, to see what each costs.
     warn : bool
-        Whether to warn outside the range where predictions were checked.
+        Whether to warn where the prediction is in doubt.
 
     Raises
     ------
     ValueError
         If ``setting`` is not a Setting, or ``without`` holds an unknown name.
     """
-    _check(setting, warn)
+    _check(setting)
     for name in without:
         if name not in term_names(setting):
             raise not_allowed("without", name, "names of ledger terms: " + ", ".join(term_names(setting)))
     locks = lock(setting, without)
+    if warn:
+        _warn(setting, float(np.mean(locks.token)))
     chance = chance_of_recall(setting, locks, without)
     return Prediction(
         accuracy=float(np.mean(locks.token * chance)),
@@ -87,8 +91,11 @@ def predict(setting: Setting, *, without: tuple[str, ...] = (), warn: bool = Tru
 
 def predicted_lock_on(setting: Setting, *, warn: bool = True) -> float:
     """Lock-on of :func:`predict` and nothing else: a tenth of the work."""
-    _check(setting, warn)
-    return float(np.mean(lock(setting).token))
+    _check(setting)
+    found = float(np.mean(lock(setting).token))
+    if warn:
+        _warn(setting, found)
+    return found
 
 
 def term_names(setting: Setting) -> tuple[str, ...]:
@@ -99,7 +106,7 @@ def term_names(setting: Setting) -> tuple[str, ...]:
 
 def phase(setting: Setting) -> str:
     """The term whose removal would raise predicted accuracy most, by name."""
-    accuracies = {name: predict(setting, without=(name,)).accuracy for name in term_names(setting)}
+    accuracies = {name: predict(setting, without=(name,), warn=False).accuracy for name in term_names(setting)}
     return max(accuracies, key=lambda name: accuracies[name])
 
 
@@ -146,11 +153,13 @@ def _smallest(at: Callable[[int], Setting], low: int, largest: int, accuracy: fl
         raise not_allowed("accuracy", accuracy, "a number between 0 and 1")
 
     def reached(size: int) -> bool:
-        return predict(at(size)).accuracy >= accuracy
+        return predict(at(size), warn=False).accuracy >= accuracy
 
     if not reached(largest):
         return math.inf
-    return float(bracket(reached, low, smallest=low, largest=largest, tolerance=1e-3).high)
+    found = bracket(reached, low, smallest=low, largest=largest, tolerance=1e-3).high
+    _warn(at(int(found)), predicted_lock_on(at(int(found)), warn=False), level=4)
+    return float(found)
 
 
 # The ledger
@@ -181,17 +190,13 @@ def _ledger_entries(mlp: bool) -> dict[str, tuple[sp.Expr, str, str]]:
     return {k: (size, sp.latex(shown), of_mlp.get(k, chapter)) for k, (size, shown, chapter) in entries.items()}
 
 
-def _check(setting: object, warn: bool) -> None:
+def _check(setting: object) -> None:
     if not isinstance(setting, Setting):
         raise not_allowed("setting", setting, "a recallbook.Setting")
-    s, width = setting, setting.width or setting.dim
-    outside = {
-        f"vocab={s.vocab} below 100": s.vocab < 100,
-        f"dim={s.dim} below 16": s.dim < 16,
-        f"samples={s.samples} below vocab={s.vocab}": s.samples < s.vocab,
-        f"seq_len={s.seq_len} above vocab={s.vocab}": s.seq_len > s.vocab,
-        f"width={s.width} below half of dim={s.dim}": 2 * width < s.dim,
-    }
-    if warn and any(outside.values()):
-        texts = ", ".join(text for text, wrong in outside.items() if wrong)
-        warnings.warn(f"outside the range where predictions were checked: {texts}", stacklevel=3)
+
+
+def _warn(setting: Setting, lock_on: float, level: int = 3) -> None:
+    """Say what is off, and by about how much, where the map of errors leaves a doubt."""
+    found = doubts(setting, lock_on)
+    if found:
+        warnings.warn(message(setting, found), stacklevel=level)

@@ -89,7 +89,8 @@ def chance_of_recall(setting: Setting, lock: Lock, without: tuple[str, ...] = ()
     values = {**given, **counts, **asked_overlaps(setting), **geometry, **switches}
     terms = symbolic.recall_terms()
     columns = {symbol: value[:, None] if isinstance(value, np.ndarray) else value for symbol, value in values.items()}
-    reach = numeric(terms.pull)(values)[:, None]
+    with np.errstate(invalid="ignore", divide="ignore"):  # nothing is stored: all neurons may be silent
+        reach = np.nan_to_num(numeric(terms.pull)(values), posinf=0.0, neginf=0.0)[:, None]
     below = _all_below(
         numeric(terms.signal)(values),
         numeric(terms.noise)(values),

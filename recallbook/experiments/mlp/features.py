@@ -96,7 +96,7 @@ def by_width(
         problems = [drawn(alone(vocab, dim, width, "linear", **choices), seed) for seed in SEEDS]
         for activation in activations:
             setting = alone(vocab, dim, width, activation, **choices)
-            guess = predict(setting).recall
+            guess = predict(setting, warn=False).recall
             for problem in problems:
                 shape = {"activation": name(activation), "width": width, "seed": problem.seed, "predicted": guess}
                 rows.append({**shape, "recall": perfect_recall(replace(problem, setting=setting))})
@@ -134,7 +134,7 @@ def capacities(shapes: Iterable[tuple[int, int]], activation: Phi, seed: int | N
 
 def _recall_at(dim: int, width: int, activation: Phi, seed: int | None) -> Callable[[int], float]:
     if seed is None:
-        return lambda facts: predict(alone(facts, dim, width, activation)).recall
+        return lambda facts: predict(alone(facts, dim, width, activation), warn=False).recall
     largest = _largest(seed)
     if dim > LARGEST[1] or width > LARGEST[2]:
         raise not_allowed("shapes", (dim, width), f"at most {LARGEST[1:]}")
@@ -231,7 +231,7 @@ def outcomes(settings: Iterable[Setting], seeds: Iterable[int] = SEEDS, **keys: 
     """Predicted and simulated lock-on, recall and accuracy, one row for each setting and seed."""
     rows, seeds = [], list(seeds)
     for setting in settings:
-        guess = predict(setting)
+        guess = predict(setting, warn=False)
         shape = {k: getattr(setting, k) for k in ("dim", "seq_len", "samples", "width")}
         shape |= {"activation": "none" if setting.width is None else name(setting.activation), **keys}
         shape |= {"tau": int(setting.trigger_in_values)}
@@ -266,7 +266,7 @@ def remedies(setting: Setting, activations: Iterable[Phi]) -> pd.DataFrame:
     for activation in activations:
         for label, (trigger, changes) in REMEDIES.items():
             problems = [replace(p, setting=replace(p.setting, activation=activation)) for p in batches[trigger]]
-            guess = math.nan if changes else predict(problems[0].setting).recall
+            guess = math.nan if changes else predict(problems[0].setting, warn=False).recall
             for problem in problems:
                 row = {"activation": name(activation), "remedy": label, "seed": problem.seed, "predicted": guess}
                 rows.append({**row, "recall": perfect_recall(problem, counted(problem), **changes)})

@@ -36,7 +36,7 @@ def plane(trigger_in_values: bool, seeds: Iterable[int] = SEEDS, device: str = "
     for dim in PLANE_DIMS:
         for samples in PLANE_SAMPLES:
             setting = Setting(vocab=128, seq_len=16, dim=dim, samples=samples, trigger_in_values=trigger_in_values)
-            predicted = predict(setting).accuracy
+            predicted = predict(setting, warn=False).accuracy
             for seed in seeds:
                 outcome = simulate(setting, seed, test_samples=TEST, device=device)
                 row = {"dim": dim, "samples": samples, "seed": seed, "predicted": predicted}
@@ -80,7 +80,8 @@ def critical_dim(vocab: int, trigger_in_values: bool, accuracy: float = 0.9, sam
     def reached(dim: int) -> bool:
         return (
             predict(
-                Setting(vocab=vocab, seq_len=1, dim=dim, samples=samples, trigger_in_values=trigger_in_values)
+                Setting(vocab=vocab, seq_len=1, dim=dim, samples=samples, trigger_in_values=trigger_in_values),
+                warn=False,
             ).recall
             >= accuracy
         )
@@ -93,7 +94,7 @@ def double_role(dims: Iterable[int], samples: int = 2048, seq_len: int = 128, vo
     rows = []
     for dim in dims:
         shared: Any = {"vocab": vocab, "dim": dim, "samples": samples, "trigger_in_values": False}
-        full, alone = predict(Setting(seq_len=seq_len, **shared)), predict(Setting(seq_len=1, **shared))
+        full, alone = (predict(Setting(seq_len=n, **shared), warn=False) for n in (seq_len, 1))
         rows.append({"dim": dim, "lock_on": full.lock_on, "recall": alone.recall, "accuracy": full.accuracy})
     return pd.DataFrame(rows)
 

@@ -29,11 +29,11 @@ def shared_square() -> sp.Expr:
     r"""$N\|W_V^{(2)}t\|^2/\gamma^2$ at $x=\eta/(LV)$, $|t|=1$, $\tau=1$: what every question reads. Ours.
 
     In the limit it is $N|g|^2=1+\frac{1+N/V}d$ for $g=\tilde U^\top\delta f+\sum_vf_v(z_v^\top t)\tilde u_v$. The
-    predictions of step 1 turn $g$ into $g-xB\,(ag+e)$ with $B=\tilde U^\top\tilde U$, $a=1+L|\bar z|^2+L\,\bar z^\top t$
-    (trigger, mean embedding, and their overlap: all tokens of a sequence share them), and $e$ from the other tokens of
-    each sequence, $N|e|^2=\frac{L-1}d$. So $a$ has mean $1+\frac LV$ and variance $\frac{L^2}{Vd}(1+\frac2V)$. The
-    eigenvalues of $B$ have mean $\beta=V/d$ and, weighted by themselves, moments $\beta(1+y)$ and $\beta^2(1+3y+y^2)$,
-    $y=d/V$. Softmax itself is taken to first order: its curvature adds a relative 1/V of the square in $x$.
+    predictions of step 1 turn $g$ into $g-xB\,(ag+e)$ with $B=\tilde U^\top\tilde U$ and
+    $a=1+L|\bar z|^2+L\,\bar z^\top t$: trigger, mean embedding, and their overlap are in every sequence. $e$ comes from
+    the other tokens of each, $N|e|^2=\frac{L-1}d$. So $a$ has mean $1+\frac LV$ and variance
+    $\frac{L^2}{Vd}(1+\frac2V)$. The eigenvalues of $B$ have mean $\beta=V/d$ and, weighted by themselves, moments
+    $\beta(1+y)$ and $\beta^2(1+3y+y^2)$, $y=d/V$. Softmax is taken to first order: its curvature adds a relative 1/V.
     """
     y, limit = d / V, 1 + (1 + N / V) / d
     first, second = V / d * (1 + y), (V / d) ** 2 * (1 + 3 * y + y**2)

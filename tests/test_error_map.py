@@ -1,0 +1,103 @@
+"""The committed map of errors: recomputed, predictions up to date, and what the warnings say drawn from it."""
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+import recallbook as rb
+from recallbook.analysis.prediction_errors import CALLABLES, QUANTITIES, TOLERANCES
+from recallbook.experiments import error_map
+from recallbook.theory.doubts import DOUBTS, doubts
+
+MAP = error_map.load()
+SETTINGS = [error_map.as_setting(row) for row in MAP.to_dict("records")]
+APPLY = [
+    [doubt.name for doubt in doubts(s, lock_on)] for s, lock_on in zip(SETTINGS, MAP["predicted_lock_on"], strict=True)
+]
+
+
+def test_it_covers_what_a_setting_allows():
+    assert len(MAP) == error_map.COUNT >= 2000 and MAP["index"].is_unique
+    assert set(MAP["embeddings"]) == {"gaussian", "sphere", "orthogonal"}
+    assert set(MAP["activation"].dropna()) == {"relu", "gelu", "tanh", "linear", "he2", "he3", *CALLABLES}
+    for ratio, low, high in (("seq_len", 0.02, 1.1), ("samples", 0.6, 200), ("dim", 0.05, 8)):
+        found = MAP[ratio] / MAP["vocab"]
+        assert found.min() < low and found.max() > high, ratio
+    # of the outcomes that are neither all nor nothing most are known to 0.01
+    inside = MAP["lock_on"].between(0.02, 0.98)
+    assert MAP.loc[inside, "lock_on_error"].median() < 0.012
+
+
+@pytest.mark.parametrize("row", MAP.sample(60, random_state=1).index[:4], ids=str)
+def test_settings_are_those_of_their_numbers(row):
+    assert error_map.random_setting(int(MAP["index"][row])) == SETTINGS[row]
+    assert error_map.as_setting(error_map.described(SETTINGS[row])) == SETTINGS[row]
+
+
+def test_rows_are_what_the_simulation_gives():
+    small = MAP[(MAP["samples"] * MAP["seq_len"] < 3000) & (MAP["seeds"] <= 40) & (MAP["dim"] < 500)]
+    assert len(small) > 20
+    for row in small.sample(3, random_state=2).to_dict("records"):
+        again = list(itertools.islice(error_map.outcomes(row["index"]), row["seeds"]))
+        # the MLP is simulated in single precision
+        assert np.mean(again, axis=0) == pytest.approx([row[name] for name in QUANTITIES], abs=2e-3)
+
+
+def test_predictions_are_up_to_date():
+    for i in MAP.sample(40, random_state=3).index:
+        found = rb.predict(SETTINGS[i], warn=False)
+        for name in QUANTITIES:
+            assert getattr(found, name) == pytest.approx(MAP[f"predicted_{name}"][i], abs=1e-6), (i, name)
+
+
+def difference(name):
+    return (MAP[f"predicted_{name}"] - MAP[name]).abs()
+
+
+def test_without_a_doubt_nothing_is_off():
+    """Beyond two standard errors of the simulation: a handful of settings out of a thousand would be chance."""
+    clear = np.array([not found for found in APPLY])
+    assert clear.sum() > 1000
+    assert (clear & MAP["width"].notna().to_numpy()).sum() > 200
+    for name, allowed in TOLERANCES.items():
+        off = difference(name) - 2 * MAP[f"{name}_error"] > allowed
+        assert (off & clear).sum() <= 2, name
+
+
+@pytest.mark.parametrize("doubt", DOUBTS, ids=lambda doubt: doubt.name)
+def test_what_a_warning_says_is_in_the_map(doubt):
+    """The 90th percentile of the difference where the doubt applies and the outcome is neither all nor nothing."""
+    applies = np.array([doubt.name in found for found in APPLY])
+    if not doubt.about:
+        assert not applies.any()  # the map does not go there
+        return
+    for name, about in doubt.about.items():
+        off = difference(name)
+        inside = applies & (MAP[name].between(0.02, 0.98) | (off > TOLERANCES[name]))
+        assert inside.sum() >= 10
+        assert off[inside].quantile(0.9) == pytest.approx(about, abs=0.012), name
+
+
+def test_warnings_name_the_reason_and_the_size():
+    setting = rb.Setting(vocab=200, seq_len=250, dim=60, samples=2000)
+    with pytest.warns(UserWarning, match=r"seq_len=250 above vocab=200.*lock_on by about 0\.0[4-7]"):
+        rb.predict(setting)
+    with pytest.warns(UserWarning, match="beyond the settings where predictions were checked"):
+        rb.predict(rb.Setting(vocab=200, seq_len=10, dim=60, samples=50))
+    with pytest.warns(UserWarning, match="little linear part near zero"):
+        rb.predict(rb.Setting(vocab=200, seq_len=10, dim=60, samples=800, width=100, activation=torch.abs))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rb.predict(setting, warn=False)
+        rb.predict(rb.Setting(vocab=200, seq_len=10, dim=1000, samples=200))
+        rb.predict(rb.Setting(vocab=200, seq_len=10, dim=60, samples=800, width=100, activation=torch.sin))
+
+
+def test_all_neurons_may_be_silent():
+    """A few ReLU neurons that see nothing: a number, not a NaN."""
+    setting = rb.Setting(vocab=620, seq_len=11, dim=24, samples=2644, width=3, embeddings="sphere")
+    found = rb.predict(setting, warn=False)
+    assert all(0 <= getattr(found, name) <= 1 for name in QUANTITIES)
