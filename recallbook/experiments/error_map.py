@@ -28,7 +28,7 @@ from recallbook.sweeps.archive import FOLDER
 from recallbook.theory.prediction import predict
 from recallbook.training.simulation import simulate
 
-FILE = FOLDER / "error_map.parquet"
+FILE = FOLDER / "tables" / "error_map.parquet"
 COUNT = 2400  # settings of the committed map
 FIRST_SEED = 4 * 10**8  # seeds of the map are used nowhere else
 FEWEST, MOST = 32, 500  # seeds of a setting; with fewer than 32 a rare failure would go unseen

@@ -77,7 +77,7 @@ def polynomial(setting: Setting, quantity: str, *, term: str | None = None, odd:
     r"""Rows of the table at a setting, as a polynomial in $T=|t|^2$."""
     powers, coefficients = _arrays(quantity, term, odd)
     logs: NDArray[np.float64] = np.log(np.array([setting.samples, setting.seq_len, setting.vocab], dtype=float))
-    values = coefficients * np.exp(-powers[:, :3] @ logs)
+    values = coefficients * np.exp(-(powers[:, :3] @ logs))
     dim = effective_dim(setting)
     values = values * (powers[:, 3] == 0 if is_far(dim) else dim ** -powers[:, 3])
     values = values * (powers[:, 5] == 0 if not setting.trigger_in_values else 1)
@@ -91,7 +91,7 @@ def over_triggers(setting: Setting, given: Polynomial) -> float:
     r"""Mean of a polynomial over $|t|^2$, a gamma variable of mean 1: $\mathbb E\,T^k=\prod_{j<k}(1+js)$."""
     spread = length_variance(setting)
     means = np.cumprod([1.0, *(1 + j * spread for j in range(len(given.coef) - 1))])
-    return float(given.coef @ means)
+    return float(np.dot(np.asarray(given.coef, dtype=float), means))
 
 
 @cache

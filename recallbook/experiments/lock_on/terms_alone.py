@@ -24,7 +24,7 @@ from recallbook.theory.symbolic.expressions import numeric
 from recallbook.theory.values import length_variance, sizes
 
 SEEDS = range(1000)
-FILE = FOLDER / "terms_alone.parquet"
+FILE = FOLDER / "tables" / "terms_alone.parquet"
 TERMS = (
     "trigger overlap",
     "mean bias",

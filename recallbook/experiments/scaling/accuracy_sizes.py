@@ -9,6 +9,7 @@ import pandas as pd
 from recallbook.analysis.critical import critical_table
 from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
+from recallbook.theory.prediction import critical_samples
 
 LEVEL = 0.9
 STEPS = (-1, -0.5, 0, 0.5, 1)  # octaves around the centre
@@ -45,4 +46,12 @@ def points() -> list[Point]:
 def critical(frame: pd.DataFrame) -> pd.DataFrame:
     """Critical N of every case, interpolated on its grid, with an interval over seeds."""
     sizes = ["trigger_in_values", "vocab", "dim", "seq_len"]
-    return critical_table(frame, sizes, outcome="accuracy", level=LEVEL)
+    parts = [  # vocabularies have different numbers of seeds
+        critical_table(part, sizes, outcome="accuracy", level=LEVEL) for _, part in frame.groupby("vocab")
+    ]
+    found = pd.concat(parts, ignore_index=True)
+    predicted = [
+        critical_samples(r.vocab, r.seq_len, r.dim, LEVEL, trigger_in_values=bool(r.trigger_in_values))
+        for r in found.itertuples()
+    ]
+    return found.assign(predicted=predicted)
