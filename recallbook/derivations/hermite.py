@@ -11,6 +11,7 @@ import sympy as sp
 
 a = sp.Symbol("a", positive=True)  # variance of the pre-activation
 x = sp.Symbol("x", real=True)
+covariance = sp.Symbol("c", real=True)  # of two pre-activations of variance a
 
 ORDERS = {"linear": 1, "he2": 2, "he3": 3}  # normalised Hermite polynomials
 CLOSED = (*ORDERS, "relu", "gelu")
@@ -67,3 +68,36 @@ def _gelu(order: int) -> sp.Expr:
     for _ in range(order - 2):
         polynomial = sp.expand(sp.diff(polynomial, x) - x * polynomial)  # (p phi)' = (p' - x p) phi
     return sp.sqrt(a**order / sp.factorial(order)) * density * _moment(polynomial, a / (1 + a))
+
+
+def kernels_near_zero(activation: str) -> dict[str, sp.Expr]:
+    r"""The kernels of step 2 of a polynomial activation, in the variance $a$ and the covariance $c$ of a pair.
+
+    From $K(a,a',c)=\mathbb E\,\phi(x)\phi(x')$: ``slope`` $=\partial_cK=\mathbb E\,\phi'\phi'$ (Price), which is $k_s$
+    and $k_o$ at their covariances; ``bias`` $=\partial_cK+\frac d{da}K$, for $k_b$: what adds $\delta$ to both vectors
+    changes $c$ and both variances; ``own`` $=\frac d{da}\mathbb E\,\phi^2$ for $k_1$; ``neuron``
+    $=\mathbb E\,\phi'(x)\phi(x')$ for $p_o$, at $c=a$ for $p_1$; ``scatter`` $=\mathbb E\,\phi'^2\,\mathbb E\,\phi^2$
+    for $e$.
+    """
+    phi = normalised_hermite(ORDERS[activation])
+    slope = sp.diff(phi, x)
+    kernel = _pair_mean(phi, phi)
+    own = sp.diff(_moment(sp.expand(phi**2), a), a)
+    return {
+        "slope": sp.factor(sp.diff(kernel, covariance)),
+        "bias": sp.factor(sp.diff(kernel, covariance) + sp.diff(kernel, a)),
+        "own": sp.factor(own),
+        "neuron": sp.factor(_pair_mean(slope, phi)),
+        "scatter": sp.factor(_moment(sp.expand(slope**2), a) * _moment(sp.expand(phi**2), a)),
+    }
+
+
+def _pair_mean(left: sp.Expr, right: sp.Expr) -> sp.Expr:
+    r"""Mean of a product of polynomials of two normal variables: $x'=\frac cax+\sqrt{a-c^2/a}\,y$, moment by moment."""
+    y = sp.Symbol("y", real=True)
+    other = right.subs(x, covariance / a * x + sp.sqrt(a - covariance**2 / a) * y)
+    total = sp.Integer(0)
+    for (power,), weight in sp.Poly(sp.expand(left * other), y).terms():
+        if power % 2 == 0:
+            total += sp.factorial2(power - 1) * _moment(sp.expand(weight), a)
+    return sp.expand(total)

@@ -110,10 +110,13 @@ def phase(setting: Setting) -> str:
     return max(accuracies, key=lambda name: accuracies[name])
 
 
-def critical_samples(vocab: int, seq_len: int, dim: int, accuracy: float = 0.9, **setting: Any) -> float:
+def critical_samples(
+    vocab: int, seq_len: int, dim: int, accuracy: float = 0.9, *, warn: bool = True, **setting: Any
+) -> float:
     """Smallest number of training sequences with at least this predicted accuracy; infinite where there is none.
 
-    By doubling from ``vocab`` and bisection to a relative width of one part in a thousand.
+    By doubling from ``vocab`` and bisection to a relative width of one part in a thousand. Warns as :func:`predict`
+    does at the number found, unless ``warn`` is false.
 
     Raises
     ------
@@ -125,13 +128,16 @@ def critical_samples(vocab: int, seq_len: int, dim: int, accuracy: float = 0.9, 
     def at(samples: int) -> Setting:
         return Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, **setting)
 
-    return _smallest(at, low, LARGEST_SIZE, accuracy)
+    return _smallest(at, low, LARGEST_SIZE, accuracy, warn)
 
 
-def critical_width(vocab: int, seq_len: int, dim: int, samples: int, accuracy: float = 0.9, **setting: Any) -> float:
+def critical_width(
+    vocab: int, seq_len: int, dim: int, samples: int, accuracy: float = 0.9, *, warn: bool = True, **setting: Any
+) -> float:
     """Smallest width of the MLP with at least this predicted accuracy; infinite where there is none.
 
-    By doubling from half of ``dim``, where predictions begin, and bisection to one part in a thousand.
+    By doubling from half of ``dim`` and bisection to one part in a thousand. Warns as :func:`predict` does at the width
+    found, unless ``warn`` is false.
 
     Raises
     ------
@@ -143,10 +149,10 @@ def critical_width(vocab: int, seq_len: int, dim: int, samples: int, accuracy: f
     def at(width: int) -> Setting:
         return Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, width=width, **setting)
 
-    return _smallest(at, low, WIDEST, accuracy)
+    return _smallest(at, low, WIDEST, accuracy, warn)
 
 
-def _smallest(at: Callable[[int], Setting], low: int, largest: int, accuracy: float) -> float:
+def _smallest(at: Callable[[int], Setting], low: int, largest: int, accuracy: float, warn: bool) -> float:
     """Smallest size from ``low`` to ``largest`` whose setting has this predicted accuracy."""
     accuracy = check_rate("accuracy", accuracy, "a number between 0 and 1")
     if accuracy >= 1:
@@ -158,7 +164,8 @@ def _smallest(at: Callable[[int], Setting], low: int, largest: int, accuracy: fl
     if not reached(largest):
         return math.inf
     found = bracket(reached, low, smallest=low, largest=largest, tolerance=1e-3).high
-    _warn(at(int(found)), predicted_lock_on(at(int(found)), warn=False), level=4)
+    if warn:
+        _warn(at(int(found)), predicted_lock_on(at(int(found)), warn=False), level=4)
     return float(found)
 
 

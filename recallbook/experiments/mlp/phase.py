@@ -36,7 +36,7 @@ def cell(panel: str, ratio: int, seq_len: int) -> dict[str, Any]:
     """Critical width, infinite where none is enough, and the term that binds there, or at the widest if none is."""
     activation, dim, tau = PANELS[panel]
     choices: dict[str, Any] = {"activation": activation, "trigger_in_values": tau}
-    width = critical_width(VOCAB, seq_len, dim, ratio * VOCAB, ACCURACY, **choices)
+    width = critical_width(VOCAB, seq_len, dim, ratio * VOCAB, ACCURACY, warn=False, **choices)
     at = int(width) if math.isfinite(width) else WIDEST
     term = phase(Setting(vocab=VOCAB, seq_len=seq_len, dim=dim, samples=ratio * VOCAB, width=at, **choices))
     return {"panel": panel, "ratio": ratio, "seq_len": seq_len, "width": width, "term": term}

@@ -52,7 +52,10 @@ def critical(
 ) -> pd.DataFrame:
     """Predicted critical number of sequences for accuracy 0.9."""
     table = pd.DataFrame(itertools.product(dims, lengths), columns=["dim", "seq_len"])
-    found = [critical_samples(vocab, n, d, trigger_in_values=trigger_in_values) for d, n in table.to_numpy().tolist()]
+    found = [
+        critical_samples(vocab, n, d, trigger_in_values=trigger_in_values, warn=False)
+        for d, n in table.to_numpy().tolist()
+    ]
     return table.assign(samples=found)
 
 

@@ -51,7 +51,7 @@ def critical(frame: pd.DataFrame) -> pd.DataFrame:
     ]
     found = pd.concat(parts, ignore_index=True)
     predicted = [
-        critical_samples(r.vocab, r.seq_len, r.dim, LEVEL, trigger_in_values=bool(r.trigger_in_values))
+        critical_samples(r.vocab, r.seq_len, r.dim, LEVEL, trigger_in_values=bool(r.trigger_in_values), warn=False)
         for r in found.itertuples()
     ]
     return found.assign(predicted=predicted)

@@ -1,0 +1,96 @@
+"""Step 3's noises and the MLP's kernels, derived: against the ledger, simulation and the numerical kernels."""
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import recallbook as rb
+from recallbook.derivations import hermite, recall as derived
+from recallbook.derivations.moments import TRIGGER
+from recallbook.experiments.recall import origins
+from recallbook.theory.feature_kernels import near_zero
+from recallbook.theory.symbolic import lock_on as lock_symbols, recall as symbolic
+from recallbook.theory.symbolic.expressions import N, V, d, numeric, tau
+
+
+def test_means_of_inner_products():
+    assert derived.mean_of((0, 1, 0, 1)) == 1 / d
+    assert sp.simplify(derived.mean_of((0, 0, 0, 0)) - (1 + 2 / d)) == 0
+    assert derived.mean_of((0, TRIGGER, 0, TRIGGER)) == 1 / d and derived.mean_of((0, 1)) == 0
+
+
+def test_moments_of_counts():
+    """Against multinomial draws, four standard errors."""
+    counts = np.random.default_rng(0).multinomial(30, np.full(7, 1 / 7), size=40_000) / 30
+    at = {V: 7, N: 30}
+    found = {name: float(numeric(value)(at)) for name, value in derived.count_moments().items()}
+    products = {
+        "square": counts[:, 0] ** 2,
+        "variance": (counts[:, 0] - 1 / 7) ** 2,
+        "covariance": (counts[:, 0] - 1 / 7) * (counts[:, 1] - 1 / 7),
+    }
+    for name, values in products.items():
+        assert abs(values.mean() - found[name]) < 4 * values.std() / len(values) ** 0.5, name
+
+
+@pytest.mark.parametrize("flag", [0, 1])
+def test_the_ledgers_noises_are_leading_parts(flag):
+    """At N >> V >> d >> 1; label overlap is the ledger's at the mean count, so counts are many here."""
+    at = {V: 1e6, N: 1e11, d: 1e4, tau: flag}
+    for name, term in symbolic.mean_squares().items():
+        leading = float(numeric(term)(at)) if term.subs(tau, flag) != 0 else 0.0
+        assert float(numeric(derived.mean_squares()[name])(at)) == pytest.approx(leading, rel=2e-3), name
+
+
+@pytest.mark.parametrize("flag", [False, True])
+def test_derived_noises_against_simulation(flag):
+    """At small sizes: within the relative 1/V that the mean of the labels costs, and four standard errors."""
+    setting = rb.Setting(vocab=40, seq_len=1, dim=20, samples=200, trigger_in_values=flag)
+    wrong, found = ~np.eye(40, dtype=bool), {}
+    for seed in range(200):
+        for name, part in origins.logits_by_origin(setting, seed).items():
+            found.setdefault(name, []).append(float(np.mean(part[wrong] ** 2)) * 40**2)
+    at = {V: 40, N: 200, d: 20, tau: int(flag)}
+    for name, expression in derived.mean_squares().items():
+        expected, values = float(numeric(expression)(at)), np.array(found[name])
+        slack = 4 * values.std(ddof=1) / len(values) ** 0.5 + 4 / 40 * expected
+        assert abs(values.mean() - expected) <= slack, name
+
+
+def test_posterior_of_a_label():
+    """u given g = w u + s: regression on draws."""
+    mean, variance = derived.posterior()
+    w, total = sp.Symbol("w", real=True), sp.Symbol("C", positive=True)
+    rng, size = np.random.default_rng(1), 200_000
+    u, s = rng.normal(size=(2, size)) / np.sqrt(5.0)
+    g = 0.6 * u + np.sqrt(2.0 - 0.36) * s  # C = 2, d = 5
+    at = {w: 0.6, total: 2.0}
+    slope = float(mean.subs(at))
+    assert np.mean(u * g) / np.mean(g**2) == pytest.approx(slope, rel=0.02)
+    assert 5 * np.var(u - slope * g) == pytest.approx(float(variance.subs(at)), rel=0.02)
+
+
+@pytest.mark.parametrize("activation", ["linear", "he2", "he3"])
+@pytest.mark.parametrize("flag", [0, 1])
+def test_kernels_near_zero(activation, flag):
+    """Derived from the polynomial, against quadrature of its Hermite series, at infinite d."""
+    length, vocab, scale = 9, 300, 1 + flag
+    found = near_zero(activation, length, vocab, dim=1e9, tau=flag)
+    shared = (1 - 1 / length) / vocab + flag / length**2
+    variance = (1 / length + shared) / scale
+    derivatives = hermite.kernels_near_zero(activation)
+
+    def at(name, covariance):
+        return float(derivatives[name].subs({hermite.a: variance, hermite.covariance: covariance}))
+
+    other, same = shared / scale, (shared + 1 / length**2) / scale
+    for symbol, value in (
+        (lock_symbols.k_same, at("slope", same)),
+        (lock_symbols.k_other, at("slope", other)),
+        (lock_symbols.k_bias, at("bias", other)),
+        (lock_symbols.k_own, at("own", other)),
+        (lock_symbols.p_other, np.sqrt(scale) * at("neuron", other)),
+        (lock_symbols.p_own, np.sqrt(scale) * at("neuron", variance)),
+        (lock_symbols.spread, scale * at("scatter", other)),
+    ):
+        assert found[symbol] == pytest.approx(value, rel=1e-6, abs=1e-9), symbol
