@@ -194,15 +194,6 @@ def test_projection_takes_out_the_named_directions():
     assert row["score"] == pytest.approx(t @ w, rel=1e-12)
 
 
-def test_predicted_lock_on_crosses_where_it_says():
-    samples = scores.samples_to_lock(128, 32, 32)
-    near = [
-        rb.predict(rb.Setting(vocab=128, seq_len=32, dim=32, samples=n, trigger_in_values=False)).lock_on
-        for n in (samples - 10, samples + 10)
-    ]
-    assert near[0] < 0.5 < near[1]
-
-
 def test_grids_span_two_decades():
     for values in scores.SWEEPS.values():
         assert values[-1] / values[0] >= 100

@@ -19,8 +19,6 @@ from numpy.typing import ArrayLike
 from recallbook.analysis import intervals
 from recallbook.data.task import Problem, draw
 from recallbook.setting import Setting
-from recallbook.theory.prediction import predicted_lock_on
-from recallbook.theory.search import bracket
 from recallbook.theory.symbolic import lock_on as symbolic
 from recallbook.theory.symbolic.expressions import d, numeric
 from recallbook.theory.values import FIELDS, length_variance, sizes
@@ -74,9 +72,6 @@ LOCK_CURVES: tuple[dict[str, int], ...] = (
     {"vocab": 64, "seq_len": 128, "dim": 48},
     {"vocab": 64, "seq_len": 256, "dim": 48},
 )
-COUPLING_DIM = 32
-COUPLING_LENGTHS = (16, 32, 64, 128)
-COUPLING_VOCABS = (128, 1024)
 
 
 # Measured
@@ -256,13 +251,3 @@ def lock_on(settings: Iterable[Setting], seeds: Iterable[int] = LOCK_SEEDS, devi
             outcome = evaluate(problem, three_steps(problem), test_samples=1000)
             rows.append({**sizes, "seed": seed, "lock_on": outcome.lock_on})
     return pd.DataFrame(rows)
-
-
-def samples_to_lock(vocab: int, seq_len: int, dim: int, level: float = 0.5) -> int:
-    """Number of sequences at which predicted lock-on crosses ``level``."""
-
-    def reached(samples: int) -> bool:
-        setting = Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, trigger_in_values=False)
-        return predicted_lock_on(setting, warn=False) >= level
-
-    return round(bracket(reached, vocab, largest=2**24).high)
