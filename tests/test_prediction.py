@@ -208,7 +208,7 @@ def test_critical_samples_reach_their_accuracy():
 
 
 def test_outside_the_checked_range_it_warns():
-    for field, value in (("vocab", 60), ("dim", 8), ("samples", 100), ("seq_len", 400)):
+    for field, value in (("vocab", 50), ("dim", 8), ("samples", 90), ("seq_len", 400)):
         with pytest.warns(UserWarning, match=f"{field}={value}"):
             rb.predict(rb.Setting(**{**BASE, field: value}))
     with warnings.catch_warnings():

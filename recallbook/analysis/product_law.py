@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -70,3 +70,14 @@ def relative(frame: pd.DataFrame, table: pd.DataFrame, by: list[str], column: st
     """Rows of results with ``relative``: their number of sequences over the critical one of their row of ``table``."""
     merged = frame.merge(table[[*by, column]], on=by, how="inner", validate="many_to_one")
     return merged.assign(relative=merged["samples"] / merged[column])
+
+
+def local_slopes(table: pd.DataFrame, along: str, by: str | list[str] | None, column: str) -> dict[Any, list[float]]:
+    """Slopes of the logarithm of a column between neighbouring sizes ``along``, for each group; finite rows only."""
+    known = table[np.isfinite(table[column]) & (table[column] > 0)].sort_values(along)
+    found = {}
+    for key, rows in known.groupby(by) if by else [("", known)]:
+        slopes = np.diff(np.log(rows[column])) / np.diff(np.log(rows[along]))
+        if len(slopes):
+            found[key] = slopes.tolist()
+    return found

@@ -21,10 +21,11 @@ import torch
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from recallbook.analysis.prediction_errors import CALLABLES, QUANTITIES, anywhere
+from recallbook.analysis.prediction_errors import CALLABLES, QUANTITIES, TOLERANCES, anywhere
 from recallbook.arguments import check_size
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import FOLDER
+from recallbook.theory.doubts import doubts
 from recallbook.theory.prediction import predict
 from recallbook.training.simulation import simulate
 
@@ -107,6 +108,22 @@ def with_predictions(frame: pd.DataFrame, workers: int = 2) -> pd.DataFrame:
 def load() -> pd.DataFrame:
     """The committed map: simulated means, their standard errors, and predictions."""
     return pd.read_parquet(FILE, engine="pyarrow")
+
+
+def judged() -> pd.DataFrame:
+    """The map with ``model``, the names of the ``doubts`` that apply, and by outcome whether it is ``off_``.
+
+    Off: prediction and simulation differ by more than the tolerance and two standard errors.
+    """
+    frame = load()
+    settings = [as_setting(row) for row in frame.to_dict("records")]
+    found = [{d.name for d in doubts(s, p)} for s, p in zip(settings, frame["predicted_lock_on"], strict=True)]
+    judged = frame.assign(doubts=found, doubted=[bool(names) for names in found])
+    judged["model"] = np.where(frame["width"].isna(), "Attention-only", "Attention-MLP")
+    for name, allowed in TOLERANCES.items():
+        difference = (frame[f"predicted_{name}"] - frame[name]).abs()
+        judged[f"off_{name}"] = difference > allowed + 2 * frame[f"{name}_error"]
+    return judged
 
 
 def export(stores: Iterable[Path]) -> None:

@@ -36,12 +36,11 @@ class Coefficients(NamedTuple):
 
 
 class Moments(NamedTuple):
-    r"""Means over $x\sim N(0,a)$ of $\phi^2,\phi'^2,\phi\phi',\phi^4$, and $\frac d{da}\mathbb E\,\phi^2$, by $a$."""
+    r"""Means over $x\sim N(0,a)$ of $\phi^2,\phi'^2,\phi\phi'$, and $\frac d{da}\mathbb E\,\phi^2$, by $a$."""
 
     square: Array
     slope_square: Array
     product: Array
-    fourth: Array
     growth: Array
 
 
@@ -78,21 +77,6 @@ def coefficient_table(activation: Phi, variances: Array, order: int, panels: int
     return table
 
 
-def project_square(coefficients: Array, order: int | None = None) -> Array:
-    """Hermite coefficients, to the same order if none is given, of the square of a function given by its own."""
-    own = len(coefficients) - 1
-    squares = (_basis(own) @ coefficients) ** 2 * normal_rule()[1]
-    projected: Array = squares @ _basis(own if order is None else order)
-    return projected
-
-
-def evaluate(coefficients: Array, x: Array) -> Array:
-    """The function with these Hermite coefficients."""
-    order = len(coefficients) - 1
-    scale = np.sqrt(np.cumprod(np.concatenate([[1.0], np.arange(1.0, order + 1)])))
-    return np.asarray(hermite_e.hermeval(x, coefficients / scale), dtype=np.float64)
-
-
 @lru_cache(maxsize=16)
 def _basis(order: int, panels: int = PANELS) -> Array:
     r"""$\mathrm{He}_k/\sqrt{k!}$ at the nodes, ``(nodes, order + 1)``."""
@@ -105,7 +89,7 @@ def moment_table(activation: Phi, variances: Array) -> Moments:
     x, weights = normal_rule()
     points = np.sqrt(variances)[:, None] * x
     phi, slope = values(activation, points), slopes(activation, points)
-    parts = (phi**2, slope**2, phi * slope, phi**4, phi * slope * points / variances[:, None])
+    parts = (phi**2, slope**2, phi * slope, phi * slope * points / variances[:, None])
     return Moments(*(np.asarray(part @ weights) for part in parts))
 
 

@@ -20,7 +20,7 @@ from recallbook.setting import Setting
 from recallbook.sweeps.archive import FOLDER
 from recallbook.theory import moments
 from recallbook.theory.symbolic import lock_on as symbolic
-from recallbook.theory.symbolic.expressions import numeric
+from recallbook.theory.symbolic.expressions import L, N, V, Values, d, numeric, tau
 from recallbook.theory.values import length_variance, sizes
 
 SEEDS = range(1000)
@@ -149,6 +149,19 @@ def table(frame: pd.DataFrame) -> pd.DataFrame:
             without = values.mean() / (parts.total * (1 - share)) if share < 0.99 else np.nan
             rows.append({**row, "without": without, "leading": values.mean() / parts.leading})
     return pd.DataFrame(rows)
+
+
+def exact_at(values: Values) -> pd.Series:
+    """Exact variance of token scores by term at these sizes, Gaussian embeddings, averaged over the trigger's length.
+
+    ``values`` are sizes and tau by symbol, as large as one likes.
+    """
+    found = moments.rows("scatter")
+    powers = found[list(moments.POWERS)].to_numpy(float)
+    sizes = np.prod([float(values[s]) ** -powers[:, i] for i, s in enumerate((N, L, V, d))], axis=0)
+    lengths = np.array([np.prod([1 + 2 * j / values[d] for j in range(int(k))]) for k in powers[:, 4]])
+    inside = (powers[:, 5] == 0) | (values[tau] == 1)
+    return (found["coefficient"] * sizes * lengths * inside).groupby(found["term"]).sum()
 
 
 def _interval(values: NDArray[np.float64]) -> tuple[float, float]:

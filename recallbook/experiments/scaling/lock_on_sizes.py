@@ -91,6 +91,13 @@ def leading_samples(vocab: int, seq_len: NDArray[np.floating], dim: int) -> NDAr
     return np.asarray(np.max([numeric(law)(values) for law in laws.lock_on().values()], axis=0))
 
 
+def with_laws(table: pd.DataFrame, **fixed: float) -> pd.DataFrame:
+    """The table with each law of lock-on as a column, and the name of the largest as ``binds``."""
+    at = columns(table.assign(**fixed))
+    found = pd.DataFrame({name: numeric(law)(at) for name, law in laws.lock_on().items()}, index=table.index)
+    return table.assign(**found, binds=found.idxmax(axis=1))
+
+
 def interactions(table: pd.DataFrame, column: str = "predicted") -> pd.DataFrame:
     """What is left of the logarithm of a column after row and column effects, by L and d: zero under a product law."""
     logs = np.log(table.pivot(index="seq_len", columns="dim", values=column))

@@ -3,6 +3,7 @@ r"""What the early-phase limit leaves out: the three steps at finite $\eta$ and 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -62,10 +63,29 @@ def over_eta(trigger_in_values: bool, seeds: Iterable[int] = SEEDS, device: str 
             eta = ratio * problem.setting.seq_len * problem.setting.vocab
             gamma = 1e4 / (eta * limit.score)  # scores of order 10^4: attention is hard
             weights = three_steps(problem, eta, gamma)
-            away = torch.linalg.norm(weights.value2 / gamma - limit.weights.value2 - weights.value1 / gamma)
             accuracy = evaluate(problem, weights, TEST).accuracy
             row = {"eta": ratio, "seed": seed, "accuracy": accuracy, "gain": accuracy - limit.accuracy}
-            rows.append({**row, "distance": float(away / torch.linalg.norm(limit.weights.value2))})
+            rows.append({**row, "distance": _distance(weights, limit.weights, gamma)})
+    return pd.DataFrame(rows)
+
+
+def _distance(weights: Weights, limit: Weights, gamma: float) -> float:
+    away = torch.linalg.norm(weights.value2 / gamma - limit.value2 - weights.value1 / gamma)
+    return float(away / torch.linalg.norm(limit.value2))
+
+
+def over_dim(trigger_in_values: bool, dims: Iterable[int], seeds: Iterable[int] = SEEDS) -> pd.DataFrame:
+    r"""The ``slope`` of that distance in $\eta/(LV)$ where it is small, by ``dim``: at $x=0.01\,d/(V+d)$."""
+    rows, dims = [], list(dims)
+    for seed in seeds:
+        for dim in dims:
+            problem, limit = in_the_limit(replace(setting(trigger_in_values), dim=dim), seed)
+            vocab = problem.setting.vocab
+            ratio = 0.01 * dim / (vocab + dim)
+            eta = ratio * problem.setting.seq_len * vocab
+            gamma = 1e4 / (eta * limit.score)
+            distance = _distance(three_steps(problem, eta, gamma), limit.weights, gamma)
+            rows.append({"seed": seed, "dim": dim, "slope": distance / ratio})
     return pd.DataFrame(rows)
 
 
