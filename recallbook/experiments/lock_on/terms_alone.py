@@ -143,7 +143,13 @@ def table(frame: pd.DataFrame) -> pd.DataFrame:
         ):
             low, high = _interval(values / parts.total)
             share = parts.by_term[case.term] / parts.total
-            row = {"term": case.term, "of": what, "V": case.vocab, "L": case.seq_len, "d": str(case.dim)}
+            row = {
+                "term": case.term,
+                "of": what,
+                "V": case.vocab,
+                "L": case.seq_len,
+                "d": "inf" if case.dim == NO_END else str(case.dim),
+            }
             row |= {"N": case.samples, "tau": case.tau, "share": share}
             row |= {"ratio": values.mean() / parts.total, "low": low, "high": high}
             without = values.mean() / (parts.total * (1 - share)) if share < 0.99 else np.nan
