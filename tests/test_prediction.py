@@ -235,6 +235,16 @@ def test_predictions_do_not_change_from_call_to_call():
     assert fluctuations.uniform()["own"].min() > 0 and fluctuations.uniform()["own"].max() < 1
 
 
+def test_validation_goes_anywhere(capsys):
+    """Spheres, callables and the edges of every size; what is off is counted with and without a warning."""
+    prediction_errors.main(["--anywhere", "--seed", "3", "--settings", "4", "--seeds", "2"])
+    assert "a warning:" in capsys.readouterr().out
+    drawn = [prediction_errors.anywhere(np.random.default_rng([12, seed])) for seed in range(120)]
+    assert {s.embeddings for s in drawn} == {"gaussian", "sphere", "orthogonal"}
+    assert any(callable(s.activation) for s in drawn) and any(s.seq_len > s.vocab for s in drawn)
+    assert any(s.samples < s.vocab for s in drawn) and any(s.dim > 3 * s.vocab for s in drawn)
+
+
 def test_validation_prints_its_summary(capsys):
     prediction_errors.main(["--seed", "3", "--settings", "2", "--seeds", "2", "--worst", "1"])
     out = capsys.readouterr().out
