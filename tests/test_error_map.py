@@ -58,13 +58,13 @@ def difference(name):
 
 
 def test_without_a_doubt_nothing_is_off():
-    """Beyond two standard errors of the simulation: a handful of settings out of a thousand would be chance."""
+    """Beyond two standard errors of the simulation. The map is fixed, and the thresholds were drawn so that none is."""
     clear = np.array([not found for found in APPLY])
     assert clear.sum() > 1000
     assert (clear & MAP["width"].notna().to_numpy()).sum() > 200
     for name, allowed in TOLERANCES.items():
         off = difference(name) - 2 * MAP[f"{name}_error"] > allowed
-        assert (off & clear).sum() <= 2, name
+        assert not (off & clear).any(), name
 
 
 @pytest.mark.parametrize("doubt", DOUBTS, ids=lambda doubt: doubt.name)
