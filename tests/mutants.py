@@ -55,7 +55,7 @@ MUTANTS = [
     Mutant(
         "a token's pair of embeddings is free",
         "index",
-        "derivations/moments.py",
+        "derivations/contractions.py",
         "len(pairs) - loops, sum(trigger) // 2",
         "len(pairs), sum(trigger) // 2",
         ("test_moments.py",),

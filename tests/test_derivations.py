@@ -6,7 +6,7 @@ import sympy as sp
 
 import recallbook as rb
 from recallbook.derivations import hermite, recall as derived
-from recallbook.derivations.moments import TRIGGER
+from recallbook.derivations.contractions import TRIGGER
 from recallbook.experiments.recall import origins
 from recallbook.theory.feature_kernels import near_zero
 from recallbook.theory.symbolic import lock_on as lock_symbols, recall as symbolic

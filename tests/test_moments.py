@@ -12,26 +12,18 @@ from numpy.polynomial.hermite_e import hermegauss
 
 import recallbook as rb
 from recallbook.derivations import moments as enumerated
-from recallbook.derivations.moments import TRIGGER
+from recallbook.derivations.contractions import TRIGGER, contractions, pairings
 from recallbook.experiments.lock_on import scores, terms_alone
 from recallbook.theory import moments
 from recallbook.theory.symbolic import lock_on as lock_symbols
 from recallbook.theory.symbolic.expressions import L, N, V, d, numeric, tau
 
-NAMES = {
-    "trigger overlap",
-    "mean bias",
-    "gradient noise",
-    "frequency noise",
-    "fact interference",
-    "uneven facts",
-    "cross terms",
-}
+NAMES = set(terms_alone.TERMS)
 
 
 def test_partitions_and_pairings_are_counted():
     assert [len(enumerated.set_partitions(k)) for k in range(7)] == [1, 1, 2, 5, 15, 52, 203]
-    assert [len(enumerated.pairings(tuple(range(k)))) for k in range(9)] == [1, 0, 1, 0, 3, 0, 15, 0, 105]
+    assert [len(pairings(tuple(range(k)))) for k in range(9)] == [1, 0, 1, 0, 3, 0, 15, 0, 105]
 
 
 @pytest.mark.parametrize("names", [1, 3, 4])
@@ -58,7 +50,7 @@ def test_contractions_are_gaussian_means():
         ((TRIGGER, TRIGGER, TRIGGER, TRIGGER), {(0, 2): 1}),
     ):
         found = {}
-        for pairs, dims, triggers in enumerated.contractions(tuple(place == TRIGGER for place in places)):
+        for pairs, dims, triggers in contractions(tuple(place == TRIGGER for place in places)):
             if all(places[a] == places[b] for a, b in pairs):
                 found[dims, triggers] = found.get((dims, triggers), 0) + 1
         assert found == expected
@@ -185,11 +177,7 @@ def test_no_length_no_score():
 
 def averaged(quantity, term, at):
     """A part of the table at these values, averaged over |t|^2."""
-    found = moments.rows(quantity, term)
-    powers, c = found[list(moments.POWERS)].to_numpy(float), found["coefficient"].to_numpy(float)
-    means = np.array([math.prod(1 + 2 * j / at[d] for j in range(int(k))) for k in powers[:, 4]])
-    sizes = np.prod([float(at[s]) ** -powers[:, i] for i, s in enumerate((N, L, V, d))], axis=0)
-    return float(np.sum(c * sizes * means * np.where((powers[:, 5] > 0) & (at[tau] == 0), 0, 1)))
+    return float(terms_alone.exact_at(at, quantity)[term])
 
 
 def of_ledger(term, at, part):

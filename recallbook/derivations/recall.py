@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from recallbook.derivations.moments import TRIGGER, contractions
+from recallbook.derivations.contractions import TRIGGER, contractions
 from recallbook.theory.symbolic.expressions import N, V, d, tau
 
 

@@ -157,12 +157,12 @@ def table(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def exact_at(values: Values) -> pd.Series:
+def exact_at(values: Values, quantity: str = "scatter") -> pd.Series:
     """Exact variance of token scores by term at these sizes, Gaussian embeddings, averaged over the trigger's length.
 
-    ``values`` are sizes and tau by symbol, as large as one likes.
+    ``values`` are sizes and tau by symbol, as large as one likes; with ``quantity="square"`` the mark's mean square.
     """
-    found = moments.rows("scatter")
+    found = moments.rows(quantity)
     powers = found[list(moments.POWERS)].to_numpy(float)
     sizes = np.prod([float(values[s]) ** -powers[:, i] for i, s in enumerate((N, L, V, d))], axis=0)
     lengths = np.array([np.prod([1 + 2 * j / values[d] for j in range(int(k))]) for k in powers[:, 4]])
