@@ -3,6 +3,7 @@
 from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
 
+from recallbook.bounds.certificate import Certificate, certify
 from recallbook.bounds.decoding import decode
 from recallbook.bounds.information import minimum_samples
 from recallbook.data.task import Problem, Sequences, draw
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 __version__ = _version("recallbook")
 __all__ = [
+    "Certificate",
     "Outcome",
     "Point",
     "Prediction",
@@ -31,6 +33,7 @@ __all__ = [
     "Setting",
     "Term",
     "Weights",
+    "certify",
     "critical_samples",
     "critical_width",
     "decode",

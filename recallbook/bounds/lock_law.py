@@ -1,0 +1,188 @@
+r"""Lock-on over fresh output embeddings, given tokens, input embeddings and neurons: Chernoff bounds for all pairs.
+
+The informative token $v$ outscores another token $v'$ of its sequence if the margin $g^\top w$ is positive,
+$g=t+z_v-z_{v'}$. With $C$ the centring over labels the margin is a quadratic form of the columns of $U$,
+$$g^\top w=\sum_{a\le d}U_{\cdot a}^\top M\,U_{\cdot a},\qquad M=\operatorname{sym}C\,S(g)\,m^\top C,$$
+linear in $g$. $S_k(g)=\frac1N\sum_{i:y_i=k}J_i\Sigma_i^\top g$ and $m_l=\frac1N\sum_{j:y_j=l}g(\bar e'_j)$, with
+$\Sigma_i=\frac1L\sum_j(e_{ij}-\bar e_i)(e'_{ij}-\bar e'_i)^\top$ and $J_i$ the features' Jacobian. All of it is ours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from recallbook.data.task import Problem
+from recallbook.training.gradients import features
+
+ROUNDING = 1e-9  # of the product of the factors' norms: a thousand times what float64 can lose there
+BATCH = 32  # pairs whose eigenvalues are found at once
+ENOUGH = 1e-4  # chance below which the pairs without eigenvalues may stay so
+TILTS = 64  # values of Chernoff's parameter that are tried; each gives a valid bound
+
+
+class Margins(NamedTuple):
+    """The quadratic form of every margin, and of every pair of tokens what a bound needs.
+
+    ``form (V, V, c)``: $M$ for each coordinate of $g$; ``keys (V + 1, c)``: tokens and the trigger in coordinates;
+    ``trace (V, V)``, ``square (V, V)``: trace and squared norm of $M$, and ``diagonal (V, V)`` that of its diagonal,
+    for $v$ (row) over $v'$ (column; the same token: the trigger alone). ``slack (V, V)``: by how much rounding can have
+    changed the trace, the norm or an eigenvalue.
+    """
+
+    form: Float[Tensor, "V V c"]
+    keys: Float[Tensor, "V1 c"]
+    trace: Float[Tensor, "V V"]
+    square: Float[Tensor, "V V"]
+    diagonal: Float[Tensor, "V V"]
+    slack: Float[Tensor, "V V"]
+
+
+def margins(problem: Problem) -> Margins:
+    r"""Margins of all pairs. Costs $V^2dc$, $c=\min(d,V+1)$ coordinates, and $V^2c$ numbers; $d\to m$ with the MLP."""
+    setting = problem.setting
+    vocab, scale = setting.vocab, 1.0 / setting.samples
+    keys = _coordinates(torch.cat([problem.input_embeddings, problem.trigger[None]]))
+    means = keys.new_zeros(vocab, setting.feature_dim if setting.width is not None else keys.shape[1])
+    slopes = []  # of each label: features by coordinates
+    for label, means_of, slope in _by_label(problem, keys):
+        means[label] = means_of * scale
+        slopes.append((label, slope * scale))
+    size = math.sqrt(float(means.square().sum()) * sum(float(s.square().sum()) for _, s in slopes))
+    centred = means - means.mean(dim=0)
+    form = keys.new_zeros(vocab, vocab, keys.shape[1])
+    for label, slope in slopes:
+        form[label] = centred @ slope
+    form -= form.mean(dim=0)
+    form += form.transpose(0, 1).clone()
+    form /= 2
+    flat, diagonal = form.flatten(0, 1), form.diagonal(dim1=0, dim2=1).T  # (V V, c), (V, c)
+    return Margins(
+        form,
+        keys,
+        _linear(keys @ diagonal.sum(dim=0)),
+        _quadratic(keys @ (flat.T @ flat) @ keys.T),
+        _quadratic(keys @ (diagonal.T @ diagonal) @ keys.T),
+        ROUNDING * size * _quadratic(keys @ keys.T).sqrt(),
+    )
+
+
+def _coordinates(table: Float[Tensor, "V1 d"]) -> Float[Tensor, "V1 c"]:
+    """The rows in an orthonormal basis of the space that they span, where that has fewer dimensions."""
+    if table.shape[1] <= table.shape[0]:
+        return table
+    return torch.linalg.qr(table.T)[1].T  # type: ignore[no-any-return]
+
+
+def _by_label(
+    problem: Problem, keys: Float[Tensor, "V1 c"]
+) -> Iterator[tuple[int, Float[Tensor, " m"], Float[Tensor, "m c"]]]:
+    r"""For each label that occurs: the sums over its sequences of $g(\bar e')$, and of $J\Sigma^\top$ in coordinates."""
+    setting, mlp = problem.setting, problem.mlp_weights
+    vocab, length, tau = setting.vocab, setting.seq_len, float(setting.trigger_in_values)
+    tokens, mark = keys[:-1], keys[-1]
+    values, trigger = (
+        (tokens, mark) if mlp is None else (problem.input_embeddings @ mlp.T, problem.trigger @ mlp.T)
+    )
+    for label in problem.labels.unique().tolist():
+        rows = (problem.labels == label).nonzero()[:, 0]
+        told, asked = problem.tokens[rows].long(), int(problem.tokens[rows[0], problem.positions[rows[0]]])
+        counts = keys.new_zeros(len(rows), vocab).scatter_add_(1, told, keys.new_ones(told.shape))  # (n, V)
+        mean_key, mean_value = (counts @ tokens + mark) / length, (counts @ values + tau * trigger) / length
+        if mlp is None:
+            gains = torch.ones_like(mean_value)
+            weighted = counts.sum(dim=0)[:, None] * values
+        else:
+            gains = _slopes(problem, mean_value)
+            weighted = (counts.T @ gains) * values
+        # slots by token, then what the mark adds to its own slot, less the mean
+        slope = weighted.T @ tokens + torch.outer(gains.sum(dim=0) * values[asked], mark)
+        slope += tau * torch.outer(gains.sum(dim=0) * trigger, tokens[asked] + mark)
+        slope = slope / length - (gains * mean_value).T @ mean_key
+        if mlp is None:
+            yield label, mean_value.sum(dim=0), slope
+        else:
+            images = setting.phi(mean_value).sum(dim=0) / mlp.shape[0] ** 0.5
+            yield label, images, slope / mlp.shape[0] ** 0.5
+
+
+def _slopes(problem: Problem, inputs: Float[Tensor, "n m"]) -> Float[Tensor, "n m"]:
+    r"""$\phi'$ at the inputs, by autograd: any activation will do."""
+    slopes: Tensor = torch.func.jvp(problem.setting.phi, (inputs,), (torch.ones_like(inputs),))[1]
+    return slopes
+
+
+def _linear(values: Float[Tensor, " V1"]) -> Float[Tensor, "V V"]:
+    """A linear function of $g=t+z_v-z_{v'}$ for all pairs from its values at the tokens and the trigger."""
+    tokens, mark = values[:-1], values[-1]
+    return mark + (tokens[:, None] - tokens)
+
+
+def _quadratic(gram: Float[Tensor, "V1 V1"]) -> Float[Tensor, "V V"]:
+    """A quadratic function of $g$ for all pairs, at least 0, from its bilinear form at the tokens and the trigger."""
+    tokens, cross, mark = gram[:-1, :-1], gram[-1, :-1], gram[-1, -1]
+    own = tokens.diagonal()
+    return (mark + own[:, None] + own - 2 * tokens + 2 * (cross[:, None] - cross)).clamp(min=0)
+
+
+def log_chances(found: Margins, dim: int, law: str = "gaussian") -> Float[Tensor, "V V"]:
+    r"""Upper bounds on $\log P(g^\top w\le0)$ for all pairs, without eigenvalues; at most 0.
+
+    For $0<\theta<1$ and $\lambda\le\frac{\theta d}{2\|M\|_F}$ the exponent is
+    $-\lambda\operatorname{tr}M+\frac{\lambda^2\|M\|_F^2}{d(1-\theta)}$. With $r=\operatorname{tr}M/\|M\|_F$ the best
+    $\theta=\frac r{1+r}$ makes it $-\frac{dr^2}{4(1+r)}$. On the sphere the diagonal of $M$ does not fluctuate and is
+    left out of the norm; orthonormal embeddings leave nothing to chance.
+    """
+    trace = found.trace - found.slack
+    if law == "orthogonal":
+        return torch.where(trace > 0, -math.inf, 0.0).to(trace.dtype)
+    square = found.square - found.diagonal if law == "sphere" else found.square
+    ratio = (trace / (square.clamp(min=0).sqrt() + found.slack)).clamp(min=0)
+    return -dim * ratio.square() / (4 * (1 + ratio))
+
+
+def refined(found: Margins, pairs: Float[Tensor, "n 2"], dim: int, law: str = "gaussian") -> Float[Tensor, " n"]:
+    r"""The same for some pairs from eigenvalues $\mu$ of $M$: $-\frac d2\sum_i\log(1+\frac{2\lambda\mu_i}d)$, best $\lambda$.
+
+    On the sphere $-\lambda\operatorname{tr}M$ and the eigenvalues of $M$ without its diagonal.
+    """
+    first, second = pairs.T
+    direction = found.keys[-1] + found.keys[first] - found.keys[second]  # (n, c)
+    matrices = torch.einsum("klc,nc->nkl", found.form, direction)
+    shift = torch.zeros(len(pairs), dtype=matrices.dtype)
+    slack = found.slack[first, second]
+    if law == "sphere":
+        shift = matrices.diagonal(dim1=1, dim2=2).sum(dim=1) - slack
+        matrices = matrices - torch.diag_embed(matrices.diagonal(dim1=1, dim2=2))
+    values = torch.linalg.eigvalsh(matrices) - slack[:, None]
+    largest = dim / (2 * (-values[:, 0]).clamp(min=1e-300))
+    spread = values.square().sum(dim=1).clamp(min=1e-300)
+    best = (dim * (values.sum(dim=1) + shift) / (2 * spread)).clamp(min=1e-300)  # without the higher orders
+    tilts = torch.minimum(0.999 * largest, 8 * best)[:, None] * torch.linspace(0.02, 1, TILTS, dtype=values.dtype)
+    exponents = -tilts * shift[:, None]
+    exponents = exponents - dim / 2 * torch.log1p(2 * tilts[..., None] * values[:, None, :] / dim).sum(dim=2)
+    return exponents.amin(dim=1).clamp(max=0)
+
+
+def pair_chances(found: Margins, dim: int, law: str = "gaussian", most: int = 256) -> Float[Tensor, "V V"]:
+    """Upper bounds on the chance that each pair is on the wrong side, with eigenvalues of at most ``most`` worst pairs."""
+    chances = log_chances(found, dim, law).exp()
+    if law == "orthogonal":
+        return chances
+    vocab = len(chances)
+    order = chances.flatten().argsort(descending=True)[:most]
+    left = float(chances.sum())
+    for batch in order.split(max(1, BATCH * 256**2 // max(vocab, 256) ** 2)):
+        if left < ENOUGH:
+            break
+        pairs = torch.stack([batch // vocab, batch % vocab], dim=1)
+        before = chances[pairs[:, 0], pairs[:, 1]]
+        better = torch.minimum(before, refined(found, pairs, dim, law).exp())
+        chances[pairs[:, 0], pairs[:, 1]] = better
+        left -= float((before - better).sum())
+    return chances

@@ -1,0 +1,186 @@
+r"""Recall with perfect attention, given input embeddings and counts: the exact law, and a proved lower bound on it.
+
+Label $k$ of the fact that is asked for has the logit $u_k^\top\sum_jq_ju_j$, with weights $q_j$ centred over $j$. Over
+fresh Gaussian $U$, divided by $|q|\,|\sum_jq_ju_j|/\sqrt d\,|q|$, the logits are together distributed as
+$$x_k=\hat q_k\chi+\eta_k,\qquad\hat q=q/|q|,$$
+with $\chi$ a chi variable of $d$ degrees of freedom and $\eta$ an independent standard normal vector without its part
+along $\hat q$. All of it is ours.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from scipy import special
+from scipy.stats import chi
+from torch import Tensor
+
+from recallbook.data.task import Problem
+from recallbook.model.ties import tolerance
+from recallbook.training.gradients import features
+
+NORMAL_EDGES = np.linspace(-4.8, 4.8, 33)  # of the cells for the right label's own normal variable
+LENGTH_QUANTILES = (1e-6, 0.01, 0.16, 0.5, 0.84, 0.99, 1 - 1e-6)  # and for chi
+PARTS = 8  # of a cell: chords are free to evaluate, products over all labels are not
+BLOCK_NUMBERS = 1 << 22  # numbers in one block of arguments
+SAFETY = 1e-8  # taken off every probability: special functions and sums are exact to 1e-10
+
+
+class Cells(NamedTuple):
+    """A variable cut into cells: ``edges (n,)``, and parts of cells with their ``chances (k,)`` and ``chords (k, n)``.
+
+    ``chords`` takes values at the edges to where the chords through them pass the mean of the variable in each part.
+    """
+
+    edges: Float[np.ndarray, " n"]
+    chances: Float[np.ndarray, " k"]
+    chords: Float[np.ndarray, "k n"]
+
+
+def normal_cells() -> Cells:
+    """Cells of a standard normal variable."""
+    fine = _divided(NORMAL_EDGES)
+    chances = np.diff(special.ndtr(fine))
+    means = -np.diff(np.exp(-(fine**2) / 2)) / math.sqrt(2 * math.pi) / chances
+    return Cells(NORMAL_EDGES, chances, _chords(NORMAL_EDGES, means))
+
+
+def chi_cells(dim: int) -> Cells:
+    r"""Cells of $\chi$, the length of a standard normal vector in ``dim`` dimensions."""
+    edges = chi.ppf(LENGTH_QUANTILES, dim)
+    fine = _divided(edges)
+    chances = np.diff(chi.cdf(fine, dim))
+    mean = math.sqrt(2) * math.exp(special.gammaln((dim + 1) / 2) - special.gammaln(dim / 2))
+    return Cells(edges, chances, _chords(edges, mean * np.diff(chi.cdf(fine, dim + 1)) / chances))
+
+
+def _divided(edges: Float[np.ndarray, " n"]) -> Float[np.ndarray, " m"]:
+    """Every cell in ``PARTS`` equal parts."""
+    return np.interp(np.arange((len(edges) - 1) * PARTS + 1) / PARTS, np.arange(len(edges)), edges)
+
+
+def _chords(edges: Float[np.ndarray, " n"], points: Float[np.ndarray, " k"]) -> Float[np.ndarray, "k n"]:
+    """Weights of linear interpolation from the edges to each point."""
+    return np.stack([np.interp(points, edges, row) for row in np.eye(len(edges))], axis=1)
+
+
+def stored_weights(problem: Problem) -> Float[Tensor, "V V"]:
+    r"""$q_j=f_j\,g(h_j)^\top g(h_v)$, centred over $j$, with $h_v=z_v+\tau t$: row for the asked $v$, column for $j$.
+
+    What step 3 stores if every training sequence locks, in the early-phase limit. Labels are named by their token.
+    """
+    setting = problem.setting
+    informative = problem.tokens.gather(1, problem.positions[:, None])[:, 0].long()
+    frequency = torch.bincount(informative, minlength=setting.vocab).to(problem.dtype) / setting.samples
+    marked = problem.input_embeddings + float(setting.trigger_in_values) * problem.trigger
+    images = features(problem, marked)
+    weights = images @ images.T * frequency
+    return weights - weights.mean(dim=1, keepdim=True)
+
+
+def beats(right: Tensor, wrong: Tensor, length: Tensor, dim: int) -> Tensor:
+    r"""$P(k\text{ beats }v)=I_{(1-\rho)/2}(\frac d2,\frac d2)$ with $\rho=\frac{q_v-q_k}{\sqrt2\,|q|}$; exact.
+
+    ``right`` $q_v$, ``wrong`` $q_k$, ``length`` $|q|$, shapes that broadcast; the caller sees to $|q|>0$.
+    """
+    correlation = ((right - wrong) / (math.sqrt(2) * length)).clamp(-1, 1)
+    return torch.from_numpy(np.asarray(special.betainc(dim / 2, dim / 2, ((1 - correlation) / 2).numpy())))
+
+
+def union_bound(weights: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]:
+    """Chance that fact $v$ is recalled, at least one minus the chances of all wrong labels; at least 0."""
+    right, length = weights.diagonal()[:, None], torch.linalg.norm(weights, dim=1)[:, None]
+    known = length[:, 0] > 0
+    lost = beats(right, weights, torch.where(length > 0, length, 1.0), dim)
+    lost.fill_diagonal_(0.0)
+    return torch.where(known, (1 - lost.sum(dim=1) - SAFETY).clamp(min=0), 0.0)
+
+
+def recall_bound(weights: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]:
+    r"""Proved lower bound on the chance that each fact is recalled, ``(V,)``, over Gaussian output embeddings.
+
+    Given $\chi$ and the right label's own normal variable $\xi$ the chance is log-concave in both; on each of the
+    cells of a grid its logarithm lies above the chord through values at the edges, and Jensen's inequality does the
+    rest. The values are those of :func:`log_wins`. Never below :func:`union_bound`.
+    """
+    own, size = normal_cells(), chi_cells(dim)
+    length = torch.linalg.norm(weights, dim=1)
+    unit = weights / torch.where(length > 0, length, 1.0)[:, None]
+    found = torch.zeros(len(weights), dtype=weights.dtype)
+    rows = max(1, BLOCK_NUMBERS // (len(weights) * len(size.edges)))
+    for asked in torch.arange(len(weights)).split(rows):
+        logs = np.stack([log_wins(unit[asked], asked, size.edges, edge) for edge in own.edges])  # (own, rows, size)
+        found[asked] = torch.from_numpy(_over_cells(logs, own, size))
+    return torch.maximum(torch.where(length > 0, (found - SAFETY).clamp(min=0), 0.0), union_bound(weights, dim))
+
+
+def log_wins(
+    unit: Float[Tensor, "n V"], asked: Tensor, lengths: Float[np.ndarray, " c"], own: float
+) -> Float[np.ndarray, "n c"]:
+    r"""Lower bound on $\log P(\text{all wrong logits below the right one}\mid\chi,\xi)$, for each fact and $\chi$.
+
+    ``unit`` holds $\hat q$, a row for each of the ``asked`` facts. With $s^2=1-\hat q_v^2$ the right logit is
+    $x_v=\hat q_v\chi+s\xi$, and the wrong ones are $\hat q_k(\chi-\hat q_v\xi/s)$ plus a normal vector without its part
+    along $p=\hat q_{-v}/s$. Adding that part back gives independent variables and the product
+    $H(r)=\prod_k\Phi(c_k+rp_k)$; log-concavity of what is asked for gives
+    $\log P\ge\min_r\log H(-r)+\frac{r^2}2\ge\log H(0)-\frac{h^2}{2\mu}$, $h=(\log H)'(0)$ and $\mu$ a lower bound on
+    the convexity of the right side.
+    """
+    rows = torch.arange(len(unit))
+    right = unit[rows, asked].numpy()[:, None]
+    rest = np.sqrt(np.maximum(1 - right**2, 1e-12))
+    level = right * lengths + rest * own  # x_v, (n, c)
+    push = lengths - right * own / rest
+    others = unit.numpy()[:, None, :]
+    gaps = level[:, :, None] - push[:, :, None] * others  # c_k, (n, c, V)
+    gaps[rows.numpy(), :, asked.numpy()] = np.inf  # the right label does not compete with itself
+    logs = special.log_ndtr(gaps)
+    ratio = np.exp(-(gaps**2) / 2 - logs) / math.sqrt(2 * math.pi)  # phi / Phi
+    parts = others / rest[:, :, None]
+    slope = np.abs((parts * ratio).sum(axis=2))
+    lowest = gaps.min(axis=2) - 3 * slope * np.abs(parts).max(axis=2)
+    convexity = 1 - _curvature(lowest)
+    product = logs.sum(axis=2) - slope**2 / (2 * np.maximum(convexity, 1 / 3))
+    return np.where(convexity >= 1 / 3, product, -np.inf)
+
+
+def _curvature(gap: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
+    r"""$-(\log\Phi)''$, between 0 and 1 and decreasing."""
+    ratio = np.exp(-(gap**2) / 2 - special.log_ndtr(gap)) / math.sqrt(2 * math.pi)
+    return ratio * (ratio + gap)
+
+
+def _over_cells(logs: Float[np.ndarray, "own n size"], own: Cells, size: Cells) -> Float[np.ndarray, " n"]:
+    """Expectation over both variables of the exponential of chords: along one variable, then along the other."""
+    floored = np.maximum(logs, -700.0)  # what this adds is below exp(-40): far inside SAFETY
+    across = np.tensordot(own.chords, floored, axes=1) @ size.chords.T
+    total: Float[np.ndarray, " n"] = np.tensordot(own.chances, np.exp(across) @ size.chances, axes=1)
+    return total
+
+
+def surely_recalled(weights: Float[Tensor, "V V"]) -> Bool[Tensor, " V"]:
+    r"""Facts that are recalled with orthonormal output embeddings: $q_v>q_k$ for all $k\ne v$, beyond rounding."""
+    right, others = weights.diagonal().clone(), weights.clone()
+    others.fill_diagonal_(-math.inf)
+    return right - others.amax(dim=1) > tolerance(weights.dtype) * torch.linalg.norm(weights, dim=1)
+
+
+def sphere_bound(weights: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]:
+    r"""The same for output embeddings on the sphere: a union of sub-Gaussian tails, ``(V,)``.
+
+    With $c=u_v^\top u_k$ and $R$ the sum over the other labels, the margin of $v$ over $k$ is
+    $(q_v-q_k)(1-c)+(u_v-u_k)^\top R$. A unit vector's moment generating function is at most that of $N(0,I/d)$, so
+    given $c$ the chance that it is not positive is at most $e^{-s(1-c)}$, $s=\frac{d(q_v-q_k)^2}{4\sum_{j\ne v,k}q_j^2}$
+    where $q_v>q_k$; the mean over $c$ is at most $e^{-s+s^2/(2d)}$ for $s\le d$, and at most its value there beyond.
+    """
+    right = weights.diagonal()[:, None]
+    rest = (weights.square().sum(dim=1, keepdim=True) - right.square() - weights.square()).clamp(min=0)
+    ahead = (right - weights).clamp(min=0)
+    tail = (dim * ahead.square() / (4 * rest.clamp(min=1e-300))).clamp(max=dim)
+    lost = (-tail + tail.square() / (2 * dim)).exp()
+    lost.fill_diagonal_(0.0)
+    return (1 - lost.sum(dim=1) - SAFETY).clamp(min=0)

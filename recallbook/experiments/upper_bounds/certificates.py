@@ -1,0 +1,136 @@
+"""Certificates of random problems against simulation over fresh output embeddings.
+
+``python -m recallbook.experiments.upper_bounds.certificates STORE`` makes what the file lacks; ``--part 0/2`` and
+``--part 1/2`` share the work. ``--export STORE...`` writes the table that ships with the package.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from tqdm import tqdm
+
+from recallbook.analysis.critical import predicted_size
+from recallbook.arguments import check_size
+from recallbook.bounds.certificate import certify
+from recallbook.data.embeddings import draw_embeddings
+from recallbook.data.task import Problem, draw
+from recallbook.experiments.error_map import as_setting, described
+from recallbook.setting import Setting
+from recallbook.sweeps.archive import FOLDER
+from recallbook.training.descent import three_steps
+from recallbook.training.evaluation import evaluate
+
+FILE = FOLDER / "tables" / "certificates.parquet"
+COUNT = 200
+FIRST_SEED = 5 * 10**8  # of problems, and from there on of fresh output embeddings: used nowhere else
+FRESH = 16  # output embeddings for each problem
+TEST = 2000
+LARGEST = 4 * 10**6  # tokens of a training batch
+OUTCOMES = ("lock_on", "recall", "accuracy")
+
+
+def random_setting(index: int) -> tuple[Setting, float]:
+    """The setting of this number, and its N as a multiple of the predicted N for half lock-on.
+
+    Every fourth has 20 times that N, the others between a half and 100 times. Drawn again where no N reaches half
+    lock-on, or where the batch would be too large.
+    """
+    generator = np.random.default_rng([17, check_size("index", index, smallest=0)])
+    while True:
+        setting = _sizes(generator)
+        multiple = 20.0 if index % 4 == 0 else float(np.exp(generator.uniform(np.log(0.5), np.log(100))))
+        samples = multiple * predicted_size(setting, "lock_on", 0.5, largest=LARGEST)
+        if samples * setting.seq_len <= LARGEST:
+            return replace(setting, samples=max(1, round(samples))), multiple
+
+
+def _sizes(generator: np.random.Generator) -> Setting:
+    def near(low: float, high: float) -> int:
+        return round(float(np.exp(generator.uniform(np.log(low), np.log(high)))))
+
+    vocab = near(24, 300)
+    law = str(generator.choice(["gaussian", "gaussian", "gaussian", "sphere", "orthogonal"]))
+    dim = near(vocab + 2, 2 * vocab) if law == "orthogonal" else near(12, 2 * vocab)
+    sizes: dict[str, Any] = {"vocab": vocab, "seq_len": near(2, min(vocab, 80)), "dim": dim, "samples": 10 * vocab}
+    if generator.random() < 0.25:
+        activation = str(generator.choice(["relu", "gelu", "tanh", "he2", "he3"]))
+        sizes |= {"width": near(dim / 2, min(8 * dim, 600)), "activation": activation}
+    return Setting(**sizes, embeddings=law, trigger_in_values=bool(generator.random() < 0.5))
+
+
+def fresh_outputs(problem: Problem, count: int = FRESH) -> Iterator[Problem]:
+    """The same problem with other output embeddings of its law."""
+    small = replace(problem.setting, samples=1)
+    for seed in range(problem.seed + 1, problem.seed + 1 + count):
+        yield replace(problem, output_embeddings=torch.from_numpy(draw_embeddings(small, seed).output.copy()))
+
+
+def row(index: int) -> dict[str, Any]:
+    """The certificate of one problem, and means with standard errors over fresh output embeddings."""
+    setting, multiple = random_setting(index)
+    problem = draw(setting, FIRST_SEED + (FRESH + 1) * index)
+    certificate = certify(problem)
+    runs = [evaluate(p, three_steps(p), TEST, seed=p.seed + 1 + i) for i, p in enumerate(fresh_outputs(problem))]
+    found: dict[str, Any] = {"index": index, **described(setting), "multiple": multiple}
+    for name in OUTCOMES:
+        values = np.array([getattr(run, name) for run in runs])
+        found[f"proved_{name}"] = getattr(certificate, name)
+        found |= {name: values.mean(), f"{name}_error": values.std(ddof=1) / len(values) ** 0.5}
+    return found | {"proved_all_lock": certificate.all_lock, "proved_stored": certificate.stored}
+
+
+def load() -> pd.DataFrame:
+    """The committed table, one row a problem."""
+    return pd.read_parquet(FILE, engine="pyarrow")
+
+
+def setting_of(found: dict[str, Any]) -> Setting:
+    """The setting of a row."""
+    return as_setting(found)
+
+
+def run(store: Path, indices: Iterable[int]) -> None:
+    """Make what the store lacks; every row is written as soon as it is there."""
+    done = set(pd.read_csv(store)["index"]) if store.exists() else set()
+    for index in tqdm([i for i in indices if i not in done]):
+        found = row(index)
+        new = not store.exists()
+        with store.open("a", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, fieldnames=list(found), lineterminator="\n")
+            if new:
+                writer.writeheader()
+            writer.writerow(found)
+
+
+def export(stores: Iterable[Path]) -> None:
+    """Write the table that ships with the package."""
+    frame = pd.concat([pd.read_csv(store) for store in stores]).sort_values("index", ignore_index=True)
+    frame.astype({"width": "Int32"}).to_parquet(FILE, compression="zstd", index=False)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(prog=f"python -m {__spec__.name}", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("store", type=Path, nargs="+", help="CSV file to which rows are added; several to export")
+    parser.add_argument("--export", action="store_true", help="write the table that ships with the package")
+    parser.add_argument("--part", default="0/1", help="i/n: every n-th problem from i on (default 0/1)")
+    chosen = parser.parse_args(arguments)
+    first, step = map(int, chosen.part.split("/"))
+    torch.set_num_threads(1)
+    if chosen.export:
+        export(chosen.store)
+    else:
+        run(chosen.store[0], range(first, COUNT, step))
+
+
+if __name__ == "__main__":
+    main()
