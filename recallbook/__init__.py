@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from recallbook.bounds.certificate import Certificate, certify
 from recallbook.bounds.decoding import decode
 from recallbook.bounds.information import minimum_samples
+from recallbook.bounds.sufficient import Sufficient, sufficient_samples
 from recallbook.data.task import Problem, Sequences, draw
 from recallbook.model.transformer import RecallTransformer
 from recallbook.setting import Setting
@@ -31,6 +32,7 @@ __all__ = [
     "RecallTransformer",
     "Sequences",
     "Setting",
+    "Sufficient",
     "Term",
     "Weights",
     "certify",
@@ -48,6 +50,7 @@ __all__ = [
     "reference",
     "run_sweep",
     "simulate",
+    "sufficient_samples",
     "three_steps",
 ]
 # loaded when first asked for: the core works without sweeps

@@ -38,8 +38,8 @@ def certify(problem: Problem) -> Certificate:
     Tokens, positions, facts, input embeddings, trigger, query and MLP weights are those of ``problem``, drawn or the
     caller's own; its output embeddings are not looked at, only their law (``problem.setting.embeddings``). With
     $p_{vv'}$ a bound on the chance that token $v$, marked, does not outscore $v'$, $F$ the sum of $p_{vv'}$ over pairs
-    that share a training sequence, $T=\frac{L-1}{V^2}\sum_{v,v'}p_{vv'}$ and $R$ the proved recall with perfect
-    attention,
+    that share a training sequence, $T=1-\frac1V\sum_v\big(1-\frac1V\sum_{v'}p_{vv'}\big)^{L-1}$ and $R$ the proved
+    recall with perfect attention,
     $$\text{lock-on}\ge1-T,\qquad\text{recall}\ge R-F,\qquad\text{accuracy}\ge R-F-T.$$
 
     Parameters
@@ -74,7 +74,8 @@ def certify(problem: Problem) -> Certificate:
     if setting.seq_len == 1:  # one token a sequence: nothing to find
         return Certificate(1.0, stored, stored, 1.0, stored)
     chances = lock_law.pair_chances(lock_law.margins(problem), setting.dim, setting.embeddings)
-    fresh = float(chances.mean()) * (setting.seq_len - 1)
+    # given w each other token beats v with the same chance, and 1 - (1 - chance)^(L-1) is concave: Jensen
+    fresh = 1 - float(((1 - chances.mean(dim=1)) ** (setting.seq_len - 1)).mean())
     trained = float(chances[_met(problem)].sum())
     everywhere = float(chances.sum())
     missed = min(fresh, everywhere)

@@ -22,6 +22,8 @@ from recallbook.training.gradients import features
 
 ROUNDING = 1e-9  # of the product of the factors' norms: a thousand times what float64 can lose there
 BATCH = 32  # pairs whose eigenvalues are found at once
+EIGENVALUES = 4 * 10**9  # V^3 times the pairs whose eigenvalues are found: seconds
+FEWEST = 256  # such pairs, whatever V is
 ENOUGH = 1e-4  # chance below which the pairs without eigenvalues may stay so
 TILTS = 64  # values of Chernoff's parameter that are tried; each gives a valid bound
 
@@ -169,13 +171,13 @@ def refined(found: Margins, pairs: Float[Tensor, "n 2"], dim: int, law: str = "g
     return exponents.amin(dim=1).clamp(max=0)
 
 
-def pair_chances(found: Margins, dim: int, law: str = "gaussian", most: int = 256) -> Float[Tensor, "V V"]:
-    """Upper bounds on the chance that each pair is on the wrong side, with eigenvalues of at most ``most`` worst pairs."""
+def pair_chances(found: Margins, dim: int, law: str = "gaussian") -> Float[Tensor, "V V"]:
+    """Upper bounds on the chance that each pair is on the wrong side; with eigenvalues for the worst pairs."""
     chances = log_chances(found, dim, law).exp()
     if law == "orthogonal":
         return chances
     vocab = len(chances)
-    order = chances.flatten().argsort(descending=True)[:most]
+    order = chances.flatten().argsort(descending=True)[: max(FEWEST, EIGENVALUES // vocab**3)]
     left = float(chances.sum())
     for batch in order.split(max(1, BATCH * 256**2 // max(vocab, 256) ** 2)):
         if left < ENOUGH:

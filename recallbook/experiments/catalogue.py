@@ -17,6 +17,7 @@ from recallbook.experiments.scaling import (
     mlp_sizes,
     one_step,
 )
+from recallbook.experiments.upper_bounds import sandwich
 from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
 
@@ -50,6 +51,7 @@ SWEEPS = {
     "accuracy": Sweep(
         "critical N for accuracy 0.9 against d, and against L at two vocabularies", accuracy_sizes.points
     ),
+    "sandwich": Sweep("critical N for accuracy 0.9 where the proved N is known too", sandwich.points),
     "longer_training": Sweep("more than three steps, on one batch and on fresh batches", longer_training.points),
     "longer_larger": Sweep("longer training above coverage: V = 256, d to V/2", longer_training.larger_points),
 }

@@ -32,7 +32,7 @@ from recallbook.training.evaluation import evaluate
 FILE = FOLDER / "tables" / "certificates.parquet"
 COUNT = 200
 FIRST_SEED = 5 * 10**8  # of problems, and from there on of fresh output embeddings: used nowhere else
-FRESH = 16  # output embeddings for each problem
+FRESH = 48  # output embeddings for each problem
 TEST = 2000
 LARGEST = 4 * 10**6  # tokens of a training batch
 OUTCOMES = ("lock_on", "recall", "accuracy")

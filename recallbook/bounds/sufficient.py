@@ -1,0 +1,164 @@
+"""Numbers of sequences that are proved to suffice, from certificates over draws: a computer-assisted theorem."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from recallbook.arguments import check_rate, check_seed, not_allowed
+from recallbook.bounds.certificate import certify
+from recallbook.data.task import draw
+from recallbook.setting import Setting
+from recallbook.theory.prediction import critical_samples
+from recallbook.theory.search import bracket
+
+PILOTS = 2  # draws that choose N; those that confirm it are others
+TOLERANCE = 0.05  # of the search for N
+MOST_TOKENS = 1 << 27  # of one training batch; beyond, nothing is tried
+STEP = 1.2  # factor on N after an attempt that failed
+ATTEMPTS = 4
+MOST_DRAWS = 400  # of one attempt
+
+
+class Sufficient(float):
+    """A number of sequences, with ``by``: what proves it (``"certificates"``, ``"closed form"`` or ``"nothing"``)."""
+
+    by: str
+
+    def __new__(cls, samples: float, by: str) -> Sufficient:
+        found = super().__new__(cls, samples)
+        found.by = by
+        return found
+
+
+def sufficient_samples(
+    vocab: int,
+    seq_len: int,
+    dim: int,
+    accuracy: float = 0.9,
+    *,
+    confidence: float = 0.95,
+    seed: int = 0,
+    progress: Callable[[str], None] | None = None,
+    **setting: Any,
+) -> Sufficient:
+    r"""A number $N$ of sequences that is proved to suffice for an expected accuracy, over everything that is drawn.
+
+    The expectation is over data, embeddings, neurons and test sequences, in the early-phase limit. Certificates
+    (:func:`recallbook.certify`) $X_1,X_2,\dots$ of independent draws are bounded below by what they certify, so
+    $\mathbb E\,\text{accuracy}\ge\mathbb E X$. Were $\mathbb E X\le\alpha$, the capital
+    $\prod_i\big(1+\lambda(X_i-\alpha)\big)$ of a fair or losing bet, $\lambda=0.98/\alpha$, would ever reach $c$ with
+    chance at most $1/c$ (Ville). Draws go on until it does; $c$ is $2^k/(1-\text{confidence})$ in attempt $k$.
+
+    Parameters
+    ----------
+    vocab, seq_len, dim : int
+    accuracy : float
+        Between 0 and 1.
+    confidence : float
+        Chance, over the draws that the proof uses, that it proves nothing false. The closed form needs none.
+    seed : int
+        Of those draws.
+    progress : callable or None
+        Told in a line what is done, as it happens.
+    **setting
+        Other fields of a :class:`Setting`.
+
+    Returns
+    -------
+    Sufficient
+        A float, with ``.by``. Infinite where nothing is proved. It is the smallest $N$ that was tried with success,
+        not the smallest that suffices; nothing is said of larger $N$.
+
+    Raises
+    ------
+    ValueError
+        Names the argument, its value and what is allowed.
+
+    Notes
+    -----
+    Takes :func:`recallbook.certify` about 80 times at accuracy 0.9: a minute at $V=256$. Ours, not the paper's.
+
+    Examples
+    --------
+    >>> found = sufficient_samples(32, 4, 48, accuracy=0.5, trigger_in_values=False)
+    >>> found.by, found < 8 * critical_samples(32, 4, 48, accuracy=0.5, warn=False, trigger_in_values=False)
+    ('certificates', True)
+    """
+    accuracy, confidence = check_share("accuracy", accuracy), check_share("confidence", confidence)
+    seed = check_seed("seed", seed)
+    start = critical_samples(vocab, seq_len, dim, accuracy, warn=False, **setting)
+    found = math.inf
+    if start < math.inf:
+        fixed = {"vocab": vocab, "seq_len": seq_len, "dim": dim, **setting}
+        found = _certified(fixed, accuracy, 1 - confidence, int(start), seed, progress or (lambda line: None))
+    return Sufficient(found, "certificates" if found < math.inf else "nothing")
+
+
+def check_share(field: str, value: Any) -> float:
+    """Return ``value`` as a number strictly between 0 and 1."""
+    allowed = "a number between 0 and 1"
+    if (share := check_rate(field, value, allowed)) >= 1:
+        raise not_allowed(field, value, allowed)
+    return share
+
+
+def _certified(
+    fixed: dict[str, Any], accuracy: float, risk: float, start: int, seed: int, tell: Callable[[str], None]
+) -> float:
+    """The first N whose certificates win the bet, from where a few pilots are half way between the target and 1."""
+    largest = MOST_TOKENS // fixed["seq_len"]
+    if start > largest:
+        return math.inf
+    wanted = (1 + accuracy) / 2
+
+    def promising(samples: int) -> bool:
+        worst = min(certified(fixed, samples, seed, -1 - pilot) for pilot in range(PILOTS))
+        tell(f"N = {samples}: a pilot certifies {worst:.3f}, wanted {wanted:.3f}")
+        return worst >= wanted
+
+    pilot = bracket(promising, start, smallest=1, largest=largest, tolerance=TOLERANCE, logarithmic=True).high
+    for attempt in range(1, ATTEMPTS + 1):
+        if pilot > largest:
+            break
+        if _wins(fixed, int(pilot), accuracy, 2**attempt / risk, (seed, attempt), tell):
+            return float(int(pilot))
+        pilot *= STEP
+    return math.inf
+
+
+def certified(fixed: dict[str, Any], samples: int, seed: int, number: int) -> float:
+    """Proved accuracy of one draw; ``number`` tells the draws of a proof apart, below 0 for pilots."""
+    return certify(draw(Setting(**fixed, samples=samples), draw_seed(seed, number))).accuracy
+
+
+def draw_seed(seed: int, number: int) -> int:
+    """Seeds of the draws of a proof; larger than any used elsewhere, and different for pilots."""
+    return 10**12 * (seed + 1) + 10**6 + number
+
+
+def _wins(
+    fixed: dict[str, Any],
+    samples: int,
+    accuracy: float,
+    goal: float,
+    seeds: tuple[int, int],
+    tell: Callable[[str], None],
+) -> bool:
+    """Whether the capital of a bet that draws certify more than ``accuracy`` on average reaches the goal."""
+    seed, attempt = seeds
+    capital = 1.0
+    for number in range(MOST_DRAWS):
+        capital *= bet(certified(fixed, samples, seed, MOST_DRAWS * attempt + number), accuracy)
+        tell(f"N = {samples}: capital {capital:.2f} of {goal:.0f} after {number + 1} draws")
+        if capital >= goal:
+            return True
+        if capital < 1 / goal:
+            return False
+    return False
+
+
+def bet(proved: float, accuracy: float) -> float:
+    r"""Factor on the capital, $1+\lambda(x-\alpha)$ with $\lambda=0.98/\alpha$: its mean is at most 1 if $\mathbb Ex\le\alpha$."""
+    return 1 + 0.98 * (proved / accuracy - 1)
