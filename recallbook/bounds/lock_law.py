@@ -135,9 +135,9 @@ def _quadratic(gram: Float[Tensor, "V1 V1"]) -> Float[Tensor, "V V"]:
 def log_chances(found: Margins, dim: int, law: str = "gaussian") -> Float[Tensor, "V V"]:
     r"""Upper bounds on $\log P(g^\top w\le0)$ for all pairs, without eigenvalues; at most 0.
 
-    For $0<\theta<1$ and $\lambda\le\frac{\theta d}{2\|M\|_F}$ the exponent is
+    For $0<\theta<1$ and $\lambda=\frac{\theta d}{2\|M\|_F}$ the exponent is
     $-\lambda\operatorname{tr}M+\frac{\lambda^2\|M\|_F^2}{d(1-\theta)}$. With $r=\operatorname{tr}M/\|M\|_F$ the best
-    $\theta=\frac r{1+r}$ makes it $-\frac{dr^2}{4(1+r)}$. On the sphere the diagonal of $M$ does not fluctuate and is
+    $\theta=1-\frac1{\sqrt{1+2r}}$ makes it $-\frac d4(\sqrt{1+2r}-1)^2$. On the sphere the diagonal of $M$ does not fluctuate and is
     left out of the norm; orthonormal embeddings leave nothing to chance.
     """
     trace = found.trace - found.slack
@@ -145,7 +145,7 @@ def log_chances(found: Margins, dim: int, law: str = "gaussian") -> Float[Tensor
         return torch.where(trace > 0, -math.inf, 0.0).to(trace.dtype)
     square = found.square - found.diagonal if law == "sphere" else found.square
     ratio = (trace / (square.clamp(min=0).sqrt() + found.slack)).clamp(min=0)
-    return -dim * ratio.square() / (4 * (1 + ratio))
+    return -dim / 4 * ((1 + 2 * ratio).sqrt() - 1).square()
 
 
 def refined(found: Margins, pairs: Float[Tensor, "n 2"], dim: int, law: str = "gaussian") -> Float[Tensor, " n"]:

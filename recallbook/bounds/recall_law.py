@@ -27,6 +27,7 @@ NORMAL_EDGES = np.linspace(-4.8, 4.8, 33)  # of the cells for the right label's 
 LENGTH_QUANTILES = (1e-6, 0.01, 0.16, 0.5, 0.84, 0.99, 1 - 1e-6)  # and for chi
 PARTS = 8  # of a cell: chords are free to evaluate, products over all labels are not
 BLOCK_NUMBERS = 1 << 22  # numbers in one block of arguments
+STEEPEST = 0.3  # above the largest slope of -(log Phi)'', which is 0.2956
 SAFETY = 1e-8  # taken off every probability: special functions and sums are exact to 1e-10
 
 
@@ -127,8 +128,8 @@ def log_wins(
     $x_v=\hat q_v\chi+s\xi$, and the wrong ones are $\hat q_k(\chi-\hat q_v\xi/s)$ plus a normal vector without its part
     along $p=\hat q_{-v}/s$. Adding that part back gives independent variables and the product
     $H(r)=\prod_k\Phi(c_k+rp_k)$; log-concavity of what is asked for gives
-    $\log P\ge\min_r\log H(-r)+\frac{r^2}2\ge\log H(0)-\frac{h^2}{2\mu}$, $h=(\log H)'(0)$ and $\mu$ a lower bound on
-    the convexity of the right side.
+    $\log P\ge\min_r\log H(-r)+\frac{r^2}2\ge\log H(0)-\frac{h^2}{2\mu}$ with $h=(\log H)'(0)$, where $\mu\ge\frac12$
+    bounds the second derivative of what is minimised for $|r|\le2|h|$.
     """
     rows = torch.arange(len(unit))
     right = unit[rows, asked].numpy()[:, None]
@@ -142,16 +143,11 @@ def log_wins(
     ratio = np.exp(-(gaps**2) / 2 - logs) / math.sqrt(2 * math.pi)  # phi / Phi
     parts = others / rest[:, :, None]
     slope = np.abs((parts * ratio).sum(axis=2))
-    lowest = gaps.min(axis=2) - 3 * slope * np.abs(parts).max(axis=2)
-    convexity = 1 - _curvature(lowest)
-    product = logs.sum(axis=2) - slope**2 / (2 * np.maximum(convexity, 1 / 3))
-    return np.where(convexity >= 1 / 3, product, -np.inf)
-
-
-def _curvature(gap: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
-    r"""$-(\log\Phi)''$, between 0 and 1 and decreasing."""
-    ratio = np.exp(-(gap**2) / 2 - special.log_ndtr(gap)) / math.sqrt(2 * math.pi)
-    return ratio * (ratio + gap)
+    bend = ratio * (ratio + np.where(np.isfinite(gaps), gaps, 0.0))  # -(log Phi)''
+    reach = STEEPEST * np.abs(parts) ** 3  # by how much each can grow, per unit of r
+    convexity = 1 - (parts**2 * bend).sum(axis=2) - 2 * slope * reach.sum(axis=2)
+    product = logs.sum(axis=2) - slope**2 / (2 * np.maximum(convexity, 1 / 2))
+    return np.where(convexity >= 1 / 2, product, -np.inf)
 
 
 def _over_cells(logs: Float[np.ndarray, "own n size"], own: Cells, size: Cells) -> Float[np.ndarray, " n"]:

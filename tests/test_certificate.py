@@ -1,0 +1,377 @@
+"""Certificates: every step of the proof against exact computation or simulation, with its slack measured."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from randomised import random_setting
+from scipy import special, stats
+
+import recallbook as rb
+from recallbook.bounds import lock_law, recall_law
+from recallbook.data.embeddings import draw_embeddings
+from recallbook.experiments.upper_bounds import certificates
+from recallbook.model.attention import attention_scores, hard_attention
+
+SETTINGS = [
+    rb.Setting(vocab=24, seq_len=4, dim=20, samples=300),
+    rb.Setting(vocab=24, seq_len=4, dim=40, samples=300, trigger_in_values=False),
+    rb.Setting(vocab=16, seq_len=5, dim=12, samples=200, width=30, activation="relu"),
+    rb.Setting(vocab=16, seq_len=3, dim=12, samples=200, width=9, activation="he3", trigger_in_values=False),
+    rb.Setting(vocab=20, seq_len=3, dim=24, samples=100, embeddings="sphere"),
+    rb.Setting(vocab=12, seq_len=3, dim=16, samples=100, embeddings="orthogonal"),
+    rb.Setting(vocab=40, seq_len=3, dim=10, samples=8),
+]
+
+
+def fresh(problem, seed):
+    table = draw_embeddings(replace(problem.setting, samples=1), seed).output
+    return replace(problem, output_embeddings=torch.from_numpy(table.copy()))
+
+
+def direction(problem):
+    """w, up to the factor |z_EOS|^2."""
+    return rb.three_steps(problem).key_query @ problem.query / problem.query.square().sum()
+
+
+# The quadratic form
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+def test_the_form_is_the_margin(setting):
+    problem = rb.draw(setting, seed=3)
+    found = lock_law.margins(problem)
+    scores, mark = problem.input_embeddings @ direction(problem), problem.trigger @ direction(problem)
+    gram = problem.output_embeddings @ problem.output_embeddings.T
+    for first, second in ((0, 1), (5, 2), (3, 3)):
+        form = found.form @ (found.keys[-1] + found.keys[first] - found.keys[second])
+        margin = float(mark + scores[first] - scores[second])
+        assert float((form * gram).sum()) == pytest.approx(margin, rel=1e-9, abs=1e-15)
+        assert float(found.trace[first, second]) == pytest.approx(float(form.trace()), rel=1e-9)
+        assert float(found.square[first, second]) == pytest.approx(float(form.square().sum()), rel=1e-9)
+        assert float(found.diagonal[first, second]) == pytest.approx(float(form.diag().square().sum()), rel=1e-9)
+        assert torch.allclose(form, form.T) and float(form.sum(dim=0).abs().max()) < 1e-12
+
+
+@pytest.mark.parametrize("setting", SETTINGS[:4], ids=str)
+def test_rounding_is_far_inside_the_slack(setting):
+    """The same in a rotated space with sequences in another order changes nothing but rounding."""
+    problem = rb.draw(setting, seed=4)
+    generator = torch.Generator().manual_seed(0)
+    turn = torch.linalg.qr(torch.randn(setting.dim, setting.dim, generator=generator, dtype=torch.float64))[0]
+    order = torch.randperm(setting.samples, generator=generator)
+    weights = None if problem.mlp_weights is None else problem.mlp_weights @ turn
+    turned = replace(
+        problem,
+        tokens=problem.tokens[order],
+        positions=problem.positions[order],
+        labels=problem.labels[order],
+        input_embeddings=problem.input_embeddings @ turn,
+        trigger=problem.trigger @ turn,
+        mlp_weights=weights,
+    )
+    one, other = lock_law.margins(problem), lock_law.margins(turned)
+    change = torch.maximum((one.trace - other.trace).abs(), (one.square.sqrt() - other.square.sqrt()).abs())
+    assert float((change / one.slack).max()) < 0.01
+    assert float((one.slack / one.trace.abs()).median()) < 1e-5  # and costs nothing
+
+
+# The deterministic lemma
+
+
+def test_if_every_margin_is_positive_every_sequence_locks_and_the_stored_matrix_is_exact():
+    held = 0
+    for seed in range(12):
+        setting = random_setting(seed, samples=2000, width=None)
+        problem = rb.draw(setting, seed)
+        weights = rb.three_steps(problem)
+        scores, mark = problem.input_embeddings @ direction(problem), problem.trigger @ direction(problem)
+        margins = mark + scores[:, None] - scores
+        if not bool((margins > 1e-9 * margins.abs().max()).all()):
+            continue
+        held += 1
+        assert rb.evaluate(problem, weights, 500).lock_on == 1.0
+        located = hard_attention(problem.sequences, attention_scores(problem, direction(problem)))
+        informative = problem.tokens.gather(1, problem.positions[:, None])[:, 0].long()
+        assert bool((located.codes == informative + setting.vocab).all())
+        counts = torch.bincount(informative, minlength=setting.vocab).double() / setting.samples
+        asked = problem.input_embeddings + float(setting.trigger_in_values) * problem.trigger
+        centred = problem.output_embeddings - problem.output_embeddings.mean(dim=0)
+        stored = centred[problem.permutation].T @ (counts[:, None] * asked)
+        assert torch.allclose(weights.value2, stored, atol=1e-12)
+    assert held >= 4
+
+
+# Lock-on: Chernoff
+
+
+@pytest.mark.parametrize("law", ["gaussian", "sphere"])
+def test_chances_of_pairs_lie_above_their_frequency(law):
+    setting = rb.Setting(vocab=16, seq_len=4, dim=8, samples=60, embeddings=law, trigger_in_values=False)
+    problem = rb.draw(setting, seed=1)
+    found = lock_law.margins(problem)
+    cheap = lock_law.log_chances(found, setting.dim, law)
+    pairs = torch.tensor(list(itertools.product(range(16), repeat=2)))
+    exact = lock_law.refined(found, pairs, setting.dim, law).view(16, 16)
+    wrong = torch.zeros(16, 16)
+    draws = 2000
+    for seed in range(draws):
+        outputs = fresh(problem, 10 + seed).output_embeddings
+        gram = outputs @ outputs.T
+        scores = torch.einsum("klc,kl->c", found.form, gram)
+        values = found.keys @ scores
+        wrong += (values[-1] + values[:-1, None] - values[:-1] <= 0).float()
+    frequency = wrong / draws
+    error = (frequency * (1 - frequency) / draws).sqrt() + 1 / draws
+    assert bool((exact <= cheap + 1e-12).all())
+    assert bool((exact.exp() >= frequency - 4 * error).all())
+    inside = (frequency > 0.02) & (frequency < 0.5)
+    assert int(inside.sum()) > 10
+    slack = (exact.exp() / frequency)[inside].median()  # Chernoff's missing factor in front
+    assert 1.5 < float(slack) < 8
+    assert float((cheap / exact)[inside].median()) > 0.25  # exponents without eigenvalues: a few times weaker
+
+
+def test_the_exponent_is_the_best_of_its_family():
+    """Over all theta, by brute force."""
+    trace, square, dim = 0.7, 0.3, 50
+    best = 0.0
+    for theta in np.linspace(0.01, 0.99, 99):
+        tilt = theta * dim / (2 * math.sqrt(square))
+        best = min(best, -tilt * trace + tilt**2 * square / (dim * (1 - theta)))
+    table = torch.full((2, 2), 1.0, dtype=torch.float64)
+    found = lock_law.Margins(table, table, trace * table, square * table, 0 * table, 0 * table)
+    ratio = trace / math.sqrt(square)
+    assert float(lock_law.log_chances(found, dim)[0, 0]) == pytest.approx(-dim / 4 * ((1 + 2 * ratio) ** 0.5 - 1) ** 2)
+    assert float(lock_law.log_chances(found, dim)[0, 0]) == pytest.approx(best, rel=2e-3)
+
+
+def test_the_logarithm_lies_above_its_quadratic():
+    for theta in (0.1, 0.5, 0.9):
+        x = np.linspace(-theta, 20, 4001)
+        assert np.all(np.log1p(x) >= x - x**2 / (2 * (1 - theta)) - 1e-15)
+    x = -0.5  # with 1 - theta twice as large it would be false
+    assert np.log1p(x) < x - x**2 / (2 * (1 - 0.5) * 2)
+
+
+def test_unit_vectors_are_below_gaussians_in_their_moment_generating_function():
+    for dim in (2, 3, 10):
+        for size in (0.5, 2.0, 9.0):
+            order = dim / 2 - 1
+            mean = special.gamma(dim / 2) * (2 / size) ** order * special.iv(order, size)
+            assert mean <= math.exp(size**2 / (2 * dim))
+
+
+def test_more_others_only_lower_the_chance_as_jensen_says():
+    chances = np.random.default_rng(0).uniform(0, 0.4, size=1000)
+    assert np.mean((1 - chances) ** 7) >= (1 - chances.mean()) ** 7
+
+
+# Recall: the exact law
+
+
+def weights_of(setting, seed=5):
+    problem = rb.draw(setting, seed)
+    return problem, recall_law.stored_weights(problem)
+
+
+def wins(weights, dim, draws, seed=0):
+    """Fraction of draws of Gaussian output embeddings in which each label has the largest logit."""
+    generator, found = torch.Generator().manual_seed(seed), torch.zeros(len(weights))
+    for _ in range(draws):
+        outputs = torch.randn(len(weights), dim, generator=generator, dtype=torch.float64) / dim**0.5
+        found += (weights @ outputs @ outputs.T).argmax(dim=1) == torch.arange(len(weights))
+    return found / draws
+
+
+def test_one_comparison_is_exact():
+    """Against simulation, Student's law and, in one dimension, the angle between two numbers."""
+    setting = rb.Setting(vocab=6, seq_len=1, dim=4, samples=30)
+    _, weights = weights_of(setting)
+    length = torch.linalg.norm(weights, dim=1)[:, None]
+    found = recall_law.beats(weights.diagonal()[:, None], weights, length, 4)
+    generator, draws, lost = torch.Generator().manual_seed(0), 20000, torch.zeros(6, 6)
+    outputs = torch.randn(draws, 6, 4, generator=generator, dtype=torch.float64)
+    logits = torch.einsum("vj,njd,nkd->nvk", weights, outputs, outputs)
+    lost = (logits >= logits.diagonal(dim1=1, dim2=2)[:, :, None]).double().mean(dim=0)
+    apart = ~torch.eye(6, dtype=torch.bool)
+    assert float((lost - found)[apart].abs().max()) < 5 * 0.5 / draws**0.5
+    rho = (weights.diagonal()[:, None] - weights) / (math.sqrt(2) * length)
+    student = stats.t.cdf((-2 * rho / (1 - rho**2).sqrt())[apart].numpy(), 4)
+    assert found[apart].numpy() == pytest.approx(student, abs=1e-12)
+    tail = (1 - rho**2).clamp(min=0) ** 2
+    assert bool((found <= tail + 1e-12)[apart & (rho >= 0)].all())
+
+
+def test_all_logits_together_are_a_normal_vector_with_a_chi_along_the_weights():
+    weights, dim, draws = torch.tensor([0.9, -0.2, -0.5, -0.2], dtype=torch.float64), 3, 40000
+    unit = weights / weights.norm()
+    generator = torch.Generator().manual_seed(1)
+    outputs = torch.randn(draws, 4, dim, generator=generator, dtype=torch.float64)
+    logits = torch.einsum("j,njd,nkd->nk", weights, outputs, outputs)
+    logits /= torch.einsum("j,njd->nd", weights, outputs).norm(dim=1, keepdim=True)
+    along, across = logits @ unit, logits - (logits @ unit)[:, None] * unit
+    assert stats.kstest(along.numpy(), stats.chi(dim).cdf).pvalue > 1e-3
+    expected = torch.eye(4, dtype=torch.float64) - torch.outer(unit, unit)
+    assert float((across.T @ across / draws - expected).abs().max()) < 0.03
+    assert stats.kstest((across[:, 1] / (1 - unit[1] ** 2) ** 0.5).numpy(), stats.norm.cdf).pvalue > 1e-3
+    assert abs(np.corrcoef(along, across[:, 0] ** 2)[0, 1]) < 0.02
+
+
+@pytest.mark.parametrize("vocab", [3, 6, 40])
+def test_log_wins_is_below_the_chance_and_close(vocab):
+    """Given chi and the right label's own variable, against the plain definition by simulation."""
+    setting = rb.Setting(vocab=vocab, seq_len=1, dim=max(4, vocab // 2), samples=20 * vocab, trigger_in_values=False)
+    _, weights = weights_of(setting)
+    unit, asked, generator = weights / weights.norm(dim=1, keepdim=True), torch.tensor([1]), np.random.default_rng(0)
+    row = unit[1].numpy()
+    rest = math.sqrt(1 - row[1] ** 2)
+    others = np.delete(row, 1)
+    along = others / rest
+    noise = generator.standard_normal((200000 // vocab, vocab - 1))
+    noise -= np.outer(noise @ along, along)
+    gaps = []
+    for length, own in ((2.0, 0.0), (4.0, 1.0), (4.0, -1.0), (6.0, 0.5)):
+        bound = math.exp(recall_law.log_wins(unit[asked], asked, np.array([length]), own)[0, 0])
+        wrong = noise + others * (length - row[1] * own / rest)
+        chance = np.mean(np.all(wrong < row[1] * length + rest * own, axis=1))
+        error = math.sqrt(chance * (1 - chance) / len(noise)) + 2 / len(noise)
+        assert bound <= chance + 4 * error
+        gaps.append(chance - bound)
+    assert max(gaps) < {3: 0.35, 6: 0.12, 40: 0.03}[vocab]
+
+
+@pytest.mark.parametrize(("setting", "gap"), [
+    (rb.Setting(vocab=64, seq_len=1, dim=32, samples=640, trigger_in_values=False), 0.04),
+    (rb.Setting(vocab=64, seq_len=1, dim=64, samples=6400), 0.03),
+    (rb.Setting(vocab=64, seq_len=1, dim=32, samples=1280, width=128, activation="he3"), 0.05),
+], ids=str)  # fmt: skip
+def test_proved_recall_is_below_simulation_and_above_the_union(setting, gap):
+    _, weights = weights_of(setting)
+    draws = 400
+    chance = wins(weights, setting.dim, draws)
+    bound, union = recall_law.recall_bound(weights, setting.dim), recall_law.union_bound(weights, setting.dim)
+    error = float(wins(weights, setting.dim, 50, seed=9).mean() - chance.mean()) ** 2 + 0.25 / (draws * 8)
+    assert float(bound.mean()) <= float(chance.mean()) + 4 * error**0.5
+    assert float(chance.mean() - bound.mean()) < gap
+    assert bool((bound >= union).all())
+    assert float((chance.mean() - union.mean()) / (chance.mean() - bound.mean() + 1e-3)) > 1.5
+
+
+def test_cells_are_exact():
+    for cells, law in ((recall_law.normal_cells(), stats.norm), (recall_law.chi_cells(30), stats.chi(30))):
+        assert cells.chances.sum() == pytest.approx(law.cdf(cells.edges[-1]) - law.cdf(cells.edges[0]), abs=1e-12)
+        means = cells.chords @ cells.edges
+        inside = law.expect(lambda x: x, lb=cells.edges[2], ub=cells.edges[3])
+        part = slice(2 * recall_law.PARTS, 3 * recall_law.PARTS)
+        assert means[part] @ cells.chances[part] == pytest.approx(inside, rel=1e-9, abs=1e-12)
+
+
+def test_the_minimum_over_tilts_is_what_it_says():
+    """log H(-r) + r^2/2 has its least value above the one that is used, and near it."""
+    generator = np.random.default_rng(2)
+    gaps = generator.uniform(0.5, 4, size=30)
+    parts = generator.standard_normal(30)
+    parts /= np.linalg.norm(parts)
+    tilts = np.linspace(-3, 3, 2001)[:, None]
+    least = (special.log_ndtr(gaps - tilts * parts).sum(axis=1) + tilts[:, 0] ** 2 / 2).min()
+    ratio = np.exp(stats.norm.logpdf(gaps) - stats.norm.logcdf(gaps))
+    slope = abs(parts @ ratio)
+    bend = ratio * (ratio + gaps)
+    convexity = 1 - parts**2 @ bend - 2 * slope * recall_law.STEEPEST * (np.abs(parts) ** 3).sum()
+    used = special.log_ndtr(gaps).sum() - slope**2 / (2 * convexity)
+    assert convexity >= 1 / 2 and used <= least <= used + 0.05
+    x = np.linspace(-9, 9, 40001)
+    ratio = np.exp(stats.norm.logpdf(x) - stats.norm.logcdf(x))
+    bend = ratio * (ratio + x)
+    assert np.gradient(np.gradient(special.log_ndtr(x), x), x)[9:-9] == pytest.approx(-bend[9:-9], abs=1e-4)
+    assert 0.98 * recall_law.STEEPEST < np.abs(np.gradient(bend, x)).max() < recall_law.STEEPEST
+
+
+def test_on_the_sphere_and_with_orthonormal_outputs():
+    setting = rb.Setting(vocab=48, seq_len=1, dim=48, samples=4800, embeddings="sphere", trigger_in_values=False)
+    problem, weights = weights_of(setting)
+    bound = recall_law.sphere_bound(weights, setting.dim)
+    found = torch.zeros(48)
+    for seed in range(200):
+        outputs = fresh(problem, 50 + seed).output_embeddings
+        found += (weights @ outputs @ outputs.T).argmax(dim=1) == torch.arange(48)
+    assert bool((bound <= found / 200 + 0.1).all()) and 0.5 < float(bound.mean()) <= float(found.mean() / 200)
+    setting = replace(setting, dim=60, embeddings="orthogonal", trigger_in_values=True)
+    problem, weights = weights_of(setting)
+    outputs = fresh(problem, 1).output_embeddings
+    right = (weights @ outputs @ outputs.T).argmax(dim=1) == torch.arange(48)
+    assert bool((recall_law.surely_recalled(weights) == right).all())
+
+
+# Together
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+def test_certificates_are_below_simulation(setting):
+    problem = rb.draw(setting, seed=7)
+    found = rb.certify(problem)
+    runs = [rb.evaluate(p, rb.three_steps(p), 1000) for p in (fresh(problem, 90 + s) for s in range(20))]
+    for name in certificates.OUTCOMES:
+        values = np.array([getattr(run, name) for run in runs])
+        assert getattr(found, name) <= values.mean() + 4 * values.std() / 20**0.5 + 0.01, name
+    assert 0 < found.lock_on < 1 and found.accuracy <= found.recall <= found.stored  # never a certain 1
+
+
+def test_one_token_a_sequence():
+    found = rb.certify(rb.draw(rb.Setting(vocab=16, seq_len=1, dim=16, samples=200), seed=0))
+    assert found.lock_on == 1.0 and found.accuracy == found.stored > 0.2
+
+
+def test_the_problems_own_output_embeddings_are_not_looked_at():
+    problem = rb.draw(SETTINGS[0], seed=7)
+    assert rb.certify(problem) == rb.certify(replace(problem, output_embeddings=problem.output_embeddings * 5))
+
+
+def test_facts_may_have_any_order():
+    problem = rb.draw(SETTINGS[0], seed=7)
+    order = torch.arange(problem.setting.vocab)
+    other = replace(problem, permutation=order, labels=order[problem.permutation.argsort()[problem.labels]])
+    one, two = rb.certify(problem), rb.certify(other)
+    assert one.accuracy == pytest.approx(two.accuracy, abs=1e-9)
+
+
+def test_something_else_is_refused():
+    with pytest.raises(ValueError, match="problem=3 is not allowed"):
+        rb.certify(3)
+
+
+# The committed table
+
+
+@pytest.fixture(scope="module")
+def committed():
+    return certificates.load()
+
+
+def test_no_certificate_lies_above_simulation(committed):
+    assert len(committed) == certificates.COUNT and committed["index"].is_unique
+    for name in certificates.OUTCOMES:
+        # where every draw agrees the sample's own error is zero: then one fact in one draw more
+        error = committed[f"{name}_error"].clip(lower=1 / (certificates.FRESH * committed["vocab"]))
+        excess = (committed[f"proved_{name}"] - committed[name]) / error
+        assert excess.max() < 3.5, name
+        assert (excess > 0).mean() < 0.25, name
+
+
+def test_certificates_are_not_empty_at_twenty_times_the_half_lock_on_number(committed):
+    chosen = committed[committed["multiple"] == 20]
+    assert len(chosen) == 50 and (chosen["proved_lock_on"] > 0.05).all()
+    located = chosen[chosen["lock_on"] > 0.999]  # where every training sequence can lock
+    assert len(located) > 25 and (located["proved_recall"] > 0).mean() > 0.8
+
+
+@pytest.mark.parametrize("index", [3, 17, 34])
+def test_rows_are_what_certificate_and_simulation_give(committed, index):
+    again, row = certificates.row(index), committed.set_index("index").loc[index]
+    for name in certificates.OUTCOMES:
+        assert again[f"proved_{name}"] == pytest.approx(row[f"proved_{name}"], abs=1e-6)
+        assert again[name] == pytest.approx(row[name], abs=1e-6)
