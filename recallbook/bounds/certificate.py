@@ -55,7 +55,7 @@ def certify(problem: Problem) -> Certificate:
     Notes
     -----
     Bounds on the $p_{vv'}$ are Chernoff's (:mod:`recallbook.bounds.lock_law`); $R$ is nearly exact for Gaussian output
-    embeddings (:mod:`recallbook.bounds.recall_law`), a union of sub-Gaussian tails on the sphere, and needs no chance
+    embeddings (:mod:`recallbook.bounds.recall_law`), a union over labels on the sphere, and needs no chance
     where they are orthonormal. Rounding: each bound is weakened by far more than float64 can lose. Memory $8V^2d$
     bytes. Proofs: chapter 6. All of it is ours, not the paper's.
 

@@ -27,6 +27,8 @@ NORMAL_EDGES = np.linspace(-4.8, 4.8, 33)  # of the cells for the right label's 
 LENGTH_QUANTILES = (1e-6, 0.01, 0.16, 0.5, 0.84, 0.99, 1 - 1e-6)  # and for chi
 PARTS = 8  # of a cell: chords are free to evaluate, products over all labels are not
 BLOCK_NUMBERS = 1 << 22  # numbers in one block of arguments
+SPHERE_CELLS = 500  # for the overlap of two unit vectors
+LENGTH_EXCESS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.45, 0.65, 0.9, 1.2, 1.6, 2.2)  # of a squared length over its mean
 STEEPEST = 0.3  # above the largest slope of -(log Phi)'', which is 0.2956
 SAFETY = 1e-8  # taken off every probability: special functions and sums are exact to 1e-10
 
@@ -166,17 +168,39 @@ def surely_recalled(weights: Float[Tensor, "V V"]) -> Bool[Tensor, " V"]:
 
 
 def sphere_bound(weights: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]:
-    r"""The same for output embeddings on the sphere: a union of sub-Gaussian tails, ``(V,)``.
+    r"""The same for output embeddings on the sphere: a union over labels of nearly exact chances, ``(V,)``.
 
-    With $c=u_v^\top u_k$ and $R$ the sum over the other labels, the margin of $v$ over $k$ is
-    $(q_v-q_k)(1-c)+(u_v-u_k)^\top R$. A unit vector's moment generating function is at most that of $N(0,I/d)$, so
-    given $c$ the chance that it is not positive is at most $e^{-s(1-c)}$, $s=\frac{d(q_v-q_k)^2}{4\sum_{j\ne v,k}q_j^2}$
-    where $q_v>q_k$; the mean over $c$ is at most $e^{-s+s^2/(2d)}$ for $s\le d$, and at most its value there beyond.
+    With $R=\sum_{j\ne v,k}q_ju_j$ the margin of $v$ over $k$ is $(q_v-q_k)(1-u_v^\top u_k)+(u_v-u_k)^\top R$, and given
+    $|R|$ it is at most 0 with the chance of :func:`sphere_beats` at $(q_v-q_k)/|R|$. The tail of $|R|^2$ is at most
+    Chernoff's for Gaussian vectors, $P(|R|^2\ge(1+x)Q)\le e^{-\frac d2(x-\log(1+x))}$, $Q=\sum_{j\ne v,k}q_j^2$.
     """
-    right = weights.diagonal()[:, None]
-    rest = (weights.square().sum(dim=1, keepdim=True) - right.square() - weights.square()).clamp(min=0)
-    ahead = (right - weights).clamp(min=0)
-    tail = (dim * ahead.square() / (4 * rest.clamp(min=1e-300))).clamp(max=dim)
-    lost = (-tail + tail.square() / (2 * dim)).exp()
-    lost.fill_diagonal_(0.0)
-    return (1 - lost.sum(dim=1) - SAFETY).clamp(min=0)
+    if dim == 1:
+        return torch.zeros(len(weights), dtype=weights.dtype)
+    right, square = weights.diagonal()[:, None], weights.square()
+    rest = (square.sum(dim=1, keepdim=True) - right.square() - square).clamp(min=0) + 1e-300
+    ahead = ((right - weights).clamp(min=0) / rest.sqrt()).numpy()
+    grid = np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 1200)])
+    chances = sphere_beats(grid, dim)
+    lost, before, beyond = np.zeros_like(ahead), np.zeros_like(ahead), 1.0
+    for excess in LENGTH_EXCESS:
+        below = np.searchsorted(grid, ahead / math.sqrt(1 + excess), side="right") - 1  # the next smaller: safe
+        here = chances[below]
+        lost += (here - before) * beyond
+        before, beyond = here, math.exp(-dim / 2 * (excess - math.log1p(excess)))
+    lost += (1 - before) * beyond
+    np.fill_diagonal(lost, 0.0)
+    return torch.from_numpy((1 - lost.sum(axis=1) - SAFETY).clip(min=0))
+
+
+def sphere_beats(ahead: Float[np.ndarray, " n"], dim: int) -> Float[np.ndarray, " n"]:
+    r"""$P\big((1-c)\kappa+\sqrt{2(1-c)}\,c'\le0\big)$ for $\kappa$ = ``ahead``, from above: $c$ and $c'$ are overlaps of unit vectors.
+
+    Independent of one another: $c=u_v^\top u_k$ has $\frac{1-c}2\sim\text{Beta}(\frac{d-1}2,\frac{d-1}2)$, and $c'$ is a
+    coordinate of the direction of $R$. The chance falls with $1-c$, so each cell of it counts at its lower end.
+    """
+    half = (dim - 1) / 2
+    shares = np.concatenate([[0.0], np.geomspace(1e-16, 0.01, 80), np.linspace(0.01, 1, SPHERE_CELLS)[1:]])
+    edges = special.betaincinv(half, half, shares[:-1]) * (1 - 1e-9)
+    reach = np.minimum(np.outer(ahead, np.sqrt(edges)), 1.0)
+    below: Float[np.ndarray, " n"] = special.betainc(half, 0.5, 1 - reach**2) @ np.diff(shares) / 2
+    return below

@@ -13,12 +13,14 @@ from recallbook.setting import Setting
 from recallbook.theory.prediction import critical_samples
 from recallbook.theory.search import bracket
 
+MARGIN = 0.1  # of certified over wanted accuracy that pilots ask for, or half of what is left to 1
 PILOTS = 2  # draws that choose N; those that confirm it are others
 TOLERANCE = 0.05  # of the search for N
 MOST_TOKENS = 1 << 27  # of one training batch; beyond, nothing is tried
 STEP = 1.2  # factor on N after an attempt that failed
 ATTEMPTS = 4
-MOST_DRAWS = 400  # of one attempt
+PATIENCE = 4  # draws of one attempt, in units of what certificates of 1 would need
+STRIDE = 10**4  # between the numbers of the draws of two attempts
 
 
 class Sufficient(float):
@@ -107,11 +109,11 @@ def check_share(field: str, value: Any) -> float:
 def _certified(
     fixed: dict[str, Any], accuracy: float, risk: float, start: int, seed: int, tell: Callable[[str], None]
 ) -> float:
-    """The first N whose certificates win the bet, from where a few pilots are half way between the target and 1."""
+    """The first N whose certificates win the bet, from where a few pilots certify a little more than is wanted."""
     largest = MOST_TOKENS // fixed["seq_len"]
     if start > largest:
         return math.inf
-    wanted = (1 + accuracy) / 2
+    wanted = accuracy + min(MARGIN, (1 - accuracy) / 2)
 
     def promising(samples: int) -> bool:
         worst = min(certified(fixed, samples, seed, -1 - pilot) for pilot in range(PILOTS))
@@ -135,7 +137,7 @@ def certified(fixed: dict[str, Any], samples: int, seed: int, number: int) -> fl
 
 def draw_seed(seed: int, number: int) -> int:
     """Seeds of the draws of a proof; larger than any used elsewhere, and different for pilots."""
-    return 10**12 * (seed + 1) + 10**6 + number
+    return 10**12 * (seed + 1) + STRIDE + number
 
 
 def _wins(
@@ -149,8 +151,8 @@ def _wins(
     """Whether the capital of a bet that draws certify more than ``accuracy`` on average reaches the goal."""
     seed, attempt = seeds
     capital = 1.0
-    for number in range(MOST_DRAWS):
-        capital *= bet(certified(fixed, samples, seed, MOST_DRAWS * attempt + number), accuracy)
+    for number in range(math.ceil(PATIENCE * math.log(goal) / -math.log(accuracy))):
+        capital *= bet(certified(fixed, samples, seed, STRIDE * attempt + number), accuracy)
         tell(f"N = {samples}: capital {capital:.2f} of {goal:.0f} after {number + 1} draws")
         if capital >= goal:
             return True

@@ -190,7 +190,7 @@ def _ledger_entries(mlp: bool) -> dict[str, tuple[sp.Expr, str, str]]:
     score, missing, of_lock = lock_symbols.trigger_score(mlp), sp.exp(-N / V), lock_symbols.lock_terms(mlp)
     entries = {
         **{k: (t.token / score**2, t.token, "When attention locks on") for k, t in of_lock.items()},
-        **{k: (t, t, "When facts can be recalled") for k, t in recall_symbols.mean_squares(mlp).items()},
+        **{k: (t, t, "Upper bounds") for k, t in recall_symbols.mean_squares(mlp).items()},
         "coverage": (missing, missing, "The task"),
     }
     of_mlp = dict.fromkeys(("neuron bias", "neuron noise", "MLP noise"), "The MLP as memory")

@@ -20,6 +20,7 @@ from tqdm import tqdm
 
 from recallbook.analysis.critical import predicted_size
 from recallbook.arguments import check_size
+from recallbook.bounds import recall_law
 from recallbook.bounds.certificate import certify
 from recallbook.data.embeddings import draw_embeddings
 from recallbook.data.task import Problem, draw
@@ -86,6 +87,47 @@ def row(index: int) -> dict[str, Any]:
         found[f"proved_{name}"] = getattr(certificate, name)
         found |= {name: values.mean(), f"{name}_error": values.std(ddof=1) / len(values) ** 0.5}
     return found | {"proved_all_lock": certificate.all_lock, "proved_stored": certificate.stored}
+
+
+def along(settings: Iterable[Setting], seeds: Iterable[int], fresh: int = 8) -> pd.DataFrame:
+    """Certificates of each setting's draws beside means over fresh output embeddings, one row a draw."""
+    rows = []
+    seeds = list(seeds)
+    for setting in settings:
+        for seed in seeds:
+            problem = draw(setting, FIRST_SEED - 1000 + seed)
+            found = certify(problem)
+            proved = {f"proved_{name}": getattr(found, name) for name in (*OUTCOMES, "all_lock", "stored")}
+            runs = [evaluate(p, three_steps(p), TEST) for p in fresh_outputs(problem, fresh)]
+            means = {name: float(np.mean([getattr(run, name) for run in runs])) for name in OUTCOMES}
+            rows.append({"samples": setting.samples, "dim": setting.dim, "seed": seed, **proved, **means})
+    return pd.DataFrame(rows)
+
+
+def slack_of_recall(setting: Setting, seeds: Iterable[int], draws: int = 100) -> pd.DataFrame:
+    """Recall with perfect attention, simulated over fresh Gaussian outputs, and its bounds; one row a draw."""
+    rows = []
+    for seed in seeds:
+        problem = draw(setting, FIRST_SEED - 1000 + seed)
+        weights = recall_law.stored_weights(problem)
+        length = torch.linalg.norm(weights, dim=1)[:, None]
+        gaps = ((weights.diagonal()[:, None] - weights) / (2**0.5 * length)).clamp(min=0)
+        tails = (1 - gaps.square()).pow(setting.dim / 2).fill_diagonal_(0.0)
+        generator = torch.Generator().manual_seed(seed)
+        right = []
+        for _ in range(draws):
+            outputs = torch.randn(problem.output_embeddings.shape, generator=generator, dtype=torch.float64)
+            right.append(((weights @ outputs @ outputs.T).argmax(dim=1) == torch.arange(len(weights))).double().mean())
+        rows.append(
+            {
+                "dim": setting.dim,
+                "simulated": float(torch.stack(right).mean()),
+                "proved": float(recall_law.recall_bound(weights, setting.dim).mean()),
+                "union": float(recall_law.union_bound(weights, setting.dim).mean()),
+                "tails": float((1 - tails.sum(dim=1)).clamp(min=0).mean()),
+            }
+        )
+    return pd.DataFrame(rows)
 
 
 def load() -> pd.DataFrame:

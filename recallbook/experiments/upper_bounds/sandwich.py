@@ -73,7 +73,7 @@ def random_case(index: int) -> dict[str, Any]:
     generator = np.random.default_rng([19, index])
     vocab = round(float(np.exp(generator.uniform(np.log(40), np.log(180)))))
     length = round(float(np.exp(generator.uniform(np.log(2), np.log(vocab)))))
-    accuracy, marked = float(generator.choice([0.5, 0.9, 0.99])), bool(generator.random() < 0.4)
+    accuracy, marked = float(generator.choice([0.5, 0.9, 0.97])), bool(generator.random() < 0.4)
     dim = round(critical_dim(vocab, marked, accuracy) * float(generator.uniform(1.5, 3)))
     law = str(generator.choice(["gaussian", "gaussian", "sphere"]))
     fixed = {"vocab": vocab, "seq_len": length, "dim": dim, "trigger_in_values": marked, "embeddings": law}

@@ -1,0 +1,108 @@
+"""Numbers of sequences that are proved to suffice: the bet, the search, and the committed cases."""
+
+import math
+
+import numpy as np
+import pytest
+
+import recallbook as rb
+from recallbook.analysis.critical import critical_table
+from recallbook.bounds import sufficient
+from recallbook.experiments.upper_bounds import sandwich
+
+
+def test_a_bet_on_no_more_than_the_target_does_not_gain():
+    """Its mean is linear in the mean of what is certified, 1 at the target; and capital cannot fall below zero."""
+    for accuracy in (0.1, 0.5, 0.99):
+        values = np.array([0.0, 1.0, accuracy])
+        factors = np.array([sufficient.bet(v, accuracy) for v in values])
+        assert factors[2] == pytest.approx(1) and factors.min() > 0
+        chance = accuracy  # of 1, else 0: the most that a mean of `accuracy` can vary
+        assert (1 - chance) * factors[0] + chance * factors[1] == pytest.approx(1)
+
+
+def test_false_claims_are_seldom_proved():
+    """Certificates of 0 or 1 with a mean of exactly the target: the capital reaches 20 in less than one case of 20."""
+    generator, accuracy, won = np.random.default_rng(0), 0.8, 0
+    for _ in range(2000):
+        capital = np.cumprod([sufficient.bet(v, accuracy) for v in (generator.random(200) < accuracy).astype(float)])
+        won += capital.max() >= 20
+    assert 0.005 < won / 2000 < 0.05
+
+
+def test_it_is_found_and_reproducible_and_told():
+    lines = []
+    sizes = {"vocab": 24, "seq_len": 3, "dim": 40, "trigger_in_values": False}
+    found = rb.sufficient_samples(**sizes, accuracy=0.5, progress=lines.append)
+    assert found == rb.sufficient_samples(**sizes, accuracy=0.5) and found.by == "certificates"
+    assert rb.critical_samples(**sizes, accuracy=0.5, warn=False) <= found < math.inf
+    assert any("pilot" in line for line in lines) and "capital" in lines[-1]
+    runs = [rb.simulate(rb.Setting(**sizes, samples=int(found)), seed, test_samples=500).accuracy for seed in range(40)]
+    assert np.mean(runs) > 0.5
+    assert rb.sufficient_samples(**sizes, accuracy=0.5, confidence=0.999) < math.inf  # more draws, not more sequences
+
+
+def test_nothing_is_proved_below_the_wall():
+    found = rb.sufficient_samples(64, 8, 8, trigger_in_values=False)
+    assert found == math.inf and found.by == "nothing"
+
+
+@pytest.mark.parametrize(("field", "value"), [("accuracy", 1.0), ("accuracy", 0), ("confidence", 1.5), ("seed", -1)])
+def test_bad_input(field, value):
+    with pytest.raises(ValueError, match=f"{field}={value} is not allowed"):
+        rb.sufficient_samples(**{"vocab": 24, "seq_len": 3, "dim": 40, field: value})
+
+
+def test_draws_of_a_proof_are_different():
+    seeds = {sufficient.draw_seed(seed, number) for seed in range(3) for number in range(-2, 2000)}
+    assert len(seeds) == 3 * 2002
+
+
+# The committed cases
+
+
+@pytest.fixture(scope="module")
+def proved():
+    return sandwich.load()
+
+
+def test_all_cases_are_there_and_none_is_missed(proved):
+    assert list(proved["case"]) == [name for name, _ in sandwich.cases()]
+    for row, (_, case) in zip(proved.to_dict("records"), sandwich.cases(), strict=True):
+        assert {name: row[name] for name in case} == case
+
+
+def test_at_most_twenty_times_the_predicted_number(proved):
+    ratio = proved["sufficient"] / proved["critical"]
+    assert ratio.max() < 20 and ratio.median() < 3
+    assert (ratio > 0.9).all()  # what is proved lies above what happens
+
+
+def test_what_is_proved_happens(proved):
+    short = (proved["accuracy"] - proved["simulated"]) / proved["error"].clip(lower=1e-4)
+    assert short.max() < 2
+
+
+def test_grids_are_centred_where_accuracy_is_predicted_to_be_reached():
+    for along, cases in sandwich.ALONG.items():
+        for value, centre in list(cases.items())[:: 3 if along != "marked" else 1]:
+            found = rb.critical_samples(**sandwich.sizes(along, value), accuracy=sandwich.LEVEL, warn=False)
+            assert found == pytest.approx(centre, rel=0.06)
+
+
+def test_a_row_is_found_again(proved):
+    name = proved.loc[(proved["vocab"] < 90) & (proved["sufficient"] < 3000), "case"].iloc[0]
+    again = sandwich.row(name, dict(sandwich.cases())[name])
+    row = proved.set_index("case").loc[name]
+    for column in ("sufficient", "simulated", "critical"):
+        assert again[column] == pytest.approx(row[column], rel=1e-5)
+
+
+def test_the_sandwich_is_in_order(proved):
+    found = sandwich.table(rb.load_results("sandwich"))
+    assert len(found) == sum(map(len, sandwich.ALONG.values()))
+    assert (found["necessary"] < found["low"]).all()
+    assert (found["measured"] < found["sufficient"]).all()
+    keys = ["vocab", "seq_len", "dim", "trigger_in_values"]
+    measured = critical_table(rb.load_results("sandwich"), keys, outcome="accuracy", level=sandwich.LEVEL)
+    assert (measured["low"] < measured["critical"]).all() and (measured["critical"] < measured["high"]).all()
