@@ -89,8 +89,9 @@ def test_each_inequality_and_its_slack(setting):
 def test_the_limit_is_that_of_the_three_steps():
     problem = rb.draw(SETTINGS[1], seed=4)
     limit, weights = rates._limit(problem), rb.three_steps(problem)
-    scores, mark = problem.input_embeddings @ (weights.key_query @ problem.query), problem.trigger @ (
-        weights.key_query @ problem.query
+    scores, mark = (
+        problem.input_embeddings @ (weights.key_query @ problem.query),
+        problem.trigger @ (weights.key_query @ problem.query),
     )
     assert limit.margin == pytest.approx(float(mark + (scores[:, None] - scores).min()))
     asked = problem.input_embeddings + problem.trigger

@@ -18,7 +18,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from recallbook.data.task import Problem
-from recallbook.training.gradients import features
 
 ROUNDING = 1e-9  # of the product of the factors' norms: a thousand times what float64 can lose there
 BATCH = 32  # pairs whose eigenvalues are found at once
@@ -84,14 +83,12 @@ def _coordinates(table: Float[Tensor, "V1 d"]) -> Float[Tensor, "V1 c"]:
 def _by_label(
     problem: Problem, keys: Float[Tensor, "V1 c"]
 ) -> Iterator[tuple[int, Float[Tensor, " m"], Float[Tensor, "m c"]]]:
-    r"""For each label that occurs: the sums over its sequences of $g(\bar e')$, and of $J\Sigma^\top$ in coordinates."""
+    r"""For each label that occurs, sums over its sequences: of $g(\bar e')$, and of $J\Sigma^\top$ in coordinates."""
     setting, mlp = problem.setting, problem.mlp_weights
     vocab, length, tau = setting.vocab, setting.seq_len, float(setting.trigger_in_values)
     tokens, mark = keys[:-1], keys[-1]
-    values, trigger = (
-        (tokens, mark) if mlp is None else (problem.input_embeddings @ mlp.T, problem.trigger @ mlp.T)
-    )
-    for label in problem.labels.unique().tolist():
+    values, trigger = (tokens, mark) if mlp is None else (problem.input_embeddings @ mlp.T, problem.trigger @ mlp.T)
+    for label in torch.bincount(problem.labels).nonzero()[:, 0].tolist():
         rows = (problem.labels == label).nonzero()[:, 0]
         told, asked = problem.tokens[rows].long(), int(problem.tokens[rows[0], problem.positions[rows[0]]])
         counts = keys.new_zeros(len(rows), vocab).scatter_add_(1, told, keys.new_ones(told.shape))  # (n, V)
@@ -137,8 +134,9 @@ def log_chances(found: Margins, dim: int, law: str = "gaussian") -> Float[Tensor
 
     For $0<\theta<1$ and $\lambda=\frac{\theta d}{2\|M\|_F}$ the exponent is
     $-\lambda\operatorname{tr}M+\frac{\lambda^2\|M\|_F^2}{d(1-\theta)}$. With $r=\operatorname{tr}M/\|M\|_F$ the best
-    $\theta=1-\frac1{\sqrt{1+2r}}$ makes it $-\frac d4(\sqrt{1+2r}-1)^2$. On the sphere the diagonal of $M$ does not fluctuate and is
-    left out of the norm; orthonormal embeddings leave nothing to chance.
+    $\theta=1-\frac1{\sqrt{1+2r}}$ makes it $-\frac d4(\sqrt{1+2r}-1)^2$.
+    On the sphere the diagonal of $M$ does not fluctuate and is left out of the norm; orthonormal embeddings leave
+    nothing to chance.
     """
     trace = found.trace - found.slack
     if law == "orthogonal":
@@ -149,7 +147,7 @@ def log_chances(found: Margins, dim: int, law: str = "gaussian") -> Float[Tensor
 
 
 def refined(found: Margins, pairs: Float[Tensor, "n 2"], dim: int, law: str = "gaussian") -> Float[Tensor, " n"]:
-    r"""The same for some pairs from eigenvalues $\mu$ of $M$: $-\frac d2\sum_i\log(1+\frac{2\lambda\mu_i}d)$, best $\lambda$.
+    r"""The same for some pairs from eigenvalues: the least $-\frac d2\sum_i\log(1+\frac{2\lambda\mu_i}d)$ of many.
 
     On the sphere $-\lambda\operatorname{tr}M$ and the eigenvalues of $M$ without its diagonal.
     """
@@ -179,7 +177,7 @@ def pair_chances(found: Margins, dim: int, law: str = "gaussian") -> Float[Tenso
     vocab = len(chances)
     order = chances.flatten().argsort(descending=True)[: max(FEWEST, EIGENVALUES // vocab**3)]
     left = float(chances.sum())
-    for batch in order.split(max(1, BATCH * 256**2 // max(vocab, 256) ** 2)):
+    for batch in torch.split(order, max(1, BATCH * 256**2 // max(vocab, 256) ** 2)):
         if left < ENOUGH:
             break
         pairs = torch.stack([batch // vocab, batch % vocab], dim=1)

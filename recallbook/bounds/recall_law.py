@@ -63,7 +63,8 @@ def chi_cells(dim: int) -> Cells:
 
 def _divided(edges: Float[np.ndarray, " n"]) -> Float[np.ndarray, " m"]:
     """Every cell in ``PARTS`` equal parts."""
-    return np.interp(np.arange((len(edges) - 1) * PARTS + 1) / PARTS, np.arange(len(edges)), edges)
+    places = np.arange((len(edges) - 1) * PARTS + 1) / PARTS
+    return np.asarray(np.interp(places, np.arange(len(edges)), edges), dtype=np.float64)
 
 
 def _chords(edges: Float[np.ndarray, " n"], points: Float[np.ndarray, " k"]) -> Float[np.ndarray, "k n"]:
@@ -115,7 +116,7 @@ def recall_bound(weights: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]
     unit = weights / torch.where(length > 0, length, 1.0)[:, None]
     found = torch.zeros(len(weights), dtype=weights.dtype)
     rows = max(1, BLOCK_NUMBERS // (len(weights) * len(size.edges)))
-    for asked in torch.arange(len(weights)).split(rows):
+    for asked in torch.split(torch.arange(len(weights)), rows):
         logs = np.stack([log_wins(unit[asked], asked, size.edges, edge) for edge in own.edges])  # (own, rows, size)
         found[asked] = torch.from_numpy(_over_cells(logs, own, size))
     return torch.maximum(torch.where(length > 0, (found - SAFETY).clamp(min=0), 0.0), union_bound(weights, dim))
@@ -164,7 +165,7 @@ def surely_recalled(weights: Float[Tensor, "V V"]) -> Bool[Tensor, " V"]:
     r"""Facts that are recalled with orthonormal output embeddings: $q_v>q_k$ for all $k\ne v$, beyond rounding."""
     right, others = weights.diagonal().clone(), weights.clone()
     others.fill_diagonal_(-math.inf)
-    return right - others.amax(dim=1) > tolerance(weights.dtype) * torch.linalg.norm(weights, dim=1)
+    return torch.gt(right - others.amax(dim=1), tolerance(weights.dtype) * torch.linalg.norm(weights, dim=1))
 
 
 def sphere_bound(weights: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]:
@@ -193,9 +194,9 @@ def sphere_bound(weights: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]
 
 
 def sphere_beats(ahead: Float[np.ndarray, " n"], dim: int) -> Float[np.ndarray, " n"]:
-    r"""$P\big((1-c)\kappa+\sqrt{2(1-c)}\,c'\le0\big)$ for $\kappa$ = ``ahead``, from above: $c$ and $c'$ are overlaps of unit vectors.
+    r"""$P\big((1-c)\kappa+\sqrt{2(1-c)}\,c'\le0\big)$ for $\kappa$ = ``ahead``, from above.
 
-    Independent of one another: $c=u_v^\top u_k$ has $\frac{1-c}2\sim\text{Beta}(\frac{d-1}2,\frac{d-1}2)$, and $c'$ is a
+    Overlaps of unit vectors, independent: $c=u_v^\top u_k$ has $\frac{1-c}2\sim\text{Beta}(\frac{d-1}2,\frac{d-1}2)$, and $c'$ is a
     coordinate of the direction of $R$. The chance falls with $1-c$, so each cell of it counts at its lower end.
     """
     half = (dim - 1) / 2

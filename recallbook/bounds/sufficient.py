@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from recallbook.arguments import check_rate, check_seed, not_allowed
 from recallbook.bounds.certificate import certify
@@ -94,7 +94,8 @@ def sufficient_samples(
     found = math.inf
     if start < math.inf:
         fixed = {"vocab": vocab, "seq_len": seq_len, "dim": dim, **setting}
-        found = _certified(fixed, accuracy, 1 - confidence, int(start), seed, progress or (lambda line: None))
+        proof = _Proof(fixed, accuracy, seed, progress or (lambda line: None))
+        found = _first_proved(proof, int(start), 1 - confidence)
     return Sufficient(found, "certificates" if found < math.inf else "nothing")
 
 
@@ -106,33 +107,50 @@ def check_share(field: str, value: Any) -> float:
     return share
 
 
-def _certified(
-    fixed: dict[str, Any], accuracy: float, risk: float, start: int, seed: int, tell: Callable[[str], None]
-) -> float:
-    """The first N whose certificates win the bet, from where a few pilots certify a little more than is wanted."""
-    largest = MOST_TOKENS // fixed["seq_len"]
-    if start > largest:
-        return math.inf
-    wanted = accuracy + min(MARGIN, (1 - accuracy) / 2)
+class _Proof(NamedTuple):
+    """What is to be proved: sizes and choices but for N, the accuracy, the seed of its draws, and who is told."""
 
-    def promising(samples: int) -> bool:
-        worst = min(certified(fixed, samples, seed, -1 - pilot) for pilot in range(PILOTS))
-        tell(f"N = {samples}: a pilot certifies {worst:.3f}, wanted {wanted:.3f}")
+    fixed: dict[str, Any]
+    accuracy: float
+    seed: int
+    tell: Callable[[str], None]
+
+    def certified(self, samples: int, number: int) -> float:
+        """Proved accuracy of one draw; ``number`` tells the draws of a proof apart, below 0 for pilots."""
+        setting = Setting(**self.fixed, samples=samples)
+        return certify(draw(setting, draw_seed(self.seed, number))).accuracy
+
+    def promising(self, samples: int) -> bool:
+        """Whether a few pilots certify a little more than is wanted."""
+        wanted = self.accuracy + min(MARGIN, (1 - self.accuracy) / 2)
+        worst = min(self.certified(samples, -1 - pilot) for pilot in range(PILOTS))
+        self.tell(f"N = {samples}: a pilot certifies {worst:.3f}, wanted {wanted:.3f}")
         return worst >= wanted
 
-    pilot = bracket(promising, start, smallest=1, largest=largest, tolerance=TOLERANCE, logarithmic=True).high
+    def wins(self, samples: int, goal: float, attempt: int) -> bool:
+        """Whether the capital of a bet that draws certify more than the accuracy on average reaches the goal."""
+        capital = 1.0
+        for number in range(math.ceil(PATIENCE * math.log(goal) / -math.log(self.accuracy))):
+            capital *= bet(self.certified(samples, STRIDE * attempt + number), self.accuracy)
+            self.tell(f"N = {samples}: capital {capital:.2f} of {goal:.0f} after {number + 1} draws")
+            if capital >= goal or capital < 1 / goal:
+                break
+        return capital >= goal
+
+
+def _first_proved(proof: _Proof, start: int, risk: float) -> float:
+    """The first N whose certificates win the bet, from where pilots are promising."""
+    largest = MOST_TOKENS // proof.fixed["seq_len"]
+    if start > largest:
+        return math.inf
+    found = bracket(proof.promising, start, largest=largest, tolerance=TOLERANCE, logarithmic=True).high
     for attempt in range(1, ATTEMPTS + 1):
-        if pilot > largest:
+        if found > largest:
             break
-        if _wins(fixed, int(pilot), accuracy, 2**attempt / risk, (seed, attempt), tell):
-            return float(int(pilot))
-        pilot *= STEP
+        if proof.wins(int(found), 2**attempt / risk, attempt):
+            return float(int(found))
+        found *= STEP
     return math.inf
-
-
-def certified(fixed: dict[str, Any], samples: int, seed: int, number: int) -> float:
-    """Proved accuracy of one draw; ``number`` tells the draws of a proof apart, below 0 for pilots."""
-    return certify(draw(Setting(**fixed, samples=samples), draw_seed(seed, number))).accuracy
 
 
 def draw_seed(seed: int, number: int) -> int:
@@ -140,27 +158,6 @@ def draw_seed(seed: int, number: int) -> int:
     return 10**12 * (seed + 1) + STRIDE + number
 
 
-def _wins(
-    fixed: dict[str, Any],
-    samples: int,
-    accuracy: float,
-    goal: float,
-    seeds: tuple[int, int],
-    tell: Callable[[str], None],
-) -> bool:
-    """Whether the capital of a bet that draws certify more than ``accuracy`` on average reaches the goal."""
-    seed, attempt = seeds
-    capital = 1.0
-    for number in range(math.ceil(PATIENCE * math.log(goal) / -math.log(accuracy))):
-        capital *= bet(certified(fixed, samples, seed, STRIDE * attempt + number), accuracy)
-        tell(f"N = {samples}: capital {capital:.2f} of {goal:.0f} after {number + 1} draws")
-        if capital >= goal:
-            return True
-        if capital < 1 / goal:
-            return False
-    return False
-
-
 def bet(proved: float, accuracy: float) -> float:
-    r"""Factor on the capital, $1+\lambda(x-\alpha)$ with $\lambda=0.98/\alpha$: its mean is at most 1 if $\mathbb Ex\le\alpha$."""
+    r"""Factor on the capital, $1+\lambda(x-\alpha)$ with $\lambda=0.98/\alpha$: at most 1 on average if $\mathbb Ex\le\alpha$."""
     return 1 + 0.98 * (proved / accuracy - 1)

@@ -24,7 +24,7 @@ from recallbook.bounds import recall_law
 from recallbook.bounds.certificate import certify
 from recallbook.data.embeddings import draw_embeddings
 from recallbook.data.task import Problem, draw
-from recallbook.experiments.error_map import as_setting, described
+from recallbook.experiments.error_map import described
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import FOLDER
 from recallbook.training.descent import three_steps
@@ -135,9 +135,13 @@ def load() -> pd.DataFrame:
     return pd.read_parquet(FILE, engine="pyarrow")
 
 
-def setting_of(found: dict[str, Any]) -> Setting:
-    """The setting of a row."""
-    return as_setting(found)
+def excess(table: pd.DataFrame, name: str) -> pd.Series:
+    """By how many standard errors what is proved lies above what is simulated.
+
+    Where every draw agrees, the sample's own error is zero: then that of one fact in one draw more.
+    """
+    error = table[f"{name}_error"].clip(lower=1 / (FRESH * table["vocab"]))
+    return (table[f"proved_{name}"] - table[name]) / error
 
 
 def run(store: Path, indices: Iterable[int]) -> None:

@@ -20,7 +20,6 @@ import torch
 from tqdm import tqdm
 
 from recallbook.analysis.critical import critical_table
-from recallbook.analysis.intervals import seed_interval
 from recallbook.bounds.information import minimum_samples
 from recallbook.bounds.sufficient import sufficient_samples
 from recallbook.experiments.recall.critical_sizes import critical_dim
@@ -109,7 +108,7 @@ def load() -> pd.DataFrame:
 
 
 def table(sweep: pd.DataFrame) -> pd.DataFrame:
-    """All four numbers for the cases on the lines: ``necessary``, ``critical``, ``measured`` (low, high), ``sufficient``."""
+    """The cases on the lines with ``necessary``, ``critical`` (predicted), ``measured`` (low, high), ``sufficient``."""
     keys = ["vocab", "seq_len", "dim", "trigger_in_values"]
     measured = critical_table(sweep, keys, outcome="accuracy", level=LEVEL)
     measured = measured.rename(columns={"critical": "measured"})[[*keys, "measured", "low", "high"]]
