@@ -196,8 +196,8 @@ def sphere_bound(weights: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]
 def sphere_beats(ahead: Float[np.ndarray, " n"], dim: int) -> Float[np.ndarray, " n"]:
     r"""$P\big((1-c)\kappa+\sqrt{2(1-c)}\,c'\le0\big)$ for $\kappa$ = ``ahead``, from above.
 
-    Overlaps of unit vectors, independent: $c=u_v^\top u_k$ has $\frac{1-c}2\sim\text{Beta}(\frac{d-1}2,\frac{d-1}2)$, and $c'$ is a
-    coordinate of the direction of $R$. The chance falls with $1-c$, so each cell of it counts at its lower end.
+    Overlaps of unit vectors, independent: $c=u_v^\top u_k$ has $\frac{1-c}2\sim\text{Beta}(\frac{d-1}2,\frac{d-1}2)$,
+    and $c'$ is a coordinate of the direction of $R$. The chance falls with $1-c$: each cell counts at its lower end.
     """
     half = (dim - 1) / 2
     shares = np.concatenate([[0.0], np.geomspace(1e-16, 0.01, 80), np.linspace(0.01, 1, SPHERE_CELLS)[1:]])
