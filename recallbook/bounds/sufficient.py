@@ -159,5 +159,5 @@ def draw_seed(seed: int, number: int) -> int:
 
 
 def bet(proved: float, accuracy: float) -> float:
-    r"""Factor on the capital, $1+\lambda(x-\alpha)$, $\lambda=0.98/\alpha$; at most 1 on average if $\mathbb Ex\le\alpha$."""
+    r"""Factor on the capital, $1+\lambda(x-\alpha)$ with $\lambda=0.98/\alpha$; fair where $\mathbb Ex=\alpha$."""
     return 1 + 0.98 * (proved / accuracy - 1)
