@@ -140,7 +140,7 @@ def test_signal_energy_is_at_most_the_bound(vocab, dim):
 def test_signal_energy_is_the_average_over_permutations():
     setting = rb.Setting(vocab=4, seq_len=3, dim=2, samples=9)
     counts = estimators.label_counts(setting, np.random.default_rng([5, 2]))
-    labels, tokens = estimators._coordinates(draw_embeddings(setting, 5), counts)
+    labels, tokens = estimators.coordinates(draw_embeddings(setting, 5), counts)
     root = math.sqrt(setting.samples / (setting.seq_len - 1))
     squares = [
         np.sum(((root * (counts / 9)[:, None] * labels).T @ tokens[list(order)]) ** 2)

@@ -38,7 +38,12 @@ class Whitened(NamedTuple):
 
 
 def decode(
-    problem: Problem, method: str = "argmax", *, dtype: torch.dtype | None = None, device: Device | None = None
+    problem: Problem,
+    method: str = "argmax",
+    *,
+    gradient: torch.Tensor | None = None,
+    dtype: torch.dtype | None = None,
+    device: Device | None = None,
 ) -> torch.Tensor:
     r"""Guess the label of every token from $G$ of :func:`recallbook.initial_gradient`, shape ``(V,)`` int64.
 
@@ -54,6 +59,8 @@ def decode(
         ``"assignment"``: the permutation with the largest $\sum_va_{\pi(v)}^\top Yb_v$, the likelihood's linear part.
         ``"refined"``: from there, exchanges of two labels as long as the whole likelihood rises; it contains
         $\|\sum_va_{\pi(v)}b_v^\top\|^2$, which makes its exact maximum a quadratic assignment problem.
+    gradient : Tensor ``(d, d)`` or ``(d, m)``, or None
+        What the reader sees, as with a reading error; ``None`` is $G$.
     dtype, device
         Default: the problem's.
 
@@ -76,13 +83,13 @@ def decode(
     method = check_choice("method", method, METHODS)
     problem = check_problem(problem, dtype, device)
     if method == "refined":
-        seen = whiten(problem, value_step(problem))
+        seen = whiten(problem, _seen(problem, gradient))
         return refine(seen, _first_matching(_best(*_fit(seen), "assignment")))
-    best = choices(problem, method)
+    best = choices(problem, method, gradient)
     return _first_matching(best) if method == "assignment" else best.int().argmax(dim=1)
 
 
-def choices(problem: Problem, method: str = "argmax") -> torch.Tensor:
+def choices(problem: Problem, method: str = "argmax", gradient: torch.Tensor | None = None) -> torch.Tensor:
     """Which labels the method finds equally good for each token, ``(V tokens, V labels)`` of truth values.
 
     One label, but for ties (:mod:`recallbook.model.ties`). With ``"assignment"``: the labels that some best permutation
@@ -96,20 +103,24 @@ def choices(problem: Problem, method: str = "argmax") -> torch.Tensor:
     method = check_choice("method", method, METHODS)
     problem = check_problem(problem)
     if method == "refined":  # a path of exchanges: one answer
-        return torch.nn.functional.one_hot(decode(problem, method), problem.setting.vocab).bool()
-    return _best(*_scores(problem, method), method)
+        return torch.nn.functional.one_hot(decode(problem, method, gradient=gradient), problem.setting.vocab).bool()
+    return _best(*_scores(problem, method, _seen(problem, gradient)), method)
 
 
-def decoded(problem: Problem, method: str = "argmax") -> float:
+def decoded(problem: Problem, method: str = "argmax", gradient: torch.Tensor | None = None) -> float:
     """Fraction of the facts that the method finds; one that ties with k - 1 other labels counts 1/k."""
-    best = choices(problem, method)
+    best = choices(problem, method, gradient)
     right = best.gather(1, problem.permutation.to(best.device)[:, None])[:, 0]
     return float((right.double() / best.sum(dim=1)).mean())
 
 
-def _scores(problem: Problem, method: str) -> tuple[torch.Tensor, torch.Tensor]:
+def _seen(problem: Problem, gradient: torch.Tensor | None) -> torch.Tensor:
+    return value_step(problem) if gradient is None else gradient.to(problem.device, problem.dtype)
+
+
+def _scores(problem: Problem, method: str, seen: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """How well each label fits each token ``(V tokens, V labels)``, and the slack of ties ``(V, 1)``."""
-    seen, labels = value_step(problem), problem.output_embeddings
+    labels = problem.output_embeddings
     if method == "descent":
         marked = problem.input_embeddings + float(problem.setting.trigger_in_values) * problem.trigger
         asked = features(problem, marked)

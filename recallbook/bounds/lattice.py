@@ -12,8 +12,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from recallbook.arguments import check_size, not_allowed
+from recallbook.arguments import check_rate, check_size, not_allowed
 from recallbook.data.task import Problem, check_problem
+from recallbook.training.gradients import centred_labels
 
 Table = NDArray[np.object_]  # of fractions, which are exact
 _exact = np.vectorize(Fraction, otypes=[object])
@@ -42,11 +43,28 @@ def exact_gradient(problem: Problem, products: Table) -> Table:
     return np.asarray(np.einsum("kv,kvab->ab", count_table(problem).astype(object), products))
 
 
-def lattice_counts(problem: Problem, bits: int, gradient: torch.Tensor | None = None) -> NDArray[np.int64]:
+def reading(problem: Problem, products: Table, reading_error: float, generator: np.random.Generator) -> tuple[Table, int]:
+    r"""$NL(G+W)$ without any rounding, ``(d, d)``, and the binary digits of its largest entry that the error leaves.
+
+    $W$ is Gaussian with ``reading_error`` $=c$ times the covariance of the gradient's noise given the labels,
+    $\frac{L-1}{NL^2}S_U\otimes\Sigma_Z$. A last digit is about one standard deviation of the error.
+    """
+    setting, scale = problem.setting, check_rate("reading_error", reading_error) ** 0.5
+    labels = centred_labels(problem).cpu().numpy()[problem.labels.cpu().numpy()]  # (N, d), rows add up to N S_U
+    tokens = (problem.input_embeddings - problem.input_embeddings.mean(dim=0)).cpu().numpy() / setting.vocab**0.5
+    white = generator.standard_normal((setting.samples, setting.vocab))
+    error = scale * (setting.seq_len - 1) ** 0.5 * (labels.T @ white @ tokens)
+    seen = np.asarray(exact_gradient(problem, products) + _exact(error))
+    spread = scale * ((setting.seq_len - 1) * (labels**2).sum() * (tokens**2).sum()) ** 0.5 / setting.dim
+    largest = float(max(map(abs, seen.flatten().tolist())))
+    return seen, max(1, round(np.log2(largest / spread))) if spread else 1
+
+
+def lattice_counts(problem: Problem, bits: int, gradient: torch.Tensor | Table | None = None) -> NDArray[np.int64]:
     r"""$C_{kv}$ less the smallest of its column, ``(V, V)``, from the gradient to ``bits`` binary digits.
 
-    ``gradient``: as :func:`recallbook.initial_gradient` computed it; ``None`` is the exact one. Digits count from the
-    largest entry; the rest is rounded away.
+    ``gradient``: as :func:`recallbook.initial_gradient` computed it, or $NL$ times that as exact fractions; ``None`` is
+    the exact one. Digits count from the largest entry; the rest is rounded away.
 
     Looks for the small integers $C_{kv}-\frac{NL}{V^2}$ whose sum of products is the gradient: a short vector of the
     lattice of dimension $V^2+1$ in which a mismatch of one unit in the last digit costs as much as one count (Kannan's
@@ -69,6 +87,8 @@ def lattice_counts(problem: Problem, bits: int, gradient: torch.Tensor | None = 
     products = exact_products(problem)
     if gradient is None:
         target = exact_gradient(problem, products)
+    elif isinstance(gradient, np.ndarray):
+        target = gradient
     else:
         target = _exact(gradient.cpu().numpy()) * (setting.samples * setting.seq_len)
     start = round(Fraction(setting.samples * setting.seq_len, setting.vocab**2))

@@ -55,7 +55,7 @@ def _inverse_root(matrix: Array) -> Array:
     return np.asarray(vectors[:, keep] / np.sqrt(values[keep]))
 
 
-def _coordinates(tables: Embeddings, counts: NDArray[np.int64]) -> tuple[Array, Array]:
+def coordinates(tables: Embeddings, counts: NDArray[np.int64]) -> tuple[Array, Array]:
     r"""$a_k$ with $\sum_kf_ka_ka_k^\top=I$ and $b_v$ with $\frac1V\sum_vb_vb_v^\top=I$, rows, given label counts."""
     labels = tables.output - tables.output.mean(axis=0)
     tokens = tables.input - tables.input.mean(axis=0)
@@ -77,7 +77,7 @@ def whitened_noise(setting: Setting, seed: int, draws: int) -> tuple[Array, floa
     """
     generator = np.random.default_rng([seed, setting.vocab])
     counts = label_counts(setting, generator)
-    labels, tokens = _coordinates(draw_embeddings(setting, seed), counts)
+    labels, tokens = coordinates(draw_embeddings(setting, seed), counts)
     others = counts * (setting.seq_len - 1)
     chances = np.full(setting.vocab, 1 / setting.vocab)
     table = generator.multinomial(others, chances, size=(draws, setting.vocab)).astype(float)  # (draws, label, token)
@@ -116,7 +116,7 @@ def distance_from_gaussian(setting: Setting, seeds: Iterable[int], draws: int = 
 def signal_energy(setting: Setting, seed: int) -> tuple[float, float]:
     r"""$\frac1D\mathbb E_{\pi}\|M\|^2$ given embeddings and label counts, and its bound $\frac{N+V-1}{(L-1)(V-1)}$."""
     counts = label_counts(setting, np.random.default_rng([seed, 2]))
-    labels, tokens = _coordinates(draw_embeddings(setting, seed), counts)
+    labels, tokens = coordinates(draw_embeddings(setting, seed), counts)
     frequency = counts / setting.samples
     square = np.sum(frequency[:, None] ** 2 * labels**2) * np.mean(np.sum(tokens**2, axis=1))
     # two different tokens have b_v . b_w = -1/(V-1) times their mean square length, on average
@@ -132,7 +132,7 @@ def mutual_information(setting: Setting, seed: int, draws: int = 200) -> float:
     r"""$I(\pi;\text{observation})$ in nats for one draw of embeddings and label counts, over all $V!$ permutations."""
     generator = np.random.default_rng([seed, 3])
     counts = label_counts(setting, generator)
-    labels, tokens = _coordinates(draw_embeddings(setting, seed), counts)
+    labels, tokens = coordinates(draw_embeddings(setting, seed), counts)
     weighted = (counts / setting.samples)[:, None] * labels * math.sqrt(setting.samples / (setting.seq_len - 1))
     orders = np.array(list(itertools.permutations(range(setting.vocab))))
     means = np.einsum("ka,pkb->pab", weighted, tokens[orders]).reshape(len(orders), -1)
@@ -173,7 +173,7 @@ def collapse(vocab: int = 128, **options: Any) -> list[Setting]:
     """Settings of several d and L, at the same multiples of the bound's N for half the facts."""
     found = []
     for dim, length in COLLAPSE:
-        least = information.minimum_samples(vocab, length, dim, 0.5)
+        least = information.information_samples(vocab, length, dim, 0.5)
         found += [
             Setting(vocab=vocab, seq_len=length, dim=dim, samples=max(1, round(share * least)), **options)
             for share in SHARES
@@ -201,7 +201,7 @@ def threshold(along: str, sizes: dict[str, int], seed: int, method: str = "refin
 
 def bound_threshold(along: str, sizes: dict[str, int], level: float = 0.5) -> float:
     """The bound's value of ``samples`` or ``dim``, at least 2."""
-    bound = information.minimum_samples if along == "samples" else information.minimum_dim
+    bound = information.information_samples if along == "samples" else information.minimum_dim
     return max(2.0, bound(**sizes, accuracy=level))
 
 
