@@ -1,4 +1,4 @@
-r"""Coverage: facts that no sequence shows can only be guessed, by every reader of the data; and the larger of two needs.
+r"""Coverage: facts that no sequence shows can only be guessed, by every reader of the data; the larger of two needs.
 
 Given the data, unseen tokens and labels are matched uniformly at random, so of $u>0$ unseen facts any labels name at
 most one on average. With $\mu=V(1-\frac1V)^N=\mathbb E\,u$ that leaves at most $V-\mu+1$ facts. Ours.
@@ -40,7 +40,7 @@ def unseen_allowed(vocab: int, accuracy: float = 1.0, error: float | None = None
 
 
 def coverage_samples(vocab: int, accuracy: float = 1.0, *, error: float | None = None) -> float:
-    r"""Sequences without which no reader of the data is that good: $N\ge\log\frac V\mu\big/\log\frac V{V-1}$, at least 0.
+    r"""Sequences that every reader of the data needs: $N\ge\log\frac V\mu\big/\log\frac V{V-1}$, at least 0.
 
     $\mu$ from :func:`unseen_allowed`. For all facts about $V\log V$. Holds for every reader, three steps included.
 
@@ -87,7 +87,8 @@ def minimum_samples(
         Width of the MLP.
     error : float or None
         ``None``: that fraction on average. From 0 to below 1: at least that fraction but for an event of this
-        probability, so 0 is always. At ``accuracy=1`` both ask for $\log V!$ nats and at most one unseen fact on average.
+        probability, so 0 is always. At ``accuracy=1`` both ask for $\log V!$ nats and for at most one unseen fact on
+        average.
     reading_error : float
         $c$: the reader sees $G$ with an independent Gaussian error of $c$ times the covariance of its noise. Has no
         meaning at $L=1$, where there is no noise: only coverage is left.
@@ -104,9 +105,9 @@ def minimum_samples(
 
     Notes
     -----
-    Proved, in the chapter on lower bounds; with the MLP the first is proved for a stand-in, the gradient's mean plus the
-    reading error. Necessary, not sufficient: for all facts with certainty no $N$ is enough. The second holds for readers
-    of anything computed from the batch. Ours: neither constants nor assumption are from arXiv 2603.15923.
+    Proved, in the chapter on lower bounds; with the MLP the first is proved for a stand-in, the gradient's mean plus
+    the reading error. Necessary, not sufficient: for all facts with certainty no $N$ is enough. The second holds for
+    readers of anything computed from the batch. Ours: neither constants nor assumption are from arXiv 2603.15923.
 
     Examples
     --------

@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
 
 from recallbook.arguments import Device, check_choice
+from recallbook.bounds.moments import feature_moments
 from recallbook.data.task import Problem, check_problem
 from recallbook.model.ties import logit_slack, tied
 from recallbook.training.early_phase import value_step
@@ -24,6 +25,7 @@ METHODS = ("argmax", "whitened", "assignment", "refined", "descent")
 MOST_SWAPS = 20  # per token; the likelihood rises with each, so this only guards against rounding
 LEAST_GAIN = 1e-9  # in the log-likelihood: gains closer than this tie
 DEGENERATE = 1e-9  # singular values below this share of the largest belong to tables with repeated rows
+SILENT = 1e-10  # directions of features with less of the largest second moment: what float64 leaves is rounding
 
 
 class Whitened(NamedTuple):
@@ -71,7 +73,8 @@ def decode(
 
     Notes
     -----
-    With the MLP $x_v$ is exact to first order in the shift that one token makes. Ours.
+    With the MLP the $x_v$ of ``"argmax"`` is exact to first order in the shift that one token makes; the methods that
+    whiten use all features with their means and second moment (:mod:`recallbook.bounds.moments`). Ours.
 
     Examples
     --------
@@ -183,16 +186,24 @@ def whiten(problem: Problem, gradient: torch.Tensor) -> Whitened:
 
     $\Sigma_U=\frac1V\tilde U^\top\tilde U$, and $\Sigma_X=\frac LV X^\top X+\bar x\bar x^\top$ with $X$ the centred
     rows $x_v$: the second moment of the mean sequence's features. The other $L-1$ tokens vary like the informative one,
-    and $\bar x$ carries the frequencies of labels. With the MLP only the $\min(d,V)$ strongest directions are kept,
-    those that are linear in the embeddings.
+    and $\bar x$ carries the frequencies of labels. With the MLP $x_v$ and $\Sigma_X$ are from
+    :func:`recallbook.bounds.moments.feature_moments`, and no direction is left out.
     """
     setting = problem.setting
-    labels, asked = centred_labels(problem), token_features(problem)
-    mean = asked.mean(dim=0)
-    centred = asked - mean
+    labels = centred_labels(problem)
     left = _inverse_root(labels / setting.vocab**0.5, min(setting.dim, setting.vocab - 1))
-    rows = torch.cat([centred * (setting.seq_len / setting.vocab) ** 0.5, mean[None]])
-    side = _inverse_root(rows, min(setting.dim, setting.vocab))
+    if setting.width is None:
+        asked = token_features(problem)
+        mean = asked.mean(dim=0)
+        rows = torch.cat([(asked - mean) * (setting.seq_len / setting.vocab) ** 0.5, mean[None]])
+        side = _inverse_root(rows, min(setting.dim, setting.vocab))
+    else:
+        known = feature_moments(problem)
+        asked, mean = known.means, known.means.mean(dim=0)
+        sizes, directions = torch.linalg.eigh(known.second)
+        keep = sizes > SILENT * sizes[-1]
+        side = directions[:, keep] / sizes[keep].sqrt() @ directions[:, keep].T
+    centred = asked - mean
     root = setting.samples**0.5
     return Whitened(root * left @ gradient @ side, labels @ left, centred @ side * (root / setting.vocab))
 

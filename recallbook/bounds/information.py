@@ -53,8 +53,8 @@ def available_information(
     r"""Nats about the facts in the initial gradient: at most $\frac D2\log\big(1+\frac1c\frac{N+V-1}{(L-1)(V-1)}\big)$.
 
     $D=\min(d,V-1,N)\min(d,V-1)$, or $\min(d,V-1,N)\min(m,V-1)$ with the MLP, whatever its activation; $c$ is
-    ``reading_error``. Infinite at $L=1$: there is no noise then, hence no reading error in units of it. Holds on average
-    over embeddings and batches, for embeddings of any law.
+    ``reading_error``. Infinite at $L=1$: there is no noise then, hence no reading error in units of it. Holds on
+    average over embeddings and batches, for embeddings of any law.
 
     Raises
     ------

@@ -43,7 +43,9 @@ def exact_gradient(problem: Problem, products: Table) -> Table:
     return np.asarray(np.einsum("kv,kvab->ab", count_table(problem).astype(object), products))
 
 
-def reading(problem: Problem, products: Table, reading_error: float, generator: np.random.Generator) -> tuple[Table, int]:
+def reading(
+    problem: Problem, products: Table, reading_error: float, generator: np.random.Generator
+) -> tuple[Table, int]:
     r"""$NL(G+W)$ without any rounding, ``(d, d)``, and the binary digits of its largest entry that the error leaves.
 
     $W$ is Gaussian with ``reading_error`` $=c$ times the covariance of the gradient's noise given the labels,

@@ -17,6 +17,7 @@ from scipy.special import logsumexp
 from recallbook.analysis.intervals import fitted_slope, seed_interval
 from recallbook.bounds import information, lattice
 from recallbook.bounds.decoding import METHODS, decoded
+from recallbook.bounds.moments import feature_moments
 from recallbook.data.embeddings import Embeddings, draw_embeddings
 from recallbook.data.task import draw
 from recallbook.memories.associative import predicted_recall
@@ -24,7 +25,6 @@ from recallbook.model.ties import credit
 from recallbook.setting import Setting
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
-from recallbook.training.gradients import features
 
 SEEDS = range(10)
 COLLAPSE = ((48, 16), (48, 64), (64, 32), (64, 128), (96, 64))  # (d, L) at V = 128
@@ -234,22 +234,13 @@ def feature_spectrum(setting: Setting, seed: int, draws: int = 4000) -> NDArray[
     r"""Signal over noise in each direction of the features, largest first, ``(min(m, V-1),)``.
 
     Eigenvalues of $\Gamma^{-1}\Sigma_\mu$: scatter of the mean features given the informative token, over their scatter
-    around these means, from ``draws`` sequences a token. The bound takes each of them to be $\frac1{L-1}$.
+    around these means, by :func:`recallbook.bounds.moments.feature_moments` from ``draws`` sets of other tokens
+    and as many sequences a token. The bound takes each of them to be $\frac1{L-1}$.
     """
-    problem, vocab = draw(setting, seed), setting.vocab
-    generator = np.random.default_rng([seed, 4])
-    means, within = [], np.zeros((setting.feature_dim,) * 2)
-    for token in range(vocab):
-        others = torch.from_numpy(generator.integers(vocab, size=(draws, setting.seq_len - 1)))
-        total = problem.input_embeddings[others].sum(dim=1) + problem.input_embeddings[token]
-        total = total + float(setting.trigger_in_values) * problem.trigger
-        found = features(problem, total / setting.seq_len).numpy()
-        means.append(found.mean(axis=0))
-        within += np.cov(found.T) / vocab
-    scatter = np.cov(np.array(means).T, bias=True)
-    whitener = _inverse_root(within)
-    values = np.linalg.eigvalsh(whitener.T @ np.asarray(scatter, dtype=np.float64) @ whitener)[::-1]
-    return values[: min(setting.feature_dim, vocab - 1)]
+    found = feature_moments(draw(setting, seed), draws, draws * setting.vocab)
+    whitener = _inverse_root(found.within.numpy())
+    values = np.linalg.eigvalsh(whitener.T @ found.between.numpy() @ whitener)[::-1]
+    return values[: min(setting.feature_dim, setting.vocab - 1)]
 
 
 # The way around

@@ -30,8 +30,8 @@ class Enumeration(NamedTuple):
     r"""Every value of the gradient given embeddings and labels, in units of its noise.
 
     ``means`` ``(V!, D)``, one for each permutation; ``noise`` ``(tables, D)``, the same for all, with logarithms of its
-    chances ``chances``; ``orders`` ``(V!, V)``, the token of every label; ``counts`` $n_k$; ``tables`` ``(tables, V, V)``,
-    how often a token stands beside the informative one under each label.
+    chances ``chances``; ``orders`` ``(V!, V)``, the token of every label; ``counts`` $n_k$; ``tables``,
+    ``(tables, V, V)``, how often a token stands beside the informative one under each label.
     """
 
     means: Array
@@ -61,13 +61,11 @@ def enumerate_gradients(setting: Setting, seed: int) -> Enumeration:
     return Enumeration(means, noise, chances, orders, counts, tables)
 
 
-def information_of_true_gradient(
-    setting: Setting, seed: int, errors: Sequence[float], draws: int = 200
-) -> list[float]:
+def information_of_true_gradient(setting: Setting, seed: int, errors: Sequence[float], draws: int = 200) -> list[float]:
     r"""$I(\pi;G+W\mid U,Z,t,y)$ in nats at each reading error, for one draw; the same random numbers for all.
 
-    ``G`` is the true, discrete gradient: for each permutation a mixture over all tables of the other tokens. An error of
-    0 is exact: every gradient tells its table of counts, but for a constant in each column, with probability 1.
+    ``G`` is the true, discrete gradient: for each permutation a mixture over all tables of the other tokens. An error
+    of 0 is exact: every gradient tells its table of counts, but for a constant in each column, with probability 1.
     """
     every = enumerate_gradients(setting, seed)
     generator = np.random.default_rng([seed, 6])
