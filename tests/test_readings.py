@@ -76,18 +76,21 @@ def test_too_many_tables_are_refused():
 def test_a_reading_is_the_gradient_with_an_error_of_that_covariance():
     setting = rb.Setting(vocab=5, seq_len=3, dim=2, samples=30)
     problem = rb.draw(setting, 1)
-    products = lattice.exact_products(problem)
-    exact = lattice.exact_gradient(problem, products).astype(float)
+    exact = lattice.exact_gradient(problem, lattice.exact_products(problem))
     rng = np.random.default_rng(0)
-    drawn = np.array([lattice.reading(problem, products, 0.25, rng)[0].astype(float) - exact for _ in range(4000)])
+    drawn = np.array([lattice.error_of_reading(problem, 0.25, rng) for _ in range(4000)])
     tilde = (problem.output_embeddings - problem.output_embeddings.mean(dim=0)).numpy()[problem.labels.numpy()]
     tokens = (problem.input_embeddings - problem.input_embeddings.mean(dim=0)).numpy()
     expected = 0.25 * 2 * np.kron(tilde.T @ tilde, tokens.T @ tokens / 5)
     found = np.cov(drawn.reshape(4000, -1).T)
     assert np.abs(found - expected).max() < 5 * expected.max() / math.sqrt(4000)
-    seen, bits = lattice.reading(problem, products, 1e-12, rng)
-    assert abs(bits - lattice.reading(problem, products, 1e-6, rng)[1] - 10) <= 1  # half of log2 of 10^6
-    assert np.allclose(seen.astype(float), exact, rtol=1e-4)
+    few, more = (lattice.digits_of_reading(problem, exact, error) for error in (1e-6, 1e-12))
+    assert abs(more - few - 10) <= 1  # half of log2 of 10^6
+    last = float(max(map(abs, exact.flatten()))) / 2**more
+    assert 0.5 < last / np.sqrt(np.trace(expected) / 4 * 4e-12) < 2  # the last digit is the error
+    alone = rb.draw(rb.Setting(vocab=5, seq_len=1, dim=2, samples=30), 1)
+    assert not lattice.error_of_reading(alone, 1.0, rng).any()
+    assert lattice.digits_of_reading(alone, exact, 1.0) == 1
 
 
 def test_lattices_find_more_facts_than_the_bound_allows_only_at_a_tiny_error():
@@ -270,7 +273,7 @@ def test_reading_errors_that_are_not_allowed(value):
     for call in (
         lambda: rb.minimum_samples(8, 4, 3, reading_error=value),
         lambda: information.available_information(8, 1, 3, 5, reading_error=value),
-        lambda: lattice.reading(rb.draw(TINY, 0), np.zeros((4, 4, 2, 2)), value, np.random.default_rng(0)),
+        lambda: lattice.error_of_reading(rb.draw(TINY, 0), value, np.random.default_rng(0)),
     ):
         with pytest.raises(ValueError, match=r"^reading_error=.* is not allowed: a finite number above 0"):
             call()

@@ -17,7 +17,7 @@ from recallbook.data.task import Problem, check_problem
 from recallbook.training.gradients import centred_labels
 
 Table = NDArray[np.object_]  # of fractions, which are exact
-_exact = np.vectorize(Fraction, otypes=[object])
+exactly = np.vectorize(Fraction, otypes=[object])
 
 
 def count_table(problem: Problem) -> NDArray[np.int64]:
@@ -31,9 +31,9 @@ def count_table(problem: Problem) -> NDArray[np.int64]:
 def exact_products(problem: Problem) -> Table:
     r"""Every $\tilde u_kx_v^\top$ as exact fractions of the stored embeddings, shape ``(V, V, d, d)``."""
     setting = problem.setting
-    outputs, inputs = (_exact(e.cpu().numpy()) for e in (problem.output_embeddings, problem.input_embeddings))
+    outputs, inputs = (exactly(e.cpu().numpy()) for e in (problem.output_embeddings, problem.input_embeddings))
     if setting.trigger_in_values:
-        inputs = inputs + _exact(problem.trigger.cpu().numpy()) / setting.seq_len
+        inputs = inputs + exactly(problem.trigger.cpu().numpy()) / setting.seq_len
     centred = outputs - outputs.sum(axis=0) / setting.vocab
     return np.asarray(np.einsum("ka,vb->kvab", centred, inputs))
 
@@ -43,23 +43,31 @@ def exact_gradient(problem: Problem, products: Table) -> Table:
     return np.asarray(np.einsum("kv,kvab->ab", count_table(problem).astype(object), products))
 
 
-def reading(
-    problem: Problem, products: Table, reading_error: float, generator: np.random.Generator
-) -> tuple[Table, int]:
-    r"""$NL(G+W)$ without any rounding, ``(d, d)``, and the binary digits of its largest entry that the error leaves.
+def error_of_reading(problem: Problem, reading_error: float, generator: np.random.Generator) -> NDArray[np.float64]:
+    r"""$NL\,W$, ``(d, d)``: Gaussian, of ``reading_error`` $=c$ times the covariance of $NL\,G$ given the labels.
 
-    $W$ is Gaussian with ``reading_error`` $=c$ times the covariance of the gradient's noise given the labels,
-    $\frac{L-1}{NL^2}S_U\otimes\Sigma_Z$. A last digit is about one standard deviation of the error.
+    That covariance is $N(L-1)\,S_U\otimes\Sigma_Z$; zero at $L=1$. Attention-only.
+
+    Raises
+    ------
+    ValueError
+        ``reading_error`` not a finite number above 0.
     """
     setting, scale = problem.setting, check_rate("reading_error", reading_error) ** 0.5
-    labels = centred_labels(problem).cpu().numpy()[problem.labels.cpu().numpy()]  # (N, d), rows add up to N S_U
+    counts = np.bincount(problem.labels.cpu().numpy(), minlength=setting.vocab)
+    labels = centred_labels(problem).cpu().numpy() * counts[:, None] ** 0.5  # products of rows add up to N S_U
     tokens = (problem.input_embeddings - problem.input_embeddings.mean(dim=0)).cpu().numpy() / setting.vocab**0.5
-    white = generator.standard_normal((setting.samples, setting.vocab))
-    error = scale * (setting.seq_len - 1) ** 0.5 * (labels.T @ white @ tokens)
-    seen = np.asarray(exact_gradient(problem, products) + _exact(error))
-    spread = scale * ((setting.seq_len - 1) * (labels**2).sum() * (tokens**2).sum()) ** 0.5 / setting.dim
+    white = generator.standard_normal((setting.vocab, setting.vocab))
+    return np.asarray(scale * (setting.seq_len - 1) ** 0.5 * (labels.T @ white @ tokens))
+
+
+def digits_of_reading(problem: Problem, seen: Table, reading_error: float) -> int:
+    """Binary digits of the largest entry down to about a standard deviation of the error, at least 1."""
+    labels, tokens = centred_labels(problem)[problem.labels], problem.input_embeddings
+    energy = float(labels.square().sum() * (tokens - tokens.mean(dim=0)).square().sum() / problem.setting.vocab)
+    spread = (reading_error * (problem.setting.seq_len - 1) * energy) ** 0.5 / problem.setting.dim
     largest = float(max(map(abs, seen.flatten().tolist())))
-    return seen, max(1, round(np.log2(largest / spread))) if spread else 1
+    return max(1, round(np.log2(largest / spread))) if spread and largest else 1
 
 
 def lattice_counts(problem: Problem, bits: int, gradient: torch.Tensor | Table | None = None) -> NDArray[np.int64]:
@@ -92,7 +100,7 @@ def lattice_counts(problem: Problem, bits: int, gradient: torch.Tensor | Table |
     elif isinstance(gradient, np.ndarray):
         target = gradient
     else:
-        target = _exact(gradient.cpu().numpy()) * (setting.samples * setting.seq_len)
+        target = exactly(gradient.cpu().numpy()) * (setting.samples * setting.seq_len)
     start = round(Fraction(setting.samples * setting.seq_len, setting.vocab**2))
     missing = target - start * products.sum(axis=(0, 1))
     entries: list[Fraction] = target.flatten().tolist()

@@ -17,10 +17,11 @@ from recallbook.bounds import lattice
 from recallbook.bounds.decoding import decoded
 from recallbook.bounds.information import maximum_accuracy
 from recallbook.data.embeddings import draw_embeddings
-from recallbook.data.task import draw
-from recallbook.experiments.lower_bounds.estimators import coordinates, label_counts
+from recallbook.data.task import Problem, draw
+from recallbook.experiments.lower_bounds.estimators import SEEDS, coordinates, label_counts
 from recallbook.model.ties import credit
 from recallbook.setting import Setting
+from recallbook.training.early_phase import value_step
 
 Array = NDArray[np.float64]
 MOST_TABLES = 5000  # of counts of the other tokens, given the labels
@@ -104,22 +105,39 @@ def _information_of_counts(every: Enumeration) -> float:
     return float(math.log(count) - left)
 
 
-def readings(setting: Setting, errors: Iterable[float], seeds: Iterable[int] = range(8)) -> pd.DataFrame:
+def error_of(problem: Problem, error: float) -> Array:
+    """The reading error of one draw, times $NL$; its direction is the same at all sizes."""
+    return lattice.error_of_reading(problem, error, np.random.default_rng([problem.seed, 7]))
+
+
+def refined(setting: Setting, error: float, seeds: Iterable[int] = SEEDS) -> list[float]:
+    """Facts that the refined reader finds from one gradient with a reading error, by seed; without one at 0."""
+    found = []
+    for seed in seeds:
+        problem = draw(setting, seed)
+        seen = value_step(problem)
+        if error:
+            seen = seen + torch.from_numpy(error_of(problem, error) / (setting.samples * setting.seq_len))
+        found.append(decoded(problem, "refined", seen))
+    return found
+
+
+def readings(setting: Setting, errors: Iterable[float], seeds: Iterable[int] = SEEDS) -> pd.DataFrame:
     """Facts that lattice reduction and the refined reader find from one gradient with each reading error.
 
-    ``allowed`` is the bound at that error; the error's direction is the same at all sizes, seed by seed.
+    ``allowed`` is the bound at that error.
     """
     rows = []
     errors, seeds = list(errors), list(seeds)
+    sizes = (setting.vocab, setting.seq_len, setting.dim, setting.samples)
     for seed in seeds:
         problem = draw(setting, seed)
-        products = lattice.exact_products(problem)
+        exact = lattice.exact_gradient(problem, lattice.exact_products(problem))
         for error in errors:
-            seen, bits = lattice.reading(problem, products, error, np.random.default_rng([seed, 7]))
-            counts = lattice.lattice_counts(problem, bits, seen)
-            rounded = torch.from_numpy(seen.astype(float) / (setting.samples * setting.seq_len))
-            row = {"error": error, "seed": seed, "bits": bits, "refined": decoded(problem, "refined", rounded)}
-            row["lattice"] = float(credit(torch.from_numpy(counts.T), problem.permutation, 0).mean())
-            sizes = (setting.vocab, setting.seq_len, setting.dim, setting.samples)
+            seen = exact + lattice.exactly(error_of(problem, error))
+            bits = lattice.digits_of_reading(problem, seen, error)
+            counts = torch.from_numpy(lattice.lattice_counts(problem, bits, seen).T)
+            row = {"error": error, "seed": seed, "bits": bits, "refined": refined(setting, error, [seed])[0]}
+            row["lattice"] = float(credit(counts, problem.permutation, 0).mean())
             rows.append({**row, "allowed": maximum_accuracy(*sizes, reading_error=error)})
     return pd.DataFrame(rows)
