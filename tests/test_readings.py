@@ -62,6 +62,21 @@ def test_information_of_the_true_gradient_is_at_most_the_bound_at_every_error():
     assert math.log(24) > means[-1].mean > means[-2].mean - 0.1
 
 
+@pytest.mark.parametrize("error", [1.0, 0.1])
+def test_information_of_the_true_gradient_by_integration(error):
+    """In one dimension: a sum of normal densities for each permutation, integrated on a grid."""
+    setting = rb.Setting(vocab=3, seq_len=2, dim=1, samples=3)
+    for seed in range(3):
+        every = readings.enumerate_gradients(setting, seed)
+        grid = np.linspace(-15, 15, 6001)
+        centres = (every.means[:, None] + every.noise)[..., 0]  # (permutation, table)
+        bells = np.exp(-((grid - centres[..., None]) ** 2) / (2 * error)) / math.sqrt(2 * math.pi * error)
+        density = np.einsum("j,pjx->px", np.exp(every.chances), bells) + 1e-300
+        exact = np.mean(density * np.log(density / density.mean(axis=0)), axis=0).sum() * (grid[1] - grid[0])
+        found = readings.information_of_true_gradient(setting, seed, [error], 3000)[0]
+        assert found == pytest.approx(exact, abs=0.04)  # five standard errors
+
+
 def test_exact_counts_tell_as_much_as_a_tiny_error():
     errors = (1e-9, 0.0)
     found = np.array([readings.information_of_true_gradient(TINY, seed, errors, 300) for seed in range(6)])
