@@ -502,7 +502,7 @@ MUTANTS = [
     ),
     Mutant(
         "the smaller need is enough",
-        "order",
+        "sign",
         "bounds/coverage.py",
         "return max(told,",
         "return min(told,",
