@@ -4,8 +4,8 @@ from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
 
 from recallbook.bounds.certificate import Certificate, certify
+from recallbook.bounds.coverage import minimum_samples
 from recallbook.bounds.decoding import decode
-from recallbook.bounds.information import minimum_samples
 from recallbook.bounds.sufficient import Sufficient, sufficient_samples
 from recallbook.data.task import Problem, Sequences, draw
 from recallbook.model.transformer import RecallTransformer

@@ -67,7 +67,7 @@ def test_two_sequences_of_one_label_share_their_leverage():
 
 
 def test_solutions_invert_the_information():
-    values = {V: 30, L: 7, N: 200, expressions.directions: 50}
+    values = {V: 30, L: 7, N: 200, expressions.directions: 50, expressions.reading: 0.3}
     nats = expressions.available().subs(values).evalf(30)
     known = {**values, expressions.information: nats}
     assert float(expressions.samples().subs({k: v for k, v in known.items() if k != N})) == pytest.approx(200)
@@ -81,7 +81,7 @@ def test_leading_order():
     for exponent in (14, 20, 30):
         vocab, seq_len, dim = 2**exponent, round(2 ** (0.8 * exponent)), round(2 ** (0.9 * exponent))
         leading = float(expressions.leading().subs({V: vocab, L: seq_len}).evalf()) / dim**2
-        errors.append(abs(rb.minimum_samples(vocab, seq_len, dim) / leading - 1))
+        errors.append(abs(information.information_samples(vocab, seq_len, dim) / leading - 1))
     assert errors[2] < 0.03 and errors[2] < errors[1] < errors[0]
 
 
@@ -140,7 +140,7 @@ def test_signal_energy_is_at_most_the_bound(vocab, dim):
 def test_signal_energy_is_the_average_over_permutations():
     setting = rb.Setting(vocab=4, seq_len=3, dim=2, samples=9)
     counts = estimators.label_counts(setting, np.random.default_rng([5, 2]))
-    labels, tokens = estimators._coordinates(draw_embeddings(setting, 5), counts)
+    labels, tokens = estimators.coordinates(draw_embeddings(setting, 5), counts)
     root = math.sqrt(setting.samples / (setting.seq_len - 1))
     squares = [
         np.sum(((root * (counts / 9)[:, None] * labels).T @ tokens[list(order)]) ** 2)
@@ -214,37 +214,38 @@ def test_the_three_solutions_agree(sizes):
     vocab, seq_len, dim, samples = sizes
     if seq_len == 1:
         assert information.available_information(*sizes) == math.inf and information.maximum_accuracy(*sizes) == 1
-        assert rb.minimum_samples(vocab, 1, dim) == information.minimum_dim(vocab, 1, samples) == 0
+        assert information.information_samples(vocab, 1, dim) == information.minimum_dim(vocab, 1, samples) == 0
         return
     nats = information.available_information(*sizes)
     accuracy = information.maximum_accuracy(*sizes)
     if 1 / vocab < accuracy < 1:
         assert information.required_information(vocab, accuracy) == pytest.approx(nats)
-        assert rb.minimum_samples(vocab, seq_len, dim, accuracy) == pytest.approx(samples)
+        assert information.information_samples(vocab, seq_len, dim, accuracy) == pytest.approx(samples)
         assert information.minimum_dim(vocab, seq_len, samples, accuracy) == pytest.approx(min(dim, vocab - 1))
         assert information.maximum_seq_len(vocab, dim, samples, accuracy) == pytest.approx(seq_len)
 
 
 def test_solutions_with_a_width():
     nats = information.required_information(64, 0.7)
-    least = rb.minimum_samples(64, 32, 16, 0.7, width=48)
+    least = information.information_samples(64, 32, 16, 0.7, width=48)
     assert information.available_information(64, 32, 16, round(least), 48) == pytest.approx(nats, rel=1e-3)
     assert information.minimum_dim(64, 32, round(least), 0.7, width=48) == pytest.approx(16, rel=1e-3)
     assert information.maximum_seq_len(64, 16, round(least), 0.7, width=48) == pytest.approx(32, rel=1e-3)
-    assert rb.minimum_samples(64, 32, 16, width=16) == rb.minimum_samples(64, 32, 16)
+    assert information.information_samples(64, 32, 16, width=16) == information.information_samples(64, 32, 16)
 
 
 def test_ranks_end_at_vocab_less_one():
     for vocab in (2, 5, 30):
-        values = [rb.minimum_samples(vocab, 9, dim) for dim in (vocab - 1, vocab, 3 * vocab)]
+        values = [information.information_samples(vocab, 9, dim) for dim in (vocab - 1, vocab, 3 * vocab)]
         assert values[0] == values[1] == values[2]
-        assert vocab == 2 or rb.minimum_samples(vocab, 9, vocab - 2) > values[0]
+        assert vocab == 2 or information.information_samples(vocab, 9, vocab - 2) > values[0]
         tables = draw_embeddings(rb.Setting(vocab=vocab, seq_len=1, dim=3 * vocab, samples=1), 0)
         assert np.linalg.matrix_rank(tables.output - tables.output.mean(axis=0)) == vocab - 1
 
 
 def test_degenerate_sizes():
-    assert rb.minimum_samples(2, 1, 1) == 0 and rb.minimum_samples(2, 2, 1) == pytest.approx(2.0)
+    assert rb.minimum_samples(2, 1, 1) == 1 and rb.minimum_samples(2, 2, 1) == pytest.approx(2.0)
+    assert information.information_samples(2, 1, 1) == 0
     assert rb.minimum_samples(500, 2, 1) == math.inf
     assert information.minimum_dim(100, 1000, 1) == math.inf
     assert information.maximum_seq_len(500, 1, 10) == 1.0

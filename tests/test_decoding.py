@@ -10,7 +10,7 @@ from scipy.optimize import linear_sum_assignment
 
 import recallbook as rb
 from recallbook.analysis.intervals import seed_interval
-from recallbook.bounds import decoding, lattice
+from recallbook.bounds import decoding, lattice, moments
 from recallbook.bounds.information import maximum_accuracy
 from recallbook.experiments.lower_bounds import estimators
 
@@ -98,6 +98,90 @@ def test_whitened_mean_is_the_signal():
         again.__dict__.update({**vars(problem), **batch._asdict()})
         total += decoding.whiten(problem, rb.initial_gradient(again)).observed / 200
     assert (total - signal).abs().max() < 4.5 / np.sqrt(200)
+
+
+# Features
+
+
+def all_features(problem):
+    """Features of every sequence with token v informative, ``(V, V^(L-1), m)``."""
+    setting, table = problem.setting, problem.input_embeddings
+    others = setting.seq_len - 1
+    beside = torch.tensor(list(itertools.product(range(setting.vocab), repeat=others)), dtype=torch.int64)
+    beside = beside.view(setting.vocab**others, others)
+    shared = float(setting.trigger_in_values) * problem.trigger
+    located = (table[:, None] + table[beside].sum(dim=1) + shared) / setting.seq_len
+    return moments.features(problem, located.flatten(0, 1)).view(setting.vocab, -1, setting.feature_dim)
+
+
+@pytest.mark.parametrize("activation", ["relu", "he2", "linear"])
+@pytest.mark.parametrize("tau", [False, True])
+def test_feature_moments_by_enumeration(activation, tau):
+    """Means to the error of 20,000 draws, differences exact for a linear activation; covariance, and within tokens."""
+    setting = rb.Setting(vocab=5, seq_len=3, dim=4, samples=1, width=6, activation=activation, trigger_in_values=tau)
+    problem = rb.draw(setting, 1)
+    every, found = all_features(problem), moments.feature_moments(problem, 20000, 100000)
+    means, scale = every.mean(dim=1), every.flatten(0, 1).std(dim=0).max()
+    assert (found.means - means).abs().max() < 5 * scale / 20000**0.5
+    apart = (found.means - found.means.mean(dim=0)) - (means - means.mean(dim=0))
+    assert apart.abs().max() < (1e-14 if activation == "linear" else 5 * scale / 20000**0.5)
+    exact = torch.cov(every.flatten(0, 1).T, correction=0)
+    assert (found.covariance - exact).abs().max() < 12 * scale**2 / 100000**0.5
+    within = torch.stack([torch.cov(part.T, correction=0) for part in every]).mean(dim=0)
+    assert (found.within - within).abs().max() < 12 * scale**2 / 20000**0.5
+    second = every.flatten(0, 1).T @ every.flatten(0, 1) / (5 * 25)
+    assert (found.second - second).abs().max() < 12 * float(second.max()) / 20000**0.5
+
+
+def test_feature_moments_that_are_exact():
+    """Without the MLP, and for sequences of one token; the stream is the problem's own and repeats."""
+    for setting in (
+        rb.Setting(vocab=5, seq_len=3, dim=4, samples=1, trigger_in_values=True),
+        rb.Setting(vocab=5, seq_len=1, dim=4, samples=1, width=7, activation="gelu"),
+    ):
+        problem = rb.draw(setting, 2)
+        every, found = all_features(problem), moments.feature_moments(problem)
+        assert torch.allclose(found.means, every.mean(dim=1), atol=1e-14)
+        assert torch.allclose(found.covariance, torch.cov(every.flatten(0, 1).T, correction=0), atol=1e-14)
+    problem = rb.draw(rb.Setting(vocab=5, seq_len=4, dim=4, samples=9, width=7), 2)
+    first, again = moments.feature_moments(problem), moments.feature_moments(problem)
+    assert torch.equal(first.means, again.means) and torch.equal(first.covariance, again.covariance)
+    fewer = rb.draw(rb.Setting(vocab=5, seq_len=4, dim=4, samples=3, width=7), 2)
+    assert torch.equal(first.means, moments.feature_moments(fewer).means)
+
+
+def test_whitening_gives_unit_noise_with_features():
+    """Sigma_X is the second moment, so squares of all numbers of Y have mean 1, the informative token's included."""
+    setting = rb.Setting(vocab=24, seq_len=16, dim=8, samples=400, width=20)
+    squares = []
+    for seed in range(40):
+        problem = rb.draw(setting, seed)
+        seen = decoding.whiten(problem, rb.initial_gradient(problem))
+        signal = (seen.labels[problem.permutation].T @ seen.tokens).square().mean()
+        squares.append(float(seen.observed.square().mean() - signal))
+    found = seed_interval(squares, level=0.999)
+    assert found.low < 1 < found.high and found.high - found.low < 0.3
+
+
+@pytest.mark.slow
+def test_all_features_tell_more_than_the_linear_ones():
+    """A wide ReLU MLP: more facts than without any MLP, by paired seeds; a narrow one loses."""
+    sizes = {"vocab": 64, "seq_len": 16, "dim": 24, "samples": 1500, "trigger_in_values": False}
+    settings = {width: rb.Setting(**sizes, width=width) for width in (None, 24, 384)}
+    found = {w: np.array([right(rb.draw(s, seed), "refined") for seed in range(8)]) for w, s in settings.items()}
+    assert seed_interval(found[384] - found[None]).low > 0
+    assert seed_interval(found[24] - found[None]).high < -0.1
+    assert found[24].mean() > 0.25  # with linear features alone it was 0.08
+
+
+def test_a_gradient_of_ones_own_is_read():
+    problem = rb.draw(rb.Setting(vocab=12, seq_len=4, dim=8, samples=300), 0)
+    for method in decoding.METHODS:
+        assert torch.equal(
+            rb.decode(problem, method), rb.decode(problem, method, gradient=rb.initial_gradient(problem))
+        )
+        other = rb.decode(problem, method, gradient=-rb.initial_gradient(problem))
+        assert (other != rb.decode(problem, method)).any()
 
 
 def test_assignment_maximises_its_sum():

@@ -57,12 +57,17 @@ def generator(seed: int) -> torch.Generator:
 
 
 def same_decoded(problem: rb.Problem, other: rb.Problem, name: str, seed: int) -> bool:
-    """Whether all decoders find the same labels equally good, token by token."""
+    """Whether all decoders find the same labels equally good, token by token.
+
+    Readers that whiten features draw sequences of their own by the numbers of tokens: under new numbers, other ones.
+    """
     # `renamed` draws the new numbers of tokens first
     names = torch.randperm(problem.setting.vocab, generator=generator(seed))
     names = names if name == "renamed" else torch.arange(problem.setting.vocab)
+    drawn = name == "renamed" and problem.setting.width is not None and problem.setting.seq_len > 1
+    methods = ("argmax", "descent") if drawn else METHODS
     return all(
-        torch.equal(decoding.choices(other, method)[names], decoding.choices(problem, method)) for method in METHODS
+        torch.equal(decoding.choices(other, method)[names], decoding.choices(problem, method)) for method in methods
     )
 
 

@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
 
 from recallbook.arguments import Device, check_choice
+from recallbook.bounds.moments import feature_moments
 from recallbook.data.task import Problem, check_problem
 from recallbook.model.ties import logit_slack, tied
 from recallbook.training.early_phase import value_step
@@ -24,6 +25,7 @@ METHODS = ("argmax", "whitened", "assignment", "refined", "descent")
 MOST_SWAPS = 20  # per token; the likelihood rises with each, so this only guards against rounding
 LEAST_GAIN = 1e-9  # in the log-likelihood: gains closer than this tie
 DEGENERATE = 1e-9  # singular values below this share of the largest belong to tables with repeated rows
+SILENT = 1e-10  # directions of features with less of the largest second moment: what float64 leaves is rounding
 
 
 class Whitened(NamedTuple):
@@ -38,7 +40,12 @@ class Whitened(NamedTuple):
 
 
 def decode(
-    problem: Problem, method: str = "argmax", *, dtype: torch.dtype | None = None, device: Device | None = None
+    problem: Problem,
+    method: str = "argmax",
+    *,
+    gradient: torch.Tensor | None = None,
+    dtype: torch.dtype | None = None,
+    device: Device | None = None,
 ) -> torch.Tensor:
     r"""Guess the label of every token from $G$ of :func:`recallbook.initial_gradient`, shape ``(V,)`` int64.
 
@@ -54,6 +61,8 @@ def decode(
         ``"assignment"``: the permutation with the largest $\sum_va_{\pi(v)}^\top Yb_v$, the likelihood's linear part.
         ``"refined"``: from there, exchanges of two labels as long as the whole likelihood rises; it contains
         $\|\sum_va_{\pi(v)}b_v^\top\|^2$, which makes its exact maximum a quadratic assignment problem.
+    gradient : Tensor ``(d, d)`` or ``(d, m)``, or None
+        What the reader sees, as with a reading error; ``None`` is $G$.
     dtype, device
         Default: the problem's.
 
@@ -64,7 +73,8 @@ def decode(
 
     Notes
     -----
-    With the MLP $x_v$ is exact to first order in the shift that one token makes. Ours.
+    With the MLP the $x_v$ of ``"argmax"`` is exact to first order in the shift that one token makes; the methods that
+    whiten use all features with their means and second moment (:mod:`recallbook.bounds.moments`). Ours.
 
     Examples
     --------
@@ -76,13 +86,13 @@ def decode(
     method = check_choice("method", method, METHODS)
     problem = check_problem(problem, dtype, device)
     if method == "refined":
-        seen = whiten(problem, value_step(problem))
+        seen = whiten(problem, _seen(problem, gradient))
         return refine(seen, _first_matching(_best(*_fit(seen), "assignment")))
-    best = choices(problem, method)
+    best = choices(problem, method, gradient)
     return _first_matching(best) if method == "assignment" else best.int().argmax(dim=1)
 
 
-def choices(problem: Problem, method: str = "argmax") -> torch.Tensor:
+def choices(problem: Problem, method: str = "argmax", gradient: torch.Tensor | None = None) -> torch.Tensor:
     """Which labels the method finds equally good for each token, ``(V tokens, V labels)`` of truth values.
 
     One label, but for ties (:mod:`recallbook.model.ties`). With ``"assignment"``: the labels that some best permutation
@@ -96,20 +106,24 @@ def choices(problem: Problem, method: str = "argmax") -> torch.Tensor:
     method = check_choice("method", method, METHODS)
     problem = check_problem(problem)
     if method == "refined":  # a path of exchanges: one answer
-        return torch.nn.functional.one_hot(decode(problem, method), problem.setting.vocab).bool()
-    return _best(*_scores(problem, method), method)
+        return torch.nn.functional.one_hot(decode(problem, method, gradient=gradient), problem.setting.vocab).bool()
+    return _best(*_scores(problem, method, _seen(problem, gradient)), method)
 
 
-def decoded(problem: Problem, method: str = "argmax") -> float:
+def decoded(problem: Problem, method: str = "argmax", gradient: torch.Tensor | None = None) -> float:
     """Fraction of the facts that the method finds; one that ties with k - 1 other labels counts 1/k."""
-    best = choices(problem, method)
+    best = choices(problem, method, gradient)
     right = best.gather(1, problem.permutation.to(best.device)[:, None])[:, 0]
     return float((right.double() / best.sum(dim=1)).mean())
 
 
-def _scores(problem: Problem, method: str) -> tuple[torch.Tensor, torch.Tensor]:
+def _seen(problem: Problem, gradient: torch.Tensor | None) -> torch.Tensor:
+    return value_step(problem) if gradient is None else gradient.to(problem.device, problem.dtype)
+
+
+def _scores(problem: Problem, method: str, seen: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """How well each label fits each token ``(V tokens, V labels)``, and the slack of ties ``(V, 1)``."""
-    seen, labels = value_step(problem), problem.output_embeddings
+    labels = problem.output_embeddings
     if method == "descent":
         marked = problem.input_embeddings + float(problem.setting.trigger_in_values) * problem.trigger
         asked = features(problem, marked)
@@ -172,16 +186,24 @@ def whiten(problem: Problem, gradient: torch.Tensor) -> Whitened:
 
     $\Sigma_U=\frac1V\tilde U^\top\tilde U$, and $\Sigma_X=\frac LV X^\top X+\bar x\bar x^\top$ with $X$ the centred
     rows $x_v$: the second moment of the mean sequence's features. The other $L-1$ tokens vary like the informative one,
-    and $\bar x$ carries the frequencies of labels. With the MLP only the $\min(d,V)$ strongest directions are kept,
-    those that are linear in the embeddings.
+    and $\bar x$ carries the frequencies of labels. With the MLP $x_v$ and $\Sigma_X$ are from
+    :func:`recallbook.bounds.moments.feature_moments`, and no direction is left out.
     """
     setting = problem.setting
-    labels, asked = centred_labels(problem), token_features(problem)
-    mean = asked.mean(dim=0)
-    centred = asked - mean
+    labels = centred_labels(problem)
     left = _inverse_root(labels / setting.vocab**0.5, min(setting.dim, setting.vocab - 1))
-    rows = torch.cat([centred * (setting.seq_len / setting.vocab) ** 0.5, mean[None]])
-    side = _inverse_root(rows, min(setting.dim, setting.vocab))
+    if setting.width is None:
+        asked = token_features(problem)
+        mean = asked.mean(dim=0)
+        rows = torch.cat([(asked - mean) * (setting.seq_len / setting.vocab) ** 0.5, mean[None]])
+        side = _inverse_root(rows, min(setting.dim, setting.vocab))
+    else:
+        known = feature_moments(problem)
+        asked, mean = known.means, known.means.mean(dim=0)
+        sizes, directions = torch.linalg.eigh(known.second)
+        keep = sizes > SILENT * sizes[-1]
+        side = directions[:, keep] / sizes[keep].sqrt() @ directions[:, keep].T
+    centred = asked - mean
     root = setting.samples**0.5
     return Whitened(root * left @ gradient @ side, labels @ left, centred @ side * (root / setting.vocab))
 

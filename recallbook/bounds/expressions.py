@@ -1,7 +1,7 @@
 r"""What the initial gradient can say about the facts: mutual information, and how much of it naming facts takes.
 
-The observation is $G=\frac1N\sum_i\tilde u_{y_i}\bar e_i'^\top$ seen through Gaussian noise of its own covariance,
-given the labels. Everything here is exact for that observation and ours.
+The observation is $G=\frac1N\sum_i\tilde u_{y_i}\bar e_i'^\top$ read with an independent Gaussian error of $c$ times
+the covariance of its own noise, given the labels. What coverage allows holds for every observation. Ours.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ information = sp.Symbol("I", positive=True)  # in nats
 named = sp.Symbol("a", positive=True)  # facts named correctly
 tilt = sp.Symbol("lambda", positive=True)
 error = sp.Symbol("delta", positive=True)
+reading = sp.Symbol("c", positive=True)  # reading error, in units of the noise's covariance
+unseen = sp.Symbol("mu", positive=True)  # facts that no sequence shows, on average
 
 
 def frequency_square() -> sp.Expr:
@@ -33,15 +35,15 @@ def pair_mean() -> sp.Expr:
 
 
 def signal_to_noise() -> sp.Expr:
-    r"""Signal over noise of a direction: $\frac N{L-1}\cdot(1-\mathbb E\,b_v^\top b_{v'})\cdot\mathbb E\sum_kf_k^2$."""
-    return sp.factor(N / (L - 1) * (1 - pair_mean()) * frequency_square())
+    r"""Signal over reading error: $\frac N{c(L-1)}\cdot(1-\mathbb E\,b_v^\top b_{v'})\cdot\mathbb E\sum_kf_k^2$."""
+    return sp.factor(N / (L - 1) * (1 - pair_mean()) * frequency_square() / reading)
 
 
 @cache
 def direction_count(width: bool = False) -> sp.Expr:
-    r"""$D$: ranks of $\tilde U$ and of the centred features; labels and tokens lose one each to centring."""
+    r"""$D$: ranks of the centred labels that occur, at most $N$, and of the centred features."""
     features = m if width else d
-    return sp.Min(d, V - 1) * sp.Min(features, V - 1)
+    return sp.Min(d, V - 1, N) * sp.Min(features, V - 1)
 
 
 @cache
@@ -52,7 +54,7 @@ def available() -> sp.Expr:
 
 @cache
 def samples() -> sp.Expr:
-    r"""The $N$ at which so many nats are available."""
+    r"""The $N$ at which so many nats are available in $D$ directions."""
     return _ratio_needed(N)
 
 
@@ -88,6 +90,17 @@ def fano() -> sp.Expr:
     r"""Nats to have at least $a$ facts named but for an event of probability $\delta$ (Fano's inequality)."""
     entropy = -error * sp.log(error) - (1 - error) * sp.log(1 - error)
     return (1 - error) * sp.loggamma(named + 1) - entropy
+
+
+def chance_unseen() -> sp.Expr:
+    r"""Chance that no sequence shows a given fact."""
+    return (1 - 1 / V) ** N
+
+
+@cache
+def coverage() -> sp.Expr:
+    r"""The $N$ at which $\mu$ facts are unseen on average."""
+    return sp.solve(sp.log(unseen / V) - N * sp.log(1 - 1 / V), N)[0]
 
 
 def leading() -> sp.Expr:

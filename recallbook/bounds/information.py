@@ -1,8 +1,10 @@
-r"""What estimators that see the gradients at initialisation can reach when these are seen through Gaussian noise.
+r"""What readers of the gradients at initialisation can reach when they read these with a Gaussian error.
 
 At zero weights $\nabla_{W_{KQ}}\hat{\mathcal L}=0$, so the gradient in $W_V$ is all there is to see. Given the labels
-its noise has a known covariance; the bounds hold for Gaussian noise of that covariance, and say nothing of an exact
-$G$: see :mod:`recallbook.bounds.lattice`. Formulas: :mod:`recallbook.bounds.expressions`. Ours.
+its noise has a known covariance. A reader sees $G+W$, $W$ Gaussian, independent of all else, of $c$ times that
+covariance; $c$ is ``reading_error``. Proved for the true, discrete $G$ without the MLP. With the MLP proved for a
+stand-in: the mean of $G$ given facts and labels, plus such a $W$. Nothing is said of an exact $G$, $c=0$: see
+:mod:`recallbook.bounds.lattice`. Formulas: :mod:`recallbook.bounds.expressions`. Ours.
 """
 
 from __future__ import annotations
@@ -10,11 +12,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from scipy.optimize import brentq
 from scipy.special import gammaln, lambertw
 
 from recallbook.arguments import check_rate, check_size, not_allowed
 from recallbook.bounds import expressions
-from recallbook.theory.symbolic.expressions import L, N, V, d, m, numeric
+from recallbook.theory.symbolic.expressions import L, N, V, numeric
 
 FRACTION = "a number above 0 and at most 1"
 
@@ -24,30 +27,34 @@ def required_information(vocab: int, accuracy: float = 1.0, error: float | None 
 
     With ``error=None``: for a mean fraction $\alpha$ of the $V$ facts, $\alpha V(\log\alpha V-1)+1$ and at least 0,
     or $\log V!$ for all. With ``error`` $=\delta$: to have at least $a=\lceil\alpha V\rceil$ facts right but for an
-    event of probability $\delta$, Fano's $(1-\delta)\log a!-h(\delta)$ with $h$ the entropy of a coin. Labels
-    need not be a permutation.
+    event of probability $\delta$, Fano's $(1-\delta)\log a!-h(\delta)$ with $h$ the entropy of a coin; at $\delta=0$
+    that is $\log a!$. Labels need not be a permutation.
 
     Raises
     ------
     ValueError
-        ``vocab`` not a size of at least 2, ``accuracy`` not above 0 and at most 1, ``error`` not between 0 and 1.
+        ``vocab`` not a size of at least 2, ``accuracy`` not above 0 and at most 1, ``error`` not from 0 to below 1.
     """
     vocab, accuracy, error = check_size("vocab", vocab, smallest=2), check_accuracy(accuracy), check_error(error)
     facts = accuracy * vocab
+    if error == 0:
+        return float(gammaln(whole_facts(vocab, accuracy) + 1))
     if error is not None:
-        # a fraction that meets a whole number of facts up to rounding asks for that many
-        known = {expressions.named: math.ceil(facts * (1 - 1e-12)), expressions.error: error}
+        known = {expressions.named: whole_facts(vocab, accuracy), expressions.error: error}
         return max(0.0, float(numeric(expressions.fano())(known)))
     if accuracy == 1:
         return float(gammaln(vocab + 1))
     return _some_facts(facts) if facts > 1 else 0.0
 
 
-def available_information(vocab: int, seq_len: int, dim: int, samples: int, width: int | None = None) -> float:
-    r"""Nats about the facts in the initial gradient: at most $\frac D2\log\big(1+\frac{N+V-1}{(L-1)(V-1)}\big)$.
+def available_information(
+    vocab: int, seq_len: int, dim: int, samples: int, width: int | None = None, *, reading_error: float = 1.0
+) -> float:
+    r"""Nats about the facts in the initial gradient: at most $\frac D2\log\big(1+\frac1c\frac{N+V-1}{(L-1)(V-1)}\big)$.
 
-    $D=\min(d,V-1)^2$, or $\min(d,V-1)\min(m,V-1)$ with the MLP, whatever its activation. Infinite at $L=1$: there is no
-    noise then. Holds on average over embeddings and batches, for embeddings of any law.
+    $D=\min(d,V-1,N)\min(d,V-1)$, or $\min(d,V-1,N)\min(m,V-1)$ with the MLP, whatever its activation; $c$ is
+    ``reading_error``. Infinite at $L=1$: there is no noise then, hence no reading error in units of it. Holds on
+    average over embeddings and batches, for embeddings of any law.
 
     Raises
     ------
@@ -55,16 +62,15 @@ def available_information(vocab: int, seq_len: int, dim: int, samples: int, widt
         Names the size, its value and what is allowed.
     """
     vocab, seq_len, dim, width = _check_sizes(vocab, seq_len, dim, width)
-    samples = check_size("samples", samples)
-    if seq_len == 1:
-        return math.inf
-    sizes = {V: vocab, N: samples, L: seq_len, expressions.directions: _directions(vocab, dim, width)}
-    return float(numeric(expressions.available())(sizes))
+    samples, noise = check_size("samples", samples), check_rate("reading_error", reading_error)
+    return math.inf if seq_len == 1 else _available(vocab, seq_len, samples, _ranks(vocab, dim, width), noise)
 
 
-def maximum_accuracy(vocab: int, seq_len: int, dim: int, samples: int, width: int | None = None) -> float:
+def maximum_accuracy(
+    vocab: int, seq_len: int, dim: int, samples: int, width: int | None = None, *, reading_error: float = 1.0
+) -> float:
     r"""Largest mean fraction of facts that :func:`available_information` allows; at least $\frac1V$, a guess."""
-    nats = available_information(vocab, seq_len, dim, samples, width)
+    nats = available_information(vocab, seq_len, dim, samples, width, reading_error=reading_error)
     return allowed_accuracy(vocab, nats)
 
 
@@ -79,49 +85,42 @@ def allowed_accuracy(vocab: int, nats: float) -> float:
     return min(1.0, max(1.0, facts) / vocab)
 
 
-def minimum_samples(
-    vocab: int, seq_len: int, dim: int, accuracy: float = 1.0, *, width: int | None = None, error: float | None = None
+def information_samples(
+    vocab: int,
+    seq_len: int,
+    dim: int,
+    accuracy: float = 1.0,
+    *,
+    width: int | None = None,
+    error: float | None = None,
+    reading_error: float = 1.0,
 ) -> float:
-    r"""The information bound, solved for $N$: no estimator from the initial gradient does with fewer sequences.
+    r"""The information bound, solved for $N$: no reader of the initial gradient does with fewer sequences.
 
-    $$N\ \ge\ (V-1)\Big[(L-1)\big(e^{2I/D}-1\big)-1\Big],$$
-    at least 0, with $I$ from :func:`required_information` and $D$ as in :func:`available_information`. For all facts,
-    $V\ll N\ll LV$ and large $d<V$ this is about $Nd^2\ge2LV^2(\log V-1)$. Infinite where it exceeds any float.
-
-    Parameters
-    ----------
-    vocab, seq_len, dim : int
-    accuracy : float
-        Mean fraction of facts, above 0 and at most 1.
-    width : int or None
-        Width of the MLP.
-    error : float or None
-        Ask for at least that fraction but for an event of this probability, instead of on average.
+    $$N\ \ge\ (V-1)\Big[c\,(L-1)\big(e^{2I/D}-1\big)-1\Big],\qquad D=\min(d,V-1)\min(d,V-1),$$
+    where that is at least $r=\min(d,V-1)$, with $I$ from :func:`required_information`, $c$ = ``reading_error`` and
+    $\min(m,V-1)$ for the second factor with the MLP. Below $r$ only $N$ labels occur: there it is the root of
+    $\frac{Nr}2\log\big(1+\frac1c\frac{N+V-1}{(L-1)(V-1)}\big)=I$. A real number; 0 at $L=1$ and where nothing has to be
+    known, infinite where it exceeds any float.
 
     Raises
     ------
     ValueError
         Names the argument, its value and what is allowed.
-
-    Notes
-    -----
-    The observation is the gradient with Gaussian noise; an exact gradient evades the bound. Derived in the chapter on
-    lower bounds. Ours: neither the constant nor the assumption is taken from arXiv 2603.15923.
-
-    Examples
-    --------
-    >>> round(minimum_samples(vocab=256, seq_len=16, dim=128))
-    331
     """
     vocab, seq_len, dim, width = _check_sizes(vocab, seq_len, dim, width)
-    nats = required_information(vocab, accuracy, error)
-    exponent = 2 * nats / _directions(vocab, dim, width)
-    if seq_len == 1:
+    nats, noise = required_information(vocab, accuracy, error), check_rate("reading_error", reading_error)
+    rows, columns = _ranks(vocab, dim, width)
+    if seq_len == 1 or nats == 0:
         return 0.0
-    if exponent > 600:  # beyond the largest float
+    if 2 * nats / (rows * columns) > 600:  # beyond the largest float
         return math.inf
-    known = {expressions.directions: _directions(vocab, dim, width), expressions.information: nats}
-    return max(0.0, float(numeric(expressions.samples())({V: vocab, L: seq_len, **known})))
+    known = {expressions.directions: rows * columns, expressions.information: nats, expressions.reading: noise}
+    least = float(numeric(expressions.samples())({V: vocab, L: seq_len, **known}))
+    if least >= rows:
+        return least
+    # so few sequences that some directions of the labels stay empty; with all of them there is enough
+    return float(brentq(lambda n: _available(vocab, seq_len, n, (rows, columns), noise) - nats, 0.0, float(rows)))
 
 
 def minimum_dim(
@@ -132,35 +131,48 @@ def minimum_dim(
     *,
     width: int | None = None,
     error: float | None = None,
+    reading_error: float = 1.0,
 ) -> float:
-    r"""The same bound solved for $d$, as a real number; infinite where even $d=V-1$ is too little.
+    r"""The information bound solved for $d$, as a real number; infinite where even $d=V-1$ is too little.
 
-    Without the MLP $d=\sqrt D$ and with it $d=D/\min(m,V-1)$, $D=2I/\log(1+\frac{N+V-1}{(L-1)(V-1)})$.
+    With $D=2I/\log(1+\frac1c\frac{N+V-1}{(L-1)(V-1)})$: $d=\sqrt D$, or $\frac DN$ where that is more; with the MLP
+    $d=D/\min(m,V-1)$, which must be at most $N$.
     """
     vocab, seq_len, _, width = _check_sizes(vocab, seq_len, 1, width)
-    samples = check_size("samples", samples)
+    samples, noise = check_size("samples", samples), check_rate("reading_error", reading_error)
     nats = required_information(vocab, accuracy, error)
     if seq_len == 1 or nats == 0:
         return 0.0
-    sizes = {V: vocab, N: samples, L: seq_len, expressions.information: nats}
+    sizes = {V: vocab, N: samples, L: seq_len, expressions.information: nats, expressions.reading: noise}
     need = float(numeric(expressions.direction_need())(sizes))
-    dim = math.sqrt(need) if width is None else need / min(width, vocab - 1)
-    return dim if dim <= vocab - 1 else math.inf
+    if width is None:
+        dim, most = max(math.sqrt(need), need / samples), vocab - 1
+    else:
+        dim, most = need / min(width, vocab - 1), min(vocab - 1, samples)
+    return dim if dim <= most else math.inf
 
 
 def maximum_seq_len(
-    vocab: int, dim: int, samples: int, accuracy: float = 1.0, *, width: int | None = None, error: float | None = None
+    vocab: int,
+    dim: int,
+    samples: int,
+    accuracy: float = 1.0,
+    *,
+    width: int | None = None,
+    error: float | None = None,
+    reading_error: float = 1.0,
 ) -> float:
-    r"""The same bound solved for $L$, as a real number of at least 1; infinite where nothing has to be known."""
+    r"""The information bound solved for $L$, a real number of at least 1; infinite where nothing has to be known."""
     vocab, _, dim, width = _check_sizes(vocab, 1, dim, width)
-    samples = check_size("samples", samples)
+    samples, noise = check_size("samples", samples), check_rate("reading_error", reading_error)
     nats = required_information(vocab, accuracy, error)
-    directions = _directions(vocab, dim, width)
+    rows, columns = _ranks(vocab, dim, width)
+    directions = min(rows, samples) * columns
     if nats == 0:
         return math.inf
     if 2 * nats / directions > 600:
         return 1.0
-    known = {expressions.directions: directions, expressions.information: nats}
+    known = {expressions.directions: directions, expressions.information: nats, expressions.reading: noise}
     return float(numeric(expressions.seq_len())({V: vocab, N: samples, **known}))
 
 
@@ -172,10 +184,12 @@ def check_accuracy(value: Any) -> float:
 
 
 def check_error(value: Any) -> float | None:
-    """Return ``value`` as a probability strictly between 0 and 1, or ``None``."""
-    allowed = "a number between 0 and 1, or None (for the mean fraction)"
+    """Return ``value`` as a probability from 0 to below 1, or ``None``."""
+    allowed = "a number from 0 to below 1, or None (for the mean fraction)"
     if value is None:
         return None
+    if not isinstance(value, bool | str) and value == 0:
+        return 0.0
     if (error := check_rate("error", value, allowed)) >= 1:
         raise not_allowed("error", value, allowed)
     return error
@@ -190,10 +204,21 @@ def _check_sizes(vocab: Any, seq_len: Any, dim: Any, width: Any) -> tuple[int, i
     )
 
 
-def _directions(vocab: int, dim: int, width: int | None) -> int:
-    """The product of the two ranks."""
-    count = expressions.direction_count(width is not None)
-    return int(numeric(count)({V: vocab, d: dim, m: width or 1}))
+def whole_facts(vocab: int, accuracy: float) -> int:
+    """Facts that make up the fraction; one that meets a whole number up to rounding asks for that many."""
+    return math.ceil(accuracy * vocab * (1 - 1e-12))
+
+
+def _ranks(vocab: int, dim: int, width: int | None) -> tuple[int, int]:
+    """Directions of all labels, and of the features."""
+    return min(dim, vocab - 1), min(dim if width is None else width, vocab - 1)
+
+
+def _available(vocab: int, seq_len: int, samples: float, ranks: tuple[int, int], noise: float) -> float:
+    """:func:`available_information` at a real number of sequences."""
+    directions = min(ranks[0], samples) * ranks[1]
+    sizes = {V: vocab, N: samples, L: seq_len, expressions.reading: noise, expressions.directions: directions}
+    return float(numeric(expressions.available())(sizes))
 
 
 def _some_facts(named: float) -> float:

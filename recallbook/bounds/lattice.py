@@ -12,11 +12,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from recallbook.arguments import check_size, not_allowed
+from recallbook.arguments import check_rate, check_size, not_allowed
 from recallbook.data.task import Problem, check_problem
+from recallbook.training.gradients import centred_labels
 
 Table = NDArray[np.object_]  # of fractions, which are exact
-_exact = np.vectorize(Fraction, otypes=[object])
+exactly = np.vectorize(Fraction, otypes=[object])
 
 
 def count_table(problem: Problem) -> NDArray[np.int64]:
@@ -30,9 +31,9 @@ def count_table(problem: Problem) -> NDArray[np.int64]:
 def exact_products(problem: Problem) -> Table:
     r"""Every $\tilde u_kx_v^\top$ as exact fractions of the stored embeddings, shape ``(V, V, d, d)``."""
     setting = problem.setting
-    outputs, inputs = (_exact(e.cpu().numpy()) for e in (problem.output_embeddings, problem.input_embeddings))
+    outputs, inputs = (exactly(e.cpu().numpy()) for e in (problem.output_embeddings, problem.input_embeddings))
     if setting.trigger_in_values:
-        inputs = inputs + _exact(problem.trigger.cpu().numpy()) / setting.seq_len
+        inputs = inputs + exactly(problem.trigger.cpu().numpy()) / setting.seq_len
     centred = outputs - outputs.sum(axis=0) / setting.vocab
     return np.asarray(np.einsum("ka,vb->kvab", centred, inputs))
 
@@ -42,11 +43,38 @@ def exact_gradient(problem: Problem, products: Table) -> Table:
     return np.asarray(np.einsum("kv,kvab->ab", count_table(problem).astype(object), products))
 
 
-def lattice_counts(problem: Problem, bits: int, gradient: torch.Tensor | None = None) -> NDArray[np.int64]:
+def error_of_reading(problem: Problem, reading_error: float, generator: np.random.Generator) -> NDArray[np.float64]:
+    r"""$NL\,W$, ``(d, d)``: Gaussian, of ``reading_error`` $=c$ times the covariance of $NL\,G$ given the labels.
+
+    That covariance is $N(L-1)\,S_U\otimes\Sigma_Z$; zero at $L=1$. Attention-only.
+
+    Raises
+    ------
+    ValueError
+        ``reading_error`` not a finite number above 0.
+    """
+    setting, scale = problem.setting, check_rate("reading_error", reading_error) ** 0.5
+    counts = np.bincount(problem.labels.cpu().numpy(), minlength=setting.vocab)
+    labels = centred_labels(problem).cpu().numpy() * counts[:, None] ** 0.5  # products of rows add up to N S_U
+    tokens = (problem.input_embeddings - problem.input_embeddings.mean(dim=0)).cpu().numpy() / setting.vocab**0.5
+    white = generator.standard_normal((setting.vocab, setting.vocab))
+    return np.asarray(scale * (setting.seq_len - 1) ** 0.5 * (labels.T @ white @ tokens))
+
+
+def digits_of_reading(problem: Problem, seen: Table, reading_error: float) -> int:
+    """Binary digits of the largest entry down to about a standard deviation of the error, at least 1."""
+    labels, tokens = centred_labels(problem)[problem.labels], problem.input_embeddings
+    energy = float(labels.square().sum() * (tokens - tokens.mean(dim=0)).square().sum() / problem.setting.vocab)
+    spread = (reading_error * (problem.setting.seq_len - 1) * energy) ** 0.5 / problem.setting.dim
+    largest = float(max(map(abs, seen.flatten().tolist())))
+    return max(1, round(np.log2(largest / spread))) if spread and largest else 1
+
+
+def lattice_counts(problem: Problem, bits: int, gradient: torch.Tensor | Table | None = None) -> NDArray[np.int64]:
     r"""$C_{kv}$ less the smallest of its column, ``(V, V)``, from the gradient to ``bits`` binary digits.
 
-    ``gradient``: as :func:`recallbook.initial_gradient` computed it; ``None`` is the exact one. Digits count from the
-    largest entry; the rest is rounded away.
+    ``gradient``: as :func:`recallbook.initial_gradient` computed it, or $NL$ times that as exact fractions; ``None`` is
+    the exact one. Digits count from the largest entry; the rest is rounded away.
 
     Looks for the small integers $C_{kv}-\frac{NL}{V^2}$ whose sum of products is the gradient: a short vector of the
     lattice of dimension $V^2+1$ in which a mismatch of one unit in the last digit costs as much as one count (Kannan's
@@ -69,8 +97,10 @@ def lattice_counts(problem: Problem, bits: int, gradient: torch.Tensor | None = 
     products = exact_products(problem)
     if gradient is None:
         target = exact_gradient(problem, products)
+    elif isinstance(gradient, np.ndarray):
+        target = gradient
     else:
-        target = _exact(gradient.cpu().numpy()) * (setting.samples * setting.seq_len)
+        target = exactly(gradient.cpu().numpy()) * (setting.samples * setting.seq_len)
     start = round(Fraction(setting.samples * setting.seq_len, setting.vocab**2))
     missing = target - start * products.sum(axis=(0, 1))
     entries: list[Fraction] = target.flatten().tolist()

@@ -17,6 +17,7 @@ from scipy.special import logsumexp
 from recallbook.analysis.intervals import fitted_slope, seed_interval
 from recallbook.bounds import information, lattice
 from recallbook.bounds.decoding import METHODS, decoded
+from recallbook.bounds.moments import feature_moments
 from recallbook.data.embeddings import Embeddings, draw_embeddings
 from recallbook.data.task import draw
 from recallbook.memories.associative import predicted_recall
@@ -24,7 +25,6 @@ from recallbook.model.ties import credit
 from recallbook.setting import Setting
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
-from recallbook.training.gradients import features
 
 SEEDS = range(10)
 COLLAPSE = ((48, 16), (48, 64), (64, 32), (64, 128), (96, 64))  # (d, L) at V = 128
@@ -55,7 +55,7 @@ def _inverse_root(matrix: Array) -> Array:
     return np.asarray(vectors[:, keep] / np.sqrt(values[keep]))
 
 
-def _coordinates(tables: Embeddings, counts: NDArray[np.int64]) -> tuple[Array, Array]:
+def coordinates(tables: Embeddings, counts: NDArray[np.int64]) -> tuple[Array, Array]:
     r"""$a_k$ with $\sum_kf_ka_ka_k^\top=I$ and $b_v$ with $\frac1V\sum_vb_vb_v^\top=I$, rows, given label counts."""
     labels = tables.output - tables.output.mean(axis=0)
     tokens = tables.input - tables.input.mean(axis=0)
@@ -77,7 +77,7 @@ def whitened_noise(setting: Setting, seed: int, draws: int) -> tuple[Array, floa
     """
     generator = np.random.default_rng([seed, setting.vocab])
     counts = label_counts(setting, generator)
-    labels, tokens = _coordinates(draw_embeddings(setting, seed), counts)
+    labels, tokens = coordinates(draw_embeddings(setting, seed), counts)
     others = counts * (setting.seq_len - 1)
     chances = np.full(setting.vocab, 1 / setting.vocab)
     table = generator.multinomial(others, chances, size=(draws, setting.vocab)).astype(float)  # (draws, label, token)
@@ -116,7 +116,7 @@ def distance_from_gaussian(setting: Setting, seeds: Iterable[int], draws: int = 
 def signal_energy(setting: Setting, seed: int) -> tuple[float, float]:
     r"""$\frac1D\mathbb E_{\pi}\|M\|^2$ given embeddings and label counts, and its bound $\frac{N+V-1}{(L-1)(V-1)}$."""
     counts = label_counts(setting, np.random.default_rng([seed, 2]))
-    labels, tokens = _coordinates(draw_embeddings(setting, seed), counts)
+    labels, tokens = coordinates(draw_embeddings(setting, seed), counts)
     frequency = counts / setting.samples
     square = np.sum(frequency[:, None] ** 2 * labels**2) * np.mean(np.sum(tokens**2, axis=1))
     # two different tokens have b_v . b_w = -1/(V-1) times their mean square length, on average
@@ -132,7 +132,7 @@ def mutual_information(setting: Setting, seed: int, draws: int = 200) -> float:
     r"""$I(\pi;\text{observation})$ in nats for one draw of embeddings and label counts, over all $V!$ permutations."""
     generator = np.random.default_rng([seed, 3])
     counts = label_counts(setting, generator)
-    labels, tokens = _coordinates(draw_embeddings(setting, seed), counts)
+    labels, tokens = coordinates(draw_embeddings(setting, seed), counts)
     weighted = (counts / setting.samples)[:, None] * labels * math.sqrt(setting.samples / (setting.seq_len - 1))
     orders = np.array(list(itertools.permutations(range(setting.vocab))))
     means = np.einsum("ka,pkb->pab", weighted, tokens[orders]).reshape(len(orders), -1)
@@ -173,7 +173,7 @@ def collapse(vocab: int = 128, **options: Any) -> list[Setting]:
     """Settings of several d and L, at the same multiples of the bound's N for half the facts."""
     found = []
     for dim, length in COLLAPSE:
-        least = information.minimum_samples(vocab, length, dim, 0.5)
+        least = information.information_samples(vocab, length, dim, 0.5)
         found += [
             Setting(vocab=vocab, seq_len=length, dim=dim, samples=max(1, round(share * least)), **options)
             for share in SHARES
@@ -201,7 +201,7 @@ def threshold(along: str, sizes: dict[str, int], seed: int, method: str = "refin
 
 def bound_threshold(along: str, sizes: dict[str, int], level: float = 0.5) -> float:
     """The bound's value of ``samples`` or ``dim``, at least 2."""
-    bound = information.minimum_samples if along == "samples" else information.minimum_dim
+    bound = information.information_samples if along == "samples" else information.minimum_dim
     return max(2.0, bound(**sizes, accuracy=level))
 
 
@@ -234,22 +234,13 @@ def feature_spectrum(setting: Setting, seed: int, draws: int = 4000) -> NDArray[
     r"""Signal over noise in each direction of the features, largest first, ``(min(m, V-1),)``.
 
     Eigenvalues of $\Gamma^{-1}\Sigma_\mu$: scatter of the mean features given the informative token, over their scatter
-    around these means, from ``draws`` sequences a token. The bound takes each of them to be $\frac1{L-1}$.
+    around these means, by :func:`recallbook.bounds.moments.feature_moments` from ``draws`` sets of other tokens
+    and as many sequences a token. The bound takes each of them to be $\frac1{L-1}$.
     """
-    problem, vocab = draw(setting, seed), setting.vocab
-    generator = np.random.default_rng([seed, 4])
-    means, within = [], np.zeros((setting.feature_dim,) * 2)
-    for token in range(vocab):
-        others = torch.from_numpy(generator.integers(vocab, size=(draws, setting.seq_len - 1)))
-        total = problem.input_embeddings[others].sum(dim=1) + problem.input_embeddings[token]
-        total = total + float(setting.trigger_in_values) * problem.trigger
-        found = features(problem, total / setting.seq_len).numpy()
-        means.append(found.mean(axis=0))
-        within += np.cov(found.T) / vocab
-    scatter = np.cov(np.array(means).T, bias=True)
-    whitener = _inverse_root(within)
-    values = np.linalg.eigvalsh(whitener.T @ np.asarray(scatter, dtype=np.float64) @ whitener)[::-1]
-    return values[: min(setting.feature_dim, vocab - 1)]
+    found = feature_moments(draw(setting, seed), draws, draws * setting.vocab)
+    whitener = _inverse_root(found.within.numpy())
+    values = np.linalg.eigvalsh(whitener.T @ found.between.numpy() @ whitener)[::-1]
+    return values[: min(setting.feature_dim, setting.vocab - 1)]
 
 
 # The way around

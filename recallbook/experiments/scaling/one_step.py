@@ -11,7 +11,7 @@ import sympy as sp
 
 from recallbook.analysis.critical import critical_table
 from recallbook.analysis.intervals import over_seeds
-from recallbook.bounds.information import minimum_samples
+from recallbook.bounds.information import information_samples
 from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
 from recallbook.theory.symbolic.expressions import L, N, V, d, numeric
@@ -87,5 +87,5 @@ def critical(frame: pd.DataFrame, method: str, level: float = 0.5) -> pd.DataFra
     table = critical_table(chosen, by, outcome="recall", level=level)
     found = np.asarray(numeric(law())(columns(table)))
     sizes = zip(*(table[name].tolist() for name in by), strict=True)
-    least = [minimum_samples(vocab, seq_len, dim, level) for vocab, seq_len, dim in sizes]
+    least = [information_samples(vocab, seq_len, dim, level) for vocab, seq_len, dim in sizes]
     return table.assign(predicted=np.where(found > 0, found, np.inf), least=least)

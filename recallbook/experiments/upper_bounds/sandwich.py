@@ -20,7 +20,7 @@ import torch
 from tqdm import tqdm
 
 from recallbook.analysis.critical import critical_table
-from recallbook.bounds.information import minimum_samples
+from recallbook.bounds.coverage import minimum_samples
 from recallbook.bounds.sufficient import sufficient_samples
 from recallbook.experiments.recall.critical_sizes import critical_dim
 from recallbook.setting import Setting
