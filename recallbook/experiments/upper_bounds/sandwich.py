@@ -1,4 +1,4 @@
-"""Necessary, predicted, simulated and proved numbers of sequences for accuracy 0.9, side by side.
+"""Necessary, predicted, simulated and sufficient numbers of sequences for accuracy 0.9, side by side.
 
 ``python -m recallbook.experiments.upper_bounds.sandwich STORE`` finds the proved N of every case and simulates there;
 ``--export STORE...`` writes the table that ships with the package. The simulated critical N is a sweep:
@@ -20,7 +20,7 @@ import torch
 from tqdm import tqdm
 
 from recallbook.analysis.critical import critical_table
-from recallbook.bounds.coverage import minimum_samples
+from recallbook.bounds.coverage import coverage_samples, minimum_samples
 from recallbook.bounds.sufficient import sufficient_samples
 from recallbook.experiments.recall.critical_sizes import critical_dim
 from recallbook.setting import Setting
@@ -108,22 +108,27 @@ def load() -> pd.DataFrame:
 
 
 def table(sweep: pd.DataFrame) -> pd.DataFrame:
-    """The cases on the lines with ``necessary``, ``critical`` (predicted), ``measured`` (low, high), ``sufficient``."""
+    """The cases on the lines with ``critical`` (predicted), ``measured`` (``low``, ``high``), ``sufficient``.
+
+    Necessary: ``covered`` for every method, ``readers`` for readers of one gradient.
+    """
     keys = ["vocab", "seq_len", "dim", "trigger_in_values"]
     measured = critical_table(sweep, keys, outcome="accuracy", level=LEVEL)
     measured = measured.rename(columns={"critical": "measured"})[[*keys, "measured", "low", "high"]]
     proved = load()
     proved = proved[~proved["case"].str.startswith("random")]
     found = proved.merge(measured, on=keys, how="left")
-    necessary = [minimum_samples(r.vocab, r.seq_len, r.dim, LEVEL) for r in found.itertuples()]
+    readers = [minimum_samples(r.vocab, r.seq_len, r.dim, LEVEL) for r in found.itertuples()]
+    covered = [coverage_samples(vocab, LEVEL) for vocab in found["vocab"]]
     split = found["case"].str.split(" ", expand=True)
-    return found.assign(necessary=necessary, along=split[0], value=split[1].astype(int))
+    return found.assign(covered=covered, readers=readers, along=split[0], value=split[1].astype(int))
 
 
 def gaps(found: pd.DataFrame) -> pd.DataFrame:
-    """Ratios between neighbours of the sandwich, as geometric means with intervals over the cases."""
+    """Ratios between neighbours of the sandwich over the cases."""
     pairs = {
-        "measured / necessary": ("measured", "necessary"),
+        "measured / covered": ("measured", "covered"),
+        "measured / readers": ("measured", "readers"),
         "measured / predicted": ("measured", "critical"),
         "proved / measured": ("sufficient", "measured"),
     }
@@ -131,15 +136,9 @@ def gaps(found: pd.DataFrame) -> pd.DataFrame:
     for name, (upper, lower) in pairs.items():
         ratio = (found[upper] / found[lower]).to_numpy()
         ratio = ratio[np.isfinite(ratio)]
-        rows.append({"ratio": name, "cases": len(ratio), "least": ratio.min(), "median": np.median(ratio)})
-        rows[-1]["most"] = ratio.max()
+        ends = {"least": ratio.min(), "median": np.median(ratio), "most": ratio.max()}
+        rows.append({"ratio": name, "cases": len(ratio), **ends})
     return pd.DataFrame(rows)
-
-
-def at_sufficient(found: pd.DataFrame) -> pd.DataFrame:
-    """Cases whose simulated accuracy at the proved N lies below the accuracy proved, by more than ``z`` errors."""
-    shortfall = (found["accuracy"] - found["simulated"]) / found["error"].clip(lower=1e-9)
-    return found.assign(z=shortfall)[shortfall > 0]
 
 
 def run(store: Path, chosen: Iterable[tuple[str, dict[str, Any]]]) -> None:
