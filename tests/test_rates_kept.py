@@ -86,6 +86,23 @@ def test_each_inequality_and_its_slack(setting):
     assert bool((off <= allowed).all()) and float((off / allowed).max()) > 0.01
 
 
+@pytest.mark.parametrize("setting", SETTINGS[:2], ids=str)
+@pytest.mark.parametrize("share", [1e-3, 5e-3])
+def test_gaps_differ_from_the_limit_by_no_more_than_said(setting, share):
+    problem = rb.draw(setting, seed=5)
+    eta, gamma = chosen(setting, share)
+    limit = rates._limit(problem)
+    missing, off = rates._deviations(limit, setting, eta, gamma)
+    assert missing < 1e-6
+    value = rb.three_steps(problem, eta, gamma).value2 / gamma
+    asked = problem.input_embeddings + float(setting.trigger_in_values) * problem.trigger
+    logits = (asked @ value.T @ problem.output_embeddings.T)[:, problem.permutation]
+    apart = ~torch.eye(setting.vocab, dtype=torch.bool)
+    moved = (logits.diagonal()[:, None] - logits - limit.gaps).abs()[apart]
+    assert bool((moved <= off[apart]).all())
+    assert float((moved / off[apart]).max()) > 0.01  # and not by much less
+
+
 def test_the_limit_is_that_of_the_three_steps():
     problem = rb.draw(SETTINGS[1], seed=4)
     limit, weights = rates._limit(problem), rb.three_steps(problem)

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from recallbook.arguments import check_rate, not_allowed
 from recallbook.data.task import Problem, check_problem
+from recallbook.setting import Setting
 from recallbook.training.early_phase import key_query_step, value_step
 from recallbook.training.gradients import centred_labels
 
@@ -73,15 +74,20 @@ def kept(problem: Problem, eta: float, gamma: float) -> Kept:
         raise not_allowed("width", problem.setting.width, "None: finite rates are covered without the MLP")
     eta, gamma = check_rate("eta", eta), check_rate("gamma", gamma)
     limit = _limit(problem)
-    changed = math.expm1(min(eta * limit.spread, 700.0))
-    exponent = gamma * eta * (limit.margin - changed * limit.drift)
-    missing = (problem.setting.seq_len - 1) * math.exp(-max(exponent, -700.0))
+    missing, off = _deviations(limit, problem.setting, eta, gamma)
     if missing >= 1:
         return Kept(0.0, torch.zeros(problem.setting.vocab, dtype=torch.bool))
-    blur = 2 * missing * limit.reach
-    pulled = changed / problem.setting.vocab * _pairs(limit.pull) * (limit.overlap + blur)[:, None]
-    off = eta * limit.spread / gamma + pulled + blur * _pairs(limit.mean_pull)
     return Kept(1 - missing, (limit.gaps > off).all(dim=1))
+
+
+def _deviations(limit: _Limit, setting: Setting, eta: float, gamma: float) -> tuple[float, Float[Tensor, "V V"]]:
+    """Missing attention at most, and by how much gaps can differ from those of the limit, per unit gamma."""
+    changed = math.expm1(min(eta * limit.spread, 700.0))
+    exponent = gamma * eta * (limit.margin - changed * limit.drift)
+    missing = (setting.seq_len - 1) * math.exp(-max(exponent, -700.0))
+    blur = 2 * missing * limit.reach
+    pulled = changed / setting.vocab * _pairs(limit.pull) * (limit.overlap + blur)[:, None]
+    return missing, eta * limit.spread / gamma + pulled + blur * _pairs(limit.mean_pull)
 
 
 def _limit(problem: Problem) -> _Limit:

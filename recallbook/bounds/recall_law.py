@@ -187,10 +187,15 @@ def sphere_bound(weights: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]
         below = np.searchsorted(grid, ahead / math.sqrt(1 + excess), side="right") - 1  # the next smaller: safe
         here = chances[below]
         lost += (here - before) * beyond
-        before, beyond = here, math.exp(-dim / 2 * (excess - math.log1p(excess)))
+        before, beyond = here, length_tail(excess, dim)
     lost += (1 - before) * beyond
     np.fill_diagonal(lost, 0.0)
     return torch.from_numpy((1 - lost.sum(axis=1) - SAFETY).clip(min=0))
+
+
+def length_tail(excess: float, dim: int) -> float:
+    r"""Bound on the chance that $|\sum_jq_ju_j|^2$ exceeds its mean by the factor $1+x$, $x$ = ``excess``; any weights."""
+    return math.exp(-dim / 2 * (excess - math.log1p(excess)))
 
 
 def sphere_beats(ahead: Float[np.ndarray, " n"], dim: int) -> Float[np.ndarray, " n"]:
