@@ -194,7 +194,7 @@ def sphere_bound(weights: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]
 
 
 def length_tail(excess: float, dim: int) -> float:
-    r"""Bound on the chance that $|\sum_jq_ju_j|^2$ exceeds its mean by the factor $1+x$, $x$ = ``excess``; any weights."""
+    r"""Bound on the chance that $|\sum_jq_ju_j|^2$ is above $1+x$ times its mean, $x$ = ``excess``."""
     return math.exp(-dim / 2 * (excess - math.log1p(excess)))
 
 
