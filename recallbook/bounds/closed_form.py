@@ -1,9 +1,9 @@
-r"""How many sequences suffice, in closed form: with probability $1-\delta$ all sequences lock and all facts are recalled.
+r"""How many sequences suffice, in closed form: with probability $1-\delta$ all sequences lock, all facts are recalled.
 
 Attention-only, Gaussian embeddings, early-phase limit. Every constant of the proof (the book's page of proofs) is an
-expression here, in the order in which the proof makes it: :data:`DEFINITIONS` first, then what the signal of lock-on
-loses (:func:`losses`), the Frobenius norm it is compared with (:func:`norms`), and recall. Losses and norms are in units
-of the smallest signal, $1/K$. Ours; loose in constants.
+expression here, in the order in which the proof makes it: :func:`definitions` first, then what the signal of lock-on
+loses (:func:`losses`), the Frobenius norm that it is compared with (:func:`norms`), and recall. Losses and norms are
+in units of $1/K$, the signal's own. Ours; loose in constants.
 """
 
 from __future__ import annotations
@@ -23,15 +23,17 @@ LARGEST = 1e60  # sequences; where these do not suffice, nothing is said
 
 log, log_all = sp.symbols("Lambda Lambda'", positive=True)  # of one event; of one event for each of N^2
 eps, omega, G, Delta, K = sp.symbols("epsilon omega G Delta K", positive=True)
-longest, shortest, widest = sp.symbols("ell_+ s_- gamma", positive=True)  # length, squared length, |g|
-overlap, mean_overlap, third = sp.symbols("o bar{o} h", positive=True)
-share, most, least, uneven = sp.symbols("mu f_+ f_- phi", positive=True)
-key, any_key, low_key, odd_key, keys, value = sp.symbols("alpha_1 alpha_m alpha_- alpha_0 alpha_2 b", positive=True)
-sum_values, sum_keys, sum_both = sp.symbols("s_beta s_alpha s_alphabeta", positive=True)
-x_bound, y_bound, x_worst, x_bias, y_bias = sp.symbols("B_X B_Y W beta_X beta_Y", positive=True)
+longest, shortest, widest = sp.symbols(r"\ell_+ s_- gamma", positive=True)  # length, squared length, |g|
+overlap, mean_overlap, third = sp.symbols(r"o \bar{o} h_+", positive=True)
+share, most, least, uneven = sp.symbols(r"\theta f_+ f_- phi", positive=True)
+key, any_key, low_key, odd_key, keys, value = sp.symbols(
+    r"\alpha_1 \alpha_+ \alpha_- \alpha_0 \alpha_2 b_+", positive=True
+)
+sum_values, sum_keys, sum_both = sp.symbols(r"s_\beta s_\alpha s_{\alpha\beta}", positive=True)
+x_bound, y_bound, x_worst, x_bias, y_bias = sp.symbols(r"B_X B_Y W \mu_X \mu_Y", positive=True)
 deviation, x_most, y_most = sp.symbols("sigma_X C_X C_Y", positive=True)
-key_noise, variance, value_noise = sp.symbols("S_F v D_op", positive=True)
-weights, x_path, y_path, pair_variance, pair_most = sp.symbols("n P_X P_Y v_p R_p", positive=True)
+key_noise, variance, value_noise = sp.symbols("S_F v_D D_{op}", positive=True)
+weights, x_path, y_path, pair_variance, pair_most = sp.symbols("n_+ P_X P_Y v_p R_p", positive=True)
 
 root = sp.sqrt
 third_part = sp.Rational(1, 3)
@@ -200,7 +202,7 @@ class Conditions(NamedTuple):
     @property
     def binding(self) -> str:
         """The largest part of the condition that is furthest from holding."""
-        if self.recall > 1 and not self.margin <= 0 and self.recall >= self.lock_on:
+        if self.margin > 0 and self.recall >= self.lock_on:
             return "recall"
         parts = self.losses if self.margin <= 0 or self.lock_on <= 1 else self.norms
         return max(parts, key=lambda name: parts[name])
@@ -214,7 +216,9 @@ def constants(sizes: Values) -> dict[sp.Symbol, float]:
     return values
 
 
-def conditions(vocab: int, seq_len: int, dim: int, samples: float, error: float, trigger_in_values: bool) -> Conditions:
+def conditions(
+    vocab: int, seq_len: int, dim: int, samples: float, *, error: float, trigger_in_values: bool
+) -> Conditions:
     r"""The conditions of the theorem at $N$ sequences, for all facts but with probability ``error`` $=\delta$.
 
     Lock-on asks for $d\ge8\Lambda$ and $F\le T\sqrt{d/8\Lambda}$, with $T$ the margin and $F$ the sum of the norms;
@@ -261,10 +265,11 @@ def _conditions(sizes: Values) -> Conditions:
 def sufficient_samples_closed_form(
     vocab: int, seq_len: int, dim: int, accuracy: float = 0.9, trigger_in_values: bool = True
 ) -> float:
-    r"""The $N$ from which on the theorem proves an expected accuracy of ``accuracy`` $=1-\delta$; inf where it never does.
+    r"""The $N$ from which on an expected accuracy of ``accuracy`` $=1-\delta$ is proved; inf where it never is.
 
     With probability $1-\delta$ every sequence locks and every fact is recalled. The conditions are easier at a larger
-    $N$: their terms are $(\Lambda')^aN^{-b}$ with $a\le\frac53b$, and $\Lambda'>6$. So bisection finds where they begin to hold.
+    $N$: their terms are $(\Lambda')^aN^{-b}$ with $a\le\frac53b$, and $\Lambda'>6$. So bisection finds where they begin
+    to hold.
 
     Raises
     ------
@@ -277,7 +282,7 @@ def sufficient_samples_closed_form(
     error = 1 - accuracy
 
     def enough(samples: float) -> bool:
-        return conditions(vocab, seq_len, dim, samples, error, trigger_in_values).hold
+        return conditions(vocab, seq_len, dim, samples, error=error, trigger_in_values=trigger_in_values).hold
 
     few, many = float(check_size("vocab", vocab, smallest=SMALLEST_VOCAB)), LARGEST
     if enough(few):
