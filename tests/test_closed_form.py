@@ -1,8 +1,10 @@
-"""The closed-form bound: every inequality of the page of proofs on draws, with its slack; the algebra by enumeration."""
+"""The closed-form bound: every inequality of the proofs on draws, with its slack; the algebra by enumeration."""
 
 import itertools
 import math
+import re
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,7 +27,7 @@ DRAWS = [  # V, L, d, N, tau; one where the lower bounds say something, and five
 ]
 WIDE = [(30, 3, 2500, 2000, 0), (30, 3, 2500, 2000, 1)]
 SEEDS = (0, 1)
-SLACK = {}
+PAGE = (Path(__file__).parent.parent / "book" / "proofs.md").read_text(encoding="utf-8")
 
 
 @cache
@@ -67,9 +69,48 @@ def test_how_much_of_each_bound_is_used():
     for sizes in (*DRAWS, *WIDE):
         for name, ratio in steps(sizes, 0).upper().items():
             found[name] = max(found.get(name, 0), ratio)
-    assert found.keys() == SLACK.keys()
-    off = {name: found[name] / SLACK[name] for name in found if SLACK[name]}
+    table = PAGE.split("| inequality | share used |")[1].split("\n\n")[0]
+    said = {name: float(share) for name, share in re.findall(r"\| (.+?) \| ([0-9.e-]+) \|", table)}
+    assert found.keys() == said.keys()
+    off = {name: found[name] / said[name] for name in found if said[name]}
     assert all(0.85 < ratio < 1.15 for ratio in off.values()), off
+
+
+# The page
+
+
+def test_the_page_prints_the_formulas():
+    printed = [f"{sp.latex(symbol)}&={sp.latex(e)}" for symbol, e in cf.definitions().items() if symbol != cf.log_all]
+    printed += [sp.latex(e) for e in (*cf.losses().values(), *cf.norms().values(), cf.signal())]
+    printed += [f"q_-&={sp.latex(cf.recall_gap())}", f"q_+&={sp.latex(cf.recall_noise())}"]
+    assert not [formula for formula in printed if formula not in PAGE]
+    assert not [name for name in {**cf.losses(), **cf.norms()} if rf"\text{{{name}}}:" not in PAGE]
+
+
+def test_the_page_prints_the_constants():
+    for flag in (0, 1):
+        assert rf"$C_1={pf.DIM_SQUARE[flag]}$, $C_2={pf.SAMPLES[flag]}$ for $\tau={flag}$" in PAGE
+    assert rf"{pf.DIM_OVER_LOG}\,\Lambda\le d\le V" in PAGE and rf"\frac{{{cf.EVENTS}\,V^2}}\delta" in PAGE
+    assert rf"V\ge{pf.VOCAB}$ and $\Lambda\ge{pf.LOG}" in PAGE
+
+
+@pytest.mark.slow
+def test_the_page_prints_the_sizes():
+    rows = re.findall(r"\| (\d+) \| (\d+) \| (\d+) \| ([01]) \| (.+?) \| (.+?) \|", PAGE)
+    assert len(rows) == 12
+    for *sizes, flag, predicted, proved in rows:
+        vocab, seq_len, dim = map(int, sizes)
+        found = rb.critical_samples(vocab, seq_len, dim, trigger_in_values=flag == "1")
+        assert found == pytest.approx(printed_number(predicted), rel=0.05)
+        found = cf.sufficient_samples_closed_form(vocab, seq_len, dim, 0.9, flag == "1")
+        assert found == pytest.approx(printed_number(proved), rel=0.05)
+
+
+def printed_number(text):
+    if "infty" in text:
+        return math.inf
+    digits, power = re.fullmatch(r"\$(.+)\\cdot10\^\{(\d+)\}\$", text).groups()
+    return float(digits) * 10 ** int(power)
 
 
 # The algebra
@@ -210,7 +251,7 @@ def test_count_of_events():
     v, n = sp.symbols("v n", positive=True)
     embeddings = 2 * (v + 1) + v + v * (v - 1) / 2 + 1 + 1 + (v + 1) + v * (v - 1) + (v + 1)
     counts, values, running = 2 * v + 1, 2 * v, 2 * v / n**2
-    of_pair = 1 + 1 + 2 + 1 + 1 + 1 + 1 + running + 1 + 6 / n + 1  # the last two: sequences, and the margin
+    of_pair = 6 + 2 + running + 6 / n + 1  # sums of the trace, norm of the keys' noise, ..., sequences, the margin
     events = embeddings + counts + values + running + v * (v - 1) * (of_pair + 1)  # 1 more: recall
     left = sp.expand((cf.EVENTS * v**2 - events).subs(n, v).subs(v, v + cf.SMALLEST_VOCAB) * (v + 5) ** 2)
     assert all(coefficient > 0 for coefficient in sp.Poly(sp.cancel(left), v).coeffs())

@@ -21,7 +21,7 @@ EVENTS = 16  # times V^2: events that the proof excludes, each of probability ex
 SMALLEST_VOCAB = 5  # the count of events needs it
 LARGEST = 1e60  # sequences; where these do not suffice, nothing is said
 
-log, log_all = sp.symbols("Lambda Lambda'", positive=True)  # of one event; of one event for each of N^2
+log, log_all = sp.symbols(r"Lambda \Lambda'", positive=True)  # of one event; of one event for each of N^2
 eps, omega, G, Delta, K = sp.symbols("epsilon omega G Delta K", positive=True)
 longest, shortest, widest = sp.symbols(r"\ell_+ s_- gamma", positive=True)  # length, squared length, |g|
 overlap, mean_overlap, third = sp.symbols(r"o \bar{o} h_+", positive=True)
