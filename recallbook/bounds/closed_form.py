@@ -1,0 +1,295 @@
+r"""How many sequences suffice, in closed form: with probability $1-\delta$ all sequences lock, all facts are recalled.
+
+Attention-only, Gaussian embeddings, early-phase limit. Every constant of the proof (the book's page of proofs) is an
+expression here, in the order in which the proof makes it: :func:`definitions` first, then what the signal of lock-on
+loses (:func:`losses`), the Frobenius norm that it is compared with (:func:`norms`), and recall. Losses and norms are
+in units of $1/K$, the signal's own. Ours; loose in constants.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import NamedTuple
+
+import sympy as sp
+
+from recallbook.arguments import check_flag, check_rate, check_size, not_allowed
+from recallbook.theory.symbolic.expressions import L, N, V, Values, d, numeric, tau
+
+EVENTS = 16  # times V^2: events that the proof excludes, each of probability exp(-Lambda)
+SMALLEST_VOCAB = 5  # the count of events needs it
+LARGEST = 1e60  # sequences; where these do not suffice, nothing is said
+
+log, log_all = sp.symbols(r"Lambda \Lambda'", positive=True)  # of one event; of one event for each of N^2
+eps, omega, G, Delta, K = sp.symbols("epsilon omega G Delta K", positive=True)
+longest, shortest, widest = sp.symbols(r"\ell_+ s_- gamma", positive=True)  # length, squared length, |g|
+overlap, mean_overlap, third = sp.symbols(r"o \bar{o} h_+", positive=True)
+share, most, least, uneven = sp.symbols(r"\theta f_+ f_- phi", positive=True)
+key, any_key, low_key, odd_key, keys, value = sp.symbols(
+    r"\alpha_1 \alpha_+ \alpha_- \alpha_0 \alpha_2 b_+", positive=True
+)
+sum_values, sum_keys, sum_both = sp.symbols(r"s_\beta s_\alpha s_{\alpha\beta}", positive=True)
+x_bound, y_bound, x_worst, x_bias, y_bias = sp.symbols(r"B_X B_Y W \mu_X \mu_Y", positive=True)
+deviation, x_most, y_most = sp.symbols("sigma_X C_X C_Y", positive=True)
+key_noise, variance, value_noise = sp.symbols("S_F v_D D_{op}", positive=True)
+weights, x_path, y_path, pair_variance, pair_most = sp.symbols("n_+ P_X P_Y v_p R_p", positive=True)
+
+root = sp.sqrt
+third_part = sp.Rational(1, 3)
+
+
+@cache
+def definitions() -> dict[sp.Symbol, sp.Expr]:
+    r"""Each symbol of the proof by sizes, $\Lambda$ and the symbols before it.
+
+    $\Lambda=\log(16V^2/\delta)$ pays for a union over pairs of tokens, $\Lambda'=\Lambda+2\log N$ also over sequences.
+    """
+    facts = V * log / N
+    hits = root(2 * L * G * log_all)
+    return {
+        # good embeddings
+        log_all: log + 2 * sp.log(N),
+        eps: root(log / d),
+        longest: root(1 + 2 * eps + 2 * eps**2),
+        shortest: (1 - 1 / V) * (1 - 2 * eps),
+        overlap: root(2) * longest * eps + longest**2 / (V - 1),
+        mean_overlap: root(2) * longest * eps / root(V),
+        omega: (1 + root(d / V) + root(2 * log / V)) ** 2,
+        G: omega / d,
+        widest: root(3 * longest**2 + 6 * overlap),
+        Delta: (longest**2 - shortest) / 2,
+        third: root(2 * G) * eps * (Delta + (2 * overlap + longest**2 / (V - 1)) / (V - 1))
+        + 2 * longest**2 * Delta / V
+        + 2 * G * longest**2 / (V - 1),
+        # keys a_k.g and values b_k
+        key: longest**2 + 2 * overlap,
+        any_key: 2 * longest**2 + 5 * overlap,
+        low_key: 1 - 2 * eps - 5 * overlap,
+        odd_key: longest**2 - shortest + 2 * overlap,
+        keys: key + root(G) * widest,
+        value: (1 + tau) * longest,
+        # good counts
+        share: facts,
+        most: 1 + root(2 * share) + 2 * share / 3,
+        least: 1 - root(2 * share),
+        uneven: 1 + root(2 * log * (1 / V + 2 / root(N))) + log / (3 * root(N)),
+        # one sequence
+        sum_values: longest * root(2 * L * log_all),
+        sum_keys: widest * hits + 2 * key * log_all / 3,
+        sum_both: longest * widest * hits + 2 * (key * longest + G * widest) * log_all / 3,
+        x_bound: sum_both / L
+        + (sum_values * sum_keys + L * G * widest + any_key * sum_values + value * sum_keys) / L**2,
+        y_bound: sum_values / L,
+        x_worst: 2 * key * longest + 2 * G * widest + (any_key * longest + value * key) / 4,
+        x_bias: 6 * x_worst * sp.exp(-log_all),
+        y_bias: 6 * longest * sp.exp(-log_all),
+        x_most: x_bound + x_bias,
+        y_most: y_bound + y_bias,
+        deviation: widest
+        * root(G)
+        * (longest / root(L) + root(longest**2 + 2 * G) / L + value / L ** sp.Rational(3, 2))
+        + any_key * longest / L ** sp.Rational(3, 2),
+        # all sequences
+        key_noise: deviation * root(2 * log / N) + 2 * third_part * log * x_most / N + x_bias,
+        variance: sp.Max(most * longest**2 / V, G) / (N * L),
+        value_noise: root(2 * variance * log) + 2 * third_part * longest * log / (N * L),
+        # pairs of different sequences
+        weights: N / V * (most + 1 / V),
+        x_path: deviation * root(2 * weights * log_all) + 2 * third_part * x_most * log_all,
+        y_path: longest * root(2 * weights * log_all / L) + 2 * third_part * y_most * log_all,
+        pair_variance: 2 * N * (G * x_path**2 / L + deviation**2 * y_path**2),
+        pair_most: y_most * x_path + x_most * y_path,
+        K: L**3 * V / (L - 1),
+    }
+
+
+@cache
+def signal() -> sp.Expr:
+    r"""$K$ times the least that facts alone add to the trace: $\sum_kf_k^2(a_k^\top g)|\beta_k|^2$ at its worst."""
+    return low_key * shortest * (1 - most**2 / V) - most**2 * odd_key * longest**2 / V
+
+
+@cache
+def losses() -> dict[str, sp.Expr]:
+    r"""$K$ times what each other part of the trace takes away at most, by name."""
+    tilted = root(V * G / N)
+    weight = most ** sp.Rational(3, 2) * value
+    itself = V * L / ((L - 1) * N) * (3 * L * third + any_key * longest**2 + value * G * widest)
+    itself_noise = y_bound * deviation * root(2 * log * N) + 4 * third_part * log * x_bound * y_bound
+    pairs = root(2 * log * pair_variance) + 2 * third_part * log * pair_most
+    bias = (most + 1) / V * (x_bias * y_bound + x_most * y_bias)
+    return {
+        "centred facts": uneven * most * keys * G * root(V / N),
+        "trigger and facts": tau * most * longest * (key * uneven * tilted + most * widest * G)
+        + tau * uneven * most * longest * tilted * (any_key + longest * widest),
+        "facts and mean": L * uneven * most * keys * (1 + tau) * root(2) * eps * longest / root(N),
+        "spread and facts": (L - 1) * uneven * most * G * widest * tilted,
+        "spread and trigger": tau * (L - 1) * V * uneven**2 * longest * G * widest / N,
+        "mean bias": L * (L - 1) * root(V) * uneven**2 * G * widest * root(2) * eps / N,
+        "facts and values": weight * keys * root(2 * log * G * L / N)
+        + 4 * third_part * log * most * any_key * value * longest / N,
+        "spread and values": (L - 1) * uneven * widest * root(2 * log * L * V * most * G**3) / N
+        + 2 * third_part * log * (L - 1) * (most - 1) * G * widest * longest / N,
+        "keys and facts": L**2
+        / (L - 1)
+        * (deviation * weight * root(2 * log / N) + most * value * (4 * third_part * log * x_most / N + 2 * x_bias)),
+        "keys and mean": L**3
+        / (L - 1)
+        * longest
+        * (uneven * deviation * root(2 * log * most) + 2 * third_part * log * x_most * (most - 1) / root(V))
+        / N
+        + L**3 / (L - 1) * longest * uneven * x_bias * most / root(N),
+        "a sequence with itself": itself + K * (itself_noise / N**2 + longest * x_bias / N),
+        "keys and values": K * (pairs / N**2 + bias),
+    }
+
+
+@cache
+def norms() -> dict[str, sp.Expr]:
+    r"""$K$ times parts of a bound on $\|CSm^\top C\|_F$, by name."""
+    facts = most * value * keys
+    side = most * root(G / V) + tau * uneven * longest / root(N)  # L times the norm of the facts' part of the values
+    along = L * (L - 1) * V * uneven * G * widest / root(N)  # the spread's part of the keys
+    return {
+        "facts and facts": facts * root(V) * side,
+        "facts and mean": losses()["facts and mean"],
+        "spread and facts": along * side / L,
+        "mean bias": along * root(2) * eps * uneven / root(V * N),
+        "facts and values": L * root(V) * facts * value_noise,
+        "frequency noise": along * value_noise,
+        "keys and facts": K / L * key_noise * side,
+        "keys and mean": K * key_noise * longest * uneven / root(V * N),
+        "gradient noise": K * key_noise * value_noise,
+    }
+
+
+@cache
+def recall_gap() -> sp.Expr:
+    r"""$V(q_v-q_k)$ at least: the right fact's share less a wrong one's."""
+    trigger = overlap + mean_overlap
+    right = shortest - 2 * mean_overlap - 2 * tau * trigger
+    wrong = overlap + 2 * mean_overlap + longest**2 / V + 2 * tau * trigger
+    return least * right - most * wrong - tau * (most - least) * longest**2
+
+
+@cache
+def recall_noise() -> sp.Expr:
+    r"""$V|q|$ at most, $q$ centred."""
+    trigger = overlap + mean_overlap
+    length = root((1 + tau) * longest**2 + 2 * mean_overlap + longest**2 / V + 2 * tau * trigger)
+    common = mean_overlap + longest**2 / V + tau * (longest**2 + trigger + mean_overlap)
+    return most * root(V * G) * length + uneven * V / root(N) * common
+
+
+class Conditions(NamedTuple):
+    """What the theorem asks: ``lock_on`` and ``recall`` at most 1, and the parts of both, by name.
+
+    ``margin`` is what the losses leave of the signal; it must be above 0.
+    """
+
+    margin: float
+    losses: dict[str, float]
+    lock_on: float
+    norms: dict[str, float]
+    recall: float
+
+    @property
+    def hold(self) -> bool:
+        """Whether the theorem applies."""
+        return self.margin > 0 and self.lock_on <= 1 and self.recall <= 1
+
+    @property
+    def binding(self) -> str:
+        """The largest part of the condition that is furthest from holding."""
+        if self.margin > 0 and self.recall >= self.lock_on:
+            return "recall"
+        parts = self.losses if self.margin <= 0 or self.lock_on <= 1 else self.norms
+        return max(parts, key=lambda name: parts[name])
+
+
+def constants(sizes: Values) -> dict[sp.Symbol, float]:
+    r"""The value of every symbol of :func:`definitions` at $V,N,L,d,\tau$ and $\Lambda$."""
+    values = dict(sizes)
+    for symbol, expression in definitions().items():
+        values[symbol] = numeric(expression)(values)
+    return values
+
+
+def conditions(
+    vocab: int, seq_len: int, dim: int, samples: float, *, error: float, trigger_in_values: bool
+) -> Conditions:
+    r"""The conditions of the theorem at $N$ sequences, for all facts but with probability ``error`` $=\delta$.
+
+    Lock-on asks for $d\ge8\Lambda$ and $F\le T\sqrt{d/8\Lambda}$, with $T$ the margin and $F$ the sum of the norms;
+    recall for $d\,\text{gap}^2\ge4\Lambda\,\text{noise}^2$.
+
+    Raises
+    ------
+    ValueError
+        A size that is none (``vocab`` at least 5, ``seq_len`` at least 2), ``samples`` below ``vocab``, ``error`` not
+        between 0 and 1, ``trigger_in_values`` no boolean.
+    """
+    vocab, seq_len = check_size("vocab", vocab, smallest=SMALLEST_VOCAB), check_size("seq_len", seq_len, smallest=2)
+    dim, flag = check_size("dim", dim), check_flag("trigger_in_values", trigger_in_values)
+    samples, error = check_rate("samples", samples), check_rate("error", error)
+    if not vocab <= samples <= LARGEST:
+        raise not_allowed("samples", samples, f"a number from vocab={vocab} to {LARGEST:g}")
+    if error >= 1:
+        raise not_allowed("error", error, "a number between 0 and 1")
+    return _conditions({V: vocab, L: seq_len, d: dim, N: samples, tau: int(flag), log: union(vocab, error)})
+
+
+def union(vocab: int, error: float) -> float:
+    r"""$\Lambda=\log(16V^2/\delta)$."""
+    return math.log(EVENTS * vocab**2 / error)
+
+
+def _conditions(sizes: Values) -> Conditions:
+    values = constants(sizes)
+    lost = {name: float(numeric(loss)(values)) for name, loss in losses().items()}
+    parts = {name: float(numeric(norm)(values)) for name, norm in norms().items()}
+    margin = float(numeric(signal())(values)) - sum(lost.values())
+    # lower bounds of products hold only where their factors are positive
+    if values[low_key] <= 0 or values[shortest] <= 0:
+        margin = -math.inf
+    room = values[d] / (8 * values[log])
+    gap, noise = (float(numeric(of)(values)) for of in (recall_gap(), recall_noise()))
+    lock = max(1 / room, sum(parts.values()) / (margin * math.sqrt(room))) if margin > 0 else math.inf
+    right = values[shortest] - 2 * values[mean_overlap] * (1 + values[tau]) - 2 * values[tau] * values[overlap]
+    recalled = gap > 0 and right > 0 and values[least] > 0
+    recall = 4 * values[log] * noise**2 / (values[d] * gap**2) if recalled else math.inf
+    return Conditions(margin, lost, lock, parts, recall)
+
+
+def sufficient_samples_closed_form(
+    vocab: int, seq_len: int, dim: int, accuracy: float = 0.9, trigger_in_values: bool = True
+) -> float:
+    r"""The $N$ from which on an expected accuracy of ``accuracy`` $=1-\delta$ is proved; inf where it never is.
+
+    With probability $1-\delta$ every sequence locks and every fact is recalled. The conditions are easier at a larger
+    $N$: their terms are $(\Lambda')^aN^{-b}$ with $a\le\frac53b$, and $\Lambda'>6$. So bisection finds where they begin
+    to hold.
+
+    Raises
+    ------
+    ValueError
+        As :func:`conditions`; ``accuracy`` not between 0 and 1.
+    """
+    accuracy = check_rate("accuracy", accuracy)
+    if accuracy >= 1:
+        raise not_allowed("accuracy", accuracy, "a number between 0 and 1")
+    error = 1 - accuracy
+
+    def enough(samples: float) -> bool:
+        return conditions(vocab, seq_len, dim, samples, error=error, trigger_in_values=trigger_in_values).hold
+
+    few, many = float(check_size("vocab", vocab, smallest=SMALLEST_VOCAB)), LARGEST
+    if enough(few):
+        return few
+    if not enough(many):
+        return math.inf
+    while many > few * (1 + 1e-9):
+        middle = math.sqrt(few * many)
+        few, many = (few, middle) if enough(middle) else (middle, many)
+    return many

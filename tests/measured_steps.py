@@ -1,0 +1,209 @@
+"""One draw of everything in the closed-form proof, and how far each of its inequalities is used up.
+
+A ratio is what the draw has over what the proof allows: at most 1 where an upper bound holds. Lower bounds are pairs of
+what is proved and what is there.
+"""
+
+from functools import cached_property
+
+import numpy as np
+
+from recallbook.bounds import closed_form as cf
+from recallbook.theory.symbolic.expressions import L, N, V, d, numeric, tau
+
+norm = np.linalg.norm
+
+
+class Steps:
+    """Symbols as in the page of proofs; arrays end with the pair of tokens, where there is one."""
+
+    def __init__(self, sizes, log, seed, pairs=12):
+        self.V, self.L, self.d, self.N, self.tau = sizes
+        rng = np.random.default_rng(seed)
+        z, self.t = rng.normal(size=(self.V, self.d)) / self.d**0.5, rng.normal(size=self.d) / self.d**0.5
+        self.z, self.mean = z, z.mean(axis=0)
+        self.beta = z - self.mean
+        self.tokens = rng.integers(self.V, size=(self.N, self.L))
+        self.labels = self.tokens[:, 0]  # the place does not matter: tokens are exchangeable
+        self.pairs = np.array([rng.choice(self.V, size=2, replace=False) for _ in range(pairs)])
+        self.g = (self.t + self.beta[self.pairs[:, 0]] - self.beta[self.pairs[:, 1]]).T  # (d, pairs)
+        self.b = self.beta + self.tau * self.t
+        self.f = np.bincount(self.labels, minlength=self.V) / self.N
+        self.spread_g = self.beta.T @ (self.beta @ self.g) / self.V  # Gamma g
+        self.l1, self.l2 = (self.L - 1) / self.L**2, (self.L - 1) ** 2 / self.L**2
+        sizes = {V: self.V, L: self.L, d: self.d, N: self.N, tau: self.tau, cf.log: log}
+        self.allowed = cf.constants(sizes)
+
+    def bound(self, expression):
+        return float(numeric(expression)(self.allowed))
+
+    def centred(self, table):
+        return table - table.mean(axis=0)
+
+    @cached_property
+    def alpha(self):
+        """Keys a_k.g, (V, pairs)."""
+        return (self.beta + self.t) @ self.g
+
+    @cached_property
+    def sequences(self):
+        """X and Y of every sequence, by brute force: (N, d, pairs) and (N, d)."""
+        values, keys = self.z[self.tokens], self.z[self.tokens]
+        values[:, 0] += self.tau * self.t
+        keys[:, 0] += self.t
+        covariance = np.einsum("nld,nlg->ndg", values - values.mean(axis=1, keepdims=True), keys @ self.g) / self.L
+        own = self.l1 * self.b[self.labels][:, :, None] * self.alpha[self.labels][:, None, :]
+        x = covariance - own - self.l2 * self.spread_g
+        y = values.mean(axis=1) - self.b[self.labels] / self.L - self.mean
+        return x, y
+
+    def by_label(self, rows):
+        table = np.zeros((self.V, *rows.shape[1:]))
+        np.add.at(table, self.labels, rows)
+        return table / self.N
+
+    @cached_property
+    def parts(self):
+        """Keys' tables (V, d, pairs) and values' tables (V, d): facts, spread or mean, and noise, all centred."""
+        x, y = self.sequences
+        f = self.f[:, None]
+        keys = {
+            "facts": self.l1 * f[:, :, None] * self.alpha[:, None, :] * self.b[:, :, None],
+            "spread": self.l2 * f[:, :, None] * (self.spread_g)[None],
+            "noise": self.by_label(x),
+        }
+        values = {"facts": f * self.b / self.L, "mean": f * self.mean, "noise": self.by_label(y)}
+        return tuple({name: self.centred(table) for name, table in of.items()} for of in (keys, values))
+
+    def trace(self, key, value):
+        return self.allowed[cf.K] * np.einsum("vdg,vd->g", self.parts[0][key], self.parts[1][value])
+
+    def frobenius(self, key, value):
+        """Of C S m^T C."""
+        keys, values = self.parts[0][key], self.parts[1][value]
+        return self.allowed[cf.K] * norm(np.tensordot(values, keys, axes=(1, 1)), axis=(0, 1))
+
+    def embeddings(self):
+        a, all_vectors = self.allowed, np.vstack([self.beta, self.t])
+        gram = all_vectors @ all_vectors.T
+        squares, inner = np.diag(gram), gram - np.diag(np.diag(gram))
+        lengths = (self.beta**2).sum(axis=1)
+        bend = all_vectors @ (self.beta.T @ (lengths - lengths.mean())) / self.V
+        wrong = self.pairs[:, 1], np.arange(len(self.pairs))
+        return {
+            "length": squares.max() / a[cf.longest] ** 2,
+            "overlap": abs(inner).max() / a[cf.overlap],
+            "spread": norm(self.beta, 2) ** 2 / self.V / a[cf.G],
+            "mean": self.V * self.mean @ self.mean / a[cf.longest] ** 2,
+            "overlap with the mean": abs(all_vectors @ self.mean).max() / a[cf.mean_overlap],
+            "spread along the mean": abs(self.mean @ self.spread_g).max()
+            / (a[cf.G] * a[cf.widest] * 2**0.5 * a[cf.eps] / self.V**0.5),
+            "g": norm(self.g, axis=0).max() / a[cf.widest],
+            "third moment": abs(bend).max() / a[cf.third],
+            "other keys": abs(self.beta @ self.g).max() / a[cf.key],
+            "largest key": abs(self.alpha).max() / a[cf.any_key],
+            "odd key": abs(self.alpha[wrong]).max() / a[cf.odd_key],
+            "all keys": norm(self.alpha, axis=0).max() / self.V**0.5 / a[cf.keys],
+            "values": norm(self.b, axis=1).max() / a[cf.value],
+        }
+
+    def counts(self):
+        a = self.allowed
+        return {
+            "frequent": self.f.max() * self.V / a[cf.most],
+            "uneven": norm(self.f - 1 / self.V) * self.N**0.5 / a[cf.uneven],
+        }
+
+    def one_sequence(self):
+        a, (x, y) = self.allowed, self.sequences
+        others = self.beta[self.tokens[:, 1:]]
+        keys = others @ self.g
+        both = np.einsum("nld,nlg->ndg", others, keys) - (self.L - 1) * self.spread_g
+        return {
+            "sum of values": norm(others.sum(axis=1), axis=1).max() / a[cf.sum_values],
+            "sum of keys": abs(keys.sum(axis=1)).max() / a[cf.sum_keys],
+            "sum of both": norm(both, axis=1).max() / a[cf.sum_both],
+            "X": norm(x, axis=1).max() / a[cf.x_bound],
+            "Y": norm(y, axis=1).max() / a[cf.y_bound],
+            "X in the mean": np.sqrt((x**2).sum(axis=1).mean(axis=0)).max() / a[cf.deviation],
+        }
+
+    def fluctuations(self):
+        keys, values = (of["noise"] for of in self.parts)
+        return {
+            "keys' noise": norm(keys, axis=(0, 1)).max() / self.allowed[cf.key_noise],
+            "values' noise": norm(values, 2) / self.allowed[cf.value_noise],
+        }
+
+    def losses(self):
+        """Each loss alone: what it takes from the trace over what the proof allows."""
+        bound = {name: self.bound(loss) for name, loss in cf.losses().items()}
+        f, alpha, beta = self.f[:, None], self.alpha, self.beta
+        weighted = np.einsum("vg,vd->dg", f * alpha, beta)  # in units of K: the facts' part is V times sums over facts
+        means = weighted.T @ (f * beta).sum(axis=0)
+        trigger = self.V * self.facts - means
+        x, y = self.sequences
+        itself = self.allowed[cf.K] / self.N**2 * (1 - 1 / self.V) * np.einsum("ndg,nd->g", x, y)
+        both = self.trace("noise", "noise")
+        found = {
+            "centred facts": abs(means),
+            "facts and mean": abs(self.trace("facts", "mean")),
+            "mean bias": abs(self.trace("spread", "mean")),
+            "facts and values": abs(self.trace("facts", "noise")),
+            "spread and values": abs(self.trace("spread", "noise")),
+            "keys and facts": abs(self.trace("noise", "facts")),
+            "keys and mean": abs(self.trace("noise", "mean")),
+            "a sequence with itself": abs(itself),
+            "keys and values": abs(both - itself),
+        }
+        ratios = {name: value.max() / bound[name] for name, value in found.items()}
+        spread = abs(self.trace("spread", "facts")).max()
+        ratios["spread and facts, trigger"] = spread / (bound["spread and facts"] + bound["spread and trigger"])
+        if self.tau:
+            ratios["trigger and facts"] = -(self.trace("facts", "facts") - trigger).min() / bound["trigger and facts"]
+        return ratios
+
+    @cached_property
+    def facts(self):
+        """What facts alone add to the trace, over l1 / L."""
+        return (self.f**2 * (self.beta**2).sum(axis=1)) @ self.alpha
+
+    def norms(self):
+        bound = {name: self.bound(of) for name, of in cf.norms().items()}
+        found = {
+            "facts and facts": ("facts", "facts"),
+            "facts and mean": ("facts", "mean"),
+            "spread and facts": ("spread", "facts"),
+            "mean bias": ("spread", "mean"),
+            "facts and values": ("facts", "noise"),
+            "frequency noise": ("spread", "noise"),
+            "keys and facts": ("noise", "facts"),
+            "keys and mean": ("noise", "mean"),
+            "gradient noise": ("noise", "noise"),
+        }
+        return {f"norm: {name}": self.frobenius(*found[name]).max() / bound[name] for name in found}
+
+    def overlaps(self):
+        h = self.z + self.tau * self.t
+        return self.f[:, None] * (h @ h.T)  # column v: the question
+
+    def recall(self):
+        q = self.overlaps()
+        return {"recall noise": self.V * norm(q - q.mean(axis=0), axis=0).max() / self.bound(cf.recall_noise())}
+
+    def lower(self):
+        """What is proved, and what is there."""
+        a, others, q = self.allowed, self.alpha.copy(), self.overlaps()
+        others[self.pairs[:, 1], np.arange(len(self.pairs))] = np.inf
+        wrong = np.where(np.eye(self.V, dtype=bool), -np.inf, q).max(axis=0)
+        return {
+            "shortest": (a[cf.shortest], (self.beta**2).sum(axis=1).min()),
+            "smallest key": (a[cf.low_key], others.min()),
+            "rarest": (a[cf.least], self.f.min() * self.V),
+            "signal": (self.bound(cf.signal()), self.V * self.facts.min()),
+            "recall gap": (self.bound(cf.recall_gap()), self.V * (np.diag(q) - wrong).min()),
+        }
+
+    def upper(self):
+        groups = (self.embeddings, self.counts, self.one_sequence, self.fluctuations, self.losses, self.norms)
+        return {name: float(ratio) for group in (*groups, self.recall) for name, ratio in group().items()}
