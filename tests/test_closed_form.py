@@ -191,6 +191,14 @@ def test_x_is_what_is_left_of_the_keys(flag):
     assert np.abs(y - sums / draw.L).max() < 1e-12
 
 
+def test_facts_with_facts():
+    """The signal, less the product of means: all of that part of the trace without the trigger in the values."""
+    draw = steps((120, 8, 60, 2000, 0), 0)
+    weighted = draw.f[:, None] * draw.alpha
+    means = (draw.beta.T @ weighted).T @ (draw.beta.T @ draw.f)
+    assert draw.trace("facts", "facts") == pytest.approx(draw.V * draw.facts - means)
+
+
 @pytest.mark.parametrize("flag", [False, True])
 def test_margin_is_a_quadratic_form(flag):
     problem = rb.draw(rb.Setting(vocab=12, seq_len=4, dim=6, samples=90, trigger_in_values=flag), seed=1)
