@@ -79,10 +79,19 @@ def test_how_much_of_each_bound_is_used():
 # The page
 
 
+def lines(formula):
+    """What the page prints on a line each: the terms of a sum; a long product with a sum is multiplied out."""
+    sums = [factor for factor in formula.args if factor.is_Add and len(sp.latex(factor)) > 40]
+    if len(sp.latex(formula)) > 110 and formula.is_Mul and sums:
+        widest = max(sums, key=lambda factor: len(sp.latex(factor)))
+        formula = sp.Add(*(term * formula / widest for term in widest.args))
+    return [line for term in sp.Add.make_args(formula) for line in ([term] if term == formula else lines(term))]
+
+
 def test_the_page_prints_the_formulas():
     printed = [f"{sp.latex(symbol)}&={sp.latex(e)}" for symbol, e in cf.definitions().items() if symbol != cf.log_all]
-    printed += [sp.latex(e) for e in (*cf.losses().values(), *cf.norms().values(), cf.signal())]
-    printed += [f"q_-&={sp.latex(cf.recall_gap())}", f"q_+&={sp.latex(cf.recall_noise())}"]
+    sums = (*cf.losses().values(), *cf.norms().values(), cf.recall_gap(), cf.recall_noise())
+    printed += [sp.latex(term) for of in sums for term in lines(of)] + [sp.latex(cf.signal())]
     assert not [formula for formula in printed if formula not in PAGE]
     assert not [name for name in {**cf.losses(), **cf.norms()} if rf"\text{{{name}}}:" not in PAGE]
 
@@ -180,6 +189,14 @@ def test_x_is_what_is_left_of_the_keys(flag):
     rest += draw.b[labels][:, :, None] * key_sums[:, None, :]
     assert np.abs(x - both / draw.L + rest / draw.L**2).max() < 1e-12
     assert np.abs(y - sums / draw.L).max() < 1e-12
+
+
+def test_facts_with_facts():
+    """The signal, less the product of means: all of that part of the trace without the trigger in the values."""
+    draw = steps((120, 8, 60, 2000, 0), 0)
+    weighted = draw.f[:, None] * draw.alpha
+    means = (draw.beta.T @ weighted).T @ (draw.beta.T @ draw.f)
+    assert draw.trace("facts", "facts") == pytest.approx(draw.V * draw.facts - means)
 
 
 @pytest.mark.parametrize("flag", [False, True])
