@@ -203,6 +203,8 @@ MUTANTS = [
         "missing = (setting.seq_len - 1) * math.exp(-max(exponent, -700.0))",
         "missing = math.exp(-max(10 * exponent, -700.0))",
         ("test_rates_kept.py",),
+    ),
+    Mutant(
         "the running sums forget their length",
         "factor",
         "bounds/closed_form.py",
