@@ -1,8 +1,8 @@
 r"""Recall with perfect attention, given input embeddings and counts: the exact law, and a proved lower bound on it.
 
 Label $k$ of the fact that is asked for has the logit $u_k^\top\sum_jq_ju_j$, with weights $q_j$ centred over $j$. Over
-fresh Gaussian $U$, divided by $|q|\,|\sum_jq_ju_j|/\sqrt d\,|q|$, the logits are together distributed as
-$$x_k=\hat q_k\chi+\eta_k,\qquad\hat q=q/|q|,$$
+fresh Gaussian $U$ the logits are together, up to a positive factor that they share, distributed as
+$$x_k=\hat q_k\chi+\eta_k,\qquad\hat q=q/\lVert q\rVert,$$
 with $\chi$ a chi variable of $d$ degrees of freedom and $\eta$ an independent standard normal vector without its part
 along $\hat q$. All of it is ours.
 """
@@ -87,9 +87,9 @@ def stored_weights(problem: Problem) -> Float[Tensor, "V V"]:
 
 
 def beats(right: Tensor, wrong: Tensor, length: Tensor, dim: int) -> Tensor:
-    r"""$P(k\text{ beats }v)=I_{(1-\rho)/2}(\frac d2,\frac d2)$ with $\rho=\frac{q_v-q_k}{\sqrt2\,|q|}$; exact.
+    r"""$P(k\text{ beats }v)=I_{(1-\rho)/2}(\frac d2,\frac d2)$ with $\rho=\frac{q_v-q_k}{\sqrt2\lVert q\rVert}$; exact.
 
-    ``right`` $q_v$, ``wrong`` $q_k$, ``length`` $|q|$, shapes that broadcast; the caller sees to $|q|>0$.
+    ``right`` $q_v$, ``wrong`` $q_k$, ``length`` $\lVert q\rVert>0$, of shapes that broadcast.
     """
     correlation = ((right - wrong) / (math.sqrt(2) * length)).clamp(-1, 1)
     return torch.from_numpy(np.asarray(special.betainc(dim / 2, dim / 2, ((1 - correlation) / 2).numpy())))
@@ -132,7 +132,7 @@ def log_wins(
     along $p=\hat q_{-v}/s$. Adding that part back gives independent variables and the product
     $H(r)=\prod_k\Phi(c_k+rp_k)$; log-concavity of what is asked for gives
     $\log P\ge\min_r\log H(-r)+\frac{r^2}2\ge\log H(0)-\frac{h^2}{2\mu}$ with $h=(\log H)'(0)$, where $\mu\ge\frac12$
-    bounds the second derivative of what is minimised for $|r|\le2|h|$.
+    bounds the second derivative of what is minimised for $\lvert r\rvert\le2\lvert h\rvert$.
     """
     rows = torch.arange(len(unit))
     right = unit[rows, asked].numpy()[:, None]
@@ -171,9 +171,9 @@ def surely_recalled(weights: Float[Tensor, "V V"]) -> Bool[Tensor, " V"]:
 def sphere_bound(weights: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]:
     r"""The same for output embeddings on the sphere: a union over labels of nearly exact chances, ``(V,)``.
 
-    With $R=\sum_{j\ne v,k}q_ju_j$ the margin of $v$ over $k$ is $(q_v-q_k)(1-u_v^\top u_k)+(u_v-u_k)^\top R$, and given
-    $|R|$ it is at most 0 with the chance of :func:`sphere_beats` at $(q_v-q_k)/|R|$. The tail of $|R|^2$ is at most
-    Chernoff's for Gaussian vectors, $P(|R|^2\ge(1+x)Q)\le e^{-\frac d2(x-\log(1+x))}$, $Q=\sum_{j\ne v,k}q_j^2$.
+    With $R=\sum_{j\ne v,k}q_ju_j$ the margin of $v$ over $k$ is $(q_v-q_k)(1-u_v^\top u_k)+(u_v-u_k)^\top R$. Given the
+    length of $R$ it is at most 0 with the chance of :func:`sphere_beats` at $(q_v-q_k)/\lVert R\rVert$. The tail of
+    $\lVert R\rVert^2$ is at most :func:`length_tail`, Chernoff's for Gaussian vectors, around $\sum_{j\ne v,k}q_j^2$.
     """
     if dim == 1:
         return torch.zeros(len(weights), dtype=weights.dtype)
@@ -194,7 +194,7 @@ def sphere_bound(weights: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]
 
 
 def length_tail(excess: float, dim: int) -> float:
-    r"""Bound on the chance that $|\sum_jq_ju_j|^2$ is above $1+x$ times its mean, $x$ = ``excess``."""
+    r"""$e^{-\frac d2(x-\log(1+x))}$: how often $\lVert\sum_jq_ju_j\rVert^2$ exceeds $1+x$ times its mean, at most."""
     return math.exp(-dim / 2 * (excess - math.log1p(excess)))
 
 
