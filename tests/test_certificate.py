@@ -371,6 +371,9 @@ def test_facts_may_have_any_order():
 def test_something_else_is_refused():
     with pytest.raises(ValueError, match="problem=3 is not allowed"):
         rb.certify(3)
+    large = rb.draw(rb.Setting(vocab=5000, seq_len=2, dim=60, samples=2), seed=0)
+    with pytest.raises(ValueError, match="1,500,000,000 such numbers"):
+        rb.certify(large)
 
 
 # The committed table

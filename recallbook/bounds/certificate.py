@@ -50,7 +50,7 @@ def certify(problem: Problem) -> Certificate:
     Raises
     ------
     ValueError
-        If ``problem`` is not a Problem.
+        If ``problem`` is not a Problem, or too large: $V^2\min(d,V+1)$ above $1.2\cdot10^9$ (10 GB).
 
     Notes
     -----
@@ -70,6 +70,10 @@ def certify(problem: Problem) -> Certificate:
         raise not_allowed("problem", problem, "a recallbook.Problem")
     problem = check_problem(problem, torch.float64, "cpu")
     setting = problem.setting
+    numbers = setting.vocab**2 * min(setting.dim, setting.vocab + 1)
+    if setting.seq_len > 1 and numbers > lock_law.LARGEST_FORM:
+        limit = f"vocab**2 * min(dim, vocab + 1) at most {lock_law.LARGEST_FORM:,}, for the form of all margins"
+        raise not_allowed("problem", f"with {numbers:,} such numbers", limit)
     stored = float(_stored(problem).mean())
     if setting.seq_len == 1:  # one token a sequence: nothing to find
         return Certificate(1.0, stored, stored, 1.0, stored)

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from recallbook.data.task import Problem
 
+LARGEST_FORM = 1_200_000_000  # numbers in the form of all margins: 10 GB
 ROUNDING = 1e-9  # of the product of the factors' norms: a thousand times what float64 can lose there
 BATCH = 32  # pairs whose eigenvalues are found at once
 EIGENVALUES = 4 * 10**9  # V^3 times the pairs whose eigenvalues are found: seconds

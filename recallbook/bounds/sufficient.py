@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from recallbook.arguments import check_rate, check_seed, not_allowed
 from recallbook.bounds.certificate import certify
 from recallbook.bounds.closed_form import SMALLEST_VOCAB, sufficient_samples_closed_form
+from recallbook.bounds.lock_law import LARGEST_FORM
 from recallbook.data.task import draw
 from recallbook.setting import Setting
 from recallbook.theory.prediction import critical_samples
@@ -18,7 +19,6 @@ MARGIN = 0.1  # of certified over wanted accuracy that pilots ask for, or half o
 PILOTS = 2  # draws that choose N; those that confirm it are others
 TOLERANCE = 0.05  # of the search for N
 MOST_TOKENS = 1 << 27  # of one training batch; beyond, no certificate is tried
-LARGEST_FORM = 10**9  # numbers in the quadratic form of a certificate, likewise
 STEP = 1.2  # factor on N after an attempt that failed
 ATTEMPTS = 4
 PATIENCE = 4  # draws of one attempt, in units of what certificates of 1 would need
