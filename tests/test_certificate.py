@@ -75,8 +75,9 @@ def test_rounding_is_far_inside_the_slack(setting):
     )
     one, other = lock_law.margins(problem), lock_law.margins(turned)
     change = torch.maximum((one.trace - other.trace).abs(), (one.square.sqrt() - other.square.sqrt()).abs())
-    assert float((change / one.slack).max()) < 0.01
-    assert float((one.slack / one.trace.abs()).median()) < 1e-5  # and costs nothing
+    assert float((change / one.slack).max()) < 0.1
+    assert float((one.slack / one.trace.abs()).median()) < 1e-6  # and costs nothing
+    assert float((one.blur / one.square).median()) < 1e-8
 
 
 # The deterministic lemma
@@ -143,7 +144,7 @@ def test_the_exponent_is_the_best_of_its_family():
         tilt = theta * dim / (2 * math.sqrt(square))
         best = min(best, -tilt * trace + tilt**2 * square / (dim * (1 - theta)))
     table = torch.full((2, 2), 1.0, dtype=torch.float64)
-    found = lock_law.Margins(table, table, trace * table, square * table, 0 * table, 0 * table)
+    found = lock_law.Margins(table, table, trace * table, square * table, 0 * table, 0 * table, 0 * table)
     ratio = trace / math.sqrt(square)
     assert float(lock_law.log_chances(found, dim)[0, 0]) == pytest.approx(-dim / 4 * ((1 + 2 * ratio) ** 0.5 - 1) ** 2)
     assert float(lock_law.log_chances(found, dim)[0, 0]) == pytest.approx(best, rel=2e-3)
@@ -350,9 +351,49 @@ def test_certificates_are_below_simulation(setting):
     assert 0 < found.lock_on < 1 and found.accuracy <= found.recall <= found.stored  # never a certain 1
 
 
+@pytest.mark.parametrize(("sizes", "seed"), [((8, 2, 200, 1), 17), ((2, 2, 8, 1), 0), ((3, 2, 8, 3), 3)])
+def test_ties_and_facts_never_seen_are_not_taken_for_margins(sizes, seed):
+    """All tokens of the batch alike: the margins are zero but for rounding. A fact not in the batch: so are its weights."""
+    vocab, length, dim, samples = sizes
+    law = "orthogonal" if vocab == 3 else "gaussian"
+    fixed = {"vocab": vocab, "seq_len": length, "dim": dim, "samples": samples, "embeddings": law}
+    problem = rb.draw(rb.Setting(**fixed, trigger_in_values=False), seed)
+    found = rb.certify(problem)
+    runs = [rb.evaluate(p, rb.three_steps(p), 4000) for p in (fresh(problem, 90 + s) for s in range(10))]
+    for name in certificates.OUTCOMES:
+        assert getattr(found, name) <= np.mean([getattr(run, name) for run in runs]) + 0.02, name
+
+
+@pytest.mark.parametrize(("vocab", "dim", "samples"), [(8, 64, 100), (16, 100, 300)])
+def test_labels_ahead_of_the_right_one_count_as_lost(vocab, dim, samples):
+    """On the sphere, where a frequent label outweighs a rare fact."""
+    problem = rb.draw(rb.Setting(vocab=vocab, seq_len=2, dim=dim, samples=samples, embeddings="sphere"), seed=0)
+    found = rb.certify(problem).recall
+    runs = [rb.evaluate(p, rb.three_steps(p), 100).recall for p in (fresh(problem, 90 + s) for s in range(60))]
+    assert found <= np.mean(runs) + 3 * np.std(runs) / 60**0.5
+    weights = torch.tensor([[0.0, 1.0, -0.5, -0.5]] * 4, dtype=torch.float64)
+    assert float(recall_law.sphere_bound(weights, 200)[0]) == 0.0
+
+
+def test_embeddings_far_from_the_origin_are_not_trusted_beyond_rounding():
+    """What a shift of all embeddings leaves of the margins is bounded by the slack."""
+    problem = rb.draw(rb.Setting(vocab=16, seq_len=3, dim=12, samples=100, trigger_in_values=False), seed=1)
+    moved = replace(problem, input_embeddings=problem.input_embeddings + 1e5)
+    near, far = lock_law.margins(problem), lock_law.margins(moved)
+    assert bool(
+        ((far.trace - near.trace).abs() <= far.slack + 1e-3 * near.trace.abs()).all() | (far.slack > 0.01).all()
+    )
+
+
+def test_a_query_of_zero_is_refused():
+    problem = rb.draw(SETTINGS[0], seed=7)
+    with pytest.raises(ValueError, match="problem.query="):
+        rb.certify(replace(problem, query=problem.query * 0))
+
+
 def test_one_token_a_sequence():
     found = rb.certify(rb.draw(rb.Setting(vocab=16, seq_len=1, dim=16, samples=200), seed=0))
-    assert found.lock_on == 1.0 and found.accuracy == found.stored > 0.2
+    assert found.lock_on == 1.0 and 1 > found.accuracy == found.stored > 0.2
 
 
 def test_the_problems_own_output_embeddings_are_not_looked_at():

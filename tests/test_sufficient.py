@@ -90,8 +90,10 @@ def test_grids_are_centred_where_accuracy_is_predicted_to_be_reached():
             assert found == pytest.approx(centre, rel=0.06)
 
 
+@pytest.mark.slow
 def test_a_row_is_found_again(proved):
-    name = proved.loc[(proved["vocab"] < 90) & (proved["sufficient"] < 3000), "case"].iloc[0]
+    half = proved[(proved["accuracy"] == 0.5) & (proved["sufficient"] < 1000)]  # few draws settle it
+    name = half.loc[half["vocab"].idxmin(), "case"]
     again = sandwich.row(name, dict(sandwich.cases())[name])
     row = proved.set_index("case").loc[name]
     for column in ("sufficient", "simulated", "critical"):
@@ -101,7 +103,7 @@ def test_a_row_is_found_again(proved):
 def test_the_sandwich_is_in_order(proved):
     found = sandwich.table(rb.load_results("sandwich"))
     assert len(found) == sum(map(len, sandwich.ALONG.values()))
-    assert (found["covered"] < found["low"]).all() and (found["covered"] <= found["readers"]).all()
+    assert (found["covered"] < found["measured"]).all() and (found["covered"] <= found["readers"]).all()
     assert (found["measured"] < found["sufficient"]).all()
     keys = ["vocab", "seq_len", "dim", "trigger_in_values"]
     measured = critical_table(rb.load_results("sandwich"), keys, outcome="accuracy", level=sandwich.LEVEL)

@@ -70,13 +70,15 @@ def certify(problem: Problem) -> Certificate:
         raise not_allowed("problem", problem, "a recallbook.Problem")
     problem = check_problem(problem, torch.float64, "cpu")
     setting = problem.setting
+    if not bool(problem.query.any()):
+        raise not_allowed("problem.query", "zero", "a vector that is not zero: attention would see nothing")
     numbers = setting.vocab**2 * min(setting.dim, setting.vocab + 1)
     if setting.seq_len > 1 and numbers > lock_law.LARGEST_FORM:
         limit = f"vocab**2 * min(dim, vocab + 1) at most {lock_law.LARGEST_FORM:,}, for the form of all margins"
         raise not_allowed("problem", f"with {numbers:,} such numbers", limit)
     stored = float(_stored(problem).mean())
-    if setting.seq_len == 1:  # one token a sequence: nothing to find
-        return Certificate(1.0, stored, stored, 1.0, stored)
+    if setting.seq_len == 1:  # one token a sequence: nothing to find, and no chance in that
+        return Certificate(1.0, _at_least(stored), _at_least(stored), 1.0, _at_least(stored))
     chances = lock_law.pair_chances(lock_law.margins(problem), setting.dim, setting.embeddings)
     # given w each other token beats v with the same chance, and 1 - (1 - chance)^(L-1) is concave: Jensen
     fresh = 1 - float(((1 - chances.mean(dim=1)) ** (setting.seq_len - 1)).mean())
@@ -88,12 +90,12 @@ def certify(problem: Problem) -> Certificate:
         recall=_at_least(stored - trained),
         accuracy=_at_least(stored - min(trained + fresh, everywhere)),
         all_lock=_at_least(1 - everywhere),
-        stored=stored,
+        stored=_at_least(stored),
     )
 
 
 def _at_least(bound: float) -> float:
-    """The bound less what rounding can add to it; a certificate of 1 would be wrong by 1e-30."""
+    """The bound less what rounding can add to it: where there is a chance, a certificate of 1 would be wrong by it."""
     return max(0.0, bound - recall_law.SAFETY)
 
 

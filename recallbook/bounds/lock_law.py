@@ -20,7 +20,7 @@ from torch import Tensor
 from recallbook.data.task import Problem
 
 LARGEST_FORM = 1_200_000_000  # numbers in the form of all margins: 10 GB
-ROUNDING = 1e-9  # of the product of the factors' norms: a thousand times what float64 can lose there
+ROUNDING = 8 * 2.0**-53  # of one operation, for a chain of a few products
 BATCH = 32  # pairs whose eigenvalues are found at once
 EIGENVALUES = 4 * 10**9  # V^3 times the pairs whose eigenvalues are found: seconds
 FEWEST = 256  # such pairs, whatever V is
@@ -33,8 +33,9 @@ class Margins(NamedTuple):
 
     ``form (V, V, c)``: $M$ for each coordinate of $g$; ``keys (V + 1, c)``: tokens and the trigger in coordinates;
     ``trace (V, V)``, ``square (V, V)``: trace and squared norm of $M$, and ``diagonal (V, V)`` that of its diagonal,
-    for $v$ (row) over $v'$ (column; the same token: the trigger alone). ``slack (V, V)``: by how much rounding can have
-    changed the trace, the norm or an eigenvalue.
+    for $v$ (row) over $v'$ (column; the same token: the trigger alone). What rounding can have changed, from the sizes
+    of all terms before differences are taken: ``slack (V, V)`` of a trace, a norm or an eigenvalue, ``blur (V, V)`` of
+    a squared norm.
     """
 
     form: Float[Tensor, "V V c"]
@@ -43,6 +44,7 @@ class Margins(NamedTuple):
     square: Float[Tensor, "V V"]
     diagonal: Float[Tensor, "V V"]
     slack: Float[Tensor, "V V"]
+    blur: Float[Tensor, "V V"]
 
 
 def margins(problem: Problem) -> Margins:
@@ -51,11 +53,10 @@ def margins(problem: Problem) -> Margins:
     vocab, scale = setting.vocab, 1.0 / setting.samples
     keys = _coordinates(torch.cat([problem.input_embeddings, problem.trigger[None]]))
     means = keys.new_zeros(vocab, setting.feature_dim if setting.width is not None else keys.shape[1])
-    slopes = []  # of each label: features by coordinates
-    for label, means_of, slope in _by_label(problem, keys):
-        means[label] = means_of * scale
+    slopes, steepest = [], 1.0  # of each label: features by coordinates
+    for label, means_of, slope, steep in _by_label(problem, keys):
+        means[label], steepest = means_of * scale, max(steepest, steep)
         slopes.append((label, slope * scale))
-    size = math.sqrt(float(means.square().sum()) * sum(float(s.square().sum()) for _, s in slopes))
     centred = means - means.mean(dim=0)
     form = keys.new_zeros(vocab, vocab, keys.shape[1])
     for label, slope in slopes:
@@ -64,14 +65,34 @@ def margins(problem: Problem) -> Margins:
     form += form.transpose(0, 1).clone()
     form /= 2
     flat, diagonal = form.flatten(0, 1), form.diagonal(dim1=0, dim2=1).T  # (V V, c), (V, c)
+    unit, size, reach = _sizes(problem, keys, steepest)
     return Margins(
         form,
         keys,
         _linear(keys @ diagonal.sum(dim=0)),
         _quadratic(keys @ (flat.T @ flat) @ keys.T),
         _quadratic(keys @ (diagonal.T @ diagonal) @ keys.T),
-        ROUNDING * size * _quadratic(keys @ keys.T).sqrt(),
+        unit * size * reach,
+        unit * float(form.square().sum()) * reach.square(),
     )
+
+
+def _sizes(problem: Problem, keys: Float[Tensor, "V1 c"], steepest: float) -> tuple[float, float, Float[Tensor, "V V"]]:
+    r"""Rounding per unit of size, the size of $M$ per unit of $g$ before anything cancels, and that of $g$ for pairs.
+
+    No sum has more terms than all slots of one label, tokens, features and coordinates together. A slot's value times
+    its key is at most ``slot``, a feature of a sequence at most ``feature``, and label $k$ adds up $f_k$ of either.
+    """
+    counts = torch.bincount(problem.labels, minlength=problem.setting.vocab)
+    terms = int(counts.max()) * problem.setting.seq_len + 2 * len(keys) + problem.setting.feature_dim + keys.shape[1]
+    lengths = torch.linalg.vector_norm(keys, dim=1)
+    longest, scale = float(lengths[:-1].max() + lengths[-1]), 1.0
+    if problem.mlp_weights is not None:  # |W_in| / sqrt(m) times the steepest slope of phi
+        scale = steepest * float(torch.linalg.norm(problem.mlp_weights)) / problem.mlp_weights.shape[0] ** 0.5
+    offset = 0.0 if problem.mlp_weights is None else float(problem.setting.phi(keys.new_zeros(1)).abs())
+    slot, feature = 2 * scale * longest**2, scale * longest + offset
+    share = float((counts / problem.setting.samples).square().sum())
+    return ROUNDING * terms, 2 * slot * feature * share, lengths[-1] + lengths[:-1, None] + lengths[:-1]
 
 
 def _coordinates(table: Float[Tensor, "V1 d"]) -> Float[Tensor, "V1 c"]:
@@ -83,8 +104,8 @@ def _coordinates(table: Float[Tensor, "V1 d"]) -> Float[Tensor, "V1 c"]:
 
 def _by_label(
     problem: Problem, keys: Float[Tensor, "V1 c"]
-) -> Iterator[tuple[int, Float[Tensor, " m"], Float[Tensor, "m c"]]]:
-    r"""For each label that occurs, sums over its sequences: of $g(\bar e')$, and of $J\Sigma^\top$ in coordinates."""
+) -> Iterator[tuple[int, Float[Tensor, " m"], Float[Tensor, "m c"], float]]:
+    r"""For each label that occurs, sums over its sequences: of features, and of $J\Sigma^\top$; and its steepest slope."""
     setting, mlp = problem.setting, problem.mlp_weights
     vocab, length, tau = setting.vocab, setting.seq_len, float(setting.trigger_in_values)
     tokens, mark = keys[:-1], keys[-1]
@@ -105,10 +126,10 @@ def _by_label(
         slope += tau * torch.outer(gains.sum(dim=0) * trigger, tokens[asked] + mark)
         slope = slope / length - (gains * mean_value).T @ mean_key
         if mlp is None:
-            yield label, mean_value.sum(dim=0), slope
+            yield label, mean_value.sum(dim=0), slope, 1.0
         else:
             images = setting.phi(mean_value).sum(dim=0) / mlp.shape[0] ** 0.5
-            yield label, images, slope / mlp.shape[0] ** 0.5
+            yield label, images, slope / mlp.shape[0] ** 0.5, float(gains.abs().max())
 
 
 def _slopes(problem: Problem, inputs: Float[Tensor, "n m"]) -> Float[Tensor, "n m"]:
@@ -143,7 +164,8 @@ def log_chances(found: Margins, dim: int, law: str = "gaussian") -> Float[Tensor
     if law == "orthogonal":
         return torch.where(trace > 0, -math.inf, 0.0).to(trace.dtype)
     square = found.square - found.diagonal if law == "sphere" else found.square
-    ratio = (trace / (square.clamp(min=0).sqrt() + found.slack)).clamp(min=0)
+    norm = (square.clamp(min=0) + found.blur).sqrt() + found.slack
+    ratio = torch.where(trace > 0, trace / norm, 0.0)
     return -dim / 4 * ((1 + 2 * ratio).sqrt() - 1).square()
 
 

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from recallbook.arguments import check_rate, not_allowed
 from recallbook.data.task import Problem, check_problem
+from recallbook.model.ties import tolerance
 from recallbook.setting import Setting
 from recallbook.training.early_phase import key_query_step, value_step
 from recallbook.training.gradients import centred_labels
@@ -43,12 +44,13 @@ class _Limit(NamedTuple):
     pull: Float[Tensor, " V"]  # alpha_k, the sum over labels of |u~_k.u~_l|
     mean_pull: Float[Tensor, " V"]  # phi_k, the same weighted by frequencies
     reach: float  # rho, the largest range of e'.e'' over values e'
+    size: float  # of a logit of the limit before anything cancels, for what rounding can change
 
 
 def kept(problem: Problem, eta: float, gamma: float) -> Kept:
     r"""Which conclusions of the early-phase limit are proved to hold at these rates, for this draw.
 
-    With $r=e^{\eta\omega}-1$, $s=|z_{\rm EOS}|^2$, $\kappa$ the least margin of scores in the limit and $D$ its drift,
+    With $G$ minus the gradient at zero, $r=e^{\eta\omega}-1$, $s=|z_{\rm EOS}|^2$, $\kappa$ the least margin of scores in the limit and $D$ its drift,
     attention at the informative token is at least $1-\epsilon$, $\epsilon=(L-1)e^{-\gamma\eta(\kappa-rD)}$, if
     $\kappa>rD$. Fact $v$ is kept if its gap in the limit to every label $k$ exceeds
     $$\frac{\eta\omega}\gamma+\frac rV(\alpha_v+\alpha_k)(\beta_v+2\epsilon\rho)+2\epsilon\rho(\varphi_v+\varphi_k).$$
@@ -77,7 +79,8 @@ def kept(problem: Problem, eta: float, gamma: float) -> Kept:
     missing, off = _deviations(limit, problem.setting, eta, gamma)
     if missing >= 1:
         return Kept(0.0, torch.zeros(problem.setting.vocab, dtype=torch.bool))
-    return Kept(1 - missing, (limit.gaps > off).all(dim=1))
+    rounding = tolerance(problem.dtype) * limit.size
+    return Kept(1 - missing, (limit.gaps > off + rounding).all(dim=1))
 
 
 def _deviations(limit: _Limit, setting: Setting, eta: float, gamma: float) -> tuple[float, Float[Tensor, "V V"]]:
@@ -119,6 +122,7 @@ def _limit(problem: Problem) -> _Limit:
         pull=gram.abs().sum(dim=1),
         mean_pull=gram.abs() @ frequency,
         reach=float(_ranges(values @ values.T).max()),
+        size=float(overlaps.abs().max() * gram.abs().max()),
     )
 
 

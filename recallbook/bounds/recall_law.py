@@ -20,7 +20,7 @@ from scipy.stats import chi
 from torch import Tensor
 
 from recallbook.data.task import Problem
-from recallbook.model.ties import tolerance
+from recallbook.model.ties import lengths, tolerance
 from recallbook.training.gradients import features
 
 NORMAL_EDGES = np.linspace(-4.8, 4.8, 33)  # of the cells for the right label's own normal variable
@@ -29,7 +29,7 @@ PARTS = 8  # of a cell: chords are free to evaluate, products over all labels ar
 BLOCK_NUMBERS = 1 << 22  # numbers in one block of arguments
 SPHERE_CELLS = 500  # for the overlap of two unit vectors
 LENGTH_EXCESS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.45, 0.65, 0.9, 1.2, 1.6, 2.2)  # of a squared length over its mean
-STEEPEST = 0.3  # above the largest slope of -(log Phi)'', which is 0.2956
+STEEPEST = 0.3  # above the largest slope of -(log Phi)'', which is below 0.2958
 SAFETY = 1e-8  # taken off every probability: special functions and sums are exact to 1e-10
 
 
@@ -75,7 +75,8 @@ def _chords(edges: Float[np.ndarray, " n"], points: Float[np.ndarray, " k"]) -> 
 def stored_weights(problem: Problem) -> Float[Tensor, "V V"]:
     r"""$q_j=f_j\,g(h_j)^\top g(h_v)$, centred over $j$, with $h_v=z_v+\tau t$: row for the asked $v$, column for $j$.
 
-    What step 3 stores if every training sequence locks, in the early-phase limit. Labels are named by their token.
+    What step 3 stores if every training sequence locks, in the early-phase limit. Labels are named by their token. A
+    row that is no more than rounding left over from terms of its size is zero: nothing is proved about its fact.
     """
     setting = problem.setting
     informative = problem.tokens.gather(1, problem.positions[:, None])[:, 0].long()
@@ -83,7 +84,10 @@ def stored_weights(problem: Problem) -> Float[Tensor, "V V"]:
     marked = problem.input_embeddings + float(setting.trigger_in_values) * problem.trigger
     images = features(problem, marked)
     weights = images @ images.T * frequency
-    return weights - weights.mean(dim=1, keepdim=True)
+    weights = weights - weights.mean(dim=1, keepdim=True)
+    size = lengths(images) * (lengths(images) * frequency).max() * setting.vocab**0.5
+    known = torch.linalg.norm(weights, dim=1) > tolerance(problem.dtype) * size
+    return torch.where(known[:, None], weights, 0.0)
 
 
 def beats(right: Tensor, wrong: Tensor, length: Tensor, dim: int) -> Tensor:
@@ -123,7 +127,7 @@ def recall_bound(weights: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]
 
 
 def log_wins(
-    unit: Float[Tensor, "n V"], asked: Tensor, lengths: Float[np.ndarray, " c"], own: float
+    unit: Float[Tensor, "n V"], asked: Tensor, sizes: Float[np.ndarray, " c"], own: float
 ) -> Float[np.ndarray, "n c"]:
     r"""Lower bound on $\log P(\text{all wrong logits below the right one}\mid\chi,\xi)$, for each fact and $\chi$.
 
@@ -137,8 +141,8 @@ def log_wins(
     rows = torch.arange(len(unit))
     right = unit[rows, asked].numpy()[:, None]
     rest = np.sqrt(np.maximum(1 - right**2, 1e-12))
-    level = right * lengths + rest * own  # x_v, (n, c)
-    push = lengths - right * own / rest
+    level = right * sizes + rest * own  # x_v, (n, c)
+    push = sizes - right * own / rest
     others = unit.numpy()[:, None, :]
     gaps = level[:, :, None] - push[:, :, None] * others  # c_k, (n, c, V)
     gaps[rows.numpy(), :, asked.numpy()] = np.inf  # the right label does not compete with itself
@@ -172,7 +176,8 @@ def sphere_bound(weights: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]
     r"""The same for output embeddings on the sphere: a union over labels of nearly exact chances, ``(V,)``.
 
     With $R=\sum_{j\ne v,k}q_ju_j$ the margin of $v$ over $k$ is $(q_v-q_k)(1-u_v^\top u_k)+(u_v-u_k)^\top R$. Given the
-    length of $R$ it is at most 0 with the chance of :func:`sphere_beats` at $(q_v-q_k)/\lVert R\rVert$. The tail of
+    length of $R$ it is at most 0 with the chance of :func:`sphere_beats` at $(q_v-q_k)/\lVert R\rVert$, for $q_v>q_k$; any
+    other label counts as one that beats $v$. The tail of
     $\lVert R\rVert^2$ is at most :func:`length_tail`, Chernoff's for Gaussian vectors, around $\sum_{j\ne v,k}q_j^2$.
     """
     if dim == 1:
@@ -189,6 +194,7 @@ def sphere_bound(weights: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]
         lost += (here - before) * beyond
         before, beyond = here, length_tail(excess, dim)
     lost += (1 - before) * beyond
+    lost = np.where((right > weights).numpy(), lost, 1.0)  # nothing is proved against a label that is not behind
     np.fill_diagonal(lost, 0.0)
     return torch.from_numpy((1 - lost.sum(axis=1) - SAFETY).clip(min=0))
 
