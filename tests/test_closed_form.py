@@ -268,8 +268,9 @@ def test_count_of_events():
     v, n = sp.symbols("v n", positive=True)
     embeddings = 2 * (v + 1) + v + v * (v - 1) / 2 + 1 + 1 + (v + 1) + v * (v - 1) + (v + 1)
     counts, values, running = 2 * v + 1, 2 * v, 2 * v / n**2
-    of_pair = 6 + 2 + running + 6 / n + 1  # sums of the trace, norm of the keys' noise, ..., sequences, the margin
-    events = embeddings + counts + values + running + v * (v - 1) * (of_pair + 1)  # 1 more: recall
+    # sums of the trace, norm of the keys' noise, running sums of X and Y, sequences, the margin
+    of_pair = 6 + 2 + 2 * running + 6 / n + 1
+    events = embeddings + counts + values + v * (v - 1) * (of_pair + 1)  # 1 more: recall
     left = sp.expand((cf.EVENTS * v**2 - events).subs(n, v).subs(v, v + cf.SMALLEST_VOCAB) * (v + 5) ** 2)
     assert all(coefficient > 0 for coefficient in sp.Poly(sp.cancel(left), v).coeffs())
 

@@ -18,7 +18,7 @@ from recallbook.arguments import check_flag, check_rate, check_size, not_allowed
 from recallbook.theory.symbolic.expressions import L, N, V, Values, d, numeric, tau
 
 EVENTS = 16  # times V^2: events that the proof excludes, each of probability exp(-Lambda)
-SMALLEST_VOCAB = 5  # the count of events needs it
+SMALLEST_VOCAB = 5  # the gap of recall needs it
 LARGEST = 1e60  # sequences; where these do not suffice, nothing is said
 
 log, log_all = sp.symbols(r"Lambda \Lambda'", positive=True)  # of one event; of one event for each of N^2

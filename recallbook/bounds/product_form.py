@@ -105,7 +105,7 @@ def monomials(part: sp.Expr, trigger_in_values: bool) -> tuple[tuple[float, sp.E
     part = part.xreplace({cf.most - 1: excess})
     kept = {s: e for s, e in definitions.items() if s not in {*caps(trigger_in_values), cf.log_all, *sizes}}
     kept[cf.mean_overlap] = definitions[cf.mean_overlap]
-    # Delta = 2 eps + eps^2 + (1 - 2 eps) / (2 V), and eps is at most 1/40 and at least 1/sqrt(V)
+    # Delta = 2 eps + eps^2 + (1 - 2 eps) / (2 V), and eps is at most 1/20 and at least 1/sqrt(V)
     kept[cf.Delta] = sp.Rational(21, 10) * cf.eps
     while part.free_symbols & kept.keys():
         part = part.xreplace(kept)
@@ -148,6 +148,8 @@ def certificate(product: sp.Expr, trigger_in_values: bool) -> tuple[Fraction, ..
     if solved.status != 0:
         raise ArithmeticError(f"no bound for {product} in the range of the theorem")
     weights = tuple(Fraction(float(w)).limit_denominator(1000) for w in solved.x)
+    if min(weights) < 0:
+        raise ArithmeticError(f"a negative weight for {product}: {weights}")
     for place, power in enumerate(powers_of(product)):
         if sum(w * facet.powers[place] for w, facet in zip(weights, conditions, strict=True)) != -power:
             raise ArithmeticError(f"weights of {product} are not exact: {weights}")
