@@ -105,7 +105,7 @@ def _coordinates(table: Float[Tensor, "V1 d"]) -> Float[Tensor, "V1 c"]:
 def _by_label(
     problem: Problem, keys: Float[Tensor, "V1 c"]
 ) -> Iterator[tuple[int, Float[Tensor, " m"], Float[Tensor, "m c"], float]]:
-    r"""For each label that occurs: sums over its sequences of features and of $J\Sigma^\top$, and its steepest slope."""
+    r"""For each label met: sums over its sequences of features and of $J\Sigma^\top$, and the steepest slope."""
     setting, mlp = problem.setting, problem.mlp_weights
     vocab, length, tau = setting.vocab, setting.seq_len, float(setting.trigger_in_values)
     tokens, mark = keys[:-1], keys[-1]
