@@ -50,10 +50,9 @@ class _Limit(NamedTuple):
 def kept(problem: Problem, eta: float, gamma: float) -> Kept:
     r"""Which conclusions of the early-phase limit are proved to hold at these rates, for this draw.
 
-    With $G$ minus the gradient at zero, $r=e^{\eta\omega}-1$, $s=|z_{\rm EOS}|^2$, $\kappa$ the least margin of scores in
-    the limit and $D$ its drift, attention at the informative token is at least $1-\epsilon$,
-    $\epsilon=(L-1)e^{-\gamma\eta(\kappa-rD)}$, if $\kappa>rD$. Fact $v$ is kept if its gap in the limit to every label $k$
-    exceeds
+    With $G$ minus the gradient at zero, $r=e^{\eta\omega}-1$, $s=|z_{\rm EOS}|^2$, $\kappa$ the least margin of scores
+    in the limit and $D$ its drift, attention at the informative token is at least $1-\epsilon$ if $\kappa>rD$, with
+    $\epsilon=(L-1)e^{-\gamma\eta(\kappa-rD)}$. Fact $v$ is kept if its gap in the limit to every label $k$ exceeds
     $$\frac{\eta\omega}\gamma+\frac rV(\alpha_v+\alpha_k)(\beta_v+2\epsilon\rho)+2\epsilon\rho(\varphi_v+\varphi_k).$$
 
     Parameters
