@@ -353,7 +353,7 @@ def test_certificates_are_below_simulation(setting):
 
 @pytest.mark.parametrize(("sizes", "seed"), [((8, 2, 200, 1), 17), ((2, 2, 8, 1), 0), ((3, 2, 8, 3), 3)])
 def test_ties_and_facts_never_seen_are_not_taken_for_margins(sizes, seed):
-    """All tokens of the batch alike: the margins are zero but for rounding. A fact not in the batch: so are its weights."""
+    """Where all tokens of the batch are alike, margins are zero but for rounding; so are weights of unseen facts."""
     vocab, length, dim, samples = sizes
     law = "orthogonal" if vocab == 3 else "gaussian"
     fixed = {"vocab": vocab, "seq_len": length, "dim": dim, "samples": samples, "embeddings": law}
@@ -387,7 +387,7 @@ def test_embeddings_far_from_the_origin_are_not_trusted_beyond_rounding():
 
 def test_a_query_of_zero_is_refused():
     problem = rb.draw(SETTINGS[0], seed=7)
-    with pytest.raises(ValueError, match="problem.query="):
+    with pytest.raises(ValueError, match=r"problem\.query="):
         rb.certify(replace(problem, query=problem.query * 0))
 
 

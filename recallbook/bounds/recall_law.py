@@ -176,9 +176,9 @@ def sphere_bound(weights: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]
     r"""The same for output embeddings on the sphere: a union over labels of nearly exact chances, ``(V,)``.
 
     With $R=\sum_{j\ne v,k}q_ju_j$ the margin of $v$ over $k$ is $(q_v-q_k)(1-u_v^\top u_k)+(u_v-u_k)^\top R$. Given the
-    length of $R$ it is at most 0 with the chance of :func:`sphere_beats` at $(q_v-q_k)/\lVert R\rVert$, for $q_v>q_k$; any
-    other label counts as one that beats $v$. The tail of
-    $\lVert R\rVert^2$ is at most :func:`length_tail`, Chernoff's for Gaussian vectors, around $\sum_{j\ne v,k}q_j^2$.
+    length of $R$ it is at most 0 with the chance of :func:`sphere_beats` at $(q_v-q_k)/\lVert R\rVert$, for $q_v>q_k$;
+    any other label counts as one that beats $v$. The tail of $\lVert R\rVert^2$ is at most :func:`length_tail`,
+    Chernoff's for Gaussian vectors, around $\sum_{j\ne v,k}q_j^2$.
     """
     if dim == 1:
         return torch.zeros(len(weights), dtype=weights.dtype)
