@@ -45,6 +45,30 @@ class Mutant(NamedTuple):
 
 MUTANTS = [
     Mutant(
+        "labels ahead lose half of the time",
+        "left out",
+        "bounds/recall_law.py",
+        "lost = np.where((right > weights).numpy(), lost, 1.0)",
+        "lost = np.where((right > weights).numpy(), lost, lost)",
+        ("test_certificate.py",),
+    ),
+    Mutant(
+        "weights may be rounding",
+        "left out",
+        "bounds/recall_law.py",
+        "return torch.where(known[:, None], weights, 0.0)",
+        "return weights",
+        ("test_certificate.py",),
+    ),
+    Mutant(
+        "squares do not blur",
+        "left out",
+        "bounds/lock_law.py",
+        "norm = (square.clamp(min=0) + found.blur).sqrt() + found.slack",
+        "norm = square.clamp(min=0).sqrt()",
+        ("test_certificate.py",),
+    ),
+    Mutant(
         "one comparison has twice the dimension",
         "factor",
         "bounds/recall_law.py",
@@ -80,8 +104,8 @@ MUTANTS = [
         "the right logit does not push the others",
         "left out",
         "bounds/recall_law.py",
-        "push = lengths - right * own / rest",
-        "push = lengths + right * own / rest",
+        "push = sizes - right * own / rest",
+        "push = sizes + right * own / rest",
         ("test_certificate.py",),
     ),
     Mutant(
@@ -96,8 +120,8 @@ MUTANTS = [
         "stored weights are not centred",
         "left out",
         "bounds/recall_law.py",
-        "return weights - weights.mean(dim=1, keepdim=True)",
-        "return weights",
+        "weights = weights - weights.mean(dim=1, keepdim=True)",
+        "weights = weights * 1",
         ("test_certificate.py",),
     ),
     Mutant(
@@ -152,8 +176,8 @@ MUTANTS = [
         "rounding is not taken off",
         "left out",
         "bounds/lock_law.py",
-        "ROUNDING = 1e-9 ",
-        "ROUNDING = 1e-16 ",
+        "ROUNDING = 8 * 2.0**-53 ",
+        "ROUNDING = 8 * 2.0**-70 ",
         ("test_certificate.py",),
     ),
     Mutant(

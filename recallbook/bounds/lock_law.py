@@ -1,9 +1,9 @@
 r"""Lock-on over fresh output embeddings, given tokens, input embeddings and neurons: Chernoff bounds for all pairs.
 
-The informative token $v$ outscores another token $v'$ of its sequence if the margin $g^\top w$ is positive,
-$g=t+z_v-z_{v'}$. With $C$ the centring over labels the margin is a quadratic form of the columns of $U$,
-$$g^\top w=\sum_{a\le d}U_{\cdot a}^\top M\,U_{\cdot a},\qquad M=\operatorname{sym}C\,S(g)\,m^\top C,$$
-linear in $g$. $S_k(g)=\frac1N\sum_{i:y_i=k}J_i\Sigma_i^\top g$ and $m_l=\frac1N\sum_{j:y_j=l}g(\bar e'_j)$, with
+The informative token $v$ outscores another token $v'$ of its sequence if the margin $a^\top w$ is positive,
+$a=t+z_v-z_{v'}$. With $C$ the centring over labels the margin is a quadratic form of the columns of $U$,
+$$a^\top w=\sum_{i\le d}U_{\cdot i}^\top M\,U_{\cdot i},\qquad M=\operatorname{sym}C\,S(a)\,m^\top C,$$
+linear in $a$. $S_k(a)=\frac1N\sum_{i:y_i=k}J_i\Sigma_i^\top a$ and $m_l=\frac1N\sum_{j:y_j=l}g(\bar e'_j)$, with
 $\Sigma_i=\frac1L\sum_j(e_{ij}-\bar e_i)(e'_{ij}-\bar e'_i)^\top$ and $J_i$ the features' Jacobian. All of it is ours.
 """
 
@@ -31,7 +31,7 @@ TILTS = 64  # values of Chernoff's parameter that are tried; each gives a valid 
 class Margins(NamedTuple):
     """The quadratic form of every margin, and of every pair of tokens what a bound needs.
 
-    ``form (V, V, c)``: $M$ for each coordinate of $g$; ``keys (V + 1, c)``: tokens and the trigger in coordinates;
+    ``form (V, V, c)``: $M$ for each coordinate of $a$; ``keys (V + 1, c)``: tokens and the trigger in coordinates;
     ``trace (V, V)``, ``square (V, V)``: trace and squared norm of $M$, and ``diagonal (V, V)`` that of its diagonal,
     for $v$ (row) over $v'$ (column; the same token: the trigger alone). What rounding can have changed, from the sizes
     of all terms before differences are taken: ``slack (V, V)`` of a trace, a norm or an eigenvalue, ``blur (V, V)`` of
@@ -78,7 +78,7 @@ def margins(problem: Problem) -> Margins:
 
 
 def _sizes(problem: Problem, keys: Float[Tensor, "V1 c"], steepest: float) -> tuple[float, float, Float[Tensor, "V V"]]:
-    r"""Rounding per unit of size, the size of $M$ per unit of $g$ before anything cancels, and that of $g$ for pairs.
+    r"""Rounding per unit of size, the size of $M$ per unit of $a$ before anything cancels, and that of $a$ for pairs.
 
     No sum has more terms than all slots of one label, tokens, features and coordinates together. A slot's value times
     its key is at most ``slot``, a feature of a sequence at most ``feature``, and label $k$ adds up $f_k$ of either.
@@ -139,20 +139,20 @@ def _slopes(problem: Problem, inputs: Float[Tensor, "n m"]) -> Float[Tensor, "n 
 
 
 def _linear(values: Float[Tensor, " V1"]) -> Float[Tensor, "V V"]:
-    """A linear function of $g=t+z_v-z_{v'}$ for all pairs from its values at the tokens and the trigger."""
+    """A linear function of $a=t+z_v-z_{v'}$ for all pairs from its values at the tokens and the trigger."""
     tokens, mark = values[:-1], values[-1]
     return mark + (tokens[:, None] - tokens)
 
 
 def _quadratic(gram: Float[Tensor, "V1 V1"]) -> Float[Tensor, "V V"]:
-    """A quadratic function of $g$ for all pairs, at least 0, from its bilinear form at the tokens and the trigger."""
+    """A quadratic function of $a$ for all pairs, at least 0, from its bilinear form at the tokens and the trigger."""
     tokens, cross, mark = gram[:-1, :-1], gram[-1, :-1], gram[-1, -1]
     own = tokens.diagonal()
     return (mark + own[:, None] + own - 2 * tokens + 2 * (cross[:, None] - cross)).clamp(min=0)
 
 
 def log_chances(found: Margins, dim: int, law: str = "gaussian") -> Float[Tensor, "V V"]:
-    r"""Upper bounds on $\log P(g^\top w\le0)$ for all pairs, without eigenvalues; at most 0.
+    r"""Upper bounds on $\log P(a^\top w\le0)$ for all pairs, without eigenvalues; at most 0.
 
     For $0<\theta<1$ and $\lambda=\frac{\theta d}{2\|M\|_F}$ the exponent is
     $-\lambda\operatorname{tr}M+\frac{\lambda^2\|M\|_F^2}{d(1-\theta)}$. With $r=\operatorname{tr}M/\|M\|_F$ the best

@@ -2,8 +2,8 @@ r"""Recall with perfect attention, given input embeddings and counts: the exact 
 
 Label $k$ of the fact that is asked for has the logit $u_k^\top\sum_jq_ju_j$, with weights $q_j$ centred over $j$. Over
 fresh Gaussian $U$ the logits are together, up to a positive factor that they share, distributed as
-$$x_k=\hat q_k\chi+\eta_k,\qquad\hat q=q/\lVert q\rVert,$$
-with $\chi$ a chi variable of $d$ degrees of freedom and $\eta$ an independent standard normal vector without its part
+$$x_k=\hat q_k\chi+\psi_k,\qquad\hat q=q/\lVert q\rVert,$$
+with $\chi$ a chi variable of $d$ degrees of freedom and $\psi$ an independent standard normal vector without its part
 along $\hat q$. All of it is ours.
 """
 
