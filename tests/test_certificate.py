@@ -77,6 +77,7 @@ def test_rounding_is_far_inside_the_slack(setting):
     change = torch.maximum((one.trace - other.trace).abs(), (one.square.sqrt() - other.square.sqrt()).abs())
     assert float((change / one.slack).max()) < 0.1
     assert float((one.slack / one.trace.abs()).median()) < 1e-6  # and costs nothing
+    assert float(((one.square - other.square).abs() / one.blur).max()) < 0.1
     assert float((one.blur / one.square).median()) < 1e-8
 
 
@@ -148,6 +149,12 @@ def test_the_exponent_is_the_best_of_its_family():
     ratio = trace / math.sqrt(square)
     assert float(lock_law.log_chances(found, dim)[0, 0]) == pytest.approx(-dim / 4 * ((1 + 2 * ratio) ** 0.5 - 1) ** 2)
     assert float(lock_law.log_chances(found, dim)[0, 0]) == pytest.approx(best, rel=2e-3)
+
+
+def test_a_norm_that_is_lost_in_rounding_is_not_taken_for_zero():
+    table = torch.ones(2, 2, dtype=torch.float64)
+    found = lock_law.Margins(table, table, table, 0 * table, 0 * table, 1e-30 * table, table)
+    assert float(lock_law.log_chances(found, 12)[0, 0]) == pytest.approx(-3 * (3**0.5 - 1) ** 2)
 
 
 def test_the_logarithm_lies_above_its_quadratic():
