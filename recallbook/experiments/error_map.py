@@ -7,8 +7,6 @@ writes the table that ships with the package.
 
 from __future__ import annotations
 
-import argparse
-import csv
 import time
 from collections.abc import Iterable, Iterator
 from multiprocessing import Pool
@@ -25,6 +23,7 @@ from recallbook.analysis.prediction_errors import CALLABLES, QUANTITIES, TOLERAN
 from recallbook.arguments import check_size
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import FOLDER
+from recallbook.sweeps.rows import command_line, extend
 from recallbook.theory.doubts import doubts
 from recallbook.theory.prediction import predict
 from recallbook.training.simulation import simulate
@@ -134,33 +133,10 @@ def export(stores: Iterable[Path]) -> None:
     with_predictions(frame.astype({**sizes, "width": "Int32"})).to_parquet(FILE, compression="zstd", index=False)
 
 
-def run(store: Path, indices: Iterable[int]) -> None:
-    """Simulate what the store lacks; every row is written as soon as it is there."""
-    done = set(pd.read_csv(store)["index"]) if store.exists() else set()
-    for index in tqdm([i for i in indices if i not in done]):
-        row = simulated(index)
-        new = not store.exists()
-        with store.open("a", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, fieldnames=list(row), lineterminator="\n")
-            if new:
-                writer.writeheader()
-            writer.writerow(row)
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """Command line."""
-    parser = argparse.ArgumentParser(prog=f"python -m {__spec__.name}", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("store", type=Path, nargs="*", help="CSV file to which rows are added; several to export")
-    parser.add_argument("--export", action="store_true", help="write the table that ships with the package")
-    parser.add_argument("--part", default="0/1", help="i/n: every n-th setting from i on (default 0/1)")
-    chosen = parser.parse_args(arguments)
-    first, step = map(int, chosen.part.split("/"))
-    torch.set_num_threads(1)
-    if chosen.export:
-        export(chosen.store)
-    else:
-        run(chosen.store[0], range(first, COUNT, step))
+def fill(store: Path, part: slice) -> None:
+    """Simulate what the store lacks."""
+    extend(store, "index", range(COUNT)[part], simulated)
 
 
 if __name__ == "__main__":
-    main()
+    command_line(__spec__.name, __doc__, fill, export)

@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-import argparse
-import csv
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +14,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from tqdm import tqdm
 
 from recallbook.analysis.critical import predicted_size
 from recallbook.arguments import check_size
@@ -27,6 +24,7 @@ from recallbook.data.task import Problem, draw
 from recallbook.experiments.error_map import described
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import FOLDER
+from recallbook.sweeps.rows import command_line, extend
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
 
@@ -144,17 +142,9 @@ def excess(table: pd.DataFrame, name: str) -> pd.Series:
     return (table[f"proved_{name}"] - table[name]) / error
 
 
-def run(store: Path, indices: Iterable[int]) -> None:
-    """Make what the store lacks; every row is written as soon as it is there."""
-    done = set(pd.read_csv(store)["index"]) if store.exists() else set()
-    for index in tqdm([i for i in indices if i not in done]):
-        found = row(index)
-        new = not store.exists()
-        with store.open("a", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, fieldnames=list(found), lineterminator="\n")
-            if new:
-                writer.writeheader()
-            writer.writerow(found)
+def fill(store: Path, part: slice) -> None:
+    """Make what the store lacks."""
+    extend(store, "index", range(COUNT)[part], row)
 
 
 def export(stores: Iterable[Path]) -> None:
@@ -163,20 +153,5 @@ def export(stores: Iterable[Path]) -> None:
     frame.astype({"width": "Int32"}).to_parquet(FILE, compression="zstd", index=False)
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Command line."""
-    parser = argparse.ArgumentParser(prog=f"python -m {__spec__.name}", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("store", type=Path, nargs="+", help="CSV file to which rows are added; several to export")
-    parser.add_argument("--export", action="store_true", help="write the table that ships with the package")
-    parser.add_argument("--part", default="0/1", help="i/n: every n-th problem from i on (default 0/1)")
-    chosen = parser.parse_args(arguments)
-    first, step = map(int, chosen.part.split("/"))
-    torch.set_num_threads(1)
-    if chosen.export:
-        export(chosen.store)
-    else:
-        run(chosen.store[0], range(first, COUNT, step))
-
-
 if __name__ == "__main__":
-    main()
+    command_line(__spec__.name, __doc__, fill, export)

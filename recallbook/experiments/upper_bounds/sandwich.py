@@ -7,8 +7,6 @@
 
 from __future__ import annotations
 
-import argparse
-import csv
 import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -16,8 +14,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
-from tqdm import tqdm
 
 from recallbook.analysis.critical import critical_table
 from recallbook.bounds.coverage import coverage_samples, minimum_samples
@@ -26,6 +22,7 @@ from recallbook.experiments.recall.critical_sizes import critical_dim
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import FOLDER
 from recallbook.sweeps.point import Point
+from recallbook.sweeps.rows import command_line, extend
 from recallbook.theory.prediction import critical_samples
 from recallbook.training.simulation import simulate
 
@@ -141,17 +138,10 @@ def gaps(found: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def run(store: Path, chosen: Iterable[tuple[str, dict[str, Any]]]) -> None:
-    """Make what the store lacks; every row is written as soon as it is there."""
-    done = set(pd.read_csv(store)["case"]) if store.exists() else set()
-    for name, case in tqdm([pair for pair in chosen if pair[0] not in done]):
-        found = row(name, case)
-        new = not store.exists()
-        with store.open("a", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, fieldnames=list(found), lineterminator="\n")
-            if new:
-                writer.writeheader()
-            writer.writerow(found)
+def fill(store: Path, part: slice) -> None:
+    """Make what the store lacks."""
+    known = dict(cases())
+    extend(store, "case", list(known)[part], lambda name: row(name, known[name]))
 
 
 def export(stores: Iterable[Path]) -> None:
@@ -162,18 +152,5 @@ def export(stores: Iterable[Path]) -> None:
     frame.to_csv(FILE, index=False, float_format="%.6g", lineterminator="\n")
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Command line."""
-    parser = argparse.ArgumentParser(prog=f"python -m {__spec__.name}", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("store", type=Path, nargs="+", help="CSV file to which rows are added; several to export")
-    parser.add_argument("--export", action="store_true", help="write the table that ships with the package")
-    chosen = parser.parse_args(arguments)
-    torch.set_num_threads(1)
-    if chosen.export:
-        export(chosen.store)
-    else:
-        run(chosen.store[0], cases())
-
-
 if __name__ == "__main__":
-    main()
+    command_line(__spec__.name, __doc__, fill, export)

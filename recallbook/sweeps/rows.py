@@ -1,0 +1,47 @@
+"""Tables whose rows are made one by one: a CSV file that can be stopped and resumed, and its command line."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+from tqdm import tqdm
+
+
+def extend(store: Path, name: str, keys: Iterable[Any], make: Callable[[Any], dict[str, Any]]) -> None:
+    """Make the rows that the store lacks, by the key in its column ``name``; each is written as soon as it is there."""
+    done = set(pd.read_csv(store)[name]) if store.exists() else set()
+    for key in tqdm([key for key in keys if key not in done]):
+        row = make(key)
+        new = not store.exists()
+        with store.open("a", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, fieldnames=list(row), lineterminator="\n")
+            if new:
+                writer.writeheader()
+            writer.writerow(row)
+
+
+def command_line(
+    program: str,
+    description: str | None,
+    fill: Callable[[Path, slice], None],
+    export: Callable[[Sequence[Path]], None],
+    arguments: list[str] | None = None,
+) -> None:
+    """``STORE`` fills a file, on one thread; ``--part i/n`` every n-th row from i on; ``--export`` writes the table."""
+    parser = argparse.ArgumentParser(prog=f"python -m {program}", description=(description or "").split("\n")[0])
+    parser.add_argument("store", type=Path, nargs="*", help="CSV file to which rows are added; several to export")
+    parser.add_argument("--export", action="store_true", help="write the table that ships with the package")
+    parser.add_argument("--part", default="0/1", help="i/n: every n-th row from i on (default 0/1)")
+    chosen = parser.parse_args(arguments)
+    first, step = map(int, chosen.part.split("/"))
+    torch.set_num_threads(1)
+    if chosen.export:
+        export(chosen.store)
+    else:
+        fill(chosen.store[0], slice(first, None, step))

@@ -1,0 +1,38 @@
+"""Tables made row by row: a stopped run goes on where it was, and parts together make the whole."""
+
+import pandas as pd
+import pytest
+
+from recallbook.sweeps.rows import command_line, extend
+
+
+def test_a_stopped_run_goes_on(tmp_path):
+    store, made = tmp_path / "rows.csv", []
+
+    def make(key):
+        if key == 3 and len(made) == 3:
+            raise KeyboardInterrupt
+        made.append(key)
+        return {"index": key, "value": key**2}
+
+    with pytest.raises(KeyboardInterrupt):
+        extend(store, "index", range(5), make)
+    assert list(pd.read_csv(store)["index"]) == [0, 1, 2]
+    made.append("again")
+    extend(store, "index", range(5), make)
+    assert made == [0, 1, 2, "again", 3, 4]
+    assert list(pd.read_csv(store)["value"]) == [0, 1, 4, 9, 16]
+
+
+def test_parts_make_the_whole(tmp_path):
+    seen, written = [], []
+    for part in ("0/2", "1/2"):
+        command_line(
+            "x",
+            "What it does.",
+            lambda store, chosen: seen.extend(range(5)[chosen]),
+            written.extend,
+            ["s", "--part", part],
+        )
+    command_line("x", None, lambda store, chosen: None, written.extend, ["a", "b", "--export"])
+    assert sorted(seen) == list(range(5)) and [str(path) for path in written] == ["a", "b"]
