@@ -74,6 +74,8 @@ SIDEWAYS = """() => {
     .slice(0, 3).map(e => e.outerHTML.slice(0, 100));
   return moved > 0 ? [`scrolls by ${moved} pixels`, ...widest] : [];
 }"""
+HEIGHT = "() => document.querySelector('article').getBoundingClientRect().height"
+TALLEST = 15_000  # pixels: a page is read, not scrolled
 # The time of axe goes with the number of elements, and most are the insides of formulas and code, where it
 # has nothing to judge. So the page is thinned before: what is drawn of a formula becomes an empty box of the
 # same size, what is read aloud of it one piece of text, and of the code tokens with the same classes (their
@@ -122,6 +124,7 @@ class Visit:
     violations: list = field(default_factory=list)
     dark: list = field(default_factory=list)
     formulas: int = 0
+    height: float = 0  # of the text, on a desktop
 
 
 @pytest.fixture(scope="module")
@@ -185,6 +188,7 @@ def visited(context, url, name, pictures=None):
     page = open_page(context, url, visit)
     for look in LOOKS:
         put_on(page, look)
+        visit.height = max(visit.height, page.evaluate(HEIGHT) if look == "desktop" else 0)
         raw_tex = RAW_TEX.findall(page.evaluate(VISIBLE_TEXT)) + page.evaluate(UNRENDERED) + page.evaluate(MATH_ERRORS)
         visit.raw_tex += [f"{look}: {text}" for text in raw_tex]
         visit.sideways += [f"{look}: {line}" for line in page.evaluate(SIDEWAYS)]
@@ -241,6 +245,9 @@ class Pages:
 
     def test_no_page_scrolls_sideways(self, visits):
         assert complaints(visits, "sideways") == {}
+
+    def test_no_page_is_too_long(self, visits):
+        assert {visit.page: visit.height for visit in visits if not 0 < visit.height <= TALLEST} == {}
 
     def test_no_serious_accessibility_violation(self, visits):
         assert {tuple(v.dark) for v in visits} == {("dark",)}
@@ -314,7 +321,7 @@ FAULTY = r"""<!doctype html><html lang="en"><head><title>Faulty</title><style>
 <div class="wide">wide</div><p class="dim">dim</p><p>\(\href{#}{x}\)</p>
 <pre><span class="faint">=</span> <span class="faint">so</span> <span class="faint">on</span></pre>
 <div style="width: 100px; overflow-x: auto">\[x + x + x + x + x + x + x + x + x\]</div>
-<img src="missing.png"><button></button>
+<img src="missing.png"><button></button><div style="height: 16000px"></div>
 <script>console.error("broken")</script></article></body></html>"""
 
 
@@ -327,6 +334,7 @@ def test_a_faulty_page_is_noticed(tmp_path, browser):
     texts = ["$$", "\\frac", "x", "MathJax: red text", "MathJax: \\approxT", "MathJax: Extra \\left or missing \\right"]
     assert {f"{look}: {text}" for look in LOOKS for text in texts} <= set(visit.raw_tex)
     assert any("broken" in line for line in visit.console)
+    assert visit.height > TALLEST
     assert {line.split(": ")[0] for line in visit.sideways} == {"phone"}
     rules = ["image-alt", "button-name", "aria-hidden-focus", "scrollable-region-focusable"]
     found = {tuple(line.split(": ")[:2]) for line in visit.violations}

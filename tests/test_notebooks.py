@@ -18,16 +18,20 @@ import pytest
 import stamp
 import yaml
 from execute import PICTURES, Refused, code_cells, execute, merge_streams, normalise, pictures
+from measure import LONGEST_LINE, code_lines, reading_minutes
 from nbformat import v4
 
 ROOT = Path(__file__).resolve().parents[1]
 CHAPTERS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+APPENDIX = "# Appendix: "  # starts the title of a notebook that holds what serves the expert
 NOT_COMPARED = {"nbval-skip", "nbval-ignore-output", "raises-exception"}
 TAGS = NOT_COMPARED | {"nbval-check-output", "setup", "hide-input", "hide-cell", "hide-output"}
 TAGS |= {"remove-input", "full-width"}
 ROLES = {"cite", "cite:t", "cite:p", "numref", "eq", "prf:ref", "doc", "ref"}
-BOX = ("Question.", "Time.", "Memory.", "Prerequisites.", "Seed.")
+BOX = ("Question.", "Answer.", "Reading.", "Computing.", "Memory.", "Prerequisites.", "Seed.")
 LONGEST_CELL = 20
+FEWEST_EXERCISES = 5
+LARGEST_OPEN_SHARE = 1 / 3  # of a chapter's lines of code: those that are the lesson
 ADDRESS = re.compile(r"0x[0-9a-fA-F]{4,}")
 PATH = re.compile(r"(?:^|[\s'\"(=,\[])(?:/[\w.+-]+){2,}|[A-Z]:\\")
 NEGATIVE_ZERO = re.compile(r"-0\.0*(?![0-9])")
@@ -35,6 +39,10 @@ NEGATIVE_ZERO = re.compile(r"-0\.0*(?![0-9])")
 
 def markdown(notebook):
     return "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+
+
+def is_appendix(notebook):
+    return notebook.cells[0].source.startswith(APPENDIX)
 
 
 def tags(cell):
@@ -77,9 +85,10 @@ def enough_compared_numbers(notebook):
     count = sum(
         any(re.search(r"\d", text) for text in texts(cell))
         for cell in code_cells(notebook)
-        if not tags(cell) & NOT_COMPARED
+        if not tags(cell) & (NOT_COMPARED | {"hide-cell"})
     )
-    return [] if count >= 5 else [f"only {count} cells print a number that is compared"]
+    fewest = 1 if is_appendix(notebook) else 5
+    return [] if count >= fewest else [f"only {count} cells print a number that is compared"]
 
 
 def clean_outputs(notebook):
@@ -130,7 +139,7 @@ def described_figures(notebook):
                 wrong.append("figure without mystnb.figure.caption")
             if not settings.get("figure", {}).get("name"):
                 wrong.append("figure without mystnb.figure.name")
-    return wrong if count else ["no figure"]
+    return wrong if count or is_appendix(notebook) else ["no figure"]
 
 
 def has_its_parts(notebook):
@@ -142,14 +151,50 @@ def has_its_parts(notebook):
     if ":::{admonition} In this chapter" not in first.source:
         wrong.append("the first cell has no box `:::{admonition} In this chapter`")
     wrong += [f"the box has no **{word}**" for word in BOX if f"**{word}**" not in first.source]
+    if is_appendix(notebook):
+        return [] if "**Belongs to.**" in first.source else ["the box has no **Belongs to.**"]
     if not re.search(r"^## Takeaways$", text, re.MULTILINE):
         wrong.append("no heading `## Takeaways`")
-    exercises, solutions = text.count(":::{exercise}"), text.count(":::{solution}")
-    if not exercises:
-        wrong.append("no exercise")
-    if exercises != solutions or text.count(":class: dropdown") < solutions:
-        wrong.append("every exercise needs a solution with `:class: dropdown`")
+    said = re.search(r"\*\*Reading\.\*\* (\d+) min", first.source)
+    if not said or abs(int(said.group(1)) - reading_minutes(notebook)) > 5:
+        wrong.append(f"the box should say **Reading.** {reading_minutes(notebook)} min")
     return wrong
+
+
+def exercises_ask_first(notebook):
+    """Each exercise asks for a prediction; a folded cell checks it; the solution is folded too."""
+    if is_appendix(notebook):
+        return []
+    start = next((i for i, cell in enumerate(notebook.cells) if re.search(r"(?m)^## Exercises$", cell.source)), None)
+    if start is None:
+        return ["no heading `## Exercises`"]
+    cells = notebook.cells[start:]
+    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    exercises = re.findall(r"(?ms)^:::\{exercise\}(.*?)^:::$", text)
+    checks = [cell for cell in cells if cell.cell_type == "code" and list(texts(cell)) + images(cell)]
+    wrong = []
+    if len(exercises) < FEWEST_EXERCISES:
+        wrong.append(f"{len(exercises)} exercises, fewer than {FEWEST_EXERCISES}")
+    if text.count(":::{solution}") != len(exercises) or text.count(":class: dropdown") < len(exercises):
+        wrong.append("every exercise needs a solution with `:class: dropdown`")
+    if sum("redict" in exercise for exercise in exercises) < FEWEST_EXERCISES:
+        wrong.append(f"fewer than {FEWEST_EXERCISES} exercises ask to predict first")
+    if len(checks) < FEWEST_EXERCISES or not all("hide-cell" in tags(cell) for cell in checks):
+        wrong.append(f"after `## Exercises` at least {FEWEST_EXERCISES} cells with outputs, all tagged hide-cell")
+    return wrong
+
+
+def folds_its_code(notebook):
+    total, shown = code_lines(notebook)
+    wrong = (
+        [] if shown <= total * LARGEST_OPEN_SHARE else [f"{shown} of {total} lines of code stand open, above a third"]
+    )
+    lines = [line for cell in code_cells(notebook) for line in cell.source.splitlines()]
+    return wrong + [
+        f"a line of code has {len(line)} characters: {line}"
+        for line in lines
+        if len(line) > LONGEST_LINE and "git+https://" not in line
+    ]
 
 
 def reads_well_raw(notebook):
@@ -181,6 +226,8 @@ RULES = (
     one_device,
     described_figures,
     has_its_parts,
+    exercises_ask_first,
+    folds_its_code,
     reads_well_raw,
     is_normalised,
 )
@@ -222,18 +269,20 @@ def good_notebook():
     image = v4.new_output("display_data", {"image/png": "", "text/plain": "<Figure>"})
     settings = {"image": {"alt": "A line that rises and then stays flat."}}
     settings["figure"] = {"caption": "A line.", "name": "fig-line"}
-    box = "\n".join(f"**{word}** text" for word in BOX)
+    box = "\n".join(f"**{word}** 0 min" for word in BOX)
     cells = [
         v4.new_markdown_cell(f"# Title\n\n:::{{admonition}} In this chapter\n{box}\n:::"),
-        code(stamp.setup_cell()),
+        code(stamp.setup_cell(), tags=["hide-input"]),
         code('device = "cpu"'),
         *[code(f"print({i})", printed(f"{i}\n")) for i in range(5)],
-        code("plot()", image, mystnb=settings),
+        code("plot()", image, mystnb=settings, tags=["hide-input"]),
         v4.new_markdown_cell("## Takeaways\n\nOne."),
-        v4.new_markdown_cell(
-            ":::{exercise}\n:label: ex-a\nWhy?\n:::\n\n:::{solution} ex-a\n:class: dropdown\nSo.\n:::"
-        ),
+        v4.new_markdown_cell("## Exercises"),
     ]
+    for i in range(5):
+        cells.append(v4.new_markdown_cell(f":::{{exercise}}\n:label: ex-{i}\nPredict {i}.\n:::"))
+        cells.append(code(f"check({i})\n" * 3, printed(f"{i}\n"), tags=["hide-cell"]))
+        cells.append(v4.new_markdown_cell(f":::{{solution}} ex-{i}\n:class: dropdown\nSo.\n:::"))
     notebook = normalise(v4.new_notebook(cells=cells))
     for count, cell in enumerate(code_cells(notebook), 1):
         cell.execution_count = count
@@ -289,9 +338,16 @@ BREACHES = [
     (described_figures, lambda nb: nb.cells[8].update(outputs=[])),
     (has_its_parts, change_source(0, "**Seed.**", "Seed")),
     (has_its_parts, change_source(0, "# Title", "Title")),
+    (has_its_parts, change_source(0, "**Reading.** 0 min", "**Reading.** 20 min")),
     (has_its_parts, change_source(9, "Takeaways", "End")),
-    (has_its_parts, change_source(10, "{exercise}", "{note}")),
-    (has_its_parts, change_source(10, ":class: dropdown", "")),
+    (exercises_ask_first, change_source(10, "Exercises", "Questions")),
+    (exercises_ask_first, change_source(11, "{exercise}", "{note}")),
+    (exercises_ask_first, change_source(11, "Predict", "Guess")),
+    (exercises_ask_first, change_source(13, ":class: dropdown", "")),
+    (exercises_ask_first, lambda nb: nb.cells[12].update(outputs=[])),
+    (exercises_ask_first, lambda nb: nb.cells[12].metadata.update(tags=["hide-input"])),
+    (folds_its_code, change_source(3, "print", "pass\n" * 12 + "print")),
+    (folds_its_code, change_source(12, "check", "check" * 20)),
     (reads_well_raw, change_source(9, "One.", "```{note}\nOne.\n```")),
     (reads_well_raw, change_source(9, "One.", "{glue}`one`")),
     (reads_well_raw, change_source(4, "print", "pass\n" * 30 + "print")),
@@ -303,6 +359,15 @@ BREACHES = [
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 def test_good_notebook_keeps_the_rule(rule):
     assert rule(good_notebook()) == []
+
+
+def test_an_appendix_needs_fewer_parts():
+    notebook = good_notebook()
+    notebook.cells[
+        0
+    ].source = f"{APPENDIX}details\n\n:::{{admonition}} In this appendix\n- **Belongs to.** Chapter 1.\n:::"
+    notebook.cells = notebook.cells[:4]
+    assert [complaint for rule in RULES for complaint in rule(notebook)] == []
 
 
 @pytest.mark.parametrize(("rule", "change"), BREACHES)

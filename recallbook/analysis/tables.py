@@ -1,0 +1,67 @@
+"""Tables as tables: HTML with a caption for the page, plain text for a terminal, an export, and the comparison."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under named columns with a caption; a notebook shows it as HTML that scrolls inside itself."""
+
+    frame: pd.DataFrame
+    caption: str
+
+    def __str__(self) -> str:
+        return f"{self.caption}\n{self.frame.to_string(index=False)}"
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        body = self.frame.to_html(index=False, border=0, classes="dataframe", justify="left")
+        caption = html.escape(self.caption)
+        body = body.replace("<thead>", f'<caption style="caption-side: top">{caption}</caption>\n  <thead>', 1)
+        label = html.escape(self.caption, quote=True)
+        return f'<div style="overflow-x: auto" tabindex="0" role="region" aria-label="{label}">\n{body}\n</div>'
+
+
+def table(
+    rows: pd.DataFrame | Iterable[Mapping[str, Any]],
+    caption: str,
+    digits: int | Mapping[str, int] = 2,
+    blank: str = "–",
+) -> Table:
+    """A table of rows: one mapping from column names to entries each, or a frame whose index is left out.
+
+    Parameters
+    ----------
+    rows : DataFrame or iterable of mappings
+        Numbers and texts. Floats are written with ``digits`` decimals, and never as minus zero; what is not a number
+        as ``blank``, infinity as ∞.
+    caption : str
+        One sentence that says what is listed.
+    digits : int or mapping
+        Decimals of all floats, or by column (2 where a column is not named).
+    """
+    frame = pd.DataFrame(rows) if isinstance(rows, pd.DataFrame) else pd.DataFrame(list(rows))
+    decimals = digits if isinstance(digits, Mapping) else dict.fromkeys(frame.columns, digits)
+    shown = {name: [_entry(x, decimals.get(name, 2), blank) for x in frame[name]] for name in frame}
+    return Table(pd.DataFrame(shown, dtype=object), caption)
+
+
+def _entry(entry: Any, digits: int, blank: str) -> str:
+    if isinstance(entry, bool) or not pd.api.types.is_number(entry):
+        return blank if entry is None else str(entry)
+    if pd.isna(entry):
+        return blank
+    if pd.api.types.is_integer(entry):
+        return str(entry)
+    if abs(entry) == float("inf"):
+        return "∞" if entry > 0 else "−∞"
+    text = f"{entry:.{digits}f}"
+    return text.removeprefix("-") if float(text) == 0 else text
