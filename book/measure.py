@@ -1,8 +1,8 @@
 """What reading costs: `python book/measure.py` prints words, open code lines, and page heights of the built book.
 
 Words are those of a notebook's text, without exercises, and of a page's Markdown. A code line is open
-where the page shows it unasked. Heights are of a window 1280 pixels wide, as Chromium lays out _build/html; they are left
-out where either is missing.
+where the page shows it unasked. Heights are of a window 1280 pixels wide, as Chromium lays out _build/html; they are
+left out where either is missing.
 """
 
 import re
