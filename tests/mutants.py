@@ -27,6 +27,7 @@ GRADIENTS, LOCK_ON, RECALL = (
     "05_when_attention_locks_on",
     "06_when_facts_can_be_recalled",
 )
+RECALL_NOISE, FINITE_RATES = "appendix_06_recall_noise", "appendix_06_finite_rates"
 MLP, LOWER, SCALING, CLAIMS = "07_the_mlp_as_memory", "08_lower_bounds", "09_does_it_multiply", "10_claims_and_verdicts"
 UNCHANGED = "numbers unchanged by design"
 
@@ -334,7 +335,7 @@ MUTANTS = [
         "pair = N * (N - 1) / V**2",
         "pair = N**2 / V**2",
         ("test_derivations.py",),
-        (RECALL,),
+        (RECALL_NOISE,),
     ),
     Mutant(
         "the last token is never drawn",
@@ -943,13 +944,22 @@ MUTANTS = [
         ("test_recall.py",),
     ),
     Mutant(
+        "a fact seen rarely has a signal",
+        "sign",
+        "experiments/recall/by_hand.py",
+        "setting.vocab / setting.samples - flag",
+        "setting.vocab / setting.samples + flag",
+        ("test_recall.py",),
+        (RECALL,),
+    ),
+    Mutant(
         "the best rate is the worst",
         "sign",
         "experiments/recall/finite_rates.py",
         "limit - 2 * mean * rate * first * limit",
         "limit + 2 * mean * rate * first * limit",
         ("test_recall.py",),
-        (RECALL,),
+        (FINITE_RATES,),
     ),
     Mutant(
         "features are centred within themselves",

@@ -27,7 +27,8 @@ DRAWS = [  # V, L, d, N, tau; one where the lower bounds say something, and five
 ]
 WIDE = [(30, 3, 2500, 2000, 0), (30, 3, 2500, 2000, 1)]
 SEEDS = (0, 1)
-PAGE = (Path(__file__).parent.parent / "book" / "proofs.md").read_text(encoding="utf-8")
+BOOK = Path(__file__).parent.parent / "book"
+PAGE = "".join((BOOK / f"{name}.md").read_text(encoding="utf-8") for name in ("proofs", "proofs_margins"))
 
 
 @cache

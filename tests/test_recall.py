@@ -9,9 +9,10 @@ from hypothesis import given, settings, strategies as st
 
 import recallbook as rb
 from recallbook.data.embeddings import draw_embeddings
-from recallbook.experiments.recall import critical_sizes, finite_rates, origins
+from recallbook.experiments.recall import by_hand, critical_sizes, finite_rates, origins
 from recallbook.theory.symbolic import recall as recall_symbols
-from recallbook.theory.symbolic.expressions import N, V, d, tau
+from recallbook.theory.symbolic.expressions import N, V, d, numeric, tau
+from recallbook.theory.values import sizes
 
 
 def slope(sizes, values):
@@ -233,6 +234,40 @@ def test_two_roles_of_the_dimension():
     few, many = (critical_sizes.double_role((48, 96), samples=n) for n in (512, 4096))
     assert np.all(few["lock_on"] < many["lock_on"]) and np.all(few["accuracy"] <= few["recall"] + 1e-9)
     assert np.all(few["lock_on"].diff().iloc[1:] > 0) and np.all(few["recall"].diff().iloc[1:] > 0)
+
+
+# One setting by hand
+
+
+@pytest.mark.parametrize("flag", [0, 1])
+@pytest.mark.parametrize(("vocab", "dim", "samples"), [(256, 96, 2048), (1000, 40, 700), (500, 2000, 9000)])
+def test_boxed_ratio_is_that_of_the_ledger(vocab, dim, samples, flag):
+    """The box drops a relative 2/V of two noises; half of that is lost or gained in the root."""
+    shape = {"vocab": vocab, "seq_len": 1, "dim": dim, "samples": samples}
+    setting = rb.Setting(**shape, trigger_in_values=bool(flag))
+    counts = np.array([1, 5, 30])
+    signal = (1 + flag) * counts * vocab / samples - flag
+    boxed = numeric(by_hand.boxed_ratio())({**sizes(setting), by_hand.right: signal})
+    assert by_hand.ratio(setting, counts) == pytest.approx(boxed, rel=2 / vocab)
+    mean = by_hand.ratio(setting, np.array([samples / vocab]))
+    assert mean[0] == pytest.approx(sum(by_hand.noises(setting).values()) ** -0.5)
+
+
+def test_by_hand_near_the_prediction_where_lengths_hardly_vary():
+    """At large d and tau = 0 the average over counts is all that is left: a fact is recalled if it was located."""
+    setting = rb.Setting(vocab=256, seq_len=1, dim=20000, samples=512, trigger_in_values=False)
+    found = by_hand.recall(setting), by_hand.recall(setting, lock_on=0.5)
+    assert found[0] == pytest.approx(rb.predict(setting, warn=False).recall, abs=0.01)
+    assert found == pytest.approx((1 - np.exp(-2.0), 1 - np.exp(-1.0)), abs=0.01)
+
+
+def test_what_helps_says_what_binds():
+    marked = rb.Setting(vocab=64, seq_len=8, dim=64, samples=512)
+    found = by_hand.what_helps(marked)
+    assert found["binds"] == rb.phase(marked) == "label frequencies"
+    without = by_hand.what_helps(by_hand.with_trigger(marked, 0))
+    assert without["accuracy"] == found["tau = 0"] > found["accuracy"]
+    assert without["tau = 0"] is None
 
 
 # Finite rates
