@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 
-from recallbook.analysis.critical import critical_table, with_predictions
+from recallbook.analysis.critical import critical_table, exponents, with_predictions
 from recallbook.experiments.recall.critical_sizes import critical_dim
 from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
@@ -66,3 +67,33 @@ def alone(seq_len: np.ndarray, dim: np.ndarray) -> Laws:
     values = {V: VOCAB, L: np.asarray(seq_len, dtype=float), d: np.asarray(dim, dtype=float)}
     lock = np.max([np.broadcast_arrays(numeric(law)(values), seq_len, dim)[0] for law in laws.lock_on().values()], 0)
     return Laws(lock, VOCAB * math.log(1 / (1 - LEVEL)), critical_dim(VOCAB, False, LEVEL))
+
+
+def doublings(frame: pd.DataFrame, along: str, outcome: str) -> pd.DataFrame:
+    """Factor in critical N where ``along`` doubles: measured, its 95 % interval over seeds, and predicted.
+
+    One row for each pair of sizes on the line of which both reach one half.
+    """
+    fixed = ("seq_len", LENGTH) if along == "dim" else ("dim", DIM)
+    line = frame[frame[fixed[0]] == fixed[1]]
+    table = critical(frame, along, outcome).set_index(along)
+    reached = table.index[np.isfinite(table["critical"])]
+    rows = []
+    for size in [size for size in reached if 2 * size in reached]:
+        fit = exponents(line[line[along].isin([size, 2 * size])], [along], outcome=outcome, level=LEVEL).iloc[0]
+        factor, low, high = 2.0 ** fit[["exponent", "low", "high"]].to_numpy(dtype=float)
+        predicted = table["predicted"][2 * size] / table["predicted"][size]
+        rows.append({"size": size, "factor": factor, "low": low, "high": high, "predicted": predicted})
+    return pd.DataFrame(rows)
+
+
+def draw_laws(ax: Axes, grid: np.ndarray, seq_len: np.ndarray, dim: np.ndarray) -> None:
+    """Wall, slope and floor along ``grid``, one of the two sizes, and their envelope in grey."""
+    law = alone(seq_len, dim)
+    floor = np.full_like(grid, law.coverage)
+    largest = np.where(dim >= law.wall, np.maximum(law.lock_on, floor), np.nan)
+    ax.plot(grid, largest, color="#bbbbbb", linewidth=8, solid_capstyle="butt", label="envelope")
+    ax.plot(grid, law.lock_on, "k--", label="slope: lock-on")
+    ax.plot(grid, floor, "k:", label="floor: coverage")
+    if grid[0] < law.wall < grid[-1] and dim is grid:
+        ax.axvline(law.wall, color="black", linestyle="-.", label="wall: interference")
