@@ -32,7 +32,8 @@ FOOTER = '<div style="font-size: 8px; width: 100%; text-align: center"><span cla
 def reading_order():
     """The built page of every entry of the table of contents."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
-    files = [toc["root"]] + [entry["file"] for part in toc["parts"] for entry in part["chapters"]]
+    chapters = [entry for part in toc["parts"] for entry in part["chapters"]]
+    files = [toc["root"]] + [page["file"] for entry in chapters for page in (entry, *entry.get("sections", []))]
     return [HTML / f"{Path(file).with_suffix('')}.html" for file in files]
 
 

@@ -28,6 +28,8 @@ GRADIENTS, LOCK_ON, RECALL = (
     "06_when_facts_can_be_recalled",
 )
 RECALL_NOISE, FINITE_RATES = "appendix_06_recall_noise", "appendix_06_finite_rates"
+LAWS_IN_DETAIL, LONGER = "appendix_09_laws_in_detail", "appendix_09_longer_training"
+ERROR_MAP = "appendix_09_map_and_larger_sizes"
 MLP, LOWER, SCALING, CLAIMS = "07_the_mlp_as_memory", "08_lower_bounds", "09_does_it_multiply", "10_claims_and_verdicts"
 UNCHANGED = "numbers unchanged by design"
 
@@ -326,7 +328,7 @@ MUTANTS = [
         "FEWEST_TOKENS, FEWEST_DIMS = 60, 12",
         "FEWEST_TOKENS, FEWEST_DIMS = 60, 8",
         ("test_error_map.py",),
-        (SCALING,),
+        (SCALING, ERROR_MAP),
     ),
     Mutant(
         "labels' counts do not repel",
@@ -985,7 +987,7 @@ MUTANTS = [
         "L * V**2 * kappa**2 / N + V / d**2",
         "L * V**2 * kappa**2 / N",
         ("test_scaling.py", "test_does_it_multiply.py"),
-        (SCALING,),
+        (SCALING, LAWS_IN_DETAIL),
     ),
     Mutant(
         "longer sequences are confirmed to be no harder",
@@ -1004,6 +1006,23 @@ MUTANTS = [
         "UNTESTED",
         ("test_claims.py",),
         (CLAIMS,),
+    ),
+    Mutant(
+        "training on one batch is taken for fresh batches",
+        "sign",
+        "experiments/scaling/longer_training.py",
+        'frame["batch"].notna(), "fresh batches"',
+        'frame["batch"].isna(), "fresh batches"',
+        ("test_scaling.py",),
+        (SCALING, LONGER),
+    ),
+    Mutant(
+        "the wall of the envelope is that of accuracy 0.9",
+        "left out",
+        "experiments/scaling/envelope.py",
+        "critical_dim(VOCAB, False, LEVEL)",
+        "critical_dim(VOCAB, False)",
+        ("test_does_it_multiply.py",),
     ),
     Mutant(
         "product laws are tested on the sum of both effects",

@@ -1,5 +1,6 @@
 """Reductions of the chapter on product laws: on known answers, and against a second way to compute them."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +9,7 @@ import recallbook as rb
 from recallbook.analysis.critical import predicted_size
 from recallbook.experiments.recall import critical_sizes
 from recallbook.experiments.scaling import (
+    envelope,
     geometry,
     label_frequencies,
     large_sizes,
@@ -169,3 +171,38 @@ def test_longer_training_is_fitted_apart():
     three = found[found["training"] == "three steps"].set_index("size")["exponent"]
     one = found[found["training"] == "one batch"].set_index("size")["exponent"]
     assert (three.abs() > one.abs()).all()
+
+
+def test_doublings_are_ratios_of_the_critical_sizes_of_their_line():
+    frame = rb.load_results("envelope")
+    table = envelope.critical(frame, "dim", "accuracy").set_index("dim")["critical"]
+    found = envelope.doublings(frame, "dim", "accuracy").set_index("size")
+    # d = 48 never reaches one half, so that no factor starts there
+    assert found.index.tolist() == [64, 96, 128, 192, 256]
+    for size, row in found.iterrows():
+        assert row["factor"] == pytest.approx(table[2 * size] / table[size])
+        assert row["low"] < row["factor"] < row["high"]
+
+
+def test_laws_of_the_envelope_meet_where_they_are_equal():
+    # by hand, at V = 256, L = 128: sqrt(2 log 128) 128^2 16 / d^1.5, and half of 256 facts seen
+    law = envelope.alone(np.array([128.0, 128.0]), np.array([96.0, 278.7]))
+    assert law.lock_on[0] == pytest.approx(868, abs=0.5)
+    assert law.lock_on[1] == pytest.approx(law.coverage, rel=0.02)
+    assert law.coverage == pytest.approx(256 * np.log(2))
+    below, above = (
+        rb.predict(rb.Setting(vocab=256, seq_len=1, dim=d, samples=2**31 - 1, trigger_in_values=False), warn=False)
+        for d in (law.wall - 1, law.wall)
+    )
+    assert below.recall < 0.5 <= above.recall
+
+
+def test_envelope_is_drawn_where_an_answer_is_possible():
+    grid = np.array([40.0, 60.0, 100.0, 600.0])
+    figure, ax = plt.subplots()
+    envelope.draw_laws(ax, grid, np.full(4, 128.0), grid)
+    lines = {line.get_label(): line.get_ydata() for line in ax.get_lines()}
+    plt.close(figure)
+    assert set(lines) == {"envelope", "slope: lock-on", "floor: coverage", "wall: interference"}
+    drawn = np.asarray(lines["envelope"], dtype=float)
+    assert np.isnan(drawn[0]) and drawn[1] == lines["slope: lock-on"][1] and drawn[3] == lines["floor: coverage"][3]

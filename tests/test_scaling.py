@@ -12,6 +12,7 @@ from recallbook.analysis.critical import predicted_size, with_predictions
 from recallbook.analysis.product_law import relative
 from recallbook.experiments.catalogue import SWEEPS, find_sweep
 from recallbook.experiments.scaling import (
+    envelope,
     four_corners,
     geometry,
     label_frequencies,
@@ -30,6 +31,16 @@ def test_no_point_is_there_twice_and_every_setting_has_all_seeds(name):
     seeds = Counter(replace(point, seed=0) for point in points)
     assert len(set(seeds.values())) == (2 if name == "accuracy" else 1)  # fewer at the larger vocabulary
     assert min(seeds.values()) >= {"lock_on": 30, "trial": 1, "accuracy": 6, "longer_larger": 5}.get(name, 10)
+
+
+@pytest.mark.parametrize("case", list(envelope.SPANS)[::3], ids=str)
+def test_envelope_is_measured_from_below_lock_on_to_above_accuracy(case):
+    seq_len, dim = case
+    setting = rb.Setting(vocab=envelope.VOCAB, seq_len=seq_len, dim=dim, samples=1000, trigger_in_values=False)
+    first, last = (2.0**k for k in envelope.SPANS[case])
+    assert first < predicted_size(setting, "lock_on") / 1.3
+    answered = predicted_size(setting, "accuracy")
+    assert last > 1.2 * answered or (np.isinf(answered) and last == 2**16)
 
 
 @pytest.mark.parametrize("case", list(lock_on.CENTRES)[::4], ids=str)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from bs4 import BeautifulSoup
 
-from recallbook.analysis.tables import table
+from recallbook.analysis.tables import significant, table
 
 
 def test_entries_are_written_by_kind():
@@ -24,3 +24,9 @@ def test_page_and_text_say_the_same():
     assert cells == [["p<q", "k"], ["0.50", "True"], ["0.25", "–"]]
     assert str(found).split()[-6:] == ["p<q", "k", "0.50", "True", "0.25", "–"]
     assert page.div["aria-label"] == found.caption and page.div["tabindex"] == "0"
+
+
+def test_sizes_over_decades_keep_their_leading_digits():
+    found = [significant(x) for x in (0.4, 7.26, 1452.0, 262144.0, np.inf)]
+    assert found == ["0", "7", "1,500", "260,000", "∞"]
+    assert significant(1452.0, 3) == "1,450"

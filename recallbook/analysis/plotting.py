@@ -53,6 +53,22 @@ def plot_intervals(ax: Axes, frame: pd.DataFrame, x: str, label: str, index: int
     ax.errorbar(frame[x], frame["mean"], yerr=errors, label=label, **style)
 
 
+def plot_critical(ax: Axes, table: pd.DataFrame, along: str, by: str, unit: str) -> None:
+    """Critical N along ``"dim"`` or ``"seq_len"``, a colour for each value of ``by``: points and predicted lines.
+
+    ``table`` is that of :func:`~recallbook.analysis.critical.critical_table`, perhaps with ``predicted``.
+    """
+    for index, (size, rows) in enumerate(table.groupby(by)):
+        seen = rows[np.isfinite(rows["low"])].rename(columns={"critical": "mean"})
+        plot_intervals(ax, seen, along, f"${unit}={size}$", index, linestyle="none")
+        if "predicted" in rows:
+            known = rows[(rows["predicted"] > 1) & np.isfinite(rows["predicted"])]
+            ax.plot(known[along], known["predicted"], color=COLOURS[index % len(COLOURS)], linewidth=1)
+    ax.set(xscale="log", yscale="log", xlabel={"dim": "dimension $d$", "seq_len": "length $L$"}[along])
+    plain_ticks(ax, sorted(table[along].unique()))
+    ax.legend(fontsize=9)
+
+
 def draw_sequences(ax: Axes, tokens: np.ndarray, positions: np.ndarray, labels: np.ndarray) -> None:
     """Rows of boxes, one a token; the marked token in colour, and the label behind an arrow."""
     count, length = tokens.shape

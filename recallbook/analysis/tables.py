@@ -54,6 +54,11 @@ def table(
     return Table(pd.DataFrame(shown, dtype=object), caption)
 
 
+def significant(number: float, digits: int = 2) -> str:
+    """A positive number with this many significant digits, thousands set apart: for sizes over several decades."""
+    return "∞" if number == float("inf") else f"{float(f'{number:.{digits}g}'):,.0f}"
+
+
 def _entry(entry: Any, digits: int, blank: str) -> str:
     if isinstance(entry, bool) or not pd.api.types.is_number(entry):
         return blank if entry is None else str(entry)

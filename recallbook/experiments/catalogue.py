@@ -8,6 +8,7 @@ from typing import NamedTuple
 from recallbook.arguments import not_allowed
 from recallbook.experiments.scaling import (
     accuracy_sizes,
+    envelope,
     four_corners,
     geometry,
     label_frequencies,
@@ -45,6 +46,7 @@ SWEEPS = {
     "lock_on": Sweep("critical N for lock-on against d, L and V", lock_on_sizes.points),
     "label_frequencies": Sweep("accuracy where label frequencies bind, against N d / V^2", label_frequencies.points),
     "geometry": Sweep("orthogonal against random embeddings", geometry.points),
+    "envelope": Sweep("critical N along d and along L: wall, slope, floor", envelope.points),
     "four_corners": Sweep("critical N at small and large d and L", four_corners.points),
     "large_sizes": Sweep("V to 8192, three decades of N, d to 1024, L to 1024 and beyond V", large_sizes.points),
     "mlp_sizes": Sweep("Attention-MLP: width and activation", mlp_sizes.points),

@@ -1,0 +1,99 @@
+r"""Critical N for lock-on and for accuracy along $d$ and along $L$: a wall, a slope and a floor, and their envelope.
+
+One line of settings along the dimension at $L=128$ and one along the length at $d=128$, both at $V=256$ without the
+trigger in the values. They meet at $(L,d)=(128,128)$.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from recallbook.analysis.critical import critical_table, exponents, with_predictions
+from recallbook.experiments.recall.critical_sizes import critical_dim
+from recallbook.setting import Setting
+from recallbook.sweeps.point import Point
+from recallbook.theory.symbolic import laws
+from recallbook.theory.symbolic.expressions import L, V, d, numeric
+
+SEEDS = range(30)
+VOCAB, LENGTH, DIM, LEVEL = 256, 128, 128, 0.5
+# Exponents of 2 between which N runs in half octaves, from below the predicted critical N for lock-on to above that
+# for accuracy (2^16 where there is none), by (L, d); a test compares them.
+SPANS = {
+    **{(LENGTH, dim): span for dim, span in ((40, (11, 16)), (48, (10, 16)), (56, (10, 14)), (64, (9, 13)))},
+    **{(LENGTH, dim): span for dim, span in ((96, (9, 12)), (128, (8, 11)), (192, (8, 11)), (256, (7, 10)))},
+    **{(LENGTH, dim): span for dim, span in ((384, (7, 10)), (512, (6, 10)))},
+    **{(length, DIM): span for length, span in ((8, (3, 9)), (16, (4, 9)), (32, (5, 9)), (64, (6, 10)))},
+    **{(length, DIM): span for length, span in ((256, (10, 13)), (512, (12, 15)))},
+}
+
+
+class Laws(NamedTuple):
+    """Each law alone: what it asks of N, and the dimension below which no N is enough."""
+
+    lock_on: np.ndarray
+    coverage: float
+    wall: float
+
+
+def points() -> list[Point]:
+    """Every setting on half octaves of N."""
+    found = []
+    for (seq_len, dim), (first, last) in SPANS.items():
+        for half in range(2 * first, 2 * last + 1):
+            samples = round(2.0 ** (half / 2))
+            setting = Setting(vocab=VOCAB, seq_len=seq_len, dim=dim, samples=samples, trigger_in_values=False)
+            found += [Point(setting, seed, test_samples=2000) for seed in SEEDS]
+    return found
+
+
+def critical(frame: pd.DataFrame, along: str, outcome: str) -> pd.DataFrame:
+    """Critical N for an outcome of one half along ``"dim"`` or ``"seq_len"``, measured and predicted."""
+    fixed = ("seq_len", LENGTH) if along == "dim" else ("dim", DIM)
+    table = critical_table(frame[frame[fixed[0]] == fixed[1]], ["seq_len", "dim"], outcome=outcome, level=LEVEL)
+    return with_predictions(table, outcome, LEVEL, vocab=VOCAB, trigger_in_values=False)
+
+
+def alone(seq_len: np.ndarray, dim: np.ndarray) -> Laws:
+    r"""The laws of :mod:`recallbook.theory.symbolic.laws`: the largest of lock-on's, coverage of one half, the wall.
+
+    The wall is the dimension at which predicted recall with unlimited data is one half.
+    """
+    values = {V: VOCAB, L: np.asarray(seq_len, dtype=float), d: np.asarray(dim, dtype=float)}
+    lock = np.max([np.broadcast_arrays(numeric(law)(values), seq_len, dim)[0] for law in laws.lock_on().values()], 0)
+    return Laws(lock, VOCAB * math.log(1 / (1 - LEVEL)), critical_dim(VOCAB, False, LEVEL))
+
+
+def doublings(frame: pd.DataFrame, along: str, outcome: str) -> pd.DataFrame:
+    """Factor in critical N where ``along`` doubles: measured, its 95 % interval over seeds, and predicted.
+
+    One row for each pair of sizes on the line of which both reach one half.
+    """
+    fixed = ("seq_len", LENGTH) if along == "dim" else ("dim", DIM)
+    line = frame[frame[fixed[0]] == fixed[1]]
+    table = critical(frame, along, outcome).set_index(along)
+    reached = table.index[np.isfinite(table["critical"])]
+    rows = []
+    for size in [size for size in reached if 2 * size in reached]:
+        fit = exponents(line[line[along].isin([size, 2 * size])], [along], outcome=outcome, level=LEVEL).iloc[0]
+        factor, low, high = 2.0 ** fit[["exponent", "low", "high"]].to_numpy(dtype=float)
+        predicted = table["predicted"][2 * size] / table["predicted"][size]
+        rows.append({"size": size, "factor": factor, "low": low, "high": high, "predicted": predicted})
+    return pd.DataFrame(rows)
+
+
+def draw_laws(ax: Axes, grid: np.ndarray, seq_len: np.ndarray, dim: np.ndarray) -> None:
+    """Wall, slope and floor along ``grid``, one of the two sizes, and their envelope in grey."""
+    law = alone(seq_len, dim)
+    floor = np.full_like(grid, law.coverage)
+    largest = np.where(dim >= law.wall, np.maximum(law.lock_on, floor), np.nan)
+    ax.plot(grid, largest, color="#bbbbbb", linewidth=8, solid_capstyle="butt", label="envelope")
+    ax.plot(grid, law.lock_on, "k--", label="slope: lock-on")
+    ax.plot(grid, floor, "k:", label="floor: coverage")
+    if grid[0] < law.wall < grid[-1] and dim is grid:
+        ax.axvline(law.wall, color="black", linestyle="-.", label="wall: interference")
