@@ -58,11 +58,16 @@ def decided_by(measure: Callable[[], Any], rule: str = "") -> Callable[[Callable
     return lambda decide: Check(measure, decide, rule)
 
 
+def number(x: float, digits: int = 2) -> str:
+    """A number with a proper minus sign, and no sign at zero."""
+    text = f"{x:.{digits}f}"
+    return text.removeprefix("-") if float(text) == 0 else text.replace("-", "\u2212")
+
+
 def ends(found: Interval, digits: int = 2) -> str:
     """A number with its 95 % interval."""
-    low, high = (f"{x:.{digits}f}" for x in (found.low, found.high))
-    number = f"{found.mean:.{digits}f} [{low}, {high}]"
-    return number.replace("-0." + "0" * digits + "]", "0." + "0" * digits + "]").replace("-", "−")
+    mean, low, high = (number(x, digits) for x in found)
+    return f"{mean} [{low}, {high}]"
 
 
 def times(found: Interval, digits: int = 1) -> str:
@@ -72,7 +77,7 @@ def times(found: Interval, digits: int = 1) -> str:
 
 def signed(found: Interval) -> str:
     """A difference with its 95 % interval, with its sign."""
-    return ("+" if found.mean > 0 else "") + ends(found)
+    return ("" if number(found.mean)[0] in "\u22120" and found.mean <= 0 else "+") + ends(found)
 
 
 def said(*found: tuple[str, Interval]) -> str:
