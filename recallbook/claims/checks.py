@@ -6,12 +6,30 @@ from typing import Any
 
 import pandas as pd
 
-from recallbook.claims import checks_bounds, checks_geometry, checks_mlp, checks_scaling, checks_task, checks_training
+from recallbook.claims import (
+    checks_bounds,
+    checks_capacity,
+    checks_geometry,
+    checks_mlp,
+    checks_products,
+    checks_scaling,
+    checks_task,
+    checks_training,
+)
 from recallbook.claims.findings import LABELS, LOCKS, LONG, ONE, SHORT, Check, fitted
 
 CHECKS = {
     name: value
-    for module in (checks_task, checks_training, checks_scaling, checks_geometry, checks_mlp, checks_bounds)
+    for module in (
+        checks_task,
+        checks_capacity,
+        checks_training,
+        checks_products,
+        checks_scaling,
+        checks_geometry,
+        checks_mlp,
+        checks_bounds,
+    )
     for name, value in vars(module).items()
     if isinstance(value, Check)
 }

@@ -3,7 +3,7 @@ r"""Checks of claims about lower bounds. The bound is ours: the paper's is not a
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -28,12 +28,12 @@ from recallbook.experiments.upper_bounds import sandwich
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import load_results
 
-EXACT = {"vocab": 7, "seq_len": 2, "dim": 2, "samples": 30}
-BEYOND = {"vocab": 256, "seq_len": 96, "dim": 80, "samples": 1400}
+EXACT: dict[str, Any] = {"vocab": 7, "seq_len": 2, "dim": 2, "samples": 30}
+BEYOND: dict[str, Any] = {"vocab": 256, "seq_len": 96, "dim": 80, "samples": 1400}
 
 
 class Held(NamedTuple):
-    """Recall of the best readers with what the bound allows, and of exact arithmetic with what a reading error allows."""
+    """Recall of the best readers with what the bound allows; of exact arithmetic, with what a reading error allows."""
 
     readers: pd.DataFrame
     exact: Interval
@@ -57,9 +57,9 @@ def _below(setting: Setting, accuracy: float) -> bool:
 
 @decided_by(
     _bound_holds,
-    "Only sizes at which the bound allows less than 0.9 of the facts: elsewhere nothing could cross it. Crossed means"
-    " that the whole interval lies above it. Refuted if a reader with an error crosses it, true only where if only exact"
-    " arithmetic does, confirmed if nothing does.",
+    "Only sizes at which the bound allows less than 0.9 of the facts: elsewhere nothing could cross it. Crossed"
+    " means that the whole interval lies above it. Refuted if a reader with an error crosses it, true only where"
+    " if only exact arithmetic does, confirmed if nothing does.",
 )
 def bound_holds(found: Held) -> Finding:
     """Does a reader of one gradient cross the bound, at limited and at exact precision?"""
@@ -105,9 +105,9 @@ def _intrinsic() -> Intrinsic:
 
 @decided_by(
     _intrinsic,
-    "Two things must hold for our bound: the necessary N falls with d all the way, so that the product is in it, and no"
-    " method gets below it (whole interval). Confirmed if both, true only where if the product holds for some d or for"
-    " readers of one gradient only, refuted if the necessary N never depends on d.",
+    "Two things must hold for our bound: the necessary N falls with d all the way, so that the product is in it,"
+    " and no method gets below it (whole interval). Confirmed if both, true only where if the product holds for"
+    " some d or for readers of one gradient only, refuted if the necessary N never depends on d.",
 )
 def intrinsic(found: Intrinsic) -> Finding:
     """Is the product in the bound, and does every method obey it?"""
@@ -121,7 +121,7 @@ def intrinsic(found: Intrinsic) -> Finding:
 
 
 class Orders(NamedTuple):
-    """N of three steps for accuracy 0.9 over the best bound, case by case; exponents in L of lock-on and of the bound."""
+    """N of three steps for accuracy 0.9 over the best bound, by case; exponents in L of lock-on and of the bound."""
 
     gaps: pd.DataFrame
     three: Interval
@@ -142,10 +142,10 @@ def _same_order() -> Orders:
 
 @decided_by(
     _same_order,
-    "The upper bound is that of the transformer trained by descent, so three steps are compared with the larger of"
-    " coverage and our bound. Of the same order: measured N between once and twice what is necessary, by an interval that"
-    " reaches there; over sizes that change N thirtyfold a constant factor would show. Confirmed if in all cases, true"
-    " only where if in some.",
+    "The upper bound is that of the transformer trained by descent, so three steps are compared with the larger"
+    " of coverage and our bound. Of the same order: measured N between once and twice what is necessary, by an"
+    " interval that reaches there; over sizes that change N thirtyfold a constant factor would show. Confirmed if"
+    " in all cases, true only where if in some.",
 )
 def same_order(found: Orders) -> Finding:
     """Three steps against what is necessary."""

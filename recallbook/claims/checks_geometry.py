@@ -35,8 +35,8 @@ def _optimism() -> dict[str, Interval]:
 
 @decided_by(
     _optimism,
-    "Optimistic: random embeddings of the same d need at least a tenth more sequences, by the whole interval. Confirmed"
-    " if so in every case, true only where if in some, refuted if in none.",
+    "Optimistic: random embeddings of the same d need at least a tenth more sequences, by the whole interval."
+    " Confirmed if so in every case, true only where if in some, refuted if in none.",
 )
 def optimism(found: dict[str, Interval]) -> Finding:
     """Critical N of random over that of orthogonal embeddings at equal d."""
@@ -74,14 +74,14 @@ def _separates() -> Separate:
 
 @decided_by(
     _separates,
-    "Separate: N is a function of d times a function of L. If outcomes are the same at d and at three times d, draw by"
-    " draw (within 0.001), the first function is a constant, and N cannot be anything else; refuted if outcomes differ by"
-    " more than 0.1, which a product law of this size of N would not hide.",
+    "Separate: N is a function of d times a function of L. If outcomes are the same at d and at three times d,"
+    " draw by draw (within 0.001), the first function is a constant, and N cannot be anything else; refuted if"
+    " outcomes differ by more than 0.1, which a product law of this size of N would not hide.",
 )
 def orthogonal_separates(found: Separate) -> Finding:
     """Does d matter at all for orthogonal embeddings, and how does N grow with L?"""
-    text = f"orthogonal, V = 64, L = 32, N = 256: accuracy and lock-on differ by {found.change:.3f} at most between d = 66 "
-    text += f"and 200, in two draws; V = 256: N for lock-on grows as L^ {ends(found.growth)} from L = 64 to 256"
+    text = f"orthogonal, V = 64, L = 32, N = 256: accuracy and lock-on differ by {found.change:.3f} at most between "
+    text += f"d = 66 and 200, in two draws; V = 256: N for lock-on grows as L^ {ends(found.growth)} from L = 64 to 256"
     return Finding(text, CONFIRMED if found.change < 0.001 else PARTLY if found.change < 0.1 else REFUTED)
 
 
@@ -91,8 +91,9 @@ def _both_grow() -> dict[str, Interval]:
 
 @decided_by(
     _both_grow,
-    "Only the embeddings differ. Confirmed if the exponent of N in L is larger with random ones, by intervals that do not"
-    " overlap, and by at least one half: a power of the length and no mere constant. True only where if larger by less.",
+    "Only the embeddings differ. Confirmed if the exponent of N in L is larger with random ones, by intervals"
+    " that do not overlap, and by at least one half: a power of the length and no mere constant. True only where"
+    " if larger by less.",
 )
 def interference_multiplies(found: dict[str, Interval]) -> Finding:
     """How N grows with L for random and orthogonal embeddings of the same dimension."""
@@ -120,9 +121,9 @@ ORDER = ((128, 8), (128, 256), (512, 8), (512, 256))
 
 @decided_by(
     _tables,
-    "Low, high, low, moderate: both short corners below the long one at large d, and that below the long one at small d,"
-    " each by intervals that do not overlap. Confirmed if so with the trigger in and out of the values, true only where if"
-    " in one case.",
+    "Low, high, low, moderate: both short corners below the long one at large d, and that below the long one at"
+    " small d, each by intervals that do not overlap. Confirmed if so with the trigger in and out of the values,"
+    " true only where if in one case.",
 )
 def table_order(found: dict[str, pd.DataFrame]) -> Finding:
     """Low, high, low, moderate?"""

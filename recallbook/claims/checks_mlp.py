@@ -32,9 +32,9 @@ def _large() -> Cells:
 
 @decided_by(
     _large,
-    "An activation gains from width if recall at m = 4096 is above that without MLP, by intervals that do not overlap:"
-    " width that stays below no MLP at all makes nothing easier. Confirmed if both activations gain, true only where if"
-    " one does.",
+    "An activation gains from width if recall at m = 4096 is above that without MLP, by intervals that do not"
+    " overlap: width that stays below no MLP at all makes nothing easier. Confirmed if both activations gain, true"
+    " only where if one does.",
 )
 def width_helps(found: Cells) -> Finding:
     """Recall against width for two activations."""
@@ -64,8 +64,8 @@ def _small() -> Small:
 @decided_by(
     _small,
     "Capacity is kept if recall at m = 4096 is at least 0.9, the level that this book calls learnt, by the whole"
-    " interval, where without MLP it is below. Confirmed if so for all four activations with the trigger in and out of"
-    " the values, refuted if for none.",
+    " interval, where without MLP it is below. Confirmed if so for all four activations with the trigger in and"
+    " out of the values, refuted if for none.",
 )
 def width_at_small_dim(found: Small) -> Finding:
     """Recall at d = 32 with and without an MLP, trigger out of and in the values."""
@@ -81,8 +81,8 @@ def width_at_small_dim(found: Small) -> Finding:
 
 @decided_by(
     _small,
-    "Harder: recall or lock-on with the MLP is below that without, by intervals that do not overlap. Confirmed if so for"
-    " every activation and width tried, true only where if for some, refuted if for none.",
+    "Harder: recall or lock-on with the MLP is below that without, by intervals that do not overlap. Confirmed if"
+    " so for every activation and width tried, true only where if for some, refuted if for none.",
 )
 def mlp_harder(found: Small) -> Finding:
     """Recall and lock-on with an MLP, against those without."""
@@ -111,8 +111,9 @@ def _regions() -> pd.Series:
 
 @decided_by(
     _regions,
-    "A region is at least one cell of our plane of N and L in which that noise costs most accuracy at the critical width"
-    " (90 cells, three models). Confirmed if all three named noises have one, true only where if some have.",
+    "A region is at least one cell of our plane of N and L in which that noise costs most accuracy at the"
+    " critical width (90 cells, three models). Confirmed if all three named noises have one, true only where if"
+    " some have.",
 )
 def phase_diagram(found: pd.Series) -> Finding:
     """Which noises have a region of their own in our diagram of the width that is needed?"""

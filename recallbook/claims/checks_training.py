@@ -76,18 +76,17 @@ def _rates() -> Rates:
 
 @decided_by(
     _rates,
-    "Whether both rates have to be so. The second has to be large if at a small one less than half of the attention is"
-    " on the informative token, and more than half at a large one. The first has to be near zero if a tenth of LV and"
-    " ten times LV, which no one calls near zero, never gain accuracy over the limit. Confirmed if both, true only where"
-    " if one.",
+    "Whether both rates have to be so. The second has to be large if at a small one less than half of the"
+    " attention is on the informative token, and more than half at a large one. The first has to be near zero if a"
+    " tenth of LV and ten times LV, which no one calls near zero, never gain accuracy over the limit. Confirmed if"
+    " both, true only where if one.",
 )
 def rates(found: Rates) -> Finding:
     """Three steps with a small and a large second rate, and with first rates that are not near zero."""
     small, large = (found.attention[rate] for rate in sorted(found.attention))
-    text = (
-        f"V = 128, L = 16, d = 64, N = 4096: attention on the informative token {ends(small)} at a second rate a tenth"
-    )
-    text += f" of what tips the softmax, {ends(large)} at ten times that; accuracy gained over a first rate near zero: "
+    text = f"V = 128, L = 16, d = 64, N = 4096: attention on the informative token {ends(small)} at a second rate a "
+    text += f"tenth of what tips the softmax, {ends(large)} at ten times what does; accuracy gained over a first rate "
+    text += "near zero: "
     text += ", ".join(
         f"{signed(x)} at {eta:g} LV with the trigger {'in' if flag else 'out of'} the values"
         for (flag, eta), x in found.gains.items()
@@ -112,9 +111,9 @@ def _directions() -> pd.DataFrame:
 
 @decided_by(
     _directions,
-    "The direction is there after three steps if its cosine with the trigger is within 0.1 of that after 300, by the"
-    " whole interval: an angle that leaves the trigger's score nearly what it becomes. Later steps amplify if the vector"
-    " grows tenfold. Confirmed if both hold in every setting.",
+    "The direction is there after three steps if its cosine with the trigger is within 0.1 of that after 300, by"
+    " the whole interval: an angle that leaves the trigger's score nearly what it becomes. Later steps amplify if"
+    " the vector grows tenfold. Confirmed if both hold in every setting.",
 )
 def early_direction(found: pd.DataFrame) -> Finding:
     """Is the direction of attention there early, and amplified later?"""
@@ -153,9 +152,9 @@ def _rescued() -> Rescued:
 
 @decided_by(
     _rescued,
-    "One algorithm, one run: lock-on after 3 and after 300 steps. The first steps decide if of the runs that have not"
-    " locked on by then (less than half of the sequences) at most one in twenty does later (above 0.9): an exception."
-    " Refuted if more than half do, by the whole interval; true only where in between.",
+    "One algorithm, one run: lock-on after 3 and after 300 steps. The first steps decide if of the runs that have"
+    " not locked on by then (less than half of the sequences) at most one in twenty does later (above 0.9): an"
+    " exception. Refuted if more than half do, by the whole interval; true only where in between.",
 )
 def early_decides(found: Rescued) -> Finding:
     """Is what three steps cannot locate lost for longer training?"""
@@ -175,10 +174,10 @@ def _rises() -> pd.DataFrame:
 
 @decided_by(
     _rises,
-    "The loss oscillates if it rises in some step. Overlap is the cause where random embeddings oscillate in more draws"
-    " than orthogonal ones of the same d = 66, at the same rates (Fisher's exact test, one-sided, p below 0.01, since"
-    " several rates are tried). Confirmed if so at the usual rates, true only where if at larger ones, refuted if"
-    " nowhere.",
+    "The loss oscillates if it rises in some step. Overlap is the cause where random embeddings oscillate in more"
+    " draws than orthogonal ones of the same d = 66, at the same rates (Fisher's exact test, one-sided, p below"
+    " 0.01, since several rates are tried). Confirmed if so at the usual rates, true only where if at larger ones,"
+    " refuted if nowhere.",
 )
 def oscillation(found: pd.DataFrame) -> Finding:
     """Does the loss rise on the way, with random and with orthogonal embeddings of one dimension?"""
@@ -216,9 +215,9 @@ def _longer() -> Longer:
 
 @decided_by(
     _longer,
-    "Confirmed if the exponents after 300 steps lie in the intervals of those after three, in d and in L; true only"
-    " where if the intervals lie apart but the directions stay (more d helps, more L hinders, also more d above"
-    " coverage); refuted if a direction turns.",
+    "Confirmed if the exponents after 300 steps lie in the intervals of those after three, in d and in L; true"
+    " only where if the intervals lie apart but the directions stay (more d helps, more L hinders, also more d"
+    " above coverage); refuted if a direction turns.",
 )
 def longer_scaling(found: Longer) -> Finding:
     """Exponents after three steps and after 300 on the same batch, and the direction above coverage."""

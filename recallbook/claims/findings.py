@@ -1,4 +1,4 @@
-r"""What decides a claim: a measurement, a rule, and the verdict that the rule draws from it; measurements that checks share.
+r"""What decides a claim: a measurement, a rule, and the verdict that follows; measurements that checks share.
 
 Every check of :mod:`recallbook.claims.checks` is a :class:`Check`: it measures, then decides. The decision sees nothing
 but what was measured, so other data can be put in its place, and a test does. Measurements are committed results,
@@ -31,7 +31,7 @@ HELD = 0.99  # of the facts: what counts as held, as in the public code on train
 
 
 class Finding(NamedTuple):
-    """What a check measured, in one line, the verdict that follows from it, if any, and the rule by which it follows."""
+    """What a check measured, in one line, the verdict that follows, if any, and the rule by which it follows."""
 
     measured: str
     verdict: str | None = None

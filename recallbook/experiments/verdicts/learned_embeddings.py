@@ -49,7 +49,7 @@ def recall(kind: str, dim: int, seed: int) -> float:
     labels = torch.arange(FACTS)
     for _ in range(STEPS["linear"]):
         optimiser.zero_grad()
-        torch.nn.functional.cross_entropy(inputs @ value.T @ outputs.T, labels).backward()
+        torch.autograd.backward(torch.nn.functional.cross_entropy(inputs @ value.T @ outputs.T, labels))
         optimiser.step()
         schedule.step()
     with torch.no_grad():
