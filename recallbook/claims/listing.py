@@ -116,8 +116,9 @@ class Overview:
         caption = f'<caption style="caption-side: top">{html.escape(self.caption)}</caption>'
         label = html.escape(self.caption, quote=True)
         return (
-            f'<div style="overflow-x: auto" tabindex="0" role="region" aria-label="{label}">\n<table class="dataframe">\n'
-            f"{caption}\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>\n</div>"
+            f'<div style="overflow-x: auto" tabindex="0" role="region" aria-label="{label}">\n'
+            f'<table class="dataframe">\n{caption}\n<thead><tr>{head}</tr></thead>\n'
+            f"<tbody>\n{rows}\n</tbody>\n</table>\n</div>"
         )
 
 

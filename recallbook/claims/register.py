@@ -23,8 +23,8 @@ FIELDS = (*REQUIRED, "section", "check", "against", "was", "because")
 class Claim(NamedTuple):
     """One factual claim.
 
-    ``text`` says it in our words, ``short`` in a few; ``sources`` are keys of :attr:`Claims.sources`. ``verdict`` is one of
-    :data:`VERDICTS` and ``remark`` gives its reason or its range. ``chapter`` and ``section`` name the heading
+    ``text`` says it in our words, ``short`` in a few; ``sources`` are keys of :attr:`Claims.sources`. ``verdict`` is
+    one of :data:`VERDICTS` and ``remark`` gives its reason or its range. ``chapter`` and ``section`` name the heading
     that shows it, ``check`` a function of :mod:`recallbook.claims.checks`, ``against`` the claims of
     other sources that contradict it. ``was`` is the verdict before the checks were redone, ``because`` why it changed.
     """
