@@ -113,8 +113,8 @@ def test_links_of_a_listing(found):
     assert "<i>d</i> &lt; <i>V</i> &amp; <i>N</i><sup>2</sup>" in shown._repr_html_()
 
 
-def test_overview_has_every_claim_in_every_form(found):
-    table = listing.overview(DATA, found, "All of them")
+def test_overview_has_every_claim_in_every_form():
+    table = listing.overview(DATA, "All of them")
     for claim in DATA.claims:
         row = next(line for line in repr(table).splitlines() if f"  {claim.short}  " in line)
         assert claim.verdict in row and row.endswith(str(int(claim.chapter[:2])))
@@ -254,8 +254,8 @@ OTHERS = {  # by check: what would have to be measured for another verdict, and 
         (lambda f: f._replace(chances=dict.fromkeys(f.chances, 0.5)), "refuted"),
     ],
     "named_noise": [
-        (lambda f: f._replace(without=dict.fromkeys(f.without, 9.0)), "confirmed"),
-        (with_(error=3.0), "refuted"),
+        (lambda f: f._replace(without=dict.fromkeys(f.without, at(0.3))), "confirmed"),
+        (with_(whole=at(0.3)), "refuted"),
     ],
     "optimism": [(every(at(2)), "confirmed"), (every(at(1)), "refuted")],
     "orthogonal_separates": [(with_(change=0.05), "true only where"), (with_(change=0.3), "refuted")],

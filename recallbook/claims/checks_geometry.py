@@ -26,10 +26,10 @@ def _optimism() -> dict[str, Interval]:
     for name, outcome, flag in (
         ("lock-on", "lock_on", False),
         ("accuracy", "accuracy", False),
-        ("accuracy, trigger in the values", "accuracy", True),
+        ("accuracy with the trigger in the values", "accuracy", True),
     ):
         for row in geometry.ratios(results, flag, outcome).itertuples():
-            found[f"{name}, L = {row.seq_len}"] = Interval(row.ratio, row.low, row.high)
+            found[f"{name} at L = {row.seq_len}"] = Interval(row.ratio, row.low, row.high)
     return found
 
 
@@ -74,9 +74,9 @@ def _separates() -> Separate:
 
 @decided_by(
     _separates,
-    "Separate: N is a function of d times a function of L. If outcomes are the same at d and at three times d,"
-    " draw by draw (within 0.001), the first function is a constant, and N cannot be anything else; refuted if"
-    " outcomes differ by more than 0.1, which a product law of this size of N would not hide.",
+    "Separate: N is a function of d times a function of L. If outcomes are the same at d and at three times d, draw by"
+    " draw (within 0.001), the first function is a constant, and N cannot be anything else. True only where if they"
+    " differ by up to 0.1, refuted if by more: d would then act in a way of its own.",
 )
 def orthogonal_separates(found: Separate) -> Finding:
     """Does d matter at all for orthogonal embeddings, and how does N grow with L?"""

@@ -82,7 +82,7 @@ def signed(found: Interval) -> str:
 
 def said(*found: tuple[str, Interval]) -> str:
     """Several numbers with their names."""
-    return ", ".join(f"{name} {ends(x)}" for name, x in found)
+    return ", ".join(f"{name}{':' * name[-1].isdigit()} {ends(x)}" for name, x in found)
 
 
 def powers(size: str, found: dict[str, Interval]) -> str:

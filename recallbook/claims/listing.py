@@ -24,7 +24,6 @@ class Entry(NamedTuple):
     verdict: str
     lines: tuple[tuple[str, str], ...]
     place: str
-    section: str
 
 
 def anchor(section: str) -> str:
@@ -43,9 +42,8 @@ def entry(claim: Claim, found: Finding, claims: Claims) -> Entry:
         "Why": claim.remark,
         "See": f"chapter {int(claim.chapter[:2])}, {title}",
     }
-    place = claim.chapter + ".html" + (f"#{anchor(claim.section)}" if claim.section else "")
     chosen = tuple((name, _sentence(text)) for name, text in lines.items() if text)
-    return Entry(claim.text, str(found.verdict), chosen, place, claim.section)
+    return Entry(claim.text, str(found.verdict), chosen, _place(claim))
 
 
 def _sentence(text: str) -> str:
@@ -122,13 +120,15 @@ class Overview:
         )
 
 
-def overview(claims: Claims, findings: dict[str, Finding], caption: str) -> Overview:
-    """All claims as a table, in order."""
-    rows = []
-    for claim in claims.claims:
-        place = entry(claim, findings[claim.id], claims).place
-        rows.append((claim.group, claim.short, str(findings[claim.id].verdict), str(int(claim.chapter[:2])), place))
-    return Overview(tuple(rows), caption)
+def overview(claims: Claims, caption: str) -> Overview:
+    """All claims with their stored verdicts as a table, in order."""
+    return Overview(
+        tuple((c.group, c.short, c.verdict, str(int(c.chapter[:2])), _place(c)) for c in claims.claims), caption
+    )
+
+
+def _place(claim: Claim) -> str:
+    return claim.chapter + ".html" + (f"#{anchor(claim.section)}" if claim.section else "")
 
 
 def changes(claims: Claims) -> list[dict[str, str]]:
