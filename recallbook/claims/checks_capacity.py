@@ -77,10 +77,10 @@ def _smaller_dim() -> Stored:
 
 @decided_by(
     _smaller_dim,
-    "Two readings. Facts held without MLP: a smaller d should hold more. With a fixed number of parameters, tables of"
-    " embeddings and value matrix together (the random layer, which can be drawn again, is not counted): a smaller d,"
-    " with the MLP that the rest pays for, should recall more. Refuted if neither holds by whole intervals, true only"
-    " where if one does.",
+    "Two readings. Facts held without MLP: a smaller d should hold more. With a fixed number of parameters,"
+    " tables of embeddings and value matrix together (the random layer, which can be drawn again, is not counted):"
+    " a smaller d, with the MLP that the rest pays for, should recall more. Refuted if neither holds by whole"
+    " intervals, true only where if one does.",
 )
 def smaller_dim_stores_more(found: Stored) -> Finding:
     """Does a smaller d raise capacity: at its own size, or at an equal number of parameters?"""

@@ -74,9 +74,9 @@ def _separates() -> Separate:
 
 @decided_by(
     _separates,
-    "Separate: N is a function of d times a function of L. If outcomes are the same at d and at three times d, draw by"
-    " draw (within 0.001), the first function is a constant, and N cannot be anything else. True only where if they"
-    " differ by up to 0.1, refuted if by more: d would then act in a way of its own.",
+    "Separate: N is a function of d times a function of L. If outcomes are the same at d and at three times d,"
+    " draw by draw (within 0.001), the first function is a constant, and N cannot be anything else. True only"
+    " where if they differ by up to 0.1, refuted if by more: d would then act in a way of its own.",
 )
 def orthogonal_separates(found: Separate) -> Finding:
     """Does d matter at all for orthogonal embeddings, and how does N grow with L?"""

@@ -133,9 +133,9 @@ FLAT = 0.02  # of recall: a fourfold N changes less
 
 @decided_by(
     _thresholds,
-    "A threshold in d alone: recall is below 0.9 and a fourfold N changes it by less than 0.02 (whole interval), so that"
-    " data are no remedy. True only where if there is one for some d although lock-on follows products; confirmed if"
-    " there is none; refuted if lock-on does not depend on d and L either.",
+    "A threshold in d alone: recall is below 0.9 and a fourfold N changes it by less than 0.02 (whole interval),"
+    " so that data are no remedy. True only where if there is one for some d although lock-on follows products;"
+    " confirmed if there is none; refuted if lock-on does not depend on d and L either.",
 )
 def thresholds(found: Thresholds) -> Finding:
     """Is there a d below which no N is enough?"""

@@ -27,6 +27,7 @@ from recallbook.claims.findings import (
     fitted,
     powers,
     said,
+    signed,
     times,
 )
 from recallbook.data import baselines
@@ -189,7 +190,7 @@ def long_sequences(found: dict[int, Interval]) -> Finding:
 
 
 class Named(NamedTuple):
-    """Predicted minus simulated lock-on, mean over settings with its interval over seeds: all terms, and without each."""
+    """Predicted minus simulated lock-on, a mean over settings with its interval over seeds; and without each term."""
 
     settings: int
     whole: Interval
@@ -204,7 +205,10 @@ def _named_noise() -> Named:
     rows = lock_on_sizes.sizes(load_results("lock_on"), False)
     means = rows.groupby(by)["lock_on"].mean()
     chosen = means[means.between(0.25, 0.75)].index[::3]  # where a wrong noise shows; every third is enough
-    settings = [Setting(**dict(zip(by, map(int, key), strict=True)), **OUT) for key in chosen.to_list()]
+    settings = [
+        Setting(vocab=int(v), seq_len=int(length), dim=int(d), samples=int(n), **OUT)
+        for v, length, d, n in chosen.to_list()
+    ]
     simulated = rows.set_index(by).loc[chosen].groupby("seed")["lock_on"].mean()  # draws of one seed are alike
 
     def excess(*without: str) -> Interval:
@@ -216,9 +220,9 @@ def _named_noise() -> Named:
 
 @decided_by(
     _named_noise,
-    "In our model: a signal against named noises is the right form if the interval of predicted minus simulated lock-on"
-    " holds 0, and a noise belongs there if leaving it out moves the interval above 0. Confirmed if all four tried do,"
-    " true only where if some do, refuted if the form fails.",
+    "In our model: a signal against named noises is the right form if the interval of predicted minus simulated"
+    " lock-on holds 0, and a noise belongs there if leaving it out moves the interval above 0. Confirmed if all"
+    " four tried do, true only where if some do, refuted if the form fails.",
 )
 def named_noise(found: Named) -> Finding:
     """Does a signal against named noises predict lock-on, and which of them count?"""
