@@ -187,7 +187,7 @@ def _escaped(text: str) -> str:
 
 def plain(heading: str) -> str:
     """A heading without the marks of its mathematics."""
-    for old, new in ((r"\eta", "η"), (r"\gamma", "γ"), (r"\approx", "≈"), (r"\gg", "≫"), ("_{KQ}", "_KQ"), ("$", "")):
+    for old, new in ((r"\eta", "η"), (r"\gamma", "γ"), (r"\approx", "≈"), (r"\gg", "≫"), ("_{KQ}", "_KQ"), ("^2", "²"), ("$", "")):
         heading = heading.replace(old, new)
     return heading
 
