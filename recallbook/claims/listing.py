@@ -187,7 +187,8 @@ def _escaped(text: str) -> str:
 
 def plain(heading: str) -> str:
     """A heading without the marks of its mathematics."""
-    for old, new in ((r"\eta", "η"), (r"\gamma", "γ"), (r"\approx", "≈"), (r"\gg", "≫"), ("_{KQ}", "_KQ"), ("^2", "²"), ("$", "")):
+    marks = {r"\eta": "η", r"\gamma": "γ", r"\approx": "≈", r"\gg": "≫", "_{KQ}": "_KQ", "^2": "²", "$": ""}
+    for old, new in marks.items():
         heading = heading.replace(old, new)
     return heading
 
