@@ -31,6 +31,7 @@ RECALL_NOISE, FINITE_RATES = "appendix_06_recall_noise", "appendix_06_finite_rat
 LAWS_IN_DETAIL, LONGER = "appendix_09_laws_in_detail", "appendix_09_longer_training"
 ERROR_MAP = "appendix_09_map_and_larger_sizes"
 MLP, LOWER, SCALING, CLAIMS = "07_the_mlp_as_memory", "08_lower_bounds", "09_does_it_multiply", "10_claims_and_verdicts"
+CLAIMS_ON_SCALING, OTHER_CLAIMS = "appendix_10_claims_on_scaling", "appendix_10_other_claims"
 UNCHANGED = "numbers unchanged by design"
 
 
@@ -993,10 +994,19 @@ MUTANTS = [
         "longer sequences are confirmed to be no harder",
         "sign",
         "claims/checks_scaling.py",
-        'sees = fitted(LOCKS)["seq_len"].low > 0 and',
-        'sees = fitted(LOCKS)["seq_len"].low < 0 and',
+        "if found.exponent.low <= 0:",
+        "if found.exponent.low >= 0:",
         ("test_claims.py",),
-        (CLAIMS,),
+        (CLAIMS_ON_SCALING,),
+    ),
+    Mutant(
+        "a product may miss anything",
+        "sign",
+        "claims/checks_products.py",
+        "holds = [found.misses < WITHIN, found",
+        "holds = [found.misses > WITHIN, found",
+        ("test_claims.py",),
+        (CLAIMS, CLAIMS_ON_SCALING),
     ),
     Mutant(
         "contradicted claims count as untested",
@@ -1005,7 +1015,7 @@ MUTANTS = [
         "(CONTRADICTED if claim.against else UNTESTED)",
         "UNTESTED",
         ("test_claims.py",),
-        (CLAIMS,),
+        (OTHER_CLAIMS,),
     ),
     Mutant(
         "training on one batch is taken for fresh batches",

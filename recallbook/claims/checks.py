@@ -6,15 +6,32 @@ from typing import Any
 
 import pandas as pd
 
-from recallbook.claims import checks_bounds, checks_memory, checks_scaling
-from recallbook.claims.findings import LABELS, LOCKS, LONG, ONE, SHORT, fitted
+from recallbook.claims import (
+    checks_bounds,
+    checks_capacity,
+    checks_geometry,
+    checks_mlp,
+    checks_products,
+    checks_scaling,
+    checks_task,
+    checks_training,
+)
+from recallbook.claims.findings import LABELS, LOCKS, LONG, ONE, SHORT, Check, fitted
 
-# what a module defines to return a finding
 CHECKS = {
     name: value
-    for module in (checks_memory, checks_scaling, checks_bounds)
+    for module in (
+        checks_task,
+        checks_capacity,
+        checks_training,
+        checks_products,
+        checks_scaling,
+        checks_geometry,
+        checks_mlp,
+        checks_bounds,
+    )
     for name, value in vars(module).items()
-    if getattr(value, "__annotations__", {}).get("return") == "Finding"
+    if isinstance(value, Check)
 }
 
 

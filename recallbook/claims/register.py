@@ -1,19 +1,14 @@
 """What public summaries and reviews say about the paper, claim by claim, with a verdict on each.
 
 The claims, in our words, are in ``claims.toml`` beside this file. :func:`load_claims` reads and checks it,
-:func:`recompute` measures again what a verdict rests on, :func:`show` sets claims as HTML for a notebook.
+:func:`recompute` measures again what a verdict rests on; :mod:`recallbook.claims.listing` shows them.
 """
 
 from __future__ import annotations
 
-import html
-import re
 import tomllib
-from collections.abc import Iterable
 from importlib import resources
 from typing import Any, NamedTuple
-
-import pandas as pd
 
 from recallbook.arguments import not_allowed
 from recallbook.claims.checks import CHECKS
@@ -21,22 +16,22 @@ from recallbook.claims.findings import Finding
 
 VERDICTS = ("confirmed", "true only where", "refuted", "contradicted by another summary", "not testable here")
 CONTRADICTED, UNTESTED = VERDICTS[3:]
-COLOURS = dict(zip(VERDICTS, ("#1b6e3c", "#8a5a00", "#a3212b", "#6a3d8f", "#555555"), strict=True))
-FIELDS = ("id", "group", "text", "sources", "verdict", "remark", "chapter", "section", "check", "against")
-REQUIRED = FIELDS[:7]
+REQUIRED = ("id", "group", "short", "text", "sources", "verdict", "remark", "chapter")
+FIELDS = (*REQUIRED, "section", "check", "against", "was", "because")
 
 
 class Claim(NamedTuple):
     """One factual claim.
 
-    ``text`` says it in our words, ``sources`` are keys of :attr:`Claims.sources`. ``verdict`` is one of
-    :data:`VERDICTS` and ``remark`` gives its reason or its range. ``chapter`` and ``section`` name the heading
+    ``text`` says it in our words, ``short`` in a few; ``sources`` are keys of :attr:`Claims.sources`. ``verdict`` is
+    one of :data:`VERDICTS` and ``remark`` gives its reason or its range. ``chapter`` and ``section`` name the heading
     that shows it, ``check`` a function of :mod:`recallbook.claims.checks`, ``against`` the claims of
-    other sources that contradict it.
+    other sources that contradict it. ``was`` is the verdict before the checks were redone, ``because`` why it changed.
     """
 
     id: str
     group: str
+    short: str
     text: str
     sources: tuple[str, ...]
     verdict: str
@@ -45,6 +40,8 @@ class Claim(NamedTuple):
     section: str = ""
     check: str = ""
     against: tuple[str, ...] = ()
+    was: str = ""
+    because: str = ""
 
 
 class Claims(NamedTuple):
@@ -106,8 +103,11 @@ def _claim(row: dict[str, Any], sources: dict[str, tuple[str, str]]) -> Claim:
             raise not_allowed(which + name, value, "a text that is not empty")
     if unknown := [name for name in row["sources"] if name not in sources]:
         raise not_allowed(which + "sources", unknown, "one of " + ", ".join(sources))
-    if row["verdict"] not in VERDICTS:
-        raise not_allowed(which + "verdict", row["verdict"], "one of " + ", ".join(VERDICTS))
+    for name in ("verdict", "was"):
+        if row.get(name, VERDICTS[0]) not in VERDICTS:
+            raise not_allowed(which + name, row[name], "one of " + ", ".join(VERDICTS))
+    if ("was" in row) != ("because" in row) or row.get("was") == row["verdict"]:
+        raise not_allowed(which + "was", row.get("was"), "another verdict than now, together with the reason, because")
     if row.get("check", "") not in ("", *CHECKS):
         raise not_allowed(which + "check", row["check"], "one of " + ", ".join(CHECKS))
     lists = {name: tuple(row.get(name, ())) for name in ("sources", "against")}
@@ -135,54 +135,3 @@ def recompute(claim: Claim) -> Finding:
     """
     found = CHECKS[claim.check]() if claim.check else Finding("")
     return found._replace(verdict=found.verdict or (CONTRADICTED if claim.against else UNTESTED))
-
-
-def counts(claims: Claims, findings: dict[str, Finding]) -> pd.DataFrame:
-    """Number of claims by source (rows) and recomputed verdict (columns); a claim of two sources counts in both."""
-    rows = [(claims.sources[s][0], findings[c.id].verdict) for c in claims.claims for s in c.sources]
-    table = pd.DataFrame(rows, columns=["source", "verdict"]).value_counts().unstack(fill_value=0)
-    names = [name for name, _ in claims.sources.values()]
-    return table.reindex(index=names, columns=list(VERDICTS), fill_value=0)
-
-
-def anchor(section: str) -> str:
-    """The address of a heading inside its page, as Sphinx makes it: letters and digits, joined by hyphens."""
-    return re.sub(r"[^a-z0-9]+", "-", section.lower()).strip("-")
-
-
-def show(claims: Claims, findings: dict[str, Finding], group: str) -> str:
-    """The claims of one group as HTML, one block for each, narrow enough for a telephone."""
-    chosen: Iterable[Claim] = (claim for claim in claims.claims if claim.group == group)
-    return "\n".join(_block(claim, findings[claim.id], claims) for claim in chosen)
-
-
-def _block(claim: Claim, found: Finding, claims: Claims) -> str:
-    colour = COLOURS[str(found.verdict)]
-    sources = ", ".join(claims.sources[name][0] for name in claim.sources)
-    title = claim.section or claim.chapter[3:].replace("_", " ")
-    place = f"{claim.chapter}.html" + (f"#{anchor(claim.section)}" if claim.section else "")
-    lines = [
-        f'<div style="border-left: 5px solid {colour}; padding: 0 0 0 0.8em; margin: 0 0 1.4em 0; max-width: 46em">',
-        f"<strong>{_text(claim.text)}</strong><br>",
-        f"<em>From:</em> {_text(sources)}.<br>",
-        f"<em>Measured:</em> {_text(found.measured)}.<br>" if found.measured else "",
-        f'<em>Verdict:</em> <strong style="color: {colour}; background: #ffffff">{found.verdict}</strong><br>',
-        f"<em>Why:</em> {_text(claim.remark)}<br>",
-        f'<em>See:</em> <a href="{place}">chapter {int(claim.chapter[:2])}, {_text(_plain(title))}</a>',
-        "</div>",
-    ]
-    return "\n".join(line for line in lines if line)
-
-
-def _plain(heading: str) -> str:
-    """A heading without the marks of its mathematics."""
-    for old, new in ((r"\eta", "η"), (r"\gamma", "γ"), (r"\approx", "≈"), (r"\gg", "≫"), ("_{KQ}", "_KQ"), ("$", "")):
-        heading = heading.replace(old, new)
-    return heading
-
-
-def _text(words: str) -> str:
-    """Escaped text with single letters as symbols and exponents raised; an interval stays on the line."""
-    words = html.escape(words, quote=False)
-    words = re.sub(r"\^ ?([−-]?[0-9.]*[0-9])", r"<sup>\1</sup>", words)
-    return re.sub(r"(?<![\w'/])([NVLdmn])(?![\w'])", r"<i>\1</i>", words)

@@ -1,0 +1,1 @@
+"""Measurements made for claims about the paper (chapter 10)."""
