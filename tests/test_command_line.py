@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import recallbook as rb
-from recallbook import __main__ as command_line
 from recallbook.__main__ import main
+from recallbook.commands import sweeps as sweep_commands
 from recallbook.experiments.catalogue import SWEEPS
 from recallbook.sweeps import archive
 from recallbook.sweeps.store import Store
@@ -58,7 +58,7 @@ def test_recompute_prints_what_differs(monkeypatch, capsys):
     assert capsys.readouterr().out == "four_corners: 2 rows recomputed, 0 differ\n"
     stored = rb.load_results("four_corners")
     wrong = stored.assign(accuracy=stored["accuracy"] / 2 + 0.4)
-    for module in (archive, command_line):
+    for module in (archive, sweep_commands):
         monkeypatch.setattr(module, "load_results", lambda name: wrong)
     assert main(chosen) == 1
     printed = capsys.readouterr().out.splitlines()
