@@ -16,6 +16,7 @@ from recallbook.theory.symbolic import lock_on as of_lock_on, recall as of_recal
 from recallbook.theory.symbolic.expressions import L, N, V, d, tau
 
 MOST = sp.Rational(9, 10)  # of the facts
+PRICE = sp.sqrt(2 * sp.log(L))  # the largest of L normal scores, at most
 GROWTH = {V: 8, N: 10, L: 5, d: 8}  # step 2: powers of a size that grows; 1 << L << V << N << LV, d of the order of V
 SMALL_DIM = {**GROWTH, d: 6}  # the same with d << V
 PROPORTIONAL = {V: 1, N: 1, d: 1}  # step 3: sequences, dimensions and facts grow together
@@ -61,8 +62,7 @@ def lock_on() -> dict[str, sp.Expr]:
     The largest binds. For $d\ll V$; each is where $2\log L$ times its noise is 1.
     """
     noises = lock_on_noises(small_dim=True)
-    price = sp.sqrt(2 * sp.log(L))
-    return {name: price * sp.sqrt(sp.expand(noises[name] * N**2)) for name in LAW_OF_STEP_2}
+    return {name: PRICE * sp.sqrt(sp.expand(noises[name] * N**2)) for name in LAW_OF_STEP_2}
 
 
 @cache
