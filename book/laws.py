@@ -286,7 +286,12 @@ def draw_picture() -> None:
             ax.plot(smooth, law, label=name, **style)
         ax.axvline(wall, color=plotting.COLOURS[3], linewidth=2, label="superposition, 0.9")
         ax.plot(dims, envelope(marked, dims), color="black", marker="o", markersize=3, label="predicted for 0.9")
-        ax.set(xscale="log", yscale="log", ylabel="training sequences $N$", title=f"$\\tau={int(marked)}$")
+        ax.set(
+            xscale="log",
+            yscale="log",
+            ylabel="training sequences $N$",
+            title=("trigger out of the values, $\\tau=0$", "trigger in the values, $\\tau=1$")[marked],
+        )
         ax.set_ylim(3e3, 3e7)
         ax.legend(fontsize=10)
     axes[1].set_xlabel("dimension $d$")

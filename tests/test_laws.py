@@ -16,8 +16,8 @@ from recallbook.experiments.mlp import features
 from recallbook.theory.symbolic import laws, lock_on as of_lock_on, recall as of_recall
 from recallbook.theory.symbolic.expressions import L, N, V, d, numeric
 
-# Inside 1 << L << V << N << LV: what is left out is of relative order V/N, N/(LV), L/V, 1/L and 1/d, all at most 1 %, and
-# enters with factors up to four.
+# Inside 1 << L << V << N << LV: what is left out is of relative order V/N, N/(LV), L/V, 1/L and 1/d, all at most 1 %,
+# and enters with factors up to four.
 LARGE = {V: 1e10, L: 1e5, N: 1e12}
 
 

@@ -28,7 +28,8 @@ class Cost:
     r"""What a run costs, in multiplications: those of three steps written out, and what data and memory are worth.
 
     A sequence takes $3d^2+3Ld$ of them, or $7dm+3Ld$ with the MLP: an outer product in steps 1 and 3 and the pull on
-    the values in step 2, $d$ by $d$ or $d$ by $m$; the MLP there and back; three times $L$ inner products of length $d$.
+    the values in step 2, $d$ by $d$ or $d$ by $m$; the MLP there and back; three times $L$ inner products in $d$
+    dimensions.
 
     Parameters
     ----------
@@ -69,8 +70,9 @@ class Plan:
     ``best`` is the cheapest place, ``None`` where no number of sequences suffices; ``frontier`` the smallest N at each
     dimension of a grid. ``predicted`` is the accuracy at the best and ``doubled`` that with twice of one size, by name,
     half the length (``"seq_len"``), or the trigger out of the values (``"trigger_out"``). ``saved`` is how many
-    sequences one more dimension saves along the frontier. ``remedies`` says, where nothing suffices, what would: the smallest
-    ``dim`` or ``width``, the longest ``seq_len``, the N with the ``trigger_out``; ``None`` for what would not.
+    sequences one more dimension saves along the frontier. ``remedies`` says, where nothing suffices, what would: the
+    smallest ``dim`` or ``width``, the longest ``seq_len``, the ``samples``, the N with the ``trigger_out``; ``None`` for
+    what would not.
     """
 
     wanted: float

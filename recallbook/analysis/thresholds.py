@@ -1,4 +1,4 @@
-r"""What the ratio of the mark's score to the scatter of tokens must be, for a given lock-on; and dimensions that suffice."""
+r"""Which ratio of the mark's score to the scatter of tokens gives a lock-on, and which dimension a recall."""
 
 from __future__ import annotations
 

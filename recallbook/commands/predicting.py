@@ -69,7 +69,7 @@ def _predict(chosen: argparse.Namespace) -> int:
 
 
 def _shown(found: dict[str, Any]) -> str:
-    lines = [f"accuracy {found['accuracy']:.2f} = about lock-on {found['lock_on']:.2f} x recall {found['recall']:.2f}"]
+    lines = [", ".join(f"{name.replace('_', '-')} {found[name]:.2f}" for name in ("accuracy", "lock_on", "recall"))]
     if found["doubts"]:
         lines.append(found["doubts"])
     lines += [f"what binds: {found['binds']}", f"coverage allows {found['covered']:.3f} of the facts", "ledger:"]
