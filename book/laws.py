@@ -189,9 +189,18 @@ def worked() -> dict[str, str]:
     scatter = sum(found.ledger[name].size for name in of_lock_on.lock_terms())
     wrong = sum(found.ledger[name].size for name in of_recall.mean_squares())
     ratio, others = scatter**-0.5, RUNNING.vocab * -math.expm1(127 * math.log1p(-1 / RUNNING.vocab))
+    choices = {
+        "with the trigger in the values": {"trigger_in_values": True},
+        "on the sphere": {"embeddings": "sphere"},
+        "with orthogonal embeddings ($d=258$)": {"embeddings": "orthogonal", "dim": 258},
+        "with he3 and $m=8d$": {"activation": "he3", "width": 768},
+        "with ReLU and $m=8d$": {"activation": "relu", "width": 768},
+    }
+    other = {name: predicted(replace(RUNNING, **choice)).accuracy for name, choice in choices.items()}
     critical = rb.critical_samples(256, 128, 96, trigger_in_values=False, warn=False)
     return {
         "worked": short + "\n\n" + table(("Law", "value"), numbers),
+        "others": ", ".join(f"{accuracy:.2f} {name}" for name, accuracy in other.items()),
         "sum": f"{scatter:.3f}",
         "ratio": f"{ratio:.1f}",
         "half": f"{ratio_for(0.5, others):.1f}",

@@ -71,8 +71,8 @@ class Plan:
     dimension of a grid. ``predicted`` is the accuracy at the best and ``doubled`` that with twice of one size, by name,
     half the length (``"seq_len"``), or the trigger out of the values (``"trigger_out"``). ``saved`` is how many
     sequences one more dimension saves along the frontier. ``remedies`` says, where nothing suffices, what would: the
-    smallest ``dim`` or ``width``, the longest ``seq_len``, the ``samples``, the N with the ``trigger_out``; ``None`` for
-    what would not.
+    smallest ``dim`` or ``width``, the longest ``seq_len``, the ``samples``, the N with the ``trigger_out``; ``None``
+    for what would not.
     """
 
     wanted: float
