@@ -35,6 +35,7 @@ WIDTHS, WIDTH_DIM = {"vocab": 256, "seq_len": 16, "samples": 2048, "trigger_in_v
 CLOSED = {"vocab": 10**5, "seq_len": 10**3, "dim": 10**4, "trigger_in_values": False}
 CARTOON = {"vocab": 4096, "seq_len": 1024}
 LABELS = rb.Setting(vocab=256, seq_len=16, dim=512, samples=4096, trigger_in_values=True)  # for finite rates, too
+TRIGGER_OUT = r"$\tau=0$"
 RATES, RATE_SEEDS = (0.1, 0.3, 1.0), range(4)
 HELPED = (
     rb.Setting(vocab=1024, seq_len=32, dim=128, samples=16384, trigger_in_values=False),
@@ -115,9 +116,9 @@ def ceilings() -> dict[str, str]:
         for share in SHARES[:2]:
             plain = [constant(v, share, trigger_in_values=False, embeddings=law) for v in VOCABS]
             marked = [constant(v, share, trigger_in_values=True, embeddings=law) for v in VOCABS]
-            rows.append((f"{law.capitalize()}, {share:g} of the facts", *(f"{c:.1f}" for c in plain)))
+            rows.append((f"{law.capitalize()}, {'half' if share == 0.5 else share}", *(f"{c:.1f}" for c in plain)))
             ratios += [two / one for two, one in zip(marked, plain, strict=True)]
-    header = ("Embeddings", *(f"$V={v}$" for v in VOCABS))
+    header = ("Embeddings, facts", *(f"$V={v}$" for v in VOCABS))
     factors = []
     for vocab in VOCABS:
         law = numeric(laws.label_frequencies())({V: vocab, d: 2 * vocab})
@@ -224,23 +225,25 @@ def changes(setting: rb.Setting) -> dict[str, rb.Setting]:
         "$2N$": replace(setting, samples=2 * setting.samples),
         "$2d$": replace(setting, dim=2 * setting.dim),
         "$L/2$": replace(setting, seq_len=setting.seq_len // 2),
-        r"$\tau=0$": replace(setting, trigger_in_values=False),
+        TRIGGER_OUT: replace(setting, trigger_in_values=False),
         "MLP": replace(setting, **wider),
     }
 
 
 def helps() -> dict[str, str]:
     """Accuracy now and after each change, where different laws bind."""
-    rows, listed = [], []
+    rows, listed, trigger_out = [], [], ""
     for setting in HELPED:
         name = rb.phase(setting) + (f", {setting.activation}" if setting.width else "")
-        after = [f"{predicted(other).accuracy:.2f}" for other in changes(setting).values()]
-        rows.append((name, f"{predicted(setting).accuracy:.2f}", *after))
-        neurons = f", m={setting.width}" if setting.width else ""
-        parts = f"V={setting.vocab}, L={setting.seq_len}, d={setting.dim}, N={setting.samples}{neurons}"
-        listed.append(f"${parts}, \\tau={int(setting.trigger_in_values)}$")
-    text = "Settings, from top to bottom: " + "; ".join(listed) + ". MLP: he3 with $m=8d$ added, or twice the $m$."
-    return {"helps": table(("Binds", "now", *changes(HELPED[0])), rows), "settings": text}
+        after = {change: f"{predicted(other).accuracy:.2f}" for change, other in changes(setting).items()}
+        out = after.pop(TRIGGER_OUT)
+        rows.append((f"{len(rows) + 1}. {name}", f"{predicted(setting).accuracy:.2f}", *after.values()))
+        trigger_out = out if setting.trigger_in_values else trigger_out
+        known = {"V": setting.vocab, "L": setting.seq_len, "d": setting.dim, "N": setting.samples, "m": setting.width}
+        parts = [f"${letter}={size}$" for letter, size in known.items() if size]
+        listed.append(f"{len(rows)}. {', '.join(parts)}, $\\tau={int(setting.trigger_in_values)}$")
+    header = ("Binds", "now", *(change for change in changes(HELPED[0]) if change != TRIGGER_OUT))
+    return {"helps": table(header, rows), "settings": "\n".join(listed), "trigger out": trigger_out}
 
 
 def values() -> dict[str, str]:
