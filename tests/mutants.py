@@ -1043,6 +1043,30 @@ MUTANTS = [
         ("test_critical.py",),
         (SCALING,),
     ),
+    Mutant(
+        "coverage is asked with vocabulary and sequences exchanged",
+        "swapped axis",
+        "commands/predicting.py",
+        "covered_accuracy(setting.vocab, setting.samples)",
+        "covered_accuracy(setting.samples, setting.vocab)",
+        ("test_command_line.py",),
+    ),
+    Mutant(
+        "plans say what three times the size is worth",
+        "factor",
+        "analysis/plan.py",
+        "{name: 2 * getattr(chosen, name)}",
+        "{name: 3 * getattr(chosen, name)}",
+        ("test_plan.py",),
+    ),
+    Mutant(
+        "the number to beat leaves out the token's own score",
+        "left out",
+        "analysis/thresholds.py",
+        "log_ndtr(NODES + ratio)",
+        "log_ndtr(0 * NODES + ratio)",
+        ("test_laws.py",),
+    ),
 ]
 
 

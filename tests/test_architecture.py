@@ -19,7 +19,7 @@ PACKAGE = ROOT / "recallbook"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 LAYERS = PROJECT["tool"]["importlinter"]["contracts"][0]["layers"]
 CORE = ("data", "model", "training", "theory")
-UPPER = ("sweeps", "experiments", "claims")
+UPPER = ("sweeps", "experiments", "claims", "commands")
 
 
 def imports_are_in_order(folder):
@@ -66,8 +66,8 @@ def test_every_package_and_module_has_a_layer():
 def test_the_core_is_read_in_an_afternoon():
     files = [path for name in CORE for path in (PACKAGE / name).rglob("*.py")]
     assert (
-        sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files) <= 3150
-    )  # with the exact moments and the warnings
+        sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files) <= 3200
+    )  # with the exact moments, the warnings and the laws
 
 
 @pytest.mark.slow

@@ -12,12 +12,16 @@ import pandas as pd
 import pytest
 
 import recallbook as rb
-from recallbook import __main__ as command_line
 from recallbook.__main__ import main
+from recallbook.analysis.plan import plan
+from recallbook.bounds import coverage
+from recallbook.commands import sweeps as sweep_commands
 from recallbook.experiments.catalogue import SWEEPS
 from recallbook.sweeps import archive
 from recallbook.sweeps.store import Store
 
+PREDICT = "predict --vocab 64 --seq-len 8 --dim 48 --samples 512".split()
+PLAN = "plan --vocab 64 --seq-len 8 --dim 64".split()
 COMMAND = [sys.executable, "-m", "recallbook"]
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "120"}
 
@@ -58,7 +62,7 @@ def test_recompute_prints_what_differs(monkeypatch, capsys):
     assert capsys.readouterr().out == "four_corners: 2 rows recomputed, 0 differ\n"
     stored = rb.load_results("four_corners")
     wrong = stored.assign(accuracy=stored["accuracy"] / 2 + 0.4)
-    for module in (archive, command_line):
+    for module in (archive, sweep_commands):
         monkeypatch.setattr(module, "load_results", lambda name: wrong)
     assert main(chosen) == 1
     printed = capsys.readouterr().out.splitlines()
@@ -69,6 +73,11 @@ def test_recompute_prints_what_differs(monkeypatch, capsys):
 
 def test_help_says_what_there_is(capsys):
     options = {"sweep": "--retry", "export": "--to", "recompute": "--seconds"}
+    for command in ("predict", "plan"):
+        with pytest.raises(SystemExit, match="0"):
+            main([command, "--help"])
+        text = capsys.readouterr().out
+        assert "--json prints one object with the keys" in text and "--trigger-in-values" in text
     for arguments in (["--help"], ["sweep", "--help"], ["export", "--help"], ["recompute", "--help"]):
         with pytest.raises(SystemExit, match="0"):
             main(arguments)
@@ -94,6 +103,14 @@ def test_help_says_what_there_is(capsys):
         (["recompute", "lock_on", "--count", "0"], "count=0 is not allowed"),
         (["recompute", "lock_on", "--seed", "-1"], "seed=-1 is not allowed"),
         (["recompute", "lock_on", "--seconds", "none"], "seconds='none' is not allowed: a number above 0"),
+        ([*PREDICT, "--dim", "0"], "dim=0 is not allowed: an integer from 1"),
+        ([*PREDICT, "--dim", "many"], "dim='many' is not allowed: a whole number"),
+        ([*PREDICT, "--embeddings", "flat"], "embeddings='flat' is not allowed: one of 'gaussian'"),
+        ([*PREDICT, "--width", "8", "--activation", "step"], "activation='step' is not allowed: one of 'relu'"),
+        ([*PREDICT, "--accuracy", "1"], "accuracy=1.0 is not allowed: a number between 0 and 1"),
+        ([*PLAN, "--accuracy", "most"], "accuracy='most' is not allowed: a number between 0 and 1"),
+        ([*PLAN, "--per-sequence", "-1"], "per_sequence=-1.0 is not allowed: a number of at least 0"),
+        ([*PLAN, "--width", "8"], "activation=None is not allowed: named where there is a width"),
     ],
 )
 def test_errors_are_one_line(arguments, complaint, tmp_path, monkeypatch, capsys):
@@ -165,3 +182,90 @@ def test_a_killed_pool_leaves_no_workers_and_goes_on(tmp_path):
     points = SWEEPS["longer_training"].points()
     frame = rb.run_sweep([point for point in points if point.key in kept][:8], store=store)
     assert frame.equals(rb.run_sweep(archive.from_frame(frame)))
+
+
+# Predict and plan
+
+
+def strict(text):
+    """The object of a text that must be JSON as the standard has it: no NaN, no Infinity."""
+
+    def refuse(name):
+        raise AssertionError(name)
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def test_predict_says_what_the_package_says(capsys):
+    assert main([*PREDICT, "--trigger-in-values", "--json"]) == 0
+    found = strict(capsys.readouterr().out)
+    setting = rb.Setting(vocab=64, seq_len=8, dim=48, samples=512, trigger_in_values=True)
+    expected = rb.predict(setting)
+    assert [found[name] for name in ("accuracy", "lock_on", "recall")] == [
+        expected.accuracy,
+        expected.lock_on,
+        expected.recall,
+    ]
+    assert {name: tuple(term.values()) for name, term in found["ledger"].items()} == dict(expected.ledger)
+    assert rb.Setting(**found["setting"]) == setting
+    assert found["binds"] == rb.phase(setting)
+    assert found["critical_samples"] is None, "no N is enough for 0.9 here"
+    assert found["one_gradient_samples"] == rb.minimum_samples(64, 8, 48, 0.9)
+    assert found["covered_samples"] == coverage.coverage_samples(64, 0.9)
+    assert found["covered"] == coverage.covered_accuracy(64, 512)
+    assert (
+        list(found)
+        == (
+            "setting accuracy lock_on recall doubts binds covered ledger wanted "
+            "critical_samples covered_samples one_gradient_samples"
+        ).split()
+    )
+
+
+def test_predict_passes_doubts_on_and_has_no_numbers_that_are_none(capsys):
+    assert main(["predict", *"--vocab 40 --seq-len 1 --dim 96 --samples 900 --json --accuracy 0.5".split()]) == 0
+    found = strict(capsys.readouterr().out)
+    assert found["doubts"].startswith("prediction in doubt: vocab=40 below 60")
+    assert found["ledger"]["mean bias"]["size"] is None, "there is no attention to lock at L = 1"
+    sizes = {"vocab": 40, "seq_len": 1, "dim": 96, "trigger_in_values": False}
+    assert found["critical_samples"] == rb.critical_samples(**sizes, accuracy=0.5) and found["wanted"] == 0.5
+
+
+def test_predict_in_words(capsys):
+    assert main(PREDICT) == 0
+    lines = capsys.readouterr().out.splitlines()
+    expected = rb.predict(rb.Setting(vocab=64, seq_len=8, dim=48, samples=512, trigger_in_values=False))
+    assert lines[0] == f"accuracy {expected.accuracy:.2f}, lock-on {expected.lock_on:.2f}, recall {expected.recall:.2f}"
+    for name, term in expected.ledger.items():
+        assert any(line.split() == [*name.split(), f"{term.size:.2g}"] for line in lines), name
+
+
+def test_plan_says_what_the_package_says(capsys):
+    assert main([*PLAN, "--json"]) == 0
+    found = strict(capsys.readouterr().out)
+    expected = plan(64, 8, dim=64, trigger_in_values=False)
+    assert found == json.loads(json.dumps(expected.values()))
+    assert list(found) == "wanted best predicted frontier doubled saved remedies".split()
+    assert main(PLAN) == 0
+    printed = capsys.readouterr().out
+    assert f"N = {expected.best.samples}, d = 64" in printed and "<- cheapest" in printed
+    assert f"half the length: {expected.doubled['seq_len']:.3f}" in printed
+
+
+@pytest.mark.slow
+def test_plan_says_where_nothing_suffices(capsys):
+    few = ["plan", *"--vocab 64 --seq-len 8 --dim 24 --samples 512".split()]
+    assert main([*few, "--json"]) == 1
+    found = strict(capsys.readouterr().out)
+    assert found["best"] is None and found["saved"] is None and found["remedies"]["samples"] is None
+    assert main(few) == 1
+    printed = capsys.readouterr().out
+    assert "nothing suffices for accuracy 0.9" in printed and f"d of {found['remedies']['dim']} or more" in printed
+
+
+@pytest.mark.parametrize("arguments", [["plan", "--vocab", "64"], ["predict"], ["guess"], []])
+def test_what_is_missing_is_said_in_one_line(arguments, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(arguments)
+    printed = capsys.readouterr().err
+    assert printed.startswith("recallbook: ") and printed.count("\n") == 1

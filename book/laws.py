@@ -1,0 +1,315 @@
+"""The page *Laws at a glance*: ``python book/laws.py`` writes book/laws.md and its picture.
+
+The words are in book/laws.md.in, where ``<<name>>`` stands for what is computed here: formulas from the package's
+expressions, numbers from its functions. A test says that the page is what this script gives.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import sympy as sp
+
+import recallbook as rb
+from recallbook.analysis.thresholds import least_dim, lock_on_at, ratio_for
+from recallbook.bounds import product_form
+from recallbook.bounds.coverage import coverage_samples
+from recallbook.experiments.mlp import features
+from recallbook.experiments.upper_bounds import sandwich
+from recallbook.theory.symbolic import laws, lock_on as of_lock_on, recall as of_recall
+from recallbook.theory.symbolic.expressions import L, V, d, m, numeric
+from recallbook.theory.values import sizes
+
+HERE = Path(__file__).parent
+TEMPLATE, PAGE, PICTURE = HERE / "laws.md.in", HERE / "laws.md", HERE / "images" / "laws.png"
+RUNNING = rb.Setting(vocab=256, seq_len=128, dim=96, samples=2048, trigger_in_values=False)
+LENGTHS, SHARES = (16, 64, 256), (0.5, 0.9, 0.99)
+VOCABS = (256, 4096, 65536)
+WIDTHS, WIDTH_DIM = {"vocab": 256, "seq_len": 16, "samples": 2048, "trigger_in_values": False}, 64  # a case of the MLP
+CLOSED = {"vocab": 10**5, "seq_len": 10**3, "dim": 10**4, "trigger_in_values": False}
+CARTOON = {"vocab": 4096, "seq_len": 1024}
+LABELS = rb.Setting(vocab=256, seq_len=16, dim=512, samples=4096, trigger_in_values=True)  # for finite rates, too
+TRIGGER_OUT = r"$\tau=0$"
+RATES, RATE_SEEDS = (0.1, 0.3, 1.0), range(4)
+HELPED = (
+    rb.Setting(vocab=1024, seq_len=32, dim=128, samples=16384, trigger_in_values=False),
+    rb.Setting(vocab=1024, seq_len=256, dim=256, samples=2048, trigger_in_values=False),
+    rb.Setting(vocab=256, seq_len=16, dim=768, samples=384, trigger_in_values=False),
+    LABELS,
+    rb.Setting(vocab=1024, seq_len=16, dim=64, samples=16384, width=256, activation="he3", trigger_in_values=False),
+    rb.Setting(vocab=256, seq_len=16, dim=128, samples=4096, width=512, activation="relu", trigger_in_values=False),
+)
+
+
+def latex(expression: sp.Expr) -> str:
+    """An expression as the page prints it."""
+    text = sp.latex(expression, ln_notation=True, fold_frac_powers=True).replace(r"\frac", r"\dfrac")
+    return text.replace(r"{\left(L \right)}", " L").replace(r"{\left(V \right)}", " V")
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown; numbers to the right."""
+    lines = [header, [":--"] + ["--:"] * (len(header) - 1), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def rounded(number: float, digits: int = 2) -> str:
+    """A number to so many significant digits, with thousands apart."""
+    if not math.isfinite(number):
+        return r"$\infty$"
+    kept = float(f"{number:.{digits}g}")
+    return f"{kept:,.0f}" if abs(kept) >= 10 ** (digits - 1) else f"{kept:.{digits}g}"
+
+
+@cache
+def predicted(setting: rb.Setting) -> rb.Prediction:
+    """Accuracy and its parts."""
+    return rb.predict(setting, warn=False)
+
+
+def formulas() -> dict[str, str]:
+    """Every formula of the page, from the expressions."""
+    scatter, wrong = laws.lock_on_noises(), laws.recall_noises(False)
+    marked = laws.recall_noises(True)["label frequencies"]
+    found = {f"s {name}": latex(noise) for name, noise in {**scatter, **wrong}.items()}
+    largest = f"\\sqrt{{{latex(laws.PRICE**2)}}}\\;"
+    found |= {f"N {name}": largest + latex(law / laws.PRICE) for name, law in laws.lock_on().items()}
+    found |= {"s label frequencies": latex(marked), "N label frequencies": latex(laws.label_frequencies())}
+    found |= {"d2 half": latex(laws.superposition(False) ** 2), "d2 half marked": latex(laws.superposition(True) ** 2)}
+    closed = [latex(law).replace(r"\dfrac", r"\frac") for law in product_form.laws(False).values()]
+    total, square = features.superposition(), features.square - features.phi0**2
+    price = 2 * V * sp.log(V) / (d * square**2)
+    noise = sp.collect(sp.expand(sp.simplify(total / price)), 1 / m, sp.factor)
+    whole = f"{latex(price)}\\Big({latex(noise)}\\Big)"
+    return {**found, "mlp": whole, "closed": ",\\ ".join(closed)}
+
+
+def thresholds() -> dict[str, str]:
+    """What the ratio of mark to scatter must be."""
+    rows = [
+        (f"$L={n}$", *(f"{ratio_for(share, n - 1):.1f}" for share in SHARES), f"{math.sqrt(2 * math.log(n)):.1f}")
+        for n in LENGTHS
+    ]
+    overlap = rounded(ratio_for(0.99, LENGTHS[-1] - 1) ** 2)
+    return {
+        "overlap dims": f"$d\\ge{overlap}$",
+        "thresholds": table(("$r$ for lock-on", "half", "0.9", "0.99", r"$\sqrt{2\ln L}$"), rows),
+    }
+
+
+def ceilings() -> dict[str, str]:
+    """The constants of the superposition law and of label frequencies."""
+
+    def constant(vocab: int, share: float, **kind: object) -> float:
+        return least_dim(vocab, share, **kind) ** 2 / (vocab * math.log(vocab))
+
+    rows: list[tuple[str, ...]] = []
+    ratios: list[float] = []
+    most = [constant(v, 0.9, trigger_in_values=False) for v in VOCABS]
+    for law in ("gaussian", "sphere"):
+        for share in SHARES[:2]:
+            plain = [constant(v, share, trigger_in_values=False, embeddings=law) for v in VOCABS]
+            marked = [constant(v, share, trigger_in_values=True, embeddings=law) for v in VOCABS]
+            rows.append((f"{law.capitalize()}, {'half' if share == 0.5 else share}", *(f"{c:.1f}" for c in plain)))
+            ratios += [two / one for two, one in zip(marked, plain, strict=True)]
+    header = ("Embeddings, facts", *(f"$V={v}$" for v in VOCABS))
+    factors = []
+    for vocab in VOCABS:
+        law = numeric(laws.label_frequencies())({V: vocab, d: 2 * vocab})
+        factors.append(rb.critical_samples(vocab, 16, 2 * vocab, warn=False) / law)
+    found = {
+        "ceilings": table(header, rows),
+        "c": f"{min(most):.1f} to {max(most):.1f}",
+        "marked over plain": f"{min(ratios):.1f} to {max(ratios):.1f}",
+    }
+    return {**found, "label factors": ", ".join(f"{factor:.1f}" for factor in factors)}
+
+
+def mlp() -> dict[str, str]:
+    """Caps of the activations, and a critical width."""
+    names = ("tanh", "relu", "gelu", "he2", "he3")
+    known = {name: features.coefficients(name)["cap"] for name in names}
+    finite = [f"{cap:.1f} for {name}" for name, cap in known.items() if math.isfinite(cap)]
+    free = " and ".join(name for name, cap in known.items() if math.isinf(cap))
+    width = rb.critical_width(dim=WIDTH_DIM, activation="he3", warn=False, **WIDTHS)
+    case = f"$V={WIDTHS['vocab']}$, $L={WIDTHS['seq_len']}$, $N={WIDTHS['samples']}$, $d={WIDTH_DIM}$, $\\tau=0$"
+    text = f"{rounded(width)} neurons for accuracy 0.9 with he3 at {case}"
+    return {"caps": ", ".join(finite) + f"; no cap for {free}", "width case": text}
+
+
+def rates() -> dict[str, str]:
+    """Simulated accuracy at finite rates, on the draws of the limit."""
+    problems = [rb.draw(LABELS, seed) for seed in RATE_SEEDS]
+    limit = np.mean([rb.evaluate(problem, rb.three_steps(problem)).accuracy for problem in problems])
+    parts = [f"{limit:.2f} in the limit"]
+    scale = LABELS.seq_len * LABELS.vocab
+    for share in RATES:
+        eta = share * scale
+        gamma = 1000 * LABELS.vocab * LABELS.seq_len**2 / eta  # saturated attention
+        runs = [rb.evaluate(problem, rb.three_steps(problem, eta, gamma)).accuracy for problem in problems]
+        parts.append(f"{np.mean(runs):.2f} at $\\eta={share:g}\\,LV$")
+    return {"rates": ", ".join(parts), "rate seeds": str(len(problems))}
+
+
+def proved() -> dict[str, str]:
+    """How far what suffices is from what is predicted."""
+    cases = sandwich.load().query("by == 'certificates'")
+    gaps = cases["sufficient"] / cases["critical"]
+    found = rb.sufficient_samples(**CLOSED)
+    assert found.by == "closed form"
+    powers = {"closed number": rb.sufficient_samples(**CLOSED), "closed predicted": rb.critical_samples(**CLOSED)}
+    return {
+        "certified median": f"{gaps.median():.1f}",
+        "certified largest": f"{gaps.max():.0f}",
+        "certified cases": str(len(cases)),
+        "C1": str(product_form.DIM_SQUARE[0]),
+        "C2": str(product_form.SAMPLES[0]),
+        **{name: "$" + sp.latex(sp.Float(f"{size:.1e}", 2)) + "$" for name, size in powers.items()},
+    }
+
+
+def worked() -> dict[str, str]:
+    """The running setting: each law by its formula, beside the ledger that `rb.predict` evaluates."""
+    at, found = sizes(RUNNING), predicted(RUNNING)
+    least = numeric(laws.superposition(False))(at)
+    rows = []
+    for name, noise in {**laws.lock_on_noises(), **laws.recall_noises(False)}.items():
+        if noise != 0:
+            rows.append((name, f"{numeric(noise)(at):.2g}", f"{found.ledger[name].size:.2g}"))
+    short = table(("Noise $s$", "formula", "`ledger`"), [row for row in rows if float(row[2]) >= 1e-4])
+    numbers = [(f"$N$, {name} alone", rounded(numeric(law)(at))) for name, law in laws.lock_on().items()]
+    numbers.append(("$N$, coverage of 0.9", rounded(coverage_samples(RUNNING.vocab, 0.9))))
+    numbers.append(("$N$, one gradient, 0.9 (*proved*)", rounded(rb.minimum_samples(256, 128, 96, 0.9))))
+    numbers.append(("$d$, superposition, half", rounded(least)))
+    scatter = sum(found.ledger[name].size for name in of_lock_on.lock_terms())
+    wrong = sum(found.ledger[name].size for name in of_recall.mean_squares())
+    ratio, others = scatter**-0.5, RUNNING.vocab * -math.expm1(127 * math.log1p(-1 / RUNNING.vocab))
+    choices = {
+        "with the trigger in the values": {"trigger_in_values": True},
+        "on the sphere": {"embeddings": "sphere"},
+        "with orthogonal embeddings ($d=258$)": {"embeddings": "orthogonal", "dim": 258},
+        "with he3 and $m=8d$": {"activation": "he3", "width": 768},
+        "with ReLU and $m=8d$": {"activation": "relu", "width": 768},
+    }
+    other = {name: predicted(replace(RUNNING, **choice)).accuracy for name, choice in choices.items()}
+    critical = rb.critical_samples(256, 128, 96, trigger_in_values=False, warn=False)
+    return {
+        "worked": short + "\n\n" + table(("Law", "value"), numbers),
+        "others": ", ".join(f"{accuracy:.2f} {name}" for name, accuracy in other.items()),
+        "sum": f"{scatter:.3f}",
+        "ratio": f"{ratio:.1f}",
+        "half": f"{ratio_for(0.5, others):.1f}",
+        "most": f"{ratio_for(0.99, others):.1f}",
+        "normal lock": f"{lock_on_at(ratio, others):.2f}",
+        "lock": f"{found.lock_on:.2f}",
+        "recall": f"{found.recall:.2f}",
+        "accuracy": f"{found.accuracy:.2f}",
+        "recall sum": f"{wrong:.3f}",
+        "recall load": f"{2 * math.log(RUNNING.vocab) * wrong:.2f}",
+        "binds": rb.phase(RUNNING),
+        "critical": rounded(critical),
+        "wall": str(least_dim(256, 0.9, trigger_in_values=False)),
+    }
+
+
+def changes(setting: rb.Setting) -> dict[str, rb.Setting]:
+    """What one can buy: twice of a size, half the length, the trigger out, or neurons."""
+    wider = {"width": 2 * setting.width} if setting.width else {"width": 8 * setting.dim, "activation": "he3"}
+    return {
+        "$2N$": replace(setting, samples=2 * setting.samples),
+        "$2d$": replace(setting, dim=2 * setting.dim),
+        "$L/2$": replace(setting, seq_len=setting.seq_len // 2),
+        TRIGGER_OUT: replace(setting, trigger_in_values=False),
+        "MLP": replace(setting, **wider),
+    }
+
+
+def helps() -> dict[str, str]:
+    """Accuracy now and after each change, where different laws bind."""
+    rows, listed, trigger_out = [], [], ""
+    for setting in HELPED:
+        name = rb.phase(setting) + (f", {setting.activation}" if setting.width else "")
+        after = {change: f"{predicted(other).accuracy:.2f}" for change, other in changes(setting).items()}
+        out = after.pop(TRIGGER_OUT)
+        rows.append((f"{len(rows) + 1}. {name}", f"{predicted(setting).accuracy:.2f}", *after.values()))
+        trigger_out = out if setting.trigger_in_values else trigger_out
+        known = {"V": setting.vocab, "L": setting.seq_len, "d": setting.dim, "N": setting.samples, "m": setting.width}
+        parts = [f"${letter}={size}$" for letter, size in known.items() if size]
+        listed.append(f"{len(rows)}. {', '.join(parts)}, $\\tau={int(setting.trigger_in_values)}$")
+    header = ("Binds", "now", *(change for change in changes(HELPED[0]) if change != TRIGGER_OUT))
+    return {"helps": table(header, rows), "settings": "\n".join(listed), "trigger out": trigger_out}
+
+
+def values() -> dict[str, str]:
+    """Everything that stands on the page in place of ``<<name>>``."""
+    found = {**formulas(), **thresholds(), **ceilings(), **mlp(), **rates(), **proved(), **worked(), **helps()}
+    found |= {"over the law": over_the_law()}
+    return {**found, "coverage 0.9": f"{float(laws.coverage() / V):.1f}"}
+
+
+def page() -> str:
+    """The page as it should be."""
+    found = values()
+    return re.sub(r"<<([^<>]+)>>", lambda match: found[match[1]], TEMPLATE.read_text(encoding="utf-8"))
+
+
+def over_the_law() -> str:
+    """Predicted N for accuracy 0.9 over the largest law, from twice the dimension of the wall on."""
+    ratios = []
+    for vocab, seq_len in ((256, 16), (256, 256), tuple(CARTOON.values())):
+        for marked in (False, True):
+            wall = least_dim(vocab, 0.9, trigger_in_values=marked)
+            for dim in (2 * wall, 8 * wall):
+                at = {V: vocab, L: seq_len, d: dim}
+                law = max(float(numeric(law)(at)) for law in laws.samples(marked).values())
+                ratios.append(rb.critical_samples(vocab, seq_len, dim, trigger_in_values=marked, warn=False) / law)
+    return f"{min(ratios):.1f} to {max(ratios):.1f}"
+
+
+def envelope(trigger_in_values: bool, dims: np.ndarray) -> np.ndarray:
+    """Predicted N for accuracy 0.9 at each dimension."""
+    fixed = {**CARTOON, "trigger_in_values": trigger_in_values, "warn": False}
+    return np.array([rb.critical_samples(dim=int(dim), **fixed) for dim in dims])
+
+
+def draw_picture() -> None:
+    """The cartoon of N against d: wall, slope, floor, envelope."""
+    import matplotlib.pyplot as plt
+
+    from recallbook.analysis import plotting
+
+    plotting.use_style()
+    fig, axes = plt.subplots(2, 1, figsize=(5.6, 7.4), sharex=True, sharey=True)
+    for ax, marked in zip(axes, (False, True), strict=True):
+        wall = least_dim(CARTOON["vocab"], 0.9, trigger_in_values=marked)
+        dims = np.unique(np.geomspace(wall * 1.03, 16 * CARTOON["vocab"] / 4, 14).astype(int))
+        smooth = np.geomspace(150, dims[-1], 60)
+        at = {V: CARTOON["vocab"], L: CARTOON["seq_len"], d: smooth}
+        found = laws.samples(marked)
+        for index, name in enumerate(("mean bias", "coverage", *(["label frequencies"] if marked else []))):
+            law = numeric(found[name])(at) + 0 * smooth
+            style = {"color": plotting.COLOURS[index], "linestyle": ("--", ":", "-.")[index], "linewidth": 2}
+            ax.plot(smooth, law, label=name, **style)
+        ax.axvline(wall, color=plotting.COLOURS[3], linewidth=2, label="superposition, 0.9")
+        ax.plot(dims, envelope(marked, dims), color="black", marker="o", markersize=3, label="predicted for 0.9")
+        ax.set(
+            xscale="log",
+            yscale="log",
+            ylabel="training sequences $N$",
+            title=("trigger out of the values, $\\tau=0$", "trigger in the values, $\\tau=1$")[marked],
+        )
+        ax.set_ylim(3e3, 3e7)
+        ax.legend(fontsize=10)
+    axes[1].set_xlabel("dimension $d$")
+    fig.savefig(PICTURE, dpi=110)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
+    draw_picture()

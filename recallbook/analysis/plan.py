@@ -1,0 +1,322 @@
+r"""The cheapest training run that is predicted to reach an accuracy: how many sequences, dimensions and neurons.
+
+Everything rests on :func:`recallbook.predict`, three steps in the early-phase limit; nothing here is proved.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from recallbook.arguments import LARGEST_SIZE, check_flag, check_rate, check_size, not_allowed
+from recallbook.setting import Setting
+from recallbook.theory.prediction import WIDEST, critical_samples, critical_width, predict
+from recallbook.theory.search import bracket
+
+LARGEST_DIM = 2**20
+GRID, COARSE_GRID = math.sqrt(2), 2.0  # between dimensions of the frontier; the second where the width varies
+REFINED = (2**0.25, 2**0.125, 2**0.0625)  # steps around the cheapest of them
+WIDER = (2**0.5,)  # steps of the search over widths
+ENOUGH = 0.98  # the frontier ends where a step in d leaves more than this of N
+NUDGE = 0.05  # relative step of the finite difference in d
+
+
+@dataclass(frozen=True)
+class Cost:
+    r"""What a run costs, in multiplications: those of three steps written out, and what data and memory are worth.
+
+    A sequence takes $3d^2+3Ld$ of them, or $7dm+3Ld$ with the MLP: an outer product in steps 1 and 3 and the pull on
+    the values in step 2, $d$ by $d$ or $d$ by $m$; the MLP there and back; three times $L$ inner products in $d$
+    dimensions.
+
+    Parameters
+    ----------
+    per_sequence, per_weight : float
+        Price of one training sequence, and of one trained weight ($d^2$ in $W_{KQ}$, and $d^2$ or $dm$ in $W_V$).
+    """
+
+    per_sequence: float = 0.0
+    per_weight: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("per_sequence", "per_weight"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, 0.0 if value == 0 else check_rate(name, value, "a number of at least 0"))
+
+    def of(self, setting: Setting) -> float:
+        """The cost of one run."""
+        dim, features = setting.dim, setting.feature_dim
+        products = (3 if setting.width is None else 7) * dim * features + 3 * setting.seq_len * dim
+        weights = dim * dim + dim * features
+        return setting.samples * (products + self.per_sequence) + self.per_weight * weights
+
+
+@dataclass(frozen=True)
+class Place:
+    """Sizes with at least the accuracy wanted: its smallest N, and what it costs."""
+
+    dim: int
+    width: int | None
+    samples: int
+    cost: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What :func:`plan` found.
+
+    ``best`` is the cheapest place, ``None`` where no number of sequences suffices; ``frontier`` the smallest N at each
+    dimension of a grid. ``predicted`` is the accuracy at the best and ``doubled`` that with twice of one size, by name,
+    half the length (``"seq_len"``), or the trigger out of the values (``"trigger_out"``). ``saved`` is how many
+    sequences one more dimension saves along the frontier. ``remedies`` says, where nothing suffices, what would: the
+    smallest ``dim`` or ``width``, the longest ``seq_len``, the ``samples``, the N with the ``trigger_out``; ``None``
+    for what would not.
+    """
+
+    wanted: float
+    best: Place | None
+    predicted: float
+    frontier: tuple[Place, ...]
+    doubled: dict[str, float] = field(default_factory=dict)
+    saved: float = math.nan
+    remedies: dict[str, int | None] = field(default_factory=dict)
+
+    def values(self) -> dict[str, Any]:
+        """All of it as plain numbers, lists and mappings."""
+        return asdict(self)
+
+
+def plan(
+    vocab: int,
+    seq_len: int,
+    accuracy: float = 0.9,
+    *,
+    dim: int | None = None,
+    samples: int | None = None,
+    vary_width: bool = False,
+    cost: Cost | None = None,
+    **setting: Any,
+) -> Plan:
+    r"""The cheapest $(N,d)$, or $(N,d,m)$, with this predicted accuracy.
+
+    At each dimension of a grid, :func:`recallbook.critical_samples` gives the smallest N (and, where the width varies,
+    a search over widths the cheapest). The cheapest dimension is then refined to a few percent.
+
+    Parameters
+    ----------
+    vocab, seq_len : int
+    accuracy : float
+        Between 0 and 1.
+    dim, samples : int or None
+        Given where it must not vary. With ``samples`` the smallest dimension (or width) is sought that does with it.
+    vary_width : bool
+        Whether there is an MLP whose width is sought; else ``width`` of the setting is kept.
+    cost : Cost or None
+        The default counts multiplications.
+    **setting
+        Other fields of a :class:`Setting`.
+
+    Raises
+    ------
+    ValueError
+        Names the argument, its value and what is allowed.
+
+    Examples
+    --------
+    >>> found = plan(64, 16, dim=96, trigger_in_values=False)
+    >>> found.best.samples == critical_samples(64, 16, 96, trigger_in_values=False)
+    True
+    """
+    fixed = {"vocab": check_size("vocab", vocab, 2), "seq_len": check_size("seq_len", seq_len), **setting}
+    accuracy = check_rate("accuracy", accuracy, "a number between 0 and 1")
+    if accuracy >= 1:
+        raise not_allowed("accuracy", accuracy, "a number between 0 and 1")
+    if check_flag("vary_width", vary_width):
+        fixed["width"] = 1  # a placeholder: the MLP is there
+    orthogonal = fixed.get("embeddings") == "orthogonal"
+    if orthogonal and dim is None:
+        dim = vocab + 2  # all dimensions are alike
+    base = Setting(**fixed, dim=vocab + 2 if dim is None else dim, samples=1 if samples is None else samples)
+    search = _Search(base, accuracy, cost or Cost(), dim is not None, samples is not None, vary_width)
+    frontier = tuple(search.frontier())
+    if not frontier:
+        reached = (
+            search.accuracy(base.dim, base.samples, base.width) if dim is not None and samples is not None else 0.0
+        )
+        return Plan(accuracy, None, reached, (), remedies=search.remedies())
+    best = search.refined(min(frontier, key=lambda place: place.cost))
+    chosen = search.setting(best)
+    frontier = tuple(sorted({*frontier, best}, key=lambda place: place.dim))
+    return Plan(
+        accuracy, best, predict(chosen, warn=False).accuracy, frontier, search.doubled(chosen), search.saved(best)
+    )
+
+
+@dataclass(frozen=True)
+class _Search:
+    """What is given and what varies."""
+
+    base: Setting
+    wanted: float
+    cost: Cost
+    dim_given: bool
+    samples_given: bool
+    vary_width: bool
+
+    def setting(self, place: Place) -> Setting:
+        return replace(self.base, dim=place.dim, width=place.width, samples=place.samples)
+
+    def place(self, dim: int, width: int | None, samples: float) -> Place | None:
+        if not math.isfinite(samples):
+            return None
+        found = Place(dim, width, int(samples), 0.0)
+        return replace(found, cost=self.cost.of(self.setting(found)))
+
+    def accuracy(self, dim: int, samples: int, width: int | None, **other: Any) -> float:
+        return predict(replace(self.base, dim=dim, samples=samples, width=width, **other), warn=False).accuracy
+
+    def fields(self, *left_out: str) -> dict[str, Any]:
+        names = ("vocab", "seq_len", "width", "activation", "embeddings", "trigger_in_values")
+        return {name: getattr(self.base, name) for name in names if name not in left_out}
+
+    def samples(self, dim: int, width: int | None) -> float:
+        """The smallest N, or the one that is given, if it suffices; infinite if none does."""
+        if self.samples_given:
+            return self.base.samples if self.accuracy(dim, self.base.samples, width) >= self.wanted else math.inf
+        return critical_samples(dim=dim, accuracy=self.wanted, warn=False, **{**self.fields(), "width": width})
+
+    def at(self, dim: int, start: int | None = None) -> Place | None:
+        """The cheapest place of this dimension, from a first guess of the width."""
+        if not self.vary_width:
+            return self.place(dim, self.base.width, self.samples(dim, self.base.width))
+        samples = self.base.samples if self.samples_given else LARGEST_SIZE
+        least = critical_width(dim=dim, samples=samples, accuracy=self.wanted, warn=False, **self.fields("width"))
+        if least > WIDEST / 4 or self.samples_given:
+            return self.place(dim, int(least), samples) if least < math.inf and self.samples_given else None
+        low = int(least * 1.05) + 1  # at the least width itself no finite N is enough
+        known: dict[int, Place | None] = {}
+
+        def cost(width: int) -> float:
+            if width not in known:
+                known[width] = self.place(dim, width, self.samples(dim, width))
+            found = known[width]
+            return found.cost if found else math.inf
+
+        best = cheapest(cost, max(low, start or 2 * low), low, WIDER)
+        return known[best]
+
+    def dims(self) -> Iterator[int]:
+        """From the smallest dimension that any N makes enough, in steps of the grid."""
+        if self.dim_given:
+            yield self.base.dim
+            return
+        least = self.least_dim()
+        size = least if self.samples_given and not self.vary_width else 1.1 * least
+        while size <= LARGEST_DIM:
+            yield math.ceil(size)
+            if self.samples_given and not self.vary_width:
+                return  # more dimensions only cost more
+            size *= COARSE_GRID if self.vary_width else GRID
+
+    def least_dim(self) -> float:
+        """The smallest dimension that does with the given N, or with any; infinite where there is none."""
+        samples = self.base.samples if self.samples_given else LARGEST_SIZE
+        width = WIDEST if self.vary_width else self.base.width
+
+        def reached(dim: int) -> bool:
+            return self.accuracy(dim, samples, width) >= self.wanted
+
+        most = LARGEST_DIM if width is None else min(LARGEST_DIM, 16 * self.base.vocab)  # neurons are drawn for each
+        start = min(most, max(2, round(math.sqrt(self.base.vocab))))
+        return bracket(reached, start, largest=most).high
+
+    def frontier(self) -> Iterator[Place]:
+        """The cheapest place of each dimension, until more dimensions hardly save sequences."""
+        last: Place | None = None
+        for dim in self.dims():
+            found = self.at(dim, last.width if last else None)
+            if found is None:
+                if last is not None:
+                    return
+                continue
+            yield found
+            if last and found.samples > ENOUGH * last.samples and found.cost > last.cost:
+                return
+            last = found
+
+    def refined(self, best: Place) -> Place:
+        """The cheapest near the best place of the grid."""
+        if self.dim_given or self.samples_given:
+            return best
+        known: dict[int, Place | None] = {best.dim: best}
+
+        def cost(dim: int) -> float:
+            if dim not in known:
+                known[dim] = self.at(dim, best.width)
+            found = known[dim]
+            return found.cost if found else math.inf
+
+        found = known[cheapest(cost, best.dim, 1, REFINED[:1] if self.vary_width else REFINED)]
+        return found or best
+
+    def doubled(self, chosen: Setting) -> dict[str, float]:
+        """Accuracy with twice of one size, half the length, or the trigger out of the values."""
+        names = ["samples", "dim"] + (["width"] if chosen.width else [])
+        changed = {name: replace(chosen, **{name: 2 * getattr(chosen, name)}) for name in names}
+        if chosen.seq_len > 1:
+            changed["seq_len"] = replace(chosen, seq_len=chosen.seq_len // 2)
+        if chosen.trigger_in_values:
+            changed["trigger_out"] = replace(chosen, trigger_in_values=False)
+        return {name: predict(other, warn=False).accuracy for name, other in changed.items()}
+
+    def saved(self, best: Place) -> float:
+        """Sequences that one more dimension saves, by a finite difference in d; not a number if N is given."""
+        if self.samples_given or self.base.embeddings == "orthogonal":
+            return math.nan
+        step = max(1, round(NUDGE * best.dim))
+        return (best.samples - self.samples(best.dim + step, best.width)) / step
+
+    def remedies(self) -> dict[str, int | None]:
+        """What would suffice, one change at a time, with the given N or any."""
+        samples = self.base.samples if self.samples_given else LARGEST_SIZE
+        dim, width = self.base.dim, WIDEST if self.vary_width else self.base.width
+        found: dict[str, int | None] = {}
+        if self.dim_given:
+            least = self.least_dim()
+            found["dim"] = int(least) if least < math.inf else None
+            lengths = [self.base.seq_len >> k for k in range(1, self.base.seq_len.bit_length())]
+            enough = (n for n in lengths if self.accuracy(dim, samples, width, seq_len=n) >= self.wanted)
+            found["seq_len"] = next(enough, None)
+            if not self.vary_width:
+                curved = "he3" if width is None else self.base.activation
+                wide = critical_width(
+                    dim=dim,
+                    samples=samples,
+                    accuracy=self.wanted,
+                    warn=False,
+                    **{**self.fields("width"), "activation": curved},
+                )
+                found["width"] = int(wide) if wide < WIDEST / 4 else None
+        if self.samples_given and self.dim_given:
+            more = critical_samples(dim=dim, accuracy=self.wanted, warn=False, **self.fields())
+            found["samples"] = int(more) if more < math.inf else None
+        if self.base.trigger_in_values and self.dim_given:
+            out = replace(self, base=replace(self.base, trigger_in_values=False), samples_given=False)
+            alone = out.samples(dim, width)
+            found["trigger_out"] = int(alone) if alone < math.inf else None
+        return found
+
+
+def cheapest(cost: Callable[[int], float], start: int, low: int, factors: tuple[float, ...]) -> int:
+    """A size of at least ``low`` that no step by the last factor, up or down, makes cheaper."""
+    best = start
+    for factor in factors:
+        moved = True
+        while moved:
+            near = {max(low, round(best * factor)), max(low, round(best / factor))} - {best}
+            other = min(near, key=cost, default=best)
+            moved = cost(other) < cost(best)
+            best = other if moved else best
+    return best

@@ -1,0 +1,145 @@
+"""Plans: what they promise is what `rb.predict` says, and nothing cheaper nearby would do."""
+
+import math
+
+import pytest
+
+import recallbook as rb
+from recallbook.analysis.plan import Cost, Place, cheapest, plan
+
+FIXED = {"vocab": 64, "seq_len": 16, "trigger_in_values": False}
+
+
+def accuracy(place, samples=None, **other):
+    sizes = {"dim": place.dim, "width": place.width, "samples": samples or place.samples}
+    return rb.predict(rb.Setting(**{**FIXED, **sizes, **other}), warn=False).accuracy
+
+
+@pytest.fixture(scope="module")
+def found():
+    return plan(**FIXED)
+
+
+def test_the_plan_reaches_the_target_and_a_tenth_less_does_not(found):
+    assert accuracy(found.best) == found.predicted >= 0.9
+    assert accuracy(found.best, round(0.9 * found.best.samples)) < 0.9
+
+
+def test_the_frontier_is_the_critical_n_of_each_dimension(found):
+    assert found.best in found.frontier
+    dims = [place.dim for place in found.frontier]
+    samples = [place.samples for place in found.frontier]
+    assert dims == sorted(set(dims)) and samples == sorted(samples, reverse=True)
+    for place in found.frontier[::3]:
+        assert place.samples == rb.critical_samples(dim=place.dim, **FIXED, warn=False)
+        setting = rb.Setting(**FIXED, dim=place.dim, samples=place.samples)
+        assert place.cost == Cost().of(setting)
+
+
+def test_no_dimension_nearby_is_cheaper(found):
+    for factor in (0.8, 0.9, 1.1, 1.25):
+        other = plan(**FIXED, dim=round(factor * found.best.dim)).best
+        assert other.cost >= 0.995 * found.best.cost  # critical N is found to one part in a thousand
+
+
+def test_what_each_is_worth_is_a_difference_of_predictions(found):
+    best = found.best
+    assert found.doubled == {
+        "samples": accuracy(best, 2 * best.samples),
+        "dim": accuracy(best, dim=2 * best.dim),
+        "seq_len": accuracy(best, seq_len=8),
+    }
+    # the frontier bends: the same difference at twice the step, and from the other side, brackets it
+    step = round(0.1 * best.dim)
+    more, less = (rb.critical_samples(dim=best.dim + s, **FIXED, warn=False) for s in (step, -step))
+    assert 0.8 * (best.samples - more) / step < found.saved < 1.2 * (less - best.samples) / step
+
+
+@pytest.mark.slow
+def test_prices_move_the_plan(found):
+    data, memory = plan(**FIXED, cost=Cost(per_sequence=1e6)), plan(**FIXED, cost=Cost(per_weight=1e5))
+    assert data.best.samples < found.best.samples < memory.best.samples
+    assert data.best.dim > found.best.dim > memory.best.dim
+    assert accuracy(data.best) >= 0.9 and accuracy(memory.best) >= 0.9
+
+
+def test_cost_counts_the_products_of_three_steps():
+    """Every product of a sequence written out as (rows, columns): what Cost sums up."""
+    dim, width, length = 5, 7, 3
+    scores = [(length, dim)] * 3
+    plain = [(dim, dim)] * 3 + scores
+    features = [(dim, width)] * 3 + [(width, dim)] * 4 + scores  # outer products and pull; the MLP there and back
+    for operations, m in ((plain, None), (features, width)):
+        setting = rb.Setting(vocab=20, seq_len=length, dim=dim, samples=11, width=m)
+        counted = 11 * sum(rows * columns for rows, columns in operations)
+        assert Cost().of(setting) == counted
+        assert Cost(per_sequence=2).of(setting) == counted + 22
+        assert Cost(per_weight=2).of(setting) == counted + 2 * (25 + 5 * (m or 5))
+
+
+def test_with_n_given_the_smallest_dimension_is_found():
+    best = plan(**FIXED, samples=600).best
+    assert best.samples == 600 and accuracy(best) >= 0.9
+    assert accuracy(Place(best.dim - 1, None, 600, 0.0)) < 0.9
+
+
+def test_orthogonal_embeddings_have_one_dimension():
+    found = plan(**FIXED, embeddings="orthogonal")
+    assert found.best.dim == 66 and len(found.frontier) == 1 and math.isnan(found.saved)
+    assert accuracy(found.best, embeddings="orthogonal") >= 0.9
+
+
+@pytest.mark.slow
+def test_where_nothing_suffices_it_says_what_would():
+    found = plan(**FIXED, dim=24)
+    assert found.best is None and found.frontier == ()
+    least = found.remedies["dim"]
+    unlimited = 2**31 - 1
+    assert accuracy(Place(least, None, unlimited, 0.0)) >= 0.9 > accuracy(Place(least - 1, None, unlimited, 0.0))
+    assert "trigger_out" not in found.remedies, "it is out already"
+    few = plan(**FIXED, dim=96, samples=100)
+    assert few.best is None and few.predicted == accuracy(Place(96, None, 100, 0.0)) < 0.9
+    assert few.remedies["samples"] == rb.critical_samples(dim=96, **FIXED, warn=False)
+    marked = plan(**{**FIXED, "trigger_in_values": True}, dim=60)
+    assert marked.best is None
+    assert marked.remedies["trigger_out"] == rb.critical_samples(dim=60, **FIXED, warn=False)
+
+
+@pytest.mark.slow
+def test_the_width_varies_with_the_mlp():
+    found = plan(**FIXED, dim=48, vary_width=True, activation="he3")
+    assert accuracy(found.best, activation="he3") >= 0.9
+    assert accuracy(found.best, round(0.9 * found.best.samples), activation="he3") < 0.9
+    for factor in (0.7, 1.42):
+        other = plan(**FIXED, dim=48, width=round(factor * found.best.width), activation="he3").best
+        assert other is None or other.cost > 0.97 * found.best.cost
+    assert found.doubled.keys() == {"samples", "dim", "width", "seq_len"}
+
+
+def test_the_search_ends_where_no_step_is_cheaper():
+    assert cheapest(lambda size: (math.log(size / 300)) ** 2, 10, 1, (2.0, 2**0.25)) == pytest.approx(300, rel=0.1)
+    assert cheapest(lambda size: size, 64, 20, (2.0, 2**0.5)) == 20
+    assert cheapest(lambda size: math.inf, 64, 1, (2.0,)) == 64
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({"accuracy": 1.0}, "accuracy=1.0 is not allowed: a number between 0 and 1"),
+        ({"accuracy": 0}, "accuracy=0 is not allowed"),
+        ({"vocab": 1}, "vocab=1 is not allowed"),
+        ({"dim": 0}, "dim=0 is not allowed"),
+        ({"samples": 2.5}, "samples=2.5 is not allowed"),
+        ({"vary_width": 1}, "vary_width=1 is not allowed: True or False"),
+        ({"embeddings": "flat"}, "embeddings='flat' is not allowed"),
+    ],
+)
+def test_bad_arguments(arguments, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        plan(**{**FIXED, **arguments})
+
+
+@pytest.mark.parametrize("price", [-1.0, float("nan"), "much"])
+def test_bad_prices(price):
+    with pytest.raises(ValueError, match=r"per_sequence=.* is not allowed: a number of at least 0"):
+        Cost(per_sequence=price)
