@@ -3,7 +3,7 @@
   "use strict";
 
   const LINES = [
-    { name: "accuracy", label: "accuracy", stroke: "#0072b2", dash: null },
+    { name: "accuracy", label: "accuracy", stroke: "#2b83c6", dash: null },
     { name: "lock_on", label: "lock-on", stroke: "#d55e00", dash: "7,4" },
     { name: "recall", label: "recall", stroke: "#009e73", dash: "2,3" },
   ];
@@ -52,7 +52,7 @@
     const shown = terms.map((term) => ({ ...term, end: Math.max(term.size, FLOOR * 1.15) }));
     const picture = Plot.plot({
       style, width: width("explorer-ledger"), height: 24 * terms.length + 70, marginLeft: 120, marginRight: 55, marginBottom: 44,
-      x: { type: "log", domain: [FLOOR, high], label: "size, in units of the squared signal", ticks: 5, tickFormat: "~e", grid: true },
+      x: { type: "log", domain: [FLOOR, high], label: "size, in units of the squared signal", ticks: width("explorer-ledger") < 450 ? 3 : 7, tickFormat: "~e", grid: true },
       y: { domain: terms.map((term) => term.name), label: null },
       color: { domain: Object.keys(STAGES), range: Object.values(STAGES), legend: true },
       marks: [

@@ -158,12 +158,13 @@
       const change = interpolate(tables.width, [...point, Math.log(setting.width / setting.dim)]);
       for (const name of Object.keys(main)) main[name] += change[name];
     }
-    const found = {};
-    for (const name of Object.keys(main)) found[name] = unlog(main[name]);
+    // The table holds lock-on, answers where it locked on, and recall less what lock-on gives.
+    const lockOn = unlog(main.lock_on);
+    const found = { accuracy: lockOn * unlog(main.answered), lock_on: lockOn, recall: unlog(main.recalled + Math.log(lockOn)) };
     if (setting.width !== null) return { ...found, phase: null, without: null };
     const gains = Object.entries(interpolate(tables.without, point));
     const [phase, gain] = gains.reduce((best, next) => (next[1] > best[1] ? next : best));
-    return { ...found, phase, without: unlog(main.accuracy + gain) };
+    return { ...found, phase, without: unlog(Math.log(-Math.log1p(-found.accuracy)) + gain) };
   };
 
   explorer.ledgerOf = function ({ vocab, seq_len, dim, samples, trigger_in_values }) {

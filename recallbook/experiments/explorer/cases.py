@@ -16,10 +16,10 @@ import numpy as np
 from recallbook.setting import Setting
 from recallbook.theory.prediction import term_names
 
-VOCABS = (150, 226, 343, 784, 1792, 4096)
+VOCABS = (150, 226, 343, 518, 784, 1792, 4096)
 LENGTHS = (2, 3, 4, 8, 16, 32, 48, 64, 96, 128, 160, 205, 256)
 DIMS = (16, 23, 32, 45, 64, 91, 128, 181, 256, 362, 512, 724, 1024)
-SHARES = tuple(2.0**k for k in (*range(-6, -2), *np.arange(-2, 3, 0.5), *range(3, 10))) + (1020.0,)  # N over V
+SHARES = tuple(2.0**k for k in (*np.arange(-6, 3, 0.5), *range(3, 10))) + (1020.0,)  # N over V
 PLENTY, FEW_LONG = 64, (2, 3, 4, 8, 16, 32, 64, 128, 256)  # from that share on only these lengths
 FEWEST = 3  # sequences that a reader may ask for
 APART = 0.05  # gains of two terms between which the page tells for certain which is larger
@@ -40,8 +40,8 @@ FEW_SHARES = (2.0**-6, 0.25, 1.0, 2.0, 4.0, 8.0, 32.0, 1020.0)
 
 # So is what the MLP does, at widths of so many times d.
 RATIOS = (0.5, 2.0, 8.0, 32.0)
-MLP_VOCABS, MLP_DIMS = (150, 784, 4096), (16, 64, 256, 1024)
-MLP_SHARES = (2.0**-6, 0.25, 1.0, 3.0, 8.0, 32.0, 1020.0)
+MLP_VOCABS, MLP_LENGTHS, MLP_DIMS = (150, 784, 4096), (2, 8, 32, 96, 160, 256), (16, 45, 128, 362, 1024)
+MLP_SHARES = (2.0**-6, 0.0625, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 32.0, 1020.0)
 MLP_DRAWS, MLP_EACH = 24, 12  # random pairs of dimension and width; random settings at each
 
 
@@ -110,7 +110,7 @@ def without() -> Iterator[Case]:
 def widths() -> Iterator[Case]:
     """Widths, on fewer nodes; what an MLP of these sizes draws is remembered."""
     for dim, ratio, flag in product(MLP_DIMS, RATIOS, (False, True)):
-        for vocab, share, seq_len in product(MLP_VOCABS, MLP_SHARES, FEW_LENGTHS):
+        for vocab, share, seq_len in product(MLP_VOCABS, MLP_SHARES, MLP_LENGTHS):
             yield Case("width", Sizes(vocab, seq_len, dim, samples_of(vocab, share), flag, round(ratio * dim)))
 
 

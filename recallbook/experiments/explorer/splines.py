@@ -27,10 +27,9 @@ class Spline:
     fields: Mapping[str, Array]
 
     def at(self, points: Array) -> dict[str, Array]:
-        """Every field at points ``(points, axes)``."""
-        factors = [
-            BSpline.design_matrix(points[:, i], knots, 3).toarray() for i, knots in enumerate(self.axes.values())
-        ]
+        """Every field at points ``(points, axes)``; one beyond the grid counts as on its edge."""
+        ends = [np.clip(points[:, i], knots[3], knots[-4]) for i, knots in enumerate(self.axes.values())]
+        factors = [BSpline.design_matrix(x, k, 3).toarray() for x, k in zip(ends, self.axes.values(), strict=True)]
         return {name: _contracted(values, factors) for name, values in self.fields.items()}
 
 

@@ -48,7 +48,7 @@ def fill(store: Path, part: slice) -> None:
 
 def joined(stores: Sequence[Path]) -> pd.DataFrame:
     """All rows, each beside its case; fails where one lacks."""
-    rows = pd.concat([pd.read_csv(store, float_precision="round_trip") for store in stores])
+    rows = pd.concat([pd.read_csv(store) for store in stores])
     rows = rows.drop_duplicates("index").set_index("index").loc[list(range(len(of.cases())))]
     described = [{"part": c.part, "without": c.without, **c.sizes._asdict()} for c in of.cases()]
     return pd.DataFrame(described).join(rows)
@@ -65,6 +65,23 @@ def bent(chance: Any) -> Array:
 def chance(bent: Array) -> Array:
     """The inverse of :func:`bent`."""
     return np.asarray(-np.expm1(-np.exp(bent)))
+
+
+def smooth(rows: pd.DataFrame) -> dict[str, Array]:
+    """What is interpolated: lock-on; answers where attention has located the token; recall less what lock-on gives."""
+    located = np.clip(rows["lock_on"], LEAST, 1)
+    return {
+        "lock_on": bent(rows["lock_on"]),
+        "answered": bent(rows["accuracy"] / located),
+        "recalled": bent(rows["recall"]) - np.log(located),
+    }
+
+
+def outcomes(smooth: Mapping[str, Array]) -> dict[str, Array]:
+    """The inverse of :func:`smooth`."""
+    lock_on = chance(smooth["lock_on"])
+    recall = chance(smooth["recalled"] + np.log(lock_on))
+    return {"accuracy": lock_on * chance(smooth["answered"]), "lock_on": lock_on, "recall": recall}
 
 
 def at_shares(values: Array, vocabs: Sequence[int], shares: Sequence[float]) -> Array:
@@ -91,9 +108,9 @@ def main_spline(rows: pd.DataFrame) -> Spline:
     computed = np.ones((len(of.VOCABS), len(of.DIMS), len(of.SHARES), len(of.LENGTHS)), dtype=bool)
     computed[:, :, plenty] = np.isin(of.LENGTHS, of.FEW_LONG)
     fields = {}
-    for name in QUANTITIES:
+    for name, found in smooth(rows).items():
         values = np.full(computed.shape, np.nan)
-        values[computed] = bent(rows[name])
+        values[computed] = found
         spline = make_interp_spline(nodes["seq_len"][few], values[:, :, plenty][..., few], k=3, axis=-1)
         values[:, :, plenty] = spline(nodes["seq_len"])
         fields[name] = at_shares(values.transpose(0, 3, 1, 2), of.VOCABS, of.SHARES)
@@ -106,7 +123,7 @@ def gain_spline(rows: pd.DataFrame, main: Spline) -> Spline:
     fields = {}
     for name in [name for name in of.BINDING if (rows["without"] == name).any()]:
         removed = rows[rows["without"] == name]
-        gain = bent(removed["accuracy"]) - main.at(points(removed))["accuracy"]
+        gain = bent(removed["accuracy"]) - bent(outcomes(main.at(points(removed)))["accuracy"])
         fields[name] = at_shares(gain.reshape(shape).transpose(0, 3, 1, 2), of.FEW_VOCABS, of.FEW_SHARES)
     nodes = axes(vocab=of.FEW_VOCABS, seq_len=of.FEW_LENGTHS, dim=of.FEW_DIMS, share=of.FEW_SHARES)
     return through(nodes, fields)
@@ -114,12 +131,12 @@ def gain_spline(rows: pd.DataFrame, main: Spline) -> Spline:
 
 def width_spline(rows: pd.DataFrame, main: Spline) -> Spline:
     """What the MLP adds to the bent predictions."""
-    shape = tuple(map(len, (of.MLP_DIMS, of.RATIOS, of.MLP_VOCABS, of.MLP_SHARES, of.FEW_LENGTHS)))
-    nodes = axes(vocab=of.MLP_VOCABS, seq_len=of.FEW_LENGTHS, dim=of.MLP_DIMS, share=of.MLP_SHARES, ratio=of.RATIOS)
+    shape = tuple(map(len, (of.MLP_DIMS, of.RATIOS, of.MLP_VOCABS, of.MLP_SHARES, of.MLP_LENGTHS)))
+    nodes = axes(vocab=of.MLP_VOCABS, seq_len=of.MLP_LENGTHS, dim=of.MLP_DIMS, share=of.MLP_SHARES, ratio=of.RATIOS)
     few, fields, plain = nodes["vocab"], {}, main.at(points(rows))
     more = nodes["vocab"] = np.linspace(few[0], few[-1], 4)  # a parabola through three nodes, as a cubic
-    for name in QUANTITIES:
-        change = (bent(rows[name]) - plain[name]).reshape(shape)
+    for name, found in smooth(rows).items():
+        change = (found - plain[name]).reshape(shape)
         values = change.transpose(2, 4, 0, 3, 1)
         values = np.stack([at_shares(values[..., i], of.MLP_VOCABS, of.MLP_SHARES) for i in range(shape[1])], axis=-1)
         fields[name] = make_interp_spline(few, values, k=2, axis=0)(more)
@@ -160,7 +177,7 @@ def interpolated(tables: Tables, rows: pd.DataFrame) -> pd.DataFrame:
         if mlp:
             change = tables[flag]["width"].at(points(chosen, width=True))
             main = {name: values + change[name] for name, values in main.items()}
-        found = pd.DataFrame({name: chance(values) for name, values in main.items()}, index=chosen.index)
+        found = pd.DataFrame(outcomes(main), index=chosen.index)
         if not mlp:
             gains = pd.DataFrame(tables[flag]["without"].at(points(chosen)), index=chosen.index)
             found["phase"] = gains.idxmax(axis=1)
