@@ -1,0 +1,362 @@
+"""The page on which a reader moves the sizes: its table, its scripts, and what it does in Chromium."""
+
+import itertools
+import json
+import math
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import test_browser as browsing
+from test_browser import browser  # noqa: F401
+
+import recallbook as rb
+from recallbook.analysis.prediction_errors import QUANTITIES
+from recallbook.bounds.closed_form import sufficient_samples_closed_form
+from recallbook.experiments.explorer import cases as of, scripts, still, table
+from recallbook.theory.doubts import doubts
+
+CONTENT = table.load()
+TABLES = table.tables(CONTENT)
+CLOSE = 0.02  # what the page promises
+SIZES = ("vocab", "seq_len", "dim", "samples")
+RUNNING = {"vocab": 256, "seq_len": 128, "dim": 96, "samples": 2048, "trigger_in_values": False}
+
+
+def random_sizes(seed, count):
+    """Settings of the page, log-uniform over all that its table holds."""
+    rng = np.random.default_rng([23, seed])
+    for _ in range(count):
+        vocab, seq_len, dim = (int(np.exp(rng.uniform(*np.log(ends)))) for ends in ((150, 4097), (2, 257), (16, 1025)))
+        samples = int(np.exp(rng.uniform(np.log(max(3, vocab / 64) + 1), np.log(1000 * vocab))))
+        yield of.Sizes(vocab, seq_len, dim, samples, bool(rng.integers(2)))
+
+
+def truth(sizes):
+    """The package's own prediction, by name."""
+    found = rb.predict(sizes.setting, warn=False)
+    return {name: getattr(found, name) for name in QUANTITIES}
+
+
+# The table
+
+
+def test_it_says_where_it_comes_from():
+    provenance = CONTENT["provenance"]
+    assert provenance["tables_sha256"] == table.digest(CONTENT["tables"])
+    assert provenance["version"] == rb.__version__
+    assert provenance["predictions"] == len(of.cases()) and provenance["checks"]["settings"] > 1000
+    assert "recallbook.experiments.explorer.table" in provenance["command"]
+
+
+def test_what_is_made_from_expressions_is_up_to_date():
+    assert (table.FOLDER / "formulas.js").read_text(encoding="utf-8") == scripts.formulas()
+    assert {name: CONTENT[name] for name in scripts.facts()} == json.loads(json.dumps(scripts.facts()))
+
+
+def test_rows_are_what_the_package_predicts_now():
+    nodes = [case for case in of.cases() if case.part == "grid" and case.sizes.samples > 100]
+    for case in [nodes[i] for i in np.random.default_rng(1).integers(len(nodes), size=24)]:
+        found = table.interpolated(TABLES, pd.DataFrame([case.sizes._asdict()]))
+        for name, value in truth(case.sizes).items():
+            assert found[name][0] == pytest.approx(value, abs=3e-3), (case, name)
+
+
+def test_between_the_nodes_it_is_close():
+    sizes = list(random_sizes(1, 60))
+    found = table.interpolated(TABLES, pd.DataFrame([s._asdict() for s in sizes]))
+    for i, s in enumerate(sizes):
+        for name, value in truth(s).items():
+            assert found[name][i] == pytest.approx(value, abs=CLOSE), (s, name)
+
+
+def test_the_promise_is_what_the_export_measured():
+    checks = CONTENT["provenance"]["checks"]
+    assert all(checks[name]["largest"] <= CLOSE for name in QUANTITIES)
+    phase = CONTENT["provenance"]["phase"]
+    assert phase["settings"] > 80 and phase["same"] == phase["settings"]
+
+
+def test_packing_keeps_a_spline():
+    rng = np.random.default_rng(3)
+    nodes = {"x": np.linspace(0, 1, 6), "y": np.array([0.0, 0.5, 0.6, 2.0])}
+    values = rng.normal(size=(6, 4))
+    spline = table.through(nodes, {"f": values})
+    again = table.unpacked(json.loads(json.dumps(table.packed(spline))))
+    corners = np.array(list(itertools.product(*nodes.values())))
+    assert spline.at(corners)["f"] == pytest.approx(values.ravel(), abs=5e-3)
+    inside = rng.uniform(0, 1, size=(50, 2)) * [1, 2]
+    assert again.at(inside)["f"] == pytest.approx(spline.at(inside)["f"], abs=1e-9)
+
+
+def test_the_closed_form_proves_nothing_at_sizes_of_the_page():
+    span = CONTENT["range"]
+    for sizes in itertools.product(span["vocab"], span["seq_len"], span["dim"], (False, True)):
+        assert sufficient_samples_closed_form(*sizes[:3], accuracy=0.9, trigger_in_values=sizes[3]) == math.inf
+
+
+def test_the_numbers_of_its_text_are_predictions():
+    text = (table.FOLDER.parents[1] / "explorer.md").read_text(encoding="utf-8")
+    for row in still.curve([512, 2048, 8192, 32768]).to_dict("records"):
+        cells = "".join(f"<td>{row[name]:.2f}</td>" for name in ("accuracy", "lock_on", "recall"))
+        assert f"<td>{row['samples']:.0f}</td>{cells}" in text
+    said = [
+        ({}, "accuracy", "from 0.69"),
+        ({"samples": 16384}, "accuracy", "to 0.94, dimension"),
+        ({"dim": 192}, "accuracy", "dimension to 0.97"),
+        ({"samples": 65536}, "accuracy", "is still 0.95"),
+        ({"dim": 192, "samples": 4096, "seq_len": 256}, "lock_on", "lock-on from 1.00 to 0.94"),
+        ({"dim": 192, "samples": 4096, "seq_len": 256}, "recall", "recall from 1.00 to 0.96"),
+        ({"trigger_in_values": True}, "lock_on", "rises to 0.95"),
+        ({"trigger_in_values": True}, "recall", "falls to 0.11"),
+        ({}, "lock_on", "Lock-on was 0.87"),
+        ({}, "recall", "recall 0.72"),
+    ]
+    flat = " ".join(text.split())
+    for change, name, words in said:
+        value = truth(of.Sizes(**{**RUNNING, **change}))[name]
+        assert words in flat and f"{value:.2f}" in re.findall(r"\d\.\d\d", words)[-1:][0], (words, value)
+
+
+# The page in Chromium
+
+
+@pytest.fixture(scope="module")
+def page(html, browser):  # noqa: F811
+    """The page opened from the disk, with a clipboard."""
+    context = browser.new_context(**browsing.LOOKS["desktop"])
+    visit = browsing.Visit("book/explorer.html")
+    opened = browsing.open_page(context, (html.resolve() / visit.page).as_uri(), visit)
+    opened.wait_for_selector("#explorer-page[data-ready]")
+    yield opened
+    assert visit.console == []
+    assert all(request.startswith(("file:", "data:", "blob:")) for request in visit.requests)
+    context.close()
+
+
+SET = """sizes => {
+  for (const [name, value] of Object.entries(sizes)) {
+    const field = document.querySelector(`input[name="${name}"]`);
+    if (field.type === 'checkbox') field.checked = value; else field.value = value ?? '';
+    field.dispatchEvent(new Event('input', {bubbles: true}));
+    field.dispatchEvent(new Event('change', {bubbles: true}));
+  }
+  const read = name => document.querySelector(`output[name="${name}"]`).textContent;
+  return Object.fromEntries(['accuracy', 'lock_on', 'recall', 'phase'].map(name => [name, read(name)]));
+}"""
+# After the next frame pictures are drawn.
+DRAWN = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+
+def shown(page, **change):
+    """What the page shows at the running setting with other sizes."""
+    return page.evaluate(SET, {**RUNNING, "width": None, **change})
+
+
+def in_chromium(function):
+    for mark in browsing.pytestmark:
+        function = mark(function)
+    return function
+
+
+@in_chromium
+def test_outputs_are_predictions(page):
+    assert shown(page) == {**shown(page), "phase": rb.phase(of.Sizes(**RUNNING).setting)}
+    for sizes in random_sizes(2, 64):
+        found = shown(page, **{k: v for k, v in sizes._asdict().items() if k != "width"})
+        reference = table.interpolated(TABLES, pd.DataFrame([sizes._asdict()])).iloc[0]
+        for name, value in truth(sizes).items():
+            assert float(found[name]) == pytest.approx(value, abs=CLOSE), (sizes, name)
+            assert float(found[name]) == pytest.approx(reference[name], abs=6e-4), (sizes, name)
+        assert found["phase"] == reference["phase"]
+
+
+@in_chromium
+def test_what_binds_is_what_the_package_says(page):
+    clear = 0
+    for sizes in random_sizes(3, 14):
+        names = rb.predict(sizes.setting, warn=False).ledger
+        gains = {name: rb.predict(sizes.setting, without=(name,), warn=False).accuracy for name in names}
+        first, second = sorted(gains.values(), reverse=True)[:2]
+        if first - second > of.APART:
+            clear += 1
+            assert shown(page, **{k: v for k, v in sizes._asdict().items() if k != "width"})["phase"] == max(
+                gains, key=gains.get
+            )
+    assert clear >= 5
+
+
+@in_chromium
+def test_with_an_mlp_it_is_as_close_as_it_says(page):
+    allowed = CONTENT["provenance"]["width_checks"]
+    for width in (64, 400, 2000):
+        found = shown(page, width=width)
+        for name, value in truth(of.Sizes(**RUNNING, width=width)).items():
+            assert float(found[name]) == pytest.approx(value, abs=allowed[name]["largest"]), (width, name)
+
+
+@in_chromium
+def test_ledger_is_exact(page):
+    for sizes in random_sizes(4, 12):
+        given = {k: v for k, v in sizes._asdict().items() if k != "width"}
+        found = {term["name"]: term["size"] for term in page.evaluate("s => explorer.ledgerOf(s)", given)}
+        expected = {name: term.size for name, term in rb.predict(sizes.setting, warn=False).ledger.items()}
+        assert found == pytest.approx(expected, rel=1e-6, abs=1e-12)
+
+
+@in_chromium
+def test_marks_are_those_of_the_package(page):
+    for sizes in random_sizes(5, 12):
+        given = {**sizes._asdict(), "width": None}
+        need = rb.minimum_samples(sizes.vocab, sizes.seq_len, sizes.dim, 0.9)
+        assert page.evaluate("s => explorer.necessary(s)", given) == pytest.approx(need, rel=1e-5)
+    given = {**RUNNING, "width": None}
+    critical = page.evaluate("s => explorer.critical(s)", given)
+    assert critical == pytest.approx(rb.critical_samples(256, 128, 96, trigger_in_values=False), rel=0.05)
+    proved = CONTENT["sufficient"][0]
+    assert page.evaluate("s => explorer.sufficient(s).sufficient", {**proved, "width": None}) == proved["sufficient"]
+
+
+@in_chromium
+def test_doubts_are_those_of_the_package(page):
+    names = {}
+    for sizes, lock_on in itertools.product(random_sizes(6, 40), (0.1, 0.5)):
+        for width in (None, sizes.dim // 2 + 1, 4 * sizes.dim):
+            given = sizes._replace(width=width)
+            found = page.evaluate("([s, lock]) => explorer.doubts(s, lock)", [given._asdict(), lock_on])
+            expected = doubts(given.setting, lock_on)
+            names |= {doubt.name: True for doubt in expected}
+            assert (found != "") == bool(expected), given
+            for doubt in expected:
+                assert all(f"{name.replace('_', '-')} by about" in found for name in doubt.about)
+    assert len(names) >= 3
+
+
+@in_chromium
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"dim": 2000}, "d = 2000 is outside the table"),
+        ({"vocab": 100}, "V = 100 is outside the table"),
+        ({"samples": 3}, "N = 3 is outside the table"),
+        ({"seq_len": 1}, "L = 1 is outside the table"),
+        ({"width": 9}, "m = 9 is outside the table"),
+    ],
+)
+def test_outside_the_table_there_are_words_and_no_number(page, change, words):
+    assert set(shown(page, **change).values()) == {"outside"}
+    assert words in page.inner_text("#explorer-beyond")
+    shown(page)
+    assert not page.is_visible("#explorer-beyond")
+
+
+@in_chromium
+@pytest.mark.parametrize("text", ["", "0", "-3", "2.5"])
+def test_bad_input_is_said_next_to_the_field(page, text):
+    assert set(shown(page, dim=text).values()) == {"none"}
+    assert "whole number" in page.inner_text("#explorer-dim-problem")
+    assert page.get_attribute("input[name=dim]", "aria-invalid") == "true"
+    assert page.is_disabled("#explorer-copy")
+    shown(page)
+    assert page.inner_text("#explorer-dim-problem") == "" and not page.is_disabled("#explorer-copy")
+
+
+@in_chromium
+def test_the_keyboard_is_enough(page):
+    shown(page)
+    page.focus("input[name=samples]")
+    page.keyboard.press("ArrowUp")
+    assert page.input_value("input[name=samples]") == "2049"
+    before = page.inner_text("output[name=accuracy]")
+    page.keyboard.press("Tab")  # to its slider
+    for _ in range(60):
+        page.keyboard.press("ArrowRight")
+    assert int(page.input_value("input[name=samples]")) > 2500
+    assert float(page.inner_text("output[name=accuracy]")) > float(before)
+    page.focus("input[name=trigger_in_values]")
+    page.keyboard.press("Space")
+    assert float(page.inner_text("output[name=accuracy]")) < 0.3
+    page.focus("input[name=dim]")
+    page.keyboard.press("Control+A")
+    page.keyboard.type("128")
+    assert "dim=128" in page.url and "trigger_in_values=true" in page.url
+
+
+@in_chromium
+def test_the_address_holds_the_state(page):
+    found = shown(page, vocab=500, samples=9000, trigger_in_values=True, width=300)
+    address = page.url
+    other = page.context.new_page()
+    other.goto(address)
+    other.wait_for_selector("#explorer-page[data-ready]")
+    assert other.url == address
+    assert other.inner_text("output[name=accuracy]") == found["accuracy"]
+    assert [other.input_value(f"input[name={name}]") for name in ("vocab", "samples", "width")] == [
+        "500",
+        "9000",
+        "300",
+    ]
+    assert other.is_checked("input[name=trigger_in_values]")
+    other.close()
+
+
+@in_chromium
+def test_copied_code_gives_what_is_shown(page, capsys):
+    for change in ({}, {"width": 200, "trigger_in_values": True}):
+        found = shown(page, **change)
+        page.click("#explorer-copy")
+        page.wait_for_function("document.getElementById('explorer-copied').textContent !== ''")
+        code = page.inner_text("#explorer-code")
+        namespace = {}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            exec(code, namespace)
+        assert namespace["setting"] == of.Sizes(**{**RUNNING, **change}).setting
+        printed = capsys.readouterr().out.split()
+        allowed = CONTENT["provenance"]["width_checks"]["accuracy"]["largest"] if change else CLOSE
+        assert float(printed[0]) == pytest.approx(float(found["accuracy"]), abs=allowed)
+
+
+@in_chromium
+def test_every_picture_has_words(page):
+    shown(page)
+    page.evaluate(DRAWN)
+    for name in ("ledger", "curve", "map"):
+        words = page.text_content(f"#explorer-{name}-words")
+        assert len(words.split()) > 10 and not re.search("NaN|undefined|Infinity", words)
+        assert page.get_attribute(f"#explorer-{name} svg[role=img]", "aria-label") == words
+    assert page.get_attribute("section[aria-live]", "aria-live") == "polite"
+
+
+@in_chromium
+def test_pictures_follow_the_theme_and_fit_a_phone(page):
+    shown(page)
+    color = "() => getComputedStyle(document.querySelector('#explorer-curve svg[role=img]')).color"
+    page.evaluate(DRAWN)
+    light = page.evaluate(color)
+    browsing.put_on(page, "dark")
+    page.evaluate(DRAWN)
+    assert page.evaluate("() => document.documentElement.dataset.theme") == "dark"
+    assert page.evaluate(color) != light
+    browsing.put_on(page, "phone")
+    page.evaluate(DRAWN)
+    assert page.evaluate(browsing.SIDEWAYS) == []
+    assert page.evaluate("() => document.querySelector('#explorer-map svg[role=img]').clientWidth") >= 300
+    page.add_script_tag(path=browsing.AXE)
+    for look in ("phone", "dark", "desktop"):
+        browsing.put_on(page, look)
+        page.evaluate(DRAWN)
+        assert page.evaluate(browsing.VIOLATIONS, browsing.AXE_OPTIONS[look]) == [], look
+
+
+@in_chromium
+def test_without_scripts_there_is_a_picture_and_a_table(html, browser):  # noqa: F811
+    context = browser.new_context(java_script_enabled=False)
+    still_page = context.new_page()
+    still_page.goto((html.resolve() / "book/explorer.html").as_uri())
+    assert still_page.is_visible("noscript img") and still_page.is_visible("noscript table")
+    assert "rb.predict" in still_page.inner_text("noscript pre")
+    assert not still_page.is_visible("#explorer-page")
+    context.close()
