@@ -1,9 +1,11 @@
 """What reading costs: `python book/measure.py` prints words, open code lines, and page heights of the built book.
 
-Words are those of a notebook's text and of a page's Markdown. A code line is open where the page shows it unasked.
-Heights are of a window 1280 pixels wide, as Chromium lays out _build/html; they are left out where either is missing.
+Words are those of a notebook's text, without exercises, and of a page's Markdown. A code line is open
+where the page shows it unasked. Heights are of a window 1280 pixels wide, as Chromium lays out _build/html; they are
+left out where either is missing.
 """
 
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -15,12 +17,16 @@ FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 LONGEST_LINE = 88
 
 
+EXERCISES = re.compile(r"(?ms)^:::\{(?:exercise|solution)\}.*?^:::$")
+
+
 def words(path):
-    """Words of the text; mathematics counts by the pieces that spaces leave."""
+    """Words of the text without exercises; mathematics counts by the pieces that spaces leave."""
     if path.suffix == ".md":
         return len(path.read_text(encoding="utf-8").split())
     notebook = nbformat.read(path, as_version=4)
-    return sum(len(cell.source.split()) for cell in notebook.cells if cell.cell_type == "markdown")
+    text = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    return len(EXERCISES.sub("", text).split())
 
 
 def code_lines(notebook):

@@ -30,6 +30,9 @@ PANELS: dict[str, tuple[str, int, bool]] = {  # activation, d, trigger in the va
     "he3 with trigger": ("he3", 160, True),
 }
 FILE = FOLDER / "mlp_phase.csv"
+_NO, _RELU, _YES = PANELS
+# Cells whose critical width is simulated: panel, L, N/V
+SIMULATED = [(_NO, 4, 8), (_NO, 16, 4), (_NO, 64, 8), (_RELU, 4, 128), (_YES, 4, 32)]
 
 
 def cell(panel: str, ratio: int, seq_len: int) -> dict[str, Any]:
