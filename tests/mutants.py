@@ -27,6 +27,8 @@ GRADIENTS, LOCK_ON, RECALL = (
     "05_when_attention_locks_on",
     "06_when_facts_can_be_recalled",
 )
+ROUTES, TERMS = "appendix_04_two_more_routes", "appendix_05_every_term"
+MEASURED = "appendix_05_lock_on_measured"
 MLP, LOWER, SCALING, CLAIMS = "07_the_mlp_as_memory", "08_lower_bounds", "09_does_it_multiply", "10_claims_and_verdicts"
 UNCHANGED = "numbers unchanged by design"
 
@@ -307,7 +309,7 @@ MUTANTS = [
         "setting.vocab / (setting.vocab - 1)  # a",
         "setting.vocab / setting.vocab  # a",
         ("test_moments.py",),
-        (LOCK_ON,),
+        (LOCK_ON, MEASURED),
     ),
     Mutant(
         "tokens overlap with the even part alone",
@@ -469,7 +471,7 @@ MUTANTS = [
         "raised -= raised.mean(dim=1, keepdim=True)",
         "raised += raised.mean(dim=1, keepdim=True)",
         ("test_oracle.py",),
-        (STEPS,),
+        (STEPS, GRADIENTS),
     ),
     Mutant(
         "a block of labels starts one label late",
@@ -595,7 +597,7 @@ MUTANTS = [
         "sp.binomial(power, j - 1) / power",
         "sp.binomial(power, j - 1) / j",
         ("test_prediction.py",),
-        (LOCK_ON,),
+        (LOCK_ON, TERMS),
     ),
     Mutant(
         "label noise does not help the trigger",
@@ -906,7 +908,7 @@ MUTANTS = [
         "(sp.diag(*weights) - weights * weights.T)",
         "(sp.diag(*weights) + weights * weights.T)",
         ("test_symbolic_gradients.py",),
-        (GRADIENTS,),
+        (ROUTES,),
     ),
     Mutant(
         "half a Gaussian's moment is a whole one's",
@@ -932,7 +934,6 @@ MUTANTS = [
         "torch.stack([t, z.T @ (z @ t), z.T @ (z @ mean)], dim=1)",
         "torch.stack([t, z.T @ (z @ t)], dim=1)",
         ("test_lock_on.py",),
-        (LOCK_ON,),
     ),
     Mutant(
         "the wrong label's own fact counts as interference",
