@@ -30,6 +30,8 @@ GRADIENTS, LOCK_ON, RECALL = (
 RECALL_NOISE, FINITE_RATES = "appendix_06_recall_noise", "appendix_06_finite_rates"
 LAWS_IN_DETAIL, LONGER = "appendix_09_laws_in_detail", "appendix_09_longer_training"
 ERROR_MAP = "appendix_09_map_and_larger_sizes"
+ROUTES, TERMS = "appendix_04_two_more_routes", "appendix_05_every_term"
+MEASURED = "appendix_05_lock_on_measured"
 MLP, LOWER, SCALING, CLAIMS = "07_the_mlp_as_memory", "08_lower_bounds", "09_does_it_multiply", "10_claims_and_verdicts"
 CLAIMS_ON_SCALING, OTHER_CLAIMS = "appendix_10_claims_on_scaling", "appendix_10_other_claims"
 UNCHANGED = "numbers unchanged by design"
@@ -311,7 +313,7 @@ MUTANTS = [
         "setting.vocab / (setting.vocab - 1)  # a",
         "setting.vocab / setting.vocab  # a",
         ("test_moments.py",),
-        (LOCK_ON,),
+        (LOCK_ON, MEASURED),
     ),
     Mutant(
         "tokens overlap with the even part alone",
@@ -473,7 +475,7 @@ MUTANTS = [
         "raised -= raised.mean(dim=1, keepdim=True)",
         "raised += raised.mean(dim=1, keepdim=True)",
         ("test_oracle.py",),
-        (STEPS,),
+        (STEPS, GRADIENTS),
     ),
     Mutant(
         "a block of labels starts one label late",
@@ -599,7 +601,7 @@ MUTANTS = [
         "sp.binomial(power, j - 1) / power",
         "sp.binomial(power, j - 1) / j",
         ("test_prediction.py",),
-        (LOCK_ON,),
+        (LOCK_ON, TERMS),
     ),
     Mutant(
         "label noise does not help the trigger",
@@ -910,7 +912,7 @@ MUTANTS = [
         "(sp.diag(*weights) - weights * weights.T)",
         "(sp.diag(*weights) + weights * weights.T)",
         ("test_symbolic_gradients.py",),
-        (GRADIENTS,),
+        (ROUTES,),
     ),
     Mutant(
         "half a Gaussian's moment is a whole one's",
@@ -936,7 +938,6 @@ MUTANTS = [
         "torch.stack([t, z.T @ (z @ t), z.T @ (z @ mean)], dim=1)",
         "torch.stack([t, z.T @ (z @ t)], dim=1)",
         ("test_lock_on.py",),
-        (LOCK_ON,),
     ),
     Mutant(
         "the wrong label's own fact counts as interference",
