@@ -22,7 +22,8 @@
     interference: "#117733",
     "label overlap": "#77aadd",
     "own fact": "#44aa99",
-    coverage: "#aaaaaa",
+    coverage: "#e69f00",
+    [explorer.NOTHING]: "#cccccc",
   };
   const CELLS = 32; // of the map, along each side
   const FLOOR = 1e-6; // where bars begin
@@ -49,10 +50,12 @@
   function drawLedger(setting) {
     const terms = explorer.ledgerOf(setting);
     const high = Math.max(1, d3.max(terms, (term) => term.size));
+    const every = width("explorer-ledger") < 450 ? 2 : 1;
+    const decades = d3.range(Math.log10(FLOOR), Math.log10(high) + 1e-9, every).map((power) => 10 ** power);
     const shown = terms.map((term) => ({ ...term, end: Math.max(term.size, FLOOR * 1.15) }));
     const picture = Plot.plot({
       style, width: width("explorer-ledger"), height: 24 * terms.length + 70, marginLeft: 120, marginRight: 55, marginBottom: 44,
-      x: { type: "log", domain: [FLOOR, high], label: "size, in units of the squared signal", ticks: width("explorer-ledger") < 450 ? 3 : 7, tickFormat: "~e", grid: true },
+      x: { type: "log", domain: [FLOOR, high], label: "size, in units of the squared signal", ticks: decades, tickFormat: "~e", grid: true },
       y: { domain: terms.map((term) => term.name), label: null },
       color: { domain: Object.keys(STAGES), range: Object.values(STAGES), legend: true },
       marks: [

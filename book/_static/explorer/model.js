@@ -103,6 +103,10 @@
 
   // -- Predictions -----------------------------------------------------------------------------------
 
+  const WORTH = 0.01; // where no removal gains so much, to name the best of them would say nothing
+  explorer.NOTHING = "none gains 0.01";
+  explorer.decides = ({ accuracy, without }) => without - accuracy >= WORTH;
+
   const unlog = (y) => -Math.expm1(-Math.exp(y)); // inverse of log(-log(1 - p))
 
   let sliced = { key: null, tables: null };
@@ -203,8 +207,9 @@
       for (let j = 0; j < cells; j++) {
         const middle = { ...setting, dim: Math.sqrt(dims[i] * dims[i + 1]), samples: Math.sqrt(samples[j] * samples[j + 1]) };
         if (setting.width !== null && explorer.beyond(middle)) continue; // so many neurons are too many or too few there
-        const { accuracy, phase } = explorer.predict(middle);
-        found.push({ dim1: dims[i], dim2: dims[i + 1], samples1: samples[j], samples2: samples[j + 1], accuracy, phase });
+        const { accuracy, without, phase } = explorer.predict(middle);
+        const cell = { dim1: dims[i], dim2: dims[i + 1], samples1: samples[j], samples2: samples[j + 1], accuracy };
+        found.push({ ...cell, phase: phase === null || explorer.decides({ accuracy, without }) ? phase : explorer.NOTHING });
       }
     }
     return found;

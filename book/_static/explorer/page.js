@@ -77,7 +77,8 @@
   // -- Address ---------------------------------------------------------------------------------------
 
   function address(setting) {
-    const parts = Object.entries(setting).filter(([, value]) => value !== null);
+    const names = [...SIZES, "trigger_in_values", "width"].filter((name) => setting[name] !== null);
+    const parts = names.map((name) => [name, setting[name]]);
     return "#" + new URLSearchParams(parts).toString();
   }
 
@@ -147,9 +148,8 @@
   }
 
   function gain(found) {
-    const without = Math.max(found.accuracy, found.without);
-    if (without - found.accuracy < 0.01) return "Without it accuracy would hardly change: no single term decides here.";
-    return `Without it accuracy would be ${without.toFixed(2)}.`;
+    if (!explorer.decides(found)) return "No term decides here: without it accuracy would hardly change.";
+    return `Without it accuracy would be ${found.without.toFixed(2)}.`;
   }
 
   // -- Events ----------------------------------------------------------------------------------------

@@ -69,7 +69,7 @@ def chance(bent: Array) -> Array:
 
 def smooth(rows: pd.DataFrame) -> dict[str, Array]:
     """What is interpolated: lock-on; answers where attention has located the token; recall less what lock-on gives."""
-    located = np.clip(rows["lock_on"], LEAST, 1)
+    located = np.clip(rows["lock_on"].to_numpy(float), LEAST, 1)
     return {
         "lock_on": bent(rows["lock_on"]),
         "answered": bent(rows["accuracy"] / located),
