@@ -27,14 +27,21 @@ def headings(chapter):
     return {heading.strip() for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)}
 
 
+ORIGINAL = dict(checks.CHECKS)
+
+
 @cache
 def measured(check):
-    return checks.CHECKS[check].measure()
+    return ORIGINAL[check].measure()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("claim", DATA.claims, ids=lambda claim: claim.id)
-def test_stored_verdict_is_the_one_measured(claim):
+def test_stored_verdict_is_the_one_measured(monkeypatch, claim):
+    if claim.check:  # measured once for this test and the one below
+        check = checks.CHECKS[claim.check]
+        once = findings.Check(lambda: measured(claim.check), check.decide, check.rule)
+        monkeypatch.setitem(checks.CHECKS, claim.check, once)
     found = register.recompute(claim)
     assert found.verdict == claim.verdict, found.measured
     assert bool(found.measured) == bool(claim.check)
