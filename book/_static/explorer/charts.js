@@ -35,7 +35,9 @@
   function place(id, picture, words) {
     const box = document.getElementById(id);
     box.replaceChildren(picture);
-    const drawn = picture.matches?.("svg") ? picture : picture.querySelector("svg:last-of-type");
+    // A figure holds its legend first; a legend's swatches are pictures too, which say nothing.
+    const drawn = picture.matches("svg") ? picture : [...picture.querySelectorAll(":scope > svg")].at(-1);
+    for (const swatch of picture.querySelectorAll("div svg")) swatch.setAttribute("aria-hidden", "true");
     drawn.setAttribute("role", "img");
     drawn.setAttribute("aria-label", words);
     document.getElementById(`${id}-words`).textContent = words;

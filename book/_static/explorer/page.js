@@ -53,7 +53,10 @@
   }
 
   function write(setting) {
-    for (const name of [...SIZES, "width"]) input(name).value = setting[name] ?? "";
+    for (const name of [...SIZES, "width"]) {
+      const value = setting[name] ?? "";
+      input(name).value = Number.isFinite(Number(value)) ? value : ""; // a field for numbers takes nothing else
+    }
     input("trigger_in_values").checked = setting.trigger_in_values;
   }
 

@@ -39,9 +39,9 @@ FEW_VOCABS, FEW_LENGTHS, FEW_DIMS = (150, 343, 1792, 4096), (2, 8, 32, 96, 256),
 FEW_SHARES = (2.0**-6, 0.25, 1.0, 2.0, 4.0, 8.0, 32.0, 1020.0)
 
 # So is what the MLP does, at widths of so many times d.
-RATIOS = (0.5, 2.0, 8.0, 32.0)
+RATIOS = (0.5, 1.0, 2.0, 8.0, 32.0)
 MLP_VOCABS, MLP_LENGTHS, MLP_DIMS = (150, 784, 4096), (2, 8, 32, 96, 160, 256), (16, 45, 128, 362, 1024)
-MLP_SHARES = (2.0**-6, 0.0625, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 32.0, 1020.0)
+MLP_SHARES = (2.0**-6, 0.0625, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 32.0, 128.0, 1020.0)
 MLP_DRAWS, MLP_EACH = 24, 12  # random pairs of dimension and width; random settings at each
 
 
