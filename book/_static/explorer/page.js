@@ -114,8 +114,8 @@
   function exactness() {
     const { checks, width_checks, phase } = explorer.data.provenance;
     const off = (found) => [["accuracy", "accuracy"], ["lock-on", "lock_on"], ["recall", "recall"]]
-      .map(([label, name]) => `${label} by ${found[name].median} (median), ${found[name].most} (99 %), ${found[name].largest} (largest)`)
-      .join("; ");
+      .map(([label, name]) => `${label} by at most ${found[name].largest} (in 99 of 100 by at most ${found[name].most})`)
+      .join(", ");
     return `Without the MLP, at ${checks.settings} random settings off the grid, the page differs from rb.predict in ` +
       `${off(checks)}. With it, at ${width_checks.settings}: ${off(width_checks)}. Of ${phase.settings} random settings ` +
       `where removing one term gains at least ${phase.tolerance} more than removing any other, the page names the term of ` +
@@ -143,16 +143,23 @@
       return;
     }
     const found = explorer.predict(setting);
-    for (const name of ["accuracy", "lock_on", "recall"]) output(name).textContent = found[name].toFixed(3);
+    const digits = setting.width === null ? 3 : 2; // no more than the table is good for
+    for (const name of ["accuracy", "lock_on", "recall"]) output(name).textContent = found[name].toFixed(digits);
     output("phase").textContent = found.phase ?? "not tabulated";
-    setWords("explorer-gain", found.phase ? gain(found) : "What binds is tabulated without the MLP only.");
+    setWords("explorer-gain", found.phase ? gain(found) : coarse());
     setWords("explorer-doubts", explorer.doubts(setting, found.lock_on));
     drawSoon(setting);
   }
 
+  function coarse() {
+    const most = explorer.data.provenance.width_checks.accuracy.most;
+    return `With an MLP the table is coarse: accuracy is within ${most} of rb.predict in 99 of 100 settings. What binds is ` +
+      "tabulated without the MLP only.";
+  }
+
   function gain(found) {
     if (!explorer.decides(found)) return "No term decides here: without it accuracy would hardly change.";
-    return `Without it accuracy would be ${found.without.toFixed(2)}.`;
+    return `Without it accuracy would be about ${found.without.toFixed(2)}.`;
   }
 
   // -- Events ----------------------------------------------------------------------------------------
