@@ -15,6 +15,7 @@ from test_browser import browser  # noqa: F401
 import recallbook as rb
 from recallbook.analysis.prediction_errors import QUANTITIES
 from recallbook.bounds.closed_form import sufficient_samples_closed_form
+from recallbook.bounds.coverage import coverage_samples
 from recallbook.experiments.explorer import cases as of, scripts, still, table
 from recallbook.theory.doubts import doubts
 
@@ -215,7 +216,9 @@ def test_marks_are_those_of_the_package(page):
     for sizes in random_sizes(5, 12):
         given = {**sizes._asdict(), "width": None}
         need = rb.minimum_samples(sizes.vocab, sizes.seq_len, sizes.dim, 0.9)
-        assert page.evaluate("s => explorer.necessary(s)", given) == pytest.approx(need, rel=1e-5)
+        assert page.evaluate("s => explorer.oneGradient(s)", given) == pytest.approx(need, rel=1e-5)
+        covered = coverage_samples(sizes.vocab, 0.9)
+        assert page.evaluate("s => explorer.necessary(s)", given) == pytest.approx(covered, rel=1e-6)
     given = {**RUNNING, "width": None}
     critical = page.evaluate("s => explorer.critical(s)", given)
     assert critical == pytest.approx(rb.critical_samples(256, 128, 96, trigger_in_values=False), rel=0.05)

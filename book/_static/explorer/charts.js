@@ -76,7 +76,7 @@
     const rows = curve.flatMap((point) => LINES.map(({ name, label }) => ({ samples: point.samples, label, value: point[name] })));
     const known = marks.filter(({ samples }) => samples >= curve[0].samples && samples <= curve.at(-1).samples);
     const picture = Plot.plot({
-      style, width: width("explorer-curve"), height: 320, marginLeft: 40, marginTop: 46, marginRight: 20, marginBottom: 44,
+      style, width: width("explorer-curve"), height: 320, marginLeft: 40, marginTop: 62, marginRight: 20, marginBottom: 44,
       x: { type: "log", label: "training sequences N", tickFormat: "~s", ticks: 5 },
       y: { domain: [0, 1], label: null, grid: true, ticks: 5 },
       color: { domain: LINES.map(({ label }) => label), range: LINES.map(({ stroke }) => stroke), legend: true },

@@ -133,10 +133,15 @@
     return high;
   }
 
-  // rb.minimum_samples at the page's accuracy, for a reading error of 1.
-  explorer.necessary = function ({ vocab: V, seq_len: L, dim, width }) {
+  // Whatever the method: so many facts must have been seen at the page's accuracy.
+  explorer.necessary = function ({ vocab: V }) {
+    return Math.max(0, explorer.needs.coverage({ V, unseen: (1 - explorer.data.accuracy) * V + 1 }));
+  };
+
+  // rb.minimum_samples at the page's accuracy: readers of one gradient, with a reading error of 1.
+  explorer.oneGradient = function ({ vocab: V, seq_len: L, dim, width }) {
     const { accuracy } = explorer.data, { needs } = explorer, reading = 1;
-    const covered = Math.max(0, needs.coverage({ V, unseen: (1 - accuracy) * V + 1 }));
+    const covered = explorer.necessary({ vocab: V });
     const nats = needs.someFacts({ named: accuracy * V });
     const rows = Math.min(dim, V - 1), columns = Math.min(width ?? dim, V - 1);
     if (L === 1) return covered;
@@ -229,7 +234,9 @@
     const share = explorer.data.accuracy;
     return [
       { name: "necessary", samples: explorer.necessary(setting),
-        words: "proved, for readers of the first gradient through as much noise again; three steps read it without" },
+        words: "proved, for every method: coverage" },
+      { name: "one gradient", samples: explorer.oneGradient(setting),
+        words: "proved, for readers of the first gradient through as much noise again; three steps look twice, so it does not bind them" },
       { name: "critical", samples: critical,
         words: critical === Infinity ? `no N of the table has a predicted accuracy of ${share}` : `predicted accuracy ${share}` },
       { name: "sufficient", samples: proved ? proved.sufficient : Infinity,
