@@ -32,6 +32,8 @@ LAWS_IN_DETAIL, LONGER = "appendix_09_laws_in_detail", "appendix_09_longer_train
 ERROR_MAP = "appendix_09_map_and_larger_sizes"
 ROUTES, TERMS = "appendix_04_two_more_routes", "appendix_05_every_term"
 MEASURED = "appendix_05_lock_on_measured"
+LOWER_PROOFS, READERS = "appendix_08_proofs", "appendix_08_readers"
+MLP_IN_DETAIL = "appendix_07_mlp"
 MLP, LOWER, SCALING, CLAIMS = "07_the_mlp_as_memory", "08_lower_bounds", "09_does_it_multiply", "10_claims_and_verdicts"
 CLAIMS_ON_SCALING, OTHER_CLAIMS = "appendix_10_claims_on_scaling", "appendix_10_other_claims"
 UNCHANGED = "numbers unchanged by design"
@@ -709,7 +711,7 @@ MUTANTS = [
         "- 0.5 * torch.cdist(facts, facts)",
         "- 0.0 * torch.cdist(facts, facts)",
         ("test_decoding.py",),
-        (LOWER,),
+        (READERS,),
     ),
     Mutant(
         "a larger reading error tells more",
@@ -727,7 +729,7 @@ MUTANTS = [
         "min(ranks[0], samples) * ranks[1]",
         "ranks[0] * ranks[1]",
         ("test_readings.py",),
-        (LOWER,),
+        (LOWER_PROOFS,),
     ),
     Mutant(
         "no unseen fact may be guessed",
@@ -770,7 +772,7 @@ MUTANTS = [
         "scale * (setting.seq_len - 1) ** 0.5",
         "scale * setting.seq_len**0.5",
         ("test_readings.py",),
-        (LOWER,),
+        (READERS,),
     ),
     Mutant(
         "the reading error enters by its variance",
@@ -779,7 +781,7 @@ MUTANTS = [
         "math.sqrt(error) * w",
         "error * w",
         ("test_readings.py",),
-        (LOWER,),
+        (READERS,),
     ),
     Mutant(
         "a reader's own sequences have a token too many",
@@ -788,7 +790,7 @@ MUTANTS = [
         "others = problem.setting.seq_len - 1",
         "others = problem.setting.seq_len",
         ("test_decoding.py",),
-        (LOWER,),
+        (LOWER_PROOFS,),
     ),
     Mutant(
         "features are divided by their second moment",
@@ -797,7 +799,7 @@ MUTANTS = [
         "sizes[keep].sqrt()",
         "sizes[keep]",
         ("test_decoding.py",),
-        (LOWER,),
+        (LOWER_PROOFS,),
     ),
     Mutant(
         "the informative token counts as noise",
@@ -921,7 +923,7 @@ MUTANTS = [
         "2 ** (sp.Rational(power, 2) - 1)",
         "2 ** sp.Rational(power, 2)",
         ("test_hermite.py",),
-        (MLP,),
+        (MLP_IN_DETAIL,),
     ),
     Mutant(
         "softmax weight of L others",
