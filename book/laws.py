@@ -206,6 +206,7 @@ def worked() -> dict[str, str]:
         "ratio": f"{ratio:.1f}",
         "half": f"{ratio_for(0.5, others):.1f}",
         "most": f"{ratio_for(0.99, others):.1f}",
+        "distinct": f"{others:.0f}",
         "normal lock": f"{lock_on_at(ratio, others):.2f}",
         "lock": f"{found.lock_on:.2f}",
         "recall": f"{found.recall:.2f}",

@@ -74,7 +74,7 @@ SIDEWAYS = """() => {
     .slice(0, 3).map(e => e.outerHTML.slice(0, 100));
   return moved > 0 ? [`scrolls by ${moved} pixels`, ...widest] : [];
 }"""
-HEIGHT = "() => document.querySelector('article').getBoundingClientRect().height"
+HEIGHT = "() => document.querySelector('article, main, body').getBoundingClientRect().height"
 TALLEST = 15_000  # pixels: a page is read, not scrolled
 # The time of axe goes with the number of elements, and most are the insides of formulas and code, where it
 # has nothing to judge. So the page is thinned before: what is drawn of a formula becomes an empty box of the

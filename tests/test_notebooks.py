@@ -148,6 +148,8 @@ def has_its_parts(notebook):
     wrong = []
     if first.cell_type != "markdown" or not first.source.startswith("# "):
         wrong.append("does not start with a title")
+    if "$" in first.source.splitlines()[0]:
+        wrong.append("the title holds mathematics, which the links to neighbouring pages show raw")
     if ":::{admonition} In this chapter" not in first.source:
         wrong.append("the first cell has no box `:::{admonition} In this chapter`")
     wrong += [f"the box has no **{word}**" for word in BOX if f"**{word}**" not in first.source]
@@ -338,6 +340,7 @@ BREACHES = [
     (described_figures, lambda nb: nb.cells[8].update(outputs=[])),
     (has_its_parts, change_source(0, "**Seed.**", "Seed")),
     (has_its_parts, change_source(0, "# Title", "Title")),
+    (has_its_parts, change_source(0, "# Title", "# Title $N$")),
     (has_its_parts, change_source(0, "**Reading.** 0 min", "**Reading.** 20 min")),
     (has_its_parts, change_source(9, "Takeaways", "End")),
     (exercises_ask_first, change_source(10, "Exercises", "Questions")),

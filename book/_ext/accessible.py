@@ -14,6 +14,11 @@ REPAIRS = (
     # Theme: the name read aloud must contain the text that is seen.
     (r'(<i class="theme-switch[^>]*?) title="[^"]*"', r"\1"),
     (r'(<button class="btn search-button-field[^>]*?) aria-label="Search"', r"\1"),
+    # Theme: what unfolds the pages below one has no name.
+    (
+        r'<summary><span class="toctree-toggle" role="presentation">',
+        '<summary aria-label="Pages below"><span class="toctree-toggle" role="presentation">',
+    ),
     # MyST-NB: the same, for the code that folds away.
     (r'<summary aria-label="Toggle hidden content">', "<summary>"),
 )
