@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 import sympy as sp
+from laws_text import RUNNING, latex, predicted, rounded, table
+from laws_unequal import unequal
 
 import recallbook as rb
 from recallbook.analysis.thresholds import least_dim, lock_on_at, ratio_for
@@ -28,7 +28,7 @@ from recallbook.theory.values import sizes
 
 HERE = Path(__file__).parent
 TEMPLATE, PAGE, PICTURE = HERE / "laws.md.in", HERE / "laws.md", HERE / "images" / "laws.png"
-RUNNING = rb.Setting(vocab=256, seq_len=128, dim=96, samples=2048, trigger_in_values=False)
+
 LENGTHS, SHARES = (16, 64, 256), (0.5, 0.9, 0.99)
 VOCABS = (256, 4096, 65536)
 WIDTHS, WIDTH_DIM = {"vocab": 256, "seq_len": 16, "samples": 2048, "trigger_in_values": False}, 64  # a case of the MLP
@@ -45,32 +45,6 @@ HELPED = (
     rb.Setting(vocab=1024, seq_len=16, dim=64, samples=16384, width=256, activation="he3", trigger_in_values=False),
     rb.Setting(vocab=256, seq_len=16, dim=128, samples=4096, width=512, activation="relu", trigger_in_values=False),
 )
-
-
-def latex(expression: sp.Expr) -> str:
-    """An expression as the page prints it."""
-    text = sp.latex(expression, ln_notation=True, fold_frac_powers=True).replace(r"\frac", r"\dfrac")
-    return text.replace(r"{\left(L \right)}", " L").replace(r"{\left(V \right)}", " V")
-
-
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown; numbers to the right."""
-    lines = [header, [":--"] + ["--:"] * (len(header) - 1), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def rounded(number: float, digits: int = 2) -> str:
-    """A number to so many significant digits, with thousands apart."""
-    if not math.isfinite(number):
-        return r"$\infty$"
-    kept = float(f"{number:.{digits}g}")
-    return f"{kept:,.0f}" if abs(kept) >= 10 ** (digits - 1) else f"{kept:.{digits}g}"
-
-
-@cache
-def predicted(setting: rb.Setting) -> rb.Prediction:
-    """Accuracy and its parts."""
-    return rb.predict(setting, warn=False)
 
 
 def formulas() -> dict[str, str]:
@@ -249,7 +223,17 @@ def helps() -> dict[str, str]:
 
 def values() -> dict[str, str]:
     """Everything that stands on the page in place of ``<<name>>``."""
-    found = {**formulas(), **thresholds(), **ceilings(), **mlp(), **rates(), **proved(), **worked(), **helps()}
+    found = {
+        **formulas(),
+        **thresholds(),
+        **ceilings(),
+        **mlp(),
+        **rates(),
+        **proved(),
+        **worked(),
+        **helps(),
+        **unequal(),
+    }
     found |= {"over the law": over_the_law()}
     return {**found, "coverage 0.9": f"{float(laws.coverage() / V):.1f}"}
 

@@ -7,13 +7,17 @@ from recallbook.bounds.certificate import Certificate, certify
 from recallbook.bounds.coverage import minimum_samples
 from recallbook.bounds.decoding import decode
 from recallbook.bounds.sufficient import Sufficient, sufficient_samples
+from recallbook.data.embeddings import Embeddings
+from recallbook.data.examination import TableReport, examine
+from recallbook.data.table_files import read_embeddings
 from recallbook.data.task import Problem, Sequences, draw
 from recallbook.model.transformer import RecallTransformer
 from recallbook.setting import Setting
 from recallbook.theory.prediction import Prediction, Term, critical_samples, critical_width, phase, predict
 from recallbook.training import reference
-from recallbook.training.descent import descend, initial_gradient, three_steps
+from recallbook.training.descent import initial_gradient, three_steps
 from recallbook.training.evaluation import Outcome, evaluate
+from recallbook.training.longer import descend
 from recallbook.training.simulation import simulate
 from recallbook.training.weights import Weights
 
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
 __version__ = _version("recallbook")
 __all__ = [
     "Certificate",
+    "Embeddings",
     "Outcome",
     "Point",
     "Prediction",
@@ -33,6 +38,7 @@ __all__ = [
     "Sequences",
     "Setting",
     "Sufficient",
+    "TableReport",
     "Term",
     "Weights",
     "certify",
@@ -42,11 +48,13 @@ __all__ = [
     "descend",
     "draw",
     "evaluate",
+    "examine",
     "initial_gradient",
     "load_results",
     "minimum_samples",
     "phase",
     "predict",
+    "read_embeddings",
     "reference",
     "run_sweep",
     "simulate",

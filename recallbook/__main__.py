@@ -1,4 +1,4 @@
-"""The command line: ``python -m recallbook`` with ``predict``, ``plan``, ``sweep``, ``export`` or ``recompute``."""
+"""The command line: ``python -m recallbook`` and what it can do, one module of ``commands`` for each kind."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from recallbook.commands import planning, predicting, sweeps
+from recallbook.commands import examining, planning, predicting, sweeps
 from recallbook.commands.options import Parser
 
 
@@ -25,11 +25,15 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     shape: dict[str, Any] = {"formatter_class": argparse.RawDescriptionHelpFormatter}
-    text = "Predict and plan a training run, or run the book's large experiments and export their results."
+    text = (
+        "Predict and plan a training run, examine a table of embeddings, or run the book's large experiments and export"
+        " their results."
+    )
     parser = Parser(prog="python -m recallbook", description=text, epilog=sweeps.listed(), **shape)
-    commands = parser.add_subparsers(required=True, metavar="{predict,plan,sweep,export,recompute}")
+    commands = parser.add_subparsers(required=True, metavar="{predict,plan,examine,sweep,export,recompute}")
     predicting.add(commands, shape)
     planning.add(commands, shape)
+    examining.add(commands, shape)
     sweeps.add(commands, {**shape, "epilog": sweeps.listed()})
     return parser
 

@@ -2,16 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 
 from recallbook.activations import ACTIVATIONS, Activation
 from recallbook.arguments import check_choice, check_flag, check_size, not_allowed
 
-EMBEDDINGS = ("gaussian", "sphere", "orthogonal")
+EMBEDDINGS = ("gaussian", "sphere", "orthogonal")  # laws without a structure
+STRUCTURES = ("power_law(EXPONENT)", "clustered(CLUSTERS, SHARE)", "low_rank(RANK)")
+LOSS_WEIGHTS = ("equal", "inverse")
+OUTPUT_BIASES = ("none", "calibrated", "trained")
+# fields that came later: at these values nothing is as it was not before, names of points in stores included
+LATER = {"zipf": 0.0, "other_zipf": None, "balanced": False, "loss_weights": "equal", "output_bias": "none"}
+
+
+class EmbeddingLaw(NamedTuple):
+    """A law of embeddings: its name and its numbers, such as ``("low_rank", (32,))``."""
+
+    name: str
+    numbers: tuple[float, ...] = ()
+
+
+def parse_law(value: Any, vocab: int, dim: int) -> EmbeddingLaw:
+    """The law that a text such as ``"gaussian"`` or ``"power_law(0.5)"`` names, checked against the sizes."""
+    allowed = "one of " + ", ".join(map(repr, EMBEDDINGS)) + ", or a structure: " + ", ".join(STRUCTURES)
+    if not isinstance(value, str):
+        raise not_allowed("embeddings", value, allowed)
+    if value in EMBEDDINGS:
+        return EmbeddingLaw(value)
+    found = re.fullmatch(r"(power_law|clustered|low_rank)\(([^()]*)\)", value)
+    try:
+        numbers = tuple(float(part) for part in found.group(2).split(",")) if found else ()
+    except ValueError:
+        numbers = ()
+    name = found.group(1) if found else ""
+    if not found or len(numbers) != {"power_law": 1, "clustered": 2, "low_rank": 1}[name]:
+        raise not_allowed("embeddings", value, allowed)
+    if name == "power_law" and not 0 <= numbers[0] <= 4:
+        raise not_allowed("embeddings", value, "power_law with an exponent from 0 to 4")
+    if name == "clustered" and not (numbers[0] in range(1, vocab + 1) and 0 <= numbers[1] < 1):
+        raise not_allowed("embeddings", value, f"clustered with 1 to vocab = {vocab} clusters and a share in [0, 1)")
+    if name == "low_rank" and numbers[0] not in range(1, dim + 1):
+        raise not_allowed("embeddings", value, f"low_rank with an integer from 1 to dim = {dim}")
+    return EmbeddingLaw(name, numbers)
+
+
+def law_text(law: EmbeddingLaw) -> str:
+    """The one way in which a law is written."""
+    return f"{law.name}({', '.join(f'{number:g}' for number in law.numbers)})" if law.numbers else law.name
+
+
+def check_exponent(field: str, value: Any) -> float:
+    """Return ``value`` as a finite ``float`` from 0 to 4."""
+    allowed = "a number from 0 to 4"
+    if isinstance(value, bool | np.bool_ | str):
+        raise not_allowed(field, value, allowed)
+    try:
+        exponent = float(value)
+    except (TypeError, ValueError):
+        raise not_allowed(field, value, allowed) from None
+    if not 0 <= exponent <= 4:
+        raise not_allowed(field, value, allowed)
+    return exponent
 
 
 def check_activation(field: str, value: Any) -> str | Activation:
@@ -57,9 +114,27 @@ class Setting:
         $\phi$: ``"relu"``, ``"gelu"`` (exact), ``"tanh"``, ``"linear"``, ``"he2"`` $=(x^2-1)/\sqrt2$,
         ``"he3"`` $=(x^3-3x)/\sqrt6$, or a differentiable elementwise map on tensors. Used only with ``width``.
     embeddings : str
-        ``"gaussian"`` $N(0,I_d/d)$, ``"sphere"`` (the same, normalised) or ``"orthogonal"``.
+        ``"gaussian"`` $N(0,I_d/d)$, ``"sphere"`` (the same, normalised) or ``"orthogonal"``; or a structure, of mean
+        square length 1: ``"power_law(0.5)"``, Gaussian with eigenvalues $\propto i^{-1/2}$; ``"low_rank(32)"``,
+        Gaussian in the first 32 coordinates; ``"clustered(16, 0.5)"``, 16 Gaussian centres that make up half of the
+        square length, token $v$ in cluster $v$ mod 16.
     trigger_in_values : bool
         Whether the values $e'_j$ carry the trigger ($\tau=1$, the plain residual stream) or not ($\tau=0$).
+    zipf : float
+        Tokens have frequencies $p_v\propto(v+1)^{-\alpha}$ with this $\alpha$, from 0 (all equal) to 4.
+    other_zipf : float or None
+        Another exponent for the tokens that carry no mark; ``None`` is ``zipf``.
+    balanced : bool
+        Whether training batches show every fact equally often (up to one, if $V$ does not divide $N$), whatever
+        ``zipf`` says. Test sequences do not.
+    loss_weights : str
+        ``"equal"``, or ``"inverse"``: each training sequence weighs $N/(Vn_y)$, with $n_y$ the count of its label in
+        the batch.
+    output_bias : str
+        $b$ in logits $U W_V\,g(h)+b$, fixed before the first step. ``"none"``: zero. ``"calibrated"``: $b_k=\log p_k$,
+        the frequency of label $k$ in what is trained on: equal ones, so no bias, if batches are ``balanced`` or the
+        loss is weighted. ``"trained"``: what training $b$ alone ends in, the log of label $k$'s share of the batch (of
+        its weight, with ``loss_weights="inverse"``); $-\infty$ for a label that the batch lacks.
 
     Raises
     ------
@@ -87,6 +162,11 @@ class Setting:
     activation: str | Activation = "relu"
     embeddings: str = "gaussian"
     trigger_in_values: bool = True
+    zipf: float = 0.0
+    other_zipf: float | None = None
+    balanced: bool = False
+    loss_weights: str = "equal"
+    output_bias: str = "none"
 
     def __new__(cls, *positional: object, **fields: object) -> Setting:
         if positional:  # four integers in a row are easily exchanged
@@ -103,13 +183,41 @@ class Setting:
             "samples": check_size("samples", self.samples),
             "width": None if self.width is None else check_size("width", self.width),
             "activation": check_activation("activation", self.activation),
-            "embeddings": check_choice("embeddings", self.embeddings, EMBEDDINGS),
             "trigger_in_values": check_flag("trigger_in_values", self.trigger_in_values),
+            "zipf": check_exponent("zipf", self.zipf),
+            "other_zipf": None if self.other_zipf is None else check_exponent("other_zipf", self.other_zipf),
+            "balanced": check_flag("balanced", self.balanced),
+            "loss_weights": check_choice("loss_weights", self.loss_weights, LOSS_WEIGHTS),
+            "output_bias": check_choice("output_bias", self.output_bias, OUTPUT_BIASES),
         }
+        checked["embeddings"] = law_text(parse_law(self.embeddings, int(self.vocab), int(self.dim)))
+        if checked["other_zipf"] == checked["zipf"]:
+            checked["other_zipf"] = None  # one way to say it
         for name, value in checked.items():
             object.__setattr__(self, name, value)  # frozen: this is the one moment of writing
         if self.embeddings == "orthogonal" and self.dim < self.vocab + 2:
             raise not_allowed("dim", self.dim, f"at least vocab + 2 = {self.vocab + 2} with orthogonal embeddings")
+
+    @property
+    def law(self) -> EmbeddingLaw:
+        """The law of the embeddings, by name and numbers."""
+        return parse_law(self.embeddings, self.vocab, self.dim)
+
+    @property
+    def equal_facts(self) -> bool:
+        """Whether all tokens are equally frequent, and steps are the plain ones: the world of chapters 1 to 10."""
+        return all(getattr(self, name) == value for name, value in LATER.items())
+
+    @property
+    def plain_steps(self) -> bool:
+        """Whether the loss has no weights and the logits no bias, however frequent tokens are."""
+        return self.loss_weights == "equal" and self.output_bias == "none"
+
+    def require_equal(self, reason: str, fields: Iterable[str] = tuple(LATER)) -> None:
+        """Refuse unless these fields are as in the world of equal facts; ``reason`` ends the sentence."""
+        for name in fields:
+            if getattr(self, name) != LATER[name]:
+                raise not_allowed(name, getattr(self, name), f"{LATER[name]!r}: {reason}")
 
     @property
     def mlp_input_scale(self) -> float:

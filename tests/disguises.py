@@ -57,6 +57,18 @@ def renamed(problem: rb.Problem, test: Sequences, generator: torch.Generator) ->
     return other, test._replace(tokens=names[test.tokens].to(test.tokens.dtype))
 
 
+def relabelled(problem: rb.Problem, test: Sequences, generator: torch.Generator) -> tuple[rb.Problem, Sequences]:
+    """Labels under other numbers, with their embeddings; tokens keep theirs, and so their frequencies."""
+    names = torch.randperm(problem.setting.vocab, generator=generator)
+    other = replace(
+        problem,
+        labels=names[problem.labels],
+        permutation=names[problem.permutation],
+        output_embeddings=problem.output_embeddings[names.argsort()],
+    )
+    return other, test._replace(labels=names[test.labels])
+
+
 def itself(problem: rb.Problem, test: Sequences, generator: torch.Generator) -> tuple[rb.Problem, Sequences]:
     return problem, test
 

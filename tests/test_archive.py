@@ -110,7 +110,8 @@ def test_sizes_and_seeds_are_those_that_were_asked_for():
     assert (decades.max() / decades.min()).max() >= 1000
     assert three["width"].notna().any() and three["width"].isna().any()
     for name, frame in frames.items():
-        least = {"lock_on": 30, "accuracy": 6, "longer_larger": 5}.get(name, 10)
+        fewer = {"accuracy": 6, "longer_larger": 5, "remedies_rates": 3, "zipf_threshold": 8, "zipf_error": 8}
+        least = {"lock_on": 30, **fewer}.get(name, 10)
         assert frame.groupby([n for n in rb.Point.names() if n != "seed"], dropna=False).size().min() >= least
         assert frame["error"].isna().all()
 

@@ -31,6 +31,20 @@ def test_bag_of_words_guess_reaches_its_accuracy():
     assert abs(right.mean() - expected) < 4.5 * np.sqrt(expected * (1 - expected) / 40000)
 
 
+@pytest.mark.parametrize(("zipf", "other_zipf"), [(1.0, 0.0), (0.5, 2.0), (1.0, None)])
+def test_bag_of_words_guess_is_the_best_for_any_frequencies(zipf, other_zipf):
+    """Against the posterior of the informative token, for all sequences of three tokens."""
+    problem = rb.draw(rb.Setting(vocab=4, seq_len=3, dim=1, samples=1, zipf=zipf, other_zipf=other_zipf), seed=0)
+    every = np.array(list(itertools.product(range(4), repeat=3)))
+    facts, others = (np.arange(1.0, 5) ** -exponent for exponent in (zipf, zipf if other_zipf is None else other_zipf))
+    joint = np.zeros((len(every), 4))  # of the sequence and its informative token, up to a factor
+    for row, tokens in enumerate(every):
+        for place, token in enumerate(tokens):
+            joint[row, token] += facts[token] * np.prod(np.delete(others[tokens], place))
+    guess = problem.permutation.argsort().numpy()[baselines.bag_of_words_guess(problem, every)]
+    assert joint[np.arange(len(every)), guess] == pytest.approx(joint.max(axis=1), rel=1e-12)
+
+
 @pytest.mark.parametrize(("vocab", "samples"), [(2, 1), (3, 4), (4, 5)])
 def test_seen_facts_by_enumeration(vocab, samples):
     every = itertools.product(range(vocab), repeat=samples)

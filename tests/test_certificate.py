@@ -9,12 +9,14 @@ import pytest
 import torch
 from randomised import random_setting
 from scipy import integrate, special, stats
+from unequal import UNEQUAL
 
 import recallbook as rb
-from recallbook.bounds import lock_law, recall_law
+from recallbook.bounds import certificate, lock_law, recall_law
 from recallbook.data.embeddings import draw_embeddings
 from recallbook.experiments.upper_bounds import certificates
 from recallbook.model.attention import attention_scores, hard_attention
+from recallbook.training.gradients import features
 
 SETTINGS = [
     rb.Setting(vocab=24, seq_len=4, dim=20, samples=300),
@@ -24,6 +26,14 @@ SETTINGS = [
     rb.Setting(vocab=20, seq_len=3, dim=24, samples=100, embeddings="sphere"),
     rb.Setting(vocab=12, seq_len=3, dim=16, samples=100, embeddings="orthogonal"),
     rb.Setting(vocab=40, seq_len=3, dim=10, samples=8),
+]
+
+UNEQUAL_SETTINGS = [
+    rb.Setting(vocab=16, seq_len=4, dim=20, samples=400, trigger_in_values=False, **unequal) for unequal in UNEQUAL
+] + [
+    rb.Setting(vocab=16, seq_len=3, dim=30, samples=400, zipf=1.0, loss_weights="inverse", embeddings="sphere"),
+    rb.Setting(vocab=12, seq_len=3, dim=16, samples=200, zipf=1.0, output_bias="trained", embeddings="orthogonal"),
+    rb.Setting(vocab=12, seq_len=3, dim=16, samples=200, zipf=0.7, output_bias="calibrated", width=20),
 ]
 
 
@@ -40,7 +50,7 @@ def direction(problem):
 # The quadratic form
 
 
-@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+@pytest.mark.parametrize("setting", SETTINGS + UNEQUAL_SETTINGS, ids=str)
 def test_the_form_is_the_margin(setting):
     problem = rb.draw(setting, seed=3)
     found = lock_law.margins(problem)
@@ -56,7 +66,7 @@ def test_the_form_is_the_margin(setting):
         assert torch.allclose(form, form.T) and float(form.sum(dim=0).abs().max()) < 1e-12
 
 
-@pytest.mark.parametrize("setting", SETTINGS[:4], ids=str)
+@pytest.mark.parametrize("setting", SETTINGS[:4] + UNEQUAL_SETTINGS, ids=str)
 def test_rounding_is_far_inside_the_slack(setting):
     """The same in a rotated space with sequences in another order changes nothing but rounding."""
     problem = rb.draw(setting, seed=4)
@@ -356,6 +366,74 @@ def test_certificates_are_below_simulation(setting):
         values = np.array([getattr(run, name) for run in runs])
         assert getattr(found, name) <= values.mean() + 4 * values.std() / 20**0.5 + 0.01, name
     assert 0 < found.lock_on < 1 and found.accuracy <= found.recall <= found.stored  # never a certain 1
+
+
+@pytest.mark.parametrize("setting", UNEQUAL_SETTINGS, ids=str)
+def test_certificates_with_unequal_facts_are_below_simulation(setting):
+    problem = rb.draw(setting, seed=7)
+    found = rb.certify(problem)
+    runs = [rb.evaluate(p, rb.three_steps(p), 1000) for p in (fresh(problem, 90 + s) for s in range(20))]
+    for name in certificates.OUTCOMES:
+        values = np.array([getattr(run, name) for run in runs])
+        assert getattr(found, name) <= values.mean() + 4 * values.std() / 20**0.5 + 0.01, name
+    assert found.recall <= found.stored < 1
+
+
+def test_with_unequal_facts_something_is_proved():
+    """Where training makes up for frequencies, a certificate is as good as with equal facts; else rare facts miss."""
+    fixed = dict(vocab=32, seq_len=4, dim=64, samples=6000, trigger_in_values=False)
+    equal, mended, biased = (
+        rb.certify(rb.draw(rb.Setting(**fixed, **choice), seed=0))
+        for choice in ({}, {"zipf": 1.0, "loss_weights": "inverse"}, {"zipf": 1.0, "output_bias": "trained"})
+    )
+    assert mended.lock_on > 0.9 and abs(mended.accuracy - equal.accuracy) < 0.1
+    assert biased.lock_on > 0.9 and biased.accuracy > biased.recall + 0.1  # frequent facts are the ones recalled
+
+
+def test_every_stored_logit_is_that_of_its_weights():
+    """With loss weights and a bias too, where every training sequence locks."""
+    held = 0
+    for setting in UNEQUAL_SETTINGS:
+        problem = rb.draw(setting, seed=7)
+        trained = rb.three_steps(problem)
+        scores = attention_scores(problem, trained.key_query @ problem.query)
+        located = hard_attention(problem.sequences, scores)
+        if not bool((located.codes >= setting.vocab).all()):
+            continue
+        held += 1
+        marked = problem.input_embeddings + float(setting.trigger_in_values) * problem.trigger
+        outputs = problem.output_embeddings
+        exact = (features(problem, marked) @ trained.value2.T @ outputs.T)[:, problem.permutation]
+        named = outputs[problem.permutation]
+        found = recall_law.stored_weights(problem) @ named @ named.T
+        assert torch.allclose(found, exact, rtol=0, atol=1e-11 * float(exact.abs().max()))
+    assert held >= 4
+
+
+def test_averages_are_by_frequency(monkeypatch):
+    """Against all sequences of three tokens one by one, for chances of pairs and of facts that are made up."""
+    setting = rb.Setting(vocab=4, seq_len=3, dim=8, samples=30, zipf=1.0, other_zipf=2.0)
+    problem, generator = rb.draw(setting, seed=0), torch.Generator().manual_seed(0)
+    chances = 0.02 * torch.rand(4, 4, generator=generator, dtype=torch.float64)
+    stored = torch.tensor([0.9, 0.5, 0.7, 0.3], dtype=torch.float64)
+    monkeypatch.setattr(lock_law, "pair_chances", lambda *_: chances)
+    monkeypatch.setattr(certificate, "_stored", lambda _: stored)
+    powers = [np.arange(1.0, 5) ** -alpha for alpha in (1.0, 2.0)]
+    facts, others = (power / power.sum() for power in powers)
+    locks = 0.0
+    for v, a, b in itertools.product(range(4), repeat=3):
+        locks += facts[v] * others[a] * others[b] * float((1 - chances[v, a]) * (1 - chances[v, b]))
+    found, trained = rb.certify(problem), float(chances[certificate._met(problem)].sum())
+    everywhere = float(chances.sum())
+    assert found.lock_on == pytest.approx(locks, abs=1e-7)
+    assert found.recall == pytest.approx(0.6 - trained, abs=1e-7)
+    assert found.accuracy == pytest.approx(facts @ stored.numpy() - min(trained + 1 - locks, everywhere), abs=1e-7)
+
+
+def test_structures_of_embeddings_are_refused():
+    problem = rb.draw(rb.Setting(vocab=8, seq_len=2, dim=8, samples=20), seed=0)
+    with pytest.raises(ValueError, match="embeddings='low_rank"):
+        rb.certify(replace(problem, setting=replace(problem.setting, embeddings="low_rank(4)")))
 
 
 @pytest.mark.parametrize(("sizes", "seed"), [((8, 2, 200, 1), 17), ((2, 2, 8, 1), 0), ((3, 2, 8, 3), 3)])

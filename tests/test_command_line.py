@@ -15,10 +15,11 @@ import recallbook as rb
 from recallbook.__main__ import main
 from recallbook.analysis.plan import plan
 from recallbook.bounds import coverage
-from recallbook.commands import sweeps as sweep_commands
+from recallbook.commands import predicting, sweeps as sweep_commands
 from recallbook.experiments.catalogue import SWEEPS
 from recallbook.sweeps import archive
 from recallbook.sweeps.store import Store
+from recallbook.theory import unequal
 
 PREDICT = "predict --vocab 64 --seq-len 8 --dim 48 --samples 512".split()
 PLAN = "plan --vocab 64 --seq-len 8 --dim 64".split()
@@ -238,6 +239,67 @@ def test_predict_in_words(capsys):
     assert lines[0] == f"accuracy {expected.accuracy:.2f}, lock-on {expected.lock_on:.2f}, recall {expected.recall:.2f}"
     for name, term in expected.ledger.items():
         assert any(line.split() == [*name.split(), f"{term.size:.2g}"] for line in lines), name
+
+
+UNEQUAL = {"zipf": 1.2, "other_zipf": 0.5, "balanced": True, "loss_weights": "inverse", "output_bias": "trained"}
+FACTS = "--zipf 1.2 --other-zipf 0.5 --balanced --loss-weights inverse --output-bias trained".split()
+
+
+def test_predict_of_unequal_facts_says_what_the_package_says(capsys, monkeypatch):
+    """Every new option reaches the setting; nothing is printed that is proved for equal facts alone."""
+    monkeypatch.setattr(unequal, "ENOUGH", 1.0)  # few draws, the same on both sides
+    sizes = {"vocab": 32, "seq_len": 4, "dim": 24, "samples": 256, "trigger_in_values": False}
+    command = ["predict", *"--vocab 32 --seq-len 4 --dim 24 --samples 256".split()]
+    assert main([*command, *FACTS, "--embeddings", "low_rank(20)", "--json"]) == 0
+    found = strict(capsys.readouterr().out)
+    setting = rb.Setting(**sizes, **UNEQUAL, embeddings="low_rank(20)")
+    assert rb.Setting(**found["setting"]) == setting
+    expected = rb.predict(setting, warn=False)
+    assert [found[name] for name in ("accuracy", "lock_on", "recall")] == [
+        expected.accuracy,
+        expected.lock_on,
+        expected.recall,
+    ]
+    unknown = ("binds", "covered", "critical_samples", "covered_samples", "one_gradient_samples")
+    assert all(found[name] is None for name in unknown)
+    assert list(found["ledger"]) == list(expected.ledger)
+    assert main([*command, "--zipf", "1"]) == 0
+    words = capsys.readouterr().out
+    assert "proved" not in words and "coverage allows" not in words and "frequent tokens" in words
+
+
+def test_predict_searches_among_unequal_facts_when_asked(capsys, monkeypatch):
+    asked = {}
+    monkeypatch.setattr(unequal, "ENOUGH", 1.0)
+    monkeypatch.setattr(predicting, "phase", lambda setting: asked.setdefault("phase", setting) and "coverage")
+    monkeypatch.setattr(predicting, "critical_samples", lambda **fields: asked.setdefault("critical", fields) and 96.0)
+    command = "predict --vocab 8 --seq-len 3 --dim 8 --samples 64 --zipf 0.5 --accuracy 0.3".split()
+    assert main([*command, "--search"]) == 0
+    words = capsys.readouterr().out
+    assert "what binds: coverage" in words and "N for accuracy 0.3 at this d: 96 predicted" in words
+    assert "proved" not in words
+    setting = rb.Setting(vocab=8, seq_len=3, dim=8, samples=64, trigger_in_values=False, zipf=0.5)
+    assert asked["phase"] == setting
+    sought = {name: value for name, value in asked["critical"].items() if name not in ("accuracy", "warn")}
+    assert rb.Setting(**sought, samples=64) == setting and asked["critical"]["accuracy"] == 0.3
+    asked.clear()
+    assert main(command) == 0 and not asked, "not asked for, not found"
+
+
+@pytest.mark.parametrize(
+    ("bad", "allowed"),
+    [
+        (["--zipf", "5"], "zipf=5.0 is not allowed: a number from 0 to 4"),
+        (["--zipf", "nan"], "zipf='nan' is not allowed: a number from 0 to 4"),
+        (["--other-zipf", "steep"], "other_zipf='steep' is not allowed: a number from 0 to 4"),
+        (["--loss-weights", "square"], "loss_weights='square' is not allowed: one of 'equal', 'inverse'"),
+        (["--output-bias", "late"], "output_bias='late' is not allowed: one of 'none', 'calibrated', 'trained'"),
+    ],
+)
+def test_bad_frequencies_are_one_line(bad, allowed, capsys):
+    assert main([*PREDICT, *bad]) == 2
+    said = capsys.readouterr().err
+    assert allowed in said and said.count("\n") == 1, said
 
 
 def test_plan_says_what_the_package_says(capsys):

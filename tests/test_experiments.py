@@ -7,6 +7,9 @@ import pytest
 import torch
 
 import recallbook as rb
+from recallbook.experiments.lock_on import scores
+from recallbook.experiments.lower_bounds import estimators
+from recallbook.experiments.recall import origins
 from recallbook.experiments.three_steps import learning_curves, rates
 
 
@@ -60,3 +63,15 @@ def test_rates_close_to_the_limit_gain_nothing():
     assert frame["distance"].is_monotonic_increasing
     attention = rates.over_gamma(False, seeds=[0])["attention"]
     assert attention.is_monotonic_increasing and attention.iloc[0] == pytest.approx(1 / 16, rel=0.05)
+
+
+@pytest.mark.parametrize(("field", "value"), [("zipf", 1.0), ("loss_weights", "inverse")])
+def test_measurements_of_equal_facts_refuse_others(field, value):
+    setting = rb.Setting(vocab=6, seq_len=3, dim=5, samples=10, **{field: value})
+    for measure in (
+        lambda: origins.fact_counts(setting, 0),
+        lambda: estimators.label_counts(setting, np.random.default_rng(0)),
+        lambda: scores.measure(rb.draw(setting, seed=0)),
+    ):
+        with pytest.raises(ValueError, match=f"^{field}=.* is not allowed"):
+            measure()

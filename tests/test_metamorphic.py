@@ -11,8 +11,9 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 import torch
-from disguises import DISGUISES, outcomes, rotated
+from disguises import DISGUISES, outcomes, relabelled, rotated
 from randomised import random_setting
+from unequal import random_unequal
 
 import recallbook as rb
 from recallbook.bounds import decoding
@@ -91,6 +92,26 @@ def failures(seed: int) -> list[str]:
 @pytest.mark.parametrize("seed", range(SETTINGS))
 def test_outcomes_are_those_of_the_disguised_problem(seed):
     assert failures(seed) == [], edge_setting(seed)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_outcomes_with_unequal_facts_are_those_of_the_disguised_problem(seed):
+    """A token's number says how frequent it is: where the bias asks for that, labels take other numbers instead."""
+    setting, rates = random_unequal(seed), RATES[seed // 2 % len(RATES)]
+    problem = rb.draw(setting, seed)
+    test = problem.fresh(200)
+    plain = numbers(outcomes(problem, test, rates))
+    disguises = {**DISGUISES, "relabelled": (relabelled, None, 1)}
+    if setting.output_bias == "calibrated":
+        del disguises["renamed"]
+    for name, (disguise, chunk, count) in disguises.items():
+        with threads(count):
+            other, again = disguise(problem, test, generator(seed))
+            found = numbers(outcomes(other, again, rates, chunk))
+        assert np.abs(found - plain).max() <= archive.EXACT, (name, setting)
+        if name in ("rotated", "shuffled"):
+            for method in ("argmax", "descent"):
+                assert torch.equal(decoding.choices(other, method), decoding.choices(problem, method)), name
 
 
 def test_settings_cover_what_they_should():

@@ -12,11 +12,12 @@ from numpy.polynomial.hermite_e import hermegauss
 
 import recallbook as rb
 from recallbook.derivations import moments as enumerated
-from recallbook.derivations.contractions import TRIGGER, contractions, pairings
+from recallbook.derivations.contractions import TRIGGER, contractions
 from recallbook.experiments.lock_on import scores, terms_alone
 from recallbook.theory import moments
 from recallbook.theory.symbolic import lock_on as lock_symbols
 from recallbook.theory.symbolic.expressions import L, N, V, d, numeric, tau
+from recallbook.theory.symbolic.spectra import pairings
 
 NAMES = set(terms_alone.TERMS)
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 from randomised import largest_difference, random_setting
 from torch.nn import functional
+from unequal import UNEQUAL, weights_and_prediction
 
 import recallbook as rb
 from recallbook.activations import he2, he3
@@ -196,31 +197,33 @@ def test_permuting_positions_changes_nothing(rates):
         assert largest_difference(getattr(after, name), getattr(before, name)) < 1e-10
 
 
-def test_limit_matches_a_plain_loop():
+@pytest.mark.parametrize("unequal", [{}, *UNEQUAL], ids=str)
+@pytest.mark.parametrize("trigger_in_values", [True, False])
+def test_limit_matches_a_plain_loop(trigger_in_values, unequal):
     """The early-phase limit written out sequence by sequence in NumPy, straight from its definition."""
-    for trigger_in_values in (True, False):
-        setting = rb.Setting(vocab=9, seq_len=4, dim=6, samples=40, trigger_in_values=trigger_in_values)
-        problem = rb.draw(setting, seed=2)
-        weights = rb.three_steps(problem)
-        z, u = problem.input_embeddings.numpy(), problem.output_embeddings.numpy()
-        t, query = problem.trigger.numpy(), problem.query.numpy()
-        centred = u - u.mean(axis=0)
-        batch = [part.numpy() for part in problem.sequences]
-        value1, slope, value2 = np.zeros((6, 6)), np.zeros(6), np.zeros((6, 6))
-        for stage in (1, 2, 3):
-            for tokens, position, label in zip(*batch, strict=True):
-                keys = z[tokens] + np.outer(np.arange(4) == position, t)
-                values = keys if trigger_in_values else z[tokens]
-                if stage == 1:
-                    value1 += np.outer(centred[label], values.mean(axis=0)) / 40
-                elif stage == 2:
-                    pull = (values - values.mean(axis=0)) @ value1.T @ centred[label] / 4
-                    slope += pull @ keys / 40
-                else:
-                    value2 += np.outer(centred[label], values[np.argmax(keys @ slope)]) / 40
-        assert np.abs(weights.value1.numpy() - value1).max() < 1e-13
-        assert np.abs(weights.key_query.numpy() - np.outer(slope, query)).max() < 1e-13
-        assert np.abs(weights.value2.numpy() - value2).max() < 1e-13
+    setting = rb.Setting(vocab=9, seq_len=4, dim=6, samples=40, trigger_in_values=trigger_in_values, **unequal)
+    problem = rb.draw(setting, seed=2)
+    weights = rb.three_steps(problem)
+    z, u = problem.input_embeddings.numpy(), problem.output_embeddings.numpy()
+    t, query = problem.trigger.numpy(), problem.query.numpy()
+    loss_weights, prediction = weights_and_prediction(problem)
+    asked = loss_weights[:, None] * (u - prediction @ u)
+    batch = [part.numpy() for part in problem.sequences]
+    value1, slope, value2 = np.zeros((6, 6)), np.zeros(6), np.zeros((6, 6))
+    for stage in (1, 2, 3):
+        for tokens, position, label in zip(*batch, strict=True):
+            keys = z[tokens] + np.outer(np.arange(4) == position, t)
+            values = keys if trigger_in_values else z[tokens]
+            if stage == 1:
+                value1 += np.outer(asked[label], values.mean(axis=0)) / 40
+            elif stage == 2:
+                pull = (values - values.mean(axis=0)) @ value1.T @ asked[label] / 4
+                slope += pull @ keys / 40
+            else:
+                value2 += np.outer(asked[label], values[np.argmax(keys @ slope)]) / 40
+    assert np.abs(weights.value1.numpy() - value1).max() < 1e-13
+    assert np.abs(weights.key_query.numpy() - np.outer(slope, query)).max() < 1e-13
+    assert np.abs(weights.value2.numpy() - value2).max() < 1e-13
 
 
 def test_initial_gradient_is_the_first_step():

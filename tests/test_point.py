@@ -121,3 +121,10 @@ def test_weights_that_overflow_are_an_error():
     point = rb.Point(setting, 0, eta=1e300, gamma=1e300, method="descend", steps=4)
     with pytest.raises(ArithmeticError, match="not finite"):
         measure(point, rb.draw(setting, 0))
+
+
+def test_assignment_is_for_equal_facts():
+    setting = rb.Setting(vocab=6, seq_len=3, dim=5, samples=10, zipf=1.0)
+    assert rb.Point(setting, 0, method="argmax").setting == setting
+    with pytest.raises(ValueError, match=r"^zipf=1\.0 is not allowed"):
+        rb.Point(setting, 0, method="assignment")

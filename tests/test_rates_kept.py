@@ -7,7 +7,7 @@ import torch
 
 import recallbook as rb
 from recallbook.bounds import rates
-from recallbook.training.gradients import centred_labels
+from recallbook.data.residuals import centred_labels
 
 SETTINGS = [
     rb.Setting(vocab=24, seq_len=4, dim=96, samples=1200, trigger_in_values=False),

@@ -30,7 +30,8 @@ def test_no_point_is_there_twice_and_every_setting_has_all_seeds(name):
     assert len({point.key for point in points}) == len(points)
     seeds = Counter(replace(point, seed=0) for point in points)
     assert len(set(seeds.values())) == (2 if name == "accuracy" else 1)  # fewer at the larger vocabulary
-    assert min(seeds.values()) >= {"lock_on": 30, "trial": 1, "accuracy": 6, "longer_larger": 5}.get(name, 10)
+    fewer = {"trial": 1, "accuracy": 6, "longer_larger": 5, "remedies_rates": 3, "zipf_threshold": 8, "zipf_error": 8}
+    assert min(seeds.values()) >= {"lock_on": 30, **fewer}.get(name, 10)
 
 
 @pytest.mark.parametrize("case", list(envelope.SPANS)[::3], ids=str)

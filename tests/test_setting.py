@@ -9,6 +9,7 @@ import torch
 
 import recallbook as rb
 from recallbook.arguments import LARGEST_SIZE
+from recallbook.bounds import lattice, moments, rates, sufficient
 
 GOOD = {"vocab": 6, "seq_len": 3, "dim": 5, "samples": 10}
 NOT_SIZES = [0, -1, 1.5, 4.0, "4", None, True, np.True_, float("nan"), float("inf"), [4], LARGEST_SIZE + 1, 2**70]
@@ -59,6 +60,68 @@ def test_embeddings(value):
 def test_trigger_in_values(value):
     refuses("trigger_in_values", value, lambda: rb.Setting(**GOOD, trigger_in_values=value))
     assert rb.Setting(**GOOD, trigger_in_values=np.True_).trigger_in_values is True
+
+
+@pytest.mark.parametrize("value", [-0.1, 4.1, float("nan"), float("inf"), "1", True, np.False_, [1.0], 1j], ids=repr)
+@pytest.mark.parametrize("field", ["zipf", "other_zipf"])
+def test_exponents(field, value):
+    refuses(field, value, lambda: rb.Setting(**GOOD, **{field: value}))
+
+
+def test_exponents_have_one_form():
+    refuses("zipf", None, lambda: rb.Setting(**GOOD, zipf=None))
+    assert rb.Setting(**GOOD, zipf=np.float32(1)) == rb.Setting(**GOOD, zipf=1) == rb.Setting(**GOOD, zipf=True + 0.0)
+    assert rb.Setting(**GOOD, zipf=1, other_zipf=1.0).other_zipf is None
+    assert rb.Setting(**GOOD, other_zipf=0) == rb.Setting(**GOOD)
+    assert rb.Setting(**GOOD, zipf=1, other_zipf=0).other_zipf == 0.0
+
+
+@pytest.mark.parametrize("value", [0, 1, None, "True", 1.0], ids=repr)
+def test_balanced(value):
+    refuses("balanced", value, lambda: rb.Setting(**GOOD, balanced=value))
+    assert rb.Setting(**GOOD, balanced=np.True_).balanced is True
+
+
+@pytest.mark.parametrize("value", ["Inverse", "", None, 1.0, True, ["equal"]], ids=repr)
+@pytest.mark.parametrize("field", ["loss_weights", "output_bias"])
+def test_weights_and_biases(field, value):
+    refuses(field, value, lambda: rb.Setting(**GOOD, **{field: value}))
+
+
+UNEQUAL = [
+    ("zipf", 1.0),
+    ("other_zipf", 0.5),
+    ("balanced", True),
+    ("loss_weights", "inverse"),
+    ("output_bias", "trained"),
+]
+
+
+@pytest.mark.parametrize(("field", "value"), UNEQUAL, ids=str)
+def test_what_holds_for_equal_facts_alone_refuses_others(field, value):
+    setting = rb.Setting(**GOOD, **{field: value})
+    problem, generator = rb.draw(setting, seed=0), np.random.default_rng(0)
+    assert not setting.equal_facts and setting.plain_steps == (field in ("zipf", "other_zipf", "balanced"))
+    for method in ("whitened", "assignment", "refined"):
+        refuses(field, value, lambda method=method: rb.decode(problem, method))
+    for method in ("argmax", "descent"):
+        assert rb.decode(problem, method).shape == (6,)
+    refuses(field, value, lambda: lattice.lattice_counts(problem, 50))
+    refuses(field, value, lambda: lattice.error_of_reading(problem, 0.1, generator))
+    if field in ("zipf", "other_zipf"):
+        refuses(field, value, lambda: moments.feature_moments(problem))
+    if setting.plain_steps:
+        assert rates.kept(problem, 0.1, 10.0).facts.shape == (6,)
+    else:
+        refuses(field, value, lambda: rates.kept(problem, 0.1, 10.0))
+    assert sufficient._closed_form(replace_sizes(setting), 0.5) == np.inf > sufficient._closed_form(LARGE, 0.5)
+
+
+LARGE = rb.Setting(vocab=2**14, seq_len=4, dim=2**16, samples=1, trigger_in_values=False)
+
+
+def replace_sizes(setting):
+    return dataclasses.replace(setting, vocab=LARGE.vocab, dim=LARGE.dim, trigger_in_values=False)
 
 
 def test_activation():

@@ -42,6 +42,68 @@ def test_tokens_and_positions_are_uniform_and_independent(fresh):
         assert 1e-4 < stats.chisquare(observed).pvalue, name
 
 
+LAWS = [
+    {"zipf": 1.0},
+    {"zipf": 1.0, "other_zipf": 0.0},
+    {"other_zipf": 1.5},
+    {"zipf": 0.5, "other_zipf": 2.0, "balanced": True},
+    {"balanced": True},
+]
+
+
+def powers(exponent: float) -> np.ndarray:
+    weights = np.array([1 / (v + 1) ** exponent for v in range(7)])
+    return weights / weights.sum()
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_tokens_have_the_law_of_the_setting(law, fresh):
+    """Informative ones, others, and no dependence between them, the position and their neighbours."""
+    size = 40000
+    problem = rb.draw(rb.Setting(vocab=7, seq_len=5, dim=3, samples=size, **law), seed=1)
+    tokens, positions, labels = (part.numpy() for part in (problem.fresh(size) if fresh else problem.sequences))
+    marked = tokens[np.arange(size), positions]
+    beside = tokens[np.arange(size), (positions + 1) % 5]
+    again = tokens[np.arange(size), (positions + 2) % 5]
+    assert np.array_equal(labels, problem.permutation.numpy()[marked])
+    facts = powers(law.get("zipf", 0.0))
+    others = powers(law.get("other_zipf", law.get("zipf", 0.0)))
+    if law.get("balanced") and not fresh:  # test sequences are not balanced
+        assert set(np.bincount(marked, minlength=7)) <= {size // 7, size // 7 + 1}
+        facts = np.full(7, 1 / 7)
+    for name, codes, chances in (
+        ("fact and position", marked * 5 + positions, np.outer(facts, np.full(5, 1 / 5))),
+        ("fact and neighbour", marked * 7 + beside, np.outer(facts, others)),
+        ("two neighbours", beside * 7 + again, np.outer(others, others)),
+    ):
+        observed = np.bincount(codes, minlength=chances.size)
+        assert 1e-4 < stats.chisquare(observed, size * chances.ravel()).pvalue, name
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_a_smaller_sample_is_a_prefix_whatever_the_law(law):
+    large, small = (rb.draw(rb.Setting(**{**BASE, "samples": n}, **law), seed=5) for n in (50, 17))
+    for a, b in zip(large.sequences, small.sequences, strict=True):
+        assert torch.equal(a[:17], b)
+    for a, b in zip(large.fresh(50, seed=6), small.fresh(17, seed=6), strict=True):
+        assert torch.equal(a[:17], b)
+
+
+def test_balanced_runs_are_in_random_order():
+    """Every run of V sequences shows every fact once, and each run in another order."""
+    problem = rb.draw(rb.Setting(**{**BASE, "samples": 44}, zipf=1.0, balanced=True), seed=0)
+    runs = problem.labels.view(4, 11)
+    assert bool((runs.sort(dim=1).values == torch.arange(11)).all())
+    assert len({tuple(run.tolist()) for run in runs}) == 4
+
+
+def test_exponents_move_tokens_along_the_same_numbers():
+    """Draws are paired across exponents: with a steeper law no token is rarer than before."""
+    flat, steep = (rb.draw(rb.Setting(**BASE, zipf=zipf), seed=0).tokens for zipf in (0.5, 1.5))
+    assert bool((steep <= flat).all()) and not torch.equal(steep, flat)
+
+
 def test_permutations_are_uniform():
     seen = [
         tuple(rb.draw(rb.Setting(vocab=3, seq_len=1, dim=1, samples=1), seed).permutation.tolist())

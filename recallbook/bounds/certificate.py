@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from jaxtyping import Float64
 
 from recallbook.arguments import not_allowed
 from recallbook.bounds import lock_law, recall_law
+from recallbook.data.frequencies import fact_frequencies, other_frequencies
 from recallbook.data.task import Problem, check_problem
+from recallbook.setting import EMBEDDINGS
 
 
 @dataclass(frozen=True)
@@ -36,11 +40,13 @@ def certify(problem: Problem) -> Certificate:
     r"""Proved lower bounds on expected lock-on, recall and accuracy of this problem over fresh output embeddings.
 
     Tokens, positions, facts, input embeddings, trigger, query and MLP weights are those of ``problem``, drawn or the
-    caller's own; its output embeddings are not looked at, only their law (``problem.setting.embeddings``). With
+    caller's own; its output embeddings are not looked at, only their law (``problem.setting.embeddings``), and so they
+    may not be the caller's. With
     $p_{vv'}$ a bound on the chance that token $v$, marked, does not outscore $v'$, $F$ the sum of $p_{vv'}$ over pairs
     that share a training sequence, $T=1-\frac1V\sum_v\big(1-\frac1V\sum_{v'}p_{vv'}\big)^{L-1}$ and $R$ the proved
     recall with perfect attention,
     $$\text{lock-on}\ge1-T,\qquad\text{recall}\ge R-F,\qquad\text{accuracy}\ge R-F-T.$$
+    Where tokens are not equally frequent, the averages in $T$ and, for accuracy, in $R$ are by frequency.
 
     Parameters
     ----------
@@ -50,7 +56,9 @@ def certify(problem: Problem) -> Certificate:
     Raises
     ------
     ValueError
-        If ``problem`` is not a Problem, or too large: $V^2\min(d,V+1)$ above $1.2\cdot10^9$ (10 GB).
+        If ``problem`` is not a Problem, or its output embeddings are the caller's own or of a law with a structure:
+        proofs are over fresh ones that are Gaussian, on the sphere or orthogonal, and input embeddings may be any.
+        If it is too large: $V^2\min(d,V+1)$ above $1.2\cdot10^9$ (10 GB).
 
     Notes
     -----
@@ -70,28 +78,42 @@ def certify(problem: Problem) -> Certificate:
         raise not_allowed("problem", problem, "a recallbook.Problem")
     problem = check_problem(problem, torch.float64, "cpu")
     setting = problem.setting
+    if setting.embeddings not in EMBEDDINGS:
+        allowed = "one of " + ", ".join(map(repr, EMBEDDINGS)) + ": the laws of output embeddings that proofs cover"
+        raise not_allowed("problem.setting.embeddings", setting.embeddings, allowed)
+    if "output" in problem.own:
+        raise not_allowed("problem.own", problem.own, "no 'output': proofs are over output embeddings drawn by a law")
     if not bool(problem.query.any()):
         raise not_allowed("problem.query", "zero", "a vector that is not zero: attention would see nothing")
     numbers = setting.vocab**2 * min(setting.dim, setting.vocab + 1)
     if setting.seq_len > 1 and numbers > lock_law.LARGEST_FORM:
         limit = f"vocab**2 * min(dim, vocab + 1) at most {lock_law.LARGEST_FORM:,}, for the form of all margins"
         raise not_allowed("problem", f"with {numbers:,} such numbers", limit)
-    stored = float(_stored(problem).mean())
+    if setting.law.name not in EMBEDDINGS:
+        raise not_allowed("embeddings", setting.embeddings, f"one of {EMBEDDINGS}, as laws of output embeddings")
+    facts, others = fact_frequencies(setting), other_frequencies(setting)
+    proved = _stored(problem)
+    stored, asked = float(proved.mean()), float(_mean(proved, facts))
     if setting.seq_len == 1:  # one token a sequence: nothing to find, and no chance in that
-        return Certificate(1.0, _at_least(stored), _at_least(stored), 1.0, _at_least(stored))
+        return Certificate(1.0, _at_least(stored), _at_least(asked), 1.0, _at_least(stored))
     chances = lock_law.pair_chances(lock_law.margins(problem), setting.dim, setting.embeddings)
     # given w each other token beats v with the same chance, and 1 - (1 - chance)^(L-1) is concave: Jensen
-    fresh = 1 - float(((1 - chances.mean(dim=1)) ** (setting.seq_len - 1)).mean())
+    fresh = 1 - float(_mean((1 - _mean(chances, others)) ** (setting.seq_len - 1), facts))
     trained = float(chances[_met(problem)].sum())
     everywhere = float(chances.sum())
     missed = min(fresh, everywhere)
     return Certificate(
         lock_on=_at_least(1 - missed),
         recall=_at_least(stored - trained),
-        accuracy=_at_least(stored - min(trained + fresh, everywhere)),
+        accuracy=_at_least(asked - min(trained + fresh, everywhere)),
         all_lock=_at_least(1 - everywhere),
         stored=_at_least(stored),
     )
+
+
+def _mean(values: torch.Tensor, law: Float64[np.ndarray, " V"]) -> torch.Tensor:
+    """Over tokens, the last axis, of this law."""
+    return values.mean(dim=-1) if np.all(law == law[0]) else values @ torch.from_numpy(law)
 
 
 def _at_least(bound: float) -> float:

@@ -16,10 +16,12 @@ from scipy.sparse.csgraph import connected_components, maximum_bipartite_matchin
 
 from recallbook.arguments import Device, check_choice
 from recallbook.bounds.moments import feature_moments
+from recallbook.data.frequencies import other_frequencies
+from recallbook.data.residuals import centred_labels
 from recallbook.data.task import Problem, check_problem
 from recallbook.model.ties import logit_slack, tied
 from recallbook.training.early_phase import value_step
-from recallbook.training.gradients import centred_labels, features
+from recallbook.training.gradients import features
 
 METHODS = ("argmax", "whitened", "assignment", "refined", "descent")
 MOST_SWAPS = 20  # per token; the likelihood rises with each, so this only guards against rounding
@@ -56,7 +58,8 @@ def decode(
     method : str
         ``"argmax"``: $\arg\max_k u_k^\top Gx_v$, with $x_v=g\big(\frac{z_v+(L-1)\bar z+\tau t}L\big)$ centred.
         ``"descent"``: $\arg\max_ku_k^\top G\,g(z_v+\tau t)$, what the model answers after one step of gradient
-        descent when attention is exactly on the token. Both may give a label twice.
+        descent when attention is exactly on the token, but for an output bias. Both may give a label twice, and take
+        tokens of any frequency and any weights of the loss; the next three assume equal facts and the plain loss.
         ``"whitened"``: $\arg\max_ka_k^\top Yb_v$ after :func:`whiten`.
         ``"assignment"``: the permutation with the largest $\sum_va_{\pi(v)}^\top Yb_v$, the likelihood's linear part.
         ``"refined"``: from there, exchanges of two labels as long as the whole likelihood rises; it contains
@@ -177,7 +180,9 @@ def _first_matching(best: torch.Tensor) -> torch.Tensor:
 def token_features(problem: Problem) -> torch.Tensor:
     r"""Features of the mean sequence that holds token $v$ marked beside average tokens, ``(V, d)`` or ``(V, m)``."""
     setting, embeddings = problem.setting, problem.input_embeddings
-    shared = (setting.seq_len - 1) * embeddings.mean(dim=0) + float(setting.trigger_in_values) * problem.trigger
+    law = other_frequencies(setting)
+    mean = embeddings.mean(dim=0) if np.all(law == law[0]) else torch.from_numpy(law).to(embeddings) @ embeddings
+    shared = (setting.seq_len - 1) * mean + float(setting.trigger_in_values) * problem.trigger
     return features(problem, (embeddings + shared) / setting.seq_len)
 
 
@@ -190,6 +195,7 @@ def whiten(problem: Problem, gradient: torch.Tensor) -> Whitened:
     :func:`recallbook.bounds.moments.feature_moments`, and no direction is left out.
     """
     setting = problem.setting
+    setting.require_equal("gradients are whitened for equal facts and the plain loss")
     labels = centred_labels(problem)
     left = _inverse_root(labels / setting.vocab**0.5, min(setting.dim, setting.vocab - 1))
     if setting.width is None:

@@ -13,8 +13,8 @@ import torch
 from numpy.typing import NDArray
 
 from recallbook.arguments import check_rate, check_size, not_allowed
+from recallbook.data.residuals import centred_labels
 from recallbook.data.task import Problem, check_problem
-from recallbook.training.gradients import centred_labels
 
 Table = NDArray[np.object_]  # of fractions, which are exact
 exactly = np.vectorize(Fraction, otypes=[object])
@@ -53,6 +53,7 @@ def error_of_reading(problem: Problem, reading_error: float, generator: np.rando
     ValueError
         ``reading_error`` not a finite number above 0.
     """
+    problem.setting.require_equal("errors are those of reading a plain gradient of uniform tokens")
     setting, scale = problem.setting, check_rate("reading_error", reading_error) ** 0.5
     counts = np.bincount(problem.labels.cpu().numpy(), minlength=setting.vocab)
     labels = centred_labels(problem).cpu().numpy() * counts[:, None] ** 0.5  # products of rows add up to N S_U
@@ -92,6 +93,7 @@ def lattice_counts(problem: Problem, bits: int, gradient: torch.Tensor | Table |
     setting = problem.setting
     if setting.width is not None:
         raise not_allowed("width", setting.width, "None, since with the MLP the gradient is no sum of counts of tokens")
+    setting.require_equal("counts are looked for around equal ones")
     if setting.vocab > 12:
         raise not_allowed("vocab", setting.vocab, "at most 12: lattice reduction is slow")
     products = exact_products(problem)

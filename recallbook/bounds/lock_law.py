@@ -3,7 +3,9 @@ r"""Lock-on over fresh output embeddings, given tokens, input embeddings and neu
 The informative token $v$ outscores another token $v'$ of its sequence if the margin $a^\top w$ is positive,
 $a=t+z_v-z_{v'}$. With $C$ the centring over labels the margin is a quadratic form of the columns of $U$,
 $$a^\top w=\sum_{i\le d}U_{\cdot i}^\top M\,U_{\cdot i},\qquad M=\operatorname{sym}C\,S(a)\,m^\top C,$$
-linear in $a$. $S_k(a)=\frac1N\sum_{i:y_i=k}J_i\Sigma_i^\top a$ and $m_l=\frac1N\sum_{j:y_j=l}g(\bar e'_j)$, with
+linear in $a$; with loss weights or an output bias, $C$ is $R^\top$ on the left and $R$ on the right
+(``onto_labels_`` of :mod:`recallbook.data.residuals`).
+$S_k(a)=\frac1N\sum_{i:y_i=k}J_i\Sigma_i^\top a$ and $m_l=\frac1N\sum_{j:y_j=l}g(\bar e'_j)$, with
 $\Sigma_i=\frac1L\sum_j(e_{ij}-\bar e_i)(e'_{ij}-\bar e'_i)^\top$ and $J_i$ the features' Jacobian. All of it is ours.
 """
 
@@ -17,6 +19,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from recallbook.data.residuals import onto_labels_, residuals
 from recallbook.data.task import Problem
 
 LARGEST_FORM = 1_200_000_000  # numbers in the form of all margins: 10 GB
@@ -57,11 +60,11 @@ def margins(problem: Problem) -> Margins:
     for label, means_of, slope, steep in _by_label(problem, keys):
         means[label], steepest = means_of * scale, max(steepest, steep)
         slopes.append((label, slope * scale))
-    centred = means - means.mean(dim=0)
+    centred = onto_labels_(problem, means)
     form = keys.new_zeros(vocab, vocab, keys.shape[1])
     for label, slope in slopes:
         form[label] = centred @ slope
-    form -= form.mean(dim=0)
+    form = onto_labels_(problem, form)
     form += form.transpose(0, 1).clone()
     form /= 2
     flat, diagonal = form.flatten(0, 1), form.diagonal(dim1=0, dim2=1).T  # (V V, c), (V, c)
@@ -82,6 +85,7 @@ def _sizes(problem: Problem, keys: Float[Tensor, "V1 c"], steepest: float) -> tu
 
     No sum has more terms than all slots of one label, tokens, features and coordinates together. A slot's value times
     its key is at most ``slot``, a feature of a sequence at most ``feature``, and label $k$ adds up $f_k$ of either.
+    With loss weights or a bias, $\|R^\top X\|\le\|\omega X\|+\|c\|\sum_k\omega_k\|X_k\|$.
     """
     counts = torch.bincount(problem.labels, minlength=problem.setting.vocab)
     terms = int(counts.max()) * problem.setting.seq_len + 2 * len(keys) + problem.setting.feature_dim + keys.shape[1]
@@ -92,6 +96,10 @@ def _sizes(problem: Problem, keys: Float[Tensor, "V1 c"], steepest: float) -> tu
     offset = 0.0 if problem.mlp_weights is None else float(problem.setting.phi(keys.new_zeros(1)).abs())
     slot, feature = 2 * scale * longest**2, scale * longest + offset
     share = float((counts / problem.setting.samples).square().sum())
+    if not problem.setting.plain_steps:
+        known = residuals(problem)
+        asked = known.weights * counts / problem.setting.samples
+        share = float(torch.linalg.norm(asked) + torch.linalg.norm(known.prediction) * asked.sum()) ** 2
     return ROUNDING * terms, 2 * slot * feature * share, lengths[-1] + lengths[:-1, None] + lengths[:-1]
 
 

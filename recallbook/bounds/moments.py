@@ -16,6 +16,7 @@ from recallbook.data.streams import stream, uniform_integers
 from recallbook.data.task import Problem
 from recallbook.training.gradients import features
 
+TOKEN_LAWS = ("zipf", "other_zipf")
 CONTEXTS = 2000  # sets of other tokens; each meets every informative token
 PER_FEATURE = 64  # sequences for each feature in the covariance
 ENTRIES = 1 << 22  # numbers in one block of features
@@ -54,6 +55,7 @@ def feature_moments(problem: Problem, contexts: int = CONTEXTS, sequences: int |
     than ``contexts``), in which every token is the informative one equally often. Exact at $L=1$.
     """
     setting, embeddings = problem.setting, problem.input_embeddings
+    setting.require_equal("moments are those of uniform tokens", TOKEN_LAWS)
     vocab, length = setting.vocab, setting.seq_len
     shared = float(setting.trigger_in_values) * problem.trigger
     if problem.mlp_weights is None:

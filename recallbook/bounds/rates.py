@@ -15,11 +15,11 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from recallbook.arguments import check_rate, not_allowed
+from recallbook.data.residuals import centred_labels
 from recallbook.data.task import Problem, check_problem
 from recallbook.model.ties import tolerance
 from recallbook.setting import Setting
 from recallbook.training.early_phase import key_query_step, value_step
-from recallbook.training.gradients import centred_labels
 
 
 class Kept(NamedTuple):
@@ -58,7 +58,7 @@ def kept(problem: Problem, eta: float, gamma: float) -> Kept:
     Parameters
     ----------
     problem : Problem
-        Attention-only.
+        Attention-only; tokens of any frequency, but neither loss weights nor an output bias.
     eta, gamma : float
         Finite and positive.
 
@@ -74,6 +74,7 @@ def kept(problem: Problem, eta: float, gamma: float) -> Kept:
     problem = check_problem(problem, torch.float64, "cpu")
     if problem.setting.width is not None:
         raise not_allowed("width", problem.setting.width, "None: finite rates are covered without the MLP")
+    problem.setting.require_equal("finite rates are covered for the plain loss", ("loss_weights", "output_bias"))
     eta, gamma = check_rate("eta", eta), check_rate("gamma", gamma)
     limit = _limit(problem)
     missing, off = _deviations(limit, problem.setting, eta, gamma)

@@ -1,6 +1,6 @@
 r"""Recall with perfect attention, given input embeddings and counts: the exact law, and a proved lower bound on it.
 
-Label $k$ of the fact that is asked for has the logit $u_k^\top\sum_jq_ju_j$, with weights $q_j$ centred over $j$. Over
+Label $k$ of the fact that is asked for has the logit $u_k^\top\sum_jq_ju_j$, with weights $q_j$ whose sum is zero. Over
 fresh Gaussian $U$ the logits are together, up to a positive factor that they share, distributed as
 $$x_k=\hat q_k\chi+\psi_k,\qquad\hat q=q/\lVert q\rVert,$$
 with $\chi$ a chi variable of $d$ degrees of freedom and $\psi$ an independent standard normal vector without its part
@@ -19,6 +19,7 @@ from scipy import special
 from scipy.stats import chi
 from torch import Tensor
 
+from recallbook.data.residuals import onto_labels_, residuals
 from recallbook.data.task import Problem
 from recallbook.model.ties import lengths, tolerance
 from recallbook.training.gradients import features
@@ -75,6 +76,7 @@ def _chords(edges: Float[np.ndarray, " n"], points: Float[np.ndarray, " k"]) -> 
 def stored_weights(problem: Problem) -> Float[Tensor, "V V"]:
     r"""$q_j=f_j\,g(h_j)^\top g(h_v)$, centred over $j$, with $h_v=z_v+\tau t$: row for the asked $v$, column for $j$.
 
+    With loss weights $q_j$ has the factor $\omega_j$; with an output bias $c_j$ times their sum is taken off.
     What step 3 stores if every training sequence locks, in the early-phase limit. Labels are named by their token. A
     row that is no more than rounding left over from terms of its size is zero: nothing is proved about its fact.
     """
@@ -84,10 +86,14 @@ def stored_weights(problem: Problem) -> Float[Tensor, "V V"]:
     marked = problem.input_embeddings + float(setting.trigger_in_values) * problem.trigger
     images = features(problem, marked)
     weights = images @ images.T * frequency
-    weights = weights - weights.mean(dim=1, keepdim=True)
+    weights = onto_labels_(problem, weights, problem.permutation, dim=1)
     size = lengths(images) * (lengths(images) * frequency).max() * setting.vocab**0.5
-    known = torch.linalg.norm(weights, dim=1) > tolerance(problem.dtype) * size
-    return torch.where(known[:, None], weights, 0.0)
+    if not setting.plain_steps:
+        known = residuals(problem)
+        asked = lengths(images) * frequency * known.weights[problem.permutation]
+        size = lengths(images) * (asked.max() * setting.vocab**0.5 + torch.linalg.norm(known.prediction) * asked.sum())
+    proved = torch.linalg.norm(weights, dim=1) > tolerance(problem.dtype) * size
+    return torch.where(proved[:, None], weights, 0.0)
 
 
 def beats(right: Tensor, wrong: Tensor, length: Tensor, dim: int) -> Tensor:

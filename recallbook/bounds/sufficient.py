@@ -109,7 +109,7 @@ def sufficient_samples(
 
 def _closed_form(sizes: Setting, accuracy: float) -> float:
     """What the theorem in closed form asks for; infinite outside its range."""
-    covered = sizes.width is None and sizes.embeddings == "gaussian"
+    covered = sizes.width is None and sizes.embeddings == "gaussian" and sizes.equal_facts
     if not covered or sizes.vocab < SMALLEST_VOCAB or sizes.seq_len < 2:
         return math.inf
     named = {name: getattr(sizes, name) for name in ("vocab", "seq_len", "dim", "trigger_in_values")}

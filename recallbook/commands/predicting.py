@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import math
 import textwrap
+from dataclasses import asdict
 from typing import Any
 
 from recallbook.bounds.coverage import coverage_samples, covered_accuracy, minimum_samples
 from recallbook.commands import options
-from recallbook.setting import Setting
+from recallbook.setting import EMBEDDINGS, Setting
 from recallbook.theory.doubts import doubts, message
 from recallbook.theory.prediction import critical_samples, phase, predict
 
@@ -22,7 +23,11 @@ TEXT = """\
 
     --json prints one object with the keys setting, accuracy, lock_on, recall, doubts, binds, covered, ledger (name to
     size, formula and derived), wanted, critical_samples, covered_samples and one_gradient_samples. What does not exist
-    is null."""
+    is null.
+
+    Where facts are not equally frequent (--zipf, --other-zipf, --balanced, --loss-weights, --output-bias) or embeddings
+    have a structure, a prediction is an average over draws. What binds and the critical N, dozens of predictions, are
+    then found only with --search (a minute or two at V = 256); what is proved for equal facts alone is null."""
 
 
 def add(commands: Any, shape: dict[str, Any]) -> None:
@@ -30,40 +35,52 @@ def add(commands: Any, shape: dict[str, Any]) -> None:
     text = textwrap.dedent(TEXT)
     parser = commands.add_parser("predict", help="predict one setting", description=text, **shape)
     options.add_setting(parser, {"vocab": True, "seq_len": True, "dim": True, "samples": True, "width": False})
+    options.add_facts(parser)
     parser.add_argument(
         "--accuracy", default="0.9", metavar="A", help="for the critical and the necessary N (default: 0.9)"
     )
+    parser.add_argument("--search", action="store_true", help="with unequal facts: also what binds and the critical N")
     parser.set_defaults(run=_predict)
 
 
-def predicted(setting: Setting, wanted: float) -> dict[str, Any]:
-    """What the command says about a setting, by its keys."""
-    fields = ("vocab", "seq_len", "dim", "samples", "width", "activation", "embeddings", "trigger_in_values")
-    given = {name: getattr(setting, name) for name in fields}
+def predicted(setting: Setting, wanted: float, *, search: bool = True) -> dict[str, Any]:
+    """What the command says about a setting, by its keys; the slow parts, where they are slow, if ``search``."""
+    given = asdict(setting)
     found = predict(setting, warn=False)
     doubted = doubts(setting, found.lock_on)
-    least = {name: value for name, value in given.items() if name in ("vocab", "seq_len", "dim", "width")}
     rest = {name: value for name, value in given.items() if name != "samples"}
+    quick = setting.equal_facts and setting.law.name in EMBEDDINGS
     return {
         "setting": given,
         "accuracy": found.accuracy,
         "lock_on": found.lock_on,
         "recall": found.recall,
         "doubts": message(setting, doubted) if doubted else None,
-        "binds": phase(setting),
-        "covered": covered_accuracy(setting.vocab, setting.samples),
+        "binds": phase(setting) if quick or search else None,
+        "covered": covered_accuracy(setting.vocab, setting.samples) if quick else None,
         "ledger": {name: term._asdict() for name, term in found.ledger.items()},
         "wanted": wanted,
-        "critical_samples": critical_samples(**rest, accuracy=wanted, warn=False),
+        "critical_samples": critical_samples(**rest, accuracy=wanted, warn=False) if quick or search else None,
+        **_necessary(setting, wanted, quick),
+    }
+
+
+def _necessary(setting: Setting, wanted: float, proved: bool) -> dict[str, float | None]:
+    """Sequences that are proved to be necessary, for equal facts and embeddings without a structure."""
+    if not proved:
+        return {"covered_samples": None, "one_gradient_samples": None}
+    sizes = (setting.vocab, setting.seq_len, setting.dim)
+    return {
         "covered_samples": coverage_samples(setting.vocab, wanted),
-        "one_gradient_samples": minimum_samples(**least, accuracy=wanted),
+        "one_gradient_samples": minimum_samples(*sizes, wanted, width=setting.width),
     }
 
 
 def _predict(chosen: argparse.Namespace) -> int:
     sizes: dict[str, Any] = options.chosen_sizes(chosen, "vocab", "seq_len", "dim", "samples", "width")
     wanted = options.number("accuracy", chosen.accuracy, "a number between 0 and 1")
-    found = predicted(Setting(**sizes, **options.chosen_kind(chosen)), wanted)
+    setting = Setting(**sizes, **options.chosen_kind(chosen), **options.chosen_facts(chosen))
+    found = predicted(setting, wanted, search=chosen.search)
     print(options.as_json(found) if chosen.json else _shown(found))
     return 0
 
@@ -72,12 +89,17 @@ def _shown(found: dict[str, Any]) -> str:
     lines = [", ".join(f"{name.replace('_', '-')} {found[name]:.2f}" for name in ("accuracy", "lock_on", "recall"))]
     if found["doubts"]:
         lines.append(found["doubts"])
-    lines += [f"what binds: {found['binds']}", f"coverage allows {found['covered']:.3f} of the facts", "ledger:"]
+    if found["binds"]:
+        lines.append(f"what binds: {found['binds']}")
+    if found["covered"] is not None:
+        lines.append(f"coverage allows {found['covered']:.3f} of the facts")
     sizes = {name: term["size"] for name, term in found["ledger"].items() if not math.isnan(term["size"])}
+    lines.append("ledger:")
     lines += [f"  {name:18} {size:.2g}" for name, size in sorted(sizes.items(), key=lambda item: -item[1])]
-    critical, covered, one = (
-        options.rounded(found[f"{name}_samples"]) for name in ("critical", "covered", "one_gradient")
-    )
-    lines.append(f"N for accuracy {found['wanted']:g} at this d: {critical} predicted")
-    lines.append(f"  proved to be necessary: {covered} for any method, {one} for readers of one gradient")
+    if found["critical_samples"] is not None:
+        critical = options.rounded(found["critical_samples"])
+        lines.append(f"N for accuracy {found['wanted']:g} at this d: {critical} predicted")
+    if found["one_gradient_samples"] is not None:
+        covered, one = (options.rounded(found[f"{name}_samples"]) for name in ("covered", "one_gradient"))
+        lines.append(f"  proved to be necessary: {covered} for any method, {one} for readers of one gradient")
     return "\n".join(lines)

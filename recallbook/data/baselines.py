@@ -10,6 +10,7 @@ from scipy.linalg import toeplitz
 from scipy.stats import binom
 
 from recallbook.arguments import check_size
+from recallbook.data.frequencies import fact_frequencies, other_frequencies
 from recallbook.data.streams import stream, uniform_integers
 from recallbook.data.task import Problem
 
@@ -61,11 +62,18 @@ def bag_of_words_accuracy(vocab: int, seq_len: int) -> float:
 
 
 def bag_of_words_guess(problem: Problem, tokens: Int[np.ndarray, "n L"]) -> Int[np.ndarray, " n"]:
-    """Labels ``(n,)`` of the most frequent token of each row of ``tokens`` ``(n, L)``, lowest token on ties."""
-    vocab = problem.setting.vocab
+    """Best labels ``(n,)`` for rows of ``tokens`` ``(n, L)`` in any order: of the most frequent token, lowest on ties.
+
+    Where informative tokens have a law of their own, counts are weighted by how much likelier a token is among them.
+    """
+    setting = problem.setting
+    vocab = setting.vocab
     counts = np.zeros((len(tokens), vocab), dtype=np.int64)
     np.add.at(counts, (np.arange(len(tokens))[:, None], tokens), 1)
-    return np.asarray(problem.permutation.cpu().numpy()[counts.argmax(axis=1)])
+    weighted = counts
+    if setting.other_zipf is not None:
+        weighted = counts * (fact_frequencies(setting) / other_frequencies(setting))
+    return np.asarray(problem.permutation.cpu().numpy()[weighted.argmax(axis=1)])
 
 
 def seen_distribution(vocab: int, samples: int) -> Float64[np.ndarray, " k"]:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float64
+from scipy.optimize import brentq
 from scipy.special import beta, betainc, betaincinv
 
 from recallbook.arguments import check_size, not_allowed
 from recallbook.data.embeddings import draw_embeddings
 from recallbook.setting import Setting
+
+LARGEST_DIM = (
+    1e9  # no table has so many columns: what is less coherent than random directions there counts as orthogonal
+)
 
 
 def cosines(vocab: int, dim: int, seed: int, embeddings: str = "gaussian") -> Float64[np.ndarray, " pairs"]:
@@ -39,5 +44,29 @@ def coherence_quantile(vocab: int, dim: int, probability: float) -> float:
     vocab, dim = check_size("vocab", vocab, smallest=2), check_size("dim", dim, smallest=2)
     if not 0 < probability < 1:
         raise not_allowed("probability", probability, "a number between 0 and 1")
+    return _quantile(vocab, dim, probability)
+
+
+def _quantile(vocab: int, dim: float, probability: float) -> float:
     tail = -np.expm1(2 * np.log(probability) / (vocab * (vocab - 1)))
     return float(np.sqrt(1 - betaincinv((dim - 1) / 2, 0.5, tail)))
+
+
+def cosine_quantile(dim: int, probability: float) -> float:
+    r"""Quantile of the absolute cosine of two random directions; exact."""
+    dim = check_size("dim", dim, smallest=2)
+    return float(np.sqrt(1 - betaincinv((dim - 1) / 2, 0.5, 1 - probability)))
+
+
+def dim_of_coherence(vocab: int, coherence: float) -> float:
+    r"""The dimension, any real number from 2, in which half of all sets of $V$ random directions are that coherent.
+
+    Infinite at coherence 0; ``nan`` where already directions in the plane are less coherent. Leading order, as
+    :func:`coherence_quantile`, whose inverse it is.
+    """
+    if coherence <= _quantile(vocab, LARGEST_DIM, 0.5):
+        return np.inf
+    if coherence > _quantile(vocab, 2, 0.5):
+        return np.nan
+    lifted = brentq(lambda log: _quantile(vocab, np.exp(log), 0.5) - coherence, np.log(2), np.log(LARGEST_DIM))
+    return float(np.exp(lifted))

@@ -12,7 +12,8 @@ from jaxtyping import Float64, Int32
 SCHEME = 2  # raise it when any draw changes: every stored number then changes with it
 ROLES = (  # in this order for ever: the place in it is part of the key
     "tokens positions permutation input_embeddings output_embeddings trigger query mlp_weights "
-    "test_tokens test_positions batch_tokens batch_positions reader_tokens"
+    "test_tokens test_positions batch_tokens batch_positions reader_tokens "
+    "marked test_marked batch_marked input_centres output_centres examined_rows"
 ).split()
 
 

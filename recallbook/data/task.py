@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
@@ -11,7 +12,9 @@ from jaxtyping import Float, Int, Int64
 from torch import Tensor
 
 from recallbook.arguments import Device, check_device, check_dtype, check_seed, check_size, not_allowed
-from recallbook.data.embeddings import TableSource, draw_embeddings
+from recallbook.data.embeddings import Embeddings, TableSource, draw_embeddings
+from recallbook.data.frequencies import balanced_tokens, fact_frequencies, other_frequencies, tokens_of_law
+from recallbook.data.own_tables import OwnTables, own_tables
 from recallbook.data.streams import gaussian_table, stream, uniform_integers
 from recallbook.setting import Setting
 
@@ -33,7 +36,7 @@ class Problem:
     setting : Setting
     seed : int
     tokens : Tensor ``(N, L)`` int32
-        $x_{ij}$, uniform on $0..V-1$; the one large tensor, so in the smaller type that still indexes.
+        $x_{ij}$ in $0..V-1$, uniform or by Zipf's law; the one large tensor, so in the smaller type that indexes.
     positions : Tensor ``(N,)`` int64
         $\ell_i$, uniform on $0..L-1$: where the trigger sits.
     labels : Tensor ``(N,)`` int64
@@ -48,6 +51,9 @@ class Problem:
         $W_{\rm in}$, rows $N(0,I/s^2)$ with $s^2$ = ``setting.mlp_input_scale``.
     label_counts : Tensor ``(V, V)`` int64 or None
         Tokens counted under each label, where several problems share them; ``None``: counted when needed.
+    own : tuple of str
+        Which embeddings are the caller's own, of ``"input"``, ``"output"``, ``"trigger"`` and ``"query"``;
+        ``setting.embeddings`` is the law of the others.
     """
 
     setting: Setting
@@ -62,9 +68,11 @@ class Problem:
     query: Float[Tensor, " d"]
     mlp_weights: Float[Tensor, "m d"] | None
     label_counts: Int64[Tensor, "V V"] | None = None
+    own: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"Problem({self.setting}, seed={self.seed}, dtype={self.dtype}, device='{self.device}')"
+        own = f", own={self.own}" if self.own else ""
+        return f"Problem({self.setting}, seed={self.seed}, dtype={self.dtype}, device='{self.device}'{own})"
 
     @property
     def sequences(self) -> Sequences:
@@ -111,14 +119,27 @@ def _sample(
     setting: Setting, count: int, permutation: Int[np.ndarray, " V"], seed: int, *, prefix: str = "", block: int = 0
 ) -> Sequences:
     """Sequences on the host; for one stream a smaller ``count`` is a prefix of a larger one."""
-    vocab, length = setting.vocab, setting.seq_len
-    tokens = uniform_integers(stream(seed, prefix + "tokens", block), vocab, count * length).reshape(count, length)
+    length = setting.seq_len
+    others, facts = other_frequencies(setting), fact_frequencies(setting)
+    tokens = tokens_of_law(stream(seed, prefix + "tokens", block), others, count * length).reshape(count, length)
     positions = uniform_integers(stream(seed, prefix + "positions", block), length, count).astype(np.int64)
+    marked = stream(seed, prefix + "marked", block)
+    if setting.balanced and not prefix.startswith("test"):
+        tokens[np.arange(count), positions] = balanced_tokens(marked, setting.vocab, count)
+    elif setting.other_zipf is not None:
+        tokens[np.arange(count), positions] = tokens_of_law(marked, facts, count)
     labels = permutation[tokens[np.arange(count), positions]]
     return Sequences(torch.from_numpy(tokens), torch.from_numpy(positions), torch.from_numpy(labels))
 
 
-def draw(setting: Setting, seed: int, *, dtype: torch.dtype = torch.float64, device: Device = "cpu") -> Problem:
+def draw(
+    setting: Setting,
+    seed: int,
+    *,
+    dtype: torch.dtype = torch.float64,
+    device: Device = "cpu",
+    embeddings: Embeddings | Mapping[str, Any] | None = None,
+) -> Problem:
     r"""Draw facts, embeddings and training sequences.
 
     Draws are paired. For one seed, a smaller ``samples`` is a prefix of a larger one; a smaller ``dim`` uses the
@@ -133,6 +154,10 @@ def draw(setting: Setting, seed: int, *, dtype: torch.dtype = torch.float64, dev
     dtype : torch.float64 or torch.float32
         Drawn in float64 on the host, then rounded.
     device : str or torch.device
+    embeddings : Embeddings, mapping or None
+        The caller's own tables, any of ``"input"`` and ``"output"``, ``(vocab, dim)``, ``"trigger"`` and ``"query"``,
+        ``(dim,)``: arrays or tensors of any floating type. What is missing is drawn as without them. Taken as they are:
+        laws have a mean square length of 1, which the trigger drawn beside a table has too. Rows must differ.
 
     Returns
     -------
@@ -148,15 +173,18 @@ def draw(setting: Setting, seed: int, *, dtype: torch.dtype = torch.float64, dev
     >>> problem = draw(Setting(vocab=8, seq_len=4, dim=3, samples=5), seed=0)
     >>> problem.tokens.shape, problem.input_embeddings.shape
     (torch.Size([5, 4]), torch.Size([8, 3]))
+    >>> draw(problem.setting, seed=0, embeddings={"input": np.arange(24.0).reshape(8, 3)}).own
+    ('input',)
     """
     if not isinstance(setting, Setting):
         raise not_allowed("setting", setting, "a recallbook.Setting")
     seed = check_seed("seed", seed)
     dtype, device = check_dtype("dtype", dtype), check_device("device", device)
+    own = own_tables(embeddings, setting)
     # sorting uniform numbers gives a uniform permutation by a rule that no library version can change
     permutation = np.argsort(stream(seed, "permutation").random(setting.vocab), kind="stable")
     sequences = _sample(setting, setting.samples, permutation, seed)
-    return assemble(setting, seed, sequences, torch.from_numpy(permutation)).to(dtype, device)
+    return assemble(setting, seed, sequences, torch.from_numpy(permutation), own=own).to(dtype, device)
 
 
 def assemble(
@@ -165,9 +193,12 @@ def assemble(
     sequences: Sequences,
     permutation: Int64[Tensor, " V"],
     source: TableSource = gaussian_table,
+    *,
+    own: OwnTables | None = None,
 ) -> Problem:
-    """The problem with these sequences and facts, and with the embeddings that ``source`` gives."""
-    embedded = draw_embeddings(setting, seed, source)
+    """The problem with these sequences and facts, the caller's own tables, and embeddings that ``source`` gives."""
+    own = own or {}
+    embedded = draw_embeddings(setting, seed, source)._replace(**own)
     weights = None
     if setting.width is not None:
         table = source(seed, "mlp_weights", setting.width, setting.dim)
@@ -182,6 +213,7 @@ def assemble(
         trigger=_tensor(embedded.trigger),
         query=_tensor(embedded.query),
         mlp_weights=weights,
+        own=tuple(name for name in Embeddings._fields if name in own),
     )
 
 

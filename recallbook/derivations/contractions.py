@@ -12,22 +12,11 @@ from collections import Counter
 from functools import cache
 from typing import NamedTuple
 
+from recallbook.theory.symbolic.spectra import pairings
+
 TRIGGER = -1  # stands for t where the token of a place is expected
 Poly = Counter[tuple[int, ...]]  # coefficients by powers
 Pairs = tuple[tuple[int, int], ...]
-
-
-@cache
-def pairings(items: tuple[int, ...]) -> tuple[Pairs, ...]:
-    """All ways to pair up; none for an odd number."""
-    if not items:
-        return ((),)
-    first, *rest = items
-    return tuple(
-        ((first, mate), *others)
-        for at, mate in enumerate(rest)
-        for others in pairings(tuple(rest[:at] + rest[at + 1 :]))
-    )
 
 
 class Contraction(NamedTuple):

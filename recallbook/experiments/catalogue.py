@@ -18,6 +18,7 @@ from recallbook.experiments.scaling import (
     mlp_sizes,
     one_step,
 )
+from recallbook.experiments.unequal import error_sizes, remedies, remedies_rates, thresholds
 from recallbook.experiments.upper_bounds import sandwich
 from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
@@ -56,6 +57,10 @@ SWEEPS = {
     "sandwich": Sweep("critical N for accuracy 0.9 where the proved N is known too", sandwich.points),
     "longer_training": Sweep("more than three steps, on one batch and on fresh batches", longer_training.points),
     "longer_larger": Sweep("longer training above coverage: V = 256, d to V/2", longer_training.larger_points),
+    "zipf_threshold": Sweep("the exponent at which Zipf's law breaks lock-on", thresholds.points),
+    "zipf_error": Sweep("error under Zipf's law against N and d, with perfect attention", error_sizes.points),
+    "remedies": Sweep("remedies for unequal facts at equal N: bias, weights, balance, more steps", remedies.points),
+    "remedies_rates": Sweep("rates at which remedies for unequal facts are compared, tuned", remedies_rates.points),
 }
 
 

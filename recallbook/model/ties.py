@@ -43,6 +43,11 @@ def logit_slack(
     return torch.mul(lengths(images)[:, None], tolerance(value.dtype) * size)
 
 
+def bias_slack(bias: Float[Tensor, " V"]) -> Float[Tensor, ""]:
+    """What an output bias ``(V,)`` adds to the slack of logits: tolerance times its largest finite size."""
+    return torch.mul(torch.where(bias.isfinite(), bias, torch.zeros_like(bias)).abs().max(), tolerance(bias.dtype))
+
+
 def lengths(rows: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:
     """Length of every row."""
     norms: Tensor = torch.linalg.vector_norm(rows, dim=1)

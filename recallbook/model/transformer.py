@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from recallbook.arguments import Device, not_allowed
+from recallbook.data.residuals import output_bias
 from recallbook.data.task import Problem, check_problem
+
+EMBEDDED = ("input_embeddings", "output_embeddings", "trigger", "query", "mlp_weights")
+OWN = dict(zip(EMBEDDED, ("input", "output", "trigger", "query"), strict=False))  # as `Problem.own` calls them
 
 
 class RecallTransformer(nn.Module):
     r"""Single-layer attention, with or without a fixed random MLP, starting from zero.
 
     $$a_j=\mathrm{softmax}_j(e_j^\top W_{KQ}z_{\rm EOS}),\qquad h=\sum_j a_j e'_j,\qquad
-    \text{logits}=U W_V\,g(h),$$
+    \text{logits}=U W_V\,g(h)+b,$$
     with $e_j=z_{x_j}+\mathbf 1\{j=\ell\}t$, $e'_j=e_j$ or $z_{x_j}$, and $g(h)=h$ or $\phi(W_{\rm in}h)/\sqrt m$.
+    The bias $b$ is fixed, and zero unless the setting has one (``output_bias`` of :mod:`recallbook.data.residuals`).
 
     Parameters
     ----------
     problem : Problem
-        Gives the embeddings and $W_{\rm in}$ (buffers), the floating type and the device.
+        Gives the embeddings, $W_{\rm in}$ and $b$ (buffers), the floating type and the device.
     dtype, device
         Override the problem's.
 
@@ -30,6 +38,8 @@ class RecallTransformer(nn.Module):
         $W_V$, zero at the start.
     key_query : Parameter ``(d, d)``
         $W_{KQ}$, zero at the start.
+    input_embeddings, output_embeddings : Tensor ``(V, d)``
+        $Z$ and $U$: the problem's, until :func:`recallbook.descend` learns them.
     """
 
     input_embeddings: Float[Tensor, "V d"]
@@ -37,13 +47,15 @@ class RecallTransformer(nn.Module):
     trigger: Float[Tensor, " d"]
     query: Float[Tensor, " d"]
     mlp_weights: Float[Tensor, "m d"] | None
+    output_bias: Float[Tensor, " V"]
 
     def __init__(self, problem: Problem, *, dtype: torch.dtype | None = None, device: Device | None = None) -> None:
         super().__init__()
         problem = check_problem(problem, dtype, device)
         self.setting = problem.setting
-        for name in ("input_embeddings", "output_embeddings", "trigger", "query", "mlp_weights"):
+        for name in EMBEDDED:
             self.register_buffer(name, getattr(problem, name))
+        self.register_buffer("output_bias", output_bias(problem))
         like = problem.input_embeddings
         self.value = nn.Parameter(like.new_zeros(self.setting.dim, self.setting.feature_dim))
         self.key_query = nn.Parameter(like.new_zeros(self.setting.dim, self.setting.dim))
@@ -54,7 +66,7 @@ class RecallTransformer(nn.Module):
         values = keys if self.setting.trigger_in_values else self.input_embeddings[tokens]  # (B, L, d)
         weights = self._weights(keys)  # (B, L)
         located = (weights[:, None, :] @ values)[:, 0]  # (B, d)
-        return self.features(located) @ self.value.T @ self.output_embeddings.T
+        return self.features(located) @ self.value.T @ self.output_embeddings.T + self.output_bias
 
     def attention(self, tokens: Tensor, positions: Tensor) -> Float[Tensor, "B L"]:
         """Attention weights ``(B, L)``, for the same arguments."""
@@ -65,6 +77,20 @@ class RecallTransformer(nn.Module):
         if self.mlp_weights is None:
             return located
         return self.setting.phi(located @ self.mlp_weights.T).div(self.mlp_weights.shape[0] ** 0.5)
+
+    def problem_as_held(self, problem: Problem) -> Problem:
+        """The problem with the embeddings that this model holds, in the problem's floating type and on its device.
+
+        Those that are not the problem's are the caller's own (:attr:`recallbook.Problem.own`): no law drew them.
+        """
+        held = {name: getattr(self, name) for name in EMBEDDED}
+        if all(held[name] is getattr(problem, name) for name in EMBEDDED):
+            return problem
+        like = problem.input_embeddings
+        moved: dict[str, Any] = {name: table.to(like) for name, table in held.items() if table is not None}
+        other = {side for name, side in OWN.items() if not torch.equal(moved[name], getattr(problem, name))}
+        own = tuple(side for side in OWN.values() if side in other.union(problem.own))
+        return replace(problem, **moved, own=own)
 
     def _keys(self, tokens: Tensor, positions: Tensor) -> Float[Tensor, "B L d"]:
         check_sequences(tokens, positions, self.setting.vocab)

@@ -18,7 +18,7 @@ import pandas as pd
 
 from recallbook.arguments import check_seed, check_size, not_allowed
 from recallbook.data.streams import SCHEME
-from recallbook.sweeps.point import OUTCOMES, Point, from_frame, unique
+from recallbook.sweeps.point import LATER_FIELDS, OUTCOMES, Point, from_frame, unique
 from recallbook.sweeps.run import run_sweep, table, typed
 from recallbook.sweeps.store import Store
 
@@ -136,6 +136,8 @@ def export(
         **_commit(),
     }
     paths = [folder / f"{name}.{kind}" for kind in ("parquet", "csv", "json")]
+    unused = [name for name, value in LATER_FIELDS.items() if (frame[name].isna() | (frame[name] == value)).all()]
+    frame = frame.drop(columns=unused)  # as results were written before there were such fields
     frame.to_parquet(paths[0], engine="pyarrow", compression="zstd", index=False)
     summary(frame).to_csv(paths[1], index=False, float_format="%.5g", lineterminator="\n")
     paths[2].write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
@@ -149,7 +151,7 @@ def in_order(frame: pd.DataFrame) -> pd.DataFrame:
 
 def summary(frame: pd.DataFrame) -> pd.DataFrame:
     """Means over seeds, and the number of ``seeds``; columns that say nothing are left out."""
-    fields = [name for name in Point.names() if name != "seed"]
+    fields = [name for name in Point.names() if name != "seed" and name in frame.columns]
     groups = frame.groupby(fields, dropna=False, sort=True)
     found = groups[list(OUTCOMES)].mean().assign(seeds=groups.size()).reset_index()
     return found.dropna(axis=1, how="all")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,6 +17,16 @@ from recallbook.setting import Setting
 from recallbook.training.early_phase import TABLE_NUMBERS, counts_pay
 
 
+def shared_sequences(setting: Setting) -> tuple[tuple[str, Any], ...]:
+    """The fields, by name, that two settings must share to have the same sequences up to their number."""
+    return tuple((name, getattr(setting, name)) for name in ("vocab", "seq_len", "zipf", "other_zipf", "balanced"))
+
+
+def _centres(setting: Setting) -> int:
+    """How many centres the tokens have, 0 without clusters."""
+    return int(setting.law.numbers[0]) if setting.law.name == "clustered" else 0
+
+
 class PairedDraws:
     """Problems of one seed, vocabulary and sequence length, each equal to what :func:`recallbook.draw` gives.
 
@@ -25,27 +36,29 @@ class PairedDraws:
     Parameters
     ----------
     settings : iterable of Setting
-        All with the same ``vocab`` and ``seq_len``.
+        All with the same ``vocab``, ``seq_len`` and laws of tokens.
     seed : int
 
     Raises
     ------
     ValueError
-        If there is no setting, or vocabularies or lengths differ.
+        If there is no setting, or vocabularies, lengths or laws of tokens differ.
     """
 
     def __init__(self, settings: Iterable[Setting], seed: int) -> None:
         wanted = list(settings)
-        sizes = {(setting.vocab, setting.seq_len) for setting in wanted}
+        sizes = {shared_sequences(setting) for setting in wanted}
         if len(sizes) != 1:
-            raise not_allowed("settings", sorted(sizes), "settings of one vocab and one seq_len")
+            raise not_allowed(
+                "settings", sorted(map(str, sizes)), "settings of one vocab, one seq_len and one law of tokens"
+            )
         self.seed = check_seed("seed", seed)
         self._sizes = sizes.pop()
         self._dim = max(setting.dim for setting in wanted)
         self._width = max(setting.width or 0 for setting in wanted)
+        self._centres = max(_centres(setting) for setting in wanted)
         # one dimension is enough: sequences and facts do not depend on it
-        vocab, seq_len = self._sizes
-        longest = Setting(vocab=vocab, seq_len=seq_len, dim=1, samples=max(s.samples for s in wanted))
+        longest = Setting(dim=1, samples=max(s.samples for s in wanted), **dict(self._sizes))
         self._longest = draw(longest, self.seed)
         self._tables: dict[str, Table] = {}
         self._counted: tuple[int, torch.Tensor] | None = None
@@ -53,7 +66,8 @@ class PairedDraws:
     def problem(self, setting: Setting) -> Problem:
         """The problem of one of the settings, or of a smaller one; equal to ``draw(setting, seed)``."""
         fits = setting.samples <= len(self._longest.labels) and setting.dim <= self._dim
-        if (setting.vocab, setting.seq_len) != self._sizes or not fits or (setting.width or 0) > self._width:
+        fits = fits and (setting.width or 0) <= self._width and _centres(setting) <= self._centres
+        if shared_sequences(setting) != self._sizes or not fits:
             raise not_allowed("setting", setting, "one of the settings that the draws were made for, or a smaller one")
         sequences = Sequences(*(part[: setting.samples] for part in self._longest.sequences))
         problem = assemble(setting, self.seed, sequences, self._longest.permutation, self._corner)
@@ -63,7 +77,7 @@ class PairedDraws:
 
     def _label_counts(self, sequences: Sequences) -> torch.Tensor:
         """Tokens counted under each label ``(V, V)``; kept until another number of sequences is asked for."""
-        samples, vocab = len(sequences.labels), self._sizes[0]
+        samples, vocab = len(sequences.labels), self._longest.setting.vocab
         if self._counted is None or self._counted[0] != samples:
             codes = sequences.labels[:, None] * vocab + sequences.tokens
             counts = torch.bincount(codes.flatten(), minlength=vocab**2).view(vocab, vocab)
@@ -74,6 +88,7 @@ class PairedDraws:
         """What ``gaussian_table`` gives, cut from a table drawn once."""
         if role not in self._tables:
             # all other tables have one row for each token, or one
-            most = self._width if role == "mlp_weights" else rows
+            longest = {"mlp_weights": self._width, "input_centres": self._centres, "output_centres": self._centres}
+            most = longest.get(role, rows)
             self._tables[role] = gaussian_table(seed, role, most, self._dim)
         return np.ascontiguousarray(self._tables[role][:rows, :columns])

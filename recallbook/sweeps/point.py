@@ -15,13 +15,18 @@ from recallbook.arguments import LARGEST_SIZE, check_choice, check_rates, check_
 from recallbook.data.streams import SCHEME
 from recallbook.data.task import Problem
 from recallbook.model.transformer import RecallTransformer
-from recallbook.setting import Setting
-from recallbook.training.descent import descend, three_steps
+from recallbook.setting import LATER, Setting
+from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
+from recallbook.training.longer import MATRICES, TABLES, check_embedding_rate, check_learn, descend
+from recallbook.training.optimizers import OPTIMIZERS
 from recallbook.training.weights import Weights
 
 METHODS = ("three_steps", "argmax", "assignment", "descend")
 OUTCOMES = ("accuracy", "lock_on", "recall")
+WEIGHTS = "+".join(MATRICES)
+# fields that came later, of points and of settings: at these values a point has the name that it had without them
+LATER_FIELDS = {**LATER, "optimizer": "gd", "learn": WEIGHTS, "embedding_rate": None}
 SIZES = tuple(field.name for field in fields(Setting))
 SECONDS_A_TOKEN, SECONDS_A_NUMBER, FLOPS = 3e-8, 3e-8, 2e10  # of one core, for estimates of cost
 
@@ -45,6 +50,10 @@ class Point:
         Of ``"descend"``: number of steps, and fresh sequences in each (``None``: the fixed batch).
     test_samples : int
         Fresh sequences of the evaluation.
+    optimizer : str
+    learn : str
+    embedding_rate : float or None
+        Of ``"descend"``, as there; names of what is learned are joined, as in ``"value+key_query"``.
 
     Raises
     ------
@@ -65,6 +74,9 @@ class Point:
     steps: int | None = None
     batch: int | None = None
     test_samples: int = 20000
+    optimizer: str = "gd"
+    learn: str = WEIGHTS
+    embedding_rate: float | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.setting, Setting):
@@ -74,17 +86,21 @@ class Point:
                 "activation", self.setting.activation, "the name of an activation: a function cannot be stored"
             )
         check_choice("method", self.method, METHODS)
+        if self.method == "assignment":
+            self.setting.require_equal("method='assignment' whitens the gradient of equal facts")
         eta, gamma = check_rates(self.eta, self.gamma)
         descends = self.method == "descend"
         if self.method in ("argmax", "assignment") and eta is not None:
             raise not_allowed("eta", eta, f"None with method={self.method!r}, which takes no step")
         if descends and eta is None:
             raise not_allowed("eta", eta, "a finite number above 0 with method='descend'")
-        for name in ("steps", "batch"):
-            if not descends and getattr(self, name) is not None:
-                raise not_allowed(name, getattr(self, name), f"None with method={self.method!r}")
+        unused = {"steps": None, "batch": None, "optimizer": "gd", "learn": WEIGHTS, "embedding_rate": None}
+        for name, default in unused.items():
+            if not descends and getattr(self, name) != default:
+                raise not_allowed(name, getattr(self, name), f"{default!r} with method={self.method!r}")
         if descends and self.steps is None:
             raise not_allowed("steps", None, f"an integer from 1 to {LARGEST_SIZE} with method='descend'")
+        learned = check_learn(self.learn.split("+") if isinstance(self.learn, str) else None)
         checked = {
             "seed": check_seed("seed", self.seed),
             "eta": eta,
@@ -92,6 +108,9 @@ class Point:
             "steps": None if self.steps is None else check_size("steps", self.steps),
             "batch": None if self.batch is None else check_size("batch", self.batch),
             "test_samples": check_size("test_samples", self.test_samples),
+            "optimizer": check_choice("optimizer", self.optimizer, tuple(OPTIMIZERS)),
+            "learn": "+".join(learned),
+            "embedding_rate": check_embedding_rate(self.embedding_rate, learned),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)  # frozen: this is the one moment of writing
@@ -108,8 +127,9 @@ class Point:
 
     @property
     def canonical(self) -> str:
-        """JSON with sorted names, without what is ``None``, and with the version of the draws."""
+        """JSON with sorted names and the version of the draws, without what is ``None`` or a later field's default."""
         given = {name: value for name, value in self.values.items() if value is not None}
+        given = {name: value for name, value in given.items() if LATER_FIELDS.get(name, self) != value}
         return json.dumps({"scheme": SCHEME, **given}, sort_keys=True, separators=(",", ":"))
 
     @property
@@ -129,6 +149,7 @@ class Point:
         if self.method == "descend":
             sequences = steps * (self.batch or s.samples)
             work = 10 * sequences * (s.dim * (vocab + (s.width or s.dim)) + s.seq_len * s.dim)
+            work *= 2 if set(TABLES) & set(self.learn.split("+")) else 1
         elif s.width is not None:
             work = 24 * s.samples * s.dim * s.width + 6 * tokens * s.dim + 4 * answers * s.dim * (s.width + vocab)
         else:
@@ -145,8 +166,18 @@ def measure(point: Point, problem: Problem) -> dict[str, float | None]:
     if point.method == "descend":
         assert point.steps is not None and point.eta is not None and point.gamma is not None
         model = RecallTransformer(problem)
-        descend(model, problem, point.steps, eta=point.eta, gamma=point.gamma, batch=point.batch)
-        matrices = [model.value.data, model.key_query.data]
+        descend(
+            model,
+            problem,
+            point.steps,
+            eta=point.eta,
+            gamma=point.gamma,
+            batch=point.batch,
+            optimizer=point.optimizer,
+            learn=point.learn.split("+"),
+            embedding_rate=point.embedding_rate,
+        )
+        matrices = [model.value.data, model.key_query.data, model.input_embeddings, model.output_embeddings]
         trained: RecallTransformer | Weights = model
     else:
         trained = weights = three_steps(problem, point.eta, point.gamma)

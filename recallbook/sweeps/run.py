@@ -13,8 +13,8 @@ import torch
 from tqdm import tqdm
 
 from recallbook.arguments import check_flag, not_allowed
-from recallbook.sweeps.paired import PairedDraws
-from recallbook.sweeps.point import OUTCOMES, Point, measure, unique
+from recallbook.sweeps.paired import PairedDraws, shared_sequences
+from recallbook.sweeps.point import LATER_FIELDS, OUTCOMES, Point, measure, unique
 from recallbook.sweeps.store import Result, Store
 
 SHORTEST, LONGEST = 5.0, 30.0  # estimated seconds of a task: small ones are joined, large ones are cut
@@ -99,10 +99,11 @@ def table(results: Iterable[Result]) -> pd.DataFrame:
 
 
 def typed(frame: pd.DataFrame) -> pd.DataFrame:
-    """Columns of results in their types, also where a column is empty."""
+    """Columns of results in their types, also where a column is empty, or older than a field."""
     optional = dict.fromkeys(("width", "steps", "batch"), "Int64")
-    numbers = dict.fromkeys(("eta", "gamma", *OUTCOMES), "float64")
-    return frame.astype({**optional, **numbers, "error": "string"})
+    numbers = dict.fromkeys(("eta", "gamma", "zipf", "other_zipf", "embedding_rate", *OUTCOMES), "float64")
+    frame = frame.assign(**{name: value for name, value in LATER_FIELDS.items() if name not in frame.columns})
+    return frame[[*Point.names(), *OUTCOMES, "error"]].astype({**optional, **numbers, "error": "string"})
 
 
 def cut(points: Iterable[Point]) -> list[Task]:
@@ -111,9 +112,9 @@ def cut(points: Iterable[Point]) -> list[Task]:
     A group shares vocabulary, length and seed. One that takes too long is cut at its largest ``samples`` first, where
     cutting costs least; groups that take less are joined.
     """
-    groups: defaultdict[tuple[int, int, int], list[Point]] = defaultdict(list)
+    groups: defaultdict[tuple[object, int], list[Point]] = defaultdict(list)
     for point in points:
-        groups[point.setting.vocab, point.setting.seq_len, point.seed].append(point)
+        groups[shared_sequences(point.setting), point.seed].append(point)
     tasks: list[Task] = []
     joined: Task = []
     room = 0.0

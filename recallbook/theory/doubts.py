@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from recallbook.setting import Setting
+from recallbook.setting import EMBEDDINGS, Setting
 from recallbook.theory import hermite
 from recallbook.theory.values import mean_value_variance
 
@@ -98,14 +98,45 @@ DOUBTS = (
 )
 
 
-def doubts(setting: Setting, lock_on: float) -> list[Doubt]:
-    """Those that apply to a setting with this predicted lock-on."""
-    return [doubt for doubt in DOUBTS if doubt.applies(setting, lock_on)]
+# With unequal facts, structured or own embeddings nothing is off in their map (experiments/unequal/error_map.py), from
+# which these are drawn: it goes no further.
+UNEQUAL_DOUBTS = (
+    Doubt("few tokens", lambda s, lock_on: s.vocab < 64, lambda s: f"vocab={s.vocab} below 64", {}),
+    Doubt("few dimensions", lambda s, lock_on: s.dim < 12, lambda s: f"dim={s.dim} below 12", {}),
+    Doubt(
+        "few sequences",
+        lambda s, lock_on: 2 * s.samples < s.vocab,
+        lambda s: f"samples={s.samples} below half of vocab={s.vocab}",
+        {},
+    ),
+    Doubt(
+        "long sequences",
+        lambda s, lock_on: s.seq_len > max(128, s.vocab),
+        lambda s: f"seq_len={s.seq_len} above 128 and vocab={s.vocab}",
+        {},
+    ),
+)
 
 
-def message(setting: Setting, found: list[Doubt]) -> str:
-    """What is off, and by about how much: the largest of the doubts for each quantity."""
-    reasons = "; ".join(doubt.says(setting) for doubt in found)
+def plain(setting: Setting) -> bool:
+    """Equal facts with isotropic embeddings: the settings of chapters 1 to 10."""
+    return setting.equal_facts and setting.law.name in EMBEDDINGS
+
+
+def doubts(setting: Setting, lock_on: float, *, own: bool = False) -> list[Doubt]:
+    """Those that apply to a setting with this predicted lock-on; ``own``: with the caller's embeddings."""
+    known = DOUBTS if plain(setting) and not own else UNEQUAL_DOUBTS
+    return [doubt for doubt in known if doubt.applies(setting, lock_on)]
+
+
+def message(setting: Setting, found: list[Doubt], error: float = 0.0) -> str:
+    """What is off, and by about how much: the largest of the doubts for each quantity.
+
+    ``error`` is the standard error of a mean over draws that differ too much for the time there is.
+    """
+    if error and not found:
+        return f"prediction in doubt: {_uncertain(error)}"
+    reasons = "; ".join([doubt.says(setting) for doubt in found] + ([_uncertain(error)] if error else []))
     about: dict[str, float] = {}
     for doubt in found:
         about |= {name: max(size, about.get(name, 0.0)) for name, size in doubt.about.items()}
@@ -114,3 +145,7 @@ def message(setting: Setting, found: list[Doubt]) -> str:
     return f"prediction in doubt: {reasons}: " + "; ".join(
         part for part in (sizes and f"off in {sizes}", beyond) if part
     )
+
+
+def _uncertain(error: float) -> str:
+    return f"outcomes differ from draw to draw, and their mean is known to {2 * error:.2f} only"

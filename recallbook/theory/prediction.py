@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -18,7 +18,9 @@ import sympy as sp
 
 from recallbook.arguments import LARGEST_SIZE, check_rate, check_size, not_allowed
 from recallbook.setting import Setting
+from recallbook.theory import unequal
 from recallbook.theory.doubts import doubts, message
+from recallbook.theory.drawn_facts import Embeddings, OwnTables, own_tables
 from recallbook.theory.lock_on import lock, values
 from recallbook.theory.recall import asked_overlaps, chance_of_recall
 from recallbook.theory.search import bracket
@@ -42,16 +44,24 @@ class Prediction:
 
     ``ledger`` maps the name of each term to its size, its formula in LaTeX, and where it is derived. Sizes of the
     terms of step 2 are variances in units of the squared trigger score, at a typical draw; sizes of the terms of
-    step 3 are mean squares of a wrong logit in units of the squared right one.
+    step 3 are mean squares of a wrong logit in units of the squared right one. ``error`` is the largest standard error
+    of the three where they are means over draws, as with unequal facts; else 0.
     """
 
     accuracy: float
     lock_on: float
     recall: float
     ledger: Mapping[str, Term]
+    error: float = field(default=0.0, repr=False)
 
 
-def predict(setting: Setting, *, without: tuple[str, ...] = (), warn: bool = True) -> Prediction:
+def predict(
+    setting: Setting,
+    *,
+    without: tuple[str, ...] = (),
+    warn: bool = True,
+    embeddings: Embeddings | Mapping[str, Any] | None = None,
+) -> Prediction:
     r"""Predict lock-on, recall and accuracy from $V,N,d,L$ and the setting's choices alone. Ours; no fitted constant.
 
     Step 2 has exact first and second moments (Attention-only), step 3 is derived to leading order with corrections;
@@ -62,11 +72,14 @@ def predict(setting: Setting, *, without: tuple[str, ...] = (), warn: bool = Tru
     Parameters
     ----------
     setting : Setting
-        Attention-only or Attention-MLP, with any activation.
+        Attention-only or Attention-MLP, with any activation; with unequal facts, structured or own embeddings
+        Attention-only (:mod:`recallbook.theory.unequal`).
     without : tuple of str
         Names of ledger terms to leave out, to see what each costs.
     warn : bool
         Whether to warn where the prediction is in doubt.
+    embeddings : Embeddings, mapping or None
+        The caller's own tables, as :func:`recallbook.draw` takes them.
 
     Raises
     ------
@@ -74,9 +87,13 @@ def predict(setting: Setting, *, without: tuple[str, ...] = (), warn: bool = Tru
         If ``setting`` is not a Setting, or ``without`` holds an unknown name.
     """
     _check(setting)
+    own = own_tables(embeddings, setting)
+    names = unequal.NAMES if unequal.applies(setting, own) else term_names(setting)
     for name in without:
-        if name not in term_names(setting):
-            raise not_allowed("without", name, "names of ledger terms: " + ", ".join(term_names(setting)))
+        if name not in names:
+            raise not_allowed("without", name, "names of ledger terms: " + ", ".join(names))
+    if unequal.applies(setting, own):
+        return _predict_unequal(setting, own, without, warn)
     locks = lock(setting, without)
     if warn:
         _warn(setting, float(np.mean(locks.token)))
@@ -89,9 +106,23 @@ def predict(setting: Setting, *, without: tuple[str, ...] = (), warn: bool = Tru
     )
 
 
+def _predict_unequal(setting: Setting, own: OwnTables, without: tuple[str, ...], warn: bool) -> Prediction:
+    found = unequal.averages(setting, own, without, ledger=not without)
+    if warn:
+        _warn(setting, found.lock_on, level=4, own=bool(own), error=found.error)
+    ledger = unequal.ledger(setting, found.sizes) if not without else {}
+    terms = {name: Term(*entry) for name, entry in ledger.items()}
+    return Prediction(found.accuracy, found.lock_on, found.recall, terms, found.error)
+
+
 def predicted_lock_on(setting: Setting, *, warn: bool = True) -> float:
-    """Lock-on of :func:`predict` and nothing else: a tenth of the work."""
+    """Lock-on of :func:`predict` and nothing else: a tenth of the work, but with unequal facts, where it is most."""
     _check(setting)
+    if unequal.applies(setting, {}):
+        means = unequal.averages(setting, {}, recall=False)
+        if warn:
+            _warn(setting, means.lock_on, error=means.error)
+        return means.lock_on
     found = float(np.mean(lock(setting).token))
     if warn:
         _warn(setting, found)
@@ -100,6 +131,8 @@ def predicted_lock_on(setting: Setting, *, warn: bool = True) -> float:
 
 def term_names(setting: Setting) -> tuple[str, ...]:
     """Names of the ledger's terms."""
+    if unequal.applies(setting, {}):
+        return unequal.NAMES
     mlp = setting.width is not None
     return (*lock_symbols.lock_terms(mlp), *recall_symbols.mean_squares(mlp), "coverage")
 
@@ -202,8 +235,9 @@ def _check(setting: object) -> None:
         raise not_allowed("setting", setting, "a recallbook.Setting")
 
 
-def _warn(setting: Setting, lock_on: float, level: int = 3) -> None:
-    """Say what is off, and by about how much, where the map of errors leaves a doubt."""
-    found = doubts(setting, lock_on)
-    if found:
-        warnings.warn(message(setting, found), stacklevel=level)
+def _warn(setting: Setting, lock_on: float, level: int = 3, *, own: bool = False, error: float = 0.0) -> None:
+    """Say what is off, and by about how much, where the map of errors or the draws leave a doubt."""
+    found = doubts(setting, lock_on, own=own)
+    uncertain = error if error > unequal.UNCERTAIN else 0.0
+    if found or uncertain:
+        warnings.warn(message(setting, found, uncertain), stacklevel=level)

@@ -1,16 +1,13 @@
-"""Gradient descent on the recall task: the three steps, exactly or in the early-phase limit, and beyond."""
+"""The three gradient steps on the recall task, exactly or in the early-phase limit."""
 
 from __future__ import annotations
 
-import pandas as pd
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from tqdm import tqdm
 
-from recallbook.arguments import Device, check_flag, check_rate, check_rates, check_size, not_allowed
+from recallbook.arguments import Device, check_rates, check_size
 from recallbook.data.task import Problem, check_problem
-from recallbook.model.transformer import RecallTransformer
 from recallbook.training import early_phase
 from recallbook.training.gradients import descent_directions
 from recallbook.training.weights import Weights
@@ -47,8 +44,8 @@ def three_steps(
     problem : Problem
     eta, gamma : float or None
         Learning rates. Finite and positive: exact, no approximation. Both ``None``: the early-phase limit, with
-        uniform predictions in all three residuals, hard attention (equal shares on ties, as the limit of softmax
-        gives them: :mod:`recallbook.model.ties`), and weights per unit rate $W_V^{(1)}/\eta$,
+        the predictions before the first step in all three residuals, hard attention (equal shares on ties, as the
+        limit of softmax gives them: :mod:`recallbook.model.ties`), and weights per unit rate $W_V^{(1)}/\eta$,
         $W_{KQ}^{(1)}/(\gamma\eta)$, $W_V^{(2)}/\gamma$.
     chunk : int or None
         Sequences at a time; any value gives the same result up to rounding.
@@ -86,65 +83,3 @@ def three_steps(
         problem, problem.sequences, value1, key_query @ problem.query, wrt=("value",), chunk=chunk
     )
     return Weights(value1, key_query, value1 + gamma * step3.value, eta, gamma)
-
-
-def descend(
-    model: RecallTransformer,
-    problem: Problem,
-    steps: int = 100,
-    *,
-    eta: float,
-    gamma: float,
-    batch: int | None = None,
-    chunk: int | None = None,
-    progress: bool = False,
-) -> pd.DataFrame:
-    r"""Gradient descent on both matrices at once, beyond three steps. Moves ``model`` in place.
-
-    $W_V\leftarrow W_V-\eta\nabla_{W_V}\hat{\mathcal L}$ and
-    $W_{KQ}\leftarrow W_{KQ}-\gamma\nabla_{W_{KQ}}\hat{\mathcal L}$, both at the old weights.
-
-    Parameters
-    ----------
-    model : RecallTransformer
-        Built from the same problem; starts from whatever weights it has.
-    steps : int
-    eta, gamma : float
-        Learning rates of the value matrix and of the key-query matrix.
-    batch : int or None
-        ``None``: the problem's fixed batch in every step. An integer: that many fresh sequences in every step.
-    chunk : int or None
-        Sequences at a time.
-    progress : bool
-        Show a progress bar.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row for each step, *before* it is taken: ``step``, ``loss`` and ``attention`` (mean weight on the
-        informative position) on the sequences of that step.
-
-    Raises
-    ------
-    ValueError
-        Names the argument, its value and what is allowed.
-    """
-    if not isinstance(model, RecallTransformer):
-        raise not_allowed("model", model, "a recallbook.RecallTransformer")
-    problem = check_problem(problem, model.value.dtype, model.value.device)
-    if model.setting != problem.setting:
-        raise not_allowed("model", model.setting, f"a model of the problem's own setting, {problem.setting}")
-    steps = check_size("steps", steps)
-    eta, gamma = check_rate("eta", eta), check_rate("gamma", gamma)
-    if batch is not None:
-        batch = check_size("batch", batch)
-    progress = check_flag("progress", progress)
-    history = []
-    for step in tqdm(range(steps), disable=not progress):
-        sequences = problem.sequences if batch is None else problem.fresh(batch, role="batch", block=step)
-        value, key_query = model.value.data, model.key_query.data
-        found = descent_directions(problem, sequences, value, key_query @ problem.query, chunk=chunk)
-        history.append({"step": step, "loss": found.loss, "attention": found.attention})
-        model.value.data = value + eta * found.value
-        model.key_query.data = key_query + gamma * torch.outer(found.key, problem.query)
-    return pd.DataFrame(history)

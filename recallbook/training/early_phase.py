@@ -1,7 +1,8 @@
-r"""The early-phase limit $\eta\to0$, $\gamma\eta\to\infty$: uniform predictions, hard attention, weights per unit rate.
+r"""The early-phase limit $\eta\to0$, $\gamma\eta\to\infty$: first predictions, hard attention, weights per unit rate.
 
-Residuals are $e_{y_i}-\mathbf 1/V$ in all three steps, so sequences enter steps 1 and 2 only through the counts of
-tokens under each label.
+Residuals are those before the first step in all three: $e_{y_i}-\mathbf 1/V$ where facts are equal, and
+:mod:`recallbook.data.residuals` says what elsewhere. So sequences enter steps 1 and 2 only through the counts of tokens
+under each label.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
+from recallbook.data.residuals import centred_labels
 from recallbook.data.task import Problem, Sequences
 from recallbook.model.attention import (
     GATHER_COST,
@@ -28,13 +30,7 @@ from recallbook.model.attention import (
     take,
 )
 from recallbook.model.ties import without_rounding
-from recallbook.training.gradients import (
-    attention_pulls,
-    centred_labels,
-    descent_directions,
-    features,
-    features_and_pullback,
-)
+from recallbook.training.gradients import attention_pulls, descent_directions, features, features_and_pullback
 
 TABLE_NUMBERS = 1 << 24  # numbers in one block of the label-by-token table: 64 to 128 MB
 
@@ -61,7 +57,7 @@ def value_step(problem: Problem, chunk: int | None = None) -> Float[Tensor, "d m
 
 
 def key_query_step(problem: Problem, value: Float[Tensor, "d m"], chunk: int | None = None) -> Float[Tensor, " d"]:
-    r"""Step 2 with uniform predictions: the vector $k$ with $W_{KQ}^{(1)}/(\gamma\eta)=k\,z_{\rm EOS}^\top$, ``(d,)``.
+    r"""Step 2 with first predictions: the vector $k$ with $W_{KQ}^{(1)}/(\gamma\eta)=k\,z_{\rm EOS}^\top$, ``(d,)``.
 
     ``value`` is $W_V^{(1)}/\eta$.
     """
@@ -70,7 +66,7 @@ def key_query_step(problem: Problem, value: Float[Tensor, "d m"], chunk: int | N
         return _key_query_through_features(problem, centred_labels(problem) @ value, chunk)
     if not counts_pay(problem):
         return descent_directions(
-            problem, problem.sequences, value, None, wrt=("key",), uniform_predictions=True, chunk=chunk
+            problem, problem.sequences, value, None, wrt=("key",), first_predictions=True, chunk=chunk
         ).key
     pulls = centred_labels(problem) @ value  # q_i depends on the label alone (V, d)
     token_weights, trigger_weight = embeddings.new_zeros(setting.vocab), embeddings.new_zeros(())
@@ -91,7 +87,7 @@ def key_query_step(problem: Problem, value: Float[Tensor, "d m"], chunk: int | N
 def located_value_step(
     problem: Problem, attention_vector: Float[Tensor, " d"], chunk: int | None = None
 ) -> Float[Tensor, "d m"]:
-    r"""Step 3 with uniform predictions and hard attention, $W_V^{(2)}/\gamma$.
+    r"""Step 3 with first predictions and hard attention, $W_V^{(2)}/\gamma$.
 
     A located vector is one of $2V$, a token with or without the trigger, unless different ones tie. Labels are added
     up for each, and its features are computed once.

@@ -10,9 +10,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from recallbook.arguments import Device, check_size, not_allowed
+from recallbook.data.residuals import output_bias
 from recallbook.data.task import Problem, Sequences, check_problem
 from recallbook.model.attention import attend, attention_scores, chunk_rows, chunks, hard_attention, rows_of, score
-from recallbook.model.ties import credit, logit_slack, tied
+from recallbook.model.ties import bias_slack, credit, logit_slack, tied
 from recallbook.model.transformer import RecallTransformer
 from recallbook.training.early_phase import located_vectors
 from recallbook.training.gradients import features
@@ -26,12 +27,12 @@ class Outcome:
     Attributes
     ----------
     accuracy : float
-        Fresh test sequences whose arg max logit is $\pi(x_{\ell})$.
+        Fresh test sequences whose arg max logit is $\pi(x_{\ell})$: facts count as often as they occur.
     lock_on : float
         Fresh test sequences whose largest attention weight is at $\ell$.
     recall : float
         Tokens $v$ whose label is the arg max when attention sits exactly on $v$ as the informative token
-        ($h=z_v+t$, or $z_v$ when the values do not carry the trigger).
+        ($h=z_v+t$, or $z_v$ when the values do not carry the trigger): every fact counts once.
     """
 
     accuracy: float
@@ -50,13 +51,16 @@ def evaluate(
     dtype: torch.dtype | None = None,
     device: Device | None = None,
 ) -> Outcome:
-    """Measure accuracy, lock-on and recall.
+    r"""Measure accuracy, lock-on and recall.
 
     Parameters
     ----------
     problem : Problem
     weights : Weights or RecallTransformer
-        Weights of the early-phase limit are used with hard attention, all others with softmax attention.
+        Weights of the early-phase limit are used with hard attention and without the output bias, which is nothing
+        beside logits that grow with $\gamma$ (also where it is $-\infty$, which stands for a log that grows far more
+        slowly); all others with softmax attention and with the bias. A model answers with the embeddings that it
+        holds, which :func:`recallbook.descend` may have learned.
     test_samples : int
         Number of fresh sequences.
     seed : int or None
@@ -76,6 +80,8 @@ def evaluate(
     test_samples = check_size("test_samples", test_samples)
     problem = check_problem(problem, dtype, device)
     trained = _trained(problem, weights, chunk_rows(problem, chunk))
+    if isinstance(weights, RecallTransformer):
+        problem = weights.problem_as_held(problem)
     if sequences is None:
         sequences = problem.fresh(test_samples, seed)
     elif not isinstance(sequences, Sequences):
@@ -89,10 +95,11 @@ def evaluate(
 
 
 class _Trained(NamedTuple):
-    """What is evaluated: $W_V$, $W_{KQ}z_{\\rm EOS}$, whether attention is hard, and how many rows go at a time."""
+    """What is evaluated: $W_V$, $W_{KQ}z_{\\rm EOS}$, $b$, whether attention is hard, and rows at a time."""
 
     value: Float[Tensor, "d m"]
     attention_vector: Float[Tensor, " d"]
+    bias: Float[Tensor, " V"]
     hard: bool
     rows: int
 
@@ -101,8 +108,12 @@ def _trained(problem: Problem, weights: object, rows: int) -> _Trained:
     """The weights, checked, in the problem's floating type."""
     if isinstance(weights, Weights):
         value, key_query, hard = weights.value2, weights.key_query, weights.limit
+        query, bias = problem.query, output_bias(problem)
     elif isinstance(weights, RecallTransformer):
         value, key_query, hard = weights.value.detach(), weights.key_query.detach(), False
+        query, bias = weights.query, weights.output_bias
+        if weights.setting.vocab != problem.setting.vocab:
+            raise not_allowed("weights", weights.setting, f"a model of {problem.setting.vocab} tokens for this problem")
     else:
         raise not_allowed("weights", weights, "recallbook.Weights or a recallbook.RecallTransformer")
     setting = problem.setting
@@ -110,7 +121,9 @@ def _trained(problem: Problem, weights: object, rows: int) -> _Trained:
     if [tuple(value.shape), tuple(key_query.shape)] != shapes:
         raise not_allowed("weights", [tuple(value.shape), tuple(key_query.shape)], f"shapes {shapes} for this problem")
     like = problem.input_embeddings
-    return _Trained(value.to(like), key_query.to(like) @ problem.query, hard, rows)
+    # logits of the limit are per unit gamma, beside which a bias is nothing
+    bias = torch.zeros_like(bias) if hard else bias.to(like)
+    return _Trained(value.to(like), key_query.to(like) @ query.to(like), bias, hard, rows)
 
 
 class _Answers(NamedTuple):
@@ -125,8 +138,8 @@ def _logits(
 ) -> tuple[Float[Tensor, "n V"], Float[Tensor, "n 1"]]:
     """Logits of located vectors, and their slack."""
     images = features(problem, located)
-    logits = images @ trained.value.T @ problem.output_embeddings.T
-    return logits, logit_slack(problem.output_embeddings, trained.value, images)
+    logits = (images @ trained.value.T @ problem.output_embeddings.T).add_(trained.bias)
+    return logits, logit_slack(problem.output_embeddings, trained.value, images) + bias_slack(trained.bias)
 
 
 def _credit(

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from recallbook.data.residuals import Residuals, centred_labels, residuals
 from recallbook.data.task import Problem, Sequences
 from recallbook.model.attention import (
     add_at,
@@ -30,18 +31,13 @@ class Descent(NamedTuple):
     ``value`` is $-\nabla_{W_V}\hat{\mathcal L}$. ``key`` is the vector $k$ with
     $-\nabla_{W_{KQ}}\hat{\mathcal L}=k\,z_{\rm EOS}^\top$. ``loss`` is $\hat{\mathcal L}$ and ``attention`` the mean
     weight on the informative position. A gradient that was not asked for is an empty tensor.
-    ``loss`` is not a number where predictions were taken as uniform.
+    ``loss`` is not a number where predictions were taken as those before the first step.
     """
 
     value: Float[Tensor, "d m"]
     key: Float[Tensor, " d"]
     loss: float
     attention: float
-
-
-def centred_labels(problem: Problem) -> Float[Tensor, "V d"]:
-    r"""$\tilde u_k=u_k-\bar u$, shape ``(V, d)``: the residual $e_k-\mathbf 1/V$ seen through $U$."""
-    return problem.output_embeddings - problem.output_embeddings.mean(dim=0)
 
 
 def features(problem: Problem, located: Float[Tensor, "n d"]) -> Float[Tensor, "n m"]:
@@ -70,12 +66,13 @@ def descent_directions(
     attention_vector: Float[Tensor, " d"] | None,
     *,
     wrt: tuple[str, ...] = ("value", "key"),
-    uniform_predictions: bool = False,
+    first_predictions: bool = False,
     chunk: int | None = None,
 ) -> Descent:
-    r"""Negative gradients of the mean cross-entropy over ``sequences``.
+    r"""Negative gradients of the mean weighted cross-entropy over ``sequences``.
 
-    With $b_i=U^\top(e_{y_i}-p_i)$, $q_i=J_g(h_i)^\top W_V^\top b_i$ and $s_{ij}=q_i^\top e'_{ij}$,
+    With $b_i=\omega_{y_i}U^\top(e_{y_i}-p_i)$, weights $\omega$ and the bias in $p_i$ from
+    :mod:`recallbook.data.residuals`, $q_i=J_g(h_i)^\top W_V^\top b_i$ and $s_{ij}=q_i^\top e'_{ij}$,
     $$-\nabla_{W_V}=\frac1N\sum_i b_i\,g(h_i)^\top,\qquad
     k=\frac1N\sum_{ij}a_{ij}\Big(s_{ij}-\sum_{j'}a_{ij'}s_{ij'}\Big)e_{ij}.$$
 
@@ -85,13 +82,14 @@ def descent_directions(
         $W_V$; ``None`` is zero.
     attention_vector : Tensor ``(d,)`` or None
         $W_{KQ}z_{\rm EOS}$; ``None`` is zero.
-    uniform_predictions : bool
-        Take $p_i=\mathbf 1/V$ whatever $W_V$ is: exact at $W_V=0$, the early-phase limit elsewhere.
+    first_predictions : bool
+        Take $p_i=c$, the prediction at $W_V=0$ (:mod:`recallbook.data.residuals`), whatever $W_V$ is: exact at
+        $W_V=0$, the early-phase limit elsewhere.
     chunk : int or None
         Sequences at a time. Cost $O(N(L+V+m)d)$, memory $O(\text{chunk}\cdot\max(V,m,L))$.
     """
     scores = None if attention_vector is None else attention_scores(problem, attention_vector)
-    centred = centred_labels(problem)
+    before, centred = residuals(problem), centred_labels(problem)
     setting, like = problem.setting, problem.input_embeddings
     want_value = "value" in wrt
     gradient = like.new_zeros(setting.dim, setting.feature_dim if want_value else 0)
@@ -100,10 +98,11 @@ def descent_directions(
     for part in chunks(sequences, chunk_rows(problem, chunk)):
         weights = soft_attention(problem, part, scores)  # (n, L)
         images, pullback = features_and_pullback(problem, attend(problem, part, weights))  # (n, m)
-        if uniform_predictions or value is None:
+        if first_predictions or value is None:
             errors = centred[part.labels]  # (n, d)
         else:
-            part_loss, errors = _loss_and_errors(problem, part, images @ value.T)
+            part_loss, part_residuals = loss_and_residuals(problem, part, images @ value.T, before)
+            errors = part_residuals @ problem.output_embeddings
             loss += part_loss
         attention += float(weights.gather(1, part.positions[:, None]).sum())
         if want_value:
@@ -119,20 +118,23 @@ def descent_directions(
     return Descent(
         value=gradient / count,
         key=without_rounding(along / count, size) if "key" in wrt else along[:0],
-        loss=math.nan if uniform_predictions or value is None else loss / count,
+        loss=math.nan if first_predictions or value is None else loss / count,
         attention=attention / count,
     )
 
 
-def _loss_and_errors(
-    problem: Problem, part: Sequences, outputs: Float[Tensor, "n d"]
-) -> tuple[float, Float[Tensor, "n d"]]:
-    """Summed cross-entropy, and the residuals seen through $U$, shape ``(n, d)``."""
-    log_probabilities = torch.log_softmax(outputs @ problem.output_embeddings.T, dim=1)  # (n, V)
-    loss = -float(log_probabilities.gather(1, part.labels[:, None]).sum())
-    residuals = log_probabilities.exp_().neg_()
-    residuals.scatter_add_(1, part.labels[:, None], residuals.new_ones(len(part.labels), 1))
-    return loss, residuals @ problem.output_embeddings
+def loss_and_residuals(
+    problem: Problem, part: Sequences, outputs: Float[Tensor, "n d"], before: Residuals
+) -> tuple[float, Float[Tensor, "n V"]]:
+    r"""Summed weighted cross-entropy of outputs $W_Vg(h)$, and the residuals $\omega_y(e_y-p)$, shape ``(n, V)``."""
+    logits = (outputs @ problem.output_embeddings.T).add_(before.bias)  # (n, V)
+    log_probabilities = torch.log_softmax(logits, dim=1)
+    weights = before.weights[part.labels][:, None]
+    losses = weights * log_probabilities.gather(1, part.labels[:, None])
+    loss = -float(torch.where(weights > 0, losses, torch.zeros_like(losses)).sum())  # a label that weighs nothing
+    rests = log_probabilities.exp_().neg_()
+    rests.scatter_add_(1, part.labels[:, None], rests.new_ones(len(part.labels), 1))
+    return loss, rests.mul_(weights)
 
 
 def attention_pulls(

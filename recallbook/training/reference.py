@@ -6,6 +6,7 @@ import torch
 from torch.nn import functional
 
 from recallbook.arguments import Device, check_rate
+from recallbook.data.residuals import loss_weights
 from recallbook.data.task import Problem, check_problem
 from recallbook.model.transformer import RecallTransformer
 from recallbook.training.weights import Weights
@@ -29,7 +30,8 @@ def three_steps(
 
     def gradient(parameter: torch.nn.Parameter) -> torch.Tensor:
         logits = model(problem.tokens, problem.positions)
-        loss = functional.cross_entropy(logits, problem.labels)
+        losses = functional.cross_entropy(logits, problem.labels, weight=loss_weights(problem), reduction="sum")
+        loss = losses / len(problem.labels)
         return torch.autograd.grad(loss, parameter)[0]
 
     # `.data` steps outside autograd, as an optimiser does

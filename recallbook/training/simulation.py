@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
 
 from recallbook.arguments import Device, check_rates, check_size
+from recallbook.data.embeddings import Embeddings
 from recallbook.data.task import draw
 from recallbook.setting import Setting
 from recallbook.training.descent import three_steps
@@ -20,8 +24,9 @@ def simulate(
     test_samples: int = 20000,
     dtype: torch.dtype = torch.float64,
     device: Device = "cpu",
+    embeddings: Embeddings | Mapping[str, Any] | None = None,
 ) -> Outcome:
-    """Draw, take three steps, evaluate; rates as in :func:`recallbook.three_steps`.
+    """Draw, take three steps, evaluate; rates as in :func:`recallbook.three_steps`, tables as in ``draw``.
 
     Examples
     --------
@@ -31,5 +36,5 @@ def simulate(
     """
     test_samples = check_size("test_samples", test_samples)
     check_rates(eta, gamma)
-    problem = draw(setting, seed, dtype=dtype, device=device)
+    problem = draw(setting, seed, dtype=dtype, device=device, embeddings=embeddings)
     return evaluate(problem, three_steps(problem, eta, gamma), test_samples)

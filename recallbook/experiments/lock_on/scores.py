@@ -88,6 +88,7 @@ def measure(problem: Problem) -> dict[str, float]:
     ``score`` is $t^\top w$, ``variance`` that of $z_v^\top w$ over the vocabulary, and ``residual`` the same after the
     parts of $w$ along $t$, $Gt$ and $G\bar z$ are projected out. ``T``, ``Q``, ``M`` are the symbols.
     """
+    problem.setting.require_equal("parts of the scores are those of uniform tokens")
     z, t, w = problem.input_embeddings, problem.trigger, attention_vector(problem)
     vocab, samples = problem.setting.vocab, problem.setting.samples
     mean = z.mean(dim=0)

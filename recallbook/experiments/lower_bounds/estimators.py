@@ -66,6 +66,7 @@ def coordinates(tables: Embeddings, counts: NDArray[np.int64]) -> tuple[Array, A
 
 def label_counts(setting: Setting, generator: np.random.Generator) -> NDArray[np.int64]:
     """Multinomial counts of the labels."""
+    setting.require_equal("counts are drawn with equal chances")
     return generator.multinomial(setting.samples, np.full(setting.vocab, 1 / setting.vocab))
 
 

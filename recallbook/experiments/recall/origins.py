@@ -23,6 +23,7 @@ Array = NDArray[np.float64]
 
 def fact_counts(setting: Setting, seed: int) -> NDArray[np.int64]:
     """How often each fact occurs in a batch: multinomial with equal chances."""
+    setting.require_equal("counts are drawn with equal chances")
     chances = np.full(setting.vocab, 1 / setting.vocab)
     return np.random.default_rng([seed, setting.vocab]).multinomial(setting.samples, chances)
 

@@ -20,8 +20,8 @@ from recallbook.model.transformer import RecallTransformer
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import FOLDER
 from recallbook.sweeps.rows import command_line, extend
-from recallbook.training.descent import descend
 from recallbook.training.evaluation import evaluate
+from recallbook.training.longer import descend
 
 FILE = FOLDER / "tables" / "early_training.csv"
 VOCAB, FEW, MANY = 64, 3, 300

@@ -1,0 +1,84 @@
+"""*Laws at a glance*, facts that are not equal: what is computed for that section of book/laws.md.in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import sympy as sp
+from laws_text import RUNNING, latex, predicted, table
+
+import recallbook as rb
+from recallbook.experiments.unequal import error_sizes, thresholds
+from recallbook.theory.frequencies import covariance_moments, laws as frequencies, plain_critical_zipf
+from recallbook.theory.symbolic import rare_facts
+from recallbook.theory.symbolic.expressions import d
+from recallbook.theory.symbolic.frequencies import plain_load
+from recallbook.theory.symbolic.spectra import trace
+
+UNEQUAL = rb.Setting(vocab=256, seq_len=16, dim=128, samples=4096, trigger_in_values=False, zipf=1)
+MENDED = {
+    "nothing": {},
+    "trained output bias": {"output_bias": "trained"},
+    "inverse loss weights": {"loss_weights": "inverse"},
+    "balanced batches": {"balanced": True},
+}
+STRUCTURE, SHAPED_DIM = "power_law(0.5)", 151  # about as many effective dimensions as the running setting has
+
+
+def unequal() -> dict[str, str]:
+    """Facts that are not equal: where lock-on breaks, what mends it, and embeddings with a structure."""
+    rows = []
+    for name, choice in MENDED.items():
+        here = replace(UNEQUAL, **choice)
+        now, more = predicted(here), predicted(replace(here, samples=4 * here.samples))
+        rows.append((name, *(f"{value:.2f}" for value in (now.lock_on, now.accuracy, now.recall, more.accuracy))))
+    steep = [
+        predicted(replace(UNEQUAL, zipf=1.5, samples=factor * UNEQUAL.samples, **MENDED[name])).lock_on
+        for name, factor in (("inverse loss weights", 1), ("inverse loss weights", 4), ("balanced batches", 1))
+    ]
+    shaped = replace(RUNNING, dim=SHAPED_DIM, embeddings=STRUCTURE)
+    found, wide = predicted(shaped), {"samples": 64 * RUNNING.vocab, "seq_len": UNEQUAL.seq_len}
+    return {
+        **rare(),
+        **breaking(),
+        "top load": f"{UNEQUAL.seq_len * frequencies(UNEQUAL).facts[0]:.1f}",
+        "mended": table(("Predicted", "lock-on", "accuracy", "recall", "accuracy, $4N$"), rows),
+        "structure": STRUCTURE,
+        "shaped dim": str(SHAPED_DIM),
+        "effective": f"{1 / covariance_moments(shaped)[trace(2)]:.0f}",
+        "structured recall": f"{predicted(replace(shaped, **wide)).recall:.2f}",
+        "isotropic recall": f"{predicted(replace(RUNNING, **wide)).recall:.2f}",
+        "structured lock": f"{found.lock_on:.1f}",  # its standard error over draws is 0.03
+        **{f"steep {case}": f"{lock:.1f}" for case, lock in zip(("few", "many", "balanced"), steep, strict=True)},
+    }
+
+
+def breaking() -> dict[str, str]:
+    """Where lock-on breaks: the law, and how far the committed sweep is from it."""
+    measured = thresholds.critical(rb.load_results("zipf_threshold"))
+    exponents = [plain_critical_zipf(vocab, UNEQUAL.seq_len) for vocab in (UNEQUAL.vocab, 16 * UNEQUAL.vocab)]
+    return {
+        "breaking": f"$$L\\,p_1={latex(plain_load())}$$",
+        "breaking exponents": " and ".join(f"{exponent:.2f}" for exponent in exponents),
+        "law off": f"{(measured['simulated'] - measured['law']).abs().max():.2f}",
+        "law cases": str(len(measured)),
+    }
+
+
+def rare() -> dict[str, str]:
+    """Error against N and d under Zipf's law: formulas, and what the committed sweep measured of them."""
+    frame = rb.load_results("zipf_error")
+    last = frame["samples"] == frame["samples"].max()
+    slopes = [
+        error_sizes.slope(frame[last & (frame["loss_weights"] == "equal") & (frame["zipf"] == exponent)], "dim")
+        for exponent in error_sizes.EXPONENTS
+    ]
+    few = frame.query("zipf == 1.5 and dim == 32 and loss_weights == 'inverse'")
+    errors = 1 - few.groupby("samples")["accuracy"].mean()
+    floor = rare_facts.plain_floor()
+    return {
+        "uncovered": sp.latex(rare_facts.uncovered_law(), fold_short_frac=True),
+        "floor": sp.latex(sp.simplify(floor / floor.subs(d, 1))),
+        "floor slopes": " and ".join(f"$d^{{{found['slope']:.2f}}}$" for found in slopes),
+        "crowded": f"{errors.iloc[0]:.2f} at $N={errors.index[0]}$, {errors.iloc[-1]:.2f} at {errors.index[-1]}",
+    }

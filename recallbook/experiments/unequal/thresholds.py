@@ -1,0 +1,65 @@
+r"""At which exponent Zipf's law breaks lock-on: simulated against mean scores, and against $Lp_1$ of the law."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from recallbook.analysis.crossings import crossing
+from recallbook.setting import Setting
+from recallbook.sweeps.point import Point
+from recallbook.theory.frequencies import critical_zipf, plain_critical_zipf
+
+SEEDS = range(8)
+DIMS = {128: 128, 256: 128, 512: 256}
+LENGTHS = (8, 16, 32, 64)
+EXPONENTS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.4)
+SAMPLES = 50  # in units of V: sampling adds little, and no N mends what breaks here
+RESAMPLES = 400
+
+
+def points() -> list[Point]:
+    """Lock-on over the exponent of all tokens, with the trigger out of the values and in them."""
+    return [
+        Point(
+            Setting(
+                vocab=vocab, seq_len=length, dim=dim, samples=SAMPLES * vocab, zipf=exponent, trigger_in_values=flag
+            ),
+            seed,
+            test_samples=2000,
+        )
+        for vocab, dim in DIMS.items()
+        for length in LENGTHS
+        for flag in (False, True)
+        for exponent in EXPONENTS
+        for seed in SEEDS
+    ]
+
+
+def falling_crossing(exponents: NDArray[np.float64], lock_on: NDArray[np.float64]) -> float:
+    """Exponent at which mean lock-on falls through one half."""
+    return 1 / crossing(1 / exponents[::-1], lock_on[::-1])
+
+
+def critical(frame: pd.DataFrame) -> pd.DataFrame:
+    """Critical exponent of each case: simulated, with a 95 per cent bootstrap interval over seeds; predicted.
+
+    ``law`` is the plain law alone, ``predicted`` all mean scores.
+    """
+    rows = []
+    for key, part in frame.groupby(["vocab", "seq_len", "dim", "trigger_in_values"], sort=True):
+        vocab, length, dim, flag = key
+        table = part.pivot(index="zipf", columns="seed", values="lock_on")
+        exponents, outcomes = table.index.to_numpy(float), table.to_numpy(float)
+        rng = np.random.default_rng(0)
+        again = rng.integers(outcomes.shape[1], size=(RESAMPLES, outcomes.shape[1]))
+        found = [falling_crossing(exponents, outcomes[:, seeds].mean(axis=1)) for seeds in again]
+        low, high = np.quantile(found, [0.025, 0.975])
+        sizes = {"vocab": int(vocab), "seq_len": int(length), "dim": int(dim), "samples": SAMPLES * int(vocab)}
+        row = {**sizes, "trigger_in_values": bool(flag)}
+        simulated = falling_crossing(exponents, outcomes.mean(axis=1))
+        predicted = critical_zipf(**sizes, trigger_in_values=bool(flag))
+        law = plain_critical_zipf(int(vocab), int(length), trigger_in_values=bool(flag))
+        rows.append({**row, "simulated": simulated, "low": low, "high": high, "law": law, "predicted": predicted})
+    return pd.DataFrame(rows)

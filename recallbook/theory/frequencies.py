@@ -1,0 +1,154 @@
+r"""Unequal facts in numbers: power sums of a setting's frequencies, its population scores, and where lock-on breaks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import sympy as sp
+from jaxtyping import Float64
+from scipy.optimize import brentq
+
+from recallbook.arguments import not_allowed
+from recallbook.setting import Setting
+from recallbook.theory.symbolic import frequencies as symbolic
+from recallbook.theory.symbolic.expressions import Values, numeric, tau
+from recallbook.theory.symbolic.spectra import power, q, trace
+from recallbook.theory.values import effective_dim, sizes
+
+DEGREES = 6  # power sums up to this degree; of facts also their reciprocals, down to -2
+Frequencies = Float64[np.ndarray, " V"]
+
+
+class Laws(NamedTuple):
+    """Frequencies of facts and of other tokens, each ``(V,)``."""
+
+    facts: Frequencies
+    others: Frequencies
+
+
+def laws(setting: Setting) -> Laws:
+    r"""$p_v\propto(v+1)^{-\alpha}$ of facts and of other tokens."""
+    ranks = np.arange(1, setting.vocab + 1, dtype=float)
+    exponents = (setting.zipf, setting.zipf if setting.other_zipf is None else setting.other_zipf)
+    facts, others = (ranks**-exponent for exponent in exponents)
+    return Laws(facts / facts.sum(), others / others.sum())
+
+
+def power_sums(found: Laws) -> Values:
+    r"""$P_{i,j}=\sum_vp_v^ip_v'^j$ by symbol."""
+    degrees = [(i, j) for i in range(-2, DEGREES + 1) for j in range(DEGREES + 1) if i < 0 or 1 < i + j <= DEGREES]
+    return {power(i, j): float(np.sum(found.facts**i * found.others**j)) for i, j in degrees}
+
+
+def covariance_moments(setting: Setting) -> Values:
+    r"""$s_j=\mathrm{tr}\,S^j$ of the law of embeddings, by symbol."""
+    name, numbers = setting.law
+    if name == "clustered":
+        raise not_allowed("embeddings", setting.embeddings, "a law under which tokens' embeddings are independent")
+    if name == "power_law":
+        spectrum = np.arange(1, setting.dim + 1) ** -numbers[0]
+        spectrum = spectrum / spectrum.sum()
+        return {trace(j): float(np.sum(spectrum**j)) for j in range(2, 2 * DEGREES)}
+    dim = numbers[0] if name == "low_rank" else effective_dim(setting)
+    return {trace(j): dim ** (1.0 - j) for j in range(2, 2 * DEGREES)}
+
+
+def label_choice(setting: Setting) -> str:
+    """Which of ``LABELS`` of :mod:`recallbook.theory.symbolic.frequencies` the setting is, every fact covered."""
+    if setting.loss_weights == "inverse":
+        return "inverse"
+    return "balanced" if setting.balanced else setting.output_bias
+
+
+def values(setting: Setting) -> Values:
+    """Sizes, power sums and moments of the covariance; ``f`` and ``q`` are arrays over tokens."""
+    found = laws(setting)
+    arrays: Values = {symbolic.f: found.facts, q: found.others}
+    return {**sizes(setting), **power_sums(found), **covariance_moments(setting), **arrays}
+
+
+class Scores(NamedTuple):
+    """Mean scores of tokens ``(V,)``, and what the mark adds."""
+
+    tokens: Frequencies
+    mark: float
+
+
+def mean_scores(setting: Setting) -> Scores:
+    """Means over embeddings and sequences, from the expressions."""
+    at, bias = values(setting), label_choice(setting)
+    tokens = sum(numeric(part)(at) for part in symbolic.token_scores(bias).values())
+    return Scores(np.broadcast_to(np.asarray(tokens, float), (setting.vocab,)), _mark(at, bias))
+
+
+def _mark(at: Values, bias: str) -> float:
+    return float(numeric(symbolic.mark_score(bias))(at))
+
+
+def mean_lock_on(setting: Setting) -> float:
+    r"""Lock-on where scores are at their means: $\sum_ap_a(1-\sum_xp'_x1\{S_x>S_a+M\})^{L-1}$."""
+    scores, found = mean_scores(setting), laws(setting)
+    order = np.argsort(scores.tokens)
+    above = np.concatenate([np.cumsum(found.others[order][::-1])[::-1], [0.0]])
+    lost = above[np.searchsorted(scores.tokens[order], scores.tokens + scores.mark, side="right")]
+    return float(found.facts @ (1 - np.minimum(lost, 1)) ** (setting.seq_len - 1))
+
+
+def critical_zipf(
+    vocab: int, seq_len: int, dim: int, samples: int, *, level: float = 0.5, trigger_in_values: bool = False
+) -> float:
+    r"""Exponent $\alpha$ of all tokens at which mean scores bring lock-on below ``level``; 4 if none does.
+
+    Exact at infinite $d$ and $N$ but for the label frequencies' own chance. Ours.
+
+    Raises
+    ------
+    ValueError
+        If a size or the level is bad.
+    """
+    if not 0 < level < 1:
+        raise not_allowed("level", level, "a number between 0 and 1")
+
+    equal = Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, trigger_in_values=trigger_in_values)
+
+    def locks(exponent: float) -> bool:
+        return mean_lock_on(replace(equal, zipf=exponent)) >= level
+
+    grid = np.arange(1, 161) / 40  # the first crossing: very frequent tokens are facts too, and lock-on returns
+    below = next((exponent for exponent in grid if not locks(float(exponent))), None)
+    if below is None:
+        return 4.0
+    low, high = below - 1 / 40, below
+    for _ in range(30):
+        middle = (low + high) / 2
+        low, high = (middle, high) if locks(middle) else (low, middle)
+    return float(high)
+
+
+@cache
+def critical_load_at(exponent: float, trigger_in_values: bool) -> float:
+    r"""$Lp_1$ above which the most frequent token outdoes the mark, many tokens, $\alpha>\frac12$."""
+    of = symbolic.critical_load_of(sp.Float(exponent)).subs(tau, int(trigger_in_values))
+    return float(sp.N(of))
+
+
+def plain_critical_zipf(vocab: int, seq_len: int, *, trigger_in_values: bool = False) -> float:
+    r"""Exponent $\alpha$ of all tokens at which $Lp_1$ reaches ``plain_load``; 4 if it does nowhere.
+
+    Leading order, at infinite $d$ and $N$. Ours.
+
+    Raises
+    ------
+    ValueError
+        If a size is bad.
+    """
+    equal = Setting(vocab=vocab, seq_len=seq_len, dim=1, samples=1, trigger_in_values=trigger_in_values)
+
+    def over(exponent: float) -> float:
+        at = replace(equal, zipf=exponent)
+        return float(seq_len * laws(at).facts[0] - numeric(symbolic.plain_load())(values(at)))
+
+    return 4.0 if over(4.0) < 0 else float(brentq(over, 1e-3, 4.0))

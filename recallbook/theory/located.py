@@ -1,0 +1,94 @@
+r"""What hard attention locates once all scores are known, and what step 3 makes of it: exact over sequences. Ours."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float64
+
+from recallbook.theory.attention_vector import Facts
+from recallbook.theory.symbolic import attention_vector as symbolic
+from recallbook.theory.symbolic.expressions import L, numeric
+
+TIE = 1e-10  # of the largest value: numbers closer than this are equal but for rounding
+
+
+class Located(NamedTuple):
+    """By informative token: chance to lock ``(V,)``; and to locate each other token instead, ``(V, V)``."""
+
+    lock: Float64[np.ndarray, " V"]
+    wrong: Float64[np.ndarray, "V V"]
+
+
+class Answers(NamedTuple):
+    """Accuracy, and recall over the vocabulary."""
+
+    accuracy: float
+    recall: float
+
+
+def locate(scores: Float64[np.ndarray, " V"], mark: float, facts: Facts) -> Located:
+    r"""Over the $L-1$ other tokens of a sequence, independent of law $p'$.
+
+    Attention locks on $a$ if none scores above $S_a+M$; a tie among $k$ counts $1/k$. Otherwise it locates the largest.
+    """
+    size = len(scores)
+    if facts.length == 1:
+        return Located(np.ones(size), np.zeros((size, size)))
+    order = np.argsort(scores, kind="stable")
+    ordered, law = scores[order], facts.others[order]
+    cumulated = np.concatenate([[0.0], np.cumsum(law)])
+    cumulated /= cumulated[-1]
+    wanted, slack = scores + mark, TIE * (np.abs(scores).max() + abs(mark))
+    first = np.searchsorted(ordered, wanted - slack, side="left")  # those before it are below
+    last = np.searchsorted(ordered, wanted + slack, side="right")  # those from it on are above
+    below, tied = cumulated[first], cumulated[last] - cumulated[first]
+    strictly = below ** (facts.length - 1)
+    values = {symbolic.below: below, symbolic.tied: np.where(last > first, tied, 1.0), L: facts.length}
+    shared = numeric(symbolic.lock_chance)(values)
+    largest = np.diff(cumulated ** (facts.length - 1))  # chance that each token is the largest of L - 1
+    wrong = np.zeros((size, size))
+    wrong[:, order] = np.where(np.arange(size)[None, :] >= last[:, None], largest[None, :], 0.0)
+    return Located(np.where(last > first, shared, strictly), wrong)
+
+
+def located_counts(
+    located: Located, facts: Facts, rng: np.random.Generator
+) -> tuple[Float64[np.ndarray, " V"], Float64[np.ndarray, "V V"]]:
+    """Training sequences of each label that locate their own token, and each other one: multinomial."""
+    counts = facts.counts.astype(np.int64)
+    hits = rng.binomial(counts, np.minimum(located.lock, 1.0))
+    missed = located.wrong.sum(axis=1, keepdims=True)
+    shares = np.divide(located.wrong, missed, out=np.zeros_like(located.wrong), where=missed > 0)
+    wrong = np.zeros_like(located.wrong)
+    rows = np.flatnonzero((counts > hits) & (missed[:, 0] > 0))
+    shares[rows] /= np.maximum(shares[rows].sum(axis=1, keepdims=True), 1)  # no more than one after rounding
+    wrong[rows] = rng.multinomial((counts - hits)[rows], shares[rows])
+    return hits.astype(float), wrong
+
+
+def answer(
+    located: Located,
+    hits: Float64[np.ndarray, " V"],
+    wrong: Float64[np.ndarray, "V V"],
+    facts: Facts,
+    frequencies: Float64[np.ndarray, " V"],
+) -> Answers:
+    r"""From the logits $u_k\cdot\sum_j\omega_j\tilde u_j\,g_j\cdot h$ of every $h$; $g_j$: what label $j$ located."""
+    marked = facts.tokens + facts.tau * facts.trigger
+    value = (hits[:, None] * marked + wrong @ facts.tokens).T @ facts.residuals  # (d, e)
+    read = value @ facts.labels.T
+    right = credits(marked @ read)
+    accuracy = float(frequencies @ (located.lock * right))
+    if np.any(located.wrong):  # a wrong place may hold the right token, or one that answers alike
+        given = np.argmax(facts.tokens @ read, axis=1)
+        accuracy += float(np.sum(frequencies[given] * located.wrong[given, np.arange(len(given))]))
+    return Answers(accuracy, float(right.mean()))
+
+
+def credits(logits: Float64[np.ndarray, "V V"]) -> Float64[np.ndarray, " V"]:
+    """What each row's own label earns, 1/k in a tie among k."""
+    slack = TIE * np.abs(logits).max()
+    best = logits >= logits.max(axis=1, keepdims=True) - slack
+    return np.asarray(np.diag(best) / best.sum(axis=1))

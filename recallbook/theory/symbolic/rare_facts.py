@@ -1,0 +1,142 @@
+r"""Step 3 when facts are not equally frequent, with perfect attention: the error against $N$ and $d$. Ours.
+
+Facts follow Zipf's law $p_v=p_1v^{-\alpha}$, the error is weighted by frequency. Memories of this kind, a sum of outer
+products under Zipf's law, are those of Cabannes, Dohmatob and Bietti (arXiv 2310.02984); constants and exponents here
+are derived from this model's own noises, and measured.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import sympy as sp
+
+from recallbook.theory.symbolic.expressions import N, V, d, tau
+from recallbook.theory.symbolic.frequencies import alpha, calibrated_samples, critical_load
+
+p1 = sp.Symbol("p_1", positive=True)  # the most frequent fact
+p_rare = sp.Symbol("p_V", positive=True)  # the rarest fact
+weight, wrong = sp.symbols("f_v f_k", nonnegative=True)  # weights of the asked fact and of a wrong label's own
+squares = sp.Symbol("F_2", positive=True)  # sum of squared weights of all facts
+own_pull, wrong_pull = sp.symbols("g_v g_k", real=True)  # parts of g along the right and the wrong label
+pull = sp.Symbol("g2", nonnegative=True)  # |g|^2
+own_zero, wrong_zero = sp.symbols("c_v c_k", nonnegative=True)  # predictions at zero
+lengths = sp.Symbol("lambda", nonnegative=True)  # variance of a squared length
+chance = sp.Symbol("xi", real=True)  # deviation of the right logit
+stored = sp.Symbol("K", positive=True)  # facts that are stored alike
+
+
+def signal() -> sp.Expr:
+    r"""Weight of the asked fact along its own label, $f_v(1-c_v)$."""
+    return weight * (1 - own_zero)
+
+
+@cache
+def wrong_variance() -> sp.Expr:
+    r"""Variance of a wrong label's logit; with $c=0$,
+
+    $$(1+\tau)\Big(\frac{F_2-f_v^2-f_k^2}{d^2}+\frac{f_k^2}d\Big)+\tau\frac{\lvert g\rvert^2}d+\frac{f_v^2}d.$$
+
+    All facts interfere through both embeddings; the label's own fact through the input alone, which is why frequent
+    labels win; label frequencies and the asked fact through the output alone.
+    """
+    others = sp.Max(squares - weight**2 - wrong**2, 0)
+    own = wrong**2 * (1 - 2 * wrong_zero) + wrong_zero**2 * squares
+    return (1 + tau) * (others / d**2 + own / d) + tau * pull / d + signal() ** 2 / d
+
+
+@cache
+def right_variance() -> sp.Expr:
+    r"""Variance of the right logit: the other facts, $g$, and $\lambda$, that of squared lengths of embeddings.
+
+    Lengths count as far as the noise does not grow with them: of $|u_v|^2$ that of the asked fact, its share $o$ of
+    the wrong label's variance, and of $|z_v|^2$ all do: $\lambda\big((1-\frac o2)^2+\frac{(1-o)^2}4\big)$.
+    """
+    share = signal() ** 2 / d / wrong_variance()
+    long = lengths * ((1 - share / 2) ** 2 + (1 - share) ** 2 / 4) * signal() ** 2
+    return (1 + tau) * (squares - weight**2) / d**2 + tau * pull / d + long
+
+
+@cache
+def margin() -> sp.Expr:
+    r"""Right logit over a wrong label's, in standard deviations of the latter.
+
+    Means are $f_v(1-c_v)+\tau g_v$ and $\tau g_k-c_kf_v$; ``xi`` is the right logit's own chance.
+    """
+    right = signal() + tau * own_pull + chance * sp.sqrt(sp.Max(right_variance(), 0))
+    return (right - tau * wrong_pull + wrong_zero * weight) / sp.sqrt(wrong_variance())
+
+
+@cache
+def uncovered() -> sp.Expr:
+    r"""Frequency of all facts that $N$ sequences lack, $\sum_vp_v(1-p_v)^N$, with the sum as an integral.
+
+    $$\frac{p_1^{1/\alpha}}\alpha N^{1/\alpha-1}\Big[\Gamma\big(1-\tfrac1\alpha,Np_1(V+\tfrac12)^{-\alpha}\big)
+    -\Gamma\big(1-\tfrac1\alpha,Np_12^\alpha\big)\Big]$$
+    """
+    half = sp.Rational(1, 2)
+    ends = (N * p1 * (V + half) ** -alpha, N * p1 * 2**alpha)
+    gammas = [sp.uppergamma(1 - 1 / alpha, end) for end in ends]
+    return p1 ** (1 / alpha) / alpha * N ** (1 / alpha - 1) * (gammas[0] - gammas[1])
+
+
+@cache
+def uncovered_law() -> sp.Expr:
+    r"""For $\alpha>1$, $Np_1\gg1\gg Np_V$: $\frac{\Gamma(1-1/\alpha)}\alpha p_1^{1/\alpha}N^{-(1-1/\alpha)}$."""
+    return sp.gamma(1 - 1 / alpha) / alpha * p1 ** (1 / alpha) * N ** -(1 - 1 / alpha)
+
+
+@cache
+def uncovered_at_one() -> sp.Expr:
+    r"""For $\alpha=1$: $1-\frac{\ln N}{\ln V}$ and more, $p_1\big(\ln\frac1{Np_V}-\gamma\big)$ with $p_V=p_1/V$."""
+    return p1 * (sp.log(V / (N * p1)) - sp.EulerGamma)
+
+
+def plain_floor() -> sp.Expr:
+    r"""Error that no $N$ removes with equal loss weights, $\alpha>1$: $p_1I\,d^{-(1-1/\alpha)/2}$.
+
+    A fact loses against a label $k$ whose own fact weighs $p_k\ge\sqrt d\,p_v$, as often as not. In
+    $y=vd^{-1/(2\alpha)}$ recall is $\prod_k\Phi\big((k/y)^\alpha\big)$, and
+    $I=\int_0^\infty y^{-\alpha}\big(1-\prod_k\Phi\big)\,dy$ (:func:`recallbook.theory.rare_facts.floor_integral`),
+    for $\tau=0$; interference of all facts is smaller by $d^{-1/2}$.
+    """
+    return p1 * sp.Symbol("I", positive=True) * d ** (-(1 - 1 / alpha) / 2)
+
+
+def plain_samples() -> sp.Expr:
+    r"""$N=\sqrt d/p_1$: above it a fact seen once loses against the most frequent label, and the floor is near."""
+    return sp.sqrt(d) / p1
+
+
+def stored_facts() -> sp.Expr:
+    r"""Different facts among $N$ sequences, $\Gamma(1-\frac1\alpha)(p_1N)^{1/\alpha}$, for $\alpha>1$."""
+    return sp.gamma(1 - 1 / alpha) * (p1 * N) ** (1 / alpha)
+
+
+def weighted_capacity() -> sp.Expr:
+    r"""$d=\sqrt{2(1+\tau)K\ln K}$: inverse weights store $K$ facts as if they were equally frequent."""
+    return sp.sqrt(2 * (1 + tau) * stored * sp.log(stored))
+
+
+def weighted_error() -> sp.Expr:
+    r"""$\frac{p_1}{\alpha-1}K^{1-\alpha}$: mass beyond $K$ facts; $d^{-2(\alpha-1)}$ with $K\sim d^2$."""
+    return p1 / (alpha - 1) * stored ** (1 - alpha)
+
+
+def effective_samples() -> sp.Expr:
+    r"""$NVp_V$: equal facts with so many sequences would be seen as often as the rarest fact is."""
+    return N * V * p_rare
+
+
+def laws() -> dict[str, sp.Expr]:
+    """What changes where facts are not equal, by name: to leading order, estimates and no bounds."""
+    return {
+        "lock-on breaks at L p_1 above": critical_load(),
+        "a calibrated bias keeps lock-on with N above": calibrated_samples(),
+        "mass of facts never seen": uncovered_law(),
+        "error floor of equal weights": plain_floor(),
+        "the floor is near with N above": plain_samples(),
+        "facts stored by inverse weights": weighted_capacity(),
+        "error beyond them": weighted_error(),
+        "sequences the rarest fact feels": effective_samples(),
+    }

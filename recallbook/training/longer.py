@@ -1,0 +1,147 @@
+"""Beyond three steps: any number of them, by several optimisers, on the weights and on the embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pandas as pd
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from tqdm import tqdm
+
+from recallbook.arguments import check_choice, check_flag, check_rate, check_size, not_allowed
+from recallbook.data.task import Problem, Sequences, check_problem
+from recallbook.model.transformer import RecallTransformer
+from recallbook.training.embedding_gradients import embedding_directions
+from recallbook.training.gradients import descent_directions
+from recallbook.training.optimizers import OPTIMIZERS
+
+MATRICES = ("value", "key_query")
+TABLES = ("input_embeddings", "output_embeddings")
+
+
+def descend(
+    model: RecallTransformer,
+    problem: Problem,
+    steps: int = 100,
+    *,
+    eta: float,
+    gamma: float,
+    batch: int | None = None,
+    optimizer: str = "gd",
+    learn: Iterable[str] = MATRICES,
+    embedding_rate: float | None = None,
+    chunk: int | None = None,
+    progress: bool = False,
+) -> pd.DataFrame:
+    r"""Gradient descent on both matrices at once, beyond three steps. Moves ``model`` in place.
+
+    $W_V\leftarrow W_V-\eta\nabla_{W_V}\hat{\mathcal L}$ and
+    $W_{KQ}\leftarrow W_{KQ}-\gamma\nabla_{W_{KQ}}\hat{\mathcal L}$, both at the old weights; so do $Z$ and $U$ with a
+    rate of their own, if they are learned. Other optimisers put another direction in the gradient's place. Loss weights
+    and output bias are fixed by the problem's training batch, also where sequences are fresh.
+
+    Parameters
+    ----------
+    model : RecallTransformer
+        Built from the same problem; starts from whatever weights and embeddings it has.
+    steps : int
+    eta, gamma : float
+        Learning rates of the value matrix and of the key-query matrix.
+    batch : int or None
+        ``None``: the problem's fixed batch in every step. An integer: that many fresh sequences in every step.
+    optimizer : str
+        ``"gd"`` as above; ``"sign"``, ``"adam"`` or ``"muon"``: :mod:`recallbook.training.optimizers`. What Adam and
+        Muon remember of earlier gradients is lost at the end of a call.
+    learn : iterable of str
+        What moves, of ``"value"``, ``"key_query"``, ``"input_embeddings"`` ($Z$) and ``"output_embeddings"`` ($U$).
+        Trigger and query stay. Learned embeddings are the model's own, and the problem keeps what was drawn.
+    embedding_rate : float or None
+        Learning rate of $Z$ and $U$; ``None`` is ``eta``.
+    chunk : int or None
+        Sequences at a time.
+    progress : bool
+        Show a progress bar.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each step, *before* it is taken: ``step``, ``loss`` and ``attention`` (mean weight on the
+        informative position) on the sequences of that step.
+
+    Raises
+    ------
+    ValueError
+        Names the argument, its value and what is allowed.
+    """
+    if not isinstance(model, RecallTransformer):
+        raise not_allowed("model", model, "a recallbook.RecallTransformer")
+    problem = check_problem(problem, model.value.dtype, model.value.device)
+    if model.setting != problem.setting:
+        raise not_allowed("model", model.setting, f"a model of the problem's own setting, {problem.setting}")
+    steps, progress = check_size("steps", steps), check_flag("progress", progress)
+    batch = None if batch is None else check_size("batch", batch)
+    new_update = OPTIMIZERS[check_choice("optimizer", optimizer, tuple(OPTIMIZERS))]
+    rates = _rates(check_learn(learn), eta, gamma, embedding_rate)
+    updates = {name: new_update() for name in rates}
+    history = []
+    for step in tqdm(range(steps), disable=not progress):
+        sequences = problem.sequences if batch is None else problem.fresh(batch, role="batch", block=step)
+        directions, loss, attention = _directions(model, problem, sequences, tuple(rates), chunk)
+        history.append({"step": step, "loss": loss, "attention": attention})
+        for name, rate in rates.items():
+            _move(model, name, rate * updates[name](directions[name]))
+    return pd.DataFrame(history)
+
+
+def check_learn(learn: object) -> tuple[str, ...]:
+    """What is learned, in one order and without repetition; ``ValueError`` if a name is unknown, or none is given."""
+    names = (*MATRICES, *TABLES)
+    allowed = "at least one of " + ", ".join(map(repr, names)) + ", in a tuple or a list"
+    if isinstance(learn, str) or not isinstance(learn, Iterable):
+        raise not_allowed("learn", learn, allowed)
+    chosen = list(learn)
+    if not chosen or any(name not in names for name in chosen):
+        raise not_allowed("learn", learn, allowed)
+    return tuple(name for name in names if name in chosen)
+
+
+def check_embedding_rate(rate: float | None, learned: Iterable[str]) -> float | None:
+    """Return the rate of embeddings; ``ValueError`` if it is given and no embeddings are learned."""
+    if rate is None:
+        return None
+    if not set(TABLES) & set(learned):
+        raise not_allowed("embedding_rate", rate, "None where neither table of embeddings is learned")
+    return check_rate("embedding_rate", rate)
+
+
+def _rates(learned: tuple[str, ...], eta: float, gamma: float, embedding_rate: float | None) -> dict[str, float]:
+    """The rate of each matrix that is learned."""
+    eta, gamma = check_rate("eta", eta), check_rate("gamma", gamma)
+    of_tables = check_embedding_rate(embedding_rate, learned) or eta
+    rates = dict(zip((*MATRICES, *TABLES), (eta, gamma, of_tables, of_tables), strict=True))
+    return {name: rates[name] for name in learned}
+
+
+def _directions(
+    model: RecallTransformer, problem: Problem, sequences: Sequences, learned: tuple[str, ...], chunk: int | None
+) -> tuple[dict[str, Float[Tensor, "r c"]], float, float]:
+    """Minus the gradients at the model's weights and embeddings by name, the loss, and attention to the mark."""
+    own = model.problem_as_held(problem)
+    value, attention_vector = model.value.data, model.key_query.data @ own.query
+    found = descent_directions(own, sequences, value, attention_vector, chunk=chunk)
+    directions = {"value": found.value, "key_query": torch.outer(found.key, own.query)}
+    if set(TABLES) & set(learned):
+        of_tables = embedding_directions(own, sequences, value, attention_vector, chunk=chunk)
+        directions.update(zip(TABLES, of_tables, strict=True))
+    return directions, found.loss, found.attention
+
+
+def _move(model: RecallTransformer, name: str, step: Float[Tensor, "r c"]) -> None:
+    """Add a step to one matrix, as a new tensor: tables at the start are the problem's own."""
+    if name in MATRICES:
+        parameter = getattr(model, name)
+        parameter.data = parameter.data + step
+    else:
+        setattr(model, name, getattr(model, name) + step)

@@ -1,0 +1,412 @@
+"""Unequal facts in expressions: brute force over all sequences, Monte Carlo, Wick, and the limit of equal facts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import recallbook as rb
+from recallbook.data.frequencies import fact_frequencies, other_frequencies
+from recallbook.experiments.unequal import error_sizes, thresholds
+from recallbook.theory import frequencies as numbers, rare_facts as of_rare
+from recallbook.theory.symbolic import frequencies as symbolic, laws, lock_on, rare_facts as rare, spectra
+from recallbook.theory.symbolic.expressions import L, N, V, d, numeric, tau
+from recallbook.theory.symbolic.spectra import power, q, trace
+from recallbook.training.early_phase import key_query_step, value_step
+from recallbook.training.gradients import centred_labels
+
+EQUAL = {
+    **{power(i, j): V ** (1 - i - j) for i in range(7) for j in range(7 - i) if i + j > 1},
+    **{trace(j): d ** (1 - j) for j in range(2, 9)},
+    **{symbolic.f: 1 / V, q: 1 / V},
+}
+UNEQUAL = [
+    {"zipf": 1.0},
+    {"zipf": 2.0, "other_zipf": 0.0},
+    {"zipf": 0.5, "other_zipf": 1.5},
+    {"zipf": 0.0, "other_zipf": 1.0},
+]
+
+
+def small(**fields: object) -> rb.Setting:
+    return rb.Setting(**{"vocab": 4, "seq_len": 4, "dim": 6, "samples": 10**9, "embeddings": "orthogonal", **fields})
+
+
+# spectral moments
+
+
+@pytest.mark.parametrize("degree", range(1, 7))
+def test_equal_facts_give_back_narayana_numbers(degree: int) -> None:
+    found = spectra.spectral_moment(degree).subs(EQUAL)
+    assert sp.simplify(found - d ** (1 - degree) * lock_on.spectral_moment(degree)) == 0
+
+
+@pytest.mark.parametrize("size", range(1, 8))
+def test_partitions_do_not_cross_and_are_all_there(size: int) -> None:
+    found = spectra.non_crossing(size)
+    assert len(set(found)) == len(found) == sp.catalan(size)
+    for parts in found:
+        assert sorted(sum(parts, ())) == list(range(size))
+        where = {place: i for i, block in enumerate(parts) for place in block}
+        for a, b, c, e in product(range(size), repeat=4):
+            assert not (a < b < c < e and where[a] == where[c] != where[b] == where[e])
+        assert len(parts) + len(spectra.complement(parts)) == size + 1
+
+
+@pytest.mark.parametrize("degree", range(1, 5))
+def test_wick_holds_the_non_crossing_part(degree: int) -> None:
+    """What the leading order leaves out is smaller by a power of the sizes."""
+    ring = tuple((str(i), str((i + 1) % degree)) for i in range(degree))
+    exact, leading = spectra.gaussian_mean(ring), spectra.spectral_moment(degree)
+    size = sp.Symbol("n", positive=True)
+    rest, main = (part.subs(EQUAL).subs({V: size, d: size}) for part in (exact - leading, leading))
+    assert sp.limit(sp.cancel(rest / main) * size, size, sp.oo) < sp.oo
+    left = sp.Add.make_args(sp.expand(exact - leading))
+    assert all(term == 0 or term.as_coeff_Mul()[0] > 0 for term in left)  # none is counted twice
+
+
+def table(law: np.ndarray, spectrum: np.ndarray, rng: np.random.Generator, draws: int) -> np.ndarray:
+    return rng.standard_normal((draws, len(law), len(spectrum))) * np.sqrt(spectrum)
+
+
+def power_values(law: np.ndarray, spectrum: np.ndarray) -> dict[sp.Expr, float]:
+    sums = {power(0, j): float(np.sum(law**j)) for j in range(2, 9)}
+    return sums | {trace(j): float(np.sum(spectrum**j)) for j in range(2, 9)}
+
+
+def zipf(size: int, exponent: float) -> np.ndarray:
+    law = np.arange(1, size + 1) ** -exponent
+    return law / law.sum()
+
+
+def test_exact_means_agree_with_simulation() -> None:
+    law, spectrum, token = zipf(12, 1.0), zipf(6, 0.7), 1
+    rng = np.random.default_rng(0)
+    z = table(law, spectrum, rng, 100_000)
+    mean = np.einsum("x,nxi->ni", law, z)
+    gram = np.einsum("nxi,x,nxj->nij", z, law, z)
+    covariance = gram - mean[:, :, None] * mean[:, None, :]
+    one = z[:, token]
+    overlap = np.einsum("ni,nij,nj->n", one, covariance, mean)
+    measured = {
+        spectra.gaussian_mean((("a", "b"), ("b", "c"), ("c", "a"))): np.einsum("nij,njk,nki->n", gram, gram, gram),
+        spectra.bias_overlap(): overlap,
+        spectra.bias_square(): overlap**2,
+        spectra.centred_mean((("v", "x"), ("x", "y"), ("y", "v")), ("x", "y")): np.einsum(
+            "ni,nij,njk,nk->n", one, covariance, covariance, one
+        ),
+    }
+    values = power_values(law, spectrum) | {q: law[token]}
+    for expression, samples in measured.items():
+        expected, error = float(numeric(expression)(values)), samples.std() / len(samples) ** 0.5
+        assert abs(samples.mean() - expected) < 4 * error
+        assert error < 0.04 * abs(expected)  # a wrong coefficient would show
+
+
+def test_leading_moments_grow_exact_with_sizes() -> None:
+    """Power-law frequencies and power-law spectrum; the error falls as sizes grow, as a power of them."""
+    errors, alone = [], []
+    for size in (50, 200, 600):
+        law, spectrum = zipf(size, 0.3), zipf(size // 2, 0.3)
+        z = table(law, spectrum, np.random.default_rng(size), 4)
+        gram = (z * law[:, None]).mT @ z
+        measured = np.mean(np.sum((gram @ gram) ** 2, axis=(1, 2)))
+        expected = float(numeric(spectra.spectral_moment(4))(power_values(law, spectrum)))
+        errors.append(abs(measured / expected - 1))
+        rare = slice(size // 2, None)
+        token = np.mean(np.sum((z[:, rare] @ gram) ** 2, axis=2))
+        at = power_values(law, spectrum) | {q: law[rare]}
+        alone.append(abs(token / np.mean(numeric(spectra.token_moment(2))(at)) - 1))
+    assert errors[-1] < 0.03 > alone[-1]
+
+
+# scores of tokens and of the mark
+
+
+def every_sequence(setting: rb.Setting, residual_bias: str) -> tuple[np.ndarray, float]:
+    """Population scores by adding up all sequences, with orthonormal embeddings and their probabilities."""
+    vocab, length = setting.vocab, setting.seq_len
+    facts, others = fact_frequencies(setting), other_frequencies(setting)
+    frame, trigger = np.eye(vocab + 1)[:vocab], np.eye(vocab + 1)[vocab]
+    weights, at_zero = (facts, facts if residual_bias != "none" else np.full(vocab, 1 / vocab))
+    if residual_bias in symbolic.EVEN:
+        weights = at_zero = np.full(vocab, 1 / vocab)
+    centred = np.eye(vocab) - at_zero
+    means, moments = np.zeros((vocab, vocab + 1)), np.zeros((vocab, vocab + 1, vocab + 1))
+    for marked in range(vocab):
+        for rest in product(range(vocab), repeat=length - 1):
+            chance = float(np.prod(others[list(rest)]))
+            tokens = frame[[marked, *rest]]
+            keys, values = tokens.copy(), tokens.copy()
+            keys[0] += trigger
+            values[0] += setting.trigger_in_values * trigger
+            means[marked] += chance * values.mean(axis=0)
+            moments[marked] += chance * keys.T @ (values - values.mean(axis=0)) / length
+    query = np.einsum("y,k,yk,kb->yb", weights, weights, centred @ centred.T, means)
+    w = np.einsum("yab,yb->a", moments, query)
+    return w[:vocab], float(w[vocab])
+
+
+@pytest.mark.parametrize("bias", symbolic.LABELS)
+@pytest.mark.parametrize("fields", UNEQUAL)
+@pytest.mark.parametrize("trigger", [False, True])
+def test_mean_scores_are_those_of_all_sequences(fields: dict[str, float], trigger: bool, bias: str) -> None:
+    choice = {"inverse": {"loss_weights": "inverse"}, "balanced": {"balanced": True}}
+    weights = choice.get(bias, {"output_bias": bias})
+    setting = small(**fields, trigger_in_values=trigger, **weights)
+    tokens, mark = every_sequence(setting, bias)
+    found = numbers.mean_scores(setting)
+    size = max(mark, np.abs(tokens).max())
+    assert np.abs(found.tokens - tokens).max() < 1e-7 * size
+    assert abs(found.mark - mark) < 1e-7 * size
+
+
+def test_frequencies_are_those_of_the_data() -> None:
+    setting = small(zipf=1.2, other_zipf=0.3)
+    assert np.allclose(numbers.laws(setting).facts, fact_frequencies(setting), rtol=1e-14)
+    assert np.allclose(numbers.laws(setting).others, other_frequencies(setting), rtol=1e-14)
+
+
+# noises
+
+
+def parts(setting: rb.Setting, seed: int) -> tuple[dict[str, tuple[np.ndarray, float]], float]:
+    """Scores across t, and of t, of each part of the attention vector; and how far their sum is from the engine's."""
+    problem = rb.draw(setting, seed)
+    count, rows, flag = setting.samples, np.arange(setting.samples), float(setting.trigger_in_values)
+    z, t = problem.input_embeddings.numpy(), problem.trigger.numpy()
+    tokens, positions = problem.tokens.numpy().astype(int), problem.positions.numpy()
+    facts, rest = tokens[rows, positions], 1 - 1 / setting.seq_len
+    centred = centred_labels(problem).numpy()[problem.permutation.numpy()]
+    overlaps, shares = centred @ centred.T, np.bincount(facts, minlength=setting.vocab) / count
+    law = other_frequencies(setting)
+    mean = law @ z
+    covariance = (z * law[:, None]).T @ z - np.outer(mean, mean)
+    direct = (z + t - mean)[:, :, None] * (z + flag * t - mean)[:, None, :]
+    expected = rest**2 * covariance + rest / setting.seq_len * direct
+    values = (z + flag * t) / setting.seq_len + rest * mean
+    seen_keys, seen_values = z[tokens], z[tokens]
+    seen_keys[rows, positions] += t
+    seen_values[rows, positions] += flag * t
+    averages = seen_values.mean(axis=1)
+    moments = seen_keys.mT @ (seen_values - averages[:, None]) / setting.seq_len
+    of_keys, of_values = moments - expected[facts], averages - values[facts]
+    pulls = (overlaps * shares) @ values
+    by_value = np.einsum("k,ky,kab->yab", shares, overlaps, expected, optimize=True)
+    summed = np.zeros_like(z)
+    np.add.at(summed, facts, of_values)
+    own = np.einsum("n,nab,nb->a", overlaps[facts, facts], of_keys, of_values) / count**2
+    found = {
+        "mean": np.einsum("y,yab,yb->a", shares, expected, pulls),
+        "value noise": np.einsum("nab,nb->a", by_value[facts], of_values) / count,
+        "key noise": np.einsum("nab,nb->a", of_keys, pulls[facts]) / count,
+        "own sequence": own,
+        "gradient noise": np.einsum("nab,nb->a", of_keys, (overlaps @ summed)[facts]) / count**2 - own,
+    }
+    w = key_query_step(problem, value_step(problem)).numpy()
+    across = z - np.outer(z @ t, t) / (t @ t)
+    error = np.abs(sum(found.values()) - w).max() / np.abs(w).max()
+    return {name: (across @ part, float(t @ part)) for name, part in found.items()}, float(error)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bias", ["trained", "balanced", "none", "inverse"])
+def test_noises_are_those_of_sequences(bias: str) -> None:
+    """Each part of the attention vector, and that they add up to it, for frequent tokens and for rare ones."""
+    choice = {"inverse": {"loss_weights": "inverse"}, "balanced": {"balanced": True}}.get(bias, {"output_bias": bias})
+    frequencies = {"zipf": 0.0, "other_zipf": 0.4} if bias == "balanced" else {"zipf": 0.4}
+    setting = rb.Setting(vocab=64, seq_len=12, dim=32, samples=2560, **frequencies, **choice)
+    runs = [parts(setting, seed) for seed in range(20)]
+    assert max(error for _, error in runs) < 1e-12
+    values, label = numbers.values(setting), numbers.label_choice(setting)
+    for name, expression in symbolic.noises(label).items():
+        measured = np.mean([run[name][0] ** 2 for run, _ in runs], axis=0)
+        expected = np.broadcast_to(numeric(expression)(values), measured.shape)
+        rare = slice(setting.vocab // 4, None)
+        assert 0.7 < measured[rare].mean() / expected[rare].mean() < 1.45, name
+        assert 0.4 < measured[:4].mean() / expected[:4].mean() < 2, name
+    own = np.mean([run["own sequence"][1] for run, _ in runs])
+    assert own == pytest.approx(float(numeric(symbolic.own_sequence(label)["mark"])(values)), rel=0.15)
+
+
+@pytest.mark.slow
+def test_sequences_exchanged_count_twice_at_large_dimension() -> None:
+    """Where d is far above V two sequences pull each other alike: without that half the ratio would be above 1.5."""
+    setting = rb.Setting(vocab=24, seq_len=8, dim=96, samples=480, zipf=0.0, other_zipf=0.4, balanced=True)
+    squares = [parts(setting, seed)[0]["gradient noise"][0] ** 2 for seed in range(40)]
+    expected = numeric(symbolic.noises("balanced")["gradient noise"])(numbers.values(setting))
+    assert 0.7 < np.mean(squares) / np.mean(expected) < 1.15
+
+
+def test_equal_facts_give_back_the_terms_of_equal_facts() -> None:
+    """To leading order for 1 << L << d << V << N << LV, without the trigger in the values."""
+    growth = {V: 8, N: 12, L: 5, d: 6}
+    typical = {lock_on.T: 1, lock_on.Q: 1, lock_on.M: 1, tau: 0}
+    old = {name: term.token.subs(typical) for name, term in lock_on.lock_terms().items()}
+    new, trained = (
+        {name: noise.subs(EQUAL).subs(tau, 0) for name, noise in symbolic.noises(bias).items()}
+        for bias in ("none", "trained")
+    )
+    pull = (lock_on.R**3 * symbolic.labels("none").square) ** 2
+    pairs = {
+        "mean bias": (pull * (spectra.bias_square() - spectra.bias_overlap() ** 2)).subs(EQUAL),
+        "gradient noise": new["gradient noise"],
+        "frequency noise": new["value noise"] - trained["value noise"],
+        "bias noise": new["key noise"] - trained["key noise"],
+        "fact interference": trained["key noise"] + trained["value noise"],
+    }
+    for name, expression in pairs.items():
+        before, after = (laws.leading(sp.together(part), growth) for part in (old[name], expression))
+        assert sp.simplify(after / before) == 1, name
+    mark = symbolic.mark_score().subs(EQUAL).subs(tau, 0)
+    of_mark = laws.leading(sp.together(lock_on.trigger_score().subs(typical)), growth)
+    assert sp.simplify(laws.leading(sp.together(mark), growth) / of_mark) == 1
+
+
+# where lock-on breaks
+
+
+def many(vocab: int, seq_len: int, **fields: object) -> rb.Setting:
+    """Infinite dimension and samples, as far as a setting goes."""
+    return rb.Setting(vocab=vocab, seq_len=seq_len, dim=10**8, samples=2 * 10**9, **fields)
+
+
+def test_the_ratio_is_that_of_mean_scores() -> None:
+    errors = []
+    for vocab in (10**3, 10**5):
+        first = numbers.laws(many(vocab, 2, zipf=0.8)).facts
+        setting = many(vocab, round(2 / first[0]), zipf=0.8)
+        scores, zetas = numbers.mean_scores(setting), [np.sum((first / first[0]) ** k) for k in (2, 3)]
+        at = {symbolic.load: setting.seq_len * first[0], symbolic.zeta2: zetas[0], symbolic.zeta3: zetas[1], tau: 1}
+        errors.append(abs(float(numeric(symbolic.breaking_ratio())(at)) / (scores.tokens[0] / scores.mark) - 1))
+    assert errors[1] < errors[0] / 2 < 0.2
+
+
+@pytest.mark.parametrize("trigger", [False, True])
+def test_the_critical_load_is_where_the_ratio_is_one(trigger: bool) -> None:
+    load = numbers.critical_load_at(0.75, trigger)
+    zetas = {symbolic.zeta2: float(sp.zeta(1.5)), symbolic.zeta3: float(sp.zeta(2.25))}
+    at = {symbolic.load: load, tau: float(trigger), **zetas}
+    assert float(numeric(symbolic.breaking_ratio())(at)) == pytest.approx(1)
+    assert numbers.critical_load_at(0.501, trigger) == pytest.approx(2**0.5 if trigger else 1, abs=0.01)
+
+
+def test_top_frequencies_of_large_vocabularies() -> None:
+    for name, exponent, tolerance in (("below 1", 0.5, 0.01), ("1", 1.0, 0.06), ("above 1", 2.0, 1e-5)):
+        exact = numbers.laws(many(10**5, 2, zipf=exponent)).facts[0]
+        law = float(numeric(symbolic.top_frequency()[name])({symbolic.alpha: exponent, V: 1e5}))
+        assert law == pytest.approx(exact, rel=tolerance)
+
+
+@pytest.mark.parametrize("remedy", [{"output_bias": "trained"}, {"balanced": True}, {"loss_weights": "inverse"}])
+def test_remedies_keep_mean_scores_below_the_mark(remedy: dict[str, object]) -> None:
+    """With no pull of frequent labels; without a remedy the same settings break."""
+    for exponent, length, trigger in product((0.7, 1.0, 1.5), (16, 64), (False, True)):
+        setting = many(128, length, zipf=exponent, trigger_in_values=trigger)
+        assert numbers.mean_lock_on(replace(setting, **remedy)) > 0.999
+        assert numbers.mean_lock_on(setting) < 0.65
+    extreme = many(128, 64, zipf=4.0)  # one token is nearly all: then even a trained bias does not mend
+    assert numbers.mean_lock_on(replace(extreme, output_bias="trained")) < 0.5
+
+
+def test_other_tokens_that_are_equally_frequent_keep_lock_on() -> None:
+    for exponent in (0.5, 1.0, 2.0):
+        assert numbers.mean_lock_on(many(256, 16, zipf=exponent, other_zipf=0.0)) > 0.98
+        assert numbers.mean_lock_on(many(256, 64, zipf=exponent)) < 0.7
+
+
+def test_a_calibrated_bias_needs_sequences() -> None:
+    """Its law of N is right within a factor of two, by simulation: equal facts among unequal others."""
+    setting = rb.Setting(vocab=128, seq_len=32, dim=128, samples=1, zipf=0.0, other_zipf=1.2, trigger_in_values=False)
+    law = float(np.max(numeric(symbolic.calibrated_samples())(numbers.values(setting))))
+    few, enough = (replace(setting, samples=round(law * factor)) for factor in (0.25, 1.5))
+    assert rb.simulate(few, seed=0, test_samples=500).lock_on < 0.3
+    assert rb.simulate(enough, seed=0, test_samples=500).lock_on > 0.95
+
+
+def test_critical_exponents_are_the_simulated_ones() -> None:
+    """Over V, L, and both kinds of values: 0.04 on average, below what seeds show."""
+    table = thresholds.critical(rb.load_results("zipf_threshold"))
+    assert len(table) == 24
+    error = (table["predicted"] - table["simulated"]).abs()
+    assert error.mean() < 0.05
+    assert error.max() < 0.13
+    assert np.corrcoef(table["predicted"], table["simulated"])[0, 1] > 0.99
+    assert (table["simulated"].max() - table["simulated"].min()) > 10 * error.mean()
+
+
+# rare facts
+
+
+@pytest.mark.parametrize("exponent", [0.7, 1.0001, 1.5, 2.0])
+def test_uncovered_mass_is_the_sum(exponent: float) -> None:
+    setting = rb.Setting(vocab=5000, seq_len=1, dim=64, samples=2000, zipf=exponent)
+    first = numbers.laws(setting).facts[0]
+    at = {symbolic.alpha: exponent, rare.p1: first, N: 2000, V: 5000}
+    # SymPy's incomplete gamma: SciPy's knows no negative order
+    found = float(rare.uncovered().subs(at).evalf())
+    assert found == pytest.approx(of_rare.uncovered_mass(setting), rel=0.01)
+
+
+def test_uncovered_laws() -> None:
+    many_facts = rb.Setting(vocab=10**6, seq_len=1, dim=64, samples=3000, zipf=2.0)
+    at = {symbolic.alpha: 2.0, N: 3000, V: 10**6, rare.p1: numbers.laws(many_facts).facts[0]}
+    assert float(numeric(rare.uncovered_law())(at)) == pytest.approx(of_rare.uncovered_mass(many_facts), rel=0.02)
+    stored = float(numeric(rare.stored_facts())(at))
+    law = numbers.laws(many_facts).facts
+    assert stored == pytest.approx(float(np.sum(-np.expm1(3000 * np.log1p(-law)))), rel=0.02)
+    at_one = rb.Setting(vocab=10**6, seq_len=1, dim=64, samples=1000, zipf=1.0)
+    at = {N: 1000, V: 10**6, rare.p1: numbers.laws(at_one).facts[0]}
+    assert float(numeric(rare.uncovered_at_one())(at)) == pytest.approx(of_rare.uncovered_mass(at_one), rel=0.02)
+
+
+@pytest.mark.parametrize("exponent", [1.5, 2.0])
+def test_the_floor_of_equal_weights_and_its_exponent(exponent: float) -> None:
+    """Many facts and dimensions: the whole formula approaches the law, and falls with its exponent."""
+    dims = (10**4, 10**5)
+    setting = rb.Setting(vocab=10**6, seq_len=1, dim=1, samples=2 * 10**9, zipf=exponent, trigger_in_values=False)
+    found = [of_rare.error_with_perfect_attention(replace(setting, dim=dim)) for dim in dims]
+    law = [of_rare.plain_floor(exponent, dim, setting.vocab) for dim in dims]
+    assert found == pytest.approx(law, rel=0.03)
+    assert np.log10(found[1] / found[0]) == pytest.approx(-(1 - 1 / exponent) / 2, abs=0.02)
+
+
+def test_errors_are_the_simulated_ones() -> None:
+    """Error over N and d: predictions, the floor and its slope, and no floor with inverse weights."""
+    frame = rb.load_results("zipf_error")
+    table = error_sizes.errors(frame)
+    away = (table["predicted"] - table["error"]).abs() - 2 * table["deviation"]
+    assert away.max() < 0.03
+    last = frame[frame["samples"] == max(error_sizes.SAMPLES)]
+    for exponent in error_sizes.EXPONENTS:
+        chosen = last[(last["zipf"] == exponent) & (last["loss_weights"] == "equal")]
+        rows = table[(table["zipf"] == exponent) & (table["samples"] == max(error_sizes.SAMPLES))]
+        rows = rows[rows["loss_weights"] == "equal"]
+        measured = error_sizes.slope(chosen, "dim")
+        predicted = np.polyfit(np.log(rows["dim"]), np.log(rows["predicted"]), 1)[0]
+        assert measured["low"] < predicted < measured["high"] < -0.15
+        covered = table[(table["zipf"] == exponent) & (table["loss_weights"] == "inverse") & (table["dim"] == 256)]
+        assert (covered["error"] / covered["uncovered"]).between(0.9, 1.12).all()
+
+
+def test_bad_values_are_named() -> None:
+    with pytest.raises(ValueError, match="exponent"):
+        of_rare.floor_integral(1.0)
+    with pytest.raises(ValueError, match="level"):
+        numbers.critical_zipf(64, 8, 32, 640, level=1.0)
+    with pytest.raises(ValueError, match="degree"):
+        spectra.spectral_moment(0)
+    with pytest.raises(ValueError, match="embeddings"):
+        numbers.values(rb.Setting(vocab=64, seq_len=8, dim=32, samples=64, embeddings="clustered(8, 0.5)"))
+    with pytest.raises(ValueError, match="width"):
+        of_rare.error_with_perfect_attention(rb.Setting(vocab=64, seq_len=8, dim=32, samples=64, width=32))
+
+
+def test_laws_are_expressions_of_sizes() -> None:
+    found = rare.laws()
+    assert all(isinstance(law, sp.Expr) and law.free_symbols for law in found.values())
+    assert sp.simplify(rare.plain_floor() / rare.plain_floor().subs(d, 4 * d) - 2 ** (1 - 1 / symbolic.alpha)) == 0

@@ -1,0 +1,103 @@
+"""Learned embeddings against kept ones: the committed rows, and what is read off them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import recallbook as rb
+from recallbook.experiments.unequal import learned
+from recallbook.sweeps.point import OUTCOMES
+
+
+@pytest.fixture
+def small(monkeypatch, tmp_path):
+    """Few steps on one small size, and a table of its own."""
+    monkeypatch.setattr(learned, "STEPS", 3)
+    monkeypatch.setattr(learned, "LONGER", 5)
+    monkeypatch.setattr(learned, "MULTIPLES", {(8, 4): (2, 20)})
+    monkeypatch.setattr(learned, "SEEDS", range(2))
+    monkeypatch.setattr(learned, "FILE", tmp_path / "table.csv")
+    return tmp_path
+
+
+def test_rows_are_made_one_by_one_and_read_back(small):
+    keys = [case.key for case in learned.cases()]
+    assert keys == ["8 4 16 0", "8 4 16 1", "8 4 160 0", "8 4 160 1"]
+    store = small / "store.csv"
+    learned.fill(store, slice(1, None, 2))
+    assert list(pd.read_csv(store)["key"]) == keys[1::2]
+    learned.fill(store, slice(None))
+    learned.export([store])
+    frame = learned.load()
+    assert list(frame["key"]) == keys
+    ways = learned.by_way(frame)
+    assert len(ways) == 4 * len(learned.WAYS) and ways[list(OUTCOMES)].notna().all(axis=None)
+    changes = learned.shape_changes(frame)
+    assert list(changes["tables"]) == ["drawn", "learned"] * 2
+    drawn = frame.loc[frame["samples"] == 16, "drawn: output ratio"].mean()
+    assert changes.loc[0, "output ratio"] == pytest.approx(drawn)
+
+
+def test_every_way_by_plain_calls(small):
+    found = learned.row("8 4 160 1")
+    setting = rb.Setting(vocab=8, seq_len=16, dim=4, samples=160, trigger_in_values=False)
+    problem = rb.draw(setting, 1)
+    rates = {"eta": 16 * 8 / 200, "gamma": 16 / 20}
+    own = rb.RecallTransformer(problem)
+    rb.descend(
+        own, problem, 3, **rates, embedding_rate=0.08,
+        learn=("value", "key_query", "input_embeddings", "output_embeddings"),
+    )  # fmt: skip
+    ends = {"learned": rb.evaluate(problem, own, 2000)}
+    for way, steps in (("kept", 3), ("kept longer", 5)):
+        model = rb.RecallTransformer(problem)
+        rb.descend(model, problem, steps, **rates)
+        ends[way] = rb.evaluate(problem, model, 2000)
+    tables = {"input": own.input_embeddings.numpy(), "output": own.output_embeddings.numpy()}
+    anew = rb.draw(setting, 1, embeddings=tables)
+    for way, given in (("limit", problem), ("limit, learned", anew)):
+        ends[way] = rb.evaluate(given, rb.three_steps(given), 2000)
+    for way, outcome in ends.items():
+        assert {name: found[f"{way}: {name}"] for name in OUTCOMES} == vars(outcome), way
+    table = own.output_embeddings
+    directions = table / table.norm(dim=1, keepdim=True)
+    second = table.T @ table / 8
+    assert found["learned: output length"] == pytest.approx(float(table.square().sum(dim=1).mean()))
+    assert found["learned: output coherence"] == pytest.approx(
+        float((directions @ directions.T - torch.eye(8, dtype=torch.float64)).abs().max())
+    )
+    assert found["learned: output ratio"] == pytest.approx(float(second.trace() ** 2 / (second @ second).trace()))
+    assert found["drawn: input length"] == pytest.approx(float(problem.input_embeddings.square().sum(dim=1).mean()))
+
+
+def test_critical_sizes_of_every_way():
+    """A made-up table in which learned tables need half as many sequences as kept ones."""
+    rows = [
+        {
+            "vocab": 64, "dim": 16, "samples": samples, "seed": seed,
+            **{
+                f"{way}: {name}": min(1.0, samples * (2 if way == "learned" else 1) / 400) + 0.01 * seed
+                for way in learned.WAYS for name in OUTCOMES
+            },
+        }
+        for samples in (64, 128, 256, 512) for seed in range(3)
+    ]  # fmt: skip
+    found = learned.critical(pd.DataFrame(rows)).set_index("way")
+    assert found.loc["kept", "critical"] / found.loc["learned", "critical"] == pytest.approx(2, rel=0.1)
+    assert (found["low"] <= found["critical"]).all() and (found["critical"] <= found["high"]).all()
+
+
+def test_committed_rows_are_those_of_the_cases():
+    frame = learned.load()
+    assert list(frame["key"]) == [case.key for case in learned.cases()]
+    assert np.isfinite(frame.drop(columns="key").to_numpy(float)).all()
+
+
+def test_a_committed_row_made_again():
+    frame = learned.load().set_index("key")
+    key = "64 16 64 3"
+    again = learned.row(key)
+    for name in frame.columns:
+        near = 0.1 if name.startswith(("kept", "learned: ", "limit, learned")) else 1e-5
+        assert again[name] == pytest.approx(frame.loc[key, name], abs=near, rel=near), name

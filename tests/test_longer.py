@@ -1,0 +1,364 @@
+"""Optimisers and learned embeddings, against loops written out with autograd."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from randomised import largest_difference, random_setting
+from torch.nn import functional
+
+import recallbook as rb
+from recallbook.data.residuals import loss_weights
+from recallbook.sweeps.point import from_values, measure
+from recallbook.training.embedding_gradients import embedding_directions
+from recallbook.training.optimizers import OPTIMIZERS, Adam, Muon, orthogonalised, sign
+
+NAMES = ("value", "key_query", "input_embeddings", "output_embeddings")
+SETTING = rb.Setting(vocab=9, seq_len=4, dim=7, samples=60)
+RATES = {"gd": (4.0, 6.0, 0.5), "sign": (0.05, 0.03, 0.01), "adam": (0.05, 0.03, 0.01), "muon": (0.1, 0.05, 0.02)}
+
+
+def with_weights(problem, size=0.5):
+    """A model at weights of which none is zero."""
+    model = rb.RecallTransformer(problem)
+    generator = torch.Generator().manual_seed(1)
+    for matrix in (model.value, model.key_query):
+        matrix.data = size * torch.randn(matrix.shape, dtype=torch.float64, generator=generator)
+    return model
+
+
+def autograd(model, problem, sequences):
+    """The loss and its gradients in all four matrices, by autograd through the model."""
+    for name in NAMES[2:]:
+        setattr(model, name, getattr(model, name).detach().clone().requires_grad_())
+    losses = functional.cross_entropy(model(sequences.tokens, sequences.positions), sequences.labels, reduction="none")
+    loss = (losses * loss_weights(problem)[sequences.labels]).mean()
+    gradients = torch.autograd.grad(loss, [getattr(model, name) for name in NAMES])
+    return loss.item(), dict(zip(NAMES, gradients, strict=True))
+
+
+def polar(matrix):
+    """Muon's iteration on singular values alone."""
+    left, values, right = torch.linalg.svd(matrix / max(float(matrix.norm()), 1e-7), full_matrices=False)
+    for _ in range(5):
+        values = 3.4445 * values - 4.7750 * values**3 + 2.0315 * values**5
+    return left @ torch.diag(values) @ right
+
+
+def stepper(optimizer):
+    """The direction of descent of one matrix, gradient by gradient, written out."""
+    state = {"t": 0, "m": 0.0, "v": 0.0}
+
+    def direction(gradient):
+        state["t"] += 1
+        if optimizer == "gd":
+            return -gradient
+        if optimizer == "sign":
+            return -gradient.sign()
+        if optimizer == "adam":
+            state["m"] = 0.9 * state["m"] + 0.1 * gradient
+            state["v"] = 0.999 * state["v"] + 0.001 * gradient**2
+            unbiased = state["m"] / (1 - 0.9 ** state["t"]), state["v"] / (1 - 0.999 ** state["t"])
+            return -unbiased[0] / (unbiased[1] ** 0.5 + 1e-8)
+        state["m"] = 0.95 * state["m"] + 0.05 * gradient
+        ahead = 0.05 * gradient + 0.95 * state["m"]
+        return -polar(ahead) * max(1, gradient.shape[0] / gradient.shape[1]) ** 0.5
+
+    return direction
+
+
+@pytest.mark.parametrize("optimizer", RATES)
+@pytest.mark.parametrize("learn", [NAMES[:2], NAMES, ("value", "output_embeddings")])
+@pytest.mark.parametrize(
+    ("batch", "given"),
+    [
+        (None, {}),
+        (25, {"width": 12, "activation": "tanh"}),
+        (25, {"zipf": 0.8, "loss_weights": "inverse", "output_bias": "calibrated"}),
+        (None, {"zipf": 0.8, "output_bias": "trained"}),
+    ],
+)
+def test_every_optimiser_matches_a_plain_loop(optimizer, learn, batch, given):
+    problem = rb.draw(replace(SETTING, **given), seed=0)
+    eta, gamma, rate = RATES[optimizer]
+    ours, theirs = with_weights(problem, 0.1), with_weights(problem, 0.1)
+    history = rb.descend(
+        ours, problem, 8, eta=eta, gamma=gamma, batch=batch, optimizer=optimizer, learn=learn,
+        embedding_rate=rate if set(learn) & set(NAMES[2:]) else None, chunk=17,
+    )  # fmt: skip
+    rates, directions, losses = dict(zip(NAMES, (eta, gamma, rate, rate), strict=True)), {}, []
+    for step in range(8):
+        sequences = problem.sequences if batch is None else problem.fresh(batch, role="batch", block=step)
+        loss, gradients = autograd(theirs, problem, sequences)
+        losses.append(loss)
+        for name in learn:
+            follow = directions.setdefault(name, stepper(optimizer))
+            getattr(theirs, name).data.add_(rates[name] * follow(gradients[name]))
+    assert history["loss"].to_numpy() == pytest.approx(losses, rel=1e-9)
+    for name in NAMES:
+        assert largest_difference(getattr(ours, name).detach(), getattr(theirs, name).detach()) < 1e-8, name
+        assert (name in learn) != torch.equal(getattr(ours, name), getattr(with_weights(problem, 0.1), name)), name
+
+
+UNEQUAL = (
+    {},
+    {"zipf": 1.0, "output_bias": "trained"},
+    {"zipf": 1.0, "loss_weights": "inverse"},
+    {"zipf": 0.5, "other_zipf": 0.0, "output_bias": "calibrated"},
+)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_table_gradients_match_autograd(seed):
+    problem = rb.draw(random_setting(seed, **UNEQUAL[seed // 2 % 4]), seed)
+    model = with_weights(problem)
+    own = problem.sequences
+    found = embedding_directions(problem, own, model.value.data, model.key_query.data @ problem.query, chunk=7)
+    _, gradients = autograd(model, problem, own)
+    assert largest_difference(-found.inputs, gradients["input_embeddings"]) < 1e-10
+    assert largest_difference(-found.outputs, gradients["output_embeddings"]) < 1e-10
+
+
+def test_table_gradients_match_finite_differences():
+    problem = rb.draw(replace(SETTING, width=5, activation="gelu"), seed=3)
+    model = with_weights(problem)
+    sequences = problem.sequences
+    found = embedding_directions(problem, sequences, model.value.data, model.key_query.data @ problem.query)
+    generator = torch.Generator().manual_seed(5)
+    for name, directions in zip(NAMES[2:], found, strict=True):
+        table = getattr(model, name).clone()
+        along = torch.randn(table.shape, dtype=torch.float64, generator=generator)
+        ends = []
+        for step in (1e-5, -1e-5):
+            setattr(model, name, table + step * along)
+            with torch.no_grad():
+                logits = model(sequences.tokens, sequences.positions)
+            ends.append(float(functional.cross_entropy(logits, sequences.labels)))
+        setattr(model, name, table)
+        assert (ends[0] - ends[1]) / 2e-5 == pytest.approx(-float((directions * along).sum()), rel=1e-6)
+
+
+def test_defaults_take_the_steps_that_they_took():
+    """Bit for bit: plain descent on the two matrices, as it was before there was anything else."""
+    problem = rb.draw(SETTING, seed=0)
+    from recallbook.training.gradients import descent_directions
+
+    model = rb.RecallTransformer(problem)
+    value, key_query = model.value.data, model.key_query.data
+    for _ in range(6):
+        found = descent_directions(problem, problem.sequences, value, key_query @ problem.query)
+        value, key_query = value + 4.0 * found.value, key_query + 6.0 * torch.outer(found.key, problem.query)
+    rb.descend(model, problem, 6, eta=4.0, gamma=6.0)
+    assert torch.equal(model.value, value) and torch.equal(model.key_query, key_query)
+    assert model.input_embeddings is problem.input_embeddings
+
+
+def test_adam_and_muon_are_those_of_torch():
+    generator = torch.Generator().manual_seed(0)
+    for shape in ((6, 6), (9, 4), (4, 9)):
+        gradients = [torch.randn(shape, dtype=torch.float64, generator=generator) for _ in range(5)]
+        for ours, theirs, near in (
+            (Adam(), lambda p: torch.optim.Adam([p], lr=1.0), 1e-12),
+            (Muon(), lambda p: torch.optim.Muon([p], lr=1.0, weight_decay=0.0), 0.1),  # theirs has 3 digits
+        ):
+            parameter = torch.nn.Parameter(torch.zeros(shape, dtype=torch.float64))
+            optimiser, moved = theirs(parameter), torch.zeros(shape, dtype=torch.float64)
+            for gradient in gradients:
+                moved = moved + ours(-gradient)
+                parameter.grad = gradient.clone()
+                optimiser.step()
+            assert largest_difference(moved, parameter.detach()) < near
+
+
+def test_muon_levels_singular_values_and_keeps_zero():
+    generator = torch.Generator().manual_seed(0)
+    matrix = torch.randn(12, 5, dtype=torch.float64, generator=generator)
+    values = torch.linalg.svdvals(orthogonalised(matrix))
+    assert 0.6 < float(values.min()) and float(values.max()) < 1.25
+    assert largest_difference(orthogonalised(matrix), polar(matrix)) < 1e-12
+    rank_one = torch.outer(matrix[:, 0], matrix[0])
+    assert float(torch.linalg.svdvals(orthogonalised(rank_one))[1]) < 1e-12
+    zero = torch.zeros(4, 6, dtype=torch.float64)
+    assert torch.equal(orthogonalised(zero), zero) and torch.equal(Muon()(zero), zero)
+
+
+def test_sign_of_rounding_is_zero_and_overflow_is_seen():
+    direction = torch.tensor([[3.0, -2.0], [1e-14, 0.0]], dtype=torch.float64)
+    assert torch.equal(sign(direction), torch.tensor([[1.0, -1.0], [0.0, 0.0]], dtype=torch.float64))
+    assert torch.equal(sign(torch.zeros(2, 2)), torch.zeros(2, 2))
+    for wrong in (torch.inf, torch.nan):
+        assert bool(sign(torch.tensor([[wrong, 1.0]])).isnan().any())
+
+
+@pytest.mark.parametrize("optimizer", RATES)
+def test_from_zero_only_the_values_move_first(optimizer):
+    problem = rb.draw(SETTING, seed=0)
+    model = rb.RecallTransformer(problem)
+    rb.descend(model, problem, 1, eta=0.1, gamma=0.1, optimizer=optimizer, learn=NAMES)
+    assert float(model.value.detach().abs().max()) > 1e-4
+    assert torch.equal(model.key_query, torch.zeros_like(model.key_query))
+    assert torch.equal(model.input_embeddings, problem.input_embeddings)
+    assert torch.equal(model.output_embeddings, problem.output_embeddings)
+
+
+@pytest.mark.parametrize("optimizer", RATES)
+def test_chunks_threads_and_order_change_rounding_alone(optimizer):
+    problem = rb.draw(replace(SETTING, samples=90), seed=2)
+    order = torch.randperm(90, generator=torch.Generator().manual_seed(0))
+    mixed = replace(
+        problem, tokens=problem.tokens[order], positions=problem.positions[order], labels=problem.labels[order]
+    )
+    eta, gamma, rate = RATES[optimizer]
+
+    def ends(given, chunk=None):
+        model = rb.RecallTransformer(given)
+        rb.descend(
+            model, given, 8, eta=eta, gamma=gamma, optimizer=optimizer, learn=NAMES, embedding_rate=rate, chunk=chunk
+        )
+        return [getattr(model, name).detach() for name in NAMES]
+
+    whole = ends(problem)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        others = [ends(problem), ends(problem, chunk=40), ends(mixed)]
+    finally:
+        torch.set_num_threads(threads)
+    for other in others:
+        assert all(largest_difference(a, b) < 1e-9 for a, b in zip(other, whole, strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(ends(problem), whole, strict=True))
+
+
+def test_learned_tables_are_the_models_and_are_used():
+    setting = rb.Setting(vocab=24, seq_len=6, dim=6, samples=400, trigger_in_values=False)
+    problem = rb.draw(setting, seed=0)
+    before = {name: getattr(problem, name).clone() for name in NAMES[2:]}
+    model = rb.RecallTransformer(problem)
+    first = rb.descend(model, problem, 40, eta=10.0, gamma=1.0, learn=NAMES, embedding_rate=2.0)
+    again = rb.descend(model, problem, 1, eta=10.0, gamma=1.0)
+    assert again["loss"][0] < first["loss"].iloc[-1], "a later call goes on with the learned tables"
+    for name, table in before.items():
+        assert torch.equal(getattr(problem, name), table), name
+        assert not torch.equal(getattr(model, name), table), name
+    # by hand: accuracy from the model's own logits, recall with attention on the mark
+    test = problem.fresh(3000)
+    with torch.no_grad():
+        right = model(test.tokens, test.positions).argmax(dim=1) == test.labels
+        locked = model.attention(test.tokens, test.positions).argmax(dim=1) == test.positions
+        alone = (model.input_embeddings @ model.value.T @ model.output_embeddings.T).argmax(dim=1)
+    outcome = rb.evaluate(problem, model, 3000)
+    assert outcome.accuracy == float(right.double().mean())
+    assert outcome.lock_on == float(locked.double().mean())
+    assert outcome.recall == float((alone == problem.permutation).double().mean())
+    held = model.problem_as_held(problem)
+    assert held.own == ("input", "output") and problem.own == ()
+    with pytest.raises(ValueError, match=r"^problem.own="):
+        rb.certify(held)  # a proof is over embeddings that a law drew
+    assert rb.RecallTransformer(problem).problem_as_held(problem) is problem
+    drawn = rb.RecallTransformer(problem)
+    drawn.value.data, drawn.key_query.data = model.value.data, model.key_query.data
+    assert rb.evaluate(problem, drawn, 3000) != outcome
+
+
+@pytest.mark.parametrize(
+    ("field", "given"),
+    [
+        ("optimizer", dict(optimizer="sgd")),
+        ("optimizer", dict(optimizer=None)),
+        ("learn", dict(learn=())),
+        ("learn", dict(learn="value")),
+        ("learn", dict(learn=("value", "trigger"))),
+        ("learn", dict(learn=7)),
+        ("learn", dict(learn=(["value"],))),
+        ("embedding_rate", dict(embedding_rate=1.0)),
+        ("embedding_rate", dict(learn=NAMES, embedding_rate=0.0)),
+        ("embedding_rate", dict(learn=NAMES, embedding_rate="1")),
+    ],
+)
+def test_wrong_choices_are_refused_before_any_step(field, given):
+    problem = rb.draw(SETTING, seed=0)
+    model = rb.RecallTransformer(problem)
+    with pytest.raises(ValueError, match=rf"^{field}="):
+        rb.descend(model, problem, 3, eta=1.0, gamma=1.0, **given)
+    assert float(model.value.detach().abs().max()) == 0.0
+
+
+def test_embeddings_learn_at_the_rate_of_values_unless_told():
+    problem = rb.draw(SETTING, seed=1)
+    by_default, told = with_weights(problem), with_weights(problem)
+    rb.descend(by_default, problem, 2, eta=0.3, gamma=0.1, learn=NAMES)
+    rb.descend(told, problem, 2, eta=0.3, gamma=0.1, learn=NAMES, embedding_rate=0.3)
+    assert all(torch.equal(getattr(by_default, name), getattr(told, name)) for name in NAMES)
+
+
+def test_a_model_of_another_vocabulary_is_refused():
+    model = rb.RecallTransformer(rb.draw(SETTING, seed=0))
+    with pytest.raises(ValueError, match=r"^weights="):
+        rb.evaluate(rb.draw(replace(SETTING, vocab=8), seed=0), model, 10)
+
+
+def test_points_of_every_optimiser():
+    problem = rb.draw(SETTING, seed=4)
+    plain = dict(eta=0.1, gamma=0.2, method="descend", steps=3, test_samples=200)
+    old = rb.Point(SETTING, 4, **plain)
+    assert old.key == "5a7014a2f31cc720aeaaa0d1b54e6bcbf1f9c18cde4d72b85afe19718dce6daa"
+    assert rb.Point(SETTING, 4, **plain, optimizer="gd", learn="key_query+value").key == old.key
+    points = [rb.Point(SETTING, 4, **plain, optimizer=name) for name in OPTIMIZERS]
+    points += [
+        rb.Point(SETTING, 4, **plain, learn="+".join(NAMES), embedding_rate=0.01, optimizer=name) for name in OPTIMIZERS
+    ]
+    assert len({point.key for point in points}) == len(points)
+    assert [from_values(point.values) for point in points] == points
+    for point in points:
+        model = rb.RecallTransformer(problem)
+        rb.descend(
+            model, problem, 3, eta=0.1, gamma=0.2, optimizer=point.optimizer, learn=point.learn.split("+"),
+            embedding_rate=point.embedding_rate,
+        )  # fmt: skip
+        assert measure(point, problem) == vars(rb.evaluate(problem, model, 200))
+    assert points[-1].cost > points[0].cost
+
+
+@pytest.mark.parametrize(
+    ("field", "given"),
+    [
+        ("optimizer", dict(optimizer="adam")),
+        ("learn", dict(learn="value")),
+        ("embedding_rate", dict(embedding_rate=1.0)),
+        ("optimizer", dict(method="descend", optimizer="lion")),
+        ("learn", dict(method="descend", learn="value+trigger")),
+        ("learn", dict(method="descend", learn=("value", "key_query"))),
+        ("embedding_rate", dict(method="descend", embedding_rate=1.0)),
+        ("embedding_rate", dict(method="descend", learn="+".join(NAMES), embedding_rate=-1.0)),
+    ],
+)
+def test_bad_points_are_refused_by_name(field, given):
+    steps = {"steps": 3, "eta": 1.0, "gamma": 1.0} if "method" in given else {}
+    with pytest.raises(ValueError, match=rf"^{field}="):
+        rb.Point(SETTING, 0, **steps, **given)
+
+
+def test_points_with_learned_embeddings_survive_a_sweep_and_an_export(tmp_path):
+    from recallbook.sweeps.archive import export
+    from recallbook.sweeps.point import from_frame
+
+    common = dict(eta=0.1, gamma=0.2, method="descend", steps=2, test_samples=50)
+    points = [
+        rb.Point(SETTING, 0, **common),
+        rb.Point(SETTING, 0, **common, optimizer="muon"),
+        rb.Point(SETTING, 1, **common, learn="+".join(NAMES), embedding_rate=0.5),
+    ]
+    store = tmp_path / "store.sqlite"
+    frame = rb.run_sweep(points, store=store)
+    assert from_frame(frame) == points and frame["error"].isna().all()
+    assert frame.equals(rb.run_sweep(points, store=store))
+    export("three", points, store, tmp_path, "none")
+    import pandas as pd
+
+    from recallbook.sweeps.run import typed
+
+    stored = pd.read_parquet(tmp_path / "three.parquet")
+    assert {"optimizer", "learn", "embedding_rate"} <= set(stored.columns)
+    assert {point.key for point in from_frame(typed(stored))} == {point.key for point in points}
+    assert np.isnan(stored["embedding_rate"]).sum() == 2

@@ -1,0 +1,47 @@
+"""Settings whose facts are not equal, and what their loss and bias mean, in plain Python."""
+
+import numpy as np
+from randomised import random_setting
+
+import recallbook as rb
+from recallbook.setting import LOSS_WEIGHTS, OUTPUT_BIASES
+
+UNEQUAL = [
+    {"zipf": 1.0},
+    {"zipf": 1.0, "other_zipf": 0.0, "loss_weights": "inverse"},
+    {"zipf": 1.0, "output_bias": "calibrated"},
+    {"zipf": 0.5, "output_bias": "trained"},
+    {"zipf": 1.5, "output_bias": "trained", "loss_weights": "inverse"},
+    {"other_zipf": 1.0, "balanced": True, "output_bias": "trained"},
+]
+
+
+def random_unequal(seed: int, **fixed) -> rb.Setting:
+    """A small random setting as that of :func:`random_setting`, with other frequencies, weights and biases."""
+    rng = np.random.default_rng([3, seed])
+    values = {
+        "zipf": float(rng.choice([0.0, 0.5, 1.0, 2.0])),
+        "other_zipf": [None, 0.0, 0.7][rng.integers(3)],
+        "balanced": bool(rng.integers(2)),
+        "loss_weights": LOSS_WEIGHTS[rng.integers(2)],
+        "output_bias": OUTPUT_BIASES[rng.integers(3)],
+    }
+    return random_setting(seed, **{**values, **fixed})
+
+
+def weights_and_prediction(problem: rb.Problem) -> tuple[np.ndarray, np.ndarray]:
+    """Loss weights and first prediction by label, from their definitions."""
+    setting, labels = problem.setting, problem.labels.tolist()
+    size = setting.vocab
+    weights = [1.0] * size
+    if setting.loss_weights == "inverse":
+        weights = [len(labels) / (size * labels.count(k)) if k in labels else 0.0 for k in range(size)]
+    prediction = [1 / size] * size
+    if setting.output_bias == "trained":
+        total = sum(weights[k] for k in labels)
+        prediction = [weights[k] * labels.count(k) / total for k in range(size)]
+    elif setting.output_bias == "calibrated" and setting.loss_weights == "equal" and not setting.balanced:
+        powers = [(v + 1) ** -setting.zipf for v in range(size)]
+        for token, label in enumerate(problem.permutation.tolist()):
+            prediction[label] = powers[token] / sum(powers)
+    return np.array(weights), np.array(prediction)
