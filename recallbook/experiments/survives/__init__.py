@@ -1,0 +1,1 @@
+"""What survives in a transformer that people would train: the ladder, swept (chapter 12)."""

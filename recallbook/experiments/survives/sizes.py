@@ -1,0 +1,57 @@
+r"""What the ladder is swept over: a cross of sizes through one base, the numbers of sequences, and how long."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from recallbook.practice.rungs import LADDER, Rung
+from recallbook.setting import Setting
+
+VOCAB, LENGTH, DIM = 64, 8, 32  # the base, through which one size at a time is varied
+VOCABS, LENGTHS, DIMS = (64, 128), (4, 8, 16), (16, 32, 64)
+SEEDS = range(10)
+PER_FACT = (0.5, 1, 2, 4, 8, 16)  # numbers of sequences, in units of V
+MARKER_PER_FACT = (2, 4, 8, 16, 32, 64)  # a marker token is found by two layers together, which takes more
+TUNED_AT = 2  # which of these the rates are tuned at, from 0
+
+
+class Shape(NamedTuple):
+    """V, L and d."""
+
+    vocab: int
+    seq_len: int
+    dim: int
+
+
+def shapes() -> list[Shape]:
+    """The base, and every shape that differs from it in one size."""
+    found = [Shape(VOCAB, LENGTH, DIM)]
+    found += [Shape(VOCAB, LENGTH, dim) for dim in DIMS]
+    found += [Shape(VOCAB, length, DIM) for length in LENGTHS]
+    found += [Shape(vocab, LENGTH, DIM) for vocab in VOCABS]
+    return list(dict.fromkeys(found))
+
+
+def needs_two_layers(rung: Rung) -> bool:
+    """Whether the mark is a token of its own, so that one layer cannot see which token comes after it."""
+    return rung.trigger == "marker"
+
+
+def samples(rung: Rung, vocab: int) -> list[int]:
+    """Numbers of sequences."""
+    return [round(share * vocab) for share in (MARKER_PER_FACT if needs_two_layers(rung) else PER_FACT)]
+
+
+def shapes_of(rung: Rung) -> list[Shape]:
+    """Every shape for the rungs of the ladder; the base for those beside it."""
+    return shapes() if rung in LADDER else shapes()[:1]
+
+
+def setting(shape: Shape, count: int, marked_values: bool = True) -> Setting:
+    """The setting of this shape with this number of sequences; a rung says itself what its values carry."""
+    return Setting(**shape._asdict(), samples=count, trigger_in_values=marked_values)
+
+
+def base(rung: Rung) -> Setting:
+    """Where the rung's rates are tuned."""
+    return setting(shapes()[0], samples(rung, VOCAB)[TUNED_AT])
