@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 from collections.abc import Callable, Iterable, Sequence
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,14 @@ def extend(store: Path, name: str, keys: Iterable[Any], make: Callable[[Any], di
             if new:
                 writer.writeheader()
             writer.writerow(row)
+
+
+def join(stores: Iterable[Path], name: str, keys: Iterable[Any], file: Traversable, digits: int = 6) -> None:
+    """Write the rows of several stores as one table, in the order of the keys in its column ``name``."""
+    order = {key: index for index, key in enumerate(keys)}
+    frame = pd.concat([pd.read_csv(store) for store in stores])
+    frame = frame.sort_values(name, key=lambda found: found.map(order), ignore_index=True)
+    frame.to_csv(str(file), index=False, float_format=f"%.{digits}g", lineterminator="\n")
 
 
 def command_line(

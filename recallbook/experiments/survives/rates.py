@@ -21,15 +21,15 @@ from recallbook.experiments.survives import sizes
 from recallbook.practice.rungs import RUNGS, Rung
 from recallbook.practice.training import train
 from recallbook.sweeps.archive import FOLDER
-from recallbook.sweeps.rows import command_line, extend
+from recallbook.sweeps.rows import command_line, extend, join
 
 FILE = FOLDER / "tables" / "survives_rates.csv"
 SEEDS = range(1000, 1004)  # the sweep's are 0 to 9
 GRIDS = {
-    "book": (0.3, 1.0, 3.0, 10.0, 30.0),  # factors on the book's rates
-    "sgd": (0.01, 0.03, 0.1, 0.3, 1.0),
-    "adamw": (0.001, 0.003, 0.01, 0.03, 0.1),
-    "muon": (0.001, 0.003, 0.01, 0.03, 0.1),
+    "book": (0.3, 1.0, 3.0, 10.0, 30.0, 100.0),  # factors on the book's rates
+    "sgd": (0.01, 0.03, 0.1, 0.3, 1.0, 3.0),
+    "adamw": (0.001, 0.003, 0.01, 0.03, 0.1, 0.3),
+    "muon": (0.001, 0.003, 0.01, 0.03, 0.1, 0.3),
 }
 
 
@@ -92,10 +92,7 @@ def fill(store: Path, part: slice) -> None:
 
 def export(stores: Iterable[Path]) -> None:
     """Write the table that ships with the package."""
-    order = {key: index for index, key in enumerate(keys())}
-    frame = pd.concat([pd.read_csv(store) for store in stores])
-    frame = frame.sort_values("key", key=lambda names: names.map(order), ignore_index=True)
-    frame.to_csv(FILE, index=False, float_format="%.6g", lineterminator="\n")
+    join(stores, "key", keys(), FILE)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from recallbook.experiments.survives import rates, sizes
 from recallbook.practice.rungs import RUNGS, Rung, rung_named
 from recallbook.practice.training import train
 from recallbook.sweeps.archive import FOLDER
-from recallbook.sweeps.rows import command_line, extend
+from recallbook.sweeps.rows import command_line, extend, join
 
 FILE = FOLDER / "tables" / "survives.csv"
 
@@ -91,10 +91,7 @@ def fill(store: Path, part: slice) -> None:
 
 def export(stores: Iterable[Path]) -> None:
     """Write the table that ships with the package."""
-    order = {cell.key(seed): (place, seed) for place, cell in enumerate(cells()) for seed in sizes.SEEDS}
-    frame = pd.concat([pd.read_csv(store) for store in stores])
-    frame = frame.sort_values("key", key=lambda names: names.map(order), ignore_index=True)
-    frame.to_csv(FILE, index=False, float_format="%.6g", lineterminator="\n")
+    join(stores, "key", [cell.key(seed) for cell in cells() for seed in sizes.SEEDS], FILE)
 
 
 if __name__ == "__main__":

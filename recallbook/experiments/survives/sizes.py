@@ -8,7 +8,7 @@ from recallbook.practice.rungs import LADDER, Rung
 from recallbook.setting import Setting
 
 VOCAB, LENGTH, DIM = 64, 8, 32  # the base, through which one size at a time is varied
-VOCABS, LENGTHS, DIMS = (64, 128), (4, 8, 16), (16, 32, 64)
+VOCABS, LENGTHS, DIMS = (32, 64, 128), (4, 8, 16), (16, 32, 64)
 SEEDS = range(10)
 PER_FACT = (0.5, 1, 2, 4, 8, 16)  # numbers of sequences, in units of V
 MARKER_PER_FACT = (2, 4, 8, 16, 32, 64)  # a marker token is found by two layers together, which takes more

@@ -24,7 +24,7 @@ from recallbook.model.transformer import RecallTransformer
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import FOLDER
 from recallbook.sweeps.point import OUTCOMES
-from recallbook.sweeps.rows import command_line, extend
+from recallbook.sweeps.rows import command_line, extend, join
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
 from recallbook.training.longer import MATRICES, TABLES, descend
@@ -151,10 +151,7 @@ def fill(store: Path, part: slice) -> None:
 
 def export(stores: Iterable[Path]) -> None:
     """Write the table that ships with the package."""
-    order = {case.key: index for index, case in enumerate(cases())}
-    frame = pd.concat([pd.read_csv(store) for store in stores])
-    frame = frame.sort_values("key", key=lambda names: names.map(order), ignore_index=True)
-    frame.to_csv(FILE, index=False, float_format="%.6g", lineterminator="\n")
+    join(stores, "key", [case.key for case in cases()], FILE)
 
 
 if __name__ == "__main__":

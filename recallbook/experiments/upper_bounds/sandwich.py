@@ -22,7 +22,7 @@ from recallbook.experiments.recall.critical_sizes import critical_dim
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import FOLDER
 from recallbook.sweeps.point import Point
-from recallbook.sweeps.rows import command_line, extend
+from recallbook.sweeps.rows import command_line, extend, join
 from recallbook.theory.prediction import critical_samples
 from recallbook.training.simulation import simulate
 
@@ -146,10 +146,7 @@ def fill(store: Path, part: slice) -> None:
 
 def export(stores: Iterable[Path]) -> None:
     """Write the table that ships with the package."""
-    order = {name: index for index, (name, _) in enumerate(cases())}
-    frame = pd.concat([pd.read_csv(store) for store in stores])
-    frame = frame.sort_values("case", key=lambda names: names.map(order), ignore_index=True)
-    frame.to_csv(FILE, index=False, float_format="%.6g", lineterminator="\n")
+    join(stores, "case", [name for (name, _) in cases()], FILE)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from recallbook.experiments.scaling.longer_training import rates
 from recallbook.model.transformer import RecallTransformer
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import FOLDER
-from recallbook.sweeps.rows import command_line, extend
+from recallbook.sweeps.rows import command_line, extend, join
 from recallbook.training.evaluation import evaluate
 from recallbook.training.longer import descend
 
@@ -115,10 +115,7 @@ def fill(store: Path, part: slice) -> None:
 
 def export(stores: Iterable[Path]) -> None:
     """Write the table that ships with the package."""
-    order = {run.key: index for index, run in enumerate(runs())}
-    frame = pd.concat([pd.read_csv(store) for store in stores])
-    frame = frame.sort_values("key", key=lambda keys: keys.map(order), ignore_index=True)
-    frame.to_csv(FILE, index=False, float_format="%.5g", lineterminator="\n")
+    join(stores, "key", [run.key for run in runs()], FILE, digits=5)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from torch import Tensor
 from recallbook.memories.trained import RATES, STEPS, tables
 from recallbook.model.ties import credit, tolerance
 from recallbook.sweeps.archive import FOLDER
-from recallbook.sweeps.rows import command_line, extend
+from recallbook.sweeps.rows import command_line, extend, join
 
 FILE = FOLDER / "tables" / "learned_embeddings.csv"
 KINDS = ("random", "clustered", "learned")
@@ -82,10 +82,7 @@ def fill(store: Path, part: slice) -> None:
 
 def export(stores: Iterable[Path]) -> None:
     """Write the table that ships with the package."""
-    order = {key: index for index, key in enumerate(keys())}
-    frame = pd.concat([pd.read_csv(store) for store in stores])
-    frame = frame.sort_values("key", key=lambda names: names.map(order), ignore_index=True)
-    frame.to_csv(FILE, index=False, float_format="%.6g", lineterminator="\n")
+    join(stores, "key", keys(), FILE)
 
 
 if __name__ == "__main__":

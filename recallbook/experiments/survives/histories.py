@@ -1,0 +1,76 @@
+r"""Attention, recall and accuracy while the rungs train, at the base shape (chapter 12).
+
+``python -m recallbook.experiments.survives.histories STORE`` makes the runs, ``--export STORE...`` writes the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from recallbook.experiments.survives import rates, sizes
+from recallbook.practice.rungs import RUNGS
+from recallbook.practice.training import LOOKS, STEPS, train
+from recallbook.sweeps.archive import FOLDER
+from recallbook.sweeps.rows import command_line, extend, join
+
+FILE = FOLDER / "tables" / "survives_histories.csv"
+NAMES = ("many steps", "AdamW", "learned embeddings", "MLP", "second layer")
+PLACE = 3  # among the numbers of sequences: ample, so that what is slow is training
+COLUMNS = ("accuracy", "recall", "lock_on", "attention", "marker_attention")
+
+
+def looks() -> list[int]:
+    """The steps at which there is a look."""
+    return [round(look * STEPS / LOOKS) for look in range(LOOKS + 1)]
+
+
+def keys() -> list[str]:
+    """Every rung at every look, "rung step"."""
+    return [f"{name} {step}" for name in NAMES for step in looks()]
+
+
+@lru_cache(maxsize=1)
+def histories(name: str) -> pd.DataFrame:
+    """Mean over seeds at every look and its standard error, of the head of each seed that locks on most at the end."""
+    rung = RUNGS[name]
+    setting = sizes.setting(sizes.shapes()[0], sizes.samples(rung, sizes.VOCAB)[PLACE])
+    return means(train(rung, setting, sizes.SEEDS, rate=rates.rate_of(rung)).history)
+
+
+def means(history: pd.DataFrame) -> pd.DataFrame:
+    """A history of all seeds and heads as one row for each step: mean over seeds and standard error of each column."""
+    last = history[history["step"] == history["step"].max()]
+    heads = last.loc[last.groupby("seed")["lock_on"].idxmax(), ["seed", "layer", "head"]]
+    by_step = history.merge(heads, on=["seed", "layer", "head"]).groupby("step")[list(COLUMNS)]
+    return by_step.mean().join(by_step.sem().add_suffix("_error"))
+
+
+def row(key: str) -> dict[str, Any]:
+    """One rung at one step."""
+    name, step = key.rsplit(" ", 1)
+    return {"key": key, "rung": name, "step": int(step), **histories(name).loc[int(step)].to_dict()}
+
+
+def load() -> pd.DataFrame:
+    """The committed curves."""
+    with FILE.open(encoding="utf-8") as file:
+        return pd.read_csv(file)
+
+
+def fill(store: Path, part: slice) -> None:
+    """Make what the store lacks; the parts of a divided sweep are rungs."""
+    extend(store, "key", [key for name in NAMES[part] for key in keys() if key.rsplit(" ", 1)[0] == name], row)
+
+
+def export(stores: Iterable[Path]) -> None:
+    """Write the table that ships with the package."""
+    join(stores, "key", keys(), FILE)
+
+
+if __name__ == "__main__":
+    command_line(__spec__.name, __doc__, fill, export)
