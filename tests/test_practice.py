@@ -385,11 +385,11 @@ def test_what_is_refused(change, message):
         train(rung, setting, seeds, **arguments)
 
 
-def test_the_rate_with_the_best_accuracy_is_chosen():
-    rows = [("a", 0.1, 0.5, 2.0), ("a", 0.3, 0.9, 1.0), ("a", 1.0, 0.9, 0.5), ("b", 0.1, 0.1, math.nan)]
-    rows += [("b", 0.3, 0.1, 3.0)]
-    frame = pd.DataFrame(rows, columns=["rung", "rate", "accuracy", "loss"])
-    assert rates.choose(frame).to_dict() == {"a": 1.0, "b": 0.3}
+def test_the_middle_of_the_best_rates_is_chosen():
+    accuracy = {"a": (0.5, 0.9, 0.905, 0.899, 0.2), "b": (0.1, 0.8, 0.795, 0.3, 0.0), "c": (0.9, 0.1, 0.1, 0.1, 0.1)}
+    rows = [(name, rate, mean) for name, line in accuracy.items() for rate, mean in enumerate(line, start=1)]
+    frame = pd.DataFrame(rows[::-1], columns=["rung", "rate", "accuracy"])
+    assert rates.choose(frame).to_dict() == {"a": 3, "b": 3, "c": 1}
 
 
 def test_the_sweep_names_each_run_once():
@@ -400,8 +400,10 @@ def test_the_sweep_names_each_run_once():
         assert runs.cell_of(cell.key(7)) == (cell, 7)
         assert sizes.setting(cell.shape, cell.samples).samples == cell.samples
     by_rung = pd.Series([cell.rung for cell in cells]).value_counts()
-    assert set(by_rung.index) == set(RUNGS) and by_rung["MLP"] == 6 * by_rung["MLP, Muon"]
-    assert {cell.samples for cell in cells if cell.rung == "MLP"} >= {32, 64, 128, 256, 512, 1024, 2048}
+    assert (
+        set(by_rung.index) == set(RUNGS) and by_rung["MLP"] == 7 * by_rung["MLP, Muon"] == 7 * by_rung["marker token"]
+    )
+    assert {cell.samples for cell in cells if cell.rung == "MLP"} >= {16, 32, 64, 128, 256, 512, 1024, 2048}
     assert set(rates.SEEDS).isdisjoint(sizes.SEEDS)
     assert rates.rate_of(RUNGS["minibatches"]) == 1
 

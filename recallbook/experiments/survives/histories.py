@@ -38,7 +38,7 @@ def keys() -> list[str]:
 def histories(name: str) -> pd.DataFrame:
     """Mean over seeds at every look and its standard error, of the head of each seed that locks on most at the end."""
     rung = RUNGS[name]
-    setting = sizes.setting(sizes.shapes()[0], sizes.samples(rung, sizes.VOCAB)[PLACE])
+    setting = sizes.setting(sizes.BASE, sizes.samples(rung, sizes.VOCAB)[PLACE])
     return means(train(rung, setting, sizes.SEEDS, rate=rates.rate_of(rung)).history)
 
 

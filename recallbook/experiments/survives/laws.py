@@ -2,6 +2,9 @@ r"""Which laws hold at which rung: critical N and its exponents, rung by rung, f
 
 from __future__ import annotations
 
+import math
+from functools import lru_cache
+
 import numpy as np
 import pandas as pd
 
@@ -11,6 +14,7 @@ from recallbook.practice.rungs import LADDER, RUNGS
 
 LEVELS = (0.5, 0.9)
 SIZES = ("vocab", "seq_len", "dim")
+HELD = 0.9
 TIMES = ("step_lock_on", "step_recall", "step_accuracy")
 
 
@@ -25,7 +29,7 @@ def critical(frame: pd.DataFrame, outcome: str = "accuracy", level: float = 0.5)
 
 def along(frame: pd.DataFrame, size: str) -> pd.DataFrame:
     """The rows where the other two sizes are the base's."""
-    base = sizes.shapes()[0]._asdict()
+    base = sizes.BASE._asdict()
     fixed = [name for name in SIZES if name != size]
     return frame[np.logical_and.reduce([frame[name] == base[name] for name in fixed])]
 
@@ -58,13 +62,36 @@ def with_theory(table: pd.DataFrame, outcome: str = "accuracy", level: float = 0
     Infinite where the prediction stays below the level at every N. With the trigger in or out of the values as the
     rung has it.
     """
-    known: dict[tuple[bool, sizes.Shape], float] = {}
-    for marked in (False, True):
-        for shape in {sizes.Shape(*key) for key in table[list(SIZES)].itertuples(index=False)}:
-            setting = sizes.setting(shape, 1000, marked_values=marked)
-            known[marked, shape] = predicted_size(setting, outcome, level)
     keys = zip(table["rung"], *(table[name] for name in SIZES), strict=True)
-    return table.assign(predicted=[known[RUNGS[name].marked_values, sizes.Shape(*shape)] for name, *shape in keys])
+    found = [
+        predicted_critical(sizes.Shape(*shape), RUNGS[name].marked_values, outcome, level) for name, *shape in keys
+    ]
+    return table.assign(predicted=found)
+
+
+@lru_cache
+def predicted_critical(shape: sizes.Shape, marked_values: bool, outcome: str, level: float) -> float:
+    """The N that :func:`recallbook.predict` names for three steps at this shape."""
+    return predicted_size(sizes.setting(shape, 1000, marked_values), outcome, level)
+
+
+def predicted_exponents(outcome: str = "accuracy", level: float = 0.5) -> pd.DataFrame:
+    """Exponents of the N that :func:`recallbook.predict` names for three steps, over the sweep's own sizes.
+
+    Columns: ``marked_values``, ``size``, ``predicted``. Sizes at which no N is enough are left out; not a number where
+    fewer than two are left.
+    """
+    rows = []
+    for marked in (False, True):
+        for size in SIZES:
+            needed = {
+                getattr(shape, size): predicted_critical(shape, marked, outcome, level) for shape in sizes.along(size)
+            }
+            known = {value: count for value, count in needed.items() if math.isfinite(count)}
+            x, y = np.log(list(known)), np.log(list(known.values()))
+            slope = float(np.polyfit(x, y, 1)[0]) if len(known) > 1 else math.nan
+            rows.append({"marked_values": marked, "size": size, "predicted": slope})
+    return pd.DataFrame(rows)
 
 
 def coverage(vocab: int, level: float) -> float:
@@ -84,3 +111,37 @@ def phases(frame: pd.DataFrame) -> pd.DataFrame:
     earlier = (late["step_lock_on"] < late["step_recall"]).groupby(late["rung"]).mean()
     runs = late.groupby("rung").size()
     return table.assign(lock_on_first=earlier, runs=runs).reindex([rung.name for rung in LADDER]).reset_index()
+
+
+def held(frame: pd.DataFrame, level: float = 0.5) -> pd.DataFrame:
+    r"""Which law holds at which rung of the ladder: a row for each rung, a column of booleans for each law.
+
+    ``locks on``: mean lock-on at least 0.9 at the base and the largest N. ``first step``: mean cosine with the theory's
+    first update at least 0.9 at the base. ``locate first``: in more than half of the runs that got there.
+    ``predicted N``: the interval of critical N at the base meets 0.8 to 1.25 times the predicted one. ``L costs``,
+    ``d saves``: the exponent's interval lies on that side of zero; so does one that is infinite because some size is
+    beyond every N. ``coverage``: no rung needs clearly fewer than :func:`coverage`. ``d² cap``: at the smallest d
+    accuracy stays below 0.9 at the largest N.
+    """
+    ladder = [rung.name for rung in LADDER]
+    base = frame[np.logical_and.reduce([frame[name] == value for name, value in sizes.BASE._asdict().items()])]
+    most = base[base["samples"] == base.groupby("rung")["samples"].transform("max")]
+    lock_on = most.groupby("rung")["lock_on"].mean() >= HELD
+    cosine = base.groupby("rung")["cosine"].mean()
+    first = phases(frame).set_index("rung")["lock_on_first"]
+    table = with_theory(critical(base, level=level), level=level).set_index("rung")
+    meets = (table["high"] >= table["predicted"] / 1.25) & (table["low"] <= 1.25 * table["predicted"])
+    fits = fitted(frame, level=level).set_index(["size", "rung"])
+    narrow = frame[frame["dim"] == min(sizes.DIMS)]
+    narrow = narrow[narrow["samples"] == narrow.groupby("rung")["samples"].transform("max")]
+    columns = {
+        "locks on": lock_on,
+        "first step": (cosine >= HELD) | cosine.isna(),
+        "locate first": (first > 0.5) | first.isna(),
+        "predicted N": meets,
+        "L costs": fits.loc["seq_len", "low"] > 0,
+        "d saves": fits.loc["dim", "high"] < 0,
+        "d² cap": narrow.groupby("rung")["accuracy"].mean() < HELD,
+        "coverage": table["high"] >= coverage(sizes.VOCAB, level),
+    }
+    return pd.DataFrame(columns).reindex(ladder)

@@ -23,13 +23,18 @@ class Shape(NamedTuple):
     dim: int
 
 
+VARIED = {"vocab": VOCABS, "seq_len": LENGTHS, "dim": DIMS}
+BASE = Shape(VOCAB, LENGTH, DIM)
+
+
+def along(size: str) -> list[Shape]:
+    """The base with one size varied."""
+    return [BASE._replace(**{size: value}) for value in VARIED[size]]
+
+
 def shapes() -> list[Shape]:
     """The base, and every shape that differs from it in one size."""
-    found = [Shape(VOCAB, LENGTH, DIM)]
-    found += [Shape(VOCAB, LENGTH, dim) for dim in DIMS]
-    found += [Shape(VOCAB, length, DIM) for length in LENGTHS]
-    found += [Shape(vocab, LENGTH, DIM) for vocab in VOCABS]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys([BASE, *along("dim"), *along("seq_len"), *along("vocab")]))
 
 
 def needs_two_layers(rung: Rung) -> bool:
@@ -43,8 +48,11 @@ def samples(rung: Rung, vocab: int) -> list[int]:
 
 
 def shapes_of(rung: Rung) -> list[Shape]:
-    """Every shape for the rungs of the ladder; the base for those beside it."""
-    return shapes() if rung in LADDER else shapes()[:1]
+    """Every shape for the rungs of the ladder; the base for those beside it, and for one layer with a marker token.
+
+    That one cannot do it at any number of sequences, so that there is no exponent to measure.
+    """
+    return shapes() if rung in LADDER and not (needs_two_layers(rung) and rung.layers == 1) else [BASE]
 
 
 def setting(shape: Shape, count: int, marked_values: bool = True) -> Setting:
@@ -54,4 +62,4 @@ def setting(shape: Shape, count: int, marked_values: bool = True) -> Setting:
 
 def base(rung: Rung) -> Setting:
     """Where the rung's rates are tuned."""
-    return setting(shapes()[0], samples(rung, VOCAB)[TUNED_AT])
+    return setting(BASE, samples(rung, VOCAB)[TUNED_AT])

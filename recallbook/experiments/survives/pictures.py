@@ -1,0 +1,118 @@
+r"""Figures and tables of chapter 12: the ladder, training in time, and what fails where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+
+from recallbook.analysis.plotting import COLOURS, MARKERS, plain_ticks
+from recallbook.analysis.tables import significant
+from recallbook.experiments.survives import laws, sizes
+from recallbook.practice.rungs import LADDER, RUNGS
+
+NAMES = [rung.name for rung in LADDER]
+SYMBOLS = {"seq_len": "L", "dim": "d", "vocab": "V"}
+OFFSET = 0.17  # between two levels on one line
+LEVELS = (0.5, 0.9)
+
+
+def draw_ladder(axes: Sequence[Axes], frame: pd.DataFrame) -> None:
+    """One line for each rung: critical N at the base, then its exponents in L, d and V at accuracy one half.
+
+    Four axes. Points: measured, 95 % over seeds; black bars: predicted for three steps.
+    """
+    draw_critical(axes[0], frame)
+    predicted = laws.predicted_exponents().set_index(["marked_values", "size"])["predicted"]
+    fits = laws.fitted(frame).set_index(["size", "rung"])
+    for ax, size in zip(axes[1:], ("seq_len", "dim", "vocab"), strict=True):
+        for line, name in enumerate(NAMES):
+            ax.plot(predicted[RUNGS[name].marked_values, size], line, "|", color="black", ms=10, mew=2)
+            row = fits.loc[(size, name)]
+            _point(ax, line, row[["exponent", "low", "high"]].to_numpy(float), 0)
+        ax.axvline(0, color="black", linewidth=0.8, linestyle=":")
+        ax.set(xlabel=f"exponent in ${SYMBOLS[size]}$")
+
+
+def draw_critical(ax: Axes, frame: pd.DataFrame) -> None:
+    """Critical N for accuracy 1/2 and 0.9 at the base; beyond the grid an arrow at its end."""
+    base = frame[np.logical_and.reduce([frame[name] == value for name, value in sizes.BASE._asdict().items()])]
+    for colour, level in enumerate(LEVELS):
+        table = laws.with_theory(laws.critical(base, level=level), level=level).set_index("rung")
+        shift = OFFSET * (1 if level > 0.5 else -1)
+        for line, name in enumerate(NAMES):
+            row = table.loc[name]
+            if np.isfinite(row["predicted"]):
+                ax.plot(row["predicted"], line + shift, "|", color="black", ms=7, mew=2)
+            if np.isfinite(row["critical"]):
+                _point(ax, line + shift, row[["critical", "low", "high"]].to_numpy(float), colour)
+            else:
+                ax.plot(base["samples"].max(), line + shift, ">", color=COLOURS[colour])
+        ax.axvline(laws.coverage(sizes.VOCAB, level), color=COLOURS[colour], linewidth=1, linestyle=":")
+    ax.set(xscale="log", xlabel=r"$N$ for accuracy 0.5, 0.9", yticks=range(len(NAMES)), yticklabels=NAMES)
+    ax.set_ylim(len(NAMES) - 0.5, -0.5)
+    plain_ticks(ax, (64, 256, 1024, 4096))
+
+
+def _point(ax: Axes, line: float, ends: NDArray[np.float64], index: int) -> None:
+    """One point with its interval, lying; nothing where there is no number."""
+    mean, low, high = ends
+    if np.isfinite(mean):
+        errors = np.nan_to_num([[mean - low], [high - mean]])
+        style: dict[str, Any] = {"color": COLOURS[index], "marker": MARKERS[index]}
+        ax.errorbar([mean], [line], xerr=errors, capsize=2, linestyle="none", **style)
+
+
+def draw_histories(axes: Sequence[Axes], table: pd.DataFrame, names: Sequence[str]) -> None:
+    """Lock-on, recall and accuracy while the named rungs train, one axis each; bands are two standard errors."""
+    columns = {"lock_on": "lock-on", "recall": "recall", "accuracy": "accuracy", "marker_attention": "marker seen"}
+    for ax, name in zip(axes, names, strict=True):
+        part = table[table["rung"] == name]
+        for index, (column, label) in enumerate(columns.items()):
+            if part[column].notna().any():
+                low, high = (part[column] + sign * 2 * part[f"{column}_error"] for sign in (-1, 1))
+                ax.plot(part["step"], part[column], color=COLOURS[index], marker=MARKERS[index], ms=3, label=label)
+                ax.fill_between(part["step"], low, high, color=COLOURS[index], alpha=0.2, linewidth=0)
+        ax.set(title=name, xlabel="step", ylim=(0, 1.02))
+
+
+def law_rows(held: pd.DataFrame, why: dict[str, str]) -> list[dict[str, str]]:
+    """Each law: up to which rung it holds, from which it fails, where it holds again, and why."""
+    rows = []
+    for law, values in held.items():
+        wrong = [name for name, value in values.items() if not value]
+        first = list(values.index).index(wrong[0]) if wrong else len(values)
+        again = [str(name) for name in values.index[first:] if values[name]]
+        upto = "nowhere" if first == 0 else "every rung" if not wrong else f"up to {values.index[first - 1]}"
+        rows.append(
+            {
+                "law": str(law),
+                "holds": upto,
+                "fails from": str(wrong[0]) if wrong else "–",
+                "holds again": ", ".join(again) or "–",
+                "why": why[str(law)],
+            }
+        )
+    return rows
+
+
+def critical_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The ladder's figures as rows: critical N at both levels, and the factor to what is predicted for three steps."""
+    base = frame[np.logical_and.reduce([frame[name] == value for name, value in sizes.BASE._asdict().items()])]
+    tables = {
+        level: laws.with_theory(laws.critical(base, level=level), level=level).set_index("rung") for level in LEVELS
+    }
+    rows = []
+    for name in dict.fromkeys(frame["rung"]):
+        row: dict[str, Any] = {"rung": name}
+        for level, table in tables.items():
+            found = table.loc[name]
+            ends = f" [{significant(found['low'])}, {significant(found['high'])}]" if found["low"] > 0 else ""
+            row[f"N for {level}"] = significant(found["critical"]) + ends
+            row["predicted" + " " * (level > 0.5)] = significant(found["predicted"])
+        rows.append(row)
+    return rows
