@@ -401,7 +401,9 @@ def test_the_sweep_names_each_run_once():
         assert sizes.setting(cell.shape, cell.samples).samples == cell.samples
     by_rung = pd.Series([cell.rung for cell in cells]).value_counts()
     assert (
-        set(by_rung.index) == set(RUNGS) and by_rung["MLP"] == 7 * by_rung["MLP, Muon"] == 7 * by_rung["marker token"]
+        set(by_rung.index) == set(RUNGS)
+        and by_rung["MLP"] == 7 * by_rung["MLP, Muon"] == 7 * 6
+        and by_rung["marker token"] == 5
     )
     assert {cell.samples for cell in cells if cell.rung == "MLP"} >= {16, 32, 64, 128, 256, 512, 1024, 2048}
     assert set(rates.SEEDS).isdisjoint(sizes.SEEDS)

@@ -11,8 +11,8 @@ VOCAB, LENGTH, DIM = 64, 8, 32  # the base, through which one size at a time is 
 VOCABS, LENGTHS, DIMS = (32, 64, 128), (4, 8, 16), (16, 32, 64)
 SEEDS = range(10)
 PER_FACT = (0.5, 1, 2, 4, 8, 16)  # numbers of sequences, in units of V
-MARKER_PER_FACT = (2, 4, 8, 16, 32, 64)  # a marker token is found by two layers together, which takes more
-TUNED_AT = 2  # which of these the rates are tuned at, from 0
+MARKER_PER_FACT = (4, 8, 16, 32, 64)  # a marker token is found by two layers together, which takes more
+TUNED_AT, MARKER_TUNED_AT = 2, 8  # where rates are tuned, in the same units
 
 
 class Shape(NamedTuple):
@@ -62,4 +62,4 @@ def setting(shape: Shape, count: int, marked_values: bool = True) -> Setting:
 
 def base(rung: Rung) -> Setting:
     """Where the rung's rates are tuned."""
-    return setting(BASE, samples(rung, VOCAB)[TUNED_AT])
+    return setting(BASE, VOCAB * (MARKER_TUNED_AT if needs_two_layers(rung) else TUNED_AT))
