@@ -10,7 +10,7 @@ import pytest
 
 import recallbook as rb
 from recallbook.analysis.critical import predicted_size
-from recallbook.experiments.survives import capacity, histories, laws, pictures, rates, runs, sizes
+from recallbook.experiments.survives import capacity, histories, laws, oscillation, pictures, rates, runs, sizes
 from recallbook.practice.rungs import LADDER, RUNGS
 from recallbook.practice.training import train
 
@@ -221,3 +221,18 @@ def test_capacity_is_committed_whole_and_found_again():
     assert again["recall"] == pytest.approx(row["recall"], abs=0.01)
     assert row["bits"] == pytest.approx(128 * row["recall"] * 7 / (2 * 16 * 16))
     assert row["facts"] == pytest.approx(128 * row["recall"])
+
+
+def test_falls_by_hand():
+    history = pd.DataFrame({
+        "seed": [0] * 8 + [1] * 4, "step": [0, 0, 20, 20, 40, 40, 60, 60, 0, 20, 40, 60],
+        "accuracy": [0.1, 0.1, 0.8, 0.8, 0.5, 0.5, 0.9, 0.9, 0.2, 0.3, 0.3, 0.25],
+    })  # fmt: skip
+    assert oscillation.falls(history).to_dict() == pytest.approx({0: 0.3, 1: 0.05})
+    assert oscillation.falls(history.sample(frac=1, random_state=0)).to_dict() == pytest.approx({0: 0.3, 1: 0.05})
+
+
+def test_counts_of_oscillation_are_committed_whole():
+    frame = oscillation.load()
+    assert list(frame["key"]) == oscillation.keys() and (frame["runs"] == len(sizes.SEEDS)).all()
+    assert (frame["oscillate"] <= frame["runs"]).all() and frame["oscillate"].between(1, 9).any()
