@@ -26,7 +26,8 @@ def made_up(names=("many steps",), exponents=(0.5, -1.0, 1.5), top=1.0, lock_on=
     """Accuracy as a logistic function of log N, whose middle is a product of powers of L, d and V."""
     rows = []
     for name, shape in product(names, sizes.shapes()):
-        middle = MIDDLE * shape.vocab * math.prod(
+        later = 4 if sizes.needs_two_layers(RUNGS[name]) else 1  # its grid begins later
+        middle = later * MIDDLE * shape.vocab * math.prod(
             (value / base) ** power
             for value, base, power in zip(
                 (shape.seq_len, shape.dim, shape.vocab / sizes.VOCAB * 1.0), (sizes.LENGTH, sizes.DIM, 1.0),
@@ -87,7 +88,7 @@ def test_laws_that_hold_on_made_up_runs():
     factor = MIDDLE * 64 / laws.predicted_critical(sizes.BASE, False, "accuracy", 0.5)
     assert 1 / 1.25 < factor < 1.25 and held.loc[names[1], "predicted N"]
     assert not held.loc[names[6], "predicted N"]  # with the trigger in the values no N is predicted to be enough
-    assert held["d² cap"].tolist() == [True] * 4 + [False] * 4 + [True] * 4 + [False] * 2
+    assert held["d² cap"].tolist() == [True] * 4 + [False] * 4 + [True] * 6
     assert laws.held(made_up(names, top=0.85))["d² cap"].all()
 
 
@@ -236,3 +237,15 @@ def test_counts_of_oscillation_are_committed_whole():
     frame = oscillation.load()
     assert list(frame["key"]) == oscillation.keys() and (frame["runs"] == len(sizes.SEEDS)).all()
     assert (frame["oscillate"] <= frame["runs"]).all() and frame["oscillate"].between(1, 9).any()
+
+
+def test_which_end_is_dearer():
+    frame = made_up(["many steps"])
+    assert laws.dearer(frame, "seq_len", 0.5)["many steps"] and laws.dearer(frame, "dim", 0.5, largest=False).all()
+    assert not laws.dearer(frame, "seq_len", 0.5, largest=False).any() and not laws.dearer(frame, "dim", 0.5).any()
+    none = made_up(["many steps"], exponents=(0.0, 0.0, 1.0))
+    assert not any(laws.dearer(none, size, 0.5, largest).any() for size in ("dim", "seq_len") for largest in (0, 1))
+    low = frame.assign(accuracy=frame["accuracy"] * np.where(frame["dim"] == 16, 0.4, 1))  # beyond the grid
+    assert laws.dearer(low, "dim", 0.5, largest=False).all()
+    nowhere = frame.assign(accuracy=0.4 * frame["accuracy"])
+    assert not laws.dearer(nowhere, "dim", 0.5, largest=False).any() and not laws.dearer(nowhere, "dim", 0.5).any()

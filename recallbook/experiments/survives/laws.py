@@ -113,14 +113,39 @@ def phases(frame: pd.DataFrame) -> pd.DataFrame:
     return table.assign(lock_on_first=earlier, runs=runs).reindex([rung.name for rung in LADDER]).reset_index()
 
 
+def dearer(frame: pd.DataFrame, size: str, level: float, largest: bool = True) -> pd.Series:
+    """Whether one end of a size needs clearly more sequences than the other: intervals of N that do not overlap.
+
+    ``largest``: whether the largest size is to be the dearer one, or the smallest. Beyond the grid N lies between its
+    last number and infinity, below it between zero and its first; where both ends lie beyond, neither is dearer.
+    """
+    found = {}
+    for name, part in along(frame, size).groupby("rung", sort=False):
+        table = critical_table(part, [size], level=level, outcome="accuracy").set_index(size)
+        first, last = _ends(part, table, size, min(table.index)), _ends(part, table, size, max(table.index))
+        cheap, dear = (first, last) if largest else (last, first)
+        found[name] = dear[0] >= cheap[1] and dear != cheap
+    return pd.Series(found, dtype=bool)
+
+
+def _ends(frame: pd.DataFrame, table: pd.DataFrame, size: str, value: int) -> tuple[float, float]:
+    """Interval of critical N at one value of a size."""
+    row, counts = table.loc[value], frame.loc[frame[size] == value, "samples"]
+    if row["critical"] == 0:
+        return 0.0, float(counts.min())
+    if row["critical"] == math.inf:
+        return float(counts.max()), math.inf
+    return float(row["low"]), float(row["high"])
+
+
 def held(frame: pd.DataFrame, level: float = 0.5) -> pd.DataFrame:
     r"""Which law holds at which rung of the ladder: a row for each rung, a column of booleans for each law.
 
     ``locks on``: mean lock-on at least 0.9 at the base and the largest N. ``first step``: mean cosine with the theory's
     first update at least 0.9 at the base. ``locate first``: in more than half of the runs that got there.
     ``predicted N``: the interval of critical N at the base meets 0.8 to 1.25 times the predicted one. ``L costs``,
-    ``d saves``: the exponent's interval lies on that side of zero; so does one that is infinite because some size is
-    beyond every N. ``coverage``: no rung needs clearly fewer than :func:`coverage`. ``d² cap``: at the smallest d
+    ``d saves``: N for accuracy 0.5 or 0.9 is larger at the longest length, or the smallest dimension, than at the other
+    end (:func:`dearer`). ``coverage``: no rung needs clearly fewer than :func:`coverage`. ``d² cap``: at the smallest d
     accuracy stays below 0.9 at the largest N.
     """
     ladder = [rung.name for rung in LADDER]
@@ -131,7 +156,6 @@ def held(frame: pd.DataFrame, level: float = 0.5) -> pd.DataFrame:
     first = phases(frame).set_index("rung")["lock_on_first"]
     table = with_theory(critical(base, level=level), level=level).set_index("rung")
     meets = (table["high"] >= table["predicted"] / 1.25) & (table["low"] <= 1.25 * table["predicted"])
-    fits = fitted(frame, level=level).set_index(["size", "rung"])
     narrow = frame[frame["dim"] == min(sizes.DIMS)]
     narrow = narrow[narrow["samples"] == narrow.groupby("rung")["samples"].transform("max")]
     columns = {
@@ -139,8 +163,8 @@ def held(frame: pd.DataFrame, level: float = 0.5) -> pd.DataFrame:
         "first step": (cosine >= HELD) | cosine.isna(),
         "locate first": (first > 0.5) | first.isna(),
         "predicted N": meets,
-        "L costs": fits.loc["seq_len", "low"] > 0,
-        "d saves": fits.loc["dim", "high"] < 0,
+        "L costs": pd.concat([dearer(frame, "seq_len", one) for one in LEVELS], axis=1).any(axis=1),
+        "d saves": pd.concat([dearer(frame, "dim", one, largest=False) for one in LEVELS], axis=1).any(axis=1),
         "d² cap": narrow.groupby("rung")["accuracy"].mean() < HELD,
         "coverage": table["high"] >= coverage(sizes.VOCAB, level),
     }
