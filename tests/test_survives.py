@@ -10,7 +10,7 @@ import pytest
 
 import recallbook as rb
 from recallbook.analysis.critical import predicted_size
-from recallbook.experiments.survives import capacity, histories, laws, oscillation, pictures, rates, runs, sizes
+from recallbook.experiments.survives import capacity, histories, laws, longer, oscillation, pictures, rates, runs, sizes
 from recallbook.practice.rungs import LADDER, RUNGS
 from recallbook.practice.training import train
 
@@ -249,3 +249,13 @@ def test_which_end_is_dearer():
     assert laws.dearer(low, "dim", 0.5, largest=False).all()
     nowhere = frame.assign(accuracy=0.4 * frame["accuracy"])
     assert not laws.dearer(nowhere, "dim", 0.5, largest=False).any() and not laws.dearer(nowhere, "dim", 0.5).any()
+
+
+def test_longer_runs_are_committed_whole():
+    frame = longer.load()
+    assert list(frame["key"]) == [case.key for case in longer.cases()]
+    plain = frame[(frame["steps"] == 400) & (frame["factor"] == 1)].set_index("rung")
+    swept = runs.load()
+    swept = swept[(swept["rung"] == "MLP") & (swept["samples"] == 128) & swept["seed"].isin(longer.SEEDS)]
+    base = swept[np.logical_and.reduce([swept[name] == value for name, value in sizes.BASE._asdict().items()])]
+    assert plain.loc["MLP", "accuracy"] == pytest.approx(base["accuracy"].mean(), abs=0.03)  # the same training
