@@ -137,11 +137,11 @@ def test_weights_that_move():
 
 
 def test_a_row_of_capacity_by_plain_calls():
-    row = capacity.row("three steps 32 8")
+    row = capacity.row("three steps 64 8")
     found = [
         rb.evaluate(p, rb.three_steps(p), 256).recall
         for p in (
-            rb.draw(rb.Setting(vocab=32, seq_len=4, dim=8, samples=256, trigger_in_values=False), seed)
+            rb.draw(rb.Setting(vocab=64, seq_len=4, dim=8, samples=512, trigger_in_values=False), seed)
             for seed in range(5)
         )
     ]
