@@ -36,6 +36,7 @@ LOWER_PROOFS, READERS = "appendix_08_proofs", "appendix_08_readers"
 MLP_IN_DETAIL = "appendix_07_mlp"
 MLP, LOWER, SCALING, CLAIMS = "07_the_mlp_as_memory", "08_lower_bounds", "09_does_it_multiply", "10_claims_and_verdicts"
 UNEQUAL, UNEQUAL_SCORES = "11_when_facts_are_not_equal", "appendix_11_scores"
+SURVIVES, LADDER_IN_DETAIL = "12_what_survives", "appendix_12_ladder"
 CLAIMS_ON_SCALING, OTHER_CLAIMS = "appendix_10_claims_on_scaling", "appendix_10_other_claims"
 UNCHANGED = "numbers unchanged by design"
 
@@ -53,6 +54,65 @@ class Mutant(NamedTuple):
 
 
 MUTANTS = [
+    Mutant(
+        "the best rate of the grid, not the middle of the best",
+        "wrong choice",
+        "experiments/survives/rates.py",
+        "good.iloc[len(good) // 2]",
+        "good.iloc[-1]",
+        ("test_practice.py", "test_survives.py"),
+        (LADDER_IN_DETAIL,),
+    ),
+    Mutant(
+        "where no N is enough, the largest one counts",
+        "boundary",
+        "experiments/survives/laws.py",
+        "return float(counts.max()), math.inf",
+        "return float(counts.max()), float(counts.max())",
+        ("test_survives.py",),
+    ),
+    Mutant(
+        "a longer sequence is held to cost what it saves",
+        "sign",
+        "experiments/survives/laws.py",
+        "cheap, dear = (first, last) if largest else (last, first)",
+        "cheap, dear = (last, first) if largest else (first, last)",
+        ("test_survives.py",),
+        (SURVIVES,),
+    ),
+    Mutant(
+        "coverage of a share in base two",
+        "constant",
+        "experiments/survives/laws.py",
+        "-vocab * float(np.log1p(-level))",
+        "-vocab * float(np.log2(1 - level))",
+        ("test_survives.py",),
+    ),
+    Mutant(
+        "bits a weight by the natural logarithm",
+        "constant",
+        "experiments/survives/capacity.py",
+        "math.log2(vocab)",
+        "math.log(vocab)",
+        ("test_survives.py",),
+        (SURVIVES,),
+    ),
+    Mutant(
+        "curves follow the first head",
+        "wrong choice",
+        "experiments/survives/histories.py",
+        '["lock_on"].idxmax()',
+        '["lock_on"].idxmin()',
+        ("test_survives.py",),
+    ),
+    Mutant(
+        "a fall of accuracy counts from the last look",
+        "left out",
+        "experiments/survives/oscillation.py",
+        '["accuracy"].cummax()',
+        '["accuracy"].shift(fill_value=0)',
+        ("test_survives.py",),
+    ),
     Mutant(
         "the marker comes after its token",
         "off by one",
