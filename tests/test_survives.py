@@ -72,24 +72,34 @@ def test_predicted_exponents_by_plain_calls():
 
 
 def test_laws_that_hold_on_made_up_runs():
-    names = [rung.name for rung in LADDER]
+    names = [rung.name for rung in LADDER if rung.name != "marker token"]
     frame = pd.concat([
         made_up(names[:4]), made_up(names[4:8], exponents=(0.0, 0.0, 1.0), top=0.95, cosine=0.5),
-        made_up(names[8:], exponents=(0.5, -1.0, 1.5), lock_on=0.5),
+        made_up(names[8:], exponents=(0.5, -1.0, 1.5)),
     ])  # fmt: skip
+    frame["lock_on"] = np.where(frame["rung"].isin(names[8:]), 0.5, frame["accuracy"])
     frame.loc[frame["rung"] == names[5], "step_lock_on"] = 50
     held = laws.held(frame)
     assert list(held.index) == names
-    assert held["locks on"].tolist() == [True] * 8 + [False] * 6
-    assert held["first step"].tolist() == [True] * 4 + [False] * 4 + [True] * 6
-    assert held["L costs"].tolist() == held["d saves"].tolist() == [True] * 4 + [False] * 4 + [True] * 6
+    assert held["locks on"].tolist() == [True] * 8 + [False] * 5
+    assert held["first step"].tolist() == held["L costs data"].tolist() == [True] * 4 + [False] * 4 + [True] * 5
+    assert held["L costs attention"].tolist() == held["d saves attention"].tolist() == [True] * 4 + [False] * 9
     assert held["coverage"].all()
-    assert not held.loc[names[5], "locate first"] and held.loc[names[6], "locate first"]
+    assert not held.loc[names[5], "locates first"] and held.loc[names[6], "locates first"]
     factor = MIDDLE * 64 / laws.predicted_critical(sizes.BASE, False, "accuracy", 0.5)
     assert 1 / 1.25 < factor < 1.25 and held.loc[names[1], "predicted N"]
     assert not held.loc[names[6], "predicted N"]  # with the trigger in the values no N is predicted to be enough
-    assert held["d² cap"].tolist() == [True] * 4 + [False] * 4 + [True] * 6
+    assert held["d² cap"].tolist() == [True] * 4 + [False] * 4 + [True] * 5
     assert laws.held(made_up(names, top=0.85))["d² cap"].all()
+
+
+def test_phases_by_hand():
+    frame = made_up(["many steps"])  # lock-on at 20, of seeds 8 and 9 at 60; recall at 40
+    found = laws.phases(frame).set_index("rung").loc["many steps"]
+    good = frame[frame["accuracy"] > 0.5]
+    assert found["runs"] == len(good) and found["step_lock_on"] == 20 and found["step_recall"] == 40
+    assert found["recall_first"] == pytest.approx((good["seed"] > 7).mean())
+    assert found["lock_on_first"] == pytest.approx((good["seed"] < 8).mean())
 
 
 def test_rows_of_laws():

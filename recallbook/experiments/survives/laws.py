@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -103,17 +104,19 @@ def coverage(vocab: int, level: float) -> float:
 
 
 def phases(frame: pd.DataFrame) -> pd.DataFrame:
-    """When each rung got there, over the runs that ended above 1/2 in accuracy: median steps, and how often lock-on
-    came strictly before recall. ``runs``: how many there are.
+    """When each rung got there, over the runs that ended above 1/2 in accuracy: median steps, and the shares of runs in
+    which lock-on, or recall, came at an earlier look than the other. ``runs``: how many there are.
     """
     late = frame[(frame["accuracy"] > 0.5) & frame["step_lock_on"].notna()]
+    rungs = late["rung"]
     table = late.groupby("rung")[list(TIMES)].median()
-    earlier = (late["step_lock_on"] < late["step_recall"]).groupby(late["rung"]).mean()
-    runs = late.groupby("rung").size()
-    return table.assign(lock_on_first=earlier, runs=runs).reindex([rung.name for rung in LADDER]).reset_index()
+    table["lock_on_first"] = (late["step_lock_on"] < late["step_recall"]).groupby(rungs).mean()
+    table["recall_first"] = (late["step_recall"] < late["step_lock_on"]).groupby(rungs).mean()
+    table["runs"] = late.groupby("rung").size()
+    return table.reindex([rung.name for rung in LADDER]).reset_index()
 
 
-def dearer(frame: pd.DataFrame, size: str, level: float, largest: bool = True) -> pd.Series:
+def dearer(frame: pd.DataFrame, size: str, level: float, largest: bool = True, outcome: str = "accuracy") -> pd.Series:
     """Whether one end of a size needs clearly more sequences than the other: intervals of N that do not overlap.
 
     ``largest``: whether the largest size is to be the dearer one, or the smallest. Beyond the grid N lies between its
@@ -121,7 +124,7 @@ def dearer(frame: pd.DataFrame, size: str, level: float, largest: bool = True) -
     """
     found = {}
     for name, part in along(frame, size).groupby("rung", sort=False):
-        table = critical_table(part, [size], level=level, outcome="accuracy").set_index(size)
+        table = critical_table(part, [size], level=level, outcome=outcome).set_index(size)
         first, last = _ends(part, table, size, min(table.index)), _ends(part, table, size, max(table.index))
         cheap, dear = (first, last) if largest else (last, first)
         found[name] = dear[0] >= cheap[1] and dear != cheap
@@ -141,31 +144,36 @@ def _ends(frame: pd.DataFrame, table: pd.DataFrame, size: str, value: int) -> tu
 def held(frame: pd.DataFrame, level: float = 0.5) -> pd.DataFrame:
     r"""Which law holds at which rung of the ladder: a row for each rung, a column of booleans for each law.
 
-    ``locks on``: mean lock-on at least 0.9 at the base and the largest N. ``first step``: mean cosine with the theory's
-    first update at least 0.9 at the base. ``locate first``: in more than half of the runs that got there.
-    ``predicted N``: the interval of critical N at the base meets 0.8 to 1.25 times the predicted one. ``L costs``,
-    ``d saves``: N for accuracy 0.5 or 0.9 is larger at the longest length, or the smallest dimension, than at the other
-    end (:func:`dearer`). ``coverage``: no rung needs clearly fewer than :func:`coverage`. ``d² cap``: at the smallest d
-    accuracy stays below 0.9 at the largest N.
+    ``predicted N``: the interval of critical N at the base meets 0.8 to 1.25 times the predicted one. ``first step``:
+    mean cosine with the theory's first update at least 0.9 at the base. ``L costs attention``, ``d saves attention``: N
+    for lock-on 0.9 is larger at the longest length, or the smallest dimension, than at the other end (:func:`dearer`).
+    ``L costs data``: so is N for accuracy 0.5 or 0.9 at the longest. ``d² cap``: at the smallest d accuracy stays below
+    0.9 at the largest N. ``locates first``: lock-on passes 1/2 before recall in more runs than after it. ``locks on``:
+    mean lock-on at least 0.9 at the base and the largest N. ``coverage``: no rung needs clearly fewer than
+    :func:`coverage`. Without the rungs that were trained at the base alone.
     """
-    ladder = [rung.name for rung in LADDER]
+    ladder = [rung.name for rung in LADDER if len(sizes.shapes_of(rung)) > 1]
     base = frame[np.logical_and.reduce([frame[name] == value for name, value in sizes.BASE._asdict().items()])]
-    most = base[base["samples"] == base.groupby("rung")["samples"].transform("max")]
-    lock_on = most.groupby("rung")["lock_on"].mean() >= HELD
     cosine = base.groupby("rung")["cosine"].mean()
-    first = phases(frame).set_index("rung")["lock_on_first"]
+    times = phases(frame).set_index("rung")
     table = with_theory(critical(base, level=level), level=level).set_index("rung")
-    meets = (table["high"] >= table["predicted"] / 1.25) & (table["low"] <= 1.25 * table["predicted"])
-    narrow = frame[frame["dim"] == min(sizes.DIMS)]
-    narrow = narrow[narrow["samples"] == narrow.groupby("rung")["samples"].transform("max")]
+    attention: dict[str, Any] = {"level": HELD, "outcome": "lock_on"}
     columns = {
-        "locks on": lock_on,
+        "predicted N": (table["high"] >= table["predicted"] / 1.25) & (table["low"] <= 1.25 * table["predicted"]),
         "first step": (cosine >= HELD) | cosine.isna(),
-        "locate first": (first > 0.5) | first.isna(),
-        "predicted N": meets,
-        "L costs": pd.concat([dearer(frame, "seq_len", one) for one in LEVELS], axis=1).any(axis=1),
-        "d saves": pd.concat([dearer(frame, "dim", one, largest=False) for one in LEVELS], axis=1).any(axis=1),
-        "d² cap": narrow.groupby("rung")["accuracy"].mean() < HELD,
+        "L costs attention": dearer(frame, "seq_len", **attention),
+        "d saves attention": dearer(frame, "dim", largest=False, **attention),
+        "d² cap": at_most(frame[frame["dim"] == min(sizes.DIMS)], "accuracy") < HELD,
+        "L costs data": dearer(frame, "seq_len", LEVELS[0]) | dearer(frame, "seq_len", LEVELS[1]),
+        "locates first": (times["lock_on_first"] > times["recall_first"]) | times["runs"].isna(),
+        "locks on": at_most(base, "lock_on") >= HELD,
         "coverage": table["high"] >= coverage(sizes.VOCAB, level),
     }
-    return pd.DataFrame(columns).reindex(ladder)
+    return pd.DataFrame(columns).reindex(ladder).astype(bool)
+
+
+def at_most(frame: pd.DataFrame, outcome: str) -> pd.Series:
+    """Mean of an outcome at each rung's largest N."""
+    largest = frame["samples"] == frame.groupby("rung")["samples"].transform("max")
+    found: pd.Series = frame[largest].groupby("rung")[outcome].mean()
+    return found
