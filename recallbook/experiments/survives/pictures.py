@@ -39,7 +39,7 @@ def draw_ladder(axes: Sequence[Axes], frame: pd.DataFrame) -> None:
 
 
 def draw_critical(ax: Axes, frame: pd.DataFrame) -> None:
-    """Critical N for accuracy 1/2 and 0.9 at the base; beyond the grid an arrow at its end."""
+    """Critical N for accuracy 1/2 and 0.9 at the base; beyond the rung's grid an arrow at its end."""
     base = frame[np.logical_and.reduce([frame[name] == value for name, value in sizes.BASE._asdict().items()])]
     for colour, level in enumerate(LEVELS):
         table = laws.with_theory(laws.critical(base, level=level), level=level).set_index("rung")
@@ -51,7 +51,8 @@ def draw_critical(ax: Axes, frame: pd.DataFrame) -> None:
             if np.isfinite(row["critical"]):
                 _point(ax, line + shift, row[["critical", "low", "high"]].to_numpy(float), colour)
             else:
-                ax.plot(base["samples"].max(), line + shift, ">", color=COLOURS[colour])
+                last = base.loc[base["rung"] == name, "samples"].max()
+                ax.plot(last, line + shift, ">", color=COLOURS[colour])
         ax.axvline(laws.coverage(sizes.VOCAB, level), color=COLOURS[colour], linewidth=1, linestyle=":")
     ax.set(xscale="log", xlabel=r"$N$ for accuracy 0.5, 0.9", yticks=range(len(NAMES)), yticklabels=NAMES)
     ax.set_ylim(len(NAMES) - 0.5, -0.5)
@@ -87,7 +88,7 @@ def law_rows(held: pd.DataFrame, why: dict[str, str]) -> list[dict[str, str]]:
         wrong = [name for name, value in values.items() if not value]
         first = list(values.index).index(wrong[0]) if wrong else len(values)
         again = [str(name) for name in values.index[first:] if values[name]]
-        upto = "nowhere" if first == 0 else "every rung" if not wrong else f"up to {values.index[first - 1]}"
+        upto = "not at first" if first == 0 else "every rung" if not wrong else f"up to {values.index[first - 1]}"
         rows.append(
             {
                 "law": str(law),
