@@ -108,7 +108,8 @@ def test_rows_of_laws():
     )
     rows = pictures.law_rows(held, {"a": "x", "b": "y", "c": "z"})
     assert [tuple(row.values()) for row in rows] == [
-        ("a", "up to two", "three", "four", "x"), ("b", "not at first", "one", "–", "y"), ("c", "every rung", "–", "–", "z"),
+        ("a", "up to two", "three", "four", "x"), ("b", "not at first", "one", "–", "y"),
+        ("c", "every rung", "–", "–", "z"),
     ]  # fmt: skip
 
 
