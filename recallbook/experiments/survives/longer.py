@@ -19,6 +19,7 @@ from recallbook.sweeps.rows import command_line, extend, join
 
 FILE = FOLDER / "tables" / "survives_longer.csv"
 SEEDS = range(5)
+LONGER, PER_FACT = 4 * STEPS, (4, 8, 16)
 FIELDS = ("accuracy", "recall", "lock_on")
 
 
@@ -37,12 +38,18 @@ class Case(NamedTuple):
 
 
 def cases() -> list[Case]:
-    """Where the last rungs fall short: few sequences at the base, a long sequence, a large dimension."""
+    """Where the last rungs fall short, in three ways; then the last rung's N at three lengths, trained longer."""
     wide, long = sizes.BASE._replace(dim=64), sizes.BASE._replace(seq_len=16)
     last = [(sizes.BASE, 8), (long, 16), (wide, 16)]
-    found = [("MLP", sizes.BASE, 2), *(("second layer", shape, multiple) for shape, multiple in last)]
-    ways = ((STEPS, 1.0), (4 * STEPS, 1.0), (4 * STEPS, 0.3))
-    return [Case(name, shape, per * shape.vocab, *way) for name, shape, per in found for way in ways]
+    short = [("MLP", sizes.BASE, 2), *(("second layer", shape, multiple) for shape, multiple in last)]
+    ways = ((STEPS, 1.0), (LONGER, 1.0), (LONGER, 0.3))
+    found = [Case(name, shape, per * shape.vocab, *way) for name, shape, per in short for way in ways]
+    lengths = [
+        Case("second layer", shape, per * shape.vocab, LONGER, 1.0)
+        for shape in sizes.along("seq_len")
+        for per in PER_FACT
+    ]
+    return list(dict.fromkeys(found + lengths))
 
 
 def row(key: str) -> dict[str, Any]:
