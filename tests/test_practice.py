@@ -444,9 +444,9 @@ def test_exponents_of_a_rung_along_each_size():
     found = laws.fitted(synthetic(-1.0)).set_index("size")
     assert found["exponent"].to_numpy() == pytest.approx([1, 0, -1], abs=0.02)
     assert (found["low"] <= found["exponent"]).all() and (found["exponent"] <= found["high"]).all()
-    assert found["curves"].tolist() == [2, 3, 3]
+    assert found["curves"].tolist() == [3, 3, 3]
     never = laws.fitted(synthetic(-1.0).assign(accuracy=0.1)).set_index("size")
-    assert never["exponent"].isna().all() and never["outside"].tolist() == [2, 3, 3]
+    assert never["exponent"].isna().all() and never["outside"].tolist() == [3, 3, 3]
 
 
 def test_critical_sizes_beside_the_theorys_and_coverage():
@@ -466,4 +466,7 @@ def test_phases_in_time():
     rows += [{**common, "step_lock_on": 60, "step_recall": 40, "step_accuracy": 60}]
     rows += [{**common, "accuracy": 0.3, "step_lock_on": 1, "step_recall": np.nan, "step_accuracy": np.nan}]
     row = laws.phases(pd.DataFrame(rows)).set_index("rung").loc["MLP"]
-    assert (row["step_lock_on"], row["step_recall"], row["lock_on_first"], row["runs"]) == (40, 40, 0.5, 2)
+    assert (row["step_lock_on"], row["step_recall"], row["runs"]) == (40, 40, 2)
+    assert (row["lock_on_first"], row["recall_first"]) == (0.5, 0.5)
+    even = laws.phases(pd.DataFrame(rows).assign(step_lock_on=40)).set_index("rung").loc["MLP"]
+    assert (even["lock_on_first"], even["recall_first"]) == (0, 0)

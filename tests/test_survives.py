@@ -93,15 +93,6 @@ def test_laws_that_hold_on_made_up_runs():
     assert laws.held(made_up(names, top=0.85))["d² cap"].all()
 
 
-def test_phases_by_hand():
-    frame = made_up(["many steps"])  # lock-on at 20, of seeds 8 and 9 at 60; recall at 40
-    found = laws.phases(frame).set_index("rung").loc["many steps"]
-    good = frame[frame["accuracy"] > 0.5]
-    assert found["runs"] == len(good) and found["step_lock_on"] == 20 and found["step_recall"] == 40
-    assert found["recall_first"] == pytest.approx((good["seed"] > 7).mean())
-    assert found["lock_on_first"] == pytest.approx((good["seed"] < 8).mean())
-
-
 def test_rows_of_laws():
     held = pd.DataFrame(
         {"a": [True, True, False, True], "b": [False] * 4, "c": [True] * 4}, index=["one", "two", "three", "four"]
