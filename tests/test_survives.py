@@ -97,11 +97,11 @@ def test_rows_of_laws():
     held = pd.DataFrame(
         {"a": [True, True, False, True], "b": [False] * 4, "c": [True] * 4}, index=["one", "two", "three", "four"]
     )
-    rows = pictures.law_rows(held, {"a": "x", "b": "y", "c": "z"})
+    rows = pictures.law_rows(held)
     assert [tuple(row.values()) for row in rows] == [
-        ("a", "up to two", "three", "four", "x"), ("b", "not at first", "one", "–", "y"),
-        ("c", "every rung", "–", "–", "z"),
+        ("a", "two", "three", "1"), ("b", "not at first", "one", "–"), ("c", "the end", "–", "–"),
     ]  # fmt: skip
+    assert [pictures.later(held[law]) for law in "abc"] == [["four"], [], []]
 
 
 def test_coverage():

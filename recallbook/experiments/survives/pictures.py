@@ -81,24 +81,26 @@ def draw_histories(axes: Sequence[Axes], table: pd.DataFrame, names: Sequence[st
         ax.set(title=name, xlabel="step", ylim=(0, 1.02))
 
 
-def law_rows(held: pd.DataFrame, why: dict[str, str]) -> list[dict[str, str]]:
-    """Each law: up to which rung it holds, from which it fails, where it holds again, and why."""
+def law_rows(held: pd.DataFrame) -> list[dict[str, str]]:
+    """Each law: the rung up to which it holds, the one from which it fails, and at how many later ones it holds again."""
     rows = []
     for law, values in held.items():
-        wrong = [name for name, value in values.items() if not value]
-        first = list(values.index).index(wrong[0]) if wrong else len(values)
-        again = [str(name) for name in values.index[first:] if values[name]]
-        upto = "not at first" if first == 0 else "every rung" if not wrong else f"up to {values.index[first - 1]}"
-        rows.append(
-            {
-                "law": str(law),
-                "holds": upto,
-                "fails from": str(wrong[0]) if wrong else "–",
-                "holds again": ", ".join(again) or "–",
-                "why": why[str(law)],
-            }
-        )
+        first = _first_failure(values)
+        again = len(later(values))
+        upto = "not at first" if first == 0 else "the end" if first == len(values) else str(values.index[first - 1])
+        fails = str(values.index[first]) if first < len(values) else "–"
+        rows.append({"law": str(law), "holds up to": upto, "fails from": fails, "again at": f"{again or '–'}"})
     return rows
+
+
+def later(values: pd.Series) -> list[str]:
+    """The rungs at which one law holds again after it has failed."""
+    return [str(name) for name in values.index[_first_failure(values) :] if values[name]]
+
+
+def _first_failure(values: pd.Series) -> int:
+    """Number of rungs before the first at which a law fails."""
+    return next((place for place, value in enumerate(values) if not value), len(values))
 
 
 def critical_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
