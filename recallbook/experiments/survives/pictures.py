@@ -82,7 +82,7 @@ def draw_histories(axes: Sequence[Axes], table: pd.DataFrame, names: Sequence[st
 
 
 def law_rows(held: pd.DataFrame) -> list[dict[str, str]]:
-    """Each law: the rung up to which it holds, the one from which it fails, and at how many later ones it holds again."""
+    """Each law: up to which rung it holds, from which it fails, and at how many later ones it holds again."""
     rows = []
     for law, values in held.items():
         first = _first_failure(values)
