@@ -259,5 +259,5 @@ def test_longer_runs_are_committed_whole():
     plain = frame[(frame["steps"] == 400) & (frame["factor"] == 1)].set_index("rung")
     swept = runs.load()
     swept = swept[(swept["rung"] == "MLP") & (swept["samples"] == 128) & swept["seed"].isin(longer.SEEDS)]
-    base = swept[np.logical_and.reduce([swept[name] == value for name, value in sizes.BASE._asdict().items()])]
+    base = laws.at_base(swept)
     assert plain.loc["MLP", "accuracy"] == pytest.approx(base["accuracy"].mean(), abs=0.03)  # the same training

@@ -35,6 +35,11 @@ def along(frame: pd.DataFrame, size: str) -> pd.DataFrame:
     return frame[np.logical_and.reduce([frame[name] == base[name] for name in fixed])]
 
 
+def at_base(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows at the base's sizes."""
+    return frame[np.logical_and.reduce([frame[name] == value for name, value in sizes.BASE._asdict().items()])]
+
+
 def fitted(frame: pd.DataFrame, outcome: str = "accuracy", level: float = 0.5) -> pd.DataFrame:
     r"""Exponent of critical N in each size for every rung, along that size alone, with its 95 % interval over seeds.
 
@@ -153,7 +158,7 @@ def held(frame: pd.DataFrame, level: float = 0.5) -> pd.DataFrame:
     :func:`coverage`. Without the rungs that were trained at the base alone.
     """
     ladder = [rung.name for rung in LADDER if len(sizes.shapes_of(rung)) > 1]
-    base = frame[np.logical_and.reduce([frame[name] == value for name, value in sizes.BASE._asdict().items()])]
+    base = at_base(frame)
     cosine = base.groupby("rung")["cosine"].mean()
     times = phases(frame).set_index("rung")
     table = with_theory(critical(base, level=level), level=level).set_index("rung")

@@ -40,7 +40,7 @@ def draw_ladder(axes: Sequence[Axes], frame: pd.DataFrame) -> None:
 
 def draw_critical(ax: Axes, frame: pd.DataFrame) -> None:
     """Critical N for accuracy 1/2 and 0.9 at the base; beyond the rung's grid an arrow at its end."""
-    base = frame[np.logical_and.reduce([frame[name] == value for name, value in sizes.BASE._asdict().items()])]
+    base = laws.at_base(frame)
     for colour, level in enumerate(LEVELS):
         table = laws.with_theory(laws.critical(base, level=level), level=level).set_index("rung")
         shift = OFFSET * (1 if level > 0.5 else -1)
@@ -105,7 +105,7 @@ def _first_failure(values: pd.Series) -> int:
 
 def critical_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """The ladder's figures as rows: critical N at both levels, and the factor to what is predicted for three steps."""
-    base = frame[np.logical_and.reduce([frame[name] == value for name, value in sizes.BASE._asdict().items()])]
+    base = laws.at_base(frame)
     tables = {
         level: laws.with_theory(laws.critical(base, level=level), level=level).set_index("rung") for level in LEVELS
     }
