@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib import ticker
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
@@ -36,6 +37,8 @@ def draw_ladder(axes: Sequence[Axes], frame: pd.DataFrame) -> None:
             _point(ax, line, row[["exponent", "low", "high"]].to_numpy(float), 0)
         ax.axvline(0, color="black", linewidth=0.8, linestyle=":")
         ax.set(xlabel=f"exponent in ${SYMBOLS[size]}$")
+        ax.xaxis.set_major_locator(ticker.MultipleLocator(0.5))
+        ax.tick_params("x", labelsize=8)
 
 
 def draw_critical(ax: Axes, frame: pd.DataFrame) -> None:
@@ -56,7 +59,8 @@ def draw_critical(ax: Axes, frame: pd.DataFrame) -> None:
         ax.axvline(laws.coverage(sizes.VOCAB, level), color=COLOURS[colour], linewidth=1, linestyle=":")
     ax.set(xscale="log", xlabel=r"$N$ for accuracy 0.5, 0.9", yticks=range(len(NAMES)), yticklabels=NAMES)
     ax.set_ylim(len(NAMES) - 0.5, -0.5)
-    plain_ticks(ax, (64, 256, 1024, 4096))
+    plain_ticks(ax, (32, 64, 128, 256, 512, 1024, 4096))
+    ax.tick_params("x", labelsize=8)
 
 
 def _point(ax: Axes, line: float, ends: NDArray[np.float64], index: int) -> None:
