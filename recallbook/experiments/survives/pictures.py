@@ -37,7 +37,7 @@ def draw_ladder(axes: Sequence[Axes], frame: pd.DataFrame) -> None:
             _point(ax, line, row[["exponent", "low", "high"]].to_numpy(float), 0)
         ax.axvline(0, color="black", linewidth=0.8, linestyle=":")
         ax.set(xlabel=f"exponent in ${SYMBOLS[size]}$")
-        ax.xaxis.set_major_locator(ticker.MultipleLocator(0.5))
+        ax.xaxis.set_major_locator(ticker.MultipleLocator(1.0 if size == "dim" else 0.5))
         ax.tick_params("x", labelsize=8)
 
 
