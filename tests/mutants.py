@@ -56,7 +56,7 @@ class Mutant(NamedTuple):
 MUTANTS = [
     Mutant(
         "the best rate of the grid, not the middle of the best",
-        "wrong choice",
+        "index",
         "experiments/survives/rates.py",
         "good.iloc[len(good) // 2]",
         "good.iloc[-1]",
@@ -65,7 +65,7 @@ MUTANTS = [
     ),
     Mutant(
         "where no N is enough, the largest one counts",
-        "boundary",
+        "left out",
         "experiments/survives/laws.py",
         "return float(counts.max()), math.inf",
         "return float(counts.max()), float(counts.max())",
@@ -82,7 +82,7 @@ MUTANTS = [
     ),
     Mutant(
         "coverage of a share in base two",
-        "constant",
+        "factor",
         "experiments/survives/laws.py",
         "-vocab * float(np.log1p(-level))",
         "-vocab * float(np.log2(1 - level))",
@@ -90,7 +90,7 @@ MUTANTS = [
     ),
     Mutant(
         "bits a weight by the natural logarithm",
-        "constant",
+        "factor",
         "experiments/survives/capacity.py",
         "math.log2(vocab)",
         "math.log(vocab)",
@@ -99,7 +99,7 @@ MUTANTS = [
     ),
     Mutant(
         "curves follow the first head",
-        "wrong choice",
+        "index",
         "experiments/survives/histories.py",
         '["lock_on"].idxmax()',
         '["lock_on"].idxmin()',
