@@ -21,7 +21,7 @@ from recallbook.data.streams import stream
 from recallbook.model import attention
 from recallbook.setting import EMBEDDINGS
 from recallbook.sweeps import archive
-from recallbook.sweeps.point import OUTCOMES, Point, from_frame
+from recallbook.sweeps.point import OUTCOMES, Point, from_frame, trained
 from recallbook.training import evaluation
 
 RATES = ((None, None), (0.3, 2.0), (20.0, 300.0), (1e-4, 1e7))
@@ -133,24 +133,6 @@ def test_without_the_rule_for_ties_outcomes_differ(monkeypatch):
 
 
 # Committed rows
-
-
-def trained(point: Point, problem: rb.Problem):
-    if point.method != "descend":
-        return rb.three_steps(problem, point.eta, point.gamma)
-    model = rb.RecallTransformer(problem)
-    rb.descend(
-        model,
-        problem,
-        point.steps,
-        eta=point.eta,
-        gamma=point.gamma,
-        batch=point.batch,
-        optimizer=point.optimizer,
-        learn=tuple(point.learn.split("+")),
-        embedding_rate=point.embedding_rate,
-    )
-    return model
 
 
 def measured(point: Point, problem: rb.Problem, test) -> dict[str, float | None]:

@@ -163,28 +163,34 @@ def measure(point: Point, problem: Problem) -> dict[str, float | None]:
         from recallbook.bounds.decoding import decoded
 
         return dict(zip(OUTCOMES, (None, None, decoded(problem, method=point.method)), strict=True))
-    if point.method == "descend":
-        assert point.steps is not None and point.eta is not None and point.gamma is not None
-        model = RecallTransformer(problem)
-        descend(
-            model,
-            problem,
-            point.steps,
-            eta=point.eta,
-            gamma=point.gamma,
-            batch=point.batch,
-            optimizer=point.optimizer,
-            learn=point.learn.split("+"),
-            embedding_rate=point.embedding_rate,
-        )
+    model = trained(point, problem)
+    if isinstance(model, RecallTransformer):
         matrices = [model.value.data, model.key_query.data, model.input_embeddings, model.output_embeddings]
-        trained: RecallTransformer | Weights = model
     else:
-        trained = weights = three_steps(problem, point.eta, point.gamma)
-        matrices = [weights.value2, weights.key_query]
+        matrices = [model.value2, model.key_query]
     if not all(bool(matrix.isfinite().all()) for matrix in matrices):
         raise ArithmeticError("weights are not finite: smaller rates are needed")
-    return asdict(evaluate(problem, trained, point.test_samples))
+    return asdict(evaluate(problem, model, point.test_samples))
+
+
+def trained(point: Point, problem: Problem) -> RecallTransformer | Weights:
+    """What one point trains on a problem, which may be its own draw in another disguise."""
+    if point.method != "descend":
+        return three_steps(problem, point.eta, point.gamma)
+    assert point.steps is not None and point.eta is not None and point.gamma is not None
+    model = RecallTransformer(problem)
+    descend(
+        model,
+        problem,
+        point.steps,
+        eta=point.eta,
+        gamma=point.gamma,
+        batch=point.batch,
+        optimizer=point.optimizer,
+        learn=point.learn.split("+"),
+        embedding_rate=point.embedding_rate,
+    )
+    return model
 
 
 def from_values(values: dict[str, Any]) -> Point:
