@@ -10,10 +10,10 @@ import torch
 from torch import nn
 
 import recallbook as rb
-from recallbook.experiments.survives import laws, rates, runs, sizes
+from recallbook.experiments.survives import heads as heads_study, laws, order, runs, sizes, tuning
 from recallbook.practice.measures import best, cosine, heads, marker_attention, theory_of_first_update
 from recallbook.practice.models import LadderModel
-from recallbook.practice.optimisers import WEIGHT_DECAY, book_rates, schedule
+from recallbook.practice.optimisers import book_rates, schedule
 from recallbook.practice.rungs import LADDER, RUNGS, Rung, rung_named
 from recallbook.practice.training import TEST, orders, problem_for, train
 from recallbook.practice.writing import end_token, marker_token, repeated, write
@@ -239,26 +239,28 @@ def test_minibatches_of_all_and_rates_times_one_change_nothing():
     torch.testing.assert_close(faster.book.value, 2 * slower.book.value)
 
 
-def optimisers_as_in_a_manual(rung, model, rate):
+def optimisers_as_in_a_manual(rung, model, rate, decay):
     moving = {name: one for name, one in model.named_parameters() if one.requires_grad}
     if rung.optimiser == "sgd":
-        return [torch.optim.SGD(moving.values(), lr=rate, momentum=0.9)]
+        return [torch.optim.SGD(moving.values(), lr=rate, momentum=0.9, weight_decay=decay)]
     hidden = [one for name, one in moving.items() if one.ndim == 2 and name.startswith("layers")]
     if rung.optimiser == "adamw":
-        return [torch.optim.AdamW(moving.values(), lr=rate, weight_decay=WEIGHT_DECAY)]
+        return [torch.optim.AdamW(moving.values(), lr=rate, weight_decay=decay)]
     rest = [one for one in moving.values() if not any(one is each for each in hidden)]
-    muon = torch.optim.Muon(hidden, lr=rate, weight_decay=WEIGHT_DECAY, adjust_lr_fn="match_rms_adamw")
-    return [torch.optim.AdamW(rest, lr=rate, weight_decay=WEIGHT_DECAY), muon]
+    muon = torch.optim.Muon(hidden, lr=rate, weight_decay=decay, adjust_lr_fn="match_rms_adamw")
+    return [torch.optim.AdamW(rest, lr=rate, weight_decay=decay), muon]
 
 
 @pytest.mark.parametrize("name", ["AdamW", "positions", "four heads", "second layer", "MLP, SGD", "MLP, Muon"])
 def test_seeds_side_by_side_are_what_a_plain_loop_gives_each(name):
-    rung, steps, rate = RUNGS[name], 12, 0.01
+    rung, steps, rate, decay = RUNGS[name], 12, 0.01, 0.5
     if rung.optimiser == "muon" and not hasattr(torch.optim, "Muon"):
         pytest.skip("this torch has no Muon")
-    found = train(rung, SETTING, [0, 1, 2], rate=rate, steps=steps, batch=8, looks=2, test_samples=64, **DOUBLE)
+    found = train(
+        rung, SETTING, [0, 1, 2], rate=rate, decay=decay, steps=steps, batch=8, looks=2, test_samples=64, **DOUBLE
+    )
     model, problem = model_of(name, seed=1)
-    optimisers = optimisers_as_in_a_manual(rung, model, rate)
+    optimisers = optimisers_as_in_a_manual(rung, model, rate, decay)
     decays = [torch.optim.lr_scheduler.LambdaLR(one, lambda step: schedule(step, steps)) for one in optimisers]
     data = write(problem.sequences, rung.trigger, problem.setting.vocab)
     for which in orders(1, 24, 8, steps):
@@ -369,12 +371,18 @@ def test_heads_seen_by_hand():
     "change, message",
     [
         ({"rung": "MLP"}, "rung='MLP' is not allowed: a Rung"),
-        ({"setting": replace(SETTING, zipf=1.0)}, "with equal facts"),
-        ({"setting": replace(SETTING, width=8)}, "no MLP of its own"),
+        ({"setting": replace(SETTING, zipf=1.0, balanced=True)}, "no remedy for unequal facts"),
+        ({"setting": replace(SETTING, width=8)}, "with no MLP"),
         ({"setting": replace(SETTING, dim=6)}, "dim=6 is not allowed: a multiple of the 4 heads"),
         ({"seeds": []}, "seeds=.. is not allowed: at least one seed"),
         ({"rate": 0}, "rate=0 is not allowed"),
         ({"rung": RUNGS["minibatches"], "rate": 2.0}, "rate=2.0 is not allowed: 1 for a rung at the book's own rates"),
+        (
+            {"rung": RUNGS["tuned rates"], "decay": 0.1},
+            "decay=0.1 is not allowed: 0 for gradient descent on the book's",
+        ),
+        ({"decay": -1.0}, r"decay=-1.0 is not allowed: a finite number from 0 on"),
+        ({"decay": math.nan}, "decay=nan is not allowed"),
         ({"steps": 0}, "steps=0 is not allowed"),
     ],
 )
@@ -385,11 +393,36 @@ def test_what_is_refused(change, message):
         train(rung, setting, seeds, **arguments)
 
 
-def test_the_middle_of_the_best_rates_is_chosen():
-    accuracy = {"a": (0.5, 0.9, 0.905, 0.899, 0.2), "b": (0.1, 0.8, 0.795, 0.3, 0.0), "c": (0.9, 0.1, 0.1, 0.1, 0.1)}
-    rows = [(name, rate, mean) for name, line in accuracy.items() for rate, mean in enumerate(line, start=1)]
-    frame = pd.DataFrame(rows[::-1], columns=["rung", "rate", "accuracy"])
-    assert rates.choose(frame).to_dict() == {"a": 3, "b": 3, "c": 1}
+def searched(accuracies, scatter=0.0):
+    """A search of one rung at the base whose mean accuracy is a table over rates and decays; ten seeds."""
+    rates, decayed = tuning.grid(RUNGS["MLP"])
+    rng, common = np.random.default_rng(0), {"rung": "MLP", **sizes.BASE._asdict()}
+    return pd.DataFrame([
+        {**common, "rate": rate, "decay": decay, "seed": seed, "accuracy": accuracies[i][j] + scatter * rng.normal()}
+        for i, rate in enumerate(rates) for j, decay in enumerate(decayed) for seed in tuning.SEEDS
+    ])  # fmt: skip
+
+
+def test_the_middle_of_the_pairs_as_good_as_the_best_is_chosen():
+    table = np.full((5, 5), 0.1)
+    table[1:4, 2:5] = 0.9
+    rates, decayed = tuning.grid(RUNGS["MLP"])
+    frame = searched(table)
+    assert tuning.choose(frame) == {("MLP", sizes.BASE): (rates[2], decayed[3])}
+    assert len(tuning.as_good(frame)) == 9 and tuning.at_an_end(frame) == []
+    table[3, 4] = 0.95  # clearly better than the others, and at an end of the decays
+    assert tuning.choose(searched(table, 0.01)) == {("MLP", sizes.BASE): (rates[3], decayed[4])}
+    assert tuning.at_an_end(searched(table, 0.01)) == [("MLP", "decay")]
+    # with the scatter of seeds between runs 0.05 cannot be told from nothing, and the middle of more is kept
+    assert len(tuning.as_good(searched(table, 0.2))) > 3
+
+
+def test_shapes_beside_the_base_try_its_pair_and_its_neighbours(monkeypatch):
+    rates, decayed = tuning.grid(RUNGS["MLP"])
+    monkeypatch.setattr(tuning, "chosen", lambda: {("MLP", sizes.BASE): tuning.Pair(rates[2], decayed[0])})
+    found = tuning.pairs(RUNGS["MLP"], sizes.BASE._replace(dim=64))
+    assert set(found) == {*((rate, decayed[0]) for rate in rates[1:4]), (rates[2], decayed[1])}
+    assert len(tuning.pairs(RUNGS["MLP"], sizes.BASE)) == 25
 
 
 def test_the_sweep_names_each_run_once():
@@ -399,30 +432,34 @@ def test_the_sweep_names_each_run_once():
     for cell in cells[::17]:
         assert runs.cell_of(cell.key(7)) == (cell, 7)
         assert sizes.setting(cell.shape, cell.samples).samples == cell.samples
-    by_rung = pd.Series([cell.rung for cell in cells]).value_counts()
+    plain = [
+        cell
+        for cell in cells
+        if cell.steps == 400 and cell.zipf == 0 and cell.decay == "tuned" and cell.shape != runs.LARGE
+    ]
+    by_rung = pd.Series([cell.rung for cell in plain]).value_counts()
     assert (
         set(by_rung.index) == set(RUNGS)
         and by_rung["MLP"] == 7 * by_rung["MLP, Muon"] == 7 * 6
-        and by_rung["marker token"] == 5
+        and by_rung["marker token"] == 7
     )
     assert {cell.samples for cell in cells if cell.rung == "MLP"} >= {16, 32, 64, 128, 256, 512, 1024, 2048}
-    assert set(rates.SEEDS).isdisjoint(sizes.SEEDS)
-    assert rates.rate_of(RUNGS["minibatches"]) == 1
+    assert set(tuning.SEEDS).isdisjoint(sizes.SEEDS)
+    assert tuning.pair_of(RUNGS["minibatches"]) == {"rate": 1, "decay": 0}
 
 
 def test_a_row_is_what_training_alone_gives(monkeypatch):
-    monkeypatch.setattr(rates, "rate_of", lambda rung: 0.02)
+    pair = {"rate": 0.02, "decay": 0.3}
+    monkeypatch.setattr(tuning, "pair_of", lambda rung, shape: pair)
     monkeypatch.setattr(sizes, "SEEDS", range(2))
     runs.outcomes.cache_clear()
-    row = runs.row("learned embeddings 12 4 8 30 1")
-    alone = train(
-        RUNGS["learned embeddings"], rb.Setting(vocab=12, seq_len=4, dim=8, samples=30), [1], rate=0.02
-    ).outcomes
+    row = runs.row("learned embeddings 12 4 8 30 400 0 tuned 1")
+    alone = train(RUNGS["learned embeddings"], rb.Setting(vocab=12, seq_len=4, dim=8, samples=30), [1], **pair).outcomes
     assert (row["rung"], row["vocab"], row["seq_len"], row["dim"]) == ("learned embeddings", 12, 4, 8)
-    assert (row["samples"], row["seed"], row["rate"]) == (30, 1, 0.02)
+    assert (row["samples"], row["seed"], row["rate"], row["decay"]) == (30, 1, 0.02, 0.3)
     assert row["accuracy"] == pytest.approx(alone["accuracy"][0], abs=0.02)  # float32, 400 steps
     assert row["loss"] == pytest.approx(alone["loss"][0], rel=0.02)
-    kept = pd.DataFrame([runs.row(f"learned embeddings 12 4 8 30 {seed}") for seed in (0, 1)])
+    kept = pd.DataFrame([runs.row(f"learned embeddings 12 4 8 30 400 0 tuned {seed}") for seed in (0, 1)])
     table = runs.again(kept, runs.cell_of(row["key"])[0])
     assert (table["kept"] == table["made"]).all() and len(table) == 4
     runs.outcomes.cache_clear()
@@ -465,8 +502,35 @@ def test_phases_in_time():
     rows = [{**common, "step_lock_on": 20, "step_recall": 40, "step_accuracy": 40}]
     rows += [{**common, "step_lock_on": 60, "step_recall": 40, "step_accuracy": 60}]
     rows += [{**common, "accuracy": 0.3, "step_lock_on": 1, "step_recall": np.nan, "step_accuracy": np.nan}]
-    row = laws.phases(pd.DataFrame(rows)).set_index("rung").loc["MLP"]
+    row = order.phases(pd.DataFrame(rows)).set_index("rung").loc["MLP"]
     assert (row["step_lock_on"], row["step_recall"], row["runs"]) == (40, 40, 2)
     assert (row["lock_on_first"], row["recall_first"]) == (0.5, 0.5)
-    even = laws.phases(pd.DataFrame(rows).assign(step_lock_on=40)).set_index("rung").loc["MLP"]
+    even = order.phases(pd.DataFrame(rows).assign(step_lock_on=40)).set_index("rung").loc["MLP"]
     assert (even["lock_on_first"], even["recall_first"]) == (0, 0)
+
+
+# What the other heads add
+
+
+def test_heads_parts_add_up_to_the_layers_output():
+    model, problem = model_of("four heads")
+    written = write(problem.fresh(20), "feature", 10)
+    added, seen = heads_study.parts(shaken(model), written)
+    logits, (weights,) = model(written.tokens, written.marked)
+    torch.testing.assert_close(model.output(added.sum(dim=1) + model.layers[0].self_attn.out_proj.bias), logits)
+    assert added.shape == (20, 4, 8) and (seen[0] == weights).all()
+
+
+def test_a_head_that_knows_nothing_can_be_taken_out():
+    model, problem = model_of("four heads")
+    written = write(problem.fresh(20), "feature", 10)
+    weight = shaken(model).layers[0].self_attn.out_proj.weight
+    with torch.no_grad():  # only the head that locks on most adds anything
+        first = best(heads(model(written.tokens, written.marked)[1], written.informative)).head
+        weight[:, [column for column in range(8) if column // 2 != first]] = 0
+    found = heads_study.accuracies(model, written)
+    assert found["all"] == found["best alone"]
+    logits = model.output(
+        heads_study.parts(model, written)[0].sum(dim=1).mean(dim=0) + model.layers[0].self_attn.out_proj.bias
+    )
+    assert found["others alone"] == pytest.approx(float((written.labels == logits.argmax()).double().mean()))

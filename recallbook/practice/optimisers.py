@@ -9,10 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from recallbook.arguments import not_allowed
-from recallbook.practice.rungs import Rung
+from recallbook.practice.rungs import Rung, decays
 from recallbook.setting import Setting
 
-WEIGHT_DECAY = 0.01
+BETAS, EPSILON = (0.9, 0.999), 1e-8  # of AdamW, as the library has them
 MOMENTUM = 0.9  # of gradient descent on the library's layers
 WARM_UP = 0.1  # of all steps
 
@@ -39,13 +39,14 @@ class Stepper:
     view into the stack.
     """
 
-    def __init__(self, rung: Rung, setting: Setting, weights: Weights, rate: float, steps: int) -> None:
+    def __init__(
+        self, rung: Rung, setting: Setting, weights: Weights, *, rate: float, decay: float, steps: int
+    ) -> None:
         self._links: list[tuple[nn.Parameter, str, int | None]] = []
-        self.optimisers = list(self._build(rung, setting, weights, rate))
-        decays = rung.optimiser != "sgd" or rung.heads is not None
+        self.optimisers = list(self._build(rung, setting, weights, rate, decay))
         self.schedules = [
             torch.optim.lr_scheduler.LambdaLR(one, lambda step: schedule(step, steps))
-            for one in (self.optimisers if decays else [])
+            for one in (self.optimisers if decays(rung) else [])
         ]
 
     def step(self, gradients: Weights) -> None:
@@ -63,19 +64,22 @@ class Stepper:
         self._links.append((leaf, name, index))
         return leaf
 
-    def _build(self, rung: Rung, setting: Setting, weights: Weights, rate: float) -> Iterator[torch.optim.Optimizer]:
+    def _build(
+        self, rung: Rung, setting: Setting, weights: Weights, rate: float, decay: float
+    ) -> Iterator[torch.optim.Optimizer]:
         if rung.optimiser == "sgd" and rung.heads is None:
             rates = book_rates(setting)
             yield torch.optim.SGD([{"params": [self._leaf(weights, n)], "lr": rate * rates[n]} for n in weights])
         elif rung.optimiser == "sgd":
-            yield torch.optim.SGD([self._leaf(weights, name) for name in weights], lr=rate, momentum=MOMENTUM)
+            leaves = [self._leaf(weights, name) for name in weights]
+            yield torch.optim.SGD(leaves, lr=rate, momentum=MOMENTUM, weight_decay=decay)
         else:
             muon = [name for name in weights if rung.optimiser == "muon" and hidden_matrix(name, weights[name])]
             rest = [self._leaf(weights, name) for name in weights if name not in muon]
-            yield torch.optim.AdamW(rest, lr=rate, weight_decay=WEIGHT_DECAY)
+            yield torch.optim.AdamW(rest, lr=rate, betas=BETAS, eps=EPSILON, weight_decay=decay)
             if muon:
                 each = [self._leaf(weights, name, index) for name in muon for index in range(len(weights[name]))]
-                yield _muon(each, rate)
+                yield _muon(each, rate, decay)
 
 
 def hidden_matrix(name: str, stacked: Tensor) -> bool:
@@ -83,8 +87,8 @@ def hidden_matrix(name: str, stacked: Tensor) -> bool:
     return stacked.ndim == 3 and name.startswith(("layers.", "book."))
 
 
-def _muon(leaves: list[nn.Parameter], rate: float) -> torch.optim.Optimizer:
+def _muon(leaves: list[nn.Parameter], rate: float, decay: float) -> torch.optim.Optimizer:
     """The library's Muon, its steps as long as AdamW's would be, so that one rate serves both."""
     if not hasattr(torch.optim, "Muon"):
         raise not_allowed("optimiser", "muon", f"torch 2.9 or later, which has it; this is {torch.__version__}")
-    return torch.optim.Muon(leaves, lr=rate, weight_decay=WEIGHT_DECAY, adjust_lr_fn="match_rms_adamw")
+    return torch.optim.Muon(leaves, lr=rate, weight_decay=decay, adjust_lr_fn="match_rms_adamw")

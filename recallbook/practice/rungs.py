@@ -99,9 +99,13 @@ SIDE = (
     _changed(LADDER[-3], "MLP, SGD", optimiser="sgd"),
     _changed(LADDER[-3], "MLP, Muon", optimiser="muon"),
     _changed(LADDER[-3], "two layers, feature", layers=2),
-    _changed(LADDER[-1], "second layer, Muon", optimiser="muon"),
 )
 RUNGS = {rung.name: rung for rung in LADDER + SIDE}
+
+
+def decays(rung: Rung) -> bool:
+    """Whether its optimiser takes a weight decay: all but gradient descent on the book's attention."""
+    return rung.optimiser != "sgd" or rung.heads is not None
 
 
 def rung_named(name: object) -> Rung:

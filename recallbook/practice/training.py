@@ -20,7 +20,7 @@ from recallbook.data.task import Problem, draw
 from recallbook.practice.measures import cosine, heads, marker_attention, share_right, theory_of_first_update
 from recallbook.practice.models import LadderModel
 from recallbook.practice.optimisers import Stepper
-from recallbook.practice.rungs import Rung
+from recallbook.practice.rungs import Rung, decays
 from recallbook.practice.writing import Written, repeated, write
 from recallbook.setting import Setting
 from recallbook.training.descent import three_steps
@@ -29,7 +29,7 @@ from recallbook.training.evaluation import evaluate
 STEPS, BATCH = 400, 32
 LOOKS = 20  # times that accuracy and attention are measured while training
 TEST = 256  # fresh sequences
-REACHED = 0.5  # the level whose first time is kept
+REACHED = 0.5  # half of the way from chance to 1: the level whose first time is kept
 LOST = 2.0  # a loss above this many times log V has diverged
 
 
@@ -40,7 +40,7 @@ class Trained(NamedTuple):
     that cannot be missed); ``lock_on`` and ``attention`` of the best head, with its ``layer`` and ``head``;
     ``marker_attention``; ``cosine`` of the first update with the three-step theory's, as changes of logits on those
     sequences; ``loss`` on the last batch, ``diverged``; ``step_accuracy``, ``step_recall`` and ``step_lock_on``, the
-    first look at which each was at least 1/2 (not a number: never).
+    first look at which each was half of the way from chance, 1/V or 1/L, to 1 (not a number: never).
     """
 
     outcomes: pd.DataFrame
@@ -74,6 +74,7 @@ def train(
     seeds: Iterable[int],
     *,
     rate: float = 1.0,
+    decay: float = 0.0,
     steps: int = STEPS,
     batch: int = BATCH,
     looks: int = LOOKS,
@@ -87,11 +88,16 @@ def train(
     ----------
     rung : Rung
     setting : Setting
-        $V,L,d,N$; equal facts, no MLP of its own. Whether values carry the trigger is the rung's to say.
+        $V,L,d,N$ and how often tokens come (``zipf``); no MLP of its own and none of the remedies for unequal facts.
+        Whether values carry the trigger is the rung's to say.
     seeds : iterable of int
     rate : float
         Learning rate; for the book's attention under gradient descent a factor on the book's two rates, which is 1 for
         rungs at the book's rates. Not used by three steps, which have none.
+    decay : float
+        Weight decay of everything that moves: decoupled for AdamW and Muon, whose weights shrink by ``rate * decay`` a
+        step, part of the gradient for gradient descent on the library's layers; the book's attention under gradient
+        descent has none.
     steps : int
         The same for every N, so that N changes the data and not the time.
     batch : int
@@ -118,25 +124,30 @@ def train(
         check_rate("rate", rate),
         check_dtype("dtype", dtype),
     )
-    _check(rung, setting, rate)
+    _check(rung, setting, rate, decay)
     chosen = [check_seed("seeds", seed) for seed in seeds]
     if not chosen:
         raise not_allowed("seeds", chosen, "at least one seed")
     problems = [problem_for(rung, setting, seed, dtype=dtype, device=device) for seed in chosen]
     if rung.steps == "three":
         return _three_steps(problems, test_samples)
-    return _many_steps(rung, problems, rate=rate, steps=steps, batch=batch, looks=looks, test_samples=test_samples)
+    rates = {"rate": rate, "decay": decay}
+    return _many_steps(rung, problems, rates, steps=steps, batch=batch, looks=looks, test_samples=test_samples)
 
 
-def _check(rung: Rung, setting: Setting, rate: float) -> None:
+def _check(rung: Rung, setting: Setting, rate: float, decay: float) -> None:
     if not isinstance(rung, Rung):
         raise not_allowed("rung", rung, "a Rung, such as those of recallbook.practice.rungs.RUNGS")
-    if not isinstance(setting, Setting) or not setting.equal_facts or setting.width is not None:
-        raise not_allowed("setting", setting, "a recallbook.Setting with equal facts and no MLP of its own")
+    plain = isinstance(setting, Setting) and replace(setting, zipf=0.0, other_zipf=None).equal_facts
+    if not plain or setting.width is not None:
+        raise not_allowed("setting", setting, "a recallbook.Setting with no MLP and no remedy for unequal facts")
     if setting.dim % (rung.heads or 1):
         raise not_allowed("dim", setting.dim, f"a multiple of the {rung.heads} heads")
     if rung.rates == "book" and rate != 1:
         raise not_allowed("rate", rate, "1 for a rung at the book's own rates")
+    if not math.isfinite(decay) or decay < 0 or (decay > 0 and not decays(rung)):
+        allowed = "a finite number from 0 on" if decays(rung) else "0 for gradient descent on the book's attention"
+        raise not_allowed("decay", decay, allowed)
 
 
 def _three_steps(problems: list[Problem], test_samples: int) -> Trained:
@@ -185,7 +196,14 @@ def _logits(stack: _Stack, weights: dict[str, Tensor], fixed: dict[str, Tensor],
 
 
 def _many_steps(
-    rung: Rung, problems: list[Problem], *, rate: float, steps: int, batch: int, looks: int, test_samples: int
+    rung: Rung,
+    problems: list[Problem],
+    rates: dict[str, float],
+    *,
+    steps: int,
+    batch: int,
+    looks: int,
+    test_samples: int,
 ) -> Trained:
     setting, trigger = problems[0].setting, rung.trigger
     data = _stacked([write(problem.sequences, trigger, setting.vocab) for problem in problems])
@@ -193,7 +211,7 @@ def _many_steps(
     batch = setting.samples if rung.data == "full" else batch
     order = torch.stack([orders(problem.seed, setting.samples, batch, steps) for problem in problems])
     stack = _stack(rung, problems)
-    stepper = Stepper(rung, setting, stack.weights, rate, steps)
+    stepper = Stepper(rung, setting, stack.weights, steps=steps, **rates)
 
     def loss(weights: dict[str, Tensor], fixed: dict[str, Tensor], written: Written) -> Tensor:
         return torch.nn.functional.cross_entropy(_logits(stack, weights, fixed, written)[0], written.labels)
@@ -267,8 +285,11 @@ def _outcome(problem: Problem, history: pd.DataFrame, first: float) -> dict[str,
     own = history[history["seed"] == problem.seed]
     last = own[own["step"] == own["step"].max()]
     row = last.loc[last["lock_on"].idxmax()].to_dict()
+    chance = {"accuracy": 1 / problem.setting.vocab, "recall": 1 / problem.setting.vocab}
+    chance["lock_on"] = 1 / problem.setting.seq_len
     reached = {
-        f"step_{name}": own.loc[own[name] >= REACHED, "step"].min() for name in ("accuracy", "recall", "lock_on")
+        f"step_{name}": own.loc[own[name] - guessed >= REACHED * (1 - guessed), "step"].min()
+        for name, guessed in chance.items()
     }
     limit = LOST * math.log(problem.setting.vocab)
     del row["step"]

@@ -1,7 +1,9 @@
-r"""How many facts a rung holds at its number of weights, when all facts are shown often (chapter 12).
+r"""How many facts a rung can hold: the largest number of which nine tenths are recalled, by bisection (chapter 12).
 
-Facts held: $V$ times the recall on sequences of one token only. In bits per weight,
-$V\cdot\text{recall}\cdot\log_2V/P$, with $P$ the weights that training moves; guessing is not taken off.
+*All*: every one of the V facts is asked about, eight times on average; V is searched for. *Some*: there are 1024
+labels, and the sequences ask about some of them; the number of facts that are asked about is searched for, and recall
+is that of these. Facts are recalled on sequences of one token only. Weight decay is zero but where it is varied,
+because the question is what the weights can hold.
 
 ``python -m recallbook.experiments.survives.capacity STORE`` makes the runs, ``--export STORE...`` writes the table.
 """
@@ -10,79 +12,122 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
-from recallbook.experiments.survives import rates
+from recallbook.experiments.survives import sizes, tuning
 from recallbook.practice.models import LadderModel
-from recallbook.practice.rungs import RUNGS, rung_named
+from recallbook.practice.rungs import RUNGS, decays, rung_named
 from recallbook.practice.training import problem_for, train
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import FOLDER
 from recallbook.sweeps.rows import command_line, extend, join
+from recallbook.theory.search import bracket
 
 FILE = FOLDER / "tables" / "survives_capacity.csv"
-NAMES = ("three steps", "AdamW", "learned embeddings", "MLP")
-VOCABS, DIMS, LENGTH = (64, 128, 256, 512, 1024), (8, 16, 32), 4
+DIMS, LENGTH = (8, 16, 24, 32, 48, 64), 4
+LEARNED_DIMS = (8, 16, 32)
+LABELS = 1024  # where some are asked about; and the largest V that is tried
 PER_FACT = 8  # sequences; a fact that none of them asks about has probability e^-8
 STEPS, BATCH = 1000, 128
-SEEDS = range(5)
+LEVEL, TOLERANCE = 0.9, 0.04
 
 
-def setting(vocab: int, dim: int) -> Setting:
-    """V facts in d dimensions, each asked about eight times on average."""
-    return Setting(vocab=vocab, seq_len=LENGTH, dim=dim, samples=PER_FACT * vocab)
+class Case(NamedTuple):
+    """One rung and dimension; whether all labels are asked about; for how many steps, with which weight decay."""
+
+    rung: str
+    dim: int
+    asked: str = "all"
+    steps: int = STEPS
+    decay: float = 0.0
+
+    @property
+    def key(self) -> str:
+        """The name of the case, "rung d asked steps decay"."""
+        return f"{self.rung} {self.dim} {self.asked} {self.steps} {self.decay:g}"
 
 
-def keys() -> list[str]:
-    """Every cell, "rung V d"."""
-    return [f"{name} {vocab} {dim}" for name in NAMES for dim in DIMS for vocab in VOCABS]
+def cases() -> list[Case]:
+    """Fixed embeddings at every dimension, learned ones at three; more steps and decays at d = 32."""
+    fixed = [Case(name, dim) for name in ("three steps", "AdamW") for dim in DIMS]
+    some = [Case("AdamW", dim, "some") for dim in DIMS]
+    varied = [
+        Case("AdamW", 32, asked, *change)
+        for asked in ("all", "some")
+        for change in ((4 * STEPS, 0.0), (STEPS, 0.1), (STEPS, 1.0))
+    ]
+    return fixed + some + varied + [Case(name, dim) for name in ("learned embeddings", "MLP") for dim in LEARNED_DIMS]
 
 
-def weights(name: str, vocab: int, dim: int) -> int:
+def setting(case: Case, facts: int) -> Setting:
+    """The sizes at which about this many facts are asked about."""
+    vocab, samples = facts, PER_FACT * facts
+    if case.asked == "some":
+        vocab, samples = LABELS, max(1, round(-LABELS * math.log1p(-facts / LABELS)))
+    return Setting(vocab=vocab, seq_len=LENGTH, dim=case.dim, samples=samples, trigger_in_values=False)
+
+
+def weights(name: str, at: Setting) -> int:
     """Number of weights that training moves."""
     rung = rung_named(name)
-    model = LadderModel(rung, problem_for(rung, setting(vocab, dim), 0))
+    model = LadderModel(rung, problem_for(rung, at, 0))
     return sum(one.numel() for one in model.parameters() if one.requires_grad)
 
 
-def bits_per_weight(vocab: int, recall: float, count: int) -> float:
-    r"""$V\cdot\text{recall}\cdot\log_2V/P$."""
-    return vocab * recall * math.log2(vocab) / count
+def bits_per_weight(facts: float, vocab: int, count: int) -> float:
+    r"""$K\log_2V/P$: the facts held, each one of V labels, by P weights."""
+    return facts * math.log2(vocab) / count
+
+
+@lru_cache(maxsize=64)
+def held(case: Case, facts: int) -> pd.Series:
+    """Share of the facts asked about that is recalled, for each seed."""
+    rung, at = RUNGS[case.rung], setting(case, facts)
+    rates = {"rate": tuning.pair_of(rung)["rate"], "decay": case.decay if decays(rung) else 0.0}
+    found = train(rung, at, sizes.SEEDS, **rates, steps=case.steps, batch=BATCH, looks=1).outcomes
+    asked = [len(np.unique(problem_for(rung, at, seed).labels)) for seed in sizes.SEEDS]
+    return pd.Series(found["recall"] * at.vocab / (asked if case.asked == "some" else at.vocab), index=found.index)
 
 
 def row(key: str) -> dict[str, Any]:
-    """One rung at one V and d: mean over seeds, and its standard error."""
-    name, *numbers = key.rsplit(" ", 2)
-    vocab, dim = map(int, numbers)
-    rung = RUNGS[name]
-    rate = rates.rate_of(rung)
-    found = train(rung, setting(vocab, dim), SEEDS, rate=rate, steps=STEPS, batch=BATCH, looks=1).outcomes["recall"]
-    sizes = {"rung": name, "vocab": vocab, "dim": dim, "weights": weights(name, vocab, dim), "rate": rate}
-    return {"key": key, **sizes, "recall": found.mean(), "standard_error": found.sem()}
+    """One case: the largest number of facts held and the next one tried, with recall at both over ten seeds."""
+    case = {case.key: case for case in cases()}[key]
+    learned = RUNGS[case.rung].learned
+    start = LABELS if learned else max(8, case.dim**2 // 8)
+    ends = {"smallest": 4, "largest": LABELS if case.asked == "all" else LABELS * 3 // 4}
+    found = bracket(
+        lambda facts: held(case, facts).mean() < LEVEL, start, **ends, tolerance=TOLERANCE, logarithmic=True
+    )
+    low = held(case, found.low) if found.low else pd.Series([math.nan])
+    high = held(case, int(found.high)) if math.isfinite(found.high) else pd.Series([math.nan])
+    at = setting(case, max(found.low, 2))
+    return {
+        "key": key, **case._asdict(), "rate": tuning.pair_of(RUNGS[case.rung])["rate"], "facts": found.low,
+        "next": found.high, "recall": low.mean(), "error": low.sem(), "next_recall": high.mean(),
+        "next_error": high.sem(), "weights": weights(case.rung, at),
+        "bits": bits_per_weight(found.low * low.mean(), at.vocab, weights(case.rung, at)),
+    }  # fmt: skip
 
 
 def load() -> pd.DataFrame:
-    """The committed runs, with ``facts`` held and ``bits`` per weight."""
+    """The committed cases."""
     with FILE.open(encoding="utf-8") as file:
-        frame = pd.read_csv(file)
-    held = [
-        bits_per_weight(vocab, recall, count)
-        for vocab, recall, count in zip(frame["vocab"], frame["recall"], frame["weights"], strict=True)
-    ]
-    return frame.assign(facts=frame["vocab"] * frame["recall"], bits=held)
+        return pd.read_csv(file)
 
 
 def fill(store: Path, part: slice) -> None:
     """Make what the store lacks."""
-    extend(store, "key", keys()[part], row)
+    extend(store, "key", [case.key for case in cases()][part], row)
 
 
 def export(stores: Iterable[Path]) -> None:
     """Write the table that ships with the package."""
-    join(stores, "key", keys(), FILE)
+    join(stores, "key", [case.key for case in cases()], FILE)
 
 
 if __name__ == "__main__":

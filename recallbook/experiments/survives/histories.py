@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from recallbook.experiments.survives import rates, sizes
+from recallbook.experiments.survives import sizes, tuning
 from recallbook.practice.rungs import RUNGS
 from recallbook.practice.training import LOOKS, STEPS, train
 from recallbook.sweeps.archive import FOLDER
@@ -20,7 +20,7 @@ from recallbook.sweeps.rows import command_line, extend, join
 
 FILE = FOLDER / "tables" / "survives_histories.csv"
 NAMES = ("many steps", "AdamW", "learned embeddings", "MLP", "second layer")
-PLACE = 3  # among the numbers of sequences: ample, so that what is slow is training
+PER_FACT = 4  # sequences: ample, so that what is slow is training
 COLUMNS = ("accuracy", "recall", "lock_on", "attention", "marker_attention")
 
 
@@ -38,8 +38,8 @@ def keys() -> list[str]:
 def histories(name: str) -> pd.DataFrame:
     """Mean over seeds at every look and its standard error, of the head of each seed that locks on most at the end."""
     rung = RUNGS[name]
-    setting = sizes.setting(sizes.BASE, sizes.samples(rung, sizes.VOCAB)[PLACE])
-    return means(train(rung, setting, sizes.SEEDS, rate=rates.rate_of(rung)).history)
+    setting = sizes.setting(sizes.BASE, PER_FACT * sizes.VOCAB)
+    return means(train(rung, setting, sizes.SEEDS, **tuning.pair_of(rung)).history)
 
 
 def means(history: pd.DataFrame) -> pd.DataFrame:

@@ -10,13 +10,12 @@ import numpy as np
 import pandas as pd
 
 from recallbook.analysis.critical import critical_table, exponents, predicted_size
-from recallbook.experiments.survives import sizes
+from recallbook.experiments.survives import order, sizes
 from recallbook.practice.rungs import LADDER, RUNGS
 
 LEVELS = (0.5, 0.9)
 SIZES = ("vocab", "seq_len", "dim")
 HELD = 0.9
-TIMES = ("step_lock_on", "step_recall", "step_accuracy")
 
 
 def critical(frame: pd.DataFrame, outcome: str = "accuracy", level: float = 0.5) -> pd.DataFrame:
@@ -108,19 +107,6 @@ def coverage(vocab: int, level: float) -> float:
     return -vocab * float(np.log1p(-level))
 
 
-def phases(frame: pd.DataFrame) -> pd.DataFrame:
-    """When each rung got there, over the runs that ended above 1/2 in accuracy: median steps, and the shares of runs in
-    which lock-on, or recall, came at an earlier look than the other. ``runs``: how many there are.
-    """
-    late = frame[(frame["accuracy"] > 0.5) & frame["step_lock_on"].notna()]
-    rungs = late["rung"]
-    table = late.groupby("rung")[list(TIMES)].median()
-    table["lock_on_first"] = (late["step_lock_on"] < late["step_recall"]).groupby(rungs).mean()
-    table["recall_first"] = (late["step_recall"] < late["step_lock_on"]).groupby(rungs).mean()
-    table["runs"] = late.groupby("rung").size()
-    return table.reindex([rung.name for rung in LADDER]).reset_index()
-
-
 def dearer(frame: pd.DataFrame, size: str, level: float, largest: bool = True, outcome: str = "accuracy") -> pd.Series:
     """Whether one end of a size needs clearly more sequences than the other: intervals of N that do not overlap.
 
@@ -146,7 +132,7 @@ def _ends(frame: pd.DataFrame, table: pd.DataFrame, size: str, value: int) -> tu
     return float(row["low"]), float(row["high"])
 
 
-def held(frame: pd.DataFrame, level: float = 0.5) -> pd.DataFrame:
+def held(frame: pd.DataFrame, first: pd.DataFrame, level: float = 0.5) -> pd.DataFrame:
     r"""Which law holds at which rung of the ladder: a row for each rung, a column of booleans for each law.
 
     ``predicted N``: the interval of critical N at the base meets 0.8 to 1.25 times the predicted one. ``first step``:
@@ -160,7 +146,7 @@ def held(frame: pd.DataFrame, level: float = 0.5) -> pd.DataFrame:
     ladder = [rung.name for rung in LADDER if len(sizes.shapes_of(rung)) > 1]
     base = at_base(frame)
     cosine = base.groupby("rung")["cosine"].mean()
-    times = phases(frame).set_index("rung")
+    times = order.phases(first).set_index("rung")
     table = with_theory(critical(base, level=level), level=level).set_index("rung")
     attention: dict[str, Any] = {"level": HELD, "outcome": "lock_on"}
     columns = {

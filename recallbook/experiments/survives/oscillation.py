@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from recallbook.experiments.survives import rates, sizes
+from recallbook.experiments.survives import sizes, tuning
 from recallbook.practice.rungs import RUNGS
 from recallbook.practice.training import train
 from recallbook.setting import Setting
@@ -43,7 +43,8 @@ def row(key: str) -> dict[str, Any]:
     """One rung with one law of embeddings, at a multiple of its rate."""
     name, law, factor = key.rsplit(" ", 2)
     setting = Setting(vocab=sizes.VOCAB, seq_len=sizes.LENGTH, dim=DIM, samples=PER_FACT * sizes.VOCAB, embeddings=law)
-    found = train(RUNGS[name], setting, sizes.SEEDS, rate=float(factor) * rates.rate_of(RUNGS[name]))
+    pair = tuning.pair_of(RUNGS[name])
+    found = train(RUNGS[name], setting, sizes.SEEDS, rate=float(factor) * pair["rate"], decay=pair["decay"])
     largest = falls(found.history)
     counts = {"runs": len(largest), "oscillate": int((largest > FALL).sum())}
     means = {"largest_fall": largest.mean(), "accuracy": found.outcomes["accuracy"].mean()}

@@ -1,4 +1,4 @@
-r"""The ladder's sweep: every rung at every shape and number of sequences, ten seeds each.
+r"""The ladder's sweep: every rung at every shape and number of sequences, ten seeds each, at three budgets of steps.
 
 Training amplifies rounding, so the runs are committed: ``python -m recallbook.experiments.survives.runs STORE`` makes
 them, ``--export STORE...`` writes the table. A run made again agrees to the scatter between machines, not to the
@@ -14,65 +14,109 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from recallbook.experiments.survives import rates, sizes
-from recallbook.practice.rungs import RUNGS, Rung, rung_named
-from recallbook.practice.training import train
+from recallbook.experiments.survives import sizes, tuning
+from recallbook.practice.rungs import LADDER, RUNGS, rung_named
+from recallbook.practice.training import STEPS, train
 from recallbook.sweeps.archive import FOLDER
 from recallbook.sweeps.rows import command_line, extend, join
 
 FILE = FOLDER / "tables" / "survives.csv"
+LONGER, LONGEST = 4 * STEPS, 16 * STEPS
+LONGEST_RUNGS, LONGEST_PER_FACT = ("AdamW", "learned embeddings", "four heads", "MLP"), (0.5, 1, 2, 4)
+LARGE, LARGE_RUNGS, LARGE_PER_FACT = sizes.Shape(512, 32, 128), ("AdamW", "learned embeddings", "MLP"), (0.5, 1, 2, 4)
+PRICED_RUNGS, PRICED_UP_TO = ("four heads", "residual and norm", "MLP", "second layer"), 4  # in units of V
+ZIPF_RUNGS = ("three steps", "AdamW", "learned embeddings", "MLP")
+COLUMNS = "accuracy recall lock_on attention layer head marker_attention cosine loss diverged".split()
 
 
 class Cell(NamedTuple):
-    """One rung at one shape and one number of sequences: what is trained together, all seeds side by side."""
+    """One rung at one shape, number of sequences and of steps: what is trained together, all seeds side by side."""
 
     rung: str
     shape: sizes.Shape
     samples: int
+    steps: int = STEPS
+    zipf: float = 0.0
+    decay: str = "tuned"  # or a number, with the rate that was tuned
 
     def key(self, seed: int) -> str:
-        """The name of one of its runs, "rung V L d N seed"."""
-        return " ".join(map(str, (self.rung, *self.shape, self.samples, seed)))
+        """The name of one of its runs, "rung V L d N steps zipf decay seed"."""
+        sizes_of = (*self.shape, self.samples, self.steps, f"{self.zipf:g}", self.decay)
+        return " ".join(map(str, (self.rung, *sizes_of, seed)))
+
+    def pair(self) -> dict[str, float]:
+        """Its rate and weight decay."""
+        tuned = tuning.pair_of(RUNGS[self.rung], self.shape)
+        return tuned if self.decay == "tuned" else {**tuned, "decay": float(self.decay)}
 
 
 def cells() -> list[Cell]:
-    """Everything that is swept, rung by rung."""
-    return [
+    """Everything that is swept: the ladder; at other decays, with frequent and rare tokens, longer, and larger."""
+    swept = [
         Cell(rung.name, shape, count)
         for rung in RUNGS.values()
         for shape in sizes.shapes_of(rung)
         for count in sizes.samples(rung, shape.vocab)
     ]
+    longer = [
+        Cell(rung.name, sizes.BASE, count, LONGER)
+        for rung in LADDER
+        if rung.data == "minibatches" and rung.name != "marker token"
+        for count in sizes.samples(rung, sizes.VOCAB)
+    ]
+    longest = [
+        Cell(name, sizes.BASE, round(per * sizes.VOCAB), LONGEST) for name in LONGEST_RUNGS for per in LONGEST_PER_FACT
+    ]
+    zipf = [
+        Cell(name, sizes.BASE, count, zipf=1.0)
+        for name in ZIPF_RUNGS
+        for count in sizes.samples(RUNGS[name], sizes.VOCAB)
+    ]
+    decays = [
+        Cell(name, sizes.BASE, count, decay=f"{decay:g}")
+        for name in PRICED_RUNGS
+        for decay in tuning.DECAYS
+        for count in sizes.samples(RUNGS[name], sizes.VOCAB)
+        if count <= PRICED_UP_TO * sizes.VOCAB
+    ]
+    large = [Cell(name, LARGE, round(per * LARGE.vocab)) for name in LARGE_RUNGS for per in LARGE_PER_FACT]
+    return swept + decays + zipf + longer + longest + large
 
 
 def cell_of(key: str) -> tuple[Cell, int]:
     """The cell and the seed that a key names."""
-    name, *numbers = key.rsplit(" ", 5)
-    vocab, seq_len, dim, count, seed = map(int, numbers)
-    return Cell(rung_named(name).name, sizes.Shape(vocab, seq_len, dim), count), seed
+    name, *rest = key.rsplit(" ", 8)
+    vocab, seq_len, dim, count, steps = map(int, rest[:5])
+    shape = sizes.Shape(vocab, seq_len, dim)
+    return Cell(rung_named(name).name, shape, count, steps, float(rest[5]), rest[6]), int(rest[7])
 
 
 @lru_cache(maxsize=1)
 def outcomes(cell: Cell) -> pd.DataFrame:
     """All seeds of one cell."""
-    rung: Rung = RUNGS[cell.rung]
-    setting = sizes.setting(cell.shape, cell.samples)
-    rate = rates.rate_of(rung)
-    found = train(rung, setting, sizes.SEEDS, rate=rate).outcomes
-    return found.assign(rate=rate).set_index("seed")
+    rung = RUNGS[cell.rung]
+    setting = sizes.setting(cell.shape, cell.samples, zipf=cell.zipf)
+    found = train(rung, setting, sizes.SEEDS, **cell.pair(), steps=cell.steps, looks=1).outcomes
+    return found.set_index("seed")[COLUMNS].assign(**cell.pair())
 
 
 def row(key: str) -> dict[str, Any]:
     """One run by its key. All seeds of its cell are trained; the others are kept for the next keys."""
     cell, seed = cell_of(key)
-    sizes_of = {**cell.shape._asdict(), "samples": cell.samples, "seed": seed}
-    return {"key": key, "rung": cell.rung, **sizes_of, **outcomes(cell).loc[seed].to_dict()}
+    fields = {**cell.shape._asdict(), **cell._asdict(), "tuned": cell.decay == "tuned", "seed": seed}
+    del fields["shape"], fields["decay"]
+    return {"key": key, **fields, **outcomes(cell).loc[seed].to_dict()}
 
 
-def load() -> pd.DataFrame:
-    """The committed runs: one row for each rung, shape, number of sequences and seed."""
+def load(steps: int = STEPS, zipf: float = 0.0, tuned: bool = True) -> pd.DataFrame:
+    """The committed runs with this number of steps and these frequencies, a row for each rung, shape, N and seed.
+
+    At the decay that was tuned, or at all others. Three steps are three whatever ``steps`` is.
+    """
     with FILE.open(encoding="utf-8") as file:
-        return pd.read_csv(file)
+        frame = pd.read_csv(file)
+    wanted = (frame["steps"] == steps) | (frame["rung"] == "three steps")
+    return frame[wanted & (frame["zipf"] == zipf) & (frame["tuned"] == tuned)].reset_index(drop=True)
 
 
 def again(frame: pd.DataFrame, cell: Cell) -> pd.DataFrame:

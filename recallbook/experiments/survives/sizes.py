@@ -11,8 +11,8 @@ VOCAB, LENGTH, DIM = 64, 8, 32  # the base, through which one size at a time is 
 VOCABS, LENGTHS, DIMS = (32, 64, 128), (4, 8, 16), (16, 32, 64)
 SEEDS = range(10)
 PER_FACT = (0.5, 1, 2, 4, 8, 16)  # numbers of sequences, in units of V
-MARKER_PER_FACT = (4, 8, 16, 32, 64)  # a marker token is found by two layers together, which takes more
-TUNED_AT, MARKER_TUNED_AT = 2, 8  # where rates are tuned, in the same units
+MARKER_PER_FACT = (1, 2, 3, 4, 6, 8, 16)  # a marker token is found by two layers together, which takes more
+TUNED_AT, MARKER_TUNED_AT = 2, 4  # where rate and decay are tuned, in the same units
 
 
 class Shape(NamedTuple):
@@ -55,11 +55,11 @@ def shapes_of(rung: Rung) -> list[Shape]:
     return shapes() if rung in LADDER and not (needs_two_layers(rung) and rung.layers == 1) else [BASE]
 
 
-def setting(shape: Shape, count: int, marked_values: bool = True) -> Setting:
+def setting(shape: Shape, count: int, marked_values: bool = True, zipf: float = 0.0) -> Setting:
     """The setting of this shape with this number of sequences; a rung says itself what its values carry."""
-    return Setting(**shape._asdict(), samples=count, trigger_in_values=marked_values)
+    return Setting(**shape._asdict(), samples=count, trigger_in_values=marked_values, zipf=zipf)
 
 
-def base(rung: Rung) -> Setting:
-    """Where the rung's rates are tuned."""
-    return setting(BASE, VOCAB * (MARKER_TUNED_AT if needs_two_layers(rung) else TUNED_AT))
+def tuned_samples(rung: Rung, vocab: int) -> int:
+    """Number of sequences at which the rung's rate and decay are tuned."""
+    return vocab * (MARKER_TUNED_AT if needs_two_layers(rung) else TUNED_AT)
