@@ -17,9 +17,15 @@ from measure import cost
 import recallbook as rb
 
 SETTINGS = {
-    "V=512 L=64 d=128 m=512 N=8192": rb.Setting(vocab=512, seq_len=64, dim=128, samples=8192, width=512),
-    "V=512 L=64 d=128 m=2048 N=8192": rb.Setting(vocab=512, seq_len=64, dim=128, samples=8192, width=2048),
-    "V=1024 L=32 d=256 m=2048 N=32768": rb.Setting(vocab=1024, seq_len=32, dim=256, samples=32768, width=2048),
+    "V=512 L=64 d=128 m=512 N=8192": rb.Setting(
+        vocab=512, seq_len=64, dim=128, samples=8192, width=512, trigger_in_values=True
+    ),
+    "V=512 L=64 d=128 m=2048 N=8192": rb.Setting(
+        vocab=512, seq_len=64, dim=128, samples=8192, width=2048, trigger_in_values=True
+    ),
+    "V=1024 L=32 d=256 m=2048 N=32768": rb.Setting(
+        vocab=1024, seq_len=32, dim=256, samples=32768, width=2048, trigger_in_values=True
+    ),
 }
 
 

@@ -10,8 +10,8 @@ from measure import Cost, cost
 import recallbook as rb
 
 ETA, GAMMA = 10.0, 1e5
-SPEED = rb.Setting(vocab=512, seq_len=64, dim=128, samples=8192)
-MEMORY = rb.Setting(vocab=1024, seq_len=64, dim=256, samples=16384)
+SPEED = rb.Setting(vocab=512, seq_len=64, dim=128, samples=8192, trigger_in_values=True)
+MEMORY = rb.Setting(vocab=1024, seq_len=64, dim=256, samples=16384, trigger_in_values=True)
 
 
 def limit(problem: rb.Problem) -> None:
@@ -44,7 +44,7 @@ def growth() -> None:
     print("\nGrowth with N at V=512 L=64 d=128: seconds, and nanoseconds per token N*L")
     print(f"{'N':>10}{'limit':>10}{'ns':>8}{'finite':>10}{'ns':>8}")
     for samples in (4096 * 4**k for k in range(4)):
-        setting = rb.Setting(vocab=512, seq_len=64, dim=128, samples=samples)
+        setting = rb.Setting(vocab=512, seq_len=64, dim=128, samples=samples, trigger_in_values=True)
         times = [measured(setting, work, 3).seconds for work in (limit, finite)]
         cells = "".join(f"{t:10.4f}{1e9 * t / samples / 64:8.1f}" for t in times)
         print(f"{samples:>10}{cells}")

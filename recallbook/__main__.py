@@ -12,7 +12,7 @@ from recallbook.commands.options import Parser
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse, run, and say what happened; 2 after a bad argument or file, 130 after an interrupt."""
-    chosen = _parser().parse_args(arguments)
+    chosen = command_parser().parse_args(arguments)
     try:
         return int(chosen.run(chosen))
     except (ValueError, RuntimeError) as problem:
@@ -23,7 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 130
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
     shape: dict[str, Any] = {"formatter_class": argparse.RawDescriptionHelpFormatter}
     text = (
         "Predict and plan a training run, examine a table of embeddings, or run the book's large experiments and export"

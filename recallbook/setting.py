@@ -151,7 +151,7 @@ class Setting:
     Examples
     --------
     >>> Setting(vocab=256, seq_len=32, dim=128, samples=8192).mlp_input_scale
-    2.0
+    1.0
     """
 
     vocab: int
@@ -161,7 +161,7 @@ class Setting:
     width: int | None = None
     activation: str | Activation = "relu"
     embeddings: str = "gaussian"
-    trigger_in_values: bool = True
+    trigger_in_values: bool = False
     zipf: float = 0.0
     other_zipf: float | None = None
     balanced: bool = False

@@ -25,7 +25,9 @@ def test_variance_of_a_wrong_logit(embeddings, facts, dim):
     """Each origin and their sum, as z-scores over independent draws."""
     means = {"overlap": [], "own": [], "interference": []}
     for seed in range(150):
-        tables = draw_embeddings(Setting(vocab=facts, seq_len=1, dim=dim, samples=1, embeddings=embeddings), seed)
+        tables = draw_embeddings(
+            Setting(vocab=facts, seq_len=1, dim=dim, samples=1, embeddings=embeddings, trigger_in_values=True), seed
+        )
         tokens, labels = tables.input @ tables.input.T, tables.output @ tables.output.T
         overlap, own = labels * np.diag(tokens), np.diag(labels)[:, None] * tokens
         wrong = ~np.eye(facts, dtype=bool)
@@ -86,7 +88,9 @@ def test_orthogonal_memory_is_perfect():
 
 
 def test_draws_are_paired_in_the_number_of_facts():
-    more, fewer = (draw_embeddings(Setting(vocab=n, seq_len=1, dim=8, samples=1), 3) for n in (30, 12))
+    more, fewer = (
+        draw_embeddings(Setting(vocab=n, seq_len=1, dim=8, samples=1, trigger_in_values=True), 3) for n in (30, 12)
+    )
     assert np.array_equal(more.input[:12], fewer.input) and np.array_equal(more.output[:12], fewer.output)
 
 

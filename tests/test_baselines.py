@@ -24,7 +24,7 @@ def test_largest_count_at_large_sizes_is_a_distribution():
 
 
 def test_bag_of_words_guess_reaches_its_accuracy():
-    problem = rb.draw(rb.Setting(vocab=20, seq_len=12, dim=1, samples=1), seed=0)
+    problem = rb.draw(rb.Setting(vocab=20, seq_len=12, dim=1, samples=1, trigger_in_values=True), seed=0)
     test = problem.fresh(40000)
     right = baselines.bag_of_words_guess(problem, test.tokens.numpy()) == test.labels.numpy()
     expected = baselines.bag_of_words_accuracy(20, 12)
@@ -34,7 +34,10 @@ def test_bag_of_words_guess_reaches_its_accuracy():
 @pytest.mark.parametrize(("zipf", "other_zipf"), [(1.0, 0.0), (0.5, 2.0), (1.0, None)])
 def test_bag_of_words_guess_is_the_best_for_any_frequencies(zipf, other_zipf):
     """Against the posterior of the informative token, for all sequences of three tokens."""
-    problem = rb.draw(rb.Setting(vocab=4, seq_len=3, dim=1, samples=1, zipf=zipf, other_zipf=other_zipf), seed=0)
+    problem = rb.draw(
+        rb.Setting(vocab=4, seq_len=3, dim=1, samples=1, zipf=zipf, other_zipf=other_zipf, trigger_in_values=True),
+        seed=0,
+    )
     every = np.array(list(itertools.product(range(4), repeat=3)))
     facts, others = (np.arange(1.0, 5) ** -exponent for exponent in (zipf, zipf if other_zipf is None else other_zipf))
     joint = np.zeros((len(every), 4))  # of the sequence and its informative token, up to a factor

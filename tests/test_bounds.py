@@ -129,7 +129,7 @@ def test_fano_against_counted_balls():
 @pytest.mark.parametrize(("vocab", "dim"), [(24, 8), (24, 30), (64, 16)])
 def test_signal_energy_is_at_most_the_bound(vocab, dim):
     for samples in (10, 100, 2000):
-        setting = rb.Setting(vocab=vocab, seq_len=8, dim=dim, samples=samples)
+        setting = rb.Setting(vocab=vocab, seq_len=8, dim=dim, samples=samples, trigger_in_values=True)
         found = np.array([estimators.signal_energy(setting, seed) for seed in range(20)])
         mean = seed_interval(found[:, 0], level=0.999)
         assert mean.low <= found[0, 1]
@@ -138,7 +138,7 @@ def test_signal_energy_is_at_most_the_bound(vocab, dim):
 
 
 def test_signal_energy_is_the_average_over_permutations():
-    setting = rb.Setting(vocab=4, seq_len=3, dim=2, samples=9)
+    setting = rb.Setting(vocab=4, seq_len=3, dim=2, samples=9, trigger_in_values=True)
     counts = estimators.label_counts(setting, np.random.default_rng([5, 2]))
     labels, tokens = estimators.coordinates(draw_embeddings(setting, 5), counts)
     root = math.sqrt(setting.samples / (setting.seq_len - 1))
@@ -151,7 +151,7 @@ def test_signal_energy_is_the_average_over_permutations():
 
 @pytest.mark.parametrize(("vocab", "seq_len", "dim", "samples"), [(4, 4, 2, 20), (5, 8, 2, 40), (5, 8, 4, 10)])
 def test_mutual_information_is_at_most_the_bound(vocab, seq_len, dim, samples):
-    setting = rb.Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=samples)
+    setting = rb.Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, trigger_in_values=True)
     found = seed_interval([estimators.mutual_information(setting, seed) for seed in range(12)], level=0.999)
     allowed = information.available_information(vocab, seq_len, dim, samples)
     assert 0.3 * allowed < found.mean and found.high < allowed
@@ -184,7 +184,7 @@ def test_noise_is_that_of_the_gradient():
 @pytest.mark.parametrize("samples", [50, 2000])
 def test_noise_is_close_to_gaussian(samples):
     found = estimators.distance_from_gaussian(
-        rb.Setting(vocab=24, seq_len=8, dim=8, samples=samples), range(6), draws=300
+        rb.Setting(vocab=24, seq_len=8, dim=8, samples=samples, trigger_in_values=True), range(6), draws=300
     )
     variance = seed_interval(found["variance"], level=0.999)
     assert variance.low <= 1 <= variance.high
@@ -194,13 +194,15 @@ def test_noise_is_close_to_gaussian(samples):
 
 def test_coarse_noise_is_not_gaussian():
     """The measure can tell: three tokens, three sequences, one other token each."""
-    found = estimators.distance_from_gaussian(rb.Setting(vocab=3, seq_len=2, dim=2, samples=3), range(6), draws=300)
+    found = estimators.distance_from_gaussian(
+        rb.Setting(vocab=3, seq_len=2, dim=2, samples=3, trigger_in_values=True), range(6), draws=300
+    )
     assert found["distance"].mean() > 3 * found["chance"].mean()
 
 
 @pytest.mark.parametrize("activation", ["relu", "he2", "tanh"])
 def test_no_feature_has_more_signal_than_the_linear_ones(activation):
-    setting = rb.Setting(vocab=16, seq_len=6, dim=4, samples=1, width=24, activation=activation)
+    setting = rb.Setting(vocab=16, seq_len=6, dim=4, samples=1, width=24, activation=activation, trigger_in_values=True)
     spectra = np.array([estimators.feature_spectrum(setting, seed, draws=4000) for seed in range(4)]) * 5
     assert np.all(spectra < 1.08)  # the mean of 4000 sequences leaves up to 0.03
     assert np.all(spectra[:, 4:] < 0.7)
@@ -239,7 +241,9 @@ def test_ranks_end_at_vocab_less_one():
         values = [information.information_samples(vocab, 9, dim) for dim in (vocab - 1, vocab, 3 * vocab)]
         assert values[0] == values[1] == values[2]
         assert vocab == 2 or information.information_samples(vocab, 9, vocab - 2) > values[0]
-        tables = draw_embeddings(rb.Setting(vocab=vocab, seq_len=1, dim=3 * vocab, samples=1), 0)
+        tables = draw_embeddings(
+            rb.Setting(vocab=vocab, seq_len=1, dim=3 * vocab, samples=1, trigger_in_values=True), 0
+        )
         assert np.linalg.matrix_rank(tables.output - tables.output.mean(axis=0)) == vocab - 1
 
 
@@ -321,7 +325,7 @@ def test_no_estimator_crosses_the_bound_where_it_binds(dim, seq_len):
     vocab = 64
     least = rb.minimum_samples(vocab, seq_len, dim, 0.5)
     sweep = [
-        rb.Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=max(1, round(share * least)))
+        rb.Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=max(1, round(share * least)), trigger_in_values=True)
         for share in (0.25, 0.5, 1.0, 1.5)
     ]
     frame = estimators.accuracies(sweep, range(8))

@@ -19,21 +19,41 @@ from recallbook.model.attention import attention_scores, hard_attention
 from recallbook.training.gradients import features
 
 SETTINGS = [
-    rb.Setting(vocab=24, seq_len=4, dim=20, samples=300),
+    rb.Setting(vocab=24, seq_len=4, dim=20, samples=300, trigger_in_values=True),
     rb.Setting(vocab=24, seq_len=4, dim=40, samples=300, trigger_in_values=False),
-    rb.Setting(vocab=16, seq_len=5, dim=12, samples=200, width=30, activation="relu"),
+    rb.Setting(vocab=16, seq_len=5, dim=12, samples=200, width=30, activation="relu", trigger_in_values=True),
     rb.Setting(vocab=16, seq_len=3, dim=12, samples=200, width=9, activation="he3", trigger_in_values=False),
-    rb.Setting(vocab=20, seq_len=3, dim=24, samples=100, embeddings="sphere"),
-    rb.Setting(vocab=12, seq_len=3, dim=16, samples=100, embeddings="orthogonal"),
-    rb.Setting(vocab=40, seq_len=3, dim=10, samples=8),
+    rb.Setting(vocab=20, seq_len=3, dim=24, samples=100, embeddings="sphere", trigger_in_values=True),
+    rb.Setting(vocab=12, seq_len=3, dim=16, samples=100, embeddings="orthogonal", trigger_in_values=True),
+    rb.Setting(vocab=40, seq_len=3, dim=10, samples=8, trigger_in_values=True),
 ]
 
 UNEQUAL_SETTINGS = [
     rb.Setting(vocab=16, seq_len=4, dim=20, samples=400, trigger_in_values=False, **unequal) for unequal in UNEQUAL
 ] + [
-    rb.Setting(vocab=16, seq_len=3, dim=30, samples=400, zipf=1.0, loss_weights="inverse", embeddings="sphere"),
-    rb.Setting(vocab=12, seq_len=3, dim=16, samples=200, zipf=1.0, output_bias="trained", embeddings="orthogonal"),
-    rb.Setting(vocab=12, seq_len=3, dim=16, samples=200, zipf=0.7, output_bias="calibrated", width=20),
+    rb.Setting(
+        vocab=16,
+        seq_len=3,
+        dim=30,
+        samples=400,
+        zipf=1.0,
+        loss_weights="inverse",
+        embeddings="sphere",
+        trigger_in_values=True,
+    ),
+    rb.Setting(
+        vocab=12,
+        seq_len=3,
+        dim=16,
+        samples=200,
+        zipf=1.0,
+        output_bias="trained",
+        embeddings="orthogonal",
+        trigger_in_values=True,
+    ),
+    rb.Setting(
+        vocab=12, seq_len=3, dim=16, samples=200, zipf=0.7, output_bias="calibrated", width=20, trigger_in_values=True
+    ),
 ]
 
 
@@ -207,7 +227,7 @@ def wins(weights, dim, draws, seed=0):
 
 def test_one_comparison_is_exact():
     """Against simulation, Student's law and, in one dimension, the angle between two numbers."""
-    setting = rb.Setting(vocab=6, seq_len=1, dim=4, samples=30)
+    setting = rb.Setting(vocab=6, seq_len=1, dim=4, samples=30, trigger_in_values=True)
     _, weights = weights_of(setting)
     length = torch.linalg.norm(weights, dim=1)[:, None]
     found = recall_law.beats(weights.diagonal()[:, None], weights, length, 4)
@@ -264,8 +284,8 @@ def test_log_wins_is_below_the_chance_and_close(vocab):
 
 @pytest.mark.parametrize(("setting", "gap"), [
     (rb.Setting(vocab=64, seq_len=1, dim=32, samples=640, trigger_in_values=False), 0.04),
-    (rb.Setting(vocab=64, seq_len=1, dim=64, samples=6400), 0.03),
-    (rb.Setting(vocab=64, seq_len=1, dim=32, samples=1280, width=128, activation="he3"), 0.05),
+    (rb.Setting(vocab=64, seq_len=1, dim=64, samples=6400, trigger_in_values=True), 0.03),
+    (rb.Setting(vocab=64, seq_len=1, dim=32, samples=1280, width=128, activation="he3", trigger_in_values=True), 0.05),
 ], ids=str)  # fmt: skip
 def test_proved_recall_is_below_simulation_and_above_the_union(setting, gap):
     _, weights = weights_of(setting)
@@ -412,7 +432,7 @@ def test_every_stored_logit_is_that_of_its_weights():
 
 def test_averages_are_by_frequency(monkeypatch):
     """Against all sequences of three tokens one by one, for chances of pairs and of facts that are made up."""
-    setting = rb.Setting(vocab=4, seq_len=3, dim=8, samples=30, zipf=1.0, other_zipf=2.0)
+    setting = rb.Setting(vocab=4, seq_len=3, dim=8, samples=30, zipf=1.0, other_zipf=2.0, trigger_in_values=True)
     problem, generator = rb.draw(setting, seed=0), torch.Generator().manual_seed(0)
     chances = 0.02 * torch.rand(4, 4, generator=generator, dtype=torch.float64)
     stored = torch.tensor([0.9, 0.5, 0.7, 0.3], dtype=torch.float64)
@@ -431,7 +451,7 @@ def test_averages_are_by_frequency(monkeypatch):
 
 
 def test_structures_of_embeddings_are_refused():
-    problem = rb.draw(rb.Setting(vocab=8, seq_len=2, dim=8, samples=20), seed=0)
+    problem = rb.draw(rb.Setting(vocab=8, seq_len=2, dim=8, samples=20, trigger_in_values=True), seed=0)
     with pytest.raises(ValueError, match="embeddings='low_rank"):
         rb.certify(replace(problem, setting=replace(problem.setting, embeddings="low_rank(4)")))
 
@@ -452,7 +472,10 @@ def test_ties_and_facts_never_seen_are_not_taken_for_margins(sizes, seed):
 @pytest.mark.parametrize(("vocab", "dim", "samples"), [(8, 64, 100), (16, 100, 300)])
 def test_labels_ahead_of_the_right_one_count_as_lost(vocab, dim, samples):
     """On the sphere, where a frequent label outweighs a rare fact."""
-    problem = rb.draw(rb.Setting(vocab=vocab, seq_len=2, dim=dim, samples=samples, embeddings="sphere"), seed=0)
+    problem = rb.draw(
+        rb.Setting(vocab=vocab, seq_len=2, dim=dim, samples=samples, embeddings="sphere", trigger_in_values=True),
+        seed=0,
+    )
     found = rb.certify(problem).recall
     runs = [rb.evaluate(p, rb.three_steps(p), 100).recall for p in (fresh(problem, 90 + s) for s in range(60))]
     assert found <= np.mean(runs) + 3 * np.std(runs) / 60**0.5
@@ -477,7 +500,7 @@ def test_a_query_of_zero_is_refused():
 
 
 def test_one_token_a_sequence():
-    found = rb.certify(rb.draw(rb.Setting(vocab=16, seq_len=1, dim=16, samples=200), seed=0))
+    found = rb.certify(rb.draw(rb.Setting(vocab=16, seq_len=1, dim=16, samples=200, trigger_in_values=True), seed=0))
     assert found.lock_on == 1.0 and 1 > found.accuracy == found.stored > 0.2
 
 
@@ -497,7 +520,7 @@ def test_facts_may_have_any_order():
 def test_something_else_is_refused():
     with pytest.raises(ValueError, match="problem=3 is not allowed"):
         rb.certify(3)
-    large = rb.draw(rb.Setting(vocab=5000, seq_len=2, dim=60, samples=2), seed=0)
+    large = rb.draw(rb.Setting(vocab=5000, seq_len=2, dim=60, samples=2, trigger_in_values=True), seed=0)
     with pytest.raises(ValueError, match="1,500,000,000 such numbers"):
         rb.certify(large)
 

@@ -60,7 +60,7 @@ def test_degenerate_sizes(vocab, seq_len, dim, samples, method):
 
 
 def test_argmax_and_descent_are_what_they_say():
-    problem = rb.draw(rb.Setting(vocab=20, seq_len=4, dim=8, samples=500), 3)
+    problem = rb.draw(rb.Setting(vocab=20, seq_len=4, dim=8, samples=500, trigger_in_values=True), 3)
     gradient, tokens = rb.initial_gradient(problem), problem.input_embeddings
     scores = problem.output_embeddings @ gradient @ (tokens - tokens.mean(dim=0)).T
     assert torch.equal(rb.decode(problem), scores.argmax(dim=0))
@@ -70,7 +70,7 @@ def test_argmax_and_descent_are_what_they_say():
 
 def test_whitening_gives_unit_noise():
     """Second moment of the whitened gradient without facts: signal is at most 1/L of it."""
-    setting = rb.Setting(vocab=24, seq_len=32, dim=8, samples=400)
+    setting = rb.Setting(vocab=24, seq_len=32, dim=8, samples=400, trigger_in_values=True)
     squares = []
     for seed in range(60):
         problem = rb.draw(setting, seed)
@@ -81,7 +81,7 @@ def test_whitening_gives_unit_noise():
 
 def test_whitened_mean_is_the_signal():
     """Averaged over batches, the observation is the sum over facts."""
-    setting = rb.Setting(vocab=6, seq_len=3, dim=4, samples=3000)
+    setting = rb.Setting(vocab=6, seq_len=3, dim=4, samples=3000, trigger_in_values=True)
     problem = rb.draw(setting, 0)
     signal = sum(
         torch.outer(label, token)
@@ -137,22 +137,22 @@ def test_feature_moments_that_are_exact():
     """Without the MLP, and for sequences of one token; the stream is the problem's own and repeats."""
     for setting in (
         rb.Setting(vocab=5, seq_len=3, dim=4, samples=1, trigger_in_values=True),
-        rb.Setting(vocab=5, seq_len=1, dim=4, samples=1, width=7, activation="gelu"),
+        rb.Setting(vocab=5, seq_len=1, dim=4, samples=1, width=7, activation="gelu", trigger_in_values=True),
     ):
         problem = rb.draw(setting, 2)
         every, found = all_features(problem), moments.feature_moments(problem)
         assert torch.allclose(found.means, every.mean(dim=1), atol=1e-14)
         assert torch.allclose(found.covariance, torch.cov(every.flatten(0, 1).T, correction=0), atol=1e-14)
-    problem = rb.draw(rb.Setting(vocab=5, seq_len=4, dim=4, samples=9, width=7), 2)
+    problem = rb.draw(rb.Setting(vocab=5, seq_len=4, dim=4, samples=9, width=7, trigger_in_values=True), 2)
     first, again = moments.feature_moments(problem), moments.feature_moments(problem)
     assert torch.equal(first.means, again.means) and torch.equal(first.covariance, again.covariance)
-    fewer = rb.draw(rb.Setting(vocab=5, seq_len=4, dim=4, samples=3, width=7), 2)
+    fewer = rb.draw(rb.Setting(vocab=5, seq_len=4, dim=4, samples=3, width=7, trigger_in_values=True), 2)
     assert torch.equal(first.means, moments.feature_moments(fewer).means)
 
 
 def test_whitening_gives_unit_noise_with_features():
     """Sigma_X is the second moment, so squares of all numbers of Y have mean 1, the informative token's included."""
-    setting = rb.Setting(vocab=24, seq_len=16, dim=8, samples=400, width=20)
+    setting = rb.Setting(vocab=24, seq_len=16, dim=8, samples=400, width=20, trigger_in_values=True)
     squares = []
     for seed in range(40):
         problem = rb.draw(setting, seed)
@@ -175,7 +175,7 @@ def test_all_features_tell_more_than_the_linear_ones():
 
 
 def test_a_gradient_of_ones_own_is_read():
-    problem = rb.draw(rb.Setting(vocab=12, seq_len=4, dim=8, samples=300), 0)
+    problem = rb.draw(rb.Setting(vocab=12, seq_len=4, dim=8, samples=300, trigger_in_values=True), 0)
     for method in decoding.METHODS:
         assert torch.equal(
             rb.decode(problem, method), rb.decode(problem, method, gradient=rb.initial_gradient(problem))
@@ -300,9 +300,13 @@ def test_lattice_arguments():
     with pytest.raises(ValueError, match=r"^bits=0 is not allowed"):
         lattice.lattice_counts(rb.draw(TINY, 0), 0)
     with pytest.raises(ValueError, match=r"^width=4 is not allowed"):
-        lattice.lattice_counts(rb.draw(rb.Setting(vocab=5, seq_len=2, dim=2, samples=9, width=4), 0), 60)
+        lattice.lattice_counts(
+            rb.draw(rb.Setting(vocab=5, seq_len=2, dim=2, samples=9, width=4, trigger_in_values=True), 0), 60
+        )
     with pytest.raises(ValueError, match=r"^vocab=13 is not allowed"):
-        lattice.lattice_counts(rb.draw(rb.Setting(vocab=13, seq_len=2, dim=2, samples=9), 0), 60)
+        lattice.lattice_counts(
+            rb.draw(rb.Setting(vocab=13, seq_len=2, dim=2, samples=9, trigger_in_values=True), 0), 60
+        )
 
 
 def test_the_gradient_of_one_seen_token_is_nothing():

@@ -18,7 +18,10 @@ def autograd_step(model, sequences, eta, gamma):
 @pytest.mark.parametrize("width", [None, 12])
 @pytest.mark.parametrize("batch", [None, 25])
 def test_descend_matches_autograd(width, batch):
-    problem = rb.draw(rb.Setting(vocab=9, seq_len=4, dim=7, samples=60, width=width, activation="tanh"), seed=0)
+    problem = rb.draw(
+        rb.Setting(vocab=9, seq_len=4, dim=7, samples=60, width=width, activation="tanh", trigger_in_values=True),
+        seed=0,
+    )
     ours, theirs = rb.RecallTransformer(problem), rb.RecallTransformer(problem)
     history = rb.descend(ours, problem, steps=12, eta=4.0, gamma=6.0, batch=batch)
     losses = []
@@ -34,7 +37,7 @@ def test_descend_matches_autograd(width, batch):
 
 
 def test_descend_goes_on_where_it_stopped():
-    problem = rb.draw(rb.Setting(vocab=9, seq_len=4, dim=7, samples=60), seed=0)
+    problem = rb.draw(rb.Setting(vocab=9, seq_len=4, dim=7, samples=60, trigger_in_values=True), seed=0)
     once, twice = rb.RecallTransformer(problem), rb.RecallTransformer(problem)
     rb.descend(once, problem, 10, eta=4.0, gamma=6.0)
     for _ in range(2):
@@ -53,7 +56,7 @@ def test_descend_learns_the_task():
 
 def test_first_two_updates_are_the_first_two_steps():
     """From zero the first update moves only the values; its rate is eta."""
-    problem = rb.draw(rb.Setting(vocab=9, seq_len=4, dim=7, samples=60), seed=0)
+    problem = rb.draw(rb.Setting(vocab=9, seq_len=4, dim=7, samples=60, trigger_in_values=True), seed=0)
     model = rb.RecallTransformer(problem)
     rb.descend(model, problem, 1, eta=4.0, gamma=6.0)
     assert torch.allclose(model.value, rb.three_steps(problem, 4.0, 6.0).value1, rtol=1e-13, atol=0)
@@ -61,7 +64,7 @@ def test_first_two_updates_are_the_first_two_steps():
 
 
 def test_progress_bar_goes_to_standard_error(capsys):
-    problem = rb.draw(rb.Setting(vocab=9, seq_len=4, dim=7, samples=60), seed=0)
+    problem = rb.draw(rb.Setting(vocab=9, seq_len=4, dim=7, samples=60, trigger_in_values=True), seed=0)
     rb.descend(rb.RecallTransformer(problem), problem, 2, eta=1.0, gamma=1.0)
     assert capsys.readouterr().err == ""
     rb.descend(rb.RecallTransformer(problem), problem, 2, eta=1.0, gamma=1.0, progress=True)

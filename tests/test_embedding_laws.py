@@ -13,7 +13,7 @@ VOCAB, DIM, SEEDS = 24, 10, 400
 
 
 def setting_of(law: str, dim: int = DIM) -> rb.Setting:
-    return rb.Setting(vocab=VOCAB, seq_len=1, dim=dim, samples=1, embeddings=law)
+    return rb.Setting(vocab=VOCAB, seq_len=1, dim=dim, samples=1, embeddings=law, trigger_in_values=True)
 
 
 def mean_and_error(values: list[float]) -> tuple[float, float]:
@@ -104,7 +104,7 @@ def test_proofs_refuse_a_structure(law):
 @pytest.mark.parametrize("law", ["power_law(0.5)", "low_rank(4)", "clustered(3,0.4)"])
 def test_the_engine_takes_a_structure(law):
     """Step by step against autograd, at finite rates."""
-    problem = rb.draw(rb.Setting(vocab=8, seq_len=3, dim=6, samples=30, embeddings=law), seed=1)
+    problem = rb.draw(rb.Setting(vocab=8, seq_len=3, dim=6, samples=30, embeddings=law, trigger_in_values=True), seed=1)
     ours, oracle = rb.three_steps(problem, eta=0.3, gamma=2.0), rb.reference.three_steps(problem, eta=0.3, gamma=2.0)
     for name in ("value1", "key_query", "value2"):
         assert torch.allclose(getattr(ours, name), getattr(oracle, name), rtol=1e-9, atol=1e-14)

@@ -82,22 +82,32 @@ def test_what_a_warning_says_is_in_the_map(doubt):
 
 
 def test_warnings_name_the_reason_and_the_size():
-    setting = rb.Setting(vocab=200, seq_len=250, dim=60, samples=2000)
+    setting = rb.Setting(vocab=200, seq_len=250, dim=60, samples=2000, trigger_in_values=True)
     with pytest.warns(UserWarning, match=r"seq_len=250 above vocab=200.*lock_on by about 0\.0[4-7]"):
         rb.predict(setting)
     with pytest.warns(UserWarning, match="beyond the settings where predictions were checked"):
-        rb.predict(rb.Setting(vocab=200, seq_len=10, dim=60, samples=50))
+        rb.predict(rb.Setting(vocab=200, seq_len=10, dim=60, samples=50, trigger_in_values=True))
     with pytest.warns(UserWarning, match="little linear part near zero"):
-        rb.predict(rb.Setting(vocab=200, seq_len=10, dim=60, samples=800, width=100, activation=torch.abs))
+        rb.predict(
+            rb.Setting(
+                vocab=200, seq_len=10, dim=60, samples=800, width=100, activation=torch.abs, trigger_in_values=True
+            )
+        )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         rb.predict(setting, warn=False)
-        rb.predict(rb.Setting(vocab=200, seq_len=10, dim=1000, samples=200))
-        rb.predict(rb.Setting(vocab=200, seq_len=10, dim=60, samples=800, width=100, activation=torch.sin))
+        rb.predict(rb.Setting(vocab=200, seq_len=10, dim=1000, samples=200, trigger_in_values=True))
+        rb.predict(
+            rb.Setting(
+                vocab=200, seq_len=10, dim=60, samples=800, width=100, activation=torch.sin, trigger_in_values=True
+            )
+        )
 
 
 def test_all_neurons_may_be_silent():
     """A few ReLU neurons that see nothing: a number, not a NaN."""
-    setting = rb.Setting(vocab=620, seq_len=11, dim=24, samples=2644, width=3, embeddings="sphere")
+    setting = rb.Setting(
+        vocab=620, seq_len=11, dim=24, samples=2644, width=3, embeddings="sphere", trigger_in_values=True
+    )
     found = rb.predict(setting, warn=False)
     assert all(0 <= getattr(found, name) <= 1 for name in QUANTITIES)

@@ -60,7 +60,7 @@ def test_limit_against_a_plain_loop(seed):
 
 
 def test_untrained_weights_score_at_chance():
-    setting = rb.Setting(vocab=40, seq_len=5, dim=10, samples=50)
+    setting = rb.Setting(vocab=40, seq_len=5, dim=10, samples=50, trigger_in_values=True)
     problem = rb.draw(setting, seed=0)
     outcome = rb.evaluate(problem, rb.RecallTransformer(problem), 4000)
     # zero scores tie everywhere and zero logits too: each of k earns 1/k
@@ -70,7 +70,9 @@ def test_untrained_weights_score_at_chance():
 
 def test_perfect_weights_score_one():
     """Orthogonal embeddings and the weights one would write by hand."""
-    problem = rb.draw(rb.Setting(vocab=20, seq_len=6, dim=30, samples=10, embeddings="orthogonal"), seed=0)
+    problem = rb.draw(
+        rb.Setting(vocab=20, seq_len=6, dim=30, samples=10, embeddings="orthogonal", trigger_in_values=True), seed=0
+    )
     z, u = problem.input_embeddings, problem.output_embeddings
     value, key_query = u[problem.permutation].T @ z, torch.outer(problem.trigger, problem.query)
     by_hand = rb.Weights(value, key_query, value, None, None)
@@ -79,7 +81,9 @@ def test_perfect_weights_score_one():
 
 
 def test_length_one_always_locks():
-    outcome = rb.simulate(rb.Setting(vocab=10, seq_len=1, dim=20, samples=200), seed=0, test_samples=500)
+    outcome = rb.simulate(
+        rb.Setting(vocab=10, seq_len=1, dim=20, samples=200, trigger_in_values=True), seed=0, test_samples=500
+    )
     assert outcome.lock_on == 1 and outcome.accuracy == pytest.approx(outcome.recall, abs=0.1)
 
 
@@ -88,14 +92,14 @@ def test_length_one_always_locks():
 )
 @pytest.mark.parametrize("width", [None, 1])
 def test_smallest_sizes_run(vocab, seq_len, dim, samples, width):
-    setting = rb.Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, width=width)
+    setting = rb.Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, width=width, trigger_in_values=True)
     for rates in ({}, {"eta": 1.0, "gamma": 10.0}):
         outcome = rb.simulate(setting, seed=0, test_samples=10, **rates)
         assert all(0 <= number <= 1 for number in (outcome.accuracy, outcome.lock_on, outcome.recall))
 
 
 def test_simulate_is_draw_steps_evaluate():
-    setting = rb.Setting(vocab=30, seq_len=5, dim=20, samples=900)
+    setting = rb.Setting(vocab=30, seq_len=5, dim=20, samples=900, trigger_in_values=True)
     problem = rb.draw(setting, seed=3)
     assert rb.simulate(setting, seed=3) == rb.evaluate(problem, rb.three_steps(problem))
     assert rb.simulate(setting, seed=3) == rb.simulate(setting, seed=3)
@@ -104,7 +108,7 @@ def test_simulate_is_draw_steps_evaluate():
 
 
 def test_test_sequences_follow_their_seed():
-    problem = rb.draw(rb.Setting(vocab=30, seq_len=5, dim=20, samples=300), seed=3)
+    problem = rb.draw(rb.Setting(vocab=30, seq_len=5, dim=20, samples=300, trigger_in_values=True), seed=3)
     weights = rb.three_steps(problem)
     assert rb.evaluate(problem, weights, seed=3) == rb.evaluate(problem, weights)
     assert rb.evaluate(problem, weights, seed=4).accuracy != rb.evaluate(problem, weights).accuracy
@@ -112,7 +116,7 @@ def test_test_sequences_follow_their_seed():
 
 @pytest.mark.parametrize("rates", [(None, None), (5.0, 100.0)])
 def test_any_chunk_gives_the_same_outcome(rates):
-    problem = rb.draw(rb.Setting(vocab=30, seq_len=5, dim=20, samples=300, width=12), seed=3)
+    problem = rb.draw(rb.Setting(vocab=30, seq_len=5, dim=20, samples=300, width=12, trigger_in_values=True), seed=3)
     weights = rb.three_steps(problem, *rates)
     assert rb.evaluate(problem, weights, 500, chunk=7) == rb.evaluate(problem, weights, 500)
 
@@ -133,7 +137,9 @@ def test_mlp_recalls_where_the_matrix_cannot():
 
 def test_every_token_keeps_its_trigger():
     """The fact of token 0 is stored along the trigger alone: without it, token 0 gets token 1's label."""
-    problem = rb.draw(rb.Setting(vocab=20, seq_len=6, dim=30, samples=10, embeddings="orthogonal"), seed=0)
+    problem = rb.draw(
+        rb.Setting(vocab=20, seq_len=6, dim=30, samples=10, embeddings="orthogonal", trigger_in_values=True), seed=0
+    )
     z, u, t = problem.input_embeddings, problem.output_embeddings[problem.permutation], problem.trigger
     value = u[1:].T @ z[1:] + torch.outer(u[0], t) / 2 + torch.outer(u[1], z[0]) / 4
     by_hand = rb.Weights(value, torch.outer(t, problem.query), value, None, None)

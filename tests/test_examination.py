@@ -51,7 +51,7 @@ def test_every_number_by_hand():
 )
 def test_dimensions_of_the_laws(law, vocab):
     """With n = V - 1 degrees of freedom E tr S = n/V and E tr S^2 = ((n^2 + n) tr L^2 + n)/V^2: Wishart's moments."""
-    setting = rb.Setting(vocab=vocab, seq_len=1, dim=24, samples=1, embeddings=law)
+    setting = rb.Setting(vocab=vocab, seq_len=1, dim=24, samples=1, embeddings=law, trigger_in_values=True)
     reports = [rb.examine(draw_embeddings(setting, seed).input) for seed in range(150)]
     n, spread = vocab - 1, float((eigenvalues(setting) ** 2).sum())
     wanted = {
@@ -86,7 +86,7 @@ def test_directions_are_those_of_any_length():
 
 def test_random_directions_are_called_random():
     """Half of all sets are more coherent than their own dimension says; the law of cosines is that of the table."""
-    setting = rb.Setting(vocab=150, seq_len=1, dim=20, samples=1, embeddings="sphere")
+    setting = rb.Setting(vocab=150, seq_len=1, dim=20, samples=1, embeddings="sphere", trigger_in_values=True)
     reports = [rb.examine(draw_embeddings(setting, seed).input) for seed in range(200)]
     above = np.mean([report.coherence_dim > 20 for report in reports])
     assert abs(above - 0.5) < 4 * 0.5 / 200**0.5

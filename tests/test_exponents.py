@@ -8,7 +8,7 @@ import recallbook as rb
 from recallbook.analysis.intervals import fitted_slope, seed_interval
 
 SEEDS = range(10)
-BASE = {"vocab": 64, "seq_len": 16, "samples": 16000}
+BASE = {"vocab": 64, "seq_len": 16, "samples": 16000, "trigger_in_values": True}
 
 
 def table(setting, seed):
@@ -87,5 +87,10 @@ def test_values():
 
 
 def test_torch_is_in_double():
-    assert table(rb.Setting(vocab=8, seq_len=2, dim=10, samples=20, embeddings="orthogonal"), 0).dtype == np.float64
+    assert (
+        table(
+            rb.Setting(vocab=8, seq_len=2, dim=10, samples=20, embeddings="orthogonal", trigger_in_values=True), 0
+        ).dtype
+        == np.float64
+    )
     assert torch.get_default_dtype() == torch.float32

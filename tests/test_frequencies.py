@@ -33,7 +33,17 @@ UNEQUAL = [
 
 
 def small(**fields: object) -> rb.Setting:
-    return rb.Setting(**{"vocab": 4, "seq_len": 4, "dim": 6, "samples": 10**9, "embeddings": "orthogonal", **fields})
+    return rb.Setting(
+        **{
+            "vocab": 4,
+            "seq_len": 4,
+            "dim": 6,
+            "samples": 10**9,
+            "embeddings": "orthogonal",
+            "trigger_in_values": True,
+            **fields,
+        }
+    )
 
 
 # spectral moments
@@ -219,7 +229,7 @@ def test_noises_are_those_of_sequences(bias: str) -> None:
     """Each part of the attention vector, and that they add up to it, for frequent tokens and for rare ones."""
     choice = {"inverse": {"loss_weights": "inverse"}, "balanced": {"balanced": True}}.get(bias, {"output_bias": bias})
     frequencies = {"zipf": 0.0, "other_zipf": 0.4} if bias == "balanced" else {"zipf": 0.4}
-    setting = rb.Setting(vocab=64, seq_len=12, dim=32, samples=2560, **frequencies, **choice)
+    setting = rb.Setting(vocab=64, seq_len=12, dim=32, samples=2560, **frequencies, **choice, trigger_in_values=True)
     runs = [parts(setting, seed) for seed in range(20)]
     assert max(error for _, error in runs) < 1e-12
     values, label = numbers.values(setting), numbers.label_choice(setting)
@@ -236,7 +246,9 @@ def test_noises_are_those_of_sequences(bias: str) -> None:
 @pytest.mark.slow
 def test_sequences_exchanged_count_twice_at_large_dimension() -> None:
     """Where d is far above V two sequences pull each other alike: without that half the ratio would be above 1.5."""
-    setting = rb.Setting(vocab=24, seq_len=8, dim=96, samples=480, zipf=0.0, other_zipf=0.4, balanced=True)
+    setting = rb.Setting(
+        vocab=24, seq_len=8, dim=96, samples=480, zipf=0.0, other_zipf=0.4, balanced=True, trigger_in_values=True
+    )
     squares = [parts(setting, seed)[0]["gradient noise"][0] ** 2 for seed in range(40)]
     expected = numeric(symbolic.noises("balanced")["gradient noise"])(numbers.values(setting))
     assert 0.7 < np.mean(squares) / np.mean(expected) < 1.15
@@ -272,7 +284,9 @@ def test_equal_facts_give_back_the_terms_of_equal_facts() -> None:
 
 def many(vocab: int, seq_len: int, **fields: object) -> rb.Setting:
     """Infinite dimension and samples, as far as a setting goes."""
-    return rb.Setting(vocab=vocab, seq_len=seq_len, dim=10**8, samples=2 * 10**9, **fields)
+    return rb.Setting(
+        vocab=vocab, seq_len=seq_len, dim=10**8, samples=2 * 10**9, **{"trigger_in_values": True, **fields}
+    )
 
 
 def test_the_ratio_is_that_of_mean_scores() -> None:
@@ -344,7 +358,7 @@ def test_critical_exponents_are_the_simulated_ones() -> None:
 
 @pytest.mark.parametrize("exponent", [0.7, 1.0001, 1.5, 2.0])
 def test_uncovered_mass_is_the_sum(exponent: float) -> None:
-    setting = rb.Setting(vocab=5000, seq_len=1, dim=64, samples=2000, zipf=exponent)
+    setting = rb.Setting(vocab=5000, seq_len=1, dim=64, samples=2000, zipf=exponent, trigger_in_values=True)
     first = numbers.laws(setting).facts[0]
     at = {symbolic.alpha: exponent, rare.p1: first, N: 2000, V: 5000}
     # SymPy's incomplete gamma: SciPy's knows no negative order
@@ -353,13 +367,13 @@ def test_uncovered_mass_is_the_sum(exponent: float) -> None:
 
 
 def test_uncovered_laws() -> None:
-    many_facts = rb.Setting(vocab=10**6, seq_len=1, dim=64, samples=3000, zipf=2.0)
+    many_facts = rb.Setting(vocab=10**6, seq_len=1, dim=64, samples=3000, zipf=2.0, trigger_in_values=True)
     at = {symbolic.alpha: 2.0, N: 3000, V: 10**6, rare.p1: numbers.laws(many_facts).facts[0]}
     assert float(numeric(rare.uncovered_law())(at)) == pytest.approx(of_rare.uncovered_mass(many_facts), rel=0.02)
     stored = float(numeric(rare.stored_facts())(at))
     law = numbers.laws(many_facts).facts
     assert stored == pytest.approx(float(np.sum(-np.expm1(3000 * np.log1p(-law)))), rel=0.02)
-    at_one = rb.Setting(vocab=10**6, seq_len=1, dim=64, samples=1000, zipf=1.0)
+    at_one = rb.Setting(vocab=10**6, seq_len=1, dim=64, samples=1000, zipf=1.0, trigger_in_values=True)
     at = {N: 1000, V: 10**6, rare.p1: numbers.laws(at_one).facts[0]}
     assert float(numeric(rare.uncovered_at_one())(at)) == pytest.approx(of_rare.uncovered_mass(at_one), rel=0.02)
 
@@ -401,9 +415,13 @@ def test_bad_values_are_named() -> None:
     with pytest.raises(ValueError, match="degree"):
         spectra.spectral_moment(0)
     with pytest.raises(ValueError, match="embeddings"):
-        numbers.values(rb.Setting(vocab=64, seq_len=8, dim=32, samples=64, embeddings="clustered(8, 0.5)"))
+        numbers.values(
+            rb.Setting(vocab=64, seq_len=8, dim=32, samples=64, embeddings="clustered(8, 0.5)", trigger_in_values=True)
+        )
     with pytest.raises(ValueError, match="width"):
-        of_rare.error_with_perfect_attention(rb.Setting(vocab=64, seq_len=8, dim=32, samples=64, width=32))
+        of_rare.error_with_perfect_attention(
+            rb.Setting(vocab=64, seq_len=8, dim=32, samples=64, width=32, trigger_in_values=True)
+        )
 
 
 def test_laws_are_expressions_of_sizes() -> None:

@@ -113,7 +113,7 @@ def at_infinity(fraction, symbol):
 def test_one_position_has_nothing_to_lock():
     assert lock_symbols.trigger_score().subs(L, 1) == 0
     assert all(sp.simplify(term.subs(L, 1)) == 0 for term in scores.terms().values())
-    frame = scores.run([rb.Setting(vocab=20, seq_len=1, dim=30, samples=50)], seeds=[0])
+    frame = scores.run([rb.Setting(vocab=20, seq_len=1, dim=30, samples=50, trigger_in_values=True)], seeds=[0])
     assert abs(frame["score"][0]) < 1e-12 and frame["variance"][0] < 1e-24
 
 
@@ -179,13 +179,13 @@ def test_infinite_data_is_the_limit(tau):
 
 
 def test_attention_vector_is_that_of_three_steps():
-    problem = rb.draw(rb.Setting(vocab=30, seq_len=5, dim=12, samples=200), seed=1)
+    problem = rb.draw(rb.Setting(vocab=30, seq_len=5, dim=12, samples=200, trigger_in_values=True), seed=1)
     w = rb.three_steps(problem).key_query @ problem.query / (problem.query @ problem.query)
     assert np.allclose(scores.attention_vector(problem), w, rtol=1e-10, atol=1e-14)
 
 
 def test_projection_takes_out_the_named_directions():
-    problem = rb.draw(rb.Setting(vocab=40, seq_len=6, dim=16, samples=400), seed=2)
+    problem = rb.draw(rb.Setting(vocab=40, seq_len=6, dim=16, samples=400, trigger_in_values=True), seed=2)
     row = scores.measure(problem)
     z, t, w = (x.numpy() for x in (problem.input_embeddings, problem.trigger, scores.attention_vector(problem)))
     basis = np.stack([t, z.T @ z @ t, z.T @ z @ z.mean(0)], axis=1)

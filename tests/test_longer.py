@@ -15,7 +15,7 @@ from recallbook.training.embedding_gradients import embedding_directions
 from recallbook.training.optimizers import OPTIMIZERS, Adam, Muon, orthogonalised, sign
 
 NAMES = ("value", "key_query", "input_embeddings", "output_embeddings")
-SETTING = rb.Setting(vocab=9, seq_len=4, dim=7, samples=60)
+SETTING = rb.Setting(vocab=9, seq_len=4, dim=7, samples=60, trigger_in_values=True)
 RATES = {"gd": (4.0, 6.0, 0.5), "sign": (0.05, 0.03, 0.01), "adam": (0.05, 0.03, 0.01), "muon": (0.1, 0.05, 0.02)}
 
 

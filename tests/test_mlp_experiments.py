@@ -45,7 +45,10 @@ def test_equal_frequencies_are_endless_data():
 
 
 def test_remedies_change_what_they_name():
-    problem = rb.draw(rb.Setting(vocab=50, seq_len=1, dim=20, samples=500, width=80, activation="relu"), seed=0)
+    problem = rb.draw(
+        rb.Setting(vocab=50, seq_len=1, dim=20, samples=500, width=80, activation="relu", trigger_in_values=True),
+        seed=0,
+    )
     plain, centred = (features.memory(problem, centred=c)[0] for c in (False, True))
     torch.testing.assert_close(centred, plain - plain.mean(dim=0))
     double = rb.draw(problem.setting, seed=0)
@@ -122,11 +125,16 @@ def test_activations_near_zero():
 
 
 def test_he2_is_pushed_the_wrong_way():
-    setting = rb.Setting(vocab=128, seq_len=32, dim=48, samples=1024, width=192, activation="he2")
+    setting = rb.Setting(
+        vocab=128, seq_len=32, dim=48, samples=1024, width=192, activation="he2", trigger_in_values=True
+    )
     found = intervals.seed_interval(features.outcomes([setting], seeds=range(6))["lock_on"])
     assert found.high < 1 / 32 and rb.predict(setting).lock_on < 1 / 32
     assert (
-        rb.predict(rb.Setting(vocab=128, seq_len=32, dim=48, samples=1024, width=192, activation="he3")).lock_on > 0.9
+        rb.predict(
+            rb.Setting(vocab=128, seq_len=32, dim=48, samples=1024, width=192, activation="he3", trigger_in_values=True)
+        ).lock_on
+        > 0.9
     )
 
 
@@ -139,7 +147,9 @@ def test_shared_part():
 
 
 def test_centring_helps_relu_and_no_trigger_helps_he3():
-    frame = features.remedies(rb.Setting(vocab=150, seq_len=1, dim=48, samples=1500, width=256), ("relu", "he3"))
+    frame = features.remedies(
+        rb.Setting(vocab=150, seq_len=1, dim=48, samples=1500, width=256, trigger_in_values=True), ("relu", "he3")
+    )
     recall = frame.pivot_table(index=["activation", "seed"], columns="remedy", values="recall")
     assert (recall.loc["relu", "centred features"] - recall.loc["relu", "as it is"]).min() > 0.2
     assert (recall.loc["he3", "trigger out"] - recall.loc["he3", "as it is"]).min() > 0

@@ -159,7 +159,7 @@ def test_target_on_random_settings_with_the_mlp():
 
 def test_activations_that_cannot_learn_attention():
     """he2 has no slope near zero: with the trigger in the values its mark is even pushed down."""
-    sizes = {"vocab": 300, "seq_len": 12, "dim": 60, "samples": 3000, "width": 240}
+    sizes = {"vocab": 300, "seq_len": 12, "dim": 60, "samples": 3000, "width": 240, "trigger_in_values": True}
     values = lock_on.values(rb.Setting(**sizes, activation="he2"))
     assert np.mean(numeric(lock_symbols.trigger_score(True))(values)) < 0
     setting = rb.Setting(**sizes, activation="he2")
@@ -185,7 +185,9 @@ def test_a_users_own_activation():
 
 
 def test_ledger_with_the_mlp():
-    setting = rb.Setting(vocab=300, seq_len=20, dim=60, samples=3000, width=120, activation="relu")
+    setting = rb.Setting(
+        vocab=300, seq_len=20, dim=60, samples=3000, width=120, activation="relu", trigger_in_values=True
+    )
     ledger = rb.predict(setting).ledger
     assert set(ledger) == {*lock_symbols.lock_terms(mlp=True), *recall_symbols.mean_squares(mlp=True), "coverage"}
     assert set(ledger) >= MLP_TERMS
@@ -193,7 +195,11 @@ def test_ledger_with_the_mlp():
     for name in MLP_TERMS:
         assert ledger[name].derived == "The MLP as memory"
         wider = (
-            rb.predict(rb.Setting(vocab=300, seq_len=20, dim=60, samples=3000, width=480, activation="relu"))
+            rb.predict(
+                rb.Setting(
+                    vocab=300, seq_len=20, dim=60, samples=3000, width=480, activation="relu", trigger_in_values=True
+                )
+            )
             .ledger[name]
             .size
         )
@@ -226,20 +232,20 @@ def test_critical_width_reaches_its_accuracy():
 
 def test_predictions_of_width_warn_outside_their_range():
     with pytest.warns(UserWarning, match="width=20 below dim=60"):
-        rb.predict(rb.Setting(vocab=300, seq_len=20, dim=60, samples=3000, width=20))
+        rb.predict(rb.Setting(vocab=300, seq_len=20, dim=60, samples=3000, width=20, trigger_in_values=True))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        rb.predict(rb.Setting(vocab=300, seq_len=20, dim=60, samples=3000, width=60))
+        rb.predict(rb.Setting(vocab=300, seq_len=20, dim=60, samples=3000, width=60, trigger_in_values=True))
 
 
 def test_arguments():
     for wrong in (0, 1, "x", None, float("nan")):
         with pytest.raises(ValueError, match=r"^accuracy="):
-            rb.critical_width(300, 6, 60, 6000, wrong)
+            rb.critical_width(300, 6, 60, 6000, wrong, trigger_in_values=True)
     with pytest.raises(ValueError, match=r"^dim=0"):
-        rb.critical_width(300, 6, 0, 6000)
+        rb.critical_width(300, 6, 0, 6000, trigger_in_values=True)
     with pytest.raises(ValueError, match=r"^samples=-1"):
-        rb.critical_width(300, 6, 60, -1)
+        rb.critical_width(300, 6, 60, -1, trigger_in_values=True)
 
 
 @pytest.mark.parametrize("flag", [False, True])

@@ -131,7 +131,7 @@ def test_counts_and_sequences_agree(monkeypatch, trigger_in_values):
 
 
 def test_products_by_gathering_agree(monkeypatch):
-    problem = rb.draw(rb.Setting(vocab=40, seq_len=6, dim=5, samples=50), seed=0)
+    problem = rb.draw(rb.Setting(vocab=40, seq_len=6, dim=5, samples=50, trigger_in_values=True), seed=0)
     queries = torch.randn(50, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     dense = attention.token_products(problem, queries, problem.tokens)
     monkeypatch.setattr(attention, "GATHER_COST", 0)
@@ -143,7 +143,7 @@ def test_products_by_gathering_agree(monkeypatch):
 @pytest.mark.parametrize("width", [None, 11])
 def test_relabelling_tokens_changes_nothing(rates, width):
     """Renaming tokens and labels together with their embeddings leaves all weights as they are."""
-    problem = rb.draw(rb.Setting(vocab=13, seq_len=5, dim=7, samples=90, width=width), seed=4)
+    problem = rb.draw(rb.Setting(vocab=13, seq_len=5, dim=7, samples=90, width=width, trigger_in_values=True), seed=4)
     generator = torch.Generator().manual_seed(0)
     tokens, labels = torch.randperm(13, generator=generator), torch.randperm(13, generator=generator)
     permutation = torch.empty_like(problem.permutation)
@@ -164,7 +164,7 @@ def test_relabelling_tokens_changes_nothing(rates, width):
 @pytest.mark.parametrize("rates", [(None, None), (3.0, 200.0)])
 @pytest.mark.parametrize("width", [None, 11])
 def test_rotating_the_embedding_space_rotates_the_weights(rates, width):
-    problem = rb.draw(rb.Setting(vocab=13, seq_len=5, dim=7, samples=90, width=width), seed=4)
+    problem = rb.draw(rb.Setting(vocab=13, seq_len=5, dim=7, samples=90, width=width, trigger_in_values=True), seed=4)
     generator = torch.Generator().manual_seed(0)
     a, b = (torch.linalg.qr(torch.randn(7, 7, dtype=torch.float64, generator=generator))[0] for _ in range(2))
     rotated = replace(
@@ -185,7 +185,7 @@ def test_rotating_the_embedding_space_rotates_the_weights(rates, width):
 @pytest.mark.parametrize("rates", [(None, None), (3.0, 200.0)])
 def test_permuting_positions_changes_nothing(rates):
     """The model has no positional encoding: shuffling each sequence with its informative position is invisible."""
-    problem = rb.draw(rb.Setting(vocab=13, seq_len=5, dim=7, samples=90), seed=4)
+    problem = rb.draw(rb.Setting(vocab=13, seq_len=5, dim=7, samples=90, trigger_in_values=True), seed=4)
     order = torch.rand(90, 5, generator=torch.Generator().manual_seed(0)).argsort(dim=1)
     shuffled = replace(
         problem,
@@ -228,7 +228,9 @@ def test_limit_matches_a_plain_loop(trigger_in_values, unequal):
 
 def test_initial_gradient_is_the_first_step():
     for width in (None, 8):
-        problem = rb.draw(rb.Setting(vocab=10, seq_len=4, dim=6, samples=50, width=width), seed=0)
+        problem = rb.draw(
+            rb.Setting(vocab=10, seq_len=4, dim=6, samples=50, width=width, trigger_in_values=True), seed=0
+        )
         model = rb.RecallTransformer(problem)
         loss = functional.cross_entropy(model(problem.tokens, problem.positions), problem.labels)
         value, key_query = torch.autograd.grad(loss, [model.value, model.key_query])
@@ -237,7 +239,7 @@ def test_initial_gradient_is_the_first_step():
 
 
 def test_float32_is_close_to_float64():
-    problem = rb.draw(rb.Setting(vocab=60, seq_len=8, dim=30, samples=2000), seed=0)
+    problem = rb.draw(rb.Setting(vocab=60, seq_len=8, dim=30, samples=2000, trigger_in_values=True), seed=0)
     exact, rounded = rb.three_steps(problem, 5.0, 1e4), rb.three_steps(problem, 5.0, 1e4, dtype=torch.float32)
     for name in NAMES:
         assert getattr(rounded, name).dtype == torch.float32
@@ -247,7 +249,7 @@ def test_float32_is_close_to_float64():
 @pytest.mark.slow
 def test_no_large_tensor_is_made():
     """Peak of torch's own allocations stays far below N*L*d, N*V and N*m numbers."""
-    setting = rb.Setting(vocab=300, seq_len=32, dim=64, samples=4000, width=256)
+    setting = rb.Setting(vocab=300, seq_len=32, dim=64, samples=4000, width=256, trigger_in_values=True)
     problem = rb.draw(setting, seed=0, dtype=torch.float32)
     full = 4 * 4000 * min(300, 256)  # bytes of the smallest forbidden matrix, N by m
     for rates in ((None, None), (5.0, 50.0)):

@@ -8,7 +8,7 @@ import recallbook as rb
 from recallbook.data.embeddings import Embeddings
 from recallbook.data.own_tables import repeated_rows
 
-SETTING = rb.Setting(vocab=7, seq_len=3, dim=5, samples=40)
+SETTING = rb.Setting(vocab=7, seq_len=3, dim=5, samples=40, trigger_in_values=True)
 NAMES = {"input": "input_embeddings", "output": "output_embeddings", "trigger": "trigger", "query": "query"}
 
 
@@ -123,7 +123,10 @@ def test_certificates_of_own_inputs_but_not_outputs():
 
 def test_own_tables_agree_with_autograd():
     given = {**tables(), "input": 3 * tables()["input"] + 1}  # neither centred nor of length 1
-    for setting in (SETTING, rb.Setting(vocab=7, seq_len=3, dim=5, samples=40, width=6, activation="tanh")):
+    for setting in (
+        SETTING,
+        rb.Setting(vocab=7, seq_len=3, dim=5, samples=40, width=6, activation="tanh", trigger_in_values=True),
+    ):
         problem = rb.draw(setting, 2, embeddings=given)
         ours, oracle = rb.three_steps(problem, 0.3, 2.0), rb.reference.three_steps(problem, 0.3, 2.0)
         for name in ("value1", "key_query", "value2"):

@@ -70,7 +70,16 @@ def test_cuts_equal_draws_with_unequal_facts(law):
     """Loss weights and bias are those of each cut: they do not come from the longest batch."""
     choices = [("equal", "none"), ("inverse", "none"), ("equal", "trained"), ("inverse", "calibrated")]
     settings = [
-        rb.Setting(vocab=9, seq_len=5, dim=6, samples=samples, loss_weights=weights, output_bias=bias, **law)
+        rb.Setting(
+            vocab=9,
+            seq_len=5,
+            dim=6,
+            samples=samples,
+            loss_weights=weights,
+            output_bias=bias,
+            **law,
+            trigger_in_values=True,
+        )
         for samples in (40, 13)
         for weights, bias in choices
     ]
@@ -84,7 +93,7 @@ def test_cuts_equal_draws_with_unequal_facts(law):
 
 
 def test_shared_counts_are_those_of_the_cut():
-    settings = [rb.Setting(vocab=6, seq_len=4, dim=3, samples=samples) for samples in (30, 8)]
+    settings = [rb.Setting(vocab=6, seq_len=4, dim=3, samples=samples, trigger_in_values=True) for samples in (30, 8)]
     draws = PairedDraws(settings, seed=0)
     for setting in [*settings, settings[0]]:
         problem = draws.problem(setting)
@@ -99,14 +108,14 @@ def test_shared_counts_are_those_of_the_cut():
     "other", [dict(vocab=7), dict(seq_len=3), dict(dim=5), dict(samples=31), dict(width=2)], ids=str
 )
 def test_what_was_not_drawn_is_refused(other):
-    sizes = dict(vocab=6, seq_len=4, dim=3, samples=30)
+    sizes = dict(vocab=6, seq_len=4, dim=3, samples=30, trigger_in_values=True)
     draws = PairedDraws([rb.Setting(**sizes)], seed=0)
     with pytest.raises(ValueError, match="setting="):
         draws.problem(rb.Setting(**{**sizes, **other}))
 
 
 def test_laws_of_one_seed_share_their_draws():
-    sizes = dict(vocab=9, seq_len=5, dim=8, samples=20)
+    sizes = dict(vocab=9, seq_len=5, dim=8, samples=20, trigger_in_values=True)
     laws = ["clustered(2,0.5)", "clustered(7,0.9)", "gaussian", "power_law(1)", "clustered(1,0)"]
     settings = [rb.Setting(**sizes, embeddings=law) for law in laws]
     draws = PairedDraws(settings, seed=1)
@@ -119,7 +128,10 @@ def test_laws_of_one_seed_share_their_draws():
 def test_mixed_lengths_are_refused():
     with pytest.raises(ValueError, match="settings="):
         PairedDraws(
-            [rb.Setting(vocab=6, seq_len=4, dim=3, samples=10), rb.Setting(vocab=6, seq_len=5, dim=3, samples=10)],
+            [
+                rb.Setting(vocab=6, seq_len=4, dim=3, samples=10, trigger_in_values=True),
+                rb.Setting(vocab=6, seq_len=5, dim=3, samples=10, trigger_in_values=True),
+            ],
             seed=0,
         )
     with pytest.raises(ValueError, match="settings="):

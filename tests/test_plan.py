@@ -70,7 +70,7 @@ def test_cost_counts_the_products_of_three_steps():
     plain = [(dim, dim)] * 3 + scores
     features = [(dim, width)] * 3 + [(width, dim)] * 4 + scores  # outer products and pull; the MLP there and back
     for operations, m in ((plain, None), (features, width)):
-        setting = rb.Setting(vocab=20, seq_len=length, dim=dim, samples=11, width=m)
+        setting = rb.Setting(vocab=20, seq_len=length, dim=dim, samples=11, width=m, trigger_in_values=True)
         counted = 11 * sum(rows * columns for rows, columns in operations)
         assert Cost().of(setting) == counted
         assert Cost(per_sequence=2).of(setting) == counted + 22

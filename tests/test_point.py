@@ -12,7 +12,7 @@ import recallbook as rb
 from recallbook.sweeps.point import from_frame, from_values, measure, unique
 from recallbook.sweeps.run import table
 
-SETTING = rb.Setting(vocab=64, seq_len=8, dim=64, samples=4096)
+SETTING = rb.Setting(vocab=64, seq_len=8, dim=64, samples=4096, trigger_in_values=True)
 POINTS = [
     rb.Point(SETTING, 0),
     rb.Point(SETTING, 1),
@@ -44,7 +44,7 @@ def test_every_field_changes_the_key():
 
 def test_numpy_numbers_give_the_same_key():
     sizes = {"vocab": 64, "seq_len": 8, "dim": 64, "samples": 4096}
-    setting = rb.Setting(**{name: np.int64(size) for name, size in sizes.items()})
+    setting = rb.Setting(**{name: np.int64(size) for name, size in sizes.items()}, trigger_in_values=True)
     numpy = rb.Point(setting, np.int32(0), eta=np.float32(0.5), gamma=np.int64(3))
     assert numpy.key == POINTS[5].key
 
@@ -117,14 +117,14 @@ def test_outcomes_are_those_of_the_plain_functions():
 
 
 def test_weights_that_overflow_are_an_error():
-    setting = rb.Setting(vocab=8, seq_len=4, dim=6, samples=40)
+    setting = rb.Setting(vocab=8, seq_len=4, dim=6, samples=40, trigger_in_values=True)
     point = rb.Point(setting, 0, eta=1e300, gamma=1e300, method="descend", steps=4)
     with pytest.raises(ArithmeticError, match="not finite"):
         measure(point, rb.draw(setting, 0))
 
 
 def test_assignment_is_for_equal_facts():
-    setting = rb.Setting(vocab=6, seq_len=3, dim=5, samples=10, zipf=1.0)
+    setting = rb.Setting(vocab=6, seq_len=3, dim=5, samples=10, zipf=1.0, trigger_in_values=True)
     assert rb.Point(setting, 0, method="argmax").setting == setting
     with pytest.raises(ValueError, match=r"^zipf=1\.0 is not allowed"):
         rb.Point(setting, 0, method="assignment")

@@ -18,7 +18,7 @@ from recallbook.practice.rungs import LADDER, RUNGS, Rung, rung_named
 from recallbook.practice.training import TEST, orders, problem_for, train
 from recallbook.practice.writing import end_token, marker_token, repeated, write
 
-SETTING = rb.Setting(vocab=10, seq_len=5, dim=8, samples=24)
+SETTING = rb.Setting(vocab=10, seq_len=5, dim=8, samples=24, trigger_in_values=True)
 DOUBLE = {"dtype": torch.float64}
 
 
@@ -295,7 +295,7 @@ def test_a_run_that_diverges_is_recorded_and_its_neighbours_are_not_touched():
 
 
 def test_a_transformer_learns_facts_that_it_was_shown():
-    setting = rb.Setting(vocab=16, seq_len=4, dim=16, samples=256)
+    setting = rb.Setting(vocab=16, seq_len=4, dim=16, samples=256, trigger_in_values=True)
     found = train(RUNGS["MLP"], setting, [0, 1], rate=0.01, steps=150, looks=10)
     row = found.outcomes.mean()
     assert row["accuracy"] > 0.9 and row["lock_on"] > 0.9 and row["recall"] > 0.8
@@ -454,7 +454,7 @@ def test_a_row_is_what_training_alone_gives(monkeypatch):
     monkeypatch.setattr(sizes, "SEEDS", range(2))
     runs.outcomes.cache_clear()
     row = runs.row("learned embeddings 12 4 8 30 400 0 tuned 1")
-    alone = train(RUNGS["learned embeddings"], rb.Setting(vocab=12, seq_len=4, dim=8, samples=30), [1], **pair).outcomes
+    alone = train(RUNGS["learned embeddings"], replace(SETTING, vocab=12, seq_len=4, samples=30), [1], **pair).outcomes
     assert (row["rung"], row["vocab"], row["seq_len"], row["dim"]) == ("learned embeddings", 12, 4, 8)
     assert (row["samples"], row["seed"], row["rate"], row["decay"]) == (30, 1, 0.02, 0.3)
     assert row["accuracy"] == pytest.approx(alone["accuracy"][0], abs=0.02)  # float32, 400 steps

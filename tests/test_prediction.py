@@ -15,7 +15,7 @@ from recallbook.theory import fluctuations, lock_on
 from recallbook.theory.symbolic import lock_on as lock_symbols, recall as recall_symbols
 from recallbook.theory.symbolic.expressions import L, N, V, d, tau
 
-BASE = {"vocab": 300, "seq_len": 20, "dim": 60, "samples": 3000}
+BASE = {"vocab": 300, "seq_len": 20, "dim": 60, "samples": 3000, "trigger_in_values": True}
 
 
 def difference(setting, name, seeds, test_samples=4000):
@@ -191,7 +191,7 @@ def test_phase_names_the_binding_term():
 
 
 def test_leaving_a_term_out_never_hurts():
-    setting = rb.Setting(vocab=300, seq_len=100, dim=40, samples=3000)
+    setting = rb.Setting(vocab=300, seq_len=100, dim=40, samples=3000, trigger_in_values=True)
     base = rb.predict(setting)
     for name in set(base.ledger) - {"coverage"}:  # uneven counts help where only frequent facts are recalled at all
         assert rb.predict(setting, without=(name,)).accuracy > base.accuracy - 0.01, name
@@ -224,9 +224,9 @@ def test_arguments():
         rb.predict(rb.Setting(**BASE), without=("x",))
     for wrong in (0, 1, 1.5, "x", None, float("nan")):
         with pytest.raises(ValueError, match=r"^accuracy="):
-            rb.critical_samples(200, 10, 100, accuracy=wrong)
+            rb.critical_samples(200, 10, 100, accuracy=wrong, trigger_in_values=True)
     with pytest.raises(ValueError, match=r"^dim=0"):
-        rb.critical_samples(200, 10, 0)
+        rb.critical_samples(200, 10, 0, trigger_in_values=True)
 
 
 def test_predictions_do_not_change_from_call_to_call():
@@ -257,7 +257,7 @@ def test_a_mark_that_adds_nothing_finds_one_in_l(monkeypatch, seq_len):
     """With no lift all distinct tokens of a sequence are alike, and the average of Phi(g)^K is 1/(K+1) exactly."""
     nothing, one = np.zeros(2**fluctuations.POINTS), np.ones(2**fluctuations.POINTS)
     monkeypatch.setattr(lock_on, "score_laws", lambda setting, without: lock_on.Scores(nothing, one, nothing))
-    lock = lock_on.lock(rb.Setting(vocab=300, seq_len=seq_len, dim=60, samples=3000), ())
+    lock = lock_on.lock(rb.Setting(vocab=300, seq_len=seq_len, dim=60, samples=3000, trigger_in_values=True), ())
     distinct = 300 * (1 - (1 - 1 / 300) ** (seq_len - 1))
     assert lock.token.mean() == pytest.approx(1 / (1 + distinct), rel=0.01)
     assert lock.mean == pytest.approx(1 / (1 + distinct), rel=0.05)

@@ -11,9 +11,9 @@ from recallbook.data.residuals import centred_labels
 
 SETTINGS = [
     rb.Setting(vocab=24, seq_len=4, dim=96, samples=1200, trigger_in_values=False),
-    rb.Setting(vocab=24, seq_len=4, dim=96, samples=4000),
-    rb.Setting(vocab=16, seq_len=3, dim=40, samples=300, embeddings="sphere"),
-    rb.Setting(vocab=16, seq_len=5, dim=18, samples=900, embeddings="orthogonal"),
+    rb.Setting(vocab=24, seq_len=4, dim=96, samples=4000, trigger_in_values=True),
+    rb.Setting(vocab=16, seq_len=3, dim=40, samples=300, embeddings="sphere", trigger_in_values=True),
+    rb.Setting(vocab=16, seq_len=5, dim=18, samples=900, embeddings="orthogonal", trigger_in_values=True),
 ]
 SHARES = (1e-4, 1e-3, 5e-3)  # eta over L V
 
@@ -130,4 +130,6 @@ def test_bad_input():
     with pytest.raises(ValueError, match="eta=0 is not allowed"):
         rates.kept(problem, 0, 1.0)
     with pytest.raises(ValueError, match="width=8 is not allowed"):
-        rates.kept(rb.draw(rb.Setting(vocab=8, seq_len=2, dim=4, samples=9, width=8), 0), 1.0, 1.0)
+        rates.kept(
+            rb.draw(rb.Setting(vocab=8, seq_len=2, dim=4, samples=9, width=8, trigger_in_values=True), 0), 1.0, 1.0
+        )

@@ -92,7 +92,7 @@ def test_label_overlap_is_that_of_the_labels():
 
 def test_mean_squares_of_the_formulas():
     """The numbers of the ledger are those of the expressions."""
-    setting = rb.Setting(vocab=300, seq_len=8, dim=64, samples=3000)
+    setting = rb.Setting(vocab=300, seq_len=8, dim=64, samples=3000, trigger_in_values=True)
     ledger = rb.predict(setting).ledger
     for name, value in origins.predicted_squares(setting).items():
         assert ledger[name].size == pytest.approx(value, rel=1e-12)
@@ -116,7 +116,9 @@ def test_noises_vanish_where_they_must():
     assert sp.limit(terms["label frequencies"], N, sp.oo) == 0
     assert sp.simplify(sp.limit(terms["label frequencies"].subs(tau, 1), d, sp.oo) - V / N) == 0
     assert terms["label frequencies"].subs(tau, 0) == 0
-    assert rb.predict(rb.Setting(vocab=200, seq_len=1, dim=4000, samples=10**7)).recall == pytest.approx(1, abs=1e-6)
+    assert rb.predict(
+        rb.Setting(vocab=200, seq_len=1, dim=4000, samples=10**7, trigger_in_values=True)
+    ).recall == pytest.approx(1, abs=1e-6)
     assert rb.predict(
         rb.Setting(vocab=200, seq_len=1, dim=4000, samples=1000, trigger_in_values=False)
     ).recall == pytest.approx(1 - (1 - 1 / 200) ** 1000, abs=2e-3)
@@ -180,11 +182,11 @@ def test_conditions_are_the_product_laws():
 @pytest.mark.slow
 def test_label_frequencies_bind_as_a_product_of_samples_and_dimension():
     vocab, dims = 2**20, [2**15, 2**16, 2**17]
-    found = [rb.critical_samples(vocab, 16, dim) for dim in dims]
+    found = [rb.critical_samples(vocab, 16, dim, trigger_in_values=True) for dim in dims]
     assert slope(dims, found) == pytest.approx(-1, abs=0.1)  # other laws differ by a half at least
     vocabs = np.array([2**14, 2**17, 2**20])
     dims = (vocabs**0.8).astype(int)
-    found = [rb.critical_samples(int(v), 16, int(d)) for v, d in zip(vocabs, dims, strict=True)]
+    found = [rb.critical_samples(int(v), 16, int(d), trigger_in_values=True) for v, d in zip(vocabs, dims, strict=True)]
     assert slope(vocabs**2 * np.log(vocabs) / dims, found) == pytest.approx(1, abs=0.1)
 
 
@@ -262,7 +264,7 @@ def test_by_hand_near_the_prediction_where_lengths_hardly_vary():
 
 
 def test_what_helps_says_what_binds():
-    marked = rb.Setting(vocab=64, seq_len=8, dim=64, samples=512)
+    marked = rb.Setting(vocab=64, seq_len=8, dim=64, samples=512, trigger_in_values=True)
     found = by_hand.what_helps(marked)
     assert found["binds"] == rb.phase(marked) == "label frequencies"
     without = by_hand.what_helps(by_hand.with_trigger(marked, 0))
@@ -277,7 +279,10 @@ def test_what_helps_says_what_binds():
 @pytest.mark.parametrize("dim", [64, 128])
 def test_shared_part_at_finite_eta(dim):
     """The first order in eta, within a tenth plus four standard errors, up to past its minimum."""
-    setting, etas = rb.Setting(vocab=128, seq_len=16, dim=dim, samples=4096), (0.01, 0.1, 0.2, 0.3)
+    setting, etas = (
+        rb.Setting(vocab=128, seq_len=16, dim=dim, samples=4096, trigger_in_values=True),
+        (0.01, 0.1, 0.2, 0.3),
+    )
     frame = finite_rates.finite_eta(setting, seeds=range(12), etas=etas)
     for eta, expected in zip(etas, finite_rates.shared_squares(setting, etas), strict=True):
         values = frame.loc[frame["eta"] == eta, "shared"]
@@ -285,7 +290,7 @@ def test_shared_part_at_finite_eta(dim):
 
 
 def test_best_eta_is_the_minimum():
-    setting = rb.Setting(vocab=128, seq_len=16, dim=64, samples=4096)
+    setting = rb.Setting(vocab=128, seq_len=16, dim=64, samples=4096, trigger_in_values=True)
     best = finite_rates.best_eta(setting)
     at, before, after = finite_rates.shared_squares(setting, [best, 0.9 * best, 1.1 * best])
     assert at < before and at < after

@@ -59,7 +59,11 @@ def test_lock_on_is_measured_around_its_predicted_transition(case):
 def test_accuracy_is_measured_where_label_frequencies_bind(case):
     vocab, dim = case
     setting = rb.Setting(
-        vocab=vocab, seq_len=label_frequencies.LENGTH, dim=dim, samples=label_frequencies.CENTRES[case]
+        vocab=vocab,
+        seq_len=label_frequencies.LENGTH,
+        dim=dim,
+        samples=label_frequencies.CENTRES[case],
+        trigger_in_values=True,
     )
     assert 0.5 < predicted_size(setting, "accuracy") / setting.samples < 2.2
     # half way to the centre; at the smallest d of V = 128 interference binds as well

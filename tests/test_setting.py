@@ -269,7 +269,7 @@ def test_sequences_given_to_the_model(problem):
 
 def test_nothing_is_allocated_before_the_check():
     """A setting far larger than memory is refused at once for its bad seed."""
-    huge = rb.Setting(vocab=2**31 - 1, seq_len=2**31 - 1, dim=2**31 - 1, samples=2**31 - 1)
+    huge = rb.Setting(vocab=2**31 - 1, seq_len=2**31 - 1, dim=2**31 - 1, samples=2**31 - 1, trigger_in_values=True)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         refuses("seed", -1, lambda: rb.draw(huge, -1))
@@ -283,4 +283,4 @@ def test_positional_sizes_are_refused():
     with pytest.raises(TypeError, match=r"keywords only, such as Setting\(vocab=64, ...\); got \(64, 8, 64, 4096\)"):
         rb.Setting(64, 8, 64, 4096)
     with pytest.raises(TypeError, match="keywords only"):
-        rb.Setting(64, seq_len=8, dim=64, samples=4096)
+        rb.Setting(64, seq_len=8, dim=64, samples=4096, trigger_in_values=True)

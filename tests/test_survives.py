@@ -201,7 +201,12 @@ def test_curves_end_where_the_runs_end():
 
 def test_means_of_a_history_follow_each_seeds_best_head():
     history = train(
-        RUNGS["MLP"], rb.Setting(vocab=8, seq_len=4, dim=8, samples=40), [0, 1, 2], steps=6, looks=3, rate=0.02
+        RUNGS["MLP"],
+        rb.Setting(vocab=8, seq_len=4, dim=8, samples=40, trigger_in_values=True),
+        [0, 1, 2],
+        steps=6,
+        looks=3,
+        rate=0.02,
     ).history
     found = histories.means(history)
     for step in (0, 2, 4, 6):

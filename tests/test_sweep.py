@@ -14,9 +14,9 @@ from recallbook.sweeps.store import Store
 
 SETTINGS = [
     rb.Setting(vocab=16, seq_len=4, dim=8, samples=60, trigger_in_values=False),
-    rb.Setting(vocab=16, seq_len=4, dim=8, samples=200),
-    rb.Setting(vocab=16, seq_len=4, dim=5, samples=200, width=7, activation="tanh"),
-    rb.Setting(vocab=12, seq_len=3, dim=15, samples=90, embeddings="orthogonal"),
+    rb.Setting(vocab=16, seq_len=4, dim=8, samples=200, trigger_in_values=True),
+    rb.Setting(vocab=16, seq_len=4, dim=5, samples=200, width=7, activation="tanh", trigger_in_values=True),
+    rb.Setting(vocab=12, seq_len=3, dim=15, samples=90, embeddings="orthogonal", trigger_in_values=True),
 ]
 POINTS = [
     *(rb.Point(setting, seed, test_samples=300) for setting in SETTINGS for seed in (0, 1)),
@@ -122,7 +122,7 @@ def test_draws_are_shared_inside_a_group(monkeypatch):
     monkeypatch.setattr(sweep, "PairedDraws", Counting)
     rb.run_sweep(
         [
-            rb.Point(rb.Setting(vocab=16, seq_len=4, dim=d, samples=n), s)
+            rb.Point(rb.Setting(vocab=16, seq_len=4, dim=d, samples=n, trigger_in_values=True), s)
             for d in (3, 5)
             for n in (20, 40)
             for s in (0, 1)
@@ -133,12 +133,15 @@ def test_draws_are_shared_inside_a_group(monkeypatch):
 
 def test_tasks_hold_every_point_once_and_last_as_long_as_wanted():
     points = [
-        rb.Point(rb.Setting(vocab=vocab, seq_len=16, dim=dim, samples=samples), seed)
+        rb.Point(rb.Setting(vocab=vocab, seq_len=16, dim=dim, samples=samples, trigger_in_values=True), seed)
         for vocab in (64, 512)
         for dim in (16, 64)
         for samples in (512, 8192, 131072)
         for seed in range(8)
-    ] + [rb.Point(rb.Setting(vocab=8192, seq_len=16, dim=512, samples=2**k), 0) for k in range(12, 20)]
+    ] + [
+        rb.Point(rb.Setting(vocab=8192, seq_len=16, dim=512, samples=2**k, trigger_in_values=True), 0)
+        for k in range(12, 20)
+    ]
     tasks = sweep.cut(points)
     assert Counter(point for task in tasks for group in task for point in group) == Counter(points)
     costs = [sum(point.cost for group in task for point in group) for task in tasks]
@@ -152,11 +155,16 @@ def test_tasks_hold_every_point_once_and_last_as_long_as_wanted():
 @pytest.mark.parametrize(
     "point",
     [
-        rb.Point(rb.Setting(vocab=256, seq_len=64, dim=64, samples=16384), 0),
+        rb.Point(rb.Setting(vocab=256, seq_len=64, dim=64, samples=16384, trigger_in_values=True), 0),
         rb.Point(rb.Setting(vocab=1024, seq_len=16, dim=128, samples=8192, trigger_in_values=False), 0),
-        rb.Point(rb.Setting(vocab=256, seq_len=8, dim=32, samples=4096, width=1024), 0),
+        rb.Point(rb.Setting(vocab=256, seq_len=8, dim=32, samples=4096, width=1024, trigger_in_values=True), 0),
         rb.Point(
-            rb.Setting(vocab=64, seq_len=16, dim=32, samples=512), 0, eta=30.0, gamma=16.0, method="descend", steps=100
+            rb.Setting(vocab=64, seq_len=16, dim=32, samples=512, trigger_in_values=True),
+            0,
+            eta=30.0,
+            gamma=16.0,
+            method="descend",
+            steps=100,
         ),
     ],
     ids=str,

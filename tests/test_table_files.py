@@ -247,7 +247,7 @@ def test_paths(tmp_path):
 
 def test_from_file_to_problem(tmp_path):
     file = written(tmp_path, ".safetensors")
-    setting = rb.Setting(vocab=9, seq_len=3, dim=4, samples=20)
+    setting = rb.Setting(vocab=9, seq_len=3, dim=4, samples=20, trigger_in_values=True)
     problem = rb.draw(setting, 0, embeddings={"input": rb.read_embeddings(file)})
     assert np.array_equal(problem.input_embeddings, TABLE) and problem.own == ("input",)
     assert rb.Embeddings is Embeddings

@@ -13,7 +13,7 @@ from recallbook.data.streams import gaussian_table, stream, uniform_integers
 PINNED_TOKENS = [[81, 67, 79, 81, 59], [76, 1, 85, 47, 29]]
 PINNED_POSITIONS = [0, 2]
 PINNED_TRIGGER = [0.12952692643274907, -0.34739261945613464, 0.24208752668817843]
-BASE = {"vocab": 11, "seq_len": 4, "dim": 6, "samples": 50}
+BASE = {"vocab": 11, "seq_len": 4, "dim": 6, "samples": 50, "trigger_in_values": True}
 
 
 def test_labels_follow_the_facts():
@@ -28,7 +28,7 @@ def test_labels_follow_the_facts():
 
 @pytest.mark.parametrize("fresh", [False, True])
 def test_tokens_and_positions_are_uniform_and_independent(fresh):
-    problem = rb.draw(rb.Setting(vocab=7, seq_len=5, dim=3, samples=40000), seed=1)
+    problem = rb.draw(rb.Setting(vocab=7, seq_len=5, dim=3, samples=40000, trigger_in_values=True), seed=1)
     sequences = problem.fresh(40000) if fresh else problem.sequences
     counts = {
         "tokens": np.bincount(sequences.tokens.flatten().numpy(), minlength=7),
@@ -61,7 +61,7 @@ def powers(exponent: float) -> np.ndarray:
 def test_tokens_have_the_law_of_the_setting(law, fresh):
     """Informative ones, others, and no dependence between them, the position and their neighbours."""
     size = 40000
-    problem = rb.draw(rb.Setting(vocab=7, seq_len=5, dim=3, samples=size, **law), seed=1)
+    problem = rb.draw(rb.Setting(vocab=7, seq_len=5, dim=3, samples=size, **law, trigger_in_values=True), seed=1)
     tokens, positions, labels = (part.numpy() for part in (problem.fresh(size) if fresh else problem.sequences))
     marked = tokens[np.arange(size), positions]
     beside = tokens[np.arange(size), (positions + 1) % 5]
@@ -106,7 +106,9 @@ def test_exponents_move_tokens_along_the_same_numbers():
 
 def test_permutations_are_uniform():
     seen = [
-        tuple(rb.draw(rb.Setting(vocab=3, seq_len=1, dim=1, samples=1), seed).permutation.tolist())
+        tuple(
+            rb.draw(rb.Setting(vocab=3, seq_len=1, dim=1, samples=1, trigger_in_values=True), seed).permutation.tolist()
+        )
         for seed in range(1200)
     ]
     counts = np.unique(np.array(seen), axis=0, return_counts=True)[1]
@@ -175,7 +177,9 @@ def test_orthogonal_embeddings_are_orthonormal():
 def test_orthogonal_frames_have_no_preferred_direction():
     """Entries of a uniform frame have mean 0 and variance 1/d; without the sign rule the mean is far off."""
     draws = [
-        rb.draw(rb.Setting(vocab=2, seq_len=1, dim=4, samples=1, embeddings="orthogonal"), s).input_embeddings
+        rb.draw(
+            rb.Setting(vocab=2, seq_len=1, dim=4, samples=1, embeddings="orthogonal", trigger_in_values=True), s
+        ).input_embeddings
         for s in range(2000)
     ]
     table = torch.stack(draws).numpy()
@@ -209,7 +213,7 @@ def test_streams_differ_by_role_seed_and_block():
 
 def test_the_scheme_has_not_moved():
     """Stored numbers of the book rest on these draws; change them only together with ``streams.SCHEME``."""
-    problem = rb.draw(rb.Setting(vocab=100, seq_len=5, dim=3, samples=2), seed=0)
+    problem = rb.draw(rb.Setting(vocab=100, seq_len=5, dim=3, samples=2, trigger_in_values=True), seed=0)
     assert problem.tokens.tolist() == PINNED_TOKENS
     assert problem.positions.tolist() == PINNED_POSITIONS
     assert problem.permutation[:5].tolist() == [63, 31, 34, 61, 27]

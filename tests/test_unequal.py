@@ -244,7 +244,7 @@ def test_a_root_is_symmetric_and_squares_to_the_covariance():
     ids=str,
 )
 def test_first_residuals_are_those_of_training(fields):
-    setting = rb.Setting(vocab=12, seq_len=4, dim=6, samples=50, zipf=1.0, **fields)
+    setting = rb.Setting(vocab=12, seq_len=4, dim=6, samples=50, zipf=1.0, **fields, trigger_in_values=True)
     problem = rb.draw(setting, seed=4)
     found, inverse = residuals(problem), problem.permutation
     counts = torch.bincount(problem.labels, minlength=12)[inverse].double().numpy()
@@ -255,18 +255,20 @@ def test_first_residuals_are_those_of_training(fields):
 
 
 def test_label_counts_follow_their_law():
-    setting = rb.Setting(vocab=8, seq_len=4, dim=6, samples=4004, zipf=1.0)
+    setting = rb.Setting(vocab=8, seq_len=4, dim=6, samples=4004, zipf=1.0, trigger_in_values=True)
     law = drawn_facts(setting, 0, {}).frequencies
     counts = label_counts(setting, law, np.random.default_rng(0))
     assert counts.sum() == 4004 and counts / 4004 == pytest.approx(law, abs=0.03)
-    balanced = label_counts(rb.Setting(vocab=8, seq_len=4, dim=6, samples=4004, balanced=True), law, RNG)
+    balanced = label_counts(
+        rb.Setting(vocab=8, seq_len=4, dim=6, samples=4004, balanced=True, trigger_in_values=True), law, RNG
+    )
     assert balanced.sum() == 4004 and {*balanced} == {500, 501}
 
 
 @pytest.mark.parametrize("dim", [6, 40])
 def test_many_dimensions_are_turned_into_few(dim):
     """As many as there are rows; products stay, and given tables are taken."""
-    setting = rb.Setting(vocab=12, seq_len=4, dim=dim, samples=50, zipf=1.0)
+    setting = rb.Setting(vocab=12, seq_len=4, dim=dim, samples=50, zipf=1.0, trigger_in_values=True)
     table, trigger = RNG.normal(size=(12, dim)), RNG.normal(size=dim)
     found = drawn_facts(setting, 0, {"input": table, "trigger": trigger}).facts
     assert found.tokens.shape == (12, min(dim, 13))
@@ -283,13 +285,13 @@ def few_draws(monkeypatch):
     monkeypatch.setattr(unequal, "MOST", 16)
 
 
-SMALL = {"vocab": 96, "seq_len": 12, "dim": 48, "samples": 1500}
+SMALL = {"vocab": 96, "seq_len": 12, "dim": 48, "samples": 1500, "trigger_in_values": True}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tau", [False, True])
 def test_with_equal_facts_both_routes_agree(tau, few_draws):
-    setting = rb.Setting(**SMALL, trigger_in_values=tau)
+    setting = rb.Setting(**{**SMALL, "trigger_in_values": tau})
     old, new = rb.predict(setting, warn=False), unequal.averages(setting, {})
     for name in ("accuracy", "lock_on", "recall"):
         assert getattr(old, name) == pytest.approx(getattr(new, name), abs=0.012 + 2 * new.error), name
@@ -346,7 +348,7 @@ def test_what_has_no_theory_is_refused():
 
 @pytest.mark.slow
 def test_critical_samples_take_the_new_settings(few_draws):
-    sizes = {"vocab": 32, "seq_len": 4, "dim": 64, "zipf": 1.0}
+    sizes = {"vocab": 32, "seq_len": 4, "dim": 64, "zipf": 1.0, "trigger_in_values": True}
     found = rb.critical_samples(**sizes, accuracy=0.8, loss_weights="inverse", warn=False)
     assert 32 < found < 20000
     assert rb.critical_samples(**sizes, accuracy=0.999, output_bias="none", warn=False) == np.inf
@@ -354,7 +356,7 @@ def test_critical_samples_take_the_new_settings(few_draws):
 
 def test_the_error_of_a_prediction_is_that_of_its_draws(few_draws):
     """Lock-on is all or nothing here: other draws give another mean, by about the error; and a warning says so."""
-    setting = rb.Setting(vocab=64, seq_len=12, dim=24, samples=600, zipf=1.0)
+    setting = rb.Setting(vocab=64, seq_len=12, dim=24, samples=600, zipf=1.0, trigger_in_values=True)
     with pytest.warns(UserWarning, match=r"differ from draw to draw.*known to 0\.\d+ only"):
         found = rb.predict(setting)
     assert 0.1 < found.lock_on < 0.9 and found.error > unequal.UNCERTAIN

@@ -68,13 +68,13 @@ def test_the_map_reaches_as_far_as_its_doubts_say():
     assert not MAP["doubted"].any()
     assert MAP["vocab"].min() < 70 and MAP["dim"].min() < 15 and (MAP["samples"] / MAP["vocab"]).min() < 0.8
     assert MAP["seq_len"].max() > 110 and (MAP["seq_len"] / MAP["vocab"]).max() > 1
-    sizes = {"vocab": 100, "seq_len": 20, "dim": 40, "samples": 400, "zipf": 1.0}
+    sizes = {"vocab": 100, "seq_len": 20, "dim": 40, "samples": 400, "zipf": 1.0, "trigger_in_values": True}
     beyond = {"vocab": 50, "dim": 10, "samples": 40, "seq_len": 200}
     for field, doubt in zip(beyond, UNEQUAL_DOUBTS, strict=True):
         setting = rb.Setting(**{**sizes, field: beyond[field]})
         assert [found.name for found in doubts(setting, 1.0)] == [doubt.name], field
     assert not doubts(rb.Setting(**sizes), 0.5)
-    equal = rb.Setting(vocab=50, seq_len=20, dim=40, samples=400)
+    equal = rb.Setting(vocab=50, seq_len=20, dim=40, samples=400, trigger_in_values=True)
     assert [found.name for found in doubts(equal, 0.5, own=True)] == ["few tokens"] and not doubts(
         equal, 0.5, own=True
     )[0].about
@@ -83,7 +83,7 @@ def test_the_map_reaches_as_far_as_its_doubts_say():
 def test_a_warning_names_the_reason(monkeypatch):
     monkeypatch.setattr("recallbook.theory.unequal.MOST", 16)
     with pytest.warns(UserWarning, match=r"dim=8 below 12.*beyond the settings where predictions were checked"):
-        rb.predict(rb.Setting(vocab=64, seq_len=4, dim=8, samples=640, zipf=0.5))
+        rb.predict(rb.Setting(vocab=64, seq_len=4, dim=8, samples=640, zipf=0.5, trigger_in_values=True))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        rb.predict(rb.Setting(vocab=64, seq_len=4, dim=60, samples=3000, balanced=True))
+        rb.predict(rb.Setting(vocab=64, seq_len=4, dim=60, samples=3000, balanced=True, trigger_in_values=True))

@@ -18,7 +18,7 @@ from recallbook.training.gradients import descent_directions
 
 NAMES = ("value1", "key_query", "value2")
 RATES = ((0.3, 2.0), (20.0, 300.0), (1e-4, 1e7))
-BASE = {"vocab": 12, "seq_len": 4, "dim": 9, "samples": 90}
+BASE = {"vocab": 12, "seq_len": 4, "dim": 9, "samples": 90, "trigger_in_values": True}
 
 
 def plain_loss(problem: rb.Problem, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
@@ -98,7 +98,9 @@ def test_gradients_match_finite_differences(unequal):
 @pytest.mark.parametrize("unequal", UNEQUAL, ids=str)
 @pytest.mark.parametrize("width", [None, 24])
 def test_limit_is_reached_at_first_order(width, unequal):
-    setting = rb.Setting(vocab=12, seq_len=5, dim=9, samples=150, width=width, activation="gelu", **unequal)
+    setting = rb.Setting(
+        vocab=12, seq_len=5, dim=9, samples=150, width=width, activation="gelu", **unequal, trigger_in_values=True
+    )
     problem = rb.draw(setting, seed=4)
     limit, etas = rb.three_steps(problem), np.array([1e-2, 1e-3, 1e-4])
     distances = {"key_query": [], "value2": []}
@@ -228,7 +230,7 @@ def test_a_model_that_knows_nothing_answers_with_the_most_frequent_label():
 
 
 def test_labels_never_met_are_never_answered_at_finite_rates():
-    setting = rb.Setting(vocab=12, seq_len=4, dim=4, samples=10, output_bias="trained")
+    setting = rb.Setting(vocab=12, seq_len=4, dim=4, samples=10, output_bias="trained", trigger_in_values=True)
     excluded = 0
     for seed in range(6):
         problem = rb.draw(setting, seed)

@@ -263,7 +263,7 @@ def _conditions(sizes: Values) -> Conditions:
 
 
 def sufficient_samples_closed_form(
-    vocab: int, seq_len: int, dim: int, accuracy: float = 0.9, trigger_in_values: bool = True
+    vocab: int, seq_len: int, dim: int, accuracy: float = 0.9, trigger_in_values: bool = False
 ) -> float:
     r"""The $N$ from which on an expected accuracy of ``accuracy`` $=1-\delta$ is proved; inf where it never is.
 

@@ -68,7 +68,7 @@ def lettered_model(
     *,
     vocab: int,
     dim: int,
-    trigger_in_values: bool = True,
+    trigger_in_values: bool = False,
 ) -> TinyModel:
     """A tiny model in which every coordinate of every embedding is a letter: what holds here holds for all of them."""
     names = [("z", vocab), ("u", vocab), ("t", 1), ("zeta", 1)]

@@ -63,7 +63,7 @@ class Point:
     Examples
     --------
     >>> Point(Setting(vocab=64, seq_len=8, dim=64, samples=4096), seed=0).key[:12]
-    '6d4e3927e5cf'
+    '201ce5b03a91'
     """
 
     setting: Setting

@@ -67,7 +67,7 @@ def run_sweep(
     >>> from recallbook import Setting
     >>> frame = run_sweep([Point(Setting(vocab=16, seq_len=4, dim=8, samples=n), seed=0) for n in (50, 5000)])
     >>> frame["lock_on"].tolist()
-    [0.69225, 0.9386]
+    [0.70185, 0.94265]
     """
     if executor is not None and not isinstance(executor, Executor):
         raise not_allowed("executor", executor, "a concurrent.futures.Executor, or None for this process")

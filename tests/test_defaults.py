@@ -1,0 +1,70 @@
+"""One default everywhere: the trigger is not in the values."""
+
+import ast
+import inspect
+import re
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+
+import recallbook as rb
+from recallbook.__main__ import command_parser
+from recallbook.analysis.plan import plan
+
+ROOT = Path(__file__).resolve().parents[1]
+SETTING = rb.Setting(vocab=16, seq_len=3, dim=24, samples=64)
+COMMANDS = ["predict --vocab 8 --seq-len 3 --dim 8 --samples 64", "plan --vocab 8 --seq-len 3", "examine table.npy"]
+
+
+def declared(path: Path):
+    """The default of every parameter and field of this name in a module, where it has one."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef):
+            given = [*node.args.posonlyargs, *node.args.args]
+            pairs = [*zip(given[len(given) - len(node.args.defaults) :], node.args.defaults, strict=True)]
+            pairs += zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+            yield from (value for name, value in pairs if name.arg == "trigger_in_values" and value is not None)
+        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "trigger_in_values" and node.value:
+            yield node.value
+
+
+def test_every_declared_default_is_the_same():
+    found = {
+        f"{path.relative_to(ROOT)}:{value.lineno}": ast.unparse(value)
+        for path in (ROOT / "recallbook").rglob("*.py")
+        for value in declared(path)
+    }
+    assert len(found) > 3 and set(found.values()) == {"False"}, found
+    assert {field.name: field.default for field in fields(rb.Setting)}["trigger_in_values"] is False
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda **kind: rb.critical_samples(16, 3, 24, 0.5, warn=False, **kind),
+        lambda **kind: rb.critical_width(16, 3, 24, 64, 0.5, activation="he3", warn=False, **kind),
+        lambda **kind: rb.sufficient_samples(24, 3, 96, 0.5, **kind),
+        lambda **kind: plan(16, 3, 0.5, dim=24, **kind),
+        lambda **kind: rb.predict(replace(SETTING, **kind), warn=False).accuracy,
+    ],
+)
+def test_calls_leave_the_trigger_out(call):
+    assert call() == call(trigger_in_values=False) != call(trigger_in_values=True)
+
+
+def test_lower_bounds_do_not_ask():
+    assert "trigger_in_values" not in inspect.signature(rb.minimum_samples).parameters
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_command_line_leaves_the_trigger_out(command):
+    assert command_parser().parse_args(command.split()).trigger_in_values is False
+
+
+def test_the_explorer_leaves_the_trigger_out():
+    page = (ROOT / "book" / "explorer.md").read_text(encoding="utf-8")
+    box = re.search(r'<input[^>]*name="trigger_in_values"[^>]*>', page)
+    assert box and "checked" not in box.group() and "trigger_in_values=False" in page
+    script = (ROOT / "book" / "_static" / "explorer" / "page.js").read_text(encoding="utf-8")
+    assert re.search(r"START = \{[^}]*trigger_in_values: false", script)
