@@ -10,13 +10,27 @@ import pytest
 
 import recallbook as rb
 from recallbook.analysis.critical import predicted_size
-from recallbook.experiments.survives import capacity, histories, laws, longer, oscillation, pictures, rates, runs, sizes
+from recallbook.experiments.survives import (
+    capacity,
+    heads,
+    histories,
+    laws,
+    order,
+    oscillation,
+    pictures,
+    runs,
+    sizes,
+    tuning,
+)
 from recallbook.practice.rungs import LADDER, RUNGS
 from recallbook.practice.training import train
 
 MIDDLE = 3.2  # critical N over V at the base, in made-up runs
 LEVEL_TOLERANCE = {"accuracy": 0.03, "recall": 0.03, "lock_on": 0.03, "cosine": 1e-3}
-CHEAP = ["three steps 64 8 32 256", "tuned rates 64 8 16 64", "learned embeddings 32 8 32 64", "MLP 64 4 32 128"]
+CHEAP = [
+    "three steps 64 8 32 256 400 0 tuned", "tuned rates 64 8 16 64 400 0 tuned",
+    "learned embeddings 64 8 32 128 400 1 tuned", "MLP 64 8 32 64 400 0 0.3",
+]  # fmt: skip
 
 
 # Made-up runs
@@ -26,8 +40,7 @@ def made_up(names=("many steps",), exponents=(0.5, -1.0, 1.5), top=1.0, lock_on=
     """Accuracy as a logistic function of log N, whose middle is a product of powers of L, d and V."""
     rows = []
     for name, shape in product(names, sizes.shapes()):
-        later = 4 if sizes.needs_two_layers(RUNGS[name]) else 1  # its grid begins later
-        middle = later * MIDDLE * shape.vocab * math.prod(
+        middle = MIDDLE * shape.vocab * math.prod(
             (value / base) ** power
             for value, base, power in zip(
                 (shape.seq_len, shape.dim, shape.vocab / sizes.VOCAB * 1.0), (sizes.LENGTH, sizes.DIM, 1.0),
@@ -79,7 +92,7 @@ def test_laws_that_hold_on_made_up_runs():
     ])  # fmt: skip
     frame["lock_on"] = np.where(frame["rung"].isin(names[8:]), 0.5, frame["accuracy"])
     frame.loc[frame["rung"] == names[5], "step_lock_on"] = 50
-    held = laws.held(frame)
+    held = laws.held(frame, frame)
     assert list(held.index) == names
     assert held["locks on"].tolist() == [True] * 8 + [False] * 5
     assert held["first step"].tolist() == held["L costs data"].tolist() == [True] * 4 + [False] * 4 + [True] * 5
@@ -90,7 +103,7 @@ def test_laws_that_hold_on_made_up_runs():
     assert 1 / 1.25 < factor < 1.25 and held.loc[names[1], "predicted N"]
     assert not held.loc[names[6], "predicted N"]  # with the trigger in the values no N is predicted to be enough
     assert held["d² cap"].tolist() == [True] * 4 + [False] * 4 + [True] * 5
-    assert laws.held(made_up(names, top=0.85))["d² cap"].all()
+    assert laws.held(made_up(names, top=0.85), frame)["d² cap"].all()
 
 
 def test_rows_of_laws():
@@ -138,50 +151,60 @@ def test_weights_that_move():
     assert capacity.bits_per_weight(64, 0.5, 96) == pytest.approx(64 * 0.5 * 6 / 96)
 
 
-def test_a_row_of_capacity_by_plain_calls():
-    row = capacity.row("three steps 64 8")
+def test_facts_held_by_plain_calls():
     found = [
         rb.evaluate(p, rb.three_steps(p), 256).recall
         for p in (
             rb.draw(rb.Setting(vocab=64, seq_len=4, dim=8, samples=512, trigger_in_values=False), seed)
-            for seed in range(5)
+            for seed in sizes.SEEDS
         )
     ]
-    assert row["recall"] == pytest.approx(np.mean(found), abs=0.01)
-    assert row["standard_error"] == pytest.approx(np.std(found, ddof=1) / 5**0.5, abs=0.01)
-    assert row["weights"] == 128
+    assert capacity.held(capacity.Case("three steps", 8), 64).tolist() == pytest.approx(found)
+
+
+def test_some_of_many_facts_are_asked_about():
+    """With every fact asked about seen, the share of those is recall over the share that was seen."""
+    case = capacity.Case("three steps", 8, "some")
+    at = capacity.setting(case, 100)
+    assert at.vocab == 1024 and at.samples == round(-1024 * math.log(1 - 100 / 1024))
+    problem = rb.draw(at, 0)
+    seen = len(set(problem.labels.tolist()))
+    assert seen == pytest.approx(100, abs=15)
+    expected = rb.evaluate(problem, rb.three_steps(problem), 256).recall * 1024 / seen
+    assert capacity.held(case, 100)[0] == pytest.approx(expected)
 
 
 # What is committed
 
 
-def test_rates_are_those_of_the_committed_search():
-    frame = rates.load()
-    assert sorted(frame["key"]) == sorted(rates.keys()) and list(frame["key"]) == rates.keys()
-    assert rates.at_an_end(frame) == []
-    assert {rung.name: rates.rate_of(rung) for rung in rates.tuned_rungs()} == rates.choose(frame).to_dict()
+def test_the_search_is_committed_whole_and_ends_inside_its_grid():
+    frame = tuning.load()
+    assert list(frame["key"]) == tuning.keys(sizes.shapes())
+    assert tuning.at_an_end(frame) == []
     assert frame["diverged"].sum() > 0  # what diverges is kept
 
 
-def test_a_rate_made_again():
-    frame = rates.load().set_index("key")
-    row = rates.row("learned embeddings 0.03")
-    assert row["accuracy"] == pytest.approx(frame.loc[row["key"], "accuracy"], abs=0.03)
+def test_a_pair_made_again():
+    frame = tuning.load()
+    kept = frame[(frame["rung"] == "learned embeddings") & (frame["vocab"] == 64) & (frame["dim"] == 32)]
+    kept = kept[(kept["seq_len"] == 8) & (kept["rate"] == 0.03) & (kept["decay"] == 1.0)]
+    made = [tuning.row(key)["accuracy"] for key in kept["key"]]
+    assert np.mean(made) == pytest.approx(kept["accuracy"].mean(), abs=0.03)
 
 
 def test_every_run_is_there_once():
-    frame = runs.load()
+    frame = pd.read_csv(runs.FILE)
     assert list(frame["key"]) == [cell.key(seed) for cell in runs.cells() for seed in sizes.SEEDS]
-    tuned = frame[frame["rung"].isin([rung.name for rung in rates.tuned_rungs()])]
-    kept = rates.choose(rates.load())
-    assert (tuned["rate"] == tuned["rung"].map(kept)).all()
+    for (name, *shape), part in frame.groupby(["rung", "vocab", "seq_len", "dim"]):
+        pair = tuning.pair_of(RUNGS[name], sizes.Shape(*shape))
+        assert (part["rate"] == pair["rate"]).all() and (part["decay"][part["tuned"]] == pair["decay"]).all(), name
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("key", CHEAP)
 def test_committed_runs_made_again(key):
     cell, _ = runs.cell_of(key + " 0")
-    both = runs.again(runs.load(), cell).set_index("column")
+    both = runs.again(pd.read_csv(runs.FILE), cell).set_index("column")
     for column, tolerance in LEVEL_TOLERANCE.items():
         kept, made = both.loc[column]
         assert (math.isnan(kept) and math.isnan(made)) or made == pytest.approx(kept, abs=tolerance), column
@@ -192,7 +215,7 @@ def test_curves_end_where_the_runs_end():
     frame, curves = runs.load(), histories.load()
     assert list(curves["key"]) == histories.keys()
     for name in histories.NAMES:
-        count = sizes.samples(RUNGS[name], sizes.VOCAB)[histories.PLACE]
+        count = histories.PER_FACT * sizes.VOCAB
         keys = [runs.Cell(name, sizes.BASE, count).key(seed) for seed in sizes.SEEDS]
         own, last = frame[frame["key"].isin(keys)], curves[curves["rung"] == name].iloc[-1]
         for column in ("accuracy", "recall", "lock_on"):
@@ -223,12 +246,28 @@ def test_means_of_a_history_follow_each_seeds_best_head():
 
 def test_capacity_is_committed_whole_and_found_again():
     frame = capacity.load()
-    assert list(frame["key"]) == capacity.keys()
-    row = frame[frame["key"] == "three steps 128 16"].iloc[0]
-    again = capacity.row("three steps 128 16")
-    assert again["recall"] == pytest.approx(row["recall"], abs=0.01)
-    assert row["bits"] == pytest.approx(128 * row["recall"] * 7 / (2 * 16 * 16))
-    assert row["facts"] == pytest.approx(128 * row["recall"])
+    assert list(frame["key"]) == [case.key for case in capacity.cases()]
+    row, again = frame.set_index("key").loc["three steps 16 all 1000 0"], capacity.row("three steps 16 all 1000 0")
+    assert (row["facts"], row["next"]) == (again["facts"], again["next"])
+    assert row["recall"] == pytest.approx(again["recall"], abs=0.01) and row["recall"] >= 0.9 > row["next_recall"]
+    assert row["bits"] == pytest.approx(
+        row["facts"] * row["recall"] * math.log2(row["facts"]) / (2 * 16 * 16), rel=1e-4
+    )
+
+
+def test_heads_are_committed_whole_and_end_where_the_runs_end():
+    frame, swept = heads.load(), runs.load()
+    assert list(frame["key"]) == heads.keys()
+    swept = laws.at_base(swept[swept["rung"] == "four heads"]).groupby("samples")["accuracy"].mean()
+    tuned = frame[frame["decay"] == tuning.pair_of(heads.RUNG)["decay"]].groupby("samples")["fresh, all"].mean()
+    assert tuned.to_numpy() == pytest.approx(swept.to_numpy(), abs=0.03)
+
+
+def test_the_order_is_committed_whole():
+    frame = order.load()
+    assert list(frame["key"]) == order.keys()
+    late = frame[frame["accuracy"] > 0.5]
+    assert (late["step_lock_on"] >= 1).all() and (late["step_accuracy"] <= 400).all()
 
 
 def test_falls_by_hand():
@@ -256,13 +295,3 @@ def test_which_end_is_dearer():
     assert laws.dearer(low, "dim", 0.5, largest=False).all()
     nowhere = frame.assign(accuracy=0.4 * frame["accuracy"])
     assert not laws.dearer(nowhere, "dim", 0.5, largest=False).any() and not laws.dearer(nowhere, "dim", 0.5).any()
-
-
-def test_longer_runs_are_committed_whole():
-    frame = longer.load()
-    assert list(frame["key"]) == [case.key for case in longer.cases()]
-    plain = frame[(frame["steps"] == 400) & (frame["factor"] == 1)].set_index("rung")
-    swept = runs.load()
-    swept = swept[(swept["rung"] == "MLP") & (swept["samples"] == 128) & swept["seed"].isin(longer.SEEDS)]
-    base = laws.at_base(swept)
-    assert plain.loc["MLP", "accuracy"] == pytest.approx(base["accuracy"].mean(), abs=0.03)  # the same training

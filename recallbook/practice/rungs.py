@@ -29,7 +29,7 @@ class Rung:
         ``"book"``: $\eta=LV/200$ and $\gamma=L/20$. ``"tuned"``: times a factor, or a rate, that was searched for.
     optimiser : str
         ``"sgd"``: plain at constant rates for the book's attention; with momentum, warm-up and cosine decay for the
-        library's. ``"adamw"``, ``"muon"`` (hidden matrices; AdamW for the rest): warm-up and cosine decay.
+        library's. ``"adamw"``: warm-up and cosine decay.
     marked_values : bool
         Whether the values carry the trigger ($\tau=1$); with a library's attention they do.
     learned : bool
@@ -97,7 +97,6 @@ LADDER = _climb(
 SIDE = (
     _changed(LADDER[-3], "MLP, position alone", trigger="position"),
     _changed(LADDER[-3], "MLP, SGD", optimiser="sgd"),
-    _changed(LADDER[-3], "MLP, Muon", optimiser="muon"),
     _changed(LADDER[-3], "two layers, feature", layers=2),
 )
 RUNGS = {rung.name: rung for rung in LADDER + SIDE}

@@ -95,7 +95,7 @@ def train(
         Learning rate; for the book's attention under gradient descent a factor on the book's two rates, which is 1 for
         rungs at the book's rates. Not used by three steps, which have none.
     decay : float
-        Weight decay of everything that moves: decoupled for AdamW and Muon, whose weights shrink by ``rate * decay`` a
+        Weight decay of everything that moves: decoupled for AdamW, whose weights shrink by ``rate * decay`` a
         step, part of the gradient for gradient descent on the library's layers; the book's attention under gradient
         descent has none.
     steps : int

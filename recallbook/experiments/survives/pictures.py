@@ -2,6 +2,8 @@ r"""Figures and tables of chapter 12: the ladder, training in time, and what fai
 
 from __future__ import annotations
 
+import inspect
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,11 +12,14 @@ import pandas as pd
 from matplotlib import ticker
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
+from torch import nn
 
 from recallbook.analysis.plotting import COLOURS, MARKERS, plain_ticks
 from recallbook.analysis.tables import significant
-from recallbook.experiments.survives import laws, sizes
+from recallbook.experiments.survives import laws, runs, sizes, tuning
+from recallbook.practice.optimisers import BETAS, EPSILON, MOMENTUM, WARM_UP
 from recallbook.practice.rungs import LADDER, RUNGS
+from recallbook.practice.training import BATCH, STEPS, TEST, train
 
 NAMES = [rung.name for rung in LADDER]
 SYMBOLS = {"seq_len": "L", "dim": "d", "vocab": "V"}
@@ -59,7 +64,7 @@ def draw_critical(ax: Axes, frame: pd.DataFrame) -> None:
         ax.axvline(laws.coverage(sizes.VOCAB, level), color=COLOURS[colour], linewidth=1, linestyle=":")
     ax.set(xscale="log", xlabel=r"$N$ for accuracy 0.5, 0.9", yticks=range(len(NAMES)), yticklabels=NAMES)
     ax.set_ylim(len(NAMES) - 0.5, -0.5)
-    plain_ticks(ax, (32, 64, 128, 256, 512, 1024, 4096))
+    plain_ticks(ax, (32, 64, 128, 256, 512, 1024))
     ax.tick_params("x", labelsize=8)
 
 
@@ -118,8 +123,80 @@ def critical_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
         row: dict[str, Any] = {"rung": name}
         for level, table in tables.items():
             found = table.loc[name]
-            ends = f" [{significant(found['low'])}, {significant(found['high'])}]" if found["low"] > 0 else ""
-            row[f"N for {level}"] = significant(found["critical"]) + ends
+            row[f"N for {level}"] = interval(found)
             row["predicted" + " " * (level > 0.5)] = significant(found["predicted"])
         rows.append(row)
     return rows
+
+
+def constant_rows() -> list[dict[str, str]]:
+    """Every constant of training from "tuned rates" on, as the code has it: tuned, or the same for all."""
+    rows = {
+        "learning rate, weight decay": f"tuned together, {len(tuning.SEEDS)} seeds; decay on all weights that move",
+        "decays tried": ", ".join(f"{decay:g}" for decay in tuning.DECAYS),
+        "AdamW": f"betas {BETAS[0]:g} and {BETAS[1]:g}, epsilon {EPSILON:g}",
+        "gradient descent on library layers": f"momentum {MOMENTUM:g}; decay is part of the gradient",
+        "schedule": f"linear warm-up over {WARM_UP:.0%} of the steps, then half a cosine to 0",
+        "steps": f"{STEPS}; {runs.LONGER} and {runs.LONGEST} at the base",
+        "batch": f"{BATCH} sequences, every epoch in a new order; all N if they are fewer",
+        "start, book's attention": "zero",
+        "start, library's attention": "Xavier uniform for keys, queries, values; uniform to 1/√d for the output",
+        "start, linear maps": "uniform to 1/√(inputs), biases too",
+        "start, embeddings": "as drawn, N(0, 1/d) each entry; positions 0",
+        "layer norm": f"before each part and at the end, epsilon {nn.LayerNorm(1).eps:g}; scale 1, shift 0",
+        "dropout, label smoothing, gradient clipping": "none",
+        "precision": str(inspect.signature(train).parameters["dtype"].default).removeprefix("torch."),
+        "test": f"{TEST} fresh sequences; recall on one for each fact",
+    }
+    return [{"constant": name, "value": value} for name, value in rows.items()]
+
+
+def budget_rows(names: Sequence[str], budgets: Sequence[int]) -> list[dict[str, str]]:
+    """Critical N at the base for accuracy 0.5 and 0.9 after each number of steps, and epochs at the first of them."""
+    tables = {
+        (steps, level): laws.critical(laws.at_base(runs.load(steps)), level=level).set_index("rung")
+        for steps in budgets
+        for level in LEVELS
+    }
+    rows = []
+    for name in names:
+        row = {"rung": name}
+        for (steps, level), table in tables.items():
+            row[f"N for {level}, {steps} steps"] = interval(table.loc[name]) if name in table.index else "–"
+        needed = tables[budgets[0], LEVELS[0]].loc[name, "critical"]
+        finite = math.isfinite(needed) and RUNGS[name].steps == "many"
+        row["epochs"] = f"{budgets[0] * min(BATCH, needed) / needed:.0f}" if finite else "–"
+        rows.append(row)
+    return rows
+
+
+def interval(found: pd.Series) -> str:
+    """A critical N with its interval, two digits each; ∞ beyond the grid, 0 below it."""
+    ends = f" [{significant(found['low'])}, {significant(found['high'])}]" if found["low"] > 0 else ""
+    return significant(found["critical"]) + ends
+
+
+def price_rows(names: Sequence[str]) -> list[dict[str, Any]]:
+    """Accuracy at the base by weight decay and N, with what coverage leaves: mean over seeds."""
+    frame = laws.at_base(runs.load(tuned=False))
+    rows = []
+    for name in names:
+        part = frame[frame["rung"] == name]
+        for decay, cell in part.groupby("decay"):
+            means = cell.groupby("samples")["accuracy"].mean()
+            rows.append({"rung": name, "decay": f"{decay:g}"} | {f"N = {n}": means[n] for n in means.index})
+    seen = {name: 1 - (1 - 1 / sizes.VOCAB) ** int(name.split()[-1]) for name in rows[0] if name.startswith("N")}
+    return [*rows, {"rung": "coverage", "decay": "", **seen}]
+
+
+def draw_capacity(ax: Axes, table: pd.DataFrame, outer: Sequence[tuple[int, float]]) -> None:
+    """Facts held at recall 0.9 against d: trained matrices with all or some facts in the loss, and outer products."""
+    for index, (asked, label) in enumerate({"all": "trained, all facts", "some": "trained, some of 1024"}.items()):
+        part = table[(table["rung"] == "AdamW") & (table["asked"] == asked) & (table["steps"] == table["steps"].min())]
+        part = part[part["decay"] == 0].sort_values("dim")
+        middle = np.sqrt(part["facts"] * part["next"])
+        ax.plot(part["dim"], middle, color=COLOURS[index], marker=MARKERS[index], label=label)
+    ax.plot(*zip(*outer, strict=True), color="black", marker=MARKERS[2], label="outer products (chapter 2)")
+    ax.set(xscale="log", yscale="log", xlabel="$d$", ylabel="facts held")
+    plain_ticks(ax, [dim for dim, _ in outer])
+    ax.legend(fontsize=8)

@@ -31,7 +31,7 @@ ONE_LAYER = (0.003, 0.01, 0.03, 0.1, 0.3)  # and learned embeddings
 TWO_LAYERS = (0.001, 0.003, 0.01, 0.03, 0.1)  # and a marker token
 BOOK_RATES = (1.0, 3.0, 10.0, 30.0, 100.0)  # factors on the book's
 DECAYS = (0.01, 0.1, 0.3, 1.0, 3.0)
-COUPLED = (0.0, 0.0003, 0.001, 0.003, 0.01)  # part of the gradient
+COUPLED = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1)  # part of the gradient
 COLUMNS = ("accuracy", "lock_on", "loss", "diverged")
 
 
@@ -151,12 +151,14 @@ def pair_of(rung: Rung, shape: sizes.Shape = sizes.BASE) -> dict[str, float]:
 
 
 def at_an_end(frame: pd.DataFrame) -> list[tuple[str, str]]:
-    """Rungs whose rate or decay at the base is the smallest or the largest that was tried, and which of the two."""
+    """Rungs that might do better beyond the base's grid, and in which of the two: at its smallest or largest rate, or
+    at its largest decay. Below the smallest decay there is next to none.
+    """
     found = []
     for (name, shape), pair in choose(frame).items():
-        for field, tried, value in zip(Pair._fields, grid(RUNGS[name]), pair, strict=True):
-            if shape == sizes.BASE and len(tried) > 1 and value in (tried[0], tried[-1]):
-                found.append((name, field))
+        rates, decayed = grid(RUNGS[name])
+        ends = {"rate": pair.rate in (rates[0], rates[-1]), "decay": pair.decay == decayed[-1] > 0}
+        found += [(name, field) for field, end in ends.items() if end and shape == sizes.BASE]
     return found
 
 
