@@ -36,3 +36,12 @@ def test_parts_make_the_whole(tmp_path):
         )
     command_line("x", None, lambda store, chosen: None, written.extend, ["a", "b", "--export"])
     assert sorted(seen) == list(range(5)) and [str(path) for path in written] == ["a", "b"]
+
+
+def test_a_device_is_handed_on_where_there_may_be_one(tmp_path):
+    seen = []
+    fill = lambda store, part, device: seen.append((store.name, part, str(device)))  # noqa: E731
+    command_line("x", None, fill, lambda stores: None, [str(tmp_path / "s.csv"), "--device", "cpu"], devices=True)
+    assert seen == [("s.csv", slice(0, None, 1), "cpu")]
+    with pytest.raises(ValueError, match="device='gpu' is not allowed"):
+        command_line("x", None, fill, lambda stores: None, ["s.csv", "--device", "gpu"], devices=True)

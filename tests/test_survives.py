@@ -138,6 +138,40 @@ def test_the_ladders_figure_shows_what_the_table_holds():
     assert len(rows) == 1 and rows[0]["rung"] == "many steps" and rows[0]["N for 0.5"].startswith("210 [")
 
 
+def test_critical_n_beside_epochs(monkeypatch):
+    frame = made_up(["three steps", "many steps"])
+    monkeypatch.setattr(runs, "load", lambda steps: frame[frame["rung"] == "three steps"] if steps == 1600 else frame)
+    three, many = pictures.budget_rows(["three steps", "many steps"], (400, 1600))
+    critical = laws.critical(laws.at_base(frame)).set_index("rung").loc["many steps"]
+    assert many["N for 0.5, 400 steps"] == pictures.interval(critical)
+    assert many["N for 0.5, 1600 steps"] == "–" and many["epochs"] == f"{400 * 32 / critical['critical']:.0f}"
+    assert three["N for 0.5, 1600 steps"] == three["N for 0.5, 400 steps"] and three["epochs"] == "–"
+
+
+def test_the_price_by_decay_beside_coverage(monkeypatch):
+    frame = pd.concat([made_up(["MLP"]).assign(decay=0.01), made_up(["MLP"], top=0.5).assign(decay=1.0)])
+    monkeypatch.setattr(runs, "load", lambda tuned: frame)
+    *rows, last = pictures.price_rows(["MLP"])
+    assert [row["decay"] for row in rows] == ["0.01", "1"] and last["N = 128"] == 1 - (63 / 64) ** 128
+    assert rows[1]["N = 64"] == pytest.approx(0.5 * rows[0]["N = 64"])
+
+
+def test_the_figure_of_capacity_shows_what_the_table_holds():
+    rows = [
+        (name, dim, asked, 1000, 0.0, dim * 2, dim * 2 + 1)
+        for name in ("AdamW", "three steps")
+        for dim in (8, 16)
+        for asked in ("all", "some")
+    ]
+    columns = ["rung", "dim", "asked", "steps", "decay", "facts", "next"]
+    _, ax = plt.subplots()
+    pictures.draw_capacity(ax, pd.DataFrame(rows, columns=columns), [(8, 5.0), (16, 12.0)])
+    lines = {line.get_label(): line for line in ax.lines}
+    assert lines["trained, all facts"].get_ydata()[1] == pytest.approx(math.sqrt(32 * 33)) and len(lines) == 3
+    assert list(lines["outer products (chapter 2)"].get_ydata()) == [5, 12]
+    plt.close("all")
+
+
 # Capacity
 
 

@@ -13,6 +13,8 @@ import pandas as pd
 import torch
 from tqdm import tqdm
 
+from recallbook.arguments import check_device
+
 
 def extend(store: Path, name: str, keys: Iterable[Any], make: Callable[[Any], dict[str, Any]]) -> None:
     """Make the rows that the store lacks, by the key in its column ``name``; each is written as soon as it is there."""
@@ -38,19 +40,27 @@ def join(stores: Iterable[Path], name: str, keys: Iterable[Any], file: Traversab
 def command_line(
     program: str,
     description: str | None,
-    fill: Callable[[Path, slice], None],
+    fill: Callable[..., None],
     export: Callable[[Sequence[Path]], None],
     arguments: list[str] | None = None,
+    *,
+    devices: bool = False,
 ) -> None:
-    """``STORE`` fills a file, on one thread; ``--part i/n`` every n-th row from i on; ``--export`` writes the table."""
+    """``STORE`` fills a file, on one thread; ``--part i/n`` every n-th row from i on; ``--export`` writes the table.
+
+    ``fill`` takes the store and the part; with ``devices`` the device of ``--device``, too.
+    """
     parser = argparse.ArgumentParser(prog=f"python -m {program}", description=(description or "").split("\n")[0])
     parser.add_argument("store", type=Path, nargs="*", help="CSV file to which rows are added; several to export")
     parser.add_argument("--export", action="store_true", help="write the table that ships with the package")
     parser.add_argument("--part", default="0/1", help="i/n: every n-th row from i on (default 0/1)")
+    if devices:
+        parser.add_argument("--device", default="cpu", help="where to train, such as cuda (default cpu)")
     chosen = parser.parse_args(arguments)
     first, step = map(int, chosen.part.split("/"))
     torch.set_num_threads(1)
     if chosen.export:
         export(chosen.store)
     else:
-        fill(chosen.store[0], slice(first, None, step))
+        more = {"device": check_device("device", chosen.device)} if devices else {}
+        fill(chosen.store[0], slice(first, None, step), **more)

@@ -1,19 +1,20 @@
 r"""The ladder's sweep: every rung at every shape and number of sequences, ten seeds each, at three budgets of steps.
 
 Training amplifies rounding, so the runs are committed: ``python -m recallbook.experiments.survives.runs STORE`` makes
-them, ``--export STORE...`` writes the table. A run made again agrees to the scatter between machines, not to the
-digit: means over seeds do (:func:`again`).
+them (``--device cuda`` on a GPU), ``--export STORE...`` writes the table. A run made again agrees to the scatter
+between machines, not to the digit: means over seeds do (:func:`again`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 
+from recallbook.arguments import Device
 from recallbook.experiments.survives import sizes, tuning
 from recallbook.practice.rungs import LADDER, RUNGS, rung_named
 from recallbook.practice.training import STEPS, train
@@ -92,20 +93,20 @@ def cell_of(key: str) -> tuple[Cell, int]:
 
 
 @lru_cache(maxsize=1)
-def outcomes(cell: Cell) -> pd.DataFrame:
+def outcomes(cell: Cell, device: Device = "cpu") -> pd.DataFrame:
     """All seeds of one cell."""
     rung = RUNGS[cell.rung]
     setting = sizes.setting(cell.shape, cell.samples, zipf=cell.zipf)
-    found = train(rung, setting, sizes.SEEDS, **cell.pair(), steps=cell.steps, looks=1).outcomes
+    found = train(rung, setting, sizes.SEEDS, **cell.pair(), steps=cell.steps, looks=1, device=device).outcomes
     return found.set_index("seed")[COLUMNS].assign(**cell.pair())
 
 
-def row(key: str) -> dict[str, Any]:
+def row(key: str, device: Device = "cpu") -> dict[str, Any]:
     """One run by its key. All seeds of its cell are trained; the others are kept for the next keys."""
     cell, seed = cell_of(key)
     fields = {**cell.shape._asdict(), **cell._asdict(), "tuned": cell.decay == "tuned", "seed": seed}
     del fields["shape"], fields["decay"]
-    return {"key": key, **fields, **outcomes(cell).loc[seed].to_dict()}
+    return {"key": key, **fields, **outcomes(cell, device).loc[seed].to_dict()}
 
 
 def load(steps: int = STEPS, zipf: float = 0.0, tuned: bool = True) -> pd.DataFrame:
@@ -128,9 +129,10 @@ def again(frame: pd.DataFrame, cell: Cell) -> pd.DataFrame:
     return pd.DataFrame(means).rename_axis("column").reset_index()
 
 
-def fill(store: Path, part: slice) -> None:
+def fill(store: Path, part: slice, device: Device = "cpu") -> None:
     """Make what the store lacks; the parts of a divided sweep are cells."""
-    extend(store, "key", [cell.key(seed) for cell in cells()[part] for seed in sizes.SEEDS], row)
+    made = [cell.key(seed) for cell in cells()[part] for seed in sizes.SEEDS]
+    extend(store, "key", made, partial(row, device=device))
 
 
 def export(stores: Iterable[Path]) -> None:
@@ -139,4 +141,4 @@ def export(stores: Iterable[Path]) -> None:
 
 
 if __name__ == "__main__":
-    command_line(__spec__.name, __doc__, fill, export)
+    command_line(__spec__.name, __doc__, fill, export, devices=True)
