@@ -213,8 +213,8 @@ def test_the_laws_alone_lie_below_the_data():
 def test_factors_are_drawn_over_the_law():
     figure, ax = plt.subplots()
     table = envelope.critical(rb.load_results("envelope"), "dim", "accuracy")
-    envelope.draw_factors(ax, table, "dim", "black")
-    line = ax.get_lines()[-1]
+    envelope.draw_factors(ax, {"accuracy": table}, "dim")
+    line = ax.get_lines()[-2]
     plt.close(figure)
     last = table.iloc[-1]
     assert line.get_xdata()[-1] == last["dim"] and line.get_ydata()[-1] == last["predicted"] / last["law"]

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from recallbook.analysis import plotting
 from recallbook.analysis.critical import critical_table, exponents, with_predictions
 from recallbook.experiments.recall.critical_sizes import critical_dim
 from recallbook.setting import Setting
@@ -107,10 +108,22 @@ def draw_laws(ax: Axes, grid: np.ndarray, seq_len: np.ndarray, dim: np.ndarray) 
         ax.axvline(law.wall, color="black", linestyle="-.", label="wall: interference")
 
 
-def draw_factors(ax: Axes, table: pd.DataFrame, along: str, colour: str) -> None:
-    """Critical N over its law alone: measured with 95 % intervals as points, predicted as a line."""
-    table = table[np.isfinite(table["critical"] / table["law"])]
-    over = table[["critical", "low", "high", "predicted"]].div(table["law"], axis=0)
-    ends = [over["critical"] - over["low"], over["high"] - over["critical"]]
-    ax.errorbar(table[along], over["critical"], yerr=ends, fmt="o", markersize=3, capsize=2, color=colour)
-    ax.plot(table[along], over["predicted"], color=colour)
+def draw_critical(ax: Axes, tables: dict[str, pd.DataFrame], along: str) -> None:
+    """Critical N of each outcome: measured with 95 % intervals as points, predicted as a line."""
+    for index, (outcome, table) in enumerate(tables.items()):
+        table = table[table["low"] > 0].rename(columns={"critical": "mean"})
+        plotting.plot_intervals(ax, table, along, outcome.replace("_", "-"), index, linestyle="none")
+        ax.plot(table[along], table["predicted"], color=plotting.COLOURS[index])
+
+
+def draw_factors(ax: Axes, tables: dict[str, pd.DataFrame], along: str) -> None:
+    """Critical N of each outcome over its law alone: measured with 95 % intervals as points, predicted as a line."""
+    for table, colour in zip(tables.values(), plotting.COLOURS, strict=False):
+        table = table[np.isfinite(table["critical"] / table["law"])]
+        over = table[["critical", "low", "high", "predicted"]].div(table["law"], axis=0)
+        ends = [over["critical"] - over["low"], over["high"] - over["critical"]]
+        ax.errorbar(table[along], over["critical"], yerr=ends, fmt="o", markersize=3, capsize=2, color=colour)
+        ax.plot(table[along], over["predicted"], color=colour)
+    ax.axhline(1, color="black", linewidth=1)
+    ax.set(yscale="log", ylim=(0.4, 14))
+    ax.set_yticks([1, 2, 4, 8], ["1", "2", "4", "8"])
