@@ -1564,7 +1564,7 @@ MUTANTS = [
         'frame["batch"].notna(), "fresh batches"',
         'frame["batch"].isna(), "fresh batches"',
         ("test_scaling.py",),
-        (SCALING, LONGER),
+        (LONGER,),
     ),
     Mutant(
         "the wall of the envelope is that of accuracy 0.9",

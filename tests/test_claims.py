@@ -4,6 +4,7 @@ import re
 from functools import cache
 from importlib import resources
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pandas as pd
@@ -68,6 +69,19 @@ def test_the_law_of_the_news_article_is_there():
     assert "N ~ d·L" in BY_ID["n-like-d-times-l"].text and BY_ID["n-like-d-times-l"].verdict == "refuted"
 
 
+def test_bibliographic_claims_are_listed_and_not_counted():
+    counts, group = register.counted(DATA), [c for c in DATA.claims if c.group == register.BIBLIOGRAPHIC]
+    assert len(group) > 0 and sum(counts.values()) == len(DATA.claims) - len(group)
+    assert {claim.verdict for claim in group} == {register.UNTESTED}
+    assert counts["refuted"] == sum(claim.verdict == "refuted" for claim in DATA.claims)
+
+
+def test_one_standard_for_the_claims_that_our_bound_is_about():
+    """The paper's bound is not available: ours is printed beside each of the four and decides none of them."""
+    for name in ("any-method", "bound-holds", "same-order", "intrinsic"):
+        assert BY_ID[name].verdict in (register.CONTRADICTED, register.UNTESTED) and BY_ID[name].check, name
+
+
 def test_no_word_twice_and_no_doubled_stop():
     assert not re.search(r"\b(\w+) \1\b", TEXT)
     assert ".." not in TEXT
@@ -87,22 +101,15 @@ def flat(text):
     return re.sub(r"\s+", " ", text)
 
 
-@pytest.mark.parametrize("form", ["plain", "markdown", "html"])
+@pytest.mark.parametrize("form", ["plain", "html"])
 def test_every_form_says_everything(found, form):
     page = ""
     for group in GROUPS:
         shown = listing.show(DATA, found, group)
-        page += {"plain": repr, "markdown": shown.__class__._repr_markdown_, "html": shown.__class__._repr_html_}[form](
-            shown
-        )
-    plain = {
-        "plain": lambda text: text,
-        "markdown": lambda text: re.sub(r"\\(.)", r"\1", text),
-        "html": lambda text: (
-            re.sub(r"<[^>]*>", "", text).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-        ),
-    }[form](page)
-    plain = flat(plain)
+        page += repr(shown) if form == "plain" else shown._repr_html_()
+    if form == "html":
+        page = re.sub(r"<[^>]*>", "", page).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    plain = flat(page)
     for claim in DATA.claims:
         wanted = (claim.text, claim.remark, "Rule of " + claim.id, claim.verdict)
         for text in wanted:
@@ -116,7 +123,6 @@ def test_every_form_says_everything(found, form):
 def test_links_of_a_listing(found):
     shown = listing.pick(DATA, found, ["inseparable"])
     assert 'href="09_does_it_multiply.html#is-it-separable"' in shown._repr_html_()
-    assert "](09_does_it_multiply.ipynb)" in shown._repr_markdown_()
     assert "<i>d</i> &lt; <i>V</i> &amp; <i>N</i><sup>2</sup>" in shown._repr_html_()
 
 
@@ -125,7 +131,7 @@ def test_overview_has_every_claim_in_every_form():
     for claim in DATA.claims:
         row = next(line for line in repr(table).splitlines() if f"  {claim.short}  " in line)
         assert claim.verdict in row and row.endswith(str(int(claim.chapter[:2])))
-    assert table._repr_html_().count("<tr>") == table._repr_markdown_().count("](") + 1 == len(DATA.claims) + 1
+    assert table._repr_html_().count("<tr>") == len(DATA.claims) + 1
     assert len({claim.short for claim in DATA.claims}) == len(DATA.claims)
 
 
@@ -141,12 +147,6 @@ def test_a_verdict_can_be_read_on_its_colour(verdict):
     assert "color: #ffffff" in listing.badge(verdict) and listing.COLOURS[verdict] in listing.badge(verdict)
 
 
-def test_changes_name_both_verdicts():
-    rows = listing.changes(DATA)
-    assert len(rows) == sum(bool(claim.was) for claim in DATA.claims) > 0
-    assert all(row["was"] != row["is"] and row["because"] for row in rows)
-
-
 # The verdict follows from the measurement: other measurements give other verdicts
 
 
@@ -160,7 +160,13 @@ def every(value):
 
 
 def with_(**changed):
-    return lambda found: found._replace(**changed)
+    """The same measurements with others in the place of some: values, or functions of what was found."""
+
+    def change(found):
+        new = {name: value(getattr(found, name)) if callable(value) else value for name, value in changed.items()}
+        return SimpleNamespace(**{**vars(found), **new})
+
+    return change
 
 
 def column(**changed):
@@ -174,6 +180,11 @@ def row(name, value):
 def above_none(cells):
     """Every activation and width at 0.95, no MLP at 0.1."""
     return {**every(at(0.95))(cells), ("none", 0): at(0.1)}
+
+
+def below_none(cells):
+    """Every activation and width at 0.1, no MLP at 0.5."""
+    return {**every(at(0.1))(cells), ("none", 0): at(0.5)}
 
 
 GRID = pd.MultiIndex.from_tuples([(128, 8), (128, 256), (512, 8), (512, 256)], names=["dim", "seq_len"])
@@ -194,104 +205,82 @@ OTHERS = {  # by check: what would have to be measured for another verdict, and 
         (row("orthogonal, d = V + 2", at(0.5)), "confirmed"),
         (row("random, d = V", at(0.01)), "refuted"),
     ],
-    "superposition": [(every(at(500)), "confirmed"), (every(at(9)), "refuted")],
-    "nearly_optimal": [(row("one gradient", at(1.5)), "confirmed")],
+    "superposition": [
+        (with_(sums=every(at(2))), "confirmed"),
+        (with_(sums=every(at(0.5)), trained=every(at(1))), "refuted"),
+    ],
+    "nearly_optimal": [(with_(dim=30), "confirmed"), (with_(numbers=600), "refuted")],
     "smaller_dim_stores_more": [
-        (lambda f: f._replace(held={32: at(500), 128: at(33)}), "confirmed"),
-        (lambda f: f._replace(shared=dict.fromkeys(f.shared, at(0.8))), "refuted"),
+        (with_(held={32: at(500), 128: at(33)}), "confirmed"),
+        (with_(shared=every(at(0.8))), "refuted"),
     ],
     "hopfield": [
-        (lambda f: f._replace(per_dim=dict.fromkeys(f.per_dim, at(0.3))), "true only where"),
-        (lambda f: f._replace(per_parameter=dict.fromkeys(f.per_parameter, at(0.14))), "confirmed"),
+        (lambda f: {name: {1: at(0.1), 2: at(1)} for name in f}, "refuted"),
+        (row("facts for each dimension", {32: at(0.14), 64: at(0.14)}), "confirmed"),
     ],
-    "learned_embeddings": [(every(at(0)), "refuted"), (every(at(0.3)), "confirmed")],
-    "trade_off": [
-        (lambda f: f._replace(dims=f.lengths), "refuted"),
-        (lambda f: f._replace(lengths=f.dims), "confirmed"),
+    "learned_embeddings": [
+        (row("clustered", {8: at(0), 40: at(0)}), "true only where"),
+        (every({8: at(0), 40: at(0)}), "refuted"),
     ],
-    "rates": [
-        (lambda f: f._replace(gains=dict.fromkeys(f.gains, at(-0.1))), "confirmed"),
-        (lambda f: f._replace(attention=dict.fromkeys(f.attention, at(0.9))), "refuted"),
-    ],
+    "trade_off": [(lambda f: with_(dims=f.lengths)(f), "refuted"), (lambda f: with_(lengths=f.dims)(f), "confirmed")],
+    "rates": [(with_(gains=every(at(-0.1))), "confirmed"), (with_(attention=every(at(0.9))), "refuted")],
     "early_direction": [(column(high=0.05), "confirmed"), (column(high=0.5), "refuted")],
-    "early_decides": [(with_(share=at(0.02)), "confirmed"), (with_(share=at(0.3)), "true only where")],
+    "early_decides": [(with_(shares=every(at(0.02))), "confirmed"), (with_(shares=every(at(0.6))), "refuted")],
     "oscillation": [
         (lambda f: f.assign(sum=f["sum"].where(f["law"] != "gaussian, d = 66", 0)), "refuted"),
         (lambda f: f.assign(sum=f["sum"].where(f["law"] != "gaussian, d = 66", 12)), "confirmed"),
         (lambda f: f.assign(sum=12), "refuted"),
     ],
     "longer_scaling": [
-        (lambda f: f._replace(long=f.short), "confirmed"),
-        (lambda f: f._replace(long={"dim": at(0.5), "seq_len": at(1)}), "refuted"),
-        (with_(above=at(1.2)), "refuted"),
+        (lambda f: with_(rung=f.short, long=f.short)(f), "confirmed"),
+        (with_(rung=row("seq_len", at(0.2))), "true only where"),
     ],
-    "product_of_three": [
-        (lambda f: f._replace(accuracy={**f.accuracy, "ratio": at(1)}), "confirmed"),
-        (with_(misses=0.6), "refuted"),
-    ],
+    "product_of_three": [(with_(accuracy=row("ratio", at(1))), "confirmed"), (with_(misses=0.6), "refuted")],
     "inseparable": [
-        (with_(misses=0.6, chances={0.5: 0.001}), "confirmed"),
-        (lambda f: f._replace(exponents=dict.fromkeys(f.exponents, at(0))), "refuted"),
+        (with_(accuracy=row("ratio", at(1))), "confirmed"),
+        (with_(misses=0.6), "refuted"),
+        (with_(exponents=every(at(0))), "refuted"),
     ],
     "length_for_reviews": [
-        (lambda f: f._replace(accuracy={**f.accuracy, "ratio": at(1)}), "confirmed"),
-        (lambda f: f._replace(exponents=dict.fromkeys(f.exponents, at(0))), "refuted"),
+        (with_(accuracy=row("ratio", at(1))), "confirmed"),
+        (with_(exponents=every(at(0))), "refuted"),
     ],
-    "thresholds": [
-        (lambda f: f._replace(gains=dict.fromkeys(f.gains, at(0.1))), "confirmed"),
-        (lambda f: f._replace(exponents=dict.fromkeys(f.exponents, at(0))), "refuted"),
-    ],
+    "thresholds": [(with_(gains=every(at(0.1))), "confirmed"), (with_(exponents=every(at(0))), "refuted")],
     "more_data_helps": [
-        (
-            lambda f: f._replace(gains=dict.fromkeys(f.gains, at(0.1)), whole=dict.fromkeys(f.whole, at(0.5))),
-            "confirmed",
-        ),
-        (lambda f: f._replace(whole=dict.fromkeys(f.whole, at(0))), "refuted"),
+        (with_(gains=every(at(0.1)), whole=every(at(0.5))), "confirmed"),
+        (with_(whole=every(at(0))), "refuted"),
     ],
-    "product_of_d_and_l": [(row("lock-on", at(1)), "confirmed"), (row("lock-on", at(0)), "true only where")],
+    "product_of_d_and_l": [
+        (with_(held={"dim": at(1), "seq_len": at(1)}), "confirmed"),
+        (with_(held={"dim": at(2.1), "seq_len": at(0.7)}), "true only where"),
+        (with_(needed=lambda f: {size: row("lock-on", at(1))(line) for size, line in f.items()}), "confirmed"),
+    ],
     "vocabulary_harder": [(row("lock-on", at(0)), "true only where"), (every(at(0)), "refuted")],
     "larger_dim_helps": [(row("lock-on", at(0)), "true only where"), (every(at(0)), "refuted")],
-    "length_harder": [
-        (lambda f: f._replace(accuracy=dict.fromkeys(f.accuracy, at(3))), "confirmed"),
-        (with_(exponent=at(0)), "refuted"),
-    ],
+    "length_harder": [(with_(doubled=every(at(3))), "confirmed"), (with_(exponent=at(0)), "refuted")],
     "exact_recall": [(with_(whole=9), "refuted"), (with_(small={1: at(0.5), 2: at(0.7)}), "confirmed")],
-    "coverage": [
-        (lambda f: f._replace(half=dict.fromkeys(f.half, at(2))), "confirmed"),
-        (lambda f: f._replace(chances=dict.fromkeys(f.chances, 0.5)), "refuted"),
-    ],
-    "named_noise": [
-        (lambda f: f._replace(without=dict.fromkeys(f.without, at(0.3))), "confirmed"),
-        (with_(whole=at(0.3)), "refuted"),
-    ],
+    "coverage": [(with_(half=every(at(2))), "confirmed"), (with_(chances=every(0.5)), "refuted")],
+    "named_noise": [(with_(without=every(at(0.3))), "confirmed"), (with_(whole=at(0.3)), "refuted")],
     "optimism": [(every(at(2)), "confirmed"), (every(at(1)), "refuted")],
     "orthogonal_separates": [(with_(change=0.05), "true only where"), (with_(change=0.3), "refuted")],
-    "interference_multiplies": [(row("random", at(1.3)), "true only where"), (row("random", at(0.9)), "refuted")],
+    "interference_multiplies": [
+        (with_(growth=at(0)), "confirmed"),
+        (with_(change=0.3), "refuted"),
+        (with_(random=every(at(0))), "refuted"),
+    ],
     "table_order": [(every(IN_ORDER), "confirmed"), (every(NOT_IN_ORDER), "refuted")],
     "width_helps": [(every(at(0.1)), "refuted"), (lambda f: {**every(at(0.9))(f), ("none", 0): at(0.1)}, "confirmed")],
     "width_at_small_dim": [
-        (lambda f: f._replace(out=f.inside), "refuted"),
-        (lambda f: f._replace(out=above_none(f.out), inside=above_none(f.out)), "confirmed"),
+        (lambda f: with_(out=f.inside)(f), "refuted"),
+        (with_(out=above_none, inside=above_none), "confirmed"),
     ],
     "mlp_harder": [
-        (lambda f: type(f)(*(every(at(0.5))(cells) for cells in f)), "refuted"),
-        (lambda f: type(f)(*({**every(at(0.1))(cells), ("none", 0): at(0.5)} for cells in f)), "confirmed"),
+        (with_(**dict.fromkeys(("out", "inside", "locks", "large"), every(at(0.5)))), "refuted"),
+        (with_(**dict.fromkeys(("out", "inside", "locks", "large"), below_none)), "confirmed"),
     ],
     "phase_diagram": [
         (lambda f: pd.concat([f, pd.Series({"gradient noise": 3})]), "confirmed"),
         (lambda f: f[["coverage", "own fact"]], "refuted"),
-    ],
-    "bound_holds": [
-        (lambda f: f._replace(readers=f.readers.assign(low=1.0)), "refuted"),
-        (with_(allowed=0.99), "confirmed"),
-    ],
-    "intrinsic": [
-        (lambda f: f._replace(needs={32: 9.0, 66: 5.0, 128: 2.0}, beyond=f.beyond._replace(allowed=0.9)), "confirmed"),
-        (lambda f: f._replace(needs=dict.fromkeys(f.needs, 5.0)), "refuted"),
-    ],
-    "same_order": [
-        (lambda f: f._replace(gaps=f.gaps.assign(low=1.2, high=1.4)), "confirmed"),
-        (lambda f: f._replace(gaps=f.gaps.assign(low=4.0, high=5.0)), "refuted"),
     ],
 }
 
@@ -313,9 +302,10 @@ def test_other_data_give_another_verdict(check):
 
 def test_runs_of_one_seed_are_one_draw():
     """The share of rescued runs has its interval over seeds: it is wider than if runs were independent draws."""
-    found = checks.CHECKS["early_decides"].measure()
-    independent = (found.share.mean * (1 - found.share.mean) / found.failed) ** 0.5
-    assert 0 < found.share.high - found.share.mean < 10 * independent
+    share = checks.CHECKS["early_decides"].measure().shares[32]
+    runs = early_training.over_sizes(early_training.load()).query("samples == 32 and lock_on_early < 0.5")
+    independent = (share.mean * (1 - share.mean) / len(runs)) ** 0.5
+    assert 2 * independent < share.high - share.mean < 10 * independent
 
 
 # Committed runs
@@ -366,12 +356,6 @@ DAMAGE = [
     ("= [", "claims"),
     ("x = 1\n" + TEXT, "claims=.*the two tables"),
     (change('verdict = "refuted"', 'verdict = "rejected"'), "verdict='rejected'.*confirmed, true only where"),
-    (change('was = "confirmed"', 'was = "true"'), "was='true'.*confirmed, true only where"),
-    (
-        change('was = "confirmed"', 'was = "true only where"'),
-        "attention-locates: was='true only where'.*another verdict",
-    ),
-    (change('was = "confirmed"\n', ""), "attention-locates: was=None.*because"),
     (change('sources = ["news"]', "sources = []"), "affiliations: sources=.*at least one name"),
     (change('sources = ["news"]', 'sources = ["rumour"]'), "sources=.*rumour.*one of abstract"),
     (change('check = "two_problems"', 'check = "no_problems"'), "two-problems: check='no_problems'"),

@@ -197,6 +197,30 @@ def test_laws_of_the_envelope_meet_where_they_are_equal():
     assert below.recall < 0.5 <= above.recall
 
 
+def test_the_laws_alone_lie_below_the_data():
+    """Each asks for less than is measured, by less than the factor that the chapter prints; none below the wall."""
+    frame = rb.load_results("envelope")
+    for along, lengths in (("dim", 10), ("seq_len", 7)):
+        for outcome, most in (("lock_on", 6.6), ("accuracy", 3.8)):
+            table = envelope.critical(frame, along, outcome)
+            over = table["critical"] / table["law"]
+            known = np.isfinite(table["critical"])
+            assert len(table) == lengths and (over[known] > 1).all() and over[known].max() < most + 0.05
+            assert table["law"].isna().equals(~known if outcome == "accuracy" else known & False)
+    assert table.set_index("seq_len").loc[8, "law"] == pytest.approx(256 * np.log(2))
+
+
+def test_factors_are_drawn_over_the_law():
+    figure, ax = plt.subplots()
+    table = envelope.critical(rb.load_results("envelope"), "dim", "accuracy")
+    envelope.draw_factors(ax, {"accuracy": table}, "dim")
+    line = ax.get_lines()[-2]
+    plt.close(figure)
+    last = table.iloc[-1]
+    assert line.get_xdata()[-1] == last["dim"] and line.get_ydata()[-1] == last["predicted"] / last["law"]
+    assert len(line.get_xdata()) == np.isfinite(table["critical"]).sum() < len(table)
+
+
 def test_envelope_is_drawn_where_an_answer_is_possible():
     grid = np.array([40.0, 60.0, 100.0, 600.0])
     figure, ax = plt.subplots()

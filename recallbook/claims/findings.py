@@ -18,7 +18,7 @@ import pandas as pd
 
 from recallbook.analysis import critical
 from recallbook.analysis.intervals import Interval, seed_interval
-from recallbook.experiments.scaling import four_corners, geometry, lock_on_sizes, longer_training
+from recallbook.experiments.scaling import four_corners, lock_on_sizes, longer_training
 from recallbook.memories.associative import capacity, recalled
 from recallbook.sweeps.archive import load_results
 
@@ -124,13 +124,6 @@ def exponents_in(size: str, *laws: str) -> Callable[[], dict[str, Interval]]:
 def corners(outcome: str, trigger_in_values: bool) -> pd.DataFrame:
     """Critical N in the four corners of small and large d and L."""
     return four_corners.critical(load_results("four_corners"), trigger_in_values, outcome).set_index(["dim", "seq_len"])
-
-
-@cache
-def laws(outcome: str, trigger_in_values: bool = False) -> pd.DataFrame:
-    """Critical N for orthogonal and random embeddings by law and L."""
-    table = geometry.optimism(load_results("geometry"), trigger_in_values, outcome)
-    return table.set_index(["law", "seq_len"])
 
 
 def factor(frame: pd.DataFrame, chosen: pd.Series, outcome: str, level: float = 0.5) -> Interval:

@@ -1,4 +1,4 @@
-"""How claims are shown: as HTML in the book, as Markdown in a raw notebook, as plain text anywhere else, all alike."""
+"""How claims are shown: as HTML in the book and in notebooks, as plain text anywhere else, all alike."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _sentence(text: str) -> str:
 
 @dataclass(frozen=True)
 class Listing:
-    """Claims one below the other. Notebooks show HTML or Markdown, terminals and comparisons plain text."""
+    """Claims one below the other. Notebooks show HTML, terminals and comparisons plain text."""
 
     entries: tuple[Entry, ...]
 
@@ -60,9 +60,6 @@ class Listing:
         return "\n\n".join(_plain_entry(each) for each in self.entries)
 
     __repr__ = __str__
-
-    def _repr_markdown_(self) -> str:
-        return "\n\n".join(_markdown_entry(each) for each in self.entries)
 
     def _repr_html_(self) -> str:
         return "\n".join(_html_entry(each) for each in self.entries)
@@ -96,14 +93,6 @@ class Overview:
 
     __repr__ = __str__
 
-    def _repr_markdown_(self) -> str:
-        lines = [self.caption, "", "| about | claim | verdict | chapter |", "|---|---|---|---|"]
-        lines += [
-            f"| {group} | {_escaped(short)} | {verdict} | [{chapter}]({_raw(place)}) |"
-            for group, short, verdict, chapter, place in self.rows
-        ]
-        return "\n".join(lines)
-
     def _repr_html_(self) -> str:
         head = "".join(f'<th scope="col">{name}</th>' for name in ("about", "claim", "verdict", "chapter"))
         rows = "\n".join(
@@ -131,15 +120,6 @@ def _place(claim: Claim) -> str:
     return claim.chapter + ".html" + (f"#{anchor(claim.section)}" if claim.section else "")
 
 
-def changes(claims: Claims) -> list[dict[str, str]]:
-    """Claims whose verdict changed when the checks were redone: what it was, what it is, and why."""
-    return [
-        {"claim": claim.short, "was": claim.was, "is": claim.verdict, "because": claim.because}
-        for claim in claims.claims
-        if claim.was
-    ]
-
-
 def badge(verdict: str) -> str:
     """A verdict in white on its colour."""
     style = f"color: #ffffff; background: {COLOURS[verdict]}; padding: 0.1em 0.45em; border-radius: 0.3em"
@@ -159,30 +139,11 @@ def _html_entry(each: Entry) -> str:
     return "\n".join([*lines, "</div>"])
 
 
-def _markdown_entry(each: Entry) -> str:
-    lines = [f"**{_escaped(each.text)}**", ""]
-    for name, text in each.lines:
-        shown = f"**{text.removesuffix('.')}**" if name == "Verdict" else _escaped(text)
-        if name == "See":
-            shown = f"[{_escaped(text.removesuffix('.'))}]({_raw(each.place)})"
-        lines.append(f"- *{name}:* {shown}")
-    return "\n".join(lines)
-
-
 def _plain_entry(each: Entry) -> str:
     lines = textwrap.wrap(each.text, WIDTH)
     for name, text in each.lines:
         lines += textwrap.wrap(f"{name}: {text}", WIDTH, initial_indent="  ", subsequent_indent="    ")
     return "\n".join(lines)
-
-
-def _raw(place: str) -> str:
-    """Where a link of the book leads among raw notebooks."""
-    return place.split("#")[0].replace(".html", ".ipynb")
-
-
-def _escaped(text: str) -> str:
-    return re.sub(r"([\\`*_{}\[\]<>|~])", r"\\\1", text)
 
 
 def plain(heading: str) -> str:

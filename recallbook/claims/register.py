@@ -16,8 +16,9 @@ from recallbook.claims.findings import Finding
 
 VERDICTS = ("confirmed", "true only where", "refuted", "contradicted by another summary", "not testable here")
 CONTRADICTED, UNTESTED = VERDICTS[3:]
+BIBLIOGRAPHIC = "The paper"  # the group of claims about who, where and when: listed, and not counted
 REQUIRED = ("id", "group", "short", "text", "sources", "verdict", "remark", "chapter")
-FIELDS = (*REQUIRED, "section", "check", "against", "was", "because")
+FIELDS = (*REQUIRED, "section", "check", "against")
 
 
 class Claim(NamedTuple):
@@ -26,7 +27,7 @@ class Claim(NamedTuple):
     ``text`` says it in our words, ``short`` in a few; ``sources`` are keys of :attr:`Claims.sources`. ``verdict`` is
     one of :data:`VERDICTS` and ``remark`` gives its reason or its range. ``chapter`` and ``section`` name the heading
     that shows it, ``check`` a function of :mod:`recallbook.claims.checks`, ``against`` the claims of
-    other sources that contradict it. ``was`` is the verdict before the checks were redone, ``because`` why it changed.
+    other sources that contradict it.
     """
 
     id: str
@@ -40,8 +41,6 @@ class Claim(NamedTuple):
     section: str = ""
     check: str = ""
     against: tuple[str, ...] = ()
-    was: str = ""
-    because: str = ""
 
 
 class Claims(NamedTuple):
@@ -103,11 +102,8 @@ def _claim(row: dict[str, Any], sources: dict[str, tuple[str, str]]) -> Claim:
             raise not_allowed(which + name, value, "a text that is not empty")
     if unknown := [name for name in row["sources"] if name not in sources]:
         raise not_allowed(which + "sources", unknown, "one of " + ", ".join(sources))
-    for name in ("verdict", "was"):
-        if row.get(name, VERDICTS[0]) not in VERDICTS:
-            raise not_allowed(which + name, row[name], "one of " + ", ".join(VERDICTS))
-    if ("was" in row) != ("because" in row) or row.get("was") == row["verdict"]:
-        raise not_allowed(which + "was", row.get("was"), "another verdict than now, together with the reason, because")
+    if row["verdict"] not in VERDICTS:
+        raise not_allowed(which + "verdict", row["verdict"], "one of " + ", ".join(VERDICTS))
     if row.get("check", "") not in ("", *CHECKS):
         raise not_allowed(which + "check", row["check"], "one of " + ", ".join(CHECKS))
     lists = {name: tuple(row.get(name, ())) for name in ("sources", "against")}
@@ -125,6 +121,12 @@ def _check_against(claim: Claim, by_id: dict[str, Claim]) -> None:
         )
     if claim.verdict in VERDICTS[:3] and not claim.check:
         raise not_allowed(f"claim {claim.id}: check", "", f"a check, for the verdict {claim.verdict!r}")
+
+
+def counted(claims: Claims) -> dict[str, int]:
+    """How many claims have each verdict, without those that are bibliographic."""
+    found = [claim.verdict for claim in claims.claims if claim.group != BIBLIOGRAPHIC]
+    return {verdict: found.count(verdict) for verdict in VERDICTS}
 
 
 def recompute(claim: Claim) -> Finding:

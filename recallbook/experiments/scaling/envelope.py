@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from recallbook.analysis import plotting
 from recallbook.analysis.critical import critical_table, exponents, with_predictions
 from recallbook.experiments.recall.critical_sizes import critical_dim
 from recallbook.setting import Setting
@@ -40,6 +41,10 @@ class Laws(NamedTuple):
     coverage: float
     wall: float
 
+    def envelope(self, dim: np.ndarray) -> np.ndarray:
+        """The larger of slope and floor; not a number below the wall."""
+        return np.where(dim >= self.wall, np.maximum(self.lock_on, self.coverage), np.nan)
+
 
 def points() -> list[Point]:
     """Every setting on half octaves of N."""
@@ -53,9 +58,14 @@ def points() -> list[Point]:
 
 
 def critical(frame: pd.DataFrame, along: str, outcome: str) -> pd.DataFrame:
-    """Critical N for an outcome of one half along ``"dim"`` or ``"seq_len"``, measured and predicted."""
+    """Critical N for an outcome of one half along ``"dim"`` or ``"seq_len"``, measured and predicted, and its ``law``.
+
+    The law alone: lock-on's for lock-on, the envelope for accuracy.
+    """
     fixed = ("seq_len", LENGTH) if along == "dim" else ("dim", DIM)
     table = critical_table(frame[frame[fixed[0]] == fixed[1]], ["seq_len", "dim"], outcome=outcome, level=LEVEL)
+    dim, law = table["dim"].to_numpy(), alone(table["seq_len"].to_numpy(), table["dim"].to_numpy())
+    table = table.assign(law=law.lock_on if outcome == "lock_on" else law.envelope(dim))
     return with_predictions(table, outcome, LEVEL, vocab=VOCAB, trigger_in_values=False)
 
 
@@ -91,9 +101,29 @@ def draw_laws(ax: Axes, grid: np.ndarray, seq_len: np.ndarray, dim: np.ndarray) 
     """Wall, slope and floor along ``grid``, one of the two sizes, and their envelope in grey."""
     law = alone(seq_len, dim)
     floor = np.full_like(grid, law.coverage)
-    largest = np.where(dim >= law.wall, np.maximum(law.lock_on, floor), np.nan)
-    ax.plot(grid, largest, color="#bbbbbb", linewidth=8, solid_capstyle="butt", label="envelope")
+    ax.plot(grid, law.envelope(dim), color="#bbbbbb", linewidth=8, solid_capstyle="butt", label="envelope")
     ax.plot(grid, law.lock_on, "k--", label="slope: lock-on")
     ax.plot(grid, floor, "k:", label="floor: coverage")
     if grid[0] < law.wall < grid[-1] and dim is grid:
         ax.axvline(law.wall, color="black", linestyle="-.", label="wall: interference")
+
+
+def draw_critical(ax: Axes, tables: dict[str, pd.DataFrame], along: str) -> None:
+    """Critical N of each outcome: measured with 95 % intervals as points, predicted as a line."""
+    for index, (outcome, table) in enumerate(tables.items()):
+        table = table[table["low"] > 0].rename(columns={"critical": "mean"})
+        plotting.plot_intervals(ax, table, along, outcome.replace("_", "-"), index, linestyle="none")
+        ax.plot(table[along], table["predicted"], color=plotting.COLOURS[index])
+
+
+def draw_factors(ax: Axes, tables: dict[str, pd.DataFrame], along: str) -> None:
+    """Critical N of each outcome over its law alone: measured with 95 % intervals as points, predicted as a line."""
+    for table, colour in zip(tables.values(), plotting.COLOURS, strict=False):
+        table = table[np.isfinite(table["critical"] / table["law"])]
+        over = table[["critical", "low", "high", "predicted"]].div(table["law"], axis=0)
+        ends = [over["critical"] - over["low"], over["high"] - over["critical"]]
+        ax.errorbar(table[along], over["critical"], yerr=ends, fmt="o", markersize=3, capsize=2, color=colour)
+        ax.plot(table[along], over["predicted"], color=colour)
+    ax.axhline(1, color="black", linewidth=1)
+    ax.set(yscale="log", ylim=(0.4, 14))
+    ax.set_yticks([1, 2, 4, 8], ["1", "2", "4", "8"])

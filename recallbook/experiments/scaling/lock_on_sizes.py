@@ -57,10 +57,12 @@ def vocabularies(frame: pd.DataFrame, trigger_in_values: bool) -> pd.DataFrame:
     return frame[chosen]
 
 
-def critical(frame: pd.DataFrame, trigger_in_values: bool, predicted: bool = True) -> pd.DataFrame:
-    """Critical N for lock-on 1/2 by L and d, measured and predicted (which takes some seconds)."""
-    table = critical_table(sizes(frame, trigger_in_values), ["seq_len", "dim"])
-    return with_predictions(table, vocab=VOCAB, trigger_in_values=trigger_in_values) if predicted else table
+def critical(frame: pd.DataFrame, trigger_in_values: bool, predicted: bool = True, level: float = 0.5) -> pd.DataFrame:
+    """Critical N for lock-on at a level by L and d, measured and predicted (which takes some seconds)."""
+    table = critical_table(sizes(frame, trigger_in_values), ["seq_len", "dim"], level=level)
+    if predicted:
+        return with_predictions(table, level=level, vocab=VOCAB, trigger_in_values=trigger_in_values)
+    return table
 
 
 def critical_by_vocabulary(frame: pd.DataFrame, trigger_in_values: bool) -> pd.DataFrame:

@@ -21,7 +21,7 @@ from recallbook.sweeps.rows import command_line, extend, join
 
 FILE = FOLDER / "tables" / "learned_embeddings.csv"
 KINDS = ("random", "clustered", "learned")
-FACTS, DIMS, SEEDS = 256, (8, 12, 16, 24, 32, 48), range(6)
+FACTS, DIMS, SEEDS = 256, (8, 12, 16, 24, 32, 40, 48), range(6)
 CLUSTERS, SHARED = 16, 0.5  # inputs of a cluster share this part of their square length
 RATE = 0.03  # of Adam for learned embeddings
 
