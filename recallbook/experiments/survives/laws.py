@@ -141,9 +141,9 @@ def held(frame: pd.DataFrame, first: pd.DataFrame, level: float = 0.5) -> pd.Dat
     ``L costs data``: so is N for accuracy 0.5 or 0.9 at the longest. ``d² cap``: at the smallest d accuracy stays below
     0.9 at the largest N. ``locates first``: lock-on passes 1/2 before recall in more runs than after it. ``locks on``:
     mean lock-on at least 0.9 at the base and the largest N. ``coverage``: no rung needs clearly fewer than
-    :func:`coverage`. Without the rungs that were trained at the base alone.
+    :func:`coverage`. Rungs that were trained at every shape.
     """
-    ladder = [rung.name for rung in LADDER if len(sizes.shapes_of(rung)) > 1]
+    ladder = [rung.name for rung in LADDER if sizes.shapes_of(rung) == sizes.shapes()]
     base = at_base(frame)
     cosine = base.groupby("rung")["cosine"].mean()
     times = order.phases(first).set_index("rung")

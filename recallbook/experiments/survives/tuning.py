@@ -32,6 +32,7 @@ TWO_LAYERS = (0.001, 0.003, 0.01, 0.03, 0.1)  # and a marker token
 BOOK_RATES = (1.0, 3.0, 10.0, 30.0, 100.0)  # factors on the book's
 DECAYS = (0.01, 0.1, 0.3, 1.0, 3.0)
 COUPLED = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1)  # part of the gradient
+NOTHING = 0.1  # where no pair gets further, nothing was learnt that could tell them apart, and the base's is kept
 COLUMNS = ("accuracy", "lock_on", "loss", "diverged")
 
 
@@ -113,7 +114,8 @@ def as_good(part: pd.DataFrame) -> list[Pair]:
 def choose(frame: pd.DataFrame) -> dict[tuple[str, sizes.Shape], Pair]:
     """The pair of each rung and shape: of those as good as the best, the one nearest to their middle in the grid.
 
-    Nearest in steps of the grid; of two that are equally near, the one with the higher accuracy.
+    Nearest in steps of the grid; of two that are equally near, the one with the higher accuracy. A shape at which every
+    pair fails is left out.
     """
     kept = {}
     for (name, *shape), part in frame.groupby(["rung", *sizes.Shape._fields], sort=False):
@@ -122,6 +124,8 @@ def choose(frame: pd.DataFrame) -> dict[tuple[str, sizes.Shape], Pair]:
         places = np.array([(rates.index(pair.rate), decayed.index(pair.decay)) for pair in good])
         away = ((places - places.mean(axis=0)) ** 2).sum(axis=1)
         means = part.groupby(["rate", "decay"])["accuracy"].mean()
+        if shape != [*sizes.BASE] and means.max() < NOTHING:
+            continue
         order = sorted(range(len(good)), key=lambda i: (round(away[i], 9), -means[tuple(good[i])]))
         kept[name, sizes.Shape(*shape)] = good[order[0]]
     return kept
