@@ -150,7 +150,7 @@ def _favour(setting: Setting, values: Values, common: Array, squares: Array, lev
     noise = np.sqrt(np.maximum(numeric(terms.noise)(given) + alone, TINY))[:, None]
     third = on["label frequencies"] * np.abs(theta) ** 3 * (mu + 3 * nu)
     skew = third / np.maximum(setting.samples * spread, TINY) ** 3
-    law = Tokens(skew, None)
+    law = Tokens(np.minimum(skew, 2.0), None)
 
     def deviations(tails: Array) -> Array:
         return np.asarray((signal - spread[:, None] * law.quantile(-ndtri(tails), column=True)) / noise)
