@@ -86,3 +86,25 @@ def test_ties_are_split_as_predicted():
     law = np.repeat([0.2, 0.6, 1.0], 100)
     assert quantiles.share_below(law, 0.6, law, 0.5) == pytest.approx(0.5)
     assert quantiles.share_below(np.array([0.2, 0.2, 0.6, 1.0]), 0.6, law, 0.5) == pytest.approx(0.5 + 0.25 / 2)
+
+
+def test_the_comparison_is_committed_whole():
+    frame = quantiles.load()
+    assert list(frame["key"]) == quantiles.keys() and not frame[["accuracy", "lock_on", "recall"]].isna().any(axis=None)
+    inside = frame["accuracy"].between(0.1, 0.9) | frame["lock_on"].between(0.1, 0.9)
+    assert inside.all() and frame["width"].notna().sum() == quantiles.COUNTS["MLP"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", ["equal 9", "equal 23", "MLP 0", "unequal 1"])
+def test_rows_made_again(key):
+    """Sizes exactly; two of 60 draws may cross a quantile on another processor, or with another order of sums."""
+    stored = quantiles.load().set_index("key").loc[key]
+    made = quantiles.row(key)
+    for name, value in made.items():
+        if name in ("vocab", "seq_len", "dim", "samples", "trigger_in_values"):
+            assert value == stored[name], name
+        elif "below" in name:
+            assert value == pytest.approx(stored[name], abs=2.1 / quantiles.SEEDS), name
+        elif isinstance(value, float) and name != "width":
+            assert value == pytest.approx(stored[name], abs=2e-3), name
