@@ -108,3 +108,12 @@ def test_rows_made_again(key):
             assert value == pytest.approx(stored[name], abs=2.1 / quantiles.SEEDS), name
         elif isinstance(value, float) and name != "width":
             assert value == pytest.approx(stored[name], abs=2e-3), name
+
+
+@pytest.mark.parametrize(("kind", "tolerance"), [("equal", 0.03), ("MLP", 0.1), ("unequal", 0.1)])
+def test_shares_below_predicted_quantiles(kind, tolerance):
+    """Standard errors are 0.007 to 0.015 with equal facts, up to 0.045 else. Facts taken as independent fail by 0.08."""
+    shares = quantiles.calibration(quantiles.load()).query("kind == @kind")
+    assert shares["settings"].min() >= {"equal": 20, "MLP": 8, "unequal": 6}[kind]
+    for level in quantiles.LEVELS:
+        assert (shares[level] - level).abs().max() < tolerance, (kind, level)
