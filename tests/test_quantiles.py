@@ -112,7 +112,7 @@ def test_rows_made_again(key):
 
 @pytest.mark.parametrize(("kind", "tolerance"), [("equal", 0.03), ("MLP", 0.1), ("unequal", 0.1)])
 def test_shares_below_predicted_quantiles(kind, tolerance):
-    """Standard errors are 0.005 to 0.015 with equal facts, up to 0.044 else: catches laws too wide or narrow by a fifth."""
+    """Standard errors: 0.005 to 0.015 with equal facts, to 0.044 else. Catches laws too wide or narrow by a fifth."""
     shares = quantiles.calibration(quantiles.load()).query("kind == @kind")
     assert shares["settings"].min() >= {"equal": 20, "MLP": 8, "unequal": 6}[kind]
     for level in quantiles.LEVELS:
