@@ -208,6 +208,7 @@ def test_predict_says_what_the_package_says(capsys):
         expected.recall,
     ]
     assert {name: tuple(term.values()) for name, term in found["ledger"].items()} == dict(expected.ledger)
+    assert found["quantiles"] == {str(q): expected.quantile(q)._asdict() for q in (0.1, 0.5, 0.9)}
     assert rb.Setting(**found["setting"]) == setting
     assert found["binds"] == rb.phase(setting)
     assert found["critical_samples"] is None, "no N is enough for 0.9 here"
@@ -217,7 +218,7 @@ def test_predict_says_what_the_package_says(capsys):
     assert (
         list(found)
         == (
-            "setting accuracy lock_on recall doubts binds covered ledger wanted "
+            "setting accuracy lock_on recall quantiles doubts binds covered ledger wanted "
             "critical_samples covered_samples one_gradient_samples"
         ).split()
     )
@@ -237,6 +238,9 @@ def test_predict_in_words(capsys):
     lines = capsys.readouterr().out.splitlines()
     expected = rb.predict(rb.Setting(vocab=64, seq_len=8, dim=48, samples=512, trigger_in_values=False))
     assert lines[0] == f"accuracy {expected.accuracy:.2f}, lock-on {expected.lock_on:.2f}, recall {expected.recall:.2f}"
+    low = expected.quantile(0.1)
+    outcomes = f"accuracy {low.accuracy:.2f}, lock-on {low.lock_on:.2f}, recall {low.recall:.2f}"
+    assert lines[1] == f"one draw in ten below: {outcomes}" and lines[2].startswith("half of the draws below: ")
     for name, term in expected.ledger.items():
         assert any(line.split() == [*name.split(), f"{term.size:.2g}"] for line in lines), name
 
@@ -307,10 +311,13 @@ def test_plan_says_what_the_package_says(capsys):
     found = strict(capsys.readouterr().out)
     expected = plan(64, 8, dim=64, trigger_in_values=False)
     assert found == json.loads(json.dumps(expected.values()))
-    assert list(found) == "wanted best predicted frontier doubled saved remedies".split()
+    assert list(found) == "wanted best predicted frontier doubled saved remedies one_in_ten".split()
     assert main(PLAN) == 0
     printed = capsys.readouterr().out
     assert f"N = {expected.best.samples}, d = 64" in printed and "<- cheapest" in printed
+    there = rb.Setting(vocab=64, seq_len=8, dim=64, samples=expected.best.samples, trigger_in_values=False)
+    assert expected.one_in_ten == rb.predict(there, warn=False).quantile(0.1).accuracy < expected.predicted
+    assert f"one draw in ten below {expected.one_in_ten:.2f}" in printed
     assert f"half the length: {expected.doubled['seq_len']:.3f}" in printed
 
 

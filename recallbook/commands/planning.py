@@ -17,11 +17,11 @@ TEXT = """\
     multiplications of the three steps, N (3 d d + 3 L d) or N (7 d m + 3 L d), plus, if you say so, a price for each
     sequence and each trained weight in the same unit. The dimension is found to a few percent, the width to a fifth.
 
-    --json prints one object with the keys wanted, best (dim, width, samples, cost), predicted, frontier (a list of such
-    places: the smallest N at each d), doubled (accuracy with twice of samples, dim or width, half of seq_len, or
-    trigger_out), saved (sequences that one more dimension saves) and remedies (where no N suffices: the smallest dim or
-    width, the longest seq_len, the samples, or the N with trigger_out, that would). What does not exist is null. The
-    exit status is 1 where nothing suffices."""
+    --json prints one object with the keys wanted, best (dim, width, samples, cost), predicted, one_in_ten (the accuracy
+    that one draw in ten stays below there), frontier (a list of such places: the smallest N at each d), doubled
+    (accuracy with twice of samples, dim or width, half of seq_len, or trigger_out), saved (sequences that one more
+    dimension saves) and remedies (where no N suffices: the smallest dim or width, the longest seq_len, the samples, or
+    the N with trigger_out, that would). What does not exist is null. The exit status is 1 where nothing suffices."""
 SAYS = {
     "samples": "twice the sequences",
     "dim": "twice the dimension",
@@ -63,9 +63,8 @@ def _shown(found: Plan) -> str:
     best, lines = found.best, []
     width = "" if best.width is None else f", m = {best.width}"
     sizes = f"N = {best.samples}, d = {best.dim}{width}"
-    lines.append(
-        f"cheapest for accuracy {found.wanted:g}: {sizes}; predicted {found.predicted:.3f}, cost {best.cost:.2g}"
-    )
+    lines.append(f"cheapest for accuracy {found.wanted:g}: {sizes}, cost {best.cost:.2g}")
+    lines.append(f"predicted there: accuracy {found.predicted:.3f}; one draw in ten below {found.one_in_ten:.2f}")
     lines.append("smallest N at each d:")
     lines.append("       d         N" + ("" if best.width is None else "         m") + "      cost")
     for place in found.frontier:

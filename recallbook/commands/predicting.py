@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import textwrap
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -16,14 +17,15 @@ from recallbook.theory.prediction import critical_samples, phase, predict
 
 TEXT = """\
     Predict lock-on, recall and accuracy after three steps in the early-phase limit, as rb.predict does. Also printed:
-    what the prediction's doubts are; the ledger (each term's size in units of the squared signal); which term binds
-    (rb.phase); the share of facts that coverage allows; and for the accuracy asked for the predicted critical N
-    (rb.critical_samples), the N without which nobody can be that good (coverage), and the N without which no reader of
-    one gradient can (rb.minimum_samples; three steps look again, and may need less).
+    below what one draw of embeddings and data in ten is, and half of them are; what the prediction's doubts are; the
+    ledger (each term's size in units of the squared signal); which term binds (rb.phase); the share of facts that
+    coverage allows; and for the accuracy asked for the predicted critical N (rb.critical_samples), the N without which
+    nobody can be that good (coverage), and the N without which no reader of one gradient can (rb.minimum_samples; three
+    steps look again, and may need less).
 
-    --json prints one object with the keys setting, accuracy, lock_on, recall, doubts, binds, covered, ledger (name to
-    size, formula and derived), wanted, critical_samples, covered_samples and one_gradient_samples. What does not exist
-    is null.
+    --json prints one object with the keys setting, accuracy, lock_on, recall, quantiles (0.1, 0.5 and 0.9, each to the
+    three outcomes that this share of draws stays below), doubts, binds, covered, ledger (name to size, formula and
+    derived), wanted, critical_samples, covered_samples and one_gradient_samples. What does not exist is null.
 
     Where facts are not equally frequent (--zipf, --other-zipf, --balanced, --loss-weights, --output-bias) or embeddings
     have a structure, a prediction is an average over draws. What binds and the critical N, dozens of predictions, are
@@ -55,6 +57,7 @@ def predicted(setting: Setting, wanted: float, *, search: bool = True) -> dict[s
         "accuracy": found.accuracy,
         "lock_on": found.lock_on,
         "recall": found.recall,
+        "quantiles": {str(q): found.quantile(q)._asdict() for q in (0.1, 0.5, 0.9)},
         "doubts": message(setting, doubted) if doubted else None,
         "binds": phase(setting) if quick or search else None,
         "covered": covered_accuracy(setting.vocab, setting.samples) if quick else None,
@@ -85,8 +88,14 @@ def _predict(chosen: argparse.Namespace) -> int:
     return 0
 
 
+def _outcomes(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name.replace('_', '-')} {values[name]:.2f}" for name in ("accuracy", "lock_on", "recall"))
+
+
 def _shown(found: dict[str, Any]) -> str:
-    lines = [", ".join(f"{name.replace('_', '-')} {found[name]:.2f}" for name in ("accuracy", "lock_on", "recall"))]
+    lines = [_outcomes(found)]
+    says = {"0.1": "one draw in ten below", "0.5": "half of the draws below"}
+    lines += [f"{text}: {_outcomes(found['quantiles'][q])}" for q, text in says.items()]
     if found["doubts"]:
         lines.append(found["doubts"])
     if found["binds"]:

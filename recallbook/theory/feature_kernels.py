@@ -31,6 +31,8 @@ VARIANCES = np.geomspace(1e-2, 12, 160)  # grid of pre-activation variances, int
 ANGLES, ANGLE_WEIGHTS = hermegauss(5)  # fluctuations of an overlap
 ANGLE_WEIGHTS = ANGLE_WEIGHTS / ANGLE_WEIGHTS.sum()
 DRAWS, ASKED, STORED = 32, 128, 256  # draws of trigger and neurons; tokens of each that are asked, and stored
+# fixed points come in an order; a shuffled one leaves nothing to what a draw's number says about them
+SHUFFLED = np.random.default_rng(0).permutation(DRAWS * ASKED)
 NEURONS = 2048  # at most so many are drawn
 # Groups of a draw's overlaps from the smallest to the largest, finer at the end that can win
 EDGES = np.array([0, 0.02, 0.1, 0.3, 0.5, 0.7, 0.85, 0.93, 0.97, 0.985, 0.993, 0.998, 1])
@@ -96,10 +98,14 @@ def linear_overlaps(asked: Asked, dim: float) -> Values:
 
 
 class Drawn(NamedTuple):
-    """Overlaps by symbol, and their law over stored tokens: deviations at ``OVERLAP_WEIGHTS``, ``(points, groups)``."""
+    """Overlaps by symbol, and their law over stored tokens: deviations at ``OVERLAP_WEIGHTS``, ``(points, groups)``.
+
+    ``common`` is the variance over stored tokens of what all asked tokens of the draw have in common in them.
+    """
 
     overlaps: Values
     law: Array
+    common: Points
 
 
 @lru_cache(maxsize=64)
@@ -115,10 +121,9 @@ def drawn_overlaps(setting: Setting) -> Drawn:
     fewer = width / (setting.width or 1)
     draws = [_one_draw(setting, draw, width, stored) for draw in range(DRAWS)]
     points, laws = [part.overlaps for part in draws], np.concatenate([part.law for part in draws])
-    # fixed points come in an order; a shuffled one leaves nothing to what a draw's number says about them
-    order = np.random.default_rng(0).permutation(DRAWS * ASKED)
-    found = {symbol: np.concatenate([part[symbol] for part in points])[order] for symbol in points[0]}
-    return Drawn({**found, recall.F: found[recall.F] * fewer}, laws[order])
+    found = {symbol: np.concatenate([part[symbol] for part in points])[SHUFFLED] for symbol in points[0]}
+    common = np.repeat([part.common for part in draws], ASKED)
+    return Drawn({**found, recall.F: found[recall.F] * fewer}, laws[SHUFFLED], common[SHUFFLED])
 
 
 def _one_draw(setting: Setting, draw: int, width: int, stored: int) -> Drawn:
@@ -153,7 +158,9 @@ def _one_draw(setting: Setting, draw: int, width: int, stored: int) -> Drawn:
         recall.B: np.mean(others**2, axis=1),
         recall.again: np.sum(asked * features(plain[:ASKED]), axis=1) if tau else square,
     }
-    return Drawn(found, np.divide(groups, spread, out=np.zeros_like(groups), where=spread > 0))
+    common = overlap.mean(axis=0).var(ddof=1)
+    common = max(common - (total.mean() - common) / ASKED, 0.0)  # less what a mean over the asked leaves of the rest
+    return Drawn(found, np.divide(groups, spread, out=np.zeros_like(groups), where=spread > 0), common)
 
 
 def _random_vectors(setting: Setting, rng: np.random.Generator, count: int) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -126,15 +127,26 @@ def lock(setting: Setting, without: tuple[str, ...] = ()) -> Lock:
     shape = 2**POINTS
     if setting.seq_len == 1:
         return Lock(np.ones(shape), np.ones((shape, NODES.size)), np.zeros(shape))
-    found = score_laws(setting, without)
+    return lock_given(setting, score_laws(setting, without))
+
+
+def lock_given(
+    setting: Setting, found: Scores, beaten: Callable[[Array, Array], tuple[Array, Array]] | None = None
+) -> Lock:
+    """Lock-on of every point at these scores.
+
+    ``beaten`` turns the log chances that a random token scores less than the point's own one and than those at
+    ``NODES`` with the mark on them, into chances that all others of a sequence do; without it, where tokens are drawn.
+    """
     lift = found.mark / np.sqrt(found.variance)
     # only distinct tokens compete: a sequence of L tokens repeats some
     others = setting.vocab * -math.expm1((setting.seq_len - 1) * math.log1p(-1 / setting.vocab))
     law = Tokens(found.skew, setting.dim if setting.embeddings == "sphere" else None)
     own, nodes = law.quantile(normal("own")), law.quantile(NODES, column=True)
-    draw = np.exp(others * law.log_below(nodes + lift[:, None], column=True))
+    below = law.log_below(own + lift), law.log_below(nodes + lift[:, None], column=True)
     decoys = others / setting.vocab * np.exp((others - 1) * law.log_below(own)) * ndtr(own - lift)
-    return Lock(np.exp(others * law.log_below(own + lift)), draw, decoys)
+    token, draw = beaten(*below) if beaten else (np.exp(others * below[0]), np.exp(others * below[1]))
+    return Lock(token, draw, decoys)
 
 
 class Tokens(NamedTuple):

@@ -33,12 +33,12 @@ def located_counts(setting: Setting, lock: Lock, without: tuple[str, ...] = ()) 
     if samples / vocab > LARGEST_COUNT:
         mean = samples / vocab * lock.token
         return np.maximum(mean + np.sqrt(mean) * normal("count"), 0)
-    located: Array = binom.ppf(uniform()["thinning"], _fact_counts(samples, vocab), lock.token)
+    located: Array = binom.ppf(uniform()["thinning"], fact_counts(samples, vocab), lock.token)
     return located
 
 
 @lru_cache(maxsize=64)
-def _fact_counts(samples: int, vocab: int) -> Array:
+def fact_counts(samples: int, vocab: int) -> Array:
     """How often the asked fact occurs in the batch, at every point."""
     counts: Array = binom.ppf(uniform()["count"], samples, 1 / vocab)
     return counts
@@ -46,24 +46,32 @@ def _fact_counts(samples: int, vocab: int) -> Array:
 
 def asked_overlaps(setting: Setting) -> Values:
     """Overlaps of the asked vector in feature space, at every point."""
-    return _overlaps(setting).overlaps
+    return overlaps(setting).overlaps
 
 
-def _overlaps(setting: Setting) -> Drawn:
+def overlaps(setting: Setting, triggers: Array | None = None) -> Drawn:
+    """Overlaps and their law, at every point; of linear features at these squared lengths of the trigger, if given."""
     # neither the batch, the length nor a vocabulary of more than is drawn enters: searches in them find this here
-    if setting.width is None:
-        return _linear_overlaps(replace(setting, vocab=2, seq_len=1, samples=1))
-    return drawn_overlaps(replace(setting, vocab=min(setting.vocab, STORED + 2), seq_len=1, samples=1))
+    if setting.width is not None:
+        return drawn_overlaps(replace(setting, vocab=min(setting.vocab, STORED + 2), seq_len=1, samples=1))
+    if triggers is not None:
+        return _linear_drawn(setting, triggers)
+    return _linear_overlaps(replace(setting, vocab=2, seq_len=1, samples=1))
 
 
 @lru_cache(maxsize=32)
 def _linear_overlaps(setting: Setting) -> Drawn:
-    return Drawn(linear_overlaps(_asked(setting), effective_dim(setting)), NORMAL)
+    return _linear_drawn(setting, lengths(setting, "trigger") + np.zeros(2**POINTS))
 
 
-def _asked(setting: Setting) -> Asked:
-    tau = float(setting.trigger_in_values)
-    trigger, token = lengths(setting, "trigger"), lengths(setting, "input")
+def _linear_drawn(setting: Setting, triggers: Array) -> Drawn:
+    dim = effective_dim(setting)
+    common = float(setting.trigger_in_values) * triggers / dim  # the trigger's overlap with a stored token
+    return Drawn(linear_overlaps(_asked(setting, triggers), dim), NORMAL, common)
+
+
+def _asked(setting: Setting, trigger: Array) -> Asked:
+    tau, token = float(setting.trigger_in_values), lengths(setting, "input")
     angle = np.sqrt(trigger * token) * cosine("overlap", effective_dim(setting))  # t . z_v
     square, shared = token + tau * (trigger + 2 * angle), tau * (trigger + angle)
     return Asked(square, shared, again=token + tau * angle, trigger=trigger, token=token)
@@ -74,6 +82,15 @@ def chance_of_recall(setting: Setting, lock: Lock, without: tuple[str, ...] = ()
 
     With ``mislocated=False`` sequences that located a wrong token store nothing.
     """
+    drawn = overlaps(setting)
+    values = recall_values(setting, lock, drawn.overlaps, without, mislocated)
+    return np.asarray(np.exp(log_chance(setting, lock, values, drawn.law)))
+
+
+def recall_values(
+    setting: Setting, lock: Lock, asked: Values, without: tuple[str, ...] = (), mislocated: bool = True
+) -> Values:
+    """Values of all symbols of step 3, at every point."""
     share, given = setting.samples / setting.vocab, sizes(setting)
     wrong = setting.samples * float(mislocated)
     counts = {
@@ -86,7 +103,11 @@ def chance_of_recall(setting: Setting, lock: Lock, without: tuple[str, ...] = ()
     across = gamma_variable("across", float(numeric(symbolic.others_variance())(given)))
     geometry = {symbolic.b: lengths(setting, "output"), symbolic.xi: normal("along"), symbolic.r: across}
     switches = {symbol: float(name not in without) for name, symbol in symbolic.SWITCHES.items()}
-    values = {**given, **counts, **asked_overlaps(setting), **geometry, **switches}
+    return {**given, **counts, **asked, **geometry, **switches}
+
+
+def log_chance(setting: Setting, lock: Lock, values: Values, law: Array) -> Array:
+    """Log of the probability that the right logit exceeds all others, at these values of the symbols."""
     terms = symbolic.recall_terms()
     columns = {symbol: value[:, None] if isinstance(value, np.ndarray) else value for symbol, value in values.items()}
     with np.errstate(invalid="ignore", divide="ignore"):  # nothing is stored: all neurons may be silent
@@ -94,14 +115,13 @@ def chance_of_recall(setting: Setting, lock: Lock, without: tuple[str, ...] = ()
     below = _all_below(
         numeric(terms.signal)(values),
         numeric(terms.noise)(values),
-        np.maximum(share * lock.draw, 1e-9),
+        np.maximum(setting.samples / setting.vocab * lock.draw, 1e-9),
         own_mean=lambda k: numeric(symbolic.own_mean())({**columns, symbolic.k: k}) * reach,
         own_variance=lambda k: numeric(symbolic.own_variance())({**columns, symbolic.k: k}) * reach**2,
-        law=_overlaps(setting).law,
+        law=law,
         dim=effective_dim(setting) if setting.embeddings == "sphere" else FAR,
     )
-    chance: Array = np.exp((setting.vocab - 1) * np.log(np.maximum(below, 1e-300)))
-    return chance
+    return np.asarray((setting.vocab - 1) * np.log(np.maximum(below, 1e-300)))
 
 
 def _all_below(

@@ -22,6 +22,7 @@ from recallbook.setting import Setting
 from recallbook.theory.attention_vector import MEANS, NOISES, AttentionVector, Facts, square_root
 from recallbook.theory.doubts import plain
 from recallbook.theory.drawn_facts import DrawnFacts, OwnTables, drawn_facts
+from recallbook.theory.draws import DrawLaw
 from recallbook.theory.frequencies import label_choice
 from recallbook.theory.located import Located, answer, locate, located_counts
 from recallbook.theory.symbolic import frequencies as symbolic
@@ -97,6 +98,14 @@ def averages(
     error = float(np.hypot(found.noise, found.draws).max())
     accuracy, lock_on, recalled = np.clip(found.mean, 0, 1).tolist()
     return Averages(accuracy, lock_on, recalled, error, _relative(sizes))
+
+
+def draw_law(setting: Setting, own: OwnTables, without: tuple[str, ...] = ()) -> DrawLaw:
+    """Outcomes of single draws, noise included, four times as many as :func:`averages` takes at most, up to 256."""
+    check(setting)
+    draws = (drawn_facts(setting, number, own) for number in range(min(4 * _most(setting), 2 * MOST)))
+    found = np.array([_outcome(draw, AttentionVector(draw.facts), without, recall=True) for draw in draws])
+    return DrawLaw(*np.sort(found, axis=0).T)
 
 
 class Controlled(NamedTuple):
