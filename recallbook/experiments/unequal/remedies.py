@@ -21,7 +21,7 @@ from recallbook.experiments.unequal.remedies_rates import BOTH, TEST_SAMPLES, TH
 from recallbook.setting import Setting
 from recallbook.sweeps.point import OUTCOMES, Point
 
-SEEDS = range(10)
+SEEDS, MANY = range(10), range(200)
 VOCAB, SEQ_LEN, DIMS = 256, 16, {"gaussian": 128, "orthogonal": 258}
 SAMPLES, ZIPFS = (2048, 16384), (0.0, 1.0, 1.5)
 LONGER = 100  # steps of the plain gradient, beside the STEPS of all
@@ -72,6 +72,16 @@ def limit_points() -> list[Point]:
     """Every remedy, with three steps in the early-phase limit."""
     sizes = product(REMEDIES, SAMPLES, ZIPFS, DIMS, (False, True))
     return [Point(setting(*size), seed, test_samples=TEST_SAMPLES) for size in sizes for seed in SEEDS]
+
+
+def many_points() -> list[Point]:
+    """Every remedy in the limit with :data:`MANY` seeds: rare draws that fail. The larger N at one kind of values."""
+    sizes = [(SAMPLES[0], False), (SAMPLES[0], True), (SAMPLES[1], False)]
+    return [
+        Point(setting(remedy, samples, exponent, trigger=trigger), seed, test_samples=2000)
+        for remedy, exponent, (samples, trigger) in product(REMEDIES, ZIPFS[1:], sizes)
+        for seed in MANY
+    ]
 
 
 def finite_points() -> list[Point]:

@@ -2,6 +2,9 @@ r"""At which exponent Zipf's law breaks lock-on: simulated against mean scores, 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from itertools import product
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -17,24 +20,38 @@ LENGTHS = (8, 16, 32, 64)
 EXPONENTS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.4)
 SAMPLES = 50  # in units of V: sampling adds little, and no N mends what breaks here
 RESAMPLES = 400
+LARGER_SEEDS = range(12)
+LARGER: dict[tuple[int, int, int, int], tuple[float, ...]] = {  # by V, L, d and N/V: exponents about the fall of lock-on
+    (256, 256, 128, 50): (0.15, 0.2, 0.25, 0.3, 0.35, 0.4),
+    (1024, 16, 128, 16): (0.7, 0.75, 0.8, 0.85, 0.9, 0.95),
+    (1024, 64, 128, 16): (0.45, 0.5, 0.55, 0.6, 0.65, 0.7),
+    (1024, 256, 128, 16): (0.25, 0.3, 0.35, 0.4, 0.45, 0.5),
+    (4096, 16, 256, 8): (0.8, 0.86, 0.92, 0.98),
+    (4096, 64, 256, 8): (0.56, 0.62, 0.68, 0.74),
+    (4096, 256, 256, 8): (0.38, 0.43, 0.48, 0.53),
+}
 
 
 def points() -> list[Point]:
     """Lock-on over the exponent of all tokens, with the trigger out of the values and in them."""
     return [
-        Point(
-            Setting(
-                vocab=vocab, seq_len=length, dim=dim, samples=SAMPLES * vocab, zipf=exponent, trigger_in_values=flag
-            ),
-            seed,
-            test_samples=2000,
-        )
+        point
         for vocab, dim in DIMS.items()
         for length in LENGTHS
-        for flag in (False, True)
-        for exponent in EXPONENTS
-        for seed in SEEDS
+        for point in _points((vocab, length, dim, SAMPLES), EXPONENTS, SEEDS)
     ]
+
+
+def larger_points() -> list[Point]:
+    """The same at longer sequences and larger vocabularies, with fewer exponents."""
+    return [point for sizes, exponents in LARGER.items() for point in _points(sizes, exponents, LARGER_SEEDS)]
+
+
+def _points(sizes: tuple[int, int, int, int], exponents: Iterable[float], seeds: Iterable[int]) -> Iterator[Point]:
+    vocab, length, dim, multiple = sizes
+    for flag, exponent, seed in product((False, True), exponents, seeds):
+        fields = {"vocab": vocab, "seq_len": length, "dim": dim, "samples": multiple * vocab}
+        yield Point(Setting(**fields, zipf=exponent, trigger_in_values=flag), seed, test_samples=2000)
 
 
 def falling_crossing(exponents: NDArray[np.float64], lock_on: NDArray[np.float64]) -> float:
