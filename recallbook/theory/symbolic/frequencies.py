@@ -190,16 +190,6 @@ zeta2, zeta3 = sp.symbols("zeta_2 zeta_3", positive=True)  # P_2/p_1^2 and P_3/p
 
 
 @cache
-def plain_load() -> sp.Expr:
-    r"""$Lp_1=\sqrt{\frac{1+\tau}{1-1/(VP_2)}}$: the frequent token's score through $g$ is what facts give the mark.
-
-    The quotient of the two leading terms, $(P_2-\frac1V)\,p_1^2$ over $(1+\tau)P_2/L^2$, is 1 there. Leading order; it
-    leaves out all that :func:`breaking_ratio` has besides. Ours.
-    """
-    return sp.sqrt((1 + tau) / (1 - 1 / (V * power(2))))
-
-
-@cache
 def breaking_ratio() -> sp.Expr:
     r"""Score of the most frequent token over the mark: $\frac{\zeta_2x^2+(2x+1)+\tau}{(1+\tau)\zeta_2+x\zeta_3}$.
 
