@@ -130,7 +130,8 @@ def of_labels() -> sp.Expr:
     of_first = R**2 * q * (q + trace(2)) / L + R / L * q * most(m)
     others = plus(times((through,), UNEVEN), (ZERO, ZERO, -(R**2) * q / L), times((less,), times(P, m)))
     alone = Direction(first=ONE)
-    forms = [(Direction(others, first=of_first), Direction(UNEVEN)), (alone.times(R / L**2 * q**2 * (1 - q)), alone)]
+    centred = plus(others, (-(every(others) + of_first) / V,))
+    forms = [(Direction(centred, first=of_first), Direction(UNEVEN)), (alone.times(R / L**2 * q**2 * (1 - q)), alone)]
     return square(forms, times((less / L,), (ZERO, ZERO, ONE, -ONE)))
 
 
