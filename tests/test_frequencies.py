@@ -13,7 +13,6 @@ import torch
 
 import recallbook as rb
 from recallbook.data.frequencies import fact_frequencies, other_frequencies
-from recallbook.experiments.lock_on.scores import attention_vector
 from recallbook.experiments.unequal import error_sizes, thresholds
 from recallbook.theory import frequencies as numbers, rare_facts as of_rare
 from recallbook.theory.symbolic import frequencies as symbolic, laws, lock_on, rare_facts as rare, scatter, spectra
@@ -357,7 +356,9 @@ def gap_of(tokens: torch.Tensor, labels: torch.Tensor, setting: rb.Setting) -> t
 
 @pytest.mark.parametrize("sizes", [(96, 8, 64, 1.0), (256, 32, 128, 0.55)], ids=str)
 @pytest.mark.parametrize("trigger", [False, True])
-def test_scatter_of_the_lead_is_the_derivative_by_inner_products(sizes: tuple[int, int, int, float], trigger: bool) -> None:
+def test_scatter_of_the_lead_is_the_derivative_by_inner_products(
+    sizes: tuple[int, int, int, float], trigger: bool
+) -> None:
     """By autograd at orthogonal embeddings; what the expressions leave out is of the order of 1/V."""
     vocab, seq_len, dim, exponent = sizes
     setting = replace(many(vocab, seq_len, zipf=exponent, trigger_in_values=trigger), dim=dim)
@@ -368,7 +369,7 @@ def test_scatter_of_the_lead_is_the_derivative_by_inner_products(sizes: tuple[in
     variances = [2 / dim * float((part / float(mark.detach())).square().sum()) for part in found]
     at = {**numbers.values(setting), q: numbers.laws(setting).facts[0]}
     parts = {name: float(numeric(part)(at)) for name, part in scatter.gap_variance().items()}
-    assert parts.pop("labels") == pytest.approx(variances[1], rel=0.05)
+    assert parts.pop("labels") == pytest.approx(variances[1], rel=0.06)
     assert sum(parts.values()) == pytest.approx(variances[0], rel=0.02)
     lead = numbers.lead(setting)
     assert lead.deviation**2 == pytest.approx(sum(variances), rel=0.02)
@@ -378,19 +379,12 @@ def test_scatter_of_the_lead_is_the_derivative_by_inner_products(sizes: tuple[in
 @pytest.mark.slow
 @pytest.mark.parametrize("trigger", [False, True])
 def test_the_lead_scatters_between_draws_as_derived(trigger: bool) -> None:
-    """Gaps of simulated step 2: half of the draws more, or a part of the variance less, would be seen."""
+    """Simulated step 2: without the asked token's part, a tenth to a fifth of the variance, deviations would miss."""
     setting = rb.Setting(vocab=256, seq_len=32, dim=128, samples=6400, zipf=0.57, trigger_in_values=trigger)
-    leads, marks, gaps = [], [], []
-    for seed in range(150):
-        problem = rb.draw(setting, seed)
-        w = attention_vector(problem)
-        tokens, mark = problem.input_embeddings @ w, float(problem.trigger @ w)
-        rare = tokens[setting.vocab // 2 :]
-        leads.append(float(tokens[0])), marks.append(mark), gaps.append((tokens[0] - rare - mark).tolist())
-    mean, found = np.mean(marks), numbers.lead(setting)
-    assert np.mean(leads) / mean == pytest.approx(found.quotient, rel=0.06)
-    assert np.std(gaps) / mean == pytest.approx(found.deviation, rel=0.12)
-    assert np.mean(np.array(gaps) > 0) == pytest.approx(found.ahead, abs=0.08)
+    found, measured = numbers.lead(setting), thresholds.leads(setting, range(150))
+    assert measured.quotient == pytest.approx(found.quotient, rel=0.06)
+    assert measured.deviation == pytest.approx(found.deviation, rel=0.12)
+    assert measured.ahead == pytest.approx(found.ahead, abs=0.08)
 
 
 def test_critical_exponents_are_the_simulated_ones() -> None:
@@ -408,8 +402,8 @@ def test_critical_exponents_are_the_simulated_ones() -> None:
 
 def test_what_has_no_lead_is_refused() -> None:
     plain = rb.Setting(vocab=64, seq_len=8, dim=32, samples=640, zipf=1.0, trigger_in_values=False)
-    for change in ({"output_bias": "trained"}, {"other_zipf": 0.5}, {"embeddings": "sphere"}, {"balanced": True}):
-        with pytest.raises(ValueError, match="setting=.*Zipf's law of all tokens"):
+    for change in ({"output_bias": "trained"}, {"other_zipf": 0.5}, {"embeddings": "sphere"}, {"seq_len": 1}):
+        with pytest.raises(ValueError, match=r"setting=.*Zipf's law of all tokens"):
             numbers.lead(replace(plain, **change))
 
 
@@ -480,7 +474,5 @@ def test_bad_values_are_named() -> None:
         of_rare.error_with_perfect_attention(rb.Setting(vocab=64, seq_len=8, dim=32, samples=64, width=32))
 
 
-def test_laws_are_expressions_of_sizes() -> None:
-    found = rare.laws()
-    assert all(isinstance(law, sp.Expr) and law.free_symbols for law in found.values())
+def test_the_floor_falls_with_its_exponent() -> None:
     assert sp.simplify(rare.plain_floor() / rare.plain_floor().subs(d, 4 * d) - 2 ** (1 - 1 / symbolic.alpha)) == 0

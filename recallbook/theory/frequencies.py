@@ -107,31 +107,32 @@ class Lead(NamedTuple):
     @property
     def ahead(self) -> float:
         """Share of draws in which the token outscores the mark of a rare fact; a normal closure."""
-        above = self.quotient - 1
-        return float(ndtr(above / self.deviation)) if self.deviation else float(above > 0)
+        return float(ndtr((self.quotient - 1) / self.deviation))
 
 
 def lead(setting: Setting) -> Lead:
-    r"""$\mathbb E\,S_1/\mathbb E\,M$ and the deviation of $(S_1-S_a-M)/\mathbb E\,M$ between draws, to first order in $1/d$. Ours.
+    r"""$\mathbb E\,S_1/\mathbb E\,M$ and the deviation of $(S_1-S_a-M)/\mathbb E\,M$, to first order in $1/d$. Ours.
 
     Raises
     ------
     ValueError
-        If the setting has a remedy, other tokens of another law, or embeddings that are not Gaussian.
+        If the setting has a remedy, other tokens of another law, embeddings that are not Gaussian, or one token.
     """
     others = setting.other_zipf is not None or setting.embeddings != "gaussian" or setting.width is not None
-    if others or label_choice(setting) != "none":
-        raise not_allowed("setting", setting, "Zipf's law of all tokens, Gaussian embeddings and nothing else")
+    if others or label_choice(setting) != "none" or setting.seq_len == 1:
+        raise not_allowed("setting", setting, "Zipf's law of all tokens, Gaussian embeddings, no remedy, L above 1")
     at = {**values(setting), q: float(laws(setting).facts[0])}
     quotient, variance = (float(numeric(part)(at)) for part in (scatter.quotient(), scatter.variance()))
     return Lead(quotient, math.sqrt(variance))
 
 
 def broken_share(setting: Setting) -> float:
-    r"""$(1-p_1)\,P(\text{present})\,P(\text{ahead})$: share of sequences that the most frequent token takes from the mark.
+    r"""$(1-p_1)\,P(\text{present})\,P(\text{ahead})$: sequences that the most frequent token takes from the mark. Ours.
 
-    It must be another token's sequence, stand in it, and be ahead in this draw. What other tokens take is left out. Ours.
+    It is not their informative token, stands in them, and is ahead in this draw. What other tokens take is left out.
     """
+    if setting.seq_len == 1:
+        return 0.0
     top = float(laws(setting).facts[0])
     return float((1 - top) * (1 - (1 - top) ** (setting.seq_len - 1)) * lead(setting).ahead)
 

@@ -51,16 +51,19 @@ def draw_lock_on_by_samples(ax: Axes, settings: Mapping[str, Setting], samples: 
 
 
 def critical_rows(broken: pd.DataFrame) -> list[dict[str, Any]]:
-    """The exponents of :func:`thresholds.critical` as rows of a table, with $Lp_1$ there."""
-    rows = []
+    r"""The exponents of :func:`thresholds.critical`, a row for both $\tau$, with $Lp_1$ where lock-on is one half."""
+    rows: dict[tuple[int, ...], dict[str, Any]] = {}
     for case in broken.to_dict("records"):
         sizes = {name: int(case[name]) for name in thresholds.SIZES}
         top = laws(Setting(**sizes, zipf=case["simulated"], trigger_in_values=False)).facts[0]
-        row = {"V": sizes["vocab"], "L": sizes["seq_len"], "d": sizes["dim"], "τ": int(case["trigger_in_values"])}
-        row |= {"α*: mean scores": case["means"], "with scatter": case["predicted"]}
+        names = {"V": sizes["vocab"], "L": sizes["seq_len"], "d": sizes["dim"]}
         measured = f"{case['simulated']:.2f} [{case['low']:.2f}, {case['high']:.2f}]"
-        rows.append({**row, "measured": measured, "L p₁ there": sizes["seq_len"] * top})
-    return rows
+        found = {"measured": measured, "law": case["predicted"], "mean scores": case["means"]}
+        found["L p₁"] = sizes["seq_len"] * top
+        flag = int(case["trigger_in_values"])
+        row = rows.setdefault(tuple(sizes.values()), names)
+        row |= {f"{name}, τ = {flag}": value for name, value in found.items()}
+    return list(rows.values())
 
 
 def draw_errors(axes: Mapping[str, Axes], table: pd.DataFrame) -> None:

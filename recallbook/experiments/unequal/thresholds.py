@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from recallbook.analysis.crossings import crossing
+from recallbook.data.task import draw
+from recallbook.experiments.lock_on.scores import attention_vector
 from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
 from recallbook.theory.frequencies import critical_zipf
@@ -23,7 +25,9 @@ SAMPLES = 50  # in units of V: sampling adds little, and no N mends what breaks 
 RESAMPLES = 400
 SIZES = ["vocab", "seq_len", "dim", "samples"]
 LARGER_SEEDS = range(12)
-LARGER: dict[tuple[int, int, int, int], tuple[float, ...]] = {  # by V, L, d and N/V: exponents about the fall of lock-on
+LARGER: dict[
+    tuple[int, int, int, int], tuple[float, ...]
+] = {  # by V, L, d and N/V: exponents about the fall of lock-on
     (256, 256, 128, 50): (0.15, 0.2, 0.25, 0.3, 0.35, 0.4),
     (1024, 16, 128, 16): (0.7, 0.75, 0.8, 0.85, 0.9, 0.95),
     (1024, 64, 128, 16): (0.45, 0.5, 0.55, 0.6, 0.65, 0.7),
@@ -78,3 +82,25 @@ def critical(frame: pd.DataFrame) -> pd.DataFrame:
         ends = {"simulated": simulated, "low": low, "high": high, "means": means, "predicted": predicted}
         rows.append({**fields, "seeds": outcomes.shape[1], **ends})
     return pd.DataFrame(rows)
+
+
+class Leads(NamedTuple):
+    """Over draws, in units of the mean mark: quotient of the two means, deviation of the lead, and share ahead."""
+
+    quotient: float
+    deviation: float
+    ahead: float
+
+
+def leads(setting: Setting, seeds: Iterable[int]) -> Leads:
+    """Lead of the most frequent token over the mark of a rare fact, any of the rarer half, from simulated step 2."""
+    tops, marks, gaps = [], [], []
+    for seed in seeds:
+        problem = draw(setting, seed)
+        w = attention_vector(problem)
+        tokens, mark = (problem.input_embeddings @ w).numpy(), float(problem.trigger @ w)
+        tops.append(tokens[0])
+        marks.append(mark)
+        gaps.append(tokens[0] - tokens[setting.vocab // 2 :] - mark)
+    mean = np.mean(marks)
+    return Leads(float(np.mean(tops) / mean), float(np.std(gaps) / mean), float(np.mean(np.array(gaps) > 0)))

@@ -15,7 +15,7 @@ import sympy as sp
 
 from recallbook.theory.symbolic.expressions import L, N, V, d, tau
 from recallbook.theory.symbolic.lock_on import R
-from recallbook.theory.symbolic.spectra import bias_overlap, bias_square, power, q, token_moment, trace
+from recallbook.theory.symbolic.spectra import bias_overlap, power, q, token_moment, trace
 
 f = sp.Symbol("f", nonnegative=True)  # frequency of token v as a fact; q is that of token v as another token
 LABELS = ("none", "calibrated", "trained", "balanced", "inverse")  # output biases, or what makes labels even
@@ -167,19 +167,6 @@ def _pulled_facts() -> sp.Expr:
         power(3, j) + (1 / d - 1 / V) * power(2, j) - power(1, j) / (V * d) for j in range(3)
     ]
     return own * square + trace(2) * (constant * sums[0] + 2 * trace(2) * sums[1] + sums[2])
-
-
-@cache
-def ledger_terms(bias: str = "none") -> dict[str, sp.Expr]:
-    """Mean square of each part of a token's score, by the names of the ledger."""
-    means = token_scores(bias)
-    chance = R**6 * labels(bias).square ** 2 * (bias_square() - bias_overlap() ** 2)
-    return {
-        "frequent tokens": means["frequent tokens"] ** 2 + chance,
-        "uneven facts": means["uneven facts"] ** 2,
-        **noises(bias),
-        "own sequence": own_sequence(bias)["token"] ** 2,
-    }
 
 
 # Where the most frequent token outdoes the mark

@@ -12,10 +12,9 @@ from functools import cache
 import sympy as sp
 
 from recallbook.theory.symbolic.expressions import N, V, d, tau
-from recallbook.theory.symbolic.frequencies import alpha, calibrated_samples, critical_load
+from recallbook.theory.symbolic.frequencies import alpha
 
 p1 = sp.Symbol("p_1", positive=True)  # the most frequent fact
-p_rare = sp.Symbol("p_V", positive=True)  # the rarest fact
 weight, wrong = sp.symbols("f_v f_k", nonnegative=True)  # weights of the asked fact and of a wrong label's own
 squares = sp.Symbol("F_2", positive=True)  # sum of squared weights of all facts
 own_pull, wrong_pull = sp.symbols("g_v g_k", real=True)  # parts of g along the right and the wrong label
@@ -23,7 +22,6 @@ pull = sp.Symbol("g2", nonnegative=True)  # |g|^2
 own_zero, wrong_zero = sp.symbols("c_v c_k", nonnegative=True)  # predictions at zero
 lengths = sp.Symbol("lambda", nonnegative=True)  # variance of a squared length
 chance = sp.Symbol("xi", real=True)  # deviation of the right logit
-stored = sp.Symbol("K", positive=True)  # facts that are stored alike
 
 
 def signal() -> sp.Expr:
@@ -103,40 +101,6 @@ def plain_floor() -> sp.Expr:
     return p1 * sp.Symbol("I", positive=True) * d ** (-(1 - 1 / alpha) / 2)
 
 
-def plain_samples() -> sp.Expr:
-    r"""$N=\sqrt d/p_1$: above it a fact seen once loses against the most frequent label, and the floor is near."""
-    return sp.sqrt(d) / p1
-
-
 def stored_facts() -> sp.Expr:
     r"""Different facts among $N$ sequences, $\Gamma(1-\frac1\alpha)(p_1N)^{1/\alpha}$, for $\alpha>1$."""
     return sp.gamma(1 - 1 / alpha) * (p1 * N) ** (1 / alpha)
-
-
-def weighted_capacity() -> sp.Expr:
-    r"""$d=\sqrt{2(1+\tau)K\ln K}$: inverse weights store $K$ facts as if they were equally frequent."""
-    return sp.sqrt(2 * (1 + tau) * stored * sp.log(stored))
-
-
-def weighted_error() -> sp.Expr:
-    r"""$\frac{p_1}{\alpha-1}K^{1-\alpha}$: mass beyond $K$ facts; $d^{-2(\alpha-1)}$ with $K\sim d^2$."""
-    return p1 / (alpha - 1) * stored ** (1 - alpha)
-
-
-def effective_samples() -> sp.Expr:
-    r"""$NVp_V$: equal facts with so many sequences would be seen as often as the rarest fact is."""
-    return N * V * p_rare
-
-
-def laws() -> dict[str, sp.Expr]:
-    """What changes where facts are not equal, by name: to leading order, estimates and no bounds."""
-    return {
-        "lock-on breaks at L p_1 above": critical_load(),
-        "a calibrated bias keeps lock-on with N above": calibrated_samples(),
-        "mass of facts never seen": uncovered_law(),
-        "error floor of equal weights": plain_floor(),
-        "the floor is near with N above": plain_samples(),
-        "facts stored by inverse weights": weighted_capacity(),
-        "error beyond them": weighted_error(),
-        "sequences the rarest fact feels": effective_samples(),
-    }

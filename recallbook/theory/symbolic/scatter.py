@@ -1,11 +1,11 @@
 r"""How far the most frequent token is ahead of the mark, from draw to draw: first order in $1/d$. Ours.
 
-The gap of a draw is $S_1-S_a-M$: scores of the most frequent token and of a rare one that is asked for, and of the mark.
-To first order it is linear in the inner products of the embeddings. A squared length has the variance $\frac2d$, an
-overlap of two tokens, or of a token and the mark, $\frac1d$, and so for labels: with the coefficients in a symmetric
-matrix $Q$ the variance is $\frac2d\operatorname{tr}Q^2$. All tokens are as frequent as facts, there is no bias, and
-$\mathbb E\sum_vp_vz_vz_v^\top=s_2$ beside the frequent tokens stays at its mean. What is a vector over tokens is a polynomial
-in their frequency $p$, by its coefficients.
+The gap of a draw is $S_1-S_a-M$: scores of the most frequent token, of a rare one that is asked for, and of the
+mark. To first order it is linear in the inner products of the embeddings. Squared lengths have the variance
+$\frac2d$, overlaps $\frac1d$, and so for labels: with the coefficients in a symmetric matrix $Q$ the variance is
+$\frac2d\operatorname{tr}Q^2$. All tokens are as frequent as facts, there is no bias, and
+the part $s_2$ of the tokens' covariance that all directions share stays at its mean. A vector over tokens is a
+polynomial in their frequency $p$, by its coefficients.
 """
 
 from __future__ import annotations
@@ -150,5 +150,5 @@ def variance() -> sp.Expr:
 
 @cache
 def quotient() -> sp.Expr:
-    r"""$\mathbb E\,S_1/\mathbb E\,M$ with the covariance's mean $s_2$; at large $d$ the mean scores of orthogonal embeddings."""
+    r"""$\mathbb E\,S_1/\mathbb E\,M$ with the covariance's part $s_2$."""
     return most(attention().tokens) / attention().mark
