@@ -54,7 +54,7 @@ def critical_rows(broken: pd.DataFrame) -> list[dict[str, Any]]:
     r"""The exponents of :func:`thresholds.critical`, a row for both $\tau$, with $Lp_1$ where lock-on is one half."""
     rows: dict[tuple[int, ...], dict[str, Any]] = {}
     for case in broken.to_dict("records"):
-        sizes = {name: int(case[name]) for name in thresholds.SIZES}
+        sizes: dict[str, Any] = {name: int(case[name]) for name in thresholds.SIZES}
         top = laws(Setting(**sizes, zipf=case["simulated"], trigger_in_values=False)).facts[0]
         names = {"V": sizes["vocab"], "L": sizes["seq_len"], "d": sizes["dim"]}
         measured = f"{case['simulated']:.2f} [{case['low']:.2f}, {case['high']:.2f}]"

@@ -54,7 +54,7 @@ def larger_points() -> list[Point]:
 def _points(sizes: tuple[int, int, int, int], exponents: Iterable[float], seeds: Iterable[int]) -> Iterator[Point]:
     vocab, length, dim, multiple = sizes
     for flag, exponent, seed in product((False, True), exponents, seeds):
-        fields = {"vocab": vocab, "seq_len": length, "dim": dim, "samples": multiple * vocab}
+        fields: dict[str, Any] = {"vocab": vocab, "seq_len": length, "dim": dim, "samples": multiple * vocab}
         yield Point(Setting(**fields, zipf=exponent, trigger_in_values=flag), seed, test_samples=2000)
 
 
