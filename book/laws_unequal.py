@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pandas as pd
 import sympy as sp
-from laws_text import RUNNING, latex, predicted, table
+from laws_text import RUNNING, predicted, table
 
 import recallbook as rb
-from recallbook.experiments.unequal import error_sizes, thresholds
-from recallbook.theory.frequencies import covariance_moments, laws as frequencies, plain_critical_zipf
+from recallbook.experiments.unequal import error_sizes, remedies, thresholds
+from recallbook.theory.frequencies import covariance_moments, critical_zipf, laws as frequencies
 from recallbook.theory.symbolic import rare_facts
 from recallbook.theory.symbolic.expressions import d
-from recallbook.theory.symbolic.frequencies import plain_load
 from recallbook.theory.symbolic.spectra import trace
 
 UNEQUAL = rb.Setting(vocab=256, seq_len=16, dim=128, samples=4096, trigger_in_values=False, zipf=1)
@@ -54,14 +54,20 @@ def unequal() -> dict[str, str]:
 
 
 def breaking() -> dict[str, str]:
-    """Where lock-on breaks: the law, and how far the committed sweep is from it."""
-    measured = thresholds.critical(rb.load_results("zipf_threshold"))
-    exponents = [plain_critical_zipf(vocab, UNEQUAL.seq_len) for vocab in (UNEQUAL.vocab, 16 * UNEQUAL.vocab)]
+    """Where lock-on breaks: how far the committed sweeps are from the law, and draws that a remedy does not mend."""
+    measured = pd.concat([thresholds.critical(rb.load_results(name)) for name in ("zipf_threshold", "zipf_larger")])
+    measured = measured[2 * measured["seq_len"] <= measured["dim"]]
+    held = measured["predicted"].between(measured["low"], measured["high"])
+    exponents = [critical_zipf(vocab, UNEQUAL.seq_len, UNEQUAL.dim, 16 * vocab) for vocab in (256, 1024)]
+    many = rb.load_results("remedies_many").query("zipf == 1")
+    weighted = remedies.labelled(many).query("remedy == 'inverse weights'")
     return {
-        "breaking": f"$$L\\,p_1={latex(plain_load())}$$",
         "breaking exponents": " and ".join(f"{exponent:.2f}" for exponent in exponents),
-        "law off": f"{(measured['simulated'] - measured['law']).abs().max():.2f}",
+        "law off": f"{(measured['simulated'] - measured['predicted']).abs().max():.2f}",
         "law cases": str(len(measured)),
+        "law held": "all" if held.all() else str(held.sum()),
+        "failing": str((weighted["lock_on"] < remedies.KEPT).sum()),
+        "failing seeds": str(len(weighted)),
     }
 
 

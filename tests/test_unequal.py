@@ -1,6 +1,8 @@
 """The theory of unequal facts: its parts against sequences, lock-on by enumeration, what must leave it unchanged."""
 
 import itertools
+import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ import torch
 
 import recallbook as rb
 from recallbook.data.residuals import residuals
+from recallbook.experiments.unequal import remedies
 from recallbook.theory import unequal
 from recallbook.theory.attention_vector import NOISES, AttentionVector, Facts, square_root
 from recallbook.theory.drawn_facts import drawn_facts, first_residuals, label_counts
@@ -369,6 +372,20 @@ def test_the_error_of_a_prediction_is_that_of_its_draws(few_draws):
     spread = np.std(others, ddof=1)  # of means over 16 draws; the control variate makes the prediction's smaller
     assert abs(found.lock_on - np.mean(others)) < 3 * np.hypot(found.error, spread / 8**0.5)
     assert 0.15 * spread < found.error < 2 * spread
+
+
+@pytest.mark.slow
+def test_a_warning_says_where_failing_draws_may_be_too_rare_to_be_met():
+    """Inverse weights: the prediction's draws all lock on, a seventh of 200 simulated ones does not; a bias is safe."""
+    setting = rb.Setting(vocab=256, seq_len=16, dim=128, samples=2048, trigger_in_values=False, zipf=1.0)
+    with pytest.warns(UserWarning, match=r"too rare to be met: .*differs by 0\.2 from draw to draw"):
+        found = rb.predict(replace(setting, loss_weights="inverse"))
+    simulated = remedies.failing(rb.load_results("remedies_many").query("zipf == 1")).set_index("remedy")
+    assert found.lock_on > 0.97 > 0.95 > simulated.loc["inverse weights", "lock_on"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert rb.predict(replace(setting, output_bias="trained")).lock_on > 0.99
+    assert simulated.loc["trained bias", "fails"] == 0
 
 
 def test_a_control_variate_leaves_the_mean():

@@ -6,39 +6,18 @@ import pandas as pd
 import pytest
 
 import recallbook as rb
-from recallbook.experiments.unequal import error_sizes, pictures, thresholds
-from recallbook.theory import frequencies
+from recallbook.experiments.unequal import error_sizes, pictures
 
 
 def test_row_of_a_critical_exponent_has_how_often_the_most_frequent_token_stands_in_a_sequence():
     case = {"vocab": 4, "seq_len": 10, "dim": 8, "samples": 200, "trigger_in_values": True}
-    law = frequencies.plain_critical_zipf(4, 10, trigger_in_values=True)
-    found = {"simulated": 1.0, "low": 0.9, "high": 1.25, "law": law, "predicted": 1.1}
-    other = {**case, "vocab": 5, **found}
-    (row,) = pictures.critical_rows(pd.DataFrame([{**case, **found}, other]), vocab=4)
-    assert row["L p₁ there"] == pytest.approx(10 / (1 + 1 / 2 + 1 / 3 + 1 / 4))
-    assert (row["L"], row["τ"], row["mean scores"], row["measured"]) == (10, 1, 1.1, "1.00 [0.90, 1.25]")
-    assert row["α*: law"] == frequencies.plain_critical_zipf(4, 10, trigger_in_values=True)
-
-
-@pytest.mark.parametrize(("vocab", "seq_len", "flag"), [(128, 8, False), (256, 64, True), (1000, 32, False)])
-def test_the_plain_law_is_where_two_scores_are_equal(vocab, seq_len, flag):
-    """The frequent token's score through the uneven labels, and what facts give the mark; written out with NumPy."""
-    exponent = frequencies.plain_critical_zipf(vocab, seq_len, trigger_in_values=flag)
-    p = np.arange(1, vocab + 1.0) ** -exponent
-    p /= p.sum()
-    assert (np.sum(p**2) - 1 / vocab) * p[0] ** 2 == pytest.approx((1 + flag) * np.sum(p**2) / seq_len**2)
-
-
-def test_the_plain_law_lies_in_the_measured_intervals():
-    """All twelve without the trigger in the values, eight of twelve with it, and never farther off than 0.06."""
-    broken = thresholds.critical(rb.load_results("zipf_threshold"))
-    flags = broken["trigger_in_values"].astype(bool)
-    cases = zip(broken["vocab"], broken["seq_len"], flags, strict=True)
-    law = np.array([frequencies.plain_critical_zipf(int(v), int(n), trigger_in_values=flag) for v, n, flag in cases])
-    held = (broken["low"] <= law) & (law <= broken["high"])
-    assert held[~flags].all() and held[flags].sum() == 8
-    assert np.abs(law - broken["simulated"]).max() < 0.06
+    found = {"simulated": 1.0, "low": 0.9, "high": 1.25, "means": 1.2, "predicted": 1.1}
+    (row,) = pictures.critical_rows(pd.DataFrame([{**case, **found}, {**case, **found, "trigger_in_values": False}]))
+    assert [row[name] for name in ("V", "L", "d")] == [4, 10, 8]
+    for flag in (0, 1):
+        assert row[f"L p₁, τ = {flag}"] == pytest.approx(10 / (1 + 1 / 2 + 1 / 3 + 1 / 4))
+        values = [row[f"{name}, τ = {flag}"] for name in ("mean scores", "law", "measured")]
+        assert values == [1.2, 1.1, "1.00 [0.90, 1.25]"]
 
 
 def test_exponents_of_the_error_are_slopes_over_the_committed_grid():

@@ -58,8 +58,10 @@ SWEEPS = {
     "longer_training": Sweep("more than three steps, on one batch and on fresh batches", longer_training.points),
     "longer_larger": Sweep("longer training above coverage: V = 256, d to V/2", longer_training.larger_points),
     "zipf_threshold": Sweep("the exponent at which Zipf's law breaks lock-on", thresholds.points),
+    "zipf_larger": Sweep("the same at V to 4096, L to 256", thresholds.larger_points),
     "zipf_error": Sweep("error under Zipf's law against N and d, with perfect attention", error_sizes.points),
     "remedies": Sweep("remedies for unequal facts at equal N: bias, weights, balance, more steps", remedies.points),
+    "remedies_many": Sweep("the same in the limit, 200 seeds: draws that fail", remedies.many_points),
     "remedies_rates": Sweep("rates at which remedies for unequal facts are compared, tuned", remedies_rates.points),
 }
 

@@ -129,14 +129,16 @@ def doubts(setting: Setting, lock_on: float, *, own: bool = False) -> list[Doubt
     return [doubt for doubt in known if doubt.applies(setting, lock_on)]
 
 
-def message(setting: Setting, found: list[Doubt], error: float = 0.0) -> str:
+def message(setting: Setting, found: list[Doubt], error: float = 0.0, frail: float = 0.0) -> str:
     """What is off, and by about how much: the largest of the doubts for each quantity.
 
-    ``error`` is the standard error of a mean over draws that differ too much for the time there is.
+    ``error`` is the standard error of a mean over draws that differ too much for the time there is; ``frail`` how much
+    lock-on differs between them with a weaker mark.
     """
-    if error and not found:
-        return f"prediction in doubt: {_uncertain(error)}"
-    reasons = "; ".join([doubt.says(setting) for doubt in found] + ([_uncertain(error)] if error else []))
+    draws = [says(size) for says, size in ((_uncertain, error), (_frail, frail)) if size]
+    if not found:
+        return f"prediction in doubt: {'; '.join(draws)}"
+    reasons = "; ".join([doubt.says(setting) for doubt in found] + draws)
     about: dict[str, float] = {}
     for doubt in found:
         about |= {name: max(size, about.get(name, 0.0)) for name, size in doubt.about.items()}
@@ -149,3 +151,10 @@ def message(setting: Setting, found: list[Doubt], error: float = 0.0) -> str:
 
 def _uncertain(error: float) -> str:
     return f"outcomes differ from draw to draw, and their mean is known to {2 * error:.2f} only"
+
+
+def _frail(deviation: float) -> str:
+    return (
+        "draws that fail may be too rare to be met: "
+        f"with a mark weaker by a third lock-on differs by {deviation:.1f} from draw to draw"
+    )

@@ -2,6 +2,7 @@ r"""Unequal facts in numbers: power sums of a setting's frequencies, its populat
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
@@ -9,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 import sympy as sp
 from jaxtyping import Float64
-from scipy.optimize import brentq
+from scipy.special import ndtr
 
 from recallbook.arguments import not_allowed
 from recallbook.setting import Setting
-from recallbook.theory.symbolic import frequencies as symbolic
+from recallbook.theory.symbolic import frequencies as symbolic, scatter
 from recallbook.theory.symbolic.expressions import Values, numeric, tau
 from recallbook.theory.symbolic.spectra import power, q, trace
 from recallbook.theory.values import effective_dim, sizes
@@ -97,12 +98,59 @@ def mean_lock_on(setting: Setting) -> float:
     return float(found.facts @ (1 - np.minimum(lost, 1)) ** (setting.seq_len - 1))
 
 
-def critical_zipf(
-    vocab: int, seq_len: int, dim: int, samples: int, *, level: float = 0.5, trigger_in_values: bool = False
-) -> float:
-    r"""Exponent $\alpha$ of all tokens at which mean scores bring lock-on below ``level``; 4 if none does.
+class Lead(NamedTuple):
+    """The most frequent token's mean score over the mark's, and how far the lead over both others scatters."""
 
-    Exact at infinite $d$ and $N$ but for the label frequencies' own chance. Ours.
+    quotient: float
+    deviation: float
+
+    @property
+    def ahead(self) -> float:
+        """Share of draws in which the token outscores the mark of a rare fact; a normal closure."""
+        return float(ndtr((self.quotient - 1) / self.deviation))
+
+
+def lead(setting: Setting) -> Lead:
+    r"""$\mathbb E\,S_1/\mathbb E\,M$ and the deviation of $(S_1-S_a-M)/\mathbb E\,M$, to first order in $1/d$. Ours.
+
+    Raises
+    ------
+    ValueError
+        If the setting has a remedy, other tokens of another law, embeddings that are not Gaussian, or one token.
+    """
+    others = setting.other_zipf is not None or setting.embeddings != "gaussian" or setting.width is not None
+    if others or label_choice(setting) != "none" or setting.seq_len == 1:
+        raise not_allowed("setting", setting, "Zipf's law of all tokens, Gaussian embeddings, no remedy, L above 1")
+    at = {**values(setting), q: float(laws(setting).facts[0])}
+    quotient, variance = (float(numeric(part)(at)) for part in (scatter.quotient(), scatter.variance()))
+    return Lead(quotient, math.sqrt(variance))
+
+
+def broken_share(setting: Setting) -> float:
+    r"""$(1-p_1)\,P(\text{present})\,P(\text{ahead})$: sequences that the most frequent token takes from the mark. Ours.
+
+    It is not their informative token, stands in them, and is ahead in this draw. What other tokens take is left out.
+    """
+    if setting.seq_len == 1:
+        return 0.0
+    top = float(laws(setting).facts[0])
+    return float((1 - top) * (1 - (1 - top) ** (setting.seq_len - 1)) * lead(setting).ahead)
+
+
+def critical_zipf(
+    vocab: int,
+    seq_len: int,
+    dim: int,
+    samples: int,
+    *,
+    level: float = 0.5,
+    trigger_in_values: bool = False,
+    between_draws: bool = True,
+) -> float:
+    r"""Exponent $\alpha$ of all tokens at which lock-on falls below ``level``; 4 if it does nowhere. Ours.
+
+    By :func:`broken_share`, or, without scatter ``between_draws``, where all scores are at their means
+    (:func:`mean_lock_on`).
 
     Raises
     ------
@@ -111,11 +159,11 @@ def critical_zipf(
     """
     if not 0 < level < 1:
         raise not_allowed("level", level, "a number between 0 and 1")
-
     equal = Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, trigger_in_values=trigger_in_values)
 
     def locks(exponent: float) -> bool:
-        return mean_lock_on(replace(equal, zipf=exponent)) >= level
+        at = replace(equal, zipf=exponent)
+        return (1 - broken_share(at) if between_draws else mean_lock_on(at)) >= level
 
     grid = np.arange(1, 161) / 40  # the first crossing: very frequent tokens are facts too, and lock-on returns
     below = next((exponent for exponent in grid if not locks(float(exponent))), None)
@@ -133,22 +181,3 @@ def critical_load_at(exponent: float, trigger_in_values: bool) -> float:
     r"""$Lp_1$ above which the most frequent token outdoes the mark, many tokens, $\alpha>\frac12$."""
     of = symbolic.critical_load_of(sp.Float(exponent)).subs(tau, int(trigger_in_values))
     return float(sp.N(of))
-
-
-def plain_critical_zipf(vocab: int, seq_len: int, *, trigger_in_values: bool = False) -> float:
-    r"""Exponent $\alpha$ of all tokens at which $Lp_1$ reaches ``plain_load``; 4 if it does nowhere.
-
-    Leading order, at infinite $d$ and $N$. Ours.
-
-    Raises
-    ------
-    ValueError
-        If a size is bad.
-    """
-    equal = Setting(vocab=vocab, seq_len=seq_len, dim=1, samples=1, trigger_in_values=trigger_in_values)
-
-    def over(exponent: float) -> float:
-        at = replace(equal, zipf=exponent)
-        return float(seq_len * laws(at).facts[0] - numeric(symbolic.plain_load())(values(at)))
-
-    return 4.0 if over(4.0) < 0 else float(brentq(over, 1e-3, 4.0))

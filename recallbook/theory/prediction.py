@@ -144,7 +144,7 @@ def predict(
 def _predict_unequal(setting: Setting, own: OwnTables, without: tuple[str, ...], warn: bool) -> Prediction:
     found = unequal.averages(setting, own, without, ledger=not without)
     if warn:
-        _warn(setting, found.lock_on, level=4, own=bool(own), error=found.error)
+        _warn(setting, found.lock_on, level=4, own=bool(own), error=found.error, frail=found.frail)
     ledger = unequal.ledger(setting, found.sizes) if not without else {}
     terms = {name: Term(*entry) for name, entry in ledger.items()}
     draws = partial(unequal.draw_law, setting, own, without)
@@ -157,7 +157,7 @@ def predicted_lock_on(setting: Setting, *, warn: bool = True) -> float:
     if unequal.applies(setting, {}):
         means = unequal.averages(setting, {}, recall=False)
         if warn:
-            _warn(setting, means.lock_on, error=means.error)
+            _warn(setting, means.lock_on, error=means.error, frail=means.frail)
         return means.lock_on
     found = float(np.mean(lock(setting).token))
     if warn:
@@ -271,9 +271,12 @@ def _check(setting: object) -> None:
         raise not_allowed("setting", setting, "a recallbook.Setting")
 
 
-def _warn(setting: Setting, lock_on: float, level: int = 3, *, own: bool = False, error: float = 0.0) -> None:
+def _warn(
+    setting: Setting, lock_on: float, level: int = 3, *, own: bool = False, error: float = 0.0, frail: float = 0.0
+) -> None:
     """Say what is off, and by about how much, where the map of errors or the draws leave a doubt."""
     found = doubts(setting, lock_on, own=own)
     uncertain = error if error > unequal.UNCERTAIN else 0.0
-    if found or uncertain:
-        warnings.warn(message(setting, found, uncertain), stacklevel=level)
+    rare = frail if frail > unequal.FRAIL and not uncertain else 0.0
+    if found or uncertain or rare:
+        warnings.warn(message(setting, found, uncertain, rare), stacklevel=level)

@@ -3,7 +3,8 @@ r"""Lock-on, recall and accuracy where facts are not equally frequent, or embedd
 Drawn are what few numbers describe: tables of embeddings, label counts, and the Gaussian noise of the attention vector
 with its covariance; averaged exactly is over sequences. No constant is fitted, and the cost does not depend on $N$ and
 $L$. Draws are added, each with its fixed seed, until the standard error of their mean is at most :data:`ENOUGH`, or
-time is up: ``Averages.error`` says what it is.
+time is up: ``Averages.error`` says what it is. Draws that fail may be too rare to be among them. With a weaker mark
+more of them fail, and ``Averages.frail`` says how much lock-on then differs.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from recallbook.theory.symbolic.spectra import trace
 
 STEP, ENOUGH = 16, 0.005  # draws between two looks at the error, standard error that is enough
 UNCERTAIN = 0.01  # standard error from which on a warning says so
+WEAKER, FRAIL = 2 / 3, 0.1  # of the mark's score, and the deviation of lock-on then from which on a warning says so
 WORK, MOST = 2**28, 128  # V^2 d summed over draws with noise, a second or two; and never more draws than this
 TINY = 1e-12  # variance of outcomes that do not vary
 LARGEST_VOCAB = 4096  # tables of V by V numbers, a dozen at a time
@@ -43,12 +45,16 @@ Outcomes = Float64[np.ndarray, " 3"]  # accuracy, lock-on, recall
 
 
 class Averages(NamedTuple):
-    """Means over draws, the largest of their standard errors, and the mean size of every term of the ledger."""
+    """Means over draws, the largest of their standard errors, and the mean size of every term of the ledger.
+
+    ``frail`` is the deviation of lock-on between draws where the mark scores :data:`WEAKER` of what it does.
+    """
 
     accuracy: float
     lock_on: float
     recall: float
     error: float
+    frail: float
     sizes: Mapping[str, float]
 
 
@@ -84,20 +90,24 @@ def averages(
     noisy: list[Outcomes] = []
     plain: list[Outcomes] = []  # at the mean of the attention vector
     sizes: list[dict[str, float]] = []
+    weaker: list[float] = []
     while not _enough(len(noisy), _most(setting), Controlled.of(noisy, plain).noise):
         draw = drawn_facts(setting, len(plain), own)
         vector = AttentionVector(draw.facts)
-        noisy.append(_outcome(draw, vector, without, recall))
-        plain.append(_outcome(draw, vector, without, recall, noisy=False))
+        scores = attention_scores(draw, vector, without)
+        noisy.append(_outcome(draw, scores, without, recall))
+        weaker.append(_lock_on(draw, scores._replace(mark=WEAKER * scores.mark)))
+        plain.append(_outcome(draw, attention_scores(draw, vector, without, noisy=False), without, recall))
         if ledger and len(sizes) < STEP:
             sizes.append(_sizes(draw, vector))
     while not _enough(len(plain), 8 * _most(setting), Controlled.of(noisy, plain).draws):
         draw = drawn_facts(setting, len(plain), own)
-        plain.append(_outcome(draw, AttentionVector(draw.facts), without, recall, noisy=False))
+        scores = attention_scores(draw, AttentionVector(draw.facts), without, noisy=False)
+        plain.append(_outcome(draw, scores, without, recall))
     found = Controlled.of(noisy, plain)
     error = float(np.hypot(found.noise, found.draws).max())
     accuracy, lock_on, recalled = np.clip(found.mean, 0, 1).tolist()
-    return Averages(accuracy, lock_on, recalled, error, _relative(sizes))
+    return Averages(accuracy, lock_on, recalled, error, float(np.std(weaker)), _relative(sizes))
 
 
 def draw_law(setting: Setting, own: OwnTables, without: tuple[str, ...] = ()) -> DrawLaw:
@@ -142,14 +152,15 @@ def _enough(count: int, most: int, error: Outcomes) -> bool:
     return count >= most or float(error.max()) <= ENOUGH / math.sqrt(2)
 
 
-def _outcome(
-    draw: DrawnFacts, vector: AttentionVector, without: tuple[str, ...], recall: bool, *, noisy: bool = True
-) -> Outcomes:
+def _outcome(draw: DrawnFacts, scores: Scores, without: tuple[str, ...], recall: bool) -> Outcomes:
     """Accuracy, lock-on and recall of one draw."""
-    scores = attention_scores(draw, vector, without, noisy=noisy)
     located = locate(scores.tokens, scores.mark, draw.facts)
     accuracy, found = _answered(draw, located, without) if recall else (0.0, 0.0)
     return np.array([accuracy, float(draw.frequencies @ located.lock), found])
+
+
+def _lock_on(draw: DrawnFacts, scores: Scores) -> float:
+    return float(draw.frequencies @ locate(scores.tokens, scores.mark, draw.facts).lock)
 
 
 def _answered(draw: DrawnFacts, located: Located, without: tuple[str, ...]) -> tuple[float, float]:

@@ -16,20 +16,20 @@ from recallbook.experiments.unequal import error_sizes, thresholds
 from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
 from recallbook.sweeps.run import run_sweep
-from recallbook.theory.frequencies import laws, mean_lock_on
+from recallbook.theory.frequencies import broken_share, laws
 
 GRID = np.linspace(0.2, 1.4, 49)  # exponents of a predicted line
 SEEDS, TEST_SAMPLES = range(5), 1000  # of lock-on against N
 
 
 def draw_lock_on_by_exponent(ax: Axes, sweep: pd.DataFrame, setting: Setting) -> None:
-    """Lock-on against the exponent at the setting's vocabulary: measured, and as mean scores alone predict it."""
+    """Lock-on against the exponent at the setting's vocabulary: measured, and 1 less :func:`broken_share`."""
     part = sweep[(sweep["vocab"] == setting.vocab) & ~sweep["trigger_in_values"]]
     for index, (length, rows) in enumerate(part.groupby("seq_len")):
         mean = over_seeds(rows, ["zipf"], "lock_on", within=(0, 1))
         plot_intervals(ax, mean, "zipf", f"$L={length}$", index, linestyle="none")
         sizes = replace(setting, seq_len=int(length), samples=thresholds.SAMPLES * setting.vocab)
-        line = [mean_lock_on(replace(sizes, zipf=float(exponent))) for exponent in GRID]
+        line = [1 - broken_share(replace(sizes, zipf=float(exponent))) for exponent in GRID]
         ax.plot(GRID, line, color=COLOURS[index], linewidth=1)
     ax.set(xlabel="exponent $\\alpha$", ylabel="lock-on")
     ax.legend(fontsize=9)
@@ -50,17 +50,20 @@ def draw_lock_on_by_samples(ax: Axes, settings: Mapping[str, Setting], samples: 
     ax.legend(fontsize=9, loc="center left")
 
 
-def critical_rows(broken: pd.DataFrame, vocab: int) -> list[dict[str, Any]]:
-    """The exponents of :func:`thresholds.critical` at one vocabulary as rows of a table, with $Lp_1$ there."""
-    rows = []
-    for case in broken[broken["vocab"] == vocab].to_dict("records"):
-        length = int(case["seq_len"])
-        top = laws(Setting(vocab=vocab, seq_len=length, dim=1, samples=1, zipf=case["simulated"])).facts[0]
-        row = {"L": length, "τ": int(case["trigger_in_values"])}
-        row |= {"α*: law": case["law"], "mean scores": case["predicted"]}
+def critical_rows(broken: pd.DataFrame) -> list[dict[str, Any]]:
+    r"""The exponents of :func:`thresholds.critical`, a row for both $\tau$, with $Lp_1$ where lock-on is one half."""
+    rows: dict[tuple[int, ...], dict[str, Any]] = {}
+    for case in broken.to_dict("records"):
+        sizes: dict[str, Any] = {name: int(case[name]) for name in thresholds.SIZES}
+        top = laws(Setting(**sizes, zipf=case["simulated"], trigger_in_values=False)).facts[0]
+        names = {"V": sizes["vocab"], "L": sizes["seq_len"], "d": sizes["dim"]}
         measured = f"{case['simulated']:.2f} [{case['low']:.2f}, {case['high']:.2f}]"
-        rows.append({**row, "measured": measured, "L p₁ there": length * top})
-    return rows
+        found = {"measured": measured, "law": case["predicted"], "mean scores": case["means"]}
+        found["L p₁"] = sizes["seq_len"] * top
+        flag = int(case["trigger_in_values"])
+        row = rows.setdefault(tuple(sizes.values()), names)
+        row |= {f"{name}, τ = {flag}": value for name, value in found.items()}
+    return list(rows.values())
 
 
 def draw_errors(axes: Mapping[str, Axes], table: pd.DataFrame) -> None:

@@ -21,7 +21,7 @@ from recallbook.experiments.unequal.remedies_rates import BOTH, TEST_SAMPLES, TH
 from recallbook.setting import Setting
 from recallbook.sweeps.point import OUTCOMES, Point
 
-SEEDS = range(10)
+SEEDS, MANY = range(10), range(200)
 VOCAB, SEQ_LEN, DIMS = 256, 16, {"gaussian": 128, "orthogonal": 258}
 SAMPLES, ZIPFS = (2048, 16384), (0.0, 1.0, 1.5)
 LONGER = 100  # steps of the plain gradient, beside the STEPS of all
@@ -46,7 +46,7 @@ ETAS = tuple(BOTH * 4.0**k for k in (-2, -1, 0))  # of three steps: the tuned on
 CAREFUL = Rates(RATES["gd"].eta / 4, RATES["gd"].gamma)  # no part of the rule: to tell a bad rate from a bad way
 LIMIT = "limit"
 SETTINGS = ["zipf", "embeddings", "trigger_in_values", "samples"]
-RESTORED = 0.95
+RESTORED, KEPT = 0.95, 0.9
 
 
 def setting(remedy: str, samples: int, zipf: float, embeddings: str = "gaussian", trigger: bool = False) -> Setting:
@@ -72,6 +72,12 @@ def limit_points() -> list[Point]:
     """Every remedy, with three steps in the early-phase limit."""
     sizes = product(REMEDIES, SAMPLES, ZIPFS, DIMS, (False, True))
     return [Point(setting(*size), seed, test_samples=TEST_SAMPLES) for size in sizes for seed in SEEDS]
+
+
+def many_points() -> list[Point]:
+    """Every remedy in the limit with :data:`MANY` seeds: the smaller N, Gaussian, no trigger in the values."""
+    settings = [setting(remedy, SAMPLES[0], exponent) for remedy, exponent in product(REMEDIES, ZIPFS[1:])]
+    return [Point(where, seed, test_samples=2000) for where in settings for seed in MANY]
 
 
 def finite_points() -> list[Point]:
@@ -124,7 +130,8 @@ def _way(row: dict[str, Any]) -> str:
 def compared(frame: pd.DataFrame) -> pd.DataFrame:
     """One row for each setting, way and remedy: mean and 95 % interval over seeds of every outcome.
 
-    Columns are ``accuracy``, ``accuracy low``, ``accuracy high`` and so on, ``seeds``, and ``failed``: runs whose
+    Columns are ``accuracy``, ``accuracy low``, ``accuracy high``, ``accuracy lowest`` and so on, ``seeds``, and
+    ``failed``: runs whose
     weights overflowed, which have no outcome and count as 0. Intervals are cut at 0 and 1.
     """
     rows = []
@@ -133,8 +140,24 @@ def compared(frame: pd.DataFrame) -> pd.DataFrame:
         row = dict(zip([*SETTINGS, "way", "remedy"], key, strict=True))
         for outcome in OUTCOMES:
             found = seed_interval(group[outcome].fillna(0.0))
+            row[f"{outcome} lowest"] = group[outcome].fillna(0.0).min()
             row |= {outcome: found.mean, f"{outcome} low": max(found.low, 0.0), f"{outcome} high": min(found.high, 1.0)}
         rows.append({**row, "seeds": len(group), "failed": int(group["error"].notna().sum())})
+    return pd.DataFrame(rows)
+
+
+def failing(frame: pd.DataFrame) -> pd.DataFrame:
+    """By ``zipf`` and ``remedy``: mean, median and lowest tenth over seeds of lock-on and accuracy; share that fails.
+
+    A draw fails if its lock-on is below :data:`KEPT`.
+    """
+    rows = []
+    for (zipf, remedy), part in labelled(frame).groupby(["zipf", "remedy"], sort=False):
+        row: dict[str, Any] = {"zipf": zipf, "remedy": remedy, "fails": float((part["lock_on"] < KEPT).mean())}
+        for name in ("lock_on", "recall", "accuracy"):
+            row |= {name: part[name].mean(), f"{name} median": part[name].median()}
+            row[f"{name} tenth"] = part[name].quantile(0.1)
+        rows.append(row)
     return pd.DataFrame(rows)
 
 

@@ -15,7 +15,7 @@ import sympy as sp
 
 from recallbook.theory.symbolic.expressions import L, N, V, d, tau
 from recallbook.theory.symbolic.lock_on import R
-from recallbook.theory.symbolic.spectra import bias_overlap, bias_square, power, q, token_moment, trace
+from recallbook.theory.symbolic.spectra import bias_overlap, power, q, token_moment, trace
 
 f = sp.Symbol("f", nonnegative=True)  # frequency of token v as a fact; q is that of token v as another token
 LABELS = ("none", "calibrated", "trained", "balanced", "inverse")  # output biases, or what makes labels even
@@ -169,34 +169,11 @@ def _pulled_facts() -> sp.Expr:
     return own * square + trace(2) * (constant * sums[0] + 2 * trace(2) * sums[1] + sums[2])
 
 
-@cache
-def ledger_terms(bias: str = "none") -> dict[str, sp.Expr]:
-    """Mean square of each part of a token's score, by the names of the ledger."""
-    means = token_scores(bias)
-    chance = R**6 * labels(bias).square ** 2 * (bias_square() - bias_overlap() ** 2)
-    return {
-        "frequent tokens": means["frequent tokens"] ** 2 + chance,
-        "uneven facts": means["uneven facts"] ** 2,
-        **noises(bias),
-        "own sequence": own_sequence(bias)["token"] ** 2,
-    }
-
-
 # Where the most frequent token outdoes the mark
 
 load = sp.Symbol("x", positive=True)  # L p_1
 alpha = sp.Symbol("alpha", positive=True)
 zeta2, zeta3 = sp.symbols("zeta_2 zeta_3", positive=True)  # P_2/p_1^2 and P_3/p_1^3
-
-
-@cache
-def plain_load() -> sp.Expr:
-    r"""$Lp_1=\sqrt{\frac{1+\tau}{1-1/(VP_2)}}$: the frequent token's score through $g$ is what facts give the mark.
-
-    The quotient of the two leading terms, $(P_2-\frac1V)\,p_1^2$ over $(1+\tau)P_2/L^2$, is 1 there. Leading order; it
-    leaves out all that :func:`breaking_ratio` has besides. Ours.
-    """
-    return sp.sqrt((1 + tau) / (1 - 1 / (V * power(2))))
 
 
 @cache
