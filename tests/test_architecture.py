@@ -100,11 +100,24 @@ def test_the_core_works_without_what_is_built_on_it(copied):
     assert "No module sweeps" in done.stderr
 
 
-def test_sweeps_are_imported_when_first_asked_for():
-    code = "import sys, recallbook as rb; before = set(sys.modules); rb.run_sweep; print('recallbook.sweeps' in before)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
+def modules_after(line):
+    """Names of all modules that a fresh interpreter has loaded after this line."""
+    code = f"import sys\n{line}\nprint(*sys.modules)"
+    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+
+
+LATER = {"sympy", "scipy.stats", "pandas", "matplotlib", "statsmodels", "beartype", "recallbook.theory.prediction"}
+
+
+def test_an_import_loads_little_more_than_torch():
+    """What is slow to load, the predictor and the sweeps come with the name that needs them."""
+    assert modules_after("import recallbook; dir(recallbook)") & (LATER | {"recallbook.sweeps"}) == set()
+    assert {"sympy", "recallbook.theory.prediction"} <= modules_after("import recallbook; recallbook.predict")
+
+
+def test_every_public_name_is_there():
     assert set(rb.__all__) <= set(dir(rb))
+    assert [name for name in rb.__all__ if getattr(rb, name, None) is None] == []
     with pytest.raises(AttributeError, match="no attribute 'sweeps_of'"):
         _ = rb.sweeps_of
 
@@ -115,9 +128,6 @@ def test_there_is_one_version():
     assert PROJECT["tool"]["recallbook"]["tag"] == f"v{version}"
 
 
-def test_shapes_are_checked_here_and_cost_nothing_elsewhere():
+def test_shapes_are_checked_here():
     with pytest.raises(jaxtyping.TypeCheckError, match="d m"):  # five features asked of a matrix that has four
         logit_slack(torch.ones(8, 3), torch.ones(3, 4), torch.ones(2, 5))
-    code = "import sys, recallbook; print('beartype' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
