@@ -1,4 +1,4 @@
-"""`import recallbook` beside `import torch`: CPU seconds of fresh interpreters, taken in turn; the best of each counts."""
+"""`import recallbook` beside `import torch`: CPU seconds of fresh interpreters, taken in turn; the best counts."""
 
 from __future__ import annotations
 
