@@ -1,5 +1,6 @@
 """The house: layers, a core that stands alone and stays small, one version, and what runs in an import."""
 
+import ast
 import re
 import shutil
 import subprocess
@@ -123,6 +124,18 @@ def test_every_public_name_is_there():
     assert [name for name in rb.__all__ if getattr(rb, name, None) is None] == []
     with pytest.raises(AttributeError, match="no attribute 'sweeps_of'"):
         _ = rb.sweeps_of
+
+
+def test_no_assertion_hides_what_failed():
+    """`assert all(... for ...)` says that something is False; a list of the offenders says what."""
+    hidden = []
+    for path in (ROOT / "tests").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for call in ast.walk(node.test) if isinstance(node, ast.Assert) else ():
+                match call:
+                    case ast.Call(func=ast.Name(id="all"), args=[ast.GeneratorExp()]):
+                        hidden.append(f"{path.name}:{node.lineno}")
+    assert hidden == []
 
 
 def test_budgets_keep_what_is_promised():

@@ -161,6 +161,7 @@ def browser():
 def open_page(context, url, visit):
     """Open `url`, wait until its math is drawn, and record requests and console in `visit`."""
     page = context.new_page()
+    page.set_default_timeout(300_000)  # a busy machine is no fault of the page
     page.on("request", lambda request: visit.requests.append(request.url))
     page.on("pageerror", lambda error: visit.console.append(str(error)))
     page.on(
@@ -328,6 +329,7 @@ def test_search_finds_a_word_of_each_chapter(html, browser, address):
         words[path.stem] = set(re.findall(r"\b[a-z]{7,12}\b", text))
     context = browser.new_context()
     page = context.new_page()
+    page.set_default_timeout(300_000)  # a busy machine is no fault of the page
     for stem, own in words.items():
         others = set().union(*(words[other] for other in words if other != stem))
         word = max(sorted(own - others), key=len)
@@ -351,7 +353,7 @@ def test_pages_work_from_disk(from_disk):
     page, visit = from_disk
     assert page.locator("mjx-container").count() > 10
     assert page.evaluate("() => document.documentElement.dataset.theme") == "dark"
-    assert all(urlsplit(request).scheme in ("file", "data") for request in visit.requests)
+    assert [request for request in visit.requests if urlsplit(request).scheme not in ("file", "data")] == []
 
 
 def test_listed_macros_are_those_of_mathjax(from_disk, tmp_path):

@@ -66,7 +66,7 @@ def test_wick_holds_the_non_crossing_part(degree: int) -> None:
     rest, main = (part.subs(EQUAL).subs({V: size, d: size}) for part in (exact - leading, leading))
     assert sp.limit(sp.cancel(rest / main) * size, size, sp.oo) < sp.oo
     left = sp.Add.make_args(sp.expand(exact - leading))
-    assert all(term == 0 or term.as_coeff_Mul()[0] > 0 for term in left)  # none is counted twice
+    assert [term for term in left if not (term == 0 or term.as_coeff_Mul()[0] > 0)] == []  # none is counted twice
 
 
 def table(law: np.ndarray, spectrum: np.ndarray, rng: np.random.Generator, draws: int) -> np.ndarray:
@@ -408,5 +408,5 @@ def test_bad_values_are_named() -> None:
 
 def test_laws_are_expressions_of_sizes() -> None:
     found = rare.laws()
-    assert all(isinstance(law, sp.Expr) and law.free_symbols for law in found.values())
+    assert [law for law in found.values() if not (isinstance(law, sp.Expr) and law.free_symbols)] == []
     assert sp.simplify(rare.plain_floor() / rare.plain_floor().subs(d, 4 * d) - 2 ** (1 - 1 / symbolic.alpha)) == 0

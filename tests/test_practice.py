@@ -77,7 +77,7 @@ def test_sequences_written_by_hand():
     assert moved.tokens.tolist() == [[1, 3, 2, end], [4, 4, 0, end]]
     assert [part.informative.tolist() for part in (feature, marked, moved)] == [[1, 2], [2, 3], [0, 0]]
     assert [part.marked.tolist() for part in (feature, marked, moved)] == [[1, 2], [-1, -1], [-1, -1]]
-    assert all(part.labels.tolist() == [7, 8] for part in (feature, marked, moved))
+    assert [part for part in (feature, marked, moved) if part.labels.tolist() != [7, 8]] == []
     with pytest.raises(ValueError, match="trigger='colour' is not allowed"):
         write(sequences, "colour", 5)
 

@@ -112,7 +112,9 @@ def test_orthogonal_recall_is_a_rule_about_counts(samples, tau):
 
 def test_noises_vanish_where_they_must():
     terms = recall_symbols.mean_squares()
-    assert all(sp.limit(terms[name], d, sp.oo) == 0 for name in ("interference", "label overlap", "own fact"))
+    assert [
+        name for name in ("interference", "label overlap", "own fact") if sp.limit(terms[name], d, sp.oo) != 0
+    ] == []
     assert sp.limit(terms["label frequencies"], N, sp.oo) == 0
     assert sp.simplify(sp.limit(terms["label frequencies"].subs(tau, 1), d, sp.oo) - V / N) == 0
     assert terms["label frequencies"].subs(tau, 0) == 0
