@@ -11,6 +11,8 @@ from recallbook.setting import Setting
 from recallbook.theory.symbolic.expressions import V, d, numeric
 from recallbook.theory.symbolic.recall import others_variance
 
+pytestmark = pytest.mark.essential
+
 
 @pytest.mark.parametrize("power", [1, 2, 3])
 def test_moments_of_squared_length(power):

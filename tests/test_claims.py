@@ -12,7 +12,7 @@ from docutils.nodes import make_id
 
 from recallbook.analysis.intervals import Interval
 from recallbook.claims import checks, findings, listing, register
-from recallbook.experiments.verdicts import early_training, learned_embeddings
+from recallbook.experiments.verdicts import learned_embeddings
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 DATA = register.load_claims()
@@ -319,26 +319,6 @@ def test_runs_of_one_seed_are_one_draw():
 
 
 # Committed runs
-
-
-@pytest.mark.parametrize("law", ["gaussian", "orthogonal"])
-def test_a_committed_run_is_what_training_gives(law):
-    known = {run.key: run for run in early_training.runs()}
-    table = early_training.load().set_index("key")
-    assert list(table.index) == list(known)
-    chosen = table[(table["embeddings"] == law) & (table["factor"] == 1) & (table["samples"] <= 256)].index[-1]
-    again, stored = early_training.row(known[chosen]), table.loc[chosen]
-    assert again["lock_on_early"] == pytest.approx(stored["lock_on_early"], abs=1e-3)
-    assert again["cosine_early"] == pytest.approx(stored["cosine_early"], abs=1e-3)
-    assert again["cosine_late"] == pytest.approx(stored["cosine_late"], abs=0.02)  # 300 steps amplify rounding
-    assert (again["rise"] > early_training.NO_RISE) == (stored["rise"] > early_training.NO_RISE)
-
-
-@pytest.mark.parametrize("key", ["random 24 3", "learned 8 1", "clustered 32 0"])
-def test_a_committed_memory_is_what_training_gives(key):
-    table = learned_embeddings.load().set_index("key")
-    assert list(table.index) == learned_embeddings.keys()
-    assert learned_embeddings.row(key)["recall"] == pytest.approx(table.loc[key, "recall"], abs=0.03)
 
 
 def test_tables_of_runs_can_be_resumed(tmp_path, monkeypatch):

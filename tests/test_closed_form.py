@@ -18,6 +18,8 @@ from recallbook.bounds import closed_form as cf, product_form as pf
 from recallbook.experiments.lock_on import scores
 from recallbook.theory.symbolic.expressions import L, N, V, d, numeric, tau
 
+pytestmark = pytest.mark.essential
+
 DRAWS = [  # V, L, d, N, tau; one where the lower bounds say something, and five that are seen everywhere
     (120, 8, 60, 2000, 0),
     (120, 8, 60, 2000, 1),

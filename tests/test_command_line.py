@@ -21,6 +21,8 @@ from recallbook.sweeps import archive
 from recallbook.sweeps.store import Store
 from recallbook.theory import unequal
 
+pytestmark = pytest.mark.essential
+
 PREDICT = "predict --vocab 64 --seq-len 8 --dim 48 --samples 512".split()
 PLAN = "plan --vocab 64 --seq-len 8 --dim 64".split()
 COMMAND = [sys.executable, "-m", "recallbook"]

@@ -12,6 +12,8 @@ from recallbook.analysis.prediction_errors import CALLABLES, QUANTITIES, TOLERAN
 from recallbook.experiments import error_map
 from recallbook.theory.doubts import DOUBTS, doubts
 
+pytestmark = pytest.mark.essential
+
 MAP = error_map.load()
 SETTINGS = [error_map.as_setting(row) for row in MAP.to_dict("records")]
 APPLY = [

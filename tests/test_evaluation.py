@@ -14,6 +14,8 @@ from recallbook.model.ties import credit, logit_slack, tied
 from recallbook.training import evaluation
 from recallbook.training.gradients import features
 
+pytestmark = pytest.mark.essential
+
 
 def largest(values, size):
     """Places of the largest, and of what differs from it by the rounding of numbers of this size."""
@@ -168,6 +170,7 @@ def test_enough_data_and_dimension_recall_everything():
     assert outcome.lock_on == 1 and outcome.recall == 1 and outcome.accuracy == 1
 
 
+@pytest.mark.slow
 def test_mlp_recalls_where_the_matrix_cannot():
     """V log V far above d^2: a linear map fails, random features of degree three do not."""
     sizes = {"vocab": 256, "seq_len": 4, "dim": 32, "samples": 8000, "trigger_in_values": False}

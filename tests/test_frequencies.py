@@ -19,6 +19,8 @@ from recallbook.theory.symbolic.spectra import power, q, trace
 from recallbook.training.early_phase import key_query_step, value_step
 from recallbook.training.gradients import centred_labels
 
+pytestmark = pytest.mark.essential
+
 EQUAL = {
     **{power(i, j): V ** (1 - i - j) for i in range(7) for j in range(7 - i) if i + j > 1},
     **{trace(j): d ** (1 - j) for j in range(2, 9)},
@@ -242,6 +244,7 @@ def test_sequences_exchanged_count_twice_at_large_dimension() -> None:
     assert 0.7 < np.mean(squares) / np.mean(expected) < 1.15
 
 
+@pytest.mark.slow
 def test_equal_facts_give_back_the_terms_of_equal_facts() -> None:
     """To leading order for 1 << L << d << V << N << LV, without the trigger in the values."""
     growth = {V: 8, N: 12, L: 5, d: 6}
@@ -328,6 +331,7 @@ def test_a_calibrated_bias_needs_sequences() -> None:
     assert rb.simulate(enough, seed=0, test_samples=500).lock_on > 0.95
 
 
+@pytest.mark.slow
 def test_critical_exponents_are_the_simulated_ones() -> None:
     """Over V, L, and both kinds of values: 0.04 on average, below what seeds show."""
     table = thresholds.critical(rb.load_results("zipf_threshold"))
@@ -375,6 +379,7 @@ def test_the_floor_of_equal_weights_and_its_exponent(exponent: float) -> None:
     assert np.log10(found[1] / found[0]) == pytest.approx(-(1 - 1 / exponent) / 2, abs=0.02)
 
 
+@pytest.mark.slow
 def test_errors_are_the_simulated_ones() -> None:
     """Error over N and d: predictions, the floor and its slope, and no floor with inverse weights."""
     frame = rb.load_results("zipf_error")

@@ -11,6 +11,8 @@ from numpy.polynomial import hermite_e
 from recallbook.derivations import hermite as symbolic
 from recallbook.theory import hermite
 
+pytestmark = pytest.mark.essential
+
 VARIANCES = (0.01, 0.3, 1.0, 2.5)
 NAMES = ("linear", "relu", "gelu", "tanh", "he2", "he3")
 

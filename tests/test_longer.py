@@ -14,6 +14,8 @@ from recallbook.sweeps.point import from_values, measure
 from recallbook.training.embedding_gradients import embedding_directions
 from recallbook.training.optimizers import OPTIMIZERS, Adam, Muon, orthogonalised, sign
 
+pytestmark = pytest.mark.essential
+
 NAMES = ("value", "key_query", "input_embeddings", "output_embeddings")
 SETTING = rb.Setting(vocab=9, seq_len=4, dim=7, samples=60)
 RATES = {"gd": (4.0, 6.0, 0.5), "sign": (0.05, 0.03, 0.01), "adam": (0.05, 0.03, 0.01), "muon": (0.1, 0.05, 0.02)}

@@ -19,6 +19,8 @@ from recallbook.theory.symbolic import lock_on as lock_symbols
 from recallbook.theory.symbolic.expressions import L, N, V, d, numeric, tau
 from recallbook.theory.symbolic.spectra import pairings
 
+pytestmark = pytest.mark.essential
+
 NAMES = set(terms_alone.TERMS)
 
 

@@ -7,6 +7,8 @@ import pytest
 import recallbook as rb
 from recallbook.analysis.plan import Cost, Place, cheapest, plan
 
+pytestmark = pytest.mark.essential
+
 FIXED = {"vocab": 64, "seq_len": 16, "trigger_in_values": False}
 
 

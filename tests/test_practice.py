@@ -18,6 +18,8 @@ from recallbook.practice.rungs import LADDER, RUNGS, Rung, rung_named
 from recallbook.practice.training import TEST, orders, problem_for, train
 from recallbook.practice.writing import end_token, marker_token, repeated, write
 
+pytestmark = pytest.mark.essential
+
 SETTING = rb.Setting(vocab=10, seq_len=5, dim=8, samples=24)
 DOUBLE = {"dtype": torch.float64}
 

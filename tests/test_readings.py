@@ -15,6 +15,8 @@ from recallbook.data.baselines import seen_distribution
 from recallbook.experiments.lower_bounds import estimators, readings
 from recallbook.theory.symbolic.expressions import N, V
 
+pytestmark = pytest.mark.essential
+
 TINY = rb.Setting(vocab=4, seq_len=3, dim=2, samples=3)
 
 

@@ -14,6 +14,8 @@ from recallbook.theory.symbolic import recall as recall_symbols
 from recallbook.theory.symbolic.expressions import N, V, d, numeric, tau
 from recallbook.theory.values import sizes
 
+pytestmark = pytest.mark.essential
+
 
 def slope(sizes, values):
     return np.polyfit(np.log(np.asarray(sizes, float)), np.log(values), 1)[0]

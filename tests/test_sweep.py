@@ -13,6 +13,8 @@ from recallbook.sweeps import run as sweep
 from recallbook.sweeps.executors import executor_for, process_pool
 from recallbook.sweeps.store import Store
 
+pytestmark = pytest.mark.essential
+
 SETTINGS = [
     rb.Setting(vocab=16, seq_len=4, dim=8, samples=60, trigger_in_values=False),
     rb.Setting(vocab=16, seq_len=4, dim=8, samples=200),

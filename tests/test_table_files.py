@@ -16,6 +16,8 @@ import torch
 import recallbook as rb
 from recallbook.data.task import Embeddings
 
+pytestmark = pytest.mark.essential
+
 GENERATOR = np.random.default_rng(5)
 TABLE = GENERATOR.standard_normal((9, 4))
 OTHER = GENERATOR.standard_normal((3, 2))

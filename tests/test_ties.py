@@ -8,6 +8,8 @@ from recallbook.data.task import Sequences
 from recallbook.model import ties
 from recallbook.model.attention import Scores, hard_attention
 
+pytestmark = pytest.mark.essential
+
 VALUES = torch.tensor([[1.0, 1.0 - 1e-13, 0.5], [0.0, 0.0, 0.0], [2.0, 1.0, 2.0 - 1e-6]], dtype=torch.float64)
 
 

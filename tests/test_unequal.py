@@ -13,6 +13,8 @@ from recallbook.theory.attention_vector import NOISES, AttentionVector, Facts, s
 from recallbook.theory.drawn_facts import drawn_facts, first_residuals, label_counts
 from recallbook.theory.located import answer, locate, located_counts
 
+pytestmark = pytest.mark.essential
+
 RNG = np.random.default_rng(5)
 
 

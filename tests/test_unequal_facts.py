@@ -16,6 +16,8 @@ from recallbook.model import ties
 from recallbook.setting import LOSS_WEIGHTS, OUTPUT_BIASES
 from recallbook.training.gradients import descent_directions
 
+pytestmark = pytest.mark.essential
+
 NAMES = ("value1", "key_query", "value2")
 RATES = ((0.3, 2.0), (20.0, 300.0), (1e-4, 1e7))
 BASE = {"vocab": 12, "seq_len": 4, "dim": 9, "samples": 90}
