@@ -18,7 +18,7 @@ k pairs of one token give $d^{k-1}/((d+2)\cdots(d+2k-2))$; tokens that are one o
 corrections, are left out there.
 
 ``python -m recallbook.derivations.moments`` writes the table that :mod:`recallbook.theory.moments` evaluates, and the
-digest that `make test` compares: whoever changes the enumeration makes both anew (minutes).
+digest that ``make test`` compares: whoever changes the enumeration makes both anew (minutes).
 """
 
 from __future__ import annotations
