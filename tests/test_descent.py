@@ -6,8 +6,6 @@ from torch.nn import functional
 
 import recallbook as rb
 
-pytestmark = pytest.mark.essential
-
 
 def autograd_step(model, sequences, eta, gamma):
     loss = functional.cross_entropy(model(sequences.tokens, sequences.positions), sequences.labels)

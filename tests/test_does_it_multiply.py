@@ -18,8 +18,6 @@ from recallbook.experiments.scaling import (
     one_step,
 )
 
-pytestmark = pytest.mark.essential
-
 
 def sizes(**columns):
     return pd.DataFrame({name: np.atleast_1d(values) for name, values in columns.items()})

@@ -30,6 +30,7 @@ def test_there_is_no_closed_form_of_tanh():
     assert symbolic.coefficient("tanh", 1) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", NAMES)
 def test_quadrature_against_monte_carlo(activation):
     rng = np.random.default_rng(5)

@@ -250,6 +250,7 @@ def test_arguments():
         rb.critical_width(300, 6, 60, -1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flag", [False, True])
 def test_more_neurons_never_hurt(flag):
     """At fixed d and activation; up to the fixed points of the average."""

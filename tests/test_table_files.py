@@ -255,6 +255,7 @@ def test_from_file_to_problem(tmp_path):
     assert rb.Embeddings is Embeddings
 
 
+@pytest.mark.slow
 def test_safetensors_is_loaded_when_needed():
     code = "import sys, recallbook; print('safetensors' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
