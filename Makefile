@@ -16,8 +16,15 @@ NOTEBOOKS ?= $(shell ls -S notebooks/*.ipynb)
 # nbval runs as many notebooks at once; each kernel gets one thread, so that they do not fight.
 WORKERS ?= 2
 
-.PHONY: help setup book test quick lint unit coverage nbval test-kernels mutants notebooks benchmark stamp pdf \
-	test-release test-latest clean
+# One thread for each worker, and what is nightly left to `make everything`.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+SPREAD := -n $(WORKERS) --dist loadscope
+# Runs a stage, remembers how long it took, and keeps its exit status.
+STAGES := _build/stages.tsv
+TIMED = start=$$(date +%s); $(MAKE) $(1); printf '%s\t%s\n' $(1) $$(($$(date +%s) - start)) >> $(STAGES)
+
+.PHONY: help setup book test quick lint essential unit coverage nbval everything nightly test-kernels mutants notebooks benchmark \
+	stamp pdf test-release test-latest clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -51,15 +58,34 @@ book: $(STAMP) ## Build the book: _build/html/index.html
 	$(BIN)/jupyter-book build . --all -W -n --keep-going
 	@test -s $(HTML)/index.html
 
-test: $(STAMP) ## Lint, build the book, unit tests, and recompute every stored number
-	$(MAKE) lint
-	$(MAKE) book
-	$(MAKE) unit
-	$(MAKE) nbval
+test: $(STAMP) ## Lint, build the book, unit tests, and recompute every stored number; prints what each took
+	@mkdir -p _build && rm -f $(STAGES)
+	@$(call TIMED,lint)
+	@$(call TIMED,book)
+	@$(call TIMED,unit)
+	@$(call TIMED,nbval)
+	@$(BIN)/python tests/budgets.py $(STAGES)
+
+everything: $(STAMP) ## What a night has time for: make test, and all that changes seldom or takes long
+	$(MAKE) test
+	$(MAKE) nightly
+	$(MAKE) mutants
+	$(MAKE) test-kernels
+	$(MAKE) test-release
+	$(MAKE) test-latest
+
+nightly: $(STAMP) ## Tests marked nightly: every page in every look, enumerations, the core alone
+	BOOK_HTML=$(HTML) $(PYTEST) tests -m nightly $(SPREAD) --no-loadscope-reorder -rs --durations=15
 
 quick: $(STAMP) ## Lint, types, and the unit tests that tell most: a minute, for while you work
-	$(MAKE) lint
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests recallbook -m "not slow" -n $(WORKERS) --dist loadscope -q --durations=5
+	@mkdir -p _build && rm -f $(STAGES)
+	@$(call TIMED,lint)
+	@$(call TIMED,essential)
+	@$(BIN)/python tests/budgets.py $(STAGES)
+
+# Only files with such tests are named, because reading all of them takes longer than running these.
+essential: $(STAMP)
+	$(PYTEST) $$(grep -l "mark.essential" tests/test_*.py) -m "essential and not slow and not nightly" $(SPREAD) -q --durations=5
 
 lint: $(STAMP) ## Ruff: rules and format; mypy and the layers of the package
 	$(BIN)/ruff check .
@@ -68,17 +94,14 @@ lint: $(STAMP) ## Ruff: rules and format; mypy and the layers of the package
 	$(BIN)/lint-imports --no-cache
 
 unit: $(STAMP) ## Unit tests; those of the book use _build/html if `make book` made it
-	OMP_NUM_THREADS=1 BOOK_HTML=$(HTML) $(BIN)/python -m pytest tests recallbook -n $(WORKERS) --dist loadscope \
-	  --no-loadscope-reorder -rs --durations=15
+	BOOK_HTML=$(HTML) $(PYTEST) tests recallbook -m "not nightly" $(SPREAD) --no-loadscope-reorder -rs --durations=15
 
 coverage: $(STAMP) ## What the quick tests and the docstrings' examples run of the package, by module
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests recallbook -m "not slow" -n $(WORKERS) --dist loadscope -q \
-	  --cov=recallbook --cov-report=term:skip-covered
+	$(PYTEST) tests recallbook -m "not slow and not nightly" $(SPREAD) -q --cov=recallbook --cov-report=term:skip-covered
 
 nbval: $(STAMP) ## Recompute the notebooks and compare every stored number
 	@test -n "$(NOTEBOOKS)" || { echo "No notebooks found" >&2; exit 1; }
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --nbval $(NOTEBOOKS) -n $(WORKERS) --dist loadscope \
-	  --no-loadscope-reorder --durations=10
+	$(PYTEST) --nbval $(NOTEBOOKS) $(SPREAD) --no-loadscope-reorder --durations=10
 
 test-kernels: $(STAMP) ## All chapters and rows of all sweeps with the linear algebra of other processors
 	$(BIN)/python tests/kernels.py --workers $(WORKERS)

@@ -3,28 +3,28 @@
 from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
 
-from recallbook.bounds.certificate import Certificate, certify
-from recallbook.bounds.coverage import minimum_samples
-from recallbook.bounds.decoding import decode
-from recallbook.bounds.sufficient import Sufficient, sufficient_samples
 from recallbook.data.embeddings import Embeddings
-from recallbook.data.examination import TableReport, examine
-from recallbook.data.table_files import read_embeddings
 from recallbook.data.task import Problem, Sequences, draw
 from recallbook.model.transformer import RecallTransformer
 from recallbook.setting import Setting
-from recallbook.theory.prediction import Prediction, Term, critical_samples, critical_width, phase, predict
 from recallbook.training import reference
 from recallbook.training.descent import initial_gradient, three_steps
 from recallbook.training.evaluation import Outcome, evaluate
-from recallbook.training.longer import descend
 from recallbook.training.simulation import simulate
 from recallbook.training.weights import Weights
 
 if TYPE_CHECKING:
+    from recallbook.bounds.certificate import Certificate, certify
+    from recallbook.bounds.coverage import minimum_samples
+    from recallbook.bounds.decoding import decode
+    from recallbook.bounds.sufficient import Sufficient, sufficient_samples
+    from recallbook.data.examination import TableReport, examine
+    from recallbook.data.table_files import read_embeddings
     from recallbook.sweeps.archive import load_results
     from recallbook.sweeps.point import Point
     from recallbook.sweeps.run import run_sweep
+    from recallbook.theory.prediction import Prediction, Term, critical_samples, critical_width, phase, predict
+    from recallbook.training.longer import descend
 
 __version__ = _version("recallbook")
 __all__ = [
@@ -61,16 +61,30 @@ __all__ = [
     "sufficient_samples",
     "three_steps",
 ]
-# loaded when first asked for: the core works without sweeps
-_SWEEPS = {"Point": "point", "load_results": "archive", "run_sweep": "run"}
+# Loaded when first asked for: with them come SymPy, SciPy's statistics and pandas, which cost as much as torch, and the
+# core works without sweeps.
+_LATER = {
+    "bounds.certificate": ("Certificate", "certify"),
+    "bounds.coverage": ("minimum_samples",),
+    "bounds.decoding": ("decode",),
+    "bounds.sufficient": ("Sufficient", "sufficient_samples"),
+    "data.examination": ("TableReport", "examine"),
+    "data.table_files": ("read_embeddings",),
+    "sweeps.archive": ("load_results",),
+    "sweeps.point": ("Point",),
+    "sweeps.run": ("run_sweep",),
+    "theory.prediction": ("Prediction", "Term", "critical_samples", "critical_width", "phase", "predict"),
+    "training.longer": ("descend",),
+}
+_MODULES = {name: module for module, names in _LATER.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _SWEEPS:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f"recallbook.sweeps.{_SWEEPS[name]}"), name)
+    return getattr(import_module(f"recallbook.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -1,5 +1,7 @@
 """The house: layers, a core that stands alone and stays small, one version, and what runs in an import."""
 
+import ast
+import re
 import shutil
 import subprocess
 import sys
@@ -7,9 +9,9 @@ import tomllib
 from pathlib import Path
 
 import jaxtyping
-import preloaded
 import pytest
 import torch
+from budgets import budgets, report
 
 import recallbook as rb
 from recallbook.model.ties import logit_slack
@@ -35,10 +37,12 @@ def copied(tmp_path):
     return tmp_path
 
 
+@pytest.mark.nightly
 def test_the_copy_itself_is_in_order(copied):
     assert imports_are_in_order(copied)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("module", "line"),
     [
@@ -70,7 +74,7 @@ def test_the_core_is_read_in_an_afternoon():
     )  # with the exact moments, the warnings, the laws, and facts that are not equal
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_core_works_without_what_is_built_on_it(copied):
     """Sweeps, experiments and claims deleted: simulation, oracle, prediction, bounds and decoders are as they were."""
     for name in UPPER:
@@ -86,10 +90,10 @@ def test_the_core_works_without_what_is_built_on_it(copied):
         "test_coherence.py",
     )
     arguments = ["pytest", "-q", "-x", "-m", "not slow", "-p", "no:cacheprovider"]
-    output = copied / "output"
     environment = {"PYTHONPATH": str(copied), "PYTHONSAFEPATH": "1", "OMP_NUM_THREADS": "1"}
-    status = preloaded.run([*arguments, *(f"tests/{name}" for name in files)], ROOT, environment, output)
-    assert status == 0, output.read_text()[-3000:]
+    command = [sys.executable, "-m", *arguments, *(f"tests/{name}" for name in files)]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:]
     code = (
         "import recallbook as rb; print(rb.__file__, rb.predict(rb.Setting(vocab=200, seq_len=4, dim=60, samples=900)))"
     )
@@ -100,13 +104,49 @@ def test_the_core_works_without_what_is_built_on_it(copied):
     assert "No module sweeps" in done.stderr
 
 
-def test_sweeps_are_imported_when_first_asked_for():
-    code = "import sys, recallbook as rb; before = set(sys.modules); rb.run_sweep; print('recallbook.sweeps' in before)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
+def modules_after(line):
+    """Names of all modules that a fresh interpreter has loaded after this line."""
+    code = f"import sys\n{line}\nprint(*sys.modules)"
+    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+
+
+LATER = {"sympy", "scipy.stats", "pandas", "matplotlib", "statsmodels", "beartype", "recallbook.theory.prediction"}
+
+
+def test_an_import_loads_little_more_than_torch():
+    """What is slow to load, the predictor and the sweeps come with the name that needs them."""
+    assert modules_after("import recallbook; dir(recallbook)") & (LATER | {"recallbook.sweeps"}) == set()
+    assert {"sympy", "recallbook.theory.prediction"} <= modules_after("import recallbook; recallbook.predict")
+
+
+def test_every_public_name_is_there():
     assert set(rb.__all__) <= set(dir(rb))
+    assert [name for name in rb.__all__ if getattr(rb, name, None) is None] == []
     with pytest.raises(AttributeError, match="no attribute 'sweeps_of'"):
         _ = rb.sweeps_of
+
+
+def test_no_assertion_hides_what_failed():
+    """`assert all(... for ...)` says that something is False; a list of the offenders says what."""
+    hidden = []
+    for path in (ROOT / "tests").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for call in ast.walk(node.test) if isinstance(node, ast.Assert) else ():
+                match call:
+                    case ast.Call(func=ast.Name(id="all"), args=[ast.GeneratorExp()]):
+                        hidden.append(f"{path.name}:{node.lineno}")
+    assert hidden == []
+
+
+def test_budgets_keep_what_is_promised():
+    """Eight minutes and one; the stages are those that the Makefile times."""
+    allowed = budgets()
+    timed = set(re.findall(r"\$\(call TIMED,(\w+)\)", (ROOT / "Makefile").read_text(encoding="utf-8")))
+    assert set(allowed) == timed, "[tool.recallbook.budgets] of pyproject.toml and the stages of the Makefile differ"
+    assert sum(seconds for stage, seconds in allowed.items() if stage != "essential") <= 8 * 60
+    assert allowed["lint"] + allowed["essential"] <= 60
+    late = dict.fromkeys(allowed, 1) | {"book": allowed["book"] + 7}
+    assert [line.split()[0] for line in report(late).splitlines() if line.endswith("   7 s above")] == ["book"]
 
 
 def test_there_is_one_version():
@@ -115,9 +155,6 @@ def test_there_is_one_version():
     assert PROJECT["tool"]["recallbook"]["tag"] == f"v{version}"
 
 
-def test_shapes_are_checked_here_and_cost_nothing_elsewhere():
+def test_shapes_are_checked_here():
     with pytest.raises(jaxtyping.TypeCheckError, match="d m"):  # five features asked of a matrix that has four
         logit_slack(torch.ones(8, 3), torch.ones(3, 4), torch.ones(2, 5))
-    code = "import sys, recallbook; print('beartype' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import subprocess
 from pathlib import Path
 
 import pandas as pd
@@ -116,8 +117,40 @@ def test_sizes_and_seeds_are_those_that_were_asked_for():
         assert frame["error"].isna().all()
 
 
+def test_every_committed_table_is_found_by_its_name():
+    kept = {path.stem for path in FOLDER.rglob("*") if path.suffix in (".csv", ".parquet")}
+    assert {"survives", "mlp_phase", "trained_memories"} <= kept == set(NAMES) | set(archive.tables())
+    assert [name for name in sorted(kept) if rb.load_results(name).empty] == []
+
+
+def test_provenance_says_when_code_is_not_that_of_its_commit(tmp_path):
+    """Whatever folder it is in, and also where it was never committed; results alone are no code."""
+
+    def git(*arguments):
+        identity = ["-c", "user.name=x", "-c", "user.email=x@y.z", "-c", "commit.gpgsign=false"]
+        subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True)
+
+    package = tmp_path / "recallbook"
+    for folder in ("model", "sweeps/results"):
+        (package / folder).mkdir(parents=True)
+        (package / folder / "one.py").write_text("1\n")
+    git("init")
+    assert archive.commit(package) == {}, "no commit yet"
+    git("add", ".")
+    git("commit", "-m", "x")
+    assert archive.commit(package)["changed"] is False
+    (package / "sweeps" / "results" / "new.csv").write_text("1\n")
+    (tmp_path / "notes.md").write_text("1\n")
+    assert archive.commit(package)["changed"] is False, "results and what is no part of the package"
+    (package / "model" / "two.py").write_text("2\n")
+    assert archive.commit(package)["changed"] is True, "a file that was never committed"
+    (package / "model" / "two.py").unlink()
+    (package / "model" / "one.py").write_text("2\n")
+    assert archive.commit(package)["changed"] is True, "a changed file in another folder than the sweeps'"
+
+
 def test_unknown_names_list_the_known_ones():
-    with pytest.raises(ValueError, match=r"name='nothing' is not allowed: .*lock_on"):
+    with pytest.raises(ValueError, match=r"name='nothing' is not allowed: .*lock_on.*survives"):
         rb.load_results("nothing")
     with pytest.raises(ValueError, match=r"name='../setting'"):
         rb.load_results("../setting")

@@ -11,6 +11,8 @@ from recallbook.setting import Setting
 from recallbook.theory.symbolic.expressions import V, d, numeric
 from recallbook.theory.symbolic.recall import others_variance
 
+pytestmark = pytest.mark.essential
+
 
 @pytest.mark.parametrize("power", [1, 2, 3])
 def test_moments_of_squared_length(power):
@@ -79,7 +81,8 @@ def test_noise_agrees_with_its_average():
 def test_recall_falls_with_facts_and_rises_with_dimension():
     over_facts = [associative.predicted_recall(n, 48) for n in (5, 20, 80, 320, 1280)]
     over_dims = [associative.predicted_recall(200, d) for d in (8, 16, 32, 64, 128, 256)]
-    assert all(np.diff(over_facts) < 0) and all(np.diff(over_dims) > 0)
+    assert (np.diff(over_facts) < 0).all(), over_facts
+    assert (np.diff(over_dims) > 0).all(), over_dims
     assert associative.predicted_recall(10, 2000) == pytest.approx(1, abs=1e-9)
 
 

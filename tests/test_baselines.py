@@ -8,6 +8,8 @@ import pytest
 import recallbook as rb
 from recallbook.data import baselines
 
+pytestmark = pytest.mark.essential
+
 
 @pytest.mark.parametrize(("vocab", "seq_len"), [(2, 1), (2, 5), (3, 4), (5, 3), (4, 6)])
 def test_largest_count_by_enumeration(vocab, seq_len):

@@ -18,6 +18,8 @@ from recallbook.bounds import closed_form as cf, product_form as pf
 from recallbook.experiments.lock_on import scores
 from recallbook.theory.symbolic.expressions import L, N, V, d, numeric, tau
 
+pytestmark = pytest.mark.essential
+
 DRAWS = [  # V, L, d, N, tau; one where the lower bounds say something, and five that are seen everywhere
     (120, 8, 60, 2000, 0),
     (120, 8, 60, 2000, 1),
@@ -49,7 +51,7 @@ def test_every_upper_bound_holds(sizes, seed):
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("sizes", DRAWS, ids=str)
 def test_every_lower_bound_holds(sizes, seed):
-    assert all(proved <= there for proved, there in steps(sizes, seed).lower().values())
+    assert [(proved, there) for proved, there in steps(sizes, seed).lower().values() if not (proved <= there)] == []
 
 
 @pytest.mark.slow
@@ -58,7 +60,7 @@ def test_bounds_hold_where_the_theorem_says_something(sizes):
     draw = steps(sizes, 0)
     assert max(draw.upper().values()) <= 1
     lower = draw.lower()
-    assert all(proved <= there for proved, there in lower.values())
+    assert [(proved, there) for proved, there in lower.values() if not (proved <= there)] == []
     positive = {name for name, (proved, _) in lower.items() if proved > 0}
     assert positive >= {"shortest", "smallest key", "rarest", "signal"}
 
@@ -74,7 +76,7 @@ def test_how_much_of_each_bound_is_used():
     said = {name: float(share) for name, share in re.findall(r"\| (.+?) \| ([0-9.e-]+) \|", table)}
     assert found.keys() == said.keys()
     off = {name: found[name] / said[name] for name in found if said[name]}
-    assert all(0.85 < ratio < 1.15 for ratio in off.values()), off
+    assert [ratio for ratio in off.values() if not (0.85 < ratio < 1.15)] == [], off
 
 
 # The page
@@ -273,7 +275,7 @@ def test_count_of_events():
     of_pair = 6 + 2 + 2 * running + 6 / n + 1
     events = embeddings + counts + values + v * (v - 1) * (of_pair + 1)  # 1 more: recall
     left = sp.expand((cf.EVENTS * v**2 - events).subs(n, v).subs(v, v + cf.SMALLEST_VOCAB) * (v + 5) ** 2)
-    assert all(coefficient > 0 for coefficient in sp.Poly(sp.cancel(left), v).coeffs())
+    assert [coefficient for coefficient in sp.Poly(sp.cancel(left), v).coeffs() if not (coefficient > 0)] == []
 
 
 # The bound

@@ -14,6 +14,8 @@ from recallbook.analysis.critical import critical_size, critical_table, exponent
 from recallbook.analysis.crossings import crossing, logistic_critical
 from recallbook.analysis.product_law import collapse, separability
 
+pytestmark = pytest.mark.essential
+
 GRID = 2.0 ** np.arange(3, 15)
 DIMS, LENGTHS = (16, 32, 64, 128), (8, 16, 32)
 

@@ -14,6 +14,8 @@ from recallbook.bounds import decoding, lattice, moments
 from recallbook.bounds.information import maximum_accuracy
 from recallbook.experiments.lower_bounds import estimators
 
+pytestmark = pytest.mark.essential
+
 TINY = rb.Setting(vocab=7, seq_len=2, dim=3, samples=90, trigger_in_values=False)
 
 

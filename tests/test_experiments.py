@@ -12,6 +12,8 @@ from recallbook.experiments.lower_bounds import estimators
 from recallbook.experiments.recall import origins
 from recallbook.experiments.three_steps import learning_curves, rates
 
+pytestmark = pytest.mark.essential
+
 
 def test_expected_attention_is_a_softmax():
     saturations = np.array([0.1, 1.0, 2.5])

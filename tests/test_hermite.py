@@ -11,6 +11,8 @@ from numpy.polynomial import hermite_e
 from recallbook.derivations import hermite as symbolic
 from recallbook.theory import hermite
 
+pytestmark = pytest.mark.essential
+
 VARIANCES = (0.01, 0.3, 1.0, 2.5)
 NAMES = ("linear", "relu", "gelu", "tanh", "he2", "he3")
 
@@ -28,6 +30,7 @@ def test_there_is_no_closed_form_of_tanh():
     assert symbolic.coefficient("tanh", 1) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", NAMES)
 def test_quadrature_against_monte_carlo(activation):
     rng = np.random.default_rng(5)

@@ -7,6 +7,8 @@ from scipy import stats
 
 from recallbook.analysis.intervals import fitted_slope, over_seeds, seed_interval
 
+pytestmark = pytest.mark.essential
+
 
 def test_interval_is_students():
     values = np.random.default_rng(0).normal(size=9)

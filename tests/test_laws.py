@@ -138,7 +138,7 @@ def committed():
     return page.PAGE.read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_page_is_what_the_script_gives():
     assert page.page() == committed()
 

@@ -15,6 +15,8 @@ from recallbook.theory import fluctuations, hermite, lock_on, recall
 from recallbook.theory.symbolic import lock_on as lock_symbols, recall as recall_symbols
 from recallbook.theory.symbolic.expressions import numeric
 
+pytestmark = pytest.mark.essential
+
 NAMED = ("relu", "gelu", "tanh", "he2", "he3")
 MLP_TERMS = {"neuron bias", "neuron noise", "MLP noise"}
 
@@ -71,6 +73,7 @@ def test_overlaps_in_feature_space(activation, trigger_in_values, law):
         assert abs(measured.mean() - values.mean()) < 3.5 * error + 1e-3, k
 
 
+@pytest.mark.slow
 def test_overlaps_do_not_care_how_they_are_drawn():
     """Infinite width is Mehler's; a width beyond those drawn divides what is left; more dimensions than tokens too."""
     sizes = {"vocab": 300, "seq_len": 1, "dim": 40, "samples": 10, "trigger_in_values": False, "activation": "he3"}
@@ -83,6 +86,7 @@ def test_overlaps_do_not_care_how_they_are_drawn():
     assert high[recall_symbols.H].mean() == pytest.approx(1.0, rel=0.02)
 
 
+@pytest.mark.slow
 def test_a_linear_activation_of_infinite_width_is_no_mlp():
     """The kernel is then the plain overlap, and so is everything downstream."""
     for flag in (False, True):
@@ -157,6 +161,7 @@ def test_target_on_random_settings_with_the_mlp():
         assert row.beyond < {"accuracy": 0.025, "recall": 0.03, "lock_on": 0.05}[row.quantity], row
 
 
+@pytest.mark.slow
 def test_activations_that_cannot_learn_attention():
     """he2 has no slope near zero: with the trigger in the values its mark is even pushed down."""
     sizes = {"vocab": 300, "seq_len": 12, "dim": 60, "samples": 3000, "width": 240, "trigger_in_values": True}
@@ -170,6 +175,7 @@ def test_activations_that_cannot_learn_attention():
     assert simulated(rb.Setting(**sizes, activation="he3"), "lock_on", 4)[0] > 0.99
 
 
+@pytest.mark.slow
 def test_a_users_own_activation():
     def bent(x):
         return torch.where(x > 0, x, 0.2 * x)
@@ -191,7 +197,7 @@ def test_ledger_with_the_mlp():
     ledger = rb.predict(setting).ledger
     assert set(ledger) == {*lock_symbols.lock_terms(mlp=True), *recall_symbols.mean_squares(mlp=True), "coverage"}
     assert set(ledger) >= MLP_TERMS
-    assert all(np.isfinite(term.size) and term.size >= 0 for term in ledger.values())
+    assert [term for term in ledger.values() if not (np.isfinite(term.size) and term.size >= 0)] == []
     for name in MLP_TERMS:
         assert ledger[name].derived == "The MLP as memory"
         wider = (
@@ -206,6 +212,7 @@ def test_ledger_with_the_mlp():
         assert wider < ledger[name].size
 
 
+@pytest.mark.slow
 def test_phase_with_the_mlp():
     sizes = {"vocab": 400, "seq_len": 6, "dim": 60, "trigger_in_values": False}
     assert rb.phase(rb.Setting(**sizes, samples=40000, width=40, activation="he3")) == "MLP noise"
@@ -213,6 +220,7 @@ def test_phase_with_the_mlp():
     assert rb.phase(rb.Setting(**sizes, samples=500, width=40000, activation="he3")) == "coverage"
 
 
+@pytest.mark.slow
 def test_critical_width_reaches_its_accuracy():
     sizes = {"activation": "he3", "trigger_in_values": False}
     found = rb.critical_width(300, 6, 60, 6000, 0.9, **sizes)
@@ -248,6 +256,7 @@ def test_arguments():
         rb.critical_width(300, 6, 60, -1, trigger_in_values=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flag", [False, True])
 def test_more_neurons_never_hurt(flag):
     """At fixed d and activation; up to the fixed points of the average."""
@@ -260,7 +269,7 @@ def test_more_neurons_never_hurt(flag):
             ).recall
             for m in (60, 240, 960, 3840)
         ]
-        assert all(b > a - 0.01 for a, b in pairwise(values)), activation
+        assert [(a, b) for a, b in pairwise(values) if not (b > a - 0.01)] == [], activation
 
 
 def test_overlaps_are_means_over_draws():

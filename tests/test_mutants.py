@@ -20,7 +20,7 @@ def named(name):
 
 
 def test_there_are_enough_of_every_kind():
-    assert len(mutants.MUTANTS) >= 10
+    assert len(mutants.MUTANTS) >= 60
     assert len({mutant.name for mutant in mutants.MUTANTS}) == len(mutants.MUTANTS)
     kinds = {"sign", "factor", "index", "swapped axis", "off by one", "left out"}
     assert {mutant.kind for mutant in mutants.MUTANTS} == kinds
@@ -55,7 +55,7 @@ def test_old_text_must_occur_once(old):
         mutants.mutated(EQUIVALENT._replace(old=old))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_real_mistakes_are_caught(capsys):
     chosen = [
         named("the label is that of the position before")._replace(chapters=(mutants.TASK,)),
@@ -66,18 +66,21 @@ def test_real_mistakes_are_caught(capsys):
     assert mutants.report(chosen, control=False) == 0
     _, first, *others, last = capsys.readouterr().out.splitlines()
     assert first.count("caught") == 2 and "01 caught" in first
-    assert len(others) == 3 and all(line.count("caught") == 1 and mutants.UNCHANGED in line for line in others)
+    assert (
+        len(others) == 3
+        and [line for line in others if not (line.count("caught") == 1 and mutants.UNCHANGED in line)] == []
+    )
     assert last == "4 mutants: all were caught"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_equivalent_mutant_survives(capsys):
     """A changed docstring changes no result: nothing may claim to have caught it."""
     assert mutants.report([EQUIVALENT], control=False) == 1
     assert "SURVIVED" in capsys.readouterr().out.splitlines()[1]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_mutant_that_cannot_run_is_no_success():
     """A syntax error makes every test file fail: that shows nothing about the tests."""
     with pytest.raises(RuntimeError, match="pytest ended with"):

@@ -15,6 +15,8 @@ from recallbook.model import attention
 from recallbook.training import early_phase
 from recallbook.training.gradients import descent_directions
 
+pytestmark = pytest.mark.essential
+
 NAMES = ("value1", "key_query", "value2")
 RATES = ((0.3, 2.0), (20.0, 300.0), (1e-4, 1e7))
 

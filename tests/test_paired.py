@@ -9,6 +9,8 @@ from randomised import random_setting
 import recallbook as rb
 from recallbook.sweeps.paired import PairedDraws
 
+pytestmark = pytest.mark.essential
+
 SIZES = [(40, 12, None), (7, 5, None), (40, 6, 9), (23, 12, 4), (1, 3, 20)]
 
 

@@ -7,6 +7,8 @@ import pytest
 import recallbook as rb
 from recallbook.analysis.plan import Cost, Place, cheapest, plan
 
+pytestmark = pytest.mark.essential
+
 FIXED = {"vocab": 64, "seq_len": 16, "trigger_in_values": False}
 
 
@@ -20,6 +22,7 @@ def found():
     return plan(**FIXED)
 
 
+@pytest.mark.slow
 def test_the_plan_reaches_the_target_and_a_tenth_less_does_not(found):
     assert accuracy(found.best) == found.predicted >= 0.9
     assert accuracy(found.best, round(0.9 * found.best.samples)) < 0.9
@@ -36,6 +39,7 @@ def test_the_frontier_is_the_critical_n_of_each_dimension(found):
         assert place.cost == Cost().of(setting)
 
 
+@pytest.mark.slow
 def test_no_dimension_nearby_is_cheaper(found):
     for factor in (0.8, 0.9, 1.1, 1.25):
         other = plan(**FIXED, dim=round(factor * found.best.dim)).best

@@ -12,6 +12,8 @@ import recallbook as rb
 from recallbook.sweeps.point import from_frame, from_values, measure, unique
 from recallbook.sweeps.run import table
 
+pytestmark = pytest.mark.essential
+
 SETTING = rb.Setting(vocab=64, seq_len=8, dim=64, samples=4096, trigger_in_values=True)
 POINTS = [
     rb.Point(SETTING, 0),

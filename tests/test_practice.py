@@ -18,6 +18,8 @@ from recallbook.practice.rungs import LADDER, RUNGS, Rung, rung_named
 from recallbook.practice.training import TEST, orders, problem_for, train
 from recallbook.practice.writing import end_token, marker_token, repeated, write
 
+pytestmark = pytest.mark.essential
+
 SETTING = rb.Setting(vocab=10, seq_len=5, dim=8, samples=24, trigger_in_values=True)
 DOUBLE = {"dtype": torch.float64}
 
@@ -77,7 +79,7 @@ def test_sequences_written_by_hand():
     assert moved.tokens.tolist() == [[1, 3, 2, end], [4, 4, 0, end]]
     assert [part.informative.tolist() for part in (feature, marked, moved)] == [[1, 2], [2, 3], [0, 0]]
     assert [part.marked.tolist() for part in (feature, marked, moved)] == [[1, 2], [-1, -1], [-1, -1]]
-    assert all(part.labels.tolist() == [7, 8] for part in (feature, marked, moved))
+    assert [part for part in (feature, marked, moved) if part.labels.tolist() != [7, 8]] == []
     with pytest.raises(ValueError, match="trigger='colour' is not allowed"):
         write(sequences, "colour", 5)
 

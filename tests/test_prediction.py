@@ -15,6 +15,8 @@ from recallbook.theory import fluctuations, lock_on
 from recallbook.theory.symbolic import lock_on as lock_symbols, recall as recall_symbols
 from recallbook.theory.symbolic.expressions import L, N, V, d, tau
 
+pytestmark = pytest.mark.essential
+
 BASE = {"vocab": 300, "seq_len": 20, "dim": 60, "samples": 3000, "trigger_in_values": True}
 
 
@@ -179,6 +181,7 @@ def test_ledger_holds_what_is_evaluated():
         assert ledger[name].size == pytest.approx(float(expression.subs(sizes)), rel=1e-10)
 
 
+@pytest.mark.slow
 def test_phase_names_the_binding_term():
     few = rb.Setting(vocab=400, seq_len=10, dim=200, samples=500, trigger_in_values=False)
     assert rb.phase(few) == "coverage"
@@ -235,6 +238,7 @@ def test_predictions_do_not_change_from_call_to_call():
     assert fluctuations.uniform()["own"].min() > 0 and fluctuations.uniform()["own"].max() < 1
 
 
+@pytest.mark.slow
 def test_validation_goes_anywhere(capsys):
     """Spheres, callables and the edges of every size; what is off is counted with and without a warning."""
     prediction_errors.main(["--anywhere", "--seed", "3", "--settings", "4", "--seeds", "2"])

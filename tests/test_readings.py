@@ -15,6 +15,8 @@ from recallbook.data.baselines import seen_distribution
 from recallbook.experiments.lower_bounds import estimators, readings
 from recallbook.theory.symbolic.expressions import N, V
 
+pytestmark = pytest.mark.essential
+
 TINY = rb.Setting(vocab=4, seq_len=3, dim=2, samples=3, trigger_in_values=True)
 
 
@@ -47,6 +49,7 @@ def test_enumerated_noise_has_no_mean_unit_variance_and_sums_to_one(seed):
     assert np.allclose(covariance @ covariance, covariance, atol=1e-10)  # a projection on the ranges
 
 
+@pytest.mark.slow
 def test_information_of_the_true_gradient_is_at_most_the_bound_at_every_error():
     errors = (10.0, 1.0, 0.1, 0.01, 0.001, 0.0)
     found = np.array([readings.information_of_true_gradient(TINY, seed, errors, 100) for seed in range(12)])
@@ -62,6 +65,7 @@ def test_information_of_the_true_gradient_is_at_most_the_bound_at_every_error():
     assert math.log(24) > means[-1].mean > means[-2].mean - 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [1.0, 0.1])
 def test_information_of_the_true_gradient_by_integration(error):
     """In one dimension: a sum of normal densities for each permutation, integrated on a grid."""
@@ -77,6 +81,7 @@ def test_information_of_the_true_gradient_by_integration(error):
         assert found == pytest.approx(exact, abs=0.04)  # five standard errors
 
 
+@pytest.mark.slow
 def test_exact_counts_tell_as_much_as_a_tiny_error():
     errors = (1e-9, 0.0)
     found = np.array([readings.information_of_true_gradient(TINY, seed, errors, 300) for seed in range(6)])

@@ -11,6 +11,8 @@ import recallbook as rb
 from recallbook.arguments import LARGEST_SIZE
 from recallbook.bounds import lattice, moments, rates, sufficient
 
+pytestmark = pytest.mark.essential
+
 GOOD = {"vocab": 6, "seq_len": 3, "dim": 5, "samples": 10}
 NOT_SIZES = [0, -1, 1.5, 4.0, "4", None, True, np.True_, float("nan"), float("inf"), [4], LARGEST_SIZE + 1, 2**70]
 NOT_SEEDS = [-1, 1.5, "0", None, True, np.False_, float("nan"), [0]]

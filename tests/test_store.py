@@ -13,6 +13,8 @@ import pytest
 import recallbook as rb
 from recallbook.sweeps.store import APPLICATION, Result, Store
 
+pytestmark = pytest.mark.essential
+
 POINTS = [
     rb.Point(rb.Setting(vocab=16, seq_len=4, dim=8, samples=50, trigger_in_values=True), seed) for seed in range(40)
 ]

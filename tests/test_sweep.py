@@ -6,11 +6,14 @@ from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
+from torch.utils.flop_counter import FlopCounterMode
 
 import recallbook as rb
 from recallbook.sweeps import run as sweep
 from recallbook.sweeps.executors import executor_for, process_pool
 from recallbook.sweeps.store import Store
+
+pytestmark = pytest.mark.essential
 
 SETTINGS = [
     rb.Setting(vocab=16, seq_len=4, dim=8, samples=60, trigger_in_values=False),
@@ -145,7 +148,7 @@ def test_tasks_hold_every_point_once_and_last_as_long_as_wanted():
     tasks = sweep.cut(points)
     assert Counter(point for task in tasks for group in task for point in group) == Counter(points)
     costs = [sum(point.cost for group in task for point in group) for task in tasks]
-    assert all(1 <= cost <= 60 for cost in costs[:-1]) and len(costs) > 2
+    assert [cost for cost in costs[:-1] if not (1 <= cost <= 60)] == [] and len(costs) > 2
     for task in tasks:
         for group in task:
             assert len({(point.setting.vocab, point.setting.seq_len, point.seed) for point in group}) == 1
@@ -170,11 +173,10 @@ def test_tasks_hold_every_point_once_and_last_as_long_as_wanted():
     ids=str,
 )
 def test_estimates_of_cost_have_the_right_size(point):
-    rb.run_sweep([point])
-    with Store(None) as store:
-        store.add(sweep.run_task([[point]]))
-        seconds = store.get([point])[0].seconds
-    assert seconds / 8 < point.cost < 8 * seconds
+    """In floating operations of the products, which no load of the machine changes: 0.2 to 40 a nanosecond."""
+    with FlopCounterMode(display=False) as counter:
+        sweep.run_task([[point]])
+    assert 0.2e9 < counter.get_total_flops() / point.cost < 40e9
 
 
 class Interrupting(ThreadPoolExecutor):
@@ -200,7 +202,7 @@ def test_an_interrupt_loses_nothing_finished(tmp_path, small_tasks, monkeypatch)
     finished = {r.point.key for future in executor.futures[:2] for r in future.result()}
     with Store(tmp_path / "s.sqlite") as store:
         assert store.keys() == finished and finished
-    assert all(future.cancelled() for future in executor.futures[2:])
+    assert [future for future in executor.futures[2:] if not future.cancelled()] == []
 
 
 def test_an_interrupt_in_this_process_keeps_what_was_done(tmp_path, monkeypatch):

@@ -8,6 +8,8 @@ import torch
 import recallbook as rb
 from recallbook.derivations import gradients as gr
 
+pytestmark = pytest.mark.essential
+
 ZERO = sp.zeros(2, 2)
 BATCHES = [
     ("repeated token", [(0, 0)], [1], [1], 2),

@@ -16,6 +16,8 @@ import torch
 import recallbook as rb
 from recallbook.data.task import Embeddings
 
+pytestmark = pytest.mark.essential
+
 GENERATOR = np.random.default_rng(5)
 TABLE = GENERATOR.standard_normal((9, 4))
 OTHER = GENERATOR.standard_normal((3, 2))
@@ -253,6 +255,7 @@ def test_from_file_to_problem(tmp_path):
     assert rb.Embeddings is Embeddings
 
 
+@pytest.mark.slow
 def test_safetensors_is_loaded_when_needed():
     code = "import sys, recallbook; print('safetensors' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

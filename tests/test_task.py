@@ -10,6 +10,8 @@ from scipy import stats
 import recallbook as rb
 from recallbook.data.streams import gaussian_table, stream, uniform_integers
 
+pytestmark = pytest.mark.essential
+
 PINNED_TOKENS = [[81, 67, 79, 81, 59], [76, 1, 85, 47, 29]]
 PINNED_POSITIONS = [0, 2]
 PINNED_TRIGGER = [0.12952692643274907, -0.34739261945613464, 0.24208752668817843]
@@ -104,6 +106,7 @@ def test_exponents_move_tokens_along_the_same_numbers():
     assert bool((steep <= flat).all()) and not torch.equal(steep, flat)
 
 
+@pytest.mark.slow
 def test_permutations_are_uniform():
     seen = [
         tuple(
@@ -174,6 +177,7 @@ def test_orthogonal_embeddings_are_orthonormal():
         assert float((gram - torch.eye(len(table), dtype=gram.dtype)).abs().max()) < 1e-13
 
 
+@pytest.mark.slow
 def test_orthogonal_frames_have_no_preferred_direction():
     """Entries of a uniform frame have mean 0 and variance 1/d; without the sign rule the mean is far off."""
     draws = [
@@ -220,6 +224,7 @@ def test_the_scheme_has_not_moved():
     assert problem.trigger.tolist() == pytest.approx(PINNED_TRIGGER, abs=1e-15)
 
 
+@pytest.mark.slow
 def test_draws_do_not_depend_on_threads_or_floating_type():
     setting = rb.Setting(**BASE, embeddings="sphere", width=7)
     before = torch.get_num_threads()

@@ -8,6 +8,8 @@ import pytest
 import recallbook as rb
 from recallbook.experiments.unequal import error_sizes, pictures
 
+pytestmark = pytest.mark.essential
+
 
 def test_row_of_a_critical_exponent_has_how_often_the_most_frequent_token_stands_in_a_sequence():
     case = {"vocab": 4, "seq_len": 10, "dim": 8, "samples": 200, "trigger_in_values": True}

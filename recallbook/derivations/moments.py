@@ -17,21 +17,29 @@ at every size, and for orthonormal ones at 1/d = 0. Embeddings on the sphere are
 k pairs of one token give $d^{k-1}/((d+2)\cdots(d+2k-2))$; tokens that are one only by chance, of order 1/V of these
 corrections, are left out there.
 
-``python -m recallbook.derivations.moments`` writes the table that :mod:`recallbook.theory.moments` evaluates.
+``python -m recallbook.derivations.moments`` writes the table that :mod:`recallbook.theory.moments` evaluates, and the
+digest that ``make test`` compares: whoever changes the enumeration makes both anew (minutes).
 """
 
 from __future__ import annotations
 
+import ast
+import hashlib
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
 
+from recallbook.derivations import contractions
 from recallbook.derivations.contractions import TRIGGER, Pairs, Poly, mean_of_products, one_token
 from recallbook.theory.moments import COLUMNS, POWERS, TABLE
+from recallbook.theory.symbolic import spectra
+
+DIGEST = Path(__file__).with_name("moments.sha256")  # of the sources and of the table that they gave
 
 
 @cache
@@ -278,5 +286,16 @@ def table() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS).astype({**dict.fromkeys(POWERS, "int8"), "coefficient": "int64"})
 
 
+def digest() -> str:
+    """SHA-256 of what enumerates, without comments and layout, and of the committed table."""
+    sources = (Path(__file__), Path(contractions.__file__), Path(spectra.__file__))
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in sources]
+    wanted = [node for tree in trees[:2] for node in tree.body]
+    wanted += [node for node in trees[2].body if getattr(node, "name", "") == "pairings"]
+    text = "\n".join(ast.unparse(node) for node in wanted)
+    return hashlib.sha256(text.encode() + TABLE.read_bytes()).hexdigest()
+
+
 if __name__ == "__main__":
     table().to_parquet(TABLE, engine="pyarrow", compression="zstd", index=False)
+    DIGEST.write_text(digest() + "\n", encoding="utf-8")

@@ -56,12 +56,16 @@ def chunks(sequences: Sequences, rows: int) -> Iterator[Sequences]:
         yield Sequences(*(part[start : start + rows] for part in sequences))
 
 
-def chunk_rows(problem: Problem, chunk: int | None) -> int:
-    """``chunk`` if given, else as many rows as keep the largest intermediate near ``CHUNK_NUMBERS``."""
+def chunk_rows(problem: Problem, chunk: int | None, labels: int | None = None) -> int:
+    """``chunk`` if given, else as many rows as keep the largest intermediate near ``CHUNK_NUMBERS``.
+
+    Rows hold the logits of so many ``labels``, or of all.
+    """
     if chunk is not None:
         return check_size("chunk", chunk)
     setting = problem.setting
-    return max(1, CHUNK_NUMBERS // max(setting.vocab, setting.seq_len, setting.feature_dim, setting.dim))
+    numbers = setting.vocab if labels is None else labels
+    return max(1, CHUNK_NUMBERS // max(numbers, setting.seq_len, setting.feature_dim, setting.dim))
 
 
 def score(sequences: Sequences, scores: Scores) -> Float[Tensor, "n L"]:

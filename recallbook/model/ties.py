@@ -8,11 +8,14 @@ tie among $k$ counts as the average over the $k$ choices: the right one among th
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from jaxtyping import Bool, Float, Float64, Int, Real
 from torch import Tensor
 
 Slack = float | Float[Tensor, ""] | Float[Tensor, "n 1"]
+BLOCK_LABELS = 1 << 10  # labels whose logits are formed at a time, for as many rows: 4 to 8 MB
 ROUNDINGS = 16  # roundings of its largest possible value below which a computed vector is zero
 
 
@@ -33,6 +36,35 @@ def credit(values: Real[Tensor, "n k"], wanted: Int[Tensor, " n"], slack: Slack)
     """What choosing the largest of each row earns: 1/k if column ``wanted`` ``(n,)`` is among the k tied, else 0."""
     best = tied(values, slack)
     return best.gather(1, wanted[:, None])[:, 0].double() / best.sum(dim=1)
+
+
+class Answers(NamedTuple):
+    """Labels of the largest logits ``(n,)``, and whether no other label ties with them ``(n,)``."""
+
+    labels: Int[Tensor, " n"]
+    alone: Bool[Tensor, " n"]
+
+
+def answers(
+    queries: Float[Tensor, "n d"], outputs: Float[Tensor, "V d"], bias: Float[Tensor, " V"], slack: Float[Tensor, "n 1"]
+) -> Answers:
+    r"""The label whose logit $u_k^\top q+b_k$ is largest, and whether it is alone, as :func:`tied` says, ``(n,)`` each.
+
+    Logits are formed ``BLOCK_LABELS`` labels at a time, or more where the rows are few, and never all at once.
+    """
+    rows = len(queries)
+    width = max(BLOCK_LABELS, BLOCK_LABELS**2 // max(1, rows))
+    numbered = torch.stack([torch.ones_like(bias), torch.arange(len(bias)).to(bias)], dim=1)
+    largest = queries.new_full((rows, 1), -torch.inf)
+    near = queries.new_zeros(rows, 2)  # how many labels tie, or more, and the sum of them: the label where it is one
+    for part in zip(*(torch.split(table, width) for table in (outputs, bias, numbered)), strict=True):
+        block, added, numbers = part
+        logits = torch.addmm(added, queries, block.T)
+        before, largest = largest, torch.maximum(largest, logits.amax(dim=1, keepdim=True))
+        bar = largest - slack
+        near = near.masked_fill_(before < bar, 0).addmm_(logits.ge_(bar), numbers)
+    alone = (near[:, 0] == 1) & torch.logical_not(largest[:, 0].isnan())
+    return Answers(near[:, 1].long(), alone)
 
 
 def logit_slack(

@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Iterable
 from importlib import resources
 from importlib.metadata import version
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -31,21 +32,25 @@ FOLDER = resources.files("recallbook.sweeps") / "results"
 
 
 def load_results(name: str) -> pd.DataFrame:
-    """Committed results of a sweep, from inside the package: one row for each point.
+    """Read a committed table from inside the package: of a sweep, with a row for each point, or any other.
 
-    Columns are those of :func:`recallbook.run_sweep`; :func:`~recallbook.sweeps.point.from_frame` turns rows into
-    points, to simulate them again.
+    Columns of a sweep are those of :func:`recallbook.run_sweep`; :func:`~recallbook.sweeps.point.from_frame` turns its
+    rows into points, to simulate them again. The other tables, such as ``survives``, are as the experiment wrote them.
 
     Raises
     ------
     ValueError
-        If there are no results of this name; lists the names there are.
+        If there is no table of this name; lists the names there are.
 
     Examples
     --------
     >>> load_results("lock_on")["seed"].nunique()
     30
     """
+    others = tables()
+    if name in others:
+        with resources.as_file(others[name]) as path:
+            return pd.read_csv(path) if path.suffix == ".csv" else pd.read_parquet(path, engine="pyarrow")
     with resources.as_file(_file(name, "parquet")) as path:
         return typed(pd.read_parquet(path, engine="pyarrow"))
 
@@ -56,8 +61,15 @@ def provenance(name: str) -> dict[str, Any]:
     return record
 
 
+def tables() -> dict[str, Traversable]:
+    """Find the committed tables that are no sweep's, by name: files."""
+    folders = [folder for folder in (FOLDER, FOLDER / "tables") if folder.is_dir()]
+    files = {Path(file.name).stem: file for folder in folders for file in folder.iterdir() if file.is_file()}
+    return {name: file for name, file in sorted(files.items()) if name not in names()}
+
+
 def names() -> list[str]:
-    """Names of all committed results."""
+    """Names of all sweeps with committed results."""
     if not FOLDER.is_dir():
         return []
     return sorted(Path(file.name).stem for file in FOLDER.iterdir() if file.name.endswith(".parquet"))
@@ -133,7 +145,7 @@ def export(
         "scheme": SCHEME,
         "versions": {**{package: version(package) for package in PACKAGES}, "python": platform.python_version()},
         "machine": platform.machine(),
-        **_commit(),
+        **commit(),
     }
     paths = [folder / f"{name}.{kind}" for kind in ("parquet", "csv", "json")]
     unused = [name for name, value in LATER_FIELDS.items() if (frame[name].isna() | (frame[name] == value)).all()]
@@ -172,17 +184,20 @@ def data_hash(frame: pd.DataFrame) -> str:
 
 def _file(name: str, kind: str) -> Any:
     if name not in names():
-        raise not_allowed("name", name, "a sweep with committed results: " + ", ".join(names()))
+        listed = f"a sweep with committed results, {', '.join(names())}, or another table, {', '.join(tables())}"
+        raise not_allowed("name", name, listed)
     return FOLDER / f"{name}.{kind}"
 
 
-def _commit() -> dict[str, Any]:
-    """The commit of the package's code, and whether files differ from it; nothing outside a checkout."""
-    folder = Path(__file__).parent
+def commit(package: Path = Path(__file__).parents[1]) -> dict[str, Any]:
+    """Name the commit of a package's code, and whether its code or tables differ from it or are not in it.
+
+    Nothing outside a checkout. Results do not count, since whoever exports them is changing them.
+    """
     try:
-        commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=folder, capture_output=True, text=True, check=True)
-        changes = ["git", "status", "--porcelain", "--untracked-files=no", "--", "*.py"]
-        changed = subprocess.run(changes, cwd=folder, capture_output=True, text=True, check=True)
+        head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=package, capture_output=True, text=True, check=True)
+        changes = ["git", "status", "--porcelain", "--untracked-files=all", "--", ".", ":(exclude)sweeps/results"]
+        changed = subprocess.run(changes, cwd=package, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return {}
-    return {"commit": commit.stdout.strip(), "changed": bool(changed.stdout.strip())}
+    return {"commit": head.stdout.strip(), "changed": bool(changed.stdout.strip())}

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
 
 from recallbook.arguments import Device, check_size, not_allowed
 from recallbook.data.residuals import output_bias
 from recallbook.data.task import Problem, Sequences, check_problem
 from recallbook.model.attention import attend, attention_scores, chunk_rows, chunks, hard_attention, rows_of, score
-from recallbook.model.ties import bias_slack, credit, logit_slack, tied
+from recallbook.model.ties import BLOCK_LABELS, Answers, answers, bias_slack, credit, logit_slack
 from recallbook.model.transformer import RecallTransformer
 from recallbook.training.early_phase import located_vectors
 from recallbook.training.gradients import features
@@ -79,32 +79,34 @@ def evaluate(
     """
     test_samples = check_size("test_samples", test_samples)
     problem = check_problem(problem, dtype, device)
-    trained = _trained(problem, weights, chunk_rows(problem, chunk))
+    trained = _trained(problem, weights, chunk)
     if isinstance(weights, RecallTransformer):
         problem = weights.problem_as_held(problem)
     if sequences is None:
         sequences = problem.fresh(test_samples, seed)
     elif not isinstance(sequences, Sequences):
         raise not_allowed("sequences", sequences, "recallbook.data.task.Sequences, or None for fresh ones")
-    marked = torch.arange(problem.setting.vocab, device=problem.device) + problem.setting.vocab
-    recall = float(_credit(problem, trained, marked, problem.permutation).mean())
     measure = _measure_hard if trained.hard else _measure_soft
-    right, locked = measure(problem, sequences, trained)
+    right, locked, recall = measure(problem, sequences, trained)
     count = len(sequences.labels)
     return Outcome(right / count, locked / count, recall)
 
 
 class _Trained(NamedTuple):
-    """What is evaluated: $W_V$, $W_{KQ}z_{\\rm EOS}$, $b$, whether attention is hard, and rows at a time."""
+    """What is evaluated: $W_V$, $W_{KQ}z_{\\rm EOS}$, $b$, and whether attention is hard.
+
+    ``rows`` at a time where all logits of a row are formed, ``wide_rows`` where they are formed by blocks.
+    """
 
     value: Float[Tensor, "d m"]
     attention_vector: Float[Tensor, " d"]
     bias: Float[Tensor, " V"]
     hard: bool
     rows: int
+    wide_rows: int
 
 
-def _trained(problem: Problem, weights: object, rows: int) -> _Trained:
+def _trained(problem: Problem, weights: object, chunk: int | None) -> _Trained:
     """The weights, checked, in the problem's floating type."""
     if isinstance(weights, Weights):
         value, key_query, hard = weights.value2, weights.key_query, weights.limit
@@ -121,48 +123,60 @@ def _trained(problem: Problem, weights: object, rows: int) -> _Trained:
     if [tuple(value.shape), tuple(key_query.shape)] != shapes:
         raise not_allowed("weights", [tuple(value.shape), tuple(key_query.shape)], f"shapes {shapes} for this problem")
     like = problem.input_embeddings
+    rows = [chunk_rows(problem, chunk, labels) for labels in (setting.vocab, min(setting.vocab, BLOCK_LABELS))]
     # logits of the limit are per unit gamma, beside which a bias is nothing
     bias = torch.zeros_like(bias) if hard else bias.to(like)
-    return _Trained(value.to(like), key_query.to(like) @ query.to(like), bias, hard, rows)
+    return _Trained(value.to(like), key_query.to(like) @ query.to(like), bias, hard, *rows)
 
 
-class _Answers(NamedTuple):
-    """Arg max labels of some located vectors, and whether one label alone is largest."""
-
-    labels: Int[Tensor, " n"]
-    sure: Bool[Tensor, " n"]
-
-
-def _logits(
-    problem: Problem, trained: _Trained, located: Float[Tensor, "n d"]
-) -> tuple[Float[Tensor, "n V"], Float[Tensor, "n 1"]]:
-    """Logits of located vectors, and their slack."""
-    images = features(problem, located)
-    logits = (images @ trained.value.T @ problem.output_embeddings.T).add_(trained.bias)
-    return logits, logit_slack(problem.output_embeddings, trained.value, images) + bias_slack(trained.bias)
+def _slack(problem: Problem, trained: _Trained, images: Float[Tensor, "n m"]) -> Float[Tensor, "n 1"]:
+    """How far logits of these features may differ by rounding, ``(n, 1)``."""
+    return logit_slack(problem.output_embeddings, trained.value, images) + bias_slack(trained.bias)
 
 
 def _credit(
+    problem: Problem, trained: _Trained, located: Float[Tensor, "n d"], labels: Int[Tensor, " n"]
+) -> Float64[Tensor, " n"]:
+    """What located vectors ``(n, d)`` earn when these labels are right; all logits are formed at once, ``(n, V)``."""
+    images = features(problem, located)
+    logits = (images @ trained.value.T @ problem.output_embeddings.T).add_(trained.bias)
+    return credit(logits, labels, _slack(problem, trained, images))
+
+
+def _answer(problem: Problem, trained: _Trained, located: Float[Tensor, "n d"]) -> Answers:
+    """Arg max labels of located vectors ``(n, d)``, and whether they are alone."""
+    images = features(problem, located)
+    queries = images @ trained.value.T
+    return answers(queries, problem.output_embeddings, trained.bias, _slack(problem, trained, images))
+
+
+def _earn(
     problem: Problem, trained: _Trained, codes: Int[Tensor, " n"], labels: Int[Tensor, " n"]
-) -> Float[Tensor, " n"]:
-    """What these located vectors earn when these labels are right; codes as in :class:`Located`."""
-    earned = []
-    for part, wanted in zip(torch.split(codes, trained.rows), torch.split(labels, trained.rows), strict=True):
-        logits, slack = _logits(problem, trained, located_vectors(problem, part))
-        earned.append(credit(logits, wanted, slack))
-    return torch.cat(earned)
+) -> tuple[Float64[Tensor, " n"], Bool[Tensor, " n"]]:
+    """What these located vectors earn when these labels are right, and where no tie had to be shared.
+
+    Codes as in :class:`Located`; each distinct vector is answered once, but for ties.
+    """
+    if not problem.setting.trigger_in_values:
+        codes = codes % problem.setting.vocab  # with or without the trigger: the same vector
+    distinct, which = torch.unique(codes, return_inverse=True)
+    parts = torch.split(distinct, trained.wide_rows)
+    found = [_answer(problem, trained, located_vectors(problem, part)) for part in parts]
+    best, alone = (torch.cat(part)[which] for part in zip(*found, strict=True))
+    earned = (best == labels).double()
+    if not alone.all():
+        vocab = problem.setting.vocab
+        pairs, which = torch.unique(codes[~alone] * vocab + labels[~alone], return_inverse=True)
+        shared = [
+            _credit(problem, trained, located_vectors(problem, part // vocab), part % vocab)
+            for part in torch.split(pairs, trained.rows)
+        ]
+        earned[~alone] = torch.cat(shared)[which]
+    return earned, alone
 
 
-def _answers(problem: Problem, trained: _Trained, codes: Int[Tensor, " n"]) -> _Answers:
-    found = []
-    for part in torch.split(codes, trained.rows):
-        logits, slack = _logits(problem, trained, located_vectors(problem, part))
-        found.append(_Answers(logits.argmax(dim=1), tied(logits, slack).sum(dim=1) == 1))
-    return _Answers(*(torch.cat(part) for part in zip(*found, strict=True)))
-
-
-def _measure_hard(problem: Problem, sequences: Sequences, trained: _Trained) -> tuple[float, float]:
-    """Right answers and locks under hard attention; each distinct located vector is answered once, but for ties."""
+def _measure_hard(problem: Problem, sequences: Sequences, trained: _Trained) -> tuple[float, float, float]:
+    """Right answers and locks under hard attention, and recall."""
     scores = attention_scores(problem, trained.attention_vector)
     codes, right, locked = [], 0.0, 0.0
     for part in chunks(sequences, trained.rows):
@@ -171,28 +185,37 @@ def _measure_hard(problem: Problem, sequences: Sequences, trained: _Trained) -> 
         codes.append(located.codes)
         if len(located.mixed):
             several = rows_of(part, located.mixed)
-            logits, slack = _logits(problem, trained, attend(problem, several, located.shares))
-            right += float(credit(logits, several.labels, slack).sum())
+            mixtures = attend(problem, several, located.shares)
+            right += float(_credit(problem, trained, mixtures, several.labels).sum())
             codes[-1] = located.codes.index_fill(0, located.mixed, -1)  # counted already
     every = torch.cat(codes)
-    alone = every >= 0
-    distinct, which = torch.unique(every[alone], return_inverse=True)
-    if len(distinct) == 0:
-        return right, locked
-    answers, labels = _answers(problem, trained, distinct), sequences.labels[alone]
-    sure = answers.sure[which]
-    right += float((sure & (answers.labels[which] == labels)).sum())
-    right += float(_credit(problem, trained, distinct[which[~sure]], labels[~sure]).sum())
-    return right, locked
+    one = every >= 0
+    vocab, marked = problem.setting.vocab, _marked(problem)
+    labels = torch.cat([problem.permutation, sequences.labels[one]])
+    earned, alone = _earn(problem, trained, torch.cat([marked, every[one]]), labels)
+    recall, earned, alone = float(earned[:vocab].mean()), earned[vocab:], alone[vocab:]
+    right += float(earned[alone].sum())
+    return right + float(earned[~alone].sum()), locked, recall
 
 
-def _measure_soft(problem: Problem, sequences: Sequences, trained: _Trained) -> tuple[float, float]:
-    """Right answers and locks under softmax attention."""
+def _measure_soft(problem: Problem, sequences: Sequences, trained: _Trained) -> tuple[float, float, float]:
+    """Right answers and locks under softmax attention, and recall."""
     scores = attention_scores(problem, trained.attention_vector)
-    right = locked = 0.0
-    for part in chunks(sequences, trained.rows):
+    locks, credits = [], []
+    for part in chunks(sequences, trained.wide_rows):
         raw = score(part, scores)  # (n, L); the scores decide: softmax weights may round to ties
-        locked += float(credit(raw, part.positions, scores.slack).sum())
-        logits, slack = _logits(problem, trained, attend(problem, part, torch.softmax(raw, dim=1)))
-        right += float(credit(logits, part.labels, slack).sum())
-    return right, locked
+        locks.append(credit(raw, part.positions, scores.slack))
+        located = attend(problem, part, torch.softmax(raw, dim=1))
+        best, alone = _answer(problem, trained, located)
+        credits.append((best == part.labels).double())
+        for tied in torch.split(alone.logical_not().nonzero()[:, 0], trained.rows):
+            credits[-1][tied] = _credit(problem, trained, located[tied], part.labels[tied])
+    right, locked = (
+        sum(float(part.sum()) for part in torch.split(torch.cat(counted), trained.rows)) for counted in (credits, locks)
+    )
+    return right, locked, float(_earn(problem, trained, _marked(problem), problem.permutation)[0].mean())
+
+
+def _marked(problem: Problem) -> Int[Tensor, " V"]:
+    """Codes of all tokens as informative ones, ``(V,)``, as in :class:`Located`."""
+    return torch.arange(problem.setting.vocab, device=problem.device) + problem.setting.vocab

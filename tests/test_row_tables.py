@@ -1,0 +1,142 @@
+"""Every committed table that is made row by row: whole, in order, and some of its rows made again.
+
+A table is tested by being listed in TABLES. A column compares within its tolerance in ``near``, ``None`` for a column
+that is not compared (hundreds of steps of training amplify rounding), or else to the digits that are committed.
+"""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import recallbook as rb
+from recallbook.experiments.mlp import phase
+from recallbook.experiments.unequal import learned
+from recallbook.experiments.upper_bounds import certificates, sandwich
+from recallbook.experiments.verdicts import early_training, learned_embeddings
+from recallbook.sweeps import archive
+
+DIGITS = 2e-5  # relative: five digits are written, or six
+
+
+class RowTable(NamedTuple):
+    """``keys`` are all rows in order, ``make(key)`` is one of them, ``again`` are those that the tests make."""
+
+    key: str | list[str]
+    keys: Callable[[], list[Any]]
+    make: Callable[[Any], dict[str, Any]]
+    again: list[Any]
+    near: Mapping[str, float | None] = MappingProxyType({})
+
+
+def plane_keys():
+    return [(panel, ratio, length) for panel in phase.PANELS for length in phase.LENGTHS for ratio in phase.RATIOS]
+
+
+def case_of_sandwich(name):
+    return sandwich.row(name, dict(sandwich.cases())[name])
+
+
+def trained_columns(frame):
+    """Columns of learned embeddings that come from training: one sequence more or less of those tested."""
+    return {name: 0.1 for name in frame if name.startswith(("kept", "learned: ", "limit, learned"))}
+
+
+TABLES = {
+    "unequal_learned": RowTable(
+        "key",
+        lambda: [case.key for case in learned.cases()],
+        learned.row,
+        ["64 16 64 3"],
+        trained_columns(learned.load()),
+    ),
+    "certificates": RowTable("index", lambda: list(range(certificates.COUNT)), certificates.row, [3, 17, 34]),
+    "sufficient": RowTable(
+        "case",
+        lambda: [name for name, _ in sandwich.cases()],
+        case_of_sandwich,
+        # few draws settle it
+        sandwich.load().query("accuracy == 0.5 and sufficient < 1000").nsmallest(1, "vocab")["case"].tolist(),
+    ),
+    "early_training": RowTable(
+        "key",
+        lambda: [run.key for run in early_training.runs()],
+        lambda key: early_training.row({run.key: run for run in early_training.runs()}[key]),
+        [
+            early_training.load().query("embeddings == @law and factor == 1 and samples <= 256")["key"].iloc[-1]
+            for law in ("gaussian", "orthogonal")
+        ],
+        # 300 steps amplify rounding
+        dict.fromkeys(("lock_on_early", "cosine_early", "length_early"), 1e-3)
+        | dict.fromkeys(("cosine_late", "length_late", "lock_on_late"), 0.02)
+        | {"rise": None},
+    ),
+    "learned_embeddings": RowTable(
+        "key",
+        learned_embeddings.keys,
+        learned_embeddings.row,
+        ["random 24 3", "learned 8 1", "clustered 32 0"],
+        dict.fromkeys(("recall",), 0.03),
+    ),
+    "mlp_phase": RowTable(
+        ["panel", "ratio", "seq_len"],
+        plane_keys,
+        lambda key: phase.cell(key[0], key[1], key[2]),
+        [tuple(phase.plane().iloc[i][["panel", "ratio", "seq_len"]]) for i in (2, 38, 88)],
+        {"width": 0.01},
+    ),
+}
+# Tables with tests of their own, and why.
+ELSEWHERE = {
+    "error_map": "test_error_map.py: a row says how many seeds it took",
+    "unequal_error_map": "test_unequal_error_map.py: a row says how many seeds it took",
+    "terms_alone": "test_moments.py: a case is many rows",
+    "trained_memories": "test_mlp_experiments.py: a curve is many rows",
+    **{name: "test_survives.py" for name in archive.tables() if name.startswith("survives")},
+}
+
+
+def test_every_committed_table_is_tested():
+    missing = set(archive.tables()) - set(TABLES) - set(ELSEWHERE)
+    assert missing == set(), "list them in TABLES of test_row_tables.py"
+    assert (set(TABLES) | set(ELSEWHERE)) - set(archive.tables()) == set(), "no such tables"
+
+
+def keys_of(table, frame):
+    return frame[table.key].tolist() if isinstance(table.key, str) else list(map(tuple, frame[table.key].to_numpy()))
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_committed_table_is_whole(name):
+    table = TABLES[name]
+    found, wanted = keys_of(table, rb.load_results(name)), table.keys()
+    assert (set(wanted) - set(found), set(found) - set(wanted)) == (set(), set()), "rows missing, and rows too many"
+    assert len(found) == len(set(found)), "rows twice"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "key"), [(name, key) for name, table in TABLES.items() for key in table.again], ids=str
+)
+def test_a_committed_row_is_made_again(name, key):
+    table = TABLES[name]
+    frame = rb.load_results(name)
+    stored, again = frame.iloc[keys_of(table, frame).index(key)], table.make(key)
+    assert set(again) <= set(frame.columns) | {"seconds"}
+    wrong = {}
+    for column in set(again) & set(frame.columns):
+        near, old, new = table.near.get(column, DIGITS), stored[column], again[column]
+        if near is None:
+            continue
+        if pd.isna(old) or pd.isna(new):
+            same = pd.isna(old) and pd.isna(new)
+        elif isinstance(old, (float, np.floating)):
+            same = np.isclose(new, old, rtol=near, atol=near)
+        else:
+            same = new == old
+        if not same:
+            wrong[column] = (old, new)
+    assert wrong == {}, "committed, and made again"
