@@ -107,6 +107,11 @@ def coverage(vocab: int, level: float) -> float:
     return -vocab * float(np.log1p(-level))
 
 
+def seen(vocab: int, samples: int) -> float:
+    """Expected share of the facts that this many sequences show."""
+    return 1 - (1 - 1 / vocab) ** samples
+
+
 def dearer(frame: pd.DataFrame, size: str, level: float, largest: bool = True, outcome: str = "accuracy") -> pd.Series:
     """Whether one end of a size needs clearly more sequences than the other: intervals of N that do not overlap.
 

@@ -176,16 +176,17 @@ def interval(found: pd.Series) -> str:
     return significant(found["critical"]) + ends
 
 
-def price_rows(names: Sequence[str]) -> list[dict[str, Any]]:
-    """Accuracy at the base by weight decay and N, with what coverage leaves: mean over seeds."""
-    frame = laws.at_base(runs.load(tuned=False))
+def price_rows(names: Sequence[str], shape: sizes.Shape = sizes.BASE) -> list[dict[str, Any]]:
+    """Accuracy at one shape by weight decay and N, with what coverage leaves: mean over seeds."""
+    frame = runs.load(tuned=False)
+    frame = frame[np.logical_and.reduce([frame[name] == value for name, value in shape._asdict().items()])]
     rows = []
     for name in names:
         part = frame[frame["rung"] == name]
         for decay, cell in part.groupby("decay"):
             means = cell.groupby("samples")["accuracy"].mean()
             rows.append({"rung": name, "decay": f"{decay:g}"} | {f"N = {n}": means[n] for n in means.index})
-    seen = {name: 1 - (1 - 1 / sizes.VOCAB) ** int(name.split()[-1]) for name in rows[0] if name.startswith("N")}
+    seen = {name: laws.seen(shape.vocab, int(name.split()[-1])) for name in rows[0] if name.startswith("N")}
     return [*rows, {"rung": "coverage", "decay": "", **seen}]
 
 

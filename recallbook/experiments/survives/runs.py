@@ -25,7 +25,12 @@ FILE = FOLDER / "tables" / "survives.csv"
 LONGER, LONGEST = 4 * STEPS, 16 * STEPS
 LONGEST_RUNGS, LONGEST_PER_FACT = ("AdamW", "learned embeddings", "four heads", "MLP"), (0.5, 1, 2, 4)
 LARGE, LARGE_RUNGS, LARGE_PER_FACT = sizes.Shape(512, 32, 128), ("AdamW", "learned embeddings", "MLP"), (0.5, 1, 2, 4)
-PRICED_RUNGS, PRICED_UP_TO = ("four heads", "residual and norm", "MLP", "second layer"), 4  # in units of V
+NARROW = sizes.BASE._replace(dim=16)
+PRICED: list[tuple[str, sizes.Shape, tuple[float, ...]]] = [  # what other decays do, and at which N in units of V
+    *((name, sizes.BASE, (0.5, 1, 2, 4)) for name in ("four heads", "residual and norm", "MLP")),
+    ("second layer", sizes.BASE, sizes.MARKER_PER_FACT),
+    ("MLP", NARROW, (2, 16)),
+]
 ZIPF_RUNGS = ("three steps", "AdamW", "learned embeddings", "MLP")
 COLUMNS = "accuracy recall lock_on attention layer head marker_attention cosine loss diverged".split()
 
@@ -74,11 +79,10 @@ def cells() -> list[Cell]:
         for count in sizes.samples(RUNGS[name], sizes.VOCAB)
     ]
     decays = [
-        Cell(name, sizes.BASE, count, decay=f"{decay:g}")
-        for name in PRICED_RUNGS
+        Cell(name, shape, count, decay=f"{decay:g}")
+        for name, shape, per_fact in PRICED
         for decay in tuning.DECAYS
-        for count in sizes.samples(RUNGS[name], sizes.VOCAB)
-        if count <= PRICED_UP_TO * sizes.VOCAB
+        for count in (round(per * shape.vocab) for per in per_fact)
     ]
     large = [Cell(name, LARGE, round(per * LARGE.vocab)) for name in LARGE_RUNGS for per in LARGE_PER_FACT]
     return swept + decays + zipf + longer + longest + large
