@@ -1,6 +1,6 @@
-"""One strategy over all that a Setting allows: every field, both ends of each size, every law and every remedy.
+"""All that a Setting allows: every field, both ends of each size, every law and remedy.
 
-Sizes stay small enough for the oracle; what a field may be beyond that is refused by name, which ``test_edges.py`` asks.
+Sizes stay small enough for the oracle. What a field may not be is asked elsewhere.
 """
 
 from hypothesis import strategies as st

@@ -200,7 +200,7 @@ def _logits(facts: Facts) -> tuple[float, float]:
 
 
 def _relative(sizes: list[dict[str, float]]) -> dict[str, float]:
-    """Terms of step 2 in units of the squared mark, interference of the squared right logit; not numbers without one."""
+    """Terms of step 2 in units of the squared mark, interference of the squared right logit; NaN without."""
     if not sizes:
         return {}
     mean = {name: float(np.mean([row[name] for row in sizes])) for name in sizes[0]}
