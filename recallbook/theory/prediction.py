@@ -17,6 +17,7 @@ import numpy as np
 import sympy as sp
 
 from recallbook.arguments import LARGEST_SIZE, check_rate, check_size, not_allowed
+from recallbook.memory_needs import predict_needs, require_memory
 from recallbook.setting import Setting
 from recallbook.theory import unequal
 from recallbook.theory.doubts import doubts, message
@@ -92,6 +93,7 @@ def predict(
     for name in without:
         if name not in names:
             raise not_allowed("without", name, "names of ledger terms: " + ", ".join(names))
+    _check_size(setting, unequal.applies(setting, own))
     if unequal.applies(setting, own):
         return _predict_unequal(setting, own, without, warn)
     locks = lock(setting, without)
@@ -118,6 +120,7 @@ def _predict_unequal(setting: Setting, own: OwnTables, without: tuple[str, ...],
 def predicted_lock_on(setting: Setting, *, warn: bool = True) -> float:
     """Lock-on of :func:`predict` and nothing else: a tenth of the work, but with unequal facts, where it is most."""
     _check(setting)
+    _check_size(setting, unequal.applies(setting, {}))
     if unequal.applies(setting, {}):
         means = unequal.averages(setting, {}, recall=False)
         if warn:
@@ -233,6 +236,13 @@ def _ledger_entries(mlp: bool) -> dict[str, tuple[sp.Expr, str, str]]:
 def _check(setting: object) -> None:
     if not isinstance(setting, Setting):
         raise not_allowed("setting", setting, "a recallbook.Setting")
+
+
+def _check_size(setting: Setting, drawn: bool) -> None:
+    """Refuse what has no theory with drawn tables, and what does not fit."""
+    if drawn:
+        unequal.check(setting)
+    require_memory(predict_needs(setting, drawn), "a prediction")
 
 
 def _warn(setting: Setting, lock_on: float, level: int = 3, *, own: bool = False, error: float = 0.0) -> None:

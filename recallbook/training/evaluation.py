@@ -9,9 +9,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from recallbook.arguments import Device, check_size, not_allowed
+from recallbook.arguments import Device, check_finite, check_size, not_allowed
 from recallbook.data.residuals import output_bias
 from recallbook.data.task import Problem, Sequences, check_problem
+from recallbook.memory_needs import require_memory, sequences as sequences_needs
 from recallbook.model.attention import attend, attention_scores, chunk_rows, chunks, hard_attention, rows_of, score
 from recallbook.model.ties import bias_slack, credit, logit_slack, tied
 from recallbook.model.transformer import RecallTransformer
@@ -75,10 +76,14 @@ def evaluate(
     Raises
     ------
     ValueError
-        Names the argument, its value and what is allowed.
+        Names the argument, its value and what is allowed, finite weights among it.
+    ArithmeticError
+        If logits overflow.
     """
     test_samples = check_size("test_samples", test_samples)
     problem = check_problem(problem, dtype, device)
+    if sequences is None:
+        require_memory(sequences_needs(problem.setting, test_samples, "test_samples"), "the test")
     trained = _trained(problem, weights, chunk_rows(problem, chunk))
     if isinstance(weights, RecallTransformer):
         problem = weights.problem_as_held(problem)
@@ -120,6 +125,8 @@ def _trained(problem: Problem, weights: object, rows: int) -> _Trained:
     shapes = [(setting.dim, setting.feature_dim), (setting.dim, setting.dim)]
     if [tuple(value.shape), tuple(key_query.shape)] != shapes:
         raise not_allowed("weights", [tuple(value.shape), tuple(key_query.shape)], f"shapes {shapes} for this problem")
+    for matrix in (value, key_query):
+        check_finite("weights", matrix)
     like = problem.input_embeddings
     # logits of the limit are per unit gamma, beside which a bias is nothing
     bias = torch.zeros_like(bias) if hard else bias.to(like)
@@ -138,7 +145,10 @@ def _logits(
 ) -> tuple[Float[Tensor, "n V"], Float[Tensor, "n 1"]]:
     """Logits of located vectors, and their slack."""
     images = features(problem, located)
-    logits = (images @ trained.value.T @ problem.output_embeddings.T).add_(trained.bias)
+    logits = images @ trained.value.T @ problem.output_embeddings.T
+    if not bool(logits.isfinite().all()):
+        raise ArithmeticError("logits are not finite: smaller weights, or smaller rates, are needed")
+    logits.add_(trained.bias)
     return logits, logit_slack(problem.output_embeddings, trained.value, images) + bias_slack(trained.bias)
 
 
