@@ -57,6 +57,13 @@ def test_lower_bounds_do_not_ask():
     assert "trigger_in_values" not in inspect.signature(rb.minimum_samples).parameters
 
 
+def test_what_is_necessary_predicted_and_proved_is_for_one_accuracy():
+    calls = (rb.minimum_samples, rb.critical_samples, rb.critical_width, rb.sufficient_samples, plan)
+    assert {inspect.signature(call).parameters["accuracy"].default for call in calls} == {0.9}
+    wanted = command_parser().parse_args(COMMANDS[0].split()).accuracy
+    assert float(wanted) == 0.9
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_command_line_leaves_the_trigger_out(command):
     assert command_parser().parse_args(command.split()).trigger_in_values is False

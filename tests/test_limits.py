@@ -73,12 +73,8 @@ def bad_at(edge):
     "call",
     [
         lambda: rb.three_steps(rb.draw(SETTING, 0), 1e300, 1e300),
-        lambda: rb.three_steps(rb.draw(SETTING, 0), 1.0, 1e308),
+        lambda: rb.three_steps(rb.draw(SETTING, 0), 1e200, 1e200),
         lambda: descended(eta=1e300, gamma=1e300),
-        lambda: (
-            rb.evaluate(rb.draw(SETTING, 0), rb.three_steps(rb.draw(SETTING, 0), 1e200, 1e-200), 20)
-            and rb.three_steps(rb.draw(SETTING, 0), 1e200, 1e200)
-        ),
     ],
 )
 def test_weights_that_overflow_are_an_error_where_they_do(call):

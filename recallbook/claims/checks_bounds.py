@@ -100,7 +100,9 @@ class Intrinsic(NamedTuple):
 
 
 def _intrinsic() -> Intrinsic:
-    return Intrinsic({dim: minimum_samples(64, 256, dim) for dim in (32, 63, 66, 128)}, beyond_the_bound())
+    return Intrinsic(
+        {dim: minimum_samples(64, 256, dim, accuracy=1.0) for dim in (32, 63, 66, 128)}, beyond_the_bound()
+    )
 
 
 @decided_by(

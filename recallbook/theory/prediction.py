@@ -32,7 +32,10 @@ WIDEST = 2**24  # wider MLPs are as good as infinite
 
 
 class Term(NamedTuple):
-    """One entry of the ledger: its size, its formula, and where it is derived."""
+    """One entry of the ledger: its size, the formula that gives it, and where it is derived.
+
+    With unequal facts sizes are means over draws, and a formula is what leads one token's score, not yet in their unit.
+    """
 
     size: float
     formula: str
@@ -225,7 +228,7 @@ def _ledger_entries(mlp: bool) -> dict[str, tuple[sp.Expr, str, str]]:
     """Size, formula in LaTeX, and chapter of every term, by name."""
     score, missing, of_lock = lock_symbols.trigger_score(mlp), sp.exp(-N / V), lock_symbols.lock_terms(mlp)
     entries = {
-        **{k: (t.token / score**2, t.token, "When attention locks on") for k, t in of_lock.items()},
+        **{k: (t.token / score**2, t.token / score**2, "When attention locks on") for k, t in of_lock.items()},
         **{k: (t, t, "Upper bounds") for k, t in recall_symbols.mean_squares(mlp).items()},
         "coverage": (missing, missing, "The task"),
     }
