@@ -107,8 +107,8 @@ def plan(
 
     At each dimension of a grid, :func:`recallbook.critical_samples` gives the smallest N (and, where the width varies,
     a search over widths the cheapest). The cheapest dimension is then refined to a few percent. That is some 500
-    predictions, seconds; many minutes where each is an average over draws (unequal facts, structured embeddings). A
-    terminal shows how far it is.
+    predictions, seconds; an hour or more where each is an average over draws, of seconds (unequal facts, structured
+    embeddings), though its grid is coarser. A terminal shows how far it is.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ class _Search:
             yield math.ceil(size)
             if self.samples_given and not self.vary_width:
                 return  # more dimensions only cost more
-            size *= COARSE_GRID if self.vary_width else GRID
+            size *= COARSE_GRID if self.vary_width or unequal.applies(self.base, {}) else GRID
 
     def least_dim(self) -> float:
         """The smallest dimension that does with the given N, or with any; infinite where there is none."""
@@ -269,7 +269,9 @@ class _Search:
             found = known[dim]
             return found.cost if found else math.inf
 
-        found = known[cheapest(cost, best.dim, 1, REFINED[:1] if self.vary_width else REFINED)]
+        found = known[
+            cheapest(cost, best.dim, 1, REFINED[:1] if self.vary_width or unequal.applies(self.base, {}) else REFINED)
+        ]
         return found or best
 
     def doubled(self, chosen: Setting) -> dict[str, float]:

@@ -45,7 +45,10 @@ FAULTS = {
     sqlite3.SQLITE_BUSY: "another process holds it: wait until that has ended and run it again",
     sqlite3.SQLITE_LOCKED: "another process holds it: wait until that has ended and run it again",
 }
-GONE = "it was deleted, moved or replaced while it was in use: run it again, which starts from the file that is there"
+GONE = (
+    "it was deleted, moved or replaced while it was in use, its rows with it: run it again, from the file that is there"
+)
+KEPT = "rows stored before are kept"
 
 
 class StoreFault(OSError):
@@ -113,7 +116,7 @@ class Store:
         try:
             yield
         except (sqlite3.Error, OSError) as problem:
-            raise StoreFault(f"store {self.path}: {_what_happened(problem)}; rows stored before are kept") from problem
+            raise StoreFault(f"store {self.path}: {_what_happened(problem)}") from problem
 
     def keys(self, *, failed: bool | None = None) -> set[str]:
         """Keys of all rows, or of those that did or did not fail."""
@@ -156,10 +159,11 @@ def _code(problem: BaseException) -> int:
 
 def _what_happened(problem: sqlite3.Error | OSError) -> str:
     if isinstance(problem, OSError):
-        return f"{problem.strerror or problem}: mend that and run it again"
+        return f"{problem.strerror or problem}: mend that and run it again; {KEPT}"
     if _code(problem) == sqlite3.SQLITE_READONLY_DBMOVED:
         return GONE
-    return FAULTS.get(_code(problem) & 0xFF, f"it was damaged while it was in use ({problem}): start another")
+    damaged = f"it was damaged while it was in use ({problem}): start another"
+    return f"{FAULTS[_code(problem) & 0xFF]}; {KEPT}" if _code(problem) & 0xFF in FAULTS else damaged
 
 
 def _checksum(*columns: str | None) -> str:
