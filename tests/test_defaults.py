@@ -11,6 +11,7 @@ import pytest
 import recallbook as rb
 from recallbook.__main__ import command_parser
 from recallbook.analysis.plan import plan
+from recallbook.arguments import LARGEST_SIZE
 
 ROOT = Path(__file__).resolve().parents[1]
 SETTING = rb.Setting(vocab=16, seq_len=3, dim=24, samples=64)
@@ -75,3 +76,4 @@ def test_the_explorer_leaves_the_trigger_out():
     assert box and "checked" not in box.group() and "trigger_in_values=False" in page
     script = (ROOT / "book" / "_static" / "explorer" / "page.js").read_text(encoding="utf-8")
     assert re.search(r"START = \{[^}]*trigger_in_values: false", script)
+    assert "LARGEST = 2 ** 31 - 1;" in script and LARGEST_SIZE == 2**31 - 1, "sizes that Setting refuses"
