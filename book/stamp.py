@@ -2,7 +2,9 @@
 
 The one source is the table `[tool.recallbook]` of pyproject.toml. The places are the setup cell of
 every notebook, `_config.yml` (repository and Colab buttons) and the addresses in README.md,
-CONTRIBUTING.md, CITATION.cff and pyproject.toml itself.
+CITATION.cff and pyproject.toml itself. Without an address nothing is installed from anywhere: whoever
+claims an address that nobody has would run code in readers' notebooks. The setup cell then stops with
+one line, and there are no buttons.
 """
 
 import re
@@ -12,9 +14,19 @@ from pathlib import Path
 import nbformat
 
 ROOT = Path(__file__).resolve().parents[1]
-URL = r"https?://[^\s\"'@)>\]]+"
-# Matches the requirement in a setup cell and in the Markdown files that show it.
-REQUIREMENT = re.compile(rf"recallbook @ git\+{URL}@[^\s\"'`]+")
+NOWHERE = "https://github.com/OWNER/NAME"  # shown where a file must have some address
+COLAB = "https://colab.research.google.com"
+# The requirement in README.md, and any setup cell, whole
+REQUIREMENT = re.compile(r"recallbook @ git\+[^\s\"'`]+")
+SETUP = re.compile(r"try:\n    import recallbook as rb\nexcept ImportError:\n(?: .*(?:\n|$))+")
+STOPPING = """\
+try:
+    import recallbook as rb
+except ImportError:
+    raise SystemExit(
+        "recallbook is not installed: run `pip install .` in a checkout, or set your "
+        "repository in its pyproject.toml and run `make stamp`"
+    ) from None"""
 
 
 def source(root=ROOT):
@@ -24,18 +36,23 @@ def source(root=ROOT):
     return table["repository"], table["tag"]
 
 
-def requirement(root=ROOT):
-    repository, tag = source(root)
-    return f"recallbook @ git+{repository}@{tag}"
+def requirement(repository, tag):
+    return f"recallbook @ git+{repository or 'ADDRESS'}@{tag}"
 
 
 def setup_cell(root=ROOT):
     """The first code cell of every notebook."""
+    repository, tag = source(root)
+    return installing(repository, tag) if repository else STOPPING
+
+
+def installing(repository, tag):
+    """The setup cell of a book that is published."""
     return (
         "try:\n"
         "    import recallbook as rb\n"
         "except ImportError:\n"
-        f'    %pip install -q "{requirement(root)}"\n'
+        f'    %pip install -q "{requirement(repository, tag)}"\n'
         "    import recallbook as rb"
     )
 
@@ -46,18 +63,22 @@ def stamped(path, root=ROOT):
     repository, tag = source(root)
     if path.suffix == ".ipynb":
         notebook = nbformat.reads(text, as_version=4)
-        for cell in notebook.cells:
-            cell.source = REQUIREMENT.sub(requirement(root), cell.source)
+        first = next(cell for cell in notebook.cells if cell.cell_type == "code")
+        if SETUP.fullmatch(first.source.rstrip()):
+            first.source = setup_cell(root)
         return nbformat.writes(notebook) + "\n"
     if path.name == "_config.yml":
-        text = re.sub(r"(?m)^(  url: ).*$", rf"\g<1>{repository}", text, count=1)
+        text = re.sub(r"(?m)^(  url: ).*$", rf"\g<1>{repository or NOWHERE}", text, count=1)
+        text = re.sub(r"(?m)^(  colab_url: ).*$", rf'\g<1>"{COLAB if repository else ""}"', text, count=1)
+        button = str(bool(repository)).lower()
+        text = re.sub(r"(?m)^(  use_repository_button: ).*$", rf"\g<1>{button}", text, count=1)
         return re.sub(r"(?m)^(  branch: ).*$", rf"\g<1>{tag}", text, count=1)
     if path.name == "pyproject.toml":
-        return re.sub(r"(?m)^(Repository = ).*$", rf'\g<1>"{repository}"', text, count=1)
+        return re.sub(r"(?m)^(Repository = ).*$", rf'\g<1>"{repository or NOWHERE}"', text, count=1)
     if path.name == "CITATION.cff":
-        return re.sub(r"(?m)^(repository-code: ).*$", rf"\g<1>{repository}", text, count=1)
-    text = REQUIREMENT.sub(requirement(root), text)
-    return re.sub(r"(?m)^(git clone ).*$", rf"\g<1>{repository}", text)
+        return re.sub(r"(?m)^(repository-code: ).*$", rf"\g<1>{repository or NOWHERE}", text, count=1)
+    text = REQUIREMENT.sub(requirement(repository, tag), text)
+    return re.sub(r"(?m)^(git clone ).*$", rf"\g<1>{repository or 'ADDRESS'}", text)
 
 
 def places(root=ROOT):
@@ -65,7 +86,6 @@ def places(root=ROOT):
         root / "_config.yml",
         root / "pyproject.toml",
         root / "README.md",
-        root / "CONTRIBUTING.md",
         root / "CITATION.cff",
         *sorted((root / "notebooks").glob("*.ipynb")),
     ]

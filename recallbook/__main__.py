@@ -9,32 +9,42 @@ from typing import Any
 from recallbook.commands import examining, planning, predicting, sweeps
 from recallbook.commands.options import Parser
 
+STATUS = """\
+exit status:
+  0    all is well
+  1    what was asked for does not hold (points failed, rows differ, no plan suffices), or workers or memory were lost
+  2    what you can mend: an argument, a file, a full or read-only disk, a store that another process holds
+  130  interrupted: what finished is stored, and the same command goes on"""
+
 
 def main(arguments: list[str] | None = None) -> int:
-    """Parse, run, and say what happened; 2 after a bad argument or file, 130 after an interrupt."""
+    """Parse, run, and say in one line what went wrong; the exit status is what :data:`STATUS` says."""
     chosen = command_parser().parse_args(arguments)
     try:
         return int(chosen.run(chosen))
-    except (ValueError, RuntimeError) as problem:
+    except (ValueError, OSError) as problem:
         print(f"recallbook: {problem}", file=sys.stderr)
         return 2
+    except (RuntimeError, ArithmeticError, MemoryError) as problem:
+        print(f"recallbook: {' '.join(str(problem).split()) or 'memory is used up'}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("\nrecallbook: interrupted; what finished is stored, and the same command goes on", file=sys.stderr)
         return 130
 
 
 def command_parser() -> argparse.ArgumentParser:
+    """The parser of all commands, each with its exit status at the end of its help."""
     shape: dict[str, Any] = {"formatter_class": argparse.RawDescriptionHelpFormatter}
     text = (
         "Predict and plan a training run, examine a table of embeddings, or run the book's large experiments and export"
         " their results."
     )
-    parser = Parser(prog="python -m recallbook", description=text, epilog=sweeps.listed(), **shape)
+    parser = Parser(prog="python -m recallbook", description=text, epilog=f"{sweeps.listed()}\n\n{STATUS}", **shape)
     commands = parser.add_subparsers(required=True, metavar="{predict,plan,examine,sweep,export,recompute}")
-    predicting.add(commands, shape)
-    planning.add(commands, shape)
-    examining.add(commands, shape)
-    sweeps.add(commands, {**shape, "epilog": sweeps.listed()})
+    for module in (predicting, planning, examining):
+        module.add(commands, {**shape, "epilog": STATUS})
+    sweeps.add(commands, {**shape, "epilog": f"{sweeps.listed()}\n\n{STATUS}"})
     return parser
 
 

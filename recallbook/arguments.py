@@ -16,7 +16,10 @@ LONGEST_REPR = 120
 
 def not_allowed(field: str, value: object, allowed: str) -> ValueError:
     """The one form of every complaint: which field, which value, what is allowed."""
-    shown = " ".join(repr(value).split())
+    try:
+        shown = " ".join(repr(value).split())
+    except ValueError:  # Python writes no integer of more than some thousand digits
+        shown = f"an integer of {int(value).bit_length()} bits" if isinstance(value, int) else type(value).__name__
     if len(shown) > LONGEST_REPR:
         shown = shown[:LONGEST_REPR] + "..."
     return ValueError(f"{field}={shown} is not allowed: {allowed}")
@@ -65,7 +68,7 @@ def check_rate(field: str, value: Any, allowed: str = "a finite number above 0")
         raise not_allowed(field, value, allowed)
     try:
         rate = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise not_allowed(field, value, allowed) from None
     if not (math.isfinite(rate) and rate > 0):
         raise not_allowed(field, value, allowed)
@@ -95,6 +98,16 @@ def check_device(field: str, value: Any) -> torch.device:
     except (RuntimeError, TypeError):
         raise not_allowed(field, value, allowed) from None
     present = device.type == "cpu" or (device.type == "cuda" and (device.index or 0) < torch.cuda.device_count())
+    if not present and device.type == "cuda" and torch.cuda.device_count() == 0:
+        raise not_allowed(field, value, "'cpu': this machine has no CUDA device that torch can use")
     if not present:
         raise not_allowed(field, value, allowed)
     return device
+
+
+def check_finite(field: str, tensor: torch.Tensor) -> torch.Tensor:
+    """Return ``tensor`` if all its numbers are finite."""
+    if not bool(tensor.isfinite().all()):
+        count = int((~tensor.isfinite()).sum())
+        raise not_allowed(field, f"with {count} numbers that are infinite or none", "finite numbers")
+    return tensor

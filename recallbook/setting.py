@@ -53,8 +53,9 @@ def parse_law(value: Any, vocab: int, dim: int) -> EmbeddingLaw:
 
 
 def law_text(law: EmbeddingLaw) -> str:
-    """The one way in which a law is written."""
-    return f"{law.name}({', '.join(f'{number:g}' for number in law.numbers)})" if law.numbers else law.name
+    """The one way in which a law is written: each number by the fewest digits that give it back."""
+    numbers = [f"{x:g}" if float(f"{x:g}") == x else repr(int(x) if x.is_integer() else x) for x in law.numbers]
+    return f"{law.name}({', '.join(numbers)})" if numbers else law.name
 
 
 def check_exponent(field: str, value: Any) -> float:
@@ -64,7 +65,7 @@ def check_exponent(field: str, value: Any) -> float:
         raise not_allowed(field, value, allowed)
     try:
         exponent = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise not_allowed(field, value, allowed) from None
     if not 0 <= exponent <= 4:
         raise not_allowed(field, value, allowed)
@@ -73,20 +74,25 @@ def check_exponent(field: str, value: Any) -> float:
 
 def check_activation(field: str, value: Any) -> str | Activation:
     """Return ``value`` if it names an activation or is an elementwise map on tensors."""
-    allowed = "one of " + ", ".join(map(repr, ACTIVATIONS)) + ", or a callable on tensors that keeps the shape"
+    allowed = "one of " + ", ".join(map(repr, ACTIVATIONS)) + ", or a callable that keeps shape and floating type"
     if isinstance(value, str):
         if value not in ACTIVATIONS:
             raise not_allowed(field, value, allowed)
         return value
     if not callable(value):
         raise not_allowed(field, value, allowed)
-    probe = torch.zeros(2, 3, dtype=torch.float64)
+    probe = torch.linspace(-1, 1, 6, dtype=torch.float64).reshape(2, 3)
+    before = probe.clone()
     try:
         image = value(probe)
     except Exception as error:  # a user's function may fail in any way; the cause is chained
         raise not_allowed(field, value, allowed) from error
-    if not isinstance(image, torch.Tensor) or image.shape != probe.shape:
+    if not isinstance(image, torch.Tensor) or (image.shape, image.dtype) != (before.shape, before.dtype):
         raise not_allowed(field, value, allowed)
+    if not torch.equal(probe, before):
+        raise not_allowed(field, value, "a function that leaves its argument as it is")
+    if not bool(image.isfinite().all()):
+        raise not_allowed(field, value, "a function that is finite between -1 and 1")
     checked: Activation = value
     return checked
 

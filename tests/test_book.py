@@ -136,11 +136,15 @@ def unfinished_chapters(folder):
             "an exercise": article.select_one("div.exercise"),
             "a hidden solution": article.select_one("div.solution.dropdown"),
             "a figure": article.select_one("figure img"),
-            "a Colab button": page.find("a", href=re.compile(re.escape(colab) + "$")),
+            "a Colab button just if stamped": bool(page.find("a", href=re.compile(re.escape(colab) + "$")))
+            == bool(repository)
+            and bool(repository) == bool(page.find("a", href=re.compile("colab.research"))),
         }
         if path.stem.startswith("appendix_"):
             parts = {
-                name: found for name, found in parts.items() if name in ("a box with the question", "a Colab button")
+                name: found
+                for name, found in parts.items()
+                if name in ("a box with the question", "a Colab button just if stamped")
             }
         wrong += [f"{path.name} lacks {name}" for name, found in parts.items() if not found]
     return wrong

@@ -248,15 +248,17 @@ def test_ranks_end_at_vocab_less_one():
 
 
 def test_degenerate_sizes():
-    assert rb.minimum_samples(2, 1, 1) == 1 and rb.minimum_samples(2, 2, 1) == pytest.approx(2.0)
+    assert rb.minimum_samples(2, 1, 1, accuracy=1.0) == 1 and rb.minimum_samples(
+        2, 2, 1, accuracy=1.0
+    ) == pytest.approx(2.0)
     assert information.information_samples(2, 1, 1) == 0
-    assert rb.minimum_samples(500, 2, 1) == math.inf
+    assert rb.minimum_samples(500, 2, 1, accuracy=1.0) == math.inf
     assert information.minimum_dim(100, 1000, 1) == math.inf
     assert information.maximum_seq_len(500, 1, 10) == 1.0
     assert information.maximum_seq_len(50, 10, 10, 1 / 50) == math.inf
     assert information.required_information(50, 1 / 50) == 0 and rb.minimum_samples(50, 9, 10, 1 / 50) == 0
     assert information.required_information(2) == pytest.approx(math.log(2))
-    assert rb.minimum_samples(2**31 - 1, 2**31 - 1, 2**31 - 1) > 0
+    assert rb.minimum_samples(2**31 - 1, 2**31 - 1, 2**31 - 1, accuracy=1.0) > 0
 
 
 @given(
@@ -284,13 +286,13 @@ def test_bound_is_monotone(vocab, seq_len, dim, samples, accuracy):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: rb.minimum_samples(1, 2, 3), "vocab=1"),
-        (lambda: rb.minimum_samples(4, 0, 3), "seq_len=0"),
-        (lambda: rb.minimum_samples(4, 2, 1.5), "dim=1.5"),
+        (lambda: rb.minimum_samples(1, 2, 3, accuracy=1.0), "vocab=1"),
+        (lambda: rb.minimum_samples(4, 0, 3, accuracy=1.0), "seq_len=0"),
+        (lambda: rb.minimum_samples(4, 2, 1.5, accuracy=1.0), "dim=1.5"),
         (lambda: rb.minimum_samples(4, 2, 3, 1.1), "accuracy=1.1"),
         (lambda: rb.minimum_samples(4, 2, 3, 0), "accuracy=0"),
-        (lambda: rb.minimum_samples(4, 2, 3, width=0), "width=0"),
-        (lambda: rb.minimum_samples(4, 2, 3, error=1.0), "error=1.0"),
+        (lambda: rb.minimum_samples(4, 2, 3, width=0, accuracy=1.0), "width=0"),
+        (lambda: rb.minimum_samples(4, 2, 3, error=1.0, accuracy=1.0), "error=1.0"),
         (lambda: information.minimum_dim(4, 2, True), "samples=True"),
         (lambda: information.maximum_seq_len(4, 2, 3, math.nan), "accuracy=nan"),
         (lambda: information.available_information(4, 2, 3, -1), "samples=-1"),

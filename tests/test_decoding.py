@@ -233,7 +233,7 @@ def test_refinement_raises_the_likelihood_to_a_local_maximum(index):
 def test_assignment_is_at_least_as_good_as_arg_max(multiple, tau):
     """Mean over paired seeds; and whitening and refinement lose nothing either."""
     vocab, seq_len, dim = 64, 16, 32
-    samples = round(multiple * rb.minimum_samples(vocab, seq_len, dim))
+    samples = round(multiple * rb.minimum_samples(vocab, seq_len, dim, accuracy=1.0))
     frame = estimators.accuracies(
         [rb.Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, trigger_in_values=tau)], range(12)
     )

@@ -11,6 +11,7 @@ import pytest
 import recallbook as rb
 from recallbook.__main__ import command_parser
 from recallbook.analysis.plan import plan
+from recallbook.arguments import LARGEST_SIZE
 
 ROOT = Path(__file__).resolve().parents[1]
 SETTING = rb.Setting(vocab=16, seq_len=3, dim=24, samples=64)
@@ -57,6 +58,13 @@ def test_lower_bounds_do_not_ask():
     assert "trigger_in_values" not in inspect.signature(rb.minimum_samples).parameters
 
 
+def test_what_is_necessary_predicted_and_proved_is_for_one_accuracy():
+    calls = (rb.minimum_samples, rb.critical_samples, rb.critical_width, rb.sufficient_samples, plan)
+    assert {inspect.signature(call).parameters["accuracy"].default for call in calls} == {0.9}
+    wanted = command_parser().parse_args(COMMANDS[0].split()).accuracy
+    assert float(wanted) == 0.9
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_command_line_leaves_the_trigger_out(command):
     assert command_parser().parse_args(command.split()).trigger_in_values is False
@@ -68,3 +76,4 @@ def test_the_explorer_leaves_the_trigger_out():
     assert box and "checked" not in box.group() and "trigger_in_values=False" in page
     script = (ROOT / "book" / "_static" / "explorer" / "page.js").read_text(encoding="utf-8")
     assert re.search(r"START = \{[^}]*trigger_in_values: false", script)
+    assert "LARGEST = 2 ** 31 - 1;" in script and LARGEST_SIZE == 2**31 - 1, "sizes that Setting refuses"

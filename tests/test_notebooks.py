@@ -330,7 +330,7 @@ BREACHES = [
     (clean_outputs, print_in_first("/home/me/file.py")),
     (clean_outputs, print_in_first("File '/usr/lib/x'")),
     (clean_outputs, print_in_first("error -0.000")),
-    (starts_with_setup, change_source(1, "@v", "@w")),
+    (starts_with_setup, change_source(1, "as rb", "as rc")),
     (starts_with_setup, change_source(1, "recallbook as rb", "recallbook")),
     (one_device, change_source(2, "device", "machine")),
     (one_device, change_source(3, "print(0)", 'device = "cuda"')),
@@ -475,18 +475,35 @@ def test_address_and_tag_agree(path):
 
 def test_stamp_reaches_every_place(tmp_path):
     (tmp_path / "notebooks").mkdir()
-    for name in ("pyproject.toml", "_config.yml", "README.md", "CONTRIBUTING.md", "CITATION.cff"):
+    for name in ("pyproject.toml", "_config.yml", "README.md", "CITATION.cff"):
         shutil.copy(ROOT / name, tmp_path / name)
     nbformat.write(good_notebook(), tmp_path / "notebooks" / "a.ipynb")
     project = tmp_path / "pyproject.toml"
-    old, tag = stamp.source()
-    text = project.read_text(encoding="utf-8")
-    text = text.replace(f'repository = "{old}"', 'repository = "https://example.org/me/copy"')
-    project.write_text(text.replace(f'tag = "{tag}"', 'tag = "v9.9.9"'), encoding="utf-8")
-    stamp.main(tmp_path)
-    for path in stamp.places(tmp_path):
-        text = path.read_text(encoding="utf-8")
-        assert "https://example.org/me/copy" in text, path.name
-        assert old not in text, path.name
-    assert "v9.9.9" in (tmp_path / "_config.yml").read_text(encoding="utf-8")
-    assert "copy@v9.9.9" in (tmp_path / "notebooks" / "a.ipynb").read_text(encoding="utf-8")
+
+    def restamp(repository, tag):
+        old, before = stamp.source(tmp_path)
+        text = project.read_text(encoding="utf-8")
+        text = text.replace(f'\nrepository = "{old}"', f'\nrepository = "{repository}"')
+        project.write_text(text.replace(f'tag = "{before}"', f'tag = "{tag}"'), encoding="utf-8")
+        stamp.main(tmp_path)
+        return {path.name: path.read_text(encoding="utf-8") for path in stamp.places(tmp_path)}
+
+    first = restamp("", "v0.1.0")
+    assert 'colab_url: ""' in first["_config.yml"] and "use_repository_button: false" in first["_config.yml"]
+    assert nbformat.reads(first["a.ipynb"], 4).cells[1].source == stamp.STOPPING
+    stamped = restamp("https://example.org/me/copy", "v9.9.9")
+    for name, text in stamped.items():
+        assert "https://example.org/me/copy" in text and "OWNER/NAME" not in text, name
+    assert "v9.9.9" in stamped["_config.yml"] and "colab.research" in stamped["_config.yml"]
+    assert "copy@v9.9.9" in stamped["a.ipynb"]
+    assert restamp("", "v0.1.0") == first
+
+
+def test_without_an_address_the_setup_cell_stops_and_names_none(monkeypatch):
+    monkeypatch.setitem(sys.modules, "recallbook", None)  # as if it were not installed
+    with pytest.raises(SystemExit, match=r"^recallbook is not installed: run `pip install .` in a checkout, or set.*`"):
+        exec(compile(stamp.STOPPING, "setup cell", "exec"), {})
+    assert "http" not in stamp.STOPPING and "%pip" not in stamp.STOPPING
+    cell = stamp.installing("https://example.org/me/copy", "v1")
+    assert '%pip install -q "recallbook @ git+https://example.org/me/copy@v1"' in cell
+    assert all(stamp.SETUP.fullmatch(either) for either in (cell, stamp.STOPPING))

@@ -172,10 +172,10 @@ def test_ledger_holds_what_is_evaluated():
     assert set(ledger) == {*lock_symbols.lock_terms(), *recall_symbols.mean_squares(), "coverage"}
     sizes = {V: 300, N: 3000, L: 20, d: 60, tau: 1}
     typical = {**sizes, lock_symbols.T: 1, lock_symbols.Q: 1, lock_symbols.M: 1}
-    score = float(lock_symbols.trigger_score().subs(typical))
+    score = lock_symbols.trigger_score()
     for name, term in lock_symbols.lock_terms().items():
-        assert ledger[name].formula == sp.latex(term.token)
-        assert ledger[name].size == pytest.approx(float(term.token.subs(typical)) / score**2, rel=1e-10)
+        assert ledger[name].formula == sp.latex(term.token / score**2)
+        assert ledger[name].size == pytest.approx(float((term.token / score**2).subs(typical)), rel=1e-10)
     for name, expression in recall_symbols.mean_squares().items():
         assert ledger[name].formula == sp.latex(expression)
         assert ledger[name].size == pytest.approx(float(expression.subs(sizes)), rel=1e-10)

@@ -281,7 +281,9 @@ def test_minimum_is_the_larger_need(error, accuracy):
 def test_errors_of_zero_and_none():
     """All facts: the same. A fraction: always so many asks for more than so many on average. Small errors lead to 0."""
     for vocab, seq_len, dim in ((64, 4, 60), (64, 64, 16)):
-        assert rb.minimum_samples(vocab, seq_len, dim, error=0.0) == rb.minimum_samples(vocab, seq_len, dim)
+        assert rb.minimum_samples(vocab, seq_len, dim, error=0.0, accuracy=1.0) == rb.minimum_samples(
+            vocab, seq_len, dim, accuracy=1.0
+        )
         assert rb.minimum_samples(vocab, seq_len, dim, 0.5, error=0) >= rb.minimum_samples(vocab, seq_len, dim, 0.5)
         near = rb.minimum_samples(vocab, seq_len, dim, 0.5, error=1e-12)
         assert near == pytest.approx(rb.minimum_samples(vocab, seq_len, dim, 0.5, error=0.0), rel=1e-4)
@@ -291,7 +293,7 @@ def test_errors_of_zero_and_none():
 @pytest.mark.parametrize("value", [0, -1.0, math.inf, math.nan, "one", True, None])
 def test_reading_errors_that_are_not_allowed(value):
     for call in (
-        lambda: rb.minimum_samples(8, 4, 3, reading_error=value),
+        lambda: rb.minimum_samples(8, 4, 3, reading_error=value, accuracy=1.0),
         lambda: information.available_information(8, 1, 3, 5, reading_error=value),
         lambda: lattice.error_of_reading(rb.draw(TINY, 0), value, np.random.default_rng(0)),
     ):

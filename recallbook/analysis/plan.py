@@ -10,8 +10,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from tqdm import tqdm
+
 from recallbook.arguments import LARGEST_SIZE, check_flag, check_rate, check_size, not_allowed
 from recallbook.setting import Setting
+from recallbook.theory import unequal
 from recallbook.theory.prediction import WIDEST, critical_samples, critical_width, predict
 from recallbook.theory.search import bracket
 
@@ -20,6 +23,7 @@ GRID, COARSE_GRID = math.sqrt(2), 2.0  # between dimensions of the frontier; the
 REFINED = (2**0.25, 2**0.125, 2**0.0625)  # steps around the cheapest of them
 WIDER = (2**0.5,)  # steps of the search over widths
 ENOUGH = 0.98  # the frontier ends where a step in d leaves more than this of N
+DEARER = 4  # and, where a prediction is an average over draws, where it costs so many times the cheapest so far
 NUDGE = 0.05  # relative step of the finite difference in d
 
 
@@ -104,7 +108,9 @@ def plan(
     r"""The cheapest $(N,d)$, or $(N,d,m)$, with this predicted accuracy.
 
     At each dimension of a grid, :func:`recallbook.critical_samples` gives the smallest N (and, where the width varies,
-    a search over widths the cheapest). The cheapest dimension is then refined to a few percent.
+    a search over widths the cheapest). The cheapest dimension is then refined to a few percent. That is some 500
+    predictions, seconds; an hour or more where each is an average over draws, of seconds (unequal facts, structured
+    embeddings), though its grid is coarser. A terminal shows how far it is.
 
     Parameters
     ----------
@@ -142,7 +148,8 @@ def plan(
         dim = vocab + 2  # all dimensions are alike
     base = Setting(**fixed, dim=vocab + 2 if dim is None else dim, samples=1 if samples is None else samples)
     search = _Search(base, accuracy, cost or Cost(), dim is not None, samples is not None, vary_width)
-    frontier = tuple(search.frontier())
+    several = "plan: dimensions, each some 30 predictions"
+    frontier = tuple(tqdm(search.frontier(), desc=several, unit="", leave=False, disable=None))
     if not frontier:
         reached = (
             search.accuracy(base.dim, base.samples, base.width) if dim is not None and samples is not None else 0.0
@@ -227,7 +234,7 @@ class _Search:
             yield math.ceil(size)
             if self.samples_given and not self.vary_width:
                 return  # more dimensions only cost more
-            size *= COARSE_GRID if self.vary_width else GRID
+            size *= COARSE_GRID if self.vary_width or unequal.applies(self.base, {}) else GRID
 
     def least_dim(self) -> float:
         """The smallest dimension that does with the given N, or with any; infinite where there is none."""
@@ -244,6 +251,7 @@ class _Search:
     def frontier(self) -> Iterator[Place]:
         """The cheapest place of each dimension, until more dimensions hardly save sequences."""
         last: Place | None = None
+        least, slow = math.inf, unequal.applies(self.base, {})
         for dim in self.dims():
             found = self.at(dim, last.width if last else None)
             if found is None:
@@ -252,6 +260,9 @@ class _Search:
                 continue
             yield found
             if last and found.samples > ENOUGH * last.samples and found.cost > last.cost:
+                return
+            least = min(least, found.cost)
+            if slow and found.cost > DEARER * least:
                 return
             last = found
 
@@ -267,7 +278,9 @@ class _Search:
             found = known[dim]
             return found.cost if found else math.inf
 
-        found = known[cheapest(cost, best.dim, 1, REFINED[:1] if self.vary_width else REFINED)]
+        found = known[
+            cheapest(cost, best.dim, 1, REFINED[:1] if self.vary_width or unequal.applies(self.base, {}) else REFINED)
+        ]
         return found or best
 
     def doubled(self, chosen: Setting) -> dict[str, float]:

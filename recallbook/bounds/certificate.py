@@ -12,6 +12,7 @@ from recallbook.arguments import not_allowed
 from recallbook.bounds import lock_law, recall_law
 from recallbook.data.frequencies import fact_frequencies, other_frequencies
 from recallbook.data.task import Problem, check_problem
+from recallbook.memory_needs import certify_needs, require_memory
 from recallbook.setting import EMBEDDINGS
 
 
@@ -91,6 +92,7 @@ def certify(problem: Problem) -> Certificate:
         raise not_allowed("problem", f"with {numbers:,} such numbers", limit)
     if setting.law.name not in EMBEDDINGS:
         raise not_allowed("embeddings", setting.embeddings, f"one of {EMBEDDINGS}, as laws of output embeddings")
+    require_memory(certify_needs(setting), "the certificate")
     facts, others = fact_frequencies(setting), other_frequencies(setting)
     proved = _stored(problem)
     stored, asked = float(proved.mean()), float(_mean(proved, facts))

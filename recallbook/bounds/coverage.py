@@ -64,7 +64,7 @@ def minimum_samples(
     vocab: int,
     seq_len: int,
     dim: int,
-    accuracy: float = 1.0,
+    accuracy: float = 0.9,
     *,
     width: int | None = None,
     error: float | None = None,
@@ -82,7 +82,7 @@ def minimum_samples(
     ----------
     vocab, seq_len, dim : int
     accuracy : float
-        Fraction of facts, above 0 and at most 1.
+        Fraction of facts, above 0 and at most 1; by default that of :func:`recallbook.critical_samples`.
     width : int or None
         Width of the MLP.
     error : float or None
@@ -111,9 +111,9 @@ def minimum_samples(
 
     Examples
     --------
-    >>> round(minimum_samples(vocab=256, seq_len=128, dim=128))
+    >>> round(minimum_samples(vocab=256, seq_len=128, dim=128, accuracy=1.0))
     4704
-    >>> round(minimum_samples(vocab=256, seq_len=16, dim=128))  # coverage
+    >>> round(minimum_samples(vocab=256, seq_len=16, dim=128, accuracy=1.0))  # coverage
     1417
     """
     told = information.information_samples(

@@ -56,7 +56,7 @@ def any_method(found: Interval) -> Finding:
     return Finding(text + f"{information.maximum_accuracy(**BEYOND):.2f} at most, three steps {ends(found)}")
 
 
-@decided_by(lambda: {dim: minimum_samples(64, 256, dim) for dim in (32, 63, 66, 128)})
+@decided_by(lambda: {dim: minimum_samples(64, 256, dim, accuracy=1.0) for dim in (32, 63, 66, 128)})
 def intrinsic(found: dict[int, float]) -> Finding:
     """Is the product in our bound?"""
     text = "our bound, V = 64, L = 256: N ≥ " + ", ".join(f"{n:.0f} at d = {dim}" for dim, n in found.items())

@@ -11,8 +11,9 @@ from jaxtyping import Float64
 
 from recallbook.arguments import check_seed, not_allowed
 from recallbook.data.coherence import cosine_quantile, dim_of_coherence
-from recallbook.data.own_tables import real_table, repeated_rows
+from recallbook.data.own_tables import computable, real_table, repeated_rows
 from recallbook.data.streams import stream
+from recallbook.memory_needs import examine_needs, require_memory
 
 LEVELS = (0.5, 0.9, 0.99, 0.999)
 SAMPLED = 2048  # rows whose pairs give the quantiles of cosines
@@ -184,7 +185,9 @@ def coherence(directions: Float64[np.ndarray, "rows d"]) -> tuple[float, tuple[i
 
 
 def _checked(table: Any) -> Float64[np.ndarray, "rows d"]:
-    checked = real_table("table", table)
+    if isinstance(table, np.ndarray | torch.Tensor) and table.ndim == 2:
+        require_memory(examine_needs(tuple(table.shape)), "the examination")
+    checked = computable("table", real_table("table", table))
     allowed = "at least 2 rows that are not zero, not all rows equal, and 2 columns"
     if checked.ndim != 2 or min(checked.shape) < 2:
         raise not_allowed("table", f"of shape {checked.shape}", allowed)

@@ -13,6 +13,7 @@ from recallbook.arguments import not_allowed
 from recallbook.data.embeddings import Embeddings
 from recallbook.setting import Setting
 
+SMALLEST = 1e-30  # of a table's largest entry
 OwnTables = dict[str, Float64[np.ndarray, "..."]]
 
 
@@ -46,6 +47,8 @@ def own_tables(embeddings: Embeddings | Mapping[str, Any] | None, setting: Setti
 
 def real_table(field: str, table: Any) -> Float64[np.ndarray, ...]:
     """A float64 copy on the host of a NumPy array or tensor of any floating type, all of it finite."""
+    if isinstance(table, np.ma.MaskedArray):
+        raise not_allowed(field, "a masked array", "an array without a mask: what is masked would be taken as it is")
     floating = isinstance(table, torch.Tensor) and table.is_floating_point()
     if not floating and not (isinstance(table, np.ndarray) and np.issubdtype(table.dtype, np.floating)):
         shown = f"{type(table).__name__} of {table.dtype}" if hasattr(table, "dtype") else table
@@ -59,13 +62,22 @@ def real_table(field: str, table: Any) -> Float64[np.ndarray, ...]:
     return copied
 
 
+def computable(field: str, table: Float64[np.ndarray, ...]) -> Float64[np.ndarray, ...]:
+    """Return the table if products of a few of its entries can neither overflow nor vanish."""
+    largest = float(np.abs(table).max(initial=0.0))
+    if largest and not SMALLEST <= largest <= 1 / SMALLEST:
+        allowed = f"a largest entry from {SMALLEST:g} to {1 / SMALLEST:g}: squares and products of them are taken"
+        raise not_allowed(field, f"with a largest entry of {largest:g}", allowed)
+    return table
+
+
 def repeated_rows(table: Float64[np.ndarray, "rows d"]) -> int:
     """How many rows equal an earlier one."""
     return len(table) - len({row.tobytes() for row in table + 0.0})  # -0.0 + 0.0 is 0.0: equal numbers, equal bytes
 
 
 def _checked(field: str, table: Any, shape: tuple[int, ...]) -> Float64[np.ndarray, ...]:
-    copied = real_table(field, table)
+    copied = computable(field, real_table(field, table))
     if copied.shape != shape:
         raise not_allowed(field, f"of shape {copied.shape}", f"shape {shape}, as the setting says")
     if copied.ndim == 1:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import torch
@@ -16,9 +17,11 @@ from jaxtyping import Float64, Int64
 
 from recallbook.arguments import not_allowed
 from recallbook.data.own_tables import real_table
+from recallbook.memory_needs import Need, require_memory
 
 SUFFIXES = (".npy", ".npz", ".safetensors")
 NAMES_SHOWN = 12
+PIECE = 1 << 24  # bytes that are decompressed at a time
 # what NumPy raises at a file that is not what its name says, or ends too early
 BROKEN = (
     *(ValueError, EOFError, OSError, MemoryError, OverflowError, NotImplementedError, RuntimeError),
@@ -34,7 +37,8 @@ def read_embeddings(
     Parameters
     ----------
     path : str or path
-        ``.npy`` (read through a memory map), ``.npz`` or ``.safetensors`` (of which only the wanted rows are read).
+        ``.npy`` (read through a memory map), ``.npz`` (decompressed no further than the last row that is wanted) or
+        ``.safetensors`` (of which only the wanted rows are read).
         Never a pickle: files that hold one are refused, not run.
     name : str or None
         Which array of an ``.npz`` or ``.safetensors`` file; ``None`` takes the only one that there is.
@@ -95,15 +99,54 @@ def _from_npy(file: Path, name: str | None, rows: Any) -> Any:
 
 
 def _from_npz(file: Path, name: str | None, rows: Any) -> Any:
-    with file.open("rb") as opened:  # here, since np.load leaves it open when it fails
-        arrays = _whole(file, lambda: np.load(opened, allow_pickle=False))
-        if not isinstance(arrays, np.lib.npyio.NpzFile):
-            raise not_allowed("path", str(file), "a whole .npz file, which this is not")
-        chosen = _chosen(name, list(arrays.files))
-        table = _whole(file, lambda: arrays[chosen])
-    if not isinstance(table, np.ndarray):
-        raise not_allowed("name", chosen, "the name of an array")
-    return table[_numbers(rows, table.shape)]
+    if not zipfile.is_zipfile(file):
+        raise not_allowed("path", str(file), "a whole .npz file, which this is not")
+    archive = _whole(file, lambda: zipfile.ZipFile(file))
+    with archive:
+        arrays = {member.removesuffix(".npy"): member for member in archive.namelist()}
+        chosen = _chosen(name, list(arrays))
+        if not arrays[chosen].endswith(".npy"):
+            raise not_allowed("name", chosen, "the name of an array")
+        with _whole(file, lambda: archive.open(arrays[chosen])) as member:
+            shape, by_columns, kind = _whole(file, lambda: _header(member, archive.getinfo(arrays[chosen]).file_size))
+            numbers = _numbers(rows, shape)
+            last = shape[0] if isinstance(numbers, slice) and numbers.stop is None else _last(numbers) + 1
+            wanted = 3.0 * kind.itemsize * shape[1] * (shape[0] if by_columns else last)
+            require_memory([Need(wanted, {"rows": last})], f"reading {file.name}")
+            if by_columns:
+                return _whole(file, lambda: _pieces(member, shape[::-1], kind)).T[numbers]
+            return _whole(file, lambda: _pieces(member, (last, shape[1]), kind))[numbers]
+
+
+def _header(member: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, whether columns come first, and the type of an array's numbers; objects are refused."""
+    version = np.lib.format.read_magic(member)
+    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    if version not in read:
+        raise ValueError(f"an array of format {version}")
+    shape, by_columns, kind = read[version](member)
+    if kind.hasobject:
+        raise ValueError("Object arrays cannot be loaded")
+    if math.prod(shape) * kind.itemsize > size:
+        raise ValueError(f"shape {shape} in {size} bytes")
+    return shape, by_columns, kind
+
+
+def _pieces(member: IO[bytes], shape: tuple[int, ...], kind: np.dtype[Any]) -> np.ndarray:
+    """The first rows of an array that is stored row by row; decompressed in pieces, and no further than they go."""
+    left = shape[0] * shape[1] * kind.itemsize
+    content = bytearray()
+    while left:
+        piece = member.read(min(left, PIECE))
+        if not piece:
+            raise EOFError("it ends before its array does")
+        content += piece
+        left -= len(piece)
+    return np.frombuffer(bytes(content), dtype=kind).reshape(shape)
+
+
+def _last(numbers: slice | Int64[np.ndarray, " rows"]) -> int:
+    return int(numbers.stop) - 1 if isinstance(numbers, slice) else int(numbers.max())
 
 
 def _from_safetensors(file: Path, name: str | None, rows: Any) -> Any:

@@ -16,6 +16,7 @@ from recallbook.data.embeddings import Embeddings, TableSource, draw_embeddings
 from recallbook.data.frequencies import balanced_tokens, fact_frequencies, other_frequencies, tokens_of_law
 from recallbook.data.own_tables import OwnTables, own_tables
 from recallbook.data.streams import gaussian_table, stream, uniform_integers
+from recallbook.memory_needs import draw_needs, require_memory, sequences as sequences_needs
 from recallbook.setting import Setting
 
 
@@ -110,6 +111,7 @@ class Problem:
         """
         count = check_size("count", count)
         seed = self.seed if seed is None else check_seed("seed", seed)
+        require_memory(sequences_needs(self.setting, count, "count"), "the sequences")
         permutation = self.permutation.cpu().numpy()
         sequences = _sample(self.setting, count, permutation, seed, prefix=role + "_", block=block)
         return Sequences(*(part.to(self.device) for part in sequences))
@@ -180,6 +182,7 @@ def draw(
         raise not_allowed("setting", setting, "a recallbook.Setting")
     seed = check_seed("seed", seed)
     dtype, device = check_dtype("dtype", dtype), check_device("device", device)
+    require_memory(draw_needs(setting), "the draw")
     own = own_tables(embeddings, setting)
     # sorting uniform numbers gives a uniform permutation by a rule that no library version can change
     permutation = np.argsort(stream(seed, "permutation").random(setting.vocab), kind="stable")

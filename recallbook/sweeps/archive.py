@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import subprocess
+import tempfile
 from collections.abc import Iterable
 from importlib import resources
 from importlib.metadata import version
@@ -114,12 +115,15 @@ def export(
 ) -> list[Path]:
     """Write ``name.parquet``, ``name.csv`` (means over seeds) and ``name.json`` (provenance) into ``folder``.
 
-    The same rows give the same bytes, whatever the order in which they were computed.
+    The same rows give the same bytes, whatever the order in which they were computed. All three are written whole, and
+    then put in place: where that fails, what was there before is there still.
 
     Raises
     ------
     ValueError
         If points are missing from the store, the store is no store, or there is no such folder.
+    OSError
+        If the folder cannot be written to, or is full.
     """
     wanted, folder = unique(points), Path(folder)
     if not folder.is_dir():
@@ -150,9 +154,17 @@ def export(
     paths = [folder / f"{name}.{kind}" for kind in ("parquet", "csv", "json")]
     unused = [name for name, value in LATER_FIELDS.items() if (frame[name].isna() | (frame[name] == value)).all()]
     frame = frame.drop(columns=unused)  # as results were written before there were such fields
-    frame.to_parquet(paths[0], engine="pyarrow", compression="zstd", index=False)
-    summary(frame).to_csv(paths[1], index=False, float_format="%.5g", lineterminator="\n")
-    paths[2].write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    try:
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".export-") as whole:
+            parquet, csv, text = written = [Path(whole) / path.name for path in paths]
+            frame.to_parquet(parquet, engine="pyarrow", compression="zstd", index=False)
+            summary(frame).to_csv(csv, index=False, float_format="%.5g", lineterminator="\n")
+            text.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+            for path, place in zip(written, paths, strict=True):
+                os.replace(path, place)
+    except OSError as problem:
+        what = f"export to {folder}: {problem.strerror or problem}"
+        raise OSError(f"{what}; the store is whole: make room, or name another folder, and run it again") from problem
     return paths
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import os
 from collections.abc import Callable, Iterable, Sequence
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -34,7 +35,9 @@ def join(stores: Iterable[Path], name: str, keys: Iterable[Any], file: Traversab
     order = {key: index for index, key in enumerate(keys)}
     frame = pd.concat([pd.read_csv(store) for store in stores])
     frame = frame.sort_values(name, key=lambda found: found.map(order), ignore_index=True)
-    frame.to_csv(str(file), index=False, float_format=f"%.{digits}g", lineterminator="\n")
+    whole = Path(f"{file}.new")  # a full disk must not leave half a table
+    frame.to_csv(whole, index=False, float_format=f"%.{digits}g", lineterminator="\n")
+    os.replace(whole, str(file))
 
 
 def command_line(

@@ -6,7 +6,7 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, as_completed
+from concurrent.futures import CancelledError, Executor, Future, as_completed
 
 import pandas as pd
 import torch
@@ -60,7 +60,9 @@ def run_sweep(
     ValueError
         If a point is not a :class:`Point`, or the store is another file, damaged, or of another version.
     RuntimeError
-        If workers died: what finished is stored.
+        If workers, or the scheduler, died: what finished is stored.
+    StoreFault
+        An OSError: what the disk, or another process, did to the store; what was stored before is kept.
 
     Examples
     --------
@@ -169,6 +171,14 @@ def _results(task: Task) -> Iterator[Result]:
         torch.set_num_threads(threads)
 
 
+def _problem(future: Future[list[Result]]) -> BaseException | None:
+    """What became of a finished task instead of results; a scheduler that died leaves it cancelled."""
+    try:
+        return future.exception()
+    except CancelledError as cancelled:
+        return cancelled
+
+
 def _elsewhere(tasks: list[Task], executor: Executor, record: Callable[[list[Result]], None]) -> None:
     """Record tasks in the order in which they finish; left early, cancel the rest and record what has finished.
 
@@ -178,7 +188,7 @@ def _elsewhere(tasks: list[Task], executor: Executor, record: Callable[[list[Res
     lost: list[BaseException] = []
     try:
         for future in as_completed(list(under_way)):
-            problem = future.exception()
+            problem = _problem(future)
             if problem is None:
                 record(future.result())
             else:
@@ -188,7 +198,7 @@ def _elsewhere(tasks: list[Task], executor: Executor, record: Callable[[list[Res
         for future in under_way:
             future.cancel()
         for future in under_way:
-            if future.done() and not future.cancelled() and future.exception() is None:
+            if future.done() and _problem(future) is None:
                 record(future.result())
     if lost:
         raise RuntimeError(

@@ -11,7 +11,8 @@ import json
 import os
 import sqlite3
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -32,6 +33,26 @@ TABLE = """CREATE TABLE results (
 )"""
 COLUMNS = "key, point, outcome, error, seconds, checksum"
 Outcomes = dict[str, float | None]
+
+
+# by SQLite's primary code, what happened and how to go on; all other codes say that the file is damaged
+FAULTS = {
+    sqlite3.SQLITE_FULL: "the disk is full: make room and run it again",
+    sqlite3.SQLITE_IOERR: "the disk could not be read or written, or is full: make room and run it again",
+    sqlite3.SQLITE_READONLY: "it may not be written: change its permissions, or name another file",
+    sqlite3.SQLITE_PERM: "it may not be opened: change its permissions, or name another file",
+    sqlite3.SQLITE_CANTOPEN: "it could not be opened: look at its folder and permissions",
+    sqlite3.SQLITE_BUSY: "another process holds it: wait until that has ended and run it again",
+    sqlite3.SQLITE_LOCKED: "another process holds it: wait until that has ended and run it again",
+}
+GONE = (
+    "it was deleted, moved or replaced while it was in use, its rows with it: run it again, from the file that is there"
+)
+KEPT = "rows stored before are kept"
+
+
+class StoreFault(OSError):
+    """The disk, a lock or another process came in the way; rows that were stored before are kept."""
 
 
 class Result(NamedTuple):
@@ -62,6 +83,8 @@ class Store:
     ------
     ValueError
         If the file is not a store, is damaged, or is a store of another version. It is left as it was.
+    StoreFault
+        From any method, where the disk, a lock or another process comes in the way: what happened, and how to go on.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
@@ -70,15 +93,16 @@ class Store:
             self._connection = sqlite3.connect(":memory:")
             _create(self._connection)
             return
-        if not self.path.exists():
-            _make(self.path)
-        _check_header(self.path)
-        self._connection = sqlite3.connect(self.path.absolute().as_uri() + "?mode=rw", uri=True, timeout=60)
-        try:
-            _check_content(self._connection, self.path)
-        except BaseException:
-            self._connection.close()
-            raise
+        with self._told():
+            if not self.path.exists():
+                _make(self.path)
+            _check_header(self.path)
+            self._connection = sqlite3.connect(self.path.absolute().as_uri() + "?mode=rw", uri=True, timeout=60)
+            try:
+                _check_content(self._connection, self.path)
+            except BaseException:
+                self._connection.close()
+                raise
 
     def __enter__(self) -> Store:
         return self
@@ -86,10 +110,19 @@ class Store:
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._connection.close()
 
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Say in one line what the disk or another process did."""
+        try:
+            yield
+        except (sqlite3.Error, OSError) as problem:
+            raise StoreFault(f"store {self.path}: {_what_happened(problem)}") from problem
+
     def keys(self, *, failed: bool | None = None) -> set[str]:
         """Keys of all rows, or of those that did or did not fail."""
         condition = {None: "", True: " WHERE error IS NOT NULL", False: " WHERE error IS NULL"}[failed]
-        return {key for (key,) in self._connection.execute("SELECT key FROM results" + condition)}
+        with self._told():
+            return {key for (key,) in self._connection.execute("SELECT key FROM results" + condition)}
 
     def add(self, results: Iterable[Result]) -> None:
         """Store results in one transaction. A stored outcome stays; a stored failure is replaced."""
@@ -98,7 +131,7 @@ class Store:
             text = None if outcome is None else json.dumps(outcome, sort_keys=True)
             row = (point.key, point.canonical, text, error)
             rows.append((*row, seconds, _checksum(*row)))
-        with self._connection:
+        with self._told(), self._connection:
             self._connection.executemany(
                 f"INSERT INTO results ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET "
                 "outcome = excluded.outcome, error = excluded.error, seconds = excluded.seconds, "
@@ -110,12 +143,27 @@ class Store:
         """Results of those points that are there, in the order of ``points``."""
         query = "SELECT outcome, error, seconds FROM results WHERE key = ?"
         found = []
-        for point in points:
-            row = self._connection.execute(query, (point.key,)).fetchone()
-            if row is not None:
-                outcome, error, seconds = row
-                found.append(Result(point, None if outcome is None else json.loads(outcome), error, seconds))
+        with self._told():
+            for point in points:
+                row = self._connection.execute(query, (point.key,)).fetchone()
+                if row is not None:
+                    outcome, error, seconds = row
+                    found.append(Result(point, None if outcome is None else json.loads(outcome), error, seconds))
         return found
+
+
+def _code(problem: BaseException) -> int:
+    """SQLite's extended code; 0 where there is none."""
+    return int(getattr(problem, "sqlite_errorcode", 0))
+
+
+def _what_happened(problem: sqlite3.Error | OSError) -> str:
+    if isinstance(problem, OSError):
+        return f"{problem.strerror or problem}: mend that and run it again; {KEPT}"
+    if _code(problem) == sqlite3.SQLITE_READONLY_DBMOVED:
+        return GONE
+    damaged = f"it was damaged while it was in use ({problem}): start another"
+    return f"{FAULTS[_code(problem) & 0xFF]}; {KEPT}" if _code(problem) & 0xFF in FAULTS else damaged
 
 
 def _checksum(*columns: str | None) -> str:
@@ -170,11 +218,9 @@ def _check_content(connection: sqlite3.Connection, path: Path) -> None:
         for key, point, outcome, error, _, checksum in connection.execute(f"SELECT {COLUMNS} FROM results"):
             if hashlib.sha256(point.encode()).hexdigest() != key or _checksum(key, point, outcome, error) != checksum:
                 raise sqlite3.DatabaseError(f"row {key} does not match its checksum")
-    except sqlite3.OperationalError as problem:
-        if "lock" in str(problem) or "permission" in str(problem) or "unable to open" in str(problem):
-            raise
-        raise _damaged(path, problem) from problem
     except (sqlite3.DatabaseError, UnicodeError, TypeError, AttributeError) as problem:
+        if _code(problem) & 0xFF in FAULTS:
+            raise
         raise _damaged(path, problem) from problem
 
 

@@ -115,9 +115,10 @@ def drawn_overlaps(setting: Setting) -> Drawn:
     Each draw has its trigger, neurons, asked tokens and stored tokens; each asked token is a point. What is averaged in
     closed form elsewhere, over output embeddings and counts, is not drawn. J is the variance over stored tokens of the
     kernel of infinite width, F what is left of the variance of the overlaps. Neurons beyond ``NEURONS`` only divide F.
-    Every size draws the first rows of the same numbers, so a search over widths sees no noise.
+    Every size draws the first rows of the same numbers, so a search over widths sees no noise. Two tokens at least are
+    stored, for a variance: with fewer than four facts the V - 2 by which it enters is small or zero.
     """
-    width, stored = min(setting.width or 1, NEURONS), min(setting.vocab - 2, STORED)
+    width, stored = min(setting.width or 1, NEURONS), max(2, min(setting.vocab - 2, STORED))
     fewer = width / (setting.width or 1)
     draws = [_one_draw(setting, draw, width, stored) for draw in range(DRAWS)]
     points, laws = [part.overlaps for part in draws], np.concatenate([part.law for part in draws])

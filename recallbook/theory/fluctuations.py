@@ -60,6 +60,11 @@ def cosine(axis: str, dim: float) -> Array:
     return np.asarray(2 * beta.ppf(uniform()[axis], half, half) - 1)
 
 
+def coordinate_shape(dim: float) -> float:
+    """Both parameters of the beta law of (1 + a coordinate) / 2 on the sphere; in one dimension it is two points."""
+    return max((dim - 1) / 2, 1e-3)
+
+
 def lengths(setting: Setting, axis: str) -> Array:
     """Squared length of an embedding."""
     return gamma_variable(axis, length_variance(setting))

@@ -17,7 +17,7 @@ from numpy.polynomial import hermite_e, legendre
 from numpy.typing import NDArray
 
 from recallbook.activations import ACTIVATIONS, Activation
-from recallbook.arguments import check_rate, check_size, not_allowed
+from recallbook.arguments import check_finite, check_rate, check_size, not_allowed
 from recallbook.setting import check_activation
 
 Array = NDArray[np.float64]
@@ -95,7 +95,7 @@ def moment_table(activation: Phi, variances: Array) -> Moments:
 
 def values(activation: Phi, x: Array) -> Array:
     r"""$\phi(x)$."""
-    return np.asarray(elementwise(activation)(torch.from_numpy(np.ascontiguousarray(x))))
+    return np.asarray(check_finite("activation", elementwise(activation)(torch.from_numpy(np.ascontiguousarray(x)))))
 
 
 def slopes(activation: Phi, x: Array) -> Array:

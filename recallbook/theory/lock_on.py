@@ -12,7 +12,7 @@ from scipy.special import betainc, betaincinv, log_ndtr, ndtr, roots_hermitenorm
 
 from recallbook.setting import Setting
 from recallbook.theory.feature_kernels import near_zero
-from recallbook.theory.fluctuations import POINTS, Array, lognormal_variable, normal, shared_by_tokens
+from recallbook.theory.fluctuations import POINTS, Array, coordinate_shape, lognormal_variable, normal, shared_by_tokens
 from recallbook.theory.moments import exact
 from recallbook.theory.symbolic import lock_on as symbolic
 from recallbook.theory.symbolic.expressions import Values, numeric
@@ -163,7 +163,7 @@ class Tokens(NamedTuple):
     def quantile(self, standard: Array, column: bool = False) -> Array:
         """Scores at the levels that a standard normal variable has at ``standard``."""
         if self.sphere is not None:
-            half = (self.sphere - 1) / 2
+            half = coordinate_shape(self.sphere)
             return np.asarray(math.sqrt(self.sphere) * (2 * betaincinv(half, half, ndtr(standard)) - 1))
         small = self._small(column)
         return np.asarray(((1 - small + np.sqrt(small) * standard) ** 3 - 1) / (3 * np.sqrt(small)))
@@ -171,7 +171,7 @@ class Tokens(NamedTuple):
     def log_below(self, score: Array, column: bool = False) -> Array:
         """Log probability that a token scores less."""
         if self.sphere is not None:
-            half = (self.sphere - 1) / 2
+            half = coordinate_shape(self.sphere)
             beyond = betainc(half, half, np.clip((1 - score / math.sqrt(self.sphere)) / 2, 0, 1))
             return np.asarray(np.log1p(-np.minimum(beyond, 1 - 1e-16)))
         small = self._small(column)

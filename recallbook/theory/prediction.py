@@ -15,8 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import sympy as sp
+from tqdm import tqdm
 
 from recallbook.arguments import LARGEST_SIZE, check_rate, check_size, not_allowed
+from recallbook.memory_needs import predict_needs, require_memory
 from recallbook.setting import Setting
 from recallbook.theory import unequal
 from recallbook.theory.doubts import doubts, message
@@ -32,7 +34,10 @@ WIDEST = 2**24  # wider MLPs are as good as infinite
 
 
 class Term(NamedTuple):
-    """One entry of the ledger: its size, its formula, and where it is derived."""
+    """One entry of the ledger: its size, the formula that gives it, and where it is derived.
+
+    With unequal facts sizes are means over draws, and a formula is what leads one token's score, not yet in their unit.
+    """
 
     size: float
     formula: str
@@ -126,6 +131,7 @@ def predict(
     for name in without:
         if name not in names:
             raise not_allowed("without", name, "names of ledger terms: " + ", ".join(names))
+    _check_size(setting, unequal.applies(setting, own))
     if unequal.applies(setting, own):
         return _predict_unequal(setting, own, without, warn)
     locks = lock(setting, without)
@@ -154,6 +160,7 @@ def _predict_unequal(setting: Setting, own: OwnTables, without: tuple[str, ...],
 def predicted_lock_on(setting: Setting, *, warn: bool = True) -> float:
     """Lock-on of :func:`predict` and nothing else: a tenth of the work, but with unequal facts, where it is most."""
     _check(setting)
+    _check_size(setting, unequal.applies(setting, {}))
     if unequal.applies(setting, {}):
         means = unequal.averages(setting, {}, recall=False)
         if warn:
@@ -184,8 +191,9 @@ def critical_samples(
 ) -> float:
     """Smallest number of training sequences with at least this predicted accuracy; infinite where there is none.
 
-    By doubling from ``vocab`` and bisection to a relative width of one part in a thousand. Warns as :func:`predict`
-    does at the number found, unless ``warn`` is false.
+    By doubling from ``vocab`` and bisection to a relative width of one part in a thousand: some 30 predictions, of
+    milliseconds each, or with unequal facts or structured embeddings of up to a second or two, counted on a terminal.
+    Warns as :func:`predict` does at the number found, unless ``warn`` is false.
 
     Raises
     ------
@@ -227,12 +235,16 @@ def _smallest(at: Callable[[int], Setting], low: int, largest: int, accuracy: fl
     if accuracy >= 1:
         raise not_allowed("accuracy", accuracy, "a number between 0 and 1")
 
-    def reached(size: int) -> bool:
-        return predict(at(size), warn=False).accuracy >= accuracy
+    slow = unequal.applies(at(low), {})  # an average over draws each, so that a terminal shows them
+    with tqdm(desc="critical size, some 30 predictions", unit="", leave=False, disable=None if slow else True) as bar:
 
-    if not reached(largest):
-        return math.inf
-    found = bracket(reached, low, smallest=low, largest=largest, tolerance=1e-3).high
+        def reached(size: int) -> bool:
+            bar.update()
+            return predict(at(size), warn=False).accuracy >= accuracy
+
+        if not reached(largest):
+            return math.inf
+        found = bracket(reached, low, smallest=low, largest=largest, tolerance=1e-3).high
     if warn:
         _warn(at(int(found)), predicted_lock_on(at(int(found)), warn=False), level=4)
     return float(found)
@@ -258,7 +270,7 @@ def _ledger_entries(mlp: bool) -> dict[str, tuple[sp.Expr, str, str]]:
     """Size, formula in LaTeX, and chapter of every term, by name."""
     score, missing, of_lock = lock_symbols.trigger_score(mlp), sp.exp(-N / V), lock_symbols.lock_terms(mlp)
     entries = {
-        **{k: (t.token / score**2, t.token, "When attention locks on") for k, t in of_lock.items()},
+        **{k: (t.token / score**2, t.token / score**2, "When attention locks on") for k, t in of_lock.items()},
         **{k: (t, t, "Upper bounds") for k, t in recall_symbols.mean_squares(mlp).items()},
         "coverage": (missing, missing, "The task"),
     }
@@ -269,6 +281,13 @@ def _ledger_entries(mlp: bool) -> dict[str, tuple[sp.Expr, str, str]]:
 def _check(setting: object) -> None:
     if not isinstance(setting, Setting):
         raise not_allowed("setting", setting, "a recallbook.Setting")
+
+
+def _check_size(setting: Setting, drawn: bool) -> None:
+    """Refuse what has no theory with drawn tables, and what does not fit."""
+    if drawn:
+        unequal.check(setting)
+    require_memory(predict_needs(setting, drawn), "a prediction")
 
 
 def _warn(

@@ -14,10 +14,19 @@ from scipy.stats import binom
 
 from recallbook.setting import Setting
 from recallbook.theory.feature_kernels import OVERLAP_WEIGHTS, STORED, Asked, Drawn, drawn_overlaps, linear_overlaps
-from recallbook.theory.fluctuations import POINTS, Array, cosine, gamma_variable, lengths, normal, uniform
+from recallbook.theory.fluctuations import (
+    POINTS,
+    Array,
+    coordinate_shape,
+    cosine,
+    gamma_variable,
+    lengths,
+    normal,
+    uniform,
+)
 from recallbook.theory.lock_on import NODE_WEIGHTS, Lock
 from recallbook.theory.symbolic import recall as symbolic
-from recallbook.theory.symbolic.expressions import Values, numeric
+from recallbook.theory.symbolic.expressions import Values, d as D, numeric
 from recallbook.theory.values import FAR, effective_dim, is_far, sizes
 
 LARGEST_COUNT = 400.0  # mean count of a fact beyond which counts are taken as normal
@@ -100,7 +109,9 @@ def recall_values(
         symbolic.mislocated: wrong * (1 - lock.mean),
         symbolic.decoys: wrong * lock.decoys,
     }
-    across = gamma_variable("across", float(numeric(symbolic.others_variance())(given)))
+    # in one dimension nothing is across: what this would vary is multiplied by d - 1
+    scatter = float(numeric(symbolic.others_variance())(given)) if given[D] > 1 else 0.0
+    across = gamma_variable("across", scatter)
     geometry = {symbolic.b: lengths(setting, "output"), symbolic.xi: normal("along"), symbolic.r: across}
     switches = {symbol: float(name not in without) for name, symbol in symbolic.SWITCHES.items()}
     return {**given, **counts, **asked, **geometry, **switches}
@@ -172,7 +183,7 @@ def _below(deviations: Array, dim: float) -> Array:
     """Probability to be less: of a normal variable, or of a coordinate on the sphere of this dimension."""
     if is_far(dim):
         return np.asarray(ndtr(deviations))
-    half = (dim - 1) / 2
+    half = coordinate_shape(dim)
     return np.asarray(betainc(half, half, np.clip((1 + deviations / math.sqrt(dim)) / 2, 0, 1)))
 
 

@@ -220,12 +220,12 @@ def _logits(facts: Facts) -> tuple[float, float]:
 
 
 def _relative(sizes: list[dict[str, float]]) -> dict[str, float]:
-    """Terms of step 2 in units of the squared mark, interference of the squared right logit."""
+    """Terms of step 2 in units of the squared mark, interference of the squared right logit; NaN without."""
     if not sizes:
         return {}
     mean = {name: float(np.mean([row[name] for row in sizes])) for name in sizes[0]}
     units = {**dict.fromkeys((*MEANS, *NOISES), mean["mark"]), "interference": mean["right"], "coverage": 1.0}
-    return {name: mean[name] / units[name] for name in NAMES}
+    return {name: mean[name] / units[name] if units[name] else math.nan for name in NAMES}
 
 
 def ledger(setting: Setting, sizes: Mapping[str, float]) -> dict[str, tuple[float, str, str]]:

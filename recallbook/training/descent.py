@@ -8,9 +8,10 @@ from torch import Tensor
 
 from recallbook.arguments import Device, check_rates, check_size
 from recallbook.data.task import Problem, check_problem
+from recallbook.memory_needs import require_memory, weight_needs
 from recallbook.training import early_phase
 from recallbook.training.gradients import descent_directions
-from recallbook.training.weights import Weights
+from recallbook.training.weights import Weights, require_finite
 
 
 def initial_gradient(
@@ -61,6 +62,8 @@ def three_steps(
     ------
     ValueError
         Names the argument, its value and what is allowed.
+    ArithmeticError
+        If weights overflow: the rates, or the caller's embeddings, are too large.
 
     Notes
     -----
@@ -71,10 +74,13 @@ def three_steps(
     if chunk is not None:
         check_size("chunk", chunk)
     problem = check_problem(problem, dtype, device)
+    require_memory(weight_needs(problem.setting), "three steps")
     value = early_phase.value_step(problem, chunk)  # exact at zero, so both cases start with it
     if eta is None or gamma is None:
         key_query = torch.outer(early_phase.key_query_step(problem, value, chunk), problem.query)
+        require_finite(value, key_query)
         value2 = early_phase.located_value_step(problem, key_query @ problem.query, chunk)
+        require_finite(value2)
         return Weights(value, key_query, value2, None, None)
     value1 = eta * value
     step2 = descent_directions(problem, problem.sequences, value1, None, wrt=("key",), chunk=chunk)
@@ -82,4 +88,6 @@ def three_steps(
     step3 = descent_directions(
         problem, problem.sequences, value1, key_query @ problem.query, wrt=("value",), chunk=chunk
     )
-    return Weights(value1, key_query, value1 + gamma * step3.value, eta, gamma)
+    value2 = value1 + gamma * step3.value
+    require_finite(value1, key_query, value2)
+    return Weights(value1, key_query, value2, eta, gamma)

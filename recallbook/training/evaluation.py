@@ -9,9 +9,10 @@ import torch
 from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
 
-from recallbook.arguments import Device, check_size, not_allowed
+from recallbook.arguments import Device, check_finite, check_size, not_allowed
 from recallbook.data.residuals import output_bias
 from recallbook.data.task import Problem, Sequences, check_problem
+from recallbook.memory_needs import require_memory, sequences as sequences_needs
 from recallbook.model.attention import attend, attention_scores, chunk_rows, chunks, hard_attention, rows_of, score
 from recallbook.model.ties import BLOCK_LABELS, Answers, answers, bias_slack, credit, logit_slack
 from recallbook.model.transformer import RecallTransformer
@@ -75,10 +76,14 @@ def evaluate(
     Raises
     ------
     ValueError
-        Names the argument, its value and what is allowed.
+        Names the argument, its value and what is allowed, finite weights among it.
+    ArithmeticError
+        If logits overflow.
     """
     test_samples = check_size("test_samples", test_samples)
     problem = check_problem(problem, dtype, device)
+    if sequences is None:
+        require_memory(sequences_needs(problem.setting, test_samples, "test_samples"), "the test")
     trained = _trained(problem, weights, chunk)
     if isinstance(weights, RecallTransformer):
         problem = weights.problem_as_held(problem)
@@ -122,6 +127,8 @@ def _trained(problem: Problem, weights: object, chunk: int | None) -> _Trained:
     shapes = [(setting.dim, setting.feature_dim), (setting.dim, setting.dim)]
     if [tuple(value.shape), tuple(key_query.shape)] != shapes:
         raise not_allowed("weights", [tuple(value.shape), tuple(key_query.shape)], f"shapes {shapes} for this problem")
+    for matrix in (value, key_query):
+        check_finite("weights", matrix)
     like = problem.input_embeddings
     rows = [chunk_rows(problem, chunk, labels) for labels in (setting.vocab, min(setting.vocab, BLOCK_LABELS))]
     # logits of the limit are per unit gamma, beside which a bias is nothing
@@ -130,8 +137,11 @@ def _trained(problem: Problem, weights: object, chunk: int | None) -> _Trained:
 
 
 def _slack(problem: Problem, trained: _Trained, images: Float[Tensor, "n m"]) -> Float[Tensor, "n 1"]:
-    """How far logits of these features may differ by rounding, ``(n, 1)``."""
-    return logit_slack(problem.output_embeddings, trained.value, images) + bias_slack(trained.bias)
+    """How far logits of these features may differ by rounding, ``(n, 1)``; ``ArithmeticError`` where they overflow."""
+    slack = logit_slack(problem.output_embeddings, trained.value, images)  # a multiple of a bound on all of them
+    if not bool(slack.isfinite().all()):
+        raise ArithmeticError("logits are not finite: smaller weights, or smaller rates, are needed")
+    return slack + bias_slack(trained.bias)
 
 
 def _credit(

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from recallbook.arguments import not_allowed
 from recallbook.data.residuals import Residuals, centred_labels, residuals
 from recallbook.data.task import Problem, Sequences
 from recallbook.model.attention import (
@@ -44,7 +45,16 @@ def features(problem: Problem, located: Float[Tensor, "n d"]) -> Float[Tensor, "
     r"""$g(h)$: $h$ itself, or $\phi(W_{\rm in}h)/\sqrt m$."""
     if problem.mlp_weights is None:
         return located
-    return problem.setting.phi(located @ problem.mlp_weights.T).div(problem.mlp_weights.shape[0] ** 0.5)
+    images = problem.setting.phi(located @ problem.mlp_weights.T)
+    return _finite_images(problem, located, images).div(problem.mlp_weights.shape[0] ** 0.5)
+
+
+def _finite_images(problem: Problem, located: Float[Tensor, "n d"], images: Float[Tensor, "n m"]) -> Tensor:
+    """Refuse an activation that makes what is not finite of what is."""
+    if not bool(images.isfinite().all()) and bool(located.isfinite().all()):
+        allowed = "a function that is finite wherever training asks it, which this was not"
+        raise not_allowed("activation", problem.setting.activation, allowed)
+    return images
 
 
 def features_and_pullback(
@@ -56,7 +66,9 @@ def features_and_pullback(
     scale = problem.mlp_weights.shape[0] ** 0.5
     # only the elementwise phi is differentiated by autograd, so that any callable will do
     images, pullback = torch.func.vjp(problem.setting.phi, located @ problem.mlp_weights.T)[:2]
-    return images / scale, lambda cotangent: pullback(cotangent / scale)[0] @ problem.mlp_weights
+    return _finite_images(
+        problem, located, images
+    ) / scale, lambda cotangent: pullback(cotangent / scale)[0] @ problem.mlp_weights
 
 
 def descent_directions(

@@ -12,10 +12,12 @@ from tqdm import tqdm
 
 from recallbook.arguments import check_choice, check_flag, check_rate, check_size, not_allowed
 from recallbook.data.task import Problem, Sequences, check_problem
+from recallbook.memory_needs import require_memory, sequences as sequences_needs, weight_needs
 from recallbook.model.transformer import RecallTransformer
 from recallbook.training.embedding_gradients import embedding_directions
 from recallbook.training.gradients import descent_directions
 from recallbook.training.optimizers import OPTIMIZERS
+from recallbook.training.weights import require_finite
 
 MATRICES = ("value", "key_query")
 TABLES = ("input_embeddings", "output_embeddings")
@@ -73,15 +75,21 @@ def descend(
     Raises
     ------
     ValueError
-        Names the argument, its value and what is allowed.
+        Names the argument, its value and what is allowed; also if the model is that of another draw.
+    ArithmeticError
+        If weights overflow: the rates are too large. The model keeps the weights that did.
     """
     if not isinstance(model, RecallTransformer):
         raise not_allowed("model", model, "a recallbook.RecallTransformer")
     problem = check_problem(problem, model.value.dtype, model.value.device)
     if model.setting != problem.setting:
         raise not_allowed("model", model.setting, f"a model of the problem's own setting, {problem.setting}")
+    if not (torch.equal(model.trigger, problem.trigger) and torch.equal(model.query, problem.query)):
+        raise not_allowed("model", "of another draw", "a model of this problem: its trigger and query are others")
     steps, progress = check_size("steps", steps), check_flag("progress", progress)
     batch = None if batch is None else check_size("batch", batch)
+    fresh = [] if batch is None else sequences_needs(problem.setting, batch, "batch")
+    require_memory([*weight_needs(problem.setting, 5), *fresh], "gradient descent")
     new_update = OPTIMIZERS[check_choice("optimizer", optimizer, tuple(OPTIMIZERS))]
     rates = _rates(check_learn(learn), eta, gamma, embedding_rate)
     updates = {name: new_update() for name in rates}
@@ -92,6 +100,7 @@ def descend(
         history.append({"step": step, "loss": loss, "attention": attention})
         for name, rate in rates.items():
             _move(model, name, rate * updates[name](directions[name]))
+        require_finite(*(getattr(model, name).data for name in rates))
     return pd.DataFrame(history)
 
 

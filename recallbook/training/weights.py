@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor
+
+
+def require_finite(*weights: Any) -> None:
+    """Say at once that training has left what floating numbers can hold.
+
+    Raises
+    ------
+    ArithmeticError
+        If a weight is infinite, or none.
+    """
+    if not all(bool(matrix.isfinite().all()) for matrix in weights):
+        raise ArithmeticError("weights are not finite: smaller rates are needed")
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
   "use strict";
 
   const SIZES = ["vocab", "seq_len", "dim", "samples"];
-  const LARGEST = 2 ** 53;
+  const LARGEST = 2 ** 31 - 1;  // as rb.Setting
   const START = { vocab: 256, seq_len: 128, dim: 96, samples: 2048, trigger_in_values: false, width: null };
   const STEPS = 1000; // of a slider, in the logarithm
 

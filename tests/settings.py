@@ -1,0 +1,53 @@
+"""All that a Setting allows: every field, both ends of each size, every law and remedy.
+
+Sizes stay small enough for the oracle. What a field may not be is asked elsewhere.
+"""
+
+from hypothesis import strategies as st
+
+import recallbook as rb
+from recallbook.activations import ACTIVATIONS
+from recallbook.setting import EMBEDDINGS, LOSS_WEIGHTS, OUTPUT_BIASES
+
+LARGEST = {"vocab": 12, "seq_len": 16, "dim": 20, "samples": 48, "width": 12}
+EXPONENTS = st.one_of(st.just(0.0), st.just(4.0), st.floats(0, 4))
+
+
+@st.composite
+def laws(draw, vocab: int, dim: int) -> str:
+    """The text of a law that these sizes allow, structures at both ends of their numbers."""
+    plain = [law for law in EMBEDDINGS if law != "orthogonal" or dim >= vocab + 2]
+    kind = draw(st.sampled_from([*plain, "power_law", "clustered", "low_rank"]))
+    if kind == "power_law":
+        return f"power_law({draw(EXPONENTS)!r})"
+    if kind == "clustered":
+        share = draw(st.one_of(st.just(0.0), st.floats(0, 0.999)))
+        return f"clustered({draw(st.integers(1, vocab))}, {share!r})"
+    return f"low_rank({draw(st.integers(1, dim))})" if kind == "low_rank" else kind
+
+
+@st.composite
+def settings(draw, **fixed) -> rb.Setting:
+    """A small setting of any kind; fields given are kept."""
+    sizes = {
+        name: draw(st.integers(2 if name == "vocab" else 1, LARGEST[name]))
+        for name in ("vocab", "seq_len", "dim", "samples")
+        if name not in fixed
+    }
+    sizes |= {name: fixed[name] for name in ("vocab", "seq_len", "dim", "samples") if name in fixed}
+    chosen = {
+        **sizes,
+        "embeddings": draw(laws(sizes["vocab"], sizes["dim"])),
+        "width": draw(st.one_of(st.none(), st.integers(1, LARGEST["width"]))),
+        "activation": draw(st.sampled_from(list(ACTIVATIONS))),
+        "trigger_in_values": draw(st.booleans()),
+        "zipf": draw(EXPONENTS),
+        "other_zipf": draw(st.one_of(st.none(), EXPONENTS)),
+        "balanced": draw(st.booleans()),
+        "loss_weights": draw(st.sampled_from(LOSS_WEIGHTS)),
+        "output_bias": draw(st.sampled_from(OUTPUT_BIASES)),
+    }
+    return rb.Setting(**{**chosen, **fixed})
+
+
+EQUAL = {"zipf": 0.0, "other_zipf": None, "balanced": False, "loss_weights": "equal", "output_bias": "none"}

@@ -1,0 +1,147 @@
+"""Disk, store, scheduler and memory in the way: one line that says what happened, what was kept and how to go on."""
+
+import errno
+import os
+import sqlite3
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pytest
+
+import recallbook as rb
+from recallbook.__main__ import command_parser, main
+from recallbook.commands import predicting
+from recallbook.experiments.catalogue import SWEEPS
+from recallbook.sweeps import archive, run
+from recallbook.sweeps.store import Result, Store, StoreFault
+
+SETTINGS = [rb.Setting(vocab=8, seq_len=3, dim=4, samples=n, trigger_in_values=False) for n in (10, 20, 30)]
+POINTS = [rb.Point(setting, seed, test_samples=20) for setting in SETTINGS for seed in range(2)]
+OUTCOME = {"accuracy": 0.1, "lock_on": 0.5, "recall": None}
+
+
+def full(store, path):
+    pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
+    store._connection.execute(f"PRAGMA max_page_count = {pages}")
+
+
+def deleted(store, path):
+    path.unlink()
+
+
+def replaced(store, path):
+    path.rename(path.with_suffix(".old"))
+    path.write_bytes(b"something else")
+
+
+def locked(store, path):
+    store._connection.execute("PRAGMA busy_timeout = 1")
+    store.other = sqlite3.connect(path)
+    store.other.execute("BEGIN EXCLUSIVE")
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        (full, "the disk is full: make room"),
+        (deleted, "it was deleted, moved or replaced"),
+        (replaced, "it was deleted, moved or replaced"),
+        (locked, "another process holds it: wait"),
+    ],
+)
+def test_what_comes_in_the_way_of_a_store_is_said_and_nothing_stored_is_lost(fault, says, tmp_path):
+    path = tmp_path / "s.sqlite"
+    with Store(path) as store:
+        store.add([Result(POINTS[0], OUTCOME, None, 0.5)])
+        fault(store, path)
+        many = [Result(point, None, "E" * 10**5, 0.5) for point in POINTS]
+        with pytest.raises(
+            StoreFault, match=rf"^store .*: {says}.*(; rows stored before are kept|its rows with it: run it again.*)$"
+        ):
+            store.add(many)
+        if hasattr(store, "other"):
+            store.other.close()
+    if fault in (full, locked):
+        with Store(path) as store:
+            assert store.keys() == {POINTS[0].key}
+
+
+def test_damage_that_quotes_a_lock_is_damage(tmp_path):
+    """SQLite's complaint about text that is none quotes the row, "lock_on" included."""
+    path = tmp_path / "s.sqlite"
+    with Store(path) as store:
+        store.add([Result(POINTS[0], OUTCOME, None, 0.5)])
+    content = path.read_bytes()
+    assert content.count(b'"lock_on": 0.5') == 1
+    path.write_bytes(content.replace(b'"lock_on": 0.5', b'"lock_on": 0.\xff'))
+    with pytest.raises(ValueError, match="a store without damage"):
+        Store(path)
+
+
+def test_an_export_is_whole_or_nothing(tmp_path, monkeypatch):
+    run.run_sweep(POINTS, store=tmp_path / "s.sqlite")
+    for name in ("x.parquet", "x.csv", "x.json"):
+        (tmp_path / name).write_text("before")
+
+    def no_room(frame):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(archive, "summary", no_room)
+        with pytest.raises(OSError, match="No space left on device; the store is whole: make room"):
+            archive.export("x", POINTS, tmp_path / "s.sqlite", tmp_path, "none")
+    assert {p.name for p in tmp_path.iterdir()} == {"s.sqlite", "x.parquet", "x.csv", "x.json"}
+    assert {(tmp_path / name).read_text() for name in ("x.parquet", "x.csv", "x.json")} == {"before"}
+    paths = archive.export("x", POINTS, tmp_path / "s.sqlite", tmp_path, "none")
+    assert all(path.stat().st_size > 100 for path in paths)
+
+
+def test_a_scheduler_that_dies_is_reported_as_lost_tasks(tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "SHORTEST", 0.0)
+
+    class Dying(ThreadPoolExecutor):
+        count = 0
+
+        def submit(self, function, task):
+            self.count += 1
+            if self.count < 2:
+                return super().submit(function, task)
+            future = Future()
+            future.cancel()
+            future.set_running_or_notify_cancel()
+            return future
+
+    with Dying(1) as pool, pytest.raises(RuntimeError, match="tasks were lost with their workers"):
+        run.run_sweep(POINTS, pool, tmp_path / "s.sqlite")
+    with Store(tmp_path / "s.sqlite") as store:
+        assert store.keys()
+    assert run.run_sweep(POINTS, store=tmp_path / "s.sqlite").equals(run.run_sweep(POINTS))
+
+
+@pytest.mark.parametrize(
+    ("problem", "status"),
+    [
+        (ValueError("a=1 is not allowed: b"), 2),
+        (StoreFault("store s: the disk is full"), 2),
+        (OSError(errno.EROFS, "Read-only file system"), 2),
+        (RuntimeError("2 of 3 tasks were lost"), 1),
+        (MemoryError(), 1),
+        (ArithmeticError("weights are not finite"), 1),
+    ],
+    ids=str,
+)
+def test_the_exit_status_says_who_can_mend_it(problem, status, monkeypatch, capsys):
+    def fails(*anything, **else_):
+        raise problem
+
+    monkeypatch.setattr(predicting, "predicted", fails)
+    assert main("predict --vocab 8 --seq-len 3 --dim 8 --samples 64".split()) == status
+    said = capsys.readouterr().err
+    assert said.startswith("recallbook: ") and said.count("\n") == 1 and len(said) > 20
+
+
+def test_help_documents_the_exit_status(capsys):
+    assert "exit status:" in command_parser().format_help()
+    with pytest.raises(SystemExit, match="0"):
+        main(["sweep", "--help"])
+    said = capsys.readouterr().out
+    assert "exit status:" in said and all(name in said for name in SWEEPS)

@@ -1,0 +1,177 @@
+"""What does not fit, overflows or is none: refused by name before it is asked for, or an error where it arises."""
+
+import math
+import zipfile
+
+import numpy as np
+import pytest
+import torch
+
+import recallbook as rb
+from recallbook import memory_needs
+from recallbook.data import table_files
+from recallbook.setting import law_text, parse_law
+
+SIZES = {"vocab": 8, "seq_len": 3, "dim": 6, "samples": 40, "trigger_in_values": False}
+SETTING = rb.Setting(**SIZES)
+MLP = rb.Setting(**SIZES, width=5)
+LARGE = {"vocab": 3000, "seq_len": 50, "dim": 3000, "samples": 10**6, "trigger_in_values": False}
+GIB = r"would take [\d,.]+ GiB of memory, and 0\.5 are free"
+
+
+@pytest.fixture
+def small_machine(monkeypatch):
+    monkeypatch.setattr(memory_needs, "free_memory", lambda: 2.0**29)
+
+
+def big(**fields):
+    return rb.Setting(**{**LARGE, **fields})
+
+
+@pytest.mark.parametrize(
+    ("field", "call"),
+    [
+        ("samples", lambda: rb.draw(big(samples=10**8), 0)),
+        ("dim", lambda: rb.draw(big(dim=10**6), 0)),
+        ("width", lambda: rb.draw(big(width=10**7, vocab=9, seq_len=1), 0)),
+        ("samples", lambda: rb.simulate(big(samples=10**8), 0)),
+        ("test_samples", lambda: rb.simulate(SETTING, 0, test_samples=10**9)),
+        ("test_samples", lambda: rb.evaluate(rb.draw(SETTING, 0), rb.three_steps(rb.draw(SETTING, 0)), 10**9)),
+        ("batch", lambda: descended(batch=10**9)),
+        ("dim", lambda: rb.predict(big(dim=2**31 - 1, zipf=1.0))),
+        ("dim", lambda: rb.predict(big(dim=2**31 - 1, width=8))),
+        ("vocab", lambda: rb.certify(rb.draw(rb.Setting(**{**SIZES, "vocab": 1000, "dim": 900}), 0))),
+        ("rows", lambda: rb.examine(np.zeros((10**7, 8)))),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_name_with_the_figure(field, call, small_machine):
+    with pytest.raises(ValueError, match=rf"^{field}=\d+ is not allowed: a size that fits: {GIB.join(['.*', '$'])}"):
+        call()
+
+
+def test_estimates_are_above_what_draws_hold_and_not_far_above():
+    for setting in (big(samples=10**5), big(embeddings="orthogonal", dim=3002), big(width=4000, samples=10)):
+        problem = rb.draw(setting, 0)
+        held = sum(part.nbytes for part in vars(problem).values() if isinstance(part, torch.Tensor))
+        estimate = sum(need.bytes for need in memory_needs.draw_needs(setting))
+        assert held <= estimate <= 8 * held, setting
+    assert 2.0**28 < memory_needs.free_memory() < math.inf
+
+
+def descended(setting=SETTING, seed=0, **changes):
+    problem = rb.draw(setting, 0)
+    model = rb.RecallTransformer(rb.draw(setting, seed))
+    return rb.descend(model, problem, **{"steps": 3, "eta": 1.0, "gamma": 1.0, **changes})
+
+
+def bad_at(edge):
+    """An activation that passes the probe and is none beyond."""
+    return lambda x: torch.where(x.abs() > edge, x * math.nan, x)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: rb.three_steps(rb.draw(SETTING, 0), 1e300, 1e300),
+        lambda: rb.three_steps(rb.draw(SETTING, 0), 1e200, 1e200),
+        lambda: descended(eta=1e300, gamma=1e300),
+    ],
+)
+def test_weights_that_overflow_are_an_error_where_they_do(call):
+    with pytest.raises(ArithmeticError, match="not finite: smaller"):
+        call()
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_weights_that_are_none_are_not_evaluated(value):
+    problem = rb.draw(SETTING, 0)
+    weights = rb.three_steps(problem)
+    weights.value2[0, 0] = value
+    with pytest.raises(ValueError, match=r"^weights=.with 1 numbers that are infinite or none. is not allowed"):
+        rb.evaluate(problem, weights)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda setting: rb.three_steps(rb.draw(setting, 0)),
+        lambda setting: rb.three_steps(rb.draw(setting, 0), 1.0, 1.0),
+        lambda setting: descended(setting),
+        lambda setting: rb.predict(setting, warn=False),
+    ],
+)
+def test_an_activation_that_is_none_somewhere_is_named(call):
+    with pytest.raises(ValueError, match=r"^activation=.* is not allowed"):
+        call(rb.Setting(**SIZES, width=20, activation=bad_at(1.01)))
+
+
+@pytest.mark.parametrize(
+    "activation",
+    [lambda x: x.long(), lambda x: x.float(), lambda x: x.mul_(2), lambda x: x * math.nan, torch.log],
+    ids=["whole", "single", "in place", "none", "log"],
+)
+def test_activations_that_would_fail_later_are_refused(activation):
+    with pytest.raises(ValueError, match=r"^activation=.* is not allowed"):
+        rb.Setting(**SIZES, width=5, activation=activation)
+
+
+@pytest.mark.parametrize("size", [1e200, 1e-200, 1e160])
+def test_tables_whose_squares_leave_floating_numbers_are_refused(size):
+    table = np.random.default_rng(0).normal(size=(8, 6)) * size
+    with pytest.raises(ValueError, match=r"^table=.with a largest entry of .* is not allowed"):
+        rb.examine(table)
+    with pytest.raises(ValueError, match=r"^embeddings\['input'\]=.with a largest entry"):
+        rb.draw(SETTING, 0, embeddings={"input": table})
+
+
+def test_masks_are_not_dropped():
+    table = np.ma.masked_array(np.random.default_rng(0).normal(size=(8, 6)), mask=np.eye(8, 6, dtype=bool))
+    with pytest.raises(ValueError, match=r"^table=.a masked array. is not allowed"):
+        rb.examine(table)
+
+
+def test_models_of_another_draw_are_refused():
+    assert len(descended()) == 3
+    with pytest.raises(ValueError, match=r"^model=.of another draw. is not allowed"):
+        descended(seed=1)
+
+
+@pytest.mark.parametrize(
+    ("field", "call"),
+    [
+        ("zipf", lambda: rb.Setting(**SIZES, zipf=10**400)),
+        ("eta", lambda: rb.three_steps(rb.draw(SETTING, 0), 10**400, 1.0)),
+        ("samples", lambda: rb.Setting(**{**SIZES, "samples": 10**5000})),
+        ("accuracy", lambda: rb.critical_samples(8, 3, 6, 10**400)),
+    ],
+)
+def test_integers_beyond_floating_numbers_are_refused(field, call):
+    with pytest.raises(ValueError, match=rf"^{field}=.* is not allowed"):
+        call()
+
+
+@pytest.mark.parametrize("text", ["clustered(1234567, 0.5)", "power_law(0.1234567890123)", "low_rank(7654321)"])
+def test_laws_keep_all_their_digits(text):
+    law = parse_law(text, 2**31 - 1, 2**31 - 1)
+    assert parse_law(law_text(law), 2**31 - 1, 2**31 - 1) == law
+    assert law_text(parse_law("power_law(0.50)", 9, 9)) == "power_law(0.5)", "as keys of points always had it"
+    assert law_text(parse_law("clustered(2,0.25)", 9, 9)) == "clustered(2, 0.25)"
+
+
+@pytest.mark.parametrize("by_columns", [False, True])
+def test_no_more_of_an_archive_is_decompressed_than_is_asked_for(by_columns, tmp_path, monkeypatch):
+    file, table = tmp_path / "t.npz", np.arange(40000.0).reshape(20000, 2)
+    np.savez_compressed(file, wte=np.asfortranarray(table) if by_columns else table)
+    monkeypatch.setattr(table_files, "PIECE", 64)
+    read, taken = zipfile.ZipExtFile.read, []
+    monkeypatch.setattr(zipfile.ZipExtFile, "read", lambda self, n=-1: taken.append(n) or read(self, n))
+    assert np.array_equal(rb.read_embeddings(file, rows=2), table[:2])
+    assert by_columns or sum(taken) < 1000
+    assert np.array_equal(rb.read_embeddings(file, rows=[9, 3]), table[[9, 3]])
+    assert np.array_equal(rb.read_embeddings(file), table)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_a_missing_cuda_device_is_said_by_name():
+    with pytest.raises(ValueError, match=r"^device='cuda' is not allowed: 'cpu': this machine has no CUDA device"):
+        rb.draw(SETTING, 0, device="cuda")
