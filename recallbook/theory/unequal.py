@@ -114,7 +114,8 @@ def draw_law(setting: Setting, own: OwnTables, without: tuple[str, ...] = ()) ->
     """Outcomes of single draws, noise included, four times as many as :func:`averages` takes at most, up to 256."""
     check(setting)
     draws = (drawn_facts(setting, number, own) for number in range(min(4 * _most(setting), 2 * MOST)))
-    found = np.array([_outcome(draw, AttentionVector(draw.facts), without, recall=True) for draw in draws])
+    scored = ((draw, attention_scores(draw, AttentionVector(draw.facts), without)) for draw in draws)
+    found = np.array([_outcome(draw, scores, without, recall=True) for draw, scores in scored])
     return DrawLaw(*np.sort(found, axis=0).T)
 
 

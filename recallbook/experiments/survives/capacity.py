@@ -88,7 +88,7 @@ def bits_per_weight(facts: float, vocab: int, count: int) -> float:
 def held(case: Case, facts: int) -> pd.Series:
     """Share of the facts asked about that is recalled, for each seed."""
     rung, at = RUNGS[case.rung], setting(case, facts)
-    rates = {"rate": tuning.pair_of(rung)["rate"], "decay": case.decay if decays(rung) else 0.0}
+    rates = tuning.Rates(rate=tuning.pair_of(rung)["rate"], decay=case.decay if decays(rung) else 0.0)
     found = train(rung, at, sizes.SEEDS, **rates, steps=case.steps, batch=BATCH, looks=1).outcomes
     asked = [len(np.unique(problem_for(rung, at, seed).labels)) for seed in sizes.SEEDS]
     return pd.Series(found["recall"] * at.vocab / (asked if case.asked == "some" else at.vocab), index=found.index)

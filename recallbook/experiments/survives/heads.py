@@ -20,7 +20,7 @@ from torch import Tensor
 
 from recallbook.experiments.survives import sizes, tuning
 from recallbook.practice.measures import best, heads, share_right
-from recallbook.practice.models import LadderModel
+from recallbook.practice.models import LadderModel, Layer
 from recallbook.practice.rungs import RUNGS
 from recallbook.practice.training import TEST, problem_for, train
 from recallbook.practice.writing import Written, write
@@ -45,17 +45,19 @@ def chosen_decays() -> list[float]:
 
 def parts(model: LadderModel, written: Written) -> tuple[Float[Tensor, "n H d"], list[Tensor]]:
     """What each head adds to the last position's output, without the shared bias; and the attention weights."""
-    attention = model.layers[0].self_attn  # type: ignore[union-attr]
-    stream = model.embedding(written.tokens)
+    layer, trigger = model.layers[0], model.trigger
+    assert isinstance(layer, Layer) and trigger is not None
+    attention, stream = layer.self_attn, model.embedding(written.tokens)
     if model.positions is not None:
         stream = stream + model.positions
     here = torch.arange(stream.shape[1]) == written.marked[:, None]
-    stream = stream + here[..., None] * model.trigger
+    stream = stream + here[..., None] * trigger
     _, seen = model(written.tokens, written.marked)
-    dim, count = stream.shape[-1], attention.num_heads
+    dim, heads_of = stream.shape[-1], (attention.num_heads, attention.head_dim)
     values = stream @ attention.in_proj_weight[2 * dim :].T + attention.in_proj_bias[2 * dim :]
-    read = torch.einsum("nhat,nthe->nhe", seen[0], values.unflatten(-1, (count, dim // count)))
-    return torch.einsum("nhe,dhe->nhd", read, attention.out_proj.weight.unflatten(1, (count, dim // count))), seen
+    read = torch.einsum("nhat,nthe->nhe", seen[0], values.unflatten(-1, heads_of))
+    out = attention.out_proj.weight.view(dim, *heads_of)
+    return torch.einsum("nhe,dhe->nhd", read, out), seen
 
 
 def accuracies(model: LadderModel, written: Written, means: Float[Tensor, "H d"] | None = None) -> dict[str, float]:
@@ -63,6 +65,9 @@ def accuracies(model: LadderModel, written: Written, means: Float[Tensor, "H d"]
 
     ``means``: what stands for a head that is taken out; the mean over these sequences by default.
     """
+    layer = model.layers[0]
+    assert isinstance(layer, Layer)
+    bias = layer.self_attn.out_proj.bias
     with torch.no_grad():
         added, seen = parts(model, written)
         means = added.mean(dim=0) if means is None else means
@@ -72,7 +77,7 @@ def accuracies(model: LadderModel, written: Written, means: Float[Tensor, "H d"]
             out = [h for h in range(added.shape[1]) if kept != "all" and (h == first) == (kept == "others alone")]
             changed = added.clone()
             changed[:, out] = means[out]
-            total = changed.sum(dim=1) + model.layers[0].self_attn.out_proj.bias  # type: ignore[union-attr]
+            total = changed.sum(dim=1) + bias
             found[kept] = share_right(model.output(total), written.labels)
     return found
 

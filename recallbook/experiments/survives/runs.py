@@ -50,10 +50,10 @@ class Cell(NamedTuple):
         sizes_of = (*self.shape, self.samples, self.steps, f"{self.zipf:g}", self.decay)
         return " ".join(map(str, (self.rung, *sizes_of, seed)))
 
-    def pair(self) -> dict[str, float]:
+    def pair(self) -> tuning.Rates:
         """Its rate and weight decay."""
         tuned = tuning.pair_of(RUNGS[self.rung], self.shape)
-        return tuned if self.decay == "tuned" else {**tuned, "decay": float(self.decay)}
+        return tuned if self.decay == "tuned" else tuning.Rates(rate=tuned["rate"], decay=float(self.decay))
 
 
 def cells() -> list[Cell]:

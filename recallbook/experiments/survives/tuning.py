@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -38,6 +38,13 @@ COLUMNS = ("accuracy", "lock_on", "loss", "diverged")
 
 class Pair(NamedTuple):
     """A rate and a decay."""
+
+    rate: float
+    decay: float
+
+
+class Rates(TypedDict):
+    """A rate and a decay, as :func:`recallbook.practice.training.train` takes them."""
 
     rate: float
     decay: float
@@ -143,15 +150,16 @@ def chosen() -> dict[tuple[str, sizes.Shape], Pair]:
     return choose(load())
 
 
-def pair_of(rung: Rung, shape: sizes.Shape = sizes.BASE) -> dict[str, float]:
+def pair_of(rung: Rung, shape: sizes.Shape = sizes.BASE) -> Rates:
     """``rate`` and ``decay`` of a rung at a shape, for :func:`recallbook.practice.training.train`.
 
     Rungs at the book's rates have 1 and 0; a shape that was not searched has the base's.
     """
     if rung.rates == "book":
-        return Pair(1.0, 0.0)._asdict()
+        return Rates(rate=1.0, decay=0.0)
     kept = chosen()
-    return kept.get((rung.name, shape), kept[rung.name, sizes.BASE])._asdict()
+    rate, decay = kept.get((rung.name, shape), kept[rung.name, sizes.BASE])
+    return Rates(rate=rate, decay=decay)
 
 
 def at_an_end(frame: pd.DataFrame) -> list[tuple[str, str]]:
