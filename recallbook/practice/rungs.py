@@ -97,7 +97,6 @@ LADDER = _climb(
 SIDE = (
     _changed(LADDER[-3], "MLP, position alone", trigger="position"),
     _changed(LADDER[-3], "MLP, SGD", optimiser="sgd"),
-    _changed(LADDER[-3], "two layers, feature", layers=2),
 )
 RUNGS = {rung.name: rung for rung in LADDER + SIDE}
 

@@ -2,8 +2,8 @@ r"""How many facts a rung can hold: the largest number of which nine tenths are 
 
 *All*: every one of the V facts is asked about, eight times on average; V is searched for. *Some*: there are 1024
 labels, and the sequences ask about some of them; the number of facts that are asked about is searched for, and recall
-is that of these. Facts are recalled on sequences of one token only. Weight decay is zero but where it is varied,
-because the question is what the weights can hold.
+is that of these. Sequences are one token long, so that nothing has to be located. Weight decay is zero but where it is
+varied, because the question is what the weights can hold.
 
 ``python -m recallbook.experiments.survives.capacity STORE`` makes the runs, ``--export STORE...`` writes the table.
 """
@@ -29,7 +29,8 @@ from recallbook.sweeps.rows import command_line, extend, join
 from recallbook.theory.search import bracket
 
 FILE = FOLDER / "tables" / "survives_capacity.csv"
-DIMS, LENGTH = (8, 16, 24, 32, 48, 64), 4
+DIMS = (8, 16, 24, 32, 48, 64)
+LENGTH = 1  # nothing to locate: the memory alone
 LEARNED_DIMS = (8, 16, 32)
 LABELS = 1024  # where some are asked about; and the largest V that is tried
 PER_FACT = 8  # sequences; a fact that none of them asks about has probability e^-8

@@ -144,7 +144,7 @@ def held(frame: pd.DataFrame, first: pd.DataFrame, level: float = 0.5) -> pd.Dat
     mean cosine with the theory's first update at least 0.9 at the base. ``L costs attention``, ``d saves attention``: N
     for lock-on 0.9 is larger at the longest length, or the smallest dimension, than at the other end (:func:`dearer`).
     ``L costs data``: so is N for accuracy 0.5 or 0.9 at the longest. ``d² cap``: at the smallest d accuracy stays below
-    0.9 at the largest N. ``locates first``: lock-on passes 1/2 before recall in more runs than after it. ``locks on``:
+    0.9 at every N. ``locates first``: lock-on passes 1/2 before recall in more runs than after it. ``locks on``:
     mean lock-on at least 0.9 at the base and the largest N. ``coverage``: no rung needs clearly fewer than
     :func:`coverage`. Rungs that were trained at every shape.
     """
@@ -159,13 +159,19 @@ def held(frame: pd.DataFrame, first: pd.DataFrame, level: float = 0.5) -> pd.Dat
         "first step": (cosine >= HELD) | cosine.isna(),
         "L costs attention": dearer(frame, "seq_len", **attention),
         "d saves attention": dearer(frame, "dim", largest=False, **attention),
-        "d² cap": at_most(frame[frame["dim"] == min(sizes.DIMS)], "accuracy") < HELD,
+        "d² cap": highest(frame[frame["dim"] == min(sizes.DIMS)], "accuracy") < HELD,
         "L costs data": dearer(frame, "seq_len", LEVELS[0]) | dearer(frame, "seq_len", LEVELS[1]),
         "locates first": (times["lock_on_first"] > times["recall_first"]) | times["runs"].isna(),
         "locks on": at_most(base, "lock_on") >= HELD,
         "coverage": table["high"] >= coverage(sizes.VOCAB, level),
     }
     return pd.DataFrame(columns).reindex(ladder).astype(bool)
+
+
+def highest(frame: pd.DataFrame, outcome: str) -> pd.Series:
+    """Mean of an outcome at the N where it is highest, for each rung."""
+    found: pd.Series = frame.groupby(["rung", "samples"])[outcome].mean().groupby("rung").max()
+    return found
 
 
 def at_most(frame: pd.DataFrame, outcome: str) -> pd.Series:

@@ -23,8 +23,7 @@ from recallbook.sweeps.rows import command_line, extend, join
 
 FILE = FOLDER / "tables" / "survives.csv"
 LONGER, LONGEST = 4 * STEPS, 16 * STEPS
-LONGEST_RUNGS, LONGEST_PER_FACT = ("AdamW", "learned embeddings", "four heads", "MLP"), (0.5, 1, 2, 4)
-LARGE, LARGE_RUNGS, LARGE_PER_FACT = sizes.Shape(512, 32, 128), ("AdamW", "learned embeddings", "MLP"), (0.5, 1, 2, 4)
+LONGEST_RUNGS, LONGEST_PER_FACT = ("AdamW", "MLP"), (0.5, 1, 2, 4)
 NARROW = sizes.BASE._replace(dim=16)
 PRICED: list[tuple[str, sizes.Shape, tuple[float, ...]]] = [  # what other decays do, and at which N in units of V
     *((name, sizes.BASE, (0.5, 1, 2, 4)) for name in ("four heads", "residual and norm", "MLP")),
@@ -57,7 +56,7 @@ class Cell(NamedTuple):
 
 
 def cells() -> list[Cell]:
-    """Everything that is swept: the ladder; at other decays, with frequent and rare tokens, longer, and larger."""
+    """Everything that is swept: the ladder; at other decays, with frequent and rare tokens; longer."""
     swept = [
         Cell(rung.name, shape, count)
         for rung in RUNGS.values()
@@ -84,8 +83,7 @@ def cells() -> list[Cell]:
         for decay in tuning.DECAYS
         for count in (round(per * shape.vocab) for per in per_fact)
     ]
-    large = [Cell(name, LARGE, round(per * LARGE.vocab)) for name in LARGE_RUNGS for per in LARGE_PER_FACT]
-    return swept + decays + zipf + longer + longest + large
+    return swept + decays + zipf + longer + longest
 
 
 def cell_of(key: str) -> tuple[Cell, int]:

@@ -1,7 +1,7 @@
 r"""Learning rate and weight decay of the ladder's rungs, searched for together, at every shape, by one rule.
 
 At the base every pair of a grid is trained; at each other shape the pair kept at the base and its neighbours in the
-grid. Ten seeds, used nowhere else. A pair is *as good as the best* if its mean accuracy is less than one standard error
+grid. Ten seeds, used nowhere else. A pair is *as good as the best* if its mean accuracy is at most one standard error
 of the paired difference, over seeds, below the best; of those that are, the one nearest to their middle is kept.
 
 ``python -m recallbook.experiments.survives.tuning STORE`` makes the runs, the base first: export it with
@@ -34,6 +34,7 @@ DECAYS = (0.01, 0.1, 0.3, 1.0, 3.0)
 COUPLED = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1)  # part of the gradient
 NOTHING = 0.1  # where no pair gets further, nothing was learnt that could tell them apart, and the base's is kept
 COLUMNS = ("accuracy", "lock_on", "loss", "diverged")
+ROUNDING = 1e-6  # of committed digits: a pair that lies at the standard error is as good
 
 
 class Pair(NamedTuple):
@@ -115,7 +116,7 @@ def as_good(part: pd.DataFrame) -> list[Pair]:
     by_seed = part.pivot_table(index="seed", columns=["rate", "decay"], values="accuracy")
     short = by_seed.sub(by_seed[by_seed.mean().idxmax()], axis=0)
     error = short.std(ddof=1) / np.sqrt(len(short))
-    return [Pair(*pair) for pair in short.columns[-short.mean() <= error]]
+    return [Pair(*pair) for pair in short.columns[-short.mean() <= error + ROUNDING]]
 
 
 def choose(frame: pd.DataFrame) -> dict[tuple[str, sizes.Shape], Pair]:
