@@ -137,7 +137,7 @@ def constant_rows() -> list[dict[str, str]]:
         "AdamW": f"betas {BETAS[0]:g} and {BETAS[1]:g}, epsilon {EPSILON:g}",
         "gradient descent on library layers": f"momentum {MOMENTUM:g}; decay is part of the gradient",
         "schedule": f"linear warm-up over {WARM_UP:.0%} of the steps, then half a cosine to 0",
-        "steps": f"{STEPS}; {runs.LONGER} and {runs.LONGEST} at the base",
+        "steps": f"{STEPS}; {runs.LONGER} at the base, too",
         "batch": f"{BATCH} sequences, every epoch in a new order; all N if they are fewer",
         "start, book's attention": "zero",
         "start, library's attention": "Xavier uniform for keys, queries, values; uniform to 1/√d for the output",

@@ -1,4 +1,4 @@
-r"""The ladder's sweep: every rung at every shape and number of sequences, ten seeds each, at three budgets of steps.
+r"""The ladder's sweep: every rung at every shape and number of sequences, ten seeds each, at two budgets of steps.
 
 Training amplifies rounding, so the runs are committed: ``python -m recallbook.experiments.survives.runs STORE`` makes
 them (``--device cuda`` on a GPU), ``--export STORE...`` writes the table. A run made again agrees to the scatter
@@ -22,8 +22,7 @@ from recallbook.sweeps.archive import FOLDER
 from recallbook.sweeps.rows import command_line, extend, join
 
 FILE = FOLDER / "tables" / "survives.csv"
-LONGER, LONGEST = 4 * STEPS, 16 * STEPS
-LONGEST_RUNGS, LONGEST_PER_FACT = ("AdamW", "MLP"), (0.5, 1, 2, 4)
+LONGER = 4 * STEPS
 NARROW = sizes.BASE._replace(dim=16)
 PRICED: list[tuple[str, sizes.Shape, tuple[float, ...]]] = [  # what other decays do, and at which N in units of V
     *((name, sizes.BASE, (0.5, 1, 2, 4)) for name in ("four heads", "residual and norm", "MLP")),
@@ -69,9 +68,6 @@ def cells() -> list[Cell]:
         if rung.data == "minibatches" and rung.name != "marker token"
         for count in sizes.samples(rung, sizes.VOCAB)
     ]
-    longest = [
-        Cell(name, sizes.BASE, round(per * sizes.VOCAB), LONGEST) for name in LONGEST_RUNGS for per in LONGEST_PER_FACT
-    ]
     zipf = [
         Cell(name, sizes.BASE, count, zipf=1.0)
         for name in ZIPF_RUNGS
@@ -83,7 +79,7 @@ def cells() -> list[Cell]:
         for decay in tuning.DECAYS
         for count in (round(per * shape.vocab) for per in per_fact)
     ]
-    return swept + decays + zipf + longer + longest
+    return swept + decays + zipf + longer
 
 
 def cell_of(key: str) -> tuple[Cell, int]:
