@@ -70,7 +70,7 @@ def test_every_package_and_module_has_a_layer():
 def test_the_core_is_read_in_an_afternoon():
     files = [path for name in CORE for path in (PACKAGE / name).rglob("*.py")]
     assert (
-        sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files) <= 6000
+        sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files) <= 6400
     )  # with the exact moments, the warnings, the laws, and facts that are not equal
 
 

@@ -53,7 +53,8 @@ def test_numpy_numbers_give_the_same_key():
 
 @pytest.mark.slow
 def test_keys_agree_between_processes():
-    code = "import recallbook as rb; print(rb.Point(rb.Setting(vocab=64, seq_len=8, dim=64, samples=4096), 0).key)"
+    code = "import recallbook as rb; print(rb.Point(rb.Setting(vocab=64, seq_len=8, dim=64, samples=4096, "
+    code += "trigger_in_values=True), 0).key)"
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert other.stdout.strip() == POINTS[0].key
 

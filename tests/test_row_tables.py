@@ -93,6 +93,7 @@ TABLES = {
 ELSEWHERE = {
     "error_map": "test_error_map.py: a row says how many seeds it took",
     "unequal_error_map": "test_unequal_error_map.py: a row says how many seeds it took",
+    "quantiles": "test_quantiles.py: laws are compared, too",
     "terms_alone": "test_moments.py: a case is many rows",
     "trained_memories": "test_mlp_experiments.py: a curve is many rows",
     **{name: "test_survives.py" for name in archive.tables() if name.startswith("survives")},
