@@ -420,7 +420,7 @@ def tiny(tmp_path_factory):
     """A stored notebook with one number from the package and one wall-clock time."""
     source = (
         "import recallbook as rb\n"
-        "setting = rb.Setting(vocab=32, seq_len=4, dim=24, samples=256)\n"
+        "setting = rb.Setting(vocab=32, seq_len=4, dim=24, samples=256, trigger_in_values=True)\n"
         'print(f"recall {rb.simulate(setting, seed=0).recall:.4f}, took 1.5 s")'
     )
     path = tmp_path_factory.mktemp("nbval") / "tiny.ipynb"

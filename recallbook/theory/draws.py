@@ -1,7 +1,7 @@
 r"""The law over draws of embeddings and data: how far one run may be from the mean that is predicted. Ours.
 
 Fixed for a whole draw are the mark's score, the scatter and skewness of token scores, $|t|^2$ and $Q$, at points of
-:mod:`recallbook.theory.fluctuations`; how many of its $V$ tokens score above any level; and which of its $V$ labels the
+``recallbook.theory.fluctuations``; how many of its $V$ tokens score above any level; and which of its $V$ labels the
 batch favours, whatever is asked. Given these facts are independent, but that their counts add up to $N$: what a draw
 recalls is a count, with the mean and the variance of that. No constant is fitted. 128 facts stand for those of a draw,
 which widens a law by some 0.01: it shows where $V$ is in the thousands and nothing that is shared decides.
