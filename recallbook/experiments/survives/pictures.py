@@ -194,7 +194,7 @@ def draw_capacity(ax: Axes, table: pd.DataFrame, outer: Sequence[tuple[int, floa
     """Facts held at recall 0.9 against d: trained matrices with all or some facts in the loss, and outer products."""
     for index, (asked, label) in enumerate({"all": "trained, all facts", "some": "trained, some of 1024"}.items()):
         part = table[(table["rung"] == "AdamW") & (table["asked"] == asked) & (table["steps"] == table["steps"].min())]
-        part = part[part["decay"] == 0].sort_values("dim")
+        part = part[(part["decay"] == 0) & (part["facts"] > 0)].sort_values("dim")
         middle = np.sqrt(part["facts"] * part["next"])
         ax.plot(part["dim"], middle, color=COLOURS[index], marker=MARKERS[index], label=label)
     ax.plot(*zip(*outer, strict=True), color="black", marker=MARKERS[2], label="outer products (chapter 2)")
