@@ -302,7 +302,7 @@ def test_the_order_is_committed_whole():
     frame = order.load()
     assert list(frame["key"]) == order.keys()
     late = frame[frame["accuracy"] > 0.5]
-    assert late["step_accuracy"].between(1, 400).all() and late["step_recall"].notna().all()
+    assert late["step_accuracy"].between(1, 400).all()
 
 
 def test_falls_by_hand():
