@@ -532,7 +532,7 @@ def test_the_pages_constants_are_those_of_training():
     assert said["AdamW"] == "betas {:g} and {:g}, epsilon {:g}".format(*group["betas"], group["eps"])
     assert group["weight_decay"] == 0.7 and not group["amsgrad"]
     (group,) = sgd.optimiser.param_groups
-    assert f"momentum {group['momentum']:g}" in said["gradient descent on library layers"]
+    assert f"momentum {group['momentum']:g}" in said["gradient descent, layers"]
     assert group["weight_decay"] == 0.7 and group["dampening"] == 0 and not group["nesterov"]
     assert (
         f"{sum(schedule(step, 1000) < schedule(step + 1, 1000) for step in range(999)) / 1000:.0%}" in said["schedule"]

@@ -132,21 +132,21 @@ def critical_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
 def constant_rows() -> list[dict[str, str]]:
     """Every constant of training from "tuned rates" on, as the code has it: tuned, or the same for all."""
     rows = {
-        "learning rate, weight decay": f"tuned together, {len(tuning.SEEDS)} seeds; decay on all weights that move",
+        "learning rate, weight decay": f"tuned together on {len(tuning.SEEDS)} seeds",
         "decays tried": ", ".join(f"{decay:g}" for decay in tuning.DECAYS),
         "AdamW": f"betas {BETAS[0]:g} and {BETAS[1]:g}, epsilon {EPSILON:g}",
-        "gradient descent on library layers": f"momentum {MOMENTUM:g}; decay is part of the gradient",
-        "schedule": f"linear warm-up over {WARM_UP:.0%} of the steps, then half a cosine to 0",
+        "gradient descent, layers": f"momentum {MOMENTUM:g}; decay in the gradient",
+        "schedule": f"warm-up over {WARM_UP:.0%} of the steps, half a cosine",
         "steps": f"{STEPS}; {runs.LONGER} at the base, too",
-        "batch": f"{BATCH} sequences, every epoch in a new order; all N if they are fewer",
+        "batch": f"{BATCH} of N, every epoch in a new order",
         "start, book's attention": "zero",
-        "start, library's attention": "Xavier uniform for keys, queries, values; uniform to 1/√d for the output",
+        "start, library's attention": "Xavier uniform; output uniform to 1/√d",
         "start, linear maps": "uniform to 1/√(inputs), biases too",
-        "start, embeddings": "as drawn, N(0, 1/d) each entry; positions 0",
-        "layer norm": f"before each part and at the end, epsilon {nn.LayerNorm(1).eps:g}; scale 1, shift 0",
-        "dropout, label smoothing, gradient clipping": "none",
+        "start, embeddings": "as drawn, N(0, 1/d); positions 0",
+        "layer norm": f"before each part, at the end; epsilon {nn.LayerNorm(1).eps:g}",
+        "dropout, smoothing, clipping": "none",
         "precision": str(inspect.signature(train).parameters["dtype"].default).removeprefix("torch."),
-        "test": f"{TEST} fresh sequences; recall on one for each fact",
+        "test": f"{TEST} fresh sequences",
     }
     return [{"constant": name, "value": value} for name, value in rows.items()]
 
