@@ -376,13 +376,13 @@ FAULTY = r"""<!doctype html><html lang="en"><head><title>Faulty</title><style>
 <div class="wide">wide</div><p class="dim">dim</p><p>\(\href{#}{x}\)</p>
 <pre><span class="faint">=</span> <span class="faint">so</span> <span class="faint">on</span></pre>
 <div style="width: 100px; overflow-x: auto">\[x + x + x + x + x + x + x + x + x\]</div>
-<img src="missing.png"><button></button><div style="height: 16000px"></div>
+<img src="missing.png"><button></button><div style="height: TALLESTpx"></div>
 <script>console.error("broken")</script></article></body></html>"""
 
 
 def test_a_faulty_page_is_noticed(tmp_path, browser):
     path = tmp_path / "faulty.html"
-    path.write_text(FAULTY.replace("MATHJAX", MATHJAX.as_uri()), encoding="utf-8")
+    path.write_text(FAULTY.replace("MATHJAX", MATHJAX.as_uri()).replace("TALLEST", str(TALLEST)), encoding="utf-8")
     context = browser.new_context(**LOOKS["desktop"])
     visit = visited(context, path.as_uri(), path.name)
     context.close()
