@@ -22,7 +22,8 @@ from recallbook.sweeps.archive import FOLDER
 from recallbook.sweeps.rows import command_line, extend, join
 
 FILE = FOLDER / "tables" / "survives.csv"
-LONGER = 4 * STEPS
+LONGER, LONGEST = 4 * STEPS, 16 * STEPS
+LONGEST_SAMPLES = 4  # of the smallest numbers of sequences: more steps are asked whether fewer sequences do
 NARROW = sizes.BASE._replace(dim=16)
 PRICED: list[tuple[str, sizes.Shape, tuple[float, ...]]] = [  # what other decays do, and at which N in units of V
     *((name, sizes.BASE, (0.5, 1, 2, 4)) for name in ("four heads", "residual and norm", "MLP")),
@@ -63,10 +64,17 @@ def cells() -> list[Cell]:
         for count in sizes.samples(rung, shape.vocab)
     ]
     longer = [
-        Cell(rung.name, sizes.BASE, count, LONGER)
+        Cell(rung.name, sizes.BASE, count, steps)
+        for steps, most in ((LONGER, None), (LONGEST, LONGEST_SAMPLES))
         for rung in LADDER
         if rung.data == "minibatches" and rung.name != "marker token"
-        for count in sizes.samples(rung, sizes.VOCAB)
+        for count in sizes.samples(rung, sizes.VOCAB)[:most]
+    ]
+    large = [
+        Cell(name, sizes.LARGE, count, steps)
+        for steps in (STEPS, LONGER)
+        for name in sizes.LARGE_RUNGS
+        for count in sizes.samples(RUNGS[name], sizes.LARGE.vocab)[:LONGEST_SAMPLES]
     ]
     zipf = [
         Cell(name, sizes.BASE, count, zipf=1.0)
@@ -79,7 +87,7 @@ def cells() -> list[Cell]:
         for decay in tuning.DECAYS
         for count in (round(per * shape.vocab) for per in per_fact)
     ]
-    return swept + decays + zipf + longer
+    return swept + decays + zipf + longer + large
 
 
 def cell_of(key: str) -> tuple[Cell, int]:

@@ -25,6 +25,8 @@ class Shape(NamedTuple):
 
 VARIED = {"vocab": VOCABS, "seq_len": LENGTHS, "dim": DIMS}
 BASE = Shape(VOCAB, LENGTH, DIM)
+LARGE = Shape(512, 32, 128)  # beyond the toy: eight times the facts, four times the length and the dimension
+LARGE_RUNGS = ("AdamW", "learned embeddings", "MLP")
 
 
 def along(size: str) -> list[Shape]:
@@ -50,12 +52,10 @@ def samples(rung: Rung, vocab: int) -> list[int]:
 def shapes_of(rung: Rung) -> list[Shape]:
     """Every shape for the rungs of the ladder, the base for those beside it.
 
-    With a marker token two layers are trained at the three lengths alone, as they take long, and one layer at the base:
-    it cannot do the task at any number of sequences.
+    So for one layer and a marker token, which it cannot find at any number of sequences.
     """
-    if not needs_two_layers(rung):
-        return shapes() if rung in LADDER else [BASE]
-    return along("seq_len") if rung.layers > 1 else [BASE]
+    one_layer_fails = needs_two_layers(rung) and rung.layers == 1
+    return shapes() if rung in LADDER and not one_layer_fails else [BASE]
 
 
 def setting(shape: Shape, count: int, marked_values: bool = True, zipf: float = 0.0) -> Setting:

@@ -1,8 +1,9 @@
 r"""Learning rate and weight decay of the ladder's rungs, searched for together, at every shape, by one rule.
 
-At the base every pair of a grid is trained; at each other shape the pair kept at the base and its neighbours in the
-grid. Ten seeds, used nowhere else. A pair is *as good as the best* if its mean accuracy is at most one standard error
-of the paired difference, over seeds, below the best; of those that are, the one nearest to their middle is kept.
+At the base and at the large shape every pair of a grid is trained; at each other shape the pair kept at the base and
+its neighbours in the grid. Ten seeds, used nowhere else. A pair is *as good as the best* if its mean accuracy is at
+most one standard error of the paired difference, over seeds, below the best; of those that are, the one nearest to
+their middle is kept.
 
 ``python -m recallbook.experiments.survives.tuning STORE`` makes the runs, the base first: export it with
 ``--export STORE...``, then call both again for the other shapes.
@@ -69,9 +70,9 @@ def tuned_rungs() -> list[Rung]:
 
 
 def pairs(rung: Rung, shape: sizes.Shape) -> list[Pair]:
-    """What is tried: the whole grid at the base, elsewhere the base's pair and its neighbours."""
+    """What is tried: the whole grid at the base and the large shape, else the base's pair and its neighbours."""
     rates, decayed = grid(rung)
-    if shape == sizes.BASE:
+    if shape in (sizes.BASE, sizes.LARGE):
         return [Pair(rate, decay) for rate in rates for decay in decayed]
     middle = chosen()[rung.name, sizes.BASE]
     near, close = _around(rates, middle.rate), _around(decayed, middle.decay)
@@ -89,7 +90,7 @@ def keys(shapes: Iterable[sizes.Shape]) -> list[str]:
         " ".join(map(str, (rung.name, *shape, f"{pair.rate:g}", f"{pair.decay:g}", seed)))
         for shape in shapes
         for rung in tuned_rungs()
-        if shape in sizes.shapes_of(rung)
+        if shape in sizes.shapes_of(rung) or (shape == sizes.LARGE and rung.name in sizes.LARGE_RUNGS)
         for pair in pairs(rung, shape)
         for seed in SEEDS
     ]
@@ -171,14 +172,18 @@ def at_an_end(frame: pd.DataFrame) -> list[tuple[str, str]]:
     for (name, shape), pair in choose(frame).items():
         rates, decayed = grid(RUNGS[name])
         ends = {"rate": pair.rate in (rates[0], rates[-1]), "decay": pair.decay == decayed[-1] > 0}
-        found += [(name, field) for field, end in ends.items() if end and shape == sizes.BASE]
+        found += [(name, field) for field, end in ends.items() if end and shape in (sizes.BASE, sizes.LARGE)]
     return found
 
 
+def _searched() -> list[sizes.Shape]:
+    """The base, and the other shapes once the base is committed."""
+    return [*sizes.shapes(), sizes.LARGE] if FILE.is_file() else [sizes.BASE]
+
+
 def fill(store: Path, part: slice) -> None:
-    """Make what the store lacks: the base, and the other shapes once the base is committed; parts are pairs."""
-    shapes = sizes.shapes() if FILE.is_file() else [sizes.BASE]
-    for keep in shapes:
+    """Make what the store lacks; the parts of a divided search are pairs."""
+    for keep in _searched():
         made = keys([keep])
         whole = [made[start : start + len(SEEDS)] for start in range(0, len(made), len(SEEDS))]
         extend(store, "key", [key for group in whole[part] for key in group], row)
@@ -186,7 +191,7 @@ def fill(store: Path, part: slice) -> None:
 
 def export(stores: Iterable[Path]) -> None:
     """Write the table that ships with the package: the base alone until it is committed."""
-    join(stores, "key", keys(sizes.shapes() if FILE.is_file() else [sizes.BASE]), FILE)
+    join(stores, "key", keys(_searched()), FILE)
 
 
 if __name__ == "__main__":
