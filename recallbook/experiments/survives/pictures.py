@@ -137,7 +137,7 @@ def constant_rows() -> list[dict[str, str]]:
         "AdamW": f"betas {BETAS[0]:g} and {BETAS[1]:g}, epsilon {EPSILON:g}",
         "gradient descent, layers": f"momentum {MOMENTUM:g}; decay in the gradient",
         "schedule": f"warm-up over {WARM_UP:.0%} of the steps, half a cosine",
-        "steps": f"{STEPS}; {runs.LONGER} at the base, too",
+        "steps": f"{STEPS}; {runs.LONGER} and {runs.LONGEST} at the base, too",
         "batch": f"{BATCH} of N, every epoch in a new order",
         "start, book's attention": "zero",
         "start, library's attention": "Xavier uniform; output uniform to 1/√d",
@@ -168,6 +168,22 @@ def budget_rows(names: Sequence[str], budgets: Sequence[int]) -> list[dict[str, 
         row["epochs"] = f"{budgets[0] * min(BATCH, needed) / needed:.0f}" if finite else "–"
         rows.append(row)
     return rows
+
+
+def large_rows() -> list[dict[str, Any]]:
+    """The large shape: mean accuracy at each N, critical N, after two numbers of steps; and what coverage leaves."""
+    rows: list[dict[str, Any]] = []
+    for steps in (STEPS, runs.LONGER):
+        frame = runs.load(steps)
+        frame = frame[frame["vocab"] == sizes.LARGE.vocab]
+        tables = {level: laws.critical(frame, level=level).set_index("rung") for level in LEVELS}
+        for name in sizes.LARGE_RUNGS:
+            means = frame[frame["rung"] == name].groupby("samples")["accuracy"].mean()
+            needed = {f"N for {level}": interval(table.loc[name]) for level, table in tables.items()}
+            rows.append({"rung": name, "steps": str(steps)} | {f"N = {n}": means[n] for n in means.index} | needed)
+    seen = {name: laws.seen(sizes.LARGE.vocab, int(name.split()[-1])) for name in rows[0] if name.startswith("N =")}
+    covered = {f"N for {level}": significant(laws.coverage(sizes.LARGE.vocab, level)) for level in LEVELS}
+    return [*rows, {"rung": "coverage", "steps": "", **seen, **covered}]
 
 
 def interval(found: pd.Series) -> str:

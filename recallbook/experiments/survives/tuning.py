@@ -29,7 +29,7 @@ FILE = FOLDER / "tables" / "survives_tuning.csv"
 SEEDS = range(1000, 1010)  # the sweep's are 0 to 9
 MATRICES = (0.01, 0.03, 0.1, 0.3, 1.0)  # where the book's two matrices are all that moves
 ONE_LAYER = (0.003, 0.01, 0.03, 0.1, 0.3)  # and learned embeddings
-TWO_LAYERS = (0.001, 0.003, 0.01, 0.03, 0.1)  # and a marker token
+TWO_LAYERS = (0.001, 0.003, 0.01, 0.03, 0.1)  # and a marker token; and the large shape
 BOOK_RATES = (1.0, 3.0, 10.0, 30.0, 100.0)  # factors on the book's
 DECAYS = (0.01, 0.1, 0.3, 1.0, 3.0)
 COUPLED = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1)  # part of the gradient
@@ -52,14 +52,14 @@ class Rates(TypedDict):
     decay: float
 
 
-def grid(rung: Rung) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """The rates and the decays that are tried."""
+def grid(rung: Rung, shape: sizes.Shape = sizes.BASE) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """The rates and the decays that are tried; smaller rates for two layers, and at the large shape."""
     if not decays(rung):
         return BOOK_RATES, (0.0,)
     rates = ONE_LAYER
     if not rung.learned:
         rates = MATRICES
-    elif rung.layers > 1 or sizes.needs_two_layers(rung):
+    elif rung.layers > 1 or sizes.needs_two_layers(rung) or shape == sizes.LARGE:
         rates = TWO_LAYERS
     return rates, COUPLED if rung.optimiser == "sgd" else DECAYS
 
@@ -71,7 +71,7 @@ def tuned_rungs() -> list[Rung]:
 
 def pairs(rung: Rung, shape: sizes.Shape) -> list[Pair]:
     """What is tried: the whole grid at the base and the large shape, else the base's pair and its neighbours."""
-    rates, decayed = grid(rung)
+    rates, decayed = grid(rung, shape)
     if shape in (sizes.BASE, sizes.LARGE):
         return [Pair(rate, decay) for rate in rates for decay in decayed]
     middle = chosen()[rung.name, sizes.BASE]
@@ -128,7 +128,7 @@ def choose(frame: pd.DataFrame) -> dict[tuple[str, sizes.Shape], Pair]:
     """
     kept = {}
     for (name, *shape), part in frame.groupby(["rung", *sizes.Shape._fields], sort=False):
-        rates, decayed = grid(RUNGS[name])
+        rates, decayed = grid(RUNGS[name], sizes.Shape(*shape))
         good = as_good(part)
         places = np.array([(rates.index(pair.rate), decayed.index(pair.decay)) for pair in good])
         away = ((places - places.mean(axis=0)) ** 2).sum(axis=1)
@@ -170,7 +170,7 @@ def at_an_end(frame: pd.DataFrame) -> list[tuple[str, str]]:
     """
     found = []
     for (name, shape), pair in choose(frame).items():
-        rates, decayed = grid(RUNGS[name])
+        rates, decayed = grid(RUNGS[name], shape)
         ends = {"rate": pair.rate in (rates[0], rates[-1]), "decay": pair.decay == decayed[-1] > 0}
         found += [(name, field) for field, end in ends.items() if end and shape in (sizes.BASE, sizes.LARGE)]
     return found
