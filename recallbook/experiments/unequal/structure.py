@@ -67,18 +67,19 @@ def load() -> pd.DataFrame:
 def compared(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """A row for each law: measured (predicted), beside isotropic tables of its effective dimension at the short L."""
     by, rows = frame.set_index(["law", "seq_len"]), []
-    for law in LAWS:
+    for law in (LONG[-1], *LAWS):
         short = by.loc[law, 16]
-        line: dict[str, Any] = {"law": law, "d₂": f"{short['pair_dim']:.0f}", "recall": measured(short, "recall")}
-        line["isotropic, d = d₂"] = measured(by.loc[f"gaussian in {line['d₂']}", 16], "recall")
+        line: dict[str, Any] = {"law": law, "d₂": f"{short['pair_dim']:.0f}", "recall": _measured(short, "recall")}
+        if law in LAWS:
+            line["isotropic, d = d₂"] = _measured(by.loc[f"gaussian in {line['d₂']}", 16], "recall")
         for name in ("lock_on", "recall") if law in LONG else ():
-            line[f"L = 64: {name.replace('_', '-')}"] = measured(by.loc[law, 64], name)
-            line[f"±{' ' * (name == 'recall')}"] = by.loc[law, 64][f"{name}_half"]
+            line[f"L = 64: {name.replace('_', '-')}"] = _measured(by.loc[law, 64], name)
+        line["±"] = by.loc[law, 64]["lock_on_half"] if law in LONG else None
         rows.append(line)
     return rows
 
 
-def measured(case: pd.Series, name: str) -> str:
+def _measured(case: pd.Series, name: str) -> str:
     """The mean over seeds, and in brackets what is predicted."""
     return f"{case[name]:.2f} ({case[f'{name}_predicted']:.2f})"
 
