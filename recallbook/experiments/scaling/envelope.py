@@ -83,7 +83,7 @@ def alone(seq_len: np.ndarray, dim: np.ndarray) -> Laws:
 def doublings(frame: pd.DataFrame, table: pd.DataFrame, outcome: str, sizes: Iterable[int]) -> pd.DataFrame:
     """Factor in critical N where a size doubles: measured, its 95 % interval over seeds, and predicted.
 
-    ``table`` is the line of :func:`critical` for the outcome. A row for each of the sizes that, like its double, reaches
+    ``table`` is the line of :func:`critical` for the outcome. A row for each of the sizes that reaches, as its double,
     one half.
     """
     along, fixed = ("dim", "seq_len") if table["seq_len"].nunique() == 1 else ("seq_len", "dim")

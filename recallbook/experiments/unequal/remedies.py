@@ -169,10 +169,10 @@ def at(table: pd.DataFrame, samples: int, zipf: float, embeddings: str = "gaussi
 
 
 def step_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Every way at the smaller N and an exponent of 1, a row each; its accuracy elsewhere is in the last two columns."""
-    size: Any = (SAMPLES[0], ZIPFS[1])
-    here, rows = at(table, *size), []
-    elsewhere = {"orthogonal": at(table, *size, "orthogonal"), "τ = 1": at(table, *size, trigger=True)}
+    """A row for every way at the smaller N and an exponent of 1; the last two columns are its accuracy elsewhere."""
+    samples, zipf = SAMPLES[0], ZIPFS[1]
+    here, rows = at(table, samples, zipf), []
+    elsewhere = {"orthogonal": at(table, samples, zipf, "orthogonal"), "τ = 1": at(table, samples, zipf, trigger=True)}
     for family in (LIMIT, "three steps", *NAMES.values()):
         for way, remedy in [line for line in here.index if line[0].startswith(family)]:
             if way != LIMIT or remedy in WITH_STEPS:

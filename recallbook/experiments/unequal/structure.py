@@ -41,7 +41,7 @@ def setting(key: str) -> Setting:
     """The setting of a key; the trigger is out of the values."""
     name, length = key.split(", L = ")
     law, _, dim = name.partition(" in ")
-    sizes = {"vocab": VOCAB, "seq_len": int(length), "dim": int(dim or DIM), "samples": SAMPLES}
+    sizes: dict[str, Any] = {"vocab": VOCAB, "seq_len": int(length), "dim": int(dim or DIM), "samples": SAMPLES}
     return Setting(**sizes, embeddings=law, trigger_in_values=False)
 
 
@@ -70,8 +70,7 @@ def compared(frame: pd.DataFrame) -> list[dict[str, Any]]:
     for law in (LONG[-1], *LAWS):
         short = by.loc[law, 16]
         line: dict[str, Any] = {"law": law, "d₂": f"{short['pair_dim']:.0f}", "recall": _measured(short, "recall")}
-        if law in LAWS:
-            line["isotropic, d = d₂"] = _measured(by.loc[f"gaussian in {line['d₂']}", 16], "recall")
+        line["if isotropic"] = _measured(by.loc[f"gaussian in {line['d₂']}", 16], "recall")
         for name in ("lock_on", "recall") if law in LONG else ():
             line[f"L = 64: {name.replace('_', '-')}"] = _measured(by.loc[law, 64], name)
         line["±"] = by.loc[law, 64]["lock_on_half"] if law in LONG else None
