@@ -77,7 +77,7 @@ SIDEWAYS = """() => {
   return moved > 0 ? [`scrolls by ${moved} pixels`, ...widest] : [];
 }"""
 HEIGHT = "() => document.querySelector('article, main, body').getBoundingClientRect().height"
-TALLEST = 16_500  # pixels: a page is read, not scrolled; 15,000 is what CONTRIBUTING asks for
+TALLEST = 15_000  # pixels: a page is read, not scrolled
 # The time of axe goes with the number of elements, and most are the insides of formulas and code, where it
 # has nothing to judge. So the page is thinned before: what is drawn of a formula becomes an empty box of the
 # same size, what is read aloud of it one piece of text, and of the code tokens with the same classes (their

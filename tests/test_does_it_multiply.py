@@ -175,10 +175,11 @@ def test_longer_training_is_fitted_apart():
 
 def test_doublings_are_ratios_of_the_critical_sizes_of_their_line():
     frame = rb.load_results("envelope")
-    table = envelope.critical(frame, "dim", "accuracy").set_index("dim")["critical"]
-    found = envelope.doublings(frame, "dim", "accuracy").set_index("size")
-    # d = 48 never reaches one half, so that no factor starts there
-    assert found.index.tolist() == [64, 96, 128, 192, 256]
+    line = envelope.critical(frame, "dim", "accuracy")
+    table = line.set_index("dim")["critical"]
+    found = envelope.doublings(frame, line, "accuracy", (48, 64, 256, 512)).set_index("size")
+    # d = 48 never reaches one half, and there is no d = 1024: no factor starts there
+    assert found.index.tolist() == [64, 256]
     for size, row in found.iterrows():
         assert row["factor"] == pytest.approx(table[2 * size] / table[size])
         assert row["low"] < row["factor"] < row["high"]

@@ -14,7 +14,7 @@ import pytest
 
 import recallbook as rb
 from recallbook.experiments.mlp import phase
-from recallbook.experiments.unequal import learned
+from recallbook.experiments.unequal import learned, structure
 from recallbook.experiments.upper_bounds import certificates, sandwich
 from recallbook.experiments.verdicts import early_training, learned_embeddings
 from recallbook.sweeps import archive
@@ -53,6 +53,7 @@ TABLES = {
         ["64 16 64 3"],
         trained_columns(learned.load()),
     ),
+    "unequal_structure": RowTable("key", structure.keys, structure.row, ["low_rank(64), L = 16"]),
     "certificates": RowTable("index", lambda: list(range(certificates.COUNT)), certificates.row, [3, 17, 34]),
     "sufficient": RowTable(
         "case",

@@ -7,6 +7,7 @@ trigger in the values. They meet at $(L,d)=(128,128)$.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -79,20 +80,20 @@ def alone(seq_len: np.ndarray, dim: np.ndarray) -> Laws:
     return Laws(lock, VOCAB * math.log(1 / (1 - LEVEL)), critical_dim(VOCAB, False, LEVEL))
 
 
-def doublings(frame: pd.DataFrame, along: str, outcome: str) -> pd.DataFrame:
-    """Factor in critical N where ``along`` doubles: measured, its 95 % interval over seeds, and predicted.
+def doublings(frame: pd.DataFrame, table: pd.DataFrame, outcome: str, sizes: Iterable[int]) -> pd.DataFrame:
+    """Factor in critical N where a size doubles: measured, its 95 % interval over seeds, and predicted.
 
-    One row for each pair of sizes on the line of which both reach one half.
+    ``table`` is the line of :func:`critical` for the outcome. A row for each of the sizes that reaches, as its double,
+    one half.
     """
-    fixed = ("seq_len", LENGTH) if along == "dim" else ("dim", DIM)
-    line = frame[frame[fixed[0]] == fixed[1]]
-    table = critical(frame, along, outcome).set_index(along)
-    reached = table.index[np.isfinite(table["critical"])]
-    rows = []
-    for size in [size for size in reached if 2 * size in reached]:
+    along, fixed = ("dim", "seq_len") if table["seq_len"].nunique() == 1 else ("seq_len", "dim")
+    line = frame[frame[fixed] == table[fixed].iloc[0]]
+    by = table.set_index(along)
+    reached, rows = by.index[np.isfinite(by["critical"])], []
+    for size in [size for size in sizes if size in reached and 2 * size in reached]:
         fit = exponents(line[line[along].isin([size, 2 * size])], [along], outcome=outcome, level=LEVEL).iloc[0]
         factor, low, high = 2.0 ** fit[["exponent", "low", "high"]].to_numpy(dtype=float)
-        predicted = table["predicted"][2 * size] / table["predicted"][size]
+        predicted = by["predicted"][2 * size] / by["predicted"][size]
         rows.append({"size": size, "factor": factor, "low": low, "high": high, "predicted": predicted})
     return pd.DataFrame(rows)
 

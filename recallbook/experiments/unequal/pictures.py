@@ -47,7 +47,7 @@ def draw_lock_on_by_samples(ax: Axes, settings: Mapping[str, Setting], samples: 
         plot_intervals(ax, mean, "samples", name, index)
     ax.set(xscale="log", xlabel="sequences $N$")
     plain_ticks(ax, samples)
-    ax.legend(fontsize=9, loc="center left")
+    ax.legend(fontsize=9, loc=(0.02, 0.52))
 
 
 def critical_rows(broken: pd.DataFrame) -> list[dict[str, Any]]:

@@ -168,6 +168,22 @@ def at(table: pd.DataFrame, samples: int, zipf: float, embeddings: str = "gaussi
     return rows.set_index(["way", "remedy"])
 
 
+def step_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """A row for every way at the smaller N and an exponent of 1; the last two columns are its accuracy elsewhere."""
+    samples, zipf = SAMPLES[0], ZIPFS[1]
+    here, rows = at(table, samples, zipf), []
+    elsewhere = {"orthogonal": at(table, samples, zipf, "orthogonal"), "τ = 1": at(table, samples, zipf, trigger=True)}
+    for family in (LIMIT, "three steps", *NAMES.values()):
+        for way, remedy in [line for line in here.index if line[0].startswith(family)]:
+            if way != LIMIT or remedy in WITH_STEPS:
+                r = here.loc[(way, remedy)]
+                row = {"way": way + f", {remedy}" * (remedy != "nothing")}
+                row |= {name.replace("_", "-"): r[name] for name in ("lock_on", "recall", "accuracy")}
+                row |= {"±": (r["accuracy high"] - r["accuracy low"]) / 2, "lowest": r["accuracy lowest"]}
+                rows.append(row | {name: part["accuracy"].get((way, remedy)) for name, part in elsewhere.items()})
+    return rows
+
+
 def verdicts(table: pd.DataFrame, outcome: str = "lock_on", level: float = RESTORED) -> pd.Series:
     """Whether each row of :func:`compared` has the outcome restored: ``"yes"`` if its interval lies above ``level``.
 
