@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from recallbook.arguments import check_rate, check_seed, not_allowed
+from recallbook.arguments import check_seed, check_share
 from recallbook.bounds.certificate import certify
 from recallbook.bounds.closed_form import SMALLEST_VOCAB, sufficient_samples_closed_form
 from recallbook.bounds.lock_law import LARGEST_FORM
@@ -117,14 +117,6 @@ def _closed_form(sizes: Setting, accuracy: float) -> float:
     named = {name: getattr(sizes, name) for name in ("vocab", "seq_len", "dim", "trigger_in_values")}
     found = sufficient_samples_closed_form(**named, accuracy=accuracy)
     return float(math.ceil(found)) if found < math.inf else found
-
-
-def check_share(field: str, value: Any) -> float:
-    """Return ``value`` as a number strictly between 0 and 1."""
-    allowed = "a number between 0 and 1"
-    if (share := check_rate(field, value, allowed)) >= 1:
-        raise not_allowed(field, value, allowed)
-    return share
 
 
 class _Proof(NamedTuple):
