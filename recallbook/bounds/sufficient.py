@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from tqdm import tqdm
+
 from recallbook.arguments import check_seed, check_share
 from recallbook.bounds.certificate import certify
 from recallbook.bounds.closed_form import SMALLEST_VOCAB, sufficient_samples_closed_form
@@ -66,7 +68,7 @@ def sufficient_samples(
     seed : int
         Of those draws.
     progress : callable or None
-        Told in a line what is done, as it happens.
+        Told in a line what is done, as it happens. A terminal shows it, too.
     **setting
         Other fields of a :class:`Setting`.
 
@@ -101,8 +103,15 @@ def sufficient_samples(
     start = critical_samples(**fixed, accuracy=accuracy, warn=False)
     found = math.inf
     if start < math.inf and vocab**2 * min(dim, vocab + 1) <= LARGEST_FORM:
-        proof = _Proof(fixed, accuracy, seed, progress or (lambda line: None))
-        found = _first_proved(proof, int(start), 1 - confidence)
+        with tqdm(desc="some 80 certificates", unit="", leave=False, disable=None) as bar:
+
+            def tell(line: str) -> None:
+                bar.update()
+                bar.set_postfix_str(line)
+                if progress:
+                    progress(line)
+
+            found = _first_proved(_Proof(fixed, accuracy, seed, tell), int(start), 1 - confidence)
     closed = _closed_form(sizes, accuracy)
     if closed <= found:
         return Sufficient(closed, "closed form" if closed < math.inf else "nothing")

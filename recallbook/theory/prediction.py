@@ -198,20 +198,17 @@ def critical_samples(
     """Smallest number of training sequences with at least this predicted accuracy; infinite where there is none.
 
     By doubling from ``vocab`` and bisection to one part in a thousand: some 30 predictions, of milliseconds each. With
-    unequal facts or structured embeddings, to one part in a hundred, counted on a terminal: some ten seconds at V = 16,
-    a minute at 256, ten at 1024. Warns as :func:`predict` does at the number found, unless ``warn`` is false.
+    unequal facts or structured embeddings to one part in a hundred, counted on a terminal: some ten seconds at V = 16,
+    a minute or two at 256, a quarter of an hour at 1024. Warns as :func:`predict` does at the number found, unless
+    ``warn`` is false.
 
     Raises
     ------
     ValueError
         If ``accuracy`` is not between 0 and 1, or a size is bad.
     """
-    low = check_size("vocab", vocab, smallest=2)
-
-    def at(samples: int) -> Setting:
-        return Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, **setting)
-
-    return _smallest(at, low, LARGEST_SIZE, accuracy, warn)
+    low, fixed = check_size("vocab", vocab, smallest=2), {"vocab": vocab, "seq_len": seq_len, "dim": dim, **setting}
+    return _smallest(lambda samples: Setting(samples=samples, **fixed), low, LARGEST_SIZE, accuracy, warn)
 
 
 def critical_width(
@@ -228,11 +225,8 @@ def critical_width(
         If ``accuracy`` is not between 0 and 1, or a size is bad.
     """
     low = max(1, check_size("dim", dim) // 2)
-
-    def at(width: int) -> Setting:
-        return Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, width=width, **setting)
-
-    return _smallest(at, low, WIDEST, accuracy, warn)
+    fixed = {"vocab": vocab, "seq_len": seq_len, "dim": dim, "samples": samples, **setting}
+    return _smallest(lambda width: Setting(width=width, **fixed), low, WIDEST, accuracy, warn)
 
 
 def _smallest(at: Callable[[int], Setting], low: int, largest: int, accuracy: float, warn: bool) -> float:
