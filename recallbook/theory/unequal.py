@@ -130,7 +130,7 @@ def draw_law(setting: Setting, own: OwnTables, without: tuple[str, ...] = ()) ->
     draws = (drawn_facts(setting, number, own) for number in range(min(4 * _most(setting), 2 * MOST)))
     scored = ((draw, attention_scores(draw, AttentionVector(draw.facts), without)) for draw in draws)
     found = np.array([_outcome(draw, scores, without, recall=True) for draw, scores in scored])
-    return DrawLaw(*np.sort(found, axis=0).T)
+    return DrawLaw(*np.sort(np.clip(found, 0, 1), axis=0).T)  # sums of frequencies may exceed 1 by rounding
 
 
 class Controlled(NamedTuple):
