@@ -75,6 +75,14 @@ def check_rate(field: str, value: Any, allowed: str = "a finite number above 0")
     return rate
 
 
+def check_share(field: str, value: Any) -> float:
+    """Return ``value`` as a ``float`` strictly between 0 and 1."""
+    allowed = "a number between 0 and 1"
+    if (share := check_rate(field, value, allowed)) >= 1:
+        raise not_allowed(field, value, allowed)
+    return share
+
+
 def check_rates(eta: Any, gamma: Any) -> tuple[float, float] | tuple[None, None]:
     """Both rates ``None`` (the early-phase limit), or both finite and positive."""
     if eta is None and gamma is None:

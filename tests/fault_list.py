@@ -28,7 +28,7 @@ def child(store, *how):
 
 
 def wait_for_rows(store, at_least=2):
-    until = time.time() + 120
+    until = time.time() + 600  # a busy machine
     while time.time() < until:
         try:
             with Store(store) as kept:
@@ -41,7 +41,7 @@ def wait_for_rows(store, at_least=2):
 
 
 def said(process):
-    lines = [line for line in process.communicate(timeout=240)[1].splitlines() if line.startswith("said: ")]
+    lines = [line for line in process.communicate(timeout=1200)[1].splitlines() if line.startswith("said: ")]
     return lines[-1] if lines else f"ended with status {process.returncode}"
 
 

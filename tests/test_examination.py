@@ -198,6 +198,12 @@ def test_the_command_complains_in_one_line(tmp_path, capsys, arguments, message)
     assert shown.err.startswith(f"recallbook: {message}") and shown.err.count("\n") == 1 and not shown.out
 
 
+def test_one_position_is_allowed(tmp_path, capsys):
+    assert main(["examine", saved(tmp_path, SMALL), *"--seq-len 1 --samples 9 --rows 4 --json".split()]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["predicted"]["lock_on"] == found["certified"]["lock_on"] == 1 >= found["predicted"]["accuracy"] > 0
+
+
 def test_the_command_says_what_would_be_learned(tmp_path, capsys):
     """The prediction and the certificate are those of the table at mean square length 1."""
     setting = rb.Setting(vocab=40, seq_len=2, dim=48, samples=2000, trigger_in_values=False)

@@ -1,11 +1,13 @@
 """Plans: what they promise is what `rb.predict` says, and nothing cheaper nearby would do."""
 
 import math
+import sys
 
 import pytest
 
 import recallbook as rb
 from recallbook.analysis.plan import Cost, Place, cheapest, plan
+from recallbook.theory import unequal
 
 pytestmark = pytest.mark.essential
 
@@ -120,6 +122,42 @@ def test_the_width_varies_with_the_mlp():
     assert found.doubled.keys() == {"samples", "dim", "width", "seq_len"}
 
 
+@pytest.fixture
+def few_draws(monkeypatch):
+    for name, value in {"ENOUGH": 1.0, "STEP": 2, "MOST": 4}.items():
+        monkeypatch.setattr(unequal, name, value)
+
+
+SMALL = {"vocab": 8, "seq_len": 3, "accuracy": 0.5}
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        {"zipf": 1.0, "loss_weights": "inverse"},
+        {"embeddings": "low_rank(20)"},  # no dimension below
+        {"embeddings": "clustered(3, 0.5)", "dim": 2},
+    ],
+    ids=str,
+)
+def test_every_field_reaches_the_search(kind, few_draws):
+    found = plan(**SMALL, **kind)
+    if found.best is None:
+        assert found.remedies["dim"] is None or found.remedies["dim"] > kind["dim"]
+    else:
+        sought = {**SMALL, **kind, "dim": found.best.dim}
+        assert found.best.samples == rb.critical_samples(**sought, warn=False)
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_terminal_shows_how_far_it_is(terminal, few_draws, monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    plan(**SMALL, dim=12, zipf=1.0)
+    rb.sufficient_samples(12, 2, 40, 0.1)
+    said = capsys.readouterr().err
+    assert [part in said for part in ("plan: dimensions", "critical size", "some 80 cert")] == [terminal] * 3
+
+
 def test_the_search_ends_where_no_step_is_cheaper():
     assert cheapest(lambda size: (math.log(size / 300)) ** 2, 10, 1, (2.0, 2**0.25)) == pytest.approx(300, rel=0.1)
     assert cheapest(lambda size: size, 64, 20, (2.0, 2**0.5)) == 20
@@ -136,6 +174,8 @@ def test_the_search_ends_where_no_step_is_cheaper():
         ({"samples": 2.5}, "samples=2.5 is not allowed"),
         ({"vary_width": 1}, "vary_width=1 is not allowed: True or False"),
         ({"embeddings": "flat"}, "embeddings='flat' is not allowed"),
+        ({"zipf": 1.0, "vary_width": True}, "vary_width=True is not allowed: False with unequal facts"),
+        ({"zipf": 1.0, "vocab": 1025}, "vocab=1025 is not allowed: at most 1024 with unequal facts"),
     ],
 )
 def test_bad_arguments(arguments, complaint):

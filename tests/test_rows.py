@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from recallbook.sweeps.rows import command_line, extend
+from recallbook.sweeps.rows import command_line, extend, join
 
 
 def test_a_stopped_run_goes_on(tmp_path):
@@ -22,6 +22,22 @@ def test_a_stopped_run_goes_on(tmp_path):
     extend(store, "index", range(5), make)
     assert made == [0, 1, 2, "again", 3, 4]
     assert list(pd.read_csv(store)["value"]) == [0, 1, 4, 9, 16]
+
+
+def test_a_table_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    store, file = tmp_path / "rows.csv", tmp_path / "table.csv"
+    extend(store, "index", [1, 0], lambda key: {"index": key, "value": key / 3})
+    join([store], "index", range(2), file, digits=2)
+    assert file.read_text() == "index,value\n0,0\n1,0.33\n"
+
+    def no_room(frame, path, **how):
+        path.write_text("index")
+        raise OSError
+
+    monkeypatch.setattr(pd.DataFrame, "to_csv", no_room)
+    with pytest.raises(OSError):
+        join([store], "index", range(2), file)
+    assert file.read_text().endswith("0.33\n") and {*tmp_path.iterdir()} == {store, file}
 
 
 def test_parts_make_the_whole(tmp_path):

@@ -47,6 +47,13 @@ def test_nothing_is_proved_below_the_wall():
     assert found == math.inf and found.by == "nothing"
 
 
+def test_nothing_is_tried_beyond_64_times_the_predicted_number(monkeypatch):
+    tried = []
+    monkeypatch.setattr(sufficient, "critical_samples", lambda **kind: 10.0)
+    monkeypatch.setattr(sufficient._Proof, "certified", lambda proof, samples, number: tried.append(samples) or 0.0)
+    assert rb.sufficient_samples(16, 4, 8, 0.3, zipf=1.0) == math.inf and max(tried) == 640
+
+
 @pytest.mark.parametrize(("field", "value"), [("accuracy", 1.0), ("accuracy", 0), ("confidence", 1.5), ("seed", -1)])
 def test_bad_input(field, value):
     with pytest.raises(ValueError, match=f"{field}={value} is not allowed"):

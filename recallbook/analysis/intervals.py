@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from recallbook.arguments import not_allowed
+from recallbook.arguments import check_share, not_allowed
 
 
 class Interval(NamedTuple):
@@ -31,9 +31,9 @@ def seed_interval(values: ArrayLike, level: float = 0.95) -> Interval:
     sample = np.asarray(values, dtype=float)
     if sample.ndim != 1 or sample.size < 2:
         raise not_allowed("values", values, "a list of at least two numbers, one for each seed")
-    if not 0 < level < 1:
-        raise not_allowed("level", level, "a number between 0 and 1")
-    half = stats.t.ppf((1 + level) / 2, sample.size - 1) * sample.std(ddof=1) / np.sqrt(sample.size)
+    half = (
+        stats.t.ppf((1 + check_share("level", level)) / 2, sample.size - 1) * sample.std(ddof=1) / np.sqrt(sample.size)
+    )
     mean = float(sample.mean())
     return Interval(mean, mean - half, mean + half)
 

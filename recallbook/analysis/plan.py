@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cache, partial
 from typing import Any
 
 from tqdm import tqdm
 
-from recallbook.arguments import LARGEST_SIZE, check_flag, check_rate, check_size, not_allowed
+from recallbook.activations import Activation
+from recallbook.arguments import LARGEST_SIZE, check_flag, check_rate, check_share, check_size, not_allowed
 from recallbook.setting import Setting
 from recallbook.theory import unequal
-from recallbook.theory.prediction import WIDEST, critical_samples, critical_width, predict
+from recallbook.theory.prediction import WIDEST, critical_samples, critical_width, predict, reaches
 from recallbook.theory.search import bracket
 
 LARGEST_DIM = 2**20
+LARGEST_VOCAB, LARGEST_TABLE = 1024, 2**23  # where a prediction is an average over draws; the second of V times d
 GRID, COARSE_GRID = math.sqrt(2), 2.0  # between dimensions of the frontier; the second where the width varies
 REFINED = (2**0.25, 2**0.125, 2**0.0625)  # steps around the cheapest of them
 WIDER = (2**0.5,)  # steps of the search over widths
@@ -109,8 +112,9 @@ def plan(
 
     At each dimension of a grid, :func:`recallbook.critical_samples` gives the smallest N (and, where the width varies,
     a search over widths the cheapest). The cheapest dimension is then refined to a few percent. That is some 500
-    predictions, seconds; an hour or more where each is an average over draws, of seconds (unequal facts, structured
-    embeddings), though its grid is coarser. A terminal shows how far it is.
+    predictions, seconds. Where each is an average over draws (unequal facts, structured embeddings) the grid is coarser
+    and draws end once it is clear on which side of the accuracy they are: some hundred predictions, a minute or two at
+    V = 16, an hour or more towards V = 1024, the largest allowed. A terminal shows how far it is.
 
     Parameters
     ----------
@@ -138,22 +142,22 @@ def plan(
     True
     """
     fixed = {"vocab": check_size("vocab", vocab, 2), "seq_len": check_size("seq_len", seq_len), **setting}
-    accuracy = check_rate("accuracy", accuracy, "a number between 0 and 1")
-    if accuracy >= 1:
-        raise not_allowed("accuracy", accuracy, "a number between 0 and 1")
+    accuracy = check_share("accuracy", accuracy)
     if check_flag("vary_width", vary_width):
         fixed["width"] = 1  # a placeholder: the MLP is there
-    orthogonal = fixed.get("embeddings") == "orthogonal"
-    if orthogonal and dim is None:
+    if fixed.get("embeddings") == "orthogonal" and dim is None:
         dim = vocab + 2  # all dimensions are alike
-    base = Setting(**fixed, dim=vocab + 2 if dim is None else dim, samples=1 if samples is None else samples)
-    search = _Search(base, accuracy, cost or Cost(), dim is not None, samples is not None, vary_width)
+    base = Setting(**fixed, dim=LARGEST_DIM if dim is None else dim, samples=1 if samples is None else samples)
+    drawn, kind = unequal.applies(base, {}), "with unequal facts or structured embeddings"
+    if drawn and vary_width:
+        raise not_allowed("vary_width", True, f"False {kind}: no theory yet")
+    if drawn and vocab > LARGEST_VOCAB:
+        raise not_allowed("vocab", vocab, f"at most {LARGEST_VOCAB} {kind}: a plan would take hours")
+    search = _Search(base, accuracy, cost or Cost(), dim is not None, samples is not None, vary_width, drawn)
     several = "plan: dimensions, each some 30 predictions"
     frontier = tuple(tqdm(search.frontier(), desc=several, unit="", leave=False, disable=None))
     if not frontier:
-        reached = (
-            search.accuracy(base.dim, base.samples, base.width) if dim is not None and samples is not None else 0.0
-        )
+        reached = 0.0 if dim is None or samples is None else predict(base, warn=False).accuracy
         return Plan(accuracy, None, reached, (), remedies=search.remedies())
     best = search.refined(min(frontier, key=lambda place: place.cost))
     chosen = search.setting(best)
@@ -172,7 +176,7 @@ def plan(
 
 @dataclass(frozen=True)
 class _Search:
-    """What is given and what varies."""
+    """What is given and what varies, and whether each prediction is an average over draws."""
 
     base: Setting
     wanted: float
@@ -180,6 +184,17 @@ class _Search:
     dim_given: bool
     samples_given: bool
     vary_width: bool
+    drawn: bool
+
+    @property
+    def most_samples(self) -> int:
+        return self.base.samples if self.samples_given else LARGEST_SIZE
+
+    @property
+    def lowest(self) -> int:
+        """The smallest dimension that the law of embeddings allows."""
+        law = self.base.law
+        return {"orthogonal": self.base.vocab + 2, "low_rank": int(sum(law.numbers))}.get(law.name, 1)
 
     def setting(self, place: Place) -> Setting:
         return replace(self.base, dim=place.dim, width=place.width, samples=place.samples)
@@ -190,38 +205,35 @@ class _Search:
         found = Place(dim, width, int(samples), 0.0)
         return replace(found, cost=self.cost.of(self.setting(found)))
 
-    def accuracy(self, dim: int, samples: int, width: int | None, **other: Any) -> float:
-        return predict(replace(self.base, dim=dim, samples=samples, width=width, **other), warn=False).accuracy
+    def enough(self, dim: int, samples: int, width: int | None, **other: Any) -> bool:
+        return reaches(replace(self.base, dim=dim, samples=samples, width=width, **other), self.wanted)
 
     def fields(self, *left_out: str) -> dict[str, Any]:
-        names = ("vocab", "seq_len", "width", "activation", "embeddings", "trigger_in_values")
-        return {name: getattr(self.base, name) for name in names if name not in left_out}
+        """Of the setting, but for the sizes that vary."""
+        names = {part.name for part in fields(Setting)} - {"dim", "samples", *left_out}
+        return {name: getattr(self.base, name) for name in names}
 
     def samples(self, dim: int, width: int | None) -> float:
         """The smallest N, or the one that is given, if it suffices; infinite if none does."""
         if self.samples_given:
-            return self.base.samples if self.accuracy(dim, self.base.samples, width) >= self.wanted else math.inf
+            return self.base.samples if self.enough(dim, self.base.samples, width) else math.inf
         return critical_samples(dim=dim, accuracy=self.wanted, warn=False, **{**self.fields(), "width": width})
+
+    def least_width(self, dim: int, activation: str | Activation) -> float:
+        """The smallest width that does with the given N, or with any."""
+        kind = {**self.fields("width"), "activation": activation}
+        return critical_width(dim=dim, samples=self.most_samples, accuracy=self.wanted, warn=False, **kind)
 
     def at(self, dim: int, start: int | None = None) -> Place | None:
         """The cheapest place of this dimension, from a first guess of the width."""
         if not self.vary_width:
             return self.place(dim, self.base.width, self.samples(dim, self.base.width))
-        samples = self.base.samples if self.samples_given else LARGEST_SIZE
-        least = critical_width(dim=dim, samples=samples, accuracy=self.wanted, warn=False, **self.fields("width"))
+        least = self.least_width(dim, self.base.activation)
         if least > WIDEST / 4 or self.samples_given:
-            return self.place(dim, int(least), samples) if least < math.inf and self.samples_given else None
+            return self.place(dim, int(least), self.base.samples) if least < math.inf and self.samples_given else None
         low = int(least * 1.05) + 1  # at the least width itself no finite N is enough
-        known: dict[int, Place | None] = {}
-
-        def cost(width: int) -> float:
-            if width not in known:
-                known[width] = self.place(dim, width, self.samples(dim, width))
-            found = known[width]
-            return found.cost if found else math.inf
-
-        best = cheapest(cost, max(low, start or 2 * low), low, WIDER)
-        return known[best]
+        found = cache(lambda width: self.place(dim, width, self.samples(dim, width)))
+        return found(cheapest(lambda width: price(found(width)), max(low, start or 2 * low), low, WIDER))
 
     def dims(self) -> Iterator[int]:
         """From the smallest dimension that any N makes enough, in steps of the grid."""
@@ -234,24 +246,21 @@ class _Search:
             yield math.ceil(size)
             if self.samples_given and not self.vary_width:
                 return  # more dimensions only cost more
-            size *= COARSE_GRID if self.vary_width or unequal.applies(self.base, {}) else GRID
+            size *= COARSE_GRID if self.vary_width or self.drawn else GRID
 
     def least_dim(self) -> float:
         """The smallest dimension that does with the given N, or with any; infinite where there is none."""
-        samples = self.base.samples if self.samples_given else LARGEST_SIZE
-        width = WIDEST if self.vary_width else self.base.width
-
-        def reached(dim: int) -> bool:
-            return self.accuracy(dim, samples, width) >= self.wanted
-
-        most = LARGEST_DIM if width is None else min(LARGEST_DIM, 16 * self.base.vocab)  # neurons are drawn for each
-        start = min(most, max(2, round(math.sqrt(self.base.vocab))))
-        return bracket(reached, start, largest=most).high
+        vocab, width, least = self.base.vocab, WIDEST if self.vary_width else self.base.width, self.lowest
+        most = LARGEST_DIM if width is None else min(LARGEST_DIM, 16 * vocab)  # neurons are drawn for each
+        most = max(least, min(most, LARGEST_TABLE // vocab) if self.drawn else most)
+        start = max(least, min(most, max(2, round(math.sqrt(vocab)))))
+        enough = partial(self.enough, samples=self.most_samples, width=width)
+        return bracket(enough, start, smallest=least, largest=most).high
 
     def frontier(self) -> Iterator[Place]:
         """The cheapest place of each dimension, until more dimensions hardly save sequences."""
         last: Place | None = None
-        least, slow = math.inf, unequal.applies(self.base, {})
+        least = math.inf
         for dim in self.dims():
             found = self.at(dim, last.width if last else None)
             if found is None:
@@ -262,7 +271,7 @@ class _Search:
             if last and found.samples > ENOUGH * last.samples and found.cost > last.cost:
                 return
             least = min(least, found.cost)
-            if slow and found.cost > DEARER * least:
+            if self.drawn and found.cost > DEARER * least:
                 return
             last = found
 
@@ -270,23 +279,14 @@ class _Search:
         """The cheapest near the best place of the grid."""
         if self.dim_given or self.samples_given:
             return best
-        known: dict[int, Place | None] = {best.dim: best}
-
-        def cost(dim: int) -> float:
-            if dim not in known:
-                known[dim] = self.at(dim, best.width)
-            found = known[dim]
-            return found.cost if found else math.inf
-
-        found = known[
-            cheapest(cost, best.dim, 1, REFINED[:1] if self.vary_width or unequal.applies(self.base, {}) else REFINED)
-        ]
-        return found or best
+        found = cache(lambda dim: best if dim == best.dim else self.at(dim, best.width))
+        steps = REFINED[:1] if self.vary_width or self.drawn else REFINED
+        return found(cheapest(lambda dim: price(found(dim)), best.dim, self.lowest, steps)) or best
 
     def doubled(self, chosen: Setting) -> dict[str, float]:
         """Accuracy with twice of one size, half the length, or the trigger out of the values."""
         names = ["samples", "dim"] + (["width"] if chosen.width else [])
-        changed = {name: replace(chosen, **{name: 2 * getattr(chosen, name)}) for name in names}
+        changed = {name: replace(chosen, **{name: min(2 * getattr(chosen, name), LARGEST_SIZE)}) for name in names}
         if chosen.seq_len > 1:
             changed["seq_len"] = replace(chosen, seq_len=chosen.seq_len // 2)
         if chosen.trigger_in_values:
@@ -302,24 +302,15 @@ class _Search:
 
     def remedies(self) -> dict[str, int | None]:
         """What would suffice, one change at a time, with the given N or any."""
-        samples = self.base.samples if self.samples_given else LARGEST_SIZE
-        dim, width = self.base.dim, WIDEST if self.vary_width else self.base.width
+        dim, samples, width = self.base.dim, self.most_samples, WIDEST if self.vary_width else self.base.width
         found: dict[str, int | None] = {}
         if self.dim_given:
             least = self.least_dim()
             found["dim"] = int(least) if least < math.inf else None
             lengths = [self.base.seq_len >> k for k in range(1, self.base.seq_len.bit_length())]
-            enough = (n for n in lengths if self.accuracy(dim, samples, width, seq_len=n) >= self.wanted)
-            found["seq_len"] = next(enough, None)
-            if not self.vary_width:
-                curved = "he3" if width is None else self.base.activation
-                wide = critical_width(
-                    dim=dim,
-                    samples=samples,
-                    accuracy=self.wanted,
-                    warn=False,
-                    **{**self.fields("width"), "activation": curved},
-                )
+            found["seq_len"] = next((n for n in lengths if self.enough(dim, samples, width, seq_len=n)), None)
+            if not self.vary_width and not self.drawn:
+                wide = self.least_width(dim, "he3" if width is None else self.base.activation)
                 found["width"] = int(wide) if wide < WIDEST / 4 else None
         if self.samples_given and self.dim_given:
             more = critical_samples(dim=dim, accuracy=self.wanted, warn=False, **self.fields())
@@ -329,6 +320,11 @@ class _Search:
             alone = out.samples(dim, width)
             found["trigger_out"] = int(alone) if alone < math.inf else None
         return found
+
+
+def price(place: Place | None) -> float:
+    """Its cost; infinite where there is none."""
+    return place.cost if place else math.inf
 
 
 def cheapest(cost: Callable[[int], float], start: int, low: int, factors: tuple[float, ...]) -> int:

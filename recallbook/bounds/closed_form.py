@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import sympy as sp
 
-from recallbook.arguments import check_flag, check_rate, check_size, not_allowed
+from recallbook.arguments import check_flag, check_rate, check_share, check_size, not_allowed
 from recallbook.theory.symbolic.expressions import L, N, V, Values, d, numeric, tau
 
 EVENTS = 16  # times V^2: events that the proof excludes, each of probability exp(-Lambda)
@@ -232,11 +232,9 @@ def conditions(
     """
     vocab, seq_len = check_size("vocab", vocab, smallest=SMALLEST_VOCAB), check_size("seq_len", seq_len, smallest=2)
     dim, flag = check_size("dim", dim), check_flag("trigger_in_values", trigger_in_values)
-    samples, error = check_rate("samples", samples), check_rate("error", error)
+    samples, error = check_rate("samples", samples), check_share("error", error)
     if not vocab <= samples <= LARGEST:
         raise not_allowed("samples", samples, f"a number from vocab={vocab} to {LARGEST:g}")
-    if error >= 1:
-        raise not_allowed("error", error, "a number between 0 and 1")
     return _conditions({V: vocab, L: seq_len, d: dim, N: samples, tau: int(flag), log: union(vocab, error)})
 
 
@@ -276,10 +274,7 @@ def sufficient_samples_closed_form(
     ValueError
         As :func:`conditions`; ``accuracy`` not between 0 and 1.
     """
-    accuracy = check_rate("accuracy", accuracy)
-    if accuracy >= 1:
-        raise not_allowed("accuracy", accuracy, "a number between 0 and 1")
-    error = 1 - accuracy
+    error = 1 - check_share("accuracy", accuracy)
 
     def enough(samples: float) -> bool:
         return conditions(vocab, seq_len, dim, samples, error=error, trigger_in_values=trigger_in_values).hold

@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from recallbook.arguments import check_rate, check_seed, not_allowed
+from tqdm import tqdm
+
+from recallbook.arguments import check_seed, check_share
 from recallbook.bounds.certificate import certify
 from recallbook.bounds.closed_form import SMALLEST_VOCAB, sufficient_samples_closed_form
 from recallbook.bounds.lock_law import LARGEST_FORM
@@ -66,7 +68,7 @@ def sufficient_samples(
     seed : int
         Of those draws.
     progress : callable or None
-        Told in a line what is done, as it happens.
+        Told in a line what is done, as it happens. A terminal shows it, too.
     **setting
         Other fields of a :class:`Setting`.
 
@@ -101,8 +103,15 @@ def sufficient_samples(
     start = critical_samples(**fixed, accuracy=accuracy, warn=False)
     found = math.inf
     if start < math.inf and vocab**2 * min(dim, vocab + 1) <= LARGEST_FORM:
-        proof = _Proof(fixed, accuracy, seed, progress or (lambda line: None))
-        found = _first_proved(proof, int(start), 1 - confidence)
+        with tqdm(desc="some 80 certificates", unit="", leave=False, disable=None) as bar:
+
+            def tell(line: str) -> None:
+                bar.update()
+                bar.set_postfix_str(line)
+                if progress:
+                    progress(line)
+
+            found = _first_proved(_Proof(fixed, accuracy, seed, tell), int(start), 1 - confidence)
     closed = _closed_form(sizes, accuracy)
     if closed <= found:
         return Sufficient(closed, "closed form" if closed < math.inf else "nothing")
@@ -117,14 +126,6 @@ def _closed_form(sizes: Setting, accuracy: float) -> float:
     named = {name: getattr(sizes, name) for name in ("vocab", "seq_len", "dim", "trigger_in_values")}
     found = sufficient_samples_closed_form(**named, accuracy=accuracy)
     return float(math.ceil(found)) if found < math.inf else found
-
-
-def check_share(field: str, value: Any) -> float:
-    """Return ``value`` as a number strictly between 0 and 1."""
-    allowed = "a number between 0 and 1"
-    if (share := check_rate(field, value, allowed)) >= 1:
-        raise not_allowed(field, value, allowed)
-    return share
 
 
 class _Proof(NamedTuple):

@@ -16,8 +16,8 @@ TEXT = """\
     --activation alone also the width m of the MLP (a minute or two), with --width at that width. Cost is counted in
     multiplications of the three steps, N (3 d d + 3 L d) or N (7 d m + 3 L d), plus, if you say so, a price for each
     sequence and each trained weight in the same unit. The dimension is found to a few percent, the width to a fifth.
-    Seconds; an hour or more with embeddings of a structure, where each of some hundred predictions is an average over
-    draws.
+    Seconds; with embeddings of a structure, where each of some hundred predictions is an average over draws, a minute
+    or two at V = 16, an hour or more towards V = 1024, the largest allowed.
 
     --json prints one object with the keys wanted, best (dim, width, samples, cost), predicted, one_in_ten (the accuracy
     that one draw in ten stays below there), frontier (a list of such places: the smallest N at each d), doubled

@@ -7,7 +7,7 @@ from jaxtyping import Float64
 from scipy.optimize import brentq
 from scipy.special import beta, betainc, betaincinv
 
-from recallbook.arguments import check_size, not_allowed
+from recallbook.arguments import check_share, check_size
 from recallbook.data.embeddings import draw_embeddings
 from recallbook.setting import Setting
 
@@ -42,9 +42,7 @@ def coherence_quantile(vocab: int, dim: int, probability: float) -> float:
     jointly independent: $P(\text{coherence}\le x)=(1-p(x))^{V(V-1)/2}$. Leading order.
     """
     vocab, dim = check_size("vocab", vocab, smallest=2), check_size("dim", dim, smallest=2)
-    if not 0 < probability < 1:
-        raise not_allowed("probability", probability, "a number between 0 and 1")
-    return _quantile(vocab, dim, probability)
+    return _quantile(vocab, dim, check_share("probability", probability))
 
 
 def _quantile(vocab: int, dim: float, probability: float) -> float:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh_tridiagonal
 from scipy.special import betainc, log_ndtr, roots_hermitenorm
 
-from recallbook.arguments import Device, check_choice, check_device, check_seed, check_size, not_allowed
+from recallbook.arguments import Device, check_choice, check_device, check_seed, check_share, check_size
 from recallbook.data.embeddings import draw_embeddings
 from recallbook.memories import expressions
 from recallbook.model.ties import credit, logit_slack
@@ -49,8 +49,7 @@ def capacity(recall: Callable[[int], float], accuracy: float) -> int:
 
     ``recall`` should fall with ``n``; where it is a noisy simulation this is one of its crossings.
     """
-    if not 0 < accuracy < 1:
-        raise not_allowed("accuracy", accuracy, "a number between 0 and 1")
+    accuracy = check_share("accuracy", accuracy)
     return max(3, bracket(lambda facts: recall(facts) < accuracy, 3, smallest=3).low)
 
 

@@ -36,8 +36,11 @@ def join(stores: Iterable[Path], name: str, keys: Iterable[Any], file: Traversab
     frame = pd.concat([pd.read_csv(store) for store in stores])
     frame = frame.sort_values(name, key=lambda found: found.map(order), ignore_index=True)
     whole = Path(f"{file}.new")  # a full disk must not leave half a table
-    frame.to_csv(whole, index=False, float_format=f"%.{digits}g", lineterminator="\n")
-    os.replace(whole, str(file))
+    try:
+        frame.to_csv(whole, index=False, float_format=f"%.{digits}g", lineterminator="\n")
+        os.replace(whole, str(file))
+    finally:
+        whole.unlink(missing_ok=True)
 
 
 def command_line(

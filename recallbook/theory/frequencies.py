@@ -12,7 +12,7 @@ import sympy as sp
 from jaxtyping import Float64
 from scipy.special import ndtr
 
-from recallbook.arguments import not_allowed
+from recallbook.arguments import check_share, not_allowed
 from recallbook.setting import Setting
 from recallbook.theory.symbolic import frequencies as symbolic, scatter
 from recallbook.theory.symbolic.expressions import Values, numeric, tau
@@ -157,8 +157,7 @@ def critical_zipf(
     ValueError
         If a size or the level is bad.
     """
-    if not 0 < level < 1:
-        raise not_allowed("level", level, "a number between 0 and 1")
+    level = check_share("level", level)
     equal = Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, trigger_in_values=trigger_in_values)
 
     def locks(exponent: float) -> bool:

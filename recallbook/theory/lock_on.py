@@ -92,6 +92,7 @@ def leading_terms(setting: Setting, without: tuple[str, ...] = ()) -> Leading:
     return Leading(score, even, mark, sum(token.values(), start=nothing), overlap, unequal)
 
 
+@np.errstate(divide="ignore", invalid="ignore")  # at d = 1 a mark or a scatter may be zero
 def score_laws(setting: Setting, without: tuple[str, ...] = ()) -> Scores:
     r"""Scores with the exact moments, which fluctuate from draw to draw as the ledger's leading terms do.
 

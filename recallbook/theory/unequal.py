@@ -31,6 +31,7 @@ from recallbook.theory.symbolic.expressions import N, V, tau
 from recallbook.theory.symbolic.spectra import trace
 
 STEP, ENOUGH = 16, 0.005  # draws between two looks at the error, standard error that is enough
+CLEAR = 4  # standard errors from a level at which accuracy is clearly on one side of it
 UNCERTAIN = 0.01  # standard error from which on a warning says so
 WEAKER, FRAIL = 2 / 3, 0.1  # of the mark's score, and the deviation of lock-on then from which on a warning says so
 WORK, MOST = 2**28, 128  # V^2 d summed over draws with noise, a second or two; and never more draws than this
@@ -80,9 +81,15 @@ def check(setting: Setting) -> None:
 
 
 def averages(
-    setting: Setting, own: OwnTables, without: tuple[str, ...] = (), *, recall: bool = True, ledger: bool = False
+    setting: Setting,
+    own: OwnTables,
+    without: tuple[str, ...] = (),
+    *,
+    recall: bool = True,
+    ledger: bool = False,
+    level: float | None = None,
 ) -> Averages:
-    """Over draws; without some terms, by name.
+    """Over draws; without some terms, by name; with a ``level``, no more than say on which side of it accuracy is.
 
     Noise costs most and moves outcomes least: outcomes without it, of more draws, are a control variate.
     """
@@ -91,23 +98,30 @@ def averages(
     plain: list[Outcomes] = []  # at the mean of the attention vector
     sizes: list[dict[str, float]] = []
     weaker: list[float] = []
-    while not _enough(len(noisy), _most(setting), Controlled.of(noisy, plain).noise):
+
+    def enough(count: int, most: int, part: str) -> bool:
+        if count == 0 or count % STEP:
+            return False
+        so_far = Controlled.of(noisy, plain)
+        clear = level is not None and abs(so_far.mean[0] - level) > CLEAR * so_far.errors[0]
+        return count >= most or clear or float(getattr(so_far, part).max()) <= ENOUGH / math.sqrt(2)
+
+    while not enough(len(noisy), _most(setting), "noise"):
         draw = drawn_facts(setting, len(plain), own)
         vector = AttentionVector(draw.facts)
         scores = attention_scores(draw, vector, without)
         noisy.append(_outcome(draw, scores, without, recall))
-        weaker.append(_lock_on(draw, scores._replace(mark=WEAKER * scores.mark)))
+        weaker.append(float(draw.frequencies @ locate(scores.tokens, WEAKER * scores.mark, draw.facts).lock))
         plain.append(_outcome(draw, attention_scores(draw, vector, without, noisy=False), without, recall))
         if ledger and len(sizes) < STEP:
             sizes.append(_sizes(draw, vector))
-    while not _enough(len(plain), 8 * _most(setting), Controlled.of(noisy, plain).draws):
+    while not enough(len(plain), 8 * _most(setting), "draws"):
         draw = drawn_facts(setting, len(plain), own)
         scores = attention_scores(draw, AttentionVector(draw.facts), without, noisy=False)
         plain.append(_outcome(draw, scores, without, recall))
     found = Controlled.of(noisy, plain)
-    error = float(np.hypot(found.noise, found.draws).max())
     accuracy, lock_on, recalled = np.clip(found.mean, 0, 1).tolist()
-    return Averages(accuracy, lock_on, recalled, error, float(np.std(weaker)), _relative(sizes))
+    return Averages(accuracy, lock_on, recalled, float(found.errors.max()), float(np.std(weaker)), _relative(sizes))
 
 
 def draw_law(setting: Setting, own: OwnTables, without: tuple[str, ...] = ()) -> DrawLaw:
@@ -116,7 +130,7 @@ def draw_law(setting: Setting, own: OwnTables, without: tuple[str, ...] = ()) ->
     draws = (drawn_facts(setting, number, own) for number in range(min(4 * _most(setting), 2 * MOST)))
     scored = ((draw, attention_scores(draw, AttentionVector(draw.facts), without)) for draw in draws)
     found = np.array([_outcome(draw, scores, without, recall=True) for draw, scores in scored])
-    return DrawLaw(*np.sort(found, axis=0).T)
+    return DrawLaw(*np.sort(np.clip(found, 0, 1), axis=0).T)  # sums of frequencies may exceed 1 by rounding
 
 
 class Controlled(NamedTuple):
@@ -126,11 +140,14 @@ class Controlled(NamedTuple):
     noise: Outcomes
     draws: Outcomes
 
+    @property
+    def errors(self) -> Outcomes:
+        """Of the means, both together."""
+        return np.asarray(np.hypot(self.noise, self.draws))
+
     @classmethod
     def of(cls, noisy: list[Outcomes], plain: list[Outcomes]) -> Controlled:
         r"""$\bar y+\beta\,(\bar x_{\rm all}-\bar x)$ with $\beta=\mathrm{Cov}(x,y)/\mathrm{Var}\,x$, by outcome."""
-        if len(noisy) < 2:
-            return cls(*np.full((3, 3), np.inf))
         y, every = np.array(noisy), np.array(plain)
         x = every[: len(y)]
         spread = np.mean((x - x.mean(axis=0)) ** 2, axis=0)
@@ -147,21 +164,11 @@ def _most(setting: Setting) -> int:
     return STEP * max(1, min(count, MOST) // STEP)
 
 
-def _enough(count: int, most: int, error: Outcomes) -> bool:
-    if count == 0 or count % STEP:
-        return False
-    return count >= most or float(error.max()) <= ENOUGH / math.sqrt(2)
-
-
 def _outcome(draw: DrawnFacts, scores: Scores, without: tuple[str, ...], recall: bool) -> Outcomes:
     """Accuracy, lock-on and recall of one draw."""
     located = locate(scores.tokens, scores.mark, draw.facts)
     accuracy, found = _answered(draw, located, without) if recall else (0.0, 0.0)
     return np.array([accuracy, float(draw.frequencies @ located.lock), found])
-
-
-def _lock_on(draw: DrawnFacts, scores: Scores) -> float:
-    return float(draw.frequencies @ locate(scores.tokens, scores.mark, draw.facts).lock)
 
 
 def _answered(draw: DrawnFacts, located: Located, without: tuple[str, ...]) -> tuple[float, float]:
