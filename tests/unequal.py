@@ -1,6 +1,7 @@
 """Settings whose facts are not equal, and what their loss and bias mean, in plain Python."""
 
 import numpy as np
+import torch
 from randomised import random_setting
 
 import recallbook as rb
@@ -45,3 +46,12 @@ def weights_and_prediction(problem: rb.Problem) -> tuple[np.ndarray, np.ndarray]
         for token, label in enumerate(problem.permutation.tolist()):
             prediction[label] = powers[token] / sum(powers)
     return np.array(weights), np.array(prediction)
+
+
+def plain_loss(problem: rb.Problem, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """The mean weighted cross-entropy of logits without their bias, written out."""
+    weights, prediction = (torch.from_numpy(x) for x in weights_and_prediction(problem))
+    shifted = logits + prediction.log()
+    losses = shifted.logsumexp(dim=1) - shifted.gather(1, labels[:, None])[:, 0]
+    known = weights[labels] > 0
+    return (weights[labels][known] * losses[known]).sum() / len(labels)
