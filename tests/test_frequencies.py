@@ -479,7 +479,3 @@ def test_bad_values_are_named() -> None:
         of_rare.error_with_perfect_attention(
             rb.Setting(vocab=64, seq_len=8, dim=32, samples=64, width=32, trigger_in_values=True)
         )
-
-
-def test_the_floor_is_an_expression_of_sizes() -> None:
-    assert sp.simplify(rare.plain_floor() / rare.plain_floor().subs(d, 4 * d) - 2 ** (1 - 1 / symbolic.alpha)) == 0

@@ -136,20 +136,6 @@ def test_models_of_another_draw_are_refused():
         descended(seed=1)
 
 
-@pytest.mark.parametrize(
-    ("field", "call"),
-    [
-        ("zipf", lambda: rb.Setting(**SIZES, zipf=10**400)),
-        ("eta", lambda: rb.three_steps(rb.draw(SETTING, 0), 10**400, 1.0)),
-        ("samples", lambda: rb.Setting(**{**SIZES, "samples": 10**5000})),
-        ("accuracy", lambda: rb.critical_samples(8, 3, 6, 10**400)),
-    ],
-)
-def test_integers_beyond_floating_numbers_are_refused(field, call):
-    with pytest.raises(ValueError, match=rf"^{field}=.* is not allowed"):
-        call()
-
-
 @pytest.mark.parametrize("text", ["clustered(1234567, 0.5)", "power_law(0.1234567890123)", "low_rank(7654321)"])
 def test_laws_keep_all_their_digits(text):
     law = parse_law(text, 2**31 - 1, 2**31 - 1)

@@ -18,11 +18,8 @@ from unequal import random_unequal
 import recallbook as rb
 from recallbook.bounds import decoding
 from recallbook.data.streams import stream
-from recallbook.model import attention
-from recallbook.setting import EMBEDDINGS
 from recallbook.sweeps import archive
 from recallbook.sweeps.point import OUTCOMES, Point, from_frame, trained
-from recallbook.training import evaluation
 
 RATES = ((None, None), (0.3, 2.0), (20.0, 300.0), (1e-4, 1e7))
 SETTINGS = 40
@@ -112,24 +109,6 @@ def test_outcomes_with_unequal_facts_are_those_of_the_disguised_problem(seed):
         if name in ("rotated", "shuffled"):
             for method in ("argmax", "descent"):
                 assert torch.equal(decoding.choices(other, method), decoding.choices(problem, method)), name
-
-
-def test_settings_cover_what_they_should():
-    settings = [edge_setting(seed) for seed in range(SETTINGS)]
-    assert {s.embeddings for s in settings} == set(EMBEDDINGS)
-    assert {np.sign(s.dim - s.vocab) for s in settings if s.embeddings != "orthogonal"} == {-1, 0, 1}
-    assert {(s.width is None, s.trigger_in_values) for s in settings} == {(a, b) for a in (0, 1) for b in (0, 1)}
-    assert any(s.samples < s.vocab for s in settings) and any(s.samples > s.vocab for s in settings)
-    assert {int(stream(seed, "tokens").integers(len(RATES))) for seed in range(SETTINGS)} == set(range(len(RATES)))
-
-
-@pytest.mark.slow
-def test_without_the_rule_for_ties_outcomes_differ(monkeypatch):
-    """The test above would notice ties that rounding decides."""
-    monkeypatch.setattr(attention, "tolerance", lambda _: 0.0)
-    for module in (evaluation, decoding):
-        monkeypatch.setattr(module, "logit_slack", lambda _, value, images: images.new_zeros(len(images), 1))
-    assert sum(bool(failures(seed)) for seed in (5, 8, 11, 14)) >= 3
 
 
 # Committed rows

@@ -124,20 +124,6 @@ def test_activations_near_zero():
     assert features.near_zero(wave, 0.01)["slope"] > 1.5
 
 
-def test_he2_is_pushed_the_wrong_way():
-    setting = rb.Setting(
-        vocab=128, seq_len=32, dim=48, samples=1024, width=192, activation="he2", trigger_in_values=True
-    )
-    found = intervals.seed_interval(features.outcomes([setting], seeds=range(6))["lock_on"])
-    assert found.high < 1 / 32 and rb.predict(setting).lock_on < 1 / 32
-    assert (
-        rb.predict(
-            rb.Setting(vocab=128, seq_len=32, dim=48, samples=1024, width=192, activation="he3", trigger_in_values=True)
-        ).lock_on
-        > 0.9
-    )
-
-
 def test_shared_part():
     assert features.shared_part("linear", 1) == pytest.approx(0.5) and features.shared_part(
         "linear", 0

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -198,18 +199,10 @@ def test_ledger_with_the_mlp():
     assert set(ledger) == {*lock_symbols.lock_terms(mlp=True), *recall_symbols.mean_squares(mlp=True), "coverage"}
     assert set(ledger) >= MLP_TERMS
     assert [term for term in ledger.values() if not (np.isfinite(term.size) and term.size >= 0)] == []
+    wider = rb.predict(replace(setting, width=480)).ledger
     for name in MLP_TERMS:
         assert ledger[name].derived == "The MLP as memory"
-        wider = (
-            rb.predict(
-                rb.Setting(
-                    vocab=300, seq_len=20, dim=60, samples=3000, width=480, activation="relu", trigger_in_values=True
-                )
-            )
-            .ledger[name]
-            .size
-        )
-        assert wider < ledger[name].size
+        assert wider[name].size < ledger[name].size
 
 
 @pytest.mark.slow
@@ -222,19 +215,15 @@ def test_phase_with_the_mlp():
 
 @pytest.mark.slow
 def test_critical_width_reaches_its_accuracy():
-    sizes = {"activation": "he3", "trigger_in_values": False}
+    sizes = {"activation": "he3"}
     found = rb.critical_width(300, 6, 60, 6000, 0.9, **sizes)
-    at = rb.predict(rb.Setting(vocab=300, seq_len=6, dim=60, samples=6000, width=int(found), **sizes)).accuracy
-    below = rb.predict(
-        rb.Setting(vocab=300, seq_len=6, dim=60, samples=6000, width=int(0.97 * found), **sizes)
-    ).accuracy
-    assert at >= 0.9 > below and isinstance(found, float)
-    mean, error = simulated(
-        rb.Setting(vocab=300, seq_len=6, dim=60, samples=6000, width=int(found), **sizes), "accuracy", 6
-    )
+    at = rb.Setting(vocab=300, seq_len=6, dim=60, samples=6000, width=int(found), **sizes)
+    below = replace(at, width=int(0.97 * found))
+    assert rb.predict(at).accuracy >= 0.9 > rb.predict(below).accuracy and isinstance(found, float)
+    mean, error = simulated(at, "accuracy", 6)
     assert abs(mean - 0.9) < 0.025 + 3 * error
     # a linear component keeps the cap of d squared whatever the width
-    assert rb.critical_width(300, 6, 30, 6000, 0.9, activation="relu", trigger_in_values=False) == math.inf
+    assert rb.critical_width(300, 6, 30, 6000, 0.9, activation="relu") == math.inf
     assert rb.critical_samples(300, 6, 60, 0.5, width=600, **sizes) < math.inf
 
 
@@ -246,14 +235,13 @@ def test_predictions_of_width_warn_outside_their_range():
         rb.predict(rb.Setting(vocab=300, seq_len=20, dim=60, samples=3000, width=60, trigger_in_values=True))
 
 
-def test_arguments():
-    for wrong in (0, 1, "x", None, float("nan")):
-        with pytest.raises(ValueError, match=r"^accuracy="):
-            rb.critical_width(300, 6, 60, 6000, wrong, trigger_in_values=True)
-    with pytest.raises(ValueError, match=r"^dim=0"):
-        rb.critical_width(300, 6, 0, 6000, trigger_in_values=True)
-    with pytest.raises(ValueError, match=r"^samples=-1"):
-        rb.critical_width(300, 6, 60, -1, trigger_in_values=True)
+@pytest.mark.parametrize(
+    ("field", "sizes", "accuracy"),
+    [("accuracy", (300, 6, 60, 6000), 1), ("dim", (300, 6, 0, 6000), 0.9), ("samples", (300, 6, 60, -1), 0.9)],
+)
+def test_arguments(field, sizes, accuracy):
+    with pytest.raises(ValueError, match=rf"^{field}="):
+        rb.critical_width(*sizes, accuracy)
 
 
 @pytest.mark.slow

@@ -4,8 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import sympy as sp
-import torch
-from hypothesis import given, settings, strategies as st
 
 import recallbook as rb
 from recallbook.data.embeddings import draw_embeddings
@@ -40,17 +38,6 @@ def test_origins_sum_to_the_logits_of_the_stored_matrix(tau):
     logits = (tables.input + trigger) @ stored.T @ tables.output.T
     found = np.sum(list(origins.logits_by_origin(setting, 3).values()), axis=0)
     np.testing.assert_allclose(found, logits, atol=1e-12)
-
-
-@pytest.mark.parametrize("tau", [False, True])
-def test_the_stored_matrix_is_that_of_three_steps(tau):
-    """One token a sequence: attention is perfect, and the early-phase limit is the closed form."""
-    setting = rb.Setting(vocab=30, seq_len=1, dim=12, samples=200, trigger_in_values=tau)
-    problem = rb.draw(setting, seed=1)
-    labels = problem.output_embeddings - problem.output_embeddings.mean(0)
-    asked = problem.input_embeddings[problem.tokens[:, 0]] + tau * problem.trigger
-    expected = labels[problem.labels].T @ asked / 200
-    torch.testing.assert_close(rb.three_steps(problem).value2, expected, rtol=1e-10, atol=1e-14)
 
 
 @pytest.mark.parametrize("tau", [False, True])
@@ -90,15 +77,6 @@ def test_label_overlap_is_that_of_the_labels():
     overlap = labels @ (labels - labels.mean(axis=0)).T
     off = np.mean(overlap[~np.eye(50, dtype=bool)] ** 2) / np.mean(np.diag(overlap) ** 2)
     assert origins.measured_squares(setting, 3)["label overlap"] == pytest.approx(off, rel=1e-3)
-
-
-def test_mean_squares_of_the_formulas():
-    """The numbers of the ledger are those of the expressions."""
-    setting = rb.Setting(vocab=300, seq_len=8, dim=64, samples=3000, trigger_in_values=True)
-    ledger = rb.predict(setting).ledger
-    for name, value in origins.predicted_squares(setting).items():
-        assert ledger[name].size == pytest.approx(value, rel=1e-12)
-        assert ledger[name].formula == sp.latex(recall_symbols.mean_squares()[name])
 
 
 # Exact limits
@@ -150,25 +128,6 @@ def test_largest_law_is_the_largest():
     lock = np.sqrt(2 * np.log(4096)) * 4096**2 * 16 / 512**1.5
     assert critical_sizes.largest_law(frame, False) == pytest.approx([coverage, coverage, lock])
     assert critical_sizes.largest_law(frame, True)[1:] == pytest.approx([frequencies, lock])
-
-
-@given(
-    vocab=st.integers(100, 600),
-    dim=st.integers(20, 300),
-    ratio=st.floats(1, 50),
-    length=st.integers(1, 100),
-    tau=st.booleans(),
-)
-@settings(max_examples=12, deadline=None, derandomize=True)
-def test_recall_rises_with_samples_and_dimension(vocab, dim, ratio, length, tau):
-    samples = int(np.ceil(ratio * vocab))
-
-    def found(n, d):
-        return rb.predict(rb.Setting(vocab=vocab, seq_len=length, dim=d, samples=n, trigger_in_values=tau))
-
-    base = found(samples, dim)
-    for more in (found(2 * samples, dim), found(samples, 2 * dim)):
-        assert more.accuracy >= base.accuracy - 0.005 and more.recall >= base.recall - 0.005
 
 
 # Product laws
@@ -225,21 +184,6 @@ def test_critical_samples_are_reached_in_simulation():
     assert abs(accuracy.mean() - 0.9) < 0.01 + 4 * standard_error(accuracy)
     nothing = critical_sizes.critical(True, dims=(48,), lengths=(16,))
     assert np.isinf(nothing["samples"]).all() and critical_sizes.at_critical(nothing, True).empty
-
-
-def test_plane_rows_are_predictions_and_simulations():
-    frame = critical_sizes.plane(False, seeds=[1])
-    row = frame[(frame["dim"] == 64) & (frame["samples"] == 384)].iloc[0]
-    setting = rb.Setting(vocab=128, seq_len=16, dim=64, samples=384, trigger_in_values=False)
-    assert row["predicted"] == rb.predict(setting).accuracy
-    assert row["accuracy"] == rb.simulate(setting, 1, test_samples=critical_sizes.TEST).accuracy
-    assert len(frame) == len(critical_sizes.PLANE_DIMS) * len(critical_sizes.PLANE_SAMPLES)
-
-
-def test_two_roles_of_the_dimension():
-    few, many = (critical_sizes.double_role((48, 96), samples=n) for n in (512, 4096))
-    assert np.all(few["lock_on"] < many["lock_on"]) and np.all(few["accuracy"] <= few["recall"] + 1e-9)
-    assert np.all(few["lock_on"].diff().iloc[1:] > 0) and np.all(few["recall"].diff().iloc[1:] > 0)
 
 
 # One setting by hand

@@ -11,7 +11,7 @@ from unequal import UNEQUAL, random_unequal, weights_and_prediction
 
 import recallbook as rb
 from recallbook.data.frequencies import fact_frequencies
-from recallbook.data.residuals import centred_labels, first_prediction, loss_weights, onto_labels_, residuals
+from recallbook.data.residuals import centred_labels, loss_weights, onto_labels_, residuals
 from recallbook.model import ties
 from recallbook.setting import LOSS_WEIGHTS
 
@@ -139,28 +139,3 @@ def test_a_bias_adds_to_the_slack_of_ties():
     bias = torch.tensor([0.0, -3.0, -torch.inf], dtype=torch.float64)
     assert float(ties.bias_slack(bias)) == pytest.approx(3 * ties.tolerance(torch.float64))
     assert float(ties.bias_slack(torch.zeros(3, dtype=torch.float64))) == 0.0
-
-
-@pytest.mark.parametrize("rates", [(None, None), (3.0, 200.0)])
-def test_the_draft_of_the_book_holds(rates):
-    """Zipf's law breaks lock-on; a bias mends it, and weights mend recall."""
-    fixed = dict(vocab=64, seq_len=8, dim=48, samples=4000, zipf=1.0, trigger_in_values=False)
-    found = {
-        name: [rb.simulate(rb.Setting(**fixed, **choice), seed, eta=rates[0], gamma=rates[1]) for seed in range(3)]
-        for name, choice in {
-            "nothing": {},
-            "bias": {"output_bias": "trained"},
-            "weights": {"loss_weights": "inverse"},
-        }.items()
-    }
-    lock = {name: np.mean([o.lock_on for o in runs]) for name, runs in found.items()}
-    recall = {name: np.mean([o.recall for o in runs]) for name, runs in found.items()}
-    assert lock["nothing"] < 0.6 < 0.95 < lock["bias"]
-    assert recall["weights"] > 0.8 > recall["bias"]
-
-
-def test_float32_and_first_predictions_keep_their_type():
-    problem = rb.draw(rb.Setting(**BASE, zipf=1.0, output_bias="trained"), seed=0, dtype=torch.float32)
-    assert first_prediction(problem).dtype == torch.float64
-    assert [part for part in residuals(problem) if part.dtype != torch.float32] == []
-    assert rb.three_steps(problem, 3.0, 20.0).value2.dtype == torch.float32

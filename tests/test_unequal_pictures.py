@@ -1,12 +1,11 @@
 """Figures and tables of chapter 11: their numbers, computed another way from the committed results."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 
 import recallbook as rb
-from recallbook.experiments.unequal import error_sizes, pictures
+from recallbook.experiments.unequal import pictures
 
 pytestmark = pytest.mark.essential
 
@@ -32,28 +31,3 @@ def test_exponents_of_the_error_are_slopes_over_the_committed_grid():
     assert by_samples["measured"].startswith(f"{slope:.2f} [")
     # the law holds for many facts; the prediction has their sum, and a slope of 0 or of the other law would be far off
     assert by_samples["predicted"] == pytest.approx(slope, abs=0.03)
-
-
-def test_lock_on_is_drawn_for_every_length_and_setting():
-    setting = rb.Setting(vocab=128, seq_len=8, dim=16, samples=64, trigger_in_values=False)
-    fig, (left, right) = plt.subplots(1, 2)
-    sweep = rb.load_results("zipf_threshold")
-    pictures.draw_lock_on_by_exponent(left, sweep, setting)
-    pictures.draw_lock_on_by_samples(right, {"plain": setting, "zipf": setting}, (64, 128))
-    names = [text.get_text() for text in left.get_legend().get_texts()]
-    assert names == ["$L=8$", "$L=16$", "$L=32$", "$L=64$"]
-    assert len(right.get_legend().get_texts()) == 2
-    plt.close(fig)
-
-
-def test_errors_are_drawn_with_what_was_never_seen():
-    sizes = {"loss_weights": "equal", "deviation": 0.01, "error": 0.3, "predicted": 0.3}
-    table = pd.DataFrame(
-        [{**sizes, "dim": dim, "samples": n, "uncovered": 1 / n} for dim in (32, 512) for n in (64, 256)]
-    )
-    fig, ax = plt.subplots()
-    pictures.draw_errors({"equal": ax}, table)
-    assert 512 not in error_sizes.DIMS, "one more dimension, which has one N"
-    dashed = [line for line in ax.get_lines() if line.get_linestyle() == "--"]
-    assert [line.get_ydata().tolist() for line in dashed] == [[1 / 64, 1 / 256]]
-    plt.close(fig)
