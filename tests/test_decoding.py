@@ -17,7 +17,7 @@ from recallbook.experiments.lower_bounds import estimators
 
 pytestmark = pytest.mark.essential
 
-TINY = rb.Setting(vocab=7, seq_len=2, dim=3, samples=90, trigger_in_values=False)
+TINY = rb.Setting(vocab=7, seq_len=2, dim=3, samples=90)
 
 
 def log_likelihood(seen, labels):
@@ -45,7 +45,7 @@ def test_labels_of_every_method(setting, seed):
 @pytest.mark.parametrize("method", decoding.METHODS)
 @pytest.mark.parametrize("width", [None, 64])
 def test_plenty_of_data_gives_every_fact(method, width):
-    setting = rb.Setting(vocab=8, seq_len=2, dim=40, samples=20000, width=width, trigger_in_values=False)
+    setting = rb.Setting(vocab=8, seq_len=2, dim=40, samples=20000, width=width)
     assert decoding.decoded(rb.draw(setting, 0), method) == 1
 
 
@@ -140,7 +140,7 @@ def test_whitening_gives_unit_noise(seq_len, width):
 @pytest.mark.slow
 def test_all_features_tell_more_than_the_linear_ones():
     """A wide ReLU MLP: more facts than without any MLP, by paired seeds; a narrow one loses."""
-    sizes = {"vocab": 64, "seq_len": 16, "dim": 24, "samples": 1500, "trigger_in_values": False}
+    sizes = {"vocab": 64, "seq_len": 16, "dim": 24, "samples": 1500}
     settings = {width: rb.Setting(**sizes, width=width) for width in (None, 24, 384)}
     found = {
         w: np.array([decoding.decoded(rb.draw(s, seed), "refined") for seed in range(8)]) for w, s in settings.items()
@@ -241,9 +241,7 @@ def test_lattice_reduction_finds_the_counts_given_enough_digits(tau):
 
 def test_digits_of_float64_determine_the_counts_at_three_dimensions_only():
     """float64 holds digits enough at d = 3, where the bound allows all facts, and not at d = 2; 8 digits never."""
-    three, two = (
-        rb.Setting(vocab=7, seq_len=2, dim=d, samples=n, trigger_in_values=False) for d, n in ((3, 24), (2, 90))
-    )
+    three, two = (rb.Setting(vocab=7, seq_len=2, dim=d, samples=n) for d, n in ((3, 24), (2, 90)))
     assert maximum_accuracy(7, 2, 3, three.samples) == 1
     for seed in range(4):
         for setting, bits, found in ((three, 48, True), (three, 8, False), (two, 48, False)):

@@ -15,7 +15,7 @@ def test_descend_goes_on_where_it_stopped():
 
 
 def test_descend_learns_the_task():
-    problem = rb.draw(rb.Setting(vocab=16, seq_len=4, dim=24, samples=600, trigger_in_values=False), seed=0)
+    problem = rb.draw(rb.Setting(vocab=16, seq_len=4, dim=24, samples=600), seed=0)
     model = rb.RecallTransformer(problem)
     history = rb.descend(model, problem, steps=300, eta=20.0, gamma=20.0)
     outcome = rb.evaluate(problem, model, 2000)

@@ -27,7 +27,7 @@ def test_law_of_the_arg_max_is_where_its_noise_costs_half():
 
 
 def test_noise_of_the_arg_max_is_that_of_a_simulated_gradient():
-    setting = rb.Setting(vocab=256, seq_len=16, dim=64, samples=4096, trigger_in_values=False)
+    setting = rb.Setting(vocab=256, seq_len=16, dim=64, samples=4096)
     ratios = []
     for seed in range(20):
         problem = rb.draw(setting, seed)
@@ -56,7 +56,7 @@ def test_leading_laws_are_the_slopes_of_the_ledger_at_huge_sizes():
     assert laws.loc["gradient noise"].tolist() == [1, 1, -1.5]
     assert laws.loc["frequency noise"].tolist() == [1, 1.5, -2]
     assert "trigger overlap" not in laws.index
-    base = dict(vocab=10**8, seq_len=10**5, dim=10**6, samples=10**9, trigger_in_values=False)
+    base = dict(vocab=10**8, seq_len=10**5, dim=10**6, samples=10**9)
 
     def sizes_at(**changes):
         return rb.predict(rb.Setting(**{**base, **changes})).ledger
@@ -160,7 +160,7 @@ def test_laws_of_the_envelope_meet_where_they_are_equal():
     assert law.lock_on[1] == pytest.approx(law.coverage, rel=0.02)
     assert law.coverage == pytest.approx(256 * np.log(2))
     below, above = (
-        rb.predict(rb.Setting(vocab=256, seq_len=1, dim=d, samples=2**31 - 1, trigger_in_values=False), warn=False)
+        rb.predict(rb.Setting(vocab=256, seq_len=1, dim=d, samples=2**31 - 1), warn=False)
         for d in (law.wall - 1, law.wall)
     )
     assert below.recall < 0.5 <= above.recall

@@ -137,7 +137,7 @@ def test_simulate_is_draw_steps_evaluate():
 @pytest.mark.slow
 def test_mlp_recalls_where_the_matrix_cannot():
     """V log V far above d^2: a linear map fails, random features of degree three do not."""
-    sizes = {"vocab": 256, "seq_len": 4, "dim": 32, "samples": 8000, "trigger_in_values": False}
+    sizes = {"vocab": 256, "seq_len": 4, "dim": 32, "samples": 8000}
     linear = rb.simulate(rb.Setting(**sizes), seed=0).recall
     mlp = rb.simulate(rb.Setting(**sizes, width=3072, activation="he3"), seed=0).recall
     assert linear < 0.4 and mlp > 0.9

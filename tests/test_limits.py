@@ -12,10 +12,10 @@ from recallbook import memory_needs
 from recallbook.data import table_files
 from recallbook.setting import law_text, parse_law
 
-SIZES = {"vocab": 8, "seq_len": 3, "dim": 6, "samples": 40, "trigger_in_values": False}
+SIZES = {"vocab": 8, "seq_len": 3, "dim": 6, "samples": 40}
 SETTING = rb.Setting(**SIZES)
 MLP = rb.Setting(**SIZES, width=5)
-LARGE = {"vocab": 3000, "seq_len": 50, "dim": 3000, "samples": 10**6, "trigger_in_values": False}
+LARGE = {"vocab": 3000, "seq_len": 50, "dim": 3000, "samples": 10**6}
 GIB = r"would take [\d,.]+ GiB of memory, and 0\.5 are free"
 
 

@@ -13,14 +13,12 @@ from recallbook.theory.symbolic.expressions import L, N, V, d, tau
 TYPICAL = {lock_symbols.T: 1, lock_symbols.Q: 1, lock_symbols.M: 1}
 # where one term makes up most of the scatter
 DOMINATED = {
-    "trigger overlap": rb.Setting(vocab=150, seq_len=8, dim=64, samples=2000, trigger_in_values=False),
+    "trigger overlap": rb.Setting(vocab=150, seq_len=8, dim=64, samples=2000),
     "trigger overlap, in values": rb.Setting(vocab=150, seq_len=8, dim=64, samples=2000, trigger_in_values=True),
-    "mean bias": rb.Setting(vocab=128, seq_len=128, dim=48, samples=1500, trigger_in_values=False),
+    "mean bias": rb.Setting(vocab=128, seq_len=128, dim=48, samples=1500),
     "mean bias, in values": rb.Setting(vocab=128, seq_len=128, dim=48, samples=1000, trigger_in_values=True),
-    "frequency noise": rb.Setting(vocab=1600, seq_len=50, dim=24, samples=1800, trigger_in_values=False),
-    "gradient noise": rb.Setting(
-        vocab=1200, seq_len=23, dim=20, samples=1200, trigger_in_values=False
-    ),  # never most of it for N above V
+    "frequency noise": rb.Setting(vocab=1600, seq_len=50, dim=24, samples=1800),
+    "gradient noise": rb.Setting(vocab=1200, seq_len=23, dim=20, samples=1200),  # never most of it for N above V
 }
 LARGEST_Z = 3.5  # twelve comparisons
 
@@ -132,7 +130,7 @@ def test_orthogonal_scores_are_exact_in_the_large_batch():
     setting = rb.Setting(vocab=64, seq_len=8, dim=66, samples=20000, trigger_in_values=False, embeddings="orthogonal")
     frame = scores.run([setting], range(30))
     assert abs(z_score(frame["score"] - scores.predicted(setting)["score"])) < LARGEST_Z
-    random = rb.Setting(vocab=64, seq_len=8, dim=66, samples=20000, trigger_in_values=False)
+    random = rb.Setting(vocab=64, seq_len=8, dim=66, samples=20000)
     assert frame["variance"].mean() < 0.02 * scores.run([random], range(10))["variance"].mean()
     ratio = frame["variance"] / scores.variance(setting)
     # 5 % is what leading order may miss; the rest is sampling, which has to be small

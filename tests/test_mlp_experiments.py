@@ -35,9 +35,7 @@ def test_perfect_recall_is_that_of_three_steps(activation, tau):
 
 
 def test_equal_frequencies_are_endless_data():
-    setting = rb.Setting(
-        vocab=40, seq_len=1, dim=24, samples=400_000, width=64, activation="he3", trigger_in_values=False
-    )
+    setting = rb.Setting(vocab=40, seq_len=1, dim=24, samples=400_000, width=64, activation="he3")
     problem = rb.draw(setting, seed=1)
     equal, many = (features.memory(problem, f)[1] for f in (None, features.counted(problem)))
     assert float((equal - many).norm() / equal.norm()) < 0.05
@@ -146,14 +144,10 @@ def test_centring_helps_relu_and_no_trigger_helps_he3():
 
 
 def test_wrong_locks_only_take_away():
-    setting = rb.Setting(
-        vocab=150, seq_len=150, dim=48, samples=2000, width=256, activation="he3", trigger_in_values=False
-    )
+    setting = rb.Setting(vocab=150, seq_len=150, dim=48, samples=2000, width=256, activation="he3")
     clean, all_locks = features.recall_without_wrong_locks(setting), rb.predict(setting).recall
     assert all_locks < clean < all_locks + 0.2
-    locked = rb.Setting(
-        vocab=150, seq_len=1, dim=48, samples=2000, width=256, activation="he3", trigger_in_values=False
-    )
+    locked = rb.Setting(vocab=150, seq_len=1, dim=48, samples=2000, width=256, activation="he3")
     assert features.recall_without_wrong_locks(locked) == pytest.approx(rb.predict(locked).recall)
 
 

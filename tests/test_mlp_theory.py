@@ -1,9 +1,9 @@
 """The MLP in theory: kernels against features, the attention vector, and the target on random settings."""
 
+import itertools
 import math
 import warnings
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -18,7 +18,9 @@ from recallbook.theory.symbolic.expressions import numeric
 
 pytestmark = pytest.mark.essential
 
+MIDDLE = {"vocab": 300, "seq_len": 10, "dim": 60, "samples": 6000}
 NAMED = ("relu", "gelu", "tanh", "he2", "he3")
+LAWS = ("gaussian", "sphere", "orthogonal")
 MLP_TERMS = {"neuron bias", "neuron noise", "MLP noise"}
 
 
@@ -40,22 +42,15 @@ def test_mehler_against_monte_carlo(activation, rho):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("law", ["gaussian", "sphere", "orthogonal"])
-@pytest.mark.parametrize("trigger_in_values", [False, True])
-@pytest.mark.parametrize("activation", NAMED)
+@pytest.mark.parametrize(
+    ("activation", "trigger_in_values", "law"),
+    [(*pair, LAWS[place % 3]) for place, pair in enumerate(itertools.product(NAMED, (False, True)))],
+)
 def test_overlaps_in_feature_space(activation, trigger_in_values, law):
     """What the prediction draws, against problems drawn as they are simulated: their own code, their own seeds."""
     vocab = 58 if law == "orthogonal" else 200
-    setting = rb.Setting(
-        vocab=vocab,
-        seq_len=1,
-        dim=60,
-        samples=10,
-        width=240,
-        activation=activation,
-        trigger_in_values=trigger_in_values,
-        embeddings=law,
-    )
+    sizes = {"vocab": vocab, "seq_len": 1, "dim": 60, "samples": 10, "width": 240, "activation": activation}
+    setting = rb.Setting(**sizes, trigger_in_values=trigger_in_values, embeddings=law)
     rows = []
     for seed in range(48):
         problem = rb.draw(setting, seed)
@@ -181,9 +176,7 @@ def test_a_users_own_activation():
     def bent(x):
         return torch.where(x > 0, x, 0.2 * x)
 
-    setting = rb.Setting(
-        vocab=200, seq_len=6, dim=60, samples=2000, width=240, activation=bent, trigger_in_values=False
-    )
+    setting = rb.Setting(vocab=200, seq_len=6, dim=60, samples=2000, width=240, activation=bent)
     prediction = rb.predict(setting)
     for name in ("accuracy", "lock_on"):
         mean, error = simulated(setting, name, 8)
@@ -207,7 +200,7 @@ def test_ledger_with_the_mlp():
 
 @pytest.mark.slow
 def test_phase_with_the_mlp():
-    sizes = {"vocab": 400, "seq_len": 6, "dim": 60, "trigger_in_values": False}
+    sizes = {"vocab": 400, "seq_len": 6, "dim": 60}
     assert rb.phase(rb.Setting(**sizes, samples=40000, width=40, activation="he3")) == "MLP noise"
     assert rb.phase(rb.Setting(**sizes, samples=40000, width=40000, activation="linear")) == "interference"
     assert rb.phase(rb.Setting(**sizes, samples=500, width=40000, activation="he3")) == "coverage"
@@ -249,21 +242,13 @@ def test_arguments(field, sizes, accuracy):
 def test_more_neurons_never_hurt(flag):
     """At fixed d and activation; up to the fixed points of the average."""
     for activation in NAMED:
-        values = [
-            rb.predict(
-                rb.Setting(
-                    vocab=300, seq_len=10, dim=60, samples=6000, width=m, activation=activation, trigger_in_values=flag
-                )
-            ).recall
-            for m in (60, 240, 960, 3840)
-        ]
-        assert [(a, b) for a, b in pairwise(values) if not (b > a - 0.01)] == [], activation
+        setting = rb.Setting(**MIDDLE, width=60, activation=activation, trigger_in_values=flag)
+        values = [rb.predict(replace(setting, width=m)).recall for m in (60, 240, 960, 3840)]
+        assert [(a, b) for a, b in itertools.pairwise(values) if not (b > a - 0.01)] == [], activation
 
 
 def test_overlaps_are_means_over_draws():
-    setting = rb.Setting(
-        vocab=300, seq_len=10, dim=60, samples=6000, width=240, activation="he3", trigger_in_values=False
-    )
+    setting = rb.Setting(vocab=300, seq_len=10, dim=60, samples=6000, width=240, activation="he3")
     found = recall.asked_overlaps(setting)
     # 32 draws of 240 neurons of a feature of degree three: half of the scatter, or a length off by a tenth, is more
     expected = hermite.moment_table("he3", fluctuations.lengths(setting, "input")).square.mean()

@@ -228,13 +228,6 @@ def test_validation_goes_anywhere(capsys):
     assert any(s.samples < s.vocab for s in drawn) and any(s.dim > 3 * s.vocab for s in drawn)
 
 
-def test_validation_prints_its_summary(capsys):
-    prediction_errors.main(["--seed", "3", "--settings", "2", "--seeds", "2", "--worst", "1"])
-    out = capsys.readouterr().out
-    assert "accuracy" in out and "beyond" in out and "Setting(" in out
-    assert prediction_errors.random_settings(3, 2) == prediction_errors.random_settings(3, 4)[:2]
-
-
 @pytest.mark.parametrize("seq_len", [2, 10, 40])
 def test_a_mark_that_adds_nothing_finds_one_in_l(monkeypatch, seq_len):
     """With no lift all distinct tokens of a sequence are alike, and the average of Phi(g)^K is 1/(K+1) exactly."""

@@ -13,7 +13,7 @@ from recallbook.theory.symbolic import lock_on as lock_symbols
 
 SETTINGS = {
     "Attention-only": rb.Setting(vocab=300, seq_len=20, dim=60, samples=3000, trigger_in_values=True),
-    "trigger not in the values": rb.Setting(vocab=400, seq_len=50, dim=40, samples=6000, trigger_in_values=False),
+    "trigger not in the values": rb.Setting(vocab=400, seq_len=50, dim=40, samples=6000),
     "Attention-MLP": rb.Setting(
         vocab=300, seq_len=20, dim=60, samples=3000, width=120, activation="relu", trigger_in_values=True
     ),

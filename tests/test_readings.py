@@ -114,7 +114,7 @@ def test_a_reading_is_the_gradient_with_an_error_of_that_covariance():
 
 
 def test_lattices_find_more_facts_than_the_bound_allows_only_at_a_tiny_error():
-    setting = rb.Setting(vocab=7, seq_len=2, dim=2, samples=90, trigger_in_values=False)
+    setting = rb.Setting(vocab=7, seq_len=2, dim=2, samples=90)
     frame = readings.readings(setting, (1.0, 1e-42), range(6)).set_index("error")
     allowed = information.maximum_accuracy(7, 2, 2, 90)
     assert seed_interval(frame.loc[1.0, "lattice"]).high < allowed < seed_interval(frame.loc[1e-42, "lattice"]).low

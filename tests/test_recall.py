@@ -72,7 +72,7 @@ def test_mean_squares(vocab, dim, samples, tau):
 
 def test_label_overlap_is_that_of_the_labels():
     """An identity, to rounding, when every right logit is alike: no measurement of the theory."""
-    setting = rb.Setting(vocab=50, seq_len=1, dim=20, samples=10**9, embeddings="sphere", trigger_in_values=False)
+    setting = rb.Setting(vocab=50, seq_len=1, dim=20, samples=10**9, embeddings="sphere")
     labels = draw_embeddings(setting, 3).output
     overlap = labels @ (labels - labels.mean(axis=0)).T
     off = np.mean(overlap[~np.eye(50, dtype=bool)] ** 2) / np.mean(np.diag(overlap) ** 2)
@@ -101,9 +101,9 @@ def test_noises_vanish_where_they_must():
     assert rb.predict(
         rb.Setting(vocab=200, seq_len=1, dim=4000, samples=10**7, trigger_in_values=True)
     ).recall == pytest.approx(1, abs=1e-6)
-    assert rb.predict(
-        rb.Setting(vocab=200, seq_len=1, dim=4000, samples=1000, trigger_in_values=False)
-    ).recall == pytest.approx(1 - (1 - 1 / 200) ** 1000, abs=2e-3)
+    assert rb.predict(rb.Setting(vocab=200, seq_len=1, dim=4000, samples=1000)).recall == pytest.approx(
+        1 - (1 - 1 / 200) ** 1000, abs=2e-3
+    )
 
 
 def test_frequency_constant():
@@ -155,7 +155,7 @@ def test_label_frequencies_bind_as_a_product_of_samples_and_dimension():
 
 def test_coverage_binds_in_proportion_to_the_vocabulary():
     vocabs = [2**8, 2**11, 2**14]
-    found = [rb.critical_samples(v, 1, 16 * v, trigger_in_values=False) for v in vocabs]
+    found = [rb.critical_samples(v, 1, 16 * v) for v in vocabs]
     assert slope(vocabs, found) == pytest.approx(1, abs=0.01)
     assert found[-1] / vocabs[-1] == pytest.approx(np.log(10), rel=0.01)
 
@@ -171,7 +171,7 @@ def test_superposition_binds_as_the_square_of_the_dimension(tau):
 
 def test_lock_on_binds_as_the_square_of_the_length():
     lengths = [2000, 4000]
-    found = [rb.critical_samples(10000, length, 1000, trigger_in_values=False) for length in lengths]
+    found = [rb.critical_samples(10000, length, 1000) for length in lengths]
     assert slope(lengths, found) == pytest.approx(2, abs=0.2)
 
 
@@ -205,7 +205,7 @@ def test_boxed_ratio_is_that_of_the_ledger(vocab, dim, samples, flag):
 
 def test_by_hand_near_the_prediction_where_lengths_hardly_vary():
     """At large d and tau = 0 the average over counts is all that is left: a fact is recalled if it was located."""
-    setting = rb.Setting(vocab=256, seq_len=1, dim=20000, samples=512, trigger_in_values=False)
+    setting = rb.Setting(vocab=256, seq_len=1, dim=20000, samples=512)
     found = by_hand.recall(setting), by_hand.recall(setting, lock_on=0.5)
     assert found[0] == pytest.approx(rb.predict(setting, warn=False).recall, abs=0.01)
     assert found == pytest.approx((1 - np.exp(-2.0), 1 - np.exp(-1.0)), abs=0.01)

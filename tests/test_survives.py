@@ -69,7 +69,7 @@ def test_critical_sizes_beside_the_theorys():
 def test_predicted_exponents_by_plain_calls():
     found = laws.predicted_exponents().set_index(["marked_values", "size"])["predicted"]
     needed = [
-        predicted_size(rb.Setting(vocab=64, seq_len=length, dim=32, samples=500, trigger_in_values=False),
+        predicted_size(rb.Setting(vocab=64, seq_len=length, dim=32, samples=500),
                        "accuracy", 0.5)
         for length in sizes.LENGTHS
     ]  # fmt: skip
@@ -140,7 +140,7 @@ def test_the_price_by_decay_beside_coverage(monkeypatch):
 
 
 def test_weights_that_move():
-    at = rb.Setting(vocab=12, seq_len=4, dim=8, samples=10, trigger_in_values=False)
+    at = rb.Setting(vocab=12, seq_len=4, dim=8, samples=10)
     assert capacity.weights("AdamW", at) == capacity.weights("three steps", at) == 2 * 8 * 8
     # tokens and end token, outputs, trigger
     assert capacity.weights("learned embeddings", at) == 2 * 64 + 13 * 8 + 12 * 8 + 8
@@ -153,10 +153,7 @@ def test_weights_that_move():
 def test_facts_held_by_plain_calls():
     found = [
         rb.evaluate(p, rb.three_steps(p), 256).recall
-        for p in (
-            rb.draw(rb.Setting(vocab=64, seq_len=1, dim=8, samples=512, trigger_in_values=False), seed)
-            for seed in sizes.SEEDS
-        )
+        for p in (rb.draw(rb.Setting(vocab=64, seq_len=1, dim=8, samples=512), seed) for seed in sizes.SEEDS)
     ]
     assert capacity.held(capacity.Case("three steps", 8), 64).tolist() == pytest.approx(found)
 

@@ -83,14 +83,7 @@ def test_tied_positions_share_attention():
 def test_tied_attention_is_the_limit_of_softmax(width):
     """N = 1, orthogonal embeddings: every unmarked score ties, and huge finite rates share attention alike."""
     setting = rb.Setting(
-        vocab=12,
-        seq_len=4,
-        dim=14,
-        samples=1,
-        width=width,
-        embeddings="orthogonal",
-        activation="gelu",
-        trigger_in_values=False,
+        vocab=12, seq_len=4, dim=14, samples=1, width=width, embeddings="orthogonal", activation="gelu"
     )
     for seed in range(6):
         problem = rb.draw(setting, seed)
