@@ -69,15 +69,6 @@ def test_quadrature_has_the_moments_of_the_gamma_law(variance):
         assert weights @ points**power == pytest.approx(law.moment(power) if power else 1, rel=1e-10)
 
 
-def test_noise_agrees_with_its_average():
-    """Averaged over a, b, xi and r, the conditional variance is the exact mean square, up to O(1/n + 1/d)."""
-    terms = expressions.recall_terms()
-    values = {expressions.a: 1, expressions.b: 1, expressions.xi: 0, expressions.r: 1, expressions.n: 4000, d: 400}
-    exact = sum(expressions.competitor_variance("sphere")).subs(values)
-    assert float(terms.noise.subs(values)) == pytest.approx(float(exact), rel=0.01)
-    assert float(terms.signal.subs(values)) == 1
-
-
 def test_recall_falls_with_facts_and_rises_with_dimension():
     over_facts = [associative.predicted_recall(n, 48) for n in (5, 20, 80, 320, 1280)]
     over_dims = [associative.predicted_recall(200, d) for d in (8, 16, 32, 64, 128, 256)]
@@ -88,13 +79,6 @@ def test_recall_falls_with_facts_and_rises_with_dimension():
 
 def test_orthogonal_memory_is_perfect():
     assert associative.recalled(50, 52, 0, "orthogonal").all()
-
-
-def test_draws_are_paired_in_the_number_of_facts():
-    more, fewer = (
-        draw_embeddings(Setting(vocab=n, seq_len=1, dim=8, samples=1, trigger_in_values=True), 3) for n in (30, 12)
-    )
-    assert np.array_equal(more.input[:12], fewer.input) and np.array_equal(more.output[:12], fewer.output)
 
 
 def test_capacity_finds_the_crossing():

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from disguises import rotated, shuffled
 from randomised import random_setting
 from scipy import integrate, special, stats
 from unequal import UNEQUAL
@@ -22,40 +23,20 @@ pytestmark = pytest.mark.essential
 
 SETTINGS = [
     rb.Setting(vocab=24, seq_len=4, dim=20, samples=300, trigger_in_values=True),
-    rb.Setting(vocab=24, seq_len=4, dim=40, samples=300, trigger_in_values=False),
+    rb.Setting(vocab=24, seq_len=4, dim=40, samples=300),
     rb.Setting(vocab=16, seq_len=5, dim=12, samples=200, width=30, activation="relu", trigger_in_values=True),
-    rb.Setting(vocab=16, seq_len=3, dim=12, samples=200, width=9, activation="he3", trigger_in_values=False),
+    rb.Setting(vocab=16, seq_len=3, dim=12, samples=200, width=9, activation="he3"),
     rb.Setting(vocab=20, seq_len=3, dim=24, samples=100, embeddings="sphere", trigger_in_values=True),
     rb.Setting(vocab=12, seq_len=3, dim=16, samples=100, embeddings="orthogonal", trigger_in_values=True),
     rb.Setting(vocab=40, seq_len=3, dim=10, samples=8, trigger_in_values=True),
 ]
 
+ZIPF = {"zipf": 1.0, "trigger_in_values": True}
 UNEQUAL_SETTINGS = [
-    rb.Setting(vocab=16, seq_len=4, dim=20, samples=400, trigger_in_values=False, **unequal) for unequal in UNEQUAL
-] + [
-    rb.Setting(
-        vocab=16,
-        seq_len=3,
-        dim=30,
-        samples=400,
-        zipf=1.0,
-        loss_weights="inverse",
-        embeddings="sphere",
-        trigger_in_values=True,
-    ),
-    rb.Setting(
-        vocab=12,
-        seq_len=3,
-        dim=16,
-        samples=200,
-        zipf=1.0,
-        output_bias="trained",
-        embeddings="orthogonal",
-        trigger_in_values=True,
-    ),
-    rb.Setting(
-        vocab=12, seq_len=3, dim=16, samples=200, zipf=0.7, output_bias="calibrated", width=20, trigger_in_values=True
-    ),
+    *(rb.Setting(vocab=16, seq_len=4, dim=20, samples=400, **unequal) for unequal in UNEQUAL),
+    rb.Setting(vocab=16, seq_len=3, dim=30, samples=400, loss_weights="inverse", embeddings="sphere", **ZIPF),
+    rb.Setting(vocab=12, seq_len=3, dim=16, samples=200, output_bias="trained", embeddings="orthogonal", **ZIPF),
+    rb.Setting(vocab=12, seq_len=3, dim=16, samples=200, output_bias="calibrated", width=20, **ZIPF | {"zipf": 0.7}),
 ]
 
 
@@ -93,18 +74,7 @@ def test_rounding_is_far_inside_the_slack(setting):
     """The same in a rotated space with sequences in another order changes nothing but rounding."""
     problem = rb.draw(setting, seed=4)
     generator = torch.Generator().manual_seed(0)
-    turn = torch.linalg.qr(torch.randn(setting.dim, setting.dim, generator=generator, dtype=torch.float64))[0]
-    order = torch.randperm(setting.samples, generator=generator)
-    weights = None if problem.mlp_weights is None else problem.mlp_weights @ turn
-    turned = replace(
-        problem,
-        tokens=problem.tokens[order],
-        positions=problem.positions[order],
-        labels=problem.labels[order],
-        input_embeddings=problem.input_embeddings @ turn,
-        trigger=problem.trigger @ turn,
-        mlp_weights=weights,
-    )
+    turned, _ = rotated(*shuffled(problem, problem.sequences, generator), generator)
     one, other = lock_law.margins(problem), lock_law.margins(turned)
     change = torch.maximum((one.trace - other.trace).abs(), (one.square.sqrt() - other.square.sqrt()).abs())
     assert float((change / one.slack).max()) < 0.1
@@ -145,7 +115,7 @@ def test_if_every_margin_is_positive_every_sequence_locks_and_the_stored_matrix_
 @pytest.mark.slow
 @pytest.mark.parametrize("law", ["gaussian", "sphere"])
 def test_chances_of_pairs_lie_above_their_frequency(law):
-    setting = rb.Setting(vocab=16, seq_len=4, dim=8, samples=60, embeddings=law, trigger_in_values=False)
+    setting = rb.Setting(vocab=16, seq_len=4, dim=8, samples=60, embeddings=law)
     problem = rb.draw(setting, seed=1)
     found = lock_law.margins(problem)
     cheap = lock_law.log_chances(found, setting.dim, law)
@@ -188,27 +158,6 @@ def test_a_norm_that_is_lost_in_rounding_is_not_taken_for_zero():
     table = torch.ones(2, 2, dtype=torch.float64)
     found = lock_law.Margins(table, table, table, 0 * table, 0 * table, 1e-30 * table, table)
     assert float(lock_law.log_chances(found, 12)[0, 0]) == pytest.approx(-3 * (3**0.5 - 1) ** 2)
-
-
-def test_the_logarithm_lies_above_its_quadratic():
-    for theta in (0.1, 0.5, 0.9):
-        x = np.linspace(-theta, 20, 4001)
-        assert np.all(np.log1p(x) >= x - x**2 / (2 * (1 - theta)) - 1e-15)
-    x = -0.5  # with 1 - theta twice as large it would be false
-    assert np.log1p(x) < x - x**2 / (2 * (1 - 0.5) * 2)
-
-
-def test_unit_vectors_are_below_gaussians_in_their_moment_generating_function():
-    for dim in (2, 3, 10):
-        for size in (0.5, 2.0, 9.0):
-            order = dim / 2 - 1
-            mean = special.gamma(dim / 2) * (2 / size) ** order * special.iv(order, size)
-            assert mean <= math.exp(size**2 / (2 * dim))
-
-
-def test_more_others_only_lower_the_chance_as_jensen_says():
-    chances = np.random.default_rng(0).uniform(0, 0.4, size=1000)
-    assert np.mean((1 - chances) ** 7) >= (1 - chances.mean()) ** 7
 
 
 # Recall: the exact law
@@ -265,7 +214,7 @@ def test_all_logits_together_are_a_normal_vector_with_a_chi_along_the_weights():
 @pytest.mark.parametrize("vocab", [3, 6, 40])
 def test_log_wins_is_below_the_chance_and_close(vocab):
     """Given chi and the right label's own variable, against the plain definition by simulation."""
-    setting = rb.Setting(vocab=vocab, seq_len=1, dim=max(4, vocab // 2), samples=20 * vocab, trigger_in_values=False)
+    setting = rb.Setting(vocab=vocab, seq_len=1, dim=max(4, vocab // 2), samples=20 * vocab)
     _, weights = weights_of(setting)
     unit, asked, generator = weights / weights.norm(dim=1, keepdim=True), torch.tensor([1]), np.random.default_rng(0)
     row = unit[1].numpy()
@@ -286,7 +235,7 @@ def test_log_wins_is_below_the_chance_and_close(vocab):
 
 
 @pytest.mark.parametrize(("setting", "gap"), [
-    (rb.Setting(vocab=64, seq_len=1, dim=32, samples=640, trigger_in_values=False), 0.04),
+    (rb.Setting(vocab=64, seq_len=1, dim=32, samples=640), 0.04),
     (rb.Setting(vocab=64, seq_len=1, dim=64, samples=6400, trigger_in_values=True), 0.03),
     (rb.Setting(vocab=64, seq_len=1, dim=32, samples=1280, width=128, activation="he3", trigger_in_values=True), 0.05),
 ], ids=str)  # fmt: skip
@@ -333,7 +282,7 @@ def test_the_minimum_over_tilts_is_what_it_says():
 
 
 def test_on_the_sphere_and_with_orthonormal_outputs():
-    setting = rb.Setting(vocab=48, seq_len=1, dim=48, samples=4800, embeddings="sphere", trigger_in_values=False)
+    setting = rb.Setting(vocab=48, seq_len=1, dim=48, samples=4800, embeddings="sphere")
     problem, weights = weights_of(setting)
     bound = recall_law.sphere_bound(weights, setting.dim)
     found = torch.zeros(48)
@@ -380,31 +329,28 @@ def test_squared_lengths_on_the_sphere_have_gaussian_tails():
 # Together
 
 
-@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+def excess(found, problem, draws, samples, errors=4):
+    """What is certified minus what fresh output embeddings give on average and ``errors`` standard errors."""
+    runs = [rb.evaluate(p, rb.three_steps(p), samples) for p in (fresh(problem, 90 + s) for s in range(draws))]
+    values = {name: np.array([getattr(run, name) for run in runs]) for name in certificates.OUTCOMES}
+    allowed = {name: one.mean() + errors * one.std() / draws**0.5 for name, one in values.items()}
+    return {name: getattr(found, name) - allowed[name] for name in allowed}
+
+
+@pytest.mark.parametrize("setting", SETTINGS + UNEQUAL_SETTINGS, ids=str)
 def test_certificates_are_below_simulation(setting):
     problem = rb.draw(setting, seed=7)
     found = rb.certify(problem)
-    runs = [rb.evaluate(p, rb.three_steps(p), 1000) for p in (fresh(problem, 90 + s) for s in range(20))]
-    for name in certificates.OUTCOMES:
-        values = np.array([getattr(run, name) for run in runs])
-        assert getattr(found, name) <= values.mean() + 4 * values.std() / 20**0.5 + 0.01, name
-    assert 0 < found.lock_on < 1 and found.accuracy <= found.recall <= found.stored  # never a certain 1
-
-
-@pytest.mark.parametrize("setting", UNEQUAL_SETTINGS, ids=str)
-def test_certificates_with_unequal_facts_are_below_simulation(setting):
-    problem = rb.draw(setting, seed=7)
-    found = rb.certify(problem)
-    runs = [rb.evaluate(p, rb.three_steps(p), 1000) for p in (fresh(problem, 90 + s) for s in range(20))]
-    for name in certificates.OUTCOMES:
-        values = np.array([getattr(run, name) for run in runs])
-        assert getattr(found, name) <= values.mean() + 4 * values.std() / 20**0.5 + 0.01, name
-    assert found.recall <= found.stored < 1
+    above = {name: more for name, more in excess(found, problem, 20, 1000).items() if more > 0.01}
+    assert above == {}
+    assert found.recall <= found.stored < 1  # never a certain 1
+    if setting in SETTINGS:
+        assert 0 < found.lock_on < 1 and found.accuracy <= found.recall
 
 
 def test_with_unequal_facts_something_is_proved():
     """Where training makes up for frequencies, a certificate is as good as with equal facts; else rare facts miss."""
-    fixed = dict(vocab=32, seq_len=4, dim=64, samples=6000, trigger_in_values=False)
+    fixed = dict(vocab=32, seq_len=4, dim=64, samples=6000)
     equal, mended, biased = (
         rb.certify(rb.draw(rb.Setting(**fixed, **choice), seed=0))
         for choice in ({}, {"zipf": 1.0, "loss_weights": "inverse"}, {"zipf": 1.0, "output_bias": "trained"})
@@ -453,23 +399,15 @@ def test_averages_are_by_frequency(monkeypatch):
     assert found.accuracy == pytest.approx(facts @ stored.numpy() - min(trained + 1 - locks, everywhere), abs=1e-7)
 
 
-def test_structures_of_embeddings_are_refused():
-    problem = rb.draw(rb.Setting(vocab=8, seq_len=2, dim=8, samples=20, trigger_in_values=True), seed=0)
-    with pytest.raises(ValueError, match="embeddings='low_rank"):
-        rb.certify(replace(problem, setting=replace(problem.setting, embeddings="low_rank(4)")))
-
-
 @pytest.mark.parametrize(("sizes", "seed"), [((8, 2, 200, 1), 17), ((2, 2, 8, 1), 0), ((3, 2, 8, 3), 3)])
 def test_ties_and_facts_never_seen_are_not_taken_for_margins(sizes, seed):
     """Where all tokens of the batch are alike, margins are zero but for rounding; so are weights of unseen facts."""
     vocab, length, dim, samples = sizes
     law = "orthogonal" if vocab == 3 else "gaussian"
     fixed = {"vocab": vocab, "seq_len": length, "dim": dim, "samples": samples, "embeddings": law}
-    problem = rb.draw(rb.Setting(**fixed, trigger_in_values=False), seed)
-    found = rb.certify(problem)
-    runs = [rb.evaluate(p, rb.three_steps(p), 4000) for p in (fresh(problem, 90 + s) for s in range(10))]
-    for name in certificates.OUTCOMES:
-        assert getattr(found, name) <= np.mean([getattr(run, name) for run in runs]) + 0.02, name
+    problem = rb.draw(rb.Setting(**fixed), seed)
+    above = {name: more for name, more in excess(rb.certify(problem), problem, 10, 4000, 0).items() if more > 0.02}
+    assert above == {}
 
 
 @pytest.mark.parametrize(("vocab", "dim", "samples"), [(8, 64, 100), (16, 100, 300)])
@@ -479,27 +417,19 @@ def test_labels_ahead_of_the_right_one_count_as_lost(vocab, dim, samples):
         rb.Setting(vocab=vocab, seq_len=2, dim=dim, samples=samples, embeddings="sphere", trigger_in_values=True),
         seed=0,
     )
-    found = rb.certify(problem).recall
-    runs = [rb.evaluate(p, rb.three_steps(p), 100).recall for p in (fresh(problem, 90 + s) for s in range(60))]
-    assert found <= np.mean(runs) + 3 * np.std(runs) / 60**0.5
+    assert excess(rb.certify(problem), problem, 60, 100, 3)["recall"] <= 0
     weights = torch.tensor([[0.0, 1.0, -0.5, -0.5]] * 4, dtype=torch.float64)
     assert float(recall_law.sphere_bound(weights, 200)[0]) == 0.0
 
 
 def test_embeddings_far_from_the_origin_are_not_trusted_beyond_rounding():
     """What a shift of all embeddings leaves of the margins is bounded by the slack."""
-    problem = rb.draw(rb.Setting(vocab=16, seq_len=3, dim=12, samples=100, trigger_in_values=False), seed=1)
+    problem = rb.draw(rb.Setting(vocab=16, seq_len=3, dim=12, samples=100), seed=1)
     moved = replace(problem, input_embeddings=problem.input_embeddings + 1e5)
     near, far = lock_law.margins(problem), lock_law.margins(moved)
     assert bool(
         ((far.trace - near.trace).abs() <= far.slack + 1e-3 * near.trace.abs()).all() | (far.slack > 0.01).all()
     )
-
-
-def test_a_query_of_zero_is_refused():
-    problem = rb.draw(SETTINGS[0], seed=7)
-    with pytest.raises(ValueError, match=r"problem\.query="):
-        rb.certify(replace(problem, query=problem.query * 0))
 
 
 def test_one_token_a_sequence():
@@ -520,7 +450,10 @@ def test_facts_may_have_any_order():
     assert one.accuracy == pytest.approx(two.accuracy, abs=1e-9)
 
 
-def test_something_else_is_refused():
+def test_what_is_refused():
+    problem = rb.draw(SETTINGS[0], seed=7)
+    with pytest.raises(ValueError, match=r"problem\.query="):
+        rb.certify(replace(problem, query=problem.query * 0))
     with pytest.raises(ValueError, match="problem=3 is not allowed"):
         rb.certify(3)
     large = rb.draw(rb.Setting(vocab=5000, seq_len=2, dim=60, samples=2, trigger_in_values=True), seed=0)
@@ -531,19 +464,13 @@ def test_something_else_is_refused():
 # The committed table
 
 
-@pytest.fixture(scope="module")
-def committed():
-    return certificates.load()
+def test_no_certificate_lies_above_simulation():
+    above = {name: certificates.excess(certificates.load(), name) for name in certificates.OUTCOMES}
+    assert [name for name, more in above.items() if more.max() >= 3.5 or (more > 0).mean() >= 0.25] == []
 
 
-def test_no_certificate_lies_above_simulation(committed):
-    for name in certificates.OUTCOMES:
-        excess = certificates.excess(committed, name)
-        assert excess.max() < 3.5, name
-        assert (excess > 0).mean() < 0.25, name
-
-
-def test_certificates_are_not_empty_at_twenty_times_the_half_lock_on_number(committed):
+def test_certificates_are_not_empty_at_twenty_times_the_half_lock_on_number():
+    committed = certificates.load()
     chosen = committed[committed["multiple"] == 20]
     assert len(chosen) == 50 and (chosen["proved_lock_on"] > 0).all()
     assert (chosen["proved_lock_on"] > 0.01).sum() >= 49  # the other has d = 16 and locks in 0.41

@@ -9,11 +9,12 @@ from types import SimpleNamespace
 import nbformat
 import pandas as pd
 import pytest
+from bs4 import BeautifulSoup
 from docutils.nodes import make_id
 
 from recallbook.analysis.intervals import Interval
 from recallbook.claims import checks, findings, listing, register
-from recallbook.experiments.verdicts import early_training, learned_embeddings
+from recallbook.experiments.verdicts import early_training
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 DATA = register.load_claims()
@@ -65,10 +66,6 @@ def test_all_sources_checks_and_verdicts_are_used():
     assert {claim.verdict for claim in DATA.claims} == set(register.VERDICTS)
 
 
-def test_the_law_of_the_news_article_is_there():
-    assert "N ~ d·L" in BY_ID["n-like-d-times-l"].text and BY_ID["n-like-d-times-l"].verdict == "refuted"
-
-
 def test_bibliographic_claims_are_listed_and_not_counted():
     counts, group = register.counted(DATA), [c for c in DATA.claims if c.group == register.BIBLIOGRAPHIC]
     assert len(group) > 0 and sum(counts.values()) == len(DATA.claims) - len(group)
@@ -96,38 +93,17 @@ def flat(text):
     return re.sub(r"\s+", " ", text)
 
 
-@pytest.mark.parametrize("form", ["plain", "html"])
-def test_every_form_says_everything(found, form):
-    page = ""
-    for group in GROUPS:
-        shown = listing.show(DATA, found, group)
-        page += repr(shown) if form == "plain" else shown._repr_html_()
-    if form == "html":
-        page = re.sub(r"<[^>]*>", "", page).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-    plain = flat(page)
-    for claim in DATA.claims:
-        wanted = (claim.text, claim.remark, "Rule of " + claim.id, claim.verdict)
-        for text in wanted:
-            text = flat(re.sub(r"\^ ?(?=[−\d])", "", text)) if form == "html" else flat(text)
-            assert text in plain, (claim.id, text)
-    for word in ("From:", "Measured:", "Verdict:", "Why:", "See:"):
-        assert plain.count(word) == len(DATA.claims), word
-    assert plain.count("d < V & N") == len(DATA.claims)
-
-
-def test_links_of_a_listing(found):
-    shown = listing.pick(DATA, found, ["inseparable"])
-    assert 'href="09_does_it_multiply.html#is-it-separable"' in shown._repr_html_()
-    assert "<i>d</i> &lt; <i>V</i> &amp; <i>N</i><sup>2</sup>" in shown._repr_html_()
-
-
-def test_overview_has_every_claim_in_every_form():
-    table = listing.overview(DATA, "All of them")
-    for claim in DATA.claims:
-        row = next(line for line in repr(table).splitlines() if f"  {claim.short}  " in line)
-        assert claim.verdict in row and row.endswith(str(int(claim.chapter[:2])))
-    assert table._repr_html_().count("<tr>") == len(DATA.claims) + 1
-    assert len({claim.short for claim in DATA.claims}) == len(DATA.claims)
+def test_every_form_says_everything(found):
+    shown = [listing.show(DATA, found, group) for group in GROUPS]
+    page = BeautifulSoup("".join(one._repr_html_() for one in shown), "html.parser").get_text()
+    for form, text in {"plain": "".join(map(repr, shown)), "html": page}.items():
+        plain = flat(text)
+        for claim in DATA.claims:
+            for wanted in (claim.text, claim.remark, "Rule of " + claim.id, claim.verdict):
+                wanted = re.sub(r"\^ ?(?=[−\d])", "", wanted) if form == "html" else wanted
+                assert flat(wanted) in plain, (form, claim.id)
+        counts = [plain.count(word) for word in ("From:", "Measured:", "Verdict:", "Why:", "See:", "d < V & N")]
+        assert counts == [len(DATA.claims)] * 6, form
 
 
 # The verdict follows from the measurement: other measurements give other verdicts
@@ -294,19 +270,6 @@ def test_runs_of_one_seed_are_one_draw():
 # Committed runs
 
 
-def test_tables_of_runs_can_be_resumed(tmp_path, monkeypatch):
-    monkeypatch.setattr(learned_embeddings, "STEPS", {"linear": 2})
-    monkeypatch.setattr(learned_embeddings, "keys", lambda: ["random 8 0", "random 8 1"])
-    store = tmp_path / "store.csv"
-    learned_embeddings.fill(store, slice(0, 1))
-    first = store.read_text(encoding="utf-8")
-    learned_embeddings.fill(store, slice(None))
-    assert store.read_text(encoding="utf-8").startswith(first)
-    monkeypatch.setattr(learned_embeddings, "FILE", tmp_path / "table.csv")
-    learned_embeddings.export([store])
-    assert list(learned_embeddings.load()["key"]) == ["random 8 0", "random 8 1"]
-
-
 # Damaged data
 
 
@@ -319,19 +282,12 @@ DAMAGE = [
     ("= [", "claims"),
     ("x = 1\n" + TEXT, "claims=.*the two tables"),
     (change('verdict = "refuted"', 'verdict = "rejected"'), "verdict='rejected'.*confirmed, true only where"),
-    (change('sources = ["news"]', "sources = []"), "affiliations: sources=.*at least one name"),
     (change('sources = ["news"]', 'sources = ["rumour"]'), "sources=.*rumour.*one of abstract"),
     (change('check = "two_problems"', 'check = "no_problems"'), "two-problems: check='no_problems'"),
-    (change('check = "two_problems"\n', ""), "two-problems: check=''.*a check"),
-    (change('against = ["task"]\n', ""), "real-data: against="),
-    (change('against = ["task"]', 'against = ["nothing"]'), "real-data: against='nothing'"),
     (change('against = ["task"]', 'against = ["affiliations"]'), "real-data: against='affiliations'"),
     (change('id = "category"', 'id = "identity"'), "id=.*identity.*no other claim"),
-    (change('id = "category"\n', ""), "claim .: id=None.*required"),
     (change('group = "The paper"', "group = 3"), "identity: group=3.*text"),
-    (change('group = "The paper"', 'grupo = "The paper"'), "identity: group=None.*required"),
     (change('group = "The paper"', 'group = "The paper"\nnote = "x"'), "identity: note='x'.*one of id"),
-    (change('text = "It is by', 'text = " "\nchapter2 = "'), "identity: chapter2="),
     (change('name = "news article", ', ""), "sources.news=.*name and what"),
 ]
 

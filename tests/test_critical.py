@@ -93,7 +93,7 @@ def test_a_search_agrees_with_the_committed_grid():
     frame = rb.load_results("lock_on")
     chosen = frame[(frame["vocab"] == 256) & (frame["seq_len"] == 64) & (frame["dim"] == 64)]
     grid = critical_table(chosen[~chosen["trigger_in_values"]], ["dim"], resamples=50).iloc[0]
-    setting = rb.Setting(vocab=256, seq_len=64, dim=64, samples=512, trigger_in_values=False)
+    setting = rb.Setting(vocab=256, seq_len=64, dim=64, samples=512)
     found = critical_size(setting, seeds=range(30), test_samples=4000)  # the grid's own draws: no new scatter
     assert found.size == pytest.approx(grid["critical"], rel=0.12)  # the search ends within a tenth, the grid in steps
     assert grid["low"] < found.size < grid["high"]
@@ -142,7 +142,7 @@ def test_curves_on_the_right_axis_collapse():
     assert collapse(frame, "right", "lock_on", by) < 0.05 < 0.15 < collapse(frame, "samples", "lock_on", by)
 
 
-SETTING = rb.Setting(vocab=64, seq_len=32, dim=16, samples=512, trigger_in_values=False)
+SETTING = rb.Setting(vocab=64, seq_len=32, dim=16, samples=512)
 
 
 def test_both_ends_are_tested_on_paired_draws(tmp_path):
@@ -190,14 +190,14 @@ def test_bisection_at_the_ends():
 
 
 def test_predicted_sizes_are_where_predictions_cross():
-    setting = rb.Setting(vocab=256, seq_len=128, dim=32, samples=4096, trigger_in_values=False)
+    setting = rb.Setting(vocab=256, seq_len=128, dim=32, samples=4096)
     for outcome in ("lock_on", "accuracy"):
         level = 0.5 if outcome == "lock_on" else 0.1
         found = predicted_size(setting, outcome, level)
         assert getattr(rb.predict(replace(setting, samples=round(found))), outcome) == pytest.approx(level, abs=0.01)
     assert predicted_size(setting, "accuracy", 0.9) == math.inf
     assert predicted_size(replace(setting, dim=256), "accuracy", 0.9) == pytest.approx(
-        rb.critical_samples(256, 128, 256, trigger_in_values=False), rel=0.02
+        rb.critical_samples(256, 128, 256), rel=0.02
     )
 
 

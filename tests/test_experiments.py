@@ -31,15 +31,6 @@ def test_cosine_of_parallel_and_opposite_vectors():
         assert learning_curves.trigger_cosine(problem, turned) == pytest.approx(np.sign(factor), rel=1e-12)
 
 
-def test_grids_are_as_the_chapter_says():
-    for case in learning_curves.CASES:
-        for flag in (True, False):
-            settings = learning_curves.grid(case, flag)
-            assert [s.samples for s in settings] == list(learning_curves.SAMPLES)
-            assert {(s.vocab, s.seq_len, s.trigger_in_values) for s in settings} == {(128, 64, flag)}
-    assert len(learning_curves.SEEDS) >= 10 and len(rates.SEEDS) >= 10
-
-
 def test_learning_curve_rows_are_plain_simulations():
     case = "random, d = 48"
     frame = learning_curves.run(case, False, seeds=[2])

@@ -2,7 +2,6 @@ r"""With orthogonal embeddings $UGZ^\top$ holds the signal $1/(LV)$ and noise of
 
 import numpy as np
 import pytest
-import torch
 
 import recallbook as rb
 from recallbook.analysis.intervals import fitted_slope, seed_interval
@@ -84,13 +83,3 @@ def test_values():
         interval = seed_interval(noise[:, column] / exact[column], level=0.999)
         assert interval.low <= 1 <= interval.high
     assert np.abs(exact / leading - 1).max() < 0.1
-
-
-def test_torch_is_in_double():
-    assert (
-        table(
-            rb.Setting(vocab=8, seq_len=2, dim=10, samples=20, embeddings="orthogonal", trigger_in_values=True), 0
-        ).dtype
-        == np.float64
-    )
-    assert torch.get_default_dtype() == torch.float32

@@ -68,31 +68,3 @@ def test_there_are_formulas_to_check():
 
 
 # The check itself: where it looks, and what it takes for a macro
-
-
-FAULTS = {
-    "output": {"cell_type": "code", "metadata": {}, "outputs": [{"data": {"text/latex": ["$w\\approxT", " x$"]}}]},
-    "markdown": {"cell_type": "markdown", "metadata": {}, "source": "So $w \\approxT x$."},
-    "caption": {
-        "cell_type": "code",
-        "metadata": {"mystnb": {"figure": {"caption": "Where $w \\approxT x$."}}},
-        "outputs": [],
-    },
-}
-
-
-@pytest.mark.parametrize("place", FAULTS)
-def test_an_undefined_macro_is_noticed(place):
-    pieces = formulas({"cells": [FAULTS[place]]})
-    assert undefined_macros("\n".join(pieces)) == ["\\approxT"]
-
-
-@pytest.mark.parametrize("text", [r"w\approx T", r"a\\beta", r"\left\langle x\right\rangle", r"\approx2", r"50\%"])
-def test_a_defined_macro_is_not(text):
-    assert undefined_macros(text) == []
-
-
-@pytest.mark.parametrize("code", [r"`\nope`", "```\n\\nope\n```", r"``a ` \nope``"])
-def test_code_is_not_read(code):
-    cell = {"cell_type": "markdown", "metadata": {}, "source": f"a {code} $\\alpha$"}
-    assert undefined_macros("\n".join(formulas({"cells": [cell]}))) == []

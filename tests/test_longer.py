@@ -3,14 +3,18 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
-from randomised import largest_difference, random_setting
-from torch.nn import functional
+from hypothesis import given, settings as profile, strategies as st
+from randomised import largest_difference
+from settings import settings
+from unequal import plain_loss
 
 import recallbook as rb
-from recallbook.data.residuals import loss_weights
-from recallbook.sweeps.point import from_values, measure
+from recallbook.sweeps.archive import export
+from recallbook.sweeps.point import from_frame, from_values, measure
+from recallbook.sweeps.run import typed
 from recallbook.training.embedding_gradients import embedding_directions
 from recallbook.training.optimizers import OPTIMIZERS, Adam, Muon, orthogonalised, sign
 
@@ -34,8 +38,8 @@ def autograd(model, problem, sequences):
     """The loss and its gradients in all four matrices, by autograd through the model."""
     for name in NAMES[2:]:
         setattr(model, name, getattr(model, name).detach().clone().requires_grad_())
-    losses = functional.cross_entropy(model(sequences.tokens, sequences.positions), sequences.labels, reduction="none")
-    loss = (losses * loss_weights(problem)[sequences.labels]).mean()
+    model.output_bias.zero_()  # which is that of the loss written out
+    loss = plain_loss(problem, model(sequences.tokens, sequences.positions), sequences.labels)
     gradients = torch.autograd.grad(loss, [getattr(model, name) for name in NAMES])
     return loss.item(), dict(zip(NAMES, gradients, strict=True))
 
@@ -76,7 +80,7 @@ def test_every_optimiser_has_a_loop_to_match():
 
 
 @pytest.mark.parametrize("optimizer", RATES)
-@pytest.mark.parametrize("learn", [NAMES[:2], NAMES, ("value", "output_embeddings")])
+@pytest.mark.parametrize("learn", [NAMES[:2], NAMES, ("value", "output_embeddings")], ids=len)
 @pytest.mark.parametrize(
     ("batch", "given"),
     [
@@ -84,6 +88,8 @@ def test_every_optimiser_has_a_loop_to_match():
         (25, {"width": 12, "activation": "tanh"}),
         (25, {"zipf": 0.8, "loss_weights": "inverse", "output_bias": "calibrated"}),
         (None, {"zipf": 0.8, "output_bias": "trained"}),
+        # a label that the problem lacks weighs nothing in fresh sequences
+        (40, {"samples": 25, "zipf": 1.0, "loss_weights": "inverse", "output_bias": "trained"}),
     ],
 )
 def test_every_optimiser_matches_a_plain_loop(optimizer, learn, batch, given):
@@ -108,57 +114,16 @@ def test_every_optimiser_matches_a_plain_loop(optimizer, learn, batch, given):
         assert (name in learn) != torch.equal(getattr(ours, name), getattr(with_weights(problem, 0.1), name)), name
 
 
-UNEQUAL = (
-    {},
-    {"zipf": 1.0, "output_bias": "trained"},
-    {"zipf": 1.0, "loss_weights": "inverse"},
-    {"zipf": 0.5, "other_zipf": 0.0, "output_bias": "calibrated"},
-)
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_table_gradients_match_autograd(seed):
-    problem = rb.draw(random_setting(seed, **UNEQUAL[seed // 2 % 4]), seed)
+@profile(max_examples=20, deadline=None, derandomize=True)
+@given(settings(), st.integers(0, 99))
+def test_table_gradients_match_autograd(setting, seed):
+    problem = rb.draw(setting, seed)
     model = with_weights(problem)
     own = problem.sequences
     found = embedding_directions(problem, own, model.value.data, model.key_query.data @ problem.query, chunk=7)
     _, gradients = autograd(model, problem, own)
     assert largest_difference(-found.inputs, gradients["input_embeddings"]) < 1e-10
     assert largest_difference(-found.outputs, gradients["output_embeddings"]) < 1e-10
-
-
-def test_table_gradients_match_finite_differences():
-    problem = rb.draw(replace(SETTING, width=5, activation="gelu"), seed=3)
-    model = with_weights(problem)
-    sequences = problem.sequences
-    found = embedding_directions(problem, sequences, model.value.data, model.key_query.data @ problem.query)
-    generator = torch.Generator().manual_seed(5)
-    for name, directions in zip(NAMES[2:], found, strict=True):
-        table = getattr(model, name).clone()
-        along = torch.randn(table.shape, dtype=torch.float64, generator=generator)
-        ends = []
-        for step in (1e-5, -1e-5):
-            setattr(model, name, table + step * along)
-            with torch.no_grad():
-                logits = model(sequences.tokens, sequences.positions)
-            ends.append(float(functional.cross_entropy(logits, sequences.labels)))
-        setattr(model, name, table)
-        assert (ends[0] - ends[1]) / 2e-5 == pytest.approx(-float((directions * along).sum()), rel=1e-6)
-
-
-def test_defaults_take_the_steps_that_they_took():
-    """Bit for bit: plain descent on the two matrices, as it was before there was anything else."""
-    problem = rb.draw(SETTING, seed=0)
-    from recallbook.training.gradients import descent_directions
-
-    model = rb.RecallTransformer(problem)
-    value, key_query = model.value.data, model.key_query.data
-    for _ in range(6):
-        found = descent_directions(problem, problem.sequences, value, key_query @ problem.query)
-        value, key_query = value + 4.0 * found.value, key_query + 6.0 * torch.outer(found.key, problem.query)
-    rb.descend(model, problem, 6, eta=4.0, gamma=6.0)
-    assert torch.equal(model.value, value) and torch.equal(model.key_query, key_query)
-    assert model.input_embeddings is problem.input_embeddings
 
 
 def test_adam_and_muon_are_those_of_torch():
@@ -211,8 +176,8 @@ def test_from_zero_only_the_values_move_first(optimizer):
 
 @pytest.mark.parametrize("optimizer", RATES)
 def test_chunks_threads_and_order_change_rounding_alone(optimizer):
-    problem = rb.draw(replace(SETTING, samples=90), seed=2)
-    order = torch.randperm(90, generator=torch.Generator().manual_seed(0))
+    problem = rb.draw(replace(SETTING, samples=60), seed=2)
+    order = torch.randperm(60, generator=torch.Generator().manual_seed(0))
     mixed = replace(
         problem, tokens=problem.tokens[order], positions=problem.positions[order], labels=problem.labels[order]
     )
@@ -238,7 +203,7 @@ def test_chunks_threads_and_order_change_rounding_alone(optimizer):
 
 
 def test_learned_tables_are_the_models_and_are_used():
-    setting = rb.Setting(vocab=24, seq_len=6, dim=6, samples=400, trigger_in_values=False)
+    setting = rb.Setting(vocab=24, seq_len=6, dim=6, samples=400)
     problem = rb.draw(setting, seed=0)
     before = {name: getattr(problem, name).clone() for name in NAMES[2:]}
     model = rb.RecallTransformer(problem)
@@ -272,15 +237,11 @@ def test_learned_tables_are_the_models_and_are_used():
     ("field", "given"),
     [
         ("optimizer", dict(optimizer="sgd")),
-        ("optimizer", dict(optimizer=None)),
-        ("learn", dict(learn=())),
         ("learn", dict(learn="value")),
         ("learn", dict(learn=("value", "trigger"))),
-        ("learn", dict(learn=7)),
         ("learn", dict(learn=(["value"],))),
         ("embedding_rate", dict(embedding_rate=1.0)),
         ("embedding_rate", dict(learn=NAMES, embedding_rate=0.0)),
-        ("embedding_rate", dict(learn=NAMES, embedding_rate="1")),
     ],
 )
 def test_wrong_choices_are_refused_before_any_step(field, given):
@@ -289,20 +250,6 @@ def test_wrong_choices_are_refused_before_any_step(field, given):
     with pytest.raises(ValueError, match=rf"^{field}="):
         rb.descend(model, problem, 3, eta=1.0, gamma=1.0, **given)
     assert float(model.value.detach().abs().max()) == 0.0
-
-
-def test_embeddings_learn_at_the_rate_of_values_unless_told():
-    problem = rb.draw(SETTING, seed=1)
-    by_default, told = with_weights(problem), with_weights(problem)
-    rb.descend(by_default, problem, 2, eta=0.3, gamma=0.1, learn=NAMES)
-    rb.descend(told, problem, 2, eta=0.3, gamma=0.1, learn=NAMES, embedding_rate=0.3)
-    assert [name for name in NAMES if not torch.equal(getattr(by_default, name), getattr(told, name))] == []
-
-
-def test_a_model_of_another_vocabulary_is_refused():
-    model = rb.RecallTransformer(rb.draw(SETTING, seed=0))
-    with pytest.raises(ValueError, match=r"^weights="):
-        rb.evaluate(rb.draw(replace(SETTING, vocab=8), seed=0), model, 10)
 
 
 def test_points_of_every_optimiser():
@@ -327,29 +274,7 @@ def test_points_of_every_optimiser():
     assert points[-1].cost > points[0].cost
 
 
-@pytest.mark.parametrize(
-    ("field", "given"),
-    [
-        ("optimizer", dict(optimizer="adam")),
-        ("learn", dict(learn="value")),
-        ("embedding_rate", dict(embedding_rate=1.0)),
-        ("optimizer", dict(method="descend", optimizer="lion")),
-        ("learn", dict(method="descend", learn="value+trigger")),
-        ("learn", dict(method="descend", learn=("value", "key_query"))),
-        ("embedding_rate", dict(method="descend", embedding_rate=1.0)),
-        ("embedding_rate", dict(method="descend", learn="+".join(NAMES), embedding_rate=-1.0)),
-    ],
-)
-def test_bad_points_are_refused_by_name(field, given):
-    steps = {"steps": 3, "eta": 1.0, "gamma": 1.0} if "method" in given else {}
-    with pytest.raises(ValueError, match=rf"^{field}="):
-        rb.Point(SETTING, 0, **steps, **given)
-
-
 def test_points_with_learned_embeddings_survive_a_sweep_and_an_export(tmp_path):
-    from recallbook.sweeps.archive import export
-    from recallbook.sweeps.point import from_frame
-
     common = dict(eta=0.1, gamma=0.2, method="descend", steps=2, test_samples=50)
     points = [
         rb.Point(SETTING, 0, **common),
@@ -361,10 +286,6 @@ def test_points_with_learned_embeddings_survive_a_sweep_and_an_export(tmp_path):
     assert from_frame(frame) == points and frame["error"].isna().all()
     assert frame.equals(rb.run_sweep(points, store=store))
     export("three", points, store, tmp_path, "none")
-    import pandas as pd
-
-    from recallbook.sweeps.run import typed
-
     stored = pd.read_parquet(tmp_path / "three.parquet")
     assert {"optimizer", "learn", "embedding_rate"} <= set(stored.columns)
     assert {point.key for point in from_frame(typed(stored))} == {point.key for point in points}

@@ -35,9 +35,7 @@ def test_perfect_recall_is_that_of_three_steps(activation, tau):
 
 
 def test_equal_frequencies_are_endless_data():
-    setting = rb.Setting(
-        vocab=40, seq_len=1, dim=24, samples=400_000, width=64, activation="he3", trigger_in_values=False
-    )
+    setting = rb.Setting(vocab=40, seq_len=1, dim=24, samples=400_000, width=64, activation="he3")
     problem = rb.draw(setting, seed=1)
     equal, many = (features.memory(problem, f)[1] for f in (None, features.counted(problem)))
     assert float((equal - many).norm() / equal.norm()) < 0.05
@@ -124,20 +122,6 @@ def test_activations_near_zero():
     assert features.near_zero(wave, 0.01)["slope"] > 1.5
 
 
-def test_he2_is_pushed_the_wrong_way():
-    setting = rb.Setting(
-        vocab=128, seq_len=32, dim=48, samples=1024, width=192, activation="he2", trigger_in_values=True
-    )
-    found = intervals.seed_interval(features.outcomes([setting], seeds=range(6))["lock_on"])
-    assert found.high < 1 / 32 and rb.predict(setting).lock_on < 1 / 32
-    assert (
-        rb.predict(
-            rb.Setting(vocab=128, seq_len=32, dim=48, samples=1024, width=192, activation="he3", trigger_in_values=True)
-        ).lock_on
-        > 0.9
-    )
-
-
 def test_shared_part():
     assert features.shared_part("linear", 1) == pytest.approx(0.5) and features.shared_part(
         "linear", 0
@@ -160,14 +144,10 @@ def test_centring_helps_relu_and_no_trigger_helps_he3():
 
 
 def test_wrong_locks_only_take_away():
-    setting = rb.Setting(
-        vocab=150, seq_len=150, dim=48, samples=2000, width=256, activation="he3", trigger_in_values=False
-    )
+    setting = rb.Setting(vocab=150, seq_len=150, dim=48, samples=2000, width=256, activation="he3")
     clean, all_locks = features.recall_without_wrong_locks(setting), rb.predict(setting).recall
     assert all_locks < clean < all_locks + 0.2
-    locked = rb.Setting(
-        vocab=150, seq_len=1, dim=48, samples=2000, width=256, activation="he3", trigger_in_values=False
-    )
+    locked = rb.Setting(vocab=150, seq_len=1, dim=48, samples=2000, width=256, activation="he3")
     assert features.recall_without_wrong_locks(locked) == pytest.approx(rb.predict(locked).recall)
 
 

@@ -1,8 +1,9 @@
 """The MLP in theory: kernels against features, the attention vector, and the target on random settings."""
 
+import itertools
 import math
 import warnings
-from itertools import pairwise
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,7 +18,9 @@ from recallbook.theory.symbolic.expressions import numeric
 
 pytestmark = pytest.mark.essential
 
+MIDDLE = {"vocab": 300, "seq_len": 10, "dim": 60, "samples": 6000}
 NAMED = ("relu", "gelu", "tanh", "he2", "he3")
+LAWS = ("gaussian", "sphere", "orthogonal")
 MLP_TERMS = {"neuron bias", "neuron noise", "MLP noise"}
 
 
@@ -39,22 +42,15 @@ def test_mehler_against_monte_carlo(activation, rho):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("law", ["gaussian", "sphere", "orthogonal"])
-@pytest.mark.parametrize("trigger_in_values", [False, True])
-@pytest.mark.parametrize("activation", NAMED)
+@pytest.mark.parametrize(
+    ("activation", "trigger_in_values", "law"),
+    [(*pair, LAWS[place % 3]) for place, pair in enumerate(itertools.product(NAMED, (False, True)))],
+)
 def test_overlaps_in_feature_space(activation, trigger_in_values, law):
     """What the prediction draws, against problems drawn as they are simulated: their own code, their own seeds."""
     vocab = 58 if law == "orthogonal" else 200
-    setting = rb.Setting(
-        vocab=vocab,
-        seq_len=1,
-        dim=60,
-        samples=10,
-        width=240,
-        activation=activation,
-        trigger_in_values=trigger_in_values,
-        embeddings=law,
-    )
+    sizes = {"vocab": vocab, "seq_len": 1, "dim": 60, "samples": 10, "width": 240, "activation": activation}
+    setting = rb.Setting(**sizes, trigger_in_values=trigger_in_values, embeddings=law)
     rows = []
     for seed in range(48):
         problem = rb.draw(setting, seed)
@@ -180,9 +176,7 @@ def test_a_users_own_activation():
     def bent(x):
         return torch.where(x > 0, x, 0.2 * x)
 
-    setting = rb.Setting(
-        vocab=200, seq_len=6, dim=60, samples=2000, width=240, activation=bent, trigger_in_values=False
-    )
+    setting = rb.Setting(vocab=200, seq_len=6, dim=60, samples=2000, width=240, activation=bent)
     prediction = rb.predict(setting)
     for name in ("accuracy", "lock_on"):
         mean, error = simulated(setting, name, 8)
@@ -198,23 +192,15 @@ def test_ledger_with_the_mlp():
     assert set(ledger) == {*lock_symbols.lock_terms(mlp=True), *recall_symbols.mean_squares(mlp=True), "coverage"}
     assert set(ledger) >= MLP_TERMS
     assert [term for term in ledger.values() if not (np.isfinite(term.size) and term.size >= 0)] == []
+    wider = rb.predict(replace(setting, width=480)).ledger
     for name in MLP_TERMS:
         assert ledger[name].derived == "The MLP as memory"
-        wider = (
-            rb.predict(
-                rb.Setting(
-                    vocab=300, seq_len=20, dim=60, samples=3000, width=480, activation="relu", trigger_in_values=True
-                )
-            )
-            .ledger[name]
-            .size
-        )
-        assert wider < ledger[name].size
+        assert wider[name].size < ledger[name].size
 
 
 @pytest.mark.slow
 def test_phase_with_the_mlp():
-    sizes = {"vocab": 400, "seq_len": 6, "dim": 60, "trigger_in_values": False}
+    sizes = {"vocab": 400, "seq_len": 6, "dim": 60}
     assert rb.phase(rb.Setting(**sizes, samples=40000, width=40, activation="he3")) == "MLP noise"
     assert rb.phase(rb.Setting(**sizes, samples=40000, width=40000, activation="linear")) == "interference"
     assert rb.phase(rb.Setting(**sizes, samples=500, width=40000, activation="he3")) == "coverage"
@@ -222,19 +208,15 @@ def test_phase_with_the_mlp():
 
 @pytest.mark.slow
 def test_critical_width_reaches_its_accuracy():
-    sizes = {"activation": "he3", "trigger_in_values": False}
+    sizes = {"activation": "he3"}
     found = rb.critical_width(300, 6, 60, 6000, 0.9, **sizes)
-    at = rb.predict(rb.Setting(vocab=300, seq_len=6, dim=60, samples=6000, width=int(found), **sizes)).accuracy
-    below = rb.predict(
-        rb.Setting(vocab=300, seq_len=6, dim=60, samples=6000, width=int(0.97 * found), **sizes)
-    ).accuracy
-    assert at >= 0.9 > below and isinstance(found, float)
-    mean, error = simulated(
-        rb.Setting(vocab=300, seq_len=6, dim=60, samples=6000, width=int(found), **sizes), "accuracy", 6
-    )
+    at = rb.Setting(vocab=300, seq_len=6, dim=60, samples=6000, width=int(found), **sizes)
+    below = replace(at, width=int(0.97 * found))
+    assert rb.predict(at).accuracy >= 0.9 > rb.predict(below).accuracy and isinstance(found, float)
+    mean, error = simulated(at, "accuracy", 6)
     assert abs(mean - 0.9) < 0.025 + 3 * error
     # a linear component keeps the cap of d squared whatever the width
-    assert rb.critical_width(300, 6, 30, 6000, 0.9, activation="relu", trigger_in_values=False) == math.inf
+    assert rb.critical_width(300, 6, 30, 6000, 0.9, activation="relu") == math.inf
     assert rb.critical_samples(300, 6, 60, 0.5, width=600, **sizes) < math.inf
 
 
@@ -246,14 +228,13 @@ def test_predictions_of_width_warn_outside_their_range():
         rb.predict(rb.Setting(vocab=300, seq_len=20, dim=60, samples=3000, width=60, trigger_in_values=True))
 
 
-def test_arguments():
-    for wrong in (0, 1, "x", None, float("nan")):
-        with pytest.raises(ValueError, match=r"^accuracy="):
-            rb.critical_width(300, 6, 60, 6000, wrong, trigger_in_values=True)
-    with pytest.raises(ValueError, match=r"^dim=0"):
-        rb.critical_width(300, 6, 0, 6000, trigger_in_values=True)
-    with pytest.raises(ValueError, match=r"^samples=-1"):
-        rb.critical_width(300, 6, 60, -1, trigger_in_values=True)
+@pytest.mark.parametrize(
+    ("field", "sizes", "accuracy"),
+    [("accuracy", (300, 6, 60, 6000), 1), ("dim", (300, 6, 0, 6000), 0.9), ("samples", (300, 6, 60, -1), 0.9)],
+)
+def test_arguments(field, sizes, accuracy):
+    with pytest.raises(ValueError, match=rf"^{field}="):
+        rb.critical_width(*sizes, accuracy)
 
 
 @pytest.mark.slow
@@ -261,21 +242,13 @@ def test_arguments():
 def test_more_neurons_never_hurt(flag):
     """At fixed d and activation; up to the fixed points of the average."""
     for activation in NAMED:
-        values = [
-            rb.predict(
-                rb.Setting(
-                    vocab=300, seq_len=10, dim=60, samples=6000, width=m, activation=activation, trigger_in_values=flag
-                )
-            ).recall
-            for m in (60, 240, 960, 3840)
-        ]
-        assert [(a, b) for a, b in pairwise(values) if not (b > a - 0.01)] == [], activation
+        setting = rb.Setting(**MIDDLE, width=60, activation=activation, trigger_in_values=flag)
+        values = [rb.predict(replace(setting, width=m)).recall for m in (60, 240, 960, 3840)]
+        assert [(a, b) for a, b in itertools.pairwise(values) if not (b > a - 0.01)] == [], activation
 
 
 def test_overlaps_are_means_over_draws():
-    setting = rb.Setting(
-        vocab=300, seq_len=10, dim=60, samples=6000, width=240, activation="he3", trigger_in_values=False
-    )
+    setting = rb.Setting(vocab=300, seq_len=10, dim=60, samples=6000, width=240, activation="he3")
     found = recall.asked_overlaps(setting)
     # 32 draws of 240 neurons of a feature of degree three: half of the scatter, or a length off by a tenth, is more
     expected = hermite.moment_table("he3", fluctuations.lengths(setting, "input")).square.mean()

@@ -5,9 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from disguises import relabelled, renamed, shuffled
+from hypothesis import HealthCheck, given, settings as profile, strategies as st
 from randomised import largest_difference, random_setting
-from torch.nn import functional
-from unequal import UNEQUAL, weights_and_prediction
+from settings import settings
+from unequal import UNEQUAL, plain_loss, weights_and_prediction
 
 import recallbook as rb
 from recallbook.activations import he2, he3
@@ -18,79 +20,79 @@ from recallbook.training.gradients import descent_directions
 pytestmark = pytest.mark.essential
 
 NAMES = ("value1", "key_query", "value2")
+thorough = profile(max_examples=80, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 RATES = ((0.3, 2.0), (20.0, 300.0), (1e-4, 1e7))
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_three_steps_match_autograd(seed):
-    setting = random_setting(seed)
-    problem = rb.draw(setting, seed)
-    eta, gamma = RATES[seed % 3]
-    ours, theirs = rb.three_steps(problem, eta, gamma), rb.reference.three_steps(problem, eta, gamma)
-    for name in NAMES:
-        # key_query is exactly zero at L = 1, where the oracle leaves rounding: compare on the scale of the rates
-        scale = max(float(getattr(theirs, name).abs().max()), 1e-6 * gamma * eta if name == "key_query" else 0.0)
-        difference = float((getattr(ours, name) - getattr(theirs, name)).abs().max())
-        assert difference <= 1e-10 * max(scale, 1e-300), (name, setting)
+@thorough
+@given(settings(), st.integers(0, 99), st.sampled_from(RATES))
+def test_three_steps_match_autograd(setting, seed, rates):
+    problem, (eta, gamma) = rb.draw(setting, seed), rates
+    ours, theirs = rb.three_steps(problem, eta, gamma, chunk=11), rb.reference.three_steps(problem, eta, gamma)
+    for name, rate in zip(NAMES, (eta, eta * gamma, eta + gamma), strict=True):
+        # what is exactly zero, as key_query at L = 1, is rounding in the oracle: compare on the scale of the rates
+        expected = getattr(theirs, name)
+        allowed = 1e-10 * max(float(expected.abs().max()), 1e-5 * rate)
+        assert float((getattr(ours, name) - expected).abs().max()) <= allowed, name
+    assert torch.allclose(eta * rb.initial_gradient(problem), theirs.value1, rtol=1e-10, atol=1e-15 * eta)
     ours, theirs = rb.evaluate(problem, ours, 300), rb.evaluate(problem, theirs, 300)
     assert ours.recall == theirs.recall and abs(ours.accuracy - theirs.accuracy) <= 1 / 300
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_gradients_match_autograd_at_random_weights(seed):
-    """Away from zero every term of the gradient is present at once."""
-    setting = random_setting(100 + seed)
-    problem = rb.draw(setting, seed)
-    generator = torch.Generator().manual_seed(seed)
-    model = rb.RecallTransformer(problem)
+def without_bias(problem):
+    """A model at random weights, whose bias is left to :func:`plain_loss`."""
+    model, generator = rb.RecallTransformer(problem), torch.Generator().manual_seed(1)
+    model.output_bias.zero_()
     for parameter in model.parameters():
         parameter.data = 2 * torch.randn(parameter.shape, generator=generator, dtype=parameter.dtype)
-    loss = functional.cross_entropy(model(problem.tokens, problem.positions), problem.labels)
-    value, key_query = torch.autograd.grad(loss, [model.value, model.key_query])
+    return model
+
+
+def descent_at(problem, model):
     direction = model.key_query.detach() @ problem.query
-    ours = descent_directions(problem, problem.sequences, model.value.detach(), direction, chunk=7)
-    assert abs(ours.loss - loss.item()) < 1e-12 * max(1, loss.item())
-    assert largest_difference(ours.value, -value) < 1e-10
-    assert float((torch.outer(ours.key, problem.query) + key_query).abs().max()) < 1e-10 * max(
-        1e-3, float(key_query.abs().max())
-    )
-    weight = model.attention(problem.tokens, problem.positions).gather(1, problem.positions[:, None]).mean()
-    assert abs(ours.attention - weight.item()) < 1e-12
+    return descent_directions(problem, problem.sequences, model.value.detach(), direction, chunk=7)
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_gradients_match_finite_differences(seed):
-    """Central differences of the loss along random directions; activations without a kink."""
-    setting = random_setting(seed, activation="gelu", seq_len=4)
+@thorough
+@given(settings(), st.integers(0, 99))
+def test_gradients_match_autograd_of_the_loss_written_out(setting, seed):
+    """Away from zero every term of the gradient is present at once; weights and bias from their definitions."""
     problem = rb.draw(setting, seed)
-    generator = torch.Generator().manual_seed(seed)
-    model = rb.RecallTransformer(problem)
-    points, steps = (
-        {
-            name: torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
-            for name, parameter in model.named_parameters()
-        }
-        for _ in range(2)
-    )
+    model = without_bias(problem)
+    loss = plain_loss(problem, model(problem.tokens, problem.positions), problem.labels)
+    value, key_query = torch.autograd.grad(loss, [model.value, model.key_query])
+    ours = descent_at(problem, model)
+    assert ours.loss == pytest.approx(loss.item(), rel=1e-12)
+    assert largest_difference(ours.value, -value) < 1e-10
+    scale = max(1e-3, float(key_query.abs().max()))
+    assert float((torch.outer(ours.key, problem.query) + key_query).abs().max()) < 1e-10 * scale
+    weight = model.attention(problem.tokens, problem.positions).gather(1, problem.positions[:, None]).mean()
+    assert ours.attention == pytest.approx(weight.item(), abs=1e-12)
+
+
+@profile(thorough, max_examples=12)
+@given(settings(activation="gelu"), st.integers(0, 99))
+def test_gradients_match_finite_differences(setting, seed):
+    """Central differences of the loss along random directions; an activation without a kink."""
+    problem = rb.draw(setting, seed)
+    model, generator = without_bias(problem), torch.Generator().manual_seed(2)
+    found, points = descent_at(problem, model), {name: p.detach().clone() for name, p in model.named_parameters()}
+    steps = {name: torch.randn(p.shape, generator=generator, dtype=p.dtype) for name, p in points.items()}
 
     def loss(size):
         weights = {name: points[name] + size * steps[name] for name in points}
         logits = torch.func.functional_call(model, weights, (problem.tokens, problem.positions))
-        return functional.cross_entropy(logits, problem.labels).item()
+        return plain_loss(problem, logits, problem.labels).item()
 
-    found = descent_directions(problem, problem.sequences, points["value"], points["key_query"] @ problem.query)
     slope = -(found.value * steps["value"]).sum() - (torch.outer(found.key, problem.query) * steps["key_query"]).sum()
-    size = 1e-4
-    assert (loss(size) - loss(-size)) / (2 * size) == pytest.approx(slope.item(), rel=1e-6, abs=1e-9)
+    assert (loss(1e-4) - loss(-1e-4)) / 2e-4 == pytest.approx(slope.item(), rel=1e-5, abs=1e-8)
 
 
+@pytest.mark.parametrize("given", [{}, {"trigger_in_values": True}, *UNEQUAL], ids=str)
 @pytest.mark.parametrize("width", [None, 24])
-@pytest.mark.parametrize("trigger_in_values", [True, False])
-def test_limit_is_reached_at_first_order(width, trigger_in_values):
+def test_limit_is_reached_at_first_order(width, given):
     """With tiny eta and huge gamma the distance to the limit is proportional to eta: fitted slope 1."""
-    setting = rb.Setting(
-        vocab=12, seq_len=5, dim=9, samples=150, width=width, activation="gelu", trigger_in_values=trigger_in_values
-    )
+    setting = rb.Setting(vocab=12, seq_len=5, dim=9, samples=150, width=width, activation="gelu", **given)
     problem = rb.draw(setting, seed=3)
     limit = rb.three_steps(problem)
     etas = np.array([1e-2, 1e-3, 1e-4])
@@ -101,9 +103,8 @@ def test_limit_is_reached_at_first_order(width, trigger_in_values):
         assert largest_difference(finite.value1 / eta, limit.value1) < 1e-13
         distances["key_query"].append(largest_difference(finite.key_query / (gamma * eta), limit.key_query))
         distances["value2"].append(largest_difference(finite.value2 / gamma, limit.value2))
-    for name, values in distances.items():
-        slope = np.polyfit(np.log(etas), np.log(values), 1)[0]
-        assert slope == pytest.approx(1, abs=0.02), name
+    slopes = {name: np.polyfit(np.log(etas), np.log(values), 1)[0] for name, values in distances.items()}
+    assert slopes == pytest.approx(dict.fromkeys(distances, 1), abs=0.03)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -143,24 +144,13 @@ def test_products_by_gathering_agree(monkeypatch):
 
 @pytest.mark.parametrize("rates", [(None, None), (3.0, 200.0)])
 @pytest.mark.parametrize("width", [None, 11])
-def test_relabelling_tokens_changes_nothing(rates, width):
-    """Renaming tokens and labels together with their embeddings leaves all weights as they are."""
+@pytest.mark.parametrize("disguise", [shuffled, renamed, relabelled])
+def test_order_and_names_leave_the_weights(disguise, rates, width):
     problem = rb.draw(rb.Setting(vocab=13, seq_len=5, dim=7, samples=90, width=width, trigger_in_values=True), seed=4)
-    generator = torch.Generator().manual_seed(0)
-    tokens, labels = torch.randperm(13, generator=generator), torch.randperm(13, generator=generator)
-    permutation = torch.empty_like(problem.permutation)
-    permutation[tokens] = labels[problem.permutation]
-    renamed = replace(
-        problem,
-        tokens=tokens[problem.tokens],
-        labels=labels[problem.labels],
-        permutation=permutation,
-        input_embeddings=problem.input_embeddings[tokens.argsort()],
-        output_embeddings=problem.output_embeddings[labels.argsort()],
-    )
-    before, after = rb.three_steps(problem, *rates), rb.three_steps(renamed, *rates)
-    for name in NAMES:
-        assert largest_difference(getattr(after, name), getattr(before, name)) < 1e-10
+    other, _ = disguise(problem, problem.sequences, torch.Generator().manual_seed(0))
+    before, after = rb.three_steps(problem, *rates), rb.three_steps(other, *rates)
+    apart = {name: largest_difference(getattr(after, name), getattr(before, name)) for name in NAMES}
+    assert apart == pytest.approx(dict.fromkeys(NAMES, 0), abs=1e-10)
 
 
 @pytest.mark.parametrize("rates", [(None, None), (3.0, 200.0)])
@@ -182,21 +172,6 @@ def test_rotating_the_embedding_space_rotates_the_weights(rates, width):
     assert largest_difference(after.value1, b @ before.value1 @ right.T) < 1e-10
     assert largest_difference(after.key_query, a @ before.key_query @ a.T) < 1e-10
     assert largest_difference(after.value2, b @ before.value2 @ right.T) < 1e-10
-
-
-@pytest.mark.parametrize("rates", [(None, None), (3.0, 200.0)])
-def test_permuting_positions_changes_nothing(rates):
-    """The model has no positional encoding: shuffling each sequence with its informative position is invisible."""
-    problem = rb.draw(rb.Setting(vocab=13, seq_len=5, dim=7, samples=90, trigger_in_values=True), seed=4)
-    order = torch.rand(90, 5, generator=torch.Generator().manual_seed(0)).argsort(dim=1)
-    shuffled = replace(
-        problem,
-        tokens=problem.tokens.gather(1, order),
-        positions=(order == problem.positions[:, None]).int().argmax(dim=1),
-    )
-    before, after = rb.three_steps(problem, *rates), rb.three_steps(shuffled, *rates)
-    for name in NAMES:
-        assert largest_difference(getattr(after, name), getattr(before, name)) < 1e-10
 
 
 @pytest.mark.parametrize("unequal", [{}, *UNEQUAL], ids=str)
@@ -228,18 +203,6 @@ def test_limit_matches_a_plain_loop(trigger_in_values, unequal):
     assert np.abs(weights.value2.numpy() - value2).max() < 1e-13
 
 
-def test_initial_gradient_is_the_first_step():
-    for width in (None, 8):
-        problem = rb.draw(
-            rb.Setting(vocab=10, seq_len=4, dim=6, samples=50, width=width, trigger_in_values=True), seed=0
-        )
-        model = rb.RecallTransformer(problem)
-        loss = functional.cross_entropy(model(problem.tokens, problem.positions), problem.labels)
-        value, key_query = torch.autograd.grad(loss, [model.value, model.key_query])
-        assert largest_difference(rb.initial_gradient(problem), -value) < 1e-12
-        assert float(key_query.abs().max()) < 1e-15
-
-
 def test_float32_is_close_to_float64():
     problem = rb.draw(rb.Setting(vocab=60, seq_len=8, dim=30, samples=2000, trigger_in_values=True), seed=0)
     exact, rounded = rb.three_steps(problem, 5.0, 1e4), rb.three_steps(problem, 5.0, 1e4, dtype=torch.float32)
@@ -251,9 +214,9 @@ def test_float32_is_close_to_float64():
 @pytest.mark.slow
 def test_no_large_tensor_is_made():
     """Peak of torch's own allocations stays far below N*L*d, N*V and N*m numbers."""
-    setting = rb.Setting(vocab=300, seq_len=32, dim=64, samples=4000, width=256, trigger_in_values=True)
+    setting = rb.Setting(vocab=300, seq_len=16, dim=64, samples=2500, width=256, trigger_in_values=True)
     problem = rb.draw(setting, seed=0, dtype=torch.float32)
-    full = 4 * 4000 * min(300, 256)  # bytes of the smallest forbidden matrix, N by m
+    full = 4 * 2500 * min(300, 256)  # bytes of the smallest forbidden matrix, N by m
     for rates in ((None, None), (5.0, 50.0)):
         with torch.profiler.profile(profile_memory=True) as record:
             rb.three_steps(problem, *rates, chunk=64)

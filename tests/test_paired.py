@@ -1,6 +1,6 @@
 """Draws shared by many problems are the draws of each."""
 
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import pytest
 import torch
@@ -11,39 +11,60 @@ from recallbook.sweeps.paired import PairedDraws
 
 pytestmark = pytest.mark.essential
 
-SIZES = [(40, 12, None), (7, 5, None), (40, 6, 9), (23, 12, 4), (1, 3, 20)]
+SIZES = {"vocab": 9, "seq_len": 5, "dim": 8, "samples": 20}
+CUTS = [(40, 12, None), (7, 5, None), (40, 6, 9), (23, 12, 4), (1, 3, 20)]
+CHOICES = [("equal", "none"), ("inverse", "none"), ("equal", "trained"), ("inverse", "calibrated")]
 
 
-def assert_same(ours: rb.Problem, theirs: rb.Problem) -> None:
-    for field in fields(rb.Problem):
-        if field.name == "label_counts":
-            continue
-        mine, other = getattr(ours, field.name), getattr(theirs, field.name)
-        assert torch.equal(mine, other) if isinstance(other, torch.Tensor) else mine == other, field.name
+FIELDS = [field.name for field in fields(rb.Problem) if field.name != "label_counts"]
 
 
-@pytest.mark.parametrize(
-    "embeddings", ["gaussian", "sphere", "orthogonal", "power_law(0.5)", "clustered(4,0.3)", "low_rank(3)"]
-)
-@pytest.mark.parametrize("flag", [True, False])
-def test_cuts_equal_draws_bit_for_bit(embeddings, flag):
-    extra = 11 if embeddings == "orthogonal" else 0  # orthogonal rows need dim >= vocab + 2
-    settings = [
+def same(mine, other):
+    return torch.equal(mine, other) if isinstance(other, torch.Tensor) else mine == other
+
+
+def cuts(law, flag):
+    """Smaller batches, dimensions and widths of one law; orthogonal rows need dim >= vocab + 2."""
+    extra = 11 if law == "orthogonal" else 0
+    return [
         rb.Setting(
-            vocab=9,
-            seq_len=5,
-            dim=dim + extra,
-            samples=samples,
-            width=width,
-            embeddings=embeddings,
-            trigger_in_values=flag,
+            vocab=9, seq_len=5, dim=dim + extra, samples=samples, width=width, embeddings=law, trigger_in_values=flag
         )
-        for samples, dim, width in SIZES
-        if not (embeddings.startswith("low") and dim < 3)
+        for samples, dim, width in CUTS
     ]
-    draws = PairedDraws(settings, seed=3)
-    for setting in settings:
-        assert_same(draws.problem(setting), rb.draw(setting, seed=3))
+
+
+def choices(**law):
+    """Loss weights and bias are those of each cut: they do not come from the longest batch."""
+    return [
+        rb.Setting(**{**SIZES, "samples": samples}, loss_weights=weights, output_bias=bias, **law)
+        for samples in (40, 13)
+        for weights, bias in CHOICES
+    ]
+
+
+LAWS = ["gaussian", "sphere", "orthogonal", "power_law(0.5)", "clustered(4,0.3)", "low_rank(3)"]
+GROUPS = {
+    **{f"{law}, {flag}": cuts(law, flag) for law in LAWS for flag in (True, False)},
+    "zipf": choices(zipf=1.0),
+    "tokens": choices(zipf=1.0, other_zipf=0.0),
+    "others": choices(other_zipf=1.5),
+    "balanced": choices(zipf=0.7, balanced=True),
+    "laws of one seed": [
+        rb.Setting(**SIZES, embeddings=law)
+        for law in ("clustered(2,0.5)", "clustered(7,0.9)", "gaussian", "power_law(1)", "clustered(1,0)")
+    ],
+}
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_cuts_equal_draws_bit_for_bit(group):
+    draws = PairedDraws(GROUPS[group], seed=3)
+    for setting in GROUPS[group]:
+        ours, theirs = draws.problem(setting), rb.draw(setting, seed=3)
+        different = [name for name in FIELDS if not same(getattr(ours, name), getattr(theirs, name))]
+        assert different == [], setting
+        assert torch.equal(rb.three_steps(ours).value2, rb.three_steps(theirs).value2), setting
 
 
 def test_shared_counts_change_no_bit_of_the_weights():
@@ -55,43 +76,6 @@ def test_shared_counts_change_no_bit_of_the_weights():
         for name in ("value1", "key_query", "value2"):
             assert torch.equal(getattr(rb.three_steps(shared), name), getattr(rb.three_steps(alone), name))
     assert 0 < counted < 12
-
-
-@pytest.mark.parametrize(
-    "law",
-    [
-        dict(zipf=1.0),
-        dict(zipf=1.0, other_zipf=0.0),
-        dict(other_zipf=1.5),
-        dict(balanced=True),
-        dict(zipf=0.7, balanced=True),
-    ],
-    ids=str,
-)
-def test_cuts_equal_draws_with_unequal_facts(law):
-    """Loss weights and bias are those of each cut: they do not come from the longest batch."""
-    choices = [("equal", "none"), ("inverse", "none"), ("equal", "trained"), ("inverse", "calibrated")]
-    settings = [
-        rb.Setting(
-            vocab=9,
-            seq_len=5,
-            dim=6,
-            samples=samples,
-            loss_weights=weights,
-            output_bias=bias,
-            **law,
-            trigger_in_values=True,
-        )
-        for samples in (40, 13)
-        for weights, bias in choices
-    ]
-    draws = PairedDraws(settings, seed=3)
-    for setting in settings:
-        ours, theirs = draws.problem(setting), rb.draw(setting, seed=3)
-        assert_same(ours, theirs)
-        assert torch.equal(rb.three_steps(ours).value2, rb.three_steps(theirs).value2)
-    with pytest.raises(ValueError, match="setting="):
-        draws.problem(replace(settings[0], zipf=0.1))
 
 
 def test_shared_counts_are_those_of_the_cut():
@@ -107,34 +91,18 @@ def test_shared_counts_are_those_of_the_cut():
 
 
 @pytest.mark.parametrize(
-    "other", [dict(vocab=7), dict(seq_len=3), dict(dim=5), dict(samples=31), dict(width=2)], ids=str
+    "other",
+    [{"vocab": 8}, {"seq_len": 3}, {"dim": 9}, {"samples": 21}, {"width": 2}, {"zipf": 0.1}]
+    + [{"embeddings": "clustered(8, 0.5)"}],
+    ids=str,
 )
 def test_what_was_not_drawn_is_refused(other):
-    sizes = dict(vocab=6, seq_len=4, dim=3, samples=30, trigger_in_values=True)
-    draws = PairedDraws([rb.Setting(**sizes)], seed=0)
+    draws = PairedDraws([rb.Setting(**SIZES, embeddings="clustered(2, 0.5)")], seed=0)
     with pytest.raises(ValueError, match="setting="):
-        draws.problem(rb.Setting(**{**sizes, **other}))
-
-
-def test_laws_of_one_seed_share_their_draws():
-    sizes = dict(vocab=9, seq_len=5, dim=8, samples=20, trigger_in_values=True)
-    laws = ["clustered(2,0.5)", "clustered(7,0.9)", "gaussian", "power_law(1)", "clustered(1,0)"]
-    settings = [rb.Setting(**sizes, embeddings=law) for law in laws]
-    draws = PairedDraws(settings, seed=1)
-    for setting in settings:
-        assert_same(draws.problem(setting), rb.draw(setting, seed=1))
-    with pytest.raises(ValueError, match="setting="):
-        draws.problem(rb.Setting(**sizes, embeddings="clustered(8,0.5)"))
+        draws.problem(rb.Setting(**{**SIZES, "embeddings": "clustered(2, 0.5)", **other}))
 
 
 def test_mixed_lengths_are_refused():
-    with pytest.raises(ValueError, match="settings="):
-        PairedDraws(
-            [
-                rb.Setting(vocab=6, seq_len=4, dim=3, samples=10, trigger_in_values=True),
-                rb.Setting(vocab=6, seq_len=5, dim=3, samples=10, trigger_in_values=True),
-            ],
-            seed=0,
-        )
-    with pytest.raises(ValueError, match="settings="):
-        PairedDraws([], seed=0)
+    for settings in ([], [rb.Setting(**SIZES), rb.Setting(**{**SIZES, "seq_len": 4})]):
+        with pytest.raises(ValueError, match="settings="):
+            PairedDraws(settings, seed=0)

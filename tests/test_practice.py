@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import recallbook as rb
-from recallbook.experiments.survives import heads as heads_study, laws, order, pictures, runs, sizes, tuning
+from recallbook.experiments.survives import heads as heads_study, order, pictures, runs, sizes, tuning
 from recallbook.practice.measures import best, cosine, heads, marker_attention, theory_of_first_update
 from recallbook.practice.models import LadderModel
 from recallbook.practice.optimisers import Stepper, book_rates, schedule
@@ -192,15 +192,6 @@ def test_a_part_that_writes_nothing_is_no_part(name, parent, silent):
     torch.testing.assert_close(model(*inputs)[0], former(*inputs)[0])
 
 
-def test_what_is_drawn_for_a_model_is_its_seeds_alone():
-    state = torch.random.get_rng_state()
-    first, second, other = (model_of("second layer", seed)[0] for seed in (0, 0, 1))
-    assert (torch.random.get_rng_state() == state).all()
-    for name, one in first.state_dict().items():
-        assert (one == second.state_dict()[name]).all()
-    assert (first.layers[0].linear1.weight != other.layers[0].linear1.weight).any()
-
-
 # Training
 
 
@@ -284,18 +275,6 @@ def test_a_run_that_diverges_is_recorded_and_its_neighbours_are_not_touched():
     assert not kept["diverged"].any()
 
 
-def test_a_transformer_learns_facts_that_it_was_shown():
-    setting = rb.Setting(vocab=16, seq_len=4, dim=16, samples=256, trigger_in_values=True)
-    found = train(RUNGS["MLP"], setting, [0, 1], rate=0.01, steps=150, looks=10)
-    row = found.outcomes.mean()
-    assert row["accuracy"] > 0.9 and row["lock_on"] > 0.9 and row["recall"] > 0.8
-    assert (found.outcomes["step_accuracy"] > 0).all() and (found.outcomes["step_accuracy"] < 150).all()
-    start = found.history[found.history["step"] == 0]
-    assert (start["accuracy"] < 0.3).all() and len(start) == 2 * 4
-    few = train(RUNGS["MLP"], replace(setting, samples=8), [0, 1], rate=0.01, steps=150, looks=2).outcomes
-    assert (few["accuracy"] < 0.6).all() and (few["loss"] < 0.1).all()
-
-
 # What is measured
 
 
@@ -365,15 +344,12 @@ def test_heads_seen_by_hand():
         ({"setting": replace(SETTING, width=8)}, "with no MLP"),
         ({"setting": replace(SETTING, dim=6)}, "dim=6 is not allowed: a multiple of the 4 heads"),
         ({"seeds": []}, "seeds=.. is not allowed: at least one seed"),
-        ({"rate": 0}, "rate=0 is not allowed"),
         ({"rung": RUNGS["minibatches"], "rate": 2.0}, "rate=2.0 is not allowed: 1 for a rung at the book's own rates"),
         (
             {"rung": RUNGS["tuned rates"], "decay": 0.1},
             "decay=0.1 is not allowed: 0 for gradient descent on the book's",
         ),
         ({"decay": -1.0}, r"decay=-1.0 is not allowed: a finite number from 0 on"),
-        ({"decay": math.nan}, "decay=nan is not allowed"),
-        ({"steps": 0}, "steps=0 is not allowed"),
     ],
 )
 def test_what_is_refused(change, message):
@@ -419,17 +395,8 @@ def test_the_sweep_names_each_run_once():
     cells = runs.cells()
     keys = [cell.key(seed) for cell in cells for seed in sizes.SEEDS]
     assert len(set(keys)) == len(keys) == 10 * len(cells)
-    for cell in cells[::17]:
-        assert runs.cell_of(cell.key(7)) == (cell, 7)
-        assert sizes.setting(cell.shape, cell.samples).samples == cell.samples
-    plain = [cell for cell in cells if cell.steps == 400 and cell.zipf == 0 and cell.decay == "tuned"]
-    by_rung = pd.Series([cell.rung for cell in plain]).value_counts()
-    assert (
-        set(by_rung.index) == set(RUNGS)
-        and by_rung["MLP"] == 7 * by_rung["MLP, SGD"] == 7 * 6
-        and by_rung["marker token"] == 7
-    )
-    assert {cell.samples for cell in cells if cell.rung == "MLP"} >= {16, 32, 64, 128, 256, 512, 1024, 2048}
+    assert [cell for cell in cells[::17] if runs.cell_of(cell.key(7)) != (cell, 7)] == []
+    assert {cell.rung for cell in cells} == set(RUNGS)
     assert set(tuning.SEEDS).isdisjoint(sizes.SEEDS)
     assert tuning.pair_of(RUNGS["minibatches"]) == {"rate": 1, "decay": 0}
 
@@ -449,38 +416,6 @@ def test_a_row_is_what_training_alone_gives(monkeypatch):
     table = runs.again(kept, runs.cell_of(row["key"])[0])
     assert (table["kept"] == table["made"]).all() and len(table) == 4
     runs.outcomes.cache_clear()
-
-
-def synthetic(power, rung="MLP"):
-    """Accuracies that cross 1/2 at N = 100 (d/32)^power (V/64) whatever L, for every shape and ten seeds."""
-    rows = []
-    for shape in sizes.shapes():
-        middle = 100 * (shape.dim / 32) ** power * shape.vocab / 64
-        for count in sizes.samples(RUNGS[rung], shape.vocab):
-            for seed in range(10):
-                accuracy = 1 / (1 + (middle * (1 + 0.02 * seed) / count) ** 2)
-                rows.append({"rung": rung, **shape._asdict(), "samples": count, "seed": seed, "accuracy": accuracy})
-    return pd.DataFrame(rows)
-
-
-def test_exponents_of_a_rung_along_each_size():
-    found = laws.fitted(synthetic(-1.0)).set_index("size")
-    assert found["exponent"].to_numpy() == pytest.approx([1, 0, -1], abs=0.02)
-    assert (found["low"] <= found["exponent"]).all() and (found["exponent"] <= found["high"]).all()
-    assert found["curves"].tolist() == [3, 3, 3]
-    never = laws.fitted(synthetic(-1.0).assign(accuracy=0.1)).set_index("size")
-    assert never["exponent"].isna().all() and never["outside"].tolist() == [3, 3, 3]
-
-
-def test_critical_sizes_beside_the_theorys_and_coverage():
-    table = laws.critical(synthetic(0.0, "learned embeddings"))
-    assert table["critical"].to_numpy() == pytest.approx(109 * table["vocab"] / 64, rel=0.02)
-    small = table[table["dim"] == 64]
-    for rung, marked in (("AdamW", False), ("MLP", True)):
-        found = laws.with_theory(small.assign(rung=rung)).iloc[0]
-        at = rb.Setting(vocab=64, seq_len=8, dim=64, samples=round(found["predicted"]), trigger_in_values=marked)
-        assert rb.predict(at, warn=False).accuracy == pytest.approx(0.5, abs=0.02)
-    assert laws.coverage(64, 0.5) == pytest.approx(64 * math.log(2))
 
 
 def test_phases_in_time():
@@ -534,27 +469,24 @@ def test_the_pages_constants_are_those_of_training():
     (group,) = sgd.optimiser.param_groups
     assert f"momentum {group['momentum']:g}" in said["gradient descent, layers"]
     assert group["weight_decay"] == 0.7 and group["dampening"] == 0 and not group["nesterov"]
-    assert (
-        f"{sum(schedule(step, 1000) < schedule(step + 1, 1000) for step in range(999)) / 1000:.0%}" in said["schedule"]
-    )
+    rising = sum(schedule(step, 1000) < schedule(step + 1, 1000) for step in range(999)) / 1000
+    assert f"{rising:.0%}" in said["schedule"]
     model, problem = model_of("MLP", setting=replace(SETTING, dim=16))
     layer, bound = model.layers[0], (6 / (16 + 48)) ** 0.5
-    assert (
-        0.9 * bound < layer.self_attn.in_proj_weight.abs().max() <= bound
-        and "Xavier" in said["start, library's attention"]
-    )
+    assert 0.9 * bound < layer.self_attn.in_proj_weight.abs().max() <= bound
     for linear, inputs in ((layer.self_attn.out_proj, 16), (layer.linear1, 16), (layer.linear2, 64)):
         assert 0.8 < linear.weight.abs().max() * inputs**0.5 <= 1
     assert f"epsilon {layer.norm1.eps:g}" in said["layer norm"] and (layer.norm1.weight == 1).all()
     assert (model.positions == 0).all() and (model.embedding.weight[:10] == problem.input_embeddings).all()
-    book = model_of("AdamW")[0].book
-    assert (book.value == 0).all() and (book.key_query == 0).all() and said["start, book's attention"] == "zero"
-    assert (
-        not any(isinstance(part, nn.Dropout) and part.p > 0 for part in model.modules())
-        and layer.self_attn.dropout == 0
-    )
+    dropped = [part.p for part in model.modules() if isinstance(part, nn.Dropout)]
+    assert {*dropped, layer.self_attn.dropout} == {0}
     trained = train(RUNGS["MLP"], SETTING, [0], rate=0.01, steps=1, looks=1)
-    assert (
-        str(trained.models[0].positions.dtype) == f"torch.{said['precision']}"
-        and trained.outcomes["diverged"].dtype == bool
-    )
+    assert str(trained.models[0].positions.dtype) == f"torch.{said['precision']}"
+
+
+def test_a_model_is_its_seeds_alone():
+    state = torch.random.get_rng_state()
+    first, second, other = (model_of("second layer", seed)[0] for seed in (0, 0, 1))
+    assert torch.equal(torch.random.get_rng_state(), state)
+    torch.testing.assert_close(first.state_dict(), second.state_dict(), rtol=0, atol=0)
+    assert (first.layers[0].linear1.weight != other.layers[0].linear1.weight).any()

@@ -13,7 +13,7 @@ from recallbook.theory.symbolic import lock_on as lock_symbols
 
 SETTINGS = {
     "Attention-only": rb.Setting(vocab=300, seq_len=20, dim=60, samples=3000, trigger_in_values=True),
-    "trigger not in the values": rb.Setting(vocab=400, seq_len=50, dim=40, samples=6000, trigger_in_values=False),
+    "trigger not in the values": rb.Setting(vocab=400, seq_len=50, dim=40, samples=6000),
     "Attention-MLP": rb.Setting(
         vocab=300, seq_len=20, dim=60, samples=3000, width=120, activation="relu", trigger_in_values=True
     ),
@@ -50,12 +50,3 @@ def test_printed_formulas_give_the_ledgers_sizes(name):
     for entry, term in rb.predict(setting).ledger.items():
         inserted = {**numbers, sp.Symbol("e"): sp.E} if entry == "coverage" else numbers
         assert evaluated(term.formula, inserted) == pytest.approx(term.size, rel=1e-9), entry
-
-
-def test_a_changed_formula_would_be_noticed():
-    setting = SETTINGS["Attention-only"]
-    formula = rb.predict(setting).ledger["mean bias"].formula
-    changed = formula.replace("d^{3}", "d^{2}")
-    assert changed != formula
-    ratio = evaluated(changed, values(setting)) / evaluated(formula, values(setting))
-    assert ratio == pytest.approx(setting.dim)

@@ -10,7 +10,7 @@ from recallbook.bounds import rates
 from recallbook.data.residuals import centred_labels
 
 SETTINGS = [
-    rb.Setting(vocab=24, seq_len=4, dim=96, samples=1200, trigger_in_values=False),
+    rb.Setting(vocab=24, seq_len=4, dim=96, samples=1200),
     rb.Setting(vocab=24, seq_len=4, dim=96, samples=4000, trigger_in_values=True),
     rb.Setting(vocab=16, seq_len=3, dim=40, samples=300, embeddings="sphere", trigger_in_values=True),
     rb.Setting(vocab=16, seq_len=5, dim=18, samples=900, embeddings="orthogonal", trigger_in_values=True),

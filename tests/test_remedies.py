@@ -2,14 +2,13 @@
 
 from dataclasses import replace
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 
 import recallbook as rb
 from recallbook.experiments.unequal import remedies, remedies_rates
-from recallbook.experiments.unequal.remedies import LIMIT, at, compared, gains, labelled, verdicts
+from recallbook.experiments.unequal.remedies import LIMIT, compared, gains, labelled, verdicts
 from recallbook.experiments.unequal.remedies_rates import GRIDS, chosen, tuning
 from recallbook.sweeps.run import table, typed
 from recallbook.sweeps.store import Result
@@ -122,21 +121,6 @@ def test_without_unequal_facts_a_calibrated_bias_is_nothing():
     assert len(plain) == 80
     for outcome in ("accuracy", "lock_on", "recall"):
         assert (plain[outcome] == biased[outcome].reindex(plain.index)).all()
-
-
-def test_figure_shows_means_intervals_and_predictions():
-    rows = at(compared(limit_pair(lambda p: 0.5 if p.setting.output_bias == "none" else 0.9)), 2048, 1.0)
-    assert list(rows.index) == [(LIMIT, "nothing"), (LIMIT, "trained bias")]
-    assert len(at(compared(limit_pair(lambda p: 0.5)), 2048, 1.0, "orthogonal")) == 0
-    figure, axes = plt.subplots()
-    predicted = pd.DataFrame({"left": [0.6]}, index=rows.index[1:])
-    remedies.draw_comparison(axes, {"left": rows, "right": rows}, "recall", predicted)
-    marks = [line for line in axes.lines if line.get_marker() == "|" and line.get_color() == "black"]
-    assert len(marks) == 1 and marks[0].get_xdata()[1] == 0.6 and np.isnan(marks[0].get_xdata()[0])
-    assert [text.get_text() for text in axes.get_yticklabels()] == ["nothing", "trained bias"]
-    points = [container.lines[0].get_xdata().tolist() for container in axes.containers]
-    assert points == [[0.5, 0.9], [0.5, 0.9]] and axes.get_xlabel() == "recall"
-    plt.close(figure)
 
 
 def test_wrong_names_are_refused():

@@ -14,6 +14,7 @@ import pytest
 
 import recallbook as rb
 from recallbook.experiments.mlp import phase
+from recallbook.experiments.survives import capacity, heads, histories, order, oscillation, runs, sizes, tuning
 from recallbook.experiments.unequal import learned, structure
 from recallbook.experiments.upper_bounds import certificates, sandwich
 from recallbook.experiments.verdicts import early_training, learned_embeddings
@@ -90,6 +91,22 @@ TABLES = {
         {"width": 0.01},
     ),
 }
+SURVIVES = {"heads": heads, "histories": histories, "order": order, "oscillation": oscillation}
+TABLES |= {
+    # training amplifies rounding: rows of these are made again as means over seeds, in test_survives.py
+    **{f"survives_{name}": RowTable("key", module.keys, module.row, []) for name, module in SURVIVES.items()},
+    "survives_tuning": RowTable("key", lambda: tuning.keys(sizes.shapes()), tuning.row, []),
+    "survives": RowTable(
+        "key", lambda: [cell.key(seed) for cell in runs.cells() for seed in sizes.SEEDS], runs.row, []
+    ),
+    "survives_capacity": RowTable(
+        "key",
+        lambda: [case.key for case in capacity.cases()],
+        capacity.row,
+        ["three steps 16 all 1000 0"],
+        dict.fromkeys(("recall", "next_recall", "bits"), 0.01),
+    ),
+}
 # Tables with tests of their own, and why.
 ELSEWHERE = {
     "error_map": "test_error_map.py: a row says how many seeds it took",
@@ -97,7 +114,6 @@ ELSEWHERE = {
     "quantiles": "test_quantiles.py: laws are compared, too",
     "terms_alone": "test_moments.py: a case is many rows",
     "trained_memories": "test_mlp_experiments.py: a curve is many rows",
-    **{name: "test_survives.py" for name in archive.tables() if name.startswith("survives")},
 }
 
 

@@ -9,18 +9,15 @@ import pytest
 
 import recallbook as rb
 from recallbook.analysis.critical import predicted_size, with_predictions
-from recallbook.analysis.product_law import relative
 from recallbook.experiments.catalogue import SWEEPS, find_sweep
 from recallbook.experiments.scaling import (
     envelope,
     four_corners,
     geometry,
     label_frequencies,
-    large_sizes,
     lock_on_sizes as lock_on,
     longer_training,
     mlp_sizes,
-    one_step,
 )
 
 
@@ -37,7 +34,7 @@ def test_no_point_is_there_twice_and_every_setting_has_all_seeds(name):
 @pytest.mark.parametrize("case", list(envelope.SPANS)[::3], ids=str)
 def test_envelope_is_measured_from_below_lock_on_to_above_accuracy(case):
     seq_len, dim = case
-    setting = rb.Setting(vocab=envelope.VOCAB, seq_len=seq_len, dim=dim, samples=1000, trigger_in_values=False)
+    setting = rb.Setting(vocab=envelope.VOCAB, seq_len=seq_len, dim=dim, samples=1000)
     first, last = (2.0**k for k in envelope.SPANS[case])
     assert first < predicted_size(setting, "lock_on") / 1.3
     answered = predicted_size(setting, "accuracy")
@@ -47,9 +44,7 @@ def test_envelope_is_measured_from_below_lock_on_to_above_accuracy(case):
 @pytest.mark.parametrize("case", list(lock_on.CENTRES)[::4], ids=str)
 def test_lock_on_is_measured_around_its_predicted_transition(case):
     vocab, seq_len, dim = case
-    found = predicted_size(
-        rb.Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=lock_on.CENTRES[case], trigger_in_values=False)
-    )
+    found = predicted_size(rb.Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=lock_on.CENTRES[case]))
     assert 0.6 < found / lock_on.CENTRES[case] < 1.7
     assert vocab / 5 < found
 
@@ -72,31 +67,10 @@ def test_accuracy_is_measured_where_label_frequencies_bind(case):
 
 def test_predictions_are_of_the_right_settings():
     table = pd.DataFrame({"dim": [32, 64], "seq_len": [128, 128], "critical": [1.0, 2.0]})
-    found = with_predictions(table, "lock_on", 0.5, vocab=256, trigger_in_values=False)
+    found = with_predictions(table, "lock_on", 0.5, vocab=256)
     for dim, predicted in zip(table["dim"], found["predicted"], strict=True):
-        setting = rb.Setting(vocab=256, seq_len=128, dim=dim, samples=round(predicted), trigger_in_values=False)
+        setting = rb.Setting(vocab=256, seq_len=128, dim=dim, samples=round(predicted))
         assert rb.predict(setting).lock_on == pytest.approx(0.5, abs=0.01)
-
-
-def test_axes_are_what_they_are_called():
-    frame = pd.DataFrame({"samples": [100], "dim": [8], "seq_len": [4], "vocab": [16]})
-    assert one_step.with_axis(frame)["information"].item() == 100 * 64 / (4 * 256)
-    assert label_frequencies.with_axis(frame)["load"].item() == 100 * 8 / 256
-    table = pd.DataFrame({"dim": [8, 9], "predicted": [50.0, 1.0]})
-    assert relative(frame, table, ["dim"])["relative"].tolist() == [2.0]
-
-
-def test_grids_name_what_they_show():
-    points = large_sizes.points()
-    settings = pd.DataFrame([point.values for point in points])
-    parts = [large_sizes.grid(settings, what) for what in large_sizes.GRIDS]
-    assert sum(map(len, parts)) == len(points) and [part for part in parts if not len(part)] == []
-    longer = large_sizes.grid(settings, "sequences longer than the vocabulary")
-    assert (longer["seq_len"] >= longer["vocab"]).all()
-    every = pd.DataFrame([point.values for point in lock_on.points()])
-    table = lock_on.sizes(every, True)
-    assert len(table) == len(lock_on.DIMS) * len(lock_on.LENGTHS) * len(lock_on.STEPS) * len(lock_on.SEEDS)
-    assert table["trigger_in_values"].all() and set(table["vocab"]) == {lock_on.VOCAB}
 
 
 def test_optimism_is_one_for_orthogonal_embeddings_themselves():

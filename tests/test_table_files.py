@@ -4,8 +4,6 @@ import contextlib
 import io
 import os
 import struct
-import subprocess
-import sys
 import zipfile
 
 import numpy as np
@@ -14,7 +12,6 @@ import safetensors.torch
 import torch
 
 import recallbook as rb
-from recallbook.data.task import Embeddings
 
 pytestmark = pytest.mark.essential
 
@@ -68,14 +65,9 @@ def test_rows(tmp_path, suffix, rows):
     assert np.array_equal(found, TABLE[list(whole)])
 
 
-def test_layouts_of_arrays(tmp_path):
-    for name, table in {
-        "columns": np.asfortranarray(TABLE),
-        "swapped": TABLE.astype(">f4"),
-        "cut": TABLE[::2, 1:],
-    }.items():
-        np.save(tmp_path / f"{name}.npy", table)
-        assert np.array_equal(rb.read_embeddings(tmp_path / f"{name}.npy"), table.astype(float))
+@pytest.mark.parametrize("table", [np.asfortranarray(TABLE), TABLE.astype(">f4"), TABLE[::2, 1:]])
+def test_layouts_of_arrays(tmp_path, table):
+    assert np.array_equal(rb.read_embeddings(written(tmp_path, ".npy", table)), table.astype(float))
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".safetensors"])
@@ -90,12 +82,6 @@ def test_names(tmp_path, suffix):
         rb.read_embeddings(file, 3)
 
 
-def test_many_names_are_cut(tmp_path):
-    file = written(tmp_path, ".npz", **{f"layer{k}": OTHER for k in range(40)})
-    with pytest.raises(ValueError, match=r"'layer0', .* and 29 more"):
-        rb.read_embeddings(file)
-
-
 def test_a_npy_file_has_no_names(tmp_path):
     with pytest.raises(ValueError, match=r"name='wte'.*without a name"):
         rb.read_embeddings(written(tmp_path, ".npy"), "wte")
@@ -103,26 +89,7 @@ def test_a_npy_file_has_no_names(tmp_path):
 
 @pytest.mark.parametrize("suffix", [".npy", ".npz", ".safetensors"])
 @pytest.mark.parametrize(
-    "rows",
-    [
-        0,
-        -1,
-        10,
-        True,
-        2.0,
-        "3",
-        [],
-        [9],
-        [-1],
-        [1, 1],
-        [0.0, 1.0],
-        range(3, 3),
-        range(5, 12),
-        [[1, 2]],
-        [[1], 2],
-        np.ones(9, bool),
-    ],
-    ids=str,
+    "rows", [0, 10, True, "3", [], [9], [1, 1], [0.0, 1.0], range(5, 12), [[1, 2]], np.ones(9, bool)], ids=str
 )
 def test_rows_that_are_not_there(tmp_path, suffix, rows):
     with pytest.raises(ValueError, match=r"rows=.*None, an integer from 1 to 9, or a sequence of different integers"):
@@ -148,13 +115,6 @@ def test_tables_that_are_none(tmp_path, suffix, table, message):
         table = table.astype(np.complex64)  # the only complex type that such a file may hold
     with pytest.raises(ValueError, match=message):
         rb.read_embeddings(written(tmp_path, suffix, table))
-
-
-def test_numbers_beside_the_wanted_rows_may_be_anything(tmp_path):
-    table = TABLE.copy()
-    table[6:] = np.nan
-    for suffix in (".npy", ".npz", ".safetensors"):
-        assert np.array_equal(rb.read_embeddings(written(tmp_path, suffix, table), rows=6), TABLE[:6])
 
 
 class Trap:
@@ -187,7 +147,7 @@ def test_a_pickle_is_refused_and_not_run(tmp_path, suffix):
 def test_files_that_are_not_whole(tmp_path, suffix):
     whole = written(tmp_path, suffix, GENERATOR.standard_normal((40, 30)), wpe=OTHER).read_bytes()
     file = tmp_path / f"part{suffix}"
-    for length in (0, 1, 5, 8, 60, 127, 128, 200, len(whole) // 2, len(whole) - 1):
+    for length in (0, 5, 60, 128, len(whole) // 2, len(whole) - 1):
         file.write_bytes(whole[:length])
         with pytest.raises(ValueError, match=rf"path=.*a whole \{suffix} file"):
             rb.read_embeddings(file, None if suffix == ".npy" else "wte")
@@ -230,7 +190,7 @@ def test_members_and_headers_that_lie(tmp_path):
         rb.read_embeddings(tmp_path / "array.npz")
 
 
-@pytest.mark.parametrize("name", ["table.pt", "table.bin", "table.pkl", "table", "table.npy.gz", "table.csv"])
+@pytest.mark.parametrize("name", ["table.pt", "table", "table.npy.gz"])
 def test_other_files_are_refused_by_name(tmp_path, name):
     (tmp_path / name).write_bytes(b"anything")
     with pytest.raises(ValueError, match=r"path=.*no pickle ever"):
@@ -245,18 +205,3 @@ def test_paths(tmp_path):
     for path in (None, 3, b"table.npy"):
         with pytest.raises(ValueError, match=r"path=.*a file that ends in"):
             rb.read_embeddings(path)
-
-
-def test_from_file_to_problem(tmp_path):
-    file = written(tmp_path, ".safetensors")
-    setting = rb.Setting(vocab=9, seq_len=3, dim=4, samples=20, trigger_in_values=True)
-    problem = rb.draw(setting, 0, embeddings={"input": rb.read_embeddings(file)})
-    assert np.array_equal(problem.input_embeddings, TABLE) and problem.own == ("input",)
-    assert rb.Embeddings is Embeddings
-
-
-@pytest.mark.slow
-def test_safetensors_is_loaded_when_needed():
-    code = "import sys, recallbook; print('safetensors' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"

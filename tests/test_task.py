@@ -28,23 +28,8 @@ def test_labels_follow_the_facts():
     assert problem.tokens.dtype == torch.int32
 
 
-@pytest.mark.parametrize("fresh", [False, True])
-def test_tokens_and_positions_are_uniform_and_independent(fresh):
-    problem = rb.draw(rb.Setting(vocab=7, seq_len=5, dim=3, samples=40000, trigger_in_values=True), seed=1)
-    sequences = problem.fresh(40000) if fresh else problem.sequences
-    counts = {
-        "tokens": np.bincount(sequences.tokens.flatten().numpy(), minlength=7),
-        "positions": np.bincount(sequences.positions.numpy(), minlength=5),
-        "label and position": np.bincount((sequences.labels * 5 + sequences.positions).numpy(), minlength=35),
-        "first and last token": np.bincount(
-            (sequences.tokens[:, 0] * 7 + sequences.tokens[:, -1]).numpy(), minlength=49
-        ),
-    }
-    for name, observed in counts.items():
-        assert 1e-4 < stats.chisquare(observed).pvalue, name
-
-
 LAWS = [
+    {},
     {"zipf": 1.0},
     {"zipf": 1.0, "other_zipf": 0.0},
     {"other_zipf": 1.5},
@@ -90,6 +75,7 @@ def test_a_smaller_sample_is_a_prefix_whatever_the_law(law):
         assert torch.equal(a[:17], b)
     for a, b in zip(large.fresh(50, seed=6), small.fresh(17, seed=6), strict=True):
         assert torch.equal(a[:17], b)
+    assert torch.equal(large.permutation, small.permutation)
 
 
 def test_balanced_runs_are_in_random_order():
@@ -116,13 +102,6 @@ def test_permutations_are_uniform():
     ]
     counts = np.unique(np.array(seen), axis=0, return_counts=True)[1]
     assert len(counts) == 6 and stats.chisquare(counts).pvalue > 1e-4
-
-
-def test_a_smaller_sample_is_a_prefix():
-    large, small = (rb.draw(rb.Setting(**{**BASE, "samples": n}), seed=5) for n in (50, 17))
-    for a, b in zip(large.sequences, small.sequences, strict=True):
-        assert torch.equal(a[:17], b)
-    assert torch.equal(large.permutation, small.permutation)
 
 
 @pytest.mark.parametrize("high", [2, 1000, 2**16 + 1, 2**31 - 1])
@@ -206,15 +185,6 @@ def test_mlp_rows_make_unit_preactivations():
         assert float(problem.mlp_weights.var()) == pytest.approx(1 / scale, rel=0.02)
 
 
-def test_streams_differ_by_role_seed_and_block():
-    streams = [("tokens", 0, 0), ("positions", 0, 0), ("tokens", 1, 0), ("tokens", 0, 1), ("tokens", 2**80, 0)]
-    firsts = [stream(seed, role, block).random() for role, seed, block in streams]
-    assert len(set(firsts)) == len(firsts)
-    problem = rb.draw(rb.Setting(**BASE), seed=0)
-    assert not torch.equal(problem.fresh(50).tokens, problem.tokens)
-    assert not torch.equal(problem.fresh(50, seed=1).tokens, problem.fresh(50).tokens)
-
-
 def test_the_scheme_has_not_moved():
     """Stored numbers of the book rest on these draws; change them only together with ``streams.SCHEME``."""
     problem = rb.draw(rb.Setting(vocab=100, seq_len=5, dim=3, samples=2, trigger_in_values=True), seed=0)
@@ -255,6 +225,8 @@ def test_global_generators_are_left_alone():
 
 def test_tokens_and_positions_differ_between_draws():
     """By seed, block and role: tokens and positions each have a stream of their own."""
+    streams = [("tokens", 0, 0), ("positions", 0, 0), ("tokens", 1, 0), ("tokens", 0, 1), ("tokens", 2**80, 0)]
+    assert len({stream(seed, role, block).random() for role, seed, block in streams}) == len(streams)
     problem = rb.draw(rb.Setting(**BASE), seed=0)
     fresh = [problem.fresh(50, **names) for names in ({}, {"seed": 1}, {"block": 1}, {"role": "batch"})]
     for first, second in itertools.combinations([problem.sequences, *fresh], 2):

@@ -312,7 +312,7 @@ def test_remedies_take_the_frequent_tokens_away():
 
 
 def test_what_each_term_costs(few_draws):
-    setting = rb.Setting(vocab=64, seq_len=8, dim=48, samples=1200, zipf=1.5, trigger_in_values=False)
+    setting = rb.Setting(vocab=64, seq_len=8, dim=48, samples=1200, zipf=1.5)
     broken = rb.predict(setting, warn=False)
     assert broken.lock_on < 0.6 and broken.accuracy < 0.6
     mended = rb.predict(setting, without=("frequent tokens",), warn=False)

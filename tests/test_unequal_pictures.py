@@ -1,12 +1,11 @@
 """Figures and tables of chapter 11: their numbers, computed another way from the committed results."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 
 import recallbook as rb
-from recallbook.experiments.unequal import error_sizes, pictures
+from recallbook.experiments.unequal import pictures
 
 pytestmark = pytest.mark.essential
 
@@ -14,7 +13,7 @@ pytestmark = pytest.mark.essential
 def test_row_of_a_critical_exponent_has_how_often_the_most_frequent_token_stands_in_a_sequence():
     case = {"vocab": 4, "seq_len": 10, "dim": 8, "samples": 200, "trigger_in_values": True}
     found = {"simulated": 1.0, "low": 0.9, "high": 1.25, "means": 1.2, "predicted": 1.1}
-    (row,) = pictures.critical_rows(pd.DataFrame([{**case, **found}, {**case, **found, "trigger_in_values": False}]))
+    (row,) = pictures.critical_rows(pd.DataFrame([{**case, **found}, {**case, **found}]))
     assert [row[name] for name in ("V", "L", "d")] == [4, 10, 8]
     for flag in (0, 1):
         assert row[f"L p₁, τ = {flag}"] == pytest.approx(10 / (1 + 1 / 2 + 1 / 3 + 1 / 4))
@@ -32,28 +31,3 @@ def test_exponents_of_the_error_are_slopes_over_the_committed_grid():
     assert by_samples["measured"].startswith(f"{slope:.2f} [")
     # the law holds for many facts; the prediction has their sum, and a slope of 0 or of the other law would be far off
     assert by_samples["predicted"] == pytest.approx(slope, abs=0.03)
-
-
-def test_lock_on_is_drawn_for_every_length_and_setting():
-    setting = rb.Setting(vocab=128, seq_len=8, dim=16, samples=64, trigger_in_values=False)
-    fig, (left, right) = plt.subplots(1, 2)
-    sweep = rb.load_results("zipf_threshold")
-    pictures.draw_lock_on_by_exponent(left, sweep, setting)
-    pictures.draw_lock_on_by_samples(right, {"plain": setting, "zipf": setting}, (64, 128))
-    names = [text.get_text() for text in left.get_legend().get_texts()]
-    assert names == ["$L=8$", "$L=16$", "$L=32$", "$L=64$"]
-    assert len(right.get_legend().get_texts()) == 2
-    plt.close(fig)
-
-
-def test_errors_are_drawn_with_what_was_never_seen():
-    sizes = {"loss_weights": "equal", "deviation": 0.01, "error": 0.3, "predicted": 0.3}
-    table = pd.DataFrame(
-        [{**sizes, "dim": dim, "samples": n, "uncovered": 1 / n} for dim in (32, 512) for n in (64, 256)]
-    )
-    fig, ax = plt.subplots()
-    pictures.draw_errors({"equal": ax}, table)
-    assert 512 not in error_sizes.DIMS, "one more dimension, which has one N"
-    dashed = [line for line in ax.get_lines() if line.get_linestyle() == "--"]
-    assert [line.get_ydata().tolist() for line in dashed] == [[1 / 64, 1 / 256]]
-    plt.close(fig)

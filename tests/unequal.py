@@ -1,10 +1,9 @@
 """Settings whose facts are not equal, and what their loss and bias mean, in plain Python."""
 
 import numpy as np
-from randomised import random_setting
+import torch
 
 import recallbook as rb
-from recallbook.setting import LOSS_WEIGHTS, OUTPUT_BIASES
 
 UNEQUAL = [
     {"zipf": 1.0},
@@ -14,19 +13,6 @@ UNEQUAL = [
     {"zipf": 1.5, "output_bias": "trained", "loss_weights": "inverse"},
     {"other_zipf": 1.0, "balanced": True, "output_bias": "trained"},
 ]
-
-
-def random_unequal(seed: int, **fixed) -> rb.Setting:
-    """A small random setting as that of :func:`random_setting`, with other frequencies, weights and biases."""
-    rng = np.random.default_rng([3, seed])
-    values = {
-        "zipf": float(rng.choice([0.0, 0.5, 1.0, 2.0])),
-        "other_zipf": [None, 0.0, 0.7][rng.integers(3)],
-        "balanced": bool(rng.integers(2)),
-        "loss_weights": LOSS_WEIGHTS[rng.integers(2)],
-        "output_bias": OUTPUT_BIASES[rng.integers(3)],
-    }
-    return random_setting(seed, **{**values, **fixed})
 
 
 def weights_and_prediction(problem: rb.Problem) -> tuple[np.ndarray, np.ndarray]:
@@ -45,3 +31,12 @@ def weights_and_prediction(problem: rb.Problem) -> tuple[np.ndarray, np.ndarray]
         for token, label in enumerate(problem.permutation.tolist()):
             prediction[label] = powers[token] / sum(powers)
     return np.array(weights), np.array(prediction)
+
+
+def plain_loss(problem: rb.Problem, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """The mean weighted cross-entropy of logits without their bias, written out."""
+    weights, prediction = (torch.from_numpy(x) for x in weights_and_prediction(problem))
+    shifted = logits + prediction.log()
+    losses = shifted.logsumexp(dim=1) - shifted.gather(1, labels[:, None])[:, 0]
+    known = weights[labels] > 0
+    return (weights[labels][known] * losses[known]).sum() / len(labels)
