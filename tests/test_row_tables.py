@@ -95,7 +95,7 @@ SURVIVES = {"heads": heads, "histories": histories, "order": order, "oscillation
 TABLES |= {
     # training amplifies rounding: rows of these are made again as means over seeds, in test_survives.py
     **{f"survives_{name}": RowTable("key", module.keys, module.row, []) for name, module in SURVIVES.items()},
-    "survives_tuning": RowTable("key", lambda: tuning.keys(sizes.shapes()), tuning.row, []),
+    "survives_tuning": RowTable("key", lambda: tuning.keys(tuning.searched()), tuning.row, []),
     "survives": RowTable(
         "key", lambda: [cell.key(seed) for cell in runs.cells() for seed in sizes.SEEDS], runs.row, []
     ),

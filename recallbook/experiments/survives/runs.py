@@ -87,6 +87,11 @@ def cells() -> list[Cell]:
         for decay in tuning.DECAYS
         for count in (round(per * shape.vocab) for per in per_fact)
     ]
+    decays += [
+        Cell(name, sizes.BASE, sizes.TUNED_AT * sizes.VOCAB, LONGEST, decay=f"{decay:g}")
+        for name in ("four heads", "MLP")  # was the pair that was tuned for fewer steps kept too long?
+        for decay in tuning.DECAYS
+    ]
     return swept + decays + zipf + longer + large
 
 

@@ -176,14 +176,14 @@ def at_an_end(frame: pd.DataFrame) -> list[tuple[str, str]]:
     return found
 
 
-def _searched() -> list[sizes.Shape]:
+def searched() -> list[sizes.Shape]:
     """The base, and the other shapes once the base is committed."""
     return [*sizes.shapes(), sizes.LARGE] if FILE.is_file() else [sizes.BASE]
 
 
 def fill(store: Path, part: slice) -> None:
     """Make what the store lacks; the parts of a divided search are pairs."""
-    for keep in _searched():
+    for keep in searched():
         made = keys([keep])
         whole = [made[start : start + len(SEEDS)] for start in range(0, len(made), len(SEEDS))]
         extend(store, "key", [key for group in whole[part] for key in group], row)
@@ -191,7 +191,7 @@ def fill(store: Path, part: slice) -> None:
 
 def export(stores: Iterable[Path]) -> None:
     """Write the table that ships with the package: the base alone until it is committed."""
-    join(stores, "key", keys(_searched()), FILE)
+    join(stores, "key", keys(searched()), FILE)
 
 
 if __name__ == "__main__":
