@@ -92,7 +92,6 @@ def leading_terms(setting: Setting, without: tuple[str, ...] = ()) -> Leading:
     return Leading(score, even, mark, sum(token.values(), start=nothing), overlap, unequal)
 
 
-@np.errstate(divide="ignore", invalid="ignore")  # at d = 1 a mark or a scatter may be zero
 def score_laws(setting: Setting, without: tuple[str, ...] = ()) -> Scores:
     r"""Scores with the exact moments, which fluctuate from draw to draw as the ledger's leading terms do.
 
@@ -107,19 +106,21 @@ def score_laws(setting: Setting, without: tuple[str, ...] = ()) -> Scores:
     plain = leading if setting.width is None and not without else leading_terms(replace(setting, width=None))
     moments = exact(setting)
     labels = plain.score / plain.even
-    rest = moments.pull(trigger) / moments.score(trigger) ** 2 / (1 + labels.var()) - 1
-    pull = moments.score(trigger) * leading.score / plain.even / labels.mean()
+    score, square, none = moments.score(trigger), moments.pull(trigger), np.zeros(2**POINTS)  # none: where d = 1
+    rest = np.divide(square, score**2, out=none + 1, where=score != 0) / (1 + labels.var()) - 1
+    pull = score * leading.score / plain.even / labels.mean()
     pull = pull * lognormal_variable("neurons", max(float(rest.mean()), 0.0))
     fluctuation = leading.scatter / max(plain.scatter.mean(), TINY)
     odd = np.maximum(moments.noise(trigger), 0)
     few = leading.mark.mean() - plain.mark.mean() * fluctuation.mean() if setting.width else 0.0
     mark = pull + np.sqrt(odd * fluctuation + max(float(few), 0.0)) * normal("shift")
-    share = moments.overlap(trigger) / moments.pull(trigger)
-    along = share * np.divide(leading.overlap, plain.overlap, out=np.zeros_like(share), where=plain.overlap > 0)
+    share = np.divide(moments.overlap(trigger), square, out=none.copy(), where=square != 0)
+    along = share * np.divide(leading.overlap, plain.overlap, out=none, where=plain.overlap > 0)
     across = np.maximum(moments.scatter(trigger) - share * odd, 0) * fluctuation
     variance = along * mark**2 + across + TINY
     lengths = {symbolic.lengths_variance: leading.unequal, symbolic.total_variance: variance}
-    skew = numeric(symbolic.skewness())({**sizes(setting), **lengths}) + max(moments.cube, 0) / variance.mean() ** 1.5
+    skew = numeric(symbolic.skewness())({**sizes(setting), **lengths})
+    skew = skew + max(moments.cube, 0) / max(variance.mean(), 1e-100) ** 1.5
     return Scores(mark, variance, np.minimum(skew, 2.0))
 
 
