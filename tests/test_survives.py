@@ -121,11 +121,11 @@ def test_coverage():
 def test_critical_n_beside_epochs(monkeypatch):
     frame = made_up(["three steps", "many steps"])
     monkeypatch.setattr(runs, "load", lambda steps: frame[frame["rung"] == "three steps"] if steps == 1600 else frame)
-    three, many = pictures.budget_rows(["three steps", "many steps"], (400, 1600))
+    three, many = pictures.budget_rows(["three steps", "many steps"], (400, 1600), 0.5)
     critical = laws.critical(laws.at_base(frame)).set_index("rung").loc["many steps"]
-    assert many["N for 0.5, 400 steps"] == pictures.interval(critical)
-    assert many["N for 0.5, 1600 steps"] == "–" and many["epochs"] == f"{400 * 32 / critical['critical']:.0f}"
-    assert three["N for 0.5, 1600 steps"] == three["N for 0.5, 400 steps"] and three["epochs"] == "–"
+    assert many["400 steps"] == pictures.interval(critical)
+    assert many["1,600 steps"] == "–" and many["epochs"] == f"{400 * 32 / critical['critical']:.0f}"
+    assert three["1,600 steps"] == three["400 steps"] and three["epochs"] == "–"
 
 
 def test_the_price_by_decay_beside_coverage(monkeypatch):

@@ -151,22 +151,17 @@ def constant_rows() -> list[dict[str, str]]:
     return [{"constant": name, "value": value} for name, value in rows.items()]
 
 
-def budget_rows(names: Sequence[str], budgets: Sequence[int]) -> list[dict[str, str]]:
-    """Critical N at the base for accuracy 0.5 and 0.9 after each number of steps, and epochs at the first of them."""
-    tables = {
-        (steps, level): laws.critical(laws.at_base(runs.load(steps)), level=level).set_index("rung")
-        for steps in budgets
-        for level in LEVELS
-    }
+def budget_rows(names: Sequence[str], budgets: Sequence[int], level: float) -> list[dict[str, str]]:
+    """Critical N at the base after each number of steps, and epochs at the first of them."""
+    tables = {steps: laws.critical(laws.at_base(runs.load(steps)), level=level).set_index("rung") for steps in budgets}
     rows = []
     for name in names:
         row = {"rung": name}
-        for (steps, level), table in tables.items():
-            row[f"N for {level}, {steps} steps"] = interval(table.loc[name]) if name in table.index else "–"
-        needed = tables[budgets[0], LEVELS[0]].loc[name, "critical"]
+        for steps, table in tables.items():
+            row[f"{steps:,} steps"] = interval(table.loc[name]) if name in table.index else "–"
+        needed = tables[budgets[0]].loc[name, "critical"]
         finite = math.isfinite(needed) and RUNGS[name].steps == "many"
-        row["epochs"] = f"{budgets[0] * min(BATCH, needed) / needed:.0f}" if finite else "–"
-        rows.append(row)
+        rows.append(row | {"epochs": f"{budgets[0] * min(BATCH, needed) / needed:.0f}" if finite else "–"})
     return rows
 
 
