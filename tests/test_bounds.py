@@ -333,3 +333,20 @@ def test_thresholds_do_not_depend_on_threads():
     finally:
         torch.set_num_threads(before)
     assert len(set(found)) == 1 and found[0] > rb.minimum_samples(**sizes, accuracy=0.5)
+
+
+def test_noise_of_the_other_tokens():
+    r"""$(L-1)/L^2$ of the tokens' covariance: two sequences of every kind, token table 0, 1, 5."""
+    tokens, length = (0, 1, 5), 3
+    variance = sp.Rational(sum(t**2 for t in tokens), 3) - sp.Rational(sum(tokens), 3) ** 2
+    means = [sp.Rational(7 + sum(others), length) for others in itertools.product(tokens, repeat=length - 1)]
+    found = sum(x**2 for x in means) / len(means) - (sum(means) / len(means)) ** 2
+    assert found == variance * sp.Rational(length - 1, length**2)
+
+
+def test_coarse_noise_is_not_gaussian():
+    """The measure can tell: three tokens, three sequences, one other token each."""
+    found = estimators.distance_from_gaussian(
+        rb.Setting(vocab=3, seq_len=2, dim=2, samples=3, trigger_in_values=True), range(6), draws=300
+    )
+    assert found["distance"].mean() > 3 * found["chance"].mean()

@@ -452,6 +452,8 @@ def test_facts_may_have_any_order():
 
 def test_what_is_refused():
     problem = rb.draw(SETTINGS[0], seed=7)
+    with pytest.raises(ValueError, match="embeddings='low_rank"):
+        rb.certify(replace(problem, setting=replace(problem.setting, embeddings="low_rank(4)")))
     with pytest.raises(ValueError, match=r"problem\.query="):
         rb.certify(replace(problem, query=problem.query * 0))
     with pytest.raises(ValueError, match="problem=3 is not allowed"):
@@ -477,3 +479,27 @@ def test_certificates_are_not_empty_at_twenty_times_the_half_lock_on_number():
     assert (chosen["proved_lock_on"] > 0.5).mean() > 0.9
     located = chosen[chosen["lock_on"] > 0.999]  # where every training sequence can lock
     assert len(located) > 25 and (located["proved_recall"] > 0).mean() > 0.8
+
+
+# Steps of the proofs
+
+
+def test_the_logarithm_lies_above_its_quadratic():
+    for theta in (0.1, 0.5, 0.9):
+        x = np.linspace(-theta, 20, 4001)
+        assert np.all(np.log1p(x) >= x - x**2 / (2 * (1 - theta)) - 1e-15)
+    x = -0.5  # with 1 - theta twice as large it would be false
+    assert np.log1p(x) < x - x**2 / (2 * (1 - 0.5) * 2)
+
+
+def test_unit_vectors_are_below_gaussians_in_their_moment_generating_function():
+    for dim in (2, 3, 10):
+        for size in (0.5, 2.0, 9.0):
+            order = dim / 2 - 1
+            mean = special.gamma(dim / 2) * (2 / size) ** order * special.iv(order, size)
+            assert mean <= math.exp(size**2 / (2 * dim))
+
+
+def test_more_others_only_lower_the_chance_as_jensen_says():
+    chances = np.random.default_rng(0).uniform(0, 0.4, size=1000)
+    assert np.mean((1 - chances) ** 7) >= (1 - chances.mean()) ** 7

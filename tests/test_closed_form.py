@@ -11,6 +11,7 @@ import pytest
 import sympy as sp
 from hypothesis import given, settings, strategies as st
 from measured_steps import Steps
+from scipy.special import betainc
 
 import recallbook as rb
 from recallbook.bounds import closed_form as cf, product_form as pf
@@ -221,6 +222,20 @@ def test_margin_is_a_quadratic_form(flag):
     assert np.linalg.norm(matrix) <= np.linalg.norm(centre @ s @ m.T @ centre) + 1e-12
 
 
+def test_all_sequences_lock_where_all_margins_are_positive():
+    found = set()
+    for samples in (12, 4000):
+        problem = rb.draw(rb.Setting(vocab=24, seq_len=4, dim=48, samples=samples, trigger_in_values=False), seed=2)
+        weights = rb.three_steps(problem)
+        w = scores.attention_vector(problem)
+        token, mark = problem.input_embeddings @ w, problem.trigger @ w
+        positive = bool(mark > token.max() - token.min())
+        lock_on = rb.evaluate(problem, weights, test_samples=4000).lock_on
+        assert lock_on == 1 or not positive
+        found.add(positive)
+    assert found == {False, True}
+
+
 # Two tails over the output embeddings
 
 
@@ -236,6 +251,19 @@ def test_tail_of_the_margin(seed, dim, tilt):
     step = min(dim * trace / (4 * norm**2), dim / (4 * norm))
     log_mean = -dim / 2 * np.log1p(2 * step * eigenvalues / dim).sum()
     assert log_mean <= -min(dim * trace**2 / (8 * norm**2), dim / 8) + 1e-9
+
+
+def test_a_wrong_fact_wins_by_the_beta_law():
+    rng = np.random.default_rng(3)
+    dim, q = 10, np.array([1.0, 0.4, -0.7, 0.1, -0.8])
+    u = rng.normal(size=(40_000, 5, dim))
+    beaten = np.mean(((u[:, 0] - u[:, 1]) * np.einsum("nkd,k->nd", u, q)).sum(axis=1) < 0)
+    rho = (q[0] - q[1]) / (2**0.5 * np.linalg.norm(q))
+    exact = betainc(dim / 2, dim / 2, (1 - rho) / 2)
+    assert beaten == pytest.approx(exact, abs=4 * (exact / 40_000) ** 0.5)
+    for size, cosine in itertools.product((1, 2, 7, 64, 900), np.linspace(0, 0.99, 23)):
+        tail = betainc(size / 2, size / 2, (1 - cosine) / 2)
+        assert tail <= (1 - cosine**2) ** (size / 2) <= math.exp(-size * cosine**2 / 2)
 
 
 def test_count_of_events():
@@ -290,6 +318,19 @@ def test_sufficient_samples_are_where_the_conditions_begin(vocab, seq_len, dim, 
     assert [hold(f) for f in (0.9, 0.999, 1, 1.01, 3, 100, 1e6, 1e20)] == [False] * 2 + [True] * 6
     assert samples > rb.critical_samples(vocab, seq_len, dim, trigger_in_values=flag)
     assert cf.sufficient_samples_closed_form(vocab, seq_len, dim, 0.99, flag) > samples
+
+
+def test_sizes_of_the_bound():
+    """Against what is predicted: the table of the page."""
+    found = [cf.sufficient_samples_closed_form(10**6, 1000, 10**5, 0.9, flag) for flag in (False, True)]
+    assert found == pytest.approx([1.49e8, 1.18e10], rel=0.01)
+    assert cf.sufficient_samples_closed_form(100, 4, 4000, 0.9, False) == pytest.approx(1.35e5, rel=0.01)
+
+
+def test_nothing_is_said_where_the_facts_do_not_fit():
+    assert cf.sufficient_samples_closed_form(10**5, 16, 500, 0.9, False) == math.inf
+    found = cf.conditions(10**5, 16, 500, 10**12, error=0.1, trigger_in_values=False)
+    assert not found.hold and found.margin < 0
 
 
 def test_binding_names_a_part():
