@@ -7,7 +7,6 @@ import pytest
 
 import recallbook as rb
 from recallbook.analysis.plan import Cost, Place, cheapest, plan
-from recallbook.theory import unequal
 
 pytestmark = pytest.mark.essential
 
@@ -120,12 +119,6 @@ def test_the_width_varies_with_the_mlp():
         other = plan(**FIXED, dim=48, width=round(factor * found.best.width), activation="he3").best
         assert other is None or other.cost > 0.97 * found.best.cost
     assert found.doubled.keys() == {"samples", "dim", "width", "seq_len"}
-
-
-@pytest.fixture
-def few_draws(monkeypatch):
-    for name, value in {"ENOUGH": 1.0, "STEP": 2, "MOST": 4}.items():
-        monkeypatch.setattr(unequal, name, value)
 
 
 SMALL = {"vocab": 8, "seq_len": 3, "accuracy": 0.5}
