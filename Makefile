@@ -74,8 +74,9 @@ everything: $(STAMP) ## What a night has time for: make test, and all that chang
 	$(MAKE) test-release
 	$(MAKE) test-latest
 
-nightly: $(STAMP) ## Tests marked nightly: every page in every look, enumerations, the core alone
+nightly: $(STAMP) ## Tests marked nightly: every page in every look, enumerations, the core alone; edges
 	BOOK_HTML=$(HTML) $(PYTEST) tests -m nightly $(SPREAD) --no-loadscope-reorder -rs --durations=15
+	EDGES=150 $(PYTEST) tests/test_edges.py tests/test_command_line.py -k "edges or any_setting" $(SPREAD) -q
 
 quick: $(STAMP) ## Lint, types, and the unit tests that tell most: a minute, for while you work
 	@mkdir -p _build && rm -f $(STAGES)

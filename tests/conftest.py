@@ -15,6 +15,13 @@ install_import_hook([f"recallbook.{name}" for name in CHECKED], "shapes.checked"
 ROOT = Path(__file__).resolve().parents[1]
 
 
+@pytest.fixture
+def few_draws(monkeypatch):
+    """Few draws are enough for a prediction of unequal facts: its precision is not asked."""
+    for name, value in {"ENOUGH": 1.0, "STEP": 2, "MOST": 4}.items():
+        monkeypatch.setattr(f"recallbook.theory.unequal.{name}", value)
+
+
 @pytest.fixture(scope="session")
 def html(tmp_path_factory):
     """The folder of the built pages: the one named by BOOK_HTML if it is there, else a fresh build.

@@ -1,44 +1,14 @@
 """Everything that a Setting allows is answered, or refused by name: no other error, no NaN, always in [0, 1]."""
 
-import json
 import math
-import os
-import re
-import warnings
 
 import pytest
-from hypothesis import HealthCheck, given, settings as profile
-from settings import settings
+from hypothesis import given
+from settings import answered, rarely, settings, thorough
 
 import recallbook as rb
-from recallbook.__main__ import main
-from recallbook.theory import unequal
 
-HOUSE = re.compile(r"^[\w.\[\]' ]+=.* is not allowed: .+", re.DOTALL)
-EXAMPLES = int(os.environ.get("EDGES", "12"))  # of each test; nightly sets it to some hundred
-thorough = profile(
-    max_examples=EXAMPLES, deadline=None, derandomize=EXAMPLES < 100, suppress_health_check=list(HealthCheck)
-)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def few_draws():
-    """Few draws are enough for a prediction: its precision is not asked here."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in {"ENOUGH": 1.0, "STEP": 2, "MOST": 4}.items():
-            patch.setattr(unequal, name, value)
-        yield
-
-
-def answered(call):
-    """What the call gives, or None where it refuses in the house's form; any other error is one of the test."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return call()
-        except ValueError as refusal:
-            assert HOUSE.match(str(refusal)), refusal
-            return None
+pytestmark = pytest.mark.usefixtures("few_draws")
 
 
 def fractions(found, names=("accuracy", "lock_on", "recall")):
@@ -70,7 +40,7 @@ def test_predictions(setting):
         assert term.size >= 0 or (math.isnan(term.size) and 1 in (setting.seq_len, setting.dim)), name
 
 
-@profile(thorough, max_examples=max(3, EXAMPLES // 4))
+@rarely
 @given(settings())
 def test_quantiles_and_searches(setting):
     """What takes dozens of predictions, or a second."""
@@ -82,28 +52,6 @@ def test_quantiles_and_searches(setting):
     assert (binds, critical) == (None, None) or critical >= 1
     least = answered(lambda: rb.minimum_samples(setting.vocab, setting.seq_len, setting.dim, 0.5, width=setting.width))
     assert least is None or least >= 0
-
-
-@profile(thorough, max_examples=max(3, EXAMPLES // 4))
-@given(settings())
-def test_the_command_line(setting):
-    numbers = ["vocab", "seq_len", "dim", "samples", "zipf", "other_zipf", "width"]
-    given = {name: getattr(setting, name) for name in (*numbers, "embeddings", "loss_weights", "output_bias")}
-    words = ["predict", "--json", "--accuracy", "0.5"]
-    for name, value in given.items():
-        words += [] if value is None else ["--" + name.replace("_", "-"), str(value)]
-    words += ["--activation", setting.activation] if setting.width else []
-    words += [flag for flag in ("balanced", "trigger_in_values") if getattr(setting, flag)]
-    words = ["--" + word.replace("_", "-") if word in ("balanced", "trigger_in_values") else word for word in words]
-    printed: list[str] = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("builtins.print", lambda *text, **kind: printed.append(" ".join(map(str, text))))
-        status = main(words)
-    if status == 0:
-        found = json.loads(printed[0])
-        assert [n for n in ("accuracy", "lock_on", "recall") if not 0 <= found[n] <= 1] == []
-    else:
-        assert status == 2 and HOUSE.match(printed[0].removeprefix("recallbook: ")), printed
 
 
 @pytest.mark.parametrize(

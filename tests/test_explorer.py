@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import test_browser as browsing
+from hypothesis import Phase, assume, example, given, settings as profile
+from settings import EQUAL, across, settings, thorough
 from test_browser import browser  # noqa: F401
 
 import recallbook as rb
@@ -22,17 +24,22 @@ from recallbook.theory.doubts import doubts
 CONTENT = table.load()
 TABLES = table.tables(CONTENT)
 CLOSE = 0.02  # what the page promises
-SIZES = ("vocab", "seq_len", "dim", "samples")
 RUNNING = {"vocab": 256, "seq_len": 128, "dim": 96, "samples": 2048, "trigger_in_values": False}
 
 
-def random_sizes(seed, count):
-    """Settings of the page, log-uniform over all that its table holds."""
-    rng = np.random.default_rng([23, seed])
-    for _ in range(count):
-        vocab, seq_len, dim = (int(np.exp(rng.uniform(*np.log(ends)))) for ends in ((150, 4097), (2, 257), (16, 1025)))
-        samples = int(np.exp(rng.uniform(np.log(max(3, vocab / 64) + 1), np.log(1000 * vocab))))
-        yield of.Sizes(vocab, seq_len, dim, samples, bool(rng.integers(2)))
+SPAN = {"vocab": (150, 4096), "seq_len": (2, 256), "dim": (16, 1024), "samples": (4, 4096000)}
+PLAIN = {**EQUAL, "embeddings": "gaussian", "width": None, "activation": "relu"}
+OF_PAGE = (
+    settings(**PLAIN, **{name: across(*ends) for name, ends in SPAN.items()})
+    .filter(lambda s: s.vocab / 64 < s.samples < 1000 * s.vocab)
+    .map(lambda s: of.Sizes(*(getattr(s, name) for name in of.Sizes._fields)))
+)
+
+
+def some(count):
+    """So many settings of the page, over all that its table holds."""
+    examples = profile(thorough, max_examples=count, derandomize=True, phases=[Phase.generate])
+    return lambda test: examples(given(sizes=OF_PAGE)(test))
 
 
 def truth(sizes):
@@ -68,12 +75,11 @@ def test_rows_are_what_the_package_predicts_now():
 
 
 @pytest.mark.slow
-def test_between_the_nodes_it_is_close():
-    sizes = list(random_sizes(1, 60))
-    found = table.interpolated(TABLES, pd.DataFrame([s._asdict() for s in sizes]))
-    for i, s in enumerate(sizes):
-        for name, value in truth(s).items():
-            assert found[name][i] == pytest.approx(value, abs=CLOSE), (s, name)
+@some(60)
+def test_between_the_nodes_it_is_close(sizes):
+    found = table.interpolated(TABLES, pd.DataFrame([sizes._asdict()]))
+    for name, value in truth(sizes).items():
+        assert found[name][0] == pytest.approx(value, abs=CLOSE), name
 
 
 def test_the_promise_is_what_the_export_measured():
@@ -167,30 +173,25 @@ def in_chromium(function):
 
 
 @in_chromium
-def test_outputs_are_predictions(page):
-    assert shown(page) == {**shown(page), "phase": rb.phase(of.Sizes(**RUNNING).setting)}
-    for sizes in random_sizes(2, 64):
-        found = shown(page, **{k: v for k, v in sizes._asdict().items() if k != "width"})
-        reference = table.interpolated(TABLES, pd.DataFrame([sizes._asdict()])).iloc[0]
-        for name, value in truth(sizes).items():
-            assert float(found[name]) == pytest.approx(value, abs=CLOSE), (sizes, name)
-            assert float(found[name]) == pytest.approx(reference[name], abs=6e-4), (sizes, name)
-        assert found["phase"] == reference["phase"]
+@example(sizes=of.Sizes(**RUNNING))
+@some(64)
+def test_outputs_are_predictions(page, sizes):
+    found = shown(page, **sizes._asdict())
+    reference = table.interpolated(TABLES, pd.DataFrame([sizes._asdict()])).iloc[0]
+    for name, value in truth(sizes).items():
+        assert float(found[name]) == pytest.approx(value, abs=CLOSE), name
+        assert float(found[name]) == pytest.approx(reference[name], abs=6e-4), name
+    assert found["phase"] == reference["phase"]
 
 
 @in_chromium
-def test_what_binds_is_what_the_package_says(page):
-    clear = 0
-    for sizes in random_sizes(3, 14):
-        names = rb.predict(sizes.setting, warn=False).ledger
-        gains = {name: rb.predict(sizes.setting, without=(name,), warn=False).accuracy for name in names}
-        first, second = sorted(gains.values(), reverse=True)[:2]
-        if first - second > of.APART:
-            clear += 1
-            assert shown(page, **{k: v for k, v in sizes._asdict().items() if k != "width"})["phase"] == max(
-                gains, key=gains.get
-            )
-    assert clear >= 5
+@some(5)
+def test_what_binds_is_what_the_package_says(page, sizes):
+    names = rb.predict(sizes.setting, warn=False).ledger
+    gains = {name: rb.predict(sizes.setting, without=(name,), warn=False).accuracy for name in names}
+    first, second = sorted(gains.values(), reverse=True)[:2]
+    assume(first - second > of.APART)
+    assert shown(page, **sizes._asdict())["phase"] == max(gains, key=gains.get)
 
 
 @in_chromium
@@ -203,42 +204,40 @@ def test_with_an_mlp_it_is_as_close_as_it_says(page):
 
 
 @in_chromium
-def test_ledger_is_exact(page):
-    for sizes in random_sizes(4, 12):
-        given = {k: v for k, v in sizes._asdict().items() if k != "width"}
-        found = {term["name"]: term["size"] for term in page.evaluate("s => explorer.ledgerOf(s)", given)}
-        expected = {name: term.size for name, term in rb.predict(sizes.setting, warn=False).ledger.items()}
-        assert found == pytest.approx(expected, rel=1e-6, abs=1e-12)
+@some(12)
+def test_ledger_is_exact(page, sizes):
+    found = {term["name"]: term["size"] for term in page.evaluate("s => explorer.ledgerOf(s)", sizes._asdict())}
+    expected = {name: term.size for name, term in rb.predict(sizes.setting, warn=False).ledger.items()}
+    assert found == pytest.approx(expected, rel=1e-6, abs=1e-12)
+
+
+@in_chromium
+@some(12)
+def test_lower_bounds_are_those_of_the_package(page, sizes):
+    need = rb.minimum_samples(sizes.vocab, sizes.seq_len, sizes.dim, 0.9)
+    assert page.evaluate("s => explorer.oneGradient(s)", sizes._asdict()) == pytest.approx(need, rel=1e-5)
+    covered = coverage_samples(sizes.vocab, 0.9)
+    assert page.evaluate("s => explorer.necessary(s)", sizes._asdict()) == pytest.approx(covered, rel=1e-6)
 
 
 @in_chromium
 def test_marks_are_those_of_the_package(page):
-    for sizes in random_sizes(5, 12):
-        given = {**sizes._asdict(), "width": None}
-        need = rb.minimum_samples(sizes.vocab, sizes.seq_len, sizes.dim, 0.9)
-        assert page.evaluate("s => explorer.oneGradient(s)", given) == pytest.approx(need, rel=1e-5)
-        covered = coverage_samples(sizes.vocab, 0.9)
-        assert page.evaluate("s => explorer.necessary(s)", given) == pytest.approx(covered, rel=1e-6)
-    given = {**RUNNING, "width": None}
-    critical = page.evaluate("s => explorer.critical(s)", given)
+    critical = page.evaluate("s => explorer.critical(s)", {**RUNNING, "width": None})
     assert critical == pytest.approx(rb.critical_samples(256, 128, 96, trigger_in_values=False), rel=0.05)
     proved = CONTENT["sufficient"][0]
     assert page.evaluate("s => explorer.sufficient(s).sufficient", {**proved, "width": None}) == proved["sufficient"]
 
 
 @in_chromium
-def test_doubts_are_those_of_the_package(page):
-    names = {}
-    for sizes, lock_on in itertools.product(random_sizes(6, 40), (0.1, 0.5)):
-        for width in (None, sizes.dim // 2 + 1, 4 * sizes.dim):
-            given = sizes._replace(width=width)
-            found = page.evaluate("([s, lock]) => explorer.doubts(s, lock)", [given._asdict(), lock_on])
-            expected = doubts(given.setting, lock_on)
-            names |= {doubt.name: True for doubt in expected}
-            assert (found != "") == bool(expected), given
-            for doubt in expected:
-                assert [name for name in doubt.about if f"{name.replace('_', '-')} by about" not in found] == []
-    assert len(names) >= 3
+@some(40)
+def test_doubts_are_those_of_the_package(page, sizes):
+    for lock_on, width in itertools.product((0.1, 0.5), (None, sizes.dim // 2 + 1, 4 * sizes.dim)):
+        chosen = sizes._replace(width=width)
+        found = page.evaluate("([s, lock]) => explorer.doubts(s, lock)", [chosen._asdict(), lock_on])
+        expected = doubts(chosen.setting, lock_on)
+        assert (found != "") == bool(expected), chosen
+        for doubt in expected:
+            assert [name for name in doubt.about if f"{name.replace('_', '-')} by about" not in found] == []
 
 
 @in_chromium

@@ -120,7 +120,8 @@ def starts_with_setup(notebook):
 def one_device(notebook):
     lines = "\n".join(cell.source for cell in code_cells(notebook)).splitlines()
     count = sum(bool(re.match(r"device\s*=[^=]", line)) for line in lines)
-    return [] if count == 1 else [f"{count} lines set `device`, there must be one"]
+    used = any(re.search(r"\bdevice\b(?!\s*=[^=])", line) for line in lines)
+    return [] if count == used else [f"{count} lines set `device`, there must be one where it is used, else none"]
 
 
 def described_figures(notebook):
@@ -275,7 +276,7 @@ def good_notebook():
     cells = [
         v4.new_markdown_cell(f"# Title\n\n:::{{admonition}} In this chapter\n{box}\n:::"),
         code(stamp.setup_cell(), tags=["hide-input"]),
-        code('device = "cpu"'),
+        code('device = "cpu"\nrun(device)'),
         *[code(f"print({i})", printed(f"{i}\n")) for i in range(5)],
         code("plot()", image, mystnb=settings, tags=["hide-input"]),
         v4.new_markdown_cell("## Takeaways\n\nOne."),
@@ -332,7 +333,8 @@ BREACHES = [
     (clean_outputs, print_in_first("error -0.000")),
     (starts_with_setup, change_source(1, "as rb", "as rc")),
     (starts_with_setup, change_source(1, "recallbook as rb", "recallbook")),
-    (one_device, change_source(2, "device", "machine")),
+    (one_device, change_source(2, 'device = "cpu"', "")),
+    (one_device, change_source(2, "run(device)", "run()")),
     (one_device, change_source(3, "print(0)", 'device = "cuda"')),
     (described_figures, lambda nb: nb.cells[8].metadata.pop("mystnb")),
     (described_figures, lambda nb: nb.cells[8].metadata.mystnb.image.update(alt="plot.png")),

@@ -7,16 +7,16 @@ import pytest
 
 import recallbook as rb
 from recallbook.analysis.plan import Cost, Place, cheapest, plan
-from recallbook.theory import unequal
 
 pytestmark = pytest.mark.essential
 
-FIXED = {"vocab": 64, "seq_len": 16, "trigger_in_values": False}
+SIZES = {"vocab": 64, "seq_len": 16, "trigger_in_values": False}
+FIXED = {**SIZES, "accuracy": 0.6}
 
 
 def accuracy(place, samples=None, **other):
     sizes = {"dim": place.dim, "width": place.width, "samples": samples or place.samples}
-    return rb.predict(rb.Setting(**{**FIXED, **sizes, **other}), warn=False).accuracy
+    return rb.predict(rb.Setting(**{**SIZES, **sizes, **other}), warn=False).accuracy
 
 
 @pytest.fixture(scope="module")
@@ -26,8 +26,8 @@ def found():
 
 @pytest.mark.slow
 def test_the_plan_reaches_the_target_and_a_tenth_less_does_not(found):
-    assert accuracy(found.best) == found.predicted >= 0.9
-    assert accuracy(found.best, round(0.9 * found.best.samples)) < 0.9
+    assert accuracy(found.best) == found.predicted >= 0.6
+    assert accuracy(found.best, round(0.9 * found.best.samples)) < 0.6
 
 
 def test_the_frontier_is_the_critical_n_of_each_dimension(found):
@@ -37,7 +37,7 @@ def test_the_frontier_is_the_critical_n_of_each_dimension(found):
     assert dims == sorted(set(dims)) and samples == sorted(samples, reverse=True)
     for place in found.frontier[::3]:
         assert place.samples == rb.critical_samples(dim=place.dim, **FIXED, warn=False)
-        setting = rb.Setting(**FIXED, dim=place.dim, samples=place.samples)
+        setting = rb.Setting(**SIZES, dim=place.dim, samples=place.samples)
         assert place.cost == Cost().of(setting)
 
 
@@ -66,7 +66,7 @@ def test_prices_move_the_plan(found):
     data, memory = plan(**FIXED, cost=Cost(per_sequence=1e6)), plan(**FIXED, cost=Cost(per_weight=1e5))
     assert data.best.samples < found.best.samples < memory.best.samples
     assert data.best.dim > found.best.dim > memory.best.dim
-    assert accuracy(data.best) >= 0.9 and accuracy(memory.best) >= 0.9
+    assert accuracy(data.best) >= 0.6 and accuracy(memory.best) >= 0.6
 
 
 def test_cost_counts_the_products_of_three_steps():
@@ -84,48 +84,42 @@ def test_cost_counts_the_products_of_three_steps():
 
 
 def test_with_n_given_the_smallest_dimension_is_found():
-    best = plan(**FIXED, samples=600).best
-    assert best.samples == 600 and accuracy(best) >= 0.9
-    assert accuracy(Place(best.dim - 1, None, 600, 0.0)) < 0.9
+    best = plan(**FIXED, samples=160).best
+    assert best.samples == 160 and accuracy(best) >= 0.6
+    assert accuracy(Place(best.dim - 1, None, 160, 0.0)) < 0.6
 
 
 def test_orthogonal_embeddings_have_one_dimension():
     found = plan(**FIXED, embeddings="orthogonal")
     assert found.best.dim == 66 and len(found.frontier) == 1 and math.isnan(found.saved)
-    assert accuracy(found.best, embeddings="orthogonal") >= 0.9
+    assert accuracy(found.best, embeddings="orthogonal") >= 0.6
 
 
 @pytest.mark.slow
 def test_where_nothing_suffices_it_says_what_would():
-    found = plan(**FIXED, dim=24)
+    found = plan(**FIXED, dim=16)
     assert found.best is None and found.frontier == ()
     least = found.remedies["dim"]
     unlimited = 2**31 - 1
-    assert accuracy(Place(least, None, unlimited, 0.0)) >= 0.9 > accuracy(Place(least - 1, None, unlimited, 0.0))
+    assert accuracy(Place(least, None, unlimited, 0.0)) >= 0.6 > accuracy(Place(least - 1, None, unlimited, 0.0))
     assert "trigger_out" not in found.remedies, "it is out already"
-    few = plan(**FIXED, dim=96, samples=100)
-    assert few.best is None and few.predicted == accuracy(Place(96, None, 100, 0.0)) < 0.9
+    few = plan(**FIXED, dim=96, samples=60)
+    assert few.best is None and few.predicted == accuracy(Place(96, None, 60, 0.0)) < 0.6
     assert few.remedies["samples"] == rb.critical_samples(dim=96, **FIXED, warn=False)
-    marked = plan(**{**FIXED, "trigger_in_values": True}, dim=60)
+    marked = plan(**{**FIXED, "trigger_in_values": True}, dim=40)
     assert marked.best is None
-    assert marked.remedies["trigger_out"] == rb.critical_samples(dim=60, **FIXED, warn=False)
+    assert marked.remedies["trigger_out"] == rb.critical_samples(dim=40, **FIXED, warn=False)
 
 
 @pytest.mark.slow
 def test_the_width_varies_with_the_mlp():
     found = plan(**FIXED, dim=48, vary_width=True, activation="he3")
-    assert accuracy(found.best, activation="he3") >= 0.9
-    assert accuracy(found.best, round(0.9 * found.best.samples), activation="he3") < 0.9
+    assert accuracy(found.best, activation="he3") >= 0.6
+    assert accuracy(found.best, round(0.9 * found.best.samples), activation="he3") < 0.6
     for factor in (0.7, 1.42):
         other = plan(**FIXED, dim=48, width=round(factor * found.best.width), activation="he3").best
         assert other is None or other.cost > 0.97 * found.best.cost
     assert found.doubled.keys() == {"samples", "dim", "width", "seq_len"}
-
-
-@pytest.fixture
-def few_draws(monkeypatch):
-    for name, value in {"ENOUGH": 1.0, "STEP": 2, "MOST": 4}.items():
-        monkeypatch.setattr(unequal, name, value)
 
 
 SMALL = {"vocab": 8, "seq_len": 3, "accuracy": 0.5}

@@ -225,4 +225,6 @@ def _check_content(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _damaged(path: Path, problem: Exception) -> ValueError:
-    return not_allowed("store", str(path), f"a store without damage ({problem}): it was left as is")
+    found = " ".join(str(problem).removeprefix("*** in database main ***").split())  # SQLite's own heading, and lines
+    allowed = f"a store without damage ({found}): it was left as is; name another file, or delete it to start anew"
+    return not_allowed("store", str(path), allowed)

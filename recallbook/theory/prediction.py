@@ -104,7 +104,8 @@ def predict(
     Step 2 has exact first and second moments (Attention-only), step 3 is derived to leading order with corrections;
     laws between moments are closures. Checked on 2400 random settings over most of what a Setting allows, from which
     :mod:`recallbook.theory.doubts` is drawn: it warns where it is in doubt, and says by about how much. The MLP enters
-    step 2 through Gaussian means of its activation, step 3 through draws of neurons.
+    step 2 through Gaussian means of its activation, step 3 through draws of neurons. With equal facts
+    a wrong place that answers right gets no credit: with two tokens accuracy is some 0.3 too low, with eight 0.1.
 
     Parameters
     ----------
