@@ -63,9 +63,9 @@ def test_gradients_match_autograd_of_the_loss_written_out(setting, seed):
     value, key_query = torch.autograd.grad(loss, [model.value, model.key_query])
     ours = descent_at(problem, model)
     assert ours.loss == pytest.approx(loss.item(), rel=1e-12)
-    assert largest_difference(ours.value, -value) < 1e-10
-    scale = max(1e-3, float(key_query.abs().max()))
-    assert float((torch.outer(ours.key, problem.query) + key_query).abs().max()) < 1e-10 * scale
+    # what is exactly zero, as the value's where all labels are alike, is rounding in the oracle: weights are of size 1
+    for mine, theirs in ((ours.value, value), (torch.outer(ours.key, problem.query), key_query)):
+        assert float((mine + theirs).abs().max()) < 1e-10 * max(1e-3, float(theirs.abs().max()))
     weight = model.attention(problem.tokens, problem.positions).gather(1, problem.positions[:, None]).mean()
     assert ours.attention == pytest.approx(weight.item(), abs=1e-12)
 
