@@ -200,7 +200,7 @@ def critical_samples(
 
     By doubling from ``vocab`` and bisection to one part in a thousand: some 30 predictions, of milliseconds each. With
     unequal facts or structured embeddings to one part in a hundred, counted on a terminal: some ten seconds at V = 16,
-    a minute or two at 256, a quarter of an hour at 1024. Warns as :func:`predict` does at the number found, unless
+    half a minute at 256, six minutes at 1024. Warns as :func:`predict` does at the number found, unless
     ``warn`` is false.
 
     Raises
