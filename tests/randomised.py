@@ -26,7 +26,10 @@ def random_setting(seed: int, **fixed) -> rb.Setting:
     return rb.Setting(**{**values, **fixed})
 
 
-def largest_difference(ours, theirs) -> float:
-    """Largest absolute difference relative to the largest entry of ``theirs`` (absolute where that is zero)."""
-    scale = float(theirs.abs().max()) or 1.0
+def largest_difference(ours, theirs, least=0.0) -> float:
+    """Largest absolute difference relative to the largest entry of ``theirs`` (absolute where that is zero).
+
+    What cancels to zero is rounding in both: entries below ``least`` are compared on that scale.
+    """
+    scale = max(float(theirs.abs().max()), least) or 1.0
     return float((ours - theirs).abs().max()) / scale

@@ -122,8 +122,8 @@ def test_table_gradients_match_autograd(setting, seed):
     own = problem.sequences
     found = embedding_directions(problem, own, model.value.data, model.key_query.data @ problem.query, chunk=7)
     _, gradients = autograd(model, problem, own)
-    assert largest_difference(-found.inputs, gradients["input_embeddings"]) < 1e-10
-    assert largest_difference(-found.outputs, gradients["output_embeddings"]) < 1e-10
+    assert largest_difference(-found.inputs, gradients["input_embeddings"], least=1e-3) < 1e-10
+    assert largest_difference(-found.outputs, gradients["output_embeddings"], least=1e-3) < 1e-10
 
 
 def test_adam_and_muon_are_those_of_torch():
