@@ -8,6 +8,7 @@ import torch
 import recallbook as rb
 from recallbook.experiments.unequal import learned
 from recallbook.sweeps.point import OUTCOMES
+from recallbook.sweeps.rows import keyed_table
 
 
 @pytest.fixture
@@ -24,8 +25,8 @@ def small(monkeypatch, tmp_path):
 def test_rows_are_made_one_by_one_and_read_back(small):
     keys = [case.key for case in learned.cases()]
     assert keys == ["8 4 16 0", "8 4 16 1", "8 4 160 0", "8 4 160 1"]
-    learned.fill(small / "store.csv", slice(None))
-    learned.export([small / "store.csv"])
+    for how in ([], ["--export"]):
+        keyed_table("x", None, keys, learned.row, learned.FILE, arguments=[str(small / "store.csv"), *how])
     frame = learned.load()
     assert list(frame["key"]) == keys
     ways = learned.by_way(frame)

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from recallbook.sweeps.rows import command_line, extend, join
+from recallbook.sweeps.rows import command_line, extend, join, keyed_table
 
 
 def test_a_stopped_run_goes_on(tmp_path):
@@ -61,3 +61,14 @@ def test_a_device_is_handed_on_where_there_may_be_one(tmp_path):
     assert seen == [("s.csv", slice(0, None, 1), "cpu")]
     with pytest.raises(ValueError, match="device='gpu' is not allowed"):
         command_line("x", None, fill, lambda stores: None, ["s.csv", "--device", "gpu"], devices=True)
+
+
+def test_rows_that_are_made_at_once_stay_in_one_part(tmp_path):
+    keys, file = [f"{cell} {seed}" for cell in "abc" for seed in range(2)], tmp_path / "table.csv"
+    stores = [str(tmp_path / name) for name in ("one", "two")]
+    for store, part in zip(stores, ("0/2", "1/2"), strict=True):
+        arguments = [store, "--part", part]
+        keyed_table("x", None, keys, lambda key: {"key": key}, file, together=2, arguments=arguments)
+    assert list(pd.read_csv(stores[1])["key"]) == ["b 0", "b 1"]
+    keyed_table("x", None, keys, None, file, arguments=[*reversed(stores), "--export"])
+    assert list(pd.read_csv(file)["key"]) == keys

@@ -70,3 +70,27 @@ def command_line(
     else:
         more = {"device": check_device("device", chosen.device)} if devices else {}
         fill(chosen.store[0], slice(first, None, step), **more)
+
+
+def keyed_table(
+    program: str,
+    description: str | None,
+    keys: Sequence[str],
+    make: Callable[[str], dict[str, Any]],
+    file: Traversable,
+    *,
+    together: int = 1,
+    arguments: list[str] | None = None,
+) -> None:
+    """The command line of a table whose rows have a name of their own in the column ``key``, in this order.
+
+    Parts of a divided run are of ``together`` rows that follow each other, because they are made at once.
+    """
+    groups = [keys[start : start + together] for start in range(0, len(keys), together)]
+    command_line(
+        program,
+        description,
+        lambda store, part: extend(store, "key", [key for group in groups[part] for key in group], make),
+        lambda stores: join(stores, "key", keys, file),
+        arguments,
+    )

@@ -11,9 +11,7 @@ varied, because the question is what the weights can hold.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +23,7 @@ from recallbook.practice.rungs import RUNGS, decays, rung_named
 from recallbook.practice.training import problem_for, train
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import FOLDER
-from recallbook.sweeps.rows import command_line, extend, join
+from recallbook.sweeps.rows import keyed_table
 from recallbook.theory.search import bracket
 
 FILE = FOLDER / "tables" / "survives_capacity.csv"
@@ -117,15 +115,5 @@ def load() -> pd.DataFrame:
         return pd.read_csv(file)
 
 
-def fill(store: Path, part: slice) -> None:
-    """Make what the store lacks."""
-    extend(store, "key", [case.key for case in cases()][part], row)
-
-
-def export(stores: Iterable[Path]) -> None:
-    """Write the table that ships with the package."""
-    join(stores, "key", [case.key for case in cases()], FILE)
-
-
 if __name__ == "__main__":
-    command_line(__spec__.name, __doc__, fill, export)
+    keyed_table(__spec__.name, __doc__, [case.key for case in cases()], row, FILE)

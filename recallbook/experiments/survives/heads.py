@@ -8,9 +8,7 @@ table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -25,7 +23,7 @@ from recallbook.practice.rungs import RUNGS
 from recallbook.practice.training import TEST, problem_for, train
 from recallbook.practice.writing import Written, write
 from recallbook.sweeps.archive import FOLDER
-from recallbook.sweeps.rows import command_line, extend, join
+from recallbook.sweeps.rows import keyed_table
 
 FILE = FOLDER / "tables" / "survives_heads.csv"
 RUNG = RUNGS["four heads"]
@@ -106,15 +104,5 @@ def load() -> pd.DataFrame:
         return pd.read_csv(file)
 
 
-def fill(store: Path, part: slice) -> None:
-    """Make what the store lacks."""
-    extend(store, "key", keys()[part], row)
-
-
-def export(stores: Iterable[Path]) -> None:
-    """Write the table that ships with the package."""
-    join(stores, "key", keys(), FILE)
-
-
 if __name__ == "__main__":
-    command_line(__spec__.name, __doc__, fill, export)
+    keyed_table(__spec__.name, __doc__, keys(), row, FILE)

@@ -5,9 +5,7 @@ r"""Attention, recall and accuracy while the rungs train, at the base shape (cha
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -16,7 +14,7 @@ from recallbook.experiments.survives import sizes, tuning
 from recallbook.practice.rungs import RUNGS
 from recallbook.practice.training import LOOKS, STEPS, train
 from recallbook.sweeps.archive import FOLDER
-from recallbook.sweeps.rows import command_line, extend, join
+from recallbook.sweeps.rows import keyed_table
 
 FILE = FOLDER / "tables" / "survives_histories.csv"
 NAMES = ("many steps", "AdamW", "learned embeddings", "MLP", "second layer")
@@ -62,15 +60,5 @@ def load() -> pd.DataFrame:
         return pd.read_csv(file)
 
 
-def fill(store: Path, part: slice) -> None:
-    """Make what the store lacks; the parts of a divided sweep are rungs."""
-    extend(store, "key", [key for name in NAMES[part] for key in keys() if key.rsplit(" ", 1)[0] == name], row)
-
-
-def export(stores: Iterable[Path]) -> None:
-    """Write the table that ships with the package."""
-    join(stores, "key", keys(), FILE)
-
-
 if __name__ == "__main__":
-    command_line(__spec__.name, __doc__, fill, export)
+    keyed_table(__spec__.name, __doc__, keys(), row, FILE, together=len(looks()))

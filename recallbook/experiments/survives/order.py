@@ -7,9 +7,7 @@ runs, ``--export STORE...`` writes the table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -18,7 +16,7 @@ from recallbook.experiments.survives import sizes, tuning
 from recallbook.practice.rungs import LADDER, RUNGS
 from recallbook.practice.training import STEPS, train
 from recallbook.sweeps.archive import FOLDER
-from recallbook.sweeps.rows import command_line, extend, join
+from recallbook.sweeps.rows import keyed_table
 
 FILE = FOLDER / "tables" / "survives_order.csv"
 TIMES = ("step_lock_on", "step_recall", "step_accuracy")
@@ -69,18 +67,5 @@ def phases(frame: pd.DataFrame) -> pd.DataFrame:
     return table.reindex(frame["rung"].unique()).rename_axis("rung").reset_index()
 
 
-def fill(store: Path, part: slice) -> None:
-    """Make what the store lacks; the parts of a divided sweep are whole cells."""
-    count = len(sizes.SEEDS)
-    made = keys()
-    cells = [made[start : start + count] for start in range(0, len(made), count)]
-    extend(store, "key", [key for cell in cells[part] for key in cell], row)
-
-
-def export(stores: Iterable[Path]) -> None:
-    """Write the table that ships with the package."""
-    join(stores, "key", keys(), FILE)
-
-
 if __name__ == "__main__":
-    command_line(__spec__.name, __doc__, fill, export)
+    keyed_table(__spec__.name, __doc__, keys(), row, FILE, together=len(sizes.SEEDS))

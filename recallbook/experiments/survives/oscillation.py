@@ -6,8 +6,6 @@ A run oscillates if its accuracy on fresh sequences falls, between two looks, by
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -17,7 +15,7 @@ from recallbook.practice.rungs import RUNGS
 from recallbook.practice.training import train
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import FOLDER
-from recallbook.sweeps.rows import command_line, extend, join
+from recallbook.sweeps.rows import keyed_table
 
 FILE = FOLDER / "tables" / "survives_oscillation.csv"
 NAMES, LAWS, FACTORS = ("AdamW", "learned embeddings", "MLP"), ("gaussian", "orthogonal"), (1, 3, 10)
@@ -57,15 +55,5 @@ def load() -> pd.DataFrame:
         return pd.read_csv(file)
 
 
-def fill(store: Path, part: slice) -> None:
-    """Make what the store lacks."""
-    extend(store, "key", keys()[part], row)
-
-
-def export(stores: Iterable[Path]) -> None:
-    """Write the table that ships with the package."""
-    join(stores, "key", keys(), FILE)
-
-
 if __name__ == "__main__":
-    command_line(__spec__.name, __doc__, fill, export)
+    keyed_table(__spec__.name, __doc__, keys(), row, FILE)

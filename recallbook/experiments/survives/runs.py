@@ -1,4 +1,6 @@
-r"""The ladder's sweep: every rung at every shape and number of sequences, ten seeds each, at two budgets of steps.
+r"""The ladder's sweep: every rung at every shape and number of sequences, ten seeds each, and some for longer.
+
+Beside it other decays, tokens by Zipf's law, and three rungs at a large shape.
 
 Training amplifies rounding, so the runs are committed: ``python -m recallbook.experiments.survives.runs STORE`` makes
 them (``--device cuda`` on a GPU), ``--export STORE...`` writes the table. A run made again agrees to the scatter

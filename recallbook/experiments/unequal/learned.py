@@ -9,9 +9,7 @@ the tables as drawn and as learned. Learned tables were shaped by the same facts
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -24,7 +22,7 @@ from recallbook.model.transformer import RecallTransformer
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import FOLDER
 from recallbook.sweeps.point import OUTCOMES
-from recallbook.sweeps.rows import command_line, extend, join
+from recallbook.sweeps.rows import keyed_table
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
 from recallbook.training.longer import MATRICES, TABLES, descend
@@ -144,15 +142,5 @@ def shape_changes(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts).groupby([*sizes, "tables"]).mean().reset_index()
 
 
-def fill(store: Path, part: slice) -> None:
-    """Make what the store lacks."""
-    extend(store, "key", [case.key for case in cases()][part], row)
-
-
-def export(stores: Iterable[Path]) -> None:
-    """Write the table that ships with the package."""
-    join(stores, "key", [case.key for case in cases()], FILE)
-
-
 if __name__ == "__main__":
-    command_line(__spec__.name, __doc__, fill, export)
+    keyed_table(__spec__.name, __doc__, [case.key for case in cases()], row, FILE)

@@ -7,8 +7,6 @@ Isotropic tables have the effective dimension of a structured one, so that recal
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -19,7 +17,7 @@ from recallbook.data.task import draw
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import FOLDER
 from recallbook.sweeps.point import OUTCOMES
-from recallbook.sweeps.rows import command_line, extend, join
+from recallbook.sweeps.rows import keyed_table
 from recallbook.theory.prediction import predict
 from recallbook.training.simulation import simulate
 
@@ -83,15 +81,5 @@ def _measured(case: pd.Series, name: str) -> str:
     return f"{case[name]:.2f} ({case[f'{name}_predicted']:.2f})"
 
 
-def fill(store: Path, part: slice) -> None:
-    """Make what the store lacks."""
-    extend(store, "key", keys()[part], row)
-
-
-def export(stores: Iterable[Path]) -> None:
-    """Write the table that ships with the package."""
-    join(stores, "key", keys(), FILE)
-
-
 if __name__ == "__main__":
-    command_line(__spec__.name, __doc__, fill, export)
+    keyed_table(__spec__.name, __doc__, keys(), row, FILE)

@@ -6,8 +6,6 @@ STORE`` makes them, ``--export STORE...`` writes the table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -17,7 +15,7 @@ from torch import Tensor
 from recallbook.memories.trained import RATES, STEPS, tables
 from recallbook.model.ties import credit, tolerance
 from recallbook.sweeps.archive import FOLDER
-from recallbook.sweeps.rows import command_line, extend, join
+from recallbook.sweeps.rows import keyed_table
 
 FILE = FOLDER / "tables" / "learned_embeddings.csv"
 KINDS = ("random", "clustered", "learned")
@@ -75,15 +73,5 @@ def keys() -> list[str]:
     return [f"{kind} {dim} {seed}" for kind in KINDS for dim in DIMS for seed in SEEDS]
 
 
-def fill(store: Path, part: slice) -> None:
-    """Make what the store lacks."""
-    extend(store, "key", keys()[part], row)
-
-
-def export(stores: Iterable[Path]) -> None:
-    """Write the table that ships with the package."""
-    join(stores, "key", keys(), FILE)
-
-
 if __name__ == "__main__":
-    command_line(__spec__.name, __doc__, fill, export)
+    keyed_table(__spec__.name, __doc__, keys(), row, FILE)
