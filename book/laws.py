@@ -17,14 +17,14 @@ from laws_text import RUNNING, latex, predicted, rounded, table
 from laws_unequal import unequal
 
 import recallbook as rb
-from recallbook.analysis.thresholds import least_dim, lock_on_at, ratio_for
-from recallbook.bounds import product_form
 from recallbook.bounds.coverage import coverage_samples
-from recallbook.experiments.mlp import features
-from recallbook.experiments.upper_bounds import sandwich
-from recallbook.theory.symbolic import laws, lock_on as of_lock_on, recall as of_recall
+from recallbook.theory.symbolic import lock_terms as of_lock_on, recall_terms as of_recall
 from recallbook.theory.symbolic.expressions import L, V, d, m, numeric
 from recallbook.theory.values import sizes
+from recallbook_studies import laws
+from recallbook_studies.ch06 import product_form, sandwich
+from recallbook_studies.ch07 import features
+from recallbook_studies.laws import least_dim, lock_on_at, ratio_for
 
 HERE = Path(__file__).parent
 TEMPLATE, PAGE, PICTURE = HERE / "laws.md.in", HERE / "laws.md", HERE / "images" / "laws.png"
@@ -267,7 +267,7 @@ def draw_picture() -> None:
     """The cartoon of N against d: wall, slope, floor, envelope."""
     import matplotlib.pyplot as plt
 
-    from recallbook.analysis import plotting
+    from recallbook_studies import plotting
 
     plotting.use_style()
     fig, axes = plt.subplots(2, 1, figsize=(5.6, 7.4), sharex=True, sharey=True)

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from recallbook.commands import examining, planning, predicting, sweeps
+from recallbook.commands import examining, planning, predicting, sweeping
 from recallbook.commands.options import Parser
 
 STATUS = """\
@@ -40,11 +40,11 @@ def command_parser() -> argparse.ArgumentParser:
         "Predict and plan a training run, examine a table of embeddings, or run the book's large experiments and export"
         " their results."
     )
-    parser = Parser(prog="python -m recallbook", description=text, epilog=f"{sweeps.listed()}\n\n{STATUS}", **shape)
+    parser = Parser(prog="python -m recallbook", description=text, epilog=f"{sweeping.listed()}\n\n{STATUS}", **shape)
     commands = parser.add_subparsers(required=True, metavar="{predict,plan,examine,sweep,export,recompute}")
     for module in (predicting, planning, examining):
         module.add(commands, {**shape, "epilog": STATUS})
-    sweeps.add(commands, {**shape, "epilog": f"{sweeps.listed()}\n\n{STATUS}"})
+    sweeping.add(commands, {**shape, "epilog": f"{sweeping.listed()}\n\n{STATUS}"})
     return parser
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import recallbook as rb
 from recallbook.sweeps import run
-from recallbook.sweeps.executors import executor_for
+from recallbook.sweeps.run import executor_for
 from recallbook.sweeps.store import Store
 
 SETTINGS = [rb.Setting(vocab=64, seq_len=16, dim=24, samples=4000 + n, trigger_in_values=False) for n in range(20)]

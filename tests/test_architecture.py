@@ -50,9 +50,9 @@ def test_the_copy_itself_is_in_order(copied):
         ("theory/values.py", "from recallbook.training import evaluation"),
         ("theory/recall.py", "from recallbook.data import task"),
         ("training/weights.py", "from recallbook.sweeps.point import Point"),
-        ("analysis/intervals.py", "import recallbook.claims.register"),
+        ("analysis/intervals.py", "import recallbook_studies.claims.register"),
         ("setting.py", "from recallbook.data.streams import stream"),
-        ("bounds/lattice.py", "def late():\n    from recallbook.memories import trained"),
+        ("bounds/lattice.py", "def late():\n    from recallbook_studies.ch02 import trained"),
     ],
 )
 def test_a_planted_violation_breaks_a_contract(copied, module, line):

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 import recallbook as rb
-from recallbook.experiments.catalogue import SWEEPS
 from recallbook.sweeps import archive
 from recallbook.sweeps.point import OUTCOMES, from_frame
 from recallbook.sweeps.store import Result, Store
+from recallbook_studies.catalogue import SWEEPS
 
 NAMES = archive.names()
 FOLDER = Path(rb.__file__).parent / "sweeps" / "results"

@@ -6,10 +6,10 @@ import sympy as sp
 from scipy import stats
 
 from recallbook.data.embeddings import draw_embeddings
-from recallbook.memories import associative, expressions
 from recallbook.setting import Setting
 from recallbook.theory.symbolic.expressions import V, d, numeric
-from recallbook.theory.symbolic.recall import others_variance
+from recallbook.theory.symbolic.recall_terms import others_variance
+from recallbook_studies.ch02 import associative, retrieval
 
 pytestmark = pytest.mark.essential
 
@@ -17,8 +17,8 @@ pytestmark = pytest.mark.essential
 @pytest.mark.parametrize("power", [1, 2, 3])
 def test_moments_of_squared_length(power):
     expected = sp.prod((d + 2 * k) / d for k in range(power))
-    assert sp.simplify(expressions.squared_length_moment(power) - expected) == 0
-    assert expressions.squared_length_moment(power, "sphere") == 1
+    assert sp.simplify(retrieval.squared_length_moment(power) - expected) == 0
+    assert retrieval.squared_length_moment(power, "sphere") == 1
 
 
 @pytest.mark.parametrize("embeddings", ["gaussian", "sphere"])
@@ -36,9 +36,9 @@ def test_variance_of_a_wrong_logit(embeddings, facts, dim):
         parts = {"overlap": overlap, "own": own, "interference": labels @ tokens - overlap - own}
         for name, part in parts.items():
             means[name].append(np.mean(part[wrong] ** 2))
-    expected = expressions.competitor_variance(embeddings)._asdict()
+    expected = retrieval.competitor_variance(embeddings)._asdict()
     for name, values in means.items():
-        exact = float(expected[name].subs({expressions.n: facts, d: dim}))
+        exact = float(expected[name].subs({retrieval.n: facts, d: dim}))
         z = (np.mean(values) - exact) / (np.std(values, ddof=1) / np.sqrt(len(values)))
         assert abs(z) < 4, (name, z)
 
@@ -96,7 +96,7 @@ def test_arguments():
     with pytest.raises(ValueError, match=r"^accuracy=1"):
         associative.capacity(lambda n: 0.0, 1)
     with pytest.raises(ValueError, match=r"^values=\['n'\].*missing: \[d\]"):
-        numeric(expressions.n + d)({expressions.n: 1})
+        numeric(retrieval.n + d)({retrieval.n: 1})
 
 
 @pytest.mark.parametrize("embeddings", associative.LAWS)
@@ -107,8 +107,8 @@ def test_prediction_is_the_average_it_says(embeddings):
     a, b = rng.chisquare(dim, (2, count)) / dim if embeddings == "gaussian" else np.ones((2, count))
     spread = float(others_variance().subs({V: facts, d: dim}))
     xi, r = rng.standard_normal(count), rng.gamma(1 / spread, spread, count)
-    values = {expressions.n: facts, d: dim, expressions.a: a, expressions.b: b, expressions.xi: xi, expressions.r: r}
-    signal, noise = (numeric(term)(values) for term in expressions.recall_terms())
+    values = {retrieval.n: facts, d: dim, retrieval.a: a, retrieval.b: b, retrieval.xi: xi, retrieval.r: r}
+    signal, noise = (numeric(term)(values) for term in retrieval.recall_terms())
     ratio, half = signal / np.sqrt(noise), (dim - 1) / 2
     # (1 + a coordinate of a point on the sphere) / 2 is a beta variable
     below = (
@@ -122,11 +122,11 @@ def test_prediction_is_the_average_it_says(embeddings):
 def test_noise_averages_to_the_exact_mean_square():
     """Also with few facts: on the sphere, up to O(1/d)."""
     facts, dim = 4, 4000
-    sizes = {expressions.n: facts, d: dim}
-    noise = expressions.recall_terms().noise.subs({**sizes, expressions.a: 1, expressions.b: 1, expressions.r: 1})
+    sizes = {retrieval.n: facts, d: dim}
+    noise = retrieval.recall_terms().noise.subs({**sizes, retrieval.a: 1, retrieval.b: 1, retrieval.r: 1})
     points, weights = np.polynomial.hermite_e.hermegauss(8)
-    average = weights @ numeric(noise)({expressions.xi: points}) / weights.sum()
-    exact = sum(expressions.competitor_variance("sphere")).subs(sizes)
+    average = weights @ numeric(noise)({retrieval.xi: points}) / weights.sum()
+    exact = sum(retrieval.competitor_variance("sphere")).subs(sizes)
     assert average == pytest.approx(float(exact), rel=0.002)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import recallbook as rb
-from recallbook.data import baselines
+from recallbook_studies.ch01 import baselines
 
 pytestmark = pytest.mark.essential
 

@@ -13,11 +13,11 @@ from scipy.special import gammaln
 
 import recallbook as rb
 from recallbook.analysis.intervals import seed_interval
-from recallbook.bounds import expressions, information
+from recallbook.bounds import information, information as expressions
 from recallbook.bounds.decoding import METHODS
 from recallbook.data.embeddings import draw_embeddings
-from recallbook.experiments.lower_bounds import estimators
-from recallbook.theory.symbolic.lock_on import L, N, V
+from recallbook.theory.symbolic.lock_terms import L, N, V
+from recallbook_studies.ch08 import estimators
 
 SIZES = [(2, 1, 1, 1), (2, 2, 1, 5), (3, 2, 9, 4), (40, 8, 12, 300), (128, 32, 64, 1000), (4096, 100, 300, 10**6)]
 

@@ -15,9 +15,9 @@ from unequal import UNEQUAL
 import recallbook as rb
 from recallbook.bounds import certificate, lock_law, recall_law
 from recallbook.data.embeddings import draw_embeddings
-from recallbook.experiments.upper_bounds import certificates
 from recallbook.model.attention import attention_scores, hard_attention
 from recallbook.training.gradients import features
+from recallbook_studies.ch06 import certificates
 
 pytestmark = pytest.mark.essential
 

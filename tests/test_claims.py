@@ -13,12 +13,12 @@ from bs4 import BeautifulSoup
 from docutils.nodes import make_id
 
 from recallbook.analysis.intervals import Interval
-from recallbook.claims import checks, findings, listing, register
-from recallbook.experiments.verdicts import early_training
+from recallbook_studies.ch10 import early_training
+from recallbook_studies.claims import checks, findings, listing, register
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 DATA = register.load_claims()
-TEXT = (resources.files("recallbook.claims") / "claims.toml").read_text(encoding="utf-8")
+TEXT = (resources.files("recallbook_studies.claims") / "claims.toml").read_text(encoding="utf-8")
 BY_ID = {claim.id: claim for claim in DATA.claims}
 GROUPS = list(dict.fromkeys(claim.group for claim in DATA.claims))
 

@@ -14,9 +14,10 @@ from measured_steps import Steps
 from scipy.special import betainc
 
 import recallbook as rb
-from recallbook.bounds import closed_form as cf, product_form as pf
-from recallbook.experiments.lock_on import scores
+from recallbook.bounds import closed_form as cf
 from recallbook.theory.symbolic.expressions import L, N, V, d, numeric, tau
+from recallbook_studies.ch05 import scores
+from recallbook_studies.ch06 import product_form as pf
 
 pytestmark = pytest.mark.essential
 

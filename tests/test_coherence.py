@@ -4,52 +4,50 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from recallbook.data import coherence
-from recallbook.memories import expressions
+from recallbook.analysis import examination
+from recallbook_studies.ch02 import retrieval
 
 
 @pytest.mark.parametrize("dim", [2, 3, 8, 64])
 def test_density_and_tail_agree(dim):
-    whole, _ = integrate.quad(coherence.cosine_density, -1, 1, args=(dim,))
-    upper, _ = integrate.quad(coherence.cosine_density, 0.3, 1, args=(dim,))
+    whole, _ = integrate.quad(examination.cosine_density, -1, 1, args=(dim,))
+    upper, _ = integrate.quad(examination.cosine_density, 0.3, 1, args=(dim,))
     assert whole == pytest.approx(1, abs=1e-6)
-    assert 2 * upper == pytest.approx(coherence.beyond(0.3, dim), rel=1e-6)
+    assert 2 * upper == pytest.approx(examination.beyond(0.3, dim), rel=1e-6)
 
 
 @pytest.mark.parametrize("embeddings", ["gaussian", "sphere"])
 @pytest.mark.parametrize("dim", [3, 16, 60])
 def test_cosines_follow_their_law(embeddings, dim):
     # disjoint pairs are independent, so that the test is exact
-    values = np.concatenate([coherence.cosines(2, dim, seed, embeddings) for seed in range(600)])
+    values = np.concatenate([examination.cosines(2, dim, seed, embeddings) for seed in range(600)])
     squared = stats.beta(0.5, (dim - 1) / 2)
     assert stats.kstest(values**2, squared.cdf).pvalue > 1e-4
     assert stats.binomtest(int((values > 0).sum()), 600).pvalue > 1e-4
 
 
 def test_orthogonal_embeddings_have_no_coherence():
-    assert np.abs(coherence.cosines(20, 22, 0, "orthogonal")).max() < 1e-13
+    assert np.abs(examination.cosines(20, 22, 0, "orthogonal")).max() < 1e-13
 
 
 @pytest.mark.parametrize(("vocab", "dim"), [(50, 10), (100, 40)])
 def test_coherence_follows_its_quantiles(vocab, dim):
-    values = [np.abs(coherence.cosines(vocab, dim, seed, "sphere")).max() for seed in range(300)]
+    values = [np.abs(examination.cosines(vocab, dim, seed, "sphere")).max() for seed in range(300)]
     for probability in (0.1, 0.5, 0.9):
-        below = int((np.array(values) <= coherence.coherence_quantile(vocab, dim, probability)).sum())
+        below = int((np.array(values) <= examination.coherence_quantile(vocab, dim, probability)).sum())
         assert stats.binomtest(below, 300, probability).pvalue > 1e-4
-    floor = float(expressions.coherence_floor().subs({expressions.n: vocab, expressions.d: dim}))
+    floor = float(retrieval.coherence_floor().subs({retrieval.n: vocab, retrieval.d: dim}))
     assert min(values) > floor
 
 
 def test_floor_is_reached_by_the_simplex():
     """V = d + 1 vectors with all cosines -1/d attain Welch's bound."""
     dim = 7
-    assert float(expressions.coherence_floor().subs({expressions.n: dim + 1, expressions.d: dim})) == pytest.approx(
-        1 / dim
-    )
+    assert float(retrieval.coherence_floor().subs({retrieval.n: dim + 1, retrieval.d: dim})) == pytest.approx(1 / dim)
 
 
 def test_arguments():
     with pytest.raises(ValueError, match=r"^probability=1"):
-        coherence.coherence_quantile(5, 5, 1)
+        examination.coherence_quantile(5, 5, 1)
     with pytest.raises(ValueError, match=r"^dim=1"):
-        coherence.coherence_quantile(5, 1, 0.5)
+        examination.coherence_quantile(5, 1, 0.5)

@@ -17,11 +17,11 @@ import recallbook as rb
 from recallbook.__main__ import main
 from recallbook.analysis.plan import plan
 from recallbook.bounds import coverage
-from recallbook.commands import predicting, sweeps as sweep_commands
-from recallbook.experiments.catalogue import SWEEPS
+from recallbook.commands import predicting, sweeping as sweep_commands
 from recallbook.sweeps import archive
 from recallbook.sweeps.point import OUTCOMES
 from recallbook.sweeps.store import Store
+from recallbook_studies.catalogue import SWEEPS
 
 pytestmark = pytest.mark.essential
 

@@ -11,8 +11,8 @@ from scipy.special import expit
 import recallbook as rb
 from recallbook.analysis import critical
 from recallbook.analysis.critical import critical_size, critical_table, exponents, predicted_size, table_exponents
-from recallbook.analysis.crossings import crossing, logistic_critical
-from recallbook.analysis.product_law import collapse, separability
+from recallbook.analysis.intervals import crossing, logistic_critical
+from recallbook_studies.ch09.product_law import collapse, separability
 
 pytestmark = pytest.mark.essential
 

@@ -11,9 +11,9 @@ from settings import EQUAL, settings
 
 import recallbook as rb
 from recallbook.analysis.intervals import seed_interval
-from recallbook.bounds import decoding, lattice, moments
+from recallbook.bounds import decoding, decoding as moments
 from recallbook.bounds.information import maximum_accuracy
-from recallbook.experiments.lower_bounds import estimators
+from recallbook_studies.ch08 import estimators, lattice
 
 pytestmark = pytest.mark.essential
 

@@ -5,12 +5,12 @@ import pytest
 import sympy as sp
 
 import recallbook as rb
-from recallbook.derivations import hermite, recall as derived
-from recallbook.derivations.contractions import TRIGGER
-from recallbook.experiments.recall import origins
 from recallbook.theory.feature_kernels import near_zero
-from recallbook.theory.symbolic import lock_on as lock_symbols, recall as symbolic
+from recallbook.theory.symbolic import lock_terms as lock_symbols, recall_terms as symbolic
 from recallbook.theory.symbolic.expressions import N, V, d, numeric, tau
+from recallbook_studies.ch05.contractions import TRIGGER
+from recallbook_studies.ch06 import derived_recall as derived, origins
+from recallbook_studies.ch07 import derived_overlaps
 
 
 def test_means_of_inner_products():
@@ -78,10 +78,10 @@ def test_kernels_near_zero(activation, flag):
     found = near_zero(activation, length, vocab, dim=1e9, tau=flag)
     shared = (1 - 1 / length) / vocab + flag / length**2
     variance = (1 / length + shared) / scale
-    derivatives = hermite.kernels_near_zero(activation)
+    derivatives = derived_overlaps.kernels_near_zero(activation)
 
     def at(name, covariance):
-        return float(derivatives[name].subs({hermite.a: variance, hermite.covariance: covariance}))
+        return float(derivatives[name].subs({derived_overlaps.a: variance, derived_overlaps.covariance: covariance}))
 
     other, same = shared / scale, (shared + 1 / length**2) / scale
     for symbol, value in (

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 import recallbook as rb
-from recallbook.experiments.recall import critical_sizes
-from recallbook.experiments.scaling import envelope, geometry, large_sizes, lock_on_sizes, longer_training, one_step
+from recallbook_studies.ch06 import critical_sizes
+from recallbook_studies.ch09 import envelope, geometry, large_sizes, lock_on_sizes, longer_training, one_step
 
 
 def sizes(**columns):

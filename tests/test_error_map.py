@@ -8,9 +8,9 @@ import pytest
 import torch
 
 import recallbook as rb
-from recallbook.analysis.prediction_errors import CALLABLES, QUANTITIES, TOLERANCES
-from recallbook.experiments import error_map
-from recallbook.theory.doubts import DOUBTS, doubts
+from recallbook.theory.caveats import DOUBTS, doubts
+from recallbook_studies import error_map
+from recallbook_studies.prediction_errors import CALLABLES, QUANTITIES, TOLERANCES
 
 pytestmark = pytest.mark.essential
 

@@ -10,8 +10,8 @@ import torch
 
 import recallbook as rb
 from recallbook.__main__ import main
-from recallbook.data import examination
-from recallbook.data.coherence import beyond, coherence_quantile, cosine_quantile, dim_of_coherence
+from recallbook.analysis import examination
+from recallbook.analysis.examination import beyond, coherence_quantile, cosine_quantile, dim_of_coherence
 from recallbook.data.embeddings import draw_embeddings, eigenvalues
 
 GENERATOR = np.random.default_rng(11)

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 import recallbook as rb
-from recallbook.experiments.lock_on import scores
-from recallbook.experiments.lower_bounds import estimators
-from recallbook.experiments.recall import origins
-from recallbook.experiments.three_steps import learning_curves, rates
+from recallbook_studies.ch03 import learning_curves, rates
+from recallbook_studies.ch05 import scores
+from recallbook_studies.ch06 import origins
+from recallbook_studies.ch08 import estimators
 
 pytestmark = pytest.mark.essential
 

@@ -15,11 +15,11 @@ from settings import EQUAL, across, settings, thorough
 from test_browser import browser  # noqa: F401
 
 import recallbook as rb
-from recallbook.analysis.prediction_errors import QUANTITIES
 from recallbook.bounds.closed_form import sufficient_samples_closed_form
 from recallbook.bounds.coverage import coverage_samples
-from recallbook.experiments.explorer import cases as of, scripts, still, table
-from recallbook.theory.doubts import doubts
+from recallbook.theory.caveats import doubts
+from recallbook_studies.explorer import cases as of, scripts, still, table
+from recallbook_studies.prediction_errors import QUANTITIES
 
 CONTENT = table.load()
 TABLES = table.tables(CONTENT)
@@ -56,7 +56,7 @@ def test_it_says_where_it_comes_from():
     assert provenance["tables_sha256"] == table.digest(CONTENT["tables"])
     assert provenance["version"] == rb.__version__
     assert provenance["predictions"] == len(of.cases()) and provenance["checks"]["settings"] > 1000
-    assert "recallbook.experiments.explorer.table" in provenance["command"]
+    assert "recallbook_studies.explorer.table" in provenance["command"]
 
 
 @pytest.mark.slow

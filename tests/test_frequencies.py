@@ -10,14 +10,15 @@ import sympy as sp
 import torch
 
 import recallbook as rb
-from recallbook.data.frequencies import fact_frequencies, other_frequencies
-from recallbook.experiments.unequal import error_sizes, thresholds
-from recallbook.theory import frequencies as numbers, rare_facts as of_rare
+from recallbook.data.task import fact_frequencies, other_frequencies
+from recallbook.theory import frequencies as numbers
 from recallbook.theory.attention_vector import AttentionVector
 from recallbook.theory.drawn_facts import drawn_facts
-from recallbook.theory.symbolic import frequencies as symbolic, laws, lock_on, rare_facts as rare, scatter, spectra
+from recallbook.theory.symbolic import lock_terms, scores as scatter, spectra, unequal_terms as symbolic
 from recallbook.theory.symbolic.expressions import L, N, V, d, numeric, tau
 from recallbook.theory.symbolic.spectra import power, q, trace
+from recallbook_studies import laws
+from recallbook_studies.ch11 import error_sizes, rare_facts as rare, rare_facts_located as of_rare, thresholds
 
 pytestmark = pytest.mark.essential
 
@@ -48,7 +49,7 @@ def small(**fields):
 @pytest.mark.parametrize("degree", range(1, 7))
 def test_equal_facts_give_back_narayana_numbers(degree):
     found = spectra.spectral_moment(degree).subs(EQUAL)
-    assert sp.simplify(found - d ** (1 - degree) * lock_on.spectral_moment(degree)) == 0
+    assert sp.simplify(found - d ** (1 - degree) * lock_terms.spectral_moment(degree)) == 0
 
 
 @pytest.mark.parametrize("size", range(1, 7))
@@ -222,13 +223,13 @@ def test_sequences_exchanged_count_twice_at_large_dimension():
 def test_equal_facts_give_back_the_terms_of_equal_facts():
     """To leading order for 1 << L << d << V << N << LV, without the trigger in the values."""
     growth = {V: 8, N: 12, L: 5, d: 6}
-    typical = {lock_on.T: 1, lock_on.Q: 1, lock_on.M: 1, tau: 0}
-    old = {name: term.token.subs(typical) for name, term in lock_on.lock_terms().items()}
+    typical = {lock_terms.T: 1, lock_terms.Q: 1, lock_terms.M: 1, tau: 0}
+    old = {name: term.token.subs(typical) for name, term in lock_terms.lock_terms().items()}
     new, trained = (
         {name: noise.subs(EQUAL).subs(tau, 0) for name, noise in symbolic.noises(bias).items()}
         for bias in ("none", "trained")
     )
-    pull = (lock_on.R**3 * symbolic.labels("none").square) ** 2
+    pull = (lock_terms.R**3 * symbolic.labels("none").square) ** 2
     pairs = {
         "mean bias": (pull * (spectra.bias_square() - spectra.bias_overlap() ** 2)).subs(EQUAL),
         "gradient noise": new["gradient noise"],
@@ -240,7 +241,7 @@ def test_equal_facts_give_back_the_terms_of_equal_facts():
         before, after = (laws.leading(sp.together(part), growth) for part in (old[name], expression))
         assert sp.simplify(after / before) == 1, name
     mark = symbolic.mark_score().subs(EQUAL).subs(tau, 0)
-    of_mark = laws.leading(sp.together(lock_on.trigger_score().subs(typical)), growth)
+    of_mark = laws.leading(sp.together(lock_terms.trigger_score().subs(typical)), growth)
     assert sp.simplify(laws.leading(sp.together(mark), growth) / of_mark) == 1
 
 

@@ -8,8 +8,8 @@ import sympy as sp
 import torch
 from numpy.polynomial import hermite_e
 
-from recallbook.derivations import hermite as symbolic
 from recallbook.theory import hermite
+from recallbook_studies.ch07 import derived_overlaps as symbolic
 
 pytestmark = pytest.mark.essential
 

@@ -12,19 +12,17 @@ import sympy as sp
 from scipy import stats
 
 import recallbook as rb
-from recallbook.analysis import thresholds
-from recallbook.experiments.mlp import features
-from recallbook.experiments.unequal import error_sizes
 from recallbook.theory.frequencies import critical_load_at, mean_scores
 from recallbook.theory.symbolic import (
-    frequencies as of_frequencies,
-    laws,
-    lock_on as of_lock_on,
-    rare_facts,
-    recall as of_recall,
+    lock_terms as of_lock_on,
+    recall_terms as of_recall,
+    unequal_terms as of_frequencies,
 )
 from recallbook.theory.symbolic.expressions import L, N, V, d, numeric
 from recallbook.theory.symbolic.spectra import power
+from recallbook_studies import laws, laws as thresholds
+from recallbook_studies.ch07 import features
+from recallbook_studies.ch11 import error_sizes, rare_facts
 
 # Inside 1 << L << V << N << LV: what is left out is of relative order V/N, N/(LV), L/V, 1/L and 1/d, all at most 1 %,
 # and enters with factors up to four.

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 import recallbook as rb
-from recallbook.experiments.unequal import learned
 from recallbook.sweeps.point import OUTCOMES
 from recallbook.sweeps.rows import keyed_table
+from recallbook_studies.ch11 import learned
 
 
 @pytest.fixture

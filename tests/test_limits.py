@@ -9,7 +9,7 @@ import torch
 
 import recallbook as rb
 from recallbook import memory_needs
-from recallbook.data import table_files
+from recallbook.data import own_tables
 from recallbook.setting import law_text, parse_law
 
 SIZES = {"vocab": 8, "seq_len": 3, "dim": 6, "samples": 40}
@@ -148,7 +148,7 @@ def test_laws_keep_all_their_digits(text):
 def test_no_more_of_an_archive_is_decompressed_than_is_asked_for(by_columns, tmp_path, monkeypatch):
     file, table = tmp_path / "t.npz", np.arange(40000.0).reshape(20000, 2)
     np.savez_compressed(file, wte=np.asfortranarray(table) if by_columns else table)
-    monkeypatch.setattr(table_files, "PIECE", 64)
+    monkeypatch.setattr(own_tables, "PIECE", 64)
     read, taken = zipfile.ZipExtFile.read, []
     monkeypatch.setattr(zipfile.ZipExtFile, "read", lambda self, n=-1: taken.append(n) or read(self, n))
     assert np.array_equal(rb.read_embeddings(file, rows=2), table[:2])

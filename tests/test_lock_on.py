@@ -6,9 +6,9 @@ import sympy as sp
 
 import recallbook as rb
 from recallbook.analysis.intervals import fitted_slope
-from recallbook.experiments.lock_on import scores
-from recallbook.theory.symbolic import lock_on as lock_symbols
+from recallbook.theory.symbolic import lock_terms as lock_symbols
 from recallbook.theory.symbolic.expressions import L, N, V, d, tau
+from recallbook_studies.ch05 import scores
 
 TYPICAL = {lock_symbols.T: 1, lock_symbols.Q: 1, lock_symbols.M: 1}
 # where one term makes up most of the scatter

@@ -15,7 +15,7 @@ import recallbook as rb
 from recallbook.sweeps.archive import export
 from recallbook.sweeps.point import from_frame, from_values, measure
 from recallbook.sweeps.run import typed
-from recallbook.training.embedding_gradients import embedding_directions
+from recallbook.training.gradients import embedding_directions
 from recallbook.training.optimizers import OPTIMIZERS, Adam, Muon, orthogonalised, sign
 
 pytestmark = pytest.mark.essential

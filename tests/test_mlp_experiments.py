@@ -10,9 +10,9 @@ import torch
 
 import recallbook as rb
 from recallbook.analysis import intervals
-from recallbook.experiments.mlp import choices, features, phase, trained_memories
-from recallbook.memories import trained
 from recallbook.theory.symbolic.expressions import V, d
+from recallbook_studies.ch02 import trained_matrix
+from recallbook_studies.ch07 import choices, features, phase, trained_memories
 
 
 def wave(x):
@@ -177,28 +177,30 @@ def test_simulation_at_a_crossing():
 
 
 def test_trained_linear_memory_beats_one_gradient():
-    few = trained.trained_recall("linear", 48, 16, [0, 1, 2])
+    few = trained_matrix.trained_recall("linear", 48, 16, [0, 1, 2])
     once = trained_memories.recall("one gradient", 48, 16, None)
     assert few.min() > 0.99 and np.mean(once) < 0.7
 
 
 def test_training_is_deterministic_and_seeds_do_not_see_each_other():
-    together = trained.trained_recall("mlp", 24, 6, [0, 5], width=6, steps=60)
-    alone = trained.trained_recall("mlp", 24, 6, [5], width=6, steps=60)
-    assert (trained.trained_recall("mlp", 24, 6, [0, 5], width=6, steps=60) == together).all()
+    together = trained_matrix.trained_recall("mlp", 24, 6, [0, 5], width=6, steps=60)
+    alone = trained_matrix.trained_recall("mlp", 24, 6, [5], width=6, steps=60)
+    assert (trained_matrix.trained_recall("mlp", 24, 6, [0, 5], width=6, steps=60) == together).all()
     assert together[1] == pytest.approx(alone[0], abs=2 / 24)  # up to rounding in a batched product
 
 
 def test_training_both_layers_stores_more_than_one():
-    both, one = (trained.trained_recall(name, 48, 9, list(range(4)), width=9) for name in ("mlp", "random features"))
+    both, one = (
+        trained_matrix.trained_recall(name, 48, 9, list(range(4)), width=9) for name in ("mlp", "random features")
+    )
     assert both.mean() > one.mean() + 0.2
 
 
 def test_tables_are_on_the_sphere_and_paired():
-    inputs, outputs = trained.tables(10, 5, [0, 1])
+    inputs, outputs = trained_matrix.tables(10, 5, [0, 1])
     assert inputs.shape == outputs.shape == (2, 10, 5)
     torch.testing.assert_close(inputs.norm(dim=2), torch.ones(2, 10, dtype=torch.float64))
-    torch.testing.assert_close(trained.tables(4, 5, [1])[1][0], outputs[1, :4])
+    torch.testing.assert_close(trained_matrix.tables(4, 5, [1])[1][0], outputs[1, :4])
 
 
 @pytest.mark.parametrize(
@@ -206,7 +208,7 @@ def test_tables_are_on_the_sphere_and_paired():
 )
 def test_bad_arguments_of_training(changes, field):
     with pytest.raises(ValueError, match=field):
-        trained.trained_recall(**{"memory": "linear", "facts": 8, "dim": 4, "seeds": [0], **changes})
+        trained_matrix.trained_recall(**{"memory": "linear", "facts": 8, "dim": 4, "seeds": [0], **changes})
 
 
 def test_critical_size_is_where_recall_stays():

@@ -10,11 +10,11 @@ import pytest
 import torch
 
 import recallbook as rb
-from recallbook.analysis import prediction_errors
-from recallbook.experiments.lock_on import scores
-from recallbook.theory import fluctuations, hermite, lock_on, recall
-from recallbook.theory.symbolic import lock_on as lock_symbols, recall as recall_symbols
+from recallbook.theory import hermite, lock_on, recall, values as fluctuations
+from recallbook.theory.symbolic import lock_terms as lock_symbols, recall_terms as recall_symbols
 from recallbook.theory.symbolic.expressions import numeric
+from recallbook_studies import prediction_errors
+from recallbook_studies.ch05 import scores
 
 pytestmark = pytest.mark.essential
 

@@ -11,13 +11,12 @@ import torch
 from numpy.polynomial.hermite_e import hermegauss
 
 import recallbook as rb
-from recallbook.derivations import moments as enumerated
-from recallbook.derivations.contractions import TRIGGER, contractions
-from recallbook.experiments.lock_on import scores, terms_alone
 from recallbook.theory import moments
-from recallbook.theory.symbolic import lock_on as lock_symbols
+from recallbook.theory.symbolic import lock_terms as lock_symbols
 from recallbook.theory.symbolic.expressions import L, N, V, d, numeric, tau
 from recallbook.theory.symbolic.spectra import pairings
+from recallbook_studies.ch05 import enumeration as enumerated, scores, terms_alone
+from recallbook_studies.ch05.contractions import TRIGGER, contractions
 
 pytestmark = pytest.mark.essential
 
@@ -157,7 +156,7 @@ def test_the_mean_of_the_table_is_what_the_enumeration_gives():
 
 def test_neither_enumeration_nor_table_was_changed_without_the_other():
     assert enumerated.DIGEST.read_text(encoding="utf-8").strip() == enumerated.digest(), (
-        "the enumeration's source or its table has changed: `python -m recallbook.derivations.moments` makes both anew"
+        "the enumeration's source or its table has changed: `python -m recallbook_studies.ch05.enumeration` makes both anew"
     )
 
 

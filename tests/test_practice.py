@@ -10,13 +10,13 @@ import torch
 from torch import nn
 
 import recallbook as rb
-from recallbook.experiments.survives import heads as heads_study, order, pictures, runs, sizes, tuning
-from recallbook.practice.measures import best, cosine, heads, marker_attention, theory_of_first_update
-from recallbook.practice.models import LadderModel
-from recallbook.practice.optimisers import Stepper, book_rates, schedule
-from recallbook.practice.rungs import LADDER, RUNGS, Rung, rung_named
-from recallbook.practice.training import TEST, orders, problem_for, train
-from recallbook.practice.writing import end_token, marker_token, repeated, write
+from recallbook_studies.ch12 import heads as heads_study, order, pictures, runs, sizes, tuning
+from recallbook_studies.ch12.measures import best, cosine, heads, marker_attention, theory_of_first_update
+from recallbook_studies.ch12.models import LadderModel
+from recallbook_studies.ch12.rungs import LADDER, RUNGS, Rung, rung_named
+from recallbook_studies.ch12.training import TEST, orders, problem_for, train
+from recallbook_studies.ch12.updates import Stepper, book_rates, schedule
+from recallbook_studies.ch12.writing import end_token, marker_token, repeated, write
 
 pytestmark = pytest.mark.essential
 

@@ -9,11 +9,11 @@ import sympy as sp
 from hypothesis import given, settings as hypothesis_settings, strategies as st
 
 import recallbook as rb
-from recallbook.analysis import prediction_errors
-from recallbook.memories.associative import predicted_recall
-from recallbook.theory import fluctuations, lock_on
-from recallbook.theory.symbolic import lock_on as lock_symbols, recall as recall_symbols
+from recallbook.theory import lock_on, values as fluctuations
+from recallbook.theory.symbolic import lock_terms as lock_symbols, recall_terms as recall_symbols
 from recallbook.theory.symbolic.expressions import L, N, V, d, tau
+from recallbook_studies import prediction_errors
+from recallbook_studies.ch02.associative import predicted_recall
 
 pytestmark = pytest.mark.essential
 
@@ -28,7 +28,7 @@ def difference(setting, name, seeds, test_samples=4000):
 
 @pytest.mark.slow
 def test_target_on_random_settings():
-    """The whole target is 100 settings of 8 seeds, `python -m recallbook.analysis.prediction_errors`; here 40 of 10."""
+    """The whole target is 100 settings of 8 seeds, `python -m recallbook_studies.prediction_errors`; here 40 of 10."""
     frame = prediction_errors.compare(prediction_errors.random_settings(11, 40), seeds=10, first=77_000)
     for row in prediction_errors.summary(frame).itertuples():
         assert row.beyond < {"accuracy": 0.01, "recall": 0.012, "lock_on": 0.03}[row.quantity], row

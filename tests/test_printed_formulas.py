@@ -9,7 +9,7 @@ from sympy.parsing.latex import parse_latex
 
 import recallbook as rb
 from recallbook.theory import lock_on, recall
-from recallbook.theory.symbolic import lock_on as lock_symbols
+from recallbook.theory.symbolic import lock_terms as lock_symbols
 
 SETTINGS = {
     "Attention-only": rb.Setting(vocab=300, seq_len=20, dim=60, samples=3000, trigger_in_values=True),

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import recallbook as rb
-from recallbook.experiments.scaling import quantiles
 from recallbook.theory import draws, unequal
+from recallbook_studies.ch09 import quantiles
 
 LEVELS = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98)
 SETTINGS = {

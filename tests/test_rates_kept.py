@@ -6,8 +6,8 @@ import pytest
 import torch
 
 import recallbook as rb
-from recallbook.bounds import rates
 from recallbook.data.residuals import centred_labels
+from recallbook_studies.ch06 import proved_rates
 
 SETTINGS = [
     rb.Setting(vocab=24, seq_len=4, dim=96, samples=1200),
@@ -29,7 +29,7 @@ def test_what_is_kept_happens(setting):
     limit = rb.evaluate(problem, rb.three_steps(problem), 2000)
     for share in SHARES:
         eta, gamma = chosen(setting, share)
-        found = rates.kept(problem, eta, gamma)
+        found = proved_rates.kept(problem, eta, gamma)
         weights = rb.three_steps(problem, eta, gamma)
         model = rb.RecallTransformer(problem)
         with torch.no_grad():
@@ -44,14 +44,14 @@ def test_what_is_kept_happens(setting):
         assert bool(right[sure].all())
         assert float(found.facts.double().mean()) <= limit.recall + 1e-9
     eta, gamma = chosen(setting, 1e-3)
-    assert rates.kept(problem, eta, gamma).facts.double().mean() > 0.5 * limit.recall  # and it is not empty
+    assert proved_rates.kept(problem, eta, gamma).facts.double().mean() > 0.5 * limit.recall  # and it is not empty
 
 
 @pytest.mark.parametrize("setting", SETTINGS[:2], ids=str)
 def test_each_inequality_and_its_slack(setting):
     problem = rb.draw(setting, seed=3)
     eta, _ = chosen(setting, 0.02)
-    limit = rates._limit(problem)
+    limit = proved_rates._limit(problem)
     gradient = rb.initial_gradient(problem)
     embedded = problem.input_embeddings[problem.tokens.long()]  # (n, L, d)
     place = torch.nn.functional.one_hot(problem.positions, setting.seq_len)[:, :, None] * problem.trigger
@@ -82,7 +82,7 @@ def test_each_inequality_and_its_slack(setting):
     labels = centred_labels(problem)[problem.permutation]
     found = asked @ value.T @ labels.T
     off = (found.diagonal()[:, None] - found).abs()
-    allowed = math.expm1(eta * limit.spread) / setting.vocab * rates._pairs(limit.pull) * limit.overlap[:, None]
+    allowed = math.expm1(eta * limit.spread) / setting.vocab * proved_rates._pairs(limit.pull) * limit.overlap[:, None]
     assert bool((off <= allowed).all()) and float((off / allowed).max()) > 0.01
 
 
@@ -91,8 +91,8 @@ def test_each_inequality_and_its_slack(setting):
 def test_gaps_differ_from_the_limit_by_no_more_than_said(setting, share):
     problem = rb.draw(setting, seed=5)
     eta, gamma = chosen(setting, share)
-    limit = rates._limit(problem)
-    missing, off = rates._deviations(limit, setting, eta, gamma)
+    limit = proved_rates._limit(problem)
+    missing, off = proved_rates._deviations(limit, setting, eta, gamma)
     assert missing < 1e-6
     value = rb.three_steps(problem, eta, gamma).value2 / gamma
     asked = problem.input_embeddings + float(setting.trigger_in_values) * problem.trigger
@@ -105,7 +105,7 @@ def test_gaps_differ_from_the_limit_by_no_more_than_said(setting, share):
 
 def test_the_limit_is_that_of_the_three_steps():
     problem = rb.draw(SETTINGS[1], seed=4)
-    limit, weights = rates._limit(problem), rb.three_steps(problem)
+    limit, weights = proved_rates._limit(problem), rb.three_steps(problem)
     scores, mark = (
         problem.input_embeddings @ (weights.key_query @ problem.query),
         problem.trigger @ (weights.key_query @ problem.query),
@@ -121,15 +121,15 @@ def test_the_limit_is_that_of_the_three_steps():
 def test_large_rates_and_small_gamma_keep_nothing():
     problem = rb.draw(SETTINGS[0], seed=2)
     for eta, gamma in ((1e4, 1e6), (0.1, 1e-3)):
-        found = rates.kept(problem, eta, gamma)
+        found = proved_rates.kept(problem, eta, gamma)
         assert found.attention == 0 and not bool(found.facts.any())
 
 
 def test_bad_input():
     problem = rb.draw(SETTINGS[0], seed=2)
     with pytest.raises(ValueError, match="eta=0 is not allowed"):
-        rates.kept(problem, 0, 1.0)
+        proved_rates.kept(problem, 0, 1.0)
     with pytest.raises(ValueError, match="width=8 is not allowed"):
-        rates.kept(
+        proved_rates.kept(
             rb.draw(rb.Setting(vocab=8, seq_len=2, dim=4, samples=9, width=8, trigger_in_values=True), 0), 1.0, 1.0
         )

@@ -10,10 +10,10 @@ from hypothesis import given, settings, strategies as st
 
 import recallbook as rb
 from recallbook.analysis.intervals import seed_interval
-from recallbook.bounds import coverage, expressions, information, lattice
-from recallbook.data.baselines import seen_distribution
-from recallbook.experiments.lower_bounds import estimators, readings
+from recallbook.bounds import coverage, information, information as expressions
 from recallbook.theory.symbolic.expressions import N, V
+from recallbook_studies.ch01.baselines import seen_distribution
+from recallbook_studies.ch08 import estimators, lattice, readings
 
 pytestmark = pytest.mark.essential
 

@@ -7,10 +7,10 @@ import sympy as sp
 
 import recallbook as rb
 from recallbook.data.embeddings import draw_embeddings
-from recallbook.experiments.recall import by_hand, critical_sizes, finite_rates, origins
-from recallbook.theory.symbolic import recall as recall_symbols
+from recallbook.theory.symbolic import recall_terms as recall_symbols
 from recallbook.theory.symbolic.expressions import N, V, d, numeric, tau
 from recallbook.theory.values import sizes
+from recallbook_studies.ch06 import by_hand, critical_sizes, finite_rates, origins
 
 pytestmark = pytest.mark.essential
 

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 import recallbook as rb
-from recallbook.experiments.unequal import remedies, remedies_rates
-from recallbook.experiments.unequal.remedies import LIMIT, compared, gains, labelled, verdicts
-from recallbook.experiments.unequal.remedies_rates import GRIDS, chosen, tuning
 from recallbook.sweeps.run import table, typed
 from recallbook.sweeps.store import Result
+from recallbook_studies.ch11 import remedies, remedies_rates
+from recallbook_studies.ch11.remedies import LIMIT, compared, gains, labelled, verdicts
+from recallbook_studies.ch11.remedies_rates import GRIDS, chosen, tuning
 
 
 def invented(points, outcome):

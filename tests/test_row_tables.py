@@ -13,12 +13,12 @@ import pandas as pd
 import pytest
 
 import recallbook as rb
-from recallbook.experiments.mlp import phase
-from recallbook.experiments.survives import capacity, heads, histories, order, oscillation, runs, sizes, tuning
-from recallbook.experiments.unequal import learned, structure
-from recallbook.experiments.upper_bounds import certificates, sandwich
-from recallbook.experiments.verdicts import early_training, learned_embeddings
 from recallbook.sweeps import archive
+from recallbook_studies.ch06 import certificates, sandwich
+from recallbook_studies.ch07 import phase
+from recallbook_studies.ch10 import early_training, learned_embeddings
+from recallbook_studies.ch11 import learned, structure
+from recallbook_studies.ch12 import capacity, heads, histories, order, oscillation, runs, sizes, tuning
 
 DIGITS = 2e-5  # relative: five digits are written, or six
 

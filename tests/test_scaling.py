@@ -9,8 +9,8 @@ import pytest
 
 import recallbook as rb
 from recallbook.analysis.critical import predicted_size, with_predictions
-from recallbook.experiments.catalogue import SWEEPS, find_sweep
-from recallbook.experiments.scaling import (
+from recallbook_studies.catalogue import SWEEPS, find_sweep
+from recallbook_studies.ch09 import (
     envelope,
     four_corners,
     geometry,

@@ -9,7 +9,9 @@ import torch
 
 import recallbook as rb
 from recallbook.arguments import LARGEST_SIZE
-from recallbook.bounds import lattice, moments, rates, sufficient
+from recallbook.bounds import decoding, sufficient
+from recallbook_studies.ch06 import proved_rates
+from recallbook_studies.ch08 import lattice
 
 pytestmark = pytest.mark.essential
 
@@ -111,11 +113,11 @@ def test_what_holds_for_equal_facts_alone_refuses_others(field, value):
     refuses(field, value, lambda: lattice.lattice_counts(problem, 50))
     refuses(field, value, lambda: lattice.error_of_reading(problem, 0.1, generator))
     if field in ("zipf", "other_zipf"):
-        refuses(field, value, lambda: moments.feature_moments(problem))
+        refuses(field, value, lambda: decoding.feature_moments(problem))
     if setting.plain_steps:
-        assert rates.kept(problem, 0.1, 10.0).facts.shape == (6,)
+        assert proved_rates.kept(problem, 0.1, 10.0).facts.shape == (6,)
     else:
-        refuses(field, value, lambda: rates.kept(problem, 0.1, 10.0))
+        refuses(field, value, lambda: proved_rates.kept(problem, 0.1, 10.0))
     assert sufficient._closed_form(replace_sizes(setting), 0.5) == np.inf > sufficient._closed_form(LARGE, 0.5)
 
 

@@ -8,7 +8,7 @@ import pytest
 import recallbook as rb
 from recallbook.analysis.critical import critical_table
 from recallbook.bounds import sufficient
-from recallbook.experiments.upper_bounds import sandwich
+from recallbook_studies.ch06 import sandwich
 
 
 def test_a_bet_on_no_more_than_the_target_does_not_gain():

@@ -9,9 +9,9 @@ import pytest
 
 import recallbook as rb
 from recallbook.analysis.critical import predicted_size
-from recallbook.experiments.survives import capacity, heads, histories, laws, oscillation, pictures, runs, sizes, tuning
-from recallbook.practice.rungs import LADDER, RUNGS
-from recallbook.practice.training import train
+from recallbook_studies.ch12 import capacity, heads, histories, ladder_laws, oscillation, pictures, runs, sizes, tuning
+from recallbook_studies.ch12.rungs import LADDER, RUNGS
+from recallbook_studies.ch12.training import train
 
 MIDDLE = 3.2  # critical N over V at the base, in made-up runs
 LEVEL_TOLERANCE = {"accuracy": 0.03, "recall": 0.03, "lock_on": 0.03, "cosine": 1e-3}
@@ -45,29 +45,29 @@ def made_up(names=("many steps",), exponents=(0.5, -1.0, 1.5), top=1.0, lock_on=
 
 
 def test_exponents_of_made_up_runs():
-    fits = laws.fitted(made_up()).set_index("size")
+    fits = ladder_laws.fitted(made_up()).set_index("size")
     # read off a grid of factors of two
     assert fits["exponent"].to_dict() == pytest.approx({"seq_len": 0.5, "dim": -1.0, "vocab": 1.5}, abs=0.12)
     assert (fits["low"] < fits["exponent"]).all() and (fits["exponent"] < fits["high"]).all()
     assert fits["curves"].tolist() == [3] * 3 and fits["outside"].tolist() == [0] * 3
-    table = laws.critical(made_up()).set_index(["vocab", "seq_len", "dim"])
+    table = ladder_laws.critical(made_up()).set_index(["vocab", "seq_len", "dim"])
     assert table.loc[tuple(sizes.BASE), "critical"] == pytest.approx(MIDDLE * 64, rel=0.05)
-    never = laws.fitted(made_up(top=0.4))
+    never = ladder_laws.fitted(made_up(top=0.4))
     assert (
         never["exponent"].isna().all() and never["curves"].tolist() == [0] * 3 and never["outside"].tolist() == [3] * 3
     )
 
 
 def test_critical_sizes_beside_the_theorys():
-    table = laws.at_base(laws.critical(made_up()))
+    table = ladder_laws.at_base(ladder_laws.critical(made_up()))
     for rung, marked in (("AdamW", False), ("MLP", True)):
-        found = laws.with_theory(table.assign(rung=rung, dim=64)).iloc[0]
+        found = ladder_laws.with_theory(table.assign(rung=rung, dim=64)).iloc[0]
         at = rb.Setting(vocab=64, seq_len=8, dim=64, samples=round(found["predicted"]), trigger_in_values=marked)
         assert rb.predict(at, warn=False).accuracy == pytest.approx(0.5, abs=0.02)
 
 
 def test_predicted_exponents_by_plain_calls():
-    found = laws.predicted_exponents().set_index(["marked_values", "size"])["predicted"]
+    found = ladder_laws.predicted_exponents().set_index(["marked_values", "size"])["predicted"]
     needed = [
         predicted_size(rb.Setting(vocab=64, seq_len=length, dim=32, samples=500),
                        "accuracy", 0.5)
@@ -86,7 +86,7 @@ def test_laws_that_hold_on_made_up_runs():
     ])  # fmt: skip
     frame["lock_on"] = np.where(frame["rung"].isin(names[8:]), 0.5, frame["accuracy"])
     frame.loc[frame["rung"] == names[5], "step_lock_on"] = 50
-    held = laws.held(frame, frame)
+    held = ladder_laws.held(frame, frame)
     assert list(held.index) == [*names, "second layer"]  # not made up here
     held = held.loc[names]
     assert held["locks on"].tolist() == [True] * 8 + [False] * 4
@@ -94,11 +94,11 @@ def test_laws_that_hold_on_made_up_runs():
     assert held["L costs attention"].tolist() == held["d saves attention"].tolist() == [True] * 4 + [False] * 8
     assert held["coverage"].all()
     assert not held.loc[names[5], "locates first"] and held.loc[names[6], "locates first"]
-    factor = MIDDLE * 64 / laws.predicted_critical(sizes.BASE, False, "accuracy", 0.5)
+    factor = MIDDLE * 64 / ladder_laws.predicted_critical(sizes.BASE, False, "accuracy", 0.5)
     assert 1 / 1.25 < factor < 1.25 and held.loc[names[1], "predicted N"]
     assert not held.loc[names[6], "predicted N"]  # with the trigger in the values no N is predicted to be enough
     assert held["d² cap"].tolist() == [True] * 4 + [False] * 4 + [True] * 4
-    assert laws.held(made_up(names, top=0.85), frame)["d² cap"].all()
+    assert ladder_laws.held(made_up(names, top=0.85), frame)["d² cap"].all()
 
 
 def test_rows_of_laws():
@@ -113,17 +113,19 @@ def test_rows_of_laws():
 
 
 def test_coverage():
-    assert laws.coverage(100, 0.5) == pytest.approx(69.3, abs=0.05)
+    assert ladder_laws.coverage(100, 0.5) == pytest.approx(69.3, abs=0.05)
     rng = np.random.default_rng(0)
     seen = [len(set(rng.integers(100, size=230))) / 100 for _ in range(400)]
-    assert np.mean(seen) == pytest.approx(0.9, abs=0.01) and laws.coverage(100, 0.9) == pytest.approx(230, abs=0.5)
+    assert np.mean(seen) == pytest.approx(0.9, abs=0.01) and ladder_laws.coverage(100, 0.9) == pytest.approx(
+        230, abs=0.5
+    )
 
 
 def test_critical_n_beside_epochs(monkeypatch):
     frame = made_up(["three steps", "many steps"])
     monkeypatch.setattr(runs, "load", lambda steps: frame[frame["rung"] == "three steps"] if steps == 1600 else frame)
     three, many = pictures.budget_rows(["three steps", "many steps"], (400, 1600), 0.5)
-    critical = laws.critical(laws.at_base(frame)).set_index("rung").loc["many steps"]
+    critical = ladder_laws.critical(ladder_laws.at_base(frame)).set_index("rung").loc["many steps"]
     assert many["400 steps"] == pictures.interval(critical)
     assert many["1,600 steps"] == "–" and many["epochs"] == f"{400 * 32 / critical['critical']:.0f}"
     assert three["1,600 steps"] == three["400 steps"] and three["epochs"] == "–"
@@ -246,7 +248,7 @@ def test_bits_of_the_committed_capacities():
 
 def test_heads_end_where_the_runs_end():
     frame, swept = heads.load(), runs.load()
-    swept = laws.at_base(swept[swept["rung"] == "four heads"]).groupby("samples")["accuracy"].mean()
+    swept = ladder_laws.at_base(swept[swept["rung"] == "four heads"]).groupby("samples")["accuracy"].mean()
     tuned = frame[frame["decay"] == tuning.pair_of(heads.RUNG)["decay"]].groupby("samples")["fresh, all"].mean()
     assert tuned.to_numpy() == pytest.approx(swept.to_numpy(), abs=0.03)
 
@@ -262,11 +264,22 @@ def test_falls_by_hand():
 
 def test_which_end_is_dearer():
     frame = made_up(["many steps"])
-    assert laws.dearer(frame, "seq_len", 0.5)["many steps"] and laws.dearer(frame, "dim", 0.5, largest=False).all()
-    assert not laws.dearer(frame, "seq_len", 0.5, largest=False).any() and not laws.dearer(frame, "dim", 0.5).any()
+    assert (
+        ladder_laws.dearer(frame, "seq_len", 0.5)["many steps"]
+        and ladder_laws.dearer(frame, "dim", 0.5, largest=False).all()
+    )
+    assert (
+        not ladder_laws.dearer(frame, "seq_len", 0.5, largest=False).any()
+        and not ladder_laws.dearer(frame, "dim", 0.5).any()
+    )
     none = made_up(["many steps"], exponents=(0.0, 0.0, 1.0))
-    assert not any(laws.dearer(none, size, 0.5, largest).any() for size in ("dim", "seq_len") for largest in (0, 1))
+    assert not any(
+        ladder_laws.dearer(none, size, 0.5, largest).any() for size in ("dim", "seq_len") for largest in (0, 1)
+    )
     low = frame.assign(accuracy=frame["accuracy"] * np.where(frame["dim"] == 16, 0.4, 1))  # beyond the grid
-    assert laws.dearer(low, "dim", 0.5, largest=False).all()
+    assert ladder_laws.dearer(low, "dim", 0.5, largest=False).all()
     nowhere = frame.assign(accuracy=0.4 * frame["accuracy"])
-    assert not laws.dearer(nowhere, "dim", 0.5, largest=False).any() and not laws.dearer(nowhere, "dim", 0.5).any()
+    assert (
+        not ladder_laws.dearer(nowhere, "dim", 0.5, largest=False).any()
+        and not ladder_laws.dearer(nowhere, "dim", 0.5).any()
+    )

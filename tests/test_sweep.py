@@ -10,7 +10,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import recallbook as rb
 from recallbook.sweeps import run as sweep
-from recallbook.sweeps.executors import executor_for, process_pool
+from recallbook.sweeps.run import executor_for, process_pool
 from recallbook.sweeps.store import Store
 
 pytestmark = pytest.mark.essential

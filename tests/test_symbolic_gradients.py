@@ -6,7 +6,7 @@ import sympy as sp
 import torch
 
 import recallbook as rb
-from recallbook.derivations import gradients as gr
+from recallbook_studies.ch04 import derived_gradients as gr
 
 pytestmark = pytest.mark.essential
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from bs4 import BeautifulSoup
 
-from recallbook.analysis.tables import significant, table
+from recallbook_studies.tables import significant, table
 
 
 def test_entries_are_written_by_kind():

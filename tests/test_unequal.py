@@ -10,11 +10,11 @@ import torch
 
 import recallbook as rb
 from recallbook.data.residuals import residuals
-from recallbook.experiments.unequal import remedies
 from recallbook.theory import unequal
 from recallbook.theory.attention_vector import NOISES, AttentionVector, Facts, square_root
 from recallbook.theory.drawn_facts import drawn_facts, first_residuals, label_counts
 from recallbook.theory.located import answer, locate, located_counts
+from recallbook_studies.ch11 import remedies
 
 pytestmark = pytest.mark.essential
 

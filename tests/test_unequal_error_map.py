@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 import recallbook as rb
-from recallbook.analysis.prediction_errors import QUANTITIES, TOLERANCES
-from recallbook.experiments.unequal import error_map
-from recallbook.theory.doubts import UNEQUAL_DOUBTS, doubts
+from recallbook.theory.caveats import UNEQUAL_DOUBTS, doubts
+from recallbook_studies.ch11 import unequal_map
+from recallbook_studies.prediction_errors import QUANTITIES, TOLERANCES
 
-MAP = error_map.judged()
+MAP = unequal_map.judged()
 ROWS = MAP.to_dict("records")
 
 
 def test_it_covers_what_is_new_in_a_setting():
-    assert len(MAP) == error_map.COUNT and MAP["unseen"].sum() == error_map.UNSEEN >= 50
+    assert len(MAP) == unequal_map.COUNT and MAP["unseen"].sum() == unequal_map.UNSEEN >= 50
     assert {*MAP["output_bias"]} == {"none", "calibrated", "trained"} and {*MAP["loss_weights"]} == {"equal", "inverse"}
     laws = MAP["embeddings"].str.replace(r"\(.*", "", regex=True)
     assert {*laws} == {"gaussian", "sphere", "orthogonal", "power_law", "clustered", "low_rank"}
@@ -26,22 +26,22 @@ def test_it_covers_what_is_new_in_a_setting():
 
 def test_settings_are_those_of_their_numbers():
     for row in ROWS:
-        assert error_map.random_setting(row["index"]) == error_map.as_setting(row)
+        assert unequal_map.random_setting(row["index"]) == unequal_map.as_setting(row)
 
 
 def test_rows_are_what_the_simulation_gives():
     small = [row for row in ROWS if row["vocab"] < 130 and row["samples"] * row["seq_len"] < 30000]
     assert len(small) > 5
     for row in small[:2]:
-        seeds = error_map.seeds_of(row["index"], row["seeds"])
-        again = list(error_map.outcomes(error_map.as_setting(row), seeds))
+        seeds = unequal_map.seeds_of(row["index"], row["seeds"])
+        again = list(unequal_map.outcomes(unequal_map.as_setting(row), seeds))
         assert np.mean(again, axis=0) == pytest.approx([row[name] for name in QUANTITIES], abs=2e-3)
 
 
 def test_predictions_are_up_to_date():
     quick = sorted((row for row in ROWS if row["predicted_error"] < 0.0045), key=lambda row: row["vocab"])
     for row in quick[:3]:
-        found = error_map.predicted(row)
+        found = unequal_map.predicted(row)
         for name, value in found.items():
             assert value == pytest.approx(row[name], abs=1e-6), (row["index"], name)
 

@@ -12,8 +12,8 @@ from torch.nn import functional
 from unequal import UNEQUAL, weights_and_prediction
 
 import recallbook as rb
-from recallbook.data.frequencies import fact_frequencies
 from recallbook.data.residuals import centred_labels, loss_weights, onto_labels_, residuals
+from recallbook.data.task import fact_frequencies
 from recallbook.model import ties
 
 pytestmark = pytest.mark.essential

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import recallbook as rb
-from recallbook.experiments.unequal import pictures
+from recallbook_studies.ch11 import pictures
 
 pytestmark = pytest.mark.essential
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+import warnings
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import stats
+from scipy.optimize import isotonic_regression
+from scipy.special import logit
 
-from recallbook.arguments import check_share, not_allowed
+from recallbook.arguments import check_choice, check_rate, check_share, not_allowed
+from recallbook.sweeps.point import OUTCOMES
 
 
 class Interval(NamedTuple):
@@ -66,3 +71,84 @@ def fitted_slope(sizes: ArrayLike, values: ArrayLike, level: float = 0.95) -> In
         raise not_allowed("values", values, "positive numbers, one row for each seed and one column for each size")
     slopes = np.polyfit(x, np.log(table).T, 1)[0]
     return seed_interval(slopes, level)
+
+
+FLAT = 0.005  # fractions so near to 0 or 1 do not say how near
+Array = NDArray[np.float64]
+
+
+def crossing(sizes: ArrayLike, means: ArrayLike, level: float = 0.5) -> float:
+    """Where the rising curve nearest to ``means`` (isotonic regression) crosses ``level``.
+
+    Between grid points the logit is taken as linear in the logarithm of the size: fractions rise in that shape, so
+    that where the grid lies does not matter.
+    ``inf`` if the largest size falls short, 0 if the smallest is enough: the answer is outside the grid.
+    """
+    x = np.log(np.asarray(sizes, dtype=float))
+    rising = isotonic_regression(np.asarray(means, dtype=float)).x
+    if rising[-1] < level:
+        return math.inf
+    first = int(np.argmax(rising >= level))
+    if first == 0:
+        return 0.0
+    before, at, after = logit(np.clip([rising[first - 1], level, rising[first]], FLAT, 1 - FLAT))
+    return float(np.exp(x[first - 1] + (at - before) / (after - before) * (x[first] - x[first - 1])))
+
+
+def logistic_critical(sizes: ArrayLike, values: ArrayLike, level: float = 0.5) -> float:
+    r"""Where a logistic curve in $\log$ size, fitted to fractions (statsmodels), crosses ``level``.
+
+    A cross-check of :func:`crossing` that uses the whole curve; biased where the curve saturates below 1. 0 or ``inf``
+    outside the grid, as there.
+    """
+    import statsmodels.api as sm
+
+    x = np.log(np.asarray(sizes, dtype=float))
+    centre = x.mean()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # fractions in place of counts, and steps sharper than the grid, are meant
+        design = sm.add_constant(x - centre, has_constant="add")
+        fit = sm.GLM(np.asarray(values, dtype=float), design, family=sm.families.Binomial()).fit()
+    if not fit.params[1] > 0:
+        return math.inf if np.mean(np.asarray(values)) < level else 0.0
+    found = centre + (logit(level) - fit.params[0]) / fit.params[1]
+    return math.inf if found > x.max() else 0.0 if found < x.min() else float(np.exp(found))
+
+
+class Curve(NamedTuple):
+    """One curve: who it is, its sizes ``(n,)``, and outcomes ``(n, seeds)``."""
+
+    key: tuple[Any, ...]
+    sizes: Array
+    values: Array
+
+
+def curves(frame: pd.DataFrame, by: list[str], vary: str, outcome: str) -> list[Curve]:
+    """Curves with the same seeds at every size; ``ValueError`` where a seed is missing somewhere."""
+    missing = [name for name in (*by, vary, outcome, "seed") if name not in frame.columns]
+    if missing or not by or not len(frame):
+        raise not_allowed(
+            "frame", list(frame.columns), "rows of results with the columns " + ", ".join([*by, vary, outcome])
+        )
+    found, seeds = [], sorted(frame["seed"].unique())
+    for key, part in frame.groupby(by, sort=True):
+        table = part.pivot(index=vary, columns="seed", values=outcome)
+        if list(table.columns) != seeds or table.isna().any(axis=None):
+            raise not_allowed(
+                "frame", dict(zip(by, key, strict=True)), "curves with all seeds at all sizes, without failures"
+            )
+        found.append(Curve(key, table.index.to_numpy(dtype=float), table.to_numpy(dtype=float)))
+    return found
+
+
+def check_target(outcome: str, level: float) -> None:
+    check_choice("outcome", outcome, OUTCOMES)
+    allowed = f"a number between {FLAT} and {1 - FLAT}"
+    if not FLAT < check_rate("level", level, allowed) < 1 - FLAT:
+        raise not_allowed("level", level, allowed)
+
+
+def log_crossing(sizes: Array, values: Array, level: float, seeds: slice | NDArray[np.intp] = slice(None)) -> float:
+    """Logarithm of the crossing of the mean over these seeds; at the ends of the grid where it is outside."""
+    found = crossing(sizes, values[:, seeds].mean(axis=1), level)
+    return math.log(min(max(found, sizes[0]), sizes[-1]))

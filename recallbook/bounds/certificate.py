@@ -10,8 +10,7 @@ from jaxtyping import Float64
 
 from recallbook.arguments import not_allowed
 from recallbook.bounds import lock_law, recall_law
-from recallbook.data.frequencies import fact_frequencies, other_frequencies
-from recallbook.data.task import Problem, check_problem
+from recallbook.data.task import Problem, check_problem, fact_frequencies, other_frequencies
 from recallbook.memory_needs import certify_needs, require_memory
 from recallbook.setting import EMBEDDINGS
 

@@ -11,7 +11,7 @@ import math
 from scipy.optimize import brentq
 
 from recallbook.arguments import check_size
-from recallbook.bounds import expressions, information
+from recallbook.bounds import information, information as expressions
 from recallbook.theory.symbolic.expressions import N, V, numeric
 
 

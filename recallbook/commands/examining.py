@@ -7,12 +7,12 @@ import math
 import textwrap
 from typing import Any
 
+from recallbook.analysis.examination import examine
 from recallbook.arguments import not_allowed
 from recallbook.bounds.certificate import certify
 from recallbook.bounds.lock_law import LARGEST_FORM
 from recallbook.commands import options
-from recallbook.data.examination import examine
-from recallbook.data.table_files import read_embeddings
+from recallbook.data.own_tables import read_embeddings
 from recallbook.data.task import draw
 from recallbook.setting import Setting
 from recallbook.theory.prediction import predict

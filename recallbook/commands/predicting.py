@@ -12,7 +12,7 @@ from typing import Any
 from recallbook.bounds.coverage import coverage_samples, covered_accuracy, minimum_samples
 from recallbook.commands import options
 from recallbook.setting import EMBEDDINGS, Setting
-from recallbook.theory.doubts import doubts, message
+from recallbook.theory.caveats import doubts, message
 from recallbook.theory.prediction import critical_samples, phase, predict
 
 TEXT = """\

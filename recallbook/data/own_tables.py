@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import math
+import os
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 import torch
-from jaxtyping import Float64
+from jaxtyping import Float64, Int64
 
 from recallbook.arguments import not_allowed
 from recallbook.data.embeddings import Embeddings
+from recallbook.memory_needs import Need, require_memory
 from recallbook.setting import Setting
 
 SMALLEST = 1e-30  # of a table's largest entry
@@ -88,3 +95,183 @@ def _checked(field: str, table: Any, shape: tuple[int, ...]) -> Float64[np.ndarr
         allowed = "rows that all differ: facts with the same embedding cannot be told apart"
         raise not_allowed(field, f"with {repeats} rows that repeat an earlier one", allowed)
     return copied
+
+
+SUFFIXES = (".npy", ".npz", ".safetensors")
+NAMES_SHOWN = 12
+PIECE = 1 << 24  # bytes that are decompressed at a time
+# what NumPy raises at a file that is not what its name says, or ends too early
+BROKEN = (
+    *(ValueError, EOFError, OSError, MemoryError, OverflowError, NotImplementedError, RuntimeError),
+    *(struct.error, zipfile.BadZipFile, zlib.error),
+)
+
+
+def read_embeddings(
+    path: str | os.PathLike[str], name: str | None = None, *, rows: int | range | Iterable[int] | None = None
+) -> Float64[np.ndarray, "rows d"]:
+    """One matrix of real floating numbers from a file, in float64: rows are tokens.
+
+    Parameters
+    ----------
+    path : str or path
+        ``.npy`` (read through a memory map), ``.npz`` (decompressed no further than the last row that is wanted) or
+        ``.safetensors`` (of which only the wanted rows are read).
+        Never a pickle: files that hold one are refused, not run.
+    name : str or None
+        Which array of an ``.npz`` or ``.safetensors`` file; ``None`` takes the only one that there is.
+    rows : int, range, integers or None
+        The first so many rows; or those with these numbers, in this order; ``None`` is all.
+
+    Returns
+    -------
+    array ``(rows, d)`` float64
+
+    Raises
+    ------
+    ValueError
+        Names what is wrong: no such file or suffix, a file that is not whole, objects, an unknown name (and which names
+        there are), no matrix, whole or complex numbers, rows that are not there, numbers that are not finite.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "table.npy"
+    >>> np.save(file, np.arange(12, dtype=np.float32).reshape(4, 3))
+    >>> read_embeddings(file, rows=[3, 0])
+    array([[ 9., 10., 11.],
+           [ 0.,  1.,  2.]])
+    """
+    file = _checked_path(path)
+    if name is not None and not isinstance(name, str):
+        raise not_allowed("name", name, "a text, or None")
+    read = {".npy": _from_npy, ".npz": _from_npz, ".safetensors": _from_safetensors}[file.suffix]
+    return real_table(f"table in {file.name}", read(file, name, rows))
+
+
+def _checked_path(path: Any) -> Path:
+    allowed = "a file that ends in " + ", ".join(SUFFIXES) + "; nothing else is read, and no pickle ever"
+    if not isinstance(path, str | os.PathLike):
+        raise not_allowed("path", path, allowed)
+    file = Path(path)
+    if file.suffix not in SUFFIXES:
+        raise not_allowed("path", str(path), allowed)
+    if not file.is_file():
+        raise not_allowed("path", str(path), "a file that exists")
+    return file
+
+
+def _whole(file: Path, load: Callable[[], Any]) -> Any:
+    """What a library reads, its ways to say that it cannot turned into ours."""
+    try:
+        return load()
+    except BROKEN as cause:
+        raise not_allowed("path", str(file), f"a whole {file.suffix} file without objects ({cause})") from cause
+
+
+def _from_npy(file: Path, name: str | None, rows: Any) -> Any:
+    if name is not None:
+        raise not_allowed("name", name, "None: a .npy file holds one array, without a name")
+    table = _whole(file, lambda: np.lib.format.open_memmap(file, mode="r"))
+    return table[_numbers(rows, table.shape)]
+
+
+def _from_npz(file: Path, name: str | None, rows: Any) -> Any:
+    if not zipfile.is_zipfile(file):
+        raise not_allowed("path", str(file), "a whole .npz file, which this is not")
+    archive = _whole(file, lambda: zipfile.ZipFile(file))
+    with archive:
+        arrays = {member.removesuffix(".npy"): member for member in archive.namelist()}
+        chosen = _chosen(name, list(arrays))
+        if not arrays[chosen].endswith(".npy"):
+            raise not_allowed("name", chosen, "the name of an array")
+        with _whole(file, lambda: archive.open(arrays[chosen])) as member:
+            shape, by_columns, kind = _whole(file, lambda: _header(member, archive.getinfo(arrays[chosen]).file_size))
+            numbers = _numbers(rows, shape)
+            last = shape[0] if isinstance(numbers, slice) and numbers.stop is None else _last(numbers) + 1
+            wanted = 3.0 * kind.itemsize * shape[1] * (shape[0] if by_columns else last)
+            require_memory([Need(wanted, {"rows": last})], f"reading {file.name}")
+            if by_columns:
+                return _whole(file, lambda: _pieces(member, shape[::-1], kind)).T[numbers]
+            return _whole(file, lambda: _pieces(member, (last, shape[1]), kind))[numbers]
+
+
+def _header(member: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, whether columns come first, and the type of an array's numbers; objects are refused."""
+    version = np.lib.format.read_magic(member)
+    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    if version not in read:
+        raise ValueError(f"an array of format {version}")
+    shape, by_columns, kind = read[version](member)
+    if kind.hasobject:
+        raise ValueError("Object arrays cannot be loaded")
+    if math.prod(shape) * kind.itemsize > size:
+        raise ValueError(f"shape {shape} in {size} bytes")
+    return shape, by_columns, kind
+
+
+def _pieces(member: IO[bytes], shape: tuple[int, ...], kind: np.dtype[Any]) -> np.ndarray:
+    """The first rows of an array that is stored row by row; decompressed in pieces, and no further than they go."""
+    left = shape[0] * shape[1] * kind.itemsize
+    content = bytearray()
+    while left:
+        piece = member.read(min(left, PIECE))
+        if not piece:
+            raise EOFError("it ends before its array does")
+        content += piece
+        left -= len(piece)
+    return np.frombuffer(bytes(content), dtype=kind).reshape(shape)
+
+
+def _last(numbers: slice | Int64[np.ndarray, " rows"]) -> int:
+    return int(numbers.stop) - 1 if isinstance(numbers, slice) else int(numbers.max())
+
+
+def _from_safetensors(file: Path, name: str | None, rows: Any) -> Any:
+    from safetensors import SafetensorError, safe_open  # here, since few readers of the book have such a file
+
+    try:
+        with safe_open(file, framework="pt") as tensors:  # NumPy has no bfloat16
+            part = tensors.get_slice(_chosen(name, list(tensors.keys())))
+            numbers = _numbers(rows, tuple(part.get_shape()))
+            if isinstance(numbers, slice):
+                return part[numbers]
+            first = int(numbers.min())
+            return part[first : int(numbers.max()) + 1][torch.from_numpy(numbers - first)]
+    except (SafetensorError, OSError) as cause:
+        raise not_allowed("path", str(file), f"a whole .safetensors file ({cause})") from cause
+
+
+def _chosen(name: str | None, names: list[str]) -> str:
+    """The name asked for, or the only one."""
+    shown = ", ".join(map(repr, sorted(names)[:NAMES_SHOWN]))
+    if len(names) > NAMES_SHOWN:
+        shown += f" and {len(names) - NAMES_SHOWN} more"
+    if name is None and len(names) == 1:
+        return names[0]
+    if name not in names:
+        raise not_allowed("name", name, f"one of the file's names: {shown}" if names else "nothing: the file is empty")
+    return name
+
+
+def _numbers(rows: Any, shape: tuple[int, ...]) -> slice | Int64[np.ndarray, " rows"]:
+    """Which rows of a matrix of this shape are asked for."""
+    if len(shape) != 2 or 0 in shape:
+        raise not_allowed("name", f"of an array of shape {shape}", "a matrix: rows and columns, at least one of each")
+    count = shape[0]
+    if rows is None:
+        return slice(None)
+    allowed = f"None, an integer from 1 to {count}, or a sequence of different integers from 0 to {count - 1}"
+    if isinstance(rows, int | np.integer) and not isinstance(rows, bool):
+        if not 1 <= rows <= count:
+            raise not_allowed("rows", rows, allowed)
+        return slice(0, int(rows))
+    try:
+        wanted = np.asarray(rows if isinstance(rows, np.ndarray) else list(rows))
+    except (TypeError, ValueError):
+        raise not_allowed("rows", rows, allowed) from None
+    if wanted.ndim != 1 or len(wanted) == 0 or not np.issubdtype(wanted.dtype, np.integer):
+        raise not_allowed("rows", rows, allowed)
+    if wanted.min() < 0 or wanted.max() >= count or len(np.unique(wanted)) < len(wanted):
+        raise not_allowed("rows", rows, allowed)
+    return wanted.astype(np.int64)

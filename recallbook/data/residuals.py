@@ -14,8 +14,7 @@ import torch
 from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
-from recallbook.data.frequencies import fact_frequencies
-from recallbook.data.task import Problem
+from recallbook.data.task import Problem, fact_frequencies
 
 
 class Residuals(NamedTuple):

@@ -16,11 +16,10 @@ from recallbook.data.streams import SCHEME
 from recallbook.data.task import Problem
 from recallbook.model.transformer import RecallTransformer
 from recallbook.setting import LATER, Setting
-from recallbook.training.descent import three_steps
+from recallbook.training.descent import Weights, three_steps
 from recallbook.training.evaluation import evaluate
 from recallbook.training.longer import MATRICES, TABLES, check_embedding_rate, check_learn, descend
 from recallbook.training.optimizers import OPTIMIZERS
-from recallbook.training.weights import Weights
 
 METHODS = ("three_steps", "argmax", "assignment", "descend")
 OUTCOMES = ("accuracy", "lock_on", "recall")

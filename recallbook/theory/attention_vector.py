@@ -16,7 +16,7 @@ import numpy as np
 import sympy as sp
 from jaxtyping import Float64
 
-from recallbook.theory.symbolic import attention_vector as symbolic
+from recallbook.theory.symbolic import scores as symbolic
 from recallbook.theory.symbolic.expressions import L, numeric
 
 Vector = Float64[np.ndarray, " d"]

@@ -1,7 +1,7 @@
 r"""The law over draws of embeddings and data: how far one run may be from the mean that is predicted. Ours.
 
 Fixed for a whole draw are the mark's score, the scatter and skewness of token scores, $|t|^2$ and $Q$, at points of
-``recallbook.theory.fluctuations``; how many of its $V$ tokens score above any level; and which of its $V$ labels the
+``recallbook.theory.values``; how many of its $V$ tokens score above any level; and which of its $V$ labels the
 batch favours, whatever is asked. Given these facts are independent, but that their counts add up to $N$: what a draw
 recalls is a count, with the mean and the variance of that. No constant is fitted. 128 facts stand for those of a draw,
 which widens a law by some 0.01: it shows where $V$ is in the thousands and nothing that is shared decides.
@@ -18,12 +18,12 @@ from scipy.stats import binom
 
 from recallbook.setting import Setting
 from recallbook.theory.feature_kernels import SHUFFLED, Drawn
-from recallbook.theory.fluctuations import POINTS, Array, normal, shared_by_tokens
 from recallbook.theory.lock_on import Lock, Scores, Tokens, lock, lock_given, score_laws
 from recallbook.theory.recall import LARGEST_COUNT, fact_counts, log_chance, overlaps, recall_values
-from recallbook.theory.symbolic import recall as symbolic
+from recallbook.theory.symbolic import recall_terms as symbolic
 from recallbook.theory.symbolic.expressions import V, Values, d, numeric
-from recallbook.theory.symbolic.lock_on import Q, T
+from recallbook.theory.symbolic.lock_terms import Q, T
+from recallbook.theory.values import POINTS, Array, normal, shared_by_tokens
 
 FACTS = 128  # of each draw; as many as there are asked tokens for one drawn MLP
 BLOCK = 2**POINTS // FACTS  # draws at a time

@@ -20,7 +20,7 @@ from scipy.interpolate import BSpline, make_interp_spline
 from recallbook.setting import Setting
 from recallbook.theory import hermite
 from recallbook.theory.hermite import Phi
-from recallbook.theory.symbolic import lock_on, recall
+from recallbook.theory.symbolic import lock_terms, recall_terms
 from recallbook.theory.symbolic.expressions import Values
 
 Array = NDArray[np.float64]
@@ -66,14 +66,14 @@ def near_zero(activation: Phi, seq_len: int, vocab: int, *, dim: float, tau: int
     jitter = math.sqrt(1 / dim + 1 / vocab) / (seq_len * scale * a)  # of the overlap of two mean values
     pairs = [series(slope, slope, float(np.clip(other + jitter * angle, -1, 1))) for angle in ANGLES]
     return {
-        lock_on.k_same: series(slope, slope, min(same, 1.0)),
-        lock_on.k_other: series(slope, slope, other),
-        lock_on.k_square: float(ANGLE_WEIGHTS @ np.square(pairs)),
-        lock_on.k_bias: series(slope, slope, other) + series(second, phi, other),
-        lock_on.k_own: float(moments.growth[0]),
-        lock_on.p_other: math.sqrt(scale) * series(slope, phi, other),
-        lock_on.p_own: math.sqrt(scale) * float(moments.product[0]),
-        lock_on.spread: scale * float(moments.slope_square[0] * moments.square[0]),
+        lock_terms.k_same: series(slope, slope, min(same, 1.0)),
+        lock_terms.k_other: series(slope, slope, other),
+        lock_terms.k_square: float(ANGLE_WEIGHTS @ np.square(pairs)),
+        lock_terms.k_bias: series(slope, slope, other) + series(second, phi, other),
+        lock_terms.k_own: float(moments.growth[0]),
+        lock_terms.p_other: math.sqrt(scale) * series(slope, phi, other),
+        lock_terms.p_own: math.sqrt(scale) * float(moments.product[0]),
+        lock_terms.spread: scale * float(moments.slope_square[0] * moments.square[0]),
     }
 
 
@@ -91,10 +91,16 @@ class Asked(NamedTuple):
 
 
 def linear_overlaps(asked: Asked, dim: float) -> Values:
-    r"""Overlaps of :data:`recallbook.theory.symbolic.recall.OVERLAPS` for Attention-only: $g(h)=h$."""
+    r"""Overlaps of :data:`recallbook.theory.symbolic.recall_terms.OVERLAPS` for Attention-only: $g(h)=h$."""
     rest, nothing = asked.square / dim, np.zeros_like(asked.square)
-    common = {recall.H: asked.square, recall.theta: asked.shared, recall.theta2: asked.shared**2}
-    return {**common, recall.J: rest, recall.F: nothing, recall.B: rest, recall.again: asked.again}
+    common = {recall_terms.H: asked.square, recall_terms.theta: asked.shared, recall_terms.theta2: asked.shared**2}
+    return {
+        **common,
+        recall_terms.J: rest,
+        recall_terms.F: nothing,
+        recall_terms.B: rest,
+        recall_terms.again: asked.again,
+    }
 
 
 class Drawn(NamedTuple):
@@ -110,7 +116,7 @@ class Drawn(NamedTuple):
 
 @lru_cache(maxsize=64)
 def drawn_overlaps(setting: Setting) -> Drawn:
-    r"""Overlaps of :data:`recallbook.theory.symbolic.recall.OVERLAPS` in the features of ``DRAWS`` drawn MLPs.
+    r"""Overlaps of :data:`recallbook.theory.symbolic.recall_terms.OVERLAPS` in the features of ``DRAWS`` drawn MLPs.
 
     Each draw has its trigger, neurons, asked tokens and stored tokens; each asked token is a point. What is averaged in
     closed form elsewhere, over output embeddings and counts, is not drawn. J is the variance over stored tokens of the
@@ -124,7 +130,7 @@ def drawn_overlaps(setting: Setting) -> Drawn:
     points, laws = [part.overlaps for part in draws], np.concatenate([part.law for part in draws])
     found = {symbol: np.concatenate([part[symbol] for part in points])[SHUFFLED] for symbol in points[0]}
     common = np.repeat([part.common for part in draws], ASKED)
-    return Drawn({**found, recall.F: found[recall.F] * fewer}, laws[SHUFFLED], common[SHUFFLED])
+    return Drawn({**found, recall_terms.F: found[recall_terms.F] * fewer}, laws[SHUFFLED], common[SHUFFLED])
 
 
 def _one_draw(setting: Setting, draw: int, width: int, stored: int) -> Drawn:
@@ -151,13 +157,13 @@ def _one_draw(setting: Setting, draw: int, width: int, stored: int) -> Drawn:
     groups = groups - (groups @ OVERLAP_WEIGHTS)[:, None]
     spread = np.sqrt(groups**2 @ OVERLAP_WEIGHTS)[:, None]
     found = {
-        recall.H: square,
-        recall.theta: mean,
-        recall.theta2: mean**2,
-        recall.J: np.minimum(total, smooth),
-        recall.F: np.maximum(total - smooth, 0),
-        recall.B: np.mean(others**2, axis=1),
-        recall.again: np.sum(asked * features(plain[:ASKED]), axis=1) if tau else square,
+        recall_terms.H: square,
+        recall_terms.theta: mean,
+        recall_terms.theta2: mean**2,
+        recall_terms.J: np.minimum(total, smooth),
+        recall_terms.F: np.maximum(total - smooth, 0),
+        recall_terms.B: np.mean(others**2, axis=1),
+        recall_terms.again: np.sum(asked * features(plain[:ASKED]), axis=1) if tau else square,
     }
     common = overlap.mean(axis=0).var(ddof=1)
     common = max(common - (total.mean() - common) / ASKED, 0.0)  # less what a mean over the asked leaves of the rest

@@ -14,7 +14,7 @@ from scipy.special import ndtr
 
 from recallbook.arguments import check_share, not_allowed
 from recallbook.setting import Setting
-from recallbook.theory.symbolic import frequencies as symbolic, scatter
+from recallbook.theory.symbolic import scores as scatter, unequal_terms as symbolic
 from recallbook.theory.symbolic.expressions import Values, numeric, tau
 from recallbook.theory.symbolic.spectra import power, q, trace
 from recallbook.theory.values import effective_dim, sizes
@@ -58,7 +58,7 @@ def covariance_moments(setting: Setting) -> Values:
 
 
 def label_choice(setting: Setting) -> str:
-    """Which of ``LABELS`` of :mod:`recallbook.theory.symbolic.frequencies` the setting is, every fact covered."""
+    """Which of ``LABELS`` of :mod:`recallbook.theory.symbolic.unequal_terms` the setting is, every fact covered."""
     if setting.loss_weights == "inverse":
         return "inverse"
     return "balanced" if setting.balanced else setting.output_bias

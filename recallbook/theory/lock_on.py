@@ -1,4 +1,4 @@
-"""Probability that attention locks on: exact moments, and fluctuations of :mod:`recallbook.theory.symbolic.lock_on`."""
+"""Probability that attention locks on: exact moments, and fluctuations of :mod:`recallbook.theory.symbolic.lock_terms`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,20 @@ from scipy.special import betainc, betaincinv, log_ndtr, ndtr, roots_hermitenorm
 
 from recallbook.setting import Setting
 from recallbook.theory.feature_kernels import near_zero
-from recallbook.theory.fluctuations import POINTS, Array, coordinate_shape, lognormal_variable, normal, shared_by_tokens
 from recallbook.theory.moments import exact
-from recallbook.theory.symbolic import lock_on as symbolic
+from recallbook.theory.symbolic import lock_terms as symbolic
 from recallbook.theory.symbolic.expressions import Values, numeric
-from recallbook.theory.values import effective_dim, length_variance, sizes
+from recallbook.theory.values import (
+    POINTS,
+    Array,
+    coordinate_shape,
+    effective_dim,
+    length_variance,
+    lognormal_variable,
+    normal,
+    shared_by_tokens,
+    sizes,
+)
 
 NODES, NODE_WEIGHTS = roots_hermitenorm(13)  # scores of a draw's tokens, in standard deviations
 NODE_WEIGHTS = NODE_WEIGHTS / NODE_WEIGHTS.sum()

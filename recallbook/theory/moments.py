@@ -1,4 +1,4 @@
-r"""Exact moments of the scores of step 2 at a setting, from the table of :mod:`recallbook.derivations.moments`."""
+r"""Exact moments of the scores of step 2 at a setting, from the table of :mod:`recallbook_studies.ch05.enumeration`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from recallbook.setting import Setting
 from recallbook.theory.symbolic.expressions import L, N, V, d, tau
-from recallbook.theory.symbolic.lock_on import T
+from recallbook.theory.symbolic.lock_terms import T
 from recallbook.theory.values import effective_dim, is_far, length_variance
 
 TABLE = Path(__file__).with_name("moments.parquet")

@@ -21,13 +21,13 @@ from recallbook.arguments import LARGEST_SIZE, check_share, check_size, not_allo
 from recallbook.memory_needs import predict_needs, require_memory
 from recallbook.setting import Setting
 from recallbook.theory import unequal
-from recallbook.theory.doubts import doubts, message
+from recallbook.theory.caveats import doubts, message
 from recallbook.theory.drawn_facts import Embeddings, OwnTables, own_tables
 from recallbook.theory.draws import DrawLaw, draw_law
 from recallbook.theory.lock_on import lock, values
 from recallbook.theory.recall import asked_overlaps, chance_of_recall
 from recallbook.theory.search import bracket
-from recallbook.theory.symbolic import lock_on as lock_symbols, recall as recall_symbols
+from recallbook.theory.symbolic import lock_terms as lock_symbols, recall_terms as recall_symbols
 from recallbook.theory.symbolic.expressions import N, V, numeric
 
 WIDEST = 2**24  # wider MLPs are as good as infinite
@@ -103,7 +103,7 @@ def predict(
 
     Step 2 has exact first and second moments (Attention-only), step 3 is derived to leading order with corrections;
     laws between moments are closures. Checked on 2400 random settings over most of what a Setting allows, from which
-    :mod:`recallbook.theory.doubts` is drawn: it warns where it is in doubt, and says by about how much. The MLP enters
+    :mod:`recallbook.theory.caveats` is drawn: it warns where it is in doubt, and says by about how much. The MLP enters
     step 2 through Gaussian means of its activation, step 3 through draws of neurons. With equal facts
     a wrong place that answers right gets no credit: with two tokens accuracy is some 0.3 too low, with eight 0.1.
 

@@ -1,4 +1,4 @@
-"""Probability that the right logit is the largest, from the terms of :mod:`recallbook.theory.symbolic.recall`."""
+"""Probability that the right logit is the largest, from the terms of :mod:`recallbook.theory.symbolic.recall_terms`."""
 
 from __future__ import annotations
 
@@ -14,20 +14,23 @@ from scipy.stats import binom
 
 from recallbook.setting import Setting
 from recallbook.theory.feature_kernels import OVERLAP_WEIGHTS, STORED, Asked, Drawn, drawn_overlaps, linear_overlaps
-from recallbook.theory.fluctuations import (
+from recallbook.theory.lock_on import NODE_WEIGHTS, Lock
+from recallbook.theory.symbolic import recall_terms as symbolic
+from recallbook.theory.symbolic.expressions import Values, d as D, numeric
+from recallbook.theory.values import (
+    FAR,
     POINTS,
     Array,
     coordinate_shape,
     cosine,
+    effective_dim,
     gamma_variable,
+    is_far,
     lengths,
     normal,
+    sizes,
     uniform,
 )
-from recallbook.theory.lock_on import NODE_WEIGHTS, Lock
-from recallbook.theory.symbolic import recall as symbolic
-from recallbook.theory.symbolic.expressions import Values, d as D, numeric
-from recallbook.theory.values import FAR, effective_dim, is_far, sizes
 
 LARGEST_COUNT = 400.0  # mean count of a fact beyond which counts are taken as normal
 NORMAL = np.zeros((1, 0))  # no groups: overlaps are normal, and their variance adds to the noise

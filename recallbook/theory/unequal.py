@@ -21,12 +21,12 @@ from jaxtyping import Float64
 from recallbook.arguments import not_allowed
 from recallbook.setting import Setting
 from recallbook.theory.attention_vector import MEANS, NOISES, AttentionVector, Facts, square_root
-from recallbook.theory.doubts import plain
+from recallbook.theory.caveats import plain
 from recallbook.theory.drawn_facts import DrawnFacts, OwnTables, drawn_facts
 from recallbook.theory.draws import DrawLaw
 from recallbook.theory.frequencies import label_choice
 from recallbook.theory.located import Located, answer, locate, located_counts
-from recallbook.theory.symbolic import frequencies as symbolic
+from recallbook.theory.symbolic import unequal_terms as symbolic
 from recallbook.theory.symbolic.expressions import N, V, tau
 from recallbook.theory.symbolic.spectra import trace
 

@@ -16,9 +16,9 @@ from recallbook.memory_needs import require_memory, sequences as sequences_needs
 from recallbook.model.attention import attend, attention_scores, chunk_rows, chunks, hard_attention, rows_of, score
 from recallbook.model.ties import BLOCK_LABELS, Answers, answers, bias_slack, credit, logit_slack
 from recallbook.model.transformer import RecallTransformer
+from recallbook.training.descent import Weights
 from recallbook.training.early_phase import located_vectors
 from recallbook.training.gradients import features
-from recallbook.training.weights import Weights
 
 
 @dataclass(frozen=True)

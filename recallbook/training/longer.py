@@ -14,10 +14,9 @@ from recallbook.arguments import check_choice, check_flag, check_rate, check_siz
 from recallbook.data.task import Problem, Sequences, check_problem
 from recallbook.memory_needs import require_memory, sequences as sequences_needs, weight_needs
 from recallbook.model.transformer import RecallTransformer
-from recallbook.training.embedding_gradients import embedding_directions
-from recallbook.training.gradients import descent_directions
+from recallbook.training.descent import require_finite
+from recallbook.training.gradients import descent_directions, embedding_directions
 from recallbook.training.optimizers import OPTIMIZERS
-from recallbook.training.weights import require_finite
 
 MATRICES = ("value", "key_query")
 TABLES = ("input_embeddings", "output_embeddings")

@@ -9,7 +9,7 @@ from recallbook.arguments import Device, check_rate
 from recallbook.data.residuals import loss_weights
 from recallbook.data.task import Problem, check_problem
 from recallbook.model.transformer import RecallTransformer
-from recallbook.training.weights import Weights
+from recallbook.training.descent import Weights
 
 
 def three_steps(

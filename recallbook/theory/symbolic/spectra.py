@@ -76,7 +76,7 @@ def spectral_moment(degree: int) -> sp.Expr:
 
     $$\sum_{\pi\in NC(k)}\ \prod_{B\in\pi}P_{|B|}\prod_{B\in K(\pi)}s_{|B|},$$ with Kreweras's complement $K$. For equal
     facts and isotropic embeddings this is $d^{1-k}$ times the Marchenko-Pastur moment of
-    :func:`recallbook.theory.symbolic.lock_on.spectral_moment`.
+    :func:`recallbook.theory.symbolic.lock_terms.spectral_moment`.
 
     Raises
     ------

@@ -1,1 +1,0 @@
-"""Exact derivations that stand beside the package's formulas and check them."""

@@ -1,1 +1,0 @@
-"""Signal and noise of the attention vector (chapter 5)."""

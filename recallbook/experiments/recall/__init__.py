@@ -1,1 +1,0 @@
-"""Recall with perfect attention, critical sizes, finite rates (chapter 6)."""

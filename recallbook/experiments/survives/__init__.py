@@ -1,1 +1,0 @@
-"""What survives in a transformer that people would train: the ladder, swept (chapter 12)."""

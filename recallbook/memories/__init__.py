@@ -1,1 +1,0 @@
-"""Memories without attention: sums of outer products, and memories trained to convergence."""

@@ -1,0 +1,1 @@
+"""What guessing scores (chapter 1)."""

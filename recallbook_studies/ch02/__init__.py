@@ -1,0 +1,1 @@
+"""Memories without attention: sums of outer products, and memories trained to convergence (chapter 2)."""

@@ -1,0 +1,117 @@
+r"""What the early-phase limit leaves out: the three steps at finite $\eta$ and $\gamma$."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+
+from recallbook.data.task import Problem, draw
+from recallbook.model.transformer import RecallTransformer
+from recallbook.setting import Setting
+from recallbook.training.descent import Weights, three_steps
+from recallbook.training.evaluation import evaluate
+
+SEEDS = range(10)
+ETAS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # in units of L V
+SATURATIONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # trigger score over log L
+TEST = 1000  # fresh sequences a seed
+TINY_ETA = 1e-3  # in units of L V: small enough for the limit of eta
+
+
+def setting(trigger_in_values: bool) -> Setting:
+    """The setting of both figures."""
+    return Setting(vocab=128, seq_len=16, dim=64, samples=4096, trigger_in_values=trigger_in_values)
+
+
+def trigger_score(problem: Problem, limit: Weights) -> float:
+    r"""$t^\top W_{KQ}^{(1)}z_{\rm EOS}/(\gamma\eta)$ in the early-phase limit: what the trigger adds to a score."""
+    return float(problem.trigger @ limit.key_query @ problem.query)
+
+
+class Limit(NamedTuple):
+    """The early-phase limit of one draw: its weights, what the mark adds to a score there, and the accuracy."""
+
+    weights: Weights
+    score: float
+    accuracy: float
+
+
+def in_the_limit(setting: Setting, seed: int, device: str = "cpu") -> tuple[Problem, Limit]:
+    """A draw, and where finite rates end."""
+    problem = draw(setting, seed, device=device)
+    weights = three_steps(problem)
+    return problem, Limit(weights, trigger_score(problem, weights), evaluate(problem, weights, TEST).accuracy)
+
+
+def over_eta(trigger_in_values: bool, seeds: Iterable[int] = SEEDS, device: str = "cpu") -> pd.DataFrame:
+    r"""Finite $\eta$ under saturated attention: ``accuracy`` and the ``distance`` of $W_V^{(2)}/\gamma$ to its limit.
+
+    ``eta`` is in units of $LV$, ``gain`` is the accuracy minus that of the limit, and the distance is relative, in
+    Frobenius norm.
+    """
+    rows = []
+    for seed in seeds:
+        problem, limit = in_the_limit(setting(trigger_in_values), seed, device)
+        for ratio in ETAS:
+            eta = ratio * problem.setting.seq_len * problem.setting.vocab
+            gamma = 1e4 / (eta * limit.score)  # scores of order 10^4: attention is hard
+            weights = three_steps(problem, eta, gamma)
+            accuracy = evaluate(problem, weights, TEST).accuracy
+            row = {"eta": ratio, "seed": seed, "accuracy": accuracy, "gain": accuracy - limit.accuracy}
+            rows.append({**row, "distance": _distance(weights, limit.weights, gamma)})
+    return pd.DataFrame(rows)
+
+
+def _distance(weights: Weights, limit: Weights, gamma: float) -> float:
+    away = torch.linalg.norm(weights.value2 / gamma - limit.value2 - weights.value1 / gamma)
+    return float(away / torch.linalg.norm(limit.value2))
+
+
+def over_dim(trigger_in_values: bool, dims: Iterable[int], seeds: Iterable[int] = SEEDS) -> pd.DataFrame:
+    r"""The ``slope`` of that distance in $\eta/(LV)$ where it is small, by ``dim``: at $x=0.01\,d/(V+d)$."""
+    rows, dims = [], list(dims)
+    for seed in seeds:
+        for dim in dims:
+            problem, limit = in_the_limit(replace(setting(trigger_in_values), dim=dim), seed)
+            vocab = problem.setting.vocab
+            ratio = 0.01 * dim / (vocab + dim)
+            eta = ratio * problem.setting.seq_len * vocab
+            gamma = 1e4 / (eta * limit.score)
+            distance = _distance(three_steps(problem, eta, gamma), limit.weights, gamma)
+            rows.append({"seed": seed, "dim": dim, "slope": distance / ratio})
+    return pd.DataFrame(rows)
+
+
+def over_gamma(trigger_in_values: bool, seeds: Iterable[int] = SEEDS, device: str = "cpu") -> pd.DataFrame:
+    r"""Finite $\gamma$ at tiny $\eta$: mean ``attention`` on the informative position of fresh sequences.
+
+    ``saturation`` is the trigger's score, $\gamma\eta$ times its value in the limit, over $\log L$.
+    """
+    rows = []
+    for seed in seeds:
+        problem = draw(setting(trigger_in_values), seed, device=device)
+        eta = TINY_ETA * problem.setting.seq_len * problem.setting.vocab
+        test = problem.fresh(TEST)
+        model = RecallTransformer(problem)
+        per_gamma = three_steps(problem, eta, gamma=1.0).key_query  # step 2 is linear in gamma
+        score = trigger_score(problem, three_steps(problem))
+        for saturation in SATURATIONS:
+            gamma = saturation * np.log(problem.setting.seq_len) / (eta * score)
+            model.key_query.data = gamma * per_gamma
+            with torch.no_grad():
+                weights = model.attention(test.tokens, test.positions)
+            attention = float(weights.gather(1, test.positions[:, None]).mean())
+            rows.append({"saturation": saturation, "seed": seed, "attention": attention})
+    return pd.DataFrame(rows)
+
+
+def expected_attention(saturation: NDArray[np.float64], seq_len: int) -> NDArray[np.float64]:
+    r"""Softmax weight of the marked position when all token scores are equal: $L^r/(L^r+L-1)$, $r$ = saturation."""
+    marked = seq_len**saturation
+    return marked / (marked + seq_len - 1)

@@ -1,0 +1,1 @@
+"""Signal and noise of the attention vector, and their enumeration (chapter 5)."""

@@ -1,0 +1,254 @@
+r"""Signal and noise of the attention vector $w$, measured and predicted, over a sweep in each of $V,N,d,L$.
+
+Predictions are means over what all tokens of a draw share: $|t|^2$ and $V|\bar z|^2$ are $\chi^2_d/d$, and $Q$ has mean
+1 and variance $2\kappa$. All three are taken as gamma variables, so that the mean of a power is explicit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import sympy as sp
+import torch
+from numpy.typing import ArrayLike
+
+from recallbook.analysis import intervals
+from recallbook.data.task import Problem, draw
+from recallbook.setting import Setting
+from recallbook.theory.symbolic import lock_terms as symbolic
+from recallbook.theory.symbolic.expressions import d, numeric
+from recallbook.theory.values import FIELDS, length_variance, sizes
+from recallbook.training.descent import three_steps
+from recallbook.training.early_phase import key_query_step, value_step
+from recallbook.training.evaluation import evaluate
+
+SEEDS = range(10)
+SIGNAL: dict[str, Any] = {"vocab": 128, "samples": 2048, "dim": 32, "seq_len": 16}
+NOISE: dict[str, Any] = {"vocab": 128, "samples": 512, "dim": 32, "seq_len": 32, "trigger_in_values": False}
+SWEEPS: dict[str, tuple[int, ...]] = {  # two decades each
+    "vocab": (16, 50, 160, 500, 1600),
+    "samples": (128, 400, 1280, 4000, 12800),
+    "dim": (8, 25, 80, 250, 800),
+    "seq_len": (2, 6, 20, 63, 200),
+}
+SYMBOLS = {name: str(symbol) for symbol, name in FIELDS.items()}
+
+
+class Isolated(NamedTuple):
+    """Settings in which one term makes up much of ``column``, swept in ``size``; how much is its share."""
+
+    column: str  # of measure(): "variance", or "residual" where larger terms are projected out
+    size: str
+    values: tuple[int, ...]
+    fixed: dict[str, Any]
+
+
+ISOLATED: dict[str, Isolated] = {
+    "trigger overlap": Isolated("variance", "dim", (16, 50, 160, 500), dict(vocab=64, samples=2048, seq_len=8)),
+    "mean bias": Isolated("variance", "samples", (200, 640, 2000, 6400), dict(vocab=64, seq_len=256, dim=32)),
+    "gradient noise": Isolated("residual", "seq_len", (8, 16, 32), dict(vocab=800, samples=1000, dim=64)),
+    "frequency noise": Isolated("residual", "samples", (200, 640, 2000), dict(vocab=800, seq_len=200, dim=32)),
+    "fact interference": Isolated(
+        "residual", "samples", (2000, 6000, 20000), dict(vocab=600, seq_len=2, dim=64, trigger_in_values=True)
+    ),
+    "bias noise": Isolated(
+        "residual", "seq_len", (2, 4, 8), dict(vocab=400, samples=400, dim=400, trigger_in_values=True)
+    ),
+    "uneven facts": Isolated("residual", "samples", (400, 1300, 4000, 13000), dict(vocab=128, seq_len=4, dim=96)),
+    "unequal lengths": Isolated("residual", "vocab", (16, 32, 64, 128), dict(samples=100000, seq_len=2, dim=96)),
+}
+PROJECTED = ("trigger overlap", "mean bias")  # terms that "residual" takes out
+LOCK_SEEDS = range(10)
+LOCK_SAMPLES = (256, 1024, 2048, 4096)
+LOCK_CURVES: tuple[dict[str, int], ...] = (
+    {"vocab": 128, "seq_len": 16, "dim": 16},
+    {"vocab": 128, "seq_len": 48, "dim": 16},
+    {"vocab": 128, "seq_len": 48, "dim": 48},
+    {"vocab": 64, "seq_len": 64, "dim": 48},
+    {"vocab": 64, "seq_len": 128, "dim": 48},
+    {"vocab": 64, "seq_len": 256, "dim": 48},
+)
+
+
+# Measured
+
+
+def attention_vector(problem: Problem) -> torch.Tensor:
+    r"""$w$ after step 2 in the early-phase limit, per unit $\gamma\eta\|z_{\rm EOS}\|^2$, ``(d,)``."""
+    return key_query_step(problem, value_step(problem))
+
+
+def measure(problem: Problem) -> dict[str, float]:
+    r"""Scores of one draw and what all its tokens share, as a row.
+
+    ``score`` is $t^\top w$, ``variance`` that of $z_v^\top w$ over the vocabulary, and ``residual`` the same after the
+    parts of $w$ along $t$, $Gt$ and $G\bar z$ are projected out. ``T``, ``Q``, ``M`` are the symbols.
+    """
+    problem.setting.require_equal("parts of the scores are those of uniform tokens")
+    z, t, w = problem.input_embeddings, problem.trigger, attention_vector(problem)
+    vocab, samples = problem.setting.vocab, problem.setting.samples
+    mean = z.mean(dim=0)
+    excess = torch.bincount(problem.labels, minlength=vocab).to(z.dtype) / samples - 1 / vocab
+    basis = torch.linalg.qr(torch.stack([t, z.T @ (z @ t), z.T @ (z @ mean)], dim=1)).Q
+    return {
+        "score": float(t @ w),
+        "variance": float((z @ w).var()),
+        "residual": float((z @ (w - basis @ (basis.T @ w))).var()),
+        "T": float(t @ t),
+        "Q": float(samples * (excess @ problem.output_embeddings).square().sum()),
+        "M": float(vocab * mean @ mean),
+    }
+
+
+def setting_at(base: dict[str, Any], name: str, size: int, **fixed: Any) -> Setting:
+    """``base`` with one size changed; orthogonal embeddings get the dimensions that they need."""
+    sizes = {**base, **fixed, name: int(size)}
+    if sizes.get("embeddings") == "orthogonal":
+        sizes["dim"] = sizes["vocab"] + 2
+    return Setting(**{"trigger_in_values": False, **sizes})
+
+
+def sweep(base: dict[str, Any], name: str, **fixed: Any) -> list[Setting]:
+    """One setting for each value of the sweep in ``name``."""
+    return [setting_at(base, name, size, **fixed) for size in SWEEPS[name]]
+
+
+def isolated(name: str) -> list[Setting]:
+    """The settings in which the term ``name`` matters most."""
+    case = ISOLATED[name]
+    return [setting_at(case.fixed, case.size, value) for value in case.values]
+
+
+def run(points: Iterable[Setting], seeds: Iterable[int] = SEEDS, device: str = "cpu") -> pd.DataFrame:
+    """One row for each setting and seed; a seed is the same draw, cut to size, in every setting."""
+    rows = []
+    for setting in points:
+        sizes = {key: getattr(setting, key) for key in SYMBOLS}
+        for seed in seeds:
+            rows.append({**sizes, "seed": seed, **measure(draw(setting, seed, device=device))})
+    return pd.DataFrame(rows)
+
+
+# Predicted
+
+
+def averaged(expression: sp.Expr, equal_lengths: bool = False) -> sp.Expr:
+    r"""Mean over $|t|^2$, $Q$ and $M$, independent gamma variables of mean 1: $\mathbb E\,x^k=\prod_{j<k}(1+js)$.
+
+    $s$ is the variance: $2/d$ for $|t|^2$ (0 with equal lengths) and $M$, $2\kappa$ for $Q$.
+    """
+    spreads = (0 if equal_lengths else 2 / d, 2 * symbolic.kappa, 2 / d)
+    total = sp.Integer(0)
+    for powers, coefficient in sp.Poly(sp.expand(expression), *symbolic.SHARED, domain="EX").terms():
+        moments = [1 + j * s for power, s in zip(powers, spreads, strict=True) for j in range(power)]
+        total += coefficient * sp.Mul(*moments)
+    return total
+
+
+@cache
+def terms() -> dict[str, sp.Expr]:
+    """Variance of token scores by term."""
+    return {name: term.token for name, term in symbolic.lock_terms().items()}
+
+
+@cache
+def _expressions(equal_lengths: bool | None) -> dict[str, sp.Expr]:
+    """Score and terms by name: at one draw (``None``), or averaged over draws."""
+    expressions = {"score": symbolic.trigger_score(), **terms()}
+    if equal_lengths is None:
+        return expressions
+    return {name: averaged(expression, equal_lengths) for name, expression in expressions.items()}
+
+
+def predicted(setting: Setting, shared: pd.DataFrame | None = None) -> dict[str, Any]:
+    """Mean trigger score as ``score``, and the token-score variance of each term by its name.
+
+    ``shared`` holds measured ``T``, ``Q``, ``M`` to condition on; without it the mean over draws.
+    """
+    equal, values = not length_variance(setting), sizes(setting)
+    if shared is not None:
+        values = {**values, **{symbol: np.asarray(shared[symbol.name]) for symbol in symbolic.SHARED}}
+    expressions = _expressions(equal if shared is None else None)
+    found = {name: numeric(expression)(values) for name, expression in expressions.items()}
+    return {**found, "unequal lengths": 0.0} if equal else found
+
+
+def variance(setting: Setting, without: tuple[str, ...] = (), shared: pd.DataFrame | None = None) -> Any:
+    """Predicted variance of token scores, some terms left out."""
+    found = predicted(setting, shared)
+    return sum(size for name, size in found.items() if name != "score" and name not in without)
+
+
+def readable(expression: sp.Expr) -> sp.Expr:
+    r"""The same with $R=1-1/L$ and $\kappa=1/d+1/V$ as symbols, for printing."""
+    return expression.subs({symbolic.R: sp.Symbol("R"), symbolic.kappa: sp.Symbol("kappa")})
+
+
+def infinite_data(problem: Problem) -> torch.Tensor:
+    r"""$w$ for $N\to\infty$ at the problem's embeddings, ``(d,)``; exact.
+
+    $\frac R{L^2V^2}\sum_{kk'}A_{kk'}\,(\tilde z_k+t)\,(\tilde z_k+\tau t)^\top\tilde z_{k'}$, label k that of token k.
+    """
+    setting, t = problem.setting, problem.trigger
+    z = problem.input_embeddings - problem.input_embeddings.mean(dim=0)
+    u = problem.output_embeddings[problem.permutation]
+    u = u - u.mean(dim=0)
+    pulls = u @ (u.T @ z)  # sum over k' of A_kk' z_k'
+    weights = ((z + setting.trigger_in_values * t) * pulls).sum(dim=1)
+    factor = (1 - 1 / setting.seq_len) / (setting.seq_len * setting.vocab) ** 2
+    return factor * (weights @ z + weights.sum() * t)
+
+
+def shares(setting: Setting, without: tuple[str, ...] = ()) -> dict[str, float]:
+    """Share of each term in the predicted variance of token scores, some terms left out."""
+    total = variance(setting, without)
+    found = predicted(setting)
+    return {name: float(found[name] / total) for name in terms() if name not in without}
+
+
+def ratio(measured: ArrayLike, expected: ArrayLike) -> intervals.Interval:
+    """Measured over the mean prediction, with its interval over seeds."""
+    return intervals.seed_interval(np.asarray(measured) / np.mean(np.asarray(expected)))
+
+
+def line(base: dict[str, Any], name: str, count: int = 40, **fixed: Any) -> pd.DataFrame:
+    """Predictions between the ends of a sweep: the ``size``, each term, and their sum as ``variance``."""
+    fine = np.unique(np.geomspace(SWEEPS[name][0], SWEEPS[name][-1], count).round().astype(int))
+    points = [setting_at(base, name, size, **fixed) for size in fine]
+    rows = [{"size": n, **predicted(p), "variance": variance(p)} for n, p in zip(fine, points, strict=True)]
+    return pd.DataFrame(rows)
+
+
+def term_alone(name: str, seeds: Iterable[int] = SEEDS, device: str = "cpu") -> pd.DataFrame:
+    """Measured and predicted where the term ``name`` matters most, for each size and seed.
+
+    ``measured`` is the isolating column, ``predicted`` the sum at the draw's own ``T``, ``Q``, ``M`` of all terms that
+    are not projected out, and ``share`` the part of ``name`` in it, averaged over draws.
+    """
+    case = ISOLATED[name]
+    without = PROJECTED if case.column == "residual" else ()
+    frames = []
+    for setting in isolated(name):
+        frame = run([setting], seeds, device).rename(columns={case.column: "measured"})
+        total, share = variance(setting, without, shared=frame), shares(setting, without)[name]
+        frames.append(frame.assign(size=getattr(setting, case.size), predicted=total, share=share))
+    return pd.concat(frames)[["size", "seed", "measured", "predicted", "share"]]
+
+
+# Lock-on
+
+
+def lock_on(settings: Iterable[Setting], seeds: Iterable[int] = LOCK_SEEDS, device: str = "cpu") -> pd.DataFrame:
+    """Simulated lock-on on 1000 fresh sequences, for each setting and seed."""
+    rows = []
+    for setting in settings:
+        sizes = {key: getattr(setting, key) for key in SYMBOLS}
+        for seed in seeds:
+            problem = draw(setting, seed, device=device)
+            outcome = evaluate(problem, three_steps(problem), test_samples=1000)
+            rows.append({**sizes, "seed": seed, "lock_on": outcome.lock_on})
+    return pd.DataFrame(rows)

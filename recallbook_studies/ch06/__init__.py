@@ -1,0 +1,1 @@
+"""Recall with perfect attention, critical sizes, finite rates, certificates (chapter 6)."""

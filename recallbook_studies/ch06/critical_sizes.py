@@ -1,0 +1,117 @@
+r"""Accuracy over planes of settings, critical sizes, and the largest of the laws."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from recallbook.setting import Setting
+from recallbook.sweeps.point import Point
+from recallbook.sweeps.run import run_sweep
+from recallbook.theory.prediction import critical_samples, predict
+from recallbook.theory.search import bracket
+from recallbook.theory.symbolic.expressions import V, numeric
+from recallbook.theory.values import columns
+from recallbook.training.simulation import simulate
+from recallbook_studies import laws
+
+SEEDS = range(8)
+TEST = 1000  # fresh sequences a seed
+PLANE_SAMPLES, PLANE_DIMS = (128, 384, 1152, 3456, 8192), (24, 40, 64, 128)
+CRITICAL_DIMS, CRITICAL_LENGTHS = (96, 128, 192, 256, 512, 1024, 2048), (16, 256)
+LENGTHS = (4, 64, 128)  # beside those of CRITICAL_LENGTHS
+Array = NDArray[np.float64]
+
+
+def plane(trigger_in_values: bool, seeds: Iterable[int] = SEEDS, device: str = "cpu") -> pd.DataFrame:
+    """Predicted and simulated accuracy over number of sequences and dimension, one row for each seed."""
+    rows: list[dict[str, Any]] = []
+    seeds = list(seeds)
+    for dim in PLANE_DIMS:
+        for samples in PLANE_SAMPLES:
+            setting = Setting(vocab=128, seq_len=16, dim=dim, samples=samples, trigger_in_values=trigger_in_values)
+            predicted = predict(setting, warn=False).accuracy
+            for seed in seeds:
+                outcome = simulate(setting, seed, test_samples=TEST, device=device)
+                row = {"dim": dim, "samples": samples, "seed": seed, "predicted": predicted}
+                rows.append({**row, "accuracy": outcome.accuracy})
+    return pd.DataFrame(rows)
+
+
+def critical(
+    trigger_in_values: bool,
+    dims: Iterable[int] = CRITICAL_DIMS,
+    lengths: Iterable[int] = CRITICAL_LENGTHS,
+    vocab: int = 256,
+) -> pd.DataFrame:
+    """Predicted critical number of sequences for accuracy 0.9."""
+    table = pd.DataFrame(itertools.product(dims, lengths), columns=["dim", "seq_len"])
+    found = [
+        critical_samples(vocab, n, d, trigger_in_values=trigger_in_values, warn=False)
+        for d, n in table.to_numpy().tolist()
+    ]
+    return table.assign(samples=found)
+
+
+def outcomes(settings: Iterable[Setting], seeds: Iterable[int] = SEEDS) -> pd.DataFrame:
+    """Simulated lock-on, recall and accuracy, one row for each setting and seed."""
+    seeds = list(seeds)
+    return run_sweep(Point(setting, seed, test_samples=TEST) for setting in settings for seed in seeds)
+
+
+def largest_law(frame: pd.DataFrame, trigger_in_values: bool, vocab: int = 256) -> Array:
+    """The largest of coverage, label frequencies and lock-on, as a number of sequences, for each row of ``frame``."""
+    every = [numeric(law)({V: vocab, **columns(frame)}) for law in laws.samples(trigger_in_values).values()]
+    return np.asarray(np.max(np.broadcast_arrays(*every), axis=0))
+
+
+def at_critical(frame: pd.DataFrame, trigger_in_values: bool, seeds: Iterable[int] = SEEDS) -> pd.DataFrame:
+    """Simulated accuracy at the critical numbers of :func:`critical`, where they are finite."""
+    finite = frame[np.isfinite(frame["samples"])].astype(int)[["seq_len", "dim", "samples"]].to_dict("records")
+    return outcomes((Setting(vocab=256, trigger_in_values=trigger_in_values, **row) for row in finite), seeds)
+
+
+def critical_dim(vocab: int, trigger_in_values: bool, accuracy: float = 0.9, samples: int = 2**31 - 1) -> int:
+    """Smallest dimension with this predicted recall at perfect attention and practically unlimited data."""
+
+    def reached(dim: int) -> bool:
+        return (
+            predict(
+                Setting(vocab=vocab, seq_len=1, dim=dim, samples=samples, trigger_in_values=trigger_in_values),
+                warn=False,
+            ).recall
+            >= accuracy
+        )
+
+    return int(bracket(reached, 16, smallest=16).high)
+
+
+def double_role(dims: Iterable[int], samples: int = 2048, seq_len: int = 128, vocab: int = 128) -> pd.DataFrame:
+    r"""Predicted lock-on (learnability) and recall with perfect attention (superposition) against $d$, $\tau=0$."""
+    rows = []
+    for dim in dims:
+        shared: Any = {"vocab": vocab, "dim": dim, "samples": samples, "trigger_in_values": False}
+        full, alone = (predict(Setting(seq_len=n, **shared), warn=False) for n in (seq_len, 1))
+        rows.append({"dim": dim, "lock_on": full.lock_on, "recall": alone.recall, "accuracy": full.accuracy})
+    return pd.DataFrame(rows)
+
+
+def frequency_constant() -> float:
+    r"""Smallest $c$ for which $2\min_vn_v>\max_vn_v$ at $N=cV\log V$, as $V\to\infty$: $1/(1-\frac e2\log2)$.
+
+    Poisson tails: the smallest count is $a\mu$ with $c(1-a+a\log a)=1$, the largest $2a\mu$ with
+    $c(1-2a+2a\log2a)=1$. Equal rates give $a=\frac e4$. Ours.
+    """
+    return 1 / (1 - math.e / 2 * math.log(2))
+
+
+def all_counts_near(vocab: int, samples: int, draws: int = 200, seed: int = 0) -> float:
+    r"""Fraction of draws in which $2\min_vn_v>\max_vn_v$."""
+    counts = np.random.default_rng(seed).multinomial(samples, np.full(vocab, 1 / vocab), size=draws)
+    return float(np.mean(2 * counts.min(axis=1) > counts.max(axis=1)))

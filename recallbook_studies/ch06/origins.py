@@ -1,0 +1,123 @@
+r"""Step 3 alone, with perfect attention: logits by origin, what counts alone recall, and when each origin binds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+import sympy as sp
+import torch
+from numpy.typing import NDArray
+
+from recallbook.data.embeddings import draw_embeddings
+from recallbook.model.ties import credit, tolerance
+from recallbook.setting import Setting
+from recallbook.theory.symbolic import recall_terms as symbolic
+from recallbook.theory.symbolic.expressions import N, V, numeric, tau
+from recallbook.theory.values import sizes
+
+SEEDS = range(8)
+Array = NDArray[np.float64]
+
+
+def fact_counts(setting: Setting, seed: int) -> NDArray[np.int64]:
+    """How often each fact occurs in a batch: multinomial with equal chances."""
+    setting.require_equal("counts are drawn with equal chances")
+    chances = np.full(setting.vocab, 1 / setting.vocab)
+    return np.random.default_rng([seed, setting.vocab]).multinomial(setting.samples, chances)
+
+
+def count_rule(setting: Setting, seed: int) -> Array:
+    r"""What orthogonal embeddings recall of each fact, from counts alone; a tie among k counts 1/k.
+
+    Asked for $v$, label $k$ has a logit in proportion to $n_k(\mathbf 1\{k=v\}+\tau)$, up to a shared constant.
+    """
+    counts = fact_counts(setting, seed)
+    logits = np.diag(counts) + setting.trigger_in_values * counts
+    return credit(torch.from_numpy(logits), torch.arange(setting.vocab), 0).numpy()
+
+
+def logits_by_origin(setting: Setting, seed: int) -> dict[str, Array]:
+    r"""Logits of $W=\sum_vf_v\tilde u_v(z_v+\tau t)^\top$ asked for every token, by origin; rows ask, columns answer.
+
+    The batch enters through the counts $Nf_v$ alone, multinomial with equal chances; relabelled so that $\pi$ is the
+    identity. The entries ``right`` (on the diagonal) and the four origins of a wrong logit (off it) sum to the logits.
+    """
+    vocab, tau = setting.vocab, float(setting.trigger_in_values)
+    tables = draw_embeddings(setting, seed)
+    trigger = tables.trigger.reshape(-1)
+    frequency = fact_counts(setting, seed) / setting.samples
+    asked = tables.input + tau * trigger  # (V, d), one row for each question
+    overlap = asked @ tables.input.T  # h_v . z_j
+    shared = tau * asked @ trigger  # theta_v
+    labels = tables.output @ (tables.output - tables.output.mean(axis=0)).T  # u_k . (u_j - mean)
+    weight = frequency * overlap  # (V, V): of fact j when v is asked
+    other = weight * (1 - np.eye(vocab))
+    own_fact = other * np.diag(labels)
+    own_label = (np.diag(weight) + shared * (frequency - 1 / vocab))[:, None] * labels.T
+    common = shared[:, None] * (labels @ (frequency - 1 / vocab))
+    common = common - (shared * (frequency - 1 / vocab))[:, None] * labels.T
+    return {
+        "right": own_label * np.eye(vocab),
+        "label frequencies": common,
+        "interference": other @ labels.T - own_fact,
+        "label overlap": own_label * (1 - np.eye(vocab)),
+        "own fact": own_fact,
+    }
+
+
+def perfect_recall(setting: Setting, seed: int) -> float:
+    """Fraction of facts recalled with perfect attention."""
+    return float(np.mean(recalled(setting, seed)))
+
+
+def recalled(setting: Setting, seed: int) -> Array:
+    """What is recalled of each fact with perfect attention; a tie among k, up to rounding, counts 1/k."""
+    logits = np.sum(list(logits_by_origin(setting, seed).values()), axis=0)
+    slack = tolerance(torch.float64) * float(np.abs(logits).max())
+    return credit(torch.from_numpy(logits), torch.arange(setting.vocab), slack).numpy()
+
+
+def measured_squares(setting: Setting, seed: int) -> dict[str, float]:
+    r"""Mean square of a wrong logit by origin, over $1/V^2$: the squared right logit at equal frequencies.
+
+    ``label overlap`` is over the measured mean square of the right logit, since it is proportional to it.
+    """
+    parts = logits_by_origin(setting, seed)
+    wrong = ~np.eye(setting.vocab, dtype=bool)
+    found = {name: float(np.mean(parts[name][wrong] ** 2)) * setting.vocab**2 for name in symbolic.mean_squares()}
+    found["label overlap"] /= float(np.mean(np.diag(parts["right"]) ** 2)) * setting.vocab**2
+    return found
+
+
+def predicted_squares(setting: Setting) -> dict[str, float]:
+    """The same from :func:`recallbook.theory.symbolic.recall_terms.mean_squares`."""
+    return {name: float(numeric(term)(sizes(setting))) for name, term in symbolic.mean_squares().items()}
+
+
+def squares(settings: Iterable[Setting], seeds: Iterable[int] = SEEDS) -> pd.DataFrame:
+    """Measured mean squares, one row for each setting, seed and origin."""
+    seeds = list(seeds)
+    rows = [
+        {"samples": s.samples, "dim": s.dim, "seed": seed, "origin": name, "square": value}
+        for s in settings
+        for seed in seeds
+        for name, value in measured_squares(s, seed).items()
+    ]
+    return pd.DataFrame(rows)
+
+
+def conditions(trigger_in_values: int) -> dict[str, sp.Expr]:
+    r"""Each origin of noise alone, at its leading order: its mean square times $2\log V$, 1 where it costs about half.
+
+    The largest of $V$ standard normal variables is about $\sqrt{2\log V}$; leading order is large $N/V$ and $V/d$.
+    """
+    big = sp.Symbol("s", positive=True)
+    leading = {}
+    for name, term in symbolic.mean_squares().items():
+        scaled = term.subs({tau: int(trigger_in_values), V: V * big, N: N * big**2})
+        order = sp.limit(sp.log(scaled) / sp.log(big), big, sp.oo) if scaled != 0 else 0
+        first = sp.limit(scaled / big**order, big, sp.oo) if scaled != 0 else sp.Integer(0)
+        leading[name] = sp.simplify(2 * sp.log(V) * first)
+    return leading

@@ -1,0 +1,102 @@
+r"""Which term asks for the width: critical width over the plane of $N$ and $L$, with the binding term.
+
+The plane takes minutes, so it is committed: ``python -m recallbook_studies.ch07.phase`` writes it anew.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from importlib import resources
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
+
+from recallbook.setting import Setting
+from recallbook.sweeps.archive import FOLDER
+from recallbook.sweeps.point import Point
+from recallbook.sweeps.run import run_sweep
+from recallbook.theory.prediction import WIDEST, critical_width, phase
+from recallbook_studies.plotting import COLOURS
+
+VOCAB, ACCURACY = 256, 0.9
+LENGTHS, RATIOS = (4, 16, 64, 128, 256), (3, 4, 8, 16, 32, 128)  # L and N/V
+PANELS: dict[str, tuple[str, int, bool]] = {  # activation, d, trigger in the values
+    "he3 without trigger": ("he3", 64, False),
+    "relu without trigger": ("relu", 128, False),
+    "he3 with trigger": ("he3", 160, True),
+}
+FILE = FOLDER / "mlp_phase.csv"
+_NO, _RELU, _YES = PANELS
+# Cells whose critical width is simulated: panel, L, N/V
+SIMULATED = [(_NO, 4, 8), (_NO, 16, 4), (_NO, 64, 8), (_RELU, 4, 128), (_YES, 4, 32)]
+
+
+def cell(panel: str, ratio: int, seq_len: int) -> dict[str, Any]:
+    """Critical width, infinite where none is enough, and the term that binds there, or at the widest if none is."""
+    activation, dim, tau = PANELS[panel]
+    choices: dict[str, Any] = {"activation": activation, "trigger_in_values": tau}
+    width = critical_width(VOCAB, seq_len, dim, ratio * VOCAB, ACCURACY, warn=False, **choices)
+    at = int(width) if math.isfinite(width) else WIDEST
+    term = phase(Setting(vocab=VOCAB, seq_len=seq_len, dim=dim, samples=ratio * VOCAB, width=at, **choices))
+    return {"panel": panel, "ratio": ratio, "seq_len": seq_len, "width": width, "term": term}
+
+
+def compute() -> pd.DataFrame:
+    """Every cell of every panel."""
+    return pd.DataFrame([cell(panel, n, length) for panel in PANELS for length in LENGTHS for n in RATIOS])
+
+
+def plane() -> pd.DataFrame:
+    """The committed plane."""
+    with resources.as_file(FILE) as path:
+        return pd.read_csv(path)
+
+
+def setting(row: Any) -> Setting:
+    """The setting of a cell whose critical width is finite, at that width."""
+    activation, dim, tau = PANELS[row.panel]
+    sizes: dict[str, Any] = {"vocab": VOCAB, "seq_len": int(row.seq_len), "dim": dim, "samples": int(row.ratio) * VOCAB}
+    return Setting(**sizes, width=int(row.width), activation=activation, trigger_in_values=tau)
+
+
+def at_crossings(rows: pd.DataFrame, seeds: Iterable[int] = range(8), test_samples: int = 1000) -> pd.DataFrame:
+    """Simulated accuracy at the critical widths of these cells, one row for each seed."""
+    found = []
+    for row in rows[np.isfinite(rows["width"])].itertuples():
+        runs = run_sweep(Point(setting(row), seed, test_samples=test_samples) for seed in seeds)
+        found.append(runs[["seed", "accuracy"]].assign(panel=row.panel, ratio=row.ratio, seq_len=row.seq_len))
+    return pd.concat(found, ignore_index=True)
+
+
+def pick(cells: pd.DataFrame, chosen: list[tuple[str, int, int]]) -> pd.DataFrame:
+    """Rows of the plane by panel, length and ratio."""
+    index = pd.MultiIndex.from_frame(cells[["panel", "seq_len", "ratio"]])
+    return cells[index.isin(chosen)]
+
+
+def draw_panel(ax: Axes, cells: pd.DataFrame, marks: pd.DataFrame, terms: list[str]) -> None:
+    """One panel: colour is the binding term, the number $md/1000$, a circle a simulated crossing."""
+    (panel,) = cells["panel"].unique()
+    term = cells.pivot(index="seq_len", columns="ratio", values="term").map(terms.index)
+    width = cells.pivot(index="seq_len", columns="ratio", values="width")
+    colours = ListedColormap(COLOURS[: len(terms)])
+    ax.imshow(term, cmap=colours, vmin=0, vmax=len(terms) - 1, origin="lower", alpha=0.55)
+    for (i, j), m in np.ndenumerate(width.to_numpy()):
+        text = f"{m * PANELS[panel][1] / 1000:.0f}" if np.isfinite(m) else "\u221e"
+        ax.text(j, i, text, ha="center", va="center")
+    for mark in marks[marks["panel"] == panel].itertuples():
+        place = list(width.columns).index(mark.ratio), list(width.index).index(mark.seq_len)
+        ax.plot(*place, "o", markersize=24, mfc="none", mec="black", mew=2 if mark.inside else 0.6)
+    ax.set_xticks(range(len(width.columns)), [str(n) for n in width.columns])
+    ax.set_yticks(range(len(width.index)), [str(n) for n in width.index])
+    ax.set(xlabel="$N/V$", title=f"{panel}, $d={PANELS[panel][1]}$")
+    ax.grid(False)
+
+
+if __name__ == "__main__":
+    with resources.as_file(FILE) as path:
+        compute().to_csv(path, index=False, lineterminator="\n")

@@ -1,0 +1,120 @@
+r"""Critical number of sequences for lock-on, against $d$ at several $L$, against $L$ at several $d$, and against $V$.
+
+Sizes are those where the predicted critical $N$ is between $V/4$ and $300V$ without the trigger in the values: label
+frequencies along the mean embedding and gradient noise bind there, not coverage.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import sympy as sp
+from numpy.typing import NDArray
+
+from recallbook.analysis.critical import critical_table, with_predictions
+from recallbook.setting import Setting
+from recallbook.sweeps.point import Point
+from recallbook.theory.prediction import predict
+from recallbook.theory.symbolic import lock_terms as symbolic
+from recallbook.theory.symbolic.expressions import L, N, V, d, numeric
+from recallbook.theory.values import columns
+from recallbook_studies import laws
+
+SEEDS = range(30)
+VOCAB, DIMS, LENGTHS = 256, (16, 32, 64, 128), (32, 64, 128, 256)
+VOCABS, DIM, LENGTH = (128, 256, 512, 1024, 2048, 4096), 32, 128
+# Nearest power of two to the predicted critical N at trigger_in_values=False, by (V, L, d); a test compares them.
+CENTRES = {
+    **{(256, 32, d): n for d, n in zip(DIMS, (1024, 256, 128, 64), strict=True)},
+    **{(256, 64, d): n for d, n in zip(DIMS, (4096, 1024, 512, 256), strict=True)},
+    **{(256, 128, d): n for d, n in zip(DIMS, (16384, 4096, 2048, 1024), strict=True)},
+    **{(256, 256, d): n for d, n in zip(DIMS, (65536, 16384, 8192, 4096), strict=True)},
+    **{(v, 128, 32): n for v, n in zip(VOCABS, (4096, 4096, 8192, 8192, 16384, 32768), strict=True)},
+}
+STEPS = (-3, -2, -1, -0.5, 0, 0.5, 1, 2)  # octaves around the centre
+
+
+def points() -> list[Point]:
+    """Each case at eight values of N, with the trigger in and out of the values."""
+    found = []
+    for (vocab, seq_len, dim), centre in CENTRES.items():
+        for step in STEPS:
+            samples = max(2, round(centre * 2.0**step))
+            for flag in (False, True):
+                setting = Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, trigger_in_values=flag)
+                found += [Point(setting, seed, test_samples=4000) for seed in SEEDS]
+    return found
+
+
+def sizes(frame: pd.DataFrame, trigger_in_values: bool) -> pd.DataFrame:
+    """Rows of the table of d and L at one vocabulary."""
+    chosen = (frame["vocab"] == VOCAB) & (frame["trigger_in_values"] == trigger_in_values)
+    return frame[chosen]
+
+
+def vocabularies(frame: pd.DataFrame, trigger_in_values: bool) -> pd.DataFrame:
+    """Rows of the sweep in V at one d and L."""
+    chosen = (frame["seq_len"] == LENGTH) & (frame["dim"] == DIM) & (frame["trigger_in_values"] == trigger_in_values)
+    return frame[chosen]
+
+
+def critical(frame: pd.DataFrame, trigger_in_values: bool, predicted: bool = True, level: float = 0.5) -> pd.DataFrame:
+    """Critical N for lock-on at a level by L and d, measured and predicted (which takes some seconds)."""
+    table = critical_table(sizes(frame, trigger_in_values), ["seq_len", "dim"], level=level)
+    if predicted:
+        return with_predictions(table, level=level, vocab=VOCAB, trigger_in_values=trigger_in_values)
+    return table
+
+
+def critical_by_vocabulary(frame: pd.DataFrame, trigger_in_values: bool) -> pd.DataFrame:
+    """The same by V."""
+    table = critical_table(vocabularies(frame, trigger_in_values), ["vocab"])
+    return with_predictions(table, seq_len=LENGTH, dim=DIM, trigger_in_values=trigger_in_values)
+
+
+def leading_laws() -> pd.DataFrame:
+    r"""Exponents of V, L and d in the critical N that each term of step 2 alone asks for.
+
+    For $1\ll L$, $1\ll d\ll V\ll N$, from the term's variance over the squared trigger score, which falls with some
+    power of N. Terms whose variance is a fixed fraction of the squared score are left out: no N makes up for them.
+    """
+    score, rows = symbolic.leading_exponents(symbolic.trigger_score()), []
+    for name, term in symbolic.lock_terms().items():
+        token = symbolic.leading_exponents(term.token)
+        ratio = {size: token[size] - 2 * score[size] for size in (V, N, L, d)}
+        if ratio[N] != 0:
+            powers = [ratio[size] / -ratio[N] for size in (V, L, d)]
+            rows.append((name, *map(float, powers)))
+    return pd.DataFrame(rows, columns=["term", "V", "L", "d"])
+
+
+def leading_samples(vocab: int, seq_len: NDArray[np.floating], dim: int) -> NDArray[np.floating]:
+    r"""The largest of the three laws of lock-on, :func:`recallbook_studies.laws.lock_on`: an estimate."""
+    values = {V: vocab, L: np.asarray(seq_len, dtype=float), d: dim}
+    return np.asarray(np.max([numeric(law)(values) for law in laws.lock_on().values()], axis=0))
+
+
+def with_laws(table: pd.DataFrame, **fixed: float) -> pd.DataFrame:
+    """The table with each law of lock-on as a column, and the name of the largest as ``binds``."""
+    at = columns(table.assign(**fixed))
+    found = pd.DataFrame({name: numeric(law)(at) for name, law in laws.lock_on().items()}, index=table.index)
+    return table.assign(**found, binds=found.idxmax(axis=1))
+
+
+def interactions(table: pd.DataFrame, column: str = "predicted") -> pd.DataFrame:
+    """What is left of the logarithm of a column after row and column effects, by L and d: zero under a product law."""
+    logs = np.log(table.pivot(index="seq_len", columns="dim", values=column))
+    return logs.sub(logs.mean(axis=1), axis=0) - logs.mean() + logs.to_numpy().mean()
+
+
+def product_axis(frame: pd.DataFrame) -> pd.DataFrame:
+    r"""The frame with ``product`` $=Nd^{3/2}/(L^2\sqrt V)$, the law of "mean bias" without its constant."""
+    law = laws.lock_on()["mean bias"] / sp.sqrt(2 * sp.log(L))
+    return frame.assign(product=frame["samples"] / numeric(law)(columns(frame)))
+
+
+def noise_shares(setting: Setting) -> pd.Series:
+    """Share of each term of step 2 in the predicted scatter of token scores, largest first."""
+    ledger = predict(setting, warn=False).ledger  # the critical N may lie below V
+    sizes = pd.Series({name: ledger[name].size for name in symbolic.lock_terms(setting.width is not None)})
+    return (sizes / sizes.sum()).sort_values(ascending=False)

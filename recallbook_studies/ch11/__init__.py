@@ -1,0 +1,1 @@
+"""Facts that are not equally frequent, and embeddings that are not drawn (chapter 11)."""

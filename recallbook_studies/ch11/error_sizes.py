@@ -1,0 +1,63 @@
+r"""Error under Zipf's law against $N$ and $d$ where attention cannot miss ($L=1$): exponents, measured and derived."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from recallbook.setting import Setting
+from recallbook.sweeps.point import Point
+from recallbook_studies.ch11.rare_facts_located import error_with_perfect_attention, uncovered_mass
+
+SEEDS = range(8)
+VOCAB = 2048
+EXPONENTS = (1.5, 2.0)
+DIMS = (32, 64, 128, 256)
+SAMPLES = tuple(2**k for k in (6, 8, 10, 12, 14))
+LARGEST = (512, 2**14)  # one more dimension, at the largest number of sequences alone
+WEIGHTS = ("equal", "inverse")
+
+
+def setting_at(exponent: float, dim: int, samples: int, weights: str) -> Setting:
+    """One token a sequence, which is the marked one; values without the trigger, no bias."""
+    return Setting(
+        vocab=VOCAB, seq_len=1, dim=dim, samples=samples, zipf=exponent, trigger_in_values=False, loss_weights=weights
+    )
+
+
+def points() -> list[Point]:
+    """Error over N and d, with equal and with inverse loss weights."""
+    return [
+        Point(setting_at(exponent, dim, samples, weights), seed, test_samples=10000)
+        for exponent in EXPONENTS
+        for weights in WEIGHTS
+        for dim, samples in [*((dim, n) for dim in DIMS for n in SAMPLES), LARGEST]
+        for seed in SEEDS
+    ]
+
+
+def errors(frame: pd.DataFrame) -> pd.DataFrame:
+    """Mean error of each case with its standard error over seeds, predicted error, and the mass of facts never seen."""
+    by = ["zipf", "loss_weights", "dim", "samples"]
+    groups = (1 - frame.set_index(by)["accuracy"]).groupby(level=by)
+    table = groups.agg(error="mean", deviation="std", seeds="count").reset_index()
+    table["deviation"] /= table.pop("seeds") ** 0.5
+    settings = [
+        setting_at(row.zipf, int(row.dim), int(row.samples), row.loss_weights) for row in table.itertuples(index=False)
+    ]
+    return table.assign(
+        predicted=[error_with_perfect_attention(setting) for setting in settings],
+        uncovered=[uncovered_mass(setting) for setting in settings],
+    )
+
+
+def slope(frame: pd.DataFrame, along: str) -> dict[str, float]:
+    """Exponent of the error along a size: a line in logarithms for each seed, with Student's interval over seeds."""
+    slopes = []
+    for _, part in frame.groupby("seed"):
+        error = 1 - part["accuracy"].to_numpy(float)
+        slopes.append(float(np.polyfit(np.log(part[along]), np.log(error), 1)[0]))
+    mean, error = float(np.mean(slopes)), float(np.std(slopes, ddof=1) / len(slopes) ** 0.5)
+    half = float(stats.t.ppf(0.975, len(slopes) - 1)) * error
+    return {"slope": mean, "low": mean - half, "high": mean + half}

@@ -1,0 +1,107 @@
+r"""At which exponent Zipf's law breaks lock-on: simulated, against mean scores alone and with their scatter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from recallbook.analysis.intervals import crossing
+from recallbook.data.task import draw
+from recallbook.setting import Setting
+from recallbook.sweeps.point import Point
+from recallbook.theory.frequencies import critical_zipf
+from recallbook_studies.ch05.scores import attention_vector
+
+SEEDS = range(8)
+DIMS = {128: 128, 256: 128, 512: 256}
+LENGTHS = (8, 16, 32, 64)
+EXPONENTS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.4)
+SAMPLES = 50  # in units of V: sampling adds little, and no N mends what breaks here
+RESAMPLES = 400
+SIZES = ["vocab", "seq_len", "dim", "samples"]
+LARGER_SEEDS = range(12)
+LARGER: dict[
+    tuple[int, int, int, int], tuple[float, ...]
+] = {  # by V, L, d and N/V: exponents about the fall of lock-on
+    (256, 256, 128, 50): (0.15, 0.2, 0.25, 0.3, 0.35, 0.4),
+    (1024, 16, 128, 16): (0.7, 0.75, 0.8, 0.85, 0.9, 0.95),
+    (1024, 64, 128, 16): (0.45, 0.5, 0.55, 0.6, 0.65, 0.7),
+    (1024, 256, 128, 16): (0.25, 0.3, 0.35, 0.4, 0.45, 0.5),
+    (2048, 64, 512, 8): (0.5, 0.55, 0.6, 0.65),
+    (4096, 64, 512, 8): (0.56, 0.62, 0.68, 0.74),
+}
+
+
+def points() -> list[Point]:
+    """Lock-on over the exponent of all tokens, with the trigger out of the values and in them."""
+    return [
+        point
+        for vocab, dim in DIMS.items()
+        for length in LENGTHS
+        for point in _points((vocab, length, dim, SAMPLES), EXPONENTS, SEEDS)
+    ]
+
+
+def larger_points() -> list[Point]:
+    """The same at longer sequences and larger vocabularies, with fewer exponents."""
+    return [point for sizes, exponents in LARGER.items() for point in _points(sizes, exponents, LARGER_SEEDS)]
+
+
+def _points(sizes: tuple[int, int, int, int], exponents: Iterable[float], seeds: Iterable[int]) -> Iterator[Point]:
+    vocab, length, dim, multiple = sizes
+    for flag, exponent, seed in product((False, True), exponents, seeds):
+        fields: dict[str, Any] = {"vocab": vocab, "seq_len": length, "dim": dim, "samples": multiple * vocab}
+        yield Point(Setting(**fields, zipf=exponent, trigger_in_values=flag), seed, test_samples=2000)
+
+
+def falling_crossing(exponents: NDArray[np.float64], lock_on: NDArray[np.float64]) -> float:
+    """Exponent at which mean lock-on falls through one half."""
+    return 1 / crossing(1 / exponents[::-1], lock_on[::-1])
+
+
+def critical(frame: pd.DataFrame) -> pd.DataFrame:
+    """Critical exponent of each case: simulated, with a 95 per cent bootstrap interval over seeds; predicted.
+
+    ``predicted`` has the scatter between draws, ``means`` the mean scores alone.
+    """
+    rows = []
+    for key, part in frame.groupby([*SIZES, "trigger_in_values"], sort=True):
+        fields: dict[str, Any] = dict(zip([*SIZES, "trigger_in_values"], key, strict=True))
+        table = part.pivot(index="zipf", columns="seed", values="lock_on")
+        exponents, outcomes = table.index.to_numpy(float), table.to_numpy(float)
+        rng = np.random.default_rng(0)
+        again = rng.integers(outcomes.shape[1], size=(RESAMPLES, outcomes.shape[1]))
+        found = [falling_crossing(exponents, outcomes[:, seeds].mean(axis=1)) for seeds in again]
+        low, high = np.quantile(found, [0.025, 0.975])
+        simulated = falling_crossing(exponents, outcomes.mean(axis=1))
+        means, predicted = (critical_zipf(**fields, between_draws=scattered) for scattered in (False, True))
+        ends = {"simulated": simulated, "low": low, "high": high, "means": means, "predicted": predicted}
+        rows.append({**fields, "seeds": outcomes.shape[1], **ends})
+    return pd.DataFrame(rows)
+
+
+class Leads(NamedTuple):
+    """Over draws, in units of the mean mark: quotient of the two means, deviation of the lead, and share ahead."""
+
+    quotient: float
+    deviation: float
+    ahead: float
+
+
+def leads(setting: Setting, seeds: Iterable[int]) -> Leads:
+    """Lead of the most frequent token over the mark of a rare fact, any of the rarer half, from simulated step 2."""
+    tops, marks, gaps = [], [], []
+    for seed in seeds:
+        problem = draw(setting, seed)
+        w = attention_vector(problem)
+        tokens, mark = (problem.input_embeddings @ w).numpy(), float(problem.trigger @ w)
+        tops.append(tokens[0])
+        marks.append(mark)
+        gaps.append(tokens[0] - tokens[setting.vocab // 2 :] - mark)
+    mean = np.mean(marks)
+    return Leads(float(np.mean(tops) / mean), float(np.std(gaps) / mean), float(np.mean(np.array(gaps) > 0)))

@@ -1,0 +1,172 @@
+"""Where predictions hold when facts are not equal: random settings of all that this allows, simulated and predicted.
+
+``python -m recallbook_studies.ch11.unequal_map STORE`` simulates what the file lacks; ``--part 0/2`` shares the
+work. ``--export`` joins the files, adds the predictions and writes the table that ships with the package. The last
+``UNSEEN`` settings were predicted once, after everything else was fixed.
+
+Lock-on is often all or nothing from draw to draw, so that few seeds may miss what happens rarely. So where prediction
+and simulation differ by more than is allowed, the simulation gets ``AGAIN`` more seeds, and all count.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from recallbook.arguments import check_size
+from recallbook.setting import EMBEDDINGS, Setting
+from recallbook.sweeps.archive import FOLDER
+from recallbook.sweeps.rows import command_line, extend
+from recallbook.theory.caveats import doubts, plain
+from recallbook.theory.prediction import predict
+from recallbook.training.simulation import simulate
+from recallbook_studies.prediction_errors import QUANTITIES, TOLERANCES
+
+FILE = FOLDER / "tables" / "unequal_error_map.parquet"
+COUNT, UNSEEN = 240, 60  # settings, and how many of them, the last, are unseen
+FIRST_SEED = 6 * 10**8  # seeds of the map are used nowhere else
+FEWEST, MOST, SECONDS = 8, 16, 3.0  # seeds of a setting; after these seconds no more than the fewest
+AGAIN, SECOND_SEED = 64, 8 * 10**8  # more seeds where a setting is off
+TEST = 2000  # fresh sequences a seed
+LARGEST_TOKENS = 10**6  # N L of one simulation
+FIELDS = tuple(Setting.__dataclass_fields__)
+
+
+def random_setting(index: int) -> Setting:
+    """The setting of this number: sizes log-uniform, every choice possible, but not all equal and isotropic."""
+    rng = np.random.default_rng([13, check_size("index", index, smallest=0)])
+
+    def between(low: float, high: float) -> int:
+        return round(math.exp(rng.uniform(math.log(low), math.log(high))))
+
+    while True:
+        vocab, seq_len, dim = between(64, 400), between(4, 128), between(12, 400)
+        samples = between(vocab / 2, 200 * vocab)
+        law = _law(rng, dim)
+        setting = Setting(
+            vocab=vocab,
+            seq_len=seq_len,
+            dim=vocab + 2 if law == "orthogonal" else dim,
+            samples=samples,
+            embeddings=law,
+            trigger_in_values=bool(rng.integers(2)),
+            zipf=0.0 if rng.random() < 0.15 else round(rng.uniform(0.1, 2), 2),
+            other_zipf=None if rng.random() < 0.6 else max(0.0, round(rng.uniform(-0.7, 1.5), 2)),
+            balanced=bool(rng.random() < 0.2),
+            loss_weights="inverse" if rng.random() < 0.3 else "equal",
+            output_bias=("none", "calibrated", "trained")[rng.choice(3, p=(0.4, 0.25, 0.35))],
+        )
+        if samples * seq_len <= LARGEST_TOKENS and not plain(setting):
+            return setting
+
+
+def _law(rng: np.random.Generator, dim: int) -> str:
+    names = (*EMBEDDINGS, "power_law", "clustered", "low_rank")
+    name = names[rng.choice(6, p=(0.4, 0.1, 0.1, 0.15, 0.15, 0.1))]
+    numbers = {
+        "power_law": f"({rng.uniform(0.2, 1):.2f})",
+        "clustered": f"({rng.integers(4, 33)}, {rng.uniform(0.1, 0.7):.2f})",
+        "low_rank": f"({rng.integers(max(8, dim // 4), dim + 1)})",
+    }
+    return name + numbers.get(name, "")
+
+
+def as_setting(row: dict[str, Any]) -> Setting:
+    """The setting of a row of the table."""
+    fields = {name: row[name] for name in FIELDS if name in row and not pd.isna(row[name])}
+    return Setting(**fields)
+
+
+def outcomes(setting: Setting, seeds: Iterable[int]) -> Iterator[list[float]]:
+    """Simulated outcomes, seed after seed."""
+    for seed in seeds:
+        outcome = simulate(setting, seed, test_samples=TEST)
+        yield [getattr(outcome, name) for name in QUANTITIES]
+
+
+def seeds_of(index: int, count: int) -> list[int]:
+    """The first seeds of a setting: at most ``MOST`` of its own, then those of :func:`again`."""
+    first, second = FIRST_SEED + MOST * index, SECOND_SEED + AGAIN * index
+    return [*range(first, first + min(count, MOST)), *range(second, second + max(count - MOST, 0))]
+
+
+def simulated(index: int) -> dict[str, Any]:
+    """Means over seeds with their standard errors."""
+    started, rows, setting = time.perf_counter(), [], random_setting(index)
+    for row in outcomes(setting, seeds_of(index, MOST)):
+        rows.append(row)
+        if len(rows) >= FEWEST and time.perf_counter() - started > SECONDS:
+            break
+    fields = {name: getattr(setting, name) for name in FIELDS if name not in ("width", "activation")}
+    return {"index": index, **fields, **_means(rows)}
+
+
+def _means(rows: list[list[float]]) -> dict[str, Any]:
+    found = dict(zip(QUANTITIES, np.mean(rows, axis=0).tolist(), strict=True))
+    errors = np.std(rows, axis=0, ddof=1) / len(rows) ** 0.5
+    named = {f"{name}_error": float(error) for name, error in zip(QUANTITIES, errors, strict=True)}
+    return {"seeds": len(rows), **found, **named}
+
+
+def again(row: dict[str, Any]) -> dict[str, Any]:
+    """A row with all its own seeds and ``AGAIN`` more, if it is off with those it has."""
+    off = any(off_by(row, name) > 0 for name in QUANTITIES)
+    if not off or row["seeds"] > MOST:
+        return row
+    return {**row, **_means(list(outcomes(as_setting(row), seeds_of(int(row["index"]), MOST + AGAIN))))}
+
+
+def off_by(row: dict[str, Any], name: str) -> float:
+    """By how much prediction and simulation differ beyond the tolerance and two standard errors of both together."""
+    error = math.hypot(row[f"{name}_error"], row["predicted_error"])
+    return float(abs(row[f"predicted_{name}"] - row[name]) - TOLERANCES[name] - 2 * error)
+
+
+def predicted(row: dict[str, Any]) -> dict[str, float]:
+    """What :func:`recallbook.predict` says about a row's setting, and the standard error of that."""
+    found = predict(as_setting(row), warn=False)
+    return {**{f"predicted_{name}": getattr(found, name) for name in QUANTITIES}, "predicted_error": found.error}
+
+
+def load() -> pd.DataFrame:
+    """The committed map: simulated means, their standard errors, and predictions with theirs."""
+    return pd.read_parquet(FILE, engine="pyarrow")
+
+
+def judged() -> pd.DataFrame:
+    """The map with the names of the ``doubts`` that apply, whether a setting is ``unseen``, and what is ``off_``."""
+    frame = load()
+    rows = frame.to_dict("records")
+    found = [{d.name for d in doubts(as_setting(row), row["predicted_lock_on"])} for row in rows]
+    judged = frame.assign(doubts=found, doubted=[bool(names) for names in found])
+    judged["unseen"] = frame["index"] >= COUNT - UNSEEN
+    return judged.assign(**{f"off_{name}": [off_by(row, name) > 0 for row in rows] for name in QUANTITIES})
+
+
+def export(stores: Iterable[Path]) -> None:
+    """Write the table that ships with the package; without stores, only its predictions are made anew."""
+    parts = [pd.read_csv(store) for store in stores] or [load()]
+    frame = pd.concat(parts, ignore_index=True).sort_values("index", ignore_index=True)
+    write({**row, **predicted(row)} for row in frame.to_dict("records"))
+
+
+def write(rows: Iterable[dict[str, Any]]) -> None:
+    """Rows with predictions, simulated again where they are off."""
+    frame = pd.DataFrame([again(row) for row in rows])
+    sizes = dict.fromkeys(("index", "vocab", "seq_len", "dim", "samples", "seeds"), "int32")
+    frame.astype(sizes).to_parquet(FILE, compression="zstd", index=False)
+
+
+def fill(store: Path, part: slice) -> None:
+    """Simulate what the store lacks."""
+    extend(store, "index", range(COUNT)[part], simulated)
+
+
+if __name__ == "__main__":
+    command_line(__spec__.name, __doc__, fill, export)

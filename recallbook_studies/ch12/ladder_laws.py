@@ -1,0 +1,181 @@
+r"""Which laws hold at which rung: critical N and its exponents, rung by rung, from the sweep's table."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from recallbook.analysis.critical import critical_table, exponents, predicted_size
+from recallbook_studies.ch12 import order, sizes
+from recallbook_studies.ch12.rungs import LADDER, RUNGS
+
+LEVELS = (0.5, 0.9)
+SIZES = ("vocab", "seq_len", "dim")
+HELD = 0.9
+
+
+def critical(frame: pd.DataFrame, outcome: str = "accuracy", level: float = 0.5) -> pd.DataFrame:
+    """Critical N of every rung and shape, with its interval over seeds."""
+    parts = [
+        critical_table(part, list(SIZES), outcome=outcome, level=level).assign(rung=name)
+        for name, part in frame.groupby("rung", sort=False)
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def along(frame: pd.DataFrame, size: str) -> pd.DataFrame:
+    """The rows where the other two sizes are the base's."""
+    base = sizes.BASE._asdict()
+    fixed = [name for name in SIZES if name != size]
+    return frame[np.logical_and.reduce([frame[name] == base[name] for name in fixed])]
+
+
+def at_base(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows at the base's sizes."""
+    return frame[np.logical_and.reduce([frame[name] == value for name, value in sizes.BASE._asdict().items()])]
+
+
+def fitted(frame: pd.DataFrame, outcome: str = "accuracy", level: float = 0.5) -> pd.DataFrame:
+    r"""Exponent of critical N in each size for every rung, along that size alone, with its 95 % interval over seeds.
+
+    Columns: ``rung``, ``size``, ``exponent``, ``low``, ``high``, ``curves`` and those ``outside`` their grid. No
+    numbers where fewer than two curves cross on the grid.
+    """
+    parts = []
+    for name, part in frame.groupby("rung", sort=False):
+        for size in SIZES:
+            parts.append(_exponent(along(part, size), size, outcome, level).assign(rung=name))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _exponent(frame: pd.DataFrame, size: str, outcome: str, level: float) -> pd.DataFrame:
+    found = critical_table(frame, [size], outcome=outcome, level=level, resamples=2)["critical"]
+    crossed = int(((found > 0) & np.isfinite(found)).sum())
+    if crossed > 1:
+        return exponents(frame, [size], outcome=outcome, level=level)
+    empty = {"exponent": np.nan, "low": np.nan, "high": np.nan, "curves": crossed, "outside": len(found) - crossed}
+    return pd.DataFrame({"size": [size], **empty})
+
+
+def with_theory(table: pd.DataFrame, outcome: str = "accuracy", level: float = 0.5) -> pd.DataFrame:
+    """The table of critical N with ``predicted``: what :func:`recallbook.predict` says of three steps there.
+
+    Infinite where the prediction stays below the level at every N. With the trigger in or out of the values as the
+    rung has it.
+    """
+    keys = zip(table["rung"], *(table[name] for name in SIZES), strict=True)
+    found = [
+        predicted_critical(sizes.Shape(*shape), RUNGS[name].marked_values, outcome, level) for name, *shape in keys
+    ]
+    return table.assign(predicted=found)
+
+
+@lru_cache
+def predicted_critical(shape: sizes.Shape, marked_values: bool, outcome: str, level: float) -> float:
+    """The N that :func:`recallbook.predict` names for three steps at this shape."""
+    return predicted_size(sizes.setting(shape, 1000, marked_values), outcome, level)
+
+
+def predicted_exponents(outcome: str = "accuracy", level: float = 0.5) -> pd.DataFrame:
+    """Exponents of the N that :func:`recallbook.predict` names for three steps, over the sweep's own sizes.
+
+    Columns: ``marked_values``, ``size``, ``predicted``. Sizes at which no N is enough are left out; not a number where
+    fewer than two are left.
+    """
+    rows = []
+    for marked in (False, True):
+        for size in SIZES:
+            needed = {
+                getattr(shape, size): predicted_critical(shape, marked, outcome, level) for shape in sizes.along(size)
+            }
+            known = {value: count for value, count in needed.items() if math.isfinite(count)}
+            x, y = np.log(list(known)), np.log(list(known.values()))
+            slope = float(np.polyfit(x, y, 1)[0]) if len(known) > 1 else math.nan
+            rows.append({"marked_values": marked, "size": size, "predicted": slope})
+    return pd.DataFrame(rows)
+
+
+def coverage(vocab: int, level: float) -> float:
+    r"""Number of sequences that show a share ``level`` of the facts: $-V\log(1-\text{level})$. No model needs fewer.
+
+    Up to what guessing adds.
+    """
+    return -vocab * float(np.log1p(-level))
+
+
+def seen(vocab: int, samples: int) -> float:
+    """Expected share of the facts that this many sequences show."""
+    return 1 - (1 - 1 / vocab) ** samples
+
+
+def dearer(frame: pd.DataFrame, size: str, level: float, largest: bool = True, outcome: str = "accuracy") -> pd.Series:
+    """Whether one end of a size needs clearly more sequences than the other: intervals of N that do not overlap.
+
+    ``largest``: whether the largest size is to be the dearer one, or the smallest. Beyond the grid N lies between its
+    last number and infinity, below it between zero and its first; where both ends lie beyond, neither is dearer.
+    """
+    found = {}
+    for name, part in along(frame, size).groupby("rung", sort=False):
+        table = critical_table(part, [size], level=level, outcome=outcome).set_index(size)
+        first, last = _ends(part, table, size, min(table.index)), _ends(part, table, size, max(table.index))
+        cheap, dear = (first, last) if largest else (last, first)
+        found[name] = dear[0] >= cheap[1] and dear != cheap
+    return pd.Series(found, dtype=bool)
+
+
+def _ends(frame: pd.DataFrame, table: pd.DataFrame, size: str, value: int) -> tuple[float, float]:
+    """Interval of critical N at one value of a size."""
+    row, counts = table.loc[value], frame.loc[frame[size] == value, "samples"]
+    if row["critical"] == 0:
+        return 0.0, float(counts.min())
+    if row["critical"] == math.inf:
+        return float(counts.max()), math.inf
+    return float(row["low"]), float(row["high"])
+
+
+def held(frame: pd.DataFrame, first: pd.DataFrame, level: float = 0.5) -> pd.DataFrame:
+    r"""Which law holds at which rung of the ladder: a row for each rung, a column of booleans for each law.
+
+    ``predicted N``: the interval of critical N at the base meets 0.8 to 1.25 times the predicted one. ``first step``:
+    mean cosine with the theory's first update at least 0.9 at the base. ``L costs attention``, ``d saves attention``: N
+    for lock-on 0.9 is larger at the longest length, or the smallest dimension, than at the other end (:func:`dearer`).
+    ``L costs data``: so is N for accuracy 0.5 or 0.9 at the longest. ``d² cap``: at the smallest d accuracy stays below
+    0.9 at every N. ``locates first``: lock-on passes 1/2 before recall in more runs than after it. ``locks on``:
+    mean lock-on at least 0.9 at the base and the largest N. ``coverage``: no rung needs clearly fewer than
+    :func:`coverage`. Rungs that were trained at every shape.
+    """
+    ladder = [rung.name for rung in LADDER if sizes.shapes_of(rung) == sizes.shapes()]
+    base = at_base(frame)
+    cosine = base.groupby("rung")["cosine"].mean()
+    times = order.phases(first).set_index("rung")
+    table = with_theory(critical(base, level=level), level=level).set_index("rung")
+    attention: dict[str, Any] = {"level": HELD, "outcome": "lock_on"}
+    columns = {
+        "predicted N": (table["high"] >= table["predicted"] / 1.25) & (table["low"] <= 1.25 * table["predicted"]),
+        "first step": (cosine >= HELD) | cosine.isna(),
+        "L costs attention": dearer(frame, "seq_len", **attention),
+        "d saves attention": dearer(frame, "dim", largest=False, **attention),
+        "d² cap": highest(frame[frame["dim"] == min(sizes.DIMS)], "accuracy") < HELD,
+        "L costs data": dearer(frame, "seq_len", LEVELS[0]) | dearer(frame, "seq_len", LEVELS[1]),
+        "locates first": (times["lock_on_first"] > times["recall_first"]) | times["runs"].isna(),
+        "locks on": at_most(base, "lock_on") >= HELD,
+        "coverage": table["high"] >= coverage(sizes.VOCAB, level),
+    }
+    return pd.DataFrame(columns).reindex(ladder).astype(bool)
+
+
+def highest(frame: pd.DataFrame, outcome: str) -> pd.Series:
+    """Mean of an outcome at the N where it is highest, for each rung."""
+    found: pd.Series = frame.groupby(["rung", "samples"])[outcome].mean().groupby("rung").max()
+    return found
+
+
+def at_most(frame: pd.DataFrame, outcome: str) -> pd.Series:
+    """Mean of an outcome at each rung's largest N."""
+    largest = frame["samples"] == frame.groupby("rung")["samples"].transform("max")
+    found: pd.Series = frame[largest].groupby("rung")[outcome].mean()
+    return found

@@ -1,0 +1,71 @@
+r"""Which comes first, lock-on or recall: a look at every step, at the base, for every N (chapter 12).
+
+``step_lock_on``, ``step_recall``, ``step_accuracy``: the first step after which each is half of the way from chance
+($1/L$ for lock-on, $1/V$ for the others) to 1. ``python -m recallbook_studies.ch12.order STORE`` makes the
+runs, ``--export STORE...`` writes the table.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import pandas as pd
+
+from recallbook.sweeps.archive import FOLDER
+from recallbook.sweeps.rows import keyed_table
+from recallbook_studies.ch12 import sizes, tuning
+from recallbook_studies.ch12.rungs import LADDER, RUNGS
+from recallbook_studies.ch12.training import STEPS, train
+
+FILE = FOLDER / "tables" / "survives_order.csv"
+TIMES = ("step_lock_on", "step_recall", "step_accuracy")
+
+
+def keys() -> list[str]:
+    """Every run, "rung N seed"."""
+    return [
+        f"{rung.name} {count} {seed}"
+        for rung in LADDER
+        if rung.steps == "many" and rung.name != "marker token"  # one layer cannot use it
+        for count in sizes.samples(rung, sizes.VOCAB)
+        for seed in sizes.SEEDS
+    ]
+
+
+@lru_cache(maxsize=1)
+def outcomes(name: str, count: int) -> pd.DataFrame:
+    """All seeds of one rung at one number of sequences."""
+    setting = sizes.setting(sizes.BASE, count)
+    found = train(RUNGS[name], setting, sizes.SEEDS, **tuning.pair_of(RUNGS[name]), looks=STEPS).outcomes
+    return found.set_index("seed")[["accuracy", *TIMES]]
+
+
+def row(key: str) -> dict[str, Any]:
+    """One run. All seeds of its rung and N are trained; the others are kept for the next keys."""
+    name, count, seed = key.rsplit(" ", 2)
+    found = outcomes(name, int(count)).loc[int(seed)].to_dict()
+    return {"key": key, "rung": name, "samples": int(count), "seed": int(seed), **found}
+
+
+def load() -> pd.DataFrame:
+    """The committed runs."""
+    with FILE.open(encoding="utf-8") as file:
+        return pd.read_csv(file)
+
+
+def phases(frame: pd.DataFrame) -> pd.DataFrame:
+    """When each rung got there, over the runs that ended above 1/2 in accuracy: median steps, and the shares of runs in
+    which lock-on, or recall, came strictly earlier than the other. ``runs``: how many there are.
+    """
+    late = frame[frame["accuracy"] > 0.5]
+    rungs = late["rung"]
+    table = late.groupby("rung")[list(TIMES)].median()
+    table["lock_on_first"] = (late["step_lock_on"] < late["step_recall"]).groupby(rungs).mean()
+    table["recall_first"] = (late["step_recall"] < late["step_lock_on"]).groupby(rungs).mean()
+    table["runs"] = late.groupby("rung").size()
+    return table.reindex(frame["rung"].unique()).rename_axis("rung").reset_index()
+
+
+if __name__ == "__main__":
+    keyed_table(__spec__.name, __doc__, keys(), row, FILE, together=len(sizes.SEEDS))

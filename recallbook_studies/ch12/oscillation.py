@@ -1,0 +1,59 @@
+r"""Does overlap make longer training oscillate? Random against orthogonal embeddings of one dimension (chapter 12).
+
+A run oscillates if its accuracy on fresh sequences falls, between two looks, by more than 0.1 below the best so far.
+``python -m recallbook_studies.ch12.oscillation STORE`` makes the runs, ``--export STORE...`` writes the table.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from recallbook.setting import Setting
+from recallbook.sweeps.archive import FOLDER
+from recallbook.sweeps.rows import keyed_table
+from recallbook_studies.ch12 import sizes, tuning
+from recallbook_studies.ch12.rungs import RUNGS
+from recallbook_studies.ch12.training import train
+
+FILE = FOLDER / "tables" / "survives_oscillation.csv"
+NAMES, LAWS, FACTORS = ("AdamW", "learned embeddings", "MLP"), ("gaussian", "orthogonal"), (1, 3, 10)
+DIM = 68  # a multiple of the heads, above V + 2 for orthogonal embeddings
+PER_FACT = 8
+FALL = 0.1
+
+
+def keys() -> list[str]:
+    """Every cell, "rung embeddings factor"."""
+    return [f"{name} {law} {factor}" for name in NAMES for law in LAWS for factor in FACTORS]
+
+
+def falls(history: pd.DataFrame) -> pd.Series:
+    """For each seed, the largest fall of accuracy below the best look before."""
+    looks = history.drop_duplicates(["seed", "step"]).sort_values("step")
+    below = looks.groupby("seed")["accuracy"].cummax() - looks["accuracy"]
+    largest: pd.Series = below.groupby(looks["seed"]).max()
+    return largest
+
+
+def row(key: str) -> dict[str, Any]:
+    """One rung with one law of embeddings, at a multiple of its rate."""
+    name, law, factor = key.rsplit(" ", 2)
+    setting = Setting(vocab=sizes.VOCAB, seq_len=sizes.LENGTH, dim=DIM, samples=PER_FACT * sizes.VOCAB, embeddings=law)
+    pair = tuning.pair_of(RUNGS[name])
+    found = train(RUNGS[name], setting, sizes.SEEDS, rate=float(factor) * pair["rate"], decay=pair["decay"])
+    largest = falls(found.history)
+    counts = {"runs": len(largest), "oscillate": int((largest > FALL).sum())}
+    means = {"largest_fall": largest.mean(), "accuracy": found.outcomes["accuracy"].mean()}
+    return {"key": key, "rung": name, "embeddings": law, "factor": int(factor), **counts, **means}
+
+
+def load() -> pd.DataFrame:
+    """The committed counts."""
+    with FILE.open(encoding="utf-8") as file:
+        return pd.read_csv(file)
+
+
+if __name__ == "__main__":
+    keyed_table(__spec__.name, __doc__, keys(), row, FILE)

@@ -1,0 +1,157 @@
+r"""The ladder's sweep: every rung at every shape and number of sequences, ten seeds each, and some for longer.
+
+Beside it other decays, tokens by Zipf's law, and three rungs at a large shape.
+
+Training amplifies rounding, so the runs are committed: ``python -m recallbook_studies.ch12.runs STORE`` makes
+them (``--device cuda`` on a GPU), ``--export STORE...`` writes the table. A run made again agrees to the scatter
+between machines, not to the digit: means over seeds do (:func:`again`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from recallbook.arguments import Device
+from recallbook.sweeps.archive import FOLDER
+from recallbook.sweeps.rows import command_line, extend, join
+from recallbook_studies.ch12 import sizes, tuning
+from recallbook_studies.ch12.rungs import LADDER, RUNGS, rung_named
+from recallbook_studies.ch12.training import STEPS, train
+
+FILE = FOLDER / "tables" / "survives.csv"
+LONGER, LONGEST = 4 * STEPS, 16 * STEPS
+LONGEST_SAMPLES = 4  # of the smallest numbers of sequences: more steps are asked whether fewer sequences do
+NARROW = sizes.BASE._replace(dim=16)
+PRICED: list[tuple[str, sizes.Shape, tuple[float, ...]]] = [  # what other decays do, and at which N in units of V
+    *((name, sizes.BASE, (0.5, 1, 2, 4)) for name in ("four heads", "residual and norm", "MLP")),
+    ("second layer", sizes.BASE, sizes.MARKER_PER_FACT),
+    ("MLP", NARROW, (2, 16)),
+]
+ZIPF_RUNGS = ("three steps", "AdamW", "learned embeddings", "MLP")
+COLUMNS = "accuracy recall lock_on attention layer head marker_attention cosine loss diverged".split()
+
+
+class Cell(NamedTuple):
+    """One rung at one shape, number of sequences and of steps: what is trained together, all seeds side by side."""
+
+    rung: str
+    shape: sizes.Shape
+    samples: int
+    steps: int = STEPS
+    zipf: float = 0.0
+    decay: str = "tuned"  # or a number, with the rate that was tuned
+
+    def key(self, seed: int) -> str:
+        """The name of one of its runs, "rung V L d N steps zipf decay seed"."""
+        sizes_of = (*self.shape, self.samples, self.steps, f"{self.zipf:g}", self.decay)
+        return " ".join(map(str, (self.rung, *sizes_of, seed)))
+
+    def pair(self) -> tuning.Rates:
+        """Its rate and weight decay."""
+        tuned = tuning.pair_of(RUNGS[self.rung], self.shape)
+        return tuned if self.decay == "tuned" else tuning.Rates(rate=tuned["rate"], decay=float(self.decay))
+
+
+def cells() -> list[Cell]:
+    """Everything that is swept: the ladder; at other decays, with frequent and rare tokens; longer."""
+    swept = [
+        Cell(rung.name, shape, count)
+        for rung in RUNGS.values()
+        for shape in sizes.shapes_of(rung)
+        for count in sizes.samples(rung, shape.vocab)
+    ]
+    longer = [
+        Cell(rung.name, sizes.BASE, count, steps)
+        for steps, most in ((LONGER, None), (LONGEST, LONGEST_SAMPLES))
+        for rung in LADDER
+        if rung.data == "minibatches" and rung.name != "marker token"
+        for count in sizes.samples(rung, sizes.VOCAB)[:most]
+    ]
+    large = [
+        Cell(name, sizes.LARGE, count, steps)
+        for steps in (STEPS, LONGER)
+        for name in sizes.LARGE_RUNGS
+        for count in sizes.samples(RUNGS[name], sizes.LARGE.vocab)[:LONGEST_SAMPLES]
+    ]
+    zipf = [
+        Cell(name, sizes.BASE, count, zipf=1.0)
+        for name in ZIPF_RUNGS
+        for count in sizes.samples(RUNGS[name], sizes.VOCAB)
+    ]
+    decays = [
+        Cell(name, shape, count, decay=f"{decay:g}")
+        for name, shape, per_fact in PRICED
+        for decay in tuning.DECAYS
+        for count in (round(per * shape.vocab) for per in per_fact)
+    ]
+    decays += [
+        Cell(name, sizes.BASE, sizes.TUNED_AT * sizes.VOCAB, LONGEST, decay=f"{decay:g}")
+        for name in ("four heads", "MLP")  # was the pair that was tuned for fewer steps kept too long?
+        for decay in tuning.DECAYS
+    ]
+    return swept + decays + zipf + longer + large
+
+
+def cell_of(key: str) -> tuple[Cell, int]:
+    """The cell and the seed that a key names."""
+    name, *rest = key.rsplit(" ", 8)
+    vocab, seq_len, dim, count, steps = map(int, rest[:5])
+    shape = sizes.Shape(vocab, seq_len, dim)
+    return Cell(rung_named(name).name, shape, count, steps, float(rest[5]), rest[6]), int(rest[7])
+
+
+@lru_cache(maxsize=1)
+def outcomes(cell: Cell, device: Device = "cpu") -> pd.DataFrame:
+    """All seeds of one cell."""
+    rung = RUNGS[cell.rung]
+    setting = sizes.setting(cell.shape, cell.samples, zipf=cell.zipf)
+    found = train(rung, setting, sizes.SEEDS, **cell.pair(), steps=cell.steps, looks=1, device=device).outcomes
+    return found.set_index("seed")[COLUMNS].assign(**cell.pair())
+
+
+def row(key: str, device: Device = "cpu") -> dict[str, Any]:
+    """One run by its key. All seeds of its cell are trained; the others are kept for the next keys."""
+    cell, seed = cell_of(key)
+    fields = {**cell.shape._asdict(), **cell._asdict(), "tuned": cell.decay == "tuned", "seed": seed}
+    del fields["shape"], fields["decay"]
+    return {"key": key, **fields, **outcomes(cell, device).loc[seed].to_dict()}
+
+
+def load(steps: int = STEPS, zipf: float = 0.0, tuned: bool = True) -> pd.DataFrame:
+    """The committed runs with this number of steps and these frequencies, a row for each rung, shape, N and seed.
+
+    At the decay that was tuned, or at all others. Three steps are three whatever ``steps`` is.
+    """
+    with FILE.open(encoding="utf-8") as file:
+        frame = pd.read_csv(file)
+    wanted = (frame["steps"] == steps) | (frame["rung"] == "three steps")
+    return frame[wanted & (frame["zipf"] == zipf) & (frame["tuned"] == tuned)].reset_index(drop=True)
+
+
+def again(frame: pd.DataFrame, cell: Cell) -> pd.DataFrame:
+    """One cell made again beside what the frame holds of it: ``column``, mean over seeds ``kept`` and ``made``."""
+    kept = frame[frame["key"].isin([cell.key(seed) for seed in sizes.SEEDS])]
+    made = pd.DataFrame([row(key) for key in kept["key"]])
+    columns = ["accuracy", "recall", "lock_on", "cosine"]
+    means = {"kept": kept[columns].mean(), "made": made[columns].mean()}
+    return pd.DataFrame(means).rename_axis("column").reset_index()
+
+
+def fill(store: Path, part: slice, device: Device = "cpu") -> None:
+    """Make what the store lacks; the parts of a divided sweep are cells."""
+    made = [cell.key(seed) for cell in cells()[part] for seed in sizes.SEEDS]
+    extend(store, "key", made, partial(row, device=device))
+
+
+def export(stores: Iterable[Path]) -> None:
+    """Write the table that ships with the package."""
+    join(stores, "key", [cell.key(seed) for cell in cells() for seed in sizes.SEEDS], FILE)
+
+
+if __name__ == "__main__":
+    command_line(__spec__.name, __doc__, fill, export, devices=True)

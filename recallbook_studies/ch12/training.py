@@ -1,0 +1,304 @@
+"""Training on one rung of the ladder: several seeds side by side, each on its own fixed set of sequences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+from torch.func import functional_call, grad_and_value, stack_module_state, vmap
+
+from recallbook.arguments import Device, check_dtype, check_rate, check_seed, check_size, not_allowed
+from recallbook.data.streams import stream
+from recallbook.data.task import Problem, draw
+from recallbook.setting import Setting
+from recallbook.training.descent import three_steps
+from recallbook.training.evaluation import evaluate
+from recallbook_studies.ch12.measures import cosine, heads, marker_attention, share_right, theory_of_first_update
+from recallbook_studies.ch12.models import LadderModel
+from recallbook_studies.ch12.rungs import Rung, decays
+from recallbook_studies.ch12.updates import Stepper
+from recallbook_studies.ch12.writing import Written, repeated, write
+
+STEPS, BATCH = 400, 32
+LOOKS = 20  # times that accuracy and attention are measured while training
+TEST = 256  # fresh sequences
+REACHED = 0.5  # half of the way from chance to 1: the level whose first time is kept
+LOST = 2.0  # a loss above this many times log V has diverged
+
+
+class Trained(NamedTuple):
+    """``outcomes``: one row for each seed. ``history``: one for each seed, look, layer and head. ``models``: trained.
+
+    Columns of ``outcomes``: ``accuracy`` on fresh sequences; ``recall``, that on sequences of one token only (a fact
+    that cannot be missed); ``lock_on`` and ``attention`` of the best head, with its ``layer`` and ``head``;
+    ``marker_attention``; ``cosine`` of the first update with the three-step theory's, as changes of logits on those
+    sequences; ``loss`` on the last batch, ``diverged``; ``step_accuracy``, ``step_recall`` and ``step_lock_on``, the
+    first look at which each was half of the way from chance, 1/V or 1/L, to 1 (not a number: never).
+    """
+
+    outcomes: pd.DataFrame
+    history: pd.DataFrame
+    models: list[LadderModel]
+
+
+class _Stack(NamedTuple):
+    """Models side by side: weights that move, and tensors that do not, each with a first axis over seeds."""
+
+    model: LadderModel
+    weights: dict[str, Tensor]
+    fixed: dict[str, Tensor]
+
+
+class _Exam(NamedTuple):
+    """Fresh sequences and those of one token only, stacked over seeds."""
+
+    fresh: Written
+    facts: Written
+
+
+def problem_for(rung: Rung, setting: Setting, seed: int, **kind: Any) -> Problem:
+    """The problem of this seed, with the trigger in the values if the rung has it there."""
+    return draw(replace(setting, trigger_in_values=rung.marked_values), seed, **kind)
+
+
+def train(
+    rung: Rung,
+    setting: Setting,
+    seeds: Iterable[int],
+    *,
+    rate: float = 1.0,
+    decay: float = 0.0,
+    steps: int = STEPS,
+    batch: int = BATCH,
+    looks: int = LOOKS,
+    test_samples: int = TEST,
+    dtype: torch.dtype = torch.float32,
+    device: Device = "cpu",
+) -> Trained:
+    r"""Train the rung's model on N fixed sequences for each seed, and measure it.
+
+    Parameters
+    ----------
+    rung : Rung
+    setting : Setting
+        $V,L,d,N$ and how often tokens come (``zipf``); no MLP of its own and none of the remedies for unequal facts.
+        Whether values carry the trigger is the rung's to say.
+    seeds : iterable of int
+    rate : float
+        Learning rate; for the book's attention under gradient descent a factor on the book's two rates, which is 1 for
+        rungs at the book's rates. Not used by three steps, which have none.
+    decay : float
+        Weight decay of everything that moves: decoupled for AdamW, whose weights shrink by ``rate * decay`` a
+        step, part of the gradient for gradient descent on the library's layers; the book's attention under gradient
+        descent has none.
+    steps : int
+        The same for every N, so that N changes the data and not the time.
+    batch : int
+        Sequences in a minibatch; all N if they are fewer.
+    looks : int
+        Measurements while training, evenly spaced.
+
+    Returns
+    -------
+    Trained
+
+    Raises
+    ------
+    ValueError
+        Names the argument, its value and what is allowed.
+
+    Notes
+    -----
+    Seeds do not see each other: one alone gives the same up to rounding, which training may amplify.
+    """
+    steps, batch, looks = check_size("steps", steps), check_size("batch", batch), check_size("looks", looks)
+    test_samples, rate, dtype = (
+        check_size("test_samples", test_samples),
+        check_rate("rate", rate),
+        check_dtype("dtype", dtype),
+    )
+    _check(rung, setting, rate, decay)
+    chosen = [check_seed("seeds", seed) for seed in seeds]
+    if not chosen:
+        raise not_allowed("seeds", chosen, "at least one seed")
+    problems = [problem_for(rung, setting, seed, dtype=dtype, device=device) for seed in chosen]
+    if rung.steps == "three":
+        return _three_steps(problems, test_samples)
+    rates = {"rate": rate, "decay": decay}
+    return _many_steps(rung, problems, rates, steps=steps, batch=batch, looks=looks, test_samples=test_samples)
+
+
+def _check(rung: Rung, setting: Setting, rate: float, decay: float) -> None:
+    if not isinstance(rung, Rung):
+        raise not_allowed("rung", rung, "a Rung, such as those of recallbook_studies.ch12.rungs.RUNGS")
+    plain = isinstance(setting, Setting) and replace(setting, zipf=0.0, other_zipf=None).equal_facts
+    if not plain or setting.width is not None:
+        raise not_allowed("setting", setting, "a recallbook.Setting with no MLP and no remedy for unequal facts")
+    if setting.dim % (rung.heads or 1):
+        raise not_allowed("dim", setting.dim, f"a multiple of the {rung.heads} heads")
+    if rung.rates == "book" and rate != 1:
+        raise not_allowed("rate", rate, "1 for a rung at the book's own rates")
+    if not math.isfinite(decay) or decay < 0 or (decay > 0 and not decays(rung)):
+        allowed = "a finite number from 0 on" if decays(rung) else "0 for gradient descent on the book's attention"
+        raise not_allowed("decay", decay, allowed)
+
+
+def _three_steps(problems: list[Problem], test_samples: int) -> Trained:
+    rows = []
+    for problem in problems:
+        outcome = evaluate(problem, three_steps(problem), test_samples)
+        rows.append({**_unmeasured(problem), **vars(outcome), "layer": 0, "head": 0, "diverged": False})
+    return Trained(pd.DataFrame(rows), pd.DataFrame(), [])
+
+
+def _unmeasured(problem: Problem) -> dict[str, Any]:
+    names = "accuracy recall lock_on attention layer head marker_attention cosine loss diverged".split()
+    names += ["step_accuracy", "step_recall", "step_lock_on"]
+    return {"seed": problem.seed, **dict.fromkeys(names, math.nan)}
+
+
+def orders(seed: int, samples: int, batch: int, steps: int) -> Int64[Tensor, "steps batch"]:
+    """Which sequences each step sees: epochs in random order, one after the other, cut into batches."""
+    if batch >= samples:
+        return torch.arange(samples).expand(steps, samples)
+    epochs = range(1, 2 + steps * batch // samples)  # block 0 of this stream has drawn the facts
+    drawn = [np.argsort(stream(seed, "permutation", epoch).random(samples), kind="stable") for epoch in epochs]
+    return torch.from_numpy(np.concatenate(drawn)[: steps * batch].reshape(steps, batch))
+
+
+def _stacked(parts: list[Written]) -> Written:
+    return Written(*(torch.stack(tensors) for tensors in zip(*parts, strict=True)))
+
+
+def _stack(rung: Rung, problems: list[Problem]) -> _Stack:
+    """Models of all problems, as one."""
+    models = [LadderModel(rung, problem) for problem in problems]
+    parameters, buffers = stack_module_state(models)
+    moving = {name for name, one in models[0].named_parameters() if one.requires_grad}
+    everything = {name: tensor.detach() for name, tensor in {**parameters, **buffers}.items()}
+    return _Stack(
+        models[0],
+        {name: tensor for name, tensor in everything.items() if name in moving},
+        {name: tensor for name, tensor in everything.items() if name not in moving},
+    )
+
+
+def _logits(stack: _Stack, weights: dict[str, Tensor], fixed: dict[str, Tensor], written: Written) -> Any:
+    """Logits and attention of one model at these weights."""
+    return functional_call(stack.model, {**weights, **fixed}, (written.tokens, written.marked))
+
+
+def _many_steps(
+    rung: Rung,
+    problems: list[Problem],
+    rates: dict[str, float],
+    *,
+    steps: int,
+    batch: int,
+    looks: int,
+    test_samples: int,
+) -> Trained:
+    setting, trigger = problems[0].setting, rung.trigger
+    data = _stacked([write(problem.sequences, trigger, setting.vocab) for problem in problems])
+    exam = _exam(trigger, problems, test_samples)
+    batch = setting.samples if rung.data == "full" else batch
+    order = torch.stack([orders(problem.seed, setting.samples, batch, steps) for problem in problems])
+    stack = _stack(rung, problems)
+    stepper = Stepper(rung, setting, stack.weights, steps=steps, **rates)
+
+    def loss(weights: dict[str, Tensor], fixed: dict[str, Tensor], written: Written) -> Tensor:
+        return torch.nn.functional.cross_entropy(_logits(stack, weights, fixed, written)[0], written.labels)
+
+    slopes = vmap(grad_and_value(loss))
+    looked = {round(look * steps / looks) for look in range(looks + 1)}
+    before = {name: tensor.clone() for name, tensor in stack.weights.items()}
+    history: list[dict[str, Any]] = []
+    cosines, losses = [math.nan] * len(problems), torch.full((len(problems),), math.nan)
+    for step in range(steps):
+        which = order[:, step].to(data.labels.device)
+        part = Written(*(torch.stack([t[i] for t, i in zip(each, which, strict=True)]) for each in data))
+        gradients, losses = slopes(stack.weights, stack.fixed, part)
+        if step in looked:
+            history += _look(stack, problems, exam, step, losses)
+        stepper.step(gradients)
+        if step == 0:
+            cosines = _first_update(stack, before, exam.facts, problems)
+    history += _look(stack, problems, exam, steps, losses)
+    frame = pd.DataFrame(history)
+    rows = [_outcome(problem, frame, cosine) for problem, cosine in zip(problems, cosines, strict=True)]
+    return Trained(pd.DataFrame(rows), frame, _unstacked(rung, problems, stack))
+
+
+def _exam(trigger: str, problems: list[Problem], test_samples: int) -> _Exam:
+    vocab, length = problems[0].setting.vocab, problems[0].setting.seq_len
+    fresh = [write(problem.fresh(test_samples), trigger, vocab) for problem in problems]
+    facts = [write(repeated(vocab, length, problem.permutation), trigger, vocab) for problem in problems]
+    return _Exam(_stacked(fresh), _stacked(facts))
+
+
+def _answers(stack: _Stack, weights: dict[str, Tensor], written: Written) -> Any:
+    with torch.no_grad():
+        return vmap(lambda *each: _logits(stack, *each))(weights, stack.fixed, written)
+
+
+def _look(
+    stack: _Stack, problems: list[Problem], exam: _Exam, step: int, losses: Float[Tensor, " seeds"]
+) -> list[dict[str, Any]]:
+    """What there is to see at these weights: a row for each seed, layer and head."""
+    logits, seen = _answers(stack, stack.weights, exam.fresh)
+    on_facts = _answers(stack, stack.weights, exam.facts)[0]
+    rows = []
+    for index, problem in enumerate(problems):
+        informative, weights = exam.fresh.informative[index], [layer[index] for layer in seen]
+        common = {
+            "seed": problem.seed,
+            "step": step,
+            "loss": float(losses[index]),
+            "accuracy": share_right(logits[index], exam.fresh.labels[index]),
+            "recall": share_right(on_facts[index], exam.facts.labels[index]),
+            "marker_attention": marker_attention(weights, informative),
+        }
+        rows += [{**common, **head._asdict()} for head in heads(weights, informative)]
+    return rows
+
+
+def _first_update(stack: _Stack, before: dict[str, Tensor], facts: Written, problems: list[Problem]) -> list[float]:
+    """Cosine, for each seed, of what the first step did to the logits with what the theory's first step would."""
+    double = stack._replace(fixed=_in_double(stack.fixed))
+    change = _answers(double, _in_double(stack.weights), facts)[0] - _answers(double, _in_double(before), facts)[0]
+    return [cosine(one, theory_of_first_update(problem)) for one, problem in zip(change, problems, strict=True)]
+
+
+def _in_double(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: tensor.double() for name, tensor in tensors.items()}
+
+
+def _outcome(problem: Problem, history: pd.DataFrame, first: float) -> dict[str, Any]:
+    """The last look at one seed, and when it first got there."""
+    own = history[history["seed"] == problem.seed]
+    last = own[own["step"] == own["step"].max()]
+    row = last.loc[last["lock_on"].idxmax()].to_dict()
+    chance = {"accuracy": 1 / problem.setting.vocab, "recall": 1 / problem.setting.vocab}
+    chance["lock_on"] = 1 / problem.setting.seq_len
+    reached = {
+        f"step_{name}": own.loc[own[name] - guessed >= REACHED * (1 - guessed), "step"].min()
+        for name, guessed in chance.items()
+    }
+    limit = LOST * math.log(problem.setting.vocab)
+    del row["step"]
+    found = {**row, "cosine": first, "diverged": not row["loss"] <= limit, **reached}  # also where it is no number
+    return {name: found[name] for name in _unmeasured(problem)}
+
+
+def _unstacked(rung: Rung, problems: list[Problem], stack: _Stack) -> list[LadderModel]:
+    models = [LadderModel(rung, problem) for problem in problems]
+    for index, model in enumerate(models):
+        model.load_state_dict({name: each[index] for name, each in {**stack.weights, **stack.fixed}.items()})
+    return models

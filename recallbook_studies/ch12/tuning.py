@@ -1,0 +1,198 @@
+r"""Learning rate and weight decay of the ladder's rungs, searched for together, at every shape, by one rule.
+
+At the base and at the large shape every pair of a grid is trained; at each other shape the pair kept at the base and
+its neighbours in the grid. Ten seeds, used nowhere else. A pair is *as good as the best* if its mean accuracy is at
+most one standard error of the paired difference, over seeds, below the best; of those that are, the one nearest to
+their middle is kept.
+
+``python -m recallbook_studies.ch12.tuning STORE`` makes the runs, the base first: export it with
+``--export STORE...``, then call both again for the other shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple, TypedDict
+
+import numpy as np
+import pandas as pd
+
+from recallbook.sweeps.archive import FOLDER
+from recallbook.sweeps.rows import command_line, extend, join
+from recallbook_studies.ch12 import sizes
+from recallbook_studies.ch12.rungs import RUNGS, Rung, decays
+from recallbook_studies.ch12.training import train
+
+FILE = FOLDER / "tables" / "survives_tuning.csv"
+SEEDS = range(1000, 1010)  # the sweep's are 0 to 9
+MATRICES = (0.01, 0.03, 0.1, 0.3, 1.0)  # where the book's two matrices are all that moves
+ONE_LAYER = (0.003, 0.01, 0.03, 0.1, 0.3)  # and learned embeddings
+TWO_LAYERS = (0.001, 0.003, 0.01, 0.03, 0.1)  # and a marker token; and the large shape
+BOOK_RATES = (1.0, 3.0, 10.0, 30.0, 100.0)  # factors on the book's
+DECAYS = (0.01, 0.1, 0.3, 1.0, 3.0)
+COUPLED = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1)  # part of the gradient
+NOTHING = 0.1  # where no pair gets further, nothing was learnt that could tell them apart, and the base's is kept
+COLUMNS = ("accuracy", "lock_on", "loss", "diverged")
+ROUNDING = 1e-6  # of committed digits: a pair that lies at the standard error is as good
+
+
+class Pair(NamedTuple):
+    """A rate and a decay."""
+
+    rate: float
+    decay: float
+
+
+class Rates(TypedDict):
+    """A rate and a decay, as :func:`recallbook_studies.ch12.training.train` takes them."""
+
+    rate: float
+    decay: float
+
+
+def grid(rung: Rung, shape: sizes.Shape = sizes.BASE) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """The rates and the decays that are tried; smaller rates for two layers, and at the large shape."""
+    if not decays(rung):
+        return BOOK_RATES, (0.0,)
+    rates = ONE_LAYER
+    if not rung.learned:
+        rates = MATRICES
+    elif rung.layers > 1 or sizes.needs_two_layers(rung) or shape == sizes.LARGE:
+        rates = TWO_LAYERS
+    return rates, COUPLED if rung.optimiser == "sgd" else DECAYS
+
+
+def tuned_rungs() -> list[Rung]:
+    """Those whose rate and decay are searched for."""
+    return [rung for rung in RUNGS.values() if rung.rates == "tuned"]
+
+
+def pairs(rung: Rung, shape: sizes.Shape) -> list[Pair]:
+    """What is tried: the whole grid at the base and the large shape, else the base's pair and its neighbours."""
+    rates, decayed = grid(rung, shape)
+    if shape in (sizes.BASE, sizes.LARGE):
+        return [Pair(rate, decay) for rate in rates for decay in decayed]
+    middle = chosen()[rung.name, sizes.BASE]
+    near, close = _around(rates, middle.rate), _around(decayed, middle.decay)
+    return list(dict.fromkeys([Pair(rate, middle.decay) for rate in near] + [Pair(middle.rate, one) for one in close]))
+
+
+def _around(values: tuple[float, ...], value: float) -> tuple[float, ...]:
+    place = values.index(value)
+    return values[max(0, place - 1) : place + 2]
+
+
+def keys(shapes: Iterable[sizes.Shape]) -> list[str]:
+    """Every run, "rung V L d rate decay seed", the base first."""
+    return [
+        " ".join(map(str, (rung.name, *shape, f"{pair.rate:g}", f"{pair.decay:g}", seed)))
+        for shape in shapes
+        for rung in tuned_rungs()
+        if shape in sizes.shapes_of(rung) or (shape == sizes.LARGE and rung.name in sizes.LARGE_RUNGS)
+        for pair in pairs(rung, shape)
+        for seed in SEEDS
+    ]
+
+
+@lru_cache(maxsize=1)
+def outcomes(name: str, shape: sizes.Shape, pair: Pair) -> pd.DataFrame:
+    """All seeds of one pair."""
+    setting = sizes.setting(shape, sizes.tuned_samples(RUNGS[name], shape.vocab))
+    found = train(RUNGS[name], setting, SEEDS, rate=pair.rate, decay=pair.decay, looks=1).outcomes
+    return found.set_index("seed")[list(COLUMNS)]
+
+
+def row(key: str) -> dict[str, Any]:
+    """One run by its key. All seeds of its pair are trained; the others are kept for the next keys."""
+    name, *rest = key.rsplit(" ", 6)
+    shape, pair = sizes.Shape(*map(int, rest[:3])), Pair(*map(float, rest[3:5]))
+    found = outcomes(name, shape, pair).loc[int(rest[5])].to_dict()
+    return {"key": key, "rung": name, **shape._asdict(), **pair._asdict(), "seed": int(rest[5]), **found}
+
+
+def as_good(part: pd.DataFrame) -> list[Pair]:
+    """The pairs of one rung and shape that are as good as the best, by the paired scatter of seeds."""
+    by_seed = part.pivot_table(index="seed", columns=["rate", "decay"], values="accuracy")
+    short = by_seed.sub(by_seed[by_seed.mean().idxmax()], axis=0)
+    error = short.std(ddof=1) / np.sqrt(len(short))
+    return [Pair(*pair) for pair in short.columns[-short.mean() <= error + ROUNDING]]
+
+
+def choose(frame: pd.DataFrame) -> dict[tuple[str, sizes.Shape], Pair]:
+    """The pair of each rung and shape: of those as good as the best, the one nearest to their middle in the grid.
+
+    Nearest in steps of the grid; of two that are equally near, the one with the higher accuracy. A shape at which every
+    pair fails is left out.
+    """
+    kept = {}
+    for (name, *shape), part in frame.groupby(["rung", *sizes.Shape._fields], sort=False):
+        rates, decayed = grid(RUNGS[name], sizes.Shape(*shape))
+        good = as_good(part)
+        places = np.array([(rates.index(pair.rate), decayed.index(pair.decay)) for pair in good])
+        away = ((places - places.mean(axis=0)) ** 2).sum(axis=1)
+        means = part.groupby(["rate", "decay"])["accuracy"].mean()
+        if shape != [*sizes.BASE] and means.max() < NOTHING:
+            continue
+        order = sorted(range(len(good)), key=lambda i: (round(away[i], 9), -means[tuple(good[i])]))
+        kept[name, sizes.Shape(*shape)] = good[order[0]]
+    return kept
+
+
+def load() -> pd.DataFrame:
+    """The committed search: one row for each rung, shape, pair and seed."""
+    with FILE.open(encoding="utf-8") as file:
+        return pd.read_csv(file)
+
+
+@lru_cache(maxsize=1)
+def chosen() -> dict[tuple[str, sizes.Shape], Pair]:
+    """What the committed search keeps."""
+    return choose(load())
+
+
+def pair_of(rung: Rung, shape: sizes.Shape = sizes.BASE) -> Rates:
+    """``rate`` and ``decay`` of a rung at a shape, for :func:`recallbook_studies.ch12.training.train`.
+
+    Rungs at the book's rates have 1 and 0; a shape that was not searched has the base's.
+    """
+    if rung.rates == "book":
+        return Rates(rate=1.0, decay=0.0)
+    kept = chosen()
+    rate, decay = kept.get((rung.name, shape), kept[rung.name, sizes.BASE])
+    return Rates(rate=rate, decay=decay)
+
+
+def at_an_end(frame: pd.DataFrame) -> list[tuple[str, str]]:
+    """Rungs that might do better beyond the base's grid, and in which of the two: at its smallest or largest rate, or
+    at its largest decay. Below the smallest decay there is next to none.
+    """
+    found = []
+    for (name, shape), pair in choose(frame).items():
+        rates, decayed = grid(RUNGS[name], shape)
+        ends = {"rate": pair.rate in (rates[0], rates[-1]), "decay": pair.decay == decayed[-1] > 0}
+        found += [(name, field) for field, end in ends.items() if end and shape in (sizes.BASE, sizes.LARGE)]
+    return found
+
+
+def searched() -> list[sizes.Shape]:
+    """The base, and the other shapes once the base is committed."""
+    return [*sizes.shapes(), sizes.LARGE] if FILE.is_file() else [sizes.BASE]
+
+
+def fill(store: Path, part: slice) -> None:
+    """Make what the store lacks; the parts of a divided search are pairs."""
+    for keep in searched():
+        made = keys([keep])
+        whole = [made[start : start + len(SEEDS)] for start in range(0, len(made), len(SEEDS))]
+        extend(store, "key", [key for group in whole[part] for key in group], row)
+
+
+def export(stores: Iterable[Path]) -> None:
+    """Write the table that ships with the package: the base alone until it is committed."""
+    join(stores, "key", keys(searched()), FILE)
+
+
+if __name__ == "__main__":
+    command_line(__spec__.name, __doc__, fill, export)

@@ -1,0 +1,90 @@
+r"""The formulas of the page, in JavaScript, from the expressions that the package evaluates.
+
+SymPy prints them; nothing is typed twice. What the page says where a prediction is in doubt comes from
+:mod:`recallbook.theory.caveats`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import sympy as sp
+
+from recallbook.bounds import information
+from recallbook.theory import caveats
+from recallbook.theory.symbolic import lock_terms as lock_symbols, recall_terms as recall_symbols
+from recallbook.theory.symbolic.expressions import N, V
+from recallbook_studies.ch06 import sandwich
+from recallbook_studies.explorer import cases
+
+NAMES = {
+    information.directions: "directions",
+    information.information: "nats",
+    information.named: "named",
+    information.reading: "reading",
+    information.unseen: "unseen",
+}
+
+
+def function(expression: sp.Expr) -> str:
+    """An arrow function of an object that holds a number for each symbol."""
+    named = {symbol: sp.Symbol(name) for symbol, name in NAMES.items()}
+    renamed = expression.xreplace(named)
+    arguments = ", ".join(sorted(map(str, renamed.free_symbols)))
+    return f"({{{arguments}}}) => {sp.jscode(renamed)}"
+
+
+def ledger() -> dict[str, sp.Expr]:
+    """The size of every term without the MLP at the typical draw, by name."""
+    typical, score = dict.fromkeys(lock_symbols.SHARED, 1), lock_symbols.trigger_score()
+    of_lock = {name: (term.token / score**2).subs(typical) for name, term in lock_symbols.lock_terms().items()}
+    sizes = {**of_lock, **recall_symbols.mean_squares(), "coverage": sp.exp(-N / V)}
+    return {name: sp.factor(size) for name, size in sizes.items()}
+
+
+def needs() -> dict[str, sp.Expr]:
+    """What is necessary: see :func:`recallbook.minimum_samples`."""
+    return {
+        "someFacts": information.some_facts(),
+        "samples": information.samples(),
+        "available": information.available(),
+        "coverage": information.coverage(),
+    }
+
+
+def facts() -> dict[str, Any]:
+    """Constants of the package that the page shows or compares with."""
+    proved = pd.read_csv(sandwich.FILE)
+    proved = proved[(proved["accuracy"] == sandwich.LEVEL) & (proved["embeddings"] == "gaussian")]
+    proved = proved[np.isfinite(proved["sufficient"])]
+    return {
+        "accuracy": sandwich.LEVEL,
+        "range": {
+            "vocab": [cases.VOCABS[0], cases.VOCABS[-1]],
+            "seq_len": [cases.LENGTHS[0], cases.LENGTHS[-1]],
+            "dim": [cases.DIMS[0], cases.DIMS[-1]],
+            "fewest": cases.FEWEST,
+            "share": [cases.SHARES[0], 1000],
+            "width": [cases.RATIOS[0], cases.RATIOS[-1]],
+        },
+        "recall_terms": list(recall_symbols.mean_squares()),
+        "doubts": {doubt.name: dict(doubt.about) for doubt in caveats.DOUBTS},
+        "partial": list(caveats.PARTIAL),
+        "sufficient": proved[["vocab", "seq_len", "dim", "trigger_in_values", "sufficient"]].to_dict("records"),
+    }
+
+
+def formulas() -> str:
+    """The script: functions by name."""
+    lines = [
+        "// Printed by SymPy from the package's expressions; python -m recallbook_studies.explorer.table --export."
+    ]
+    lines.append("(function (explorer) {")
+    for group, entries in (("ledger", ledger()), ("needs", needs())):
+        lines.append(f"  explorer.{group} = {{")
+        lines += [f'    "{name}": {function(expression)},' for name, expression in entries.items()]
+        lines.append("  };")
+    lines.append("})((window.explorer = window.explorer || {}));")
+    return "\n".join(lines) + "\n"

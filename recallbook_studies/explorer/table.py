@@ -1,0 +1,273 @@
+"""The table of the page on which a reader moves the sizes.
+
+``python -m recallbook_studies.explorer.table STORE`` predicts what the file lacks; several can share the work with
+``--part 0/2`` and ``--part 1/2``, each with a file of its own. ``--export STORE...`` joins them and writes the page's
+scripts and its still picture; without stores, only what needs no new prediction.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.interpolate import make_interp_spline
+
+from recallbook.sweeps.rows import command_line, extend
+from recallbook.theory.prediction import predict
+from recallbook_studies.explorer import cases as of, scripts, still
+from recallbook_studies.explorer.splines import Spline, packed, through, unpacked
+
+Array = NDArray[np.float64]
+FOLDER = Path(__file__).resolve().parents[3] / "book" / "_static" / "explorer"  # the page is no part of the wheel
+QUANTITIES = ("accuracy", "lock_on", "recall")
+LEAST, MOST = 1e-7, 1 - 1e-9  # chances beyond are all the same to a reader
+HEAD = "(window.explorer = window.explorer || {}).data = "
+
+
+# Rows
+
+
+def predicted(index: int) -> dict[str, Any]:
+    """The row of a case."""
+    case = of.cases()[index]
+    found = predict(case.sizes.setting, without=(case.without,) if case.without else (), warn=False)
+    return {"index": index, **{name: float(getattr(found, name)) for name in QUANTITIES}}
+
+
+def fill(store: Path, part: slice) -> None:
+    """Predict what the store lacks."""
+    extend(store, "index", range(len(of.cases()))[part], predicted)
+
+
+def joined(stores: Sequence[Path]) -> pd.DataFrame:
+    """All rows, each beside its case; fails where one lacks."""
+    rows = pd.concat([pd.read_csv(store) for store in stores])
+    rows = rows.drop_duplicates("index").set_index("index").loc[list(range(len(of.cases())))]
+    described = [{"part": c.part, "without": c.without, **c.sizes._asdict()} for c in of.cases()]
+    return pd.DataFrame(described).join(rows)
+
+
+# Splines
+
+
+def bent(chance: Any) -> Array:
+    r"""$\log(-\log(1-p))$: smooth in the logarithms of the sizes, and near $\log p$ where $p$ is small."""
+    return np.asarray(np.log(-np.log1p(-np.clip(chance, LEAST, MOST))))
+
+
+def chance(bent: Array) -> Array:
+    """The inverse of :func:`bent`."""
+    return np.asarray(-np.expm1(-np.exp(bent)))
+
+
+def smooth(rows: pd.DataFrame) -> dict[str, Array]:
+    """What is interpolated: lock-on; answers where attention has located the token; recall less what lock-on gives."""
+    located = np.clip(rows["lock_on"].to_numpy(float), LEAST, 1)
+    return {
+        "lock_on": bent(rows["lock_on"]),
+        "answered": bent(rows["accuracy"] / located),
+        "recalled": bent(rows["recall"]) - np.log(located),
+    }
+
+
+def outcomes(smooth: Mapping[str, Array]) -> dict[str, Array]:
+    """The inverse of :func:`smooth`."""
+    lock_on = chance(smooth["lock_on"])
+    recall = chance(smooth["recalled"] + np.log(lock_on))
+    return {"accuracy": lock_on * chance(smooth["answered"]), "lock_on": lock_on, "recall": recall}
+
+
+def at_shares(values: Array, vocabs: Sequence[int], shares: Sequence[float]) -> Array:
+    """Values ``(vocab, seq_len, dim, share)`` at the shares asked for; numbers of sequences were made whole."""
+    found, wanted = np.array(values), np.log(shares)
+    for i, vocab in enumerate(vocabs):
+        actual = np.log([of.samples_of(vocab, share) / vocab for share in shares])
+        if np.abs(actual - wanted).max() > 1e-12:
+            spline = make_interp_spline(actual, values[i], k=3, axis=-1)
+            found[i] = spline(wanted)
+    return found
+
+
+def axes(**nodes: Sequence[float]) -> dict[str, Array]:
+    """Logarithms of the nodes of each axis."""
+    return {name: np.log(np.asarray(sizes, dtype=float)) for name, sizes in nodes.items()}
+
+
+def main_spline(rows: pd.DataFrame) -> Spline:
+    """Through the main grid, of one trigger."""
+    nodes = axes(vocab=of.VOCABS, seq_len=of.LENGTHS, dim=of.DIMS, share=of.SHARES)
+    plenty, few = np.array(of.SHARES) >= of.PLENTY, [of.LENGTHS.index(length) for length in of.FEW_LONG]
+    # in the order of the cases: vocab, dim, share, seq_len
+    computed = np.ones((len(of.VOCABS), len(of.DIMS), len(of.SHARES), len(of.LENGTHS)), dtype=bool)
+    computed[:, :, plenty] = np.isin(of.LENGTHS, of.FEW_LONG)
+    fields = {}
+    for name, found in smooth(rows).items():
+        values = np.full(computed.shape, np.nan)
+        values[computed] = found
+        spline = make_interp_spline(nodes["seq_len"][few], values[:, :, plenty][..., few], k=3, axis=-1)
+        values[:, :, plenty] = spline(nodes["seq_len"])
+        fields[name] = at_shares(values.transpose(0, 3, 1, 2), of.VOCABS, of.SHARES)
+    return through(nodes, fields)
+
+
+def gain_spline(rows: pd.DataFrame, main: Spline) -> Spline:
+    """What is added to the bent accuracy where a term is removed."""
+    shape = (len(of.FEW_VOCABS), len(of.FEW_DIMS), len(of.FEW_SHARES), len(of.FEW_LENGTHS))
+    fields = {}
+    for name in [name for name in of.BINDING if (rows["without"] == name).any()]:
+        removed = rows[rows["without"] == name]
+        gain = bent(removed["accuracy"]) - bent(outcomes(main.at(points(removed)))["accuracy"])
+        fields[name] = at_shares(gain.reshape(shape).transpose(0, 3, 1, 2), of.FEW_VOCABS, of.FEW_SHARES)
+    nodes = axes(vocab=of.FEW_VOCABS, seq_len=of.FEW_LENGTHS, dim=of.FEW_DIMS, share=of.FEW_SHARES)
+    return through(nodes, fields)
+
+
+def width_spline(rows: pd.DataFrame, main: Spline) -> Spline:
+    """What the MLP adds to the bent predictions."""
+    shape = tuple(map(len, (of.MLP_DIMS, of.RATIOS, of.MLP_VOCABS, of.MLP_SHARES, of.MLP_LENGTHS)))
+    nodes = axes(vocab=of.MLP_VOCABS, seq_len=of.MLP_LENGTHS, dim=of.MLP_DIMS, share=of.MLP_SHARES, ratio=of.RATIOS)
+    few, fields, plain = nodes["vocab"], {}, main.at(points(rows))
+    more = nodes["vocab"] = np.linspace(few[0], few[-1], 4)  # a parabola through three nodes, as a cubic
+    for name, found in smooth(rows).items():
+        change = (found - plain[name]).reshape(shape)
+        values = change.transpose(2, 4, 0, 3, 1)
+        values = np.stack([at_shares(values[..., i], of.MLP_VOCABS, of.MLP_SHARES) for i in range(shape[1])], axis=-1)
+        fields[name] = make_interp_spline(few, values, k=2, axis=0)(more)
+    return through(nodes, fields)
+
+
+def points(rows: pd.DataFrame, *, width: bool = False) -> Array:
+    """Coordinates of settings; those of nodes are not moved outside by rounding."""
+    share = np.clip(rows["samples"] / rows["vocab"], of.SHARES[0], of.SHARES[-1])
+    columns = [rows["vocab"], rows["seq_len"], rows["dim"], share]
+    if width:
+        columns.append(rows["width"] / rows["dim"])
+    return np.asarray(np.log(np.column_stack([np.asarray(column, dtype=float) for column in columns])))
+
+
+Tables = Sequence[Mapping[str, Spline]]  # without and with the trigger in the values
+
+
+def fitted(frame: pd.DataFrame) -> Tables:
+    """All splines."""
+    found = []
+    for flag in (False, True):
+        of_flag = {part: rows for part, rows in frame[frame["trigger_in_values"] == flag].groupby("part")}
+        main = main_spline(of_flag["grid"])
+        tables = {"main": main, "without": gain_spline(of_flag["without"], main)}
+        found.append({**tables, "width": width_spline(of_flag["width"], main)})
+    return found
+
+
+def interpolated(tables: Tables, rows: pd.DataFrame) -> pd.DataFrame:
+    """What the page says of settings, one row each; with ``phase`` where they have no MLP."""
+    parts = []
+    for flag, mlp in ((False, False), (False, True), (True, False), (True, True)):
+        chosen = rows[(rows["trigger_in_values"] == flag) & (rows["width"].notna() == mlp)]
+        if chosen.empty:
+            continue
+        main = tables[flag]["main"].at(points(chosen))
+        if mlp:
+            change = tables[flag]["width"].at(points(chosen, width=True))
+            main = {name: values + change[name] for name, values in main.items()}
+        found = pd.DataFrame(outcomes(main), index=chosen.index)
+        if not mlp:
+            gains = pd.DataFrame(tables[flag]["without"].at(points(chosen)), index=chosen.index)
+            found["phase"] = gains.idxmax(axis=1)
+        parts.append(found)
+    return pd.concat(parts).loc[rows.index]
+
+
+# Errors
+
+
+def errors(tables: Tables, rows: pd.DataFrame) -> dict[str, dict[str, float]]:
+    """Median, 99th percentile and largest difference from the predictions, by quantity."""
+    found = interpolated(tables, rows)
+    off = {name: (found[name] - rows[name]).abs() for name in QUANTITIES}
+    return {
+        name: {"median": _short(e.median()), "most": _short(e.quantile(0.99)), "largest": _short(e.max())}
+        for name, e in off.items()
+    }
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.2g}")
+
+
+def in_range(rows: pd.DataFrame) -> pd.DataFrame:
+    """Those that the page answers."""
+    return rows[(rows["samples"] >= of.FEWEST) & (rows["samples"] * 64 >= rows["vocab"])]
+
+
+def phase_agreement(tables: Tables, frame: pd.DataFrame) -> dict[str, Any]:
+    """How often the page names the same term as the package, where the two best gains are ``tolerance`` apart."""
+    removed = frame[frame["part"] == "gains"]
+    sizes = list(of.Sizes._fields)
+    rows = removed.drop_duplicates(sizes[:5]).reset_index()
+    names = removed["without"].to_numpy().reshape(len(rows), -1)
+    accuracy = removed["accuracy"].to_numpy().reshape(names.shape)
+    best = np.sort(accuracy, axis=1)
+    clear = best[:, -1] - best[:, -2] > of.APART
+    truth = names[np.arange(len(rows)), accuracy.argmax(axis=1)]
+    same = (interpolated(tables, rows)["phase"].to_numpy() == truth)[clear]
+    return {"tolerance": of.APART, "settings": int(clear.sum()), "same": int(same.sum())}
+
+
+# The page's files
+
+
+def data(frame: pd.DataFrame) -> dict[str, Any]:
+    """What the page's script holds."""
+    tables = fitted(frame)
+    content = [{name: packed(spline) for name, spline in parts.items()} for parts in tables]
+    rows = frame[list(QUANTITIES)].to_numpy()
+    check, wide = (in_range(frame[frame["part"] == part]) for part in ("check", "width check"))
+    provenance = {
+        "command": f"python -m {__spec__.name if __name__ == '__main__' else __name__} STORE, then --export STORE",
+        "version": version("recallbook"),
+        "predictions": len(frame),
+        "rows_sha256": hashlib.sha256(np.round(rows, 9).tobytes()).hexdigest(),
+        "tables_sha256": digest(content),
+        "checks": {"settings": len(check), **errors(tables, check)},
+        "width_checks": {"settings": len(wide), **errors(tables, wide)},
+        "phase": phase_agreement(tables, frame),
+    }
+    return {"provenance": provenance, **scripts.facts(), "tables": content}
+
+
+def digest(tables: Any) -> str:
+    """Of the packed tables."""
+    return hashlib.sha256(json.dumps(tables, sort_keys=True).encode()).hexdigest()
+
+
+def load() -> dict[str, Any]:
+    """The committed content of the page's script."""
+    text = (FOLDER / "data.js").read_text(encoding="utf-8")
+    loaded: dict[str, Any] = json.loads(text[text.index(HEAD) + len(HEAD) :].rstrip().rstrip(";"))
+    return loaded
+
+
+def tables(content: Mapping[str, Any]) -> Tables:
+    """The splines of a page's script."""
+    return [{name: unpacked(table) for name, table in parts.items()} for parts in content["tables"]]
+
+
+def export(stores: Sequence[Path]) -> None:
+    """Write what the page loads; without stores the tables stay, and only what is made from expressions is new."""
+    content = data(joined(stores)) if stores else {**load(), **scripts.facts()}
+    comment = "// Predictions of rb.predict, made by the command in `provenance`; do not edit.\n"
+    (FOLDER / "data.js").write_text(f"{comment}{HEAD}{json.dumps(content)};\n", encoding="utf-8")
+    (FOLDER / "formulas.js").write_text(scripts.formulas(), encoding="utf-8")
+    still.draw(FOLDER / "still.svg")
+
+
+if __name__ == "__main__":
+    command_line(__spec__.name, __doc__, fill, export)
