@@ -95,10 +95,10 @@ lint: $(STAMP) ## Ruff: rules and format; mypy and the layers of the package
 	$(BIN)/lint-imports --no-cache
 
 unit: $(STAMP) ## Unit tests; those of the book use _build/html if `make book` made it
-	BOOK_HTML=$(HTML) $(PYTEST) tests recallbook -m "not nightly" $(SPREAD) --no-loadscope-reorder -rs --durations=15
+	BOOK_HTML=$(HTML) $(PYTEST) tests recallbook recallbook_studies -m "not nightly" $(SPREAD) --no-loadscope-reorder -rs --durations=15
 
 coverage: $(STAMP) ## What the quick tests and the docstrings' examples run of the package, by module
-	$(PYTEST) tests recallbook -m "not slow and not nightly" $(SPREAD) -q --cov=recallbook --cov-report=term:skip-covered
+	$(PYTEST) tests recallbook recallbook_studies -m "not slow and not nightly" $(SPREAD) -q --cov=recallbook --cov=recallbook_studies --cov-report=term:skip-covered
 
 nbval: $(STAMP) ## Recompute the notebooks and compare every stored number
 	@test -n "$(NOTEBOOKS)" || { echo "No notebooks found" >&2; exit 1; }

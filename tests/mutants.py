@@ -68,22 +68,22 @@ class Result(NamedTuple):
         return all(run.failed == (self.mutant is not None) for run in (self.unit, *self.chapters))
 
 
-def mutated(mutant: Mutant, package: Path = ROOT / "recallbook") -> str:
+def mutated(mutant: Mutant, root: Path = ROOT) -> str:
     """The changed text of the mutant's file; raises unless the old text occurs exactly once."""
-    text = (package / mutant.file).read_text()
+    text = (root / mutant.file).read_text()
     if text.count(mutant.old) != 1:
         raise ValueError(f"{mutant.name}: {mutant.old!r} occurs {text.count(mutant.old)} times in {mutant.file}")
     return text.replace(mutant.old, mutant.new)
 
 
 def copy_package(folder: Path, mutant: Mutant | None) -> None:
-    """Write the package into ``folder``, changed, and with a line that leaves a mark when the copy is imported."""
-    package = folder / "recallbook"
-    # without the caches: one of the unchanged file could be taken for that of the changed one
-    shutil.copytree(ROOT / "recallbook", package, ignore=shutil.ignore_patterns("__pycache__"))
+    """Write both packages into ``folder``, changed, and with a line that leaves a mark when the copy is imported."""
+    for package in ("recallbook", "recallbook_studies"):
+        # without the caches: one of the unchanged file could be taken for that of the changed one
+        shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
     if mutant is not None:
-        (package / mutant.file).write_text(mutated(mutant))
-    with (package / "__init__.py").open("a") as init:
+        (folder / mutant.file).write_text(mutated(mutant))
+    with (folder / "recallbook" / "__init__.py").open("a") as init:
         init.write("\nfrom pathlib import Path\n\n(Path(__file__).parent / 'imported').touch()\n")
 
 

@@ -12,7 +12,7 @@ import recallbook as rb
 from recallbook.sweeps import archive
 from recallbook.sweeps.point import OUTCOMES, from_frame
 from recallbook.sweeps.store import Result, Store
-from recallbook_studies.catalogue import SWEEPS
+from recallbook_studies.sweeps import SWEEPS
 
 NAMES = archive.names()
 FOLDER = Path(rb.__file__).parent / "sweeps" / "results"
@@ -117,23 +117,23 @@ def test_provenance_says_when_code_is_not_that_of_its_commit(tmp_path):
         identity = ["-c", "user.name=x", "-c", "user.email=x@y.z", "-c", "commit.gpgsign=false"]
         subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True)
 
-    package = tmp_path / "recallbook"
-    for folder in ("model", "sweeps/results"):
-        (package / folder).mkdir(parents=True)
-        (package / folder / "one.py").write_text("1\n")
+    package, studies = tmp_path / "recallbook", tmp_path / "recallbook_studies"
+    for folder in (package / "model", package / "sweeps/results", studies / "ch09"):
+        folder.mkdir(parents=True)
+        (folder / "one.py").write_text("1\n")
     git("init")
-    assert archive.commit(package) == {}, "no commit yet"
+    assert archive.commit(tmp_path) == {}, "no commit yet"
     git("add", ".")
     git("commit", "-m", "x")
-    assert archive.commit(package)["changed"] is False
+    assert archive.commit(tmp_path)["changed"] is False
     (package / "sweeps" / "results" / "new.csv").write_text("1\n")
     (tmp_path / "notes.md").write_text("1\n")
-    assert archive.commit(package)["changed"] is False, "results and what is no part of the package"
+    assert archive.commit(tmp_path)["changed"] is False, "results and what is no part of the package"
     (package / "model" / "two.py").write_text("2\n")
-    assert archive.commit(package)["changed"] is True, "a file that was never committed"
+    assert archive.commit(tmp_path)["changed"] is True, "a file that was never committed"
     (package / "model" / "two.py").unlink()
-    (package / "model" / "one.py").write_text("2\n")
-    assert archive.commit(package)["changed"] is True, "a changed file in another folder than the sweeps'"
+    (studies / "ch09" / "one.py").write_text("2\n")
+    assert archive.commit(tmp_path)["changed"] is True, "a changed file in another folder than the sweeps'"
 
 
 def test_unknown_names_list_the_known_ones():

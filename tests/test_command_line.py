@@ -21,7 +21,7 @@ from recallbook.commands import predicting, sweeping as sweep_commands
 from recallbook.sweeps import archive
 from recallbook.sweeps.point import OUTCOMES
 from recallbook.sweeps.store import Store
-from recallbook_studies.catalogue import SWEEPS
+from recallbook_studies.sweeps import SWEEPS
 
 pytestmark = pytest.mark.essential
 

@@ -33,7 +33,8 @@ def declared(path: Path):
 def test_every_declared_default_is_the_same():
     found = {
         f"{path.relative_to(ROOT)}:{value.lineno}": ast.unparse(value)
-        for path in (ROOT / "recallbook").rglob("*.py")
+        for package in ("recallbook", "recallbook_studies")
+        for path in (ROOT / package).rglob("*.py")
         for value in declared(path)
     }
     assert len(found) > 3 and set(found.values()) == {"False"}, found

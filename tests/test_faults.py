@@ -12,7 +12,7 @@ from recallbook.__main__ import command_parser, main
 from recallbook.commands import predicting
 from recallbook.sweeps import archive, run
 from recallbook.sweeps.store import Result, Store, StoreFault
-from recallbook_studies.catalogue import SWEEPS
+from recallbook_studies.sweeps import SWEEPS
 
 SETTINGS = [rb.Setting(vocab=8, seq_len=3, dim=4, samples=n, trigger_in_values=False) for n in (10, 20, 30)]
 POINTS = [rb.Point(setting, seed, test_samples=20) for setting in SETTINGS for seed in range(2)]

@@ -156,7 +156,7 @@ def test_the_mean_of_the_table_is_what_the_enumeration_gives():
 
 def test_neither_enumeration_nor_table_was_changed_without_the_other():
     assert enumerated.DIGEST.read_text(encoding="utf-8").strip() == enumerated.digest(), (
-        "the enumeration's source or its table has changed: `python -m recallbook_studies.ch05.enumeration` makes both anew"
+        "the enumeration or its table has changed: `python -m recallbook_studies.ch05.enumeration` makes both anew"
     )
 
 

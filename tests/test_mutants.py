@@ -8,7 +8,7 @@ import pytest
 EQUIVALENT = mutants.Mutant(
     "a docstring",
     "none",
-    "analysis/intervals.py",
+    "recallbook/analysis/intervals.py",
     '"""Mean over seeds',
     '"""Average over seeds',
     ("test_intervals.py",),
@@ -28,13 +28,11 @@ def test_there_are_enough_of_every_kind():
 
 def test_every_package_and_every_chapter_has_one():
     """Also the modules that stand alone, but for the one that lists public names and the command line."""
-    package = mutants.ROOT / "recallbook"
-    folders = {path.parent.name for path in package.glob("*/__init__.py")} | {
-        "setting.py",
-        "arguments.py",
-        "activations.py",
-    }
-    assert {mutant.file.split("/")[0] for mutant in mutants.MUTANTS} == folders
+    folders = {str(path.parent.relative_to(mutants.ROOT)) for path in mutants.ROOT.glob("recallbook/*/__init__.py")}
+    modules = {f"recallbook/{name}.py" for name in ("setting", "arguments", "activations")}
+    hit = {mutant.file for mutant in mutants.MUTANTS}
+    assert {name for name in folders if not any(file.startswith(name) for file in hit)} == set()
+    assert modules <= hit
     notebooks = {path.stem for path in (mutants.ROOT / "notebooks").glob("*.ipynb")}
     chapters = {name for name in notebooks if not name.startswith("appendix_")}
     assert chapters <= {chapter for mutant in mutants.MUTANTS for chapter in mutant.chapters} <= notebooks
@@ -51,7 +49,7 @@ def test_mutant_applies(mutant):
 
 @pytest.mark.parametrize("old", ["no such text", "return"])
 def test_old_text_must_occur_once(old):
-    with pytest.raises(ValueError, match=r"occurs \d+ times in analysis/intervals\.py"):
+    with pytest.raises(ValueError, match=r"occurs \d+ times in recallbook/analysis/intervals\.py"):
         mutants.mutated(EQUIVALENT._replace(old=old))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import recallbook as rb
 from recallbook.analysis.critical import predicted_size, with_predictions
-from recallbook_studies.catalogue import SWEEPS, find_sweep
+from recallbook.sweeps.catalogue import find_sweep
 from recallbook_studies.ch09 import (
     envelope,
     four_corners,
@@ -19,6 +19,7 @@ from recallbook_studies.ch09 import (
     longer_training,
     mlp_sizes,
 )
+from recallbook_studies.sweeps import SWEEPS
 
 
 @pytest.mark.parametrize("name", SWEEPS)

@@ -12,16 +12,16 @@ import pandas as pd
 from recallbook.arguments import check_seed, check_size, not_allowed
 from recallbook.commands.options import whole
 from recallbook.sweeps.archive import export, load_results, recomputed
+from recallbook.sweeps.catalogue import find_sweep, sweeps
 from recallbook.sweeps.point import OUTCOMES, from_frame
 from recallbook.sweeps.run import executor_for, run_sweep
 from recallbook.sweeps.store import Store
-from recallbook_studies.catalogue import SWEEPS, find_sweep
 
 
 def listed() -> str:
     """The names of all sweeps, and what each shows."""
-    width = max(map(len, SWEEPS))
-    return "sweeps:\n" + "\n".join(f"  {name:{width}}  {sweep.shows}" for name, sweep in SWEEPS.items())
+    width = max(map(len, sweeps()))
+    return "sweeps:\n" + "\n".join(f"  {name:{width}}  {sweep.shows}" for name, sweep in sweeps().items())
 
 
 def add(commands: Any, shape: dict[str, Any]) -> None:

@@ -29,6 +29,7 @@ EXACT = 1e-9  # a sum of shares 1/k has this many digits, whatever the order in 
 # `python tests/precision.py` measures it at the most sensitive sizes. An allowance, not a proved bound.
 DESCENDED = {"accuracy": 0.1, "lock_on": 0.1, "recall": 0.1}
 PACKAGES = ("recallbook", "numpy", "torch", "pandas", "pyarrow")
+CODE = ("recallbook", "recallbook_studies", ":(exclude)recallbook/sweeps/results")  # of which provenance tells
 FOLDER = resources.files("recallbook.sweeps") / "results"
 
 
@@ -201,15 +202,15 @@ def _file(name: str, kind: str) -> Any:
     return FOLDER / f"{name}.{kind}"
 
 
-def commit(package: Path = Path(__file__).parents[1]) -> dict[str, Any]:
-    """Name the commit of a package's code, and whether its code or tables differ from it or are not in it.
+def commit(root: Path = Path(__file__).parents[2]) -> dict[str, Any]:
+    """Name the commit of both packages' code, and whether code or tables differ from it or are not in it.
 
     Nothing outside a checkout. Results do not count, since whoever exports them is changing them.
     """
     try:
-        head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=package, capture_output=True, text=True, check=True)
-        changes = ["git", "status", "--porcelain", "--untracked-files=all", "--", ".", ":(exclude)sweeps/results"]
-        changed = subprocess.run(changes, cwd=package, capture_output=True, text=True, check=True)
+        head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=True)
+        changes = ["git", "status", "--porcelain", "--untracked-files=all", "--"]
+        changed = subprocess.run([*changes, *CODE], cwd=root, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return {}
     return {"commit": head.stdout.strip(), "changed": bool(changed.stdout.strip())}

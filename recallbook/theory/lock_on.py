@@ -1,4 +1,4 @@
-"""Probability that attention locks on: exact moments, and fluctuations of :mod:`recallbook.theory.symbolic.lock_terms`."""
+"""Probability that attention locks on: exact moments, and the fluctuations of its terms."""
 
 from __future__ import annotations
 

@@ -17,8 +17,9 @@ at every size, and for orthonormal ones at 1/d = 0. Embeddings on the sphere are
 k pairs of one token give $d^{k-1}/((d+2)\cdots(d+2k-2))$; tokens that are one only by chance, of order 1/V of these
 corrections, are left out there.
 
-``python -m recallbook_studies.ch05.enumeration`` writes the table that :mod:`recallbook.theory.moments` evaluates, and the
-digest that ``make test`` compares: whoever changes the enumeration makes both anew (minutes).
+``python -m recallbook_studies.ch05.enumeration`` writes the table that
+:mod:`recallbook.theory.moments` evaluates, and the digest that ``make test`` compares: whoever
+changes the enumeration makes both anew (minutes).
 """
 
 from __future__ import annotations

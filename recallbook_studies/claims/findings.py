@@ -1,8 +1,9 @@
 r"""What decides a claim: a measurement, a rule, and the verdict that follows; measurements that checks share.
 
-Every check of :mod:`recallbook_studies.claims.checks` is a :class:`Check`: it measures, then decides. The decision sees nothing
-but what was measured, so other data can be put in its place, and a test does. Measurements are committed results,
-predictions, or simulations of a few seconds. A check that can only illustrate a claim returns no verdict (``None``).
+Every check of :mod:`recallbook_studies.claims.checks` is a :class:`Check`: it measures, then
+decides. The decision sees nothing but what was measured, so other data can be put in its place, and
+a test does. Measurements are committed results, predictions, or simulations of a few seconds. A
+check that can only illustrate a claim returns no verdict (``None``).
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
-"""The sweeps that the command line and :func:`recallbook.load_results` know by name."""
+"""The sweeps of the chapters, offered to the command line by the entry point ``recallbook.sweeps``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
-
-from recallbook.arguments import not_allowed
 from recallbook.setting import Setting
+from recallbook.sweeps.catalogue import Sweep
 from recallbook.sweeps.point import Point
 from recallbook_studies.ch06 import sandwich
 from recallbook_studies.ch09 import (
@@ -22,13 +19,6 @@ from recallbook_studies.ch09 import (
     one_step,
 )
 from recallbook_studies.ch11 import error_sizes, remedies, remedies_rates, thresholds
-
-
-class Sweep(NamedTuple):
-    """What a sweep shows, and its points."""
-
-    shows: str
-    points: Callable[[], list[Point]]
 
 
 def trial() -> list[Point]:
@@ -64,10 +54,3 @@ SWEEPS = {
     "remedies_many": Sweep("the same in the limit, 200 seeds: draws that fail", remedies.many_points),
     "remedies_rates": Sweep("rates at which remedies for unequal facts are compared, tuned", remedies_rates.points),
 }
-
-
-def find_sweep(name: str) -> Sweep:
-    """The sweep of this name, or ``ValueError`` with the names there are."""
-    if name not in SWEEPS:
-        raise not_allowed("name", name, "one of " + ", ".join(SWEEPS))
-    return SWEEPS[name]
