@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from sized import marked
 
 import recallbook as rb
 from recallbook_studies.ch01 import baselines
@@ -25,21 +26,10 @@ def test_largest_count_at_large_sizes_is_a_distribution():
     assert np.all(np.diff(at_most) >= -1e-12) and at_most[-1] == pytest.approx(1, abs=1e-10)
 
 
-def test_bag_of_words_guess_reaches_its_accuracy():
-    problem = rb.draw(rb.Setting(vocab=20, seq_len=12, dim=1, samples=1, trigger_in_values=True), seed=0)
-    test = problem.fresh(40000)
-    right = baselines.bag_of_words_guess(problem, test.tokens.numpy()) == test.labels.numpy()
-    expected = baselines.bag_of_words_accuracy(20, 12)
-    assert abs(right.mean() - expected) < 4.5 * np.sqrt(expected * (1 - expected) / 40000)
-
-
 @pytest.mark.parametrize(("zipf", "other_zipf"), [(1.0, 0.0), (0.5, 2.0), (1.0, None)])
 def test_bag_of_words_guess_is_the_best_for_any_frequencies(zipf, other_zipf):
     """Against the posterior of the informative token, for all sequences of three tokens."""
-    problem = rb.draw(
-        rb.Setting(vocab=4, seq_len=3, dim=1, samples=1, zipf=zipf, other_zipf=other_zipf, trigger_in_values=True),
-        seed=0,
-    )
+    problem = rb.draw(marked(4, 3, 1, 1, zipf=zipf, other_zipf=other_zipf), seed=0)
     every = np.array(list(itertools.product(range(4), repeat=3)))
     facts, others = (np.arange(1.0, 5) ** -exponent for exponent in (zipf, zipf if other_zipf is None else other_zipf))
     joint = np.zeros((len(every), 4))  # of the sequence and its informative token, up to a factor
@@ -67,10 +57,3 @@ def test_simulated_coverage_follows_the_distribution():
     k = np.arange(51) / 50
     mean, variance = distribution @ k, distribution @ k**2 - (distribution @ k) ** 2
     assert abs(np.mean(values) - mean) < 4.5 * np.sqrt(variance / 400)
-
-
-@pytest.mark.parametrize("name", ["vocab", "seq_len"])
-def test_sizes_are_checked(name):
-    sizes = {"vocab": 3, "seq_len": 3, name: 0}
-    with pytest.raises(ValueError, match=f"^{name}=0"):
-        baselines.bag_of_words_accuracy(**sizes)

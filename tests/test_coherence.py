@@ -26,10 +26,6 @@ def test_cosines_follow_their_law(embeddings, dim):
     assert stats.binomtest(int((values > 0).sum()), 600).pvalue > 1e-4
 
 
-def test_orthogonal_embeddings_have_no_coherence():
-    assert np.abs(examination.cosines(20, 22, 0, "orthogonal")).max() < 1e-13
-
-
 @pytest.mark.parametrize(("vocab", "dim"), [(50, 10), (100, 40)])
 def test_coherence_follows_its_quantiles(vocab, dim):
     values = [np.abs(examination.cosines(vocab, dim, seed, "sphere")).max() for seed in range(300)]
@@ -44,10 +40,3 @@ def test_floor_is_reached_by_the_simplex():
     """V = d + 1 vectors with all cosines -1/d attain Welch's bound."""
     dim = 7
     assert float(retrieval.coherence_floor().subs({retrieval.n: dim + 1, retrieval.d: dim})) == pytest.approx(1 / dim)
-
-
-def test_arguments():
-    with pytest.raises(ValueError, match=r"^probability=1"):
-        examination.coherence_quantile(5, 5, 1)
-    with pytest.raises(ValueError, match=r"^dim=1"):
-        examination.coherence_quantile(5, 1, 0.5)

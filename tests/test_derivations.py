@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import sympy as sp
+from sized import either, sized
 
-import recallbook as rb
 from recallbook.theory.feature_kernels import near_zero
 from recallbook.theory.symbolic import lock_terms as lock_symbols, recall_terms as symbolic
 from recallbook.theory.symbolic.expressions import N, V, d, numeric, tau
@@ -19,20 +19,6 @@ def test_means_of_inner_products():
     assert derived.mean_of((0, TRIGGER, 0, TRIGGER)) == 1 / d and derived.mean_of((0, 1)) == 0
 
 
-def test_moments_of_counts():
-    """Against multinomial draws, four standard errors."""
-    counts = np.random.default_rng(0).multinomial(30, np.full(7, 1 / 7), size=40_000) / 30
-    at = {V: 7, N: 30}
-    found = {name: float(numeric(value)(at)) for name, value in derived.count_moments().items()}
-    products = {
-        "square": counts[:, 0] ** 2,
-        "variance": (counts[:, 0] - 1 / 7) ** 2,
-        "covariance": (counts[:, 0] - 1 / 7) * (counts[:, 1] - 1 / 7),
-    }
-    for name, values in products.items():
-        assert abs(values.mean() - found[name]) < 4 * values.std() / len(values) ** 0.5, name
-
-
 @pytest.mark.parametrize("flag", [0, 1])
 def test_the_ledgers_noises_are_leading_parts(flag):
     """At N >> V >> d >> 1; label overlap is the ledger's at the mean count, so counts are many here."""
@@ -42,10 +28,10 @@ def test_the_ledgers_noises_are_leading_parts(flag):
         assert float(numeric(derived.mean_squares()[name])(at)) == pytest.approx(leading, rel=2e-3), name
 
 
-@pytest.mark.parametrize("flag", [False, True])
+@either("flag")
 def test_derived_noises_against_simulation(flag):
     """At small sizes: within the relative 1/V that the mean of the labels costs, and four standard errors."""
-    setting = rb.Setting(vocab=40, seq_len=1, dim=20, samples=200, trigger_in_values=flag)
+    setting = sized(40, 1, 20, 200, trigger_in_values=flag)
     wrong, found = ~np.eye(40, dtype=bool), {}
     for seed in range(200):
         for name, part in origins.logits_by_origin(setting, seed).items():

@@ -6,10 +6,12 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from sized import marked
 
 import recallbook as rb
 from recallbook.theory.caveats import DOUBTS, doubts
 from recallbook_studies import error_map
+from recallbook_studies.ch11 import unequal_map
 from recallbook_studies.prediction_errors import CALLABLES, QUANTITIES, TOLERANCES
 
 pytestmark = pytest.mark.essential
@@ -33,10 +35,16 @@ def test_it_covers_what_a_setting_allows():
     assert MAP.loc[inside, "lock_on_error"].median() < 0.012
 
 
-@pytest.mark.parametrize("row", MAP.sample(60, random_state=1).index[:4], ids=str)
-def test_settings_are_those_of_their_numbers(row):
-    assert error_map.random_setting(int(MAP["index"][row])) == SETTINGS[row]
-    assert error_map.as_setting(error_map.described(SETTINGS[row])) == SETTINGS[row]
+QUICK = unequal_map.judged().query("predicted_error < 0.0045").nsmallest(3, "vocab")
+CHOSEN = [(error_map, row) for row in MAP.sample(15, random_state=3).to_dict("records")]
+CHOSEN += [(unequal_map, row) for row in QUICK.to_dict("records")]
+
+
+@pytest.mark.parametrize(("map_", "row"), CHOSEN, ids=[f"{m.__name__} {row['index']}" for m, row in CHOSEN])
+def test_settings_and_predictions_are_those_of_their_numbers(map_, row):
+    assert map_.random_setting(int(row["index"])) == map_.as_setting(row)
+    for name, value in map_.predicted(row).items():
+        assert value == pytest.approx(row[name], abs=1e-6), name
 
 
 def test_rows_are_what_the_simulation_gives():
@@ -46,13 +54,6 @@ def test_rows_are_what_the_simulation_gives():
         again = list(itertools.islice(error_map.outcomes(row["index"]), row["seeds"]))
         # the MLP is simulated in single precision
         assert np.mean(again, axis=0) == pytest.approx([row[name] for name in QUANTITIES], abs=2e-3)
-
-
-def test_predictions_are_up_to_date():
-    for i in MAP.sample(15, random_state=3).index:
-        found = rb.predict(SETTINGS[i], warn=False)
-        for name in QUANTITIES:
-            assert getattr(found, name) == pytest.approx(MAP[f"predicted_{name}"][i], abs=1e-6), (i, name)
 
 
 def difference(name):
@@ -84,7 +85,7 @@ def test_what_a_warning_says_is_in_the_map(doubt):
 
 
 def test_warnings_name_the_reason_and_the_size():
-    setting = rb.Setting(vocab=200, seq_len=250, dim=60, samples=2000, trigger_in_values=True)
+    setting = marked(200, 250, 60, 2000)
     with pytest.warns(UserWarning, match=r"seq_len=250 above vocab=200.*lock_on by about 0\.0[4-7]"):
         rb.predict(setting)
     sizes = {"vocab": 200, "seq_len": 10, "dim": 60, "samples": 800, "trigger_in_values": True}
@@ -102,8 +103,6 @@ def test_warnings_name_the_reason_and_the_size():
 
 def test_all_neurons_may_be_silent():
     """A few ReLU neurons that see nothing: a number, not a NaN."""
-    setting = rb.Setting(
-        vocab=620, seq_len=11, dim=24, samples=2644, width=3, embeddings="sphere", trigger_in_values=True
-    )
+    setting = marked(620, 11, 24, 2644, width=3, embeddings="sphere")
     found = rb.predict(setting, warn=False)
     assert [name for name in QUANTITIES if not (0 <= getattr(found, name) <= 1)] == []

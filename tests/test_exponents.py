@@ -44,42 +44,18 @@ def exact_noise(vocab, seq_len, samples):
     return np.sqrt(square / (samples * seq_len**2))
 
 
-def sweep(name, sizes):
+@pytest.mark.parametrize(
+    ("name", "sizes"), [("vocab", [32, 64, 128, 256]), ("seq_len", [8, 16, 32, 64]), ("samples", [4000, 16000, 64000])]
+)
+def test_signal_and_noise_are_the_exact_ones(name, sizes):
+    """Constants and exponents: what is measured over the exact size is 1, and has no slope."""
     settings = []
     for size in sizes:
         values = {**BASE, name: size}
         settings.append(rb.Setting(**values, dim=values["vocab"] + 2, embeddings="orthogonal"))
     measured = np.array([[signal_and_noise(setting, seed) for setting in settings] for seed in SEEDS])
-    exact = np.array([exact_noise(s.vocab, s.seq_len, s.samples) for s in settings])
-    leading = np.array([(s.vocab**2 * s.samples * s.seq_len) ** -0.5 for s in settings])
-    return measured[..., 0], measured[..., 1], exact, leading
-
-
-@pytest.mark.parametrize(
-    ("name", "sizes", "signal_slope", "noise_slope"),
-    [
-        ("vocab", [32, 64, 128, 256], -1, -1),
-        ("seq_len", [8, 16, 32, 64], -1, -0.5),
-        ("samples", [4000, 16000, 64000], 0, -0.5),
-    ],
-)
-def test_slopes(name, sizes, signal_slope, noise_slope):
-    signal, noise, exact, leading = sweep(name, sizes)
-    # what is left at finite size is known exactly; divided out, the exponent is that of the leading formula
-    fitted = fitted_slope(sizes, noise * leading / exact, level=0.999)
-    assert fitted.low <= noise_slope <= fitted.high
-    assert fitted.high - fitted.low < 0.05
-    fitted = fitted_slope(sizes, signal, level=0.999)
-    assert fitted.low <= signal_slope <= fitted.high
-    assert fitted.high - fitted.low < 0.2
-
-
-def test_values():
-    """Not only the exponents: the constants too, as intervals over seeds."""
-    signal, noise, exact, leading = sweep("seq_len", [8, 32])
-    for column, seq_len in enumerate([8, 32]):
-        interval = seed_interval(signal[:, column] * seq_len * BASE["vocab"], level=0.999)
-        assert interval.low <= 1 <= interval.high
-        interval = seed_interval(noise[:, column] / exact[column], level=0.999)
-        assert interval.low <= 1 <= interval.high
-    assert np.abs(exact / leading - 1).max() < 0.1
+    signal = np.array([1 / (s.seq_len * s.vocab) for s in settings])
+    noise = np.array([exact_noise(s.vocab, s.seq_len, s.samples) for s in settings])
+    for ratios, width in ((measured[..., 0] / signal, 0.2), (measured[..., 1] / noise, 0.05)):
+        for found, true in ((fitted_slope(sizes, ratios, level=0.999), 0), (seed_interval(ratios.mean(1), 0.999), 1)):
+            assert found.low <= true <= found.high and found.high - found.low < width

@@ -17,33 +17,12 @@ def test_interval_is_students():
     assert interval == pytest.approx((values.mean(), expected.low, expected.high))
 
 
-def test_interval_covers_as_often_as_it_says():
-    samples = np.random.default_rng(1).normal(size=(2000, 5))
-    intervals = np.array([seed_interval(row, 0.9) for row in samples])
-    covered = ((intervals[:, 1] < 0) & (intervals[:, 2] > 0)).mean()
-    assert abs(covered - 0.9) < 4 * np.sqrt(0.09 / 2000)
-
-
-@pytest.mark.parametrize("values", [[1.0], [], [[1.0, 2.0]], 3.0])
-def test_too_few_values(values):
-    with pytest.raises(ValueError, match=r"^values="):
-        seed_interval(values)
-
-
-def test_level():
-    with pytest.raises(ValueError, match=r"^level="):
-        seed_interval([1.0, 2.0], level=1.0)
-
-
 def test_slope_recovers_a_known_exponent():
     sizes = np.array([10, 30, 100, 300])
     noise = np.random.default_rng(2).normal(scale=0.05, size=(20, 4))
     slope = fitted_slope(sizes, 7 * sizes**-1.5 * np.exp(noise))
     assert slope.low < -1.5 < slope.high and slope.high - slope.low < 0.1
     assert fitted_slope(sizes, 7.0 * sizes[None] ** np.array([[-1.5], [-1.5]])).mean == pytest.approx(-1.5)
-    for bad in ([[1.0, 2.0, 3.0, -1.0]], [[1.0, 2.0]], [1.0, 2.0, 3.0, 4.0]):
-        with pytest.raises(ValueError, match=r"^values="):
-            fitted_slope(sizes, bad)
 
 
 def test_over_seeds_groups():
@@ -53,5 +32,3 @@ def test_over_seeds_groups():
     cut = over_seeds(frame, ["d"], "x", within=(0, 1))
     assert cut["mean"].tolist() == [0.5, 3.0]  # only the ends are cut
     assert cut["low"].tolist() == [0, 0] and cut["high"].tolist() == [1, 1]
-    two = over_seeds(frame, ["d", "N"], "x")
-    assert list(two.columns) == ["d", "N", "mean", "low", "high", "seeds"]

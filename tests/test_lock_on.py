@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import sympy as sp
+from sized import either, marked, sized
 
 import recallbook as rb
-from recallbook.analysis.intervals import fitted_slope
 from recallbook.theory.symbolic import lock_terms as lock_symbols
 from recallbook.theory.symbolic.expressions import L, N, V, d, tau
 from recallbook_studies.ch05 import scores
@@ -13,12 +13,12 @@ from recallbook_studies.ch05 import scores
 TYPICAL = {lock_symbols.T: 1, lock_symbols.Q: 1, lock_symbols.M: 1}
 # where one term makes up most of the scatter
 DOMINATED = {
-    "trigger overlap": rb.Setting(vocab=150, seq_len=8, dim=64, samples=2000),
-    "trigger overlap, in values": rb.Setting(vocab=150, seq_len=8, dim=64, samples=2000, trigger_in_values=True),
-    "mean bias": rb.Setting(vocab=128, seq_len=128, dim=48, samples=1500),
-    "mean bias, in values": rb.Setting(vocab=128, seq_len=128, dim=48, samples=1000, trigger_in_values=True),
-    "frequency noise": rb.Setting(vocab=1600, seq_len=50, dim=24, samples=1800),
-    "gradient noise": rb.Setting(vocab=1200, seq_len=23, dim=20, samples=1200),  # never most of it for N above V
+    "trigger overlap": sized(150, 8, 64, 2000),
+    "trigger overlap, in values": marked(150, 8, 64, 2000),
+    "mean bias": sized(128, 128, 48, 1500),
+    "mean bias, in values": marked(128, 128, 48, 1000),
+    "frequency noise": sized(1600, 50, 24, 1800),
+    "gradient noise": sized(1200, 23, 20, 1200),  # never most of it for N above V
 }
 LARGEST_Z = 3.5  # twelve comparisons
 
@@ -54,44 +54,6 @@ def test_the_named_term_matters(name):
     assert sum(shares.values()) == pytest.approx(1)
 
 
-@pytest.mark.parametrize(
-    ("name", "base", "exponent"),
-    [
-        ("vocab", {"samples": 20000, "seq_len": 4, "dim": 64}, -1),
-        ("seq_len", {"samples": 8000, "vocab": 64, "dim": 64}, -2),
-        ("samples", {"vocab": 64, "seq_len": 8, "dim": 64}, 0),
-        ("dim", {"samples": 8000, "vocab": 64, "seq_len": 8}, 0),
-    ],
-)
-def test_slopes_of_the_score(name, base, exponent):
-    sizes = {"vocab": (32, 64, 128), "seq_len": (8, 16, 32), "samples": (2000, 4000, 16000), "dim": (32, 64, 128)}[name]
-    symbol = {"vocab": V, "samples": N, "seq_len": L, "dim": d}[name]
-    assert lock_symbols.leading_exponents(lock_symbols.trigger_score())[symbol] == exponent
-    settings = [scores.setting_at(base, name, size) for size in sizes]
-    frame = scores.run(settings, range(20))
-    # what is left at finite size is divided out: then the exponent is that of the leading formula
-    exact = np.array([scores.predicted(s)["score"] / s_leading(s) for s in settings])
-    table = frame.assign(score=frame["score"] / frame["T"]).pivot(index="seed", columns=name, values="score")
-    slope = fitted_slope(sizes, table.to_numpy() / exact, level=0.999)
-    assert slope.low <= exponent <= slope.high
-    assert slope.high - slope.low < 0.3
-
-
-def s_leading(setting):
-    return 1 / (setting.seq_len**2 * setting.vocab)
-
-
-@pytest.mark.parametrize("name", ["trigger overlap", "mean bias", "frequency noise"])
-def test_slopes_of_single_terms(name):
-    """The exponent of the scatter where one term stands alone is that of the exact expression."""
-    frame = scores.term_alone(name, seeds=range(16))
-    measured = frame.pivot(index="seed", columns="size", values="measured")
-    predicted = frame.pivot(index="seed", columns="size", values="predicted")
-    slope = fitted_slope(measured.columns, (measured / predicted).to_numpy(), level=0.999)
-    assert slope.low <= 0 <= slope.high
-    assert slope.high - slope.low < 0.8  # exponents of these sweeps are -1 and -2
-
-
 # Exact statements
 
 
@@ -105,7 +67,7 @@ def at_infinity(fraction, symbol):
 def test_one_position_has_nothing_to_lock():
     assert lock_symbols.trigger_score().subs(L, 1) == 0
     assert [term for term in scores.terms().values() if sp.simplify(term.subs(L, 1)) != 0] == []
-    frame = scores.run([rb.Setting(vocab=20, seq_len=1, dim=30, samples=50, trigger_in_values=True)], seeds=[0])
+    frame = scores.run([marked(20, 1, 30, 50)], seeds=[0])
     assert abs(frame["score"][0]) < 1e-12 and frame["variance"][0] < 1e-24
 
 
@@ -126,19 +88,7 @@ def test_infinite_data_leave_overlap_and_unequal_facts():
     assert left == {"trigger overlap", "unequal lengths", "uneven facts"}
 
 
-def test_orthogonal_scores_are_exact_in_the_large_batch():
-    setting = rb.Setting(vocab=64, seq_len=8, dim=66, samples=20000, trigger_in_values=False, embeddings="orthogonal")
-    frame = scores.run([setting], range(30))
-    assert abs(z_score(frame["score"] - scores.predicted(setting)["score"])) < LARGEST_Z
-    random = rb.Setting(vocab=64, seq_len=8, dim=66, samples=20000)
-    assert frame["variance"].mean() < 0.02 * scores.run([random], range(10))["variance"].mean()
-    ratio = frame["variance"] / scores.variance(setting)
-    # 5 % is what leading order may miss; the rest is sampling, which has to be small
-    error = ratio.std(ddof=1) / len(ratio) ** 0.5
-    assert abs(ratio.mean() - 1) < 0.05 + LARGEST_Z * error and error < 0.04
-
-
-@pytest.mark.parametrize("tau", [False, True])
+@either("tau")
 @pytest.mark.parametrize("seq_len", [16, 64, 128])
 def test_orthogonal_scatter_at_all_lengths(seq_len, tau):
     """Coincidences of a token with its own fact grow with L / V: without them the ratio reaches 1.8 at L = V."""
@@ -162,24 +112,24 @@ def test_average_over_draws():
     assert scores.averaged(T**2, equal_lengths=True) == 1
 
 
-@pytest.mark.parametrize("tau", [False, True])
+@either("tau")
 def test_infinite_data_is_the_limit(tau):
     distances = []
     for samples in (4000, 64000):
-        problem = rb.draw(rb.Setting(vocab=20, seq_len=4, dim=24, samples=samples, trigger_in_values=tau), seed=3)
+        problem = rb.draw(sized(20, 4, 24, samples, trigger_in_values=tau), seed=3)
         limit = scores.infinite_data(problem)
         distances.append(float((scores.attention_vector(problem) - limit).norm() / limit.norm()))
     assert distances[1] < 0.05 and distances[1] < distances[0] / 2  # falls as the square root of N, by 4
 
 
 def test_attention_vector_is_that_of_three_steps():
-    problem = rb.draw(rb.Setting(vocab=30, seq_len=5, dim=12, samples=200, trigger_in_values=True), seed=1)
+    problem = rb.draw(marked(30, 5, 12, 200), seed=1)
     w = rb.three_steps(problem).key_query @ problem.query / (problem.query @ problem.query)
     assert np.allclose(scores.attention_vector(problem), w, rtol=1e-10, atol=1e-14)
 
 
 def test_projection_takes_out_the_named_directions():
-    problem = rb.draw(rb.Setting(vocab=40, seq_len=6, dim=16, samples=400, trigger_in_values=True), seed=2)
+    problem = rb.draw(marked(40, 6, 16, 400), seed=2)
     row = scores.measure(problem)
     z, t, w = (x.numpy() for x in (problem.input_embeddings, problem.trigger, scores.attention_vector(problem)))
     basis = np.stack([t, z.T @ z @ t, z.T @ z @ z.mean(0)], axis=1)

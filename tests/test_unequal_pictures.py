@@ -1,10 +1,8 @@
 """Figures and tables of chapter 11: their numbers, computed another way from the committed results."""
 
-import numpy as np
 import pandas as pd
 import pytest
 
-import recallbook as rb
 from recallbook_studies.ch11 import pictures
 
 pytestmark = pytest.mark.essential
@@ -19,15 +17,3 @@ def test_row_of_a_critical_exponent_has_how_often_the_most_frequent_token_stands
         assert row[f"L p₁, τ = {flag}"] == pytest.approx(10 / (1 + 1 / 2 + 1 / 3 + 1 / 4))
         values = [row[f"{name}, τ = {flag}"] for name in ("mean scores", "law", "measured")]
         assert values == [1.2, 1.1, "1.00 [0.90, 1.25]"]
-
-
-def test_exponents_of_the_error_are_slopes_over_the_committed_grid():
-    errors = rb.load_results("zipf_error").query("zipf == 2")
-    by_dim, by_samples = pictures.error_exponents(errors)
-    assert (by_dim["law"], by_samples["law"]) == (-0.25, -0.5)
-    seen = errors.query("loss_weights == 'inverse' and dim == 256")
-    means = np.log(1 - seen.pivot(index="samples", columns="seed", values="accuracy"))
-    slope = np.polyfit(np.log(means.index), means.to_numpy(), 1)[0].mean()
-    assert by_samples["measured"].startswith(f"{slope:.2f} [")
-    # the law holds for many facts; the prediction has their sum, and a slope of 0 or of the other law would be far off
-    assert by_samples["predicted"] == pytest.approx(slope, abs=0.03)

@@ -1,0 +1,115 @@
+"""What theory, bounds and searches refuse: each field by its name, with the value that was given."""
+
+import ast
+import math
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import recallbook as rb
+from recallbook.analysis import examination
+from recallbook.analysis.critical import critical_size
+from recallbook.analysis.intervals import fitted_slope, seed_interval
+from recallbook.analysis.plan import Cost, plan
+from recallbook.bounds import closed_form, information
+from recallbook.theory import frequencies, hermite
+from recallbook.theory.symbolic import spectra
+from recallbook_studies.ch01 import baselines
+from recallbook_studies.ch06 import proved_rates
+from recallbook_studies.ch08 import lattice
+from recallbook_studies.ch11 import rare_facts_located
+
+pytestmark = pytest.mark.essential
+
+SIZES = {"vocab": 64, "seq_len": 8, "dim": 40}
+SETTING = rb.Setting(**SIZES, samples=640)
+ZIPF = replace(SETTING, zipf=1.0)
+PLAN = {"vocab": 64, "seq_len": 16, "accuracy": 0.6}
+PROBLEM = rb.draw(rb.Setting(vocab=5, seq_len=2, dim=2, samples=9), 0)
+WIDE = rb.draw(replace(PROBLEM.setting, width=4), 0)
+LARGE = rb.draw(rb.Setting(vocab=5000, seq_len=2, dim=60, samples=2), 0)
+FLAT = replace(PROBLEM, setting=replace(PROBLEM.setting, embeddings="low_rank(2)"))
+
+# What is called; arguments that are allowed; each alone that is not, as the message says it.
+REFUSED = [
+    (rb.minimum_samples, SIZES, "vocab=1; seq_len=0; accuracy=1.1; width=0; error=1.0"),
+    (information.available_information, {**SIZES, "samples": 9}, "samples=-1"),
+    (information.allowed_accuracy, {"vocab": 4}, "nats=nan"),
+    (
+        closed_form.sufficient_samples_closed_form,
+        SIZES,
+        "vocab=4; seq_len=1; dim=0; accuracy=1.0; accuracy=0; trigger_in_values=1",
+    ),
+    (
+        closed_form.conditions,
+        {**SIZES, "samples": 1000, "error": 0.1, "trigger_in_values": False},
+        "samples=63.0; samples=1e+61; error=1.5",
+    ),
+    (rb.sufficient_samples, SIZES, "accuracy=1.0; accuracy=0; confidence=1.5; seed=-1"),
+    (rb.critical_width, {**SIZES, "samples": 640}, "accuracy=1; dim=0; samples=-1"),
+    (rb.critical_samples, SIZES, "accuracy=1; accuracy='x'; accuracy=nan; dim=0"),
+    (rb.predict(replace(SETTING, seq_len=1), warn=False).quantile, {}, "q=0; q=1; q=nan; q='half'"),
+    (hermite.hermite_coefficients, {"activation": "relu"}, "variance=0; variance='x'; order=61; activation='swish'"),
+    (plan, PLAN, "accuracy=1.0; accuracy=0; vocab=1; dim=0; samples=2.5; vary_width=1; embeddings='flat'"),
+    (plan, {**PLAN, "zipf": 1.0}, "vary_width=True; vocab=1025"),
+    (Cost, {}, "per_sequence=-1.0; per_sequence=nan; per_sequence='much'"),
+    (baselines.bag_of_words_accuracy, {"vocab": 3, "seq_len": 3}, "vocab=0; seq_len=0"),
+    (examination.coherence_quantile, {"vocab": 5, "dim": 5, "probability": 0.5}, "probability=1; dim=1"),
+    (frequencies.critical_zipf, {**SIZES, "samples": 640}, "level=1.0"),
+    (rare_facts_located.floor_integral, {}, "exponent=1.0"),
+    (spectra.spectral_moment, {}, "degree=0"),
+    (critical_size, {"setting": SETTING}, "vary='vocab'; outcome='loss'; level=1.0; tolerance=0"),
+    (seed_interval, {"values": [1.0, 2.0]}, "level=1.0"),
+    (proved_rates.kept, {"problem": PROBLEM, "gamma": 1.0}, "eta=0"),
+    (rb.decode, {"problem": PROBLEM}, "method='best'; problem=3"),
+    (lattice.lattice_counts, {"problem": PROBLEM}, "bits=0"),
+    (rb.certify, {}, "problem=3"),
+    (rb.predict, {"setting": SETTING}, "setting=3; without='x'"),
+]
+
+
+@pytest.mark.parametrize(
+    ("call", "allowed", "wrong"), [(*case, one) for *case, every in REFUSED for one in every.split("; ")]
+)
+def test_values_are_refused_by_name(call, allowed, wrong):
+    field, value = wrong.split("=")
+    given = math.nan if value == "nan" else ast.literal_eval(value)
+    with pytest.raises(ValueError, match=f"^{re.escape(wrong)} is not allowed: "):
+        call(**{**allowed, field: (given,) if field == "without" else given})
+
+
+NOT_COVERED = r"setting=.*Zipf's law of all tokens"
+SAID = [  # what the message says, and the call
+    (r"^dtype=torch\.int32", lambda: rb.decode(PROBLEM, dtype=torch.int32)),
+    ("^width=4", lambda: proved_rates.kept(WIDE, 1.0, 1.0)),
+    ("^width=", lambda: lattice.lattice_counts(WIDE, 60)),
+    ("^vocab=", lambda: lattice.lattice_counts(rb.draw(replace(PROBLEM.setting, vocab=13), 0), 60)),
+    ("embeddings='low_rank", lambda: rb.certify(FLAT)),
+    (r"problem\.query=", lambda: rb.certify(replace(PROBLEM, query=PROBLEM.query * 0))),
+    ("1,500,000,000 such numbers", lambda: rb.certify(LARGE)),
+    ("^samples=", lambda: critical_size(SETTING, largest=100)),
+    ("^width=", lambda: critical_size(SETTING, "width")),
+    ("^seeds=", lambda: critical_size(SETTING, seeds=[])),
+    *(("^values=", lambda values=values: seed_interval(values)) for values in ([1.0], [], [[1.0, 2.0]], 3.0)),
+    *(("^values=", lambda v=v: fitted_slope([1, 2, 3], v)) for v in ([[1.0, 2.0, -1.0]], [[1.0]], [1.0, 2.0, 3.0])),
+    ("embeddings", lambda: frequencies.values(replace(ZIPF, embeddings="clustered(8, 0.5)"))),
+    ("width", lambda: rare_facts_located.error_with_perfect_attention(replace(ZIPF, width=32))),
+    *(
+        (NOT_COVERED, lambda field=field: frequencies.lead(replace(ZIPF, **field)))
+        for field in ({"output_bias": "trained"}, {"other_zipf": 0.5}, {"embeddings": "sphere"}, {"seq_len": 1})
+    ),
+    ("width", lambda: rb.predict(replace(ZIPF, width=60))),
+    ("width", lambda: rb.predict(replace(SETTING, width=60, embeddings="low_rank(20)"))),
+    ("vocab", lambda: rb.predict(replace(ZIPF, vocab=5000))),
+    ("frequent tokens", lambda: rb.predict(ZIPF, without=("mean bias",))),
+    ("input", lambda: rb.predict(SETTING, embeddings={"input": np.zeros((3, 3))})),
+]
+
+
+@pytest.mark.parametrize(("said", "call"), SAID, ids=[said for said, _ in SAID])
+def test_what_does_not_fit_together_is_refused(said, call):
+    with pytest.raises(ValueError, match=said):
+        call()
