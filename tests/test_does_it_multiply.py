@@ -6,7 +6,7 @@ import pytest
 
 import recallbook as rb
 from recallbook_studies.ch06 import critical_sizes
-from recallbook_studies.ch09 import envelope, geometry, large_sizes, lock_on_sizes, longer_training, one_step
+from recallbook_studies.ch09 import envelope, geometry, large_sizes, lock_on_sizes, one_step
 
 
 def sizes(**columns):
@@ -133,15 +133,6 @@ def test_both_outcomes_of_large_sizes_are_those_compared_alone():
     assert found["shows"].notna().all()
 
 
-def test_longer_training_is_fitted_apart():
-    found = longer_training.fitted(rb.load_results("longer_training"))
-    assert set(found["training"]) == set(longer_training.TRAININGS) and len(found) == 6
-    assert (found["curves"] + found["outside"] == 12).all()
-    three = found[found["training"] == "three steps"].set_index("size")["exponent"]
-    one = found[found["training"] == "one batch"].set_index("size")["exponent"]
-    assert (three.abs() > one.abs()).all()
-
-
 def test_doublings_are_ratios_of_the_critical_sizes_of_their_line():
     frame = rb.load_results("envelope")
     line = envelope.critical(frame, "dim", "accuracy")
@@ -167,8 +158,9 @@ def test_laws_of_the_envelope_meet_where_they_are_equal():
     assert below.recall < 0.5 <= above.recall
 
 
-def test_the_laws_alone_lie_below_the_data():
+def test_the_laws_alone_lie_below_the_data(monkeypatch):
     """Each asks for less than is measured, by less than the factor that the chapter prints; none below the wall."""
+    monkeypatch.setattr(envelope, "with_predictions", lambda table, *_, **__: table)  # not asked here, and slow
     frame = rb.load_results("envelope")
     for along, lengths in (("dim", 10), ("seq_len", 7)):
         for outcome, most in (("lock_on", 6.6), ("accuracy", 3.8)):

@@ -11,6 +11,9 @@ import recallbook as rb
 pytestmark = pytest.mark.usefixtures("few_draws")
 
 
+LEAST = {"vocab": 2, "seq_len": 1, "dim": 1, "samples": 1}
+
+
 def fractions(found, names=("accuracy", "lock_on", "recall")):
     return found is None or all(0 <= getattr(found, name) <= 1 for name in names)
 
@@ -26,8 +29,7 @@ def ascends(found):
 def test_simulations(setting):
     problem = rb.draw(setting, 0)
     for rates in ((None, None), (2.0, 30.0)):
-        weights = rb.three_steps(problem, *rates)
-        assert fractions(rb.evaluate(problem, weights, 50)), rates
+        assert fractions(rb.evaluate(problem, rb.three_steps(problem, *rates), 50)), rates
     assert fractions(answered(lambda: rb.certify(problem)))
 
 
@@ -57,14 +59,9 @@ def test_quantiles_and_searches(setting):
 @pytest.mark.parametrize(
     "fields",
     [
-        {"dim": 1},
-        {"dim": 1, "embeddings": "sphere"},
-        {"dim": 1, "embeddings": "sphere", "width": 4},
-        {"vocab": 2, "width": 3},
-        {"vocab": 3, "width": 3},
-        {"vocab": 2, "seq_len": 1, "dim": 1, "samples": 1},
-        {"vocab": 2, "seq_len": 1, "dim": 1, "samples": 1, "width": 1},
-        {"vocab": 2, "seq_len": 1, "dim": 1, "samples": 1, "zipf": 4.0, "loss_weights": "inverse"},
+        *({"dim": 1, **kind} for kind in ({}, {"embeddings": "sphere"}, {"embeddings": "sphere", "width": 4})),
+        *({"vocab": vocab, "width": 3} for vocab in (2, 3)),
+        *({**LEAST, **kind} for kind in ({}, {"width": 1}, {"zipf": 4.0, "loss_weights": "inverse"})),
         *({"seq_len": 1, **kind} for kind in ({"zipf": 1.0}, {"balanced": True}, {"output_bias": "calibrated"})),
         *({"seq_len": 1, "embeddings": law} for law in ("power_law(1)", "low_rank(2)", "clustered(2, 0.5)")),
     ],

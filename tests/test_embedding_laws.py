@@ -15,10 +15,6 @@ def setting_of(law: str, dim: int = DIM) -> rb.Setting:
     return rb.Setting(vocab=VOCAB, seq_len=1, dim=dim, samples=1, embeddings=law, trigger_in_values=True)
 
 
-def mean_and_error(values: list[float]) -> tuple[float, float]:
-    return float(np.mean(values)), float(np.std(values, ddof=1) / np.sqrt(len(values)))
-
-
 def mean_square_products(law: str) -> tuple[float, float]:
     """E (z_a . z_b)^2 of two tokens of one cluster, and of two of different ones, in closed form.
 
@@ -43,23 +39,25 @@ def test_eigenvalues_are_those_of_the_law():
 def test_moments_of_every_law(law):
     clusters = int(setting_of(law).law.numbers[0]) if law.startswith("clustered") else 1
     near, far = mean_square_products(law)
-    seen: dict[str, list[float]] = {"length": [], "near": [], "far": [], "cross": [], "marked": [], "trigger": []}
-    same = (np.subtract.outer(np.arange(VOCAB), np.arange(VOCAB)) % clusters == 0) & ~np.eye(VOCAB, dtype=bool)
-    apart = np.subtract.outer(np.arange(VOCAB), np.arange(VOCAB)) % clusters != 0
+    together = np.subtract.outer(np.arange(VOCAB), np.arange(VOCAB)) % clusters == 0
+    same = together & ~np.eye(VOCAB, dtype=bool)
+    seen = []
     for seed in range(SEEDS):
         drawn = draw_embeddings(setting_of(law), seed)
-        for table in (drawn.input, drawn.output):
-            products = table @ table.T
-            seen["length"].append(np.diag(products).mean())
-            seen["near"].append((products[same] ** 2).mean())
-            seen["far"].append((products[apart] ** 2).mean() if apart.any() else far)
-        seen["cross"].append(((drawn.input @ drawn.output.T) ** 2).mean())
-        seen["marked"].append(((drawn.input @ drawn.trigger) ** 2).mean())
-        seen["trigger"].append(drawn.trigger @ drawn.trigger)
+        products = np.stack([table @ table.T for table in (drawn.input, drawn.output)])
+        seen.append({
+            "length": np.trace(products, axis1=1, axis2=2).mean() / VOCAB,
+            "near": (products[:, same] ** 2).mean(),
+            "far": (products[:, ~together] ** 2).mean() if clusters > 1 else far,
+            "cross": ((drawn.input @ drawn.output.T) ** 2).mean(),
+            "marked": ((drawn.input @ drawn.trigger) ** 2).mean(),
+            "trigger": drawn.trigger @ drawn.trigger,
+        })  # fmt: skip
     wanted = {"length": 1, "near": near, "far": far, "cross": far, "marked": far, "trigger": 1}
     for name, expected in wanted.items():
-        mean, error = mean_and_error(seen[name])
-        assert abs(mean - expected) <= 4 * error + 1e-12, name
+        values = [one[name] for one in seen]
+        error = np.std(values, ddof=1) / np.sqrt(SEEDS)
+        assert abs(np.mean(values) - expected) <= 4 * error + 1e-12, name
         assert error < 0.1 * expected  # else any law would pass
 
 

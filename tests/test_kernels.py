@@ -20,7 +20,7 @@ print(json.dumps({
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_set_reaches_the_libraries_and_moves_last_digits():
     seen = {name: json.loads(kernels.run(kernels.SETS[name], ["-c", PROBE]).stdout) for name in kernels.usable()}
     assert len(seen) >= 3

@@ -1,6 +1,5 @@
 """Learned embeddings against kept ones: the committed rows, and what is read off them."""
 
-import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -10,15 +9,15 @@ from recallbook.sweeps.point import OUTCOMES
 from recallbook.sweeps.rows import keyed_table
 from recallbook_studies.ch11 import learned
 
+TABLES = ("input_embeddings", "output_embeddings")
+
 
 @pytest.fixture
 def small(monkeypatch, tmp_path):
     """Few steps on one small size, and a table of its own."""
-    monkeypatch.setattr(learned, "STEPS", 3)
-    monkeypatch.setattr(learned, "LONGER", 5)
-    monkeypatch.setattr(learned, "MULTIPLES", {(8, 4): (2, 20)})
-    monkeypatch.setattr(learned, "SEEDS", range(2))
-    monkeypatch.setattr(learned, "FILE", tmp_path / "table.csv")
+    few = {"STEPS": 3, "LONGER": 5, "MULTIPLES": {(8, 4): (2, 20)}, "SEEDS": range(2), "FILE": tmp_path / "table.csv"}
+    for name, value in few.items():
+        monkeypatch.setattr(learned, name, value)
     return tmp_path
 
 
@@ -39,34 +38,30 @@ def test_rows_are_made_one_by_one_and_read_back(small):
 
 def test_every_way_by_plain_calls(small):
     found = learned.row("8 4 160 1")
-    setting = rb.Setting(vocab=8, seq_len=16, dim=4, samples=160)
-    problem = rb.draw(setting, 1)
-    rates = {"eta": 16 * 8 / 200, "gamma": 16 / 20}
-    own = rb.RecallTransformer(problem)
-    rb.descend(
-        own, problem, 3, **rates, embedding_rate=0.08,
-        learn=("value", "key_query", "input_embeddings", "output_embeddings"),
-    )  # fmt: skip
-    ends = {"learned": rb.evaluate(problem, own, 2000)}
-    for way, steps in (("kept", 3), ("kept longer", 5)):
-        model = rb.RecallTransformer(problem)
-        rb.descend(model, problem, steps, **rates)
-        ends[way] = rb.evaluate(problem, model, 2000)
-    tables = {"input": own.input_embeddings.numpy(), "output": own.output_embeddings.numpy()}
-    anew = rb.draw(setting, 1, embeddings=tables)
+    problem = rb.draw(rb.Setting(vocab=8, seq_len=16, dim=4, samples=160), 1)
+    rates, all_four = {"eta": 16 * 8 / 200, "gamma": 16 / 20}, ("value", "key_query", *TABLES)
+    models = {}
+    for way, steps, more in (
+        ("learned", 3, {"embedding_rate": 0.08, "learn": all_four}), ("kept", 3, {}), ("kept longer", 5, {}),
+    ):  # fmt: skip
+        models[way] = rb.RecallTransformer(problem)
+        rb.descend(models[way], problem, steps, **rates, **more)
+    ends = {way: rb.evaluate(problem, model, 2000) for way, model in models.items()}
+    inputs, table = (getattr(models["learned"], name) for name in TABLES)
+    anew = rb.draw(problem.setting, 1, embeddings={"input": inputs.numpy(), "output": table.numpy()})
     for way, given in (("limit", problem), ("limit, learned", anew)):
         ends[way] = rb.evaluate(given, rb.three_steps(given), 2000)
     for way, outcome in ends.items():
         assert {name: found[f"{way}: {name}"] for name in OUTCOMES} == vars(outcome), way
-    table = own.output_embeddings
-    directions = table / table.norm(dim=1, keepdim=True)
-    second = table.T @ table / 8
-    assert found["learned: output length"] == pytest.approx(float(table.square().sum(dim=1).mean()))
-    assert found["learned: output coherence"] == pytest.approx(
-        float((directions @ directions.T - torch.eye(8, dtype=torch.float64)).abs().max())
-    )
-    assert found["learned: output ratio"] == pytest.approx(float(second.trace() ** 2 / (second @ second).trace()))
-    assert found["drawn: input length"] == pytest.approx(float(problem.input_embeddings.square().sum(dim=1).mean()))
+    directions, second = table / table.norm(dim=1, keepdim=True), table.T @ table / 8
+    shapes = {
+        "learned: output length": table.square().sum(dim=1).mean(),
+        "learned: output coherence": (directions @ directions.T - torch.eye(8).double()).abs().max(),
+        "learned: output ratio": second.trace() ** 2 / (second @ second).trace(),
+        "drawn: input length": problem.input_embeddings.square().sum(dim=1).mean(),
+    }
+    for name, value in shapes.items():
+        assert found[name] == pytest.approx(float(value)), name
 
 
 def test_critical_sizes_of_every_way():
@@ -84,8 +79,3 @@ def test_critical_sizes_of_every_way():
     found = learned.critical(pd.DataFrame(rows)).set_index("way")
     assert found.loc["kept", "critical"] / found.loc["learned", "critical"] == pytest.approx(2, rel=0.1)
     assert (found["low"] <= found["critical"]).all() and (found["critical"] <= found["high"]).all()
-
-
-def test_committed_rows_are_finite():
-    frame = learned.load()
-    assert np.isfinite(frame.drop(columns="key").to_numpy(float)).all()

@@ -43,20 +43,17 @@ def test_equal_frequencies_are_endless_data():
 
 
 def test_remedies_change_what_they_name():
-    problem = rb.draw(
-        rb.Setting(vocab=50, seq_len=1, dim=20, samples=500, width=80, activation="relu", trigger_in_values=True),
-        seed=0,
-    )
+    setting = rb.Setting(vocab=50, seq_len=1, dim=20, samples=500, width=80, activation="relu", trigger_in_values=True)
+    problem, triple = rb.draw(setting, seed=0), rb.draw(setting, seed=0)
     plain, centred = (features.memory(problem, centred=c)[0] for c in (False, True))
     torch.testing.assert_close(centred, plain - plain.mean(dim=0))
-    double = rb.draw(problem.setting, seed=0)
-    double.input_embeddings.mul_(3.0)
-    double.trigger.mul_(3.0)
-    same = [features.memory(p, normalised=True)[0] for p in (problem, double)]
-    torch.testing.assert_close(*same)  # lengths no longer matter
+    triple.input_embeddings.mul_(3.0)
+    triple.trigger.mul_(3.0)
     located = problem.input_embeddings + problem.trigger
     unit = located / located.norm(dim=1, keepdim=True) * math.sqrt(2)
-    torch.testing.assert_close(same[0], torch.relu(unit @ problem.mlp_weights.T) / 80**0.5)
+    for given in (problem, triple):  # lengths no longer matter
+        found = features.memory(given, normalised=True)[0]
+        torch.testing.assert_close(found, torch.relu(unit @ problem.mlp_weights.T) / 80**0.5)
 
 
 def test_a_corner_of_the_largest_problem_is_a_draw():
@@ -75,18 +72,23 @@ def test_capacity_finds_where_recall_falls():
 
 
 @pytest.mark.slow
-def test_exponents_of_the_cap_and_of_md():
+@pytest.mark.parametrize(
+    "activation, shapes, seeds, window, near",
+    [
+        ("he3", [(48, m) for m in (96, 192, 384)], 6, (0.9, 1.35), 0.2),
+        pytest.param("relu", [(48, m) for m in (512, 1024, 2048)], 10, (-0.05, 0.2), 0.1, marks=pytest.mark.nightly),
+        pytest.param("relu", [(d, 2048) for d in (32, 48, 64)], 6, (1.85, 2.5), 0.2, marks=pytest.mark.nightly),
+    ],
+)
+def test_exponents_of_the_cap_and_of_md(activation, shapes, seeds, window, near):
     """md growth without a linear Hermite part; with one no growth in m, and d^2.
 
     The windows tell exponents 0, 1 and 2 apart, with room for what log V and finite m add.
     """
-    seeds = range(6)
-    predicted, md = features.exponent([(48, m) for m in (96, 192, 384)], (96, 192, 384), "he3", seeds)
-    assert 0.9 < md.low < md.high < 1.35 and abs(md.mean - predicted) < 0.2
-    predicted, cap = features.exponent([(48, m) for m in (512, 1024, 2048)], (512, 1024, 2048), "relu", range(10))
-    assert cap.high < 0.2 and cap.low > -0.05 and abs(cap.mean - predicted) < 0.1
-    predicted, square = features.exponent([(d, 2048) for d in (32, 48, 64)], (32, 48, 64), "relu", seeds)
-    assert 1.85 < square.low < square.high < 2.5 and abs(square.mean - predicted) < 0.2
+    along = 0 if shapes[0][0] != shapes[1][0] else 1
+    sizes = [shape[along] for shape in shapes]
+    predicted, found = features.exponent(shapes, sizes, activation, range(seeds))
+    assert window[0] < found.low < found.high < window[1] and abs(found.mean - predicted) < near
 
 
 def test_cap_in_closed_form():
@@ -102,15 +104,12 @@ def test_cap_in_closed_form():
 
 def test_half_of_the_facts_fit_near_the_estimate():
     """The proposition's constants, to leading order in 1/log V: catches a constant that is wrong by half."""
-    dim, width = 256, 512
-    facts = features.capacity(lambda n: rb.predict(features.alone(n, dim, width, wave)).recall)
-    assert facts * math.log(facts) == pytest.approx(dim * width / 2, rel=0.35)
-    assert features.estimate(wave, dim, width) == pytest.approx(dim * width / 2, rel=1e-6)
-    assert features.estimate("relu", 64, 2**30) == pytest.approx(
-        features.coefficients("relu")["cap"] * 64**2 / 2, rel=1e-4
-    )
-    facts = features.capacity(lambda n: rb.predict(features.alone(n, dim, 2**20, "relu")).recall)
-    assert facts * math.log(facts) == pytest.approx(features.coefficients("relu")["cap"] * dim**2 / 2, rel=0.35)
+    dim, cap = 256, features.coefficients("relu")["cap"]
+    for phi, width, expected in ((wave, 512, dim * 512 / 2), ("relu", 2**20, cap * dim**2 / 2)):
+        facts = features.capacity(lambda n, phi=phi, m=width: rb.predict(features.alone(n, dim, m, phi)).recall)
+        assert facts * math.log(facts) == pytest.approx(expected, rel=0.35)
+    assert features.estimate(wave, dim, 512) == pytest.approx(dim * 512 / 2, rel=1e-6)
+    assert features.estimate("relu", 64, 2**30) == pytest.approx(cap * 64**2 / 2, rel=1e-4)
 
 
 def test_activations_near_zero():
@@ -122,12 +121,11 @@ def test_activations_near_zero():
     assert features.near_zero(wave, 0.01)["slope"] > 1.5
 
 
-def test_shared_part():
-    assert features.shared_part("linear", 1) == pytest.approx(0.5) and features.shared_part(
-        "linear", 0
-    ) == pytest.approx(0)
-    assert features.shared_part("he3", 1) == pytest.approx(1 / 8)
-    assert features.shared_part("relu", 0) == pytest.approx(1 / math.pi)
+@pytest.mark.parametrize(
+    "activation, mark, expected", [("linear", 1, 1 / 2), ("linear", 0, 0), ("he3", 1, 1 / 8), ("relu", 0, 1 / math.pi)]
+)
+def test_shared_part(activation, mark, expected):
+    assert features.shared_part(activation, mark) == pytest.approx(expected)
 
 
 def test_centring_helps_relu_and_no_trigger_helps_he3():
@@ -183,10 +181,10 @@ def test_trained_linear_memory_beats_one_gradient():
 
 
 def test_training_is_deterministic_and_seeds_do_not_see_each_other():
-    together = trained_matrix.trained_recall("mlp", 24, 6, [0, 5], width=6, steps=60)
-    alone = trained_matrix.trained_recall("mlp", 24, 6, [5], width=6, steps=60)
-    assert (trained_matrix.trained_recall("mlp", 24, 6, [0, 5], width=6, steps=60) == together).all()
-    assert together[1] == pytest.approx(alone[0], abs=2 / 24)  # up to rounding in a batched product
+    together, again, alone = (
+        trained_matrix.trained_recall("mlp", 24, 6, seeds, width=6, steps=60) for seeds in ([0, 5], [0, 5], [5])
+    )
+    assert (again == together).all() and together[1] == pytest.approx(alone[0], abs=2 / 24)  # a batched product rounds
 
 
 def test_training_both_layers_stores_more_than_one():
@@ -194,13 +192,6 @@ def test_training_both_layers_stores_more_than_one():
         trained_matrix.trained_recall(name, 48, 9, list(range(4)), width=9) for name in ("mlp", "random features")
     )
     assert both.mean() > one.mean() + 0.2
-
-
-def test_tables_are_on_the_sphere_and_paired():
-    inputs, outputs = trained_matrix.tables(10, 5, [0, 1])
-    assert inputs.shape == outputs.shape == (2, 10, 5)
-    torch.testing.assert_close(inputs.norm(dim=2), torch.ones(2, 10, dtype=torch.float64))
-    torch.testing.assert_close(trained_matrix.tables(4, 5, [1])[1][0], outputs[1, :4])
 
 
 @pytest.mark.parametrize(

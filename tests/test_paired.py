@@ -78,18 +78,6 @@ def test_shared_counts_change_no_bit_of_the_weights():
     assert 0 < counted < 12
 
 
-def test_shared_counts_are_those_of_the_cut():
-    settings = [rb.Setting(vocab=6, seq_len=4, dim=3, samples=samples, trigger_in_values=True) for samples in (30, 8)]
-    draws = PairedDraws(settings, seed=0)
-    for setting in [*settings, settings[0]]:
-        problem = draws.problem(setting)
-        counts = torch.zeros(6, 6, dtype=torch.int64)
-        for label, tokens in zip(problem.labels, problem.tokens, strict=True):
-            for token in tokens:
-                counts[label, token] += 1
-        assert torch.equal(problem.label_counts, counts)
-
-
 @pytest.mark.parametrize(
     "other",
     [{"vocab": 8}, {"seq_len": 3}, {"dim": 9}, {"samples": 21}, {"width": 2}, {"zipf": 0.1}]

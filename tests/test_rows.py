@@ -40,27 +40,26 @@ def test_a_table_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     assert file.read_text().endswith("0.33\n") and {*tmp_path.iterdir()} == {store, file}
 
 
-def test_parts_make_the_whole(tmp_path):
+def test_parts_make_the_whole():
     seen, written = [], []
     for part in ("0/2", "1/2"):
-        command_line(
-            "x",
-            "What it does.",
-            lambda store, chosen: seen.extend(range(5)[chosen]),
-            written.extend,
-            ["s", "--part", part],
-        )
+        fill = lambda store, chosen: seen.extend(range(5)[chosen])  # noqa: E731
+        command_line("x", "What it does.", fill, written.extend, ["s", "--part", part])
     command_line("x", None, lambda store, chosen: None, written.extend, ["a", "b", "--export"])
     assert sorted(seen) == list(range(5)) and [str(path) for path in written] == ["a", "b"]
 
 
-def test_a_device_is_handed_on_where_there_may_be_one(tmp_path):
+def test_a_device_is_handed_on_where_there_may_be_one():
     seen = []
-    fill = lambda store, part, device: seen.append((store.name, part, str(device)))  # noqa: E731
-    command_line("x", None, fill, lambda stores: None, [str(tmp_path / "s.csv"), "--device", "cpu"], devices=True)
+
+    def called(device):
+        fill = lambda store, part, device: seen.append((store.name, part, str(device)))  # noqa: E731
+        command_line("x", None, fill, lambda stores: None, ["s.csv", "--device", device], devices=True)
+
+    called("cpu")
     assert seen == [("s.csv", slice(0, None, 1), "cpu")]
     with pytest.raises(ValueError, match="device='gpu' is not allowed"):
-        command_line("x", None, fill, lambda stores: None, ["s.csv", "--device", "gpu"], devices=True)
+        called("gpu")
 
 
 def test_rows_that_are_made_at_once_stay_in_one_part(tmp_path):

@@ -10,15 +10,7 @@ import pytest
 import recallbook as rb
 from recallbook.analysis.critical import predicted_size, with_predictions
 from recallbook.sweeps.catalogue import find_sweep
-from recallbook_studies.ch09 import (
-    envelope,
-    four_corners,
-    geometry,
-    label_frequencies,
-    lock_on_sizes as lock_on,
-    longer_training,
-    mlp_sizes,
-)
+from recallbook_studies.ch09 import envelope, four_corners, label_frequencies, lock_on_sizes as lock_on
 from recallbook_studies.sweeps import SWEEPS
 
 
@@ -53,14 +45,8 @@ def test_lock_on_is_measured_around_its_predicted_transition(case):
 @pytest.mark.slow
 @pytest.mark.parametrize("case", list(label_frequencies.CENTRES)[::3], ids=str)
 def test_accuracy_is_measured_where_label_frequencies_bind(case):
-    vocab, dim = case
-    setting = rb.Setting(
-        vocab=vocab,
-        seq_len=label_frequencies.LENGTH,
-        dim=dim,
-        samples=label_frequencies.CENTRES[case],
-        trigger_in_values=True,
-    )
+    sizes = dict(zip(("vocab", "dim"), case, strict=True), samples=label_frequencies.CENTRES[case])
+    setting = rb.Setting(**sizes, seq_len=label_frequencies.LENGTH, trigger_in_values=True)
     assert 0.5 < predicted_size(setting, "accuracy") / setting.samples < 2.2
     # half way to the centre; at the smallest d of V = 128 interference binds as well
     assert rb.phase(replace(setting, samples=setting.samples // 2)) in ("label frequencies", "interference")
@@ -74,32 +60,8 @@ def test_predictions_are_of_the_right_settings():
         assert rb.predict(setting).lock_on == pytest.approx(0.5, abs=0.01)
 
 
-def test_optimism_is_one_for_orthogonal_embeddings_themselves():
-    frame = rb.load_results("geometry")
-    found = geometry.optimism(frame, False, "accuracy")
-    ideal = found[found["law"] == "orthogonal, d = 258"]
-    assert (ideal["ratio"] == 1).all() and len(ideal) == len(geometry.LENGTHS)
-    locked = geometry.optimism(frame, False, "lock_on").set_index(["law", "seq_len"])
-    assert locked.loc[("gaussian, d = 64", 256), "ratio"] > 10
-    assert locked.loc[("gaussian, d = 64", 16), ["critical", "ratio"]].isna().tolist() == [False, True]
-    assert set(found["law"]) == {geometry.name(*law) for law in geometry.LAWS}
-
-
 def test_four_corners_are_four_rows_near_their_predictions():
     found = four_corners.critical(rb.load_results("four_corners"), False, "accuracy")
     assert [*zip(found["dim"], found["seq_len"], strict=True)] == [(128, 8), (128, 256), (512, 8), (512, 256)]
     # ten seeds and octaves between sizes: catches a prediction off by a third
     assert np.abs(np.log(found["critical"] / found["predicted"])).max() < 0.25
-
-
-def test_mlp_and_training_tables_tell_their_cases_apart():
-    frame = rb.load_results("mlp_sizes")
-    found = mlp_sizes.means(mlp_sizes.small(frame, False), "recall")
-    assert set(found["activation"]) == {"none", *mlp_sizes.ACTIVATIONS}
-    assert set(found[found["activation"] == "none"]["features"]) == {mlp_sizes.DIM}
-    assert (found["seeds"] == len(mlp_sizes.SEEDS)).all()
-    longer = longer_training.labelled(rb.load_results("longer_training"))
-    assert set(longer["training"]) == set(longer_training.TRAININGS)
-    assert longer.groupby("training")["batch"].nunique()["fresh batches"] == 6
-    rates = longer.groupby("training")["eta"].count()
-    assert rates["three steps"] == 0 and rates["one batch"] > 0

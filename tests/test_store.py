@@ -1,4 +1,4 @@
-"""The store: what it refuses and leaves alone, what it keeps, and 50 kills."""
+"""The store: what it refuses and leaves alone, what it keeps, and kills."""
 
 import json
 import os
@@ -18,6 +18,7 @@ pytestmark = pytest.mark.essential
 POINTS = [
     rb.Point(rb.Setting(vocab=16, seq_len=4, dim=8, samples=50, trigger_in_values=True), seed) for seed in range(40)
 ]
+KILLS = 20
 OUTCOME = {"accuracy": 0.1, "lock_on": 1 / 3, "recall": None}
 
 
@@ -65,34 +66,33 @@ def test_foreign_files_are_left_alone(tmp_path, content):
     refused(path, "store=.*not allowed: a store that recallbook made, or a new file")
 
 
-def test_foreign_databases_and_folders_are_left_alone(tmp_path):
+@pytest.mark.parametrize(
+    ("commands", "says"),
+    [
+        (["CREATE TABLE results (key TEXT PRIMARY KEY)"], "a store that recallbook made"),
+        (
+            ["CREATE TABLE a (b)", f"PRAGMA application_id = {APPLICATION}", "PRAGMA user_version = 2"],
+            "1: this one has 2",
+        ),
+        (
+            ["CREATE TABLE a (b)", f"PRAGMA application_id = {APPLICATION}", "PRAGMA user_version = 1"],
+            "without damage .*no such table",
+        ),
+    ],
+)
+def test_foreign_databases_are_left_alone(tmp_path, commands, says):
     path = tmp_path / "s.sqlite"
     with sqlite3.connect(path) as other:
-        other.execute("CREATE TABLE results (key TEXT PRIMARY KEY)")
+        for command in commands:
+            other.execute(command)
     other.close()
-    refused(path, "a store that recallbook made")
+    refused(path, says)
+
+
+def test_folders_are_left_alone(tmp_path):
     refused(tmp_path, "store=.*a file")
     with pytest.raises(ValueError, match="folder that exists"):
         Store(tmp_path / "no" / "s.sqlite")
-
-
-def test_another_version_is_left_alone(tmp_path):
-    path = tmp_path / "s.sqlite"
-    made(path)
-    with sqlite3.connect(path) as connection:
-        connection.execute("PRAGMA user_version = 2")
-    connection.close()
-    refused(path, "version 1: this one has 2")
-
-
-def test_our_header_over_another_table_is_left_alone(tmp_path):
-    path = tmp_path / "s.sqlite"
-    with sqlite3.connect(path) as other:
-        other.execute("CREATE TABLE letters (a TEXT)")
-        other.execute(f"PRAGMA application_id = {APPLICATION}")
-        other.execute("PRAGMA user_version = 1")
-    other.close()
-    refused(path, "without damage .*no such table")
 
 
 def test_every_kind_of_damage_is_seen(tmp_path):
@@ -184,16 +184,16 @@ print(json.dumps({"kills": found, "same": rows.equals(rb.run_sweep(points)), "ro
 
 
 @pytest.mark.slow
-def test_fifty_kills_lose_nothing_and_repeat_nothing(tmp_path):
+def test_kills_lose_nothing_and_repeat_nothing(tmp_path):
     # children are forked from a process that has used no threads, so each starts at once
-    command = [sys.executable, "-c", KILLING, str(tmp_path), "50"]
+    command = [sys.executable, "-c", KILLING, str(tmp_path), str(KILLS)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
     assert done.returncode == 0, done.stderr[-2000:]
     report = json.loads(done.stdout)
     kills = report["kills"]
-    assert len(kills) == 50
+    assert len(kills) == KILLS
     assert [kill for kill in kills if kill["lost"] or kill["again"]] == []
-    assert sum(0 < kill["before"] < kill["after"] < 60 for kill in kills) > 5, "kills in the middle of a resumed sweep"
+    assert sum(0 < kill["before"] < kill["after"] < 60 for kill in kills) > 2, "kills in the middle of a resumed sweep"
     assert report["same"] and report["rows"] == 60
-    assert not any(name.endswith("-journal") for name in report["files"])
+    assert [name for name in report["files"] if name.endswith("-journal")] == []
