@@ -14,9 +14,6 @@ import nbformat
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
-LONGEST_LINE = 88
-
-
 EXERCISES = re.compile(r"(?ms)^:::\{(?:exercise|solution)\}.*?^:::$")
 
 

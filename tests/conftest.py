@@ -1,6 +1,7 @@
 """Shapes and types checked while tests run, and the built book, shared by the tests of its pages."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,8 @@ CHECKED = ("data", "model", "training", "theory.feature_kernels")
 install_import_hook([f"recallbook.{name}" for name in CHECKED], "shapes.checked")
 
 ROOT = Path(__file__).resolve().parents[1]
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+CHROMIUM = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
 
 
 @pytest.fixture
@@ -42,3 +45,14 @@ def html(tmp_path_factory):
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return output / "_build" / "html"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Not for the session: as long as it is open, nothing else in the worker may run an event loop."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        # Chromium refuses to run its sandbox as root, as in a container.
+        with playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"]) as opened:
+            yield opened

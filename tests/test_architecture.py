@@ -83,14 +83,7 @@ def test_the_core_works_without_what_is_built_on_it(copied):
         shutil.rmtree(copied / "recallbook" / name)
         # an installed copy must not stand in for what was deleted
         (copied / "recallbook" / f"{name}.py").write_text(f"raise ModuleNotFoundError('No module {name}')\n")
-    files = (
-        "test_oracle.py",
-        "test_task.py",
-        "test_evaluation.py",
-        "test_setting.py",
-        "test_ties.py",
-        "test_coherence.py",
-    )
+    files = [f"test_{name}.py" for name in ("oracle", "task", "evaluation", "setting", "ties", "coherence")]
     arguments = ["pytest", "-q", "-x", "-m", "not slow", "-p", "no:cacheprovider"]
     environment = {"PYTHONPATH": str(copied), "PYTHONSAFEPATH": "1", "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", *arguments, *(f"tests/{name}" for name in files)]
@@ -106,19 +99,22 @@ def test_the_core_works_without_what_is_built_on_it(copied):
     assert "No module sweeps" in done.stderr
 
 
-def modules_after(line):
-    """Names of all modules that a fresh interpreter has loaded after this line."""
-    code = f"import sys\n{line}\nprint(*sys.modules)"
-    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
-
-
-LATER = {"sympy", "scipy.stats", "pandas", "matplotlib", "statsmodels", "beartype", "recallbook.theory.prediction"}
+LATER = "sympy scipy.stats pandas matplotlib statsmodels beartype recallbook.theory.prediction recallbook.sweeps"
 
 
 def test_an_import_loads_little_more_than_torch():
     """What is slow to load, the predictor and the sweeps come with the name that needs them."""
-    assert modules_after("import recallbook; dir(recallbook)") & (LATER | {"recallbook.sweeps"}) == set()
-    assert {"sympy", "recallbook.theory.prediction"} <= modules_after("import recallbook; recallbook.predict")
+    lines = (
+        "import sys, recallbook",
+        "dir(recallbook)",
+        "print(*sys.modules)",
+        "recallbook.predict",
+        "print(*sys.modules)",
+    )
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
+    at_once, with_predict = (set(line.split()) for line in done.stdout.splitlines())
+    assert at_once & set(LATER.split()) == set(), "import them where they are used"
+    assert {"sympy", "recallbook.theory.prediction"} <= with_predict
 
 
 def test_every_public_name_is_there():

@@ -2,33 +2,28 @@
 
 Every page is opened once over a local server, on a desktop and on a phone, and its mathematics, its console and its
 width are recorded; one page of each kind is shown in three looks (desktop, desktop in dark mode, phone) and judged by
-axe, and `make everything` does so with every page. With SCREENSHOTS=1 a picture of every page in every look it is
-shown in goes to _build/screenshots. Skipped, with a printed reason, where Chromium is absent (Debian: `apt-get install
-chromium`).
+axe, and `make everything` does so with every page. Pages follow one another in one tab, which keeps the scripts
+compiled: that is half of their time. With SCREENSHOTS=1 a picture of every page in every look it is shown in goes to
+_build/screenshots. Skipped, with a printed reason, where Chromium is absent (Debian: `apt-get install chromium`).
 """
 
 import functools
 import http.server
 import os
 import re
-import shutil
 import threading
-from collections import Counter
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections import Counter, defaultdict
 from urllib.parse import urlsplit
 
 import pytest
-from bs4 import BeautifulSoup
+from conftest import CHROMIUM, ROOT
 from test_latex_outputs import MACROS, configured_macros, listed_macros
 
-ROOT = Path(__file__).resolve().parents[1]
 AXE = ROOT / "tests" / "vendor" / "axe.min.js"
 MATHJAX = ROOT / "book" / "_extra" / "_static" / "mathjax" / "tex-chtml-full.js"
 # Off by default: they take as long as everything else here.
 SCREENSHOTS = ROOT / "_build" / "screenshots" if os.environ.get("SCREENSHOTS", "0") != "0" else None
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-CHROMIUM = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+PATIENCE = 120_000  # milliseconds: a busy machine is no fault of the page
 
 pytestmark = [
     pytest.mark.slow,
@@ -41,11 +36,21 @@ LOOKS = {
     "phone": {"viewport": {"width": 390, "height": 844}, "color_scheme": "light"},
 }
 LAID_OUT = ("desktop", "phone")  # dark mode moves nothing
+# Scripts that wait for the mathematics get their turn too. Asked for again and again, because a call that waits for a
+# promise of the page has no time limit of its own.
+READY = """() => {
+  const start = window.MathJax?.startup?.promise ?? Promise.resolve();
+  window.drawn ??= start.then(() => setTimeout(() => { window.drawn = 'done'; }, 0));
+  return window.drawn === 'done';
+}"""
 # What dark mode changes, and axe judges, is colour.
 AXE_OPTIONS = {"desktop": {}, "dark": {"runOnly": ["color-contrast"]}, "phone": {}}
 # After a change of look: media queries are asked again before a frame, and colours fade over.
 SETTLE = """async () => {
-  for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
+  for (let frame = 0; frame < 2; frame++) await new Promise((done, fail) => {
+    requestAnimationFrame(done);
+    setTimeout(fail, 60000, Error('no frame was drawn in a minute'));
+  });
   for (const a of document.getAnimations()) if (a instanceof CSSTransition) a.finish();
 }"""
 # Text that a reader must not see: TeX that MathJax did not take.
@@ -114,19 +119,65 @@ VIOLATIONS = """async options => (await axe.run(document, {resultTypes: ['violat
   .flatMap(v => v.nodes.slice(0, 5).map(node => `${v.id}: ${node.html.slice(0, 200)}`))"""
 
 
-@dataclass
-class Visit:
-    """What happened when one page was opened and shown in some looks; complaints name the look."""
+class Tab:
+    """One tab, in which pages are opened one after another; `seen` is what happened on the present one."""
 
-    page: str
-    requests: list = field(default_factory=list)
-    console: list = field(default_factory=list)
-    raw_tex: list = field(default_factory=list)
-    sideways: list = field(default_factory=list)
-    violations: list = field(default_factory=list)
-    dark: list = field(default_factory=list)
-    formulas: int = 0
-    height: float = 0  # of the text, on a desktop
+    def __init__(self, context):
+        self.seen, self.page = defaultdict(list), context.new_page()
+        self.page.set_default_timeout(PATIENCE)
+        self.page.on("request", lambda request: self.seen["requests"].append(request.url))
+        self.page.on("pageerror", lambda error: self.seen["console"].append(str(error)))
+        self.page.on("console", self.said)
+
+    def said(self, message):
+        if message.type in ("error", "warning"):
+            self.seen["console"].append(f"{message.type}: {message.text}")
+
+    def open(self, url):
+        """Open `url` and wait until its mathematics is drawn."""
+        self.seen = defaultdict(list)
+        self.page.goto(url, wait_until="load")
+        self.page.wait_for_function(READY)
+        return self.page
+
+    def put_on(self, look):
+        self.page.emulate_media(color_scheme=LOOKS[look]["color_scheme"])
+        self.page.evaluate(SETTLE)
+        # Last, because the page's own script acts when the size changes.
+        self.page.set_viewport_size(LOOKS[look]["viewport"])
+        self.page.evaluate(SETTLE)
+
+    def visit(self, url, name, judged):
+        """Open a page and look at it: in every look and with axe, or as its text is laid out. What is found, by kind.
+
+        Complaints name the look; the height is that of the text, on a desktop.
+        """
+        page = self.page
+        page.goto("about:blank")  # so that it is not the page before that changes its look
+        page.emulate_media(color_scheme="light")
+        page.set_viewport_size(LOOKS["desktop"]["viewport"])
+        self.open(url)
+        seen = self.seen
+        seen["raw TeX"] = RAW_TEX.findall(page.evaluate(VISIBLE_TEXT))
+        seen["raw TeX"] += page.evaluate(UNRENDERED) + page.evaluate(MATH_ERRORS)
+        seen["formulas"] = page.locator("mjx-container").count()
+        seen["height"] = page.evaluate(HEIGHT)
+        for look in LOOKS if judged else LAID_OUT:
+            if look != "desktop":
+                self.put_on(look)
+            seen["sideways"] += [f"{look}: {line}" for line in page.evaluate(SIDEWAYS)]
+            seen["dark"] += [look] * (page.evaluate("() => document.documentElement.dataset.theme") == "dark")
+            if SCREENSHOTS:
+                file = SCREENSHOTS / f"{name.removesuffix('.html').replace('/', '-')}-{look}.png"
+                page.screenshot(path=file, full_page=True)
+        if judged:
+            page.evaluate(THIN)
+            page.add_script_tag(path=AXE)
+            # Backwards, because the page wears the last look.
+            for look in reversed(LOOKS):
+                self.put_on(look)
+                seen["violations"] += [f"{look}: {line}" for line in page.evaluate(VIOLATIONS, AXE_OPTIONS[look])]
+        return seen
 
 
 @pytest.fixture(scope="module")
@@ -138,82 +189,12 @@ def address(html):
             pass
 
     handler = functools.partial(Quiet, directory=str(html))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}/"
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        # Chromium refuses to run its sandbox as root, as in a container.
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
-def open_page(context, url, visit):
-    """Open `url`, wait until its math is drawn, and record requests and console in `visit`."""
-    page = context.new_page()
-    page.set_default_timeout(300_000)  # a busy machine is no fault of the page
-    page.on("request", lambda request: visit.requests.append(request.url))
-    page.on("pageerror", lambda error: visit.console.append(str(error)))
-    page.on(
-        "console",
-        lambda message: (
-            message.type in ("error", "warning") and visit.console.append(f"{message.type}: {message.text}")
-        ),
-    )
-    page.goto(url, wait_until="load")
-    page.evaluate("() => window.MathJax?.startup?.promise")
-    # Scripts that wait for the math get their turn too.
-    page.evaluate("() => new Promise(done => setTimeout(done, 0))")
-    return page
-
-
-def put_on(page, look):
-    page.emulate_media(color_scheme=LOOKS[look]["color_scheme"])
-    page.evaluate(SETTLE)
-    # Last, because the page's own script acts when the size changes.
-    page.set_viewport_size(LOOKS[look]["viewport"])
-    page.evaluate(SETTLE)
-
-
-def visited(context, url, name, pictures=None, judged=True):
-    """Open a page and look at it: in every look and with axe, or as its text is laid out; pictures go to a folder."""
-    visit = Visit(name)
-    page = open_page(context, url, visit)
-    for look in LOOKS if judged else LAID_OUT:
-        put_on(page, look)
-        visit.height = max(visit.height, page.evaluate(HEIGHT) if look == "desktop" else 0)
-        raw_tex = RAW_TEX.findall(page.evaluate(VISIBLE_TEXT)) + page.evaluate(UNRENDERED) + page.evaluate(MATH_ERRORS)
-        visit.raw_tex += [f"{look}: {text}" for text in raw_tex]
-        visit.sideways += [f"{look}: {line}" for line in page.evaluate(SIDEWAYS)]
-        visit.dark += [look] * (page.evaluate("() => document.documentElement.dataset.theme") == "dark")
-        if pictures:
-            file = pictures / f"{name.removesuffix('.html').replace('/', '-')}-{look}.png"
-            page.screenshot(path=file, full_page=True)
-    visit.formulas = page.locator("mjx-container").count()
-    if judged:
-        judge(page, visit)
-    page.close()
-    return visit
-
-
-def judge(page, visit):
-    """What axe says of a page in every look."""
-    page.evaluate(THIN)
-    page.add_script_tag(path=AXE)
-    # Backwards, because the page wears the last look.
-    for look in reversed(LOOKS):
-        put_on(page, look)
-        visit.violations += [f"{look}: {line}" for line in page.evaluate(VIOLATIONS, AXE_OPTIONS[look])]
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+        server.shutdown()
+        thread.join()
 
 
 def page_names(html):
@@ -240,49 +221,49 @@ def one_of_each_kind(names):
 
 @pytest.fixture(scope="class")
 def visits(request, html, browser, address):
-    """The pages of a class of tests, each opened once."""
-    context = browser.new_context(**LOOKS["desktop"])
+    """The pages of a class of tests, each opened once: what was seen, by page."""
     every = page_names(html)
-    chosen = one_of_each_kind(every)
-    judged, names = request.cls.judged, request.cls.choose(every, chosen)
-    record = [visited(context, address + name, name, SCREENSHOTS, judged) for name in names]
-    context.close()
-    assert record
-    return record
+    names = request.cls.choose(every, one_of_each_kind(every))
+    assert names
+    with browser.new_context() as context:
+        tab = Tab(context)
+        return {name: tab.visit(address + name, name, request.cls.judged) for name in names}
 
 
-def complaints(visits, attribute):
-    return {visit.page: found for visit in visits if (found := getattr(visit, attribute))}
+def complaints(visits, about):
+    return {page: seen[about] for page, seen in visits.items() if seen[about]}
 
 
 class Pages:
     judged = False
 
     def test_math_is_rendered(self, visits):
-        assert complaints(visits, "raw_tex") == {}
-        assert [v.page for v in visits if v.page.startswith("notebooks/") and v.formulas == 0] == []
+        assert complaints(visits, "raw TeX") == {}, "TeX that MathJax did not take"
+        bare = [page for page, seen in visits.items() if page.startswith("notebooks/") and not seen["formulas"]]
+        assert bare == [], "chapters without a formula: does MathJax run?"
 
     def test_console_is_clean(self, visits):
         assert complaints(visits, "console") == {}
 
     def test_no_request_leaves_the_machine(self, visits):
-        hosts = Counter(urlsplit(request).hostname for v in visits for request in v.requests)
+        hosts = Counter(urlsplit(request).hostname for seen in visits.values() for request in seen["requests"])
         # data: addresses have no host.
         assert set(hosts) - {None} == {"127.0.0.1"}, hosts
 
     def test_no_page_scrolls_sideways(self, visits):
-        assert complaints(visits, "sideways") == {}
+        assert complaints(visits, "sideways") == {}, "what is wider than its page needs overflow-x in recallbook.css"
 
     def test_no_page_is_too_long(self, visits):
-        assert {visit.page: visit.height for visit in visits if not 0 < visit.height <= TALLEST} == {}
+        long = {page: seen["height"] for page, seen in visits.items() if not 0 < seen["height"] <= TALLEST}
+        assert long == {}, f"pixels, of which {TALLEST} are allowed: move parts to an appendix, or fold code"
 
 
 class JudgedPages(Pages):
     judged = True
 
     def test_no_serious_accessibility_violation(self, visits):
-        assert {tuple(v.dark) for v in visits} == {("dark",)}
-        assert complaints(visits, "violations") == {}
+        assert {page: seen["dark"] for page, seen in visits.items() if seen["dark"] != ["dark"]} == {}
+        assert complaints(visits, "violations") == {}, "look: rule of axe: element"
 
 
 # Classes, because pytest-xdist with `--dist loadscope` keeps a class, or what is left of a module,
@@ -290,77 +271,67 @@ class JudgedPages(Pages):
 
 
 class TestOnePageOfEachKind(JudgedPages):
-    @staticmethod
-    def choose(every, chosen):
-        return chosen
+    choose = staticmethod(lambda every, chosen: chosen)
 
 
 class TestOneHalfOfTheOtherPages(Pages):
-    @staticmethod
-    def choose(every, chosen):
-        return [name for name in every if name not in chosen][::2]
+    choose = staticmethod(lambda every, chosen: [name for name in every if name not in chosen][::2])
 
 
 class TestOtherHalfOfTheOtherPages(Pages):
-    @staticmethod
-    def choose(every, chosen):
-        return [name for name in every if name not in chosen][1::2]
+    choose = staticmethod(lambda every, chosen: [name for name in every if name not in chosen][1::2])
 
 
 @pytest.mark.nightly
 class TestOneHalfOfThePagesInEveryLook(JudgedPages):
-    @staticmethod
-    def choose(every, chosen):
-        return every[::2]
+    choose = staticmethod(lambda every, chosen: every[::2])
 
 
 @pytest.mark.nightly
 class TestOtherHalfOfThePagesInEveryLook(JudgedPages):
-    @staticmethod
-    def choose(every, chosen):
-        return every[1::2]
+    choose = staticmethod(lambda every, chosen: every[1::2])
+
+
+# What the page's own search finds for a word, without the summaries, for which it reads every page it finds.
+FOUND = "word => Search._performSearch(...Search._parseQuery(word)).map(([page]) => page)"
 
 
 def test_search_finds_a_word_of_each_chapter(html, browser, address):
     words = {}
     for path in sorted((html / "notebooks").glob("*.html")):
-        article = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser").article
-        text = " ".join(p.get_text() for p in article.find_all("p"))
-        words[path.stem] = set(re.findall(r"\b[a-z]{7,12}\b", text))
-    context = browser.new_context()
-    page = context.new_page()
-    page.set_default_timeout(300_000)  # a busy machine is no fault of the page
-    for stem, own in words.items():
-        word = min(sorted(own), key=lambda one: (sum(one in other for other in words.values()), -len(one)))
-        page.goto(f"{address}search.html?q={word}")
-        link = page.locator(f'#search-results li a[href*="{stem}.html"]').first
-        link.wait_for(timeout=10_000)
-        assert link.is_visible(), word
-    context.close()
+        paragraphs = re.findall(r"(?s)<p>(.*?)</p>", path.read_text(encoding="utf-8"))
+        words[path.stem] = set(re.findall(r"\b[a-z]{7,12}\b", re.sub("<[^>]*>", " ", " ".join(paragraphs))))
+    common = Counter(word for own in words.values() for word in own)
+    rarest = {stem: min(sorted(own), key=lambda one: (common[one], -len(one))) for stem, own in words.items()}
+    with browser.new_context() as context:
+        stem, word = min(rarest.items())
+        page = Tab(context).open(f"{address}search.html?q={word}")
+        page.locator(f'#search-results li a[href*="{stem}.html"]').first.wait_for()
+        found = {stem: page.evaluate(FOUND, word) for stem, word in rarest.items()}
+    assert {stem: rarest[stem] for stem, pages in found.items() if f"notebooks/{stem}" not in pages} == {}
 
 
 @pytest.fixture(scope="module")
 def from_disk(html, browser):
     """A page opened as a file, without any server, by a reader who prefers dark pages."""
-    context = browser.new_context(**LOOKS["dark"])
-    visit = Visit("book/notation.html")
-    yield open_page(context, (html.resolve() / visit.page).as_uri(), visit), visit
-    context.close()
+    with browser.new_context(**LOOKS["dark"]) as context:
+        tab = Tab(context)
+        tab.open((html.resolve() / "book/notation.html").as_uri())
+        yield tab
 
 
 def test_pages_work_from_disk(from_disk):
-    page, visit = from_disk
-    assert page.locator("mjx-container").count() > 10
-    assert page.evaluate("() => document.documentElement.dataset.theme") == "dark"
-    assert [request for request in visit.requests if urlsplit(request).scheme not in ("file", "data")] == []
+    assert from_disk.page.locator("mjx-container").count() > 10
+    assert from_disk.page.evaluate("() => document.documentElement.dataset.theme") == "dark"
+    assert [url for url in from_disk.seen["requests"] if urlsplit(url).scheme not in ("file", "data")] == []
 
 
 def test_listed_macros_are_those_of_mathjax(from_disk, tmp_path):
-    found = set(from_disk[0].evaluate(MACRO_TABLES)) - configured_macros()
+    found = set(from_disk.page.evaluate(MACRO_TABLES)) - configured_macros()
     fresh = tmp_path / MACROS.name
     comment = MACROS.read_text(encoding="utf-8").splitlines()[0]
     fresh.write_text("\n".join([comment, *sorted(found)]) + "\n", encoding="utf-8")
-    assert found == listed_macros(), f"the list is stale, {fresh} is not"
+    assert found == listed_macros(), f"the list is stale: cp {fresh} {MACROS}"
 
 
 # The looks themselves: a page with every fault is reported for each
@@ -383,18 +354,17 @@ FAULTY = r"""<!doctype html><html lang="en"><head><title>Faulty</title><style>
 def test_a_faulty_page_is_noticed(tmp_path, browser):
     path = tmp_path / "faulty.html"
     path.write_text(FAULTY.replace("MATHJAX", MATHJAX.as_uri()).replace("TALLEST", str(TALLEST)), encoding="utf-8")
-    context = browser.new_context(**LOOKS["desktop"])
-    visit = visited(context, path.as_uri(), path.name)
-    context.close()
+    with browser.new_context() as context:
+        seen = Tab(context).visit(path.as_uri(), path.name, judged=True)
     texts = ["$$", "\\frac", "x", "MathJax: red text", "MathJax: \\approxT", "MathJax: Extra \\left or missing \\right"]
-    assert {f"{look}: {text}" for look in LOOKS for text in texts} <= set(visit.raw_tex)
-    assert any("broken" in line for line in visit.console)
-    assert visit.height > TALLEST
-    assert {line.split(": ")[0] for line in visit.sideways} == {"phone"}
+    assert set(texts) <= set(seen["raw TeX"])
+    assert "broken" in "".join(seen["console"])
+    assert seen["height"] > TALLEST
+    assert {line.split(": ")[0] for line in seen["sideways"]} == {"phone"}
     rules = ["image-alt", "button-name", "aria-hidden-focus", "scrollable-region-focusable"]
-    found = {tuple(line.split(": ")[:2]) for line in visit.violations}
+    found = {tuple(line.split(": ")[:2]) for line in seen["violations"]}
     assert {(look, rule) for look in ("desktop", "phone") for rule in rules} <= found
-    assert [line for line in visit.violations if "dim" in line] == ['dark: color-contrast: <p class="dim">dim</p>']
+    assert [line for line in seen["violations"] if "dim" in line] == ['dark: color-contrast: <p class="dim">dim</p>']
     # Of equal code tokens one stands for all.
     token = 'color-contrast: <span class="faint">so</span>'
-    assert {line for line in visit.violations if "faint" in line} == {f"{look}: {token}" for look in LOOKS}
+    assert {line for line in seen["violations"] if "faint" in line} == {f"{look}: {token}" for look in LOOKS}

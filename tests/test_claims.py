@@ -1,7 +1,6 @@
 """Claims and verdicts: stored verdicts are what is measured, other data give others, damaged data are refused."""
 
 import re
-from functools import cache
 from importlib import resources
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,29 +26,6 @@ def headings(chapter):
     notebook = nbformat.read(NOTEBOOKS / f"{chapter}.ipynb", as_version=4)
     text = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
     return {heading.strip() for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)}
-
-
-ORIGINAL = dict(checks.CHECKS)
-
-
-@cache
-def measured(check):
-    return ORIGINAL[check].measure()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("claim", DATA.claims, ids=lambda claim: claim.id)
-def test_stored_verdict_is_the_one_measured(monkeypatch, claim):
-    if claim.check:  # measured once for this test and the one below
-        check = checks.CHECKS[claim.check]
-        once = findings.Check(lambda: measured(claim.check), check.decide, check.rule)
-        monkeypatch.setitem(checks.CHECKS, claim.check, once)
-    found = register.recompute(claim)
-    assert found.verdict == claim.verdict, found.measured
-    assert bool(found.measured) == bool(claim.check)
-    assert "nan" not in found.measured and not re.search(r"-\d", found.measured)
-    decided = bool(claim.check) and claim.verdict in register.VERDICTS[:3]
-    assert bool(found.rule) == decided, "a check that decides says by which rule, and no other does"
 
 
 @pytest.mark.parametrize("claim", DATA.claims, ids=lambda claim: claim.id)
@@ -246,17 +222,36 @@ OTHERS = {  # by check: what would have to be measured for another verdict, and 
 
 def test_every_check_that_decides_could_decide_otherwise():
     decides = {claim.check for claim in DATA.claims if claim.check and claim.verdict in register.VERDICTS[:3]}
-    assert decides == set(OTHERS)
+    assert decides == set(OTHERS), "list in OTHERS what would have to be measured for another verdict"
     assert decides == {name for name, check in checks.CHECKS.items() if check.rule}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("check", OTHERS)
-def test_other_data_give_another_verdict(check):
-    stored = next(claim.verdict for claim in DATA.claims if claim.check == check)
-    for change, verdict in OTHERS[check]:
-        found = checks.CHECKS[check].decide(change(measured(check)))
-        assert found.verdict == verdict != stored, (found, verdict)
+# What takes seconds to measure: chapter 10 and its appendices measure everything, and nbval compares what they print.
+LONG = "product_of_d_and_l rates named_noise trade_off table_order longer_scaling exact_recall superposition"
+MEASURED = [
+    pytest.param(name, marks=[pytest.mark.nightly] if name in LONG.split() else [pytest.mark.slow])
+    for name in checks.CHECKS
+]
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_the_stored_verdict_is_measured_and_other_data_give_another(monkeypatch, name):
+    check = checks.CHECKS[name]
+    measured = check.measure()  # once
+    monkeypatch.setitem(checks.CHECKS, name, findings.Check(lambda: measured, check.decide, check.rule))
+    claim = next(claim for claim in DATA.claims if claim.check == name)
+    found = register.recompute(claim)
+    assert found.verdict == claim.verdict, f"{found.measured}: correct claims.toml, or the check {name}"
+    assert found.measured and "nan" not in found.measured and not re.search(r"-\d", found.measured)
+    assert bool(found.rule) == (name in OTHERS), "a check that decides says by which rule, and no other does"
+    for change, verdict in OTHERS.get(name, ()):
+        other = check.decide(change(measured))
+        assert other.verdict == verdict != claim.verdict, other
+
+
+@pytest.mark.parametrize("claim", [claim for claim in DATA.claims if not claim.check], ids=lambda claim: claim.id)
+def test_claims_without_a_check_are_not_decided(claim):
+    assert register.recompute(claim) == findings.Finding("", claim.verdict)
 
 
 def test_runs_of_one_seed_are_one_draw():
@@ -265,9 +260,6 @@ def test_runs_of_one_seed_are_one_draw():
     runs = early_training.over_sizes(early_training.load()).query("samples == 32 and lock_on_early < 0.5")
     independent = (share.mean * (1 - share.mean) / len(runs)) ** 0.5
     assert 2 * independent < share.high - share.mean < 10 * independent
-
-
-# Committed runs
 
 
 # Damaged data

@@ -65,6 +65,3 @@ def test_there_are_formulas_to_check():
     outputs = [output for nb in notebooks for cell in nb["cells"] for output in cell.get("outputs", [])]
     assert sum("text/latex" in output.get("data", {}) for output in outputs) > 10
     assert len(listed_macros()) > 900
-
-
-# The check itself: where it looks, and what it takes for a macro

@@ -166,7 +166,7 @@ def test_accuracy_lies_between_the_product_and_the_smaller_of_the_two():
             assert found.accuracy == pytest.approx(low, abs=0.02)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_binds_is_what_helps():
     """The words of the tree: coverage and label frequencies want N, superposition does not."""
     gains = {}
@@ -213,7 +213,7 @@ def test_words_about_rare_facts_are_what_the_sweep_shows():
     assert (few.groupby("samples")["accuracy"].mean().diff().iloc[1:] < 0).all(), "at every step of N"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_words_about_unequal_facts_are_what_is_predicted():
     """Neither N nor d helps, a shorter L does; a bias mends lock-on alone, weights and balance recall as well."""
     setting, lock_on = section.UNEQUAL, page.predicted(section.UNEQUAL).lock_on

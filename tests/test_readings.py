@@ -66,7 +66,7 @@ def test_information_of_the_true_gradient_is_at_most_the_bound_at_every_error():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("error", [1.0, 0.1])
+@pytest.mark.parametrize("error", [1.0, pytest.param(0.1, marks=pytest.mark.nightly)])
 def test_information_of_the_true_gradient_by_integration(error):
     """In one dimension: a sum of normal densities for each permutation, integrated on a grid."""
     setting = rb.Setting(vocab=3, seq_len=2, dim=1, samples=3, trigger_in_values=True)
@@ -81,7 +81,7 @@ def test_information_of_the_true_gradient_by_integration(error):
         assert found == pytest.approx(exact, abs=0.04)  # five standard errors
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_exact_counts_tell_as_much_as_a_tiny_error():
     errors = (1e-9, 0.0)
     found = np.array([readings.information_of_true_gradient(TINY, seed, errors, 300) for seed in range(6)])

@@ -4,7 +4,7 @@ A table is tested by being listed in TABLES. A column compares within its tolera
 that is not compared (hundreds of steps of training amplify rounding), or else to the digits that are committed.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -31,10 +31,15 @@ class RowTable(NamedTuple):
     make: Callable[[Any], dict[str, Any]]
     again: list[Any]
     near: Mapping[str, float | None] = MappingProxyType({})
+    seldom: Sequence[Any] = ()  # made again by `make everything`: seconds each
 
 
 def plane_keys():
     return [(panel, ratio, length) for panel in phase.PANELS for length in phase.LENGTHS for ratio in phase.RATIOS]
+
+
+def rows_of_plane(*numbers):
+    return [tuple(phase.plane().iloc[number][["panel", "ratio", "seq_len"]]) for number in numbers]
 
 
 def case_of_sandwich(name):
@@ -60,8 +65,9 @@ TABLES = {
         "case",
         lambda: [name for name, _ in sandwich.cases()],
         case_of_sandwich,
+        [],
         # few draws settle it
-        sandwich.load().query("accuracy == 0.5 and sufficient < 1000").nsmallest(1, "vocab")["case"].tolist(),
+        seldom=sandwich.load().query("accuracy == 0.5 and sufficient < 1000").nsmallest(1, "vocab")["case"].tolist(),
     ),
     "early_training": RowTable(
         "key",
@@ -87,8 +93,9 @@ TABLES = {
         ["panel", "ratio", "seq_len"],
         plane_keys,
         lambda key: phase.cell(key[0], key[1], key[2]),
-        [tuple(phase.plane().iloc[i][["panel", "ratio", "seq_len"]]) for i in (2, 38, 88)],
+        rows_of_plane(38),
         {"width": 0.01},
+        rows_of_plane(2, 88),
     ),
 }
 SURVIVES = {"heads": heads, "histories": histories, "order": order, "oscillation": oscillation}
@@ -135,10 +142,15 @@ def test_a_committed_table_is_whole(name):
     assert len(found) == len(set(found)), "rows twice"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "key"), [(name, key) for name, table in TABLES.items() for key in table.again], ids=str
-)
+ROWS_MADE_AGAIN = [
+    pytest.param(name, key, marks=mark)
+    for name, table in TABLES.items()
+    for mark, keys in ((pytest.mark.slow, table.again), (pytest.mark.nightly, table.seldom))
+    for key in keys
+]
+
+
+@pytest.mark.parametrize(("name", "key"), ROWS_MADE_AGAIN, ids=str)
 def test_a_committed_row_is_made_again(name, key):
     table = TABLES[name]
     frame = rb.load_results(name)
