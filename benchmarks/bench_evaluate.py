@@ -1,8 +1,9 @@
-"""`evaluate` beside its floor: the bare product of all values with all labels, with its maximum. One thread, float32.
+"""`evaluate` beside its floor: the bare product of all values with all labels, with its maximum.
+One thread, float32.
 
-`python benchmarks/bench_evaluate.py [--full]`: seconds and memory above what stood before, of a problem that locks on;
-`--full` takes V=32768, L=256, d=512, N=10^6 (4 GiB of memory, minutes), the largest size that must run on a laptop.
-"""
+`python benchmarks/bench_evaluate.py [--full]`: seconds and memory above what stood before, of a
+problem that locks on; `--full` takes V=32768, L=256, d=512, N=10^6 (4 GiB of memory, minutes), the
+largest size that must run on a laptop."""
 
 from __future__ import annotations
 
@@ -14,14 +15,20 @@ from measure import cost
 
 import recallbook as rb
 
-SIZES = {"V=4096 L=64 d=256 N=65536": (4096, 64, 256, 65536), "V=8192 L=64 d=512 N=131072": (8192, 64, 512, 131072)}
+SIZES = {
+    "V=4096 L=64 d=256 N=65536": (4096, 64, 256, 65536),
+    "V=8192 L=64 d=512 N=131072": (8192, 64, 512, 131072),
+}
 FULL = {"V=32768 L=256 d=512 N=10^6": (32768, 256, 512, 1_000_000)}
-BLOCK = 1024  # of both, so that a product stays in a core's cache: the fastest of the bare products tried
+# of both, so that a product stays in a core's cache: the fastest of the bare products tried
+BLOCK = 1024
 
 
 def trained(sizes: tuple[int, int, int, int]):
     vocab, seq_len, dim, samples = sizes
-    setting = rb.Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, trigger_in_values=False)
+    setting = rb.Setting(
+        vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, trigger_in_values=False
+    )
     problem = rb.draw(setting, 0, dtype=torch.float32)
     return problem, rb.three_steps(problem)
 

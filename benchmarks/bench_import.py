@@ -1,4 +1,5 @@
-"""`import recallbook` beside `import torch`: CPU seconds of fresh interpreters, taken in turn; the best counts."""
+"""`import recallbook` beside `import torch`: CPU seconds of fresh interpreters, taken in turn; the
+best counts."""
 
 from __future__ import annotations
 

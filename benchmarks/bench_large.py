@@ -1,4 +1,5 @@
-"""The largest size that must run on a laptop: V=32768, L=256, d=512, N=10^6 in the early-phase limit, by stage."""
+"""The largest size that must run on a laptop: V=32768, L=256, d=512, N=10^6 in the early-phase
+limit, by stage."""
 
 from __future__ import annotations
 
@@ -17,7 +18,9 @@ def stage(name: str, work):
     start = time.perf_counter()
     result = work()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"{name:32}{time.perf_counter() - start:8.1f} s   peak so far {peak:5.1f} GiB", flush=True)
+    print(
+        f"{name:32}{time.perf_counter() - start:8.1f} s   peak so far {peak:5.1f} GiB", flush=True
+    )
     return result
 
 

@@ -1,10 +1,10 @@
-"""Three steps with the MLP against the matrix products that cannot be avoided. One thread, float32, early-phase limit.
+"""Three steps with the MLP against the matrix products that cannot be avoided. One thread, float32,
+early-phase limit.
 
-Per sequence: one product with the input weights in each of steps 1 and 2 (features are too large to keep), one with
-their transpose to pull step 2's gradient back, and one with the embeddings, which is the cheapest way to its overlaps
-with L tokens; per label: the two products with the value matrix; per located vector of step 3: two. Attention and
-activations come on top.
-"""
+Per sequence: one product with the input weights in each of steps 1 and 2 (features are too large to
+keep), one with their transpose to pull step 2's gradient back, and one with the embeddings, which
+is the cheapest way to its overlaps with L tokens; per label: the two products with the value
+matrix; per located vector of step 3: two. Attention and activations come on top."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def steps(problem: rb.Problem) -> None:
 
 
 def products(problem: rb.Problem) -> None:
-    """The same numbers of multiplications, with nothing in between; in blocks that stay in cache."""
+    """The same numbers of multiplications, with nothing in between; in blocks that stay in
+    cache."""
     weights, u = problem.mlp_weights, problem.output_embeddings
     count, width = problem.setting.samples, weights.shape[0]
     block = torch.ones(1024, weights.shape[1], dtype=problem.dtype)

@@ -1,8 +1,9 @@
-"""Drawing and each of the three steps, in nanoseconds a token, beside the same at an older commit. One thread, float64.
+"""Drawing and each of the three steps, in nanoseconds a token, beside the same at an older commit.
+One thread, float64.
 
-`python benchmarks/bench_stages.py [COMMIT]`: both are measured in turn in one run, so that the ratio belongs to the
-code and not to the machine. The older code comes from git; default: the last commit with 64-bit tokens.
-"""
+`python benchmarks/bench_stages.py [COMMIT]`: both are measured in turn in one run, so that the
+ratio belongs to the code and not to the machine. The older code comes from git; default: the last
+commit with 64-bit tokens."""
 
 from __future__ import annotations
 
@@ -15,7 +16,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 BEFORE = "99ab948"
-SIZES = {"V=1024 L=64 d=256 N=65536": (1024, 64, 256, 65536), "V=256 L=32 d=128 N=131072": (256, 32, 128, 131072)}
+SIZES = {
+    "V=1024 L=64 d=256 N=65536": (1024, 64, 256, 65536),
+    "V=256 L=32 d=128 N=131072": (256, 32, 128, 131072),
+}
 ROUNDS = 3  # the two versions take turns; the best time of each counts
 MEASURE = """
 import json, sys, time
@@ -51,16 +55,22 @@ def measured(folder: Path, sizes: tuple[int, ...]) -> dict[str, float]:
     command = [sys.executable, "-c", MEASURE, setting]
     # in an empty folder, so that the package comes from PYTHONPATH alone
     with tempfile.TemporaryDirectory() as empty:
-        done = subprocess.run(command, cwd=empty, env=environment, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            command, cwd=empty, env=environment, capture_output=True, text=True, check=True
+        )
     return json.loads(done.stdout)
 
 
 def main() -> None:
     commit = sys.argv[1] if len(sys.argv) > 1 else BEFORE
     with tempfile.TemporaryDirectory() as folder:
-        archive = subprocess.run(["git", "archive", commit, "recallbook"], cwd=ROOT, capture_output=True, check=False)
+        archive = subprocess.run(
+            ["git", "archive", commit, "recallbook"], cwd=ROOT, capture_output=True, check=False
+        )
         if archive.returncode != 0:
-            sys.exit(f"no commit {commit} here (a shallow clone?): git fetch --unshallow, or name another commit")
+            sys.exit(
+                f"no commit {commit} here (a shallow clone?): git fetch --unshallow, or name another commit"
+            )
         subprocess.run(["tar", "-x", "-C", folder], input=archive.stdout, check=True)
         for title, sizes in SIZES.items():
             runs: dict[str, list[dict[str, float]]] = {"before": [], "now": []}
@@ -68,7 +78,9 @@ def main() -> None:
                 runs["before"].append(measured(Path(folder), sizes))
                 runs["now"].append(measured(ROOT, sizes))
             print(f"\n{title}: nanoseconds a token\n{'':16}{'before':>10}{'now':>10}{'ratio':>10}")
-            before, now = ({key: min(run[key] for run in part) for key in part[0]} for part in runs.values())
+            before, now = (
+                {key: min(run[key] for run in part) for key in part[0]} for part in runs.values()
+            )
             for part in (before, now):
                 part["three steps"] = sum(part[f"step {k}"] for k in (1, 2, 3))
             for key in before:

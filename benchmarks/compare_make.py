@@ -1,8 +1,9 @@
-"""Stages of `make test` and `make quick` here, beside those of an older commit, in one run on one machine.
+"""Stages of `make test` and `make quick` here, beside those of an older commit, in one run on one
+machine.
 
-`python benchmarks/compare_make.py [COMMIT]` clones both into temporary folders, sets both up, and runs the stages in
-turn. An hour on two cores; the numbers mean something only while nothing else runs.
-"""
+`python benchmarks/compare_make.py [COMMIT]` clones both into temporary folders, sets both up, and
+runs the stages in turn. An hour on two cores; the numbers mean something only while nothing else
+runs."""
 
 from __future__ import annotations
 

@@ -10,14 +10,18 @@ from typing import Any, NamedTuple
 
 
 class Cost(NamedTuple):
-    """Best time of one call in seconds, and the memory that the calls needed above what stood before, in MiB."""
+    """Best time of one call in seconds, and the memory that the calls needed above what stood
+    before, in MiB."""
 
     seconds: float
     mebibytes: float
 
 
-def cost(prepare: Callable[[], Any], work: Callable[[Any], Any], repeats: int, threads: int = 1) -> Cost:
-    """Run ``work(prepare())`` in a fresh process. Peak memory of a process never falls, so each needs its own."""
+def cost(
+    prepare: Callable[[], Any], work: Callable[[Any], Any], repeats: int, threads: int = 1
+) -> Cost:
+    """Run ``work(prepare())`` in a fresh process. Peak memory of a process never falls, so each
+    needs its own."""
     context = multiprocessing.get_context("spawn")
     with context.Pool(1) as pool:
         return pool.apply(_measured, (prepare, work, repeats, threads))

@@ -58,7 +58,9 @@ def code_cells(notebook):
 def normalise(notebook):
     """Remove from `notebook`, in place, what differs between two equal runs; return it."""
     notebook.nbformat, notebook.nbformat_minor = 4, 5
-    notebook.metadata = nbformat.from_dict({"kernelspec": KERNELSPEC, "language_info": {"name": "python"}})
+    notebook.metadata = nbformat.from_dict(
+        {"kernelspec": KERNELSPEC, "language_info": {"name": "python"}}
+    )
     taken = set()
     for number, cell in enumerate(notebook.cells):
         # Ids stay as they are; a cell without one, or with a copied one, gets its number.

@@ -1,8 +1,8 @@
 """The page *Laws at a glance*: ``python book/laws.py`` writes book/laws.md and its picture.
 
-The words are in book/laws.md.in, where ``<<name>>`` stands for what is computed here: formulas from the package's
-expressions, numbers from its functions. A test says that the page is what this script gives.
-"""
+The words are in book/laws.md.in, where ``<<name>>`` stands for what is computed here: formulas from
+the package's expressions, numbers from its functions. A test says that the page is what this script
+gives."""
 
 from __future__ import annotations
 
@@ -31,10 +31,15 @@ TEMPLATE, PAGE, PICTURE = HERE / "laws.md.in", HERE / "laws.md", HERE / "images"
 
 LENGTHS, SHARES = (16, 64, 256), (0.5, 0.9, 0.99)
 VOCABS = (256, 4096, 65536)
-WIDTHS, WIDTH_DIM = {"vocab": 256, "seq_len": 16, "samples": 2048, "trigger_in_values": False}, 64  # a case of the MLP
+WIDTHS, WIDTH_DIM = (
+    {"vocab": 256, "seq_len": 16, "samples": 2048, "trigger_in_values": False},
+    64,
+)  # a case of the MLP
 CLOSED = {"vocab": 10**5, "seq_len": 10**3, "dim": 10**4, "trigger_in_values": False}
 CARTOON = {"vocab": 4096, "seq_len": 1024}
-LABELS = rb.Setting(vocab=256, seq_len=16, dim=512, samples=4096, trigger_in_values=True)  # for finite rates, too
+LABELS = rb.Setting(
+    vocab=256, seq_len=16, dim=512, samples=4096, trigger_in_values=True
+)  # for finite rates, too
 TRIGGER_OUT = r"$\tau=0$"
 RATES, RATE_SEEDS = (0.1, 0.3, 1.0), range(4)
 HELPED = (
@@ -42,8 +47,24 @@ HELPED = (
     rb.Setting(vocab=1024, seq_len=256, dim=256, samples=2048, trigger_in_values=False),
     rb.Setting(vocab=256, seq_len=16, dim=768, samples=384, trigger_in_values=False),
     LABELS,
-    rb.Setting(vocab=1024, seq_len=16, dim=64, samples=16384, width=256, activation="he3", trigger_in_values=False),
-    rb.Setting(vocab=256, seq_len=16, dim=128, samples=4096, width=512, activation="relu", trigger_in_values=False),
+    rb.Setting(
+        vocab=1024,
+        seq_len=16,
+        dim=64,
+        samples=16384,
+        width=256,
+        activation="he3",
+        trigger_in_values=False,
+    ),
+    rb.Setting(
+        vocab=256,
+        seq_len=16,
+        dim=128,
+        samples=4096,
+        width=512,
+        activation="relu",
+        trigger_in_values=False,
+    ),
 )
 
 
@@ -53,9 +74,17 @@ def formulas() -> dict[str, str]:
     marked = laws.recall_noises(True)["label frequencies"]
     found = {f"s {name}": latex(noise) for name, noise in {**scatter, **wrong}.items()}
     largest = f"\\sqrt{{{latex(laws.PRICE**2)}}}\\;"
-    found |= {f"N {name}": largest + latex(law / laws.PRICE) for name, law in laws.lock_on().items()}
-    found |= {"s label frequencies": latex(marked), "N label frequencies": latex(laws.label_frequencies())}
-    found |= {"d2 half": latex(laws.superposition(False) ** 2), "d2 half marked": latex(laws.superposition(True) ** 2)}
+    found |= {
+        f"N {name}": largest + latex(law / laws.PRICE) for name, law in laws.lock_on().items()
+    }
+    found |= {
+        "s label frequencies": latex(marked),
+        "N label frequencies": latex(laws.label_frequencies()),
+    }
+    found |= {
+        "d2 half": latex(laws.superposition(False) ** 2),
+        "d2 half marked": latex(laws.superposition(True) ** 2),
+    }
     closed = [latex(law).replace(r"\dfrac", r"\frac") for law in product_form.laws(False).values()]
     total, square = features.superposition(), features.square - features.phi0**2
     price = 2 * V * sp.log(V) / (d * square**2)
@@ -67,7 +96,11 @@ def formulas() -> dict[str, str]:
 def thresholds() -> dict[str, str]:
     """What the ratio of mark to scatter must be."""
     rows = [
-        (f"$L={n}$", *(f"{ratio_for(share, n - 1):.1f}" for share in SHARES), f"{math.sqrt(2 * math.log(n)):.1f}")
+        (
+            f"$L={n}$",
+            *(f"{ratio_for(share, n - 1):.1f}" for share in SHARES),
+            f"{math.sqrt(2 * math.log(n)):.1f}",
+        )
         for n in LENGTHS
     ]
     overlap = rounded(ratio_for(0.99, LENGTHS[-1] - 1) ** 2)
@@ -90,13 +123,20 @@ def ceilings() -> dict[str, str]:
         for share in SHARES[:2]:
             plain = [constant(v, share, trigger_in_values=False, embeddings=law) for v in VOCABS]
             marked = [constant(v, share, trigger_in_values=True, embeddings=law) for v in VOCABS]
-            rows.append((f"{law.capitalize()}, {'half' if share == 0.5 else share}", *(f"{c:.1f}" for c in plain)))
+            rows.append(
+                (
+                    f"{law.capitalize()}, {'half' if share == 0.5 else share}",
+                    *(f"{c:.1f}" for c in plain),
+                )
+            )
             ratios += [two / one for two, one in zip(marked, plain, strict=True)]
     header = ("Embeddings, facts", *(f"$V={v}$" for v in VOCABS))
     factors = []
     for vocab in VOCABS:
         law = numeric(laws.label_frequencies())({V: vocab, d: 2 * vocab})
-        factors.append(rb.critical_samples(vocab, 16, 2 * vocab, warn=False, trigger_in_values=True) / law)
+        factors.append(
+            rb.critical_samples(vocab, 16, 2 * vocab, warn=False, trigger_in_values=True) / law
+        )
     found = {
         "ceilings": table(header, rows),
         "c": f"{min(most):.1f} to {max(most):.1f}",
@@ -120,13 +160,18 @@ def mlp() -> dict[str, str]:
 def rates() -> dict[str, str]:
     """Simulated accuracy at finite rates, on the draws of the limit."""
     problems = [rb.draw(LABELS, seed) for seed in RATE_SEEDS]
-    limit = np.mean([rb.evaluate(problem, rb.three_steps(problem)).accuracy for problem in problems])
+    limit = np.mean(
+        [rb.evaluate(problem, rb.three_steps(problem)).accuracy for problem in problems]
+    )
     parts = [f"{limit:.2f} in the limit"]
     scale = LABELS.seq_len * LABELS.vocab
     for share in RATES:
         eta = share * scale
         gamma = 1000 * LABELS.vocab * LABELS.seq_len**2 / eta  # saturated attention
-        runs = [rb.evaluate(problem, rb.three_steps(problem, eta, gamma)).accuracy for problem in problems]
+        runs = [
+            rb.evaluate(problem, rb.three_steps(problem, eta, gamma)).accuracy
+            for problem in problems
+        ]
         parts.append(f"{np.mean(runs):.2f} at $\\eta={share:g}\\,LV$")
     return {"rates": ", ".join(parts), "rate seeds": str(len(problems))}
 
@@ -137,7 +182,10 @@ def proved() -> dict[str, str]:
     gaps = cases["sufficient"] / cases["critical"]
     found = rb.sufficient_samples(**CLOSED)
     assert found.by == "closed form"
-    powers = {"closed number": rb.sufficient_samples(**CLOSED), "closed predicted": rb.critical_samples(**CLOSED)}
+    powers = {
+        "closed number": rb.sufficient_samples(**CLOSED),
+        "closed predicted": rb.critical_samples(**CLOSED),
+    }
     return {
         "certified median": f"{gaps.median():.1f}",
         "certified largest": f"{gaps.max():.0f}",
@@ -149,17 +197,24 @@ def proved() -> dict[str, str]:
 
 
 def worked() -> dict[str, str]:
-    """The running setting: each law by its formula, beside the ledger that `rb.predict` evaluates."""
+    """The running setting: each law by its formula, beside the ledger that `rb.predict`
+    evaluates."""
     at, found = sizes(RUNNING), predicted(RUNNING)
     least = numeric(laws.superposition(False))(at)
     rows = []
     for name, noise in {**laws.lock_on_noises(), **laws.recall_noises(False)}.items():
         if noise != 0:
             rows.append((name, f"{numeric(noise)(at):.2g}", f"{found.ledger[name].size:.2g}"))
-    short = table(("Noise $s$", "formula", "`ledger`"), [row for row in rows if float(row[2]) >= 1e-4])
-    numbers = [(f"$N$, {name} alone", rounded(numeric(law)(at))) for name, law in laws.lock_on().items()]
+    short = table(
+        ("Noise $s$", "formula", "`ledger`"), [row for row in rows if float(row[2]) >= 1e-4]
+    )
+    numbers = [
+        (f"$N$, {name} alone", rounded(numeric(law)(at))) for name, law in laws.lock_on().items()
+    ]
     numbers.append(("$N$, coverage of 0.9", rounded(coverage_samples(RUNNING.vocab, 0.9))))
-    numbers.append(("$N$, one gradient, 0.9 (*proved*)", rounded(rb.minimum_samples(256, 128, 96, 0.9))))
+    numbers.append(
+        ("$N$, one gradient, 0.9 (*proved*)", rounded(rb.minimum_samples(256, 128, 96, 0.9)))
+    )
     numbers.append(("$d$, superposition, half", rounded(least)))
     scatter = sum(found.ledger[name].size for name in of_lock_on.lock_terms())
     wrong = sum(found.ledger[name].size for name in of_recall.mean_squares())
@@ -171,7 +226,9 @@ def worked() -> dict[str, str]:
         "with he3 and $m=8d$": {"activation": "he3", "width": 768},
         "with ReLU and $m=8d$": {"activation": "relu", "width": 768},
     }
-    other = {name: predicted(replace(RUNNING, **choice)).accuracy for name, choice in choices.items()}
+    other = {
+        name: predicted(replace(RUNNING, **choice)).accuracy for name, choice in choices.items()
+    }
     critical = rb.critical_samples(256, 128, 96, trigger_in_values=False, warn=False)
     return {
         "worked": short + "\n\n" + table(("Law", "value"), numbers),
@@ -195,7 +252,11 @@ def worked() -> dict[str, str]:
 
 def changes(setting: rb.Setting) -> dict[str, rb.Setting]:
     """What one can buy: twice of a size, half the length, the trigger out, or neurons."""
-    wider = {"width": 2 * setting.width} if setting.width else {"width": 8 * setting.dim, "activation": "he3"}
+    wider = (
+        {"width": 2 * setting.width}
+        if setting.width
+        else {"width": 8 * setting.dim, "activation": "he3"}
+    )
     return {
         "$2N$": replace(setting, samples=2 * setting.samples),
         "$2d$": replace(setting, dim=2 * setting.dim),
@@ -210,11 +271,21 @@ def helps() -> dict[str, str]:
     rows, listed, trigger_out = [], [], ""
     for setting in HELPED:
         name = rb.phase(setting) + (f", {setting.activation}" if setting.width else "")
-        after = {change: f"{predicted(other).accuracy:.2f}" for change, other in changes(setting).items()}
+        after = {
+            change: f"{predicted(other).accuracy:.2f}" for change, other in changes(setting).items()
+        }
         out = after.pop(TRIGGER_OUT)
-        rows.append((f"{len(rows) + 1}. {name}", f"{predicted(setting).accuracy:.2f}", *after.values()))
+        rows.append(
+            (f"{len(rows) + 1}. {name}", f"{predicted(setting).accuracy:.2f}", *after.values())
+        )
         trigger_out = out if setting.trigger_in_values else trigger_out
-        known = {"V": setting.vocab, "L": setting.seq_len, "d": setting.dim, "N": setting.samples, "m": setting.width}
+        known = {
+            "V": setting.vocab,
+            "L": setting.seq_len,
+            "d": setting.dim,
+            "N": setting.samples,
+            "m": setting.width,
+        }
         parts = [f"${letter}={size}$" for letter, size in known.items() if size]
         listed.append(f"{len(rows)}. {', '.join(parts)}, $\\tau={int(setting.trigger_in_values)}$")
     header = ("Binds", "now", *(change for change in changes(HELPED[0]) if change != TRIGGER_OUT))
@@ -241,11 +312,14 @@ def values() -> dict[str, str]:
 def page() -> str:
     """The page as it should be."""
     found = values()
-    return re.sub(r"<<([^<>]+)>>", lambda match: found[match[1]], TEMPLATE.read_text(encoding="utf-8"))
+    return re.sub(
+        r"<<([^<>]+)>>", lambda match: found[match[1]], TEMPLATE.read_text(encoding="utf-8")
+    )
 
 
 def over_the_law() -> str:
-    """Predicted N for accuracy 0.9 over the largest law, from twice the dimension of the wall on."""
+    """Predicted N for accuracy 0.9 over the largest law, from twice the dimension of the wall
+    on."""
     ratios = []
     for vocab, seq_len in ((256, 16), (256, 256), tuple(CARTOON.values())):
         for marked in (False, True):
@@ -253,7 +327,10 @@ def over_the_law() -> str:
             for dim in (2 * wall, 8 * wall):
                 at = {V: vocab, L: seq_len, d: dim}
                 law = max(float(numeric(law)(at)) for law in laws.samples(marked).values())
-                ratios.append(rb.critical_samples(vocab, seq_len, dim, trigger_in_values=marked, warn=False) / law)
+                ratios.append(
+                    rb.critical_samples(vocab, seq_len, dim, trigger_in_values=marked, warn=False)
+                    / law
+                )
     return f"{min(ratios):.1f} to {max(ratios):.1f}"
 
 
@@ -277,17 +354,32 @@ def draw_picture() -> None:
         smooth = np.geomspace(150, dims[-1], 60)
         at = {V: CARTOON["vocab"], L: CARTOON["seq_len"], d: smooth}
         found = laws.samples(marked)
-        for index, name in enumerate(("mean bias", "coverage", *(["label frequencies"] if marked else []))):
+        for index, name in enumerate(
+            ("mean bias", "coverage", *(["label frequencies"] if marked else []))
+        ):
             law = numeric(found[name])(at) + 0 * smooth
-            style = {"color": plotting.COLOURS[index], "linestyle": ("--", ":", "-.")[index], "linewidth": 2}
+            style = {
+                "color": plotting.COLOURS[index],
+                "linestyle": ("--", ":", "-.")[index],
+                "linewidth": 2,
+            }
             ax.plot(smooth, law, label=name, **style)
         ax.axvline(wall, color=plotting.COLOURS[3], linewidth=2, label="superposition, 0.9")
-        ax.plot(dims, envelope(marked, dims), color="black", marker="o", markersize=3, label="predicted for 0.9")
+        ax.plot(
+            dims,
+            envelope(marked, dims),
+            color="black",
+            marker="o",
+            markersize=3,
+            label="predicted for 0.9",
+        )
         ax.set(
             xscale="log",
             yscale="log",
             ylabel="training sequences $N$",
-            title=("trigger out of the values, $\\tau=0$", "trigger in the values, $\\tau=1$")[marked],
+            title=("trigger out of the values, $\\tau=0$", "trigger in the values, $\\tau=1$")[
+                marked
+            ],
         )
         ax.set_ylim(3e3, 3e7)
         ax.legend(fontsize=10)

@@ -1,4 +1,5 @@
-"""How *Laws at a glance* writes formulas, tables and numbers, and the setting that all its parts share."""
+"""How *Laws at a glance* writes formulas, tables and numbers, and the setting that all its parts
+share."""
 
 from __future__ import annotations
 
@@ -15,7 +16,9 @@ RUNNING = rb.Setting(vocab=256, seq_len=128, dim=96, samples=2048, trigger_in_va
 
 def latex(expression: sp.Expr) -> str:
     """An expression as the page prints it."""
-    text = sp.latex(expression, ln_notation=True, fold_frac_powers=True).replace(r"\frac", r"\dfrac")
+    text = sp.latex(expression, ln_notation=True, fold_frac_powers=True).replace(
+        r"\frac", r"\dfrac"
+    )
     return text.replace(r"{\left(L \right)}", " L").replace(r"{\left(V \right)}", " V")
 
 

@@ -1,4 +1,5 @@
-"""*Laws at a glance*, facts that are not equal: what is computed for that section of book/laws.md.in."""
+"""*Laws at a glance*, facts that are not equal: what is computed for that section of
+book/laws.md.in."""
 
 from __future__ import annotations
 
@@ -21,19 +22,37 @@ MENDED = {
     "inverse loss weights": {"loss_weights": "inverse"},
     "balanced batches": {"balanced": True},
 }
-STRUCTURE, SHAPED_DIM = "power_law(0.5)", 151  # about as many effective dimensions as the running setting has
+STRUCTURE, SHAPED_DIM = (
+    "power_law(0.5)",
+    151,
+)  # about as many effective dimensions as the running setting has
 
 
 def unequal() -> dict[str, str]:
-    """Facts that are not equal: where lock-on breaks, what mends it, and embeddings with a structure."""
+    """Facts that are not equal: where lock-on breaks, what mends it, and embeddings with a
+    structure."""
     rows = []
     for name, choice in MENDED.items():
         here = replace(UNEQUAL, **choice)
         now, more = predicted(here), predicted(replace(here, samples=4 * here.samples))
-        rows.append((name, *(f"{value:.2f}" for value in (now.lock_on, now.accuracy, now.recall, more.accuracy))))
+        rows.append(
+            (
+                name,
+                *(
+                    f"{value:.2f}"
+                    for value in (now.lock_on, now.accuracy, now.recall, more.accuracy)
+                ),
+            )
+        )
     steep = [
-        predicted(replace(UNEQUAL, zipf=1.5, samples=factor * UNEQUAL.samples, **MENDED[name])).lock_on
-        for name, factor in (("inverse loss weights", 1), ("inverse loss weights", 4), ("balanced batches", 1))
+        predicted(
+            replace(UNEQUAL, zipf=1.5, samples=factor * UNEQUAL.samples, **MENDED[name])
+        ).lock_on
+        for name, factor in (
+            ("inverse loss weights", 1),
+            ("inverse loss weights", 4),
+            ("balanced batches", 1),
+        )
     ]
     shaped = replace(RUNNING, dim=SHAPED_DIM, embeddings=STRUCTURE)
     found, wide = predicted(shaped), {"samples": 64 * RUNNING.vocab, "seq_len": UNEQUAL.seq_len}
@@ -48,16 +67,24 @@ def unequal() -> dict[str, str]:
         "structured recall": f"{predicted(replace(shaped, **wide)).recall:.2f}",
         "isotropic recall": f"{predicted(replace(RUNNING, **wide)).recall:.2f}",
         "structured lock": f"{found.lock_on:.1f}",  # its standard error over draws is 0.03
-        **{f"steep {case}": f"{lock:.1f}" for case, lock in zip(("few", "many", "balanced"), steep, strict=True)},
+        **{
+            f"steep {case}": f"{lock:.1f}"
+            for case, lock in zip(("few", "many", "balanced"), steep, strict=True)
+        },
     }
 
 
 def breaking() -> dict[str, str]:
-    """Where lock-on breaks: how far the committed sweeps are from the law, and draws that a remedy does not mend."""
-    measured = pd.concat([thresholds.critical(rb.load_results(name)) for name in ("zipf_threshold", "zipf_larger")])
+    """Where lock-on breaks: how far the committed sweeps are from the law, and draws that a remedy
+    does not mend."""
+    measured = pd.concat(
+        [thresholds.critical(rb.load_results(name)) for name in ("zipf_threshold", "zipf_larger")]
+    )
     measured = measured[2 * measured["seq_len"] <= measured["dim"]]
     held = measured["predicted"].between(measured["low"], measured["high"])
-    exponents = [critical_zipf(vocab, UNEQUAL.seq_len, UNEQUAL.dim, 16 * vocab) for vocab in (256, 1024)]
+    exponents = [
+        critical_zipf(vocab, UNEQUAL.seq_len, UNEQUAL.dim, 16 * vocab) for vocab in (256, 1024)
+    ]
     many = rb.load_results("remedies_many").query("zipf == 1")
     weighted = remedies.labelled(many).query("remedy == 'inverse weights'")
     return {
@@ -71,11 +98,14 @@ def breaking() -> dict[str, str]:
 
 
 def rare() -> dict[str, str]:
-    """Error against N and d under Zipf's law: formulas, and what the committed sweep measured of them."""
+    """Error against N and d under Zipf's law: formulas, and what the committed sweep measured of
+    them."""
     frame = rb.load_results("zipf_error")
     last = frame["samples"] == frame["samples"].max()
     slopes = [
-        error_sizes.slope(frame[last & (frame["loss_weights"] == "equal") & (frame["zipf"] == exponent)], "dim")
+        error_sizes.slope(
+            frame[last & (frame["loss_weights"] == "equal") & (frame["zipf"] == exponent)], "dim"
+        )
         for exponent in error_sizes.EXPONENTS
     ]
     few = frame.query("zipf == 1.5 and dim == 32 and loss_weights == 'inverse'")

@@ -1,9 +1,9 @@
-"""What reading costs: `python book/measure.py` prints words, open code lines, and page heights of the built book.
+"""What reading costs: `python book/measure.py` prints words, open code lines, and page heights of
+the built book.
 
-Words are those of a notebook's text, without exercises, and of a page's Markdown. A code line is open
-where the page shows it unasked. Heights are of a window 1280 pixels wide, as Chromium lays out _build/html; they are
-left out where either is missing.
-"""
+Words are those of a notebook's text, without exercises, and of a page's Markdown. A code line is
+open where the page shows it unasked. Heights are of a window 1280 pixels wide, as Chromium lays out
+_build/html; they are left out where either is missing."""
 
 import re
 import shutil
@@ -38,9 +38,12 @@ def code_lines(notebook):
 
 
 def reading_minutes(notebook):
-    """Estimated, with a pencil: 80 words or a displayed formula a minute, 90 s for a figure or table; no exercises."""
+    """Estimated, with a pencil: 80 words or a displayed formula a minute, 90 s for a figure or
+    table; no exercises."""
     cells = notebook.cells
-    end = next((i for i, cell in enumerate(cells) if cell.source.startswith("## Exercises")), len(cells))
+    end = next(
+        (i for i, cell in enumerate(cells) if cell.source.startswith("## Exercises")), len(cells)
+    )
     text = "\n".join(cell.source for cell in cells[:end] if cell.cell_type == "markdown")
     shown = sum("data" in output for cell in cells[:end] for output in cell.get("outputs", []))
     minutes = len(text.split()) / 80 + text.count("$$") / 2 + 1.5 * shown
@@ -70,10 +73,14 @@ def main(root=ROOT):
     html = root / "_build" / "html"
     paths = sorted([*(root / "notebooks").glob("*.ipynb"), *(root / "book").rglob("*.md")])
     names = [path.relative_to(root).with_suffix("").as_posix() for path in paths]
-    found = heights(html, [n for n in names if (html / f"{n}.html").exists()]) if html.is_dir() else {}
+    found = (
+        heights(html, [n for n in names if (html / f"{n}.html").exists()]) if html.is_dir() else {}
+    )
     print(f"{'page':45} {'words':>6} {'code':>5} {'open':>5} {'pixels':>7}")
     for path, name in zip(paths, names, strict=True):
-        total, shown = code_lines(nbformat.read(path, as_version=4)) if path.suffix == ".ipynb" else ("", "")
+        total, shown = (
+            code_lines(nbformat.read(path, as_version=4)) if path.suffix == ".ipynb" else ("", "")
+        )
         print(f"{name:45} {words(path):6} {total:>5} {shown:>5} {found.get(name, ''):>7}")
 
 

@@ -33,7 +33,9 @@ def reading_order():
     """The built page of every entry of the table of contents."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     chapters = [entry for part in toc["parts"] for entry in part["chapters"]]
-    files = [toc["root"]] + [page["file"] for entry in chapters for page in (entry, *entry.get("sections", []))]
+    files = [toc["root"]] + [
+        page["file"] for entry in chapters for page in (entry, *entry.get("sections", []))
+    ]
     return [HTML / f"{Path(file).with_suffix('')}.html" for file in files]
 
 
@@ -48,7 +50,9 @@ def article(path, pages, folder):
         parts = urlsplit(link["href"])
         target = (path.parent / parts.path).resolve() if parts.path else path
         if not parts.scheme and target in pages:
-            link["href"] = f"#{target.stem}-{parts.fragment}" if parts.fragment else f"#{target.stem}"
+            link["href"] = (
+                f"#{target.stem}-{parts.fragment}" if parts.fragment else f"#{target.stem}"
+            )
     content["id"] = path.stem
     content["style"] = "break-before: page"
     return content

@@ -1,4 +1,5 @@
-"""Try the release as its readers will, in fresh environments: `make test-release`, `make test-latest`.
+"""Try the release as its readers will, in fresh environments: `make test-release`, `make
+test-latest`.
 
     python book/release.py wheel       build the wheel, install it with the pinned versions, and run
                                         every notebook alone in an empty folder, numbers compared
@@ -79,7 +80,8 @@ def wheel(folder):
 
 
 def setup_cell(folder):
-    """Run both setup cells where `recallbook` is missing: one stops, one installs from a git repository on disk."""
+    """Run both setup cells where `recallbook` is missing: one stops, one installs from a git
+    repository on disk."""
     tag = stamp.source()[1]
     bare = folder / "published"
     run("git", "clone", "--quiet", "--bare", ROOT, bare)
@@ -94,14 +96,21 @@ def setup_cell(folder):
     # pip wants a host in the address, also for a file.
     local = stamp.installing(f"file://localhost{bare}", tag)
     for cell, check, allowed in ((stamp.STOPPING, stops, ["SystemExit"]), (local, installs, [])):
-        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell), nbformat.v4.new_code_cell(check)])
+        notebook = nbformat.v4.new_notebook(
+            cells=[nbformat.v4.new_code_cell(cell), nbformat.v4.new_code_cell(check)]
+        )
         path = folder / "setup.ipynb"
         nbformat.write(notebook, path)
         execute = "import sys, nbformat; from nbclient import NotebookClient as C; n = nbformat.read(sys.argv[1], 4); "
-        execute += (
-            f"C(n, timeout=1800, allow_error_names={allowed}).execute(); print(n.cells[0].outputs, n.cells[1].outputs)"
+        execute += f"C(n, timeout=1800, allow_error_names={allowed}).execute(); print(n.cells[0].outputs, n.cells[1].outputs)"
+        run(
+            python,
+            "-c",
+            execute,
+            path,
+            cwd=folder,
+            env={**os.environ, "JUPYTER_PREFER_ENV_PATH": "1"},
         )
-        run(python, "-c", execute, path, cwd=folder, env={**os.environ, "JUPYTER_PREFER_ENV_PATH": "1"})
 
 
 def cells_of(path):
@@ -113,7 +122,10 @@ def latest(folder):
     for name in [chosen] if chosen else PYTHONS:
         found = shutil.which(name)
         # A shim can exist for a Python that is not active.
-        if not found or subprocess.run([found, "--version"], capture_output=True, check=False).returncode:
+        if (
+            not found
+            or subprocess.run([found, "--version"], capture_output=True, check=False).returncode
+        ):
             continue
         python = new_environment(folder / Path(name).name, found)
         try:
@@ -121,7 +133,14 @@ def latest(folder):
         except subprocess.CalledProcessError:
             print(f"{name} has no torch here, trying an older one", flush=True)
             continue
-        install(python, "--upgrade", "--upgrade-strategy", "eager", committed_copy(folder / "source"), *RUNNER)
+        install(
+            python,
+            "--upgrade",
+            "--upgrade-strategy",
+            "eager",
+            committed_copy(folder / "source"),
+            *RUNNER,
+        )
         run(python, "-m", "pip", "list")
         run_alone(python, folder)
         return

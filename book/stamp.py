@@ -2,10 +2,9 @@
 
 The one source is the table `[tool.recallbook]` of pyproject.toml. The places are the setup cell of
 every notebook, `_config.yml` (repository and Colab buttons) and the addresses in README.md,
-CITATION.cff and pyproject.toml itself. Without an address nothing is installed from anywhere: whoever
-claims an address that nobody has would run code in readers' notebooks. The setup cell then stops with
-one line, and there are no buttons.
-"""
+CITATION.cff and pyproject.toml itself. Without an address nothing is installed from anywhere:
+whoever claims an address that nobody has would run code in readers' notebooks. The setup cell then
+stops with one line, and there are no buttons."""
 
 import re
 import tomllib
@@ -69,14 +68,18 @@ def stamped(path, root=ROOT):
         return nbformat.writes(notebook) + "\n"
     if path.name == "_config.yml":
         text = re.sub(r"(?m)^(  url: ).*$", rf"\g<1>{repository or NOWHERE}", text, count=1)
-        text = re.sub(r"(?m)^(  colab_url: ).*$", rf'\g<1>"{COLAB if repository else ""}"', text, count=1)
+        text = re.sub(
+            r"(?m)^(  colab_url: ).*$", rf'\g<1>"{COLAB if repository else ""}"', text, count=1
+        )
         button = str(bool(repository)).lower()
         text = re.sub(r"(?m)^(  use_repository_button: ).*$", rf"\g<1>{button}", text, count=1)
         return re.sub(r"(?m)^(  branch: ).*$", rf"\g<1>{tag}", text, count=1)
     if path.name == "pyproject.toml":
         return re.sub(r"(?m)^(Repository = ).*$", rf'\g<1>"{repository or NOWHERE}"', text, count=1)
     if path.name == "CITATION.cff":
-        return re.sub(r"(?m)^(repository-code: ).*$", rf"\g<1>{repository or NOWHERE}", text, count=1)
+        return re.sub(
+            r"(?m)^(repository-code: ).*$", rf"\g<1>{repository or NOWHERE}", text, count=1
+        )
     text = REQUIREMENT.sub(requirement(repository, tag), text)
     return re.sub(r"(?m)^(git clone ).*$", rf"\g<1>{repository or 'ADDRESS'}", text)
 

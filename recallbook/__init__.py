@@ -22,7 +22,14 @@ if TYPE_CHECKING:
     from recallbook.sweeps.archive import load_results
     from recallbook.sweeps.point import Point
     from recallbook.sweeps.run import run_sweep
-    from recallbook.theory.prediction import Prediction, Term, critical_samples, critical_width, phase, predict
+    from recallbook.theory.prediction import (
+        Prediction,
+        Term,
+        critical_samples,
+        critical_width,
+        phase,
+        predict,
+    )
     from recallbook.training.longer import descend
 
 __version__ = _version("recallbook")
@@ -60,8 +67,8 @@ __all__ = [
     "sufficient_samples",
     "three_steps",
 ]
-# Loaded when first asked for: with them come SymPy, SciPy's statistics and pandas, which cost as much as torch, and the
-# core works without sweeps.
+# Loaded when first asked for: with them come SymPy, SciPy's statistics and pandas, which cost as
+# much as torch, and the core works without sweeps.
 _LATER = {
     "bounds.certificate": ("Certificate", "certify"),
     "bounds.coverage": ("minimum_samples",),
@@ -72,7 +79,14 @@ _LATER = {
     "sweeps.archive": ("load_results",),
     "sweeps.point": ("Point",),
     "sweeps.run": ("run_sweep",),
-    "theory.prediction": ("Prediction", "Term", "critical_samples", "critical_width", "phase", "predict"),
+    "theory.prediction": (
+        "Prediction",
+        "Term",
+        "critical_samples",
+        "critical_width",
+        "phase",
+        "predict",
+    ),
     "training.longer": ("descend",),
 }
 _MODULES = {name: module for module, names in _LATER.items() for name in names}

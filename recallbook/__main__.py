@@ -1,4 +1,5 @@
-"""The command line: ``python -m recallbook`` and what it can do, one module of ``commands`` for each kind."""
+"""The command line: ``python -m recallbook`` and what it can do, one module of ``commands`` for
+each kind."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ exit status:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Parse, run, and say in one line what went wrong; the exit status is what :data:`STATUS` says."""
+    """Parse, run, and say in one line what went wrong; the exit status is what :data:`STATUS`
+    says."""
     chosen = command_parser().parse_args(arguments)
     try:
         return int(chosen.run(chosen))
@@ -26,10 +28,15 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"recallbook: {problem}", file=sys.stderr)
         return 2
     except (RuntimeError, ArithmeticError, MemoryError) as problem:
-        print(f"recallbook: {' '.join(str(problem).split()) or 'memory is used up'}", file=sys.stderr)
+        print(
+            f"recallbook: {' '.join(str(problem).split()) or 'memory is used up'}", file=sys.stderr
+        )
         return 1
     except KeyboardInterrupt:
-        print("\nrecallbook: interrupted; what finished is stored, and the same command goes on", file=sys.stderr)
+        print(
+            "\nrecallbook: interrupted; what finished is stored, and the same command goes on",
+            file=sys.stderr,
+        )
         return 130
 
 
@@ -40,8 +47,15 @@ def command_parser() -> argparse.ArgumentParser:
         "Predict and plan a training run, examine a table of embeddings, or run the book's large experiments and export"
         " their results."
     )
-    parser = Parser(prog="python -m recallbook", description=text, epilog=f"{sweeping.listed()}\n\n{STATUS}", **shape)
-    commands = parser.add_subparsers(required=True, metavar="{predict,plan,examine,sweep,export,recompute}")
+    parser = Parser(
+        prog="python -m recallbook",
+        description=text,
+        epilog=f"{sweeping.listed()}\n\n{STATUS}",
+        **shape,
+    )
+    commands = parser.add_subparsers(
+        required=True, metavar="{predict,plan,examine,sweep,export,recompute}"
+    )
     for module in (predicting, planning, examining):
         module.add(commands, {**shape, "epilog": STATUS})
     sweeping.add(commands, {**shape, "epilog": f"{sweeping.listed()}\n\n{STATUS}"})

@@ -19,7 +19,11 @@ def not_allowed(field: str, value: object, allowed: str) -> ValueError:
     try:
         shown = " ".join(repr(value).split())
     except ValueError:  # Python writes no integer of more than some thousand digits
-        shown = f"an integer of {int(value).bit_length()} bits" if isinstance(value, int) else type(value).__name__
+        shown = (
+            f"an integer of {int(value).bit_length()} bits"
+            if isinstance(value, int)
+            else type(value).__name__
+        )
     if len(shown) > LONGEST_REPR:
         shown = shown[:LONGEST_REPR] + "..."
     return ValueError(f"{field}={shown} is not allowed: {allowed}")
@@ -40,7 +44,9 @@ def _integer(field: str, value: Any, allowed: str, smallest: int, largest: float
 
 def check_size(field: str, value: Any, smallest: int = 1) -> int:
     """Return ``value`` as an ``int`` of at least ``smallest``."""
-    return _integer(field, value, f"an integer from {smallest} to {LARGEST_SIZE}", smallest, LARGEST_SIZE)
+    return _integer(
+        field, value, f"an integer from {smallest} to {LARGEST_SIZE}", smallest, LARGEST_SIZE
+    )
 
 
 def check_flag(field: str, value: object) -> bool:
@@ -87,7 +93,9 @@ def check_rates(eta: Any, gamma: Any) -> tuple[float, float] | tuple[None, None]
     """Both rates ``None`` (the early-phase limit), or both finite and positive."""
     if eta is None and gamma is None:
         return None, None
-    allowed = "a finite number above 0, or None together with the other rate (the early-phase limit)"
+    allowed = (
+        "a finite number above 0, or None together with the other rate (the early-phase limit)"
+    )
     return check_rate("eta", eta, allowed), check_rate("gamma", gamma, allowed)
 
 
@@ -105,7 +113,9 @@ def check_device(field: str, value: Any) -> torch.device:
         device = torch.device(value)
     except (RuntimeError, TypeError):
         raise not_allowed(field, value, allowed) from None
-    present = device.type == "cpu" or (device.type == "cuda" and (device.index or 0) < torch.cuda.device_count())
+    present = device.type == "cpu" or (
+        device.type == "cuda" and (device.index or 0) < torch.cuda.device_count()
+    )
     if not present and device.type == "cuda" and torch.cuda.device_count() == 0:
         raise not_allowed(field, value, "'cpu': this machine has no CUDA device that torch can use")
     if not present:
@@ -117,5 +127,7 @@ def check_finite(field: str, tensor: torch.Tensor) -> torch.Tensor:
     """Return ``tensor`` if all its numbers are finite."""
     if not bool(tensor.isfinite().all()):
         count = int((~tensor.isfinite()).sum())
-        raise not_allowed(field, f"with {count} numbers that are infinite or none", "finite numbers")
+        raise not_allowed(
+            field, f"with {count} numbers that are infinite or none", "finite numbers"
+        )
     return tensor

@@ -1,4 +1,5 @@
-"""How much memory a computation needs: estimated, and compared with what is free, before it is asked for."""
+"""How much memory a computation needs: estimated, and compared with what is free, before it is
+asked for."""
 
 from __future__ import annotations
 
@@ -12,7 +13,10 @@ from recallbook.setting import LATER, Setting
 
 GIB = 2.0**30
 NUMBER = 8  # bytes of one in float64 or int64
-ZIPF_BYTES, UNIFORM_BYTES = 28, 5  # of a token while it is drawn: a uniform number, where it falls, and the token
+ZIPF_BYTES, UNIFORM_BYTES = (
+    28,
+    5,
+)  # of a token while it is drawn: a uniform number, where it falls, and the token
 SEQUENCE_BYTES = 48  # positions, labels and what they are drawn from
 DRAWN_TOKENS = 385  # at most, with the trigger, in predictions with an MLP
 SQUARES = 14  # V by V tables that a prediction of unequal facts holds
@@ -26,13 +30,18 @@ class Need(NamedTuple):
 
 
 def free_memory() -> float:
-    """Bytes that this machine, or the group of processes that this one is in, can still give; infinite if unknown."""
+    """Bytes that this machine, or the group of processes that this one is in, can still give;
+    infinite if unknown."""
     found = [float("inf")]
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        found += [1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
+        found += [
+            1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")
+        ]
     except (OSError, ValueError, IndexError):
-        if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:  # no such file: all that there is
+        if (
+            hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names
+        ):  # no such file: all that there is
             found.append(float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")))
     group = Path("/sys/fs/cgroup")
     try:
@@ -81,10 +90,15 @@ def sequences(setting: Setting, count: int, field: str) -> list[Need]:
 
 
 def draw_needs(setting: Setting) -> list[Need]:
-    """Of :func:`recallbook.draw`: the batch, two tables of embeddings and what they are made of, the MLP."""
+    """Of :func:`recallbook.draw`: the batch, two tables of embeddings and what they are made of,
+    the MLP."""
     copies = 8 if setting.embeddings == "orthogonal" else 5
     mlp = [table(setting, 2, "width", "dim")] if setting.width else []
-    return [*sequences(setting, setting.samples, "samples"), table(setting, copies, "vocab", "dim"), *mlp]
+    return [
+        *sequences(setting, setting.samples, "samples"),
+        table(setting, copies, "vocab", "dim"),
+        *mlp,
+    ]
 
 
 def weight_needs(setting: Setting, copies: float = 3) -> list[Need]:
@@ -94,7 +108,8 @@ def weight_needs(setting: Setting, copies: float = 3) -> list[Need]:
 
 
 def predict_needs(setting: Setting, unequal: bool) -> list[Need]:
-    """Of one prediction: drawn tables where facts are unequal, drawn neurons and tokens with the MLP."""
+    """Of one prediction: drawn tables where facts are unequal, drawn neurons and tokens with the
+    MLP."""
     if unequal:
         return [table(setting, 6, "vocab", "dim"), table(setting, SQUARES, "vocab", "vocab")]
     if setting.width is None or setting.embeddings == "orthogonal":
@@ -105,12 +120,18 @@ def predict_needs(setting: Setting, unequal: bool) -> list[Need]:
 def certify_needs(setting: Setting) -> list[Need]:
     """Of one certificate: the form of all margins, and the batch in 64 bits."""
     columns = min(setting.dim, setting.vocab + 1)
-    form = Need(1.25 * NUMBER * setting.vocab**2 * columns, {"vocab": setting.vocab, "dim": setting.dim})
+    form = Need(
+        1.25 * NUMBER * setting.vocab**2 * columns, {"vocab": setting.vocab, "dim": setting.dim}
+    )
     batch = table(setting, 3, "samples", "seq_len")
     return [form, batch] if setting.seq_len > 1 else [batch, table(setting, 6, "vocab", "vocab")]
 
 
 def examine_needs(shape: tuple[Any, ...]) -> list[Need]:
-    """Of looking at a matrix of this shape: four copies of it, and four of the square of its columns."""
+    """Of looking at a matrix of this shape: four copies of it, and four of the square of its
+    columns."""
     rows, dim = (int(size) for size in shape)
-    return [Need(4.0 * NUMBER * rows * dim, {"rows": rows, "dim": dim}), Need(4.0 * NUMBER * dim * dim, {"dim": dim})]
+    return [
+        Need(4.0 * NUMBER * rows * dim, {"rows": rows, "dim": dim}),
+        Need(4.0 * NUMBER * dim * dim, {"dim": dim}),
+    ]

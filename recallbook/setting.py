@@ -17,8 +17,15 @@ EMBEDDINGS = ("gaussian", "sphere", "orthogonal")  # laws without a structure
 STRUCTURES = ("power_law(EXPONENT)", "clustered(CLUSTERS, SHARE)", "low_rank(RANK)")
 LOSS_WEIGHTS = ("equal", "inverse")
 OUTPUT_BIASES = ("none", "calibrated", "trained")
-# fields that came later: at these values nothing is as it was not before, names of points in stores included
-LATER = {"zipf": 0.0, "other_zipf": None, "balanced": False, "loss_weights": "equal", "output_bias": "none"}
+# fields that came later: at these values nothing is as it was not before, names of points in stores
+# included
+LATER = {
+    "zipf": 0.0,
+    "other_zipf": None,
+    "balanced": False,
+    "loss_weights": "equal",
+    "output_bias": "none",
+}
 
 
 class EmbeddingLaw(NamedTuple):
@@ -29,8 +36,11 @@ class EmbeddingLaw(NamedTuple):
 
 
 def parse_law(value: Any, vocab: int, dim: int) -> EmbeddingLaw:
-    """The law that a text such as ``"gaussian"`` or ``"power_law(0.5)"`` names, checked against the sizes."""
-    allowed = "one of " + ", ".join(map(repr, EMBEDDINGS)) + ", or a structure: " + ", ".join(STRUCTURES)
+    """The law that a text such as ``"gaussian"`` or ``"power_law(0.5)"`` names, checked against the
+    sizes."""
+    allowed = (
+        "one of " + ", ".join(map(repr, EMBEDDINGS)) + ", or a structure: " + ", ".join(STRUCTURES)
+    )
     if not isinstance(value, str):
         raise not_allowed("embeddings", value, allowed)
     if value in EMBEDDINGS:
@@ -46,7 +56,11 @@ def parse_law(value: Any, vocab: int, dim: int) -> EmbeddingLaw:
     if name == "power_law" and not 0 <= numbers[0] <= 4:
         raise not_allowed("embeddings", value, "power_law with an exponent from 0 to 4")
     if name == "clustered" and not (numbers[0] in range(1, vocab + 1) and 0 <= numbers[1] < 1):
-        raise not_allowed("embeddings", value, f"clustered with 1 to vocab = {vocab} clusters and a share in [0, 1)")
+        raise not_allowed(
+            "embeddings",
+            value,
+            f"clustered with 1 to vocab = {vocab} clusters and a share in [0, 1)",
+        )
     if name == "low_rank" and numbers[0] not in range(1, dim + 1):
         raise not_allowed("embeddings", value, f"low_rank with an integer from 1 to dim = {dim}")
     return EmbeddingLaw(name, numbers)
@@ -54,7 +68,10 @@ def parse_law(value: Any, vocab: int, dim: int) -> EmbeddingLaw:
 
 def law_text(law: EmbeddingLaw) -> str:
     """The one way in which a law is written: each number by the fewest digits that give it back."""
-    numbers = [f"{x:g}" if float(f"{x:g}") == x else repr(int(x) if x.is_integer() else x) for x in law.numbers]
+    numbers = [
+        f"{x:g}" if float(f"{x:g}") == x else repr(int(x) if x.is_integer() else x)
+        for x in law.numbers
+    ]
     return f"{law.name}({', '.join(numbers)})" if numbers else law.name
 
 
@@ -74,7 +91,11 @@ def check_exponent(field: str, value: Any) -> float:
 
 def check_activation(field: str, value: Any) -> str | Activation:
     """Return ``value`` if it names an activation or is an elementwise map on tensors."""
-    allowed = "one of " + ", ".join(map(repr, ACTIVATIONS)) + ", or a callable that keeps shape and floating type"
+    allowed = (
+        "one of "
+        + ", ".join(map(repr, ACTIVATIONS))
+        + ", or a callable that keeps shape and floating type"
+    )
     if isinstance(value, str):
         if value not in ACTIVATIONS:
             raise not_allowed(field, value, allowed)
@@ -87,7 +108,10 @@ def check_activation(field: str, value: Any) -> str | Activation:
         image = value(probe)
     except Exception as error:  # a user's function may fail in any way; the cause is chained
         raise not_allowed(field, value, allowed) from error
-    if not isinstance(image, torch.Tensor) or (image.shape, image.dtype) != (before.shape, before.dtype):
+    if not isinstance(image, torch.Tensor) or (image.shape, image.dtype) != (
+        before.shape,
+        before.dtype,
+    ):
         raise not_allowed(field, value, allowed)
     if not torch.equal(probe, before):
         raise not_allowed(field, value, "a function that leaves its argument as it is")
@@ -101,8 +125,9 @@ def check_activation(field: str, value: Any) -> str | Activation:
 class Setting:
     r"""Sizes and choices of one experiment, by keyword. Frozen and hashable; validates itself.
 
-    The model is $U W_V\,g(h)$ with $h=\sum_j a_j e'_j$ and $a=\mathrm{softmax}_j(e_j^\top W_{KQ} z_{\rm EOS})$,
-    where $g(h)=h$ (Attention-only) or $g(h)=\phi(W_{\rm in}h)/\sqrt m$ (Attention-MLP).
+    The model is $U W_V\,g(h)$ with $h=\sum_j a_j e'_j$ and $a=\mathrm{softmax}_j(e_j^\top W_{KQ}
+    z_{\rm EOS})$, where $g(h)=h$ (Attention-only) or $g(h)=\phi(W_{\rm in}h)/\sqrt m$
+    (Attention-MLP).
 
     Parameters
     ----------
@@ -117,30 +142,35 @@ class Setting:
     width : int or None
         Width $m$ of the fixed random MLP; ``None`` is the Attention-only model.
     activation : str or callable
-        $\phi$: ``"relu"``, ``"gelu"`` (exact), ``"tanh"``, ``"linear"``, ``"he2"`` $=(x^2-1)/\sqrt2$,
-        ``"he3"`` $=(x^3-3x)/\sqrt6$, or a differentiable elementwise map on tensors. Used only with ``width``.
+        $\phi$: ``"relu"``, ``"gelu"`` (exact), ``"tanh"``, ``"linear"``, ``"he2"``
+        $=(x^2-1)/\sqrt2$, ``"he3"`` $=(x^3-3x)/\sqrt6$, or a differentiable elementwise map on
+        tensors. Used only with ``width``.
     embeddings : str
-        ``"gaussian"`` $N(0,I_d/d)$, ``"sphere"`` (the same, normalised) or ``"orthogonal"``; or a structure, of mean
-        square length 1: ``"power_law(0.5)"``, Gaussian with eigenvalues $\propto i^{-1/2}$; ``"low_rank(32)"``,
-        Gaussian in the first 32 coordinates; ``"clustered(16, 0.5)"``, 16 Gaussian centres that make up half of the
-        square length, token $v$ in cluster $v$ mod 16.
+        ``"gaussian"`` $N(0,I_d/d)$, ``"sphere"`` (the same, normalised) or ``"orthogonal"``; or a
+        structure, of mean square length 1: ``"power_law(0.5)"``, Gaussian with eigenvalues $\propto
+        i^{-1/2}$; ``"low_rank(32)"``, Gaussian in the first 32 coordinates; ``"clustered(16,
+        0.5)"``, 16 Gaussian centres that make up half of the square length, token $v$ in cluster
+        $v$ mod 16.
     trigger_in_values : bool
-        Whether the values $e'_j$ carry the trigger ($\tau=1$, the plain residual stream) or not ($\tau=0$).
+        Whether the values $e'_j$ carry the trigger ($\tau=1$, the plain residual stream) or not
+        ($\tau=0$).
     zipf : float
-        Tokens have frequencies $p_v\propto(v+1)^{-\alpha}$ with this $\alpha$, from 0 (all equal) to 4.
+        Tokens have frequencies $p_v\propto(v+1)^{-\alpha}$ with this $\alpha$, from 0 (all equal)
+        to 4.
     other_zipf : float or None
         Another exponent for the tokens that carry no mark; ``None`` is ``zipf``.
     balanced : bool
-        Whether training batches show every fact equally often (up to one, if $V$ does not divide $N$), whatever
-        ``zipf`` says. Test sequences do not.
+        Whether training batches show every fact equally often (up to one, if $V$ does not divide
+        $N$), whatever ``zipf`` says. Test sequences do not.
     loss_weights : str
-        ``"equal"``, or ``"inverse"``: each training sequence weighs $N/(Vn_y)$, with $n_y$ the count of its label in
-        the batch.
+        ``"equal"``, or ``"inverse"``: each training sequence weighs $N/(Vn_y)$, with $n_y$ the
+        count of its label in the batch.
     output_bias : str
-        $b$ in logits $U W_V\,g(h)+b$, fixed before the first step. ``"none"``: zero. ``"calibrated"``: $b_k=\log p_k$,
-        the frequency of label $k$ in what is trained on: equal ones, so no bias, if batches are ``balanced`` or the
-        loss is weighted. ``"trained"``: what training $b$ alone ends in, the log of label $k$'s share of the batch (of
-        its weight, with ``loss_weights="inverse"``); $-\infty$ for a label that the batch lacks.
+        $b$ in logits $U W_V\,g(h)+b$, fixed before the first step. ``"none"``: zero.
+        ``"calibrated"``: $b_k=\log p_k$, the frequency of label $k$ in what is trained on: equal
+        ones, so no bias, if batches are ``balanced`` or the loss is weighted. ``"trained"``: what
+        training $b$ alone ends in, the log of label $k$'s share of the batch (of its weight, with
+        ``loss_weights="inverse"``); $-\infty$ for a label that the batch lacks.
 
     Raises
     ------
@@ -191,7 +221,9 @@ class Setting:
             "activation": check_activation("activation", self.activation),
             "trigger_in_values": check_flag("trigger_in_values", self.trigger_in_values),
             "zipf": check_exponent("zipf", self.zipf),
-            "other_zipf": None if self.other_zipf is None else check_exponent("other_zipf", self.other_zipf),
+            "other_zipf": None
+            if self.other_zipf is None
+            else check_exponent("other_zipf", self.other_zipf),
             "balanced": check_flag("balanced", self.balanced),
             "loss_weights": check_choice("loss_weights", self.loss_weights, LOSS_WEIGHTS),
             "output_bias": check_choice("output_bias", self.output_bias, OUTPUT_BIASES),
@@ -202,7 +234,9 @@ class Setting:
         for name, value in checked.items():
             object.__setattr__(self, name, value)  # frozen: this is the one moment of writing
         if self.embeddings == "orthogonal" and self.dim < self.vocab + 2:
-            raise not_allowed("dim", self.dim, f"at least vocab + 2 = {self.vocab + 2} with orthogonal embeddings")
+            raise not_allowed(
+                "dim", self.dim, f"at least vocab + 2 = {self.vocab + 2} with orthogonal embeddings"
+            )
 
     @property
     def law(self) -> EmbeddingLaw:
@@ -211,7 +245,8 @@ class Setting:
 
     @property
     def equal_facts(self) -> bool:
-        """Whether all tokens are equally frequent, and steps are the plain ones: the world of chapters 1 to 10."""
+        """Whether all tokens are equally frequent, and steps are the plain ones: the world of
+        chapters 1 to 10."""
         return all(getattr(self, name) == value for name, value in LATER.items())
 
     @property
@@ -220,19 +255,22 @@ class Setting:
         return self.loss_weights == "equal" and self.output_bias == "none"
 
     def require_equal(self, reason: str, fields: Iterable[str] = tuple(LATER)) -> None:
-        """Refuse unless these fields are as in the world of equal facts; ``reason`` ends the sentence."""
+        """Refuse unless these fields are as in the world of equal facts; ``reason`` ends the
+        sentence."""
         for name in fields:
             if getattr(self, name) != LATER[name]:
                 raise not_allowed(name, getattr(self, name), f"{LATER[name]!r}: {reason}")
 
     @property
     def mlp_input_scale(self) -> float:
-        r"""Mean squared length $s^2$ of a located token, 2 with the trigger in the values and 1 without."""
+        r"""Mean squared length $s^2$ of a located token, 2 with the trigger in the values and 1
+        without."""
         return 2.0 if self.trigger_in_values else 1.0
 
     @property
     def feature_dim(self) -> int:
-        """Number of features that the value matrix reads, ``width`` with the MLP and ``dim`` without."""
+        """Number of features that the value matrix reads, ``width`` with the MLP and ``dim``
+        without."""
         return self.dim if self.width is None else self.width
 
     @property

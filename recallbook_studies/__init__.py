@@ -1,1 +1,2 @@
-"""The laboratory beside :mod:`recallbook`: one folder a chapter, the claims, the explorer, and what they share."""
+"""The laboratory beside :mod:`recallbook`: one folder a chapter, the claims, the explorer, and what
+they share."""

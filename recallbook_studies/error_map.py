@@ -1,9 +1,9 @@
-"""Where predictions hold: random settings over all that a ``Setting`` allows, simulated until the error is small.
+"""Where predictions hold: random settings over all that a ``Setting`` allows, simulated until the
+error is small.
 
-``python -m recallbook_studies.error_map STORE`` simulates what the file lacks; several can share the work with
-``--part 0/2`` and ``--part 1/2``, each with a file of its own. ``--export`` joins the files, adds the predictions and
-writes the table that ships with the package.
-"""
+``python -m recallbook_studies.error_map STORE`` simulates what the file lacks; several can share
+the work with ``--part 0/2`` and ``--part 1/2``, each with a file of its own. ``--export`` joins the
+files, adds the predictions and writes the table that ships with the package."""
 
 from __future__ import annotations
 
@@ -45,17 +45,25 @@ def random_setting(index: int) -> Setting:
 
 def as_setting(row: dict[str, Any]) -> Setting:
     """The setting of a row of the table: sizes as integers, callables by their names."""
-    fields: dict[str, Any] = {name: int(row[name]) for name in ("vocab", "seq_len", "dim", "samples")}
+    fields: dict[str, Any] = {
+        name: int(row[name]) for name in ("vocab", "seq_len", "dim", "samples")
+    }
     if not pd.isna(row.get("width")):
         activation = str(row["activation"])
         fields |= {"width": int(row["width"]), "activation": CALLABLES.get(activation, activation)}
-    return Setting(**fields, embeddings=str(row["embeddings"]), trigger_in_values=bool(row["trigger_in_values"]))
+    return Setting(
+        **fields,
+        embeddings=str(row["embeddings"]),
+        trigger_in_values=bool(row["trigger_in_values"]),
+    )
 
 
 def outcomes(index: int) -> Iterator[list[float]]:
     """Outcomes of the setting of this number, seed after seed; its seeds are used nowhere else."""
     setting = random_setting(index)
-    dtype = torch.float64 if setting.width is None else torch.float32  # products with features take most of the time
+    dtype = (
+        torch.float64 if setting.width is None else torch.float32
+    )  # products with features take most of the time
     for seed in range(FIRST_SEED + MOST * index, FIRST_SEED + MOST * (index + 1)):
         outcome = simulate(setting, seed, test_samples=TEST, dtype=dtype)
         yield [getattr(outcome, name) for name in QUANTITIES]
@@ -64,9 +72,8 @@ def outcomes(index: int) -> Iterator[list[float]]:
 def simulated(index: int) -> dict[str, Any]:
     """Means over seeds with their standard errors.
 
-    Seeds are added until every standard error is at most ``ENOUGH``; the first ``FEWEST`` always run, or ``AT_LEAST``
-    where they take long.
-    """
+    Seeds are added until every standard error is at most ``ENOUGH``; the first ``FEWEST`` always
+    run, or ``AT_LEAST`` where they take long."""
     started, rows = time.perf_counter(), []
     for row in outcomes(index):
         rows.append(row)
@@ -75,7 +82,13 @@ def simulated(index: int) -> dict[str, Any]:
             break
     found = dict(zip(QUANTITIES, np.mean(rows, axis=0).tolist(), strict=True))
     errors = {f"{name}_error": float(e) for name, e in zip(QUANTITIES, _errors(rows), strict=True)}
-    return {"index": index, **described(random_setting(index)), "seeds": len(rows), **found, **errors}
+    return {
+        "index": index,
+        **described(random_setting(index)),
+        "seeds": len(rows),
+        **found,
+        **errors,
+    }
 
 
 def _errors(rows: list[list[float]]) -> NDArray[np.float64]:
@@ -110,13 +123,17 @@ def load() -> pd.DataFrame:
 
 
 def judged() -> pd.DataFrame:
-    """The map with ``model``, the names of the ``doubts`` that apply, and by outcome whether it is ``off_``.
+    """The map with ``model``, the names of the ``doubts`` that apply, and by outcome whether it is
+    ``off_``.
 
     Off: prediction and simulation differ by more than the tolerance and two standard errors.
     """
     frame = load()
     settings = [as_setting(row) for row in frame.to_dict("records")]
-    found = [{d.name for d in doubts(s, p)} for s, p in zip(settings, frame["predicted_lock_on"], strict=True)]
+    found = [
+        {d.name for d in doubts(s, p)}
+        for s, p in zip(settings, frame["predicted_lock_on"], strict=True)
+    ]
     judged = frame.assign(doubts=found, doubted=[bool(names) for names in found])
     judged["model"] = np.where(frame["width"].isna(), "Attention-only", "Attention-MLP")
     for name, allowed in TOLERANCES.items():
@@ -126,11 +143,14 @@ def judged() -> pd.DataFrame:
 
 
 def export(stores: Iterable[Path]) -> None:
-    """Write the table that ships with the package; without stores, only its predictions are made anew."""
+    """Write the table that ships with the package; without stores, only its predictions are made
+    anew."""
     parts = [pd.read_csv(store) for store in stores] or [load()]
     frame = pd.concat(parts, ignore_index=True).sort_values("index", ignore_index=True)
     sizes = dict.fromkeys(("index", "vocab", "seq_len", "dim", "samples", "seeds"), "int32")
-    with_predictions(frame.astype({**sizes, "width": "Int32"})).to_parquet(FILE, compression="zstd", index=False)
+    with_predictions(frame.astype({**sizes, "width": "Int32"})).to_parquet(
+        FILE, compression="zstd", index=False
+    )
 
 
 def fill(store: Path, part: slice) -> None:

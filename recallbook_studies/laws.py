@@ -1,9 +1,10 @@
-r"""The laws that set the number of sequences, each alone and to leading order. Estimates, not bounds; ours.
+r"""The laws that set the number of sequences, each alone and to leading order. Estimates, not
+bounds; ours.
 
-Noise is a mean square $s$ in units of the squared signal, taken from the ledger's own terms: each is expanded along a
-path on which all sizes grow, at the typical draw. Variances add. A noise alone is as large as its signal allows where
-$s$ times twice the logarithm of the number of competitors is 1: $2\log L$ in step 2, $2\log V$ in step 3.
-"""
+Noise is a mean square $s$ in units of the squared signal, taken from the ledger's own terms: each
+is expanded along a path on which all sizes grow, at the typical draw. Variances add. A noise alone
+is as large as its signal allows where $s$ times twice the logarithm of the number of competitors is
+1: $2\log L$ in step 2, $2\log V$ in step 3."""
 
 from __future__ import annotations
 
@@ -26,16 +27,26 @@ from recallbook.theory.symbolic.expressions import L, N, V, d, tau
 
 MOST = sp.Rational(9, 10)  # of the facts
 PRICE = sp.sqrt(2 * sp.log(L))  # the largest of L normal scores, at most
-GROWTH = {V: 8, N: 10, L: 5, d: 8}  # step 2: powers of a size that grows; 1 << L << V << N << LV, d of the order of V
+GROWTH = {
+    V: 8,
+    N: 10,
+    L: 5,
+    d: 8,
+}  # step 2: powers of a size that grows; 1 << L << V << N << LV, d of the order of V
 SMALL_DIM = {**GROWTH, d: 6}  # the same with d << V
 PROPORTIONAL = {V: 1, N: 1, d: 1}  # step 3: sequences, dimensions and facts grow together
 LAW_OF_STEP_2 = ("mean bias", "frequency noise", "gradient noise")
 
 
 def leading(expression: sp.Expr, growth: Mapping[sp.Symbol, int]) -> sp.Expr:
-    """What is left of a rational function of the sizes when they grow as these powers of something large."""
+    """What is left of a rational function of the sizes when they grow as these powers of something
+    large."""
     x = sp.Symbol("x", positive=True)
-    along = sp.together(expression.subs({size: size * x**power for size, power in growth.items()}, simultaneous=True))
+    along = sp.together(
+        expression.subs(
+            {size: size * x**power for size, power in growth.items()}, simultaneous=True
+        )
+    )
     above, below = (sp.Poly(part, x) for part in sp.fraction(along))
     left = above.LC() / below.LC() * x ** (above.degree() - below.degree())
     return sp.factor(left.subs(x, 1))
@@ -43,7 +54,8 @@ def leading(expression: sp.Expr, growth: Mapping[sp.Symbol, int]) -> sp.Expr:
 
 @cache
 def lock_on_noises(trigger_in_values: bool = False, small_dim: bool = False) -> dict[str, sp.Expr]:
-    r"""Each scatter of scores over the squared score of the mark, by name: what attention must beat.
+    r"""Each scatter of scores over the squared score of the mark, by name: what attention must
+    beat.
 
     For $1\ll L\ll V\ll N\ll LV$; with ``small_dim`` $d\ll V$ too, else $d$ is of the order of $V$.
     """
@@ -51,22 +63,30 @@ def lock_on_noises(trigger_in_values: bool = False, small_dim: bool = False) -> 
     growth = SMALL_DIM if small_dim else GROWTH
     score = leading(of_lock_on.trigger_score().subs(typical), growth)
     terms = of_lock_on.lock_terms().items()
-    return {name: sp.factor(leading(term.token.subs(typical), growth) / score**2) for name, term in terms}
+    return {
+        name: sp.factor(leading(term.token.subs(typical), growth) / score**2)
+        for name, term in terms
+    }
 
 
 @cache
 def recall_noises(trigger_in_values: bool) -> dict[str, sp.Expr]:
-    r"""Each mean square of a wrong logit over that of the right one, by name, with perfect attention.
+    r"""Each mean square of a wrong logit over that of the right one, by name, with perfect
+    attention.
 
-    For large $V$, with $N/V$ and $d/V$ as they are: $\frac{(1+\tau)V}{d^2}(1+\frac VN)$ for interference.
-    """
+    For large $V$, with $N/V$ and $d/V$ as they are: $\frac{(1+\tau)V}{d^2}(1+\frac VN)$ for
+    interference."""
     parts = of_recall.mean_squares()
-    return {name: leading(part.subs(tau, int(trigger_in_values)), PROPORTIONAL) for name, part in parts.items()}
+    return {
+        name: leading(part.subs(tau, int(trigger_in_values)), PROPORTIONAL)
+        for name, part in parts.items()
+    }
 
 
 @cache
 def lock_on() -> dict[str, sp.Expr]:
-    r"""$\sqrt{2\log L}\,L/d^{3/2}$ times $L\sqrt V$ (mean bias), $V\sqrt{L/d}$ (frequency noise), $V$ (gradient noise).
+    r"""$\sqrt{2\log L}\,L/d^{3/2}$ times $L\sqrt V$ (mean bias), $V\sqrt{L/d}$ (frequency noise),
+    $V$ (gradient noise).
 
     The largest binds. For $d\ll V$; each is where $2\log L$ times its noise is 1.
     """
@@ -104,7 +124,8 @@ WIDEST_RATIO = 40.0
 
 
 def lock_on_at(ratio: float, others: float) -> float:
-    r"""$\mathbb E\,\Phi(g+r)^K$: normal scores, $K$ other tokens, $g$ the informative token's own score."""
+    r"""$\mathbb E\,\Phi(g+r)^K$: normal scores, $K$ other tokens, $g$ the informative token's own
+    score."""
     return float(WEIGHTS @ np.exp(others * log_ndtr(NODES + ratio)))
 
 
@@ -125,7 +146,8 @@ def ratio_for(share: float, others: float) -> float:
 
 @cache
 def least_dim(vocab: int, accuracy: float, **setting: Any) -> int:
-    """The smallest dimension whose predicted recall at perfect attention and unlimited N is this accuracy."""
+    """The smallest dimension whose predicted recall at perfect attention and unlimited N is this
+    accuracy."""
 
     def reached(dim: int) -> bool:
         sizes = Setting(vocab=vocab, seq_len=1, dim=dim, samples=LARGEST_SIZE, **setting)

@@ -38,8 +38,11 @@ def use_style() -> None:
     mpl.rcParams.update(STYLE)
 
 
-def plot_intervals(ax: Axes, frame: pd.DataFrame, x: str, label: str, index: int = 0, **options: Any) -> None:
-    """Points with intervals from :func:`~recallbook.analysis.intervals.over_seeds`, in the ``index``-th colour."""
+def plot_intervals(
+    ax: Axes, frame: pd.DataFrame, x: str, label: str, index: int = 0, **options: Any
+) -> None:
+    """Points with intervals from :func:`~recallbook.analysis.intervals.over_seeds`, in the
+    ``index``-th colour."""
     frame = frame.sort_values(x)
     errors = np.array([frame["mean"] - frame["low"], frame["high"] - frame["mean"]])
     style = {
@@ -54,17 +57,22 @@ def plot_intervals(ax: Axes, frame: pd.DataFrame, x: str, label: str, index: int
 
 
 def plot_critical(ax: Axes, table: pd.DataFrame, along: str, by: str, unit: str) -> None:
-    """Critical N along ``"dim"`` or ``"seq_len"``, a colour for each value of ``by``: points and predicted lines.
+    """Critical N along ``"dim"`` or ``"seq_len"``, a colour for each value of ``by``: points and
+    predicted lines.
 
-    ``table`` is that of :func:`~recallbook.analysis.critical.critical_table`, perhaps with ``predicted``.
-    """
+    ``table`` is that of :func:`~recallbook.analysis.critical.critical_table`, perhaps with
+    ``predicted``."""
     for index, (size, rows) in enumerate(table.groupby(by)):
         seen = rows[np.isfinite(rows["low"])].rename(columns={"critical": "mean"})
         plot_intervals(ax, seen, along, f"${unit}={size}$", index, linestyle="none")
         if "predicted" in rows:
             known = rows[(rows["predicted"] > 1) & np.isfinite(rows["predicted"])]
-            ax.plot(known[along], known["predicted"], color=COLOURS[index % len(COLOURS)], linewidth=1)
-    ax.set(xscale="log", yscale="log", xlabel={"dim": "dimension $d$", "seq_len": "length $L$"}[along])
+            ax.plot(
+                known[along], known["predicted"], color=COLOURS[index % len(COLOURS)], linewidth=1
+            )
+    ax.set(
+        xscale="log", yscale="log", xlabel={"dim": "dimension $d$", "seq_len": "length $L$"}[along]
+    )
     plain_ticks(ax, sorted(table[along].unique()))
     ax.legend(fontsize=9)
 
@@ -75,13 +83,30 @@ def draw_sequences(ax: Axes, tokens: np.ndarray, positions: np.ndarray, labels: 
     for i, j in np.ndindex(count, length):
         marked = positions[i] == j
         face = COLOURS[4] if marked else "#f2f2f2"
-        box = mpl.patches.Rectangle((j, -i), 0.9, 0.8, facecolor=face, edgecolor="#555555", linewidth=0.8)
+        box = mpl.patches.Rectangle(
+            (j, -i), 0.9, 0.8, facecolor=face, edgecolor="#555555", linewidth=0.8
+        )
         ax.add_patch(box)
-        ax.text(j + 0.45, 0.4 - i, str(tokens[i, j]), ha="center", va="center", weight="bold" if marked else None)
+        ax.text(
+            j + 0.45,
+            0.4 - i,
+            str(tokens[i, j]),
+            ha="center",
+            va="center",
+            weight="bold" if marked else None,
+        )
     for i in range(count):
         arrow = {"arrowstyle": "->", "color": "#555555"}
         ax.annotate("", (length + 0.9, 0.4 - i), (length + 0.05, 0.4 - i), arrowprops=arrow)
-        ax.text(length + 1.25, 0.4 - i, str(labels[i]), ha="center", va="center", color=COLOURS[0], weight="bold")
+        ax.text(
+            length + 1.25,
+            0.4 - i,
+            str(labels[i]),
+            ha="center",
+            va="center",
+            color=COLOURS[0],
+            weight="bold",
+        )
     ax.set_xlim(-0.1, length + 1.7)
     ax.set_ylim(-count + 0.9, 1)
     ax.set_aspect("equal")
@@ -100,13 +125,19 @@ def draw_model(ax: Axes, mlp: bool = False) -> None:
     ]
     for i, (name, step) in enumerate(stages):
         face = COLOURS[5] if step else "#f2f2f2"
-        box = mpl.patches.FancyBboxPatch((1.6 * i, 0), 1.2, 0.8, boxstyle="round,pad=0.02", fc=face, ec="#555555")
+        box = mpl.patches.FancyBboxPatch(
+            (1.6 * i, 0), 1.2, 0.8, boxstyle="round,pad=0.02", fc=face, ec="#555555"
+        )
         ax.add_patch(box)
         ax.text(1.6 * i + 0.6, 0.4, name, ha="center", va="center", fontsize=9)
         if step:
-            ax.text(1.6 * i + 0.6, 1.0, step, ha="center", va="center", fontsize=9, color=COLOURS[0])
+            ax.text(
+                1.6 * i + 0.6, 1.0, step, ha="center", va="center", fontsize=9, color=COLOURS[0]
+            )
         if i:
-            ax.annotate("", (1.6 * i - 0.04, 0.4), (1.6 * i - 0.36, 0.4), arrowprops={"arrowstyle": "->"})
+            ax.annotate(
+                "", (1.6 * i - 0.04, 0.4), (1.6 * i - 0.36, 0.4), arrowprops={"arrowstyle": "->"}
+            )
     ax.set_xlim(-0.1, 1.6 * len(stages) - 0.3)
     ax.set_ylim(-0.2, 1.3)
     ax.set_aspect("equal")

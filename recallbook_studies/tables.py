@@ -1,4 +1,5 @@
-"""Tables as tables: HTML with a caption for the page, plain text for a terminal, an export, and the comparison."""
+"""Tables as tables: HTML with a caption for the page, plain text for a terminal, an export, and the
+comparison."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ import pandas as pd
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under named columns with a caption; a notebook shows it as HTML that scrolls inside itself."""
+    """Rows under named columns with a caption; a notebook shows it as HTML that scrolls inside
+    itself."""
 
     frame: pd.DataFrame
     caption: str
@@ -25,7 +27,9 @@ class Table:
     def _repr_html_(self) -> str:
         body = self.frame.to_html(index=False, border=0, classes="dataframe", justify="left")
         caption = html.escape(self.caption)
-        body = body.replace("<thead>", f'<caption style="caption-side: top">{caption}</caption>\n  <thead>', 1)
+        body = body.replace(
+            "<thead>", f'<caption style="caption-side: top">{caption}</caption>\n  <thead>', 1
+        )
         label = html.escape(self.caption, quote=True)
         return f'<div style="overflow-x: auto" tabindex="0" role="region" aria-label="{label}">\n{body}\n</div>'
 
@@ -36,13 +40,14 @@ def table(
     digits: int | Mapping[str, int] = 2,
     blank: str = "–",
 ) -> Table:
-    """A table of rows: one mapping from column names to entries each, or a frame whose index is left out.
+    """A table of rows: one mapping from column names to entries each, or a frame whose index is
+    left out.
 
     Parameters
     ----------
     rows : DataFrame or iterable of mappings
-        Numbers and texts. Floats are written with ``digits`` decimals, and never as minus zero; what is not a number
-        as ``blank``, infinity as ∞.
+        Numbers and texts. Floats are written with ``digits`` decimals, and never as minus zero;
+        what is not a number as ``blank``, infinity as ∞.
     caption : str
         One sentence that says what is listed.
     digits : int or mapping
@@ -55,7 +60,8 @@ def table(
 
 
 def significant(number: float, digits: int = 2) -> str:
-    """A positive number with this many significant digits, thousands set apart: for sizes over several decades."""
+    """A positive number with this many significant digits, thousands set apart: for sizes over
+    several decades."""
     return "∞" if number == float("inf") else f"{float(f'{number:.{digits}g}'):,.0f}"
 
 

@@ -1,4 +1,5 @@
-"""What the stages of `make test` and `make quick` took, beside their budgets in pyproject.toml: printed at the end."""
+"""What the stages of `make test` and `make quick` took, beside their budgets in pyproject.toml:
+printed at the end."""
 
 from __future__ import annotations
 
@@ -22,11 +23,14 @@ def report(taken: dict[str, int]) -> str:
     lines = [f"{'stage':12}{'seconds':>8}{'budget':>8}"]
     for stage, seconds, budget in rows:
         lines.append(
-            f"{stage:12}{seconds:8}{budget:8}" + (f"   {seconds - budget} s above" if seconds > budget else "")
+            f"{stage:12}{seconds:8}{budget:8}"
+            + (f"   {seconds - budget} s above" if seconds > budget else "")
         )
     return "\n".join(lines)
 
 
 if __name__ == "__main__":
-    stages = [line.split("\t") for line in Path(sys.argv[1]).read_text(encoding="utf-8").splitlines()]
+    stages = [
+        line.split("\t") for line in Path(sys.argv[1]).read_text(encoding="utf-8").splitlines()
+    ]
     print(report({stage: int(seconds) for stage, seconds in stages}))

@@ -1,4 +1,5 @@
-"""Shapes and types checked while tests run, and the built book, shared by the tests of its pages."""
+"""Shapes and types checked while tests run, and the built book, shared by the tests of its
+pages."""
 
 import os
 import shutil
@@ -9,7 +10,8 @@ from pathlib import Path
 import pytest
 from jaxtyping import install_import_hook
 
-# before anything of the package is imported: from here on every call checks what its annotations say
+# before anything of the package is imported: from here on every call checks what its annotations
+# say
 CHECKED = ("data", "model", "training", "theory.feature_kernels")
 install_import_hook([f"recallbook.{name}" for name in CHECKED], "shapes.checked")
 
@@ -49,7 +51,8 @@ def html(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def browser():
-    """Not for the session: as long as it is open, nothing else in the worker may run an event loop."""
+    """Not for the session: as long as it is open, nothing else in the worker may run an event
+    loop."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

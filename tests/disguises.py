@@ -15,7 +15,9 @@ def rotation(size: int, generator: torch.Generator) -> torch.Tensor:
     return torch.linalg.qr(torch.randn(size, size, dtype=torch.float64, generator=generator))[0]
 
 
-def rotated(problem: rb.Problem, test: Sequences, generator: torch.Generator) -> tuple[rb.Problem, Sequences]:
+def rotated(
+    problem: rb.Problem, test: Sequences, generator: torch.Generator
+) -> tuple[rb.Problem, Sequences]:
     """Both embedding spaces in other coordinates."""
     inner, outer = (rotation(problem.setting.dim, generator) for _ in range(2))
     weights = problem.mlp_weights
@@ -30,7 +32,9 @@ def rotated(problem: rb.Problem, test: Sequences, generator: torch.Generator) ->
     return turned, test
 
 
-def shuffled(problem: rb.Problem, test: Sequences, generator: torch.Generator) -> tuple[rb.Problem, Sequences]:
+def shuffled(
+    problem: rb.Problem, test: Sequences, generator: torch.Generator
+) -> tuple[rb.Problem, Sequences]:
     """Sequences in another order, and the tokens of each in another order too."""
     order = torch.randperm(len(problem.labels), generator=generator)
     inside = torch.rand(problem.tokens.shape, generator=generator).argsort(dim=1)
@@ -44,7 +48,9 @@ def shuffled(problem: rb.Problem, test: Sequences, generator: torch.Generator) -
     return mixed, test
 
 
-def renamed(problem: rb.Problem, test: Sequences, generator: torch.Generator) -> tuple[rb.Problem, Sequences]:
+def renamed(
+    problem: rb.Problem, test: Sequences, generator: torch.Generator
+) -> tuple[rb.Problem, Sequences]:
     """Tokens under other numbers, with their embeddings."""
     names = torch.randperm(problem.setting.vocab, generator=generator)
     back = names.argsort()
@@ -57,8 +63,11 @@ def renamed(problem: rb.Problem, test: Sequences, generator: torch.Generator) ->
     return other, test._replace(tokens=names[test.tokens].to(test.tokens.dtype))
 
 
-def relabelled(problem: rb.Problem, test: Sequences, generator: torch.Generator) -> tuple[rb.Problem, Sequences]:
-    """Labels under other numbers, with their embeddings; tokens keep theirs, and so their frequencies."""
+def relabelled(
+    problem: rb.Problem, test: Sequences, generator: torch.Generator
+) -> tuple[rb.Problem, Sequences]:
+    """Labels under other numbers, with their embeddings; tokens keep theirs, and so their
+    frequencies."""
     names = torch.randperm(problem.setting.vocab, generator=generator)
     other = replace(
         problem,
@@ -69,7 +78,9 @@ def relabelled(problem: rb.Problem, test: Sequences, generator: torch.Generator)
     return other, test._replace(labels=names[test.labels])
 
 
-def itself(problem: rb.Problem, test: Sequences, generator: torch.Generator) -> tuple[rb.Problem, Sequences]:
+def itself(
+    problem: rb.Problem, test: Sequences, generator: torch.Generator
+) -> tuple[rb.Problem, Sequences]:
     return problem, test
 
 
@@ -83,5 +94,9 @@ DISGUISES: dict[str, tuple[Disguise, int | None, int]] = {
 }
 
 
-def outcomes(problem: rb.Problem, test: Sequences, rates=(None, None), chunk: int | None = None) -> rb.Outcome:
-    return rb.evaluate(problem, rb.three_steps(problem, *rates, chunk=chunk), sequences=test, chunk=chunk)
+def outcomes(
+    problem: rb.Problem, test: Sequences, rates=(None, None), chunk: int | None = None
+) -> rb.Outcome:
+    return rb.evaluate(
+        problem, rb.three_steps(problem, *rates, chunk=chunk), sequences=test, chunk=chunk
+    )

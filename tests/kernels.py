@@ -1,9 +1,9 @@
 """The book on other processors, tried on this one: `make test-kernels`.
 
-Linear algebra picks its routines by processor, and environment variables make it pick another processor's: other orders
-of summation, other last digits. Every chapter is recomputed by nbval, and rows of every committed sweep are simulated
-again, under each set of kernels; one line is printed for each.
-"""
+Linear algebra picks its routines by processor, and environment variables make it pick another
+processor's: other orders of summation, other last digits. Every chapter is recomputed by nbval, and
+rows of every committed sweep are simulated again, under each set of kernels; one line is printed
+for each."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ def usable() -> list[str]:
     cpu = Path("/proc/cpuinfo")
     flags = cpu.read_text(encoding="utf-8") if cpu.exists() else ""
     wanted = {"default": "", "avx2": "avx2", "avx512": "avx512f"}
-    return [name for name, kernels in SETS.items() if wanted[kernels["ATEN_CPU_CAPABILITY"]] in flags]
+    return [
+        name for name, kernels in SETS.items() if wanted[kernels["ATEN_CPU_CAPABILITY"]] in flags
+    ]
 
 
 def run(kernels: dict[str, str], arguments: list[str]) -> subprocess.CompletedProcess[str]:
@@ -63,13 +65,29 @@ def run(kernels: dict[str, str], arguments: list[str]) -> subprocess.CompletedPr
     environment = {name: value for name, value in os.environ.items() if name not in CHOSEN}
     command = [sys.executable, *arguments]
     return subprocess.run(
-        command, cwd=ROOT, env={**environment, **kernels}, capture_output=True, text=True, check=False
+        command,
+        cwd=ROOT,
+        env={**environment, **kernels},
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
 def chapters(kernels: dict[str, str], notebooks: list[str], workers: int) -> tuple[str, str]:
     """How many cells nbval compared, and what it printed if any differed."""
-    nbval = ["-m", "pytest", "-q", "--nbval", "-p", "no:cacheprovider", "-n", str(workers), "--dist", "loadscope"]
+    nbval = [
+        "-m",
+        "pytest",
+        "-q",
+        "--nbval",
+        "-p",
+        "no:cacheprovider",
+        "-n",
+        str(workers),
+        "--dist",
+        "loadscope",
+    ]
     done = run(kernels, [*nbval, *notebooks])
     passed = re.search(r"(\d+) passed", done.stdout)
     count = f"{passed.group(1) if passed else 0} cells of {len(notebooks)} chapters"
@@ -79,7 +97,10 @@ def chapters(kernels: dict[str, str], notebooks: list[str], workers: int) -> tup
 def sweeps(kernels: dict[str, str], rows: int, seed: int, workers: int) -> tuple[str, str]:
     """How many rows were recomputed, and what was printed for those that differed."""
     names = archive.names()
-    calls = [["-m", "recallbook", "recompute", name, "--count", str(rows), "--seed", str(seed)] for name in names]
+    calls = [
+        ["-m", "recallbook", "recompute", name, "--count", str(rows), "--seed", str(seed)]
+        for name in names
+    ]
     with ThreadPoolExecutor(workers) as pool:
         done = list(pool.map(lambda call: run(kernels, call), calls))
     wrong = "".join(one.stdout + one.stderr for one in done if one.returncode != 0)
@@ -89,7 +110,9 @@ def sweeps(kernels: dict[str, str], rows: int, seed: int, workers: int) -> tuple
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("notebooks", nargs="*", default=NOTEBOOKS, help="chapters (default: all)")
-    parser.add_argument("--rows", type=int, default=ROWS, help=f"rows of each sweep (default: {ROWS})")
+    parser.add_argument(
+        "--rows", type=int, default=ROWS, help=f"rows of each sweep (default: {ROWS})"
+    )
     parser.add_argument("--seed", type=int, default=0, help="which rows (default: 0)")
     parser.add_argument("--workers", type=int, default=2, help="processes at a time (default: 2)")
     parser.add_argument("--only", help="one set of kernels, by the start of its name")

@@ -1,8 +1,7 @@
 """One draw of everything in the closed-form proof, and how far each of its inequalities is used up.
 
-A ratio is what the draw has over what the proof allows: at most 1 where an upper bound holds. Lower bounds are pairs of
-what is proved and what is there.
-"""
+A ratio is what the draw has over what the proof allows: at most 1 where an upper bound holds. Lower
+bounds are pairs of what is proved and what is there."""
 
 from functools import cached_property
 
@@ -20,13 +19,18 @@ class Steps:
     def __init__(self, sizes, log, seed, pairs=12):
         self.V, self.L, self.d, self.N, self.tau = sizes
         rng = np.random.default_rng(seed)
-        z, self.t = rng.normal(size=(self.V, self.d)) / self.d**0.5, rng.normal(size=self.d) / self.d**0.5
+        z, self.t = (
+            rng.normal(size=(self.V, self.d)) / self.d**0.5,
+            rng.normal(size=self.d) / self.d**0.5,
+        )
         self.z, self.mean = z, z.mean(axis=0)
         self.beta = z - self.mean
         self.tokens = rng.integers(self.V, size=(self.N, self.L))
         self.labels = self.tokens[:, 0]  # the place does not matter: tokens are exchangeable
         self.pairs = np.array([rng.choice(self.V, size=2, replace=False) for _ in range(pairs)])
-        self.g = (self.t + self.beta[self.pairs[:, 0]] - self.beta[self.pairs[:, 1]]).T  # (d, pairs)
+        self.g = (
+            self.t + self.beta[self.pairs[:, 0]] - self.beta[self.pairs[:, 1]]
+        ).T  # (d, pairs)
         self.b = self.beta + self.tau * self.t
         self.f = np.bincount(self.labels, minlength=self.V) / self.N
         self.spread_g = self.beta.T @ (self.beta @ self.g) / self.V  # Gamma g
@@ -51,7 +55,10 @@ class Steps:
         values, keys = self.z[self.tokens], self.z[self.tokens]
         values[:, 0] += self.tau * self.t
         keys[:, 0] += self.t
-        covariance = np.einsum("nld,nlg->ndg", values - values.mean(axis=1, keepdims=True), keys @ self.g) / self.L
+        covariance = (
+            np.einsum("nld,nlg->ndg", values - values.mean(axis=1, keepdims=True), keys @ self.g)
+            / self.L
+        )
         own = self.l1 * self.b[self.labels][:, :, None] * self.alpha[self.labels][:, None, :]
         x = covariance - own - self.l2 * self.spread_g
         y = values.mean(axis=1) - self.b[self.labels] / self.L - self.mean
@@ -64,7 +71,8 @@ class Steps:
 
     @cached_property
     def parts(self):
-        """Keys' tables (V, d, pairs) and values' tables (V, d): facts, spread or mean, and noise, all centred."""
+        """Keys' tables (V, d, pairs) and values' tables (V, d): facts, spread or mean, and noise,
+        all centred."""
         x, y = self.sequences
         f = self.f[:, None]
         keys = {
@@ -73,7 +81,9 @@ class Steps:
             "noise": self.by_label(x),
         }
         values = {"facts": f * self.b / self.L, "mean": f * self.mean, "noise": self.by_label(y)}
-        return tuple({name: self.centred(table) for name, table in of.items()} for of in (keys, values))
+        return tuple(
+            {name: self.centred(table) for name, table in of.items()} for of in (keys, values)
+        )
 
     def trace(self, key, value):
         return self.allowed[cf.K] * np.einsum("vdg,vd->g", self.parts[0][key], self.parts[1][value])
@@ -139,7 +149,9 @@ class Steps:
         """Each loss alone: what it takes from the trace over what the proof allows."""
         bound = {name: self.bound(loss) for name, loss in cf.losses().items()}
         f, alpha, beta = self.f[:, None], self.alpha, self.beta
-        weighted = np.einsum("vg,vd->dg", f * alpha, beta)  # in units of K: the facts' part is V times sums over facts
+        weighted = np.einsum(
+            "vg,vd->dg", f * alpha, beta
+        )  # in units of K: the facts' part is V times sums over facts
         means = weighted.T @ (f * beta).sum(axis=0)
         trigger = self.V * self.facts - means
         x, y = self.sequences
@@ -158,9 +170,13 @@ class Steps:
         }
         ratios = {name: value.max() / bound[name] for name, value in found.items()}
         spread = abs(self.trace("spread", "facts")).max()
-        ratios["spread and facts, trigger"] = spread / (bound["spread and facts"] + bound["spread and trigger"])
+        ratios["spread and facts, trigger"] = spread / (
+            bound["spread and facts"] + bound["spread and trigger"]
+        )
         if self.tau:
-            ratios["trigger and facts"] = -(self.trace("facts", "facts") - trigger).min() / bound["trigger and facts"]
+            ratios["trigger and facts"] = (
+                -(self.trace("facts", "facts") - trigger).min() / bound["trigger and facts"]
+            )
         return ratios
 
     @cached_property
@@ -189,7 +205,11 @@ class Steps:
 
     def recall(self):
         q = self.overlaps()
-        return {"recall noise": self.V * norm(q - q.mean(axis=0), axis=0).max() / self.bound(cf.recall_noise())}
+        return {
+            "recall noise": self.V
+            * norm(q - q.mean(axis=0), axis=0).max()
+            / self.bound(cf.recall_noise())
+        }
 
     def lower(self):
         """What is proved, and what is there."""
@@ -205,5 +225,16 @@ class Steps:
         }
 
     def upper(self):
-        groups = (self.embeddings, self.counts, self.one_sequence, self.fluctuations, self.losses, self.norms)
-        return {name: float(ratio) for group in (*groups, self.recall) for name, ratio in group().items()}
+        groups = (
+            self.embeddings,
+            self.counts,
+            self.one_sequence,
+            self.fluctuations,
+            self.losses,
+            self.norms,
+        )
+        return {
+            name: float(ratio)
+            for group in (*groups, self.recall)
+            for name, ratio in group().items()
+        }

@@ -1,10 +1,11 @@
-"""Seeded mistakes in the package, each of which the tests must notice: `make mutants` prints the table.
+"""Seeded mistakes in the package, each of which the tests must notice: `make mutants` prints the
+table.
 
-They are listed in mutants.toml. A mutant is one small change of one line. The package is copied to a temporary folder,
-changed there, and the unit tests named by the mutant are run against the copy; then, where the change moves a stored
-number, nbval is run on the chapters named by the mutant. The unchanged package is run in the same way as a control,
-which must pass. `python tests/mutants.py --quick` counts what the tests of `make quick` notice.
-"""
+They are listed in mutants.toml. A mutant is one small change of one line. The package is copied to
+a temporary folder, changed there, and the unit tests named by the mutant are run against the copy;
+then, where the change moves a stored number, nbval is run on the chapters named by the mutant. The
+unchanged package is run in the same way as a control, which must pass. `python tests/mutants.py
+--quick` counts what the tests of `make quick` notice."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ UNCHANGED = "numbers unchanged by design"
 
 
 class Mutant(NamedTuple):
-    """``old``, found exactly once in ``file``, becomes ``new``. No ``chapters``: no stored number depends on it."""
+    """``old``, found exactly once in ``file``, becomes ``new``. No ``chapters``: no stored number
+    depends on it."""
 
     name: str
     kind: str
@@ -41,7 +43,9 @@ class Mutant(NamedTuple):
 def load(path: Path = ROOT / "tests" / "mutants.toml") -> list[Mutant]:
     """All mutants of the table."""
     entries = tomllib.loads(path.read_text(encoding="utf-8"))["mutant"]
-    several = ({key: tuple(entry.get(key, ())) for key in ("tests", "chapters")} for entry in entries)
+    several = (
+        {key: tuple(entry.get(key, ())) for key in ("tests", "chapters")} for entry in entries
+    )
     return [Mutant(**{**entry, **lists}) for entry, lists in zip(entries, several, strict=True)]
 
 
@@ -49,7 +53,8 @@ MUTANTS = load()
 
 
 class Run(NamedTuple):
-    """Whether pytest found a failure, and how long it took; ``label`` is the chapter's number, or empty."""
+    """Whether pytest found a failure, and how long it took; ``label`` is the chapter's number, or
+    empty."""
 
     label: str
     failed: bool
@@ -57,7 +62,8 @@ class Run(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What the tests said about one mutant, or about the unchanged package if ``mutant`` is None."""
+    """What the tests said about one mutant, or about the unchanged package if ``mutant`` is
+    None."""
 
     mutant: Mutant | None
     unit: Run
@@ -72,15 +78,20 @@ def mutated(mutant: Mutant, root: Path = ROOT) -> str:
     """The changed text of the mutant's file; raises unless the old text occurs exactly once."""
     text = (root / mutant.file).read_text()
     if text.count(mutant.old) != 1:
-        raise ValueError(f"{mutant.name}: {mutant.old!r} occurs {text.count(mutant.old)} times in {mutant.file}")
+        raise ValueError(
+            f"{mutant.name}: {mutant.old!r} occurs {text.count(mutant.old)} times in {mutant.file}"
+        )
     return text.replace(mutant.old, mutant.new)
 
 
 def copy_package(folder: Path, mutant: Mutant | None) -> None:
-    """Write both packages into ``folder``, changed, and with a line that leaves a mark when the copy is imported."""
+    """Write both packages into ``folder``, changed, and with a line that leaves a mark when the
+    copy is imported."""
     for package in ("recallbook", "recallbook_studies"):
         # without the caches: one of the unchanged file could be taken for that of the changed one
-        shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__")
+        )
     if mutant is not None:
         (folder / mutant.file).write_text(mutated(mutant))
     with (folder / "recallbook" / "__init__.py").open("a") as init:
@@ -89,11 +100,15 @@ def copy_package(folder: Path, mutant: Mutant | None) -> None:
 
 def pytest_fails(mutant: Mutant | None, arguments: Iterable[str], label: str = "") -> Run:
     """Run pytest on a copy of the package."""
-    # pytest-xdist and pytest tell the processes they start about themselves, which is not meant for this one
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    # pytest-xdist and pytest tell the processes they start about themselves, which is not meant for
+    # this one
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")
+    }
     with tempfile.TemporaryDirectory() as folder:
         copy_package(Path(folder), mutant)
-        # no other folder may come first: neither the current one (-P) nor that of the installed package
+        # no other folder may come first: neither the current one (-P) nor that of the installed
+        # package
         environment |= {"PYTHONPATH": folder, "PYTHONSAFEPATH": "1", "OMP_NUM_THREADS": "1"}
         output = Path(folder) / "output"
         start = time.perf_counter()
@@ -103,7 +118,8 @@ def pytest_fails(mutant: Mutant | None, arguments: Iterable[str], label: str = "
                 command, cwd=ROOT, env=environment, stdout=file, stderr=file, check=False
             ).returncode
         seconds = time.perf_counter() - start
-        # a change that cannot be imported or collected shows nothing about the tests: only 0 and 1 are verdicts
+        # a change that cannot be imported or collected shows nothing about the tests: only 0 and 1
+        # are verdicts
         if status not in (0, 1) or "ERROR collecting" in output.read_text():
             raise RuntimeError(f"{mutant}: pytest ended with {status}\n{output.read_text()}")
         if not (Path(folder) / "recallbook" / "imported").exists():
@@ -114,15 +130,22 @@ def pytest_fails(mutant: Mutant | None, arguments: Iterable[str], label: str = "
 def examine(mutant: Mutant | None, tests: Iterable[str], chapters: Iterable[str]) -> Result:
     """Unit tests together; chapters one by one, since each has to notice by itself."""
     unit = pytest_fails(mutant, [f"tests/{name}" for name in tests])
-    runs = [pytest_fails(mutant, ["--nbval", f"notebooks/{name}.ipynb"], name[:2]) for name in chapters]
+    runs = [
+        pytest_fails(mutant, ["--nbval", f"notebooks/{name}.ipynb"], name[:2]) for name in chapters
+    ]
     return Result(mutant, unit, runs)
 
 
 def examine_all(mutants: list[Mutant], workers: int, control: bool = True) -> Iterator[Result]:
     """Results in order, the control first."""
-    jobs: list[tuple[Mutant | None, Iterable[str], Iterable[str]]] = [(m, m.tests, m.chapters) for m in mutants]
+    jobs: list[tuple[Mutant | None, Iterable[str], Iterable[str]]] = [
+        (m, m.tests, m.chapters) for m in mutants
+    ]
     if control:
-        tests, chapters = {name for m in mutants for name in m.tests}, {name for m in mutants for name in m.chapters}
+        tests, chapters = (
+            {name for m in mutants for name in m.tests},
+            {name for m in mutants for name in m.chapters},
+        )
         jobs.insert(0, (None, sorted(tests), sorted(chapters)))
     with ThreadPoolExecutor(workers) as pool:
         yield from pool.map(lambda job: examine(*job), jobs)
@@ -135,28 +158,37 @@ def line(result: Result) -> str:
     else:
         name, kind, file, words = *result.mutant[:3], ("SURVIVED", "caught")
     unit, *chapters = (
-        f"{run.label} {words[run.failed]} {run.seconds:.0f} s".strip() for run in (result.unit, *result.chapters)
+        f"{run.label} {words[run.failed]} {run.seconds:.0f} s".strip()
+        for run in (result.unit, *result.chapters)
     )
     return f"{name:<46} {kind:<13} {file:<15} {unit:<15} {', '.join(chapters) or UNCHANGED}"
 
 
 def report(mutants: list[Mutant], workers: int = 1, control: bool = True) -> int:
     """Print the table; 0 if every mutant was caught and the control passed, else 1."""
-    print(f"{'mutant':<46} {'kind':<13} {'file':<15} {'unit tests':<15} nbval, by chapter", flush=True)
+    print(
+        f"{'mutant':<46} {'kind':<13} {'file':<15} {'unit tests':<15} nbval, by chapter", flush=True
+    )
     wrong = 0
     for result in examine_all(mutants, workers, control):
         print(line(result), flush=True)
         wrong += not result.as_it_should_be
-    print(f"{len(mutants)} mutants: " + (f"{wrong} lines are not as they should be" if wrong else "all were caught"))
+    print(
+        f"{len(mutants)} mutants: "
+        + (f"{wrong} lines are not as they should be" if wrong else "all were caught")
+    )
     return int(wrong > 0)
 
 
 def report_quick(mutants: list[Mutant], workers: int) -> int:
-    """Print which mutants the tests of `make quick` notice; 0 if they are :data:`ENOUGH` of all, else 1."""
+    """Print which mutants the tests of `make quick` notice; 0 if they are :data:`ENOUGH` of all,
+    else 1."""
     tests = sorted((ROOT / "tests").glob("test_*.py"))
     files = [str(path) for path in tests if "mark.essential" in path.read_text(encoding="utf-8")]
     with ThreadPoolExecutor(workers) as pool:
-        runs = list(pool.map(lambda mutant: pytest_fails(mutant, [*files, "-m", ESSENTIAL]), mutants))
+        runs = list(
+            pool.map(lambda mutant: pytest_fails(mutant, [*files, "-m", ESSENTIAL]), mutants)
+        )
     for mutant, run in zip(mutants, runs, strict=True):
         print(f"{mutant.name:<60} {'caught' if run.failed else 'SURVIVED'} {run.seconds:.0f} s")
     caught = sum(run.failed for run in runs)
@@ -166,12 +198,22 @@ def report_quick(mutants: list[Mutant], workers: int) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("words", nargs="*", help="only mutants whose name or file holds one of these words")
+    parser.add_argument(
+        "words", nargs="*", help="only mutants whose name or file holds one of these words"
+    )
     parser.add_argument("--workers", type=int, default=2, help="mutants examined at a time")
-    parser.add_argument("--quick", action="store_true", help="count what the tests of `make quick` notice")
+    parser.add_argument(
+        "--quick", action="store_true", help="count what the tests of `make quick` notice"
+    )
     options = parser.parse_args()
-    chosen = [m for m in MUTANTS if not options.words or any(w in f"{m.name} {m.file}" for w in options.words)]
-    return report_quick(chosen, options.workers) if options.quick else report(chosen, options.workers)
+    chosen = [
+        m
+        for m in MUTANTS
+        if not options.words or any(w in f"{m.name} {m.file}" for w in options.words)
+    ]
+    return (
+        report_quick(chosen, options.workers) if options.quick else report(chosen, options.workers)
+    )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""How far rounding is amplified by hundreds of steps: `python tests/precision.py [--rows K] [--rates FACTOR]`.
+"""How far rounding is amplified by hundreds of steps: `python tests/precision.py [--rows K]
+[--rates FACTOR]`.
 
-Committed rows of `longer_training` that took many steps are trained again as drawn and in rotated coordinates, which
-changes nothing but rounding. `archive.DESCENDED` has to lie above what this prints at the sweep's own rates.
-"""
+Committed rows of `longer_training` that took many steps are trained again as drawn and in rotated
+coordinates, which changes nothing but rounding. `archive.DESCENDED` has to lie above what this
+prints at the sweep's own rates."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ def ends(point: Point, problem: rb.Problem, factor: float) -> np.ndarray:
 
 
 def changes(rows: int, seed: int, factor: float = 1.0) -> np.ndarray:
-    """Changes under a rotation, ``(rows, 3)``, of random rows among the most sensitive sizes: small d, long L."""
+    """Changes under a rotation, ``(rows, 3)``, of random rows among the most sensitive sizes: small
+    d, long L."""
     points = [p for p in from_frame(rb.load_results("longer_training")) if p.method == "descend"]
     hard = [p for p in points if p.setting.seq_len == 64 and p.setting.dim <= 32]
     found = []
@@ -45,14 +47,20 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=60)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
-        "--rates", type=float, default=1.0, metavar="FACTOR", help="times the sweep's rates (default: 1)"
+        "--rates",
+        type=float,
+        default=1.0,
+        metavar="FACTOR",
+        help="times the sweep's rates (default: 1)",
     )
     chosen = parser.parse_args()
     torch.set_num_threads(1)
     found = changes(chosen.rows, chosen.seed, chosen.rates)
     print(f"{chosen.rows} rows at {chosen.rates:g} times the rates, d of 16 and 32, L = 64")
     for name, column in zip(OUTCOMES, found.T, strict=True):
-        print(f"  {name:9s} largest change {column.max():.4f}; within 1e-9 in {np.mean(column <= archive.EXACT):.0%}")
+        print(
+            f"  {name:9s} largest change {column.max():.4f}; within 1e-9 in {np.mean(column <= archive.EXACT):.0%}"
+        )
 
 
 if __name__ == "__main__":

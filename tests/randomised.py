@@ -1,4 +1,5 @@
-"""Random small settings for tests: both models, all embeddings and activations, trigger in or out of the values."""
+"""Random small settings for tests: both models, all embeddings and activations, trigger in or out
+of the values."""
 
 import numpy as np
 
@@ -8,7 +9,8 @@ from recallbook.setting import EMBEDDINGS
 
 
 def random_setting(seed: int, **fixed) -> rb.Setting:
-    """A setting with ``V*L*N`` small enough for the oracle; the seed also walks through all the choices."""
+    """A setting with ``V*L*N`` small enough for the oracle; the seed also walks through all the
+    choices."""
     rng = np.random.default_rng([2, seed])
     vocab = int(rng.integers(2, 24))
     embeddings = EMBEDDINGS[seed % len(EMBEDDINGS)]
@@ -27,7 +29,8 @@ def random_setting(seed: int, **fixed) -> rb.Setting:
 
 
 def largest_difference(ours, theirs, least=0.0) -> float:
-    """Largest absolute difference relative to the largest entry of ``theirs`` (absolute where that is zero).
+    """Largest absolute difference relative to the largest entry of ``theirs`` (absolute where that
+    is zero).
 
     What cancels to zero is rounding in both: entries below ``least`` are compared on that scale.
     """

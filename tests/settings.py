@@ -17,9 +17,14 @@ from recallbook.setting import EMBEDDINGS, LOSS_WEIGHTS, OUTPUT_BIASES
 
 EXAMPLES = int(os.environ.get("EDGES", "12"))  # of each test; nightly sets it to some hundred
 thorough = profile(
-    max_examples=EXAMPLES, deadline=None, derandomize=EXAMPLES < 100, suppress_health_check=list(HealthCheck)
+    max_examples=EXAMPLES,
+    deadline=None,
+    derandomize=EXAMPLES < 100,
+    suppress_health_check=list(HealthCheck),
 )
-rarely = profile(thorough, max_examples=max(3, EXAMPLES // 4))  # what takes dozens of predictions, or a second
+rarely = profile(
+    thorough, max_examples=max(3, EXAMPLES // 4)
+)  # what takes dozens of predictions, or a second
 HOUSE = re.compile(r"^[\w.\[\]' ]+=.* is not allowed: .+", re.DOTALL)
 LARGEST = {"vocab": 12, "seq_len": 16, "dim": 20, "samples": 48, "width": 12}
 EXPONENTS = st.one_of(st.just(0.0), st.just(4.0), st.floats(0, 4))
@@ -41,7 +46,10 @@ def laws(draw, vocab: int, dim: int) -> str:
 @st.composite
 def settings(draw, **fixed) -> rb.Setting:
     """A small setting of any kind; fields given are kept, or drawn where a strategy is given."""
-    fixed = {name: draw(value) if isinstance(value, st.SearchStrategy) else value for name, value in fixed.items()}
+    fixed = {
+        name: draw(value) if isinstance(value, st.SearchStrategy) else value
+        for name, value in fixed.items()
+    }
     sizes = {
         name: draw(st.integers(2 if name == "vocab" else 1, LARGEST[name]))
         for name in ("vocab", "seq_len", "dim", "samples")
@@ -63,16 +71,25 @@ def settings(draw, **fixed) -> rb.Setting:
     return rb.Setting(**{**chosen, **fixed})
 
 
-EQUAL = {"zipf": 0.0, "other_zipf": None, "balanced": False, "loss_weights": "equal", "output_bias": "none"}
+EQUAL = {
+    "zipf": 0.0,
+    "other_zipf": None,
+    "balanced": False,
+    "loss_weights": "equal",
+    "output_bias": "none",
+}
 
 
 def across(low: int, high: int) -> st.SearchStrategy[int]:
     """Whole numbers from one to the other, even in their logarithm."""
-    return st.floats(math.log(low), math.log(high)).map(lambda x: min(max(round(math.exp(x)), low), high))
+    return st.floats(math.log(low), math.log(high)).map(
+        lambda x: min(max(round(math.exp(x)), low), high)
+    )
 
 
 def answered(call):
-    """What the call gives, or None where it refuses in the house's form; any other error is one of the test."""
+    """What the call gives, or None where it refuses in the house's form; any other error is one of
+    the test."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -85,7 +102,9 @@ def answered(call):
 def as_words(setting: rb.Setting) -> list[str]:
     """The options of the command line that give this setting."""
     words = []
-    for name in (field.name for field in fields(setting) if setting.width or field.name != "activation"):
+    for name in (
+        field.name for field in fields(setting) if setting.width or field.name != "activation"
+    ):
         value = getattr(setting, name)
         if value is not None and value is not False:
             words += ["--" + name.replace("_", "-"), *([] if value is True else [str(value)])]

@@ -9,11 +9,18 @@ from typing import Any
 
 from beartype import BeartypeConf, beartype
 
-ARRAYS = re.compile(r"\b(Float|Float64|Int|Int32|Int64|Bool|Real|Shaped)\[|\b(Points|Coefficients|Slack|Table)\b")
+ARRAYS = re.compile(
+    r"\b(Float|Float64|Int|Int32|Int64|Bool|Real|Shaped)\[|\b(Points|Coefficients|Slack|Table)\b"
+)
 
 
 def checked(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, with the shapes in its annotations checked at every call."""
-    kept = {name: hint if ARRAYS.search(str(hint)) else object for name, hint in function.__annotations__.items()}
+    kept = {
+        name: hint if ARRAYS.search(str(hint)) else object
+        for name, hint in function.__annotations__.items()
+    }
     function.__annotations__ = kept
-    return beartype(conf=BeartypeConf(is_pep484_tower=True))(function)  # an int where a float is asked for
+    return beartype(conf=BeartypeConf(is_pep484_tower=True))(
+        function
+    )  # an int where a float is asked for

@@ -1,4 +1,5 @@
-"""The house: layers, a core that stands alone and stays small, one version, and what runs in an import."""
+"""The house: layers, a core that stands alone and stays small, one version, and what runs in an
+import."""
 
 import ast
 import re
@@ -34,7 +35,9 @@ def imports_are_in_order(folder):
 @pytest.fixture
 def copied(tmp_path):
     for package in ("recallbook", "recallbook_studies"):
-        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__")
+        )
     return tmp_path
 
 
@@ -64,8 +67,14 @@ def test_a_planted_violation_breaks_a_contract(copied, module, line):
 
 def test_every_package_and_module_has_a_layer():
     listed = {name.strip() for layer in LAYERS for name in layer.split("|")}
-    found = {f"recallbook.{path.stem}" for path in PACKAGE.iterdir() if path.suffix == ".py" or path.is_dir()}
-    assert found - {"recallbook.__init__", "recallbook.__pycache__"} == listed - {"recallbook_studies"}
+    found = {
+        f"recallbook.{path.stem}"
+        for path in PACKAGE.iterdir()
+        if path.suffix == ".py" or path.is_dir()
+    }
+    assert found - {"recallbook.__init__", "recallbook.__pycache__"} == listed - {
+        "recallbook_studies"
+    }
 
 
 def test_the_core_is_read_in_an_afternoon():
@@ -82,20 +91,29 @@ def test_the_core_works_without_what_is_built_on_it(copied):
     for name in UPPER:
         shutil.rmtree(copied / "recallbook" / name)
         # an installed copy must not stand in for what was deleted
-        (copied / "recallbook" / f"{name}.py").write_text(f"raise ModuleNotFoundError('No module {name}')\n")
-    files = [f"test_{name}.py" for name in ("oracle", "task", "evaluation", "setting", "ties", "coherence")]
+        (copied / "recallbook" / f"{name}.py").write_text(
+            f"raise ModuleNotFoundError('No module {name}')\n"
+        )
+    files = [
+        f"test_{name}.py"
+        for name in ("oracle", "task", "evaluation", "setting", "ties", "coherence")
+    ]
     arguments = ["pytest", "-q", "-x", "-m", "not slow", "-p", "no:cacheprovider"]
     environment = {"PYTHONPATH": str(copied), "PYTHONSAFEPATH": "1", "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", *arguments, *(f"tests/{name}" for name in files)]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-3000:]
-    code = (
-        "import recallbook as rb; print(rb.__file__, rb.predict(rb.Setting(vocab=200, seq_len=4, dim=60, samples=900)))"
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=copied, capture_output=True, text=True, check=True)
+    assert done.returncode == 0, done.stdout[-3000:]
+    code = "import recallbook as rb; print(rb.__file__, rb.predict(rb.Setting(vocab=200, seq_len=4, dim=60, samples=900)))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=copied, capture_output=True, text=True, check=True
+    )
     assert str(copied) in done.stdout and "lock_on=" in done.stdout
     code = "import recallbook as rb; rb.Point"
-    done = subprocess.run([sys.executable, "-c", code], cwd=copied, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=copied, capture_output=True, text=True, check=False
+    )
     assert "No module sweeps" in done.stderr
 
 
@@ -111,7 +129,9 @@ def test_an_import_loads_little_more_than_torch():
         "recallbook.predict",
         "print(*sys.modules)",
     )
-    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True
+    )
     at_once, with_predict = (set(line.split()) for line in done.stdout.splitlines())
     assert at_once & set(LATER.split()) == set(), "import them where they are used"
     assert {"sympy", "recallbook.theory.prediction"} <= with_predict
@@ -139,12 +159,18 @@ def test_no_assertion_hides_what_failed():
 def test_budgets_keep_what_is_promised():
     """Eight minutes and one; the stages are those that the Makefile times."""
     allowed = budgets()
-    timed = set(re.findall(r"\$\(call TIMED,(\w+)\)", (ROOT / "Makefile").read_text(encoding="utf-8")))
-    assert set(allowed) == timed, "[tool.recallbook.budgets] of pyproject.toml and the stages of the Makefile differ"
+    timed = set(
+        re.findall(r"\$\(call TIMED,(\w+)\)", (ROOT / "Makefile").read_text(encoding="utf-8"))
+    )
+    assert set(allowed) == timed, (
+        "[tool.recallbook.budgets] of pyproject.toml and the stages of the Makefile differ"
+    )
     assert sum(seconds for stage, seconds in allowed.items() if stage != "essential") <= 8 * 60
     assert allowed["lint"] + allowed["essential"] <= 60
     late = dict.fromkeys(allowed, 1) | {"book": allowed["book"] + 7}
-    assert [line.split()[0] for line in report(late).splitlines() if line.endswith("   7 s above")] == ["book"]
+    assert [
+        line.split()[0] for line in report(late).splitlines() if line.endswith("   7 s above")
+    ] == ["book"]
 
 
 def test_there_is_one_version():
@@ -154,5 +180,7 @@ def test_there_is_one_version():
 
 
 def test_shapes_are_checked_here():
-    with pytest.raises(jaxtyping.TypeCheckError, match="d m"):  # five features asked of a matrix that has four
+    with pytest.raises(
+        jaxtyping.TypeCheckError, match="d m"
+    ):  # five features asked of a matrix that has four
         logit_slack(torch.ones(8, 3), torch.ones(3, 4), torch.ones(2, 5))

@@ -41,7 +41,9 @@ def test_committed_results_match_their_provenance(name):
     with (FOLDER / f"{name}.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     means = archive.summary(frame)
-    assert len(rows) == len(means) and [int(row["seeds"]) for row in rows] == means["seeds"].tolist()
+    assert (
+        len(rows) == len(means) and [int(row["seeds"]) for row in rows] == means["seeds"].tolist()
+    )
     for outcome in OUTCOMES:
         if outcome in means and means[outcome].notna().all():
             stored = [float(row[outcome]) for row in rows]
@@ -56,13 +58,17 @@ def test_a_sample_is_what_the_simulation_gives(name):
     frame = rb.load_results(name).loc[sample.index]
     assert from_frame(sample) == from_frame(frame)
     exact = frame["method"] != "descend"
-    # what is the same by the rule of `agree` is so to the last digits, but for many steps of gradient descent
+    # what is the same by the rule of `agree` is so to the last digits, but for many steps of
+    # gradient descent
     for outcome in OUTCOMES:
-        assert sample[outcome][exact].tolist() == pytest.approx(frame[outcome][exact].tolist(), abs=1e-9, nan_ok=True)
+        assert sample[outcome][exact].tolist() == pytest.approx(
+            frame[outcome][exact].tolist(), abs=1e-9, nan_ok=True
+        )
 
 
 def test_what_the_same_means():
-    """Shares 1/k in another order are the same, one sequence more or less is not; descent has the precision it has."""
+    """Shares 1/k in another order are the same, one sequence more or less is not; descent has the
+    precision it has."""
     stored = rb.load_results("longer_training")
     descended = stored["method"] == "descend"
     changes = {0: (True, True), 1e-12: (True, True), 1 / 2000: (False, True)}
@@ -91,7 +97,9 @@ def test_every_sweep_has_results_and_all_are_small():
 
 def test_sizes_and_seeds_are_those_that_were_asked_for():
     frames = {name: rb.load_results(name) for name in NAMES}
-    assert {name: int(frame["error"].notna().sum()) for name, frame in frames.items()} == dict.fromkeys(frames, 0)
+    assert {
+        name: int(frame["error"].notna().sum()) for name, frame in frames.items()
+    } == dict.fromkeys(frames, 0)
     every = pd.concat(frames.values())
     three = every[every["method"] == "three_steps"]
     for size, low, high in (("vocab", 256, 8192), ("dim", 16, 1024), ("seq_len", 4, 1024)):
@@ -103,16 +111,21 @@ def test_sizes_and_seeds_are_those_that_were_asked_for():
 
 def test_every_committed_table_is_found_by_its_name():
     kept = {path.stem for path in FOLDER.rglob("*") if path.suffix in (".csv", ".parquet")}
-    assert {"survives", "mlp_phase", "trained_memories"} <= kept == set(NAMES) | set(archive.tables())
+    assert (
+        {"survives", "mlp_phase", "trained_memories"} <= kept == set(NAMES) | set(archive.tables())
+    )
     assert [name for name in sorted(kept) if rb.load_results(name).empty] == []
 
 
 def test_provenance_says_when_code_is_not_that_of_its_commit(tmp_path):
-    """Whatever folder it is in, and also where it was never committed; results alone are no code."""
+    """Whatever folder it is in, and also where it was never committed; results alone are no
+    code."""
 
     def git(*arguments):
         identity = ["-c", "user.name=x", "-c", "user.email=x@y.z", "-c", "commit.gpgsign=false"]
-        subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True)
+        subprocess.run(
+            ["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True
+        )
 
     package, studies = tmp_path / "recallbook", tmp_path / "recallbook_studies"
     for folder in (package / "model", package / "sweeps/results", studies / "ch09"):
@@ -125,12 +138,16 @@ def test_provenance_says_when_code_is_not_that_of_its_commit(tmp_path):
     assert archive.commit(tmp_path)["changed"] is False
     (package / "sweeps" / "results" / "new.csv").write_text("1\n")
     (tmp_path / "notes.md").write_text("1\n")
-    assert archive.commit(tmp_path)["changed"] is False, "results and what is no part of the package"
+    assert archive.commit(tmp_path)["changed"] is False, (
+        "results and what is no part of the package"
+    )
     (package / "model" / "two.py").write_text("2\n")
     assert archive.commit(tmp_path)["changed"] is True, "a file that was never committed"
     (package / "model" / "two.py").unlink()
     (studies / "ch09" / "one.py").write_text("2\n")
-    assert archive.commit(tmp_path)["changed"] is True, "a changed file in another folder than the sweeps'"
+    assert archive.commit(tmp_path)["changed"] is True, (
+        "a changed file in another folder than the sweeps'"
+    )
 
 
 @pytest.mark.parametrize("name", ["nothing", "../setting"])
@@ -141,7 +158,10 @@ def test_unknown_names_list_the_known_ones(name):
 
 def test_export_does_not_depend_on_the_order_of_work(tmp_path):
     points = SWEEPS["trial"].points()[:6]
-    results = [Result(p, {"accuracy": i / 7, "lock_on": 0.5, "recall": None}, None, 0.1) for i, p in enumerate(points)]
+    results = [
+        Result(p, {"accuracy": i / 7, "lock_on": 0.5, "recall": None}, None, 0.1)
+        for i, p in enumerate(points)
+    ]
     results[3] = Result(points[3], None, "ValueError: no", 0.1)
     written = []
     for folder, order in (("a", results), ("b", results[::-1])):
@@ -149,7 +169,9 @@ def test_export_does_not_depend_on_the_order_of_work(tmp_path):
         with Store(tmp_path / folder / "s.sqlite") as store:
             store.add(order)
         given = points if folder == "a" else points[::-1]
-        paths = archive.export("trial", given, tmp_path / folder / "s.sqlite", tmp_path / folder, "command")
+        paths = archive.export(
+            "trial", given, tmp_path / folder / "s.sqlite", tmp_path / folder, "command"
+        )
         written.append([path.read_bytes() for path in paths])
     assert written[0] == written[1]
     record = json.loads(written[0][2])

@@ -28,7 +28,15 @@ def test_variance_of_a_wrong_logit(embeddings, facts, dim):
     means = {"overlap": [], "own": [], "interference": []}
     for seed in range(150):
         tables = draw_embeddings(
-            Setting(vocab=facts, seq_len=1, dim=dim, samples=1, embeddings=embeddings, trigger_in_values=True), seed
+            Setting(
+                vocab=facts,
+                seq_len=1,
+                dim=dim,
+                samples=1,
+                embeddings=embeddings,
+                trigger_in_values=True,
+            ),
+            seed,
         )
         tokens, labels = tables.input @ tables.input.T, tables.output @ tables.output.T
         overlap, own = labels * np.diag(tokens), np.diag(labels)[:, None] * tokens
@@ -69,7 +77,9 @@ def test_quadrature_has_the_moments_of_the_gamma_law(variance):
     points, weights = associative._gamma(variance)
     law = stats.gamma(1 / variance, scale=variance)
     for power in range(5):
-        assert weights @ points**power == pytest.approx(law.moment(power) if power else 1, rel=1e-10)
+        assert weights @ points**power == pytest.approx(
+            law.moment(power) if power else 1, rel=1e-10
+        )
 
 
 def test_perfect_memories():
@@ -81,7 +91,11 @@ def test_capacity_finds_the_crossing():
     assert associative.capacity(lambda n: 1 - n / 1000, 0.9) == 100
     assert associative.capacity(lambda n: float(n <= 3), 0.5) == 3
     found = associative.capacity(lambda n: associative.predicted_recall(n, 64), 0.99)
-    assert associative.predicted_recall(found, 64) >= 0.99 > associative.predicted_recall(found + 1, 64)
+    assert (
+        associative.predicted_recall(found, 64)
+        >= 0.99
+        > associative.predicted_recall(found + 1, 64)
+    )
 
 
 @pytest.mark.parametrize(
@@ -100,18 +114,28 @@ def test_arguments(message, call):
 
 @pytest.mark.parametrize("embeddings", associative.LAWS)
 def test_prediction_is_the_average_it_says(embeddings):
-    """The docstring's formula by plain averaging, with so few facts that every one of them counts."""
+    """The docstring's formula by plain averaging, with so few facts that every one of them
+    counts."""
     facts, dim, count = 4, 8, 200_000
     rng = np.random.default_rng(0)
     a, b = rng.chisquare(dim, (2, count)) / dim if embeddings == "gaussian" else np.ones((2, count))
     spread = float(others_variance().subs({V: facts, d: dim}))
     xi, r = rng.standard_normal(count), rng.gamma(1 / spread, spread, count)
-    values = {retrieval.n: facts, d: dim, retrieval.a: a, retrieval.b: b, retrieval.xi: xi, retrieval.r: r}
+    values = {
+        retrieval.n: facts,
+        d: dim,
+        retrieval.a: a,
+        retrieval.b: b,
+        retrieval.xi: xi,
+        retrieval.r: r,
+    }
     signal, noise = (numeric(term)(values) for term in retrieval.recall_terms())
     ratio, half = signal / np.sqrt(noise), (dim - 1) / 2
     # (1 + a coordinate of a point on the sphere) / 2 is a beta variable
     below = (
-        stats.norm.cdf(ratio) if embeddings == "gaussian" else stats.beta.cdf((1 + ratio / dim**0.5) / 2, half, half)
+        stats.norm.cdf(ratio)
+        if embeddings == "gaussian"
+        else stats.beta.cdf((1 + ratio / dim**0.5) / 2, half, half)
     )
     right = below ** (facts - 1)
     error = associative.predicted_recall(facts, dim, embeddings) - np.mean(right)
@@ -122,7 +146,9 @@ def test_noise_averages_to_the_exact_mean_square():
     """Also with few facts: on the sphere, up to O(1/d)."""
     facts, dim = 4, 4000
     sizes = {retrieval.n: facts, d: dim}
-    noise = retrieval.recall_terms().noise.subs({**sizes, retrieval.a: 1, retrieval.b: 1, retrieval.r: 1})
+    noise = retrieval.recall_terms().noise.subs(
+        {**sizes, retrieval.a: 1, retrieval.b: 1, retrieval.r: 1}
+    )
     points, weights = np.polynomial.hermite_e.hermegauss(8)
     average = weights @ numeric(noise)({retrieval.xi: points}) / weights.sum()
     exact = sum(retrieval.competitor_variance("sphere")).subs(sizes)

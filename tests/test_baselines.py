@@ -17,8 +17,12 @@ def test_largest_count_by_enumeration(vocab, seq_len):
     every = np.array(list(itertools.product(range(vocab), repeat=seq_len)))
     largest = np.array([np.bincount(row, minlength=vocab).max() for row in every])
     expected = [(largest <= k).mean() for k in range(seq_len + 1)]
-    assert baselines.largest_count_distribution(vocab, seq_len) == pytest.approx(expected, abs=1e-13)
-    assert baselines.bag_of_words_accuracy(vocab, seq_len) == pytest.approx(largest.mean() / seq_len, abs=1e-13)
+    assert baselines.largest_count_distribution(vocab, seq_len) == pytest.approx(
+        expected, abs=1e-13
+    )
+    assert baselines.bag_of_words_accuracy(vocab, seq_len) == pytest.approx(
+        largest.mean() / seq_len, abs=1e-13
+    )
 
 
 def test_largest_count_at_large_sizes_is_a_distribution():
@@ -31,7 +35,10 @@ def test_bag_of_words_guess_is_the_best_for_any_frequencies(zipf, other_zipf):
     """Against the posterior of the informative token, for all sequences of three tokens."""
     problem = rb.draw(marked(4, 3, 1, 1, zipf=zipf, other_zipf=other_zipf), seed=0)
     every = np.array(list(itertools.product(range(4), repeat=3)))
-    facts, others = (np.arange(1.0, 5) ** -exponent for exponent in (zipf, zipf if other_zipf is None else other_zipf))
+    facts, others = (
+        np.arange(1.0, 5) ** -exponent
+        for exponent in (zipf, zipf if other_zipf is None else other_zipf)
+    )
     joint = np.zeros((len(every), 4))  # of the sequence and its informative token, up to a factor
     for row, tokens in enumerate(every):
         for place, token in enumerate(tokens):
@@ -48,7 +55,9 @@ def test_seen_facts_by_enumeration(vocab, samples):
     assert distribution == pytest.approx(seen / seen.sum(), abs=1e-14)
     mean = distribution @ np.arange(vocab + 1) / vocab
     # chapter 1: one who memorises every pair, and guesses what was never seen
-    assert mean + (1 - mean) / vocab == pytest.approx(1 - (1 - 1 / vocab) ** samples * (1 - 1 / vocab), abs=1e-14)
+    assert mean + (1 - mean) / vocab == pytest.approx(
+        1 - (1 - 1 / vocab) ** samples * (1 - 1 / vocab), abs=1e-14
+    )
 
 
 def test_simulated_coverage_follows_the_distribution():

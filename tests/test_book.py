@@ -42,8 +42,13 @@ def pages(folder):
 
 @cache
 def parsed(path):
-    """The content of a page; parsing takes longer than any check, most of it for the colours of code."""
-    text = re.sub(r"(?s)<pre>.*?</pre>", lambda code: re.sub("</?span[^>]*>", "", code[0]), path.read_text("utf-8"))
+    """The content of a page; parsing takes longer than any check, most of it for the colours of
+    code."""
+    text = re.sub(
+        r"(?s)<pre>.*?</pre>",
+        lambda code: re.sub("</?span[^>]*>", "", code[0]),
+        path.read_text("utf-8"),
+    )
     return BeautifulSoup(text, "html.parser")
 
 
@@ -75,7 +80,9 @@ def external_assets(folder):
             wrong += [f"{path.name}: {match}" for match in REMOTE_IN_CSS.findall(text)]
         for text in scripts:
             # An address in an inline script is something it may load later.
-            wrong += [f"{path.name}: script with {a}" for a in re.findall(r"https?://[^\"' ]+", text)]
+            wrong += [
+                f"{path.name}: script with {a}" for a in re.findall(r"https?://[^\"' ]+", text)
+            ]
     for path in sorted(folder.rglob("*.css")):
         text = path.read_text(encoding="utf-8")
         wrong += [f"{path.name}: {match}" for match in REMOTE_IN_CSS.findall(text)]
@@ -124,14 +131,21 @@ def undescribed_images(folder):
 
 
 def wrong_launch_buttons(folder):
-    """A chapter has a button for Colab just if `make stamp` knows the address. Its parts: test_notebooks.py."""
+    """A chapter has a button for Colab just if `make stamp` knows the address. Its parts:
+    test_notebooks.py."""
     wrong = []
     repository, tag = stamp.source()
     for path, page in pages(folder):
-        colab = f"/github/{repository.split('github.com/')[-1]}/blob/{tag}/notebooks/{path.stem}.ipynb"
+        colab = (
+            f"/github/{repository.split('github.com/')[-1]}/blob/{tag}/notebooks/{path.stem}.ipynb"
+        )
         found = [link["href"] for link in page.find_all("a", href=re.compile("colab.research"))]
-        right = bool(found) == bool(repository) and not [address for address in found if not address.endswith(colab)]
-        wrong += [f"{path.name}: {found}, run `make stamp`"] * (path.parent.name == "notebooks" and not right)
+        right = bool(found) == bool(repository) and not [
+            address for address in found if not address.endswith(colab)
+        ]
+        wrong += [f"{path.name}: {found}, run `make stamp`"] * (
+            path.parent.name == "notebooks" and not right
+        )
     return wrong
 
 
@@ -168,7 +182,10 @@ BREACHES = [
     (undescribed_images, '<figure><img src="a.png"><figcaption>x</figcaption></figure>'),
     (undescribed_images, f'<figure><img alt="{"3b" * 20}"><figcaption>x</figcaption></figure>'),
     (undescribed_images, '<img alt="A line that rises and stays flat">'),
-    (wrong_launch_buttons, '<a href="https://colab.research.google.com/github/a/b/blob/v0/c.ipynb">x</a>'),
+    (
+        wrong_launch_buttons,
+        '<a href="https://colab.research.google.com/github/a/b/blob/v0/c.ipynb">x</a>',
+    ),
 ]
 
 
@@ -188,7 +205,10 @@ def test_check_sees_a_remote_font_in_a_style_sheet(tmp_path):
 @pytest.mark.slow
 def test_every_public_name_has_an_entry(html):
     folder = html.resolve() / "book"
-    overview, details = parsed(folder / "api.html"), [parsed(path) for path in sorted(folder.glob("api/*.html"))]
+    overview, details = (
+        parsed(folder / "api.html"),
+        [parsed(path) for path in sorted(folder.glob("api/*.html"))],
+    )
     entries = {element["id"] for page in details for element in page.select("dt[id]")}
     public = {f"recallbook.{name}" for name in recallbook.__all__ if name != "reference"}
     assert public <= entries

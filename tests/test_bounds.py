@@ -1,4 +1,5 @@
-"""The information bound: its constants from SymPy, each step against exact computation, no estimator beyond it."""
+"""The information bound: its constants from SymPy, each step against exact computation, no
+estimator beyond it."""
 
 import itertools
 import math
@@ -19,7 +20,14 @@ from recallbook.data.embeddings import draw_embeddings
 from recallbook.theory.symbolic.lock_terms import L, N, V
 from recallbook_studies.ch08 import estimators
 
-SIZES = [(2, 1, 1, 1), (2, 2, 1, 5), (3, 2, 9, 4), (40, 8, 12, 300), (128, 32, 64, 1000), (4096, 100, 300, 10**6)]
+SIZES = [
+    (2, 1, 1, 1),
+    (2, 2, 1, 5),
+    (3, 2, 9, 4),
+    (40, 8, 12, 300),
+    (128, 32, 64, 1000),
+    (4096, 100, 300, 10**6),
+]
 
 
 # Constants, by SymPy
@@ -37,7 +45,10 @@ def test_pair_mean_is_that_of_centred_vectors():
 def test_frequency_square_by_enumeration():
     for vocab, samples in ((2, 3), (3, 4)):
         batches = itertools.product(range(vocab), repeat=samples)
-        squares = [sum(sp.Rational(batch.count(k), samples) ** 2 for k in range(vocab)) for batch in batches]
+        squares = [
+            sum(sp.Rational(batch.count(k), samples) ** 2 for k in range(vocab))
+            for batch in batches
+        ]
         expected = expressions.frequency_square().subs({V: vocab, N: samples})
         assert sp.Rational(sum(squares), len(squares)) == expected
 
@@ -46,7 +57,11 @@ def test_leading_order():
     r"""$Nd^2/(2LV^2(\log V-1))\to1$ at $d=V^{0.9}$, $L=V^{0.8}$: closer and closer as $V$ grows."""
     errors = []
     for exponent in (14, 20, 30):
-        vocab, seq_len, dim = 2**exponent, round(2 ** (0.8 * exponent)), round(2 ** (0.9 * exponent))
+        vocab, seq_len, dim = (
+            2**exponent,
+            round(2 ** (0.8 * exponent)),
+            round(2 ** (0.9 * exponent)),
+        )
         leading = float(expressions.leading().subs({V: vocab, L: seq_len}).evalf()) / dim**2
         errors.append(abs(information.information_samples(vocab, seq_len, dim) / leading - 1))
     assert errors[2] < 0.03 and errors[2] < errors[1] < errors[0]
@@ -58,13 +73,16 @@ def test_tilting_is_optimal_and_covers_all_facts():
     assert sp.diff(gain, tilt, 2).is_negative
     assert sp.simplify(expressions.some_facts() - gain.subs(tilt, sp.log(a))) == 0
     # log V! exceeds it by half a log(2 pi V), and no more than that in the limit
-    difference = [float(gammaln(v + 1)) - float(expressions.some_facts().subs(a, v)) for v in (2, 50, 10**6)]
+    difference = [
+        float(gammaln(v + 1)) - float(expressions.some_facts().subs(a, v)) for v in (2, 50, 10**6)
+    ]
     assert [x for x in difference if not (x > 0)] == []
     assert difference[-1] == pytest.approx(0.5 * math.log(2 * math.pi * 10**6) - 1, abs=1e-5)
 
 
 def test_fano_against_counted_balls():
-    """Never more than Fano with the exact number of permutations in the ball, and not less by more than log e."""
+    """Never more than Fano with the exact number of permutations in the ball, and not less by more
+    than log e."""
     vocab, error = 40, 0.1
     deranged = [sp.subfactorial(j) for j in range(vocab + 1)]
     coin = -error * math.log(error) - (1 - error) * math.log(1 - error)
@@ -101,10 +119,14 @@ def test_signal_energy_is_the_average_over_permutations():
     assert estimators.signal_energy(setting, 5)[0] * 4 == pytest.approx(np.mean(squares))
 
 
-@pytest.mark.parametrize(("vocab", "seq_len", "dim", "samples"), [(4, 4, 2, 20), (5, 8, 2, 40), (5, 8, 4, 10)])
+@pytest.mark.parametrize(
+    ("vocab", "seq_len", "dim", "samples"), [(4, 4, 2, 20), (5, 8, 2, 40), (5, 8, 4, 10)]
+)
 def test_mutual_information_is_at_most_the_bound(vocab, seq_len, dim, samples):
     setting = marked(vocab, seq_len, dim, samples)
-    found = seed_interval([estimators.mutual_information(setting, seed) for seed in range(12)], level=0.999)
+    found = seed_interval(
+        [estimators.mutual_information(setting, seed) for seed in range(12)], level=0.999
+    )
     allowed = information.available_information(vocab, seq_len, dim, samples)
     assert 0.3 * allowed < found.mean and found.high < allowed
 
@@ -131,7 +153,9 @@ def test_noise_is_close_to_gaussian(samples):
 @pytest.mark.parametrize("activation", ["relu", "he2", "tanh"])
 def test_no_feature_has_more_signal_than_the_linear_ones(activation):
     setting = marked(16, 6, 4, 1, width=24, activation=activation)
-    spectra = np.array([estimators.feature_spectrum(setting, seed, draws=4000) for seed in range(4)]) * 5
+    spectra = (
+        np.array([estimators.feature_spectrum(setting, seed, draws=4000) for seed in range(4)]) * 5
+    )
     assert np.all(spectra < 1.08)  # the mean of 4000 sequences leaves up to 0.03
     assert np.all(spectra[:, 4:] < 0.7)
 
@@ -144,22 +168,37 @@ def test_no_feature_has_more_signal_than_the_linear_ones(activation):
 def test_the_three_solutions_agree(sizes, width):
     vocab, seq_len, dim, samples = sizes
     if seq_len == 1:
-        assert information.available_information(*sizes) == math.inf and information.maximum_accuracy(*sizes) == 1
-        assert information.information_samples(vocab, 1, dim) == information.minimum_dim(vocab, 1, samples) == 0
+        assert (
+            information.available_information(*sizes) == math.inf
+            and information.maximum_accuracy(*sizes) == 1
+        )
+        assert (
+            information.information_samples(vocab, 1, dim)
+            == information.minimum_dim(vocab, 1, samples)
+            == 0
+        )
         return
     given = {"width": width}
     nats = information.available_information(*sizes, **given)
     accuracy = information.maximum_accuracy(*sizes, **given)
     if 1 / vocab < accuracy < 1:
         assert information.required_information(vocab, accuracy) == pytest.approx(nats)
-        assert information.information_samples(vocab, seq_len, dim, accuracy, **given) == pytest.approx(samples)
-        assert information.minimum_dim(vocab, seq_len, samples, accuracy, **given) == pytest.approx(min(dim, vocab - 1))
-        assert information.maximum_seq_len(vocab, dim, samples, accuracy, **given) == pytest.approx(seq_len)
+        assert information.information_samples(
+            vocab, seq_len, dim, accuracy, **given
+        ) == pytest.approx(samples)
+        assert information.minimum_dim(vocab, seq_len, samples, accuracy, **given) == pytest.approx(
+            min(dim, vocab - 1)
+        )
+        assert information.maximum_seq_len(vocab, dim, samples, accuracy, **given) == pytest.approx(
+            seq_len
+        )
 
 
 def test_ranks_end_at_vocab_less_one():
     for vocab in (2, 5, 30):
-        values = [information.information_samples(vocab, 9, dim) for dim in (vocab - 1, vocab, 3 * vocab)]
+        values = [
+            information.information_samples(vocab, 9, dim) for dim in (vocab - 1, vocab, 3 * vocab)
+        ]
         assert values[0] == values[1] == values[2]
         assert vocab == 2 or information.information_samples(vocab, 9, vocab - 2) > values[0]
 
@@ -173,8 +212,13 @@ def test_degenerate_sizes():
     assert information.minimum_dim(100, 1000, 1) == math.inf
     assert information.maximum_seq_len(500, 1, 10) == 1.0
     assert information.maximum_seq_len(50, 10, 10, 1 / 50) == math.inf
-    assert information.required_information(50, 1 / 50) == 0 and rb.minimum_samples(50, 9, 10, 1 / 50) == 0
-    assert [information.required_information(v) for v in (2, 5)] == pytest.approx([math.log(2), math.log(120)])
+    assert (
+        information.required_information(50, 1 / 50) == 0
+        and rb.minimum_samples(50, 9, 10, 1 / 50) == 0
+    )
+    assert [information.required_information(v) for v in (2, 5)] == pytest.approx(
+        [math.log(2), math.log(120)]
+    )
     assert rb.minimum_samples(2**31 - 1, 2**31 - 1, 2**31 - 1, accuracy=1.0) > 0
 
 
@@ -192,9 +236,9 @@ def test_bound_is_monotone(vocab, seq_len, dim, samples, accuracy):
     assert least <= rb.minimum_samples(vocab, seq_len, dim, 1.0)
     assert rb.minimum_samples(vocab, seq_len, dim + 1, accuracy) <= least
     assert rb.minimum_samples(vocab, seq_len + 1, dim, accuracy) >= least
-    assert information.available_information(vocab, seq_len, dim, samples) <= information.available_information(
-        vocab, seq_len, dim, samples + 1
-    )
+    assert information.available_information(
+        vocab, seq_len, dim, samples
+    ) <= information.available_information(vocab, seq_len, dim, samples + 1)
     allowed = information.maximum_accuracy(vocab, seq_len, dim, samples)
     assert 1 / vocab <= allowed <= 1
     assert allowed <= information.maximum_accuracy(vocab, seq_len, dim, samples, width=dim + 5)
@@ -204,9 +248,12 @@ def test_bound_is_monotone(vocab, seq_len, dim, samples, accuracy):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", [0, *(pytest.param(k, marks=pytest.mark.nightly) for k in (14, 28))])
+@pytest.mark.parametrize(
+    "first", [0, *(pytest.param(k, marks=pytest.mark.nightly) for k in (14, 28))]
+)
 def test_no_estimator_crosses_the_bound(first):
-    """Mean over seeds with its interval, over random settings of both models, all laws, trigger in or out."""
+    """Mean over seeds with its interval, over random settings of both models, all laws, trigger in
+    or out."""
     crossed = []
     for index in range(first, first + 14):
         setting = random_setting(index, seq_len=2 + index % 11, samples=2 + 3 * index)
@@ -222,7 +269,9 @@ def test_no_estimator_crosses_the_bound(first):
 def test_no_estimator_crosses_the_bound_where_it_binds(dim, seq_len):
     vocab = 64
     least = rb.minimum_samples(vocab, seq_len, dim, 0.5)
-    sweep = [marked(vocab, seq_len, dim, max(1, round(share * least))) for share in (0.25, 0.5, 1.0, 1.5)]
+    sweep = [
+        marked(vocab, seq_len, dim, max(1, round(share * least))) for share in (0.25, 0.5, 1.0, 1.5)
+    ]
     frame = estimators.accuracies(sweep, range(8))
     for _, rows in frame.groupby(["method", "samples"]):
         assert rows["allowed"].iloc[0] < 0.9
@@ -232,10 +281,11 @@ def test_no_estimator_crosses_the_bound_where_it_binds(dim, seq_len):
 
 @pytest.mark.nightly
 def test_exponents_are_those_of_the_bound():
-    """Of the threshold for 0.9 of the facts, over the same sizes: intervals over seeds, and at most 0.25 apart.
+    """Of the threshold for 0.9 of the facts, over the same sizes: intervals over seeds, and at most
+    0.25 apart.
 
-    The 0.1 is for what the bound gains from equal labels and no estimator here uses: it moves the slope in L.
-    """
+    The 0.1 is for what the bound gains from equal labels and no estimator here uses: it moves the
+    slope in L."""
     frame = estimators.exponents(seeds=range(6), level=0.9)
     for row in frame.itertuples():
         assert row.low - 0.1 <= row.bound <= row.high + 0.1, row
@@ -245,10 +295,13 @@ def test_exponents_are_those_of_the_bound():
 
 
 def test_threshold_is_interpolated_where_the_level_is_first_reached(monkeypatch):
-    """On a curve that is linear in the logarithm of the size the threshold is exact; a step is a factor of 1.4."""
+    """On a curve that is linear in the logarithm of the size the threshold is exact; a step is a
+    factor of 1.4."""
     sizes = {"vocab": 24, "seq_len": 8, "dim": 10}
     start = estimators.bound_threshold("samples", sizes) / 2
-    monkeypatch.setattr(estimators, "decoded", lambda problem, _: np.log2(problem.setting.samples / start) / 10)
+    monkeypatch.setattr(
+        estimators, "decoded", lambda problem, _: np.log2(problem.setting.samples / start) / 10
+    )
     assert estimators.threshold("samples", sizes, 0) == pytest.approx(start * 2**5, rel=0.02)
     monkeypatch.setattr(estimators, "decoded", lambda problem, _: 0.1)
     assert estimators.threshold("samples", sizes, 0) == math.inf

@@ -1,11 +1,11 @@
 """The built pages in headless Chromium: what a reader sees.
 
-Every page is opened once over a local server, on a desktop and on a phone, and its mathematics, its console and its
-width are recorded; one page of each kind is shown in three looks (desktop, desktop in dark mode, phone) and judged by
-axe, and `make everything` does so with every page. Pages follow one another in one tab, which keeps the scripts
-compiled: that is half of their time. With SCREENSHOTS=1 a picture of every page in every look it is shown in goes to
-_build/screenshots. Skipped, with a printed reason, where Chromium is absent (Debian: `apt-get install chromium`).
-"""
+Every page is opened once over a local server, on a desktop and on a phone, and its mathematics, its
+console and its width are recorded; one page of each kind is shown in three looks (desktop, desktop
+in dark mode, phone) and judged by axe, and `make everything` does so with every page. Pages follow
+one another in one tab, which keeps the scripts compiled: that is half of their time. With
+SCREENSHOTS=1 a picture of every page in every look it is shown in goes to _build/screenshots.
+Skipped, with a printed reason, where Chromium is absent (Debian: `apt-get install chromium`)."""
 
 import functools
 import http.server
@@ -27,7 +27,9 @@ PATIENCE = 120_000  # milliseconds: a busy machine is no fault of the page
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (Debian: apt-get install chromium)"),
+    pytest.mark.skipif(
+        CHROMIUM is None, reason="Chromium is not installed (Debian: apt-get install chromium)"
+    ),
 ]
 
 LOOKS = {
@@ -36,8 +38,8 @@ LOOKS = {
     "phone": {"viewport": {"width": 390, "height": 844}, "color_scheme": "light"},
 }
 LAID_OUT = ("desktop", "phone")  # dark mode moves nothing
-# Scripts that wait for the mathematics get their turn too. Asked for again and again, because a call that waits for a
-# promise of the page has no time limit of its own.
+# Scripts that wait for the mathematics get their turn too. Asked for again and again, because a
+# call that waits for a promise of the page has no time limit of its own.
 READY = """() => {
   const start = window.MathJax?.startup?.promise ?? Promise.resolve();
   window.drawn ??= start.then(() => setTimeout(() => { window.drawn = 'done'; }, 0));
@@ -54,7 +56,9 @@ SETTLE = """async () => {
   for (const a of document.getAnimations()) if (a instanceof CSSTransition) a.finish();
 }"""
 # Text that a reader must not see: TeX that MathJax did not take.
-RAW_TEX = re.compile(r"\$\$|\\\(|\\\)|\\\[|\\\]|\\(?:frac|mathbb|hat|tfrac|underbrace|begin|eta)(?![a-z])")
+RAW_TEX = re.compile(
+    r"\$\$|\\\(|\\\)|\\\[|\\\]|\\(?:frac|mathbb|hat|tfrac|underbrace|begin|eta)(?![a-z])"
+)
 VISIBLE_TEXT = """() => {
   const copy = document.querySelector('article, main, body').cloneNode(true);
   for (const e of copy.querySelectorAll('script, style, pre, code, mjx-container')) e.remove();
@@ -63,8 +67,9 @@ VISIBLE_TEXT = """() => {
 UNRENDERED = """() => [...document.querySelectorAll('.math')]
   .filter(e => !e.querySelector('mjx-container') && !e.closest('mjx-container'))
   .map(e => e.textContent)"""
-# MathJax complains in two ways: with an error, and with the name of an undefined macro in red. (A colour
-# that the author asks for is on an element around the text.) The first of a pair is what is drawn.
+# MathJax complains in two ways: with an error, and with the name of an undefined macro in red. (A
+# colour that the author asks for is on an element around the text.) The first of a pair is what is
+# drawn.
 MATH_ERRORS = """() => [...document.querySelectorAll(
     'mjx-merror, [data-mjx-error], mjx-mtext[style*="color"], mjx-container mtext[mathcolor]')]
   .map(e => 'MathJax: ' + (e.dataset.mjxError || e.textContent || 'red text'))"""
@@ -83,11 +88,12 @@ SIDEWAYS = """() => {
 }"""
 HEIGHT = "() => document.querySelector('article, main, body').getBoundingClientRect().height"
 TALLEST = 15_000  # pixels: a page is read, not scrolled
-# The time of axe goes with the number of elements, and most are the insides of formulas and code, where it
-# has nothing to judge. So the page is thinned before: what is drawn of a formula becomes an empty box of the
-# same size, what is read aloud of it one piece of text, and of the code tokens with the same classes (their
-# own and those around them, so the same colours in every look) the first stands for all. A formula with a
-# link or with text in another font, and a token with more than a class, stay.
+# The time of axe goes with the number of elements, and most are the insides of formulas and code,
+# where it has nothing to judge. So the page is thinned before: what is drawn of a formula becomes
+# an empty box of the same size, what is read aloud of it one piece of text, and of the code tokens
+# with the same classes (their own and those around them, so the same colours in every look) the
+# first stands for all. A formula with a link or with text in another font, and a token with more
+# than a class, stay.
 THIN = """() => {
   const inside = 'mjx-utext, [href], [id], [role], [tabindex]';
   const plain = [...document.querySelectorAll('mjx-container')].filter(e => !e.querySelector(inside));
@@ -120,7 +126,8 @@ VIOLATIONS = """async options => (await axe.run(document, {resultTypes: ['violat
 
 
 class Tab:
-    """One tab, in which pages are opened one after another; `seen` is what happened on the present one."""
+    """One tab, in which pages are opened one after another; `seen` is what happened on the present
+    one."""
 
     def __init__(self, context):
         self.seen, self.page = defaultdict(list), context.new_page()
@@ -148,7 +155,8 @@ class Tab:
         self.page.evaluate(SETTLE)
 
     def visit(self, url, name, judged):
-        """Open a page and look at it: in every look and with axe, or as its text is laid out. What is found, by kind.
+        """Open a page and look at it: in every look and with axe, or as its text is laid out. What
+        is found, by kind.
 
         Complaints name the look; the height is that of the text, on a desktop.
         """
@@ -166,7 +174,9 @@ class Tab:
             if look != "desktop":
                 self.put_on(look)
             seen["sideways"] += [f"{look}: {line}" for line in page.evaluate(SIDEWAYS)]
-            seen["dark"] += [look] * (page.evaluate("() => document.documentElement.dataset.theme") == "dark")
+            seen["dark"] += [look] * (
+                page.evaluate("() => document.documentElement.dataset.theme") == "dark"
+            )
             if SCREENSHOTS:
                 file = SCREENSHOTS / f"{name.removesuffix('.html').replace('/', '-')}-{look}.png"
                 page.screenshot(path=file, full_page=True)
@@ -176,7 +186,9 @@ class Tab:
             # Backwards, because the page wears the last look.
             for look in reversed(LOOKS):
                 self.put_on(look)
-                seen["violations"] += [f"{look}: {line}" for line in page.evaluate(VIOLATIONS, AXE_OPTIONS[look])]
+                seen["violations"] += [
+                    f"{look}: {line}" for line in page.evaluate(VIOLATIONS, AXE_OPTIONS[look])
+                ]
         return seen
 
 
@@ -198,7 +210,8 @@ def address(html):
 
 
 def page_names(html):
-    """Every page, the largest first; the top index.html is left out, it only forwards to book/index.html."""
+    """Every page, the largest first; the top index.html is left out, it only forwards to
+    book/index.html."""
     paths = sorted(html.rglob("*.html"), key=lambda path: (-path.stat().st_size, path))
     names = [path.relative_to(html) for path in paths]
     kept = [name.as_posix() for name in names if "_static" not in name.parts]
@@ -206,11 +219,13 @@ def page_names(html):
 
 
 def kind(name):
-    """Pages of one kind are made by one template from sources of one form: they share what axe judges."""
+    """Pages of one kind are made by one template from sources of one form: they share what axe
+    judges."""
     if name.startswith("notebooks/"):
         return "appendix" if "/appendix_" in name else "chapter"
     folder = name.rpartition("/")[0]
-    # what Sphinx writes by itself, the landing page, and the page with a script of its own are kinds of their own
+    # what Sphinx writes by itself, the landing page, and the page with a script of its own are
+    # kinds of their own
     return folder if folder and name not in ("book/index.html", "book/explorer.html") else name
 
 
@@ -239,30 +254,46 @@ class Pages:
 
     def test_math_is_rendered(self, visits):
         assert complaints(visits, "raw TeX") == {}, "TeX that MathJax did not take"
-        bare = [page for page, seen in visits.items() if page.startswith("notebooks/") and not seen["formulas"]]
+        bare = [
+            page
+            for page, seen in visits.items()
+            if page.startswith("notebooks/") and not seen["formulas"]
+        ]
         assert bare == [], "chapters without a formula: does MathJax run?"
 
     def test_console_is_clean(self, visits):
         assert complaints(visits, "console") == {}
 
     def test_no_request_leaves_the_machine(self, visits):
-        hosts = Counter(urlsplit(request).hostname for seen in visits.values() for request in seen["requests"])
+        hosts = Counter(
+            urlsplit(request).hostname for seen in visits.values() for request in seen["requests"]
+        )
         # data: addresses have no host.
         assert set(hosts) - {None} == {"127.0.0.1"}, hosts
 
     def test_no_page_scrolls_sideways(self, visits):
-        assert complaints(visits, "sideways") == {}, "what is wider than its page needs overflow-x in recallbook.css"
+        assert complaints(visits, "sideways") == {}, (
+            "what is wider than its page needs overflow-x in recallbook.css"
+        )
 
     def test_no_page_is_too_long(self, visits):
-        long = {page: seen["height"] for page, seen in visits.items() if not 0 < seen["height"] <= TALLEST}
-        assert long == {}, f"pixels, of which {TALLEST} are allowed: move parts to an appendix, or fold code"
+        long = {
+            page: seen["height"]
+            for page, seen in visits.items()
+            if not 0 < seen["height"] <= TALLEST
+        }
+        assert long == {}, (
+            f"pixels, of which {TALLEST} are allowed: move parts to an appendix, or fold code"
+        )
 
 
 class JudgedPages(Pages):
     judged = True
 
     def test_no_serious_accessibility_violation(self, visits):
-        assert {page: seen["dark"] for page, seen in visits.items() if seen["dark"] != ["dark"]} == {}
+        assert {
+            page: seen["dark"] for page, seen in visits.items() if seen["dark"] != ["dark"]
+        } == {}
         assert complaints(visits, "violations") == {}, "look: rule of axe: element"
 
 
@@ -279,7 +310,9 @@ class TestOneHalfOfTheOtherPages(Pages):
 
 
 class TestOtherHalfOfTheOtherPages(Pages):
-    choose = staticmethod(lambda every, chosen: [name for name in every if name not in chosen][1::2])
+    choose = staticmethod(
+        lambda every, chosen: [name for name in every if name not in chosen][1::2]
+    )
 
 
 @pytest.mark.nightly
@@ -292,7 +325,8 @@ class TestOtherHalfOfThePagesInEveryLook(JudgedPages):
     choose = staticmethod(lambda every, chosen: every[1::2])
 
 
-# What the page's own search finds for a word, without the summaries, for which it reads every page it finds.
+# What the page's own search finds for a word, without the summaries, for which it reads every page
+# it finds.
 FOUND = "word => Search._performSearch(...Search._parseQuery(word)).map(([page]) => page)"
 
 
@@ -300,15 +334,22 @@ def test_search_finds_a_word_of_each_chapter(html, browser, address):
     words = {}
     for path in sorted((html / "notebooks").glob("*.html")):
         paragraphs = re.findall(r"(?s)<p>(.*?)</p>", path.read_text(encoding="utf-8"))
-        words[path.stem] = set(re.findall(r"\b[a-z]{7,12}\b", re.sub("<[^>]*>", " ", " ".join(paragraphs))))
+        words[path.stem] = set(
+            re.findall(r"\b[a-z]{7,12}\b", re.sub("<[^>]*>", " ", " ".join(paragraphs)))
+        )
     common = Counter(word for own in words.values() for word in own)
-    rarest = {stem: min(sorted(own), key=lambda one: (common[one], -len(one))) for stem, own in words.items()}
+    rarest = {
+        stem: min(sorted(own), key=lambda one: (common[one], -len(one)))
+        for stem, own in words.items()
+    }
     with browser.new_context() as context:
         stem, word = min(rarest.items())
         page = Tab(context).open(f"{address}search.html?q={word}")
         page.locator(f'#search-results li a[href*="{stem}.html"]').first.wait_for()
         found = {stem: page.evaluate(FOUND, word) for stem, word in rarest.items()}
-    assert {stem: rarest[stem] for stem, pages in found.items() if f"notebooks/{stem}" not in pages} == {}
+    assert {
+        stem: rarest[stem] for stem, pages in found.items() if f"notebooks/{stem}" not in pages
+    } == {}
 
 
 @pytest.fixture(scope="module")
@@ -323,7 +364,9 @@ def from_disk(html, browser):
 def test_pages_work_from_disk(from_disk):
     assert from_disk.page.locator("mjx-container").count() > 10
     assert from_disk.page.evaluate("() => document.documentElement.dataset.theme") == "dark"
-    assert [url for url in from_disk.seen["requests"] if urlsplit(url).scheme not in ("file", "data")] == []
+    assert [
+        url for url in from_disk.seen["requests"] if urlsplit(url).scheme not in ("file", "data")
+    ] == []
 
 
 def test_listed_macros_are_those_of_mathjax(from_disk, tmp_path):
@@ -353,10 +396,20 @@ FAULTY = r"""<!doctype html><html lang="en"><head><title>Faulty</title><style>
 
 def test_a_faulty_page_is_noticed(tmp_path, browser):
     path = tmp_path / "faulty.html"
-    path.write_text(FAULTY.replace("MATHJAX", MATHJAX.as_uri()).replace("TALLEST", str(TALLEST)), encoding="utf-8")
+    path.write_text(
+        FAULTY.replace("MATHJAX", MATHJAX.as_uri()).replace("TALLEST", str(TALLEST)),
+        encoding="utf-8",
+    )
     with browser.new_context() as context:
         seen = Tab(context).visit(path.as_uri(), path.name, judged=True)
-    texts = ["$$", "\\frac", "x", "MathJax: red text", "MathJax: \\approxT", "MathJax: Extra \\left or missing \\right"]
+    texts = [
+        "$$",
+        "\\frac",
+        "x",
+        "MathJax: red text",
+        "MathJax: \\approxT",
+        "MathJax: Extra \\left or missing \\right",
+    ]
     assert set(texts) <= set(seen["raw TeX"])
     assert "broken" in "".join(seen["console"])
     assert seen["height"] > TALLEST
@@ -364,7 +417,11 @@ def test_a_faulty_page_is_noticed(tmp_path, browser):
     rules = ["image-alt", "button-name", "aria-hidden-focus", "scrollable-region-focusable"]
     found = {tuple(line.split(": ")[:2]) for line in seen["violations"]}
     assert {(look, rule) for look in ("desktop", "phone") for rule in rules} <= found
-    assert [line for line in seen["violations"] if "dim" in line] == ['dark: color-contrast: <p class="dim">dim</p>']
+    assert [line for line in seen["violations"] if "dim" in line] == [
+        'dark: color-contrast: <p class="dim">dim</p>'
+    ]
     # Of equal code tokens one stands for all.
     token = 'color-contrast: <span class="faint">so</span>'
-    assert {line for line in seen["violations"] if "faint" in line} == {f"{look}: {token}" for look in LOOKS}
+    assert {line for line in seen["violations"] if "faint" in line} == {
+        f"{look}: {token}" for look in LOOKS
+    }

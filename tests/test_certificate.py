@@ -1,4 +1,5 @@
-"""Certificates: every step of the proof against exact computation or simulation, with its slack measured."""
+"""Certificates: every step of the proof against exact computation or simulation, with its slack
+measured."""
 
 import itertools
 import math
@@ -58,15 +59,22 @@ def direction(problem):
 def test_the_form_is_the_margin(setting):
     problem = rb.draw(setting, seed=3)
     found = lock_law.margins(problem)
-    scores, mark = problem.input_embeddings @ direction(problem), problem.trigger @ direction(problem)
+    scores, mark = (
+        problem.input_embeddings @ direction(problem),
+        problem.trigger @ direction(problem),
+    )
     gram = problem.output_embeddings @ problem.output_embeddings.T
     for first, second in ((0, 1), (5, 2), (3, 3)):
         form = found.form @ (found.keys[-1] + found.keys[first] - found.keys[second])
         margin = float(mark + scores[first] - scores[second])
         assert float((form * gram).sum()) == pytest.approx(margin, rel=1e-9, abs=1e-15)
         assert float(found.trace[first, second]) == pytest.approx(float(form.trace()), rel=1e-9)
-        assert float(found.square[first, second]) == pytest.approx(float(form.square().sum()), rel=1e-9)
-        assert float(found.diagonal[first, second]) == pytest.approx(float(form.diag().square().sum()), rel=1e-9)
+        assert float(found.square[first, second]) == pytest.approx(
+            float(form.square().sum()), rel=1e-9
+        )
+        assert float(found.diagonal[first, second]) == pytest.approx(
+            float(form.diag().square().sum()), rel=1e-9
+        )
         assert torch.allclose(form, form.T) and float(form.sum(dim=0).abs().max()) < 1e-12
 
 
@@ -77,7 +85,9 @@ def test_rounding_is_far_inside_the_slack(setting):
     generator = torch.Generator().manual_seed(0)
     turned, _ = rotated(*shuffled(problem, problem.sequences, generator), generator)
     one, other = lock_law.margins(problem), lock_law.margins(turned)
-    change = torch.maximum((one.trace - other.trace).abs(), (one.square.sqrt() - other.square.sqrt()).abs())
+    change = torch.maximum(
+        (one.trace - other.trace).abs(), (one.square.sqrt() - other.square.sqrt()).abs()
+    )
     assert float((change / one.slack).max()) < 0.1
     assert float((one.slack / one.trace.abs()).median()) < 1e-6  # and costs nothing
     assert float(((one.square - other.square).abs() / one.blur).max()) < 0.1
@@ -93,7 +103,10 @@ def test_if_every_margin_is_positive_every_sequence_locks():
         setting = random_setting(seed, samples=2000, width=None)
         problem = rb.draw(setting, seed)
         weights = rb.three_steps(problem)
-        scores, mark = problem.input_embeddings @ direction(problem), problem.trigger @ direction(problem)
+        scores, mark = (
+            problem.input_embeddings @ direction(problem),
+            problem.trigger @ direction(problem),
+        )
         margins = mark + scores[:, None] - scores
         if not bool((margins > 1e-9 * margins.abs().max()).all()):
             continue
@@ -133,7 +146,9 @@ def test_chances_of_pairs_lie_above_their_frequency(law):
     assert int(inside.sum()) > 10
     slack = (exact.exp() / frequency)[inside].median()  # Chernoff's missing factor in front
     assert 1.5 < float(slack) < 8
-    assert float((cheap / exact)[inside].median()) > 0.25  # exponents without eigenvalues: a few times weaker
+    assert (
+        float((cheap / exact)[inside].median()) > 0.25
+    )  # exponents without eigenvalues: a few times weaker
 
 
 def test_the_exponent_is_the_best_of_its_family():
@@ -144,12 +159,18 @@ def test_the_exponent_is_the_best_of_its_family():
         tilt = theta * dim / (2 * math.sqrt(square))
         best = min(best, -tilt * trace + tilt**2 * square / (dim * (1 - theta)))
     table = torch.full((2, 2), 1.0, dtype=torch.float64)
-    found = lock_law.Margins(table, table, trace * table, square * table, 0 * table, 0 * table, 0 * table)
+    found = lock_law.Margins(
+        table, table, trace * table, square * table, 0 * table, 0 * table, 0 * table
+    )
     ratio = trace / math.sqrt(square)
-    assert float(lock_law.log_chances(found, dim)[0, 0]) == pytest.approx(-dim / 4 * ((1 + 2 * ratio) ** 0.5 - 1) ** 2)
+    assert float(lock_law.log_chances(found, dim)[0, 0]) == pytest.approx(
+        -dim / 4 * ((1 + 2 * ratio) ** 0.5 - 1) ** 2
+    )
     assert float(lock_law.log_chances(found, dim)[0, 0]) == pytest.approx(best, rel=2e-3)
     lost = lock_law.Margins(table, table, table, 0 * table, 0 * table, 1e-30 * table, table)
-    assert float(lock_law.log_chances(lost, 12)[0, 0]) == pytest.approx(-3 * (3**0.5 - 1) ** 2)  # rounding, not zero
+    assert float(lock_law.log_chances(lost, 12)[0, 0]) == pytest.approx(
+        -3 * (3**0.5 - 1) ** 2
+    )  # rounding, not zero
 
 
 # Recall: the exact law
@@ -164,7 +185,9 @@ def wins(weights, dim, draws, seed=0):
     """Fraction of draws of Gaussian output embeddings in which each label has the largest logit."""
     generator, found = torch.Generator().manual_seed(seed), torch.zeros(len(weights))
     for _ in range(draws):
-        outputs = torch.randn(len(weights), dim, generator=generator, dtype=torch.float64) / dim**0.5
+        outputs = (
+            torch.randn(len(weights), dim, generator=generator, dtype=torch.float64) / dim**0.5
+        )
         found += (weights @ outputs @ outputs.T).argmax(dim=1) == torch.arange(len(weights))
     return found / draws
 
@@ -191,7 +214,11 @@ def test_log_wins_is_below_the_chance_and_close(vocab):
     """Given chi and the right label's own variable, against the plain definition by simulation."""
     setting = sized(vocab, 1, max(4, vocab // 2), 20 * vocab)
     _, weights = weights_of(setting)
-    unit, asked, generator = weights / weights.norm(dim=1, keepdim=True), torch.tensor([1]), np.random.default_rng(0)
+    unit, asked, generator = (
+        weights / weights.norm(dim=1, keepdim=True),
+        torch.tensor([1]),
+        np.random.default_rng(0),
+    )
     row = unit[1].numpy()
     rest = math.sqrt(1 - row[1] ** 2)
     others = np.delete(row, 1)
@@ -218,8 +245,13 @@ def test_proved_recall_is_below_simulation_and_above_the_union(setting, gap):
     _, weights = weights_of(setting)
     draws = 400
     chance = wins(weights, setting.dim, draws)
-    bound, union = recall_law.recall_bound(weights, setting.dim), recall_law.union_bound(weights, setting.dim)
-    error = float(wins(weights, setting.dim, 50, seed=9).mean() - chance.mean()) ** 2 + 0.25 / (draws * 8)
+    bound, union = (
+        recall_law.recall_bound(weights, setting.dim),
+        recall_law.union_bound(weights, setting.dim),
+    )
+    error = float(wins(weights, setting.dim, 50, seed=9).mean() - chance.mean()) ** 2 + 0.25 / (
+        draws * 8
+    )
     assert float(bound.mean()) <= float(chance.mean()) + 4 * error**0.5
     assert float(chance.mean() - bound.mean()) < gap
     assert bool((bound >= union).all())
@@ -227,8 +259,13 @@ def test_proved_recall_is_below_simulation_and_above_the_union(setting, gap):
 
 
 def test_cells_are_exact():
-    for cells, law in ((recall_law.normal_cells(), stats.norm), (recall_law.chi_cells(30), stats.chi(30))):
-        assert cells.chances.sum() == pytest.approx(law.cdf(cells.edges[-1]) - law.cdf(cells.edges[0]), abs=1e-12)
+    for cells, law in (
+        (recall_law.normal_cells(), stats.norm),
+        (recall_law.chi_cells(30), stats.chi(30)),
+    ):
+        assert cells.chances.sum() == pytest.approx(
+            law.cdf(cells.edges[-1]) - law.cdf(cells.edges[0]), abs=1e-12
+        )
         means = cells.chords @ cells.edges
         inside = law.expect(lambda x: x, lb=cells.edges[2], ub=cells.edges[3])
         part = slice(2 * recall_law.PARTS, 3 * recall_law.PARTS)
@@ -236,11 +273,14 @@ def test_cells_are_exact():
 
 
 def test_the_steepest_change_of_the_curvature():
-    """Of the logarithm of the normal distribution: what bounds the error of the tilt that is used."""
+    """Of the logarithm of the normal distribution: what bounds the error of the tilt that is
+    used."""
     x = np.linspace(-9, 9, 40001)
     ratio = np.exp(stats.norm.logpdf(x) - stats.norm.logcdf(x))
     bend = ratio * (ratio + x)
-    assert np.gradient(np.gradient(special.log_ndtr(x), x), x)[9:-9] == pytest.approx(-bend[9:-9], abs=1e-4)
+    assert np.gradient(np.gradient(special.log_ndtr(x), x), x)[9:-9] == pytest.approx(
+        -bend[9:-9], abs=1e-4
+    )
     assert 0.98 * recall_law.STEEPEST < np.abs(np.gradient(bend, x)).max() < recall_law.STEEPEST
 
 
@@ -252,7 +292,9 @@ def test_on_the_sphere_and_with_orthonormal_outputs():
     for seed in range(200):
         outputs = fresh(problem, 50 + seed).output_embeddings
         found += (weights @ outputs @ outputs.T).argmax(dim=1) == torch.arange(48)
-    assert bool((bound <= found / 200 + 0.1).all()) and 0.6 < float(bound.mean()) <= float(found.mean() / 200)
+    assert bool((bound <= found / 200 + 0.1).all()) and 0.6 < float(bound.mean()) <= float(
+        found.mean() / 200
+    )
     setting = replace(setting, dim=60, embeddings="orthogonal", trigger_in_values=True)
     problem, weights = weights_of(setting)
     outputs = fresh(problem, 1).output_embeddings
@@ -267,17 +309,23 @@ def test_one_comparison_on_the_sphere():
         units = generator.standard_normal((3, 200000, dim))
         one, two, three = units / np.linalg.norm(units, axis=2, keepdims=True)
         for ahead in (0.05, 0.3, 1.0):
-            lost = np.mean(ahead * (1 - (one * two).sum(axis=1)) + ((one - two) * three).sum(axis=1) <= 0)
+            lost = np.mean(
+                ahead * (1 - (one * two).sum(axis=1)) + ((one - two) * three).sum(axis=1) <= 0
+            )
             half = (dim - 1) / 2
             exact, _ = integrate.quad(
-                lambda u, h=half, k=ahead: special.betainc(h, 0.5, max(0, 1 - k**2 * special.betaincinv(h, h, u))) / 2,
+                lambda u, h=half, k=ahead: (
+                    special.betainc(h, 0.5, max(0, 1 - k**2 * special.betaincinv(h, h, u))) / 2
+                ),
                 0,
                 1,
                 epsabs=1e-9,
                 limit=500,
             )
             assert abs(lost - exact) < 5 * (lost / 200000) ** 0.5 + 1e-5
-            assert exact - 1e-8 <= recall_law.sphere_beats(np.array([ahead]), dim)[0] <= 1.03 * exact
+            assert (
+                exact - 1e-8 <= recall_law.sphere_beats(np.array([ahead]), dim)[0] <= 1.03 * exact
+            )
 
 
 def test_squared_lengths_on_the_sphere_have_gaussian_tails():
@@ -293,9 +341,15 @@ def test_squared_lengths_on_the_sphere_have_gaussian_tails():
 
 
 def excess(found, problem, draws, samples, errors=4):
-    """What is certified minus what fresh output embeddings give on average and ``errors`` standard errors."""
-    runs = [rb.evaluate(p, rb.three_steps(p), samples) for p in (fresh(problem, 90 + s) for s in range(draws))]
-    values = {name: np.array([getattr(run, name) for run in runs]) for name in certificates.OUTCOMES}
+    """What is certified minus what fresh output embeddings give on average and ``errors`` standard
+    errors."""
+    runs = [
+        rb.evaluate(p, rb.three_steps(p), samples)
+        for p in (fresh(problem, 90 + s) for s in range(draws))
+    ]
+    values = {
+        name: np.array([getattr(run, name) for run in runs]) for name in certificates.OUTCOMES
+    }
     allowed = {name: one.mean() + errors * one.std() / draws**0.5 for name, one in values.items()}
     return {name: getattr(found, name) - allowed[name] for name in allowed}
 
@@ -312,14 +366,21 @@ def test_certificates_are_below_simulation(setting):
 
 
 def test_with_unequal_facts_something_is_proved():
-    """Where training makes up for frequencies, a certificate is as good as with equal facts; else rare facts miss."""
+    """Where training makes up for frequencies, a certificate is as good as with equal facts; else
+    rare facts miss."""
     fixed = dict(vocab=32, seq_len=4, dim=64, samples=6000)
     equal, mended, biased = (
         rb.certify(rb.draw(rb.Setting(**fixed, **choice), seed=0))
-        for choice in ({}, {"zipf": 1.0, "loss_weights": "inverse"}, {"zipf": 1.0, "output_bias": "trained"})
+        for choice in (
+            {},
+            {"zipf": 1.0, "loss_weights": "inverse"},
+            {"zipf": 1.0, "output_bias": "trained"},
+        )
     )
     assert mended.lock_on > 0.9 and abs(mended.accuracy - equal.accuracy) < 0.1
-    assert biased.lock_on > 0.9 and biased.accuracy > biased.recall + 0.1  # frequent facts are the ones recalled
+    assert (
+        biased.lock_on > 0.9 and biased.accuracy > biased.recall + 0.1
+    )  # frequent facts are the ones recalled
 
 
 def test_every_stored_logit_is_that_of_its_weights():
@@ -343,7 +404,8 @@ def test_every_stored_logit_is_that_of_its_weights():
 
 
 def test_averages_are_by_frequency(monkeypatch):
-    """Against all sequences of three tokens one by one, for chances of pairs and of facts that are made up."""
+    """Against all sequences of three tokens one by one, for chances of pairs and of facts that are
+    made up."""
     setting = marked(4, 3, 8, 30, zipf=1.0, other_zipf=2.0)
     problem, generator = rb.draw(setting, seed=0), torch.Generator().manual_seed(0)
     chances = 0.02 * torch.rand(4, 4, generator=generator, dtype=torch.float64)
@@ -359,17 +421,26 @@ def test_averages_are_by_frequency(monkeypatch):
     everywhere = float(chances.sum())
     assert found.lock_on == pytest.approx(locks, abs=1e-7)
     assert found.recall == pytest.approx(0.6 - trained, abs=1e-7)
-    assert found.accuracy == pytest.approx(facts @ stored.numpy() - min(trained + 1 - locks, everywhere), abs=1e-7)
+    assert found.accuracy == pytest.approx(
+        facts @ stored.numpy() - min(trained + 1 - locks, everywhere), abs=1e-7
+    )
 
 
-@pytest.mark.parametrize(("sizes", "seed"), [((8, 2, 200, 1), 17), ((2, 2, 8, 1), 0), ((3, 2, 8, 3), 3)])
+@pytest.mark.parametrize(
+    ("sizes", "seed"), [((8, 2, 200, 1), 17), ((2, 2, 8, 1), 0), ((3, 2, 8, 3), 3)]
+)
 def test_ties_and_facts_never_seen_are_not_taken_for_margins(sizes, seed):
-    """Where all tokens of the batch are alike, margins are zero but for rounding; so are weights of unseen facts."""
+    """Where all tokens of the batch are alike, margins are zero but for rounding; so are weights of
+    unseen facts."""
     vocab, length, dim, samples = sizes
     law = "orthogonal" if vocab == 3 else "gaussian"
     fixed = {"vocab": vocab, "seq_len": length, "dim": dim, "samples": samples, "embeddings": law}
     problem = rb.draw(rb.Setting(**fixed), seed)
-    above = {name: more for name, more in excess(rb.certify(problem), problem, 10, 4000, 0).items() if more > 0.02}
+    above = {
+        name: more
+        for name, more in excess(rb.certify(problem), problem, 10, 4000, 0).items()
+        if more > 0.02
+    }
     assert above == {}
 
 
@@ -388,7 +459,8 @@ def test_embeddings_far_from_the_origin_are_not_trusted_beyond_rounding():
     moved = replace(problem, input_embeddings=problem.input_embeddings + 1e5)
     near, far = lock_law.margins(problem), lock_law.margins(moved)
     assert bool(
-        ((far.trace - near.trace).abs() <= far.slack + 1e-3 * near.trace.abs()).all() | (far.slack > 0.01).all()
+        ((far.trace - near.trace).abs() <= far.slack + 1e-3 * near.trace.abs()).all()
+        | (far.slack > 0.01).all()
     )
 
 
@@ -400,7 +472,9 @@ def test_one_token_a_sequence():
 def test_facts_may_have_any_order_and_any_output_embeddings():
     problem = rb.draw(SETTINGS[0], seed=7)
     order = torch.arange(problem.setting.vocab)
-    other = replace(problem, permutation=order, labels=order[problem.permutation.argsort()[problem.labels]])
+    other = replace(
+        problem, permutation=order, labels=order[problem.permutation.argsort()[problem.labels]]
+    )
     other = replace(other, output_embeddings=problem.output_embeddings * 5)
     one, two = rb.certify(problem), rb.certify(other)
     assert one.accuracy == pytest.approx(two.accuracy, abs=1e-9)
@@ -411,7 +485,9 @@ def test_facts_may_have_any_order_and_any_output_embeddings():
 
 def test_no_certificate_lies_above_simulation():
     above = {name: certificates.excess(certificates.load(), name) for name in certificates.OUTCOMES}
-    assert [name for name, more in above.items() if more.max() >= 3.5 or (more > 0).mean() >= 0.25] == []
+    assert [
+        name for name, more in above.items() if more.max() >= 3.5 or (more > 0).mean() >= 0.25
+    ] == []
 
 
 def test_certificates_are_not_empty_at_twenty_times_the_half_lock_on_number():

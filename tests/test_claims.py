@@ -1,4 +1,5 @@
-"""Claims and verdicts: stored verdicts are what is measured, other data give others, damaged data are refused."""
+"""Claims and verdicts: stored verdicts are what is measured, other data give others, damaged data
+are refused."""
 
 import re
 from importlib import resources
@@ -43,16 +44,22 @@ def test_all_sources_checks_and_verdicts_are_used():
 
 
 def test_bibliographic_claims_are_listed_and_not_counted():
-    counts, group = register.counted(DATA), [c for c in DATA.claims if c.group == register.BIBLIOGRAPHIC]
+    counts, group = (
+        register.counted(DATA),
+        [c for c in DATA.claims if c.group == register.BIBLIOGRAPHIC],
+    )
     assert len(group) > 0 and sum(counts.values()) == len(DATA.claims) - len(group)
     assert {claim.verdict for claim in group} == {register.UNTESTED}
     assert counts["refuted"] == sum(claim.verdict == "refuted" for claim in DATA.claims)
 
 
 def test_one_standard_for_the_claims_that_our_bound_is_about():
-    """The paper's bound is not available: ours is printed beside each of the four and decides none of them."""
+    """The paper's bound is not available: ours is printed beside each of the four and decides none
+    of them."""
     for name in ("any-method", "bound-holds", "same-order", "intrinsic"):
-        assert BY_ID[name].verdict in (register.CONTRADICTED, register.UNTESTED) and BY_ID[name].check, name
+        assert (
+            BY_ID[name].verdict in (register.CONTRADICTED, register.UNTESTED) and BY_ID[name].check
+        ), name
 
 
 # How claims are shown
@@ -62,7 +69,10 @@ def test_one_standard_for_the_claims_that_our_bound_is_about():
 def found():
     """Findings with the stored verdicts: what is shown does not depend on what was measured."""
     text = "d < V & N^2, a | b"
-    return {claim.id: findings.Finding(text, claim.verdict, "Rule of " + claim.id) for claim in DATA.claims}
+    return {
+        claim.id: findings.Finding(text, claim.verdict, "Rule of " + claim.id)
+        for claim in DATA.claims
+    }
 
 
 def flat(text):
@@ -78,7 +88,10 @@ def test_every_form_says_everything(found):
             for wanted in (claim.text, claim.remark, "Rule of " + claim.id, claim.verdict):
                 wanted = re.sub(r"\^ ?(?=[−\d])", "", wanted) if form == "html" else wanted
                 assert flat(wanted) in plain, (form, claim.id)
-        counts = [plain.count(word) for word in ("From:", "Measured:", "Verdict:", "Why:", "See:", "d < V & N")]
+        counts = [
+            plain.count(word)
+            for word in ("From:", "Measured:", "Verdict:", "Why:", "See:", "d < V & N")
+        ]
         assert counts == [len(DATA.claims)] * 6, form
 
 
@@ -95,10 +108,14 @@ def every(value):
 
 
 def with_(**changed):
-    """The same measurements with others in the place of some: values, or functions of what was found."""
+    """The same measurements with others in the place of some: values, or functions of what was
+    found."""
 
     def change(found):
-        new = {name: value(getattr(found, name)) if callable(value) else value for name, value in changed.items()}
+        new = {
+            name: value(getattr(found, name)) if callable(value) else value
+            for name, value in changed.items()
+        }
         return SimpleNamespace(**{**vars(found), **new})
 
     return change
@@ -122,7 +139,9 @@ def below_none(cells):
     return {**every(at(0.1))(cells), ("none", 0): at(0.5)}
 
 
-GRID = pd.MultiIndex.from_tuples([(128, 8), (128, 256), (512, 8), (512, 256)], names=["dim", "seq_len"])
+GRID = pd.MultiIndex.from_tuples(
+    [(128, 8), (128, 256), (512, 8), (512, 256)], names=["dim", "seq_len"]
+)
 
 
 def corner_table(*critical):
@@ -133,9 +152,15 @@ def corner_table(*critical):
 IN_ORDER, NOT_IN_ORDER = corner_table(600, 5000, 300, 900), corner_table(900, 600, 5000, 300)
 
 OTHERS = {  # by check: what would have to be measured for another verdict, and that verdict
-    "two_problems": [(with_(facts=0.6), "true only where"), (with_(facts=0.6, place=0.6), "refuted")],
+    "two_problems": [
+        (with_(facts=0.6), "true only where"),
+        (with_(facts=0.6, place=0.6), "refuted"),
+    ],
     "attention_locates": [(column(low=0.9), "confirmed"), (column(low=0.1), "refuted")],
-    "interference": [(with_(lost=at(0)), "true only where"), (with_(lost=at(0), floor=1.0), "refuted")],
+    "interference": [
+        (with_(lost=at(0)), "true only where"),
+        (with_(lost=at(0), floor=1.0), "refuted"),
+    ],
     "nearly_orthogonal": [
         (row("orthogonal, d = V + 2", at(0.5)), "confirmed"),
         (row("random, d = V", at(0.01)), "refuted"),
@@ -157,10 +182,19 @@ OTHERS = {  # by check: what would have to be measured for another verdict, and 
         (row("clustered", {8: at(0), 40: at(0)}), "true only where"),
         (every({8: at(0), 40: at(0)}), "refuted"),
     ],
-    "trade_off": [(lambda f: with_(dims=f.lengths)(f), "refuted"), (lambda f: with_(lengths=f.dims)(f), "confirmed")],
-    "rates": [(with_(gains=every(at(-0.1))), "confirmed"), (with_(attention=every(at(0.9))), "refuted")],
+    "trade_off": [
+        (lambda f: with_(dims=f.lengths)(f), "refuted"),
+        (lambda f: with_(lengths=f.dims)(f), "confirmed"),
+    ],
+    "rates": [
+        (with_(gains=every(at(-0.1))), "confirmed"),
+        (with_(attention=every(at(0.9))), "refuted"),
+    ],
     "early_direction": [(column(high=0.05), "confirmed"), (column(high=0.5), "refuted")],
-    "early_decides": [(with_(shares=every(at(0.02))), "confirmed"), (with_(shares=every(at(0.6))), "refuted")],
+    "early_decides": [
+        (with_(shares=every(at(0.02))), "confirmed"),
+        (with_(shares=every(at(0.6))), "refuted"),
+    ],
     "oscillation": [
         (lambda f: f.assign(sum=f["sum"].where(f["law"] != "gaussian, d = 66", 0)), "refuted"),
         (lambda f: f.assign(sum=f["sum"].where(f["law"] != "gaussian, d = 66", 12)), "confirmed"),
@@ -170,7 +204,10 @@ OTHERS = {  # by check: what would have to be measured for another verdict, and 
         (lambda f: with_(rung=f.short, long=f.short)(f), "confirmed"),
         (with_(rung=row("seq_len", at(0.2))), "true only where"),
     ],
-    "product_of_three": [(with_(accuracy=row("ratio", at(1))), "confirmed"), (with_(misses=0.6), "refuted")],
+    "product_of_three": [
+        (with_(accuracy=row("ratio", at(1))), "confirmed"),
+        (with_(misses=0.6), "refuted"),
+    ],
     "inseparable": [
         (with_(accuracy=row("ratio", at(1))), "confirmed"),
         (with_(misses=0.6), "refuted"),
@@ -180,7 +217,10 @@ OTHERS = {  # by check: what would have to be measured for another verdict, and 
         (with_(accuracy=row("ratio", at(1))), "confirmed"),
         (with_(exponents=every(at(0))), "refuted"),
     ],
-    "thresholds": [(with_(gains=every(at(0.1))), "confirmed"), (with_(exponents=every(at(0))), "refuted")],
+    "thresholds": [
+        (with_(gains=every(at(0.1))), "confirmed"),
+        (with_(exponents=every(at(0))), "refuted"),
+    ],
     "more_data_helps": [
         (with_(gains=every(at(0.1)), whole=every(at(0.5))), "confirmed"),
         (with_(whole=every(at(0))), "refuted"),
@@ -188,23 +228,41 @@ OTHERS = {  # by check: what would have to be measured for another verdict, and 
     "product_of_d_and_l": [
         (with_(held={"dim": at(1), "seq_len": at(1)}), "confirmed"),
         (with_(held={"dim": at(2.1), "seq_len": at(0.7)}), "true only where"),
-        (with_(needed=lambda f: {size: row("lock-on", at(1))(line) for size, line in f.items()}), "confirmed"),
+        (
+            with_(needed=lambda f: {size: row("lock-on", at(1))(line) for size, line in f.items()}),
+            "confirmed",
+        ),
     ],
     "vocabulary_harder": [(row("lock-on", at(0)), "true only where"), (every(at(0)), "refuted")],
     "larger_dim_helps": [(row("lock-on", at(0)), "true only where"), (every(at(0)), "refuted")],
-    "length_harder": [(with_(doubled=every(at(3))), "confirmed"), (with_(exponent=at(0)), "refuted")],
-    "exact_recall": [(with_(whole=9), "refuted"), (with_(small={1: at(0.5), 2: at(0.7)}), "confirmed")],
+    "length_harder": [
+        (with_(doubled=every(at(3))), "confirmed"),
+        (with_(exponent=at(0)), "refuted"),
+    ],
+    "exact_recall": [
+        (with_(whole=9), "refuted"),
+        (with_(small={1: at(0.5), 2: at(0.7)}), "confirmed"),
+    ],
     "coverage": [(with_(half=every(at(2))), "confirmed"), (with_(chances=every(0.5)), "refuted")],
-    "named_noise": [(with_(without=every(at(0.3))), "confirmed"), (with_(whole=at(0.3)), "refuted")],
+    "named_noise": [
+        (with_(without=every(at(0.3))), "confirmed"),
+        (with_(whole=at(0.3)), "refuted"),
+    ],
     "optimism": [(every(at(2)), "confirmed"), (every(at(1)), "refuted")],
-    "orthogonal_separates": [(with_(change=0.05), "true only where"), (with_(change=0.3), "refuted")],
+    "orthogonal_separates": [
+        (with_(change=0.05), "true only where"),
+        (with_(change=0.3), "refuted"),
+    ],
     "interference_multiplies": [
         (with_(growth=at(0)), "confirmed"),
         (with_(change=0.3), "refuted"),
         (with_(random=every(at(0))), "refuted"),
     ],
     "table_order": [(every(IN_ORDER), "confirmed"), (every(NOT_IN_ORDER), "refuted")],
-    "width_helps": [(every(at(0.1)), "refuted"), (lambda f: {**every(at(0.9))(f), ("none", 0): at(0.1)}, "confirmed")],
+    "width_helps": [
+        (every(at(0.1)), "refuted"),
+        (lambda f: {**every(at(0.9))(f), ("none", 0): at(0.1)}, "confirmed"),
+    ],
     "width_at_small_dim": [
         (lambda f: with_(out=f.inside)(f), "refuted"),
         (with_(out=above_none, inside=above_none), "confirmed"),
@@ -221,12 +279,19 @@ OTHERS = {  # by check: what would have to be measured for another verdict, and 
 
 
 def test_every_check_that_decides_could_decide_otherwise():
-    decides = {claim.check for claim in DATA.claims if claim.check and claim.verdict in register.VERDICTS[:3]}
-    assert decides == set(OTHERS), "list in OTHERS what would have to be measured for another verdict"
+    decides = {
+        claim.check
+        for claim in DATA.claims
+        if claim.check and claim.verdict in register.VERDICTS[:3]
+    }
+    assert decides == set(OTHERS), (
+        "list in OTHERS what would have to be measured for another verdict"
+    )
     assert decides == {name for name, check in checks.CHECKS.items() if check.rule}
 
 
-# What takes seconds to measure: chapter 10 and its appendices measure everything, and nbval compares what they print.
+# What takes seconds to measure: chapter 10 and its appendices measure everything, and nbval
+# compares what they print.
 LONG = "product_of_d_and_l rates named_noise trade_off table_order longer_scaling exact_recall superposition"
 MEASURED = [
     pytest.param(name, marks=[pytest.mark.nightly] if name in LONG.split() else [pytest.mark.slow])
@@ -238,26 +303,37 @@ MEASURED = [
 def test_the_stored_verdict_is_measured_and_other_data_give_another(monkeypatch, name):
     check = checks.CHECKS[name]
     measured = check.measure()  # once
-    monkeypatch.setitem(checks.CHECKS, name, findings.Check(lambda: measured, check.decide, check.rule))
+    monkeypatch.setitem(
+        checks.CHECKS, name, findings.Check(lambda: measured, check.decide, check.rule)
+    )
     claim = next(claim for claim in DATA.claims if claim.check == name)
     found = register.recompute(claim)
-    assert found.verdict == claim.verdict, f"{found.measured}: correct claims.toml, or the check {name}"
+    assert found.verdict == claim.verdict, (
+        f"{found.measured}: correct claims.toml, or the check {name}"
+    )
     assert found.measured and "nan" not in found.measured and not re.search(r"-\d", found.measured)
-    assert bool(found.rule) == (name in OTHERS), "a check that decides says by which rule, and no other does"
+    assert bool(found.rule) == (name in OTHERS), (
+        "a check that decides says by which rule, and no other does"
+    )
     for change, verdict in OTHERS.get(name, ()):
         other = check.decide(change(measured))
         assert other.verdict == verdict != claim.verdict, other
 
 
-@pytest.mark.parametrize("claim", [claim for claim in DATA.claims if not claim.check], ids=lambda claim: claim.id)
+@pytest.mark.parametrize(
+    "claim", [claim for claim in DATA.claims if not claim.check], ids=lambda claim: claim.id
+)
 def test_claims_without_a_check_are_not_decided(claim):
     assert register.recompute(claim) == findings.Finding("", claim.verdict)
 
 
 def test_runs_of_one_seed_are_one_draw():
-    """The share of rescued runs has its interval over seeds: it is wider than if runs were independent draws."""
+    """The share of rescued runs has its interval over seeds: it is wider than if runs were
+    independent draws."""
     share = checks.CHECKS["early_decides"].measure().shares[32]
-    runs = early_training.over_sizes(early_training.load()).query("samples == 32 and lock_on_early < 0.5")
+    runs = early_training.over_sizes(early_training.load()).query(
+        "samples == 32 and lock_on_early < 0.5"
+    )
     independent = (share.mean * (1 - share.mean) / len(runs)) ** 0.5
     assert 2 * independent < share.high - share.mean < 10 * independent
 
@@ -273,18 +349,32 @@ def change(old, new):
 DAMAGE = [
     ("= [", "claims"),
     ("x = 1\n" + TEXT, "claims=.*the two tables"),
-    (change('verdict = "refuted"', 'verdict = "rejected"'), "verdict='rejected'.*confirmed, true only where"),
+    (
+        change('verdict = "refuted"', 'verdict = "rejected"'),
+        "verdict='rejected'.*confirmed, true only where",
+    ),
     (change('sources = ["news"]', 'sources = ["rumour"]'), "sources=.*rumour.*one of abstract"),
-    (change('check = "two_problems"', 'check = "no_problems"'), "two-problems: check='no_problems'"),
-    (change('against = ["task"]', 'against = ["affiliations"]'), "real-data: against='affiliations'"),
+    (
+        change('check = "two_problems"', 'check = "no_problems"'),
+        "two-problems: check='no_problems'",
+    ),
+    (
+        change('against = ["task"]', 'against = ["affiliations"]'),
+        "real-data: against='affiliations'",
+    ),
     (change('id = "category"', 'id = "identity"'), "id=.*identity.*no other claim"),
     (change('group = "The paper"', "group = 3"), "identity: group=3.*text"),
-    (change('group = "The paper"', 'group = "The paper"\nnote = "x"'), "identity: note='x'.*one of id"),
+    (
+        change('group = "The paper"', 'group = "The paper"\nnote = "x"'),
+        "identity: note='x'.*one of id",
+    ),
     (change('name = "news article", ', ""), "sources.news=.*name and what"),
 ]
 
 
-@pytest.mark.parametrize(("text", "message"), DAMAGE, ids=lambda value: value[:30] if len(value) < 90 else "")
+@pytest.mark.parametrize(
+    ("text", "message"), DAMAGE, ids=lambda value: value[:30] if len(value) < 90 else ""
+)
 def test_damaged_data_are_refused(text, message):
     with pytest.raises(ValueError, match="(?s)" + message):
         register.load_claims(text)

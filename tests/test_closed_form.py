@@ -1,4 +1,5 @@
-"""The closed-form bound: every inequality of the proofs on draws, with its slack; the algebra by enumeration."""
+"""The closed-form bound: every inequality of the proofs on draws, with its slack; the algebra by
+enumeration."""
 
 import itertools
 import math
@@ -18,7 +19,8 @@ from recallbook_studies.ch06 import product_form as pf
 
 pytestmark = pytest.mark.essential
 
-DRAWS = [  # V, L, d, N, tau; one where the lower bounds say something, and five that are seen everywhere
+# V, L, d, N, tau; one where the lower bounds say something, and five that are seen everywhere
+DRAWS = [
     (120, 8, 60, 2000, 0),
     (120, 8, 60, 2000, 1),
     (60, 2, 50, 4000, 1),
@@ -29,7 +31,9 @@ WIDE = [(30, 3, 2500, 2000, 0), (30, 3, 2500, 2000, 1)]
 SEEDS = (0, 1)
 POSITIVE = {"shortest", "smallest key", "rarest", "signal"}
 BOOK = Path(__file__).parent.parent / "book"
-PAGE = "".join((BOOK / f"{name}.md").read_text(encoding="utf-8") for name in ("proofs", "proofs_margins"))
+PAGE = "".join(
+    (BOOK / f"{name}.md").read_text(encoding="utf-8") for name in ("proofs", "proofs_margins")
+)
 
 
 @cache
@@ -40,7 +44,9 @@ def steps(sizes, seed):
 # Every inequality
 
 
-@pytest.mark.parametrize(("sizes", "seed"), [*itertools.product(DRAWS, SEEDS), *((sizes, 0) for sizes in WIDE)])
+@pytest.mark.parametrize(
+    ("sizes", "seed"), [*itertools.product(DRAWS, SEEDS), *((sizes, 0) for sizes in WIDE)]
+)
 def test_every_bound_holds(sizes, seed):
     draw = steps(sizes, seed)
     lower = draw.lower()
@@ -68,16 +74,25 @@ def test_how_much_of_each_bound_is_used():
 
 
 def lines(formula):
-    """What the page prints on a line each: the terms of a sum; a long product with a sum is multiplied out."""
+    """What the page prints on a line each: the terms of a sum; a long product with a sum is
+    multiplied out."""
     sums = [factor for factor in formula.args if factor.is_Add and len(sp.latex(factor)) > 40]
     if len(sp.latex(formula)) > 110 and formula.is_Mul and sums:
         widest = max(sums, key=lambda factor: len(sp.latex(factor)))
         formula = sp.Add(*(term * formula / widest for term in widest.args))
-    return [line for term in sp.Add.make_args(formula) for line in ([term] if term == formula else lines(term))]
+    return [
+        line
+        for term in sp.Add.make_args(formula)
+        for line in ([term] if term == formula else lines(term))
+    ]
 
 
 def test_the_page_prints_the_formulas():
-    printed = [f"{sp.latex(symbol)}&={sp.latex(e)}" for symbol, e in cf.definitions().items() if symbol != cf.log_all]
+    printed = [
+        f"{sp.latex(symbol)}&={sp.latex(e)}"
+        for symbol, e in cf.definitions().items()
+        if symbol != cf.log_all
+    ]
     sums = (*cf.losses().values(), *cf.norms().values(), cf.recall_gap(), cf.recall_noise())
     printed += [sp.latex(term) for of in sums for term in lines(of)] + [sp.latex(cf.signal())]
     assert not [formula for formula in printed if formula not in PAGE]
@@ -87,7 +102,10 @@ def test_the_page_prints_the_formulas():
 def test_the_page_prints_the_constants():
     for flag in (0, 1):
         assert rf"$C_1={pf.DIM_SQUARE[flag]}$, $C_2={pf.SAMPLES[flag]}$ for $\tau={flag}$" in PAGE
-    assert rf"{pf.DIM_OVER_LOG}\,\Lambda\le d\le V" in PAGE and rf"\frac{{{cf.EVENTS}\,V^2}}\delta" in PAGE
+    assert (
+        rf"{pf.DIM_OVER_LOG}\,\Lambda\le d\le V" in PAGE
+        and rf"\frac{{{cf.EVENTS}\,V^2}}\delta" in PAGE
+    )
     assert rf"V\ge{pf.VOCAB}$ and $\Lambda\ge{pf.LOG}" in PAGE
 
 
@@ -124,7 +142,8 @@ def covariance_and_mean(tokens, z, t, flag):
 @pytest.mark.parametrize("length", [2, 3, 4])
 @pytest.mark.parametrize("flag", [0, 1])
 def test_conditional_means_by_enumeration(flag, length):
-    """Over all sequences with label 1 of a tiny task, X and Y of the margin's proof by their definitions."""
+    """Over all sequences with label 1 of a tiny task, X and Y of the margin's proof by their
+    definitions."""
     rng = np.random.default_rng(5)
     z, t, g = rng.normal(size=(3, 2)), rng.normal(size=2), rng.normal(size=2)
     mean, beta = z.mean(axis=0), z - z.mean(axis=0)
@@ -141,7 +160,9 @@ def test_conditional_means_by_enumeration(flag, length):
     cubes = np.mean((beta @ g) * (beta**2).sum(axis=1))
     own = (a @ g) * np.trace(gamma) + b @ gamma @ g
     others = length - 1
-    assert np.mean(products) == pytest.approx(others**2 / length**3 * cubes - others / length**3 * own)
+    assert np.mean(products) == pytest.approx(
+        others**2 / length**3 * cubes - others / length**3 * own
+    )
 
 
 def test_count_of_events():
@@ -152,8 +173,12 @@ def test_count_of_events():
     # sums of the trace, norm of the keys' noise, running sums of X and Y, sequences, the margin
     of_pair = 6 + 2 + 2 * running + 6 / n + 1
     events = embeddings + counts + values + v * (v - 1) * (of_pair + 1)  # 1 more: recall
-    left = sp.expand((cf.EVENTS * v**2 - events).subs(n, v).subs(v, v + cf.SMALLEST_VOCAB) * (v + 5) ** 2)
-    assert [coefficient for coefficient in sp.Poly(sp.cancel(left), v).coeffs() if not (coefficient > 0)] == []
+    left = sp.expand(
+        (cf.EVENTS * v**2 - events).subs(n, v).subs(v, v + cf.SMALLEST_VOCAB) * (v + 5) ** 2
+    )
+    assert [
+        coefficient for coefficient in sp.Poly(sp.cancel(left), v).coeffs() if not (coefficient > 0)
+    ] == []
 
 
 # The bound
@@ -161,13 +186,20 @@ def test_count_of_events():
 
 @pytest.mark.parametrize(
     ("vocab", "seq_len", "dim", "flag"),
-    [(10**5, 32, 10**4, False), (10**6, 10**5, 10**5, True), (100, 4, 4000, False), (10**5, 10**5, 10**5, False)],
+    [
+        (10**5, 32, 10**4, False),
+        (10**6, 10**5, 10**5, True),
+        (100, 4, 4000, False),
+        (10**5, 10**5, 10**5, False),
+    ],
 )
 def test_sufficient_samples_are_where_the_conditions_begin(vocab, seq_len, dim, flag):
     samples = cf.sufficient_samples_closed_form(vocab, seq_len, dim, 0.9, flag)
 
     def hold(factor):
-        found = cf.conditions(vocab, seq_len, dim, samples * factor, error=0.1, trigger_in_values=flag)
+        found = cf.conditions(
+            vocab, seq_len, dim, samples * factor, error=0.1, trigger_in_values=flag
+        )
         return found.hold
 
     assert [hold(f) for f in (0.9, 0.999, 1, 1.01, 3, 100, 1e6, 1e20)] == [False] * 2 + [True] * 6
@@ -178,7 +210,9 @@ def test_sufficient_samples_are_where_the_conditions_begin(vocab, seq_len, dim, 
 def test_binding_names_a_part():
     found = cf.conditions(10**6, 1000, 10**5, 10**10, error=0.1, trigger_in_values=True)
     assert not found.hold and found.binding == "recall"
-    found = cf.conditions(10**5, 16, 500, 10**12, error=0.1, trigger_in_values=False)  # the facts do not fit
+    found = cf.conditions(
+        10**5, 16, 500, 10**12, error=0.1, trigger_in_values=False
+    )  # the facts do not fit
     assert not found.hold and found.margin < 0
     assert cf.sufficient_samples_closed_form(10**5, 16, 500, 0.9, False) == math.inf
     for samples in (10**6, 10**7, 10**8):
@@ -198,12 +232,16 @@ def test_the_constants_of_the_product_form_suffice(flag):
 
 
 def test_certificates_are_proofs():
-    """Weights at least 0 whose combination of the conditions is the monomial itself, in rational numbers."""
+    """Weights at least 0 whose combination of the conditions is the monomial itself, in rational
+    numbers."""
     part = cf.losses()["mean bias"]
     for coefficient, product in pf.monomials(part, True):
         weights = pf.certificate(product, True)
         assert coefficient > 0 and min(weights) >= 0
-        total = [sum(w * f.powers[i] for w, f in zip(weights, pf.facets(True), strict=True)) for i in range(6)]
+        total = [
+            sum(w * f.powers[i] for w, f in zip(weights, pf.facets(True), strict=True))
+            for i in range(6)
+        ]
         assert total == [-power for power in pf.powers_of(product)]
     with pytest.raises(ArithmeticError, match="no bound"):
         pf.certificate(N / V, True)
@@ -218,7 +256,9 @@ def in_range(rng, flag):
         return None
     dim = math.ceil(least * (vocab / least) ** rng.uniform(0, 1))
     length = int(2 * (vocab / 2) ** rng.uniform(0, 1))
-    largest = max(numeric(law)({V: vocab, L: length, d: dim}) for law in pf.laws(bool(flag)).values())
+    largest = max(
+        numeric(law)({V: vocab, L: length, d: dim}) for law in pf.laws(bool(flag)).values()
+    )
     samples = largest
     for _ in range(50):  # N = C Lambda'^2 law, with log N in Lambda'
         samples = pf.SAMPLES[flag] * (log + 2 * math.log(samples)) ** 2 * largest
@@ -239,13 +279,18 @@ def test_conditions_hold_in_the_range_of_the_product_form(flag):
         there = cf.constants(values)
         at_least = {cf.shortest, cf.low_key, cf.least}
         for symbol in caps.keys() - {V, tau, cf.G, cf.share, cf.mean_overlap}:
-            assert there[symbol] >= caps[symbol] if symbol in at_least else there[symbol] <= caps[symbol]
+            assert (
+                there[symbol] >= caps[symbol]
+                if symbol in at_least
+                else there[symbol] <= caps[symbol]
+            )
         assert there[cf.Delta] <= 2.1 * there[cf.eps]
         tried += 1
 
 
 def test_exponents_of_the_corollary():
-    """At the critical dimension, b = 1/2, lock-on overtakes coverage at c = 5/8 and label frequencies at 7/8."""
+    """At the critical dimension, b = 1/2, lock-on overtakes coverage at c = 5/8 and label
+    frequencies at 7/8."""
     c, b = sp.symbols("c b", positive=True)
     half = sp.Rational(1, 2)
     for flag, at in ((False, sp.Rational(5, 8)), (True, sp.Rational(7, 8))):

@@ -1,4 +1,5 @@
-"""The law of cosines and of the largest one, against simulation; Welch's bound against every draw."""
+"""The law of cosines and of the largest one, against simulation; Welch's bound against every
+draw."""
 
 import numpy as np
 import pytest
@@ -30,7 +31,9 @@ def test_cosines_follow_their_law(embeddings, dim):
 def test_coherence_follows_its_quantiles(vocab, dim):
     values = [np.abs(examination.cosines(vocab, dim, seed, "sphere")).max() for seed in range(300)]
     for probability in (0.1, 0.5, 0.9):
-        below = int((np.array(values) <= examination.coherence_quantile(vocab, dim, probability)).sum())
+        below = int(
+            (np.array(values) <= examination.coherence_quantile(vocab, dim, probability)).sum()
+        )
         assert stats.binomtest(below, 300, probability).pvalue > 1e-4
     floor = float(retrieval.coherence_floor().subs({retrieval.n: vocab, retrieval.d: dim}))
     assert min(values) > floor
@@ -39,4 +42,6 @@ def test_coherence_follows_its_quantiles(vocab, dim):
 def test_floor_is_reached_by_the_simplex():
     """V = d + 1 vectors with all cosines -1/d attain Welch's bound."""
     dim = 7
-    assert float(retrieval.coherence_floor().subs({retrieval.n: dim + 1, retrieval.d: dim})) == pytest.approx(1 / dim)
+    assert float(
+        retrieval.coherence_floor().subs({retrieval.n: dim + 1, retrieval.d: dim})
+    ) == pytest.approx(1 / dim)

@@ -66,7 +66,10 @@ def test_recompute_prints_what_differs(monkeypatch, capsys):
     printed = capsys.readouterr().out.splitlines()
     assert printed[-1] == "four_corners: 2 rows recomputed, 2 differ"
     row = int(printed[0].split(":")[0].removeprefix("row "))
-    assert printed[1] == f"  accuracy: stored {wrong.loc[row, 'accuracy']}, now {stored.loc[row, 'accuracy']}"
+    assert (
+        printed[1]
+        == f"  accuracy: stored {wrong.loc[row, 'accuracy']}, now {stored.loc[row, 'accuracy']}"
+    )
 
 
 def test_help_says_what_there_is(capsys):
@@ -141,11 +144,16 @@ def test_failures_are_counted_and_told(tmp_path, monkeypatch, capsys):
     assert "0 done, 24 failed" in printed
     assert "6 x ArithmeticError: too much" in printed and "18 x LookupError: too little" in printed
     assert main(["sweep", "trial"]) == 0 and "0 to do" in capsys.readouterr().out
-    assert main(["sweep", "trial", "--retry", "--limit", "2"]) == 1 and "2 to do" in capsys.readouterr().out
+    assert (
+        main(["sweep", "trial", "--retry", "--limit", "2"]) == 1
+        and "2 to do" in capsys.readouterr().out
+    )
 
 
 def children(process: int) -> list[int]:
-    listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process)], capture_output=True, text=True, check=False)
+    listed = subprocess.run(
+        ["ps", "-o", "pid=", "--ppid", str(process)], capture_output=True, text=True, check=False
+    )
     return [int(word) for word in listed.stdout.split()]
 
 
@@ -162,7 +170,17 @@ def test_a_killed_pool_leaves_no_workers_and_goes_on(tmp_path):
     store = tmp_path / "s.sqlite"
     code = "from recallbook import __main__; from recallbook.sweeps import run; "
     code += "run.LONGEST = run.SHORTEST = 0.05; __main__.main()"
-    command = [sys.executable, "-c", code, "sweep", "longer_training", "--workers", "2", "--store", str(store)]
+    command = [
+        sys.executable,
+        "-c",
+        code,
+        "sweep",
+        "longer_training",
+        "--workers",
+        "2",
+        "--store",
+        str(store),
+    ]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     running = subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, **quiet)
     try:
@@ -209,7 +227,9 @@ def test_predict_says_what_the_package_says(capsys):
     found = strict(capsys.readouterr().out)
     setting = rb.Setting(vocab=64, seq_len=8, dim=48, samples=512, trigger_in_values=True)
     expected = rb.predict(setting)
-    assert {name: tuple(term.values()) for name, term in found.pop("ledger").items()} == dict(expected.ledger)
+    assert {name: tuple(term.values()) for name, term in found.pop("ledger").items()} == dict(
+        expected.ledger
+    )
     assert rb.Setting(**found.pop("setting")) == setting
     assert found == {
         **vars(rb.Outcome(*(getattr(expected, name) for name in OUTCOMES))),
@@ -227,19 +247,32 @@ def test_predict_says_what_the_package_says(capsys):
     for line, start, part in zip(
         lines, ("", "one draw in ten below: "), (expected, expected.quantile(0.1)), strict=False
     ):
-        words = f"accuracy {part.accuracy:.2f}, lock-on {part.lock_on:.2f}, recall {part.recall:.2f}"
+        words = (
+            f"accuracy {part.accuracy:.2f}, lock-on {part.lock_on:.2f}, recall {part.recall:.2f}"
+        )
         assert line == start + words
     for name, term in expected.ledger.items():
         assert [*name.split(), f"{term.size:.2g}"] in [line.split() for line in lines], name
 
 
 def test_predict_passes_doubts_on_and_has_no_numbers_that_are_none(capsys):
-    assert main(["predict", *"--vocab 40 --seq-len 1 --dim 96 --samples 900 --json --accuracy 0.5".split()]) == 0
+    assert (
+        main(
+            [
+                "predict",
+                *"--vocab 40 --seq-len 1 --dim 96 --samples 900 --json --accuracy 0.5".split(),
+            ]
+        )
+        == 0
+    )
     found = strict(capsys.readouterr().out)
     assert found["doubts"].startswith("prediction in doubt: vocab=40 below 60")
     assert found["ledger"]["mean bias"]["size"] is None, "there is no attention to lock at L = 1"
     sizes = {"vocab": 40, "seq_len": 1, "dim": 96, "trigger_in_values": False}
-    assert found["critical_samples"] == rb.critical_samples(**sizes, accuracy=0.5) and found["wanted"] == 0.5
+    assert (
+        found["critical_samples"] == rb.critical_samples(**sizes, accuracy=0.5)
+        and found["wanted"] == 0.5
+    )
 
 
 @rarely
@@ -253,17 +286,28 @@ def test_predict_says_what_the_package_says_of_any_setting(few_draws, capsys, se
         assert status == 2 and HOUSE.match(printed.err.removeprefix("recallbook: ")), printed
         return
     found = strict(printed.out)
-    assert found["setting"] == {**vars(setting), "activation": setting.activation if setting.width else "relu"}
+    assert found["setting"] == {
+        **vars(setting),
+        "activation": setting.activation if setting.width else "relu",
+    }
     assert [found[name] for name in OUTCOMES] == [getattr(expected, name) for name in OUTCOMES]
     assert list(found["ledger"]) == list(expected.ledger)
     if expected.ledger.keys() & {"frequent tokens"}:
-        assert {found[name] for name in ("binds", "covered", "critical_samples", "one_gradient_samples")} == {None}
+        assert {
+            found[name] for name in ("binds", "covered", "critical_samples", "one_gradient_samples")
+        } == {None}
 
 
 def test_predict_searches_among_unequal_facts_when_asked(capsys, monkeypatch, few_draws):
     asked = {}
-    monkeypatch.setattr(predicting, "phase", lambda setting: asked.setdefault("phase", setting) and "coverage")
-    monkeypatch.setattr(predicting, "critical_samples", lambda **fields: asked.setdefault("critical", fields) and 96.0)
+    monkeypatch.setattr(
+        predicting, "phase", lambda setting: asked.setdefault("phase", setting) and "coverage"
+    )
+    monkeypatch.setattr(
+        predicting,
+        "critical_samples",
+        lambda **fields: asked.setdefault("critical", fields) and 96.0,
+    )
     command = "predict --vocab 8 --seq-len 3 --dim 8 --samples 64 --zipf 0.5 --accuracy 0.3".split()
     assert main([*command, "--search"]) == 0
     words = capsys.readouterr().out
@@ -271,7 +315,9 @@ def test_predict_searches_among_unequal_facts_when_asked(capsys, monkeypatch, fe
     assert "proved" not in words
     setting = rb.Setting(vocab=8, seq_len=3, dim=8, samples=64, trigger_in_values=False, zipf=0.5)
     assert asked["phase"] == setting
-    sought = {name: value for name, value in asked["critical"].items() if name not in ("accuracy", "warn")}
+    sought = {
+        name: value for name, value in asked["critical"].items() if name not in ("accuracy", "warn")
+    }
     assert rb.Setting(**sought, samples=64) == setting and asked["critical"]["accuracy"] == 0.3
     asked.clear()
     assert main(command) == 0 and not asked, "not asked for, not found"
@@ -287,8 +333,14 @@ def test_plan_says_what_the_package_says(capsys, monkeypatch):
     assert main(PLAN.split()) == 0
     printed = capsys.readouterr().out
     assert f"N = {expected.best.samples}, d = 64" in printed and "<- cheapest" in printed
-    there = rb.Setting(vocab=64, seq_len=8, dim=64, samples=expected.best.samples, trigger_in_values=False)
-    assert expected.one_in_ten == rb.predict(there, warn=False).quantile(0.1).accuracy < expected.predicted
+    there = rb.Setting(
+        vocab=64, seq_len=8, dim=64, samples=expected.best.samples, trigger_in_values=False
+    )
+    assert (
+        expected.one_in_ten
+        == rb.predict(there, warn=False).quantile(0.1).accuracy
+        < expected.predicted
+    )
     assert f"one draw in ten below {expected.one_in_ten:.2f}" in printed
     assert f"half the length: {expected.doubled['seq_len']:.3f}" in printed
 
@@ -302,7 +354,10 @@ def test_plan_says_where_nothing_suffices(capsys, monkeypatch):
     assert found["best"] is None and found["saved"] is None and found["remedies"]["samples"] is None
     assert main(few) == 1
     printed = capsys.readouterr().out
-    assert "nothing suffices for accuracy 0.9" in printed and f"d of {found['remedies']['dim']} or more" in printed
+    assert (
+        "nothing suffices for accuracy 0.9" in printed
+        and f"d of {found['remedies']['dim']} or more" in printed
+    )
 
 
 @pytest.mark.parametrize("arguments", [["plan", "--vocab", "64"], ["predict"], ["guess"], []])

@@ -1,4 +1,5 @@
-"""Critical sizes and exponents on synthetic curves with known answers, and on the simulation itself."""
+"""Critical sizes and exponents on synthetic curves with known answers, and on the simulation
+itself."""
 
 import math
 from dataclasses import replace
@@ -11,7 +12,13 @@ from sized import sized
 
 import recallbook as rb
 from recallbook.analysis import critical
-from recallbook.analysis.critical import critical_size, critical_table, exponents, predicted_size, table_exponents
+from recallbook.analysis.critical import (
+    critical_size,
+    critical_table,
+    exponents,
+    predicted_size,
+    table_exponents,
+)
 from recallbook.analysis.intervals import crossing, logistic_critical
 from recallbook_studies.ch09.product_law import collapse, separability
 
@@ -22,14 +29,17 @@ DIMS, LENGTHS = (16, 32, 64, 128), (8, 16, 32)
 
 
 def synthetic(seed: int, seeds: int, law, grid=GRID) -> pd.DataFrame:
-    """Lock-on of logistic curves around ``law(d, L)``; each seed has its own shift and tilt, and noise."""
+    """Lock-on of logistic curves around ``law(d, L)``; each seed has its own shift and tilt, and
+    noise."""
     generator = np.random.default_rng([7, seed])
     shift = generator.normal(0, 0.5, seeds)
     tilt = generator.normal(0, 0.15, (2, seeds))  # exponents scatter from seed to seed
     rows = []
     for dim in DIMS:
         for length in LENGTHS:
-            own = law(dim, length) * np.exp(shift + tilt[0] * np.log(dim / 45) + tilt[1] * np.log(length / 16))
+            own = law(dim, length) * np.exp(
+                shift + tilt[0] * np.log(dim / 45) + tilt[1] * np.log(length / 16)
+            )
             for samples in grid:
                 for i in range(seeds):
                     value = expit(2 * np.log(samples / own[i])) + generator.normal(0, 0.01)
@@ -47,14 +57,18 @@ def test_exponents_of_a_known_law_are_found():
     for size, true in (("dim", -1.2), ("seq_len", 1.5)):
         row = found.loc[size]
         assert row["low"] < true < row["high"] and 0.05 < row["high"] - row["low"] < 0.3
-        assert row["exponent"] == pytest.approx(true, abs=0.12)  # tilts of 30 seeds: 0.03; a power off by 1/4 fails
+        assert row["exponent"] == pytest.approx(
+            true, abs=0.12
+        )  # tilts of 30 seeds: 0.03; a power off by 1/4 fails
 
 
 @pytest.mark.nightly
 def test_intervals_cover_as_often_as_they_say():
     inside = []
     for trial in range(60):
-        found = exponents(synthetic(trial, 10, product, GRID[::2]), ["dim", "seq_len"], resamples=60)
+        found = exponents(
+            synthetic(trial, 10, product, GRID[::2]), ["dim", "seq_len"], resamples=60
+        )
         inside += list((found["low"] < [-1.2, 1.5]) & ([-1.2, 1.5] < found["high"]))
     # 120 intervals of 95 %: 107 to 119 but for one in a thousand; too wide ones would all cover
     assert 105 <= sum(inside) < 120
@@ -64,7 +78,9 @@ def test_critical_table_knows_what_is_outside_the_grid():
     def law(dim, length):
         return {16: 1e9, 128: 1e-3}.get(dim, product(dim, length))
 
-    table = critical_table(synthetic(1, 10, law), ["dim", "seq_len"], resamples=50).set_index(["dim", "seq_len"])
+    table = critical_table(synthetic(1, 10, law), ["dim", "seq_len"], resamples=50).set_index(
+        ["dim", "seq_len"]
+    )
     assert (table.loc[16, "critical"] == math.inf).all() and (table.loc[128, "critical"] == 0).all()
     assert table.loc[16, ["low", "high"]].isna().all(axis=None)
     inner = table.loc[[32, 64]].reset_index()
@@ -72,7 +88,8 @@ def test_critical_table_knows_what_is_outside_the_grid():
     # the shifts of 10 seeds, shared by all curves: a standard error of 0.16; a factor of two fails
     assert np.abs(np.log(inner["critical"] / true)).max() < 0.6 and (inner["seeds"] == 10).all()
     assert ((inner["low"] < true) & (true < inner["high"])).sum() >= 5
-    # the cross-check sees the same curves as a whole: it would not agree so if either read off another level
+    # the cross-check sees the same curves as a whole: it would not agree so if either read off
+    # another level
     assert np.abs(np.log(inner["logistic"] / inner["critical"])).max() < 0.2
     found = exponents(synthetic(1, 10, law), ["dim", "seq_len"], resamples=50)
     assert (found["curves"] == 6).all() and (found["outside"] == 6).all()
@@ -85,7 +102,10 @@ def test_exponents_of_a_table_are_those_of_its_curves():
     assert table_exponents(table, by, "critical").to_numpy() == pytest.approx(fitted)
     table["predicted"] = product(table["dim"], table["seq_len"])
     assert table_exponents(table, by).to_dict() == pytest.approx({"dim": -1.2, "seq_len": 1.5})
-    table.loc[0, "critical"], table.loc[0, "predicted"] = 0.0, 1.0  # outside the grid: not in the fit
+    table.loc[0, "critical"], table.loc[0, "predicted"] = (
+        0.0,
+        1.0,
+    )  # outside the grid: not in the fit
     assert table_exponents(table, by).to_dict() == pytest.approx({"dim": -1.2, "seq_len": 1.5})
 
 
@@ -95,8 +115,12 @@ def test_a_search_agrees_with_the_committed_grid():
     chosen = frame[(frame["vocab"] == 256) & (frame["seq_len"] == 64) & (frame["dim"] == 64)]
     grid = critical_table(chosen[~chosen["trigger_in_values"]], ["dim"], resamples=50).iloc[0]
     setting = sized(256, 64, 64, 512)
-    found = critical_size(setting, seeds=range(30), test_samples=4000)  # the grid's own draws: no new scatter
-    assert found.size == pytest.approx(grid["critical"], rel=0.12)  # the search ends within a tenth, the grid in steps
+    found = critical_size(
+        setting, seeds=range(30), test_samples=4000
+    )  # the grid's own draws: no new scatter
+    assert found.size == pytest.approx(
+        grid["critical"], rel=0.12
+    )  # the search ends within a tenth, the grid in steps
     assert grid["low"] < found.size < grid["high"]
 
 
@@ -106,9 +130,19 @@ def test_crossing_and_logistic_on_exact_curves():
     assert logistic_critical(GRID, values) == pytest.approx(300, rel=1e-6)
     assert logistic_critical(GRID, values, 0.9) == pytest.approx(300 * 9 ** (1 / 1.7), rel=1e-6)
     assert crossing([10, 1000], [0.0, 1.0]) == pytest.approx(100)
-    assert crossing([10, 20, 40], [0.1, 0.2, 0.3]) == math.inf == logistic_critical([10, 20, 40], [0.1, 0.2, 0.3])
-    assert crossing([10, 20, 40], [0.6, 0.7, 0.8]) == 0 == logistic_critical([10, 20, 40], [0.6, 0.7, 0.8])
-    assert crossing([1, 2, 4, 8], [0.3, 0.2, 0.8, 0.7]) == crossing([1, 2, 4, 8], [0.25, 0.25, 0.75, 0.75])
+    assert (
+        crossing([10, 20, 40], [0.1, 0.2, 0.3])
+        == math.inf
+        == logistic_critical([10, 20, 40], [0.1, 0.2, 0.3])
+    )
+    assert (
+        crossing([10, 20, 40], [0.6, 0.7, 0.8])
+        == 0
+        == logistic_critical([10, 20, 40], [0.6, 0.7, 0.8])
+    )
+    assert crossing([1, 2, 4, 8], [0.3, 0.2, 0.8, 0.7]) == crossing(
+        [1, 2, 4, 8], [0.25, 0.25, 0.75, 0.75]
+    )
     assert logistic_critical([1, 2, 4], [0.9, 0.5, 0.2]) == 0  # falling: no rise to be found
 
 
@@ -140,7 +174,12 @@ def test_curves_on_the_right_axis_collapse():
     frame = synthetic(3, 10, product)
     frame["right"] = frame["samples"] / product(frame["dim"], frame["seq_len"])
     by = ["dim", "seq_len"]
-    assert collapse(frame, "right", "lock_on", by) < 0.05 < 0.15 < collapse(frame, "samples", "lock_on", by)
+    assert (
+        collapse(frame, "right", "lock_on", by)
+        < 0.05
+        < 0.15
+        < collapse(frame, "samples", "lock_on", by)
+    )
 
 
 SETTING = sized(64, 32, 16, 512)
@@ -173,7 +212,9 @@ def test_a_search_goes_on_from_its_store(tmp_path, monkeypatch):
     [(300, 512, 1, 4096), (300, 3, 1, 4096), (3, 512, 1, 512), (77, 80, 70, 90)],
 )
 def test_bisection_finds_a_step(true, start, smallest, largest):
-    found = critical._crossing(lambda size: float(size >= true), 0.5, start, smallest=smallest, largest=largest)
+    found = critical._crossing(
+        lambda size: float(size >= true), 0.5, start, smallest=smallest, largest=largest
+    )
     assert (found.low, found.high, found.below, found.above) == (true - 1, true, 0.0, 1.0)
 
 
@@ -185,7 +226,12 @@ def test_bisection_at_the_ends():
         return 0.2
 
     found = critical._crossing(mean, 0.5, 100, largest=1000, tolerance=0.1)
-    assert found[:2] == (math.inf, 1000.0) and found.below == 0.2 and math.isnan(found.above) and 1000 in asked
+    assert (
+        found[:2] == (math.inf, 1000.0)
+        and found.below == 0.2
+        and math.isnan(found.above)
+        and 1000 in asked
+    )
     found = critical._crossing(lambda size: 0.9, 0.5, 100, smallest=7, largest=1000, tolerance=0.1)
     assert found[:3] == (7.0, 0.0, 7.0) and math.isnan(found.below) and found.above == 0.9
 
@@ -195,7 +241,9 @@ def test_predicted_sizes_are_where_predictions_cross():
     for outcome in ("lock_on", "accuracy"):
         level = 0.5 if outcome == "lock_on" else 0.1
         found = predicted_size(setting, outcome, level)
-        assert getattr(rb.predict(replace(setting, samples=round(found))), outcome) == pytest.approx(level, abs=0.01)
+        assert getattr(
+            rb.predict(replace(setting, samples=round(found))), outcome
+        ) == pytest.approx(level, abs=0.01)
     assert predicted_size(setting, "accuracy", 0.9) == math.inf
     assert predicted_size(replace(setting, dim=256), "accuracy", 0.9) == pytest.approx(
         rb.critical_samples(256, 128, 256), rel=0.02
@@ -203,15 +251,25 @@ def test_predicted_sizes_are_where_predictions_cross():
 
 
 def test_other_sizes_can_vary():
-    in_dim = critical_size(replace(SETTING, samples=2048), "dim", seeds=range(3), test_samples=300, tolerance=0.3)
+    in_dim = critical_size(
+        replace(SETTING, samples=2048), "dim", seeds=range(3), test_samples=300, tolerance=0.3
+    )
     assert 1 < in_dim.low < in_dim.high < 64
     mlp = replace(SETTING, width=8, samples=256)
-    assert critical_size(mlp, "width", "recall", 0.99, range(1), test_samples=50, largest=16).size == math.inf
+    assert (
+        critical_size(mlp, "width", "recall", 0.99, range(1), test_samples=50, largest=16).size
+        == math.inf
+    )
 
 
 def test_frames_with_holes_are_refused():
     frame = synthetic(0, 4, product)
-    for part in (frame.drop(columns="seed"), frame.iloc[1:], frame.assign(lock_on=np.nan), frame.iloc[:0]):
+    for part in (
+        frame.drop(columns="seed"),
+        frame.iloc[1:],
+        frame.assign(lock_on=np.nan),
+        frame.iloc[:0],
+    ):
         with pytest.raises(ValueError, match=r"^frame="):
             critical_table(part, ["dim", "seq_len"])
     with pytest.raises(ValueError, match=r"^frame="):

@@ -1,4 +1,5 @@
-"""Labels from the initial gradient: exact cases, likelihood, comparisons over seeds, the exact gradient's counts."""
+"""Labels from the initial gradient: exact cases, likelihood, comparisons over seeds, the exact
+gradient's counts."""
 
 import itertools
 
@@ -29,7 +30,8 @@ def log_likelihood(seen, labels):
 @profile(max_examples=15, deadline=None, derandomize=True)
 @given(settings(**EQUAL), st.integers(0, 99))
 def test_labels_of_every_method(setting, seed):
-    """Shape, type and range; permutations where promised; the facts themselves are not looked at."""
+    """Shape, type and range; permutations where promised; the facts themselves are not looked
+    at."""
     problem = rb.draw(setting, seed)
     vocab = problem.setting.vocab
     hidden = object.__new__(rb.Problem)
@@ -81,17 +83,22 @@ def all_features(problem):
     """Features of every sequence with token v informative, ``(V, V^(L-1), m)``."""
     setting, table = problem.setting, problem.input_embeddings
     others = setting.seq_len - 1
-    beside = torch.tensor(list(itertools.product(range(setting.vocab), repeat=others)), dtype=torch.int64)
+    beside = torch.tensor(
+        list(itertools.product(range(setting.vocab), repeat=others)), dtype=torch.int64
+    )
     beside = beside.view(setting.vocab**others, others)
     shared = float(setting.trigger_in_values) * problem.trigger
     located = (table[:, None] + table[beside].sum(dim=1) + shared) / setting.seq_len
-    return moments.features(problem, located.flatten(0, 1)).view(setting.vocab, -1, setting.feature_dim)
+    return moments.features(problem, located.flatten(0, 1)).view(
+        setting.vocab, -1, setting.feature_dim
+    )
 
 
 @pytest.mark.parametrize("activation", ["relu", "he2", "linear"])
 @either("tau")
 def test_feature_moments_by_enumeration(activation, tau):
-    """Means to the error of 20,000 draws, differences exact for a linear activation; covariance, and within tokens."""
+    """Means to the error of 20,000 draws, differences exact for a linear activation; covariance,
+    and within tokens."""
     setting = sized(5, 3, 4, 1, width=6, activation=activation, trigger_in_values=tau)
     problem = rb.draw(setting, 1)
     every, found = all_features(problem), moments.feature_moments(problem, 20000, 100000)
@@ -108,12 +115,15 @@ def test_feature_moments_by_enumeration(activation, tau):
 
 
 def test_feature_moments_that_are_exact():
-    """Without the MLP, and for sequences of one token; the stream is the problem's own and repeats."""
+    """Without the MLP, and for sequences of one token; the stream is the problem's own and
+    repeats."""
     for setting in (marked(5, 3, 4, 1), marked(5, 1, 4, 1, width=7, activation="gelu")):
         problem = rb.draw(setting, 2)
         every, found = all_features(problem), moments.feature_moments(problem)
         assert torch.allclose(found.means, every.mean(dim=1), atol=1e-14)
-        assert torch.allclose(found.covariance, torch.cov(every.flatten(0, 1).T, correction=0), atol=1e-14)
+        assert torch.allclose(
+            found.covariance, torch.cov(every.flatten(0, 1).T, correction=0), atol=1e-14
+        )
     problem = rb.draw(marked(5, 4, 4, 9, width=7), 2)
     fewer = rb.draw(marked(5, 4, 4, 3, width=7), 2)
     assert torch.equal(moments.feature_moments(problem).means, moments.feature_moments(fewer).means)
@@ -121,7 +131,8 @@ def test_feature_moments_that_are_exact():
 
 @pytest.mark.parametrize(("seq_len", "width"), [(32, None), (16, 20)])
 def test_whitening_gives_unit_noise(seq_len, width):
-    """Sigma_X is the second moment, so squares of all numbers of Y have mean 1, the informative token's included."""
+    """Sigma_X is the second moment, so squares of all numbers of Y have mean 1, the informative
+    token's included."""
     setting = marked(24, seq_len, 8, 400, width=width)
     squares = []
     for seed in range(40):
@@ -139,7 +150,8 @@ def test_all_features_tell_more_than_the_linear_ones():
     sizes = {"vocab": 64, "seq_len": 16, "dim": 24, "samples": 1500}
     settings = {width: rb.Setting(**sizes, width=width) for width in (None, 24, 384)}
     found = {
-        w: np.array([decoding.decoded(rb.draw(s, seed), "refined") for seed in range(8)]) for w, s in settings.items()
+        w: np.array([decoding.decoded(rb.draw(s, seed), "refined") for seed in range(8)])
+        for w, s in settings.items()
     }
     assert seed_interval(found[384] - found[None]).low > 0
     assert seed_interval(found[24] - found[None]).high < -0.1
@@ -150,7 +162,8 @@ def test_a_gradient_of_ones_own_is_read():
     problem = rb.draw(marked(12, 4, 8, 300), 0)
     for method in decoding.METHODS:
         assert torch.equal(
-            rb.decode(problem, method), rb.decode(problem, method, gradient=rb.initial_gradient(problem))
+            rb.decode(problem, method),
+            rb.decode(problem, method, gradient=rb.initial_gradient(problem)),
         )
         other = rb.decode(problem, method, gradient=-rb.initial_gradient(problem))
         assert (other != rb.decode(problem, method)).any()
@@ -158,7 +171,8 @@ def test_a_gradient_of_ones_own_is_read():
 
 @pytest.mark.parametrize("seed", range(20))
 def test_admissible_labels_are_those_of_all_best_permutations(seed):
-    """Small integers tie often: every permutation is tried, and noise of a few roundings changes nothing."""
+    """Small integers tie often: every permutation is tried, and noise of a few roundings changes
+    nothing."""
     rng = np.random.default_rng(seed)
     size = int(rng.integers(2, 7))
     scores = rng.integers(0, 3, (size, size)).astype(float)
@@ -196,7 +210,9 @@ def test_assignment_is_at_least_as_good_as_arg_max(multiple, tau):
     """Mean over paired seeds; and whitening and refinement lose nothing either."""
     vocab, seq_len, dim = 64, 16, 32
     samples = round(multiple * rb.minimum_samples(vocab, seq_len, dim, accuracy=1.0))
-    frame = estimators.accuracies([sized(vocab, seq_len, dim, samples, trigger_in_values=tau)], range(12))
+    frame = estimators.accuracies(
+        [sized(vocab, seq_len, dim, samples, trigger_in_values=tau)], range(12)
+    )
     table = frame.pivot(index="seed", columns="method", values="accuracy")
     assert seed_interval(table["assignment"] - table["argmax"], 0.999).low > 0
     assert seed_interval(table["whitened"] - table["argmax"], 0.999).low > 0
@@ -210,15 +226,22 @@ def test_assignment_is_at_least_as_good_as_arg_max(multiple, tau):
 @either("tau")
 def test_products_and_counts_give_the_gradient_and_the_lattice_gives_the_counts(tau):
     problem = rb.draw(sized(5, 3, 2, 40, trigger_in_values=tau), 1)
-    exact, counts = lattice.exact_gradient(problem, lattice.exact_products(problem)), lattice.count_table(problem)
+    exact, counts = (
+        lattice.exact_gradient(problem, lattice.exact_products(problem)),
+        lattice.count_table(problem),
+    )
     assert np.allclose(exact.astype(float) / 120, rb.initial_gradient(problem).numpy(), atol=1e-15)
     assert counts.sum() == 120
-    found = [np.array_equal(lattice.lattice_counts(problem, bits), counts - counts.min(axis=0)) for bits in (96, 8)]
+    found = [
+        np.array_equal(lattice.lattice_counts(problem, bits), counts - counts.min(axis=0))
+        for bits in (96, 8)
+    ]
     assert found == [True, False]
 
 
 def test_digits_of_float64_determine_the_counts_at_three_dimensions_only():
-    """float64 holds digits enough at d = 3, where the bound allows all facts, and not at d = 2; 8 digits never."""
+    """float64 holds digits enough at d = 3, where the bound allows all facts, and not at d = 2; 8
+    digits never."""
     three, two = (sized(7, 2, d, n) for d, n in ((3, 24), (2, 90)))
     assert maximum_accuracy(7, 2, 3, three.samples) == 1
     for seed in range(4):

@@ -15,7 +15,11 @@ from recallbook.arguments import LARGEST_SIZE
 
 ROOT = Path(__file__).resolve().parents[1]
 SETTING = rb.Setting(vocab=16, seq_len=3, dim=24, samples=64)
-COMMANDS = ["predict --vocab 8 --seq-len 3 --dim 8 --samples 64", "plan --vocab 8 --seq-len 3", "examine table.npy"]
+COMMANDS = [
+    "predict --vocab 8 --seq-len 3 --dim 8 --samples 64",
+    "plan --vocab 8 --seq-len 3",
+    "examine table.npy",
+]
 
 
 def declared(path: Path):
@@ -23,10 +27,20 @@ def declared(path: Path):
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.FunctionDef):
             given = [*node.args.posonlyargs, *node.args.args]
-            pairs = [*zip(given[len(given) - len(node.args.defaults) :], node.args.defaults, strict=True)]
+            pairs = [
+                *zip(given[len(given) - len(node.args.defaults) :], node.args.defaults, strict=True)
+            ]
             pairs += zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
-            yield from (value for name, value in pairs if name.arg == "trigger_in_values" and value is not None)
-        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "trigger_in_values" and node.value:
+            yield from (
+                value
+                for name, value in pairs
+                if name.arg == "trigger_in_values" and value is not None
+            )
+        if (
+            isinstance(node, ast.AnnAssign)
+            and ast.unparse(node.target) == "trigger_in_values"
+            and node.value
+        ):
             yield node.value
 
 
@@ -53,7 +67,13 @@ def test_calls_leave_the_trigger_out(call):
 
 
 def test_what_is_necessary_predicted_and_proved_is_for_one_accuracy():
-    calls = (rb.minimum_samples, rb.critical_samples, rb.critical_width, rb.sufficient_samples, plan)
+    calls = (
+        rb.minimum_samples,
+        rb.critical_samples,
+        rb.critical_width,
+        rb.sufficient_samples,
+        plan,
+    )
     known = {call: inspect.signature(call).parameters for call in calls}
     assert {names["accuracy"].default for names in known.values()} == {0.9}
     assert "trigger_in_values" not in known[rb.minimum_samples], "lower bounds do not ask"
@@ -71,4 +91,6 @@ def test_the_explorer_leaves_the_trigger_out():
     assert box and "checked" not in box.group() and "trigger_in_values=False" in page
     script = (ROOT / "book" / "_static" / "explorer" / "page.js").read_text(encoding="utf-8")
     assert re.search(r"START = \{[^}]*trigger_in_values: false", script)
-    assert "LARGEST = 2 ** 31 - 1;" in script and LARGEST_SIZE == 2**31 - 1, "sizes that Setting refuses"
+    assert "LARGEST = 2 ** 31 - 1;" in script and LARGEST_SIZE == 2**31 - 1, (
+        "sizes that Setting refuses"
+    )

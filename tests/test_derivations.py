@@ -1,4 +1,5 @@
-"""Step 3's noises and the MLP's kernels, derived: against the ledger, simulation and the numerical kernels."""
+"""Step 3's noises and the MLP's kernels, derived: against the ledger, simulation and the numerical
+kernels."""
 
 import numpy as np
 import pytest
@@ -21,16 +22,20 @@ def test_means_of_inner_products():
 
 @pytest.mark.parametrize("flag", [0, 1])
 def test_the_ledgers_noises_are_leading_parts(flag):
-    """At N >> V >> d >> 1; label overlap is the ledger's at the mean count, so counts are many here."""
+    """At N >> V >> d >> 1; label overlap is the ledger's at the mean count, so counts are many
+    here."""
     at = {V: 1e6, N: 1e11, d: 1e4, tau: flag}
     for name, term in symbolic.mean_squares().items():
         leading = float(numeric(term)(at)) if term.subs(tau, flag) != 0 else 0.0
-        assert float(numeric(derived.mean_squares()[name])(at)) == pytest.approx(leading, rel=2e-3), name
+        assert float(numeric(derived.mean_squares()[name])(at)) == pytest.approx(
+            leading, rel=2e-3
+        ), name
 
 
 @either("flag")
 def test_derived_noises_against_simulation(flag):
-    """At small sizes: within the relative 1/V that the mean of the labels costs, and four standard errors."""
+    """At small sizes: within the relative 1/V that the mean of the labels costs, and four standard
+    errors."""
     setting = sized(40, 1, 20, 200, trigger_in_values=flag)
     wrong, found = ~np.eye(40, dtype=bool), {}
     for seed in range(200):
@@ -67,7 +72,11 @@ def test_kernels_near_zero(activation, flag):
     derivatives = derived_overlaps.kernels_near_zero(activation)
 
     def at(name, covariance):
-        return float(derivatives[name].subs({derived_overlaps.a: variance, derived_overlaps.covariance: covariance}))
+        return float(
+            derivatives[name].subs(
+                {derived_overlaps.a: variance, derived_overlaps.covariance: covariance}
+            )
+        )
 
     other, same = shared / scale, (shared + 1 / length**2) / scale
     for symbol, value in (

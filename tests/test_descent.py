@@ -8,7 +8,9 @@ import recallbook as rb
 
 @pytest.fixture
 def problem():
-    return rb.draw(rb.Setting(vocab=9, seq_len=4, dim=7, samples=60, trigger_in_values=True), seed=0)
+    return rb.draw(
+        rb.Setting(vocab=9, seq_len=4, dim=7, samples=60, trigger_in_values=True), seed=0
+    )
 
 
 def test_descend_goes_on_where_it_stopped(problem):

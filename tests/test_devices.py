@@ -22,18 +22,28 @@ def test_cuda_agrees_with_cpu(seed):
         for name in ("value1", "value2"):
             assert largest_difference(getattr(ours, name).cpu(), getattr(theirs, name)) < 1e-9
         a, b = rb.evaluate(there, ours, 500), rb.evaluate(here, theirs, 500)
-        assert a.accuracy == pytest.approx(b.accuracy, abs=0.01) and a.lock_on == pytest.approx(b.lock_on, abs=0.01)
+        assert a.accuracy == pytest.approx(b.accuracy, abs=0.01) and a.lock_on == pytest.approx(
+            b.lock_on, abs=0.01
+        )
 
 
 @cuda
 def test_one_call_moves_the_problem():
-    problem = rb.draw(rb.Setting(vocab=30, seq_len=5, dim=20, samples=300, trigger_in_values=True), seed=0)
+    problem = rb.draw(
+        rb.Setting(vocab=30, seq_len=5, dim=20, samples=300, trigger_in_values=True), seed=0
+    )
     assert rb.three_steps(problem, device="cuda").value2.device.type == "cuda"
-    assert rb.simulate(problem.setting, 0, device="cuda").lock_on == rb.simulate(problem.setting, 0).lock_on
+    assert (
+        rb.simulate(problem.setting, 0, device="cuda").lock_on
+        == rb.simulate(problem.setting, 0).lock_on
+    )
 
 
 def test_moving_keeps_the_data():
-    problem = rb.draw(rb.Setting(vocab=30, seq_len=5, dim=20, samples=300, width=6, trigger_in_values=True), seed=0)
+    problem = rb.draw(
+        rb.Setting(vocab=30, seq_len=5, dim=20, samples=300, width=6, trigger_in_values=True),
+        seed=0,
+    )
     assert problem.to() is problem
     moved = problem.to(dtype=torch.float32)
     assert moved.dtype == torch.float32 and moved.mlp_weights.dtype == torch.float32

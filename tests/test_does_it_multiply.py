@@ -1,4 +1,5 @@
-"""Reductions of the chapter on product laws: on known answers, and against a second way to compute them."""
+"""Reductions of the chapter on product laws: on known answers, and against a second way to compute
+them."""
 
 import numpy as np
 import pandas as pd
@@ -31,13 +32,16 @@ def test_noise_of_the_arg_max_is_that_of_a_simulated_gradient():
     ratios = []
     for seed in range(20):
         problem = rb.draw(setting, seed)
-        scores = problem.output_embeddings @ rb.initial_gradient(problem) @ problem.input_embeddings.T
+        scores = (
+            problem.output_embeddings @ rb.initial_gradient(problem) @ problem.input_embeddings.T
+        )
         scores = (scores - scores.mean(dim=1, keepdim=True))[problem.permutation].numpy()
         right = np.diag(scores)
         wrong = scores[~np.eye(len(scores), dtype=bool)]
         ratios.append(np.mean(wrong**2) / np.mean(right) ** 2)
     law = one_step.with_margin(sizes(vocab=256, seq_len=16, dim=64, samples=4096))["margin"].item()
-    # the mean of 20 draws is known to 1.5 %; the law leaves out label overlap and own fact, 1/d each: a fifth here
+    # the mean of 20 draws is known to 1.5 %; the law leaves out label overlap and own fact, 1/d
+    # each: a fifth here
     assert np.std(ratios, ddof=1) / 20**0.5 < 0.015 * np.mean(ratios)
     assert np.mean(ratios) == pytest.approx(1 / law / (2 * np.log(256)) + 2 / 64, rel=0.05)
 
@@ -70,7 +74,9 @@ def test_leading_laws_are_the_slopes_of_the_ledger_at_huge_sizes():
 
 
 def test_interactions_are_zero_for_a_product_and_found_where_put():
-    table = pd.DataFrame([(length, dim) for length in (2, 4, 8) for dim in (3, 9)], columns=["seq_len", "dim"])
+    table = pd.DataFrame(
+        [(length, dim) for length in (2, 4, 8) for dim in (3, 9)], columns=["seq_len", "dim"]
+    )
     table["predicted"] = table["seq_len"] ** 2.0 / np.log(table["dim"])
     assert np.abs(lock_on_sizes.interactions(table)).max(axis=None) < 1e-12
     table.loc[0, "predicted"] *= np.e
@@ -112,7 +118,14 @@ def test_orthogonal_embeddings_do_not_see_the_dimension():
     for tau in (False, True):
         found = {
             rb.simulate(
-                rb.Setting(vocab=32, seq_len=8, dim=dim, samples=100, embeddings="orthogonal", trigger_in_values=tau),
+                rb.Setting(
+                    vocab=32,
+                    seq_len=8,
+                    dim=dim,
+                    samples=100,
+                    embeddings="orthogonal",
+                    trigger_in_values=tau,
+                ),
                 3,
                 test_samples=500,
             )
@@ -129,7 +142,9 @@ def test_both_outcomes_of_large_sizes_are_those_compared_alone():
     for outcome, part in found.groupby("outcome"):
         assert part["mean"].to_numpy() == pytest.approx(some.groupby(by)[outcome].mean().to_numpy())
         settings = [rb.Setting(**row) for row in part[by].to_dict("records")]
-        assert part["predicted"].tolist() == [getattr(rb.predict(setting), outcome) for setting in settings]
+        assert part["predicted"].tolist() == [
+            getattr(rb.predict(setting), outcome) for setting in settings
+        ]
     assert found["shows"].notna().all()
 
 
@@ -159,14 +174,21 @@ def test_laws_of_the_envelope_meet_where_they_are_equal():
 
 
 def test_the_laws_alone_lie_below_the_data(monkeypatch):
-    """Each asks for less than is measured, by less than the factor that the chapter prints; none below the wall."""
-    monkeypatch.setattr(envelope, "with_predictions", lambda table, *_, **__: table)  # not asked here, and slow
+    """Each asks for less than is measured, by less than the factor that the chapter prints; none
+    below the wall."""
+    monkeypatch.setattr(
+        envelope, "with_predictions", lambda table, *_, **__: table
+    )  # not asked here, and slow
     frame = rb.load_results("envelope")
     for along, lengths in (("dim", 10), ("seq_len", 7)):
         for outcome, most in (("lock_on", 6.6), ("accuracy", 3.8)):
             table = envelope.critical(frame, along, outcome)
             over = table["critical"] / table["law"]
             known = np.isfinite(table["critical"])
-            assert len(table) == lengths and (over[known] > 1).all() and over[known].max() < most + 0.05
+            assert (
+                len(table) == lengths
+                and (over[known] > 1).all()
+                and over[known].max() < most + 0.05
+            )
             assert table["law"].isna().equals(~known if outcome == "accuracy" else known & False)
     assert table.set_index("seq_len").loc[8, "law"] == pytest.approx(256 * np.log(2))

@@ -1,4 +1,5 @@
-"""Everything that a Setting allows is answered, or refused by name: no other error, no NaN, always in [0, 1]."""
+"""Everything that a Setting allows is answered, or refused by name: no other error, no NaN, always
+in [0, 1]."""
 
 import math
 
@@ -21,7 +22,10 @@ def fractions(found, names=("accuracy", "lock_on", "recall")):
 def ascends(found):
     """Quantiles are fractions that ascend."""
     laws = zip((0, 0, 0), *(found.quantile(q) for q in (0.1, 0.5, 0.9)), (1, 1, 1), strict=True)
-    return all(list(law) == sorted(law) for law in laws) and answered(lambda: found.quantile(1)) is None
+    return (
+        all(list(law) == sorted(law) for law in laws)
+        and answered(lambda: found.quantile(1)) is None
+    )
 
 
 @thorough
@@ -39,7 +43,9 @@ def test_predictions(setting):
     found = answered(lambda: rb.predict(setting, warn=False))
     assert fractions(found)
     for name, term in found.ledger.items() if found else ():
-        assert term.size >= 0 or (math.isnan(term.size) and 1 in (setting.seq_len, setting.dim)), name
+        assert term.size >= 0 or (math.isnan(term.size) and 1 in (setting.seq_len, setting.dim)), (
+            name
+        )
 
 
 @rarely
@@ -52,24 +58,47 @@ def test_quantiles_and_searches(setting):
     kind = {name: value for name, value in vars(setting).items() if name != "samples"}
     critical = answered(lambda: rb.critical_samples(**kind, accuracy=0.5, warn=False))
     assert (binds, critical) == (None, None) or critical >= 1
-    least = answered(lambda: rb.minimum_samples(setting.vocab, setting.seq_len, setting.dim, 0.5, width=setting.width))
+    least = answered(
+        lambda: rb.minimum_samples(
+            setting.vocab, setting.seq_len, setting.dim, 0.5, width=setting.width
+        )
+    )
     assert least is None or least >= 0
 
 
 @pytest.mark.parametrize(
     "fields",
     [
-        *({"dim": 1, **kind} for kind in ({}, {"embeddings": "sphere"}, {"embeddings": "sphere", "width": 4})),
+        *(
+            {"dim": 1, **kind}
+            for kind in ({}, {"embeddings": "sphere"}, {"embeddings": "sphere", "width": 4})
+        ),
         *({"vocab": vocab, "width": 3} for vocab in (2, 3)),
-        *({**LEAST, **kind} for kind in ({}, {"width": 1}, {"zipf": 4.0, "loss_weights": "inverse"})),
-        *({"seq_len": 1, **kind} for kind in ({"zipf": 1.0}, {"balanced": True}, {"output_bias": "calibrated"})),
-        *({"seq_len": 1, "embeddings": law} for law in ("power_law(1)", "low_rank(2)", "clustered(2, 0.5)")),
+        *(
+            {**LEAST, **kind}
+            for kind in ({}, {"width": 1}, {"zipf": 4.0, "loss_weights": "inverse"})
+        ),
+        *(
+            {"seq_len": 1, **kind}
+            for kind in ({"zipf": 1.0}, {"balanced": True}, {"output_bias": "calibrated"})
+        ),
+        *(
+            {"seq_len": 1, "embeddings": law}
+            for law in ("power_law(1)", "low_rank(2)", "clustered(2, 0.5)")
+        ),
     ],
     ids=str,
 )
 def test_smallest_sizes_are_predicted(fields):
     """Each of these ended in an error that was not a refusal."""
-    sizes = {"vocab": 8, "seq_len": 3, "dim": 4, "samples": 40, "trigger_in_values": False, **fields}
+    sizes = {
+        "vocab": 8,
+        "seq_len": 3,
+        "dim": 4,
+        "samples": 40,
+        "trigger_in_values": False,
+        **fields,
+    }
     found = rb.predict(rb.Setting(**sizes), warn=False)
     assert fractions(found) and ascends(found)
 

@@ -1,4 +1,5 @@
-"""Laws of embeddings with a structure: their moments against closed forms, their pairing, what refuses them."""
+"""Laws of embeddings with a structure: their moments against closed forms, their pairing, what
+refuses them."""
 
 import numpy as np
 import pytest
@@ -12,15 +13,17 @@ VOCAB, DIM, SEEDS = 24, 10, 400
 
 
 def setting_of(law: str, dim: int = DIM) -> rb.Setting:
-    return rb.Setting(vocab=VOCAB, seq_len=1, dim=dim, samples=1, embeddings=law, trigger_in_values=True)
+    return rb.Setting(
+        vocab=VOCAB, seq_len=1, dim=dim, samples=1, embeddings=law, trigger_in_values=True
+    )
 
 
 def mean_square_products(law: str) -> tuple[float, float]:
     """E (z_a . z_b)^2 of two tokens of one cluster, and of two of different ones, in closed form.
 
-    Centred Gaussian vectors of covariances S: tr S^2 where independent. With S = I/d and correlation s between the two,
-    E (x.y)^2 = s^2 (d^2 + 2 d)/d^2 + 2 s (1 - s) d/d^2 + (1 - s)^2 d/d^2.
-    """
+    Centred Gaussian vectors of covariances S: tr S^2 where independent. With S = I/d and
+    correlation s between the two, E (x.y)^2 = s^2 (d^2 + 2 d)/d^2 + 2 s (1 - s) d/d^2 + (1 - s)^2
+    d/d^2."""
     setting = setting_of(law)
     if setting.law.name != "clustered":
         spread = float((eigenvalues(setting) ** 2).sum())
@@ -30,7 +33,11 @@ def mean_square_products(law: str) -> tuple[float, float]:
 
 
 def test_eigenvalues_are_those_of_the_law():
-    assert np.allclose(eigenvalues(setting_of("power_law(1)")) * np.arange(1, DIM + 1), 1 / (7381 / 2520), rtol=1e-15)
+    assert np.allclose(
+        eigenvalues(setting_of("power_law(1)")) * np.arange(1, DIM + 1),
+        1 / (7381 / 2520),
+        rtol=1e-15,
+    )
     assert np.array_equal(eigenvalues(setting_of("low_rank(4)")), [0.25] * 4 + [0.0] * 6)
     assert np.allclose(eigenvalues(setting_of("gaussian")), 1 / DIM, rtol=1e-15)
 
@@ -94,5 +101,8 @@ def test_structures_without_one_are_gaussian():
 
 @pytest.mark.parametrize("law", ["power_law(0.5)", "low_rank(4)", "clustered(3,0.4)"])
 def test_proofs_refuse_a_structure(law):
-    with pytest.raises(ValueError, match=r"problem\.setting\.embeddings=.*laws of output embeddings that proofs cover"):
+    with pytest.raises(
+        ValueError,
+        match=r"problem\.setting\.embeddings=.*laws of output embeddings that proofs cover",
+    ):
         rb.certify(rb.draw(setting_of(law), seed=0))

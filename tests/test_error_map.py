@@ -1,4 +1,5 @@
-"""The committed map of errors: recomputed, predictions up to date, and what the warnings say drawn from it."""
+"""The committed map of errors: recomputed, predictions up to date, and what the warnings say drawn
+from it."""
 
 import itertools
 import warnings
@@ -19,14 +20,23 @@ pytestmark = pytest.mark.essential
 MAP = error_map.load()
 SETTINGS = [error_map.as_setting(row) for row in MAP.to_dict("records")]
 APPLY = [
-    [doubt.name for doubt in doubts(s, lock_on)] for s, lock_on in zip(SETTINGS, MAP["predicted_lock_on"], strict=True)
+    [doubt.name for doubt in doubts(s, lock_on)]
+    for s, lock_on in zip(SETTINGS, MAP["predicted_lock_on"], strict=True)
 ]
 
 
 def test_it_covers_what_a_setting_allows():
     assert len(MAP) == error_map.COUNT >= 2000 and MAP["index"].is_unique
     assert set(MAP["embeddings"]) == {"gaussian", "sphere", "orthogonal"}
-    assert set(MAP["activation"].dropna()) == {"relu", "gelu", "tanh", "linear", "he2", "he3", *CALLABLES}
+    assert set(MAP["activation"].dropna()) == {
+        "relu",
+        "gelu",
+        "tanh",
+        "linear",
+        "he2",
+        "he3",
+        *CALLABLES,
+    }
     for ratio, low, high in (("seq_len", 0.02, 1.1), ("samples", 0.6, 200), ("dim", 0.05, 8)):
         found = MAP[ratio] / MAP["vocab"]
         assert found.min() < low and found.max() > high, ratio
@@ -40,7 +50,9 @@ CHOSEN = [(error_map, row) for row in MAP.sample(15, random_state=3).to_dict("re
 CHOSEN += [(unequal_map, row) for row in QUICK.to_dict("records")]
 
 
-@pytest.mark.parametrize(("map_", "row"), CHOSEN, ids=[f"{m.__name__} {row['index']}" for m, row in CHOSEN])
+@pytest.mark.parametrize(
+    ("map_", "row"), CHOSEN, ids=[f"{m.__name__} {row['index']}" for m, row in CHOSEN]
+)
 def test_settings_and_predictions_are_those_of_their_numbers(map_, row):
     assert map_.random_setting(int(row["index"])) == map_.as_setting(row)
     for name, value in map_.predicted(row).items():
@@ -48,7 +60,9 @@ def test_settings_and_predictions_are_those_of_their_numbers(map_, row):
 
 
 def test_rows_are_what_the_simulation_gives():
-    small = MAP[(MAP["samples"] * MAP["seq_len"] < 3000) & (MAP["seeds"] <= 40) & (MAP["dim"] < 500)]
+    small = MAP[
+        (MAP["samples"] * MAP["seq_len"] < 3000) & (MAP["seeds"] <= 40) & (MAP["dim"] < 500)
+    ]
     assert len(small) > 20
     for row in small.sample(3, random_state=2).to_dict("records"):
         again = list(itertools.islice(error_map.outcomes(row["index"]), row["seeds"]))
@@ -61,7 +75,8 @@ def difference(name):
 
 
 def test_without_a_doubt_nothing_is_off():
-    """Beyond two standard errors of the simulation. The map is fixed, and the thresholds were drawn so that none is."""
+    """Beyond two standard errors of the simulation. The map is fixed, and the thresholds were drawn
+    so that none is."""
     clear = np.array([not found for found in APPLY])
     assert clear.sum() > 1000
     assert (clear & MAP["width"].notna().to_numpy()).sum() > 200
@@ -72,7 +87,8 @@ def test_without_a_doubt_nothing_is_off():
 
 @pytest.mark.parametrize("doubt", DOUBTS, ids=lambda doubt: doubt.name)
 def test_what_a_warning_says_is_in_the_map(doubt):
-    """The 90th percentile of the difference where the doubt applies and the outcome is neither all nor nothing."""
+    """The 90th percentile of the difference where the doubt applies and the outcome is neither all
+    nor nothing."""
     applies = np.array([doubt.name in found for found in APPLY])
     if not doubt.about:
         assert not applies.any()  # the map does not go there
@@ -86,7 +102,9 @@ def test_what_a_warning_says_is_in_the_map(doubt):
 
 def test_warnings_name_the_reason_and_the_size():
     setting = marked(200, 250, 60, 2000)
-    with pytest.warns(UserWarning, match=r"seq_len=250 above vocab=200.*lock_on by about 0\.0[4-7]"):
+    with pytest.warns(
+        UserWarning, match=r"seq_len=250 above vocab=200.*lock_on by about 0\.0[4-7]"
+    ):
         rb.predict(setting)
     sizes = {"vocab": 200, "seq_len": 10, "dim": 60, "samples": 800, "trigger_in_values": True}
     bent, sine = (rb.Setting(**sizes, width=100, activation=one) for one in (torch.abs, torch.sin))

@@ -20,14 +20,18 @@ def block(request, monkeypatch):
 
 
 def largest(values, size):
-    """Places of the largest, and of what differs from it by the rounding of numbers of this size."""
+    """Places of the largest, and of what differs from it by the rounding of numbers of this
+    size."""
     return np.flatnonzero(values >= values.max() - 1e-10 * size)
 
 
 def earned(rows, wanted):
-    """Mean of what choosing the largest of each row earns: where k are equal, 1/k of the right one."""
+    """Mean of what choosing the largest of each row earns: where k are equal, 1/k of the right
+    one."""
     size = np.abs(rows).max()
-    return np.mean([np.mean(largest(row, size) == one) for row, one in zip(rows, wanted, strict=True)])
+    return np.mean(
+        [np.mean(largest(row, size) == one) for row, one in zip(rows, wanted, strict=True)]
+    )
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -40,7 +44,9 @@ def test_finite_rates_against_the_model(seed, block):
     test = problem.fresh(400)
     outcome = rb.evaluate(problem, weights, 400)
     with torch.no_grad():
-        logits, attention = (part(test.tokens, test.positions).numpy() for part in (model, model.attention))
+        logits, attention = (
+            part(test.tokens, test.positions).numpy() for part in (model, model.attention)
+        )
     assert outcome.accuracy == pytest.approx(earned(logits, test.labels.numpy()), abs=1e-12)
     assert outcome.lock_on == pytest.approx(earned(attention, test.positions.numpy()), abs=1e-12)
     assert rb.evaluate(problem, model, 400) == outcome
@@ -52,12 +58,17 @@ def test_limit_against_a_plain_loop(seed, block):
     setting = random_setting(seed)
     problem = rb.draw(setting, seed)
     weights = rb.three_steps(problem)
-    z, u, t = (x.numpy() for x in (problem.input_embeddings, problem.output_embeddings, problem.trigger))
+    z, u, t = (
+        x.numpy() for x in (problem.input_embeddings, problem.output_embeddings, problem.trigger)
+    )
     w, value = (weights.key_query @ problem.query).numpy(), weights.value2.numpy()
 
     def answers(located):
         if setting.width:
-            located = setting.phi(torch.from_numpy(located) @ problem.mlp_weights.T).numpy() / setting.width**0.5
+            located = (
+                setting.phi(torch.from_numpy(located) @ problem.mlp_weights.T).numpy()
+                / setting.width**0.5
+            )
         return located @ value.T @ u.T
 
     locked, logits, test = [], [], problem.fresh(200)
@@ -70,7 +81,9 @@ def test_limit_against_a_plain_loop(seed, block):
     outcome = rb.evaluate(problem, weights, 200)
     right = earned(np.array(logits), test.labels.numpy())
     recall = earned(answers(z + setting.trigger_in_values * t), problem.permutation.numpy())
-    assert list(vars(outcome).values()) == pytest.approx([right, np.mean(locked), recall], abs=1e-12)
+    assert list(vars(outcome).values()) == pytest.approx(
+        [right, np.mean(locked), recall], abs=1e-12
+    )
 
 
 def test_untrained_weights_score_at_chance():
@@ -84,14 +97,22 @@ def test_untrained_weights_score_at_chance():
 
 @pytest.fixture
 def orthogonal():
-    """A problem and what one would write weights of by hand: tokens, the outputs of their labels, the trigger."""
+    """A problem and what one would write weights of by hand: tokens, the outputs of their labels,
+    the trigger."""
     sizes = {"vocab": 20, "seq_len": 6, "dim": 30, "samples": 10, "embeddings": "orthogonal"}
     problem = rb.draw(rb.Setting(**sizes, trigger_in_values=True), seed=0)
-    return problem, problem.input_embeddings, problem.output_embeddings[problem.permutation], problem.trigger
+    return (
+        problem,
+        problem.input_embeddings,
+        problem.output_embeddings[problem.permutation],
+        problem.trigger,
+    )
 
 
 def by_hand(problem, value, key):
-    return rb.evaluate(problem, rb.Weights(value, torch.outer(key, problem.query), value, None, None), 500)
+    return rb.evaluate(
+        problem, rb.Weights(value, torch.outer(key, problem.query), value, None, None), 500
+    )
 
 
 def test_perfect_weights_score_one(orthogonal):
@@ -118,7 +139,8 @@ def test_mlp_recalls_where_the_matrix_cannot():
 
 
 def test_every_token_keeps_its_trigger(orthogonal):
-    """The fact of token 0 is stored along the trigger alone: without it, token 0 gets token 1's label."""
+    """The fact of token 0 is stored along the trigger alone: without it, token 0 gets token 1's
+    label."""
     problem, z, u, t = orthogonal
     value = u[1:].T @ z[1:] + torch.outer(u[0], t) / 2 + torch.outer(u[1], z[0]) / 4
     assert by_hand(problem, value, t) == rb.Outcome(1.0, 1.0, 1.0)

@@ -11,7 +11,12 @@ import torch
 import recallbook as rb
 from recallbook.__main__ import main
 from recallbook.analysis import examination
-from recallbook.analysis.examination import beyond, coherence_quantile, cosine_quantile, dim_of_coherence
+from recallbook.analysis.examination import (
+    beyond,
+    coherence_quantile,
+    cosine_quantile,
+    dim_of_coherence,
+)
 from recallbook.data.embeddings import draw_embeddings
 
 GENERATOR = np.random.default_rng(11)
@@ -21,7 +26,11 @@ SMALL = GENERATOR.standard_normal((12, 5)) * np.array([3, 2, 1, 1, 0.5]) + 0.3
 def test_every_number_by_hand():
     found, pairs = rb.examine(SMALL), list(itertools.combinations(range(12), 2))
     rows = [list(map(float, row)) for row in SMALL]
-    products = {(a, b): sum(x * y for x, y in zip(rows[a], rows[b], strict=True)) for a in range(12) for b in range(12)}
+    products = {
+        (a, b): sum(x * y for x, y in zip(rows[a], rows[b], strict=True))
+        for a in range(12)
+        for b in range(12)
+    }
     squares = [products[a, a] for a in range(12)]
     scale, covariance = sum(squares) / 12, np.cov(SMALL.T, bias=True)
     cosines = {(a, b): products[a, b] / (squares[a] * squares[b]) ** 0.5 for a, b in pairs}
@@ -51,28 +60,44 @@ def test_directions_are_those_of_any_length():
         assert getattr(ours, name) == pytest.approx(getattr(other, name), rel=1e-10)
     assert abs(ours.pair_dim - other.pair_dim) > 0.1
     turned = SMALL @ np.linalg.qr(GENERATOR.standard_normal((5, 5)))[0] * 7
-    for name in ("centred_dim", "uncentred_dim", "pair_dim", "length_variance", "mean_share", "coherence"):
+    for name in (
+        "centred_dim",
+        "uncentred_dim",
+        "pair_dim",
+        "length_variance",
+        "mean_share",
+        "coherence",
+    ):
         assert getattr(rb.examine(turned), name) == pytest.approx(getattr(ours, name), rel=1e-10)
 
 
 def test_random_directions_are_called_random():
-    """Half of all sets are more coherent than their own dimension says; the law of cosines is that of the table."""
+    """Half of all sets are more coherent than their own dimension says; the law of cosines is that
+    of the table."""
     setting = rb.Setting(vocab=150, seq_len=1, dim=20, samples=1, embeddings="sphere")
     reports = [rb.examine(draw_embeddings(setting, seed).input) for seed in range(200)]
     above = np.mean([report.coherence_dim > 20 for report in reports])
     assert abs(above - 0.5) < 4 * 0.5 / 200**0.5
     assert np.mean([report.cosine_dim for report in reports]) == pytest.approx(20, rel=0.01)
     expected = reports[0].random_cosines
-    assert np.mean([report.cosines for report in reports], axis=0) == pytest.approx(expected, abs=0.01)
-    assert [float(beyond(value, 20)) for value in expected] == pytest.approx(1 - np.array(examination.LEVELS), rel=1e-9)
+    assert np.mean([report.cosines for report in reports], axis=0) == pytest.approx(
+        expected, abs=0.01
+    )
+    assert [float(beyond(value, 20)) for value in expected] == pytest.approx(
+        1 - np.array(examination.LEVELS), rel=1e-9
+    )
     assert max(report.length_variance for report in reports) < 1e-25
 
 
 def test_quantiles_are_inverses():
     for dim in (2, 3, 17, 400):
-        assert dim_of_coherence(50, coherence_quantile(50, dim, 0.5)) == pytest.approx(dim, rel=1e-6)
+        assert dim_of_coherence(50, coherence_quantile(50, dim, 0.5)) == pytest.approx(
+            dim, rel=1e-6
+        )
     assert dim_of_coherence(50, 0.0) == np.inf and np.isnan(dim_of_coherence(50, 1.0))
-    assert cosine_quantile(2, 0.5) == pytest.approx(np.cos(np.pi / 4))  # in the plane angles are uniform
+    assert cosine_quantile(2, 0.5) == pytest.approx(
+        np.cos(np.pi / 4)
+    )  # in the plane angles are uniform
 
 
 def test_orthogonal_and_equal_directions():
@@ -81,7 +106,11 @@ def test_orthogonal_and_equal_directions():
     assert found.most_alike == (0, 1) and found.centred_dim == pytest.approx(3)
     found = rb.examine(np.array([[1.0, 1], [0, 0], [2, 2], [1, 1], [0, 1], [0, 0]]))
     assert (found.repeated_rows, found.zero_rows) == (2, 2)
-    assert found.coherence == pytest.approx(1) and found.most_alike == (0, 2) and np.isnan(found.coherence_dim)
+    assert (
+        found.coherence == pytest.approx(1)
+        and found.most_alike == (0, 2)
+        and np.isnan(found.coherence_dim)
+    )
 
 
 @pytest.mark.parametrize("block", [1, 7, 50])
@@ -89,7 +118,9 @@ def test_blocks_do_not_matter(monkeypatch, block):
     expected = rb.examine(SMALL)
     monkeypatch.setattr(examination, "BLOCK", block)
     found = rb.examine(SMALL)
-    assert found.most_alike == expected.most_alike and found.coherence == pytest.approx(expected.coherence, rel=1e-14)
+    assert found.most_alike == expected.most_alike and found.coherence == pytest.approx(
+        expected.coherence, rel=1e-14
+    )
 
 
 def test_a_sample_gives_the_quantiles_of_many_rows(monkeypatch):
@@ -108,7 +139,9 @@ def test_tensors_and_text():
     tensor = torch.tensor(SMALL).bfloat16()
     report = rb.examine(tensor)
     assert str(report) == str(rb.examine(tensor.double().numpy()))
-    assert json.loads(json.dumps(report.as_dict())).keys() == {field.name for field in dataclasses.fields(report)}
+    assert json.loads(json.dumps(report.as_dict())).keys() == {
+        field.name for field in dataclasses.fields(report)
+    }
     for value in (report.coherence, report.mean_share, report.length_variance):
         assert f"{value:.3g}" in str(report) or f"{value:.3f}" in str(report)
 
@@ -157,7 +190,13 @@ def test_the_command_prints_the_report(examined):
         said = examined(options, status=2)
         assert said.startswith(f"recallbook: {message}") and said.count("\n") == 1, options
     found = json.loads(examined("--seq-len 1 --samples 9 --rows 4 --json"))
-    assert found["predicted"]["lock_on"] == found["certified"]["lock_on"] == 1 >= found["predicted"]["accuracy"] > 0
+    assert (
+        found["predicted"]["lock_on"]
+        == found["certified"]["lock_on"]
+        == 1
+        >= found["predicted"]["accuracy"]
+        > 0
+    )
 
 
 def test_the_command_says_what_would_be_learned(examined):
@@ -171,4 +210,6 @@ def test_the_command_says_what_would_be_learned(examined):
     for name, accuracy in {"certified": certified, "predicted": predicted}.items():
         assert found[name]["accuracy"] == pytest.approx(accuracy, abs=1e-6)
     assert certified > 0.5
-    assert f"certified at least: accuracy {certified:.2f}" in examined("--seq-len 2 --samples 2000", 3 * table)
+    assert f"certified at least: accuracy {certified:.2f}" in examined(
+        "--seq-len 2 --samples 2000", 3 * table
+    )

@@ -17,18 +17,24 @@ pytestmark = pytest.mark.essential
 
 def test_expected_attention_is_a_softmax():
     saturations = np.array([0.1, 1.0, 2.5])
-    for saturation, found in zip(saturations, rates.expected_attention(saturations, 16), strict=True):
+    for saturation, found in zip(
+        saturations, rates.expected_attention(saturations, 16), strict=True
+    ):
         scores = torch.zeros(16, dtype=torch.float64)
         scores[3] = saturation * np.log(16)
         assert found == pytest.approx(float(torch.softmax(scores, 0)[3]), rel=1e-12)
 
 
 def test_cosine_of_parallel_and_opposite_vectors():
-    problem = rb.draw(rb.Setting(vocab=10, seq_len=4, dim=6, samples=50, trigger_in_values=True), seed=0)
+    problem = rb.draw(
+        rb.Setting(vocab=10, seq_len=4, dim=6, samples=50, trigger_in_values=True), seed=0
+    )
     weights = rb.three_steps(problem)
     for factor in (3.0, -0.2):
         turned = replace(weights, key_query=torch.outer(factor * problem.trigger, problem.query))
-        assert learning_curves.trigger_cosine(problem, turned) == pytest.approx(np.sign(factor), rel=1e-12)
+        assert learning_curves.trigger_cosine(problem, turned) == pytest.approx(
+            np.sign(factor), rel=1e-12
+        )
 
 
 def test_learning_curve_rows_are_plain_simulations():
@@ -36,11 +42,16 @@ def test_learning_curve_rows_are_plain_simulations():
     frame = learning_curves.run(case, False, seeds=[2])
     row = frame[frame["samples"] == 512].iloc[0]
     outcome = rb.simulate(learning_curves.grid(case, False, [512])[0], seed=2, test_samples=1000)
-    assert (row["accuracy"], row["lock_on"], row["recall"]) == (outcome.accuracy, outcome.lock_on, outcome.recall)
+    assert (row["accuracy"], row["lock_on"], row["recall"]) == (
+        outcome.accuracy,
+        outcome.lock_on,
+        outcome.recall,
+    )
 
 
 def test_trigger_score_is_what_the_mark_adds():
-    """In the model: how much larger the logarithm of attention is on the mark, when all tokens are the same."""
+    """In the model: how much larger the logarithm of attention is on the mark, when all tokens are
+    the same."""
     problem = rb.draw(rates.setting(False), seed=0)
     limit = rb.three_steps(problem)
     model = rb.RecallTransformer(problem)
@@ -55,12 +66,16 @@ def test_rates_close_to_the_limit_gain_nothing():
     assert abs(tiny["gain"]) < 0.01 and tiny["distance"] < 0.01
     assert frame["distance"].is_monotonic_increasing
     attention = rates.over_gamma(False, seeds=[0])["attention"]
-    assert attention.is_monotonic_increasing and attention.iloc[0] == pytest.approx(1 / 16, rel=0.05)
+    assert attention.is_monotonic_increasing and attention.iloc[0] == pytest.approx(
+        1 / 16, rel=0.05
+    )
 
 
 @pytest.mark.parametrize(("field", "value"), [("zipf", 1.0), ("loss_weights", "inverse")])
 def test_measurements_of_equal_facts_refuse_others(field, value):
-    setting = rb.Setting(vocab=6, seq_len=3, dim=5, samples=10, **{field: value}, trigger_in_values=True)
+    setting = rb.Setting(
+        vocab=6, seq_len=3, dim=5, samples=10, **{field: value}, trigger_in_values=True
+    )
     for measure in (
         lambda: origins.fact_counts(setting, 0),
         lambda: estimators.label_counts(setting, np.random.default_rng(0)),

@@ -1,4 +1,5 @@
-"""The page on which a reader moves the sizes: its table, its scripts, and what it does in Chromium."""
+"""The page on which a reader moves the sizes: its table, its scripts, and what it does in
+Chromium."""
 
 import itertools
 import json
@@ -61,7 +62,9 @@ def test_it_says_where_it_comes_from():
 @pytest.mark.slow
 def test_what_is_made_from_expressions_is_up_to_date():
     assert (table.FOLDER / "formulas.js").read_text(encoding="utf-8") == scripts.formulas()
-    assert {name: CONTENT[name] for name in scripts.facts()} == json.loads(json.dumps(scripts.facts()))
+    assert {name: CONTENT[name] for name in scripts.facts()} == json.loads(
+        json.dumps(scripts.facts())
+    )
 
 
 @pytest.mark.slow
@@ -103,7 +106,10 @@ def test_packing_keeps_a_spline():
 def test_the_closed_form_proves_nothing_at_sizes_of_the_page():
     span = CONTENT["range"]
     for sizes in itertools.product(span["vocab"], span["seq_len"], span["dim"], (False, True)):
-        assert sufficient_samples_closed_form(*sizes[:3], accuracy=0.9, trigger_in_values=sizes[3]) == math.inf
+        assert (
+            sufficient_samples_closed_form(*sizes[:3], accuracy=0.9, trigger_in_values=sizes[3])
+            == math.inf
+        )
 
 
 @pytest.mark.slow
@@ -118,10 +124,16 @@ def test_the_numbers_of_its_text_are_predictions():
         ({"dim": 192}, "accuracy"),
         ({"samples": 65536}, "accuracy"),
         *(({"dim": 192, "samples": 4096, "seq_len": 256}, name) for name in ("lock_on", "recall")),
-        *(({"trigger_in_values": marked}, name) for marked in (False, True) for name in ("lock_on", "recall")),
+        *(
+            ({"trigger_in_values": marked}, name)
+            for marked in (False, True)
+            for name in ("lock_on", "recall")
+        ),
     ]
     numbers = {f"{truth(of.Sizes(**{**RUNNING, **change}))[name]:.2f}" for change, name in said}
-    assert numbers <= set(re.findall(r"\d\.\d\d", text)), "predictions that the text of explorer.md does not name"
+    assert numbers <= set(re.findall(r"\d\.\d\d", text)), (
+        "predictions that the text of explorer.md does not name"
+    )
 
 
 # The page in Chromium
@@ -137,7 +149,9 @@ def tab(html, browser):
         yield opened
         assert opened.seen["console"] == []
         requests = opened.seen["requests"]
-        assert [request for request in requests if not request.startswith(("file:", "data:", "blob:"))] == []
+        assert [
+            request for request in requests if not request.startswith(("file:", "data:", "blob:"))
+        ] == []
 
 
 @pytest.fixture(scope="module")
@@ -187,7 +201,9 @@ def test_outputs_are_those_of_the_table(page, sizes):
 @some(5)
 def test_what_binds_is_what_the_package_says(page, sizes):
     names = rb.predict(sizes.setting, warn=False).ledger
-    gains = {name: rb.predict(sizes.setting, without=(name,), warn=False).accuracy for name in names}
+    gains = {
+        name: rb.predict(sizes.setting, without=(name,), warn=False).accuracy for name in names
+    }
     first, second = sorted(gains.values(), reverse=True)[:2]
     assume(first - second > of.APART)
     assert shown(page, **sizes._asdict())["phase"] == max(gains, key=gains.get)
@@ -199,15 +215,21 @@ def test_with_an_mlp_it_is_as_close_as_it_says(page):
     for width in (64, 400, 2000):
         found = shown(page, width=width)
         for name, value in truth(of.Sizes(**RUNNING, width=width)).items():
-            assert float(found[name]) == pytest.approx(value, abs=allowed[name]["largest"] + 5e-3), (width, name)
+            assert float(found[name]) == pytest.approx(
+                value, abs=allowed[name]["largest"] + 5e-3
+            ), (width, name)
 
 
 @in_chromium
 @some(12)
 def test_ledger_and_lower_bounds_are_those_of_the_package(page, sizes):
     said = lambda name: page.evaluate(f"s => explorer.{name}(s)", sizes._asdict())  # noqa: E731
-    expected = {name: term.size for name, term in rb.predict(sizes.setting, warn=False).ledger.items()}
-    assert {term["name"]: term["size"] for term in said("ledgerOf")} == pytest.approx(expected, rel=1e-6, abs=1e-12)
+    expected = {
+        name: term.size for name, term in rb.predict(sizes.setting, warn=False).ledger.items()
+    }
+    assert {term["name"]: term["size"] for term in said("ledgerOf")} == pytest.approx(
+        expected, rel=1e-6, abs=1e-12
+    )
     need = rb.minimum_samples(sizes.vocab, sizes.seq_len, sizes.dim, 0.9)
     assert said("oneGradient") == pytest.approx(need, rel=1e-5)
     assert said("necessary") == pytest.approx(coverage_samples(sizes.vocab, 0.9), rel=1e-6)
@@ -216,9 +238,14 @@ def test_ledger_and_lower_bounds_are_those_of_the_package(page, sizes):
 @in_chromium
 def test_marks_are_those_of_the_package(page):
     critical = page.evaluate("s => explorer.critical(s)", {**RUNNING, "width": None})
-    assert critical == pytest.approx(rb.critical_samples(256, 128, 96, trigger_in_values=False), rel=0.05)
+    assert critical == pytest.approx(
+        rb.critical_samples(256, 128, 96, trigger_in_values=False), rel=0.05
+    )
     proved = CONTENT["sufficient"][0]
-    assert page.evaluate("s => explorer.sufficient(s).sufficient", {**proved, "width": None}) == proved["sufficient"]
+    assert (
+        page.evaluate("s => explorer.sufficient(s).sufficient", {**proved, "width": None})
+        == proved["sufficient"]
+    )
 
 
 @in_chromium
@@ -226,17 +253,27 @@ def test_marks_are_those_of_the_package(page):
 def test_doubts_are_those_of_the_package(page, sizes):
     for lock_on, width in itertools.product((0.1, 0.5), (None, sizes.dim // 2 + 1, 4 * sizes.dim)):
         chosen = sizes._replace(width=width)
-        found = page.evaluate("([s, lock]) => explorer.doubts(s, lock)", [chosen._asdict(), lock_on])
+        found = page.evaluate(
+            "([s, lock]) => explorer.doubts(s, lock)", [chosen._asdict(), lock_on]
+        )
         expected = doubts(chosen.setting, lock_on)
         assert (found != "") == bool(expected), chosen
         for doubt in expected:
-            assert [name for name in doubt.about if f"{name.replace('_', '-')} by about" not in found] == []
+            assert [
+                name for name in doubt.about if f"{name.replace('_', '-')} by about" not in found
+            ] == []
 
 
 @in_chromium
 @pytest.mark.parametrize(
     ("name", "size", "symbol"),
-    [("dim", 2000, "d"), ("vocab", 100, "V"), ("samples", 3, "N"), ("seq_len", 1, "L"), ("width", 9, "m")],
+    [
+        ("dim", 2000, "d"),
+        ("vocab", 100, "V"),
+        ("samples", 3, "N"),
+        ("seq_len", 1, "L"),
+        ("width", 9, "m"),
+    ],
 )
 def test_outside_the_table_there_are_words_and_no_number(page, name, size, symbol):
     assert set(shown(page, **{name: size}).values()) == {"outside"}
@@ -333,13 +370,18 @@ def test_pictures_follow_the_theme_and_fit_a_phone(tab, page):
     tab.put_on("phone")
     page.evaluate(DRAWN)
     assert page.evaluate(browsing.SIDEWAYS) == []
-    assert page.evaluate("() => document.querySelector('#explorer-map svg[role=img]').clientWidth") >= 300
+    assert (
+        page.evaluate("() => document.querySelector('#explorer-map svg[role=img]').clientWidth")
+        >= 300
+    )
 
 
 @in_chromium
 def test_complaints_are_accessible_too(html, page):
     tab = browsing.Tab(page.context)
-    other = tab.open((html.resolve() / "book/explorer.html").as_uri() + "#vocab=x&dim=2000&seq_len=300&width=9")
+    other = tab.open(
+        (html.resolve() / "book/explorer.html").as_uri() + "#vocab=x&dim=2000&seq_len=300&width=9"
+    )
     other.wait_for_selector("#explorer-page[data-ready]")
     assert "whole number" in other.inner_text("#explorer-vocab-problem")
     other.add_script_tag(path=browsing.AXE)

@@ -1,4 +1,5 @@
-"""Disk, store, scheduler and memory in the way: one line that says what happened, what was kept and how to go on."""
+"""Disk, store, scheduler and memory in the way: one line that says what happened, what was kept and
+how to go on."""
 
 import errno
 import os
@@ -14,7 +15,9 @@ from recallbook.sweeps import archive, run
 from recallbook.sweeps.store import Result, Store, StoreFault
 from recallbook_studies.sweeps import SWEEPS
 
-SETTINGS = [rb.Setting(vocab=8, seq_len=3, dim=4, samples=n, trigger_in_values=False) for n in (10, 20, 30)]
+SETTINGS = [
+    rb.Setting(vocab=8, seq_len=3, dim=4, samples=n, trigger_in_values=False) for n in (10, 20, 30)
+]
 POINTS = [rb.Point(setting, seed, test_samples=20) for setting in SETTINGS for seed in range(2)]
 OUTCOME = {"accuracy": 0.1, "lock_on": 0.5, "recall": None}
 
@@ -55,7 +58,8 @@ def test_what_comes_in_the_way_of_a_store_is_said_and_nothing_stored_is_lost(fau
         fault(store, path)
         many = [Result(point, None, "E" * 10**5, 0.5) for point in POINTS]
         with pytest.raises(
-            StoreFault, match=rf"^store .*: {says}.*(; rows stored before are kept|its rows with it: run it again.*)$"
+            StoreFault,
+            match=rf"^store .*: {says}.*(; rows stored before are kept|its rows with it: run it again.*)$",
         ):
             store.add(many)
         if hasattr(store, "other"):
@@ -90,7 +94,9 @@ def test_an_export_is_whole_or_nothing(tmp_path, monkeypatch):
         with pytest.raises(OSError, match="No space left on device; the store is whole: make room"):
             archive.export("x", POINTS, tmp_path / "s.sqlite", tmp_path, "none")
     assert {p.name for p in tmp_path.iterdir()} == {"s.sqlite", "x.parquet", "x.csv", "x.json"}
-    assert {(tmp_path / name).read_text() for name in ("x.parquet", "x.csv", "x.json")} == {"before"}
+    assert {(tmp_path / name).read_text() for name in ("x.parquet", "x.csv", "x.json")} == {
+        "before"
+    }
     paths = archive.export("x", POINTS, tmp_path / "s.sqlite", tmp_path, "none")
     assert [path for path in paths if path.stat().st_size <= 100] == []
 

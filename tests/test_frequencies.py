@@ -1,4 +1,5 @@
-"""Unequal facts in expressions: brute force over all sequences, Monte Carlo, Wick, and the limit of equal facts."""
+"""Unequal facts in expressions: brute force over all sequences, Monte Carlo, Wick, and the limit of
+equal facts."""
 
 from dataclasses import replace
 from itertools import product
@@ -15,11 +16,21 @@ from recallbook.data.task import fact_frequencies, other_frequencies
 from recallbook.theory import frequencies as numbers
 from recallbook.theory.attention_vector import AttentionVector
 from recallbook.theory.drawn_facts import drawn_facts
-from recallbook.theory.symbolic import lock_terms, scores as scatter, spectra, unequal_terms as symbolic
+from recallbook.theory.symbolic import (
+    lock_terms,
+    scores as scatter,
+    spectra,
+    unequal_terms as symbolic,
+)
 from recallbook.theory.symbolic.expressions import L, N, V, d, numeric, tau
 from recallbook.theory.symbolic.spectra import power, q, trace
 from recallbook_studies import laws
-from recallbook_studies.ch11 import error_sizes, rare_facts as rare, rare_facts_located as of_rare, thresholds
+from recallbook_studies.ch11 import (
+    error_sizes,
+    rare_facts as rare,
+    rare_facts_located as of_rare,
+    thresholds,
+)
 
 pytestmark = pytest.mark.essential
 
@@ -59,7 +70,9 @@ def test_wick_holds_the_non_crossing_part(degree):
     rest, main = (part.subs(EQUAL).subs({V: size, d: size}) for part in (exact - leading, leading))
     assert sp.limit(sp.cancel(rest / main) * size, size, sp.oo) < sp.oo
     left = sp.Add.make_args(sp.expand(exact - leading))
-    assert [term for term in left if not (term == 0 or term.as_coeff_Mul()[0] > 0)] == []  # none is counted twice
+    assert [
+        term for term in left if not (term == 0 or term.as_coeff_Mul()[0] > 0)
+    ] == []  # none is counted twice
 
 
 def table(law, spectrum, rng, draws):
@@ -86,7 +99,9 @@ def test_exact_means_agree_with_simulation():
     one = z[:, token]
     overlap = np.einsum("ni,nij,nj->n", one, covariance, mean)
     measured = {
-        spectra.gaussian_mean((("a", "b"), ("b", "c"), ("c", "a"))): np.einsum("nij,njk,nki->n", gram, gram, gram),
+        spectra.gaussian_mean((("a", "b"), ("b", "c"), ("c", "a"))): np.einsum(
+            "nij,njk,nki->n", gram, gram, gram
+        ),
         spectra.bias_overlap(): overlap,
         spectra.bias_square(): overlap**2,
         spectra.centred_mean((("v", "x"), ("x", "y"), ("y", "v")), ("x", "y")): np.einsum(
@@ -101,7 +116,8 @@ def test_exact_means_agree_with_simulation():
 
 
 def test_leading_moments_of_a_token_grow_exact_with_sizes():
-    """Power-law frequencies and spectrum, a rare token's square; the trace's leading part is compared with Wick's."""
+    """Power-law frequencies and spectrum, a rare token's square; the trace's leading part is
+    compared with Wick's."""
     law, spectrum = zipf(600, 0.3), zipf(300, 0.3)
     z = table(law, spectrum, np.random.default_rng(600), 4)
     gram, rare_ones = (z * law[:, None]).mT @ z, slice(300, None)
@@ -114,7 +130,8 @@ def test_leading_moments_of_a_token_grow_exact_with_sizes():
 
 
 def every_sequence(setting, residual_bias):
-    """Population scores by adding up all sequences, with orthonormal embeddings and their probabilities."""
+    """Population scores by adding up all sequences, with orthonormal embeddings and their
+    probabilities."""
     vocab, length = setting.vocab, setting.seq_len
     facts, others = fact_frequencies(setting), other_frequencies(setting)
     frame, trigger = np.eye(vocab + 1)[:vocab], np.eye(vocab + 1)[vocab]
@@ -155,7 +172,8 @@ def test_mean_scores_are_those_of_all_sequences(fields, trigger, bias):
 
 
 def drawn_noises(setting, draws=12):
-    """Squares of tokens' scores across t, by noise of the attention vector, whose oracle is in test_unequal.py."""
+    """Squares of tokens' scores across t, by noise of the attention vector, whose oracle is in
+    test_unequal.py."""
     found = {}
     for draw in range(draws):
         vector = AttentionVector(drawn_facts(setting, draw, {}).facts)
@@ -169,22 +187,36 @@ def drawn_noises(setting, draws=12):
 
 @pytest.mark.parametrize("bias", ["trained", "balanced", "none", "inverse"])
 def test_noises_are_those_of_the_attention_vector(bias):
-    """Of frequent tokens and of rare ones, averaged over draws of the tables: leading order at V = 2d."""
-    choice = {"inverse": {"loss_weights": "inverse"}, "balanced": {"balanced": True}}.get(bias, {"output_bias": bias})
+    """Of frequent tokens and of rare ones, averaged over draws of the tables: leading order at V =
+    2d."""
+    choice = {"inverse": {"loss_weights": "inverse"}, "balanced": {"balanced": True}}.get(
+        bias, {"output_bias": bias}
+    )
     frequencies = {"zipf": 0.0, "other_zipf": 0.4} if bias == "balanced" else {"zipf": 0.4}
     setting = marked(64, 12, 32, 2560, **frequencies, **choice)
-    values, label, found = numbers.values(setting), numbers.label_choice(setting), drawn_noises(setting)
+    values, label, found = (
+        numbers.values(setting),
+        numbers.label_choice(setting),
+        drawn_noises(setting),
+    )
     rare, frequent = slice(setting.vocab // 4, None), slice(4)
     ratios = {}
     for name, expression in symbolic.noises(label).items():
         expected = np.broadcast_to(numeric(expression)(values), found[name].shape)
-        ratios[name] = [found[name][part].mean() / expected[part].mean() for part in (rare, frequent)]
-    assert {name: pair for name, pair in ratios.items() if min(pair) < 0.72 or max(pair) > 1.1} == {}
-    assert found["own"] == pytest.approx(float(numeric(symbolic.own_sequence(label)["mark"])(values)), rel=0.05)
+        ratios[name] = [
+            found[name][part].mean() / expected[part].mean() for part in (rare, frequent)
+        ]
+    assert {
+        name: pair for name, pair in ratios.items() if min(pair) < 0.72 or max(pair) > 1.1
+    } == {}
+    assert found["own"] == pytest.approx(
+        float(numeric(symbolic.own_sequence(label)["mark"])(values)), rel=0.05
+    )
 
 
 def test_sequences_exchanged_count_twice_at_large_dimension():
-    """Where d is far above V two sequences pull each other alike: without that half the ratio would be above 1.3."""
+    """Where d is far above V two sequences pull each other alike: without that half the ratio would
+    be above 1.3."""
     setting = marked(24, 8, 96, 480, zipf=0.0, other_zipf=0.4, balanced=True)
     expected = numeric(symbolic.noises("balanced")["gradient noise"])(numbers.values(setting))
     assert 0.6 < drawn_noises(setting)["gradient noise"].mean() / np.mean(expected) < 1.1
@@ -209,7 +241,9 @@ def test_equal_facts_give_back_the_terms_of_equal_facts():
         "fact interference": trained["key noise"] + trained["value noise"],
     }
     for name, expression in pairs.items():
-        before, after = (laws.leading(sp.together(part), growth) for part in (old[name], expression))
+        before, after = (
+            laws.leading(sp.together(part), growth) for part in (old[name], expression)
+        )
         assert sp.simplify(after / before) == 1, name
     mark = symbolic.mark_score().subs(EQUAL).subs(tau, 0)
     of_mark = laws.leading(sp.together(lock_terms.trigger_score().subs(typical)), growth)
@@ -229,9 +263,21 @@ def test_the_ratio_is_that_of_mean_scores():
     for vocab in (10**3, 10**5):
         first = numbers.laws(many(vocab, 2, zipf=0.8)).facts
         setting = many(vocab, round(2 / first[0]), zipf=0.8)
-        scores, zetas = numbers.mean_scores(setting), [np.sum((first / first[0]) ** k) for k in (2, 3)]
-        at = {symbolic.load: setting.seq_len * first[0], symbolic.zeta2: zetas[0], symbolic.zeta3: zetas[1], tau: 1}
-        errors.append(abs(float(numeric(symbolic.breaking_ratio())(at)) / (scores.tokens[0] / scores.mark) - 1))
+        scores, zetas = (
+            numbers.mean_scores(setting),
+            [np.sum((first / first[0]) ** k) for k in (2, 3)],
+        )
+        at = {
+            symbolic.load: setting.seq_len * first[0],
+            symbolic.zeta2: zetas[0],
+            symbolic.zeta3: zetas[1],
+            tau: 1,
+        }
+        errors.append(
+            abs(
+                float(numeric(symbolic.breaking_ratio())(at)) / (scores.tokens[0] / scores.mark) - 1
+            )
+        )
     assert errors[1] < errors[0] / 2 < 0.2
 
 
@@ -241,11 +287,17 @@ def test_the_critical_load_is_where_the_ratio_is_one(trigger):
     zetas = {symbolic.zeta2: float(sp.zeta(1.5)), symbolic.zeta3: float(sp.zeta(2.25))}
     at = {symbolic.load: load, tau: float(trigger), **zetas}
     assert float(numeric(symbolic.breaking_ratio())(at)) == pytest.approx(1)
-    assert numbers.critical_load_at(0.501, trigger) == pytest.approx(2**0.5 if trigger else 1, abs=0.01)
+    assert numbers.critical_load_at(0.501, trigger) == pytest.approx(
+        2**0.5 if trigger else 1, abs=0.01
+    )
 
 
 def test_top_frequencies_of_large_vocabularies():
-    for name, exponent, tolerance in (("below 1", 0.5, 0.01), ("1", 1.0, 0.06), ("above 1", 2.0, 1e-5)):
+    for name, exponent, tolerance in (
+        ("below 1", 0.5, 0.01),
+        ("1", 1.0, 0.06),
+        ("above 1", 2.0, 1e-5),
+    ):
         exact = numbers.laws(many(10**5, 2, zipf=exponent)).facts[0]
         law = float(numeric(symbolic.top_frequency()[name])({symbolic.alpha: exponent, V: 1e5}))
         assert law == pytest.approx(exact, rel=tolerance)
@@ -256,18 +308,22 @@ REMEDIES = [{"output_bias": "trained"}, {"balanced": True}, {"loss_weights": "in
 
 @pytest.mark.parametrize("remedy", REMEDIES, ids=str)
 def test_remedies_keep_mean_scores_below_the_mark(remedy):
-    """With no pull of frequent labels; without a remedy the same settings break, and so do frequent other tokens."""
+    """With no pull of frequent labels; without a remedy the same settings break, and so do frequent
+    other tokens."""
     for exponent, length, trigger in product((0.7, 1.0, 1.5), (16, 64), (False, True)):
         setting = many(128, length, zipf=exponent, trigger_in_values=trigger)
         assert numbers.mean_lock_on(replace(setting, **remedy)) > 0.999
         assert numbers.mean_lock_on(setting) < 0.65
         assert numbers.mean_lock_on(many(256, 16, zipf=exponent, other_zipf=0.0)) > 0.98
-    extreme = many(128, 64, zipf=4.0)  # one token is nearly all: then even a trained bias does not mend
+    extreme = many(
+        128, 64, zipf=4.0
+    )  # one token is nearly all: then even a trained bias does not mend
     assert numbers.mean_lock_on(replace(extreme, output_bias="trained")) < 0.5
 
 
 def test_a_calibrated_bias_needs_sequences():
-    """Its law of N is right within a factor of two, by simulation: equal facts among unequal others."""
+    """Its law of N is right within a factor of two, by simulation: equal facts among unequal
+    others."""
     setting = sized(128, 32, 128, 1, zipf=0.0, other_zipf=1.2)
     law = float(np.max(numeric(symbolic.calibrated_samples())(numbers.values(setting))))
     few, enough = (replace(setting, samples=round(law * factor)) for factor in (0.25, 1.5))
@@ -276,7 +332,8 @@ def test_a_calibrated_bias_needs_sequences():
 
 
 def gap_of(tokens, labels, setting):
-    r"""Gap $S_1-S_a-M$ and mark, from inner products of tokens, trigger, asked token, and of labels; written out."""
+    r"""Gap $S_1-S_a-M$ and mark, from inner products of tokens, trigger, asked token, and of
+    labels; written out."""
     length, tau_, rest = setting.seq_len, float(setting.trigger_in_values), 1 - 1 / setting.seq_len
     p = torch.as_tensor(numbers.laws(setting).facts)
     size = len(p)
@@ -302,7 +359,8 @@ def gap_of(tokens, labels, setting):
 @pytest.mark.parametrize("sizes", [(96, 8, 64, 1.0), (256, 32, 128, 0.55)], ids=str)
 @either("trigger")
 def test_scatter_of_the_lead_is_the_derivative_by_inner_products(sizes, trigger):
-    """By autograd at orthogonal embeddings; what the expressions leave out is of the order of 1/V."""
+    """By autograd at orthogonal embeddings; what the expressions leave out is of the order of
+    1/V."""
     vocab, seq_len, dim, exponent = sizes
     setting = replace(many(vocab, seq_len, zipf=exponent, trigger_in_values=trigger), dim=dim)
     tokens = torch.eye(vocab + 2, dtype=torch.float64, requires_grad=True)
@@ -322,7 +380,8 @@ def test_scatter_of_the_lead_is_the_derivative_by_inner_products(sizes, trigger)
 @pytest.mark.slow
 @pytest.mark.parametrize("trigger", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_the_lead_scatters_between_draws_as_derived(trigger):
-    """Simulated step 2: without the asked token's part, a tenth to a fifth of the variance, deviations would miss."""
+    """Simulated step 2: without the asked token's part, a tenth to a fifth of the variance,
+    deviations would miss."""
     setting = sized(256, 32, 128, 6400, zipf=0.57, trigger_in_values=trigger)
     found, measured = numbers.lead(setting), thresholds.leads(setting, range(150))
     assert measured.quotient == pytest.approx(found.quotient, rel=0.06)
@@ -332,8 +391,11 @@ def test_the_lead_scatters_between_draws_as_derived(trigger):
 
 @pytest.mark.slow
 def test_critical_exponents_are_the_simulated_ones():
-    """Over V, L up to half of d, and both kinds of values; mean scores alone are too low nearly everywhere."""
-    table = pd.concat([thresholds.critical(rb.load_results(name)) for name in ("zipf_threshold", "zipf_larger")])
+    """Over V, L up to half of d, and both kinds of values; mean scores alone are too low nearly
+    everywhere."""
+    table = pd.concat(
+        [thresholds.critical(rb.load_results(name)) for name in ("zipf_threshold", "zipf_larger")]
+    )
     short = 2 * table["seq_len"] <= table["dim"]
     for column, least in (("predicted", 0.93), ("means", 0.0)):
         held = table[column].between(table["low"], table["high"])
@@ -341,7 +403,9 @@ def test_critical_exponents_are_the_simulated_ones():
     assert held[short].mean() < 0.3
     error = table["predicted"] - table["simulated"]
     assert error[short].abs().max() < 0.035 and abs(error[short].mean()) < 0.01
-    assert (error[~short] > 0.02).all()  # other tokens are ahead there, too, and lock-on falls earlier
+    assert (
+        error[~short] > 0.02
+    ).all()  # other tokens are ahead there, too, and lock-on falls earlier
 
 
 # rare facts
@@ -350,12 +414,15 @@ def test_critical_exponents_are_the_simulated_ones():
 def test_uncovered_laws():
     many_facts = marked(10**6, 1, 64, 3000, zipf=2.0)
     at = {symbolic.alpha: 2.0, N: 3000, V: 10**6, rare.p1: numbers.laws(many_facts).facts[0]}
-    assert float(numeric(rare.uncovered_law())(at)) == pytest.approx(of_rare.uncovered_mass(many_facts), rel=0.02)
+    assert float(numeric(rare.uncovered_law())(at)) == pytest.approx(
+        of_rare.uncovered_mass(many_facts), rel=0.02
+    )
 
 
 @pytest.mark.parametrize("exponent", [1.5, 2.0])
 def test_the_floor_of_equal_weights_and_its_exponent(exponent):
-    """Many facts and dimensions: the whole formula approaches the law, and falls with its exponent."""
+    """Many facts and dimensions: the whole formula approaches the law, and falls with its
+    exponent."""
     dims = (10**4, 10**5)
     setting = sized(10**6, 1, 1, 2 * 10**9, zipf=exponent)
     found = [of_rare.error_with_perfect_attention(replace(setting, dim=dim)) for dim in dims]
@@ -366,7 +433,8 @@ def test_the_floor_of_equal_weights_and_its_exponent(exponent):
 
 @pytest.mark.slow
 def test_errors_are_the_simulated_ones():
-    """Error over N and d: predictions, the floor and its slope, and no floor with inverse weights."""
+    """Error over N and d: predictions, the floor and its slope, and no floor with inverse
+    weights."""
     frame = rb.load_results("zipf_error")
     table = error_sizes.errors(frame)
     away = (table["predicted"] - table["error"]).abs() - 2 * table["deviation"]
@@ -379,5 +447,9 @@ def test_errors_are_the_simulated_ones():
         measured = error_sizes.slope(chosen, "dim")
         predicted = np.polyfit(np.log(rows["dim"]), np.log(rows["predicted"]), 1)[0]
         assert measured["low"] < predicted < measured["high"] < -0.15
-        covered = table[(table["zipf"] == exponent) & (table["loss_weights"] == "inverse") & (table["dim"] == 256)]
+        covered = table[
+            (table["zipf"] == exponent)
+            & (table["loss_weights"] == "inverse")
+            & (table["dim"] == 256)
+        ]
         assert (covered["error"] / covered["uncovered"]).between(0.9, 1.12).all()

@@ -20,7 +20,9 @@ NAMES = ("linear", "relu", "gelu", "tanh", "he2", "he3")
 @pytest.mark.parametrize("variance", VARIANCES)
 def test_closed_form_against_quadrature(activation, variance):
     found = hermite.hermite_coefficients(activation, variance, 10)
-    exact = [float(symbolic.coefficient(activation, k).subs(symbolic.a, variance)) for k in range(11)]
+    exact = [
+        float(symbolic.coefficient(activation, k).subs(symbolic.a, variance)) for k in range(11)
+    ]
     assert found.values == pytest.approx(exact, abs=1e-12)
     assert found.error < 1e-10
 
@@ -39,7 +41,9 @@ def test_quadrature_against_monte_carlo(activation):
         assert abs(z) < 4
     found = hermite.hermite_coefficients(activation, variance, 4).values
     for k in range(5):
-        basis = hermite_e.hermeval(x / math.sqrt(variance), np.eye(5)[k]) / math.sqrt(math.factorial(k))
+        basis = hermite_e.hermeval(x / math.sqrt(variance), np.eye(5)[k]) / math.sqrt(
+            math.factorial(k)
+        )
         sample = phi * basis
         assert abs(sample.mean() - found[k]) < 4 * sample.std() / len(x) ** 0.5 + 1e-12
 
@@ -47,7 +51,9 @@ def test_quadrature_against_monte_carlo(activation):
 def test_the_growth_of_the_second_moment():
     step = 1e-4
     for activation in NAMES:
-        low, high = (hermite.moment_table(activation, np.array([1 + s])).square[0] for s in (-step, step))
+        low, high = (
+            hermite.moment_table(activation, np.array([1 + s])).square[0] for s in (-step, step)
+        )
         growth = hermite.moment_table(activation, np.array([1.0])).growth[0]
         assert (high - low) / (2 * step) == pytest.approx(growth, rel=1e-6)
 

@@ -22,13 +22,21 @@ def test_slope_recovers_a_known_exponent():
     noise = np.random.default_rng(2).normal(scale=0.05, size=(20, 4))
     slope = fitted_slope(sizes, 7 * sizes**-1.5 * np.exp(noise))
     assert slope.low < -1.5 < slope.high and slope.high - slope.low < 0.1
-    assert fitted_slope(sizes, 7.0 * sizes[None] ** np.array([[-1.5], [-1.5]])).mean == pytest.approx(-1.5)
+    assert fitted_slope(
+        sizes, 7.0 * sizes[None] ** np.array([[-1.5], [-1.5]])
+    ).mean == pytest.approx(-1.5)
 
 
 def test_over_seeds_groups():
-    frame = pd.DataFrame({"d": [1, 1, 2, 2], "N": [5, 5, 5, 5], "seed": [0, 1, 0, 1], "x": [0.0, 1.0, 2.0, 4.0]})
+    frame = pd.DataFrame(
+        {"d": [1, 1, 2, 2], "N": [5, 5, 5, 5], "seed": [0, 1, 0, 1], "x": [0.0, 1.0, 2.0, 4.0]}
+    )
     one = over_seeds(frame, ["d"], "x")
-    assert one["mean"].tolist() == [0.5, 3.0] and one["seeds"].tolist() == [2, 2] and one["d"].tolist() == [1, 2]
+    assert (
+        one["mean"].tolist() == [0.5, 3.0]
+        and one["seeds"].tolist() == [2, 2]
+        and one["d"].tolist() == [1, 2]
+    )
     cut = over_seeds(frame, ["d"], "x", within=(0, 1))
     assert cut["mean"].tolist() == [0.5, 3.0]  # only the ends are cut
     assert cut["low"].tolist() == [0, 0] and cut["high"].tolist() == [1, 1]

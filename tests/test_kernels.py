@@ -22,7 +22,10 @@ print(json.dumps({
 
 @pytest.mark.nightly
 def test_every_set_reaches_the_libraries_and_moves_last_digits():
-    seen = {name: json.loads(kernels.run(kernels.SETS[name], ["-c", PROBE]).stdout) for name in kernels.usable()}
+    seen = {
+        name: json.loads(kernels.run(kernels.SETS[name], ["-c", PROBE]).stdout)
+        for name in kernels.usable()
+    }
     assert len(seen) >= 3
     for name, found in seen.items():
         chosen = kernels.SETS[name]

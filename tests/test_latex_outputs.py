@@ -1,9 +1,9 @@
 """The formulas of the chapters, without a browser: every macro is one that MathJax defines.
 
-MathJax shows an undefined macro as red text and goes on, and SymPy's printer is asked for pieces that
-are joined by hand: a missing space (`\\approxT`) makes such a macro. tests/vendor/mathjax_macros.txt
-is the list of those that exist; tests/test_browser.py compares it with MathJax itself.
-"""
+MathJax shows an undefined macro as red text and goes on, and SymPy's printer is asked for pieces
+that are joined by hand: a missing space (`\\approxT`) makes such a macro.
+tests/vendor/mathjax_macros.txt is the list of those that exist; tests/test_browser.py compares it
+with MathJax itself."""
 
 import json
 import re
@@ -61,7 +61,11 @@ def test_every_macro_is_defined(path):
 
 
 def test_there_are_formulas_to_check():
-    notebooks = [json.loads(path.read_text(encoding="utf-8")) for path in SOURCES if path.suffix == ".ipynb"]
-    outputs = [output for nb in notebooks for cell in nb["cells"] for output in cell.get("outputs", [])]
+    notebooks = [
+        json.loads(path.read_text(encoding="utf-8")) for path in SOURCES if path.suffix == ".ipynb"
+    ]
+    outputs = [
+        output for nb in notebooks for cell in nb["cells"] for output in cell.get("outputs", [])
+    ]
     assert sum("text/latex" in output.get("data", {}) for output in outputs) > 10
     assert len(listed_macros()) > 900

@@ -1,4 +1,5 @@
-"""The page of laws: each law against the ledger and the prediction, each number against another way to compute it."""
+"""The page of laws: each law against the ledger and the prediction, each number against another way
+to compute it."""
 
 import functools
 import math
@@ -24,15 +25,16 @@ from recallbook_studies import laws, laws as thresholds
 from recallbook_studies.ch07 import features
 from recallbook_studies.ch11 import error_sizes, rare_facts
 
-# Inside 1 << L << V << N << LV: what is left out is of relative order V/N, N/(LV), L/V, 1/L and 1/d, all at most 1 %,
-# and enters with factors up to four.
+# Inside 1 << L << V << N << LV: what is left out is of relative order V/N, N/(LV), L/V, 1/L and
+# 1/d, all at most 1 %, and enters with factors up to four.
 LARGE = {V: 1e10, L: 1e5, N: 1e12}
 
 
 @pytest.mark.parametrize("share", [1e-4, 0.1, 1])
 @pytest.mark.parametrize("marked", [False, True])
 def test_noises_of_lock_on_are_those_of_the_ledger(share, marked):
-    """Every term, with d small against V and of its order; a wrong coefficient or power is off by more than 5 %."""
+    """Every term, with d small against V and of its order; a wrong coefficient or power is off by
+    more than 5 %."""
     at = {**LARGE, d: share * LARGE[V]}
     typical = {of_lock_on.T: 1, of_lock_on.Q: 1, of_lock_on.M: 1, of_lock_on.tau: int(marked), **at}
     score = float(numeric(of_lock_on.trigger_score())(typical))
@@ -44,7 +46,9 @@ def test_noises_of_lock_on_are_those_of_the_ledger(share, marked):
 def test_noises_of_lock_on_at_small_dimensions_are_a_limit_of_the_others():
     whole, small = laws.lock_on_noises(), laws.lock_on_noises(small_dim=True)
     for name, noise in small.items():
-        ratio = sp.cancel(whole[name].subs(d, sp.Symbol("y") * V) / noise.subs(d, sp.Symbol("y") * V))
+        ratio = sp.cancel(
+            whole[name].subs(d, sp.Symbol("y") * V) / noise.subs(d, sp.Symbol("y") * V)
+        )
         assert sp.limit(ratio.subs({V: 1, L: 1, N: 1}), sp.Symbol("y"), 0) == 1, name
 
 
@@ -58,14 +62,17 @@ def test_noises_of_recall_are_those_of_the_ledger(marked):
 
 
 def test_laws_have_the_constants_that_the_chapters_quote():
-    """The three laws of step 2, label frequencies and superposition: powers and constants written out by hand."""
+    """The three laws of step 2, label frequencies and superposition: powers and constants written
+    out by hand."""
     at = {V: 3000.0, L: 70.0, d: 150.0}
     price = math.sqrt(2 * math.log(70)) * 70 / 150**1.5
     found = {name: float(numeric(law)(at)) for name, law in laws.samples(True).items()}
     assert found["mean bias"] == pytest.approx(price * 70 * math.sqrt(3000))
     assert found["frequency noise"] == pytest.approx(price * 3000 * math.sqrt(70 / 150))
     assert found["gradient noise"] == pytest.approx(price * 3000)
-    assert found["label frequencies"] == pytest.approx(2 * 3000 * math.log(3000) * (3000 + 150) / 150)
+    assert found["label frequencies"] == pytest.approx(
+        2 * 3000 * math.log(3000) * (3000 + 150) / 150
+    )
     assert found["coverage"] == pytest.approx(3000 * math.log(10))
     for marked in (False, True):
         squared = float(numeric(laws.superposition(marked))(at)) ** 2
@@ -82,9 +89,14 @@ def test_laws_lie_where_their_noise_meets_the_price():
 @pytest.mark.slow
 @pytest.mark.parametrize("vocab", [2**12, 2**16])
 def test_label_frequencies_cost_half_near_their_law(vocab):
-    """Half of the facts at 0.9 to 1 of the law, as the page says of the order: a factor 2 would show."""
+    """Half of the facts at 0.9 to 1 of the law, as the page says of the order: a factor 2 would
+    show."""
     law = float(numeric(laws.label_frequencies())({V: vocab, d: 2 * vocab}))
-    assert 0.85 < rb.critical_samples(vocab, 16, 2 * vocab, 0.5, warn=False, trigger_in_values=True) / law < 1.05
+    assert (
+        0.85
+        < rb.critical_samples(vocab, 16, 2 * vocab, 0.5, warn=False, trigger_in_values=True) / law
+        < 1.05
+    )
 
 
 @pytest.mark.slow
@@ -96,12 +108,16 @@ def test_superposition_costs_half_near_its_law():
 
 @pytest.mark.slow
 def test_mean_bias_law_is_where_lock_on_turns():
-    """At L = sqrt(V) to V/4 and d << V, half lock-on is within a factor 1.6 of the law: its powers cover 200."""
+    """At L = sqrt(V) to V/4 and d << V, half lock-on is within a factor 1.6 of the law: its powers
+    cover 200."""
     for vocab, seq_len, dim in ((2**14, 2**10, 128), (2**16, 2**12, 256), (2**16, 2**14, 1024)):
         law = float(numeric(laws.lock_on()["mean bias"])({V: vocab, L: seq_len, d: dim}))
-        setting = rb.Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=round(law), trigger_in_values=False)
+        setting = rb.Setting(
+            vocab=vocab, seq_len=seq_len, dim=dim, samples=round(law), trigger_in_values=False
+        )
         less, more = (
-            rb.predict(page.replace(setting, samples=round(law * factor)), warn=False).lock_on for factor in (0.6, 1.6)
+            rb.predict(page.replace(setting, samples=round(law * factor)), warn=False).lock_on
+            for factor in (0.6, 1.6)
         )
         assert less < 0.5 < more
 
@@ -112,10 +128,17 @@ def test_mean_bias_law_is_where_lock_on_turns():
 def test_lock_on_of_a_ratio_is_what_draws_give():
     generator = np.random.default_rng(0)
     for ratio, others in ((1.7, 15), (4.0, 63)):
-        own, rest = generator.standard_normal(40_000), generator.standard_normal((40_000, others)).max(axis=1)
-        assert thresholds.lock_on_at(ratio, others) == pytest.approx(np.mean(own + ratio > rest), abs=0.01)
+        own, rest = (
+            generator.standard_normal(40_000),
+            generator.standard_normal((40_000, others)).max(axis=1),
+        )
+        assert thresholds.lock_on_at(ratio, others) == pytest.approx(
+            np.mean(own + ratio > rest), abs=0.01
+        )
     for share in (0.2, 0.5, 0.99):
-        assert thresholds.lock_on_at(thresholds.ratio_for(share, 63), 63) == pytest.approx(share, abs=1e-9)
+        assert thresholds.lock_on_at(thresholds.ratio_for(share, 63), 63) == pytest.approx(
+            share, abs=1e-9
+        )
 
 
 def test_one_competitor_is_a_difference_of_two_normals():
@@ -124,7 +147,9 @@ def test_one_competitor_is_a_difference_of_two_normals():
 
 @pytest.mark.parametrize("share", [0.01, 1.0, 0, float("nan"), "half"])
 def test_shares_that_no_ratio_gives(share):
-    with pytest.raises(ValueError, match=r"share=.* is not allowed: a number between chance, 0.0625, and 1"):
+    with pytest.raises(
+        ValueError, match=r"share=.* is not allowed: a number between chance, 0.0625, and 1"
+    ):
         thresholds.ratio_for(share, 15)
 
 
@@ -150,7 +175,8 @@ def test_quick_parts_of_the_page_are_what_the_script_gives():
 
 
 def test_every_number_in_the_words_is_a_choice_or_computed():
-    """Decimals of the template outside of formulas are accuracies that the reader chooses, never results."""
+    """Decimals of the template outside of formulas are accuracies that the reader chooses, never
+    results."""
     words = re.sub(r"<<[^<>]*>>", "", page.TEMPLATE.read_text(encoding="utf-8"))
     assert set(re.findall(r"\d+\.\d+", words)) <= {"0.9", "0.99", "0.01", "1.5"}
 
@@ -172,7 +198,10 @@ def test_what_binds_is_what_helps():
     gains = {}
     for setting in page.HELPED[:4]:
         now = page.predicted(setting).accuracy
-        after = {name: page.predicted(other).accuracy - now for name, other in page.changes(setting).items()}
+        after = {
+            name: page.predicted(other).accuracy - now
+            for name, other in page.changes(setting).items()
+        }
         gains[rb.phase(setting)] = after
     assert gains["interference"]["$2d$"] > 0.3 > 0.1 > gains["interference"]["$2N$"]
     assert min(gains["mean bias"][name] for name in ("$2N$", "$2d$", "$L/2$")) > 0.2
@@ -189,8 +218,12 @@ def test_pull_of_uneven_labels_does_not_fall_with_the_number_of_sequences():
 
 @pytest.mark.parametrize("marked", [False, True])
 def test_most_frequent_token_outscores_the_mark_where_the_page_says(marked):
-    """Exact mean scores of a million tokens: the ratio is 1 within 3 % at the page's x, which is a limit of many."""
-    exponent, sizes = 0.75, {"vocab": 10**6, "dim": 10**9, "samples": 10**9, "trigger_in_values": marked}
+    """Exact mean scores of a million tokens: the ratio is 1 within 3 % at the page's x, which is a
+    limit of many."""
+    exponent, sizes = (
+        0.75,
+        {"vocab": 10**6, "dim": 10**9, "samples": 10**9, "trigger_in_values": marked},
+    )
     first = 1 / float(np.sum(np.arange(1, sizes["vocab"] + 1) ** -exponent))
     ratios = []
     for factor in (0.8, 1, 1.25):
@@ -201,28 +234,38 @@ def test_most_frequent_token_outscores_the_mark_where_the_page_says(marked):
 
 
 def test_words_about_rare_facts_are_what_the_sweep_shows():
-    """The floor falls faster with d than its law for large d, and too few dimensions make more data hurt."""
+    """The floor falls faster with d than its law for large d, and too few dimensions make more data
+    hurt."""
     frame = rb.load_results("zipf_error")
     most = frame[frame["samples"] == frame["samples"].max()]
     for exponent in error_sizes.EXPONENTS:
-        law = float(sp.diff(sp.log(rare_facts.plain_floor()), d).subs({d: 1, of_frequencies.alpha: exponent}))
+        law = float(
+            sp.diff(sp.log(rare_facts.plain_floor()), d).subs(
+                {d: 1, of_frequencies.alpha: exponent}
+            )
+        )
         assert law == pytest.approx(-(1 - 1 / exponent) / 2)
         at_floor = most[(most["loss_weights"] == "equal") & (most["zipf"] == exponent)]
         assert error_sizes.slope(at_floor, "dim")["high"] < law, "steeper, beyond chance"
     few = frame.query("zipf == 1.5 and dim == 32 and loss_weights == 'inverse'")
-    assert (few.groupby("samples")["accuracy"].mean().diff().iloc[1:] < 0).all(), "at every step of N"
+    assert (few.groupby("samples")["accuracy"].mean().diff().iloc[1:] < 0).all(), (
+        "at every step of N"
+    )
 
 
 @pytest.mark.nightly
 def test_words_about_unequal_facts_are_what_is_predicted():
-    """Neither N nor d helps, a shorter L does; a bias mends lock-on alone, weights and balance recall as well."""
+    """Neither N nor d helps, a shorter L does; a bias mends lock-on alone, weights and balance
+    recall as well."""
     setting, lock_on = section.UNEQUAL, page.predicted(section.UNEQUAL).lock_on
     assert lock_on < 0.3
     for change in ({"samples": 16 * setting.samples}, {"dim": 4 * setting.dim}):
         assert page.predicted(page.replace(setting, **change)).lock_on < lock_on + 0.05, change
     assert page.predicted(page.replace(setting, seq_len=2)).lock_on > 0.9
     mended = {
-        name: page.predicted(page.replace(setting, **choice)) for name, choice in section.MENDED.items() if choice
+        name: page.predicted(page.replace(setting, **choice))
+        for name, choice in section.MENDED.items()
+        if choice
     }
     assert min(found.lock_on for found in mended.values()) > 0.99
     assert mended["trained output bias"].recall < 0.2 < 0.9 < mended["inverse loss weights"].recall
@@ -234,4 +277,6 @@ def test_words_about_unequal_facts_are_what_is_predicted():
 def test_the_cap_of_the_mlp_is_where_its_formula_is_one():
     """``mlp`` at m of infinity and phi_1 of 1, K of 1, phi_0 of 0 is the law without MLP."""
     plain = features.superposition().subs({features.phi0: 0, features.phi1: 1, features.square: 1})
-    assert sp.simplify(sp.limit(plain, features.m, sp.oo) - (laws.superposition(False) / d) ** 2) == 0
+    assert (
+        sp.simplify(sp.limit(plain, features.m, sp.oo) - (laws.superposition(False) / d) ** 2) == 0
+    )

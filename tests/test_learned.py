@@ -15,7 +15,13 @@ TABLES = ("input_embeddings", "output_embeddings")
 @pytest.fixture
 def small(monkeypatch, tmp_path):
     """Few steps on one small size, and a table of its own."""
-    few = {"STEPS": 3, "LONGER": 5, "MULTIPLES": {(8, 4): (2, 20)}, "SEEDS": range(2), "FILE": tmp_path / "table.csv"}
+    few = {
+        "STEPS": 3,
+        "LONGER": 5,
+        "MULTIPLES": {(8, 4): (2, 20)},
+        "SEEDS": range(2),
+        "FILE": tmp_path / "table.csv",
+    }
     for name, value in few.items():
         monkeypatch.setattr(learned, name, value)
     return tmp_path
@@ -25,7 +31,9 @@ def test_rows_are_made_one_by_one_and_read_back(small):
     keys = [case.key for case in learned.cases()]
     assert keys == ["8 4 16 0", "8 4 16 1", "8 4 160 0", "8 4 160 1"]
     for how in ([], ["--export"]):
-        keyed_table("x", None, keys, learned.row, learned.FILE, arguments=[str(small / "store.csv"), *how])
+        keyed_table(
+            "x", None, keys, learned.row, learned.FILE, arguments=[str(small / "store.csv"), *how]
+        )
     frame = learned.load()
     assert list(frame["key"]) == keys
     ways = learned.by_way(frame)
@@ -48,7 +56,9 @@ def test_every_way_by_plain_calls(small):
         rb.descend(models[way], problem, steps, **rates, **more)
     ends = {way: rb.evaluate(problem, model, 2000) for way, model in models.items()}
     inputs, table = (getattr(models["learned"], name) for name in TABLES)
-    anew = rb.draw(problem.setting, 1, embeddings={"input": inputs.numpy(), "output": table.numpy()})
+    anew = rb.draw(
+        problem.setting, 1, embeddings={"input": inputs.numpy(), "output": table.numpy()}
+    )
     for way, given in (("limit", problem), ("limit, learned", anew)):
         ends[way] = rb.evaluate(given, rb.three_steps(given), 2000)
     for way, outcome in ends.items():
@@ -56,7 +66,9 @@ def test_every_way_by_plain_calls(small):
     directions, second = table / table.norm(dim=1, keepdim=True), table.T @ table / 8
     shapes = {
         "learned: output length": table.square().sum(dim=1).mean(),
-        "learned: output coherence": (directions @ directions.T - torch.eye(8).double()).abs().max(),
+        "learned: output coherence": (directions @ directions.T - torch.eye(8).double())
+        .abs()
+        .max(),
         "learned: output ratio": second.trace() ** 2 / (second @ second).trace(),
         "drawn: input length": problem.input_embeddings.square().sum(dim=1).mean(),
     }
@@ -77,5 +89,7 @@ def test_critical_sizes_of_every_way():
         for samples in (64, 128, 256, 512) for seed in range(3)
     ]  # fmt: skip
     found = learned.critical(pd.DataFrame(rows)).set_index("way")
-    assert found.loc["kept", "critical"] / found.loc["learned", "critical"] == pytest.approx(2, rel=0.1)
+    assert found.loc["kept", "critical"] / found.loc["learned", "critical"] == pytest.approx(
+        2, rel=0.1
+    )
     assert (found["low"] <= found["critical"]).all() and (found["critical"] <= found["high"]).all()

@@ -1,4 +1,5 @@
-"""What does not fit, overflows or is none: refused by name before it is asked for, or an error where it arises."""
+"""What does not fit, overflows or is none: refused by name before it is asked for, or an error
+where it arises."""
 
 import math
 import zipfile
@@ -37,16 +38,24 @@ def big(**fields):
         ("width", lambda: rb.draw(big(width=10**7, vocab=9, seq_len=1), 0)),
         ("samples", lambda: rb.simulate(big(samples=10**8), 0)),
         ("test_samples", lambda: rb.simulate(SETTING, 0, test_samples=10**9)),
-        ("test_samples", lambda: rb.evaluate(rb.draw(SETTING, 0), rb.three_steps(rb.draw(SETTING, 0)), 10**9)),
+        (
+            "test_samples",
+            lambda: rb.evaluate(rb.draw(SETTING, 0), rb.three_steps(rb.draw(SETTING, 0)), 10**9),
+        ),
         ("batch", lambda: descended(batch=10**9)),
         ("dim", lambda: rb.predict(big(dim=2**31 - 1, zipf=1.0))),
         ("dim", lambda: rb.predict(big(dim=2**31 - 1, width=8))),
-        ("vocab", lambda: rb.certify(rb.draw(rb.Setting(**{**SIZES, "vocab": 1000, "dim": 900}), 0))),
+        (
+            "vocab",
+            lambda: rb.certify(rb.draw(rb.Setting(**{**SIZES, "vocab": 1000, "dim": 900}), 0)),
+        ),
         ("rows", lambda: rb.examine(np.zeros((10**7, 8)))),
     ],
 )
 def test_what_does_not_fit_is_refused_by_name_with_the_figure(field, call, small_machine):
-    with pytest.raises(ValueError, match=rf"^{field}=\d+ is not allowed: a size that fits: {GIB.join(['.*', '$'])}"):
+    with pytest.raises(
+        ValueError, match=rf"^{field}=\d+ is not allowed: a size that fits: {GIB.join(['.*', '$'])}"
+    ):
         call()
 
 
@@ -108,30 +117,59 @@ def evaluated_with(value):
 
 
 TABLE = np.random.default_rng(0).normal(size=(8, 6))
-FAIL_LATER = (lambda x: x.long(), lambda x: x.float(), lambda x: x.mul_(2), lambda x: x * math.nan, torch.log)
+FAIL_LATER = (
+    lambda x: x.long(),
+    lambda x: x.float(),
+    lambda x: x.mul_(2),
+    lambda x: x * math.nan,
+    torch.log,
+)
 REFUSED = [
-    *((r"weights=.with 1 numbers that are infinite or none.", evaluated_with, value) for value in (math.nan, math.inf)),
-    *(("activation=.*", lambda phi: rb.Setting(**SIZES, width=5, activation=phi), phi) for phi in FAIL_LATER),
-    *((r"table=.with a largest entry of .*", rb.examine, TABLE * size) for size in (1e200, 1e-200, 1e160)),
-    (r"embeddings\[.input.\]=.with .*", lambda e: rb.draw(SETTING, 0, embeddings={"input": e}), TABLE * 1e200),
-    (r"table=.a masked array.", rb.examine, np.ma.masked_array(TABLE, mask=np.eye(8, 6, dtype=bool))),
+    *(
+        (r"weights=.with 1 numbers that are infinite or none.", evaluated_with, value)
+        for value in (math.nan, math.inf)
+    ),
+    *(
+        ("activation=.*", lambda phi: rb.Setting(**SIZES, width=5, activation=phi), phi)
+        for phi in FAIL_LATER
+    ),
+    *(
+        (r"table=.with a largest entry of .*", rb.examine, TABLE * size)
+        for size in (1e200, 1e-200, 1e160)
+    ),
+    (
+        r"embeddings\[.input.\]=.with .*",
+        lambda e: rb.draw(SETTING, 0, embeddings={"input": e}),
+        TABLE * 1e200,
+    ),
+    (
+        r"table=.a masked array.",
+        rb.examine,
+        np.ma.masked_array(TABLE, mask=np.eye(8, 6, dtype=bool)),
+    ),
     (r"model=.of another draw.", lambda seed: descended(seed=seed), 1),
 ]
 
 
 @pytest.mark.parametrize(
-    ("said", "call", "given"), REFUSED, ids=[f"{place} {one[0]}" for place, one in enumerate(REFUSED)]
+    ("said", "call", "given"),
+    REFUSED,
+    ids=[f"{place} {one[0]}" for place, one in enumerate(REFUSED)],
 )
 def test_numbers_and_models_that_fail_later_are_refused(said, call, given):
     with pytest.raises(ValueError, match=rf"^{said} is not allowed"):
         call(given)
 
 
-@pytest.mark.parametrize("text", ["clustered(1234567, 0.5)", "power_law(0.1234567890123)", "low_rank(7654321)"])
+@pytest.mark.parametrize(
+    "text", ["clustered(1234567, 0.5)", "power_law(0.1234567890123)", "low_rank(7654321)"]
+)
 def test_laws_keep_all_their_digits(text):
     law = parse_law(text, 2**31 - 1, 2**31 - 1)
     assert parse_law(law_text(law), 2**31 - 1, 2**31 - 1) == law
-    assert law_text(parse_law("power_law(0.50)", 9, 9)) == "power_law(0.5)", "as keys of points always had it"
+    assert law_text(parse_law("power_law(0.50)", 9, 9)) == "power_law(0.5)", (
+        "as keys of points always had it"
+    )
     assert law_text(parse_law("clustered(2,0.25)", 9, 9)) == "clustered(2, 0.25)"
 
 
@@ -141,7 +179,9 @@ def test_no_more_of_an_archive_is_decompressed_than_is_asked_for(by_columns, tmp
     np.savez_compressed(file, wte=np.asfortranarray(table) if by_columns else table)
     monkeypatch.setattr(own_tables, "PIECE", 64)
     read, taken = zipfile.ZipExtFile.read, []
-    monkeypatch.setattr(zipfile.ZipExtFile, "read", lambda self, n=-1: taken.append(n) or read(self, n))
+    monkeypatch.setattr(
+        zipfile.ZipExtFile, "read", lambda self, n=-1: taken.append(n) or read(self, n)
+    )
     assert np.array_equal(rb.read_embeddings(file, rows=2), table[:2])
     assert by_columns or sum(taken) < 1000
     assert np.array_equal(rb.read_embeddings(file, rows=[9, 3]), table[[9, 3]])
@@ -150,5 +190,7 @@ def test_no_more_of_an_archive_is_decompressed_than_is_asked_for(by_columns, tmp
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
 def test_a_missing_cuda_device_is_said_by_name():
-    with pytest.raises(ValueError, match=r"^device='cuda' is not allowed: 'cpu': this machine has no CUDA device"):
+    with pytest.raises(
+        ValueError, match=r"^device='cuda' is not allowed: 'cpu': this machine has no CUDA device"
+    ):
         rb.draw(SETTING, 0, device="cuda")

@@ -58,7 +58,8 @@ def test_the_named_term_matters(name):
 
 
 def at_infinity(fraction, symbol):
-    """The limit of a fraction of polynomials, from its leading terms: SymPy's own is many times slower."""
+    """The limit of a fraction of polynomials, from its leading terms: SymPy's own is many times
+    slower."""
     above, below = (sp.Poly(part, symbol) for part in sp.fraction(sp.together(fraction)))
     gap = above.degree() - below.degree()
     return sp.oo if gap > 0 else 0 if gap < 0 else above.LC() / below.LC()
@@ -76,7 +77,9 @@ def test_interference_vanishes_without_overlaps(marked):
     """d to infinity stands for orthogonal embeddings."""
     at = {**TYPICAL, tau: marked}
     limits = {name: at_infinity(term.subs(at), d) for name, term in scores.terms().items()}
-    assert {str(symbol) for limit in limits.values() for symbol in sp.sympify(limit).free_symbols} <= {"V", "N", "L"}
+    assert {
+        str(symbol) for limit in limits.values() for symbol in sp.sympify(limit).free_symbols
+    } <= {"V", "N", "L"}
     gone = {name for name, limit in limits.items() if limit == 0}
     assert {"mean bias", "trigger overlap", "unequal lengths"} <= gone
     # what remains is sampling: it vanishes with N
@@ -84,14 +87,19 @@ def test_interference_vanishes_without_overlaps(marked):
 
 
 def test_infinite_data_leave_overlap_and_unequal_facts():
-    left = {name for name, term in scores.terms().items() if at_infinity(term.subs(TYPICAL).subs(tau, 0), N) != 0}
+    left = {
+        name
+        for name, term in scores.terms().items()
+        if at_infinity(term.subs(TYPICAL).subs(tau, 0), N) != 0
+    }
     assert left == {"trigger overlap", "unequal lengths", "uneven facts"}
 
 
 @either("tau")
 @pytest.mark.parametrize("seq_len", [16, 64, 128])
 def test_orthogonal_scatter_at_all_lengths(seq_len, tau):
-    """Coincidences of a token with its own fact grow with L / V: without them the ratio reaches 1.8 at L = V."""
+    """Coincidences of a token with its own fact grow with L / V: without them the ratio reaches 1.8
+    at L = V."""
     base = {"vocab": 128, "samples": 12800, "embeddings": "orthogonal", "trigger_in_values": tau}
     setting = scores.setting_at(base, "vocab", 128, seq_len=seq_len)
     frame = scores.run([setting], range(12))
@@ -108,7 +116,9 @@ def test_average_over_draws():
     values = rng.chisquare(20, 400000) / 20
     exact = float(scores.averaged(T**3).subs(d, 20))
     assert (values**3).mean() == pytest.approx(exact, rel=0.01)
-    assert scores.averaged(Q**2 * M).subs({d: 20, V: 50}) == 1 + 2 * (sp.Rational(1, 20) + sp.Rational(1, 50))
+    assert scores.averaged(Q**2 * M).subs({d: 20, V: 50}) == 1 + 2 * (
+        sp.Rational(1, 20) + sp.Rational(1, 50)
+    )
     assert scores.averaged(T**2, equal_lengths=True) == 1
 
 
@@ -119,7 +129,9 @@ def test_infinite_data_is_the_limit(tau):
         problem = rb.draw(sized(20, 4, 24, samples, trigger_in_values=tau), seed=3)
         limit = scores.infinite_data(problem)
         distances.append(float((scores.attention_vector(problem) - limit).norm() / limit.norm()))
-    assert distances[1] < 0.05 and distances[1] < distances[0] / 2  # falls as the square root of N, by 4
+    assert (
+        distances[1] < 0.05 and distances[1] < distances[0] / 2
+    )  # falls as the square root of N, by 4
 
 
 def test_attention_vector_is_that_of_three_steps():
@@ -131,7 +143,10 @@ def test_attention_vector_is_that_of_three_steps():
 def test_projection_takes_out_the_named_directions():
     problem = rb.draw(marked(40, 6, 16, 400), seed=2)
     row = scores.measure(problem)
-    z, t, w = (x.numpy() for x in (problem.input_embeddings, problem.trigger, scores.attention_vector(problem)))
+    z, t, w = (
+        x.numpy()
+        for x in (problem.input_embeddings, problem.trigger, scores.attention_vector(problem))
+    )
     basis = np.stack([t, z.T @ z @ t, z.T @ z @ z.mean(0)], axis=1)
     rest = w - basis @ np.linalg.lstsq(basis, w, rcond=None)[0]
     assert row["residual"] == pytest.approx((z @ rest).var(ddof=1), rel=1e-8)
@@ -140,5 +155,7 @@ def test_projection_takes_out_the_named_directions():
 
 def test_every_term_of_the_ledger_is_measured_alone():
     missing = set(scores.terms()) - set(scores.ISOLATED)
-    assert missing == set(), "ISOLATED of experiments/lock_on/scores.py says where each term matters most"
+    assert missing == set(), (
+        "ISOLATED of experiments/lock_on/scores.py says where each term matters most"
+    )
     assert set(scores.ISOLATED) - set(scores.terms()) == set(), "no such terms"

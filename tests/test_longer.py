@@ -22,7 +22,12 @@ pytestmark = pytest.mark.essential
 
 NAMES = ("value", "key_query", "input_embeddings", "output_embeddings")
 SETTING = rb.Setting(vocab=9, seq_len=4, dim=7, samples=60, trigger_in_values=True)
-RATES = {"gd": (4.0, 6.0, 0.5), "sign": (0.05, 0.03, 0.01), "adam": (0.05, 0.03, 0.01), "muon": (0.1, 0.05, 0.02)}
+RATES = {
+    "gd": (4.0, 6.0, 0.5),
+    "sign": (0.05, 0.03, 0.01),
+    "adam": (0.05, 0.03, 0.01),
+    "muon": (0.1, 0.05, 0.02),
+}
 
 
 def with_weights(problem, size=0.5):
@@ -46,7 +51,9 @@ def autograd(model, problem, sequences):
 
 def polar(matrix):
     """Muon's iteration on singular values alone."""
-    left, values, right = torch.linalg.svd(matrix / max(float(matrix.norm()), 1e-7), full_matrices=False)
+    left, values, right = torch.linalg.svd(
+        matrix / max(float(matrix.norm()), 1e-7), full_matrices=False
+    )
     for _ in range(5):
         values = 3.4445 * values - 4.7750 * values**3 + 2.0315 * values**5
     return left @ torch.diag(values) @ right
@@ -76,7 +83,9 @@ def stepper(optimizer):
 
 
 def test_every_optimiser_has_a_loop_to_match():
-    assert set(OPTIMIZERS) == set(RATES), "each needs rates in RATES, and its direction written out in `stepper`"
+    assert set(OPTIMIZERS) == set(RATES), (
+        "each needs rates in RATES, and its direction written out in `stepper`"
+    )
 
 
 @pytest.mark.parametrize("optimizer", RATES)
@@ -102,7 +111,9 @@ def test_every_optimiser_matches_a_plain_loop(optimizer, learn, batch, given):
     )  # fmt: skip
     rates, directions, losses = dict(zip(NAMES, (eta, gamma, rate, rate), strict=True)), {}, []
     for step in range(8):
-        sequences = problem.sequences if batch is None else problem.fresh(batch, role="batch", block=step)
+        sequences = (
+            problem.sequences if batch is None else problem.fresh(batch, role="batch", block=step)
+        )
         loss, gradients = autograd(theirs, problem, sequences)
         losses.append(loss)
         for name in learn:
@@ -110,8 +121,12 @@ def test_every_optimiser_matches_a_plain_loop(optimizer, learn, batch, given):
             getattr(theirs, name).data.add_(rates[name] * follow(gradients[name]))
     assert history["loss"].to_numpy() == pytest.approx(losses, rel=1e-9)
     for name in NAMES:
-        assert largest_difference(getattr(ours, name).detach(), getattr(theirs, name).detach()) < 1e-8, name
-        assert (name in learn) != torch.equal(getattr(ours, name), getattr(with_weights(problem, 0.1), name)), name
+        assert (
+            largest_difference(getattr(ours, name).detach(), getattr(theirs, name).detach()) < 1e-8
+        ), name
+        assert (name in learn) != torch.equal(
+            getattr(ours, name), getattr(with_weights(problem, 0.1), name)
+        ), name
 
 
 @profile(max_examples=20, deadline=None, derandomize=True)
@@ -120,7 +135,9 @@ def test_table_gradients_match_autograd(setting, seed):
     problem = rb.draw(setting, seed)
     model = with_weights(problem)
     own = problem.sequences
-    found = embedding_directions(problem, own, model.value.data, model.key_query.data @ problem.query, chunk=7)
+    found = embedding_directions(
+        problem, own, model.value.data, model.key_query.data @ problem.query, chunk=7
+    )
     _, gradients = autograd(model, problem, own)
     assert largest_difference(-found.inputs, gradients["input_embeddings"], least=1e-3) < 1e-10
     assert largest_difference(-found.outputs, gradients["output_embeddings"], least=1e-3) < 1e-10
@@ -132,7 +149,11 @@ def test_adam_and_muon_are_those_of_torch():
         gradients = [torch.randn(shape, dtype=torch.float64, generator=generator) for _ in range(5)]
         for ours, theirs, near in (
             (Adam(), lambda p: torch.optim.Adam([p], lr=1.0), 1e-12),
-            (Muon(), lambda p: torch.optim.Muon([p], lr=1.0, weight_decay=0.0), 0.1),  # theirs has 3 digits
+            (
+                Muon(),
+                lambda p: torch.optim.Muon([p], lr=1.0, weight_decay=0.0),
+                0.1,
+            ),  # theirs has 3 digits
         ):
             parameter = torch.nn.Parameter(torch.zeros(shape, dtype=torch.float64))
             optimiser, moved = theirs(parameter), torch.zeros(shape, dtype=torch.float64)
@@ -155,7 +176,9 @@ def test_muon_levels_singular_values_and_keeps_zero():
 
 def test_sign_of_rounding_is_zero_and_overflow_is_seen():
     direction = torch.tensor([[3.0, -2.0], [1e-14, 0.0]], dtype=torch.float64)
-    assert torch.equal(sign(direction), torch.tensor([[1.0, -1.0], [0.0, 0.0]], dtype=torch.float64))
+    assert torch.equal(
+        sign(direction), torch.tensor([[1.0, -1.0], [0.0, 0.0]], dtype=torch.float64)
+    )
     assert torch.equal(sign(torch.zeros(2, 2)), torch.zeros(2, 2))
     for wrong in (torch.inf, torch.nan):
         assert bool(sign(torch.tensor([[wrong, 1.0]])).isnan().any())
@@ -200,14 +223,18 @@ def test_learned_tables_are_the_models_and_are_used():
     again = rb.descend(model, problem, 1, eta=10.0, gamma=1.0)
     assert again["loss"][0] < first["loss"].iloc[-1], "a later call goes on with the learned tables"
     for name, table in before.items():
-        assert torch.equal(getattr(problem, name), table) and not torch.equal(getattr(model, name), table), name
+        assert torch.equal(getattr(problem, name), table) and not torch.equal(
+            getattr(model, name), table
+        ), name
     # by hand: accuracy from the model's own logits, recall with attention on the mark
     test = problem.fresh(3000)
     with torch.no_grad():
         right = model(test.tokens, test.positions).argmax(dim=1) == test.labels
         locked = model.attention(test.tokens, test.positions).argmax(dim=1) == test.positions
         alone = (model.input_embeddings @ model.value.T @ model.output_embeddings.T).argmax(dim=1)
-    by_hand = rb.Outcome(*(float(part.double().mean()) for part in (right, locked, alone == problem.permutation)))
+    by_hand = rb.Outcome(
+        *(float(part.double().mean()) for part in (right, locked, alone == problem.permutation))
+    )
     assert rb.evaluate(problem, model, 3000) == by_hand
     held = model.problem_as_held(problem)
     assert held.own == ("input", "output") and problem.own == ()
@@ -242,14 +269,23 @@ def test_points_of_every_optimiser(tmp_path):
     old = rb.Point(SETTING, 4, **plain)
     assert old.key == "5a7014a2f31cc720aeaaa0d1b54e6bcbf1f9c18cde4d72b85afe19718dce6daa"
     assert rb.Point(SETTING, 4, **plain, optimizer="gd", learn="key_query+value").key == old.key
-    points = [rb.Point(SETTING, 4, **plain, optimizer=name, **given) for given in ({}, learned) for name in OPTIMIZERS]
+    points = [
+        rb.Point(SETTING, 4, **plain, optimizer=name, **given)
+        for given in ({}, learned)
+        for name in OPTIMIZERS
+    ]
     assert len({point.key for point in points}) == len(points) and points[-1].cost > points[0].cost
     assert [from_values(point.values) for point in points] == points
     frame = rb.run_sweep(points, store=tmp_path / "store.sqlite")
     assert from_frame(frame) == points and frame["error"].isna().all()
     for row, point in zip(frame.to_dict("records"), points, strict=True):
-        model, given = rb.RecallTransformer(problem), {"optimizer": point.optimizer, "learn": point.learn.split("+")}
-        rb.descend(model, problem, 3, eta=0.1, gamma=0.2, embedding_rate=point.embedding_rate, **given)
+        model, given = (
+            rb.RecallTransformer(problem),
+            {"optimizer": point.optimizer, "learn": point.learn.split("+")},
+        )
+        rb.descend(
+            model, problem, 3, eta=0.1, gamma=0.2, embedding_rate=point.embedding_rate, **given
+        )
         outcome = vars(rb.evaluate(problem, model, 200))
         assert {name: row[name] for name in outcome} == outcome
     export("tables", points, tmp_path / "store.sqlite", tmp_path, "none")

@@ -1,8 +1,8 @@
-"""Outcomes depend on the problem, not on coordinates, order, names, chunks or threads; nor, then, on rounding.
+"""Outcomes depend on the problem, not on coordinates, order, names, chunks or threads; nor, then,
+on rounding.
 
-A rotation of the embeddings changes every rounding error of a run and nothing else, so it shows on one machine what
-another processor would do.
-"""
+A rotation of the embeddings changes every rounding error of a run and nothing else, so it shows on
+one machine what another processor would do."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,14 +24,26 @@ from recallbook.sweeps.point import OUTCOMES, Point, from_frame, trained
 RATES = ((None, None), (0.3, 2.0), (20.0, 300.0), (1e-4, 1e7))
 SETTINGS = 40
 ROWS = 2  # of each committed sweep
-METHODS = ("argmax", "descent", "whitened", "assignment")  # "refined" is a path, whose end may depend on names
+METHODS = (
+    "argmax",
+    "descent",
+    "whitened",
+    "assignment",
+)  # "refined" is a path, whose end may depend on names
 
 
 def edge_setting(seed: int) -> rb.Setting:
-    """A random setting moved to where ties and null directions are: d at and around V, fewer sequences than V."""
+    """A random setting moved to where ties and null directions are: d at and around V, fewer
+    sequences than V."""
     setting = random_setting(seed)
     if setting.embeddings != "orthogonal":
-        dims = (setting.vocab, max(1, setting.vocab // 2), max(1, setting.vocab - 1), setting.dim, 2 * setting.vocab)
+        dims = (
+            setting.vocab,
+            max(1, setting.vocab // 2),
+            max(1, setting.vocab - 1),
+            setting.dim,
+            2 * setting.vocab,
+        )
         setting = replace(setting, dim=dims[seed // 3 % 5])
     return replace(setting, samples=max(1, setting.vocab // 3)) if seed % 5 == 0 else setting
 
@@ -57,15 +69,16 @@ def generator(seed: int) -> torch.Generator:
 def same_decoded(problem: rb.Problem, other: rb.Problem, name: str, seed: int) -> bool:
     """Whether all decoders find the same labels equally good, token by token.
 
-    Readers that whiten features draw sequences of their own by the numbers of tokens: under new numbers, other ones.
-    """
+    Readers that whiten features draw sequences of their own by the numbers of tokens: under new
+    numbers, other ones."""
     # `renamed` draws the new numbers of tokens first
     names = torch.randperm(problem.setting.vocab, generator=generator(seed))
     names = names if name == "renamed" else torch.arange(problem.setting.vocab)
     drawn = name == "renamed" and problem.setting.width is not None and problem.setting.seq_len > 1
     methods = ("argmax", "descent") if drawn else METHODS
     return all(
-        torch.equal(decoding.choices(other, method)[names], decoding.choices(problem, method)) for method in methods
+        torch.equal(decoding.choices(other, method)[names], decoding.choices(problem, method))
+        for method in methods
     )
 
 
@@ -81,7 +94,9 @@ def failures(seed: int) -> list[str]:
         with threads(count):
             other, again = disguise(problem, test, generator(seed))
             found = numbers(outcomes(other, again, rates, chunk))
-            if np.abs(found - plain).max() > archive.EXACT or not same_decoded(problem, other, name, seed):
+            if np.abs(found - plain).max() > archive.EXACT or not same_decoded(
+                problem, other, name, seed
+            ):
                 wrong.append(name)
     return wrong
 
@@ -93,7 +108,8 @@ def test_outcomes_are_those_of_the_disguised_problem(seed):
 
 @pytest.mark.parametrize("seed", range(24))
 def test_outcomes_with_unequal_facts_are_those_of_the_disguised_problem(seed):
-    """A token's number says how frequent it is: where the bias asks for that, labels take other numbers instead."""
+    """A token's number says how frequent it is: where the bias asks for that, labels take other
+    numbers instead."""
     setting, rates = random_unequal(seed), RATES[seed // 2 % len(RATES)]
     problem = rb.draw(setting, seed)
     test = problem.fresh(200)
@@ -108,7 +124,9 @@ def test_outcomes_with_unequal_facts_are_those_of_the_disguised_problem(seed):
         assert np.abs(found - plain).max() <= archive.EXACT, (name, setting)
         if name in ("rotated", "shuffled"):
             for method in ("argmax", "descent"):
-                assert torch.equal(decoding.choices(other, method), decoding.choices(problem, method)), name
+                assert torch.equal(
+                    decoding.choices(other, method), decoding.choices(problem, method)
+                ), name
 
 
 # Committed rows
@@ -116,14 +134,19 @@ def test_outcomes_with_unequal_facts_are_those_of_the_disguised_problem(seed):
 
 def measured(point: Point, problem: rb.Problem, test) -> dict[str, float | None]:
     if point.method in ("argmax", "assignment"):
-        return {"accuracy": None, "lock_on": None, "recall": decoding.decoded(problem, point.method)}
+        return {
+            "accuracy": None,
+            "lock_on": None,
+            "recall": decoding.decoded(problem, point.method),
+        }
     return asdict(rb.evaluate(problem, trained(point, problem), sequences=test))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", archive.names())
 def test_committed_rows_are_those_of_the_disguised_problem(name):
-    """The same in the sense of :func:`recallbook.sweeps.archive.recomputed`, with another disguise for each row."""
+    """The same in the sense of :func:`recallbook.sweeps.archive.recomputed`, with another disguise
+    for each row."""
     frame = rb.load_results(name)
     cheap = [index for index, point in enumerate(from_frame(frame)) if point.cost <= 0.1]
     chosen = np.random.default_rng(3).choice(cheap, ROWS, replace=False)
@@ -137,6 +160,10 @@ def test_committed_rows_are_those_of_the_disguised_problem(name):
         # fresh batches come from a stream, in the names and coordinates of the problem itself
         disguise = rotated if point.batch else allowed[row % len(allowed)]
         with threads(1 + row % 2):
-            rows.append(measured(point, *disguise(problem, problem.fresh(point.test_samples), generator(row))))
+            rows.append(
+                measured(
+                    point, *disguise(problem, problem.fresh(point.test_samples), generator(row))
+                )
+            )
     again = stored.assign(**{key: [row[key] for row in rows] for key in OUTCOMES})
     assert archive.agree(stored, again).all(), again.compare(stored)

@@ -1,4 +1,5 @@
-"""Chapter 7: step 3 alone against three steps, exponents, remedies, the committed plane, trained memories."""
+"""Chapter 7: step 3 alone against three steps, exponents, remedies, the committed plane, trained
+memories."""
 
 import math
 
@@ -24,7 +25,15 @@ def wave(x):
 def test_perfect_recall_is_that_of_three_steps(activation, tau):
     """With one position attention is perfect, so step 3 alone is all there is."""
     problem = rb.draw(
-        rb.Setting(vocab=64, seq_len=1, dim=24, samples=700, width=100, activation=activation, trigger_in_values=tau),
+        rb.Setting(
+            vocab=64,
+            seq_len=1,
+            dim=24,
+            samples=700,
+            width=100,
+            activation=activation,
+            trigger_in_values=tau,
+        ),
         seed=3,
     )
     outcome = rb.evaluate(problem, rb.three_steps(problem), test_samples=10)
@@ -43,7 +52,15 @@ def test_equal_frequencies_are_endless_data():
 
 
 def test_remedies_change_what_they_name():
-    setting = rb.Setting(vocab=50, seq_len=1, dim=20, samples=500, width=80, activation="relu", trigger_in_values=True)
+    setting = rb.Setting(
+        vocab=50,
+        seq_len=1,
+        dim=20,
+        samples=500,
+        width=80,
+        activation="relu",
+        trigger_in_values=True,
+    )
     problem, triple = rb.draw(setting, seed=0), rb.draw(setting, seed=0)
     plain, centred = (features.memory(problem, centred=c)[0] for c in (False, True))
     torch.testing.assert_close(centred, plain - plain.mean(dim=0))
@@ -76,8 +93,22 @@ def test_capacity_finds_where_recall_falls():
     "activation, shapes, seeds, window, near",
     [
         ("he3", [(48, m) for m in (96, 192, 384)], 6, (0.9, 1.35), 0.2),
-        pytest.param("relu", [(48, m) for m in (512, 1024, 2048)], 10, (-0.05, 0.2), 0.1, marks=pytest.mark.nightly),
-        pytest.param("relu", [(d, 2048) for d in (32, 48, 64)], 6, (1.85, 2.5), 0.2, marks=pytest.mark.nightly),
+        pytest.param(
+            "relu",
+            [(48, m) for m in (512, 1024, 2048)],
+            10,
+            (-0.05, 0.2),
+            0.1,
+            marks=pytest.mark.nightly,
+        ),
+        pytest.param(
+            "relu",
+            [(d, 2048) for d in (32, 48, 64)],
+            6,
+            (1.85, 2.5),
+            0.2,
+            marks=pytest.mark.nightly,
+        ),
     ],
 )
 def test_exponents_of_the_cap_and_of_md(activation, shapes, seeds, window, near):
@@ -103,10 +134,13 @@ def test_cap_in_closed_form():
 
 
 def test_half_of_the_facts_fit_near_the_estimate():
-    """The proposition's constants, to leading order in 1/log V: catches a constant that is wrong by half."""
+    """The proposition's constants, to leading order in 1/log V: catches a constant that is wrong by
+    half."""
     dim, cap = 256, features.coefficients("relu")["cap"]
     for phi, width, expected in ((wave, 512, dim * 512 / 2), ("relu", 2**20, cap * dim**2 / 2)):
-        facts = features.capacity(lambda n, phi=phi, m=width: rb.predict(features.alone(n, dim, m, phi)).recall)
+        facts = features.capacity(
+            lambda n, phi=phi, m=width: rb.predict(features.alone(n, dim, m, phi)).recall
+        )
         assert facts * math.log(facts) == pytest.approx(expected, rel=0.35)
     assert features.estimate(wave, dim, 512) == pytest.approx(dim * 512 / 2, rel=1e-6)
     assert features.estimate("relu", 64, 2**30) == pytest.approx(cap * 64**2 / 2, rel=1e-4)
@@ -115,14 +149,17 @@ def test_half_of_the_facts_fit_near_the_estimate():
 def test_activations_near_zero():
     for a in (0.01, 0.1, 0.5):
         he2, he3 = features.near_zero("he2", a), features.near_zero("he3", a)
-        assert he2["slope"] == pytest.approx(0, abs=1e-9) and he2["growth"] == pytest.approx(3 * a - 1)
+        assert he2["slope"] == pytest.approx(0, abs=1e-9) and he2["growth"] == pytest.approx(
+            3 * a - 1
+        )
         assert he3["slope"] == pytest.approx(math.sqrt(1.5) * (a - 1))
     assert features.coefficients(wave)["phi_1"] == pytest.approx(0, abs=1e-9)
     assert features.near_zero(wave, 0.01)["slope"] > 1.5
 
 
 @pytest.mark.parametrize(
-    "activation, mark, expected", [("linear", 1, 1 / 2), ("linear", 0, 0), ("he3", 1, 1 / 8), ("relu", 0, 1 / math.pi)]
+    "activation, mark, expected",
+    [("linear", 1, 1 / 2), ("linear", 0, 0), ("he3", 1, 1 / 8), ("relu", 0, 1 / math.pi)],
 )
 def test_shared_part(activation, mark, expected):
     assert features.shared_part(activation, mark) == pytest.approx(expected)
@@ -130,7 +167,8 @@ def test_shared_part(activation, mark, expected):
 
 def test_centring_helps_relu_and_no_trigger_helps_he3():
     frame = features.remedies(
-        rb.Setting(vocab=150, seq_len=1, dim=48, samples=1500, width=256, trigger_in_values=True), ("relu", "he3")
+        rb.Setting(vocab=150, seq_len=1, dim=48, samples=1500, width=256, trigger_in_values=True),
+        ("relu", "he3"),
     )
     recall = frame.pivot_table(index=["activation", "seed"], columns="remedy", values="recall")
     assert (recall.loc["relu", "centred features"] - recall.loc["relu", "as it is"]).min() > 0.2
@@ -182,28 +220,37 @@ def test_trained_linear_memory_beats_one_gradient():
 
 def test_training_is_deterministic_and_seeds_do_not_see_each_other():
     together, again, alone = (
-        trained_matrix.trained_recall("mlp", 24, 6, seeds, width=6, steps=60) for seeds in ([0, 5], [0, 5], [5])
+        trained_matrix.trained_recall("mlp", 24, 6, seeds, width=6, steps=60)
+        for seeds in ([0, 5], [0, 5], [5])
     )
-    assert (again == together).all() and together[1] == pytest.approx(alone[0], abs=2 / 24)  # a batched product rounds
+    assert (again == together).all() and together[1] == pytest.approx(
+        alone[0], abs=2 / 24
+    )  # a batched product rounds
 
 
 def test_training_both_layers_stores_more_than_one():
     both, one = (
-        trained_matrix.trained_recall(name, 48, 9, list(range(4)), width=9) for name in ("mlp", "random features")
+        trained_matrix.trained_recall(name, 48, 9, list(range(4)), width=9)
+        for name in ("mlp", "random features")
     )
     assert both.mean() > one.mean() + 0.2
 
 
 @pytest.mark.parametrize(
-    ("changes", "field"), [({"memory": "cubic"}, "memory="), ({"dim": 0}, "dim="), ({"memory": "mlp"}, "width=")]
+    ("changes", "field"),
+    [({"memory": "cubic"}, "memory="), ({"dim": 0}, "dim="), ({"memory": "mlp"}, "width=")],
 )
 def test_bad_arguments_of_training(changes, field):
     with pytest.raises(ValueError, match=field):
-        trained_matrix.trained_recall(**{"memory": "linear", "facts": 8, "dim": 4, "seeds": [0], **changes})
+        trained_matrix.trained_recall(
+            **{"memory": "linear", "facts": 8, "dim": 4, "seeds": [0], **changes}
+        )
 
 
 def test_critical_size_is_where_recall_stays():
-    frame = pd.DataFrame({"facts": 10, "seed": 0, "size": [4, 9, 16, 25], "recall": [0.5, 1.0, 0.9, 1.0]})
+    frame = pd.DataFrame(
+        {"facts": 10, "seed": 0, "size": [4, 9, 16, 25], "recall": [0.5, 1.0, 0.9, 1.0]}
+    )
     assert trained_memories.critical(frame)["size"].tolist() == [25]
     never = frame.assign(recall=0.5)
     assert trained_memories.critical(never)["size"].isna().all()
@@ -217,7 +264,8 @@ def test_committed_trained_memories_match_their_grid_and_prior_work():
         assert len(rows) == cells * len(trained_memories.SEEDS)
         largest = trained_memories.critical(rows).query("facts == 256")["constant"]
         expected = trained_memories.DRAWN.get(memory, 1.3)
-        # the grids step by 8 to 20 %, and the curves were drawn over other sizes: catches a wrong law, no digit
+        # the grids step by 8 to 20 %, and the curves were drawn over other sizes: catches a wrong
+        # law, no digit
         assert largest.mean() == pytest.approx(expected, rel=0.3)
     again = trained_memories.curve("linear", facts=(32,))
     kept = stored.query("memory == 'linear' and facts == 32")

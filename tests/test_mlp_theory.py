@@ -1,4 +1,5 @@
-"""The MLP in theory: kernels against features, the attention vector, and the target on random settings."""
+"""The MLP in theory: kernels against features, the attention vector, and the target on random
+settings."""
 
 import math
 from dataclasses import replace
@@ -39,9 +40,17 @@ def test_mehler_against_monte_carlo(activation, rho):
     [(name, bool(place % 2), LAWS[place % 3]) for place, name in enumerate(NAMED)],
 )
 def test_overlaps_in_feature_space(activation, trigger_in_values, law):
-    """What the prediction draws, against problems drawn as they are simulated: their own code, their own seeds."""
+    """What the prediction draws, against problems drawn as they are simulated: their own code,
+    their own seeds."""
     vocab = 58 if law == "orthogonal" else 200
-    sizes = {"vocab": vocab, "seq_len": 1, "dim": 60, "samples": 10, "width": 240, "activation": activation}
+    sizes = {
+        "vocab": vocab,
+        "seq_len": 1,
+        "dim": 60,
+        "samples": 10,
+        "width": 240,
+        "activation": activation,
+    }
     setting = rb.Setting(**sizes, trigger_in_values=trigger_in_values, embeddings=law)
     rows = []
     for seed in range(48):
@@ -64,12 +73,21 @@ def test_overlaps_in_feature_space(activation, trigger_in_values, law):
 @pytest.mark.slow
 def test_overlaps_do_not_care_how_they_are_drawn():
     """Infinite width is Mehler's; a width beyond those drawn divides what is left."""
-    sizes = {"vocab": 100, "seq_len": 1, "dim": 40, "samples": 10, "trigger_in_values": False, "activation": "he3"}
+    sizes = {
+        "vocab": 100,
+        "seq_len": 1,
+        "dim": 40,
+        "samples": 10,
+        "trigger_in_values": False,
+        "activation": "he3",
+    }
     sizes["embeddings"] = "sphere"  # at unit length he3 is one power of the overlap
     wide, wider = (recall.asked_overlaps(rb.Setting(**sizes, width=m)) for m in (2048, 2048 * 64))
     assert wider[recall_symbols.F] == pytest.approx(wide[recall_symbols.F] / 64)
     assert wider[recall_symbols.J] == pytest.approx(wide[recall_symbols.J])
-    assert wide[recall_symbols.J].mean() == pytest.approx(15 / (40 * 42 * 44), rel=0.2)  # mean of rho^6
+    assert wide[recall_symbols.J].mean() == pytest.approx(
+        15 / (40 * 42 * 44), rel=0.2
+    )  # mean of rho^6
 
 
 @pytest.mark.slow
@@ -83,7 +101,9 @@ def test_a_linear_activation_of_infinite_width_is_no_mlp(flag):
         assert getattr(wide, name) == pytest.approx(getattr(plain, name), abs=0.01), name
     near = lock_on.values(rb.Setting(**sizes, width=8, activation="linear"))
     symbols = [symbol for symbol, value in lock_symbols.LINEAR.items() if value == 1]
-    assert len(symbols) == 5 and [near[symbol] for symbol in symbols] == pytest.approx([1] * 5, abs=1e-9)
+    assert len(symbols) == 5 and [near[symbol] for symbol in symbols] == pytest.approx(
+        [1] * 5, abs=1e-9
+    )
 
 
 def test_the_plain_model_is_the_linear_case_of_the_expressions():
@@ -109,7 +129,11 @@ def test_the_plain_model_is_the_linear_case_of_the_expressions():
         pytest.param((300, 40, 40, 3000, 200), ("relu", False), 0.05, marks=pytest.mark.nightly),
         pytest.param((300, 20, 60, 1500, 100), ("gelu", True), 0.05, marks=pytest.mark.nightly),
         ((300, 60, 40, 3000, 80), ("tanh", True), 0.05),
-        ((250, 4, 40, 2500, 200), ("he2", False), 0.15),  # short sequences: leading order in 1/L misses most
+        (
+            (250, 4, 40, 2500, 200),
+            ("he2", False),
+            0.15,
+        ),  # short sequences: leading order in 1/L misses most
         pytest.param((400, 60, 60, 1500, 200), ("he3", False), 0.05, marks=pytest.mark.nightly),
         ((600, 20, 60, 600, 60), ("relu", False), 0.15),  # neuron bias is most of it, N = V
     ],
@@ -117,9 +141,8 @@ def test_the_plain_model_is_the_linear_case_of_the_expressions():
 def test_score_and_scatter_with_the_mlp(sizes, choices, slack):
     """Mean score of the mark and variance of token scores, 80 draws, each at its own T, Q, M.
 
-    ``slack`` is what leading order may miss, the rest is sampling: an error of a fifth is caught, of a third where the
-    slack is larger.
-    """
+    ``slack`` is what leading order may miss, the rest is sampling: an error of a fifth is caught,
+    of a third where the slack is larger."""
     fields = ("vocab", "seq_len", "dim", "samples", "width", "activation", "trigger_in_values")
     setting = rb.Setting(**dict(zip(fields, (*sizes, *choices), strict=True)))
     scale, found = setting.mlp_input_scale, []
@@ -127,19 +150,35 @@ def test_score_and_scatter_with_the_mlp(sizes, choices, slack):
     for seed in range(80):
         problem = rb.draw(setting, seed)
         row = scores.measure(problem)
-        values = lock_on.values(setting, {symbol: row[symbol.name] for symbol in lock_symbols.SHARED})
-        score, scatter = numeric(lock_symbols.trigger_score(True))(values), sum(term(values) for term in terms)
-        found.append((scale * row["score"] - score, score, scale**2 * row["variance"] - scatter, scatter))
+        values = lock_on.values(
+            setting, {symbol: row[symbol.name] for symbol in lock_symbols.SHARED}
+        )
+        score, scatter = (
+            numeric(lock_symbols.trigger_score(True))(values),
+            sum(term(values) for term in terms),
+        )
+        found.append(
+            (scale * row["score"] - score, score, scale**2 * row["variance"] - scatter, scatter)
+        )
     score_off, score, scatter_off, scatter = np.array(found).T
     for off, size in ((score_off, score), (scatter_off, scatter)):
         error = off.std(ddof=1) / 80**0.5
-        assert abs(off.mean()) < 3.5 * error + slack * abs(size.mean()) and error < 0.06 * abs(size.mean())
+        assert abs(off.mean()) < 3.5 * error + slack * abs(size.mean()) and error < 0.06 * abs(
+            size.mean()
+        )
 
 
 @pytest.mark.slow
 def test_activations_that_cannot_learn_attention():
     """he2 has no slope near zero: with the trigger in the values its mark is even pushed down."""
-    sizes = {"vocab": 300, "seq_len": 12, "dim": 60, "samples": 3000, "width": 240, "trigger_in_values": True}
+    sizes = {
+        "vocab": 300,
+        "seq_len": 12,
+        "dim": 60,
+        "samples": 3000,
+        "width": 240,
+        "trigger_in_values": True,
+    }
     setting = rb.Setting(**sizes, activation="he2")
     assert np.mean(numeric(lock_symbols.trigger_score(True))(lock_on.values(setting))) < 0
     assert rb.predict(setting).lock_on < 1 / 12
@@ -150,7 +189,11 @@ def test_activations_that_cannot_learn_attention():
 def test_ledger_with_the_mlp():
     setting = marked(300, 20, 60, 3000, width=120, activation="relu")
     ledger = rb.predict(setting).ledger
-    assert set(ledger) == {*lock_symbols.lock_terms(mlp=True), *recall_symbols.mean_squares(mlp=True), "coverage"}
+    assert set(ledger) == {
+        *lock_symbols.lock_terms(mlp=True),
+        *recall_symbols.mean_squares(mlp=True),
+        "coverage",
+    }
     wider = rb.predict(replace(setting, width=480)).ledger
     for name in MLP_TERMS:
         assert ledger[name].derived == "The MLP as memory"
@@ -171,6 +214,8 @@ def test_critical_width_reaches_its_accuracy():
 @pytest.mark.parametrize("activation", NAMED)
 def test_more_neurons_never_hurt(activation):
     """At fixed d and activation; up to the fixed points of the average."""
-    setting = rb.Setting(**MIDDLE, activation=activation, trigger_in_values=activation in ("relu", "he3"))
+    setting = rb.Setting(
+        **MIDDLE, activation=activation, trigger_in_values=activation in ("relu", "he3")
+    )
     values = [rb.predict(replace(setting, width=m)).recall for m in (60, 480)]
     assert values[1] > values[0] - 0.01

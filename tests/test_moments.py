@@ -1,4 +1,5 @@
-"""Enumerated moments of step 2: against brute force over all data, simulation, the table, and the ledger."""
+"""Enumerated moments of step 2: against brute force over all data, simulation, the table, and the
+ledger."""
 
 import itertools
 import math
@@ -30,24 +31,35 @@ def nodes(count, variance):
 
 
 def batches(setting):
-    """The problem of seed 0 with every batch that there is: all tokens at all places, all positions."""
-    problem, count = replace(rb.draw(setting, 0), permutation=torch.arange(setting.vocab)), setting.samples
+    """The problem of seed 0 with every batch that there is: all tokens at all places, all
+    positions."""
+    problem, count = (
+        replace(rb.draw(setting, 0), permutation=torch.arange(setting.vocab)),
+        setting.samples,
+    )
     for row in itertools.product(range(setting.vocab), repeat=count * setting.seq_len):
         tokens = torch.tensor(row).view(count, setting.seq_len)
         for places in itertools.product(range(setting.seq_len), repeat=count):
             positions = torch.tensor(places)
-            yield replace(problem, tokens=tokens, positions=positions, labels=tokens[torch.arange(count), positions])
+            yield replace(
+                problem,
+                tokens=tokens,
+                positions=positions,
+                labels=tokens[torch.arange(count), positions],
+            )
 
 
 def moments_of_scores(problem):
-    """The mark's score, its square, and the mean square, squared mean and mean cube of the tokens' scores."""
+    """The mark's score, its square, and the mean square, squared mean and mean cube of the tokens'
+    scores."""
     w = scores.attention_vector(problem)
     token, mark = (problem.input_embeddings @ w).numpy(), float(problem.trigger @ w)
     return np.array([mark, mark**2, np.mean(token**2), token.mean() ** 2, np.mean(token**3)])
 
 
 def brute_force(setting):
-    """First and second moments over all data and, in one dimension, all embeddings by quadrature; |t|^2 is 0.81."""
+    """First and second moments over all data and, in one dimension, all embeddings by quadrature;
+    |t|^2 is 0.81."""
     trigger = torch.tensor([0.9], dtype=torch.float64)
     inputs = list(itertools.product(nodes(5, 1.0), repeat=setting.vocab))  # of degree 8 in each
     outputs = list(itertools.product(nodes(3, 1.0), repeat=setting.vocab))  # of degree 4
@@ -70,7 +82,8 @@ SIZES = [(2, 2, 1), (2, 3, 1), pytest.param((2, 2, 2), marks=pytest.mark.nightly
 @either("trigger_in_values")
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 def test_moments_by_brute_force(sizes, trigger_in_values):
-    """Everything there is: all tokens, all positions, all embeddings that rules of this degree need."""
+    """Everything there is: all tokens, all positions, all embeddings that rules of this degree
+    need."""
     vocab, seq_len, samples = sizes
     fixed = {"vocab": vocab, "seq_len": seq_len, "dim": 1, "samples": samples}
     setting = rb.Setting(**fixed, trigger_in_values=trigger_in_values)
@@ -79,10 +92,19 @@ def test_moments_by_brute_force(sizes, trigger_in_values):
 
 
 @either("trigger_in_values")
-@pytest.mark.parametrize(("vocab", "seq_len", "samples"), [(2, 2, 2), (3, 2, 2), (2, 3, 2), (4, 2, 1)])
+@pytest.mark.parametrize(
+    ("vocab", "seq_len", "samples"), [(2, 2, 2), (3, 2, 2), (2, 3, 2), (4, 2, 1)]
+)
 def test_orthonormal_moments_by_brute_force(vocab, seq_len, samples, trigger_in_values):
-    """With orthonormal embeddings data are all there is to average over: second and third moments of token scores."""
-    fixed = {"vocab": vocab, "seq_len": seq_len, "dim": vocab + 2, "samples": samples, "embeddings": "orthogonal"}
+    """With orthonormal embeddings data are all there is to average over: second and third moments
+    of token scores."""
+    fixed = {
+        "vocab": vocab,
+        "seq_len": seq_len,
+        "dim": vocab + 2,
+        "samples": samples,
+        "embeddings": "orthogonal",
+    }
     setting = rb.Setting(**fixed, trigger_in_values=trigger_in_values)
     every = [moments_of_scores(problem) for problem in batches(setting)]
     score, square, mean_square, square_mean, cube = np.mean(every, axis=0)
@@ -91,12 +113,21 @@ def test_orthonormal_moments_by_brute_force(vocab, seq_len, samples, trigger_in_
     assert found.score(1.0) == pytest.approx(score, abs=1e-14)
     assert found.pull(1.0) + found.noise(1.0) == pytest.approx(square, abs=1e-14)
     distinct = vocab / (vocab - 1)
-    assert found.overlap(1.0) + found.scatter(1.0) == pytest.approx(distinct * mean_square, abs=1e-14)
-    assert found.cube == pytest.approx(cube, rel=1e-9, abs=1e-11)  # its terms are of order one, and cancel
+    assert found.overlap(1.0) + found.scatter(1.0) == pytest.approx(
+        distinct * mean_square, abs=1e-14
+    )
+    assert found.cube == pytest.approx(
+        cube, rel=1e-9, abs=1e-11
+    )  # its terms are of order one, and cancel
 
 
 def as_rows(quantity, terms):
-    return {(quantity, name, odd, *powers): c for (name, odd), poly in terms.items() for powers, c in poly.items() if c}
+    return {
+        (quantity, name, odd, *powers): c
+        for (name, odd), poly in terms.items()
+        for powers, c in poly.items()
+        if c
+    }
 
 
 def stored(quantity):
@@ -133,19 +164,27 @@ def of_ledger(names, at, part):
 
 
 FEW, MANY = {V: 1e8, d: 1e6, L: 1e5, N: 1e10, tau: 0}, {V: 1e3, d: 1e9, L: 1e5, N: 1e16, tau: 0}
-# Terms of the ledger that the enumeration counts under another's name, and sizes at which both matter.
+# Terms of the ledger that the enumeration counts under another's name, and sizes at which both
+# matter.
 COUNTED_AS = {"bias noise": ("fact interference", FEW), "unequal lengths": ("uneven facts", MANY)}
 
 
 @pytest.mark.parametrize("term", sorted(lock_symbols.lock_terms()))
 def test_every_term_of_the_ledger_is_derived(term):
-    """At sizes of 10^3 to 10^16 each is the leading part of an enumerated one, within 3 %; the mark's where it is."""
-    assert term in NAMES | set(COUNTED_AS), f"nothing derives {term!r}: name it in `term` of derivations/moments.py"
+    """At sizes of 10^3 to 10^16 each is the leading part of an enumerated one, within 3 %; the
+    mark's where it is."""
+    assert term in NAMES | set(COUNTED_AS), (
+        f"nothing derives {term!r}: name it in `term` of derivations/moments.py"
+    )
     counted, at = COUNTED_AS.get(term, (term, FEW))
     names = {counted, term} | ({"bias noise"} if counted == "fact interference" else set())
-    assert averaged("scatter", counted, at) == pytest.approx(of_ledger(names, at, "token"), rel=0.03)
+    assert averaged("scatter", counted, at) == pytest.approx(
+        of_ledger(names, at, "token"), rel=0.03
+    )
     if term in ("mean bias", "gradient noise", "frequency noise"):
-        assert averaged("square", term, at) == pytest.approx(of_ledger(names, at, "trigger"), rel=0.03)
+        assert averaged("square", term, at) == pytest.approx(
+            of_ledger(names, at, "trigger"), rel=0.03
+        )
 
 
 def test_every_enumerated_term_is_in_the_ledger():
@@ -154,7 +193,10 @@ def test_every_enumerated_term_is_in_the_ledger():
 
 def test_the_remainder_of_the_mean_is_small_and_named():
     """The exact mean over the ledger's: at tau = 0 it is 1 - 1/N."""
-    exact, ledger = moments.expression("score"), lock_symbols.trigger_score().subs(lock_symbols.Q, 1)
+    exact, ledger = (
+        moments.expression("score"),
+        lock_symbols.trigger_score().subs(lock_symbols.Q, 1),
+    )
     assert sp.simplify((exact / ledger).subs(tau, 0) - (1 - 1 / N)) == 0
     left = (exact / ledger - 1).subs({tau: 1, lock_symbols.T: 1})
     big = sp.Symbol("x", positive=True)
@@ -162,7 +204,8 @@ def test_the_remainder_of_the_mean_is_small_and_named():
 
 
 def test_measured_terms_agree_with_the_exact_ones():
-    """The committed draws: all intervals but as many as chance takes hold 1, and where it is narrow the ratio is 1."""
+    """The committed draws: all intervals but as many as chance takes hold 1, and where it is narrow
+    the ratio is 1."""
     table = terms_alone.table(terms_alone.load())
     assert len(table) == 2 * len(terms_alone.CASES)
     missed = ~((table["low"] <= 1) & (table["high"] >= 1))
@@ -180,15 +223,20 @@ def test_committed_draws_are_what_is_measured(case):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("law", "trigger_in_values"), [("gaussian", True), ("gaussian", False), ("sphere", True), ("orthogonal", False)]
+    ("law", "trigger_in_values"),
+    [("gaussian", True), ("gaussian", False), ("sphere", True), ("orthogonal", False)],
 )
 def test_moments_against_simulation(law, trigger_in_values):
-    """Where all corrections matter: sequences as long as the vocabulary, few of them, d of its order."""
+    """Where all corrections matter: sequences as long as the vocabulary, few of them, d of its
+    order."""
     dim = 42 if law == "orthogonal" else 24
     setting = sized(40, 30, dim, 50, embeddings=law, trigger_in_values=trigger_in_values)
     frame = scores.run([setting], range(200))
     found = moments.exact(setting)
     expected = (found.overlap + found.scatter)(frame["T"].to_numpy())
-    for measured, exact in ((frame["variance"], expected), (frame["score"], found.score(frame["T"].to_numpy()))):
+    for measured, exact in (
+        (frame["variance"], expected),
+        (frame["score"], found.score(frame["T"].to_numpy())),
+    ):
         off = measured.to_numpy() - exact
         assert abs(off.mean()) < 3.5 * off.std(ddof=1) / len(off) ** 0.5 + 0.01 * abs(exact.mean())

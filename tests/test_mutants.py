@@ -27,15 +27,23 @@ def test_there_are_enough_of_every_kind():
 
 
 def test_every_package_and_every_chapter_has_one():
-    """Also the modules that stand alone, but for the one that lists public names and the command line."""
-    folders = {str(path.parent.relative_to(mutants.ROOT)) for path in mutants.ROOT.glob("recallbook/*/__init__.py")}
+    """Also the modules that stand alone, but for the one that lists public names and the command
+    line."""
+    folders = {
+        str(path.parent.relative_to(mutants.ROOT))
+        for path in mutants.ROOT.glob("recallbook/*/__init__.py")
+    }
     modules = {f"recallbook/{name}.py" for name in ("setting", "arguments", "activations")}
     hit = {mutant.file for mutant in mutants.MUTANTS}
     assert {name for name in folders if not any(file.startswith(name) for file in hit)} == set()
     assert modules <= hit
     notebooks = {path.stem for path in (mutants.ROOT / "notebooks").glob("*.ipynb")}
     chapters = {name for name in notebooks if not name.startswith("appendix_")}
-    assert chapters <= {chapter for mutant in mutants.MUTANTS for chapter in mutant.chapters} <= notebooks
+    assert (
+        chapters
+        <= {chapter for mutant in mutants.MUTANTS for chapter in mutant.chapters}
+        <= notebooks
+    )
 
 
 @pytest.mark.parametrize("mutant", mutants.MUTANTS, ids=lambda mutant: mutant.name)
@@ -66,7 +74,10 @@ def test_real_mistakes_are_caught(capsys):
     assert first.count("caught") == 2 and "01 caught" in first
     assert (
         len(others) == 3
-        and [line for line in others if not (line.count("caught") == 1 and mutants.UNCHANGED in line)] == []
+        and [
+            line for line in others if not (line.count("caught") == 1 and mutants.UNCHANGED in line)
+        ]
+        == []
     )
     assert last == "4 mutants: all were caught"
 

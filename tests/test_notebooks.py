@@ -119,7 +119,11 @@ def one_device(notebook):
     lines = "\n".join(cell.source for cell in code_cells(notebook)).splitlines()
     count = sum(bool(re.match(r"device\s*=[^=]", line)) for line in lines)
     used = any(re.search(r"\bdevice\b(?!\s*=[^=])", line) for line in lines)
-    return [] if count == used else [f"{count} lines set `device`, there must be one where it is used, else none"]
+    return (
+        []
+        if count == used
+        else [f"{count} lines set `device`, there must be one where it is used, else none"]
+    )
 
 
 def named_figures(notebook):
@@ -161,28 +165,43 @@ def exercises_ask_first(notebook):
     """Each exercise asks for a prediction; a folded cell checks it; the solution is folded too."""
     if is_appendix(notebook):
         return []
-    start = next((i for i, cell in enumerate(notebook.cells) if re.search(r"(?m)^## Exercises$", cell.source)), None)
+    start = next(
+        (
+            i
+            for i, cell in enumerate(notebook.cells)
+            if re.search(r"(?m)^## Exercises$", cell.source)
+        ),
+        None,
+    )
     if start is None:
         return ["no heading `## Exercises`"]
     cells = notebook.cells[start:]
     text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     exercises = re.findall(r"(?ms)^:::\{exercise\}(.*?)^:::$", text)
-    checks = [cell for cell in cells if cell.cell_type == "code" and list(texts(cell)) + images(cell)]
+    checks = [
+        cell for cell in cells if cell.cell_type == "code" and list(texts(cell)) + images(cell)
+    ]
     wrong = []
     if len(exercises) < FEWEST_EXERCISES:
         wrong.append(f"{len(exercises)} exercises, fewer than {FEWEST_EXERCISES}")
-    if text.count(":::{solution}") != len(exercises) or text.count(":class: dropdown") < len(exercises):
+    if text.count(":::{solution}") != len(exercises) or text.count(":class: dropdown") < len(
+        exercises
+    ):
         wrong.append("every exercise needs a solution with `:class: dropdown`")
     if sum("redict" in exercise for exercise in exercises) < FEWEST_EXERCISES:
         wrong.append(f"fewer than {FEWEST_EXERCISES} exercises ask to predict first")
     if len(checks) < FEWEST_EXERCISES or not all("hide-cell" in tags(cell) for cell in checks):
-        wrong.append(f"after `## Exercises` at least {FEWEST_EXERCISES} cells with outputs, all tagged hide-cell")
+        wrong.append(
+            f"after `## Exercises` at least {FEWEST_EXERCISES} cells with outputs, all tagged hide-cell"
+        )
     return wrong
 
 
 def folds_its_code(notebook):
     total, shown = code_lines(notebook)
-    return [f"{shown} of {total} lines of code stand open, above a third"] * (shown > total * LARGEST_OPEN_SHARE)
+    return [f"{shown} of {total} lines of code stand open, above a third"] * (
+        shown > total * LARGEST_OPEN_SHARE
+    )
 
 
 def reads_well_raw(notebook):
@@ -237,7 +256,9 @@ def test_chapters_on_disk_are_those_of_the_book():
 
 
 def test_pictures_are_those_of_the_chapters():
-    found = [picture for path in CHAPTERS for picture in pictures(nbformat.read(path, as_version=4))]
+    found = [
+        picture for path in CHAPTERS for picture in pictures(nbformat.read(path, as_version=4))
+    ]
     assert {file.relative_to(ROOT).as_posix() for file, _ in found} == set(PICTURES.values())
     for file, image in found:
         assert file.read_bytes() == image, f"{file} is stale, run `make notebooks`"
@@ -367,7 +388,11 @@ def test_every_rule_has_a_breach():
 
 def test_streams_are_merged():
     merged = merge_streams([printed("a"), printed("b"), printed("c", "stderr"), printed("d")])
-    assert [(output.name, output.text) for output in merged] == [("stdout", "ab"), ("stderr", "c"), ("stdout", "d")]
+    assert [(output.name, output.text) for output in merged] == [
+        ("stdout", "ab"),
+        ("stderr", "c"),
+        ("stdout", "d"),
+    ]
 
 
 def test_execute_refuses_stderr():
@@ -390,16 +415,28 @@ def test_nbval_forgives_only_the_time(tmp_path):
     notebook = execute(v4.new_notebook(cells=[code(NUMBER_AND_TIME)]))
     slower, altered = copy.deepcopy(notebook.cells[0]), copy.deepcopy(notebook.cells[0])
     slower.outputs[0].text = slower.outputs[0].text.replace("took 1.5 s", "took 27 s")
-    altered.outputs[0].text = re.sub(r"\d(?=, took)", lambda last: f"{9 - int(last[0])}", altered.outputs[0].text)
+    altered.outputs[0].text = re.sub(
+        r"\d(?=, took)", lambda last: f"{9 - int(last[0])}", altered.outputs[0].text
+    )
     slower.id, altered.id = "slower", "altered"
     notebook.cells += [slower, altered]
     nbformat.write(notebook, tmp_path / "three.ipynb")
     # with the repository's own settings
-    options = ["-c", "pyproject.toml", "-p", "no:cacheprovider", "-rA", "--nbval", str(tmp_path / "three.ipynb")]
+    options = [
+        "-c",
+        "pyproject.toml",
+        "-p",
+        "no:cacheprovider",
+        "-rA",
+        "--nbval",
+        str(tmp_path / "three.ipynb"),
+    ]
     command = [sys.executable, "-m", "pytest", *options]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     found = re.findall(r"^(PASSED|FAILED) \S*::Cell (\d)", done.stdout, re.MULTILINE)
-    assert sorted(found) == [("FAILED", "2"), ("PASSED", "0"), ("PASSED", "1")], done.stdout + done.stderr
+    assert sorted(found) == [("FAILED", "2"), ("PASSED", "0"), ("PASSED", "1")], (
+        done.stdout + done.stderr
+    )
     assert done.returncode == 1
 
 
@@ -431,7 +468,10 @@ def test_stamp_reaches_every_place(tmp_path):
         return {path.name: path.read_text(encoding="utf-8") for path in stamp.places(tmp_path)}
 
     first = restamp("", "v0.1.0")
-    assert 'colab_url: ""' in first["_config.yml"] and "use_repository_button: false" in first["_config.yml"]
+    assert (
+        'colab_url: ""' in first["_config.yml"]
+        and "use_repository_button: false" in first["_config.yml"]
+    )
     assert nbformat.reads(first["a.ipynb"], 4).cells[1].source == stamp.STOPPING
     stamped = restamp("https://example.org/me/copy", "v9.9.9")
     for name, text in stamped.items():
@@ -443,7 +483,10 @@ def test_stamp_reaches_every_place(tmp_path):
 
 def test_without_an_address_the_setup_cell_stops_and_names_none(monkeypatch):
     monkeypatch.setitem(sys.modules, "recallbook", None)  # as if it were not installed
-    with pytest.raises(SystemExit, match=r"^recallbook is not installed: run `pip install .` in a checkout, or set.*`"):
+    with pytest.raises(
+        SystemExit,
+        match=r"^recallbook is not installed: run `pip install .` in a checkout, or set.*`",
+    ):
         exec(compile(stamp.STOPPING, "setup cell", "exec"), {})
     assert "http" not in stamp.STOPPING and "%pip" not in stamp.STOPPING
     cell = stamp.installing("https://example.org/me/copy", "v1")

@@ -18,7 +18,9 @@ from recallbook.training.gradients import descent_directions
 pytestmark = pytest.mark.essential
 
 NAMES = ("value1", "key_query", "value2")
-thorough = profile(max_examples=80, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+thorough = profile(
+    max_examples=80, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+)
 RATES = ((0.3, 2.0), (20.0, 300.0), (1e-4, 1e7))
 
 
@@ -26,13 +28,19 @@ RATES = ((0.3, 2.0), (20.0, 300.0), (1e-4, 1e7))
 @given(settings(), st.integers(0, 99), st.sampled_from(RATES))
 def test_three_steps_match_autograd(setting, seed, rates):
     problem, (eta, gamma) = rb.draw(setting, seed), rates
-    ours, theirs = rb.three_steps(problem, eta, gamma, chunk=11), rb.reference.three_steps(problem, eta, gamma)
+    ours, theirs = (
+        rb.three_steps(problem, eta, gamma, chunk=11),
+        rb.reference.three_steps(problem, eta, gamma),
+    )
     for name, rate in zip(NAMES, (eta, eta * gamma, eta + gamma), strict=True):
-        # what is exactly zero, as key_query at L = 1, is rounding in the oracle: compare on the scale of the rates
+        # what is exactly zero, as key_query at L = 1, is rounding in the oracle: compare on the
+        # scale of the rates
         expected = getattr(theirs, name)
         allowed = 1e-10 * max(float(expected.abs().max()), 1e-5 * rate)
         assert float((getattr(ours, name) - expected).abs().max()) <= allowed, name
-    assert torch.allclose(eta * rb.initial_gradient(problem), theirs.value1, rtol=1e-10, atol=1e-15 * eta)
+    assert torch.allclose(
+        eta * rb.initial_gradient(problem), theirs.value1, rtol=1e-10, atol=1e-15 * eta
+    )
     ours, theirs = rb.evaluate(problem, ours, 300), rb.evaluate(problem, theirs, 300)
     assert ours.recall == theirs.recall and abs(ours.accuracy - theirs.accuracy) <= 1 / 300
 
@@ -42,7 +50,9 @@ def without_bias(problem):
     model, generator = rb.RecallTransformer(problem), torch.Generator().manual_seed(1)
     model.output_bias.zero_()
     for parameter in model.parameters():
-        parameter.data = 2 * torch.randn(parameter.shape, generator=generator, dtype=parameter.dtype)
+        parameter.data = 2 * torch.randn(
+            parameter.shape, generator=generator, dtype=parameter.dtype
+        )
     return model
 
 
@@ -54,17 +64,23 @@ def descent_at(problem, model):
 @thorough
 @given(settings(), st.integers(0, 99))
 def test_gradients_match_autograd_of_the_loss_written_out(setting, seed):
-    """Away from zero every term of the gradient is present at once; weights and bias from their definitions."""
+    """Away from zero every term of the gradient is present at once; weights and bias from their
+    definitions."""
     problem = rb.draw(setting, seed)
     model = without_bias(problem)
     loss = plain_loss(problem, model(problem.tokens, problem.positions), problem.labels)
     value, key_query = torch.autograd.grad(loss, [model.value, model.key_query])
     ours = descent_at(problem, model)
     assert ours.loss == pytest.approx(loss.item(), rel=1e-12)
-    # what is exactly zero, as the value's where all labels are alike, is rounding in the oracle: weights are of size 1
+    # what is exactly zero, as the value's where all labels are alike, is rounding in the oracle:
+    # weights are of size 1
     for mine, theirs in ((ours.value, value), (torch.outer(ours.key, problem.query), key_query)):
         assert float((mine + theirs).abs().max()) < 1e-10 * max(1e-3, float(theirs.abs().max()))
-    weight = model.attention(problem.tokens, problem.positions).gather(1, problem.positions[:, None]).mean()
+    weight = (
+        model.attention(problem.tokens, problem.positions)
+        .gather(1, problem.positions[:, None])
+        .mean()
+    )
     assert ours.attention == pytest.approx(weight.item(), abs=1e-12)
 
 
@@ -74,23 +90,34 @@ def test_gradients_match_finite_differences(setting, seed):
     """Central differences of the loss along random directions; an activation without a kink."""
     problem = rb.draw(setting, seed)
     model, generator = without_bias(problem), torch.Generator().manual_seed(2)
-    found, points = descent_at(problem, model), {name: p.detach().clone() for name, p in model.named_parameters()}
-    steps = {name: torch.randn(p.shape, generator=generator, dtype=p.dtype) for name, p in points.items()}
+    found, points = (
+        descent_at(problem, model),
+        {name: p.detach().clone() for name, p in model.named_parameters()},
+    )
+    steps = {
+        name: torch.randn(p.shape, generator=generator, dtype=p.dtype) for name, p in points.items()
+    }
 
     def loss(size):
         weights = {name: points[name] + size * steps[name] for name in points}
         logits = torch.func.functional_call(model, weights, (problem.tokens, problem.positions))
         return plain_loss(problem, logits, problem.labels).item()
 
-    slope = -(found.value * steps["value"]).sum() - (torch.outer(found.key, problem.query) * steps["key_query"]).sum()
+    slope = (
+        -(found.value * steps["value"]).sum()
+        - (torch.outer(found.key, problem.query) * steps["key_query"]).sum()
+    )
     assert (loss(1e-4) - loss(-1e-4)) / 2e-4 == pytest.approx(slope.item(), rel=1e-5, abs=1e-8)
 
 
 @pytest.mark.parametrize("given", [{}, {"trigger_in_values": True}, *UNEQUAL], ids=str)
 @pytest.mark.parametrize("width", [None, 24])
 def test_limit_is_reached_at_first_order(width, given):
-    """With tiny eta and huge gamma the distance to the limit is proportional to eta: fitted slope 1."""
-    setting = rb.Setting(vocab=12, seq_len=5, dim=9, samples=150, width=width, activation="gelu", **given)
+    """With tiny eta and huge gamma the distance to the limit is proportional to eta: fitted slope
+    1."""
+    setting = rb.Setting(
+        vocab=12, seq_len=5, dim=9, samples=150, width=width, activation="gelu", **given
+    )
     problem = rb.draw(setting, seed=3)
     limit = rb.three_steps(problem)
     etas = np.array([1e-2, 1e-3, 1e-4])
@@ -99,16 +126,23 @@ def test_limit_is_reached_at_first_order(width, given):
         gamma = 1e9 / eta  # gamma * eta is what attention sees: saturated
         finite = rb.three_steps(problem, eta, gamma)
         assert largest_difference(finite.value1 / eta, limit.value1) < 1e-13
-        distances["key_query"].append(largest_difference(finite.key_query / (gamma * eta), limit.key_query))
+        distances["key_query"].append(
+            largest_difference(finite.key_query / (gamma * eta), limit.key_query)
+        )
         distances["value2"].append(largest_difference(finite.value2 / gamma, limit.value2))
-    slopes = {name: np.polyfit(np.log(etas), np.log(values), 1)[0] for name, values in distances.items()}
+    slopes = {
+        name: np.polyfit(np.log(etas), np.log(values), 1)[0] for name, values in distances.items()
+    }
     assert slopes == pytest.approx(dict.fromkeys(distances, 1), abs=0.03)
 
 
 @pytest.mark.parametrize("trigger_in_values", [True, False])
 def test_counts_and_sequences_agree(monkeypatch, trigger_in_values):
-    """The label-by-token table, in one block or several, and the way through sequences are the same gradient."""
-    setting = rb.Setting(vocab=23, seq_len=6, dim=9, samples=300, trigger_in_values=trigger_in_values)
+    """The label-by-token table, in one block or several, and the way through sequences are the same
+    gradient."""
+    setting = rb.Setting(
+        vocab=23, seq_len=6, dim=9, samples=300, trigger_in_values=trigger_in_values
+    )
     problem = rb.draw(setting, seed=1)
     whole = rb.three_steps(problem)
     for name, number in (("TABLE_NUMBERS", 5 * 23), ("GATHER_COST", 0)):
@@ -120,12 +154,17 @@ def test_counts_and_sequences_agree(monkeypatch, trigger_in_values):
 
 
 def test_products_by_gathering_agree(monkeypatch):
-    problem = rb.draw(rb.Setting(vocab=40, seq_len=6, dim=5, samples=50, trigger_in_values=True), seed=0)
+    problem = rb.draw(
+        rb.Setting(vocab=40, seq_len=6, dim=5, samples=50, trigger_in_values=True), seed=0
+    )
     queries = torch.randn(50, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     dense = attention.token_products(problem, queries, problem.tokens)
     monkeypatch.setattr(attention, "GATHER_COST", 0)
     monkeypatch.setattr(attention, "CHUNK_NUMBERS", 100)
-    assert largest_difference(attention.token_products(problem, queries, problem.tokens), dense) < 1e-13
+    assert (
+        largest_difference(attention.token_products(problem, queries, problem.tokens), dense)
+        < 1e-13
+    )
 
 
 @pytest.mark.parametrize("rates", [(None, None), (3.0, 200.0)])
@@ -133,23 +172,34 @@ def test_products_by_gathering_agree(monkeypatch):
 @pytest.mark.parametrize("disguise", [shuffled, renamed, relabelled, rotated])
 def test_disguises_leave_the_weights(disguise, rates, width):
     """But for a rotation of the embedding spaces, which rotates them."""
-    problem = rb.draw(rb.Setting(vocab=13, seq_len=5, dim=7, samples=90, width=width, trigger_in_values=True), seed=4)
+    problem = rb.draw(
+        rb.Setting(vocab=13, seq_len=5, dim=7, samples=90, width=width, trigger_in_values=True),
+        seed=4,
+    )
     generators = [torch.Generator().manual_seed(0) for _ in range(2)]
     other, _ = disguise(problem, problem.sequences, generators[0])
     turned = disguise is rotated
-    inner, outer = (rotation(7, generators[1]) if turned else torch.eye(7).double() for _ in range(2))
+    inner, outer = (
+        rotation(7, generators[1]) if turned else torch.eye(7).double() for _ in range(2)
+    )
     features = torch.eye(width).double() if width else inner
     before, after = rb.three_steps(problem, *rates), rb.three_steps(other, *rates)
     assert largest_difference(after.key_query, inner.T @ before.key_query @ inner) < 1e-10
     for name in ("value1", "value2"):
-        assert largest_difference(getattr(after, name), outer.T @ getattr(before, name) @ features) < 1e-10, name
+        assert (
+            largest_difference(getattr(after, name), outer.T @ getattr(before, name) @ features)
+            < 1e-10
+        ), name
 
 
 @pytest.mark.parametrize("unequal", [{}, *UNEQUAL], ids=str)
 @pytest.mark.parametrize("trigger_in_values", [True, False])
 def test_limit_matches_a_plain_loop(trigger_in_values, unequal):
-    """The early-phase limit written out sequence by sequence in NumPy, straight from its definition."""
-    setting = rb.Setting(vocab=9, seq_len=4, dim=6, samples=40, trigger_in_values=trigger_in_values, **unequal)
+    """The early-phase limit written out sequence by sequence in NumPy, straight from its
+    definition."""
+    setting = rb.Setting(
+        vocab=9, seq_len=4, dim=6, samples=40, trigger_in_values=trigger_in_values, **unequal
+    )
     problem = rb.draw(setting, seed=2)
     weights = rb.three_steps(problem)
     z, u = problem.input_embeddings.numpy(), problem.output_embeddings.numpy()
@@ -175,8 +225,13 @@ def test_limit_matches_a_plain_loop(trigger_in_values, unequal):
 
 
 def test_float32_is_close_to_float64():
-    problem = rb.draw(rb.Setting(vocab=60, seq_len=8, dim=30, samples=2000, trigger_in_values=True), seed=0)
-    exact, rounded = rb.three_steps(problem, 5.0, 1e4), rb.three_steps(problem, 5.0, 1e4, dtype=torch.float32)
+    problem = rb.draw(
+        rb.Setting(vocab=60, seq_len=8, dim=30, samples=2000, trigger_in_values=True), seed=0
+    )
+    exact, rounded = (
+        rb.three_steps(problem, 5.0, 1e4),
+        rb.three_steps(problem, 5.0, 1e4, dtype=torch.float32),
+    )
     for name in NAMES:
         assert getattr(rounded, name).dtype == torch.float32
         assert largest_difference(getattr(rounded, name).double(), getattr(exact, name)) < 1e-3
@@ -185,7 +240,9 @@ def test_float32_is_close_to_float64():
 @pytest.mark.slow
 def test_no_large_tensor_is_made():
     """Peak of torch's own allocations stays far below N*L*d, N*V and N*m numbers."""
-    setting = rb.Setting(vocab=300, seq_len=16, dim=64, samples=2500, width=256, trigger_in_values=True)
+    setting = rb.Setting(
+        vocab=300, seq_len=16, dim=64, samples=2500, width=256, trigger_in_values=True
+    )
     problem = rb.draw(setting, seed=0, dtype=torch.float32)
     full = 4 * 2500 * min(300, 256)  # bytes of the smallest forbidden matrix, N by m
     for rates in ((None, None), (5.0, 50.0)):
@@ -196,7 +253,8 @@ def test_no_large_tensor_is_made():
 
 
 def test_hermite_activations_are_orthonormal():
-    """Under the standard normal law, together with 1 and x; the quadrature is exact for these degrees."""
+    """Under the standard normal law, together with 1 and x; the quadrature is exact for these
+    degrees."""
     points, weights = (torch.from_numpy(x) for x in np.polynomial.hermite_e.hermegauss(8))
     table = torch.stack([torch.ones_like(points), points, he2(points), he3(points)])
     gram = (table * weights) @ table.T / weights.sum()

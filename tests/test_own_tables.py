@@ -1,4 +1,5 @@
-"""The caller's own embeddings in a problem: what is taken, what is refused, and that nothing else moves."""
+"""The caller's own embeddings in a problem: what is taken, what is refused, and that nothing else
+moves."""
 
 from dataclasses import replace
 
@@ -11,7 +12,12 @@ from recallbook.data.embeddings import Embeddings
 from recallbook.data.own_tables import repeated_rows
 
 SETTING = rb.Setting(vocab=7, seq_len=3, dim=5, samples=40, trigger_in_values=True)
-NAMES = {"input": "input_embeddings", "output": "output_embeddings", "trigger": "trigger", "query": "query"}
+NAMES = {
+    "input": "input_embeddings",
+    "output": "output_embeddings",
+    "trigger": "trigger",
+    "query": "query",
+}
 
 
 def tables(seed: int = 0) -> dict[str, np.ndarray]:
@@ -40,7 +46,8 @@ def test_what_the_law_draws_may_be_given():
     drawn = rb.draw(SETTING, 4)
     again = Embeddings(*(getattr(drawn, attribute).numpy() for attribute in NAMES.values()))
     plain, same, other = (
-        rb.simulate(SETTING, 4, embeddings=given, test_samples=500) for given in (None, again, tables())
+        rb.simulate(SETTING, 4, embeddings=given, test_samples=500)
+        for given in (None, again, tables())
     )
     mine = rb.draw(SETTING, 4, embeddings=tables())
     assert plain == same != other == rb.evaluate(mine, rb.three_steps(mine), 500)
@@ -73,7 +80,11 @@ BAD = {
     "no mapping": (None, np.ones((7, 5)), "embeddings=.*a mapping with any of"),
     "a plain tuple": (None, tuple(tables().values()), "embeddings=.*a mapping with any of"),
     "a text": (None, "gaussian", "embeddings='gaussian'.*a mapping with any of"),
-    "an unknown name": ("keys", np.ones((7, 5)), r"embeddings=\['keys'\].*'input', 'output', 'trigger', 'query'"),
+    "an unknown name": (
+        "keys",
+        np.ones((7, 5)),
+        r"embeddings=\['keys'\].*'input', 'output', 'trigger', 'query'",
+    ),
     "a list": ("input", tables()["input"].tolist(), FLOATS),
     "none": ("input", None, f"None.*{FLOATS}"),
     "whole numbers": ("input", np.arange(35).reshape(7, 5), f"'ndarray of int64'.*{FLOATS}"),
@@ -89,8 +100,16 @@ BAD = {
     "infinite": ("trigger", changed("trigger", 1, -np.inf), FINITE),
     "zero trigger": ("trigger", np.zeros(5), "'zero'.*not zero"),
     "zero query": ("query", np.zeros(5), "'zero'.*not zero"),
-    "equal rows": ("input", np.ones((7, 5)), "'with 6 rows that repeat an earlier one'.*all differ"),
-    "a row twice": ("output", tables()["output"][[0, 1, 2, 3, 4, 5, 2]], "'with 1 rows that repeat"),
+    "equal rows": (
+        "input",
+        np.ones((7, 5)),
+        "'with 6 rows that repeat an earlier one'.*all differ",
+    ),
+    "a row twice": (
+        "output",
+        tables()["output"][[0, 1, 2, 3, 4, 5, 2]],
+        "'with 1 rows that repeat",
+    ),
 }
 
 
@@ -99,7 +118,9 @@ def test_bad_tables_are_refused_before_any_work(name, monkeypatch):
     place, value, message = BAD[name]
     if place in NAMES:
         message = rf"embeddings\['{place}'\]=.*{message}"
-    monkeypatch.setattr("recallbook.data.task.stream", lambda *_: pytest.fail("drew before it checked"))
+    monkeypatch.setattr(
+        "recallbook.data.task.stream", lambda *_: pytest.fail("drew before it checked")
+    )
     for call in (rb.draw, rb.simulate):
         with pytest.raises(ValueError, match=message):
             call(SETTING, 0, embeddings={place: value} if place else value)
@@ -110,7 +131,8 @@ def test_rows_repeat_up_to_the_sign_of_zero():
 
 
 def test_certificates_of_own_inputs_but_not_outputs():
-    """A certificate of given input embeddings is the one of the same tables drawn; given outputs are refused."""
+    """A certificate of given input embeddings is the one of the same tables drawn; given outputs
+    are refused."""
     setting = rb.Setting(vocab=24, seq_len=2, dim=40, samples=600)
     drawn = rb.draw(setting, 0)
 
@@ -119,7 +141,11 @@ def test_certificates_of_own_inputs_but_not_outputs():
 
     given = {name: getattr(drawn, NAMES[name]) for name in ("input", "trigger", "query")}
     found = certified(**given)
-    assert found == rb.certify(drawn) and found.recall > 0.5 and certified(input=2 * given["input"]) != found
+    assert (
+        found == rb.certify(drawn)
+        and found.recall > 0.5
+        and certified(input=2 * given["input"]) != found
+    )
     with pytest.raises(ValueError, match=r"problem\.own=\('output',\)"):
         certified(output=drawn.output_embeddings)
 

@@ -28,7 +28,13 @@ def cuts(law, flag):
     extra = 11 if law == "orthogonal" else 0
     return [
         rb.Setting(
-            vocab=9, seq_len=5, dim=dim + extra, samples=samples, width=width, embeddings=law, trigger_in_values=flag
+            vocab=9,
+            seq_len=5,
+            dim=dim + extra,
+            samples=samples,
+            width=width,
+            embeddings=law,
+            trigger_in_values=flag,
         )
         for samples, dim, width in CUTS
     ]
@@ -52,7 +58,13 @@ GROUPS = {
     "balanced": choices(zipf=0.7, balanced=True),
     "laws of one seed": [
         rb.Setting(**SIZES, embeddings=law)
-        for law in ("clustered(2,0.5)", "clustered(7,0.9)", "gaussian", "power_law(1)", "clustered(1,0)")
+        for law in (
+            "clustered(2,0.5)",
+            "clustered(7,0.9)",
+            "gaussian",
+            "power_law(1)",
+            "clustered(1,0)",
+        )
     ],
 }
 
@@ -62,7 +74,9 @@ def test_cuts_equal_draws_bit_for_bit(group):
     draws = PairedDraws(GROUPS[group], seed=3)
     for setting in GROUPS[group]:
         ours, theirs = draws.problem(setting), rb.draw(setting, seed=3)
-        different = [name for name in FIELDS if not same(getattr(ours, name), getattr(theirs, name))]
+        different = [
+            name for name in FIELDS if not same(getattr(ours, name), getattr(theirs, name))
+        ]
         assert different == [], setting
         assert torch.equal(rb.three_steps(ours).value2, rb.three_steps(theirs).value2), setting
 
@@ -74,7 +88,9 @@ def test_shared_counts_change_no_bit_of_the_weights():
         shared, alone = PairedDraws([setting], seed).problem(setting), rb.draw(setting, seed)
         counted += shared.label_counts is not None
         for name in ("value1", "key_query", "value2"):
-            assert torch.equal(getattr(rb.three_steps(shared), name), getattr(rb.three_steps(alone), name))
+            assert torch.equal(
+                getattr(rb.three_steps(shared), name), getattr(rb.three_steps(alone), name)
+            )
     assert 0 < counted < 12
 
 

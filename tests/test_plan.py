@@ -46,7 +46,9 @@ def test_the_frontier_is_the_critical_n_of_each_dimension(found):
 def test_no_dimension_nearby_is_cheaper(found):
     for factor in (0.8, 0.9, 1.1, 1.25):
         other = plan(**FIXED, dim=round(factor * found.best.dim)).best
-        assert other.cost >= 0.995 * found.best.cost  # critical N is found to one part in a thousand
+        assert (
+            other.cost >= 0.995 * found.best.cost
+        )  # critical N is found to one part in a thousand
 
 
 def test_what_each_is_worth_is_a_difference_of_predictions(found):
@@ -56,7 +58,8 @@ def test_what_each_is_worth_is_a_difference_of_predictions(found):
         "dim": accuracy(best, dim=2 * best.dim),
         "seq_len": accuracy(best, seq_len=8),
     }
-    # the frontier bends: the same difference at twice the step, and from the other side, brackets it
+    # the frontier bends: the same difference at twice the step, and from the other side, brackets
+    # it
     step = round(0.1 * best.dim)
     more, less = (rb.critical_samples(dim=best.dim + s, **FIXED, warn=False) for s in (step, -step))
     assert 0.8 * (best.samples - more) / step < found.saved < 1.2 * (less - best.samples) / step
@@ -64,7 +67,10 @@ def test_what_each_is_worth_is_a_difference_of_predictions(found):
 
 @pytest.mark.slow
 def test_prices_move_the_plan(found):
-    data, memory = plan(**FIXED, cost=Cost(per_sequence=1e6)), plan(**FIXED, cost=Cost(per_weight=1e5))
+    data, memory = (
+        plan(**FIXED, cost=Cost(per_sequence=1e6)),
+        plan(**FIXED, cost=Cost(per_weight=1e5)),
+    )
     assert data.best.samples < found.best.samples < memory.best.samples
     assert data.best.dim > found.best.dim > memory.best.dim
     assert accuracy(data.best) >= 0.6 and accuracy(memory.best) >= 0.6
@@ -75,7 +81,9 @@ def test_cost_counts_the_products_of_three_steps():
     dim, width, length = 5, 7, 3
     scores = [(length, dim)] * 3
     plain = [(dim, dim)] * 3 + scores
-    features = [(dim, width)] * 3 + [(width, dim)] * 4 + scores  # outer products and pull; the MLP there and back
+    features = (
+        [(dim, width)] * 3 + [(width, dim)] * 4 + scores
+    )  # outer products and pull; the MLP there and back
     for operations, m in ((plain, None), (features, width)):
         setting = marked(20, length, dim, 11, width=m)
         counted = 11 * sum(rows * columns for rows, columns in operations)
@@ -102,7 +110,11 @@ def test_where_nothing_suffices_it_says_what_would():
     assert found.best is None and found.frontier == ()
     least = found.remedies["dim"]
     unlimited = 2**31 - 1
-    assert accuracy(Place(least, None, unlimited, 0.0)) >= 0.6 > accuracy(Place(least - 1, None, unlimited, 0.0))
+    assert (
+        accuracy(Place(least, None, unlimited, 0.0))
+        >= 0.6
+        > accuracy(Place(least - 1, None, unlimited, 0.0))
+    )
     assert "trigger_out" not in found.remedies, "it is out already"
     few = plan(**FIXED, dim=96, samples=60)
     assert few.best is None and few.predicted == accuracy(Place(96, None, 60, 0.0)) < 0.6
@@ -150,10 +162,14 @@ def test_a_terminal_shows_how_far_it_is(terminal, few_draws, monkeypatch, capsys
     plan(**SMALL, dim=12, zipf=1.0)
     rb.sufficient_samples(12, 2, 40, 0.1)
     said = capsys.readouterr().err
-    assert [part in said for part in ("plan: dimensions", "critical size", "some 80 cert")] == [terminal] * 3
+    assert [part in said for part in ("plan: dimensions", "critical size", "some 80 cert")] == [
+        terminal
+    ] * 3
 
 
 def test_the_search_ends_where_no_step_is_cheaper():
-    assert cheapest(lambda size: (math.log(size / 300)) ** 2, 10, 1, (2.0, 2**0.25)) == pytest.approx(300, rel=0.1)
+    assert cheapest(
+        lambda size: (math.log(size / 300)) ** 2, 10, 1, (2.0, 2**0.25)
+    ) == pytest.approx(300, rel=0.1)
     assert cheapest(lambda size: size, 64, 20, (2.0, 2**0.5)) == 20
     assert cheapest(lambda size: math.inf, 64, 1, (2.0,)) == 64

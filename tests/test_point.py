@@ -1,4 +1,5 @@
-"""Points of a sweep: their checks, and names that no process, version or order of fields may change."""
+"""Points of a sweep: their checks, and names that no process, version or order of fields may
+change."""
 
 from dataclasses import replace
 
@@ -15,8 +16,17 @@ pytestmark = pytest.mark.essential
 SETTING = rb.Setting(vocab=64, seq_len=8, dim=64, samples=4096, trigger_in_values=True)
 DESCENT = {"method": "descend", "steps": 3, "eta": 1.0, "gamma": 1.0}
 RATES = {"eta": 0.5, "gamma": 3}
-CHANGES = ({"width": 5, "activation": "he3"}, {"trigger_in_values": False}, {"embeddings": "sphere"})
-WAYS = ({"method": "argmax"}, RATES, {**RATES, "method": "descend", "steps": 7}, {"test_samples": 100})
+CHANGES = (
+    {"width": 5, "activation": "he3"},
+    {"trigger_in_values": False},
+    {"embeddings": "sphere"},
+)
+WAYS = (
+    {"method": "argmax"},
+    RATES,
+    {**RATES, "method": "descend", "steps": 7},
+    {"test_samples": 100},
+)
 POINTS = [
     *(rb.Point(SETTING, seed) for seed in (0, 1, 2**70)),
     *(rb.Point(replace(SETTING, **change), 0) for change in CHANGES),
@@ -53,7 +63,9 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("field", "given"), [(field, given) for field, all_ in BAD.items() for given in all_])
+@pytest.mark.parametrize(
+    ("field", "given"), [(field, given) for field, all_ in BAD.items() for given in all_]
+)
 def test_bad_points_are_refused_by_name(field, given):
     with pytest.raises(ValueError, match=rf"^{field}="):
         rb.Point(**{"setting": SETTING, "seed": 0, **given})
@@ -76,7 +88,10 @@ def test_unique_keeps_order_and_refuses_what_is_no_point():
 
 
 def test_outcomes_are_those_of_the_plain_functions():
-    setting, rates = rb.Setting(vocab=24, seq_len=6, dim=12, samples=300), {"eta": 20.0, "gamma": 5.0}
+    setting, rates = (
+        rb.Setting(vocab=24, seq_len=6, dim=12, samples=300),
+        {"eta": 20.0, "gamma": 5.0},
+    )
     problem = rb.draw(setting, 3)
 
     def outcome(**given):

@@ -1,4 +1,5 @@
-"""The ladder from the book's model to a library's transformer: each rung is its parent with one thing changed."""
+"""The ladder from the book's model to a library's transformer: each rung is its parent with one
+thing changed."""
 
 import math
 from dataclasses import asdict, replace
@@ -12,7 +13,13 @@ from torch import nn
 
 import recallbook as rb
 from recallbook_studies.ch12 import heads as heads_study, order, pictures, runs, sizes, tuning
-from recallbook_studies.ch12.measures import best, cosine, heads, marker_attention, theory_of_first_update
+from recallbook_studies.ch12.measures import (
+    best,
+    cosine,
+    heads,
+    marker_attention,
+    theory_of_first_update,
+)
 from recallbook_studies.ch12.models import LadderModel
 from recallbook_studies.ch12.rungs import LADDER, RUNGS, Rung, rung_named
 from recallbook_studies.ch12.training import TEST, orders, problem_for, train
@@ -56,7 +63,9 @@ def asked(problem, trigger, count=30):
     return written.tokens, written.marked
 
 
-@pytest.mark.parametrize("rung", [rung for rung in RUNGS.values() if rung.parent], ids=lambda rung: rung.name)
+@pytest.mark.parametrize(
+    "rung", [rung for rung in RUNGS.values() if rung.parent], ids=lambda rung: rung.name
+)
 def test_a_rung_changes_one_thing(rung):
     own, parent = asdict(rung), asdict(RUNGS[rung.parent])
     differ = {name for name in own if own[name] != parent[name]} - {"name", "parent", "change"}
@@ -66,9 +75,18 @@ def test_a_rung_changes_one_thing(rung):
 def test_the_ladder_goes_from_the_books_model_to_two_layers_of_the_library():
     assert [rung.parent for rung in LADDER[1:]] == [rung.name for rung in LADDER[:-1]]
     assert LADDER[0] == Rung(name="three steps")
-    last = {"layers": 2, "heads": 4, "trigger": "marker", "optimiser": "adamw", "learned": True, "positions": True}
+    last = {
+        "layers": 2,
+        "heads": 4,
+        "trigger": "marker",
+        "optimiser": "adamw",
+        "learned": True,
+        "positions": True,
+    }
     assert last.items() <= asdict(LADDER[-1]).items() and LADDER[-1].residual and LADDER[-1].mlp
-    with pytest.raises(ValueError, match=r"rung='fifth layer' is not allowed: one of 'three steps'"):
+    with pytest.raises(
+        ValueError, match=r"rung='fifth layer' is not allowed: one of 'three steps'"
+    ):
         rung_named("fifth layer")
 
 
@@ -76,7 +94,9 @@ def test_the_ladder_goes_from_the_books_model_to_two_layers_of_the_library():
 
 
 def test_sequences_written_by_hand():
-    sequences = rb.Sequences(torch.tensor([[3, 1, 2], [0, 4, 4]]).int(), torch.tensor([1, 2]), torch.tensor([7, 8]))
+    sequences = rb.Sequences(
+        torch.tensor([[3, 1, 2], [0, 4, 4]]).int(), torch.tensor([1, 2]), torch.tensor([7, 8])
+    )
     end, marker, none = end_token(5), marker_token(5), [-1, -1]
     for trigger, *expected in (
         ("feature", [[3, 1, 2, end], [0, 4, 4, end]], [1, 2], [1, 2]),
@@ -84,7 +104,9 @@ def test_sequences_written_by_hand():
         ("position", [[1, 3, 2, end], [4, 4, 0, end]], [0, 0], none),
     ):
         found = write(sequences, trigger, 5)
-        assert [part.tolist() for part in (found.tokens, found.informative, found.marked)] == expected, trigger
+        assert [
+            part.tolist() for part in (found.tokens, found.informative, found.marked)
+        ] == expected, trigger
         assert found.labels.tolist() == [7, 8]
     with pytest.raises(ValueError, match="trigger='colour' is not allowed"):
         write(sequences, "colour", 5)
@@ -111,7 +133,10 @@ def test_the_first_rungs_are_the_books_model(name):
     torch.testing.assert_close(logits, book(fresh.tokens, fresh.positions))
     torch.testing.assert_close(weights[:, 0, 0, :-1], book.attention(fresh.tokens, fresh.positions))
     assert (weights[:, 0, 0, -1] == 0).all()
-    assert [name for name, one in model.named_parameters() if one.requires_grad] == ["book.value", "book.key_query"]
+    assert [name for name, one in model.named_parameters() if one.requires_grad] == [
+        "book.value",
+        "book.key_query",
+    ]
 
 
 @pytest.mark.parametrize("name", ["learned embeddings", "positions"])
@@ -135,9 +160,13 @@ def test_heads_by_their_formula(name):
     attention, count = model.layers[0].self_attn, model.rung.heads
     query, key, value = (
         (stream @ weight.T + bias).unflatten(-1, (count, -1))
-        for weight, bias in zip(attention.in_proj_weight.chunk(3), attention.in_proj_bias.chunk(3), strict=True)
+        for weight, bias in zip(
+            attention.in_proj_weight.chunk(3), attention.in_proj_bias.chunk(3), strict=True
+        )
     )
-    weights = torch.softmax(torch.einsum("bhc,bthc->bht", query[:, -1], key) / (8 / count) ** 0.5, dim=2)
+    weights = torch.softmax(
+        torch.einsum("bhc,bthc->bht", query[:, -1], key) / (8 / count) ** 0.5, dim=2
+    )
     read = torch.einsum("bht,bthc->bhc", weights, value).flatten(1)
     logits, (seen,) = model(tokens, marked)
     torch.testing.assert_close(seen[:, :, 0], weights)
@@ -175,8 +204,12 @@ def test_many_steps_on_all_sequences_are_the_books_descent():
     history = rb.descend(book, problem, 12, eta=rates["book.value"], gamma=rates["book.key_query"])
     for name in ("value", "key_query"):
         torch.testing.assert_close(getattr(found.models[0].book, name), getattr(book, name))
-    assert found.history["loss"].to_numpy()[:12] == pytest.approx(history["loss"].to_numpy(), rel=1e-12)
-    assert found.outcomes[OUTCOMES].iloc[0].to_dict() == pytest.approx(vars(rb.evaluate(problem, book, TEST)))
+    assert found.history["loss"].to_numpy()[:12] == pytest.approx(
+        history["loss"].to_numpy(), rel=1e-12
+    )
+    assert found.outcomes[OUTCOMES].iloc[0].to_dict() == pytest.approx(
+        vars(rb.evaluate(problem, book, TEST))
+    )
 
 
 def test_three_steps_are_the_books():
@@ -194,7 +227,9 @@ def test_minibatches_of_all_and_rates_times_one_change_nothing():
     )
     torch.testing.assert_close(full, all_in_one)
     assert torch.equal(tuned, all_in_one)
-    faster, slower = (trained("tuned rates", rate=r, steps=1, batch=24, looks=1).models[0] for r in (2.0, 1.0))
+    faster, slower = (
+        trained("tuned rates", rate=r, steps=1, batch=24, looks=1).models[0] for r in (2.0, 1.0)
+    )
     torch.testing.assert_close(faster.book.value, 2 * slower.book.value)
 
 
@@ -205,7 +240,11 @@ def test_seeds_side_by_side_are_what_a_plain_loop_gives_each(name):
     model, problem = model_of(name, seed=1)
     moving = [one for one in model.parameters() if one.requires_grad]
     sgd = rung.optimiser == "sgd"
-    optimiser = torch.optim.SGD(moving, momentum=0.9, **given) if sgd else torch.optim.AdamW(moving, **given)
+    optimiser = (
+        torch.optim.SGD(moving, momentum=0.9, **given)
+        if sgd
+        else torch.optim.AdamW(moving, **given)
+    )
     decreasing = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: schedule(step, steps))
     data = write(problem.sequences, rung.trigger, problem.setting.vocab)
     for which in orders(1, 24, 8, steps):
@@ -223,14 +262,20 @@ def test_seeds_side_by_side_are_what_a_plain_loop_gives_each(name):
 def test_the_schedule():
     factors = [schedule(step, 40) for step in range(40)]
     assert factors[:5] == [0.25, 0.5, 0.75, 1, 1]
-    assert factors[22] == pytest.approx(0.5) and factors[-1] == pytest.approx(0.5 * (1 + math.cos(math.pi * 35 / 36)))
+    assert factors[22] == pytest.approx(0.5) and factors[-1] == pytest.approx(
+        0.5 * (1 + math.cos(math.pi * 35 / 36))
+    )
     assert max(factors) == 1
 
 
 @pytest.mark.parametrize("rate, lost", [(1e6, True), (0.1, False)])
 def test_a_run_that_diverges_is_recorded(rate, lost):
-    found = train(RUNGS["MLP, SGD"], SETTING, [0, 1], rate=rate, steps=10, looks=2, test_samples=64).outcomes
-    assert found["diverged"].tolist() == [lost, lost] and (not lost or (found["accuracy"] < 0.5).all())
+    found = train(
+        RUNGS["MLP, SGD"], SETTING, [0, 1], rate=rate, steps=10, looks=2, test_samples=64
+    ).outcomes
+    assert found["diverged"].tolist() == [lost, lost] and (
+        not lost or (found["accuracy"] < 0.5).all()
+    )
 
 
 # What is measured
@@ -241,10 +286,14 @@ def test_the_first_batch_is_compared_with_all_sequences(seed, batch):
     found = trained("minibatches", [seed], steps=1, looks=1, batch=batch).outcomes
     problem = problem_for(RUNGS["minibatches"], SETTING, seed, **DOUBLE)
     book, which = rb.RecallTransformer(problem), orders(seed, 24, batch, 1)[0]
-    loss = nn.functional.cross_entropy(book(problem.tokens[which], problem.positions[which]), problem.labels[which])
+    loss = nn.functional.cross_entropy(
+        book(problem.tokens[which], problem.positions[which]), problem.labels[which]
+    )
     (gradient,) = torch.autograd.grad(loss, [book.value])
     tokens, outputs = problem.input_embeddings, problem.output_embeddings
-    expected = cosine(-tokens @ gradient.T @ outputs.T, tokens @ rb.initial_gradient(problem).T @ outputs.T)
+    expected = cosine(
+        -tokens @ gradient.T @ outputs.T, tokens @ rb.initial_gradient(problem).T @ outputs.T
+    )
     assert found["cosine"][0] == pytest.approx(expected, rel=1e-9)
     assert abs(expected) < 0.9 if batch == 4 else expected == pytest.approx(1)
 
@@ -254,22 +303,31 @@ def test_the_theorys_first_update_by_its_formula():
     model = rb.RecallTransformer(problem)
     model.value.data = rb.initial_gradient(problem)
     facts = repeated(10, 5, problem.permutation)
-    torch.testing.assert_close(theory_of_first_update(problem), model(facts.tokens, facts.positions).detach())
+    torch.testing.assert_close(
+        theory_of_first_update(problem), model(facts.tokens, facts.positions).detach()
+    )
     assert facts.labels.tolist() == problem.permutation.tolist()
 
 
 def test_heads_seen_by_hand():
     sure, wrong, tie = [0, 1.0, 0], [1.0, 0, 0], [0.5, 0.5, 0]
-    weights = torch.tensor([[[sure], [wrong]], [[tie], [wrong]]])  # two sequences, two heads, from the last position
+    weights = torch.tensor(
+        [[[sure], [wrong]], [[tie], [wrong]]]
+    )  # two sequences, two heads, from the last position
     informative = torch.tensor([1, 1])
     found = heads([weights], informative)
     assert [tuple(head) for head in found] == [(0, 0, 0.75, 0.75), (0, 1, 0.0, 0.0)]
     assert best(found) == found[0]
     assert math.isnan(marker_attention([weights], informative))
-    square = torch.tensor([[[[1.0, 0, 0], [0.9, 0.1, 0], [0.2, 0.3, 0.5]], [[1.0, 0, 0], [0.3, 0.7, 0], [0, 1, 0]]]])
+    square = torch.tensor(
+        [[[[1.0, 0, 0], [0.9, 0.1, 0], [0.2, 0.3, 0.5]], [[1.0, 0, 0], [0.3, 0.7, 0], [0, 1, 0]]]]
+    )
     seen = [marker_attention([square, weights[:1]], torch.tensor([place])) for place in range(3)]
     assert seen == pytest.approx([0, 0.9, 1])
-    assert [head.lock_on for head in heads([torch.full_like(weights, math.nan)], informative)] == [0, 0]
+    assert [head.lock_on for head in heads([torch.full_like(weights, math.nan)], informative)] == [
+        0,
+        0,
+    ]
 
 
 # What is refused, and how rates are chosen
@@ -283,8 +341,14 @@ def test_heads_seen_by_hand():
         ({"setting": replace(SETTING, width=8)}, "with no MLP"),
         ({"setting": replace(SETTING, dim=6)}, "dim=6 is not allowed: a multiple of the 4 heads"),
         ({"seeds": []}, "seeds=.. is not allowed: at least one seed"),
-        ({"rung": RUNGS["minibatches"], "rate": 2.0}, "rate=2.0 is not allowed: 1 for a rung at the book's own rates"),
-        ({"rung": RUNGS["tuned rates"], "decay": 0.1}, "decay=0.1 is not allowed: 0 for gradient descent on the"),
+        (
+            {"rung": RUNGS["minibatches"], "rate": 2.0},
+            "rate=2.0 is not allowed: 1 for a rung at the book's own rates",
+        ),
+        (
+            {"rung": RUNGS["tuned rates"], "decay": 0.1},
+            "decay=0.1 is not allowed: 0 for gradient descent on the",
+        ),
         ({"decay": -1.0}, r"decay=-1.0 is not allowed: a finite number from 0 on"),
     ],
 )
@@ -294,10 +358,15 @@ def test_what_is_refused(given, message):
 
 
 def searched(accuracies, scatter=0.0):
-    """A search of one rung at the base whose mean accuracy is a table over rates and decays; ten seeds."""
+    """A search of one rung at the base whose mean accuracy is a table over rates and decays; ten
+    seeds."""
     rng, columns = np.random.default_rng(0), ["rate", "decay", "seed", "accuracy"]
     pairs = zip(product(*tuning.grid(RUNGS["MLP"])), accuracies.flat, strict=True)
-    rows = [(*pair, seed, mean + scatter * rng.normal()) for pair, mean in pairs for seed in tuning.SEEDS]
+    rows = [
+        (*pair, seed, mean + scatter * rng.normal())
+        for pair, mean in pairs
+        for seed in tuning.SEEDS
+    ]
     return pd.DataFrame(rows, columns=columns).assign(rung="MLP", **sizes.BASE._asdict())
 
 
@@ -311,13 +380,16 @@ def test_the_middle_of_the_pairs_as_good_as_the_best_is_chosen():
     table[3, 4] = 0.95  # clearly better than the others, and at an end of the decays
     assert tuning.choose(searched(table, 0.01)) == {("MLP", sizes.BASE): (rates[3], decayed[4])}
     assert tuning.at_an_end(searched(table, 0.01)) == [("MLP", "decay")]
-    # with the scatter of seeds between runs 0.05 cannot be told from nothing, and the middle of more is kept
+    # with the scatter of seeds between runs 0.05 cannot be told from nothing, and the middle of
+    # more is kept
     assert len(tuning.as_good(searched(table, 0.2))) > 3
 
 
 def test_shapes_beside_the_base_try_its_pair_and_its_neighbours(monkeypatch):
     rates, decayed = tuning.grid(RUNGS["MLP"])
-    monkeypatch.setattr(tuning, "chosen", lambda: {("MLP", sizes.BASE): tuning.Pair(rates[2], decayed[0])})
+    monkeypatch.setattr(
+        tuning, "chosen", lambda: {("MLP", sizes.BASE): tuning.Pair(rates[2], decayed[0])}
+    )
     found = tuning.pairs(RUNGS["MLP"], sizes.BASE._replace(dim=64))
     assert set(found) == {*((rate, decayed[0]) for rate in rates[1:4]), (rates[2], decayed[1])}
     assert len(tuning.pairs(RUNGS["MLP"], sizes.BASE)) == 25
@@ -337,9 +409,15 @@ def test_phases_in_time():
         [("MLP", 0.9, 20, 40, 40), ("MLP", 0.9, 60, 40, 60), ("MLP", 0.3, 1, np.nan, np.nan)],
         columns=["rung", "accuracy", "step_lock_on", "step_recall", "step_accuracy"],
     )
-    found = [order.phases(part).set_index("rung").loc["MLP"] for part in (rows, rows.assign(step_lock_on=40))]
+    found = [
+        order.phases(part).set_index("rung").loc["MLP"]
+        for part in (rows, rows.assign(step_lock_on=40))
+    ]
     assert found[0][["step_lock_on", "step_recall", "runs"]].tolist() == [40, 40, 2]
-    assert [part[["lock_on_first", "recall_first"]].tolist() for part in found] == [[0.5, 0.5], [0, 0]]
+    assert [part[["lock_on_first", "recall_first"]].tolist() for part in found] == [
+        [0.5, 0.5],
+        [0, 0],
+    ]
 
 
 # What the other heads add
@@ -359,14 +437,18 @@ def test_a_head_that_knows_nothing_can_be_taken_out():
     found = heads_study.accuracies(model, written)
     assert found["all"] == found["best alone"]
     logits = model.output(heads_study.parts(model, written)[0].sum(dim=1).mean(dim=0) + out.bias)
-    assert found["others alone"] == pytest.approx(float((written.labels == logits.argmax()).double().mean()))
+    assert found["others alone"] == pytest.approx(
+        float((written.labels == logits.argmax()).double().mean())
+    )
 
 
 def test_the_pages_constants_are_those_of_training():
     """Optimisers and models as they are built, beside the words of the table."""
     said = {row["constant"]: row["value"] for row in pictures.constant_rows()}
     adamw, sgd = (
-        Stepper(RUNGS[name], SETTING, {"weight": torch.zeros(1, 3, 3)}, rate=0.1, decay=0.7, steps=40)
+        Stepper(
+            RUNGS[name], SETTING, {"weight": torch.zeros(1, 3, 3)}, rate=0.1, decay=0.7, steps=40
+        )
         for name in ("MLP", "MLP, SGD")
     )
     (own,), (other,) = adamw.optimiser.param_groups, sgd.optimiser.param_groups

@@ -22,21 +22,32 @@ BASE = {"vocab": 300, "seq_len": 20, "dim": 60, "samples": 3000, "trigger_in_val
 
 def difference(setting, name, seeds, test_samples=4000):
     """Predicted minus simulated, and the standard error of the simulation."""
-    values = [getattr(rb.simulate(setting, seed, test_samples=test_samples), name) for seed in range(seeds)]
-    return getattr(rb.predict(setting), name) - np.mean(values), np.std(values, ddof=1) / np.sqrt(seeds)
+    values = [
+        getattr(rb.simulate(setting, seed, test_samples=test_samples), name)
+        for seed in range(seeds)
+    ]
+    return getattr(rb.predict(setting), name) - np.mean(values), np.std(values, ddof=1) / np.sqrt(
+        seeds
+    )
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(
-    ("seed", "mlp", "allowed"), [(11, False, (0.01, 0.012, 0.03)), (12, True, (0.025, 0.03, 0.05))], ids=str
+    ("seed", "mlp", "allowed"),
+    [(11, False, (0.01, 0.012, 0.03)), (12, True, (0.025, 0.03, 0.05))],
+    ids=str,
 )
 def test_target_on_random_settings(seed, mlp, allowed):
-    """`python -m recallbook_studies.prediction_errors [--mlp]` has 100 settings; daily: the committed map."""
+    """`python -m recallbook_studies.prediction_errors [--mlp]` has 100 settings; daily: the
+    committed map."""
     drawn = prediction_errors.random_settings(seed, 60, mlp=mlp)
     chosen = [s for s in drawn if s.samples * s.dim * s.width < 5e8][:16] if mlp else drawn[:40]
     frame = prediction_errors.compare(chosen, seeds=10, first=77_000)
     for row in prediction_errors.summary(frame).itertuples():
-        assert row.beyond < dict(zip(("accuracy", "recall", "lock_on"), allowed, strict=True))[row.quantity], row
+        assert (
+            row.beyond
+            < dict(zip(("accuracy", "recall", "lock_on"), allowed, strict=True))[row.quantity]
+        ), row
 
 
 TRANSITION = [
@@ -49,7 +60,8 @@ TRANSITION = [
 
 @pytest.mark.nightly
 def test_lock_on_inside_the_transition():
-    """The target is 0.03. Catches 0.09 in one setting (200 seeds: a standard error of 0.02), and 0.06 in all alike."""
+    """The target is 0.03. Catches 0.09 in one setting (200 seeds: a standard error of 0.02), and
+    0.06 in all alike."""
     found = [difference(setting, "lock_on", 200, test_samples=1000) for setting in TRANSITION]
     for setting, (error, sampling) in zip(TRANSITION, found, strict=True):
         assert 0.1 < rb.predict(setting).lock_on < 0.9
@@ -61,7 +73,8 @@ def test_lock_on_inside_the_transition():
 @pytest.mark.slow
 @either("trigger_in_values")
 @pytest.mark.parametrize(
-    ("embeddings", "dim", "bound"), [("orthogonal", 202, 0.01), ("sphere", 60, 0.03), ("gaussian", 400, 0.02)]
+    ("embeddings", "dim", "bound"),
+    [("orthogonal", 202, 0.01), ("sphere", 60, 0.03), ("gaussian", 400, 0.02)],
 )
 def test_other_embeddings_and_large_dimension(embeddings, dim, bound, trigger_in_values):
     setting = sized(200, 20, dim, 1500, embeddings=embeddings, trigger_in_values=trigger_in_values)
@@ -71,10 +84,13 @@ def test_other_embeddings_and_large_dimension(embeddings, dim, bound, trigger_in
 
 
 def test_endless_data_is_the_linear_memory():
-    """N to infinity with the trigger out of the values: step 3 stores the plain sum of outer products."""
+    """N to infinity with the trigger out of the values: step 3 stores the plain sum of outer
+    products."""
     setting = sized(200, 10, 60, 2**31 - 1)
     prediction = rb.predict(setting)
-    assert prediction.lock_on == pytest.approx(1, abs=1e-3)  # only tokens that resemble the trigger are left
+    assert prediction.lock_on == pytest.approx(
+        1, abs=1e-3
+    )  # only tokens that resemble the trigger are left
     assert prediction.recall == pytest.approx(predicted_recall(200, 60), abs=0.01)
 
 
@@ -97,7 +113,9 @@ def test_spectral_moments_against_simulation(power):
         values.append(np.trace(np.linalg.matrix_power(z.T @ z / vocab, power)) / dim * dim**power)
     exact = float(lock_symbols.spectral_moment(power).subs({V: vocab, d: dim}))
     # Marchenko-Pastur moments are exact up to relative O(1/(d V))
-    assert abs(np.mean(values) - exact) < 4 * np.std(values, ddof=1) / 60**0.5 + exact * 10 / (dim * vocab)
+    assert abs(np.mean(values) - exact) < 4 * np.std(values, ddof=1) / 60**0.5 + exact * 10 / (
+        dim * vocab
+    )
 
 
 SIZES = {
@@ -114,12 +132,21 @@ SIZES = {
 @given(**SIZES)
 def test_more_data_and_more_dimensions_never_hurt(vocab, seq_len, dim, ratio, flag):
     def found(**changes):
-        sizes = {"vocab": vocab, "seq_len": seq_len, "dim": dim, "samples": vocab * ratio, **changes}
+        sizes = {
+            "vocab": vocab,
+            "seq_len": seq_len,
+            "dim": dim,
+            "samples": vocab * ratio,
+            **changes,
+        }
         return rb.predict(rb.Setting(**sizes, trigger_in_values=flag), warn=False)
 
     base = found()
     for more in (found(samples=2 * vocab * ratio), found(dim=2 * dim)):
-        change = {name: getattr(more, name) - getattr(base, name) for name in ("accuracy", "lock_on", "recall")}
+        change = {
+            name: getattr(more, name) - getattr(base, name)
+            for name in ("accuracy", "lock_on", "recall")
+        }
         assert min(change.values()) > -0.01, change  # of the fixed points of the average
 
 
@@ -133,7 +160,9 @@ def test_ledger_holds_what_is_evaluated():
     score = lock_symbols.trigger_score()
     for name, term in lock_symbols.lock_terms().items():
         assert ledger[name].formula == sp.latex(term.token / score**2)
-        assert ledger[name].size == pytest.approx(float((term.token / score**2).subs(typical)), rel=1e-10)
+        assert ledger[name].size == pytest.approx(
+            float((term.token / score**2).subs(typical)), rel=1e-10
+        )
     for name, expression in recall_symbols.mean_squares().items():
         assert ledger[name].formula == sp.latex(expression)
         assert ledger[name].size == pytest.approx(float(expression.subs(sizes)), rel=1e-10)
@@ -159,7 +188,9 @@ def test_phase_names_the_binding_term(sizes, fields, term):
 def test_leaving_a_term_out_never_hurts():
     setting = marked(300, 100, 40, 3000)
     base = rb.predict(setting)
-    for name in set(base.ledger) - {"coverage"}:  # uneven counts help where only frequent facts are recalled at all
+    for name in set(base.ledger) - {
+        "coverage"
+    }:  # uneven counts help where only frequent facts are recalled at all
         assert rb.predict(setting, without=(name,)).accuracy > base.accuracy - 0.01, name
 
 
@@ -182,9 +213,12 @@ def test_validation_goes_anywhere(capsys):
 
 @pytest.mark.parametrize("seq_len", [2, 10, 40])
 def test_a_mark_that_adds_nothing_finds_one_in_l(monkeypatch, seq_len):
-    """With no lift all distinct tokens of a sequence are alike, and the average of Phi(g)^K is 1/(K+1) exactly."""
+    """With no lift all distinct tokens of a sequence are alike, and the average of Phi(g)^K is
+    1/(K+1) exactly."""
     nothing, one = np.zeros(2**fluctuations.POINTS), np.ones(2**fluctuations.POINTS)
-    monkeypatch.setattr(lock_on, "score_laws", lambda setting, without: lock_on.Scores(nothing, one, nothing))
+    monkeypatch.setattr(
+        lock_on, "score_laws", lambda setting, without: lock_on.Scores(nothing, one, nothing)
+    )
     lock = lock_on.lock(marked(300, seq_len, 60, 3000), ())
     distinct = 300 * (1 - (1 - 1 / 300) ** (seq_len - 1))
     assert lock.token.mean() == pytest.approx(1 / (1 + distinct), rel=0.01)

@@ -1,4 +1,5 @@
-"""Every formula of the ledger, read back from the LaTeX that is printed, against the number that `predict` reports."""
+"""Every formula of the ledger, read back from the LaTeX that is printed, against the number that
+`predict` reports."""
 
 import re
 
@@ -12,16 +13,25 @@ from recallbook.theory import lock_on, recall
 from recallbook.theory.symbolic import lock_terms as lock_symbols
 
 SETTINGS = {
-    "Attention-only": rb.Setting(vocab=300, seq_len=20, dim=60, samples=3000, trigger_in_values=True),
+    "Attention-only": rb.Setting(
+        vocab=300, seq_len=20, dim=60, samples=3000, trigger_in_values=True
+    ),
     "trigger not in the values": rb.Setting(vocab=400, seq_len=50, dim=40, samples=6000),
     "Attention-MLP": rb.Setting(
-        vocab=300, seq_len=20, dim=60, samples=3000, width=120, activation="relu", trigger_in_values=True
+        vocab=300,
+        seq_len=20,
+        dim=60,
+        samples=3000,
+        width=120,
+        activation="relu",
+        trigger_in_values=True,
     ),
 }
 
 
 def read(latex):
-    """SymPy's parser takes a lone d for a differential and a letter before a bracket for a function."""
+    """SymPy's parser takes a lone d for a differential and a letter before a bracket for a
+    function."""
     latex = latex.replace(r"\left", "").replace(r"\right", "")
     latex = re.sub(r"(?<![A-Za-z\\])d(?![A-Za-z])", "D", latex)
     latex = re.sub(r"([A-Za-z0-9}\)])\s*\(", r"\1 \\cdot (", latex)
@@ -32,7 +42,9 @@ def values(setting):
     """Numbers of all symbols at the typical draw, by how they are printed."""
     names = {**lock_on.values(setting, dict.fromkeys(lock_symbols.SHARED, 1.0))}
     if setting.width is not None:
-        names |= {symbol: float(np.mean(part)) for symbol, part in recall.asked_overlaps(setting).items()}
+        names |= {
+            symbol: float(np.mean(part)) for symbol, part in recall.asked_overlaps(setting).items()
+        }
     return {read(sp.latex(symbol)): value for symbol, value in names.items()}
 
 

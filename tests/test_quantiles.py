@@ -1,4 +1,5 @@
-"""Quantiles over draws: laws that are known exactly, simulation, the committed comparison, and the arguments."""
+"""Quantiles over draws: laws that are known exactly, simulation, the committed comparison, and the
+arguments."""
 
 import math
 
@@ -33,7 +34,8 @@ def test_quantiles_ascend_and_their_mean_is_the_prediction(name):
 
 
 def test_draws_of_coverage_alone_have_the_law_of_empty_boxes():
-    r"""Variance of the share of labels seen: $(e^{-c}-(1+c)e^{-2c})/V$ at $c=N/V$; 1.4 times that if independent."""
+    r"""Variance of the share of labels seen: $(e^{-c}-(1+c)e^{-2c})/V$ at $c=N/V$; 1.4 times that
+    if independent."""
     setting = sized(300, 10, 302, 450, embeddings="orthogonal")
     c = 1.5
     exact = math.sqrt((math.exp(-c) - (1 + c) * math.exp(-2 * c)) / 300)
@@ -56,20 +58,27 @@ def test_unequal_facts_take_the_quantiles_of_their_draws(monkeypatch):
 def test_ties_are_split_as_predicted():
     law = np.repeat([0.2, 0.6, 1.0], 100)
     assert quantiles.share_below(law, 0.6, law, 0.5) == pytest.approx(0.5)
-    assert quantiles.share_below(np.array([0.2, 0.2, 0.6, 1.0]), 0.6, law, 0.5) == pytest.approx(0.5 + 0.25 / 2)
+    assert quantiles.share_below(np.array([0.2, 0.2, 0.6, 1.0]), 0.6, law, 0.5) == pytest.approx(
+        0.5 + 0.25 / 2
+    )
 
 
 def test_the_comparison_is_committed_whole():
     frame = quantiles.load()
-    assert list(frame["key"]) == quantiles.keys() and not frame[["accuracy", "lock_on", "recall"]].isna().any(axis=None)
+    assert list(frame["key"]) == quantiles.keys() and not frame[
+        ["accuracy", "lock_on", "recall"]
+    ].isna().any(axis=None)
     inside = frame["accuracy"].between(0.1, 0.9) | frame["lock_on"].between(0.1, 0.9)
     assert inside.all() and frame["width"].notna().sum() == quantiles.COUNTS["MLP"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("key", ["equal 9", "unequal 1", pytest.param("MLP 0", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(
+    "key", ["equal 9", "unequal 1", pytest.param("MLP 0", marks=pytest.mark.nightly)]
+)
 def test_rows_made_again(key):
-    """Sizes exactly; two of 60 draws may cross a quantile on another processor, or with another order of sums."""
+    """Sizes exactly; two of 60 draws may cross a quantile on another processor, or with another
+    order of sums."""
     stored = quantiles.load().set_index("key").loc[key]
     made = quantiles.row(key)
     for name, value in made.items():
@@ -83,7 +92,8 @@ def test_rows_made_again(key):
 
 @pytest.mark.parametrize(("kind", "tolerance"), [("equal", 0.03), ("MLP", 0.1), ("unequal", 0.1)])
 def test_shares_below_predicted_quantiles(kind, tolerance):
-    """Standard errors: 0.005 to 0.015 with equal facts, to 0.044 else. Catches laws too wide or narrow by a fifth."""
+    """Standard errors: 0.005 to 0.015 with equal facts, to 0.044 else. Catches laws too wide or
+    narrow by a fifth."""
     shares = quantiles.calibration(quantiles.load()).query("kind == @kind")
     assert shares["settings"].min() >= {"equal": 20, "MLP": 8, "unequal": 6}[kind]
     for level in quantiles.LEVELS:

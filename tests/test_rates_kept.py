@@ -1,4 +1,5 @@
-"""Finite rates that provably keep the limit: every inequality on draws, and what is promised against simulation."""
+"""Finite rates that provably keep the limit: every inequality on draws, and what is promised
+against simulation."""
 
 import math
 
@@ -37,14 +38,18 @@ def test_what_is_kept_happens(setting):
             model.value.copy_(weights.value2)
         sample = problem.fresh(2000, seed=5)
         attention = model.attention(sample.tokens.long(), sample.positions).detach()
-        assert float(attention.gather(1, sample.positions[:, None]).min()) >= found.attention - 1e-12
+        assert (
+            float(attention.gather(1, sample.positions[:, None]).min()) >= found.attention - 1e-12
+        )
         asked = sample.tokens.gather(1, sample.positions[:, None])[:, 0].long()
         sure = found.facts[asked]
         right = model(sample.tokens.long(), sample.positions).argmax(dim=1) == sample.labels
         assert bool(right[sure].all())
         assert float(found.facts.double().mean()) <= limit.recall + 1e-9
     eta, gamma = chosen(setting, 1e-3)
-    assert proved_rates.kept(problem, eta, gamma).facts.double().mean() > 0.5 * limit.recall  # and it is not empty
+    assert (
+        proved_rates.kept(problem, eta, gamma).facts.double().mean() > 0.5 * limit.recall
+    )  # and it is not empty
 
 
 @pytest.mark.parametrize("setting", SETTINGS[:2], ids=str)
@@ -54,23 +59,34 @@ def test_each_inequality_and_its_slack(setting):
     limit = proved_rates._limit(problem)
     gradient = rb.initial_gradient(problem)
     embedded = problem.input_embeddings[problem.tokens.long()]  # (n, L, d)
-    place = torch.nn.functional.one_hot(problem.positions, setting.seq_len)[:, :, None] * problem.trigger
+    place = (
+        torch.nn.functional.one_hot(problem.positions, setting.seq_len)[:, :, None]
+        * problem.trigger
+    )
     keys, values = embedded + place, embedded + float(setting.trigger_in_values) * place
     logits = problem.output_embeddings @ gradient @ values.mean(dim=1).T
     chances = torch.softmax(eta * logits, dim=0)
     bound = math.exp(eta * limit.spread) / setting.vocab
     assert float(chances.max()) <= bound and float(chances.min()) >= 1 / setting.vocab**2 / bound
-    assert math.log(bound / float(chances.max())) < eta * limit.spread  # slack: less than another factor of this size
+    assert (
+        math.log(bound / float(chances.max())) < eta * limit.spread
+    )  # slack: less than another factor of this size
 
     # how far the margins of step 2 move
     moved = torch.zeros(setting.vocab, setting.vocab, dtype=torch.float64)
     centred = keys - keys.mean(dim=1, keepdim=True)
     pulled = (1 / setting.vocab - chances).T @ problem.output_embeddings @ gradient  # (n, d)
-    change = torch.einsum("nld,nlc,nc->d", centred, values, pulled) / (setting.seq_len * setting.samples)
+    change = torch.einsum("nld,nlc,nc->d", centred, values, pulled) / (
+        setting.seq_len * setting.samples
+    )
     scores = problem.input_embeddings @ change
-    moved = (problem.trigger @ change + scores[:, None] - scores).abs() * problem.query.square().sum()
+    moved = (
+        problem.trigger @ change + scores[:, None] - scores
+    ).abs() * problem.query.square().sum()
     allowed = math.expm1(eta * limit.spread) * limit.drift
-    assert 3e-4 * allowed < float(moved.max()) <= allowed  # the loosest step: sequences do not err together
+    assert (
+        3e-4 * allowed < float(moved.max()) <= allowed
+    )  # the loosest step: sequences do not err together
 
 
 @pytest.mark.parametrize("setting", SETTINGS[:2], ids=str)

@@ -1,4 +1,5 @@
-"""The true gradient read with an error, coverage for every reader, and the larger of the two: against enumeration."""
+"""The true gradient read with an error, coverage for every reader, and the larger of the two:
+against enumeration."""
 
 import itertools
 import math
@@ -24,7 +25,8 @@ TINY = rb.Setting(vocab=4, seq_len=3, dim=2, samples=3, trigger_in_values=True)
 
 
 def test_enumerated_gradients_are_the_gradient():
-    """Signal plus one of the tables is what :func:`initial_gradient` computes, in units of its noise."""
+    """Signal plus one of the tables is what :func:`initial_gradient` computes, in units of its
+    noise."""
     problem = rb.draw(TINY, 3)
     counts = np.bincount(problem.labels, minlength=4)
     labels, tokens = (e.numpy() for e in (problem.output_embeddings, problem.input_embeddings))
@@ -38,7 +40,8 @@ def test_enumerated_gradients_are_the_gradient():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_enumerated_noise_has_no_mean_unit_variance_and_sums_to_one(seed):
-    """The covariance that the theorem divides by, without sampling; it is the same for every permutation."""
+    """The covariance that the theorem divides by, without sampling; it is the same for every
+    permutation."""
     every = readings.enumerate_gradients(TINY, seed)
     chances = np.exp(every.chances)
     assert chances.sum() == pytest.approx(1)
@@ -46,13 +49,17 @@ def test_enumerated_noise_has_no_mean_unit_variance_and_sums_to_one(seed):
     covariance = every.noise.T @ (chances[:, None] * every.noise)
     rank = min(2, np.count_nonzero(every.counts)) * 2
     assert np.trace(covariance) == pytest.approx(rank)
-    assert np.allclose(covariance @ covariance, covariance, atol=1e-10)  # a projection on the ranges
+    assert np.allclose(
+        covariance @ covariance, covariance, atol=1e-10
+    )  # a projection on the ranges
 
 
 @pytest.mark.slow
 def test_information_of_the_true_gradient_is_at_most_the_bound_at_every_error():
     errors = (10.0, 1.0, 0.1, 0.01, 0.001, 0.0)
-    found = np.array([readings.information_of_true_gradient(TINY, seed, errors, 100) for seed in range(12)])
+    found = np.array(
+        [readings.information_of_true_gradient(TINY, seed, errors, 100) for seed in range(12)]
+    )
     means = [seed_interval(column, level=0.999) for column in found.T]
     for error, mean in zip(errors[:-1], means, strict=False):
         allowed = information.available_information(4, 3, 2, 3, reading_error=error)
@@ -60,7 +67,8 @@ def test_information_of_the_true_gradient_is_at_most_the_bound_at_every_error():
         if error >= 1:  # the slack: a factor of two and a half at the error of the noise itself
             assert 0.3 * allowed < mean.mean < 0.6 * allowed
     assert np.all(np.diff([mean.mean for mean in means]) > -0.02)  # the last two are nearly equal
-    # what an error of the noise's size allows is passed when the error is small: so the bound needs the error
+    # what an error of the noise's size allows is passed when the error is small: so the bound needs
+    # the error
     assert means[-2].mean > information.available_information(4, 3, 2, 3)
     assert math.log(24) > means[-1].mean > means[-2].mean - 0.1
 
@@ -74,9 +82,13 @@ def test_information_of_the_true_gradient_by_integration(error):
         every = readings.enumerate_gradients(setting, seed)
         grid = np.linspace(-15, 15, 6001)
         centres = (every.means[:, None] + every.noise)[..., 0]  # (permutation, table)
-        bells = np.exp(-((grid - centres[..., None]) ** 2) / (2 * error)) / math.sqrt(2 * math.pi * error)
+        bells = np.exp(-((grid - centres[..., None]) ** 2) / (2 * error)) / math.sqrt(
+            2 * math.pi * error
+        )
         density = np.einsum("j,pjx->px", np.exp(every.chances), bells) + 1e-300
-        exact = np.mean(density * np.log(density / density.mean(axis=0)), axis=0).sum() * (grid[1] - grid[0])
+        exact = np.mean(density * np.log(density / density.mean(axis=0)), axis=0).sum() * (
+            grid[1] - grid[0]
+        )
         found = readings.information_of_true_gradient(setting, seed, [error], 3000)[0]
         assert found == pytest.approx(exact, abs=0.04)  # five standard errors
 
@@ -84,13 +96,17 @@ def test_information_of_the_true_gradient_by_integration(error):
 @pytest.mark.nightly
 def test_exact_counts_tell_as_much_as_a_tiny_error():
     errors = (1e-9, 0.0)
-    found = np.array([readings.information_of_true_gradient(TINY, seed, errors, 300) for seed in range(6)])
+    found = np.array(
+        [readings.information_of_true_gradient(TINY, seed, errors, 300) for seed in range(6)]
+    )
     assert abs(np.diff(found.mean(axis=0))[0]) < 0.15
 
 
 def test_too_many_tables_are_refused():
     with pytest.raises(ValueError, match="tables of counts: smaller sizes"):
-        readings.enumerate_gradients(rb.Setting(vocab=4, seq_len=4, dim=2, samples=30, trigger_in_values=True), 0)
+        readings.enumerate_gradients(
+            rb.Setting(vocab=4, seq_len=4, dim=2, samples=30, trigger_in_values=True), 0
+        )
 
 
 def test_a_reading_is_the_gradient_with_an_error_of_that_covariance():
@@ -99,7 +115,9 @@ def test_a_reading_is_the_gradient_with_an_error_of_that_covariance():
     exact = lattice.exact_gradient(problem, lattice.exact_products(problem))
     rng = np.random.default_rng(0)
     drawn = np.array([lattice.error_of_reading(problem, 0.25, rng) for _ in range(4000)])
-    tilde = (problem.output_embeddings - problem.output_embeddings.mean(dim=0)).numpy()[problem.labels.numpy()]
+    tilde = (problem.output_embeddings - problem.output_embeddings.mean(dim=0)).numpy()[
+        problem.labels.numpy()
+    ]
     tokens = (problem.input_embeddings - problem.input_embeddings.mean(dim=0)).numpy()
     expected = 0.25 * 2 * np.kron(tilde.T @ tilde, tokens.T @ tokens / 5)
     found = np.cov(drawn.reshape(4000, -1).T)
@@ -117,7 +135,11 @@ def test_lattices_find_more_facts_than_the_bound_allows_only_at_a_tiny_error():
     setting = rb.Setting(vocab=7, seq_len=2, dim=2, samples=90)
     frame = readings.readings(setting, (1.0, 1e-42), range(6)).set_index("error")
     allowed = information.maximum_accuracy(7, 2, 2, 90)
-    assert seed_interval(frame.loc[1.0, "lattice"]).high < allowed < seed_interval(frame.loc[1e-42, "lattice"]).low
+    assert (
+        seed_interval(frame.loc[1.0, "lattice"]).high
+        < allowed
+        < seed_interval(frame.loc[1e-42, "lattice"]).low
+    )
     assert frame.loc[1e-42, "allowed"].eq(1).all() and frame.loc[1.0, "allowed"].eq(allowed).all()
 
 
@@ -134,16 +156,23 @@ def test_rank_of_the_labels_is_at_most_the_number_of_sequences(samples):
         labels, _ = estimators.coordinates(estimators.draw_embeddings(setting, seed), counts)
         ranks.append(labels.shape[1])
         assert ranks[-1] == min(5, np.count_nonzero(counts))
-    expected = expressions.direction_count().subs({V: 9, N: samples, sp.Symbol("d", positive=True): 5}) / 5
+    expected = (
+        expressions.direction_count().subs({V: 9, N: samples, sp.Symbol("d", positive=True): 5}) / 5
+    )
     assert max(ranks) == expected
 
 
 @pytest.mark.parametrize(
-    ("vocab", "seq_len", "dim", "samples"), [(5, 8, 4, 2), (5, 3, 4, 1), (5, 3, 4, 3), (6, 12, 5, 4)]
+    ("vocab", "seq_len", "dim", "samples"),
+    [(5, 8, 4, 2), (5, 3, 4, 1), (5, 3, 4, 3), (6, 12, 5, 4)],
 )
 def test_information_with_few_sequences_is_at_most_the_bound(vocab, seq_len, dim, samples):
-    setting = rb.Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, trigger_in_values=True)
-    found = seed_interval([estimators.mutual_information(setting, seed, 100) for seed in range(10)], level=0.999)
+    setting = rb.Setting(
+        vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, trigger_in_values=True
+    )
+    found = seed_interval(
+        [estimators.mutual_information(setting, seed, 100) for seed in range(10)], level=0.999
+    )
     allowed = information.available_information(vocab, seq_len, dim, samples)
     assert found.high < allowed
     assert allowed == pytest.approx(
@@ -162,37 +191,53 @@ def test_information_with_few_sequences_is_at_most_the_bound(vocab, seq_len, dim
 )
 @settings(max_examples=150, deadline=None, derandomize=True)
 def test_solutions_invert_the_information_also_where_few_labels_occur(**sizes):
-    """At the N or d that is returned there is as much as is needed; a bit less and it is too little."""
+    """At the N or d that is returned there is as much as is needed; a bit less and it is too
+    little."""
     vocab, seq_len, dim, samples, width, noise, accuracy = sizes.values()
     options = {"width": width, "reading_error": noise}
     need = information.required_information(vocab, accuracy)
     least = information.information_samples(vocab, seq_len, dim, accuracy, **options)
     if 0 < least < 10**6:
-        for whole, enough in ((math.ceil(least * (1 + 1e-9)), True), (math.floor(least * (1 - 1e-9)), False)):
+        for whole, enough in (
+            (math.ceil(least * (1 + 1e-9)), True),
+            (math.floor(least * (1 - 1e-9)), False),
+        ):
             if whole >= 1:
-                nats = information.available_information(vocab, seq_len, dim, whole, width, reading_error=noise)
+                nats = information.available_information(
+                    vocab, seq_len, dim, whole, width, reading_error=noise
+                )
                 assert (nats >= need * (1 - 1e-9)) == enough
     dim = information.minimum_dim(vocab, seq_len, samples, accuracy, **options)
     if 0 < dim < math.inf:
-        nats = information.available_information(vocab, seq_len, math.ceil(dim), samples, width, reading_error=noise)
+        nats = information.available_information(
+            vocab, seq_len, math.ceil(dim), samples, width, reading_error=noise
+        )
         assert nats >= need * (1 - 1e-9)
         if math.floor(dim) >= 1 and math.floor(dim) < dim:
-            at = information.available_information(vocab, seq_len, math.floor(dim), samples, width, reading_error=noise)
+            at = information.available_information(
+                vocab, seq_len, math.floor(dim), samples, width, reading_error=noise
+            )
             assert at < need
     if dim == math.inf:
-        assert information.available_information(vocab, seq_len, vocab, samples, width, reading_error=noise) < need
+        assert (
+            information.available_information(
+                vocab, seq_len, vocab, samples, width, reading_error=noise
+            )
+            < need
+        )
 
 
 def test_reading_errors_scale_the_signal():
-    """Twice the error is half of the signal over noise; at small ones a factor is half a nat for each e squared."""
+    """Twice the error is half of the signal over noise; at small ones a factor is half a nat for
+    each e squared."""
     one = information.available_information(64, 16, 20, 500, reading_error=1e-12)
     other = information.available_information(64, 16, 20, 500, reading_error=1e-14)
     assert other - one == pytest.approx(400 / 2 * math.log(100), rel=1e-6)
     twice = information.available_information(64, 16, 20, 500, reading_error=2.0)
     assert twice == pytest.approx(200 * math.log1p(0.5 * 563 / 15 / 63))
-    assert information.maximum_accuracy(64, 16, 20, 500, reading_error=2.0) < information.maximum_accuracy(
-        64, 16, 20, 500
-    )
+    assert information.maximum_accuracy(
+        64, 16, 20, 500, reading_error=2.0
+    ) < information.maximum_accuracy(64, 16, 20, 500)
     assert information.maximum_seq_len(64, 20, 500, 0.3, reading_error=2.0) - 1 == pytest.approx(
         (information.maximum_seq_len(64, 20, 500, 0.3) - 1) / 2
     )
@@ -202,17 +247,20 @@ def test_reading_errors_scale_the_signal():
 
 
 def best_named(vocab: int, samples: int) -> tuple[float, np.ndarray]:
-    """Facts that the best reader of located sequences names: the mean, and P(named >= a) for a = 0..V, exactly.
+    """Facts that the best reader of located sequences names: the mean, and P(named >= a) for a =
+    0..V, exactly.
 
-    Given u unseen facts: by trying all labels for them, repeated ones too, the best mean and the best chance of each a.
-    """
+    Given u unseen facts: by trying all labels for them, repeated ones too, the best mean and the
+    best chance of each a."""
     seen = seen_distribution(vocab, samples)
     mean, chance = 0.0, np.zeros(vocab + 1)
     for known, weight in enumerate(seen):
         u = vocab - known
         orders = np.array(list(itertools.permutations(range(u)))).reshape(math.factorial(u), u)
         guesses = list(itertools.product(range(u), repeat=u))
-        named = np.array([(orders == np.array(g, dtype=int).reshape(u)).sum(axis=1) for g in guesses])
+        named = np.array(
+            [(orders == np.array(g, dtype=int).reshape(u)).sum(axis=1) for g in guesses]
+        )
         mean += weight * (known + named.mean(axis=1).max())
         for a in range(vocab + 1):
             chance[a] += weight * (named >= a - known).mean(axis=1).max()
@@ -221,7 +269,8 @@ def best_named(vocab: int, samples: int) -> tuple[float, np.ndarray]:
 
 @pytest.mark.parametrize("vocab", [2, 3, 4, 5])
 def test_no_reader_names_more_than_coverage_allows(vocab):
-    """Brute force over all guesses: on average, and with high probability; and the mean is nearly reached."""
+    """Brute force over all guesses: on average, and with high probability; and the mean is nearly
+    reached."""
     for samples in (1, 2, 4, 8, 15):
         mean, chance = best_named(vocab, samples)
         assert mean / vocab <= coverage.covered_accuracy(vocab, samples) + 1e-12
@@ -231,29 +280,42 @@ def test_no_reader_names_more_than_coverage_allows(vocab):
             for error in {0.0, 0.1, 0.5, 0.9, max(0.0, 1 - chance[a])}:
                 if chance[a] >= 1 - error and error < 1:
                     assert unseen <= coverage.unseen_allowed(vocab, a / vocab, error) + 1e-9
-                    assert coverage.coverage_samples(vocab, a / vocab, error=error) <= samples + 1e-9
+                    assert (
+                        coverage.coverage_samples(vocab, a / vocab, error=error) <= samples + 1e-9
+                    )
     # the slack: that several facts are missing where one is missing on average
     mean, _ = best_named(vocab, 15)
     assert 0 <= vocab * coverage.covered_accuracy(vocab, 15) - mean < 0.06
 
 
 def test_coverage_solves_its_condition():
-    for vocab, accuracy, error in ((2, 1, None), (40, 0.9, None), (40, 0.9, 0.1), (256, 1, 0.5), (256, 0.5, 0.0)):
+    for vocab, accuracy, error in (
+        (2, 1, None),
+        (40, 0.9, None),
+        (40, 0.9, 0.1),
+        (256, 1, 0.5),
+        (256, 0.5, 0.0),
+    ):
         allowed = coverage.unseen_allowed(vocab, accuracy, error)
         samples = coverage.coverage_samples(vocab, accuracy, error=error)
         assert vocab * (1 - 1 / vocab) ** samples == pytest.approx(allowed)
-    assert coverage.unseen_allowed(256, 1.0, 0.5) == pytest.approx((1 + math.sqrt(math.log(2))) ** 2)
+    assert coverage.unseen_allowed(256, 1.0, 0.5) == pytest.approx(
+        (1 + math.sqrt(math.log(2))) ** 2
+    )
     spare, allowed = 4, coverage.unseen_allowed(40, 0.9, 0.3)
     s = (-spare + math.sqrt(spare**2 + 4 * allowed)) / 2  # where the exponent is smallest
     assert s - 1 - allowed * (1 - 1 / s) + spare * math.log(s) == pytest.approx(math.log(0.7))
     for samples in (10, 300, 900):
         accuracy = coverage.covered_accuracy(256, samples)
         assert coverage.coverage_samples(256, accuracy) == pytest.approx(samples)
-    assert coverage.covered_accuracy(256, 3000) == 1 and coverage.coverage_samples(256, 1 / 256) == 0
+    assert (
+        coverage.covered_accuracy(256, 3000) == 1 and coverage.coverage_samples(256, 1 / 256) == 0
+    )
 
 
 def test_unseen_facts_are_negatively_dependent():
-    r"""The step of the proof: $\mathbb E\,e^{-\lambda u}\le(1-p(1-e^{-\lambda}))^V$, from the exact distribution."""
+    r"""The step of the proof: $\mathbb E\,e^{-\lambda u}\le(1-p(1-e^{-\lambda}))^V$, from the exact
+    distribution."""
     for vocab, samples in ((3, 2), (6, 9), (20, 50)):
         seen = seen_distribution(vocab, samples)
         chance = (1 - 1 / vocab) ** samples
@@ -279,14 +341,19 @@ def test_minimum_is_the_larger_need(error, accuracy):
 
 
 def test_errors_of_zero_and_none():
-    """All facts: the same. A fraction: always so many asks for more than so many on average. Small errors lead to 0."""
+    """All facts: the same. A fraction: always so many asks for more than so many on average. Small
+    errors lead to 0."""
     for vocab, seq_len, dim in ((64, 4, 60), (64, 64, 16)):
-        assert rb.minimum_samples(vocab, seq_len, dim, error=0.0, accuracy=1.0) == rb.minimum_samples(
-            vocab, seq_len, dim, accuracy=1.0
+        assert rb.minimum_samples(
+            vocab, seq_len, dim, error=0.0, accuracy=1.0
+        ) == rb.minimum_samples(vocab, seq_len, dim, accuracy=1.0)
+        assert rb.minimum_samples(vocab, seq_len, dim, 0.5, error=0) >= rb.minimum_samples(
+            vocab, seq_len, dim, 0.5
         )
-        assert rb.minimum_samples(vocab, seq_len, dim, 0.5, error=0) >= rb.minimum_samples(vocab, seq_len, dim, 0.5)
         near = rb.minimum_samples(vocab, seq_len, dim, 0.5, error=1e-12)
-        assert near == pytest.approx(rb.minimum_samples(vocab, seq_len, dim, 0.5, error=0.0), rel=1e-4)
+        assert near == pytest.approx(
+            rb.minimum_samples(vocab, seq_len, dim, 0.5, error=0.0), rel=1e-4
+        )
     assert information.required_information(64, 0.5, 0.0) == pytest.approx(math.lgamma(33))
 
 
@@ -297,5 +364,7 @@ def test_reading_errors_that_are_not_allowed(value):
         lambda: information.available_information(8, 1, 3, 5, reading_error=value),
         lambda: lattice.error_of_reading(rb.draw(TINY, 0), value, np.random.default_rng(0)),
     ):
-        with pytest.raises(ValueError, match=r"^reading_error=.* is not allowed: a finite number above 0"):
+        with pytest.raises(
+            ValueError, match=r"^reading_error=.* is not allowed: a finite number above 0"
+        ):
             call()

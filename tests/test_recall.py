@@ -1,4 +1,5 @@
-"""Recall: step 3 simulated directly against the formulas and the prediction; product laws; exact limits."""
+"""Recall: step 3 simulated directly against the formulas and the prediction; product laws; exact
+limits."""
 
 import numpy as np
 import pytest
@@ -39,7 +40,9 @@ def test_origins_sum_to_the_logits_of_the_stored_matrix(tau):
 
 
 @either("tau")
-@pytest.mark.parametrize(("vocab", "dim", "samples"), [(128, 64, 1024), (256, 64, 2048), (256, 128, 8192)])
+@pytest.mark.parametrize(
+    ("vocab", "dim", "samples"), [(128, 64, 1024), (256, 64, 2048), (256, 128, 8192)]
+)
 def test_predicted_recall(vocab, dim, samples, tau):
     """Within 0.01 plus four standard errors: what the leading order leaves out."""
     setting = sized(vocab, 1, dim, samples, trigger_in_values=tau)
@@ -61,11 +64,14 @@ def test_orthogonal_recall_is_a_rule_about_counts(samples, tau):
 
 def test_predicted_recall_is_coverage_where_noises_vanish():
     assert rb.predict(marked(200, 1, 4000, 10**7)).recall == pytest.approx(1, abs=1e-6)
-    assert rb.predict(sized(200, 1, 4000, 1000)).recall == pytest.approx(1 - (1 - 1 / 200) ** 1000, abs=2e-3)
+    assert rb.predict(sized(200, 1, 4000, 1000)).recall == pytest.approx(
+        1 - (1 - 1 / 200) ** 1000, abs=2e-3
+    )
 
 
 def test_frequency_constant():
-    """At this constant the smallest and the largest of V Poisson counts have tails of order 1/V, a factor two apart."""
+    """At this constant the smallest and the largest of V Poisson counts have tails of order 1/V, a
+    factor two apart."""
     c = critical_sizes.frequency_constant()
     rates = [a for a in np.linspace(0.5, 1, 100001)[1:-1] if c * (1 - a + a * np.log(a)) > 1]
     a = max(rates)
@@ -75,17 +81,29 @@ def test_frequency_constant():
 def test_all_counts_lie_within_a_factor_two_around_the_constant():
     """The window narrows with V: at half the constant never, at 1.4 times nearly always."""
     vocab = 4096
-    few, many = (round(f * critical_sizes.frequency_constant() * vocab * np.log(vocab)) for f in (0.5, 1.4))
-    assert critical_sizes.all_counts_near(vocab, few) < 0.05 and critical_sizes.all_counts_near(vocab, many) > 0.95
+    few, many = (
+        round(f * critical_sizes.frequency_constant() * vocab * np.log(vocab)) for f in (0.5, 1.4)
+    )
+    assert (
+        critical_sizes.all_counts_near(vocab, few) < 0.05
+        and critical_sizes.all_counts_near(vocab, many) > 0.95
+    )
     assert critical_sizes.all_counts_near(2, 1) == 0  # one token unseen
 
 
 # Product laws
 
 
-LAWS = [  # sizes (V, L, d), the trigger in the values or not, what critical N is proportional to, and how nearly
+# sizes (V, L, d), the trigger in the values or not, what critical N is proportional to, and how
+# nearly
+LAWS = [
     ([(2**k, 1, 2 ** (k + 4)) for k in (8, 11, 14)], False, lambda vocab, length, dim: vocab, 0.01),
-    ([(10000, length, 1000) for length in (2000, 4000)], False, lambda vocab, length, dim: length**2, 0.1),
+    (
+        [(10000, length, 1000) for length in (2000, 4000)],
+        False,
+        lambda vocab, length, dim: length**2,
+        0.1,
+    ),
     ([(2**20, 16, dim) for dim in (2**15, 2**17)], True, lambda vocab, length, dim: 1 / dim, 0.1),
     (
         [(2**k, 16, int(2 ** (0.8 * k))) for k in (14, 17, 20)],
@@ -98,7 +116,9 @@ LAWS = [  # sizes (V, L, d), the trigger in the values or not, what critical N i
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("sizes", "flag", "law", "off"), LAWS, ids=["coverage", "lock-on", "label frequencies in d", "and in V"]
+    ("sizes", "flag", "law", "off"),
+    LAWS,
+    ids=["coverage", "lock-on", "label frequencies in d", "and in V"],
 )
 def test_what_binds_is_a_product_law(sizes, flag, law, off):
     """Other laws differ by a half at least."""
@@ -108,7 +128,8 @@ def test_what_binds_is_a_product_law(sizes, flag, law, off):
 
 @either("tau")
 def test_superposition_binds_as_the_square_of_the_dimension(tau):
-    """Finite sizes drift: the exponent of d² in V log V is 1 within a tenth, the constant for half the facts 0.9."""
+    """Finite sizes drift: the exponent of d² in V log V is 1 within a tenth, the constant for half
+    the facts 0.9."""
     vocabs = np.array([2**10, 2**12, 2**14])
     dims = np.array([critical_sizes.critical_dim(int(v), tau, 0.5) for v in vocabs], float)
     assert slope(vocabs * np.log(vocabs), dims**2) == pytest.approx(1, abs=0.1)
@@ -130,7 +151,9 @@ def test_critical_samples_are_reached_in_simulation():
 
 
 @pytest.mark.parametrize("flag", [0, 1])
-@pytest.mark.parametrize(("vocab", "dim", "samples"), [(256, 96, 2048), (1000, 40, 700), (500, 2000, 9000)])
+@pytest.mark.parametrize(
+    ("vocab", "dim", "samples"), [(256, 96, 2048), (1000, 40, 700), (500, 2000, 9000)]
+)
 def test_boxed_ratio_is_that_of_the_ledger(vocab, dim, samples, flag):
     """The box drops a relative 2/V of two noises; half of that is lost or gained in the root."""
     shape = {"vocab": vocab, "seq_len": 1, "dim": dim, "samples": samples}
@@ -163,7 +186,10 @@ def test_shared_part_at_finite_eta():
     frame = finite_rates.finite_eta(setting, seeds=range(12), etas=etas)
     for eta, expected in zip(etas, finite_rates.shared_squares(setting, etas), strict=True):
         values = frame.loc[frame["eta"] == eta, "shared"]
-        assert abs(values.mean() - expected) < 0.1 * expected + 4 * standard_error(values), (eta, values.mean())
+        assert abs(values.mean() - expected) < 0.1 * expected + 4 * standard_error(values), (
+            eta,
+            values.mean(),
+        )
 
 
 def test_best_eta_is_the_minimum():

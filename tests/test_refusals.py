@@ -1,4 +1,5 @@
-"""What theory, bounds and searches refuse: each field by its name, with the value that was given."""
+"""What theory, bounds and searches refuse: each field by its name, with the value that was
+given."""
 
 import ast
 import math
@@ -52,12 +53,24 @@ REFUSED = [
     (rb.critical_width, {**SIZES, "samples": 640}, "accuracy=1; dim=0; samples=-1"),
     (rb.critical_samples, SIZES, "accuracy=1; accuracy='x'; accuracy=nan; dim=0"),
     (rb.predict(replace(SETTING, seq_len=1), warn=False).quantile, {}, "q=0; q=1; q=nan; q='half'"),
-    (hermite.hermite_coefficients, {"activation": "relu"}, "variance=0; variance='x'; order=61; activation='swish'"),
-    (plan, PLAN, "accuracy=1.0; accuracy=0; vocab=1; dim=0; samples=2.5; vary_width=1; embeddings='flat'"),
+    (
+        hermite.hermite_coefficients,
+        {"activation": "relu"},
+        "variance=0; variance='x'; order=61; activation='swish'",
+    ),
+    (
+        plan,
+        PLAN,
+        "accuracy=1.0; accuracy=0; vocab=1; dim=0; samples=2.5; vary_width=1; embeddings='flat'",
+    ),
     (plan, {**PLAN, "zipf": 1.0}, "vary_width=True; vocab=1025"),
     (Cost, {}, "per_sequence=-1.0; per_sequence=nan; per_sequence='much'"),
     (baselines.bag_of_words_accuracy, {"vocab": 3, "seq_len": 3}, "vocab=0; seq_len=0"),
-    (examination.coherence_quantile, {"vocab": 5, "dim": 5, "probability": 0.5}, "probability=1; dim=1"),
+    (
+        examination.coherence_quantile,
+        {"vocab": 5, "dim": 5, "probability": 0.5},
+        "probability=1; dim=1",
+    ),
     (frequencies.critical_zipf, {**SIZES, "samples": 640}, "level=1.0"),
     (rare_facts_located.floor_integral, {}, "exponent=1.0"),
     (spectra.spectral_moment, {}, "degree=0"),
@@ -72,7 +85,8 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(
-    ("call", "allowed", "wrong"), [(*case, one) for *case, every in REFUSED for one in every.split("; ")]
+    ("call", "allowed", "wrong"),
+    [(*case, one) for *case, every in REFUSED for one in every.split("; ")],
 )
 def test_values_are_refused_by_name(call, allowed, wrong):
     field, value = wrong.split("=")
@@ -93,13 +107,24 @@ SAID = [  # what the message says, and the call
     ("^samples=", lambda: critical_size(SETTING, largest=100)),
     ("^width=", lambda: critical_size(SETTING, "width")),
     ("^seeds=", lambda: critical_size(SETTING, seeds=[])),
-    *(("^values=", lambda values=values: seed_interval(values)) for values in ([1.0], [], [[1.0, 2.0]], 3.0)),
-    *(("^values=", lambda v=v: fitted_slope([1, 2, 3], v)) for v in ([[1.0, 2.0, -1.0]], [[1.0]], [1.0, 2.0, 3.0])),
+    *(
+        ("^values=", lambda values=values: seed_interval(values))
+        for values in ([1.0], [], [[1.0, 2.0]], 3.0)
+    ),
+    *(
+        ("^values=", lambda v=v: fitted_slope([1, 2, 3], v))
+        for v in ([[1.0, 2.0, -1.0]], [[1.0]], [1.0, 2.0, 3.0])
+    ),
     ("embeddings", lambda: frequencies.values(replace(ZIPF, embeddings="clustered(8, 0.5)"))),
     ("width", lambda: rare_facts_located.error_with_perfect_attention(replace(ZIPF, width=32))),
     *(
         (NOT_COVERED, lambda field=field: frequencies.lead(replace(ZIPF, **field)))
-        for field in ({"output_bias": "trained"}, {"other_zipf": 0.5}, {"embeddings": "sphere"}, {"seq_len": 1})
+        for field in (
+            {"output_bias": "trained"},
+            {"other_zipf": 0.5},
+            {"embeddings": "sphere"},
+            {"seq_len": 1},
+        )
     ),
     ("width", lambda: rb.predict(replace(ZIPF, width=60))),
     ("width", lambda: rb.predict(replace(SETTING, width=60, embeddings="low_rank(20)"))),

@@ -1,4 +1,5 @@
-"""Remedies for unequal facts: the points are what they are called, rates follow their rule, and no remedy must win."""
+"""Remedies for unequal facts: the points are what they are called, rates follow their rule, and no
+remedy must win."""
 
 from dataclasses import replace
 
@@ -20,20 +21,38 @@ def invented(points, outcome):
     for point in points:
         value = outcome(point)
         found = None if value is None else {"accuracy": value, "lock_on": value, "recall": value}
-        results.append(Result(point, found, "ArithmeticError: overflow" if value is None else None, 0.1))
+        results.append(
+            Result(point, found, "ArithmeticError: overflow" if value is None else None, 0.1)
+        )
     return table(results)
 
 
 def test_every_way_is_there_at_the_same_sequences():
     frame = labelled(pd.DataFrame([point.values for point in remedies.points()]))
-    frame = frame[(frame["samples"] == 2048) & (frame["zipf"] == 1) & (frame["embeddings"] == "gaussian")]
-    ways = {"gradient, 30 steps", "gradient, 100 steps", "sign, 30 steps", "Adam, 30 steps", "Muon, 30 steps"}
+    frame = frame[
+        (frame["samples"] == 2048) & (frame["zipf"] == 1) & (frame["embeddings"] == "gaussian")
+    ]
+    ways = {
+        "gradient, 30 steps",
+        "gradient, 100 steps",
+        "sign, 30 steps",
+        "Adam, 30 steps",
+        "Muon, 30 steps",
+    }
     for _, rows in frame.groupby("trigger_in_values"):
         assert ways < set(rows["way"]) and set(rows["remedy"]) == set(remedies.REMEDIES)
-        assert rows.groupby(["way", "remedy"])["seed"].apply(list).map(sorted).map(tuple).nunique() == 1
+        assert (
+            rows.groupby(["way", "remedy"])["seed"].apply(list).map(sorted).map(tuple).nunique()
+            == 1
+        )
     assert not set(remedies.SEEDS) & set(remedies_rates.SEEDS)
-    plain, biased = (rb.draw(remedies.setting(name, 2048, 1.0), seed=3) for name in ("nothing", "inverse weights"))
-    assert [(a, b) for a, b in zip(plain.sequences, biased.sequences, strict=True) if not (a == b).all()] == []
+    plain, biased = (
+        rb.draw(remedies.setting(name, 2048, 1.0), seed=3)
+        for name in ("nothing", "inverse weights")
+    )
+    assert [
+        (a, b) for a, b in zip(plain.sequences, biased.sequences, strict=True) if not (a == b).all()
+    ] == []
 
 
 @pytest.mark.parametrize("remedy", remedies.REMEDIES)
@@ -54,7 +73,9 @@ def test_rates_are_those_that_the_rule_takes_from_the_committed_tuning():
 
 
 def tuned(way, rates, outcome):
-    points = [remedies_rates.point(remedies_rates.SETTING, s, way, r) for r in rates for s in (100, 101)]
+    points = [
+        remedies_rates.point(remedies_rates.SETTING, s, way, r) for r in rates for s in (100, 101)
+    ]
     return invented(points, outcome)
 
 
@@ -74,13 +95,17 @@ def test_the_rule_takes_the_smallest_rates_near_the_best():
 
 def test_a_failed_run_is_counted_and_is_nothing_right():
     rates = GRIDS["sign"].rates()[:2]
-    frame = tuned("sign", rates, lambda p: None if p.gamma == rates[1].gamma and p.seed == 101 else 0.6)
+    frame = tuned(
+        "sign", rates, lambda p: None if p.gamma == rates[1].gamma and p.seed == 101 else 0.6
+    )
     found = tuning(frame).set_index("gamma")[["accuracy", "failed"]]
     assert [found.loc[rate.gamma].tolist() for rate in rates] == [[0.6, 0], [0.3, 1]]
     assert chosen(frame, ["sign"])["failed"].item() == 1
     with pytest.raises(ValueError, match=r"ways='muon' is not allowed"):
         chosen(frame, ["muon"])
-    rows = compared(limit_pair(lambda p: None if p.setting.output_bias == "trained" and p.seed < 5 else 1.0))
+    rows = compared(
+        limit_pair(lambda p: None if p.setting.output_bias == "trained" and p.seed < 5 else 1.0)
+    )
     rows = rows.set_index("remedy")[["failed", "accuracy"]]
     assert rows.loc[["trained bias", "nothing"]].to_numpy().tolist() == [[5, 0.5], [0, 1]]
 
@@ -88,7 +113,9 @@ def test_a_failed_run_is_counted_and_is_nothing_right():
 def limit_pair(outcome):
     """Two remedies in the limit over ten seeds, with these outcomes."""
     settings = [remedies.setting(name, 2048, 1.0) for name in ("nothing", "trained bias")]
-    return invented([rb.Point(s, seed, test_samples=5000) for s in settings for seed in range(10)], outcome)
+    return invented(
+        [rb.Point(s, seed, test_samples=5000) for s in settings for seed in range(10)], outcome
+    )
 
 
 @pytest.mark.parametrize("winner, sign", [("none", -1), ("trained", 1)])
@@ -114,7 +141,9 @@ def test_a_gain_is_taken_seed_by_seed(mixed):
 
 def test_without_unequal_facts_a_calibrated_bias_is_nothing():
     frame = labelled(rb.load_results("remedies"))
-    frame = frame[(frame["zipf"] == 0) & (frame["way"] == LIMIT)].set_index([*remedies.SETTINGS, "seed"])
+    frame = frame[(frame["zipf"] == 0) & (frame["way"] == LIMIT)].set_index(
+        [*remedies.SETTINGS, "seed"]
+    )
     plain, biased = (frame[frame["remedy"] == name] for name in ("nothing", "calibrated bias"))
     assert len(plain) == 80
     for outcome in ("accuracy", "lock_on", "recall"):

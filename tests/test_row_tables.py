@@ -1,8 +1,8 @@
 """Every committed table that is made row by row: whole, in order, and some of its rows made again.
 
-A table is tested by being listed in TABLES. A column compares within its tolerance in ``near``, ``None`` for a column
-that is not compared (hundreds of steps of training amplify rounding), or else to the digits that are committed.
-"""
+A table is tested by being listed in TABLES. A column compares within its tolerance in ``near``,
+``None`` for a column that is not compared (hundreds of steps of training amplify rounding), or else
+to the digits that are committed."""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -18,13 +18,23 @@ from recallbook_studies.ch06 import certificates, sandwich
 from recallbook_studies.ch07 import phase
 from recallbook_studies.ch10 import early_training, learned_embeddings
 from recallbook_studies.ch11 import learned, structure
-from recallbook_studies.ch12 import capacity, heads, histories, order, oscillation, runs, sizes, tuning
+from recallbook_studies.ch12 import (
+    capacity,
+    heads,
+    histories,
+    order,
+    oscillation,
+    runs,
+    sizes,
+    tuning,
+)
 
 DIGITS = 2e-5  # relative: five digits are written, or six
 
 
 class RowTable(NamedTuple):
-    """``keys`` are all rows in order, ``make(key)`` is one of them, ``again`` are those that the tests make."""
+    """``keys`` are all rows in order, ``make(key)`` is one of them, ``again`` are those that the
+    tests make."""
 
     key: str | list[str]
     keys: Callable[[], list[Any]]
@@ -35,7 +45,12 @@ class RowTable(NamedTuple):
 
 
 def plane_keys():
-    return [(panel, ratio, length) for panel in phase.PANELS for length in phase.LENGTHS for ratio in phase.RATIOS]
+    return [
+        (panel, ratio, length)
+        for panel in phase.PANELS
+        for length in phase.LENGTHS
+        for ratio in phase.RATIOS
+    ]
 
 
 def rows_of_plane(*numbers):
@@ -47,7 +62,8 @@ def case_of_sandwich(name):
 
 
 def trained_columns(frame):
-    """Columns of learned embeddings that come from training: one sequence more or less of those tested."""
+    """Columns of learned embeddings that come from training: one sequence more or less of those
+    tested."""
     return {name: 0.1 for name in frame if name.startswith(("kept", "learned: ", "limit, learned"))}
 
 
@@ -60,21 +76,28 @@ TABLES = {
         trained_columns(learned.load()),
     ),
     "unequal_structure": RowTable("key", structure.keys, structure.row, ["low_rank(64), L = 16"]),
-    "certificates": RowTable("index", lambda: list(range(certificates.COUNT)), certificates.row, [3, 17, 34]),
+    "certificates": RowTable(
+        "index", lambda: list(range(certificates.COUNT)), certificates.row, [3, 17, 34]
+    ),
     "sufficient": RowTable(
         "case",
         lambda: [name for name, _ in sandwich.cases()],
         case_of_sandwich,
         [],
         # few draws settle it
-        seldom=sandwich.load().query("accuracy == 0.5 and sufficient < 1000").nsmallest(1, "vocab")["case"].tolist(),
+        seldom=sandwich.load()
+        .query("accuracy == 0.5 and sufficient < 1000")
+        .nsmallest(1, "vocab")["case"]
+        .tolist(),
     ),
     "early_training": RowTable(
         "key",
         lambda: [run.key for run in early_training.runs()],
         lambda key: early_training.row({run.key: run for run in early_training.runs()}[key]),
         [
-            early_training.load().query("embeddings == @law and factor == 1 and samples <= 256")["key"].iloc[-1]
+            early_training.load()
+            .query("embeddings == @law and factor == 1 and samples <= 256")["key"]
+            .iloc[-1]
             for law in ("gaussian", "orthogonal")
         ],
         # 300 steps amplify rounding
@@ -100,11 +123,18 @@ TABLES = {
 }
 SURVIVES = {"heads": heads, "histories": histories, "order": order, "oscillation": oscillation}
 TABLES |= {
-    # training amplifies rounding: rows of these are made again as means over seeds, in test_survives.py
-    **{f"survives_{name}": RowTable("key", module.keys, module.row, []) for name, module in SURVIVES.items()},
+    # training amplifies rounding: rows of these are made again as means over seeds, in
+    # test_survives.py
+    **{
+        f"survives_{name}": RowTable("key", module.keys, module.row, [])
+        for name, module in SURVIVES.items()
+    },
     "survives_tuning": RowTable("key", lambda: tuning.keys(tuning.searched()), tuning.row, []),
     "survives": RowTable(
-        "key", lambda: [cell.key(seed) for cell in runs.cells() for seed in sizes.SEEDS], runs.row, []
+        "key",
+        lambda: [cell.key(seed) for cell in runs.cells() for seed in sizes.SEEDS],
+        runs.row,
+        [],
     ),
     "survives_capacity": RowTable(
         "key",
@@ -131,14 +161,20 @@ def test_every_committed_table_is_tested():
 
 
 def keys_of(table, frame):
-    return frame[table.key].tolist() if isinstance(table.key, str) else list(map(tuple, frame[table.key].to_numpy()))
+    return (
+        frame[table.key].tolist()
+        if isinstance(table.key, str)
+        else list(map(tuple, frame[table.key].to_numpy()))
+    )
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_committed_table_is_whole(name):
     table = TABLES[name]
     found, wanted = keys_of(table, rb.load_results(name)), table.keys()
-    assert (set(wanted) - set(found), set(found) - set(wanted)) == (set(), set()), "rows missing, and rows too many"
+    assert (set(wanted) - set(found), set(found) - set(wanted)) == (set(), set()), (
+        "rows missing, and rows too many"
+    )
     assert len(found) == len(set(found)), "rows twice"
 
 

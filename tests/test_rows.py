@@ -54,7 +54,9 @@ def test_a_device_is_handed_on_where_there_may_be_one():
 
     def called(device):
         fill = lambda store, part, device: seen.append((store.name, part, str(device)))  # noqa: E731
-        command_line("x", None, fill, lambda stores: None, ["s.csv", "--device", device], devices=True)
+        command_line(
+            "x", None, fill, lambda stores: None, ["s.csv", "--device", device], devices=True
+        )
 
     called("cpu")
     assert seen == [("s.csv", slice(0, None, 1), "cpu")]
@@ -67,7 +69,9 @@ def test_rows_that_are_made_at_once_stay_in_one_part(tmp_path):
     stores = [str(tmp_path / name) for name in ("one", "two")]
     for store, part in zip(stores, ("0/2", "1/2"), strict=True):
         arguments = [store, "--part", part]
-        keyed_table("x", None, keys, lambda key: {"key": key}, file, together=2, arguments=arguments)
+        keyed_table(
+            "x", None, keys, lambda key: {"key": key}, file, together=2, arguments=arguments
+        )
     assert list(pd.read_csv(stores[1])["key"]) == ["b 0", "b 1"]
     keyed_table("x", None, keys, None, file, arguments=[*reversed(stores), "--export"])
     assert list(pd.read_csv(file)["key"]) == keys

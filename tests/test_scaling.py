@@ -1,4 +1,5 @@
-"""Sweeps of the scaling chapter: their grids lie where the laws bind, and their reductions on known answers."""
+"""Sweeps of the scaling chapter: their grids lie where the laws bind, and their reductions on known
+answers."""
 
 from collections import Counter
 from dataclasses import replace
@@ -10,7 +11,12 @@ import pytest
 import recallbook as rb
 from recallbook.analysis.critical import predicted_size, with_predictions
 from recallbook.sweeps.catalogue import find_sweep
-from recallbook_studies.ch09 import envelope, four_corners, label_frequencies, lock_on_sizes as lock_on
+from recallbook_studies.ch09 import (
+    envelope,
+    four_corners,
+    label_frequencies,
+    lock_on_sizes as lock_on,
+)
 from recallbook_studies.sweeps import SWEEPS
 
 
@@ -19,8 +25,17 @@ def test_no_point_is_there_twice_and_every_setting_has_all_seeds(name):
     points = find_sweep(name).points()
     assert len({point.key for point in points}) == len(points)
     seeds = Counter(replace(point, seed=0) for point in points)
-    assert len(set(seeds.values())) == (2 if name == "accuracy" else 1)  # fewer at the larger vocabulary
-    fewer = {"trial": 1, "accuracy": 6, "longer_larger": 5, "remedies_rates": 3, "zipf_threshold": 8, "zipf_error": 8}
+    assert len(set(seeds.values())) == (
+        2 if name == "accuracy" else 1
+    )  # fewer at the larger vocabulary
+    fewer = {
+        "trial": 1,
+        "accuracy": 6,
+        "longer_larger": 5,
+        "remedies_rates": 3,
+        "zipf_threshold": 8,
+        "zipf_error": 8,
+    }
     assert min(seeds.values()) >= {"lock_on": 30, **fewer}.get(name, 10)
 
 
@@ -37,7 +52,9 @@ def test_envelope_is_measured_from_below_lock_on_to_above_accuracy(case):
 @pytest.mark.parametrize("case", list(lock_on.CENTRES)[::4], ids=str)
 def test_lock_on_is_measured_around_its_predicted_transition(case):
     vocab, seq_len, dim = case
-    found = predicted_size(rb.Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=lock_on.CENTRES[case]))
+    found = predicted_size(
+        rb.Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=lock_on.CENTRES[case])
+    )
     assert 0.6 < found / lock_on.CENTRES[case] < 1.7
     assert vocab / 5 < found
 
@@ -49,7 +66,10 @@ def test_accuracy_is_measured_where_label_frequencies_bind(case):
     setting = rb.Setting(**sizes, seq_len=label_frequencies.LENGTH, trigger_in_values=True)
     assert 0.5 < predicted_size(setting, "accuracy") / setting.samples < 2.2
     # half way to the centre; at the smallest d of V = 128 interference binds as well
-    assert rb.phase(replace(setting, samples=setting.samples // 2)) in ("label frequencies", "interference")
+    assert rb.phase(replace(setting, samples=setting.samples // 2)) in (
+        "label frequencies",
+        "interference",
+    )
 
 
 def test_predictions_are_of_the_right_settings():
@@ -62,6 +82,11 @@ def test_predictions_are_of_the_right_settings():
 
 def test_four_corners_are_four_rows_near_their_predictions():
     found = four_corners.critical(rb.load_results("four_corners"), False, "accuracy")
-    assert [*zip(found["dim"], found["seq_len"], strict=True)] == [(128, 8), (128, 256), (512, 8), (512, 256)]
+    assert [*zip(found["dim"], found["seq_len"], strict=True)] == [
+        (128, 8),
+        (128, 256),
+        (512, 8),
+        (512, 256),
+    ]
     # ten seeds and octaves between sizes: catches a prediction off by a third
     assert np.abs(np.log(found["critical"] / found["predicted"])).max() < 0.25

@@ -49,7 +49,13 @@ ARGUMENTS = {
     "device": ["gpu", "cuda:99", "meta", 3.5, [], ""],
     "progress": [1],
 }
-UNEQUAL = {"zipf": 1.0, "other_zipf": 0.5, "balanced": True, "loss_weights": "inverse", "output_bias": "trained"}
+UNEQUAL = {
+    "zipf": 1.0,
+    "other_zipf": 0.5,
+    "balanced": True,
+    "loss_weights": "inverse",
+    "output_bias": "trained",
+}
 LARGE = rb.Setting(vocab=2**14, seq_len=4, dim=2**16, samples=1)
 
 
@@ -88,10 +94,17 @@ def refuses(field, value, call, *given, **named):
 
 def each(wrong):
     """All pairs of a name and a wrong value; no width is allowed."""
-    return [(name, value) for name, values in wrong.items() for value in values if (name, value) != ("width", None)]
+    return [
+        (name, value)
+        for name, values in wrong.items()
+        for value in values
+        if (name, value) != ("width", None)
+    ]
 
 
-@pytest.mark.parametrize(("field", "value"), [*each(FIELDS), ("vocab", 1), ("zipf", None)], ids=repr)
+@pytest.mark.parametrize(
+    ("field", "value"), [*each(FIELDS), ("vocab", 1), ("zipf", None)], ids=repr
+)
 def test_wrong_fields_are_refused(field, value):
     fields = {**GOOD, **({"width": 4} if field == "activation" else {}), field: value}
     refuses(field, value, rb.Setting, **fields)
@@ -128,7 +141,11 @@ def test_numpy_integers_are_sizes(value):
 
 def test_fields_have_one_form():
     plain, steep = rb.Setting(**GOOD), rb.Setting(**GOOD, zipf=1)
-    assert rb.Setting(**GOOD, zipf=np.float32(1)) == steep == rb.Setting(**GOOD, zipf=1.0, other_zipf=1.0)
+    assert (
+        rb.Setting(**GOOD, zipf=np.float32(1))
+        == steep
+        == rb.Setting(**GOOD, zipf=1.0, other_zipf=1.0)
+    )
     assert rb.Setting(**GOOD, other_zipf=0) == plain == rb.Setting(**GOOD, width=None)
     assert steep.other_zipf is None and rb.Setting(**GOOD, zipf=1, other_zipf=0).other_zipf == 0.0
     for flag in ("trigger_in_values", "balanced"):
@@ -145,8 +162,15 @@ def test_what_holds_for_equal_facts_alone_refuses_others(field, value):
     problem, generator = rb.draw(setting, seed=0), np.random.default_rng(0)
     frequent, plain = field in ("zipf", "other_zipf"), field in ("zipf", "other_zipf", "balanced")
     assert not setting.equal_facts and setting.plain_steps == plain
-    refused = [(rb.decode, "whitened"), (rb.decode, "assignment"), (rb.decode, "refined"), (lattice.lattice_counts, 50)]
-    refused += [(lattice.error_of_reading, 0.1, generator)] + [(decoding.feature_moments,)] * frequent
+    refused = [
+        (rb.decode, "whitened"),
+        (rb.decode, "assignment"),
+        (rb.decode, "refined"),
+        (lattice.lattice_counts, 50),
+    ]
+    refused += [(lattice.error_of_reading, 0.1, generator)] + [
+        (decoding.feature_moments,)
+    ] * frequent
     for call, *given in refused + [(proved_rates.kept, 0.1, 10.0)] * (not plain):
         refuses(field, value, call, problem, *given)
     for method in ("argmax", "descent"):
@@ -159,7 +183,13 @@ def test_what_holds_for_equal_facts_alone_refuses_others(field, value):
 def test_sequences_given_to_the_model(problem):
     model, tokens, positions = rb.RecallTransformer(problem), problem.tokens, problem.positions
     wrong_tokens = [tokens.double(), tokens[0], tokens.numpy(), tokens + 6, tokens - 6]
-    wrong_positions = [positions.int(), positions[:, None], positions[:-1], positions + 3, positions - 3]
+    wrong_positions = [
+        positions.int(),
+        positions[:, None],
+        positions[:-1],
+        positions + 3,
+        positions - 3,
+    ]
     for call in (model, model.attention):
         for wrong in wrong_tokens:
             refuses("tokens", torch.ones(1), call, wrong, positions)
@@ -179,7 +209,9 @@ def test_nothing_is_allocated_before_the_check():
 
 def test_positional_sizes_are_refused():
     """Four integers in a row are easily exchanged; the message says what to write."""
-    with pytest.raises(TypeError, match=r"keywords only, such as Setting\(vocab=64, ...\); got \(64, 8, 64, 4096\)"):
+    with pytest.raises(
+        TypeError, match=r"keywords only, such as Setting\(vocab=64, ...\); got \(64, 8, 64, 4096\)"
+    ):
         rb.Setting(64, 8, 64, 4096)
     with pytest.raises(TypeError, match="keywords only"):
         rb.Setting(64, seq_len=8, dim=64, samples=4096)

@@ -16,7 +16,8 @@ from recallbook.sweeps.store import APPLICATION, Result, Store
 pytestmark = pytest.mark.essential
 
 POINTS = [
-    rb.Point(rb.Setting(vocab=16, seq_len=4, dim=8, samples=50, trigger_in_values=True), seed) for seed in range(40)
+    rb.Point(rb.Setting(vocab=16, seq_len=4, dim=8, samples=50, trigger_in_values=True), seed)
+    for seed in range(40)
 ]
 KILLS = 20
 OUTCOME = {"accuracy": 0.1, "lock_on": 1 / 3, "recall": None}
@@ -35,7 +36,9 @@ def refused(path: Path, match: str) -> None:
         Store(path)
     with pytest.raises(ValueError, match=match):
         rb.run_sweep(POINTS[:1], store=path)
-    assert {file.name: file.read_bytes() for file in path.parent.iterdir() if file.is_file()} == before
+    assert {
+        file.name: file.read_bytes() for file in path.parent.iterdir() if file.is_file()
+    } == before
 
 
 def test_results_come_back_exactly(tmp_path):
@@ -45,13 +48,17 @@ def test_results_come_back_exactly(tmp_path):
     with Store(tmp_path / "s.sqlite") as store:
         assert store.get([POINTS[1], POINTS[2], POINTS[0]]) == [results[1], results[0]]
         assert store.keys() == {POINTS[0].key, POINTS[1].key}
-        assert store.keys(failed=True) == {POINTS[1].key} and store.keys(failed=False) == {POINTS[0].key}
+        assert store.keys(failed=True) == {POINTS[1].key} and store.keys(failed=False) == {
+            POINTS[0].key
+        }
     assert os.listdir(tmp_path) == ["s.sqlite"]
 
 
 def test_an_outcome_stays_and_a_failure_is_replaced(tmp_path):
     with Store(tmp_path / "s.sqlite") as store:
-        store.add([Result(POINTS[0], OUTCOME, None, 0.5), Result(POINTS[1], None, "OSError: no", 0.1)])
+        store.add(
+            [Result(POINTS[0], OUTCOME, None, 0.5), Result(POINTS[1], None, "OSError: no", 0.1)]
+        )
         other = {**OUTCOME, "accuracy": 0.9}
         store.add([Result(POINTS[0], other, None, 0.5), Result(POINTS[1], other, None, 0.1)])
         assert [result.outcome for result in store.get(POINTS)] == [OUTCOME, other]
@@ -59,7 +66,9 @@ def test_an_outcome_stays_and_a_failure_is_replaced(tmp_path):
         assert len(store.keys()) == 2
 
 
-@pytest.mark.parametrize("content", [b"", b"text\n", b"\x00" * 5000, b"SQLite format 3\x00 and then something else"])
+@pytest.mark.parametrize(
+    "content", [b"", b"text\n", b"\x00" * 5000, b"SQLite format 3\x00 and then something else"]
+)
 def test_foreign_files_are_left_alone(tmp_path, content):
     path = tmp_path / "s.sqlite"
     path.write_bytes(content)
@@ -71,11 +80,19 @@ def test_foreign_files_are_left_alone(tmp_path, content):
     [
         (["CREATE TABLE results (key TEXT PRIMARY KEY)"], "a store that recallbook made"),
         (
-            ["CREATE TABLE a (b)", f"PRAGMA application_id = {APPLICATION}", "PRAGMA user_version = 2"],
+            [
+                "CREATE TABLE a (b)",
+                f"PRAGMA application_id = {APPLICATION}",
+                "PRAGMA user_version = 2",
+            ],
             "1: this one has 2",
         ),
         (
-            ["CREATE TABLE a (b)", f"PRAGMA application_id = {APPLICATION}", "PRAGMA user_version = 1"],
+            [
+                "CREATE TABLE a (b)",
+                f"PRAGMA application_id = {APPLICATION}",
+                "PRAGMA user_version = 1",
+            ],
             "without damage .*no such table",
         ),
     ],
@@ -102,15 +119,21 @@ def test_every_kind_of_damage_is_seen(tmp_path):
     damaged = [whole[: len(whole) // 2], whole[:-1], whole[:200], whole[: len(whole) - 4096]]
     seen = 0
     for _ in range(60):  # one byte of one row: SQLite's own check does not look there
-        at = generator.choice([i for i in (generator.randrange(4096, len(whole)) for _ in range(50)) if whole[i]])
-        damaged.append(whole[:at] + bytes([whole[at] ^ 1 << generator.randrange(8)]) + whole[at + 1 :])
+        at = generator.choice(
+            [i for i in (generator.randrange(4096, len(whole)) for _ in range(50)) if whole[i]]
+        )
+        damaged.append(
+            whole[:at] + bytes([whole[at] ^ 1 << generator.randrange(8)]) + whole[at + 1 :]
+        )
     for content in damaged:
         path.write_bytes(content)
         try:
             refused(path, r"without damage \([^*\n]+\): .*start anew$|a store that recallbook made")
             seen += 1
         except pytest.fail.Exception:
-            with Store(path) as store:  # the byte was in a gap, or in the time taken: nothing that is read changed
+            with Store(
+                path
+            ) as store:  # the byte was in a gap, or in the time taken: nothing that is read changed
                 assert [r.outcome for r in store.get(POINTS)] == [OUTCOME] * len(POINTS)
     assert seen > 50
 
@@ -118,7 +141,12 @@ def test_every_kind_of_damage_is_seen(tmp_path):
 def test_two_writers_store_each_row_once(tmp_path):
     with Store(tmp_path / "s.sqlite") as one, Store(tmp_path / "s.sqlite") as two:
         one.add([Result(POINTS[0], OUTCOME, None, 0.5)])
-        two.add([Result(POINTS[0], {**OUTCOME, "accuracy": 0.2}, None, 0.5), Result(POINTS[1], OUTCOME, None, 0.5)])
+        two.add(
+            [
+                Result(POINTS[0], {**OUTCOME, "accuracy": 0.2}, None, 0.5),
+                Result(POINTS[1], OUTCOME, None, 0.5),
+            ]
+        )
         assert one.keys() == two.keys() == {POINTS[0].key, POINTS[1].key}
         assert one.get(POINTS)[0].outcome == OUTCOME
 
@@ -194,6 +222,8 @@ def test_kills_lose_nothing_and_repeat_nothing(tmp_path):
     kills = report["kills"]
     assert len(kills) == KILLS
     assert [kill for kill in kills if kill["lost"] or kill["again"]] == []
-    assert sum(0 < kill["before"] < kill["after"] < 60 for kill in kills) > 2, "kills in the middle of a resumed sweep"
+    assert sum(0 < kill["before"] < kill["after"] < 60 for kill in kills) > 2, (
+        "kills in the middle of a resumed sweep"
+    )
     assert report["same"] and report["rows"] == 60
     assert [name for name in report["files"] if name.endswith("-journal")] == []

@@ -12,7 +12,8 @@ from recallbook_studies.ch06 import sandwich
 
 
 def test_a_bet_on_no_more_than_the_target_does_not_gain():
-    """Its mean is linear in the mean of what is certified, 1 at the target; and capital cannot fall below zero."""
+    """Its mean is linear in the mean of what is certified, 1 at the target; and capital cannot fall
+    below zero."""
     for accuracy in (0.1, 0.5, 0.99):
         values = np.array([0.0, 1.0, accuracy])
         factors = np.array([sufficient.bet(v, accuracy) for v in values])
@@ -28,7 +29,10 @@ def test_it_is_found_and_told():
     assert found.by == "certificates"
     assert rb.critical_samples(**sizes, accuracy=0.5, warn=False) <= found < math.inf
     assert any("pilot" in line for line in lines) and "capital" in lines[-1]
-    runs = [rb.simulate(rb.Setting(**sizes, samples=int(found)), seed, test_samples=500).accuracy for seed in range(40)]
+    runs = [
+        rb.simulate(rb.Setting(**sizes, samples=int(found)), seed, test_samples=500).accuracy
+        for seed in range(40)
+    ]
     assert np.mean(runs) > 0.5
 
 
@@ -40,7 +44,9 @@ def test_nothing_is_proved_below_the_wall():
 def test_nothing_is_tried_beyond_64_times_the_predicted_number(monkeypatch):
     tried = []
     monkeypatch.setattr(sufficient, "critical_samples", lambda **kind: 10.0)
-    monkeypatch.setattr(sufficient._Proof, "certified", lambda proof, samples, number: tried.append(samples) or 0.0)
+    monkeypatch.setattr(
+        sufficient._Proof, "certified", lambda proof, samples, number: tried.append(samples) or 0.0
+    )
     assert rb.sufficient_samples(16, 4, 8, 0.3, zipf=1.0) == math.inf and max(tried) == 640
 
 
@@ -71,15 +77,23 @@ def test_what_is_proved_happens(proved):
 def test_grids_are_centred_where_accuracy_is_predicted_to_be_reached():
     for along, cases in sandwich.ALONG.items():
         for value, centre in list(cases.items())[:: 6 if along != "marked" else 2]:
-            found = rb.critical_samples(**sandwich.sizes(along, value), accuracy=sandwich.LEVEL, warn=False)
+            found = rb.critical_samples(
+                **sandwich.sizes(along, value), accuracy=sandwich.LEVEL, warn=False
+            )
             assert found == pytest.approx(centre, rel=0.06)
 
 
 def test_the_sandwich_is_in_order(proved):
     found = sandwich.table(rb.load_results("sandwich"))
     assert len(found) == sum(map(len, sandwich.ALONG.values()))
-    assert (found["covered"] < found["measured"]).all() and (found["covered"] <= found["readers"]).all()
+    assert (found["covered"] < found["measured"]).all() and (
+        found["covered"] <= found["readers"]
+    ).all()
     assert (found["measured"] < found["sufficient"]).all()
     keys = ["vocab", "seq_len", "dim", "trigger_in_values"]
-    measured = critical_table(rb.load_results("sandwich"), keys, outcome="accuracy", level=sandwich.LEVEL)
-    assert (measured["low"] < measured["critical"]).all() and (measured["critical"] < measured["high"]).all()
+    measured = critical_table(
+        rb.load_results("sandwich"), keys, outcome="accuracy", level=sandwich.LEVEL
+    )
+    assert (measured["low"] < measured["critical"]).all() and (
+        measured["critical"] < measured["high"]
+    ).all()

@@ -1,4 +1,5 @@
-"""The ladder's sweep: what is committed, made again; laws and tables of it, on made-up runs whose answers are known."""
+"""The ladder's sweep: what is committed, made again; laws and tables of it, on made-up runs whose
+answers are known."""
 
 import math
 from itertools import product
@@ -9,7 +10,17 @@ import pytest
 
 import recallbook as rb
 from recallbook.analysis.critical import predicted_size
-from recallbook_studies.ch12 import capacity, heads, histories, ladder_laws, oscillation, pictures, runs, sizes, tuning
+from recallbook_studies.ch12 import (
+    capacity,
+    heads,
+    histories,
+    ladder_laws,
+    oscillation,
+    pictures,
+    runs,
+    sizes,
+    tuning,
+)
 from recallbook_studies.ch12.rungs import LADDER, RUNGS
 from recallbook_studies.ch12.training import train
 
@@ -26,24 +37,39 @@ CHEAP = [
 
 
 def made_up(names=("many steps",), exponents=(0.5, -1.0, 1.5), top=1.0, lock_on=0.97, cosine=0.95):
-    """Accuracy as a logistic function of log N, whose middle is a product of powers of L, d and V."""
+    """Accuracy as a logistic function of log N, whose middle is a product of powers of L, d and
+    V."""
     rows = []
     for name, shape in product(names, sizes.shapes()):
         ratios = (shape.seq_len / sizes.LENGTH, shape.dim / sizes.DIM, shape.vocab / sizes.VOCAB)
-        middle = MIDDLE * sizes.VOCAB * math.prod(r**power for r, power in zip(ratios, exponents, strict=True))
+        middle = (
+            MIDDLE
+            * sizes.VOCAB
+            * math.prod(r**power for r, power in zip(ratios, exponents, strict=True))
+        )
         for count, seed in product(sizes.samples(RUNGS[name], shape.vocab), sizes.SEEDS):
             shift = 0.1 * np.random.default_rng([seed, count, *shape]).standard_normal()
             accuracy = top / (1 + (middle / count) ** 2 * math.exp(shift))
-            row = {"rung": name, **shape._asdict(), "samples": count, "seed": seed, "accuracy": accuracy}
+            row = {
+                "rung": name,
+                **shape._asdict(),
+                "samples": count,
+                "seed": seed,
+                "accuracy": accuracy,
+            }
             row |= {"lock_on": lock_on, "cosine": cosine, "recall": accuracy}
-            rows.append(row | {"step_lock_on": 20 + 40 * (seed > 7), "step_recall": 40, "step_accuracy": 60})
+            rows.append(
+                row | {"step_lock_on": 20 + 40 * (seed > 7), "step_recall": 40, "step_accuracy": 60}
+            )
     return pd.DataFrame(rows)
 
 
 def test_exponents_of_made_up_runs():
     fits = ladder_laws.fitted(made_up()).set_index("size")
     # read off a grid of factors of two
-    assert fits["exponent"].to_dict() == pytest.approx({"seq_len": 0.5, "dim": -1.0, "vocab": 1.5}, abs=0.12)
+    assert fits["exponent"].to_dict() == pytest.approx(
+        {"seq_len": 0.5, "dim": -1.0, "vocab": 1.5}, abs=0.12
+    )
     assert (fits["low"] < fits["exponent"]).all() and (fits["exponent"] < fits["high"]).all()
     table = ladder_laws.critical(made_up()).set_index(["vocab", "seq_len", "dim"])
     assert table.loc[tuple(sizes.BASE), "critical"] == pytest.approx(MIDDLE * 64, rel=0.05)
@@ -58,7 +84,9 @@ def test_critical_sizes_beside_the_theorys():
     table = ladder_laws.at_base(ladder_laws.critical(made_up()))
     for rung, marked in (("AdamW", False), ("MLP", True)):
         found = ladder_laws.with_theory(table.assign(rung=rung, dim=64)).iloc[0]
-        at = rb.Setting(vocab=64, seq_len=8, dim=64, samples=round(found["predicted"]), trigger_in_values=marked)
+        at = rb.Setting(
+            vocab=64, seq_len=8, dim=64, samples=round(found["predicted"]), trigger_in_values=marked
+        )
         assert rb.predict(at, warn=False).accuracy == pytest.approx(0.5, abs=0.02)
 
 
@@ -83,7 +111,11 @@ def test_laws_that_hold_on_made_up_runs():
     frame.loc[frame["rung"] == names[5], "step_lock_on"] = 50
     held = ladder_laws.held(frame, frame)
     assert list(held.index) == [*names, "second layer"]  # not made up here
-    held, first, ends = held.loc[names], [True] * 4 + [False] * 8, [True] * 4 + [False] * 4 + [True] * 4
+    held, first, ends = (
+        held.loc[names],
+        [True] * 4 + [False] * 8,
+        [True] * 4 + [False] * 4 + [True] * 4,
+    )
     expected = dict.fromkeys(("L costs attention", "d saves attention"), first)
     expected |= dict.fromkeys(("first step", "L costs data", "d² cap"), ends)
     expected |= {"locks on": [True] * 8 + [False] * 4, "coverage": [True] * 12}
@@ -91,7 +123,9 @@ def test_laws_that_hold_on_made_up_runs():
     assert not held.loc[names[5], "locates first"] and held.loc[names[6], "locates first"]
     factor = MIDDLE * 64 / ladder_laws.predicted_critical(sizes.BASE, False, "accuracy", 0.5)
     assert 1 / 1.25 < factor < 1.25 and held.loc[names[1], "predicted N"]
-    assert not held.loc[names[6], "predicted N"]  # with the trigger in the values no N is predicted to be enough
+    assert not held.loc[
+        names[6], "predicted N"
+    ]  # with the trigger in the values no N is predicted to be enough
     assert ladder_laws.held(made_up(names, top=0.85), frame)["d² cap"].all()
 
 
@@ -99,21 +133,29 @@ def test_rows_of_laws():
     columns = {"a": [True, True, False, True], "b": [False] * 4, "c": [True] * 4}
     held = pd.DataFrame(columns, index=["one", "two", "three", "four"])
     rows = [tuple(row.values()) for row in pictures.law_rows(held)]
-    assert rows == [("a", "two", "three", "1"), ("b", "not at first", "one", "–"), ("c", "the end", "–", "–")]
+    assert rows == [
+        ("a", "two", "three", "1"),
+        ("b", "not at first", "one", "–"),
+        ("c", "the end", "–", "–"),
+    ]
     assert [pictures.later(held[law]) for law in "abc"] == [["four"], [], []]
 
 
 def test_coverage():
     rng = np.random.default_rng(0)
     seen = [len(set(rng.integers(100, size=230))) / 100 for _ in range(400)]
-    assert np.mean(seen) == pytest.approx(0.9, abs=0.01) and ladder_laws.coverage(100, 0.9) == pytest.approx(
-        230, abs=0.5
-    )
+    assert np.mean(seen) == pytest.approx(0.9, abs=0.01) and ladder_laws.coverage(
+        100, 0.9
+    ) == pytest.approx(230, abs=0.5)
 
 
 def test_critical_n_beside_epochs(monkeypatch):
     frame = made_up(["three steps", "many steps"])
-    monkeypatch.setattr(runs, "load", lambda steps: frame[frame["rung"] == "three steps"] if steps == 1600 else frame)
+    monkeypatch.setattr(
+        runs,
+        "load",
+        lambda steps: frame[frame["rung"] == "three steps"] if steps == 1600 else frame,
+    )
     three, many = pictures.budget_rows(["three steps", "many steps"], (400, 1600), 0.5)
     critical = ladder_laws.critical(ladder_laws.at_base(frame)).set_index("rung").loc["many steps"]
     assert many["400 steps"] == pictures.interval(critical)
@@ -138,13 +180,17 @@ def test_weights_that_move():
 def test_facts_held_by_plain_calls():
     found = [
         rb.evaluate(p, rb.three_steps(p), 256).recall
-        for p in (rb.draw(rb.Setting(vocab=64, seq_len=1, dim=8, samples=512), seed) for seed in sizes.SEEDS)
+        for p in (
+            rb.draw(rb.Setting(vocab=64, seq_len=1, dim=8, samples=512), seed)
+            for seed in sizes.SEEDS
+        )
     ]
     assert capacity.held(capacity.Case("three steps", 8), 64).tolist() == pytest.approx(found)
 
 
 def test_some_of_many_facts_are_asked_about():
-    """With every fact asked about seen, the share of those is recall over the share that was seen."""
+    """With every fact asked about seen, the share of those is recall over the share that was
+    seen."""
     case = capacity.Case("three steps", 8, "some")
     at = capacity.setting(case, 100)
     assert at.vocab == 1024 and at.samples == round(-1024 * math.log(1 - 100 / 1024))
@@ -166,7 +212,9 @@ def test_the_search_ends_inside_its_grid():
 
 def test_a_pair_made_again():
     frame = tuning.load()
-    kept = frame[(frame["rung"] == "learned embeddings") & (frame["vocab"] == 64) & (frame["dim"] == 32)]
+    kept = frame[
+        (frame["rung"] == "learned embeddings") & (frame["vocab"] == 64) & (frame["dim"] == 32)
+    ]
     kept = kept[(kept["seq_len"] == 8) & (kept["rate"] == 0.03) & (kept["decay"] == 1.0)]
     made = [tuning.row(key)["accuracy"] for key in kept["key"]]
     assert np.mean(made) == pytest.approx(kept["accuracy"].mean(), abs=0.03)
@@ -175,7 +223,9 @@ def test_a_pair_made_again():
 def test_runs_are_made_at_the_pairs_that_were_chosen():
     for (name, *shape), part in pd.read_csv(runs.FILE).groupby(["rung", "vocab", "seq_len", "dim"]):
         pair = tuning.pair_of(RUNGS[name], sizes.Shape(*shape))
-        assert (part["rate"] == pair["rate"]).all() and (part["decay"][part["tuned"]] == pair["decay"]).all(), name
+        assert (part["rate"] == pair["rate"]).all() and (
+            part["decay"][part["tuned"]] == pair["decay"]
+        ).all(), name
 
 
 @pytest.mark.slow
@@ -185,11 +235,14 @@ def test_committed_runs_made_again(key):
     both = runs.again(pd.read_csv(runs.FILE), cell).set_index("column")
     for column, tolerance in LEVEL_TOLERANCE.items():
         kept, made = both.loc[column]
-        assert (math.isnan(kept) and math.isnan(made)) or made == pytest.approx(kept, abs=tolerance), column
+        assert (math.isnan(kept) and math.isnan(made)) or made == pytest.approx(
+            kept, abs=tolerance
+        ), column
 
 
 def test_curves_end_where_the_runs_end():
-    """The same training: the sweep's runs at that number of sequences are the last look of the curves."""
+    """The same training: the sweep's runs at that number of sequences are the last look of the
+    curves."""
     frame, curves = runs.load(), histories.load()
     for name in histories.NAMES:
         count = histories.PER_FACT * sizes.VOCAB
@@ -211,8 +264,16 @@ def test_means_of_a_history_follow_each_seeds_best_head():
 
 def test_heads_end_where_the_runs_end():
     frame, swept = heads.load(), runs.load()
-    swept = ladder_laws.at_base(swept[swept["rung"] == "four heads"]).groupby("samples")["accuracy"].mean()
-    tuned = frame[frame["decay"] == tuning.pair_of(heads.RUNG)["decay"]].groupby("samples")["fresh, all"].mean()
+    swept = (
+        ladder_laws.at_base(swept[swept["rung"] == "four heads"])
+        .groupby("samples")["accuracy"]
+        .mean()
+    )
+    tuned = (
+        frame[frame["decay"] == tuning.pair_of(heads.RUNG)["decay"]]
+        .groupby("samples")["fresh, all"]
+        .mean()
+    )
     assert tuned.to_numpy() == pytest.approx(swept.to_numpy(), abs=0.03)
 
 
@@ -222,7 +283,9 @@ def test_falls_by_hand():
         "accuracy": [0.1, 0.1, 0.8, 0.8, 0.5, 0.5, 0.9, 0.9, 0.2, 0.3, 0.3, 0.25],
     })  # fmt: skip
     assert oscillation.falls(history).to_dict() == pytest.approx({0: 0.3, 1: 0.05})
-    assert oscillation.falls(history.sample(frac=1, random_state=0)).to_dict() == pytest.approx({0: 0.3, 1: 0.05})
+    assert oscillation.falls(history.sample(frac=1, random_state=0)).to_dict() == pytest.approx(
+        {0: 0.3, 1: 0.05}
+    )
 
 
 def test_which_end_is_dearer():
@@ -237,9 +300,13 @@ def test_which_end_is_dearer():
     )
     none = made_up(["many steps"], exponents=(0.0, 0.0, 1.0))
     assert not any(
-        ladder_laws.dearer(none, size, 0.5, largest).any() for size in ("dim", "seq_len") for largest in (0, 1)
+        ladder_laws.dearer(none, size, 0.5, largest).any()
+        for size in ("dim", "seq_len")
+        for largest in (0, 1)
     )
-    low = frame.assign(accuracy=frame["accuracy"] * np.where(frame["dim"] == 16, 0.4, 1))  # beyond the grid
+    low = frame.assign(
+        accuracy=frame["accuracy"] * np.where(frame["dim"] == 16, 0.4, 1)
+    )  # beyond the grid
     assert ladder_laws.dearer(low, "dim", 0.5, largest=False).all()
     nowhere = frame.assign(accuracy=0.4 * frame["accuracy"])
     assert (

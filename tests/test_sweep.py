@@ -1,4 +1,5 @@
-"""Sweeps: the same rows on every executor, failures as rows, nothing run twice, nothing finished lost."""
+"""Sweeps: the same rows on every executor, failures as rows, nothing run twice, nothing finished
+lost."""
 
 import threading
 import warnings
@@ -17,7 +18,12 @@ from recallbook.sweeps.store import Store
 pytestmark = pytest.mark.essential
 
 SIZES = {"vocab": 16, "seq_len": 4, "dim": 8, "samples": 60}
-CHANGES = [{}, {"samples": 200}, {"dim": 5, "width": 7, "activation": "tanh"}, {"dim": 18, "embeddings": "orthogonal"}]
+CHANGES = [
+    {},
+    {"samples": 200},
+    {"dim": 5, "width": 7, "activation": "tanh"},
+    {"dim": 18, "embeddings": "orthogonal"},
+]
 SETTINGS = [rb.Setting(**{**SIZES, **change}, trigger_in_values=bool(change)) for change in CHANGES]
 DESCENT = {"method": "descend", "test_samples": 300}
 POINTS = [
@@ -80,7 +86,9 @@ def test_dask_cluster_gives_identical_rows(expected, tmp_path, small_tasks):
     distributed = pytest.importorskip("distributed")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what a cluster says while it starts and stops is not ours
-        with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        with distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster:
             with executor_for(scheduler=cluster.scheduler_address) as executor:
                 frame = rb.run_sweep(POINTS, executor, tmp_path / "s.sqlite")
     assert frame.equals(expected)
@@ -111,8 +119,14 @@ def test_failures_are_run_again_only_on_request(tmp_path, measured, monkeypatch)
 
 def test_draws_are_shared_inside_a_group(monkeypatch):
     made, shared = [], sweep.PairedDraws
-    monkeypatch.setattr(sweep, "PairedDraws", lambda settings, seed: made.append(seed) or shared(settings, seed))
-    cuts = [rb.Setting(**{**SIZES, "dim": dim, "samples": samples}) for dim in (3, 5) for samples in (20, 40)]
+    monkeypatch.setattr(
+        sweep, "PairedDraws", lambda settings, seed: made.append(seed) or shared(settings, seed)
+    )
+    cuts = [
+        rb.Setting(**{**SIZES, "dim": dim, "samples": samples})
+        for dim in (3, 5)
+        for samples in (20, 40)
+    ]
     rb.run_sweep([rb.Point(setting, seed) for setting in cuts for seed in (0, 1)])
     assert sorted(made) == [0, 1]
 
@@ -129,7 +143,10 @@ def test_tasks_hold_every_point_once_and_last_as_long_as_wanted():
     assert Counter(point for group in groups for point in group) == Counter(points)
     costs = [sum(point.cost for group in task for point in group) for task in tasks]
     assert [cost for cost in costs[:-1] if not (1 <= cost <= 60)] == [] and len(costs) > 2
-    shared = [{(point.setting.vocab, point.setting.seq_len, point.seed) for point in group} for group in groups]
+    shared = [
+        {(point.setting.vocab, point.setting.seq_len, point.seed) for point in group}
+        for group in groups
+    ]
     assert [draws for draws in shared if len(draws) > 1] == []
     assert sweep.cut([]) == []
 
@@ -145,9 +162,12 @@ def test_tasks_hold_every_point_once_and_last_as_long_as_wanted():
     ids=str,
 )
 def test_estimates_of_cost_have_the_right_size(sizes, descent):
-    """In floating operations of the products, which no load of the machine changes: 0.2 to 40 a nanosecond."""
+    """In floating operations of the products, which no load of the machine changes: 0.2 to 40 a
+    nanosecond."""
     names = ("vocab", "seq_len", "dim", "samples", "width")
-    setting = rb.Setting(**dict(zip(names, sizes, strict=False)), trigger_in_values=sizes[0] != 1024)
+    setting = rb.Setting(
+        **dict(zip(names, sizes, strict=False)), trigger_in_values=sizes[0] != 1024
+    )
     point = rb.Point(setting, 0, **descent)
     with FlopCounterMode(display=False) as counter:
         sweep.run_task([[point]])
@@ -171,7 +191,9 @@ class Interrupting(ThreadPoolExecutor):
 
 def test_an_interrupt_loses_nothing_finished(tmp_path, small_tasks, monkeypatch):
     executor = Interrupting()
-    monkeypatch.setattr(sweep, "as_completed", lambda futures: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(
+        sweep, "as_completed", lambda futures: (_ for _ in ()).throw(KeyboardInterrupt)
+    )
     with pytest.raises(KeyboardInterrupt):
         rb.run_sweep(POINTS, executor, tmp_path / "s.sqlite")
     finished = {r.point.key for future in executor.futures[:2] for r in future.result()}
@@ -208,7 +230,10 @@ def test_tasks_lost_with_their_worker_are_reported_and_the_others_kept(tmp_path,
                 return future
             return super().submit(function, task)
 
-    with Losing(1) as pool, pytest.raises(RuntimeError, match=r"1 of \d+ tasks were lost.*run it again"):
+    with (
+        Losing(1) as pool,
+        pytest.raises(RuntimeError, match=r"1 of \d+ tasks were lost.*run it again"),
+    ):
         rb.run_sweep(POINTS, pool, tmp_path / "s.sqlite")
     lost = {point.key for group in sweep.cut(POINTS)[1] for point in group}
     with Store(tmp_path / "s.sqlite") as store:
@@ -218,7 +243,9 @@ def test_tasks_lost_with_their_worker_are_reported_and_the_others_kept(tmp_path,
 def test_only_the_callers_thread_writes(tmp_path, small_tasks, monkeypatch):
     writers = set()
     add = Store.add
-    monkeypatch.setattr(Store, "add", lambda store, rows: (writers.add(threading.get_ident()), add(store, rows))[1])
+    monkeypatch.setattr(
+        Store, "add", lambda store, rows: (writers.add(threading.get_ident()), add(store, rows))[1]
+    )
     with ThreadPoolExecutor(2) as pool:
         rb.run_sweep(POINTS[:6], pool, tmp_path / "s.sqlite")
     assert writers == {threading.get_ident()}

@@ -1,4 +1,5 @@
-"""Matrix forms of the gradients: equal to explicit differentiation, exactly, and to the numerical engine."""
+"""Matrix forms of the gradients: equal to explicit differentiation, exactly, and to the numerical
+engine."""
 
 import numpy as np
 import pytest
@@ -28,14 +29,23 @@ def model_of(batch, flag):
 def rational(model):
     """The same batch with small rational embeddings in place of letters."""
     letters = sorted(
-        set().union(*(m.free_symbols for m in (model.inputs, model.outputs, model.trigger, model.query))), key=str
+        set().union(
+            *(m.free_symbols for m in (model.inputs, model.outputs, model.trigger, model.query))
+        ),
+        key=str,
     )
     numbers = {letter: sp.Rational((7 * i) % 11 - 5, 3 + i % 4) for i, letter in enumerate(letters)}
-    parts = (part.subs(numbers) for part in (model.inputs, model.outputs, model.trigger, model.query))
-    return gr.TinyModel(model.tokens, model.positions, model.labels, *parts, model.trigger_in_values)
+    parts = (
+        part.subs(numbers) for part in (model.inputs, model.outputs, model.trigger, model.query)
+    )
+    return gr.TinyModel(
+        model.tokens, model.positions, model.labels, *parts, model.trigger_in_values
+    )
 
 
-@pytest.fixture(params=[(b, f) for b in BATCHES for f in (True, False)], ids=lambda p: f"{p[0][0]}, {p[1]}")
+@pytest.fixture(
+    params=[(b, f) for b in BATCHES for f in (True, False)], ids=lambda p: f"{p[0][0]}, {p[1]}"
+)
 def model(request):
     return model_of(*request.param)
 
@@ -55,7 +65,9 @@ def test_at_zero_every_entry_for_all_embeddings(model):
 def test_after_step_one_every_entry_for_all_value_matrices(model):
     model = rational(model)
     value, key_query = gr.weight_letters(2)
-    slope = gr.explicit_descent(gr.loss(model, value, key_query), key_query).subs(dict.fromkeys(key_query, 0))
+    slope = gr.explicit_descent(gr.loss(model, value, key_query), key_query).subs(
+        dict.fromkeys(key_query, 0)
+    )
     assert gr.vanishes(slope - gr.key_query_descent(model, value, ZERO))
 
 
@@ -65,8 +77,12 @@ def test_at_all_weights(batch, flag):
     model = rational(model_of(batch, flag))
     value, key_query = gr.weight_letters(2)
     expression = gr.loss(model, value, key_query)
-    assert gr.vanishes(gr.explicit_descent(expression, value) - gr.value_descent(model, value, key_query))
-    assert gr.vanishes(gr.explicit_descent(expression, key_query) - gr.key_query_descent(model, value, key_query))
+    assert gr.vanishes(
+        gr.explicit_descent(expression, value) - gr.value_descent(model, value, key_query)
+    )
+    assert gr.vanishes(
+        gr.explicit_descent(expression, key_query) - gr.key_query_descent(model, value, key_query)
+    )
 
 
 def test_early_phase_form_is_the_slope_at_zero_rate(model):
@@ -90,7 +106,8 @@ def numbers(matrix):
 
 @pytest.fixture(scope="module", params=[(2, 3, 2, True, 0), (3, 2, 2, False, 3)], ids=str)
 def drawn(request):
-    """A drawn problem, its exact copy, and the explicit derivatives as NumPy functions of all weights."""
+    """A drawn problem, its exact copy, and the explicit derivatives as NumPy functions of all
+    weights."""
     vocab, length, dim, flag, seed = request.param
     problem = rb.draw(sized(vocab, length, dim, 3, trigger_in_values=flag), seed=seed)
     model = gr.exact_model(problem)
@@ -124,6 +141,8 @@ def test_loss_is_the_loss_of_the_model(drawn):
     logits = model(problem.tokens, problem.positions)
     expected = torch.nn.functional.cross_entropy(logits, problem.labels)
     slopes = torch.autograd.grad(expected, [model.value, model.key_query])
-    found = explicit(*(matrix.detach().numpy().ravel() for matrix in (model.value, model.key_query)))
+    found = explicit(
+        *(matrix.detach().numpy().ravel() for matrix in (model.value, model.key_query))
+    )
     assert close(found[0], expected.item())
     assert close(found[1], -slopes[0]) and close(found[2], -slopes[1])

@@ -82,7 +82,9 @@ def test_names(tmp_path, suffix):
 
 @KINDS
 @pytest.mark.parametrize(
-    "rows", [0, 10, True, "3", [], [9], [1, 1], [0.0, 1.0], range(5, 12), [[1, 2]], np.ones(9, bool)], ids=str
+    "rows",
+    [0, 10, True, "3", [], [9], [1, 1], [0.0, 1.0], range(5, 12), [[1, 2]], np.ones(9, bool)],
+    ids=str,
 )
 def test_rows_that_are_not_there(tmp_path, suffix, rows):
     message = r"rows=.*None, an integer from 1 to 9, or a sequence of different integers"
@@ -92,11 +94,17 @@ def test_rows_that_are_not_there(tmp_path, suffix, rows):
 NO_TABLES = {
     "vector": (np.ones(5), "array of shape.*a matrix"),
     "cube": (np.ones((2, 3, 4)), "array of shape.*a matrix"),
-    "empty": (np.ones((0, 4)), "a matrix: rows and columns, at least one of each|a whole .npy file"),
+    "empty": (
+        np.ones((0, 4)),
+        "a matrix: rows and columns, at least one of each|a whole .npy file",
+    ),
     "whole numbers": (np.arange(12).reshape(3, 4), "of .*int64'.*real floating"),
     "booleans": (np.ones((3, 4), bool), "real floating"),
     "complex": (np.ones((3, 4), np.complex64), "real floating"),
-    "not finite": (np.array([[1.0, np.nan], [np.inf, 2.0]]), "with 2 numbers that are infinite or none"),
+    "not finite": (
+        np.array([[1.0, np.nan], [np.inf, 2.0]]),
+        "with 2 numbers that are infinite or none",
+    ),
 }
 
 
@@ -134,7 +142,11 @@ def test_a_pickle_is_refused_and_not_run(tmp_path, suffix):
 def test_files_that_are_not_whole(tmp_path, suffix):
     whole = written(tmp_path, suffix, GENERATOR.standard_normal((40, 30)), wpe=OTHER).read_bytes()
     file, lengths = tmp_path / f"part{suffix}", (0, 5, 60, 128, len(whole) // 2, len(whole) - 1)
-    for content in [whole[:length] for length in lengths] + [b"not a table", b"\x80\x04\x95" + bytes(50), bytes(300)]:
+    for content in [whole[:length] for length in lengths] + [
+        b"not a table",
+        b"\x80\x04\x95" + bytes(50),
+        bytes(300),
+    ]:
         file.write_bytes(content)
         refuses(rf"path=.*a whole \{suffix} file", file, None if suffix == ".npy" else "wte")
 
@@ -148,7 +160,11 @@ def test_members_and_headers_that_lie(tmp_path):
     np.save(buffer, TABLE)
     huge = buffer.getvalue().replace(b"(9, 4)", b"(9999999999999, 4)")
     huge = huge[:8] + struct.pack("<H", struct.unpack("<H", huge[8:10])[0] + 12) + huge[10:]
-    for name, content in {"table.npz": bytes(changed), "huge.npy": huge, "array.npz": buffer.getvalue()}.items():
+    for name, content in {
+        "table.npz": bytes(changed),
+        "huge.npy": huge,
+        "array.npz": buffer.getvalue(),
+    }.items():
         (tmp_path / name).write_bytes(content)
         refuses(rf"a whole \{name[-4:]} file", tmp_path / name)
     for name, content, message in (

@@ -37,10 +37,15 @@ def powers(exponent: float) -> np.ndarray:
 @pytest.mark.parametrize("fresh", [False, True])
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_tokens_have_the_law_of_the_setting(law, fresh):
-    """Informative ones, others, and no dependence between them, the position and their neighbours."""
+    """Informative ones, others, and no dependence between them, the position and their
+    neighbours."""
     size = 40000
-    problem = rb.draw(rb.Setting(vocab=7, seq_len=5, dim=3, samples=size, **law, trigger_in_values=True), seed=1)
-    tokens, positions, labels = (part.numpy() for part in (problem.fresh(size) if fresh else problem.sequences))
+    problem = rb.draw(
+        rb.Setting(vocab=7, seq_len=5, dim=3, samples=size, **law, trigger_in_values=True), seed=1
+    )
+    tokens, positions, labels = (
+        part.numpy() for part in (problem.fresh(size) if fresh else problem.sequences)
+    )
     marked = tokens[np.arange(size), positions]
     beside = tokens[np.arange(size), (positions + 1) % 5]
     again = tokens[np.arange(size), (positions + 2) % 5]
@@ -62,7 +67,10 @@ def test_tokens_have_the_law_of_the_setting(law, fresh):
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_a_smaller_sample_is_a_prefix_whatever_the_law(law):
     large, small = (rb.draw(rb.Setting(**{**BASE, "samples": n}, **law), seed=5) for n in (50, 17))
-    for some, more in ((small.sequences, large.sequences), (small.fresh(17, seed=6), large.fresh(50, seed=6))):
+    for some, more in (
+        (small.sequences, large.sequences),
+        (small.fresh(17, seed=6), large.fresh(50, seed=6)),
+    ):
         for a, b in zip(some, more, strict=True):
             assert torch.equal(a, b[:17])
     assert torch.equal(large.permutation, small.permutation)
@@ -143,7 +151,8 @@ def test_orthogonal_embeddings_are_orthonormal():
 
 @pytest.mark.slow
 def test_orthogonal_frames_have_no_preferred_direction():
-    """Entries of a uniform frame have mean 0 and variance 1/d; without the sign rule the mean is far off."""
+    """Entries of a uniform frame have mean 0 and variance 1/d; without the sign rule the mean is
+    far off."""
     setting = rb.Setting(vocab=2, seq_len=1, dim=4, samples=1, embeddings="orthogonal")
     table = np.stack([draw_embeddings(setting, seed).input for seed in range(1000)])
     assert np.abs(table.mean(axis=0) / np.sqrt(0.25 / 1000)).max() < 4.5
@@ -151,23 +160,33 @@ def test_orthogonal_frames_have_no_preferred_direction():
 
 
 def test_gaussian_tables_are_standard_normal_and_independent():
-    tables = {role: gaussian_table(3, role, 60, 50) for role in ("input_embeddings", "output_embeddings")}
+    tables = {
+        role: gaussian_table(3, role, 60, 50) for role in ("input_embeddings", "output_embeddings")
+    }
     for table in tables.values():
         assert stats.kstest(table.ravel(), "norm").pvalue > 1e-4
     a, b = (table.ravel() for table in tables.values())
     assert abs(np.corrcoef(a, b)[0, 1]) < 4.5 / np.sqrt(a.size)
-    assert np.array_equal(gaussian_table(3, "input_embeddings", 7, 5), tables["input_embeddings"][:7, :5])
+    assert np.array_equal(
+        gaussian_table(3, "input_embeddings", 7, 5), tables["input_embeddings"][:7, :5]
+    )
 
 
 def test_mlp_rows_make_unit_preactivations():
     for flag, scale in ((True, 2.0), (False, 1.0)):
-        problem = rb.draw(rb.Setting(vocab=5, seq_len=2, dim=40, samples=1, width=3000, trigger_in_values=flag), seed=0)
+        problem = rb.draw(
+            rb.Setting(vocab=5, seq_len=2, dim=40, samples=1, width=3000, trigger_in_values=flag),
+            seed=0,
+        )
         assert float(problem.mlp_weights.var()) == pytest.approx(1 / scale, rel=0.02)
 
 
 def test_the_scheme_has_not_moved():
-    """Stored numbers of the book rest on these draws; change them only together with ``streams.SCHEME``."""
-    problem = rb.draw(rb.Setting(vocab=100, seq_len=5, dim=3, samples=2, trigger_in_values=True), seed=0)
+    """Stored numbers of the book rest on these draws; change them only together with
+    ``streams.SCHEME``."""
+    problem = rb.draw(
+        rb.Setting(vocab=100, seq_len=5, dim=3, samples=2, trigger_in_values=True), seed=0
+    )
     assert problem.tokens.tolist() == PINNED_TOKENS
     assert problem.positions.tolist() == PINNED_POSITIONS
     assert problem.permutation[:5].tolist() == [63, 31, 34, 61, 27]
@@ -185,10 +204,20 @@ def test_global_generators_are_left_alone():
 
 def test_tokens_and_positions_differ_between_draws():
     """By seed, block and role: tokens and positions each have a stream of their own."""
-    streams = [("tokens", 0, 0), ("positions", 0, 0), ("tokens", 1, 0), ("tokens", 0, 1), ("tokens", 2**80, 0)]
-    assert len({stream(seed, role, block).random() for role, seed, block in streams}) == len(streams)
+    streams = [
+        ("tokens", 0, 0),
+        ("positions", 0, 0),
+        ("tokens", 1, 0),
+        ("tokens", 0, 1),
+        ("tokens", 2**80, 0),
+    ]
+    assert len({stream(seed, role, block).random() for role, seed, block in streams}) == len(
+        streams
+    )
     problem = rb.draw(rb.Setting(**BASE), seed=0)
-    fresh = [problem.fresh(50, **names) for names in ({}, {"seed": 1}, {"block": 1}, {"role": "batch"})]
+    fresh = [
+        problem.fresh(50, **names) for names in ({}, {"seed": 1}, {"block": 1}, {"role": "batch"})
+    ]
     for first, second in itertools.combinations([problem.sequences, *fresh], 2):
         assert not torch.equal(first.tokens, second.tokens)
         assert not torch.equal(first.positions, second.positions)

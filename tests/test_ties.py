@@ -10,7 +10,9 @@ from recallbook.model.attention import Scores, hard_attention
 
 pytestmark = pytest.mark.essential
 
-VALUES = torch.tensor([[1.0, 1.0 - 1e-13, 0.5], [0.0, 0.0, 0.0], [2.0, 1.0, 2.0 - 1e-6]], dtype=torch.float64)
+VALUES = torch.tensor(
+    [[1.0, 1.0 - 1e-13, 0.5], [0.0, 0.0, 0.0], [2.0, 1.0, 2.0 - 1e-6]], dtype=torch.float64
+)
 
 
 def test_a_tie_among_k_earns_one_kth():
@@ -27,19 +29,25 @@ def test_what_is_not_a_number_excludes_nothing():
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 @pytest.mark.parametrize("block", [1, 3, 1024])
 def test_answers_by_blocks_are_those_of_all_logits_at_once(monkeypatch, dtype, block):
-    """Random logits, equal ones, ones just within and just beyond the slack, with a bias, infinite or not a number."""
+    """Random logits, equal ones, ones just within and just beyond the slack, with a bias, infinite
+    or not a number."""
     monkeypatch.setattr(ties, "BLOCK_LABELS", block)
     random, shared = torch.Generator().manual_seed(0), 0
     for case in range(60):
-        count, vocab, dim = (int(torch.randint(1, most, (), generator=random)) for most in (9, 14, 5))
+        count, vocab, dim = (
+            int(torch.randint(1, most, (), generator=random)) for most in (9, 14, 5)
+        )
         queries, outputs, bias = (
-            torch.randn(*shape, generator=random, dtype=dtype) for shape in ((count, dim), (vocab, dim), (vocab,))
+            torch.randn(*shape, generator=random, dtype=dtype)
+            for shape in ((count, dim), (vocab, dim), (vocab,))
         )
         bias *= 1 - case % 2
         slack = torch.full((count, 1), ties.tolerance(dtype), dtype=dtype)
         if case % 3 == 1:  # few different rows, nudged by less or by more than the slack
             outputs = outputs[torch.randint(0, 1 + vocab // 3, (vocab,), generator=random)]
-            bias = torch.tensor([0, 0.4, -0.4, 3, -3], dtype=dtype).repeat(vocab)[:vocab] * ties.tolerance(dtype)
+            bias = torch.tensor([0, 0.4, -0.4, 3, -3], dtype=dtype).repeat(vocab)[
+                :vocab
+            ] * ties.tolerance(dtype)
         if case % 5 == 4:
             queries[0], bias[vocab // 2] = float("nan") if case % 2 else queries[0], -torch.inf
         logits, found = queries @ outputs.T + bias, ties.answers(queries, outputs, bias, slack)
@@ -67,16 +75,26 @@ def test_tied_positions_share_attention():
     assert found.locks.tolist() == pytest.approx([1 / 2, 0, 1, 1 / 3])
     # row 1: the same token twice is one vector; rows 0 and 3 mix vectors
     assert found.mixed.tolist() == [0, 3] and found.codes[1:3].tolist() == [0, 1 + 3]
-    assert found.shares.tolist() == [pytest.approx([1 / 2, 1 / 2, 0]), pytest.approx([1 / 3, 1 / 3, 1 / 3])]
+    assert found.shares.tolist() == [
+        pytest.approx([1 / 2, 1 / 2, 0]),
+        pytest.approx([1 / 3, 1 / 3, 1 / 3]),
+    ]
     marked = hard_attention(sequences, Scores(scores, torch.ones((), dtype=torch.float64), slack))
     assert marked.locks.tolist() == pytest.approx([1, 1 / 3, 1, 1]) and marked.mixed.tolist() == [1]
 
 
 @pytest.mark.parametrize("width", [None, 16])
 def test_tied_attention_is_the_limit_of_softmax(width):
-    """N = 1, orthogonal embeddings: every unmarked score ties, and huge finite rates share attention alike."""
+    """N = 1, orthogonal embeddings: every unmarked score ties, and huge finite rates share
+    attention alike."""
     setting = rb.Setting(
-        vocab=12, seq_len=4, dim=14, samples=1, width=width, embeddings="orthogonal", activation="gelu"
+        vocab=12,
+        seq_len=4,
+        dim=14,
+        samples=1,
+        width=width,
+        embeddings="orthogonal",
+        activation="gelu",
     )
     for seed in range(6):
         problem = rb.draw(setting, seed)

@@ -1,4 +1,5 @@
-"""The theory of unequal facts: its parts against sequences, lock-on by enumeration, what must leave it unchanged."""
+"""The theory of unequal facts: its parts against sequences, lock-on by enumeration, what must leave
+it unchanged."""
 
 import itertools
 import warnings
@@ -31,11 +32,14 @@ def facts(vocab, dim, length, samples, *, tau, exponent, **kind):
     setting = sized(vocab, length, dim, samples, zipf=exponent, **kind)
     weights, prediction = first_residuals(setting, counts, law)
     tables = [rng.normal(size=(rows, dim)) / dim**0.5 for rows in (vocab, vocab, 1)]
-    return Facts(tables[0], tables[1], tables[2][0], law, counts, weights, prediction, length, float(tau))
+    return Facts(
+        tables[0], tables[1], tables[2][0], law, counts, weights, prediction, length, float(tau)
+    )
 
 
 class Parts:
-    """Step 2 over sequences: the vector w, and its value, key, gradient and own noise, each along some directions."""
+    """Step 2 over sequences: the vector w, and its value, key, gradient and own noise, each along
+    some directions."""
 
     def __init__(self, given, along):
         self.given, self.along, vocab = given, along, len(given.others)
@@ -49,7 +53,9 @@ class Parts:
         one = 1 - 1 / given.length
         self.mean_values = self.valued / given.length + one * mean
         keys, values = centred + given.trigger, centred + given.tau * given.trigger
-        self.mean_maps = one**2 * spread + one / given.length * keys[:, :, None] * values[:, None, :]  # (V, d, d)
+        self.mean_maps = (
+            one**2 * spread + one / given.length * keys[:, :, None] * values[:, None, :]
+        )  # (V, d, d)
 
     def sequences(self, rng):
         vocab, shape = len(self.given.others), (len(self.labels), self.given.length - 1)
@@ -58,7 +64,8 @@ class Parts:
         return keys, np.concatenate([self.valued[self.labels][:, None], others], axis=1)
 
     def sample(self, rng):
-        """One batch: w by the definition of step 2, and the parts by theirs, in the directions ``along`` (k,)."""
+        """One batch: w by the definition of step 2, and the parts by theirs, in the directions
+        ``along`` (k,)."""
         keys, values = self.sequences(rng)
         size, of_label = len(self.labels), self.residuals[self.labels]
         averages = values.mean(axis=1)
@@ -66,7 +73,10 @@ class Parts:
 
         def pulled(queries):
             read = np.einsum("nld,nd->nl", values, queries)
-            return np.einsum("nl,nld->nd", read - read.mean(axis=1, keepdims=True), keys) / self.given.length
+            return (
+                np.einsum("nl,nld->nd", read - read.mean(axis=1, keepdims=True), keys)
+                / self.given.length
+            )
 
         def noise(queries):
             return pulled(queries) - np.einsum("nab,nb->na", self.mean_maps[self.labels], queries)
@@ -95,12 +105,17 @@ REPEATS = 400
 
 @pytest.fixture(scope="module", params=CASES, ids=("nothing", "trained bias", "inverse weights"))
 def measured(request):
-    """Facts, their theory, and samples over batches along the first and the last token and the trigger."""
+    """Facts, their theory, and samples over batches along the first and the last token and the
+    trigger."""
     given = request.param
     along = np.stack([given.tokens[0], given.tokens[1], given.tokens[-1], given.trigger])
     parts, rng = Parts(given, along), np.random.default_rng(8)
     rows = [parts.sample(rng) for _ in range(REPEATS)]
-    return AttentionVector(given), along, {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    return (
+        AttentionVector(given),
+        along,
+        {name: np.array([row[name] for row in rows]) for name in rows[0]},
+    )
 
 
 def test_the_mean_is_exact(measured):
@@ -116,7 +131,9 @@ def test_a_sequence_that_meets_itself_is_exact(measured):
     found, expected = samples["own sequence"], along @ vector.means["own sequence"]
     error = found.std(axis=0) / REPEATS**0.5
     assert (np.abs(found.mean(axis=0) - expected) < 4 * error).all()
-    assert np.abs(expected).max() > 20 * error.max()  # the mean is known well enough to see a mistake
+    assert (
+        np.abs(expected).max() > 20 * error.max()
+    )  # the mean is known well enough to see a mistake
 
 
 @pytest.mark.parametrize("name", NOISES)
@@ -126,18 +143,23 @@ def test_every_noise_has_its_covariance(measured, name):
     assert (np.abs(found.mean(axis=0)) < 4 * found.std(axis=0) / REPEATS**0.5).all()
     expected = along @ vector.noises[name] @ along.T
     ratio = found.var(axis=0) / np.diag(expected)
-    # a variance of 400 samples has a relative error of 7%; each sequence meets itself in gradient noise: +1/(N kappa)
+    # a variance of 400 samples has a relative error of 7%; each sequence meets itself in gradient
+    # noise: +1/(N kappa)
     assert (np.abs(ratio - 1) < 0.3).all() and abs(ratio.mean() - 1) < 0.15, ratio
 
 
 def test_noises_that_see_the_same_tokens(measured):
     vector, along, samples = measured
     both = (samples["value noise"] + samples["key noise"]).var(axis=0)
-    expected = np.diag(along @ (vector.noises["value noise"] + vector.noises["key noise"]) @ along.T)
+    expected = np.diag(
+        along @ (vector.noises["value noise"] + vector.noises["key noise"]) @ along.T
+    )
     shared = np.diag(along @ vector.shared_noise @ along.T)
     assert np.abs(both / (expected + shared) - 1).max() < 0.3
     assert np.abs(shared / expected).max() > 0.2
-    total = samples["w"].var(axis=0) / np.diag(along @ (sum(vector.noises.values()) + vector.shared_noise) @ along.T)
+    total = samples["w"].var(axis=0) / np.diag(
+        along @ (sum(vector.noises.values()) + vector.shared_noise) @ along.T
+    )
     assert np.abs(total - 1).max() < 0.3 and abs(total.mean() - 1) < 0.15
 
 
@@ -199,13 +221,17 @@ def test_answers_are_those_of_step_three():
         value += hits[label] * np.outer(given.residuals[label], given.tokens[label] + given.trigger)
         for place in range(10):
             value += wrong[label, place] * np.outer(given.residuals[label], given.tokens[place])
-    right = [np.argmax(given.labels @ value @ (given.tokens[v] + given.trigger)) == v for v in range(10)]
+    right = [
+        np.argmax(given.labels @ value @ (given.tokens[v] + given.trigger)) == v for v in range(10)
+    ]
     plain = [np.argmax(given.labels @ value @ given.tokens[x]) for x in range(10)]
     law = given.others
     expected = sum(law[a] * located.lock[a] * right[a] for a in range(10))
     expected += sum(law[plain[x]] * located.wrong[plain[x], x] for x in range(10))
     found = answer(located, hits, wrong, given, law)
-    assert found.recall == pytest.approx(np.mean(right)) and found.accuracy == pytest.approx(expected)
+    assert found.recall == pytest.approx(np.mean(right)) and found.accuracy == pytest.approx(
+        expected
+    )
     assert 0 < found.recall < 1
 
 
@@ -218,14 +244,18 @@ def test_renaming_and_turning_change_nothing():
     by_token = ("tokens", "labels", "others", "counts", "weights", "prediction")
     names = {name: getattr(given, name)[order] for name in by_token}
     other = given._replace(**names)
-    other = other._replace(tokens=other.tokens @ turn, trigger=given.trigger @ turn, labels=3 * other.labels)
+    other = other._replace(
+        tokens=other.tokens @ turn, trigger=given.trigger @ turn, labels=3 * other.labels
+    )
     one, two = AttentionVector(given), AttentionVector(other)
     for name, mean in one.means.items():
         found = other.tokens @ two.means[name]
         assert 9 * given.tokens[order] @ mean == pytest.approx(found, rel=1e-9, abs=1e-14), name
     for name, noise in one.noises.items():
         scaled = 81 * given.tokens @ noise @ given.tokens.T
-        assert scaled[np.ix_(order, order)] == pytest.approx(other.tokens @ two.noises[name] @ other.tokens.T, rel=1e-8)
+        assert scaled[np.ix_(order, order)] == pytest.approx(
+            other.tokens @ two.noises[name] @ other.tokens.T, rel=1e-8
+        )
 
 
 # Draws
@@ -291,7 +321,9 @@ def test_with_equal_facts_both_routes_agree(tau, few_draws):
     setting = rb.Setting(**{**SMALL, "trigger_in_values": tau})
     old, new = rb.predict(setting, warn=False), unequal.averages(setting, {})
     for name in ("accuracy", "lock_on", "recall"):
-        assert getattr(old, name) == pytest.approx(getattr(new, name), abs=0.012 + 2 * new.error), name
+        assert getattr(old, name) == pytest.approx(getattr(new, name), abs=0.012 + 2 * new.error), (
+            name
+        )
     assert 0.1 < new.recall < 0.95
 
 
@@ -309,9 +341,15 @@ def test_what_each_term_costs(few_draws):
 
 
 def test_own_tables_are_the_simulated_ones(few_draws):
-    setting = rb.Setting(**SMALL, zipf=0.7, output_bias="trained")  # lock-on is certain here: few draws are enough
+    setting = rb.Setting(
+        **SMALL, zipf=0.7, output_bias="trained"
+    )  # lock-on is certain here: few draws are enough
     problem = rb.draw(setting, seed=31)
-    own = {"input": problem.input_embeddings, "output": problem.output_embeddings, "trigger": problem.trigger}
+    own = {
+        "input": problem.input_embeddings,
+        "output": problem.output_embeddings,
+        "trigger": problem.trigger,
+    }
     found = rb.predict(setting, embeddings=own, warn=False)
     runs = [rb.simulate(setting, seed, test_samples=2000, embeddings=own) for seed in range(60, 72)]
     for name in ("accuracy", "lock_on", "recall"):
@@ -321,7 +359,8 @@ def test_own_tables_are_the_simulated_ones(few_draws):
 
 
 def test_the_error_of_a_prediction_is_that_of_its_draws(few_draws):
-    """Lock-on is all or nothing here: other draws give another mean, by about the error; and a warning says so."""
+    """Lock-on is all or nothing here: other draws give another mean, by about the error; and a
+    warning says so."""
     setting = marked(64, 12, 24, 600, zipf=1.0)
     with pytest.warns(UserWarning, match=r"differ from draw to draw.*known to 0\.\d+ only"):
         found = rb.predict(setting)
@@ -330,20 +369,31 @@ def test_the_error_of_a_prediction_is_that_of_its_draws(few_draws):
     for first in range(1, 9):
         draws = [drawn_facts(setting, 10**4 * first + k, {}) for k in range(16)]
         scores = [unequal.attention_scores(draw, AttentionVector(draw.facts)) for draw in draws]
-        places = [locate(at.tokens, at.mark, draw.facts) for at, draw in zip(scores, draws, strict=True)]
-        others.append(np.mean([draw.frequencies @ at.lock for at, draw in zip(places, draws, strict=True)]))
-    spread = np.std(others, ddof=1)  # of means over 16 draws; the control variate makes the prediction's smaller
+        places = [
+            locate(at.tokens, at.mark, draw.facts) for at, draw in zip(scores, draws, strict=True)
+        ]
+        others.append(
+            np.mean([draw.frequencies @ at.lock for at, draw in zip(places, draws, strict=True)])
+        )
+    spread = np.std(
+        others, ddof=1
+    )  # of means over 16 draws; the control variate makes the prediction's smaller
     assert abs(found.lock_on - np.mean(others)) < 3 * np.hypot(found.error, spread / 8**0.5)
     assert 0.15 * spread < found.error < 2 * spread
 
 
 @pytest.mark.slow
 def test_a_warning_says_where_failing_draws_may_be_too_rare_to_be_met():
-    """Inverse weights: the prediction's draws all lock on, a seventh of 200 simulated ones does not; a bias is safe."""
+    """Inverse weights: the prediction's draws all lock on, a seventh of 200 simulated ones does
+    not; a bias is safe."""
     setting = sized(256, 16, 128, 2048, zipf=1.0)
-    with pytest.warns(UserWarning, match=r"too rare to be met: .*differs by 0\.2 from draw to draw"):
+    with pytest.warns(
+        UserWarning, match=r"too rare to be met: .*differs by 0\.2 from draw to draw"
+    ):
         found = rb.predict(replace(setting, loss_weights="inverse"))
-    simulated = remedies.failing(rb.load_results("remedies_many").query("zipf == 1")).set_index("remedy")
+    simulated = remedies.failing(rb.load_results("remedies_many").query("zipf == 1")).set_index(
+        "remedy"
+    )
     assert found.lock_on > 0.97 > 0.95 > simulated.loc["inverse weights", "lock_on"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -355,8 +405,12 @@ def test_a_control_variate_leaves_the_mean():
     """Exact where both are the same, and the plain mean where they have nothing in common."""
     every = list(RNG.random((64, 3)))
     same = unequal.Controlled.of(every[:16], every)
-    assert same.mean == pytest.approx(np.mean(every, axis=0)) and same.noise == pytest.approx(np.zeros(3), abs=1e-12)
+    assert same.mean == pytest.approx(np.mean(every, axis=0)) and same.noise == pytest.approx(
+        np.zeros(3), abs=1e-12
+    )
     assert same.draws == pytest.approx(np.std(every, axis=0, ddof=1) / 8)
     constant = [np.ones(3)] * 64
     alone = unequal.Controlled.of(every[:16], constant)
-    assert alone.mean == pytest.approx(np.mean(every[:16], axis=0)) and alone.draws == pytest.approx(np.zeros(3))
+    assert alone.mean == pytest.approx(
+        np.mean(every[:16], axis=0)
+    ) and alone.draws == pytest.approx(np.zeros(3))

@@ -1,4 +1,5 @@
-"""The committed map of errors with unequal facts: recomputed, up to date, and nothing off without a warning."""
+"""The committed map of errors with unequal facts: recomputed, up to date, and nothing off without a
+warning."""
 
 import numpy as np
 import pytest
@@ -29,12 +30,15 @@ def test_nothing_is_off(unseen):
     part = MAP[(MAP["unseen"] == unseen) & ~MAP["doubted"]]
     assert len(part) >= 50
     for name in QUANTITIES:
-        assert not part[f"off_{name}"].any(), part.loc[part[f"off_{name}"], ["index", name, f"predicted_{name}"]]
+        assert not part[f"off_{name}"].any(), part.loc[
+            part[f"off_{name}"], ["index", name, f"predicted_{name}"]
+        ]
 
 
 @pytest.mark.parametrize("name", QUANTITIES)
 def test_differences_are_no_larger_than_sampling_explains(name):
-    """Root mean square: what is left when both standard errors are taken off is well below the tolerance."""
+    """Root mean square: what is left when both standard errors are taken off is well below the
+    tolerance."""
     difference = MAP[f"predicted_{name}"] - MAP[name]
     variance = MAP[f"{name}_error"] ** 2 + MAP["predicted_error"] ** 2
     assert np.sqrt(max(0.0, (difference**2 - variance).mean())) < 0.6 * TOLERANCES[name]
@@ -52,9 +56,20 @@ def test_the_map_reaches_as_far_as_its_doubts_say():
     assert {*MAP["output_bias"]} == {*OUTPUT_BIASES} and {*MAP["loss_weights"]} == {*LOSS_WEIGHTS}
     assert 0.1 < MAP["lock_on"].between(0.02, 0.98).mean() < 0.9 and MAP["balanced"].mean() > 0.1
     assert not MAP["doubted"].any()
-    assert MAP["vocab"].min() < 70 and MAP["dim"].min() < 15 and (MAP["samples"] / MAP["vocab"]).min() < 0.8
+    assert (
+        MAP["vocab"].min() < 70
+        and MAP["dim"].min() < 15
+        and (MAP["samples"] / MAP["vocab"]).min() < 0.8
+    )
     assert MAP["seq_len"].max() > 110 and (MAP["seq_len"] / MAP["vocab"]).max() > 1
-    sizes = {"vocab": 100, "seq_len": 20, "dim": 40, "samples": 400, "zipf": 1.0, "trigger_in_values": True}
+    sizes = {
+        "vocab": 100,
+        "seq_len": 20,
+        "dim": 40,
+        "samples": 400,
+        "zipf": 1.0,
+        "trigger_in_values": True,
+    }
     beyond = {"vocab": 50, "dim": 10, "samples": 40, "seq_len": 200}
     for field, doubt in zip(beyond, UNEQUAL_DOUBTS, strict=True):
         setting = rb.Setting(**{**sizes, field: beyond[field]})

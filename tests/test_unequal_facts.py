@@ -37,7 +37,9 @@ def test_without_weights_a_label_that_the_bias_excludes_costs_without_end():
 def test_a_trained_bias_leaves_no_residual_on_average(setting, seed):
     problem = rb.draw(setting, seed)
     known, size = residuals(problem), setting.vocab
-    each = known.weights[problem.labels][:, None] * (torch.eye(size)[problem.labels] - known.prediction)
+    each = known.weights[problem.labels][:, None] * (
+        torch.eye(size)[problem.labels] - known.prediction
+    )
     assert float(each.sum(dim=0).abs().max()) < 1e-10 * setting.samples
     met = torch.bincount(problem.labels, minlength=size) > 0
     assert torch.equal(known.bias.isneginf(), ~met)
@@ -59,7 +61,9 @@ def test_a_calibrated_bias_is_none_where_training_sees_equal_facts(rates, same):
     problem = rb.draw(with_bias, seed=3)
     plain = replace(problem, setting=replace(with_bias, output_bias="none"))
     one, other = rb.three_steps(problem, *rates), rb.three_steps(plain, *rates)
-    assert [name for name in NAMES if not torch.equal(getattr(one, name), getattr(other, name))] == []
+    assert [
+        name for name in NAMES if not torch.equal(getattr(one, name), getattr(other, name))
+    ] == []
     assert rb.evaluate(problem, one, 500) == rb.evaluate(plain, other, 500)
 
 
@@ -71,7 +75,9 @@ def test_on_equal_counts_weights_and_a_trained_bias_change_nothing_but_rounding(
     for weights, bias in (("inverse", "none"), ("equal", "trained"), ("inverse", "trained")):
         other = replace(problem, setting=replace(setting, loss_weights=weights, output_bias=bias))
         found = rb.three_steps(other, *rates)
-        apart = {name: largest_difference(getattr(found, name), getattr(plain, name)) for name in NAMES}
+        apart = {
+            name: largest_difference(getattr(found, name), getattr(plain, name)) for name in NAMES
+        }
         assert apart == pytest.approx(dict.fromkeys(NAMES, 0), abs=1e-12)
 
 
@@ -93,7 +99,8 @@ def test_residuals_along_any_axis_are_the_same_matrix(unequal):
 
 
 def test_a_model_that_knows_nothing_answers_with_the_most_frequent_label():
-    """Accuracy is by frequency, recall is not; in the limit logits are per unit gamma, and the bias is nothing."""
+    """Accuracy is by frequency, recall is not; in the limit logits are per unit gamma, and the bias
+    is nothing."""
     setting = rb.Setting(**{**BASE, "samples": 400}, zipf=1.0, output_bias="calibrated")
     problem = rb.draw(setting, seed=0)
     silent = rb.evaluate(problem, rb.three_steps(problem, 1e-9, 1e-9), 20000)
@@ -103,7 +110,11 @@ def test_a_model_that_knows_nothing_answers_with_the_most_frequent_label():
     assert silent.recall == pytest.approx(1 / 12)
     loud = rb.evaluate(problem, rb.three_steps(problem, 1e-6, 1e13), 2000)
     limit = rb.evaluate(problem, rb.three_steps(problem), 2000)
-    assert limit.recall > 1 / 12 and loud.recall == limit.recall and abs(loud.accuracy - limit.accuracy) < 0.005
+    assert (
+        limit.recall > 1 / 12
+        and loud.recall == limit.recall
+        and abs(loud.accuracy - limit.accuracy) < 0.005
+    )
 
 
 def test_labels_never_met_are_never_answered_at_finite_rates():

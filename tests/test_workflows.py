@@ -1,4 +1,5 @@
-"""The workflows: what is published was tested, nothing runs twice, and another kind of processor is tried."""
+"""The workflows: what is published was tested, nothing runs twice, and another kind of processor is
+tried."""
 
 from pathlib import Path
 
@@ -15,7 +16,11 @@ def workflow(name):
 def test_pages_are_those_of_a_commit_whose_tests_passed():
     found = workflow("pages")
     assert set(found["on"]) == {"workflow_run"}, "nothing else publishes"
-    assert found["on"]["workflow_run"] == {"workflows": ["test"], "types": ["completed"], "branches": ["main"]}
+    assert found["on"]["workflow_run"] == {
+        "workflows": ["test"],
+        "types": ["completed"],
+        "branches": ["main"],
+    }
     (job,) = found["jobs"].values()
     assert "workflow_run.conclusion == 'success'" in job["if"]
     checkout = next(step for step in job["steps"] if "checkout" in step.get("uses", ""))

@@ -18,7 +18,8 @@ UNEQUAL = [
 
 
 def random_unequal(seed: int, **fixed) -> rb.Setting:
-    """A small random setting as that of :func:`random_setting`, with other frequencies, weights and biases."""
+    """A small random setting as that of :func:`random_setting`, with other frequencies, weights and
+    biases."""
     rng = np.random.default_rng([3, seed])
     values = {
         "zipf": float(rng.choice([0.0, 0.5, 1.0, 2.0])),
@@ -36,12 +37,18 @@ def weights_and_prediction(problem: rb.Problem) -> tuple[np.ndarray, np.ndarray]
     size = setting.vocab
     weights = [1.0] * size
     if setting.loss_weights == "inverse":
-        weights = [len(labels) / (size * labels.count(k)) if k in labels else 0.0 for k in range(size)]
+        weights = [
+            len(labels) / (size * labels.count(k)) if k in labels else 0.0 for k in range(size)
+        ]
     prediction = [1 / size] * size
     if setting.output_bias == "trained":
         total = sum(weights[k] for k in labels)
         prediction = [weights[k] * labels.count(k) / total for k in range(size)]
-    elif setting.output_bias == "calibrated" and setting.loss_weights == "equal" and not setting.balanced:
+    elif (
+        setting.output_bias == "calibrated"
+        and setting.loss_weights == "equal"
+        and not setting.balanced
+    ):
         powers = [(v + 1) ** -setting.zipf for v in range(size)]
         for token, label in enumerate(problem.permutation.tolist()):
             prediction[label] = powers[token] / sum(powers)

@@ -2,7 +2,9 @@
 
 
 def skip_bare_fields(app, what, name, obj, skip, options):  # noqa: PLR0917  (Sphinx calls it so)
-    return True if (getattr(obj, "__doc__", None) or "").startswith("Alias for field number") else None
+    return (
+        True if (getattr(obj, "__doc__", None) or "").startswith("Alias for field number") else None
+    )
 
 
 def setup(app):

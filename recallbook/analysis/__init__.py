@@ -1,1 +1,2 @@
-"""From simulations to statements: intervals, critical sizes, product laws, prediction errors, figures."""
+"""From simulations to statements: intervals, critical sizes, product laws, prediction errors,
+figures."""

@@ -1,4 +1,5 @@
-r"""What a table of embeddings looks like to the theory: lengths, mean, cosines, spectrum, effective dimensions."""
+r"""What a table of embeddings looks like to the theory: lengths, mean, cosines, spectrum, effective
+dimensions."""
 
 from __future__ import annotations
 
@@ -18,26 +19,32 @@ from recallbook.data.streams import stream
 from recallbook.memory_needs import examine_needs, require_memory
 from recallbook.setting import Setting
 
-LARGEST_DIM = (
-    1e9  # no table has so many columns: what is less coherent than random directions there counts as orthogonal
-)
+# no table has so many columns: what is less coherent than random directions there counts as
+# orthogonal
+LARGEST_DIM = 1e9
 
 
-def cosines(vocab: int, dim: int, seed: int, embeddings: str = "gaussian") -> Float64[np.ndarray, " pairs"]:
+def cosines(
+    vocab: int, dim: int, seed: int, embeddings: str = "gaussian"
+) -> Float64[np.ndarray, " pairs"]:
     """Cosines of all pairs of different token embeddings, shape ``(V(V-1)/2,)``."""
-    table = draw_embeddings(Setting(vocab=vocab, seq_len=1, dim=dim, samples=1, embeddings=embeddings), seed).input
+    table = draw_embeddings(
+        Setting(vocab=vocab, seq_len=1, dim=dim, samples=1, embeddings=embeddings), seed
+    ).input
     table = table / np.linalg.norm(table, axis=1, keepdims=True)
     return np.asarray((table @ table.T)[np.triu_indices(vocab, 1)])
 
 
 def cosine_density(x: float | Float64[np.ndarray, "*n"], dim: int) -> Float64[np.ndarray, "*n"]:
-    r"""Density of the cosine of two random directions in $\mathbb R^d$: $(1-x^2)^{(d-3)/2}/B(\frac12,\frac{d-1}2)$."""
+    r"""Density of the cosine of two random directions in $\mathbb R^d$:
+    $(1-x^2)^{(d-3)/2}/B(\frac12,\frac{d-1}2)$."""
     dim = check_size("dim", dim, smallest=2)
     return np.asarray((1 - np.square(x)) ** ((dim - 3) / 2) / beta(0.5, (dim - 1) / 2))
 
 
 def beyond(x: float | Float64[np.ndarray, "*n"], dim: int) -> Float64[np.ndarray, "*n"]:
-    r"""Probability that the cosine of two random directions exceeds $x\ge0$ in absolute value; exact."""
+    r"""Probability that the cosine of two random directions exceeds $x\ge0$ in absolute value;
+    exact."""
     dim = check_size("dim", dim, smallest=2)
     return np.asarray(betainc((dim - 1) / 2, 0.5, 1 - np.square(x)))
 
@@ -45,9 +52,9 @@ def beyond(x: float | Float64[np.ndarray, "*n"], dim: int) -> Float64[np.ndarray
 def coherence_quantile(vocab: int, dim: int, probability: float) -> float:
     r"""Quantile of the coherence, the largest absolute cosine among $V$ random directions.
 
-    All $V(V-1)/2$ cosines have the exact law :func:`beyond` and are pairwise independent; this takes them as
-    jointly independent: $P(\text{coherence}\le x)=(1-p(x))^{V(V-1)/2}$. Leading order.
-    """
+    All $V(V-1)/2$ cosines have the exact law :func:`beyond` and are pairwise independent; this
+    takes them as jointly independent: $P(\text{coherence}\le x)=(1-p(x))^{V(V-1)/2}$. Leading
+    order."""
     vocab, dim = check_size("vocab", vocab, smallest=2), check_size("dim", dim, smallest=2)
     return _quantile(vocab, dim, check_share("probability", probability))
 
@@ -64,16 +71,20 @@ def cosine_quantile(dim: int, probability: float) -> float:
 
 
 def dim_of_coherence(vocab: int, coherence: float) -> float:
-    r"""The dimension, any real number from 2, in which half of all sets of $V$ random directions are that coherent.
+    r"""The dimension, any real number from 2, in which half of all sets of $V$ random directions
+    are that coherent.
 
-    Infinite at coherence 0; ``nan`` where already directions in the plane are less coherent. Leading order, as
+    Infinite at coherence 0; ``nan`` where already directions in the plane are less coherent.
+    Leading order, as
     :func:`coherence_quantile`, whose inverse it is.
     """
     if coherence <= _quantile(vocab, LARGEST_DIM, 0.5):
         return np.inf
     if coherence > _quantile(vocab, 2, 0.5):
         return np.nan
-    lifted = brentq(lambda log: _quantile(vocab, np.exp(log), 0.5) - coherence, np.log(2), np.log(LARGEST_DIM))
+    lifted = brentq(
+        lambda log: _quantile(vocab, np.exp(log), 0.5) - coherence, np.log(2), np.log(LARGEST_DIM)
+    )
     return float(np.exp(lifted))
 
 
@@ -92,7 +103,8 @@ class TableReport:
     rows, dim : int
         $V$ and $d$.
     repeated_rows, zero_rows : int
-        Rows that equal an earlier one, which :func:`recallbook.draw` refuses, and rows of zeros, which have no cosines.
+        Rows that equal an earlier one, which :func:`recallbook.draw` refuses, and rows of zeros,
+        which have no cosines.
     mean_square_length : float
         $\frac1V\sum_v|z_v|^2$; 1 in the laws.
     length_variance : float
@@ -106,20 +118,22 @@ class TableReport:
     levels, cosines, random_cosines : tuple of float
         Quantiles of $|\cos|$ at these levels, and those of random directions in $d$ dimensions.
     sampled_rows : int
-        Of how many rows, drawn without repetition, all pairs gave the quantiles; all other numbers are of all rows.
+        Of how many rows, drawn without repetition, all pairs gave the quantiles; all other numbers
+        are of all rows.
     spectrum : array ``(d,)``
         Eigenvalues of the covariance $S=\frac1V\sum_v(z_v-\bar z)(z_v-\bar z)^\top$, largest first.
     centred_dim, uncentred_dim : float
         $(\operatorname{tr}S)^2/\operatorname{tr}S^2$, the participation ratio, and the same of
-        $\frac1V\sum_vz_vz_v^\top$; below $V$, since rows are counted with themselves: $1/(\frac1d+\frac1V)$, nearly,
-        for Gaussian rows.
+        $\frac1V\sum_vz_vz_v^\top$; below $V$, since rows are counted with themselves:
+        $1/(\frac1d+\frac1V)$, nearly, for Gaussian rows.
     pair_dim : float
-        $(\text{mean}\,|z_v|^2)^2$ over the mean of $(z_v^\top z_{v'})^2$ of different rows: $d$ for Gaussian rows at
-        any $V$. It is the dimension that interference sees.
+        $(\text{mean}\,|z_v|^2)^2$ over the mean of $(z_v^\top z_{v'})^2$ of different rows: $d$ for
+        Gaussian rows at any $V$. It is the dimension that interference sees.
     cosine_dim : float
         One over the mean of $\cos^2$ of different rows: the same for directions.
     coherence_dim : float
-        The dimension in which half of all sets of as many random directions are as coherent as these.
+        The dimension in which half of all sets of as many random directions are as coherent as
+        these.
     """
 
     rows: int
@@ -171,12 +185,14 @@ class TableReport:
 
 
 def examine(table: np.ndarray | torch.Tensor, *, seed: int = 0) -> TableReport:
-    r"""How far a table of embeddings is from random directions, and in how many dimensions it really lives.
+    r"""How far a table of embeddings is from random directions, and in how many dimensions it
+    really lives.
 
     Parameters
     ----------
     table : array or tensor ``(V, d)`` of any floating type
-        At least two rows that are not zero, and two columns; see :func:`recallbook.read_embeddings`.
+        At least two rows that are not zero, and two columns; see
+        :func:`recallbook.read_embeddings`.
     seed : int
         Of the rows whose pairs give the quantiles of cosines, where there are more than 2,048.
 
@@ -232,11 +248,14 @@ def examine(table: np.ndarray | torch.Tensor, *, seed: int = 0) -> TableReport:
 
 
 def coherence(directions: Float64[np.ndarray, "rows d"]) -> tuple[float, tuple[int, int]]:
-    """Largest absolute product of two different rows, and the first pair that has it; in blocks of rows."""
+    """Largest absolute product of two different rows, and the first pair that has it; in blocks of
+    rows."""
     largest, pair = -1.0, (0, 1)
     for first in range(0, len(directions), BLOCK):
         block = directions[first : first + BLOCK] @ directions[first:].T
-        np.fill_diagonal(block, 0.0)  # column 0 is row `first`, so that a row meets itself on the diagonal
+        np.fill_diagonal(
+            block, 0.0
+        )  # column 0 is row `first`, so that a row meets itself on the diagonal
         found = float(max(block.max(), -block.min()))
         if found > largest + ROUNDING:
             sizes = np.abs(block)
@@ -263,7 +282,8 @@ def _covariance(centred: Float64[np.ndarray, "rows d"]) -> Float64[np.ndarray, "
 
 
 def _of_pairs(rows: Float64[np.ndarray, "rows d"]) -> float:
-    """Mean squared product of two different rows, from the matrix of second moments: V^2 pairs for the price of V."""
+    """Mean squared product of two different rows, from the matrix of second moments: V^2 pairs for
+    the price of V."""
     own = np.einsum("vd,vd->v", rows, rows)
     gram = rows.T @ rows
     return float(((gram**2).sum() - (own**2).sum()) / (len(rows) * (len(rows) - 1)))

@@ -37,7 +37,9 @@ def seed_interval(values: ArrayLike, level: float = 0.95) -> Interval:
     if sample.ndim != 1 or sample.size < 2:
         raise not_allowed("values", values, "a list of at least two numbers, one for each seed")
     half = (
-        stats.t.ppf((1 + check_share("level", level)) / 2, sample.size - 1) * sample.std(ddof=1) / np.sqrt(sample.size)
+        stats.t.ppf((1 + check_share("level", level)) / 2, sample.size - 1)
+        * sample.std(ddof=1)
+        / np.sqrt(sample.size)
     )
     mean = float(sample.mean())
     return Interval(mean, mean - half, mean + half)
@@ -50,10 +52,11 @@ def over_seeds(
     level: float = 0.95,
     within: tuple[float, float] = (-np.inf, np.inf),
 ) -> pd.DataFrame:
-    """``mean``, ``low``, ``high`` of ``column`` and the number of ``seeds`` for each group of ``by``.
+    """``mean``, ``low``, ``high`` of ``column`` and the number of ``seeds`` for each group of
+    ``by``.
 
-    ``within`` are the ends of the possible range, such as 0 and 1 for a fraction: intervals are cut there.
-    """
+    ``within`` are the ends of the possible range, such as 0 and 1 for a fraction: intervals are cut
+    there."""
     groups = frame.groupby(by, sort=True)[column]
     rows = [(*key, *seed_interval(values, level), len(values)) for key, values in groups]
     out = pd.DataFrame(rows, columns=[*by, "mean", "low", "high", "seeds"])
@@ -68,7 +71,9 @@ def fitted_slope(sizes: ArrayLike, values: ArrayLike, level: float = 0.95) -> In
     x = np.log(np.asarray(sizes, dtype=float))
     table = np.asarray(values, dtype=float)
     if table.ndim != 2 or table.shape[1] != x.size or x.size < 2 or (table <= 0).any():
-        raise not_allowed("values", values, "positive numbers, one row for each seed and one column for each size")
+        raise not_allowed(
+            "values", values, "positive numbers, one row for each seed and one column for each size"
+        )
     slopes = np.polyfit(x, np.log(table).T, 1)[0]
     return seed_interval(slopes, level)
 
@@ -80,10 +85,9 @@ Array = NDArray[np.float64]
 def crossing(sizes: ArrayLike, means: ArrayLike, level: float = 0.5) -> float:
     """Where the rising curve nearest to ``means`` (isotonic regression) crosses ``level``.
 
-    Between grid points the logit is taken as linear in the logarithm of the size: fractions rise in that shape, so
-    that where the grid lies does not matter.
-    ``inf`` if the largest size falls short, 0 if the smallest is enough: the answer is outside the grid.
-    """
+    Between grid points the logit is taken as linear in the logarithm of the size: fractions rise in
+    that shape, so that where the grid lies does not matter. ``inf`` if the largest size falls
+    short, 0 if the smallest is enough: the answer is outside the grid."""
     x = np.log(np.asarray(sizes, dtype=float))
     rising = isotonic_regression(np.asarray(means, dtype=float)).x
     if rising[-1] < level:
@@ -92,21 +96,24 @@ def crossing(sizes: ArrayLike, means: ArrayLike, level: float = 0.5) -> float:
     if first == 0:
         return 0.0
     before, at, after = logit(np.clip([rising[first - 1], level, rising[first]], FLAT, 1 - FLAT))
-    return float(np.exp(x[first - 1] + (at - before) / (after - before) * (x[first] - x[first - 1])))
+    return float(
+        np.exp(x[first - 1] + (at - before) / (after - before) * (x[first] - x[first - 1]))
+    )
 
 
 def logistic_critical(sizes: ArrayLike, values: ArrayLike, level: float = 0.5) -> float:
     r"""Where a logistic curve in $\log$ size, fitted to fractions (statsmodels), crosses ``level``.
 
-    A cross-check of :func:`crossing` that uses the whole curve; biased where the curve saturates below 1. 0 or ``inf``
-    outside the grid, as there.
-    """
+    A cross-check of :func:`crossing` that uses the whole curve; biased where the curve saturates
+    below 1. 0 or ``inf`` outside the grid, as there."""
     import statsmodels.api as sm
 
     x = np.log(np.asarray(sizes, dtype=float))
     centre = x.mean()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # fractions in place of counts, and steps sharper than the grid, are meant
+        warnings.simplefilter(
+            "ignore"
+        )  # fractions in place of counts, and steps sharper than the grid, are meant
         design = sm.add_constant(x - centre, has_constant="add")
         fit = sm.GLM(np.asarray(values, dtype=float), design, family=sm.families.Binomial()).fit()
     if not fit.params[1] > 0:
@@ -124,18 +131,23 @@ class Curve(NamedTuple):
 
 
 def curves(frame: pd.DataFrame, by: list[str], vary: str, outcome: str) -> list[Curve]:
-    """Curves with the same seeds at every size; ``ValueError`` where a seed is missing somewhere."""
+    """Curves with the same seeds at every size; ``ValueError`` where a seed is missing
+    somewhere."""
     missing = [name for name in (*by, vary, outcome, "seed") if name not in frame.columns]
     if missing or not by or not len(frame):
         raise not_allowed(
-            "frame", list(frame.columns), "rows of results with the columns " + ", ".join([*by, vary, outcome])
+            "frame",
+            list(frame.columns),
+            "rows of results with the columns " + ", ".join([*by, vary, outcome]),
         )
     found, seeds = [], sorted(frame["seed"].unique())
     for key, part in frame.groupby(by, sort=True):
         table = part.pivot(index=vary, columns="seed", values=outcome)
         if list(table.columns) != seeds or table.isna().any(axis=None):
             raise not_allowed(
-                "frame", dict(zip(by, key, strict=True)), "curves with all seeds at all sizes, without failures"
+                "frame",
+                dict(zip(by, key, strict=True)),
+                "curves with all seeds at all sizes, without failures",
             )
         found.append(Curve(key, table.index.to_numpy(dtype=float), table.to_numpy(dtype=float)))
     return found
@@ -148,7 +160,10 @@ def check_target(outcome: str, level: float) -> None:
         raise not_allowed("level", level, allowed)
 
 
-def log_crossing(sizes: Array, values: Array, level: float, seeds: slice | NDArray[np.intp] = slice(None)) -> float:
-    """Logarithm of the crossing of the mean over these seeds; at the ends of the grid where it is outside."""
+def log_crossing(
+    sizes: Array, values: Array, level: float, seeds: slice | NDArray[np.intp] = slice(None)
+) -> float:
+    """Logarithm of the crossing of the mean over these seeds; at the ends of the grid where it is
+    outside."""
     found = crossing(sizes, values[:, seeds].mean(axis=1), level)
     return math.log(min(max(found, sizes[0]), sizes[-1]))

@@ -1,7 +1,8 @@
-r"""The cheapest training run that is predicted to reach an accuracy: how many sequences, dimensions and neurons.
+r"""The cheapest training run that is predicted to reach an accuracy: how many sequences, dimensions
+and neurons.
 
-Everything rests on :func:`recallbook.predict`, three steps in the early-phase limit; nothing here is proved.
-"""
+Everything rests on :func:`recallbook.predict`, three steps in the early-phase limit; nothing here
+is proved."""
 
 from __future__ import annotations
 
@@ -14,34 +15,50 @@ from typing import Any
 from tqdm import tqdm
 
 from recallbook.activations import Activation
-from recallbook.arguments import LARGEST_SIZE, check_flag, check_rate, check_share, check_size, not_allowed
+from recallbook.arguments import (
+    LARGEST_SIZE,
+    check_flag,
+    check_rate,
+    check_share,
+    check_size,
+    not_allowed,
+)
 from recallbook.setting import Setting
 from recallbook.theory import unequal
 from recallbook.theory.prediction import WIDEST, critical_samples, critical_width, predict, reaches
 from recallbook.theory.search import bracket
 
 LARGEST_DIM = 2**20
-LARGEST_VOCAB, LARGEST_TABLE = 1024, 2**23  # where a prediction is an average over draws; the second of V times d
-GRID, COARSE_GRID = math.sqrt(2), 2.0  # between dimensions of the frontier; the second where the width varies
+LARGEST_VOCAB, LARGEST_TABLE = (
+    1024,
+    2**23,
+)  # where a prediction is an average over draws; the second of V times d
+GRID, COARSE_GRID = (
+    math.sqrt(2),
+    2.0,
+)  # between dimensions of the frontier; the second where the width varies
 REFINED = (2**0.25, 2**0.125, 2**0.0625)  # steps around the cheapest of them
 WIDER = (2**0.5,)  # steps of the search over widths
 ENOUGH = 0.98  # the frontier ends where a step in d leaves more than this of N
-DEARER = 4  # and, where a prediction is an average over draws, where it costs so many times the cheapest so far
+# and, where a prediction is an average over draws, where it costs so many times the cheapest so far
+DEARER = 4
 NUDGE = 0.05  # relative step of the finite difference in d
 
 
 @dataclass(frozen=True)
 class Cost:
-    r"""What a run costs, in multiplications: those of three steps written out, and what data and memory are worth.
+    r"""What a run costs, in multiplications: those of three steps written out, and what data and
+    memory are worth.
 
-    A sequence takes $3d^2+3Ld$ of them, or $7dm+3Ld$ with the MLP: an outer product in steps 1 and 3 and the pull on
-    the values in step 2, $d$ by $d$ or $d$ by $m$; the MLP there and back; three times $L$ inner products in $d$
-    dimensions.
+    A sequence takes $3d^2+3Ld$ of them, or $7dm+3Ld$ with the MLP: an outer product in steps 1 and
+    3 and the pull on the values in step 2, $d$ by $d$ or $d$ by $m$; the MLP there and back; three
+    times $L$ inner products in $d$ dimensions.
 
     Parameters
     ----------
     per_sequence, per_weight : float
-        Price of one training sequence, and of one trained weight ($d^2$ in $W_{KQ}$, and $d^2$ or $dm$ in $W_V$).
+        Price of one training sequence, and of one trained weight ($d^2$ in $W_{KQ}$, and $d^2$ or
+        $dm$ in $W_V$).
     """
 
     per_sequence: float = 0.0
@@ -50,7 +67,9 @@ class Cost:
     def __post_init__(self) -> None:
         for name in ("per_sequence", "per_weight"):
             value = getattr(self, name)
-            object.__setattr__(self, name, 0.0 if value == 0 else check_rate(name, value, "a number of at least 0"))
+            object.__setattr__(
+                self, name, 0.0 if value == 0 else check_rate(name, value, "a number of at least 0")
+            )
 
     def of(self, setting: Setting) -> float:
         """The cost of one run."""
@@ -74,14 +93,14 @@ class Place:
 class Plan:
     """What :func:`plan` found.
 
-    ``best`` is the cheapest place, ``None`` where no number of sequences suffices; ``frontier`` the smallest N at each
-    dimension of a grid. ``predicted`` is the accuracy at the best, ``one_in_ten`` what one draw of embeddings and data
-    in ten stays below there (not a number where there is no best), and ``doubled`` the accuracy with twice of one size,
-    by name, half the length (``"seq_len"``), or the trigger out of the values (``"trigger_out"``). ``saved`` is how
-    many sequences one more dimension saves along the frontier. ``remedies`` says, where nothing suffices, what would:
-    the smallest ``dim`` or ``width``, the longest ``seq_len``, the ``samples``, the N with the ``trigger_out``;
-    ``None`` for what would not.
-    """
+    ``best`` is the cheapest place, ``None`` where no number of sequences suffices; ``frontier`` the
+    smallest N at each dimension of a grid. ``predicted`` is the accuracy at the best,
+    ``one_in_ten`` what one draw of embeddings and data in ten stays below there (not a number where
+    there is no best), and ``doubled`` the accuracy with twice of one size, by name, half the length
+    (``"seq_len"``), or the trigger out of the values (``"trigger_out"``). ``saved`` is how many
+    sequences one more dimension saves along the frontier. ``remedies`` says, where nothing
+    suffices, what would: the smallest ``dim`` or ``width``, the longest ``seq_len``, the
+    ``samples``, the N with the ``trigger_out``; ``None`` for what would not."""
 
     wanted: float
     best: Place | None
@@ -110,11 +129,12 @@ def plan(
 ) -> Plan:
     r"""The cheapest $(N,d)$, or $(N,d,m)$, with this predicted accuracy.
 
-    At each dimension of a grid, :func:`recallbook.critical_samples` gives the smallest N (and, where the width varies,
-    a search over widths the cheapest). The cheapest dimension is then refined to a few percent. That is some 500
-    predictions, seconds. Where each is an average over draws (unequal facts, structured embeddings) the grid is coarser
-    and draws end once it is clear on which side of the accuracy they are: some hundred predictions, a minute or two at
-    V = 16, an hour or more towards V = 1024, the largest allowed. A terminal shows how far it is.
+    At each dimension of a grid, :func:`recallbook.critical_samples` gives the smallest N (and,
+    where the width varies, a search over widths the cheapest). The cheapest dimension is then
+    refined to a few percent. That is some 500 predictions, seconds. Where each is an average over
+    draws (unequal facts, structured embeddings) the grid is coarser and draws end once it is clear
+    on which side of the accuracy they are: some hundred predictions, a minute or two at V = 16, an
+    hour or more towards V = 1024, the largest allowed. A terminal shows how far it is.
 
     Parameters
     ----------
@@ -122,7 +142,8 @@ def plan(
     accuracy : float
         Between 0 and 1.
     dim, samples : int or None
-        Given where it must not vary. With ``samples`` the smallest dimension (or width) is sought that does with it.
+        Given where it must not vary. With ``samples`` the smallest dimension (or width) is sought
+        that does with it.
     vary_width : bool
         Whether there is an MLP whose width is sought; else ``width`` of the setting is kept.
     cost : Cost or None
@@ -141,19 +162,29 @@ def plan(
     >>> found.best.samples == critical_samples(64, 16, 96, trigger_in_values=False)
     True
     """
-    fixed = {"vocab": check_size("vocab", vocab, 2), "seq_len": check_size("seq_len", seq_len), **setting}
+    fixed = {
+        "vocab": check_size("vocab", vocab, 2),
+        "seq_len": check_size("seq_len", seq_len),
+        **setting,
+    }
     accuracy = check_share("accuracy", accuracy)
     if check_flag("vary_width", vary_width):
         fixed["width"] = 1  # a placeholder: the MLP is there
     if fixed.get("embeddings") == "orthogonal" and dim is None:
         dim = vocab + 2  # all dimensions are alike
-    base = Setting(**fixed, dim=LARGEST_DIM if dim is None else dim, samples=1 if samples is None else samples)
+    base = Setting(
+        **fixed, dim=LARGEST_DIM if dim is None else dim, samples=1 if samples is None else samples
+    )
     drawn, kind = unequal.applies(base, {}), "with unequal facts or structured embeddings"
     if drawn and vary_width:
         raise not_allowed("vary_width", True, f"False {kind}: no theory yet")
     if drawn and vocab > LARGEST_VOCAB:
-        raise not_allowed("vocab", vocab, f"at most {LARGEST_VOCAB} {kind}: a plan would take hours")
-    search = _Search(base, accuracy, cost or Cost(), dim is not None, samples is not None, vary_width, drawn)
+        raise not_allowed(
+            "vocab", vocab, f"at most {LARGEST_VOCAB} {kind}: a plan would take hours"
+        )
+    search = _Search(
+        base, accuracy, cost or Cost(), dim is not None, samples is not None, vary_width, drawn
+    )
     several = "plan: dimensions, each some 30 predictions"
     frontier = tuple(tqdm(search.frontier(), desc=several, unit="", leave=False, disable=None))
     if not frontier:
@@ -194,7 +225,9 @@ class _Search:
     def lowest(self) -> int:
         """The smallest dimension that the law of embeddings allows."""
         law = self.base.law
-        return {"orthogonal": self.base.vocab + 2, "low_rank": int(sum(law.numbers))}.get(law.name, 1)
+        return {"orthogonal": self.base.vocab + 2, "low_rank": int(sum(law.numbers))}.get(
+            law.name, 1
+        )
 
     def setting(self, place: Place) -> Setting:
         return replace(self.base, dim=place.dim, width=place.width, samples=place.samples)
@@ -206,7 +239,9 @@ class _Search:
         return replace(found, cost=self.cost.of(self.setting(found)))
 
     def enough(self, dim: int, samples: int, width: int | None, **other: Any) -> bool:
-        return reaches(replace(self.base, dim=dim, samples=samples, width=width, **other), self.wanted)
+        return reaches(
+            replace(self.base, dim=dim, samples=samples, width=width, **other), self.wanted
+        )
 
     def fields(self, *left_out: str) -> dict[str, Any]:
         """Of the setting, but for the sizes that vary."""
@@ -217,12 +252,16 @@ class _Search:
         """The smallest N, or the one that is given, if it suffices; infinite if none does."""
         if self.samples_given:
             return self.base.samples if self.enough(dim, self.base.samples, width) else math.inf
-        return critical_samples(dim=dim, accuracy=self.wanted, warn=False, **{**self.fields(), "width": width})
+        return critical_samples(
+            dim=dim, accuracy=self.wanted, warn=False, **{**self.fields(), "width": width}
+        )
 
     def least_width(self, dim: int, activation: str | Activation) -> float:
         """The smallest width that does with the given N, or with any."""
         kind = {**self.fields("width"), "activation": activation}
-        return critical_width(dim=dim, samples=self.most_samples, accuracy=self.wanted, warn=False, **kind)
+        return critical_width(
+            dim=dim, samples=self.most_samples, accuracy=self.wanted, warn=False, **kind
+        )
 
     def at(self, dim: int, start: int | None = None) -> Place | None:
         """The cheapest place of this dimension, from a first guess of the width."""
@@ -230,10 +269,16 @@ class _Search:
             return self.place(dim, self.base.width, self.samples(dim, self.base.width))
         least = self.least_width(dim, self.base.activation)
         if least > WIDEST / 4 or self.samples_given:
-            return self.place(dim, int(least), self.base.samples) if least < math.inf and self.samples_given else None
+            return (
+                self.place(dim, int(least), self.base.samples)
+                if least < math.inf and self.samples_given
+                else None
+            )
         low = int(least * 1.05) + 1  # at the least width itself no finite N is enough
         found = cache(lambda width: self.place(dim, width, self.samples(dim, width)))
-        return found(cheapest(lambda width: price(found(width)), max(low, start or 2 * low), low, WIDER))
+        return found(
+            cheapest(lambda width: price(found(width)), max(low, start or 2 * low), low, WIDER)
+        )
 
     def dims(self) -> Iterator[int]:
         """From the smallest dimension that any N makes enough, in steps of the grid."""
@@ -249,9 +294,16 @@ class _Search:
             size *= COARSE_GRID if self.vary_width or self.drawn else GRID
 
     def least_dim(self) -> float:
-        """The smallest dimension that does with the given N, or with any; infinite where there is none."""
-        vocab, width, least = self.base.vocab, WIDEST if self.vary_width else self.base.width, self.lowest
-        most = LARGEST_DIM if width is None else min(LARGEST_DIM, 16 * vocab)  # neurons are drawn for each
+        """The smallest dimension that does with the given N, or with any; infinite where there is
+        none."""
+        vocab, width, least = (
+            self.base.vocab,
+            WIDEST if self.vary_width else self.base.width,
+            self.lowest,
+        )
+        most = (
+            LARGEST_DIM if width is None else min(LARGEST_DIM, 16 * vocab)
+        )  # neurons are drawn for each
         most = max(least, min(most, LARGEST_TABLE // vocab) if self.drawn else most)
         start = max(least, min(most, max(2, round(math.sqrt(vocab)))))
         enough = partial(self.enough, samples=self.most_samples, width=width)
@@ -286,7 +338,10 @@ class _Search:
     def doubled(self, chosen: Setting) -> dict[str, float]:
         """Accuracy with twice of one size, half the length, or the trigger out of the values."""
         names = ["samples", "dim"] + (["width"] if chosen.width else [])
-        changed = {name: replace(chosen, **{name: min(2 * getattr(chosen, name), LARGEST_SIZE)}) for name in names}
+        changed = {
+            name: replace(chosen, **{name: min(2 * getattr(chosen, name), LARGEST_SIZE)})
+            for name in names
+        }
         if chosen.seq_len > 1:
             changed["seq_len"] = replace(chosen, seq_len=chosen.seq_len // 2)
         if chosen.trigger_in_values:
@@ -294,7 +349,8 @@ class _Search:
         return {name: predict(other, warn=False).accuracy for name, other in changed.items()}
 
     def saved(self, best: Place) -> float:
-        """Sequences that one more dimension saves, by a finite difference in d; not a number if N is given."""
+        """Sequences that one more dimension saves, by a finite difference in d; not a number if N
+        is given."""
         if self.samples_given or self.base.embeddings == "orthogonal":
             return math.nan
         step = max(1, round(NUDGE * best.dim))
@@ -302,13 +358,19 @@ class _Search:
 
     def remedies(self) -> dict[str, int | None]:
         """What would suffice, one change at a time, with the given N or any."""
-        dim, samples, width = self.base.dim, self.most_samples, WIDEST if self.vary_width else self.base.width
+        dim, samples, width = (
+            self.base.dim,
+            self.most_samples,
+            WIDEST if self.vary_width else self.base.width,
+        )
         found: dict[str, int | None] = {}
         if self.dim_given:
             least = self.least_dim()
             found["dim"] = int(least) if least < math.inf else None
             lengths = [self.base.seq_len >> k for k in range(1, self.base.seq_len.bit_length())]
-            found["seq_len"] = next((n for n in lengths if self.enough(dim, samples, width, seq_len=n)), None)
+            found["seq_len"] = next(
+                (n for n in lengths if self.enough(dim, samples, width, seq_len=n)), None
+            )
             if not self.vary_width and not self.drawn:
                 wide = self.least_width(dim, "he3" if width is None else self.base.activation)
                 found["width"] = int(wide) if wide < WIDEST / 4 else None
@@ -316,7 +378,9 @@ class _Search:
             more = critical_samples(dim=dim, accuracy=self.wanted, warn=False, **self.fields())
             found["samples"] = int(more) if more < math.inf else None
         if self.base.trigger_in_values and self.dim_given:
-            out = replace(self, base=replace(self.base, trigger_in_values=False), samples_given=False)
+            out = replace(
+                self, base=replace(self.base, trigger_in_values=False), samples_given=False
+            )
             alone = out.samples(dim, width)
             found["trigger_out"] = int(alone) if alone < math.inf else None
         return found

@@ -1,1 +1,2 @@
-"""What can be read from the gradient at initialisation: the information bound, decoders, and the way around."""
+"""What can be read from the gradient at initialisation: the information bound, decoders, and the
+way around."""

@@ -1,4 +1,5 @@
-r"""Certificates: proved lower bounds on what three steps reach, for the data and input embeddings of one draw."""
+r"""Certificates: proved lower bounds on what three steps reach, for the data and input embeddings
+of one draw."""
 
 from __future__ import annotations
 
@@ -22,9 +23,11 @@ class Certificate:
     Attributes
     ----------
     lock_on, recall, accuracy : float
-        Lower bounds on the expectation of what :func:`recallbook.evaluate` measures, between 0 and 1.
+        Lower bounds on the expectation of what :func:`recallbook.evaluate` measures, between 0 and
+        1.
     all_lock : float
-        Lower bound on the chance that *every* sequence of marked tokens locks, training and test alike.
+        Lower bound on the chance that *every* sequence of marked tokens locks, training and test
+        alike.
     stored : float
         Lower bound on the expected recall if attention were exact on every training sequence.
     """
@@ -37,16 +40,17 @@ class Certificate:
 
 
 def certify(problem: Problem) -> Certificate:
-    r"""Proved lower bounds on expected lock-on, recall and accuracy of this problem over fresh output embeddings.
+    r"""Proved lower bounds on expected lock-on, recall and accuracy of this problem over fresh
+    output embeddings.
 
-    Tokens, positions, facts, input embeddings, trigger, query and MLP weights are those of ``problem``, drawn or the
-    caller's own; its output embeddings are not looked at, only their law (``problem.setting.embeddings``), and so they
-    may not be the caller's. With
-    $p_{vv'}$ a bound on the chance that token $v$, marked, does not outscore $v'$, $F$ the sum of $p_{vv'}$ over pairs
-    that share a training sequence, $T=1-\frac1V\sum_v\big(1-\frac1V\sum_{v'}p_{vv'}\big)^{L-1}$ and $R$ the proved
-    recall with perfect attention,
-    $$\text{lock-on}\ge1-T,\qquad\text{recall}\ge R-F,\qquad\text{accuracy}\ge R-F-T.$$
-    Where tokens are not equally frequent, the averages in $T$ and, for accuracy, in $R$ are by frequency.
+    Tokens, positions, facts, input embeddings, trigger, query and MLP weights are those of
+    ``problem``, drawn or the caller's own; its output embeddings are not looked at, only their law
+    (``problem.setting.embeddings``), and so they may not be the caller's. With $p_{vv'}$ a bound on
+    the chance that token $v$, marked, does not outscore $v'$, $F$ the sum of $p_{vv'}$ over pairs
+    that share a training sequence, $T=1-\frac1V\sum_v\big(1-\frac1V\sum_{v'}p_{vv'}\big)^{L-1}$ and
+    $R$ the proved recall with perfect attention, $$\text{lock-on}\ge1-T,\qquad\text{recall}\ge
+    R-F,\qquad\text{accuracy}\ge R-F-T.$$ Where tokens are not equally frequent, the averages in $T$
+    and, for accuracy, in $R$ are by frequency.
 
     Parameters
     ----------
@@ -56,9 +60,10 @@ def certify(problem: Problem) -> Certificate:
     Raises
     ------
     ValueError
-        If ``problem`` is not a Problem, or its output embeddings are the caller's own or of a law with a structure:
-        proofs are over fresh ones that are Gaussian, on the sphere or orthogonal, and input embeddings may be any.
-        If it is too large: $V^2\min(d,V+1)$ above $1.2\cdot10^9$ (10 GB).
+        If ``problem`` is not a Problem, or its output embeddings are the caller's own or of a law
+        with a structure: proofs are over fresh ones that are Gaussian, on the sphere or orthogonal,
+        and input embeddings may be any. If it is too large: $V^2\min(d,V+1)$ above $1.2\cdot10^9$
+        (10 GB).
 
     Notes
     -----
@@ -79,18 +84,30 @@ def certify(problem: Problem) -> Certificate:
     problem = check_problem(problem, torch.float64, "cpu")
     setting = problem.setting
     if setting.embeddings not in EMBEDDINGS:
-        allowed = "one of " + ", ".join(map(repr, EMBEDDINGS)) + ": the laws of output embeddings that proofs cover"
+        allowed = (
+            "one of "
+            + ", ".join(map(repr, EMBEDDINGS))
+            + ": the laws of output embeddings that proofs cover"
+        )
         raise not_allowed("problem.setting.embeddings", setting.embeddings, allowed)
     if "output" in problem.own:
-        raise not_allowed("problem.own", problem.own, "no 'output': proofs are over output embeddings drawn by a law")
+        raise not_allowed(
+            "problem.own",
+            problem.own,
+            "no 'output': proofs are over output embeddings drawn by a law",
+        )
     if not bool(problem.query.any()):
-        raise not_allowed("problem.query", "zero", "a vector that is not zero: attention would see nothing")
+        raise not_allowed(
+            "problem.query", "zero", "a vector that is not zero: attention would see nothing"
+        )
     numbers = setting.vocab**2 * min(setting.dim, setting.vocab + 1)
     if setting.seq_len > 1 and numbers > lock_law.LARGEST_FORM:
         limit = f"vocab**2 * min(dim, vocab + 1) at most {lock_law.LARGEST_FORM:,}, for the form of all margins"
         raise not_allowed("problem", f"with {numbers:,} such numbers", limit)
     if setting.law.name not in EMBEDDINGS:
-        raise not_allowed("embeddings", setting.embeddings, f"one of {EMBEDDINGS}, as laws of output embeddings")
+        raise not_allowed(
+            "embeddings", setting.embeddings, f"one of {EMBEDDINGS}, as laws of output embeddings"
+        )
     require_memory(certify_needs(setting), "the certificate")
     facts, others = fact_frequencies(setting), other_frequencies(setting)
     proved = _stored(problem)
@@ -98,7 +115,8 @@ def certify(problem: Problem) -> Certificate:
     if setting.seq_len == 1:  # one token a sequence: nothing to find, and no chance in that
         return Certificate(1.0, _at_least(stored), _at_least(asked), 1.0, _at_least(stored))
     chances = lock_law.pair_chances(lock_law.margins(problem), setting.dim, setting.embeddings)
-    # given w each other token beats v with the same chance, and 1 - (1 - chance)^(L-1) is concave: Jensen
+    # given w each other token beats v with the same chance, and 1 - (1 - chance)^(L-1) is concave:
+    # Jensen
     fresh = 1 - float(_mean((1 - _mean(chances, others)) ** (setting.seq_len - 1), facts))
     trained = float(chances[_met(problem)].sum())
     everywhere = float(chances.sum())
@@ -118,13 +136,18 @@ def _mean(values: torch.Tensor, law: Float64[np.ndarray, " V"]) -> torch.Tensor:
 
 
 def _at_least(bound: float) -> float:
-    """The bound less what rounding can add to it: where there is a chance, a certificate of 1 would be wrong by it."""
+    """The bound less what rounding can add to it: where there is a chance, a certificate of 1 would
+    be wrong by it."""
     return max(0.0, bound - recall_law.SAFETY)
 
 
 def _stored(problem: Problem) -> torch.Tensor:
     """Proved chance of each fact to be recalled with perfect attention, ``(V,)``."""
-    weights, dim, law = recall_law.stored_weights(problem), problem.setting.dim, problem.setting.embeddings
+    weights, dim, law = (
+        recall_law.stored_weights(problem),
+        problem.setting.dim,
+        problem.setting.embeddings,
+    )
     if law == "orthogonal":
         return recall_law.surely_recalled(weights).to(weights.dtype)
     if law == "sphere":
@@ -133,7 +156,8 @@ def _stored(problem: Problem) -> torch.Tensor:
 
 
 def _met(problem: Problem) -> torch.Tensor:
-    """Pairs of an informative token (row) and another token of the same training sequence, ``(V, V)`` truth values."""
+    """Pairs of an informative token (row) and another token of the same training sequence, ``(V,
+    V)`` truth values."""
     vocab, tokens = problem.setting.vocab, problem.tokens.long()
     informative = tokens.gather(1, problem.positions[:, None])
     met = torch.zeros(vocab * vocab, dtype=torch.bool)

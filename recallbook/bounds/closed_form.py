@@ -1,10 +1,11 @@
-r"""How many sequences suffice, in closed form: with probability $1-\delta$ all sequences lock, all facts are recalled.
+r"""How many sequences suffice, in closed form: with probability $1-\delta$ all sequences lock, all
+facts are recalled.
 
-Attention-only, Gaussian embeddings, early-phase limit. Every constant of the proof (the book's page of proofs) is an
-expression here, in the order in which the proof makes it: :func:`definitions` first, then what the signal of lock-on
-loses (:func:`losses`), the Frobenius norm that it is compared with (:func:`norms`), and recall. Losses and norms are
-in units of $1/K$, the signal's own. Ours; loose in constants.
-"""
+Attention-only, Gaussian embeddings, early-phase limit. Every constant of the proof (the book's page
+of proofs) is an expression here, in the order in which the proof makes it: :func:`definitions`
+first, then what the signal of lock-on loses (:func:`losses`), the Frobenius norm that it is
+compared with (:func:`norms`), and recall. Losses and norms are in units of $1/K$, the signal's own.
+Ours; loose in constants."""
 
 from __future__ import annotations
 
@@ -21,9 +22,13 @@ EVENTS = 16  # times V^2: events that the proof excludes, each of probability ex
 SMALLEST_VOCAB = 5  # the gap of recall needs it
 LARGEST = 1e60  # sequences; where these do not suffice, nothing is said
 
-log, log_all = sp.symbols(r"Lambda \Lambda'", positive=True)  # of one event; of one event for each of N^2
+log, log_all = sp.symbols(
+    r"Lambda \Lambda'", positive=True
+)  # of one event; of one event for each of N^2
 eps, omega, G, Delta, K = sp.symbols("epsilon omega G Delta K", positive=True)
-longest, shortest, widest = sp.symbols(r"\ell_+ s_- gamma", positive=True)  # length, squared length, |g|
+longest, shortest, widest = sp.symbols(
+    r"\ell_+ s_- gamma", positive=True
+)  # length, squared length, |g|
 overlap, mean_overlap, third = sp.symbols(r"o \bar{o} h_+", positive=True)
 share, most, least, uneven = sp.symbols(r"\theta f_+ f_- phi", positive=True)
 key, any_key, low_key, odd_key, keys, value = sp.symbols(
@@ -43,8 +48,8 @@ third_part = sp.Rational(1, 3)
 def definitions() -> dict[sp.Symbol, sp.Expr]:
     r"""Each symbol of the proof by sizes, $\Lambda$ and the symbols before it.
 
-    $\Lambda=\log(16V^2/\delta)$ pays for a union over pairs of tokens, $\Lambda'=\Lambda+2\log N$ also over sequences.
-    """
+    $\Lambda=\log(16V^2/\delta)$ pays for a union over pairs of tokens, $\Lambda'=\Lambda+2\log N$
+    also over sequences."""
     facts = V * log / N
     hits = root(2 * L * G * log_all)
     return {
@@ -106,7 +111,8 @@ def definitions() -> dict[sp.Symbol, sp.Expr]:
 
 @cache
 def signal() -> sp.Expr:
-    r"""$K$ times the least that facts alone add to the trace: $\sum_kf_k^2(a_k^\top g)|\beta_k|^2$ at its worst."""
+    r"""$K$ times the least that facts alone add to the trace: $\sum_kf_k^2(a_k^\top g)|\beta_k|^2$
+    at its worst."""
     return low_key * shortest * (1 - most**2 / V) - most**2 * odd_key * longest**2 / V
 
 
@@ -116,7 +122,9 @@ def losses() -> dict[str, sp.Expr]:
     tilted = root(V * G / N)
     weight = most ** sp.Rational(3, 2) * value
     itself = V * L / ((L - 1) * N) * (3 * L * third + any_key * longest**2 + value * G * widest)
-    itself_noise = y_bound * deviation * root(2 * log * N) + 4 * third_part * log * x_bound * y_bound
+    itself_noise = (
+        y_bound * deviation * root(2 * log * N) + 4 * third_part * log * x_bound * y_bound
+    )
     pairs = root(2 * log * pair_variance) + 2 * third_part * log * pair_most
     bias = (most + 1) / V * (x_bias * y_bound + x_most * y_bias)
     return {
@@ -133,11 +141,17 @@ def losses() -> dict[str, sp.Expr]:
         + 2 * third_part * log * (L - 1) * (most - 1) * G * widest * longest / N,
         "keys and facts": L**2
         / (L - 1)
-        * (deviation * weight * root(2 * log / N) + most * value * (4 * third_part * log * x_most / N + 2 * x_bias)),
+        * (
+            deviation * weight * root(2 * log / N)
+            + most * value * (4 * third_part * log * x_most / N + 2 * x_bias)
+        ),
         "keys and mean": L**3
         / (L - 1)
         * longest
-        * (uneven * deviation * root(2 * log * most) + 2 * third_part * log * x_most * (most - 1) / root(V))
+        * (
+            uneven * deviation * root(2 * log * most)
+            + 2 * third_part * log * x_most * (most - 1) / root(V)
+        )
         / N
         + L**3 / (L - 1) * longest * uneven * x_bias * most / root(N),
         "a sequence with itself": itself + K * (itself_noise / N**2 + longest * x_bias / N),
@@ -149,7 +163,9 @@ def losses() -> dict[str, sp.Expr]:
 def norms() -> dict[str, sp.Expr]:
     r"""$K$ times parts of a bound on $\|CSm^\top C\|_F$, by name."""
     facts = most * value * keys
-    side = most * root(G / V) + tau * uneven * longest / root(N)  # L times the norm of the facts' part of the values
+    side = most * root(G / V) + tau * uneven * longest / root(
+        N
+    )  # L times the norm of the facts' part of the values
     along = L * (L - 1) * V * uneven * G * widest / root(N)  # the spread's part of the keys
     return {
         "facts and facts": facts * root(V) * side,
@@ -219,23 +235,29 @@ def constants(sizes: Values) -> dict[sp.Symbol, float]:
 def conditions(
     vocab: int, seq_len: int, dim: int, samples: float, *, error: float, trigger_in_values: bool
 ) -> Conditions:
-    r"""The conditions of the theorem at $N$ sequences, for all facts but with probability ``error`` $=\delta$.
+    r"""The conditions of the theorem at $N$ sequences, for all facts but with probability ``error``
+    $=\delta$.
 
-    Lock-on asks for $d\ge8\Lambda$ and $F\le T\sqrt{d/8\Lambda}$, with $T$ the margin and $F$ the sum of the norms;
-    recall for $d\,\text{gap}^2\ge4\Lambda\,\text{noise}^2$.
+    Lock-on asks for $d\ge8\Lambda$ and $F\le T\sqrt{d/8\Lambda}$, with $T$ the margin and $F$ the
+    sum of the norms; recall for $d\,\text{gap}^2\ge4\Lambda\,\text{noise}^2$.
 
     Raises
     ------
     ValueError
-        A size that is none (``vocab`` at least 5, ``seq_len`` at least 2), ``samples`` below ``vocab``, ``error`` not
-        between 0 and 1, ``trigger_in_values`` no boolean.
+        A size that is none (``vocab`` at least 5, ``seq_len`` at least 2), ``samples`` below
+        ``vocab``, ``error`` not between 0 and 1, ``trigger_in_values`` no boolean.
     """
-    vocab, seq_len = check_size("vocab", vocab, smallest=SMALLEST_VOCAB), check_size("seq_len", seq_len, smallest=2)
+    vocab, seq_len = (
+        check_size("vocab", vocab, smallest=SMALLEST_VOCAB),
+        check_size("seq_len", seq_len, smallest=2),
+    )
     dim, flag = check_size("dim", dim), check_flag("trigger_in_values", trigger_in_values)
     samples, error = check_rate("samples", samples), check_share("error", error)
     if not vocab <= samples <= LARGEST:
         raise not_allowed("samples", samples, f"a number from vocab={vocab} to {LARGEST:g}")
-    return _conditions({V: vocab, L: seq_len, d: dim, N: samples, tau: int(flag), log: union(vocab, error)})
+    return _conditions(
+        {V: vocab, L: seq_len, d: dim, N: samples, tau: int(flag), log: union(vocab, error)}
+    )
 
 
 def union(vocab: int, error: float) -> float:
@@ -253,8 +275,14 @@ def _conditions(sizes: Values) -> Conditions:
         margin = -math.inf
     room = values[d] / (8 * values[log])
     gap, noise = (float(numeric(of)(values)) for of in (recall_gap(), recall_noise()))
-    lock = max(1 / room, sum(parts.values()) / (margin * math.sqrt(room))) if margin > 0 else math.inf
-    right = values[shortest] - 2 * values[mean_overlap] * (1 + values[tau]) - 2 * values[tau] * values[overlap]
+    lock = (
+        max(1 / room, sum(parts.values()) / (margin * math.sqrt(room))) if margin > 0 else math.inf
+    )
+    right = (
+        values[shortest]
+        - 2 * values[mean_overlap] * (1 + values[tau])
+        - 2 * values[tau] * values[overlap]
+    )
     recalled = gap > 0 and right > 0 and values[least] > 0
     recall = 4 * values[log] * noise**2 / (values[d] * gap**2) if recalled else math.inf
     return Conditions(margin, lost, lock, parts, recall)
@@ -263,11 +291,12 @@ def _conditions(sizes: Values) -> Conditions:
 def sufficient_samples_closed_form(
     vocab: int, seq_len: int, dim: int, accuracy: float = 0.9, trigger_in_values: bool = False
 ) -> float:
-    r"""The $N$ from which on an expected accuracy of ``accuracy`` $=1-\delta$ is proved; inf where it never is.
+    r"""The $N$ from which on an expected accuracy of ``accuracy`` $=1-\delta$ is proved; inf where
+    it never is.
 
-    With probability $1-\delta$ every sequence locks and every fact is recalled. The conditions are easier at a larger
-    $N$: their terms are $(\Lambda')^aN^{-b}$ with $a\le\frac53b$, and $\Lambda'>6$. So bisection finds where they begin
-    to hold.
+    With probability $1-\delta$ every sequence locks and every fact is recalled. The conditions are
+    easier at a larger $N$: their terms are $(\Lambda')^aN^{-b}$ with $a\le\frac53b$, and
+    $\Lambda'>6$. So bisection finds where they begin to hold.
 
     Raises
     ------
@@ -277,7 +306,9 @@ def sufficient_samples_closed_form(
     error = 1 - check_share("accuracy", accuracy)
 
     def enough(samples: float) -> bool:
-        return conditions(vocab, seq_len, dim, samples, error=error, trigger_in_values=trigger_in_values).hold
+        return conditions(
+            vocab, seq_len, dim, samples, error=error, trigger_in_values=trigger_in_values
+        ).hold
 
     few, many = float(check_size("vocab", vocab, smallest=SMALLEST_VOCAB)), LARGEST
     if enough(few):

@@ -1,9 +1,11 @@
-r"""What readers of the gradients at initialisation can reach when they read these with a Gaussian error.
+r"""What readers of the gradients at initialisation can reach when they read these with a Gaussian
+error.
 
-At zero weights $\nabla_{W_{KQ}}\hat{\mathcal L}=0$, so the gradient in $W_V$ is all there is to see. Given the labels
-its noise has a known covariance. A reader sees $G+W$, $W$ Gaussian, independent of all else, of $c$ times that
-covariance; $c$ is ``reading_error``. Proved for the true, discrete $G$ without the MLP. With the MLP proved for a
-stand-in: the mean of $G$ given facts and labels, plus such a $W$. Nothing is said of an exact $G$, $c=0$: see
+At zero weights $\nabla_{W_{KQ}}\hat{\mathcal L}=0$, so the gradient in $W_V$ is all there is to
+see. Given the labels its noise has a known covariance. A reader sees $G+W$, $W$ Gaussian,
+independent of all else, of $c$ times that covariance; $c$ is ``reading_error``. Proved for the
+true, discrete $G$ without the MLP. With the MLP proved for a stand-in: the mean of $G$ given facts
+and labels, plus such a $W$. Nothing is said of an exact $G$, $c=0$: see
 :mod:`recallbook_studies.ch08.lattice`. Formulas: :mod:`recallbook.bounds.information`. Ours.
 """
 
@@ -36,14 +38,16 @@ def frequency_square() -> sp.Expr:
 
 
 def pair_mean() -> sp.Expr:
-    r"""$\mathbb E\,b_v^\top b_{v'}$ for two different tokens in random order, $\sum_vb_v=0$, mean square length 1."""
+    r"""$\mathbb E\,b_v^\top b_{v'}$ for two different tokens in random order, $\sum_vb_v=0$, mean
+    square length 1."""
     # 0 = |sum_v b_v|^2 = V + V (V - 1) E
     value = sp.Symbol("x")
     return sp.solve(V + V * (V - 1) * value, value)[0]
 
 
 def signal_to_noise() -> sp.Expr:
-    r"""Signal over reading error: $\frac N{c(L-1)}\cdot(1-\mathbb E\,b_v^\top b_{v'})\cdot\mathbb E\sum_kf_k^2$."""
+    r"""Signal over reading error: $\frac N{c(L-1)}\cdot(1-\mathbb E\,b_v^\top b_{v'})\cdot\mathbb
+    E\sum_kf_k^2$."""
     return sp.factor(N / (L - 1) * (1 - pair_mean()) * frequency_square() / reading)
 
 
@@ -87,7 +91,8 @@ def direction_need() -> sp.Expr:
 
 @cache
 def some_facts() -> sp.Expr:
-    r"""Nats without which no labels have $a$ facts named on average: $\max_\lambda\,\lambda a-(e^\lambda-1)$."""
+    r"""Nats without which no labels have $a$ facts named on average: $\max_\lambda\,\lambda
+    a-(e^\lambda-1)$."""
     gain = tilt * named - (sp.exp(tilt) - 1)
     best = sp.solve(sp.diff(gain, tilt), tilt)[0]
     return sp.simplify(gain.subs(tilt, best))
@@ -95,7 +100,8 @@ def some_facts() -> sp.Expr:
 
 @cache
 def fano() -> sp.Expr:
-    r"""Nats to have at least $a$ facts named but for an event of probability $\delta$ (Fano's inequality)."""
+    r"""Nats to have at least $a$ facts named but for an event of probability $\delta$ (Fano's
+    inequality)."""
     entropy = -error * sp.log(error) - (1 - error) * sp.log(1 - error)
     return (1 - error) * sp.loggamma(named + 1) - entropy
 
@@ -123,17 +129,23 @@ FRACTION = "a number above 0 and at most 1"
 def required_information(vocab: int, accuracy: float = 1.0, error: float | None = None) -> float:
     r"""Nats about the facts without which no estimator is that good.
 
-    With ``error=None``: for a mean fraction $\alpha$ of the $V$ facts, $\alpha V(\log\alpha V-1)+1$ and at least 0,
-    or $\log V!$ for all. With ``error`` $=\delta$: to have at least $a=\lceil\alpha V\rceil$ facts right but for an
-    event of probability $\delta$, Fano's $(1-\delta)\log a!-h(\delta)$ with $h$ the entropy of a coin; at $\delta=0$
-    that is $\log a!$. Labels need not be a permutation.
+    With ``error=None``: for a mean fraction $\alpha$ of the $V$ facts, $\alpha V(\log\alpha V-1)+1$
+    and at least 0, or $\log V!$ for all. With ``error`` $=\delta$: to have at least $a=\lceil\alpha
+    V\rceil$ facts right but for an event of probability $\delta$, Fano's $(1-\delta)\log
+    a!-h(\delta)$ with $h$ the entropy of a coin; at $\delta=0$ that is $\log a!$. Labels need not
+    be a permutation.
 
     Raises
     ------
     ValueError
-        ``vocab`` not a size of at least 2, ``accuracy`` not above 0 and at most 1, ``error`` not from 0 to below 1.
+        ``vocab`` not a size of at least 2, ``accuracy`` not above 0 and at most 1, ``error`` not
+        from 0 to below 1.
     """
-    vocab, accuracy, error = check_size("vocab", vocab, smallest=2), check_accuracy(accuracy), check_error(error)
+    vocab, accuracy, error = (
+        check_size("vocab", vocab, smallest=2),
+        check_accuracy(accuracy),
+        check_error(error),
+    )
     facts = accuracy * vocab
     if error == 0:
         return float(gammaln(whole_facts(vocab, accuracy) + 1))
@@ -146,13 +158,21 @@ def required_information(vocab: int, accuracy: float = 1.0, error: float | None 
 
 
 def available_information(
-    vocab: int, seq_len: int, dim: int, samples: int, width: int | None = None, *, reading_error: float = 1.0
+    vocab: int,
+    seq_len: int,
+    dim: int,
+    samples: int,
+    width: int | None = None,
+    *,
+    reading_error: float = 1.0,
 ) -> float:
-    r"""Nats about the facts in the initial gradient: at most $\frac D2\log\big(1+\frac1c\frac{N+V-1}{(L-1)(V-1)}\big)$.
+    r"""Nats about the facts in the initial gradient: at most $\frac
+    D2\log\big(1+\frac1c\frac{N+V-1}{(L-1)(V-1)}\big)$.
 
-    $D=\min(d,V-1,N)\min(d,V-1)$, or $\min(d,V-1,N)\min(m,V-1)$ with the MLP, whatever its activation; $c$ is
-    ``reading_error``. Infinite at $L=1$: there is no noise then, hence no reading error in units of it. Holds on
-    average over embeddings and batches, for embeddings of any law.
+    $D=\min(d,V-1,N)\min(d,V-1)$, or $\min(d,V-1,N)\min(m,V-1)$ with the MLP, whatever its
+    activation; $c$ is ``reading_error``. Infinite at $L=1$: there is no noise then, hence no
+    reading error in units of it. Holds on average over embeddings and batches, for embeddings of
+    any law.
 
     Raises
     ------
@@ -161,19 +181,31 @@ def available_information(
     """
     vocab, seq_len, dim, width = _check_sizes(vocab, seq_len, dim, width)
     samples, noise = check_size("samples", samples), check_rate("reading_error", reading_error)
-    return math.inf if seq_len == 1 else _available(vocab, seq_len, samples, _ranks(vocab, dim, width), noise)
+    return (
+        math.inf
+        if seq_len == 1
+        else _available(vocab, seq_len, samples, _ranks(vocab, dim, width), noise)
+    )
 
 
 def maximum_accuracy(
-    vocab: int, seq_len: int, dim: int, samples: int, width: int | None = None, *, reading_error: float = 1.0
+    vocab: int,
+    seq_len: int,
+    dim: int,
+    samples: int,
+    width: int | None = None,
+    *,
+    reading_error: float = 1.0,
 ) -> float:
-    r"""Largest mean fraction of facts that :func:`available_information` allows; at least $\frac1V$, a guess."""
+    r"""Largest mean fraction of facts that :func:`available_information` allows; at least
+    $\frac1V$, a guess."""
     nats = available_information(vocab, seq_len, dim, samples, width, reading_error=reading_error)
     return allowed_accuracy(vocab, nats)
 
 
 def allowed_accuracy(vocab: int, nats: float) -> float:
-    r"""Largest mean fraction of facts that so many nats allow, at least $\frac1V$; inverts the need on average."""
+    r"""Largest mean fraction of facts that so many nats allow, at least $\frac1V$; inverts the need
+    on average."""
     vocab = check_size("vocab", vocab, smallest=2)
     if not nats >= 0:
         raise not_allowed("nats", nats, "a number of at least 0")
@@ -193,13 +225,15 @@ def information_samples(
     error: float | None = None,
     reading_error: float = 1.0,
 ) -> float:
-    r"""The information bound, solved for $N$: no reader of the initial gradient does with fewer sequences.
+    r"""The information bound, solved for $N$: no reader of the initial gradient does with fewer
+    sequences.
 
-    $$N\ \ge\ (V-1)\Big[c\,(L-1)\big(e^{2I/D}-1\big)-1\Big],\qquad D=\min(d,V-1)\min(d,V-1),$$
-    where that is at least $r=\min(d,V-1)$, with $I$ from :func:`required_information`, $c$ = ``reading_error`` and
-    $\min(m,V-1)$ for the second factor with the MLP. Below $r$ only $N$ labels occur: there it is the root of
-    $\frac{Nr}2\log\big(1+\frac1c\frac{N+V-1}{(L-1)(V-1)}\big)=I$. A real number; 0 at $L=1$ and where nothing has to be
-    known, infinite where it exceeds any float.
+    $$N\ \ge\ (V-1)\Big[c\,(L-1)\big(e^{2I/D}-1\big)-1\Big],\qquad D=\min(d,V-1)\min(d,V-1),$$ where
+    that is at least $r=\min(d,V-1)$, with $I$ from :func:`required_information`, $c$ =
+    ``reading_error`` and $\min(m,V-1)$ for the second factor with the MLP. Below $r$ only $N$
+    labels occur: there it is the root of
+    $\frac{Nr}2\log\big(1+\frac1c\frac{N+V-1}{(L-1)(V-1)}\big)=I$. A real number; 0 at $L=1$ and
+    where nothing has to be known, infinite where it exceeds any float.
 
     Raises
     ------
@@ -207,7 +241,10 @@ def information_samples(
         Names the argument, its value and what is allowed.
     """
     vocab, seq_len, dim, width = _check_sizes(vocab, seq_len, dim, width)
-    nats, noise = required_information(vocab, accuracy, error), check_rate("reading_error", reading_error)
+    nats, noise = (
+        required_information(vocab, accuracy, error),
+        check_rate("reading_error", reading_error),
+    )
     rows, columns = _ranks(vocab, dim, width)
     if seq_len == 1 or nats == 0:
         return 0.0
@@ -217,8 +254,13 @@ def information_samples(
     least = float(numeric(samples())({V: vocab, L: seq_len, **known}))
     if least >= rows:
         return least
-    # so few sequences that some directions of the labels stay empty; with all of them there is enough
-    return float(brentq(lambda n: _available(vocab, seq_len, n, (rows, columns), noise) - nats, 0.0, float(rows)))
+    # so few sequences that some directions of the labels stay empty; with all of them there is
+    # enough
+    return float(
+        brentq(
+            lambda n: _available(vocab, seq_len, n, (rows, columns), noise) - nats, 0.0, float(rows)
+        )
+    )
 
 
 def minimum_dim(
@@ -231,11 +273,11 @@ def minimum_dim(
     error: float | None = None,
     reading_error: float = 1.0,
 ) -> float:
-    r"""The information bound solved for $d$, as a real number; infinite where even $d=V-1$ is too little.
+    r"""The information bound solved for $d$, as a real number; infinite where even $d=V-1$ is too
+    little.
 
-    With $D=2I/\log(1+\frac1c\frac{N+V-1}{(L-1)(V-1)})$: $d=\sqrt D$, or $\frac DN$ where that is more; with the MLP
-    $d=D/\min(m,V-1)$, which must be at most $N$.
-    """
+    With $D=2I/\log(1+\frac1c\frac{N+V-1}{(L-1)(V-1)})$: $d=\sqrt D$, or $\frac DN$ where that is
+    more; with the MLP $d=D/\min(m,V-1)$, which must be at most $N$."""
     vocab, seq_len, _, width = _check_sizes(vocab, seq_len, 1, width)
     samples, noise = check_size("samples", samples), check_rate("reading_error", reading_error)
     nats = required_information(vocab, accuracy, error)
@@ -260,7 +302,8 @@ def maximum_seq_len(
     error: float | None = None,
     reading_error: float = 1.0,
 ) -> float:
-    r"""The information bound solved for $L$, a real number of at least 1; infinite where nothing has to be known."""
+    r"""The information bound solved for $L$, a real number of at least 1; infinite where nothing
+    has to be known."""
     vocab, _, dim, width = _check_sizes(vocab, 1, dim, width)
     samples, noise = check_size("samples", samples), check_rate("reading_error", reading_error)
     nats = required_information(vocab, accuracy, error)
@@ -293,7 +336,9 @@ def check_error(value: Any) -> float | None:
     return error
 
 
-def _check_sizes(vocab: Any, seq_len: Any, dim: Any, width: Any) -> tuple[int, int, int, int | None]:
+def _check_sizes(
+    vocab: Any, seq_len: Any, dim: Any, width: Any
+) -> tuple[int, int, int, int | None]:
     return (
         check_size("vocab", vocab, smallest=2),
         check_size("seq_len", seq_len),
@@ -303,7 +348,8 @@ def _check_sizes(vocab: Any, seq_len: Any, dim: Any, width: Any) -> tuple[int, i
 
 
 def whole_facts(vocab: int, accuracy: float) -> int:
-    """Facts that make up the fraction; one that meets a whole number up to rounding asks for that many."""
+    """Facts that make up the fraction; one that meets a whole number up to rounding asks for that
+    many."""
     return math.ceil(accuracy * vocab * (1 - 1e-12))
 
 
@@ -312,7 +358,9 @@ def _ranks(vocab: int, dim: int, width: int | None) -> tuple[int, int]:
     return min(dim, vocab - 1), min(dim if width is None else width, vocab - 1)
 
 
-def _available(vocab: int, seq_len: int, samples: float, ranks: tuple[int, int], noise: float) -> float:
+def _available(
+    vocab: int, seq_len: int, samples: float, ranks: tuple[int, int], noise: float
+) -> float:
     """:func:`available_information` at a real number of sequences."""
     directions = min(ranks[0], samples) * ranks[1]
     sizes = {V: vocab, N: samples, L: seq_len, reading: noise, directions: directions}

@@ -1,13 +1,14 @@
-r"""Lock-on over fresh output embeddings, given tokens, input embeddings and neurons: Chernoff bounds for all pairs.
+r"""Lock-on over fresh output embeddings, given tokens, input embeddings and neurons: Chernoff
+bounds for all pairs.
 
-The informative token $v$ outscores another token $v'$ of its sequence if the margin $a^\top w$ is positive,
-$a=t+z_v-z_{v'}$. With $C$ the centring over labels the margin is a quadratic form of the columns of $U$,
-$$a^\top w=\sum_{i\le d}U_{\cdot i}^\top M\,U_{\cdot i},\qquad M=\operatorname{sym}C\,S(a)\,m^\top C,$$
-linear in $a$; with loss weights or an output bias, $C$ is $R^\top$ on the left and $R$ on the right
-(``onto_labels_`` of :mod:`recallbook.data.residuals`).
+The informative token $v$ outscores another token $v'$ of its sequence if the margin $a^\top w$ is
+positive, $a=t+z_v-z_{v'}$. With $C$ the centring over labels the margin is a quadratic form of the
+columns of $U$, $$a^\top w=\sum_{i\le d}U_{\cdot i}^\top M\,U_{\cdot i},\qquad
+M=\operatorname{sym}C\,S(a)\,m^\top C,$$ linear in $a$; with loss weights or an output bias, $C$ is
+$R^\top$ on the left and $R$ on the right (``onto_labels_`` of :mod:`recallbook.data.residuals`).
 $S_k(a)=\frac1N\sum_{i:y_i=k}J_i\Sigma_i^\top a$ and $m_l=\frac1N\sum_{j:y_j=l}g(\bar e'_j)$, with
-$\Sigma_i=\frac1L\sum_j(e_{ij}-\bar e_i)(e'_{ij}-\bar e'_i)^\top$ and $J_i$ the features' Jacobian. All of it is ours.
-"""
+$\Sigma_i=\frac1L\sum_j(e_{ij}-\bar e_i)(e'_{ij}-\bar e'_i)^\top$ and $J_i$ the features' Jacobian.
+All of it is ours."""
 
 from __future__ import annotations
 
@@ -34,12 +35,12 @@ TILTS = 64  # values of Chernoff's parameter that are tried; each gives a valid 
 class Margins(NamedTuple):
     """The quadratic form of every margin, and of every pair of tokens what a bound needs.
 
-    ``form (V, V, c)``: $M$ for each coordinate of $a$; ``keys (V + 1, c)``: tokens and the trigger in coordinates;
-    ``trace (V, V)``, ``square (V, V)``: trace and squared norm of $M$, and ``diagonal (V, V)`` that of its diagonal,
-    for $v$ (row) over $v'$ (column; the same token: the trigger alone). What rounding can have changed, from the sizes
-    of all terms before differences are taken: ``slack (V, V)`` of a trace, a norm or an eigenvalue, ``blur (V, V)`` of
-    a squared norm.
-    """
+    ``form (V, V, c)``: $M$ for each coordinate of $a$; ``keys (V + 1, c)``: tokens and the trigger
+    in coordinates; ``trace (V, V)``, ``square (V, V)``: trace and squared norm of $M$, and
+    ``diagonal (V, V)`` that of its diagonal, for $v$ (row) over $v'$ (column; the same token: the
+    trigger alone). What rounding can have changed, from the sizes of all terms before differences
+    are taken: ``slack (V, V)`` of a trace, a norm or an eigenvalue, ``blur (V, V)`` of a squared
+    norm."""
 
     form: Float[Tensor, "V V c"]
     keys: Float[Tensor, "V1 c"]
@@ -51,11 +52,14 @@ class Margins(NamedTuple):
 
 
 def margins(problem: Problem) -> Margins:
-    r"""Margins of all pairs. Costs $V^2dc$, $c=\min(d,V+1)$ coordinates, and $V^2c$ numbers; $d\to m$ with the MLP."""
+    r"""Margins of all pairs. Costs $V^2dc$, $c=\min(d,V+1)$ coordinates, and $V^2c$ numbers; $d\to
+    m$ with the MLP."""
     setting = problem.setting
     vocab, scale = setting.vocab, 1.0 / setting.samples
     keys = _coordinates(torch.cat([problem.input_embeddings, problem.trigger[None]]))
-    means = keys.new_zeros(vocab, setting.feature_dim if setting.width is not None else keys.shape[1])
+    means = keys.new_zeros(
+        vocab, setting.feature_dim if setting.width is not None else keys.shape[1]
+    )
     slopes, steepest = [], 1.0  # of each label: features by coordinates
     for label, means_of, slope, steep in _by_label(problem, keys):
         means[label], steepest = means_of * scale, max(steepest, steep)
@@ -80,31 +84,52 @@ def margins(problem: Problem) -> Margins:
     )
 
 
-def _sizes(problem: Problem, keys: Float[Tensor, "V1 c"], steepest: float) -> tuple[float, float, Float[Tensor, "V V"]]:
-    r"""Rounding per unit of size, the size of $M$ per unit of $a$ before anything cancels, and that of $a$ for pairs.
+def _sizes(
+    problem: Problem, keys: Float[Tensor, "V1 c"], steepest: float
+) -> tuple[float, float, Float[Tensor, "V V"]]:
+    r"""Rounding per unit of size, the size of $M$ per unit of $a$ before anything cancels, and that
+    of $a$ for pairs.
 
-    No sum has more terms than all slots of one label, tokens, features and coordinates together. A slot's value times
-    its key is at most ``slot``, a feature of a sequence at most ``feature``, and label $k$ adds up $f_k$ of either.
-    With loss weights or a bias, $\|R^\top X\|\le\|\omega X\|+\|c\|\sum_k\omega_k\|X_k\|$.
-    """
+    No sum has more terms than all slots of one label, tokens, features and coordinates together. A
+    slot's value times its key is at most ``slot``, a feature of a sequence at most ``feature``, and
+    label $k$ adds up $f_k$ of either. With loss weights or a bias, $\|R^\top X\|\le\|\omega
+    X\|+\|c\|\sum_k\omega_k\|X_k\|$."""
     counts = torch.bincount(problem.labels, minlength=problem.setting.vocab)
-    terms = int(counts.max()) * problem.setting.seq_len + 2 * len(keys) + problem.setting.feature_dim + keys.shape[1]
+    terms = (
+        int(counts.max()) * problem.setting.seq_len
+        + 2 * len(keys)
+        + problem.setting.feature_dim
+        + keys.shape[1]
+    )
     lengths = torch.linalg.vector_norm(keys, dim=1)
     longest, scale = float(lengths[:-1].max() + lengths[-1]), 1.0
     if problem.mlp_weights is not None:  # |W_in| / sqrt(m) times the steepest slope of phi
-        scale = steepest * float(torch.linalg.norm(problem.mlp_weights)) / problem.mlp_weights.shape[0] ** 0.5
-    offset = 0.0 if problem.mlp_weights is None else float(problem.setting.phi(keys.new_zeros(1)).abs())
+        scale = (
+            steepest
+            * float(torch.linalg.norm(problem.mlp_weights))
+            / problem.mlp_weights.shape[0] ** 0.5
+        )
+    offset = (
+        0.0 if problem.mlp_weights is None else float(problem.setting.phi(keys.new_zeros(1)).abs())
+    )
     slot, feature = 2 * scale * longest**2, scale * longest + offset
     share = float((counts / problem.setting.samples).square().sum())
     if not problem.setting.plain_steps:
         known = residuals(problem)
         asked = known.weights * counts / problem.setting.samples
-        share = float(torch.linalg.norm(asked) + torch.linalg.norm(known.prediction) * asked.sum()) ** 2
-    return ROUNDING * terms, 2 * slot * feature * share, lengths[-1] + lengths[:-1, None] + lengths[:-1]
+        share = (
+            float(torch.linalg.norm(asked) + torch.linalg.norm(known.prediction) * asked.sum()) ** 2
+        )
+    return (
+        ROUNDING * terms,
+        2 * slot * feature * share,
+        lengths[-1] + lengths[:-1, None] + lengths[:-1],
+    )
 
 
 def _coordinates(table: Float[Tensor, "V1 d"]) -> Float[Tensor, "V1 c"]:
-    """The rows in an orthonormal basis of the space that they span, where that has fewer dimensions."""
+    """The rows in an orthonormal basis of the space that they span, where that has fewer
+    dimensions."""
     if table.shape[1] <= table.shape[0]:
         return table
     return torch.linalg.qr(table.T)[1].T  # type: ignore[no-any-return]
@@ -113,16 +138,29 @@ def _coordinates(table: Float[Tensor, "V1 d"]) -> Float[Tensor, "V1 c"]:
 def _by_label(
     problem: Problem, keys: Float[Tensor, "V1 c"]
 ) -> Iterator[tuple[int, Float[Tensor, " m"], Float[Tensor, "m c"], float]]:
-    r"""For each label met: sums over its sequences of features and of $J\Sigma^\top$, and the steepest slope."""
+    r"""For each label met: sums over its sequences of features and of $J\Sigma^\top$, and the
+    steepest slope."""
     setting, mlp = problem.setting, problem.mlp_weights
     vocab, length, tau = setting.vocab, setting.seq_len, float(setting.trigger_in_values)
     tokens, mark = keys[:-1], keys[-1]
-    values, trigger = (tokens, mark) if mlp is None else (problem.input_embeddings @ mlp.T, problem.trigger @ mlp.T)
+    values, trigger = (
+        (tokens, mark)
+        if mlp is None
+        else (problem.input_embeddings @ mlp.T, problem.trigger @ mlp.T)
+    )
     for label in torch.bincount(problem.labels).nonzero()[:, 0].tolist():
         rows = (problem.labels == label).nonzero()[:, 0]
-        told, asked = problem.tokens[rows].long(), int(problem.tokens[rows[0], problem.positions[rows[0]]])
-        counts = keys.new_zeros(len(rows), vocab).scatter_add_(1, told, keys.new_ones(told.shape))  # (n, V)
-        mean_key, mean_value = (counts @ tokens + mark) / length, (counts @ values + tau * trigger) / length
+        told, asked = (
+            problem.tokens[rows].long(),
+            int(problem.tokens[rows[0], problem.positions[rows[0]]]),
+        )
+        counts = keys.new_zeros(len(rows), vocab).scatter_add_(
+            1, told, keys.new_ones(told.shape)
+        )  # (n, V)
+        mean_key, mean_value = (
+            (counts @ tokens + mark) / length,
+            (counts @ values + tau * trigger) / length,
+        )
         if mlp is None:
             gains = torch.ones_like(mean_value)
             weighted = counts.sum(dim=0)[:, None] * values
@@ -147,13 +185,15 @@ def _slopes(problem: Problem, inputs: Float[Tensor, "n m"]) -> Float[Tensor, "n 
 
 
 def _linear(values: Float[Tensor, " V1"]) -> Float[Tensor, "V V"]:
-    """A linear function of $a=t+z_v-z_{v'}$ for all pairs from its values at the tokens and the trigger."""
+    """A linear function of $a=t+z_v-z_{v'}$ for all pairs from its values at the tokens and the
+    trigger."""
     tokens, mark = values[:-1], values[-1]
     return mark + (tokens[:, None] - tokens)
 
 
 def _quadratic(gram: Float[Tensor, "V1 V1"]) -> Float[Tensor, "V V"]:
-    """A quadratic function of $a$ for all pairs, at least 0, from its bilinear form at the tokens and the trigger."""
+    """A quadratic function of $a$ for all pairs, at least 0, from its bilinear form at the tokens
+    and the trigger."""
     tokens, cross, mark = gram[:-1, :-1], gram[-1, :-1], gram[-1, -1]
     own = tokens.diagonal()
     return (mark + own[:, None] + own - 2 * tokens + 2 * (cross[:, None] - cross)).clamp(min=0)
@@ -163,11 +203,10 @@ def log_chances(found: Margins, dim: int, law: str = "gaussian") -> Float[Tensor
     r"""Upper bounds on $\log P(a^\top w\le0)$ for all pairs, without eigenvalues; at most 0.
 
     For $0<\theta<1$ and $\lambda=\frac{\theta d}{2\|M\|_F}$ the exponent is
-    $-\lambda\operatorname{tr}M+\frac{\lambda^2\|M\|_F^2}{d(1-\theta)}$. With $r=\operatorname{tr}M/\|M\|_F$ the best
-    $\theta=1-\frac1{\sqrt{1+2r}}$ makes it $-\frac d4(\sqrt{1+2r}-1)^2$.
-    On the sphere the diagonal of $M$ does not fluctuate and is left out of the norm; orthonormal embeddings leave
-    nothing to chance.
-    """
+    $-\lambda\operatorname{tr}M+\frac{\lambda^2\|M\|_F^2}{d(1-\theta)}$. With
+    $r=\operatorname{tr}M/\|M\|_F$ the best $\theta=1-\frac1{\sqrt{1+2r}}$ makes it $-\frac
+    d4(\sqrt{1+2r}-1)^2$. On the sphere the diagonal of $M$ does not fluctuate and is left out of
+    the norm; orthonormal embeddings leave nothing to chance."""
     trace = found.trace - found.slack
     if law == "orthogonal":
         return torch.where(trace > 0, -math.inf, 0.0).to(trace.dtype)
@@ -177,8 +216,11 @@ def log_chances(found: Margins, dim: int, law: str = "gaussian") -> Float[Tensor
     return -dim / 4 * ((1 + 2 * ratio).sqrt() - 1).square()
 
 
-def refined(found: Margins, pairs: Float[Tensor, "n 2"], dim: int, law: str = "gaussian") -> Float[Tensor, " n"]:
-    r"""The same for some pairs from eigenvalues: the least $-\frac d2\sum_i\log(1+\frac{2\lambda\mu_i}d)$ of many.
+def refined(
+    found: Margins, pairs: Float[Tensor, "n 2"], dim: int, law: str = "gaussian"
+) -> Float[Tensor, " n"]:
+    r"""The same for some pairs from eigenvalues: the least $-\frac
+    d2\sum_i\log(1+\frac{2\lambda\mu_i}d)$ of many.
 
     On the sphere $-\lambda\operatorname{tr}M$ and the eigenvalues of $M$ without its diagonal.
     """
@@ -193,15 +235,22 @@ def refined(found: Margins, pairs: Float[Tensor, "n 2"], dim: int, law: str = "g
     values = torch.linalg.eigvalsh(matrices) - slack[:, None]
     largest = dim / (2 * (-values[:, 0]).clamp(min=1e-300))
     spread = values.square().sum(dim=1).clamp(min=1e-300)
-    best = (dim * (values.sum(dim=1) + shift) / (2 * spread)).clamp(min=1e-300)  # without the higher orders
-    tilts = torch.minimum(0.999 * largest, 8 * best)[:, None] * torch.linspace(0.02, 1, TILTS, dtype=values.dtype)
+    best = (dim * (values.sum(dim=1) + shift) / (2 * spread)).clamp(
+        min=1e-300
+    )  # without the higher orders
+    tilts = torch.minimum(0.999 * largest, 8 * best)[:, None] * torch.linspace(
+        0.02, 1, TILTS, dtype=values.dtype
+    )
     exponents = -tilts * shift[:, None]
-    exponents = exponents - dim / 2 * torch.log1p(2 * tilts[..., None] * values[:, None, :] / dim).sum(dim=2)
+    exponents = exponents - dim / 2 * torch.log1p(
+        2 * tilts[..., None] * values[:, None, :] / dim
+    ).sum(dim=2)
     return exponents.amin(dim=1).clamp(max=0)
 
 
 def pair_chances(found: Margins, dim: int, law: str = "gaussian") -> Float[Tensor, "V V"]:
-    """Upper bounds on the chance that each pair is on the wrong side; with eigenvalues for the worst pairs."""
+    """Upper bounds on the chance that each pair is on the wrong side; with eigenvalues for the
+    worst pairs."""
     chances = log_chances(found, dim, law).exp()
     if law == "orthogonal":
         return chances

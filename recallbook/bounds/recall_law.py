@@ -1,11 +1,11 @@
-r"""Recall with perfect attention, given input embeddings and counts: the exact law, and a proved lower bound on it.
+r"""Recall with perfect attention, given input embeddings and counts: the exact law, and a proved
+lower bound on it.
 
-Label $k$ of the fact that is asked for has the logit $u_k^\top\sum_jq_ju_j$, with weights $q_j$ whose sum is zero. Over
-fresh Gaussian $U$ the logits are together, up to a positive factor that they share, distributed as
-$$x_k=\hat q_k\chi+\psi_k,\qquad\hat q=q/\lVert q\rVert,$$
-with $\chi$ a chi variable of $d$ degrees of freedom and $\psi$ an independent standard normal vector without its part
-along $\hat q$. All of it is ours.
-"""
+Label $k$ of the fact that is asked for has the logit $u_k^\top\sum_jq_ju_j$, with weights $q_j$
+whose sum is zero. Over fresh Gaussian $U$ the logits are together, up to a positive factor that
+they share, distributed as $$x_k=\hat q_k\chi+\psi_k,\qquad\hat q=q/\lVert q\rVert,$$ with $\chi$ a
+chi variable of $d$ degrees of freedom and $\psi$ an independent standard normal vector without its
+part along $\hat q$. All of it is ours."""
 
 from __future__ import annotations
 
@@ -29,16 +29,29 @@ LENGTH_QUANTILES = (1e-6, 0.01, 0.16, 0.5, 0.84, 0.99, 1 - 1e-6)  # and for chi
 PARTS = 8  # of a cell: chords are free to evaluate, products over all labels are not
 BLOCK_NUMBERS = 1 << 22  # numbers in one block of arguments
 SPHERE_CELLS = 500  # for the overlap of two unit vectors
-LENGTH_EXCESS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.45, 0.65, 0.9, 1.2, 1.6, 2.2)  # of a squared length over its mean
+LENGTH_EXCESS = (
+    0.0,
+    0.05,
+    0.1,
+    0.2,
+    0.3,
+    0.45,
+    0.65,
+    0.9,
+    1.2,
+    1.6,
+    2.2,
+)  # of a squared length over its mean
 STEEPEST = 0.3  # above the largest slope of -(log Phi)'', which is below 0.2958
 SAFETY = 1e-8  # taken off every probability: special functions and sums are exact to 1e-10
 
 
 class Cells(NamedTuple):
-    """A variable cut into cells: ``edges (n,)``, and parts of cells with their ``chances (k,)`` and ``chords (k, n)``.
+    """A variable cut into cells: ``edges (n,)``, and parts of cells with their ``chances (k,)`` and
+    ``chords (k, n)``.
 
-    ``chords`` takes values at the edges to where the chords through them pass the mean of the variable in each part.
-    """
+    ``chords`` takes values at the edges to where the chords through them pass the mean of the
+    variable in each part."""
 
     edges: Float[np.ndarray, " n"]
     chances: Float[np.ndarray, " k"]
@@ -68,21 +81,26 @@ def _divided(edges: Float[np.ndarray, " n"]) -> Float[np.ndarray, " m"]:
     return np.asarray(np.interp(places, np.arange(len(edges)), edges), dtype=np.float64)
 
 
-def _chords(edges: Float[np.ndarray, " n"], points: Float[np.ndarray, " k"]) -> Float[np.ndarray, "k n"]:
+def _chords(
+    edges: Float[np.ndarray, " n"], points: Float[np.ndarray, " k"]
+) -> Float[np.ndarray, "k n"]:
     """Weights of linear interpolation from the edges to each point."""
     return np.stack([np.interp(points, edges, row) for row in np.eye(len(edges))], axis=1)
 
 
 def stored_weights(problem: Problem) -> Float[Tensor, "V V"]:
-    r"""$q_j=f_j\,g(h_j)^\top g(h_v)$, centred over $j$, with $h_v=z_v+\tau t$: row for the asked $v$, column for $j$.
+    r"""$q_j=f_j\,g(h_j)^\top g(h_v)$, centred over $j$, with $h_v=z_v+\tau t$: row for the asked
+    $v$, column for $j$.
 
-    With loss weights $q_j$ has the factor $\omega_j$; with an output bias $c_j$ times their sum is taken off.
-    What step 3 stores if every training sequence locks, in the early-phase limit. Labels are named by their token. A
-    row that is no more than rounding left over from terms of its size is zero: nothing is proved about its fact.
-    """
+    With loss weights $q_j$ has the factor $\omega_j$; with an output bias $c_j$ times their sum is
+    taken off. What step 3 stores if every training sequence locks, in the early-phase limit. Labels
+    are named by their token. A row that is no more than rounding left over from terms of its size
+    is zero: nothing is proved about its fact."""
     setting = problem.setting
     informative = problem.tokens.gather(1, problem.positions[:, None])[:, 0].long()
-    frequency = torch.bincount(informative, minlength=setting.vocab).to(problem.dtype) / setting.samples
+    frequency = (
+        torch.bincount(informative, minlength=setting.vocab).to(problem.dtype) / setting.samples
+    )
     marked = problem.input_embeddings + float(setting.trigger_in_values) * problem.trigger
     images = features(problem, marked)
     weights = images @ images.T * frequency
@@ -91,22 +109,28 @@ def stored_weights(problem: Problem) -> Float[Tensor, "V V"]:
     if not setting.plain_steps:
         known = residuals(problem)
         asked = lengths(images) * frequency * known.weights[problem.permutation]
-        size = lengths(images) * (asked.max() * setting.vocab**0.5 + torch.linalg.norm(known.prediction) * asked.sum())
+        size = lengths(images) * (
+            asked.max() * setting.vocab**0.5 + torch.linalg.norm(known.prediction) * asked.sum()
+        )
     proved = torch.linalg.norm(weights, dim=1) > tolerance(problem.dtype) * size
     return torch.where(proved[:, None], weights, 0.0)
 
 
 def beats(right: Tensor, wrong: Tensor, length: Tensor, dim: int) -> Tensor:
-    r"""$P(k\text{ beats }v)=I_{(1-\rho)/2}(\frac d2,\frac d2)$ with $\rho=\frac{q_v-q_k}{\sqrt2\lVert q\rVert}$; exact.
+    r"""$P(k\text{ beats }v)=I_{(1-\rho)/2}(\frac d2,\frac d2)$ with
+    $\rho=\frac{q_v-q_k}{\sqrt2\lVert q\rVert}$; exact.
 
     ``right`` $q_v$, ``wrong`` $q_k$, ``length`` $\lVert q\rVert>0$, of shapes that broadcast.
     """
     correlation = ((right - wrong) / (math.sqrt(2) * length)).clamp(-1, 1)
-    return torch.from_numpy(np.asarray(special.betainc(dim / 2, dim / 2, ((1 - correlation) / 2).numpy())))
+    return torch.from_numpy(
+        np.asarray(special.betainc(dim / 2, dim / 2, ((1 - correlation) / 2).numpy()))
+    )
 
 
 def union_bound(weights: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]:
-    """Chance that fact $v$ is recalled, at least one minus the chances of all wrong labels; at least 0."""
+    """Chance that fact $v$ is recalled, at least one minus the chances of all wrong labels; at
+    least 0."""
     right, length = weights.diagonal()[:, None], torch.linalg.norm(weights, dim=1)[:, None]
     known = length[:, 0] > 0
     lost = beats(right, weights, torch.where(length > 0, length, 1.0), dim)
@@ -115,35 +139,41 @@ def union_bound(weights: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]:
 
 
 def recall_bound(weights: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]:
-    r"""Proved lower bound on the chance that each fact is recalled, ``(V,)``, over Gaussian output embeddings.
+    r"""Proved lower bound on the chance that each fact is recalled, ``(V,)``, over Gaussian output
+    embeddings.
 
-    Given $\chi$ and the right label's own normal variable $\xi$ the chance is log-concave in both; on each of the
-    cells of a grid its logarithm lies above the chord through values at the edges, and Jensen's inequality does the
-    rest. The values are those of :func:`log_wins`. Never below :func:`union_bound`.
-    """
+    Given $\chi$ and the right label's own normal variable $\xi$ the chance is log-concave in both;
+    on each of the cells of a grid its logarithm lies above the chord through values at the edges,
+    and Jensen's inequality does the rest. The values are those of :func:`log_wins`. Never below
+    :func:`union_bound`."""
     own, size = normal_cells(), chi_cells(dim)
     length = torch.linalg.norm(weights, dim=1)
     unit = weights / torch.where(length > 0, length, 1.0)[:, None]
     found = torch.zeros(len(weights), dtype=weights.dtype)
     rows = max(1, BLOCK_NUMBERS // (len(weights) * len(size.edges)))
     for asked in torch.split(torch.arange(len(weights)), rows):
-        logs = np.stack([log_wins(unit[asked], asked, size.edges, edge) for edge in own.edges])  # (own, rows, size)
+        logs = np.stack(
+            [log_wins(unit[asked], asked, size.edges, edge) for edge in own.edges]
+        )  # (own, rows, size)
         found[asked] = torch.from_numpy(_over_cells(logs, own, size))
-    return torch.maximum(torch.where(length > 0, (found - SAFETY).clamp(min=0), 0.0), union_bound(weights, dim))
+    return torch.maximum(
+        torch.where(length > 0, (found - SAFETY).clamp(min=0), 0.0), union_bound(weights, dim)
+    )
 
 
 def log_wins(
     unit: Float[Tensor, "n V"], asked: Tensor, sizes: Float[np.ndarray, " c"], own: float
 ) -> Float[np.ndarray, "n c"]:
-    r"""Lower bound on $\log P(\text{all wrong logits below the right one}\mid\chi,\xi)$, for each fact and $\chi$.
+    r"""Lower bound on $\log P(\text{all wrong logits below the right one}\mid\chi,\xi)$, for each
+    fact and $\chi$.
 
-    ``unit`` holds $\hat q$, a row for each of the ``asked`` facts. With $s^2=1-\hat q_v^2$ the right logit is
-    $x_v=\hat q_v\chi+s\xi$, and the wrong ones are $\hat q_k(\chi-\hat q_v\xi/s)$ plus a normal vector without its part
-    along $p=\hat q_{-v}/s$. Adding that part back gives independent variables and the product
-    $H(r)=\prod_k\Phi(c_k+rp_k)$; log-concavity of what is asked for gives
-    $\log P\ge\min_r\log H(-r)+\frac{r^2}2\ge\log H(0)-\frac{h^2}{2\mu}$ with $h=(\log H)'(0)$, where $\mu\ge\frac12$
-    bounds the second derivative of what is minimised for $\lvert r\rvert\le2\lvert h\rvert$.
-    """
+    ``unit`` holds $\hat q$, a row for each of the ``asked`` facts. With $s^2=1-\hat q_v^2$ the
+    right logit is $x_v=\hat q_v\chi+s\xi$, and the wrong ones are $\hat q_k(\chi-\hat q_v\xi/s)$
+    plus a normal vector without its part along $p=\hat q_{-v}/s$. Adding that part back gives
+    independent variables and the product $H(r)=\prod_k\Phi(c_k+rp_k)$; log-concavity of what is
+    asked for gives $\log P\ge\min_r\log H(-r)+\frac{r^2}2\ge\log H(0)-\frac{h^2}{2\mu}$ with
+    $h=(\log H)'(0)$, where $\mu\ge\frac12$ bounds the second derivative of what is minimised for
+    $\lvert r\rvert\le2\lvert h\rvert$."""
     rows = torch.arange(len(unit))
     right = unit[rows, asked].numpy()[:, None]
     rest = np.sqrt(np.maximum(1 - right**2, 1e-12))
@@ -163,29 +193,38 @@ def log_wins(
     return np.where(convexity >= 1 / 2, product, -np.inf)
 
 
-def _over_cells(logs: Float[np.ndarray, "own n size"], own: Cells, size: Cells) -> Float[np.ndarray, " n"]:
-    """Expectation over both variables of the exponential of chords: along one variable, then along the other."""
+def _over_cells(
+    logs: Float[np.ndarray, "own n size"], own: Cells, size: Cells
+) -> Float[np.ndarray, " n"]:
+    """Expectation over both variables of the exponential of chords: along one variable, then along
+    the other."""
     floored = np.maximum(logs, -700.0)  # what this adds is below exp(-40): far inside SAFETY
     across = np.tensordot(own.chords, floored, axes=1) @ size.chords.T
-    total: Float[np.ndarray, " n"] = np.tensordot(own.chances, np.exp(across) @ size.chances, axes=1)
+    total: Float[np.ndarray, " n"] = np.tensordot(
+        own.chances, np.exp(across) @ size.chances, axes=1
+    )
     return total
 
 
 def surely_recalled(weights: Float[Tensor, "V V"]) -> Bool[Tensor, " V"]:
-    r"""Facts that are recalled with orthonormal output embeddings: $q_v>q_k$ for all $k\ne v$, beyond rounding."""
+    r"""Facts that are recalled with orthonormal output embeddings: $q_v>q_k$ for all $k\ne v$,
+    beyond rounding."""
     right, others = weights.diagonal().clone(), weights.clone()
     others.fill_diagonal_(-math.inf)
-    return torch.gt(right - others.amax(dim=1), tolerance(weights.dtype) * torch.linalg.norm(weights, dim=1))
+    return torch.gt(
+        right - others.amax(dim=1), tolerance(weights.dtype) * torch.linalg.norm(weights, dim=1)
+    )
 
 
 def sphere_bound(weights: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]:
-    r"""The same for output embeddings on the sphere: a union over labels of nearly exact chances, ``(V,)``.
+    r"""The same for output embeddings on the sphere: a union over labels of nearly exact chances,
+    ``(V,)``.
 
-    With $R=\sum_{j\ne v,k}q_ju_j$ the margin of $v$ over $k$ is $(q_v-q_k)(1-u_v^\top u_k)+(u_v-u_k)^\top R$. Given the
-    length of $R$ it is at most 0 with the chance of :func:`sphere_beats` at $(q_v-q_k)/\lVert R\rVert$, for $q_v>q_k$;
-    any other label counts as one that beats $v$. The tail of $\lVert R\rVert^2$ is at most :func:`length_tail`,
-    Chernoff's for Gaussian vectors, around $\sum_{j\ne v,k}q_j^2$.
-    """
+    With $R=\sum_{j\ne v,k}q_ju_j$ the margin of $v$ over $k$ is $(q_v-q_k)(1-u_v^\top
+    u_k)+(u_v-u_k)^\top R$. Given the length of $R$ it is at most 0 with the chance of
+    :func:`sphere_beats` at $(q_v-q_k)/\lVert R\rVert$, for $q_v>q_k$; any other label counts as one
+    that beats $v$. The tail of $\lVert R\rVert^2$ is at most :func:`length_tail`, Chernoff's for
+    Gaussian vectors, around $\sum_{j\ne v,k}q_j^2$."""
     if dim == 1:
         return torch.zeros(len(weights), dtype=weights.dtype)
     right, square = weights.diagonal()[:, None], weights.square()
@@ -195,29 +234,36 @@ def sphere_bound(weights: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]
     chances = sphere_beats(grid, dim)
     lost, before, beyond = np.zeros_like(ahead), np.zeros_like(ahead), 1.0
     for excess in LENGTH_EXCESS:
-        below = np.searchsorted(grid, ahead / math.sqrt(1 + excess), side="right") - 1  # the next smaller: safe
+        below = (
+            np.searchsorted(grid, ahead / math.sqrt(1 + excess), side="right") - 1
+        )  # the next smaller: safe
         here = chances[below]
         lost += (here - before) * beyond
         before, beyond = here, length_tail(excess, dim)
     lost += (1 - before) * beyond
-    lost = np.where((right > weights).numpy(), lost, 1.0)  # nothing is proved against a label that is not behind
+    lost = np.where(
+        (right > weights).numpy(), lost, 1.0
+    )  # nothing is proved against a label that is not behind
     np.fill_diagonal(lost, 0.0)
     return torch.from_numpy((1 - lost.sum(axis=1) - SAFETY).clip(min=0))
 
 
 def length_tail(excess: float, dim: int) -> float:
-    r"""$e^{-\frac d2(x-\log(1+x))}$: how often $\lVert\sum_jq_ju_j\rVert^2$ exceeds $1+x$ times its mean, at most."""
+    r"""$e^{-\frac d2(x-\log(1+x))}$: how often $\lVert\sum_jq_ju_j\rVert^2$ exceeds $1+x$ times its
+    mean, at most."""
     return math.exp(-dim / 2 * (excess - math.log1p(excess)))
 
 
 def sphere_beats(ahead: Float[np.ndarray, " n"], dim: int) -> Float[np.ndarray, " n"]:
     r"""$P\big((1-c)\kappa+\sqrt{2(1-c)}\,c'\le0\big)$ for $\kappa$ = ``ahead``, from above.
 
-    Overlaps of unit vectors, independent: $c=u_v^\top u_k$ has $\frac{1-c}2\sim\text{Beta}(\frac{d-1}2,\frac{d-1}2)$,
-    and $c'$ is a coordinate of the direction of $R$. The chance falls with $1-c$: each cell counts at its lower end.
-    """
+    Overlaps of unit vectors, independent: $c=u_v^\top u_k$ has
+    $\frac{1-c}2\sim\text{Beta}(\frac{d-1}2,\frac{d-1}2)$, and $c'$ is a coordinate of the direction
+    of $R$. The chance falls with $1-c$: each cell counts at its lower end."""
     half = (dim - 1) / 2
-    shares = np.concatenate([[0.0], np.geomspace(1e-16, 0.01, 80), np.linspace(0.01, 1, SPHERE_CELLS)[1:]])
+    shares = np.concatenate(
+        [[0.0], np.geomspace(1e-16, 0.01, 80), np.linspace(0.01, 1, SPHERE_CELLS)[1:]]
+    )
     edges = special.betaincinv(half, half, shares[:-1]) * (1 - 1e-9)
     reach = np.minimum(np.outer(ahead, np.sqrt(edges)), 1.0)
     below: Float[np.ndarray, " n"] = special.betainc(half, 0.5, 1 - reach**2) @ np.diff(shares) / 2

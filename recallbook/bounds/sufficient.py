@@ -1,4 +1,5 @@
-"""Numbers of sequences that are proved to suffice, from certificates over draws: a computer-assisted theorem."""
+"""Numbers of sequences that are proved to suffice, from certificates over draws: a
+computer-assisted theorem."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ MARGIN = 0.1  # of certified over wanted accuracy that pilots ask for, or half o
 PILOTS = 2  # draws that choose N; those that confirm it are others
 TOLERANCE = 0.05  # of the search for N
 MOST_TOKENS = 1 << 27  # of one training batch; beyond, no certificate is tried
-FARTHEST = 64  # times the predicted N: no certificate is tried beyond; what was proved lies within 12 times
+# times the predicted N: no certificate is tried beyond; what was proved lies within 12 times
+FARTHEST = 64
 STEP = 1.2  # factor on N after an attempt that failed
 ATTEMPTS = 4
 PATIENCE = 4  # draws of one attempt, in units of what certificates of 1 would need
@@ -29,7 +31,8 @@ STRIDE = 10**4  # between the numbers of the draws of two attempts
 
 
 class Sufficient(float):
-    """A number of sequences, with ``by``: what proves it (``"certificates"``, ``"closed form"`` or ``"nothing"``)."""
+    """A number of sequences, with ``by``: what proves it (``"certificates"``, ``"closed form"`` or
+    ``"nothing"``)."""
 
     by: str
 
@@ -50,13 +53,15 @@ def sufficient_samples(
     progress: Callable[[str], None] | None = None,
     **setting: Any,
 ) -> Sufficient:
-    r"""A number $N$ of sequences that is proved to suffice for an expected accuracy, over everything that is drawn.
+    r"""A number $N$ of sequences that is proved to suffice for an expected accuracy, over
+    everything that is drawn.
 
-    The expectation is over data, embeddings, neurons and test sequences, in the early-phase limit. Certificates
-    (:func:`recallbook.certify`) $X_1,X_2,\dots$ of independent draws are bounded below by what they certify, so
-    $\mathbb E\,\text{accuracy}\ge\mathbb E X$. Were $\mathbb E X\le\alpha$, the capital
-    $\prod_i\big(1+\lambda(X_i-\alpha)\big)$ of a fair or losing bet, $\lambda=0.98/\alpha$, would ever reach $c$ with
-    chance at most $1/c$ (Ville). Draws go on until it does; $c$ is $2^k/(1-\text{confidence})$ in attempt $k$.
+    The expectation is over data, embeddings, neurons and test sequences, in the early-phase limit.
+    Certificates (:func:`recallbook.certify`) $X_1,X_2,\dots$ of independent draws are bounded below
+    by what they certify, so $\mathbb E\,\text{accuracy}\ge\mathbb E X$. Were $\mathbb E
+    X\le\alpha$, the capital $\prod_i\big(1+\lambda(X_i-\alpha)\big)$ of a fair or losing bet,
+    $\lambda=0.98/\alpha$, would ever reach $c$ with chance at most $1/c$ (Ville). Draws go on until
+    it does; $c$ is $2^k/(1-\text{confidence})$ in attempt $k$.
 
     Parameters
     ----------
@@ -64,7 +69,8 @@ def sufficient_samples(
     accuracy : float
         Between 0 and 1.
     confidence : float
-        Chance, over the draws that the proof uses, that it proves nothing false. The closed form needs none.
+        Chance, over the draws that the proof uses, that it proves nothing false. The closed form
+        needs none.
     seed : int
         Of those draws.
     progress : callable or None
@@ -75,8 +81,9 @@ def sufficient_samples(
     Returns
     -------
     Sufficient
-        A float, with ``.by``. Infinite where nothing is proved. By certificates it is the smallest $N$ that was tried
-        with success, not the smallest that suffices, and nothing is said of larger $N$.
+        A float, with ``.by``. Infinite where nothing is proved. By certificates it is the smallest
+        $N$ that was tried with success, not the smallest that suffices, and nothing is said of
+        larger $N$.
 
     Raises
     ------
@@ -123,13 +130,16 @@ def _closed_form(sizes: Setting, accuracy: float) -> float:
     covered = sizes.width is None and sizes.embeddings == "gaussian" and sizes.equal_facts
     if not covered or sizes.vocab < SMALLEST_VOCAB or sizes.seq_len < 2:
         return math.inf
-    named = {name: getattr(sizes, name) for name in ("vocab", "seq_len", "dim", "trigger_in_values")}
+    named = {
+        name: getattr(sizes, name) for name in ("vocab", "seq_len", "dim", "trigger_in_values")
+    }
     found = sufficient_samples_closed_form(**named, accuracy=accuracy)
     return float(math.ceil(found)) if found < math.inf else found
 
 
 class _Proof(NamedTuple):
-    """What is to be proved: sizes and choices but for N, the accuracy, the seed of its draws, and who is told."""
+    """What is to be proved: sizes and choices but for N, the accuracy, the seed of its draws, and
+    who is told."""
 
     fixed: dict[str, Any]
     accuracy: float
@@ -137,7 +147,8 @@ class _Proof(NamedTuple):
     tell: Callable[[str], None]
 
     def certified(self, samples: int, number: int) -> float:
-        """Proved accuracy of one draw; ``number`` tells the draws of a proof apart, below 0 for pilots."""
+        """Proved accuracy of one draw; ``number`` tells the draws of a proof apart, below 0 for
+        pilots."""
         setting = Setting(**self.fixed, samples=samples)
         return certify(draw(setting, draw_seed(self.seed, number))).accuracy
 
@@ -149,11 +160,14 @@ class _Proof(NamedTuple):
         return worst >= wanted
 
     def wins(self, samples: int, goal: float, attempt: int) -> bool:
-        """Whether the capital of a bet that draws certify more than the accuracy on average reaches the goal."""
+        """Whether the capital of a bet that draws certify more than the accuracy on average reaches
+        the goal."""
         capital = 1.0
         for number in range(math.ceil(PATIENCE * math.log(goal) / -math.log(self.accuracy))):
             capital *= bet(self.certified(samples, STRIDE * attempt + number), self.accuracy)
-            self.tell(f"N = {samples}: capital {capital:.2f} of {goal:.0f} after {number + 1} draws")
+            self.tell(
+                f"N = {samples}: capital {capital:.2f} of {goal:.0f} after {number + 1} draws"
+            )
             if capital >= goal or capital < 1 / goal:
                 break
         return capital >= goal
@@ -164,7 +178,9 @@ def _first_proved(proof: _Proof, start: int, risk: float) -> float:
     largest = min(MOST_TOKENS // proof.fixed["seq_len"], max(FARTHEST * start, FARTHEST))
     if start > largest:
         return math.inf
-    found = bracket(proof.promising, start, largest=largest, tolerance=TOLERANCE, logarithmic=True).high
+    found = bracket(
+        proof.promising, start, largest=largest, tolerance=TOLERANCE, logarithmic=True
+    ).high
     for attempt in range(1, ATTEMPTS + 1):
         if found > largest:
             break
@@ -180,5 +196,6 @@ def draw_seed(seed: int, number: int) -> int:
 
 
 def bet(proved: float, accuracy: float) -> float:
-    r"""Factor on the capital, $1+\lambda(x-\alpha)$ with $\lambda=0.98/\alpha$; fair where $\mathbb Ex=\alpha$."""
+    r"""Factor on the capital, $1+\lambda(x-\alpha)$ with $\lambda=0.98/\alpha$; fair where $\mathbb
+    Ex=\alpha$."""
     return 1 + 0.98 * (proved / accuracy - 1)

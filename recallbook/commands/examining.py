@@ -1,4 +1,5 @@
-"""The command ``examine``: what a table of embeddings from a file looks like, and what would be learned with it."""
+"""The command ``examine``: what a table of embeddings from a file looks like, and what would be
+learned with it."""
 
 from __future__ import annotations
 
@@ -32,20 +33,25 @@ def add(commands: Any, shape: dict[str, Any]) -> None:
         "examine", help="examine a table of embeddings", description=textwrap.dedent(TEXT), **shape
     )
     parser.add_argument("file", metavar="FILE", help=".npy, .npz or .safetensors")
-    parser.add_argument("--name", metavar="NAME", help="which array of the file (default: the only one)")
+    parser.add_argument(
+        "--name", metavar="NAME", help="which array of the file (default: the only one)"
+    )
     parser.add_argument("--rows", metavar="K", help="only the first K rows")
     parser.add_argument("--seq-len", metavar="L", help="tokens in a sequence, for a prediction")
     parser.add_argument("--samples", metavar="N", help="training sequences, for a prediction")
     parser.add_argument("--seed", metavar="SEED", default="0", help="of what is drawn (default: 0)")
     parser.add_argument(
-        "--trigger-in-values", action="store_true", help="the values carry the trigger (default: they do not)"
+        "--trigger-in-values",
+        action="store_true",
+        help="the values carry the trigger (default: they do not)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
     parser.set_defaults(run=_examine)
 
 
 def outcomes(table: Any, sizes: dict[str, Any], seed: int) -> dict[str, Any]:
-    """What is predicted for these input embeddings, and what is proved for one draw beside them, if it is small."""
+    """What is predicted for these input embeddings, and what is proved for one draw beside them, if
+    it is small."""
     setting = Setting(vocab=len(table), dim=table.shape[1], **sizes)
     given = {"input": table / math.sqrt((table**2).sum(axis=1).mean())}
     problem = draw(setting, seed, embeddings=given)  # refuses rows that are equal
@@ -69,7 +75,11 @@ def _examine(chosen: argparse.Namespace) -> int:
     table = read_embeddings(chosen.file, chosen.name, rows=rows)
     report = examine(table, seed=seed)
     kind = {"trigger_in_values": chosen.trigger_in_values}
-    found = outcomes(table, {**sizes, **kind}, seed) if sizes else {"predicted": None, "certified": None}
+    found = (
+        outcomes(table, {**sizes, **kind}, seed)
+        if sizes
+        else {"predicted": None, "certified": None}
+    )
     if chosen.json:
         print(options.as_json({**report.as_dict(), **found}))
         return 0
@@ -85,6 +95,8 @@ def _shown(found: dict[str, Any], sizes: dict[str, Any]) -> str:
         if values is None:
             lines.append(f"  {kind}: the table is too large for it")
         else:
-            said = ", ".join(f"{name.replace('_', '-')} {value:.2f}" for name, value in values.items())
+            said = ", ".join(
+                f"{name.replace('_', '-')} {value:.2f}" for name, value in values.items()
+            )
             lines.append(f"  {kind}{' at least' if kind == 'certified' else ''}: {said}")
     return "\n".join(lines)

@@ -1,4 +1,5 @@
-"""What the commands share: numbers from text, options that describe a setting, and output that is valid JSON."""
+"""What the commands share: numbers from text, options that describe a setting, and output that is
+valid JSON."""
 
 from __future__ import annotations
 
@@ -52,10 +53,19 @@ def add_setting(parser: argparse.ArgumentParser, sizes: Mapping[str, bool]) -> N
     for name, required in sizes.items():
         flag = "--" + name.replace("_", "-")
         parser.add_argument(flag, metavar=letters[name], required=required, help=says[name])
-    parser.add_argument("--activation", metavar="NAME", help="of the MLP: " + ", ".join(ACTIVATIONS))
-    parser.add_argument("--embeddings", metavar="LAW", default="gaussian", help=", ".join((*EMBEDDINGS, *STRUCTURES)))
     parser.add_argument(
-        "--trigger-in-values", action="store_true", help="the values carry the trigger (default: they do not)"
+        "--activation", metavar="NAME", help="of the MLP: " + ", ".join(ACTIVATIONS)
+    )
+    parser.add_argument(
+        "--embeddings",
+        metavar="LAW",
+        default="gaussian",
+        help=", ".join((*EMBEDDINGS, *STRUCTURES)),
+    )
+    parser.add_argument(
+        "--trigger-in-values",
+        action="store_true",
+        help="the values carry the trigger (default: they do not)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
 
@@ -69,25 +79,42 @@ def chosen_sizes(chosen: argparse.Namespace, *names: str) -> dict[str, int]:
 def chosen_kind(chosen: argparse.Namespace) -> dict[str, Any]:
     """The other fields of a setting."""
     activation = {} if chosen.activation is None else {"activation": chosen.activation}
-    return {**activation, "embeddings": chosen.embeddings, "trigger_in_values": chosen.trigger_in_values}
+    return {
+        **activation,
+        "embeddings": chosen.embeddings,
+        "trigger_in_values": chosen.trigger_in_values,
+    }
 
 
 def add_facts(parser: argparse.ArgumentParser) -> None:
     """Options for how frequent facts are, and for what the steps do about it."""
     zipf = "frequencies of tokens fall as rank to the power -A (default: 0, all equal)"
     parser.add_argument("--zipf", metavar="A", help=zipf)
-    parser.add_argument("--other-zipf", metavar="A", help="the same of tokens without the mark (default: as --zipf)")
-    parser.add_argument("--balanced", action="store_true", help="training batches show every fact equally often")
+    parser.add_argument(
+        "--other-zipf", metavar="A", help="the same of tokens without the mark (default: as --zipf)"
+    )
+    parser.add_argument(
+        "--balanced", action="store_true", help="training batches show every fact equally often"
+    )
     for name, choices in {"loss_weights": LOSS_WEIGHTS, "output_bias": OUTPUT_BIASES}.items():
         says = f"{', '.join(choices)} (default: {LATER[name]})"
-        parser.add_argument("--" + name.replace("_", "-"), metavar="NAME", default=LATER[name], help=says)
+        parser.add_argument(
+            "--" + name.replace("_", "-"), metavar="NAME", default=LATER[name], help=says
+        )
 
 
 def chosen_facts(chosen: argparse.Namespace) -> dict[str, Any]:
     """The fields of a setting that :func:`add_facts` asks for."""
     exponents = {name: getattr(chosen, name) for name in ("zipf", "other_zipf")}
-    given = {name: number(name, text, "a number from 0 to 4") for name, text in exponents.items() if text is not None}
-    return {**given, **{name: getattr(chosen, name) for name in ("balanced", "loss_weights", "output_bias")}}
+    given = {
+        name: number(name, text, "a number from 0 to 4")
+        for name, text in exponents.items()
+        if text is not None
+    }
+    return {
+        **given,
+        **{name: getattr(chosen, name) for name in ("balanced", "loss_weights", "output_bias")},
+    }
 
 
 def as_json(values: Any) -> str:

@@ -35,23 +35,42 @@ SAYS = {
 
 def add(commands: Any, shape: dict[str, Any]) -> None:
     """Add the command to the parser's."""
-    parser = commands.add_parser("plan", help="plan a training run", description=textwrap.dedent(TEXT), **shape)
-    options.add_setting(parser, {"vocab": True, "seq_len": True, "dim": False, "samples": False, "width": False})
-    parser.add_argument("--accuracy", default="0.9", metavar="A", help="what to reach (default: 0.9)")
+    parser = commands.add_parser(
+        "plan", help="plan a training run", description=textwrap.dedent(TEXT), **shape
+    )
+    options.add_setting(
+        parser, {"vocab": True, "seq_len": True, "dim": False, "samples": False, "width": False}
+    )
+    parser.add_argument(
+        "--accuracy", default="0.9", metavar="A", help="what to reach (default: 0.9)"
+    )
     price = "price of one {}, in multiplications (default: 0)"
-    parser.add_argument("--per-sequence", default="0", metavar="C", help=price.format("training sequence"))
-    parser.add_argument("--per-weight", default="0", metavar="C", help=price.format("trained weight"))
+    parser.add_argument(
+        "--per-sequence", default="0", metavar="C", help=price.format("training sequence")
+    )
+    parser.add_argument(
+        "--per-weight", default="0", metavar="C", help=price.format("trained weight")
+    )
     parser.set_defaults(run=_plan)
 
 
 def _plan(chosen: argparse.Namespace) -> int:
     sizes = options.chosen_sizes(chosen, "vocab", "seq_len", "dim", "samples", "width")
-    prices = {name: options.number(name, getattr(chosen, name), "a number of at least 0") for name in PRICES}
+    prices = {
+        name: options.number(name, getattr(chosen, name), "a number of at least 0")
+        for name in PRICES
+    }
     wanted = options.number("accuracy", chosen.accuracy, "a number between 0 and 1")
     vary = chosen.activation is not None and chosen.width is None
     if chosen.width is not None and chosen.activation is None:
         raise not_allowed("activation", None, "named where there is a width")
-    found = plan(**sizes, **options.chosen_kind(chosen), accuracy=wanted, vary_width=vary, cost=Cost(**prices))
+    found = plan(
+        **sizes,
+        **options.chosen_kind(chosen),
+        accuracy=wanted,
+        vary_width=vary,
+        cost=Cost(**prices),
+    )
     print(options.as_json(found.values()) if chosen.json else _shown(found))
     return 0 if found.best else 1
 
@@ -66,7 +85,9 @@ def _shown(found: Plan) -> str:
     width = "" if best.width is None else f", m = {best.width}"
     sizes = f"N = {best.samples}, d = {best.dim}{width}"
     lines.append(f"cheapest for accuracy {found.wanted:g}: {sizes}, cost {best.cost:.2g}")
-    lines.append(f"predicted there: accuracy {found.predicted:.3f}; one draw in ten below {found.one_in_ten:.2f}")
+    lines.append(
+        f"predicted there: accuracy {found.predicted:.3f}; one draw in ten below {found.one_in_ten:.2f}"
+    )
     lines.append("smallest N at each d:")
     lines.append("       d         N" + ("" if best.width is None else "         m") + "      cost")
     for place in found.frontier:
@@ -88,8 +109,12 @@ def _nothing(found: Plan) -> str:
         "samples": "N = {}",
         "trigger_out": "the trigger out of the values, with N = {}",
     }
-    lines = [f"nothing suffices for accuracy {found.wanted:g}: no N (or not the one given) at these sizes"]
+    lines = [
+        f"nothing suffices for accuracy {found.wanted:g}: no N (or not the one given) at these sizes"
+    ]
     lines += ["what would, one change at a time, at unlimited N where N is not given:"]
-    lines += [f"  {says[name].format(size)}" for name, size in found.remedies.items() if size is not None]
+    lines += [
+        f"  {says[name].format(size)}" for name, size in found.remedies.items() if size is not None
+    ]
     lines += [f"  not {name}" for name, size in found.remedies.items() if size is None]
     return "\n".join(lines)

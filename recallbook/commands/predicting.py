@@ -36,17 +36,27 @@ def add(commands: Any, shape: dict[str, Any]) -> None:
     """Add the command to the parser's."""
     text = textwrap.dedent(TEXT)
     parser = commands.add_parser("predict", help="predict one setting", description=text, **shape)
-    options.add_setting(parser, {"vocab": True, "seq_len": True, "dim": True, "samples": True, "width": False})
+    options.add_setting(
+        parser, {"vocab": True, "seq_len": True, "dim": True, "samples": True, "width": False}
+    )
     options.add_facts(parser)
     parser.add_argument(
-        "--accuracy", default="0.9", metavar="A", help="for the critical and the necessary N (default: 0.9)"
+        "--accuracy",
+        default="0.9",
+        metavar="A",
+        help="for the critical and the necessary N (default: 0.9)",
     )
-    parser.add_argument("--search", action="store_true", help="with unequal facts: also what binds and the critical N")
+    parser.add_argument(
+        "--search",
+        action="store_true",
+        help="with unequal facts: also what binds and the critical N",
+    )
     parser.set_defaults(run=_predict)
 
 
 def predicted(setting: Setting, wanted: float, *, search: bool = True) -> dict[str, Any]:
-    """What the command says about a setting, by its keys; the slow parts, where they are slow, if ``search``."""
+    """What the command says about a setting, by its keys; the slow parts, where they are slow, if
+    ``search``."""
     given = asdict(setting)
     found = predict(setting, warn=False)
     doubted = doubts(setting, found.lock_on)
@@ -63,13 +73,16 @@ def predicted(setting: Setting, wanted: float, *, search: bool = True) -> dict[s
         "covered": covered_accuracy(setting.vocab, setting.samples) if quick else None,
         "ledger": {name: term._asdict() for name, term in found.ledger.items()},
         "wanted": wanted,
-        "critical_samples": critical_samples(**rest, accuracy=wanted, warn=False) if quick or search else None,
+        "critical_samples": critical_samples(**rest, accuracy=wanted, warn=False)
+        if quick or search
+        else None,
         **_necessary(setting, wanted, quick),
     }
 
 
 def _necessary(setting: Setting, wanted: float, proved: bool) -> dict[str, float | None]:
-    """Sequences that are proved to be necessary, for equal facts and embeddings without a structure."""
+    """Sequences that are proved to be necessary, for equal facts and embeddings without a
+    structure."""
     if not proved:
         return {"covered_samples": None, "one_gradient_samples": None}
     sizes = (setting.vocab, setting.seq_len, setting.dim)
@@ -80,7 +93,9 @@ def _necessary(setting: Setting, wanted: float, proved: bool) -> dict[str, float
 
 
 def _predict(chosen: argparse.Namespace) -> int:
-    sizes: dict[str, Any] = options.chosen_sizes(chosen, "vocab", "seq_len", "dim", "samples", "width")
+    sizes: dict[str, Any] = options.chosen_sizes(
+        chosen, "vocab", "seq_len", "dim", "samples", "width"
+    )
     wanted = options.number("accuracy", chosen.accuracy, "a number between 0 and 1")
     setting = Setting(**sizes, **options.chosen_kind(chosen), **options.chosen_facts(chosen))
     found = predicted(setting, wanted, search=chosen.search)
@@ -89,7 +104,9 @@ def _predict(chosen: argparse.Namespace) -> int:
 
 
 def _outcomes(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name.replace('_', '-')} {values[name]:.2f}" for name in ("accuracy", "lock_on", "recall"))
+    return ", ".join(
+        f"{name.replace('_', '-')} {values[name]:.2f}" for name in ("accuracy", "lock_on", "recall")
+    )
 
 
 def _shown(found: dict[str, Any]) -> str:
@@ -102,13 +119,21 @@ def _shown(found: dict[str, Any]) -> str:
         lines.append(f"what binds: {found['binds']}")
     if found["covered"] is not None:
         lines.append(f"coverage allows {found['covered']:.3f} of the facts")
-    sizes = {name: term["size"] for name, term in found["ledger"].items() if not math.isnan(term["size"])}
+    sizes = {
+        name: term["size"] for name, term in found["ledger"].items() if not math.isnan(term["size"])
+    }
     lines.append("ledger:")
-    lines += [f"  {name:18} {size:.2g}" for name, size in sorted(sizes.items(), key=lambda item: -item[1])]
+    lines += [
+        f"  {name:18} {size:.2g}" for name, size in sorted(sizes.items(), key=lambda item: -item[1])
+    ]
     if found["critical_samples"] is not None:
         critical = options.rounded(found["critical_samples"])
         lines.append(f"N for accuracy {found['wanted']:g} at this d: {critical} predicted")
     if found["one_gradient_samples"] is not None:
-        covered, one = (options.rounded(found[f"{name}_samples"]) for name in ("covered", "one_gradient"))
-        lines.append(f"  proved to be necessary: {covered} for any method, {one} for readers of one gradient")
+        covered, one = (
+            options.rounded(found[f"{name}_samples"]) for name in ("covered", "one_gradient")
+        )
+        lines.append(
+            f"  proved to be necessary: {covered} for any method, {one} for readers of one gradient"
+        )
     return "\n".join(lines)

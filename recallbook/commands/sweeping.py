@@ -1,4 +1,5 @@
-"""The commands ``sweep``, ``export`` and ``recompute``: run large experiments, and keep their results."""
+"""The commands ``sweep``, ``export`` and ``recompute``: run large experiments, and keep their
+results."""
 
 from __future__ import annotations
 
@@ -21,7 +22,9 @@ from recallbook.sweeps.store import Store
 def listed() -> str:
     """The names of all sweeps, and what each shows."""
     width = max(map(len, sweeps()))
-    return "sweeps:\n" + "\n".join(f"  {name:{width}}  {sweep.shows}" for name, sweep in sweeps().items())
+    return "sweeps:\n" + "\n".join(
+        f"  {name:{width}}  {sweep.shows}" for name, sweep in sweeps().items()
+    )
 
 
 def add(commands: Any, shape: dict[str, Any]) -> None:
@@ -29,36 +32,57 @@ def add(commands: Any, shape: dict[str, Any]) -> None:
     text = """\
         Simulate every point of a sweep that the store lacks. A sweep can be stopped, or killed, at any moment: the
         same command goes on where it was. Failed points are kept with their error and not run again without --retry."""
-    sweep = commands.add_parser("sweep", help="run a sweep", description=textwrap.dedent(text), **shape)
+    sweep = commands.add_parser(
+        "sweep", help="run a sweep", description=textwrap.dedent(text), **shape
+    )
     sweep.add_argument("name", metavar="NAME", help="which sweep; they are listed below")
     _add_store(sweep)
-    sweep.add_argument("--workers", default="1", metavar="N", help="worker processes (default: 1, this process)")
-    sweep.add_argument("--scheduler", metavar="ADDRESS", help="run on the Dask cluster with this scheduler instead")
+    sweep.add_argument(
+        "--workers", default="1", metavar="N", help="worker processes (default: 1, this process)"
+    )
+    sweep.add_argument(
+        "--scheduler", metavar="ADDRESS", help="run on the Dask cluster with this scheduler instead"
+    )
     sweep.add_argument("--limit", metavar="K", help="stop after K more points (default: all)")
     sweep.add_argument("--retry", action="store_true", help="run failed points again")
     sweep.set_defaults(run=_sweep)
     text = """\
         Write NAME.parquet (one row for each point, sorted), NAME.csv (means over seeds) and NAME.json (the command,
         versions and hashes) from a store that has every point of the sweep."""
-    out = commands.add_parser("export", help="export results", description=textwrap.dedent(text), **shape)
+    out = commands.add_parser(
+        "export", help="export results", description=textwrap.dedent(text), **shape
+    )
     out.add_argument("name", metavar="NAME", help="which sweep; they are listed below")
     _add_store(out)
-    out.add_argument("--to", default=".", metavar="FOLDER", help="where to write (default: the current folder)")
+    out.add_argument(
+        "--to", default=".", metavar="FOLDER", help="where to write (default: the current folder)"
+    )
     out.set_defaults(run=_export)
     text = """\
         Simulate rows of committed results again and print those that differ, with both values. Exit status 1 if any
         does. What counts as the same is said in recallbook.sweeps.archive.recomputed."""
-    again = commands.add_parser("recompute", help="check committed results", description=textwrap.dedent(text), **shape)
+    again = commands.add_parser(
+        "recompute", help="check committed results", description=textwrap.dedent(text), **shape
+    )
     again.add_argument("name", metavar="NAME", help="which sweep; they are listed below")
-    again.add_argument("--count", default="24", metavar="K", help="how many rows, drawn at random (default: 24)")
+    again.add_argument(
+        "--count", default="24", metavar="K", help="how many rows, drawn at random (default: 24)"
+    )
     again.add_argument("--seed", default="0", metavar="S", help="which rows are drawn (default: 0)")
-    again.add_argument("--seconds", default="1", metavar="T", help="only rows estimated at most so long (default: 1)")
+    again.add_argument(
+        "--seconds",
+        default="1",
+        metavar="T",
+        help="only rows estimated at most so long (default: 1)",
+    )
     again.set_defaults(run=_recompute)
 
 
 def _add_store(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--store", metavar="FILE", help="SQLite file with the results (default: NAME.sqlite in the current folder)"
+        "--store",
+        metavar="FILE",
+        help="SQLite file with the results (default: NAME.sqlite in the current folder)",
     )
 
 
@@ -70,7 +94,9 @@ def _sweep(chosen: argparse.Namespace) -> int:
     with Store(store) as kept:
         done = kept.keys(failed=False if chosen.retry else None)
     missing = [point for point in points if point.key not in done][:limit]
-    print(f"{chosen.name}: {len(points)} points, {len(missing)} to do, stored in {store}", flush=True)
+    print(
+        f"{chosen.name}: {len(points)} points, {len(missing)} to do, stored in {store}", flush=True
+    )
     with executor_for(workers, chosen.scheduler) as executor:
         frame = run_sweep(missing, executor, store, retry=chosen.retry, progress=True)
     failed = frame["error"].dropna()
@@ -82,14 +108,21 @@ def _sweep(chosen: argparse.Namespace) -> int:
 
 def _export(chosen: argparse.Namespace) -> int:
     points = find_sweep(chosen.name).points()
-    command = f"python -m recallbook sweep {chosen.name} && python -m recallbook export {chosen.name}"
-    for path in export(chosen.name, points, chosen.store or f"{chosen.name}.sqlite", chosen.to, command):
+    command = (
+        f"python -m recallbook sweep {chosen.name} && python -m recallbook export {chosen.name}"
+    )
+    for path in export(
+        chosen.name, points, chosen.store or f"{chosen.name}.sqlite", chosen.to, command
+    ):
         print(path)
     return 0
 
 
 def _recompute(chosen: argparse.Namespace) -> int:
-    count, seed = check_size("count", whole("count", chosen.count)), check_seed("seed", whole("seed", chosen.seed))
+    count, seed = (
+        check_size("count", whole("count", chosen.count)),
+        check_seed("seed", whole("seed", chosen.seed)),
+    )
     found = recomputed(chosen.name, count, seed, _seconds(chosen.seconds))
     wrong = found[~found["same"]]
     stored = load_results(chosen.name).loc[wrong.index]

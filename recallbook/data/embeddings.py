@@ -13,11 +13,14 @@ from recallbook.data.streams import gaussian_table
 from recallbook.setting import Setting
 
 Table = Float64[np.ndarray, "rows d"]
-TableSource = Callable[[int, str, int, int], Table]  # seed, role, rows and columns of a standard normal table
+TableSource = Callable[
+    [int, str, int, int], Table
+]  # seed, role, rows and columns of a standard normal table
 
 
 class Embeddings(NamedTuple):
-    """Tokens ``(V, d)``, labels ``(V, d)``, trigger ``(d,)`` and query ``(d,)``, in float64 on the host."""
+    """Tokens ``(V, d)``, labels ``(V, d)``, trigger ``(d,)`` and query ``(d,)``, in float64 on the
+    host."""
 
     input: Float64[np.ndarray, "V d"]
     output: Float64[np.ndarray, "V d"]
@@ -26,17 +29,19 @@ class Embeddings(NamedTuple):
 
 
 def orthonormal_rows(table: Table) -> Table:
-    """Orthonormal rows from a Gaussian table, uniform over such frames (Mezzadri 2007, arXiv math-ph/0609050)."""
+    """Orthonormal rows from a Gaussian table, uniform over such frames (Mezzadri 2007, arXiv
+    math-ph/0609050)."""
     q, r = torch.linalg.qr(torch.from_numpy(table).T)
     # without the signs the law would depend on the routine's convention
     return np.asarray((q * r.diag().sign()).T)
 
 
 def eigenvalues(setting: Setting) -> Float64[np.ndarray, " d"]:
-    r"""Variance of each coordinate of a Gaussian embedding, $\lambda_i$, of sum 1: a mean square length of 1.
+    r"""Variance of each coordinate of a Gaussian embedding, $\lambda_i$, of sum 1: a mean square
+    length of 1.
 
-    All $1/d$; $\propto i^{-s}$ with ``"power_law(s)"``; $1/r$ for the first $r$ with ``"low_rank(r)"``, else 0.
-    """
+    All $1/d$; $\propto i^{-s}$ with ``"power_law(s)"``; $1/r$ for the first $r$ with
+    ``"low_rank(r)"``, else 0."""
     law, order = setting.law, np.arange(1, setting.dim + 1)
     if law.name == "power_law":
         weights = order ** -law.numbers[0]
@@ -48,7 +53,8 @@ def eigenvalues(setting: Setting) -> Float64[np.ndarray, " d"]:
 
 
 def clustered_rows(scaled: Table, centres: Float64[np.ndarray, "K d"], share: float) -> Table:
-    r"""Rows $\sqrt s\,c_{v\bmod K}+\sqrt{1-s}\,g_v$ of Gaussian rows $g_v$ around $K$ centres $c_k$."""
+    r"""Rows $\sqrt s\,c_{v\bmod K}+\sqrt{1-s}\,g_v$ of Gaussian rows $g_v$ around $K$ centres
+    $c_k$."""
     own = np.arange(len(scaled)) % len(centres)
     return np.asarray(np.sqrt(share) * centres[own] + np.sqrt(1 - share) * scaled)
 
@@ -56,9 +62,9 @@ def clustered_rows(scaled: Table, centres: Float64[np.ndarray, "K d"], share: fl
 def draw_embeddings(setting: Setting, seed: int, table: TableSource = gaussian_table) -> Embeddings:
     r"""Draw $Z$, $U$, $t$ and $z_{\rm EOS}$ from the law that ``setting.embeddings`` names.
 
-    With ``"power_law"`` and ``"low_rank"`` all four share their axes, the coordinates. With ``"clustered"`` tokens and
-    labels have centres of their own, and trigger and query are Gaussian: they belong to no cluster.
-    """
+    With ``"power_law"`` and ``"low_rank"`` all four share their axes, the coordinates. With
+    ``"clustered"`` tokens and labels have centres of their own, and trigger and query are Gaussian:
+    they belong to no cluster."""
     rows, dim = setting.vocab, setting.dim
     tokens = table(seed, "input_embeddings", rows, dim)
     labels = table(seed, "output_embeddings", rows, dim)

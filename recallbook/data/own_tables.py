@@ -30,42 +30,65 @@ def own_tables(embeddings: Embeddings | Mapping[str, Any] | None, setting: Setti
     Parameters
     ----------
     embeddings : Embeddings, mapping or None
-        Any of ``"input"`` and ``"output"``, ``(vocab, dim)``, ``"trigger"`` and ``"query"``, ``(dim,)``: NumPy arrays
-        or tensors of any floating type.
+        Any of ``"input"`` and ``"output"``, ``(vocab, dim)``, ``"trigger"`` and ``"query"``,
+        ``(dim,)``: NumPy arrays or tensors of any floating type.
     setting : Setting
 
     Raises
     ------
     ValueError
-        Names the table and what is allowed: a known name, real floating numbers, all finite, of the setting's shape;
-        no row of a table twice, since facts with the same embedding cannot be told apart; no trigger or query of zeros.
+        Names the table and what is allowed: a known name, real floating numbers, all finite, of the
+        setting's shape; no row of a table twice, since facts with the same embedding cannot be told
+        apart; no trigger or query of zeros.
     """
     if embeddings is None:
         return {}
     if not isinstance(embeddings, Embeddings | Mapping):
-        raise not_allowed("embeddings", embeddings, "a mapping with any of " + ", ".join(map(repr, Embeddings._fields)))
+        raise not_allowed(
+            "embeddings",
+            embeddings,
+            "a mapping with any of " + ", ".join(map(repr, Embeddings._fields)),
+        )
     given = embeddings._asdict() if isinstance(embeddings, Embeddings) else dict(embeddings)
     if unknown := [name for name in given if name not in Embeddings._fields]:
-        raise not_allowed("embeddings", unknown, "any of " + ", ".join(map(repr, Embeddings._fields)))
+        raise not_allowed(
+            "embeddings", unknown, "any of " + ", ".join(map(repr, Embeddings._fields))
+        )
     whole, one = (setting.vocab, setting.dim), (setting.dim,)
     shapes = {"input": whole, "output": whole, "trigger": one, "query": one}
-    return {name: _checked(f"embeddings[{name!r}]", table, shapes[name]) for name, table in given.items()}
+    return {
+        name: _checked(f"embeddings[{name!r}]", table, shapes[name])
+        for name, table in given.items()
+    }
 
 
 def real_table(field: str, table: Any) -> Float64[np.ndarray, ...]:
-    """A float64 copy on the host of a NumPy array or tensor of any floating type, all of it finite."""
+    """A float64 copy on the host of a NumPy array or tensor of any floating type, all of it
+    finite."""
     if isinstance(table, np.ma.MaskedArray):
-        raise not_allowed(field, "a masked array", "an array without a mask: what is masked would be taken as it is")
+        raise not_allowed(
+            field,
+            "a masked array",
+            "an array without a mask: what is masked would be taken as it is",
+        )
     floating = isinstance(table, torch.Tensor) and table.is_floating_point()
-    if not floating and not (isinstance(table, np.ndarray) and np.issubdtype(table.dtype, np.floating)):
+    if not floating and not (
+        isinstance(table, np.ndarray) and np.issubdtype(table.dtype, np.floating)
+    ):
         shown = f"{type(table).__name__} of {table.dtype}" if hasattr(table, "dtype") else table
         raise not_allowed(field, shown, "a NumPy array or a tensor of real floating numbers")
     # NumPy has no bfloat16: tensors are converted before they become arrays
-    array = table.detach().to("cpu", torch.float64).numpy() if isinstance(table, torch.Tensor) else table
+    array = (
+        table.detach().to("cpu", torch.float64).numpy()
+        if isinstance(table, torch.Tensor)
+        else table
+    )
     copied = np.array(array, dtype=np.float64, order="C")
     if not np.isfinite(copied).all():
         count = int((~np.isfinite(copied)).sum())
-        raise not_allowed(field, f"with {count} numbers that are infinite or none", "finite numbers")
+        raise not_allowed(
+            field, f"with {count} numbers that are infinite or none", "finite numbers"
+        )
     return copied
 
 
@@ -80,7 +103,9 @@ def computable(field: str, table: Float64[np.ndarray, ...]) -> Float64[np.ndarra
 
 def repeated_rows(table: Float64[np.ndarray, "rows d"]) -> int:
     """How many rows equal an earlier one."""
-    return len(table) - len({row.tobytes() for row in table + 0.0})  # -0.0 + 0.0 is 0.0: equal numbers, equal bytes
+    return len(table) - len(
+        {row.tobytes() for row in table + 0.0}
+    )  # -0.0 + 0.0 is 0.0: equal numbers, equal bytes
 
 
 def _checked(field: str, table: Any, shape: tuple[int, ...]) -> Float64[np.ndarray, ...]:
@@ -89,7 +114,11 @@ def _checked(field: str, table: Any, shape: tuple[int, ...]) -> Float64[np.ndarr
         raise not_allowed(field, f"of shape {copied.shape}", f"shape {shape}, as the setting says")
     if copied.ndim == 1:
         if not copied.any():
-            raise not_allowed(field, "zero", "a vector that is not zero: nothing would mark a token, or ask for one")
+            raise not_allowed(
+                field,
+                "zero",
+                "a vector that is not zero: nothing would mark a token, or ask for one",
+            )
         return copied
     if repeats := repeated_rows(copied):
         allowed = "rows that all differ: facts with the same embedding cannot be told apart"
@@ -108,18 +137,22 @@ BROKEN = (
 
 
 def read_embeddings(
-    path: str | os.PathLike[str], name: str | None = None, *, rows: int | range | Iterable[int] | None = None
+    path: str | os.PathLike[str],
+    name: str | None = None,
+    *,
+    rows: int | range | Iterable[int] | None = None,
 ) -> Float64[np.ndarray, "rows d"]:
     """One matrix of real floating numbers from a file, in float64: rows are tokens.
 
     Parameters
     ----------
     path : str or path
-        ``.npy`` (read through a memory map), ``.npz`` (decompressed no further than the last row that is wanted) or
-        ``.safetensors`` (of which only the wanted rows are read).
-        Never a pickle: files that hold one are refused, not run.
+        ``.npy`` (read through a memory map), ``.npz`` (decompressed no further than the last row
+        that is wanted) or ``.safetensors`` (of which only the wanted rows are read). Never a
+        pickle: files that hold one are refused, not run.
     name : str or None
-        Which array of an ``.npz`` or ``.safetensors`` file; ``None`` takes the only one that there is.
+        Which array of an ``.npz`` or ``.safetensors`` file; ``None`` takes the only one that there
+        is.
     rows : int, range, integers or None
         The first so many rows; or those with these numbers, in this order; ``None`` is all.
 
@@ -130,8 +163,9 @@ def read_embeddings(
     Raises
     ------
     ValueError
-        Names what is wrong: no such file or suffix, a file that is not whole, objects, an unknown name (and which names
-        there are), no matrix, whole or complex numbers, rows that are not there, numbers that are not finite.
+        Names what is wrong: no such file or suffix, a file that is not whole, objects, an unknown
+        name (and which names there are), no matrix, whole or complex numbers, rows that are not
+        there, numbers that are not finite.
 
     Examples
     --------
@@ -150,7 +184,9 @@ def read_embeddings(
 
 
 def _checked_path(path: Any) -> Path:
-    allowed = "a file that ends in " + ", ".join(SUFFIXES) + "; nothing else is read, and no pickle ever"
+    allowed = (
+        "a file that ends in " + ", ".join(SUFFIXES) + "; nothing else is read, and no pickle ever"
+    )
     if not isinstance(path, str | os.PathLike):
         raise not_allowed("path", path, allowed)
     file = Path(path)
@@ -166,7 +202,9 @@ def _whole(file: Path, load: Callable[[], Any]) -> Any:
     try:
         return load()
     except BROKEN as cause:
-        raise not_allowed("path", str(file), f"a whole {file.suffix} file without objects ({cause})") from cause
+        raise not_allowed(
+            "path", str(file), f"a whole {file.suffix} file without objects ({cause})"
+        ) from cause
 
 
 def _from_npy(file: Path, name: str | None, rows: Any) -> Any:
@@ -186,9 +224,15 @@ def _from_npz(file: Path, name: str | None, rows: Any) -> Any:
         if not arrays[chosen].endswith(".npy"):
             raise not_allowed("name", chosen, "the name of an array")
         with _whole(file, lambda: archive.open(arrays[chosen])) as member:
-            shape, by_columns, kind = _whole(file, lambda: _header(member, archive.getinfo(arrays[chosen]).file_size))
+            shape, by_columns, kind = _whole(
+                file, lambda: _header(member, archive.getinfo(arrays[chosen]).file_size)
+            )
             numbers = _numbers(rows, shape)
-            last = shape[0] if isinstance(numbers, slice) and numbers.stop is None else _last(numbers) + 1
+            last = (
+                shape[0]
+                if isinstance(numbers, slice) and numbers.stop is None
+                else _last(numbers) + 1
+            )
             wanted = 3.0 * kind.itemsize * shape[1] * (shape[0] if by_columns else last)
             require_memory([Need(wanted, {"rows": last})], f"reading {file.name}")
             if by_columns:
@@ -197,9 +241,13 @@ def _from_npz(file: Path, name: str | None, rows: Any) -> Any:
 
 
 def _header(member: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Shape, whether columns come first, and the type of an array's numbers; objects are refused."""
+    """Shape, whether columns come first, and the type of an array's numbers; objects are
+    refused."""
     version = np.lib.format.read_magic(member)
-    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    read = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
     if version not in read:
         raise ValueError(f"an array of format {version}")
     shape, by_columns, kind = read[version](member)
@@ -211,7 +259,8 @@ def _header(member: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dty
 
 
 def _pieces(member: IO[bytes], shape: tuple[int, ...], kind: np.dtype[Any]) -> np.ndarray:
-    """The first rows of an array that is stored row by row; decompressed in pieces, and no further than they go."""
+    """The first rows of an array that is stored row by row; decompressed in pieces, and no further
+    than they go."""
     left = shape[0] * shape[1] * kind.itemsize
     content = bytearray()
     while left:
@@ -228,7 +277,10 @@ def _last(numbers: slice | Int64[np.ndarray, " rows"]) -> int:
 
 
 def _from_safetensors(file: Path, name: str | None, rows: Any) -> Any:
-    from safetensors import SafetensorError, safe_open  # here, since few readers of the book have such a file
+    from safetensors import (
+        SafetensorError,
+        safe_open,
+    )  # here, since few readers of the book have such a file
 
     try:
         with safe_open(file, framework="pt") as tensors:  # NumPy has no bfloat16
@@ -250,14 +302,22 @@ def _chosen(name: str | None, names: list[str]) -> str:
     if name is None and len(names) == 1:
         return names[0]
     if name not in names:
-        raise not_allowed("name", name, f"one of the file's names: {shown}" if names else "nothing: the file is empty")
+        raise not_allowed(
+            "name",
+            name,
+            f"one of the file's names: {shown}" if names else "nothing: the file is empty",
+        )
     return name
 
 
 def _numbers(rows: Any, shape: tuple[int, ...]) -> slice | Int64[np.ndarray, " rows"]:
     """Which rows of a matrix of this shape are asked for."""
     if len(shape) != 2 or 0 in shape:
-        raise not_allowed("name", f"of an array of shape {shape}", "a matrix: rows and columns, at least one of each")
+        raise not_allowed(
+            "name",
+            f"of an array of shape {shape}",
+            "a matrix: rows and columns, at least one of each",
+        )
     count = shape[0]
     if rows is None:
         return slice(None)

@@ -1,9 +1,9 @@
-r"""What a sequence asks for before anything is learned: residuals, loss weights and the output bias.
+r"""What a sequence asks for before anything is learned: residuals, loss weights and the output
+bias.
 
-The loss is $\frac1N\sum_i\omega_{y_i}\ell_i$ and the model predicts $c=\mathrm{softmax}(b)$ while $W_V=0$, so there the
-residual of sequence $i$ is $r_i=\omega_{y_i}(e_{y_i}-c)$. Weights and bias are fixed by the problem's training batch,
-whatever sequences they are used on.
-"""
+The loss is $\frac1N\sum_i\omega_{y_i}\ell_i$ and the model predicts $c=\mathrm{softmax}(b)$ while
+$W_V=0$, so there the residual of sequence $i$ is $r_i=\omega_{y_i}(e_{y_i}-c)$. Weights and bias
+are fixed by the problem's training batch, whatever sequences they are used on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from recallbook.data.task import Problem, fact_frequencies
 
 
 class Residuals(NamedTuple):
-    r"""$\omega$, $b$ and $c=\mathrm{softmax}(b)$ by label, each ``(V,)``; the bias is 0 throughout if there is none."""
+    r"""$\omega$, $b$ and $c=\mathrm{softmax}(b)$ by label, each ``(V,)``; the bias is 0 throughout
+    if there is none."""
 
     weights: Float[Tensor, " V"]
     bias: Float[Tensor, " V"]
@@ -37,7 +38,8 @@ def residuals(problem: Problem) -> Residuals:
 
 
 def loss_weights(problem: Problem) -> Float[Tensor, " V"]:
-    r"""$\omega_k$: 1, or $N/(Vn_k)$ with $n_k$ the count of label $k$ in the training batch, ``(V,)``.
+    r"""$\omega_k$: 1, or $N/(Vn_k)$ with $n_k$ the count of label $k$ in the training batch,
+    ``(V,)``.
 
     A label that the batch lacks weighs nothing, which matters on fresh batches only.
     """
@@ -45,12 +47,13 @@ def loss_weights(problem: Problem) -> Float[Tensor, " V"]:
 
 
 def first_prediction(problem: Problem) -> Float64[Tensor, " V"] | None:
-    r"""$c$, what the model predicts before the first step, ``(V,)`` in float64; ``None`` is $\mathbf 1/V$ without bias.
+    r"""$c$, what the model predicts before the first step, ``(V,)`` in float64; ``None`` is
+    $\mathbf 1/V$ without bias.
 
-    ``"calibrated"`` is the law of labels that training sees in the mean: $p_{\pi^{-1}(k)}$, and uniform where batches
-    are balanced or the loss is weighted by inverse counts. ``"trained"`` minimises the loss of the batch at $W_V=0$:
-    $c_k=\sum_{i:y_i=k}\omega_k/\sum_i\omega_{y_i}$, so that $\sum_ir_i=0$.
-    """
+    ``"calibrated"`` is the law of labels that training sees in the mean: $p_{\pi^{-1}(k)}$, and
+    uniform where batches are balanced or the loss is weighted by inverse counts. ``"trained"``
+    minimises the loss of the batch at $W_V=0$: $c_k=\sum_{i:y_i=k}\omega_k/\sum_i\omega_{y_i}$, so
+    that $\sum_ir_i=0$."""
     setting = problem.setting
     if setting.output_bias == "trained":
         total = _label_counts(problem) * _float64_weights(problem)
@@ -64,12 +67,14 @@ def first_prediction(problem: Problem) -> Float64[Tensor, " V"] | None:
 
 
 def output_bias(problem: Problem) -> Float[Tensor, " V"]:
-    r"""$b=\log c$ in the problem's floating type, ``(V,)``; zero without bias, $-\infty$ where a label was not met."""
+    r"""$b=\log c$ in the problem's floating type, ``(V,)``; zero without bias, $-\infty$ where a
+    label was not met."""
     return residuals(problem).bias
 
 
 def centred_labels(problem: Problem) -> Float[Tensor, "V d"]:
-    r"""$\tilde u_k=\omega_k(u_k-\sum_jc_ju_j)$, shape ``(V, d)``: the first residual of label $k$ seen through $U$.
+    r"""$\tilde u_k=\omega_k(u_k-\sum_jc_ju_j)$, shape ``(V, d)``: the first residual of label $k$
+    seen through $U$.
 
     With equal weights and no bias, $u_k-\bar u$.
     """
@@ -81,19 +86,26 @@ def centred_labels(problem: Problem) -> Float[Tensor, "V d"]:
 
 
 def onto_labels_(
-    problem: Problem, table: Float[Tensor, ...], names: Int64[Tensor, " V"] | None = None, *, dim: int = 0
+    problem: Problem,
+    table: Float[Tensor, ...],
+    names: Int64[Tensor, " V"] | None = None,
+    *,
+    dim: int = 0,
 ) -> Float[Tensor, ...]:
-    r"""$R^\top X$ in place, with $\tilde U=RU$, $R=\mathrm{diag}(\omega)(I-\mathbf 1c^\top)$, along one axis.
+    r"""$R^\top X$ in place, with $\tilde U=RU$, $R=\mathrm{diag}(\omega)(I-\mathbf 1c^\top)$, along
+    one axis.
 
-    What the rows of $X$ ask for through the residuals of their labels, added up by output embedding; its sum over
-    labels is zero. ``dim`` is the axis of labels, and ``names[i]`` the label at place ``i`` of it (``None``: ``i``).
-    """
+    What the rows of $X$ ask for through the residuals of their labels, added up by output
+    embedding; its sum over labels is zero. ``dim`` is the axis of labels, and ``names[i]`` the
+    label at place ``i`` of it (``None``: ``i``)."""
     prediction, setting = first_prediction(problem), problem.setting
     if prediction is None and setting.loss_weights == "equal":
         return table.sub_(table.mean(dim=dim, keepdim=True))
     known = residuals(problem)
     along = [-1 if axis == dim else 1 for axis in range(table.ndim)]
-    weights, shares = ((x if names is None else x[names]).view(along) for x in (known.weights, known.prediction))
+    weights, shares = (
+        (x if names is None else x[names]).view(along) for x in (known.weights, known.prediction)
+    )
     table.mul_(weights)
     return table.addcmul_(shares, table.sum(dim=dim, keepdim=True), value=-1)
 
@@ -106,4 +118,6 @@ def _float64_weights(problem: Problem) -> Float64[Tensor, " V"]:
     counts, setting = _label_counts(problem), problem.setting
     if setting.loss_weights == "equal":
         return torch.ones_like(counts)
-    return torch.where(counts > 0, len(problem.labels) / (setting.vocab * counts), torch.zeros_like(counts))
+    return torch.where(
+        counts > 0, len(problem.labels) / (setting.vocab * counts), torch.zeros_like(counts)
+    )

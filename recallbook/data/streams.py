@@ -1,8 +1,7 @@
 """Random streams: one counter-based generator for each (scheme version, seed, role, block).
 
-Everything random is drawn on the host, so the CPU and the GPU see the same data. A stream is read from its
-start, so a shorter draw is a prefix of a longer one.
-"""
+Everything random is drawn on the host, so the CPU and the GPU see the same data. A stream is read
+from its start, so a shorter draw is a prefix of a longer one."""
 
 from __future__ import annotations
 
@@ -18,18 +17,25 @@ ROLES = (  # in this order for ever: the place in it is part of the key
 
 
 def stream(seed: int, role: str, block: int = 0) -> np.random.Generator:
-    """Philox generator for one role; blocks of one role never overlap (the block is the counter's top word)."""
+    """Philox generator for one role; blocks of one role never overlap (the block is the counter's
+    top word)."""
     key = np.random.SeedSequence([SCHEME, ROLES.index(role), seed]).generate_state(2, np.uint64)
     return np.random.Generator(np.random.Philox(key=key, counter=[0, 0, 0, block]))
 
 
-def uniform_integers(generator: np.random.Generator, high: int, count: int) -> Int32[np.ndarray, " count"]:
-    """``count`` integers, exactly uniform on 0 to ``high`` - 1, from a fresh generator; fewer are the first of more."""
+def uniform_integers(
+    generator: np.random.Generator, high: int, count: int
+) -> Int32[np.ndarray, " count"]:
+    """``count`` integers, exactly uniform on 0 to ``high`` - 1, from a fresh generator; fewer are
+    the first of more."""
     return generator.integers(high, size=count, dtype=np.int32)
 
 
-def gaussian_table(seed: int, role: str, rows: int, columns: int) -> Float64[np.ndarray, "rows columns"]:
-    """Standard normal ``(rows, columns)``; a smaller table is the corner of a larger one in both directions.
+def gaussian_table(
+    seed: int, role: str, rows: int, columns: int
+) -> Float64[np.ndarray, "rows columns"]:
+    """Standard normal ``(rows, columns)``; a smaller table is the corner of a larger one in both
+    directions.
 
     Row r is what ``stream(seed, role, r)`` gives.
     """
@@ -37,7 +43,8 @@ def gaussian_table(seed: int, role: str, rows: int, columns: int) -> Float64[np.
     generator = stream(seed, role)
     state = generator.bit_generator.state
     for row in range(rows):
-        state["state"]["counter"][3] = row  # setting the counter costs less than a new generator for each row
+        # setting the counter costs less than a new generator for each row
+        state["state"]["counter"][3] = row
         generator.bit_generator.state = state
         generator.standard_normal(out=out[row])
     return out

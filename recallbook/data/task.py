@@ -11,7 +11,14 @@ import torch
 from jaxtyping import Float, Float64, Int, Int32, Int64
 from torch import Tensor
 
-from recallbook.arguments import Device, check_device, check_dtype, check_seed, check_size, not_allowed
+from recallbook.arguments import (
+    Device,
+    check_device,
+    check_dtype,
+    check_seed,
+    check_size,
+    not_allowed,
+)
 from recallbook.data.embeddings import Embeddings, TableSource, draw_embeddings
 from recallbook.data.own_tables import OwnTables, own_tables
 from recallbook.data.streams import gaussian_table, stream, uniform_integers
@@ -32,13 +39,16 @@ def fact_frequencies(setting: Setting) -> Float64[np.ndarray, " V"]:
 
 def other_frequencies(setting: Setting) -> Float64[np.ndarray, " V"]:
     """How often each token stands where the mark does not."""
-    return zipf_law(setting.vocab, setting.zipf if setting.other_zipf is None else setting.other_zipf)
+    return zipf_law(
+        setting.vocab, setting.zipf if setting.other_zipf is None else setting.other_zipf
+    )
 
 
 def tokens_of_law(
     generator: np.random.Generator, law: Float64[np.ndarray, " V"], count: int
 ) -> Int32[np.ndarray, " count"]:
-    """``count`` tokens of this law; fewer are the first of more. One uniform number each, so that laws are paired."""
+    """``count`` tokens of this law; fewer are the first of more. One uniform number each, so that
+    laws are paired."""
     if np.all(law == law[0]):
         return uniform_integers(generator, len(law), count)
     edges = np.cumsum(law)
@@ -46,14 +56,17 @@ def tokens_of_law(
     return np.asarray(np.minimum(found, len(law) - 1), dtype=np.int32)
 
 
-def balanced_tokens(generator: np.random.Generator, vocab: int, count: int) -> Int32[np.ndarray, " count"]:
+def balanced_tokens(
+    generator: np.random.Generator, vocab: int, count: int
+) -> Int32[np.ndarray, " count"]:
     """Every token once in each run of ``vocab``, in random order; fewer are the first of more."""
     runs = [generator.permutation(vocab) for _ in range(-(-count // vocab))]
     return np.asarray(np.concatenate(runs)[:count], dtype=np.int32)
 
 
 class Sequences(NamedTuple):
-    """Tokens ``(n, L)`` int32, informative positions ``(n,)`` and labels ``(n,)`` int64, all 0-based."""
+    """Tokens ``(n, L)`` int32, informative positions ``(n,)`` and labels ``(n,)`` int64, all
+    0-based."""
 
     tokens: Int[Tensor, "n L"]
     positions: Int64[Tensor, " n"]
@@ -69,7 +82,8 @@ class Problem:
     setting : Setting
     seed : int
     tokens : Tensor ``(N, L)`` int32
-        $x_{ij}$ in $0..V-1$, uniform or by Zipf's law; the one large tensor, so in the smaller type that indexes.
+        $x_{ij}$ in $0..V-1$, uniform or by Zipf's law; the one large tensor, so in the smaller type
+        that indexes.
     positions : Tensor ``(N,)`` int64
         $\ell_i$, uniform on $0..L-1$: where the trigger sits.
     labels : Tensor ``(N,)`` int64
@@ -83,10 +97,11 @@ class Problem:
     mlp_weights : Tensor ``(m, d)`` or None
         $W_{\rm in}$, rows $N(0,I/s^2)$ with $s^2$ = ``setting.mlp_input_scale``.
     label_counts : Tensor ``(V, V)`` int64 or None
-        Tokens counted under each label, where several problems share them; ``None``: counted when needed.
+        Tokens counted under each label, where several problems share them; ``None``: counted when
+        needed.
     own : tuple of str
-        Which embeddings are the caller's own, of ``"input"``, ``"output"``, ``"trigger"`` and ``"query"``;
-        ``setting.embeddings`` is the law of the others.
+        Which embeddings are the caller's own, of ``"input"``, ``"output"``, ``"trigger"`` and
+        ``"query"``; ``setting.embeddings`` is the law of the others.
     """
 
     setting: Setting
@@ -123,7 +138,8 @@ class Problem:
         return self.input_embeddings.device
 
     def to(self, dtype: torch.dtype | None = None, device: Device | None = None) -> Problem:
-        """The same problem in another floating type or on another device; ``None`` keeps what it is."""
+        """The same problem in another floating type or on another device; ``None`` keeps what it
+        is."""
         dtype = self.dtype if dtype is None else check_dtype("dtype", dtype)
         device = self.device if device is None else check_device("device", device)
         if (dtype, device) == (self.dtype, self.device):
@@ -136,11 +152,13 @@ class Problem:
         }
         return replace(self, **moved)
 
-    def fresh(self, count: int, seed: int | None = None, *, role: str = "test", block: int = 0) -> Sequences:
+    def fresh(
+        self, count: int, seed: int | None = None, *, role: str = "test", block: int = 0
+    ) -> Sequences:
         """``count`` new sequences about the same facts, independent of the training batch.
 
-        ``seed=None`` is the problem's own seed: test streams differ from training streams at any seed.
-        """
+        ``seed=None`` is the problem's own seed: test streams differ from training streams at any
+        seed."""
         count = check_size("count", count)
         seed = self.seed if seed is None else check_seed("seed", seed)
         require_memory(sequences_needs(self.setting, count, "count"), "the sequences")
@@ -150,20 +168,32 @@ class Problem:
 
 
 def _sample(
-    setting: Setting, count: int, permutation: Int[np.ndarray, " V"], seed: int, *, prefix: str = "", block: int = 0
+    setting: Setting,
+    count: int,
+    permutation: Int[np.ndarray, " V"],
+    seed: int,
+    *,
+    prefix: str = "",
+    block: int = 0,
 ) -> Sequences:
     """Sequences on the host; for one stream a smaller ``count`` is a prefix of a larger one."""
     length = setting.seq_len
     others, facts = other_frequencies(setting), fact_frequencies(setting)
-    tokens = tokens_of_law(stream(seed, prefix + "tokens", block), others, count * length).reshape(count, length)
-    positions = uniform_integers(stream(seed, prefix + "positions", block), length, count).astype(np.int64)
+    tokens = tokens_of_law(stream(seed, prefix + "tokens", block), others, count * length).reshape(
+        count, length
+    )
+    positions = uniform_integers(stream(seed, prefix + "positions", block), length, count).astype(
+        np.int64
+    )
     marked = stream(seed, prefix + "marked", block)
     if setting.balanced and not prefix.startswith("test"):
         tokens[np.arange(count), positions] = balanced_tokens(marked, setting.vocab, count)
     elif setting.other_zipf is not None:
         tokens[np.arange(count), positions] = tokens_of_law(marked, facts, count)
     labels = permutation[tokens[np.arange(count), positions]]
-    return Sequences(torch.from_numpy(tokens), torch.from_numpy(positions), torch.from_numpy(labels))
+    return Sequences(
+        torch.from_numpy(tokens), torch.from_numpy(positions), torch.from_numpy(labels)
+    )
 
 
 def draw(
@@ -176,9 +206,9 @@ def draw(
 ) -> Problem:
     r"""Draw facts, embeddings and training sequences.
 
-    Draws are paired. For one seed, a smaller ``samples`` is a prefix of a larger one; a smaller ``dim`` uses the
-    first columns of the same unscaled Gaussian tables; a smaller ``width`` uses the first rows of ``mlp_weights``;
-    tokens depend on neither ``dim`` nor ``width``.
+    Draws are paired. For one seed, a smaller ``samples`` is a prefix of a larger one; a smaller
+    ``dim`` uses the first columns of the same unscaled Gaussian tables; a smaller ``width`` uses
+    the first rows of ``mlp_weights``; tokens depend on neither ``dim`` nor ``width``.
 
     Parameters
     ----------
@@ -189,9 +219,10 @@ def draw(
         Drawn in float64 on the host, then rounded.
     device : str or torch.device
     embeddings : Embeddings, mapping or None
-        The caller's own tables, any of ``"input"`` and ``"output"``, ``(vocab, dim)``, ``"trigger"`` and ``"query"``,
-        ``(dim,)``: arrays or tensors of any floating type. What is missing is drawn as without them. Taken as they are:
-        laws have a mean square length of 1, which the trigger drawn beside a table has too. Rows must differ.
+        The caller's own tables, any of ``"input"`` and ``"output"``, ``(vocab, dim)``,
+        ``"trigger"`` and ``"query"``, ``(dim,)``: arrays or tensors of any floating type. What is
+        missing is drawn as without them. Taken as they are: laws have a mean square length of 1,
+        which the trigger drawn beside a table has too. Rows must differ.
 
     Returns
     -------
@@ -216,10 +247,13 @@ def draw(
     dtype, device = check_dtype("dtype", dtype), check_device("device", device)
     require_memory(draw_needs(setting), "the draw")
     own = own_tables(embeddings, setting)
-    # sorting uniform numbers gives a uniform permutation by a rule that no library version can change
+    # sorting uniform numbers gives a uniform permutation by a rule that no library version can
+    # change
     permutation = np.argsort(stream(seed, "permutation").random(setting.vocab), kind="stable")
     sequences = _sample(setting, setting.samples, permutation, seed)
-    return assemble(setting, seed, sequences, torch.from_numpy(permutation), own=own).to(dtype, device)
+    return assemble(setting, seed, sequences, torch.from_numpy(permutation), own=own).to(
+        dtype, device
+    )
 
 
 def assemble(
@@ -231,7 +265,8 @@ def assemble(
     *,
     own: OwnTables | None = None,
 ) -> Problem:
-    """The problem with these sequences and facts, the caller's own tables, and embeddings that ``source`` gives."""
+    """The problem with these sequences and facts, the caller's own tables, and embeddings that
+    ``source`` gives."""
     own = own or {}
     embedded = draw_embeddings(setting, seed, source)._replace(**own)
     weights = None
@@ -256,7 +291,9 @@ def _tensor(table: Float[np.ndarray, "*shape"]) -> Float[Tensor, "*shape"]:
     return torch.from_numpy(np.ascontiguousarray(table))
 
 
-def check_problem(problem: object, dtype: torch.dtype | None = None, device: Device | None = None) -> Problem:
+def check_problem(
+    problem: object, dtype: torch.dtype | None = None, device: Device | None = None
+) -> Problem:
     """Return ``problem`` in the wanted floating type and on the wanted device."""
     if not isinstance(problem, Problem):
         raise not_allowed("problem", problem, "a recallbook.Problem, as recallbook.draw makes")

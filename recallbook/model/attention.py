@@ -1,8 +1,7 @@
 r"""Attention over chunks of sequences, without ever forming an $N\times L\times d$ tensor.
 
-The keys are $e_{ij}=z_{x_{ij}}+\mathbf 1\{j=\ell_i\}t$, so a score needs one number for each token and one for the
-trigger, and a weighted sum of embeddings is an embedding bag.
-"""
+The keys are $e_{ij}=z_{x_{ij}}+\mathbf 1\{j=\ell_i\}t$, so a score needs one number for each token
+and one for the trigger, and a weighted sum of embeddings is an embedding bag."""
 
 from __future__ import annotations
 
@@ -18,12 +17,17 @@ from recallbook.arguments import check_size
 from recallbook.data.task import Problem, Sequences
 from recallbook.model.ties import lengths, tied, tolerance
 
-CHUNK_NUMBERS = 1 << 20  # numbers in the largest intermediate of a chunk: 4 to 8 MB, about a core's cache
-GATHER_COST = 32  # one number read through an index costs about as much as this many in a matrix product
+CHUNK_NUMBERS = (
+    1 << 20
+)  # numbers in the largest intermediate of a chunk: 4 to 8 MB, about a core's cache
+GATHER_COST = (
+    32  # one number read through an index costs about as much as this many in a matrix product
+)
 
 
 class Scores(NamedTuple):
-    r"""Attention scores: $z_v^\top w$ for each token ``(V,)`` and $t^\top w$ for the trigger ``()``.
+    r"""Attention scores: $z_v^\top w$ for each token ``(V,)`` and $t^\top w$ for the trigger
+    ``()``.
 
     ``slack``: scores closer than this tie (:mod:`recallbook.model.ties`).
     """
@@ -46,7 +50,8 @@ def key_size(problem: Problem) -> Float[Tensor, ""]:
 
 
 def pull_size(problem: Problem, pulls: Float[Tensor, "n d"]) -> Float[Tensor, ""]:
-    r"""Longest that $W_{KQ}z_{\rm EOS}$ can be, from the pulls $q_i$ ``(n, d)``: $\max\|q_i\|$ times two keys."""
+    r"""Longest that $W_{KQ}z_{\rm EOS}$ can be, from the pulls $q_i$ ``(n, d)``: $\max\|q_i\|$
+    times two keys."""
     return lengths(pulls).amax() * key_size(problem) ** 2
 
 
@@ -57,7 +62,8 @@ def chunks(sequences: Sequences, rows: int) -> Iterator[Sequences]:
 
 
 def chunk_rows(problem: Problem, chunk: int | None, labels: int | None = None) -> int:
-    """``chunk`` if given, else as many rows as keep the largest intermediate near ``CHUNK_NUMBERS``.
+    """``chunk`` if given, else as many rows as keep the largest intermediate near
+    ``CHUNK_NUMBERS``.
 
     Rows hold the logits of so many ``labels``, or of all.
     """
@@ -78,7 +84,9 @@ def take(table: Shaped[Tensor, " k"], index: Int[Tensor, "*shape"]) -> Shaped[Te
     return table.index_select(0, index.flatten()).view(index.shape)
 
 
-def soft_attention(problem: Problem, sequences: Sequences, scores: Scores | None) -> Float[Tensor, "n L"]:
+def soft_attention(
+    problem: Problem, sequences: Sequences, scores: Scores | None
+) -> Float[Tensor, "n L"]:
     """Softmax weights ``(n, L)``; ``None`` stands for zero scores."""
     if scores is None:
         shape = sequences.tokens.shape
@@ -87,12 +95,13 @@ def soft_attention(problem: Problem, sequences: Sequences, scores: Scores | None
 
 
 class Located(NamedTuple):
-    r"""Hard attention, the limit of softmax: all weight on the largest score, equal shares where several tie.
+    r"""Hard attention, the limit of softmax: all weight on the largest score, equal shares where
+    several tie.
 
-    ``codes`` ``(n,)``: the located vector, as token + V where the informative position was located, token elsewhere.
-    ``locks`` ``(n,)``: weight on the informative position, 1/k in a tie among k. ``mixed`` ``(r,)``: rows where
-    different vectors tie, so that their code says nothing, and ``shares`` ``(r, L)``, the attention weights there.
-    """
+    ``codes`` ``(n,)``: the located vector, as token + V where the informative position was located,
+    token elsewhere. ``locks`` ``(n,)``: weight on the informative position, 1/k in a tie among k.
+    ``mixed`` ``(r,)``: rows where different vectors tie, so that their code says nothing, and
+    ``shares`` ``(r, L)``, the attention weights there."""
 
     codes: Int[Tensor, " n"]
     locks: Float[Tensor, " n"]
@@ -119,8 +128,11 @@ def rows_of(sequences: Sequences, rows: Shaped[Tensor, " k"]) -> Sequences:
     return Sequences(*(part[rows] for part in sequences))
 
 
-def attend(problem: Problem, sequences: Sequences, weights: Float[Tensor, "n L"]) -> Float[Tensor, "n d"]:
-    r"""Located vectors $h_i=\sum_j a_{ij}e'_{ij}$, shape ``(n, d)``; cost $O(nLd)$, memory $O(nd)$."""
+def attend(
+    problem: Problem, sequences: Sequences, weights: Float[Tensor, "n L"]
+) -> Float[Tensor, "n d"]:
+    r"""Located vectors $h_i=\sum_j a_{ij}e'_{ij}$, shape ``(n, d)``; cost $O(nLd)$, memory
+    $O(nd)$."""
     located = functional.embedding_bag(
         sequences.tokens, problem.input_embeddings, per_sample_weights=weights, mode="sum"
     )
@@ -129,8 +141,11 @@ def attend(problem: Problem, sequences: Sequences, weights: Float[Tensor, "n L"]
     return located
 
 
-def token_products(problem: Problem, queries: Float[Tensor, "n d"], tokens: Int[Tensor, "n L"]) -> Float[Tensor, "n L"]:
-    r"""$q_i^\top z_{x_{ij}}$, shape ``(n, L)``, for one query ``(n, d)`` a sequence: by product or by gathering."""
+def token_products(
+    problem: Problem, queries: Float[Tensor, "n d"], tokens: Int[Tensor, "n L"]
+) -> Float[Tensor, "n L"]:
+    r"""$q_i^\top z_{x_{ij}}$, shape ``(n, L)``, for one query ``(n, d)`` a sequence: by product or
+    by gathering."""
     if problem.setting.vocab <= GATHER_COST * tokens.shape[1]:
         return (queries @ problem.input_embeddings.T).gather(1, tokens.long())  # (n, V), O(nVd)
     rows = max(1, CHUNK_NUMBERS // (tokens.shape[1] * problem.setting.dim))
@@ -139,7 +154,9 @@ def token_products(problem: Problem, queries: Float[Tensor, "n d"], tokens: Int[
 
 
 def add_at(
-    scores: Float[Tensor, "n L"], positions: Int[Tensor, " n"], amount: Float[Tensor, ""] | Float[Tensor, " n"]
+    scores: Float[Tensor, "n L"],
+    positions: Int[Tensor, " n"],
+    amount: Float[Tensor, ""] | Float[Tensor, " n"],
 ) -> Float[Tensor, "n L"]:
     """Add ``amount``, ``()`` or ``(n,)``, to each row of ``scores`` at its position; in place."""
     return scores.scatter_add_(1, positions[:, None], amount.expand(len(positions))[:, None])

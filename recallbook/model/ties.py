@@ -1,10 +1,10 @@
 r"""Arg max without rounding: what counts as a tie, and what a tie is worth.
 
-Numbers that are equal in exact arithmetic (counts seen through orthogonal embeddings, labels never seen) are computed
-with different last digits on different machines. So everywhere in the package numbers closer than ``slack`` tie, with
-``slack`` = :func:`tolerance` times the largest value that the sizes of the factors allow (Cauchy and Schwarz); and a
-tie among $k$ counts as the average over the $k$ choices: the right one among them earns $1/k$.
-"""
+Numbers that are equal in exact arithmetic (counts seen through orthogonal embeddings, labels never
+seen) are computed with different last digits on different machines. So everywhere in the package
+numbers closer than ``slack`` tie, with ``slack`` = :func:`tolerance` times the largest value that
+the sizes of the factors allow (Cauchy and Schwarz); and a tie among $k$ counts as the average over
+the $k$ choices: the right one among them earns $1/k$."""
 
 from __future__ import annotations
 
@@ -20,20 +20,25 @@ ROUNDINGS = 16  # roundings of its largest possible value below which a computed
 
 
 def tolerance(dtype: torch.dtype) -> float:
-    r"""$\epsilon^{2/3}$ of a floating type: 4e-11 in float64, far above rounding and far below what differs."""
+    r"""$\epsilon^{2/3}$ of a floating type: 4e-11 in float64, far above rounding and far below what
+    differs."""
     return float(torch.finfo(dtype).eps ** (2 / 3))
 
 
 def tied(values: Real[Tensor, "n k"], slack: Slack) -> Bool[Tensor, "n k"]:
-    """Which entries of each row are within ``slack``, a number or ``(n, 1)``, of the row's largest; ``(n, k)``.
+    """Which entries of each row are within ``slack``, a number or ``(n, 1)``, of the row's largest;
+    ``(n, k)``.
 
     Where something is not a number, no entry is excluded: nothing is known.
     """
     return torch.logical_not(values < values.amax(dim=1, keepdim=True) - slack)
 
 
-def credit(values: Real[Tensor, "n k"], wanted: Int[Tensor, " n"], slack: Slack) -> Float64[Tensor, " n"]:
-    """What choosing the largest of each row earns: 1/k if column ``wanted`` ``(n,)`` is among the k tied, else 0."""
+def credit(
+    values: Real[Tensor, "n k"], wanted: Int[Tensor, " n"], slack: Slack
+) -> Float64[Tensor, " n"]:
+    """What choosing the largest of each row earns: 1/k if column ``wanted`` ``(n,)`` is among the k
+    tied, else 0."""
     best = tied(values, slack)
     return best.gather(1, wanted[:, None])[:, 0].double() / best.sum(dim=1)
 
@@ -46,18 +51,26 @@ class Answers(NamedTuple):
 
 
 def answers(
-    queries: Float[Tensor, "n d"], outputs: Float[Tensor, "V d"], bias: Float[Tensor, " V"], slack: Float[Tensor, "n 1"]
+    queries: Float[Tensor, "n d"],
+    outputs: Float[Tensor, "V d"],
+    bias: Float[Tensor, " V"],
+    slack: Float[Tensor, "n 1"],
 ) -> Answers:
-    r"""The label whose logit $u_k^\top q+b_k$ is largest, and whether it is alone, as :func:`tied` says, ``(n,)`` each.
+    r"""The label whose logit $u_k^\top q+b_k$ is largest, and whether it is alone, as :func:`tied`
+    says, ``(n,)`` each.
 
-    Logits are formed ``BLOCK_LABELS`` labels at a time, or more where the rows are few, and never all at once.
-    """
+    Logits are formed ``BLOCK_LABELS`` labels at a time, or more where the rows are few, and never
+    all at once."""
     rows = len(queries)
     width = max(BLOCK_LABELS, BLOCK_LABELS**2 // max(1, rows))
     numbered = torch.stack([torch.ones_like(bias), torch.arange(len(bias)).to(bias)], dim=1)
     largest = queries.new_full((rows, 1), -torch.inf)
-    near = queries.new_zeros(rows, 2)  # how many labels tie, or more, and the sum of them: the label where it is one
-    for part in zip(*(torch.split(table, width) for table in (outputs, bias, numbered)), strict=True):
+    near = queries.new_zeros(
+        rows, 2
+    )  # how many labels tie, or more, and the sum of them: the label where it is one
+    for part in zip(
+        *(torch.split(table, width) for table in (outputs, bias, numbered)), strict=True
+    ):
         block, added, numbers = part
         logits = torch.addmm(added, queries, block.T)
         before, largest = largest, torch.maximum(largest, logits.amax(dim=1, keepdim=True))
@@ -70,14 +83,19 @@ def answers(
 def logit_slack(
     outputs: Float[Tensor, "V d"], value: Float[Tensor, "d m"], images: Float[Tensor, "n m"]
 ) -> Float[Tensor, "n 1"]:
-    r"""Slack of the logits $u_k^\top W_Vg$: tolerance times $\max_k\|u_k\|\,\|W_V\|_F\,\|g\|$, ``(n, 1)``."""
+    r"""Slack of the logits $u_k^\top W_Vg$: tolerance times $\max_k\|u_k\|\,\|W_V\|_F\,\|g\|$,
+    ``(n, 1)``."""
     size = lengths(outputs).max() * torch.linalg.norm(value)
     return torch.mul(lengths(images)[:, None], tolerance(value.dtype) * size)
 
 
 def bias_slack(bias: Float[Tensor, " V"]) -> Float[Tensor, ""]:
-    """What an output bias ``(V,)`` adds to the slack of logits: tolerance times its largest finite size."""
-    return torch.mul(torch.where(bias.isfinite(), bias, torch.zeros_like(bias)).abs().max(), tolerance(bias.dtype))
+    """What an output bias ``(V,)`` adds to the slack of logits: tolerance times its largest finite
+    size."""
+    return torch.mul(
+        torch.where(bias.isfinite(), bias, torch.zeros_like(bias)).abs().max(),
+        tolerance(bias.dtype),
+    )
 
 
 def lengths(rows: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:

@@ -1,4 +1,5 @@
-"""The one-layer transformer, written plainly: every formula of the book can be checked against it."""
+"""The one-layer transformer, written plainly: every formula of the book can be checked against
+it."""
 
 from __future__ import annotations
 
@@ -14,16 +15,18 @@ from recallbook.data.residuals import output_bias
 from recallbook.data.task import Problem, check_problem
 
 EMBEDDED = ("input_embeddings", "output_embeddings", "trigger", "query", "mlp_weights")
-OWN = dict(zip(EMBEDDED, ("input", "output", "trigger", "query"), strict=False))  # as `Problem.own` calls them
+OWN = dict(
+    zip(EMBEDDED, ("input", "output", "trigger", "query"), strict=False)
+)  # as `Problem.own` calls them
 
 
 class RecallTransformer(nn.Module):
     r"""Single-layer attention, with or without a fixed random MLP, starting from zero.
 
     $$a_j=\mathrm{softmax}_j(e_j^\top W_{KQ}z_{\rm EOS}),\qquad h=\sum_j a_j e'_j,\qquad
-    \text{logits}=U W_V\,g(h)+b,$$
-    with $e_j=z_{x_j}+\mathbf 1\{j=\ell\}t$, $e'_j=e_j$ or $z_{x_j}$, and $g(h)=h$ or $\phi(W_{\rm in}h)/\sqrt m$.
-    The bias $b$ is fixed, and zero unless the setting has one (``output_bias`` of :mod:`recallbook.data.residuals`).
+    \text{logits}=U W_V\,g(h)+b,$$ with $e_j=z_{x_j}+\mathbf 1\{j=\ell\}t$, $e'_j=e_j$ or $z_{x_j}$,
+    and $g(h)=h$ or $\phi(W_{\rm in}h)/\sqrt m$. The bias $b$ is fixed, and zero unless the setting
+    has one (``output_bias`` of :mod:`recallbook.data.residuals`).
 
     Parameters
     ----------
@@ -49,7 +52,9 @@ class RecallTransformer(nn.Module):
     mlp_weights: Float[Tensor, "m d"] | None
     output_bias: Float[Tensor, " V"]
 
-    def __init__(self, problem: Problem, *, dtype: torch.dtype | None = None, device: Device | None = None) -> None:
+    def __init__(
+        self, problem: Problem, *, dtype: torch.dtype | None = None, device: Device | None = None
+    ) -> None:
         super().__init__()
         problem = check_problem(problem, dtype, device)
         self.setting = problem.setting
@@ -63,7 +68,9 @@ class RecallTransformer(nn.Module):
     def forward(self, tokens: Tensor, positions: Tensor) -> Float[Tensor, "B V"]:
         """Logits ``(B, V)`` for tokens ``(B, L)`` and informative positions ``(B,)``."""
         keys = self._keys(tokens, positions)  # (B, L, d)
-        values = keys if self.setting.trigger_in_values else self.input_embeddings[tokens]  # (B, L, d)
+        values = (
+            keys if self.setting.trigger_in_values else self.input_embeddings[tokens]
+        )  # (B, L, d)
         weights = self._weights(keys)  # (B, L)
         located = (weights[:, None, :] @ values)[:, 0]  # (B, d)
         return self.features(located) @ self.value.T @ self.output_embeddings.T + self.output_bias
@@ -79,16 +86,23 @@ class RecallTransformer(nn.Module):
         return self.setting.phi(located @ self.mlp_weights.T).div(self.mlp_weights.shape[0] ** 0.5)
 
     def problem_as_held(self, problem: Problem) -> Problem:
-        """The problem with the embeddings that this model holds, in the problem's floating type and on its device.
+        """The problem with the embeddings that this model holds, in the problem's floating type and
+        on its device.
 
-        Those that are not the problem's are the caller's own (:attr:`recallbook.Problem.own`): no law drew them.
-        """
+        Those that are not the problem's are the caller's own (:attr:`recallbook.Problem.own`): no
+        law drew them."""
         held = {name: getattr(self, name) for name in EMBEDDED}
         if all(held[name] is getattr(problem, name) for name in EMBEDDED):
             return problem
         like = problem.input_embeddings
-        moved: dict[str, Any] = {name: table.to(like) for name, table in held.items() if table is not None}
-        other = {side for name, side in OWN.items() if not torch.equal(moved[name], getattr(problem, name))}
+        moved: dict[str, Any] = {
+            name: table.to(like) for name, table in held.items() if table is not None
+        }
+        other = {
+            side
+            for name, side in OWN.items()
+            if not torch.equal(moved[name], getattr(problem, name))
+        }
         own = tuple(side for side in OWN.values() if side in other.union(problem.own))
         return replace(problem, **moved, own=own)
 
@@ -102,7 +116,8 @@ class RecallTransformer(nn.Module):
 
 
 def check_sequences(tokens: Tensor, positions: Tensor, vocab: int) -> None:
-    """Refuse unless tokens are integers ``(B, L)`` below ``vocab``, and positions ``(B,)`` below ``L``."""
+    """Refuse unless tokens are integers ``(B, L)`` below ``vocab``, and positions ``(B,)`` below
+    ``L``."""
     for name, tensor, axes, types in (
         ("tokens", tokens, 2, (torch.int32, torch.int64)),
         ("positions", positions, 1, (torch.int64,)),
@@ -111,10 +126,17 @@ def check_sequences(tokens: Tensor, positions: Tensor, vocab: int) -> None:
             allowed = " or ".join(str(kind).removeprefix("torch.") for kind in types)
             raise not_allowed(name, _shape(tensor), f"an {allowed} tensor with {axes} axes")
     if positions.shape[0] != tokens.shape[0]:
-        raise not_allowed("positions", _shape(positions), f"one position for each of {tokens.shape[0]} sequences")
-    for name, tensor, high in (("tokens", tokens, vocab), ("positions", positions, tokens.shape[1])):
+        raise not_allowed(
+            "positions", _shape(positions), f"one position for each of {tokens.shape[0]} sequences"
+        )
+    for name, tensor, high in (
+        ("tokens", tokens, vocab),
+        ("positions", positions, tokens.shape[1]),
+    ):
         if tensor.numel() and not (0 <= int(tensor.min()) and int(tensor.max()) < high):
-            raise not_allowed(name, [int(tensor.min()), int(tensor.max())], f"entries from 0 to {high - 1}")
+            raise not_allowed(
+                name, [int(tensor.min()), int(tensor.max())], f"entries from 0 to {high - 1}"
+            )
 
 
 def _shape(tensor: object) -> object:

@@ -1,4 +1,5 @@
-"""Results that ship with the package: sorted Parquet, a small CSV to look at, and where they come from."""
+"""Results that ship with the package: sorted Parquet, a small CSV to look at, and where they come
+from."""
 
 from __future__ import annotations
 
@@ -25,19 +26,26 @@ from recallbook.sweeps.run import run_sweep, table, typed
 from recallbook.sweeps.store import Store
 
 EXACT = 1e-9  # a sum of shares 1/k has this many digits, whatever the order in which it was added
-# Above the largest change that a rotation of the embeddings, which changes nothing but rounding, was seen to make:
-# `python tests/precision.py` measures it at the most sensitive sizes. An allowance, not a proved bound.
+# Above the largest change that a rotation of the embeddings, which changes nothing but rounding,
+# was seen to make: `python tests/precision.py` measures it at the most sensitive sizes. An
+# allowance, not a proved bound.
 DESCENDED = {"accuracy": 0.1, "lock_on": 0.1, "recall": 0.1}
 PACKAGES = ("recallbook", "numpy", "torch", "pandas", "pyarrow")
-CODE = ("recallbook", "recallbook_studies", ":(exclude)recallbook/sweeps/results")  # of which provenance tells
+CODE = (
+    "recallbook",
+    "recallbook_studies",
+    ":(exclude)recallbook/sweeps/results",
+)  # of which provenance tells
 FOLDER = resources.files("recallbook.sweeps") / "results"
 
 
 def load_results(name: str) -> pd.DataFrame:
-    """Read a committed table from inside the package: of a sweep, with a row for each point, or any other.
+    """Read a committed table from inside the package: of a sweep, with a row for each point, or any
+    other.
 
-    Columns of a sweep are those of :func:`recallbook.run_sweep`; :func:`~recallbook.sweeps.point.from_frame` turns its
-    rows into points, to simulate them again. The other tables, such as ``survives``, are as the experiment wrote them.
+    Columns of a sweep are those of :func:`recallbook.run_sweep`;
+    :func:`~recallbook.sweeps.point.from_frame` turns its rows into points, to simulate them again.
+    The other tables, such as ``survives``, are as the experiment wrote them.
 
     Raises
     ------
@@ -52,13 +60,18 @@ def load_results(name: str) -> pd.DataFrame:
     others = tables()
     if name in others:
         with resources.as_file(others[name]) as path:
-            return pd.read_csv(path) if path.suffix == ".csv" else pd.read_parquet(path, engine="pyarrow")
+            return (
+                pd.read_csv(path)
+                if path.suffix == ".csv"
+                else pd.read_parquet(path, engine="pyarrow")
+            )
     with resources.as_file(_file(name, "parquet")) as path:
         return typed(pd.read_parquet(path, engine="pyarrow"))
 
 
 def provenance(name: str) -> dict[str, Any]:
-    """The command that made committed results, versions, and hashes of the points and of the data."""
+    """The command that made committed results, versions, and hashes of the points and of the
+    data."""
     record: dict[str, Any] = json.loads(_file(name, "json").read_text(encoding="utf-8"))
     return record
 
@@ -66,7 +79,12 @@ def provenance(name: str) -> dict[str, Any]:
 def tables() -> dict[str, Traversable]:
     """Find the committed tables that are no sweep's, by name: files."""
     folders = [folder for folder in (FOLDER, FOLDER / "tables") if folder.is_dir()]
-    files = {Path(file.name).stem: file for folder in folders for file in folder.iterdir() if file.is_file()}
+    files = {
+        Path(file.name).stem: file
+        for folder in folders
+        for file in folder.iterdir()
+        if file.is_file()
+    }
     return {name: file for name, file in sorted(files.items()) if name not in names()}
 
 
@@ -74,16 +92,19 @@ def names() -> list[str]:
     """Names of all sweeps with committed results."""
     if not FOLDER.is_dir():
         return []
-    return sorted(Path(file.name).stem for file in FOLDER.iterdir() if file.name.endswith(".parquet"))
+    return sorted(
+        Path(file.name).stem for file in FOLDER.iterdir() if file.name.endswith(".parquet")
+    )
 
 
 def recomputed(name: str, count: int = 4, seed: int = 0, seconds: float = 0.3) -> pd.DataFrame:
     """A random sample of committed rows, simulated again, with ``same``: whether outcomes agree.
 
-    Three steps and decoders count: a fraction is the same within :data:`EXACT`, on every processor, since ties go by a
-    rule and not by rounding. Hundreds of steps of gradient descent amplify rounding: there an outcome is the same
-    within :data:`DESCENDED` of its name. A message of failure is the same to the letter. Only points of at most so
-    many estimated ``seconds`` are in the sample. Rows keep their index in the results.
+    Three steps and decoders count: a fraction is the same within :data:`EXACT`, on every processor,
+    since ties go by a rule and not by rounding. Hundreds of steps of gradient descent amplify
+    rounding: there an outcome is the same within :data:`DESCENDED` of its name. A message of
+    failure is the same to the letter. Only points of at most so many estimated ``seconds`` are in
+    the sample. Rows keep their index in the results.
 
     Raises
     ------
@@ -94,8 +115,12 @@ def recomputed(name: str, count: int = 4, seed: int = 0, seconds: float = 0.3) -
     points = from_frame(frame)
     cheap = [i for i, point in enumerate(points) if point.cost <= seconds]
     if check_size("count", count) > len(cheap):
-        raise not_allowed("count", count, f"at most {len(cheap)}, the number of points of {seconds} s")
-    chosen = np.sort(np.random.default_rng(check_seed("seed", seed)).choice(cheap, count, replace=False))
+        raise not_allowed(
+            "count", count, f"at most {len(cheap)}, the number of points of {seconds} s"
+        )
+    chosen = np.sort(
+        np.random.default_rng(check_seed("seed", seed)).choice(cheap, count, replace=False)
+    )
     again = run_sweep([points[i] for i in chosen]).set_index(chosen)
     return again.assign(same=agree(frame.loc[chosen], again))
 
@@ -112,12 +137,17 @@ def agree(stored: pd.DataFrame, again: pd.DataFrame) -> pd.Series:
 
 
 def export(
-    name: str, points: Iterable[Point], store: str | os.PathLike[str], folder: str | os.PathLike[str], command: str
+    name: str,
+    points: Iterable[Point],
+    store: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    command: str,
 ) -> list[Path]:
-    """Write ``name.parquet``, ``name.csv`` (means over seeds) and ``name.json`` (provenance) into ``folder``.
+    """Write ``name.parquet``, ``name.csv`` (means over seeds) and ``name.json`` (provenance) into
+    ``folder``.
 
-    The same rows give the same bytes, whatever the order in which they were computed. All three are written whole, and
-    then put in place: where that fails, what was there before is there still.
+    The same rows give the same bytes, whatever the order in which they were computed. All three are
+    written whole, and then put in place: where that fails, what was there before is there still.
 
     Raises
     ------
@@ -136,7 +166,9 @@ def export(
     if len(results) < len(wanted):
         missing = len(wanted) - len(results)
         raise not_allowed(
-            "store", str(store), f"a store with all {len(wanted)} points; {missing} are missing: run the sweep"
+            "store",
+            str(store),
+            f"a store with all {len(wanted)} points; {missing} are missing: run the sweep",
         )
     frame = in_order(table(results))
     record = {
@@ -148,12 +180,19 @@ def export(
         "data": data_hash(frame),
         "seconds": round(sum(result.seconds for result in results)),
         "scheme": SCHEME,
-        "versions": {**{package: version(package) for package in PACKAGES}, "python": platform.python_version()},
+        "versions": {
+            **{package: version(package) for package in PACKAGES},
+            "python": platform.python_version(),
+        },
         "machine": platform.machine(),
         **commit(),
     }
     paths = [folder / f"{name}.{kind}" for kind in ("parquet", "csv", "json")]
-    unused = [name for name, value in LATER_FIELDS.items() if (frame[name].isna() | (frame[name] == value)).all()]
+    unused = [
+        name
+        for name, value in LATER_FIELDS.items()
+        if (frame[name].isna() | (frame[name] == value)).all()
+    ]
     frame = frame.drop(columns=unused)  # as results were written before there were such fields
     try:
         with tempfile.TemporaryDirectory(dir=folder, prefix=".export-") as whole:
@@ -165,7 +204,9 @@ def export(
                 os.replace(path, place)
     except OSError as problem:
         what = f"export to {folder}: {problem.strerror or problem}"
-        raise OSError(f"{what}; the store is whole: make room, or name another folder, and run it again") from problem
+        raise OSError(
+            f"{what}; the store is whole: make room, or name another folder, and run it again"
+        ) from problem
     return paths
 
 
@@ -188,8 +229,11 @@ def points_hash(points: Iterable[Point]) -> str:
 
 
 def data_hash(frame: pd.DataFrame) -> str:
-    """SHA-256 of all points with their outcomes, independent of the order of rows and of the file format."""
-    outcomes = frame[[*OUTCOMES, "error"]].astype(object).where(frame[[*OUTCOMES, "error"]].notna(), None)
+    """SHA-256 of all points with their outcomes, independent of the order of rows and of the file
+    format."""
+    outcomes = (
+        frame[[*OUTCOMES, "error"]].astype(object).where(frame[[*OUTCOMES, "error"]].notna(), None)
+    )
     rows = zip(from_frame(frame), outcomes.to_numpy().tolist(), strict=True)
     lines = sorted(point.key + json.dumps(outcome) for point, outcome in rows)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
@@ -203,14 +247,19 @@ def _file(name: str, kind: str) -> Any:
 
 
 def commit(root: Path = Path(__file__).parents[2]) -> dict[str, Any]:
-    """Name the commit of both packages' code, and whether code or tables differ from it or are not in it.
+    """Name the commit of both packages' code, and whether code or tables differ from it or are not
+    in it.
 
     Nothing outside a checkout. Results do not count, since whoever exports them is changing them.
     """
     try:
-        head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=True)
+        head = subprocess.run(
+            ["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=True
+        )
         changes = ["git", "status", "--porcelain", "--untracked-files=all", "--"]
-        changed = subprocess.run([*changes, *CODE], cwd=root, capture_output=True, text=True, check=True)
+        changed = subprocess.run(
+            [*changes, *CODE], cwd=root, capture_output=True, text=True, check=True
+        )
     except (OSError, subprocess.CalledProcessError):
         return {}
     return {"commit": head.stdout.strip(), "changed": bool(changed.stdout.strip())}

@@ -23,7 +23,9 @@ class Sweep(NamedTuple):
 @cache
 def sweeps() -> dict[str, Sweep]:
     """Load all sweeps that installed packages offer under :data:`GROUP`, by name."""
-    return {name: sweep for entry in entry_points(group=GROUP) for name, sweep in entry.load().items()}
+    return {
+        name: sweep for entry in entry_points(group=GROUP) for name, sweep in entry.load().items()
+    }
 
 
 def find_sweep(name: str) -> Sweep:

@@ -1,4 +1,5 @@
-"""Paired draws: problems that share sequences, counts and Gaussian tables, drawn once and cut to size."""
+"""Paired draws: problems that share sequences, counts and Gaussian tables, drawn once and cut to
+size."""
 
 from __future__ import annotations
 
@@ -18,8 +19,12 @@ from recallbook.training.early_phase import TABLE_NUMBERS, counts_pay
 
 
 def shared_sequences(setting: Setting) -> tuple[tuple[str, Any], ...]:
-    """The fields, by name, that two settings must share to have the same sequences up to their number."""
-    return tuple((name, getattr(setting, name)) for name in ("vocab", "seq_len", "zipf", "other_zipf", "balanced"))
+    """The fields, by name, that two settings must share to have the same sequences up to their
+    number."""
+    return tuple(
+        (name, getattr(setting, name))
+        for name in ("vocab", "seq_len", "zipf", "other_zipf", "balanced")
+    )
 
 
 def _centres(setting: Setting) -> int:
@@ -28,10 +33,12 @@ def _centres(setting: Setting) -> int:
 
 
 class PairedDraws:
-    """Problems of one seed, vocabulary and sequence length, each equal to what :func:`recallbook.draw` gives.
+    """Problems of one seed, vocabulary and sequence length, each equal to what
+    :func:`recallbook.draw` gives.
 
-    Sequences are drawn once, at the largest ``samples``; tokens are counted once for each ``samples``; Gaussian tables
-    are drawn once, at the largest ``dim`` and ``width``. Every problem is a cut of these, equal bit for bit.
+    Sequences are drawn once, at the largest ``samples``; tokens are counted once for each
+    ``samples``; Gaussian tables are drawn once, at the largest ``dim`` and ``width``. Every problem
+    is a cut of these, equal bit for bit.
 
     Parameters
     ----------
@@ -50,7 +57,9 @@ class PairedDraws:
         sizes = {shared_sequences(setting) for setting in wanted}
         if len(sizes) != 1:
             raise not_allowed(
-                "settings", sorted(map(str, sizes)), "settings of one vocab, one seq_len and one law of tokens"
+                "settings",
+                sorted(map(str, sizes)),
+                "settings of one vocab, one seq_len and one law of tokens",
             )
         self.seed = check_seed("seed", seed)
         self._sizes = sizes.pop()
@@ -64,11 +73,16 @@ class PairedDraws:
         self._counted: tuple[int, torch.Tensor] | None = None
 
     def problem(self, setting: Setting) -> Problem:
-        """The problem of one of the settings, or of a smaller one; equal to ``draw(setting, seed)``."""
+        """The problem of one of the settings, or of a smaller one; equal to ``draw(setting,
+        seed)``."""
         fits = setting.samples <= len(self._longest.labels) and setting.dim <= self._dim
         fits = fits and (setting.width or 0) <= self._width and _centres(setting) <= self._centres
         if shared_sequences(setting) != self._sizes or not fits:
-            raise not_allowed("setting", setting, "one of the settings that the draws were made for, or a smaller one")
+            raise not_allowed(
+                "setting",
+                setting,
+                "one of the settings that the draws were made for, or a smaller one",
+            )
         sequences = Sequences(*(part[: setting.samples] for part in self._longest.sequences))
         problem = assemble(setting, self.seed, sequences, self._longest.permutation, self._corner)
         if setting.vocab**2 <= TABLE_NUMBERS and counts_pay(problem):
@@ -76,7 +90,8 @@ class PairedDraws:
         return problem
 
     def _label_counts(self, sequences: Sequences) -> torch.Tensor:
-        """Tokens counted under each label ``(V, V)``; kept until another number of sequences is asked for."""
+        """Tokens counted under each label ``(V, V)``; kept until another number of sequences is
+        asked for."""
         samples, vocab = len(sequences.labels), self._longest.setting.vocab
         if self._counted is None or self._counted[0] != samples:
             codes = sequences.labels[:, None] * vocab + sequences.tokens
@@ -88,7 +103,11 @@ class PairedDraws:
         """What ``gaussian_table`` gives, cut from a table drawn once."""
         if role not in self._tables:
             # all other tables have one row for each token, or one
-            longest = {"mlp_weights": self._width, "input_centres": self._centres, "output_centres": self._centres}
+            longest = {
+                "mlp_weights": self._width,
+                "input_centres": self._centres,
+                "output_centres": self._centres,
+            }
             most = longest.get(role, rows)
             self._tables[role] = gaussian_table(seed, role, most, self._dim)
         return np.ascontiguousarray(self._tables[role][:rows, :columns])

@@ -1,4 +1,5 @@
-"""One point of a sweep: a setting with its seed, its rates and what to measure, under a name that never changes."""
+"""One point of a sweep: a setting with its seed, its rates and what to measure, under a name that
+never changes."""
 
 from __future__ import annotations
 
@@ -11,7 +12,14 @@ from typing import Any
 
 import pandas as pd
 
-from recallbook.arguments import LARGEST_SIZE, check_choice, check_rates, check_seed, check_size, not_allowed
+from recallbook.arguments import (
+    LARGEST_SIZE,
+    check_choice,
+    check_rates,
+    check_seed,
+    check_size,
+    not_allowed,
+)
 from recallbook.data.streams import SCHEME
 from recallbook.data.task import Problem
 from recallbook.model.transformer import RecallTransformer
@@ -24,7 +32,8 @@ from recallbook.training.optimizers import OPTIMIZERS
 METHODS = ("three_steps", "argmax", "assignment", "descend")
 OUTCOMES = ("accuracy", "lock_on", "recall")
 WEIGHTS = "+".join(MATRICES)
-# fields that came later, of points and of settings: at these values a point has the name that it had without them
+# fields that came later, of points and of settings: at these values a point has the name that it
+# had without them
 LATER_FIELDS = {**LATER, "optimizer": "gd", "learn": WEIGHTS, "embedding_rate": None}
 SIZES = tuple(field.name for field in fields(Setting))
 SECONDS_A_TOKEN, SECONDS_A_NUMBER, FLOPS = 3e-8, 3e-8, 2e10  # of one core, for estimates of cost
@@ -42,9 +51,10 @@ class Point:
     eta, gamma : float or None
         Learning rates; both ``None`` is the early-phase limit.
     method : str
-        ``"three_steps"``: train and evaluate. ``"argmax"`` or ``"assignment"``: decode the facts from the gradient at
-        initialisation alone (:func:`recallbook.decode`); only ``recall`` is measured. ``"descend"``: gradient descent
-        from zero, then evaluate (:func:`recallbook.descend`).
+        ``"three_steps"``: train and evaluate. ``"argmax"`` or ``"assignment"``: decode the facts
+        from the gradient at initialisation alone (:func:`recallbook.decode`); only ``recall`` is
+        measured. ``"descend"``: gradient descent from zero, then evaluate
+        (:func:`recallbook.descend`).
     steps, batch : int or None
         Of ``"descend"``: number of steps, and fresh sequences in each (``None``: the fixed batch).
     test_samples : int
@@ -52,7 +62,8 @@ class Point:
     optimizer : str
     learn : str
     embedding_rate : float or None
-        Of ``"descend"``, as there; names of what is learned are joined, as in ``"value+key_query"``.
+        Of ``"descend"``, as there; names of what is learned are joined, as in
+        ``"value+key_query"``.
 
     Raises
     ------
@@ -82,7 +93,9 @@ class Point:
             raise not_allowed("setting", self.setting, "a recallbook.Setting")
         if not isinstance(self.setting.activation, str):
             raise not_allowed(
-                "activation", self.setting.activation, "the name of an activation: a function cannot be stored"
+                "activation",
+                self.setting.activation,
+                "the name of an activation: a function cannot be stored",
             )
         check_choice("method", self.method, METHODS)
         if self.method == "assignment":
@@ -93,12 +106,22 @@ class Point:
             raise not_allowed("eta", eta, f"None with method={self.method!r}, which takes no step")
         if descends and eta is None:
             raise not_allowed("eta", eta, "a finite number above 0 with method='descend'")
-        unused = {"steps": None, "batch": None, "optimizer": "gd", "learn": WEIGHTS, "embedding_rate": None}
+        unused = {
+            "steps": None,
+            "batch": None,
+            "optimizer": "gd",
+            "learn": WEIGHTS,
+            "embedding_rate": None,
+        }
         for name, default in unused.items():
             if not descends and getattr(self, name) != default:
-                raise not_allowed(name, getattr(self, name), f"{default!r} with method={self.method!r}")
+                raise not_allowed(
+                    name, getattr(self, name), f"{default!r} with method={self.method!r}"
+                )
         if descends and self.steps is None:
-            raise not_allowed("steps", None, f"an integer from 1 to {LARGEST_SIZE} with method='descend'")
+            raise not_allowed(
+                "steps", None, f"an integer from 1 to {LARGEST_SIZE} with method='descend'"
+            )
         learned = check_learn(self.learn.split("+") if isinstance(self.learn, str) else None)
         checked = {
             "seed": check_seed("seed", self.seed),
@@ -117,7 +140,9 @@ class Point:
     @property
     def values(self) -> dict[str, Any]:
         """All fields by name, those of the setting first."""
-        return {name: getattr(self.setting if name in SIZES else self, name) for name in self.names()}
+        return {
+            name: getattr(self.setting if name in SIZES else self, name) for name in self.names()
+        }
 
     @staticmethod
     def names() -> list[str]:
@@ -126,14 +151,18 @@ class Point:
 
     @property
     def canonical(self) -> str:
-        """JSON with sorted names and the version of the draws, without what is ``None`` or a later field's default."""
+        """JSON with sorted names and the version of the draws, without what is ``None`` or a later
+        field's default."""
         given = {name: value for name, value in self.values.items() if value is not None}
-        given = {name: value for name, value in given.items() if LATER_FIELDS.get(name, self) != value}
+        given = {
+            name: value for name, value in given.items() if LATER_FIELDS.get(name, self) != value
+        }
         return json.dumps({"scheme": SCHEME, **given}, sort_keys=True, separators=(",", ":"))
 
     @property
     def key(self) -> str:
-        """SHA-256 of :attr:`canonical` in hexadecimal: the same in every process, on every machine."""
+        """SHA-256 of :attr:`canonical` in hexadecimal: the same in every process, on every
+        machine."""
         return hashlib.sha256(self.canonical.encode()).hexdigest()
 
     @property
@@ -150,14 +179,19 @@ class Point:
             work = 10 * sequences * (s.dim * (vocab + (s.width or s.dim)) + s.seq_len * s.dim)
             work *= 2 if set(TABLES) & set(self.learn.split("+")) else 1
         elif s.width is not None:
-            work = 24 * s.samples * s.dim * s.width + 6 * tokens * s.dim + 4 * answers * s.dim * (s.width + vocab)
+            work = (
+                24 * s.samples * s.dim * s.width
+                + 6 * tokens * s.dim
+                + 4 * answers * s.dim * (s.width + vocab)
+            )
         else:
             work = 2 * vocab * s.dim * (2 * min(vocab, 32 * tokens // vocab) + answers)
         return seconds + work / FLOPS + (1e-9 * vocab**3 if self.method == "assignment" else 0.0)
 
 
 def measure(point: Point, problem: Problem) -> dict[str, float | None]:
-    """``accuracy``, ``lock_on`` and ``recall`` of one point on its own draw; ``None`` where not measured."""
+    """``accuracy``, ``lock_on`` and ``recall`` of one point on its own draw; ``None`` where not
+    measured."""
     if point.method in ("argmax", "assignment"):
         from recallbook.bounds.decoding import decoded
 
@@ -193,12 +227,18 @@ def from_values(values: dict[str, Any]) -> Point:
 
 
 def from_frame(frame: pd.DataFrame) -> list[Point]:
-    """The point of every row of results, such as :func:`recallbook.load_results` gives, to simulate it again."""
+    """The point of every row of results, such as :func:`recallbook.load_results` gives, to simulate
+    it again."""
     names = Point.names()
     missing = [name for name in names if name not in frame.columns]
     if missing:
-        raise not_allowed("frame", list(frame.columns), "the columns of results; missing: " + ", ".join(missing))
-    return [from_values({n: _plain(v) for n, v in row.items()}) for row in frame[names].to_dict("records")]
+        raise not_allowed(
+            "frame", list(frame.columns), "the columns of results; missing: " + ", ".join(missing)
+        )
+    return [
+        from_values({n: _plain(v) for n, v in row.items()})
+        for row in frame[names].to_dict("records")
+    ]
 
 
 def _plain(value: Any) -> Any:

@@ -25,13 +25,15 @@ from recallbook.sweeps.store import Result, Store
 
 
 def process_pool(workers: int) -> ProcessPoolExecutor:
-    """A pool for :func:`recallbook.run_sweep`; its processes end when this one does, even if that is killed.
+    """A pool for :func:`recallbook.run_sweep`; its processes end when this one does, even if that
+    is killed.
 
-    They are started afresh, not forked: a copy of a process that has used torch's threads may hang. So a script that
-    makes one needs the usual ``if __name__ == "__main__":``.
-    """
+    They are started afresh, not forked: a copy of a process that has used torch's threads may hang.
+    So a script that makes one needs the usual ``if __name__ == "__main__":``."""
     context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(check_size("workers", workers), mp_context=context, initializer=_start)
+    return ProcessPoolExecutor(
+        check_size("workers", workers), mp_context=context, initializer=_start
+    )
 
 
 def _start() -> None:
@@ -49,7 +51,8 @@ def _start() -> None:
 
 @contextmanager
 def executor_for(workers: int = 1, scheduler: str | None = None) -> Iterator[Executor | None]:
-    """Dask at the address of its scheduler, a pool of processes, or ``None`` for one worker: this process.
+    """Dask at the address of its scheduler, a pool of processes, or ``None`` for one worker: this
+    process.
 
     Raises
     ------
@@ -67,7 +70,9 @@ def executor_for(workers: int = 1, scheduler: str | None = None) -> Iterator[Exe
         try:
             client: Any = Client(scheduler, timeout=10)  # type: ignore[no-untyped-call]
         except (OSError, ValueError) as problem:
-            raise not_allowed("scheduler", scheduler, "the address of a Dask scheduler that answers") from problem
+            raise not_allowed(
+                "scheduler", scheduler, "the address of a Dask scheduler that answers"
+            ) from problem
         with client:
             yield client.get_executor()
     elif workers > 1:
@@ -77,7 +82,10 @@ def executor_for(workers: int = 1, scheduler: str | None = None) -> Iterator[Exe
         yield None
 
 
-SHORTEST, LONGEST = 5.0, 30.0  # estimated seconds of a task: small ones are joined, large ones are cut
+SHORTEST, LONGEST = (
+    5.0,
+    30.0,
+)  # estimated seconds of a task: small ones are joined, large ones are cut
 Task = list[list[Point]]  # groups of points that share a draw
 
 
@@ -91,19 +99,21 @@ def run_sweep(
 ) -> pd.DataFrame:
     r"""Simulate what the store lacks, and return all of it.
 
-    Points of one $(V,L,\text{seed})$ share sequences, and those of one $N$ too share counts; each is drawn once in a
-    task and reused over $d$, $m$ and the rates (:class:`~recallbook.sweeps.paired.PairedDraws`). Results depend neither
-    on the executor nor on what else is in the sweep.
+    Points of one $(V,L,\text{seed})$ share sequences, and those of one $N$ too share counts; each
+    is drawn once in a task and reused over $d$, $m$ and the rates
+    (:class:`~recallbook.sweeps.paired.PairedDraws`). Results depend neither on the executor nor on
+    what else is in the sweep.
 
     Parameters
     ----------
     points : iterable of Point
         Repeated ones are run once.
     executor : concurrent.futures.Executor or None
-        Where tasks run: a process pool, Dask's ``Client.get_executor()``, or any other; ``None`` is in this process.
+        Where tasks run: a process pool, Dask's ``Client.get_executor()``, or any other; ``None`` is
+        in this process.
     store : path or None
-        SQLite file, written by this process only; made if missing. What is there is not run again, so a sweep that was
-        killed goes on where it was. ``None`` keeps nothing.
+        SQLite file, written by this process only; made if missing. What is there is not run again,
+        so a sweep that was killed goes on where it was. ``None`` keeps nothing.
     retry : bool
         Run failed points again. Without it a failure stays a row with its error.
     progress : bool
@@ -112,17 +122,19 @@ def run_sweep(
     Returns
     -------
     pandas.DataFrame
-        One row for each point, in their order: the point's fields, ``accuracy``, ``lock_on``, ``recall`` (missing where
-        not measured) and ``error``, the message of a point that failed.
+        One row for each point, in their order: the point's fields, ``accuracy``, ``lock_on``,
+        ``recall`` (missing where not measured) and ``error``, the message of a point that failed.
 
     Raises
     ------
     ValueError
-        If a point is not a :class:`Point`, or the store is another file, damaged, or of another version.
+        If a point is not a :class:`Point`, or the store is another file, damaged, or of another
+        version.
     RuntimeError
         If workers, or the scheduler, died: what finished is stored.
     StoreFault
-        An OSError: what the disk, or another process, did to the store; what was stored before is kept.
+        An OSError: what the disk, or another process, did to the store; what was stored before is
+        kept.
 
     Examples
     --------
@@ -132,7 +144,9 @@ def run_sweep(
     [0.70185, 0.94265]
     """
     if executor is not None and not isinstance(executor, Executor):
-        raise not_allowed("executor", executor, "a concurrent.futures.Executor, or None for this process")
+        raise not_allowed(
+            "executor", executor, "a concurrent.futures.Executor, or None for this process"
+        )
     retry, progress = check_flag("retry", retry), check_flag("progress", progress)
     wanted = unique(points)
     with Store(store) as kept:
@@ -163,17 +177,22 @@ def table(results: Iterable[Result]) -> pd.DataFrame:
 def typed(frame: pd.DataFrame) -> pd.DataFrame:
     """Columns of results in their types, also where a column is empty, or older than a field."""
     optional = dict.fromkeys(("width", "steps", "batch"), "Int64")
-    numbers = dict.fromkeys(("eta", "gamma", "zipf", "other_zipf", "embedding_rate", *OUTCOMES), "float64")
-    frame = frame.assign(**{name: value for name, value in LATER_FIELDS.items() if name not in frame.columns})
-    return frame[[*Point.names(), *OUTCOMES, "error"]].astype({**optional, **numbers, "error": "string"})
+    numbers = dict.fromkeys(
+        ("eta", "gamma", "zipf", "other_zipf", "embedding_rate", *OUTCOMES), "float64"
+    )
+    frame = frame.assign(
+        **{name: value for name, value in LATER_FIELDS.items() if name not in frame.columns}
+    )
+    return frame[[*Point.names(), *OUTCOMES, "error"]].astype(
+        {**optional, **numbers, "error": "string"}
+    )
 
 
 def cut(points: Iterable[Point]) -> list[Task]:
     """Tasks of :data:`SHORTEST` to :data:`LONGEST` estimated seconds, as far as points allow.
 
-    A group shares vocabulary, length and seed. One that takes too long is cut at its largest ``samples`` first, where
-    cutting costs least; groups that take less are joined.
-    """
+    A group shares vocabulary, length and seed. One that takes too long is cut at its largest
+    ``samples`` first, where cutting costs least; groups that take less are joined."""
     groups: defaultdict[tuple[object, int], list[Point]] = defaultdict(list)
     for point in points:
         groups[shared_sequences(point.setting), point.seed].append(point)
@@ -224,7 +243,9 @@ def _results(task: Task) -> Iterator[Result]:
                 try:
                     draws = draws or PairedDraws([other.setting for other in group], point.seed)
                     outcome = measure(point, draws.problem(point.setting))
-                except Exception as problem:  # whatever went wrong belongs into the table; the sweep goes on
+                except (
+                    Exception
+                ) as problem:  # whatever went wrong belongs into the table; the sweep goes on
                     error = f"{type(problem).__name__}: {problem}"
                 yield Result(point, outcome, error, time.perf_counter() - started)
     finally:
@@ -232,18 +253,22 @@ def _results(task: Task) -> Iterator[Result]:
 
 
 def _problem(future: Future[list[Result]]) -> BaseException | None:
-    """What became of a finished task instead of results; a scheduler that died leaves it cancelled."""
+    """What became of a finished task instead of results; a scheduler that died leaves it
+    cancelled."""
     try:
         return future.exception()
     except CancelledError as cancelled:
         return cancelled
 
 
-def _elsewhere(tasks: list[Task], executor: Executor, record: Callable[[list[Result]], None]) -> None:
-    """Record tasks in the order in which they finish; left early, cancel the rest and record what has finished.
+def _elsewhere(
+    tasks: list[Task], executor: Executor, record: Callable[[list[Result]], None]
+) -> None:
+    """Record tasks in the order in which they finish; left early, cancel the rest and record what
+    has finished.
 
-    A task that never came back, because its worker died, is no result: the others go on, then it is reported.
-    """
+    A task that never came back, because its worker died, is no result: the others go on, then it is
+    reported."""
     under_way = {executor.submit(run_task, task) for task in tasks}
     lost: list[BaseException] = []
     try:

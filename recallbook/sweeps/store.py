@@ -1,8 +1,9 @@
-"""One SQLite file that holds the results of a sweep: a row for each point, under the hash of the point.
+"""One SQLite file that holds the results of a sweep: a row for each point, under the hash of the
+point.
 
-Whatever is in the file was committed by one transaction, so a killed process leaves all finished rows and nothing else.
-Every row carries a checksum. A file that is not a store, or is damaged, is refused and not written to.
-"""
+Whatever is in the file was committed by one transaction, so a killed process leaves all finished
+rows and nothing else. Every row carries a checksum. A file that is not a store, or is damaged, is
+refused and not written to."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ COLUMNS = "key, point, outcome, error, seconds, checksum"
 Outcomes = dict[str, float | None]
 
 
-# by SQLite's primary code, what happened and how to go on; all other codes say that the file is damaged
+# by SQLite's primary code, what happened and how to go on; all other codes say that the file is
+# damaged
 FAULTS = {
     sqlite3.SQLITE_FULL: "the disk is full: make room and run it again",
     sqlite3.SQLITE_IOERR: "the disk could not be read or written, or is full: make room and run it again",
@@ -45,14 +47,13 @@ FAULTS = {
     sqlite3.SQLITE_BUSY: "another process holds it: wait until that has ended and run it again",
     sqlite3.SQLITE_LOCKED: "another process holds it: wait until that has ended and run it again",
 }
-GONE = (
-    "it was deleted, moved or replaced while it was in use, its rows with it: run it again, from the file that is there"
-)
+GONE = "it was deleted, moved or replaced while it was in use, its rows with it: run it again, from the file that is there"
 KEPT = "rows stored before are kept"
 
 
 class StoreFault(OSError):
-    """The disk, a lock or another process came in the way; rows that were stored before are kept."""
+    """The disk, a lock or another process came in the way; rows that were stored before are
+    kept."""
 
 
 class Result(NamedTuple):
@@ -66,13 +67,18 @@ class Result(NamedTuple):
     @property
     def row(self) -> dict[str, Any]:
         """The point's fields, the outcome's (``None`` where it failed), and ``error``."""
-        return {**self.point.values, **(self.outcome or dict.fromkeys(OUTCOMES)), "error": self.error}
+        return {
+            **self.point.values,
+            **(self.outcome or dict.fromkeys(OUTCOMES)),
+            "error": self.error,
+        }
 
 
 class Store:
     """Results by key in one SQLite file; ``None`` keeps them in memory. Use as a context manager.
 
-    One process writes, and commits each batch at once. A second one may open the same file: each row is stored once.
+    One process writes, and commits each batch at once. A second one may open the same file: each
+    row is stored once.
 
     Parameters
     ----------
@@ -82,9 +88,11 @@ class Store:
     Raises
     ------
     ValueError
-        If the file is not a store, is damaged, or is a store of another version. It is left as it was.
+        If the file is not a store, is damaged, or is a store of another version. It is left as it
+        was.
     StoreFault
-        From any method, where the disk, a lock or another process comes in the way: what happened, and how to go on.
+        From any method, where the disk, a lock or another process comes in the way: what happened,
+        and how to go on.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
@@ -97,7 +105,9 @@ class Store:
             if not self.path.exists():
                 _make(self.path)
             _check_header(self.path)
-            self._connection = sqlite3.connect(self.path.absolute().as_uri() + "?mode=rw", uri=True, timeout=60)
+            self._connection = sqlite3.connect(
+                self.path.absolute().as_uri() + "?mode=rw", uri=True, timeout=60
+            )
             try:
                 _check_content(self._connection, self.path)
             except BaseException:
@@ -107,7 +117,9 @@ class Store:
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._connection.close()
 
     @contextmanager
@@ -120,12 +132,17 @@ class Store:
 
     def keys(self, *, failed: bool | None = None) -> set[str]:
         """Keys of all rows, or of those that did or did not fail."""
-        condition = {None: "", True: " WHERE error IS NOT NULL", False: " WHERE error IS NULL"}[failed]
+        condition = {None: "", True: " WHERE error IS NOT NULL", False: " WHERE error IS NULL"}[
+            failed
+        ]
         with self._told():
-            return {key for (key,) in self._connection.execute("SELECT key FROM results" + condition)}
+            return {
+                key for (key,) in self._connection.execute("SELECT key FROM results" + condition)
+            }
 
     def add(self, results: Iterable[Result]) -> None:
-        """Store results in one transaction. A stored outcome stays; a stored failure is replaced."""
+        """Store results in one transaction. A stored outcome stays; a stored failure is
+        replaced."""
         rows = []
         for point, outcome, error, seconds in results:
             text = None if outcome is None else json.dumps(outcome, sort_keys=True)
@@ -148,7 +165,11 @@ class Store:
                 row = self._connection.execute(query, (point.key,)).fetchone()
                 if row is not None:
                     outcome, error, seconds = row
-                    found.append(Result(point, None if outcome is None else json.loads(outcome), error, seconds))
+                    found.append(
+                        Result(
+                            point, None if outcome is None else json.loads(outcome), error, seconds
+                        )
+                    )
         return found
 
 
@@ -163,7 +184,9 @@ def _what_happened(problem: sqlite3.Error | OSError) -> str:
     if _code(problem) == sqlite3.SQLITE_READONLY_DBMOVED:
         return GONE
     damaged = f"it was damaged while it was in use ({problem}): start another"
-    return f"{FAULTS[_code(problem) & 0xFF]}; {KEPT}" if _code(problem) & 0xFF in FAULTS else damaged
+    return (
+        f"{FAULTS[_code(problem) & 0xFF]}; {KEPT}" if _code(problem) & 0xFF in FAULTS else damaged
+    )
 
 
 def _checksum(*columns: str | None) -> str:
@@ -177,7 +200,8 @@ def _create(connection: sqlite3.Connection) -> None:
 
 
 def _make(path: Path) -> None:
-    """Make an empty store under another name and link it, so that ``path`` is never half a store."""
+    """Make an empty store under another name and link it, so that ``path`` is never half a
+    store."""
     if not path.parent.is_dir():
         raise not_allowed("store", str(path), "a file in a folder that exists")
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".store-") as folder:
@@ -200,12 +224,16 @@ def _check_header(path: Path) -> None:
         header = file.read(HEADER)
     if header[:16] != b"SQLite format 3\x00" or int.from_bytes(header[68:72], "big") != APPLICATION:
         raise not_allowed(
-            "store", str(path), "a store that recallbook made, or a new file: this is neither, and was left as is"
+            "store",
+            str(path),
+            "a store that recallbook made, or a new file: this is neither, and was left as is",
         )
     version = int.from_bytes(header[60:64], "big")
     if version != VERSION:
         raise not_allowed(
-            "store", str(path), f"a store of version {VERSION}: this one has {version}, and was left as is"
+            "store",
+            str(path),
+            f"a store of version {VERSION}: this one has {version}, and was left as is",
         )
 
 
@@ -215,8 +243,13 @@ def _check_content(connection: sqlite3.Connection, path: Path) -> None:
         complaints = [text for (text,) in connection.execute("PRAGMA integrity_check(1)")]
         if complaints != ["ok"]:
             raise sqlite3.DatabaseError(complaints[0])
-        for key, point, outcome, error, _, checksum in connection.execute(f"SELECT {COLUMNS} FROM results"):
-            if hashlib.sha256(point.encode()).hexdigest() != key or _checksum(key, point, outcome, error) != checksum:
+        for key, point, outcome, error, _, checksum in connection.execute(
+            f"SELECT {COLUMNS} FROM results"
+        ):
+            if (
+                hashlib.sha256(point.encode()).hexdigest() != key
+                or _checksum(key, point, outcome, error) != checksum
+            ):
                 raise sqlite3.DatabaseError(f"row {key} does not match its checksum")
     except (sqlite3.DatabaseError, UnicodeError, TypeError, AttributeError) as problem:
         if _code(problem) & 0xFF in FAULTS:
@@ -225,6 +258,8 @@ def _check_content(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _damaged(path: Path, problem: Exception) -> ValueError:
-    found = " ".join(str(problem).removeprefix("*** in database main ***").split())  # SQLite's own heading, and lines
+    found = " ".join(
+        str(problem).removeprefix("*** in database main ***").split()
+    )  # SQLite's own heading, and lines
     allowed = f"a store without damage ({found}): it was left as is; name another file, or delete it to start anew"
     return not_allowed("store", str(path), allowed)

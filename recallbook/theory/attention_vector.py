@@ -1,9 +1,10 @@
-r"""The attention vector of step 2, given embeddings and label counts: exact mean and covariance over sequences.
+r"""The attention vector of step 2, given embeddings and label counts: exact mean and covariance
+over sequences.
 
-$w=\frac1{N^2}\sum_{ij}A_{y_iy_j}\Sigma_i\bar e'_j$, with $\Sigma_i$ the covariance of keys and values in sequence $i$,
-$\bar e'_j$ the mean value of sequence $j$, and $A$ the products of first residuals seen through $U$. Both are their
-means plus independent fluctuations $\Delta_i$ and $\zeta_j$; sequences are summed over, none is drawn. Ours.
-Cost $O(V^2d)$, whatever $N$ and $L$ are.
+$w=\frac1{N^2}\sum_{ij}A_{y_iy_j}\Sigma_i\bar e'_j$, with $\Sigma_i$ the covariance of keys and
+values in sequence $i$, $\bar e'_j$ the mean value of sequence $j$, and $A$ the products of first
+residuals seen through $U$. Both are their means plus independent fluctuations $\Delta_i$ and
+$\zeta_j$; sequences are summed over, none is drawn. Ours. Cost $O(V^2d)$, whatever $N$ and $L$ are.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ Square = Float64[np.ndarray, "d d"]
 class Facts(NamedTuple):
     r"""Tables in which row $v$ is token $v$, its label, and its law; float64.
 
-    ``tokens`` and ``labels`` ``(V, d)``; ``trigger`` ``(d,)``; ``others`` ``(V,)`` the law $p'$ of tokens without mark;
-    ``counts`` ``(V,)`` training sequences of each label; ``weights`` $\omega$ and ``prediction`` $c$, ``(V,)``.
-    """
+    ``tokens`` and ``labels`` ``(V, d)``; ``trigger`` ``(d,)``; ``others`` ``(V,)`` the law $p'$ of
+    tokens without mark; ``counts`` ``(V,)`` training sequences of each label; ``weights`` $\omega$
+    and ``prediction`` $c$, ``(V,)``."""
 
     tokens: Float64[np.ndarray, "V d"]
     labels: Float64[np.ndarray, "V e"]
@@ -66,9 +67,15 @@ class AttentionVector:
         self.keys, self.values = self.x + facts.trigger, self.x + facts.tau * facts.trigger
         self.fkeys = self.f[:, None] * self.keys
         self.residuals = residuals = facts.residuals
-        self.pull = residuals @ (self.f @ residuals)  # of each label along the mean residual: omega u.g
-        mean_values = (facts.tokens + facts.tau * facts.trigger) / facts.length + self.at(1 - 1 / L) * mean
-        self.q = residuals @ (residuals.T @ (self.f[:, None] * mean_values))  # mean pull of each label (V, d)
+        self.pull = residuals @ (
+            self.f @ residuals
+        )  # of each label along the mean residual: omega u.g
+        mean_values = (facts.tokens + facts.tau * facts.trigger) / facts.length + self.at(
+            1 - 1 / L
+        ) * mean
+        self.q = residuals @ (
+            residuals.T @ (self.f[:, None] * mean_values)
+        )  # mean pull of each label (V, d)
         self.own = np.sum(self.values * self.q, axis=1)
 
     def at(self, expression: sp.Expr) -> float:
@@ -107,11 +114,13 @@ class AttentionVector:
     # Means
 
     def frequent_tokens(self) -> Vector:
-        r"""$R^2C\sum_yf_yq_y$: along the tokens' own mean, with the square of the labels' mean residual."""
+        r"""$R^2C\sum_yf_yq_y$: along the tokens' own mean, with the square of the labels' mean
+        residual."""
         return np.asarray(self.at(symbolic.tokens_pull) * self.C @ (self.f @ self.q))
 
     def marked_tokens(self) -> Vector:
-        r"""$\frac RL\sum_yf_y\kappa_y\,(\nu_y\cdot q_y)$: where the mark is learned, with its token."""
+        r"""$\frac RL\sum_yf_y\kappa_y\,(\nu_y\cdot q_y)$: where the mark is learned, with its
+        token."""
         return np.asarray(self.at(symbolic.mark_pull) * self.own @ self.fkeys)
 
     def own_sequence(self) -> Vector:
@@ -119,18 +128,23 @@ class AttentionVector:
         weight = self.f * np.sum(self.residuals**2, axis=1) / self.size
         third = (self.p * np.sum(self.x**2, axis=1)) @ self.x
         turned = np.trace(self.C) * (weight @ self.keys) + self.C @ (weight @ self.values)
-        return np.asarray(self.at(symbolic.own_third) * weight.sum() * third - self.at(symbolic.own_mark) * turned)
+        return np.asarray(
+            self.at(symbolic.own_third) * weight.sum() * third - self.at(symbolic.own_mark) * turned
+        )
 
     # Covariances
 
     def value_noise(self) -> Square:
-        r"""Of $\frac1N\sum_jG_{y_j}\zeta_j$ with $G_k=\sum_yf_yA_{yk}\bar\Sigma_y$: noise of step 1."""
+        r"""Of $\frac1N\sum_jG_{y_j}\zeta_j$ with $G_k=\sum_yf_yA_{yk}\bar\Sigma_y$: noise of step
+        1."""
         tokens, mark = self.at(symbolic.tokens_pull), self.at(symbolic.mark_pull)
         weight = self.f * self.pull
         mixed = tokens * mark * self.C2 @ ((self.values.T * (self.A @ weight)) @ self.fkeys)
         root = self.residuals
         twice = root @ ((root.T * self.f) @ root) @ root.T
-        marked = mark**2 * self.fkeys.T @ ((twice * (self.values @ self.C @ self.values.T)) @ self.fkeys)
+        marked = (
+            mark**2 * self.fkeys.T @ ((twice * (self.values @ self.C @ self.values.T)) @ self.fkeys)
+        )
         total = tokens**2 * (weight @ self.pull) * self.C2 @ self.C + mixed + mixed.T + marked
         return np.asarray(self.at(symbolic.value_scatter) / self.size * total)
 
@@ -144,13 +158,18 @@ class AttentionVector:
             self._key_covariance(
                 self.px.T @ ((self.read**2 @ self.f)[:, None] * self.x) - self.C @ squares @ self.C,
                 self.C * (self.f @ pulled) + self.C @ squares @ self.C,
-                self.keys.T @ (pulled[:, None] * self.fkeys) + self.C * (weight @ self.own) + turned + turned.T,
+                self.keys.T @ (pulled[:, None] * self.fkeys)
+                + self.C * (weight @ self.own)
+                + turned
+                + turned.T,
                 third + third.T + 2 * self.third(weight @ self.q),
             )
             / self.size
         )
 
-    def _key_covariance(self, single: Square, pairs: Square, marked: Square, third: Square) -> Square:
+    def _key_covariance(
+        self, single: Square, pairs: Square, marked: Square, third: Square
+    ) -> Square:
         """The four parts of the covariance of Delta q with their coefficients."""
         parts = {
             symbolic.single_tokens: single,
@@ -162,13 +181,19 @@ class AttentionVector:
 
     @cached_property
     def shared_noise(self) -> Square:
-        """Covariance of value noise with key noise, which see the same tokens, and its transpose."""
+        """Covariance of value noise with key noise, which see the same tokens, and its
+        transpose."""
         third, turned = self.at(symbolic.own_third), self.at(symbolic.own_mark)
         tokens, mark = self.at(symbolic.tokens_pull), self.at(symbolic.mark_pull)
         weight = self.f * self.pull
         fq = self.f[:, None] * self.q
         one = third * tokens * self.third(weight @ self.q) @ self.C
-        two = third * mark * self.px.T @ (((self.x @ (fq.T @ self.A)) * (self.x @ self.values.T)) @ self.fkeys)
+        two = (
+            third
+            * mark
+            * self.px.T
+            @ (((self.x @ (fq.T @ self.A)) * (self.x @ self.values.T)) @ self.fkeys)
+        )
         three = self.keys.T @ (weight[:, None] * self.q) @ self.C2 + (weight @ self.own) * self.C2
         four = self.fkeys.T @ ((self.A * (self.q @ self.C @ self.values.T)) @ self.fkeys)
         five = self.C @ (self.values.T * (self.A @ (self.f * self.own))) @ self.fkeys
@@ -178,8 +203,8 @@ class AttentionVector:
     def gradient_noise(self) -> Square:
         r"""Of $\frac1{N^2}\sum_{ij}A_{y_iy_j}\Delta_i\zeta_j$: noise of step 2 on noise of step 1.
 
-        To the pairs $(i,j),(i,j)$ come the exchanged ones $(i,j),(j,i)$, which meet where tokens do.
-        """
+        To the pairs $(i,j),(i,j)$ come the exchanged ones $(i,j),(j,i)$, which meet where tokens
+        do."""
         weights = self.A**2 * np.outer(self.f, self.f)
         total, by_label = weights.sum(), weights.sum(axis=1)
         pulled, trace = np.sum(self.x @ self.C * self.x, axis=1), np.trace(self.C2)
@@ -194,21 +219,37 @@ class AttentionVector:
             + self.C * np.sum(by_label[:, None] * self.values * (self.values @ self.C))
             + turned
             + turned.T,
-            np.outer(third, mean_key) + np.outer(mean_key, third) + 2 * self.third(self.C @ mean_value),
+            np.outer(third, mean_key)
+            + np.outer(mean_key, third)
+            + 2 * self.third(self.C @ mean_value),
         )
-        exchanged = self._exchanged(weights, total, np.outer(third, mean_key) + self.third(mean_value) @ self.C, twice)
+        exchanged = self._exchanged(
+            weights, total, np.outer(third, mean_key) + self.third(mean_value) @ self.C, twice
+        )
         return np.asarray((self.at(symbolic.value_scatter) * direct + exchanged) / self.size**2)
 
     def _exchanged(
-        self, weights: Float64[np.ndarray, "V V"], total: float, mixed: Square, twice: Float64[np.ndarray, "V d"]
+        self,
+        weights: Float64[np.ndarray, "V V"],
+        total: float,
+        mixed: Square,
+        twice: Float64[np.ndarray, "V d"],
     ) -> Square:
-        r"""$\sum A^2\,\mathrm E[\Delta_i\,\cdot\,\zeta_i]\,\mathrm E[\Delta_j\,\cdot\,\zeta_j]$, indices exchanged."""
+        r"""$\sum A^2\,\mathrm E[\Delta_i\,\cdot\,\zeta_i]\,\mathrm E[\Delta_j\,\cdot\,\zeta_j]$,
+        indices exchanged."""
         third, turned = self.at(symbolic.own_third), self.at(symbolic.own_mark)
         once = self.values @ self.C
         across = self.keys.T @ weights @ twice
-        marks = self.keys.T @ weights @ self.keys * np.trace(self.C2) + across + across.T + (once.T @ weights @ once).T
+        marks = (
+            self.keys.T @ weights @ self.keys * np.trace(self.C2)
+            + across
+            + across.T
+            + (once.T @ weights @ once).T
+        )
         tokens = total * self.px.T @ ((self.x @ self.x.T) ** 2 @ self.px)
-        return np.asarray(third**2 * tokens - third * turned * (mixed + mixed.T) + turned**2 * marks)
+        return np.asarray(
+            third**2 * tokens - third * turned * (mixed + mixed.T) + turned**2 * marks
+        )
 
 
 MEANS: dict[str, Callable[[AttentionVector], Vector]] = {
@@ -224,6 +265,7 @@ NOISES: dict[str, Callable[[AttentionVector], Square]] = {
 
 
 def square_root(covariance: Square) -> Square:
-    """The symmetric root, which does not depend on how eigenvectors are chosen; rounding below zero is zero."""
+    """The symmetric root, which does not depend on how eigenvectors are chosen; rounding below zero
+    is zero."""
     values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T)

@@ -1,9 +1,10 @@
-"""Where predictions are in doubt, and by about how much: drawn from the committed error map, not from the derivation.
+"""Where predictions are in doubt, and by about how much: drawn from the committed error map, not
+from the derivation.
 
-Outside all of these, no setting of the map is off by more than the tolerances beyond two standard errors of its
-simulation: 0.02 for accuracy and recall, 0.03 for lock-on. ``about`` is the 90th percentile of the difference between
-prediction and simulation over the map's settings to which a doubt applies; a test computes it anew.
-"""
+Outside all of these, no setting of the map is off by more than the tolerances beyond two standard
+errors of its simulation: 0.02 for accuracy and recall, 0.03 for lock-on. ``about`` is the 90th
+percentile of the difference between prediction and simulation over the map's settings to which a
+doubt applies; a test computes it anew."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ LINEAR_SHARE = 0.5  # of an activation's variance
 
 
 class Doubt(NamedTuple):
-    """What is unusual about a setting, given its predicted lock-on, and what is then off by about how much."""
+    """What is unusual about a setting, given its predicted lock-on, and what is then off by about
+    how much."""
 
     name: str
     applies: Callable[[Setting, float], bool]
@@ -30,7 +32,8 @@ class Doubt(NamedTuple):
 
 
 def linear_share(setting: Setting, variance: float) -> float:
-    r"""$\phi_1^2(a)/\sum_{k\ge1}\phi_k^2(a)$: how much of what the activation does to a pre-activation is linear."""
+    r"""$\phi_1^2(a)/\sum_{k\ge1}\phi_k^2(a)$: how much of what the activation does to a
+    pre-activation is linear."""
     return _linear_share(setting.activation, variance)
 
 
@@ -98,8 +101,8 @@ DOUBTS = (
 )
 
 
-# With unequal facts, structured or own embeddings nothing is off in their map (experiments/unequal/error_map.py), from
-# which these are drawn: it goes no further.
+# With unequal facts, structured or own embeddings nothing is off in their map
+# (experiments/unequal/error_map.py), from which these are drawn: it goes no further.
 UNEQUAL_DOUBTS = (
     Doubt("few tokens", lambda s, lock_on: s.vocab < 64, lambda s: f"vocab={s.vocab} below 64", {}),
     Doubt("few dimensions", lambda s, lock_on: s.dim < 12, lambda s: f"dim={s.dim} below 12", {}),
@@ -124,7 +127,8 @@ def plain(setting: Setting) -> bool:
 
 
 def doubts(setting: Setting, lock_on: float, *, own: bool = False) -> list[Doubt]:
-    """Those that apply to a setting with this predicted lock-on; ``own``: with the caller's embeddings."""
+    """Those that apply to a setting with this predicted lock-on; ``own``: with the caller's
+    embeddings."""
     known = DOUBTS if plain(setting) and not own else UNEQUAL_DOUBTS
     return [doubt for doubt in known if doubt.applies(setting, lock_on)]
 
@@ -132,9 +136,8 @@ def doubts(setting: Setting, lock_on: float, *, own: bool = False) -> list[Doubt
 def message(setting: Setting, found: list[Doubt], error: float = 0.0, frail: float = 0.0) -> str:
     """What is off, and by about how much: the largest of the doubts for each quantity.
 
-    ``error`` is the standard error of a mean over draws that differ too much for the time there is; ``frail`` how much
-    lock-on differs between them with a weaker mark.
-    """
+    ``error`` is the standard error of a mean over draws that differ too much for the time there is;
+    ``frail`` how much lock-on differs between them with a weaker mark."""
     draws = [says(size) for says, size in ((_uncertain, error), (_frail, frail)) if size]
     if not found:
         return f"prediction in doubt: {'; '.join(draws)}"
@@ -143,7 +146,11 @@ def message(setting: Setting, found: list[Doubt], error: float = 0.0, frail: flo
     for doubt in found:
         about |= {name: max(size, about.get(name, 0.0)) for name, size in doubt.about.items()}
     sizes = ", ".join(f"{name} by about {size:.2f}" for name, size in sorted(about.items()))
-    beyond = "" if all(doubt.about for doubt in found) else "it is beyond the settings where predictions were checked"
+    beyond = (
+        ""
+        if all(doubt.about for doubt in found)
+        else "it is beyond the settings where predictions were checked"
+    )
     return f"prediction in doubt: {reasons}: " + "; ".join(
         part for part in (sizes and f"off in {sizes}", beyond) if part
     )

@@ -1,4 +1,5 @@
-"""Fixed draws of what the theory of unequal facts does not integrate out: tables of embeddings and label counts."""
+"""Fixed draws of what the theory of unequal facts does not integrate out: tables of embeddings and
+label counts."""
 
 from __future__ import annotations
 
@@ -14,12 +15,19 @@ from recallbook.data.task import fact_frequencies, other_frequencies
 from recallbook.setting import Setting
 from recallbook.theory.attention_vector import Facts
 
-__all__ = ["DrawnFacts", "Embeddings", "OwnTables", "drawn_facts", "own_tables"]  # theory meets data here alone
+__all__ = [
+    "DrawnFacts",
+    "Embeddings",
+    "OwnTables",
+    "drawn_facts",
+    "own_tables",
+]  # theory meets data here alone
 FIRST_SEED = 7 * 10**9  # seeds of the draws of predictions are used nowhere else
 
 
 class DrawnFacts(NamedTuple):
-    """One draw: ``facts``, how ``frequencies`` ``(V,)`` weigh them in tests, and the ``seed`` of what else is drawn."""
+    """One draw: ``facts``, how ``frequencies`` ``(V,)`` weigh them in tests, and the ``seed`` of
+    what else is drawn."""
 
     facts: Facts
     frequencies: Float64[np.ndarray, " V"]
@@ -31,7 +39,8 @@ class DrawnFacts(NamedTuple):
 
 
 def drawn_facts(setting: Setting, draw: int, own: OwnTables) -> DrawnFacts:
-    """Draw of this number, which fact has which label included; tables are the same for all ``samples``, or given."""
+    """Draw of this number, which fact has which label included; tables are the same for all
+    ``samples``, or given."""
     seed = FIRST_SEED + draw
     tables = draw_embeddings(setting, seed, _table)._replace(**own)
     rng = np.random.default_rng(seed)
@@ -64,7 +73,9 @@ def _fewest_columns(table: Table) -> Table:
     if columns <= rows:
         return table
     triangle = np.linalg.qr(table.T, mode="r")
-    return np.asarray((triangle * np.sign(np.diag(triangle))[:, None]).T)  # the signs are the routine's convention
+    return np.asarray(
+        (triangle * np.sign(np.diag(triangle))[:, None]).T
+    )  # the signs are the routine's convention
 
 
 def _turned(table: Table) -> tuple[Table, Float64[np.ndarray, " d"]]:
@@ -88,13 +99,20 @@ def label_counts(
 def first_residuals(
     setting: Setting, counts: Float64[np.ndarray, " V"], frequencies: Float64[np.ndarray, " V"]
 ) -> tuple[Float64[np.ndarray, " V"], Float64[np.ndarray, " V"]]:
-    r"""Loss weights $\omega$ and first predictions $c$, as :mod:`recallbook.data.residuals` defines them."""
+    r"""Loss weights $\omega$ and first predictions $c$, as :mod:`recallbook.data.residuals` defines
+    them."""
     equal = np.full(setting.vocab, 1 / setting.vocab)
     weights = np.ones(setting.vocab)
     if setting.loss_weights == "inverse":
-        weights = np.where(counts > 0, setting.samples / (setting.vocab * np.maximum(counts, 1)), 0.0)
+        weights = np.where(
+            counts > 0, setting.samples / (setting.vocab * np.maximum(counts, 1)), 0.0
+        )
     if setting.output_bias == "trained":
         return weights, weights * counts / (weights @ counts)
-    if setting.output_bias == "calibrated" and not setting.balanced and setting.loss_weights == "equal":
+    if (
+        setting.output_bias == "calibrated"
+        and not setting.balanced
+        and setting.loss_weights == "equal"
+    ):
         return weights, frequencies
     return weights, equal

@@ -1,9 +1,9 @@
 r"""What the fixed random MLP makes of overlaps: near zero for step 2, at norm one for step 3.
 
-With $x=\omega^\top h$, $x'=\omega^\top h'$ and $\omega\sim N(0,I/s^2)$, the mean of $g(h)^\top g(h')$ over neurons is
-$K=\mathbb E\,\phi(x)\phi(x')=\sum_k\phi_k(a)\phi_k(a')\rho^k$; a finite width adds its own fluctuations. Near zero both
-are expanded; at norm one they are averaged over draws of embeddings and neurons.
-"""
+With $x=\omega^\top h$, $x'=\omega^\top h'$ and $\omega\sim N(0,I/s^2)$, the mean of $g(h)^\top
+g(h')$ over neurons is $K=\mathbb E\,\phi(x)\phi(x')=\sum_k\phi_k(a)\phi_k(a')\rho^k$; a finite
+width adds its own fluctuations. Near zero both are expanded; at norm one they are averaged over
+draws of embeddings and neurons."""
 
 from __future__ import annotations
 
@@ -30,8 +30,13 @@ ORDER = 16  # of the series in the overlap; what is left at small rho is below 1
 VARIANCES = np.geomspace(1e-2, 12, 160)  # grid of pre-activation variances, interpolated
 ANGLES, ANGLE_WEIGHTS = hermegauss(5)  # fluctuations of an overlap
 ANGLE_WEIGHTS = ANGLE_WEIGHTS / ANGLE_WEIGHTS.sum()
-DRAWS, ASKED, STORED = 32, 128, 256  # draws of trigger and neurons; tokens of each that are asked, and stored
-# fixed points come in an order; a shuffled one leaves nothing to what a draw's number says about them
+DRAWS, ASKED, STORED = (
+    32,
+    128,
+    256,
+)  # draws of trigger and neurons; tokens of each that are asked, and stored
+# fixed points come in an order; a shuffled one leaves nothing to what a draw's number says about
+# them
 SHUFFLED = np.random.default_rng(0).permutation(DRAWS * ASKED)
 NEURONS = 2048  # at most so many are drawn
 # Groups of a draw's overlaps from the smallest to the largest, finer at the end that can win
@@ -41,14 +46,14 @@ OVERLAP_WEIGHTS = np.diff(EDGES)
 
 @lru_cache(maxsize=512)
 def near_zero(activation: Phi, seq_len: int, vocab: int, *, dim: float, tau: int) -> Values:
-    r"""What step 2 sees of $\phi$ at the variance $a$ of a mean value's pre-activation; $s^2$-scaled.
+    r"""What step 2 sees of $\phi$ at the variance $a$ of a mean value's pre-activation;
+    $s^2$-scaled.
 
-    $|\bar e'|^2\approx\frac1L+\frac RV+\frac\tau{L^2}$ before division by $s^2$. By symbol: $k_s,k_o$ are
-    $\partial_cK$ for sequences with the same and with different labels, and $k_2$ its mean square over pairs of the
-    latter; $k_b$ is $k_o+2\partial_aK$; $k_1=\frac d{da}\mathbb E\,\phi^2$, a sequence meeting itself; $p_o,p_1$ are
-    $s\,\mathbb E\,\phi'\phi$ for a pair and for one; $e=s^2\,\mathbb E\,\phi'^2\,\mathbb E\,\phi^2$, what a finite
-    width scatters.
-    """
+    $|\bar e'|^2\approx\frac1L+\frac RV+\frac\tau{L^2}$ before division by $s^2$. By symbol:
+    $k_s,k_o$ are $\partial_cK$ for sequences with the same and with different labels, and $k_2$ its
+    mean square over pairs of the latter; $k_b$ is $k_o+2\partial_aK$; $k_1=\frac d{da}\mathbb
+    E\,\phi^2$, a sequence meeting itself; $p_o,p_1$ are $s\,\mathbb E\,\phi'\phi$ for a pair and
+    for one; $e=s^2\,\mathbb E\,\phi'^2\,\mathbb E\,\phi^2$, what a finite width scatters."""
     scale = 1.0 + tau
     shared = (1 - 1 / seq_len) / vocab + tau / seq_len**2
     a = (1 / seq_len + shared) / scale
@@ -63,8 +68,12 @@ def near_zero(activation: Phi, seq_len: int, vocab: int, *, dim: float, tau: int
         return float(np.sum(first[:count] * by[:count] * rho ** order[:count]))
 
     moments = hermite.moment_table(activation, np.array([a]))
-    jitter = math.sqrt(1 / dim + 1 / vocab) / (seq_len * scale * a)  # of the overlap of two mean values
-    pairs = [series(slope, slope, float(np.clip(other + jitter * angle, -1, 1))) for angle in ANGLES]
+    jitter = math.sqrt(1 / dim + 1 / vocab) / (
+        seq_len * scale * a
+    )  # of the overlap of two mean values
+    pairs = [
+        series(slope, slope, float(np.clip(other + jitter * angle, -1, 1))) for angle in ANGLES
+    ]
     return {
         lock_terms.k_same: series(slope, slope, min(same, 1.0)),
         lock_terms.k_other: series(slope, slope, other),
@@ -78,10 +87,9 @@ def near_zero(activation: Phi, seq_len: int, vocab: int, *, dim: float, tau: int
 
 
 class Asked(NamedTuple):
-    r"""The asked vector $h=z_v+\tau t$ at every point: its ``square``, what it shares with all stored ones
-    (``shared`` $=\tau t^\top h$) and with its own token (``again`` $=z_v^\top h$); ``trigger`` $=|t|^2$,
-    ``token`` $=|z_v|^2$.
-    """
+    r"""The asked vector $h=z_v+\tau t$ at every point: its ``square``, what it shares with all
+    stored ones (``shared`` $=\tau t^\top h$) and with its own token (``again`` $=z_v^\top h$);
+    ``trigger`` $=|t|^2$, ``token`` $=|z_v|^2$."""
 
     square: Points
     shared: Points
@@ -91,9 +99,14 @@ class Asked(NamedTuple):
 
 
 def linear_overlaps(asked: Asked, dim: float) -> Values:
-    r"""Overlaps of :data:`recallbook.theory.symbolic.recall_terms.OVERLAPS` for Attention-only: $g(h)=h$."""
+    r"""Overlaps of :data:`recallbook.theory.symbolic.recall_terms.OVERLAPS` for Attention-only:
+    $g(h)=h$."""
     rest, nothing = asked.square / dim, np.zeros_like(asked.square)
-    common = {recall_terms.H: asked.square, recall_terms.theta: asked.shared, recall_terms.theta2: asked.shared**2}
+    common = {
+        recall_terms.H: asked.square,
+        recall_terms.theta: asked.shared,
+        recall_terms.theta2: asked.shared**2,
+    }
     return {
         **common,
         recall_terms.J: rest,
@@ -104,10 +117,11 @@ def linear_overlaps(asked: Asked, dim: float) -> Values:
 
 
 class Drawn(NamedTuple):
-    """Overlaps by symbol, and their law over stored tokens: deviations at ``OVERLAP_WEIGHTS``, ``(points, groups)``.
+    """Overlaps by symbol, and their law over stored tokens: deviations at ``OVERLAP_WEIGHTS``,
+    ``(points, groups)``.
 
-    ``common`` is the variance over stored tokens of what all asked tokens of the draw have in common in them.
-    """
+    ``common`` is the variance over stored tokens of what all asked tokens of the draw have in
+    common in them."""
 
     overlaps: Values
     law: Array
@@ -116,21 +130,26 @@ class Drawn(NamedTuple):
 
 @lru_cache(maxsize=64)
 def drawn_overlaps(setting: Setting) -> Drawn:
-    r"""Overlaps of :data:`recallbook.theory.symbolic.recall_terms.OVERLAPS` in the features of ``DRAWS`` drawn MLPs.
+    r"""Overlaps of :data:`recallbook.theory.symbolic.recall_terms.OVERLAPS` in the features of
+    ``DRAWS`` drawn MLPs.
 
-    Each draw has its trigger, neurons, asked tokens and stored tokens; each asked token is a point. What is averaged in
-    closed form elsewhere, over output embeddings and counts, is not drawn. J is the variance over stored tokens of the
-    kernel of infinite width, F what is left of the variance of the overlaps. Neurons beyond ``NEURONS`` only divide F.
-    Every size draws the first rows of the same numbers, so a search over widths sees no noise. Two tokens at least are
-    stored, for a variance: with fewer than four facts the V - 2 by which it enters is small or zero.
-    """
+    Each draw has its trigger, neurons, asked tokens and stored tokens; each asked token is a point.
+    What is averaged in closed form elsewhere, over output embeddings and counts, is not drawn. J is
+    the variance over stored tokens of the kernel of infinite width, F what is left of the variance
+    of the overlaps. Neurons beyond ``NEURONS`` only divide F. Every size draws the first rows of
+    the same numbers, so a search over widths sees no noise. Two tokens at least are stored, for a
+    variance: with fewer than four facts the V - 2 by which it enters is small or zero."""
     width, stored = min(setting.width or 1, NEURONS), max(2, min(setting.vocab - 2, STORED))
     fewer = width / (setting.width or 1)
     draws = [_one_draw(setting, draw, width, stored) for draw in range(DRAWS)]
     points, laws = [part.overlaps for part in draws], np.concatenate([part.law for part in draws])
-    found = {symbol: np.concatenate([part[symbol] for part in points])[SHUFFLED] for symbol in points[0]}
+    found = {
+        symbol: np.concatenate([part[symbol] for part in points])[SHUFFLED] for symbol in points[0]
+    }
     common = np.repeat([part.common for part in draws], ASKED)
-    return Drawn({**found, recall_terms.F: found[recall_terms.F] * fewer}, laws[SHUFFLED], common[SHUFFLED])
+    return Drawn(
+        {**found, recall_terms.F: found[recall_terms.F] * fewer}, laws[SHUFFLED], common[SHUFFLED]
+    )
 
 
 def _one_draw(setting: Setting, draw: int, width: int, stored: int) -> Drawn:
@@ -166,12 +185,17 @@ def _one_draw(setting: Setting, draw: int, width: int, stored: int) -> Drawn:
         recall_terms.again: np.sum(asked * features(plain[:ASKED]), axis=1) if tau else square,
     }
     common = overlap.mean(axis=0).var(ddof=1)
-    common = max(common - (total.mean() - common) / ASKED, 0.0)  # less what a mean over the asked leaves of the rest
-    return Drawn(found, np.divide(groups, spread, out=np.zeros_like(groups), where=spread > 0), common)
+    common = max(
+        common - (total.mean() - common) / ASKED, 0.0
+    )  # less what a mean over the asked leaves of the rest
+    return Drawn(
+        found, np.divide(groups, spread, out=np.zeros_like(groups), where=spread > 0), common
+    )
 
 
 def _random_vectors(setting: Setting, rng: np.random.Generator, count: int) -> Array:
-    """Embeddings in as few coordinates as hold their inner products, ``(count, min(dim, count))``."""
+    """Embeddings in as few coordinates as hold their inner products, ``(count, min(dim,
+    count))``."""
     if setting.embeddings == "orthogonal":
         return np.eye(count)
     vectors = rng.standard_normal((setting.dim, count)).T / math.sqrt(setting.dim)
@@ -192,7 +216,8 @@ def _kernel(activation: Phi, left: Array, right: Array, scale: float) -> Array:
 
 
 def _coefficients(activation: Phi, a: Points) -> Coefficients:
-    """Hermite coefficients at these variances, linear in their logarithm between the points of a grid."""
+    """Hermite coefficients at these variances, linear in their logarithm between the points of a
+    grid."""
     found: Array = _table(activation)(np.log(np.clip(a, VARIANCES[0], VARIANCES[-1])))
     return found
 

@@ -1,4 +1,5 @@
-r"""Unequal facts in numbers: power sums of a setting's frequencies, its population scores, and where lock-on breaks."""
+r"""Unequal facts in numbers: power sums of a setting's frequencies, its population scores, and
+where lock-on breaks."""
 
 from __future__ import annotations
 
@@ -40,7 +41,12 @@ def laws(setting: Setting) -> Laws:
 
 def power_sums(found: Laws) -> Values:
     r"""$P_{i,j}=\sum_vp_v^ip_v'^j$ by symbol."""
-    degrees = [(i, j) for i in range(-2, DEGREES + 1) for j in range(DEGREES + 1) if i < 0 or 1 < i + j <= DEGREES]
+    degrees = [
+        (i, j)
+        for i in range(-2, DEGREES + 1)
+        for j in range(DEGREES + 1)
+        if i < 0 or 1 < i + j <= DEGREES
+    ]
     return {power(i, j): float(np.sum(found.facts**i * found.others**j)) for i, j in degrees}
 
 
@@ -48,7 +54,9 @@ def covariance_moments(setting: Setting) -> Values:
     r"""$s_j=\mathrm{tr}\,S^j$ of the law of embeddings, by symbol."""
     name, numbers = setting.law
     if name == "clustered":
-        raise not_allowed("embeddings", setting.embeddings, "a law under which tokens' embeddings are independent")
+        raise not_allowed(
+            "embeddings", setting.embeddings, "a law under which tokens' embeddings are independent"
+        )
     if name == "power_law":
         spectrum = np.arange(1, setting.dim + 1) ** -numbers[0]
         spectrum = spectrum / spectrum.sum()
@@ -58,7 +66,8 @@ def covariance_moments(setting: Setting) -> Values:
 
 
 def label_choice(setting: Setting) -> str:
-    """Which of ``LABELS`` of :mod:`recallbook.theory.symbolic.unequal_terms` the setting is, every fact covered."""
+    """Which of ``LABELS`` of :mod:`recallbook.theory.symbolic.unequal_terms` the setting is, every
+    fact covered."""
     if setting.loss_weights == "inverse":
         return "inverse"
     return "balanced" if setting.balanced else setting.output_bias
@@ -99,7 +108,8 @@ def mean_lock_on(setting: Setting) -> float:
 
 
 class Lead(NamedTuple):
-    """The most frequent token's mean score over the mark's, and how far the lead over both others scatters."""
+    """The most frequent token's mean score over the mark's, and how far the lead over both others
+    scatters."""
 
     quotient: float
     deviation: float
@@ -111,26 +121,39 @@ class Lead(NamedTuple):
 
 
 def lead(setting: Setting) -> Lead:
-    r"""$\mathbb E\,S_1/\mathbb E\,M$ and the deviation of $(S_1-S_a-M)/\mathbb E\,M$, to first order in $1/d$. Ours.
+    r"""$\mathbb E\,S_1/\mathbb E\,M$ and the deviation of $(S_1-S_a-M)/\mathbb E\,M$, to first
+    order in $1/d$. Ours.
 
     Raises
     ------
     ValueError
-        If the setting has a remedy, other tokens of another law, embeddings that are not Gaussian, or one token.
+        If the setting has a remedy, other tokens of another law, embeddings that are not Gaussian,
+        or one token.
     """
-    others = setting.other_zipf is not None or setting.embeddings != "gaussian" or setting.width is not None
+    others = (
+        setting.other_zipf is not None
+        or setting.embeddings != "gaussian"
+        or setting.width is not None
+    )
     if others or label_choice(setting) != "none" or setting.seq_len == 1:
-        raise not_allowed("setting", setting, "Zipf's law of all tokens, Gaussian embeddings, no remedy, L above 1")
+        raise not_allowed(
+            "setting",
+            setting,
+            "Zipf's law of all tokens, Gaussian embeddings, no remedy, L above 1",
+        )
     at = {**values(setting), q: float(laws(setting).facts[0])}
-    quotient, variance = (float(numeric(part)(at)) for part in (scatter.quotient(), scatter.variance()))
+    quotient, variance = (
+        float(numeric(part)(at)) for part in (scatter.quotient(), scatter.variance())
+    )
     return Lead(quotient, math.sqrt(variance))
 
 
 def broken_share(setting: Setting) -> float:
-    r"""$(1-p_1)\,P(\text{present})\,P(\text{ahead})$: sequences that the most frequent token takes from the mark. Ours.
+    r"""$(1-p_1)\,P(\text{present})\,P(\text{ahead})$: sequences that the most frequent token takes
+    from the mark. Ours.
 
-    It is not their informative token, stands in them, and is ahead in this draw. What other tokens take is left out.
-    """
+    It is not their informative token, stands in them, and is ahead in this draw. What other tokens
+    take is left out."""
     if setting.seq_len == 1:
         return 0.0
     top = float(laws(setting).facts[0])
@@ -147,10 +170,11 @@ def critical_zipf(
     trigger_in_values: bool = False,
     between_draws: bool = True,
 ) -> float:
-    r"""Exponent $\alpha$ of all tokens at which lock-on falls below ``level``; 4 if it does nowhere. Ours.
+    r"""Exponent $\alpha$ of all tokens at which lock-on falls below ``level``; 4 if it does
+    nowhere. Ours.
 
-    By :func:`broken_share`, or, without scatter ``between_draws``, where all scores are at their means
-    (:func:`mean_lock_on`).
+    By :func:`broken_share`, or, without scatter ``between_draws``, where all scores are at their
+    means (:func:`mean_lock_on`).
 
     Raises
     ------
@@ -158,13 +182,17 @@ def critical_zipf(
         If a size or the level is bad.
     """
     level = check_share("level", level)
-    equal = Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, trigger_in_values=trigger_in_values)
+    equal = Setting(
+        vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, trigger_in_values=trigger_in_values
+    )
 
     def locks(exponent: float) -> bool:
         at = replace(equal, zipf=exponent)
         return (1 - broken_share(at) if between_draws else mean_lock_on(at)) >= level
 
-    grid = np.arange(1, 161) / 40  # the first crossing: very frequent tokens are facts too, and lock-on returns
+    grid = (
+        np.arange(1, 161) / 40
+    )  # the first crossing: very frequent tokens are facts too, and lock-on returns
     below = next((exponent for exponent in grid if not locks(float(exponent))), None)
     if below is None:
         return 4.0
@@ -177,6 +205,7 @@ def critical_zipf(
 
 @cache
 def critical_load_at(exponent: float, trigger_in_values: bool) -> float:
-    r"""$Lp_1$ above which the most frequent token outdoes the mark, many tokens, $\alpha>\frac12$."""
+    r"""$Lp_1$ above which the most frequent token outdoes the mark, many tokens,
+    $\alpha>\frac12$."""
     of = symbolic.critical_load_of(sp.Float(exponent)).subs(tau, int(trigger_in_values))
     return float(sp.N(of))

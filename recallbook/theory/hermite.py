@@ -1,9 +1,9 @@
-r"""Hermite coefficients and Gaussian moments of an activation $\phi$, exact up to a quadrature error that is returned.
+r"""Hermite coefficients and Gaussian moments of an activation $\phi$, exact up to a quadrature
+error that is returned.
 
-For a pre-activation $x=\sqrt a\,\xi$ with $\xi$ standard normal,
-$\phi(\sqrt a\,\xi)=\sum_k\phi_k(a)\,\mathrm{He}_k(\xi)/\sqrt{k!}$, and for two of covariance $c$ (Mehler's formula)
-$\mathbb E\,\phi(x)\phi(x')=\sum_k\phi_k(a)\phi_k(a')\,\rho^k$, $\rho=c/\sqrt{aa'}$.
-"""
+For a pre-activation $x=\sqrt a\,\xi$ with $\xi$ standard normal, $\phi(\sqrt
+a\,\xi)=\sum_k\phi_k(a)\,\mathrm{He}_k(\xi)/\sqrt{k!}$, and for two of covariance $c$ (Mehler's
+formula) $\mathbb E\,\phi(x)\phi(x')=\sum_k\phi_k(a)\phi_k(a')\,\rho^k$, $\rho=c/\sqrt{aa'}$."""
 
 from __future__ import annotations
 
@@ -29,14 +29,16 @@ LARGEST_ORDER = 60
 
 
 class Coefficients(NamedTuple):
-    r"""$\phi_0(a),\dots,\phi_K(a)$ ``(K + 1,)``, and the largest difference to quadrature with half the panels."""
+    r"""$\phi_0(a),\dots,\phi_K(a)$ ``(K + 1,)``, and the largest difference to quadrature with half
+    the panels."""
 
     values: Array
     error: float
 
 
 class Moments(NamedTuple):
-    r"""Means over $x\sim N(0,a)$ of $\phi^2,\phi'^2,\phi\phi'$, and $\frac d{da}\mathbb E\,\phi^2$, by $a$."""
+    r"""Means over $x\sim N(0,a)$ of $\phi^2,\phi'^2,\phi\phi'$, and $\frac d{da}\mathbb E\,\phi^2$,
+    by $a$."""
 
     square: Array
     slope_square: Array
@@ -46,7 +48,8 @@ class Moments(NamedTuple):
 
 @lru_cache(maxsize=8)
 def normal_rule(panels: int = PANELS) -> tuple[Array, Array]:
-    """Nodes and weights of the standard normal law: Gauss and Legendre's rule on each of ``panels`` panels."""
+    """Nodes and weights of the standard normal law: Gauss and Legendre's rule on each of ``panels``
+    panels."""
     nodes, weights = legendre.leggauss(PER_PANEL)
     edges = np.linspace(-REACH, REACH, panels + 1)
     half = np.diff(edges)[:, None] / 2
@@ -55,25 +58,32 @@ def normal_rule(panels: int = PANELS) -> tuple[Array, Array]:
 
 
 def hermite_coefficients(activation: Phi, variance: float = 1.0, order: int = 10) -> Coefficients:
-    r"""$\phi_k(a)=\mathbb E\,\phi(\sqrt a\,\xi)\,\mathrm{He}_k(\xi)/\sqrt{k!}$ for $k=0,\dots,$ ``order``.
+    r"""$\phi_k(a)=\mathbb E\,\phi(\sqrt a\,\xi)\,\mathrm{He}_k(\xi)/\sqrt{k!}$ for $k=0,\dots,$
+    ``order``.
 
     Raises
     ------
     ValueError
-        If an argument is out of range, or ``activation`` is neither a name nor an elementwise map on tensors.
+        If an argument is out of range, or ``activation`` is neither a name nor an elementwise map
+        on tensors.
     """
     variance = check_rate("variance", variance)
     order = check_size("order", order)
     if order > LARGEST_ORDER:
         raise not_allowed("order", order, f"an integer from 1 to {LARGEST_ORDER}")
-    table = [coefficient_table(activation, np.array([variance]), order, panels)[0] for panels in (PANELS, PANELS // 2)]
+    table = [
+        coefficient_table(activation, np.array([variance]), order, panels)[0]
+        for panels in (PANELS, PANELS // 2)
+    ]
     return Coefficients(table[0], float(np.abs(table[0] - table[1]).max()))
 
 
 def coefficient_table(activation: Phi, variances: Array, order: int, panels: int = PANELS) -> Array:
     r"""$\phi_k(a)$ for each variance, ``(len(variances), order + 1)``."""
     x, weights = normal_rule(panels)
-    table: Array = (values(activation, np.sqrt(variances)[:, None] * x) * weights) @ _basis(order, panels)
+    table: Array = (values(activation, np.sqrt(variances)[:, None] * x) * weights) @ _basis(
+        order, panels
+    )
     return table
 
 
@@ -95,7 +105,11 @@ def moment_table(activation: Phi, variances: Array) -> Moments:
 
 def values(activation: Phi, x: Array) -> Array:
     r"""$\phi(x)$."""
-    return np.asarray(check_finite("activation", elementwise(activation)(torch.from_numpy(np.ascontiguousarray(x)))))
+    return np.asarray(
+        check_finite(
+            "activation", elementwise(activation)(torch.from_numpy(np.ascontiguousarray(x)))
+        )
+    )
 
 
 def slopes(activation: Phi, x: Array) -> Array:

@@ -1,4 +1,5 @@
-r"""What hard attention locates once all scores are known, and what step 3 makes of it: exact over sequences. Ours."""
+r"""What hard attention locates once all scores are known, and what step 3 makes of it: exact over
+sequences. Ours."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ TIE = 1e-10  # of the largest value: numbers closer than this are equal but for 
 
 
 class Located(NamedTuple):
-    """By informative token: chance to lock ``(V,)``; and to locate each other token instead, ``(V, V)``."""
+    """By informative token: chance to lock ``(V,)``; and to locate each other token instead, ``(V,
+    V)``."""
 
     lock: Float64[np.ndarray, " V"]
     wrong: Float64[np.ndarray, "V V"]
@@ -31,8 +33,8 @@ class Answers(NamedTuple):
 def locate(scores: Float64[np.ndarray, " V"], mark: float, facts: Facts) -> Located:
     r"""Over the $L-1$ other tokens of a sequence, independent of law $p'$.
 
-    Attention locks on $a$ if none scores above $S_a+M$; a tie among $k$ counts $1/k$. Otherwise it locates the largest.
-    """
+    Attention locks on $a$ if none scores above $S_a+M$; a tie among $k$ counts $1/k$. Otherwise it
+    locates the largest."""
     size = len(scores)
     if facts.length == 1:
         return Located(np.ones(size), np.zeros((size, size)))
@@ -45,9 +47,15 @@ def locate(scores: Float64[np.ndarray, " V"], mark: float, facts: Facts) -> Loca
     last = np.searchsorted(ordered, wanted + slack, side="right")  # those from it on are above
     below, tied = cumulated[first], cumulated[last] - cumulated[first]
     strictly = below ** (facts.length - 1)
-    values = {symbolic.below: below, symbolic.tied: np.where(last > first, tied, 1.0), L: facts.length}
+    values = {
+        symbolic.below: below,
+        symbolic.tied: np.where(last > first, tied, 1.0),
+        L: facts.length,
+    }
     shared = numeric(symbolic.lock_chance)(values)
-    largest = np.diff(cumulated ** (facts.length - 1))  # chance that each token is the largest of L - 1
+    largest = np.diff(
+        cumulated ** (facts.length - 1)
+    )  # chance that each token is the largest of L - 1
     wrong = np.zeros((size, size))
     wrong[:, order] = np.where(np.arange(size)[None, :] >= last[:, None], largest[None, :], 0.0)
     return Located(np.where(last > first, shared, strictly), wrong)
@@ -56,14 +64,17 @@ def locate(scores: Float64[np.ndarray, " V"], mark: float, facts: Facts) -> Loca
 def located_counts(
     located: Located, facts: Facts, rng: np.random.Generator
 ) -> tuple[Float64[np.ndarray, " V"], Float64[np.ndarray, "V V"]]:
-    """Training sequences of each label that locate their own token, and each other one: multinomial."""
+    """Training sequences of each label that locate their own token, and each other one:
+    multinomial."""
     counts = facts.counts.astype(np.int64)
     hits = rng.binomial(counts, np.minimum(located.lock, 1.0))
     missed = located.wrong.sum(axis=1, keepdims=True)
     shares = np.divide(located.wrong, missed, out=np.zeros_like(located.wrong), where=missed > 0)
     wrong = np.zeros_like(located.wrong)
     rows = np.flatnonzero((counts > hits) & (missed[:, 0] > 0))
-    shares[rows] /= np.maximum(shares[rows].sum(axis=1, keepdims=True), 1)  # no more than one after rounding
+    shares[rows] /= np.maximum(
+        shares[rows].sum(axis=1, keepdims=True), 1
+    )  # no more than one after rounding
     wrong[rows] = rng.multinomial((counts - hits)[rows], shares[rows])
     return hits.astype(float), wrong
 
@@ -75,7 +86,8 @@ def answer(
     facts: Facts,
     frequencies: Float64[np.ndarray, " V"],
 ) -> Answers:
-    r"""From the logits $u_k\cdot\sum_j\omega_j\tilde u_j\,g_j\cdot h$ of every $h$; $g_j$: what label $j$ located."""
+    r"""From the logits $u_k\cdot\sum_j\omega_j\tilde u_j\,g_j\cdot h$ of every $h$; $g_j$: what
+    label $j$ located."""
     marked = facts.tokens + facts.tau * facts.trigger
     value = (hits[:, None] * marked + wrong @ facts.tokens).T @ facts.residuals  # (d, e)
     read = value @ facts.labels.T

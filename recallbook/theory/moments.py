@@ -1,4 +1,5 @@
-r"""Exact moments of the scores of step 2 at a setting, from the table of :mod:`recallbook_studies.ch05.enumeration`."""
+r"""Exact moments of the scores of step 2 at a setting, from the table of
+:mod:`recallbook_studies.ch05.enumeration`."""
 
 from __future__ import annotations
 
@@ -18,19 +19,21 @@ from recallbook.theory.symbolic.lock_terms import T
 from recallbook.theory.values import effective_dim, is_far, length_variance
 
 TABLE = Path(__file__).with_name("moments.parquet")
-# powers of 1/N, 1/L, 1/V, 1/d, T, tau, and numbers of tokens with 2, 3, 4 pairs of embeddings (for the sphere)
+# powers of 1/N, 1/L, 1/V, 1/d, T, tau, and numbers of tokens with 2, 3, 4 pairs of embeddings (for
+# the sphere)
 POWERS = ("N", "L", "V", "d", "T", "tau", "twice", "thrice", "four")
 COLUMNS = ["quantity", "term", "odd", *POWERS, "coefficient"]
 SYMBOLS = (1 / N, 1 / L, 1 / V, 1 / d, T, tau)
 
 
 class Moments(NamedTuple):
-    r"""Means over draws at given $T=|t|^2$, as polynomials in it; ``cube`` a number, at orthonormal embeddings.
+    r"""Means over draws at given $T=|t|^2$, as polynomials in it; ``cube`` a number, at orthonormal
+    embeddings.
 
-    $t^\top w$ has an even part $P$ in the embeddings, of mean ``score`` and mean square ``pull``, and an odd part of
-    mean square ``noise``. The scores of a draw's tokens have the variance ``overlap`` through parts of $w$ that are odd
-    in the trigger, and ``scatter`` through the rest; ``cube`` is the mean of their cubes.
-    """
+    $t^\top w$ has an even part $P$ in the embeddings, of mean ``score`` and mean square ``pull``,
+    and an odd part of mean square ``noise``. The scores of a draw's tokens have the variance
+    ``overlap`` through parts of $w$ that are odd in the trigger, and ``scatter`` through the rest;
+    ``cube`` is the mean of their cubes."""
 
     score: Polynomial
     pull: Polynomial
@@ -50,7 +53,8 @@ def rows(quantity: str, term: str | None = None, odd: bool | None = None) -> pd.
 
 
 def expression(quantity: str, term: str | None = None, odd: bool | None = None) -> sp.Expr:
-    """Rows of the table as an expression in V, N, L, d, T and tau, for Gaussian embeddings: exact."""
+    """Rows of the table as an expression in V, N, L, d, T and tau, for Gaussian embeddings:
+    exact."""
     together = rows(quantity, term, odd).groupby(list(POWERS[:6]))["coefficient"].sum()
     products = (
         int(c) * sp.prod(symbol ** int(p) for symbol, p in zip(SYMBOLS, powers, strict=True))
@@ -61,7 +65,8 @@ def expression(quantity: str, term: str | None = None, odd: bool | None = None) 
 
 
 def exact(setting: Setting) -> Moments:
-    """All moments at the sizes, the law of the embeddings and the values of a setting; the MLP does not enter."""
+    """All moments at the sizes, the law of the embeddings and the values of a setting; the MLP does
+    not enter."""
     distinct = setting.vocab / (setting.vocab - 1)  # a draw's tokens are different ones
     return Moments(
         score=polynomial(setting, "score"),
@@ -73,29 +78,38 @@ def exact(setting: Setting) -> Moments:
     )
 
 
-def polynomial(setting: Setting, quantity: str, *, term: str | None = None, odd: bool | None = None) -> Polynomial:
+def polynomial(
+    setting: Setting, quantity: str, *, term: str | None = None, odd: bool | None = None
+) -> Polynomial:
     r"""Rows of the table at a setting, as a polynomial in $T=|t|^2$."""
     powers, coefficients = _arrays(quantity, term, odd)
-    logs: NDArray[np.float64] = np.log(np.array([setting.samples, setting.seq_len, setting.vocab], dtype=float))
+    logs: NDArray[np.float64] = np.log(
+        np.array([setting.samples, setting.seq_len, setting.vocab], dtype=float)
+    )
     values = coefficients * np.exp(-(powers[:, :3] @ logs))
     dim = effective_dim(setting)
     values = values * (powers[:, 3] == 0 if is_far(dim) else dim ** -powers[:, 3])
     values = values * (powers[:, 5] == 0 if not setting.trigger_in_values else 1)
-    if setting.embeddings == "sphere":  # a token with k pairs of embeddings: d^(k-1) / ((d+2)...(d+2k-2))
+    if (
+        setting.embeddings == "sphere"
+    ):  # a token with k pairs of embeddings: d^(k-1) / ((d+2)...(d+2k-2))
         shorter: NDArray[np.float64] = np.cumsum(np.log(dim / (dim + np.array([2.0, 4.0, 6.0]))))
         values = values * np.exp(powers[:, 6:] @ shorter)
     return Polynomial(np.bincount(powers[:, 4].astype(int), weights=values, minlength=1))
 
 
 def over_triggers(setting: Setting, given: Polynomial) -> float:
-    r"""Mean of a polynomial over $|t|^2$, a gamma variable of mean 1: $\mathbb E\,T^k=\prod_{j<k}(1+js)$."""
+    r"""Mean of a polynomial over $|t|^2$, a gamma variable of mean 1: $\mathbb
+    E\,T^k=\prod_{j<k}(1+js)$."""
     spread = length_variance(setting)
     means = np.cumprod([1.0, *(1 + j * spread for j in range(len(given.coef) - 1))])
     return float(np.dot(np.asarray(given.coef, dtype=float), means))
 
 
 @cache
-def _arrays(quantity: str, term: str | None, odd: bool | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _arrays(
+    quantity: str, term: str | None, odd: bool | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     found = rows(quantity, term, odd)
     return found[list(POWERS)].to_numpy(float), found["coefficient"].to_numpy(float)
 

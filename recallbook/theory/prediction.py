@@ -1,8 +1,9 @@
-r"""Predictions with no fitted constant: lock-on, recall and accuracy of three steps in the early-phase limit.
+r"""Predictions with no fitted constant: lock-on, recall and accuracy of three steps in the
+early-phase limit.
 
-The expressions of :mod:`recallbook.theory.symbolic` give signal and noise once the draw's own fluctuations are fixed;
-what is left is an average over these, taken on a fixed low-discrepancy set of points.
-"""
+The expressions of :mod:`recallbook.theory.symbolic` give signal and noise once the draw's own
+fluctuations are fixed; what is left is an average over these, taken on a fixed low-discrepancy set
+of points."""
 
 from __future__ import annotations
 
@@ -36,8 +37,8 @@ WIDEST = 2**24  # wider MLPs are as good as infinite
 class Term(NamedTuple):
     """One entry of the ledger: its size, the formula that gives it, and where it is derived.
 
-    With unequal facts sizes are means over draws, and a formula is what leads one token's score, not yet in their unit.
-    """
+    With unequal facts sizes are means over draws, and a formula is what leads one token's score,
+    not yet in their unit."""
 
     size: float
     formula: str
@@ -45,7 +46,8 @@ class Term(NamedTuple):
 
 
 class Quantiles(NamedTuple):
-    """What a share of all draws of embeddings and data stays below: a value for each outcome, from its own law."""
+    """What a share of all draws of embeddings and data stays below: a value for each outcome, from
+    its own law."""
 
     accuracy: float
     lock_on: float
@@ -56,11 +58,11 @@ class Quantiles(NamedTuple):
 class Prediction:
     """Averages over embeddings, data and test sequences in the early-phase limit.
 
-    ``ledger`` maps the name of each term to its size, its formula in LaTeX, and where it is derived. Sizes of the
-    terms of step 2 are variances in units of the squared trigger score, at a typical draw; sizes of the terms of
-    step 3 are mean squares of a wrong logit in units of the squared right one. ``error`` is the largest standard error
-    of the three where they are means over draws, as with unequal facts; else 0.
-    """
+    ``ledger`` maps the name of each term to its size, its formula in LaTeX, and where it is
+    derived. Sizes of the terms of step 2 are variances in units of the squared trigger score, at a
+    typical draw; sizes of the terms of step 3 are mean squares of a wrong logit in units of the
+    squared right one. ``error`` is the largest standard error of the three where they are means
+    over draws, as with unequal facts; else 0."""
 
     accuracy: float
     lock_on: float
@@ -70,12 +72,14 @@ class Prediction:
     _draws: Callable[[], DrawLaw] | None = field(default=None, repr=False, compare=False)
 
     def quantile(self, q: float) -> Quantiles:
-        """Accuracy, lock-on and recall that a share ``q`` of draws of embeddings and data stays below.
+        """Accuracy, lock-on and recall that a share ``q`` of draws of embeddings and data stays
+        below.
 
-        A simulation is one draw; test sequences are endless here. From the fluctuations that the averages are over
-        (:mod:`recallbook.theory.draws`), found at the first call, in a second; with unequal facts or structured
-        embeddings the quantile of 64 to 256 draws, in up to four times the time of the averages, where the share below
-        a quantile of 0.1 is known to 0.02 to 0.04. Compared with simulation in chapter 9.
+        A simulation is one draw; test sequences are endless here. From the fluctuations that the
+        averages are over (:mod:`recallbook.theory.draws`), found at the first call, in a second;
+        with unequal facts or structured embeddings the quantile of 64 to 256 draws, in up to four
+        times the time of the averages, where the share below a quantile of 0.1 is known to 0.02 to
+        0.04. Compared with simulation in chapter 9.
 
         Raises
         ------
@@ -99,10 +103,12 @@ def predict(
     warn: bool = True,
     embeddings: Embeddings | Mapping[str, Any] | None = None,
 ) -> Prediction:
-    r"""Predict lock-on, recall and accuracy from $V,N,d,L$ and the setting's choices alone. Ours; no fitted constant.
+    r"""Predict lock-on, recall and accuracy from $V,N,d,L$ and the setting's choices alone. Ours;
+    no fitted constant.
 
-    Step 2 has exact first and second moments (Attention-only), step 3 is derived to leading order with corrections;
-    laws between moments are closures. Checked on 2400 random settings over most of what a Setting allows, from which
+    Step 2 has exact first and second moments (Attention-only), step 3 is derived to leading order
+    with corrections; laws between moments are closures. Checked on 2400 random settings over most
+    of what a Setting allows, from which
     :mod:`recallbook.theory.caveats` is drawn: it warns where it is in doubt, and says by about how much. The MLP enters
     step 2 through Gaussian means of its activation, step 3 through draws of neurons. With equal facts
     a wrong place that answers right gets no credit: with two tokens accuracy is some 0.3 too low, with eight 0.1.
@@ -110,8 +116,8 @@ def predict(
     Parameters
     ----------
     setting : Setting
-        Attention-only or Attention-MLP, with any activation; with unequal facts, structured or own embeddings
-        Attention-only (:mod:`recallbook.theory.unequal`).
+        Attention-only or Attention-MLP, with any activation; with unequal facts, structured or own
+        embeddings Attention-only (:mod:`recallbook.theory.unequal`).
     without : tuple of str
         Names of ledger terms to leave out, to see what each costs.
     warn : bool
@@ -146,7 +152,9 @@ def predict(
     )
 
 
-def _predict_unequal(setting: Setting, own: OwnTables, without: tuple[str, ...], warn: bool) -> Prediction:
+def _predict_unequal(
+    setting: Setting, own: OwnTables, without: tuple[str, ...], warn: bool
+) -> Prediction:
     found = unequal.averages(setting, own, without, ledger=not without)
     if warn:
         _warn(setting, found.lock_on, level=4, own=bool(own), error=found.error, frail=found.frail)
@@ -157,7 +165,8 @@ def _predict_unequal(setting: Setting, own: OwnTables, without: tuple[str, ...],
 
 
 def predicted_lock_on(setting: Setting, *, warn: bool = True) -> float:
-    """Lock-on of :func:`predict` and nothing else: a tenth of the work, but with unequal facts, where it is most."""
+    """Lock-on of :func:`predict` and nothing else: a tenth of the work, but with unequal facts,
+    where it is most."""
     _check(setting)
     _check_size(setting, unequal.applies(setting, {}))
     if unequal.applies(setting, {}):
@@ -172,7 +181,8 @@ def predicted_lock_on(setting: Setting, *, warn: bool = True) -> float:
 
 
 def reaches(setting: Setting, accuracy: float) -> bool:
-    """Whether predicted accuracy is at least this; where it is an average, over no more draws than that takes."""
+    """Whether predicted accuracy is at least this; where it is an average, over no more draws than
+    that takes."""
     if not unequal.applies(setting, {}):
         return predict(setting, warn=False).accuracy >= accuracy
     _check_size(setting, True)
@@ -189,36 +199,52 @@ def term_names(setting: Setting) -> tuple[str, ...]:
 
 def phase(setting: Setting) -> str:
     """The term whose removal would raise predicted accuracy most, by name."""
-    accuracies = {name: predict(setting, without=(name,), warn=False).accuracy for name in term_names(setting)}
+    accuracies = {
+        name: predict(setting, without=(name,), warn=False).accuracy for name in term_names(setting)
+    }
     return max(accuracies, key=lambda name: accuracies[name])
 
 
 def critical_samples(
     vocab: int, seq_len: int, dim: int, accuracy: float = 0.9, *, warn: bool = True, **setting: Any
 ) -> float:
-    """Smallest number of training sequences with at least this predicted accuracy; infinite where there is none.
+    """Smallest number of training sequences with at least this predicted accuracy; infinite where
+    there is none.
 
-    By doubling from ``vocab`` and bisection to one part in a thousand: some 30 predictions, of milliseconds each. With
-    unequal facts or structured embeddings to one part in a hundred, counted on a terminal: some ten seconds at V = 16,
-    half a minute at 256, six minutes at 1024. Warns as :func:`predict` does at the number found, unless
-    ``warn`` is false.
+    By doubling from ``vocab`` and bisection to one part in a thousand: some 30 predictions, of
+    milliseconds each. With unequal facts or structured embeddings to one part in a hundred, counted
+    on a terminal: some ten seconds at V = 16, half a minute at 256, six minutes at 1024. Warns as
+    :func:`predict` does at the number found, unless ``warn`` is false.
 
     Raises
     ------
     ValueError
         If ``accuracy`` is not between 0 and 1, or a size is bad.
     """
-    low, fixed = check_size("vocab", vocab, smallest=2), {"vocab": vocab, "seq_len": seq_len, "dim": dim, **setting}
-    return _smallest(lambda samples: Setting(samples=samples, **fixed), low, LARGEST_SIZE, accuracy, warn)
+    low, fixed = (
+        check_size("vocab", vocab, smallest=2),
+        {"vocab": vocab, "seq_len": seq_len, "dim": dim, **setting},
+    )
+    return _smallest(
+        lambda samples: Setting(samples=samples, **fixed), low, LARGEST_SIZE, accuracy, warn
+    )
 
 
 def critical_width(
-    vocab: int, seq_len: int, dim: int, samples: int, accuracy: float = 0.9, *, warn: bool = True, **setting: Any
+    vocab: int,
+    seq_len: int,
+    dim: int,
+    samples: int,
+    accuracy: float = 0.9,
+    *,
+    warn: bool = True,
+    **setting: Any,
 ) -> float:
-    """Smallest width of the MLP with at least this predicted accuracy; infinite where there is none.
+    """Smallest width of the MLP with at least this predicted accuracy; infinite where there is
+    none.
 
-    By doubling from half of ``dim`` and bisection to one part in a thousand. Warns as :func:`predict` does at the width
-    found, unless ``warn`` is false.
+    By doubling from half of ``dim`` and bisection to one part in a thousand. Warns as
+    :func:`predict` does at the width found, unless ``warn`` is false.
 
     Raises
     ------
@@ -230,11 +256,18 @@ def critical_width(
     return _smallest(lambda width: Setting(width=width, **fixed), low, WIDEST, accuracy, warn)
 
 
-def _smallest(at: Callable[[int], Setting], low: int, largest: int, accuracy: float, warn: bool) -> float:
+def _smallest(
+    at: Callable[[int], Setting], low: int, largest: int, accuracy: float, warn: bool
+) -> float:
     """Smallest size from ``low`` to ``largest`` whose setting has this predicted accuracy."""
     accuracy = check_share("accuracy", accuracy)
     slow = unequal.applies(at(low), {})  # an average over draws each, so that a terminal shows them
-    with tqdm(desc="critical size, some 30 predictions", unit="", leave=False, disable=None if slow else True) as bar:
+    with tqdm(
+        desc="critical size, some 30 predictions",
+        unit="",
+        leave=False,
+        disable=None if slow else True,
+    ) as bar:
 
         def reached(size: int) -> bool:
             bar.update()
@@ -242,7 +275,9 @@ def _smallest(at: Callable[[int], Setting], low: int, largest: int, accuracy: fl
 
         if not reached(largest):
             return math.inf
-        found = bracket(reached, low, smallest=low, largest=largest, tolerance=1e-2 if slow else 1e-3).high
+        found = bracket(
+            reached, low, smallest=low, largest=largest, tolerance=1e-2 if slow else 1e-3
+        ).high
     if warn:
         _warn(at(int(found)), predicted_lock_on(at(int(found)), warn=False), level=4)
     return float(found)
@@ -252,28 +287,44 @@ def _smallest(at: Callable[[int], Setting], low: int, largest: int, accuracy: fl
 
 
 def _ledger(setting: Setting) -> dict[str, Term]:
-    """Every term at the typical draw, |t|^2 = Q = M = 1; not a number where there is no attention to lock (L = 1)."""
+    """Every term at the typical draw, |t|^2 = Q = M = 1; not a number where there is no attention
+    to lock (L = 1)."""
     mlp, terms = setting.width is not None, {}
     typical = values(setting, dict.fromkeys(lock_symbols.SHARED, 1.0))
     if mlp:
-        typical = {**typical, **{name: float(np.mean(part)) for name, part in asked_overlaps(setting).items()}}
+        typical = {
+            **typical,
+            **{name: float(np.mean(part)) for name, part in asked_overlaps(setting).items()},
+        }
     for name, (expression, printed, chapter) in _ledger_entries(mlp).items():
         alone = setting.seq_len == 1 and name in lock_symbols.lock_terms(mlp)
-        terms[name] = Term(math.nan if alone else float(numeric(expression)(typical)), printed, chapter)
+        terms[name] = Term(
+            math.nan if alone else float(numeric(expression)(typical)), printed, chapter
+        )
     return terms
 
 
 @cache
 def _ledger_entries(mlp: bool) -> dict[str, tuple[sp.Expr, str, str]]:
     """Size, formula in LaTeX, and chapter of every term, by name."""
-    score, missing, of_lock = lock_symbols.trigger_score(mlp), sp.exp(-N / V), lock_symbols.lock_terms(mlp)
+    score, missing, of_lock = (
+        lock_symbols.trigger_score(mlp),
+        sp.exp(-N / V),
+        lock_symbols.lock_terms(mlp),
+    )
     entries = {
-        **{k: (t.token / score**2, t.token / score**2, "When attention locks on") for k, t in of_lock.items()},
+        **{
+            k: (t.token / score**2, t.token / score**2, "When attention locks on")
+            for k, t in of_lock.items()
+        },
         **{k: (t, t, "Upper bounds") for k, t in recall_symbols.mean_squares(mlp).items()},
         "coverage": (missing, missing, "The task"),
     }
     of_mlp = dict.fromkeys(("neuron bias", "neuron noise", "MLP noise"), "The MLP as memory")
-    return {k: (size, sp.latex(shown), of_mlp.get(k, chapter)) for k, (size, shown, chapter) in entries.items()}
+    return {
+        k: (size, sp.latex(shown), of_mlp.get(k, chapter))
+        for k, (size, shown, chapter) in entries.items()
+    }
 
 
 def _check(setting: object) -> None:
@@ -289,9 +340,16 @@ def _check_size(setting: Setting, drawn: bool) -> None:
 
 
 def _warn(
-    setting: Setting, lock_on: float, level: int = 3, *, own: bool = False, error: float = 0.0, frail: float = 0.0
+    setting: Setting,
+    lock_on: float,
+    level: int = 3,
+    *,
+    own: bool = False,
+    error: float = 0.0,
+    frail: float = 0.0,
 ) -> None:
-    """Say what is off, and by about how much, where the map of errors or the draws leave a doubt."""
+    """Say what is off, and by about how much, where the map of errors or the draws leave a
+    doubt."""
     found = doubts(setting, lock_on, own=own)
     uncertain = error if error > unequal.UNCERTAIN else 0.0
     rare = frail if frail > unequal.FRAIL and not uncertain else 0.0

@@ -1,4 +1,5 @@
-"""Probability that the right logit is the largest, from the terms of :mod:`recallbook.theory.symbolic.recall_terms`."""
+"""Probability that the right logit is the largest, from the terms of
+:mod:`recallbook.theory.symbolic.recall_terms`."""
 
 from __future__ import annotations
 
@@ -13,7 +14,14 @@ from scipy.special import betainc, ndtr
 from scipy.stats import binom
 
 from recallbook.setting import Setting
-from recallbook.theory.feature_kernels import OVERLAP_WEIGHTS, STORED, Asked, Drawn, drawn_overlaps, linear_overlaps
+from recallbook.theory.feature_kernels import (
+    OVERLAP_WEIGHTS,
+    STORED,
+    Asked,
+    Drawn,
+    drawn_overlaps,
+    linear_overlaps,
+)
 from recallbook.theory.lock_on import NODE_WEIGHTS, Lock
 from recallbook.theory.symbolic import recall_terms as symbolic
 from recallbook.theory.symbolic.expressions import Values, d as D, numeric
@@ -62,10 +70,14 @@ def asked_overlaps(setting: Setting) -> Values:
 
 
 def overlaps(setting: Setting, triggers: Array | None = None) -> Drawn:
-    """Overlaps and their law, at every point; of linear features at these squared lengths of the trigger, if given."""
-    # neither the batch, the length nor a vocabulary of more than is drawn enters: searches in them find this here
+    """Overlaps and their law, at every point; of linear features at these squared lengths of the
+    trigger, if given."""
+    # neither the batch, the length nor a vocabulary of more than is drawn enters: searches in them
+    # find this here
     if setting.width is not None:
-        return drawn_overlaps(replace(setting, vocab=min(setting.vocab, STORED + 2), seq_len=1, samples=1))
+        return drawn_overlaps(
+            replace(setting, vocab=min(setting.vocab, STORED + 2), seq_len=1, samples=1)
+        )
     if triggers is not None:
         return _linear_drawn(setting, triggers)
     return _linear_overlaps(replace(setting, vocab=2, seq_len=1, samples=1))
@@ -78,7 +90,9 @@ def _linear_overlaps(setting: Setting) -> Drawn:
 
 def _linear_drawn(setting: Setting, triggers: Array) -> Drawn:
     dim = effective_dim(setting)
-    common = float(setting.trigger_in_values) * triggers / dim  # the trigger's overlap with a stored token
+    common = (
+        float(setting.trigger_in_values) * triggers / dim
+    )  # the trigger's overlap with a stored token
     return Drawn(linear_overlaps(_asked(setting, triggers), dim), NORMAL, common)
 
 
@@ -89,7 +103,9 @@ def _asked(setting: Setting, trigger: Array) -> Asked:
     return Asked(square, shared, again=token + tau * angle, trigger=trigger, token=token)
 
 
-def chance_of_recall(setting: Setting, lock: Lock, without: tuple[str, ...] = (), mislocated: bool = True) -> Array:
+def chance_of_recall(
+    setting: Setting, lock: Lock, without: tuple[str, ...] = (), mislocated: bool = True
+) -> Array:
     """Probability that the right logit exceeds all V - 1 others, at every point.
 
     With ``mislocated=False`` sequences that located a wrong token store nothing.
@@ -100,7 +116,11 @@ def chance_of_recall(setting: Setting, lock: Lock, without: tuple[str, ...] = ()
 
 
 def recall_values(
-    setting: Setting, lock: Lock, asked: Values, without: tuple[str, ...] = (), mislocated: bool = True
+    setting: Setting,
+    lock: Lock,
+    asked: Values,
+    without: tuple[str, ...] = (),
+    mislocated: bool = True,
 ) -> Values:
     """Values of all symbols of step 3, at every point."""
     share, given = setting.samples / setting.vocab, sizes(setting)
@@ -115,23 +135,35 @@ def recall_values(
     # in one dimension nothing is across: what this would vary is multiplied by d - 1
     scatter = float(numeric(symbolic.others_variance())(given)) if given[D] > 1 else 0.0
     across = gamma_variable("across", scatter)
-    geometry = {symbolic.b: lengths(setting, "output"), symbolic.xi: normal("along"), symbolic.r: across}
+    geometry = {
+        symbolic.b: lengths(setting, "output"),
+        symbolic.xi: normal("along"),
+        symbolic.r: across,
+    }
     switches = {symbol: float(name not in without) for name, symbol in symbolic.SWITCHES.items()}
     return {**given, **counts, **asked, **geometry, **switches}
 
 
 def log_chance(setting: Setting, lock: Lock, values: Values, law: Array) -> Array:
-    """Log of the probability that the right logit exceeds all others, at these values of the symbols."""
+    """Log of the probability that the right logit exceeds all others, at these values of the
+    symbols."""
     terms = symbolic.recall_terms()
-    columns = {symbol: value[:, None] if isinstance(value, np.ndarray) else value for symbol, value in values.items()}
-    with np.errstate(invalid="ignore", divide="ignore"):  # nothing is stored: all neurons may be silent
+    columns = {
+        symbol: value[:, None] if isinstance(value, np.ndarray) else value
+        for symbol, value in values.items()
+    }
+    with np.errstate(
+        invalid="ignore", divide="ignore"
+    ):  # nothing is stored: all neurons may be silent
         reach = np.nan_to_num(numeric(terms.pull)(values), posinf=0.0, neginf=0.0)[:, None]
     below = _all_below(
         numeric(terms.signal)(values),
         numeric(terms.noise)(values),
         np.maximum(setting.samples / setting.vocab * lock.draw, 1e-9),
         own_mean=lambda k: numeric(symbolic.own_mean())({**columns, symbolic.k: k}) * reach,
-        own_variance=lambda k: numeric(symbolic.own_variance())({**columns, symbolic.k: k}) * reach**2,
+        own_variance=lambda k: (
+            numeric(symbolic.own_variance())({**columns, symbolic.k: k}) * reach**2
+        ),
         law=law,
         dim=effective_dim(setting) if setting.embeddings == "sphere" else FAR,
     )
@@ -148,11 +180,12 @@ def _all_below(
     law: Array,
     dim: float,
 ) -> Array:
-    """Probability that one wrong logit stays below the right one, averaged over how often its fact was located.
+    """Probability that one wrong logit stays below the right one, averaged over how often its fact
+    was located.
 
-    ``means`` ``(points, nodes)`` are the mean counts of the draw's tokens. A logit is normal, or a coordinate on the
-    sphere of dimension ``dim``, around what its own fact adds; the ``law`` of that is normal where it has no groups.
-    """
+    ``means`` ``(points, nodes)`` are the mean counts of the draw's tokens. A logit is normal, or a
+    coordinate on the sphere of dimension ``dim``, around what its own fact adds; the ``law`` of
+    that is normal where it has no groups."""
     largest = float(means.max())
     if largest > LARGEST_COUNT:  # counts as normal: three-point rule of the normal law
         mean = means @ NODE_WEIGHTS
@@ -173,17 +206,21 @@ def _all_below(
         return np.exp(total)
     if is_far(dim):
         return np.asarray(np.sum(chances * ndtr(beyond / np.sqrt(noise + own)), axis=1))
-    # Given the stored vector, a label on the sphere is tilted towards it by its own weight: exp(kappa c), averaged over
-    # a normal kappa, is exp(a c^2), which with the sphere's (1 - c^2)^((d-3)/2) is that of fewer dimensions.
+    # Given the stored vector, a label on the sphere is tilted towards it by its own weight:
+    # exp(kappa c), averaged over a normal kappa, is exp(a c^2), which with the sphere's (1 -
+    # c^2)^((d-3)/2) is that of fewer dimensions.
     half = (dim / (1 + own / noise) - 1) / 2  # (1 + coordinate) / 2 is a beta variable
     below = betainc(
-        np.maximum(half, 0.5), np.maximum(half, 0.5), np.clip((1 + beyond / np.sqrt(dim * noise)) / 2, 0, 1)
+        np.maximum(half, 0.5),
+        np.maximum(half, 0.5),
+        np.clip((1 + beyond / np.sqrt(dim * noise)) / 2, 0, 1),
     )
     return np.asarray(np.sum(chances * below, axis=1))
 
 
 def _below(deviations: Array, dim: float) -> Array:
-    """Probability to be less: of a normal variable, or of a coordinate on the sphere of this dimension."""
+    """Probability to be less: of a normal variable, or of a coordinate on the sphere of this
+    dimension."""
     if is_far(dim):
         return np.asarray(ndtr(deviations))
     half = coordinate_shape(dim)
@@ -191,13 +228,16 @@ def _below(deviations: Array, dim: float) -> Array:
 
 
 def _count_chances(counts: NDArray[np.int64], means: Array) -> Array:
-    """A mixture of Poisson laws over the nodes, ``(points, counts)``; one law where all nodes agree."""
+    """A mixture of Poisson laws over the nodes, ``(points, counts)``; one law where all nodes
+    agree."""
     if np.ptp(means, axis=1).max() < 1e-3 * means.max():
         means, weights = means[:, :1], np.ones(1)
     else:
         weights = NODE_WEIGHTS
     chances = np.empty((counts.size, len(means)))
-    term = np.exp(-means)  # of each law at the count reached; a product is far cheaper than an exponential
+    term = np.exp(
+        -means
+    )  # of each law at the count reached; a product is far cheaper than an exponential
     for count in range(counts.size):
         np.dot(term, weights, out=chances[count])
         term *= means

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 
 class Bracket(NamedTuple):
-    """Two sizes on different sides: it does not hold at ``low`` (0: it does at all) and holds at ``high`` (or inf)."""
+    """Two sizes on different sides: it does not hold at ``low`` (0: it does at all) and holds at
+    ``high`` (or inf)."""
 
     low: int
     high: float
@@ -25,11 +26,11 @@ def bracket(
 ) -> Bracket:
     """From ``start`` doubled, or halved, until two sizes lie on different sides; then bisected.
 
-    ``holds`` should change once, from false to true; where it is noisy this is one of its changes. It is asked at most
-    once for each size. The end: neighbours, or ``high / low - 1`` at most ``tolerance``. ``logarithmic`` bisects the
-    logarithm of the size. Never beyond ``smallest`` and ``largest``: ``Bracket(0, smallest)`` if it holds there,
-    ``Bracket(largest, inf)`` if it does not.
-    """
+    ``holds`` should change once, from false to true; where it is noisy this is one of its changes.
+    It is asked at most once for each size. The end: neighbours, or ``high / low - 1`` at most
+    ``tolerance``. ``logarithmic`` bisects the logarithm of the size. Never beyond ``smallest`` and
+    ``largest``: ``Bracket(0, smallest)`` if it holds there, ``Bracket(largest, inf)`` if it does
+    not."""
     low = high = start
     if holds(start):
         while low == high or holds(low):

@@ -1,11 +1,12 @@
-r"""Lock-on, recall and accuracy where facts are not equally frequent, or embeddings have a structure or are given.
+r"""Lock-on, recall and accuracy where facts are not equally frequent, or embeddings have a
+structure or are given.
 
-Drawn are what few numbers describe: tables of embeddings, label counts, and the Gaussian noise of the attention vector
-with its covariance; averaged exactly is over sequences. No constant is fitted, and the cost does not depend on $N$ and
-$L$. Draws are added, each with its fixed seed, until the standard error of their mean is at most :data:`ENOUGH`, or
-time is up: ``Averages.error`` says what it is. Draws that fail may be too rare to be among them. With a weaker mark
-more of them fail, and ``Averages.frail`` says how much lock-on then differs.
-"""
+Drawn are what few numbers describe: tables of embeddings, label counts, and the Gaussian noise of
+the attention vector with its covariance; averaged exactly is over sequences. No constant is fitted,
+and the cost does not depend on $N$ and $L$. Draws are added, each with its fixed seed, until the
+standard error of their mean is at most :data:`ENOUGH`, or time is up: ``Averages.error`` says what
+it is. Draws that fail may be too rare to be among them. With a weaker mark more of them fail, and
+``Averages.frail`` says how much lock-on then differs."""
 
 from __future__ import annotations
 
@@ -33,8 +34,14 @@ from recallbook.theory.symbolic.spectra import trace
 STEP, ENOUGH = 16, 0.005  # draws between two looks at the error, standard error that is enough
 CLEAR = 4  # standard errors from a level at which accuracy is clearly on one side of it
 UNCERTAIN = 0.01  # standard error from which on a warning says so
-WEAKER, FRAIL = 2 / 3, 0.1  # of the mark's score, and the deviation of lock-on then from which on a warning says so
-WORK, MOST = 2**28, 128  # V^2 d summed over draws with noise, a second or two; and never more draws than this
+WEAKER, FRAIL = (
+    2 / 3,
+    0.1,
+)  # of the mark's score, and the deviation of lock-on then from which on a warning says so
+WORK, MOST = (
+    2**28,
+    128,
+)  # V^2 d summed over draws with noise, a second or two; and never more draws than this
 TINY = 1e-12  # variance of outcomes that do not vary
 LARGEST_VOCAB = 4096  # tables of V by V numbers, a dozen at a time
 CHAPTER = "When facts are not equal"
@@ -46,10 +53,11 @@ Outcomes = Float64[np.ndarray, " 3"]  # accuracy, lock-on, recall
 
 
 class Averages(NamedTuple):
-    """Means over draws, the largest of their standard errors, and the mean size of every term of the ledger.
+    """Means over draws, the largest of their standard errors, and the mean size of every term of
+    the ledger.
 
-    ``frail`` is the deviation of lock-on between draws where the mark scores :data:`WEAKER` of what it does.
-    """
+    ``frail`` is the deviation of lock-on between draws where the mark scores :data:`WEAKER` of what
+    it does."""
 
     accuracy: float
     lock_on: float
@@ -74,7 +82,9 @@ def applies(setting: Setting, own: OwnTables) -> bool:
 def check(setting: Setting) -> None:
     """Refuse what has no theory here yet."""
     if setting.width is not None:
-        raise not_allowed("width", setting.width, "None with unequal facts or structured tables: no theory yet")
+        raise not_allowed(
+            "width", setting.width, "None with unequal facts or structured tables: no theory yet"
+        )
     if setting.vocab > LARGEST_VOCAB:
         allowed = f"at most {LARGEST_VOCAB} with unequal facts or structured tables: each draw holds V by V numbers"
         raise not_allowed("vocab", setting.vocab, allowed)
@@ -89,10 +99,11 @@ def averages(
     ledger: bool = False,
     level: float | None = None,
 ) -> Averages:
-    """Over draws; without some terms, by name; with a ``level``, no more than say on which side of it accuracy is.
+    """Over draws; without some terms, by name; with a ``level``, no more than say on which side of
+    it accuracy is.
 
-    Noise costs most and moves outcomes least: outcomes without it, of more draws, are a control variate.
-    """
+    Noise costs most and moves outcomes least: outcomes without it, of more draws, are a control
+    variate."""
     check(setting)
     noisy: list[Outcomes] = []
     plain: list[Outcomes] = []  # at the mean of the attention vector
@@ -111,8 +122,12 @@ def averages(
         vector = AttentionVector(draw.facts)
         scores = attention_scores(draw, vector, without)
         noisy.append(_outcome(draw, scores, without, recall))
-        weaker.append(float(draw.frequencies @ locate(scores.tokens, WEAKER * scores.mark, draw.facts).lock))
-        plain.append(_outcome(draw, attention_scores(draw, vector, without, noisy=False), without, recall))
+        weaker.append(
+            float(draw.frequencies @ locate(scores.tokens, WEAKER * scores.mark, draw.facts).lock)
+        )
+        plain.append(
+            _outcome(draw, attention_scores(draw, vector, without, noisy=False), without, recall)
+        )
         if ledger and len(sizes) < STEP:
             sizes.append(_sizes(draw, vector))
     while not enough(len(plain), 8 * _most(setting), "draws"):
@@ -121,16 +136,30 @@ def averages(
         plain.append(_outcome(draw, scores, without, recall))
     found = Controlled.of(noisy, plain)
     accuracy, lock_on, recalled = np.clip(found.mean, 0, 1).tolist()
-    return Averages(accuracy, lock_on, recalled, float(found.errors.max()), float(np.std(weaker)), _relative(sizes))
+    return Averages(
+        accuracy,
+        lock_on,
+        recalled,
+        float(found.errors.max()),
+        float(np.std(weaker)),
+        _relative(sizes),
+    )
 
 
 def draw_law(setting: Setting, own: OwnTables, without: tuple[str, ...] = ()) -> DrawLaw:
-    """Outcomes of single draws, noise included, four times as many as :func:`averages` takes at most, up to 256."""
+    """Outcomes of single draws, noise included, four times as many as :func:`averages` takes at
+    most, up to 256."""
     check(setting)
-    draws = (drawn_facts(setting, number, own) for number in range(min(4 * _most(setting), 2 * MOST)))
-    scored = ((draw, attention_scores(draw, AttentionVector(draw.facts), without)) for draw in draws)
+    draws = (
+        drawn_facts(setting, number, own) for number in range(min(4 * _most(setting), 2 * MOST))
+    )
+    scored = (
+        (draw, attention_scores(draw, AttentionVector(draw.facts), without)) for draw in draws
+    )
     found = np.array([_outcome(draw, scores, without, recall=True) for draw, scores in scored])
-    return DrawLaw(*np.sort(np.clip(found, 0, 1), axis=0).T)  # sums of frequencies may exceed 1 by rounding
+    return DrawLaw(
+        *np.sort(np.clip(found, 0, 1), axis=0).T
+    )  # sums of frequencies may exceed 1 by rounding
 
 
 class Controlled(NamedTuple):
@@ -147,7 +176,8 @@ class Controlled(NamedTuple):
 
     @classmethod
     def of(cls, noisy: list[Outcomes], plain: list[Outcomes]) -> Controlled:
-        r"""$\bar y+\beta\,(\bar x_{\rm all}-\bar x)$ with $\beta=\mathrm{Cov}(x,y)/\mathrm{Var}\,x$, by outcome."""
+        r"""$\bar y+\beta\,(\bar x_{\rm all}-\bar x)$ with
+        $\beta=\mathrm{Cov}(x,y)/\mathrm{Var}\,x$, by outcome."""
         y, every = np.array(noisy), np.array(plain)
         x = every[: len(y)]
         spread = np.mean((x - x.mean(axis=0)) ** 2, axis=0)
@@ -172,7 +202,8 @@ def _outcome(draw: DrawnFacts, scores: Scores, without: tuple[str, ...], recall:
 
 
 def _answered(draw: DrawnFacts, located: Located, without: tuple[str, ...]) -> tuple[float, float]:
-    """Accuracy and recall; without interference every fact is right that was located, without coverage if unseen."""
+    """Accuracy and recall; without interference every fact is right that was located, without
+    coverage if unseen."""
     facts = draw.facts
     if "coverage" in without:  # every label is seen once
         facts = facts._replace(counts=np.maximum(facts.counts, 1.0))
@@ -193,7 +224,9 @@ def attention_scores(
     for name, part in vector.means.items():
         if name not in without:
             tokens = tokens + facts.tokens @ part
-        if name not in without or name == "uneven facts":  # without these tokens score alike, but the mark remains
+        if (
+            name not in without or name == "uneven facts"
+        ):  # without these tokens score alike, but the mark remains
             mark += float(facts.trigger @ part)
     if not noisy:
         return Scores(tokens, mark)
@@ -209,7 +242,8 @@ def attention_scores(
 
 
 def _sizes(draw: DrawnFacts, vector: AttentionVector) -> dict[str, float]:
-    """Mean square over tokens as they occur, about their mean, of each part of a score; and the mark's."""
+    """Mean square over tokens as they occur, about their mean, of each part of a score; and the
+    mark's."""
     sizes = {name: float(part @ vector.C @ part) for name, part in vector.means.items()}
     sizes |= {name: float(np.sum(noise * vector.C)) for name, noise in vector.noises.items()}
     missing = float(draw.frequencies @ (draw.facts.counts == 0))
@@ -219,20 +253,28 @@ def _sizes(draw: DrawnFacts, vector: AttentionVector) -> dict[str, float]:
 
 
 def _logits(facts: Facts) -> tuple[float, float]:
-    """Mean square of the right logit, of its own fact alone, and of a wrong one, where all locate their token."""
+    """Mean square of the right logit, of its own fact alone, and of a wrong one, where all locate
+    their token."""
     marked = facts.tokens + facts.tau * facts.trigger
     logits = marked @ ((facts.counts[:, None] * marked).T @ facts.residuals) @ facts.labels.T
     own = facts.counts * np.sum(marked**2, axis=1) * np.sum(facts.residuals * facts.labels, axis=1)
     size = len(own)
-    return float(np.mean(own**2)), float((np.sum(logits**2) - np.sum(np.diag(logits) ** 2)) / (size * (size - 1)))
+    return float(np.mean(own**2)), float(
+        (np.sum(logits**2) - np.sum(np.diag(logits) ** 2)) / (size * (size - 1))
+    )
 
 
 def _relative(sizes: list[dict[str, float]]) -> dict[str, float]:
-    """Terms of step 2 in units of the squared mark, interference of the squared right logit; NaN without."""
+    """Terms of step 2 in units of the squared mark, interference of the squared right logit; NaN
+    without."""
     if not sizes:
         return {}
     mean = {name: float(np.mean([row[name] for row in sizes])) for name in sizes[0]}
-    units = {**dict.fromkeys((*MEANS, *NOISES), mean["mark"]), "interference": mean["right"], "coverage": 1.0}
+    units = {
+        **dict.fromkeys((*MEANS, *NOISES), mean["mark"]),
+        "interference": mean["right"],
+        "coverage": 1.0,
+    }
     return {name: mean[name] / units[name] if units[name] else math.nan for name in NAMES}
 
 
@@ -244,10 +286,11 @@ def ledger(setting: Setting, sizes: Mapping[str, float]) -> dict[str, tuple[floa
 
 @cache
 def leading_formulas(bias: str) -> dict[str, sp.Expr]:
-    r"""What leads each term for a token of frequencies $f$ as a fact and $q$ elsewhere, not yet divided by the mark's.
+    r"""What leads each term for a token of frequencies $f$ as a fact and $q$ elsewhere, not yet
+    divided by the mark's.
 
-    Those of step 3: chance that a fact is missing, and mean square of a wrong logit over that of the right one.
-    """
+    Those of step 3: chance that a fact is missing, and mean square of a wrong logit over that of
+    the right one."""
     means, spread = symbolic.token_scores(bias), trace(2)
     wrong = V * spread * (tau**2 + (1 + tau) * spread) / (1 + tau) ** 2 + spread
     return {

@@ -1,4 +1,5 @@
-r"""A setting, or a table of settings, as values of symbols: the one place where fields meet $V,N,L,d,\tau$."""
+r"""A setting, or a table of settings, as values of symbols: the one place where fields meet
+$V,N,L,d,\tau$."""
 
 from __future__ import annotations
 
@@ -30,12 +31,14 @@ def is_far(dim: float) -> bool:
 
 
 def length_variance(setting: Setting) -> float:
-    """Variance of an embedding's squared length, whose mean is 1; laws other than Gaussian have equal lengths."""
+    """Variance of an embedding's squared length, whose mean is 1; laws other than Gaussian have
+    equal lengths."""
     return 2 / setting.dim if setting.embeddings == "gaussian" else 0.0
 
 
 def mean_value_variance(setting: Setting) -> float:
-    r"""Variance of the pre-activation of a mean value, $\frac1{s^2}\big(\frac1L+\frac RV+\frac\tau{L^2}\big)$."""
+    r"""Variance of the pre-activation of a mean value, $\frac1{s^2}\big(\frac1L+\frac
+    RV+\frac\tau{L^2}\big)$."""
     length, tau = setting.seq_len, float(setting.trigger_in_values)
     return (1 / length + (1 - 1 / length) / setting.vocab + tau / length**2) / (1 + tau)
 
@@ -53,17 +56,24 @@ def sizes(setting: Setting) -> Values:
 
 def columns(frame: pd.DataFrame) -> Values:
     """The sizes in a table's columns, as arrays; :data:`FIELDS` that it lacks are left out."""
-    return {symbol: frame[name].to_numpy(float) for symbol, name in FIELDS.items() if name in frame.columns}
+    return {
+        symbol: frame[name].to_numpy(float)
+        for symbol, name in FIELDS.items()
+        if name in frame.columns
+    }
 
 
 Array = NDArray[np.float64]
 POINTS = 12  # log2 of the number of points of the average
-AXES = "trigger labels mean shift own count input output along across overlap thinning neurons".split()
+AXES = (
+    "trigger labels mean shift own count input output along across overlap thinning neurons".split()
+)
 
 
 @cache
 def uniform() -> dict[str, Array]:
-    """Low-discrepancy points in the open cube, by axis; unscrambled, so the same on every machine."""
+    """Low-discrepancy points in the open cube, by axis; unscrambled, so the same on every
+    machine."""
     points = qmc.Sobol(len(AXES), scramble=False).random_base2(POINTS) + 0.5 / 2**POINTS
     return dict(zip(AXES, points.T, strict=True))
 
@@ -76,7 +86,8 @@ def normal(axis: str) -> Array:
 
 @lru_cache(maxsize=256)
 def gamma_variable(axis: str, variance: float) -> Array:
-    r"""Gamma variable of mean 1 and this variance: $\chi^2_d/d$ at $2/d$; constant for variance 0."""
+    r"""Gamma variable of mean 1 and this variance: $\chi^2_d/d$ at $2/d$; constant for variance
+    0."""
     if variance < 1e-8:
         return np.ones(2**POINTS)
     return np.asarray(gamma.ppf(uniform()[axis], 1 / variance, scale=variance))
@@ -84,7 +95,8 @@ def gamma_variable(axis: str, variance: float) -> Array:
 
 @lru_cache(maxsize=64)
 def lognormal_variable(axis: str, variance: float) -> Array:
-    """Lognormal variable of mean 1 and this variance: for means over few neurons, which have heavy tails."""
+    """Lognormal variable of mean 1 and this variance: for means over few neurons, which have heavy
+    tails."""
     spread = math.log1p(variance)
     return np.exp(math.sqrt(spread) * normal(axis) - spread / 2)
 
@@ -99,7 +111,8 @@ def cosine(axis: str, dim: float) -> Array:
 
 
 def coordinate_shape(dim: float) -> float:
-    """Both parameters of the beta law of (1 + a coordinate) / 2 on the sphere; in one dimension it is two points."""
+    """Both parameters of the beta law of (1 + a coordinate) / 2 on the sphere; in one dimension it
+    is two points."""
     return max((dim - 1) / 2, 1e-3)
 
 

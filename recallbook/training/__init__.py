@@ -1,1 +1,2 @@
-"""Gradients in closed form, the three steps and their oracle, gradient descent beyond them, evaluation."""
+"""Gradients in closed form, the three steps and their oracle, gradient descent beyond them,
+evaluation."""

@@ -37,7 +37,8 @@ class Weights:
     value1 : Tensor ``(d, d)`` or ``(d, m)``
         $W_V^{(1)}$; in the early-phase limit $W_V^{(1)}/\eta$.
     key_query : Tensor ``(d, d)``
-        $W_{KQ}^{(1)}$; in the limit $W_{KQ}^{(1)}/(\gamma\eta)$. Of rank one: a vector times $z_{\rm EOS}^\top$.
+        $W_{KQ}^{(1)}$; in the limit $W_{KQ}^{(1)}/(\gamma\eta)$. Of rank one: a vector times
+        $z_{\rm EOS}^\top$.
     value2 : Tensor like ``value1``
         $W_V^{(2)}$; in the limit $W_V^{(2)}/\gamma$.
     eta, gamma : float or None
@@ -59,7 +60,8 @@ class Weights:
 def initial_gradient(
     problem: Problem, *, dtype: torch.dtype | None = None, device: Device | None = None
 ) -> Float[Tensor, "d m"]:
-    r"""Minus the gradient of the loss in $W_V$ at zero: all that is seen of the data at initialisation.
+    r"""Minus the gradient of the loss in $W_V$ at zero: all that is seen of the data at
+    initialisation.
 
     $$G=\frac1N\sum_i\tilde u_{y_i}\,g(\bar e'_i)^\top,\qquad \bar e'_i=\frac1L\sum_j e'_{ij},$$
     shape ``(d, d)``, or ``(d, m)`` with the MLP. The gradient in $W_{KQ}$ is zero there.
@@ -86,10 +88,10 @@ def three_steps(
     ----------
     problem : Problem
     eta, gamma : float or None
-        Learning rates. Finite and positive: exact, no approximation. Both ``None``: the early-phase limit, with
-        the predictions before the first step in all three residuals, hard attention (equal shares on ties, as the
-        limit of softmax gives them: :mod:`recallbook.model.ties`), and weights per unit rate $W_V^{(1)}/\eta$,
-        $W_{KQ}^{(1)}/(\gamma\eta)$, $W_V^{(2)}/\gamma$.
+        Learning rates. Finite and positive: exact, no approximation. Both ``None``: the early-phase
+        limit, with the predictions before the first step in all three residuals, hard attention
+        (equal shares on ties, as the limit of softmax gives them: :mod:`recallbook.model.ties`),
+        and weights per unit rate $W_V^{(1)}/\eta$, $W_{KQ}^{(1)}/(\gamma\eta)$, $W_V^{(2)}/\gamma$.
     chunk : int or None
         Sequences at a time; any value gives the same result up to rounding.
     dtype, device

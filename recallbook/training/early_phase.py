@@ -1,6 +1,8 @@
-r"""The early-phase limit $\eta\to0$, $\gamma\eta\to\infty$: first predictions, hard attention, weights per unit rate.
+r"""The early-phase limit $\eta\to0$, $\gamma\eta\to\infty$: first predictions, hard attention,
+weights per unit rate.
 
-Residuals are those before the first step in all three: $e_{y_i}-\mathbf 1/V$ where facts are equal, and
+Residuals are those before the first step in all three: $e_{y_i}-\mathbf 1/V$ where facts are equal,
+and
 :mod:`recallbook.data.residuals` says what elsewhere. So sequences enter steps 1 and 2 only through the counts of tokens
 under each label.
 """
@@ -30,23 +32,35 @@ from recallbook.model.attention import (
     take,
 )
 from recallbook.model.ties import without_rounding
-from recallbook.training.gradients import attention_pulls, descent_directions, features, features_and_pullback
+from recallbook.training.gradients import (
+    attention_pulls,
+    descent_directions,
+    features,
+    features_and_pullback,
+)
 
 TABLE_NUMBERS = 1 << 24  # numbers in one block of the label-by-token table: 64 to 128 MB
 
 
 def value_step(problem: Problem, chunk: int | None = None) -> Float[Tensor, "d m"]:
-    r"""Step 1, ``(d, d)`` or ``(d, m)``: $W_V^{(1)}/\eta=\frac1N\sum_i\tilde u_{y_i}\,g(\bar e'_i)^\top$; exact."""
+    r"""Step 1, ``(d, d)`` or ``(d, m)``: $W_V^{(1)}/\eta=\frac1N\sum_i\tilde u_{y_i}\,g(\bar
+    e'_i)^\top$; exact."""
     setting = problem.setting
     if _labels_pay(problem):
         return centred_labels(problem).T @ _features_by_label(problem, chunk) / setting.samples
     if not counts_pay(problem):
-        return descent_directions(problem, problem.sequences, None, None, wrt=("value",), chunk=chunk).value
-    sums = torch.empty_like(problem.input_embeddings)  # for each label, the sum of its sequences' values (V, d)
+        return descent_directions(
+            problem, problem.sequences, None, None, wrt=("value",), chunk=chunk
+        ).value
+    sums = torch.empty_like(
+        problem.input_embeddings
+    )  # for each label, the sum of its sequences' values (V, d)
     for first, last, part in _label_blocks(problem):
         if problem.label_counts is None:
             codes = _table_codes(part, first, setting.vocab)
-            counts = torch.bincount(codes, minlength=(last - first) * setting.vocab).view(last - first, -1)
+            counts = torch.bincount(codes, minlength=(last - first) * setting.vocab).view(
+                last - first, -1
+            )
         else:
             counts = problem.label_counts[first:last]
         sums[first:last] = counts.to(problem.dtype) @ problem.input_embeddings
@@ -56,8 +70,11 @@ def value_step(problem: Problem, chunk: int | None = None) -> Float[Tensor, "d m
     return centred_labels(problem).T @ sums / (setting.samples * setting.seq_len)
 
 
-def key_query_step(problem: Problem, value: Float[Tensor, "d m"], chunk: int | None = None) -> Float[Tensor, " d"]:
-    r"""Step 2 with first predictions: the vector $k$ with $W_{KQ}^{(1)}/(\gamma\eta)=k\,z_{\rm EOS}^\top$, ``(d,)``.
+def key_query_step(
+    problem: Problem, value: Float[Tensor, "d m"], chunk: int | None = None
+) -> Float[Tensor, " d"]:
+    r"""Step 2 with first predictions: the vector $k$ with $W_{KQ}^{(1)}/(\gamma\eta)=k\,z_{\rm
+    EOS}^\top$, ``(d,)``.
 
     ``value`` is $W_V^{(1)}/\eta$.
     """
@@ -66,7 +83,13 @@ def key_query_step(problem: Problem, value: Float[Tensor, "d m"], chunk: int | N
         return _key_query_through_features(problem, centred_labels(problem) @ value, chunk)
     if not counts_pay(problem):
         return descent_directions(
-            problem, problem.sequences, value, None, wrt=("key",), first_predictions=True, chunk=chunk
+            problem,
+            problem.sequences,
+            value,
+            None,
+            wrt=("key",),
+            first_predictions=True,
+            chunk=chunk,
         ).key
     pulls = centred_labels(problem) @ value  # q_i depends on the label alone (V, d)
     token_weights, trigger_weight = embeddings.new_zeros(setting.vocab), embeddings.new_zeros(())
@@ -74,7 +97,9 @@ def key_query_step(problem: Problem, value: Float[Tensor, "d m"], chunk: int | N
         products = pulls[first:last] @ embeddings.T  # of every label with every token
         marks = pulls[first:last] @ problem.trigger
         for part in chunks(block, chunk_rows(problem, chunk)):
-            raised = take(products.view(-1), _table_codes(part, first, setting.vocab)).view(part.tokens.shape)
+            raised = take(products.view(-1), _table_codes(part, first, setting.vocab)).view(
+                part.tokens.shape
+            )
             if setting.trigger_in_values:
                 raised = add_at(raised, part.positions, marks[part.labels - first])
             raised -= raised.mean(dim=1, keepdim=True)
@@ -89,9 +114,8 @@ def located_value_step(
 ) -> Float[Tensor, "d m"]:
     r"""Step 3 with first predictions and hard attention, $W_V^{(2)}/\gamma$.
 
-    A located vector is one of $2V$, a token with or without the trigger, unless different ones tie. Labels are added
-    up for each, and its features are computed once.
-    """
+    A located vector is one of $2V$, a token with or without the trigger, unless different ones tie.
+    Labels are added up for each, and its features are computed once."""
     vocab = problem.setting.vocab
     scores, centred = attention_scores(problem, attention_vector), centred_labels(problem)
     gradient = centred.new_zeros(problem.setting.dim, problem.setting.feature_dim)
@@ -101,7 +125,9 @@ def located_value_step(
         codes, known = located.codes, part.labels
         if len(located.mixed):
             several = rows_of(part, located.mixed)
-            gradient += centred[several.labels].T @ features(problem, attend(problem, several, located.shares))
+            gradient += centred[several.labels].T @ features(
+                problem, attend(problem, several, located.shares)
+            )
             alone = torch.ones_like(codes, dtype=torch.bool).index_fill_(0, located.mixed, False)
             codes, known = codes[alone], known[alone]
         found.append(codes)
@@ -116,19 +142,24 @@ def located_value_step(
 def _sums_by_code(
     table: Float[Tensor, "V d"], rows: Int[Tensor, " n"], codes: Int[Tensor, " n"], size: int
 ) -> tuple[Float[Tensor, "k d"], Int[Tensor, " used"]]:
-    """Rows of the table added up by code, ``(size, d)``, and the codes that occur; far faster than ``index_add_``."""
+    """Rows of the table added up by code, ``(size, d)``, and the codes that occur; far faster than
+    ``index_add_``."""
     counts = torch.bincount(codes, minlength=size)
     offsets = counts.cumsum(0) - counts
-    return functional.embedding_bag(rows[codes.argsort()], table, offsets, mode="sum"), counts.nonzero()[:, 0]
+    return functional.embedding_bag(
+        rows[codes.argsort()], table, offsets, mode="sum"
+    ), counts.nonzero()[:, 0]
 
 
 def _table_codes(part: Sequences, first: int, vocab: int) -> Int[Tensor, " nL"]:
-    """Where each token stands in the flat label-by-token table that starts at label ``first``, ``(n L,)`` int32."""
+    """Where each token stands in the flat label-by-token table that starts at label ``first``, ``(n
+    L,)`` int32."""
     return ((part.labels - first).to(torch.int32)[:, None] * vocab + part.tokens).flatten()
 
 
 def located_vectors(problem: Problem, codes: Int[Tensor, " n"]) -> Float[Tensor, "n d"]:
-    r"""$h=z_v+\tau\,\mathbf 1\{\text{hit}\}\,t$ under hard attention, ``(n, d)``; codes as in :class:`Located`."""
+    r"""$h=z_v+\tau\,\mathbf 1\{\text{hit}\}\,t$ under hard attention, ``(n, d)``; codes as in
+    :class:`Located`."""
     vocab = problem.setting.vocab
     located = problem.input_embeddings[codes % vocab]
     if problem.setting.trigger_in_values:
@@ -137,7 +168,8 @@ def located_vectors(problem: Problem, codes: Int[Tensor, " n"]) -> Float[Tensor,
 
 
 def _labels_pay(problem: Problem) -> bool:
-    """Whether adding features by label first is cheaper than a product with all sequences (Attention-MLP)."""
+    """Whether adding features by label first is cheaper than a product with all sequences
+    (Attention-MLP)."""
     return problem.setting.width is not None and problem.setting.vocab < problem.setting.samples
 
 
@@ -148,16 +180,25 @@ def _features_by_label(problem: Problem, chunk: int | None) -> Float[Tensor, "V 
     """
     sums = problem.input_embeddings.new_zeros(problem.setting.vocab, problem.setting.feature_dim)
     for part in chunks(problem.sequences, chunk_rows(problem, chunk)):
-        sums.index_add_(0, part.labels, features(problem, attend(problem, part, soft_attention(problem, part, None))))
+        sums.index_add_(
+            0,
+            part.labels,
+            features(problem, attend(problem, part, soft_attention(problem, part, None))),
+        )
     return sums
 
 
 def _key_query_through_features(
     problem: Problem, pulls: Float[Tensor, "V m"], chunk: int | None
 ) -> Float[Tensor, " d"]:
-    """Step 2 with the MLP; ``pulls`` ``(V, m)`` holds what each label pulls the features towards."""
+    """Step 2 with the MLP; ``pulls`` ``(V, m)`` holds what each label pulls the features
+    towards."""
     setting = problem.setting
-    token_weights, trigger_weight, size = pulls.new_zeros(setting.vocab), pulls.new_zeros(()), pulls.new_zeros(())
+    token_weights, trigger_weight, size = (
+        pulls.new_zeros(setting.vocab),
+        pulls.new_zeros(()),
+        pulls.new_zeros(()),
+    )
     for part in chunks(problem.sequences, chunk_rows(problem, chunk)):
         weights = soft_attention(problem, part, None)
         pullback = features_and_pullback(problem, attend(problem, part, weights))[1]
@@ -171,9 +212,13 @@ def _key_query_through_features(
 
 
 def counts_pay(problem: Problem) -> bool:
-    """Whether the label-by-token table is cheaper than going through the sequences (Attention-only)."""
+    """Whether the label-by-token table is cheaper than going through the sequences
+    (Attention-only)."""
     setting = problem.setting
-    return setting.width is None and setting.vocab**2 <= GATHER_COST * setting.samples * setting.seq_len
+    return (
+        setting.width is None
+        and setting.vocab**2 <= GATHER_COST * setting.samples * setting.seq_len
+    )
 
 
 def _label_blocks(problem: Problem) -> Iterator[tuple[int, int, Sequences]]:

@@ -13,7 +13,15 @@ from recallbook.arguments import Device, check_finite, check_size, not_allowed
 from recallbook.data.residuals import output_bias
 from recallbook.data.task import Problem, Sequences, check_problem
 from recallbook.memory_needs import require_memory, sequences as sequences_needs
-from recallbook.model.attention import attend, attention_scores, chunk_rows, chunks, hard_attention, rows_of, score
+from recallbook.model.attention import (
+    attend,
+    attention_scores,
+    chunk_rows,
+    chunks,
+    hard_attention,
+    rows_of,
+    score,
+)
 from recallbook.model.ties import BLOCK_LABELS, Answers, answers, bias_slack, credit, logit_slack
 from recallbook.model.transformer import RecallTransformer
 from recallbook.training.descent import Weights
@@ -23,17 +31,20 @@ from recallbook.training.gradients import features
 
 @dataclass(frozen=True)
 class Outcome:
-    r"""Three fractions between 0 and 1. A tie among k for the largest counts as 1/k (:mod:`recallbook.model.ties`).
+    r"""Three fractions between 0 and 1. A tie among k for the largest counts as 1/k
+    (:mod:`recallbook.model.ties`).
 
     Attributes
     ----------
     accuracy : float
-        Fresh test sequences whose arg max logit is $\pi(x_{\ell})$: facts count as often as they occur.
+        Fresh test sequences whose arg max logit is $\pi(x_{\ell})$: facts count as often as they
+        occur.
     lock_on : float
         Fresh test sequences whose largest attention weight is at $\ell$.
     recall : float
-        Tokens $v$ whose label is the arg max when attention sits exactly on $v$ as the informative token
-        ($h=z_v+t$, or $z_v$ when the values do not carry the trigger): every fact counts once.
+        Tokens $v$ whose label is the arg max when attention sits exactly on $v$ as the informative
+        token ($h=z_v+t$, or $z_v$ when the values do not carry the trigger): every fact counts
+        once.
     """
 
     accuracy: float
@@ -58,14 +69,16 @@ def evaluate(
     ----------
     problem : Problem
     weights : Weights or RecallTransformer
-        Weights of the early-phase limit are used with hard attention and without the output bias, which is nothing
-        beside logits that grow with $\gamma$ (also where it is $-\infty$, which stands for a log that grows far more
-        slowly); all others with softmax attention and with the bias. A model answers with the embeddings that it
-        holds, which :func:`recallbook.descend` may have learned.
+        Weights of the early-phase limit are used with hard attention and without the output bias,
+        which is nothing beside logits that grow with $\gamma$ (also where it is $-\infty$, which
+        stands for a log that grows far more slowly); all others with softmax attention and with the
+        bias. A model answers with the embeddings that it holds, which :func:`recallbook.descend`
+        may have learned.
     test_samples : int
         Number of fresh sequences.
     seed : int or None
-        Seed of the test sequences; ``None`` is the problem's. They differ from the training sequences at any seed.
+        Seed of the test sequences; ``None`` is the problem's. They differ from the training
+        sequences at any seed.
     sequences : Sequences or None
         The caller's own test sequences instead of fresh ones, such as ``problem.sequences``.
 
@@ -90,7 +103,9 @@ def evaluate(
     if sequences is None:
         sequences = problem.fresh(test_samples, seed)
     elif not isinstance(sequences, Sequences):
-        raise not_allowed("sequences", sequences, "recallbook.data.task.Sequences, or None for fresh ones")
+        raise not_allowed(
+            "sequences", sequences, "recallbook.data.task.Sequences, or None for fresh ones"
+        )
     measure = _measure_hard if trained.hard else _measure_soft
     right, locked, recall = measure(problem, sequences, trained)
     count = len(sequences.labels)
@@ -100,8 +115,8 @@ def evaluate(
 class _Trained(NamedTuple):
     """What is evaluated: $W_V$, $W_{KQ}z_{\\rm EOS}$, $b$, and whether attention is hard.
 
-    ``rows`` at a time where all logits of a row are formed, ``wide_rows`` where they are formed by blocks.
-    """
+    ``rows`` at a time where all logits of a row are formed, ``wide_rows`` where they are formed by
+    blocks."""
 
     value: Float[Tensor, "d m"]
     attention_vector: Float[Tensor, " d"]
@@ -120,34 +135,55 @@ def _trained(problem: Problem, weights: object, chunk: int | None) -> _Trained:
         value, key_query, hard = weights.value.detach(), weights.key_query.detach(), False
         query, bias = weights.query, weights.output_bias
         if weights.setting.vocab != problem.setting.vocab:
-            raise not_allowed("weights", weights.setting, f"a model of {problem.setting.vocab} tokens for this problem")
+            raise not_allowed(
+                "weights",
+                weights.setting,
+                f"a model of {problem.setting.vocab} tokens for this problem",
+            )
     else:
-        raise not_allowed("weights", weights, "recallbook.Weights or a recallbook.RecallTransformer")
+        raise not_allowed(
+            "weights", weights, "recallbook.Weights or a recallbook.RecallTransformer"
+        )
     setting = problem.setting
     shapes = [(setting.dim, setting.feature_dim), (setting.dim, setting.dim)]
     if [tuple(value.shape), tuple(key_query.shape)] != shapes:
-        raise not_allowed("weights", [tuple(value.shape), tuple(key_query.shape)], f"shapes {shapes} for this problem")
+        raise not_allowed(
+            "weights",
+            [tuple(value.shape), tuple(key_query.shape)],
+            f"shapes {shapes} for this problem",
+        )
     for matrix in (value, key_query):
         check_finite("weights", matrix)
     like = problem.input_embeddings
-    rows = [chunk_rows(problem, chunk, labels) for labels in (setting.vocab, min(setting.vocab, BLOCK_LABELS))]
+    rows = [
+        chunk_rows(problem, chunk, labels)
+        for labels in (setting.vocab, min(setting.vocab, BLOCK_LABELS))
+    ]
     # logits of the limit are per unit gamma, beside which a bias is nothing
     bias = torch.zeros_like(bias) if hard else bias.to(like)
     return _Trained(value.to(like), key_query.to(like) @ query.to(like), bias, hard, *rows)
 
 
-def _slack(problem: Problem, trained: _Trained, images: Float[Tensor, "n m"]) -> Float[Tensor, "n 1"]:
-    """How far logits of these features may differ by rounding, ``(n, 1)``; ``ArithmeticError`` where they overflow."""
-    slack = logit_slack(problem.output_embeddings, trained.value, images)  # a multiple of a bound on all of them
+def _slack(
+    problem: Problem, trained: _Trained, images: Float[Tensor, "n m"]
+) -> Float[Tensor, "n 1"]:
+    """How far logits of these features may differ by rounding, ``(n, 1)``; ``ArithmeticError``
+    where they overflow."""
+    slack = logit_slack(
+        problem.output_embeddings, trained.value, images
+    )  # a multiple of a bound on all of them
     if not bool(slack.isfinite().all()):
-        raise ArithmeticError("logits are not finite: smaller weights, or smaller rates, are needed")
+        raise ArithmeticError(
+            "logits are not finite: smaller weights, or smaller rates, are needed"
+        )
     return slack + bias_slack(trained.bias)
 
 
 def _credit(
     problem: Problem, trained: _Trained, located: Float[Tensor, "n d"], labels: Int[Tensor, " n"]
 ) -> Float64[Tensor, " n"]:
-    """What located vectors ``(n, d)`` earn when these labels are right; all logits are formed at once, ``(n, V)``."""
+    """What located vectors ``(n, d)`` earn when these labels are right; all logits are formed at
+    once, ``(n, V)``."""
     images = features(problem, located)
     logits = (images @ trained.value.T @ problem.output_embeddings.T).add_(trained.bias)
     return credit(logits, labels, _slack(problem, trained, images))
@@ -157,13 +193,16 @@ def _answer(problem: Problem, trained: _Trained, located: Float[Tensor, "n d"]) 
     """Arg max labels of located vectors ``(n, d)``, and whether they are alone."""
     images = features(problem, located)
     queries = images @ trained.value.T
-    return answers(queries, problem.output_embeddings, trained.bias, _slack(problem, trained, images))
+    return answers(
+        queries, problem.output_embeddings, trained.bias, _slack(problem, trained, images)
+    )
 
 
 def _earn(
     problem: Problem, trained: _Trained, codes: Int[Tensor, " n"], labels: Int[Tensor, " n"]
 ) -> tuple[Float64[Tensor, " n"], Bool[Tensor, " n"]]:
-    """What these located vectors earn when these labels are right, and where no tie had to be shared.
+    """What these located vectors earn when these labels are right, and where no tie had to be
+    shared.
 
     Codes as in :class:`Located`; each distinct vector is answered once, but for ties.
     """
@@ -185,7 +224,9 @@ def _earn(
     return earned, alone
 
 
-def _measure_hard(problem: Problem, sequences: Sequences, trained: _Trained) -> tuple[float, float, float]:
+def _measure_hard(
+    problem: Problem, sequences: Sequences, trained: _Trained
+) -> tuple[float, float, float]:
     """Right answers and locks under hard attention, and recall."""
     scores = attention_scores(problem, trained.attention_vector)
     codes, right, locked = [], 0.0, 0.0
@@ -208,7 +249,9 @@ def _measure_hard(problem: Problem, sequences: Sequences, trained: _Trained) -> 
     return right + float(earned[~alone].sum()), locked, recall
 
 
-def _measure_soft(problem: Problem, sequences: Sequences, trained: _Trained) -> tuple[float, float, float]:
+def _measure_soft(
+    problem: Problem, sequences: Sequences, trained: _Trained
+) -> tuple[float, float, float]:
     """Right answers and locks under softmax attention, and recall."""
     scores = attention_scores(problem, trained.attention_vector)
     locks, credits = [], []
@@ -221,9 +264,14 @@ def _measure_soft(problem: Problem, sequences: Sequences, trained: _Trained) -> 
         for tied in torch.split(alone.logical_not().nonzero()[:, 0], trained.rows):
             credits[-1][tied] = _credit(problem, trained, located[tied], part.labels[tied])
     right, locked = (
-        sum(float(part.sum()) for part in torch.split(torch.cat(counted), trained.rows)) for counted in (credits, locks)
+        sum(float(part.sum()) for part in torch.split(torch.cat(counted), trained.rows))
+        for counted in (credits, locks)
     )
-    return right, locked, float(_earn(problem, trained, _marked(problem), problem.permutation)[0].mean())
+    return (
+        right,
+        locked,
+        float(_earn(problem, trained, _marked(problem), problem.permutation)[0].mean()),
+    )
 
 
 def _marked(problem: Problem) -> Int[Tensor, " V"]:

@@ -30,10 +30,10 @@ class Descent(NamedTuple):
     r"""Where gradient descent would go, and where it is.
 
     ``value`` is $-\nabla_{W_V}\hat{\mathcal L}$. ``key`` is the vector $k$ with
-    $-\nabla_{W_{KQ}}\hat{\mathcal L}=k\,z_{\rm EOS}^\top$. ``loss`` is $\hat{\mathcal L}$ and ``attention`` the mean
-    weight on the informative position. A gradient that was not asked for is an empty tensor.
-    ``loss`` is not a number where predictions were taken as those before the first step.
-    """
+    $-\nabla_{W_{KQ}}\hat{\mathcal L}=k\,z_{\rm EOS}^\top$. ``loss`` is $\hat{\mathcal L}$ and
+    ``attention`` the mean weight on the informative position. A gradient that was not asked for is
+    an empty tensor. ``loss`` is not a number where predictions were taken as those before the first
+    step."""
 
     value: Float[Tensor, "d m"]
     key: Float[Tensor, " d"]
@@ -49,7 +49,9 @@ def features(problem: Problem, located: Float[Tensor, "n d"]) -> Float[Tensor, "
     return _finite_images(problem, located, images).div(problem.mlp_weights.shape[0] ** 0.5)
 
 
-def _finite_images(problem: Problem, located: Float[Tensor, "n d"], images: Float[Tensor, "n m"]) -> Tensor:
+def _finite_images(
+    problem: Problem, located: Float[Tensor, "n d"], images: Float[Tensor, "n m"]
+) -> Tensor:
     """Refuse an activation that makes what is not finite of what is."""
     if not bool(images.isfinite().all()) and bool(located.isfinite().all()):
         allowed = "a function that is finite wherever training asks it, which this was not"
@@ -95,8 +97,8 @@ def descent_directions(
     attention_vector : Tensor ``(d,)`` or None
         $W_{KQ}z_{\rm EOS}$; ``None`` is zero.
     first_predictions : bool
-        Take $p_i=c$, the prediction at $W_V=0$ (:mod:`recallbook.data.residuals`), whatever $W_V$ is: exact at
-        $W_V=0$, the early-phase limit elsewhere.
+        Take $p_i=c$, the prediction at $W_V=0$ (:mod:`recallbook.data.residuals`), whatever $W_V$
+        is: exact at $W_V=0$, the early-phase limit elsewhere.
     chunk : int or None
         Sequences at a time. Cost $O(N(L+V+m)d)$, memory $O(\text{chunk}\cdot\max(V,m,L))$.
     """
@@ -138,12 +140,15 @@ def descent_directions(
 def loss_and_residuals(
     problem: Problem, part: Sequences, outputs: Float[Tensor, "n d"], before: Residuals
 ) -> tuple[float, Float[Tensor, "n V"]]:
-    r"""Summed weighted cross-entropy of outputs $W_Vg(h)$, and the residuals $\omega_y(e_y-p)$, shape ``(n, V)``."""
+    r"""Summed weighted cross-entropy of outputs $W_Vg(h)$, and the residuals $\omega_y(e_y-p)$,
+    shape ``(n, V)``."""
     logits = (outputs @ problem.output_embeddings.T).add_(before.bias)  # (n, V)
     log_probabilities = torch.log_softmax(logits, dim=1)
     weights = before.weights[part.labels][:, None]
     losses = weights * log_probabilities.gather(1, part.labels[:, None])
-    loss = -float(torch.where(weights > 0, losses, torch.zeros_like(losses)).sum())  # a label that weighs nothing
+    loss = -float(
+        torch.where(weights > 0, losses, torch.zeros_like(losses)).sum()
+    )  # a label that weighs nothing
     rests = log_probabilities.exp_().neg_()
     rests.scatter_add_(1, part.labels[:, None], rests.new_ones(len(part.labels), 1))
     return loss, rests.mul_(weights)
@@ -152,7 +157,8 @@ def loss_and_residuals(
 def attention_pulls(
     problem: Problem, part: Sequences, weights: Float[Tensor, "n L"], pulled: Float[Tensor, "n d"]
 ) -> Float[Tensor, "n L"]:
-    r"""$a_{ij}(s_{ij}-\sum_{j'}a_{ij'}s_{ij'})$: how much each score would rise, shape ``(n, L)``."""
+    r"""$a_{ij}(s_{ij}-\sum_{j'}a_{ij'}s_{ij'})$: how much each score would rise, shape ``(n,
+    L)``."""
     products = token_products(problem, pulled, part.tokens)
     if problem.setting.trigger_in_values:
         products = add_at(products, part.positions, pulled @ problem.trigger)
@@ -176,16 +182,17 @@ def embedding_directions(
 ) -> TableDirections:
     r"""Negative gradients in the tables of embeddings; trigger, query and MLP are no part of them.
 
-    With $r_i=\omega_{y_i}(e_{y_i}-p_i)$ the residual of sequence $i$, $b_i=U^\top r_i$, $w=W_{KQ}z_{\rm EOS}$, and
-    $q_i$, $s_{ij}$, $a_{ij}$ as in ``descent_directions``:
-    $$-\nabla_{u_k}=\frac1N\sum_i r_{ik}\,W_V\,g(h_i),\qquad
-    -\nabla_{z_v}=\frac1N\sum_{ij}\mathbf 1\{x_{ij}=v\}\,a_{ij}
-    \Big(q_i+\big(s_{ij}-\sum_{j'}a_{ij'}s_{ij'}\big)w\Big):$$
-    a token is moved as a value and as a key. Cost $O(NVd)$, memory $O(\text{chunk}\cdot\max(V,m,L))$.
-    """
+    With $r_i=\omega_{y_i}(e_{y_i}-p_i)$ the residual of sequence $i$, $b_i=U^\top r_i$,
+    $w=W_{KQ}z_{\rm EOS}$, and $q_i$, $s_{ij}$, $a_{ij}$ as in ``descent_directions``:
+    $$-\nabla_{u_k}=\frac1N\sum_i r_{ik}\,W_V\,g(h_i),\qquad -\nabla_{z_v}=\frac1N\sum_{ij}\mathbf
+    1\{x_{ij}=v\}\,a_{ij} \Big(q_i+\big(s_{ij}-\sum_{j'}a_{ij'}s_{ij'}\big)w\Big):$$ a token is
+    moved as a value and as a key. Cost $O(NVd)$, memory $O(\text{chunk}\cdot\max(V,m,L))$."""
     scores, before = attention_scores(problem, attention_vector), residuals(problem)
     vocab = problem.setting.vocab
-    inputs, outputs = torch.zeros_like(problem.input_embeddings), torch.zeros_like(problem.output_embeddings)
+    inputs, outputs = (
+        torch.zeros_like(problem.input_embeddings),
+        torch.zeros_like(problem.output_embeddings),
+    )
     key_weights = inputs.new_zeros(vocab)
     for part in chunks(sequences, chunk_rows(problem, chunk)):
         weights = soft_attention(problem, part, scores)  # (n, L)

@@ -1,4 +1,5 @@
-"""Beyond three steps: any number of them, by several optimisers, on the weights and on the embeddings."""
+"""Beyond three steps: any number of them, by several optimisers, on the weights and on the
+embeddings."""
 
 from __future__ import annotations
 
@@ -38,10 +39,11 @@ def descend(
 ) -> pd.DataFrame:
     r"""Gradient descent on both matrices at once, beyond three steps. Moves ``model`` in place.
 
-    $W_V\leftarrow W_V-\eta\nabla_{W_V}\hat{\mathcal L}$ and
-    $W_{KQ}\leftarrow W_{KQ}-\gamma\nabla_{W_{KQ}}\hat{\mathcal L}$, both at the old weights; so do $Z$ and $U$ with a
-    rate of their own, if they are learned. Other optimisers put another direction in the gradient's place. Loss weights
-    and output bias are fixed by the problem's training batch, also where sequences are fresh.
+    $W_V\leftarrow W_V-\eta\nabla_{W_V}\hat{\mathcal L}$ and $W_{KQ}\leftarrow
+    W_{KQ}-\gamma\nabla_{W_{KQ}}\hat{\mathcal L}$, both at the old weights; so do $Z$ and $U$ with a
+    rate of their own, if they are learned. Other optimisers put another direction in the gradient's
+    place. Loss weights and output bias are fixed by the problem's training batch, also where
+    sequences are fresh.
 
     Parameters
     ----------
@@ -51,13 +53,16 @@ def descend(
     eta, gamma : float
         Learning rates of the value matrix and of the key-query matrix.
     batch : int or None
-        ``None``: the problem's fixed batch in every step. An integer: that many fresh sequences in every step.
+        ``None``: the problem's fixed batch in every step. An integer: that many fresh sequences in
+        every step.
     optimizer : str
-        ``"gd"`` as above; ``"sign"``, ``"adam"`` or ``"muon"``: :mod:`recallbook.training.optimizers`. What Adam and
-        Muon remember of earlier gradients is lost at the end of a call.
+        ``"gd"`` as above; ``"sign"``, ``"adam"`` or ``"muon"``:
+        :mod:`recallbook.training.optimizers`. What Adam and Muon remember of earlier gradients is
+        lost at the end of a call.
     learn : iterable of str
-        What moves, of ``"value"``, ``"key_query"``, ``"input_embeddings"`` ($Z$) and ``"output_embeddings"`` ($U$).
-        Trigger and query stay. Learned embeddings are the model's own, and the problem keeps what was drawn.
+        What moves, of ``"value"``, ``"key_query"``, ``"input_embeddings"`` ($Z$) and
+        ``"output_embeddings"`` ($U$). Trigger and query stay. Learned embeddings are the model's
+        own, and the problem keeps what was drawn.
     embedding_rate : float or None
         Learning rate of $Z$ and $U$; ``None`` is ``eta``.
     chunk : int or None
@@ -68,13 +73,14 @@ def descend(
     Returns
     -------
     pandas.DataFrame
-        One row for each step, *before* it is taken: ``step``, ``loss`` and ``attention`` (mean weight on the
-        informative position) on the sequences of that step.
+        One row for each step, *before* it is taken: ``step``, ``loss`` and ``attention`` (mean
+        weight on the informative position) on the sequences of that step.
 
     Raises
     ------
     ValueError
-        Names the argument, its value and what is allowed; also if the model is that of another draw.
+        Names the argument, its value and what is allowed; also if the model is that of another
+        draw.
     ArithmeticError
         If weights overflow: the rates are too large. The model keeps the weights that did.
     """
@@ -82,9 +88,15 @@ def descend(
         raise not_allowed("model", model, "a recallbook.RecallTransformer")
     problem = check_problem(problem, model.value.dtype, model.value.device)
     if model.setting != problem.setting:
-        raise not_allowed("model", model.setting, f"a model of the problem's own setting, {problem.setting}")
-    if not (torch.equal(model.trigger, problem.trigger) and torch.equal(model.query, problem.query)):
-        raise not_allowed("model", "of another draw", "a model of this problem: its trigger and query are others")
+        raise not_allowed(
+            "model", model.setting, f"a model of the problem's own setting, {problem.setting}"
+        )
+    if not (
+        torch.equal(model.trigger, problem.trigger) and torch.equal(model.query, problem.query)
+    ):
+        raise not_allowed(
+            "model", "of another draw", "a model of this problem: its trigger and query are others"
+        )
     steps, progress = check_size("steps", steps), check_flag("progress", progress)
     batch = None if batch is None else check_size("batch", batch)
     fresh = [] if batch is None else sequences_needs(problem.setting, batch, "batch")
@@ -94,7 +106,9 @@ def descend(
     updates = {name: new_update() for name in rates}
     history = []
     for step in tqdm(range(steps), disable=not progress):
-        sequences = problem.sequences if batch is None else problem.fresh(batch, role="batch", block=step)
+        sequences = (
+            problem.sequences if batch is None else problem.fresh(batch, role="batch", block=step)
+        )
         directions, loss, attention = _directions(model, problem, sequences, tuple(rates), chunk)
         history.append({"step": step, "loss": loss, "attention": attention})
         for name, rate in rates.items():
@@ -104,7 +118,8 @@ def descend(
 
 
 def check_learn(learn: object) -> tuple[str, ...]:
-    """What is learned, in one order and without repetition; ``ValueError`` if a name is unknown, or none is given."""
+    """What is learned, in one order and without repetition; ``ValueError`` if a name is unknown, or
+    none is given."""
     names = (*MATRICES, *TABLES)
     allowed = "at least one of " + ", ".join(map(repr, names)) + ", in a tuple or a list"
     if isinstance(learn, str) or not isinstance(learn, Iterable):
@@ -116,15 +131,20 @@ def check_learn(learn: object) -> tuple[str, ...]:
 
 
 def check_embedding_rate(rate: float | None, learned: Iterable[str]) -> float | None:
-    """Return the rate of embeddings; ``ValueError`` if it is given and no embeddings are learned."""
+    """Return the rate of embeddings; ``ValueError`` if it is given and no embeddings are
+    learned."""
     if rate is None:
         return None
     if not set(TABLES) & set(learned):
-        raise not_allowed("embedding_rate", rate, "None where neither table of embeddings is learned")
+        raise not_allowed(
+            "embedding_rate", rate, "None where neither table of embeddings is learned"
+        )
     return check_rate("embedding_rate", rate)
 
 
-def _rates(learned: tuple[str, ...], eta: float, gamma: float, embedding_rate: float | None) -> dict[str, float]:
+def _rates(
+    learned: tuple[str, ...], eta: float, gamma: float, embedding_rate: float | None
+) -> dict[str, float]:
     """The rate of each matrix that is learned."""
     eta, gamma = check_rate("eta", eta), check_rate("gamma", gamma)
     of_tables = check_embedding_rate(embedding_rate, learned) or eta
@@ -133,9 +153,14 @@ def _rates(learned: tuple[str, ...], eta: float, gamma: float, embedding_rate: f
 
 
 def _directions(
-    model: RecallTransformer, problem: Problem, sequences: Sequences, learned: tuple[str, ...], chunk: int | None
+    model: RecallTransformer,
+    problem: Problem,
+    sequences: Sequences,
+    learned: tuple[str, ...],
+    chunk: int | None,
 ) -> tuple[dict[str, Float[Tensor, "r c"]], float, float]:
-    """Minus the gradients at the model's weights and embeddings by name, the loss, and attention to the mark."""
+    """Minus the gradients at the model's weights and embeddings by name, the loss, and attention to
+    the mark."""
     own = model.problem_as_held(problem)
     value, attention_vector = model.value.data, model.key_query.data @ own.query
     found = descent_directions(own, sequences, value, attention_vector, chunk=chunk)

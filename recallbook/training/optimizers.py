@@ -1,8 +1,8 @@
 r"""How a step follows from gradients: plain descent, its signs, Adam, and Muon.
 
-Each is an :data:`Update`: it takes $D_t=-\nabla_W\hat{\mathcal L}(W_{t-1})$, remembers what it needs of the earlier
-ones, and returns the direction $S_t$ of the step $W_t=W_{t-1}+\text{rate}\cdot S_t$. One update moves one matrix.
-"""
+Each is an :data:`Update`: it takes $D_t=-\nabla_W\hat{\mathcal L}(W_{t-1})$, remembers what it
+needs of the earlier ones, and returns the direction $S_t$ of the step $W_t=W_{t-1}+\text{rate}\cdot
+S_t$. One update moves one matrix."""
 
 from __future__ import annotations
 
@@ -28,17 +28,20 @@ def plain(direction: Float[Tensor, "r c"]) -> Float[Tensor, "r c"]:
 def sign(direction: Float[Tensor, "r c"]) -> Float[Tensor, "r c"]:
     r"""Sign descent: $S_t=\mathrm{sign}(D_t)$, entry by entry.
 
-    Entries that vanish beside the largest one (:func:`recallbook.model.ties.tolerance`) count as zero: what exact
-    arithmetic makes zero has the sign of its rounding, which differs between machines.
-    """
+    Entries that vanish beside the largest one (:func:`recallbook.model.ties.tolerance`) count as
+    zero: what exact arithmetic makes zero has the sign of its rounding, which differs between
+    machines."""
     signs = torch.sign(direction)
-    signs = torch.where(direction.abs() <= tolerance(direction.dtype) * direction.abs().max(), 0.0, signs)
+    signs = torch.where(
+        direction.abs() <= tolerance(direction.dtype) * direction.abs().max(), 0.0, signs
+    )
     # the sign of what is not finite would hide that weights have overflowed
     return torch.where(direction.isfinite(), signs, torch.nan)
 
 
 class Adam:
-    r"""Adam (Kingma and Ba, ICLR 2015), with their constants $\beta_1=0.9$, $\beta_2=0.999$, $\epsilon=10^{-8}$.
+    r"""Adam (Kingma and Ba, ICLR 2015), with their constants $\beta_1=0.9$, $\beta_2=0.999$,
+    $\epsilon=10^{-8}$.
 
     $$m_t=\beta_1m_{t-1}+(1-\beta_1)D_t,\quad v_t=\beta_2v_{t-1}+(1-\beta_2)D_t^2,\quad
     S_t=\frac{m_t/(1-\beta_1^t)}{\sqrt{v_t/(1-\beta_2^t)}+\epsilon},$$
@@ -53,9 +56,15 @@ class Adam:
     def __call__(self, direction: Float[Tensor, "r c"]) -> Float[Tensor, "r c"]:
         zero = torch.zeros_like(direction)
         self._steps += 1
-        self._mean = torch.lerp(zero if self._mean is None else self._mean, direction, 1 - FIRST_MOMENT)
-        self._square = torch.lerp(zero if self._square is None else self._square, direction.square(), 1 - SECOND_MOMENT)
-        mean = self._mean / (1 - FIRST_MOMENT**self._steps)  # as if there had been no zero to start from
+        self._mean = torch.lerp(
+            zero if self._mean is None else self._mean, direction, 1 - FIRST_MOMENT
+        )
+        self._square = torch.lerp(
+            zero if self._square is None else self._square, direction.square(), 1 - SECOND_MOMENT
+        )
+        mean = self._mean / (
+            1 - FIRST_MOMENT**self._steps
+        )  # as if there had been no zero to start from
         square = self._square / (1 - SECOND_MOMENT**self._steps)
         return mean / (square.sqrt() + FLOOR)
 
@@ -63,9 +72,10 @@ class Adam:
 class Muon:
     r"""Muon (Jordan, 2024): momentum, then the nearest matrix with equal singular values, nearly.
 
-    $$B_t=\mu B_{t-1}+(1-\mu)D_t,\quad S_t=\sqrt{\max(1,r/c)}\;\mathrm{NS}\big(\mu B_t+(1-\mu)D_t\big),\quad\mu=0.95,$$
-    for matrices ``(r, c)``. NS divides by the Frobenius norm and applies $X\leftarrow aX+b\,XX^\top X+c\,(XX^\top)^2X$
-    five times: singular values that are not tiny end between 0.7 and 1.2, zero stays zero.
+    $$B_t=\mu B_{t-1}+(1-\mu)D_t,\quad S_t=\sqrt{\max(1,r/c)}\;\mathrm{NS}\big(\mu
+    B_t+(1-\mu)D_t\big),\quad\mu=0.95,$$ for matrices ``(r, c)``. NS divides by the Frobenius norm
+    and applies $X\leftarrow aX+b\,XX^\top X+c\,(XX^\top)^2X$ five times: singular values that are
+    not tiny end between 0.7 and 1.2, zero stays zero.
 
     Notes
     -----
@@ -86,7 +96,8 @@ class Muon:
 
 
 def orthogonalised(matrix: Float[Tensor, "r c"]) -> Float[Tensor, "r c"]:
-    r"""The iteration of :class:`Muon`: singular values $\sigma$ become $\phi(\sigma)\approx1$, vectors stay."""
+    r"""The iteration of :class:`Muon`: singular values $\sigma$ become $\phi(\sigma)\approx1$,
+    vectors stay."""
     if matrix.shape[0] > matrix.shape[1]:
         return orthogonalised(matrix.T).T  # the smaller Gram matrix
     first, third, fifth = NEWTON_SCHULZ
@@ -97,4 +108,9 @@ def orthogonalised(matrix: Float[Tensor, "r c"]) -> Float[Tensor, "r c"]:
     return result
 
 
-OPTIMIZERS: dict[str, Callable[[], Update]] = {"gd": lambda: plain, "sign": lambda: sign, "adam": Adam, "muon": Muon}
+OPTIMIZERS: dict[str, Callable[[], Update]] = {
+    "gd": lambda: plain,
+    "sign": lambda: sign,
+    "adam": Adam,
+    "muon": Muon,
+}

@@ -13,11 +13,17 @@ from recallbook.training.descent import Weights
 
 
 def three_steps(
-    problem: Problem, eta: float, gamma: float, *, dtype: torch.dtype | None = None, device: Device | None = None
+    problem: Problem,
+    eta: float,
+    gamma: float,
+    *,
+    dtype: torch.dtype | None = None,
+    device: Device | None = None,
 ) -> Weights:
     r"""The three steps as a user would write them, to check :func:`recallbook.three_steps` against.
 
-    Keeps $N\times L\times d$ numbers in memory. Finite rates only: the early-phase limit has no gradient of its own.
+    Keeps $N\times L\times d$ numbers in memory. Finite rates only: the early-phase limit has no
+    gradient of its own.
 
     Raises
     ------
@@ -30,7 +36,9 @@ def three_steps(
 
     def gradient(parameter: torch.nn.Parameter) -> torch.Tensor:
         logits = model(problem.tokens, problem.positions)
-        losses = functional.cross_entropy(logits, problem.labels, weight=loss_weights(problem), reduction="sum")
+        losses = functional.cross_entropy(
+            logits, problem.labels, weight=loss_weights(problem), reduction="sum"
+        )
         loss = losses / len(problem.labels)
         return torch.autograd.grad(loss, parameter)[0]
 

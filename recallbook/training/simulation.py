@@ -7,7 +7,14 @@ from typing import Any
 
 import torch
 
-from recallbook.arguments import Device, check_device, check_dtype, check_rates, check_seed, check_size
+from recallbook.arguments import (
+    Device,
+    check_device,
+    check_dtype,
+    check_rates,
+    check_seed,
+    check_size,
+)
 from recallbook.data.embeddings import Embeddings
 from recallbook.data.task import draw
 from recallbook.memory_needs import draw_needs, require_memory, sequences, weight_needs
@@ -27,7 +34,8 @@ def simulate(
     device: Device = "cpu",
     embeddings: Embeddings | Mapping[str, Any] | None = None,
 ) -> Outcome:
-    """Draw, take three steps, evaluate; rates as in :func:`recallbook.three_steps`, tables as in ``draw``.
+    """Draw, take three steps, evaluate; rates as in :func:`recallbook.three_steps`, tables as in
+    ``draw``.
 
     Examples
     --------

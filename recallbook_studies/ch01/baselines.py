@@ -15,19 +15,23 @@ from recallbook.data.task import Problem, fact_frequencies, other_frequencies
 
 
 def largest_count_distribution(vocab: int, seq_len: int) -> Float64[np.ndarray, " k"]:
-    r"""$P(\max_v c_v\le k)$ for $k=0..L$, with $c_v$ the count of token $v$ among $L$ uniform tokens.
+    r"""$P(\max_v c_v\le k)$ for $k=0..L$, with $c_v$ the count of token $v$ among $L$ uniform
+    tokens.
 
-    Tokens are balls, the vocabulary is $V$ cells. Two groups of cells side by side share $n$ balls binomially, so
-    the probability for $V$ cells is built by doubling. Exact up to rounding, cost $O(L^3\log V)$.
-    """
+    Tokens are balls, the vocabulary is $V$ cells. Two groups of cells side by side share $n$ balls
+    binomially, so the probability for $V$ cells is built by doubling. Exact up to rounding, cost
+    $O(L^3\log V)$."""
     vocab, seq_len = check_size("vocab", vocab), check_size("seq_len", seq_len)
     balls = np.arange(seq_len + 1)
-    obeyed = [_all_cells_obey((balls <= k).astype(float), vocab)[seq_len] for k in range(1, seq_len + 1)]
+    obeyed = [
+        _all_cells_obey((balls <= k).astype(float), vocab)[seq_len] for k in range(1, seq_len + 1)
+    ]
     return np.array([0.0, *obeyed])
 
 
 def _all_cells_obey(one: Float64[np.ndarray, " k"], cells: int) -> Float64[np.ndarray, " k"]:
-    """P(n balls thrown into ``cells`` equal cells obey ``one`` in each), for n = 0..L; ``one`` is for one cell."""
+    """P(n balls thrown into ``cells`` equal cells obey ``one`` in each), for n = 0..L; ``one`` is
+    for one cell."""
     if cells == 1:
         return one
     half = _all_cells_obey(one, cells // 2)
@@ -53,18 +57,18 @@ def _binomial(size: int, share: float) -> Float64[np.ndarray, "size size"]:
 def bag_of_words_accuracy(vocab: int, seq_len: int) -> float:
     r"""Best accuracy of one who knows all facts but not the position: $E[\max_v c_v]/L$.
 
-    Given the counts, token $v$ is the informative one with probability $c_v/L$, so the best guess is the label of
-    the most frequent token.
-    """
+    Given the counts, token $v$ is the informative one with probability $c_v/L$, so the best guess
+    is the label of the most frequent token."""
     at_most = largest_count_distribution(vocab, seq_len)
     return float(np.sum(1 - at_most[:-1]) / seq_len)
 
 
 def bag_of_words_guess(problem: Problem, tokens: Int[np.ndarray, "n L"]) -> Int[np.ndarray, " n"]:
-    """Best labels ``(n,)`` for rows of ``tokens`` ``(n, L)`` in any order: of the most frequent token, lowest on ties.
+    """Best labels ``(n,)`` for rows of ``tokens`` ``(n, L)`` in any order: of the most frequent
+    token, lowest on ties.
 
-    Where informative tokens have a law of their own, counts are weighted by how much likelier a token is among them.
-    """
+    Where informative tokens have a law of their own, counts are weighted by how much likelier a
+    token is among them."""
     setting = problem.setting
     vocab = setting.vocab
     counts = np.zeros((len(tokens), vocab), dtype=np.int64)
@@ -76,7 +80,8 @@ def bag_of_words_guess(problem: Problem, tokens: Int[np.ndarray, "n L"]) -> Int[
 
 
 def seen_distribution(vocab: int, samples: int) -> Float64[np.ndarray, " k"]:
-    r"""Probability that $N$ uniform draws show exactly $k$ of the $V$ facts, for $k=0..V$; exact, cost $O(NV)$."""
+    r"""Probability that $N$ uniform draws show exactly $k$ of the $V$ facts, for $k=0..V$; exact,
+    cost $O(NV)$."""
     vocab, samples = check_size("vocab", vocab), check_size("samples", samples)
     seen = np.zeros(vocab + 1)
     seen[0] = 1
@@ -87,6 +92,7 @@ def seen_distribution(vocab: int, samples: int) -> Float64[np.ndarray, " k"]:
 
 
 def simulated_coverage(vocab: int, samples: int, seed: int) -> float:
-    """Fraction of the facts that a training batch shows, with the tokens of :func:`recallbook.draw` at ``L = 1``."""
+    """Fraction of the facts that a training batch shows, with the tokens of :func:`recallbook.draw`
+    at ``L = 1``."""
     tokens = uniform_integers(stream(seed, "tokens"), vocab, samples)
     return float(np.unique(tokens).size / vocab)

@@ -1,1 +1,2 @@
-"""Memories without attention: sums of outer products, and memories trained to convergence (chapter 2)."""
+"""Memories without attention: sums of outer products, and memories trained to convergence (chapter
+2)."""

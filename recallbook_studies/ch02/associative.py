@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh_tridiagonal
 from scipy.special import betainc, log_ndtr, roots_hermitenorm
 
-from recallbook.arguments import Device, check_choice, check_device, check_seed, check_share, check_size
+from recallbook.arguments import (
+    Device,
+    check_choice,
+    check_device,
+    check_seed,
+    check_share,
+    check_size,
+)
 from recallbook.data.embeddings import draw_embeddings
 from recallbook.model.ties import credit, logit_slack
 from recallbook.setting import Setting
@@ -30,14 +37,17 @@ def recalled(
 ) -> NDArray[np.float64]:
     r"""Simulate: which of $n$ facts come back from $W=\sum_j u_jz_j^\top$, 1 or 0, shape ``(n,)``.
 
-    Fact $v$ is recalled when $\arg\max_k u_k^\top Wz_v=v$ over all $n$ labels; a tie among k counts 1/k. Draws are
-    paired: for one seed, fewer facts are the first of more. Cost $O(n^2d)$, memory $O(n^2)$.
-    """
+    Fact $v$ is recalled when $\arg\max_k u_k^\top Wz_v=v$ over all $n$ labels; a tie among k counts
+    1/k. Draws are paired: for one seed, fewer facts are the first of more. Cost $O(n^2d)$, memory
+    $O(n^2)$."""
     tables = draw_embeddings(
-        Setting(vocab=facts, seq_len=1, dim=dim, samples=1, embeddings=embeddings), check_seed("seed", seed)
+        Setting(vocab=facts, seq_len=1, dim=dim, samples=1, embeddings=embeddings),
+        check_seed("seed", seed),
     )
     device = check_device("device", device)
-    inputs, outputs = (torch.tensor(table, device=device) for table in (tables.input, tables.output))
+    inputs, outputs = (
+        torch.tensor(table, device=device) for table in (tables.input, tables.output)
+    )
     memory = outputs.T @ inputs
     logits = inputs @ memory.T @ outputs.T  # (tokens, labels)
     slack = logit_slack(outputs, memory, inputs)
@@ -56,11 +66,12 @@ def capacity(recall: Callable[[int], float], accuracy: float) -> int:
 def predicted_recall(facts: int, dim: int, embeddings: str = "gaussian") -> float:
     r"""Predicted mean fraction of facts recalled; no fitted constant.
 
-    $$\mathbb E_{a,b,\xi,r}\,F\big(S/\sigma\big)^{n-1},$$
-    with signal $S$ and noise variance $\sigma^2$ from :func:`~recallbook_studies.ch02.retrieval.recall_terms`, $\xi$
-    standard normal, $r$ a gamma variable of mean 1, and $a,b\sim\chi^2_d/d$ (1 on the sphere). $F$ is the normal
-    distribution function, or that of a coordinate on the sphere. Gauss quadrature. Derived to leading order: given
-    $a,b,\xi,r$, competing logits are taken as independent and of law $F$. Ours.
+    $$\mathbb E_{a,b,\xi,r}\,F\big(S/\sigma\big)^{n-1},$$ with signal $S$ and noise variance
+    $\sigma^2$ from :func:`~recallbook_studies.ch02.retrieval.recall_terms`, $\xi$ standard normal,
+    $r$ a gamma variable of mean 1, and $a,b\sim\chi^2_d/d$ (1 on the sphere). $F$ is the normal
+    distribution function, or that of a coordinate on the sphere. Gauss quadrature. Derived to
+    leading order: given $a,b,\xi,r$, competing logits are taken as independent and of law $F$.
+    Ours.
 
     Raises
     ------
@@ -98,7 +109,8 @@ def _normal() -> Quadrature:
 
 @cache
 def _gamma(variance: float) -> Quadrature:
-    r"""Points and weights of the gamma law of mean 1 and this variance; $\chi^2_d/d$ at variance $2/d$."""
+    r"""Points and weights of the gamma law of mean 1 and this variance; $\chi^2_d/d$ at variance
+    $2/d$."""
     # Golub and Welsch: scipy's own routine overflows for large shapes
     shape, k = 1 / variance, np.arange(POINTS)
     points, vectors = eigh_tridiagonal(2 * k + shape, np.sqrt(k[1:] * (k[1:] + shape - 1)))

@@ -1,4 +1,5 @@
-"""A linear memory: moments of its embeddings, and signal and noise when a stored fact is recalled."""
+"""A linear memory: moments of its embeddings, and signal and noise when a stored fact is
+recalled."""
 
 from __future__ import annotations
 
@@ -13,12 +14,15 @@ from recallbook.theory.symbolic.expressions import d
 n = sp.Symbol("n", positive=True)  # stored facts
 a, b = sp.symbols("a b", positive=True)  # squared lengths of a fact's input and output embedding
 xi = sp.Symbol("xi", real=True)  # standard normal
-r = sp.Symbol("r", positive=True)  # squared length of what the other facts add across it, over its mean
+r = sp.Symbol(
+    "r", positive=True
+)  # squared length of what the other facts add across it, over its mean
 
 
 @cache
 def squared_length_moment(power: int, embeddings: str = "gaussian") -> sp.Expr:
-    r"""$\mathbb E\,|z|^{2p}$: the $p$-th moment of $\chi^2_d/d$ for $z\sim N(0,I_d/d)$, and 1 on the sphere."""
+    r"""$\mathbb E\,|z|^{2p}$: the $p$-th moment of $\chi^2_d/d$ for $z\sim N(0,I_d/d)$, and 1 on
+    the sphere."""
     if embeddings == "sphere":
         return sp.Integer(1)
     chi, x = stats.ChiSquared("chi", d), sp.Symbol("x", positive=True)
@@ -30,9 +34,8 @@ class CompetitorVariance(NamedTuple):
     r"""Mean square of a wrong logit $u_k^\top Wz_v$, by origin; exact.
 
     ``overlap``: $(z_v^\top z_v)(u_k^\top u_v)$, the asked fact seen by a wrong label. ``own``:
-    $(z_k^\top z_v)(u_k^\top u_k)$, the wrong label's own fact seen through the asked token. ``interference``:
-    $\sum_j(z_j^\top z_v)(u_k^\top u_j)$ over all other facts.
-    """
+    $(z_k^\top z_v)(u_k^\top u_k)$, the wrong label's own fact seen through the asked token.
+    ``interference``: $\sum_j(z_j^\top z_v)(u_k^\top u_j)$ over all other facts."""
 
     overlap: sp.Expr
     own: sp.Expr
@@ -47,7 +50,8 @@ def competitor_variance(embeddings: str) -> CompetitorVariance:
 
 
 class Recall(NamedTuple):
-    """Signal of one stored fact, and the variance of a wrong logit, both given what the asked fact fixes."""
+    """Signal of one stored fact, and the variance of a wrong logit, both given what the asked fact
+    fixes."""
 
     signal: sp.Expr
     noise: sp.Expr
@@ -57,18 +61,21 @@ class Recall(NamedTuple):
 def recall_terms() -> Recall:
     r"""Recall of $v$ from $W=\sum_j u_jz_j^\top$, given $a=|z_v|^2$, $b=|u_v|^2$, and of $g=Wz_v$.
 
-    $g=a\,u_v+e$ with $e=\sum_{j\ne v}c_ju_j$, $c_j=z_j^\top z_v$ of variance $a/d$. Along $u_v$, $e$ is $\xi$ times
-    its deviation; across it, its squared length is $r$ times the mean. Given $e$, the embedding $u_k$ has mean
-    $c_k\,e/\sum_jc_j^2$, and is isotropic around it.
-    """
+    $g=a\,u_v+e$ with $e=\sum_{j\ne v}c_ju_j$, $c_j=z_j^\top z_v$ of variance $a/d$. Along $u_v$,
+    $e$ is $\xi$ times its deviation; across it, its squared length is $r$ times the mean. Given
+    $e$, the embedding $u_k$ has mean $c_k\,e/\sum_jc_j^2$, and is isotropic around it."""
     total = (n - 1) * a / d  # of the c_j^2
     along = sp.sqrt(total / d) * xi  # part of e along u_v
     across = r * (d - 1) * total / d  # squared length of the rest of e
     answer = a * sp.sqrt(b) + along  # part of g along u_v
     pull = (across + along * answer) / total  # what c_k adds to a wrong logit, per unit
-    return Recall(signal=sp.sqrt(b) * answer, noise=(1 - 1 / (n - 1)) * (answer**2 + across) / d + a / d * pull**2)
+    return Recall(
+        signal=sp.sqrt(b) * answer,
+        noise=(1 - 1 / (n - 1)) * (answer**2 + across) / d + a / d * pull**2,
+    )
 
 
 def coherence_floor() -> sp.Expr:
-    r"""Welch's bound: no ``n`` unit vectors in ``d < n`` dimensions have a smaller largest overlap."""
+    r"""Welch's bound: no ``n`` unit vectors in ``d < n`` dimensions have a smaller largest
+    overlap."""
     return sp.sqrt((n - d) / (d * (n - 1)))

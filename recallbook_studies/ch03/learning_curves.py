@@ -1,4 +1,5 @@
-"""Lock-on, recall and accuracy against the number of training sequences, and what the attention vector points at."""
+"""Lock-on, recall and accuracy against the number of training sequences, and what the attention
+vector points at."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from recallbook.training.evaluation import evaluate
 VOCAB, SEQ_LEN, DIM = 128, 64, 48
 SAMPLES = (128, 256, 512, 1024, 2048, 4096, 8192)
 SEEDS = range(20)
-# random embeddings with d < V, random ones as wide as the orthogonal ones must be, and orthogonal ones
+# random embeddings with d < V, random ones as wide as the orthogonal ones must be, and orthogonal
+# ones
 CASES: dict[str, Any] = {
     f"random, d = {DIM}": {"embeddings": "gaussian", "dim": DIM},
     f"random, d = {VOCAB + 2}": {"embeddings": "gaussian", "dim": VOCAB + 2},
@@ -26,22 +28,33 @@ CASES: dict[str, Any] = {
 
 def grid(case: str, trigger_in_values: bool, samples: Iterable[int] = SAMPLES) -> list[Setting]:
     """One setting for each number of training sequences."""
-    shared = {"vocab": VOCAB, "seq_len": SEQ_LEN, "trigger_in_values": trigger_in_values, **CASES[case]}
+    shared = {
+        "vocab": VOCAB,
+        "seq_len": SEQ_LEN,
+        "trigger_in_values": trigger_in_values,
+        **CASES[case],
+    }
     return [Setting(samples=n, **shared) for n in samples]
 
 
-def run(case: str, trigger_in_values: bool, seeds: Iterable[int] = SEEDS, device: str = "cpu") -> pd.DataFrame:
+def run(
+    case: str, trigger_in_values: bool, seeds: Iterable[int] = SEEDS, device: str = "cpu"
+) -> pd.DataFrame:
     r"""One row for each number of sequences and seed, in the early-phase limit.
 
-    The outcome's three numbers, and ``cosine``: that of $w=W_{KQ}^{(1)}z_{\rm EOS}$ with the trigger.
-    """
+    The outcome's three numbers, and ``cosine``: that of $w=W_{KQ}^{(1)}z_{\rm EOS}$ with the
+    trigger."""
     rows = []
     for setting in grid(case, trigger_in_values):
         for seed in seeds:
             problem = draw(setting, seed, device=device)
             weights = three_steps(problem)
             outcome = evaluate(problem, weights, test_samples=1000)
-            row = {"samples": setting.samples, "seed": seed, "cosine": trigger_cosine(problem, weights)}
+            row = {
+                "samples": setting.samples,
+                "seed": seed,
+                "cosine": trigger_cosine(problem, weights),
+            }
             rows.append({**row, **asdict(outcome)})
     return pd.DataFrame(rows)
 

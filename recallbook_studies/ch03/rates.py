@@ -30,12 +30,14 @@ def setting(trigger_in_values: bool) -> Setting:
 
 
 def trigger_score(problem: Problem, limit: Weights) -> float:
-    r"""$t^\top W_{KQ}^{(1)}z_{\rm EOS}/(\gamma\eta)$ in the early-phase limit: what the trigger adds to a score."""
+    r"""$t^\top W_{KQ}^{(1)}z_{\rm EOS}/(\gamma\eta)$ in the early-phase limit: what the trigger
+    adds to a score."""
     return float(problem.trigger @ limit.key_query @ problem.query)
 
 
 class Limit(NamedTuple):
-    """The early-phase limit of one draw: its weights, what the mark adds to a score there, and the accuracy."""
+    """The early-phase limit of one draw: its weights, what the mark adds to a score there, and the
+    accuracy."""
 
     weights: Weights
     score: float
@@ -46,15 +48,19 @@ def in_the_limit(setting: Setting, seed: int, device: str = "cpu") -> tuple[Prob
     """A draw, and where finite rates end."""
     problem = draw(setting, seed, device=device)
     weights = three_steps(problem)
-    return problem, Limit(weights, trigger_score(problem, weights), evaluate(problem, weights, TEST).accuracy)
+    return problem, Limit(
+        weights, trigger_score(problem, weights), evaluate(problem, weights, TEST).accuracy
+    )
 
 
-def over_eta(trigger_in_values: bool, seeds: Iterable[int] = SEEDS, device: str = "cpu") -> pd.DataFrame:
-    r"""Finite $\eta$ under saturated attention: ``accuracy`` and the ``distance`` of $W_V^{(2)}/\gamma$ to its limit.
+def over_eta(
+    trigger_in_values: bool, seeds: Iterable[int] = SEEDS, device: str = "cpu"
+) -> pd.DataFrame:
+    r"""Finite $\eta$ under saturated attention: ``accuracy`` and the ``distance`` of
+    $W_V^{(2)}/\gamma$ to its limit.
 
-    ``eta`` is in units of $LV$, ``gain`` is the accuracy minus that of the limit, and the distance is relative, in
-    Frobenius norm.
-    """
+    ``eta`` is in units of $LV$, ``gain`` is the accuracy minus that of the limit, and the distance
+    is relative, in Frobenius norm."""
     rows = []
     for seed in seeds:
         problem, limit = in_the_limit(setting(trigger_in_values), seed, device)
@@ -63,7 +69,12 @@ def over_eta(trigger_in_values: bool, seeds: Iterable[int] = SEEDS, device: str 
             gamma = 1e4 / (eta * limit.score)  # scores of order 10^4: attention is hard
             weights = three_steps(problem, eta, gamma)
             accuracy = evaluate(problem, weights, TEST).accuracy
-            row = {"eta": ratio, "seed": seed, "accuracy": accuracy, "gain": accuracy - limit.accuracy}
+            row = {
+                "eta": ratio,
+                "seed": seed,
+                "accuracy": accuracy,
+                "gain": accuracy - limit.accuracy,
+            }
             rows.append({**row, "distance": _distance(weights, limit.weights, gamma)})
     return pd.DataFrame(rows)
 
@@ -73,8 +84,11 @@ def _distance(weights: Weights, limit: Weights, gamma: float) -> float:
     return float(away / torch.linalg.norm(limit.value2))
 
 
-def over_dim(trigger_in_values: bool, dims: Iterable[int], seeds: Iterable[int] = SEEDS) -> pd.DataFrame:
-    r"""The ``slope`` of that distance in $\eta/(LV)$ where it is small, by ``dim``: at $x=0.01\,d/(V+d)$."""
+def over_dim(
+    trigger_in_values: bool, dims: Iterable[int], seeds: Iterable[int] = SEEDS
+) -> pd.DataFrame:
+    r"""The ``slope`` of that distance in $\eta/(LV)$ where it is small, by ``dim``: at
+    $x=0.01\,d/(V+d)$."""
     rows, dims = [], list(dims)
     for seed in seeds:
         for dim in dims:
@@ -88,8 +102,11 @@ def over_dim(trigger_in_values: bool, dims: Iterable[int], seeds: Iterable[int] 
     return pd.DataFrame(rows)
 
 
-def over_gamma(trigger_in_values: bool, seeds: Iterable[int] = SEEDS, device: str = "cpu") -> pd.DataFrame:
-    r"""Finite $\gamma$ at tiny $\eta$: mean ``attention`` on the informative position of fresh sequences.
+def over_gamma(
+    trigger_in_values: bool, seeds: Iterable[int] = SEEDS, device: str = "cpu"
+) -> pd.DataFrame:
+    r"""Finite $\gamma$ at tiny $\eta$: mean ``attention`` on the informative position of fresh
+    sequences.
 
     ``saturation`` is the trigger's score, $\gamma\eta$ times its value in the limit, over $\log L$.
     """
@@ -112,6 +129,7 @@ def over_gamma(trigger_in_values: bool, seeds: Iterable[int] = SEEDS, device: st
 
 
 def expected_attention(saturation: NDArray[np.float64], seq_len: int) -> NDArray[np.float64]:
-    r"""Softmax weight of the marked position when all token scores are equal: $L^r/(L^r+L-1)$, $r$ = saturation."""
+    r"""Softmax weight of the marked position when all token scores are equal: $L^r/(L^r+L-1)$, $r$
+    = saturation."""
     marked = seq_len**saturation
     return marked / (marked + seq_len - 1)

@@ -1,9 +1,9 @@
-r"""Means of products of inner products: Wick's pairings of embeddings, and the tokens that they say are one. Ours.
+r"""Means of products of inner products: Wick's pairings of embeddings, and the tokens that they say
+are one. Ours.
 
-A pair of equal Gaussian embeddings gives 1/d, a closed loop of products gives d, an open one ends in triggers and gives
-$|t|^2$. Tokens that have to be one are a graph: independent uniform tokens satisfy it with probability V to minus its
-rank.
-"""
+A pair of equal Gaussian embeddings gives 1/d, a closed loop of products gives d, an open one ends
+in triggers and gives $|t|^2$. Tokens that have to be one are a graph: independent uniform tokens
+satisfy it with probability V to minus its rank."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ class Contraction(NamedTuple):
 
 @cache
 def contractions(trigger: tuple[bool, ...]) -> tuple[Contraction, ...]:
-    """Wick's pairings of a product of inner products; half-edges 2k and 2k+1 are the k-th product's vectors."""
+    """Wick's pairings of a product of inner products; half-edges 2k and 2k+1 are the k-th product's
+    vectors."""
     free = tuple(i for i, is_trigger in enumerate(trigger) if not is_trigger)
     if len(free) % 2:
         return ()
@@ -51,7 +52,8 @@ def contractions(trigger: tuple[bool, ...]) -> tuple[Contraction, ...]:
 
 
 def one_token(pairs: Pairs, labels: Pairs) -> tuple[int, tuple[int, int, int]]:
-    """Rank of the graph of places that hold one token, and how many tokens have 2, 3 and 4 pairs of embeddings."""
+    """Rank of the graph of places that hold one token, and how many tokens have 2, 3 and 4 pairs of
+    embeddings."""
     parent: dict[int, int] = {}
 
     def root(place: int) -> int:
@@ -79,17 +81,21 @@ def one_token(pairs: Pairs, labels: Pairs) -> tuple[int, tuple[int, int, int]]:
 
 @cache
 def mean_of_products(places: tuple[int, ...], labels: tuple[int, ...]) -> Poly:
-    """Mean over tokens and embeddings, by powers of 1/V, 1/d, T and three numbers of shared tokens (see POWERS).
+    """Mean over tokens and embeddings, by powers of 1/V, 1/d, T and three numbers of shared tokens
+    (see POWERS).
 
-    ``places`` are the places of the vectors, or ``TRIGGER``; ``labels`` those of the labels, two for each half. A
-    pair of centred labels is 1 where the tokens are one, less 1/V.
-    """
+    ``places`` are the places of the vectors, or ``TRIGGER``; ``labels`` those of the labels, two
+    for each half. A pair of centred labels is 1 where the tokens are one, less 1/V."""
     found: Poly = Counter()
     for inputs in contractions(tuple(place == TRIGGER for place in places)):
         same = tuple((places[a], places[b]) for a, b in inputs.pairs)
         for outputs in contractions((False,) * len(labels)):
             for kept in itertools.product((True, False), repeat=len(outputs.pairs)):
-                alike = tuple((labels[a], labels[b]) for (a, b), keep in zip(outputs.pairs, kept, strict=True) if keep)
+                alike = tuple(
+                    (labels[a], labels[b])
+                    for (a, b), keep in zip(outputs.pairs, kept, strict=True)
+                    if keep
+                )
                 rank, several = one_token(same, alike)
                 dropped = len(kept) - sum(kept)
                 powers = (rank + dropped, inputs.dims + outputs.dims, inputs.triggers, *several)

@@ -1,20 +1,23 @@
-r"""Exact moments of the scores of step 2, by enumeration of what can coincide. Nothing is typed in. Ours.
+r"""Exact moments of the scores of step 2, by enumeration of what can coincide. Nothing is typed in.
+Ours.
 
-With $A_{ik}$ the product of the centred label embeddings of sequences $i$ and $k$, and $e',e$ values and keys,
-$N^2\,x^\top w=\sum_{i,k}A_{ik}$ times the mean over positions $j,b$ of
-$(x^\top e_{ij})\big(e'_{ij}-\bar e'_i\big)^\top e'_{kb}$: a *half*. A moment of order $h$ is a product of $h$ halves.
-Its mean needs four lists:
+With $A_{ik}$ the product of the centred label embeddings of sequences $i$ and $k$, and $e',e$
+values and keys, $N^2\,x^\top w=\sum_{i,k}A_{ik}$ times the mean over positions $j,b$ of $(x^\top
+e_{ij})\big(e'_{ij}-\bar e'_i\big)^\top e'_{kb}$: a *half*. A moment of order $h$ is a product of
+$h$ halves. Its mean needs four lists:
 
 - which sequences of the halves are one (set partitions; chances are falling factorials in $N$),
 - which positions of a sequence are one, the marked one among them (the same in $L$),
 - at a marked position, whether the key or the value is read as its token or as the trigger,
-- Wick's pairings of the embeddings that are left: a pair gives 1/d and says that two tokens are one, a closed loop
-  of products gives d, an open one ends in triggers and gives $|t|^2$. Labels pair in the same way.
+- Wick's pairings of the embeddings that are left: a pair gives 1/d and says that two tokens are
+  one, a closed loop of products gives d, an open one ends in triggers and gives $|t|^2$. Labels
+  pair in the same way.
 
-All tokens that have to be one are a graph; independent uniform tokens satisfy it with probability V to the minus its
-rank. The sum is a polynomial in 1/N, 1/L, 1/V, 1/d, $T=|t|^2$ with integer coefficients: exact for Gaussian embeddings
-at every size, and for orthonormal ones at 1/d = 0. Embeddings on the sphere are Gaussian ones divided by their lengths:
-k pairs of one token give $d^{k-1}/((d+2)\cdots(d+2k-2))$; tokens that are one only by chance, of order 1/V of these
+All tokens that have to be one are a graph; independent uniform tokens satisfy it with probability V
+to the minus its rank. The sum is a polynomial in 1/N, 1/L, 1/V, 1/d, $T=|t|^2$ with integer
+coefficients: exact for Gaussian embeddings at every size, and for orthonormal ones at 1/d = 0.
+Embeddings on the sphere are Gaussian ones divided by their lengths: k pairs of one token give
+$d^{k-1}/((d+2)\cdots(d+2k-2))$; tokens that are one only by chance, of order 1/V of these
 corrections, are left out there.
 
 ``python -m recallbook_studies.ch05.enumeration`` writes the table that
@@ -40,20 +43,26 @@ from recallbook.theory.symbolic import spectra
 from recallbook_studies.ch05 import contractions
 from recallbook_studies.ch05.contractions import TRIGGER, Pairs, Poly, mean_of_products, one_token
 
-DIGEST = Path(__file__).with_name("moments.sha256")  # of the sources and of the table that they gave
+DIGEST = Path(__file__).with_name(
+    "moments.sha256"
+)  # of the sources and of the table that they gave
 
 
 @cache
 def set_partitions(count: int) -> tuple[tuple[int, ...], ...]:
-    """All ways in which ``count`` things can coincide, as block numbers in order of appearance; Bell's number."""
+    """All ways in which ``count`` things can coincide, as block numbers in order of appearance;
+    Bell's number."""
     if not count:
         return ((),)
-    return tuple((*rest, b) for rest in set_partitions(count - 1) for b in range(max(rest, default=-1) + 2))
+    return tuple(
+        (*rest, b) for rest in set_partitions(count - 1) for b in range(max(rest, default=-1) + 2)
+    )
 
 
 @cache
 def falling(blocks: int, names: int) -> dict[int, int]:
-    """x(x-1)...(x-blocks+1)/x^names by powers of 1/x: the chance of a partition of independent uniform choices."""
+    """x(x-1)...(x-blocks+1)/x^names by powers of 1/x: the chance of a partition of independent
+    uniform choices."""
     found = Counter({names - blocks: 1})
     for k in range(blocks):
         found = Counter({p: found[p] - k * found[p - 1] for p in {*found, *(q + 1 for q in found)}})
@@ -63,11 +72,11 @@ def falling(blocks: int, names: int) -> dict[int, int]:
 class Configuration(NamedTuple):
     """What coincides among the halves' sequences and positions.
 
-    ``sign`` times a chance that depends on ``blocks`` alone: for each sequence, how many different positions there are
-    for how many names. ``sequences`` are the numbers of the halves' two sequences; ``keys``, ``values`` and ``others``
-    the places of the key, of the value it comes with, and of the other sequence's value; ``marked`` the places of the
-    marks, by sequence; ``free`` the first number that is no place.
-    """
+    ``sign`` times a chance that depends on ``blocks`` alone: for each sequence, how many different
+    positions there are for how many names. ``sequences`` are the numbers of the halves' two
+    sequences; ``keys``, ``values`` and ``others`` the places of the key, of the value it comes
+    with, and of the other sequence's value; ``marked`` the places of the marks, by sequence;
+    ``free`` the first number that is no place."""
 
     sign: int
     blocks: tuple[tuple[int, int], ...]
@@ -80,7 +89,8 @@ class Configuration(NamedTuple):
 
 
 def configurations(halves: int) -> Iterator[Configuration]:
-    """All coincidences of sequences and positions; the value is the key's own, or with a minus any of its sequence."""
+    """All coincidences of sequences and positions; the value is the key's own, or with a minus any
+    of its sequence."""
     for sequences in set_partitions(2 * halves):
         count = max(sequences) + 1
         for own in itertools.product((True, False), repeat=halves):
@@ -114,7 +124,8 @@ def _configuration(
 
 
 class Sum:
-    """A polynomial added up chance by chance: the factors in 1/N and 1/L are multiplied out once, at the end."""
+    """A polynomial added up chance by chance: the factors in 1/N and 1/L are multiplied out once,
+    at the end."""
 
     def __init__(self) -> None:
         self.parts: dict[tuple[tuple[int, int], ...], Poly] = {}
@@ -163,11 +174,14 @@ class Reading(NamedTuple):
 
 
 def readings(at: Configuration) -> Iterator[Reading]:
-    """All ways to read the marked positions in which every half has the same parity; others have mean zero."""
+    """All ways to read the marked positions in which every half has the same parity; others have
+    mean zero."""
     halves = range(len(at.keys))
     marks = [at.marked[s] for s in at.sequences]
     spots = [at.keys[h] == marks[2 * h] for h in halves]
-    spots += [at.values[h] == marks[2 * h] for h in halves] + [at.others[h] == marks[2 * h + 1] for h in halves]
+    spots += [at.values[h] == marks[2 * h] for h in halves] + [
+        at.others[h] == marks[2 * h + 1] for h in halves
+    ]
     size = len(at.keys)
     for read in itertools.product(*((False, True) if spot else (False,) for spot in spots)):
         reading = Reading(read[:size], read[size : 2 * size], read[2 * size :])
@@ -177,11 +191,14 @@ def readings(at: Configuration) -> Iterator[Reading]:
 
 
 def term(at: Configuration, reading: Reading) -> str:
-    """The name of what this contributes to a second moment, by the places that the two halves share."""
+    """The name of what this contributes to a second moment, by the places that the two halves
+    share."""
     (key, key2), (other, other2) = at.keys, at.others
     marks = [at.marked[s] for s in at.sequences]
     if all(at.values[h] == marks[2 * h] and at.others[h] == marks[2 * h + 1] for h in (0, 1)):
-        return "trigger overlap" if reading.odd() else "uneven facts"  # both halves read facts in the values
+        return (
+            "trigger overlap" if reading.odd() else "uneven facts"
+        )  # both halves read facts in the values
     if (key == key2 and other == other2) or (key == other2 and other == key2):
         return "gradient noise"
     if other == other2:
@@ -200,19 +217,24 @@ def term(at: Configuration, reading: Reading) -> str:
 def moment(scored: tuple[int, ...]) -> dict[tuple[str, bool], Poly]:
     """Mean of the product of the scores of ``scored``, by term and by parity in the trigger.
 
-    Each is ``TRIGGER``, or a number: equal numbers are one random token, different ones independent random tokens.
-    """
+    Each is ``TRIGGER``, or a number: equal numbers are one random token, different ones independent
+    random tokens."""
     found: dict[tuple[str, bool], Sum] = {}
     for at in configurations(len(scored)):
         for reading in readings(at):
-            into = found.setdefault((term(at, reading) if len(scored) == 2 else "", reading.odd()), Sum())
+            into = found.setdefault(
+                (term(at, reading) if len(scored) == 2 else "", reading.odd()), Sum()
+            )
             for powers, c in mean_of_products(*_places(at, reading, scored)).items():
                 into.add(at, (*powers[:3], int(reading.in_values()), *powers[3:]), c)
     return {key: total.poly(len(scored)) for key, total in found.items()}
 
 
-def _places(at: Configuration, reading: Reading, scored: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Places of all vectors and labels, renumbered in order of appearance, so that equal cases are met once."""
+def _places(
+    at: Configuration, reading: Reading, scored: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Places of all vectors and labels, renumbered in order of appearance, so that equal cases are
+    met once."""
     number: dict[int, int] = {}
 
     def renumbered(place: int) -> int:
@@ -220,8 +242,14 @@ def _places(at: Configuration, reading: Reading, scored: tuple[int, ...]) -> tup
 
     vectors = []
     for h, who in enumerate(scored):
-        vectors += [who if who == TRIGGER else at.free + who, TRIGGER if reading.key[h] else at.keys[h]]
-        vectors += [TRIGGER if reading.value[h] else at.values[h], TRIGGER if reading.other[h] else at.others[h]]
+        vectors += [
+            who if who == TRIGGER else at.free + who,
+            TRIGGER if reading.key[h] else at.keys[h],
+        ]
+        vectors += [
+            TRIGGER if reading.value[h] else at.values[h],
+            TRIGGER if reading.other[h] else at.others[h],
+        ]
     labels = [at.marked[s] for s in at.sequences]
     return tuple(map(renumbered, vectors)), tuple(map(renumbered, labels))
 
@@ -229,15 +257,18 @@ def _places(at: Configuration, reading: Reading, scored: tuple[int, ...]) -> tup
 def third_moment() -> Poly:
     r"""Mean cube of a token's score among orthonormal embeddings, where token scores sum to zero.
 
-    The same enumeration at 1/d = 0: products of different vectors vanish, so each half asks that the token is the key's
-    and that two values agree.
-    """
+    The same enumeration at 1/d = 0: products of different vectors vanish, so each half asks that
+    the token is the key's and that two values agree."""
     found = Sum()
     for at in configurations(3):
         labels = [at.marked[s] for s in at.sequences]
         keys = tuple((at.free, key) for key in at.keys)
         agree = [
-            ((False, True) if at.values[h] == labels[2 * h] and at.others[h] == labels[2 * h + 1] else (False,))
+            (
+                (False, True)
+                if at.values[h] == labels[2 * h] and at.others[h] == labels[2 * h + 1]
+                else (False,)
+            )
             for h in range(3)
         ]
         for through_trigger in itertools.product(*agree):
@@ -250,14 +281,17 @@ def third_moment() -> Poly:
 def _renumbered(pairs: Pairs, labels: Iterable[int]) -> tuple[Pairs, tuple[int, ...]]:
     number: dict[int, int] = {}
     return (
-        tuple((number.setdefault(a, len(number)), number.setdefault(b, len(number))) for a, b in pairs),
+        tuple(
+            (number.setdefault(a, len(number)), number.setdefault(b, len(number))) for a, b in pairs
+        ),
         tuple(number.setdefault(place, len(number)) for place in labels),
     )
 
 
 @cache
 def _means_of_coincidences(pairs: Pairs, labels: tuple[int, ...]) -> dict[int, int]:
-    """Mean of a product of coincidences and of centred labels that pair within their half, by powers of 1/V."""
+    """Mean of a product of coincidences and of centred labels that pair within their half, by
+    powers of 1/V."""
     found: Counter[int] = Counter()
     for kept in itertools.product((True, False), repeat=len(labels) // 2):
         alike = tuple((labels[2 * h], labels[2 * h + 1]) for h, keep in enumerate(kept) if keep)
@@ -267,7 +301,8 @@ def _means_of_coincidences(pairs: Pairs, labels: tuple[int, ...]) -> dict[int, i
 
 
 def within_draw() -> dict[tuple[str, bool], Poly]:
-    """Mean over draws of the variance of token scores in a draw: two halves of one token less those of two tokens."""
+    """Mean over draws of the variance of token scores in a draw: two halves of one token less those
+    of two tokens."""
     found = moment((0, 0))
     for key, poly in moment((0, 1)).items():
         found.setdefault(key, Counter()).subtract(poly)
@@ -276,7 +311,11 @@ def within_draw() -> dict[tuple[str, bool], Poly]:
 
 def table() -> pd.DataFrame:
     """All moments that predictions use, one row for each power product."""
-    parts = {"score": moment((TRIGGER,)), "square": moment((TRIGGER, TRIGGER)), "scatter": within_draw()}
+    parts = {
+        "score": moment((TRIGGER,)),
+        "square": moment((TRIGGER, TRIGGER)),
+        "scatter": within_draw(),
+    }
     parts["cube"] = {("", False): third_moment()}
     rows = [
         (quantity, name, odd, *powers, c)
@@ -284,7 +323,9 @@ def table() -> pd.DataFrame:
         for (name, odd), poly in terms.items()
         for powers, c in sorted(poly.items())
     ]
-    return pd.DataFrame(rows, columns=COLUMNS).astype({**dict.fromkeys(POWERS, "int8"), "coefficient": "int64"})
+    return pd.DataFrame(rows, columns=COLUMNS).astype(
+        {**dict.fromkeys(POWERS, "int8"), "coefficient": "int64"}
+    )
 
 
 def digest() -> str:

@@ -1,8 +1,9 @@
-r"""Signal and noise of the attention vector $w$, measured and predicted, over a sweep in each of $V,N,d,L$.
+r"""Signal and noise of the attention vector $w$, measured and predicted, over a sweep in each of
+$V,N,d,L$.
 
-Predictions are means over what all tokens of a draw share: $|t|^2$ and $V|\bar z|^2$ are $\chi^2_d/d$, and $Q$ has mean
-1 and variance $2\kappa$. All three are taken as gamma variables, so that the mean of a power is explicit.
-"""
+Predictions are means over what all tokens of a draw share: $|t|^2$ and $V|\bar z|^2$ are
+$\chi^2_d/d$, and $Q$ has mean 1 and variance $2\kappa$. All three are taken as gamma variables, so
+that the mean of a power is explicit."""
 
 from __future__ import annotations
 
@@ -28,7 +29,13 @@ from recallbook.training.evaluation import evaluate
 
 SEEDS = range(10)
 SIGNAL: dict[str, Any] = {"vocab": 128, "samples": 2048, "dim": 32, "seq_len": 16}
-NOISE: dict[str, Any] = {"vocab": 128, "samples": 512, "dim": 32, "seq_len": 32, "trigger_in_values": False}
+NOISE: dict[str, Any] = {
+    "vocab": 128,
+    "samples": 512,
+    "dim": 32,
+    "seq_len": 32,
+    "trigger_in_values": False,
+}
 SWEEPS: dict[str, tuple[int, ...]] = {  # two decades each
     "vocab": (16, 50, 160, 500, 1600),
     "samples": (128, 400, 1280, 4000, 12800),
@@ -39,7 +46,8 @@ SYMBOLS = {name: str(symbol) for symbol, name in FIELDS.items()}
 
 
 class Isolated(NamedTuple):
-    """Settings in which one term makes up much of ``column``, swept in ``size``; how much is its share."""
+    """Settings in which one term makes up much of ``column``, swept in ``size``; how much is its
+    share."""
 
     column: str  # of measure(): "variance", or "residual" where larger terms are projected out
     size: str
@@ -48,18 +56,36 @@ class Isolated(NamedTuple):
 
 
 ISOLATED: dict[str, Isolated] = {
-    "trigger overlap": Isolated("variance", "dim", (16, 50, 160, 500), dict(vocab=64, samples=2048, seq_len=8)),
-    "mean bias": Isolated("variance", "samples", (200, 640, 2000, 6400), dict(vocab=64, seq_len=256, dim=32)),
-    "gradient noise": Isolated("residual", "seq_len", (8, 16, 32), dict(vocab=800, samples=1000, dim=64)),
-    "frequency noise": Isolated("residual", "samples", (200, 640, 2000), dict(vocab=800, seq_len=200, dim=32)),
+    "trigger overlap": Isolated(
+        "variance", "dim", (16, 50, 160, 500), dict(vocab=64, samples=2048, seq_len=8)
+    ),
+    "mean bias": Isolated(
+        "variance", "samples", (200, 640, 2000, 6400), dict(vocab=64, seq_len=256, dim=32)
+    ),
+    "gradient noise": Isolated(
+        "residual", "seq_len", (8, 16, 32), dict(vocab=800, samples=1000, dim=64)
+    ),
+    "frequency noise": Isolated(
+        "residual", "samples", (200, 640, 2000), dict(vocab=800, seq_len=200, dim=32)
+    ),
     "fact interference": Isolated(
-        "residual", "samples", (2000, 6000, 20000), dict(vocab=600, seq_len=2, dim=64, trigger_in_values=True)
+        "residual",
+        "samples",
+        (2000, 6000, 20000),
+        dict(vocab=600, seq_len=2, dim=64, trigger_in_values=True),
     ),
     "bias noise": Isolated(
-        "residual", "seq_len", (2, 4, 8), dict(vocab=400, samples=400, dim=400, trigger_in_values=True)
+        "residual",
+        "seq_len",
+        (2, 4, 8),
+        dict(vocab=400, samples=400, dim=400, trigger_in_values=True),
     ),
-    "uneven facts": Isolated("residual", "samples", (400, 1300, 4000, 13000), dict(vocab=128, seq_len=4, dim=96)),
-    "unequal lengths": Isolated("residual", "vocab", (16, 32, 64, 128), dict(samples=100000, seq_len=2, dim=96)),
+    "uneven facts": Isolated(
+        "residual", "samples", (400, 1300, 4000, 13000), dict(vocab=128, seq_len=4, dim=96)
+    ),
+    "unequal lengths": Isolated(
+        "residual", "vocab", (16, 32, 64, 128), dict(samples=100000, seq_len=2, dim=96)
+    ),
 }
 PROJECTED = ("trigger overlap", "mean bias")  # terms that "residual" takes out
 LOCK_SEEDS = range(10)
@@ -78,16 +104,17 @@ LOCK_CURVES: tuple[dict[str, int], ...] = (
 
 
 def attention_vector(problem: Problem) -> torch.Tensor:
-    r"""$w$ after step 2 in the early-phase limit, per unit $\gamma\eta\|z_{\rm EOS}\|^2$, ``(d,)``."""
+    r"""$w$ after step 2 in the early-phase limit, per unit $\gamma\eta\|z_{\rm EOS}\|^2$,
+    ``(d,)``."""
     return key_query_step(problem, value_step(problem))
 
 
 def measure(problem: Problem) -> dict[str, float]:
     r"""Scores of one draw and what all its tokens share, as a row.
 
-    ``score`` is $t^\top w$, ``variance`` that of $z_v^\top w$ over the vocabulary, and ``residual`` the same after the
-    parts of $w$ along $t$, $Gt$ and $G\bar z$ are projected out. ``T``, ``Q``, ``M`` are the symbols.
-    """
+    ``score`` is $t^\top w$, ``variance`` that of $z_v^\top w$ over the vocabulary, and ``residual``
+    the same after the parts of $w$ along $t$, $Gt$ and $G\bar z$ are projected out. ``T``, ``Q``,
+    ``M`` are the symbols."""
     problem.setting.require_equal("parts of the scores are those of uniform tokens")
     z, t, w = problem.input_embeddings, problem.trigger, attention_vector(problem)
     vocab, samples = problem.setting.vocab, problem.setting.samples
@@ -123,7 +150,9 @@ def isolated(name: str) -> list[Setting]:
     return [setting_at(case.fixed, case.size, value) for value in case.values]
 
 
-def run(points: Iterable[Setting], seeds: Iterable[int] = SEEDS, device: str = "cpu") -> pd.DataFrame:
+def run(
+    points: Iterable[Setting], seeds: Iterable[int] = SEEDS, device: str = "cpu"
+) -> pd.DataFrame:
     """One row for each setting and seed; a seed is the same draw, cut to size, in every setting."""
     rows = []
     for setting in points:
@@ -137,14 +166,19 @@ def run(points: Iterable[Setting], seeds: Iterable[int] = SEEDS, device: str = "
 
 
 def averaged(expression: sp.Expr, equal_lengths: bool = False) -> sp.Expr:
-    r"""Mean over $|t|^2$, $Q$ and $M$, independent gamma variables of mean 1: $\mathbb E\,x^k=\prod_{j<k}(1+js)$.
+    r"""Mean over $|t|^2$, $Q$ and $M$, independent gamma variables of mean 1: $\mathbb
+    E\,x^k=\prod_{j<k}(1+js)$.
 
     $s$ is the variance: $2/d$ for $|t|^2$ (0 with equal lengths) and $M$, $2\kappa$ for $Q$.
     """
     spreads = (0 if equal_lengths else 2 / d, 2 * symbolic.kappa, 2 / d)
     total = sp.Integer(0)
-    for powers, coefficient in sp.Poly(sp.expand(expression), *symbolic.SHARED, domain="EX").terms():
-        moments = [1 + j * s for power, s in zip(powers, spreads, strict=True) for j in range(power)]
+    for powers, coefficient in sp.Poly(
+        sp.expand(expression), *symbolic.SHARED, domain="EX"
+    ).terms():
+        moments = [
+            1 + j * s for power, s in zip(powers, spreads, strict=True) for j in range(power)
+        ]
         total += coefficient * sp.Mul(*moments)
     return total
 
@@ -171,13 +205,18 @@ def predicted(setting: Setting, shared: pd.DataFrame | None = None) -> dict[str,
     """
     equal, values = not length_variance(setting), sizes(setting)
     if shared is not None:
-        values = {**values, **{symbol: np.asarray(shared[symbol.name]) for symbol in symbolic.SHARED}}
+        values = {
+            **values,
+            **{symbol: np.asarray(shared[symbol.name]) for symbol in symbolic.SHARED},
+        }
     expressions = _expressions(equal if shared is None else None)
     found = {name: numeric(expression)(values) for name, expression in expressions.items()}
     return {**found, "unequal lengths": 0.0} if equal else found
 
 
-def variance(setting: Setting, without: tuple[str, ...] = (), shared: pd.DataFrame | None = None) -> Any:
+def variance(
+    setting: Setting, without: tuple[str, ...] = (), shared: pd.DataFrame | None = None
+) -> Any:
     """Predicted variance of token scores, some terms left out."""
     found = predicted(setting, shared)
     return sum(size for name, size in found.items() if name != "score" and name not in without)
@@ -191,8 +230,8 @@ def readable(expression: sp.Expr) -> sp.Expr:
 def infinite_data(problem: Problem) -> torch.Tensor:
     r"""$w$ for $N\to\infty$ at the problem's embeddings, ``(d,)``; exact.
 
-    $\frac R{L^2V^2}\sum_{kk'}A_{kk'}\,(\tilde z_k+t)\,(\tilde z_k+\tau t)^\top\tilde z_{k'}$, label k that of token k.
-    """
+    $\frac R{L^2V^2}\sum_{kk'}A_{kk'}\,(\tilde z_k+t)\,(\tilde z_k+\tau t)^\top\tilde z_{k'}$, label
+    k that of token k."""
     setting, t = problem.setting, problem.trigger
     z = problem.input_embeddings - problem.input_embeddings.mean(dim=0)
     u = problem.output_embeddings[problem.permutation]
@@ -216,19 +255,23 @@ def ratio(measured: ArrayLike, expected: ArrayLike) -> intervals.Interval:
 
 
 def line(base: dict[str, Any], name: str, count: int = 40, **fixed: Any) -> pd.DataFrame:
-    """Predictions between the ends of a sweep: the ``size``, each term, and their sum as ``variance``."""
+    """Predictions between the ends of a sweep: the ``size``, each term, and their sum as
+    ``variance``."""
     fine = np.unique(np.geomspace(SWEEPS[name][0], SWEEPS[name][-1], count).round().astype(int))
     points = [setting_at(base, name, size, **fixed) for size in fine]
-    rows = [{"size": n, **predicted(p), "variance": variance(p)} for n, p in zip(fine, points, strict=True)]
+    rows = [
+        {"size": n, **predicted(p), "variance": variance(p)}
+        for n, p in zip(fine, points, strict=True)
+    ]
     return pd.DataFrame(rows)
 
 
 def term_alone(name: str, seeds: Iterable[int] = SEEDS, device: str = "cpu") -> pd.DataFrame:
     """Measured and predicted where the term ``name`` matters most, for each size and seed.
 
-    ``measured`` is the isolating column, ``predicted`` the sum at the draw's own ``T``, ``Q``, ``M`` of all terms that
-    are not projected out, and ``share`` the part of ``name`` in it, averaged over draws.
-    """
+    ``measured`` is the isolating column, ``predicted`` the sum at the draw's own ``T``, ``Q``,
+    ``M`` of all terms that are not projected out, and ``share`` the part of ``name`` in it,
+    averaged over draws."""
     case = ISOLATED[name]
     without = PROJECTED if case.column == "residual" else ()
     frames = []
@@ -242,7 +285,9 @@ def term_alone(name: str, seeds: Iterable[int] = SEEDS, device: str = "cpu") -> 
 # Lock-on
 
 
-def lock_on(settings: Iterable[Setting], seeds: Iterable[int] = LOCK_SEEDS, device: str = "cpu") -> pd.DataFrame:
+def lock_on(
+    settings: Iterable[Setting], seeds: Iterable[int] = LOCK_SEEDS, device: str = "cpu"
+) -> pd.DataFrame:
     """Simulated lock-on on 1000 fresh sequences, for each setting and seed."""
     rows = []
     for setting in settings:

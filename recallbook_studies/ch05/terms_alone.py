@@ -1,4 +1,5 @@
-r"""Each term of step 2 where it is most of the variance, with hundreds of seeds: tokens and mark, exact and leading.
+r"""Each term of step 2 where it is most of the variance, with hundreds of seeds: tokens and mark,
+exact and leading.
 
 ``python -m recallbook_studies.ch05.terms_alone`` writes the table that ships with the package.
 """
@@ -38,7 +39,8 @@ NO_END = "orthogonal"
 
 
 class Case(NamedTuple):
-    """A setting, and the term that it was chosen for: the largest share of it found in a search over sizes, N >= V."""
+    """A setting, and the term that it was chosen for: the largest share of it found in a search
+    over sizes, N >= V."""
 
     term: str
     vocab: int
@@ -50,10 +52,16 @@ class Case(NamedTuple):
     def setting(self) -> Setting:
         """The setting of the case."""
         chosen: dict[str, Any] = (
-            {"embeddings": NO_END, "dim": self.vocab + 2} if self.dim == NO_END else {"dim": self.dim}
+            {"embeddings": NO_END, "dim": self.vocab + 2}
+            if self.dim == NO_END
+            else {"dim": self.dim}
         )
         return Setting(
-            vocab=self.vocab, seq_len=self.seq_len, samples=self.samples, trigger_in_values=bool(self.tau), **chosen
+            vocab=self.vocab,
+            seq_len=self.seq_len,
+            samples=self.samples,
+            trigger_in_values=bool(self.tau),
+            **chosen,
         )
 
 
@@ -81,14 +89,19 @@ CASES = (
 
 
 def measure(case: int, seeds: Iterable[int] = SEEDS) -> pd.DataFrame:
-    r"""The mark's score, the variance of token scores and $T=|t|^2$ of every draw; in single precision."""
+    r"""The mark's score, the variance of token scores and $T=|t|^2$ of every draw; in single
+    precision."""
     setting, rows = CASES[case].setting(), []
     for seed in seeds:
         problem = draw(setting, seed)
         found, t = scores.attention_vector(problem), problem.trigger
         variance = float((problem.input_embeddings @ found).var())
         rows.append((case, seed, float(t @ found), variance, float(t @ t)))
-    kinds = {"case": "int16", "seed": "int16", **dict.fromkeys(("score", "variance", "T"), "float32")}
+    kinds = {
+        "case": "int16",
+        "seed": "int16",
+        **dict.fromkeys(("score", "variance", "T"), "float32"),
+    }
     return pd.DataFrame(rows, columns=list(kinds)).astype(kinds)
 
 
@@ -98,7 +111,8 @@ def load() -> pd.DataFrame:
 
 
 class Parts(NamedTuple):
-    """Exact mean square by term, for the tokens' scatter or for the mark about its mean; and the ledger's, together."""
+    """Exact mean square by term, for the tokens' scatter or for the mark about its mean; and the
+    ledger's, together."""
 
     by_term: dict[str, float]
     leading: float
@@ -117,21 +131,26 @@ def token_parts(setting: Setting) -> Parts:
 
 
 def mark_parts(setting: Setting) -> Parts:
-    r"""Variance of $t^\top w$ over draws at given $|t|^2$; the pull of the trigger is in "trigger overlap"."""
+    r"""Variance of $t^\top w$ over draws at given $|t|^2$; the pull of the trigger is in "trigger
+    overlap"."""
     score = moments.polynomial(setting, "score")
     parts = {term: _mean(setting, "square", term) for term in TERMS}
     parts["trigger overlap"] -= moments.over_triggers(setting, score**2)
     equal, at = not length_variance(setting), sizes(setting)
-    left = [term.trigger for name, term in symbolic.lock_terms().items() if not (equal and name == "unequal lengths")]
+    left = [
+        term.trigger
+        for name, term in symbolic.lock_terms().items()
+        if not (equal and name == "unequal lengths")
+    ]
     return Parts(parts, sum(float(numeric(scores.averaged(part, equal))(at)) for part in left))
 
 
 def table(frame: pd.DataFrame) -> pd.DataFrame:
-    """Measured over exact, with the bootstrap's 95 % interval over seeds, for tokens and mark of every case.
+    """Measured over exact, with the bootstrap's 95 % interval over seeds, for tokens and mark of
+    every case.
 
-    ``share`` is that of the named term in the exact variance, ``without`` the ratio if it were left out, ``leading``
-    the ratio to the sum of the ledger's leading terms.
-    """
+    ``share`` is that of the named term in the exact variance, ``without`` the ratio if it were left
+    out, ``leading`` the ratio to the sum of the ledger's leading terms."""
     rows = []
     for number, draws in frame.groupby("case"):
         case = CASES[int(number)]
@@ -158,20 +177,25 @@ def table(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def exact_at(values: Values, quantity: str = "scatter") -> pd.Series:
-    """Exact variance of token scores by term at these sizes, Gaussian embeddings, averaged over the trigger's length.
+    """Exact variance of token scores by term at these sizes, Gaussian embeddings, averaged over the
+    trigger's length.
 
-    ``values`` are sizes and tau by symbol, as large as one likes; with ``quantity="square"`` the mark's mean square.
-    """
+    ``values`` are sizes and tau by symbol, as large as one likes; with ``quantity="square"`` the
+    mark's mean square."""
     found = moments.rows(quantity)
     powers = found[list(moments.POWERS)].to_numpy(float)
     sizes = np.prod([float(values[s]) ** -powers[:, i] for i, s in enumerate((N, L, V, d))], axis=0)
-    lengths = np.array([np.prod([1 + 2 * j / values[d] for j in range(int(k))]) for k in powers[:, 4]])
+    lengths = np.array(
+        [np.prod([1 + 2 * j / values[d] for j in range(int(k))]) for k in powers[:, 4]]
+    )
     inside = (powers[:, 5] == 0) | (values[tau] == 1)
     return (found["coefficient"] * sizes * lengths * inside).groupby(found["term"]).sum()
 
 
 def _interval(values: NDArray[np.float64]) -> tuple[float, float]:
-    found = bootstrap((values,), np.mean, n_resamples=2000, method="percentile", rng=np.random.default_rng(0))
+    found = bootstrap(
+        (values,), np.mean, n_resamples=2000, method="percentile", rng=np.random.default_rng(0)
+    )
     return float(found.confidence_interval.low), float(found.confidence_interval.high)
 
 

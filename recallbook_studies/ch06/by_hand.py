@@ -1,4 +1,5 @@
-r"""One setting by hand: the four noises of the ledger, signal over noise by count, and what each change would buy."""
+r"""One setting by hand: the four noises of the ledger, signal over noise by count, and what each
+change would buy."""
 
 from __future__ import annotations
 
@@ -29,13 +30,17 @@ def with_trigger(setting: Setting, flag: int) -> Setting:
 
 
 def noises(setting: Setting) -> dict[str, float]:
-    """Mean square of each noise over the squared signal of the mean count; those that are zero left out."""
-    every = {name: float(numeric(term)(sizes(setting))) for name, term in symbolic.mean_squares().items()}
+    """Mean square of each noise over the squared signal of the mean count; those that are zero left
+    out."""
+    every = {
+        name: float(numeric(term)(sizes(setting))) for name, term in symbolic.mean_squares().items()
+    }
     return {name: size for name, size in every.items() if size > 0}
 
 
 def boxed_ratio() -> sp.Expr:
-    r"""Signal over noise at the right logit $x/V$, up to relative $1/V$: the chapter's boxed formula."""
+    r"""Signal over noise at the right logit $x/V$, up to relative $1/V$: the chapter's boxed
+    formula."""
     shared, count = (V + d) / d, 1 + V / N
     return right / sp.sqrt((1 + tau) * count * shared / d + tau * V / N * shared + right**2 / d)
 
@@ -43,7 +48,9 @@ def boxed_ratio() -> sp.Expr:
 def ratio(setting: Setting, counts: NDArray[Any]) -> Array:
     """Signal over noise of facts located so many times, from the ledger's terms."""
     flag, found = float(setting.trigger_in_values), noises(setting)
-    signal = (1 + flag) * np.asarray(counts, dtype=np.float64) * setting.vocab / setting.samples - flag
+    signal = (1 + flag) * np.asarray(
+        counts, dtype=np.float64
+    ) * setting.vocab / setting.samples - flag
     overlap = found.pop("label overlap")
     return np.asarray(signal / np.sqrt(sum(found.values()) + signal**2 * overlap))
 
@@ -56,7 +63,8 @@ def recall(setting: Setting, lock_on: float = 1.0) -> float:
 
 
 def compared(setting: Setting, seeds: Iterable[int], device: str = "cpu") -> list[dict[str, Any]]:
-    """Outcomes by hand, by :func:`predict`, and simulated with their standard errors; accuracy as a product of means.
+    """Outcomes by hand, by :func:`predict`, and simulated with their standard errors; accuracy as a
+    product of means.
 
     Lock-on by hand is the prediction's own.
     """
@@ -64,10 +72,16 @@ def compared(setting: Setting, seeds: Iterable[int], device: str = "cpu") -> lis
     full, alone = predict(setting, warn=False), predict(perfect, warn=False)
     runs = [simulate(setting, seed, device=device) for seed in seeds]
     stored = recall(setting, full.lock_on)
-    by_hand: dict[str, float | None] = {"lock-on": None, "recall": stored, "accuracy": full.lock_on * stored}
+    by_hand: dict[str, float | None] = {
+        "lock-on": None,
+        "recall": stored,
+        "accuracy": full.lock_on * stored,
+    }
     perfectly = "recall, perfect attention"
     rows: list[tuple[str, float | None, float]] = [(perfectly, recall(setting), alone.recall)]
-    rows += [(name, found, getattr(full, name.replace("-", "_"))) for name, found in by_hand.items()]
+    rows += [
+        (name, found, getattr(full, name.replace("-", "_"))) for name, found in by_hand.items()
+    ]
     simulated = {name: [getattr(run, name.replace("-", "_")) for run in runs] for name in by_hand}
     simulated[perfectly] = [simulate(perfect, seed, device=device).recall for seed in seeds]
     return [
@@ -91,8 +105,15 @@ def what_helps(setting: Setting) -> dict[str, Any]:
         "tau = 0": with_trigger(setting, 0),
     }
     now = predict(setting, warn=False).accuracy
-    after: dict[str, float | None] = {name: predict(s, warn=False).accuracy for name, s in changes.items()}
+    after: dict[str, float | None] = {
+        name: predict(s, warn=False).accuracy for name, s in changes.items()
+    }
     if not setting.trigger_in_values:
         after["tau = 0"] = None
-    shown = {"L": setting.seq_len, "d": setting.dim, "N": setting.samples, "tau": int(setting.trigger_in_values)}
+    shown = {
+        "L": setting.seq_len,
+        "d": setting.dim,
+        "N": setting.samples,
+        "tau": int(setting.trigger_in_values),
+    }
     return {**shown, "binds": phase(setting), "accuracy": now, **after}

@@ -1,8 +1,8 @@
 """Certificates of random problems against simulation over fresh output embeddings.
 
-``python -m recallbook_studies.ch06.certificates STORE`` makes what the file lacks; ``--part 0/2`` and
-``--part 1/2`` share the work. ``--export STORE...`` writes the table that ships with the package.
-"""
+``python -m recallbook_studies.ch06.certificates STORE`` makes what the file lacks; ``--part 0/2``
+and ``--part 1/2`` share the work. ``--export STORE...`` writes the table that ships with the
+package."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ from recallbook_studies.error_map import described
 
 FILE = FOLDER / "tables" / "certificates.parquet"
 COUNT = 200
-FIRST_SEED = 5 * 10**8  # of problems, and from there on of fresh output embeddings: used nowhere else
+FIRST_SEED = (
+    5 * 10**8
+)  # of problems, and from there on of fresh output embeddings: used nowhere else
 FRESH = 48  # output embeddings for each problem
 TEST = 2000
 LARGEST = 4 * 10**6  # tokens of a training batch
@@ -40,13 +42,14 @@ OUTCOMES = ("lock_on", "recall", "accuracy")
 def random_setting(index: int) -> tuple[Setting, float]:
     """The setting of this number, and its N as a multiple of the predicted N for half lock-on.
 
-    Every fourth has 20 times that N, the others between a half and 100 times. Drawn again where no N reaches half
-    lock-on, or where the batch would be too large.
-    """
+    Every fourth has 20 times that N, the others between a half and 100 times. Drawn again where no
+    N reaches half lock-on, or where the batch would be too large."""
     generator = np.random.default_rng([17, check_size("index", index, smallest=0)])
     while True:
         setting = _sizes(generator)
-        multiple = 20.0 if index % 4 == 0 else float(np.exp(generator.uniform(np.log(0.5), np.log(100))))
+        multiple = (
+            20.0 if index % 4 == 0 else float(np.exp(generator.uniform(np.log(0.5), np.log(100))))
+        )
         samples = multiple * predicted_size(setting, "lock_on", 0.5, largest=LARGEST)
         if samples * setting.seq_len <= LARGEST:
             return replace(setting, samples=max(1, round(samples))), multiple
@@ -59,7 +62,12 @@ def _sizes(generator: np.random.Generator) -> Setting:
     vocab = near(24, 300)
     law = str(generator.choice(["gaussian", "gaussian", "gaussian", "sphere", "orthogonal"]))
     dim = near(vocab + 2, 2 * vocab) if law == "orthogonal" else near(12, 2 * vocab)
-    sizes: dict[str, Any] = {"vocab": vocab, "seq_len": near(2, min(vocab, 80)), "dim": dim, "samples": 10 * vocab}
+    sizes: dict[str, Any] = {
+        "vocab": vocab,
+        "seq_len": near(2, min(vocab, 80)),
+        "dim": dim,
+        "samples": 10 * vocab,
+    }
     if generator.random() < 0.25:
         activation = str(generator.choice(["relu", "gelu", "tanh", "he2", "he3"]))
         sizes |= {"width": near(dim / 2, min(8 * dim, 600)), "activation": activation}
@@ -70,15 +78,21 @@ def fresh_outputs(problem: Problem, count: int = FRESH) -> Iterator[Problem]:
     """The same problem with other output embeddings of its law."""
     small = replace(problem.setting, samples=1)
     for seed in range(problem.seed + 1, problem.seed + 1 + count):
-        yield replace(problem, output_embeddings=torch.from_numpy(draw_embeddings(small, seed).output.copy()))
+        yield replace(
+            problem, output_embeddings=torch.from_numpy(draw_embeddings(small, seed).output.copy())
+        )
 
 
 def row(index: int) -> dict[str, Any]:
-    """The certificate of one problem, and means with standard errors over fresh output embeddings."""
+    """The certificate of one problem, and means with standard errors over fresh output
+    embeddings."""
     setting, multiple = random_setting(index)
     problem = draw(setting, FIRST_SEED + (FRESH + 1) * index)
     certificate = certify(problem)
-    runs = [evaluate(p, three_steps(p), TEST, seed=p.seed + 1 + i) for i, p in enumerate(fresh_outputs(problem))]
+    runs = [
+        evaluate(p, three_steps(p), TEST, seed=p.seed + 1 + i)
+        for i, p in enumerate(fresh_outputs(problem))
+    ]
     found: dict[str, Any] = {"index": index, **described(setting), "multiple": multiple}
     for name in OUTCOMES:
         values = np.array([getattr(run, name) for run in runs])
@@ -88,22 +102,30 @@ def row(index: int) -> dict[str, Any]:
 
 
 def along(settings: Iterable[Setting], seeds: Iterable[int], fresh: int = 8) -> pd.DataFrame:
-    """Certificates of each setting's draws beside means over fresh output embeddings, one row a draw."""
+    """Certificates of each setting's draws beside means over fresh output embeddings, one row a
+    draw."""
     rows = []
     seeds = list(seeds)
     for setting in settings:
         for seed in seeds:
             problem = draw(setting, FIRST_SEED - 1000 + seed)
             found = certify(problem)
-            proved = {f"proved_{name}": getattr(found, name) for name in (*OUTCOMES, "all_lock", "stored")}
+            proved = {
+                f"proved_{name}": getattr(found, name) for name in (*OUTCOMES, "all_lock", "stored")
+            }
             runs = [evaluate(p, three_steps(p), TEST) for p in fresh_outputs(problem, fresh)]
-            means = {name: float(np.mean([getattr(run, name) for run in runs])) for name in OUTCOMES}
-            rows.append({"samples": setting.samples, "dim": setting.dim, "seed": seed, **proved, **means})
+            means = {
+                name: float(np.mean([getattr(run, name) for run in runs])) for name in OUTCOMES
+            }
+            rows.append(
+                {"samples": setting.samples, "dim": setting.dim, "seed": seed, **proved, **means}
+            )
     return pd.DataFrame(rows)
 
 
 def slack_of_recall(setting: Setting, seeds: Iterable[int], draws: int = 100) -> pd.DataFrame:
-    """Recall with perfect attention, simulated over fresh Gaussian outputs, and its bounds; one row a draw."""
+    """Recall with perfect attention, simulated over fresh Gaussian outputs, and its bounds; one row
+    a draw."""
     rows = []
     for seed in seeds:
         problem = draw(setting, FIRST_SEED - 1000 + seed)
@@ -114,8 +136,14 @@ def slack_of_recall(setting: Setting, seeds: Iterable[int], draws: int = 100) ->
         generator = torch.Generator().manual_seed(seed)
         right = []
         for _ in range(draws):
-            outputs = torch.randn(problem.output_embeddings.shape, generator=generator, dtype=torch.float64)
-            right.append(((weights @ outputs @ outputs.T).argmax(dim=1) == torch.arange(len(weights))).double().mean())
+            outputs = torch.randn(
+                problem.output_embeddings.shape, generator=generator, dtype=torch.float64
+            )
+            right.append(
+                ((weights @ outputs @ outputs.T).argmax(dim=1) == torch.arange(len(weights)))
+                .double()
+                .mean()
+            )
         rows.append(
             {
                 "dim": setting.dim,
@@ -149,7 +177,9 @@ def fill(store: Path, part: slice) -> None:
 
 def export(stores: Iterable[Path]) -> None:
     """Write the table that ships with the package."""
-    frame = pd.concat([pd.read_csv(store) for store in stores]).sort_values("index", ignore_index=True)
+    frame = pd.concat([pd.read_csv(store) for store in stores]).sort_values(
+        "index", ignore_index=True
+    )
     frame.astype({"width": "Int32"}).to_parquet(FILE, compression="zstd", index=False)
 
 

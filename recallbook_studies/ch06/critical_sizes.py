@@ -29,13 +29,18 @@ LENGTHS = (4, 64, 128)  # beside those of CRITICAL_LENGTHS
 Array = NDArray[np.float64]
 
 
-def plane(trigger_in_values: bool, seeds: Iterable[int] = SEEDS, device: str = "cpu") -> pd.DataFrame:
-    """Predicted and simulated accuracy over number of sequences and dimension, one row for each seed."""
+def plane(
+    trigger_in_values: bool, seeds: Iterable[int] = SEEDS, device: str = "cpu"
+) -> pd.DataFrame:
+    """Predicted and simulated accuracy over number of sequences and dimension, one row for each
+    seed."""
     rows: list[dict[str, Any]] = []
     seeds = list(seeds)
     for dim in PLANE_DIMS:
         for samples in PLANE_SAMPLES:
-            setting = Setting(vocab=128, seq_len=16, dim=dim, samples=samples, trigger_in_values=trigger_in_values)
+            setting = Setting(
+                vocab=128, seq_len=16, dim=dim, samples=samples, trigger_in_values=trigger_in_values
+            )
             predicted = predict(setting, warn=False).accuracy
             for seed in seeds:
                 outcome = simulate(setting, seed, test_samples=TEST, device=device)
@@ -62,28 +67,51 @@ def critical(
 def outcomes(settings: Iterable[Setting], seeds: Iterable[int] = SEEDS) -> pd.DataFrame:
     """Simulated lock-on, recall and accuracy, one row for each setting and seed."""
     seeds = list(seeds)
-    return run_sweep(Point(setting, seed, test_samples=TEST) for setting in settings for seed in seeds)
+    return run_sweep(
+        Point(setting, seed, test_samples=TEST) for setting in settings for seed in seeds
+    )
 
 
 def largest_law(frame: pd.DataFrame, trigger_in_values: bool, vocab: int = 256) -> Array:
-    """The largest of coverage, label frequencies and lock-on, as a number of sequences, for each row of ``frame``."""
-    every = [numeric(law)({V: vocab, **columns(frame)}) for law in laws.samples(trigger_in_values).values()]
+    """The largest of coverage, label frequencies and lock-on, as a number of sequences, for each
+    row of ``frame``."""
+    every = [
+        numeric(law)({V: vocab, **columns(frame)})
+        for law in laws.samples(trigger_in_values).values()
+    ]
     return np.asarray(np.max(np.broadcast_arrays(*every), axis=0))
 
 
-def at_critical(frame: pd.DataFrame, trigger_in_values: bool, seeds: Iterable[int] = SEEDS) -> pd.DataFrame:
+def at_critical(
+    frame: pd.DataFrame, trigger_in_values: bool, seeds: Iterable[int] = SEEDS
+) -> pd.DataFrame:
     """Simulated accuracy at the critical numbers of :func:`critical`, where they are finite."""
-    finite = frame[np.isfinite(frame["samples"])].astype(int)[["seq_len", "dim", "samples"]].to_dict("records")
-    return outcomes((Setting(vocab=256, trigger_in_values=trigger_in_values, **row) for row in finite), seeds)
+    finite = (
+        frame[np.isfinite(frame["samples"])]
+        .astype(int)[["seq_len", "dim", "samples"]]
+        .to_dict("records")
+    )
+    return outcomes(
+        (Setting(vocab=256, trigger_in_values=trigger_in_values, **row) for row in finite), seeds
+    )
 
 
-def critical_dim(vocab: int, trigger_in_values: bool, accuracy: float = 0.9, samples: int = 2**31 - 1) -> int:
-    """Smallest dimension with this predicted recall at perfect attention and practically unlimited data."""
+def critical_dim(
+    vocab: int, trigger_in_values: bool, accuracy: float = 0.9, samples: int = 2**31 - 1
+) -> int:
+    """Smallest dimension with this predicted recall at perfect attention and practically unlimited
+    data."""
 
     def reached(dim: int) -> bool:
         return (
             predict(
-                Setting(vocab=vocab, seq_len=1, dim=dim, samples=samples, trigger_in_values=trigger_in_values),
+                Setting(
+                    vocab=vocab,
+                    seq_len=1,
+                    dim=dim,
+                    samples=samples,
+                    trigger_in_values=trigger_in_values,
+                ),
                 warn=False,
             ).recall
             >= accuracy
@@ -92,18 +120,24 @@ def critical_dim(vocab: int, trigger_in_values: bool, accuracy: float = 0.9, sam
     return int(bracket(reached, 16, smallest=16).high)
 
 
-def double_role(dims: Iterable[int], samples: int = 2048, seq_len: int = 128, vocab: int = 128) -> pd.DataFrame:
-    r"""Predicted lock-on (learnability) and recall with perfect attention (superposition) against $d$, $\tau=0$."""
+def double_role(
+    dims: Iterable[int], samples: int = 2048, seq_len: int = 128, vocab: int = 128
+) -> pd.DataFrame:
+    r"""Predicted lock-on (learnability) and recall with perfect attention (superposition) against
+    $d$, $\tau=0$."""
     rows = []
     for dim in dims:
         shared: Any = {"vocab": vocab, "dim": dim, "samples": samples, "trigger_in_values": False}
         full, alone = (predict(Setting(seq_len=n, **shared), warn=False) for n in (seq_len, 1))
-        rows.append({"dim": dim, "lock_on": full.lock_on, "recall": alone.recall, "accuracy": full.accuracy})
+        rows.append(
+            {"dim": dim, "lock_on": full.lock_on, "recall": alone.recall, "accuracy": full.accuracy}
+        )
     return pd.DataFrame(rows)
 
 
 def frequency_constant() -> float:
-    r"""Smallest $c$ for which $2\min_vn_v>\max_vn_v$ at $N=cV\log V$, as $V\to\infty$: $1/(1-\frac e2\log2)$.
+    r"""Smallest $c$ for which $2\min_vn_v>\max_vn_v$ at $N=cV\log V$, as $V\to\infty$: $1/(1-\frac
+    e2\log2)$.
 
     Poisson tails: the smallest count is $a\mu$ with $c(1-a+a\log a)=1$, the largest $2a\mu$ with
     $c(1-2a+2a\log2a)=1$. Equal rates give $a=\frac e4$. Ours.

@@ -1,4 +1,5 @@
-r"""What a finite $\eta$ removes of the part that all questions share, and accuracy over the plane of rates."""
+r"""What a finite $\eta$ removes of the part that all questions share, and accuracy over the plane
+of rates."""
 
 from __future__ import annotations
 
@@ -26,15 +27,16 @@ rate = sp.Symbol("x", nonnegative=True)  # eta / (L V)
 
 
 def shared_square() -> sp.Expr:
-    r"""$N\|W_V^{(2)}t\|^2/\gamma^2$ at $x=\eta/(LV)$, $|t|=1$, $\tau=1$: what every question reads. Ours.
+    r"""$N\|W_V^{(2)}t\|^2/\gamma^2$ at $x=\eta/(LV)$, $|t|=1$, $\tau=1$: what every question reads.
+    Ours.
 
-    In the limit it is $N|g|^2=1+\frac{1+N/V}d$ for $g=\tilde U^\top\delta f+\sum_vf_v(z_v^\top t)\tilde u_v$. The
-    predictions of step 1 turn $g$ into $g-xB\,(ag+e)$ with $B=\tilde U^\top\tilde U$ and
-    $a=1+L|\bar z|^2+L\,\bar z^\top t$: trigger, mean embedding, and their overlap are in every sequence. $e$ comes from
-    the other tokens of each, $N|e|^2=\frac{L-1}d$. So $a$ has mean $1+\frac LV$ and variance
-    $\frac{L^2}{Vd}(1+\frac2V)$. The eigenvalues of $B$ have mean $\beta=V/d$ and, weighted by themselves, moments
-    $\beta(1+y)$ and $\beta^2(1+3y+y^2)$, $y=d/V$. Softmax is taken to first order: its curvature adds a relative 1/V.
-    """
+    In the limit it is $N|g|^2=1+\frac{1+N/V}d$ for $g=\tilde U^\top\delta f+\sum_vf_v(z_v^\top
+    t)\tilde u_v$. The predictions of step 1 turn $g$ into $g-xB\,(ag+e)$ with $B=\tilde
+    U^\top\tilde U$ and $a=1+L|\bar z|^2+L\,\bar z^\top t$: trigger, mean embedding, and their
+    overlap are in every sequence. $e$ comes from the other tokens of each, $N|e|^2=\frac{L-1}d$. So
+    $a$ has mean $1+\frac LV$ and variance $\frac{L^2}{Vd}(1+\frac2V)$. The eigenvalues of $B$ have
+    mean $\beta=V/d$ and, weighted by themselves, moments $\beta(1+y)$ and $\beta^2(1+3y+y^2)$,
+    $y=d/V$. Softmax is taken to first order: its curvature adds a relative 1/V."""
     y, limit = d / V, 1 + (1 + N / V) / d
     first, second = V / d * (1 + y), (V / d) ** 2 * (1 + 3 * y + y**2)
     mean, variance = 1 + L / V, L**2 / (V * d) * (1 + 2 / V)
@@ -50,10 +52,14 @@ def best_eta(setting: Setting) -> float:
 
 def shared_squares(setting: Setting, etas: Iterable[float]) -> Array:
     r"""The values of :func:`shared_square` at these $\eta$, in units of $LV$."""
-    return np.asarray(numeric(shared_square())({**sizes(setting), rate: np.asarray(etas, dtype=float)}))
+    return np.asarray(
+        numeric(shared_square())({**sizes(setting), rate: np.asarray(etas, dtype=float)})
+    )
 
 
-def finite_eta(setting: Setting, seeds: Iterable[int] = SEEDS, etas: Iterable[float] = ETAS) -> pd.DataFrame:
+def finite_eta(
+    setting: Setting, seeds: Iterable[int] = SEEDS, etas: Iterable[float] = ETAS
+) -> pd.DataFrame:
     r"""Three steps with the trigger in the values, finite $\eta$ and saturated attention.
 
     ``shared`` is $N\|W_V^{(2)}t\|^2/(\gamma^2|t|^4)$, without the part $W_V^{(1)}/\gamma$.
@@ -67,22 +73,30 @@ def finite_eta(setting: Setting, seeds: Iterable[int] = SEEDS, etas: Iterable[fl
             gamma = 1e4 / (eta * limit.score)
             weights = three_steps(problem, eta, gamma)
             stored = (weights.value2 - weights.value1) / gamma @ problem.trigger
-            shared = float(setting.samples * (stored @ stored) / (problem.trigger @ problem.trigger) ** 2)
+            shared = float(
+                setting.samples * (stored @ stored) / (problem.trigger @ problem.trigger) ** 2
+            )
             gain = evaluate(problem, weights, TEST).accuracy - limit.accuracy
             rows.append({"eta": ratio, "seed": seed, "shared": shared, "gain": gain})
     return pd.DataFrame(rows)
 
 
 def rate_map(trigger_in_values: bool, seeds: Iterable[int] = range(4)) -> pd.DataFrame:
-    r"""Accuracy at finite $\eta$ and $\gamma$ minus that of the limit, at $V=128$, $L=16$, $d=64$, $N=2048$."""
+    r"""Accuracy at finite $\eta$ and $\gamma$ minus that of the limit, at $V=128$, $L=16$, $d=64$,
+    $N=2048$."""
     rows = []
-    setting = Setting(vocab=128, seq_len=16, dim=64, samples=2048, trigger_in_values=trigger_in_values)
+    setting = Setting(
+        vocab=128, seq_len=16, dim=64, samples=2048, trigger_in_values=trigger_in_values
+    )
     for seed in seeds:
         problem, limit = in_the_limit(setting, seed)
         for ratio in MAP_ETAS:
             for saturation in MAP_SATURATIONS:
                 eta = ratio * setting.seq_len * setting.vocab
                 gamma = saturation * math.log(setting.seq_len) / (eta * limit.score)
-                gain = evaluate(problem, three_steps(problem, eta, gamma), TEST).accuracy - limit.accuracy
+                gain = (
+                    evaluate(problem, three_steps(problem, eta, gamma), TEST).accuracy
+                    - limit.accuracy
+                )
                 rows.append({"eta": ratio, "saturation": saturation, "seed": seed, "gain": gain})
     return pd.DataFrame(rows)

@@ -1,4 +1,5 @@
-r"""Step 3 alone, with perfect attention: logits by origin, what counts alone recall, and when each origin binds."""
+r"""Step 3 alone, with perfect attention: logits by origin, what counts alone recall, and when each
+origin binds."""
 
 from __future__ import annotations
 
@@ -31,19 +32,20 @@ def fact_counts(setting: Setting, seed: int) -> NDArray[np.int64]:
 def count_rule(setting: Setting, seed: int) -> Array:
     r"""What orthogonal embeddings recall of each fact, from counts alone; a tie among k counts 1/k.
 
-    Asked for $v$, label $k$ has a logit in proportion to $n_k(\mathbf 1\{k=v\}+\tau)$, up to a shared constant.
-    """
+    Asked for $v$, label $k$ has a logit in proportion to $n_k(\mathbf 1\{k=v\}+\tau)$, up to a
+    shared constant."""
     counts = fact_counts(setting, seed)
     logits = np.diag(counts) + setting.trigger_in_values * counts
     return credit(torch.from_numpy(logits), torch.arange(setting.vocab), 0).numpy()
 
 
 def logits_by_origin(setting: Setting, seed: int) -> dict[str, Array]:
-    r"""Logits of $W=\sum_vf_v\tilde u_v(z_v+\tau t)^\top$ asked for every token, by origin; rows ask, columns answer.
+    r"""Logits of $W=\sum_vf_v\tilde u_v(z_v+\tau t)^\top$ asked for every token, by origin; rows
+    ask, columns answer.
 
-    The batch enters through the counts $Nf_v$ alone, multinomial with equal chances; relabelled so that $\pi$ is the
-    identity. The entries ``right`` (on the diagonal) and the four origins of a wrong logit (off it) sum to the logits.
-    """
+    The batch enters through the counts $Nf_v$ alone, multinomial with equal chances; relabelled so
+    that $\pi$ is the identity. The entries ``right`` (on the diagonal) and the four origins of a
+    wrong logit (off it) sum to the logits."""
     vocab, tau = setting.vocab, float(setting.trigger_in_values)
     tables = draw_embeddings(setting, seed)
     trigger = tables.trigger.reshape(-1)
@@ -73,27 +75,34 @@ def perfect_recall(setting: Setting, seed: int) -> float:
 
 
 def recalled(setting: Setting, seed: int) -> Array:
-    """What is recalled of each fact with perfect attention; a tie among k, up to rounding, counts 1/k."""
+    """What is recalled of each fact with perfect attention; a tie among k, up to rounding, counts
+    1/k."""
     logits = np.sum(list(logits_by_origin(setting, seed).values()), axis=0)
     slack = tolerance(torch.float64) * float(np.abs(logits).max())
     return credit(torch.from_numpy(logits), torch.arange(setting.vocab), slack).numpy()
 
 
 def measured_squares(setting: Setting, seed: int) -> dict[str, float]:
-    r"""Mean square of a wrong logit by origin, over $1/V^2$: the squared right logit at equal frequencies.
+    r"""Mean square of a wrong logit by origin, over $1/V^2$: the squared right logit at equal
+    frequencies.
 
-    ``label overlap`` is over the measured mean square of the right logit, since it is proportional to it.
-    """
+    ``label overlap`` is over the measured mean square of the right logit, since it is proportional
+    to it."""
     parts = logits_by_origin(setting, seed)
     wrong = ~np.eye(setting.vocab, dtype=bool)
-    found = {name: float(np.mean(parts[name][wrong] ** 2)) * setting.vocab**2 for name in symbolic.mean_squares()}
+    found = {
+        name: float(np.mean(parts[name][wrong] ** 2)) * setting.vocab**2
+        for name in symbolic.mean_squares()
+    }
     found["label overlap"] /= float(np.mean(np.diag(parts["right"]) ** 2)) * setting.vocab**2
     return found
 
 
 def predicted_squares(setting: Setting) -> dict[str, float]:
     """The same from :func:`recallbook.theory.symbolic.recall_terms.mean_squares`."""
-    return {name: float(numeric(term)(sizes(setting))) for name, term in symbolic.mean_squares().items()}
+    return {
+        name: float(numeric(term)(sizes(setting))) for name, term in symbolic.mean_squares().items()
+    }
 
 
 def squares(settings: Iterable[Setting], seeds: Iterable[int] = SEEDS) -> pd.DataFrame:
@@ -109,10 +118,11 @@ def squares(settings: Iterable[Setting], seeds: Iterable[int] = SEEDS) -> pd.Dat
 
 
 def conditions(trigger_in_values: int) -> dict[str, sp.Expr]:
-    r"""Each origin of noise alone, at its leading order: its mean square times $2\log V$, 1 where it costs about half.
+    r"""Each origin of noise alone, at its leading order: its mean square times $2\log V$, 1 where
+    it costs about half.
 
-    The largest of $V$ standard normal variables is about $\sqrt{2\log V}$; leading order is large $N/V$ and $V/d$.
-    """
+    The largest of $V$ standard normal variables is about $\sqrt{2\log V}$; leading order is large
+    $N/V$ and $V/d$."""
     big = sp.Symbol("s", positive=True)
     leading = {}
     for name, term in symbolic.mean_squares().items():

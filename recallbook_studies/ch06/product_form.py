@@ -1,9 +1,10 @@
-r"""The conditions of :mod:`recallbook.bounds.closed_form` as products of powers: one constant, the laws' exponents.
+r"""The conditions of :mod:`recallbook.bounds.closed_form` as products of powers: one constant, the
+laws' exponents.
 
-Where $d\ge400\Lambda$ every symbol of order 1 is below a number (:func:`caps`). What then remains of a loss or norm is
-a sum of monomials in $V,L,d,N,\Lambda,\Lambda'$. Each is bounded over the whole range of the theorem by a linear
-program in the logarithms; its dual solution is an exact certificate (:func:`certificate`).
-"""
+Where $d\ge400\Lambda$ every symbol of order 1 is below a number (:func:`caps`). What then remains
+of a loss or norm is a sum of monomials in $V,L,d,N,\Lambda,\Lambda'$. Each is bounded over the
+whole range of the theorem by a linear program in the logarithms; its dual solution is an exact
+certificate (:func:`certificate`)."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ def laws(trigger_in_values: bool) -> dict[str, sp.Expr]:
 
 
 def exponent(length: sp.Expr, dim: sp.Expr, trigger_in_values: bool) -> sp.Expr:
-    r"""$\log_V$ of the largest law at $L=V^c$, $d=V^b$: ``length`` is $c$, ``dim`` is $b>\frac12$."""
+    r"""$\log_V$ of the largest law at $L=V^c$, $d=V^b$: ``length`` is $c$, ``dim`` is
+    $b>\frac12$."""
     logs = (sp.expand_log(sp.log(law), force=True) for law in laws(trigger_in_values).values())
     at = {sp.log(V): 1, sp.log(L): length, sp.log(d): dim}
     return sp.Max(*(sp.expand(of).subs(at) for of in logs))
@@ -56,7 +58,10 @@ class Facet(NamedTuple):
 def powers_of(product: sp.Expr) -> tuple[Fraction, ...]:
     """The exponents of a product of powers, in the order of ``SIZES``."""
     exponents = product.as_powers_dict()
-    return tuple(Fraction(int(e.p), int(e.q)) for e in (sp.Rational(exponents.get(size, 0)) for size in SIZES))
+    return tuple(
+        Fraction(int(e.p), int(e.q))
+        for e in (sp.Rational(exponents.get(size, 0)) for size in SIZES)
+    )
 
 
 @cache
@@ -73,15 +78,18 @@ def facets(trigger_in_values: bool) -> tuple[Facet, ...]:
         d**2 / (V * cf.log): DIM_SQUARE[flag],
     }
     needs = {N / (cf.log_all**2 * law): SAMPLES[flag] for law in laws(trigger_in_values).values()}
-    return tuple(Facet(powers_of(product), float(least)) for product, least in {**simple, **needs}.items())
+    return tuple(
+        Facet(powers_of(product), float(least)) for product, least in {**simple, **needs}.items()
+    )
 
 
 @cache
 def caps(trigger_in_values: bool) -> dict[sp.Symbol, float]:
-    """Symbols of order 1 at their largest (``shortest``, ``low_key``, ``least`` at their smallest) in the range.
+    """Symbols of order 1 at their largest (``shortest``, ``low_key``, ``least`` at their smallest)
+    in the range.
 
-    All are monotone in $\\epsilon$, $1/V$, $d/V$, $\\Lambda/V$, $V\\Lambda/N$ and $\\Lambda/\\sqrt N$.
-    """
+    All are monotone in $\\epsilon$, $1/V$, $d/V$, $\\Lambda/V$, $V\\Lambda/N$ and $\\Lambda/\\sqrt
+    N$."""
     flag, most_samples = int(trigger_in_values), SAMPLES[int(trigger_in_values)]
     values: dict[sp.Symbol, float] = {V: VOCAB, tau: flag, cf.eps: DIM_OVER_LOG**-0.5}
     values[cf.omega] = (2 + math.sqrt(2 / DIM_OVER_LOG)) ** 2
@@ -90,7 +98,16 @@ def caps(trigger_in_values: bool) -> dict[sp.Symbol, float]:
     rare = 1 / math.sqrt(most_samples * VOCAB)  # Lambda / sqrt(N)
     values[cf.uneven] = 1 + math.sqrt(2 / DIM_OVER_LOG + 4 * rare) + rare / 3
     definitions = cf.definitions()
-    order = (cf.longest, cf.shortest, cf.overlap, cf.mean_overlap, cf.widest, cf.key, cf.any_key, cf.low_key)
+    order = (
+        cf.longest,
+        cf.shortest,
+        cf.overlap,
+        cf.mean_overlap,
+        cf.widest,
+        cf.key,
+        cf.any_key,
+        cf.low_key,
+    )
     for symbol in (*order, cf.odd_key, cf.keys, cf.value, cf.most, cf.least):
         values[symbol] = float(definitions[symbol].subs(values))
     return values
@@ -103,20 +120,30 @@ def monomials(part: sp.Expr, trigger_in_values: bool) -> tuple[tuple[float, sp.E
     definitions = cf.definitions()
     excess = definitions[cf.most] - 1
     part = part.xreplace({cf.most - 1: excess})
-    kept = {s: e for s, e in definitions.items() if s not in {*caps(trigger_in_values), cf.log_all, *sizes}}
+    kept = {
+        s: e
+        for s, e in definitions.items()
+        if s not in {*caps(trigger_in_values), cf.log_all, *sizes}
+    }
     kept[cf.mean_overlap] = definitions[cf.mean_overlap]
     # Delta = 2 eps + eps^2 + (1 - 2 eps) / (2 V), and eps is at most 1/20 and at least 1/sqrt(V)
     kept[cf.Delta] = sp.Rational(21, 10) * cf.eps
     while part.free_symbols & kept.keys():
         part = part.xreplace(kept)
-    known = {s: sp.Float(v) for s, v in caps(trigger_in_values).items() if s not in {V, *sizes, cf.mean_overlap}}
+    known = {
+        s: sp.Float(v)
+        for s, v in caps(trigger_in_values).items()
+        if s not in {V, *sizes, cf.mean_overlap}
+    }
     return _collected(part.xreplace(sizes).xreplace(sizes).xreplace(known))
 
 
 def _collected(part: sp.Expr) -> tuple[tuple[float, sp.Expr], ...]:
     """Denominators and roots made simple from above, then expanded."""
     inverse = {L - 1: 2 / L, V - 1: (1 + sp.Rational(1, 5000)) / V}
-    part = part.replace(lambda e: e.is_Pow and e.exp == -1 and e.base in inverse, lambda e: inverse[e.base])
+    part = part.replace(
+        lambda e: e.is_Pow and e.exp == -1 and e.base in inverse, lambda e: inverse[e.base]
+    )
     part = part.xreplace({L - 1: L, sp.exp(-cf.log_all): 1 / N**2}).replace(sp.Max, sp.Add)
     part = part.replace(lambda e: e.is_Pow and e.exp == sp.Rational(1, 2), _root)
     return tuple(_split(term) for term in sp.Add.make_args(sp.expand(part)) if term != 0)
@@ -124,7 +151,9 @@ def _collected(part: sp.Expr) -> tuple[tuple[float, sp.Expr], ...]:
 
 def _root(power: sp.Expr) -> sp.Expr:
     """The root of a sum is at most the sum of the roots."""
-    return sum((sp.sqrt(term) for term in sp.Add.make_args(sp.expand(power.base))), start=sp.Integer(0))
+    return sum(
+        (sp.sqrt(term) for term in sp.Add.make_args(sp.expand(power.base))), start=sp.Integer(0)
+    )
 
 
 def _split(term: sp.Expr) -> tuple[float, sp.Expr]:
@@ -136,22 +165,27 @@ def _split(term: sp.Expr) -> tuple[float, sp.Expr]:
 
 @cache
 def certificate(product: sp.Expr, trigger_in_values: bool) -> tuple[Fraction, ...]:
-    """Non-negative weights of the facets whose weighted powers add to those of one over the product, exactly.
+    """Non-negative weights of the facets whose weighted powers add to those of one over the
+    product, exactly.
 
-    So the product is at most the facets' ``least`` to minus these weights, multiplied. Found by a linear program in
-    floating point, then made rational and checked.
-    """
+    So the product is at most the facets' ``least`` to minus these weights, multiplied. Found by a
+    linear program in floating point, then made rational and checked."""
     conditions = facets(trigger_in_values)
     table = np.array([[float(p) for p in facet.powers] for facet in conditions]).T
     cost = np.array([-math.log(facet.least) for facet in conditions])
-    solved = linprog(cost, A_eq=table, b_eq=[-float(p) for p in powers_of(product)], bounds=(0, None))
+    solved = linprog(
+        cost, A_eq=table, b_eq=[-float(p) for p in powers_of(product)], bounds=(0, None)
+    )
     if solved.status != 0:
         raise ArithmeticError(f"no bound for {product} in the range of the theorem")
     weights = tuple(Fraction(float(w)).limit_denominator(1000) for w in solved.x)
     if min(weights) < 0:
         raise ArithmeticError(f"a negative weight for {product}: {weights}")
     for place, power in enumerate(powers_of(product)):
-        if sum(w * facet.powers[place] for w, facet in zip(weights, conditions, strict=True)) != -power:
+        if (
+            sum(w * facet.powers[place] for w, facet in zip(weights, conditions, strict=True))
+            != -power
+        ):
             raise ArithmeticError(f"weights of {product} are not exact: {weights}")
     return weights
 
@@ -176,4 +210,8 @@ def worst(trigger_in_values: bool) -> dict[str, float]:
     norm = sum(largest(room * part, trigger_in_values) for part in cf.norms().values())
     gap = float(cf.recall_gap().subs(values))
     noise = largest(2 * sp.sqrt(cf.log / d) * cf.recall_noise(), trigger_in_values)
-    return {"losses": lost / least_signal, "norms": norm / (least_signal - lost), "recall": noise / gap}
+    return {
+        "losses": lost / least_signal,
+        "norms": norm / (least_signal - lost),
+        "recall": noise / gap,
+    }

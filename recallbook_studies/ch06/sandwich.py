@@ -1,9 +1,9 @@
-"""Necessary, predicted, simulated and sufficient numbers of sequences for accuracy 0.9, side by side.
+"""Necessary, predicted, simulated and sufficient numbers of sequences for accuracy 0.9, side by
+side.
 
-``python -m recallbook_studies.ch06.sandwich STORE`` finds the proved N of every case and simulates there;
-``--export STORE...`` writes the table that ships with the package. The simulated critical N is a sweep:
-``python -m recallbook sweep sandwich``.
-"""
+``python -m recallbook_studies.ch06.sandwich STORE`` finds the proved N of every case and simulates
+there; ``--export STORE...`` writes the table that ships with the package. The simulated critical N
+is a sweep: ``python -m recallbook sweep sandwich``."""
 
 from __future__ import annotations
 
@@ -65,14 +65,21 @@ def points() -> list[Point]:
 
 
 def random_case(index: int) -> dict[str, Any]:
-    """Sizes and accuracy of a case with d at least 1.5 times its critical value for that accuracy."""
+    """Sizes and accuracy of a case with d at least 1.5 times its critical value for that
+    accuracy."""
     generator = np.random.default_rng([19, index])
     vocab = round(float(np.exp(generator.uniform(np.log(40), np.log(180)))))
     length = round(float(np.exp(generator.uniform(np.log(2), np.log(vocab)))))
     accuracy, marked = float(generator.choice([0.5, 0.9, 0.97])), bool(generator.random() < 0.4)
     dim = round(critical_dim(vocab, marked, accuracy) * float(generator.uniform(1.5, 3)))
     law = str(generator.choice(["gaussian", "gaussian", "sphere"]))
-    fixed = {"vocab": vocab, "seq_len": length, "dim": dim, "trigger_in_values": marked, "embeddings": law}
+    fixed = {
+        "vocab": vocab,
+        "seq_len": length,
+        "dim": dim,
+        "trigger_in_values": marked,
+        "embeddings": law,
+    }
     return {**fixed, "accuracy": accuracy}
 
 
@@ -82,14 +89,23 @@ def cases() -> Iterator[tuple[str, dict[str, Any]]]:
         yield f"random {index}", random_case(index)
     for along, values in ALONG.items():
         for value in values:
-            yield f"{along} {value}", {**sizes(along, value), "embeddings": "gaussian", "accuracy": LEVEL}
+            yield (
+                f"{along} {value}",
+                {**sizes(along, value), "embeddings": "gaussian", "accuracy": LEVEL},
+            )
 
 
 def row(name: str, case: dict[str, Any]) -> dict[str, Any]:
     """Predicted and proved N of a case, and simulated accuracy at the proved N."""
     critical = critical_samples(**case, warn=False)
     proved = sufficient_samples(**case)
-    found = {"case": name, **case, "critical": critical, "sufficient": float(proved), "by": proved.by}
+    found = {
+        "case": name,
+        **case,
+        "critical": critical,
+        "sufficient": float(proved),
+        "by": proved.by,
+    }
     mean = error = math.nan
     if proved < math.inf:
         setting = Setting(**{k: v for k, v in case.items() if k != "accuracy"}, samples=int(proved))
@@ -105,7 +121,8 @@ def load() -> pd.DataFrame:
 
 
 def table(sweep: pd.DataFrame) -> pd.DataFrame:
-    """The cases on the lines with ``critical`` (predicted), ``measured`` (``low``, ``high``), ``sufficient``.
+    """The cases on the lines with ``critical`` (predicted), ``measured`` (``low``, ``high``),
+    ``sufficient``.
 
     Necessary: ``covered`` for every method, ``readers`` for readers of one gradient.
     """
@@ -118,7 +135,9 @@ def table(sweep: pd.DataFrame) -> pd.DataFrame:
     readers = [minimum_samples(r.vocab, r.seq_len, r.dim, LEVEL) for r in found.itertuples()]
     covered = [coverage_samples(vocab, LEVEL) for vocab in found["vocab"]]
     split = found["case"].str.split(" ", expand=True)
-    return found.assign(covered=covered, readers=readers, along=split[0], value=split[1].astype(int))
+    return found.assign(
+        covered=covered, readers=readers, along=split[0], value=split[1].astype(int)
+    )
 
 
 def gaps(found: pd.DataFrame) -> pd.DataFrame:

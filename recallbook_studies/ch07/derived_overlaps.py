@@ -19,7 +19,9 @@ CLOSED = (*ORDERS, "relu", "gelu")
 
 def normalised_hermite(order: int) -> sp.Expr:
     r"""$\mathrm{He}_k(x)/\sqrt{k!}$, orthonormal under the standard normal law."""
-    return sp.expand(2 ** sp.Rational(-order, 2) * sp.hermite(order, x / sp.sqrt(2))) / sp.sqrt(sp.factorial(order))
+    return sp.expand(2 ** sp.Rational(-order, 2) * sp.hermite(order, x / sp.sqrt(2))) / sp.sqrt(
+        sp.factorial(order)
+    )
 
 
 @cache
@@ -46,19 +48,26 @@ def _moment(polynomial: sp.Expr, variance: sp.Expr | int = 1) -> sp.Expr:
 
 
 def _half_moment(polynomial: sp.Expr) -> sp.Expr:
-    r"""The same over $x>0$ only: $\mathbb E\,x^p\mathbf 1\{x>0\}=2^{p/2-1}\Gamma(\frac{p+1}2)/\sqrt\pi$."""
+    r"""The same over $x>0$ only: $\mathbb E\,x^p\mathbf
+    1\{x>0\}=2^{p/2-1}\Gamma(\frac{p+1}2)/\sqrt\pi$."""
     total = sp.Integer(0)
     for (power,), weight in sp.Poly(polynomial, x).terms():
-        total += weight * 2 ** (sp.Rational(power, 2) - 1) * sp.gamma(sp.Rational(power + 1, 2)) / sp.sqrt(sp.pi)
+        total += (
+            weight
+            * 2 ** (sp.Rational(power, 2) - 1)
+            * sp.gamma(sp.Rational(power + 1, 2))
+            / sp.sqrt(sp.pi)
+        )
     return total
 
 
 def _gelu(order: int) -> sp.Expr:
-    r"""$x\Phi(x)$: $\phi_k=\sqrt{a^k/k!}\;\mathbb E\,\phi^{(k)}$ (Stein), and $\phi''=(2-x^2)\varphi$ is Gaussian.
+    r"""$x\Phi(x)$: $\phi_k=\sqrt{a^k/k!}\;\mathbb E\,\phi^{(k)}$ (Stein), and
+    $\phi''=(2-x^2)\varphi$ is Gaussian.
 
-    $\mathbb E\,p(x)\varphi(x)$ over variance $a$ is $\frac1{\sqrt{2\pi(1+a)}}$ times the mean of $p$ over variance
-    $\frac a{1+a}$. The first two orders: $\mathbb E\,x\Phi=a\,\mathbb E\,\varphi$, $\mathbb E\,\Phi=\frac12$.
-    """
+    $\mathbb E\,p(x)\varphi(x)$ over variance $a$ is $\frac1{\sqrt{2\pi(1+a)}}$ times the mean of
+    $p$ over variance $\frac a{1+a}$. The first two orders: $\mathbb E\,x\Phi=a\,\mathbb
+    E\,\varphi$, $\mathbb E\,\Phi=\frac12$."""
     density = 1 / sp.sqrt(2 * sp.pi * (1 + a))
     if order == 0:
         return a * density
@@ -71,14 +80,14 @@ def _gelu(order: int) -> sp.Expr:
 
 
 def kernels_near_zero(activation: str) -> dict[str, sp.Expr]:
-    r"""The kernels of step 2 of a polynomial activation, in the variance $a$ and the covariance $c$ of a pair.
+    r"""The kernels of step 2 of a polynomial activation, in the variance $a$ and the covariance $c$
+    of a pair.
 
-    From $K(a,a',c)=\mathbb E\,\phi(x)\phi(x')$: ``slope`` $=\partial_cK=\mathbb E\,\phi'\phi'$ (Price), which is $k_s$
-    and $k_o$ at their covariances; ``bias`` $=\partial_cK+\frac d{da}K$, for $k_b$: what adds $\delta$ to both vectors
-    changes $c$ and both variances; ``own`` $=\frac d{da}\mathbb E\,\phi^2$ for $k_1$; ``neuron``
-    $=\mathbb E\,\phi'(x)\phi(x')$ for $p_o$, at $c=a$ for $p_1$; ``scatter`` $=\mathbb E\,\phi'^2\,\mathbb E\,\phi^2$
-    for $e$.
-    """
+    From $K(a,a',c)=\mathbb E\,\phi(x)\phi(x')$: ``slope`` $=\partial_cK=\mathbb E\,\phi'\phi'$
+    (Price), which is $k_s$ and $k_o$ at their covariances; ``bias`` $=\partial_cK+\frac d{da}K$,
+    for $k_b$: what adds $\delta$ to both vectors changes $c$ and both variances; ``own`` $=\frac
+    d{da}\mathbb E\,\phi^2$ for $k_1$; ``neuron`` $=\mathbb E\,\phi'(x)\phi(x')$ for $p_o$, at $c=a$
+    for $p_1$; ``scatter`` $=\mathbb E\,\phi'^2\,\mathbb E\,\phi^2$ for $e$."""
     phi = normalised_hermite(ORDERS[activation])
     slope = sp.diff(phi, x)
     kernel = _pair_mean(phi, phi)
@@ -93,7 +102,8 @@ def kernels_near_zero(activation: str) -> dict[str, sp.Expr]:
 
 
 def _pair_mean(left: sp.Expr, right: sp.Expr) -> sp.Expr:
-    r"""Mean of a product of polynomials of two normal variables: $x'=\frac cax+\sqrt{a-c^2/a}\,y$, moment by moment."""
+    r"""Mean of a product of polynomials of two normal variables: $x'=\frac cax+\sqrt{a-c^2/a}\,y$,
+    moment by moment."""
     y = sp.Symbol("y", real=True)
     other = right.subs(x, covariance / a * x + sp.sqrt(a - covariance**2 / a) * y)
     total = sp.Integer(0)

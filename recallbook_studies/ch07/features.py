@@ -1,4 +1,5 @@
-r"""The MLP as memory: recall by width and activation, what its features hide, and the price of parameters."""
+r"""The MLP as memory: recall by width and activation, what its features hide, and the price of
+parameters."""
 
 from __future__ import annotations
 
@@ -33,7 +34,11 @@ TEST = 1000  # fresh sequences a seed
 ENDLESS = 2**31 - 1  # number of sequences that stands for equal frequencies
 ACTIVATIONS = ("linear", "relu", "gelu", "tanh", "he2", "he3")
 WIDTHS = (32, 128, 512, 2048)
-LARGEST = (1600, 64, 2048)  # facts, dimension and width of the largest problem whose capacity is simulated
+LARGEST = (
+    1600,
+    64,
+    2048,
+)  # facts, dimension and width of the largest problem whose capacity is simulated
 
 Array = NDArray[np.float64]
 
@@ -42,13 +47,17 @@ Array = NDArray[np.float64]
 
 
 def memory(
-    problem: Problem, frequency: Array | None = None, *, centred: bool = False, normalised: bool = False
+    problem: Problem,
+    frequency: Array | None = None,
+    *,
+    centred: bool = False,
+    normalised: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    r"""Features of all located tokens ``(V, m)`` and what step 3 stores of them, $\sum_vf_v\tilde u_vg_v^\top$.
+    r"""Features of all located tokens ``(V, m)`` and what step 3 stores of them, $\sum_vf_v\tilde
+    u_vg_v^\top$.
 
-    ``frequency`` ``(V,)``: $f$, equal if ``None``. ``normalised``: the located
-    vector is divided by its length and multiplied by $s$ first. ``centred``: features minus their mean over tokens.
-    """
+    ``frequency`` ``(V,)``: $f$, equal if ``None``. ``normalised``: the located vector is divided by
+    its length and multiplied by $s$ first. ``centred``: features minus their mean over tokens."""
     setting = problem.setting
     located = problem.input_embeddings + setting.trigger_in_values * problem.trigger  # (V, d)
     if normalised:
@@ -58,8 +67,14 @@ def memory(
         features = setting.phi(located @ problem.mlp_weights.T) / setting.width**0.5
     if centred:
         features = features - features.mean(dim=0)
-    share = torch.full((setting.vocab,), 1 / setting.vocab) if frequency is None else torch.from_numpy(frequency)
-    labels = (problem.output_embeddings - problem.output_embeddings.mean(dim=0))[problem.permutation]
+    share = (
+        torch.full((setting.vocab,), 1 / setting.vocab)
+        if frequency is None
+        else torch.from_numpy(frequency)
+    )
+    labels = (problem.output_embeddings - problem.output_embeddings.mean(dim=0))[
+        problem.permutation
+    ]
     return features, (share.to(labels)[:, None] * labels).T @ features
 
 
@@ -67,7 +82,11 @@ def perfect_recall(problem: Problem, frequency: Array | None = None, **remedies:
     """Fraction of facts recalled when attention is perfect in step 3 and in the test."""
     features, stored = memory(problem, frequency, **remedies)
     logits = features @ stored.T @ problem.output_embeddings.T
-    return float(credit(logits, problem.permutation, logit_slack(problem.output_embeddings, stored, features)).mean())
+    return float(
+        credit(
+            logits, problem.permutation, logit_slack(problem.output_embeddings, stored, features)
+        ).mean()
+    )
 
 
 def counted(problem: Problem) -> Array:
@@ -77,7 +96,8 @@ def counted(problem: Problem) -> Array:
 
 
 def alone(vocab: int, dim: int, width: int | None, activation: Phi, **choices: Any) -> Setting:
-    """Attention has nothing to choose from, and there is no end of data: superposition is all that is left."""
+    """Attention has nothing to choose from, and there is no end of data: superposition is all that
+    is left."""
     choices = {"trigger_in_values": False, "width": width, "activation": activation, **choices}
     return Setting(vocab=vocab, seq_len=1, dim=dim, samples=ENDLESS, **choices)
 
@@ -88,9 +108,14 @@ def drawn(setting: Setting, seed: int) -> Problem:
 
 
 def by_width(
-    vocab: int, dim: int, activations: Iterable[Phi] = ACTIVATIONS, widths: Iterable[int] = WIDTHS, **choices: Any
+    vocab: int,
+    dim: int,
+    activations: Iterable[Phi] = ACTIVATIONS,
+    widths: Iterable[int] = WIDTHS,
+    **choices: Any,
 ) -> pd.DataFrame:
-    """Recall by activation and width at unlimited data and perfect attention: predicted, and simulated by seed."""
+    """Recall by activation and width at unlimited data and perfect attention: predicted, and
+    simulated by seed."""
     rows, activations = [], list(activations)
     for width in widths:
         problems = [drawn(alone(vocab, dim, width, "linear", **choices), seed) for seed in SEEDS]
@@ -98,7 +123,12 @@ def by_width(
             setting = alone(vocab, dim, width, activation, **choices)
             guess = predict(setting, warn=False).recall
             for problem in problems:
-                shape = {"activation": name(activation), "width": width, "seed": problem.seed, "predicted": guess}
+                shape = {
+                    "activation": name(activation),
+                    "width": width,
+                    "seed": problem.seed,
+                    "predicted": guess,
+                }
                 rows.append({**shape, "recall": perfect_recall(replace(problem, setting=setting))})
     return pd.DataFrame(rows)
 
@@ -120,15 +150,19 @@ def summary(
 
 
 def capacity(recall: Callable[[int], float], accuracy: float = 0.5) -> float:
-    """Number of facts, at least 100, at which recall falls below ``accuracy``: doubling, then bisection to 3 %."""
+    """Number of facts, at least 100, at which recall falls below ``accuracy``: doubling, then
+    bisection to 3 %."""
     if recall(100) < accuracy:
         raise not_allowed("recall", recall(100), f"at least {accuracy} for 100 facts")
-    low, high = bracket(lambda facts: recall(facts) < accuracy, 100, tolerance=0.03, logarithmic=True)
+    low, high = bracket(
+        lambda facts: recall(facts) < accuracy, 100, tolerance=0.03, logarithmic=True
+    )
     return math.sqrt(low * high)
 
 
 def capacities(shapes: Iterable[tuple[int, int]], activation: Phi, seed: int | None) -> list[float]:
-    """Facts that fit at each ``(dim, width)``: predicted for ``seed=None``, else simulated; perfect attention."""
+    """Facts that fit at each ``(dim, width)``: predicted for ``seed=None``, else simulated; perfect
+    attention."""
     return [capacity(_recall_at(dim, width, activation, seed)) for dim, width in shapes]
 
 
@@ -140,13 +174,19 @@ def _recall_at(dim: int, width: int, activation: Phi, seed: int | None) -> Calla
         raise not_allowed("shapes", (dim, width), f"at most {LARGEST[1:]}")
 
     def recall(facts: int) -> float:
-        # draws are paired: a smaller problem is a corner of the largest, up to the scale of the embeddings
+        # draws are paired: a smaller problem is a corner of the largest, up to the scale of the
+        # embeddings
         assert largest.mlp_weights is not None
         scale = math.sqrt(LARGEST[1] / dim)
         small: dict[str, Any] = {**vars(largest), "setting": alone(facts, dim, width, activation)}
-        small |= {k: small[k][:facts, :dim] * scale for k in ("input_embeddings", "output_embeddings")}
+        small |= {
+            k: small[k][:facts, :dim] * scale for k in ("input_embeddings", "output_embeddings")
+        }
         small |= {k: small[k][:dim] * scale for k in ("trigger", "query")}
-        small |= {"mlp_weights": largest.mlp_weights[:width, :dim], "permutation": torch.arange(facts)}
+        small |= {
+            "mlp_weights": largest.mlp_weights[:width, :dim],
+            "permutation": torch.arange(facts),
+        }
         return perfect_recall(Problem(**small))
 
     return recall
@@ -164,12 +204,18 @@ def needed(facts: Iterable[float]) -> Array:
 
 
 def exponent(
-    shapes: list[tuple[int, int]], sizes: Iterable[int], activation: Phi, seeds: Iterable[int] = SEEDS
+    shapes: list[tuple[int, int]],
+    sizes: Iterable[int],
+    activation: Phi,
+    seeds: Iterable[int] = SEEDS,
 ) -> tuple[float, Interval]:
-    r"""Exponent of $n\log n$ in ``sizes`` along ``shapes``: that of the predicted curve, and measured with interval."""
+    r"""Exponent of $n\log n$ in ``sizes`` along ``shapes``: that of the predicted curve, and
+    measured with interval."""
     table = [needed(capacities(shapes, activation, seed)) for seed in seeds]
     curve = needed(capacities(shapes, activation, None))
-    return float(np.polyfit(np.log(list(sizes)), np.log(curve), 1)[0]), fitted_slope(list(sizes), table)
+    return float(np.polyfit(np.log(list(sizes)), np.log(curve), 1)[0]), fitted_slope(
+        list(sizes), table
+    )
 
 
 # The cap, from the ledger's expressions
@@ -178,12 +224,12 @@ phi0, phi1, square = sp.symbols("phi_0 phi_1 K", positive=True)  # K = E phi^2
 
 
 def superposition() -> sp.Expr:
-    r"""Interference and MLP noise at $N\to\infty$, $\tau=0$, to leading order in $1/d$ and $1/V$, times $2\log V$.
+    r"""Interference and MLP noise at $N\to\infty$, $\tau=0$, to leading order in $1/d$ and $1/V$,
+    times $2\log V$.
 
-    $J\approx\phi_1^4/d$; $\theta=\phi_0^2$ is what all features share. In one neuron two facts
-    meet with the mean square $K^2$, of which $K\phi_0^2$ is the same for all: $F\approx K(K-\phi_0^2)/m$. 1 where about
-    half is lost.
-    """
+    $J\approx\phi_1^4/d$; $\theta=\phi_0^2$ is what all features share. In one neuron two facts meet
+    with the mean square $K^2$, of which $K\phi_0^2$ is the same for all: $F\approx
+    K(K-\phi_0^2)/m$. 1 where about half is lost."""
     parts = symbolic.mean_squares(mlp=True)
     inserted = {
         symbolic.J: phi1**4 / d,
@@ -197,7 +243,8 @@ def superposition() -> sp.Expr:
 
 
 def cap() -> sp.Expr:
-    r"""The largest $V\log V$ over $d^2$ that any width reaches: where :func:`superposition` is 1 at $m\to\infty$."""
+    r"""The largest $V\log V$ over $d^2$ that any width reaches: where :func:`superposition` is 1 at
+    $m\to\infty$."""
     return sp.simplify(V * sp.log(V) / d**2 / sp.limit(superposition(), m, sp.oo))
 
 
@@ -209,7 +256,8 @@ def estimate(activation: Phi, dim: int, width: int) -> float:
 
 
 def coefficients(activation: Phi) -> dict[str, float]:
-    r"""$\phi_0,\phi_1,K$ at variance 1, and the cap over that of the identity (infinite without $\phi_1$)."""
+    r"""$\phi_0,\phi_1,K$ at variance 1, and the cap over that of the identity (infinite without
+    $\phi_1$)."""
     first = hermite_coefficients(activation, 1.0, 3).values
     total = float(moment_table(activation, np.ones(1)).square[0])
     linear = abs(first[1]) > 1e-9
@@ -218,22 +266,32 @@ def coefficients(activation: Phi) -> dict[str, float]:
 
 
 def near_zero(activation: Phi, variance: float) -> dict[str, float]:
-    r"""$\phi_0$, the slope $\phi_1/\sqrt a$, and $\frac d{da}\mathbb E\,\phi^2$ at a small variance $a$."""
+    r"""$\phi_0$, the slope $\phi_1/\sqrt a$, and $\frac d{da}\mathbb E\,\phi^2$ at a small variance
+    $a$."""
     first = hermite_coefficients(activation, variance, 1).values
     growth = float(moment_table(activation, np.array([variance])).growth[0])
-    return {"phi_0": float(first[0]), "slope": float(first[1] / math.sqrt(variance)), "growth": growth}
+    return {
+        "phi_0": float(first[0]),
+        "slope": float(first[1] / math.sqrt(variance)),
+        "growth": growth,
+    }
 
 
 # Three steps with attention
 
 
-def outcomes(settings: Iterable[Setting], seeds: Iterable[int] = SEEDS, **keys: Any) -> pd.DataFrame:
+def outcomes(
+    settings: Iterable[Setting], seeds: Iterable[int] = SEEDS, **keys: Any
+) -> pd.DataFrame:
     """Predicted and simulated lock-on, recall and accuracy, one row for each setting and seed."""
     rows, seeds = [], list(seeds)
     for setting in settings:
         guess = predict(setting, warn=False)
         shape = {k: getattr(setting, k) for k in ("dim", "seq_len", "samples", "width")}
-        shape |= {"activation": "none" if setting.width is None else name(setting.activation), **keys}
+        shape |= {
+            "activation": "none" if setting.width is None else name(setting.activation),
+            **keys,
+        }
         shape |= {"tau": int(setting.trigger_in_values)}
         shape |= {f"predicted_{k}": getattr(guess, k) for k in ("accuracy", "lock_on", "recall")}
         for seed in seeds:
@@ -247,7 +305,9 @@ def recall_without_wrong_locks(setting: Setting) -> float:
     return float(np.mean(chance_of_recall(setting, lock(setting), mislocated=False)))
 
 
-REMEDIES: dict[str, tuple[bool, dict[str, bool]]] = {  # trigger in the values, what is done to the features
+REMEDIES: dict[
+    str, tuple[bool, dict[str, bool]]
+] = {  # trigger in the values, what is done to the features
     "as it is": (True, {}),
     "normalised input": (True, {"normalised": True}),
     "centred features": (True, {"centred": True}),
@@ -258,32 +318,48 @@ REMEDIES: dict[str, tuple[bool, dict[str, bool]]] = {  # trigger in the values, 
 
 
 def remedies(setting: Setting, activations: Iterable[Phi]) -> pd.DataFrame:
-    """Recall with perfect attention under each remedy, by seed; predicted where the remedy is a setting."""
+    """Recall with perfect attention under each remedy, by seed; predicted where the remedy is a
+    setting."""
     rows, activations = [], list(activations)
     batches = {
-        t: [draw(replace(setting, seq_len=1, trigger_in_values=t), seed) for seed in SEEDS] for t in (True, False)
+        t: [draw(replace(setting, seq_len=1, trigger_in_values=t), seed) for seed in SEEDS]
+        for t in (True, False)
     }
     for activation in activations:
         for label, (trigger, changes) in REMEDIES.items():
-            problems = [replace(p, setting=replace(p.setting, activation=activation)) for p in batches[trigger]]
+            problems = [
+                replace(p, setting=replace(p.setting, activation=activation))
+                for p in batches[trigger]
+            ]
             guess = math.nan if changes else predict(problems[0].setting, warn=False).recall
             for problem in problems:
-                row = {"activation": name(activation), "remedy": label, "seed": problem.seed, "predicted": guess}
+                row = {
+                    "activation": name(activation),
+                    "remedy": label,
+                    "seed": problem.seed,
+                    "predicted": guess,
+                }
                 rows.append({**row, "recall": perfect_recall(problem, counted(problem), **changes)})
     return pd.DataFrame(rows)
 
 
-def many_draws(setting: Setting, activations: Iterable[Phi], seeds: Iterable[int]) -> dict[str, list[float]]:
+def many_draws(
+    setting: Setting, activations: Iterable[Phi], seeds: Iterable[int]
+) -> dict[str, list[float]]:
     """Recall with perfect attention by activation, on the same draws."""
     problems = [draw(setting, seed) for seed in seeds]
     return {
-        name(phi): [perfect_recall(replace(p, setting=replace(setting, activation=phi)), counted(p)) for p in problems]
+        name(phi): [
+            perfect_recall(replace(p, setting=replace(setting, activation=phi)), counted(p))
+            for p in problems
+        ]
         for phi in activations
     }
 
 
 def shared_part(activation: Phi, tau: int) -> float:
-    r"""$\theta/H$ at infinite width: $\sum_k\phi_k^22^{-k}/K$ with the trigger in the values, $\phi_0^2/K$ without."""
+    r"""$\theta/H$ at infinite width: $\sum_k\phi_k^22^{-k}/K$ with the trigger in the values,
+    $\phi_0^2/K$ without."""
     phi = hermite_coefficients(activation, 1.0, 30).values
     shared = np.sum(phi**2 * (0.5 if tau else 0.0) ** np.arange(len(phi)))
     return float(shared / moment_table(activation, np.ones(1)).square[0])

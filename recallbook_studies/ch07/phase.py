@@ -1,7 +1,8 @@
-r"""Which term asks for the width: critical width over the plane of $N$ and $L$, with the binding term.
+r"""Which term asks for the width: critical width over the plane of $N$ and $L$, with the binding
+term.
 
-The plane takes minutes, so it is committed: ``python -m recallbook_studies.ch07.phase`` writes it anew.
-"""
+The plane takes minutes, so it is committed: ``python -m recallbook_studies.ch07.phase`` writes it
+anew."""
 
 from __future__ import annotations
 
@@ -36,18 +37,23 @@ SIMULATED = [(_NO, 4, 8), (_NO, 16, 4), (_NO, 64, 8), (_RELU, 4, 128), (_YES, 4,
 
 
 def cell(panel: str, ratio: int, seq_len: int) -> dict[str, Any]:
-    """Critical width, infinite where none is enough, and the term that binds there, or at the widest if none is."""
+    """Critical width, infinite where none is enough, and the term that binds there, or at the
+    widest if none is."""
     activation, dim, tau = PANELS[panel]
     choices: dict[str, Any] = {"activation": activation, "trigger_in_values": tau}
     width = critical_width(VOCAB, seq_len, dim, ratio * VOCAB, ACCURACY, warn=False, **choices)
     at = int(width) if math.isfinite(width) else WIDEST
-    term = phase(Setting(vocab=VOCAB, seq_len=seq_len, dim=dim, samples=ratio * VOCAB, width=at, **choices))
+    term = phase(
+        Setting(vocab=VOCAB, seq_len=seq_len, dim=dim, samples=ratio * VOCAB, width=at, **choices)
+    )
     return {"panel": panel, "ratio": ratio, "seq_len": seq_len, "width": width, "term": term}
 
 
 def compute() -> pd.DataFrame:
     """Every cell of every panel."""
-    return pd.DataFrame([cell(panel, n, length) for panel in PANELS for length in LENGTHS for n in RATIOS])
+    return pd.DataFrame(
+        [cell(panel, n, length) for panel in PANELS for length in LENGTHS for n in RATIOS]
+    )
 
 
 def plane() -> pd.DataFrame:
@@ -59,16 +65,25 @@ def plane() -> pd.DataFrame:
 def setting(row: Any) -> Setting:
     """The setting of a cell whose critical width is finite, at that width."""
     activation, dim, tau = PANELS[row.panel]
-    sizes: dict[str, Any] = {"vocab": VOCAB, "seq_len": int(row.seq_len), "dim": dim, "samples": int(row.ratio) * VOCAB}
+    sizes: dict[str, Any] = {
+        "vocab": VOCAB,
+        "seq_len": int(row.seq_len),
+        "dim": dim,
+        "samples": int(row.ratio) * VOCAB,
+    }
     return Setting(**sizes, width=int(row.width), activation=activation, trigger_in_values=tau)
 
 
-def at_crossings(rows: pd.DataFrame, seeds: Iterable[int] = range(8), test_samples: int = 1000) -> pd.DataFrame:
+def at_crossings(
+    rows: pd.DataFrame, seeds: Iterable[int] = range(8), test_samples: int = 1000
+) -> pd.DataFrame:
     """Simulated accuracy at the critical widths of these cells, one row for each seed."""
     found = []
     for row in rows[np.isfinite(rows["width"])].itertuples():
         runs = run_sweep(Point(setting(row), seed, test_samples=test_samples) for seed in seeds)
-        found.append(runs[["seed", "accuracy"]].assign(panel=row.panel, ratio=row.ratio, seq_len=row.seq_len))
+        found.append(
+            runs[["seed", "accuracy"]].assign(panel=row.panel, ratio=row.ratio, seq_len=row.seq_len)
+        )
     return pd.concat(found, ignore_index=True)
 
 
@@ -79,7 +94,8 @@ def pick(cells: pd.DataFrame, chosen: list[tuple[str, int, int]]) -> pd.DataFram
 
 
 def draw_panel(ax: Axes, cells: pd.DataFrame, marks: pd.DataFrame, terms: list[str]) -> None:
-    """One panel: colour is the binding term, the number $md/1000$, a circle a simulated crossing."""
+    """One panel: colour is the binding term, the number $md/1000$, a circle a simulated
+    crossing."""
     (panel,) = cells["panel"].unique()
     term = cells.pivot(index="seq_len", columns="ratio", values="term").map(terms.index)
     width = cells.pivot(index="seq_len", columns="ratio", values="width")

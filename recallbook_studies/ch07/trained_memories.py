@@ -1,7 +1,8 @@
-r"""Capacity at 99 % of facts: memories trained to convergence, and memories written by one gradient.
+r"""Capacity at 99 % of facts: memories trained to convergence, and memories written by one
+gradient.
 
-Large sizes take minutes, so all are committed; ``python -m recallbook_studies.ch07.trained_memories`` makes them.
-"""
+Large sizes take minutes, so all are committed; ``python -m
+recallbook_studies.ch07.trained_memories`` makes them."""
 
 from __future__ import annotations
 
@@ -50,7 +51,9 @@ def shape(memory: str, facts: int, multiple: float) -> tuple[int, int | None]:
     return dim, round(total / dim)
 
 
-def recall(memory: str, facts: int, dim: int, width: int | None, activation: Phi = "he3") -> list[float]:
+def recall(
+    memory: str, facts: int, dim: int, width: int | None, activation: Phi = "he3"
+) -> list[float]:
     """Fraction of facts recalled, by seed, on the unit sphere."""
     if memory == "one gradient":
         return [float(np.mean(recalled(facts, dim, seed, "sphere"))) for seed in SEEDS]
@@ -68,7 +71,10 @@ def curve(memory: str, facts: Iterable[int] = FACTS, activation: Phi = "he3") ->
             dim, width = shape(memory, n, multiple)
             size = dim * (width or dim)
             found = recall(memory, n, dim, width, activation)
-            rows += [{"facts": n, "size": size, "seed": s, "recall": r} for s, r in zip(SEEDS, found, strict=True)]
+            rows += [
+                {"facts": n, "size": size, "seed": s, "recall": r}
+                for s, r in zip(SEEDS, found, strict=True)
+            ]
     return pd.DataFrame(rows)
 
 
@@ -79,20 +85,26 @@ def committed() -> pd.DataFrame:
 
 
 def one_gradient_size(facts: int) -> float:
-    r"""Predicted $d^2$ at which one gradient recalls ``ACCURACY`` of the facts in a linear memory on the sphere."""
+    r"""Predicted $d^2$ at which one gradient recalls ``ACCURACY`` of the facts in a linear memory
+    on the sphere."""
     enough = bracket(lambda dim: predicted_recall(facts, dim, "sphere") >= ACCURACY, 3, smallest=3)
     return enough.high**2
 
 
 def critical(frame: pd.DataFrame) -> pd.DataFrame:
-    """Smallest size tried from which on recall stays at ``ACCURACY``, by number of facts and seed; missing if none."""
+    """Smallest size tried from which on recall stays at ``ACCURACY``, by number of facts and seed;
+    missing if none."""
     rows = []
     for (facts, seed), part in frame.groupby(["facts", "seed"]):
         part = part.sort_values("size")
         falls = part["size"][part["recall"] < ACCURACY]
         enough = part["size"][part["size"] > (falls.max() if len(falls) else 0)]
-        rows.append({"facts": facts, "seed": seed, "size": float(enough.min()) if len(enough) else math.nan})
-    return pd.DataFrame(rows).assign(constant=lambda f: f["size"] / (f["facts"] * np.log(f["facts"])))
+        rows.append(
+            {"facts": facts, "seed": seed, "size": float(enough.min()) if len(enough) else math.nan}
+        )
+    return pd.DataFrame(rows).assign(
+        constant=lambda f: f["size"] / (f["facts"] * np.log(f["facts"]))
+    )
 
 
 if __name__ == "__main__":

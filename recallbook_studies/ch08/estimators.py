@@ -1,4 +1,5 @@
-"""Initial-gradient estimators against the information bound, its assumptions measured, and what gets around it."""
+"""Initial-gradient estimators against the information bound, its assumptions measured, and what
+gets around it."""
 
 from __future__ import annotations
 
@@ -35,12 +36,21 @@ EXPONENT_SIZES = {
     "dim": (48, 58, 70, 84),
     "seq_len": (48, 96, 192, 384),
     "vocab": (72, 90, 112, 140),
-    "samples": (3072, 6144, 12288),  # at 2048 one seed of six never found 0.9 of the facts, whatever d
+    "samples": (
+        3072,
+        6144,
+        12288,
+    ),  # at 2048 one seed of six never found 0.9 of the facts, whatever d
 }
 STEPS = 14
 FACTORS = {"samples": 2**0.5, "dim": 2**0.25}
 # the threshold of which size, in which size, and its exponent to leading order
-LEADING = (("samples", "dim", -2.0), ("samples", "seq_len", 1.0), ("samples", "vocab", 2.0), ("dim", "samples", -0.5))
+LEADING = (
+    ("samples", "dim", -2.0),
+    ("samples", "seq_len", 1.0),
+    ("samples", "vocab", 2.0),
+    ("dim", "samples", -0.5),
+)
 
 Array = NDArray[np.float64]
 
@@ -56,7 +66,8 @@ def _inverse_root(matrix: Array) -> Array:
 
 
 def coordinates(tables: Embeddings, counts: NDArray[np.int64]) -> tuple[Array, Array]:
-    r"""$a_k$ with $\sum_kf_ka_ka_k^\top=I$ and $b_v$ with $\frac1V\sum_vb_vb_v^\top=I$, rows, given label counts."""
+    r"""$a_k$ with $\sum_kf_ka_ka_k^\top=I$ and $b_v$ with $\frac1V\sum_vb_vb_v^\top=I$, rows, given
+    label counts."""
     labels = tables.output - tables.output.mean(axis=0)
     tokens = tables.input - tables.input.mean(axis=0)
     frequency = counts / counts.sum()
@@ -71,28 +82,34 @@ def label_counts(setting: Setting, generator: np.random.Generator) -> NDArray[np
 
 
 def whitened_noise(setting: Setting, seed: int, draws: int) -> tuple[Array, float]:
-    r"""The gradient's noise given embeddings and labels, in units of its own covariance, ``(draws, D)``.
+    r"""The gradient's noise given embeddings and labels, in units of its own covariance, ``(draws,
+    D)``.
 
-    The other $L-1$ tokens of every sequence are drawn again and again. Also returned: the mean of $|\kappa_4|$ over
-    entries, exact, $\kappa_4=\frac1{N(L-1)}\sum_kf_ka_k^4\,(\frac1V\sum_vb_v^4-3)$.
-    """
+    The other $L-1$ tokens of every sequence are drawn again and again. Also returned: the mean of
+    $|\kappa_4|$ over entries, exact,
+    $\kappa_4=\frac1{N(L-1)}\sum_kf_ka_k^4\,(\frac1V\sum_vb_v^4-3)$."""
     generator = np.random.default_rng([seed, setting.vocab])
     counts = label_counts(setting, generator)
     labels, tokens = coordinates(draw_embeddings(setting, seed), counts)
     others = counts * (setting.seq_len - 1)
     chances = np.full(setting.vocab, 1 / setting.vocab)
-    table = generator.multinomial(others, chances, size=(draws, setting.vocab)).astype(float)  # (draws, label, token)
+    table = generator.multinomial(others, chances, size=(draws, setting.vocab)).astype(
+        float
+    )  # (draws, label, token)
     total = setting.samples * (setting.seq_len - 1)
     noise = np.einsum("ka,rkv,vb->rab", labels, table, tokens, optimize=True) / math.sqrt(total)
     fourth = np.outer(counts / setting.samples @ labels**4, np.mean(tokens**4, axis=0) - 3) / total
     return noise.reshape(draws, -1), float(np.abs(fourth).mean())
 
 
-def distance_from_gaussian(setting: Setting, seeds: Iterable[int], draws: int = 400) -> pd.DataFrame:
-    r"""For each seed: variance of an entry, mean square correlation times ``draws``, Kolmogorov distance, $|\kappa_4|$.
+def distance_from_gaussian(
+    setting: Setting, seeds: Iterable[int], draws: int = 400
+) -> pd.DataFrame:
+    r"""For each seed: variance of an entry, mean square correlation times ``draws``, Kolmogorov
+    distance, $|\kappa_4|$.
 
-    ``distance`` is $\sup_x|F(x)-\Phi(x)|$ over all entries and draws; ``chance`` the same for as many Gaussian numbers.
-    """
+    ``distance`` is $\sup_x|F(x)-\Phi(x)|$ over all entries and draws; ``chance`` the same for as
+    many Gaussian numbers."""
     rows = []
     for seed in seeds:
         noise, fourth = whitened_noise(setting, seed, draws)
@@ -115,7 +132,8 @@ def distance_from_gaussian(setting: Setting, seeds: Iterable[int], draws: int = 
 
 
 def signal_energy(setting: Setting, seed: int) -> tuple[float, float]:
-    r"""$\frac1D\mathbb E_{\pi}\|M\|^2$ given embeddings and label counts, and its bound $\frac{N+V-1}{(L-1)(V-1)}$."""
+    r"""$\frac1D\mathbb E_{\pi}\|M\|^2$ given embeddings and label counts, and its bound
+    $\frac{N+V-1}{(L-1)(V-1)}$."""
     counts = label_counts(setting, np.random.default_rng([seed, 2]))
     labels, tokens = coordinates(draw_embeddings(setting, seed), counts)
     frequency = counts / setting.samples
@@ -130,11 +148,16 @@ def signal_energy(setting: Setting, seed: int) -> tuple[float, float]:
 
 
 def mutual_information(setting: Setting, seed: int, draws: int = 200) -> float:
-    r"""$I(\pi;\text{observation})$ in nats for one draw of embeddings and label counts, over all $V!$ permutations."""
+    r"""$I(\pi;\text{observation})$ in nats for one draw of embeddings and label counts, over all
+    $V!$ permutations."""
     generator = np.random.default_rng([seed, 3])
     counts = label_counts(setting, generator)
     labels, tokens = coordinates(draw_embeddings(setting, seed), counts)
-    weighted = (counts / setting.samples)[:, None] * labels * math.sqrt(setting.samples / (setting.seq_len - 1))
+    weighted = (
+        (counts / setting.samples)[:, None]
+        * labels
+        * math.sqrt(setting.samples / (setting.seq_len - 1))
+    )
     orders = np.array(list(itertools.permutations(range(setting.vocab))))
     means = np.einsum("ka,pkb->pab", weighted, tokens[orders]).reshape(len(orders), -1)
     squares = np.sum(means**2, axis=1)
@@ -155,18 +178,23 @@ def accuracies(
 ) -> pd.DataFrame:
     r"""Fraction of facts each estimator finds, one row for each setting, seed and method.
 
-    ``share`` is the available information over $\log V!$; ``allowed`` the largest mean fraction that it permits.
-    """
+    ``share`` is the available information over $\log V!$; ``allowed`` the largest mean fraction
+    that it permits."""
     rows = []
     seeds, methods = list(seeds), list(methods)
     for setting in settings:
         common = {name: getattr(setting, name) for name in ("vocab", "seq_len", "dim", "samples")}
         sizes = {**common, "width": setting.width}
-        common["share"] = information.available_information(**sizes) / information.required_information(setting.vocab)
+        common["share"] = information.available_information(
+            **sizes
+        ) / information.required_information(setting.vocab)
         common["allowed"] = information.maximum_accuracy(**sizes)
         for seed in seeds:
             problem = draw(setting, seed)
-            rows += [{**common, "seed": seed, "method": m, "accuracy": decoded(problem, m)} for m in methods]
+            rows += [
+                {**common, "seed": seed, "method": m, "accuracy": decoded(problem, m)}
+                for m in methods
+            ]
     return pd.DataFrame(rows)
 
 
@@ -176,18 +204,26 @@ def collapse(vocab: int = 128, **options: Any) -> list[Setting]:
     for dim, length in COLLAPSE:
         least = information.information_samples(vocab, length, dim, 0.5)
         found += [
-            Setting(vocab=vocab, seq_len=length, dim=dim, samples=max(1, round(share * least)), **options)
+            Setting(
+                vocab=vocab,
+                seq_len=length,
+                dim=dim,
+                samples=max(1, round(share * least)),
+                **options,
+            )
             for share in SHARES
         ]
     return found
 
 
-def threshold(along: str, sizes: dict[str, int], seed: int, method: str = "refined", level: float = 0.5) -> float:
-    r"""The ``samples`` or ``dim`` at which an estimator first finds that fraction of the facts, for one seed.
+def threshold(
+    along: str, sizes: dict[str, int], seed: int, method: str = "refined", level: float = 0.5
+) -> float:
+    r"""The ``samples`` or ``dim`` at which an estimator first finds that fraction of the facts, for
+    one seed.
 
-    Upwards from half the bound's value in steps of ``FACTORS``; between two steps interpolated in the logarithm.
-    Infinite if the last of ``STEPS`` is not enough.
-    """
+    Upwards from half the bound's value in steps of ``FACTORS``; between two steps interpolated in
+    the logarithm. Infinite if the last of ``STEPS`` is not enough."""
     start, before, last = bound_threshold(along, sizes, level) / 2, math.nan, 0.0
     for step in range(STEPS):
         size = max(1, round(start * FACTORS[along] ** step))
@@ -207,23 +243,38 @@ def bound_threshold(along: str, sizes: dict[str, int], level: float = 0.5) -> fl
 
 
 def sizes_over(along: str, name: str) -> list[dict[str, int]]:
-    """``BASE`` without the size that is searched for, and with each value of the size that varies."""
-    return [{**{n: v for n, v in BASE.items() if n != along}, name: value} for value in EXPONENT_SIZES[name]]
+    """``BASE`` without the size that is searched for, and with each value of the size that
+    varies."""
+    return [
+        {**{n: v for n, v in BASE.items() if n != along}, name: value}
+        for value in EXPONENT_SIZES[name]
+    ]
 
 
-def exponents(seeds: Iterable[int] = SEEDS, method: str = "refined", level: float = 0.5) -> pd.DataFrame:
-    """Exponents of thresholds with intervals over seeds, those of the bound over the same sizes, and leading ones."""
+def exponents(
+    seeds: Iterable[int] = SEEDS, method: str = "refined", level: float = 0.5
+) -> pd.DataFrame:
+    """Exponents of thresholds with intervals over seeds, those of the bound over the same sizes,
+    and leading ones."""
     rows = []
     seeds = list(seeds)
     for along, name, leading in LEADING:
         grid = sizes_over(along, name)
-        found = np.array([[threshold(along, sizes, seed, method, level) for sizes in grid] for seed in seeds])
+        found = np.array(
+            [[threshold(along, sizes, seed, method, level) for sizes in grid] for seed in seeds]
+        )
         bound = np.array([bound_threshold(along, sizes, level) for sizes in grid])
         fit = fitted_slope(EXPONENT_SIZES[name], found)
         slope = np.polyfit(np.log(EXPONENT_SIZES[name]), np.log(bound), 1)[0]
         gap = seed_interval(np.exp(np.log(found / bound).mean(axis=1)))
         row = {"of": along, "in": name, "measured": fit.mean, "low": fit.low, "high": fit.high}
-        row |= {"bound": slope, "leading": leading, "gap": gap.mean, "gap_low": gap.low, "gap_high": gap.high}
+        row |= {
+            "bound": slope,
+            "leading": leading,
+            "gap": gap.mean,
+            "gap_low": gap.low,
+            "gap_high": gap.high,
+        }
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -234,10 +285,10 @@ def exponents(seeds: Iterable[int] = SEEDS, method: str = "refined", level: floa
 def feature_spectrum(setting: Setting, seed: int, draws: int = 4000) -> NDArray[np.floating]:
     r"""Signal over noise in each direction of the features, largest first, ``(min(m, V-1),)``.
 
-    Eigenvalues of $\Gamma^{-1}\Sigma_\mu$: scatter of the mean features given the informative token, over their scatter
-    around these means, by :func:`recallbook.bounds.decoding.feature_moments` from ``draws`` sets of other tokens
-    and as many sequences a token. The bound takes each of them to be $\frac1{L-1}$.
-    """
+    Eigenvalues of $\Gamma^{-1}\Sigma_\mu$: scatter of the mean features given the informative
+    token, over their scatter around these means, by
+    :func:`recallbook.bounds.decoding.feature_moments` from ``draws`` sets of other tokens and as
+    many sequences a token. The bound takes each of them to be $\frac1{L-1}$."""
     found = feature_moments(draw(setting, seed), draws, draws * setting.vocab)
     whitener = _inverse_root(found.within.numpy())
     values = np.linalg.eigvalsh(whitener.T @ found.between.numpy() @ whitener)[::-1]
@@ -247,8 +298,11 @@ def feature_spectrum(setting: Setting, seed: int, draws: int = 4000) -> NDArray[
 # The way around
 
 
-def lattice_runs(settings: Iterable[Setting], bits: Iterable[int], seeds: Iterable[int] = range(6)) -> pd.DataFrame:
-    """Whether lattice reduction finds every count, and the fraction of facts read off, by binary digits."""
+def lattice_runs(
+    settings: Iterable[Setting], bits: Iterable[int], seeds: Iterable[int] = range(6)
+) -> pd.DataFrame:
+    """Whether lattice reduction finds every count, and the fraction of facts read off, by binary
+    digits."""
     rows = []
     bits, seeds = list(bits), list(seeds)
     for setting in settings:
@@ -268,14 +322,19 @@ def lattice_runs(settings: Iterable[Setting], bits: Iterable[int], seeds: Iterab
 
 
 def against_three_steps(settings: Iterable[Setting], seeds: Iterable[int] = SEEDS) -> pd.DataFrame:
-    """Facts recalled by three steps, and by each estimator from the initial gradient, on the same draws."""
+    """Facts recalled by three steps, and by each estimator from the initial gradient, on the same
+    draws."""
     rows = []
     seeds = list(seeds)
     for setting in settings:
         for seed in seeds:
             problem = draw(setting, seed)
             outcome = evaluate(problem, three_steps(problem), 1000)
-            row: dict[str, Any] = {"seq_len": setting.seq_len, "samples": setting.samples, "seed": seed}
+            row: dict[str, Any] = {
+                "seq_len": setting.seq_len,
+                "samples": setting.samples,
+                "seed": seed,
+            }
             row |= {"three steps": outcome.recall, "lock_on": outcome.lock_on}
             rows.append(row | {method: decoded(problem, method) for method in METHODS})
     return pd.DataFrame(rows)
@@ -287,7 +346,8 @@ def bits_per_parameter(vocab: int, dim: int, recall: float) -> float:
 
 
 def densest(dim: int) -> tuple[float, int, float]:
-    """Most bits a parameter of a sum of outer products over numbers of facts, as predicted: bits, facts and recall.
+    """Most bits a parameter of a sum of outer products over numbers of facts, as predicted: bits,
+    facts and recall.
 
     What step 3 stores with perfect attention, unlimited data and the trigger not in the values.
     """

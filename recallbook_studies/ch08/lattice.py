@@ -1,8 +1,8 @@
 r"""The way around the bound: an exactly known initial gradient determines the counts behind it.
 
-$NL\,G=\sum_{kv}C_{kv}\,\tilde u_kx_v^\top$ with $x_v=z_v+\frac\tau Lt$ and integer counts $C_{kv}$ of token $v$ under
-label $k$: $V^2$ small integers hidden in $d^2$ real numbers, found by lattice reduction. Attention-only. Ours.
-"""
+$NL\,G=\sum_{kv}C_{kv}\,\tilde u_kx_v^\top$ with $x_v=z_v+\frac\tau Lt$ and integer counts $C_{kv}$
+of token $v$ under label $k$: $V^2$ small integers hidden in $d^2$ real numbers, found by lattice
+reduction. Attention-only. Ours."""
 
 from __future__ import annotations
 
@@ -24,14 +24,19 @@ def count_table(problem: Problem) -> NDArray[np.int64]:
     r"""$C_{kv}$: how often token $v$ occurs in sequences with label $k$, shape ``(V, V)``."""
     counts = np.zeros((problem.setting.vocab,) * 2, dtype=np.int64)
     labels = problem.labels.cpu().numpy()[:, None]
-    np.add.at(counts, (np.broadcast_to(labels, problem.tokens.shape), problem.tokens.cpu().numpy()), 1)
+    np.add.at(
+        counts, (np.broadcast_to(labels, problem.tokens.shape), problem.tokens.cpu().numpy()), 1
+    )
     return counts
 
 
 def exact_products(problem: Problem) -> Table:
-    r"""Every $\tilde u_kx_v^\top$ as exact fractions of the stored embeddings, shape ``(V, V, d, d)``."""
+    r"""Every $\tilde u_kx_v^\top$ as exact fractions of the stored embeddings, shape ``(V, V, d,
+    d)``."""
     setting = problem.setting
-    outputs, inputs = (exactly(e.cpu().numpy()) for e in (problem.output_embeddings, problem.input_embeddings))
+    outputs, inputs = (
+        exactly(e.cpu().numpy()) for e in (problem.output_embeddings, problem.input_embeddings)
+    )
     if setting.trigger_in_values:
         inputs = inputs + exactly(problem.trigger.cpu().numpy()) / setting.seq_len
     centred = outputs - outputs.sum(axis=0) / setting.vocab
@@ -43,8 +48,11 @@ def exact_gradient(problem: Problem, products: Table) -> Table:
     return np.asarray(np.einsum("kv,kvab->ab", count_table(problem).astype(object), products))
 
 
-def error_of_reading(problem: Problem, reading_error: float, generator: np.random.Generator) -> NDArray[np.float64]:
-    r"""$NL\,W$, ``(d, d)``: Gaussian, of ``reading_error`` $=c$ times the covariance of $NL\,G$ given the labels.
+def error_of_reading(
+    problem: Problem, reading_error: float, generator: np.random.Generator
+) -> NDArray[np.float64]:
+    r"""$NL\,W$, ``(d, d)``: Gaussian, of ``reading_error`` $=c$ times the covariance of $NL\,G$
+    given the labels.
 
     That covariance is $N(L-1)\,S_U\otimes\Sigma_Z$; zero at $L=1$. Attention-only.
 
@@ -56,31 +64,43 @@ def error_of_reading(problem: Problem, reading_error: float, generator: np.rando
     problem.setting.require_equal("errors are those of reading a plain gradient of uniform tokens")
     setting, scale = problem.setting, check_rate("reading_error", reading_error) ** 0.5
     counts = np.bincount(problem.labels.cpu().numpy(), minlength=setting.vocab)
-    labels = centred_labels(problem).cpu().numpy() * counts[:, None] ** 0.5  # products of rows add up to N S_U
-    tokens = (problem.input_embeddings - problem.input_embeddings.mean(dim=0)).cpu().numpy() / setting.vocab**0.5
+    labels = (
+        centred_labels(problem).cpu().numpy() * counts[:, None] ** 0.5
+    )  # products of rows add up to N S_U
+    tokens = (
+        problem.input_embeddings - problem.input_embeddings.mean(dim=0)
+    ).cpu().numpy() / setting.vocab**0.5
     white = generator.standard_normal((setting.vocab, setting.vocab))
     return np.asarray(scale * (setting.seq_len - 1) ** 0.5 * (labels.T @ white @ tokens))
 
 
 def digits_of_reading(problem: Problem, seen: Table, reading_error: float) -> int:
-    """Binary digits of the largest entry down to about a standard deviation of the error, at least 1."""
+    """Binary digits of the largest entry down to about a standard deviation of the error, at least
+    1."""
     labels, tokens = centred_labels(problem)[problem.labels], problem.input_embeddings
-    energy = float(labels.square().sum() * (tokens - tokens.mean(dim=0)).square().sum() / problem.setting.vocab)
+    energy = float(
+        labels.square().sum() * (tokens - tokens.mean(dim=0)).square().sum() / problem.setting.vocab
+    )
     spread = (reading_error * (problem.setting.seq_len - 1) * energy) ** 0.5 / problem.setting.dim
     largest = float(max(map(abs, seen.flatten().tolist())))
     return max(1, round(np.log2(largest / spread))) if spread and largest else 1
 
 
-def lattice_counts(problem: Problem, bits: int, gradient: torch.Tensor | Table | None = None) -> NDArray[np.int64]:
-    r"""$C_{kv}$ less the smallest of its column, ``(V, V)``, from the gradient to ``bits`` binary digits.
+def lattice_counts(
+    problem: Problem, bits: int, gradient: torch.Tensor | Table | None = None
+) -> NDArray[np.int64]:
+    r"""$C_{kv}$ less the smallest of its column, ``(V, V)``, from the gradient to ``bits`` binary
+    digits.
 
-    ``gradient``: as :func:`recallbook.initial_gradient` computed it, or $NL$ times that as exact fractions; ``None`` is
-    the exact one. Digits count from the largest entry; the rest is rounded away.
+    ``gradient``: as :func:`recallbook.initial_gradient` computed it, or $NL$ times that as exact
+    fractions; ``None`` is the exact one. Digits count from the largest entry; the rest is rounded
+    away.
 
-    Looks for the small integers $C_{kv}-\frac{NL}{V^2}$ whose sum of products is the gradient: a short vector of the
-    lattice of dimension $V^2+1$ in which a mismatch of one unit in the last digit costs as much as one count (Kannan's
-    embedding of the closest-vector problem). Each column of $C$ is found up to a constant, since $\sum_k\tilde u_k=0$;
-    its largest entry is at the label of $v$ if the counts say so. Cost grows like a high power of $V$: tiny sizes only.
+    Looks for the small integers $C_{kv}-\frac{NL}{V^2}$ whose sum of products is the gradient: a
+    short vector of the lattice of dimension $V^2+1$ in which a mismatch of one unit in the last
+    digit costs as much as one count (Kannan's embedding of the closest-vector problem). Each column
+    of $C$ is found up to a constant, since $\sum_k\tilde u_k=0$; its largest entry is at the label
+    of $v$ if the counts say so. Cost grows like a high power of $V$: tiny sizes only.
 
     Raises
     ------
@@ -92,7 +112,11 @@ def lattice_counts(problem: Problem, bits: int, gradient: torch.Tensor | Table |
     bits, problem = check_size("bits", bits), check_problem(problem)
     setting = problem.setting
     if setting.width is not None:
-        raise not_allowed("width", setting.width, "None, since with the MLP the gradient is no sum of counts of tokens")
+        raise not_allowed(
+            "width",
+            setting.width,
+            "None, since with the MLP the gradient is no sum of counts of tokens",
+        )
     setting.require_equal("counts are looked for around equal ones")
     if setting.vocab > 12:
         raise not_allowed("vocab", setting.vocab, "at most 12: lattice reduction is slow")
@@ -115,10 +139,14 @@ def lattice_counts(problem: Problem, bits: int, gradient: torch.Tensor | Table |
     basis[:unknowns, :unknowns] = np.eye(unknowns, dtype=int)
     basis[:unknowns, unknowns + 1 :] = rows
     basis[unknowns, unknowns], basis[unknowns, unknowns + 1 :] = weight, -known(missing).flatten()
-    reduced = np.array(fmpz_mat([[int(x) for x in row] for row in basis]).lll().tolist(), dtype=object)
+    reduced = np.array(
+        fmpz_mat([[int(x) for x in row] for row in basis]).lll().tolist(), dtype=object
+    )
     found = reduced[[abs(int(row[unknowns])) == weight for row in reduced]]
     if len(found) == 0:
         return np.zeros((setting.vocab, setting.vocab), dtype=np.int64)  # no candidate
     shortest = min(found, key=lambda row: sum(int(x) ** 2 for x in row))
-    counts = (shortest[:unknowns] * int(np.sign(int(shortest[unknowns])))).reshape(setting.vocab, setting.vocab)
+    counts = (shortest[:unknowns] * int(np.sign(int(shortest[unknowns])))).reshape(
+        setting.vocab, setting.vocab
+    )
     return np.asarray(counts - counts.min(axis=0), dtype=np.int64)

@@ -1,4 +1,5 @@
-"""The true, discrete gradient read with an error: its information where it can be enumerated, facts by lattices."""
+"""The true, discrete gradient read with an error: its information where it can be enumerated, facts
+by lattices."""
 
 from __future__ import annotations
 
@@ -30,10 +31,10 @@ MOST_TABLES = 5000  # of counts of the other tokens, given the labels
 class Enumeration(NamedTuple):
     r"""Every value of the gradient given embeddings and labels, in units of its noise.
 
-    ``means`` ``(V!, D)``, one for each permutation; ``noise`` ``(tables, D)``, the same for all, with logarithms of its
-    chances ``chances``; ``orders`` ``(V!, V)``, the token of every label; ``counts`` $n_k$; ``tables``,
-    ``(tables, V, V)``, how often a token stands beside the informative one under each label.
-    """
+    ``means`` ``(V!, D)``, one for each permutation; ``noise`` ``(tables, D)``, the same for all,
+    with logarithms of its chances ``chances``; ``orders`` ``(V!, V)``, the token of every label;
+    ``counts`` $n_k$; ``tables``, ``(tables, V, V)``, how often a token stands beside the
+    informative one under each label."""
 
     means: Array
     noise: Array
@@ -44,30 +45,39 @@ class Enumeration(NamedTuple):
 
 
 def enumerate_gradients(setting: Setting, seed: int) -> Enumeration:
-    """All permutations and all tables of the other tokens, for one draw of embeddings and label counts."""
+    """All permutations and all tables of the other tokens, for one draw of embeddings and label
+    counts."""
     vocab, others = setting.vocab, setting.seq_len - 1
     counts = label_counts(setting, np.random.default_rng([seed, 5]))
     labels, tokens = coordinates(draw_embeddings(setting, seed), counts)
-    rows = {n: [c for c in itertools.product(range(n + 1), repeat=vocab) if sum(c) == n] for n in counts * others}
+    rows = {
+        n: [c for c in itertools.product(range(n + 1), repeat=vocab) if sum(c) == n]
+        for n in counts * others
+    }
     if math.prod(len(rows[n]) for n in counts * others) > MOST_TABLES:
         raise ValueError(f"more than {MOST_TABLES} tables of counts: smaller sizes are needed")
     tables = np.array(list(itertools.product(*(rows[n] for n in counts * others))))
-    chances = (gammaln(counts * others + 1).sum() - gammaln(tables + 1).sum(axis=(1, 2))) - math.log(vocab) * (
-        setting.samples * others
-    )
+    chances = (
+        gammaln(counts * others + 1).sum() - gammaln(tables + 1).sum(axis=(1, 2))
+    ) - math.log(vocab) * (setting.samples * others)
     root = math.sqrt(setting.samples * others)
     orders = np.array(list(itertools.permutations(range(vocab))))
-    means = np.einsum("k,ka,pkb->pab", counts, labels, tokens[orders]).reshape(len(orders), -1) / root
+    means = (
+        np.einsum("k,ka,pkb->pab", counts, labels, tokens[orders]).reshape(len(orders), -1) / root
+    )
     noise = np.einsum("ka,rkv,vb->rab", labels, tables, tokens).reshape(len(tables), -1) / root
     return Enumeration(means, noise, chances, orders, counts, tables)
 
 
-def information_of_true_gradient(setting: Setting, seed: int, errors: Sequence[float], draws: int = 200) -> list[float]:
-    r"""$I(\pi;G+W\mid U,Z,t,y)$ in nats at each reading error, for one draw; the same random numbers for all.
+def information_of_true_gradient(
+    setting: Setting, seed: int, errors: Sequence[float], draws: int = 200
+) -> list[float]:
+    r"""$I(\pi;G+W\mid U,Z,t,y)$ in nats at each reading error, for one draw; the same random
+    numbers for all.
 
-    ``G`` is the true, discrete gradient: for each permutation a mixture over all tables of the other tokens. An error
-    of 0 is exact: every gradient tells its table of counts, but for a constant in each column, with probability 1.
-    """
+    ``G`` is the true, discrete gradient: for each permutation a mixture over all tables of the
+    other tokens. An error of 0 is exact: every gradient tells its table of counts, but for a
+    constant in each column, with probability 1."""
     every = enumerate_gradients(setting, seed)
     generator = np.random.default_rng([seed, 6])
     count = len(every.orders)
@@ -82,7 +92,9 @@ def information_of_true_gradient(setting: Setting, seed: int, errors: Sequence[f
         gaps = []
         for p, j, w in zip(truth, table, white, strict=True):
             seen = every.means[p] + every.noise[j] + math.sqrt(error) * w
-            distance = np.square(seen - every.means[:, None] - every.noise).sum(axis=2)  # (permutation, table)
+            distance = np.square(seen - every.means[:, None] - every.noise).sum(
+                axis=2
+            )  # (permutation, table)
             logs = logsumexp(every.chances - distance / (2 * error), axis=1)
             gaps.append(logs[p] - logsumexp(logs))
         found.append(math.log(count) + float(np.mean(gaps)))
@@ -111,19 +123,25 @@ def error_of(problem: Problem, error: float) -> Array:
 
 
 def refined(setting: Setting, error: float, seeds: Iterable[int] = SEEDS) -> list[float]:
-    """Facts that the refined reader finds from one gradient with a reading error, by seed; without one at 0."""
+    """Facts that the refined reader finds from one gradient with a reading error, by seed; without
+    one at 0."""
     found = []
     for seed in seeds:
         problem = draw(setting, seed)
         seen = value_step(problem)
         if error:
-            seen = seen + torch.from_numpy(error_of(problem, error) / (setting.samples * setting.seq_len))
+            seen = seen + torch.from_numpy(
+                error_of(problem, error) / (setting.samples * setting.seq_len)
+            )
         found.append(decoded(problem, "refined", seen))
     return found
 
 
-def readings(setting: Setting, errors: Iterable[float], seeds: Iterable[int] = SEEDS) -> pd.DataFrame:
-    """Facts that lattice reduction and the refined reader find from one gradient with each reading error.
+def readings(
+    setting: Setting, errors: Iterable[float], seeds: Iterable[int] = SEEDS
+) -> pd.DataFrame:
+    """Facts that lattice reduction and the refined reader find from one gradient with each reading
+    error.
 
     ``allowed`` is the bound at that error.
     """
@@ -137,7 +155,12 @@ def readings(setting: Setting, errors: Iterable[float], seeds: Iterable[int] = S
             seen = exact + lattice.exactly(error_of(problem, error))
             bits = lattice.digits_of_reading(problem, seen, error)
             counts = torch.from_numpy(lattice.lattice_counts(problem, bits, seen).T)
-            row = {"error": error, "seed": seed, "bits": bits, "refined": refined(setting, error, [seed])[0]}
+            row = {
+                "error": error,
+                "seed": seed,
+                "bits": bits,
+                "refined": refined(setting, error, [seed])[0],
+            }
             row["lattice"] = float(credit(counts, problem.permutation, 0).mean())
             rows.append({**row, "allowed": maximum_accuracy(*sizes, reading_error=error)})
     return pd.DataFrame(rows)

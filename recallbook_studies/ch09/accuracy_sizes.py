@@ -1,4 +1,5 @@
-r"""Critical number of sequences for accuracy 0.9: by dimension, and by length at two vocabularies."""
+r"""Critical number of sequences for accuracy 0.9: by dimension, and by length at two
+vocabularies."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from recallbook.theory.prediction import critical_samples
 
 LEVEL = 0.9
 STEPS = (-1, -0.5, 0, 0.5, 1)  # octaves around the centre
-# Predicted critical N to two digits, where the grids are centred, by (tau, V, d, L); a test compares them.
+# Predicted critical N to two digits, where the grids are centred, by (tau, V, d, L); a test
+# compares them.
 BY_DIM = {
     (0, 256, 96, 16): 6200,
     (0, 256, 192, 16): 1100,
@@ -26,19 +28,28 @@ BY_DIM = {
 }
 # d is 1.15 times the dimension at which predicted recall reaches 0.9 with unlimited data
 BY_LENGTH = {
-    **{(0, 256, 98, length): n for length, n in ((16, 5300), (64, 5300), (128, 5300), (192, 6900), (256, 11000))},
-    **{(0, 1024, 193, length): n for length, n in ((64, 23000), (256, 23000), (512, 28000), (768, 55000))},
+    **{
+        (0, 256, 98, length): n
+        for length, n in ((16, 5300), (64, 5300), (128, 5300), (192, 6900), (256, 11000))
+    },
+    **{
+        (0, 1024, 193, length): n
+        for length, n in ((64, 23000), (256, 23000), (512, 28000), (768, 55000))
+    },
 }
 SEEDS = {256: range(10), 1024: range(6)}
 
 
 def points() -> list[Point]:
-    """Each case at five values of N; the longest at the larger vocabulary stop half an octave above the centre."""
+    """Each case at five values of N; the longest at the larger vocabulary stop half an octave above
+    the centre."""
     found = []
     for (tau, vocab, dim, length), centre in {**BY_DIM, **BY_LENGTH}.items():
         for step in STEPS[: -1 if vocab * length > 5e5 else None]:
             sizes: dict[str, Any] = {"vocab": vocab, "seq_len": length, "dim": dim}
-            setting = Setting(**sizes, samples=round(centre * 2.0**step), trigger_in_values=bool(tau))
+            setting = Setting(
+                **sizes, samples=round(centre * 2.0**step), trigger_in_values=bool(tau)
+            )
             found += [Point(setting, seed, test_samples=2000) for seed in SEEDS[vocab]]
     return found
 
@@ -47,11 +58,19 @@ def critical(frame: pd.DataFrame) -> pd.DataFrame:
     """Critical N of every case, interpolated on its grid, with an interval over seeds."""
     sizes = ["trigger_in_values", "vocab", "dim", "seq_len"]
     parts = [  # vocabularies have different numbers of seeds
-        critical_table(part, sizes, outcome="accuracy", level=LEVEL) for _, part in frame.groupby("vocab")
+        critical_table(part, sizes, outcome="accuracy", level=LEVEL)
+        for _, part in frame.groupby("vocab")
     ]
     found = pd.concat(parts, ignore_index=True)
     predicted = [
-        critical_samples(r.vocab, r.seq_len, r.dim, LEVEL, trigger_in_values=bool(r.trigger_in_values), warn=False)
+        critical_samples(
+            r.vocab,
+            r.seq_len,
+            r.dim,
+            LEVEL,
+            trigger_in_values=bool(r.trigger_in_values),
+            warn=False,
+        )
         for r in found.itertuples()
     ]
     return found.assign(predicted=predicted)

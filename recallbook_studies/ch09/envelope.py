@@ -1,8 +1,8 @@
-r"""Critical N for lock-on and for accuracy along $d$ and along $L$: a wall, a slope and a floor, and their envelope.
+r"""Critical N for lock-on and for accuracy along $d$ and along $L$: a wall, a slope and a floor,
+and their envelope.
 
-One line of settings along the dimension at $L=128$ and one along the length at $d=128$, both at $V=256$ without the
-trigger in the values. They meet at $(L,d)=(128,128)$.
-"""
+One line of settings along the dimension at $L=128$ and one along the length at $d=128$, both at
+$V=256$ without the trigger in the values. They meet at $(L,d)=(128,128)$."""
 
 from __future__ import annotations
 
@@ -23,13 +23,22 @@ from recallbook_studies.ch06.critical_sizes import critical_dim
 
 SEEDS = range(30)
 VOCAB, LENGTH, DIM, LEVEL = 256, 128, 128, 0.5
-# Exponents of 2 between which N runs in half octaves, from below the predicted critical N for lock-on to above that
-# for accuracy (2^16 where there is none), by (L, d); a test compares them.
+# Exponents of 2 between which N runs in half octaves, from below the predicted critical N for
+# lock-on to above that for accuracy (2^16 where there is none), by (L, d); a test compares them.
 SPANS = {
-    **{(LENGTH, dim): span for dim, span in ((40, (11, 16)), (48, (10, 16)), (56, (10, 14)), (64, (9, 13)))},
-    **{(LENGTH, dim): span for dim, span in ((96, (9, 12)), (128, (8, 11)), (192, (8, 11)), (256, (7, 10)))},
+    **{
+        (LENGTH, dim): span
+        for dim, span in ((40, (11, 16)), (48, (10, 16)), (56, (10, 14)), (64, (9, 13)))
+    },
+    **{
+        (LENGTH, dim): span
+        for dim, span in ((96, (9, 12)), (128, (8, 11)), (192, (8, 11)), (256, (7, 10)))
+    },
     **{(LENGTH, dim): span for dim, span in ((384, (7, 10)), (512, (6, 10)))},
-    **{(length, DIM): span for length, span in ((8, (3, 9)), (16, (4, 9)), (32, (5, 9)), (64, (6, 10)))},
+    **{
+        (length, DIM): span
+        for length, span in ((8, (3, 9)), (16, (4, 9)), (32, (5, 9)), (64, (6, 10)))
+    },
     **{(length, DIM): span for length, span in ((256, (10, 13)), (512, (12, 15)))},
 }
 
@@ -52,48 +61,66 @@ def points() -> list[Point]:
     for (seq_len, dim), (first, last) in SPANS.items():
         for half in range(2 * first, 2 * last + 1):
             samples = round(2.0 ** (half / 2))
-            setting = Setting(vocab=VOCAB, seq_len=seq_len, dim=dim, samples=samples, trigger_in_values=False)
+            setting = Setting(
+                vocab=VOCAB, seq_len=seq_len, dim=dim, samples=samples, trigger_in_values=False
+            )
             found += [Point(setting, seed, test_samples=2000) for seed in SEEDS]
     return found
 
 
 def critical(frame: pd.DataFrame, along: str, outcome: str) -> pd.DataFrame:
-    """Critical N for an outcome of one half along ``"dim"`` or ``"seq_len"``, measured and predicted, and its ``law``.
+    """Critical N for an outcome of one half along ``"dim"`` or ``"seq_len"``, measured and
+    predicted, and its ``law``.
 
     The law alone: lock-on's for lock-on, the envelope for accuracy.
     """
     fixed = ("seq_len", LENGTH) if along == "dim" else ("dim", DIM)
-    table = critical_table(frame[frame[fixed[0]] == fixed[1]], ["seq_len", "dim"], outcome=outcome, level=LEVEL)
+    table = critical_table(
+        frame[frame[fixed[0]] == fixed[1]], ["seq_len", "dim"], outcome=outcome, level=LEVEL
+    )
     dim, law = table["dim"].to_numpy(), alone(table["seq_len"].to_numpy(), table["dim"].to_numpy())
     table = table.assign(law=law.lock_on if outcome == "lock_on" else law.envelope(dim))
     return with_predictions(table, outcome, LEVEL, vocab=VOCAB, trigger_in_values=False)
 
 
 def alone(seq_len: np.ndarray, dim: np.ndarray) -> Laws:
-    r"""The laws of :mod:`recallbook_studies.laws`: the largest of lock-on's, coverage of one half, the wall.
+    r"""The laws of :mod:`recallbook_studies.laws`: the largest of lock-on's, coverage of one half,
+    the wall.
 
     The wall is the dimension at which predicted recall with unlimited data is one half.
     """
     values = {V: VOCAB, L: np.asarray(seq_len, dtype=float), d: np.asarray(dim, dtype=float)}
-    lock = np.max([np.broadcast_arrays(numeric(law)(values), seq_len, dim)[0] for law in laws.lock_on().values()], 0)
+    lock = np.max(
+        [
+            np.broadcast_arrays(numeric(law)(values), seq_len, dim)[0]
+            for law in laws.lock_on().values()
+        ],
+        0,
+    )
     return Laws(lock, VOCAB * math.log(1 / (1 - LEVEL)), critical_dim(VOCAB, False, LEVEL))
 
 
-def doublings(frame: pd.DataFrame, table: pd.DataFrame, outcome: str, sizes: Iterable[int]) -> pd.DataFrame:
-    """Factor in critical N where a size doubles: measured, its 95 % interval over seeds, and predicted.
+def doublings(
+    frame: pd.DataFrame, table: pd.DataFrame, outcome: str, sizes: Iterable[int]
+) -> pd.DataFrame:
+    """Factor in critical N where a size doubles: measured, its 95 % interval over seeds, and
+    predicted.
 
-    ``table`` is the line of :func:`critical` for the outcome. A row for each of the sizes that reaches, as its double,
-    one half.
-    """
+    ``table`` is the line of :func:`critical` for the outcome. A row for each of the sizes that
+    reaches, as its double, one half."""
     along, fixed = ("dim", "seq_len") if table["seq_len"].nunique() == 1 else ("seq_len", "dim")
     line = frame[frame[fixed] == table[fixed].iloc[0]]
     by = table.set_index(along)
     reached, rows = by.index[np.isfinite(by["critical"])], []
     for size in [size for size in sizes if size in reached and 2 * size in reached]:
-        fit = exponents(line[line[along].isin([size, 2 * size])], [along], outcome=outcome, level=LEVEL).iloc[0]
+        fit = exponents(
+            line[line[along].isin([size, 2 * size])], [along], outcome=outcome, level=LEVEL
+        ).iloc[0]
         factor, low, high = 2.0 ** fit[["exponent", "low", "high"]].to_numpy(dtype=float)
         predicted = by["predicted"][2 * size] / by["predicted"][size]
-        rows.append({"size": size, "factor": factor, "low": low, "high": high, "predicted": predicted})
+        rows.append(
+            {"size": size, "factor": factor, "low": low, "high": high, "predicted": predicted}
+        )
     return pd.DataFrame(rows)
 
 
@@ -101,7 +128,14 @@ def draw_laws(ax: Axes, grid: np.ndarray, seq_len: np.ndarray, dim: np.ndarray) 
     """Wall, slope and floor along ``grid``, one of the two sizes, and their envelope in grey."""
     law = alone(seq_len, dim)
     floor = np.full_like(grid, law.coverage)
-    ax.plot(grid, law.envelope(dim), color="#bbbbbb", linewidth=8, solid_capstyle="butt", label="envelope")
+    ax.plot(
+        grid,
+        law.envelope(dim),
+        color="#bbbbbb",
+        linewidth=8,
+        solid_capstyle="butt",
+        label="envelope",
+    )
     ax.plot(grid, law.lock_on, "k--", label="slope: lock-on")
     ax.plot(grid, floor, "k:", label="floor: coverage")
     if grid[0] < law.wall < grid[-1] and dim is grid:
@@ -112,17 +146,28 @@ def draw_critical(ax: Axes, tables: dict[str, pd.DataFrame], along: str) -> None
     """Critical N of each outcome: measured with 95 % intervals as points, predicted as a line."""
     for index, (outcome, table) in enumerate(tables.items()):
         table = table[table["low"] > 0].rename(columns={"critical": "mean"})
-        plotting.plot_intervals(ax, table, along, outcome.replace("_", "-"), index, linestyle="none")
+        plotting.plot_intervals(
+            ax, table, along, outcome.replace("_", "-"), index, linestyle="none"
+        )
         ax.plot(table[along], table["predicted"], color=plotting.COLOURS[index])
 
 
 def draw_factors(ax: Axes, tables: dict[str, pd.DataFrame], along: str) -> None:
-    """Critical N of each outcome over its law alone: measured with 95 % intervals as points, predicted as a line."""
+    """Critical N of each outcome over its law alone: measured with 95 % intervals as points,
+    predicted as a line."""
     for table, colour in zip(tables.values(), plotting.COLOURS, strict=False):
         table = table[np.isfinite(table["critical"] / table["law"])]
         over = table[["critical", "low", "high", "predicted"]].div(table["law"], axis=0)
         ends = [over["critical"] - over["low"], over["high"] - over["critical"]]
-        ax.errorbar(table[along], over["critical"], yerr=ends, fmt="o", markersize=3, capsize=2, color=colour)
+        ax.errorbar(
+            table[along],
+            over["critical"],
+            yerr=ends,
+            fmt="o",
+            markersize=3,
+            capsize=2,
+            color=colour,
+        )
         ax.plot(table[along], over["predicted"], color=colour)
     ax.axhline(1, color="black", linewidth=1)
     ax.set(yscale="log", ylim=(0.4, 14))

@@ -1,4 +1,5 @@
-r"""Small and large $d$ and $L$: predicted and observed critical $N$, for lock-on and for accuracy."""
+r"""Small and large $d$ and $L$: predicted and observed critical $N$, for lock-on and for
+accuracy."""
 
 from __future__ import annotations
 
@@ -33,11 +34,17 @@ def points() -> list[Point]:
 
 def corner(frame: pd.DataFrame, dim: int, seq_len: int, trigger_in_values: bool) -> pd.DataFrame:
     """Rows of one corner."""
-    chosen = (frame["dim"] == dim) & (frame["seq_len"] == seq_len) & (frame["trigger_in_values"] == trigger_in_values)
+    chosen = (
+        (frame["dim"] == dim)
+        & (frame["seq_len"] == seq_len)
+        & (frame["trigger_in_values"] == trigger_in_values)
+    )
     return frame[chosen]
 
 
-def critical(frame: pd.DataFrame, trigger_in_values: bool, outcome: str, level: float = 0.5) -> pd.DataFrame:
+def critical(
+    frame: pd.DataFrame, trigger_in_values: bool, outcome: str, level: float = 0.5
+) -> pd.DataFrame:
     """Four rows: measured and predicted critical N of one outcome by d and L."""
     chosen = frame[frame["trigger_in_values"] == trigger_in_values]
     table = critical_table(chosen, ["dim", "seq_len"], outcome=outcome, level=level)

@@ -1,4 +1,5 @@
-r"""Orthogonal against random embeddings on the same axes: how optimistic is it to assume that nothing interferes?"""
+r"""Orthogonal against random embeddings on the same axes: how optimistic is it to assume that
+nothing interferes?"""
 
 from __future__ import annotations
 
@@ -14,14 +15,27 @@ from recallbook.sweeps.point import Point
 SEEDS = range(10)
 VOCAB, LENGTHS = 256, (16, 64, 256)
 SAMPLES = tuple(2**k for k in range(5, 16))
-LAWS = (("orthogonal", 258), ("gaussian", 258), ("sphere", 258), ("gaussian", 128), ("gaussian", 64))
+LAWS = (
+    ("orthogonal", 258),
+    ("gaussian", 258),
+    ("sphere", 258),
+    ("gaussian", 128),
+    ("gaussian", 64),
+)
 
 
 def points() -> list[Point]:
     """Every law at every length and N, with the trigger in and out of the values."""
     return [
         Point(
-            Setting(vocab=VOCAB, seq_len=seq_len, dim=dim, samples=samples, embeddings=law, trigger_in_values=flag),
+            Setting(
+                vocab=VOCAB,
+                seq_len=seq_len,
+                dim=dim,
+                samples=samples,
+                embeddings=law,
+                trigger_in_values=flag,
+            ),
             seed,
             test_samples=4000,
         )
@@ -40,14 +54,18 @@ def name(law: str, dim: int) -> str:
 
 def labelled(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with ``law``, the label of its embeddings."""
-    return frame.assign(law=[name(law, dim) for law, dim in zip(frame["embeddings"], frame["dim"], strict=True)])
+    return frame.assign(
+        law=[name(law, dim) for law, dim in zip(frame["embeddings"], frame["dim"], strict=True)]
+    )
 
 
-def optimism(frame: pd.DataFrame, trigger_in_values: bool, outcome: str, level: float = 0.5) -> pd.DataFrame:
+def optimism(
+    frame: pd.DataFrame, trigger_in_values: bool, outcome: str, level: float = 0.5
+) -> pd.DataFrame:
     """Critical N by law and L, and its ``ratio`` to that of orthogonal embeddings at the same L.
 
-    The ratio is not a number where either is below the grid, and infinite where only the orthogonal one is on it.
-    """
+    The ratio is not a number where either is below the grid, and infinite where only the orthogonal
+    one is on it."""
     chosen = labelled(frame[frame["trigger_in_values"] == trigger_in_values])
     table = critical_table(chosen, ["law", "seq_len"], outcome=outcome, level=level)
     ideal = table[table["law"] == name(*LAWS[0])].set_index("seq_len")["critical"]
@@ -55,11 +73,14 @@ def optimism(frame: pd.DataFrame, trigger_in_values: bool, outcome: str, level: 
     return table.assign(ratio=known / table["seq_len"].map(ideal.where(ideal > 0)))
 
 
-def ratios(frame: pd.DataFrame, trigger_in_values: bool, outcome: str, level: float = 0.5) -> pd.DataFrame:
-    """Critical N of Gaussian embeddings over that of orthogonal ones at the same d and L, with its 95 % interval.
+def ratios(
+    frame: pd.DataFrame, trigger_in_values: bool, outcome: str, level: float = 0.5
+) -> pd.DataFrame:
+    """Critical N of Gaussian embeddings over that of orthogonal ones at the same d and L, with its
+    95 % interval.
 
-    Seeds are paired and resampled together. Lengths where either does not cross on the grid are left out.
-    """
+    Seeds are paired and resampled together. Lengths where either does not cross on the grid are
+    left out."""
     law, dim = LAWS[0]
     chosen = frame[(frame["trigger_in_values"] == trigger_in_values) & (frame["dim"] == dim)]
     rows = []
@@ -69,16 +90,24 @@ def ratios(frame: pd.DataFrame, trigger_in_values: bool, outcome: str, level: fl
         crossed = critical_table(part, ["size"], outcome=outcome, level=level)["critical"]
         if ((crossed > 0) & np.isfinite(crossed)).all():
             found = exponents(part, ["size"], outcome=outcome, level=level)
-            rows.append((seq_len, *np.exp(found[["exponent", "low", "high"]].iloc[0].to_numpy(float))))
+            rows.append(
+                (seq_len, *np.exp(found[["exponent", "low", "high"]].iloc[0].to_numpy(float)))
+            )
     return pd.DataFrame(rows, columns=["seq_len", "ratio", "low", "high"])
 
 
 def gaussian(frame: pd.DataFrame, trigger_in_values: bool) -> pd.DataFrame:
     """Rows of Gaussian embeddings: a full table of d and L."""
-    return frame[(frame["embeddings"] == "gaussian") & (frame["trigger_in_values"] == trigger_in_values)]
+    return frame[
+        (frame["embeddings"] == "gaussian") & (frame["trigger_in_values"] == trigger_in_values)
+    ]
 
 
-def critical(frame: pd.DataFrame, trigger_in_values: bool, outcome: str, level: float = 0.5) -> pd.DataFrame:
+def critical(
+    frame: pd.DataFrame, trigger_in_values: bool, outcome: str, level: float = 0.5
+) -> pd.DataFrame:
     """Critical N of Gaussian embeddings by L and d, measured and predicted."""
-    table = critical_table(gaussian(frame, trigger_in_values), ["seq_len", "dim"], outcome=outcome, level=level)
+    table = critical_table(
+        gaussian(frame, trigger_in_values), ["seq_len", "dim"], outcome=outcome, level=level
+    )
     return with_predictions(table, outcome, level, vocab=VOCAB, trigger_in_values=trigger_in_values)

@@ -1,4 +1,5 @@
-r"""Wide ranges: $V$ from 256 to 8192, three decades of $N$, $d$ from 16 to 1024, $L$ from 4 to 1024 and beyond $V$."""
+r"""Wide ranges: $V$ from 256 to 8192, three decades of $N$, $d$ from 16 to 1024, $L$ from 4 to 1024
+and beyond $V$."""
 
 from __future__ import annotations
 
@@ -12,7 +13,9 @@ from recallbook.theory.prediction import predict
 SEEDS = range(10)
 GRIDS: dict[str, tuple[dict[str, tuple[int, ...]], ...]] = {  # by what they show: products of sizes
     "three decades of N": (
-        dict(vocab=(256,), seq_len=(4,), dim=(16, 64, 256), samples=tuple(4**k for k in range(4, 10))),
+        dict(
+            vocab=(256,), seq_len=(4,), dim=(16, 64, 256), samples=tuple(4**k for k in range(4, 10))
+        ),
     ),
     "sequences longer than the vocabulary": (
         dict(vocab=(256,), seq_len=(256, 512, 1024), dim=(64, 256), samples=(1024, 4096, 16384)),
@@ -56,13 +59,18 @@ def grid(frame: pd.DataFrame, what: str) -> pd.DataFrame:
 
 
 def both(frame: pd.DataFrame) -> pd.DataFrame:
-    """Lock-on and accuracy of every setting, ``mean`` and ``predicted``, with the grid it belongs to (``shows``)."""
+    """Lock-on and accuracy of every setting, ``mean`` and ``predicted``, with the grid it belongs
+    to (``shows``)."""
     by = ["vocab", "seq_len", "dim", "samples", "trigger_in_values"]
     means = [
-        over_seeds(frame, by, outcome, within=(0, 1)).assign(outcome=outcome) for outcome in ("lock_on", "accuracy")
+        over_seeds(frame, by, outcome, within=(0, 1)).assign(outcome=outcome)
+        for outcome in ("lock_on", "accuracy")
     ]
     found = [predict(Setting(**row), warn=False) for row in means[0][by].to_dict("records")]
-    means = [part.assign(predicted=[getattr(p, part["outcome"].iloc[0]) for p in found]) for part in means]
+    means = [
+        part.assign(predicted=[getattr(p, part["outcome"].iloc[0]) for p in found])
+        for part in means
+    ]
     table = pd.concat(means, ignore_index=True)
     for what in GRIDS:
         table.loc[grid(table, what).index, "shows"] = what

@@ -1,7 +1,8 @@
-r"""Critical number of sequences for lock-on, against $d$ at several $L$, against $L$ at several $d$, and against $V$.
+r"""Critical number of sequences for lock-on, against $d$ at several $L$, against $L$ at several
+$d$, and against $V$.
 
-Sizes are those where the predicted critical $N$ is between $V/4$ and $300V$ without the trigger in the values: label
-frequencies along the mean embedding and gradient noise bind there, not coverage.
+Sizes are those where the predicted critical $N$ is between $V/4$ and $300V$ without the trigger in
+the values: label frequencies along the mean embedding and gradient noise bind there, not coverage.
 """
 
 from __future__ import annotations
@@ -23,13 +24,16 @@ from recallbook_studies import laws
 SEEDS = range(30)
 VOCAB, DIMS, LENGTHS = 256, (16, 32, 64, 128), (32, 64, 128, 256)
 VOCABS, DIM, LENGTH = (128, 256, 512, 1024, 2048, 4096), 32, 128
-# Nearest power of two to the predicted critical N at trigger_in_values=False, by (V, L, d); a test compares them.
+# Nearest power of two to the predicted critical N at trigger_in_values=False, by (V, L, d); a test
+# compares them.
 CENTRES = {
     **{(256, 32, d): n for d, n in zip(DIMS, (1024, 256, 128, 64), strict=True)},
     **{(256, 64, d): n for d, n in zip(DIMS, (4096, 1024, 512, 256), strict=True)},
     **{(256, 128, d): n for d, n in zip(DIMS, (16384, 4096, 2048, 1024), strict=True)},
     **{(256, 256, d): n for d, n in zip(DIMS, (65536, 16384, 8192, 4096), strict=True)},
-    **{(v, 128, 32): n for v, n in zip(VOCABS, (4096, 4096, 8192, 8192, 16384, 32768), strict=True)},
+    **{
+        (v, 128, 32): n for v, n in zip(VOCABS, (4096, 4096, 8192, 8192, 16384, 32768), strict=True)
+    },
 }
 STEPS = (-3, -2, -1, -0.5, 0, 0.5, 1, 2)  # octaves around the centre
 
@@ -41,7 +45,9 @@ def points() -> list[Point]:
         for step in STEPS:
             samples = max(2, round(centre * 2.0**step))
             for flag in (False, True):
-                setting = Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, trigger_in_values=flag)
+                setting = Setting(
+                    vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, trigger_in_values=flag
+                )
                 found += [Point(setting, seed, test_samples=4000) for seed in SEEDS]
     return found
 
@@ -54,15 +60,24 @@ def sizes(frame: pd.DataFrame, trigger_in_values: bool) -> pd.DataFrame:
 
 def vocabularies(frame: pd.DataFrame, trigger_in_values: bool) -> pd.DataFrame:
     """Rows of the sweep in V at one d and L."""
-    chosen = (frame["seq_len"] == LENGTH) & (frame["dim"] == DIM) & (frame["trigger_in_values"] == trigger_in_values)
+    chosen = (
+        (frame["seq_len"] == LENGTH)
+        & (frame["dim"] == DIM)
+        & (frame["trigger_in_values"] == trigger_in_values)
+    )
     return frame[chosen]
 
 
-def critical(frame: pd.DataFrame, trigger_in_values: bool, predicted: bool = True, level: float = 0.5) -> pd.DataFrame:
-    """Critical N for lock-on at a level by L and d, measured and predicted (which takes some seconds)."""
+def critical(
+    frame: pd.DataFrame, trigger_in_values: bool, predicted: bool = True, level: float = 0.5
+) -> pd.DataFrame:
+    """Critical N for lock-on at a level by L and d, measured and predicted (which takes some
+    seconds)."""
     table = critical_table(sizes(frame, trigger_in_values), ["seq_len", "dim"], level=level)
     if predicted:
-        return with_predictions(table, level=level, vocab=VOCAB, trigger_in_values=trigger_in_values)
+        return with_predictions(
+            table, level=level, vocab=VOCAB, trigger_in_values=trigger_in_values
+        )
     return table
 
 
@@ -75,9 +90,9 @@ def critical_by_vocabulary(frame: pd.DataFrame, trigger_in_values: bool) -> pd.D
 def leading_laws() -> pd.DataFrame:
     r"""Exponents of V, L and d in the critical N that each term of step 2 alone asks for.
 
-    For $1\ll L$, $1\ll d\ll V\ll N$, from the term's variance over the squared trigger score, which falls with some
-    power of N. Terms whose variance is a fixed fraction of the squared score are left out: no N makes up for them.
-    """
+    For $1\ll L$, $1\ll d\ll V\ll N$, from the term's variance over the squared trigger score, which
+    falls with some power of N. Terms whose variance is a fixed fraction of the squared score are
+    left out: no N makes up for them."""
     score, rows = symbolic.leading_exponents(symbolic.trigger_score()), []
     for name, term in symbolic.lock_terms().items():
         token = symbolic.leading_exponents(term.token)
@@ -89,7 +104,8 @@ def leading_laws() -> pd.DataFrame:
 
 
 def leading_samples(vocab: int, seq_len: NDArray[np.floating], dim: int) -> NDArray[np.floating]:
-    r"""The largest of the three laws of lock-on, :func:`recallbook_studies.laws.lock_on`: an estimate."""
+    r"""The largest of the three laws of lock-on, :func:`recallbook_studies.laws.lock_on`: an
+    estimate."""
     values = {V: vocab, L: np.asarray(seq_len, dtype=float), d: dim}
     return np.asarray(np.max([numeric(law)(values) for law in laws.lock_on().values()], axis=0))
 
@@ -97,18 +113,22 @@ def leading_samples(vocab: int, seq_len: NDArray[np.floating], dim: int) -> NDAr
 def with_laws(table: pd.DataFrame, **fixed: float) -> pd.DataFrame:
     """The table with each law of lock-on as a column, and the name of the largest as ``binds``."""
     at = columns(table.assign(**fixed))
-    found = pd.DataFrame({name: numeric(law)(at) for name, law in laws.lock_on().items()}, index=table.index)
+    found = pd.DataFrame(
+        {name: numeric(law)(at) for name, law in laws.lock_on().items()}, index=table.index
+    )
     return table.assign(**found, binds=found.idxmax(axis=1))
 
 
 def interactions(table: pd.DataFrame, column: str = "predicted") -> pd.DataFrame:
-    """What is left of the logarithm of a column after row and column effects, by L and d: zero under a product law."""
+    """What is left of the logarithm of a column after row and column effects, by L and d: zero
+    under a product law."""
     logs = np.log(table.pivot(index="seq_len", columns="dim", values=column))
     return logs.sub(logs.mean(axis=1), axis=0) - logs.mean() + logs.to_numpy().mean()
 
 
 def product_axis(frame: pd.DataFrame) -> pd.DataFrame:
-    r"""The frame with ``product`` $=Nd^{3/2}/(L^2\sqrt V)$, the law of "mean bias" without its constant."""
+    r"""The frame with ``product`` $=Nd^{3/2}/(L^2\sqrt V)$, the law of "mean bias" without its
+    constant."""
     law = laws.lock_on()["mean bias"] / sp.sqrt(2 * sp.log(L))
     return frame.assign(product=frame["samples"] / numeric(law)(columns(frame)))
 
@@ -116,5 +136,7 @@ def product_axis(frame: pd.DataFrame) -> pd.DataFrame:
 def noise_shares(setting: Setting) -> pd.Series:
     """Share of each term of step 2 in the predicted scatter of token scores, largest first."""
     ledger = predict(setting, warn=False).ledger  # the critical N may lie below V
-    sizes = pd.Series({name: ledger[name].size for name in symbolic.lock_terms(setting.width is not None)})
+    sizes = pd.Series(
+        {name: ledger[name].size for name in symbolic.lock_terms(setting.width is not None)}
+    )
     return (sizes / sizes.sum()).sort_values(ascending=False)

@@ -1,4 +1,5 @@
-r"""Attention-MLP: width, activation and number of sequences, at sizes where attention locks on and $d^2<V\log V$."""
+r"""Attention-MLP: width, activation and number of sequences, at sizes where attention locks on and
+$d^2<V\log V$."""
 
 from __future__ import annotations
 
@@ -21,13 +22,17 @@ LARGE_WIDTHS = (None, 256, 1024, 4096)
 
 
 def points() -> list[Point]:
-    """Every width and activation, with the trigger in and out of the values; a larger vocabulary without."""
+    """Every width and activation, with the trigger in and out of the values; a larger vocabulary
+    without."""
     settings = []
     for width in WIDTHS:
         for activation in ACTIVATIONS if width else ACTIVATIONS[:1]:
             shape = replace(SMALL, width=width, activation=activation)
             for samples in SAMPLES:
-                settings += [replace(shape, samples=samples, trigger_in_values=flag) for flag in (False, True)]
+                settings += [
+                    replace(shape, samples=samples, trigger_in_values=flag)
+                    for flag in (False, True)
+                ]
     for width in LARGE_WIDTHS:
         for activation in ("relu", "he3") if width else ("relu",):
             settings.append(replace(LARGE, width=width, activation=activation))
@@ -35,7 +40,8 @@ def points() -> list[Point]:
 
 
 def small(frame: pd.DataFrame, trigger_in_values: bool) -> pd.DataFrame:
-    """Rows of the smaller vocabulary; ``features`` is the width, or the dimension without an MLP."""
+    """Rows of the smaller vocabulary; ``features`` is the width, or the dimension without an
+    MLP."""
     chosen = frame[(frame["vocab"] == VOCAB) & (frame["trigger_in_values"] == trigger_in_values)]
     return _with_features(chosen)
 
@@ -50,8 +56,12 @@ def _with_features(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def means(frame: pd.DataFrame, outcome: str) -> pd.DataFrame:
-    """Mean over seeds with its interval, by ``activation``, ``features`` and N; without an MLP it is called "none"."""
+    """Mean over seeds with its interval, by ``activation``, ``features`` and N; without an MLP it
+    is called "none"."""
     activation = frame["activation"].mask(frame["width"].isna(), "none")
     return over_seeds(
-        frame.assign(activation=activation), ["activation", "features", "samples"], outcome, within=(0, 1)
+        frame.assign(activation=activation),
+        ["activation", "features", "samples"],
+        outcome,
+        within=(0, 1),
     )

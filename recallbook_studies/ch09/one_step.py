@@ -1,7 +1,8 @@
-r"""How much one gradient at initialisation remembers: decoding against $Nd^2/(LV^2)$, the axis of the bound.
+r"""How much one gradient at initialisation remembers: decoding against $Nd^2/(LV^2)$, the axis of
+the bound.
 
-No step is taken: labels are decoded from the gradient in the values at zero, by arg max and by assignment.
-"""
+No step is taken: labels are decoded from the gradient in the values at zero, by arg max and by
+assignment."""
 
 from __future__ import annotations
 
@@ -37,51 +38,58 @@ def points() -> list[Point]:
     for vocab, seq_len, dim, flag in CASES:
         for doubling in DOUBLINGS:
             samples = round(2.0**doubling * seq_len * vocab**2 / dim**2)
-            setting = Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, trigger_in_values=flag)
+            setting = Setting(
+                vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, trigger_in_values=flag
+            )
             found += [Point(setting, seed, method=method) for seed in SEEDS for method in METHODS]
     return found
 
 
 def with_axis(frame: pd.DataFrame) -> pd.DataFrame:
     r"""The frame with ``information`` $=Nd^2/(LV^2)$, on which all curves should fall together."""
-    return frame.assign(information=frame["samples"] * frame["dim"] ** 2 / (frame["seq_len"] * frame["vocab"] ** 2))
+    return frame.assign(
+        information=frame["samples"] * frame["dim"] ** 2 / (frame["seq_len"] * frame["vocab"] ** 2)
+    )
 
 
 def memory(frame: pd.DataFrame) -> pd.DataFrame:
-    """Mean fraction of facts decoded, with its interval over seeds, along the axis of :func:`with_axis`."""
+    """Mean fraction of facts decoded, with its interval over seeds, along the axis of
+    :func:`with_axis`."""
     by = ["method", "trigger_in_values", "vocab", "seq_len", "dim", "information"]
     return over_seeds(with_axis(frame), by, "recall", within=(0, 1))
 
 
 def noise() -> sp.Expr:
-    r"""Mean square of a wrong entry of $UGZ^\top$ over the squared right one, to leading order; ours.
+    r"""Mean square of a wrong entry of $UGZ^\top$ over the squared right one, to leading order;
+    ours.
 
-    The other $L-1$ tokens of each sequence give $LV^2\kappa^2/N$ with $\kappa=\frac1d+\frac1V$, the mean square
-    overlap of two embeddings; the other facts give $V/d^2$.
-    """
+    The other $L-1$ tokens of each sequence give $LV^2\kappa^2/N$ with $\kappa=\frac1d+\frac1V$, the
+    mean square overlap of two embeddings; the other facts give $V/d^2$."""
     return L * V**2 * kappa**2 / N + V / d**2
 
 
 def law() -> sp.Expr:
-    r"""Number of sequences at which the largest wrong entry, about $\sqrt{2\log V}$ deviations, meets the right one.
+    r"""Number of sequences at which the largest wrong entry, about $\sqrt{2\log V}$ deviations,
+    meets the right one.
 
-    About half of the facts are then lost to the arg max. Negative where interference alone costs more.
-    """
+    About half of the facts are then lost to the arg max. Negative where interference alone costs
+    more."""
     above, below = sp.fraction(sp.simplify(sp.solve(sp.Eq(2 * sp.log(V) * noise(), 1), N)[0]))
     return -above / -below  # both are positive where there is a solution: easier to read
 
 
 def with_margin(frame: pd.DataFrame) -> pd.DataFrame:
-    r"""The frame with ``margin``, $1/(2\log V)$ over :func:`noise`: 1 where the arg max should lose half the facts."""
+    r"""The frame with ``margin``, $1/(2\log V)$ over :func:`noise`: 1 where the arg max should lose
+    half the facts."""
     return frame.assign(margin=1 / (2 * np.log(frame["vocab"]) * numeric(noise())(columns(frame))))
 
 
 def critical(frame: pd.DataFrame, method: str, level: float = 0.5) -> pd.DataFrame:
-    """Critical N for a fraction of facts without the trigger in the values, by V, L and d; ``predicted`` and ``least``.
+    """Critical N for a fraction of facts without the trigger in the values, by V, L and d;
+    ``predicted`` and ``least``.
 
-    ``predicted`` is :func:`law` (of the arg max at half of the facts), infinite where interference alone is too much;
-    ``least`` the information bound at this level.
-    """
+    ``predicted`` is :func:`law` (of the arg max at half of the facts), infinite where interference
+    alone is too much; ``least`` the information bound at this level."""
     chosen = frame[(frame["method"] == method) & ~frame["trigger_in_values"]]
     by = ["vocab", "seq_len", "dim"]
     table = critical_table(chosen, by, outcome="recall", level=level)

@@ -1,11 +1,12 @@
 """Predicted quantiles over draws against simulation, at random settings inside a transition.
 
-Settings are log-uniform over ``RANGES``, with predicted accuracy or lock-on between 0.1 and 0.9: ``COUNTS`` of them
-with equal facts and no MLP, with the MLP, and with facts that are not equal. Each is simulated with 60 seeds that are
-used nowhere else. Had the prediction the law of a draw, a share q of draws would lie below its quantile q.
+Settings are log-uniform over ``RANGES``, with predicted accuracy or lock-on between 0.1 and 0.9:
+``COUNTS`` of them with equal facts and no MLP, with the MLP, and with facts that are not equal.
+Each is simulated with 60 seeds that are used nowhere else. Had the prediction the law of a draw, a
+share q of draws would lie below its quantile q.
 
-``python -m recallbook_studies.ch09.quantiles STORE`` makes the rows, ``--export STORE...`` writes the table.
-"""
+``python -m recallbook_studies.ch09.quantiles STORE`` makes the rows, ``--export STORE...`` writes
+the table."""
 
 from __future__ import annotations
 
@@ -22,14 +23,21 @@ from recallbook.theory.prediction import Prediction, predict
 from recallbook.training.simulation import simulate
 
 FILE = FOLDER / "tables" / "quantiles.csv"
-RANGES = {"vocab": (60, 400), "seq_len": (3, 150), "dim": (12, 150), "ratio": (1, 40)}  # log-uniform, N/V the last
+RANGES = {
+    "vocab": (60, 400),
+    "seq_len": (3, 150),
+    "dim": (12, 150),
+    "ratio": (1, 40),
+}  # log-uniform, N/V the last
 COUNTS = {"equal": 60, "MLP": 16, "unequal": 12}
 TOKENS = 3 * 10**5  # N L of a simulation at most
 ACTIVATIONS = ("relu", "gelu", "tanh", "he2", "he3")
 SEEDS, FIRST_SEED, TEST_SAMPLES = 60, 6 * 10**8, 4000
 LEVELS = (0.1, 0.5, 0.9)
 OUTCOMES = ("accuracy", "lock_on", "recall")
-NEAR = 0.005  # test sequences know an outcome no better: what is nearer to a quantile counts as on it
+NEAR = (
+    0.005  # test sequences know an outcome no better: what is nearer to a quantile counts as on it
+)
 
 
 def keys() -> list[str]:
@@ -38,7 +46,8 @@ def keys() -> list[str]:
 
 
 def case(key: str) -> tuple[Setting, Prediction]:
-    """The setting of this name and its prediction: the first of its random numbers inside a transition."""
+    """The setting of this name and its prediction: the first of its random numbers inside a
+    transition."""
     kind, index = key.rsplit(" ", 1)
     rng = np.random.default_rng([21, list(COUNTS).index(kind), int(index)])
     while True:
@@ -52,7 +61,10 @@ def case(key: str) -> tuple[Setting, Prediction]:
 def _candidate(kind: str, rng: np.random.Generator) -> Setting:
     size = {name: float(np.exp(rng.uniform(*np.log(ends)))) for name, ends in RANGES.items()}
     chosen: dict[str, Any] = {name: round(size[name]) for name in ("vocab", "dim", "seq_len")}
-    chosen |= {"samples": round(size["vocab"] * size["ratio"]), "trigger_in_values": bool(rng.integers(2))}
+    chosen |= {
+        "samples": round(size["vocab"] * size["ratio"]),
+        "trigger_in_values": bool(rng.integers(2)),
+    }
     if kind == "MLP":
         chosen["width"] = round(chosen["dim"] * float(np.exp(rng.uniform(*np.log((0.6, 10))))))
         chosen["activation"] = ACTIVATIONS[rng.integers(len(ACTIVATIONS))]
@@ -63,11 +75,24 @@ def _candidate(kind: str, rng: np.random.Generator) -> Setting:
 
 
 def row(key: str) -> dict[str, Any]:
-    """A setting, its prediction, and for each outcome the share of simulated draws below each predicted quantile."""
+    """A setting, its prediction, and for each outcome the share of simulated draws below each
+    predicted quantile."""
     setting, found = case(key)
-    fields = ("vocab", "seq_len", "dim", "samples", "trigger_in_values", "width", "activation", "zipf", "loss_weights")
+    fields = (
+        "vocab",
+        "seq_len",
+        "dim",
+        "samples",
+        "trigger_in_values",
+        "width",
+        "activation",
+        "zipf",
+        "loss_weights",
+    )
     first = FIRST_SEED + 1000 * keys().index(key)
-    seen = [simulate(setting, seed, test_samples=TEST_SAMPLES) for seed in range(first, first + SEEDS)]
+    seen = [
+        simulate(setting, seed, test_samples=TEST_SAMPLES) for seed in range(first, first + SEEDS)
+    ]
     made: dict[str, Any] = {"key": key, **{name: getattr(setting, name) for name in fields}}
     law = [found.quantile(k / 400) for k in range(1, 400)]
     for name in OUTCOMES:
@@ -83,10 +108,14 @@ def row(key: str) -> dict[str, Any]:
     return made
 
 
-def share_below(values: NDArray[np.float64], quantile: float, law: NDArray[np.float64], level: float) -> float:
-    """Share of values below a quantile; of those within ``NEAR`` of it the share that the predicted law has below."""
+def share_below(
+    values: NDArray[np.float64], quantile: float, law: NDArray[np.float64], level: float
+) -> float:
+    """Share of values below a quantile; of those within ``NEAR`` of it the share that the predicted
+    law has below."""
     (below, upto), (under, within) = (
-        (float(np.mean(part < quantile - NEAR)), float(np.mean(part <= quantile + NEAR))) for part in (values, law)
+        (float(np.mean(part < quantile - NEAR)), float(np.mean(part <= quantile + NEAR)))
+        for part in (values, law)
     )
     return below + (upto - below) * (level - under) / max(within - under, 1e-9)
 
@@ -98,14 +127,19 @@ def load() -> pd.DataFrame:
 
 
 def calibration(frame: pd.DataFrame) -> pd.DataFrame:
-    """For each kind and outcome: settings inside its transition, mean share below each quantile, standard errors."""
+    """For each kind and outcome: settings inside its transition, mean share below each quantile,
+    standard errors."""
     rows = []
     for kind in COUNTS:
         for name in OUTCOMES:
             part = frame[frame["key"].str.startswith(kind + " ") & frame[name].between(0.1, 0.9)]
-            shares = part[[f"{name}_below{level}" for level in LEVELS]].set_axis(list(LEVELS), axis=1)
+            shares = part[[f"{name}_below{level}" for level in LEVELS]].set_axis(
+                list(LEVELS), axis=1
+            )
             errors = shares.sem().add_prefix("error ")
-            rows.append({"kind": kind, "outcome": name, "settings": len(part), **shares.mean(), **errors})
+            rows.append(
+                {"kind": kind, "outcome": name, "settings": len(part), **shares.mean(), **errors}
+            )
     return pd.DataFrame(rows)
 
 

@@ -1,9 +1,10 @@
-r"""What the first three steps of gradient descent know of what 300 steps reach, and when the loss rises on the way.
+r"""What the first three steps of gradient descent know of what 300 steps reach, and when the loss
+rises on the way.
 
-Both matrices move at once from zero on one batch, so that the early and the late measurement belong to one run of one
-algorithm. Hundreds of steps amplify rounding, so the runs are committed:
-``python -m recallbook_studies.ch10.early_training STORE`` makes them, ``--export STORE...`` writes the table.
-"""
+Both matrices move at once from zero on one batch, so that the early and the late measurement belong
+to one run of one algorithm. Hundreds of steps amplify rounding, so the runs are committed: ``python
+-m recallbook_studies.ch10.early_training STORE`` makes them, ``--export STORE...`` writes the
+table."""
 
 from __future__ import annotations
 
@@ -72,7 +73,8 @@ def _state(model: RecallTransformer, problem: Problem) -> dict[str, float]:
 
 
 def row(run: Run) -> dict[str, Any]:
-    """Direction, length and lock-on after few and after many steps, and the largest rise of the loss in a step."""
+    """Direction, length and lock-on after few and after many steps, and the largest rise of the
+    loss in a step."""
     problem = draw(run.setting, run.seed)
     model = RecallTransformer(problem)
     rate = {name: value * run.factor for name, value in rates(run.setting).items()}
@@ -80,8 +82,14 @@ def row(run: Run) -> dict[str, Any]:
     early = _state(model, problem)
     last = descend(model, problem, MANY - FEW, **rate)
     late = _state(model, problem)
-    sizes = {name: getattr(run.setting, name) for name in ("embeddings", "seq_len", "dim", "samples")}
-    states = {f"{name}_{when}": x for when, state in (("early", early), ("late", late)) for name, x in state.items()}
+    sizes = {
+        name: getattr(run.setting, name) for name in ("embeddings", "seq_len", "dim", "samples")
+    }
+    states = {
+        f"{name}_{when}": x
+        for when, state in (("early", early), ("late", late))
+        for name, x in state.items()
+    }
     loss = pd.concat([first["loss"], last["loss"]], ignore_index=True)
     rise = max(0.0, float(loss.diff().max()))
     return {"key": run.key, **sizes, "factor": run.factor, "seed": run.seed, **states, "rise": rise}
@@ -100,7 +108,8 @@ def over_sizes(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_law(table: pd.DataFrame) -> pd.DataFrame:
-    """Runs at the size where embeddings are compared, with ``law`` and whether the loss ``rises`` in any step."""
+    """Runs at the size where embeddings are compared, with ``law`` and whether the loss ``rises``
+    in any step."""
     index = pd.MultiIndex.from_frame(table[["embeddings", "dim"]])
     chosen = table[index.isin(LAWS) & (table["seq_len"] == 32) & (table["samples"] == 256)]
     law = chosen["embeddings"] + ", d = " + chosen["dim"].astype(str)

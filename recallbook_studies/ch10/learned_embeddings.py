@@ -1,8 +1,9 @@
-r"""A linear memory with random, clustered and learned embeddings: how many facts come back at one dimension.
+r"""A linear memory with random, clustered and learned embeddings: how many facts come back at one
+dimension.
 
-Training amplifies rounding, so the runs are committed: ``python -m recallbook_studies.ch10.learned_embeddings
-STORE`` makes them, ``--export STORE...`` writes the table.
-"""
+Training amplifies rounding, so the runs are committed: ``python -m
+recallbook_studies.ch10.learned_embeddings STORE`` makes them, ``--export STORE...`` writes the
+table."""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ def embeddings(kind: str, dim: int, seed: int) -> tuple[Tensor, Tensor]:
 
 
 def recall(kind: str, dim: int, seed: int) -> float:
-    """Fraction of facts recalled after Adam on all facts at once; learned embeddings move with the matrix."""
+    """Fraction of facts recalled after Adam on all facts at once; learned embeddings move with the
+    matrix."""
     inputs, outputs = embeddings(kind, dim, seed)
     value = torch.zeros(dim, dim, dtype=inputs.dtype, requires_grad=True)
     groups: list[dict[str, Any]] = [{"params": [value], "lr": RATES["linear"]}]
@@ -47,7 +49,9 @@ def recall(kind: str, dim: int, seed: int) -> float:
     labels = torch.arange(FACTS)
     for _ in range(STEPS["linear"]):
         optimiser.zero_grad()
-        torch.autograd.backward(torch.nn.functional.cross_entropy(inputs @ value.T @ outputs.T, labels))
+        torch.autograd.backward(
+            torch.nn.functional.cross_entropy(inputs @ value.T @ outputs.T, labels)
+        )
         optimiser.step()
         schedule.step()
     with torch.no_grad():
@@ -65,7 +69,13 @@ def load() -> pd.DataFrame:
 def row(key: str) -> dict[str, Any]:
     """One run by its key, "kind dim seed"."""
     kind, dim, seed = key.split()
-    return {"key": key, "kind": kind, "dim": int(dim), "seed": int(seed), "recall": recall(kind, int(dim), int(seed))}
+    return {
+        "key": key,
+        "kind": kind,
+        "dim": int(dim),
+        "seed": int(seed),
+        "recall": recall(kind, int(dim), int(seed)),
+    }
 
 
 def keys() -> list[str]:

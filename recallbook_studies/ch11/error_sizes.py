@@ -1,4 +1,5 @@
-r"""Error under Zipf's law against $N$ and $d$ where attention cannot miss ($L=1$): exponents, measured and derived."""
+r"""Error under Zipf's law against $N$ and $d$ where attention cannot miss ($L=1$): exponents,
+measured and derived."""
 
 from __future__ import annotations
 
@@ -22,7 +23,13 @@ WEIGHTS = ("equal", "inverse")
 def setting_at(exponent: float, dim: int, samples: int, weights: str) -> Setting:
     """One token a sequence, which is the marked one; values without the trigger, no bias."""
     return Setting(
-        vocab=VOCAB, seq_len=1, dim=dim, samples=samples, zipf=exponent, trigger_in_values=False, loss_weights=weights
+        vocab=VOCAB,
+        seq_len=1,
+        dim=dim,
+        samples=samples,
+        zipf=exponent,
+        trigger_in_values=False,
+        loss_weights=weights,
     )
 
 
@@ -38,13 +45,15 @@ def points() -> list[Point]:
 
 
 def errors(frame: pd.DataFrame) -> pd.DataFrame:
-    """Mean error of each case with its standard error over seeds, predicted error, and the mass of facts never seen."""
+    """Mean error of each case with its standard error over seeds, predicted error, and the mass of
+    facts never seen."""
     by = ["zipf", "loss_weights", "dim", "samples"]
     groups = (1 - frame.set_index(by)["accuracy"]).groupby(level=by)
     table = groups.agg(error="mean", deviation="std", seeds="count").reset_index()
     table["deviation"] /= table.pop("seeds") ** 0.5
     settings = [
-        setting_at(row.zipf, int(row.dim), int(row.samples), row.loss_weights) for row in table.itertuples(index=False)
+        setting_at(row.zipf, int(row.dim), int(row.samples), row.loss_weights)
+        for row in table.itertuples(index=False)
     ]
     return table.assign(
         predicted=[error_with_perfect_attention(setting) for setting in settings],
@@ -53,7 +62,8 @@ def errors(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def slope(frame: pd.DataFrame, along: str) -> dict[str, float]:
-    """Exponent of the error along a size: a line in logarithms for each seed, with Student's interval over seeds."""
+    """Exponent of the error along a size: a line in logarithms for each seed, with Student's
+    interval over seeds."""
     slopes = []
     for _, part in frame.groupby("seed"):
         error = 1 - part["accuracy"].to_numpy(float)

@@ -1,11 +1,13 @@
-r"""What learning the embeddings does: descent with $Z$ and $U$ as drawn, or learned too, at equal rates and steps.
+r"""What learning the embeddings does: descent with $Z$ and $U$ as drawn, or learned too, at equal
+rates and steps.
 
-Every way below starts from the same draw and sees the same batch. Two controls tell what learned tables are good for:
-kept tables with four times the steps, and the three steps of the early-phase limit taken anew, from zero weights, with
-the tables as drawn and as learned. Learned tables were shaped by the same facts and the same batch.
+Every way below starts from the same draw and sees the same batch. Two controls tell what learned
+tables are good for: kept tables with four times the steps, and the three steps of the early-phase
+limit taken anew, from zero weights, with the tables as drawn and as learned. Learned tables were
+shaped by the same facts and the same batch.
 
-``python -m recallbook_studies.ch11.learned STORE`` makes the rows, ``--export STORE...`` writes the table.
-"""
+``python -m recallbook_studies.ch11.learned STORE`` makes the rows, ``--export STORE...`` writes the
+table."""
 
 from __future__ import annotations
 
@@ -30,7 +32,11 @@ from recallbook_studies.ch09.longer_training import rates
 FILE = FOLDER / "tables" / "unequal_learned.csv"
 SEQ_LEN, SEEDS, TEST_SAMPLES = 16, range(10), 2000
 STEPS, LONGER = 200, 800
-MULTIPLES = {(64, 16): (1, 2, 3, 4, 6, 10), (64, 32): (1, 2, 3, 4, 6, 10), (128, 32): (1, 2, 3)}  # N/V by (V, d)
+MULTIPLES = {
+    (64, 16): (1, 2, 3, 4, 6, 10),
+    (64, 32): (1, 2, 3, 4, 6, 10),
+    (128, 32): (1, 2, 3),
+}  # N/V by (V, d)
 WAYS = ("kept", "kept longer", "learned", "limit", "limit, learned")
 SHAPES = ("length", "coherence", "ratio")
 TABLE_NAMES = {"input": TABLES[0], "output": TABLES[1]}
@@ -52,7 +58,13 @@ class Case(NamedTuple):
     @property
     def setting(self) -> Setting:
         """The trigger is out of the values, as in the book's other runs of many steps."""
-        return Setting(vocab=self.vocab, seq_len=SEQ_LEN, dim=self.dim, samples=self.samples, trigger_in_values=False)
+        return Setting(
+            vocab=self.vocab,
+            seq_len=SEQ_LEN,
+            dim=self.dim,
+            samples=self.samples,
+            trigger_in_values=False,
+        )
 
 
 def cases() -> list[Case]:
@@ -66,12 +78,14 @@ def cases() -> list[Case]:
 
 
 def embedding_rate(setting: Setting) -> float:
-    r"""$V/100$: a token's share of the gradient is $1/V$. Mean square lengths then about double in :data:`STEPS`."""
+    r"""$V/100$: a token's share of the gradient is $1/V$. Mean square lengths then about double in
+    :data:`STEPS`."""
     return setting.vocab / 100
 
 
 def trained(problem: Problem, steps: int, learn: tuple[str, ...] = MATRICES) -> RecallTransformer:
-    """A model after so many steps on the problem's batch, from zero weights and the drawn embeddings."""
+    """A model after so many steps on the problem's batch, from zero weights and the drawn
+    embeddings."""
     model = RecallTransformer(problem)
     rate = embedding_rate(problem.setting) if set(TABLES) & set(learn) else None
     descend(model, problem, steps, **rates(problem.setting), learn=learn, embedding_rate=rate)
@@ -119,12 +133,16 @@ def load() -> pd.DataFrame:
 def by_way(frame: pd.DataFrame) -> pd.DataFrame:
     """One row for each case and way, with ``accuracy``, ``lock_on`` and ``recall``."""
     sizes = list(Case._fields)
-    parts = [frame[sizes].assign(way=way, **{name: frame[f"{way}: {name}"] for name in OUTCOMES}) for way in WAYS]
+    parts = [
+        frame[sizes].assign(way=way, **{name: frame[f"{way}: {name}"] for name in OUTCOMES})
+        for way in WAYS
+    ]
     return pd.concat(parts, ignore_index=True)
 
 
 def critical(frame: pd.DataFrame, outcome: str = "accuracy", level: float = 0.5) -> pd.DataFrame:
-    """Critical N of every way at every V and d, with intervals over seeds; infinite beyond the grid, 0 below it."""
+    """Critical N of every way at every V and d, with intervals over seeds; infinite beyond the
+    grid, 0 below it."""
     parts = [
         critical_table(part, ["vocab", "dim"], outcome=outcome, level=level).assign(way=way)
         for way, part in by_way(frame).groupby("way", sort=False)
@@ -133,11 +151,14 @@ def critical(frame: pd.DataFrame, outcome: str = "accuracy", level: float = 0.5)
 
 
 def shape_changes(frame: pd.DataFrame) -> pd.DataFrame:
-    """Mean length, coherence and participation ratio at every V, d and N: a row as drawn and one as learned."""
+    """Mean length, coherence and participation ratio at every V, d and N: a row as drawn and one as
+    learned."""
     sizes = ["vocab", "dim", "samples"]
     parts = []
     for when in ("drawn", "learned"):
-        names = {f"{when}: {side} {shape}": f"{side} {shape}" for side in TABLE_NAMES for shape in SHAPES}
+        names = {
+            f"{when}: {side} {shape}": f"{side} {shape}" for side in TABLE_NAMES for shape in SHAPES
+        }
         parts.append(frame[[*sizes, *names]].rename(columns=names).assign(tables=when))
     return pd.concat(parts).groupby([*sizes, "tables"]).mean().reset_index()
 

@@ -1,4 +1,5 @@
-r"""Figures of chapter 11 and the numbers beside them: where lock-on breaks, and the error that rare facts leave."""
+r"""Figures of chapter 11 and the numbers beside them: where lock-on breaks, and the error that rare
+facts leave."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ SEEDS, TEST_SAMPLES = range(5), 1000  # of lock-on against N
 
 
 def draw_lock_on_by_exponent(ax: Axes, sweep: pd.DataFrame, setting: Setting) -> None:
-    """Lock-on against the exponent at the setting's vocabulary: measured, and 1 less :func:`broken_share`."""
+    """Lock-on against the exponent at the setting's vocabulary: measured, and 1 less
+    :func:`broken_share`."""
     part = sweep[(sweep["vocab"] == setting.vocab) & ~sweep["trigger_in_values"]]
     for index, (length, rows) in enumerate(part.groupby("seq_len")):
         mean = over_seeds(rows, ["zipf"], "lock_on", within=(0, 1))
@@ -35,7 +37,9 @@ def draw_lock_on_by_exponent(ax: Axes, sweep: pd.DataFrame, setting: Setting) ->
     ax.legend(fontsize=9)
 
 
-def draw_lock_on_by_samples(ax: Axes, settings: Mapping[str, Setting], samples: tuple[int, ...]) -> None:
+def draw_lock_on_by_samples(
+    ax: Axes, settings: Mapping[str, Setting], samples: tuple[int, ...]
+) -> None:
     """Lock-on of every setting, by its name, against the number of sequences: simulated here."""
     for index, (name, setting) in enumerate(settings.items()):
         points = [
@@ -51,7 +55,8 @@ def draw_lock_on_by_samples(ax: Axes, settings: Mapping[str, Setting], samples: 
 
 
 def critical_rows(broken: pd.DataFrame) -> list[dict[str, Any]]:
-    r"""The exponents of :func:`thresholds.critical`, a row for both $\tau$, with $Lp_1$ where lock-on is one half."""
+    r"""The exponents of :func:`thresholds.critical`, a row for both $\tau$, with $Lp_1$ where
+    lock-on is one half."""
     rows: dict[tuple[int, ...], dict[str, Any]] = {}
     for case in broken.to_dict("records"):
         sizes: dict[str, Any] = {name: int(case[name]) for name in thresholds.SIZES}
@@ -67,22 +72,32 @@ def critical_rows(broken: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def draw_errors(axes: Mapping[str, Axes], table: pd.DataFrame) -> None:
-    """Error of recall against N at one exponent, with an axis for each of the loss weights; all N at every d."""
+    """Error of recall against N at one exponent, with an axis for each of the loss weights; all N
+    at every d."""
     for weights, ax in axes.items():
         part = table[(table["loss_weights"] == weights) & table["dim"].isin(error_sizes.DIMS)]
         for index, (dim, rows) in enumerate(part.groupby("dim")):
             half = 2.36 * rows["deviation"]  # Student's 95 per cent, 7 degrees of freedom
-            ends = {"mean": rows["error"], "high": rows["error"] + half, "low": (rows["error"] - half).clip(lower=1e-3)}
-            plot_intervals(ax, rows.assign(**ends), "samples", f"$d={dim}$", index, linestyle="none")
+            ends = {
+                "mean": rows["error"],
+                "high": rows["error"] + half,
+                "low": (rows["error"] - half).clip(lower=1e-3),
+            }
+            plot_intervals(
+                ax, rows.assign(**ends), "samples", f"$d={dim}$", index, linestyle="none"
+            )
             ax.plot(rows["samples"], rows["predicted"], color=COLOURS[index], linewidth=1)
         once = part.drop_duplicates("samples")
-        ax.plot(once["samples"], once["uncovered"], color="black", linestyle="--", label="never seen")
+        ax.plot(
+            once["samples"], once["uncovered"], color="black", linestyle="--", label="never seen"
+        )
         ax.set(xscale="log", yscale="log", xlabel="sequences $N$", title=f"{weights} weights")
         plain_ticks(ax, error_sizes.SAMPLES, [0.02, 0.1, 0.3, 1])
 
 
 def error_exponents(errors: pd.DataFrame) -> list[dict[str, Any]]:
-    """Exponents of the error in d with equal weights and in N with inverse ones: law, predicted and measured."""
+    """Exponents of the error in d with equal weights and in N with inverse ones: law, predicted and
+    measured."""
     rows = []
     for exponent, part in errors.groupby("zipf"):
         law = 1 - 1 / float(str(exponent))

@@ -33,21 +33,28 @@ class Blocks(NamedTuple):
 
 
 def blocks(frequencies: Float64[np.ndarray, " V"]) -> Blocks:
-    """Facts in order of frequency: the first alone, then means over blocks of 8 per cent of their rank."""
+    """Facts in order of frequency: the first alone, then means over blocks of 8 per cent of their
+    rank."""
     vocab = len(frequencies)
     count = max(1, int(np.log(max(vocab, ALONE + 1) / ALONE) / BLOCK_WIDTH))
-    inner = np.unique(np.geomspace(ALONE, vocab, count + 1).astype(int)) if vocab > ALONE else np.array([vocab])
+    inner = (
+        np.unique(np.geomspace(ALONE, vocab, count + 1).astype(int))
+        if vocab > ALONE
+        else np.array([vocab])
+    )
     edges = np.concatenate([np.arange(inner[0]), inner])
     sums = np.add.reduceat(frequencies, edges[:-1])
     return Blocks(sums / np.diff(edges), np.diff(edges).astype(float))
 
 
 def error_with_perfect_attention(setting: Setting) -> float:
-    r"""One minus accuracy when attention always sits on the mark (such as at $L=1$), weighted by frequency.
+    r"""One minus accuracy when attention always sits on the mark (such as at $L=1$), weighted by
+    frequency.
 
-    $\sum_vp_v\big(1-\mathbb E\prod_k\Phi(\text{margin})\big)$ with a Poisson number of sequences about $v$, wrong
-    labels as if independent, and weights of other facts at their means. A fact never seen counts as lost. Ours; no
-    fitted constant. Within 0.03 and two standard errors of ``zipf_error``, which ``tests/test_frequencies.py`` checks.
+    $\sum_vp_v\big(1-\mathbb E\prod_k\Phi(\text{margin})\big)$ with a Poisson number of sequences
+    about $v$, wrong labels as if independent, and weights of other facts at their means. A fact
+    never seen counts as lost. Ours; no fitted constant. Within 0.03 and two standard errors of
+    ``zipf_error``, which ``tests/test_frequencies.py`` checks.
 
     Raises
     ------
@@ -61,7 +68,9 @@ def error_with_perfect_attention(setting: Setting) -> float:
     shown = blocks(np.full(setting.vocab, 1 / setting.vocab)) if setting.balanced else facts
     seen = -np.expm1(-total * shown.frequencies)  # share of each block's facts that the batch holds
     weights = seen / setting.vocab if alike else shown.frequencies
-    second = seen / setting.vocab**2 if alike else weights**2 + weights / total  # mean square weight
+    second = (
+        seen / setting.vocab**2 if alike else weights**2 + weights / total
+    )  # mean square weight
     levels = 1 - seen * (np.arange(QUANTILES)[:, None] + 0.5) / QUANTILES  # of facts that were seen
     counts = poisson.ppf(levels[:1] if alike else levels, total * shown.frequencies)  # (Q, B)
     own = 0 * counts + 1 / setting.vocab if alike else counts / total
@@ -74,7 +83,9 @@ def error_with_perfect_attention(setting: Setting) -> float:
         symbolic.wrong: np.sqrt(second),
         symbolic.squares: float(facts.sizes @ second),
         symbolic.wrong_pull: drift,
-        symbolic.pull: 0.0 if trained else float(facts.sizes @ (second + (at_zero_mean - 2 * weights) * at_zero_mean)),
+        symbolic.pull: 0.0
+        if trained
+        else float(facts.sizes @ (second + (at_zero_mean - 2 * weights) * at_zero_mean)),
         symbolic.wrong_zero: at_zero_mean,
         symbolic.own_zero: at_zero[:, :, None],
         symbolic.lengths: length_variance(setting),
@@ -91,7 +102,8 @@ def error_with_perfect_attention(setting: Setting) -> float:
 def _predictions_at_zero(
     setting: Setting, shown: Blocks, own: Float64[np.ndarray, "Q B"], total: float
 ) -> Float64[np.ndarray, "Q B"]:
-    """What the weighted residuals subtract from each label, ``total`` being the sum of all weights."""
+    """What the weighted residuals subtract from each label, ``total`` being the sum of all
+    weights."""
     even = setting.balanced or setting.loss_weights == "inverse"
     if setting.output_bias == "trained":
         return own
@@ -101,7 +113,8 @@ def _predictions_at_zero(
 
 
 def _margins(at: Values) -> Iterator[tuple[float, Float64[np.ndarray, "Q B B"]]]:
-    """Margins of each block against each, at the nodes of the right logit's chance, with their shares."""
+    """Margins of each block against each, at the nodes of the right logit's chance, with their
+    shares."""
     nodes, shares = np.polynomial.hermite_e.hermegauss(NODES)
     for node, share in zip(nodes, shares / shares.sum(), strict=True):
         yield float(share), numeric(symbolic.margin())({**at, symbolic.chance: node})
@@ -115,7 +128,8 @@ def uncovered_mass(setting: Setting) -> float:
 
 @cache
 def floor_integral(exponent: float) -> float:
-    r"""$I=\int_0^\infty y^{-\alpha}\big(1-\prod_{k\ge1}\Phi((k/y)^\alpha)\big)\,dy$ of the floor, for $\alpha>1$.
+    r"""$I=\int_0^\infty y^{-\alpha}\big(1-\prod_{k\ge1}\Phi((k/y)^\alpha)\big)\,dy$ of the floor,
+    for $\alpha>1$.
 
     Raises
     ------
@@ -129,7 +143,9 @@ def floor_integral(exponent: float) -> float:
         far = 12 * max(y, 1.0)  # (k/y)^alpha beyond 12: Phi is 1 to rounding
         return float(-np.expm1(np.sum(log_ndtr((np.arange(1, far + 1) / y) ** exponent))))
 
-    body = quad(lambda y: y**-exponent * lost(y), 1e-3, 60, limit=400, points=[0.1, 0.5, 1, 2, 5, 10, 20])[0]
+    body = quad(
+        lambda y: y**-exponent * lost(y), 1e-3, 60, limit=400, points=[0.1, 0.5, 1, 2, 5, 10, 20]
+    )[0]
     return float(body + 60 ** (1 - exponent) / (exponent - 1))
 
 

@@ -1,4 +1,5 @@
-r"""Remedies for unequal facts, compared on equal draws: bias, weights, balance, finite rates, more and other steps.
+r"""Remedies for unequal facts, compared on equal draws: bias, weights, balance, finite rates, more
+and other steps.
 
 Everything that is no step in the early-phase limit has the smaller N. Rates are those of
 :mod:`recallbook_studies.ch11.remedies_rates`, the same at every setting, and hence tuned at one of them.
@@ -42,14 +43,20 @@ RATES = {  # what the rule takes from the committed tuning
     "adam": Rates(0.64, 0.01),
     "muon": Rates(2.0, 0.4),
 }
-ETAS = tuple(BOTH * 4.0**k for k in (-2, -1, 0))  # of three steps: the tuned one, a smaller and a larger
-CAREFUL = Rates(RATES["gd"].eta / 4, RATES["gd"].gamma)  # no part of the rule: to tell a bad rate from a bad way
+ETAS = tuple(
+    BOTH * 4.0**k for k in (-2, -1, 0)
+)  # of three steps: the tuned one, a smaller and a larger
+CAREFUL = Rates(
+    RATES["gd"].eta / 4, RATES["gd"].gamma
+)  # no part of the rule: to tell a bad rate from a bad way
 LIMIT = "limit"
 SETTINGS = ["zipf", "embeddings", "trigger_in_values", "samples"]
 RESTORED, KEPT = 0.95, 0.9
 
 
-def setting(remedy: str, samples: int, zipf: float, embeddings: str = "gaussian", trigger: bool = False) -> Setting:
+def setting(
+    remedy: str, samples: int, zipf: float, embeddings: str = "gaussian", trigger: bool = False
+) -> Setting:
     """The setting of a remedy of :data:`REMEDIES`."""
     return Setting(
         vocab=VOCAB,
@@ -64,19 +71,25 @@ def setting(remedy: str, samples: int, zipf: float, embeddings: str = "gaussian"
 
 
 def points() -> list[Point]:
-    """Remedies in the limit at every size; three steps at finite rates and longer descents at the smaller N."""
+    """Remedies in the limit at every size; three steps at finite rates and longer descents at the
+    smaller N."""
     return [*limit_points(), *finite_points(), *descent_points()]
 
 
 def limit_points() -> list[Point]:
     """Every remedy, with three steps in the early-phase limit."""
     sizes = product(REMEDIES, SAMPLES, ZIPFS, DIMS, (False, True))
-    return [Point(setting(*size), seed, test_samples=TEST_SAMPLES) for size in sizes for seed in SEEDS]
+    return [
+        Point(setting(*size), seed, test_samples=TEST_SAMPLES) for size in sizes for seed in SEEDS
+    ]
 
 
 def many_points() -> list[Point]:
-    """Every remedy in the limit with :data:`MANY` seeds: the smaller N, Gaussian, no trigger in the values."""
-    settings = [setting(remedy, SAMPLES[0], exponent) for remedy, exponent in product(REMEDIES, ZIPFS[1:])]
+    """Every remedy in the limit with :data:`MANY` seeds: the smaller N, Gaussian, no trigger in the
+    values."""
+    settings = [
+        setting(remedy, SAMPLES[0], exponent) for remedy, exponent in product(REMEDIES, ZIPFS[1:])
+    ]
     return [Point(where, seed, test_samples=2000) for where in settings for seed in MANY]
 
 
@@ -85,22 +98,29 @@ def finite_points() -> list[Point]:
     sizes = product(WITH_STEPS, SAMPLES[:1], ZIPFS[1:2], DIMS, (False, True))
     gamma = RATES[THREE_STEPS].gamma
     return [
-        point(setting(*size), seed, THREE_STEPS, Rates(eta, gamma)) for size in sizes for eta in ETAS for seed in SEEDS
+        point(setting(*size), seed, THREE_STEPS, Rates(eta, gamma))
+        for size in sizes
+        for eta in ETAS
+        for seed in SEEDS
     ]
 
 
 def descent_points() -> list[Point]:
-    """Every optimiser for :data:`STEPS` at ``zipf=1``; the plain gradient for :data:`LONGER`, with a bias, and at 0.
+    """Every optimiser for :data:`STEPS` at ``zipf=1``; the plain gradient for :data:`LONGER`, with
+    a bias, and at 0.
 
-    The three last with Gaussian embeddings alone. There the gradient has a quarter of its rate too: with the trigger in
-    the values, where no rate was tuned, the tuned one was seen to diverge.
-    """
+    The three last with Gaussian embeddings alone. There the gradient has a quarter of its rate too:
+    with the trigger in the values, where no rate was tuned, the tuned one was seen to diverge."""
     found = []
     for seed, trigger in product(SEEDS, (False, True)):
-        plain, orthogonal = (setting("nothing", SAMPLES[0], 1.0, embeddings, trigger) for embeddings in DIMS)
+        plain, orthogonal = (
+            setting("nothing", SAMPLES[0], 1.0, embeddings, trigger) for embeddings in DIMS
+        )
         biased = setting("trained bias", SAMPLES[0], 1.0, trigger=trigger)
         equal = setting("nothing", SAMPLES[0], 0.0, trigger=trigger)
-        found += [point(where, seed, way, RATES[way]) for where in (plain, orthogonal) for way in NAMES]
+        found += [
+            point(where, seed, way, RATES[way]) for where in (plain, orthogonal) for way in NAMES
+        ]
         found += [point(where, seed, "gd", RATES["gd"]) for where in (biased, equal)]
         found += [point(where, seed, "gd", CAREFUL) for where in (plain, equal)]
         found.append(point(plain, seed, "gd", RATES["gd"], LONGER))
@@ -108,7 +128,8 @@ def descent_points() -> list[Point]:
 
 
 def labelled(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with ``way``, how the weights were found, and ``remedy``, one of :data:`REMEDIES`."""
+    """The frame with ``way``, how the weights were found, and ``remedy``, one of
+    :data:`REMEDIES`."""
     names = {_choices(REMEDIES[name]): name for name in REMEDIES}
     chosen = frame[["loss_weights", "output_bias", "balanced"]].to_dict("records")
     remedies = [names[_choices(choice)] for choice in chosen]
@@ -130,10 +151,9 @@ def _way(row: dict[str, Any]) -> str:
 def compared(frame: pd.DataFrame) -> pd.DataFrame:
     """One row for each setting, way and remedy: mean and 95 % interval over seeds of every outcome.
 
-    Columns are ``accuracy``, ``accuracy low``, ``accuracy high``, ``accuracy lowest`` and so on, ``seeds``, and
-    ``failed``: runs whose
-    weights overflowed, which have no outcome and count as 0. Intervals are cut at 0 and 1.
-    """
+    Columns are ``accuracy``, ``accuracy low``, ``accuracy high``, ``accuracy lowest`` and so on,
+    ``seeds``, and ``failed``: runs whose weights overflowed, which have no outcome and count as 0.
+    Intervals are cut at 0 and 1."""
     rows = []
     groups = labelled(frame).groupby([*SETTINGS, "way", "remedy"], sort=False)
     for key, group in groups:
@@ -141,19 +161,28 @@ def compared(frame: pd.DataFrame) -> pd.DataFrame:
         for outcome in OUTCOMES:
             found = seed_interval(group[outcome].fillna(0.0))
             row[f"{outcome} lowest"] = group[outcome].fillna(0.0).min()
-            row |= {outcome: found.mean, f"{outcome} low": max(found.low, 0.0), f"{outcome} high": min(found.high, 1.0)}
+            row |= {
+                outcome: found.mean,
+                f"{outcome} low": max(found.low, 0.0),
+                f"{outcome} high": min(found.high, 1.0),
+            }
         rows.append({**row, "seeds": len(group), "failed": int(group["error"].notna().sum())})
     return pd.DataFrame(rows)
 
 
 def failing(frame: pd.DataFrame) -> pd.DataFrame:
-    """By ``zipf`` and ``remedy``: mean, median and lowest tenth over seeds of lock-on and accuracy; share that fails.
+    """By ``zipf`` and ``remedy``: mean, median and lowest tenth over seeds of lock-on and accuracy;
+    share that fails.
 
     A draw fails if its lock-on is below :data:`KEPT`.
     """
     rows = []
     for (zipf, remedy), part in labelled(frame).groupby(["zipf", "remedy"], sort=False):
-        row: dict[str, Any] = {"zipf": zipf, "remedy": remedy, "fails": float((part["lock_on"] < KEPT).mean())}
+        row: dict[str, Any] = {
+            "zipf": zipf,
+            "remedy": remedy,
+            "fails": float((part["lock_on"] < KEPT).mean()),
+        }
         for name in ("lock_on", "recall", "accuracy"):
             row |= {name: part[name].mean(), f"{name} median": part[name].median()}
             row[f"{name} tenth"] = part[name].quantile(0.1)
@@ -161,31 +190,58 @@ def failing(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def at(table: pd.DataFrame, samples: int, zipf: float, embeddings: str = "gaussian", trigger: bool = False) -> Any:
+def at(
+    table: pd.DataFrame,
+    samples: int,
+    zipf: float,
+    embeddings: str = "gaussian",
+    trigger: bool = False,
+) -> Any:
     """The rows of :func:`compared` at one setting, by way and remedy."""
-    wanted = {"zipf": zipf, "embeddings": embeddings, "trigger_in_values": trigger, "samples": samples}
+    wanted = {
+        "zipf": zipf,
+        "embeddings": embeddings,
+        "trigger_in_values": trigger,
+        "samples": samples,
+    }
     rows = table[np.logical_and.reduce([table[name] == value for name, value in wanted.items()])]
     return rows.set_index(["way", "remedy"])
 
 
 def step_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """A row for every way at the smaller N and an exponent of 1; the last two columns are its accuracy elsewhere."""
+    """A row for every way at the smaller N and an exponent of 1; the last two columns are its
+    accuracy elsewhere."""
     samples, zipf = SAMPLES[0], ZIPFS[1]
     here, rows = at(table, samples, zipf), []
-    elsewhere = {"orthogonal": at(table, samples, zipf, "orthogonal"), "τ = 1": at(table, samples, zipf, trigger=True)}
+    elsewhere = {
+        "orthogonal": at(table, samples, zipf, "orthogonal"),
+        "τ = 1": at(table, samples, zipf, trigger=True),
+    }
     for family in (LIMIT, "three steps", *NAMES.values()):
         for way, remedy in [line for line in here.index if line[0].startswith(family)]:
             if way != LIMIT or remedy in WITH_STEPS:
                 r = here.loc[(way, remedy)]
                 row = {"way": way + f", {remedy}" * (remedy != "nothing")}
-                row |= {name.replace("_", "-"): r[name] for name in ("lock_on", "recall", "accuracy")}
-                row |= {"±": (r["accuracy high"] - r["accuracy low"]) / 2, "lowest": r["accuracy lowest"]}
-                rows.append(row | {name: part["accuracy"].get((way, remedy)) for name, part in elsewhere.items()})
+                row |= {
+                    name.replace("_", "-"): r[name] for name in ("lock_on", "recall", "accuracy")
+                }
+                row |= {
+                    "±": (r["accuracy high"] - r["accuracy low"]) / 2,
+                    "lowest": r["accuracy lowest"],
+                }
+                rows.append(
+                    row
+                    | {
+                        name: part["accuracy"].get((way, remedy))
+                        for name, part in elsewhere.items()
+                    }
+                )
     return rows
 
 
 def verdicts(table: pd.DataFrame, outcome: str = "lock_on", level: float = RESTORED) -> pd.Series:
-    """Whether each row of :func:`compared` has the outcome restored: ``"yes"`` if its interval lies above ``level``.
+    """Whether each row of :func:`compared` has the outcome restored: ``"yes"`` if its interval lies
+    above ``level``.
 
     ``"no"`` if the interval lies below, ``"open"`` if the level is inside.
     """
@@ -195,35 +251,50 @@ def verdicts(table: pd.DataFrame, outcome: str = "lock_on", level: float = RESTO
 
 
 def gains(frame: pd.DataFrame, outcome: str = "accuracy") -> pd.DataFrame:
-    """What every way and remedy adds to three plain steps in the limit on the same draws: ``mean``, ``low``, ``high``.
+    """What every way and remedy adds to three plain steps in the limit on the same draws: ``mean``,
+    ``low``, ``high``.
 
     Differences are taken seed by seed, so that the interval is of the remedy and not of the draws.
     """
     check_choice("outcome", outcome, OUTCOMES)
     rows = labelled(frame).fillna({outcome: 0.0})
-    plain = rows[(rows["way"] == LIMIT) & (rows["remedy"] == "nothing")].set_index([*SETTINGS, "seed"])[outcome]
+    plain = rows[(rows["way"] == LIMIT) & (rows["remedy"] == "nothing")].set_index(
+        [*SETTINGS, "seed"]
+    )[outcome]
     others = rows[(rows["way"] != LIMIT) | (rows["remedy"] != "nothing")]
     index = pd.MultiIndex.from_frame(others[[*SETTINGS, "seed"]])
     others = others.assign(gain=others[outcome].to_numpy() - plain.reindex(index).to_numpy())
     found = [
-        (*key, *seed_interval(group["gain"])) for key, group in others.groupby([*SETTINGS, "way", "remedy"], sort=False)
+        (*key, *seed_interval(group["gain"]))
+        for key, group in others.groupby([*SETTINGS, "way", "remedy"], sort=False)
     ]
     return pd.DataFrame(found, columns=[*SETTINGS, "way", "remedy", "mean", "low", "high"])
 
 
 def draw_comparison(
-    ax: Axes, parts: dict[str, pd.DataFrame], outcome: str = "accuracy", predicted: pd.DataFrame | None = None
+    ax: Axes,
+    parts: dict[str, pd.DataFrame],
+    outcome: str = "accuracy",
+    predicted: pd.DataFrame | None = None,
 ) -> None:
-    """One line for each way and remedy, a colour for each part (rows of :func:`at` under a name); ticks are predicted.
+    """One line for each way and remedy, a colour for each part (rows of :func:`at` under a name);
+    ticks are predicted.
 
     ``predicted`` has the index of :func:`at`, and a column for each part that is predicted.
     """
     lines = _lines(parts.values())
     for index, (name, rows) in enumerate(parts.items()):
-        heights = np.array([lines.index(line) for line in rows.index]) + 0.18 * (index - (len(parts) - 1) / 2)
+        heights = np.array([lines.index(line) for line in rows.index]) + 0.18 * (
+            index - (len(parts) - 1) / 2
+        )
         mean = rows[outcome]
-        errors = np.array([mean - rows[f"{outcome} low"], rows[f"{outcome} high"] - mean]).clip(min=0.0)
-        style: dict[str, Any] = {"color": COLOURS[index % len(COLOURS)], "marker": MARKERS[index % len(MARKERS)]}
+        errors = np.array([mean - rows[f"{outcome} low"], rows[f"{outcome} high"] - mean]).clip(
+            min=0.0
+        )
+        style: dict[str, Any] = {
+            "color": COLOURS[index % len(COLOURS)],
+            "marker": MARKERS[index % len(MARKERS)],
+        }
         ax.errorbar(mean, heights, xerr=errors, label=name, linestyle="none", capsize=2, **style)
         if predicted is not None and name in predicted:
             marks = predicted[name].reindex(rows.index).to_numpy(float)

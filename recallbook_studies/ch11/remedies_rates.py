@@ -1,7 +1,9 @@
-r"""Which rates each way of descending takes when remedies are compared: one rule for all, tuned on seeds of their own.
+r"""Which rates each way of descending takes when remedies are compared: one rule for all, tuned on
+seeds of their own.
 
-A way's grid is its unit of $(\eta,\gamma)$ times powers of 4, tried at one setting: Zipf's law, Gaussian embeddings, no
-trigger in the values. Its rates are the smallest, by $\eta\gamma$ and then by $\eta$, whose mean accuracy is within
+A way's grid is its unit of $(\eta,\gamma)$ times powers of 4, tried at one setting: Zipf's law,
+Gaussian embeddings, no trigger in the values. Its rates are the smallest, by $\eta\gamma$ and then
+by $\eta$, whose mean accuracy is within
 :data:`MARGIN` of the grid's best. A seed that failed counts as accuracy 0. So a tuned rate is good at that setting and
 nowhere by construction; it stays what it is at all others.
 """
@@ -34,7 +36,9 @@ class Grid(NamedTuple):
     def rates(self) -> list[Rates]:
         """Every pair of the grid."""
         return [
-            Rates(self.eta_unit * 4.0**a, self.gamma_unit * 4.0**b) for a in self.eta_powers for b in self.gamma_powers
+            Rates(self.eta_unit * 4.0**a, self.gamma_unit * 4.0**b)
+            for a in self.eta_powers
+            for b in self.gamma_powers
         ]
 
 
@@ -46,7 +50,8 @@ class Rates(NamedTuple):
 
 
 THREE_STEPS = "three_steps"
-# gradient: a token's share of it is 1/V, a position's 1/L. The other three move by a size of their own.
+# gradient: a token's share of it is 1/V, a position's 1/L. The other three move by a size of their
+# own.
 GRIDS = {
     THREE_STEPS: Grid(BOTH, LENGTH, range(-3, 2), range(-2, 5)),
     "gd": Grid(BOTH, LENGTH, range(-2, 1), range(-3, 0)),
@@ -57,7 +62,8 @@ GRIDS = {
 
 
 def point(setting: Setting, seed: int, way: str, rates: Rates, steps: int = STEPS) -> Point:
-    """One run of a way at these rates: three steps, or an optimiser of :func:`recallbook.descend` on one batch."""
+    """One run of a way at these rates: three steps, or an optimiser of :func:`recallbook.descend`
+    on one batch."""
     if way == THREE_STEPS:
         return Point(setting, seed, *rates, test_samples=TEST_SAMPLES)
     return Point(setting, seed, *rates, "descend", steps, test_samples=TEST_SAMPLES, optimizer=way)
@@ -65,22 +71,31 @@ def point(setting: Setting, seed: int, way: str, rates: Rates, steps: int = STEP
 
 def points() -> list[Point]:
     """Every way at every pair of its grid."""
-    return [point(SETTING, seed, way, rates) for way, grid in GRIDS.items() for rates in grid.rates() for seed in SEEDS]
+    return [
+        point(SETTING, seed, way, rates)
+        for way, grid in GRIDS.items()
+        for rates in grid.rates()
+        for seed in SEEDS
+    ]
 
 
 def tuning(frame: pd.DataFrame) -> pd.DataFrame:
-    """Mean outcomes by way and rates, with the number of ``failed`` seeds, whose accuracy counts as 0."""
+    """Mean outcomes by way and rates, with the number of ``failed`` seeds, whose accuracy counts as
+    0."""
     ways = frame["optimizer"].where(frame["method"] == "descend", THREE_STEPS)
-    counted = frame.assign(way=ways, failed=frame["error"].notna(), accuracy=frame["accuracy"].fillna(0.0))
+    counted = frame.assign(
+        way=ways, failed=frame["error"].notna(), accuracy=frame["accuracy"].fillna(0.0)
+    )
     names = {"accuracy": "mean", "lock_on": "mean", "recall": "mean", "failed": "sum"}
     return counted.groupby(["way", "eta", "gamma"]).agg(names).reset_index()
 
 
 def chosen(frame: pd.DataFrame, ways: Iterable[str] = tuple(GRIDS)) -> pd.DataFrame:
-    """By way: the rates of the rule with their accuracy, the grid's ``best`` accuracy, and where that edges the grid.
+    """By way: the rates of the rule with their accuracy, the grid's ``best`` accuracy, and where
+    that edges the grid.
 
-    ``edge`` names the rates that are the smallest or largest of their grid, where a wider one might find others.
-    """
+    ``edge`` names the rates that are the smallest or largest of their grid, where a wider one might
+    find others."""
     table, rows = tuning(frame), []
     for way in ways:
         tried = table[table["way"] == way]
@@ -88,10 +103,24 @@ def chosen(frame: pd.DataFrame, ways: Iterable[str] = tuple(GRIDS)) -> pd.DataFr
             raise not_allowed("ways", way, "one of " + ", ".join(sorted(table["way"].unique())))
         best = tried["accuracy"].max()
         good = tried[tried["accuracy"] >= best - MARGIN]
-        taken = good.assign(product=good["eta"] * good["gamma"]).sort_values(["product", "eta"]).iloc[0]
-        edges = [name for name in Rates._fields if taken[name] in (tried[name].min(), tried[name].max())]
+        taken = (
+            good.assign(product=good["eta"] * good["gamma"]).sort_values(["product", "eta"]).iloc[0]
+        )
+        edges = [
+            name for name in Rates._fields if taken[name] in (tried[name].min(), tried[name].max())
+        ]
         accuracy = taken["accuracy"]
         rows.append(
-            [way, taken["eta"], taken["gamma"], accuracy, best, " and ".join(edges), int(tried["failed"].sum())]
+            [
+                way,
+                taken["eta"],
+                taken["gamma"],
+                accuracy,
+                best,
+                " and ".join(edges),
+                int(tried["failed"].sum()),
+            ]
         )
-    return pd.DataFrame(rows, columns=["way", "eta", "gamma", "accuracy", "best", "edge", "failed"]).set_index("way")
+    return pd.DataFrame(
+        rows, columns=["way", "eta", "gamma", "accuracy", "best", "edge", "failed"]
+    ).set_index("way")

@@ -1,9 +1,11 @@
-"""What a structure of the embeddings does to recall, and in longer sequences to lock-on, beside isotropic tables.
+"""What a structure of the embeddings does to recall, and in longer sequences to lock-on, beside
+isotropic tables.
 
-Isotropic tables have the effective dimension of a structured one, so that recall is alike where that alone counts.
+Isotropic tables have the effective dimension of a structured one, so that recall is alike where
+that alone counts.
 
-``python -m recallbook_studies.ch11.structure STORE`` makes the rows, ``--export STORE...`` writes the table.
-"""
+``python -m recallbook_studies.ch11.structure STORE`` makes the rows, ``--export STORE...`` writes
+the table."""
 
 from __future__ import annotations
 
@@ -23,7 +25,13 @@ from recallbook.training.simulation import simulate
 
 FILE = FOLDER / "tables" / "unequal_structure.csv"
 VOCAB, DIM, SAMPLES = 256, 256, 2048
-LAWS = ("low_rank(64)", "power_law(0.75)", "clustered(16, 0.44)", "power_law(1)", "clustered(4, 0.7)")
+LAWS = (
+    "low_rank(64)",
+    "power_law(0.75)",
+    "clustered(16, 0.44)",
+    "power_law(1)",
+    "clustered(4, 0.7)",
+)
 ISOTROPIC = (64, 66, 23, 8)  # effective dimensions of seed 0 of the laws
 LONG = (*LAWS[:3], f"gaussian in {ISOTROPIC[0]}")  # these in long sequences, too
 SEEDS = {16: 10, 64: 20}  # by length
@@ -32,23 +40,40 @@ SEEDS = {16: 10, 64: 20}  # by length
 def keys() -> list[str]:
     """Every case, "law, L = length"; an isotropic law has its dimension."""
     short = (*LAWS, *(f"gaussian in {dim}" for dim in ISOTROPIC))
-    return [f"{law}, L = {length}" for length, laws in zip(SEEDS, (short, LONG), strict=True) for law in laws]
+    return [
+        f"{law}, L = {length}"
+        for length, laws in zip(SEEDS, (short, LONG), strict=True)
+        for law in laws
+    ]
 
 
 def setting(key: str) -> Setting:
     """The setting of a key; the trigger is out of the values."""
     name, length = key.split(", L = ")
     law, _, dim = name.partition(" in ")
-    sizes: dict[str, Any] = {"vocab": VOCAB, "seq_len": int(length), "dim": int(dim or DIM), "samples": SAMPLES}
+    sizes: dict[str, Any] = {
+        "vocab": VOCAB,
+        "seq_len": int(length),
+        "dim": int(dim or DIM),
+        "samples": SAMPLES,
+    }
     return Setting(**sizes, embeddings=law, trigger_in_values=False)
 
 
 def row(key: str) -> dict[str, Any]:
-    """Means over seeds with half of a 95 % interval, predictions, and the effective dimension of seed 0."""
+    """Means over seeds with half of a 95 % interval, predictions, and the effective dimension of
+    seed 0."""
     here = setting(key)
-    draws = pd.DataFrame([simulate(here, seed) for seed in range(SEEDS[here.seq_len])])[list(OUTCOMES)]
+    draws = pd.DataFrame([simulate(here, seed) for seed in range(SEEDS[here.seq_len])])[
+        list(OUTCOMES)
+    ]
     found, pair_dim = predict(here, warn=False), examine(draw(here, 0).input_embeddings).pair_dim
-    made: dict[str, Any] = {"key": key, "law": key.split(", L = ")[0], "seq_len": here.seq_len, "pair_dim": pair_dim}
+    made: dict[str, Any] = {
+        "key": key,
+        "law": key.split(", L = ")[0],
+        "seq_len": here.seq_len,
+        "pair_dim": pair_dim,
+    }
     for name in OUTCOMES:
         interval = seed_interval(draws[name])
         made |= {name: interval.mean, f"{name}_half": interval.high - interval.mean}
@@ -63,11 +88,16 @@ def load() -> pd.DataFrame:
 
 
 def compared(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """A row for each law: measured (predicted), beside isotropic tables of its effective dimension at the short L."""
+    """A row for each law: measured (predicted), beside isotropic tables of its effective dimension
+    at the short L."""
     by, rows = frame.set_index(["law", "seq_len"]), []
     for law in (LONG[-1], *LAWS):
         short = by.loc[law, 16]
-        line: dict[str, Any] = {"law": law, "d₂": f"{short['pair_dim']:.0f}", "recall": _measured(short, "recall")}
+        line: dict[str, Any] = {
+            "law": law,
+            "d₂": f"{short['pair_dim']:.0f}",
+            "recall": _measured(short, "recall"),
+        }
         line["if isotropic"] = _measured(by.loc[f"gaussian in {line['d₂']}", 16], "recall")
         for name in ("lock_on", "recall") if law in LONG else ():
             line[f"L = 64: {name.replace('_', '-')}"] = _measured(by.loc[law, 64], name)

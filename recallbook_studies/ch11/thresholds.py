@@ -1,4 +1,5 @@
-r"""At which exponent Zipf's law breaks lock-on: simulated, against mean scores alone and with their scatter."""
+r"""At which exponent Zipf's law breaks lock-on: simulated, against mean scores alone and with their
+scatter."""
 
 from __future__ import annotations
 
@@ -49,14 +50,27 @@ def points() -> list[Point]:
 
 def larger_points() -> list[Point]:
     """The same at longer sequences and larger vocabularies, with fewer exponents."""
-    return [point for sizes, exponents in LARGER.items() for point in _points(sizes, exponents, LARGER_SEEDS)]
+    return [
+        point
+        for sizes, exponents in LARGER.items()
+        for point in _points(sizes, exponents, LARGER_SEEDS)
+    ]
 
 
-def _points(sizes: tuple[int, int, int, int], exponents: Iterable[float], seeds: Iterable[int]) -> Iterator[Point]:
+def _points(
+    sizes: tuple[int, int, int, int], exponents: Iterable[float], seeds: Iterable[int]
+) -> Iterator[Point]:
     vocab, length, dim, multiple = sizes
     for flag, exponent, seed in product((False, True), exponents, seeds):
-        fields: dict[str, Any] = {"vocab": vocab, "seq_len": length, "dim": dim, "samples": multiple * vocab}
-        yield Point(Setting(**fields, zipf=exponent, trigger_in_values=flag), seed, test_samples=2000)
+        fields: dict[str, Any] = {
+            "vocab": vocab,
+            "seq_len": length,
+            "dim": dim,
+            "samples": multiple * vocab,
+        }
+        yield Point(
+            Setting(**fields, zipf=exponent, trigger_in_values=flag), seed, test_samples=2000
+        )
 
 
 def falling_crossing(exponents: NDArray[np.float64], lock_on: NDArray[np.float64]) -> float:
@@ -65,7 +79,8 @@ def falling_crossing(exponents: NDArray[np.float64], lock_on: NDArray[np.float64
 
 
 def critical(frame: pd.DataFrame) -> pd.DataFrame:
-    """Critical exponent of each case: simulated, with a 95 per cent bootstrap interval over seeds; predicted.
+    """Critical exponent of each case: simulated, with a 95 per cent bootstrap interval over seeds;
+    predicted.
 
     ``predicted`` has the scatter between draws, ``means`` the mean scores alone.
     """
@@ -79,14 +94,23 @@ def critical(frame: pd.DataFrame) -> pd.DataFrame:
         found = [falling_crossing(exponents, outcomes[:, seeds].mean(axis=1)) for seeds in again]
         low, high = np.quantile(found, [0.025, 0.975])
         simulated = falling_crossing(exponents, outcomes.mean(axis=1))
-        means, predicted = (critical_zipf(**fields, between_draws=scattered) for scattered in (False, True))
-        ends = {"simulated": simulated, "low": low, "high": high, "means": means, "predicted": predicted}
+        means, predicted = (
+            critical_zipf(**fields, between_draws=scattered) for scattered in (False, True)
+        )
+        ends = {
+            "simulated": simulated,
+            "low": low,
+            "high": high,
+            "means": means,
+            "predicted": predicted,
+        }
         rows.append({**fields, "seeds": outcomes.shape[1], **ends})
     return pd.DataFrame(rows)
 
 
 class Leads(NamedTuple):
-    """Over draws, in units of the mean mark: quotient of the two means, deviation of the lead, and share ahead."""
+    """Over draws, in units of the mean mark: quotient of the two means, deviation of the lead, and
+    share ahead."""
 
     quotient: float
     deviation: float
@@ -94,7 +118,8 @@ class Leads(NamedTuple):
 
 
 def leads(setting: Setting, seeds: Iterable[int]) -> Leads:
-    """Lead of the most frequent token over the mark of a rare fact, any of the rarer half, from simulated step 2."""
+    """Lead of the most frequent token over the mark of a rare fact, any of the rarer half, from
+    simulated step 2."""
     tops, marks, gaps = [], [], []
     for seed in seeds:
         problem = draw(setting, seed)
@@ -104,4 +129,6 @@ def leads(setting: Setting, seeds: Iterable[int]) -> Leads:
         marks.append(mark)
         gaps.append(tokens[0] - tokens[setting.vocab // 2 :] - mark)
     mean = np.mean(marks)
-    return Leads(float(np.mean(tops) / mean), float(np.std(gaps) / mean), float(np.mean(np.array(gaps) > 0)))
+    return Leads(
+        float(np.mean(tops) / mean), float(np.std(gaps) / mean), float(np.mean(np.array(gaps) > 0))
+    )

@@ -1,12 +1,14 @@
-"""Where predictions hold when facts are not equal: random settings of all that this allows, simulated and predicted.
+"""Where predictions hold when facts are not equal: random settings of all that this allows,
+simulated and predicted.
 
-``python -m recallbook_studies.ch11.unequal_map STORE`` simulates what the file lacks; ``--part 0/2`` shares the
-work. ``--export`` joins the files, adds the predictions and writes the table that ships with the package. The last
-``UNSEEN`` settings were predicted once, after everything else was fixed.
+``python -m recallbook_studies.ch11.unequal_map STORE`` simulates what the file lacks; ``--part
+0/2`` shares the work. ``--export`` joins the files, adds the predictions and writes the table that
+ships with the package. The last ``UNSEEN`` settings were predicted once, after everything else was
+fixed.
 
-Lock-on is often all or nothing from draw to draw, so that few seeds may miss what happens rarely. So where prediction
-and simulation differ by more than is allowed, the simulation gets ``AGAIN`` more seeds, and all count.
-"""
+Lock-on is often all or nothing from draw to draw, so that few seeds may miss what happens rarely.
+So where prediction and simulation differ by more than is allowed, the simulation gets ``AGAIN``
+more seeds, and all count."""
 
 from __future__ import annotations
 
@@ -31,7 +33,11 @@ from recallbook_studies.prediction_errors import QUANTITIES, TOLERANCES
 FILE = FOLDER / "tables" / "unequal_error_map.parquet"
 COUNT, UNSEEN = 240, 60  # settings, and how many of them, the last, are unseen
 FIRST_SEED = 6 * 10**8  # seeds of the map are used nowhere else
-FEWEST, MOST, SECONDS = 8, 16, 3.0  # seeds of a setting; after these seconds no more than the fewest
+FEWEST, MOST, SECONDS = (
+    8,
+    16,
+    3.0,
+)  # seeds of a setting; after these seconds no more than the fewest
 AGAIN, SECOND_SEED = 64, 8 * 10**8  # more seeds where a setting is off
 TEST = 2000  # fresh sequences a seed
 LARGEST_TOKENS = 10**6  # N L of one simulation
@@ -39,7 +45,8 @@ FIELDS = tuple(Setting.__dataclass_fields__)
 
 
 def random_setting(index: int) -> Setting:
-    """The setting of this number: sizes log-uniform, every choice possible, but not all equal and isotropic."""
+    """The setting of this number: sizes log-uniform, every choice possible, but not all equal and
+    isotropic."""
     rng = np.random.default_rng([13, check_size("index", index, smallest=0)])
 
     def between(low: float, high: float) -> int:
@@ -103,7 +110,9 @@ def simulated(index: int) -> dict[str, Any]:
         rows.append(row)
         if len(rows) >= FEWEST and time.perf_counter() - started > SECONDS:
             break
-    fields = {name: getattr(setting, name) for name in FIELDS if name not in ("width", "activation")}
+    fields = {
+        name: getattr(setting, name) for name in FIELDS if name not in ("width", "activation")
+    }
     return {"index": index, **fields, **_means(rows)}
 
 
@@ -119,19 +128,27 @@ def again(row: dict[str, Any]) -> dict[str, Any]:
     off = any(off_by(row, name) > 0 for name in QUANTITIES)
     if not off or row["seeds"] > MOST:
         return row
-    return {**row, **_means(list(outcomes(as_setting(row), seeds_of(int(row["index"]), MOST + AGAIN))))}
+    return {
+        **row,
+        **_means(list(outcomes(as_setting(row), seeds_of(int(row["index"]), MOST + AGAIN)))),
+    }
 
 
 def off_by(row: dict[str, Any], name: str) -> float:
-    """By how much prediction and simulation differ beyond the tolerance and two standard errors of both together."""
+    """By how much prediction and simulation differ beyond the tolerance and two standard errors of
+    both together."""
     error = math.hypot(row[f"{name}_error"], row["predicted_error"])
     return float(abs(row[f"predicted_{name}"] - row[name]) - TOLERANCES[name] - 2 * error)
 
 
 def predicted(row: dict[str, Any]) -> dict[str, float]:
-    """What :func:`recallbook.predict` says about a row's setting, and the standard error of that."""
+    """What :func:`recallbook.predict` says about a row's setting, and the standard error of
+    that."""
     found = predict(as_setting(row), warn=False)
-    return {**{f"predicted_{name}": getattr(found, name) for name in QUANTITIES}, "predicted_error": found.error}
+    return {
+        **{f"predicted_{name}": getattr(found, name) for name in QUANTITIES},
+        "predicted_error": found.error,
+    }
 
 
 def load() -> pd.DataFrame:
@@ -140,17 +157,21 @@ def load() -> pd.DataFrame:
 
 
 def judged() -> pd.DataFrame:
-    """The map with the names of the ``doubts`` that apply, whether a setting is ``unseen``, and what is ``off_``."""
+    """The map with the names of the ``doubts`` that apply, whether a setting is ``unseen``, and
+    what is ``off_``."""
     frame = load()
     rows = frame.to_dict("records")
     found = [{d.name for d in doubts(as_setting(row), row["predicted_lock_on"])} for row in rows]
     judged = frame.assign(doubts=found, doubted=[bool(names) for names in found])
     judged["unseen"] = frame["index"] >= COUNT - UNSEEN
-    return judged.assign(**{f"off_{name}": [off_by(row, name) > 0 for row in rows] for name in QUANTITIES})
+    return judged.assign(
+        **{f"off_{name}": [off_by(row, name) > 0 for row in rows] for name in QUANTITIES}
+    )
 
 
 def export(stores: Iterable[Path]) -> None:
-    """Write the table that ships with the package; without stores, only its predictions are made anew."""
+    """Write the table that ships with the package; without stores, only its predictions are made
+    anew."""
     parts = [pd.read_csv(store) for store in stores] or [load()]
     frame = pd.concat(parts, ignore_index=True).sort_values("index", ignore_index=True)
     write({**row, **predicted(row)} for row in frame.to_dict("records"))

@@ -1,12 +1,14 @@
-r"""How many facts a rung can hold: the largest number of which nine tenths are recalled, by bisection (chapter 12).
+r"""How many facts a rung can hold: the largest number of which nine tenths are recalled, by
+bisection (chapter 12).
 
-*All*: every one of the V facts is asked about, eight times on average; V is searched for. *Some*: there are 1024
-labels, and the sequences ask about some of them; the number of facts that are asked about is searched for, and recall
-is that of these. Sequences are one token long, so that nothing has to be located. Weight decay is zero but where it is
-varied, because the question is what the weights can hold.
+*All*: every one of the V facts is asked about, eight times on average; V is searched for. *Some*:
+there are 1024 labels, and the sequences ask about some of them; the number of facts that are asked
+about is searched for, and recall is that of these. Sequences are one token long, so that nothing
+has to be located. Weight decay is zero but where it is varied, because the question is what the
+weights can hold.
 
-``python -m recallbook_studies.ch12.capacity STORE`` makes the runs, ``--export STORE...`` writes the table.
-"""
+``python -m recallbook_studies.ch12.capacity STORE`` makes the runs, ``--export STORE...`` writes
+the table."""
 
 from __future__ import annotations
 
@@ -37,7 +39,8 @@ LEVEL, TOLERANCE = 0.9, 0.04
 
 
 class Case(NamedTuple):
-    """One rung and dimension; whether all labels are asked about; for how many steps, with which weight decay."""
+    """One rung and dimension; whether all labels are asked about; for how many steps, with which
+    weight decay."""
 
     rung: str
     dim: int
@@ -52,10 +55,14 @@ class Case(NamedTuple):
 
 
 def cases() -> list[Case]:
-    """Fixed embeddings at every dimension, learned ones at three; more steps and decays at d = 32."""
+    """Fixed embeddings at every dimension, learned ones at three; more steps and decays at d =
+    32."""
     fixed = [Case(name, dim) for name in ("three steps", "AdamW") for dim in DIMS]
     some = [Case("AdamW", dim, "some") for dim in DIMS]
-    varied = [Case("AdamW", 32, "all", *change) for change in ((4 * STEPS, 0.0), (STEPS, 0.1), (STEPS, 1.0))]
+    varied = [
+        Case("AdamW", 32, "all", *change)
+        for change in ((4 * STEPS, 0.0), (STEPS, 0.1), (STEPS, 1.0))
+    ]
     return fixed + some + varied + [Case("learned embeddings", dim) for dim in LEARNED_DIMS]
 
 
@@ -64,7 +71,9 @@ def setting(case: Case, facts: int) -> Setting:
     vocab, samples = facts, PER_FACT * facts
     if case.asked == "some":
         vocab, samples = LABELS, max(1, round(-LABELS * math.log1p(-facts / LABELS)))
-    return Setting(vocab=vocab, seq_len=LENGTH, dim=case.dim, samples=samples, trigger_in_values=False)
+    return Setting(
+        vocab=vocab, seq_len=LENGTH, dim=case.dim, samples=samples, trigger_in_values=False
+    )
 
 
 def weights(name: str, at: Setting) -> int:
@@ -83,20 +92,30 @@ def bits_per_weight(facts: float, vocab: int, count: int) -> float:
 def held(case: Case, facts: int) -> pd.Series:
     """Share of the facts asked about that is recalled, for each seed."""
     rung, at = RUNGS[case.rung], setting(case, facts)
-    rates = tuning.Rates(rate=tuning.pair_of(rung)["rate"], decay=case.decay if decays(rung) else 0.0)
+    rates = tuning.Rates(
+        rate=tuning.pair_of(rung)["rate"], decay=case.decay if decays(rung) else 0.0
+    )
     found = train(rung, at, sizes.SEEDS, **rates, steps=case.steps, batch=BATCH, looks=1).outcomes
     asked = [len(np.unique(problem_for(rung, at, seed).labels)) for seed in sizes.SEEDS]
-    return pd.Series(found["recall"] * at.vocab / (asked if case.asked == "some" else at.vocab), index=found.index)
+    return pd.Series(
+        found["recall"] * at.vocab / (asked if case.asked == "some" else at.vocab),
+        index=found.index,
+    )
 
 
 def row(key: str) -> dict[str, Any]:
-    """One case: the largest number of facts held and the next one tried, with recall at both over ten seeds."""
+    """One case: the largest number of facts held and the next one tried, with recall at both over
+    ten seeds."""
     case = {case.key: case for case in cases()}[key]
     learned = RUNGS[case.rung].learned
     start = LABELS if learned else max(8, case.dim**2 // 8)
     ends = {"smallest": 4, "largest": LABELS if case.asked == "all" else LABELS * 3 // 4}
     found = bracket(
-        lambda facts: held(case, facts).mean() < LEVEL, start, **ends, tolerance=TOLERANCE, logarithmic=True
+        lambda facts: held(case, facts).mean() < LEVEL,
+        start,
+        **ends,
+        tolerance=TOLERANCE,
+        logarithmic=True,
     )
     low = held(case, found.low) if found.low else pd.Series([math.nan])
     high = held(case, int(found.high)) if math.isfinite(found.high) else pd.Series([math.nan])

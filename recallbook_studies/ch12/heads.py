@@ -1,10 +1,10 @@
-r"""What the heads beside the one that locks on add, in one layer without a residual stream (chapter 12).
+r"""What the heads beside the one that locks on add, in one layer without a residual stream (chapter
+12).
 
-The layer's output is a sum over heads. *Best alone*: every other head's part is replaced by its mean over fresh
-sequences; *others alone*: the best head's is. Accuracy is measured before and after, on fresh sequences and on those of
-the training. ``python -m recallbook_studies.ch12.heads STORE`` makes the runs, ``--export STORE...`` writes the
-table.
-"""
+The layer's output is a sum over heads. *Best alone*: every other head's part is replaced by its
+mean over fresh sequences; *others alone*: the best head's is. Accuracy is measured before and
+after, on fresh sequences and on those of the training. ``python -m recallbook_studies.ch12.heads
+STORE`` makes the runs, ``--export STORE...`` writes the table."""
 
 from __future__ import annotations
 
@@ -33,7 +33,12 @@ KEPT = ("all", "best alone", "others alone")
 def keys() -> list[str]:
     """Every run, "decay N seed": at the tuned decay, and at the smallest that was tried."""
     counts = sizes.samples(RUNG, sizes.VOCAB)
-    return [f"{decay:g} {count} {seed}" for decay in chosen_decays() for count in counts for seed in sizes.SEEDS]
+    return [
+        f"{decay:g} {count} {seed}"
+        for decay in chosen_decays()
+        for count in counts
+        for seed in sizes.SEEDS
+    ]
 
 
 def chosen_decays() -> list[float]:
@@ -42,7 +47,8 @@ def chosen_decays() -> list[float]:
 
 
 def parts(model: LadderModel, written: Written) -> tuple[Float[Tensor, "n H d"], list[Tensor]]:
-    """What each head adds to the last position's output, without the shared bias; and the attention weights."""
+    """What each head adds to the last position's output, without the shared bias; and the attention
+    weights."""
     layer, trigger = model.layers[0], model.trigger
     assert isinstance(layer, Layer) and trigger is not None
     attention, stream = layer.self_attn, model.embedding(written.tokens)
@@ -58,7 +64,9 @@ def parts(model: LadderModel, written: Written) -> tuple[Float[Tensor, "n H d"],
     return torch.einsum("nhe,dhe->nhd", read, out), seen
 
 
-def accuracies(model: LadderModel, written: Written, means: Float[Tensor, "H d"] | None = None) -> dict[str, float]:
+def accuracies(
+    model: LadderModel, written: Written, means: Float[Tensor, "H d"] | None = None
+) -> dict[str, float]:
     """Accuracy with all heads, with the best alone, and with the others alone.
 
     ``means``: what stands for a head that is taken out; the mean over these sequences by default.
@@ -72,7 +80,11 @@ def accuracies(model: LadderModel, written: Written, means: Float[Tensor, "H d"]
         first = best(heads(seen, written.informative)).head
         found = {}
         for kept in KEPT:
-            out = [h for h in range(added.shape[1]) if kept != "all" and (h == first) == (kept == "others alone")]
+            out = [
+                h
+                for h in range(added.shape[1])
+                if kept != "all" and (h == first) == (kept == "others alone")
+            ]
             changed = added.clone()
             changed[:, out] = means[out]
             total = changed.sum(dim=1) + bias
@@ -84,18 +96,27 @@ def accuracies(model: LadderModel, written: Written, means: Float[Tensor, "H d"]
 def trained(decay: float, count: int) -> list[LadderModel]:
     """The models of all seeds."""
     rate = tuning.pair_of(RUNG)["rate"]
-    return train(RUNG, sizes.setting(sizes.BASE, count), sizes.SEEDS, rate=rate, decay=decay, looks=1).models
+    return train(
+        RUNG, sizes.setting(sizes.BASE, count), sizes.SEEDS, rate=rate, decay=decay, looks=1
+    ).models
 
 
 def row(key: str) -> dict[str, Any]:
-    """One run: accuracy on fresh and on trained sequences, with heads taken out. All seeds are trained together."""
+    """One run: accuracy on fresh and on trained sequences, with heads taken out. All seeds are
+    trained together."""
     decay, count, seed = key.split()
     model = trained(float(decay), int(count))[sizes.SEEDS.index(int(seed))]
-    problem = problem_for(RUNG, sizes.setting(sizes.BASE, int(count)), int(seed), dtype=torch.float32)
+    problem = problem_for(
+        RUNG, sizes.setting(sizes.BASE, int(count)), int(seed), dtype=torch.float32
+    )
     fresh = accuracies(model, write(problem.fresh(TEST), RUNG.trigger, sizes.VOCAB))
     shown = accuracies(model, write(problem.sequences, RUNG.trigger, sizes.VOCAB))
     row = {"key": key, "decay": float(decay), "samples": int(count), "seed": int(seed)}
-    return row | {f"fresh, {kept}": fresh[kept] for kept in KEPT} | {f"trained, {kept}": shown[kept] for kept in KEPT}
+    return (
+        row
+        | {f"fresh, {kept}": fresh[kept] for kept in KEPT}
+        | {f"trained, {kept}": shown[kept] for kept in KEPT}
+    )
 
 
 def load() -> pd.DataFrame:

@@ -1,7 +1,7 @@
 r"""Attention, recall and accuracy while the rungs train, at the base shape (chapter 12).
 
-``python -m recallbook_studies.ch12.histories STORE`` makes the runs, ``--export STORE...`` writes the table.
-"""
+``python -m recallbook_studies.ch12.histories STORE`` makes the runs, ``--export STORE...`` writes
+the table."""
 
 from __future__ import annotations
 
@@ -34,14 +34,16 @@ def keys() -> list[str]:
 
 @lru_cache(maxsize=1)
 def histories(name: str) -> pd.DataFrame:
-    """Mean over seeds at every look and its standard error, of the head of each seed that locks on most at the end."""
+    """Mean over seeds at every look and its standard error, of the head of each seed that locks on
+    most at the end."""
     rung = RUNGS[name]
     setting = sizes.setting(sizes.BASE, PER_FACT * sizes.VOCAB)
     return means(train(rung, setting, sizes.SEEDS, **tuning.pair_of(rung)).history)
 
 
 def means(history: pd.DataFrame) -> pd.DataFrame:
-    """A history of all seeds and heads as one row for each step: mean over seeds and standard error of each column."""
+    """A history of all seeds and heads as one row for each step: mean over seeds and standard error
+    of each column."""
     last = history[history["step"] == history["step"].max()]
     heads = last.loc[last.groupby("seed")["lock_on"].idxmax(), ["seed", "layer", "head"]]
     by_step = history.merge(heads, on=["seed", "layer", "head"]).groupby("step")[list(COLUMNS)]

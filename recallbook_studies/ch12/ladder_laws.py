@@ -1,4 +1,5 @@
-r"""Which laws hold at which rung: critical N and its exponents, rung by rung, from the sweep's table."""
+r"""Which laws hold at which rung: critical N and its exponents, rung by rung, from the sweep's
+table."""
 
 from __future__ import annotations
 
@@ -36,15 +37,19 @@ def along(frame: pd.DataFrame, size: str) -> pd.DataFrame:
 
 def at_base(frame: pd.DataFrame) -> pd.DataFrame:
     """The rows at the base's sizes."""
-    return frame[np.logical_and.reduce([frame[name] == value for name, value in sizes.BASE._asdict().items()])]
+    return frame[
+        np.logical_and.reduce(
+            [frame[name] == value for name, value in sizes.BASE._asdict().items()]
+        )
+    ]
 
 
 def fitted(frame: pd.DataFrame, outcome: str = "accuracy", level: float = 0.5) -> pd.DataFrame:
-    r"""Exponent of critical N in each size for every rung, along that size alone, with its 95 % interval over seeds.
+    r"""Exponent of critical N in each size for every rung, along that size alone, with its 95 %
+    interval over seeds.
 
-    Columns: ``rung``, ``size``, ``exponent``, ``low``, ``high``, ``curves`` and those ``outside`` their grid. No
-    numbers where fewer than two curves cross on the grid.
-    """
+    Columns: ``rung``, ``size``, ``exponent``, ``low``, ``high``, ``curves`` and those ``outside``
+    their grid. No numbers where fewer than two curves cross on the grid."""
     parts = []
     for name, part in frame.groupby("rung", sort=False):
         for size in SIZES:
@@ -57,40 +62,50 @@ def _exponent(frame: pd.DataFrame, size: str, outcome: str, level: float) -> pd.
     crossed = int(((found > 0) & np.isfinite(found)).sum())
     if crossed > 1:
         return exponents(frame, [size], outcome=outcome, level=level)
-    empty = {"exponent": np.nan, "low": np.nan, "high": np.nan, "curves": crossed, "outside": len(found) - crossed}
+    empty = {
+        "exponent": np.nan,
+        "low": np.nan,
+        "high": np.nan,
+        "curves": crossed,
+        "outside": len(found) - crossed,
+    }
     return pd.DataFrame({"size": [size], **empty})
 
 
 def with_theory(table: pd.DataFrame, outcome: str = "accuracy", level: float = 0.5) -> pd.DataFrame:
-    """The table of critical N with ``predicted``: what :func:`recallbook.predict` says of three steps there.
+    """The table of critical N with ``predicted``: what :func:`recallbook.predict` says of three
+    steps there.
 
-    Infinite where the prediction stays below the level at every N. With the trigger in or out of the values as the
-    rung has it.
-    """
+    Infinite where the prediction stays below the level at every N. With the trigger in or out of
+    the values as the rung has it."""
     keys = zip(table["rung"], *(table[name] for name in SIZES), strict=True)
     found = [
-        predicted_critical(sizes.Shape(*shape), RUNGS[name].marked_values, outcome, level) for name, *shape in keys
+        predicted_critical(sizes.Shape(*shape), RUNGS[name].marked_values, outcome, level)
+        for name, *shape in keys
     ]
     return table.assign(predicted=found)
 
 
 @lru_cache
-def predicted_critical(shape: sizes.Shape, marked_values: bool, outcome: str, level: float) -> float:
+def predicted_critical(
+    shape: sizes.Shape, marked_values: bool, outcome: str, level: float
+) -> float:
     """The N that :func:`recallbook.predict` names for three steps at this shape."""
     return predicted_size(sizes.setting(shape, 1000, marked_values), outcome, level)
 
 
 def predicted_exponents(outcome: str = "accuracy", level: float = 0.5) -> pd.DataFrame:
-    """Exponents of the N that :func:`recallbook.predict` names for three steps, over the sweep's own sizes.
+    """Exponents of the N that :func:`recallbook.predict` names for three steps, over the sweep's
+    own sizes.
 
-    Columns: ``marked_values``, ``size``, ``predicted``. Sizes at which no N is enough are left out; not a number where
-    fewer than two are left.
-    """
+    Columns: ``marked_values``, ``size``, ``predicted``. Sizes at which no N is enough are left out;
+    not a number where fewer than two are left."""
     rows = []
     for marked in (False, True):
         for size in SIZES:
             needed = {
-                getattr(shape, size): predicted_critical(shape, marked, outcome, level) for shape in sizes.along(size)
+                getattr(shape, size): predicted_critical(shape, marked, outcome, level)
+                for shape in sizes.along(size)
             }
             known = {value: count for value, count in needed.items() if math.isfinite(count)}
             x, y = np.log(list(known)), np.log(list(known.values()))
@@ -100,7 +115,8 @@ def predicted_exponents(outcome: str = "accuracy", level: float = 0.5) -> pd.Dat
 
 
 def coverage(vocab: int, level: float) -> float:
-    r"""Number of sequences that show a share ``level`` of the facts: $-V\log(1-\text{level})$. No model needs fewer.
+    r"""Number of sequences that show a share ``level`` of the facts: $-V\log(1-\text{level})$. No
+    model needs fewer.
 
     Up to what guessing adds.
     """
@@ -112,16 +128,22 @@ def seen(vocab: int, samples: int) -> float:
     return 1 - (1 - 1 / vocab) ** samples
 
 
-def dearer(frame: pd.DataFrame, size: str, level: float, largest: bool = True, outcome: str = "accuracy") -> pd.Series:
-    """Whether one end of a size needs clearly more sequences than the other: intervals of N that do not overlap.
+def dearer(
+    frame: pd.DataFrame, size: str, level: float, largest: bool = True, outcome: str = "accuracy"
+) -> pd.Series:
+    """Whether one end of a size needs clearly more sequences than the other: intervals of N that do
+    not overlap.
 
-    ``largest``: whether the largest size is to be the dearer one, or the smallest. Beyond the grid N lies between its
-    last number and infinity, below it between zero and its first; where both ends lie beyond, neither is dearer.
-    """
+    ``largest``: whether the largest size is to be the dearer one, or the smallest. Beyond the grid
+    N lies between its last number and infinity, below it between zero and its first; where both
+    ends lie beyond, neither is dearer."""
     found = {}
     for name, part in along(frame, size).groupby("rung", sort=False):
         table = critical_table(part, [size], level=level, outcome=outcome).set_index(size)
-        first, last = _ends(part, table, size, min(table.index)), _ends(part, table, size, max(table.index))
+        first, last = (
+            _ends(part, table, size, min(table.index)),
+            _ends(part, table, size, max(table.index)),
+        )
         cheap, dear = (first, last) if largest else (last, first)
         found[name] = dear[0] >= cheap[1] and dear != cheap
     return pd.Series(found, dtype=bool)
@@ -138,14 +160,17 @@ def _ends(frame: pd.DataFrame, table: pd.DataFrame, size: str, value: int) -> tu
 
 
 def held(frame: pd.DataFrame, first: pd.DataFrame, level: float = 0.5) -> pd.DataFrame:
-    r"""Which law holds at which rung of the ladder: a row for each rung, a column of booleans for each law.
+    r"""Which law holds at which rung of the ladder: a row for each rung, a column of booleans for
+    each law.
 
-    ``predicted N``: the interval of critical N at the base meets 0.8 to 1.25 times the predicted one. ``first step``:
-    mean cosine with the theory's first update at least 0.9 at the base. ``L costs attention``, ``d saves attention``: N
-    for lock-on 0.9 is larger at the longest length, or the smallest dimension, than at the other end (:func:`dearer`).
-    ``L costs data``: so is N for accuracy 0.5 or 0.9 at the longest. ``d² cap``: at the smallest d accuracy stays below
-    0.9 at every N. ``locates first``: lock-on passes 1/2 before recall in more runs than after it. ``locks on``:
-    mean lock-on at least 0.9 at the base and the largest N. ``coverage``: no rung needs clearly fewer than
+    ``predicted N``: the interval of critical N at the base meets 0.8 to 1.25 times the predicted
+    one. ``first step``: mean cosine with the theory's first update at least 0.9 at the base. ``L
+    costs attention``, ``d saves attention``: N for lock-on 0.9 is larger at the longest length, or
+    the smallest dimension, than at the other end (:func:`dearer`). ``L costs data``: so is N for
+    accuracy 0.5 or 0.9 at the longest. ``d² cap``: at the smallest d accuracy stays below 0.9 at
+    every N. ``locates first``: lock-on passes 1/2 before recall in more runs than after it. ``locks
+    on``: mean lock-on at least 0.9 at the base and the largest N. ``coverage``: no rung needs
+    clearly fewer than
     :func:`coverage`. Rungs that were trained at every shape.
     """
     ladder = [rung.name for rung in LADDER if sizes.shapes_of(rung) == sizes.shapes()]
@@ -155,7 +180,8 @@ def held(frame: pd.DataFrame, first: pd.DataFrame, level: float = 0.5) -> pd.Dat
     table = with_theory(critical(base, level=level), level=level).set_index("rung")
     attention: dict[str, Any] = {"level": HELD, "outcome": "lock_on"}
     columns = {
-        "predicted N": (table["high"] >= table["predicted"] / 1.25) & (table["low"] <= 1.25 * table["predicted"]),
+        "predicted N": (table["high"] >= table["predicted"] / 1.25)
+        & (table["low"] <= 1.25 * table["predicted"]),
         "first step": (cosine >= HELD) | cosine.isna(),
         "L costs attention": dearer(frame, "seq_len", **attention),
         "d saves attention": dearer(frame, "dim", largest=False, **attention),

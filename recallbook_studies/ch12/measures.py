@@ -14,7 +14,8 @@ from recallbook.training.descent import initial_gradient
 
 
 class Head(NamedTuple):
-    """One head of one layer, both from 0: its lock-on, and its mean weight on the informative token."""
+    """One head of one layer, both from 0: its lock-on, and its mean weight on the informative
+    token."""
 
     layer: int
     head: int
@@ -23,7 +24,8 @@ class Head(NamedTuple):
 
 
 def share_right(logits: Float[Tensor, "n V"], labels: Int64[Tensor, " n"]) -> float:
-    """Fraction whose largest logit is the label; a tie among k counts 1/k. Zero where logits are not numbers."""
+    """Fraction whose largest logit is the label; a tie among k counts 1/k. Zero where logits are
+    not numbers."""
     if not bool(torch.isfinite(logits).all()):
         return 0.0
     slack = tolerance(logits.dtype) * logits.abs().amax(dim=1, keepdim=True)
@@ -33,9 +35,9 @@ def share_right(logits: Float[Tensor, "n V"], labels: Int64[Tensor, " n"]) -> fl
 def heads(seen: list[Float[Tensor, "n H asked T"]], informative: Int64[Tensor, " n"]) -> list[Head]:
     """Every head of every layer, seen from the last position.
 
-    Lock-on is the fraction of sequences whose largest weight is at the informative token's position. In a second layer
-    that is where the token came in: what the first layer copied elsewhere is not looked for.
-    """
+    Lock-on is the fraction of sequences whose largest weight is at the informative token's
+    position. In a second layer that is where the token came in: what the first layer copied
+    elsewhere is not looked for."""
     found = []
     for layer, weights in enumerate(seen):
         last = weights[:, :, -1]  # (n, H, T)
@@ -48,15 +50,19 @@ def heads(seen: list[Float[Tensor, "n H asked T"]], informative: Int64[Tensor, "
 
 
 def best(found: list[Head]) -> Head:
-    """The head with the largest lock-on; the first among equals. The best of many is above 1/L by chance."""
+    """The head with the largest lock-on; the first among equals. The best of many is above 1/L by
+    chance."""
     return max(found, key=lambda head: head.lock_on)
 
 
-def marker_attention(seen: list[Float[Tensor, "n H asked T"]], informative: Int64[Tensor, " n"]) -> float:
-    """Mean weight of the informative token on the token before it, in the first layer's best head for that.
+def marker_attention(
+    seen: list[Float[Tensor, "n H asked T"]], informative: Int64[Tensor, " n"]
+) -> float:
+    """Mean weight of the informative token on the token before it, in the first layer's best head
+    for that.
 
-    Not a number unless there is a second layer, which could make use of it. Where nothing stands before, none is held.
-    """
+    Not a number unless there is a second layer, which could make use of it. Where nothing stands
+    before, none is held."""
     if len(seen) < 2:
         return float("nan")
     rows = torch.arange(len(informative), device=informative.device)
@@ -67,10 +73,11 @@ def marker_attention(seen: list[Float[Tensor, "n H asked T"]], informative: Int6
 
 
 def theory_of_first_update(problem: Problem) -> Float[Tensor, "V V"]:
-    r"""Logits after the first of the three steps, per unit rate, on sequences of one token only: rows are facts.
+    r"""Logits after the first of the three steps, per unit rate, on sequences of one token only:
+    rows are facts.
 
-    $u_k^\top G\,(z_v+\tau t/L)$, with $G$ of :func:`recallbook.initial_gradient`: attention is uniform then.
-    """
+    $u_k^\top G\,(z_v+\tau t/L)$, with $G$ of :func:`recallbook.initial_gradient`: attention is
+    uniform then."""
     problem = check_problem(problem, torch.float64)
     tokens = problem.input_embeddings
     if problem.setting.trigger_in_values:

@@ -1,4 +1,5 @@
-"""The models of the ladder: the book's attention with what each rung adds to it, then the library's layers."""
+"""The models of the ladder: the book's attention with what each rung adds to it, then the library's
+layers."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ MLP_WIDTH = 4  # of the dimension
 
 
 class BookAttention(nn.Module):
-    r"""$a=\mathrm{softmax}_j(e_j^\top W_{KQ}q)$ and $W_V\sum_ja_je'_j$, from zero: the book's own two matrices."""
+    r"""$a=\mathrm{softmax}_j(e_j^\top W_{KQ}q)$ and $W_V\sum_ja_je'_j$, from zero: the book's own
+    two matrices."""
 
     def __init__(self, dim: int) -> None:
         super().__init__()
@@ -32,12 +34,13 @@ class BookAttention(nn.Module):
 
 
 class Layer(nn.Module):
-    r"""The library's attention; with ``residual`` and ``mlp`` it is ``torch.nn.TransformerEncoderLayer``, norm first.
+    r"""The library's attention; with ``residual`` and ``mlp`` it is
+    ``torch.nn.TransformerEncoderLayer``, norm first.
 
-    $x\mapsto x+\mathrm{Attention}(\mathrm{LN}(x))$, then $x\mapsto x+W_2\,\mathrm{GELU}(W_1\mathrm{LN}(x))$. Built
-    from the library's parts because a library's layer keeps its attention weights to itself, and because the last
-    layer need only answer for the last position.
-    """
+    $x\mapsto x+\mathrm{Attention}(\mathrm{LN}(x))$, then $x\mapsto
+    x+W_2\,\mathrm{GELU}(W_1\mathrm{LN}(x))$. Built from the library's parts because a library's
+    layer keeps its attention weights to itself, and because the last layer need only answer for the
+    last position."""
 
     def __init__(self, dim: int, rung: Rung) -> None:
         super().__init__()
@@ -53,12 +56,15 @@ class Layer(nn.Module):
     def forward(
         self, stream: Float[Tensor, "B T d"], only_last: bool
     ) -> tuple[Float[Tensor, "B asked d"], Float[Tensor, "B H asked T"]]:
-        """The stream after this layer, at the last position or at all, and attention weights from there."""
+        """The stream after this layer, at the last position or at all, and attention weights from
+        there."""
         normed = stream if self.norm1 is None else self.norm1(stream)
         length, mask, asked = stream.shape[1], None, normed[:, -1:]
         if not only_last:
             asked = normed
-            mask = torch.ones(length, length, dtype=torch.bool, device=stream.device).triu(1)  # True: not seen
+            mask = torch.ones(length, length, dtype=torch.bool, device=stream.device).triu(
+                1
+            )  # True: not seen
         read, weights = self.self_attn(
             asked, normed, normed, attn_mask=mask, need_weights=True, average_attn_weights=False
         )
@@ -72,11 +78,11 @@ class Layer(nn.Module):
 class LadderModel(nn.Module):
     r"""The model of one rung: tokens to logits of the label at the last position.
 
-    Starts from the problem's embeddings: rows of $Z$, $z_{\rm EOS}$ for the end token and, with a marker token, the
-    trigger's vector for it; $U$ for the output. They are parameters if the rung learns them. Positions start at zero;
-    the book's attention starts at zero; the library's parts as the library starts them, after
-    ``torch.manual_seed(problem.seed)`` (the caller's own state is left alone).
-    """
+    Starts from the problem's embeddings: rows of $Z$, $z_{\rm EOS}$ for the end token and, with a
+    marker token, the trigger's vector for it; $U$ for the output. They are parameters if the rung
+    learns them. Positions start at zero; the book's attention starts at zero; the library's parts
+    as the library starts them, after ``torch.manual_seed(problem.seed)`` (the caller's own state is
+    left alone)."""
 
     def __init__(self, rung: Rung, problem: Problem) -> None:
         super().__init__()
@@ -88,11 +94,15 @@ class LadderModel(nn.Module):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(problem.seed)
             self.book = BookAttention(dim) if rung.heads is None else None
-            self.layers = nn.ModuleList([Layer(dim, rung) for _ in range(rung.layers if rung.heads else 0)])
+            self.layers = nn.ModuleList(
+                [Layer(dim, rung) for _ in range(rung.layers if rung.heads else 0)]
+            )
             self.embedding = nn.Embedding(vocab + len(rows) - 1, dim)
             self.output = nn.Linear(dim, vocab, bias=False)
         self.embedding.weight = nn.Parameter(torch.cat(rows), requires_grad=rung.learned)
-        self.output.weight = nn.Parameter(problem.output_embeddings.clone(), requires_grad=rung.learned)
+        self.output.weight = nn.Parameter(
+            problem.output_embeddings.clone(), requires_grad=rung.learned
+        )
         self.trigger = None
         if rung.trigger == "feature":
             self.trigger = nn.Parameter(problem.trigger.clone(), requires_grad=rung.learned)

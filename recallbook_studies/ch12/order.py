@@ -1,9 +1,9 @@
-r"""Which comes first, lock-on or recall: a look at every step, at the base, for every N (chapter 12).
+r"""Which comes first, lock-on or recall: a look at every step, at the base, for every N (chapter
+12).
 
-``step_lock_on``, ``step_recall``, ``step_accuracy``: the first step after which each is half of the way from chance
-($1/L$ for lock-on, $1/V$ for the others) to 1. ``python -m recallbook_studies.ch12.order STORE`` makes the
-runs, ``--export STORE...`` writes the table.
-"""
+``step_lock_on``, ``step_recall``, ``step_accuracy``: the first step after which each is half of the
+way from chance ($1/L$ for lock-on, $1/V$ for the others) to 1. ``python -m
+recallbook_studies.ch12.order STORE`` makes the runs, ``--export STORE...`` writes the table."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def keys() -> list[str]:
 def outcomes(name: str, count: int) -> pd.DataFrame:
     """All seeds of one rung at one number of sequences."""
     setting = sizes.setting(sizes.BASE, count)
-    found = train(RUNGS[name], setting, sizes.SEEDS, **tuning.pair_of(RUNGS[name]), looks=STEPS).outcomes
+    found = train(
+        RUNGS[name], setting, sizes.SEEDS, **tuning.pair_of(RUNGS[name]), looks=STEPS
+    ).outcomes
     return found.set_index("seed")[["accuracy", *TIMES]]
 
 
@@ -55,9 +57,9 @@ def load() -> pd.DataFrame:
 
 
 def phases(frame: pd.DataFrame) -> pd.DataFrame:
-    """When each rung got there, over the runs that ended above 1/2 in accuracy: median steps, and the shares of runs in
-    which lock-on, or recall, came strictly earlier than the other. ``runs``: how many there are.
-    """
+    """When each rung got there, over the runs that ended above 1/2 in accuracy: median steps, and
+    the shares of runs in which lock-on, or recall, came strictly earlier than the other. ``runs``:
+    how many there are."""
     late = frame[frame["accuracy"] > 0.5]
     rungs = late["rung"]
     table = late.groupby("rung")[list(TIMES)].median()

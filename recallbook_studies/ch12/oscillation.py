@@ -1,8 +1,9 @@
-r"""Does overlap make longer training oscillate? Random against orthogonal embeddings of one dimension (chapter 12).
+r"""Does overlap make longer training oscillate? Random against orthogonal embeddings of one
+dimension (chapter 12).
 
-A run oscillates if its accuracy on fresh sequences falls, between two looks, by more than 0.1 below the best so far.
-``python -m recallbook_studies.ch12.oscillation STORE`` makes the runs, ``--export STORE...`` writes the table.
-"""
+A run oscillates if its accuracy on fresh sequences falls, between two looks, by more than 0.1 below
+the best so far. ``python -m recallbook_studies.ch12.oscillation STORE`` makes the runs, ``--export
+STORE...`` writes the table."""
 
 from __future__ import annotations
 
@@ -18,7 +19,11 @@ from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.ch12.training import train
 
 FILE = FOLDER / "tables" / "survives_oscillation.csv"
-NAMES, LAWS, FACTORS = ("AdamW", "learned embeddings", "MLP"), ("gaussian", "orthogonal"), (1, 3, 10)
+NAMES, LAWS, FACTORS = (
+    ("AdamW", "learned embeddings", "MLP"),
+    ("gaussian", "orthogonal"),
+    (1, 3, 10),
+)
 DIM = 68  # a multiple of the heads, above V + 2 for orthogonal embeddings
 PER_FACT = 8
 FALL = 0.1
@@ -40,9 +45,17 @@ def falls(history: pd.DataFrame) -> pd.Series:
 def row(key: str) -> dict[str, Any]:
     """One rung with one law of embeddings, at a multiple of its rate."""
     name, law, factor = key.rsplit(" ", 2)
-    setting = Setting(vocab=sizes.VOCAB, seq_len=sizes.LENGTH, dim=DIM, samples=PER_FACT * sizes.VOCAB, embeddings=law)
+    setting = Setting(
+        vocab=sizes.VOCAB,
+        seq_len=sizes.LENGTH,
+        dim=DIM,
+        samples=PER_FACT * sizes.VOCAB,
+        embeddings=law,
+    )
     pair = tuning.pair_of(RUNGS[name])
-    found = train(RUNGS[name], setting, sizes.SEEDS, rate=float(factor) * pair["rate"], decay=pair["decay"])
+    found = train(
+        RUNGS[name], setting, sizes.SEEDS, rate=float(factor) * pair["rate"], decay=pair["decay"]
+    )
     largest = falls(found.history)
     counts = {"runs": len(largest), "oscillate": int((largest > FALL).sum())}
     means = {"largest_fall": largest.mean(), "accuracy": found.outcomes["accuracy"].mean()}

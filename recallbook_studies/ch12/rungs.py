@@ -1,7 +1,8 @@
-r"""The ladder: every rung is its parent with one thing changed, from three steps on the book's model upwards.
+r"""The ladder: every rung is its parent with one thing changed, from three steps on the book's
+model upwards.
 
-Ours. ``LADDER`` goes up in single steps; ``SIDE`` holds what is tried beside it. :data:`RUNGS` has both, by name.
-"""
+Ours. ``LADDER`` goes up in single steps; ``SIDE`` holds what is tried beside it. :data:`RUNGS` has
+both, by name."""
 
 from __future__ import annotations
 
@@ -22,14 +23,17 @@ class Rung:
         The rung that this one differs from, in the field ``change`` alone.
     change : str or None
     steps : str
-        ``"three"``: values, attention, values in the early-phase limit. ``"many"``: all weights at once.
+        ``"three"``: values, attention, values in the early-phase limit. ``"many"``: all weights at
+        once.
     data : str
-        ``"full"``: all N sequences in every step. ``"minibatches"``: epochs through them, each in a new order.
+        ``"full"``: all N sequences in every step. ``"minibatches"``: epochs through them, each in a
+        new order.
     rates : str
-        ``"book"``: $\eta=LV/200$ and $\gamma=L/20$. ``"tuned"``: times a factor, or a rate, that was searched for.
+        ``"book"``: $\eta=LV/200$ and $\gamma=L/20$. ``"tuned"``: times a factor, or a rate, that
+        was searched for.
     optimiser : str
-        ``"sgd"``: plain at constant rates for the book's attention; with momentum, warm-up and cosine decay for the
-        library's. ``"adamw"``: warm-up and cosine decay.
+        ``"sgd"``: plain at constant rates for the book's attention; with momentum, warm-up and
+        cosine decay for the library's. ``"adamw"``: warm-up and cosine decay.
     marked_values : bool
         Whether the values carry the trigger ($\tau=1$); with a library's attention they do.
     learned : bool
@@ -37,15 +41,16 @@ class Rung:
     positions : bool
         Whether a learned embedding of the position is added; it starts at zero.
     heads : int or None
-        ``None``: the book's attention, two $d\times d$ matrices from zero, blind to the end token itself. An integer:
-        ``torch.nn.MultiheadAttention`` as it comes, from random weights.
+        ``None``: the book's attention, two $d\times d$ matrices from zero, blind to the end token
+        itself. An integer: ``torch.nn.MultiheadAttention`` as it comes, from random weights.
     residual : bool
-        Layer norm before each part of a layer and before the output, and what a layer reads is added to the stream.
+        Layer norm before each part of a layer and before the output, and what a layer reads is
+        added to the stream.
     mlp : bool
         Two linear maps with a GELU between them, width $4d$.
     trigger : str
-        ``"feature"``: a vector added to the informative token. ``"marker"``: a token of its own before it.
-        ``"position"``: nothing, and the informative token always comes first.
+        ``"feature"``: a vector added to the informative token. ``"marker"``: a token of its own
+        before it. ``"position"``: nothing, and the informative token always comes first.
     layers : int
     """
 
@@ -102,7 +107,8 @@ RUNGS = {rung.name: rung for rung in LADDER + SIDE}
 
 
 def decays(rung: Rung) -> bool:
-    """Whether its optimiser takes a weight decay: all but gradient descent on the book's attention."""
+    """Whether its optimiser takes a weight decay: all but gradient descent on the book's
+    attention."""
     return rung.optimiser != "sgd" or rung.heads is not None
 
 

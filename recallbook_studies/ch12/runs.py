@@ -1,10 +1,11 @@
-r"""The ladder's sweep: every rung at every shape and number of sequences, ten seeds each, and some for longer.
+r"""The ladder's sweep: every rung at every shape and number of sequences, ten seeds each, and some
+for longer.
 
 Beside it other decays, tokens by Zipf's law, and three rungs at a large shape.
 
-Training amplifies rounding, so the runs are committed: ``python -m recallbook_studies.ch12.runs STORE`` makes
-them (``--device cuda`` on a GPU), ``--export STORE...`` writes the table. A run made again agrees to the scatter
-between machines, not to the digit: means over seeds do (:func:`again`).
+Training amplifies rounding, so the runs are committed: ``python -m recallbook_studies.ch12.runs
+STORE`` makes them (``--device cuda`` on a GPU), ``--export STORE...`` writes the table. A run made
+again agrees to the scatter between machines, not to the digit: means over seeds do (:func:`again`).
 """
 
 from __future__ import annotations
@@ -25,19 +26,26 @@ from recallbook_studies.ch12.training import STEPS, train
 
 FILE = FOLDER / "tables" / "survives.csv"
 LONGER, LONGEST = 4 * STEPS, 16 * STEPS
-LONGEST_SAMPLES = 4  # of the smallest numbers of sequences: more steps are asked whether fewer sequences do
+LONGEST_SAMPLES = (
+    4  # of the smallest numbers of sequences: more steps are asked whether fewer sequences do
+)
 NARROW = sizes.BASE._replace(dim=16)
-PRICED: list[tuple[str, sizes.Shape, tuple[float, ...]]] = [  # what other decays do, and at which N in units of V
+PRICED: list[
+    tuple[str, sizes.Shape, tuple[float, ...]]
+] = [  # what other decays do, and at which N in units of V
     *((name, sizes.BASE, (0.5, 1, 2, 4)) for name in ("four heads", "residual and norm", "MLP")),
     ("second layer", sizes.BASE, sizes.MARKER_PER_FACT),
     ("MLP", NARROW, (2, 16)),
 ]
 ZIPF_RUNGS = ("three steps", "AdamW", "learned embeddings", "MLP")
-COLUMNS = "accuracy recall lock_on attention layer head marker_attention cosine loss diverged".split()
+COLUMNS = (
+    "accuracy recall lock_on attention layer head marker_attention cosine loss diverged".split()
+)
 
 
 class Cell(NamedTuple):
-    """One rung at one shape, number of sequences and of steps: what is trained together, all seeds side by side."""
+    """One rung at one shape, number of sequences and of steps: what is trained together, all seeds
+    side by side."""
 
     rung: str
     shape: sizes.Shape
@@ -54,11 +62,16 @@ class Cell(NamedTuple):
     def pair(self) -> tuning.Rates:
         """Its rate and weight decay."""
         tuned = tuning.pair_of(RUNGS[self.rung], self.shape)
-        return tuned if self.decay == "tuned" else tuning.Rates(rate=tuned["rate"], decay=float(self.decay))
+        return (
+            tuned
+            if self.decay == "tuned"
+            else tuning.Rates(rate=tuned["rate"], decay=float(self.decay))
+        )
 
 
 def cells() -> list[Cell]:
-    """Everything that is swept: the ladder; at other decays, with frequent and rare tokens; longer."""
+    """Everything that is swept: the ladder; at other decays, with frequent and rare tokens;
+    longer."""
     swept = [
         Cell(rung.name, shape, count)
         for rung in RUNGS.values()
@@ -91,7 +104,10 @@ def cells() -> list[Cell]:
     ]
     decays += [
         Cell(name, sizes.BASE, sizes.TUNED_AT * sizes.VOCAB, LONGEST, decay=f"{decay:g}")
-        for name in ("four heads", "MLP")  # was the pair that was tuned for fewer steps kept too long?
+        for name in (
+            "four heads",
+            "MLP",
+        )  # was the pair that was tuned for fewer steps kept too long?
         for decay in tuning.DECAYS
     ]
     return swept + decays + zipf + longer + large
@@ -110,31 +126,43 @@ def outcomes(cell: Cell, device: Device = "cpu") -> pd.DataFrame:
     """All seeds of one cell."""
     rung = RUNGS[cell.rung]
     setting = sizes.setting(cell.shape, cell.samples, zipf=cell.zipf)
-    found = train(rung, setting, sizes.SEEDS, **cell.pair(), steps=cell.steps, looks=1, device=device).outcomes
+    found = train(
+        rung, setting, sizes.SEEDS, **cell.pair(), steps=cell.steps, looks=1, device=device
+    ).outcomes
     return found.set_index("seed")[COLUMNS].assign(**cell.pair())
 
 
 def row(key: str, device: Device = "cpu") -> dict[str, Any]:
-    """One run by its key. All seeds of its cell are trained; the others are kept for the next keys."""
+    """One run by its key. All seeds of its cell are trained; the others are kept for the next
+    keys."""
     cell, seed = cell_of(key)
-    fields = {**cell.shape._asdict(), **cell._asdict(), "tuned": cell.decay == "tuned", "seed": seed}
+    fields = {
+        **cell.shape._asdict(),
+        **cell._asdict(),
+        "tuned": cell.decay == "tuned",
+        "seed": seed,
+    }
     del fields["shape"], fields["decay"]
     return {"key": key, **fields, **outcomes(cell, device).loc[seed].to_dict()}
 
 
 def load(steps: int = STEPS, zipf: float = 0.0, tuned: bool = True) -> pd.DataFrame:
-    """The committed runs with this number of steps and these frequencies, a row for each rung, shape, N and seed.
+    """The committed runs with this number of steps and these frequencies, a row for each rung,
+    shape, N and seed.
 
     At the decay that was tuned, or at all others. Three steps are three whatever ``steps`` is.
     """
     with FILE.open(encoding="utf-8") as file:
         frame = pd.read_csv(file)
     wanted = (frame["steps"] == steps) | (frame["rung"] == "three steps")
-    return frame[wanted & (frame["zipf"] == zipf) & (frame["tuned"] == tuned)].reset_index(drop=True)
+    return frame[wanted & (frame["zipf"] == zipf) & (frame["tuned"] == tuned)].reset_index(
+        drop=True
+    )
 
 
 def again(frame: pd.DataFrame, cell: Cell) -> pd.DataFrame:
-    """One cell made again beside what the frame holds of it: ``column``, mean over seeds ``kept`` and ``made``."""
+    """One cell made again beside what the frame holds of it: ``column``, mean over seeds ``kept``
+    and ``made``."""
     kept = frame[frame["key"].isin([cell.key(seed) for seed in sizes.SEEDS])]
     made = pd.DataFrame([row(key) for key in kept["key"]])
     columns = ["accuracy", "recall", "lock_on", "cosine"]

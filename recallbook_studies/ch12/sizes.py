@@ -1,4 +1,5 @@
-r"""What the ladder is swept over: a cross of sizes through one base, the numbers of sequences, and how long."""
+r"""What the ladder is swept over: a cross of sizes through one base, the numbers of sequences, and
+how long."""
 
 from __future__ import annotations
 
@@ -11,7 +12,15 @@ VOCAB, LENGTH, DIM = 64, 8, 32  # the base, through which one size at a time is 
 VOCABS, LENGTHS, DIMS = (32, 64, 128), (4, 8, 16), (16, 32, 64)
 SEEDS = range(10)
 PER_FACT = (0.5, 1, 2, 4, 8, 16)  # numbers of sequences, in units of V
-MARKER_PER_FACT = (1, 2, 3, 4, 6, 8, 16)  # a marker token is found by two layers together, which takes more
+MARKER_PER_FACT = (
+    1,
+    2,
+    3,
+    4,
+    6,
+    8,
+    16,
+)  # a marker token is found by two layers together, which takes more
 TUNED_AT, MARKER_TUNED_AT = 2, 4  # where rate and decay are tuned, in the same units
 
 
@@ -25,7 +34,9 @@ class Shape(NamedTuple):
 
 VARIED = {"vocab": VOCABS, "seq_len": LENGTHS, "dim": DIMS}
 BASE = Shape(VOCAB, LENGTH, DIM)
-LARGE = Shape(512, 32, 128)  # beyond the toy: eight times the facts, four times the length and the dimension
+LARGE = Shape(
+    512, 32, 128
+)  # beyond the toy: eight times the facts, four times the length and the dimension
 LARGE_RUNGS = ("AdamW", "learned embeddings", "MLP")
 
 
@@ -40,13 +51,16 @@ def shapes() -> list[Shape]:
 
 
 def needs_two_layers(rung: Rung) -> bool:
-    """Whether the mark is a token of its own, so that one layer cannot see which token comes after it."""
+    """Whether the mark is a token of its own, so that one layer cannot see which token comes after
+    it."""
     return rung.trigger == "marker"
 
 
 def samples(rung: Rung, vocab: int) -> list[int]:
     """Numbers of sequences."""
-    return [round(share * vocab) for share in (MARKER_PER_FACT if needs_two_layers(rung) else PER_FACT)]
+    return [
+        round(share * vocab) for share in (MARKER_PER_FACT if needs_two_layers(rung) else PER_FACT)
+    ]
 
 
 def shapes_of(rung: Rung) -> list[Shape]:
@@ -59,7 +73,8 @@ def shapes_of(rung: Rung) -> list[Shape]:
 
 
 def setting(shape: Shape, count: int, marked_values: bool = True, zipf: float = 0.0) -> Setting:
-    """The setting of this shape with this number of sequences; a rung says itself what its values carry."""
+    """The setting of this shape with this number of sequences; a rung says itself what its values
+    carry."""
     return Setting(**shape._asdict(), samples=count, trigger_in_values=marked_values, zipf=zipf)
 
 

@@ -1,4 +1,5 @@
-"""Training on one rung of the ladder: several seeds side by side, each on its own fixed set of sequences."""
+"""Training on one rung of the ladder: several seeds side by side, each on its own fixed set of
+sequences."""
 
 from __future__ import annotations
 
@@ -14,13 +15,26 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.func import functional_call, grad_and_value, stack_module_state, vmap
 
-from recallbook.arguments import Device, check_dtype, check_rate, check_seed, check_size, not_allowed
+from recallbook.arguments import (
+    Device,
+    check_dtype,
+    check_rate,
+    check_seed,
+    check_size,
+    not_allowed,
+)
 from recallbook.data.streams import stream
 from recallbook.data.task import Problem, draw
 from recallbook.setting import Setting
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
-from recallbook_studies.ch12.measures import cosine, heads, marker_attention, share_right, theory_of_first_update
+from recallbook_studies.ch12.measures import (
+    cosine,
+    heads,
+    marker_attention,
+    share_right,
+    theory_of_first_update,
+)
 from recallbook_studies.ch12.models import LadderModel
 from recallbook_studies.ch12.rungs import Rung, decays
 from recallbook_studies.ch12.updates import Stepper
@@ -34,14 +48,15 @@ LOST = 2.0  # a loss above this many times log V has diverged
 
 
 class Trained(NamedTuple):
-    """``outcomes``: one row for each seed. ``history``: one for each seed, look, layer and head. ``models``: trained.
+    """``outcomes``: one row for each seed. ``history``: one for each seed, look, layer and head.
+    ``models``: trained.
 
-    Columns of ``outcomes``: ``accuracy`` on fresh sequences; ``recall``, that on sequences of one token only (a fact
-    that cannot be missed); ``lock_on`` and ``attention`` of the best head, with its ``layer`` and ``head``;
-    ``marker_attention``; ``cosine`` of the first update with the three-step theory's, as changes of logits on those
-    sequences; ``loss`` on the last batch, ``diverged``; ``step_accuracy``, ``step_recall`` and ``step_lock_on``, the
-    first look at which each was half of the way from chance, 1/V or 1/L, to 1 (not a number: never).
-    """
+    Columns of ``outcomes``: ``accuracy`` on fresh sequences; ``recall``, that on sequences of one
+    token only (a fact that cannot be missed); ``lock_on`` and ``attention`` of the best head, with
+    its ``layer`` and ``head``; ``marker_attention``; ``cosine`` of the first update with the
+    three-step theory's, as changes of logits on those sequences; ``loss`` on the last batch,
+    ``diverged``; ``step_accuracy``, ``step_recall`` and ``step_lock_on``, the first look at which
+    each was half of the way from chance, 1/V or 1/L, to 1 (not a number: never)."""
 
     outcomes: pd.DataFrame
     history: pd.DataFrame
@@ -49,7 +64,8 @@ class Trained(NamedTuple):
 
 
 class _Stack(NamedTuple):
-    """Models side by side: weights that move, and tensors that do not, each with a first axis over seeds."""
+    """Models side by side: weights that move, and tensors that do not, each with a first axis over
+    seeds."""
 
     model: LadderModel
     weights: dict[str, Tensor]
@@ -88,16 +104,16 @@ def train(
     ----------
     rung : Rung
     setting : Setting
-        $V,L,d,N$ and how often tokens come (``zipf``); no MLP of its own and none of the remedies for unequal facts.
-        Whether values carry the trigger is the rung's to say.
+        $V,L,d,N$ and how often tokens come (``zipf``); no MLP of its own and none of the remedies
+        for unequal facts. Whether values carry the trigger is the rung's to say.
     seeds : iterable of int
     rate : float
-        Learning rate; for the book's attention under gradient descent a factor on the book's two rates, which is 1 for
-        rungs at the book's rates. Not used by three steps, which have none.
+        Learning rate; for the book's attention under gradient descent a factor on the book's two
+        rates, which is 1 for rungs at the book's rates. Not used by three steps, which have none.
     decay : float
-        Weight decay of everything that moves: decoupled for AdamW, whose weights shrink by ``rate * decay`` a
-        step, part of the gradient for gradient descent on the library's layers; the book's attention under gradient
-        descent has none.
+        Weight decay of everything that moves: decoupled for AdamW, whose weights shrink by ``rate *
+        decay`` a step, part of the gradient for gradient descent on the library's layers; the
+        book's attention under gradient descent has none.
     steps : int
         The same for every N, so that N changes the data and not the time.
     batch : int
@@ -118,7 +134,11 @@ def train(
     -----
     Seeds do not see each other: one alone gives the same up to rounding, which training may amplify.
     """
-    steps, batch, looks = check_size("steps", steps), check_size("batch", batch), check_size("looks", looks)
+    steps, batch, looks = (
+        check_size("steps", steps),
+        check_size("batch", batch),
+        check_size("looks", looks),
+    )
     test_samples, rate, dtype = (
         check_size("test_samples", test_samples),
         check_rate("rate", rate),
@@ -132,21 +152,31 @@ def train(
     if rung.steps == "three":
         return _three_steps(problems, test_samples)
     rates = {"rate": rate, "decay": decay}
-    return _many_steps(rung, problems, rates, steps=steps, batch=batch, looks=looks, test_samples=test_samples)
+    return _many_steps(
+        rung, problems, rates, steps=steps, batch=batch, looks=looks, test_samples=test_samples
+    )
 
 
 def _check(rung: Rung, setting: Setting, rate: float, decay: float) -> None:
     if not isinstance(rung, Rung):
-        raise not_allowed("rung", rung, "a Rung, such as those of recallbook_studies.ch12.rungs.RUNGS")
+        raise not_allowed(
+            "rung", rung, "a Rung, such as those of recallbook_studies.ch12.rungs.RUNGS"
+        )
     plain = isinstance(setting, Setting) and replace(setting, zipf=0.0, other_zipf=None).equal_facts
     if not plain or setting.width is not None:
-        raise not_allowed("setting", setting, "a recallbook.Setting with no MLP and no remedy for unequal facts")
+        raise not_allowed(
+            "setting", setting, "a recallbook.Setting with no MLP and no remedy for unequal facts"
+        )
     if setting.dim % (rung.heads or 1):
         raise not_allowed("dim", setting.dim, f"a multiple of the {rung.heads} heads")
     if rung.rates == "book" and rate != 1:
         raise not_allowed("rate", rate, "1 for a rung at the book's own rates")
     if not math.isfinite(decay) or decay < 0 or (decay > 0 and not decays(rung)):
-        allowed = "a finite number from 0 on" if decays(rung) else "0 for gradient descent on the book's attention"
+        allowed = (
+            "a finite number from 0 on"
+            if decays(rung)
+            else "0 for gradient descent on the book's attention"
+        )
         raise not_allowed("decay", decay, allowed)
 
 
@@ -154,22 +184,30 @@ def _three_steps(problems: list[Problem], test_samples: int) -> Trained:
     rows = []
     for problem in problems:
         outcome = evaluate(problem, three_steps(problem), test_samples)
-        rows.append({**_unmeasured(problem), **vars(outcome), "layer": 0, "head": 0, "diverged": False})
+        rows.append(
+            {**_unmeasured(problem), **vars(outcome), "layer": 0, "head": 0, "diverged": False}
+        )
     return Trained(pd.DataFrame(rows), pd.DataFrame(), [])
 
 
 def _unmeasured(problem: Problem) -> dict[str, Any]:
-    names = "accuracy recall lock_on attention layer head marker_attention cosine loss diverged".split()
+    names = (
+        "accuracy recall lock_on attention layer head marker_attention cosine loss diverged".split()
+    )
     names += ["step_accuracy", "step_recall", "step_lock_on"]
     return {"seed": problem.seed, **dict.fromkeys(names, math.nan)}
 
 
 def orders(seed: int, samples: int, batch: int, steps: int) -> Int64[Tensor, "steps batch"]:
-    """Which sequences each step sees: epochs in random order, one after the other, cut into batches."""
+    """Which sequences each step sees: epochs in random order, one after the other, cut into
+    batches."""
     if batch >= samples:
         return torch.arange(samples).expand(steps, samples)
     epochs = range(1, 2 + steps * batch // samples)  # block 0 of this stream has drawn the facts
-    drawn = [np.argsort(stream(seed, "permutation", epoch).random(samples), kind="stable") for epoch in epochs]
+    drawn = [
+        np.argsort(stream(seed, "permutation", epoch).random(samples), kind="stable")
+        for epoch in epochs
+    ]
     return torch.from_numpy(np.concatenate(drawn)[: steps * batch].reshape(steps, batch))
 
 
@@ -190,7 +228,9 @@ def _stack(rung: Rung, problems: list[Problem]) -> _Stack:
     )
 
 
-def _logits(stack: _Stack, weights: dict[str, Tensor], fixed: dict[str, Tensor], written: Written) -> Any:
+def _logits(
+    stack: _Stack, weights: dict[str, Tensor], fixed: dict[str, Tensor], written: Written
+) -> Any:
     """Logits and attention of one model at these weights."""
     return functional_call(stack.model, {**weights, **fixed}, (written.tokens, written.marked))
 
@@ -209,12 +249,16 @@ def _many_steps(
     data = _stacked([write(problem.sequences, trigger, setting.vocab) for problem in problems])
     exam = _exam(trigger, problems, test_samples)
     batch = setting.samples if rung.data == "full" else batch
-    order = torch.stack([orders(problem.seed, setting.samples, batch, steps) for problem in problems])
+    order = torch.stack(
+        [orders(problem.seed, setting.samples, batch, steps) for problem in problems]
+    )
     stack = _stack(rung, problems)
     stepper = Stepper(rung, setting, stack.weights, steps=steps, **rates)
 
     def loss(weights: dict[str, Tensor], fixed: dict[str, Tensor], written: Written) -> Tensor:
-        return torch.nn.functional.cross_entropy(_logits(stack, weights, fixed, written)[0], written.labels)
+        return torch.nn.functional.cross_entropy(
+            _logits(stack, weights, fixed, written)[0], written.labels
+        )
 
     slopes = vmap(grad_and_value(loss))
     looked = {round(look * steps / looks) for look in range(looks + 1)}
@@ -223,7 +267,9 @@ def _many_steps(
     cosines, losses = [math.nan] * len(problems), torch.full((len(problems),), math.nan)
     for step in range(steps):
         which = order[:, step].to(data.labels.device)
-        part = Written(*(torch.stack([t[i] for t, i in zip(each, which, strict=True)]) for each in data))
+        part = Written(
+            *(torch.stack([t[i] for t, i in zip(each, which, strict=True)]) for each in data)
+        )
         gradients, losses = slopes(stack.weights, stack.fixed, part)
         if step in looked:
             history += _look(stack, problems, exam, step, losses)
@@ -232,14 +278,18 @@ def _many_steps(
             cosines = _first_update(stack, before, exam.facts, problems)
     history += _look(stack, problems, exam, steps, losses)
     frame = pd.DataFrame(history)
-    rows = [_outcome(problem, frame, cosine) for problem, cosine in zip(problems, cosines, strict=True)]
+    rows = [
+        _outcome(problem, frame, cosine) for problem, cosine in zip(problems, cosines, strict=True)
+    ]
     return Trained(pd.DataFrame(rows), frame, _unstacked(rung, problems, stack))
 
 
 def _exam(trigger: str, problems: list[Problem], test_samples: int) -> _Exam:
     vocab, length = problems[0].setting.vocab, problems[0].setting.seq_len
     fresh = [write(problem.fresh(test_samples), trigger, vocab) for problem in problems]
-    facts = [write(repeated(vocab, length, problem.permutation), trigger, vocab) for problem in problems]
+    facts = [
+        write(repeated(vocab, length, problem.permutation), trigger, vocab) for problem in problems
+    ]
     return _Exam(_stacked(fresh), _stacked(facts))
 
 
@@ -269,11 +319,20 @@ def _look(
     return rows
 
 
-def _first_update(stack: _Stack, before: dict[str, Tensor], facts: Written, problems: list[Problem]) -> list[float]:
-    """Cosine, for each seed, of what the first step did to the logits with what the theory's first step would."""
+def _first_update(
+    stack: _Stack, before: dict[str, Tensor], facts: Written, problems: list[Problem]
+) -> list[float]:
+    """Cosine, for each seed, of what the first step did to the logits with what the theory's first
+    step would."""
     double = stack._replace(fixed=_in_double(stack.fixed))
-    change = _answers(double, _in_double(stack.weights), facts)[0] - _answers(double, _in_double(before), facts)[0]
-    return [cosine(one, theory_of_first_update(problem)) for one, problem in zip(change, problems, strict=True)]
+    change = (
+        _answers(double, _in_double(stack.weights), facts)[0]
+        - _answers(double, _in_double(before), facts)[0]
+    )
+    return [
+        cosine(one, theory_of_first_update(problem))
+        for one, problem in zip(change, problems, strict=True)
+    ]
 
 
 def _in_double(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -293,12 +352,19 @@ def _outcome(problem: Problem, history: pd.DataFrame, first: float) -> dict[str,
     }
     limit = LOST * math.log(problem.setting.vocab)
     del row["step"]
-    found = {**row, "cosine": first, "diverged": not row["loss"] <= limit, **reached}  # also where it is no number
+    found = {
+        **row,
+        "cosine": first,
+        "diverged": not row["loss"] <= limit,
+        **reached,
+    }  # also where it is no number
     return {name: found[name] for name in _unmeasured(problem)}
 
 
 def _unstacked(rung: Rung, problems: list[Problem], stack: _Stack) -> list[LadderModel]:
     models = [LadderModel(rung, problem) for problem in problems]
     for index, model in enumerate(models):
-        model.load_state_dict({name: each[index] for name, each in {**stack.weights, **stack.fixed}.items()})
+        model.load_state_dict(
+            {name: each[index] for name, each in {**stack.weights, **stack.fixed}.items()}
+        )
     return models

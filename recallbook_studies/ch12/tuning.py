@@ -1,9 +1,10 @@
-r"""Learning rate and weight decay of the ladder's rungs, searched for together, at every shape, by one rule.
+r"""Learning rate and weight decay of the ladder's rungs, searched for together, at every shape, by
+one rule.
 
-At the base and at the large shape every pair of a grid is trained; at each other shape the pair kept at the base and
-its neighbours in the grid. Ten seeds, used nowhere else. A pair is *as good as the best* if its mean accuracy is at
-most one standard error of the paired difference, over seeds, below the best; of those that are, the one nearest to
-their middle is kept.
+At the base and at the large shape every pair of a grid is trained; at each other shape the pair
+kept at the base and its neighbours in the grid. Ten seeds, used nowhere else. A pair is *as good as
+the best* if its mean accuracy is at most one standard error of the paired difference, over seeds,
+below the best; of those that are, the one nearest to their middle is kept.
 
 ``python -m recallbook_studies.ch12.tuning STORE`` makes the runs, the base first: export it with
 ``--export STORE...``, then call both again for the other shapes.
@@ -33,7 +34,8 @@ TWO_LAYERS = (0.001, 0.003, 0.01, 0.03, 0.1)  # and a marker token; and the larg
 BOOK_RATES = (1.0, 3.0, 10.0, 30.0, 100.0)  # factors on the book's
 DECAYS = (0.01, 0.1, 0.3, 1.0, 3.0)
 COUPLED = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1)  # part of the gradient
-NOTHING = 0.1  # where no pair gets further, nothing was learnt that could tell them apart, and the base's is kept
+# where no pair gets further, nothing was learnt that could tell them apart, and the base's is kept
+NOTHING = 0.1
 COLUMNS = ("accuracy", "lock_on", "loss", "diverged")
 ROUNDING = 1e-6  # of committed digits: a pair that lies at the standard error is as good
 
@@ -52,8 +54,11 @@ class Rates(TypedDict):
     decay: float
 
 
-def grid(rung: Rung, shape: sizes.Shape = sizes.BASE) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """The rates and the decays that are tried; smaller rates for two layers, and at the large shape."""
+def grid(
+    rung: Rung, shape: sizes.Shape = sizes.BASE
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """The rates and the decays that are tried; smaller rates for two layers, and at the large
+    shape."""
     if not decays(rung):
         return BOOK_RATES, (0.0,)
     rates = ONE_LAYER
@@ -70,13 +75,18 @@ def tuned_rungs() -> list[Rung]:
 
 
 def pairs(rung: Rung, shape: sizes.Shape) -> list[Pair]:
-    """What is tried: the whole grid at the base and the large shape, else the base's pair and its neighbours."""
+    """What is tried: the whole grid at the base and the large shape, else the base's pair and its
+    neighbours."""
     rates, decayed = grid(rung, shape)
     if shape in (sizes.BASE, sizes.LARGE):
         return [Pair(rate, decay) for rate in rates for decay in decayed]
     middle = chosen()[rung.name, sizes.BASE]
     near, close = _around(rates, middle.rate), _around(decayed, middle.decay)
-    return list(dict.fromkeys([Pair(rate, middle.decay) for rate in near] + [Pair(middle.rate, one) for one in close]))
+    return list(
+        dict.fromkeys(
+            [Pair(rate, middle.decay) for rate in near] + [Pair(middle.rate, one) for one in close]
+        )
+    )
 
 
 def _around(values: tuple[float, ...], value: float) -> tuple[float, ...]:
@@ -90,7 +100,8 @@ def keys(shapes: Iterable[sizes.Shape]) -> list[str]:
         " ".join(map(str, (rung.name, *shape, f"{pair.rate:g}", f"{pair.decay:g}", seed)))
         for shape in shapes
         for rung in tuned_rungs()
-        if shape in sizes.shapes_of(rung) or (shape == sizes.LARGE and rung.name in sizes.LARGE_RUNGS)
+        if shape in sizes.shapes_of(rung)
+        or (shape == sizes.LARGE and rung.name in sizes.LARGE_RUNGS)
         for pair in pairs(rung, shape)
         for seed in SEEDS
     ]
@@ -105,15 +116,24 @@ def outcomes(name: str, shape: sizes.Shape, pair: Pair) -> pd.DataFrame:
 
 
 def row(key: str) -> dict[str, Any]:
-    """One run by its key. All seeds of its pair are trained; the others are kept for the next keys."""
+    """One run by its key. All seeds of its pair are trained; the others are kept for the next
+    keys."""
     name, *rest = key.rsplit(" ", 6)
     shape, pair = sizes.Shape(*map(int, rest[:3])), Pair(*map(float, rest[3:5]))
     found = outcomes(name, shape, pair).loc[int(rest[5])].to_dict()
-    return {"key": key, "rung": name, **shape._asdict(), **pair._asdict(), "seed": int(rest[5]), **found}
+    return {
+        "key": key,
+        "rung": name,
+        **shape._asdict(),
+        **pair._asdict(),
+        "seed": int(rest[5]),
+        **found,
+    }
 
 
 def as_good(part: pd.DataFrame) -> list[Pair]:
-    """The pairs of one rung and shape that are as good as the best, by the paired scatter of seeds."""
+    """The pairs of one rung and shape that are as good as the best, by the paired scatter of
+    seeds."""
     by_seed = part.pivot_table(index="seed", columns=["rate", "decay"], values="accuracy")
     short = by_seed.sub(by_seed[by_seed.mean().idxmax()], axis=0)
     error = short.std(ddof=1) / np.sqrt(len(short))
@@ -121,11 +141,11 @@ def as_good(part: pd.DataFrame) -> list[Pair]:
 
 
 def choose(frame: pd.DataFrame) -> dict[tuple[str, sizes.Shape], Pair]:
-    """The pair of each rung and shape: of those as good as the best, the one nearest to their middle in the grid.
+    """The pair of each rung and shape: of those as good as the best, the one nearest to their
+    middle in the grid.
 
-    Nearest in steps of the grid; of two that are equally near, the one with the higher accuracy. A shape at which every
-    pair fails is left out.
-    """
+    Nearest in steps of the grid; of two that are equally near, the one with the higher accuracy. A
+    shape at which every pair fails is left out."""
     kept = {}
     for (name, *shape), part in frame.groupby(["rung", *sizes.Shape._fields], sort=False):
         rates, decayed = grid(RUNGS[name], sizes.Shape(*shape))
@@ -153,7 +173,8 @@ def chosen() -> dict[tuple[str, sizes.Shape], Pair]:
 
 
 def pair_of(rung: Rung, shape: sizes.Shape = sizes.BASE) -> Rates:
-    """``rate`` and ``decay`` of a rung at a shape, for :func:`recallbook_studies.ch12.training.train`.
+    """``rate`` and ``decay`` of a rung at a shape, for
+    :func:`recallbook_studies.ch12.training.train`.
 
     Rungs at the book's rates have 1 and 0; a shape that was not searched has the base's.
     """
@@ -165,14 +186,17 @@ def pair_of(rung: Rung, shape: sizes.Shape = sizes.BASE) -> Rates:
 
 
 def at_an_end(frame: pd.DataFrame) -> list[tuple[str, str]]:
-    """Rungs that might do better beyond the base's grid, and in which of the two: at its smallest or largest rate, or
-    at its largest decay. Below the smallest decay there is next to none.
-    """
+    """Rungs that might do better beyond the base's grid, and in which of the two: at its smallest
+    or largest rate, or at its largest decay. Below the smallest decay there is next to none."""
     found = []
     for (name, shape), pair in choose(frame).items():
         rates, decayed = grid(RUNGS[name], shape)
         ends = {"rate": pair.rate in (rates[0], rates[-1]), "decay": pair.decay == decayed[-1] > 0}
-        found += [(name, field) for field, end in ends.items() if end and shape in (sizes.BASE, sizes.LARGE)]
+        found += [
+            (name, field)
+            for field, end in ends.items()
+            if end and shape in (sizes.BASE, sizes.LARGE)
+        ]
     return found
 
 

@@ -1,4 +1,5 @@
-"""Optimisers of the library for many models at once, whose weights are stacked along a first axis."""
+"""Optimisers of the library for many models at once, whose weights are stacked along a first
+axis."""
 
 from __future__ import annotations
 
@@ -18,12 +19,17 @@ Weights = dict[str, Tensor]
 
 
 def book_rates(setting: Setting) -> dict[str, float]:
-    r"""$\eta=LV/200$ for the values and $\gamma=L/20$ for attention: the book's rates beyond three steps."""
-    return {"book.value": setting.seq_len * setting.vocab / 200, "book.key_query": setting.seq_len / 20}
+    r"""$\eta=LV/200$ for the values and $\gamma=L/20$ for attention: the book's rates beyond three
+    steps."""
+    return {
+        "book.value": setting.seq_len * setting.vocab / 200,
+        "book.key_query": setting.seq_len / 20,
+    }
 
 
 def schedule(step: int, steps: int) -> float:
-    """Factor of the rate: linear up over the first tenth of the steps, then half a cosine down to zero."""
+    """Factor of the rate: linear up over the first tenth of the steps, then half a cosine down to
+    zero."""
     warm = max(1, math.ceil(WARM_UP * steps))
     if step < warm:
         return (step + 1) / warm
@@ -31,21 +37,35 @@ def schedule(step: int, steps: int) -> float:
 
 
 class Stepper:
-    """Moves stacked weights in place by the rung's optimiser, entry by entry: no model's step sees another's."""
+    """Moves stacked weights in place by the rung's optimiser, entry by entry: no model's step sees
+    another's."""
 
     def __init__(
-        self, rung: Rung, setting: Setting, weights: Weights, *, rate: float, decay: float, steps: int
+        self,
+        rung: Rung,
+        setting: Setting,
+        weights: Weights,
+        *,
+        rate: float,
+        decay: float,
+        steps: int,
     ) -> None:
-        self._leaves = {name: nn.Parameter(tensor) for name, tensor in weights.items()}  # sharing the stack's memory
+        self._leaves = {
+            name: nn.Parameter(tensor) for name, tensor in weights.items()
+        }  # sharing the stack's memory
         leaves = list(self._leaves.values())
         if not decays(rung):
             own = book_rates(setting)
-            groups = [{"params": [leaf], "lr": rate * own[name]} for name, leaf in self._leaves.items()]
+            groups = [
+                {"params": [leaf], "lr": rate * own[name]} for name, leaf in self._leaves.items()
+            ]
             self.optimiser: torch.optim.Optimizer = torch.optim.SGD(groups)
         elif rung.optimiser == "sgd":
             self.optimiser = torch.optim.SGD(leaves, lr=rate, momentum=MOMENTUM, weight_decay=decay)
         else:
-            self.optimiser = torch.optim.AdamW(leaves, lr=rate, betas=BETAS, eps=EPSILON, weight_decay=decay)
+            self.optimiser = torch.optim.AdamW(
+                leaves, lr=rate, betas=BETAS, eps=EPSILON, weight_decay=decay
+            )
         factor = (lambda step: schedule(step, steps)) if decays(rung) else (lambda step: 1.0)
         self._schedule = torch.optim.lr_scheduler.LambdaLR(self.optimiser, factor)
 

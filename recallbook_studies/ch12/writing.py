@@ -1,4 +1,5 @@
-"""How a sequence is written for a model that reads tokens alone: an end token, and a mark or none."""
+"""How a sequence is written for a model that reads tokens alone: an end token, and a mark or
+none."""
 
 from __future__ import annotations
 
@@ -16,9 +17,8 @@ NOWHERE = -1  # no position carries the trigger's vector
 
 
 class Written(NamedTuple):
-    """Tokens ``(n, T)`` with the end token last; where the trigger's vector is added and where the informative token
-    stands, ``(n,)`` each; labels ``(n,)``.
-    """
+    """Tokens ``(n, T)`` with the end token last; where the trigger's vector is added and where the
+    informative token stands, ``(n,)`` each; labels ``(n,)``."""
 
     tokens: Int64[Tensor, "n T"]
     marked: Int64[Tensor, " n"]
@@ -44,8 +44,9 @@ def written_length(seq_len: int, trigger: str) -> int:
 def write(sequences: Sequences, trigger: str, vocab: int) -> Written:
     r"""The sequences with this trigger.
 
-    ``"feature"``: $x_1..x_L$, end; the model adds the trigger's vector at $\ell$. ``"marker"``: a marker token comes
-    before $x_\ell$. ``"position"``: $x_\ell$ and $x_1$ change places, and nothing marks it. Labels stay as they are.
+    ``"feature"``: $x_1..x_L$, end; the model adds the trigger's vector at $\ell$. ``"marker"``: a
+    marker token comes before $x_\ell$. ``"position"``: $x_\ell$ and $x_1$ change places, and
+    nothing marks it. Labels stay as they are.
 
     Raises
     ------
@@ -75,14 +76,17 @@ def _with_marker(
     return torch.where(places == positions[:, None], marker, found)
 
 
-def _moved_to_front(tokens: Int64[Tensor, "n L"], positions: Int64[Tensor, " n"]) -> Int64[Tensor, "n L"]:
+def _moved_to_front(
+    tokens: Int64[Tensor, "n L"], positions: Int64[Tensor, " n"]
+) -> Int64[Tensor, "n L"]:
     moved = tokens.scatter(1, positions[:, None], tokens[:, :1])
     moved[:, 0] = tokens.gather(1, positions[:, None])[:, 0]
     return moved
 
 
 def repeated(vocab: int, seq_len: int, permutation: Int64[Tensor, " V"]) -> Sequences:
-    """One sequence for each fact, whose L tokens all are the one asked about: what is answered if it cannot be missed.
+    """One sequence for each fact, whose L tokens all are the one asked about: what is answered if
+    it cannot be missed.
 
     Positions go round.
     """

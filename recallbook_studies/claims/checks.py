@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pandas as pd
 
-from recallbook_studies.claims import checks_bounds, checks_memory, checks_model, checks_products, checks_scaling
+from recallbook_studies.claims import (
+    checks_bounds,
+    checks_memory,
+    checks_model,
+    checks_products,
+    checks_scaling,
+)
 from recallbook_studies.claims.findings import LABELS, LOCKS, LONG, ONE, SHORT, Check, fitted
 
 CHECKS = {

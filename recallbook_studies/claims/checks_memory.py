@@ -1,4 +1,5 @@
-r"""Checks of claims about how many facts a memory holds, with and without an MLP, and about budgets."""
+r"""Checks of claims about how many facts a memory holds, with and without an MLP, and about
+budgets."""
 
 from __future__ import annotations
 
@@ -33,14 +34,17 @@ from recallbook_studies.claims.findings import (
 
 
 def _trained() -> pd.DataFrame:
-    """The smallest matrix tried that holds 0.99 of the facts, trained on random embeddings, by facts and seed."""
+    """The smallest matrix tried that holds 0.99 of the facts, trained on random embeddings, by
+    facts and seed."""
     return trained_memories.critical(trained_memories.committed().query("memory == 'linear'"))
 
 
 def _superposition() -> SimpleNamespace:
     """Facts for each dimension: of a sum of outer products by d, of a trained matrix by facts."""
     sums = {dim: Interval(*(x / dim for x in facts_held(dim))) for dim in (16, 32, 64, 128)}
-    trained = {int(n): seed_interval(n / part["size"] ** 0.5) for n, part in _trained().groupby("facts")}
+    trained = {
+        int(n): seed_interval(n / part["size"] ** 0.5) for n, part in _trained().groupby("facts")
+    }
     return SimpleNamespace(sums=sums, trained=trained)
 
 
@@ -56,7 +60,10 @@ def superposition(found: SimpleNamespace) -> Finding:
     text += said(*((f"d = {dim}", x) for dim, x in found.sums.items()))
     text += "; trained matrix: " + said(*((f"{n} facts", x) for n, x in found.trained.items()))
     more = [x.low > 1 for line in (found.sums, found.trained) for x in line.values()]
-    return Finding(text + "; orthogonal: at most 1", CONFIRMED if all(more) else PARTLY if any(more) else REFUTED)
+    return Finding(
+        text + "; orthogonal: at most 1",
+        CONFIRMED if all(more) else PARTLY if any(more) else REFUTED,
+    )
 
 
 def _yardsticks() -> SimpleNamespace:
@@ -67,7 +74,10 @@ def _yardsticks() -> SimpleNamespace:
     one = trained_memories.critical(trained_memories.curve("one gradient", (facts,)))
     square = seed_interval(_trained().query("facts == @facts")["size"])
     return SimpleNamespace(
-        one=seed_interval(one["size"]), trained=square, dim=least, numbers=least**2 + 2 * facts * least
+        one=seed_interval(one["size"]),
+        trained=square,
+        dim=least,
+        numbers=least**2 + 2 * facts * least,
     )
 
 
@@ -87,14 +97,22 @@ def nearly_optimal(found: SimpleNamespace) -> Finding:
     return Finding(text, CONFIRMED if all(close) else PARTLY if any(close) else REFUTED)
 
 
-BUDGET = {"d = 96, no MLP": (96, None), "d = 64, m = 656": (64, 656), "d = 32, m = 2336": (32, 2336)}
+BUDGET = {
+    "d = 96, no MLP": (96, None),
+    "d = 64, m = 656": (64, 656),
+    "d = 32, m = 2336": (32, 2336),
+}
 
 
 def _smaller_dim() -> SimpleNamespace:
-    """Facts held by d without MLP, and recall of 512 facts with the same number of parameters, by d and m."""
+    """Facts held by d without MLP, and recall of 512 facts with the same number of parameters, by d
+    and m."""
     recall = {
         name: seed_interval(
-            [perfect_recall(drawn(alone(512, dim, m, "he3", embeddings="sphere"), seed)) for seed in range(8)]
+            [
+                perfect_recall(drawn(alone(512, dim, m, "he3", embeddings="sphere"), seed))
+                for seed in range(8)
+            ]
         )
         for name, (dim, m) in BUDGET.items()
     }
@@ -110,8 +128,12 @@ def _smaller_dim() -> SimpleNamespace:
 )
 def smaller_dim_stores_more(found: SimpleNamespace) -> Finding:
     """Does a smaller d raise capacity: at its own size, or at an equal number of parameters?"""
-    text = "facts held without MLP: " + ", ".join(f"{x.mean:.0f} at d = {dim}" for dim, x in found.held.items())
-    text += "; recall of 512 facts with 107,520 parameters, cubic Hermite: " + said(*found.shared.items())
+    text = "facts held without MLP: " + ", ".join(
+        f"{x.mean:.0f} at d = {dim}" for dim, x in found.held.items()
+    )
+    text += "; recall of 512 facts with 107,520 parameters, cubic Hermite: " + said(
+        *found.shared.items()
+    )
     small, large = (found.held[dim] for dim in sorted(found.held))
     first, *rest = found.shared.values()
     more = [small.low > large.high, all(x.low > first.high for x in rest)]
@@ -119,12 +141,19 @@ def smaller_dim_stores_more(found: SimpleNamespace) -> Finding:
 
 
 def _ratios() -> dict[str, dict[int, Interval]]:
-    """Facts for each dimension of a sum of outer products, by d; facts, and bits, for each trained number, by facts."""
+    """Facts for each dimension of a sum of outer products, by d; facts, and bits, for each trained
+    number, by facts."""
     trained = {int(n): part["size"] for n, part in _trained().groupby("facts")}
     return {
-        "facts for each dimension": {d: Interval(*(x / d for x in facts_held(d))) for d in (32, 64, 128)},
-        "facts for each number of a trained matrix": {n: seed_interval(n / size) for n, size in trained.items()},
-        "bits for each number": {n: seed_interval(n * math.log2(n) / size) for n, size in trained.items()},
+        "facts for each dimension": {
+            d: Interval(*(x / d for x in facts_held(d))) for d in (32, 64, 128)
+        },
+        "facts for each number of a trained matrix": {
+            n: seed_interval(n / size) for n, size in trained.items()
+        },
+        "bits for each number": {
+            n: seed_interval(n * math.log2(n) / size) for n, size in trained.items()
+        },
     }
 
 
@@ -137,7 +166,10 @@ def _ratios() -> dict[str, dict[int, Interval]]:
 )
 def hopfield(found: dict[str, dict[int, Interval]]) -> Finding:
     """What is constant?"""
-    text = "; ".join(name + ": " + said(*((f"{size}", x) for size, x in line.items())) for name, line in found.items())
+    text = "; ".join(
+        name + ": " + said(*((f"{size}", x) for size, x in line.items()))
+        for name, line in found.items()
+    )
     lines = [list(line.values()) for line in found.values()]
     same = [line for line in lines if max(x.low for x in line) < 1.25 * min(x.high for x in line)]
     known = any(x.low <= 0.14 <= x.high for line in same for x in line)
@@ -149,7 +181,10 @@ def _learned() -> dict[str, dict[int, Interval]]:
     table = learned.load().pivot(index=["dim", "seed"], columns="kind", values="recall")
     level = 1 - 0.05 / len(learned.DIMS)  # several d are looked at
     return {
-        kind: {int(dim): seed_interval(part[kind] - part["random"], level) for dim, part in table.groupby("dim")}
+        kind: {
+            int(dim): seed_interval(part[kind] - part["random"], level)
+            for dim, part in table.groupby("dim")
+        }
         for kind in ("learned", "clustered")
     }
 
@@ -164,8 +199,12 @@ def _learned() -> dict[str, dict[int, Interval]]:
 def learned_embeddings(found: dict[str, dict[int, Interval]]) -> Finding:
     """Learned and clustered embeddings against random ones in a trained linear memory."""
     text = f"recall of {learned.FACTS} facts by a trained matrix minus that with random embeddings, where most differ: "
-    largest = {kind: max((abs(x.mean), dim) for dim, x in line.items())[1] for kind, line in found.items()}
-    text += ", ".join(f"{kind} {signed(found[kind][dim])} at d = {dim}" for kind, dim in largest.items())
+    largest = {
+        kind: max((abs(x.mean), dim) for dim, x in line.items())[1] for kind, line in found.items()
+    }
+    text += ", ".join(
+        f"{kind} {signed(found[kind][dim])} at d = {dim}" for kind, dim in largest.items()
+    )
     apart = [any(x.low > 0 or x.high < 0 for x in line.values()) for line in found.values()]
     return Finding(text, CONFIRMED if all(apart) else PARTLY if any(apart) else REFUTED)
 
@@ -180,10 +219,14 @@ def _budgets() -> SimpleNamespace:
 
     def accuracy(length: int, dim: int) -> Interval:
         setting = replace(RUNNING, seq_len=length, dim=dim, samples=round(TOTAL / length / dim))
-        return seed_interval([simulate(setting, seed, test_samples=2000).accuracy for seed in range(10)])
+        return seed_interval(
+            [simulate(setting, seed, test_samples=2000).accuracy for seed in range(10)]
+        )
 
     dims = {dim: accuracy(16, dim) for dim in (48, 96, 192, 384, 768)}
-    return SimpleNamespace(dims=dims, lengths={length: accuracy(length, 192) for length in (4, 16, 64, 256)})
+    return SimpleNamespace(
+        dims=dims, lengths={length: accuracy(length, 192) for length in (4, 16, 64, 256)}
+    )
 
 
 @decided_by(
@@ -195,7 +238,9 @@ def trade_off(found: SimpleNamespace) -> Finding:
     """At one budget, is there a best dimension, and a best length?"""
     text = f"V = 256, accuracy at N·L·d = {TOTAL:,}, along d at L = 16: "
     text += ", ".join(f"{x.mean:.2f} at {size}" for size, x in found.dims.items())
-    text += "; along L at d = 192: " + ", ".join(f"{x.mean:.2f} at {size}" for size, x in found.lengths.items())
+    text += "; along L at d = 192: " + ", ".join(
+        f"{x.mean:.2f} at {size}" for size, x in found.lengths.items()
+    )
     inside = [_inside(line) for line in (found.dims, found.lengths)]
     return Finding(text, CONFIRMED if all(inside) else PARTLY if any(inside) else REFUTED)
 
@@ -207,7 +252,13 @@ def _inside(line: dict[int, Interval]) -> bool:
 
 # The MLP
 
-NAMES = {"none": "no MLP", "relu": "ReLU", "tanh": "tanh", "he2": "quadratic Hermite", "he3": "cubic Hermite"}
+NAMES = {
+    "none": "no MLP",
+    "relu": "ReLU",
+    "tanh": "tanh",
+    "he2": "quadratic Hermite",
+    "he3": "cubic Hermite",
+}
 WIDEST = 4096
 Cells = dict[tuple[str, int], Interval]  # by activation and width
 
@@ -216,7 +267,9 @@ def _cells(table: pd.DataFrame, samples: int) -> Cells:
     """Means with intervals by activation and width at one N; without MLP the width is 0."""
     rows = table[table["samples"] == samples]
     return {
-        (r.activation, 0 if r.activation == "none" else int(r.features)): Interval(r.mean, r.low, r.high)
+        (r.activation, 0 if r.activation == "none" else int(r.features)): Interval(
+            r.mean, r.low, r.high
+        )
         for r in rows.itertuples(name="Row")
     }
 
@@ -235,16 +288,22 @@ def width_helps(found: Cells) -> Finding:
     """Recall against width for two activations."""
     none, parts, gains = found["none", 0], [], []
     for name in ("he3", "relu"):
-        parts.append(f"{NAMES[name]} " + said(*((f"m = {m}:", found[name, m]) for m in (256, WIDEST))))
+        parts.append(
+            f"{NAMES[name]} " + said(*((f"m = {m}:", found[name, m]) for m in (256, WIDEST)))
+        )
         gains.append(found[name, WIDEST].low > none.high)
     text = f"V = 1024, d = 64, recall: no MLP {ends(none)}; " + "; ".join(parts)
     return Finding(text, CONFIRMED if all(gains) else PARTLY if any(gains) else REFUTED)
 
 
 def _small() -> SimpleNamespace:
-    """Recall at d = 32 with the trigger out of and in the values, lock-on with few sequences; recall at V = 1024."""
+    """Recall at d = 32 with the trigger out of and in the values, lock-on with few sequences;
+    recall at V = 1024."""
     results = load_results("mlp_sizes")
-    out, inside = (_cells(mlp_sizes.means(mlp_sizes.small(results, flag), "recall"), 8192) for flag in (False, True))
+    out, inside = (
+        _cells(mlp_sizes.means(mlp_sizes.small(results, flag), "recall"), 8192)
+        for flag in (False, True)
+    )
     locks = _cells(mlp_sizes.means(mlp_sizes.small(results, False), "lock_on"), 512)
     return SimpleNamespace(out=out, inside=inside, locks=locks, large=_large())
 
@@ -264,7 +323,9 @@ def width_at_small_dim(found: SimpleNamespace) -> Finding:
             shown.append((NAMES[name], cells[name, WIDEST]))
             kept.append(cells[name, WIDEST].low >= 0.9 > cells["none", 0].high)
         text += said(*shown) + f", with the trigger {where} the values; "
-    return Finding(text.removesuffix("; "), CONFIRMED if all(kept) else PARTLY if any(kept) else REFUTED)
+    return Finding(
+        text.removesuffix("; "), CONFIRMED if all(kept) else PARTLY if any(kept) else REFUTED
+    )
 
 
 @decided_by(
@@ -280,7 +341,9 @@ def mlp_harder(found: SimpleNamespace) -> Finding:
     for what, cells in cases.items():
         below = [key for key, x in cells.items() if x.high < cells["none", 0].low]
         count = [count[0] + len(below), count[1] + len(cells) - 1]
-        names = [f"{NAMES[name]} at m = {_widths(below, name)}" for name in NAMES if _widths(below, name)]
+        names = [
+            f"{NAMES[name]} at m = {_widths(below, name)}" for name in NAMES if _widths(below, name)
+        ]
         parts.append(f"{what}: {', '.join(names) or 'none'}")
     first, wide = found.out["none", 0], found.out["he3", WIDEST]
     text = f"V = 256, d = 32, below no MLP in {count[0]} of {count[1]} cases; " + "; ".join(parts)

@@ -45,8 +45,11 @@ RUNNING = Setting(vocab=256, seq_len=128, dim=96, samples=2048, **OUT)
 
 
 def _two_problems() -> SimpleNamespace:
-    """Accuracy with all facts and no place, with the place and no fact, and of the model that does both."""
-    both = seed_interval([simulate(RUNNING, seed, test_samples=2000).accuracy for seed in range(10)])
+    """Accuracy with all facts and no place, with the place and no fact, and of the model that does
+    both."""
+    both = seed_interval(
+        [simulate(RUNNING, seed, test_samples=2000).accuracy for seed in range(10)]
+    )
     facts = baselines.bag_of_words_accuracy(RUNNING.vocab, RUNNING.seq_len)
     return SimpleNamespace(facts=facts, place=1 / RUNNING.vocab, both=both)
 
@@ -65,10 +68,18 @@ def two_problems(found: SimpleNamespace) -> Finding:
 
 
 def _largest_samples() -> pd.DataFrame:
-    """Lock-on at the largest N of every setting without MLP in five committed sweeps, with its interval."""
+    """Lock-on at the largest N of every setting without MLP in five committed sweeps, with its
+    interval."""
     sizes = ["vocab", "seq_len", "dim", "embeddings", "trigger_in_values"]
-    parts = [load_results(name) for name in ("lock_on", "four_corners", "geometry", "large_sizes", "accuracy")]
-    table = over_seeds(pd.concat(parts).drop_duplicates([*sizes, "samples", "seed"]), [*sizes, "samples"], "lock_on")
+    parts = [
+        load_results(name)
+        for name in ("lock_on", "four_corners", "geometry", "large_sizes", "accuracy")
+    ]
+    table = over_seeds(
+        pd.concat(parts).drop_duplicates([*sizes, "samples", "seed"]),
+        [*sizes, "samples"],
+        "lock_on",
+    )
     return table.sort_values("samples").groupby(sizes).tail(1)
 
 
@@ -92,12 +103,17 @@ def attention_locates(found: pd.DataFrame) -> Finding:
 
 
 def _interference() -> SimpleNamespace:
-    """Typical overlap, what no choice of directions avoids, and lock-on of orthogonal minus random embeddings."""
+    """Typical overlap, what no choice of directions avoids, and lock-on of orthogonal minus random
+    embeddings."""
     typical = seed_interval([examination.cosines(256, 128, seed).std() for seed in range(10)])
-    rows = geometry.labelled(load_results("geometry").query("seq_len == 256 and dim == 258 and not trigger_in_values"))
+    rows = geometry.labelled(
+        load_results("geometry").query("seq_len == 256 and dim == 258 and not trigger_in_values")
+    )
     means = rows.groupby(["embeddings", "seed"])["lock_on"].mean().unstack(0)
     lost = seed_interval(means["orthogonal"] - means["gaussian"])
-    return SimpleNamespace(typical=typical, floor=float(coherence_floor().subs({n: 256, d: 128})), lost=lost)
+    return SimpleNamespace(
+        typical=typical, floor=float(coherence_floor().subs({n: 256, d: 128})), lost=lost
+    )
 
 
 @decided_by(
@@ -122,7 +138,9 @@ def _nearly_orthogonal() -> dict[str, Interval]:
         "orthogonal, d = V + 2": ("orthogonal", 258),
     }
     return {
-        name: seed_interval([2 * (examination.cosines(256, dim, seed, law) ** 2).sum() / 256 for seed in range(5)])
+        name: seed_interval(
+            [2 * (examination.cosines(256, dim, seed, law) ** 2).sum() / 256 for seed in range(5)]
+        )
         for name, (law, dim) in laws.items()
     }
 
@@ -139,7 +157,9 @@ def nearly_orthogonal(found: dict[str, Interval]) -> Finding:
     text += ", ".join(f"{name}: {abs(x.mean):.2f}" for name, x in found.items())
     near = {name: x.high < 0.1 for name, x in found.items()}
     needs = not near["random, d = V"] and near["random, d = 16 V"]
-    return Finding(text, REFUTED if not needs else PARTLY if near["orthogonal, d = V + 2"] else CONFIRMED)
+    return Finding(
+        text, REFUTED if not needs else PARTLY if near["orthogonal, d = V + 2"] else CONFIRMED
+    )
 
 
 # Three steps
@@ -149,7 +169,9 @@ def _slopes() -> tuple[float, float]:
     """Largest gradients at zero weights, in the values and in the attention."""
     problem = draw(Setting(vocab=64, seq_len=16, dim=32, samples=512, **OUT), 0)
     model = RecallTransformer(problem)
-    loss = torch.nn.functional.cross_entropy(model(problem.tokens, problem.positions), problem.labels)
+    loss = torch.nn.functional.cross_entropy(
+        model(problem.tokens, problem.positions), problem.labels
+    )
     slope = float(torch.autograd.grad(loss, model.key_query)[0].abs().max())
     return float(initial_gradient(problem).abs().max()), slope
 
@@ -157,18 +179,24 @@ def _slopes() -> tuple[float, float]:
 @decided_by(_slopes)
 def order_of_steps(found: tuple[float, float]) -> Finding:
     """At zero weights only the value matrix has a gradient."""
-    return Finding("largest gradient at zero: {:.4f} in the values, {:.4f} in the attention".format(*found))
+    return Finding(
+        "largest gradient at zero: {:.4f} in the values, {:.4f} in the attention".format(*found)
+    )
 
 
 def _rates() -> SimpleNamespace:
-    """Accuracy gained by a finite first rate, by (trigger in the values, rate over LV); attention by second rate."""
+    """Accuracy gained by a finite first rate, by (trigger in the values, rate over LV); attention
+    by second rate."""
     gains = {}
     for flag in (False, True):
         table = three_rates.over_eta(flag, range(5))
         for eta in (0.1, 10.0):
             gains[flag, eta] = seed_interval(table.loc[table["eta"] == eta, "gain"])
     table = three_rates.over_gamma(False, range(5))
-    shares = {rate: seed_interval(table.loc[table["saturation"] == rate, "attention"]) for rate in (0.1, 10.0)}
+    shares = {
+        rate: seed_interval(table.loc[table["saturation"] == rate, "attention"])
+        for rate in (0.1, 10.0)
+    }
     return SimpleNamespace(gains=gains, attention=shares)
 
 
@@ -180,7 +208,8 @@ def _rates() -> SimpleNamespace:
     " both, true only where if one.",
 )
 def rates(found: SimpleNamespace) -> Finding:
-    """Three steps with a small and a large second rate, and with first rates that are not near zero."""
+    """Three steps with a small and a large second rate, and with first rates that are not near
+    zero."""
     small, large = (found.attention[rate] for rate in sorted(found.attention))
     text = f"V = 128, L = 16, d = 64, N = 4096: attention on the informative token {ends(small)} at a second rate a "
     text += f"tenth of what tips the softmax, {ends(large)} at ten times what does; accuracy gained over a first rate "
@@ -198,9 +227,12 @@ def rates(found: SimpleNamespace) -> Finding:
 
 
 def _directions() -> pd.DataFrame:
-    """Late minus early cosine with the trigger, with its interval, and growth of the vector's length, by setting."""
+    """Late minus early cosine with the trigger, with its interval, and growth of the vector's
+    length, by setting."""
     runs = early_training.over_sizes(early_training.load())
-    runs = runs.assign(missing=runs["cosine_late"] - runs["cosine_early"], growth=runs["length_late"])
+    runs = runs.assign(
+        missing=runs["cosine_late"] - runs["cosine_early"], growth=runs["length_late"]
+    )
     runs["growth"] /= runs["length_early"]
     by = ["seq_len", "dim", "samples"]
     growth = runs.groupby(by, as_index=False)["growth"].min()
@@ -219,21 +251,28 @@ def early_direction(found: pd.DataFrame) -> Finding:
     by_samples = {int(count): part for count, part in there.groupby(found["samples"])}
     text = f"V = 64, L = 16 to 64, d = 16 to 64, six draws: direction there after 3 steps in {there.sum()} of "
     text += f"{len(found)} settings; by N: "
-    text += ", ".join(f"{part.sum()} of {part.size} at {count}" for count, part in by_samples.items())
+    text += ", ".join(
+        f"{part.sum()} of {part.size} at {count}" for count, part in by_samples.items()
+    )
     text += f"; the vector grows at least {found['growth'].min():.0f}-fold"
     return Finding(text, CONFIRMED if there.all() else PARTLY if there.any() else REFUTED)
 
 
 def _rescued() -> SimpleNamespace:
-    """Of the runs without lock-on after three steps the share with lock-on after 300, by N; runs with it, and still."""
+    """Of the runs without lock-on after three steps the share with lock-on after 300, by N; runs
+    with it, and still."""
     runs = early_training.over_sizes(early_training.load())
     failed, late = runs["lock_on_early"] < 0.5, runs["lock_on_late"] > 0.9
     shares = {}
     for count, part in late[failed].groupby(runs["samples"]):
-        found = seed_interval(part.groupby(runs["seed"]).mean())  # runs of one seed share their draws
+        found = seed_interval(
+            part.groupby(runs["seed"]).mean()
+        )  # runs of one seed share their draws
         shares[int(count)] = Interval(found.mean, max(found.low, 0), min(found.high, 1))
     kept = int((~failed & late).sum())
-    return SimpleNamespace(failed=int(failed.sum()), shares=shares, locked=int((~failed).sum()), kept=kept)
+    return SimpleNamespace(
+        failed=int(failed.sum()), shares=shares, locked=int((~failed).sum()), kept=kept
+    )
 
 
 @decided_by(
@@ -246,7 +285,9 @@ def _rescued() -> SimpleNamespace:
 def early_decides(found: SimpleNamespace) -> Finding:
     """Is what three steps cannot locate lost for longer training?"""
     text = f"V = 64, both matrices trained at once: of {found.failed} runs that had not locked on after 3 steps, the "
-    text += "share that had after 300: " + said(*((f"N = {count}", x) for count, x in found.shares.items()))
+    text += "share that had after 300: " + said(
+        *((f"N = {count}", x) for count, x in found.shares.items())
+    )
     text += f"; of {found.locked} that had, {found.kept} still had"
     rare = all(x.high < 0.05 for x in found.shares.values())
     most = all(x.low > 0.5 for x in found.shares.values())
@@ -254,7 +295,8 @@ def early_decides(found: SimpleNamespace) -> Finding:
 
 
 def _rises() -> pd.DataFrame:
-    """Draws whose loss rises in some step, by law and factor of the rates; and the number of draws."""
+    """Draws whose loss rises in some step, by law and factor of the rates; and the number of
+    draws."""
     runs = early_training.by_law(early_training.load())
     return runs.groupby(["law", "factor"])["rises"].agg(["sum", "size"]).reset_index()
 
@@ -267,7 +309,8 @@ def _rises() -> pd.DataFrame:
     " refuted if nowhere.",
 )
 def oscillation(found: pd.DataFrame) -> Finding:
-    """Does the loss rise on the way, with random and with orthogonal embeddings of one dimension?"""
+    """Does the loss rise on the way, with random and with orthogonal embeddings of one
+    dimension?"""
     table = found.set_index(["law", "factor"])
     chance = {}
     for rate in sorted(found["factor"].unique()):
@@ -277,7 +320,9 @@ def oscillation(found: pd.DataFrame) -> Finding:
     largest = max(chance)
     text = f"V = 64, L = 32, N = 256, draws whose loss rises in 300 steps, at {', '.join(map(str, chance))} times the "
     text += "usual rates: " + "; ".join(
-        f"{law}: " + ", ".join(str(n) for n in rows.sort_values("factor")["sum"]) + f" of {rows['size'].max()}"
+        f"{law}: "
+        + ", ".join(str(n) for n in rows.sort_values("factor")["sum"])
+        + f" of {rows['size'].max()}"
         for law, rows in found.groupby("law")
     )
     text += f"; random against orthogonal at d = 66 and {largest} times: p = {chance[largest]:.3f}"
@@ -291,9 +336,14 @@ SIGNS = {"dim": -1, "seq_len": 1}  # of the exponents of N: more d helps, more L
 
 
 def _longer() -> SimpleNamespace:
-    """Exponents of N for lock-on after 3 and 300 steps, and of N for accuracy 0.9 after many; N at twice the d."""
+    """Exponents of N for lock-on after 3 and 300 steps, and of N for accuracy 0.9 after many; N at
+    twice the d."""
     larger = longer_training.labelled(load_results("longer_larger"))
-    larger = larger[(larger["training"] == "one batch") & (larger["seq_len"] == 16) & larger["dim"].isin((64, 128))]
+    larger = larger[
+        (larger["training"] == "one batch")
+        & (larger["seq_len"] == 16)
+        & larger["dim"].isin((64, 128))
+    ]
     frame = ladder_runs.load()
     table = ladder.fitted(frame[frame["rung"] == RUNG], level=0.9).set_index("size")
     rung = {size: Interval(*table.loc[size, ["exponent", "low", "high"]]) for size in SIGNS}
@@ -308,19 +358,31 @@ def _longer() -> SimpleNamespace:
     f" and on the rung {RUNG!r} of chapter 12); refuted if a direction turns, by the whole interval.",
 )
 def longer_scaling(found: SimpleNamespace) -> Finding:
-    """Exponents after three steps and after 300 on the same batch, and the directions at accuracy 0.9."""
+    """Exponents after three steps and after 300 on the same batch, and the directions at accuracy
+    0.9."""
     text = "exponents of N for lock-on, V = 64, three steps, then 300: "
     names = {"dim": "d", "seq_len": "L"}
-    text += "; ".join(f"{s}^ {ends(found.short[size])}, then {ends(found.long[size])}" for size, s in names.items())
+    text += "; ".join(
+        f"{s}^ {ends(found.short[size])}, then {ends(found.long[size])}"
+        for size, s in names.items()
+    )
     text += f"; chapter 12, {RUNG!r}, accuracy 0.9: "
     text += ", ".join(f"{s}^ {ends(found.rung[size])}" for size, s in names.items())
-    text += "; V = 256, L = 16, accuracy 0.9 after 300 steps: d from 64 to 128 changes N by a factor "
+    text += (
+        "; V = 256, L = 16, accuracy 0.9 after 300 steps: d from 64 to 128 changes N by a factor "
+    )
     text += ends(found.above)
     turned = found.above.low > 1 or any(_turned(line) for line in (found.long, found.rung))
-    same = all(found.long[size].low <= found.short[size].mean <= found.long[size].high for size in SIGNS)
+    same = all(
+        found.long[size].low <= found.short[size].mean <= found.long[size].high for size in SIGNS
+    )
     return Finding(text, REFUTED if turned else CONFIRMED if same else PARTLY)
 
 
 def _turned(exponents: dict[str, Interval]) -> bool:
     """Whether an exponent's whole interval has the sign that three steps do not have."""
-    return any((x.high if SIGNS[size] > 0 else -x.low) < 0 for size, x in exponents.items() if size in SIGNS)
+    return any(
+        (x.high if SIGNS[size] > 0 else -x.low) < 0
+        for size, x in exponents.items()
+        if size in SIGNS
+    )

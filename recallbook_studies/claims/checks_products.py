@@ -1,4 +1,5 @@
-r"""Checks of claims about products of sizes, thresholds in one of them, and what orthogonal embeddings change."""
+r"""Checks of claims about products of sizes, thresholds in one of them, and what orthogonal
+embeddings change."""
 
 from __future__ import annotations
 
@@ -39,11 +40,16 @@ WITHIN = 0.25  # of a product: N itself is measured to about as much
 
 
 def _product() -> SimpleNamespace:
-    """Lock-on: how far a product of d and L misses N, over which span, exponents; price of a longer L in accuracy."""
+    """Lock-on: how far a product of d and L misses N, over which span, exponents; price of a longer
+    L in accuracy."""
     table = lock_on_sizes.critical(load_results("lock_on"), False, False)
-    misses = math.exp(float(np.abs(lock_on_sizes.interactions(table, "critical").to_numpy()).max())) - 1
+    misses = (
+        math.exp(float(np.abs(lock_on_sizes.interactions(table, "critical").to_numpy()).max())) - 1
+    )
     span = table["critical"].max() / table["critical"].min()
-    return SimpleNamespace(misses=misses, span=span, accuracy=length_factors(False), exponents=fitted(LOCKS))
+    return SimpleNamespace(
+        misses=misses, span=span, accuracy=length_factors(False), exponents=fitted(LOCKS)
+    )
 
 
 @decided_by(
@@ -55,14 +61,13 @@ def _product() -> SimpleNamespace:
 )
 def product_of_three(found: SimpleNamespace) -> Finding:
     """A function of d times a function of L: for lock-on, for accuracy?"""
-    text = (
-        f"lock-on: a product of d and L misses N by at most {found.misses:.0%} while N varies {rough(found.span)}-fold "
-    )
-    text += (
-        f"(d^ {ends(found.exponents['dim'])}, L^ {ends(found.exponents['seq_len'])}); accuracy 1/2, V = 512: L from 8 "
-    )
+    text = f"lock-on: a product of d and L misses N by at most {found.misses:.0%} while N varies {rough(found.span)}-fold "
+    text += f"(d^ {ends(found.exponents['dim'])}, L^ {ends(found.exponents['seq_len'])}); accuracy 1/2, V = 512: L from 8 "
     text += f"to 256 costs {_prices(found)}"
-    holds = [found.misses < WITHIN, found.accuracy["ratio"].low <= 1 <= found.accuracy["ratio"].high]
+    holds = [
+        found.misses < WITHIN,
+        found.accuracy["ratio"].low <= 1 <= found.accuracy["ratio"].high,
+    ]
     return Finding(text, CONFIRMED if all(holds) else PARTLY if any(holds) else REFUTED)
 
 
@@ -103,8 +108,11 @@ def length_for_reviews(found: SimpleNamespace) -> Finding:
 
 
 def _thresholds() -> SimpleNamespace:
-    """Recall gained by the last fourfold N, that at the last N, and the whole gain, by d; exponents of lock-on."""
-    rows = large_sizes.grid(load_results("large_sizes"), "three decades of N").query("not trigger_in_values")
+    """Recall gained by the last fourfold N, that at the last N, and the whole gain, by d; exponents
+    of lock-on."""
+    rows = large_sizes.grid(load_results("large_sizes"), "three decades of N").query(
+        "not trigger_in_values"
+    )
     gains, last, whole = {}, {}, {}
     for dim, part in rows.groupby("dim"):
         table = part.pivot(index="seed", columns="samples", values="recall")
@@ -126,10 +134,14 @@ FLAT = 0.02  # of recall: a fourfold N changes less
 def thresholds(found: SimpleNamespace) -> Finding:
     """Is there a d below which no N is enough?"""
     text = "V = 256, L = 4, recall at N = 262144, and what the last fourfold N gained: "
-    text += ", ".join(f"{found.last[d].mean:.2f} and {signed(found.gains[d])} at d = {d}" for d in found.gains)
+    text += ", ".join(
+        f"{found.last[d].mean:.2f} and {signed(found.gains[d])} at d = {d}" for d in found.gains
+    )
     stuck = [_stuck(found, d) for d in found.gains]
     product = found.exponents["dim"].high < 0 < found.exponents["seq_len"].low
-    return Finding(text, CONFIRMED if product and not any(stuck) else PARTLY if product else REFUTED)
+    return Finding(
+        text, CONFIRMED if product and not any(stuck) else PARTLY if product else REFUTED
+    )
 
 
 def _stuck(found: SimpleNamespace, dim: int) -> bool:
@@ -151,7 +163,9 @@ def more_data_helps(found: SimpleNamespace) -> Finding:
     text += "; by the last fourfold N: " + said(*((f"d = {d}", x) for d, x in found.gains.items()))
     rises = [x.low > 0 for x in found.whole.values()]
     stuck = [_stuck(found, d) for d in found.gains]
-    return Finding(text, REFUTED if not any(rises) else CONFIRMED if all(rises) and not any(stuck) else PARTLY)
+    return Finding(
+        text, REFUTED if not any(rises) else CONFIRMED if all(rises) and not any(stuck) else PARTLY
+    )
 
 
 # Orthogonal embeddings
@@ -186,7 +200,9 @@ def optimism(found: dict[str, Interval]) -> Finding:
 
 def growth(law: str) -> Interval:
     """Exponent of critical N for lock-on in L from 64 to 256, for one law of embeddings."""
-    rows = geometry.labelled(load_results("geometry").query("not trigger_in_values and seq_len != 16"))
+    rows = geometry.labelled(
+        load_results("geometry").query("not trigger_in_values and seq_len != 16")
+    )
     rows = rows[rows["law"] == LAWS[law]]
     found = critical.exponents(rows, ["seq_len"]).iloc[0]
     return Interval(float(found["exponent"]), float(found["low"]), float(found["high"]))
@@ -194,16 +210,22 @@ def growth(law: str) -> Interval:
 
 @cache
 def _separates() -> SimpleNamespace:
-    """With orthogonal embeddings: largest change of an outcome between dimensions, draw by draw; growth of N with L."""
+    """With orthogonal embeddings: largest change of an outcome between dimensions, draw by draw;
+    growth of N with L."""
     runs = [
         [
-            simulate(Setting(vocab=64, seq_len=32, dim=dim, samples=256, embeddings="orthogonal", **OUT), s)
+            simulate(
+                Setting(vocab=64, seq_len=32, dim=dim, samples=256, embeddings="orthogonal", **OUT),
+                s,
+            )
             for s in (0, 1)
         ]
         for dim in (66, 200)
     ]
     outcomes = np.array([[(run.accuracy, run.lock_on) for run in row] for row in runs])
-    return SimpleNamespace(change=float(np.abs(np.diff(outcomes, axis=0)).max()), growth=growth("orthogonal"))
+    return SimpleNamespace(
+        change=float(np.abs(np.diff(outcomes, axis=0)).max()), growth=growth("orthogonal")
+    )
 
 
 @decided_by(
@@ -216,11 +238,14 @@ def orthogonal_separates(found: SimpleNamespace) -> Finding:
     """Does d matter at all for orthogonal embeddings, and how does N grow with L?"""
     text = f"orthogonal, V = 64, L = 32, N = 256: accuracy and lock-on differ by {found.change:.3f} at most between "
     text += f"d = 66 and 200, in two draws; V = 256: N for lock-on grows as L^ {ends(found.growth)} from L = 64 to 256"
-    return Finding(text, CONFIRMED if found.change < 0.001 else PARTLY if found.change < 0.1 else REFUTED)
+    return Finding(
+        text, CONFIRMED if found.change < 0.001 else PARTLY if found.change < 0.1 else REFUTED
+    )
 
 
 def _coupling() -> SimpleNamespace:
-    """Exponents of N in d and L with random embeddings; with orthogonal ones growth with L and any change with d."""
+    """Exponents of N in d and L with random embeddings; with orthogonal ones growth with L and any
+    change with d."""
     rows = geometry.gaussian(load_results("geometry"), False).query("seq_len != 16")
     table = critical.exponents(rows, ["dim", "seq_len"]).set_index("size")
     random = {size: Interval(*table.loc[size, ["exponent", "low", "high"]]) for size in table.index}
@@ -237,9 +262,7 @@ def _coupling() -> SimpleNamespace:
 def interference_multiplies(found: SimpleNamespace) -> Finding:
     """How N depends on d and on L, with overlap and without."""
     text = "V = 256, d = 64 to 258, L = 64 and 256, N for lock-on: random embeddings "
-    text += (
-        f"d^ {ends(found.random['dim'])}, L^ {ends(found.random['seq_len'])}; orthogonal ones L^ {ends(found.growth)},"
-    )
+    text += f"d^ {ends(found.random['dim'])}, L^ {ends(found.random['seq_len'])}; orthogonal ones L^ {ends(found.growth)},"
     text += f" and outcomes differ by {found.change:.3f} at most between two d"
     matter = {size: x.low > 0 or x.high < 0 for size, x in found.random.items()}
     gone = {"dim": found.change < 0.001, "seq_len": found.growth.low <= 0 <= found.growth.high}
@@ -252,7 +275,9 @@ def interference_multiplies(found: SimpleNamespace) -> Finding:
 
 def _tables() -> dict[str, pd.DataFrame]:
     return {
-        f"trigger {'in' if flag else 'out of'} the values": corners("accuracy", flag)[["critical", "low", "high"]]
+        f"trigger {'in' if flag else 'out of'} the values": corners("accuracy", flag)[
+            ["critical", "low", "high"]
+        ]
         for flag in (False, True)
     }
 
@@ -269,7 +294,8 @@ ORDER = ((128, 8), (128, 256), (512, 8), (512, 256))
 def table_order(found: dict[str, pd.DataFrame]) -> Finding:
     """Low, high, low, moderate?"""
     text = "N for accuracy 1/2, V = 512, in the order of the table, " + "; ".join(
-        f"{name}: " + ", ".join(_rounded(table.loc[corner]) for corner in ORDER) for name, table in found.items()
+        f"{name}: " + ", ".join(_rounded(table.loc[corner]) for corner in ORDER)
+        for name, table in found.items()
     )
     holds = [_ordered(table) for table in found.values()]
     return Finding(text, CONFIRMED if all(holds) else PARTLY if any(holds) else REFUTED)
@@ -293,4 +319,6 @@ def _predicted() -> pd.Series:
 @decided_by(_predicted)
 def table_match(found: pd.Series) -> Finding:
     """Our predictions against our observations in the corners."""
-    return Finding(f"our predicted over our observed N, {len(found)} corners: {found.min():.2f} to {found.max():.2f}")
+    return Finding(
+        f"our predicted over our observed N, {len(found)} corners: {found.min():.2f} to {found.max():.2f}"
+    )

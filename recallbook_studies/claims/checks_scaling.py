@@ -46,7 +46,8 @@ PER_FACT = 128  # sequences: so many that more change nothing
 
 
 def facts_learnt(dim: int, seq_len: int, seed: int) -> int:
-    """Largest number of facts that three steps answer with accuracy 0.9 when sequences are plenty, in one draw."""
+    """Largest number of facts that three steps answer with accuracy 0.9 when sequences are plenty,
+    in one draw."""
 
     def fails(facts: int) -> bool:
         setting = Setting(vocab=facts, seq_len=seq_len, dim=dim, samples=PER_FACT * facts, **OUT)
@@ -56,7 +57,8 @@ def facts_learnt(dim: int, seq_len: int, seed: int) -> int:
 
 
 def _two_readings() -> SimpleNamespace:
-    """Exponents of the N that is needed, by size and law; facts learnt by d and L, and their exponents."""
+    """Exponents of the N that is needed, by size and law; facts learnt by d and L, and their
+    exponents."""
     facts = {
         (dim, length): [facts_learnt(dim, length, seed) for seed in range(8)]
         for dim in CAPACITY["dim"]
@@ -68,7 +70,9 @@ def _two_readings() -> SimpleNamespace:
     held = dict(zip(CAPACITY, map(seed_interval, slopes), strict=True))
     laws = {"dim": (LOCKS, LABELS, ONE, LONG), "seq_len": (LOCKS, ONE, LONG)}
     needed = {size: {law: fitted(law)[size] for law in chosen} for size, chosen in laws.items()}
-    return SimpleNamespace(needed=needed, held=held, facts={key: float(np.mean(n)) for key, n in facts.items()})
+    return SimpleNamespace(
+        needed=needed, held=held, facts={key: float(np.mean(n)) for key, n in facts.items()}
+    )
 
 
 @decided_by(
@@ -83,7 +87,10 @@ def product_of_d_and_l(found: SimpleNamespace) -> Finding:
     text = "; ".join(powers(size, line) for size, line in found.needed.items())
     text += "; facts learnt (accuracy 0.9) at L = 2, 8, 32: "
     for dim in CAPACITY["dim"]:
-        text += ", ".join(f"{found.facts[dim, length]:.0f}" for length in CAPACITY["seq_len"]) + f" at d = {dim}, "
+        text += (
+            ", ".join(f"{found.facts[dim, length]:.0f}" for length in CAPACITY["seq_len"])
+            + f" at d = {dim}, "
+        )
     text += f"d^ {ends(found.held['dim'])}, L^ {ends(found.held['seq_len'])}"
     readings = [[found.needed[size].get(law) for size in CAPACITY] for law in found.needed["dim"]]
     readings = [line for line in readings if all(line)] + [[found.held[size] for size in CAPACITY]]
@@ -92,18 +99,27 @@ def product_of_d_and_l(found: SimpleNamespace) -> Finding:
     return Finding(text, CONFIRMED if one else PARTLY if near else REFUTED)
 
 
-@decided_by(exponents_in("vocab", LOCKS, LABELS, ONE), "Confirmed if every exponent's interval lies above 0.")
+@decided_by(
+    exponents_in("vocab", LOCKS, LABELS, ONE),
+    "Confirmed if every exponent's interval lies above 0.",
+)
 def vocabulary_harder(found: dict[str, Interval]) -> Finding:
     """Exponents of N in V."""
     above = [x.low > 0 for x in found.values()]
-    return Finding(powers("vocab", found), CONFIRMED if all(above) else PARTLY if any(above) else REFUTED)
+    return Finding(
+        powers("vocab", found), CONFIRMED if all(above) else PARTLY if any(above) else REFUTED
+    )
 
 
-@decided_by(exponents_in("dim", LOCKS, LABELS, ONE), "Confirmed if every exponent's interval lies below 0.")
+@decided_by(
+    exponents_in("dim", LOCKS, LABELS, ONE), "Confirmed if every exponent's interval lies below 0."
+)
 def larger_dim_helps(found: dict[str, Interval]) -> Finding:
     """Exponents of N in d."""
     below = [x.high < 0 for x in found.values()]
-    return Finding(powers("dim", found), CONFIRMED if all(below) else PARTLY if any(below) else REFUTED)
+    return Finding(
+        powers("dim", found), CONFIRMED if all(below) else PARTLY if any(below) else REFUTED
+    )
 
 
 @decided_by(exponents_in("seq_len", LOCKS, ONE, LONG))
@@ -113,11 +129,18 @@ def length_sign(found: dict[str, Interval]) -> Finding:
 
 
 def _lengths() -> SimpleNamespace:
-    """Exponent of N for lock-on in L; factors in N for accuracy 1/2 where L doubles, by the shorter L."""
+    """Exponent of N for lock-on in L; factors in N for accuracy 1/2 where L doubles, by the shorter
+    L."""
     rows = load_results("envelope").query("dim == 128")
-    lengths = [length for length in sorted(rows["seq_len"].unique()) if (rows["seq_len"] == 2 * length).any()]
+    lengths = [
+        length
+        for length in sorted(rows["seq_len"].unique())
+        if (rows["seq_len"] == 2 * length).any()
+    ]
     parts = {int(length): rows[rows["seq_len"].isin([length, 2 * length])] for length in lengths}
-    doubled = {length: factor(part, part["seq_len"] > length, "accuracy") for length, part in parts.items()}
+    doubled = {
+        length: factor(part, part["seq_len"] > length, "accuracy") for length, part in parts.items()
+    }
     return SimpleNamespace(exponent=fitted(LOCKS)["seq_len"], doubled=doubled)
 
 
@@ -129,7 +152,9 @@ def _lengths() -> SimpleNamespace:
 def length_harder(found: SimpleNamespace) -> Finding:
     """Exponents of N in L, and accuracy where it hardly sees L."""
     text = f"exponent of N in L: lock-on {ends(found.exponent)}; factor in N for accuracy 1/2, V = 256, d = 128, where "
-    text += "L doubles from " + ", ".join(f"{length}: {ends(x)}" for length, x in found.doubled.items())
+    text += "L doubles from " + ", ".join(
+        f"{length}: {ends(x)}" for length, x in found.doubled.items()
+    )
     if found.exponent.low <= 0:
         return Finding(text, REFUTED)
     return Finding(text, CONFIRMED if all(x.low > 1 for x in found.doubled.values()) else PARTLY)
@@ -144,7 +169,10 @@ def _exact_recall() -> SimpleNamespace:
     runs = [simulate(base, seed, test_samples=100).recall for seed in range(10)]
     small = {
         samples: seed_interval(
-            [simulate(replace(base, dim=64, samples=samples), seed, test_samples=100).recall for seed in range(5)]
+            [
+                simulate(replace(base, dim=64, samples=samples), seed, test_samples=100).recall
+                for seed in range(5)
+            ]
         )
         for samples in (32768, 131072)
     }
@@ -167,12 +195,17 @@ def exact_recall(found: SimpleNamespace) -> Finding:
 
 
 def _coverage() -> SimpleNamespace:
-    """Chance that all facts are seen, by multiple of V log V; N for accuracy 1/2 over V log V, by corner."""
+    """Chance that all facts are seen, by multiple of V log V; N for accuracy 1/2 over V log V, by
+    corner."""
     least = 512 * math.log(512)
-    chances = {k: float(baselines.seen_distribution(512, round(k * least))[-1]) for k in (0.5, 1.0, 2.0)}
+    chances = {
+        k: float(baselines.seen_distribution(512, round(k * least))[-1]) for k in (0.5, 1.0, 2.0)
+    }
     table = corners("accuracy", False)
     half = {
-        f"d = {dim}, L = {length}": Interval(row.critical / least, row.low / least, row.high / least)
+        f"d = {dim}, L = {length}": Interval(
+            row.critical / least, row.low / least, row.high / least
+        )
         for (dim, length), row in table.iterrows()
     }
     return SimpleNamespace(chances=chances, half=half)
@@ -187,7 +220,9 @@ def _coverage() -> SimpleNamespace:
 def coverage(found: SimpleNamespace) -> Finding:
     """Is N of order V log V necessary?"""
     text = "V = 512: chance that all facts are seen "
-    text += ", ".join(f"{chance:.2f} at N = {multiple:g} V log V" for multiple, chance in found.chances.items())
+    text += ", ".join(
+        f"{chance:.2f} at N = {multiple:g} V log V" for multiple, chance in found.chances.items()
+    )
     text += "; N for accuracy 1/2 over V log V: " + said(*found.half.items())
     needed, fewer = found.chances[0.5] < 0.01, any(x.high < 1 for x in found.half.values())
     return Finding(text, REFUTED if not needed else PARTLY if fewer else CONFIRMED)
@@ -202,7 +237,9 @@ def _long_sequences() -> dict[int, Interval]:
 @decided_by(_long_sequences)
 def long_sequences(found: dict[int, Interval]) -> Finding:
     """Lock-on at and beyond L = V."""
-    return Finding("V = d = 256, N = 16384: lock-on " + said(*((f"L = {n}", x) for n, x in found.items())))
+    return Finding(
+        "V = d = 256, N = 16384: lock-on " + said(*((f"L = {n}", x) for n, x in found.items()))
+    )
 
 
 # Signal and noise
@@ -212,16 +249,21 @@ TERMS = ("mean bias", "gradient noise", "trigger overlap", "frequency noise")
 
 
 def _named_noise() -> SimpleNamespace:
-    """Predicted minus simulated lock-on, a mean over settings with its interval over seeds; and without each term."""
+    """Predicted minus simulated lock-on, a mean over settings with its interval over seeds; and
+    without each term."""
     by = ["vocab", "seq_len", "dim", "samples"]
     rows = lock_on_sizes.sizes(load_results("lock_on"), False)
     means = rows.groupby(by)["lock_on"].mean()
-    chosen = means[means.between(0.25, 0.75)].index[::3]  # where a wrong noise shows; every third is enough
+    chosen = means[means.between(0.25, 0.75)].index[
+        ::3
+    ]  # where a wrong noise shows; every third is enough
     settings = [
         Setting(vocab=int(v), seq_len=int(length), dim=int(d), samples=int(n), **OUT)
         for v, length, d, n in chosen.to_list()
     ]
-    simulated = rows.set_index(by).loc[chosen].groupby("seed")["lock_on"].mean()  # draws of one seed are alike
+    simulated = (
+        rows.set_index(by).loc[chosen].groupby("seed")["lock_on"].mean()
+    )  # draws of one seed are alike
 
     def excess(*without: str) -> Interval:
         predicted = [predict(setting, without=without, warn=False).lock_on for setting in settings]
@@ -240,9 +282,16 @@ def _named_noise() -> SimpleNamespace:
 def named_noise(found: SimpleNamespace) -> Finding:
     """Does a signal against named noises predict lock-on, and which of them count?"""
     text = f"{found.settings} settings with V = 256 and lock-on near one half, predicted minus simulated, 30 seeds: "
-    text += f"{signed(found.whole)}; without " + ", ".join(f"{term} {signed(x)}" for term, x in found.without.items())
-    count, good = [x.low > 0 for x in found.without.values()], found.whole.low <= 0 <= found.whole.high
-    return Finding(text, REFUTED if not good or not any(count) else CONFIRMED if all(count) else PARTLY)
+    text += f"{signed(found.whole)}; without " + ", ".join(
+        f"{term} {signed(x)}" for term, x in found.without.items()
+    )
+    count, good = (
+        [x.low > 0 for x in found.without.values()],
+        found.whole.low <= 0 <= found.whole.high,
+    )
+    return Finding(
+        text, REFUTED if not good or not any(count) else CONFIRMED if all(count) else PARTLY
+    )
 
 
 def _numerics_match() -> SimpleNamespace:
@@ -256,7 +305,9 @@ def _numerics_match() -> SimpleNamespace:
 def numerics_match(found: SimpleNamespace) -> Finding:
     """Our exponents, measured and predicted."""
     text = "ours, lock-on: " + "; ".join(
-        f"{symbol}^ {ends(found.measured[size])} measured, {found.predicted[size]:.2f} predicted".replace("-", "−")
+        f"{symbol}^ {ends(found.measured[size])} measured, {found.predicted[size]:.2f} predicted".replace(
+            "-", "−"
+        )
         for size, symbol in (("dim", "d"), ("seq_len", "L"))
     )
     return Finding(text)

@@ -1,4 +1,5 @@
-r"""What decides a claim: a measurement, a rule, and the verdict that follows; measurements that checks share.
+r"""What decides a claim: a measurement, a rule, and the verdict that follows; measurements that
+checks share.
 
 Every check of :mod:`recallbook_studies.claims.checks` is a :class:`Check`: it measures, then
 decides. The decision sees nothing but what was measured, so other data can be put in its place, and
@@ -26,13 +27,19 @@ from recallbook_studies.ch09 import four_corners, lock_on_sizes, longer_training
 CONFIRMED, REFUTED, PARTLY = "confirmed", "refuted", "true only where"
 OUT: dict[str, Any] = {"trigger_in_values": False}
 LOCKS = "lock-on"
-LABELS, ONE, SHORT, LONG = "label frequencies", "one gradient", "three steps (V = 64)", "300 steps (V = 64)"
+LABELS, ONE, SHORT, LONG = (
+    "label frequencies",
+    "one gradient",
+    "three steps (V = 64)",
+    "300 steps (V = 64)",
+)
 SYMBOLS = {"vocab": "V", "dim": "d", "seq_len": "L"}
 HELD = 0.99  # of the facts: what counts as held, as in the public code on trained memories
 
 
 class Finding(NamedTuple):
-    """What a check measured, in one line, the verdict that follows, if any, and the rule by which it follows."""
+    """What a check measured, in one line, the verdict that follows, if any, and the rule by which
+    it follows."""
 
     measured: str
     verdict: str | None = None
@@ -43,8 +50,8 @@ class Finding(NamedTuple):
 class Check:
     """A measurement and what follows from it.
 
-    ``decide`` is a function of what ``measure`` returns; ``rule`` says its thresholds and why they are where they are.
-    """
+    ``decide`` is a function of what ``measure`` returns; ``rule`` says its thresholds and why they
+    are where they are."""
 
     measure: Callable[[], Any]
     decide: Callable[[Any], Finding]
@@ -54,7 +61,9 @@ class Check:
         return self.decide(self.measure())._replace(rule=self.rule)
 
 
-def decided_by(measure: Callable[[], Any], rule: str = "") -> Callable[[Callable[[Any], Finding]], Check]:
+def decided_by(
+    measure: Callable[[], Any], rule: str = ""
+) -> Callable[[Callable[[Any], Finding]], Check]:
     """Make a check of a function that decides."""
     return lambda decide: Check(measure, decide, rule)
 
@@ -98,10 +107,13 @@ def rough(size: float) -> str:
 
 @cache
 def fitted(law: str) -> dict[str, Interval]:
-    """Exponents of measured critical N, by size: lock-on, label frequencies, one gradient, three and 300 steps."""
+    """Exponents of measured critical N, by size: lock-on, label frequencies, one gradient, three
+    and 300 steps."""
     if law == LOCKS:
         rows = lock_on_sizes.sizes(load_results("lock_on"), False)
-        by_vocab = critical.exponents(lock_on_sizes.vocabularies(load_results("lock_on"), False), ["vocab"])
+        by_vocab = critical.exponents(
+            lock_on_sizes.vocabularies(load_results("lock_on"), False), ["vocab"]
+        )
         table = pd.concat([critical.exponents(rows, ["dim", "seq_len"]), by_vocab])
     elif law == LABELS:
         rows = load_results("label_frequencies").query("trigger_in_values")
@@ -124,11 +136,14 @@ def exponents_in(size: str, *laws: str) -> Callable[[], dict[str, Interval]]:
 @cache
 def corners(outcome: str, trigger_in_values: bool) -> pd.DataFrame:
     """Critical N in the four corners of small and large d and L."""
-    return four_corners.critical(load_results("four_corners"), trigger_in_values, outcome).set_index(["dim", "seq_len"])
+    return four_corners.critical(
+        load_results("four_corners"), trigger_in_values, outcome
+    ).set_index(["dim", "seq_len"])
 
 
 def factor(frame: pd.DataFrame, chosen: pd.Series, outcome: str, level: float = 0.5) -> Interval:
-    """Critical N of the chosen rows over that of the others, with its 95 % interval; seeds are resampled together."""
+    """Critical N of the chosen rows over that of the others, with its 95 % interval; seeds are
+    resampled together."""
     # the exponent of a size that is 1 and e is the logarithm of the ratio
     rows = frame.assign(size=np.where(chosen, math.e, 1.0))
     found = critical.exponents(rows, ["size"], outcome=outcome, level=level)
@@ -136,14 +151,18 @@ def factor(frame: pd.DataFrame, chosen: pd.Series, outcome: str, level: float = 
 
 
 def length_factors(trigger_in_values: bool) -> dict[str, Interval]:
-    """Price of a longer sequence in the corners: N for accuracy 1/2 at L = 256 over L = 8, by d; and their ratio.
+    """Price of a longer sequence in the corners: N for accuracy 1/2 at L = 256 over L = 8, by d;
+    and their ratio.
 
     The ratio is 1 if N is a function of d times a function of L.
     """
     frame = load_results("four_corners")
     frame = frame[frame["trigger_in_values"] == trigger_in_values]
     long, wide = frame["seq_len"] == 256, frame["dim"] == 512
-    found = {f"d = {d}": factor(frame[frame["dim"] == d], long[frame["dim"] == d], "accuracy") for d in (128, 512)}
+    found = {
+        f"d = {d}": factor(frame[frame["dim"] == d], long[frame["dim"] == d], "accuracy")
+        for d in (128, 512)
+    }
     sizes = {"long": long, "wide": wide, "both": long & wide}
     rows = frame.assign(**{name: np.where(where, math.e, 1.0) for name, where in sizes.items()})
     table = critical.exponents(rows, list(sizes), outcome="accuracy").set_index("size")
@@ -153,9 +172,12 @@ def length_factors(trigger_in_values: bool) -> dict[str, Interval]:
 
 @cache
 def facts_held(dim: int, accuracy: float = HELD) -> Interval:
-    """Facts that a sum of outer products holds, simulated: the mean of eight draws on the sphere."""
+    """Facts that a sum of outer products holds, simulated: the mean of eight draws on the
+    sphere."""
     found = [
-        capacity(lambda facts, seed=seed: float(recalled(facts, dim, seed, "sphere").mean()), accuracy)  # type: ignore[misc]
+        capacity(
+            lambda facts, seed=seed: float(recalled(facts, dim, seed, "sphere").mean()), accuracy
+        )  # type: ignore[misc]
         for seed in range(8)
     ]
     return seed_interval(found)

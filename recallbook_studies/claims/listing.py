@@ -1,4 +1,5 @@
-"""How claims are shown: as HTML in the book and in notebooks, as plain text anywhere else, all alike."""
+"""How claims are shown: as HTML in the book and in notebooks, as plain text anywhere else, all
+alike."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ class Entry(NamedTuple):
 
 
 def anchor(section: str) -> str:
-    """The address of a heading inside its page, as Sphinx makes it: letters and digits, joined by hyphens."""
+    """The address of a heading inside its page, as Sphinx makes it: letters and digits, joined by
+    hyphens."""
     return re.sub(r"[^a-z0-9]+", "-", section.lower()).strip("-")
 
 
@@ -67,7 +69,13 @@ class Listing:
 
 def show(claims: Claims, findings: dict[str, Finding], group: str) -> Listing:
     """The claims of one group in full."""
-    return Listing(tuple(entry(claim, findings[claim.id], claims) for claim in claims.claims if claim.group == group))
+    return Listing(
+        tuple(
+            entry(claim, findings[claim.id], claims)
+            for claim in claims.claims
+            if claim.group == group
+        )
+    )
 
 
 def pick(claims: Claims, findings: dict[str, Finding], names: Iterable[str]) -> Listing:
@@ -87,14 +95,19 @@ class Overview:
         widths = [max(len(row[i]) for row in self.rows) for i in range(3)]
         lines = [self.caption]
         for group, short, verdict, chapter, _ in self.rows:
-            cells = (cell.ljust(width) for cell, width in zip((group, short, verdict), widths, strict=True))
+            cells = (
+                cell.ljust(width)
+                for cell, width in zip((group, short, verdict), widths, strict=True)
+            )
             lines.append("  ".join((*cells, chapter)))
         return "\n".join(lines)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        head = "".join(f'<th scope="col">{name}</th>' for name in ("about", "claim", "verdict", "chapter"))
+        head = "".join(
+            f'<th scope="col">{name}</th>' for name in ("about", "claim", "verdict", "chapter")
+        )
         rows = "\n".join(
             f"<tr><td>{group}</td><td>{marked(short)}</td><td>{badge(verdict)}</td>"
             f'<td><a href="{place}">{chapter}</a></td></tr>'
@@ -112,7 +125,10 @@ class Overview:
 def overview(claims: Claims, caption: str) -> Overview:
     """All claims with their stored verdicts as a table, in order."""
     return Overview(
-        tuple((c.group, c.short, c.verdict, str(int(c.chapter[:2])), _place(c)) for c in claims.claims), caption
+        tuple(
+            (c.group, c.short, c.verdict, str(int(c.chapter[:2])), _place(c)) for c in claims.claims
+        ),
+        caption,
     )
 
 
@@ -127,9 +143,7 @@ def badge(verdict: str) -> str:
 
 
 def _html_entry(each: Entry) -> str:
-    style = (
-        f"border-left: 5px solid {COLOURS[each.verdict]}; padding: 0 0 0 0.8em; margin: 0 0 1.4em 0; max-width: 46em"
-    )
+    style = f"border-left: 5px solid {COLOURS[each.verdict]}; padding: 0 0 0 0.8em; margin: 0 0 1.4em 0; max-width: 46em"
     lines = [f'<div style="{style}">', f"<strong>{marked(each.text)}</strong>"]
     for name, text in each.lines:
         shown = badge(each.verdict) if name == "Verdict" else marked(text)
@@ -142,20 +156,31 @@ def _html_entry(each: Entry) -> str:
 def _plain_entry(each: Entry) -> str:
     lines = textwrap.wrap(each.text, WIDTH)
     for name, text in each.lines:
-        lines += textwrap.wrap(f"{name}: {text}", WIDTH, initial_indent="  ", subsequent_indent="    ")
+        lines += textwrap.wrap(
+            f"{name}: {text}", WIDTH, initial_indent="  ", subsequent_indent="    "
+        )
     return "\n".join(lines)
 
 
 def plain(heading: str) -> str:
     """A heading without the marks of its mathematics."""
-    marks = {r"\eta": "η", r"\gamma": "γ", r"\approx": "≈", r"\gg": "≫", "_{KQ}": "_KQ", "^2": "²", "$": ""}
+    marks = {
+        r"\eta": "η",
+        r"\gamma": "γ",
+        r"\approx": "≈",
+        r"\gg": "≫",
+        "_{KQ}": "_KQ",
+        "^2": "²",
+        "$": "",
+    }
     for old, new in marks.items():
         heading = heading.replace(old, new)
     return heading
 
 
 def marked(words: str) -> str:
-    """Escaped text with single letters as symbols and exponents raised; an interval stays on the line."""
+    """Escaped text with single letters as symbols and exponents raised; an interval stays on the
+    line."""
     words = html.escape(words, quote=False)
     words = re.sub(r"\^ ?([−-]?[0-9.]*[0-9])", r"<sup>\1</sup>", words)
     return re.sub(r"(?<![\w'/])([NVLdmnp])(?![\w'])", r"<i>\1</i>", words)

@@ -1,1 +1,2 @@
-"""The page on which a reader moves the sizes: its table of predictions, and the scripts made from expressions."""
+"""The page on which a reader moves the sizes: its table of predictions, and the scripts made from
+expressions."""

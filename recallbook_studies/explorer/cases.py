@@ -1,8 +1,8 @@
-"""The predictions behind the page: a grid of settings, what removing terms does, widths, and settings to check with.
+"""The predictions behind the page: a grid of settings, what removing terms does, widths, and
+settings to check with.
 
-Sizes are spaced evenly in their logarithm, closer where predictions turn fast: where L is of the order of V, and from a
-quarter of a sequence for each fact to 64 of them.
-"""
+Sizes are spaced evenly in their logarithm, closer where predictions turn fast: where L is of the
+order of V, and from a quarter of a sequence for each fact to 64 of them."""
 
 from __future__ import annotations
 
@@ -35,12 +35,20 @@ BINDING = (
     "own fact",
     "coverage",
 )  # removing any other of the terms raises accuracy by less than 0.02: measured at random settings
-FEW_VOCABS, FEW_LENGTHS, FEW_DIMS = (150, 343, 1792, 4096), (2, 8, 32, 96, 256), (16, 45, 128, 362, 1024)
+FEW_VOCABS, FEW_LENGTHS, FEW_DIMS = (
+    (150, 343, 1792, 4096),
+    (2, 8, 32, 96, 256),
+    (16, 45, 128, 362, 1024),
+)
 FEW_SHARES = (2.0**-6, 0.25, 1.0, 2.0, 4.0, 8.0, 32.0, 1020.0)
 
 # So is what the MLP does, at widths of so many times d.
 RATIOS = (0.5, 1.0, 2.0, 8.0, 32.0)
-MLP_VOCABS, MLP_LENGTHS, MLP_DIMS = (150, 784, 4096), (2, 8, 32, 96, 160, 256), (16, 45, 128, 362, 1024)
+MLP_VOCABS, MLP_LENGTHS, MLP_DIMS = (
+    (150, 784, 4096),
+    (2, 8, 32, 96, 160, 256),
+    (16, 45, 128, 362, 1024),
+)
 MLP_SHARES = (2.0**-6, 0.0625, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 32.0, 128.0, 1020.0)
 MLP_DRAWS, MLP_EACH = 24, 12  # random pairs of dimension and width; random settings at each
 
@@ -70,15 +78,16 @@ class Case(NamedTuple):
 
 
 def samples_of(vocab: int, share: float) -> int:
-    """The number of sequences at a node: a whole one, so the node's own share is this over ``vocab``."""
+    """The number of sequences at a node: a whole one, so the node's own share is this over
+    ``vocab``."""
     return max(1, round(share * vocab))
 
 
 def grid() -> Iterator[Case]:
     """The main grid, ordered so that what a prediction remembers of the last is of use.
 
-    Where there are many sequences predictions turn slowly and take long: some lengths are left out there.
-    """
+    Where there are many sequences predictions turn slowly and take long: some lengths are left out
+    there."""
     for vocab, dim, share, seq_len, flag in product(VOCABS, DIMS, SHARES, LENGTHS, (False, True)):
         if share < PLENTY or seq_len in FEW_LONG:
             yield Case("grid", Sizes(vocab, seq_len, dim, samples_of(vocab, share), flag))
@@ -101,17 +110,26 @@ def checks() -> Iterator[Case]:
 
 def without() -> Iterator[Case]:
     """Every term removed that can bind, on fewer nodes."""
-    for vocab, dim, share, seq_len, flag in product(FEW_VOCABS, FEW_DIMS, FEW_SHARES, FEW_LENGTHS, (False, True)):
+    for vocab, dim, share, seq_len, flag in product(
+        FEW_VOCABS, FEW_DIMS, FEW_SHARES, FEW_LENGTHS, (False, True)
+    ):
         for name in BINDING:
-            if flag or name != "label frequencies":  # that one is nothing without the trigger in the values
-                yield Case("without", Sizes(vocab, seq_len, dim, samples_of(vocab, share), flag), name)
+            if (
+                flag or name != "label frequencies"
+            ):  # that one is nothing without the trigger in the values
+                yield Case(
+                    "without", Sizes(vocab, seq_len, dim, samples_of(vocab, share), flag), name
+                )
 
 
 def widths() -> Iterator[Case]:
     """Widths, on fewer nodes; what an MLP of these sizes draws is remembered."""
     for dim, ratio, flag in product(MLP_DIMS, RATIOS, (False, True)):
         for vocab, share, seq_len in product(MLP_VOCABS, MLP_SHARES, MLP_LENGTHS):
-            yield Case("width", Sizes(vocab, seq_len, dim, samples_of(vocab, share), flag, round(ratio * dim)))
+            yield Case(
+                "width",
+                Sizes(vocab, seq_len, dim, samples_of(vocab, share), flag, round(ratio * dim)),
+            )
 
 
 def width_checks() -> Iterator[Case]:
@@ -126,7 +144,10 @@ def width_checks() -> Iterator[Case]:
         width = size(RATIOS[0] * dim + 1, RATIOS[-1] * dim)
         for _ in range(MLP_EACH):
             vocab = size(258, 4096)  # from here on the vocabulary does not enter the draw
-            yield Case("width check", Sizes(vocab, size(2, 257), dim, size(vocab / 64, 1000 * vocab), flag, width))
+            yield Case(
+                "width check",
+                Sizes(vocab, size(2, 257), dim, size(vocab / 64, 1000 * vocab), flag, width),
+            )
 
 
 def all_gains() -> Iterator[Case]:

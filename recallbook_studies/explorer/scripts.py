@@ -1,6 +1,7 @@
 r"""The formulas of the page, in JavaScript, from the expressions that the package evaluates.
 
-SymPy prints them; nothing is typed twice. What the page says where a prediction is in doubt comes from
+SymPy prints them; nothing is typed twice. What the page says where a prediction is in doubt comes
+from
 :mod:`recallbook.theory.caveats`.
 """
 
@@ -39,7 +40,10 @@ def function(expression: sp.Expr) -> str:
 def ledger() -> dict[str, sp.Expr]:
     """The size of every term without the MLP at the typical draw, by name."""
     typical, score = dict.fromkeys(lock_symbols.SHARED, 1), lock_symbols.trigger_score()
-    of_lock = {name: (term.token / score**2).subs(typical) for name, term in lock_symbols.lock_terms().items()}
+    of_lock = {
+        name: (term.token / score**2).subs(typical)
+        for name, term in lock_symbols.lock_terms().items()
+    }
     sizes = {**of_lock, **recall_symbols.mean_squares(), "coverage": sp.exp(-N / V)}
     return {name: sp.factor(size) for name, size in sizes.items()}
 
@@ -72,7 +76,9 @@ def facts() -> dict[str, Any]:
         "recall_terms": list(recall_symbols.mean_squares()),
         "doubts": {doubt.name: dict(doubt.about) for doubt in caveats.DOUBTS},
         "partial": list(caveats.PARTIAL),
-        "sufficient": proved[["vocab", "seq_len", "dim", "trigger_in_values", "sufficient"]].to_dict("records"),
+        "sufficient": proved[
+            ["vocab", "seq_len", "dim", "trigger_in_values", "sufficient"]
+        ].to_dict("records"),
     }
 
 

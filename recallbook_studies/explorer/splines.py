@@ -1,4 +1,5 @@
-"""Cubic splines through a grid of settings, packed for the page: 16-bit integers, compressed, as text.
+"""Cubic splines through a grid of settings, packed for the page: 16-bit integers, compressed, as
+text.
 
 What the page evaluates is evaluated here by SciPy: the reference of its tests.
 """
@@ -28,8 +29,13 @@ class Spline:
 
     def at(self, points: Array) -> dict[str, Array]:
         """Every field at points ``(points, axes)``; one beyond the grid counts as on its edge."""
-        ends = [np.clip(points[:, i], knots[3], knots[-4]) for i, knots in enumerate(self.axes.values())]
-        factors = [BSpline.design_matrix(x, k, 3).toarray() for x, k in zip(ends, self.axes.values(), strict=True)]
+        ends = [
+            np.clip(points[:, i], knots[3], knots[-4]) for i, knots in enumerate(self.axes.values())
+        ]
+        factors = [
+            BSpline.design_matrix(x, k, 3).toarray()
+            for x, k in zip(ends, self.axes.values(), strict=True)
+        ]
         return {name: _contracted(values, factors) for name, values in self.fields.items()}
 
 
@@ -47,7 +53,10 @@ def through(axes: Mapping[str, Array], fields: Mapping[str, Array]) -> Spline:
         for name, values in found.items():
             spline = make_interp_spline(nodes, values, k=3, axis=i)
             knots[axis], found[name] = np.round(spline.t, 12), np.moveaxis(spline.c, 0, i)
-    return Spline(knots, {name: np.round(values / scale(values)) * scale(values) for name, values in found.items()})
+    return Spline(
+        knots,
+        {name: np.round(values / scale(values)) * scale(values) for name, values in found.items()},
+    )
 
 
 def scale(values: Array) -> float:
@@ -58,9 +67,14 @@ def scale(values: Array) -> float:
 def packed(spline: Spline) -> dict[str, Any]:
     """As the page's script holds it."""
     scales = {name: scale(values) for name, values in spline.fields.items()}
-    whole = [np.round(values / scales[name]).astype("<i2").tobytes() for name, values in spline.fields.items()]
+    whole = [
+        np.round(values / scales[name]).astype("<i2").tobytes()
+        for name, values in spline.fields.items()
+    ]
     return {
-        "axes": [{"name": name, "knots": list(map(float, knots))} for name, knots in spline.axes.items()],
+        "axes": [
+            {"name": name, "knots": list(map(float, knots))} for name, knots in spline.axes.items()
+        ],
         "fields": [{"name": name, "scale": size} for name, size in scales.items()],
         "data": base64.b64encode(gzip.compress(b"".join(whole), 9, mtime=0)).decode("ascii"),
     }
@@ -71,4 +85,7 @@ def unpacked(table: Mapping[str, Any]) -> Spline:
     axes = {axis["name"]: np.asarray(axis["knots"], dtype=float) for axis in table["axes"]}
     whole = np.frombuffer(gzip.decompress(base64.b64decode(table["data"])), "<i2").astype(float)
     values = whole.reshape(len(table["fields"]), *(len(knots) - 4 for knots in axes.values()))
-    return Spline(axes, {f["name"]: part * f["scale"] for f, part in zip(table["fields"], values, strict=True)})
+    return Spline(
+        axes,
+        {f["name"]: part * f["scale"] for f, part in zip(table["fields"], values, strict=True)},
+    )

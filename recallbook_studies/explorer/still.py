@@ -20,17 +20,28 @@ COLORS = {"accuracy": "#0072b2", "lock_on": "#d55e00", "recall": "#009e73"}
 def curve(samples: list[int]) -> pd.DataFrame:
     """Predictions for the running setting with so many sequences."""
     found = [predict(replace(RUNNING, samples=count), warn=False) for count in samples]
-    return pd.DataFrame({"samples": samples, **{name: [getattr(f, name) for f in found] for name in COLORS}})
+    return pd.DataFrame(
+        {"samples": samples, **{name: [getattr(f, name) for f in found] for name in COLORS}}
+    )
 
 
 def draw(file: Path) -> None:
     """Write the picture."""
     found = curve(sorted({round(2**k) for k in np.arange(2, 18.1, 0.5)}))
-    with mpl.rc_context({"svg.hashsalt": "explorer", "svg.fonttype": "none", "font.family": "sans-serif"}):
+    with mpl.rc_context(
+        {"svg.hashsalt": "explorer", "svg.fonttype": "none", "font.family": "sans-serif"}
+    ):
         figure = Figure(figsize=(6.4, 4), layout="constrained")
         axis = figure.subplots()
         for (name, color), dashes in zip(COLORS.items(), ("-", "--", ":"), strict=True):
-            axis.semilogx(found["samples"], found[name], dashes, color=color, label=name.replace("_", "-"), lw=2)
+            axis.semilogx(
+                found["samples"],
+                found[name],
+                dashes,
+                color=color,
+                label=name.replace("_", "-"),
+                lw=2,
+            )
         axis.axvline(RUNNING.samples, color="0.7", lw=4, zorder=0)
         axis.set(xlabel="training sequences N", ylabel="share", ylim=(0, 1.02))
         axis.legend()

@@ -1,9 +1,9 @@
 """The table of the page on which a reader moves the sizes.
 
-``python -m recallbook_studies.explorer.table STORE`` predicts what the file lacks; several can share the work with
-``--part 0/2`` and ``--part 1/2``, each with a file of its own. ``--export STORE...`` joins them and writes the page's
-scripts and its still picture; without stores, only what needs no new prediction.
-"""
+``python -m recallbook_studies.explorer.table STORE`` predicts what the file lacks; several can
+share the work with ``--part 0/2`` and ``--part 1/2``, each with a file of its own. ``--export
+STORE...`` joins them and writes the page's scripts and its still picture; without stores, only what
+needs no new prediction."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ from recallbook_studies.explorer import cases as of, scripts, still
 from recallbook_studies.explorer.splines import Spline, packed, through, unpacked
 
 Array = NDArray[np.float64]
-FOLDER = Path(__file__).resolve().parents[3] / "book" / "_static" / "explorer"  # the page is no part of the wheel
+FOLDER = (
+    Path(__file__).resolve().parents[3] / "book" / "_static" / "explorer"
+)  # the page is no part of the wheel
 QUANTITIES = ("accuracy", "lock_on", "recall")
 LEAST, MOST = 1e-7, 1 - 1e-9  # chances beyond are all the same to a reader
 HEAD = "(window.explorer = window.explorer || {}).data = "
@@ -58,7 +60,8 @@ def joined(stores: Sequence[Path]) -> pd.DataFrame:
 
 
 def bent(chance: Any) -> Array:
-    r"""$\log(-\log(1-p))$: smooth in the logarithms of the sizes, and near $\log p$ where $p$ is small."""
+    r"""$\log(-\log(1-p))$: smooth in the logarithms of the sizes, and near $\log p$ where $p$ is
+    small."""
     return np.asarray(np.log(-np.log1p(-np.clip(chance, LEAST, MOST))))
 
 
@@ -68,7 +71,8 @@ def chance(bent: Array) -> Array:
 
 
 def smooth(rows: pd.DataFrame) -> dict[str, Array]:
-    """What is interpolated: lock-on; answers where attention has located the token; recall less what lock-on gives."""
+    """What is interpolated: lock-on; answers where attention has located the token; recall less
+    what lock-on gives."""
     located = np.clip(rows["lock_on"].to_numpy(float), LEAST, 1)
     return {
         "lock_on": bent(rows["lock_on"]),
@@ -85,7 +89,8 @@ def outcomes(smooth: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def at_shares(values: Array, vocabs: Sequence[int], shares: Sequence[float]) -> Array:
-    """Values ``(vocab, seq_len, dim, share)`` at the shares asked for; numbers of sequences were made whole."""
+    """Values ``(vocab, seq_len, dim, share)`` at the shares asked for; numbers of sequences were
+    made whole."""
     found, wanted = np.array(values), np.log(shares)
     for i, vocab in enumerate(vocabs):
         actual = np.log([of.samples_of(vocab, share) / vocab for share in shares])
@@ -103,7 +108,10 @@ def axes(**nodes: Sequence[float]) -> dict[str, Array]:
 def main_spline(rows: pd.DataFrame) -> Spline:
     """Through the main grid, of one trigger."""
     nodes = axes(vocab=of.VOCABS, seq_len=of.LENGTHS, dim=of.DIMS, share=of.SHARES)
-    plenty, few = np.array(of.SHARES) >= of.PLENTY, [of.LENGTHS.index(length) for length in of.FEW_LONG]
+    plenty, few = (
+        np.array(of.SHARES) >= of.PLENTY,
+        [of.LENGTHS.index(length) for length in of.FEW_LONG],
+    )
     # in the order of the cases: vocab, dim, share, seq_len
     computed = np.ones((len(of.VOCABS), len(of.DIMS), len(of.SHARES), len(of.LENGTHS)), dtype=bool)
     computed[:, :, plenty] = np.isin(of.LENGTHS, of.FEW_LONG)
@@ -111,7 +119,9 @@ def main_spline(rows: pd.DataFrame) -> Spline:
     for name, found in smooth(rows).items():
         values = np.full(computed.shape, np.nan)
         values[computed] = found
-        spline = make_interp_spline(nodes["seq_len"][few], values[:, :, plenty][..., few], k=3, axis=-1)
+        spline = make_interp_spline(
+            nodes["seq_len"][few], values[:, :, plenty][..., few], k=3, axis=-1
+        )
         values[:, :, plenty] = spline(nodes["seq_len"])
         fields[name] = at_shares(values.transpose(0, 3, 1, 2), of.VOCABS, of.SHARES)
     return through(nodes, fields)
@@ -124,7 +134,9 @@ def gain_spline(rows: pd.DataFrame, main: Spline) -> Spline:
     for name in [name for name in of.BINDING if (rows["without"] == name).any()]:
         removed = rows[rows["without"] == name]
         gain = bent(removed["accuracy"]) - bent(outcomes(main.at(points(removed)))["accuracy"])
-        fields[name] = at_shares(gain.reshape(shape).transpose(0, 3, 1, 2), of.FEW_VOCABS, of.FEW_SHARES)
+        fields[name] = at_shares(
+            gain.reshape(shape).transpose(0, 3, 1, 2), of.FEW_VOCABS, of.FEW_SHARES
+        )
     nodes = axes(vocab=of.FEW_VOCABS, seq_len=of.FEW_LENGTHS, dim=of.FEW_DIMS, share=of.FEW_SHARES)
     return through(nodes, fields)
 
@@ -132,13 +144,24 @@ def gain_spline(rows: pd.DataFrame, main: Spline) -> Spline:
 def width_spline(rows: pd.DataFrame, main: Spline) -> Spline:
     """What the MLP adds to the bent predictions."""
     shape = tuple(map(len, (of.MLP_DIMS, of.RATIOS, of.MLP_VOCABS, of.MLP_SHARES, of.MLP_LENGTHS)))
-    nodes = axes(vocab=of.MLP_VOCABS, seq_len=of.MLP_LENGTHS, dim=of.MLP_DIMS, share=of.MLP_SHARES, ratio=of.RATIOS)
+    nodes = axes(
+        vocab=of.MLP_VOCABS,
+        seq_len=of.MLP_LENGTHS,
+        dim=of.MLP_DIMS,
+        share=of.MLP_SHARES,
+        ratio=of.RATIOS,
+    )
     few, fields, plain = nodes["vocab"], {}, main.at(points(rows))
-    more = nodes["vocab"] = np.linspace(few[0], few[-1], 4)  # a parabola through three nodes, as a cubic
+    more = nodes["vocab"] = np.linspace(
+        few[0], few[-1], 4
+    )  # a parabola through three nodes, as a cubic
     for name, found in smooth(rows).items():
         change = (found - plain[name]).reshape(shape)
         values = change.transpose(2, 4, 0, 3, 1)
-        values = np.stack([at_shares(values[..., i], of.MLP_VOCABS, of.MLP_SHARES) for i in range(shape[1])], axis=-1)
+        values = np.stack(
+            [at_shares(values[..., i], of.MLP_VOCABS, of.MLP_SHARES) for i in range(shape[1])],
+            axis=-1,
+        )
         fields[name] = make_interp_spline(few, values, k=2, axis=0)(more)
     return through(nodes, fields)
 
@@ -149,7 +172,9 @@ def points(rows: pd.DataFrame, *, width: bool = False) -> Array:
     columns = [rows["vocab"], rows["seq_len"], rows["dim"], share]
     if width:
         columns.append(rows["width"] / rows["dim"])
-    return np.asarray(np.log(np.column_stack([np.asarray(column, dtype=float) for column in columns])))
+    return np.asarray(
+        np.log(np.column_stack([np.asarray(column, dtype=float) for column in columns]))
+    )
 
 
 Tables = Sequence[Mapping[str, Spline]]  # without and with the trigger in the values
@@ -159,7 +184,9 @@ def fitted(frame: pd.DataFrame) -> Tables:
     """All splines."""
     found = []
     for flag in (False, True):
-        of_flag = {part: rows for part, rows in frame[frame["trigger_in_values"] == flag].groupby("part")}
+        of_flag = {
+            part: rows for part, rows in frame[frame["trigger_in_values"] == flag].groupby("part")
+        }
         main = main_spline(of_flag["grid"])
         tables = {"main": main, "without": gain_spline(of_flag["without"], main)}
         found.append({**tables, "width": width_spline(of_flag["width"], main)})
@@ -193,7 +220,11 @@ def errors(tables: Tables, rows: pd.DataFrame) -> dict[str, dict[str, float]]:
     found = interpolated(tables, rows)
     off = {name: (found[name] - rows[name]).abs() for name in QUANTITIES}
     return {
-        name: {"median": _short(e.median()), "most": _short(e.quantile(0.99)), "largest": _short(e.max())}
+        name: {
+            "median": _short(e.median()),
+            "most": _short(e.quantile(0.99)),
+            "largest": _short(e.max()),
+        }
         for name, e in off.items()
     }
 
@@ -208,7 +239,8 @@ def in_range(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def phase_agreement(tables: Tables, frame: pd.DataFrame) -> dict[str, Any]:
-    """How often the page names the same term as the package, where the two best gains are ``tolerance`` apart."""
+    """How often the page names the same term as the package, where the two best gains are
+    ``tolerance`` apart."""
     removed = frame[frame["part"] == "gains"]
     sizes = list(of.Sizes._fields)
     rows = removed.drop_duplicates(sizes[:5]).reset_index()
@@ -261,7 +293,8 @@ def tables(content: Mapping[str, Any]) -> Tables:
 
 
 def export(stores: Sequence[Path]) -> None:
-    """Write what the page loads; without stores the tables stay, and only what is made from expressions is new."""
+    """Write what the page loads; without stores the tables stay, and only what is made from
+    expressions is new."""
     content = data(joined(stores)) if stores else {**load(), **scripts.facts()}
     comment = "// Predictions of rb.predict, made by the command in `provenance`; do not edit.\n"
     (FOLDER / "data.js").write_text(f"{comment}{HEAD}{json.dumps(content)};\n", encoding="utf-8")

@@ -17,7 +17,8 @@ Values = Mapping[sp.Symbol, Any]  # a number, or an array over points, for each 
 
 @cache
 def numeric(expression: sp.Expr) -> Callable[[Values], Any]:
-    """The expression as a NumPy function of ``{symbol: value}``; symbols that it does not hold may be there.
+    """The expression as a NumPy function of ``{symbol: value}``; symbols that it does not hold may
+    be there.
 
     Raises
     ------
@@ -30,7 +31,9 @@ def numeric(expression: sp.Expr) -> Callable[[Values], Any]:
     def at(values: Values) -> Any:
         missing = [symbol for symbol in symbols if symbol not in values]
         if missing:
-            raise not_allowed("values", sorted(map(str, values)), f"a value for every symbol; missing: {missing}")
+            raise not_allowed(
+                "values", sorted(map(str, values)), f"a value for every symbol; missing: {missing}"
+            )
         return function(*(values[symbol] for symbol in symbols))
 
     return at

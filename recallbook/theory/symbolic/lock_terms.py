@@ -1,8 +1,9 @@
-r"""Step 2 in the early-phase limit: what the trigger adds to a score, and how much scores of tokens scatter.
+r"""Step 2 in the early-phase limit: what the trigger adds to a score, and how much scores of tokens
+scatter.
 
-The attention vector is $w=\frac1N\sum_i\mathrm{Cov}_i(\text{keys},\text{values})\,q_{y_i}$. A token scores
-$z_v^\top w$, the mark adds $t^\top w$. Attention locks when the second exceeds the scatter of the first.
-"""
+The attention vector is $w=\frac1N\sum_i\mathrm{Cov}_i(\text{keys},\text{values})\,q_{y_i}$. A token
+scores $z_v^\top w$, the mark adds $t^\top w$. Attention locks when the second exceeds the scatter
+of the first."""
 
 from __future__ import annotations
 
@@ -14,13 +15,17 @@ import sympy as sp
 from recallbook.theory.symbolic.expressions import L, N, V, d, tau
 
 T = sp.Symbol("T", positive=True)  # |t|^2, mean 1
-Q = sp.Symbol("Q", positive=True)  # N |sum_k (f_k - 1/V) u_k|^2, mean 1: how uneven the labels of the batch are
+Q = sp.Symbol(
+    "Q", positive=True
+)  # N |sum_k (f_k - 1/V) u_k|^2, mean 1: how uneven the labels of the batch are
 M = sp.Symbol("M", positive=True)  # V |mean embedding|^2, mean 1
 
 # What the fixed random MLP makes of phi near zero; see recallbook.theory.feature_kernels.near_zero
 epsilon = sp.Symbol("epsilon", nonnegative=True)  # 1/m
 k_same, k_other, k_bias, k_own = sp.symbols("k_s k_o k_b k_1", real=True)
-k_square = sp.Symbol("k_2", nonnegative=True)  # mean square over pairs with different labels; k_o is the mean
+k_square = sp.Symbol(
+    "k_2", nonnegative=True
+)  # mean square over pairs with different labels; k_o is the mean
 p_other, p_own = sp.symbols("p_o p_1", real=True)
 spread = sp.Symbol("e", nonnegative=True)
 LINEAR = {  # Attention-only
@@ -32,11 +37,14 @@ R = 1 - 1 / L
 kappa = 1 / d + 1 / V  # mean square overlap of two tokens, plus a token's own share of the mean
 count_noise = 1 / (N * L)
 SHARED = (T, Q, M)  # what fluctuates from draw to draw and is shared by all tokens
-lengths_variance, total_variance = sp.symbols("lambda sigma2", nonnegative=True)  # of one term and of all
+lengths_variance, total_variance = sp.symbols(
+    "lambda sigma2", nonnegative=True
+)  # of one term and of all
 
 
 class LockTerm(NamedTuple):
-    """One source of scatter: its variance over tokens, and over draws of the trigger's own score."""
+    """One source of scatter: its variance over tokens, and over draws of the trigger's own
+    score."""
 
     token: sp.Expr
     trigger: sp.Expr
@@ -44,11 +52,14 @@ class LockTerm(NamedTuple):
 
 @cache
 def spectral_moment(power: int) -> sp.Expr:
-    r"""$m_k=d^k\,\frac1d\mathrm{tr}\,G^k$ for $G=\frac1VZ^\top Z$: Marchenko-Pastur moments, at ratio $d/V$.
+    r"""$m_k=d^k\,\frac1d\mathrm{tr}\,G^k$ for $G=\frac1VZ^\top Z$: Marchenko-Pastur moments, at
+    ratio $d/V$.
 
     The coefficients are Narayana numbers $\frac1k\binom kj\binom k{j-1}$.
     """
-    numbers = [sp.binomial(power, j) * sp.binomial(power, j - 1) / power for j in range(1, power + 1)]
+    numbers = [
+        sp.binomial(power, j) * sp.binomial(power, j - 1) / power for j in range(1, power + 1)
+    ]
     return sum((number * (d / V) ** j for j, number in enumerate(numbers)), start=sp.Integer(0))
 
 
@@ -81,31 +92,36 @@ def _plain(expression: sp.Expr, mlp: bool) -> sp.Expr:
 
 @cache
 def lock_terms(mlp: bool = False) -> dict[str, LockTerm]:
-    r"""All sources of scatter, by name; to leading order in $1/V$, $1/d$, $1/N$ with the corrections that matter.
+    r"""All sources of scatter, by name; to leading order in $1/V$, $1/d$, $1/N$ with the
+    corrections that matter.
 
-    A noise vector $x$ independent of the embeddings scores $z_v^\top Gx$ on tokens and $t^\top Gx$ on the trigger,
-    which is independent of all tokens: hence the lower spectral moment in the second variance. With ``mlp`` the
-    feature symbols stay, and the last two terms are what a finite width adds.
-    """
+    A noise vector $x$ independent of the embeddings scores $z_v^\top Gx$ on tokens and $t^\top Gx$
+    on the trigger, which is independent of all tokens: hence the lower spectral moment in the
+    second variance. With ``mlp`` the feature symbols stay, and the last two terms are what a finite
+    width adds."""
     m2, m3, m4 = (spectral_moment(k) for k in (2, 3, 4))
     across = 1 - 1 / d  # scores are compared with each other, across the direction of t
     bias = M / V + tau * T / L**2  # |b|^2 of the mean value b
     labels = label_square()
     uneven = Q * kappa / N * (R * count_noise + 1 / (L**2 * V)) * k_square
-    # token v as noise where it is the fact: both halves are one coincidence, and a larger count brings more of them
+    # token v as noise where it is the fact: both halves are one coincidence, and a larger count
+    # brings more of them
     own_label = (2 / L + (4 / L + 1 / V) / (V * kappa)) * R / V
     facts = (1 + R) * kappa / L + own_label + tau * R * T / (d * L)
     facts = facts * k_square + (Q * bias / d + tau * Q * R * T**2 / L**2) * k_bias**2
-    # relative variance of a fact's weight in w: from |u_k|^2, from the other facts, and from the counts
+    # relative variance of a fact's weight in w: from |u_k|^2, from the other facts, and from the
+    # counts
     weights = 2 / d + 2 * epsilon + V / d * (1 / d + epsilon) + 4 * (1 + tau) * V / N
     alpha, beta = direct_pull(mlp=True), spread_pull(mlp=True)
-    pairs = kappa * k_square + L * spread * epsilon  # L times the mean square that one token reads in q_k, over kappa/N
+    pairs = (
+        kappa * k_square + L * spread * epsilon
+    )  # L times the mean square that one token reads in q_k, over kappa/N
 
     def isotropic(variance: sp.Expr, pull: sp.Expr | int = 0) -> LockTerm:
         """A scatter carried by the tokens' own weights: the trigger sees its overlaps with them.
 
-        ``pull`` is the relative variance that it brings to the weight of the trigger itself, which sums over facts.
-        """
+        ``pull`` is the relative variance that it brings to the weight of the trigger itself, which
+        sums over facts."""
         mark = T * variance * across / (kappa * d) + pull * (T * R / (L**2 * V)) ** 2
         return LockTerm(variance * across, mark)
 
@@ -113,7 +129,9 @@ def lock_terms(mlp: bool = False) -> dict[str, LockTerm]:
         """A vector of this square, the same for all sequences and independent of the embeddings."""
         return LockTerm(square * across * m3 / d**3, T * square * across * m2 / d**3)
 
-    itself = Q * (k_bias - k_other) ** 2  # a sequence's own mean, weighted by how frequent its label is
+    itself = (
+        Q * (k_bias - k_other) ** 2
+    )  # a sequence's own mean, weighted by how frequent its label is
     noise = R**2 * kappa**3 * count_noise**2 * (k_square * (1 + 1 / (N * kappa)) + itself)
     pull = kappa * (V / N) ** 2 * (2 * pairs + kappa * (2 + L) * itself + spread * epsilon * L**2)
     terms = {
@@ -122,15 +140,21 @@ def lock_terms(mlp: bool = False) -> dict[str, LockTerm]:
         # noise tokens of other classes
         "gradient noise": isotropic(noise, pull),
         # noise tokens, through the label frequencies
-        "frequency noise": LockTerm(R**2 * uneven * m4 / d**3 * across, T * R**2 * uneven * m3 / d**3 * across),
+        "frequency noise": LockTerm(
+            R**2 * uneven * m4 / d**3 * across, T * R**2 * uneven * m3 / d**3 * across
+        ),
         # stored facts overlap with each other
-        "fact interference": isotropic(R * kappa**2 / (L**2 * V * N) * facts, kappa * pairs * V * L / N),
+        "fact interference": isotropic(
+            R * kappa**2 / (L**2 * V * N) * facts, kappa * pairs * V * L / N
+        ),
         # tokens that resemble the trigger
         "trigger overlap": LockTerm(
             T * (alpha**2 / d + 2 * alpha * beta * m2 / d**2 + beta**2 * m3 / d**3), sp.Integer(0)
         ),
         # noise tokens along the mean value
-        "bias noise": isotropic(Q * R * kappa**2 * k_bias**2 * (bias / (d * N**2 * L) + tau * T**2 / (N**2 * L**3))),
+        "bias noise": isotropic(
+            Q * R * kappa**2 * k_bias**2 * (bias / (d * N**2 * L) + tau * T**2 / (N**2 * L**3))
+        ),
         # facts are stored with unequal weight
         "uneven facts": isotropic(
             (R * k_same / L**2) ** 2 * kappa / V**3 * weights,
@@ -138,7 +162,8 @@ def lock_terms(mlp: bool = False) -> dict[str, LockTerm]:
         ),
         # long embeddings score higher
         "unequal lengths": LockTerm(
-            (R / V * (k_own * count_noise + k_same / (L**2 * V))) ** 2 * 2 / d * V * kappa * across, sp.Integer(0)
+            (R / V * (k_own * count_noise + k_same / (L**2 * V))) ** 2 * 2 / d * V * kappa * across,
+            sp.Integer(0),
         ),
     }
     if mlp:
@@ -150,28 +175,39 @@ def lock_terms(mlp: bool = False) -> dict[str, LockTerm]:
         scattered = R**2 * kappa**2 * spread * epsilon / (N**2 * L)
         alone = isotropic(scattered + 2 * R * kappa**2 * spread * epsilon / (L**2 * V * N))
         together = common(R**2 * kappa / N**2 * d * epsilon * (spread - p_other**2))
-        terms["neuron noise"] = LockTerm(alone.token + together.token, alone.trigger + together.trigger)
-    return {name: LockTerm(_plain(term.token, mlp), _plain(term.trigger, mlp)) for name, term in terms.items()}
+        terms["neuron noise"] = LockTerm(
+            alone.token + together.token, alone.trigger + together.trigger
+        )
+    return {
+        name: LockTerm(_plain(term.token, mlp), _plain(term.trigger, mlp))
+        for name, term in terms.items()
+    }
 
 
 @cache
 def skewness() -> sp.Expr:
-    r"""Skewness of token scores $s_0+c(\|z\|^2-1)$ in deviations: $3c\,\frac2d$, as $\mathrm{Var}\,s_0\propto|z|^2$.
+    r"""Skewness of token scores $s_0+c(\|z\|^2-1)$ in deviations: $3c\,\frac2d$, as
+    $\mathrm{Var}\,s_0\propto|z|^2$.
 
-    ``lengths_variance`` is that of "unequal lengths", $2c^2/d$, and ``total_variance`` that of all terms.
-    """
+    ``lengths_variance`` is that of "unequal lengths", $2c^2/d$, and ``total_variance`` that of all
+    terms."""
     return 3 * sp.sqrt(2 / d * lengths_variance / total_variance)
 
 
-def leading_exponents(expression: sp.Expr, sizes: tuple[sp.Symbol, ...] = (V, N, L, d)) -> dict[sp.Symbol, sp.Rational]:
-    r"""Exponents of an expression's leading monomial for $1\ll L$, $1\ll d\ll V\ll N$, at the typical draw.
+def leading_exponents(
+    expression: sp.Expr, sizes: tuple[sp.Symbol, ...] = (V, N, L, d)
+) -> dict[sp.Symbol, sp.Rational]:
+    r"""Exponents of an expression's leading monomial for $1\ll L$, $1\ll d\ll V\ll N$, at the
+    typical draw.
 
-    Taken with $V=x^{8}$, $d=x^{6}$, $L=x^{5}$, $N=x^{10}$ for $x\to\infty$: a path inside that region. The leading
-    term of a sum of monomials is then the one with the highest power of $x$.
+    Taken with $V=x^{8}$, $d=x^{6}$, $L=x^{5}$, $N=x^{10}$ for $x\to\infty$: a path inside that
+    region. The leading term of a sum of monomials is then the one with the highest power of $x$.
     """
     x = sp.Symbol("x", positive=True)
     path = {V: x**8, d: x**6, L: x**5, N: x**10}
-    typical = sp.expand(sp.cancel(expression.subs({T: 1, Q: 1, M: 1, tau: 1})))  # a sum of monomials
+    typical = sp.expand(
+        sp.cancel(expression.subs({T: 1, Q: 1, M: 1, tau: 1}))
+    )  # a sum of monomials
 
     def power(term: sp.Expr) -> sp.Expr:
         along = term.subs(path)

@@ -1,9 +1,10 @@
-r"""Step 3 in the early-phase limit: signal and noise when $W_V^{(2)}/\gamma$ is asked for a located token.
+r"""Step 3 in the early-phase limit: signal and noise when $W_V^{(2)}/\gamma$ is asked for a located
+token.
 
-A logit of label $k$ is $u_k^\top g$ with $g=\sum_jw_j\tilde u_j$: the sum over facts $j$ of how often each was located,
-times how much it overlaps with the asked vector $h=z_v+\tau t$. Overlaps are taken in feature space, where the MLP's
-features replace $h$; :data:`LINEAR` gives them for Attention-only.
-"""
+A logit of label $k$ is $u_k^\top g$ with $g=\sum_jw_j\tilde u_j$: the sum over facts $j$ of how
+often each was located, times how much it overlaps with the asked vector $h=z_v+\tau t$. Overlaps
+are taken in feature space, where the MLP's features replace $h$; :data:`LINEAR` gives them for
+Attention-only."""
 
 from __future__ import annotations
 
@@ -14,17 +15,27 @@ import sympy as sp
 
 from recallbook.theory.symbolic.expressions import N, V, d, tau
 
-n, k = sp.symbols("n k", nonnegative=True)  # how often the asked fact, and a wrong label's fact, were located
+n, k = sp.symbols(
+    "n k", nonnegative=True
+)  # how often the asked fact, and a wrong label's fact, were located
 mu = sp.Symbol("mu", positive=True)  # mean of these counts
-nu = sp.Symbol("nu", nonnegative=True)  # variance of their means from token to token: some are located more easily
+nu = sp.Symbol(
+    "nu", nonnegative=True
+)  # variance of their means from token to token: some are located more easily
 mislocated = sp.Symbol("omega", nonnegative=True)  # sequences that located a wrong token
-decoys = sp.Symbol("chi", nonnegative=True)  # of these, the ones that located the asked token itself
+decoys = sp.Symbol(
+    "chi", nonnegative=True
+)  # of these, the ones that located the asked token itself
 H = sp.Symbol("H", positive=True)  # square of the asked vector
 theta = sp.Symbol("theta", real=True)  # what every stored vector shares with it: tau t.h
 theta2 = sp.Symbol("theta2", nonnegative=True)  # mean square of that
-J = sp.Symbol("J", nonnegative=True)  # variance of the overlap with a stored vector, at infinite width
+J = sp.Symbol(
+    "J", nonnegative=True
+)  # variance of the overlap with a stored vector, at infinite width
 F = sp.Symbol("F", nonnegative=True)  # what a finite width adds to it
-B = sp.Symbol("B", nonnegative=True)  # mean square of the overlap with a token located wrongly, without the trigger
+B = sp.Symbol(
+    "B", nonnegative=True
+)  # mean square of the overlap with a token located wrongly, without the trigger
 again = sp.Symbol("g", real=True)  # overlap with the asked token where it is located wrongly
 b = sp.Symbol("b", positive=True)  # |u_v|^2
 xi = sp.Symbol("xi", real=True)  # part of the other facts along u_v, in standard deviations
@@ -39,11 +50,20 @@ SWITCHES = dict(
     )
 )
 OVERLAPS = (H, theta, theta2, J, F, B, again)
-LINEAR = {H: 1 + tau, theta: tau, theta2: tau**2, J: (1 + tau) / d, F: 0, B: (1 + tau) / d, again: 1}  # typical draw
+LINEAR = {
+    H: 1 + tau,
+    theta: tau,
+    theta2: tau**2,
+    J: (1 + tau) / d,
+    F: 0,
+    B: (1 + tau) / d,
+    again: 1,
+}  # typical draw
 
 
 class RecallTerms(NamedTuple):
-    """Right logit; variance of a wrong logit without its own fact; and how its own weight enters it, per unit."""
+    """Right logit; variance of a wrong logit without its own fact; and how its own weight enters
+    it, per unit."""
 
     signal: sp.Expr
     noise: sp.Expr
@@ -51,7 +71,8 @@ class RecallTerms(NamedTuple):
 
 
 def others_square() -> sp.Expr:
-    r"""$C=\sum_jw_j^2$ over all facts but the asked one and the wrong label's own, which are counted apart.
+    r"""$C=\sum_jw_j^2$ over all facts but the asked one and the wrong label's own, which are
+    counted apart.
 
     Poisson counts times Gaussian overlaps, plus the shared part, plus wrong locations.
     """
@@ -72,15 +93,16 @@ def others_variance() -> sp.Expr:
 def recall_terms() -> RecallTerms:
     r"""Signal and noise given the asked fact's count $n$ and what the draw fixes.
 
-    The shared part $\theta\sum_jf_j\tilde u_j$ loses its mean because $\sum_j\tilde u_j=0$, so the asked fact weighs
-    $(nH-\theta\mu)/N$. Given $g$, a wrong label's $u_k$ has mean $w_k\,e/C$ and is isotropic around it.
-    """
+    The shared part $\theta\sum_jf_j\tilde u_j$ loses its mean because $\sum_j\tilde u_j=0$, so the
+    asked fact weighs $(nH-\theta\mu)/N$. Given $g$, a wrong label's $u_k$ has mean $w_k\,e/C$ and
+    is isotropic around it."""
     total = others_square()
     along = sp.sqrt(total / d) * xi
     across = r * (d - 1) * total / d
     asked = (n * H - theta * mu) / N * sp.sqrt(b)
     answer = asked + along
-    # what a wrong label's own fact adds, per unit of its weight, is left as it is when a source is switched off
+    # what a wrong label's own fact adds, per unit of its weight, is left as it is when a source is
+    # switched off
     whole = total.subs(dict.fromkeys(SWITCHES.values(), 1))
     whole_along = sp.sqrt(whole / d) * xi
     return RecallTerms(
@@ -104,18 +126,31 @@ def own_variance() -> sp.Expr:
 
 @cache
 def mean_squares(mlp: bool = False) -> dict[str, sp.Expr]:
-    r"""Mean square of a wrong logit by origin, over the squared right one, at the typical draw with perfect attention.
+    r"""Mean square of a wrong logit by origin, over the squared right one, at the typical draw with
+    perfect attention.
 
-    Every count is at its mean and $|u|^2=1$. Attention-only with $|t|^2=|z|^2=1$, $h=z_v+\tau t$ inserted; with
-    ``mlp`` the overlaps in feature space are left as symbols.
-    """
-    typical = {mu: N / V, nu: 0, n: N / V, mislocated: 0, decoys: 0, b: 1, xi: 0, r: 1, **({} if mlp else LINEAR)}
+    Every count is at its mean and $|u|^2=1$. Attention-only with $|t|^2=|z|^2=1$, $h=z_v+\tau t$
+    inserted; with ``mlp`` the overlaps in feature space are left as symbols."""
+    typical = {
+        mu: N / V,
+        nu: 0,
+        n: N / V,
+        mislocated: 0,
+        decoys: 0,
+        b: 1,
+        xi: 0,
+        r: 1,
+        **({} if mlp else LINEAR),
+    }
     right = ((n * H - theta * mu) / N).subs(typical)
     others, count = others_square().subs(typical), N / V
-    only = {name: {s: int(s is switch) for s in SWITCHES.values()} for name, switch in SWITCHES.items()}
+    only = {
+        name: {s: int(s is switch) for s in SWITCHES.values()} for name, switch in SWITCHES.items()
+    }
     own = (own_variance() / SWITCHES["own fact"]).subs(typical)
     parts = {
-        "label frequencies": others.subs(only["label frequencies"]) / d + theta2.subs(typical) / N**2 * count,
+        "label frequencies": others.subs(only["label frequencies"]) / d
+        + theta2.subs(typical) / N**2 * count,
         "interference": others.subs(only["interference"]) / d,
         "label overlap": right**2 / d,
         "own fact": sp.expand(own).subs(k**2, count**2 + count),

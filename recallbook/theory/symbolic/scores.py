@@ -1,8 +1,9 @@
-r"""Coefficients of the attention vector's mean and covariance, given embeddings and label counts; functions of $L$.
+r"""Coefficients of the attention vector's mean and covariance, given embeddings and label counts;
+functions of $L$.
 
-Tokens of a sequence but the informative one are drawn from $p'$. About their mean $b=\sum_xp'_xz_x$ they are
-$x_x=z_x-b$, with $C=\sum_xp'_xx_xx_x^\top$; the informative token has key $\kappa=x_a+t$ and value $\nu=x_a+\tau t$.
-"""
+Tokens of a sequence but the informative one are drawn from $p'$. About their mean $b=\sum_xp'_xz_x$
+they are $x_x=z_x-b$, with $C=\sum_xp'_xx_xx_x^\top$; the informative token has key $\kappa=x_a+t$
+and value $\nu=x_a+\tau t$."""
 
 from __future__ import annotations
 
@@ -21,16 +22,20 @@ value_scatter = R / L
 # mean of Sigma = (1/L) sum_j e_j (e'_j - mean)^T: R^2 C + R/L kappa nu^T
 tokens_pull = R**2
 mark_pull = R / L
-# mean of Delta zeta, a sequence's key noise on its own value noise: third moment, less turns of the mark
+# mean of Delta zeta, a sequence's key noise on its own value noise: third moment, less turns of the
+# mark
 own_third = R**2 / L
 own_mark = R / L**2
-# covariance of Delta q: single tokens, pairs of tokens, a token with the mark, and the first with the third
+# covariance of Delta q: single tokens, pairs of tokens, a token with the mark, and the first with
+# the third
 single_tokens = R**3 / L
 pairs_of_tokens = R * (L - 2) / L**3
 with_mark = R / L**3
 single_with_mark = -(R**2) / L**2
 
-below = sp.Symbol("F", nonnegative=True)  # chance that a token without mark scores less than the marked one
+below = sp.Symbol(
+    "F", nonnegative=True
+)  # chance that a token without mark scores less than the marked one
 tied = sp.Symbol("E", positive=True)  # and that it scores the same
 # that none of L - 1 scores more, and that the marked one is chosen among those that tie
 lock_chance = ((below + tied) ** L - below**L) / (L * tied)
@@ -68,7 +73,8 @@ def most(one: Polynomial) -> sp.Expr:
 
 
 class Direction(NamedTuple):
-    """A vector over tokens: a polynomial, and what token 1, the mark and the asked token have besides."""
+    """A vector over tokens: a polynomial, and what token 1, the mark and the asked token have
+    besides."""
 
     tokens: Polynomial = (ZERO,)
     first: sp.Expr = ZERO
@@ -77,7 +83,9 @@ class Direction(NamedTuple):
 
     def times(self, scale: sp.Expr) -> Direction:
         """Scaled."""
-        return Direction(times((scale,), self.tokens), scale * self.first, scale * self.mark, scale * self.asked)
+        return Direction(
+            times((scale,), self.tokens), scale * self.first, scale * self.mark, scale * self.asked
+        )
 
 
 Form = tuple[Direction, Direction]  # u'Ev, of which the symmetric half counts
@@ -85,23 +93,35 @@ Form = tuple[Direction, Direction]  # u'Ev, of which the symmetric half counts
 
 def dot(one: Direction, other: Direction, weight: Polynomial | None = None) -> sp.Expr:
     """Inner product; with a ``weight`` of tokens alone."""
-    first = one.first * other.first + one.first * most(other.tokens) + other.first * most(one.tokens)
+    first = (
+        one.first * other.first + one.first * most(other.tokens) + other.first * most(one.tokens)
+    )
     if weight is not None:
         return every(times(weight, times(one.tokens, other.tokens))) + most(weight) * first
-    return every(times(one.tokens, other.tokens)) + first + one.mark * other.mark + one.asked * other.asked
+    return (
+        every(times(one.tokens, other.tokens))
+        + first
+        + one.mark * other.mark
+        + one.asked * other.asked
+    )
 
 
 def square(forms: list[Form], diagonal: Polynomial) -> sp.Expr:
     r"""$\operatorname{tr}Q^2$ of the symmetric half of all forms and of a diagonal over tokens."""
-    pairs = sp.Add(*(dot(u, s) * dot(v, t) + dot(u, t) * dot(v, s) for u, v in forms for s, t in forms))
+    pairs = sp.Add(
+        *(dot(u, s) * dot(v, t) + dot(u, t) * dot(v, s) for u, v in forms for s, t in forms)
+    )
     across = sp.Add(*(dot(u, v, diagonal) for u, v in forms))
     return pairs / 2 + 2 * across + every(times(diagonal, diagonal))
 
 
 @cache
 def mean_residual() -> Direction:
-    r"""$R|g|^2b+\frac1L\sum_kp_k(\hat u_k^\top g)(z_k+\tau t)$: step 2 multiplies it by the tokens' covariance."""
-    return Direction(plus(times((R * PULL,), P), times((1 / L,), times(P, UNEVEN))), mark=tau * PULL / L)
+    r"""$R|g|^2b+\frac1L\sum_kp_k(\hat u_k^\top g)(z_k+\tau t)$: step 2 multiplies it by the tokens'
+    covariance."""
+    return Direction(
+        plus(times((R * PULL,), P), times((1 / L,), times(P, UNEVEN))), mark=tau * PULL / L
+    )
 
 
 @cache
@@ -115,7 +135,9 @@ def learned() -> Polynomial:
 def attention() -> Direction:
     """The attention vector at its mean, in tokens and the mark: its entries are the mean scores."""
     m, fact = mean_residual(), learned()
-    by_covariance = plus(times(P, (-every(times(P, m.tokens)),)), times(P, m.tokens), times((trace(2),), m.tokens))
+    by_covariance = plus(
+        times(P, (-every(times(P, m.tokens)),)), times(P, m.tokens), times((trace(2),), m.tokens)
+    )
     total = every(times(P, fact))
     by_fact = times(P, plus(fact, (-total,)))
     tokens = plus(times((R**2,), by_covariance), times((R / L,), by_fact))
@@ -144,18 +166,28 @@ def of_labels() -> sp.Expr:
     m, less = (tau / L - R * power(2), R), -(1 + q) * R / L
     through = R**3 * q * (q + trace(2) - power(2)) - tau * R**2 * trace(2) / L
     of_first = R**2 * q * (q + trace(2)) / L + R / L * q * most(m)
-    others = plus(times((through,), UNEVEN), (ZERO, ZERO, -(R**2) * q / L), times((less,), times(P, m)))
+    others = plus(
+        times((through,), UNEVEN), (ZERO, ZERO, -(R**2) * q / L), times((less,), times(P, m))
+    )
     alone = Direction(first=ONE)
     centred = plus(others, (-(every(others) + of_first) / V,))
-    forms = [(Direction(centred, first=of_first), Direction(UNEVEN)), (alone.times(R / L**2 * q**2 * (1 - q)), alone)]
+    forms = [
+        (Direction(centred, first=of_first), Direction(UNEVEN)),
+        (alone.times(R / L**2 * q**2 * (1 - q)), alone),
+    ]
     return square(forms, times((less / L,), (ZERO, ZERO, ONE, -ONE)))
 
 
 @cache
 def gap_variance() -> dict[str, sp.Expr]:
-    r"""Variance of $\frac{S_1-S_a-M}{\mathbb E\,M}$ between draws: three parts that add up, to first order in $1/d$."""
+    r"""Variance of $\frac{S_1-S_a-M}{\mathbb E\,M}$ between draws: three parts that add up, to
+    first order in $1/d$."""
     asked = dot(attention(), attention()) / 2
-    parts = {"overlaps of the asked token": asked, "other tokens, mark": of_embeddings() - asked, "labels": of_labels()}
+    parts = {
+        "overlaps of the asked token": asked,
+        "other tokens, mark": of_embeddings() - asked,
+        "labels": of_labels(),
+    }
     return {name: 2 / d * part / attention().mark ** 2 for name, part in parts.items()}
 
 

@@ -1,9 +1,10 @@
-r"""Means over Gaussian embeddings of any covariance, summed over tokens of any frequency: polynomials in power sums.
+r"""Means over Gaussian embeddings of any covariance, summed over tokens of any frequency:
+polynomials in power sums.
 
-Tokens have frequencies $p_x$ and independent embeddings $z_x\sim N(0,S)$ with $\mathrm{tr}\,S=1$. A mean of inner
-products is a sum over Wick's pairings. A pairing says which tokens are one, which gives $P_j=\sum_xp_x^j$ or, where
-token $v$ is one of them, $q^j$ with $q=p_v$; and its closed loops give $s_j=\mathrm{tr}\,S^j$. Ours.
-"""
+Tokens have frequencies $p_x$ and independent embeddings $z_x\sim N(0,S)$ with $\mathrm{tr}\,S=1$. A
+mean of inner products is a sum over Wick's pairings. A pairing says which tokens are one, which
+gives $P_j=\sum_xp_x^j$ or, where token $v$ is one of them, $q^j$ with $q=p_v$; and its closed loops
+give $s_j=\mathrm{tr}\,S^j$. Ours."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ Block = tuple[int, ...]
 
 
 def power(degree: int, others: int = 0) -> sp.Expr:
-    r"""$P_i=\sum_vp_v^i$ of the facts, $P'_j$ of the other tokens, or $P_{i,j}=\sum_vp_v^ip_v'^j$; 1 where $i+j=1$."""
+    r"""$P_i=\sum_vp_v^i$ of the facts, $P'_j$ of the other tokens, or $P_{i,j}=\sum_vp_v^ip_v'^j$;
+    1 where $i+j=1$."""
     if degree + others == 1 and min(degree, others) == 0:
         return sp.Integer(1)
     mixed = f"P_{{{degree},{others}}}"
@@ -44,7 +46,11 @@ def non_crossing(size: int) -> tuple[tuple[Block, ...], ...]:
         ends = (*first[1:], size)
         gaps = [range(start + 1, end) for start, end in zip(first, ends, strict=True)]
         for parts in product(*(non_crossing(len(gap)) for gap in gaps)):
-            inner = [tuple(gap[i] for i in block) for gap, part in zip(gaps, parts, strict=True) for block in part]
+            inner = [
+                tuple(gap[i] for i in block)
+                for gap, part in zip(gaps, parts, strict=True)
+                for block in part
+            ]
             found.append((first, *inner))
     return tuple(found)
 
@@ -56,7 +62,8 @@ def _blocks_of_zero(size: int) -> Iterator[Block]:
 
 
 def complement(partition: tuple[Block, ...]) -> tuple[Block, ...]:
-    """Kreweras's complement: the cycles of each block's rotation, undone after one step around the circle."""
+    """Kreweras's complement: the cycles of each block's rotation, undone after one step around the
+    circle."""
     size = sum(map(len, partition))
     before = {place: block[at - 1] for block in partition for at, place in enumerate(block)}
     left, found = set(range(size)), []
@@ -74,8 +81,9 @@ def complement(partition: tuple[Block, ...]) -> tuple[Block, ...]:
 def spectral_moment(degree: int) -> sp.Expr:
     r"""$\mathbb E\,\mathrm{tr}\,(\sum_xp_xz_xz_x^\top)^k$ to leading order.
 
-    $$\sum_{\pi\in NC(k)}\ \prod_{B\in\pi}P_{|B|}\prod_{B\in K(\pi)}s_{|B|},$$ with Kreweras's complement $K$. For equal
-    facts and isotropic embeddings this is $d^{1-k}$ times the Marchenko-Pastur moment of
+    $$\sum_{\pi\in NC(k)}\ \prod_{B\in\pi}P_{|B|}\prod_{B\in K(\pi)}s_{|B|},$$ with Kreweras's
+    complement $K$. For equal facts and isotropic embeddings this is $d^{1-k}$ times the
+    Marchenko-Pastur moment of
     :func:`recallbook.theory.symbolic.lock_terms.spectral_moment`.
 
     Raises
@@ -85,7 +93,10 @@ def spectral_moment(degree: int) -> sp.Expr:
     """
     check_size("degree", degree)
     terms = (
-        sp.prod([power(0, len(block)) for block in parts] + [trace(len(block)) for block in complement(parts)])
+        sp.prod(
+            [power(0, len(block)) for block in parts]
+            + [trace(len(block)) for block in complement(parts)]
+        )
         for parts in non_crossing(degree)
     )
     return sp.Add(*terms)
@@ -93,10 +104,11 @@ def spectral_moment(degree: int) -> sp.Expr:
 
 @cache
 def token_moment(degree: int) -> sp.Expr:
-    r"""$\mathbb E\,z_v^\top(\sum_xp_xz_xz_x^\top)^kz_v$ to leading order, for a token of frequency $q$.
+    r"""$\mathbb E\,z_v^\top(\sum_xp_xz_xz_x^\top)^kz_v$ to leading order, for a token of frequency
+    $q$.
 
-    As :func:`spectral_moment` with one more place on the circle, that of $v$: its block of $j+1$ gives $q^j$.
-    """
+    As :func:`spectral_moment` with one more place on the circle, that of $v$: its block of $j+1$
+    gives $q^j$."""
     terms = []
     for parts in non_crossing(check_size("degree", degree) + 1):
         tokens = [q ** (len(block) - 1) if 0 in block else power(0, len(block)) for block in parts]
@@ -106,7 +118,8 @@ def token_moment(degree: int) -> sp.Expr:
 
 @cache
 def gaussian_mean(products: tuple[Product, ...]) -> sp.Expr:
-    r"""Exact mean of a product of inner products, summed over tokens with weights $p_x$; ``"v"`` is not summed.
+    r"""Exact mean of a product of inner products, summed over tokens with weights $p_x$; ``"v"`` is
+    not summed.
 
     Examples
     --------
@@ -139,7 +152,9 @@ def _weight(ends: list[str], pairs: tuple[tuple[int, int], ...]) -> sp.Expr:
         joined = same[ends[one]] | same[ends[other]]
         same.update(dict.fromkeys(joined, joined))
     groups = {frozenset(group) for group in same.values()}
-    weight = sp.prod([q ** (len(group) - 1) if "v" in group else power(0, len(group)) for group in groups])
+    weight = sp.prod(
+        [q ** (len(group) - 1) if "v" in group else power(0, len(group)) for group in groups]
+    )
     left = set(range(len(ends)))
     while left:
         at, length = min(left), 0
@@ -152,10 +167,11 @@ def _weight(ends: list[str], pairs: tuple[tuple[int, int], ...]) -> sp.Expr:
 
 @cache
 def centred_mean(products: tuple[Product, ...], covariances: tuple[str, ...]) -> sp.Expr:
-    r"""The same where $zz^\top$ of these tokens is one factor of $C=\sum_xp_xz_xz_x^\top-bb^\top$, $b=\sum_xp_xz_x$.
+    r"""The same where $zz^\top$ of these tokens is one factor of $C=\sum_xp_xz_xz_x^\top-bb^\top$,
+    $b=\sum_xp_xz_x$.
 
-    Such a token ``x`` ends one product and begins the next one; in $bb^\top$ the two are different tokens.
-    """
+    Such a token ``x`` ends one product and begins the next one; in $bb^\top$ the two are different
+    tokens."""
     total = sp.Integer(0)
     for mean in product((False, True), repeat=len(covariances)):
         split = {name for name, apart in zip(covariances, mean, strict=True) if apart}
@@ -177,7 +193,8 @@ def _apart(products: tuple[Product, ...], split: set[str]) -> tuple[Product, ...
 
 @cache
 def bias_overlap() -> sp.Expr:
-    r"""$\mathbb E\,z_v^\top Cb=q^2-qP'_2+s_2\,q\,(1+q-2P'_2)$, exact: what the mean value does to token $v$."""
+    r"""$\mathbb E\,z_v^\top Cb=q^2-qP'_2+s_2\,q\,(1+q-2P'_2)$, exact: what the mean value does to
+    token $v$."""
     return centred_mean((("v", "x"), ("x", "y")), ("x",))
 
 

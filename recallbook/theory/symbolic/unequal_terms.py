@@ -1,10 +1,11 @@
-r"""Step 2 when facts are not equally frequent: scores of tokens and of the mark, to leading order. Ours.
+r"""Step 2 when facts are not equally frequent: scores of tokens and of the mark, to leading order.
+Ours.
 
-Facts have frequencies $p_v$, other tokens $p'_v$; $P_{i,j}=\sum_vp_v^ip_v'^j$. Labels weigh $\tilde f_v$ and the
-predictions at zero are $c_v$: with $\hat u_v=u_v-\sum_jc_ju_j$ the frequent labels pull by
-$g=\sum_v\tilde f_v\hat u_v$, which a trained output bias makes zero. Scores given frequencies are those of orthogonal
-embeddings, exact but for chance; what random embeddings add to them is in the noises.
-"""
+Facts have frequencies $p_v$, other tokens $p'_v$; $P_{i,j}=\sum_vp_v^ip_v'^j$. Labels weigh $\tilde
+f_v$ and the predictions at zero are $c_v$: with $\hat u_v=u_v-\sum_jc_ju_j$ the frequent labels
+pull by $g=\sum_v\tilde f_v\hat u_v$, which a trained output bias makes zero. Scores given
+frequencies are those of orthogonal embeddings, exact but for chance; what random embeddings add to
+them is in the noises."""
 
 from __future__ import annotations
 
@@ -17,8 +18,16 @@ from recallbook.theory.symbolic.expressions import L, N, V, d, tau
 from recallbook.theory.symbolic.lock_terms import R
 from recallbook.theory.symbolic.spectra import bias_overlap, power, q, token_moment, trace
 
-f = sp.Symbol("f", nonnegative=True)  # frequency of token v as a fact; q is that of token v as another token
-LABELS = ("none", "calibrated", "trained", "balanced", "inverse")  # output biases, or what makes labels even
+f = sp.Symbol(
+    "f", nonnegative=True
+)  # frequency of token v as a fact; q is that of token v as another token
+LABELS = (
+    "none",
+    "calibrated",
+    "trained",
+    "balanced",
+    "inverse",
+)  # output biases, or what makes labels even
 EVEN = ("balanced", "inverse")
 CHAPTER = "When facts are not equal"
 
@@ -26,10 +35,9 @@ CHAPTER = "When facts are not equal"
 class Labels(NamedTuple):
     r"""What scores need to know of labels, in the mean over counts; see :func:`labels`.
 
-    ``square`` $|g|^2$; ``along`` $\sum_y\tilde f_yp'_y\hat u_y^\top g$; ``facts``
-    $\sum_y\tilde f_y^2|\hat u_y|^2$; of token $v$ alone: ``pull`` $\tilde f_v\hat u_v^\top g$, ``own``
-    $\tilde f_v^2|\hat u_v|^2$ and ``shared`` $\tilde f_v\sum_k\tilde f_kp'_k\hat u_v^\top\hat u_k$.
-    """
+    ``square`` $|g|^2$; ``along`` $\sum_y\tilde f_yp'_y\hat u_y^\top g$; ``facts`` $\sum_y\tilde
+    f_y^2|\hat u_y|^2$; of token $v$ alone: ``pull`` $\tilde f_v\hat u_v^\top g$, ``own`` $\tilde
+    f_v^2|\hat u_v|^2$ and ``shared`` $\tilde f_v\sum_k\tilde f_kp'_k\hat u_v^\top\hat u_k$."""
 
     square: sp.Expr
     along: sp.Expr
@@ -43,11 +51,10 @@ class Labels(NamedTuple):
 def labels(bias: str) -> Labels:
     r"""The sums of :class:`Labels` for orthogonal labels.
 
-    ``"none"``: $\tilde f=f$, $c=1/V$, so $|g|^2=P_2-\frac1V+\frac{1-P_2}N$. ``"calibrated"``: $c=p$ and
-    $|g|^2=\frac{1-P_2}N$. ``"trained"``: $c=f$, $g=0$. ``"balanced"`` batches and
-    ``"inverse"`` loss weights: $\tilde f=c=1/V$, $g=0$, every fact covered. Sampling enters where
-    $g$ does; in ``facts`` a sequence meeting itself adds $\frac1N$, and carries no signal ("own sequence").
-    """
+    ``"none"``: $\tilde f=f$, $c=1/V$, so $|g|^2=P_2-\frac1V+\frac{1-P_2}N$. ``"calibrated"``: $c=p$
+    and $|g|^2=\frac{1-P_2}N$. ``"trained"``: $c=f$, $g=0$. ``"balanced"`` batches and ``"inverse"``
+    loss weights: $\tilde f=c=1/V$, $g=0$, every fact covered. Sampling enters where $g$ does; in
+    ``facts`` a sequence meeting itself adds $\frac1N$, and carries no signal ("own sequence")."""
     p2, p3, p11, p21 = power(2), power(3), power(1, 1), power(2, 1)
     zero, even = sp.Integer(0), 1 / V
     if bias in EVEN:
@@ -56,7 +63,9 @@ def labels(bias: str) -> Labels:
     if bias == "none":
         square, along = p2 - even + (1 - p2) / N, p21 - p11 * even + (p11 - p21) / N
         pull = f * (f - even) + f * (1 - f) / N
-        return Labels(square, along, p2 * (1 - even), pull, f**2 * (1 - even), f * (f * q - p11 * even))
+        return Labels(
+            square, along, p2 * (1 - even), pull, f**2 * (1 - even), f * (f * q - p11 * even)
+        )
     facts, own = p2 - 2 * p3 + p2**2, f**2 * (1 - 2 * f + p2)
     shared = f * (f * q - p11 * (f - p2) - p21)
     if bias == "calibrated":
@@ -67,15 +76,19 @@ def labels(bias: str) -> Labels:
 
 @cache
 def mark_score(bias: str = "none") -> sp.Expr:
-    r"""$t^\top w$: $\frac R{L^2}\sum_y\tilde f_y^2|\hat u_y|^2$, and what frequent labels add through $g$."""
+    r"""$t^\top w$: $\frac R{L^2}\sum_y\tilde f_y^2|\hat u_y|^2$, and what frequent labels add
+    through $g$."""
     of = labels(bias)
     others = power(0, 2)
-    return R / L**2 * (of.facts + tau * of.square - of.along) + R**2 / L * (of.along - others * of.square)
+    return R / L**2 * (of.facts + tau * of.square - of.along) + R**2 / L * (
+        of.along - others * of.square
+    )
 
 
 @cache
 def bias_pull(bias: str = "none") -> sp.Expr:
-    r"""$R^3|g|^2\,\mathbb E\,z_v^\top Cb$, over Gaussian embeddings: leads "frequent tokens" at large $L$."""
+    r"""$R^3|g|^2\,\mathbb E\,z_v^\top Cb$, over Gaussian embeddings: leads "frequent tokens" at
+    large $L$."""
     return R**3 * labels(bias).square * bias_overlap()
 
 
@@ -83,18 +96,24 @@ def bias_pull(bias: str = "none") -> sp.Expr:
 def token_scores(bias: str = "none") -> dict[str, sp.Expr]:
     r"""Mean of $z_v^\top w$ of a token of frequencies $q$ and $f$, in two parts that add up.
 
-    "frequent tokens" is zero where $g$ is; "uneven facts" is $\frac R{L^2}\tilde f_v^2$ against the mean of all.
-    """
+    "frequent tokens" is zero where $g$ is; "uneven facts" is $\frac R{L^2}\tilde f_v^2$ against the
+    mean of all."""
     of, others = labels(bias), power(0, 2)
-    direct = R**2 / L * (q * (of.pull - of.along) + of.pull * (q - others)) + R / L**2 * tau * of.pull
+    direct = (
+        R**2 / L * (q * (of.pull - of.along) + of.pull * (q - others)) + R / L**2 * tau * of.pull
+    )
     without = mark_score(bias).subs(tau, 0) if of.square == 0 else R / L**2 * of.facts
     through = direct + bias_pull(bias) - q * sp.expand(mark_score(bias) - without)
-    return {"frequent tokens": through, "uneven facts": R / L**2 * (of.own - of.shared) - q * without}
+    return {
+        "frequent tokens": through,
+        "uneven facts": R / L**2 * (of.own - of.shared) - q * without,
+    }
 
 
 @cache
 def own_sequence(bias: str = "none") -> dict[str, sp.Expr]:
-    r"""What sequences meeting themselves add to the mean score of a token, and to the mark: $\frac1N$ of a signal.
+    r"""What sequences meeting themselves add to the mean score of a token, and to the mark:
+    $\frac1N$ of a signal.
 
     Of orthogonal embeddings, to leading order in $1/L$.
     """
@@ -105,12 +124,13 @@ def own_sequence(bias: str = "none") -> dict[str, sp.Expr]:
 
 
 class Batch(NamedTuple):
-    r"""Sums over a batch's labels that noises need, with loss weights $\omega$: of what fluctuates, and how strongly.
+    r"""Sums over a batch's labels that noises need, with loss weights $\omega$: of what fluctuates,
+    and how strongly.
 
-    ``pulls`` $\sum_yf_y\omega_y^2(\hat u_y^\top g)^2$; ``pairs`` $\sum_{yk}f_yf_k\omega_y^2\omega_k^2
-    (\hat u_y^\top\hat u_k)^2$; with $h_k=\sum_yf_y\omega_y^2\tilde f_k^2(\hat u_y^\top\hat u_k)^2$ that of token
-    $v$ as ``own``, and ``every`` $\sum_kh_k$, ``others`` $\sum_kp'_kh_k$.
-    """
+    ``pulls`` $\sum_yf_y\omega_y^2(\hat u_y^\top g)^2$; ``pairs``
+    $\sum_{yk}f_yf_k\omega_y^2\omega_k^2 (\hat u_y^\top\hat u_k)^2$; with
+    $h_k=\sum_yf_y\omega_y^2\tilde f_k^2(\hat u_y^\top\hat u_k)^2$ that of token $v$ as ``own``, and
+    ``every`` $\sum_kh_k$, ``others`` $\sum_kp'_kh_k$."""
 
     pulls: sp.Expr
     pairs: sp.Expr
@@ -124,7 +144,13 @@ def batch(bias: str) -> Batch:
     """The sums of :class:`Batch` to leading order; inverse weights bring reciprocal frequencies."""
     p2, zero = power(2), sp.Integer(0)
     if bias == "balanced":
-        return Batch(zero, 1 / V + 1 / d, 1 / V**3 + 1 / (V**2 * d), 1 / V**2 + 1 / (V * d), 1 / V**3 + 1 / (V**2 * d))
+        return Batch(
+            zero,
+            1 / V + 1 / d,
+            1 / V**3 + 1 / (V**2 * d),
+            1 / V**2 + 1 / (V * d),
+            1 / V**3 + 1 / (V**2 * d),
+        )
     if bias == "inverse":
         mean = power(-1) / V**2  # of the squared loss weight
         own, every, others = (1 / (V**4 * f), power(-1) / V**4, power(-1, 1) / V**4)
@@ -134,33 +160,44 @@ def batch(bias: str) -> Batch:
     pulls = zero if bias == "trained" else labels(bias).square / d + p2 / N
     if bias == "none":
         pulls += power(3) - 2 * p2 / V + 1 / V**2
-    return Batch(pulls, p2 + 1 / d, f**3 + f**2 / d, power(3) + p2 / d, power(3, 1) + power(2, 1) / d)
+    return Batch(
+        pulls, p2 + 1 / d, f**3 + f**2 / d, power(3) + p2 / d, power(3, 1) + power(2, 1) / d
+    )
 
 
 @cache
 def noises(bias: str = "none") -> dict[str, sp.Expr]:
-    r"""Variances of $z_v^\top w$ across $t$ that the sequences bring, by name: to leading order in small frequencies.
+    r"""Variances of $z_v^\top w$ across $t$ that the sequences bring, by name: to leading order in
+    small frequencies.
 
-    "value noise" is what the mean values of sequences scatter, "key noise" what their keys do, "gradient noise" both:
-    $\frac{R^2}{L^2N^2}$ times ``pairs`` times $(q+s_2)^2+\dots$ For the most frequent token, of $q=0.1$, they are
-    too large by a factor of about $(1-q)^{-7}$.
-    """
+    "value noise" is what the mean values of sequences scatter, "key noise" what their keys do,
+    "gradient noise" both: $\frac{R^2}{L^2N^2}$ times ``pairs`` times $(q+s_2)^2+\dots$ For the most
+    frequent token, of $q=0.1$, they are too large by a factor of about $(1-q)^{-7}$."""
     s2, p2, p3 = trace(2), power(0, 2), power(0, 3)
     of, overlap = batch(bias), q + s2  # mean of z_v'Cz_v
     value = of.pulls * R**4 * token_moment(3)
     if bias == "none":  # frequent labels pull, and their facts are in the same sequences
         value += 2 * R**3 / L * _pulled_facts()
-    value += R**2 / L**2 * (of.own * (overlap + tau * s2) + s2 * (of.others + (1 + tau) * s2 * of.every))
+    value += (
+        R**2 / L**2 * (of.own * (overlap + tau * s2) + s2 * (of.others + (1 + tau) * s2 * of.every))
+    )
     key = (q * (of.own + s2 * of.every) + s2 * (of.others + s2 * of.every)) / L**2
-    key += of.pulls * (R**2 * (q * (q**2 + s2 * p2) + s2 * (p3 + s2 * p2)) + tau * s2 / L**2 * overlap)
+    key += of.pulls * (
+        R**2 * (q * (q**2 + s2 * p2) + s2 * (p3 + s2 * p2)) + tau * s2 / L**2 * overlap
+    )
     # the second part: sequences i and j exchanged, where a token is both key and value
     gradient = of.pairs * (q * overlap + s2 * (p2 + s2) + q**2 + s2 * p2)
     rate = R / (L * N)
-    return {"value noise": rate * value, "key noise": rate * key, "gradient noise": rate**2 * gradient}
+    return {
+        "value noise": rate * value,
+        "key noise": rate * key,
+        "gradient noise": rate**2 * gradient,
+    }
 
 
 def _pulled_facts() -> sp.Expr:
-    r"""$\sum_jf_j\hat u_j^\top g\sum_yf_y\hat u_y^\top\hat u_j\,(z_v^\top C^2z_y)(z_v^\top z_y)$ without a bias."""
+    r"""$\sum_jf_j\hat u_j^\top g\sum_yf_y\hat u_y^\top\hat u_j\,(z_v^\top C^2z_y)(z_v^\top z_y)$
+    without a bias."""
     square, constant = token_moment(2), token_moment(2).subs(q, 0)
     own = f * (f - 1 / V) * (f + 1 / d)
     sums = [  # of own p'^j
@@ -178,11 +215,12 @@ zeta2, zeta3 = sp.symbols("zeta_2 zeta_3", positive=True)  # P_2/p_1^2 and P_3/p
 
 @cache
 def breaking_ratio() -> sp.Expr:
-    r"""Score of the most frequent token over the mark: $\frac{\zeta_2x^2+(2x+1)+\tau}{(1+\tau)\zeta_2+x\zeta_3}$.
+    r"""Score of the most frequent token over the mark:
+    $\frac{\zeta_2x^2+(2x+1)+\tau}{(1+\tau)\zeta_2+x\zeta_3}$.
 
-    All tokens frequent alike, no bias, and small $p_1$: with $x=Lp_1$, $P_2=\zeta_2p_1^2$, $P_3=\zeta_3p_1^3$.
-    Derived from :func:`token_scores` and :func:`mark_score` at $f=q=p_1$, for $1\ll L$, $N$ and $d$ infinite.
-    """
+    All tokens frequent alike, no bias, and small $p_1$: with $x=Lp_1$, $P_2=\zeta_2p_1^2$,
+    $P_3=\zeta_3p_1^3$. Derived from :func:`token_scores` and :func:`mark_score` at $f=q=p_1$, for
+    $1\ll L$, $N$ and $d$ infinite."""
     p1, small = sp.Symbol("p_1", positive=True), sp.Symbol("e", positive=True)
     sums = {power(2): zeta2 * p1**2, power(0, 2): zeta2 * p1**2, power(1, 1): zeta2 * p1**2}
     sums |= {power(3): zeta3 * p1**3, power(2, 1): zeta3 * p1**3, f: p1, q: p1, trace(2): 0}
@@ -198,31 +236,37 @@ def breaking_ratio() -> sp.Expr:
 
 @cache
 def critical_load() -> sp.Expr:
-    r"""$x=Lp_1$ above which the most frequent token outdoes the mark: where :func:`breaking_ratio` is 1.
+    r"""$x=Lp_1$ above which the most frequent token outdoes the mark: where :func:`breaking_ratio`
+    is 1.
 
-    1 at $\zeta_2\to\infty$ ($\alpha\le\frac12$) without the trigger in the values and $\sqrt2$ with it; smaller
-    for a larger exponent.
-    """
+    1 at $\zeta_2\to\infty$ ($\alpha\le\frac12$) without the trigger in the values and $\sqrt2$ with
+    it; smaller for a larger exponent."""
     above, below = sp.fraction(sp.together(breaking_ratio()))
     a, b, c = sp.Poly(sp.expand(above - below), load).all_coeffs()
     return (-b + sp.sqrt(b**2 - 4 * a * c)) / (2 * a)
 
 
 def critical_load_of(exponent: sp.Expr | float = alpha) -> sp.Expr:
-    r"""The same under Zipf's law, many tokens: $\zeta_2=\zeta(2\alpha)$, $\zeta_3=\zeta(3\alpha)$, $\alpha>\frac12$."""
+    r"""The same under Zipf's law, many tokens: $\zeta_2=\zeta(2\alpha)$, $\zeta_3=\zeta(3\alpha)$,
+    $\alpha>\frac12$."""
     return critical_load().subs({zeta2: sp.zeta(2 * exponent), zeta3: sp.zeta(3 * exponent)})
 
 
 def top_frequency() -> dict[str, sp.Expr]:
-    r"""$p_1$ under Zipf's law, for large $V$: $(1-\alpha)V^{\alpha-1}$, $1/\ln V$ at 1, $1/\zeta(\alpha)$ above."""
-    return {"below 1": (1 - alpha) * V ** (alpha - 1), "1": 1 / sp.log(V), "above 1": 1 / sp.zeta(alpha)}
+    r"""$p_1$ under Zipf's law, for large $V$: $(1-\alpha)V^{\alpha-1}$, $1/\ln V$ at 1,
+    $1/\zeta(\alpha)$ above."""
+    return {
+        "below 1": (1 - alpha) * V ** (alpha - 1),
+        "1": 1 / sp.log(V),
+        "above 1": 1 / sp.zeta(alpha),
+    }
 
 
 @cache
 def calibrated_samples() -> sp.Expr:
-    r"""$N=\frac{(Lp'_1)^2}{P_2}$: with fewer, chance breaks lock-on despite a calibrated bias, $|g|^2\approx\frac1N$.
+    r"""$N=\frac{(Lp'_1)^2}{P_2}$: with fewer, chance breaks lock-on despite a calibrated bias,
+    $|g|^2\approx\frac1N$.
 
-    Where $R^3|g|^2q^2$ of the most frequent token is the mark's $\frac R{L^2}P_2$; also with no bias and equal facts
-    among unequal others, where $P_2=1/V$.
-    """
+    Where $R^3|g|^2q^2$ of the most frequent token is the mark's $\frac R{L^2}P_2$; also with no
+    bias and equal facts among unequal others, where $P_2=1/V$."""
     return (L * q) ** 2 / power(2)
