@@ -174,7 +174,7 @@ def test_every_term_of_the_ledger_is_derived(term):
     """At sizes of 10^3 to 10^16 each is the leading part of an enumerated one, within 3 %; the
     mark's where it is."""
     assert term in NAMES | set(COUNTED_AS), (
-        f"nothing derives {term!r}: name it in `term` of derivations/moments.py"
+        f"nothing derives {term!r}: name it in `term` of recallbook_studies/ch05/enumeration.py"
     )
     counted, at = COUNTED_AS.get(term, (term, FEW))
     names = {counted, term} | ({"bias noise"} if counted == "fact interference" else set())
