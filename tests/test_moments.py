@@ -17,7 +17,7 @@ from recallbook.theory import moments
 from recallbook.theory.symbolic import lock_terms as lock_symbols
 from recallbook.theory.symbolic.expressions import L, N, V, d, numeric, tau
 from recallbook_studies.ch05 import enumeration as enumerated, scores, terms_alone
-from recallbook_studies.ch05.contractions import TRIGGER
+from recallbook_studies.ch05.contractions import TRIGGER, joined
 
 pytestmark = pytest.mark.essential
 
@@ -142,6 +142,11 @@ def test_neither_enumeration_nor_table_was_changed_without_the_other():
     assert enumerated.DIGEST.read_text(encoding="utf-8").strip() == enumerated.digest(), (
         "the enumeration or its table has changed: `python -m recallbook_studies.ch05.enumeration` makes both anew"
     )
+
+
+def test_one_token_may_stand_in_six_pairs():
+    """As in the cube of a score, where ranks alone are asked for."""
+    assert joined(((0, 1),) * 6)[0] == 1 and joined(((0, 1), (2, 3), (1, 2), (3, 0)))[0] == 3
 
 
 @pytest.mark.nightly
