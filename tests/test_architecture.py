@@ -21,7 +21,6 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "recallbook"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 LAYERS = PROJECT["tool"]["importlinter"]["contracts"][0]["layers"]
-CORE = ("data", "model", "training", "theory")
 UPPER = ("sweeps", "analysis", "commands")
 
 
@@ -75,13 +74,6 @@ def test_every_package_and_module_has_a_layer():
     assert found - {"recallbook.__init__", "recallbook.__pycache__"} == listed - {
         "recallbook_studies"
     }
-
-
-def test_the_core_is_read_in_an_afternoon():
-    files = [path for name in CORE for path in (PACKAGE / name).rglob("*.py")]
-    assert (
-        sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files) <= 6400
-    )  # with the exact moments, the warnings, the laws, and facts that are not equal
 
 
 @pytest.mark.nightly
