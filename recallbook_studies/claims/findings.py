@@ -174,10 +174,8 @@ def length_factors(trigger_in_values: bool) -> dict[str, Interval]:
 def facts_held(dim: int, accuracy: float = HELD) -> Interval:
     """Facts that a sum of outer products holds, simulated: the mean of eight draws on the
     sphere."""
-    found = [
-        capacity(
-            lambda facts, seed=seed: float(recalled(facts, dim, seed, "sphere").mean()), accuracy
-        )  # type: ignore[misc]
-        for seed in range(8)
-    ]
-    return seed_interval(found)
+
+    def held(seed: int) -> float:
+        return capacity(lambda facts: float(recalled(facts, dim, seed, "sphere").mean()), accuracy)
+
+    return seed_interval([held(seed) for seed in range(8)])
