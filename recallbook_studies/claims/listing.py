@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from recallbook_studies.claims.findings import Finding
-from recallbook_studies.claims.register import VERDICTS, Claim, Claims
+from recallbook_studies.claims.register import VERDICTS, Claim, Claims, Finding
 
 # each dark enough for white letters on it, on a light page and on a dark one
 COLOURS = dict(zip(VERDICTS, ("#1b6e3c", "#8a5a00", "#a3212b", "#6a3d8f", "#555555"), strict=True))
@@ -40,7 +39,7 @@ def entry(claim: Claim, found: Finding, claims: Claims) -> Entry:
         "From": ", ".join(claims.sources[name][0] for name in claim.sources),
         "Measured": found.measured,
         "Verdict": str(found.verdict),
-        "Rule": found.rule if found.measured else "",
+        "Rule": claim.rule,
         "Why": claim.remark,
         "See": f"chapter {int(claim.chapter[:2])}, {title}",
     }
