@@ -187,8 +187,10 @@ def _mlps() -> SimpleNamespace:
         where[key] = ", ".join(names) or "none"
         chosen = {name: line.get((name, WIDEST * (name != "none"))) for name in NAMES}
         widest[key] = {NAMES[name]: x for name, x in chosen.items() if x}
-    below, cases = (sum(map(len, lines)) for lines in (map(_below, cells.values()), cells.values()))
-    counts = {"below": below, "cases": cases - len(cells)}
+    counts = {
+        "below": sum(len(_below(line)) for line in cells.values()),
+        "cases": sum(len(line) - 1 for line in cells.values()),
+    }
     large = {
         name: {f"m = {m}": cells["large"][name, m] for m in (256, WIDEST)}
         for name in ("he3", "relu")

@@ -184,14 +184,14 @@ def _two_readings() -> SimpleNamespace:
     facts = np.array([[facts_learnt(*size, seed) for seed in range(8)] for size in sizes])
     design = np.log(np.array(sizes))
     design -= design.mean(axis=0)
-    held = map(seed_interval, np.linalg.pinv(design) @ np.log(facts))
+    slopes = np.linalg.pinv(design) @ np.log(facts)
     needed = {
         "dim": _in("dim", LOCKS, LABELS, ONE, LONG),
         "seq_len": _in("seq_len", LOCKS, ONE, LONG),
     }
     rows = facts.mean(axis=1).reshape(len(DIMS), len(LENGTHS))
     shown = {dim: ", ".join(f"{x:.0f}" for x in row) for dim, row in zip(DIMS, rows, strict=True)}
-    held = dict(zip(SIGNS, held, strict=True))
+    held = dict(zip(SIGNS, map(seed_interval, slopes), strict=True))
     return SimpleNamespace(needed=needed, held=held, facts=shown)
 
 
@@ -430,7 +430,10 @@ def _named_noise() -> SimpleNamespace:
     means = rows.groupby(by)["lock_on"].mean()
     # where a wrong noise shows; every third is enough
     chosen = means[means.between(0.25, 0.75)].index[::3]
-    settings = [Setting(**dict(zip(by, map(int, sizes), strict=True))) for sizes in chosen]
+    settings = [
+        Setting(vocab=int(v), seq_len=int(length), dim=int(d), samples=int(n))
+        for v, length, d, n in chosen
+    ]
     # draws of one seed are alike
     simulated = rows.set_index(by).loc[chosen].groupby("seed")["lock_on"].mean()
 

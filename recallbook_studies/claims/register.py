@@ -123,11 +123,8 @@ def _check(claim: Claim, sources: dict[str, Any], by_id: dict[str, Claim]) -> No
         verdict in VERDICTS[:3] and not claim.check,
         f"a check, for the verdict {verdict!r}",
     )
-    for name in claim.against:
-        other = by_id.get(name, claim)
-        need(
-            "against", {*other.sources} <= {*claim.sources}, "the id of a claim with another source"
-        )
+    lone = [name for name in claim.against if {*by_id.get(name, claim).sources} <= {*claim.sources}]
+    need("against", lone, "the id of a claim with another source")
     contradicts = f"the claims that contradict it, for the verdict {CONTRADICTED!r}"
     need("against", verdict == CONTRADICTED and not claim.against, contradicts)
 
