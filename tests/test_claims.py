@@ -262,7 +262,7 @@ def test_every_check_that_decides_could_decide_otherwise():
 
 # What takes seconds to measure: chapter 10 and its appendices measure everything, and nbval
 # compares what they print.
-LONG = "product_of_d_and_l rates named_noise trade_off table_order longer_scaling exact_recall superposition bound_holds"
+LONG = "product_of_d_and_l rates named_noise trade_off table_order longer_scaling exact_recall superposition"
 
 
 @pytest.mark.parametrize(
