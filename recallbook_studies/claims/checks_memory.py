@@ -1,253 +1,144 @@
-r"""Checks of claims about how many facts a memory holds, with and without an MLP, and about
-budgets."""
+r"""Checks of claims about how many facts a memory holds, with and without an MLP."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from functools import cache
 from types import SimpleNamespace
 
 import pandas as pd
 
 from recallbook.analysis.intervals import Interval, seed_interval
 from recallbook.sweeps.archive import load_results
-from recallbook.training.simulation import simulate
+from recallbook_studies.ch02.associative import capacity, recalled
 from recallbook_studies.ch07 import phase as plane, trained_memories
 from recallbook_studies.ch07.features import alone, drawn, perfect_recall
 from recallbook_studies.ch09 import mlp_sizes
 from recallbook_studies.ch10 import learned_embeddings as learned
-from recallbook_studies.claims.checks_model import RUNNING
-from recallbook_studies.claims.findings import (
-    CONFIRMED,
-    HELD,
-    PARTLY,
-    REFUTED,
-    Finding,
-    decided_by,
-    ends,
-    facts_held,
-    said,
-    signed,
-)
+from recallbook_studies.claims.findings import by_size, decided_by, holds
+
+HELD = 0.99  # of the facts: what counts as held, as in the public code on trained memories
 
 # Facts held
 
 
+@cache
+def facts_held(dim: int) -> Interval:
+    """Facts that a sum of outer products holds, simulated: the mean of eight draws on the
+    sphere."""
+
+    def held(seed: int) -> float:
+        return capacity(lambda facts: float(recalled(facts, dim, seed, "sphere").mean()), HELD)
+
+    return seed_interval([held(seed) for seed in range(8)])
+
+
+def _for_each_dimension(*dims: int) -> dict[int, Interval]:
+    return {dim: Interval(*(x / dim for x in facts_held(dim))) for dim in dims}
+
+
 def _trained() -> pd.DataFrame:
     """The smallest matrix tried that holds 0.99 of the facts, trained on random embeddings, by
-    facts and seed."""
-    return trained_memories.critical(trained_memories.committed().query("memory == 'linear'"))
+    facts and seed; facts for each dimension, and facts and bits for each number."""
+    rows = trained_memories.critical(trained_memories.committed().query("memory == 'linear'"))
+    facts = rows["facts"]
+    return rows.assign(
+        by_dim=facts / rows["size"] ** 0.5,
+        by_number=facts / rows["size"],
+        bits=facts * facts.map(math.log2) / rows["size"],
+    )
 
 
 def _superposition() -> SimpleNamespace:
     """Facts for each dimension: of a sum of outer products by d, of a trained matrix by facts."""
-    sums = {dim: Interval(*(x / dim for x in facts_held(dim))) for dim in (16, 32, 64, 128)}
-    trained = {
-        int(n): seed_interval(n / part["size"] ** 0.5) for n, part in _trained().groupby("facts")
-    }
+    sums = {f"d = {dim}": x for dim, x in _for_each_dimension(16, 32, 64, 128).items()}
+    trained = {f"{n} facts": x for n, x in by_size(_trained(), "facts", "by_dim").items()}
     return SimpleNamespace(sums=sums, trained=trained)
 
 
-@decided_by(
-    _superposition,
-    "Orthogonal embeddings exist for at most d tokens, so d facts are their limit, whatever the memory. Confirmed if"
-    " random ones hold more at every size tried, by the whole interval, in a sum of outer products and in a trained"
-    " matrix; true only where if at some; held means that 0.99 of the facts come back.",
-)
-def superposition(found: SimpleNamespace) -> Finding:
+@decided_by(_superposition)
+def superposition(found: SimpleNamespace) -> list[bool]:
     """More facts than dimensions?"""
-    text = "facts held for each dimension, sum of outer products: "
-    text += said(*((f"d = {dim}", x) for dim, x in found.sums.items()))
-    text += "; trained matrix: " + said(*((f"{n} facts", x) for n, x in found.trained.items()))
-    more = [x.low > 1 for line in (found.sums, found.trained) for x in line.values()]
-    return Finding(
-        text + "; orthogonal: at most 1",
-        CONFIRMED if all(more) else PARTLY if any(more) else REFUTED,
-    )
+    return [x.low > 1 for line in (found.sums, found.trained) for x in line.values()]
 
 
 def _yardsticks() -> SimpleNamespace:
     """For 256 facts: squared dimension, and numbers that are trained, of four memories."""
     facts, table = learned.FACTS, learned.load()
-    known = table[(table["kind"] == "learned")].groupby("dim")["recall"].min()
+    known = table[table["kind"] == "learned"].groupby("dim")["recall"].min()
     least = int(known.index[known >= HELD].min())  # the smallest d tried
-    one = trained_memories.critical(trained_memories.curve("one gradient", (facts,)))
-    square = seed_interval(_trained().query("facts == @facts")["size"])
-    return SimpleNamespace(
-        one=seed_interval(one["size"]),
-        trained=square,
-        dim=least,
-        numbers=least**2 + 2 * facts * least,
-    )
+    one = trained_memories.critical(trained_memories.curve("one gradient", (facts,)))["size"]
+    square = by_size(_trained(), "facts", "size")[facts]
+    numbers = least**2 + 2 * facts * least
+    return SimpleNamespace(one=seed_interval(one), trained=square, square=least**2, numbers=numbers)
 
 
-@decided_by(
-    _yardsticks,
-    "Close to the best: within a factor of two of the best that we know, for 256 facts. Two yardsticks, both against a"
-    " matrix whose tables of embeddings are trained with it: the squared dimension, and the count of trained numbers."
-    " Confirmed if a matrix trained on random embeddings is close by both, true only where if by one, refuted if by"
-    " neither.",
-)
-def nearly_optimal(found: SimpleNamespace) -> Finding:
+@decided_by(_yardsticks)
+def nearly_optimal(found: SimpleNamespace) -> list[bool]:
     """Random embeddings against learned ones, at their best and as three steps use them."""
-    text = f"256 facts, random embeddings: d² = {ends(found.trained, 0)} trained, all the numbers that are trained; "
-    text += f"{ends(found.one, 0)} as a sum of outer products; learned embeddings: d² = {found.dim**2} is enough, with "
-    text += f"{found.numbers} numbers trained"
-    close = [found.trained.high <= 2 * best for best in (found.dim**2, found.numbers)]
-    return Finding(text, CONFIRMED if all(close) else PARTLY if any(close) else REFUTED)
-
-
-BUDGET = {
-    "d = 96, no MLP": (96, None),
-    "d = 64, m = 656": (64, 656),
-    "d = 32, m = 2336": (32, 2336),
-}
+    return [found.trained.high <= 2 * best for best in (found.square, found.numbers)]
 
 
 def _smaller_dim() -> SimpleNamespace:
     """Facts held by d without MLP, and recall of 512 facts with the same number of parameters, by d
     and m."""
-    recall = {
-        name: seed_interval(
-            [
-                perfect_recall(drawn(alone(512, dim, m, "he3", embeddings="sphere"), seed))
-                for seed in range(8)
-            ]
-        )
-        for name, (dim, m) in BUDGET.items()
+
+    def recall(dim: int, width: int | None) -> Interval:
+        memory = alone(512, dim, width, "he3", embeddings="sphere")
+        return seed_interval([perfect_recall(drawn(memory, seed)) for seed in range(8)])
+
+    shared = {
+        f"d = {dim}, m = {width}": recall(dim, width) for dim, width in ((64, 656), (32, 2336))
     }
-    return SimpleNamespace(held={dim: facts_held(dim) for dim in (32, 128)}, shared=recall)
+    held = {dim: facts_held(dim) for dim in (32, 128)}
+    return SimpleNamespace(held=held, shared={"d = 96, no MLP": recall(96, None), **shared})
 
 
-@decided_by(
-    _smaller_dim,
-    "Two readings. Facts held without MLP: a smaller d should hold more. With a fixed number of parameters,"
-    " tables of embeddings and value matrix together (the random layer, which can be drawn again, is not counted):"
-    " a smaller d, with the MLP that the rest pays for, should recall more. Refuted if neither holds by whole"
-    " intervals, true only where if one does.",
-)
-def smaller_dim_stores_more(found: SimpleNamespace) -> Finding:
+@decided_by(_smaller_dim)
+def smaller_dim_stores_more(found: SimpleNamespace) -> list[bool]:
     """Does a smaller d raise capacity: at its own size, or at an equal number of parameters?"""
-    text = "facts held without MLP: " + ", ".join(
-        f"{x.mean:.0f} at d = {dim}" for dim, x in found.held.items()
-    )
-    text += "; recall of 512 facts with 107,520 parameters, cubic Hermite: " + said(
-        *found.shared.items()
-    )
-    small, large = (found.held[dim] for dim in sorted(found.held))
     first, *rest = found.shared.values()
-    more = [small.low > large.high, all(x.low > first.high for x in rest)]
-    return Finding(text, CONFIRMED if all(more) else PARTLY if any(more) else REFUTED)
+    return [found.held[32].low > found.held[128].high, all(x.low > first.high for x in rest)]
 
 
-def _ratios() -> dict[str, dict[int, Interval]]:
+def _ratios() -> SimpleNamespace:
     """Facts for each dimension of a sum of outer products, by d; facts, and bits, for each trained
     number, by facts."""
-    trained = {int(n): part["size"] for n, part in _trained().groupby("facts")}
-    return {
-        "facts for each dimension": {
-            d: Interval(*(x / d for x in facts_held(d))) for d in (32, 64, 128)
-        },
-        "facts for each number of a trained matrix": {
-            n: seed_interval(n / size) for n, size in trained.items()
-        },
-        "bits for each number": {
-            n: seed_interval(n * math.log2(n) / size) for n, size in trained.items()
-        },
-    }
-
-
-@decided_by(
-    _ratios,
-    "A classical limit is a constant number of patterns for each neuron. It has a counterpart if facts for each"
-    " dimension, or facts or bits (log₂ n for each of n facts) for each trained number, change by less than a quarter"
-    " over the sizes tried: the grid of sizes allows a fifth. Confirmed if the constant is 0.14 as well, refuted if"
-    " nothing is constant.",
-)
-def hopfield(found: dict[str, dict[int, Interval]]) -> Finding:
-    """What is constant?"""
-    text = "; ".join(
-        name + ": " + said(*((f"{size}", x) for size, x in line.items()))
-        for name, line in found.items()
+    table = _trained()
+    lines = (
+        _for_each_dimension(32, 64, 128),
+        *(by_size(table, "facts", what) for what in ("by_number", "bits")),
     )
-    lines = [list(line.values()) for line in found.values()]
+    return SimpleNamespace(lines=[{str(size): x for size, x in line.items()} for line in lines])
+
+
+@decided_by(_ratios)
+def hopfield(found: SimpleNamespace) -> list[bool]:
+    """What is constant?"""
+    lines = [list(line.values()) for line in found.lines]
     same = [line for line in lines if max(x.low for x in line) < 1.25 * min(x.high for x in line)]
-    known = any(x.low <= 0.14 <= x.high for line in same for x in line)
-    return Finding(text, CONFIRMED if known else PARTLY if same else REFUTED)
+    return [bool(same), any(holds(x, 0.14) for line in same for x in line)]
 
 
-def _learned() -> dict[str, dict[int, Interval]]:
+def _learned() -> SimpleNamespace:
     """Recall with learned and with clustered minus that with random embeddings, by dimension."""
     table = learned.load().pivot(index=["dim", "seed"], columns="kind", values="recall")
     level = 1 - 0.05 / len(learned.DIMS)  # several d are looked at
-    return {
-        kind: {
-            int(dim): seed_interval(part[kind] - part["random"], level)
-            for dim, part in table.groupby("dim")
-        }
-        for kind in ("learned", "clustered")
-    }
+
+    def gained(kind: str) -> dict[int, Interval]:
+        gain = (table[kind] - table["random"]).groupby("dim")
+        return {int(dim): seed_interval(part, level) for dim, part in gain}
+
+    lines = {kind: gained(kind) for kind in ("learned", "clustered")}
+    dims = {k: max(line, key=lambda dim: (abs(line[dim].mean), dim)) for k, line in lines.items()}
+    most = {kind: line[dims[kind]] for kind, line in lines.items()}
+    return SimpleNamespace(lines=lines, dims=dims, most=most, facts=learned.FACTS)
 
 
-@decided_by(
-    _learned,
-    "Confirmed if a memory with learned embeddings and one with clustered ones both differ from random ones on the"
-    " same draws at some d, each d by itself: where all recall nothing, or all everything, nothing can differ. By"
-    " intervals that exclude 0, wide enough to look at seven d. True only where if one of the two differs, refuted if"
-    " neither.",
-)
-def learned_embeddings(found: dict[str, dict[int, Interval]]) -> Finding:
+@decided_by(_learned)
+def learned_embeddings(found: SimpleNamespace) -> list[bool]:
     """Learned and clustered embeddings against random ones in a trained linear memory."""
-    text = f"recall of {learned.FACTS} facts by a trained matrix minus that with random embeddings, where most differ: "
-    largest = {
-        kind: max((abs(x.mean), dim) for dim, x in line.items())[1] for kind, line in found.items()
-    }
-    text += ", ".join(
-        f"{kind} {signed(found[kind][dim])} at d = {dim}" for kind, dim in largest.items()
-    )
-    apart = [any(x.low > 0 or x.high < 0 for x in line.values()) for line in found.values()]
-    return Finding(text, CONFIRMED if all(apart) else PARTLY if any(apart) else REFUTED)
-
-
-# Budgets
-
-TOTAL = 256 * 8 * 16 * 96  # N L d of N = 8 V at L = 16, d = 96
-
-
-def _budgets() -> SimpleNamespace:
-    """Accuracy at one budget N L d, along d at one L and along L at one d."""
-
-    def accuracy(length: int, dim: int) -> Interval:
-        setting = replace(RUNNING, seq_len=length, dim=dim, samples=round(TOTAL / length / dim))
-        return seed_interval(
-            [simulate(setting, seed, test_samples=2000).accuracy for seed in range(10)]
-        )
-
-    dims = {dim: accuracy(16, dim) for dim in (48, 96, 192, 384, 768)}
-    return SimpleNamespace(
-        dims=dims, lengths={length: accuracy(length, 192) for length in (4, 16, 64, 256)}
-    )
-
-
-@decided_by(
-    _budgets,
-    "An optimum inside: at one budget N·L·d some middle size beats both ends, by intervals that do not overlap."
-    " Confirmed if so along d and along L, true only where if along one.",
-)
-def trade_off(found: SimpleNamespace) -> Finding:
-    """At one budget, is there a best dimension, and a best length?"""
-    text = f"V = 256, accuracy at N·L·d = {TOTAL:,}, along d at L = 16: "
-    text += ", ".join(f"{x.mean:.2f} at {size}" for size, x in found.dims.items())
-    text += "; along L at d = 192: " + ", ".join(
-        f"{x.mean:.2f} at {size}" for size, x in found.lengths.items()
-    )
-    inside = [_inside(line) for line in (found.dims, found.lengths)]
-    return Finding(text, CONFIRMED if all(inside) else PARTLY if any(inside) else REFUTED)
-
-
-def _inside(line: dict[int, Interval]) -> bool:
-    first, *middle, last = (line[size] for size in sorted(line))
-    return any(x.low > max(first.high, last.high) for x in middle)
+    return [not all(map(holds, line.values())) for line in found.lines.values()]
 
 
 # The MLP
@@ -260,116 +151,90 @@ NAMES = {
     "he3": "cubic Hermite",
 }
 WIDEST = 4096
-Cells = dict[tuple[str, int], Interval]  # by activation and width
+Cells = dict[tuple[str, int], Interval]  # by activation and width; without MLP the width is 0
 
 
-def _cells(table: pd.DataFrame, samples: int) -> Cells:
-    """Means with intervals by activation and width at one N; without MLP the width is 0."""
-    rows = table[table["samples"] == samples]
+def _cells(table: pd.DataFrame, outcome: str, samples: int = 8192) -> Cells:
+    """Means with intervals by activation and width at one N."""
+    rows = mlp_sizes.means(table, outcome).query("samples == @samples")
     return {
-        (r.activation, 0 if r.activation == "none" else int(r.features)): Interval(
-            r.mean, r.low, r.high
-        )
-        for r in rows.itertuples(name="Row")
+        (r.activation, r.activation != "none" and int(r.features)): Interval(r.mean, r.low, r.high)
+        for r in rows.itertuples()
     }
 
 
-def _large() -> Cells:
-    return _cells(mlp_sizes.means(mlp_sizes.large(load_results("mlp_sizes")), "recall"), 8192)
+def _below(cells: Cells) -> list[tuple[str, int]]:
+    """Activations and widths that stay below no MLP, by intervals that do not overlap."""
+    return sorted(key for key, x in cells.items() if x.high < cells["none", 0].low)
 
 
-@decided_by(
-    _large,
-    "An activation gains from width if recall at m = 4096 is above that without MLP, by intervals that do not"
-    " overlap: width that stays below no MLP at all makes nothing easier. Confirmed if both activations gain, true"
-    " only where if one does.",
-)
-def width_helps(found: Cells) -> Finding:
-    """Recall against width for two activations."""
-    none, parts, gains = found["none", 0], [], []
-    for name in ("he3", "relu"):
-        parts.append(
-            f"{NAMES[name]} " + said(*((f"m = {m}:", found[name, m]) for m in (256, WIDEST)))
-        )
-        gains.append(found[name, WIDEST].low > none.high)
-    text = f"V = 1024, d = 64, recall: no MLP {ends(none)}; " + "; ".join(parts)
-    return Finding(text, CONFIRMED if all(gains) else PARTLY if any(gains) else REFUTED)
-
-
-def _small() -> SimpleNamespace:
-    """Recall at d = 32 with the trigger out of and in the values, lock-on with few sequences;
-    recall at V = 1024."""
+def _mlps() -> SimpleNamespace:
+    """Recall at d = 32 with the trigger out of and in the values, lock-on with few sequences,
+    recall at V = 1024; and where they are below those without MLP."""
     results = load_results("mlp_sizes")
-    out, inside = (
-        _cells(mlp_sizes.means(mlp_sizes.small(results, flag), "recall"), 8192)
-        for flag in (False, True)
-    )
-    locks = _cells(mlp_sizes.means(mlp_sizes.small(results, False), "lock_on"), 512)
-    return SimpleNamespace(out=out, inside=inside, locks=locks, large=_large())
+    out = mlp_sizes.small(results, False)
+    cells = {
+        "out": _cells(out, "recall"),
+        "inside": _cells(mlp_sizes.small(results, True), "recall"),
+        "locks": _cells(out, "lock_on", 512),
+        "large": _cells(mlp_sizes.large(results), "recall"),
+    }
+    where, widest = {}, {}
+    for key, line in cells.items():
+        below = _below(line)
+        widths = {name: [str(m) for activation, m in below if activation == name] for name in NAMES}
+        names = [f"{NAMES[name]} at m = {', '.join(m)}" for name, m in widths.items() if m]
+        where[key] = ", ".join(names) or "none"
+        chosen = {name: line.get((name, WIDEST * (name != "none"))) for name in NAMES}
+        widest[key] = {NAMES[name]: x for name, x in chosen.items() if x}
+    counts = {
+        "below": sum(len(_below(line)) for line in cells.values()),
+        "cases": sum(len(line) - 1 for line in cells.values()),
+    }
+    large = {
+        name: {f"m = {m}": cells["large"][name, m] for m in (256, WIDEST)}
+        for name in ("he3", "relu")
+    }
+    none = {NAMES["none"]: cells["large"]["none", 0]}
+    return SimpleNamespace(**cells, where=where, widest=widest, widths=large, none=none, **counts)
 
 
-@decided_by(
-    _small,
-    "Capacity is kept if recall at m = 4096 is at least 0.9, the level that this book calls learnt, by the whole"
-    " interval, where without MLP it is below. Confirmed if so for all four activations with the trigger in and"
-    " out of the values, refuted if for none.",
-)
-def width_at_small_dim(found: SimpleNamespace) -> Finding:
+@decided_by(_mlps)
+def width_helps(found: SimpleNamespace) -> list[bool]:
+    """Recall against width for two activations."""
+    return [found.large[name, WIDEST].low > found.large["none", 0].high for name in ("he3", "relu")]
+
+
+@decided_by(_mlps)
+def width_at_small_dim(found: SimpleNamespace) -> list[bool]:
     """Recall at d = 32 with and without an MLP, trigger out of and in the values."""
-    text, kept = "V = 256, d = 32, N = 8192, recall without MLP and at m = 4096: ", []
-    for where, cells in (("out of", found.out), ("in", found.inside)):
-        shown = [(NAMES["none"], cells["none", 0])]
-        for name in ("relu", "tanh", "he2", "he3"):
-            shown.append((NAMES[name], cells[name, WIDEST]))
-            kept.append(cells[name, WIDEST].low >= 0.9 > cells["none", 0].high)
-        text += said(*shown) + f", with the trigger {where} the values; "
-    return Finding(
-        text.removesuffix("; "), CONFIRMED if all(kept) else PARTLY if any(kept) else REFUTED
+    return [
+        cells[name, WIDEST].low >= 0.9 > cells["none", 0].high
+        for cells in (found.out, found.inside)
+        for name in NAMES
+        if name != "none"
+    ]
+
+
+@decided_by(_mlps)
+def mlp_harder(found: SimpleNamespace) -> list[bool]:
+    """Recall and lock-on with an MLP, against those without."""
+    lines = (found.out, found.inside, found.locks, found.large)
+    return [key in _below(cells) for cells in lines for key in cells if key[1]]
+
+
+def _regions() -> SimpleNamespace:
+    """Cells of the plane of N and L, by the term that asks for the width there."""
+    counts = plane.plane()["term"].value_counts().to_dict()
+    shown = ", ".join(f"{term} {count}" for term, count in counts.items())
+    gradient = counts.get("gradient noise", 0)
+    return SimpleNamespace(
+        counts=counts, cells=sum(counts.values()), shown=shown, gradient=gradient
     )
 
 
-@decided_by(
-    _small,
-    "Harder: recall or lock-on with the MLP is below that without, by intervals that do not overlap. Confirmed if"
-    " so for every activation and width tried, true only where if for some, refuted if for none.",
-)
-def mlp_harder(found: SimpleNamespace) -> Finding:
-    """Recall and lock-on with an MLP, against those without."""
-    cases = {"recall, trigger out of the values": found.out, "trigger in the values": found.inside}
-    cases |= {"lock-on at N = 512": found.locks, "recall, V = 1024, d = 64": found.large}
-    parts, count = [], [0, 0]
-    for what, cells in cases.items():
-        below = [key for key, x in cells.items() if x.high < cells["none", 0].low]
-        count = [count[0] + len(below), count[1] + len(cells) - 1]
-        names = [
-            f"{NAMES[name]} at m = {_widths(below, name)}" for name in NAMES if _widths(below, name)
-        ]
-        parts.append(f"{what}: {', '.join(names) or 'none'}")
-    first, wide = found.out["none", 0], found.out["he3", WIDEST]
-    text = f"V = 256, d = 32, below no MLP in {count[0]} of {count[1]} cases; " + "; ".join(parts)
-    text += f"; above it most: cubic Hermite, m = 4096, {ends(wide)} against {ends(first)}"
-    return Finding(text, CONFIRMED if count[0] == count[1] else PARTLY if count[0] else REFUTED)
-
-
-def _widths(keys: list[tuple[str, int]], name: str) -> str:
-    return ", ".join(str(m) for activation, m in sorted(keys) if activation == name)
-
-
-def _regions() -> pd.Series:
-    """Cells of the plane of N and L, by the term that asks for the width there."""
-    return plane.plane()["term"].value_counts()
-
-
-@decided_by(
-    _regions,
-    "A region is at least one cell of our plane of N and L in which that noise costs most accuracy at the"
-    " critical width (90 cells, three models). Confirmed if all three named noises have one, true only where if"
-    " some have.",
-)
-def phase_diagram(found: pd.Series) -> Finding:
+@decided_by(_regions)
+def phase_diagram(found: SimpleNamespace) -> list[bool]:
     """Which noises have a region of their own in our diagram of the width that is needed?"""
-    named = [name for name in ("mean bias", "gradient noise", "MLP noise") if found.get(name, 0)]
-    text = f"V = 256, accuracy 0.9, the term that binds in {found.sum()} cells: "
-    text += ", ".join(f"{term} {count}" for term, count in found.items())
-    text += f"; gradient noise {found.get('gradient noise', 0)}" * ("gradient noise" not in found)
-    return Finding(text, (REFUTED, PARTLY, PARTLY, CONFIRMED)[len(named)])
+    named = ("mean bias", "gradient noise", "MLP noise")
+    return [found.counts.get(name, 0) > 0 for name in named]

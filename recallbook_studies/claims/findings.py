@@ -1,183 +1,89 @@
-r"""What decides a claim: a measurement, a rule, and the verdict that follows; measurements that
-checks share.
+r"""What decides a claim: a measurement, what holds of it, and the sentence that says it.
 
-Every check of :mod:`recallbook_studies.claims.checks` is a :class:`Check`: it measures, then
-decides. The decision sees nothing but what was measured, so other data can be put in its place, and
-a test does. Measurements are committed results, predictions, or simulations of a few seconds. A
-check that can only illustrate a claim returns no verdict (``None``).
+A :class:`Check` measures, then decides. The decision sees nothing but what was measured, so other
+data can be put in its place, and a test does. Measurements are committed results, predictions, or
+simulations of a few seconds. A check that can only illustrate a claim gives no verdict (``None``).
+Sentences and rules stand beside the claims, in ``claims.toml``.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, NamedTuple
+from string import Formatter
+from types import SimpleNamespace
+from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from recallbook.analysis import critical
 from recallbook.analysis.intervals import Interval, seed_interval
-from recallbook.sweeps.archive import load_results
-from recallbook_studies.ch02.associative import capacity, recalled
-from recallbook_studies.ch09 import four_corners, lock_on_sizes, longer_training
 
-CONFIRMED, REFUTED, PARTLY = "confirmed", "refuted", "true only where"
-OUT: dict[str, Any] = {"trigger_in_values": False}
-LOCKS = "lock-on"
-LABELS, ONE, SHORT, LONG = (
-    "label frequencies",
-    "one gradient",
-    "three steps (V = 64)",
-    "300 steps (V = 64)",
-)
-SYMBOLS = {"vocab": "V", "dim": "d", "seq_len": "L"}
-HELD = 0.99  # of the facts: what counts as held, as in the public code on trained memories
-
-
-class Finding(NamedTuple):
-    """What a check measured, in one line, the verdict that follows, if any, and the rule by which
-    it follows."""
-
-    measured: str
-    verdict: str | None = None
-    rule: str = ""
+CONFIRMED, PARTLY, REFUTED = "confirmed", "true only where", "refuted"
 
 
 @dataclass(frozen=True)
 class Check:
-    """A measurement and what follows from it.
+    """A measurement, and the parts of a claim that hold in it, if it decides the claim."""
 
-    ``decide`` is a function of what ``measure`` returns; ``rule`` says its thresholds and why they
-    are where they are."""
+    measure: Callable[[], SimpleNamespace]
+    holds: Callable[[SimpleNamespace], list[bool]] | None = None
 
-    measure: Callable[[], Any]
-    decide: Callable[[Any], Finding]
-    rule: str = ""
-
-    def __call__(self) -> Finding:
-        return self.decide(self.measure())._replace(rule=self.rule)
-
-
-def decided_by(
-    measure: Callable[[], Any], rule: str = ""
-) -> Callable[[Callable[[Any], Finding]], Check]:
-    """Make a check of a function that decides."""
-    return lambda decide: Check(measure, decide, rule)
+    def decide(self, found: SimpleNamespace) -> str | None:
+        """The verdict: confirmed if every part holds, true only where if some do."""
+        if self.holds is None:
+            return None
+        parts = self.holds(found)
+        return CONFIRMED if all(parts) else PARTLY if any(parts) else REFUTED
 
 
-def number(x: float, digits: int = 2) -> str:
-    """A number with a proper minus sign, and no sign at zero."""
-    text = f"{x:.{digits}f}"
-    return text.removeprefix("-") if float(text) == 0 else text.replace("-", "\u2212")
+CHECKS: dict[str, Check] = {}
 
 
-def ends(found: Interval, digits: int = 2) -> str:
-    """A number with its 95 % interval."""
-    mean, low, high = (number(x, digits) for x in found)
-    return f"{mean} [{low}, {high}]"
+def decided_by(measure: Callable[[], SimpleNamespace]) -> Callable[[Any], None]:
+    """Enter a function that decides as the check of its name."""
+
+    def enter(holds: Any) -> None:
+        CHECKS[holds.__name__] = Check(measure, holds)
+
+    return enter
 
 
-def times(found: Interval, digits: int = 1) -> str:
-    """A factor with its 95 % interval."""
-    return "a factor " + ends(found, digits)
+def illustrates(measure: Callable[[], SimpleNamespace]) -> None:
+    """Enter a measurement that decides nothing as the check of its name."""
+    CHECKS[measure.__name__] = Check(measure)
 
 
-def signed(found: Interval) -> str:
-    """A difference with its 95 % interval, with its sign."""
-    return ("" if number(found.mean)[0] in "\u22120" and found.mean <= 0 else "+") + ends(found)
+class Sentence(Formatter):
+    """Text in the notation of :meth:`str.format`, where intervals have their ends, minus signs are
+    proper, and zero has none.
+
+    Of an interval the format is its digits (two unless given), ``+`` for a sign, or ``rough`` for
+    two leading digits; the items of a dictionary follow each other with their names."""
+
+    def format_field(self, value: Any, form: str) -> str:
+        """One number, interval, or dictionary of them."""
+        if isinstance(value, dict):
+            items = value.items()
+            return ", ".join(
+                f"{key}{':' * key[-1].isdigit()} {self.format_field(x, form)}" for key, x in items
+            )
+        if isinstance(value, Interval):
+            digits = form if form == "rough" else f".{form.strip('+') or 2}f"
+            mean, low, high = (self.format_field(x, digits) for x in value)
+            return f"{'+' * ('+' in form and value.mean > 0)}{mean} [{low}, {high}]"
+        if form == "rough":
+            return f"{float(f'{value:.2g}'):,.0f}".replace("inf", "infinite")
+        text = format(value, form)
+        if isinstance(value, str):
+            return text
+        return text.removeprefix("-") if not text.strip("-0.") else text.replace("-", "\u2212")
 
 
-def said(*found: tuple[str, Interval]) -> str:
-    """Several numbers with their names."""
-    return ", ".join(f"{name}{':' * name[-1].isdigit()} {ends(x)}" for name, x in found)
+def by_size(rows: pd.DataFrame, size: str, column: str) -> dict[int, Interval]:
+    """Means over seeds with intervals of a column, by the values of a size."""
+    return {int(value): seed_interval(part[column]) for value, part in rows.groupby(size)}
 
 
-def powers(size: str, found: dict[str, Interval]) -> str:
-    """How exponents of measured critical N in one size are said, by law."""
-    return f"exponent of N in {SYMBOLS[size]}: " + said(*found.items())
-
-
-def rough(size: float) -> str:
-    """A critical size with two digits: its interval is wider than that."""
-    return f"{float(f'{size:.2g}'):,.0f}".replace("inf", "infinite")
-
-
-@cache
-def fitted(law: str) -> dict[str, Interval]:
-    """Exponents of measured critical N, by size: lock-on, label frequencies, one gradient, three
-    and 300 steps."""
-    if law == LOCKS:
-        rows = lock_on_sizes.sizes(load_results("lock_on"), False)
-        by_vocab = critical.exponents(
-            lock_on_sizes.vocabularies(load_results("lock_on"), False), ["vocab"]
-        )
-        table = pd.concat([critical.exponents(rows, ["dim", "seq_len"]), by_vocab])
-    elif law == LABELS:
-        rows = load_results("label_frequencies").query("trigger_in_values")
-        table = critical.exponents(rows, ["vocab", "dim"], outcome="accuracy")
-    elif law == ONE:
-        rows = load_results("one_step").query("method == 'argmax' and not trigger_in_values")
-        table = critical.exponents(rows, ["vocab", "seq_len", "dim"], outcome="recall")
-    else:
-        rows = longer_training.labelled(load_results("longer_training"))
-        rows = rows[rows["training"] == ("three steps" if law == SHORT else "one batch")]
-        table = critical.exponents(rows, ["dim", "seq_len"])
-    return {row.size: Interval(row.exponent, row.low, row.high) for row in table.itertuples()}
-
-
-def exponents_in(size: str, *laws: str) -> Callable[[], dict[str, Interval]]:
-    """A measurement: exponents of critical N in one size, by law."""
-    return lambda: {law: fitted(law)[size] for law in laws}
-
-
-@cache
-def corners(outcome: str, trigger_in_values: bool) -> pd.DataFrame:
-    """Critical N in the four corners of small and large d and L."""
-    return four_corners.critical(
-        load_results("four_corners"), trigger_in_values, outcome
-    ).set_index(["dim", "seq_len"])
-
-
-def factor(frame: pd.DataFrame, chosen: pd.Series, outcome: str, level: float = 0.5) -> Interval:
-    """Critical N of the chosen rows over that of the others, with its 95 % interval; seeds are
-    resampled together."""
-    # the exponent of a size that is 1 and e is the logarithm of the ratio
-    rows = frame.assign(size=np.where(chosen, math.e, 1.0))
-    found = critical.exponents(rows, ["size"], outcome=outcome, level=level)
-    return Interval(*np.exp(found[["exponent", "low", "high"]].iloc[0].to_numpy(float)).tolist())
-
-
-def length_factors(trigger_in_values: bool) -> dict[str, Interval]:
-    """Price of a longer sequence in the corners: N for accuracy 1/2 at L = 256 over L = 8, by d;
-    and their ratio.
-
-    The ratio is 1 if N is a function of d times a function of L.
-    """
-    frame = load_results("four_corners")
-    frame = frame[frame["trigger_in_values"] == trigger_in_values]
-    long, wide = frame["seq_len"] == 256, frame["dim"] == 512
-    found = {
-        f"d = {d}": factor(frame[frame["dim"] == d], long[frame["dim"] == d], "accuracy")
-        for d in (128, 512)
-    }
-    sizes = {"long": long, "wide": wide, "both": long & wide}
-    rows = frame.assign(**{name: np.where(where, math.e, 1.0) for name, where in sizes.items()})
-    table = critical.exponents(rows, list(sizes), outcome="accuracy").set_index("size")
-    both = table.loc["both", ["exponent", "low", "high"]].to_numpy(float)
-    return {**found, "ratio": Interval(*np.exp(both).tolist())}
-
-
-@cache
-def facts_held(dim: int, accuracy: float = HELD) -> Interval:
-    """Facts that a sum of outer products holds, simulated: the mean of eight draws on the
-    sphere."""
-    found = [
-        capacity(
-            lambda facts, seed=seed: float(recalled(facts, dim, seed, "sphere").mean()), accuracy
-        )  # type: ignore[misc]
-        for seed in range(8)
-    ]
-    return seed_interval(found)
+def holds(interval: Interval, value: float = 0) -> bool:
+    """Whether an interval holds a value."""
+    return interval.low <= value <= interval.high
