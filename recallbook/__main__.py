@@ -7,7 +7,7 @@ import argparse
 import sys
 from typing import Any
 
-from recallbook.commands import examining, planning, predicting, sweeping
+from recallbook.commands import predicting, sweeping
 from recallbook.commands.options import Parser
 
 STATUS = """\
@@ -56,8 +56,8 @@ def command_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         required=True, metavar="{predict,plan,examine,sweep,export,recompute}"
     )
-    for module in (predicting, planning, examining):
-        module.add(commands, {**shape, "epilog": STATUS})
+    for add in (predicting.add_predict, predicting.add_plan, predicting.add_examine):
+        add(commands, {**shape, "epilog": STATUS})
     sweeping.add(commands, {**shape, "epilog": f"{sweeping.listed()}\n\n{STATUS}"})
     return parser
 

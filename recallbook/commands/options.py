@@ -1,5 +1,4 @@
-"""What the commands share: numbers from text, options that describe a setting, and output that is
-valid JSON."""
+"""What the commands share: options that describe a setting, and output that is valid JSON."""
 
 from __future__ import annotations
 
@@ -7,11 +6,11 @@ import argparse
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from recallbook.activations import ACTIVATIONS
-from recallbook.arguments import not_allowed
-from recallbook.setting import EMBEDDINGS, LATER, LOSS_WEIGHTS, OUTPUT_BIASES, STRUCTURES
+from recallbook.setting import EMBEDDINGS, LATER, LOSS_WEIGHTS, OUTPUT_BIASES, STRUCTURES, Setting
 
 
 class Parser(argparse.ArgumentParser):
@@ -19,25 +18,6 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> Any:
         self.exit(2, f"recallbook: {message}; see {self.prog} --help\n")
-
-
-def whole(field: str, text: str) -> int:
-    """The whole number that a text says."""
-    try:
-        return int(text)
-    except ValueError:
-        raise not_allowed(field, text, "a whole number") from None
-
-
-def number(field: str, text: str, allowed: str) -> float:
-    """The finite number that a text says."""
-    try:
-        found = float(text)
-    except ValueError:
-        found = math.nan
-    if not math.isfinite(found):
-        raise not_allowed(field, text, allowed)
-    return found
 
 
 def add_setting(parser: argparse.ArgumentParser, sizes: Mapping[str, bool]) -> None:
@@ -52,7 +32,9 @@ def add_setting(parser: argparse.ArgumentParser, sizes: Mapping[str, bool]) -> N
     }
     for name, required in sizes.items():
         flag = "--" + name.replace("_", "-")
-        parser.add_argument(flag, metavar=letters[name], required=required, help=says[name])
+        parser.add_argument(
+            flag, type=int, metavar=letters[name], required=required, help=says[name]
+        )
     parser.add_argument(
         "--activation", metavar="NAME", help="of the MLP: " + ", ".join(ACTIVATIONS)
     )
@@ -62,36 +44,31 @@ def add_setting(parser: argparse.ArgumentParser, sizes: Mapping[str, bool]) -> N
         default="gaussian",
         help=", ".join((*EMBEDDINGS, *STRUCTURES)),
     )
-    parser.add_argument(
-        "--trigger-in-values",
-        action="store_true",
-        help="the values carry the trigger (default: they do not)",
-    )
+    add_kind(parser)
+
+
+def add_kind(parser: argparse.ArgumentParser) -> None:
+    """Options that every command of this kind has."""
+    says = "the values carry the trigger (default: they do not)"
+    parser.add_argument("--trigger-in-values", action="store_true", help=says)
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
 
 
-def chosen_sizes(chosen: argparse.Namespace, *names: str) -> dict[str, int]:
-    """Those of the sizes that were given."""
-    given = {name: getattr(chosen, name) for name in names}
-    return {name: whole(name, text) for name, text in given.items() if text is not None}
-
-
-def chosen_kind(chosen: argparse.Namespace) -> dict[str, Any]:
-    """The other fields of a setting."""
-    activation = {} if chosen.activation is None else {"activation": chosen.activation}
-    return {
-        **activation,
-        "embeddings": chosen.embeddings,
-        "trigger_in_values": chosen.trigger_in_values,
-    }
+def chosen_fields(chosen: argparse.Namespace) -> dict[str, Any]:
+    """The fields of a setting that were given, or have a default, by name."""
+    given = {field.name: getattr(chosen, field.name, None) for field in fields(Setting)}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def add_facts(parser: argparse.ArgumentParser) -> None:
     """Options for how frequent facts are, and for what the steps do about it."""
     zipf = "frequencies of tokens fall as rank to the power -A (default: 0, all equal)"
-    parser.add_argument("--zipf", metavar="A", help=zipf)
+    parser.add_argument("--zipf", type=float, metavar="A", help=zipf)
     parser.add_argument(
-        "--other-zipf", metavar="A", help="the same of tokens without the mark (default: as --zipf)"
+        "--other-zipf",
+        type=float,
+        metavar="A",
+        help="the same of tokens without the mark (default: as --zipf)",
     )
     parser.add_argument(
         "--balanced", action="store_true", help="training batches show every fact equally often"
@@ -101,20 +78,6 @@ def add_facts(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             "--" + name.replace("_", "-"), metavar="NAME", default=LATER[name], help=says
         )
-
-
-def chosen_facts(chosen: argparse.Namespace) -> dict[str, Any]:
-    """The fields of a setting that :func:`add_facts` asks for."""
-    exponents = {name: getattr(chosen, name) for name in ("zipf", "other_zipf")}
-    given = {
-        name: number(name, text, "a number from 0 to 4")
-        for name, text in exponents.items()
-        if text is not None
-    }
-    return {
-        **given,
-        **{name: getattr(chosen, name) for name in ("balanced", "loss_weights", "output_bias")},
-    }
 
 
 def as_json(values: Any) -> str:

@@ -4,14 +4,12 @@ results."""
 from __future__ import annotations
 
 import argparse
-import math
 import textwrap
 from typing import Any
 
 import pandas as pd
 
-from recallbook.arguments import check_seed, check_size, not_allowed
-from recallbook.commands.options import whole
+from recallbook.arguments import check_size
 from recallbook.sweeps.archive import export, load_results, recomputed
 from recallbook.sweeps.catalogue import find_sweep, sweeps
 from recallbook.sweeps.point import OUTCOMES, from_frame
@@ -38,12 +36,18 @@ def add(commands: Any, shape: dict[str, Any]) -> None:
     sweep.add_argument("name", metavar="NAME", help="which sweep; they are listed below")
     _add_store(sweep)
     sweep.add_argument(
-        "--workers", default="1", metavar="N", help="worker processes (default: 1, this process)"
+        "--workers",
+        type=int,
+        default=1,
+        metavar="N",
+        help="worker processes (default: 1, this process)",
     )
     sweep.add_argument(
         "--scheduler", metavar="ADDRESS", help="run on the Dask cluster with this scheduler instead"
     )
-    sweep.add_argument("--limit", metavar="K", help="stop after K more points (default: all)")
+    sweep.add_argument(
+        "--limit", type=int, metavar="K", help="stop after K more points (default: all)"
+    )
     sweep.add_argument("--retry", action="store_true", help="run failed points again")
     sweep.set_defaults(run=_sweep)
     text = """\
@@ -66,12 +70,19 @@ def add(commands: Any, shape: dict[str, Any]) -> None:
     )
     again.add_argument("name", metavar="NAME", help="which sweep; they are listed below")
     again.add_argument(
-        "--count", default="24", metavar="K", help="how many rows, drawn at random (default: 24)"
+        "--count",
+        type=int,
+        default=24,
+        metavar="K",
+        help="how many rows, drawn at random (default: 24)",
     )
-    again.add_argument("--seed", default="0", metavar="S", help="which rows are drawn (default: 0)")
+    again.add_argument(
+        "--seed", type=int, default=0, metavar="S", help="which rows are drawn (default: 0)"
+    )
     again.add_argument(
         "--seconds",
-        default="1",
+        type=float,
+        default=1.0,
         metavar="T",
         help="only rows estimated at most so long (default: 1)",
     )
@@ -89,15 +100,15 @@ def _add_store(parser: argparse.ArgumentParser) -> None:
 def _sweep(chosen: argparse.Namespace) -> int:
     points = find_sweep(chosen.name).points()
     store = chosen.store or f"{chosen.name}.sqlite"
-    workers = check_size("workers", whole("workers", chosen.workers))
-    limit = None if chosen.limit is None else check_size("limit", whole("limit", chosen.limit))
+    check_size("workers", chosen.workers)
+    limit = None if chosen.limit is None else check_size("limit", chosen.limit)
     with Store(store) as kept:
         done = kept.keys(failed=False if chosen.retry else None)
     missing = [point for point in points if point.key not in done][:limit]
     print(
         f"{chosen.name}: {len(points)} points, {len(missing)} to do, stored in {store}", flush=True
     )
-    with executor_for(workers, chosen.scheduler) as executor:
+    with executor_for(chosen.workers, chosen.scheduler) as executor:
         frame = run_sweep(missing, executor, store, retry=chosen.retry, progress=True)
     failed = frame["error"].dropna()
     print(f"{len(frame) - len(failed)} done, {len(failed)} failed")
@@ -119,11 +130,7 @@ def _export(chosen: argparse.Namespace) -> int:
 
 
 def _recompute(chosen: argparse.Namespace) -> int:
-    count, seed = (
-        check_size("count", whole("count", chosen.count)),
-        check_seed("seed", whole("seed", chosen.seed)),
-    )
-    found = recomputed(chosen.name, count, seed, _seconds(chosen.seconds))
+    found = recomputed(chosen.name, chosen.count, chosen.seed, chosen.seconds)
     wrong = found[~found["same"]]
     stored = load_results(chosen.name).loc[wrong.index]
     points = from_frame(stored)
@@ -135,13 +142,3 @@ def _recompute(chosen: argparse.Namespace) -> int:
                 print(f"  {outcome}: stored {before}, now {after}")
     print(f"{chosen.name}: {len(found)} rows recomputed, {len(wrong)} differ")
     return 1 if len(wrong) else 0
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not seconds > 0:
-        raise not_allowed("seconds", text, "a number above 0")
-    return seconds

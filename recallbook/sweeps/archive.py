@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recallbook.arguments import check_seed, check_size, not_allowed
+from recallbook.arguments import check_rate, check_seed, check_size, not_allowed
 from recallbook.data.streams import SCHEME
 from recallbook.sweeps.point import LATER_FIELDS, OUTCOMES, Point, from_frame, unique
 from recallbook.sweeps.run import run_sweep, table, typed
@@ -113,6 +113,7 @@ def recomputed(name: str, count: int = 4, seed: int = 0, seconds: float = 0.3) -
     """
     frame = load_results(name)
     points = from_frame(frame)
+    check_rate("seconds", seconds)
     cheap = [i for i, point in enumerate(points) if point.cost <= seconds]
     if check_size("count", count) > len(cheap):
         raise not_allowed(
