@@ -150,8 +150,7 @@ def required_information(vocab: int, accuracy: float = 1.0, error: float | None 
     if error == 0:
         return float(gammaln(whole_facts(vocab, accuracy) + 1))
     if error is not None:
-        known = {named: whole_facts(vocab, accuracy), error: error}
-        return max(0.0, float(numeric(fano())(known)))
+        return max(0.0, _fano(whole_facts(vocab, accuracy), error))
     if accuracy == 1:
         return float(gammaln(vocab + 1))
     return _some_facts(facts) if facts > 1 else 0.0
@@ -308,12 +307,12 @@ def maximum_seq_len(
     samples, noise = check_size("samples", samples), check_rate("reading_error", reading_error)
     nats = required_information(vocab, accuracy, error)
     rows, columns = _ranks(vocab, dim, width)
-    directions = min(rows, samples) * columns
+    numbers = min(rows, samples) * columns
     if nats == 0:
         return math.inf
-    if 2 * nats / directions > 600:
+    if 2 * nats / numbers > 600:
         return 1.0
-    known = {directions: directions, information: nats, reading: noise}
+    known = {directions: numbers, information: nats, reading: noise}
     return float(numeric(seq_len())({V: vocab, N: samples, **known}))
 
 
@@ -362,9 +361,13 @@ def _available(
     vocab: int, seq_len: int, samples: float, ranks: tuple[int, int], noise: float
 ) -> float:
     """:func:`available_information` at a real number of sequences."""
-    directions = min(ranks[0], samples) * ranks[1]
-    sizes = {V: vocab, N: samples, L: seq_len, reading: noise, directions: directions}
+    numbers = min(ranks[0], samples) * ranks[1]
+    sizes = {V: vocab, N: samples, L: seq_len, reading: noise, directions: numbers}
     return float(numeric(available())(sizes))
+
+
+def _fano(count: int, chance: float) -> float:
+    return float(numeric(fano())({named: count, error: chance}))
 
 
 def _some_facts(count: float) -> float:
