@@ -9,6 +9,7 @@ from typing import Any
 
 from recallbook.commands import predicting, sweeping
 from recallbook.commands.options import Parser
+from recallbook.sweeps.catalogue import row_tables, sweeps
 
 STATUS = """\
 exit status:
@@ -43,6 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
 def command_parser() -> argparse.ArgumentParser:
     """The parser of all commands, each with its exit status at the end of its help."""
     shape: dict[str, Any] = {"formatter_class": argparse.RawDescriptionHelpFormatter}
+    swept, made = {"sweeps": sweeps()}, {"tables": row_tables()}
     text = (
         "Predict and plan a training run, examine a table of embeddings, or run the book's large experiments and export"
         " their results."
@@ -50,15 +52,16 @@ def command_parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="python -m recallbook",
         description=text,
-        epilog=f"{sweeping.listed()}\n\n{STATUS}",
+        epilog=f"{sweeping.listed({**swept, **made})}\n{STATUS}",
         **shape,
     )
     commands = parser.add_subparsers(
-        required=True, metavar="{predict,plan,examine,sweep,export,recompute}"
+        required=True, metavar="{predict,plan,examine,sweep,export,recompute,table}"
     )
     for add in (predicting.add_predict, predicting.add_plan, predicting.add_examine):
         add(commands, {**shape, "epilog": STATUS})
-    sweeping.add(commands, {**shape, "epilog": f"{sweeping.listed()}\n\n{STATUS}"})
+    sweeping.add(commands, {**shape, "epilog": f"{sweeping.listed(swept)}\n{STATUS}"})
+    sweeping.add_table(commands, {**shape, "epilog": f"{sweeping.listed(made)}\n{STATUS}"})
     return parser
 
 

@@ -19,11 +19,11 @@ from recallbook.__main__ import main
 from recallbook.analysis.plan import plan
 from recallbook.bounds import coverage
 from recallbook.commands import predicting, sweeping as sweep_commands
-from recallbook.sweeps import archive
+from recallbook.sweeps import archive, catalogue
 from recallbook.sweeps.point import OUTCOMES
 from recallbook.sweeps.store import Store
-from recallbook_studies.sweeps import SWEEPS
 
+SWEEPS = catalogue.sweeps()
 pytestmark = pytest.mark.essential
 
 PREDICT = "predict --vocab 64 --seq-len 8 --dim 48 --samples 512"

@@ -11,10 +11,10 @@ import pytest
 import recallbook as rb
 from recallbook.__main__ import command_parser, main
 from recallbook.commands import predicting
-from recallbook.sweeps import archive, run
+from recallbook.sweeps import archive, catalogue, run
 from recallbook.sweeps.store import Result, Store, StoreFault
-from recallbook_studies.sweeps import SWEEPS
 
+SWEEPS = catalogue.sweeps()
 SETTINGS = [
     rb.Setting(vocab=8, seq_len=3, dim=4, samples=n, trigger_in_values=False) for n in (10, 20, 30)
 ]

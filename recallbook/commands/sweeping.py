@@ -1,32 +1,40 @@
-"""The commands ``sweep``, ``export`` and ``recompute``: run large experiments, and keep their
-results."""
+"""The commands ``sweep``, ``export``, ``recompute`` and ``table``: run large experiments, and keep
+their results."""
 
 from __future__ import annotations
 
 import argparse
 import textwrap
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import torch
 
-from recallbook.arguments import check_size
+from recallbook.arguments import check_device, check_size, not_allowed
 from recallbook.sweeps.archive import export, load_results, recomputed
-from recallbook.sweeps.catalogue import find_sweep, sweeps
+from recallbook.sweeps.catalogue import RowTable, Sweep, find_row_table, find_sweep
 from recallbook.sweeps.point import OUTCOMES, from_frame
 from recallbook.sweeps.run import executor_for, run_sweep
 from recallbook.sweeps.store import Store
 
 
-def listed() -> str:
-    """The names of all sweeps, and what each shows."""
-    width = max(map(len, sweeps()))
-    return "sweeps:\n" + "\n".join(
-        f"  {name:{width}}  {sweep.shows}" for name, sweep in sweeps().items()
-    )
+def listed(kinds: Mapping[str, Mapping[str, Sweep | RowTable]]) -> str:
+    """What can be named, by kind, and what each shows."""
+    width = max(len(name) for known in kinds.values() for name in known)
+    lines = []
+    for kind, known in kinds.items():
+        lines += [
+            f"{kind}:",
+            *(f"  {name:{width}}  {one.shows}" for name, one in known.items()),
+            "",
+        ]
+    return "\n".join(lines)
 
 
 def add(commands: Any, shape: dict[str, Any]) -> None:
-    """Add the three commands to the parser's."""
+    """Add the commands on sweeps to the parser's."""
     text = """\
         Simulate every point of a sweep that the store lacks. A sweep can be stopped, or killed, at any moment: the
         same command goes on where it was. Failed points are kept with their error and not run again without --retry."""
@@ -87,6 +95,55 @@ def add(commands: Any, shape: dict[str, Any]) -> None:
         help="only rows estimated at most so long (default: 1)",
     )
     again.set_defaults(run=_recompute)
+
+
+def add_table(commands: Any, shape: dict[str, Any]) -> None:
+    """Add the command on row tables to the parser's."""
+    text = """\
+        Make the rows of a table that the file STORE lacks, one by one; it can be stopped at any moment, and the same
+        command goes on where it was. With --export write the table that ships with the package from one or several such
+        files; without any, what is computed from its rows (predictions) is made anew."""
+    parser = commands.add_parser(
+        "table", help="make a table of rows", description=textwrap.dedent(text), **shape
+    )
+    parser.add_argument("name", metavar="NAME", help="which table; they are listed below")
+    parser.add_argument("store", metavar="STORE", nargs="*", type=Path, help="CSV file of rows")
+    parser.add_argument("--export", action="store_true", help="write the table that ships")
+    parser.add_argument(
+        "--part", metavar="I/N", type=_part, default=slice(None), help="every Nth row from I on"
+    )
+    parser.add_argument(
+        "--device", metavar="NAME", help="where to train, such as cuda (default: cpu)"
+    )
+    parser.set_defaults(run=_table)
+
+
+def _part(text: str) -> slice:
+    first, step = map(int, text.split("/"))
+    if not 0 <= first < step:
+        raise ValueError
+    return slice(first, None, step)
+
+
+_part.__name__ = "I/N, with I from 0 to below N,"  # as argparse complains
+
+
+def _table(chosen: argparse.Namespace) -> int:
+    table, file = find_row_table(chosen.name)
+    if chosen.device is not None and not table.devices:
+        raise not_allowed("device", chosen.device, "left out: this table is made on the CPU")
+    torch.set_num_threads(1)
+    if chosen.export:
+        if table.write is None:
+            table.export(chosen.store, file)
+        else:
+            table.write(chosen.store)
+    elif len(chosen.store) == 1:
+        device = {} if chosen.device is None else {"device": check_device("device", chosen.device)}
+        table.fill(chosen.store[0], chosen.part, **device)
+    else:
+        raise not_allowed("store", [*map(str, chosen.store)], "one file to fill")
+    return 0
 
 
 def _add_store(parser: argparse.ArgumentParser) -> None:
