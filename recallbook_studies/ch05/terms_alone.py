@@ -1,7 +1,7 @@
 r"""Each term of step 2 where it is most of the variance, with hundreds of seeds: tokens and mark,
 exact and leading.
 
-``python -m recallbook table terms_alone STORE`` writes the table that ships with the package."""
+``python -m recallbook table terms_alone STORE`` makes the draws, ``--export`` writes the table."""
 
 from __future__ import annotations
 

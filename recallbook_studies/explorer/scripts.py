@@ -84,7 +84,7 @@ def facts() -> dict[str, Any]:
 def formulas() -> str:
     """The script: functions by name."""
     lines = [
-        "// Printed by SymPy from the package's expressions; python -m recallbook_studies.explorer.table --export."
+        "// Printed by SymPy from the package's expressions; python -m recallbook table explorer --export."
     ]
     lines.append("(function (explorer) {")
     for group, entries in (("ledger", ledger()), ("needs", needs())):

@@ -25,7 +25,7 @@ from recallbook_studies.explorer.splines import Spline, packed, through, unpacke
 
 Array = NDArray[np.float64]
 FOLDER = (
-    Path(__file__).resolve().parents[3] / "book" / "_static" / "explorer"
+    Path(__file__).resolve().parents[2] / "book" / "_static" / "explorer"
 )  # the page is no part of the wheel
 QUANTITIES = ("accuracy", "lock_on", "recall")
 LEAST, MOST = 1e-7, 1 - 1e-9  # chances beyond are all the same to a reader
