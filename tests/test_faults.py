@@ -77,7 +77,7 @@ def test_damage_that_quotes_a_lock_is_damage(tmp_path):
     content = path.read_bytes()
     assert content.count(b'"lock_on": 0.5') == 1
     path.write_bytes(content.replace(b'"lock_on": 0.5', b'"lock_on": 0.\xff'))
-    with pytest.raises(ValueError, match="a store without damage"):
+    with pytest.raises(ValueError, match="a store that recallbook made, without damage"):
         Store(path)
 
 
