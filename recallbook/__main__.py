@@ -8,7 +8,6 @@ import sys
 from typing import Any
 
 from recallbook.commands import predicting, sweeping
-from recallbook.commands.options import Parser
 from recallbook.sweeps.catalogue import row_tables, sweeps
 
 STATUS = """\
@@ -17,6 +16,13 @@ exit status:
   1    what was asked for does not hold (points failed, rows differ, no plan suffices), or workers or memory were lost
   2    what you can mend: an argument, a file, a full or read-only disk, a store that another process holds
   130  interrupted: what finished is stored, and the same command goes on"""
+
+
+class Parser(argparse.ArgumentParser):
+    """Complains in one line, as everything else of the package does."""
+
+    def error(self, message: str) -> Any:
+        self.exit(2, f"recallbook: {message}; see {self.prog} --help\n")
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -4,22 +4,23 @@ cheapest sizes for an accuracy, and a table of embeddings from a file."""
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import textwrap
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
+from recallbook.activations import ACTIVATIONS
 from recallbook.analysis.examination import examine
 from recallbook.analysis.plan import Cost, Plan, plan
 from recallbook.arguments import check_share, not_allowed
 from recallbook.bounds.certificate import certify
 from recallbook.bounds.coverage import coverage_samples, covered_accuracy, minimum_samples
 from recallbook.bounds.lock_law import LARGEST_FORM
-from recallbook.commands import options
 from recallbook.data.own_tables import read_embeddings
 from recallbook.data.task import draw
-from recallbook.setting import EMBEDDINGS, Setting
+from recallbook.setting import EMBEDDINGS, LATER, LOSS_WEIGHTS, OUTPUT_BIASES, STRUCTURES, Setting
 from recallbook.theory.caveats import doubts, message
 from recallbook.theory.prediction import critical_samples, phase, predict
 
@@ -44,10 +45,10 @@ def add_predict(commands: Any, shape: dict[str, Any]) -> None:
     """Add the command to the parser's."""
     text = textwrap.dedent(PREDICT)
     parser = commands.add_parser("predict", help="predict one setting", description=text, **shape)
-    options.add_setting(
+    add_setting(
         parser, {"vocab": True, "seq_len": True, "dim": True, "samples": True, "width": False}
     )
-    options.add_facts(parser)
+    add_facts(parser)
     parser.add_argument(
         "--accuracy",
         type=float,
@@ -102,10 +103,10 @@ def _necessary(setting: Setting, wanted: float, proved: bool) -> dict[str, float
 
 
 def _predict(chosen: argparse.Namespace) -> int:
-    setting = Setting(**options.chosen_fields(chosen))
+    setting = Setting(**chosen_fields(chosen))
     wanted = check_share("accuracy", chosen.accuracy)
     found = predicted(setting, wanted, search=chosen.search)
-    print(options.as_json(found) if chosen.json else _prediction(found))
+    print(as_json(found) if chosen.json else _prediction(found))
     return 0
 
 
@@ -133,12 +134,10 @@ def _prediction(found: dict[str, Any]) -> str:
         f"  {name:18} {size:.2g}" for name, size in sorted(sizes.items(), key=lambda item: -item[1])
     ]
     if found["critical_samples"] is not None:
-        critical = options.rounded(found["critical_samples"])
+        critical = rounded(found["critical_samples"])
         lines.append(f"N for accuracy {found['wanted']:g} at this d: {critical} predicted")
     if found["one_gradient_samples"] is not None:
-        covered, one = (
-            options.rounded(found[f"{name}_samples"]) for name in ("covered", "one_gradient")
-        )
+        covered, one = (rounded(found[f"{name}_samples"]) for name in ("covered", "one_gradient"))
         lines.append(
             f"  proved to be necessary: {covered} for any method, {one} for readers of one gradient"
         )
@@ -172,7 +171,7 @@ def add_plan(commands: Any, shape: dict[str, Any]) -> None:
     parser = commands.add_parser(
         "plan", help="plan a training run", description=textwrap.dedent(PLAN), **shape
     )
-    options.add_setting(
+    add_setting(
         parser, {"vocab": True, "seq_len": True, "dim": False, "samples": False, "width": False}
     )
     parser.add_argument(
@@ -192,12 +191,12 @@ def _plan(chosen: argparse.Namespace) -> int:
     if chosen.width is not None and chosen.activation is None:
         raise not_allowed("activation", None, "named where there is a width")
     found = plan(
-        **options.chosen_fields(chosen),
+        **chosen_fields(chosen),
         accuracy=chosen.accuracy,
         vary_width=vary,
         cost=Cost(chosen.per_sequence, chosen.per_weight),
     )
-    print(options.as_json(found.values()) if chosen.json else _planned(found))
+    print(as_json(found.values()) if chosen.json else _planned(found))
     return 0 if found.best else 1
 
 
@@ -270,7 +269,7 @@ def add_examine(commands: Any, shape: dict[str, Any]) -> None:
     parser.add_argument(
         "--seed", type=int, metavar="S", default=0, help="of what is drawn (default: 0)"
     )
-    options.add_kind(parser)
+    add_kind(parser)
     parser.set_defaults(run=_examine)
 
 
@@ -299,9 +298,9 @@ def _examine(chosen: argparse.Namespace) -> int:
     report = examine(table, seed=chosen.seed)
     found: dict[str, Any] = {"predicted": None, "certified": None}
     if asked:
-        found = outcomes(table, options.chosen_fields(chosen), chosen.seed)
+        found = outcomes(table, chosen_fields(chosen), chosen.seed)
     if chosen.json:
-        print(options.as_json({**report.as_dict(), **found}))
+        print(as_json({**report.as_dict(), **found}))
         return 0
     print(report)
     if asked:
@@ -320,3 +319,83 @@ def _expected(found: dict[str, Any], chosen: argparse.Namespace) -> str:
             )
             lines.append(f"  {kind}{' at least' if kind == 'certified' else ''}: {said}")
     return "\n".join(lines)
+
+
+def add_setting(parser: argparse.ArgumentParser, sizes: Mapping[str, bool]) -> None:
+    """Options for the fields of a setting; ``sizes`` maps each to whether it must be given."""
+    letters = {"vocab": "V", "seq_len": "L", "dim": "d", "samples": "N", "width": "m"}
+    says = {
+        "vocab": "vocabulary size: tokens, labels and facts",
+        "seq_len": "tokens in a sequence",
+        "dim": "embedding dimension",
+        "samples": "training sequences",
+        "width": "neurons of the fixed random MLP (default: no MLP)",
+    }
+    for name, required in sizes.items():
+        flag = "--" + name.replace("_", "-")
+        parser.add_argument(
+            flag, type=int, metavar=letters[name], required=required, help=says[name]
+        )
+    parser.add_argument(
+        "--activation", metavar="NAME", help="of the MLP: " + ", ".join(ACTIVATIONS)
+    )
+    parser.add_argument(
+        "--embeddings",
+        metavar="LAW",
+        default="gaussian",
+        help=", ".join((*EMBEDDINGS, *STRUCTURES)),
+    )
+    add_kind(parser)
+
+
+def add_kind(parser: argparse.ArgumentParser) -> None:
+    """Options that every command of this kind has."""
+    says = "the values carry the trigger (default: they do not)"
+    parser.add_argument("--trigger-in-values", action="store_true", help=says)
+    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+
+
+def chosen_fields(chosen: argparse.Namespace) -> dict[str, Any]:
+    """The fields of a setting that were given, or have a default, by name."""
+    given = {field.name: getattr(chosen, field.name, None) for field in fields(Setting)}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def add_facts(parser: argparse.ArgumentParser) -> None:
+    """Options for how frequent facts are, and for what the steps do about it."""
+    zipf = "frequencies of tokens fall as rank to the power -A (default: 0, all equal)"
+    parser.add_argument("--zipf", type=float, metavar="A", help=zipf)
+    parser.add_argument(
+        "--other-zipf",
+        type=float,
+        metavar="A",
+        help="the same of tokens without the mark (default: as --zipf)",
+    )
+    parser.add_argument(
+        "--balanced", action="store_true", help="training batches show every fact equally often"
+    )
+    for name, choices in {"loss_weights": LOSS_WEIGHTS, "output_bias": OUTPUT_BIASES}.items():
+        says = f"{', '.join(choices)} (default: {LATER[name]})"
+        parser.add_argument(
+            "--" + name.replace("_", "-"), metavar="NAME", default=LATER[name], help=says
+        )
+
+
+def as_json(values: Any) -> str:
+    """JSON; what is infinite or not a number becomes null."""
+    return json.dumps(_finite(values), indent=2, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(name): _finite(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def rounded(size: float, digits: int = 3) -> str:
+    """A size to some digits, with a comma between thousands; ``none`` where there is none."""
+    if not math.isfinite(size):
+        return "none"
+    return f"{float(f'{size:.{digits}g}'):,.0f}" if size >= 10 else f"{size:.{digits}g}"
