@@ -60,13 +60,14 @@ def load_results(name: str) -> pd.DataFrame:
     others = tables()
     if name in others:
         with resources.as_file(others[name]) as path:
-            return (
-                pd.read_csv(path)
-                if path.suffix == ".csv"
-                else pd.read_parquet(path, engine="pyarrow")
-            )
+            return read_table(path)
     with resources.as_file(_file(name, "parquet")) as path:
         return typed(pd.read_parquet(path, engine="pyarrow"))
+
+
+def read_table(file: Path) -> pd.DataFrame:
+    """Read a CSV or Parquet file."""
+    return pd.read_parquet(file) if file.suffix == ".parquet" else pd.read_csv(file)
 
 
 def provenance(name: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from recallbook.arguments import not_allowed
-from recallbook.sweeps.archive import FOLDER, tables
+from recallbook.sweeps.archive import FOLDER, read_table, tables
 from recallbook.sweeps.point import Point
 
 GROUP = "recallbook.sweeps"  # of entry points; each names a dictionary of sweeps and row tables
@@ -117,11 +117,6 @@ class RowTable:
             os.replace(whole, file)
         finally:
             whole.unlink(missing_ok=True)
-
-
-def read_table(file: Path) -> pd.DataFrame:
-    """A CSV or Parquet file."""
-    return pd.read_parquet(file) if file.suffix == ".parquet" else pd.read_csv(file)
 
 
 @cache
