@@ -16,6 +16,7 @@ CHECKED = ("data", "model", "training", "theory.feature_kernels")
 install_import_hook([f"recallbook.{name}" for name in CHECKED], "shapes.checked")
 
 ROOT = Path(__file__).resolve().parents[1]
+collect_ignore = ["mutation.py"]  # its tool is installed by `make mutants` alone
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
 

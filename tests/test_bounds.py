@@ -14,7 +14,7 @@ from sized import marked
 
 import recallbook as rb
 from recallbook.analysis.intervals import seed_interval
-from recallbook.bounds import information, information as expressions
+from recallbook.bounds import information, information_terms as expressions
 from recallbook.bounds.decoding import METHODS
 from recallbook.data.embeddings import draw_embeddings
 from recallbook.theory.symbolic.lock_terms import L, N, V

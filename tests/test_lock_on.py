@@ -156,6 +156,6 @@ def test_projection_takes_out_the_named_directions():
 def test_every_term_of_the_ledger_is_measured_alone():
     missing = set(scores.terms()) - set(scores.ISOLATED)
     assert missing == set(), (
-        "ISOLATED of experiments/lock_on/scores.py says where each term matters most"
+        "ISOLATED of recallbook_studies/ch05/scores.py says where each term matters most"
     )
     assert set(scores.ISOLATED) - set(scores.terms()) == set(), "no such terms"

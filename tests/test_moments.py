@@ -17,7 +17,7 @@ from recallbook.theory import moments
 from recallbook.theory.symbolic import lock_terms as lock_symbols
 from recallbook.theory.symbolic.expressions import L, N, V, d, numeric, tau
 from recallbook_studies.ch05 import enumeration as enumerated, scores, terms_alone
-from recallbook_studies.ch05.contractions import TRIGGER
+from recallbook_studies.ch05.contractions import TRIGGER, joined
 
 pytestmark = pytest.mark.essential
 
@@ -144,6 +144,11 @@ def test_neither_enumeration_nor_table_was_changed_without_the_other():
     )
 
 
+def test_one_token_may_stand_in_six_pairs():
+    """As in the cube of a score, where ranks alone are asked for."""
+    assert joined(((0, 1),) * 6)[0] == 1 and joined(((0, 1), (2, 3), (1, 2), (3, 0)))[0] == 3
+
+
 @pytest.mark.nightly
 def test_the_table_is_what_the_enumeration_gives():
     found = enumerated.table()
@@ -174,7 +179,7 @@ def test_every_term_of_the_ledger_is_derived(term):
     """At sizes of 10^3 to 10^16 each is the leading part of an enumerated one, within 3 %; the
     mark's where it is."""
     assert term in NAMES | set(COUNTED_AS), (
-        f"nothing derives {term!r}: name it in `term` of derivations/moments.py"
+        f"nothing derives {term!r}: name it in `term` of recallbook_studies/ch05/enumeration.py"
     )
     counted, at = COUNTED_AS.get(term, (term, FEW))
     names = {counted, term} | ({"bias noise"} if counted == "fact interference" else set())

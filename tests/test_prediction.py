@@ -178,7 +178,7 @@ def test_ledger_holds_what_is_evaluated():
         ((300, 150, 40, 1500), {}, set(lock_symbols.lock_terms())),
         ((400, 6, 60, 40000), {"width": 40, "activation": "he3"}, {"MLP noise"}),
     ],
-    ids=str,
+    ids=["coverage", "interference", "labels", "a term of lock-on", "MLP"],
 )
 def test_phase_names_the_binding_term(sizes, fields, term):
     names = dict(zip(("vocab", "seq_len", "dim", "samples"), sizes, strict=True))

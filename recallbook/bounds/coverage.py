@@ -12,7 +12,7 @@ import math
 from scipy.optimize import brentq
 
 from recallbook.arguments import check_size
-from recallbook.bounds import information, information as expressions
+from recallbook.bounds import information, information_terms as expressions
 from recallbook.theory.symbolic.expressions import N, V, numeric
 
 

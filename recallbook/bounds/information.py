@@ -6,122 +6,19 @@ see. Given the labels its noise has a known covariance. A reader sees $G+W$, $W$
 independent of all else, of $c$ times that covariance; $c$ is ``reading_error``. Proved for the
 true, discrete $G$ without the MLP. With the MLP proved for a stand-in: the mean of $G$ given facts
 and labels, plus such a $W$. Nothing is said of an exact $G$, $c=0$: see
-:mod:`recallbook_studies.ch08.lattice`. Formulas: :mod:`recallbook.bounds.information`. Ours.
-"""
+``recallbook_studies.ch08.lattice``. Formulas: :mod:`recallbook.bounds.information_terms`. Ours."""
 
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import Any
 
-import sympy as sp
 from scipy.optimize import brentq
 from scipy.special import gammaln, lambertw
 
 from recallbook.arguments import check_rate, check_size, not_allowed
-from recallbook.theory.symbolic.expressions import L, N, V, d, m, numeric
-
-directions = sp.Symbol("D", positive=True)  # directions of the gradient that can carry facts
-information = sp.Symbol("I", positive=True)  # in nats
-named = sp.Symbol("a", positive=True)  # facts named correctly
-tilt = sp.Symbol("lambda", positive=True)
-error = sp.Symbol("delta", positive=True)
-reading = sp.Symbol("c", positive=True)  # reading error, in units of the noise's covariance
-unseen = sp.Symbol("mu", positive=True)  # facts that no sequence shows, on average
-
-
-def frequency_square() -> sp.Expr:
-    r"""$\mathbb E\sum_kf_k^2$ for multinomial counts $Nf_k$ with equal chances."""
-    mean, variance = 1 / V, (1 / V) * (1 - 1 / V) / N
-    return sp.factor(V * (mean**2 + variance))
-
-
-def pair_mean() -> sp.Expr:
-    r"""$\mathbb E\,b_v^\top b_{v'}$ for two different tokens in random order, $\sum_vb_v=0$, mean
-    square length 1."""
-    # 0 = |sum_v b_v|^2 = V + V (V - 1) E
-    value = sp.Symbol("x")
-    return sp.solve(V + V * (V - 1) * value, value)[0]
-
-
-def signal_to_noise() -> sp.Expr:
-    r"""Signal over reading error: $\frac N{c(L-1)}\cdot(1-\mathbb E\,b_v^\top b_{v'})\cdot\mathbb
-    E\sum_kf_k^2$."""
-    return sp.factor(N / (L - 1) * (1 - pair_mean()) * frequency_square() / reading)
-
-
-@cache
-def direction_count(width: bool = False) -> sp.Expr:
-    r"""$D$: ranks of the centred labels that occur, at most $N$, and of the centred features."""
-    features = m if width else d
-    return sp.Min(d, V - 1, N) * sp.Min(features, V - 1)
-
-
-@cache
-def available() -> sp.Expr:
-    r"""Nats about the facts in $D$ directions: $\frac D2\log(1+\text{signal over noise})$."""
-    return directions / 2 * sp.log(1 + signal_to_noise())
-
-
-@cache
-def samples() -> sp.Expr:
-    r"""The $N$ at which so many nats are available in $D$ directions."""
-    return _ratio_needed(N)
-
-
-@cache
-def seq_len() -> sp.Expr:
-    r"""The $L$ at which so many nats are available."""
-    return _ratio_needed(L)
-
-
-def _ratio_needed(size: sp.Symbol) -> sp.Expr:
-    """``signal_to_noise`` at the value that so many nats take, solved for a size."""
-    ratio = sp.Symbol("s")
-    (solved,) = sp.solve(signal_to_noise() - ratio, size)
-    return sp.factor(solved).subs(ratio, sp.exp(2 * information / directions) - 1)
-
-
-@cache
-def direction_need() -> sp.Expr:
-    r"""The $D$ at which so many nats are available."""
-    return sp.solve(available() - information, directions)[0]
-
-
-@cache
-def some_facts() -> sp.Expr:
-    r"""Nats without which no labels have $a$ facts named on average: $\max_\lambda\,\lambda
-    a-(e^\lambda-1)$."""
-    gain = tilt * named - (sp.exp(tilt) - 1)
-    best = sp.solve(sp.diff(gain, tilt), tilt)[0]
-    return sp.simplify(gain.subs(tilt, best))
-
-
-@cache
-def fano() -> sp.Expr:
-    r"""Nats to have at least $a$ facts named but for an event of probability $\delta$ (Fano's
-    inequality)."""
-    entropy = -error * sp.log(error) - (1 - error) * sp.log(1 - error)
-    return (1 - error) * sp.loggamma(named + 1) - entropy
-
-
-def chance_unseen() -> sp.Expr:
-    r"""Chance that no sequence shows a given fact."""
-    return (1 - 1 / V) ** N
-
-
-@cache
-def coverage() -> sp.Expr:
-    r"""The $N$ at which $\mu$ facts are unseen on average."""
-    return sp.solve(sp.log(unseen / V) - N * sp.log(1 - 1 / V), N)[0]
-
-
-def leading() -> sp.Expr:
-    r"""$Nd^2$ for all facts at its leading order: $1\ll d<V$, large $V$ and $L$, $V\ll N\ll LV$."""
-    stirling = V * (sp.log(V) - 1)
-    return sp.factor(2 * stirling * L * V)
-
+from recallbook.bounds import information_terms
+from recallbook.theory.symbolic.expressions import L, N, V, numeric
 
 FRACTION = "a number above 0 and at most 1"
 
@@ -150,7 +47,11 @@ def required_information(vocab: int, accuracy: float = 1.0, error: float | None 
     if error == 0:
         return float(gammaln(whole_facts(vocab, accuracy) + 1))
     if error is not None:
-        return max(0.0, _fano(whole_facts(vocab, accuracy), error))
+        known = {
+            information_terms.named: whole_facts(vocab, accuracy),
+            information_terms.error: error,
+        }
+        return max(0.0, float(numeric(information_terms.fano())(known)))
     if accuracy == 1:
         return float(gammaln(vocab + 1))
     return _some_facts(facts) if facts > 1 else 0.0
@@ -249,8 +150,12 @@ def information_samples(
         return 0.0
     if 2 * nats / (rows * columns) > 600:  # beyond the largest float
         return math.inf
-    known = {directions: rows * columns, information: nats, reading: noise}
-    least = float(numeric(samples())({V: vocab, L: seq_len, **known}))
+    known = {
+        information_terms.directions: rows * columns,
+        information_terms.information: nats,
+        information_terms.reading: noise,
+    }
+    least = float(numeric(information_terms.samples())({V: vocab, L: seq_len, **known}))
     if least >= rows:
         return least
     # so few sequences that some directions of the labels stay empty; with all of them there is
@@ -282,8 +187,14 @@ def minimum_dim(
     nats = required_information(vocab, accuracy, error)
     if seq_len == 1 or nats == 0:
         return 0.0
-    sizes = {V: vocab, N: samples, L: seq_len, information: nats, reading: noise}
-    need = float(numeric(direction_need())(sizes))
+    sizes = {
+        V: vocab,
+        N: samples,
+        L: seq_len,
+        information_terms.information: nats,
+        information_terms.reading: noise,
+    }
+    need = float(numeric(information_terms.direction_need())(sizes))
     if width is None:
         dim, most = max(math.sqrt(need), need / samples), vocab - 1
     else:
@@ -307,13 +218,17 @@ def maximum_seq_len(
     samples, noise = check_size("samples", samples), check_rate("reading_error", reading_error)
     nats = required_information(vocab, accuracy, error)
     rows, columns = _ranks(vocab, dim, width)
-    numbers = min(rows, samples) * columns
+    directions = min(rows, samples) * columns
     if nats == 0:
         return math.inf
-    if 2 * nats / numbers > 600:
+    if 2 * nats / directions > 600:
         return 1.0
-    known = {directions: numbers, information: nats, reading: noise}
-    return float(numeric(seq_len())({V: vocab, N: samples, **known}))
+    known = {
+        information_terms.directions: directions,
+        information_terms.information: nats,
+        information_terms.reading: noise,
+    }
+    return float(numeric(information_terms.seq_len())({V: vocab, N: samples, **known}))
 
 
 def check_accuracy(value: Any) -> float:
@@ -361,14 +276,16 @@ def _available(
     vocab: int, seq_len: int, samples: float, ranks: tuple[int, int], noise: float
 ) -> float:
     """:func:`available_information` at a real number of sequences."""
-    numbers = min(ranks[0], samples) * ranks[1]
-    sizes = {V: vocab, N: samples, L: seq_len, reading: noise, directions: numbers}
-    return float(numeric(available())(sizes))
+    directions = min(ranks[0], samples) * ranks[1]
+    sizes = {
+        V: vocab,
+        N: samples,
+        L: seq_len,
+        information_terms.reading: noise,
+        information_terms.directions: directions,
+    }
+    return float(numeric(information_terms.available())(sizes))
 
 
-def _fano(count: int, chance: float) -> float:
-    return float(numeric(fano())({named: count, error: chance}))
-
-
-def _some_facts(count: float) -> float:
-    return float(numeric(some_facts())({named: count}))
+def _some_facts(named: float) -> float:
+    return float(numeric(information_terms.some_facts())({information_terms.named: named}))

@@ -102,7 +102,7 @@ DOUBTS = (
 
 
 # With unequal facts, structured or own embeddings nothing is off in their map
-# (experiments/unequal/error_map.py), from which these are drawn: it goes no further.
+# (recallbook_studies/ch11/unequal_map.py), from which these are drawn: it goes no further.
 UNEQUAL_DOUBTS = (
     Doubt("few tokens", lambda s, lock_on: s.vocab < 64, lambda s: f"vocab={s.vocab} below 64", {}),
     Doubt("few dimensions", lambda s, lock_on: s.dim < 12, lambda s: f"dim={s.dim} below 12", {}),

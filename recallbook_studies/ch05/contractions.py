@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
@@ -51,9 +52,8 @@ def contractions(trigger: tuple[bool, ...]) -> tuple[Contraction, ...]:
     return tuple(found)
 
 
-def one_token(pairs: Pairs, labels: Pairs) -> tuple[int, tuple[int, int, int]]:
-    """Rank of the graph of places that hold one token, and how many tokens have 2, 3 and 4 pairs of
-    embeddings."""
+def joined(pairs: Pairs) -> tuple[int, Callable[[int], int]]:
+    """Rank of the graph of places that hold one token, and which place stands for each."""
     parent: dict[int, int] = {}
 
     def root(place: int) -> int:
@@ -62,11 +62,18 @@ def one_token(pairs: Pairs, labels: Pairs) -> tuple[int, tuple[int, int, int]]:
         return place
 
     rank = 0
-    for one, other in (*pairs, *labels):
+    for one, other in pairs:
         one, other = root(one), root(other)
         if one != other:
             parent[one] = other
             rank += 1
+    return rank, root
+
+
+def one_token(pairs: Pairs, labels: Pairs) -> tuple[int, tuple[int, int, int]]:
+    """Rank of the graph of places that hold one token, and how many tokens have 2, 3 and 4 pairs of
+    embeddings."""
+    rank, root = joined((*pairs, *labels))
     several = [0, 0, 0]
     for group in (pairs, labels):  # embeddings of inputs and of outputs are different ones
         count: dict[int, int] = {}

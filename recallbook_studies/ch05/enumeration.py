@@ -41,11 +41,10 @@ import pandas as pd
 from recallbook.theory.moments import COLUMNS, POWERS, TABLE
 from recallbook.theory.symbolic import spectra
 from recallbook_studies.ch05 import contractions
-from recallbook_studies.ch05.contractions import TRIGGER, Pairs, Poly, mean_of_products, one_token
+from recallbook_studies.ch05.contractions import TRIGGER, Pairs, Poly, joined, mean_of_products
 
-DIGEST = Path(__file__).with_name(
-    "moments.sha256"
-)  # of the sources and of the table that they gave
+# of the sources and of the table that they gave
+DIGEST = Path(__file__).with_name("moments.sha256")
 
 
 @cache
@@ -296,7 +295,7 @@ def _means_of_coincidences(pairs: Pairs, labels: tuple[int, ...]) -> dict[int, i
     for kept in itertools.product((True, False), repeat=len(labels) // 2):
         alike = tuple((labels[2 * h], labels[2 * h + 1]) for h, keep in enumerate(kept) if keep)
         dropped = len(kept) - sum(kept)
-        found[one_token(pairs, alike)[0] + dropped] += (-1) ** dropped
+        found[joined((*pairs, *alike))[0] + dropped] += (-1) ** dropped
     return dict(found)
 
 

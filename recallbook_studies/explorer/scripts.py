@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from recallbook.bounds import information
+from recallbook.bounds import information_terms
 from recallbook.theory import caveats
 from recallbook.theory.symbolic import lock_terms as lock_symbols, recall_terms as recall_symbols
 from recallbook.theory.symbolic.expressions import N, V
@@ -20,11 +20,11 @@ from recallbook_studies.ch06 import sandwich
 from recallbook_studies.explorer import cases
 
 NAMES = {
-    information.directions: "directions",
-    information.information: "nats",
-    information.named: "named",
-    information.reading: "reading",
-    information.unseen: "unseen",
+    information_terms.directions: "directions",
+    information_terms.information: "nats",
+    information_terms.named: "named",
+    information_terms.reading: "reading",
+    information_terms.unseen: "unseen",
 }
 
 
@@ -50,10 +50,10 @@ def ledger() -> dict[str, sp.Expr]:
 def needs() -> dict[str, sp.Expr]:
     """What is necessary: see :func:`recallbook.minimum_samples`."""
     return {
-        "someFacts": information.some_facts(),
-        "samples": information.samples(),
-        "available": information.available(),
-        "coverage": information.coverage(),
+        "someFacts": information_terms.some_facts(),
+        "samples": information_terms.samples(),
+        "available": information_terms.available(),
+        "coverage": information_terms.coverage(),
     }
 
 

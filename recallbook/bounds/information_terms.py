@@ -1,0 +1,114 @@
+r"""What the initial gradient can say about the facts: mutual information, and how much of it naming
+facts takes.
+
+The observation is $G=\frac1N\sum_i\tilde u_{y_i}\bar e_i'^\top$ read with an independent Gaussian
+error of $c$ times the covariance of its own noise, given the labels. What coverage allows holds for
+every observation. Ours."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import sympy as sp
+
+from recallbook.theory.symbolic.expressions import L, N, V, d, m
+
+directions = sp.Symbol("D", positive=True)  # directions of the gradient that can carry facts
+information = sp.Symbol("I", positive=True)  # in nats
+named = sp.Symbol("a", positive=True)  # facts named correctly
+tilt = sp.Symbol("lambda", positive=True)
+error = sp.Symbol("delta", positive=True)
+reading = sp.Symbol("c", positive=True)  # reading error, in units of the noise's covariance
+unseen = sp.Symbol("mu", positive=True)  # facts that no sequence shows, on average
+
+
+def frequency_square() -> sp.Expr:
+    r"""$\mathbb E\sum_kf_k^2$ for multinomial counts $Nf_k$ with equal chances."""
+    mean, variance = 1 / V, (1 / V) * (1 - 1 / V) / N
+    return sp.factor(V * (mean**2 + variance))
+
+
+def pair_mean() -> sp.Expr:
+    r"""$\mathbb E\,b_v^\top b_{v'}$ for two different tokens in random order, $\sum_vb_v=0$, mean
+    square length 1."""
+    # 0 = |sum_v b_v|^2 = V + V (V - 1) E
+    value = sp.Symbol("x")
+    return sp.solve(V + V * (V - 1) * value, value)[0]
+
+
+def signal_to_noise() -> sp.Expr:
+    r"""Signal over reading error: $\frac N{c(L-1)}\cdot(1-\mathbb E\,b_v^\top b_{v'})\cdot\mathbb
+    E\sum_kf_k^2$."""
+    return sp.factor(N / (L - 1) * (1 - pair_mean()) * frequency_square() / reading)
+
+
+@cache
+def direction_count(width: bool = False) -> sp.Expr:
+    r"""$D$: ranks of the centred labels that occur, at most $N$, and of the centred features."""
+    features = m if width else d
+    return sp.Min(d, V - 1, N) * sp.Min(features, V - 1)
+
+
+@cache
+def available() -> sp.Expr:
+    r"""Nats about the facts in $D$ directions: $\frac D2\log(1+\text{signal over noise})$."""
+    return directions / 2 * sp.log(1 + signal_to_noise())
+
+
+@cache
+def samples() -> sp.Expr:
+    r"""The $N$ at which so many nats are available in $D$ directions."""
+    return _ratio_needed(N)
+
+
+@cache
+def seq_len() -> sp.Expr:
+    r"""The $L$ at which so many nats are available."""
+    return _ratio_needed(L)
+
+
+def _ratio_needed(size: sp.Symbol) -> sp.Expr:
+    """``signal_to_noise`` at the value that so many nats take, solved for a size."""
+    ratio = sp.Symbol("s")
+    (solved,) = sp.solve(signal_to_noise() - ratio, size)
+    return sp.factor(solved).subs(ratio, sp.exp(2 * information / directions) - 1)
+
+
+@cache
+def direction_need() -> sp.Expr:
+    r"""The $D$ at which so many nats are available."""
+    return sp.solve(available() - information, directions)[0]
+
+
+@cache
+def some_facts() -> sp.Expr:
+    r"""Nats without which no labels have $a$ facts named on average: $\max_\lambda\,\lambda
+    a-(e^\lambda-1)$."""
+    gain = tilt * named - (sp.exp(tilt) - 1)
+    best = sp.solve(sp.diff(gain, tilt), tilt)[0]
+    return sp.simplify(gain.subs(tilt, best))
+
+
+@cache
+def fano() -> sp.Expr:
+    r"""Nats to have at least $a$ facts named but for an event of probability $\delta$ (Fano's
+    inequality)."""
+    entropy = -error * sp.log(error) - (1 - error) * sp.log(1 - error)
+    return (1 - error) * sp.loggamma(named + 1) - entropy
+
+
+def chance_unseen() -> sp.Expr:
+    r"""Chance that no sequence shows a given fact."""
+    return (1 - 1 / V) ** N
+
+
+@cache
+def coverage() -> sp.Expr:
+    r"""The $N$ at which $\mu$ facts are unseen on average."""
+    return sp.solve(sp.log(unseen / V) - N * sp.log(1 - 1 / V), N)[0]
+
+
+def leading() -> sp.Expr:
+    r"""$Nd^2$ for all facts at its leading order: $1\ll d<V$, large $V$ and $L$, $V\ll N\ll LV$."""
+    stirling = V * (sp.log(V) - 1)
+    return sp.factor(2 * stirling * L * V)
