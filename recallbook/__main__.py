@@ -7,8 +7,8 @@ import argparse
 import sys
 from typing import Any
 
-from recallbook.commands import examining, planning, predicting, sweeping
-from recallbook.commands.options import Parser
+from recallbook.commands import predicting, sweeping
+from recallbook.sweeps.catalogue import row_tables, sweeps
 
 STATUS = """\
 exit status:
@@ -16,6 +16,13 @@ exit status:
   1    what was asked for does not hold (points failed, rows differ, no plan suffices), or workers or memory were lost
   2    what you can mend: an argument, a file, a full or read-only disk, a store that another process holds
   130  interrupted: what finished is stored, and the same command goes on"""
+
+
+class Parser(argparse.ArgumentParser):
+    """Complains in one line, as everything else of the package does."""
+
+    def error(self, message: str) -> Any:
+        self.exit(2, f"recallbook: {message}; see {self.prog} --help\n")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -43,6 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
 def command_parser() -> argparse.ArgumentParser:
     """The parser of all commands, each with its exit status at the end of its help."""
     shape: dict[str, Any] = {"formatter_class": argparse.RawDescriptionHelpFormatter}
+    swept, made = {"sweeps": sweeps()}, {"tables": row_tables()}
     text = (
         "Predict and plan a training run, examine a table of embeddings, or run the book's large experiments and export"
         " their results."
@@ -50,15 +58,16 @@ def command_parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="python -m recallbook",
         description=text,
-        epilog=f"{sweeping.listed()}\n\n{STATUS}",
+        epilog=f"{sweeping.listed({**swept, **made})}\n{STATUS}",
         **shape,
     )
     commands = parser.add_subparsers(
-        required=True, metavar="{predict,plan,examine,sweep,export,recompute}"
+        required=True, metavar="{predict,plan,examine,sweep,export,recompute,table}"
     )
-    for module in (predicting, planning, examining):
-        module.add(commands, {**shape, "epilog": STATUS})
-    sweeping.add(commands, {**shape, "epilog": f"{sweeping.listed()}\n\n{STATUS}"})
+    for add in (predicting.add_predict, predicting.add_plan, predicting.add_examine):
+        add(commands, {**shape, "epilog": STATUS})
+    sweeping.add(commands, {**shape, "epilog": f"{sweeping.listed(swept)}\n{STATUS}"})
+    sweeping.add_table(commands, {**shape, "epilog": f"{sweeping.listed(made)}\n{STATUS}"})
     return parser
 
 

@@ -1,16 +1,16 @@
 """Where predictions hold: random settings over all that a ``Setting`` allows, simulated until the
 error is small.
 
-``python -m recallbook_studies.error_map STORE`` simulates what the file lacks; several can share
-the work with ``--part 0/2`` and ``--part 1/2``, each with a file of its own. ``--export`` joins the
+``python -m recallbook table error_map STORE`` simulates what the file lacks; several can share the
+work with ``--part 0/2`` and ``--part 1/2``, each with a file of its own. ``--export`` joins the
 files, adds the predictions and writes the table that ships with the package."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from multiprocessing import Pool
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,14 +21,13 @@ from tqdm import tqdm
 
 from recallbook.arguments import check_size
 from recallbook.setting import Setting
-from recallbook.sweeps.archive import FOLDER
-from recallbook.sweeps.rows import command_line, extend
+from recallbook.sweeps.archive import load_results
 from recallbook.theory.caveats import doubts
 from recallbook.theory.prediction import predict
 from recallbook.training.simulation import simulate
 from recallbook_studies.prediction_errors import CALLABLES, QUANTITIES, TOLERANCES, anywhere
 
-FILE = FOLDER / "tables" / "error_map.parquet"
+load = partial(load_results, "error_map")  # the committed rows
 COUNT = 2400  # settings of the committed map
 FIRST_SEED = 4 * 10**8  # seeds of the map are used nowhere else
 FEWEST, MOST = 32, 500  # seeds of a setting; with fewer than 32 a rare failure would go unseen
@@ -117,11 +116,6 @@ def with_predictions(frame: pd.DataFrame, workers: int = 2) -> pd.DataFrame:
     return frame.assign(**pd.DataFrame(found, index=frame.index))
 
 
-def load() -> pd.DataFrame:
-    """The committed map: simulated means, their standard errors, and predictions."""
-    return pd.read_parquet(FILE, engine="pyarrow")
-
-
 def judged() -> pd.DataFrame:
     """The map with ``model``, the names of the ``doubts`` that apply, and by outcome whether it is
     ``off_``.
@@ -142,21 +136,7 @@ def judged() -> pd.DataFrame:
     return judged
 
 
-def export(stores: Iterable[Path]) -> None:
-    """Write the table that ships with the package; without stores, only its predictions are made
-    anew."""
-    parts = [pd.read_csv(store) for store in stores] or [load()]
-    frame = pd.concat(parts, ignore_index=True).sort_values("index", ignore_index=True)
+def finish(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows with what is predicted for them now."""
     sizes = dict.fromkeys(("index", "vocab", "seq_len", "dim", "samples", "seeds"), "int32")
-    with_predictions(frame.astype({**sizes, "width": "Int32"})).to_parquet(
-        FILE, compression="zstd", index=False
-    )
-
-
-def fill(store: Path, part: slice) -> None:
-    """Simulate what the store lacks."""
-    extend(store, "index", range(COUNT)[part], simulated)
-
-
-if __name__ == "__main__":
-    command_line(__spec__.name, __doc__, fill, export)
+    return with_predictions(frame.astype({**sizes, "width": "Int32"}))

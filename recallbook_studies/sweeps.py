@@ -1,12 +1,15 @@
-"""The sweeps of the chapters, offered to the command line by the entry point
+"""The sweeps and row tables of the chapters, offered to the command line by the entry point
 ``recallbook.sweeps``."""
 
 from __future__ import annotations
 
 from recallbook.setting import Setting
-from recallbook.sweeps.catalogue import Sweep
+from recallbook.sweeps.catalogue import RowTable, Sweep
 from recallbook.sweeps.point import Point
-from recallbook_studies.ch06 import sandwich
+from recallbook_studies import error_map
+from recallbook_studies.ch05 import terms_alone
+from recallbook_studies.ch06 import certificates, sandwich
+from recallbook_studies.ch07 import phase
 from recallbook_studies.ch09 import (
     accuracy_sizes,
     envelope,
@@ -18,8 +21,29 @@ from recallbook_studies.ch09 import (
     longer_training,
     mlp_sizes,
     one_step,
+    quantiles,
 )
-from recallbook_studies.ch11 import error_sizes, remedies, remedies_rates, thresholds
+from recallbook_studies.ch10 import early_training, learned_embeddings
+from recallbook_studies.ch11 import (
+    error_sizes,
+    learned,
+    remedies,
+    remedies_rates,
+    structure,
+    thresholds,
+    unequal_map,
+)
+from recallbook_studies.ch12 import (
+    capacity,
+    heads,
+    histories,
+    order,
+    oscillation,
+    runs,
+    sizes,
+    tuning,
+)
+from recallbook_studies.explorer import cases, table as explorer
 
 
 def trial() -> list[Point]:
@@ -32,7 +56,7 @@ def trial() -> list[Point]:
     return [Point(setting, seed, test_samples=1000) for setting in settings for seed in range(4)]
 
 
-SWEEPS = {
+SWEEPS: dict[str, Sweep | RowTable] = {
     "trial": Sweep("a few points that take seconds, to try the commands", trial),
     "one_step": Sweep(
         "facts decoded from the gradient at initialisation, against N d^2 / (L V^2)",
@@ -75,5 +99,105 @@ SWEEPS = {
     ),
     "remedies_rates": Sweep(
         "rates at which remedies for unequal facts are compared, tuned", remedies_rates.points
+    ),
+    "terms_alone": RowTable(
+        "draws of settings in which one term of the scores is large",
+        lambda: range(len(terms_alone.CASES)),
+        terms_alone.row,
+        "case",
+        finish=terms_alone.finish,
+        suffix=".parquet",
+    ),
+    "certificates": RowTable(
+        "what is proved for random problems, and simulated",
+        lambda: range(certificates.COUNT),
+        certificates.row,
+        "index",
+        finish=certificates.finish,
+        suffix=".parquet",
+    ),
+    "sufficient": RowTable(
+        "N that is proved to suffice, and accuracy there", sandwich.keys, sandwich.row, "case"
+    ),
+    "mlp_phase": RowTable(
+        "critical width over the plane of N and L, and the term that binds",
+        phase.keys,
+        lambda key: phase.cell(*key),
+        ["panel", "ratio", "seq_len"],
+        digits=None,
+    ),
+    "error_map": RowTable(
+        "predictions against simulation at random settings",
+        lambda: range(error_map.COUNT),
+        error_map.simulated,
+        "index",
+        finish=error_map.finish,
+        suffix=".parquet",
+    ),
+    "quantiles": RowTable(
+        "predicted quantiles over draws against simulation", quantiles.keys, quantiles.row
+    ),
+    "early_training": RowTable(
+        "what three steps know of what 300 reach",
+        early_training.keys,
+        early_training.row,
+        digits=5,
+    ),
+    "learned_embeddings": RowTable(
+        "a linear memory with random, clustered and learned embeddings",
+        learned_embeddings.keys,
+        learned_embeddings.row,
+    ),
+    "unequal_error_map": RowTable(
+        "the map of errors with facts that are not equal",
+        lambda: range(unequal_map.COUNT),
+        unequal_map.simulated,
+        "index",
+        finish=unequal_map.finish,
+        suffix=".parquet",
+    ),
+    "unequal_learned": RowTable(
+        "descent with embeddings kept or learned",
+        lambda: [c.key for c in learned.cases()],
+        learned.row,
+    ),
+    "unequal_structure": RowTable(
+        "structured embeddings beside isotropic ones", structure.keys, structure.row
+    ),
+    "survives": RowTable(
+        "the ladder: every rung at every shape and N",
+        runs.keys,
+        runs.row,
+        together=len(sizes.SEEDS),
+        devices=True,
+    ),
+    "survives_tuning": RowTable(
+        "rate and decay of the ladder's rungs; first for the base, then for other shapes",
+        lambda: tuning.keys(tuning.searched()),
+        tuning.row,
+        together=len(tuning.SEEDS),
+    ),
+    "survives_heads": RowTable("what the other heads add", heads.keys, heads.row),
+    "survives_histories": RowTable(
+        "attention and recall while the rungs train",
+        histories.keys,
+        histories.row,
+        together=len(histories.looks()),
+    ),
+    "survives_order": RowTable(
+        "which comes first, lock-on or recall", order.keys, order.row, together=len(sizes.SEEDS)
+    ),
+    "survives_oscillation": RowTable(
+        "whether overlap makes longer training oscillate", oscillation.keys, oscillation.row
+    ),
+    "survives_capacity": RowTable(
+        "how many facts a rung can hold", lambda: [c.key for c in capacity.cases()], capacity.row
+    ),
+    "explorer": RowTable(
+        "the page on which a reader moves the sizes",
+        lambda: range(len(cases.cases())),
+        explorer.predicted,
+        "index",
+        write=explorer.export,
     ),
 }

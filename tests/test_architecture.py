@@ -109,7 +109,9 @@ def test_the_core_works_without_what_is_built_on_it(copied):
     assert "No module sweeps" in done.stderr
 
 
-LATER = "sympy scipy.stats pandas matplotlib statsmodels beartype recallbook.theory.prediction recallbook.sweeps"
+LATER = (
+    "sympy scipy.stats pandas matplotlib beartype recallbook.theory.prediction recallbook.sweeps"
+)
 
 
 def test_an_import_loads_little_more_than_torch():

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 
 import recallbook as rb
-from recallbook.sweeps import archive
+from recallbook.sweeps import archive, catalogue
 from recallbook.sweeps.point import OUTCOMES, from_frame
 from recallbook.sweeps.store import Result, Store
-from recallbook_studies.sweeps import SWEEPS
 
+SWEEPS = catalogue.sweeps()
 NAMES = archive.names()
 FOLDER = Path(rb.__file__).parent / "sweeps" / "results"
 SAMPLE = 2  # points of each sweep that are simulated again

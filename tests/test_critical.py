@@ -19,7 +19,7 @@ from recallbook.analysis.critical import (
     predicted_size,
     table_exponents,
 )
-from recallbook.analysis.intervals import crossing, logistic_critical
+from recallbook.analysis.intervals import crossing
 from recallbook_studies.ch09.product_law import collapse, separability
 
 pytestmark = pytest.mark.essential
@@ -88,9 +88,6 @@ def test_critical_table_knows_what_is_outside_the_grid():
     # the shifts of 10 seeds, shared by all curves: a standard error of 0.16; a factor of two fails
     assert np.abs(np.log(inner["critical"] / true)).max() < 0.6 and (inner["seeds"] == 10).all()
     assert ((inner["low"] < true) & (true < inner["high"])).sum() >= 5
-    # the cross-check sees the same curves as a whole: it would not agree so if either read off
-    # another level
-    assert np.abs(np.log(inner["logistic"] / inner["critical"])).max() < 0.2
     found = exponents(synthetic(1, 10, law), ["dim", "seq_len"], resamples=50)
     assert (found["curves"] == 6).all() and (found["outside"] == 6).all()
 
@@ -124,26 +121,18 @@ def test_a_search_agrees_with_the_committed_grid():
     assert grid["low"] < found.size < grid["high"]
 
 
-def test_crossing_and_logistic_on_exact_curves():
-    values = expit(1.7 * np.log(GRID / 300))
-    assert crossing(GRID, values) == pytest.approx(300, rel=0.02)
-    assert logistic_critical(GRID, values) == pytest.approx(300, rel=1e-6)
-    assert logistic_critical(GRID, values, 0.9) == pytest.approx(300 * 9 ** (1 / 1.7), rel=1e-6)
+@pytest.mark.parametrize("level", [0.5, 0.9])
+def test_crossing_of_exact_curves(level):
+    values, true = expit(1.7 * np.log(GRID / 300)), 300 * (level / (1 - level)) ** (1 / 1.7)
+    assert crossing(GRID, values, level) == pytest.approx(true, rel=0.02)
+
+
+def test_crossing_between_points_and_outside_the_grid():
     assert crossing([10, 1000], [0.0, 1.0]) == pytest.approx(100)
-    assert (
-        crossing([10, 20, 40], [0.1, 0.2, 0.3])
-        == math.inf
-        == logistic_critical([10, 20, 40], [0.1, 0.2, 0.3])
-    )
-    assert (
-        crossing([10, 20, 40], [0.6, 0.7, 0.8])
-        == 0
-        == logistic_critical([10, 20, 40], [0.6, 0.7, 0.8])
-    )
-    assert crossing([1, 2, 4, 8], [0.3, 0.2, 0.8, 0.7]) == crossing(
-        [1, 2, 4, 8], [0.25, 0.25, 0.75, 0.75]
-    )
-    assert logistic_critical([1, 2, 4], [0.9, 0.5, 0.2]) == 0  # falling: no rise to be found
+    assert crossing([10, 20, 40], [0.1, 0.2, 0.3]) == math.inf
+    assert crossing([10, 20, 40], [0.6, 0.7, 0.8]) == 0
+    falls, level = [0.3, 0.2, 0.8, 0.7], [0.25, 0.25, 0.75, 0.75]
+    assert crossing([1, 2, 4, 8], falls) == crossing([1, 2, 4, 8], level)
 
 
 def test_separability_accepts_products_and_rejects_sums():

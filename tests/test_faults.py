@@ -11,10 +11,10 @@ import pytest
 import recallbook as rb
 from recallbook.__main__ import command_parser, main
 from recallbook.commands import predicting
-from recallbook.sweeps import archive, run
+from recallbook.sweeps import archive, catalogue, run
 from recallbook.sweeps.store import Result, Store, StoreFault
-from recallbook_studies.sweeps import SWEEPS
 
+SWEEPS = catalogue.sweeps()
 SETTINGS = [
     rb.Setting(vocab=8, seq_len=3, dim=4, samples=n, trigger_in_values=False) for n in (10, 20, 30)
 ]
@@ -77,7 +77,7 @@ def test_damage_that_quotes_a_lock_is_damage(tmp_path):
     content = path.read_bytes()
     assert content.count(b'"lock_on": 0.5') == 1
     path.write_bytes(content.replace(b'"lock_on": 0.5', b'"lock_on": 0.\xff'))
-    with pytest.raises(ValueError, match="a store without damage"):
+    with pytest.raises(ValueError, match="a store that recallbook made, without damage"):
         Store(path)
 
 

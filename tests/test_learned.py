@@ -5,8 +5,8 @@ import pytest
 import torch
 
 import recallbook as rb
+from recallbook.sweeps.catalogue import RowTable
 from recallbook.sweeps.point import OUTCOMES
-from recallbook.sweeps.rows import keyed_table
 from recallbook_studies.ch11 import learned
 
 TABLES = ("input_embeddings", "output_embeddings")
@@ -20,7 +20,6 @@ def small(monkeypatch, tmp_path):
         "LONGER": 5,
         "MULTIPLES": {(8, 4): (2, 20)},
         "SEEDS": range(2),
-        "FILE": tmp_path / "table.csv",
     }
     for name, value in few.items():
         monkeypatch.setattr(learned, name, value)
@@ -30,11 +29,10 @@ def small(monkeypatch, tmp_path):
 def test_rows_are_made_one_by_one_and_read_back(small):
     keys = [case.key for case in learned.cases()]
     assert keys == ["8 4 16 0", "8 4 16 1", "8 4 160 0", "8 4 160 1"]
-    for how in ([], ["--export"]):
-        keyed_table(
-            "x", None, keys, learned.row, learned.FILE, arguments=[str(small / "store.csv"), *how]
-        )
-    frame = learned.load()
+    table = RowTable("", lambda: keys, learned.row)
+    table.fill(small / "store.csv")
+    table.export([small / "store.csv"], small / "table.csv")
+    frame = pd.read_csv(small / "table.csv")
     assert list(frame["key"]) == keys
     ways = learned.by_way(frame)
     assert len(ways) == 4 * len(learned.WAYS) and ways[list(OUTCOMES)].notna().all(axis=None)

@@ -2,16 +2,13 @@
 where it arises."""
 
 import math
-import zipfile
 
 import numpy as np
 import pytest
 import torch
-from sized import either
 
 import recallbook as rb
 from recallbook import memory_needs
-from recallbook.data import own_tables
 from recallbook.setting import law_text, parse_law
 
 SIZES = {"vocab": 8, "seq_len": 3, "dim": 6, "samples": 40}
@@ -171,21 +168,6 @@ def test_laws_keep_all_their_digits(text):
         "as keys of points always had it"
     )
     assert law_text(parse_law("clustered(2,0.25)", 9, 9)) == "clustered(2, 0.25)"
-
-
-@either("by_columns")
-def test_no_more_of_an_archive_is_decompressed_than_is_asked_for(by_columns, tmp_path, monkeypatch):
-    file, table = tmp_path / "t.npz", np.arange(40000.0).reshape(20000, 2)
-    np.savez_compressed(file, wte=np.asfortranarray(table) if by_columns else table)
-    monkeypatch.setattr(own_tables, "PIECE", 64)
-    read, taken = zipfile.ZipExtFile.read, []
-    monkeypatch.setattr(
-        zipfile.ZipExtFile, "read", lambda self, n=-1: taken.append(n) or read(self, n)
-    )
-    assert np.array_equal(rb.read_embeddings(file, rows=2), table[:2])
-    assert by_columns or sum(taken) < 1000
-    assert np.array_equal(rb.read_embeddings(file, rows=[9, 3]), table[[9, 3]])
-    assert np.array_equal(rb.read_embeddings(file), table)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")

@@ -7,7 +7,7 @@ import torch
 from randomised import random_setting
 
 import recallbook as rb
-from recallbook.sweeps.paired import PairedDraws
+from recallbook.sweeps.run import PairedDraws
 
 pytestmark = pytest.mark.essential
 

@@ -4,7 +4,7 @@ A table is tested by being listed in TABLES. A column compares within its tolera
 ``None`` for a column that is not compared (hundreds of steps of training amplify rounding), or else
 to the digits that are committed."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -13,52 +13,26 @@ import pandas as pd
 import pytest
 
 import recallbook as rb
-from recallbook.sweeps import archive
-from recallbook_studies.ch06 import certificates, sandwich
+from recallbook.sweeps import archive, catalogue
+from recallbook_studies.ch06 import sandwich
 from recallbook_studies.ch07 import phase
-from recallbook_studies.ch10 import early_training, learned_embeddings
-from recallbook_studies.ch11 import learned, structure
-from recallbook_studies.ch12 import (
-    capacity,
-    heads,
-    histories,
-    order,
-    oscillation,
-    runs,
-    sizes,
-    tuning,
-)
+from recallbook_studies.ch10 import early_training
+from recallbook_studies.ch11 import learned
 
+ROW_TABLES = catalogue.row_tables()
 DIGITS = 2e-5  # relative: five digits are written, or six
 
 
-class RowTable(NamedTuple):
-    """``keys`` are all rows in order, ``make(key)`` is one of them, ``again`` are those that the
-    tests make."""
+class Again(NamedTuple):
+    """Which rows of a table the tests make again, and how near they come."""
 
-    key: str | list[str]
-    keys: Callable[[], list[Any]]
-    make: Callable[[Any], dict[str, Any]]
     again: list[Any]
     near: Mapping[str, float | None] = MappingProxyType({})
     seldom: Sequence[Any] = ()  # made again by `make everything`: seconds each
 
 
-def plane_keys():
-    return [
-        (panel, ratio, length)
-        for panel in phase.PANELS
-        for length in phase.LENGTHS
-        for ratio in phase.RATIOS
-    ]
-
-
 def rows_of_plane(*numbers):
     return [tuple(phase.plane().iloc[number][["panel", "ratio", "seq_len"]]) for number in numbers]
-
-
-def case_of_sandwich(name):
-    return sandwich.row(name, dict(sandwich.cases())[name])
 
 
 def trained_columns(frame):
@@ -67,22 +41,14 @@ def trained_columns(frame):
     return {name: 0.1 for name in frame if name.startswith(("kept", "learned: ", "limit, learned"))}
 
 
+# training amplifies rounding: rows of the ladder are made again as means over seeds, in
+# test_survives.py
+LADDER = ["", "_heads", "_histories", "_order", "_oscillation", "_tuning"]
 TABLES = {
-    "unequal_learned": RowTable(
-        "key",
-        lambda: [case.key for case in learned.cases()],
-        learned.row,
-        ["64 16 64 3"],
-        trained_columns(learned.load()),
-    ),
-    "unequal_structure": RowTable("key", structure.keys, structure.row, ["low_rank(64), L = 16"]),
-    "certificates": RowTable(
-        "index", lambda: list(range(certificates.COUNT)), certificates.row, [3, 17, 34]
-    ),
-    "sufficient": RowTable(
-        "case",
-        lambda: [name for name, _ in sandwich.cases()],
-        case_of_sandwich,
+    "unequal_learned": Again(["64 16 64 3"], trained_columns(learned.load())),
+    "unequal_structure": Again(["low_rank(64), L = 16"]),
+    "certificates": Again([3, 17, 34]),
+    "sufficient": Again(
         [],
         # few draws settle it
         seldom=sandwich.load()
@@ -90,10 +56,7 @@ TABLES = {
         .nsmallest(1, "vocab")["case"]
         .tolist(),
     ),
-    "early_training": RowTable(
-        "key",
-        lambda: [run.key for run in early_training.runs()],
-        lambda key: early_training.row({run.key: run for run in early_training.runs()}[key]),
+    "early_training": Again(
         [
             early_training.load()
             .query("embeddings == @law and factor == 1 and samples <= 256")["key"]
@@ -105,43 +68,13 @@ TABLES = {
         | dict.fromkeys(("cosine_late", "length_late", "lock_on_late"), 0.02)
         | {"rise": None},
     ),
-    "learned_embeddings": RowTable(
-        "key",
-        learned_embeddings.keys,
-        learned_embeddings.row,
-        ["random 24 3", "learned 8 1", "clustered 32 0"],
-        dict.fromkeys(("recall",), 0.03),
+    "learned_embeddings": Again(
+        ["random 24 3", "learned 8 1", "clustered 32 0"], dict.fromkeys(("recall",), 0.03)
     ),
-    "mlp_phase": RowTable(
-        ["panel", "ratio", "seq_len"],
-        plane_keys,
-        lambda key: phase.cell(key[0], key[1], key[2]),
-        rows_of_plane(38),
-        {"width": 0.01},
-        rows_of_plane(2, 88),
-    ),
-}
-SURVIVES = {"heads": heads, "histories": histories, "order": order, "oscillation": oscillation}
-TABLES |= {
-    # training amplifies rounding: rows of these are made again as means over seeds, in
-    # test_survives.py
-    **{
-        f"survives_{name}": RowTable("key", module.keys, module.row, [])
-        for name, module in SURVIVES.items()
-    },
-    "survives_tuning": RowTable("key", lambda: tuning.keys(tuning.searched()), tuning.row, []),
-    "survives": RowTable(
-        "key",
-        lambda: [cell.key(seed) for cell in runs.cells() for seed in sizes.SEEDS],
-        runs.row,
-        [],
-    ),
-    "survives_capacity": RowTable(
-        "key",
-        lambda: [case.key for case in capacity.cases()],
-        capacity.row,
-        ["three steps 16 all 1000 0"],
-        dict.fromkeys(("recall", "next_recall", "bits"), 0.01),
+    "mlp_phase": Again(rows_of_plane(38), {"width": 0.01}, rows_of_plane(2, 88)),
+    **{f"survives{name}": Again([]) for name in LADDER},
+    "survives_capacity": Again(
+        ["three steps 16 all 1000 0"], dict.fromkeys(("recall", "next_recall", "bits"), 0.01)
     ),
 }
 # Tables with tests of their own, and why.
@@ -160,22 +93,18 @@ def test_every_committed_table_is_tested():
     assert (set(TABLES) | set(ELSEWHERE)) - set(archive.tables()) == set(), "no such tables"
 
 
-def keys_of(table, frame):
-    return (
-        frame[table.key].tolist()
-        if isinstance(table.key, str)
-        else list(map(tuple, frame[table.key].to_numpy()))
-    )
-
-
 @pytest.mark.parametrize("name", TABLES)
 def test_a_committed_table_is_whole(name):
-    table = TABLES[name]
-    found, wanted = keys_of(table, rb.load_results(name)), table.keys()
+    table = ROW_TABLES[name]
+    found, wanted = table.keys_in(rb.load_results(name)), list(table.keys())
     assert (set(wanted) - set(found), set(found) - set(wanted)) == (set(), set()), (
         "rows missing, and rows too many"
     )
     assert len(found) == len(set(found)), "rows twice"
+
+
+def test_every_committed_table_can_be_made_by_one_command():
+    assert set(archive.tables()) - set(ROW_TABLES) == {"trained_memories"}, "makes itself"
 
 
 ROWS_MADE_AGAIN = [
@@ -188,9 +117,9 @@ ROWS_MADE_AGAIN = [
 
 @pytest.mark.parametrize(("name", "key"), ROWS_MADE_AGAIN, ids=str)
 def test_a_committed_row_is_made_again(name, key):
-    table = TABLES[name]
+    table = ROW_TABLES[name]
     frame = rb.load_results(name)
-    stored, again = frame.iloc[keys_of(table, frame).index(key)], table.make(key)
+    stored, again = frame.iloc[table.keys_in(frame).index(key)], table.row(key)
     assert set(again) <= set(frame.columns) | {"seconds"}
     wrong = {}
     for column in set(again) & set(frame.columns):

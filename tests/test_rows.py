@@ -3,7 +3,26 @@
 import pandas as pd
 import pytest
 
-from recallbook.sweeps.rows import command_line, extend, join, keyed_table
+from recallbook.__main__ import main
+from recallbook.sweeps import catalogue
+from recallbook.sweeps.catalogue import RowTable
+
+
+def square(key):
+    return {"index": key, "value": key**2 / 3}
+
+
+TABLE = RowTable("squares", lambda: range(5), square, "index", digits=2)
+
+
+@pytest.fixture
+def told(monkeypatch, tmp_path):
+    """The command on a table named squares."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(catalogue, "row_tables", lambda: {"squares": TABLE})
+    monkeypatch.setattr(catalogue, "FOLDER", tmp_path)
+    (tmp_path / "tables").mkdir()
+    return lambda words: main(["table", *words.split()])
 
 
 def test_a_stopped_run_goes_on(tmp_path):
@@ -13,22 +32,26 @@ def test_a_stopped_run_goes_on(tmp_path):
         if key == 3 and len(made) == 3:
             raise KeyboardInterrupt
         made.append(key)
-        return {"index": key, "value": key**2}
+        return square(key)
 
+    table = RowTable("", lambda: range(5), make, "index")
     with pytest.raises(KeyboardInterrupt):
-        extend(store, "index", range(5), make)
+        table.fill(store)
     assert list(pd.read_csv(store)["index"]) == [0, 1, 2]
     made.append("again")
-    extend(store, "index", range(5), make)
+    table.fill(store)
     assert made == [0, 1, 2, "again", 3, 4]
-    assert list(pd.read_csv(store)["value"]) == [0, 1, 4, 9, 16]
 
 
 def test_a_table_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     store, file = tmp_path / "rows.csv", tmp_path / "table.csv"
-    extend(store, "index", [1, 0], lambda key: {"index": key, "value": key / 3})
-    join([store], "index", range(2), file, digits=2)
-    assert file.read_text() == "index,value\n0,0\n1,0.33\n"
+    TABLE.fill(store, slice(0, 4))
+    with pytest.raises(ValueError, match=r"store=.*all 5 rows; 1 are missing"):
+        TABLE.export([store], file)
+    TABLE.fill(store)
+    TABLE.export([store], file)
+    whole = "index,value\n0,0\n1,0.33\n2,1.3\n3,3\n4,5.3\n"
+    assert file.read_text() == whole
 
     def no_room(frame, path, **how):
         path.write_text("index")
@@ -36,42 +59,52 @@ def test_a_table_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
 
     monkeypatch.setattr(pd.DataFrame, "to_csv", no_room)
     with pytest.raises(OSError):
-        join([store], "index", range(2), file)
-    assert file.read_text().endswith("0.33\n") and {*tmp_path.iterdir()} == {store, file}
+        TABLE.export([store], file)
+    assert file.read_text() == whole and {*tmp_path.iterdir()} == {store, file}
 
 
-def test_parts_make_the_whole():
-    seen, written = [], []
+def test_parts_make_the_whole_by_the_command(told, tmp_path):
     for part in ("0/2", "1/2"):
-        fill = lambda store, chosen: seen.extend(range(5)[chosen])  # noqa: E731
-        command_line("x", "What it does.", fill, written.extend, ["s", "--part", part])
-    command_line("x", None, lambda store, chosen: None, written.extend, ["a", "b", "--export"])
-    assert sorted(seen) == list(range(5)) and [str(path) for path in written] == ["a", "b"]
+        assert told(f"squares {part[0]}.csv --part {part}") == 0
+    assert list(pd.read_csv("1.csv")["index"]) == [1, 3]
+    assert told("squares 1.csv 0.csv --export") == 0
+    assert list(pd.read_csv(tmp_path / "tables" / "squares.csv")["index"]) == [*range(5)]
 
 
-def test_a_device_is_handed_on_where_there_may_be_one():
-    seen = []
-
-    def called(device):
-        fill = lambda store, part, device: seen.append((store.name, part, str(device)))  # noqa: E731
-        command_line(
-            "x", None, fill, lambda stores: None, ["s.csv", "--device", device], devices=True
-        )
-
-    called("cpu")
-    assert seen == [("s.csv", slice(0, None, 1), "cpu")]
-    with pytest.raises(ValueError, match="device='gpu' is not allowed"):
-        called("gpu")
+def test_what_is_wrong_is_said_in_one_line(told, capsys):
+    for words, said in {
+        "cubes x.csv": "name='cubes' is not allowed: one of squares",
+        "squares": "store=[] is not allowed: one file to fill",
+        "squares x.csv --device cuda": "device='cuda' is not allowed: left out",
+    }.items():
+        assert told(words) == 2
+        assert said in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        told("squares x.csv --part 2/2")
+    assert (
+        "argument --part: invalid I/N, with I from 0 to below N, value" in capsys.readouterr().err
+    )
 
 
 def test_rows_that_are_made_at_once_stay_in_one_part(tmp_path):
-    keys, file = [f"{cell} {seed}" for cell in "abc" for seed in range(2)], tmp_path / "table.csv"
-    stores = [str(tmp_path / name) for name in ("one", "two")]
-    for store, part in zip(stores, ("0/2", "1/2"), strict=True):
-        arguments = [store, "--part", part]
-        keyed_table(
-            "x", None, keys, lambda key: {"key": key}, file, together=2, arguments=arguments
-        )
-    assert list(pd.read_csv(stores[1])["key"]) == ["b 0", "b 1"]
-    keyed_table("x", None, keys, None, file, arguments=[*reversed(stores), "--export"])
-    assert list(pd.read_csv(file)["key"]) == keys
+    keys = [f"{cell} {seed}" for cell in "abc" for seed in range(2)]
+    table = RowTable("", lambda: keys, lambda key: {"key": key}, together=2)
+    table.fill(tmp_path / "two", slice(1, None, 2))
+    assert list(pd.read_csv(tmp_path / "two")["key"]) == ["b 0", "b 1"]
+
+
+def test_a_key_may_be_of_many_rows_or_in_many_columns(tmp_path):
+    def pairs(key):
+        return [{"a": key[0], "b": key[1], "draw": draw} for draw in range(2)]
+
+    keys, file = [("y", 1), ("x", 2)], tmp_path / "table.parquet"
+    table = RowTable("", lambda: keys, pairs, ["a", "b"], suffix=".parquet")
+    table.fill(tmp_path / "one")
+    table.fill(tmp_path / "one")
+    table.export([tmp_path / "one"], file)
+    assert pd.read_parquet(file).to_numpy().tolist() == [
+        ["y", 1, 0],
+        ["y", 1, 1],
+        ["x", 2, 0],
+        ["x", 2, 1],
+    ]

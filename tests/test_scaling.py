@@ -10,17 +10,16 @@ import pytest
 
 import recallbook as rb
 from recallbook.analysis.critical import predicted_size, with_predictions
-from recallbook.sweeps.catalogue import find_sweep
+from recallbook.sweeps.catalogue import find_sweep, sweeps
 from recallbook_studies.ch09 import (
     envelope,
     four_corners,
     label_frequencies,
     lock_on_sizes as lock_on,
 )
-from recallbook_studies.sweeps import SWEEPS
 
 
-@pytest.mark.parametrize("name", SWEEPS)
+@pytest.mark.parametrize("name", sweeps())
 def test_no_point_is_there_twice_and_every_setting_has_all_seeds(name):
     points = find_sweep(name).points()
     assert len({point.key for point in points}) == len(points)

@@ -221,7 +221,9 @@ def test_a_pair_made_again():
 
 
 def test_runs_are_made_at_the_pairs_that_were_chosen():
-    for (name, *shape), part in pd.read_csv(runs.FILE).groupby(["rung", "vocab", "seq_len", "dim"]):
+    for (name, *shape), part in rb.load_results("survives").groupby(
+        ["rung", "vocab", "seq_len", "dim"]
+    ):
         pair = tuning.pair_of(RUNGS[name], sizes.Shape(*shape))
         assert (part["rate"] == pair["rate"]).all() and (
             part["decay"][part["tuned"]] == pair["decay"]
@@ -232,7 +234,7 @@ def test_runs_are_made_at_the_pairs_that_were_chosen():
 @pytest.mark.parametrize("key", CHEAP)
 def test_committed_runs_made_again(key):
     cell, _ = runs.cell_of(key + " 0")
-    both = runs.again(pd.read_csv(runs.FILE), cell).set_index("column")
+    both = runs.again(rb.load_results("survives"), cell).set_index("column")
     for column, tolerance in LEVEL_TOLERANCE.items():
         kept, made = both.loc[column]
         assert (math.isnan(kept) and math.isnan(made)) or made == pytest.approx(

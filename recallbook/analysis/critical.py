@@ -24,7 +24,6 @@ from recallbook.analysis.intervals import (
     crossing,
     curves,
     log_crossing,
-    logistic_critical,
 )
 from recallbook.arguments import check_choice, check_rate, check_size, not_allowed
 from recallbook.setting import Setting
@@ -202,8 +201,8 @@ def critical_table(
     level: float = 0.5,
     resamples: int = RESAMPLES,
 ) -> pd.DataFrame:
-    """Critical size of every curve on a grid: ``critical``, its 95 % interval over seeds, and the
-    ``logistic`` one.
+    """Critical size of every curve on a grid: ``critical``, with the ends ``low`` and ``high`` of its
+    95 % interval over seeds.
 
     One row for each group of ``by``, with the number of ``seeds``. The interval is not a number
     where the crossing is outside the grid."""
@@ -217,9 +216,8 @@ def critical_table(
                 partial(log_crossing, sizes, values, level), values.shape[1], resamples
             )
             low, high = float(np.exp(ends[0])), float(np.exp(ends[1]))
-        fitted = logistic_critical(np.repeat(sizes, values.shape[1]), values.ravel(), level)
-        rows.append((*key, found, low, high, fitted, values.shape[1]))
-    return pd.DataFrame(rows, columns=[*by, "critical", "low", "high", "logistic", "seeds"])
+        rows.append((*key, found, low, high, values.shape[1]))
+    return pd.DataFrame(rows, columns=[*by, "critical", "low", "high", "seeds"])
 
 
 def with_predictions(

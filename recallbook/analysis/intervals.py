@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -99,27 +98,6 @@ def crossing(sizes: ArrayLike, means: ArrayLike, level: float = 0.5) -> float:
     return float(
         np.exp(x[first - 1] + (at - before) / (after - before) * (x[first] - x[first - 1]))
     )
-
-
-def logistic_critical(sizes: ArrayLike, values: ArrayLike, level: float = 0.5) -> float:
-    r"""Where a logistic curve in $\log$ size, fitted to fractions (statsmodels), crosses ``level``.
-
-    A cross-check of :func:`crossing` that uses the whole curve; biased where the curve saturates
-    below 1. 0 or ``inf`` outside the grid, as there."""
-    import statsmodels.api as sm
-
-    x = np.log(np.asarray(sizes, dtype=float))
-    centre = x.mean()
-    with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # fractions in place of counts, and steps sharper than the grid, are meant
-        design = sm.add_constant(x - centre, has_constant="add")
-        fit = sm.GLM(np.asarray(values, dtype=float), design, family=sm.families.Binomial()).fit()
-    if not fit.params[1] > 0:
-        return math.inf if np.mean(np.asarray(values)) < level else 0.0
-    found = centre + (logit(level) - fit.params[0]) / fit.params[1]
-    return math.inf if found > x.max() else 0.0 if found < x.min() else float(np.exp(found))
 
 
 class Curve(NamedTuple):

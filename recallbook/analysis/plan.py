@@ -189,7 +189,7 @@ def plan(
     frontier = tuple(tqdm(search.frontier(), desc=several, unit="", leave=False, disable=None))
     if not frontier:
         reached = 0.0 if dim is None or samples is None else predict(base, warn=False).accuracy
-        return Plan(accuracy, None, reached, (), remedies=search.remedies())
+        return Plan(accuracy, None, reached, (), remedies=what_would_suffice(search))
     best = search.refined(min(frontier, key=lambda place: place.cost))
     chosen = search.setting(best)
     frontier = tuple(sorted({*frontier, best}, key=lambda place: place.dim))
@@ -199,8 +199,8 @@ def plan(
         best=best,
         predicted=there.accuracy,
         frontier=frontier,
-        doubled=search.doubled(chosen),
-        saved=search.saved(best),
+        doubled=gains(chosen),
+        saved=samples_saved(search, best),
         one_in_ten=there.quantile(0.1).accuracy,
     )
 
@@ -220,6 +220,10 @@ class _Search:
     @property
     def most_samples(self) -> int:
         return self.base.samples if self.samples_given else LARGEST_SIZE
+
+    @property
+    def widest(self) -> int | None:
+        return WIDEST if self.vary_width else self.base.width
 
     @property
     def lowest(self) -> int:
@@ -296,11 +300,7 @@ class _Search:
     def least_dim(self) -> float:
         """The smallest dimension that does with the given N, or with any; infinite where there is
         none."""
-        vocab, width, least = (
-            self.base.vocab,
-            WIDEST if self.vary_width else self.base.width,
-            self.lowest,
-        )
+        vocab, width, least = self.base.vocab, self.widest, self.lowest
         most = (
             LARGEST_DIM if width is None else min(LARGEST_DIM, 16 * vocab)
         )  # neurons are drawn for each
@@ -335,55 +335,58 @@ class _Search:
         steps = REFINED[:1] if self.vary_width or self.drawn else REFINED
         return found(cheapest(lambda dim: price(found(dim)), best.dim, self.lowest, steps)) or best
 
-    def doubled(self, chosen: Setting) -> dict[str, float]:
-        """Accuracy with twice of one size, half the length, or the trigger out of the values."""
-        names = ["samples", "dim"] + (["width"] if chosen.width else [])
-        changed = {
-            name: replace(chosen, **{name: min(2 * getattr(chosen, name), LARGEST_SIZE)})
-            for name in names
-        }
-        if chosen.seq_len > 1:
-            changed["seq_len"] = replace(chosen, seq_len=chosen.seq_len // 2)
-        if chosen.trigger_in_values:
-            changed["trigger_out"] = replace(chosen, trigger_in_values=False)
-        return {name: predict(other, warn=False).accuracy for name, other in changed.items()}
 
-    def saved(self, best: Place) -> float:
-        """Sequences that one more dimension saves, by a finite difference in d; not a number if N
-        is given."""
-        if self.samples_given or self.base.embeddings == "orthogonal":
-            return math.nan
-        step = max(1, round(NUDGE * best.dim))
-        return (best.samples - self.samples(best.dim + step, best.width)) / step
+def gains(chosen: Setting) -> dict[str, float]:
+    """Predicted accuracy with twice of one size, half the length, or the trigger out of the
+    values."""
+    names = ["samples", "dim", *(["width"] if chosen.width else [])]
+    changes: dict[str, dict[str, Any]] = {
+        name: {name: min(2 * getattr(chosen, name), LARGEST_SIZE)} for name in names
+    }
+    if chosen.seq_len > 1:
+        changes["seq_len"] = {"seq_len": chosen.seq_len // 2}
+    if chosen.trigger_in_values:
+        changes["trigger_out"] = {"trigger_in_values": False}
+    return {
+        name: predict(replace(chosen, **change), warn=False).accuracy
+        for name, change in changes.items()
+    }
 
-    def remedies(self) -> dict[str, int | None]:
-        """What would suffice, one change at a time, with the given N or any."""
-        dim, samples, width = (
-            self.base.dim,
-            self.most_samples,
-            WIDEST if self.vary_width else self.base.width,
+
+def samples_saved(search: _Search, best: Place) -> float:
+    """Sequences that one more dimension saves, by a finite difference in d; not a number if N is
+    given."""
+    if search.samples_given or search.base.embeddings == "orthogonal":
+        return math.nan
+    step = max(1, round(NUDGE * best.dim))
+    return (best.samples - search.samples(best.dim + step, best.width)) / step
+
+
+def what_would_suffice(search: _Search) -> dict[str, int | None]:
+    """One change at a time, with the given N or any; without a given dimension there is none."""
+    if not search.dim_given:
+        return {}
+    base, dim, width = search.base, search.base.dim, search.widest
+    enough = partial(search.enough, dim, search.most_samples)
+    halves = (base.seq_len >> k for k in range(1, base.seq_len.bit_length()))
+    found: dict[str, float | None] = {
+        "dim": search.least_dim(),
+        "seq_len": next((half for half in halves if enough(width, seq_len=half)), None),
+    }
+    if not search.vary_width and not search.drawn:
+        wide = search.least_width(dim, "he3" if width is None else base.activation)
+        found["width"] = wide if wide < WIDEST / 4 else None
+    if search.samples_given:
+        found["samples"] = critical_samples(
+            dim=dim, accuracy=search.wanted, warn=False, **search.fields()
         )
-        found: dict[str, int | None] = {}
-        if self.dim_given:
-            least = self.least_dim()
-            found["dim"] = int(least) if least < math.inf else None
-            lengths = [self.base.seq_len >> k for k in range(1, self.base.seq_len.bit_length())]
-            found["seq_len"] = next(
-                (n for n in lengths if self.enough(dim, samples, width, seq_len=n)), None
-            )
-            if not self.vary_width and not self.drawn:
-                wide = self.least_width(dim, "he3" if width is None else self.base.activation)
-                found["width"] = int(wide) if wide < WIDEST / 4 else None
-        if self.samples_given and self.dim_given:
-            more = critical_samples(dim=dim, accuracy=self.wanted, warn=False, **self.fields())
-            found["samples"] = int(more) if more < math.inf else None
-        if self.base.trigger_in_values and self.dim_given:
-            out = replace(
-                self, base=replace(self.base, trigger_in_values=False), samples_given=False
-            )
-            alone = out.samples(dim, width)
-            found["trigger_out"] = int(alone) if alone < math.inf else None
-        return found
+    if base.trigger_in_values:
+        out = replace(search, base=replace(base, trigger_in_values=False), samples_given=False)
+        found["trigger_out"] = out.samples(dim, width)
+    return {
+        name: None if size is None or size == math.inf else int(size)
+        for name, size in found.items()
+    }
 
 
 def price(place: Place | None) -> float:

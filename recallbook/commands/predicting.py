@@ -1,21 +1,30 @@
-"""The command ``predict``: everything that the theory says about one setting."""
+"""The commands ``predict``, ``plan`` and ``examine``: what the theory says about a setting, the
+cheapest sizes for an accuracy, and a table of embeddings from a file."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import textwrap
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
+from recallbook.activations import ACTIVATIONS
+from recallbook.analysis.examination import examine
+from recallbook.analysis.plan import Cost, Plan, plan
+from recallbook.arguments import check_share, not_allowed
+from recallbook.bounds.certificate import certify
 from recallbook.bounds.coverage import coverage_samples, covered_accuracy, minimum_samples
-from recallbook.commands import options
-from recallbook.setting import EMBEDDINGS, Setting
+from recallbook.bounds.lock_law import LARGEST_FORM
+from recallbook.data.own_tables import read_embeddings
+from recallbook.data.task import draw
+from recallbook.setting import EMBEDDINGS, LATER, LOSS_WEIGHTS, OUTPUT_BIASES, STRUCTURES, Setting
 from recallbook.theory.caveats import doubts, message
 from recallbook.theory.prediction import critical_samples, phase, predict
 
-TEXT = """\
+PREDICT = """\
     Predict lock-on, recall and accuracy after three steps in the early-phase limit, as rb.predict does. Also printed:
     below what one draw of embeddings and data in ten is, and half of them are; what the prediction's doubts are; the
     ledger (each term's size in units of the squared signal); which term binds (rb.phase); the share of facts that
@@ -32,17 +41,18 @@ TEXT = """\
     then found only with --search (a minute or two at V = 256); what is proved for equal facts alone is null."""
 
 
-def add(commands: Any, shape: dict[str, Any]) -> None:
+def add_predict(commands: Any, shape: dict[str, Any]) -> None:
     """Add the command to the parser's."""
-    text = textwrap.dedent(TEXT)
+    text = textwrap.dedent(PREDICT)
     parser = commands.add_parser("predict", help="predict one setting", description=text, **shape)
-    options.add_setting(
+    add_setting(
         parser, {"vocab": True, "seq_len": True, "dim": True, "samples": True, "width": False}
     )
-    options.add_facts(parser)
+    add_facts(parser)
     parser.add_argument(
         "--accuracy",
-        default="0.9",
+        type=float,
+        default=0.9,
         metavar="A",
         help="for the critical and the necessary N (default: 0.9)",
     )
@@ -93,13 +103,10 @@ def _necessary(setting: Setting, wanted: float, proved: bool) -> dict[str, float
 
 
 def _predict(chosen: argparse.Namespace) -> int:
-    sizes: dict[str, Any] = options.chosen_sizes(
-        chosen, "vocab", "seq_len", "dim", "samples", "width"
-    )
-    wanted = options.number("accuracy", chosen.accuracy, "a number between 0 and 1")
-    setting = Setting(**sizes, **options.chosen_kind(chosen), **options.chosen_facts(chosen))
+    setting = Setting(**chosen_fields(chosen))
+    wanted = check_share("accuracy", chosen.accuracy)
     found = predicted(setting, wanted, search=chosen.search)
-    print(options.as_json(found) if chosen.json else _shown(found))
+    print(as_json(found) if chosen.json else _prediction(found))
     return 0
 
 
@@ -109,7 +116,7 @@ def _outcomes(values: Mapping[str, Any]) -> str:
     )
 
 
-def _shown(found: dict[str, Any]) -> str:
+def _prediction(found: dict[str, Any]) -> str:
     lines = [_outcomes(found)]
     says = {"0.1": "one draw in ten below", "0.5": "half of the draws below"}
     lines += [f"{text}: {_outcomes(found['quantiles'][q])}" for q, text in says.items()]
@@ -127,13 +134,268 @@ def _shown(found: dict[str, Any]) -> str:
         f"  {name:18} {size:.2g}" for name, size in sorted(sizes.items(), key=lambda item: -item[1])
     ]
     if found["critical_samples"] is not None:
-        critical = options.rounded(found["critical_samples"])
+        critical = rounded(found["critical_samples"])
         lines.append(f"N for accuracy {found['wanted']:g} at this d: {critical} predicted")
     if found["one_gradient_samples"] is not None:
-        covered, one = (
-            options.rounded(found[f"{name}_samples"]) for name in ("covered", "one_gradient")
-        )
+        covered, one = (rounded(found[f"{name}_samples"]) for name in ("covered", "one_gradient"))
         lines.append(
             f"  proved to be necessary: {covered} for any method, {one} for readers of one gradient"
         )
     return "\n".join(lines)
+
+
+PLAN = """\
+    Find the cheapest number of sequences N and dimension d with this predicted accuracy after three steps; with
+    --activation alone also the width m of the MLP (a minute or two), with --width at that width. Cost is counted in
+    multiplications of the three steps, N (3 d d + 3 L d) or N (7 d m + 3 L d), plus, if you say so, a price for each
+    sequence and each trained weight in the same unit. The dimension is found to a few percent, the width to a fifth.
+    Seconds; with embeddings of a structure, where each of some hundred predictions is an average over draws, a minute
+    or two at V = 16, an hour or more towards V = 1024, the largest allowed.
+
+    --json prints one object with the keys wanted, best (dim, width, samples, cost), predicted, one_in_ten (the accuracy
+    that one draw in ten stays below there), frontier (a list of such places: the smallest N at each d), doubled
+    (accuracy with twice of samples, dim or width, half of seq_len, or trigger_out), saved (sequences that one more
+    dimension saves) and remedies (where no N suffices: the smallest dim or width, the longest seq_len, the samples, or
+    the N with trigger_out, that would). What does not exist is null. The exit status is 1 where nothing suffices."""
+CHANGES = {
+    "samples": "twice the sequences",
+    "dim": "twice the dimension",
+    "width": "twice the neurons",
+    "seq_len": "half the length",
+    "trigger_out": "the trigger out of the values",
+}
+
+
+def add_plan(commands: Any, shape: dict[str, Any]) -> None:
+    """Add the command to the parser's."""
+    parser = commands.add_parser(
+        "plan", help="plan a training run", description=textwrap.dedent(PLAN), **shape
+    )
+    add_setting(
+        parser, {"vocab": True, "seq_len": True, "dim": False, "samples": False, "width": False}
+    )
+    parser.add_argument(
+        "--accuracy", type=float, default=0.9, metavar="A", help="what to reach (default: 0.9)"
+    )
+    for option, what in {
+        "--per-sequence": "training sequence",
+        "--per-weight": "trained weight",
+    }.items():
+        price = f"price of one {what}, in multiplications (default: 0)"
+        parser.add_argument(option, type=float, default=0.0, metavar="C", help=price)
+    parser.set_defaults(run=_plan)
+
+
+def _plan(chosen: argparse.Namespace) -> int:
+    vary = chosen.activation is not None and chosen.width is None
+    if chosen.width is not None and chosen.activation is None:
+        raise not_allowed("activation", None, "named where there is a width")
+    found = plan(
+        **chosen_fields(chosen),
+        accuracy=chosen.accuracy,
+        vary_width=vary,
+        cost=Cost(chosen.per_sequence, chosen.per_weight),
+    )
+    print(as_json(found.values()) if chosen.json else _planned(found))
+    return 0 if found.best else 1
+
+
+def _planned(found: Plan) -> str:
+    if found.best is None:
+        return _nothing(found)
+    best, lines = found.best, []
+    width = "" if best.width is None else f", m = {best.width}"
+    sizes = f"N = {best.samples}, d = {best.dim}{width}"
+    lines.append(f"cheapest for accuracy {found.wanted:g}: {sizes}, cost {best.cost:.2g}")
+    lines.append(
+        f"predicted there: accuracy {found.predicted:.3f}; one draw in ten below {found.one_in_ten:.2f}"
+    )
+    lines.append("smallest N at each d:")
+    lines.append("       d         N" + ("" if best.width is None else "         m") + "      cost")
+    for place in found.frontier:
+        neurons = "" if place.width is None else f"{place.width:>10}"
+        mark = "  <- cheapest" if place == best else ""
+        lines.append(f"{place.dim:>8}{place.samples:>10}{neurons}{place.cost:>10.2g}{mark}")
+    lines.append("accuracy there with")
+    lines += [f"  {CHANGES[name]}: {accuracy:.3f}" for name, accuracy in found.doubled.items()]
+    if not math.isnan(found.saved):
+        lines.append(f"one more dimension saves {found.saved:.2g} sequences")
+    return "\n".join(lines)
+
+
+def _nothing(found: Plan) -> str:
+    says = {
+        "dim": "d of {} or more",
+        "seq_len": "L of {}",
+        "width": "an MLP (he3, or the activation given) of {} neurons or more",
+        "samples": "N = {}",
+        "trigger_out": "the trigger out of the values, with N = {}",
+    }
+    lines = [
+        f"nothing suffices for accuracy {found.wanted:g}: no N (or not the one given) at these sizes"
+    ]
+    lines += ["what would, one change at a time, at unlimited N where N is not given:"]
+    lines += [
+        f"  {says[name].format(size)}" for name, size in found.remedies.items() if size is not None
+    ]
+    lines += [f"  not {name}" for name, size in found.remedies.items() if size is None]
+    return "\n".join(lines)
+
+
+EXAMINE = """\
+    Examine one table of embeddings, a row for each token: lengths, mean, cosines beside those of random directions,
+    spectrum, effective dimensions (rb.examine). FILE ends in .npy, .npz or .safetensors; no pickle is ever read.
+
+    With --seq-len and --samples also: what rb.predict says of three steps with these input embeddings, scaled to a mean
+    square length of 1, beside output embeddings, trigger and query drawn by the Gaussian law; and what rb.certify
+    proves for one such draw, where the table is small enough for it."""
+
+
+def add_examine(commands: Any, shape: dict[str, Any]) -> None:
+    """Add the command to the parser's."""
+    parser = commands.add_parser(
+        "examine",
+        help="examine a table of embeddings",
+        description=textwrap.dedent(EXAMINE),
+        **shape,
+    )
+    parser.add_argument("file", metavar="FILE", help=".npy, .npz or .safetensors")
+    parser.add_argument(
+        "--name", metavar="NAME", help="which array of the file (default: the only one)"
+    )
+    parser.add_argument("--rows", type=int, metavar="K", help="only the first K rows")
+    parser.add_argument("--seq-len", type=int, metavar="L", help="tokens in a sequence, to predict")
+    parser.add_argument("--samples", type=int, metavar="N", help="training sequences, to predict")
+    parser.add_argument(
+        "--seed", type=int, metavar="S", default=0, help="of what is drawn (default: 0)"
+    )
+    add_kind(parser)
+    parser.set_defaults(run=_examine)
+
+
+def outcomes(table: Any, sizes: dict[str, Any], seed: int) -> dict[str, Any]:
+    """What is predicted for these input embeddings, and what is proved for one draw beside them, if
+    it is small."""
+    setting = Setting(vocab=len(table), dim=table.shape[1], **sizes)
+    given = {"input": table / math.sqrt((table**2).sum(axis=1).mean())}
+    problem = draw(setting, seed, embeddings=given)  # refuses rows that are equal
+    expected = predict(setting, warn=False, embeddings=given)
+    small = setting.vocab**2 * min(setting.dim, setting.vocab + 1) <= LARGEST_FORM
+    proved = certify(problem) if small else None
+    names = ("accuracy", "lock_on", "recall")
+    return {
+        "predicted": {name: getattr(expected, name) for name in names},
+        "certified": None if proved is None else {name: getattr(proved, name) for name in names},
+    }
+
+
+def _examine(chosen: argparse.Namespace) -> int:
+    asked = chosen.seq_len is not None or chosen.samples is not None
+    if asked and None in (chosen.seq_len, chosen.samples):
+        missing = "samples" if chosen.samples is None else "seq_len"
+        raise not_allowed(missing, None, "a size: --seq-len and --samples come together")
+    table = read_embeddings(chosen.file, chosen.name, rows=chosen.rows)
+    report = examine(table, seed=chosen.seed)
+    found: dict[str, Any] = {"predicted": None, "certified": None}
+    if asked:
+        found = outcomes(table, chosen_fields(chosen), chosen.seed)
+    if chosen.json:
+        print(as_json({**report.as_dict(), **found}))
+        return 0
+    print(report)
+    if asked:
+        print(_expected(found, chosen))
+    return 0
+
+
+def _expected(found: dict[str, Any], chosen: argparse.Namespace) -> str:
+    lines = [f"with L = {chosen.seq_len:,} and N = {chosen.samples:,}, as input embeddings"]
+    for kind, values in found.items():
+        if values is None:
+            lines.append(f"  {kind}: the table is too large for it")
+        else:
+            said = ", ".join(
+                f"{name.replace('_', '-')} {value:.2f}" for name, value in values.items()
+            )
+            lines.append(f"  {kind}{' at least' if kind == 'certified' else ''}: {said}")
+    return "\n".join(lines)
+
+
+def add_setting(parser: argparse.ArgumentParser, sizes: Mapping[str, bool]) -> None:
+    """Options for the fields of a setting; ``sizes`` maps each to whether it must be given."""
+    letters = {"vocab": "V", "seq_len": "L", "dim": "d", "samples": "N", "width": "m"}
+    says = {
+        "vocab": "vocabulary size: tokens, labels and facts",
+        "seq_len": "tokens in a sequence",
+        "dim": "embedding dimension",
+        "samples": "training sequences",
+        "width": "neurons of the fixed random MLP (default: no MLP)",
+    }
+    for name, required in sizes.items():
+        flag = "--" + name.replace("_", "-")
+        parser.add_argument(
+            flag, type=int, metavar=letters[name], required=required, help=says[name]
+        )
+    parser.add_argument(
+        "--activation", metavar="NAME", help="of the MLP: " + ", ".join(ACTIVATIONS)
+    )
+    parser.add_argument(
+        "--embeddings",
+        metavar="LAW",
+        default="gaussian",
+        help=", ".join((*EMBEDDINGS, *STRUCTURES)),
+    )
+    add_kind(parser)
+
+
+def add_kind(parser: argparse.ArgumentParser) -> None:
+    """Options that every command of this kind has."""
+    says = "the values carry the trigger (default: they do not)"
+    parser.add_argument("--trigger-in-values", action="store_true", help=says)
+    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+
+
+def chosen_fields(chosen: argparse.Namespace) -> dict[str, Any]:
+    """The fields of a setting that were given, or have a default, by name."""
+    given = {field.name: getattr(chosen, field.name, None) for field in fields(Setting)}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def add_facts(parser: argparse.ArgumentParser) -> None:
+    """Options for how frequent facts are, and for what the steps do about it."""
+    zipf = "frequencies of tokens fall as rank to the power -A (default: 0, all equal)"
+    parser.add_argument("--zipf", type=float, metavar="A", help=zipf)
+    parser.add_argument(
+        "--other-zipf",
+        type=float,
+        metavar="A",
+        help="the same of tokens without the mark (default: as --zipf)",
+    )
+    parser.add_argument(
+        "--balanced", action="store_true", help="training batches show every fact equally often"
+    )
+    for name, choices in {"loss_weights": LOSS_WEIGHTS, "output_bias": OUTPUT_BIASES}.items():
+        says = f"{', '.join(choices)} (default: {LATER[name]})"
+        parser.add_argument(
+            "--" + name.replace("_", "-"), metavar="NAME", default=LATER[name], help=says
+        )
+
+
+def as_json(values: Any) -> str:
+    """JSON; what is infinite or not a number becomes null."""
+    return json.dumps(_finite(values), indent=2, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(name): _finite(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def rounded(size: float, digits: int = 3) -> str:
+    """A size to some digits, with a comma between thousands; ``none`` where there is none."""
+    if not math.isfinite(size):
+        return "none"
+    return f"{float(f'{size:.{digits}g}'):,.0f}" if size >= 10 else f"{size:.{digits}g}"

@@ -1,34 +1,40 @@
-"""The commands ``sweep``, ``export`` and ``recompute``: run large experiments, and keep their
-results."""
+"""The commands ``sweep``, ``export``, ``recompute`` and ``table``: run large experiments, and keep
+their results."""
 
 from __future__ import annotations
 
 import argparse
-import math
 import textwrap
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import torch
 
-from recallbook.arguments import check_seed, check_size, not_allowed
-from recallbook.commands.options import whole
+from recallbook.arguments import check_device, check_size, not_allowed
 from recallbook.sweeps.archive import export, load_results, recomputed
-from recallbook.sweeps.catalogue import find_sweep, sweeps
+from recallbook.sweeps.catalogue import RowTable, Sweep, find_row_table, find_sweep
 from recallbook.sweeps.point import OUTCOMES, from_frame
 from recallbook.sweeps.run import executor_for, run_sweep
 from recallbook.sweeps.store import Store
 
 
-def listed() -> str:
-    """The names of all sweeps, and what each shows."""
-    width = max(map(len, sweeps()))
-    return "sweeps:\n" + "\n".join(
-        f"  {name:{width}}  {sweep.shows}" for name, sweep in sweeps().items()
-    )
+def listed(kinds: Mapping[str, Mapping[str, Sweep | RowTable]]) -> str:
+    """What can be named, by kind, and what each shows."""
+    width = max(len(name) for known in kinds.values() for name in known)
+    lines = []
+    for kind, known in kinds.items():
+        lines += [
+            f"{kind}:",
+            *(f"  {name:{width}}  {one.shows}" for name, one in known.items()),
+            "",
+        ]
+    return "\n".join(lines)
 
 
 def add(commands: Any, shape: dict[str, Any]) -> None:
-    """Add the three commands to the parser's."""
+    """Add the commands on sweeps to the parser's."""
     text = """\
         Simulate every point of a sweep that the store lacks. A sweep can be stopped, or killed, at any moment: the
         same command goes on where it was. Failed points are kept with their error and not run again without --retry."""
@@ -38,12 +44,18 @@ def add(commands: Any, shape: dict[str, Any]) -> None:
     sweep.add_argument("name", metavar="NAME", help="which sweep; they are listed below")
     _add_store(sweep)
     sweep.add_argument(
-        "--workers", default="1", metavar="N", help="worker processes (default: 1, this process)"
+        "--workers",
+        type=int,
+        default=1,
+        metavar="N",
+        help="worker processes (default: 1, this process)",
     )
     sweep.add_argument(
         "--scheduler", metavar="ADDRESS", help="run on the Dask cluster with this scheduler instead"
     )
-    sweep.add_argument("--limit", metavar="K", help="stop after K more points (default: all)")
+    sweep.add_argument(
+        "--limit", type=int, metavar="K", help="stop after K more points (default: all)"
+    )
     sweep.add_argument("--retry", action="store_true", help="run failed points again")
     sweep.set_defaults(run=_sweep)
     text = """\
@@ -66,16 +78,72 @@ def add(commands: Any, shape: dict[str, Any]) -> None:
     )
     again.add_argument("name", metavar="NAME", help="which sweep; they are listed below")
     again.add_argument(
-        "--count", default="24", metavar="K", help="how many rows, drawn at random (default: 24)"
+        "--count",
+        type=int,
+        default=24,
+        metavar="K",
+        help="how many rows, drawn at random (default: 24)",
     )
-    again.add_argument("--seed", default="0", metavar="S", help="which rows are drawn (default: 0)")
+    again.add_argument(
+        "--seed", type=int, default=0, metavar="S", help="which rows are drawn (default: 0)"
+    )
     again.add_argument(
         "--seconds",
-        default="1",
+        type=float,
+        default=1.0,
         metavar="T",
         help="only rows estimated at most so long (default: 1)",
     )
     again.set_defaults(run=_recompute)
+
+
+def add_table(commands: Any, shape: dict[str, Any]) -> None:
+    """Add the command on row tables to the parser's."""
+    text = """\
+        Make the rows of a table that the file STORE lacks, one by one; it can be stopped at any moment, and the same
+        command goes on where it was. With --export write the table that ships with the package from one or several such
+        files; without any, what is computed from its rows (predictions) is made anew."""
+    parser = commands.add_parser(
+        "table", help="make a table of rows", description=textwrap.dedent(text), **shape
+    )
+    parser.add_argument("name", metavar="NAME", help="which table; they are listed below")
+    parser.add_argument("store", metavar="STORE", nargs="*", type=Path, help="CSV file of rows")
+    parser.add_argument("--export", action="store_true", help="write the table that ships")
+    parser.add_argument(
+        "--part", metavar="I/N", type=_part, default=slice(None), help="every Nth row from I on"
+    )
+    parser.add_argument(
+        "--device", metavar="NAME", help="where to train, such as cuda (default: cpu)"
+    )
+    parser.set_defaults(run=_table)
+
+
+def _part(text: str) -> slice:
+    first, step = map(int, text.split("/"))
+    if not 0 <= first < step:
+        raise ValueError
+    return slice(first, None, step)
+
+
+_part.__name__ = "I/N, with I from 0 to below N,"  # as argparse complains
+
+
+def _table(chosen: argparse.Namespace) -> int:
+    table, file = find_row_table(chosen.name)
+    if chosen.device is not None and not table.devices:
+        raise not_allowed("device", chosen.device, "left out: this table is made on the CPU")
+    torch.set_num_threads(1)
+    if chosen.export:
+        if table.write is None:
+            table.export(chosen.store, file)
+        else:
+            table.write(chosen.store)
+    elif len(chosen.store) == 1:
+        device = {} if chosen.device is None else {"device": check_device("device", chosen.device)}
+        table.fill(chosen.store[0], chosen.part, **device)
+    else:
+        raise not_allowed("store", [*map(str, chosen.store)], "one file to fill")
+    return 0
 
 
 def _add_store(parser: argparse.ArgumentParser) -> None:
@@ -89,15 +157,15 @@ def _add_store(parser: argparse.ArgumentParser) -> None:
 def _sweep(chosen: argparse.Namespace) -> int:
     points = find_sweep(chosen.name).points()
     store = chosen.store or f"{chosen.name}.sqlite"
-    workers = check_size("workers", whole("workers", chosen.workers))
-    limit = None if chosen.limit is None else check_size("limit", whole("limit", chosen.limit))
+    check_size("workers", chosen.workers)
+    limit = None if chosen.limit is None else check_size("limit", chosen.limit)
     with Store(store) as kept:
         done = kept.keys(failed=False if chosen.retry else None)
     missing = [point for point in points if point.key not in done][:limit]
     print(
         f"{chosen.name}: {len(points)} points, {len(missing)} to do, stored in {store}", flush=True
     )
-    with executor_for(workers, chosen.scheduler) as executor:
+    with executor_for(chosen.workers, chosen.scheduler) as executor:
         frame = run_sweep(missing, executor, store, retry=chosen.retry, progress=True)
     failed = frame["error"].dropna()
     print(f"{len(frame) - len(failed)} done, {len(failed)} failed")
@@ -119,11 +187,7 @@ def _export(chosen: argparse.Namespace) -> int:
 
 
 def _recompute(chosen: argparse.Namespace) -> int:
-    count, seed = (
-        check_size("count", whole("count", chosen.count)),
-        check_seed("seed", whole("seed", chosen.seed)),
-    )
-    found = recomputed(chosen.name, count, seed, _seconds(chosen.seconds))
+    found = recomputed(chosen.name, chosen.count, chosen.seed, chosen.seconds)
     wrong = found[~found["same"]]
     stored = load_results(chosen.name).loc[wrong.index]
     points = from_frame(stored)
@@ -135,13 +199,3 @@ def _recompute(chosen: argparse.Namespace) -> int:
                 print(f"  {outcome}: stored {before}, now {after}")
     print(f"{chosen.name}: {len(found)} rows recomputed, {len(wrong)} differ")
     return 1 if len(wrong) else 0
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not seconds > 0:
-        raise not_allowed("seconds", text, "a number above 0")
-    return seconds

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,7 +17,6 @@ from jaxtyping import Float64, Int64
 
 from recallbook.arguments import not_allowed
 from recallbook.data.embeddings import Embeddings
-from recallbook.memory_needs import Need, require_memory
 from recallbook.setting import Setting
 
 SMALLEST = 1e-30  # of a table's largest entry
@@ -128,10 +127,9 @@ def _checked(field: str, table: Any, shape: tuple[int, ...]) -> Float64[np.ndarr
 
 SUFFIXES = (".npy", ".npz", ".safetensors")
 NAMES_SHOWN = 12
-PIECE = 1 << 24  # bytes that are decompressed at a time
 # what NumPy raises at a file that is not what its name says, or ends too early
 BROKEN = (
-    *(ValueError, EOFError, OSError, MemoryError, OverflowError, NotImplementedError, RuntimeError),
+    *(ValueError, EOFError, OSError, MemoryError, RuntimeError, OverflowError),
     *(struct.error, zipfile.BadZipFile, zlib.error),
 )
 
@@ -147,9 +145,9 @@ def read_embeddings(
     Parameters
     ----------
     path : str or path
-        ``.npy`` (read through a memory map), ``.npz`` (decompressed no further than the last row
-        that is wanted) or ``.safetensors`` (of which only the wanted rows are read). Never a
-        pickle: files that hold one are refused, not run.
+        ``.npy`` (read through a memory map), ``.npz`` (of which the whole array is read) or
+        ``.safetensors`` (of which only the wanted rows are read). Never a pickle: files that hold
+        one are refused, not run.
     name : str or None
         Which array of an ``.npz`` or ``.safetensors`` file; ``None`` takes the only one that there
         is.
@@ -176,122 +174,56 @@ def read_embeddings(
     array([[ 9., 10., 11.],
            [ 0.,  1.,  2.]])
     """
-    file = _checked_path(path)
+    allowed = f"a file that ends in {', '.join(SUFFIXES)}; nothing else is read, and no pickle ever"
+    if not isinstance(path, str | os.PathLike) or Path(path).suffix not in SUFFIXES:
+        raise not_allowed("path", path if isinstance(path, str) else str(path), allowed)
+    file = Path(path)
+    if not file.is_file():
+        raise not_allowed("path", str(path), "a file that exists")
     if name is not None and not isinstance(name, str):
         raise not_allowed("name", name, "a text, or None")
     read = {".npy": _from_npy, ".npz": _from_npz, ".safetensors": _from_safetensors}[file.suffix]
     return real_table(f"table in {file.name}", read(file, name, rows))
 
 
-def _checked_path(path: Any) -> Path:
-    allowed = (
-        "a file that ends in " + ", ".join(SUFFIXES) + "; nothing else is read, and no pickle ever"
-    )
-    if not isinstance(path, str | os.PathLike):
-        raise not_allowed("path", path, allowed)
-    file = Path(path)
-    if file.suffix not in SUFFIXES:
-        raise not_allowed("path", str(path), allowed)
-    if not file.is_file():
-        raise not_allowed("path", str(path), "a file that exists")
-    return file
-
-
-def _whole(file: Path, load: Callable[[], Any]) -> Any:
-    """What a library reads, its ways to say that it cannot turned into ours."""
+@contextmanager
+def _whole(file: Path, *errors: type[Exception]) -> Iterator[None]:
+    """Turn these errors of a library into the one that names the file."""
     try:
-        return load()
-    except BROKEN as cause:
-        raise not_allowed(
-            "path", str(file), f"a whole {file.suffix} file without objects ({cause})"
-        ) from cause
+        yield
+    except errors as cause:
+        allowed = f"a whole {file.suffix} file without objects ({cause})"
+        raise not_allowed("path", str(file), allowed) from cause
 
 
 def _from_npy(file: Path, name: str | None, rows: Any) -> Any:
     if name is not None:
         raise not_allowed("name", name, "None: a .npy file holds one array, without a name")
-    table = _whole(file, lambda: np.lib.format.open_memmap(file, mode="r"))
+    with _whole(file, *BROKEN):
+        table = np.lib.format.open_memmap(file, mode="r")
     return table[_numbers(rows, table.shape)]
 
 
 def _from_npz(file: Path, name: str | None, rows: Any) -> Any:
-    if not zipfile.is_zipfile(file):
-        raise not_allowed("path", str(file), "a whole .npz file, which this is not")
-    archive = _whole(file, lambda: zipfile.ZipFile(file))
-    with archive:
-        arrays = {member.removesuffix(".npy"): member for member in archive.namelist()}
-        chosen = _chosen(name, list(arrays))
-        if not arrays[chosen].endswith(".npy"):
-            raise not_allowed("name", chosen, "the name of an array")
-        with _whole(file, lambda: archive.open(arrays[chosen])) as member:
-            shape, by_columns, kind = _whole(
-                file, lambda: _header(member, archive.getinfo(arrays[chosen]).file_size)
-            )
-            numbers = _numbers(rows, shape)
-            last = (
-                shape[0]
-                if isinstance(numbers, slice) and numbers.stop is None
-                else _last(numbers) + 1
-            )
-            wanted = 3.0 * kind.itemsize * shape[1] * (shape[0] if by_columns else last)
-            require_memory([Need(wanted, {"rows": last})], f"reading {file.name}")
-            if by_columns:
-                return _whole(file, lambda: _pieces(member, shape[::-1], kind)).T[numbers]
-            return _whole(file, lambda: _pieces(member, (last, shape[1]), kind))[numbers]
-
-
-def _header(member: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Shape, whether columns come first, and the type of an array's numbers; objects are
-    refused."""
-    version = np.lib.format.read_magic(member)
-    read = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }
-    if version not in read:
-        raise ValueError(f"an array of format {version}")
-    shape, by_columns, kind = read[version](member)
-    if kind.hasobject:
-        raise ValueError("Object arrays cannot be loaded")
-    if math.prod(shape) * kind.itemsize > size:
-        raise ValueError(f"shape {shape} in {size} bytes")
-    return shape, by_columns, kind
-
-
-def _pieces(member: IO[bytes], shape: tuple[int, ...], kind: np.dtype[Any]) -> np.ndarray:
-    """The first rows of an array that is stored row by row; decompressed in pieces, and no further
-    than they go."""
-    left = shape[0] * shape[1] * kind.itemsize
-    content = bytearray()
-    while left:
-        piece = member.read(min(left, PIECE))
-        if not piece:
-            raise EOFError("it ends before its array does")
-        content += piece
-        left -= len(piece)
-    return np.frombuffer(bytes(content), dtype=kind).reshape(shape)
-
-
-def _last(numbers: slice | Int64[np.ndarray, " rows"]) -> int:
-    return int(numbers.stop) - 1 if isinstance(numbers, slice) else int(numbers.max())
+    with file.open("rb") as opened:
+        with _whole(file, *BROKEN):
+            arrays = np.lib.npyio.NpzFile(opened, allow_pickle=False)
+        chosen = _chosen(name, arrays.files)
+        with _whole(file, *BROKEN):
+            table = arrays[chosen]  # bytes, if it is no array
+    return table[_numbers(rows, np.shape(table))]
 
 
 def _from_safetensors(file: Path, name: str | None, rows: Any) -> Any:
-    from safetensors import (
-        SafetensorError,
-        safe_open,
-    )  # here, since few readers of the book have such a file
+    from safetensors import SafetensorError, safe_open  # few readers of the book have such a file
 
-    try:
-        with safe_open(file, framework="pt") as tensors:  # NumPy has no bfloat16
-            part = tensors.get_slice(_chosen(name, list(tensors.keys())))
-            numbers = _numbers(rows, tuple(part.get_shape()))
-            if isinstance(numbers, slice):
-                return part[numbers]
-            first = int(numbers.min())
-            return part[first : int(numbers.max()) + 1][torch.from_numpy(numbers - first)]
-    except (SafetensorError, OSError) as cause:
-        raise not_allowed("path", str(file), f"a whole .safetensors file ({cause})") from cause
+    with _whole(file, SafetensorError, OSError), safe_open(file, framework="pt") as tensors:
+        part = tensors.get_slice(_chosen(name, list(tensors.keys())))  # NumPy has no bfloat16
+        numbers = _numbers(rows, tuple(part.get_shape()))
+        if isinstance(numbers, slice):
+            return part[numbers]
+        first = int(numbers.min())
+        return part[first : int(numbers.max()) + 1][torch.from_numpy(numbers - first)]
 
 
 def _chosen(name: str | None, names: list[str]) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recallbook.arguments import check_seed, check_size, not_allowed
+from recallbook.arguments import check_rate, check_seed, check_size, not_allowed
 from recallbook.data.streams import SCHEME
 from recallbook.sweeps.point import LATER_FIELDS, OUTCOMES, Point, from_frame, unique
 from recallbook.sweeps.run import run_sweep, table, typed
@@ -60,13 +60,14 @@ def load_results(name: str) -> pd.DataFrame:
     others = tables()
     if name in others:
         with resources.as_file(others[name]) as path:
-            return (
-                pd.read_csv(path)
-                if path.suffix == ".csv"
-                else pd.read_parquet(path, engine="pyarrow")
-            )
+            return read_table(path)
     with resources.as_file(_file(name, "parquet")) as path:
         return typed(pd.read_parquet(path, engine="pyarrow"))
+
+
+def read_table(file: Path) -> pd.DataFrame:
+    """Read a CSV or Parquet file."""
+    return pd.read_parquet(file) if file.suffix == ".parquet" else pd.read_csv(file)
 
 
 def provenance(name: str) -> dict[str, Any]:
@@ -113,6 +114,7 @@ def recomputed(name: str, count: int = 4, seed: int = 0, seconds: float = 0.3) -
     """
     frame = load_results(name)
     points = from_frame(frame)
+    check_rate("seconds", seconds)
     cheap = [i for i, point in enumerate(points) if point.cost <= seconds]
     if check_size("count", count) > len(cheap):
         raise not_allowed(

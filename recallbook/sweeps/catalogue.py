@@ -1,16 +1,25 @@
-"""The sweeps that the command line knows: those that installed packages offer."""
+"""What the command line knows: sweeps, and tables made row by row, that installed packages
+offer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import csv
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+from tqdm import tqdm
 
 from recallbook.arguments import not_allowed
+from recallbook.sweeps.archive import FOLDER, read_table, tables
 from recallbook.sweeps.point import Point
 
-GROUP = "recallbook.sweeps"  # of entry points; each names a dictionary from names to sweeps
+GROUP = "recallbook.sweeps"  # of entry points; each names a dictionary of sweeps and row tables
 
 
 class Sweep(NamedTuple):
@@ -20,12 +29,110 @@ class Sweep(NamedTuple):
     points: Callable[[], list[Point]]
 
 
+@dataclass(frozen=True)
+class RowTable:
+    """A committed table whose rows are made one by one, in a CSV file that can be stopped and
+    resumed.
+
+    Parameters
+    ----------
+    shows : str
+        What it shows.
+    keys : callable
+        All keys, in the order of the table.
+    row : callable
+        The row of a key, a mapping, or a list of them; with ``devices`` it takes ``device=``, too.
+    column : str or list of str
+        The column, or columns, that hold the key.
+    together : int
+        A divided run is divided into so many rows that follow each other, because they are made at
+        once.
+    digits : int or None
+        Significant digits of a CSV table; ``None`` writes all.
+    finish : callable or None
+        What is done to all rows before they are written.
+    suffix : str
+        ``".csv"`` or ``".parquet"``.
+    devices : bool
+    write : callable or None
+        Takes the stores, where what is exported is not a table that ships with the package.
+    """
+
+    shows: str
+    keys: Callable[[], Sequence[Any]]
+    row: Callable[..., Any]
+    column: str | list[str] = "key"
+    together: int = 1
+    digits: int | None = 6
+    finish: Callable[[pd.DataFrame], pd.DataFrame] | None = None
+    suffix: str = ".csv"
+    devices: bool = False
+    write: Callable[[Sequence[Path]], None] | None = None
+
+    def keys_in(self, frame: pd.DataFrame) -> list[Any]:
+        """The key of every row of a frame."""
+        return list(frame.set_index(self.column).index)
+
+    def fill(self, store: Path, part: slice = slice(None), **device: Any) -> None:
+        """Make the rows of a part that the store lacks; each is written as soon as it is there."""
+        keys = self.keys()
+        groups = [
+            keys[start : start + self.together] for start in range(0, len(keys), self.together)
+        ]
+        done = set(self.keys_in(pd.read_csv(store))) if store.exists() else set()
+        for key in tqdm([key for group in groups[part] for key in group if key not in done]):
+            made = self.row(key, **device)
+            rows = made if isinstance(made, list) else [made]
+            new = not store.exists()
+            with store.open("a", newline="", encoding="utf-8") as file:
+                writer = csv.DictWriter(file, fieldnames=list(rows[0]), lineterminator="\n")
+                if new:
+                    writer.writeheader()
+                writer.writerows(rows)
+
+    def export(self, stores: Sequence[Path], file: Path) -> None:
+        """Write the rows of several stores, or without any those of the file, as one table in
+        order.
+
+        Raises
+        ------
+        ValueError
+            If a row is missing.
+        """
+        frame = pd.concat([read_table(store) for store in stores or [file]], ignore_index=True)
+        order = {key: place for place, key in enumerate(self.keys())}
+        if missing := len(order.keys() - set(self.keys_in(frame))):
+            allowed = f"files with all {len(order)} rows; {missing} are missing: make them first"
+            raise not_allowed("store", [str(store) for store in stores], allowed)
+        places = pd.Series([order[key] for key in self.keys_in(frame)])
+        frame = frame.loc[places.sort_values(kind="stable").index].reset_index(drop=True)
+        frame = frame if self.finish is None else self.finish(frame)
+        whole = Path(f"{file}.new")  # a full disk must not leave half a table
+        try:
+            if self.suffix == ".parquet":
+                frame.to_parquet(whole, compression="zstd", index=False)
+            else:
+                digits = None if self.digits is None else f"%.{self.digits}g"
+                frame.to_csv(whole, index=False, float_format=digits, lineterminator="\n")
+            os.replace(whole, file)
+        finally:
+            whole.unlink(missing_ok=True)
+
+
 @cache
+def offered() -> dict[str, Sweep | RowTable]:
+    """Load all that installed packages offer under :data:`GROUP`, by name."""
+    return {name: one for entry in entry_points(group=GROUP) for name, one in entry.load().items()}
+
+
 def sweeps() -> dict[str, Sweep]:
-    """Load all sweeps that installed packages offer under :data:`GROUP`, by name."""
-    return {
-        name: sweep for entry in entry_points(group=GROUP) for name, sweep in entry.load().items()
-    }
+    """All sweeps, by name."""
+    return {name: one for name, one in offered().items() if isinstance(one, Sweep)}
+
+
+def row_tables() -> dict[str, RowTable]:
+    """All tables made row by row, by name."""
+    return {name: one for name, one in offered().items() if isinstance(one, RowTable)}
 
 
 def find_sweep(name: str) -> Sweep:
@@ -33,3 +140,13 @@ def find_sweep(name: str) -> Sweep:
     if name not in sweeps():
         raise not_allowed("name", name, "one of " + ", ".join(sweeps()))
     return sweeps()[name]
+
+
+def find_row_table(name: str) -> tuple[RowTable, Path]:
+    """Find the table of this name and its file, or raise ``ValueError`` with the names there
+    are."""
+    if name not in row_tables():
+        raise not_allowed("name", name, "one of " + ", ".join(row_tables()))
+    table = row_tables()[name]
+    file = tables().get(name, FOLDER / "tables" / f"{name}{table.suffix}")
+    return table, Path(str(file))

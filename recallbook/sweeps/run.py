@@ -1,4 +1,5 @@
-"""Many points, on one core or on a cluster, kept in a store that survives being killed."""
+"""Many points on draws that they share, on one core or on a cluster, kept in a store that survives
+being killed."""
 
 from __future__ import annotations
 
@@ -11,17 +12,23 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
+from dataclasses import replace
 from multiprocessing import connection
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import torch
 from tqdm import tqdm
 
-from recallbook.arguments import check_flag, check_size, not_allowed
-from recallbook.sweeps.paired import PairedDraws, shared_sequences
+from recallbook.arguments import check_flag, check_seed, check_size, not_allowed
+from recallbook.data.embeddings import Table
+from recallbook.data.streams import gaussian_table
+from recallbook.data.task import Problem, Sequences, assemble, draw
+from recallbook.setting import Setting
 from recallbook.sweeps.point import LATER_FIELDS, OUTCOMES, Point, measure, unique
 from recallbook.sweeps.store import Result, Store
+from recallbook.training.early_phase import TABLE_NUMBERS, counts_pay
 
 
 def process_pool(workers: int) -> ProcessPoolExecutor:
@@ -82,6 +89,101 @@ def executor_for(workers: int = 1, scheduler: str | None = None) -> Iterator[Exe
         yield None
 
 
+def shared_sequences(setting: Setting) -> tuple[tuple[str, Any], ...]:
+    """The fields, by name, that two settings must share to have the same sequences up to their
+    number."""
+    return tuple(
+        (name, getattr(setting, name))
+        for name in ("vocab", "seq_len", "zipf", "other_zipf", "balanced")
+    )
+
+
+def _centres(setting: Setting) -> int:
+    """How many centres the tokens have, 0 without clusters."""
+    return int(setting.law.numbers[0]) if setting.law.name == "clustered" else 0
+
+
+class PairedDraws:
+    """Problems of one seed, vocabulary and sequence length, each equal to what
+    :func:`recallbook.draw` gives.
+
+    Sequences are drawn once, at the largest ``samples``; tokens are counted once for each
+    ``samples``; Gaussian tables are drawn once, at the largest ``dim`` and ``width``. Every problem
+    is a cut of these, equal bit for bit.
+
+    Parameters
+    ----------
+    settings : iterable of Setting
+        All with the same ``vocab``, ``seq_len`` and laws of tokens.
+    seed : int
+
+    Raises
+    ------
+    ValueError
+        If there is no setting, or vocabularies, lengths or laws of tokens differ.
+    """
+
+    def __init__(self, settings: Iterable[Setting], seed: int) -> None:
+        wanted = list(settings)
+        sizes = {shared_sequences(setting) for setting in wanted}
+        if len(sizes) != 1:
+            raise not_allowed(
+                "settings",
+                sorted(map(str, sizes)),
+                "settings of one vocab, one seq_len and one law of tokens",
+            )
+        self.seed = check_seed("seed", seed)
+        self._sizes = sizes.pop()
+        self._dim = max(setting.dim for setting in wanted)
+        self._width = max(setting.width or 0 for setting in wanted)
+        self._centres = max(_centres(setting) for setting in wanted)
+        # one dimension is enough: sequences and facts do not depend on it
+        longest = Setting(dim=1, samples=max(s.samples for s in wanted), **dict(self._sizes))
+        self._longest = draw(longest, self.seed)
+        self._tables: dict[str, Table] = {}
+        self._counted: tuple[int, torch.Tensor] | None = None
+
+    def problem(self, setting: Setting) -> Problem:
+        """The problem of one of the settings, or of a smaller one; equal to ``draw(setting,
+        seed)``."""
+        fits = setting.samples <= len(self._longest.labels) and setting.dim <= self._dim
+        fits = fits and (setting.width or 0) <= self._width and _centres(setting) <= self._centres
+        if shared_sequences(setting) != self._sizes or not fits:
+            raise not_allowed(
+                "setting",
+                setting,
+                "one of the settings that the draws were made for, or a smaller one",
+            )
+        sequences = Sequences(*(part[: setting.samples] for part in self._longest.sequences))
+        problem = assemble(setting, self.seed, sequences, self._longest.permutation, self._corner)
+        if setting.vocab**2 <= TABLE_NUMBERS and counts_pay(problem):
+            problem = replace(problem, label_counts=self._label_counts(sequences))
+        return problem
+
+    def _label_counts(self, sequences: Sequences) -> torch.Tensor:
+        """Tokens counted under each label ``(V, V)``; kept until another number of sequences is
+        asked for."""
+        samples, vocab = len(sequences.labels), self._longest.setting.vocab
+        if self._counted is None or self._counted[0] != samples:
+            codes = sequences.labels[:, None] * vocab + sequences.tokens
+            counts = torch.bincount(codes.flatten(), minlength=vocab**2).view(vocab, vocab)
+            self._counted = samples, counts
+        return self._counted[1]
+
+    def _corner(self, seed: int, role: str, rows: int, columns: int) -> Table:
+        """What ``gaussian_table`` gives, cut from a table drawn once."""
+        if role not in self._tables:
+            # all other tables have one row for each token, or one
+            longest = {
+                "mlp_weights": self._width,
+                "input_centres": self._centres,
+                "output_centres": self._centres,
+            }
+            most = longest.get(role, rows)
+            self._tables[role] = gaussian_table(seed, role, most, self._dim)
+        return np.ascontiguousarray(self._tables[role][:rows, :columns])
+
+
 SHORTEST, LONGEST = (
     5.0,
     30.0,
@@ -101,7 +203,7 @@ def run_sweep(
 
     Points of one $(V,L,\text{seed})$ share sequences, and those of one $N$ too share counts; each
     is drawn once in a task and reused over $d$, $m$ and the rates
-    (:class:`~recallbook.sweeps.paired.PairedDraws`). Results depend neither on the executor nor on
+    (:class:`~recallbook.sweeps.run.PairedDraws`). Results depend neither on the executor nor on
     what else is in the sweep.
 
     Parameters

@@ -23,7 +23,6 @@ from recallbook.sweeps.point import OUTCOMES, Point
 
 APPLICATION = 0x7265636C  # "recl", in the header of every store
 VERSION = 1
-HEADER = 100  # bytes
 TABLE = """CREATE TABLE results (
     key TEXT PRIMARY KEY,  -- SHA-256 of the point
     point TEXT NOT NULL,   -- canonical JSON
@@ -104,12 +103,13 @@ class Store:
         with self._told():
             if not self.path.exists():
                 _make(self.path)
-            _check_header(self.path)
+            if not self.path.is_file():
+                raise not_allowed("store", str(path), "a file")
             self._connection = sqlite3.connect(
                 self.path.absolute().as_uri() + "?mode=rw", uri=True, timeout=60
             )
             try:
-                _check_content(self._connection, self.path)
+                _check(self._connection, self.path)
             except BaseException:
                 self._connection.close()
                 raise
@@ -216,33 +216,16 @@ def _make(path: Path) -> None:
             os.replace(Path(folder) / "new", path)
 
 
-def _check_header(path: Path) -> None:
-    """Refuse what is not a store from its first bytes, before SQLite may touch it."""
-    if not path.is_file():
-        raise not_allowed("store", str(path), "a file")
-    with path.open("rb") as file:
-        header = file.read(HEADER)
-    if header[:16] != b"SQLite format 3\x00" or int.from_bytes(header[68:72], "big") != APPLICATION:
-        raise not_allowed(
-            "store",
-            str(path),
-            "a store that recallbook made, or a new file: this is neither, and was left as is",
-        )
-    version = int.from_bytes(header[60:64], "big")
-    if version != VERSION:
-        raise not_allowed(
-            "store",
-            str(path),
-            f"a store of version {VERSION}: this one has {version}, and was left as is",
-        )
-
-
-def _check_content(connection: sqlite3.Connection, path: Path) -> None:
-    """Reads only; SQLite's own check, then every row's checksum and key."""
+def _check(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse what is no store of this version or is damaged, reading only: its marks, SQLite's own
+    check, then every row's checksum and key."""
     try:
-        complaints = [text for (text,) in connection.execute("PRAGMA integrity_check(1)")]
-        if complaints != ["ok"]:
-            raise sqlite3.DatabaseError(complaints[0])
+        pragmas = ("application_id", "user_version", "integrity_check(1)")
+        marks = [connection.execute(f"PRAGMA {pragma}").fetchone()[0] for pragma in pragmas]
+        if marks != [APPLICATION, VERSION, "ok"]:
+            raise sqlite3.DatabaseError(
+                f"marked {marks} in place of {[APPLICATION, VERSION, 'ok']}"
+            )
         for key, point, outcome, error, _, checksum in connection.execute(
             f"SELECT {COLUMNS} FROM results"
         ):
@@ -254,12 +237,6 @@ def _check_content(connection: sqlite3.Connection, path: Path) -> None:
     except (sqlite3.DatabaseError, UnicodeError, TypeError, AttributeError) as problem:
         if _code(problem) & 0xFF in FAULTS:
             raise
-        raise _damaged(path, problem) from problem
-
-
-def _damaged(path: Path, problem: Exception) -> ValueError:
-    found = " ".join(
-        str(problem).removeprefix("*** in database main ***").split()
-    )  # SQLite's own heading, and lines
-    allowed = f"a store without damage ({found}): it was left as is; name another file, or delete it to start anew"
-    return not_allowed("store", str(path), allowed)
+        found = " ".join(str(problem).split())
+        allowed = f"a store that recallbook made, without damage ({found}): it was left as is"
+        raise not_allowed("store", str(path), allowed) from problem

@@ -1,23 +1,22 @@
 r"""Each term of step 2 where it is most of the variance, with hundreds of seeds: tokens and mark,
 exact and leading.
 
-``python -m recallbook_studies.ch05.terms_alone`` writes the table that ships with the package.
-"""
+``python -m recallbook table terms_alone STORE`` makes the draws, ``--export`` writes the table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import bootstrap
-from tqdm import tqdm
 
 from recallbook.data.task import draw
 from recallbook.setting import Setting
-from recallbook.sweeps.archive import FOLDER
+from recallbook.sweeps.archive import load_results
 from recallbook.theory import moments
 from recallbook.theory.symbolic import lock_terms as symbolic
 from recallbook.theory.symbolic.expressions import L, N, V, Values, d, numeric, tau
@@ -25,7 +24,11 @@ from recallbook.theory.values import length_variance, sizes
 from recallbook_studies.ch05 import scores
 
 SEEDS = range(1000)
-FILE = FOLDER / "tables" / "terms_alone.parquet"
+load = partial(load_results, "terms_alone")  # the committed rows
+KINDS = {
+    **dict.fromkeys(("case", "seed"), "int16"),
+    **dict.fromkeys(("score", "variance", "T"), "float32"),
+}
 TERMS = (
     "trigger overlap",
     "mean bias",
@@ -97,17 +100,18 @@ def measure(case: int, seeds: Iterable[int] = SEEDS) -> pd.DataFrame:
         found, t = scores.attention_vector(problem), problem.trigger
         variance = float((problem.input_embeddings @ found).var())
         rows.append((case, seed, float(t @ found), variance, float(t @ t)))
-    kinds = {
-        "case": "int16",
-        "seed": "int16",
-        **dict.fromkeys(("score", "variance", "T"), "float32"),
-    }
-    return pd.DataFrame(rows, columns=list(kinds)).astype(kinds)
+    return finish(pd.DataFrame(rows, columns=list(KINDS)))
 
 
-def load() -> pd.DataFrame:
-    """The committed draws of all cases."""
-    return pd.read_parquet(FILE, engine="pyarrow")
+def row(case: int) -> list[dict[str, Any]]:
+    """The rows of a case, one for each draw."""
+    rows: list[dict[str, Any]] = measure(case).to_dict("records")
+    return rows
+
+
+def finish(frame: pd.DataFrame) -> pd.DataFrame:
+    """The types of the committed table."""
+    return frame.astype(KINDS)
 
 
 class Parts(NamedTuple):
@@ -201,9 +205,3 @@ def _interval(values: NDArray[np.float64]) -> tuple[float, float]:
 
 def _mean(setting: Setting, quantity: str, term: str) -> float:
     return moments.over_triggers(setting, moments.polynomial(setting, quantity, term=term))
-
-
-if __name__ == "__main__":
-    pd.concat([measure(case) for case in tqdm(range(len(CASES)))], ignore_index=True).to_parquet(
-        FILE, engine="pyarrow", compression="zstd", index=False
-    )

@@ -1,14 +1,13 @@
 """Certificates of random problems against simulation over fresh output embeddings.
 
-``python -m recallbook_studies.ch06.certificates STORE`` makes what the file lacks; ``--part 0/2``
-and ``--part 1/2`` share the work. ``--export STORE...`` writes the table that ships with the
-package."""
+``python -m recallbook table certificates STORE`` makes what the file lacks; ``--part 0/2`` and
+``--part 1/2`` share the work. ``--export`` writes the table that ships with the package."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,13 +21,12 @@ from recallbook.bounds.certificate import certify
 from recallbook.data.embeddings import draw_embeddings
 from recallbook.data.task import Problem, draw
 from recallbook.setting import Setting
-from recallbook.sweeps.archive import FOLDER
-from recallbook.sweeps.rows import command_line, extend
+from recallbook.sweeps.archive import load_results
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
 from recallbook_studies.error_map import described
 
-FILE = FOLDER / "tables" / "certificates.parquet"
+load = partial(load_results, "certificates")  # the committed rows
 COUNT = 200
 FIRST_SEED = (
     5 * 10**8
@@ -156,9 +154,9 @@ def slack_of_recall(setting: Setting, seeds: Iterable[int], draws: int = 100) ->
     return pd.DataFrame(rows)
 
 
-def load() -> pd.DataFrame:
-    """The committed table, one row a problem."""
-    return pd.read_parquet(FILE, engine="pyarrow")
+def finish(frame: pd.DataFrame) -> pd.DataFrame:
+    """The types of the committed table."""
+    return frame.astype({"width": "Int32"})
 
 
 def excess(table: pd.DataFrame, name: str) -> pd.Series:
@@ -168,20 +166,3 @@ def excess(table: pd.DataFrame, name: str) -> pd.Series:
     """
     error = table[f"{name}_error"].clip(lower=1 / (FRESH * table["vocab"]))
     return (table[f"proved_{name}"] - table[name]) / error
-
-
-def fill(store: Path, part: slice) -> None:
-    """Make what the store lacks."""
-    extend(store, "index", range(COUNT)[part], row)
-
-
-def export(stores: Iterable[Path]) -> None:
-    """Write the table that ships with the package."""
-    frame = pd.concat([pd.read_csv(store) for store in stores]).sort_values(
-        "index", ignore_index=True
-    )
-    frame.astype({"width": "Int32"}).to_parquet(FILE, compression="zstd", index=False)
-
-
-if __name__ == "__main__":
-    command_line(__spec__.name, __doc__, fill, export)

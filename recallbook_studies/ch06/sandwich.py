@@ -1,15 +1,15 @@
 """Necessary, predicted, simulated and sufficient numbers of sequences for accuracy 0.9, side by
 side.
 
-``python -m recallbook_studies.ch06.sandwich STORE`` finds the proved N of every case and simulates
-there; ``--export STORE...`` writes the table that ships with the package. The simulated critical N
-is a sweep: ``python -m recallbook sweep sandwich``."""
+``python -m recallbook table sufficient STORE`` finds the proved N of every case and simulates
+there; ``--export`` writes the table that ships with the package. The simulated critical N is a
+sweep: ``python -m recallbook sweep sandwich``."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,14 +19,13 @@ from recallbook.analysis.critical import critical_table
 from recallbook.bounds.coverage import coverage_samples, minimum_samples
 from recallbook.bounds.sufficient import sufficient_samples
 from recallbook.setting import Setting
-from recallbook.sweeps.archive import FOLDER
+from recallbook.sweeps.archive import load_results
 from recallbook.sweeps.point import Point
-from recallbook.sweeps.rows import command_line, extend, join
 from recallbook.theory.prediction import critical_samples
 from recallbook.training.simulation import simulate
 from recallbook_studies.ch06.critical_sizes import critical_dim
 
-FILE = FOLDER / "tables" / "sufficient.csv"
+load = partial(load_results, "sufficient")  # the committed rows
 LEVEL = 0.9
 SIZES = ("vocab", "seq_len", "dim", "trigger_in_values", "embeddings")
 BASE = {"vocab": 256, "seq_len": 32, "dim": 192}
@@ -95,8 +94,14 @@ def cases() -> Iterator[tuple[str, dict[str, Any]]]:
             )
 
 
-def row(name: str, case: dict[str, Any]) -> dict[str, Any]:
+def keys() -> list[str]:
+    """The name of every case."""
+    return [name for name, _ in cases()]
+
+
+def row(name: str) -> dict[str, Any]:
     """Predicted and proved N of a case, and simulated accuracy at the proved N."""
+    case = dict(cases())[name]
     critical = critical_samples(**case, warn=False)
     proved = sufficient_samples(**case)
     found = {
@@ -114,24 +119,18 @@ def row(name: str, case: dict[str, Any]) -> dict[str, Any]:
     return {**found, "simulated": mean, "error": error}
 
 
-def load() -> pd.DataFrame:
-    """The committed table of proved N, one row a case."""
-    with FILE.open(encoding="utf-8") as file:
-        return pd.read_csv(file)
-
-
 def table(sweep: pd.DataFrame) -> pd.DataFrame:
     """The cases on the lines with ``critical`` (predicted), ``measured`` (``low``, ``high``),
     ``sufficient``.
 
     Necessary: ``covered`` for every method, ``readers`` for readers of one gradient.
     """
-    keys = ["vocab", "seq_len", "dim", "trigger_in_values"]
-    measured = critical_table(sweep, keys, outcome="accuracy", level=LEVEL)
-    measured = measured.rename(columns={"critical": "measured"})[[*keys, "measured", "low", "high"]]
+    by = ["vocab", "seq_len", "dim", "trigger_in_values"]
+    measured = critical_table(sweep, by, outcome="accuracy", level=LEVEL)
+    measured = measured.rename(columns={"critical": "measured"})[[*by, "measured", "low", "high"]]
     proved = load()
     proved = proved[~proved["case"].str.startswith("random")]
-    found = proved.merge(measured, on=keys, how="left")
+    found = proved.merge(measured, on=by, how="left")
     readers = [minimum_samples(r.vocab, r.seq_len, r.dim, LEVEL) for r in found.itertuples()]
     covered = [coverage_samples(vocab, LEVEL) for vocab in found["vocab"]]
     split = found["case"].str.split(" ", expand=True)
@@ -155,18 +154,3 @@ def gaps(found: pd.DataFrame) -> pd.DataFrame:
         ends = {"least": ratio.min(), "median": np.median(ratio), "most": ratio.max()}
         rows.append({"ratio": name, "cases": len(ratio), **ends})
     return pd.DataFrame(rows)
-
-
-def fill(store: Path, part: slice) -> None:
-    """Make what the store lacks."""
-    known = dict(cases())
-    extend(store, "case", list(known)[part], lambda name: row(name, known[name]))
-
-
-def export(stores: Iterable[Path]) -> None:
-    """Write the table that ships with the package."""
-    join(stores, "case", [name for (name, _) in cases()], FILE)
-
-
-if __name__ == "__main__":
-    command_line(__spec__.name, __doc__, fill, export)

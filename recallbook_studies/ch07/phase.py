@@ -1,14 +1,14 @@
 r"""Which term asks for the width: critical width over the plane of $N$ and $L$, with the binding
 term.
 
-The plane takes minutes, so it is committed: ``python -m recallbook_studies.ch07.phase`` writes it
+The plane takes minutes, so it is committed: ``python -m recallbook table mlp_phase STORE`` makes it
 anew."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from importlib import resources
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 
 from recallbook.setting import Setting
-from recallbook.sweeps.archive import FOLDER
+from recallbook.sweeps.archive import load_results
 from recallbook.sweeps.point import Point
 from recallbook.sweeps.run import run_sweep
 from recallbook.theory.prediction import WIDEST, critical_width, phase
@@ -30,7 +30,7 @@ PANELS: dict[str, tuple[str, int, bool]] = {  # activation, d, trigger in the va
     "relu without trigger": ("relu", 128, False),
     "he3 with trigger": ("he3", 160, True),
 }
-FILE = FOLDER / "mlp_phase.csv"
+plane = partial(load_results, "mlp_phase")  # the committed rows
 _NO, _RELU, _YES = PANELS
 # Cells whose critical width is simulated: panel, L, N/V
 SIMULATED = [(_NO, 4, 8), (_NO, 16, 4), (_NO, 64, 8), (_RELU, 4, 128), (_YES, 4, 32)]
@@ -49,17 +49,9 @@ def cell(panel: str, ratio: int, seq_len: int) -> dict[str, Any]:
     return {"panel": panel, "ratio": ratio, "seq_len": seq_len, "width": width, "term": term}
 
 
-def compute() -> pd.DataFrame:
-    """Every cell of every panel."""
-    return pd.DataFrame(
-        [cell(panel, n, length) for panel in PANELS for length in LENGTHS for n in RATIOS]
-    )
-
-
-def plane() -> pd.DataFrame:
-    """The committed plane."""
-    with resources.as_file(FILE) as path:
-        return pd.read_csv(path)
+def keys() -> list[tuple[str, int, int]]:
+    """Panel, N/V and L of every cell."""
+    return [(panel, n, length) for panel in PANELS for length in LENGTHS for n in RATIOS]
 
 
 def setting(row: Any) -> Setting:
@@ -111,8 +103,3 @@ def draw_panel(ax: Axes, cells: pd.DataFrame, marks: pd.DataFrame, terms: list[s
     ax.set_yticks(range(len(width.index)), [str(n) for n in width.index])
     ax.set(xlabel="$N/V$", title=f"{panel}, $d={PANELS[panel][1]}$")
     ax.grid(False)
-
-
-if __name__ == "__main__":
-    with resources.as_file(FILE) as path:
-        compute().to_csv(path, index=False, lineterminator="\n")

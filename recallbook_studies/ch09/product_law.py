@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 from scipy.optimize import isotonic_regression
 
 from recallbook.analysis.intervals import check_target, crossing, curves, log_crossing
@@ -42,7 +43,6 @@ def separability(
     are independent from seed to seed, with mean zero under a product law of any form; Hotelling's
     $T^2$ tests that. Curves that do not cross count at the end of their grid, so few may."""
     check_target(outcome, level)
-    from statsmodels.stats.multivariate import test_mvmean
 
     every = curves(frame, [first, second], vary, outcome)
     rows, columns = (sorted(frame[name].unique()) for name in (first, second))
@@ -61,15 +61,19 @@ def separability(
     ]
     table = logs.reshape(seeds, len(rows), len(columns))
     differences = np.diff(np.diff(table, axis=1), axis=2).reshape(seeds, wanted)
-    test = test_mvmean(differences)
+    middle, spread = (
+        differences.mean(axis=0),
+        np.cov(differences, rowvar=False).reshape(wanted, wanted),
+    )
+    squared = seeds * float(middle @ np.linalg.solve(spread, middle))
+    f = squared * (seeds - wanted) / ((seeds - 1) * wanted)
     mean = table.mean(axis=0)
     left = mean - mean.mean(axis=0) - mean.mean(axis=1, keepdims=True) + mean.mean()
     interaction = pd.DataFrame(
         left, index=pd.Index(rows, name=first), columns=pd.Index(columns, name=second)
     )
-    return Separability(
-        float(test.pvalue), float(test.statistic), interaction, float(np.mean(outside))
-    )
+    p_value = float(stats.f.sf(f, wanted, seeds - wanted))
+    return Separability(p_value, f, interaction, float(np.mean(outside)))
 
 
 def collapse(frame: pd.DataFrame, axis: str, outcome: str, by: list[str]) -> float:

@@ -5,11 +5,11 @@ Settings are log-uniform over ``RANGES``, with predicted accuracy or lock-on bet
 Each is simulated with 60 seeds that are used nowhere else. Had the prediction the law of a draw, a
 share q of draws would lie below its quantile q.
 
-``python -m recallbook_studies.ch09.quantiles STORE`` makes the rows, ``--export STORE...`` writes
-the table."""
+``python -m recallbook table quantiles STORE`` makes the rows, ``--export`` writes the table."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,12 +17,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from recallbook.setting import Setting
-from recallbook.sweeps.archive import FOLDER
-from recallbook.sweeps.rows import keyed_table
+from recallbook.sweeps.archive import load_results
 from recallbook.theory.prediction import Prediction, predict
 from recallbook.training.simulation import simulate
 
-FILE = FOLDER / "tables" / "quantiles.csv"
+load = partial(load_results, "quantiles")  # the committed rows
 RANGES = {
     "vocab": (60, 400),
     "seq_len": (3, 150),
@@ -120,12 +119,6 @@ def share_below(
     return below + (upto - below) * (level - under) / max(within - under, 1e-9)
 
 
-def load() -> pd.DataFrame:
-    """The committed comparison: one row for each setting."""
-    with FILE.open(encoding="utf-8") as file:
-        return pd.read_csv(file)
-
-
 def calibration(frame: pd.DataFrame) -> pd.DataFrame:
     """For each kind and outcome: settings inside its transition, mean share below each quantile,
     standard errors."""
@@ -141,7 +134,3 @@ def calibration(frame: pd.DataFrame) -> pd.DataFrame:
                 {"kind": kind, "outcome": name, "settings": len(part), **shares.mean(), **errors}
             )
     return pd.DataFrame(rows)
-
-
-if __name__ == "__main__":
-    keyed_table(__spec__.name, __doc__, keys(), row, FILE)

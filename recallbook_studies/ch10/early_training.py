@@ -3,13 +3,11 @@ rises on the way.
 
 Both matrices move at once from zero on one batch, so that the early and the late measurement belong
 to one run of one algorithm. Hundreds of steps amplify rounding, so the runs are committed: ``python
--m recallbook_studies.ch10.early_training STORE`` makes them, ``--export STORE...`` writes the
-table."""
+-m recallbook table early_training STORE`` makes them, ``--export`` writes the table."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from pathlib import Path
+from functools import partial
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -18,13 +16,12 @@ import torch
 from recallbook.data.task import Problem, draw
 from recallbook.model.transformer import RecallTransformer
 from recallbook.setting import Setting
-from recallbook.sweeps.archive import FOLDER
-from recallbook.sweeps.rows import command_line, extend, join
+from recallbook.sweeps.archive import load_results
 from recallbook.training.evaluation import evaluate
 from recallbook.training.longer import descend
 from recallbook_studies.ch09.longer_training import rates
 
-FILE = FOLDER / "tables" / "early_training.csv"
+load = partial(load_results, "early_training")  # the committed rows
 VOCAB, FEW, MANY = 64, 3, 300
 DIMS, LENGTHS, SAMPLES = (16, 32, 64), (16, 32, 64), (32, 64, 128, 256, 512, 1024)
 LAWS = (("gaussian", 16), ("gaussian", 66), ("sphere", 66), ("orthogonal", 66))
@@ -72,9 +69,15 @@ def _state(model: RecallTransformer, problem: Problem) -> dict[str, float]:
     return {"cosine": float(cosine), "length": float(vector.norm()), "lock_on": outcome.lock_on}
 
 
-def row(run: Run) -> dict[str, Any]:
+def keys() -> list[str]:
+    """Every run."""
+    return [run.key for run in runs()]
+
+
+def row(key: str) -> dict[str, Any]:
     """Direction, length and lock-on after few and after many steps, and the largest rise of the
     loss in a step."""
+    run = next(run for run in runs() if run.key == key)
     problem = draw(run.setting, run.seed)
     model = RecallTransformer(problem)
     rate = {name: value * run.factor for name, value in rates(run.setting).items()}
@@ -95,12 +98,6 @@ def row(run: Run) -> dict[str, Any]:
     return {"key": run.key, **sizes, "factor": run.factor, "seed": run.seed, **states, "rise": rise}
 
 
-def load() -> pd.DataFrame:
-    """The committed runs."""
-    with FILE.open(encoding="utf-8") as file:
-        return pd.read_csv(file)
-
-
 def over_sizes(table: pd.DataFrame) -> pd.DataFrame:
     """Runs with random embeddings at the usual rates, with the same seeds at every size."""
     chosen = (table["factor"] == 1) & (table["embeddings"] == "gaussian") & table["dim"].isin(DIMS)
@@ -114,18 +111,3 @@ def by_law(table: pd.DataFrame) -> pd.DataFrame:
     chosen = table[index.isin(LAWS) & (table["seq_len"] == 32) & (table["samples"] == 256)]
     law = chosen["embeddings"] + ", d = " + chosen["dim"].astype(str)
     return chosen.assign(law=law, rises=chosen["rise"] > NO_RISE)
-
-
-def fill(store: Path, part: slice) -> None:
-    """Make what the store lacks."""
-    known = {run.key: run for run in runs()}
-    extend(store, "key", list(known)[part], lambda key: row(known[key]))
-
-
-def export(stores: Iterable[Path]) -> None:
-    """Write the table that ships with the package."""
-    join(stores, "key", [run.key for run in runs()], FILE, digits=5)
-
-
-if __name__ == "__main__":
-    command_line(__spec__.name, __doc__, fill, export)

@@ -1,24 +1,22 @@
 r"""A linear memory with random, clustered and learned embeddings: how many facts come back at one
 dimension.
 
-Training amplifies rounding, so the runs are committed: ``python -m
-recallbook_studies.ch10.learned_embeddings STORE`` makes them, ``--export STORE...`` writes the
-table."""
+Training amplifies rounding, so the runs are committed: ``python -m recallbook table
+learned_embeddings STORE`` makes them, ``--export`` writes the table."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-import pandas as pd
 import torch
 from torch import Tensor
 
 from recallbook.model.ties import credit, tolerance
-from recallbook.sweeps.archive import FOLDER
-from recallbook.sweeps.rows import keyed_table
+from recallbook.sweeps.archive import load_results
 from recallbook_studies.ch02.trained_matrix import RATES, STEPS, tables
 
-FILE = FOLDER / "tables" / "learned_embeddings.csv"
+load = partial(load_results, "learned_embeddings")  # the committed rows
 KINDS = ("random", "clustered", "learned")
 FACTS, DIMS, SEEDS = 256, (8, 12, 16, 24, 32, 40, 48), range(6)
 CLUSTERS, SHARED = 16, 0.5  # inputs of a cluster share this part of their square length
@@ -60,12 +58,6 @@ def recall(kind: str, dim: int, seed: int) -> float:
         return float(credit(logits, labels, slack).mean())
 
 
-def load() -> pd.DataFrame:
-    """The committed runs: one row for each kind, dimension and seed."""
-    with FILE.open(encoding="utf-8") as file:
-        return pd.read_csv(file)
-
-
 def row(key: str) -> dict[str, Any]:
     """One run by its key, "kind dim seed"."""
     kind, dim, seed = key.split()
@@ -81,7 +73,3 @@ def row(key: str) -> dict[str, Any]:
 def keys() -> list[str]:
     """Every run."""
     return [f"{kind} {dim} {seed}" for kind in KINDS for dim in DIMS for seed in SEEDS]
-
-
-if __name__ == "__main__":
-    keyed_table(__spec__.name, __doc__, keys(), row, FILE)

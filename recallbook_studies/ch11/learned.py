@@ -6,12 +6,13 @@ tables are good for: kept tables with four times the steps, and the three steps 
 limit taken anew, from zero weights, with the tables as drawn and as learned. Learned tables were
 shaped by the same facts and the same batch.
 
-``python -m recallbook_studies.ch11.learned STORE`` makes the rows, ``--export STORE...`` writes the
+``python -m recallbook table unequal_learned STORE`` makes the rows, ``--export`` writes the
 table."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -21,15 +22,14 @@ from recallbook.analysis.examination import examine
 from recallbook.data.task import Problem, draw
 from recallbook.model.transformer import RecallTransformer
 from recallbook.setting import Setting
-from recallbook.sweeps.archive import FOLDER
+from recallbook.sweeps.archive import load_results
 from recallbook.sweeps.point import OUTCOMES
-from recallbook.sweeps.rows import keyed_table
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
 from recallbook.training.longer import MATRICES, TABLES, descend
 from recallbook_studies.ch09.longer_training import rates
 
-FILE = FOLDER / "tables" / "unequal_learned.csv"
+load = partial(load_results, "unequal_learned")  # the committed rows
 SEQ_LEN, SEEDS, TEST_SAMPLES = 16, range(10), 2000
 STEPS, LONGER = 200, 800
 MULTIPLES = {
@@ -124,12 +124,6 @@ def row(key: str) -> dict[str, Any]:
     return found
 
 
-def load() -> pd.DataFrame:
-    """The committed rows: one for each case."""
-    with FILE.open(encoding="utf-8") as file:
-        return pd.read_csv(file)
-
-
 def by_way(frame: pd.DataFrame) -> pd.DataFrame:
     """One row for each case and way, with ``accuracy``, ``lock_on`` and ``recall``."""
     sizes = list(Case._fields)
@@ -161,7 +155,3 @@ def shape_changes(frame: pd.DataFrame) -> pd.DataFrame:
         }
         parts.append(frame[[*sizes, *names]].rename(columns=names).assign(tables=when))
     return pd.concat(parts).groupby([*sizes, "tables"]).mean().reset_index()
-
-
-if __name__ == "__main__":
-    keyed_table(__spec__.name, __doc__, [case.key for case in cases()], row, FILE)

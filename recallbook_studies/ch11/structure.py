@@ -4,11 +4,12 @@ isotropic tables.
 Isotropic tables have the effective dimension of a structured one, so that recall is alike where
 that alone counts.
 
-``python -m recallbook_studies.ch11.structure STORE`` makes the rows, ``--export STORE...`` writes
-the table."""
+``python -m recallbook table unequal_structure STORE`` makes the rows, ``--export`` writes the
+table."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -17,13 +18,12 @@ from recallbook.analysis.examination import examine
 from recallbook.analysis.intervals import seed_interval
 from recallbook.data.task import draw
 from recallbook.setting import Setting
-from recallbook.sweeps.archive import FOLDER
+from recallbook.sweeps.archive import load_results
 from recallbook.sweeps.point import OUTCOMES
-from recallbook.sweeps.rows import keyed_table
 from recallbook.theory.prediction import predict
 from recallbook.training.simulation import simulate
 
-FILE = FOLDER / "tables" / "unequal_structure.csv"
+load = partial(load_results, "unequal_structure")  # the committed rows
 VOCAB, DIM, SAMPLES = 256, 256, 2048
 LAWS = (
     "low_rank(64)",
@@ -81,12 +81,6 @@ def row(key: str) -> dict[str, Any]:
     return made
 
 
-def load() -> pd.DataFrame:
-    """The committed rows: one for each case."""
-    with FILE.open(encoding="utf-8") as file:
-        return pd.read_csv(file)
-
-
 def compared(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """A row for each law: measured (predicted), beside isotropic tables of its effective dimension
     at the short L."""
@@ -109,7 +103,3 @@ def compared(frame: pd.DataFrame) -> list[dict[str, Any]]:
 def _measured(case: pd.Series, name: str) -> str:
     """The mean over seeds, and in brackets what is predicted."""
     return f"{case[name]:.2f} ({case[f'{name}_predicted']:.2f})"
-
-
-if __name__ == "__main__":
-    keyed_table(__spec__.name, __doc__, keys(), row, FILE)

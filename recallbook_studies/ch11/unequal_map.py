@@ -1,10 +1,9 @@
 """Where predictions hold when facts are not equal: random settings of all that this allows,
 simulated and predicted.
 
-``python -m recallbook_studies.ch11.unequal_map STORE`` simulates what the file lacks; ``--part
-0/2`` shares the work. ``--export`` joins the files, adds the predictions and writes the table that
-ships with the package. The last ``UNSEEN`` settings were predicted once, after everything else was
-fixed.
+``python -m recallbook table unequal_error_map STORE`` simulates what the file lacks; ``--part 0/2``
+shares the work. ``--export`` joins the files, adds the predictions and writes the table that ships
+with the package. The last ``UNSEEN`` settings were predicted once, after everything else was fixed.
 
 Lock-on is often all or nothing from draw to draw, so that few seeds may miss what happens rarely.
 So where prediction and simulation differ by more than is allowed, the simulation gets ``AGAIN``
@@ -15,7 +14,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,14 +22,13 @@ import pandas as pd
 
 from recallbook.arguments import check_size
 from recallbook.setting import EMBEDDINGS, Setting
-from recallbook.sweeps.archive import FOLDER
-from recallbook.sweeps.rows import command_line, extend
+from recallbook.sweeps.archive import load_results
 from recallbook.theory.caveats import doubts, plain
 from recallbook.theory.prediction import predict
 from recallbook.training.simulation import simulate
 from recallbook_studies.prediction_errors import QUANTITIES, TOLERANCES
 
-FILE = FOLDER / "tables" / "unequal_error_map.parquet"
+load = partial(load_results, "unequal_error_map")  # the committed rows
 COUNT, UNSEEN = 240, 60  # settings, and how many of them, the last, are unseen
 FIRST_SEED = 6 * 10**8  # seeds of the map are used nowhere else
 FEWEST, MOST, SECONDS = (
@@ -151,11 +149,6 @@ def predicted(row: dict[str, Any]) -> dict[str, float]:
     }
 
 
-def load() -> pd.DataFrame:
-    """The committed map: simulated means, their standard errors, and predictions with theirs."""
-    return pd.read_parquet(FILE, engine="pyarrow")
-
-
 def judged() -> pd.DataFrame:
     """The map with the names of the ``doubts`` that apply, whether a setting is ``unseen``, and
     what is ``off_``."""
@@ -169,25 +162,8 @@ def judged() -> pd.DataFrame:
     )
 
 
-def export(stores: Iterable[Path]) -> None:
-    """Write the table that ships with the package; without stores, only its predictions are made
-    anew."""
-    parts = [pd.read_csv(store) for store in stores] or [load()]
-    frame = pd.concat(parts, ignore_index=True).sort_values("index", ignore_index=True)
-    write({**row, **predicted(row)} for row in frame.to_dict("records"))
-
-
-def write(rows: Iterable[dict[str, Any]]) -> None:
-    """Rows with predictions, simulated again where they are off."""
-    frame = pd.DataFrame([again(row) for row in rows])
+def finish(frame: pd.DataFrame) -> pd.DataFrame:
+    """Rows with what is predicted for them now, simulated again where they are off."""
+    rows = [{**row, **predicted(row)} for row in frame.to_dict("records")]
     sizes = dict.fromkeys(("index", "vocab", "seq_len", "dim", "samples", "seeds"), "int32")
-    frame.astype(sizes).to_parquet(FILE, compression="zstd", index=False)
-
-
-def fill(store: Path, part: slice) -> None:
-    """Simulate what the store lacks."""
-    extend(store, "index", range(COUNT)[part], simulated)
-
-
-if __name__ == "__main__":
-    command_line(__spec__.name, __doc__, fill, export)
+    return pd.DataFrame([again(row) for row in rows]).astype(sizes)

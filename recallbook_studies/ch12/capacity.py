@@ -7,28 +7,27 @@ about is searched for, and recall is that of these. Sequences are one token long
 has to be located. Weight decay is zero but where it is varied, because the question is what the
 weights can hold.
 
-``python -m recallbook_studies.ch12.capacity STORE`` makes the runs, ``--export STORE...`` writes
-the table."""
+``python -m recallbook table survives_capacity STORE`` makes the runs, ``--export`` writes the
+table."""
 
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from recallbook.setting import Setting
-from recallbook.sweeps.archive import FOLDER
-from recallbook.sweeps.rows import keyed_table
+from recallbook.sweeps.archive import load_results
 from recallbook.theory.search import bracket
 from recallbook_studies.ch12 import sizes, tuning
 from recallbook_studies.ch12.models import LadderModel
 from recallbook_studies.ch12.rungs import RUNGS, decays, rung_named
 from recallbook_studies.ch12.training import problem_for, train
 
-FILE = FOLDER / "tables" / "survives_capacity.csv"
+load = partial(load_results, "survives_capacity")  # the committed rows
 DIMS = (8, 16, 24, 32, 48, 64)
 LENGTH = 1  # nothing to locate: the memory alone
 LEARNED_DIMS = (8, 16)
@@ -126,13 +125,3 @@ def row(key: str) -> dict[str, Any]:
         "next_error": high.sem(), "weights": weights(case.rung, at),
         "bits": bits_per_weight(found.low * low.mean(), at.vocab, weights(case.rung, at)),
     }  # fmt: skip
-
-
-def load() -> pd.DataFrame:
-    """The committed cases."""
-    with FILE.open(encoding="utf-8") as file:
-        return pd.read_csv(file)
-
-
-if __name__ == "__main__":
-    keyed_table(__spec__.name, __doc__, [case.key for case in cases()], row, FILE)

@@ -3,21 +3,19 @@ r"""What the heads beside the one that locks on add, in one layer without a resi
 
 The layer's output is a sum over heads. *Best alone*: every other head's part is replaced by its
 mean over fresh sequences; *others alone*: the best head's is. Accuracy is measured before and
-after, on fresh sequences and on those of the training. ``python -m recallbook_studies.ch12.heads
-STORE`` makes the runs, ``--export STORE...`` writes the table."""
+after, on fresh sequences and on those of the training. ``python -m recallbook table survives_heads
+STORE`` makes the runs, ``--export`` writes the table."""
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
-import pandas as pd
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from recallbook.sweeps.archive import FOLDER
-from recallbook.sweeps.rows import keyed_table
+from recallbook.sweeps.archive import load_results
 from recallbook_studies.ch12 import sizes, tuning
 from recallbook_studies.ch12.measures import best, heads, share_right
 from recallbook_studies.ch12.models import LadderModel, Layer
@@ -25,7 +23,7 @@ from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.ch12.training import TEST, problem_for, train
 from recallbook_studies.ch12.writing import Written, write
 
-FILE = FOLDER / "tables" / "survives_heads.csv"
+load = partial(load_results, "survives_heads")  # the committed rows
 RUNG = RUNGS["four heads"]
 KEPT = ("all", "best alone", "others alone")
 
@@ -117,13 +115,3 @@ def row(key: str) -> dict[str, Any]:
         | {f"fresh, {kept}": fresh[kept] for kept in KEPT}
         | {f"trained, {kept}": shown[kept] for kept in KEPT}
     )
-
-
-def load() -> pd.DataFrame:
-    """The committed runs."""
-    with FILE.open(encoding="utf-8") as file:
-        return pd.read_csv(file)
-
-
-if __name__ == "__main__":
-    keyed_table(__spec__.name, __doc__, keys(), row, FILE)

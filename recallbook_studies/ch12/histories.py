@@ -1,22 +1,21 @@
 r"""Attention, recall and accuracy while the rungs train, at the base shape (chapter 12).
 
-``python -m recallbook_studies.ch12.histories STORE`` makes the runs, ``--export STORE...`` writes
-the table."""
+``python -m recallbook table survives_histories STORE`` makes the runs, ``--export`` writes the
+table."""
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import pandas as pd
 
-from recallbook.sweeps.archive import FOLDER
-from recallbook.sweeps.rows import keyed_table
+from recallbook.sweeps.archive import load_results
 from recallbook_studies.ch12 import sizes, tuning
 from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.ch12.training import LOOKS, STEPS, train
 
-FILE = FOLDER / "tables" / "survives_histories.csv"
+load = partial(load_results, "survives_histories")  # the committed rows
 NAMES = ("many steps", "AdamW", "learned embeddings", "MLP", "second layer")
 PER_FACT = 4  # sequences: ample, so that what is slow is training
 COLUMNS = ("accuracy", "recall", "lock_on", "attention", "marker_attention")
@@ -54,13 +53,3 @@ def row(key: str) -> dict[str, Any]:
     """One rung at one step."""
     name, step = key.rsplit(" ", 1)
     return {"key": key, "rung": name, "step": int(step), **histories(name).loc[int(step)].to_dict()}
-
-
-def load() -> pd.DataFrame:
-    """The committed curves."""
-    with FILE.open(encoding="utf-8") as file:
-        return pd.read_csv(file)
-
-
-if __name__ == "__main__":
-    keyed_table(__spec__.name, __doc__, keys(), row, FILE, together=len(looks()))

@@ -2,23 +2,22 @@ r"""Which comes first, lock-on or recall: a look at every step, at the base, for
 12).
 
 ``step_lock_on``, ``step_recall``, ``step_accuracy``: the first step after which each is half of the
-way from chance ($1/L$ for lock-on, $1/V$ for the others) to 1. ``python -m
-recallbook_studies.ch12.order STORE`` makes the runs, ``--export STORE...`` writes the table."""
+way from chance ($1/L$ for lock-on, $1/V$ for the others) to 1. ``python -m recallbook table
+survives_order STORE`` makes the runs, ``--export`` writes the table."""
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import pandas as pd
 
-from recallbook.sweeps.archive import FOLDER
-from recallbook.sweeps.rows import keyed_table
+from recallbook.sweeps.archive import load_results
 from recallbook_studies.ch12 import sizes, tuning
 from recallbook_studies.ch12.rungs import LADDER, RUNGS
 from recallbook_studies.ch12.training import STEPS, train
 
-FILE = FOLDER / "tables" / "survives_order.csv"
+load = partial(load_results, "survives_order")  # the committed rows
 TIMES = ("step_lock_on", "step_recall", "step_accuracy")
 
 
@@ -50,12 +49,6 @@ def row(key: str) -> dict[str, Any]:
     return {"key": key, "rung": name, "samples": int(count), "seed": int(seed), **found}
 
 
-def load() -> pd.DataFrame:
-    """The committed runs."""
-    with FILE.open(encoding="utf-8") as file:
-        return pd.read_csv(file)
-
-
 def phases(frame: pd.DataFrame) -> pd.DataFrame:
     """When each rung got there, over the runs that ended above 1/2 in accuracy: median steps, and
     the shares of runs in which lock-on, or recall, came strictly earlier than the other. ``runs``:
@@ -67,7 +60,3 @@ def phases(frame: pd.DataFrame) -> pd.DataFrame:
     table["recall_first"] = (late["step_recall"] < late["step_lock_on"]).groupby(rungs).mean()
     table["runs"] = late.groupby("rung").size()
     return table.reindex(frame["rung"].unique()).rename_axis("rung").reset_index()
-
-
-if __name__ == "__main__":
-    keyed_table(__spec__.name, __doc__, keys(), row, FILE, together=len(sizes.SEEDS))

@@ -2,23 +2,23 @@ r"""Does overlap make longer training oscillate? Random against orthogonal embed
 dimension (chapter 12).
 
 A run oscillates if its accuracy on fresh sequences falls, between two looks, by more than 0.1 below
-the best so far. ``python -m recallbook_studies.ch12.oscillation STORE`` makes the runs, ``--export
-STORE...`` writes the table."""
+the best so far. ``python -m recallbook table survives_oscillation STORE`` makes the runs,
+``--export`` writes the table."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
 from recallbook.setting import Setting
-from recallbook.sweeps.archive import FOLDER
-from recallbook.sweeps.rows import keyed_table
+from recallbook.sweeps.archive import load_results
 from recallbook_studies.ch12 import sizes, tuning
 from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.ch12.training import train
 
-FILE = FOLDER / "tables" / "survives_oscillation.csv"
+load = partial(load_results, "survives_oscillation")  # the committed rows
 NAMES, LAWS, FACTORS = (
     ("AdamW", "learned embeddings", "MLP"),
     ("gaussian", "orthogonal"),
@@ -60,13 +60,3 @@ def row(key: str) -> dict[str, Any]:
     counts = {"runs": len(largest), "oscillate": int((largest > FALL).sum())}
     means = {"largest_fall": largest.mean(), "accuracy": found.outcomes["accuracy"].mean()}
     return {"key": key, "rung": name, "embeddings": law, "factor": int(factor), **counts, **means}
-
-
-def load() -> pd.DataFrame:
-    """The committed counts."""
-    with FILE.open(encoding="utf-8") as file:
-        return pd.read_csv(file)
-
-
-if __name__ == "__main__":
-    keyed_table(__spec__.name, __doc__, keys(), row, FILE)

@@ -3,28 +3,23 @@ for longer.
 
 Beside it other decays, tokens by Zipf's law, and three rungs at a large shape.
 
-Training amplifies rounding, so the runs are committed: ``python -m recallbook_studies.ch12.runs
-STORE`` makes them (``--device cuda`` on a GPU), ``--export STORE...`` writes the table. A run made
-again agrees to the scatter between machines, not to the digit: means over seeds do (:func:`again`).
-"""
+Training amplifies rounding, so the runs are committed: ``python -m recallbook table survives
+STORE`` makes them (``--device cuda`` on a GPU), ``--export`` writes the table. A run made again
+agrees to the scatter between machines, not to the digit: means over seeds do (:func:`again`)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import lru_cache, partial
-from pathlib import Path
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from recallbook.arguments import Device
-from recallbook.sweeps.archive import FOLDER
-from recallbook.sweeps.rows import command_line, extend, join
+from recallbook.sweeps.archive import load_results
 from recallbook_studies.ch12 import sizes, tuning
 from recallbook_studies.ch12.rungs import LADDER, RUNGS, rung_named
 from recallbook_studies.ch12.training import STEPS, train
 
-FILE = FOLDER / "tables" / "survives.csv"
 LONGER, LONGEST = 4 * STEPS, 16 * STEPS
 LONGEST_SAMPLES = (
     4  # of the smallest numbers of sequences: more steps are asked whether fewer sequences do
@@ -152,8 +147,7 @@ def load(steps: int = STEPS, zipf: float = 0.0, tuned: bool = True) -> pd.DataFr
 
     At the decay that was tuned, or at all others. Three steps are three whatever ``steps`` is.
     """
-    with FILE.open(encoding="utf-8") as file:
-        frame = pd.read_csv(file)
+    frame = load_results("survives")
     wanted = (frame["steps"] == steps) | (frame["rung"] == "three steps")
     return frame[wanted & (frame["zipf"] == zipf) & (frame["tuned"] == tuned)].reset_index(
         drop=True
@@ -170,16 +164,6 @@ def again(frame: pd.DataFrame, cell: Cell) -> pd.DataFrame:
     return pd.DataFrame(means).rename_axis("column").reset_index()
 
 
-def fill(store: Path, part: slice, device: Device = "cpu") -> None:
-    """Make what the store lacks; the parts of a divided sweep are cells."""
-    made = [cell.key(seed) for cell in cells()[part] for seed in sizes.SEEDS]
-    extend(store, "key", made, partial(row, device=device))
-
-
-def export(stores: Iterable[Path]) -> None:
-    """Write the table that ships with the package."""
-    join(stores, "key", [cell.key(seed) for cell in cells() for seed in sizes.SEEDS], FILE)
-
-
-if __name__ == "__main__":
-    command_line(__spec__.name, __doc__, fill, export, devices=True)
+def keys() -> list[str]:
+    """Every run, in the order of the table; the seeds of a cell follow each other."""
+    return [cell.key(seed) for cell in cells() for seed in sizes.SEEDS]

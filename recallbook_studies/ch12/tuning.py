@@ -6,27 +6,25 @@ kept at the base and its neighbours in the grid. Ten seeds, used nowhere else. A
 the best* if its mean accuracy is at most one standard error of the paired difference, over seeds,
 below the best; of those that are, the one nearest to their middle is kept.
 
-``python -m recallbook_studies.ch12.tuning STORE`` makes the runs, the base first: export it with
-``--export STORE...``, then call both again for the other shapes.
-"""
+``python -m recallbook table survives_tuning STORE`` makes the runs, the base first: export it with
+``--export``, then call both again for the other shapes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
-from pathlib import Path
+from functools import lru_cache, partial
 from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 import pandas as pd
 
-from recallbook.sweeps.archive import FOLDER
-from recallbook.sweeps.rows import command_line, extend, join
+from recallbook.sweeps import archive
+from recallbook.sweeps.archive import load_results
 from recallbook_studies.ch12 import sizes
 from recallbook_studies.ch12.rungs import RUNGS, Rung, decays
 from recallbook_studies.ch12.training import train
 
-FILE = FOLDER / "tables" / "survives_tuning.csv"
+load = partial(load_results, "survives_tuning")  # the committed rows
 SEEDS = range(1000, 1010)  # the sweep's are 0 to 9
 MATRICES = (0.01, 0.03, 0.1, 0.3, 1.0)  # where the book's two matrices are all that moves
 ONE_LAYER = (0.003, 0.01, 0.03, 0.1, 0.3)  # and learned embeddings
@@ -160,12 +158,6 @@ def choose(frame: pd.DataFrame) -> dict[tuple[str, sizes.Shape], Pair]:
     return kept
 
 
-def load() -> pd.DataFrame:
-    """The committed search: one row for each rung, shape, pair and seed."""
-    with FILE.open(encoding="utf-8") as file:
-        return pd.read_csv(file)
-
-
 @lru_cache(maxsize=1)
 def chosen() -> dict[tuple[str, sizes.Shape], Pair]:
     """What the committed search keeps."""
@@ -202,21 +194,4 @@ def at_an_end(frame: pd.DataFrame) -> list[tuple[str, str]]:
 
 def searched() -> list[sizes.Shape]:
     """The base, and the other shapes once the base is committed."""
-    return [*sizes.shapes(), sizes.LARGE] if FILE.is_file() else [sizes.BASE]
-
-
-def fill(store: Path, part: slice) -> None:
-    """Make what the store lacks; the parts of a divided search are pairs."""
-    for keep in searched():
-        made = keys([keep])
-        whole = [made[start : start + len(SEEDS)] for start in range(0, len(made), len(SEEDS))]
-        extend(store, "key", [key for group in whole[part] for key in group], row)
-
-
-def export(stores: Iterable[Path]) -> None:
-    """Write the table that ships with the package: the base alone until it is committed."""
-    join(stores, "key", keys(searched()), FILE)
-
-
-if __name__ == "__main__":
-    command_line(__spec__.name, __doc__, fill, export)
+    return [*sizes.shapes(), sizes.LARGE] if "survives_tuning" in archive.tables() else [sizes.BASE]

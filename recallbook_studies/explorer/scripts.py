@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import sympy as sp
 
 from recallbook.bounds import information_terms
@@ -60,7 +59,7 @@ def needs() -> dict[str, sp.Expr]:
 
 def facts() -> dict[str, Any]:
     """Constants of the package that the page shows or compares with."""
-    proved = pd.read_csv(sandwich.FILE)
+    proved = sandwich.load()
     proved = proved[(proved["accuracy"] == sandwich.LEVEL) & (proved["embeddings"] == "gaussian")]
     proved = proved[np.isfinite(proved["sufficient"])]
     return {
@@ -85,7 +84,7 @@ def facts() -> dict[str, Any]:
 def formulas() -> str:
     """The script: functions by name."""
     lines = [
-        "// Printed by SymPy from the package's expressions; python -m recallbook_studies.explorer.table --export."
+        "// Printed by SymPy from the package's expressions; python -m recallbook table explorer --export."
     ]
     lines.append("(function (explorer) {")
     for group, entries in (("ledger", ledger()), ("needs", needs())):

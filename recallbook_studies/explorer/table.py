@@ -1,9 +1,9 @@
 """The table of the page on which a reader moves the sizes.
 
-``python -m recallbook_studies.explorer.table STORE`` predicts what the file lacks; several can
-share the work with ``--part 0/2`` and ``--part 1/2``, each with a file of its own. ``--export
-STORE...`` joins them and writes the page's scripts and its still picture; without stores, only what
-needs no new prediction."""
+``python -m recallbook table explorer STORE`` predicts what the file lacks; several can share the
+work with ``--part 0/2`` and ``--part 1/2``, each with a file of its own. ``--export STORE...``
+joins them and writes the page's scripts and its still picture; without stores, only what needs no
+new prediction."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.interpolate import make_interp_spline
 
-from recallbook.sweeps.rows import command_line, extend
 from recallbook.theory.prediction import predict
 from recallbook_studies.explorer import cases as of, scripts, still
 from recallbook_studies.explorer.splines import Spline, packed, through, unpacked
@@ -41,11 +40,6 @@ def predicted(index: int) -> dict[str, Any]:
     case = of.cases()[index]
     found = predict(case.sizes.setting, without=(case.without,) if case.without else (), warn=False)
     return {"index": index, **{name: float(getattr(found, name)) for name in QUANTITIES}}
-
-
-def fill(store: Path, part: slice) -> None:
-    """Predict what the store lacks."""
-    extend(store, "index", range(len(of.cases()))[part], predicted)
 
 
 def joined(stores: Sequence[Path]) -> pd.DataFrame:
@@ -263,7 +257,7 @@ def data(frame: pd.DataFrame) -> dict[str, Any]:
     rows = frame[list(QUANTITIES)].to_numpy()
     check, wide = (in_range(frame[frame["part"] == part]) for part in ("check", "width check"))
     provenance = {
-        "command": f"python -m {__spec__.name if __name__ == '__main__' else __name__} STORE, then --export STORE",
+        "command": "python -m recallbook table explorer STORE, then --export STORE",
         "version": version("recallbook"),
         "predictions": len(frame),
         "rows_sha256": hashlib.sha256(np.round(rows, 9).tobytes()).hexdigest(),
@@ -300,7 +294,3 @@ def export(stores: Sequence[Path]) -> None:
     (FOLDER / "data.js").write_text(f"{comment}{HEAD}{json.dumps(content)};\n", encoding="utf-8")
     (FOLDER / "formulas.js").write_text(scripts.formulas(), encoding="utf-8")
     still.draw(FOLDER / "still.svg")
-
-
-if __name__ == "__main__":
-    command_line(__spec__.name, __doc__, fill, export)

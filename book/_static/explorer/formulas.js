@@ -1,4 +1,4 @@
-// Printed by SymPy from the package's expressions; python -m recallbook_studies.explorer.table --export.
+// Printed by SymPy from the package's expressions; python -m recallbook table explorer --export.
 (function (explorer) {
   explorer.ledger = {
     "mean bias": ({L, N, V, d, tau}) => Math.pow(L, 4)*V*(d - 1)*(Math.pow(V, 2) + 3*V*d + Math.pow(d, 2))/(Math.pow(d, 2)*Math.pow(L*Math.pow(V, 2)*tau + N*V*d + N*V*tau - N*d - N*tau + Math.pow(V, 2)*d*tau, 2)),
