@@ -15,7 +15,6 @@ from recallbook_studies.ch09 import (
     label_frequencies,
     large_sizes,
     lock_on_sizes,
-    longer_training,
     mlp_sizes,
     one_step,
 )
@@ -55,12 +54,6 @@ SWEEPS = {
     ),
     "sandwich": Sweep(
         "critical N for accuracy 0.9 where the proved N is known too", sandwich.points
-    ),
-    "longer_training": Sweep(
-        "more than three steps, on one batch and on fresh batches", longer_training.points
-    ),
-    "longer_larger": Sweep(
-        "longer training above coverage: V = 256, d to V/2", longer_training.larger_points
     ),
     "zipf_threshold": Sweep("the exponent at which Zipf's law breaks lock-on", thresholds.points),
     "zipf_larger": Sweep("the same at V to 4096, L to 256", thresholds.larger_points),

@@ -13,7 +13,6 @@ from bs4 import BeautifulSoup
 from docutils.nodes import make_id
 
 from recallbook.analysis.intervals import Interval
-from recallbook_studies.ch10 import early_training
 from recallbook_studies.claims import checks, findings, listing, register
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
@@ -169,7 +168,10 @@ OTHERS = {  # by check: what would have to be measured for another verdict, and 
         (with_(sums=every(at(2))), "confirmed"),
         (with_(sums=every(at(0.5)), trained=every(at(1))), "refuted"),
     ],
-    "nearly_optimal": [(with_(dim=30), "confirmed"), (with_(numbers=600), "refuted")],
+    "nearly_optimal": [
+        (with_(fixed=at(600)), "confirmed"),
+        (with_(learned_bits=2.0), "refuted"),
+    ],
     "smaller_dim_stores_more": [
         (with_(held={32: at(500), 128: at(33)}), "confirmed"),
         (with_(shared=every(at(0.8))), "refuted"),
@@ -190,15 +192,21 @@ OTHERS = {  # by check: what would have to be measured for another verdict, and 
         (with_(gains=every(at(-0.1))), "confirmed"),
         (with_(attention=every(at(0.9))), "refuted"),
     ],
-    "early_direction": [(column(high=0.05), "confirmed"), (column(high=0.5), "refuted")],
+    "early_direction": [
+        (with_(early=lambda f: f.assign(sum=f["size"])), "confirmed"),
+        (with_(early=lambda f: f.assign(sum=0), weights=(0.9, 0.9)), "refuted"),
+    ],
     "early_decides": [
         (with_(shares=every(at(0.02))), "confirmed"),
         (with_(shares=every(at(0.6))), "refuted"),
     ],
     "oscillation": [
-        (lambda f: f.assign(sum=f["sum"].where(f["law"] != "gaussian, d = 66", 0)), "refuted"),
-        (lambda f: f.assign(sum=f["sum"].where(f["law"] != "gaussian, d = 66", 12)), "confirmed"),
-        (lambda f: f.assign(sum=12), "refuted"),
+        (lambda f: f.assign(oscillate=0), "refuted"),
+        (
+            lambda f: f.assign(oscillate=f["oscillate"].where(f["embeddings"] == "orthogonal", 10)),
+            "confirmed",
+        ),
+        (lambda f: f.assign(oscillate=10), "refuted"),
     ],
     "longer_scaling": [
         (lambda f: with_(rung=f.short, long=f.short)(f), "confirmed"),
@@ -325,17 +333,6 @@ def test_the_stored_verdict_is_measured_and_other_data_give_another(monkeypatch,
 )
 def test_claims_without_a_check_are_not_decided(claim):
     assert register.recompute(claim) == findings.Finding("", claim.verdict)
-
-
-def test_runs_of_one_seed_are_one_draw():
-    """The share of rescued runs has its interval over seeds: it is wider than if runs were
-    independent draws."""
-    share = checks.CHECKS["early_decides"].measure().shares[32]
-    runs = early_training.over_sizes(early_training.load()).query(
-        "samples == 32 and lock_on_early < 0.5"
-    )
-    independent = (share.mean * (1 - share.mean) / len(runs)) ** 0.5
-    assert 2 * independent < share.high - share.mean < 10 * independent
 
 
 # Damaged data

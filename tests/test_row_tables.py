@@ -16,8 +16,7 @@ import recallbook as rb
 from recallbook.sweeps import archive
 from recallbook_studies.ch06 import certificates, sandwich
 from recallbook_studies.ch07 import phase
-from recallbook_studies.ch10 import early_training, learned_embeddings
-from recallbook_studies.ch11 import learned, structure
+from recallbook_studies.ch11 import structure
 from recallbook_studies.ch12 import (
     capacity,
     heads,
@@ -61,20 +60,7 @@ def case_of_sandwich(name):
     return sandwich.row(name, dict(sandwich.cases())[name])
 
 
-def trained_columns(frame):
-    """Columns of learned embeddings that come from training: one sequence more or less of those
-    tested."""
-    return {name: 0.1 for name in frame if name.startswith(("kept", "learned: ", "limit, learned"))}
-
-
 TABLES = {
-    "unequal_learned": RowTable(
-        "key",
-        lambda: [case.key for case in learned.cases()],
-        learned.row,
-        ["64 16 64 3"],
-        trained_columns(learned.load()),
-    ),
     "unequal_structure": RowTable("key", structure.keys, structure.row, ["low_rank(64), L = 16"]),
     "certificates": RowTable(
         "index", lambda: list(range(certificates.COUNT)), certificates.row, [3, 17, 34]
@@ -89,28 +75,6 @@ TABLES = {
         .query("accuracy == 0.5 and sufficient < 1000")
         .nsmallest(1, "vocab")["case"]
         .tolist(),
-    ),
-    "early_training": RowTable(
-        "key",
-        lambda: [run.key for run in early_training.runs()],
-        lambda key: early_training.row({run.key: run for run in early_training.runs()}[key]),
-        [
-            early_training.load()
-            .query("embeddings == @law and factor == 1 and samples <= 256")["key"]
-            .iloc[-1]
-            for law in ("gaussian", "orthogonal")
-        ],
-        # 300 steps amplify rounding
-        dict.fromkeys(("lock_on_early", "cosine_early", "length_early"), 1e-3)
-        | dict.fromkeys(("cosine_late", "length_late", "lock_on_late"), 0.02)
-        | {"rise": None},
-    ),
-    "learned_embeddings": RowTable(
-        "key",
-        learned_embeddings.keys,
-        learned_embeddings.row,
-        ["random 24 3", "learned 8 1", "clustered 32 0"],
-        dict.fromkeys(("recall",), 0.03),
     ),
     "mlp_phase": RowTable(
         ["panel", "ratio", "seq_len"],
@@ -150,7 +114,6 @@ ELSEWHERE = {
     "unequal_error_map": "test_unequal_error_map.py: a row says how many seeds it took",
     "quantiles": "test_quantiles.py: laws are compared, too",
     "terms_alone": "test_moments.py: a case is many rows",
-    "trained_memories": "test_mlp_experiments.py: a curve is many rows",
 }
 
 

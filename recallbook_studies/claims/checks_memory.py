@@ -7,19 +7,21 @@ import math
 from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 
 from recallbook.analysis.intervals import Interval, seed_interval
+from recallbook.setting import Setting
 from recallbook.sweeps.archive import load_results
 from recallbook.training.simulation import simulate
-from recallbook_studies.ch07 import phase as plane, trained_memories
+from recallbook_studies.ch07 import phase as plane
 from recallbook_studies.ch07.features import alone, drawn, perfect_recall
 from recallbook_studies.ch09 import mlp_sizes
-from recallbook_studies.ch10 import learned_embeddings as learned
+from recallbook_studies.ch12 import capacity, runs, sizes
 from recallbook_studies.claims.checks_model import RUNNING
 from recallbook_studies.claims.findings import (
     CONFIRMED,
-    HELD,
+    OUT,
     PARTLY,
     REFUTED,
     Finding,
@@ -32,19 +34,25 @@ from recallbook_studies.claims.findings import (
 
 # Facts held
 
+SMALL = 8  # d of the memories that are compared
 
-def _trained() -> pd.DataFrame:
-    """The smallest matrix tried that holds 0.99 of the facts, trained on random embeddings, by
-    facts and seed."""
-    return trained_memories.critical(trained_memories.committed().query("memory == 'linear'"))
+
+def _held(rung: str = "AdamW") -> dict[int, Interval]:
+    """Facts of which a matrix of chapter 12 holds nine tenths, all facts in the loss, by d: the
+    ends are the last two sizes tried."""
+    table = capacity.load().query(
+        "rung == @rung and asked == 'all' and steps == 1000 and decay == 0"
+    )
+    return {
+        r.dim: Interval(math.sqrt(r.facts * min(r.next, capacity.LABELS)), r.facts, r.next)
+        for r in table.itertuples()
+    }
 
 
 def _superposition() -> SimpleNamespace:
-    """Facts for each dimension: of a sum of outer products by d, of a trained matrix by facts."""
+    """Facts for each dimension, of a sum of outer products and of a trained matrix, by d."""
     sums = {dim: Interval(*(x / dim for x in facts_held(dim))) for dim in (16, 32, 64, 128)}
-    trained = {
-        int(n): seed_interval(n / part["size"] ** 0.5) for n, part in _trained().groupby("facts")
-    }
+    trained = {dim: Interval(*(x / dim for x in found)) for dim, found in _held().items()}
     return SimpleNamespace(sums=sums, trained=trained)
 
 
@@ -52,13 +60,13 @@ def _superposition() -> SimpleNamespace:
     _superposition,
     "Orthogonal embeddings exist for at most d tokens, so d facts are their limit, whatever the memory. Confirmed if"
     " random ones hold more at every size tried, by the whole interval, in a sum of outer products and in a trained"
-    " matrix; true only where if at some; held means that 0.99 of the facts come back.",
+    " matrix; true only where if at some; held means that 0.99 of the facts come back, or 0.9 from a trained matrix.",
 )
 def superposition(found: SimpleNamespace) -> Finding:
     """More facts than dimensions?"""
     text = "facts held for each dimension, sum of outer products: "
     text += said(*((f"d = {dim}", x) for dim, x in found.sums.items()))
-    text += "; trained matrix: " + said(*((f"{n} facts", x) for n, x in found.trained.items()))
+    text += "; trained matrix: " + said(*((f"d = {dim}", x) for dim, x in found.trained.items()))
     more = [x.low > 1 for line in (found.sums, found.trained) for x in line.values()]
     return Finding(
         text + "; orthogonal: at most 1",
@@ -67,33 +75,33 @@ def superposition(found: SimpleNamespace) -> Finding:
 
 
 def _yardsticks() -> SimpleNamespace:
-    """For 256 facts: squared dimension, and numbers that are trained, of four memories."""
-    facts, table = learned.FACTS, learned.load()
-    known = table[(table["kind"] == "learned")].groupby("dim")["recall"].min()
-    least = int(known.index[known >= HELD].min())  # the smallest d tried
-    one = trained_memories.critical(trained_memories.curve("one gradient", (facts,)))
-    square = seed_interval(_trained().query("facts == @facts")["size"])
+    """Facts that three memories hold at one d, and bits for each weight of the two that are
+    trained to the end."""
+    names = {"three steps": "once", "AdamW": "fixed", "learned embeddings": "learned"}
+    rows = capacity.load().query(
+        "dim == @SMALL and asked == 'all' and steps == 1000 and decay == 0"
+    )
+    bits = rows.set_index("rung")["bits"]
     return SimpleNamespace(
-        one=seed_interval(one["size"]),
-        trained=square,
-        dim=least,
-        numbers=least**2 + 2 * facts * least,
+        **{name: _held(rung)[SMALL] for rung, name in names.items()},
+        fixed_bits=float(bits["AdamW"]),
+        learned_bits=float(bits["learned embeddings"]),
     )
 
 
 @decided_by(
     _yardsticks,
-    "Close to the best: within a factor of two of the best that we know, for 256 facts. Two yardsticks, both against a"
-    " matrix whose tables of embeddings are trained with it: the squared dimension, and the count of trained numbers."
+    "Close to the best: within a factor of two of the best that we know, at one d. Two yardsticks, both against a"
+    " matrix whose tables of embeddings are trained with it: the facts held, and bits for each trained weight."
     " Confirmed if a matrix trained on random embeddings is close by both, true only where if by one, refuted if by"
-    " neither.",
+    " neither. Held means that 0.9 of the facts come back.",
 )
 def nearly_optimal(found: SimpleNamespace) -> Finding:
     """Random embeddings against learned ones, at their best and as three steps use them."""
-    text = f"256 facts, random embeddings: d² = {ends(found.trained, 0)} trained, all the numbers that are trained; "
-    text += f"{ends(found.one, 0)} as a sum of outer products; learned embeddings: d² = {found.dim**2} is enough, with "
-    text += f"{found.numbers} numbers trained"
-    close = [found.trained.high <= 2 * best for best in (found.dim**2, found.numbers)]
+    text = f"d = {SMALL}, facts held: {found.once.low:.0f} after three steps, {found.fixed.low:.0f} by a matrix trained "
+    text += f"on random embeddings, at least {found.learned.low:.0f}, the most tried, where embeddings learn; bits for "
+    text += f"each trained weight: {found.fixed_bits:.2f}, and at least {found.learned_bits:.2f}"
+    close = [2 * found.fixed.high >= found.learned.low, 2 * found.fixed_bits >= found.learned_bits]
     return Finding(text, CONFIRMED if all(close) else PARTLY if any(close) else REFUTED)
 
 
@@ -141,18 +149,18 @@ def smaller_dim_stores_more(found: SimpleNamespace) -> Finding:
 
 
 def _ratios() -> dict[str, dict[int, Interval]]:
-    """Facts for each dimension of a sum of outer products, by d; facts, and bits, for each trained
-    number, by facts."""
-    trained = {int(n): part["size"] for n, part in _trained().groupby("facts")}
+    """Facts for each dimension of a sum of outer products, and facts and bits for each number of a
+    trained matrix, by d."""
+    trained = {dim: found for dim, found in _held().items() if dim > SMALL}
     return {
         "facts for each dimension": {
             d: Interval(*(x / d for x in facts_held(d))) for d in (32, 64, 128)
         },
         "facts for each number of a trained matrix": {
-            n: seed_interval(n / size) for n, size in trained.items()
+            d: Interval(*(x / d**2 for x in found)) for d, found in trained.items()
         },
         "bits for each number": {
-            n: seed_interval(n * math.log2(n) / size) for n, size in trained.items()
+            d: Interval(*(x * math.log2(x) / d**2 for x in found)) for d, found in trained.items()
         },
     }
 
@@ -161,7 +169,7 @@ def _ratios() -> dict[str, dict[int, Interval]]:
     _ratios,
     "A classical limit is a constant number of patterns for each neuron. It has a counterpart if facts for each"
     " dimension, or facts or bits (log₂ n for each of n facts) for each trained number, change by less than a quarter"
-    " over the sizes tried: the grid of sizes allows a fifth. Confirmed if the constant is 0.14 as well, refuted if"
+    " over the sizes tried. Confirmed if the constant is 0.14 as well, refuted if"
     " nothing is constant.",
 )
 def hopfield(found: dict[str, dict[int, Interval]]) -> Finding:
@@ -177,28 +185,36 @@ def hopfield(found: dict[str, dict[int, Interval]]) -> Finding:
 
 
 def _learned() -> dict[str, dict[int, Interval]]:
-    """Recall with learned and with clustered minus that with random embeddings, by dimension."""
-    table = learned.load().pivot(index=["dim", "seed"], columns="kind", values="recall")
-    level = 1 - 0.05 / len(learned.DIMS)  # several d are looked at
-    return {
-        kind: {
-            int(dim): seed_interval(part[kind] - part["random"], level)
-            for dim, part in table.groupby("dim")
-        }
-        for kind in ("learned", "clustered")
-    }
+    """Accuracy with learned minus that with fixed embeddings on the same draws (chapter 12), and
+    with clustered minus that with random ones after three steps, by d."""
+    table = runs.load().query("vocab == 64 and seq_len == 8 and samples == 1024")
+    wide = table.pivot(index=["dim", "seed"], columns="rung", values="accuracy")
+    gain = wide["learned embeddings"] - wide["trigger in the values"]
+    found: dict[str, dict[int, Interval]] = {"learned": {}, "clustered": {}}
+    for dim in sizes.DIMS:
+        at = Setting(vocab=64, seq_len=8, dim=dim, samples=1024, **OUT)
+        accuracy = [
+            np.array([simulate(replace(at, embeddings=law), seed).accuracy for seed in range(20)])
+            for law in ("clustered(16, 0.5)", "gaussian")
+        ]
+        level = 1 - 0.05 / len(sizes.DIMS)  # several d are looked at
+        found["learned"][dim] = seed_interval(gain[dim], level)
+        found["clustered"][dim] = seed_interval(accuracy[0] - accuracy[1], level)
+    return found
 
 
 @decided_by(
     _learned,
-    "Confirmed if a memory with learned embeddings and one with clustered ones both differ from random ones on the"
-    " same draws at some d, each d by itself: where all recall nothing, or all everything, nothing can differ. By"
-    " intervals that exclude 0, wide enough to look at seven d. True only where if one of the two differs, refuted if"
+    "Confirmed if learned embeddings differ from fixed ones after training, and clustered from random ones after"
+    " three steps, at some d, each d by itself: where all recall nothing, or all everything, nothing can differ. By"
+    " intervals that exclude 0, wide enough to look at three d. True only where if one of the two differs, refuted if"
     " neither.",
 )
 def learned_embeddings(found: dict[str, dict[int, Interval]]) -> Finding:
-    """Learned and clustered embeddings against random ones in a trained linear memory."""
-    text = f"recall of {learned.FACTS} facts by a trained matrix minus that with random embeddings, where most differ: "
+    """Learned embeddings against fixed ones, and clustered against random ones."""
+    text = (
+        "V = 64, L = 8, N = 1024, accuracy minus that with random embeddings, where most differ: "
+    )
     largest = {
         kind: max((abs(x.mean), dim) for dim, x in line.items())[1] for kind, line in found.items()
     }

@@ -22,7 +22,8 @@ from recallbook.analysis import critical
 from recallbook.analysis.intervals import Interval, seed_interval
 from recallbook.sweeps.archive import load_results
 from recallbook_studies.ch02.associative import capacity, recalled
-from recallbook_studies.ch09 import four_corners, lock_on_sizes, longer_training
+from recallbook_studies.ch09 import four_corners, lock_on_sizes
+from recallbook_studies.ch12 import ladder_laws, runs
 
 CONFIRMED, REFUTED, PARTLY = "confirmed", "refuted", "true only where"
 OUT: dict[str, Any] = {"trigger_in_values": False}
@@ -31,8 +32,9 @@ LABELS, ONE, SHORT, LONG = (
     "label frequencies",
     "one gradient",
     "three steps (V = 64)",
-    "300 steps (V = 64)",
+    "400 steps (V = 64)",
 )
+RUNGS = {SHORT: "three steps", LONG: "many steps"}  # of chapter 12
 SYMBOLS = {"vocab": "V", "dim": "d", "seq_len": "L"}
 HELD = 0.99  # of the facts: what counts as held, as in the public code on trained memories
 
@@ -107,8 +109,8 @@ def rough(size: float) -> str:
 
 @cache
 def fitted(law: str) -> dict[str, Interval]:
-    """Exponents of measured critical N, by size: lock-on, label frequencies, one gradient, three
-    and 300 steps."""
+    """Exponents of measured critical N, by size: lock-on, label frequencies, one gradient, and
+    accuracy one half after three and 400 steps."""
     if law == LOCKS:
         rows = lock_on_sizes.sizes(load_results("lock_on"), False)
         by_vocab = critical.exponents(
@@ -122,9 +124,8 @@ def fitted(law: str) -> dict[str, Interval]:
         rows = load_results("one_step").query("method == 'argmax' and not trigger_in_values")
         table = critical.exponents(rows, ["vocab", "seq_len", "dim"], outcome="recall")
     else:
-        rows = longer_training.labelled(load_results("longer_training"))
-        rows = rows[rows["training"] == ("three steps" if law == SHORT else "one batch")]
-        table = critical.exponents(rows, ["dim", "seq_len"])
+        frame = runs.load()
+        table = ladder_laws.fitted(frame[frame["rung"] == RUNGS[law]])
     return {row.size: Interval(row.exponent, row.low, row.high) for row in table.itertuples()}
 
 
@@ -174,10 +175,8 @@ def length_factors(trigger_in_values: bool) -> dict[str, Interval]:
 def facts_held(dim: int, accuracy: float = HELD) -> Interval:
     """Facts that a sum of outer products holds, simulated: the mean of eight draws on the
     sphere."""
-    found = [
-        capacity(
-            lambda facts, seed=seed: float(recalled(facts, dim, seed, "sphere").mean()), accuracy
-        )  # type: ignore[misc]
-        for seed in range(8)
-    ]
-    return seed_interval(found)
+
+    def held(seed: int) -> int:
+        return capacity(lambda n: float(recalled(n, dim, seed, "sphere").mean()), accuracy)
+
+    return seed_interval([held(seed) for seed in range(8)])
