@@ -367,5 +367,5 @@ def _available(
     return float(numeric(available())(sizes))
 
 
-def _some_facts(named: float) -> float:
-    return float(numeric(some_facts())({named: named}))
+def _some_facts(count: float) -> float:
+    return float(numeric(some_facts())({named: count}))
