@@ -26,7 +26,7 @@ directions = sp.Symbol("D", positive=True)  # directions of the gradient that ca
 information = sp.Symbol("I", positive=True)  # in nats
 named = sp.Symbol("a", positive=True)  # facts named correctly
 tilt = sp.Symbol("lambda", positive=True)
-error = sp.Symbol("delta", positive=True)
+failure = sp.Symbol("delta", positive=True)
 reading = sp.Symbol("c", positive=True)  # reading error, in units of the noise's covariance
 unseen = sp.Symbol("mu", positive=True)  # facts that no sequence shows, on average
 
@@ -102,8 +102,8 @@ def some_facts() -> sp.Expr:
 def fano() -> sp.Expr:
     r"""Nats to have at least $a$ facts named but for an event of probability $\delta$ (Fano's
     inequality)."""
-    entropy = -error * sp.log(error) - (1 - error) * sp.log(1 - error)
-    return (1 - error) * sp.loggamma(named + 1) - entropy
+    entropy = -failure * sp.log(failure) - (1 - failure) * sp.log(1 - failure)
+    return (1 - failure) * sp.loggamma(named + 1) - entropy
 
 
 def chance_unseen() -> sp.Expr:
@@ -150,7 +150,7 @@ def required_information(vocab: int, accuracy: float = 1.0, error: float | None 
     if error == 0:
         return float(gammaln(whole_facts(vocab, accuracy) + 1))
     if error is not None:
-        known = {named: whole_facts(vocab, accuracy), error: error}
+        known = {named: whole_facts(vocab, accuracy), failure: error}
         return max(0.0, float(numeric(fano())(known)))
     if accuracy == 1:
         return float(gammaln(vocab + 1))
@@ -308,12 +308,12 @@ def maximum_seq_len(
     samples, noise = check_size("samples", samples), check_rate("reading_error", reading_error)
     nats = required_information(vocab, accuracy, error)
     rows, columns = _ranks(vocab, dim, width)
-    directions = min(rows, samples) * columns
+    usable = min(rows, samples) * columns
     if nats == 0:
         return math.inf
-    if 2 * nats / directions > 600:
+    if 2 * nats / usable > 600:
         return 1.0
-    known = {directions: directions, information: nats, reading: noise}
+    known = {directions: usable, information: nats, reading: noise}
     return float(numeric(seq_len())({V: vocab, N: samples, **known}))
 
 
@@ -362,8 +362,8 @@ def _available(
     vocab: int, seq_len: int, samples: float, ranks: tuple[int, int], noise: float
 ) -> float:
     """:func:`available_information` at a real number of sequences."""
-    directions = min(ranks[0], samples) * ranks[1]
-    sizes = {V: vocab, N: samples, L: seq_len, reading: noise, directions: directions}
+    usable = min(ranks[0], samples) * ranks[1]
+    sizes = {V: vocab, N: samples, L: seq_len, reading: noise, directions: usable}
     return float(numeric(available())(sizes))
 
 
