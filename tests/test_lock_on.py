@@ -151,11 +151,3 @@ def test_projection_takes_out_the_named_directions():
     rest = w - basis @ np.linalg.lstsq(basis, w, rcond=None)[0]
     assert row["residual"] == pytest.approx((z @ rest).var(ddof=1), rel=1e-8)
     assert row["score"] == pytest.approx(t @ w, rel=1e-12)
-
-
-def test_every_term_of_the_ledger_is_measured_alone():
-    missing = set(scores.terms()) - set(scores.ISOLATED)
-    assert missing == set(), (
-        "ISOLATED of experiments/lock_on/scores.py says where each term matters most"
-    )
-    assert set(scores.ISOLATED) - set(scores.terms()) == set(), "no such terms"

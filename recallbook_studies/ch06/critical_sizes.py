@@ -82,20 +82,6 @@ def largest_law(frame: pd.DataFrame, trigger_in_values: bool, vocab: int = 256) 
     return np.asarray(np.max(np.broadcast_arrays(*every), axis=0))
 
 
-def at_critical(
-    frame: pd.DataFrame, trigger_in_values: bool, seeds: Iterable[int] = SEEDS
-) -> pd.DataFrame:
-    """Simulated accuracy at the critical numbers of :func:`critical`, where they are finite."""
-    finite = (
-        frame[np.isfinite(frame["samples"])]
-        .astype(int)[["seq_len", "dim", "samples"]]
-        .to_dict("records")
-    )
-    return outcomes(
-        (Setting(vocab=256, trigger_in_values=trigger_in_values, **row) for row in finite), seeds
-    )
-
-
 def critical_dim(
     vocab: int, trigger_in_values: bool, accuracy: float = 0.9, samples: int = 2**31 - 1
 ) -> int:
