@@ -47,7 +47,9 @@ def test_score_and_scatter(name):
 
 @pytest.mark.parametrize("name", DOMINATED)
 def test_the_named_term_matters(name):
-    shares = scores.shares(DOMINATED[name])
+    setting = DOMINATED[name]
+    terms = {term: scores.predicted(setting)[term] for term in scores.terms()}
+    shares = {term: size / scores.variance(setting) for term, size in terms.items()}
     named = name.split(",")[0]
     assert named == "gradient noise" or max(shares, key=shares.get) == named
     assert shares[named] > 0.25

@@ -193,13 +193,6 @@ def infinite_data(problem: Problem) -> torch.Tensor:
     return factor * (weights @ z + weights.sum() * t)
 
 
-def shares(setting: Setting, without: tuple[str, ...] = ()) -> dict[str, float]:
-    """Share of each term in the predicted variance of token scores, some terms left out."""
-    total = variance(setting, without)
-    found = predicted(setting)
-    return {name: float(found[name] / total) for name in terms() if name not in without}
-
-
 def ratio(measured: ArrayLike, expected: ArrayLike) -> intervals.Interval:
     """Measured over the mean prediction, with its interval over seeds."""
     return intervals.seed_interval(np.asarray(measured) / np.mean(np.asarray(expected)))
