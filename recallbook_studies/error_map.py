@@ -7,15 +7,14 @@ files, adds the predictions and writes the table that ships with the package."""
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator
 from functools import partial
 from multiprocessing import Pool
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 from numpy.typing import NDArray
 from tqdm import tqdm
 
@@ -24,8 +23,13 @@ from recallbook.setting import Setting
 from recallbook.sweeps.archive import load_results
 from recallbook.theory.caveats import doubts
 from recallbook.theory.prediction import predict
-from recallbook.training.simulation import simulate
-from recallbook_studies.prediction_errors import CALLABLES, QUANTITIES, TOLERANCES, anywhere
+from recallbook_studies.prediction_errors import (
+    CALLABLES,
+    QUANTITIES,
+    TOLERANCES,
+    anywhere,
+    outcomes,
+)
 
 load = partial(load_results, "error_map")  # the committed rows
 COUNT = 2400  # settings of the committed map
@@ -35,6 +39,7 @@ AT_LEAST = 8  # seeds of a setting that takes long
 ENOUGH = 0.006  # standard error at which a setting has seeds enough
 SECONDS = 3.5  # after these no new seed is begun
 TEST = 2000  # fresh sequences a seed
+FIELDS = tuple(Setting.__dataclass_fields__)
 
 
 def random_setting(index: int) -> Setting:
@@ -43,29 +48,17 @@ def random_setting(index: int) -> Setting:
 
 
 def as_setting(row: dict[str, Any]) -> Setting:
-    """The setting of a row of the table: sizes as integers, callables by their names."""
-    fields: dict[str, Any] = {
-        name: int(row[name]) for name in ("vocab", "seq_len", "dim", "samples")
-    }
-    if not pd.isna(row.get("width")):
-        activation = str(row["activation"])
-        fields |= {"width": int(row["width"]), "activation": CALLABLES.get(activation, activation)}
+    """The setting of a row of a map: callables by their names, what is missing by default."""
+    fields = {name: row[name] for name in FIELDS if name in row and not pd.isna(row[name])}
+    activation = fields.get("activation")
     return Setting(
-        **fields,
-        embeddings=str(row["embeddings"]),
-        trigger_in_values=bool(row["trigger_in_values"]),
+        **fields | ({"activation": CALLABLES.get(activation, activation)} if activation else {})
     )
 
 
-def outcomes(index: int) -> Iterator[list[float]]:
-    """Outcomes of the setting of this number, seed after seed; its seeds are used nowhere else."""
-    setting = random_setting(index)
-    dtype = (
-        torch.float64 if setting.width is None else torch.float32
-    )  # products with features take most of the time
-    for seed in range(FIRST_SEED + MOST * index, FIRST_SEED + MOST * (index + 1)):
-        outcome = simulate(setting, seed, test_samples=TEST, dtype=dtype)
-        yield [getattr(outcome, name) for name in QUANTITIES]
+def seeds_of(index: int) -> range:
+    """Seeds of the setting of this number, used nowhere else."""
+    return range(FIRST_SEED + MOST * index, FIRST_SEED + MOST * (index + 1))
 
 
 def simulated(index: int) -> dict[str, Any]:
@@ -74,20 +67,27 @@ def simulated(index: int) -> dict[str, Any]:
     Seeds are added until every standard error is at most ``ENOUGH``; the first ``FEWEST`` always
     run, or ``AT_LEAST`` where they take long."""
     started, rows = time.perf_counter(), []
-    for row in outcomes(index):
+    for row in outcomes(random_setting(index), seeds_of(index), TEST):
         rows.append(row)
         late = time.perf_counter() - started > SECONDS
         if len(rows) >= (AT_LEAST if late else FEWEST) and (late or _errors(rows).max() <= ENOUGH):
             break
+    fields = {"index": index, **described(random_setting(index)), "seeds": len(rows)}
+    return fields | means_and_errors(rows)
+
+
+def off_by(row: dict[str, Any], name: str) -> float:
+    """By how much prediction and simulation differ beyond the tolerance and two standard errors, of
+    both together where the prediction has one."""
+    error = math.hypot(row[f"{name}_error"], row.get("predicted_error", 0.0))
+    return float(abs(row[f"predicted_{name}"] - row[name]) - TOLERANCES[name] - 2 * error)
+
+
+def means_and_errors(rows: list[list[float]]) -> dict[str, float]:
+    """Mean over seeds of each of ``QUANTITIES``, and its standard error."""
     found = dict(zip(QUANTITIES, np.mean(rows, axis=0).tolist(), strict=True))
-    errors = {f"{name}_error": float(e) for name, e in zip(QUANTITIES, _errors(rows), strict=True)}
-    return {
-        "index": index,
-        **described(random_setting(index)),
-        "seeds": len(rows),
-        **found,
-        **errors,
-    }
+    errors = zip(QUANTITIES, _errors(rows).tolist(), strict=True)
+    return found | {f"{name}_error": error for name, error in errors}
 
 
 def _errors(rows: list[list[float]]) -> NDArray[np.float64]:
@@ -130,9 +130,9 @@ def judged() -> pd.DataFrame:
     ]
     judged = frame.assign(doubts=found, doubted=[bool(names) for names in found])
     judged["model"] = np.where(frame["width"].isna(), "Attention-only", "Attention-MLP")
-    for name, allowed in TOLERANCES.items():
-        difference = (frame[f"predicted_{name}"] - frame[name]).abs()
-        judged[f"off_{name}"] = difference > allowed + 2 * frame[f"{name}_error"]
+    rows = frame.to_dict("records")
+    for name in QUANTITIES:
+        judged[f"off_{name}"] = [off_by(row, name) > 0 for row in rows]
     return judged
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,11 @@ LARGEST_WORK = 1.5e10  # N m d of one simulation with the MLP: about ten seconds
 QUANTITIES = ("accuracy", "lock_on", "recall")
 
 
+def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
+    """A number between two ends, uniform in its logarithm."""
+    return float(np.exp(rng.uniform(np.log(low), np.log(high))))
+
+
 def random_settings(
     seed: int, count: int, *, transition: bool = False, mlp: bool = False
 ) -> list[Setting]:
@@ -60,14 +65,14 @@ def random_settings(
     settings: list[Setting] = []
     count = check_size("count", count)
     while len(settings) < count:
-        size = {name: float(np.exp(rng.uniform(*np.log(ends)))) for name, ends in RANGES.items()}
+        size = {name: log_uniform(rng, *ends) for name, ends in RANGES.items()}
         chosen: dict[str, Any] = {name: round(size[name]) for name in ("vocab", "dim", "seq_len")}
         chosen["samples"], chosen["trigger_in_values"] = (
             round(chosen["vocab"] * size["ratio"]),
             bool(rng.integers(2)),
         )
         if mlp:
-            chosen["width"] = round(chosen["dim"] * float(np.exp(rng.uniform(*np.log(WIDTHS)))))
+            chosen["width"] = round(chosen["dim"] * log_uniform(rng, *WIDTHS))
             chosen["activation"] = ACTIVATIONS[rng.integers(len(ACTIVATIONS))]
             if chosen["samples"] * chosen["dim"] * chosen["width"] > LARGEST_WORK:
                 continue
@@ -85,7 +90,7 @@ def anywhere(rng: np.random.Generator) -> Setting:
     around the dimension at which recall changes; m from 0.3 d to 20 d."""
 
     def between(low: float, high: float) -> int:
-        return max(1, round(math.exp(rng.uniform(math.log(low), math.log(high)))))
+        return max(1, round(log_uniform(rng, low, high)))
 
     while True:
         vocab = between(24, 1024)
@@ -116,6 +121,15 @@ def anywhere(rng: np.random.Generator) -> Setting:
             return Setting(**chosen, embeddings=law, trigger_in_values=flag)
 
 
+def outcomes(setting: Setting, seeds: Iterable[int], test_samples: int) -> Iterator[list[float]]:
+    """Simulated ``QUANTITIES``, seed after seed."""
+    # products with m features take most of the time
+    dtype = torch.float64 if setting.width is None else torch.float32
+    for seed in seeds:
+        found = simulate(setting, seed, test_samples=test_samples, dtype=dtype)
+        yield [getattr(found, name) for name in QUANTITIES]
+
+
 def compare(
     settings: list[Setting], seeds: int, *, first: int = 0, progress: bool = False
 ) -> pd.DataFrame:
@@ -127,15 +141,9 @@ def compare(
     rows: list[dict[str, Any]] = []
     for i, setting in enumerate(tqdm(settings, disable=not progress)):
         start = first + seeds * i
-        # products with m features take most of the time
-        dtype = torch.float64 if setting.width is None else torch.float32
-        outcomes = [
-            simulate(setting, s, test_samples=4000, dtype=dtype)
-            for s in range(start, start + seeds)
-        ]
+        columns = np.array(list(outcomes(setting, range(start, start + seeds), 4000))).T
         predicted = predict(setting, warn=False)
-        for name in QUANTITIES:
-            values = np.array([getattr(outcome, name) for outcome in outcomes])
+        for name, values in zip(QUANTITIES, columns, strict=True):
             row = {
                 "setting": i,
                 "quantity": name,

@@ -18,15 +18,12 @@ from recallbook_studies.ch09 import (
     label_frequencies,
     large_sizes,
     lock_on_sizes,
-    longer_training,
     mlp_sizes,
     one_step,
     quantiles,
 )
-from recallbook_studies.ch10 import early_training, learned_embeddings
 from recallbook_studies.ch11 import (
     error_sizes,
-    learned,
     remedies,
     remedies_rates,
     structure,
@@ -80,12 +77,6 @@ SWEEPS: dict[str, Sweep | RowTable] = {
     "sandwich": Sweep(
         "critical N for accuracy 0.9 where the proved N is known too", sandwich.points
     ),
-    "longer_training": Sweep(
-        "more than three steps, on one batch and on fresh batches", longer_training.points
-    ),
-    "longer_larger": Sweep(
-        "longer training above coverage: V = 256, d to V/2", longer_training.larger_points
-    ),
     "zipf_threshold": Sweep("the exponent at which Zipf's law breaks lock-on", thresholds.points),
     "zipf_larger": Sweep("the same at V to 4096, L to 256", thresholds.larger_points),
     "zipf_error": Sweep(
@@ -137,17 +128,6 @@ SWEEPS: dict[str, Sweep | RowTable] = {
     "quantiles": RowTable(
         "predicted quantiles over draws against simulation", quantiles.keys, quantiles.row
     ),
-    "early_training": RowTable(
-        "what three steps know of what 300 reach",
-        early_training.keys,
-        early_training.row,
-        digits=5,
-    ),
-    "learned_embeddings": RowTable(
-        "a linear memory with random, clustered and learned embeddings",
-        learned_embeddings.keys,
-        learned_embeddings.row,
-    ),
     "unequal_error_map": RowTable(
         "the map of errors with facts that are not equal",
         lambda: range(unequal_map.COUNT),
@@ -155,11 +135,6 @@ SWEEPS: dict[str, Sweep | RowTable] = {
         "index",
         finish=unequal_map.finish,
         suffix=".parquet",
-    ),
-    "unequal_learned": RowTable(
-        "descent with embeddings kept or learned",
-        lambda: [c.key for c in learned.cases()],
-        learned.row,
     ),
     "unequal_structure": RowTable(
         "structured embeddings beside isotropic ones", structure.keys, structure.row

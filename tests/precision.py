@@ -1,7 +1,7 @@
 """How far rounding is amplified by hundreds of steps: `python tests/precision.py [--rows K]
 [--rates FACTOR]`.
 
-Committed rows of `longer_training` that took many steps are trained again as drawn and in rotated
+Committed rows of `remedies` that took many steps are trained again as drawn and in rotated
 coordinates, which changes nothing but rounding. `archive.DESCENDED` has to lie above what this
 prints at the sweep's own rates."""
 
@@ -29,10 +29,10 @@ def ends(point: Point, problem: rb.Problem, factor: float) -> np.ndarray:
 
 
 def changes(rows: int, seed: int, factor: float = 1.0) -> np.ndarray:
-    """Changes under a rotation, ``(rows, 3)``, of random rows among the most sensitive sizes: small
-    d, long L."""
-    points = [p for p in from_frame(rb.load_results("longer_training")) if p.method == "descend"]
-    hard = [p for p in points if p.setting.seq_len == 64 and p.setting.dim <= 32]
+    """Changes under a rotation, ``(rows, 3)``, of random rows of gradient descent at
+    d = 128."""
+    points = [p for p in from_frame(rb.load_results("remedies")) if p.method == "descend"]
+    hard = [p for p in points if p.optimizer == "gd" and p.setting.dim == 128]
     found = []
     for index in np.random.default_rng(seed).choice(len(hard), rows, replace=False):
         point = hard[index]
@@ -56,7 +56,7 @@ def main() -> None:
     chosen = parser.parse_args()
     torch.set_num_threads(1)
     found = changes(chosen.rows, chosen.seed, chosen.rates)
-    print(f"{chosen.rows} rows at {chosen.rates:g} times the rates, d of 16 and 32, L = 64")
+    print(f"{chosen.rows} rows at {chosen.rates:g} times the rates, d = 128, L = 16")
     for name, column in zip(OUTCOMES, found.T, strict=True):
         print(
             f"  {name:9s} largest change {column.max():.4f}; within 1e-9 in {np.mean(column <= archive.EXACT):.0%}"

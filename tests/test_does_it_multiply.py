@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 
 import recallbook as rb
-from recallbook_studies.ch06 import critical_sizes
 from recallbook_studies.ch09 import envelope, geometry, large_sizes, lock_on_sizes, one_step
 
 
@@ -81,14 +80,6 @@ def test_interactions_are_zero_for_a_product_and_found_where_put():
     assert np.abs(lock_on_sizes.interactions(table)).max(axis=None) < 1e-12
     table.loc[0, "predicted"] *= np.e
     assert lock_on_sizes.interactions(table).loc[2, 3] == pytest.approx(1 - 1 / 3 - 1 / 2 + 1 / 6)
-
-
-def test_leading_samples_are_the_law_of_the_chapter_on_recall():
-    frame = sizes(dim=[32, 32], seq_len=[64, 256])
-    law = critical_sizes.largest_law(frame, False)
-    assert lock_on_sizes.leading_samples(256, frame["seq_len"], 32) == pytest.approx(law)
-    axis = lock_on_sizes.product_axis(frame.assign(vocab=256, samples=law))["product"]
-    assert axis.to_numpy() == pytest.approx(np.sqrt(2 * np.log(frame["seq_len"])))
 
 
 def test_ratio_of_critical_sizes_on_a_known_answer():

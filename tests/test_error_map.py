@@ -1,7 +1,6 @@
 """The committed map of errors: recomputed, predictions up to date, and what the warnings say drawn
 from it."""
 
-import itertools
 import warnings
 
 import numpy as np
@@ -13,7 +12,7 @@ import recallbook as rb
 from recallbook.theory.caveats import DOUBTS, doubts
 from recallbook_studies import error_map
 from recallbook_studies.ch11 import unequal_map
-from recallbook_studies.prediction_errors import CALLABLES, QUANTITIES, TOLERANCES
+from recallbook_studies.prediction_errors import CALLABLES, QUANTITIES, TOLERANCES, outcomes
 
 pytestmark = pytest.mark.essential
 
@@ -65,7 +64,11 @@ def test_rows_are_what_the_simulation_gives():
     ]
     assert len(small) > 20
     for row in small.sample(3, random_state=2).to_dict("records"):
-        again = list(itertools.islice(error_map.outcomes(row["index"]), row["seeds"]))
+        again = list(
+            outcomes(
+                error_map.as_setting(row), error_map.seeds_of(row["index"])[: row["seeds"]], 2000
+            )
+        )
         # the MLP is simulated in single precision
         assert np.mean(again, axis=0) == pytest.approx([row[name] for name in QUANTITIES], abs=2e-3)
 

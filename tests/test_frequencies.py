@@ -446,7 +446,7 @@ def test_errors_are_the_simulated_ones():
         rows = rows[rows["loss_weights"] == "equal"]
         measured = error_sizes.slope(chosen, "dim")
         predicted = np.polyfit(np.log(rows["dim"]), np.log(rows["predicted"]), 1)[0]
-        assert measured["low"] < predicted < measured["high"] < -0.15
+        assert measured.low < predicted < measured.high < -0.15
         covered = table[
             (table["zipf"] == exponent)
             & (table["loss_weights"] == "inverse")

@@ -1,10 +1,8 @@
-"""Chapter 7: step 3 alone against three steps, exponents, remedies, the committed plane, trained
-memories."""
+"""Chapter 7: step 3 alone against three steps, exponents, remedies, the committed plane."""
 
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 import sympy as sp
 import torch
@@ -12,8 +10,7 @@ import torch
 import recallbook as rb
 from recallbook.analysis import intervals
 from recallbook.theory.symbolic.expressions import V, d
-from recallbook_studies.ch02 import trained_matrix
-from recallbook_studies.ch07 import choices, features, phase, trained_memories
+from recallbook_studies.ch07 import choices, features, phase
 
 
 def wave(x):
@@ -207,72 +204,3 @@ def test_simulation_at_a_crossing():
     row = phase.plane().query("panel == 'he3 without trigger' and ratio == 8 and seq_len == 4")
     found = intervals.seed_interval(phase.at_crossings(row)["accuracy"])
     assert abs(found.mean - phase.ACCURACY) < 0.03
-
-
-# Trained memories
-
-
-def test_trained_linear_memory_beats_one_gradient():
-    few = trained_matrix.trained_recall("linear", 48, 16, [0, 1, 2])
-    once = trained_memories.recall("one gradient", 48, 16, None)
-    assert few.min() > 0.99 and np.mean(once) < 0.7
-
-
-def test_training_is_deterministic_and_seeds_do_not_see_each_other():
-    together, again, alone = (
-        trained_matrix.trained_recall("mlp", 24, 6, seeds, width=6, steps=60)
-        for seeds in ([0, 5], [0, 5], [5])
-    )
-    assert (again == together).all() and together[1] == pytest.approx(
-        alone[0], abs=2 / 24
-    )  # a batched product rounds
-
-
-def test_training_both_layers_stores_more_than_one():
-    both, one = (
-        trained_matrix.trained_recall(name, 48, 9, list(range(4)), width=9)
-        for name in ("mlp", "random features")
-    )
-    assert both.mean() > one.mean() + 0.2
-
-
-@pytest.mark.parametrize(
-    ("changes", "field"),
-    [({"memory": "cubic"}, "memory="), ({"dim": 0}, "dim="), ({"memory": "mlp"}, "width=")],
-)
-def test_bad_arguments_of_training(changes, field):
-    with pytest.raises(ValueError, match=field):
-        trained_matrix.trained_recall(
-            **{"memory": "linear", "facts": 8, "dim": 4, "seeds": [0], **changes}
-        )
-
-
-def test_critical_size_is_where_recall_stays():
-    frame = pd.DataFrame(
-        {"facts": 10, "seed": 0, "size": [4, 9, 16, 25], "recall": [0.5, 1.0, 0.9, 1.0]}
-    )
-    assert trained_memories.critical(frame)["size"].tolist() == [25]
-    never = frame.assign(recall=0.5)
-    assert trained_memories.critical(never)["size"].isna().all()
-
-
-def test_committed_trained_memories_match_their_grid_and_prior_work():
-    stored = trained_memories.committed()
-    for memory in trained_memories.TRAINED:
-        rows = stored[stored["memory"] == memory]
-        cells = len(trained_memories.FACTS) * len(trained_memories.MULTIPLES[memory])
-        assert len(rows) == cells * len(trained_memories.SEEDS)
-        largest = trained_memories.critical(rows).query("facts == 256")["constant"]
-        expected = trained_memories.DRAWN.get(memory, 1.3)
-        # the grids step by 8 to 20 %, and the curves were drawn over other sizes: catches a wrong
-        # law, no digit
-        assert largest.mean() == pytest.approx(expected, rel=0.3)
-    again = trained_memories.curve("linear", facts=(32,))
-    kept = stored.query("memory == 'linear' and facts == 32")
-    assert np.abs(again["recall"].to_numpy() - kept["recall"].to_numpy()).mean() < 0.02
-
-
-def test_predicted_size_of_one_gradient():
-    size = trained_memories.one_gradient_size(128)
-    found = np.mean(trained_memories.recall("one gradient", 128, round(math.sqrt(size)), None))
-    assert found == pytest.approx(0.99, abs=0.01)

@@ -376,10 +376,9 @@ def test_the_middle_of_the_pairs_as_good_as_the_best_is_chosen():
     rates, decayed = tuning.grid(RUNGS["MLP"])
     frame = searched(table)
     assert tuning.choose(frame) == {("MLP", sizes.BASE): (rates[2], decayed[3])}
-    assert len(tuning.as_good(frame)) == 9 and tuning.at_an_end(frame) == []
+    assert len(tuning.as_good(frame)) == 9
     table[3, 4] = 0.95  # clearly better than the others, and at an end of the decays
     assert tuning.choose(searched(table, 0.01)) == {("MLP", sizes.BASE): (rates[3], decayed[4])}
-    assert tuning.at_an_end(searched(table, 0.01)) == [("MLP", "decay")]
     # with the scatter of seeds between runs 0.05 cannot be told from nothing, and the middle of
     # more is kept
     assert len(tuning.as_good(searched(table, 0.2))) > 3

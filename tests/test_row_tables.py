@@ -16,8 +16,6 @@ import recallbook as rb
 from recallbook.sweeps import archive, catalogue
 from recallbook_studies.ch06 import sandwich
 from recallbook_studies.ch07 import phase
-from recallbook_studies.ch10 import early_training
-from recallbook_studies.ch11 import learned
 
 ROW_TABLES = catalogue.row_tables()
 DIGITS = 2e-5  # relative: five digits are written, or six
@@ -35,17 +33,10 @@ def rows_of_plane(*numbers):
     return [tuple(phase.plane().iloc[number][["panel", "ratio", "seq_len"]]) for number in numbers]
 
 
-def trained_columns(frame):
-    """Columns of learned embeddings that come from training: one sequence more or less of those
-    tested."""
-    return {name: 0.1 for name in frame if name.startswith(("kept", "learned: ", "limit, learned"))}
-
-
 # training amplifies rounding: rows of the ladder are made again as means over seeds, in
 # test_survives.py
 LADDER = ["", "_heads", "_histories", "_order", "_oscillation", "_tuning"]
 TABLES = {
-    "unequal_learned": Again(["64 16 64 3"], trained_columns(learned.load())),
     "unequal_structure": Again(["low_rank(64), L = 16"]),
     "certificates": Again([3, 17, 34]),
     "sufficient": Again(
@@ -55,21 +46,6 @@ TABLES = {
         .query("accuracy == 0.5 and sufficient < 1000")
         .nsmallest(1, "vocab")["case"]
         .tolist(),
-    ),
-    "early_training": Again(
-        [
-            early_training.load()
-            .query("embeddings == @law and factor == 1 and samples <= 256")["key"]
-            .iloc[-1]
-            for law in ("gaussian", "orthogonal")
-        ],
-        # 300 steps amplify rounding
-        dict.fromkeys(("lock_on_early", "cosine_early", "length_early"), 1e-3)
-        | dict.fromkeys(("cosine_late", "length_late", "lock_on_late"), 0.02)
-        | {"rise": None},
-    ),
-    "learned_embeddings": Again(
-        ["random 24 3", "learned 8 1", "clustered 32 0"], dict.fromkeys(("recall",), 0.03)
     ),
     "mlp_phase": Again(rows_of_plane(38), {"width": 0.01}, rows_of_plane(2, 88)),
     **{f"survives{name}": Again([]) for name in LADDER},
@@ -83,7 +59,6 @@ ELSEWHERE = {
     "unequal_error_map": "test_unequal_error_map.py: a row says how many seeds it took",
     "quantiles": "test_quantiles.py: laws are compared, too",
     "terms_alone": "test_moments.py: a case is many rows",
-    "trained_memories": "test_mlp_experiments.py: a curve is many rows",
 }
 
 
@@ -104,7 +79,7 @@ def test_a_committed_table_is_whole(name):
 
 
 def test_every_committed_table_can_be_made_by_one_command():
-    assert set(archive.tables()) - set(ROW_TABLES) == {"trained_memories"}, "makes itself"
+    assert set(archive.tables()) - set(ROW_TABLES) == set()
 
 
 ROWS_MADE_AGAIN = [
@@ -123,7 +98,7 @@ def test_a_committed_row_is_made_again(name, key):
     assert set(again) <= set(frame.columns) | {"seconds"}
     wrong = {}
     for column in set(again) & set(frame.columns):
-        near, old, new = table.near.get(column, DIGITS), stored[column], again[column]
+        near, old, new = TABLES[name].near.get(column, DIGITS), stored[column], again[column]
         if near is None:
             continue
         if pd.isna(old) or pd.isna(new):

@@ -30,7 +30,6 @@ def test_no_point_is_there_twice_and_every_setting_has_all_seeds(name):
     fewer = {
         "trial": 1,
         "accuracy": 6,
-        "longer_larger": 5,
         "remedies_rates": 3,
         "zipf_threshold": 8,
         "zipf_error": 8,

@@ -9,7 +9,7 @@ import recallbook as rb
 from recallbook.setting import EMBEDDINGS, LOSS_WEIGHTS, OUTPUT_BIASES
 from recallbook.theory.caveats import UNEQUAL_DOUBTS, doubts
 from recallbook_studies.ch11 import unequal_map
-from recallbook_studies.prediction_errors import QUANTITIES, TOLERANCES
+from recallbook_studies.prediction_errors import QUANTITIES, TOLERANCES, outcomes
 
 MAP = unequal_map.judged()
 ROWS = MAP.to_dict("records")
@@ -20,7 +20,7 @@ def test_rows_are_what_the_simulation_gives():
     assert len(small) > 5
     for row in small[:2]:
         seeds = unequal_map.seeds_of(row["index"], row["seeds"])
-        again = list(unequal_map.outcomes(unequal_map.as_setting(row), seeds))
+        again = list(outcomes(unequal_map.as_setting(row), seeds, unequal_map.TEST))
         assert np.mean(again, axis=0) == pytest.approx([row[name] for name in QUANTITIES], abs=2e-3)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -45,49 +45,6 @@ SWEEPS: dict[str, tuple[int, ...]] = {  # two decades each
 SYMBOLS = {name: str(symbol) for symbol, name in FIELDS.items()}
 
 
-class Isolated(NamedTuple):
-    """Settings in which one term makes up much of ``column``, swept in ``size``; how much is its
-    share."""
-
-    column: str  # of measure(): "variance", or "residual" where larger terms are projected out
-    size: str
-    values: tuple[int, ...]
-    fixed: dict[str, Any]
-
-
-ISOLATED: dict[str, Isolated] = {
-    "trigger overlap": Isolated(
-        "variance", "dim", (16, 50, 160, 500), dict(vocab=64, samples=2048, seq_len=8)
-    ),
-    "mean bias": Isolated(
-        "variance", "samples", (200, 640, 2000, 6400), dict(vocab=64, seq_len=256, dim=32)
-    ),
-    "gradient noise": Isolated(
-        "residual", "seq_len", (8, 16, 32), dict(vocab=800, samples=1000, dim=64)
-    ),
-    "frequency noise": Isolated(
-        "residual", "samples", (200, 640, 2000), dict(vocab=800, seq_len=200, dim=32)
-    ),
-    "fact interference": Isolated(
-        "residual",
-        "samples",
-        (2000, 6000, 20000),
-        dict(vocab=600, seq_len=2, dim=64, trigger_in_values=True),
-    ),
-    "bias noise": Isolated(
-        "residual",
-        "seq_len",
-        (2, 4, 8),
-        dict(vocab=400, samples=400, dim=400, trigger_in_values=True),
-    ),
-    "uneven facts": Isolated(
-        "residual", "samples", (400, 1300, 4000, 13000), dict(vocab=128, seq_len=4, dim=96)
-    ),
-    "unequal lengths": Isolated(
-        "residual", "vocab", (16, 32, 64, 128), dict(samples=100000, seq_len=2, dim=96)
-    ),
-}
-PROJECTED = ("trigger overlap", "mean bias")  # terms that "residual" takes out
 LOCK_SEEDS = range(10)
 LOCK_SAMPLES = (256, 1024, 2048, 4096)
 LOCK_CURVES: tuple[dict[str, int], ...] = (
@@ -142,12 +99,6 @@ def setting_at(base: dict[str, Any], name: str, size: int, **fixed: Any) -> Sett
 def sweep(base: dict[str, Any], name: str, **fixed: Any) -> list[Setting]:
     """One setting for each value of the sweep in ``name``."""
     return [setting_at(base, name, size, **fixed) for size in SWEEPS[name]]
-
-
-def isolated(name: str) -> list[Setting]:
-    """The settings in which the term ``name`` matters most."""
-    case = ISOLATED[name]
-    return [setting_at(case.fixed, case.size, value) for value in case.values]
 
 
 def run(
@@ -242,13 +193,6 @@ def infinite_data(problem: Problem) -> torch.Tensor:
     return factor * (weights @ z + weights.sum() * t)
 
 
-def shares(setting: Setting, without: tuple[str, ...] = ()) -> dict[str, float]:
-    """Share of each term in the predicted variance of token scores, some terms left out."""
-    total = variance(setting, without)
-    found = predicted(setting)
-    return {name: float(found[name] / total) for name in terms() if name not in without}
-
-
 def ratio(measured: ArrayLike, expected: ArrayLike) -> intervals.Interval:
     """Measured over the mean prediction, with its interval over seeds."""
     return intervals.seed_interval(np.asarray(measured) / np.mean(np.asarray(expected)))
@@ -264,22 +208,6 @@ def line(base: dict[str, Any], name: str, count: int = 40, **fixed: Any) -> pd.D
         for n, p in zip(fine, points, strict=True)
     ]
     return pd.DataFrame(rows)
-
-
-def term_alone(name: str, seeds: Iterable[int] = SEEDS, device: str = "cpu") -> pd.DataFrame:
-    """Measured and predicted where the term ``name`` matters most, for each size and seed.
-
-    ``measured`` is the isolating column, ``predicted`` the sum at the draw's own ``T``, ``Q``,
-    ``M`` of all terms that are not projected out, and ``share`` the part of ``name`` in it,
-    averaged over draws."""
-    case = ISOLATED[name]
-    without = PROJECTED if case.column == "residual" else ()
-    frames = []
-    for setting in isolated(name):
-        frame = run([setting], seeds, device).rename(columns={case.column: "measured"})
-        total, share = variance(setting, without, shared=frame), shares(setting, without)[name]
-        frames.append(frame.assign(size=getattr(setting, case.size), predicted=total, share=share))
-    return pd.concat(frames)[["size", "seed", "measured", "predicted", "share"]]
 
 
 # Lock-on

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import sympy as sp
 from numpy.typing import NDArray
 from scipy.special import ndtr
 from scipy.stats import poisson
@@ -16,12 +15,11 @@ from scipy.stats import poisson
 from recallbook.setting import Setting
 from recallbook.theory.prediction import phase, predict
 from recallbook.theory.symbolic import recall_terms as symbolic
-from recallbook.theory.symbolic.expressions import N, V, d, numeric, tau
+from recallbook.theory.symbolic.expressions import numeric
 from recallbook.theory.values import sizes
 from recallbook.training.simulation import simulate
 
 Array = NDArray[np.float64]
-right = sp.Symbol("x", real=True)  # right logit in units of 1/V
 
 
 def with_trigger(setting: Setting, flag: int) -> Setting:
@@ -36,13 +34,6 @@ def noises(setting: Setting) -> dict[str, float]:
         name: float(numeric(term)(sizes(setting))) for name, term in symbolic.mean_squares().items()
     }
     return {name: size for name, size in every.items() if size > 0}
-
-
-def boxed_ratio() -> sp.Expr:
-    r"""Signal over noise at the right logit $x/V$, up to relative $1/V$: the chapter's boxed
-    formula."""
-    shared, count = (V + d) / d, 1 + V / N
-    return right / sp.sqrt((1 + tau) * count * shared / d + tau * V / N * shared + right**2 / d)
 
 
 def ratio(setting: Setting, counts: NDArray[Any]) -> Array:

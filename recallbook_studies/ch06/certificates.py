@@ -24,7 +24,8 @@ from recallbook.setting import Setting
 from recallbook.sweeps.archive import load_results
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
-from recallbook_studies.error_map import described
+from recallbook_studies.error_map import described, means_and_errors
+from recallbook_studies.prediction_errors import QUANTITIES, log_uniform
 
 load = partial(load_results, "certificates")  # the committed rows
 COUNT = 200
@@ -45,9 +46,7 @@ def random_setting(index: int) -> tuple[Setting, float]:
     generator = np.random.default_rng([17, check_size("index", index, smallest=0)])
     while True:
         setting = _sizes(generator)
-        multiple = (
-            20.0 if index % 4 == 0 else float(np.exp(generator.uniform(np.log(0.5), np.log(100))))
-        )
+        multiple = 20.0 if index % 4 == 0 else log_uniform(generator, 0.5, 100)
         samples = multiple * predicted_size(setting, "lock_on", 0.5, largest=LARGEST)
         if samples * setting.seq_len <= LARGEST:
             return replace(setting, samples=max(1, round(samples))), multiple
@@ -55,7 +54,7 @@ def random_setting(index: int) -> tuple[Setting, float]:
 
 def _sizes(generator: np.random.Generator) -> Setting:
     def near(low: float, high: float) -> int:
-        return round(float(np.exp(generator.uniform(np.log(low), np.log(high)))))
+        return round(log_uniform(generator, low, high))
 
     vocab = near(24, 300)
     law = str(generator.choice(["gaussian", "gaussian", "gaussian", "sphere", "orthogonal"]))
@@ -91,11 +90,9 @@ def row(index: int) -> dict[str, Any]:
         evaluate(p, three_steps(p), TEST, seed=p.seed + 1 + i)
         for i, p in enumerate(fresh_outputs(problem))
     ]
-    found: dict[str, Any] = {"index": index, **described(setting), "multiple": multiple}
-    for name in OUTCOMES:
-        values = np.array([getattr(run, name) for run in runs])
-        found[f"proved_{name}"] = getattr(certificate, name)
-        found |= {name: values.mean(), f"{name}_error": values.std(ddof=1) / len(values) ** 0.5}
+    found = {"index": index, **described(setting), "multiple": multiple}
+    found |= {f"proved_{name}": getattr(certificate, name) for name in OUTCOMES}
+    found |= means_and_errors([[getattr(run, name) for name in QUANTITIES] for run in runs])
     return found | {"proved_all_lock": certificate.all_lock, "proved_stored": certificate.stored}
 
 

@@ -15,7 +15,6 @@ from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
 from recallbook.sweeps.run import run_sweep
 from recallbook.theory.prediction import critical_samples, predict
-from recallbook.theory.search import bracket
 from recallbook.theory.symbolic.expressions import V, numeric
 from recallbook.theory.values import columns
 from recallbook.training.simulation import simulate
@@ -82,42 +81,10 @@ def largest_law(frame: pd.DataFrame, trigger_in_values: bool, vocab: int = 256) 
     return np.asarray(np.max(np.broadcast_arrays(*every), axis=0))
 
 
-def at_critical(
-    frame: pd.DataFrame, trigger_in_values: bool, seeds: Iterable[int] = SEEDS
-) -> pd.DataFrame:
-    """Simulated accuracy at the critical numbers of :func:`critical`, where they are finite."""
-    finite = (
-        frame[np.isfinite(frame["samples"])]
-        .astype(int)[["seq_len", "dim", "samples"]]
-        .to_dict("records")
-    )
-    return outcomes(
-        (Setting(vocab=256, trigger_in_values=trigger_in_values, **row) for row in finite), seeds
-    )
-
-
-def critical_dim(
-    vocab: int, trigger_in_values: bool, accuracy: float = 0.9, samples: int = 2**31 - 1
-) -> int:
+def critical_dim(vocab: int, trigger_in_values: bool, accuracy: float = 0.9) -> int:
     """Smallest dimension with this predicted recall at perfect attention and practically unlimited
     data."""
-
-    def reached(dim: int) -> bool:
-        return (
-            predict(
-                Setting(
-                    vocab=vocab,
-                    seq_len=1,
-                    dim=dim,
-                    samples=samples,
-                    trigger_in_values=trigger_in_values,
-                ),
-                warn=False,
-            ).recall
-            >= accuracy
-        )
-
-    return int(bracket(reached, 16, smallest=16).high)
+    return laws.least_dim(vocab, accuracy, trigger_in_values=trigger_in_values)
 
 
 def double_role(

@@ -3,7 +3,6 @@ of rates."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
 import numpy as np
@@ -21,7 +20,6 @@ from recallbook_studies.ch03.rates import in_the_limit
 SEEDS = range(8)
 TEST = 1000  # fresh sequences a seed
 ETAS = (0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.8)  # in units of L V
-MAP_ETAS, MAP_SATURATIONS = (0.03, 0.1, 0.3, 1.0, 3.0), (0.3, 1.0, 2.0, 4.0, 10.0, 30.0, 100.0)
 Array = NDArray[np.float64]
 rate = sp.Symbol("x", nonnegative=True)  # eta / (L V)
 
@@ -78,25 +76,4 @@ def finite_eta(
             )
             gain = evaluate(problem, weights, TEST).accuracy - limit.accuracy
             rows.append({"eta": ratio, "seed": seed, "shared": shared, "gain": gain})
-    return pd.DataFrame(rows)
-
-
-def rate_map(trigger_in_values: bool, seeds: Iterable[int] = range(4)) -> pd.DataFrame:
-    r"""Accuracy at finite $\eta$ and $\gamma$ minus that of the limit, at $V=128$, $L=16$, $d=64$,
-    $N=2048$."""
-    rows = []
-    setting = Setting(
-        vocab=128, seq_len=16, dim=64, samples=2048, trigger_in_values=trigger_in_values
-    )
-    for seed in seeds:
-        problem, limit = in_the_limit(setting, seed)
-        for ratio in MAP_ETAS:
-            for saturation in MAP_SATURATIONS:
-                eta = ratio * setting.seq_len * setting.vocab
-                gamma = saturation * math.log(setting.seq_len) / (eta * limit.score)
-                gain = (
-                    evaluate(problem, three_steps(problem, eta, gamma), TEST).accuracy
-                    - limit.accuracy
-                )
-                rows.append({"eta": ratio, "saturation": saturation, "seed": seed, "gain": gain})
     return pd.DataFrame(rows)

@@ -24,10 +24,10 @@ from recallbook.sweeps.point import Point
 from recallbook.theory.prediction import critical_samples
 from recallbook.training.simulation import simulate
 from recallbook_studies.ch06.critical_sizes import critical_dim
+from recallbook_studies.prediction_errors import log_uniform
 
 load = partial(load_results, "sufficient")  # the committed rows
 LEVEL = 0.9
-SIZES = ("vocab", "seq_len", "dim", "trigger_in_values", "embeddings")
 BASE = {"vocab": 256, "seq_len": 32, "dim": 192}
 # predicted critical N to two digits, where the grids of the sweep are centred; a test compares them
 ALONG = {
@@ -67,8 +67,8 @@ def random_case(index: int) -> dict[str, Any]:
     """Sizes and accuracy of a case with d at least 1.5 times its critical value for that
     accuracy."""
     generator = np.random.default_rng([19, index])
-    vocab = round(float(np.exp(generator.uniform(np.log(40), np.log(180)))))
-    length = round(float(np.exp(generator.uniform(np.log(2), np.log(vocab)))))
+    vocab = round(log_uniform(generator, 40, 180))
+    length = round(log_uniform(generator, 2, vocab))
     accuracy, marked = float(generator.choice([0.5, 0.9, 0.97])), bool(generator.random() < 0.4)
     dim = round(critical_dim(vocab, marked, accuracy) * float(generator.uniform(1.5, 3)))
     law = str(generator.choice(["gaussian", "gaussian", "sphere"]))

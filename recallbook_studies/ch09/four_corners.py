@@ -32,16 +32,6 @@ def points() -> list[Point]:
     ]
 
 
-def corner(frame: pd.DataFrame, dim: int, seq_len: int, trigger_in_values: bool) -> pd.DataFrame:
-    """Rows of one corner."""
-    chosen = (
-        (frame["dim"] == dim)
-        & (frame["seq_len"] == seq_len)
-        & (frame["trigger_in_values"] == trigger_in_values)
-    )
-    return frame[chosen]
-
-
 def critical(
     frame: pd.DataFrame, trigger_in_values: bool, outcome: str, level: float = 0.5
 ) -> pd.DataFrame:

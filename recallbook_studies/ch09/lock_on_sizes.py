@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import sympy as sp
-from numpy.typing import NDArray
 
 from recallbook.analysis.critical import critical_table, with_predictions
 from recallbook.setting import Setting
@@ -101,13 +100,6 @@ def leading_laws() -> pd.DataFrame:
             powers = [ratio[size] / -ratio[N] for size in (V, L, d)]
             rows.append((name, *map(float, powers)))
     return pd.DataFrame(rows, columns=["term", "V", "L", "d"])
-
-
-def leading_samples(vocab: int, seq_len: NDArray[np.floating], dim: int) -> NDArray[np.floating]:
-    r"""The largest of the three laws of lock-on, :func:`recallbook_studies.laws.lock_on`: an
-    estimate."""
-    values = {V: vocab, L: np.asarray(seq_len, dtype=float), d: dim}
-    return np.asarray(np.max([numeric(law)(values) for law in laws.lock_on().values()], axis=0))
 
 
 def with_laws(table: pd.DataFrame, **fixed: float) -> pd.DataFrame:

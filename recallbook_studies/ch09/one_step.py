@@ -11,7 +11,6 @@ import pandas as pd
 import sympy as sp
 
 from recallbook.analysis.critical import critical_table
-from recallbook.analysis.intervals import over_seeds
 from recallbook.bounds.information import information_samples
 from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
@@ -50,13 +49,6 @@ def with_axis(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(
         information=frame["samples"] * frame["dim"] ** 2 / (frame["seq_len"] * frame["vocab"] ** 2)
     )
-
-
-def memory(frame: pd.DataFrame) -> pd.DataFrame:
-    """Mean fraction of facts decoded, with its interval over seeds, along the axis of
-    :func:`with_axis`."""
-    by = ["method", "trigger_in_values", "vocab", "seq_len", "dim", "information"]
-    return over_seeds(with_axis(frame), by, "recall", within=(0, 1))
 
 
 def noise() -> sp.Expr:

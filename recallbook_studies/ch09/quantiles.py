@@ -20,6 +20,7 @@ from recallbook.setting import Setting
 from recallbook.sweeps.archive import load_results
 from recallbook.theory.prediction import Prediction, predict
 from recallbook.training.simulation import simulate
+from recallbook_studies.prediction_errors import ACTIVATIONS, QUANTITIES, log_uniform
 
 load = partial(load_results, "quantiles")  # the committed rows
 RANGES = {
@@ -30,10 +31,8 @@ RANGES = {
 }  # log-uniform, N/V the last
 COUNTS = {"equal": 60, "MLP": 16, "unequal": 12}
 TOKENS = 3 * 10**5  # N L of a simulation at most
-ACTIVATIONS = ("relu", "gelu", "tanh", "he2", "he3")
 SEEDS, FIRST_SEED, TEST_SAMPLES = 60, 6 * 10**8, 4000
 LEVELS = (0.1, 0.5, 0.9)
-OUTCOMES = ("accuracy", "lock_on", "recall")
 NEAR = (
     0.005  # test sequences know an outcome no better: what is nearer to a quantile counts as on it
 )
@@ -58,14 +57,14 @@ def case(key: str) -> tuple[Setting, Prediction]:
 
 
 def _candidate(kind: str, rng: np.random.Generator) -> Setting:
-    size = {name: float(np.exp(rng.uniform(*np.log(ends)))) for name, ends in RANGES.items()}
+    size = {name: log_uniform(rng, *ends) for name, ends in RANGES.items()}
     chosen: dict[str, Any] = {name: round(size[name]) for name in ("vocab", "dim", "seq_len")}
     chosen |= {
         "samples": round(size["vocab"] * size["ratio"]),
         "trigger_in_values": bool(rng.integers(2)),
     }
     if kind == "MLP":
-        chosen["width"] = round(chosen["dim"] * float(np.exp(rng.uniform(*np.log((0.6, 10))))))
+        chosen["width"] = round(chosen["dim"] * log_uniform(rng, 0.6, 10))
         chosen["activation"] = ACTIVATIONS[rng.integers(len(ACTIVATIONS))]
     elif kind == "unequal":
         chosen["zipf"] = round(float(rng.uniform(0.3, 1.2)), 2)
@@ -94,7 +93,7 @@ def row(key: str) -> dict[str, Any]:
     ]
     made: dict[str, Any] = {"key": key, **{name: getattr(setting, name) for name in fields}}
     law = [found.quantile(k / 400) for k in range(1, 400)]
-    for name in OUTCOMES:
+    for name in QUANTITIES:
         values = np.array([getattr(outcome, name) for outcome in seen])
         predicted = np.array([getattr(quantiles, name) for quantiles in law])
         made |= {name: getattr(found, name), f"{name}_simulated": values.mean()}
@@ -124,7 +123,7 @@ def calibration(frame: pd.DataFrame) -> pd.DataFrame:
     standard errors."""
     rows = []
     for kind in COUNTS:
-        for name in OUTCOMES:
+        for name in QUANTITIES:
             part = frame[frame["key"].str.startswith(kind + " ") & frame[name].between(0.1, 0.9)]
             shares = part[[f"{name}_below{level}" for level in LEVELS]].set_axis(
                 list(LEVELS), axis=1

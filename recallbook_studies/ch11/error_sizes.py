@@ -3,10 +3,9 @@ measured and derived."""
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
-from scipy import stats
 
+from recallbook.analysis.intervals import Interval, fitted_slope
 from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
 from recallbook_studies.ch11.rare_facts_located import error_with_perfect_attention, uncovered_mass
@@ -61,13 +60,7 @@ def errors(frame: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def slope(frame: pd.DataFrame, along: str) -> dict[str, float]:
-    """Exponent of the error along a size: a line in logarithms for each seed, with Student's
-    interval over seeds."""
-    slopes = []
-    for _, part in frame.groupby("seed"):
-        error = 1 - part["accuracy"].to_numpy(float)
-        slopes.append(float(np.polyfit(np.log(part[along]), np.log(error), 1)[0]))
-    mean, error = float(np.mean(slopes)), float(np.std(slopes, ddof=1) / len(slopes) ** 0.5)
-    half = float(stats.t.ppf(0.975, len(slopes) - 1)) * error
-    return {"slope": mean, "low": mean - half, "high": mean + half}
+def slope(frame: pd.DataFrame, along: str) -> Interval:
+    """Exponent of the error along a size, fitted seed by seed."""
+    table = 1 - frame.pivot(index="seed", columns=along, values="accuracy")
+    return fitted_slope(table.columns, table)

@@ -110,7 +110,7 @@ def error_exponents(errors: pd.DataFrame) -> list[dict[str, Any]]:
             line = error_sizes.errors(cases)
             fit = float(np.polyfit(np.log(line[along]), np.log(line["predicted"]), 1)[0])
             found = error_sizes.slope(cases, along)
-            measured = f"{found['slope']:.2f} [{found['low']:.2f}, {found['high']:.2f}]"
+            measured = "{:.2f} [{:.2f}, {:.2f}]".format(*found)
             row = {"α": f"{exponent:g}", "exponent of": name, "law": theory}
             rows.append({**row, "predicted": fit, "measured": measured})
     return rows

@@ -250,27 +250,6 @@ def verdicts(table: pd.DataFrame, outcome: str = "lock_on", level: float = RESTO
     return pd.Series(answers, index=table.index, name="restored")
 
 
-def gains(frame: pd.DataFrame, outcome: str = "accuracy") -> pd.DataFrame:
-    """What every way and remedy adds to three plain steps in the limit on the same draws: ``mean``,
-    ``low``, ``high``.
-
-    Differences are taken seed by seed, so that the interval is of the remedy and not of the draws.
-    """
-    check_choice("outcome", outcome, OUTCOMES)
-    rows = labelled(frame).fillna({outcome: 0.0})
-    plain = rows[(rows["way"] == LIMIT) & (rows["remedy"] == "nothing")].set_index(
-        [*SETTINGS, "seed"]
-    )[outcome]
-    others = rows[(rows["way"] != LIMIT) | (rows["remedy"] != "nothing")]
-    index = pd.MultiIndex.from_frame(others[[*SETTINGS, "seed"]])
-    others = others.assign(gain=others[outcome].to_numpy() - plain.reindex(index).to_numpy())
-    found = [
-        (*key, *seed_interval(group["gain"]))
-        for key, group in others.groupby([*SETTINGS, "way", "remedy"], sort=False)
-    ]
-    return pd.DataFrame(found, columns=[*SETTINGS, "way", "remedy", "mean", "low", "high"])
-
-
 def draw_comparison(
     ax: Axes,
     parts: dict[str, pd.DataFrame],

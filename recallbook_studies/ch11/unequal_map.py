@@ -11,9 +11,7 @@ more seeds, and all count."""
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -25,8 +23,8 @@ from recallbook.setting import EMBEDDINGS, Setting
 from recallbook.sweeps.archive import load_results
 from recallbook.theory.caveats import doubts, plain
 from recallbook.theory.prediction import predict
-from recallbook.training.simulation import simulate
-from recallbook_studies.prediction_errors import QUANTITIES, TOLERANCES
+from recallbook_studies.error_map import FIELDS, as_setting, means_and_errors, off_by
+from recallbook_studies.prediction_errors import QUANTITIES, log_uniform, outcomes
 
 load = partial(load_results, "unequal_error_map")  # the committed rows
 COUNT, UNSEEN = 240, 60  # settings, and how many of them, the last, are unseen
@@ -39,7 +37,6 @@ FEWEST, MOST, SECONDS = (
 AGAIN, SECOND_SEED = 64, 8 * 10**8  # more seeds where a setting is off
 TEST = 2000  # fresh sequences a seed
 LARGEST_TOKENS = 10**6  # N L of one simulation
-FIELDS = tuple(Setting.__dataclass_fields__)
 
 
 def random_setting(index: int) -> Setting:
@@ -48,7 +45,7 @@ def random_setting(index: int) -> Setting:
     rng = np.random.default_rng([13, check_size("index", index, smallest=0)])
 
     def between(low: float, high: float) -> int:
-        return round(math.exp(rng.uniform(math.log(low), math.log(high))))
+        return round(log_uniform(rng, low, high))
 
     while True:
         vocab, seq_len, dim = between(64, 400), between(4, 128), between(12, 400)
@@ -82,19 +79,6 @@ def _law(rng: np.random.Generator, dim: int) -> str:
     return name + numbers.get(name, "")
 
 
-def as_setting(row: dict[str, Any]) -> Setting:
-    """The setting of a row of the table."""
-    fields = {name: row[name] for name in FIELDS if name in row and not pd.isna(row[name])}
-    return Setting(**fields)
-
-
-def outcomes(setting: Setting, seeds: Iterable[int]) -> Iterator[list[float]]:
-    """Simulated outcomes, seed after seed."""
-    for seed in seeds:
-        outcome = simulate(setting, seed, test_samples=TEST)
-        yield [getattr(outcome, name) for name in QUANTITIES]
-
-
 def seeds_of(index: int, count: int) -> list[int]:
     """The first seeds of a setting: at most ``MOST`` of its own, then those of :func:`again`."""
     first, second = FIRST_SEED + MOST * index, SECOND_SEED + AGAIN * index
@@ -104,21 +88,14 @@ def seeds_of(index: int, count: int) -> list[int]:
 def simulated(index: int) -> dict[str, Any]:
     """Means over seeds with their standard errors."""
     started, rows, setting = time.perf_counter(), [], random_setting(index)
-    for row in outcomes(setting, seeds_of(index, MOST)):
+    for row in outcomes(setting, seeds_of(index, MOST), TEST):
         rows.append(row)
         if len(rows) >= FEWEST and time.perf_counter() - started > SECONDS:
             break
     fields = {
         name: getattr(setting, name) for name in FIELDS if name not in ("width", "activation")
     }
-    return {"index": index, **fields, **_means(rows)}
-
-
-def _means(rows: list[list[float]]) -> dict[str, Any]:
-    found = dict(zip(QUANTITIES, np.mean(rows, axis=0).tolist(), strict=True))
-    errors = np.std(rows, axis=0, ddof=1) / len(rows) ** 0.5
-    named = {f"{name}_error": float(error) for name, error in zip(QUANTITIES, errors, strict=True)}
-    return {"seeds": len(rows), **found, **named}
+    return {"index": index, **fields, "seeds": len(rows), **means_and_errors(rows)}
 
 
 def again(row: dict[str, Any]) -> dict[str, Any]:
@@ -126,17 +103,8 @@ def again(row: dict[str, Any]) -> dict[str, Any]:
     off = any(off_by(row, name) > 0 for name in QUANTITIES)
     if not off or row["seeds"] > MOST:
         return row
-    return {
-        **row,
-        **_means(list(outcomes(as_setting(row), seeds_of(int(row["index"]), MOST + AGAIN)))),
-    }
-
-
-def off_by(row: dict[str, Any], name: str) -> float:
-    """By how much prediction and simulation differ beyond the tolerance and two standard errors of
-    both together."""
-    error = math.hypot(row[f"{name}_error"], row["predicted_error"])
-    return float(abs(row[f"predicted_{name}"] - row[name]) - TOLERANCES[name] - 2 * error)
+    rows = list(outcomes(as_setting(row), seeds_of(int(row["index"]), MOST + AGAIN), TEST))
+    return {**row, "seeds": len(rows), **means_and_errors(rows)}
 
 
 def predicted(row: dict[str, Any]) -> dict[str, float]:

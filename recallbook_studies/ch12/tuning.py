@@ -177,21 +177,6 @@ def pair_of(rung: Rung, shape: sizes.Shape = sizes.BASE) -> Rates:
     return Rates(rate=rate, decay=decay)
 
 
-def at_an_end(frame: pd.DataFrame) -> list[tuple[str, str]]:
-    """Rungs that might do better beyond the base's grid, and in which of the two: at its smallest
-    or largest rate, or at its largest decay. Below the smallest decay there is next to none."""
-    found = []
-    for (name, shape), pair in choose(frame).items():
-        rates, decayed = grid(RUNGS[name], shape)
-        ends = {"rate": pair.rate in (rates[0], rates[-1]), "decay": pair.decay == decayed[-1] > 0}
-        found += [
-            (name, field)
-            for field, end in ends.items()
-            if end and shape in (sizes.BASE, sizes.LARGE)
-        ]
-    return found
-
-
 def searched() -> list[sizes.Shape]:
     """The base, and the other shapes once the base is committed."""
     return [*sizes.shapes(), sizes.LARGE] if "survives_tuning" in archive.tables() else [sizes.BASE]

@@ -6,18 +6,22 @@ import math
 from functools import cache
 from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 
 from recallbook.analysis.intervals import Interval, seed_interval
+from recallbook.setting import Setting
 from recallbook.sweeps.archive import load_results
+from recallbook.training.simulation import simulate
 from recallbook_studies.ch02.associative import capacity, recalled
-from recallbook_studies.ch07 import phase as plane, trained_memories
+from recallbook_studies.ch07 import phase as plane
 from recallbook_studies.ch07.features import alone, drawn, perfect_recall
 from recallbook_studies.ch09 import mlp_sizes
-from recallbook_studies.ch10 import learned_embeddings as learned
-from recallbook_studies.claims.findings import by_size, decided_by, holds
+from recallbook_studies.ch12 import capacity as trained_matrices, runs, sizes
+from recallbook_studies.claims.findings import decided_by, holds
 
 HELD = 0.99  # of the facts: what counts as held, as in the public code on trained memories
+SMALL = 8  # d of the memories that are compared
 
 # Facts held
 
@@ -33,27 +37,39 @@ def facts_held(dim: int) -> Interval:
     return seed_interval([held(seed) for seed in range(8)])
 
 
-def _for_each_dimension(*dims: int) -> dict[int, Interval]:
-    return {dim: Interval(*(x / dim for x in facts_held(dim))) for dim in dims}
+def _divided(facts: dict[int, Interval], power: int) -> dict[int, Interval]:
+    return {dim: Interval(*(x / dim**power for x in found)) for dim, found in facts.items()}
 
 
-def _trained() -> pd.DataFrame:
-    """The smallest matrix tried that holds 0.99 of the facts, trained on random embeddings, by
-    facts and seed; facts for each dimension, and facts and bits for each number."""
-    rows = trained_memories.critical(trained_memories.committed().query("memory == 'linear'"))
-    facts = rows["facts"]
-    return rows.assign(
-        by_dim=facts / rows["size"] ** 0.5,
-        by_number=facts / rows["size"],
-        bits=facts * facts.map(math.log2) / rows["size"],
-    )
+def _sums(*dims: int) -> dict[int, Interval]:
+    """Facts for each dimension of a sum of outer products."""
+    return _divided({dim: facts_held(dim) for dim in dims}, 1)
+
+
+def _matrices() -> pd.DataFrame:
+    """Trained matrices of chapter 12, all facts in the loss, by rung and d."""
+    rows = trained_matrices.load().query("asked == 'all' and steps == 1000 and decay == 0")
+    return rows.set_index(["rung", "dim"])
+
+
+def _trained(rung: str = "AdamW") -> dict[int, Interval]:
+    """Facts of which a trained matrix holds nine tenths, by d: the ends are the last two sizes
+    tried."""
+    most = trained_matrices.LABELS
+    return {
+        r.Index: Interval(math.sqrt(r.facts * min(r.next, most)), r.facts, r.next)
+        for r in _matrices().loc[rung].itertuples()
+    }
+
+
+def _by_dim(line: dict[int, Interval]) -> dict[str, Interval]:
+    return {f"d = {dim}": x for dim, x in line.items()}
 
 
 def _superposition() -> SimpleNamespace:
-    """Facts for each dimension: of a sum of outer products by d, of a trained matrix by facts."""
-    sums = {f"d = {dim}": x for dim, x in _for_each_dimension(16, 32, 64, 128).items()}
-    trained = {f"{n} facts": x for n, x in by_size(_trained(), "facts", "by_dim").items()}
-    return SimpleNamespace(sums=sums, trained=trained)
+    """Facts for each dimension, of a sum of outer products and of a trained matrix, by d."""
+    trained = _by_dim(_divided(_trained(), 1))
+    return SimpleNamespace(sums=_by_dim(_sums(16, 32, 64, 128)), trained=trained)
 
 
 @decided_by(_superposition)
@@ -63,20 +79,22 @@ def superposition(found: SimpleNamespace) -> list[bool]:
 
 
 def _yardsticks() -> SimpleNamespace:
-    """For 256 facts: squared dimension, and numbers that are trained, of four memories."""
-    facts, table = learned.FACTS, learned.load()
-    known = table[table["kind"] == "learned"].groupby("dim")["recall"].min()
-    least = int(known.index[known >= HELD].min())  # the smallest d tried
-    one = trained_memories.critical(trained_memories.curve("one gradient", (facts,)))["size"]
-    square = by_size(_trained(), "facts", "size")[facts]
-    numbers = least**2 + 2 * facts * least
-    return SimpleNamespace(one=seed_interval(one), trained=square, square=least**2, numbers=numbers)
+    """Facts that three memories hold at one d, and bits for each weight of the two that are trained
+    to the end."""
+    names = {"once": "three steps", "fixed": "AdamW", "learned": "learned embeddings"}
+    bits = _matrices()["bits"]
+    return SimpleNamespace(
+        dim=SMALL,
+        **{name: _trained(rung)[SMALL] for name, rung in names.items()},
+        fixed_bits=bits["AdamW", SMALL],
+        learned_bits=bits["learned embeddings", SMALL],
+    )
 
 
 @decided_by(_yardsticks)
 def nearly_optimal(found: SimpleNamespace) -> list[bool]:
     """Random embeddings against learned ones, at their best and as three steps use them."""
-    return [found.trained.high <= 2 * best for best in (found.square, found.numbers)]
+    return [2 * found.fixed.high >= found.learned.low, 2 * found.fixed_bits >= found.learned_bits]
 
 
 def _smaller_dim() -> SimpleNamespace:
@@ -102,14 +120,12 @@ def smaller_dim_stores_more(found: SimpleNamespace) -> list[bool]:
 
 
 def _ratios() -> SimpleNamespace:
-    """Facts for each dimension of a sum of outer products, by d; facts, and bits, for each trained
-    number, by facts."""
-    table = _trained()
-    lines = (
-        _for_each_dimension(32, 64, 128),
-        *(by_size(table, "facts", what) for what in ("by_number", "bits")),
-    )
-    return SimpleNamespace(lines=[{str(size): x for size, x in line.items()} for line in lines])
+    """Facts for each dimension of a sum of outer products, and facts and bits for each number of a
+    trained matrix, by d."""
+    trained = {dim: x for dim, x in _trained().items() if dim > SMALL}
+    bits = {dim: Interval(*(n * math.log2(n) for n in x)) for dim, x in trained.items()}
+    lines = (_sums(32, 64, 128), _divided(trained, 2), _divided(bits, 2))
+    return SimpleNamespace(lines=[{str(dim): x for dim, x in line.items()} for line in lines])
 
 
 @decided_by(_ratios)
@@ -121,23 +137,33 @@ def hopfield(found: SimpleNamespace) -> list[bool]:
 
 
 def _learned() -> SimpleNamespace:
-    """Recall with learned and with clustered minus that with random embeddings, by dimension."""
-    table = learned.load().pivot(index=["dim", "seed"], columns="kind", values="recall")
-    level = 1 - 0.05 / len(learned.DIMS)  # several d are looked at
+    """Accuracy with learned minus that with fixed embeddings on the same draws (chapter 12), and
+    with clustered minus that with random ones after three steps, by d."""
+    table = runs.load().query("vocab == 64 and seq_len == 8 and samples == 1024")
+    wide = table.pivot(index=["dim", "seed"], columns="rung", values="accuracy")
+    level = 1 - 0.05 / len(sizes.DIMS)  # several d are looked at
 
-    def gained(kind: str) -> dict[int, Interval]:
-        gain = (table[kind] - table["random"]).groupby("dim")
-        return {int(dim): seed_interval(part, level) for dim, part in gain}
+    def three_steps(dim: int, law: str) -> np.ndarray:
+        setting = Setting(vocab=64, seq_len=8, dim=dim, samples=1024, embeddings=law)
+        return np.array([simulate(setting, seed).accuracy for seed in range(20)])
 
-    lines = {kind: gained(kind) for kind in ("learned", "clustered")}
+    gain = wide["learned embeddings"] - wide["trigger in the values"]
+    lost = {
+        dim: three_steps(dim, "clustered(16, 0.5)") - three_steps(dim, "gaussian")
+        for dim in sizes.DIMS
+    }
+    lines = {
+        kind: {dim: seed_interval(line[dim], level) for dim in sizes.DIMS}
+        for kind, line in (("learned", gain), ("clustered", lost))
+    }
     dims = {k: max(line, key=lambda dim: (abs(line[dim].mean), dim)) for k, line in lines.items()}
     most = {kind: line[dims[kind]] for kind, line in lines.items()}
-    return SimpleNamespace(lines=lines, dims=dims, most=most, facts=learned.FACTS)
+    return SimpleNamespace(lines=lines, dims=dims, most=most)
 
 
 @decided_by(_learned)
 def learned_embeddings(found: SimpleNamespace) -> list[bool]:
-    """Learned and clustered embeddings against random ones in a trained linear memory."""
+    """Learned embeddings against fixed ones, and clustered against random ones."""
     return [not all(map(holds, line.values())) for line in found.lines.values()]
 
 

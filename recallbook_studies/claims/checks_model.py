@@ -22,8 +22,8 @@ from recallbook_studies.ch01 import baselines
 from recallbook_studies.ch02.retrieval import coherence_floor, n
 from recallbook_studies.ch03 import rates as three_rates
 from recallbook_studies.ch09 import geometry
-from recallbook_studies.ch10 import early_training
-from recallbook_studies.claims.findings import by_size, decided_by, illustrates
+from recallbook_studies.ch12 import histories, order, oscillation as oscillations, runs
+from recallbook_studies.claims.findings import decided_by, illustrates
 
 RUNNING = Setting(vocab=256, seq_len=128, dim=96, samples=2048)
 TOTAL = 256 * 8 * 16 * 96  # N L d of N = 8 V at L = 16, d = 96
@@ -153,43 +153,45 @@ def rates(found: SimpleNamespace) -> list[bool]:
 # The first steps and the last
 
 
+LATE = "many steps"  # of chapter 12: this model, 400 steps at the book's own rates
+LAWS = ("gaussian", "orthogonal")
+
+
 def _directions() -> SimpleNamespace:
-    """Late minus early cosine with the trigger, with its interval, and growth of the vector's
-    length, by setting."""
-    runs = early_training.over_sizes(early_training.load())
-    missing = runs["cosine_late"] - runs["cosine_early"]
-    runs = runs.assign(missing=missing, growth=runs["length_late"] / runs["length_early"])
-    by = ["seq_len", "dim", "samples"]
-    growth = runs.groupby(by)["growth"].min()
-    table = over_seeds(runs, by, "missing").set_index(by).assign(growth=growth)
-    there = _amplified(table).groupby("samples").agg(["sum", "size"])
-    by_samples = ", ".join(f"{r.sum} of {r.size} at {r.Index}" for r in there.itertuples())
+    """Runs of the rung of many steps with lock-on half of the way after three, by N; mean weight on
+    the informative token when lock-on is there, and at the end."""
+    times = order.load().query("rung == @LATE")
+    early = (times["step_lock_on"] <= 3).groupby(times["samples"]).agg(["sum", "size"])
+    curve = histories.load().query("rung == @LATE")
+    first, last = curve[curve["lock_on"] > 0.9].iloc[0], curve.iloc[-1]
     return SimpleNamespace(
-        table=table, there=there.sum(), by_samples=by_samples, least=growth.min()
+        early=early,
+        by_samples=", ".join(f"{r.sum} of {r.size} at {r.Index}" for r in early.itertuples()),
+        step=int(first["step"]),
+        few=first["attention"],
+        most=last["attention"],
     )
-
-
-def _amplified(table: pd.DataFrame) -> pd.Series:
-    return (table["high"] < 0.1) & (table["growth"] > 10)
 
 
 @decided_by(_directions)
 def early_direction(found: SimpleNamespace) -> list[bool]:
     """Is the direction of attention there early, and amplified later?"""
-    return list(_amplified(found.table))
+    there = found.early["sum"] == found.early["size"]
+    return [*there, found.few < 0.25 and found.most > 0.75]
 
 
 def _rescued() -> SimpleNamespace:
-    """Of the runs without lock-on after three steps the share with lock-on after 300, by N; runs
-    with it, and still."""
-    runs = early_training.over_sizes(early_training.load())
-    failed, late = runs["lock_on_early"] < 0.5, runs["lock_on_late"] > 0.9
+    """Of the draws without lock-on after three steps the share with lock-on after 400, below N = V
+    and from there on; draws with it, and still."""
+    by = ["vocab", "seq_len", "dim", "samples", "seed"]
+    table = runs.load().pivot(index=by, columns="rung", values="lock_on")
+    table = table[["three steps", LATE]].dropna().reset_index()
+    failed, late = table["three steps"] < 0.5, table[LATE] > 0.9
+    fewer = table["samples"] < table["vocab"]
     # runs of one seed share their draws
-    means = late[failed].groupby([runs["samples"], runs["seed"]]).mean().reset_index(name="share")
-    shares = {
-        f"N = {count}": Interval(x.mean, max(x.low, 0), min(x.high, 1))
-        for count, x in by_size(means, "samples", "share").items()
-    }
+    means = late[failed].groupby([fewer, table["seed"]]).mean()
+    found = {"N < V": seed_interval(means[True]), "N ≥ V": seed_interval(means[False])}
+    shares = {name: Interval(x.mean, max(x.low, 0), min(x.high, 1)) for name, x in found.items()}
     kept = (~failed & late).sum()
     return SimpleNamespace(failed=failed.sum(), shares=shares, locked=(~failed).sum(), kept=kept)
 
@@ -201,36 +203,33 @@ def early_decides(found: SimpleNamespace) -> list[bool]:
     return [all(x.high < 0.05 for x in shares), not all(x.low > 0.5 for x in shares)]
 
 
-def _rises() -> SimpleNamespace:
-    """Draws whose loss rises in some step, by law and factor of the rates; and the number of
-    draws."""
-    runs = early_training.by_law(early_training.load())
-    counts = runs.groupby(["law", "factor"])["rises"].agg(["sum", "size"])
-    rates = counts.index.unique("factor")
-    laws = "; ".join(
-        f"{law}: {', '.join(map(str, part['sum']))} of {part['size'].max()}"
-        for law, part in counts.groupby("law")
+def _falls() -> SimpleNamespace:
+    """Runs whose accuracy falls on the way, by factor of the rate and law, with fixed
+    embeddings."""
+    table = oscillations.load().query("rung == 'AdamW'").set_index(["factor", "embeddings"])
+    counts = table[["oscillate", "runs"]]
+    cells = counts.unstack()
+    rates = ", ".join(
+        f"{' and '.join(str(cells.at[rate, ('oscillate', law)]) for law in LAWS)} of "
+        f"{cells.at[rate, ('runs', LAWS[0])]} at {rate} times the rate"
+        for rate in cells.index
     )
-    chance = _chance(counts, rates.max())
+    largest = cells.index.max()
     return SimpleNamespace(
-        counts=counts,
-        rates=", ".join(map(str, rates)),
-        laws=laws,
-        largest=rates.max(),
-        chance=chance,
+        counts=counts, rates=rates, largest=largest, chance=_chance(counts, largest)
     )
 
 
 def _chance(counts: pd.DataFrame, rate: float) -> float:
-    """Fisher's one-sided p, random against orthogonal embeddings at one factor of the rates."""
-    cells = counts.loc[[(f"{law}, d = 66", rate) for law in ("gaussian", "orthogonal")]]
-    table = cells.assign(size=cells["size"] - cells["sum"]).to_numpy(int)
+    """Fisher's one-sided p, random against orthogonal embeddings at one factor of the rate."""
+    cells = counts.loc[[(rate, law) for law in LAWS]]
+    table = cells.assign(runs=cells["runs"] - cells["oscillate"]).to_numpy(int)
     return float(stats.fisher_exact(table, alternative="greater").pvalue)
 
 
-@decided_by(_rises)
+@decided_by(_falls)
 def oscillation(found: SimpleNamespace) -> list[bool]:
-    """Does the loss rise on the way, with random and with orthogonal embeddings of one
+    """Does accuracy fall on the way, with random and with orthogonal embeddings of one
     dimension?"""
     rates = sorted(found.counts.index.unique("factor"))
     caused = [_chance(found.counts, rate) < 0.01 for rate in rates]

@@ -30,9 +30,8 @@ from recallbook_studies.ch09 import (
     geometry,
     large_sizes,
     lock_on_sizes,
-    longer_training,
 )
-from recallbook_studies.ch12 import ladder_laws as ladder, runs as ladder_runs
+from recallbook_studies.ch12 import ladder_laws, runs
 from recallbook_studies.claims.findings import by_size, decided_by, holds, illustrates
 
 LOCKS = "lock-on"
@@ -40,8 +39,9 @@ LABELS, ONE, SHORT, LONG = (
     "label frequencies",
     "one gradient",
     "three steps (V = 64)",
-    "300 steps (V = 64)",
+    "400 steps (V = 64)",
 )
+RUNGS = {SHORT: "three steps", LONG: "many steps"}  # of chapter 12, at the book's own rates
 Intervals = dict[str, Interval]
 
 # Exponents and their signs
@@ -57,8 +57,8 @@ def _exponents(rows: pd.DataFrame, *sizes: str, **options: Any) -> Intervals:
 
 @cache
 def fitted(law: str) -> Intervals:
-    """Exponents of measured critical N, by size: lock-on, label frequencies, one gradient, three
-    and 300 steps."""
+    """Exponents of measured critical N, by size: lock-on, label frequencies, one gradient, and
+    accuracy one half after three and 400 steps."""
     if law == LOCKS:
         rows = load_results("lock_on")
         sizes = _exponents(lock_on_sizes.sizes(rows, False), "dim", "seq_len")
@@ -69,9 +69,11 @@ def fitted(law: str) -> Intervals:
     if law == ONE:
         rows = load_results("one_step").query("method == 'argmax' and not trigger_in_values")
         return _exponents(rows, "vocab", "seq_len", "dim", outcome="recall")
-    rows = longer_training.labelled(load_results("longer_training"))
-    rows = rows[rows["training"] == ("three steps" if law == SHORT else "one batch")]
-    return _exponents(rows, "dim", "seq_len")
+    return _rung(RUNGS[law])
+
+
+def _rung(name: str, level: float = 0.5) -> Intervals:
+    return _intervals(ladder_laws.fitted(runs.load().query("rung == @name"), level=level))
 
 
 def exponent_table() -> pd.DataFrame:
@@ -137,28 +139,19 @@ SIGNS = {"dim": -1, "seq_len": 1}  # of the exponents of N: more d helps, more L
 
 
 def _longer() -> SimpleNamespace:
-    """Exponents of N for lock-on after 3 and 300 steps, and of N for accuracy 0.9 after many; N at
-    twice the d."""
-    rows = longer_training.labelled(load_results("longer_larger"))
-    rows = rows.query("training == 'one batch' and seq_len == 16 and dim in (64, 128)")
-    # of chapter 12: this model, hundreds of steps at the book's own rates
-    rung = ladder_runs.load().query("rung == 'many steps'")
+    """Exponents of N for accuracy one half after three and 400 steps, and for 0.9 after 400."""
     return SimpleNamespace(
-        short=fitted(SHORT),
-        long=fitted(LONG),
-        rung=_intervals(ladder.fitted(rung, level=0.9)),
-        above=factor(rows, 0.9, wide=rows["dim"] == 128)["wide"],
+        short=fitted(SHORT), long=fitted(LONG), rung=_rung(RUNGS[LONG], level=0.9)
     )
 
 
 @decided_by(_longer)
 def longer_scaling(found: SimpleNamespace) -> list[bool]:
-    """Exponents after three steps and after 300 on the same batch, and the directions at accuracy
-    0.9."""
+    """Exponents after three steps and after 400 at the book's rates."""
     lines = [
         (line[size], sign) for line in (found.long, found.rung) for size, sign in SIGNS.items()
     ]
-    turned = found.above.low > 1 or any((x.high if s > 0 else -x.low) < 0 for x, s in lines)
+    turned = any((x.high if s > 0 else -x.low) < 0 for x, s in lines)
     same = all(holds(found.long[size], found.short[size].mean) for size in SIGNS)
     return [not turned, same and not turned]
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from recallbook.setting import Setting
 from recallbook.theory.prediction import term_names
+from recallbook_studies.prediction_errors import log_uniform
 
 VOCABS = (150, 226, 343, 518, 784, 1792, 4096)
 LENGTHS = (2, 3, 4, 8, 16, 32, 48, 64, 96, 128, 160, 205, 256)
@@ -77,6 +78,11 @@ class Case(NamedTuple):
     without: str = ""
 
 
+def size(rng: np.random.Generator, low: float, high: float) -> int:
+    """A size, log-uniform."""
+    return int(log_uniform(rng, low, high))
+
+
 def samples_of(vocab: int, share: float) -> int:
     """The number of sequences at a node: a whole one, so the node's own share is this over
     ``vocab``."""
@@ -97,12 +103,11 @@ def checks() -> Iterator[Case]:
     """Random settings, sizes log-uniform over the range of the page."""
     rng, count = np.random.default_rng(5), 0
 
-    def size(low: float, high: float) -> int:
-        return int(np.exp(rng.uniform(np.log(low), np.log(high))))
-
     while count < CHECKS:
-        vocab, seq_len, dim = size(150, 4096), size(2, 257), size(16, 1024)
-        sizes = Sizes(vocab, seq_len, dim, size(vocab / 64, 1000 * vocab), bool(rng.integers(2)))
+        vocab, seq_len, dim = size(rng, 150, 4096), size(rng, 2, 257), size(rng, 16, 1024)
+        sizes = Sizes(
+            vocab, seq_len, dim, size(rng, vocab / 64, 1000 * vocab), bool(rng.integers(2))
+        )
         if sizes.samples >= FEWEST:
             count += 1
             yield Case("check", sizes)
@@ -136,17 +141,16 @@ def width_checks() -> Iterator[Case]:
     """Random settings with an MLP."""
     rng = np.random.default_rng(6)
 
-    def size(low: float, high: float) -> int:
-        return int(np.exp(rng.uniform(np.log(low), np.log(high))))
-
     for _ in range(MLP_DRAWS):
-        dim, flag = size(16, 1024), bool(rng.integers(2))
-        width = size(RATIOS[0] * dim + 1, RATIOS[-1] * dim)
+        dim, flag = size(rng, 16, 1024), bool(rng.integers(2))
+        width = size(rng, RATIOS[0] * dim + 1, RATIOS[-1] * dim)
         for _ in range(MLP_EACH):
-            vocab = size(258, 4096)  # from here on the vocabulary does not enter the draw
+            vocab = size(rng, 258, 4096)  # from here on the vocabulary does not enter the draw
             yield Case(
                 "width check",
-                Sizes(vocab, size(2, 257), dim, size(vocab / 64, 1000 * vocab), flag, width),
+                Sizes(
+                    vocab, size(rng, 2, 257), dim, size(rng, vocab / 64, 1000 * vocab), flag, width
+                ),
             )
 
 

@@ -1,1 +1,0 @@
-"""Measurements made for claims about the paper (chapter 10)."""
