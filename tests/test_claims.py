@@ -73,7 +73,8 @@ def found():
 
 
 def flat(text):
-    return re.sub(r"\s+", " ", text)
+    """On one line; lines may break after a hyphen."""
+    return re.sub(r"\s+", " ", re.sub(r"(?<=\w-)\s+", "", text))
 
 
 def test_every_form_says_everything(found):
@@ -185,11 +186,7 @@ OTHERS = {
         ({"counts": column(oscillate=10)}, "refuted"),
     ],
     "longer_scaling": [
-        (
-            {"short": row("dim", at(-0.4)), "long": {"dim": at(-0.4), "seq_len": at(1.59)}}
-            | {"rung": {"dim": at(-1), "seq_len": at(1)}},
-            "confirmed",
-        ),
+        (dict.fromkeys(("short", "long", "rung"), {"dim": at(-1), "seq_len": at(1)}), "confirmed"),
         ({"rung": row("seq_len", at(0.2))}, "true only where"),
     ],
     "product_of_three": [({"ratio": at(1)}, "confirmed"), ({"misses": 0.6}, "refuted")],
