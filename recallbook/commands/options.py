@@ -11,7 +11,8 @@ from typing import Any
 
 from recallbook.activations import ACTIVATIONS
 from recallbook.arguments import not_allowed
-from recallbook.setting import EMBEDDINGS, LATER, LOSS_WEIGHTS, OUTPUT_BIASES, STRUCTURES
+from recallbook.embedding_laws import FORMS
+from recallbook.setting import LATER, LOSS_WEIGHTS, OUTPUT_BIASES
 
 
 class Parser(argparse.ArgumentParser):
@@ -60,7 +61,7 @@ def add_setting(parser: argparse.ArgumentParser, sizes: Mapping[str, bool]) -> N
         "--embeddings",
         metavar="LAW",
         default="gaussian",
-        help=", ".join((*EMBEDDINGS, *STRUCTURES)),
+        help=", ".join(FORMS),
     )
     parser.add_argument(
         "--trigger-in-values",

@@ -11,8 +11,8 @@ from typing import Any
 
 from recallbook.bounds.coverage import coverage_samples, covered_accuracy, minimum_samples
 from recallbook.commands import options
-from recallbook.setting import EMBEDDINGS, Setting
-from recallbook.theory.caveats import doubts, message
+from recallbook.setting import Setting
+from recallbook.theory.caveats import doubts, message, plain
 from recallbook.theory.prediction import critical_samples, phase, predict
 
 TEXT = """\
@@ -61,7 +61,7 @@ def predicted(setting: Setting, wanted: float, *, search: bool = True) -> dict[s
     found = predict(setting, warn=False)
     doubted = doubts(setting, found.lock_on)
     rest = {name: value for name, value in given.items() if name != "samples"}
-    quick = setting.equal_facts and setting.law.name in EMBEDDINGS
+    quick = plain(setting)
     return {
         "setting": given,
         "accuracy": found.accuracy,

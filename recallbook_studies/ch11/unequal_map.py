@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from recallbook.arguments import check_size
-from recallbook.setting import EMBEDDINGS, Setting
+from recallbook.setting import Setting
 from recallbook.sweeps.archive import FOLDER
 from recallbook.sweeps.rows import command_line, extend
 from recallbook.theory.caveats import doubts, plain
@@ -74,7 +74,7 @@ def random_setting(index: int) -> Setting:
 
 
 def _law(rng: np.random.Generator, dim: int) -> str:
-    names = (*EMBEDDINGS, "power_law", "clustered", "low_rank")
+    names = ("gaussian", "sphere", "orthogonal", "power_law", "clustered", "low_rank")
     name = names[rng.choice(6, p=(0.4, 0.1, 0.1, 0.15, 0.15, 0.1))]
     numbers = {
         "power_law": f"({rng.uniform(0.2, 1):.2f})",
