@@ -127,9 +127,9 @@ def test_chances_of_pairs_lie_above_their_frequency(law):
     setting = sized(16, 4, 8, 60, embeddings=law)
     problem = rb.draw(setting, seed=1)
     found = lock_law.margins(problem)
-    cheap = lock_law.log_chances(found, setting.dim, law)
+    cheap = lock_law.log_chances(found, setting.dim, setting.law.geometry)
     pairs = torch.tensor(list(itertools.product(range(16), repeat=2)))
-    exact = lock_law.refined(found, pairs, setting.dim, law).view(16, 16)
+    exact = lock_law.refined(found, pairs, setting.dim, setting.law.geometry).view(16, 16)
     wrong = torch.zeros(16, 16)
     draws = 1200
     for seed in range(draws):
