@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 
 from recallbook.arguments import check_size
+from recallbook.embedding_laws import parse_law
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import FOLDER
 from recallbook.sweeps.rows import command_line, extend
@@ -56,10 +57,11 @@ def random_setting(index: int) -> Setting:
         vocab, seq_len, dim = between(64, 400), between(4, 128), between(12, 400)
         samples = between(vocab / 2, 200 * vocab)
         law = _law(rng, dim)
+        without = parse_law(law, vocab, dim).geometry == "orthonormal"
         setting = Setting(
             vocab=vocab,
             seq_len=seq_len,
-            dim=vocab + 2 if law == "orthogonal" else dim,
+            dim=vocab + 2 if without else dim,
             samples=samples,
             embeddings=law,
             trigger_in_values=bool(rng.integers(2)),
