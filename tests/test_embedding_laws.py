@@ -2,7 +2,9 @@
 record states, predictions against simulation, proofs, warnings. Then what structures are."""
 
 import argparse
+import ast
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -210,6 +212,17 @@ def test_what_a_law_lacks_is_an_error(monkeypatch):
     # the theory that draws tables has all that it needs
     assert 0 <= rb.predict(setting, warn=False).lock_on <= 1
     assert "law never measured" in [doubt.name for doubt in doubts(setting, 1.0)]
+
+
+def test_no_module_of_the_package_compares_with_a_name():
+    """A comparison with the name of a law or an activation is a property that its record lacks."""
+    names, asked = {*REGISTRY, *ACTIVATIONS}, []
+    for path in Path(rb.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Compare):
+                constants = [part for part in ast.walk(node) if isinstance(part, ast.Constant)]
+                asked += [(path.name, c.lineno, c.value) for c in constants if c.value in names]
+    assert asked == []
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
