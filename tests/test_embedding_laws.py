@@ -83,11 +83,12 @@ def test_geometry_and_invariance_are_as_stated(law):
     axis, diagonal = rows[:, 0], rows.sum(axis=1) / dim**0.5
     alike = all(close(axis**power - diagonal**power, 0) for power in (2, 4))
     assert alike == kind.invariant
-    towards = rng.standard_normal(rows.shape)
-    products = (rows * towards).sum(axis=1) / np.linalg.norm(towards, axis=1)
+    towards = rng.standard_normal((len(rows), dim, 32))
+    towards /= np.linalg.norm(towards, axis=1, keepdims=True)
+    products = np.array([one.input for one in drawn]) @ towards
     fourth = {"normal": 3 / dim**2, "spherical": 3 / (dim * (dim + 2))}
     if kind.geometry in fourth:
-        assert close(products**4, fourth[kind.geometry])
+        assert close((products**4).mean(axis=(1, 2)), fourth[kind.geometry])
     if kind.geometry == "orthonormal":
         tables = np.array([np.vstack([one.input, one.trigger, one.query]) for one in drawn[:3]])
         assert np.allclose(tables @ tables.transpose(0, 2, 1), np.eye(6), atol=1e-12)
@@ -140,20 +141,21 @@ def test_signs_are_predicted_at_random_sizes(seed):
 def test_proofs_hold_or_are_refused(law, sizes):
     vocab, seq_len, dim, samples = sizes
     law = law.replace("(4)", "(2)")
-    setting = setting_of(law, dim, vocab=vocab, seq_len=seq_len, samples=samples)
-    problem = rb.draw(setting, seed=7)
+    sizes = {"vocab": vocab, "seq_len": seq_len, "samples": samples}
+    setting = setting_of(law, dim, **sizes, trigger_in_values=False)
+    problem = rb.draw(setting, seed=0)
     if not setting.law.proved:
         with pytest.raises(ValueError, match=r"problem\.setting\.embeddings=.*that proofs cover"):
             rb.certify(problem)
         return
     found, runs = rb.certify(problem), []
-    for seed in range(60):
+    for seed in range(500 if vocab == 3 else 60):
         fresh = torch.from_numpy(draw_embeddings(setting, 90 + seed).output.copy())
         other = replace(problem, output_embeddings=fresh)
-        runs.append(rb.evaluate(other, rb.three_steps(other), 500))
+        runs.append(rb.evaluate(other, rb.three_steps(other), 2000))
     for quantity in ("accuracy", "lock_on", "recall"):
         values = np.array([getattr(run, quantity) for run in runs])
-        allowed = values.mean() + 4 * values.std() / len(values) ** 0.5 + 0.005
+        allowed = values.mean() + 4 * values.std() / len(values) ** 0.5 + 0.02  # of tests
         assert getattr(found, quantity) <= allowed, quantity
 
 
