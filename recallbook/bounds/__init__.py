@@ -1,1 +1,1 @@
-"""What the gradient at initialisation holds, at most and at least: bounds, decoders, certificates."""
+"""What the gradient at initialisation holds at most, and at least: bounds and certificates."""
