@@ -12,7 +12,7 @@ import torch
 
 import recallbook as rb
 from recallbook.activations import ACTIVATIONS
-from recallbook.commands import options
+from recallbook.commands import predicting
 from recallbook.data.embeddings import draw_embeddings
 from recallbook.data.streams import gaussian_table
 from recallbook.embedding_laws import LAWS as REGISTRY, Law, parse_law
@@ -176,8 +176,8 @@ def test_a_law_survives_a_setting_and_the_command_line(law):
     assert setting.embeddings == law == str(setting.law)
     assert rb.Setting(**vars(setting)) == setting and replace(setting, samples=2).law == setting.law
     parser = argparse.ArgumentParser()
-    options.add_setting(parser, {})
-    assert options.chosen_kind(parser.parse_args(["--embeddings", law]))["embeddings"] == law
+    predicting.add_setting(parser, {})
+    assert predicting.chosen_fields(parser.parse_args(["--embeddings", law]))["embeddings"] == law
     assert setting.law.name in parser.format_help()
     with pytest.raises(ValueError, match=r"embeddings=.*one of 'gaussian'"):
         setting_of(setting.law.name + "(1, 2, 3)")
@@ -248,9 +248,9 @@ def test_everything_of_an_activation(name):
     setting = rb.Setting(**sizes, width=64, activation=name)
     assert setting.phi is ACTIVATIONS[name] and rb.Setting(**vars(setting)) == setting
     parser = argparse.ArgumentParser()
-    options.add_setting(parser, {})
+    predicting.add_setting(parser, {})
     assert name in parser.format_help()
-    assert options.chosen_kind(parser.parse_args(["--activation", name]))["activation"] == name
+    assert predicting.chosen_fields(parser.parse_args(["--activation", name]))["activation"] == name
 
 
 def eigenvalues(setting: rb.Setting) -> np.ndarray:
