@@ -68,14 +68,19 @@ def check_seed(field: str, value: Any) -> int:
     return _integer(field, value, "a non-negative integer", 0, math.inf)
 
 
-def check_rate(field: str, value: Any, allowed: str = "a finite number above 0") -> float:
-    """Return ``value`` as a finite, positive ``float``."""
+def check_number(field: str, value: Any, allowed: str) -> float:
+    """Return ``value`` as a ``float``; neither texts nor booleans pass."""
     if isinstance(value, bool | np.bool_ | str):
         raise not_allowed(field, value, allowed)
     try:
-        rate = float(value)
+        return float(value)
     except (TypeError, ValueError, OverflowError):
         raise not_allowed(field, value, allowed) from None
+
+
+def check_rate(field: str, value: Any, allowed: str = "a finite number above 0") -> float:
+    """Return ``value`` as a finite, positive ``float``."""
+    rate = check_number(field, value, allowed)
     if not (math.isfinite(rate) and rate > 0):
         raise not_allowed(field, value, allowed)
     return rate

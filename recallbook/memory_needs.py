@@ -92,11 +92,10 @@ def sequences(setting: Setting, count: int, field: str) -> list[Need]:
 def draw_needs(setting: Setting) -> list[Need]:
     """Of :func:`recallbook.draw`: the batch, two tables of embeddings and what they are made of,
     the MLP."""
-    copies = 8 if setting.embeddings == "orthogonal" else 5
     mlp = [table(setting, 2, "width", "dim")] if setting.width else []
     return [
         *sequences(setting, setting.samples, "samples"),
-        table(setting, copies, "vocab", "dim"),
+        table(setting, setting.law.tables, "vocab", "dim"),
         *mlp,
     ]
 
@@ -112,7 +111,7 @@ def predict_needs(setting: Setting, unequal: bool) -> list[Need]:
     MLP."""
     if unequal:
         return [table(setting, 6, "vocab", "dim"), table(setting, SQUARES, "vocab", "vocab")]
-    if setting.width is None or setting.embeddings == "orthogonal":
+    if setting.width is None or setting.law.geometry == "orthonormal":
         return []
     return [Need(3.0 * NUMBER * DRAWN_TOKENS * setting.dim, {"dim": setting.dim})]
 

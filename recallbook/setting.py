@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Float64
 
 from recallbook.activations import ACTIVATIONS, Activation
-from recallbook.arguments import check_choice, check_flag, check_size, not_allowed
+from recallbook.arguments import check_choice, check_flag, check_number, check_size, not_allowed
+from recallbook.embedding_laws import Law, parse_law
 
-EMBEDDINGS = ("gaussian", "sphere", "orthogonal")  # laws without a structure
-STRUCTURES = ("power_law(EXPONENT)", "clustered(CLUSTERS, SHARE)", "low_rank(RANK)")
 LOSS_WEIGHTS = ("equal", "inverse")
 OUTPUT_BIASES = ("none", "calibrated", "trained")
 # fields that came later: at these values nothing is as it was not before, names of points in stores
@@ -28,63 +27,10 @@ LATER = {
 }
 
 
-class EmbeddingLaw(NamedTuple):
-    """A law of embeddings: its name and its numbers, such as ``("low_rank", (32,))``."""
-
-    name: str
-    numbers: tuple[float, ...] = ()
-
-
-def parse_law(value: Any, vocab: int, dim: int) -> EmbeddingLaw:
-    """The law that a text such as ``"gaussian"`` or ``"power_law(0.5)"`` names, checked against the
-    sizes."""
-    allowed = (
-        "one of " + ", ".join(map(repr, EMBEDDINGS)) + ", or a structure: " + ", ".join(STRUCTURES)
-    )
-    if not isinstance(value, str):
-        raise not_allowed("embeddings", value, allowed)
-    if value in EMBEDDINGS:
-        return EmbeddingLaw(value)
-    found = re.fullmatch(r"(power_law|clustered|low_rank)\(([^()]*)\)", value)
-    try:
-        numbers = tuple(float(part) for part in found.group(2).split(",")) if found else ()
-    except ValueError:
-        numbers = ()
-    name = found.group(1) if found else ""
-    if not found or len(numbers) != {"power_law": 1, "clustered": 2, "low_rank": 1}[name]:
-        raise not_allowed("embeddings", value, allowed)
-    if name == "power_law" and not 0 <= numbers[0] <= 4:
-        raise not_allowed("embeddings", value, "power_law with an exponent from 0 to 4")
-    if name == "clustered" and not (numbers[0] in range(1, vocab + 1) and 0 <= numbers[1] < 1):
-        raise not_allowed(
-            "embeddings",
-            value,
-            f"clustered with 1 to vocab = {vocab} clusters and a share in [0, 1)",
-        )
-    if name == "low_rank" and numbers[0] not in range(1, dim + 1):
-        raise not_allowed("embeddings", value, f"low_rank with an integer from 1 to dim = {dim}")
-    return EmbeddingLaw(name, numbers)
-
-
-def law_text(law: EmbeddingLaw) -> str:
-    """The one way in which a law is written: each number by the fewest digits that give it back."""
-    numbers = [
-        f"{x:g}" if float(f"{x:g}") == x else repr(int(x) if x.is_integer() else x)
-        for x in law.numbers
-    ]
-    return f"{law.name}({', '.join(numbers)})" if numbers else law.name
-
-
 def check_exponent(field: str, value: Any) -> float:
     """Return ``value`` as a finite ``float`` from 0 to 4."""
     allowed = "a number from 0 to 4"
-    if isinstance(value, bool | np.bool_ | str):
-        raise not_allowed(field, value, allowed)
-    try:
-        exponent = float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise not_allowed(field, value, allowed) from None
-    if not 0 <= exponent <= 4:
+    if not 0 <= (exponent := check_number(field, value, allowed)) <= 4:
         raise not_allowed(field, value, allowed)
     return exponent
 
@@ -146,11 +92,11 @@ class Setting:
         $=(x^2-1)/\sqrt2$, ``"he3"`` $=(x^3-3x)/\sqrt6$, or a differentiable elementwise map on
         tensors. Used only with ``width``.
     embeddings : str
-        ``"gaussian"`` $N(0,I_d/d)$, ``"sphere"`` (the same, normalised) or ``"orthogonal"``; or a
-        structure, of mean square length 1: ``"power_law(0.5)"``, Gaussian with eigenvalues $\propto
-        i^{-1/2}$; ``"low_rank(32)"``, Gaussian in the first 32 coordinates; ``"clustered(16,
-        0.5)"``, 16 Gaussian centres that make up half of the square length, token $v$ in cluster
-        $v$ mod 16.
+        ``"gaussian"`` $N(0,I_d/d)$, ``"sphere"`` (the same, normalised), ``"orthogonal"`` or
+        ``"signs"`` (coordinates $\pm1/\sqrt d$); or a structure, of mean square length 1:
+        ``"power_law(0.5)"``, Gaussian with eigenvalues $\propto i^{-1/2}$; ``"low_rank(32)"``,
+        Gaussian in the first 32 coordinates; ``"clustered(16, 0.5)"``, 16 Gaussian
+        centres that make up half of the square length, token $v$ in cluster $v$ mod 16.
     trigger_in_values : bool
         Whether the values $e'_j$ carry the trigger ($\tau=1$, the plain residual stream) or not
         ($\tau=0$).
@@ -228,19 +174,19 @@ class Setting:
             "loss_weights": check_choice("loss_weights", self.loss_weights, LOSS_WEIGHTS),
             "output_bias": check_choice("output_bias", self.output_bias, OUTPUT_BIASES),
         }
-        checked["embeddings"] = law_text(parse_law(self.embeddings, int(self.vocab), int(self.dim)))
         if checked["other_zipf"] == checked["zipf"]:
             checked["other_zipf"] = None  # one way to say it
         for name, value in checked.items():
             object.__setattr__(self, name, value)  # frozen: this is the one moment of writing
-        if self.embeddings == "orthogonal" and self.dim < self.vocab + 2:
-            raise not_allowed(
-                "dim", self.dim, f"at least vocab + 2 = {self.vocab + 2} with orthogonal embeddings"
-            )
+        law = self.law
+        object.__setattr__(self, "embeddings", str(law))
+        if self.dim < (least := law.least_dim(self.vocab)):
+            allowed = f"at least {least} with {law.name} embeddings of {self.vocab} tokens"
+            raise not_allowed("dim", self.dim, allowed)
 
     @property
-    def law(self) -> EmbeddingLaw:
-        """The law of the embeddings, by name and numbers."""
+    def law(self) -> Law:
+        """The law of the embeddings."""
         return parse_law(self.embeddings, self.vocab, self.dim)
 
     @property
@@ -277,3 +223,21 @@ class Setting:
     def phi(self) -> Activation | Callable[[torch.Tensor], torch.Tensor]:
         r"""The activation $\phi$ as a function on tensors."""
         return ACTIVATIONS[self.activation] if isinstance(self.activation, str) else self.activation
+
+
+def zipf_law(vocab: int, exponent: float) -> Float64[np.ndarray, " V"]:
+    r"""$p_v\propto(v+1)^{-\alpha}$, shape ``(V,)``, most frequent first."""
+    weights = np.arange(1, vocab + 1, dtype=float) ** -exponent
+    return np.asarray(weights / weights.sum())
+
+
+def fact_frequencies(setting: Setting) -> Float64[np.ndarray, " V"]:
+    """How often each token is the informative one of a test sequence."""
+    return zipf_law(setting.vocab, setting.zipf)
+
+
+def other_frequencies(setting: Setting) -> Float64[np.ndarray, " V"]:
+    """How often each token stands where the mark does not."""
+    return zipf_law(
+        setting.vocab, setting.zipf if setting.other_zipf is None else setting.other_zipf
+    )

@@ -19,6 +19,7 @@ import torch
 from tqdm import tqdm
 
 from recallbook.arguments import check_seed, check_size
+from recallbook.embedding_laws import LAWS
 from recallbook.setting import Setting
 from recallbook.theory.caveats import doubts
 from recallbook.theory.prediction import predict, predicted_lock_on
@@ -102,7 +103,7 @@ def anywhere(rng: np.random.Generator) -> Setting:
         )
         samples = between(vocab / 2, 300 * vocab)
         law = ("gaussian", "sphere", "orthogonal")[rng.choice(3, p=(0.6, 0.3, 0.1))]
-        dim = vocab + 2 + int(rng.integers(vocab)) if law == "orthogonal" else dim
+        dim = vocab + 2 + int(rng.integers(vocab)) if LAWS[law].geometry == "orthonormal" else dim
         chosen: dict[str, Any] = {
             "vocab": vocab,
             "seq_len": seq_len,

@@ -10,10 +10,10 @@ import warnings
 from dataclasses import fields
 
 from hypothesis import HealthCheck, settings as profile, strategies as st
+from randomised import ACTIVATIONS, EMBEDDINGS
 
 import recallbook as rb
-from recallbook.activations import ACTIVATIONS
-from recallbook.setting import EMBEDDINGS, LOSS_WEIGHTS, OUTPUT_BIASES
+from recallbook.setting import LOSS_WEIGHTS, OUTPUT_BIASES
 
 EXAMPLES = int(os.environ.get("EDGES", "12"))  # of each test; nightly sets it to some hundred
 thorough = profile(
@@ -60,7 +60,7 @@ def settings(draw, **fixed) -> rb.Setting:
         **sizes,
         "embeddings": draw(laws(sizes["vocab"], sizes["dim"])),
         "width": draw(st.one_of(st.none(), st.integers(1, LARGEST["width"]))),
-        "activation": draw(st.sampled_from(list(ACTIVATIONS))),
+        "activation": draw(st.sampled_from(ACTIVATIONS)),
         "trigger_in_values": draw(st.booleans()),
         "zipf": draw(EXPONENTS),
         "other_zipf": draw(st.one_of(st.none(), EXPONENTS)),

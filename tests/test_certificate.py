@@ -127,9 +127,9 @@ def test_chances_of_pairs_lie_above_their_frequency(law):
     setting = sized(16, 4, 8, 60, embeddings=law)
     problem = rb.draw(setting, seed=1)
     found = lock_law.margins(problem)
-    cheap = lock_law.log_chances(found, setting.dim, law)
+    cheap = lock_law.log_chances(found, setting.dim, setting.law.geometry)
     pairs = torch.tensor(list(itertools.product(range(16), repeat=2)))
-    exact = lock_law.refined(found, pairs, setting.dim, law).view(16, 16)
+    exact = lock_law.refined(found, pairs, setting.dim, setting.law.geometry).view(16, 16)
     wrong = torch.zeros(16, 16)
     draws = 1200
     for seed in range(draws):
@@ -411,7 +411,7 @@ def test_averages_are_by_frequency(monkeypatch):
     chances = 0.02 * torch.rand(4, 4, generator=generator, dtype=torch.float64)
     stored = torch.tensor([0.9, 0.5, 0.7, 0.3], dtype=torch.float64)
     monkeypatch.setattr(lock_law, "pair_chances", lambda *_: chances)
-    monkeypatch.setattr(certificate, "_stored", lambda _: stored)
+    monkeypatch.setattr(certificate, "_stored", lambda *_: stored)
     powers = [np.arange(1.0, 5) ** -alpha for alpha in (1.0, 2.0)]
     facts, others = (power / power.sum() for power in powers)
     locks = 0.0

@@ -127,6 +127,7 @@ def corners(*critical):
 IN_ORDER, NOT_IN_ORDER = corners(600, 5000, 300, 900), corners(900, 600, 5000, 300)
 MLPS = ("out", "inside", "locks", "large")
 SIZES = {"dim": at(0), "seq_len": at(0), "vocab": at(0)}
+SIGNS = {"dim": at(-1), "seq_len": at(1)}
 
 # By check: what would have to be measured for another verdict, a value or a function of what was
 # found, and that verdict
@@ -186,7 +187,7 @@ OTHERS = {
         ({"counts": column(oscillate=10)}, "refuted"),
     ],
     "longer_scaling": [
-        (dict.fromkeys(("short", "long", "rung"), {"dim": at(-1), "seq_len": at(1)}), "confirmed"),
+        ({"short": SIGNS, "long": SIGNS, "rung": SIGNS}, "confirmed"),
         ({"rung": row("seq_len", at(0.2))}, "true only where"),
     ],
     "product_of_three": [({"ratio": at(1)}, "confirmed"), ({"misses": 0.6}, "refuted")],

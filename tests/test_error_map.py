@@ -9,6 +9,7 @@ import torch
 from sized import marked
 
 import recallbook as rb
+from recallbook.embedding_laws import LAWS
 from recallbook.theory.caveats import DOUBTS, doubts
 from recallbook_studies import error_map
 from recallbook_studies.ch11 import unequal_map
@@ -26,7 +27,8 @@ APPLY = [
 
 def test_it_covers_what_a_setting_allows():
     assert len(MAP) == error_map.COUNT >= 2000 and MAP["index"].is_unique
-    assert set(MAP["embeddings"]) == {"gaussian", "sphere", "orthogonal"}
+    measured = {name for name, law in LAWS.items() if law.measured and law.geometry}
+    assert set(MAP["embeddings"]) == measured
     assert set(MAP["activation"].dropna()) == {
         "relu",
         "gelu",

@@ -12,7 +12,7 @@ import torch
 from sized import either, marked, sized
 
 import recallbook as rb
-from recallbook.data.task import fact_frequencies, other_frequencies
+from recallbook.setting import fact_frequencies, other_frequencies
 from recallbook.theory import frequencies as numbers
 from recallbook.theory.attention_vector import AttentionVector
 from recallbook.theory.drawn_facts import drawn_facts

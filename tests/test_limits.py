@@ -9,7 +9,7 @@ import torch
 
 import recallbook as rb
 from recallbook import memory_needs
-from recallbook.setting import law_text, parse_law
+from recallbook.embedding_laws import parse_law
 
 SIZES = {"vocab": 8, "seq_len": 3, "dim": 6, "samples": 40}
 SETTING = rb.Setting(**SIZES)
@@ -163,11 +163,11 @@ def test_numbers_and_models_that_fail_later_are_refused(said, call, given):
 )
 def test_laws_keep_all_their_digits(text):
     law = parse_law(text, 2**31 - 1, 2**31 - 1)
-    assert parse_law(law_text(law), 2**31 - 1, 2**31 - 1) == law
-    assert law_text(parse_law("power_law(0.50)", 9, 9)) == "power_law(0.5)", (
+    assert parse_law(str(law), 2**31 - 1, 2**31 - 1) == law
+    assert str(parse_law("power_law(0.50)", 9, 9)) == "power_law(0.5)", (
         "as keys of points always had it"
     )
-    assert law_text(parse_law("clustered(2,0.25)", 9, 9)) == "clustered(2, 0.25)"
+    assert str(parse_law("clustered(2,0.25)", 9, 9)) == "clustered(2, 0.25)"
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")

@@ -62,6 +62,7 @@ GROUPS = {
             "clustered(2,0.5)",
             "clustered(7,0.9)",
             "gaussian",
+            "signs",
             "power_law(1)",
             "clustered(1,0)",
         )
@@ -96,8 +97,7 @@ def test_shared_counts_change_no_bit_of_the_weights():
 
 @pytest.mark.parametrize(
     "other",
-    [{"vocab": 8}, {"seq_len": 3}, {"dim": 9}, {"samples": 21}, {"width": 2}, {"zipf": 0.1}]
-    + [{"embeddings": "clustered(8, 0.5)"}],
+    [{"vocab": 8}, {"seq_len": 3}, {"dim": 9}, {"samples": 21}, {"width": 2}, {"zipf": 0.1}],
     ids=str,
 )
 def test_what_was_not_drawn_is_refused(other):

@@ -6,7 +6,8 @@ import pytest
 from sized import either, marked
 
 import recallbook as rb
-from recallbook.setting import EMBEDDINGS, LOSS_WEIGHTS, OUTPUT_BIASES
+from recallbook.embedding_laws import LAWS
+from recallbook.setting import LOSS_WEIGHTS, OUTPUT_BIASES
 from recallbook.theory.caveats import UNEQUAL_DOUBTS, doubts
 from recallbook_studies.ch11 import unequal_map
 from recallbook_studies.prediction_errors import QUANTITIES, TOLERANCES, outcomes
@@ -48,10 +49,7 @@ def test_differences_are_no_larger_than_sampling_explains(name):
 def test_the_map_reaches_as_far_as_its_doubts_say():
     assert len(MAP) == unequal_map.COUNT and MAP["unseen"].sum() == unequal_map.UNSEEN >= 50
     assert set(MAP["embeddings"].str.replace(r"\(.*", "", regex=True)) == {
-        *EMBEDDINGS,
-        "power_law",
-        "clustered",
-        "low_rank",
+        name for name, law in LAWS.items() if law.measured
     }
     assert {*MAP["output_bias"]} == {*OUTPUT_BIASES} and {*MAP["loss_weights"]} == {*LOSS_WEIGHTS}
     assert 0.1 < MAP["lock_on"].between(0.02, 0.98).mean() < 0.9 and MAP["balanced"].mean() > 0.1

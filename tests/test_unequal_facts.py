@@ -13,8 +13,8 @@ from unequal import UNEQUAL, weights_and_prediction
 
 import recallbook as rb
 from recallbook.data.residuals import centred_labels, onto_labels_, residuals
-from recallbook.data.task import fact_frequencies
 from recallbook.model import ties
+from recallbook.setting import fact_frequencies
 
 pytestmark = pytest.mark.essential
 

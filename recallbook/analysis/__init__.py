@@ -1,2 +1,1 @@
-"""From simulations to statements: intervals, critical sizes, product laws, prediction errors,
-figures."""
+"""From simulations to statements: intervals, critical sizes, plans, tables of embeddings."""

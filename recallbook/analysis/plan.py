@@ -170,11 +170,11 @@ def plan(
     accuracy = check_share("accuracy", accuracy)
     if check_flag("vary_width", vary_width):
         fixed["width"] = 1  # a placeholder: the MLP is there
-    if fixed.get("embeddings") == "orthogonal" and dim is None:
-        dim = vocab + 2  # all dimensions are alike
-    base = Setting(
-        **fixed, dim=LARGEST_DIM if dim is None else dim, samples=1 if samples is None else samples
-    )
+    fixed["samples"] = 1 if samples is None else samples
+    base = Setting(**fixed, dim=max(LARGEST_DIM, fixed["vocab"] + 2) if dim is None else dim)
+    if dim is None and base.law.geometry == "orthonormal":
+        dim = base.law.least_dim(base.vocab)  # all dimensions are alike
+        base = replace(base, dim=dim)
     drawn, kind = unequal.applies(base, {}), "with unequal facts or structured embeddings"
     if drawn and vary_width:
         raise not_allowed("vary_width", True, f"False {kind}: no theory yet")
@@ -228,10 +228,7 @@ class _Search:
     @property
     def lowest(self) -> int:
         """The smallest dimension that the law of embeddings allows."""
-        law = self.base.law
-        return {"orthogonal": self.base.vocab + 2, "low_rank": int(sum(law.numbers))}.get(
-            law.name, 1
-        )
+        return self.base.law.least_dim(self.base.vocab)
 
     def setting(self, place: Place) -> Setting:
         return replace(self.base, dim=place.dim, width=place.width, samples=place.samples)
@@ -356,7 +353,7 @@ def gains(chosen: Setting) -> dict[str, float]:
 def samples_saved(search: _Search, best: Place) -> float:
     """Sequences that one more dimension saves, by a finite difference in d; not a number if N is
     given."""
-    if search.samples_given or search.base.embeddings == "orthogonal":
+    if search.samples_given or search.base.law.geometry == "orthonormal":
         return math.nan
     step = max(1, round(NUDGE * best.dim))
     return (best.samples - search.samples(best.dim + step, best.width)) / step

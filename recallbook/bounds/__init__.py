@@ -1,2 +1,1 @@
-"""What can be read from the gradient at initialisation: the information bound, decoders, and the
-way around."""
+"""What the gradient at initialisation holds at most, and at least: bounds and certificates."""

@@ -11,9 +11,10 @@ from jaxtyping import Float64
 
 from recallbook.arguments import not_allowed
 from recallbook.bounds import lock_law, recall_law
-from recallbook.data.task import Problem, check_problem, fact_frequencies, other_frequencies
+from recallbook.data.task import Problem, check_problem
+from recallbook.embedding_laws import LAWS, Geometry
 from recallbook.memory_needs import certify_needs, require_memory
-from recallbook.setting import EMBEDDINGS
+from recallbook.setting import fact_frequencies, other_frequencies
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,8 @@ def certify(problem: Problem) -> Certificate:
     ------
     ValueError
         If ``problem`` is not a Problem, or its output embeddings are the caller's own or of a law
-        with a structure: proofs are over fresh ones that are Gaussian, on the sphere or orthogonal,
-        and input embeddings may be any. If it is too large: $V^2\min(d,V+1)$ above $1.2\cdot10^9$
+        that is not marked as proved: proofs are over fresh ones that are Gaussian, on the sphere or
+        orthogonal, and input embeddings may be any. If it is too large: $V^2\min(d,V+1)$ above $1.2\cdot10^9$
         (10 GB).
 
     Notes
@@ -83,10 +84,10 @@ def certify(problem: Problem) -> Certificate:
         raise not_allowed("problem", problem, "a recallbook.Problem")
     problem = check_problem(problem, torch.float64, "cpu")
     setting = problem.setting
-    if setting.embeddings not in EMBEDDINGS:
+    if not setting.law.proved or (geometry := setting.law.geometry) is None:
         allowed = (
             "one of "
-            + ", ".join(map(repr, EMBEDDINGS))
+            + ", ".join(repr(name) for name, law in LAWS.items() if law.proved)
             + ": the laws of output embeddings that proofs cover"
         )
         raise not_allowed("problem.setting.embeddings", setting.embeddings, allowed)
@@ -104,17 +105,13 @@ def certify(problem: Problem) -> Certificate:
     if setting.seq_len > 1 and numbers > lock_law.LARGEST_FORM:
         limit = f"vocab**2 * min(dim, vocab + 1) at most {lock_law.LARGEST_FORM:,}, for the form of all margins"
         raise not_allowed("problem", f"with {numbers:,} such numbers", limit)
-    if setting.law.name not in EMBEDDINGS:
-        raise not_allowed(
-            "embeddings", setting.embeddings, f"one of {EMBEDDINGS}, as laws of output embeddings"
-        )
     require_memory(certify_needs(setting), "the certificate")
     facts, others = fact_frequencies(setting), other_frequencies(setting)
-    proved = _stored(problem)
+    proved = _stored(problem, geometry)
     stored, asked = float(proved.mean()), float(_mean(proved, facts))
     if setting.seq_len == 1:  # one token a sequence: nothing to find, and no chance in that
         return Certificate(1.0, _at_least(stored), _at_least(asked), 1.0, _at_least(stored))
-    chances = lock_law.pair_chances(lock_law.margins(problem), setting.dim, setting.embeddings)
+    chances = lock_law.pair_chances(lock_law.margins(problem), setting.dim, geometry)
     # given w each other token beats v with the same chance, and 1 - (1 - chance)^(L-1) is concave:
     # Jensen
     fresh = 1 - float(_mean((1 - _mean(chances, others)) ** (setting.seq_len - 1), facts))
@@ -141,16 +138,12 @@ def _at_least(bound: float) -> float:
     return max(0.0, bound - recall_law.SAFETY)
 
 
-def _stored(problem: Problem) -> torch.Tensor:
+def _stored(problem: Problem, geometry: Geometry) -> torch.Tensor:
     """Proved chance of each fact to be recalled with perfect attention, ``(V,)``."""
-    weights, dim, law = (
-        recall_law.stored_weights(problem),
-        problem.setting.dim,
-        problem.setting.embeddings,
-    )
-    if law == "orthogonal":
+    weights, dim = recall_law.stored_weights(problem), problem.setting.dim
+    if geometry == "orthonormal":
         return recall_law.surely_recalled(weights).to(weights.dtype)
-    if law == "sphere":
+    if geometry == "spherical":
         return recall_law.sphere_bound(weights, dim)
     return recall_law.recall_bound(weights, dim)
 

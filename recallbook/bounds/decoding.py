@@ -20,8 +20,9 @@ from torch.nn import functional
 from recallbook.arguments import Device, check_choice
 from recallbook.data.residuals import centred_labels
 from recallbook.data.streams import stream, uniform_integers
-from recallbook.data.task import Problem, check_problem, other_frequencies
+from recallbook.data.task import Problem, check_problem
 from recallbook.model.ties import logit_slack, tied
+from recallbook.setting import other_frequencies
 from recallbook.training.early_phase import value_step
 from recallbook.training.gradients import features
 

@@ -22,6 +22,7 @@ from torch import Tensor
 
 from recallbook.data.residuals import onto_labels_, residuals
 from recallbook.data.task import Problem
+from recallbook.embedding_laws import Geometry
 
 LARGEST_FORM = 1_200_000_000  # numbers in the form of all margins: 10 GB
 ROUNDING = 8 * 2.0**-53  # of one operation, for a chain of a few products
@@ -199,7 +200,7 @@ def _quadratic(gram: Float[Tensor, "V1 V1"]) -> Float[Tensor, "V V"]:
     return (mark + own[:, None] + own - 2 * tokens + 2 * (cross[:, None] - cross)).clamp(min=0)
 
 
-def log_chances(found: Margins, dim: int, law: str = "gaussian") -> Float[Tensor, "V V"]:
+def log_chances(found: Margins, dim: int, geometry: Geometry = "normal") -> Float[Tensor, "V V"]:
     r"""Upper bounds on $\log P(a^\top w\le0)$ for all pairs, without eigenvalues; at most 0.
 
     For $0<\theta<1$ and $\lambda=\frac{\theta d}{2\|M\|_F}$ the exponent is
@@ -208,16 +209,16 @@ def log_chances(found: Margins, dim: int, law: str = "gaussian") -> Float[Tensor
     d4(\sqrt{1+2r}-1)^2$. On the sphere the diagonal of $M$ does not fluctuate and is left out of
     the norm; orthonormal embeddings leave nothing to chance."""
     trace = found.trace - found.slack
-    if law == "orthogonal":
+    if geometry == "orthonormal":
         return torch.where(trace > 0, -math.inf, 0.0).to(trace.dtype)
-    square = found.square - found.diagonal if law == "sphere" else found.square
+    square = found.square - found.diagonal if geometry == "spherical" else found.square
     norm = (square.clamp(min=0) + found.blur).sqrt() + found.slack
     ratio = torch.where(trace > 0, trace / norm, 0.0)
     return -dim / 4 * ((1 + 2 * ratio).sqrt() - 1).square()
 
 
 def refined(
-    found: Margins, pairs: Float[Tensor, "n 2"], dim: int, law: str = "gaussian"
+    found: Margins, pairs: Float[Tensor, "n 2"], dim: int, geometry: Geometry = "normal"
 ) -> Float[Tensor, " n"]:
     r"""The same for some pairs from eigenvalues: the least $-\frac
     d2\sum_i\log(1+\frac{2\lambda\mu_i}d)$ of many.
@@ -229,7 +230,7 @@ def refined(
     matrices = torch.einsum("klc,nc->nkl", found.form, direction)
     shift = torch.zeros(len(pairs), dtype=matrices.dtype)
     slack = found.slack[first, second]
-    if law == "sphere":
+    if geometry == "spherical":
         shift = matrices.diagonal(dim1=1, dim2=2).sum(dim=1) - slack
         matrices = matrices - torch.diag_embed(matrices.diagonal(dim1=1, dim2=2))
     values = torch.linalg.eigvalsh(matrices) - slack[:, None]
@@ -248,11 +249,11 @@ def refined(
     return exponents.amin(dim=1).clamp(max=0)
 
 
-def pair_chances(found: Margins, dim: int, law: str = "gaussian") -> Float[Tensor, "V V"]:
+def pair_chances(found: Margins, dim: int, geometry: Geometry = "normal") -> Float[Tensor, "V V"]:
     """Upper bounds on the chance that each pair is on the wrong side; with eigenvalues for the
     worst pairs."""
-    chances = log_chances(found, dim, law).exp()
-    if law == "orthogonal":
+    chances = log_chances(found, dim, geometry).exp()
+    if geometry == "orthonormal":
         return chances
     vocab = len(chances)
     order = chances.flatten().argsort(descending=True)[: max(FEWEST, EIGENVALUES // vocab**3)]
@@ -262,7 +263,7 @@ def pair_chances(found: Margins, dim: int, law: str = "gaussian") -> Float[Tenso
             break
         pairs = torch.stack([batch // vocab, batch % vocab], dim=1)
         before = chances[pairs[:, 0], pairs[:, 1]]
-        better = torch.minimum(before, refined(found, pairs, dim, law).exp())
+        better = torch.minimum(before, refined(found, pairs, dim, geometry).exp())
         chances[pairs[:, 0], pairs[:, 1]] = better
         left -= float((before - better).sum())
     return chances

@@ -127,7 +127,7 @@ def sufficient_samples(
 
 def _closed_form(sizes: Setting, accuracy: float) -> float:
     """What the theorem in closed form asks for; infinite outside its range."""
-    covered = sizes.width is None and sizes.embeddings == "gaussian" and sizes.equal_facts
+    covered = sizes.width is None and sizes.law.geometry == "normal" and sizes.equal_facts
     if not covered or sizes.vocab < SMALLEST_VOCAB or sizes.seq_len < 2:
         return math.inf
     named = {

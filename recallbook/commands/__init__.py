@@ -1,2 +1,1 @@
-"""The commands of ``python -m recallbook``: each module adds its own to the parser, and runs
-them."""
+"""The commands of ``python -m recallbook``: each module adds its own to the parser."""

@@ -20,8 +20,9 @@ from recallbook.bounds.coverage import coverage_samples, covered_accuracy, minim
 from recallbook.bounds.lock_law import LARGEST_FORM
 from recallbook.data.own_tables import read_embeddings
 from recallbook.data.task import draw
-from recallbook.setting import EMBEDDINGS, LATER, LOSS_WEIGHTS, OUTPUT_BIASES, STRUCTURES, Setting
-from recallbook.theory.caveats import doubts, message
+from recallbook.embedding_laws import FORMS
+from recallbook.setting import LATER, LOSS_WEIGHTS, OUTPUT_BIASES, Setting
+from recallbook.theory.caveats import doubts, message, plain
 from recallbook.theory.prediction import critical_samples, phase, predict
 
 PREDICT = """\
@@ -71,7 +72,7 @@ def predicted(setting: Setting, wanted: float, *, search: bool = True) -> dict[s
     found = predict(setting, warn=False)
     doubted = doubts(setting, found.lock_on)
     rest = {name: value for name, value in given.items() if name != "samples"}
-    quick = setting.equal_facts and setting.law.name in EMBEDDINGS
+    quick = plain(setting)
     return {
         "setting": given,
         "accuracy": found.accuracy,
@@ -343,7 +344,7 @@ def add_setting(parser: argparse.ArgumentParser, sizes: Mapping[str, bool]) -> N
         "--embeddings",
         metavar="LAW",
         default="gaussian",
-        help=", ".join((*EMBEDDINGS, *STRUCTURES)),
+        help=", ".join(FORMS),
     )
     add_kind(parser)
 

@@ -14,7 +14,8 @@ import torch
 from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
-from recallbook.data.task import Problem, fact_frequencies
+from recallbook.data.task import Problem
+from recallbook.setting import fact_frequencies
 
 
 class Residuals(NamedTuple):

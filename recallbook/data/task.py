@@ -23,25 +23,7 @@ from recallbook.data.embeddings import Embeddings, TableSource, draw_embeddings
 from recallbook.data.own_tables import OwnTables, own_tables
 from recallbook.data.streams import gaussian_table, stream, uniform_integers
 from recallbook.memory_needs import draw_needs, require_memory, sequences as sequences_needs
-from recallbook.setting import Setting
-
-
-def zipf_law(vocab: int, exponent: float) -> Float64[np.ndarray, " V"]:
-    r"""$p_v\propto(v+1)^{-\alpha}$, shape ``(V,)``, most frequent first."""
-    weights = np.arange(1, vocab + 1, dtype=float) ** -exponent
-    return np.asarray(weights / weights.sum())
-
-
-def fact_frequencies(setting: Setting) -> Float64[np.ndarray, " V"]:
-    """How often each token is the informative one of a test sequence."""
-    return zipf_law(setting.vocab, setting.zipf)
-
-
-def other_frequencies(setting: Setting) -> Float64[np.ndarray, " V"]:
-    """How often each token stands where the mark does not."""
-    return zipf_law(
-        setting.vocab, setting.zipf if setting.other_zipf is None else setting.other_zipf
-    )
+from recallbook.setting import Setting, fact_frequencies, other_frequencies
 
 
 def tokens_of_law(

@@ -22,9 +22,9 @@ import torch
 from tqdm import tqdm
 
 from recallbook.arguments import check_flag, check_seed, check_size, not_allowed
-from recallbook.data.embeddings import Table
 from recallbook.data.streams import gaussian_table
 from recallbook.data.task import Problem, Sequences, assemble, draw
+from recallbook.embedding_laws import Table
 from recallbook.setting import Setting
 from recallbook.sweeps.point import LATER_FIELDS, OUTCOMES, Point, measure, unique
 from recallbook.sweeps.store import Result, Store
@@ -98,11 +98,6 @@ def shared_sequences(setting: Setting) -> tuple[tuple[str, Any], ...]:
     )
 
 
-def _centres(setting: Setting) -> int:
-    """How many centres the tokens have, 0 without clusters."""
-    return int(setting.law.numbers[0]) if setting.law.name == "clustered" else 0
-
-
 class PairedDraws:
     """Problems of one seed, vocabulary and sequence length, each equal to what
     :func:`recallbook.draw` gives.
@@ -136,7 +131,6 @@ class PairedDraws:
         self._sizes = sizes.pop()
         self._dim = max(setting.dim for setting in wanted)
         self._width = max(setting.width or 0 for setting in wanted)
-        self._centres = max(_centres(setting) for setting in wanted)
         # one dimension is enough: sequences and facts do not depend on it
         longest = Setting(dim=1, samples=max(s.samples for s in wanted), **dict(self._sizes))
         self._longest = draw(longest, self.seed)
@@ -147,7 +141,7 @@ class PairedDraws:
         """The problem of one of the settings, or of a smaller one; equal to ``draw(setting,
         seed)``."""
         fits = setting.samples <= len(self._longest.labels) and setting.dim <= self._dim
-        fits = fits and (setting.width or 0) <= self._width and _centres(setting) <= self._centres
+        fits = fits and (setting.width or 0) <= self._width
         if shared_sequences(setting) != self._sizes or not fits:
             raise not_allowed(
                 "setting",
@@ -172,14 +166,8 @@ class PairedDraws:
 
     def _corner(self, seed: int, role: str, rows: int, columns: int) -> Table:
         """What ``gaussian_table`` gives, cut from a table drawn once."""
-        if role not in self._tables:
-            # all other tables have one row for each token, or one
-            longest = {
-                "mlp_weights": self._width,
-                "input_centres": self._centres,
-                "output_centres": self._centres,
-            }
-            most = longest.get(role, rows)
+        if len(self._tables.get(role, ())) < rows:
+            most = self._width if role == "mlp_weights" else rows
             self._tables[role] = gaussian_table(seed, role, most, self._dim)
         return np.ascontiguousarray(self._tables[role][:rows, :columns])
 

@@ -1,2 +1,1 @@
-"""Predictions with no fitted constant, from the expressions of
-:mod:`recallbook.theory.symbolic`."""
+"""Predictions with no fitted constant, from the expressions of ``theory.symbolic``."""

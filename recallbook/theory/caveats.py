@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from recallbook.setting import EMBEDDINGS, Setting
+from recallbook.setting import Setting
 from recallbook.theory import hermite
 from recallbook.theory.values import mean_value_variance
 
@@ -105,13 +105,8 @@ DOUBTS = (
 # (recallbook_studies/ch11/unequal_map.py), from which these are drawn: it goes no further.
 UNEQUAL_DOUBTS = (
     Doubt("few tokens", lambda s, lock_on: s.vocab < 64, lambda s: f"vocab={s.vocab} below 64", {}),
-    Doubt("few dimensions", lambda s, lock_on: s.dim < 12, lambda s: f"dim={s.dim} below 12", {}),
-    Doubt(
-        "few sequences",
-        lambda s, lock_on: 2 * s.samples < s.vocab,
-        lambda s: f"samples={s.samples} below half of vocab={s.vocab}",
-        {},
-    ),
+    DOUBTS[1]._replace(about={}),
+    DOUBTS[2],
     Doubt(
         "long sequences",
         lambda s, lock_on: s.seq_len > max(128, s.vocab),
@@ -119,18 +114,24 @@ UNEQUAL_DOUBTS = (
         {},
     ),
 )
+UNMEASURED = Doubt(
+    "law never measured",
+    lambda s, lock_on: not s.law.measured,
+    lambda s: f"embeddings={s.embeddings!r} never measured{s.law.caveat}",
+    {},
+)
 
 
 def plain(setting: Setting) -> bool:
     """Equal facts with isotropic embeddings: the settings of chapters 1 to 10."""
-    return setting.equal_facts and setting.law.name in EMBEDDINGS
+    return setting.equal_facts and setting.law.geometry is not None
 
 
 def doubts(setting: Setting, lock_on: float, *, own: bool = False) -> list[Doubt]:
     """Those that apply to a setting with this predicted lock-on; ``own``: with the caller's
     embeddings."""
     known = DOUBTS if plain(setting) and not own else UNEQUAL_DOUBTS
-    return [doubt for doubt in known if doubt.applies(setting, lock_on)]
+    return [doubt for doubt in (*known, UNMEASURED) if doubt.applies(setting, lock_on)]
 
 
 def message(setting: Setting, found: list[Doubt], error: float = 0.0, frail: float = 0.0) -> str:

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float64
 
-from recallbook.data.embeddings import Embeddings, Table, draw_embeddings
+from recallbook.data.embeddings import Embeddings, draw_embeddings
 from recallbook.data.own_tables import OwnTables, own_tables
 from recallbook.data.streams import stream
-from recallbook.data.task import fact_frequencies, other_frequencies
-from recallbook.setting import Setting
+from recallbook.embedding_laws import Table
+from recallbook.setting import Setting, fact_frequencies, other_frequencies
 from recallbook.theory.attention_vector import Facts
 
 __all__ = [

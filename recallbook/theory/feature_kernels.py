@@ -196,11 +196,9 @@ def _one_draw(setting: Setting, draw: int, width: int, stored: int) -> Drawn:
 def _random_vectors(setting: Setting, rng: np.random.Generator, count: int) -> Array:
     """Embeddings in as few coordinates as hold their inner products, ``(count, min(dim,
     count))``."""
-    if setting.embeddings == "orthogonal":
+    if setting.law.geometry == "orthonormal":
         return np.eye(count)
-    vectors = rng.standard_normal((setting.dim, count)).T / math.sqrt(setting.dim)
-    if setting.embeddings == "sphere":
-        vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors = setting.law.rows(rng.standard_normal((setting.dim, count)).T)
     return np.asarray(vectors if setting.dim <= count else np.linalg.cholesky(vectors @ vectors.T))
 
 

@@ -14,7 +14,7 @@ from jaxtyping import Float64
 from scipy.special import ndtr
 
 from recallbook.arguments import check_share, not_allowed
-from recallbook.setting import Setting
+from recallbook.setting import Setting, fact_frequencies, other_frequencies
 from recallbook.theory.symbolic import scores as scatter, unequal_terms as symbolic
 from recallbook.theory.symbolic.expressions import Values, numeric, tau
 from recallbook.theory.symbolic.spectra import power, q, trace
@@ -33,10 +33,7 @@ class Laws(NamedTuple):
 
 def laws(setting: Setting) -> Laws:
     r"""$p_v\propto(v+1)^{-\alpha}$ of facts and of other tokens."""
-    ranks = np.arange(1, setting.vocab + 1, dtype=float)
-    exponents = (setting.zipf, setting.zipf if setting.other_zipf is None else setting.other_zipf)
-    facts, others = (ranks**-exponent for exponent in exponents)
-    return Laws(facts / facts.sum(), others / others.sum())
+    return Laws(fact_frequencies(setting), other_frequencies(setting))
 
 
 def power_sums(found: Laws) -> Values:
@@ -52,17 +49,8 @@ def power_sums(found: Laws) -> Values:
 
 def covariance_moments(setting: Setting) -> Values:
     r"""$s_j=\mathrm{tr}\,S^j$ of the law of embeddings, by symbol."""
-    name, numbers = setting.law
-    if name == "clustered":
-        raise not_allowed(
-            "embeddings", setting.embeddings, "a law under which tokens' embeddings are independent"
-        )
-    if name == "power_law":
-        spectrum = np.arange(1, setting.dim + 1) ** -numbers[0]
-        spectrum = spectrum / spectrum.sum()
-        return {trace(j): float(np.sum(spectrum**j)) for j in range(2, 2 * DEGREES)}
-    dim = numbers[0] if name == "low_rank" else effective_dim(setting)
-    return {trace(j): dim ** (1.0 - j) for j in range(2, 2 * DEGREES)}
+    law, dim = setting.law, effective_dim(setting)
+    return {trace(j): law.trace(j, dim) for j in range(2, 2 * DEGREES)}
 
 
 def label_choice(setting: Setting) -> str:
@@ -132,7 +120,7 @@ def lead(setting: Setting) -> Lead:
     """
     others = (
         setting.other_zipf is not None
-        or setting.embeddings != "gaussian"
+        or setting.law.geometry != "normal"
         or setting.width is not None
     )
     if others or label_choice(setting) != "none" or setting.seq_len == 1:

@@ -176,7 +176,7 @@ def lock_given(
     lift = found.mark / np.sqrt(found.variance)
     # only distinct tokens compete: a sequence of L tokens repeats some
     others = setting.vocab * -math.expm1((setting.seq_len - 1) * math.log1p(-1 / setting.vocab))
-    law = Tokens(found.skew, setting.dim if setting.embeddings == "sphere" else None)
+    law = Tokens(found.skew, setting.dim if setting.law.geometry == "spherical" else None)
     own, nodes = law.quantile(normal("own")), law.quantile(NODES, column=True)
     below = law.log_below(own + lift), law.log_below(nodes + lift[:, None], column=True)
     decoys = others / setting.vocab * np.exp((others - 1) * law.log_below(own)) * ndtr(own - lift)

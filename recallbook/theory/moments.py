@@ -90,9 +90,8 @@ def polynomial(
     dim = effective_dim(setting)
     values = values * (powers[:, 3] == 0 if is_far(dim) else dim ** -powers[:, 3])
     values = values * (powers[:, 5] == 0 if not setting.trigger_in_values else 1)
-    if (
-        setting.embeddings == "sphere"
-    ):  # a token with k pairs of embeddings: d^(k-1) / ((d+2)...(d+2k-2))
+    if setting.law.geometry == "spherical":
+        # a token with k pairs of embeddings: d^(k-1) / ((d+2)...(d+2k-2))
         shorter: NDArray[np.float64] = np.cumsum(np.log(dim / (dim + np.array([2.0, 4.0, 6.0]))))
         values = values * np.exp(powers[:, 6:] @ shorter)
     return Polynomial(np.bincount(powers[:, 4].astype(int), weights=values, minlength=1))

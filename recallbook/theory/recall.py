@@ -165,7 +165,7 @@ def log_chance(setting: Setting, lock: Lock, values: Values, law: Array) -> Arra
             numeric(symbolic.own_variance())({**columns, symbolic.k: k}) * reach**2
         ),
         law=law,
-        dim=effective_dim(setting) if setting.embeddings == "sphere" else FAR,
+        dim=effective_dim(setting) if setting.law.geometry == "spherical" else FAR,
     )
     return np.asarray((setting.vocab - 1) * np.log(np.maximum(below, 1e-300)))
 

@@ -22,7 +22,7 @@ FAR = 1e9  # stands for d = infinity: orthogonal embeddings do not interfere
 
 def effective_dim(setting: Setting) -> float:
     """The dimension that enters overlaps."""
-    return FAR if setting.embeddings == "orthogonal" else float(setting.dim)
+    return FAR if setting.law.geometry == "orthonormal" else float(setting.dim)
 
 
 def is_far(dim: float) -> bool:
@@ -31,9 +31,8 @@ def is_far(dim: float) -> bool:
 
 
 def length_variance(setting: Setting) -> float:
-    """Variance of an embedding's squared length, whose mean is 1; laws other than Gaussian have
-    equal lengths."""
-    return 2 / setting.dim if setting.embeddings == "gaussian" else 0.0
+    """Variance of an embedding's squared length, whose mean is 1."""
+    return setting.law.length_variance(setting.dim)
 
 
 def mean_value_variance(setting: Setting) -> float:

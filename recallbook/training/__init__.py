@@ -1,2 +1,1 @@
-"""Gradients in closed form, the three steps and their oracle, gradient descent beyond them,
-evaluation."""
+"""Gradients in closed form, three steps and their oracle, longer descent, evaluation."""

@@ -11,7 +11,8 @@ from scipy.stats import binom
 
 from recallbook.arguments import check_size
 from recallbook.data.streams import stream, uniform_integers
-from recallbook.data.task import Problem, fact_frequencies, other_frequencies
+from recallbook.data.task import Problem
+from recallbook.setting import fact_frequencies, other_frequencies
 
 
 def largest_count_distribution(vocab: int, seq_len: int) -> Float64[np.ndarray, " k"]:

@@ -20,6 +20,7 @@ from recallbook.arguments import (
     check_size,
 )
 from recallbook.data.embeddings import draw_embeddings
+from recallbook.embedding_laws import LAWS as registry, Geometry
 from recallbook.model.ties import credit, logit_slack
 from recallbook.setting import Setting
 from recallbook.theory.search import bracket
@@ -79,21 +80,23 @@ def predicted_recall(facts: int, dim: int, embeddings: str = "gaussian") -> floa
         If ``facts`` or ``dim`` is below 3, or the law is neither ``"gaussian"`` nor ``"sphere"``.
     """
     facts, dim = check_size("facts", facts, smallest=3), check_size("dim", dim, smallest=3)
-    check_choice("embeddings", embeddings, LAWS)
+    law = registry[check_choice("embeddings", embeddings, LAWS)]()
     sizes = {retrieval.n: facts, V: facts, d: dim}
-    length = _gamma(2 / dim) if embeddings == "gaussian" else (np.ones(1), np.ones(1))
+    length = _gamma(spread) if (spread := law.length_variance(dim)) else (np.ones(1), np.ones(1))
     others = _gamma(float(numeric(others_variance())(sizes)))
     laws = {retrieval.a: length, retrieval.b: length, retrieval.xi: _normal(), retrieval.r: others}
     grid = np.meshgrid(*(points for points, _ in laws.values()), indexing="ij", sparse=True)
     terms, values = retrieval.recall_terms(), {**sizes, **dict(zip(laws, grid, strict=True))}
     ratio = numeric(terms.signal)(values) / np.sqrt(numeric(terms.noise)(values))
-    right = np.exp((facts - 1) * _log_cdf(ratio, dim, embeddings))
+    right = np.exp((facts - 1) * _log_cdf(ratio, dim, law.geometry))
     return float(np.einsum("i,j,k,l,ijkl->", *(weights for _, weights in laws.values()), right))
 
 
-def _log_cdf(ratio: NDArray[np.float64], dim: int, embeddings: str) -> NDArray[np.float64]:
+def _log_cdf(
+    ratio: NDArray[np.float64], dim: int, geometry: Geometry | None
+) -> NDArray[np.float64]:
     """Log probability that a variable of mean 0 and variance 1 stays below ``ratio``."""
-    if embeddings == "gaussian":
+    if geometry == "normal":
         return np.asarray(log_ndtr(ratio))
     # sqrt(d) times a coordinate of a uniform point on the sphere; its square is a beta variable
     beyond = betainc((dim - 1) / 2, 0.5, np.clip(1 - ratio**2 / dim, 0, 1)) / 2

@@ -9,6 +9,8 @@ from typing import NamedTuple
 import sympy as sp
 from sympy import stats
 
+from recallbook.arguments import not_allowed
+from recallbook.embedding_laws import LAWS
 from recallbook.theory.symbolic.expressions import d
 
 n = sp.Symbol("n", positive=True)  # stored facts
@@ -21,10 +23,18 @@ r = sp.Symbol(
 
 @cache
 def squared_length_moment(power: int, embeddings: str = "gaussian") -> sp.Expr:
-    r"""$\mathbb E\,|z|^{2p}$: the $p$-th moment of $\chi^2_d/d$ for $z\sim N(0,I_d/d)$, and 1 on
-    the sphere."""
-    if embeddings == "sphere":
+    r"""$\mathbb E\,|z|^{2p}$: the $p$-th moment of $\chi^2_d/d$ for $z\sim N(0,I_d/d)$, and 1 for
+    lengths of 1.
+
+    Raises
+    ------
+    ValueError
+        If lengths are neither."""
+    geometry = LAWS[embeddings].geometry if embeddings in LAWS else None
+    if geometry in ("spherical", "orthonormal"):
         return sp.Integer(1)
+    if geometry != "normal":
+        raise not_allowed("embeddings", embeddings, "a law whose lengths are Gaussian or 1")
     chi, x = stats.ChiSquared("chi", d), sp.Symbol("x", positive=True)
     integral = sp.integrate(x**power * stats.density(chi)(x), (x, 0, sp.oo))
     return sp.factor(sp.gammasimp(sp.simplify(integral / d**power)))

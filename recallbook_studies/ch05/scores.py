@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from recallbook.analysis import intervals
 from recallbook.data.task import Problem, draw
+from recallbook.embedding_laws import LAWS
 from recallbook.setting import Setting
 from recallbook.theory.symbolic import lock_terms as symbolic
 from recallbook.theory.symbolic.expressions import d, numeric
@@ -91,8 +92,9 @@ def measure(problem: Problem) -> dict[str, float]:
 def setting_at(base: dict[str, Any], name: str, size: int, **fixed: Any) -> Setting:
     """``base`` with one size changed; orthogonal embeddings get the dimensions that they need."""
     sizes = {**base, **fixed, name: int(size)}
-    if sizes.get("embeddings") == "orthogonal":
-        sizes["dim"] = sizes["vocab"] + 2
+    law = LAWS[sizes.get("embeddings", "gaussian")]()
+    if law.geometry == "orthonormal":
+        sizes["dim"] = law.least_dim(sizes["vocab"])
     return Setting(**{"trigger_in_values": False, **sizes})
 
 

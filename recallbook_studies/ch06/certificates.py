@@ -20,6 +20,7 @@ from recallbook.bounds import recall_law
 from recallbook.bounds.certificate import certify
 from recallbook.data.embeddings import draw_embeddings
 from recallbook.data.task import Problem, draw
+from recallbook.embedding_laws import LAWS
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import load_results
 from recallbook.training.descent import three_steps
@@ -58,7 +59,7 @@ def _sizes(generator: np.random.Generator) -> Setting:
 
     vocab = near(24, 300)
     law = str(generator.choice(["gaussian", "gaussian", "gaussian", "sphere", "orthogonal"]))
-    dim = near(vocab + 2, 2 * vocab) if law == "orthogonal" else near(12, 2 * vocab)
+    dim = near(max(12, LAWS[law]().least_dim(vocab)), 2 * vocab)
     sizes: dict[str, Any] = {
         "vocab": vocab,
         "seq_len": near(2, min(vocab, 80)),

@@ -19,7 +19,8 @@ import numpy as np
 import pandas as pd
 
 from recallbook.arguments import check_size
-from recallbook.setting import EMBEDDINGS, Setting
+from recallbook.embedding_laws import parse_law
+from recallbook.setting import Setting
 from recallbook.sweeps.archive import load_results
 from recallbook.theory.caveats import doubts, plain
 from recallbook.theory.prediction import predict
@@ -51,10 +52,11 @@ def random_setting(index: int) -> Setting:
         vocab, seq_len, dim = between(64, 400), between(4, 128), between(12, 400)
         samples = between(vocab / 2, 200 * vocab)
         law = _law(rng, dim)
+        without = parse_law(law, vocab, dim).geometry == "orthonormal"
         setting = Setting(
             vocab=vocab,
             seq_len=seq_len,
-            dim=vocab + 2 if law == "orthogonal" else dim,
+            dim=vocab + 2 if without else dim,
             samples=samples,
             embeddings=law,
             trigger_in_values=bool(rng.integers(2)),
@@ -69,7 +71,7 @@ def random_setting(index: int) -> Setting:
 
 
 def _law(rng: np.random.Generator, dim: int) -> str:
-    names = (*EMBEDDINGS, "power_law", "clustered", "low_rank")
+    names = ("gaussian", "sphere", "orthogonal", "power_law", "clustered", "low_rank")
     name = names[rng.choice(6, p=(0.4, 0.1, 0.1, 0.15, 0.15, 0.1))]
     numbers = {
         "power_law": f"({rng.uniform(0.2, 1):.2f})",
