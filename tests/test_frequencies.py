@@ -28,7 +28,7 @@ from recallbook_studies import laws
 from recallbook_studies.ch11 import (
     error_sizes,
     rare_facts as rare,
-    rare_facts_located as of_rare,
+    rare_located as of_rare,
     thresholds,
 )
 

@@ -21,7 +21,7 @@ from recallbook.theory.symbolic import spectra
 from recallbook_studies.ch01 import baselines
 from recallbook_studies.ch06 import proved_rates
 from recallbook_studies.ch08 import lattice
-from recallbook_studies.ch11 import rare_facts_located
+from recallbook_studies.ch11 import rare_located
 
 pytestmark = pytest.mark.essential
 
@@ -72,7 +72,7 @@ REFUSED = [
         "probability=1; dim=1",
     ),
     (frequencies.critical_zipf, {**SIZES, "samples": 640}, "level=1.0"),
-    (rare_facts_located.floor_integral, {}, "exponent=1.0"),
+    (rare_located.floor_integral, {}, "exponent=1.0"),
     (spectra.spectral_moment, {}, "degree=0"),
     (critical_size, {"setting": SETTING}, "vary='vocab'; outcome='loss'; level=1.0; tolerance=0"),
     (seed_interval, {"values": [1.0, 2.0]}, "level=1.0"),
@@ -116,7 +116,7 @@ SAID = [  # what the message says, and the call
         for v in ([[1.0, 2.0, -1.0]], [[1.0]], [1.0, 2.0, 3.0])
     ),
     ("embeddings", lambda: frequencies.values(replace(ZIPF, embeddings="clustered(8, 0.5)"))),
-    ("width", lambda: rare_facts_located.error_with_perfect_attention(replace(ZIPF, width=32))),
+    ("width", lambda: rare_located.error_with_perfect_attention(replace(ZIPF, width=32))),
     *(
         (NOT_COVERED, lambda field=field: frequencies.lead(replace(ZIPF, **field)))
         for field in (

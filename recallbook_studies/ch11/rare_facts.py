@@ -83,6 +83,6 @@ def plain_floor() -> sp.Expr:
 
     A fact loses against a label $k$ whose own fact weighs $p_k\ge\sqrt d\,p_v$, as often as not. In
     $y=vd^{-1/(2\alpha)}$ recall is $\prod_k\Phi\big((k/y)^\alpha\big)$, and $I=\int_0^\infty
-    y^{-\alpha}\big(1-\prod_k\Phi\big)\,dy$ (``rare_facts_located.floor_integral``), for $\tau=0$;
+    y^{-\alpha}\big(1-\prod_k\Phi\big)\,dy$ (``rare_located.floor_integral``), for $\tau=0$;
     interference of all facts is smaller by $d^{-1/2}$."""
     return p1 * sp.Symbol("I", positive=True) * d ** (-(1 - 1 / alpha) / 2)
