@@ -107,8 +107,10 @@ nbval: $(STAMP) ## Recompute the notebooks and compare every stored number
 test-kernels: $(STAMP) ## All chapters and rows of all sweeps with the linear algebra of other processors
 	$(BIN)/python tests/kernels.py --workers $(WORKERS)
 
-mutants: $(STAMP) ## Seed mistakes into the package: the tests must notice each (half an hour with one worker)
+mutants: $(STAMP) ## Seed mistakes, by hand and by rule: the tests must notice them (an hour with one worker)
+	$(BIN)/python -m pip install --quiet --editable '.[mutation]' --constraint constraints.txt
 	$(BIN)/python tests/mutants.py --workers $(WORKERS)
+	$(BIN)/python tests/mutation.py --count 40
 
 notebooks: $(STAMP) ## Re-execute chapters in place (NOTEBOOKS="..." for some of them)
 	$(BIN)/python book/execute.py $(NOTEBOOKS)
