@@ -114,6 +114,6 @@ def rare() -> dict[str, str]:
     return {
         "uncovered": sp.latex(rare_facts.uncovered_law(), fold_short_frac=True),
         "floor": sp.latex(sp.simplify(floor / floor.subs(d, 1))),
-        "floor slopes": " and ".join(f"$d^{{{found['slope']:.2f}}}$" for found in slopes),
+        "floor slopes": " and ".join(f"$d^{{{found.mean:.2f}}}$" for found in slopes),
         "crowded": f"{errors.iloc[0]:.2f} at $N={errors.index[0]}$, {errors.iloc[-1]:.2f} at {errors.index[-1]}",
     }

@@ -246,7 +246,7 @@ def test_words_about_rare_facts_are_what_the_sweep_shows():
         )
         assert law == pytest.approx(-(1 - 1 / exponent) / 2)
         at_floor = most[(most["loss_weights"] == "equal") & (most["zipf"] == exponent)]
-        assert error_sizes.slope(at_floor, "dim")["high"] < law, "steeper, beyond chance"
+        assert error_sizes.slope(at_floor, "dim").high < law, "steeper, beyond chance"
     few = frame.query("zipf == 1.5 and dim == 32 and loss_weights == 'inverse'")
     assert (few.groupby("samples")["accuracy"].mean().diff().iloc[1:] < 0).all(), (
         "at every step of N"
