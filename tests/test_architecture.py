@@ -86,10 +86,7 @@ def test_the_core_works_without_what_is_built_on_it(copied):
         (copied / "recallbook" / f"{name}.py").write_text(
             f"raise ModuleNotFoundError('No module {name}')\n"
         )
-    files = [
-        f"test_{name}.py"
-        for name in ("oracle", "task", "evaluation", "setting", "ties", "coherence")
-    ]
+    files = [f"test_{name}.py" for name in ("oracle", "task", "evaluation", "setting", "ties")]
     arguments = ["pytest", "-q", "-x", "-m", "not slow", "-p", "no:cacheprovider"]
     environment = {"PYTHONPATH": str(copied), "PYTHONSAFEPATH": "1", "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", *arguments, *(f"tests/{name}" for name in files)]
