@@ -252,16 +252,6 @@ def critical_load_of(exponent: sp.Expr | float = alpha) -> sp.Expr:
     return critical_load().subs({zeta2: sp.zeta(2 * exponent), zeta3: sp.zeta(3 * exponent)})
 
 
-def top_frequency() -> dict[str, sp.Expr]:
-    r"""$p_1$ under Zipf's law, for large $V$: $(1-\alpha)V^{\alpha-1}$, $1/\ln V$ at 1,
-    $1/\zeta(\alpha)$ above."""
-    return {
-        "below 1": (1 - alpha) * V ** (alpha - 1),
-        "1": 1 / sp.log(V),
-        "above 1": 1 / sp.zeta(alpha),
-    }
-
-
 @cache
 def calibrated_samples() -> sp.Expr:
     r"""$N=\frac{(Lp'_1)^2}{P_2}$: with fewer, chance breaks lock-on despite a calibrated bias,
