@@ -350,7 +350,7 @@ def test_plan_says_what_the_package_says(capsys, monkeypatch):
     assert f"half the length: {expected.doubled['seq_len']:.3f}" in printed
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_plan_says_where_nothing_suffices(capsys, monkeypatch):
     few = "plan --vocab 64 --seq-len 8 --dim 24 --samples 512".split()
     monkeypatch.setattr(predicting, "plan", cache(predicting.plan))

@@ -200,7 +200,7 @@ def test_ledger_with_the_mlp():
         assert wider[name].size < ledger[name].size
 
 
-@pytest.mark.slow
+@pytest.mark.nightly  # chapter 7 prints one every day
 def test_critical_width_reaches_its_accuracy():
     sizes, he3 = {"vocab": 100, "seq_len": 6, "dim": 30, "samples": 2000}, {"activation": "he3"}
     found = rb.critical_width(**sizes, **he3)

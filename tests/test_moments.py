@@ -75,7 +75,10 @@ def brute_force(setting):
     return score, square, mean_square - square_mean
 
 
-SIZES = [(2, 2, 1), (2, 3, 1), pytest.param((2, 2, 2), marks=pytest.mark.nightly)]
+SIZES = [
+    (2, 2, 1),
+    *(pytest.param(sizes, marks=pytest.mark.nightly) for sizes in ((2, 3, 1), (2, 2, 2))),
+]
 
 
 @pytest.mark.slow

@@ -54,7 +54,7 @@ def test_enumerated_noise_has_no_mean_unit_variance_and_sums_to_one(seed):
     )  # a projection on the ranges
 
 
-@pytest.mark.slow
+@pytest.mark.nightly  # appendix_08_readers has the same numbers every day
 def test_information_of_the_true_gradient_is_at_most_the_bound_at_every_error():
     errors = (10.0, 1.0, 0.1, 0.01, 0.001, 0.0)
     found = np.array(

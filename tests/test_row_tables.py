@@ -15,7 +15,7 @@ import pytest
 import recallbook as rb
 from recallbook.sweeps import archive, catalogue
 from recallbook_studies.ch06 import sandwich
-from recallbook_studies.ch07 import phase
+from recallbook_studies.ch07 import features, phase
 
 ROW_TABLES = catalogue.row_tables()
 DIGITS = 2e-5  # relative: five digits are written, or six
@@ -47,6 +47,9 @@ TABLES = {
         .nsmallest(1, "vocab")["case"]
         .tolist(),
     ),
+    "critical_sizes": Again([(False, 256, 16, 96), (True, 256, 256, 512)]),
+    "mlp_budget": Again([("wave", 4, 8192)], seldom=[("he3", 16, 32768), ("relu", 0, 32768)]),
+    "mlp_exponents": Again([], seldom=list(features.EXPONENTS)),
     "mlp_phase": Again(rows_of_plane(38), {"width": 0.01}, rows_of_plane(2, 88)),
     **{f"survives{name}": Again([]) for name in LADDER},
     "survives_capacity": Again(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,17 +14,20 @@ from numpy.typing import NDArray
 from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
 from recallbook.sweeps.run import run_sweep
-from recallbook.theory.prediction import critical_samples, predict
+from recallbook.theory.prediction import predict
 from recallbook.theory.symbolic.expressions import V, numeric
 from recallbook.theory.values import columns
 from recallbook.training.simulation import simulate
 from recallbook_studies import laws
+from recallbook_studies.ch09.accuracy_sizes import (
+    PLANE_DIMS,
+    PLANE_LENGTHS,
+    predicted,
+)
 
 SEEDS = range(8)
 TEST = 1000  # fresh sequences a seed
-PLANE_SAMPLES, PLANE_DIMS = (128, 384, 1152, 3456, 8192), (24, 40, 64, 128)
-CRITICAL_DIMS, CRITICAL_LENGTHS = (96, 128, 192, 256, 512, 1024, 2048), (16, 256)
-LENGTHS = (4, 64, 128)  # beside those of CRITICAL_LENGTHS
+GRID_SAMPLES, GRID_DIMS = (128, 384, 1152, 3456, 8192), (24, 40, 64, 128)
 Array = NDArray[np.float64]
 
 
@@ -35,8 +38,8 @@ def plane(
     seed."""
     rows: list[dict[str, Any]] = []
     seeds = list(seeds)
-    for dim in PLANE_DIMS:
-        for samples in PLANE_SAMPLES:
+    for dim in GRID_DIMS:
+        for samples in GRID_SAMPLES:
             setting = Setting(
                 vocab=128, seq_len=16, dim=dim, samples=samples, trigger_in_values=trigger_in_values
             )
@@ -50,16 +53,13 @@ def plane(
 
 def critical(
     trigger_in_values: bool,
-    dims: Iterable[int] = CRITICAL_DIMS,
-    lengths: Iterable[int] = CRITICAL_LENGTHS,
-    vocab: int = 256,
+    dims: Sequence[int] = PLANE_DIMS,
+    lengths: Sequence[int] = PLANE_LENGTHS,
 ) -> pd.DataFrame:
-    """Predicted critical number of sequences for accuracy 0.9."""
+    """Predicted critical number of sequences for accuracy 0.9 at V = 256, committed for these
+    sizes."""
     table = pd.DataFrame(itertools.product(dims, lengths), columns=["dim", "seq_len"])
-    found = [
-        critical_samples(vocab, n, d, trigger_in_values=trigger_in_values, warn=False)
-        for d, n in table.to_numpy().tolist()
-    ]
+    found = [predicted()[trigger_in_values, 256, n, d] for d, n in table.to_numpy().tolist()]
     return table.assign(samples=found)
 
 

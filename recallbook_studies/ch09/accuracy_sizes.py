@@ -1,14 +1,20 @@
-r"""Critical number of sequences for accuracy 0.9: by dimension, and by length at two
-vocabularies."""
+r"""Critical number of sequences for accuracy 0.9, simulated and predicted: by dimension, and by
+length at two vocabularies.
+
+``python -m recallbook table critical_sizes STORE`` predicts it for every case and over the planes
+of chapter 6; ``--export`` writes the table that ships with the package."""
 
 from __future__ import annotations
 
+import itertools
+from functools import cache
 from typing import Any
 
 import pandas as pd
 
 from recallbook.analysis.critical import critical_table
 from recallbook.setting import Setting
+from recallbook.sweeps.archive import load_results
 from recallbook.sweeps.point import Point
 from recallbook.theory.prediction import critical_samples
 
@@ -38,6 +44,10 @@ BY_LENGTH = {
     },
 }
 SEEDS = {256: range(10), 1024: range(6)}
+# of chapter 6, at V = 256
+PLANE_DIMS, PLANE_LENGTHS = (96, 128, 192, 256, 512, 1024, 2048), (16, 256)
+MORE_LENGTHS = (4, 64, 128)
+SIZES = ["trigger_in_values", "vocab", "seq_len", "dim"]
 
 
 def points() -> list[Point]:
@@ -54,6 +64,31 @@ def points() -> list[Point]:
     return found
 
 
+def keys() -> list[tuple[bool, int, int, int]]:
+    """The :data:`SIZES` of every case whose predicted critical N is committed."""
+    swept = [(bool(tau), vocab, n, d) for tau, vocab, d, n in {**BY_DIM, **BY_LENGTH}]
+    planes = [
+        *itertools.product([False], [256], PLANE_LENGTHS, PLANE_DIMS),
+        *itertools.product([True], [256], PLANE_LENGTHS[:1], (48, *PLANE_DIMS)),
+        *itertools.product([True], [256], PLANE_LENGTHS[1:], (192, 512)),
+        *itertools.product([False], [256], MORE_LENGTHS, (128, 512)),
+    ]
+    return list(dict.fromkeys(swept + planes))
+
+
+def row(key: tuple[bool, int, int, int]) -> dict[str, Any]:
+    """Predicted critical number of sequences for accuracy 0.9 at a key's sizes."""
+    tau, vocab, length, dim = key
+    found = critical_samples(vocab, length, dim, LEVEL, trigger_in_values=tau, warn=False)
+    return dict(zip(SIZES, key, strict=True)) | {"critical": found}
+
+
+@cache
+def predicted() -> pd.Series:
+    """The committed predicted critical N, by :data:`SIZES`."""
+    return load_results("critical_sizes").set_index(SIZES)["critical"]
+
+
 def critical(frame: pd.DataFrame) -> pd.DataFrame:
     """Critical N of every case, interpolated on its grid, with an interval over seeds."""
     sizes = ["trigger_in_values", "vocab", "dim", "seq_len"]
@@ -62,15 +97,4 @@ def critical(frame: pd.DataFrame) -> pd.DataFrame:
         for _, part in frame.groupby("vocab")
     ]
     found = pd.concat(parts, ignore_index=True)
-    predicted = [
-        critical_samples(
-            r.vocab,
-            r.seq_len,
-            r.dim,
-            LEVEL,
-            trigger_in_values=bool(r.trigger_in_values),
-            warn=False,
-        )
-        for r in found.itertuples()
-    ]
-    return found.assign(predicted=predicted)
+    return found.join(predicted().rename("predicted"), on=SIZES)
