@@ -25,8 +25,8 @@ from recallbook.setting import Setting
 from recallbook.sweeps.archive import load_results
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
-from recallbook_studies.error_map import described, means_and_errors
-from recallbook_studies.prediction_errors import QUANTITIES, log_uniform
+from recallbook_studies.error_map import described
+from recallbook_studies.prediction_errors import QUANTITIES, log_uniform, means_and_errors
 
 load = partial(load_results, "certificates")  # the committed rows
 COUNT = 200
