@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from recallbook.arguments import check_size
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import load_results
 from recallbook.theory.caveats import doubts
@@ -48,7 +47,7 @@ def load() -> pd.DataFrame:
 
 def random_setting(index: int) -> Setting:
     """The setting of this number."""
-    return anywhere(np.random.default_rng([11, check_size("index", index, smallest=0)]))
+    return anywhere(np.random.default_rng([11, index]))
 
 
 def as_setting(row: dict[str, Any]) -> Setting:

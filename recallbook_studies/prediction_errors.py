@@ -18,7 +18,6 @@ import pandas as pd
 import torch
 from tqdm import tqdm
 
-from recallbook.arguments import check_seed
 from recallbook.embedding_laws import LAWS
 from recallbook.setting import Setting
 from recallbook.theory.caveats import doubts
@@ -59,7 +58,7 @@ def random_settings(
     With ``mlp``, of Attention-MLP with m/d log-uniform over ``WIDTHS`` and one of ``ACTIVATIONS``,
     where N m d is at most ``LARGEST_WORK``. With ``transition``, only settings whose predicted
     lock-on is between 0.1 and 0.9: most others lock always."""
-    rng = np.random.default_rng([4, check_seed("seed", seed)])
+    rng = np.random.default_rng([4, seed])
     settings: list[Setting] = []
     while len(settings) < count:
         size = {name: log_uniform(rng, *ends) for name, ends in RANGES.items()}
@@ -201,7 +200,7 @@ def main(arguments: list[str] | None = None) -> None:
         parser.add_argument(f"--{name}", action="store_true", help=meaning)
     chosen = parser.parse_args(arguments)
     if chosen.anywhere:
-        rng = np.random.default_rng([12, check_seed("seed", chosen.seed)])
+        rng = np.random.default_rng([12, chosen.seed])
         settings = [anywhere(rng) for _ in range(chosen.settings)]
     else:
         settings = random_settings(

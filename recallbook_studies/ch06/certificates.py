@@ -15,7 +15,6 @@ import pandas as pd
 import torch
 
 from recallbook.analysis.critical import predicted_size
-from recallbook.arguments import check_size
 from recallbook.bounds import recall_law
 from recallbook.bounds.certificate import certify
 from recallbook.data.embeddings import draw_embeddings
@@ -44,7 +43,7 @@ def random_setting(index: int) -> tuple[Setting, float]:
 
     Every fourth has 20 times that N, the others between a half and 100 times. Drawn again where no
     N reaches half lock-on, or where the batch would be too large."""
-    generator = np.random.default_rng([17, check_size("index", index, smallest=0)])
+    generator = np.random.default_rng([17, index])
     while True:
         setting = _sizes(generator)
         multiple = 20.0 if index % 4 == 0 else log_uniform(generator, 0.5, 100)

@@ -16,7 +16,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from recallbook.analysis.intervals import seed_interval
-from recallbook.arguments import check_choice
 from recallbook.setting import Setting
 from recallbook.sweeps.point import OUTCOMES, Point
 from recallbook_studies import grids
@@ -62,12 +61,12 @@ def setting(
     return Setting(
         vocab=VOCAB,
         seq_len=SEQ_LEN,
-        dim=DIMS[check_choice("embeddings", embeddings, tuple(DIMS))],
+        dim=DIMS[embeddings],
         samples=samples,
         embeddings=embeddings,
         trigger_in_values=trigger,
         zipf=zipf,
-        **REMEDIES[check_choice("remedy", remedy, tuple(REMEDIES))],
+        **REMEDIES[remedy],
     )
 
 
@@ -236,7 +235,7 @@ def verdicts(table: pd.DataFrame, outcome: str = "lock_on", level: float = RESTO
 
     ``"no"`` if the interval lies below, ``"open"`` if the level is inside.
     """
-    low, high = table[f"{check_choice('outcome', outcome, OUTCOMES)} low"], table[f"{outcome} high"]
+    low, high = table[f"{outcome} low"], table[f"{outcome} high"]
     answers = np.select([low >= level, high < level], ["yes", "no"], "open")
     return pd.Series(answers, index=table.index, name="restored")
 

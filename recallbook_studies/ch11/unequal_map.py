@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recallbook.arguments import check_size
 from recallbook.embedding_laws import parse_law
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import load_results
@@ -45,7 +44,7 @@ LARGEST_TOKENS = 10**6  # N L of one simulation
 def random_setting(index: int) -> Setting:
     """The setting of this number: sizes log-uniform, every choice possible, but not all equal and
     isotropic."""
-    rng = np.random.default_rng([13, check_size("index", index, smallest=0)])
+    rng = np.random.default_rng([13, index])
 
     def between(low: float, high: float) -> int:
         return round(log_uniform(rng, low, high))
