@@ -18,7 +18,7 @@ from numpy.polynomial.hermite_e import hermegauss
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
-from recallbook.arguments import LARGEST_SIZE, check_rate, not_allowed
+from recallbook.arguments import LARGEST_SIZE
 from recallbook.setting import Setting
 from recallbook.theory.prediction import predict
 from recallbook.theory.search import bracket
@@ -130,17 +130,7 @@ def lock_on_at(ratio: float, others: float) -> float:
 
 
 def ratio_for(share: float, others: float) -> float:
-    r"""The ratio $r$ at which :func:`lock_on_at` is ``share``.
-
-    Raises
-    ------
-    ValueError
-        If ``share`` is not between chance, $1/(K+1)$, and 1.
-    """
-    allowed = f"a number between chance, {1 / (others + 1):.3g}, and 1"
-    share = check_rate("share", share, allowed)
-    if not 1 / (others + 1) < share < 1:
-        raise not_allowed("share", share, allowed)
+    r"""The ratio $r$ at which :func:`lock_on_at` is ``share``, a number between chance and 1."""
     return float(brentq(lambda ratio: lock_on_at(ratio, others) - share, 0, WIDEST_RATIO))
 
 

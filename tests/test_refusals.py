@@ -18,7 +18,6 @@ from recallbook.analysis.plan import Cost, plan
 from recallbook.bounds import closed_form, information
 from recallbook.theory import frequencies, hermite
 from recallbook.theory.symbolic import spectra
-from recallbook_studies.ch01 import baselines
 from recallbook_studies.ch06 import proved_rates
 from recallbook_studies.ch08 import lattice
 from recallbook_studies.ch11 import rare_located
@@ -65,14 +64,12 @@ REFUSED = [
     ),
     (plan, {**PLAN, "zipf": 1.0}, "vary_width=True; vocab=1025"),
     (Cost, {}, "per_sequence=-1.0; per_sequence=nan; per_sequence='much'"),
-    (baselines.bag_of_words_accuracy, {"vocab": 3, "seq_len": 3}, "vocab=0; seq_len=0"),
     (
         examination.coherence_quantile,
         {"vocab": 5, "dim": 5, "probability": 0.5},
         "probability=1; dim=1",
     ),
     (frequencies.critical_zipf, {**SIZES, "samples": 640}, "level=1.0"),
-    (rare_located.floor_integral, {}, "exponent=1.0"),
     (spectra.spectral_moment, {}, "degree=0"),
     (critical_size, {"setting": SETTING}, "vary='vocab'; outcome='loss'; level=1.0; tolerance=0"),
     (seed_interval, {"values": [1.0, 2.0]}, "level=1.0"),

@@ -15,7 +15,6 @@ import pandas as pd
 import torch
 
 from recallbook.analysis.critical import predicted_size
-from recallbook.arguments import check_size
 from recallbook.bounds import recall_law
 from recallbook.bounds.certificate import certify
 from recallbook.data.embeddings import draw_embeddings
@@ -25,8 +24,8 @@ from recallbook.setting import Setting
 from recallbook.sweeps.archive import load_results
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
-from recallbook_studies.error_map import described, means_and_errors
-from recallbook_studies.prediction_errors import QUANTITIES, log_uniform
+from recallbook_studies.error_map import described
+from recallbook_studies.prediction_errors import QUANTITIES, log_uniform, means_and_errors
 
 load = partial(load_results, "certificates")  # the committed rows
 COUNT = 200
@@ -44,7 +43,7 @@ def random_setting(index: int) -> tuple[Setting, float]:
 
     Every fourth has 20 times that N, the others between a half and 100 times. Drawn again where no
     N reaches half lock-on, or where the batch would be too large."""
-    generator = np.random.default_rng([17, check_size("index", index, smallest=0)])
+    generator = np.random.default_rng([17, index])
     while True:
         setting = _sizes(generator)
         multiple = 20.0 if index % 4 == 0 else log_uniform(generator, 0.5, 100)

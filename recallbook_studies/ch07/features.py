@@ -153,10 +153,8 @@ def summary(
 
 
 def capacity(recall: Callable[[int], float], accuracy: float = 0.5) -> float:
-    """Number of facts, at least 100, at which recall falls below ``accuracy``: doubling, then
+    """Number of facts at which recall falls below ``accuracy``: doubling, then
     bisection to 3 %."""
-    if recall(100) < accuracy:
-        raise not_allowed("recall", recall(100), f"at least {accuracy} for 100 facts")
     low, high = bracket(
         lambda facts: recall(facts) < accuracy, 100, tolerance=0.03, logarithmic=True
     )

@@ -13,10 +13,10 @@ from typing import Any
 import pandas as pd
 
 from recallbook.analysis.critical import critical_table
-from recallbook.setting import Setting
 from recallbook.sweeps.archive import load_results
 from recallbook.sweeps.point import Point
 from recallbook.theory.prediction import critical_samples
+from recallbook_studies import grids
 
 LEVEL = 0.9
 STEPS = (-1, -0.5, 0, 0.5, 1)  # octaves around the centre
@@ -34,14 +34,15 @@ BY_DIM = {
 }
 # d is 1.15 times the dimension at which predicted recall reaches 0.9 with unlimited data
 BY_LENGTH = {
-    **{
-        (0, 256, 98, length): n
-        for length, n in ((16, 5300), (64, 5300), (128, 5300), (192, 6900), (256, 11000))
-    },
-    **{
-        (0, 1024, 193, length): n
-        for length, n in ((64, 23000), (256, 23000), (512, 28000), (768, 55000))
-    },
+    (0, 256, 98, 16): 5300,
+    (0, 256, 98, 64): 5300,
+    (0, 256, 98, 128): 5300,
+    (0, 256, 98, 192): 6900,
+    (0, 256, 98, 256): 11000,
+    (0, 1024, 193, 64): 23000,
+    (0, 1024, 193, 256): 23000,
+    (0, 1024, 193, 512): 28000,
+    (0, 1024, 193, 768): 55000,
 }
 SEEDS = {256: range(10), 1024: range(6)}
 # of chapter 6, at V = 256
@@ -55,12 +56,15 @@ def points() -> list[Point]:
     the centre."""
     found = []
     for (tau, vocab, dim, length), centre in {**BY_DIM, **BY_LENGTH}.items():
-        for step in STEPS[: -1 if vocab * length > 5e5 else None]:
-            sizes: dict[str, Any] = {"vocab": vocab, "seq_len": length, "dim": dim}
-            setting = Setting(
-                **sizes, samples=round(centre * 2.0**step), trigger_in_values=bool(tau)
-            )
-            found += [Point(setting, seed, test_samples=2000) for seed in SEEDS[vocab]]
+        steps = STEPS[: -1 if vocab * length > 5e5 else None]
+        line = grids.settings(
+            vocab=vocab,
+            seq_len=length,
+            dim=dim,
+            samples=grids.octaves(centre, steps),
+            trigger_in_values=bool(tau),
+        )
+        found += grids.points(line, SEEDS[vocab], 2000)
     return found
 
 

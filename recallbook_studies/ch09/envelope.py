@@ -14,11 +14,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from recallbook.analysis.critical import critical_table, exponents, with_predictions
-from recallbook.setting import Setting
+from recallbook.analysis.critical import exponents
 from recallbook.sweeps.point import Point
 from recallbook.theory.symbolic.expressions import L, V, d, numeric
-from recallbook_studies import laws, plotting
+from recallbook_studies import grids, laws, plotting
 from recallbook_studies.ch06.critical_sizes import critical_dim
 
 SEEDS = range(30)
@@ -26,20 +25,22 @@ VOCAB, LENGTH, DIM, LEVEL = 256, 128, 128, 0.5
 # Exponents of 2 between which N runs in half octaves, from below the predicted critical N for
 # lock-on to above that for accuracy (2^16 where there is none), by (L, d); a test compares them.
 SPANS = {
-    **{
-        (LENGTH, dim): span
-        for dim, span in ((40, (11, 16)), (48, (10, 16)), (56, (10, 14)), (64, (9, 13)))
-    },
-    **{
-        (LENGTH, dim): span
-        for dim, span in ((96, (9, 12)), (128, (8, 11)), (192, (8, 11)), (256, (7, 10)))
-    },
-    **{(LENGTH, dim): span for dim, span in ((384, (7, 10)), (512, (6, 10)))},
-    **{
-        (length, DIM): span
-        for length, span in ((8, (3, 9)), (16, (4, 9)), (32, (5, 9)), (64, (6, 10)))
-    },
-    **{(length, DIM): span for length, span in ((256, (10, 13)), (512, (12, 15)))},
+    (LENGTH, 40): (11, 16),
+    (LENGTH, 48): (10, 16),
+    (LENGTH, 56): (10, 14),
+    (LENGTH, 64): (9, 13),
+    (LENGTH, 96): (9, 12),
+    (LENGTH, 128): (8, 11),
+    (LENGTH, 192): (8, 11),
+    (LENGTH, 256): (7, 10),
+    (LENGTH, 384): (7, 10),
+    (LENGTH, 512): (6, 10),
+    (8, DIM): (3, 9),
+    (16, DIM): (4, 9),
+    (32, DIM): (5, 9),
+    (64, DIM): (6, 10),
+    (256, DIM): (10, 13),
+    (512, DIM): (12, 15),
 }
 
 
@@ -59,13 +60,9 @@ def points() -> list[Point]:
     """Every setting on half octaves of N."""
     found = []
     for (seq_len, dim), (first, last) in SPANS.items():
-        for half in range(2 * first, 2 * last + 1):
-            samples = round(2.0 ** (half / 2))
-            setting = Setting(
-                vocab=VOCAB, seq_len=seq_len, dim=dim, samples=samples, trigger_in_values=False
-            )
-            found += [Point(setting, seed, test_samples=2000) for seed in SEEDS]
-    return found
+        counts = grids.octaves(1, np.arange(first, last + 0.5, 0.5))
+        found += grids.settings(vocab=VOCAB, seq_len=seq_len, dim=dim, samples=counts)
+    return grids.points(found, SEEDS, 2000)
 
 
 def critical(frame: pd.DataFrame, along: str, outcome: str) -> pd.DataFrame:
@@ -74,13 +71,10 @@ def critical(frame: pd.DataFrame, along: str, outcome: str) -> pd.DataFrame:
 
     The law alone: lock-on's for lock-on, the envelope for accuracy.
     """
-    fixed = ("seq_len", LENGTH) if along == "dim" else ("dim", DIM)
-    table = critical_table(
-        frame[frame[fixed[0]] == fixed[1]], ["seq_len", "dim"], outcome=outcome, level=LEVEL
-    )
+    line = grids.at(frame, **({"seq_len": LENGTH} if along == "dim" else {"dim": DIM}))
+    table = grids.critical(line, ["seq_len", "dim"], outcome, LEVEL, vocab=VOCAB)
     dim, law = table["dim"].to_numpy(), alone(table["seq_len"].to_numpy(), table["dim"].to_numpy())
-    table = table.assign(law=law.lock_on if outcome == "lock_on" else law.envelope(dim))
-    return with_predictions(table, outcome, LEVEL, vocab=VOCAB, trigger_in_values=False)
+    return table.assign(law=law.lock_on if outcome == "lock_on" else law.envelope(dim))
 
 
 def alone(seq_len: np.ndarray, dim: np.ndarray) -> Laws:

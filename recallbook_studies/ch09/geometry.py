@@ -8,9 +8,9 @@ import math
 import numpy as np
 import pandas as pd
 
-from recallbook.analysis.critical import critical_table, exponents, with_predictions
-from recallbook.setting import Setting
+from recallbook.analysis.critical import critical_table, exponents
 from recallbook.sweeps.point import Point
+from recallbook_studies import grids
 
 SEEDS = range(10)
 VOCAB, LENGTHS = 256, (16, 64, 256)
@@ -26,25 +26,13 @@ LAWS = (
 
 def points() -> list[Point]:
     """Every law at every length and N, with the trigger in and out of the values."""
-    return [
-        Point(
-            Setting(
-                vocab=VOCAB,
-                seq_len=seq_len,
-                dim=dim,
-                samples=samples,
-                embeddings=law,
-                trigger_in_values=flag,
-            ),
-            seed,
-            test_samples=4000,
-        )
+    shared = {"seq_len": LENGTHS, "samples": SAMPLES, "trigger_in_values": grids.FLAGS}
+    found = [
+        setting
         for law, dim in LAWS
-        for seq_len in LENGTHS
-        for samples in SAMPLES
-        for flag in (False, True)
-        for seed in SEEDS
+        for setting in grids.settings(vocab=VOCAB, dim=dim, embeddings=law, **shared)
     ]
+    return grids.points(found, SEEDS)
 
 
 def name(law: str, dim: int) -> str:
@@ -66,7 +54,7 @@ def optimism(
 
     The ratio is not a number where either is below the grid, and infinite where only the orthogonal
     one is on it."""
-    chosen = labelled(frame[frame["trigger_in_values"] == trigger_in_values])
+    chosen = labelled(grids.at(frame, trigger_in_values=trigger_in_values))
     table = critical_table(chosen, ["law", "seq_len"], outcome=outcome, level=level)
     ideal = table[table["law"] == name(*LAWS[0])].set_index("seq_len")["critical"]
     known = table["critical"].where(table["critical"] > 0)
@@ -82,7 +70,7 @@ def ratios(
     Seeds are paired and resampled together. Lengths where either does not cross on the grid are
     left out."""
     law, dim = LAWS[0]
-    chosen = frame[(frame["trigger_in_values"] == trigger_in_values) & (frame["dim"] == dim)]
+    chosen = grids.at(frame, trigger_in_values=trigger_in_values, dim=dim)
     rows = []
     for seq_len, part in chosen[chosen["embeddings"].isin([law, "gaussian"])].groupby("seq_len"):
         # the exponent of a size that is 1 and e is the logarithm of the ratio
@@ -98,16 +86,12 @@ def ratios(
 
 def gaussian(frame: pd.DataFrame, trigger_in_values: bool) -> pd.DataFrame:
     """Rows of Gaussian embeddings: a full table of d and L."""
-    return frame[
-        (frame["embeddings"] == "gaussian") & (frame["trigger_in_values"] == trigger_in_values)
-    ]
+    return grids.at(frame, embeddings="gaussian", trigger_in_values=trigger_in_values)
 
 
 def critical(
     frame: pd.DataFrame, trigger_in_values: bool, outcome: str, level: float = 0.5
 ) -> pd.DataFrame:
     """Critical N of Gaussian embeddings by L and d, measured and predicted."""
-    table = critical_table(
-        gaussian(frame, trigger_in_values), ["seq_len", "dim"], outcome=outcome, level=level
-    )
-    return with_predictions(table, outcome, level, vocab=VOCAB, trigger_in_values=trigger_in_values)
+    fixed = {"vocab": VOCAB, "embeddings": "gaussian", "trigger_in_values": trigger_in_values}
+    return grids.critical(frame, ["seq_len", "dim"], outcome, level, **fixed)

@@ -9,6 +9,7 @@ from recallbook.analysis.intervals import over_seeds
 from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
 from recallbook.theory.prediction import predict
+from recallbook_studies import grids
 
 SEEDS = range(10)
 GRIDS: dict[str, tuple[dict[str, tuple[int, ...]], ...]] = {  # by what they show: products of sizes
@@ -36,21 +37,9 @@ GRIDS: dict[str, tuple[dict[str, tuple[int, ...]], ...]] = {  # by what they sho
 
 def points() -> list[Point]:
     """Every grid, with the trigger in and out of the values."""
-    return [
-        Point(
-            Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, trigger_in_values=flag),
-            seed,
-            test_samples=4000,
-        )
-        for grids in GRIDS.values()
-        for grid in grids
-        for vocab in grid["vocab"]
-        for seq_len in grid["seq_len"]
-        for dim in grid["dim"]
-        for samples in grid["samples"]
-        for flag in (False, True)
-        for seed in SEEDS
-    ]
+    every = [sizes for several in GRIDS.values() for sizes in several]
+    found = [s for sizes in every for s in grids.settings(**sizes, trigger_in_values=grids.FLAGS)]
+    return grids.points(found, SEEDS)
 
 
 def grid(frame: pd.DataFrame, what: str) -> pd.DataFrame:

@@ -12,11 +12,11 @@ import sympy as sp
 
 from recallbook.analysis.critical import critical_table
 from recallbook.bounds.information import information_samples
-from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
 from recallbook.theory.symbolic.expressions import L, N, V, d, numeric
 from recallbook.theory.symbolic.lock_terms import kappa
 from recallbook.theory.values import columns
+from recallbook_studies import grids
 
 SEEDS = range(10)
 METHODS = ("argmax", "assignment")
@@ -35,13 +35,10 @@ def points() -> list[Point]:
     """Each case at each doubling, with both decoders."""
     found = []
     for vocab, seq_len, dim, flag in CASES:
-        for doubling in DOUBLINGS:
-            samples = round(2.0**doubling * seq_len * vocab**2 / dim**2)
-            setting = Setting(
-                vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, trigger_in_values=flag
-            )
-            found += [Point(setting, seed, method=method) for seed in SEEDS for method in METHODS]
-    return found
+        counts = grids.octaves(seq_len * vocab**2 / dim**2, DOUBLINGS)
+        sizes = {"vocab": vocab, "seq_len": seq_len, "dim": dim, "samples": counts}
+        found += grids.settings(**sizes, trigger_in_values=flag)
+    return [Point(s, seed, method=method) for s in found for seed in SEEDS for method in METHODS]
 
 
 def with_axis(frame: pd.DataFrame) -> pd.DataFrame:
@@ -82,7 +79,7 @@ def critical(frame: pd.DataFrame, method: str, level: float = 0.5) -> pd.DataFra
 
     ``predicted`` is :func:`law` (of the arg max at half of the facts), infinite where interference
     alone is too much; ``least`` the information bound at this level."""
-    chosen = frame[(frame["method"] == method) & ~frame["trigger_in_values"]]
+    chosen = grids.at(frame, method=method, trigger_in_values=False)
     by = ["vocab", "seq_len", "dim"]
     table = critical_table(chosen, by, outcome="recall", level=level)
     found = np.asarray(numeric(law())(columns(table)))

@@ -129,15 +129,7 @@ def uncovered_mass(setting: Setting) -> float:
 @cache
 def floor_integral(exponent: float) -> float:
     r"""$I=\int_0^\infty y^{-\alpha}\big(1-\prod_{k\ge1}\Phi((k/y)^\alpha)\big)\,dy$ of the floor,
-    for $\alpha>1$.
-
-    Raises
-    ------
-    ValueError
-        If ``exponent`` is not above 1.
-    """
-    if not exponent > 1:
-        raise not_allowed("exponent", exponent, "a number above 1")
+    for $\alpha>1$."""
 
     def lost(y: float) -> float:
         far = 12 * max(y, 1.0)  # (k/y)^alpha beyond 12: Phi is 1 to rounding

@@ -8,7 +8,7 @@ Everything that is no step in the early-phase limit has the smaller N. Rates are
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import product
+from itertools import product, starmap
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from recallbook.analysis.intervals import seed_interval
-from recallbook.arguments import check_choice
 from recallbook.setting import Setting
 from recallbook.sweeps.point import OUTCOMES, Point
+from recallbook_studies import grids
 from recallbook_studies.ch11.remedies_rates import BOTH, TEST_SAMPLES, THREE_STEPS, Rates, point
 from recallbook_studies.plotting import COLOURS, MARKERS
 
@@ -61,12 +61,12 @@ def setting(
     return Setting(
         vocab=VOCAB,
         seq_len=SEQ_LEN,
-        dim=DIMS[check_choice("embeddings", embeddings, tuple(DIMS))],
+        dim=DIMS[embeddings],
         samples=samples,
         embeddings=embeddings,
         trigger_in_values=trigger,
         zipf=zipf,
-        **REMEDIES[check_choice("remedy", remedy, tuple(REMEDIES))],
+        **REMEDIES[remedy],
     )
 
 
@@ -79,18 +79,14 @@ def points() -> list[Point]:
 def limit_points() -> list[Point]:
     """Every remedy, with three steps in the early-phase limit."""
     sizes = product(REMEDIES, SAMPLES, ZIPFS, DIMS, (False, True))
-    return [
-        Point(setting(*size), seed, test_samples=TEST_SAMPLES) for size in sizes for seed in SEEDS
-    ]
+    return grids.points(starmap(setting, sizes), SEEDS, TEST_SAMPLES)
 
 
 def many_points() -> list[Point]:
     """Every remedy in the limit with :data:`MANY` seeds: the smaller N, Gaussian, no trigger in the
     values."""
-    settings = [
-        setting(remedy, SAMPLES[0], exponent) for remedy, exponent in product(REMEDIES, ZIPFS[1:])
-    ]
-    return [Point(where, seed, test_samples=2000) for where in settings for seed in MANY]
+    sizes = product(REMEDIES, SAMPLES[:1], ZIPFS[1:])
+    return grids.points(starmap(setting, sizes), MANY, 2000)
 
 
 def finite_points() -> list[Point]:
@@ -198,14 +194,8 @@ def at(
     trigger: bool = False,
 ) -> Any:
     """The rows of :func:`compared` at one setting, by way and remedy."""
-    wanted = {
-        "zipf": zipf,
-        "embeddings": embeddings,
-        "trigger_in_values": trigger,
-        "samples": samples,
-    }
-    rows = table[np.logical_and.reduce([table[name] == value for name, value in wanted.items()])]
-    return rows.set_index(["way", "remedy"])
+    where = {"zipf": zipf, "embeddings": embeddings, "trigger_in_values": trigger}
+    return grids.at(table, samples=samples, **where).set_index(["way", "remedy"])
 
 
 def step_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -245,7 +235,7 @@ def verdicts(table: pd.DataFrame, outcome: str = "lock_on", level: float = RESTO
 
     ``"no"`` if the interval lies below, ``"open"`` if the level is inside.
     """
-    low, high = table[f"{check_choice('outcome', outcome, OUTCOMES)} low"], table[f"{outcome} high"]
+    low, high = table[f"{outcome} low"], table[f"{outcome} high"]
     answers = np.select([low >= level, high < level], ["yes", "no"], "open")
     return pd.Series(answers, index=table.index, name="restored")
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from recallbook.analysis.critical import critical_table, exponents, predicted_size
+from recallbook_studies import grids
 from recallbook_studies.ch12 import order, sizes
 from recallbook_studies.ch12.rungs import LADDER, RUNGS
 
@@ -31,17 +32,12 @@ def critical(frame: pd.DataFrame, outcome: str = "accuracy", level: float = 0.5)
 def along(frame: pd.DataFrame, size: str) -> pd.DataFrame:
     """The rows where the other two sizes are the base's."""
     base = sizes.BASE._asdict()
-    fixed = [name for name in SIZES if name != size]
-    return frame[np.logical_and.reduce([frame[name] == base[name] for name in fixed])]
+    return grids.at(frame, **{name: base[name] for name in SIZES if name != size})
 
 
 def at_base(frame: pd.DataFrame) -> pd.DataFrame:
     """The rows at the base's sizes."""
-    return frame[
-        np.logical_and.reduce(
-            [frame[name] == value for name, value in sizes.BASE._asdict().items()]
-        )
-    ]
+    return grids.at(frame, **sizes.BASE._asdict())
 
 
 def fitted(frame: pd.DataFrame, outcome: str = "accuracy", level: float = 0.5) -> pd.DataFrame:

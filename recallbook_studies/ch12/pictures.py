@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 from torch import nn
 
+from recallbook_studies import grids
 from recallbook_studies.ch12 import ladder_laws, runs, sizes, tuning
 from recallbook_studies.ch12.rungs import LADDER, RUNGS
 from recallbook_studies.ch12.training import BATCH, STEPS, TEST, train
@@ -266,10 +267,7 @@ def interval(found: pd.Series) -> str:
 
 def price_rows(names: Sequence[str], shape: sizes.Shape = sizes.BASE) -> list[dict[str, Any]]:
     """Accuracy at one shape by weight decay and N, with what coverage leaves: mean over seeds."""
-    frame = runs.load(tuned=False)
-    frame = frame[
-        np.logical_and.reduce([frame[name] == value for name, value in shape._asdict().items()])
-    ]
+    frame = grids.at(runs.load(tuned=False), **shape._asdict())
     rows = []
     for name in names:
         part = frame[frame["rung"] == name]
@@ -292,12 +290,8 @@ def draw_capacity(ax: Axes, table: pd.DataFrame, outer: Sequence[tuple[int, floa
     for index, (asked, label) in enumerate(
         {"all": "trained, all facts", "some": "trained, some of 1024"}.items()
     ):
-        part = table[
-            (table["rung"] == "AdamW")
-            & (table["asked"] == asked)
-            & (table["steps"] == table["steps"].min())
-        ]
-        part = part[(part["decay"] == 0) & (part["facts"] > 0)].sort_values("dim")
+        plain = {"rung": "AdamW", "steps": table["steps"].min(), "decay": 0}
+        part = grids.at(table[table["facts"] > 0], asked=asked, **plain).sort_values("dim")
         middle = np.sqrt(part["facts"] * part["next"])
         ax.plot(part["dim"], middle, color=COLOURS[index], marker=MARKERS[index], label=label)
     ax.plot(

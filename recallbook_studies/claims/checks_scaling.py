@@ -211,7 +211,8 @@ def corners(trigger_in_values: bool) -> pd.DataFrame:
 def _product() -> SimpleNamespace:
     """Lock-on: how far a product of d and L misses N, over which span, exponents. Price of a longer
     L, N for accuracy 1/2 at L = 256 over L = 8, by d; and their ratio, 1 for a product."""
-    table = lock_on_sizes.critical(load_results("lock_on"), False, False)
+    rows = lock_on_sizes.sizes(load_results("lock_on"), False)
+    table = critical.critical_table(rows, ["seq_len", "dim"])
     missed = np.abs(lock_on_sizes.interactions(table, "critical").to_numpy()).max()
     frame = load_results("four_corners").query("not trigger_in_values")
     long, wide = frame["seq_len"] == 256, frame["dim"] == 512
