@@ -17,7 +17,7 @@ import numpy as np
 import sympy as sp
 from jaxtyping import Float64
 
-from recallbook.theory.symbolic import scores as symbolic
+from recallbook.theory.symbolic import unequal_terms as symbolic
 from recallbook.theory.symbolic.expressions import L, numeric
 
 Vector = Float64[np.ndarray, " d"]

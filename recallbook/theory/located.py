@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from recallbook.theory.attention_vector import Facts
-from recallbook.theory.symbolic import scores as symbolic
+from recallbook.theory.symbolic import unequal_terms as symbolic
 from recallbook.theory.symbolic.expressions import L, numeric
 
 TIE = 1e-10  # of the largest value: numbers closer than this are equal but for rounding

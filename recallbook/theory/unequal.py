@@ -25,7 +25,6 @@ from recallbook.theory.attention_vector import MEANS, NOISES, AttentionVector, F
 from recallbook.theory.caveats import plain
 from recallbook.theory.drawn_facts import DrawnFacts, OwnTables, drawn_facts
 from recallbook.theory.draws import DrawLaw
-from recallbook.theory.frequencies import label_choice
 from recallbook.theory.located import Located, answer, locate, located_counts
 from recallbook.theory.symbolic import unequal_terms as symbolic
 from recallbook.theory.symbolic.expressions import N, V, tau
@@ -282,6 +281,14 @@ def ledger(setting: Setting, sizes: Mapping[str, float]) -> dict[str, tuple[floa
     """Size, formula in LaTeX and chapter of every term, by name."""
     formulas = leading_formulas(label_choice(setting))
     return {name: (sizes[name], sp.latex(formulas[name]), CHAPTER) for name in NAMES}
+
+
+def label_choice(setting: Setting) -> str:
+    """Which of ``LABELS`` of :mod:`recallbook.theory.symbolic.unequal_terms` the setting is, every
+    fact covered."""
+    if setting.loss_weights == "inverse":
+        return "inverse"
+    return "balanced" if setting.balanced else setting.output_bias
 
 
 @cache
