@@ -12,9 +12,8 @@ from settings import settings
 from unequal import plain_loss
 
 import recallbook as rb
-from recallbook.sweeps.archive import export
+from recallbook.sweeps.archive import export, typed
 from recallbook.sweeps.point import from_frame, from_values
-from recallbook.sweeps.run import typed
 from recallbook.training.gradients import embedding_directions
 from recallbook.training.optimizers import OPTIMIZERS, Adam, Muon, orthogonalised, sign
 

@@ -7,7 +7,7 @@ import torch
 from randomised import random_setting
 
 import recallbook as rb
-from recallbook.sweeps.run import PairedDraws
+from recallbook.sweeps.paired import PairedDraws
 
 pytestmark = pytest.mark.essential
 

@@ -13,8 +13,7 @@ from scipy.optimize import brentq
 from scipy.special import beta, betainc, betaincinv
 
 from recallbook.arguments import check_seed, check_share, check_size, not_allowed
-from recallbook.data.embeddings import draw_embeddings
-from recallbook.data.own_tables import computable, real_table, repeated_rows
+from recallbook.data.embeddings import computable, draw_embeddings, real_table, repeated_rows
 from recallbook.data.streams import stream
 from recallbook.memory_needs import examine_needs, require_memory
 from recallbook.setting import Setting

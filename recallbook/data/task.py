@@ -19,8 +19,13 @@ from recallbook.arguments import (
     check_size,
     not_allowed,
 )
-from recallbook.data.embeddings import Embeddings, TableSource, draw_embeddings
-from recallbook.data.own_tables import OwnTables, own_tables
+from recallbook.data.embeddings import (
+    Embeddings,
+    OwnTables,
+    TableSource,
+    draw_embeddings,
+    own_tables,
+)
 from recallbook.data.streams import gaussian_table, stream, uniform_integers
 from recallbook.memory_needs import draw_needs, require_memory, sequences as sequences_needs
 from recallbook.setting import Setting, fact_frequencies, other_frequencies

@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float64
 
-from recallbook.data.embeddings import Embeddings, draw_embeddings
-from recallbook.data.own_tables import OwnTables, own_tables
+from recallbook.data.embeddings import Embeddings, OwnTables, draw_embeddings, own_tables
 from recallbook.data.streams import stream
 from recallbook.embedding_laws import Table
 from recallbook.setting import Setting, fact_frequencies, other_frequencies

@@ -24,7 +24,6 @@ from recallbook.setting import Setting
 from recallbook.theory.attention_vector import MEANS, NOISES, AttentionVector, Facts, square_root
 from recallbook.theory.caveats import plain
 from recallbook.theory.drawn_facts import DrawnFacts, OwnTables, drawn_facts
-from recallbook.theory.draws import DrawLaw
 from recallbook.theory.located import Located, answer, locate, located_counts
 from recallbook.theory.symbolic import unequal_terms as symbolic
 from recallbook.theory.symbolic.expressions import N, V, tau
@@ -145,8 +144,10 @@ def averages(
     )
 
 
-def draw_law(setting: Setting, own: OwnTables, without: tuple[str, ...] = ()) -> DrawLaw:
-    """Outcomes of single draws, noise included, four times as many as :func:`averages` takes at
+def draw_law(
+    setting: Setting, own: OwnTables, without: tuple[str, ...] = ()
+) -> Float64[np.ndarray, "3 draws"]:
+    """Outcomes of single draws in order, noise included, four times as many as :func:`averages` takes at
     most, up to 256."""
     check(setting)
     draws = (
@@ -156,9 +157,8 @@ def draw_law(setting: Setting, own: OwnTables, without: tuple[str, ...] = ()) ->
         (draw, attention_scores(draw, AttentionVector(draw.facts), without)) for draw in draws
     )
     found = np.array([_outcome(draw, scores, without, recall=True) for draw, scores in scored])
-    return DrawLaw(
-        *np.sort(np.clip(found, 0, 1), axis=0).T
-    )  # sums of frequencies may exceed 1 by rounding
+    # sums of frequencies may exceed 1 by rounding
+    return np.asarray(np.sort(np.clip(found, 0, 1), axis=0).T)
 
 
 class Controlled(NamedTuple):

@@ -23,8 +23,7 @@ from recallbook.model.attention import (
     score,
 )
 from recallbook.model.ties import BLOCK_LABELS, Answers, answers, bias_slack, credit, logit_slack
-from recallbook.model.transformer import RecallTransformer
-from recallbook.training.descent import Weights
+from recallbook.model.transformer import RecallTransformer, Weights
 from recallbook.training.early_phase import located_vectors
 from recallbook.training.gradients import features
 

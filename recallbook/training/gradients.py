@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -209,3 +209,15 @@ def embedding_directions(
     inputs += torch.outer(key_weights, attention_vector)
     count = len(sequences.labels)
     return TableDirections(inputs / count, outputs / count)
+
+
+def require_finite(*weights: Any) -> None:
+    """Say at once that training has left what floating numbers can hold.
+
+    Raises
+    ------
+    ArithmeticError
+        If a weight is infinite, or none.
+    """
+    if not all(bool(matrix.isfinite().all()) for matrix in weights):
+        raise ArithmeticError("weights are not finite: smaller rates are needed")

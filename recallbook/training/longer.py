@@ -15,12 +15,18 @@ from recallbook.arguments import check_choice, check_flag, check_rate, check_siz
 from recallbook.data.task import Problem, Sequences, check_problem
 from recallbook.memory_needs import require_memory, sequences as sequences_needs, weight_needs
 from recallbook.model.transformer import RecallTransformer
-from recallbook.training.descent import require_finite
-from recallbook.training.gradients import descent_directions, embedding_directions
-from recallbook.training.optimizers import OPTIMIZERS
-
-MATRICES = ("value", "key_query")
-TABLES = ("input_embeddings", "output_embeddings")
+from recallbook.training.gradients import (
+    descent_directions,
+    embedding_directions,
+    require_finite,
+)
+from recallbook.training.optimizers import (
+    MATRICES,
+    OPTIMIZERS,
+    TABLES,
+    check_embedding_rate,
+    check_learn,
+)
 
 
 def descend(
@@ -115,31 +121,6 @@ def descend(
             _move(model, name, rate * updates[name](directions[name]))
         require_finite(*(getattr(model, name).data for name in rates))
     return pd.DataFrame(history)
-
-
-def check_learn(learn: object) -> tuple[str, ...]:
-    """What is learned, in one order and without repetition; ``ValueError`` if a name is unknown, or
-    none is given."""
-    names = (*MATRICES, *TABLES)
-    allowed = "at least one of " + ", ".join(map(repr, names)) + ", in a tuple or a list"
-    if isinstance(learn, str) or not isinstance(learn, Iterable):
-        raise not_allowed("learn", learn, allowed)
-    chosen = list(learn)
-    if not chosen or any(name not in names for name in chosen):
-        raise not_allowed("learn", learn, allowed)
-    return tuple(name for name in names if name in chosen)
-
-
-def check_embedding_rate(rate: float | None, learned: Iterable[str]) -> float | None:
-    """Return the rate of embeddings; ``ValueError`` if it is given and no embeddings are
-    learned."""
-    if rate is None:
-        return None
-    if not set(TABLES) & set(learned):
-        raise not_allowed(
-            "embedding_rate", rate, "None where neither table of embeddings is learned"
-        )
-    return check_rate("embedding_rate", rate)
 
 
 def _rates(

@@ -7,12 +7,13 @@ S_t$. One update moves one matrix."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from recallbook.arguments import check_rate, not_allowed
 from recallbook.model.ties import tolerance
 
 Update = Callable[[Float[Tensor, "r c"]], Float[Tensor, "r c"]]
@@ -114,3 +115,34 @@ OPTIMIZERS: dict[str, Callable[[], Update]] = {
     "adam": Adam,
     "muon": Muon,
 }
+
+
+# What is learned
+
+MATRICES = ("value", "key_query")
+TABLES = ("input_embeddings", "output_embeddings")
+
+
+def check_learn(learn: object) -> tuple[str, ...]:
+    """What is learned, in one order and without repetition; ``ValueError`` if a name is unknown, or
+    none is given."""
+    names = (*MATRICES, *TABLES)
+    allowed = "at least one of " + ", ".join(map(repr, names)) + ", in a tuple or a list"
+    if isinstance(learn, str) or not isinstance(learn, Iterable):
+        raise not_allowed("learn", learn, allowed)
+    chosen = list(learn)
+    if not chosen or any(name not in names for name in chosen):
+        raise not_allowed("learn", learn, allowed)
+    return tuple(name for name in names if name in chosen)
+
+
+def check_embedding_rate(rate: float | None, learned: Iterable[str]) -> float | None:
+    """Return the rate of embeddings; ``ValueError`` if it is given and no embeddings are
+    learned."""
+    if rate is None:
+        return None
+    if not set(TABLES) & set(learned):
+        raise not_allowed(
+            "embedding_rate", rate, "None where neither table of embeddings is learned"
+        )
+    return check_rate("embedding_rate", rate)

@@ -8,8 +8,7 @@ from torch.nn import functional
 from recallbook.arguments import Device, check_rate
 from recallbook.data.residuals import loss_weights
 from recallbook.data.task import Problem, check_problem
-from recallbook.model.transformer import RecallTransformer
-from recallbook.training.descent import Weights
+from recallbook.model.transformer import RecallTransformer, Weights
 
 
 def three_steps(
