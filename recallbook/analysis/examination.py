@@ -252,9 +252,8 @@ def coherence(directions: Float64[np.ndarray, "rows d"]) -> tuple[float, tuple[i
     largest, pair = -1.0, (0, 1)
     for first in range(0, len(directions), BLOCK):
         block = directions[first : first + BLOCK] @ directions[first:].T
-        np.fill_diagonal(
-            block, 0.0
-        )  # column 0 is row `first`, so that a row meets itself on the diagonal
+        # column 0 is row `first`, so that a row meets itself on the diagonal
+        np.fill_diagonal(block, 0.0)
         found = float(max(block.max(), -block.min()))
         if found > largest + ROUNDING:
             sizes = np.abs(block)

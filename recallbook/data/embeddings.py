@@ -127,9 +127,8 @@ def computable(field: str, table: Float64[np.ndarray, ...]) -> Float64[np.ndarra
 
 def repeated_rows(table: Float64[np.ndarray, "rows d"]) -> int:
     """How many rows equal an earlier one."""
-    return len(table) - len(
-        {row.tobytes() for row in table + 0.0}
-    )  # -0.0 + 0.0 is 0.0: equal numbers, equal bytes
+    # -0.0 + 0.0 is 0.0: equal numbers, equal bytes
+    return len(table) - len({row.tobytes() for row in table + 0.0})
 
 
 def _checked(field: str, table: Any, shape: tuple[int, ...]) -> Float64[np.ndarray, ...]:

@@ -17,9 +17,8 @@ from recallbook.arguments import check_size
 from recallbook.data.task import Problem, Sequences
 from recallbook.model.ties import lengths, tied, tolerance
 
-CHUNK_NUMBERS = (
-    1 << 20
-)  # numbers in the largest intermediate of a chunk: 4 to 8 MB, about a core's cache
+# numbers in the largest intermediate of a chunk: 4 to 8 MB, about a core's cache
+CHUNK_NUMBERS = 1 << 20
 GATHER_COST = (
     32  # one number read through an index costs about as much as this many in a matrix product
 )

@@ -65,9 +65,8 @@ def answers(
     width = max(BLOCK_LABELS, BLOCK_LABELS**2 // max(1, rows))
     numbered = torch.stack([torch.ones_like(bias), torch.arange(len(bias)).to(bias)], dim=1)
     largest = queries.new_full((rows, 1), -torch.inf)
-    near = queries.new_zeros(
-        rows, 2
-    )  # how many labels tie, or more, and the sum of them: the label where it is one
+    # how many labels tie, or more, and the sum of them: the label where it is one
+    near = queries.new_zeros(rows, 2)
     for part in zip(
         *(torch.split(table, width) for table in (outputs, bias, numbered)), strict=True
     ):

@@ -15,9 +15,8 @@ from recallbook.data.residuals import output_bias
 from recallbook.data.task import Problem, check_problem
 
 EMBEDDED = ("input_embeddings", "output_embeddings", "trigger", "query", "mlp_weights")
-OWN = dict(
-    zip(EMBEDDED, ("input", "output", "trigger", "query"), strict=False)
-)  # as `Problem.own` calls them
+# as `Problem.own` calls them
+OWN = dict(zip(EMBEDDED, ("input", "output", "trigger", "query"), strict=False))
 
 
 class RecallTransformer(nn.Module):
@@ -68,9 +67,8 @@ class RecallTransformer(nn.Module):
     def forward(self, tokens: Tensor, positions: Tensor) -> Float[Tensor, "B V"]:
         """Logits ``(B, V)`` for tokens ``(B, L)`` and informative positions ``(B,)``."""
         keys = self._keys(tokens, positions)  # (B, L, d)
-        values = (
-            keys if self.setting.trigger_in_values else self.input_embeddings[tokens]
-        )  # (B, L, d)
+        # (B, L, d)
+        values = keys if self.setting.trigger_in_values else self.input_embeddings[tokens]
         weights = self._weights(keys)  # (B, L)
         located = (weights[:, None, :] @ values)[:, 0]  # (B, d)
         return self.features(located) @ self.value.T @ self.output_embeddings.T + self.output_bias

@@ -17,7 +17,7 @@ from recallbook.data.task import Problem, Sequences, assemble, draw
 from recallbook.embedding_laws import Table
 from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
-from recallbook.training.early_phase import TABLE_NUMBERS, counts_pay
+from recallbook.training.early_phase import TABLE_NUMBERS, count_table_is_cheaper
 
 SHORTEST, LONGEST = (
     5.0,
@@ -87,7 +87,7 @@ class PairedDraws:
             )
         sequences = Sequences(*(part[: setting.samples] for part in self._longest.sequences))
         problem = assemble(setting, self.seed, sequences, self._longest.permutation, self._corner)
-        if setting.vocab**2 <= TABLE_NUMBERS and counts_pay(problem):
+        if setting.vocab**2 <= TABLE_NUMBERS and count_table_is_cheaper(problem):
             problem = replace(problem, label_counts=self._label_counts(sequences))
         return problem
 

@@ -218,9 +218,8 @@ def _results(task: Task) -> Iterator[Result]:
                 try:
                     draws = draws or PairedDraws([other.setting for other in group], point.seed)
                     outcome = measure(point, draws.problem(point.setting))
-                except (
-                    Exception
-                ) as problem:  # whatever went wrong belongs into the table; the sweep goes on
+                # whatever went wrong belongs into the table; the sweep goes on
+                except Exception as problem:
                     error = f"{type(problem).__name__}: {problem}"
                 yield Result(point, outcome, error, time.perf_counter() - started)
     finally:

@@ -72,9 +72,8 @@ def _fewest_columns(table: Table) -> Table:
     if columns <= rows:
         return table
     triangle = np.linalg.qr(table.T, mode="r")
-    return np.asarray(
-        (triangle * np.sign(np.diag(triangle))[:, None]).T
-    )  # the signs are the routine's convention
+    # the signs are the routine's convention
+    return np.asarray((triangle * np.sign(np.diag(triangle))[:, None]).T)
 
 
 def _turned(table: Table) -> tuple[Table, Float64[np.ndarray, " d"]]:

@@ -223,9 +223,8 @@ def attention_scores(
     for name, part in vector.means.items():
         if name not in without:
             tokens = tokens + facts.tokens @ part
-        if (
-            name not in without or name == "uneven facts"
-        ):  # without these tokens score alike, but the mark remains
+        # without these tokens score alike, but the mark remains
+        if name not in without or name == "uneven facts":
             mark += float(facts.trigger @ part)
     if not noisy:
         return Scores(tokens, mark)

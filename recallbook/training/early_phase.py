@@ -33,10 +33,9 @@ from recallbook.model.attention import (
 )
 from recallbook.model.ties import without_rounding
 from recallbook.training.gradients import (
-    attention_pulls,
     descent_directions,
     features,
-    features_and_pullback,
+    labels_first_is_cheaper,
 )
 
 TABLE_NUMBERS = 1 << 24  # numbers in one block of the label-by-token table: 64 to 128 MB
@@ -46,28 +45,13 @@ def value_step(problem: Problem, chunk: int | None = None) -> Float[Tensor, "d m
     r"""Step 1, ``(d, d)`` or ``(d, m)``: $W_V^{(1)}/\eta=\frac1N\sum_i\tilde u_{y_i}\,g(\bar
     e'_i)^\top$; exact."""
     setting = problem.setting
-    if _labels_pay(problem):
+    if labels_first_is_cheaper(problem):
         return centred_labels(problem).T @ _features_by_label(problem, chunk) / setting.samples
-    if not counts_pay(problem):
-        return descent_directions(
-            problem, problem.sequences, None, None, wrt=("value",), chunk=chunk
-        ).value
-    sums = torch.empty_like(
-        problem.input_embeddings
-    )  # for each label, the sum of its sequences' values (V, d)
-    for first, last, part in _label_blocks(problem):
-        if problem.label_counts is None:
-            codes = _table_codes(part, first, setting.vocab)
-            counts = torch.bincount(codes, minlength=(last - first) * setting.vocab).view(
-                last - first, -1
-            )
-        else:
-            counts = problem.label_counts[first:last]
-        sums[first:last] = counts.to(problem.dtype) @ problem.input_embeddings
-    if setting.trigger_in_values:
-        frequency = torch.bincount(problem.labels, minlength=setting.vocab)
-        sums += frequency[:, None] * problem.trigger
-    return centred_labels(problem).T @ sums / (setting.samples * setting.seq_len)
+    if count_table_is_cheaper(problem):
+        sums = _values_by_label(problem)
+        return centred_labels(problem).T @ sums / (setting.samples * setting.seq_len)
+    sequences = problem.sequences
+    return descent_directions(problem, sequences, None, None, wrt=("value",), chunk=chunk).value
 
 
 def key_query_step(
@@ -78,10 +62,7 @@ def key_query_step(
 
     ``value`` is $W_V^{(1)}/\eta$.
     """
-    setting, embeddings = problem.setting, problem.input_embeddings
-    if _labels_pay(problem):
-        return _key_query_through_features(problem, centred_labels(problem) @ value, chunk)
-    if not counts_pay(problem):
+    if not count_table_is_cheaper(problem):
         return descent_directions(
             problem,
             problem.sequences,
@@ -91,6 +72,7 @@ def key_query_step(
             first_predictions=True,
             chunk=chunk,
         ).key
+    setting, embeddings = problem.setting, problem.input_embeddings
     pulls = centred_labels(problem) @ value  # q_i depends on the label alone (V, d)
     token_weights, trigger_weight = embeddings.new_zeros(setting.vocab), embeddings.new_zeros(())
     for first, last, block in _label_blocks(problem):
@@ -167,12 +149,6 @@ def located_vectors(problem: Problem, codes: Int[Tensor, " n"]) -> Float[Tensor,
     return located
 
 
-def _labels_pay(problem: Problem) -> bool:
-    """Whether adding features by label first is cheaper than a product with all sequences
-    (Attention-MLP)."""
-    return problem.setting.width is not None and problem.setting.vocab < problem.setting.samples
-
-
 def _features_by_label(problem: Problem, chunk: int | None) -> Float[Tensor, "V m"]:
     """Features of the mean values, summed over the sequences of each label, ``(V, m)``.
 
@@ -188,30 +164,23 @@ def _features_by_label(problem: Problem, chunk: int | None) -> Float[Tensor, "V 
     return sums
 
 
-def _key_query_through_features(
-    problem: Problem, pulls: Float[Tensor, "V m"], chunk: int | None
-) -> Float[Tensor, " d"]:
-    """Step 2 with the MLP; ``pulls`` ``(V, m)`` holds what each label pulls the features
-    towards."""
-    setting = problem.setting
-    token_weights, trigger_weight, size = (
-        pulls.new_zeros(setting.vocab),
-        pulls.new_zeros(()),
-        pulls.new_zeros(()),
-    )
-    for part in chunks(problem.sequences, chunk_rows(problem, chunk)):
-        weights = soft_attention(problem, part, None)
-        pullback = features_and_pullback(problem, attend(problem, part, weights))[1]
-        pulled = pullback(pulls[part.labels])
-        size = torch.maximum(size, pull_size(problem, pulled))
-        raised = attention_pulls(problem, part, weights, pulled)
-        token_weights.scatter_add_(0, part.tokens.flatten().long(), raised.flatten())
-        trigger_weight += raised.gather(1, part.positions[:, None]).sum()
-    total = token_weights @ problem.input_embeddings + trigger_weight * problem.trigger
-    return without_rounding(total / setting.samples, size)
+def _values_by_label(problem: Problem) -> Float[Tensor, "V d"]:
+    """Values of all tokens, summed over the sequences of each label, ``(V, d)``: by counts of
+    tokens under labels."""
+    vocab, sums = problem.setting.vocab, torch.empty_like(problem.input_embeddings)
+    for first, last, part in _label_blocks(problem):
+        if problem.label_counts is None:
+            codes = _table_codes(part, first, vocab)
+            counts = torch.bincount(codes, minlength=(last - first) * vocab).view(-1, vocab)
+        else:
+            counts = problem.label_counts[first:last]
+        sums[first:last] = counts.to(problem.dtype) @ problem.input_embeddings
+    if problem.setting.trigger_in_values:
+        sums += torch.bincount(problem.labels, minlength=vocab)[:, None] * problem.trigger
+    return sums
 
 
-def counts_pay(problem: Problem) -> bool:
+def count_table_is_cheaper(problem: Problem) -> bool:
     """Whether the label-by-token table is cheaper than going through the sequences
     (Attention-only)."""
     setting = problem.setting

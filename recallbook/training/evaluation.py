@@ -168,9 +168,8 @@ def _slack(
 ) -> Float[Tensor, "n 1"]:
     """How far logits of these features may differ by rounding, ``(n, 1)``; ``ArithmeticError``
     where they overflow."""
-    slack = logit_slack(
-        problem.output_embeddings, trained.value, images
-    )  # a multiple of a bound on all of them
+    # a multiple of a bound on all of them
+    slack = logit_slack(problem.output_embeddings, trained.value, images)
     if not bool(slack.isfinite().all()):
         raise ArithmeticError(
             "logits are not finite: smaller weights, or smaller rates, are needed"

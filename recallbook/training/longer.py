@@ -15,11 +15,7 @@ from recallbook.arguments import check_choice, check_flag, check_rate, check_siz
 from recallbook.data.task import Problem, Sequences, check_problem
 from recallbook.memory_needs import require_memory, sequences as sequences_needs, weight_needs
 from recallbook.model.transformer import RecallTransformer
-from recallbook.training.gradients import (
-    descent_directions,
-    embedding_directions,
-    require_finite,
-)
+from recallbook.training.gradients import descent_directions, require_finite
 from recallbook.training.optimizers import (
     MATRICES,
     OPTIMIZERS,
@@ -143,13 +139,11 @@ def _directions(
     """Minus the gradients at the model's weights and embeddings by name, the loss, and attention to
     the mark."""
     own = model.problem_as_held(problem)
+    wrt = ("value", "key", "tables") if set(TABLES) & set(learned) else ("value", "key")
     value, attention_vector = model.value.data, model.key_query.data @ own.query
-    found = descent_directions(own, sequences, value, attention_vector, chunk=chunk)
-    directions = {"value": found.value, "key_query": torch.outer(found.key, own.query)}
-    if set(TABLES) & set(learned):
-        of_tables = embedding_directions(own, sequences, value, attention_vector, chunk=chunk)
-        directions.update(zip(TABLES, of_tables, strict=True))
-    return directions, found.loss, found.attention
+    found = descent_directions(own, sequences, value, attention_vector, wrt=wrt, chunk=chunk)
+    moves = (found.value, torch.outer(found.key, own.query), found.inputs, found.outputs)
+    return dict(zip((*MATRICES, *TABLES), moves, strict=True)), found.loss, found.attention
 
 
 def _move(model: RecallTransformer, name: str, step: Float[Tensor, "r c"]) -> None:

@@ -63,9 +63,8 @@ class Adam:
         self._square = torch.lerp(
             zero if self._square is None else self._square, direction.square(), 1 - SECOND_MOMENT
         )
-        mean = self._mean / (
-            1 - FIRST_MOMENT**self._steps
-        )  # as if there had been no zero to start from
+        # as if there had been no zero to start from
+        mean = self._mean / (1 - FIRST_MOMENT**self._steps)
         square = self._square / (1 - SECOND_MOMENT**self._steps)
         return mean / (square.sqrt() + FLOOR)
 

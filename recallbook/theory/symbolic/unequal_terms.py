@@ -18,9 +18,8 @@ from recallbook.theory.symbolic.expressions import L, N, V, d, tau
 from recallbook.theory.symbolic.lock_terms import R
 from recallbook.theory.symbolic.spectra import bias_overlap, power, q, token_moment, trace
 
-f = sp.Symbol(
-    "f", nonnegative=True
-)  # frequency of token v as a fact; q is that of token v as another token
+# frequency of token v as a fact; q is that of token v as another token
+f = sp.Symbol("f", nonnegative=True)
 LABELS = (
     "none",
     "calibrated",
@@ -226,9 +225,8 @@ pairs_of_tokens = R * (L - 2) / L**3
 with_mark = R / L**3
 single_with_mark = -(R**2) / L**2
 
-below = sp.Symbol(
-    "F", nonnegative=True
-)  # chance that a token without mark scores less than the marked one
+# chance that a token without mark scores less than the marked one
+below = sp.Symbol("F", nonnegative=True)
 tied = sp.Symbol("E", positive=True)  # and that it scores the same
 # that none of L - 1 scores more, and that the marked one is chosen among those that tie
 lock_chance = ((below + tied) ** L - below**L) / (L * tied)
