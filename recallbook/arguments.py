@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 
 Device = str | torch.device
+Checked = TypeVar("Checked")
 LARGEST_SIZE = 2**31 - 1
 LONGEST_REPR = 120
 
@@ -47,6 +49,11 @@ def check_size(field: str, value: Any, smallest: int = 1) -> int:
     return _integer(
         field, value, f"an integer from {smallest} to {LARGEST_SIZE}", smallest, LARGEST_SIZE
     )
+
+
+def check_optional(check: Callable[[str, Any], Checked], field: str, value: Any) -> Checked | None:
+    """Return ``None``, or what passes the check."""
+    return None if value is None else check(field, value)
 
 
 def check_flag(field: str, value: object) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from jaxtyping import Float64
 
-from recallbook.arguments import not_allowed
+from recallbook.arguments import check_finite, not_allowed
 from recallbook.data.streams import gaussian_table
 from recallbook.embedding_laws import Table
 from recallbook.setting import Setting
@@ -67,17 +67,12 @@ def own_tables(embeddings: Embeddings | Mapping[str, Any] | None, setting: Setti
     """
     if embeddings is None:
         return {}
+    names = ", ".join(map(repr, Embeddings._fields))
     if not isinstance(embeddings, Embeddings | Mapping):
-        raise not_allowed(
-            "embeddings",
-            embeddings,
-            "a mapping with any of " + ", ".join(map(repr, Embeddings._fields)),
-        )
-    given = embeddings._asdict() if isinstance(embeddings, Embeddings) else dict(embeddings)
+        raise not_allowed("embeddings", embeddings, f"a mapping with any of {names}")
+    given = embeddings._asdict() if isinstance(embeddings, Embeddings) else embeddings
     if unknown := [name for name in given if name not in Embeddings._fields]:
-        raise not_allowed(
-            "embeddings", unknown, "any of " + ", ".join(map(repr, Embeddings._fields))
-        )
+        raise not_allowed("embeddings", unknown, f"any of {names}")
     whole, one = (setting.vocab, setting.dim), (setting.dim,)
     shapes = {"input": whole, "output": whole, "trigger": one, "query": one}
     return {
@@ -90,29 +85,20 @@ def real_table(field: str, table: Any) -> Float64[np.ndarray, ...]:
     """A float64 copy on the host of a NumPy array or tensor of any floating type, all of it
     finite."""
     if isinstance(table, np.ma.MaskedArray):
-        raise not_allowed(
-            field,
-            "a masked array",
-            "an array without a mask: what is masked would be taken as it is",
-        )
-    floating = isinstance(table, torch.Tensor) and table.is_floating_point()
-    if not floating and not (
-        isinstance(table, np.ndarray) and np.issubdtype(table.dtype, np.floating)
-    ):
+        allowed = "an array without a mask: what is masked would be taken as it is"
+        raise not_allowed(field, "a masked array", allowed)
+    if isinstance(table, torch.Tensor):
+        floating = table.is_floating_point()
+    else:
+        floating = isinstance(table, np.ndarray) and np.issubdtype(table.dtype, np.floating)
+    if not floating:
         shown = f"{type(table).__name__} of {table.dtype}" if hasattr(table, "dtype") else table
         raise not_allowed(field, shown, "a NumPy array or a tensor of real floating numbers")
     # NumPy has no bfloat16: tensors are converted before they become arrays
-    array = (
-        table.detach().to("cpu", torch.float64).numpy()
-        if isinstance(table, torch.Tensor)
-        else table
-    )
-    copied = np.array(array, dtype=np.float64, order="C")
-    if not np.isfinite(copied).all():
-        count = int((~np.isfinite(copied)).sum())
-        raise not_allowed(
-            field, f"with {count} numbers that are infinite or none", "finite numbers"
-        )
+    if isinstance(table, torch.Tensor):
+        table = table.detach().to("cpu", torch.float64).numpy()
+    copied = np.array(table, dtype=np.float64, order="C")
+    check_finite(field, torch.from_numpy(copied))
     return copied
 
 
@@ -137,11 +123,8 @@ def _checked(field: str, table: Any, shape: tuple[int, ...]) -> Float64[np.ndarr
         raise not_allowed(field, f"of shape {copied.shape}", f"shape {shape}, as the setting says")
     if copied.ndim == 1:
         if not copied.any():
-            raise not_allowed(
-                field,
-                "zero",
-                "a vector that is not zero: nothing would mark a token, or ask for one",
-            )
+            allowed = "a vector that is not zero: nothing would mark a token, or ask for one"
+            raise not_allowed(field, "zero", allowed)
         return copied
     if repeats := repeated_rows(copied):
         allowed = "rows that all differ: facts with the same embedding cannot be told apart"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +29,8 @@ from recallbook.data.embeddings import (
 from recallbook.data.streams import gaussian_table, stream, uniform_integers
 from recallbook.memory_needs import draw_needs, require_memory, sequences as sequences_needs
 from recallbook.setting import Setting, fact_frequencies, other_frequencies
+
+STREAMS = ("tokens", "positions", "marked")  # of a batch, after its role
 
 
 def tokens_of_law(
@@ -60,6 +62,13 @@ class Sequences(NamedTuple):
     labels: Int64[Tensor, " n"]
 
 
+# fields of a problem, by what its tables are called where they are the caller's own
+EMBEDDED = {
+    **{"input": "input_embeddings", "output": "output_embeddings"},
+    **{"trigger": "trigger", "query": "query"},
+}
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Problem:
     r"""One draw of the task: facts, embeddings and the fixed batch of training sequences.
@@ -83,9 +92,6 @@ class Problem:
         $t=z_{\rm trig}$ and $z_{\rm EOS}$.
     mlp_weights : Tensor ``(m, d)`` or None
         $W_{\rm in}$, rows $N(0,I/s^2)$ with $s^2$ = ``setting.mlp_input_scale``.
-    label_counts : Tensor ``(V, V)`` int64 or None
-        Tokens counted under each label, where several problems share them; ``None``: counted when
-        needed.
     own : tuple of str
         Which embeddings are the caller's own, of ``"input"``, ``"output"``, ``"trigger"`` and
         ``"query"``; ``setting.embeddings`` is the law of the others.
@@ -102,7 +108,6 @@ class Problem:
     trigger: Float[Tensor, " d"]
     query: Float[Tensor, " d"]
     mlp_weights: Float[Tensor, "m d"] | None
-    label_counts: Int64[Tensor, "V V"] | None = None
     own: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -125,17 +130,15 @@ class Problem:
         return self.input_embeddings.device
 
     def to(self, dtype: torch.dtype | None = None, device: Device | None = None) -> Problem:
-        """The same problem in another floating type or on another device; ``None`` keeps what it
-        is."""
+        """The same problem in another floating type or on another device."""
         dtype = self.dtype if dtype is None else check_dtype("dtype", dtype)
         device = self.device if device is None else check_device("device", device)
         if (dtype, device) == (self.dtype, self.device):
             return self
-        tensors = {f.name: getattr(self, f.name) for f in fields(self)}
         moved: dict[str, Any] = {
-            name: tensor.to(device=device, dtype=dtype if tensor.is_floating_point() else None)
-            for name, tensor in tensors.items()
-            if isinstance(tensor, torch.Tensor)
+            name: part.to(device=device, dtype=dtype if part.is_floating_point() else None)
+            for name, part in vars(self).items()
+            if isinstance(part, torch.Tensor)
         }
         return replace(self, **moved)
 
@@ -166,21 +169,16 @@ def _sample(
     """Sequences on the host; for one stream a smaller ``count`` is a prefix of a larger one."""
     length = setting.seq_len
     others, facts = other_frequencies(setting), fact_frequencies(setting)
-    tokens = tokens_of_law(stream(seed, prefix + "tokens", block), others, count * length).reshape(
-        count, length
-    )
-    positions = uniform_integers(stream(seed, prefix + "positions", block), length, count).astype(
-        np.int64
-    )
-    marked = stream(seed, prefix + "marked", block)
+    streams = {name: stream(seed, prefix + name, block) for name in STREAMS}
+    tokens = tokens_of_law(streams["tokens"], others, count * length).reshape(count, length)
+    positions = uniform_integers(streams["positions"], length, count).astype(np.int64)
+    informative = np.arange(count), positions
     if setting.balanced and not prefix.startswith("test"):
-        tokens[np.arange(count), positions] = balanced_tokens(marked, setting.vocab, count)
+        tokens[informative] = balanced_tokens(streams["marked"], setting.vocab, count)
     elif setting.other_zipf is not None:
-        tokens[np.arange(count), positions] = tokens_of_law(marked, facts, count)
-    labels = permutation[tokens[np.arange(count), positions]]
-    return Sequences(
-        torch.from_numpy(tokens), torch.from_numpy(positions), torch.from_numpy(labels)
-    )
+        tokens[informative] = tokens_of_law(streams["marked"], facts, count)
+    labels = permutation[tokens[informative]]
+    return Sequences(*map(torch.from_numpy, (tokens, positions, labels)))
 
 
 def draw(
@@ -211,15 +209,6 @@ def draw(
         missing is drawn as without them. Taken as they are: laws have a mean square length of 1,
         which the trigger drawn beside a table has too. Rows must differ.
 
-    Returns
-    -------
-    Problem
-
-    Raises
-    ------
-    ValueError
-        Names the argument, its value and what is allowed.
-
     Examples
     --------
     >>> problem = draw(Setting(vocab=8, seq_len=4, dim=3, samples=5), seed=0)
@@ -234,13 +223,11 @@ def draw(
     dtype, device = check_dtype("dtype", dtype), check_device("device", device)
     require_memory(draw_needs(setting), "the draw")
     own = own_tables(embeddings, setting)
-    # sorting uniform numbers gives a uniform permutation by a rule that no library version can
-    # change
+    # sorting uniform numbers gives a uniform permutation by a rule that no library version changes
     permutation = np.argsort(stream(seed, "permutation").random(setting.vocab), kind="stable")
     sequences = _sample(setting, setting.samples, permutation, seed)
-    return assemble(setting, seed, sequences, torch.from_numpy(permutation), own=own).to(
-        dtype, device
-    )
+    problem = assemble(setting, seed, sequences, torch.from_numpy(permutation), own=own)
+    return problem.to(dtype, device)
 
 
 def assemble(
@@ -260,22 +247,12 @@ def assemble(
     if setting.width is not None:
         table = source(seed, "mlp_weights", setting.width, setting.dim)
         weights = torch.from_numpy(table / np.sqrt(setting.mlp_input_scale))
-    return Problem(
-        setting,
-        seed,
-        **sequences._asdict(),
-        permutation=permutation,
-        input_embeddings=_tensor(embedded.input),
-        output_embeddings=_tensor(embedded.output),
-        trigger=_tensor(embedded.trigger),
-        query=_tensor(embedded.query),
-        mlp_weights=weights,
-        own=tuple(name for name in Embeddings._fields if name in own),
-    )
-
-
-def _tensor(table: Float[np.ndarray, "*shape"]) -> Float[Tensor, "*shape"]:
-    return torch.from_numpy(np.ascontiguousarray(table))
+    tables: dict[str, Any] = {
+        EMBEDDED[side]: torch.from_numpy(np.ascontiguousarray(table))
+        for side, table in embedded._asdict().items()
+    }
+    sides = tuple(side for side in EMBEDDED if side in own)
+    return Problem(setting, seed, *sequences, permutation, **tables, mlp_weights=weights, own=sides)
 
 
 def check_problem(

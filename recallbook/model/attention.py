@@ -17,11 +17,8 @@ from recallbook.arguments import check_size
 from recallbook.data.task import Problem, Sequences
 from recallbook.model.ties import lengths, tied, tolerance
 
-# numbers in the largest intermediate of a chunk: 4 to 8 MB, about a core's cache
-CHUNK_NUMBERS = 1 << 20
-GATHER_COST = (
-    32  # one number read through an index costs about as much as this many in a matrix product
-)
+CHUNK_NUMBERS = 1 << 20  # in the largest intermediate of a chunk: 4 to 8 MB, about a core's cache
+GATHER_COST = 32  # products that cost as much as reading one number through an index
 
 
 class Scores(NamedTuple):
@@ -61,15 +58,11 @@ def chunks(sequences: Sequences, rows: int) -> Iterator[Sequences]:
 
 
 def chunk_rows(problem: Problem, chunk: int | None, labels: int | None = None) -> int:
-    """``chunk`` if given, else as many rows as keep the largest intermediate near
-    ``CHUNK_NUMBERS``.
-
-    Rows hold the logits of so many ``labels``, or of all.
-    """
+    """``chunk`` if given, else as many rows, with the logits of so many ``labels`` (default: all),
+    as keep the largest intermediate near ``CHUNK_NUMBERS``."""
     if chunk is not None:
         return check_size("chunk", chunk)
-    setting = problem.setting
-    numbers = setting.vocab if labels is None else labels
+    setting, numbers = problem.setting, labels or problem.setting.vocab
     return max(1, CHUNK_NUMBERS // max(numbers, setting.seq_len, setting.feature_dim, setting.dim))
 
 
@@ -88,8 +81,8 @@ def soft_attention(
 ) -> Float[Tensor, "n L"]:
     """Softmax weights ``(n, L)``; ``None`` stands for zero scores."""
     if scores is None:
-        shape = sequences.tokens.shape
-        return problem.input_embeddings.new_full(shape, 1 / shape[1])
+        count, length = sequences.tokens.shape
+        return problem.input_embeddings.new_full((count, length), 1 / length)
     return torch.softmax(score(sequences, scores), dim=1)
 
 

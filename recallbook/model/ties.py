@@ -67,10 +67,8 @@ def answers(
     largest = queries.new_full((rows, 1), -torch.inf)
     # how many labels tie, or more, and the sum of them: the label where it is one
     near = queries.new_zeros(rows, 2)
-    for part in zip(
-        *(torch.split(table, width) for table in (outputs, bias, numbered)), strict=True
-    ):
-        block, added, numbers = part
+    split = (torch.split(table, width) for table in (outputs, bias, numbered))
+    for block, added, numbers in zip(*split, strict=True):
         logits = torch.addmm(added, queries, block.T)
         before, largest = largest, torch.maximum(largest, logits.amax(dim=1, keepdim=True))
         bar = largest - slack
@@ -91,10 +89,8 @@ def logit_slack(
 def bias_slack(bias: Float[Tensor, " V"]) -> Float[Tensor, ""]:
     """What an output bias ``(V,)`` adds to the slack of logits: tolerance times its largest finite
     size."""
-    return torch.mul(
-        torch.where(bias.isfinite(), bias, torch.zeros_like(bias)).abs().max(),
-        tolerance(bias.dtype),
-    )
+    finite = torch.where(bias.isfinite(), bias, torch.zeros_like(bias))
+    return torch.mul(finite.abs().max(), tolerance(bias.dtype))
 
 
 def lengths(rows: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:

@@ -5,11 +5,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import torch
 
 from recallbook.arguments import check_seed, not_allowed
 from recallbook.data.streams import gaussian_table
@@ -17,7 +15,6 @@ from recallbook.data.task import Problem, Sequences, assemble, draw
 from recallbook.embedding_laws import Table
 from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
-from recallbook.training.early_phase import TABLE_NUMBERS, count_table_is_cheaper
 
 SHORTEST, LONGEST = (
     5.0,
@@ -39,9 +36,8 @@ class PairedDraws:
     """Problems of one seed, vocabulary and sequence length, each equal to what
     :func:`recallbook.draw` gives.
 
-    Sequences are drawn once, at the largest ``samples``; tokens are counted once for each
-    ``samples``; Gaussian tables are drawn once, at the largest ``dim`` and ``width``. Every problem
-    is a cut of these, equal bit for bit.
+    Sequences are drawn once, at the largest ``samples``, and Gaussian tables at the largest ``dim``
+    and ``width``. Every problem is a cut of these, equal bit for bit.
 
     Parameters
     ----------
@@ -72,7 +68,6 @@ class PairedDraws:
         longest = Setting(dim=1, samples=max(s.samples for s in wanted), **dict(self._sizes))
         self._longest = draw(longest, self.seed)
         self._tables: dict[str, Table] = {}
-        self._counted: tuple[int, torch.Tensor] | None = None
 
     def problem(self, setting: Setting) -> Problem:
         """The problem of one of the settings, or of a smaller one; equal to ``draw(setting,
@@ -86,20 +81,7 @@ class PairedDraws:
                 "one of the settings that the draws were made for, or a smaller one",
             )
         sequences = Sequences(*(part[: setting.samples] for part in self._longest.sequences))
-        problem = assemble(setting, self.seed, sequences, self._longest.permutation, self._corner)
-        if setting.vocab**2 <= TABLE_NUMBERS and count_table_is_cheaper(problem):
-            problem = replace(problem, label_counts=self._label_counts(sequences))
-        return problem
-
-    def _label_counts(self, sequences: Sequences) -> torch.Tensor:
-        """Tokens counted under each label ``(V, V)``; kept until another number of sequences is
-        asked for."""
-        samples, vocab = len(sequences.labels), self._longest.setting.vocab
-        if self._counted is None or self._counted[0] != samples:
-            codes = sequences.labels[:, None] * vocab + sequences.tokens
-            counts = torch.bincount(codes.flatten(), minlength=vocab**2).view(vocab, vocab)
-            self._counted = samples, counts
-        return self._counted[1]
+        return assemble(setting, self.seed, sequences, self._longest.permutation, self._corner)
 
     def _corner(self, seed: int, role: str, rows: int, columns: int) -> Table:
         """What ``gaussian_table`` gives, cut from a table drawn once."""

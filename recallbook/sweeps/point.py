@@ -15,6 +15,7 @@ import pandas as pd
 from recallbook.arguments import (
     LARGEST_SIZE,
     check_choice,
+    check_optional,
     check_rates,
     check_seed,
     check_size,
@@ -128,8 +129,8 @@ class Point:
             "seed": check_seed("seed", self.seed),
             "eta": eta,
             "gamma": gamma,
-            "steps": None if self.steps is None else check_size("steps", self.steps),
-            "batch": None if self.batch is None else check_size("batch", self.batch),
+            "steps": check_optional(check_size, "steps", self.steps),
+            "batch": check_optional(check_size, "batch", self.batch),
             "test_samples": check_size("test_samples", self.test_samples),
             "optimizer": check_choice("optimizer", self.optimizer, tuple(OPTIMIZERS)),
             "learn": "+".join(learned),

@@ -131,8 +131,8 @@ def run_sweep(
 ) -> pd.DataFrame:
     r"""Simulate what the store lacks, and return all of it.
 
-    Points of one $(V,L,\text{seed})$ share sequences, and those of one $N$ too share counts; each
-    is drawn once in a task and reused over $d$, $m$ and the rates
+    Points of one $(V,L,\text{seed})$ share sequences, drawn once in a task and reused over $N$, $d$,
+    $m$ and the rates
     (:class:`~recallbook.sweeps.paired.PairedDraws`). Results depend neither on the executor nor on
     what else is in the sweep.
 

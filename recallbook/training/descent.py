@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from recallbook.arguments import Device, check_rates, check_size
+from recallbook.arguments import Device, check_optional, check_rates, check_size
 from recallbook.data.task import Problem, check_problem
 from recallbook.memory_needs import require_memory, weight_needs
 from recallbook.model.transformer import Weights
@@ -54,15 +56,8 @@ def three_steps(
     dtype, device
         Default: the problem's.
 
-    Returns
-    -------
-    Weights
-        Remembers its rates.
-
     Raises
     ------
-    ValueError
-        Names the argument, its value and what is allowed.
     ArithmeticError
         If weights overflow: the rates, or the caller's embeddings, are too large.
 
@@ -72,8 +67,7 @@ def three_steps(
     per unit rate is ours. :func:`recallbook.training.reference.three_steps` is the same by autograd.
     """
     eta, gamma = check_rates(eta, gamma)
-    if chunk is not None:
-        check_size("chunk", chunk)
+    check_optional(check_size, "chunk", chunk)
     problem = check_problem(problem, dtype, device)
     require_memory(weight_needs(problem.setting), "three steps")
     value = early_phase.value_step(problem, chunk)  # exact at zero, so both cases start with it
@@ -84,11 +78,9 @@ def three_steps(
         require_finite(value2)
         return Weights(value, key_query, value2, None, None)
     value1 = eta * value
-    step2 = descent_directions(problem, problem.sequences, value1, None, wrt=("key",), chunk=chunk)
-    key_query = gamma * torch.outer(step2.key, problem.query)
-    step3 = descent_directions(
-        problem, problem.sequences, value1, key_query @ problem.query, wrt=("value",), chunk=chunk
-    )
+    descent = partial(descent_directions, problem, problem.sequences, value1, chunk=chunk)
+    key_query = gamma * torch.outer(descent(None, wrt=("key",)).key, problem.query)
+    step3 = descent(key_query @ problem.query, wrt=("value",))
     value2 = value1 + gamma * step3.value
     require_finite(value1, key_query, value2)
     return Weights(value1, key_query, value2, eta, gamma)

@@ -2,10 +2,8 @@ r"""The early-phase limit $\eta\to0$, $\gamma\eta\to\infty$: first predictions, 
 weights per unit rate.
 
 Residuals are those before the first step in all three: $e_{y_i}-\mathbf 1/V$ where facts are equal,
-and
-:mod:`recallbook.data.residuals` says what elsewhere. So sequences enter steps 1 and 2 only through the counts of tokens
-under each label.
-"""
+and :mod:`recallbook.data.residuals` says what elsewhere. So sequences enter steps 1 and 2 only
+through the counts of tokens under each label."""
 
 from __future__ import annotations
 
@@ -107,9 +105,8 @@ def located_value_step(
         codes, known = located.codes, part.labels
         if len(located.mixed):
             several = rows_of(part, located.mixed)
-            gradient += centred[several.labels].T @ features(
-                problem, attend(problem, several, located.shares)
-            )
+            mixtures = attend(problem, several, located.shares)
+            gradient += centred[several.labels].T @ features(problem, mixtures)
             alone = torch.ones_like(codes, dtype=torch.bool).index_fill_(0, located.mixed, False)
             codes, known = codes[alone], known[alone]
         found.append(codes)
@@ -128,9 +125,8 @@ def _sums_by_code(
     ``index_add_``."""
     counts = torch.bincount(codes, minlength=size)
     offsets = counts.cumsum(0) - counts
-    return functional.embedding_bag(
-        rows[codes.argsort()], table, offsets, mode="sum"
-    ), counts.nonzero()[:, 0]
+    sums = functional.embedding_bag(rows[codes.argsort()], table, offsets, mode="sum")
+    return sums, counts.nonzero()[:, 0]
 
 
 def _table_codes(part: Sequences, first: int, vocab: int) -> Int[Tensor, " nL"]:
@@ -150,17 +146,11 @@ def located_vectors(problem: Problem, codes: Int[Tensor, " n"]) -> Float[Tensor,
 
 
 def _features_by_label(problem: Problem, chunk: int | None) -> Float[Tensor, "V m"]:
-    """Features of the mean values, summed over the sequences of each label, ``(V, m)``.
-
-    Adding rows by label and multiplying once saves a matrix product with all sequences.
-    """
+    """Features of the mean values, summed over the sequences of each label, ``(V, m)``."""
     sums = problem.input_embeddings.new_zeros(problem.setting.vocab, problem.setting.feature_dim)
     for part in chunks(problem.sequences, chunk_rows(problem, chunk)):
-        sums.index_add_(
-            0,
-            part.labels,
-            features(problem, attend(problem, part, soft_attention(problem, part, None))),
-        )
+        mean_values = attend(problem, part, soft_attention(problem, part, None))
+        sums.index_add_(0, part.labels, features(problem, mean_values))
     return sums
 
 
@@ -169,11 +159,8 @@ def _values_by_label(problem: Problem) -> Float[Tensor, "V d"]:
     tokens under labels."""
     vocab, sums = problem.setting.vocab, torch.empty_like(problem.input_embeddings)
     for first, last, part in _label_blocks(problem):
-        if problem.label_counts is None:
-            codes = _table_codes(part, first, vocab)
-            counts = torch.bincount(codes, minlength=(last - first) * vocab).view(-1, vocab)
-        else:
-            counts = problem.label_counts[first:last]
+        codes = _table_codes(part, first, vocab)
+        counts = torch.bincount(codes, minlength=(last - first) * vocab).view(-1, vocab)
         sums[first:last] = counts.to(problem.dtype) @ problem.input_embeddings
     if problem.setting.trigger_in_values:
         sums += torch.bincount(problem.labels, minlength=vocab)[:, None] * problem.trigger
@@ -181,13 +168,10 @@ def _values_by_label(problem: Problem) -> Float[Tensor, "V d"]:
 
 
 def count_table_is_cheaper(problem: Problem) -> bool:
-    """Whether the label-by-token table is cheaper than going through the sequences
-    (Attention-only)."""
+    """Whether the label-by-token table costs less than the sequences do (Attention-only)."""
     setting = problem.setting
-    return (
-        setting.width is None
-        and setting.vocab**2 <= GATHER_COST * setting.samples * setting.seq_len
-    )
+    gathered = GATHER_COST * setting.samples * setting.seq_len
+    return setting.width is None and setting.vocab**2 <= gathered
 
 
 def _label_blocks(problem: Problem) -> Iterator[tuple[int, int, Sequences]]:

@@ -192,12 +192,6 @@ def attention_pulls(
 
 
 def require_finite(*weights: Any) -> None:
-    """Say at once that training has left what floating numbers can hold.
-
-    Raises
-    ------
-    ArithmeticError
-        If a weight is infinite, or none.
-    """
+    """Raise ``ArithmeticError`` if training has left what floating numbers can hold."""
     if not all(bool(matrix.isfinite().all()) for matrix in weights):
         raise ArithmeticError("weights are not finite: smaller rates are needed")

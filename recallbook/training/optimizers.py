@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from recallbook.arguments import check_rate, not_allowed
+from recallbook.arguments import check_optional, check_rate, not_allowed
 from recallbook.model.ties import tolerance
 
 Update = Callable[[Float[Tensor, "r c"]], Float[Tensor, "r c"]]
@@ -32,10 +32,8 @@ def sign(direction: Float[Tensor, "r c"]) -> Float[Tensor, "r c"]:
     Entries that vanish beside the largest one (:func:`recallbook.model.ties.tolerance`) count as
     zero: what exact arithmetic makes zero has the sign of its rounding, which differs between
     machines."""
-    signs = torch.sign(direction)
-    signs = torch.where(
-        direction.abs() <= tolerance(direction.dtype) * direction.abs().max(), 0.0, signs
-    )
+    rounded = direction.abs() <= tolerance(direction.dtype) * direction.abs().max()
+    signs = torch.where(rounded, 0.0, torch.sign(direction))
     # the sign of what is not finite would hide that weights have overflowed
     return torch.where(direction.isfinite(), signs, torch.nan)
 
@@ -51,18 +49,14 @@ class Adam:
 
     def __init__(self) -> None:
         self._steps = 0
-        self._mean: Tensor | None = None
-        self._square: Tensor | None = None
+        self._mean: Tensor | float = 0.0
+        self._square: Tensor | float = 0.0
 
     def __call__(self, direction: Float[Tensor, "r c"]) -> Float[Tensor, "r c"]:
-        zero = torch.zeros_like(direction)
         self._steps += 1
-        self._mean = torch.lerp(
-            zero if self._mean is None else self._mean, direction, 1 - FIRST_MOMENT
-        )
-        self._square = torch.lerp(
-            zero if self._square is None else self._square, direction.square(), 1 - SECOND_MOMENT
-        )
+        zero = torch.zeros_like(direction)
+        self._mean = torch.lerp(zero + self._mean, direction, 1 - FIRST_MOMENT)
+        self._square = torch.lerp(zero + self._square, direction.square(), 1 - SECOND_MOMENT)
         # as if there had been no zero to start from
         mean = self._mean / (1 - FIRST_MOMENT**self._steps)
         square = self._square / (1 - SECOND_MOMENT**self._steps)
@@ -85,10 +79,10 @@ class Muon:
     """
 
     def __init__(self) -> None:
-        self._momentum: Tensor | None = None
+        self._momentum: Tensor | float = 0.0
 
     def __call__(self, direction: Float[Tensor, "r c"]) -> Float[Tensor, "r c"]:
-        before = torch.zeros_like(direction) if self._momentum is None else self._momentum
+        before = torch.zeros_like(direction) + self._momentum
         self._momentum = torch.lerp(before, direction, 1 - MOMENTUM)
         ahead = torch.lerp(direction, self._momentum, MOMENTUM)  # Nesterov's
         rows, columns = direction.shape
@@ -123,25 +117,18 @@ TABLES = ("input_embeddings", "output_embeddings")
 
 
 def check_learn(learn: object) -> tuple[str, ...]:
-    """What is learned, in one order and without repetition; ``ValueError`` if a name is unknown, or
-    none is given."""
+    """What is learned, in one order and without repetition; at least one known name."""
     names = (*MATRICES, *TABLES)
-    allowed = "at least one of " + ", ".join(map(repr, names)) + ", in a tuple or a list"
-    if isinstance(learn, str) or not isinstance(learn, Iterable):
-        raise not_allowed("learn", learn, allowed)
-    chosen = list(learn)
+    allowed = f"at least one of {', '.join(map(repr, names))}, in a tuple or a list"
+    chosen = list(learn) if isinstance(learn, Iterable) and not isinstance(learn, str) else []
     if not chosen or any(name not in names for name in chosen):
         raise not_allowed("learn", learn, allowed)
     return tuple(name for name in names if name in chosen)
 
 
 def check_embedding_rate(rate: float | None, learned: Iterable[str]) -> float | None:
-    """Return the rate of embeddings; ``ValueError`` if it is given and no embeddings are
-    learned."""
-    if rate is None:
-        return None
-    if not set(TABLES) & set(learned):
-        raise not_allowed(
-            "embedding_rate", rate, "None where neither table of embeddings is learned"
-        )
-    return check_rate("embedding_rate", rate)
+    """Return the rate of embeddings, if any are learned."""
+    if rate is not None and not set(TABLES) & set(learned):
+        allowed = "None where neither table of embeddings is learned"
+        raise not_allowed("embedding_rate", rate, allowed)
+    return check_optional(check_rate, "embedding_rate", rate)
