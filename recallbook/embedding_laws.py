@@ -91,8 +91,7 @@ class Law:
 
 
 def orthonormal_rows(table: Table) -> Table:
-    """Orthonormal rows from a Gaussian table, uniform over such frames (Mezzadri 2007, arXiv
-    math-ph/0609050)."""
+    """Orthonormal rows from a Gaussian table, uniform over frames (Mezzadri, math-ph/0609050)."""
     q, r = torch.linalg.qr(torch.from_numpy(table).T)
     # without the signs the law would depend on the routine's convention
     return np.asarray((q * r.diag().sign()).T)
@@ -258,8 +257,7 @@ FORMS = [name + f"({', '.join(law.takes)})" * bool(law.takes) for name, law in L
 
 
 def parse_law(value: Any, vocab: int, dim: int) -> Law:
-    """The law that a text such as ``"gaussian"`` or ``"power_law(0.5)"`` names, checked against the
-    sizes."""
+    """Find the law that a text such as ``"power_law(0.5)"`` names, checked against the sizes."""
     found = re.fullmatch(r"(\w+)(?:\(([^()]+)\))?", value) if isinstance(value, str) else None
     kind = LAWS.get(found[1]) if found else None
     try:

@@ -178,8 +178,7 @@ class Setting:
 
     @property
     def equal_facts(self) -> bool:
-        """Whether all tokens are equally frequent, and steps are the plain ones: the world of
-        chapters 1 to 10."""
+        """Whether tokens are equally frequent and steps plain: the world of chapters 1 to 10."""
         return all(getattr(self, name) == value for name, value in LATER.items())
 
     @property
@@ -188,22 +187,19 @@ class Setting:
         return self.loss_weights == "equal" and self.output_bias == "none"
 
     def require_equal(self, reason: str, fields: Iterable[str] = tuple(LATER)) -> None:
-        """Refuse unless these fields are as in the world of equal facts; ``reason`` ends the
-        sentence."""
+        """Refuse unless these fields are as with equal facts; ``reason`` ends the sentence."""
         for name in fields:
             if getattr(self, name) != LATER[name]:
                 raise not_allowed(name, getattr(self, name), f"{LATER[name]!r}: {reason}")
 
     @property
     def mlp_input_scale(self) -> float:
-        r"""Mean squared length $s^2$ of a located token, 2 with the trigger in the values and 1
-        without."""
+        r"""Mean squared length $s^2$ of a located token: 2 with the trigger in the values, else 1."""
         return 2.0 if self.trigger_in_values else 1.0
 
     @property
     def feature_dim(self) -> int:
-        """Number of features that the value matrix reads, ``width`` with the MLP and ``dim``
-        without."""
+        """Number of features that the value matrix reads: ``width``, or ``dim`` without the MLP."""
         return self.dim if self.width is None else self.width
 
     @property

@@ -12,8 +12,16 @@ from jaxtyping import Float64
 from scipy.optimize import brentq
 from scipy.special import beta, betainc, betaincinv
 
-from recallbook.arguments import check_seed, check_share, check_size, not_allowed
-from recallbook.data.embeddings import computable, draw_embeddings, real_table, repeated_rows
+from recallbook.arguments import (
+    check_seed,
+    check_share,
+    check_size,
+    computable,
+    not_allowed,
+    real_table,
+    repeated_rows,
+)
+from recallbook.data.embeddings import draw_embeddings
 from recallbook.data.streams import stream
 from recallbook.memory_needs import examine_needs, require_memory
 from recallbook.setting import Setting

@@ -15,8 +15,7 @@ import numpy as np
 import torch
 from jaxtyping import Float64, Int64
 
-from recallbook.arguments import not_allowed
-from recallbook.data.embeddings import real_table
+from recallbook.arguments import not_allowed, real_table
 
 SUFFIXES = (".npy", ".npz", ".safetensors")
 NAMES_SHOWN = 12

@@ -340,12 +340,7 @@ def add_setting(parser: argparse.ArgumentParser, sizes: Mapping[str, bool]) -> N
     parser.add_argument(
         "--activation", metavar="NAME", help="of the MLP: " + ", ".join(ACTIVATIONS)
     )
-    parser.add_argument(
-        "--embeddings",
-        metavar="LAW",
-        default="gaussian",
-        help=", ".join(FORMS),
-    )
+    parser.add_argument("--embeddings", metavar="LAW", default="gaussian", help=", ".join(FORMS))
     add_kind(parser)
 
 

@@ -18,8 +18,7 @@ from recallbook.setting import fact_frequencies
 
 
 class Residuals(NamedTuple):
-    r"""$\omega$, $b$ and $c=\mathrm{softmax}(b)$ by label, each ``(V,)``; the bias is 0 throughout
-    if there is none."""
+    r"""$\omega$, $b$ (0 without bias) and $c=\mathrm{softmax}(b)$ by label, each ``(V,)``."""
 
     weights: Float[Tensor, " V"]
     bias: Float[Tensor, " V"]
@@ -63,8 +62,7 @@ def first_prediction(problem: Problem) -> Float64[Tensor, " V"] | None:
 
 
 def output_bias(problem: Problem) -> Float[Tensor, " V"]:
-    r"""$b=\log c$ in the problem's floating type, ``(V,)``; zero without bias, $-\infty$ where a
-    label was not met."""
+    r"""$b=\log c$, ``(V,)``: zero without bias, $-\infty$ where a label was not met."""
     return residuals(problem).bias
 
 

@@ -36,8 +36,7 @@ STREAMS = ("tokens", "positions", "marked")  # of a batch, after its role
 def tokens_of_law(
     generator: np.random.Generator, law: Float64[np.ndarray, " V"], count: int
 ) -> Int32[np.ndarray, " count"]:
-    """``count`` tokens of this law; fewer are the first of more. One uniform number each, so that
-    laws are paired."""
+    """Draw ``count`` tokens of a law, by one uniform number each; fewer are the first of more."""
     if np.all(law == law[0]):
         return uniform_integers(generator, len(law), count)
     edges = np.cumsum(law)
@@ -54,8 +53,7 @@ def balanced_tokens(
 
 
 class Sequences(NamedTuple):
-    """Tokens ``(n, L)`` int32, informative positions ``(n,)`` and labels ``(n,)`` int64, all
-    0-based."""
+    """Tokens ``(n, L)`` int32, informative positions and labels ``(n,)`` int64, from 0."""
 
     tokens: Int[Tensor, "n L"]
     positions: Int64[Tensor, " n"]
@@ -63,10 +61,8 @@ class Sequences(NamedTuple):
 
 
 # fields of a problem, by what its tables are called where they are the caller's own
-EMBEDDED = {
-    **{"input": "input_embeddings", "output": "output_embeddings"},
-    **{"trigger": "trigger", "query": "query"},
-}
+_FIELDS = ("input_embeddings", "output_embeddings", "trigger", "query")
+EMBEDDED = dict(zip(Embeddings._fields, _FIELDS, strict=True))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,8 +71,7 @@ class Problem:
 
     Attributes
     ----------
-    setting : Setting
-    seed : int
+    setting, seed
     tokens : Tensor ``(N, L)`` int32
         $x_{ij}$ in $0..V-1$, uniform or by Zipf's law; the one large tensor, so in the smaller type
         that indexes.
@@ -197,7 +192,6 @@ def draw(
 
     Parameters
     ----------
-    setting : Setting
     seed : int
         Non-negative, of any size.
     dtype : torch.float64 or torch.float32
@@ -239,8 +233,7 @@ def assemble(
     *,
     own: OwnTables | None = None,
 ) -> Problem:
-    """The problem with these sequences and facts, the caller's own tables, and embeddings that
-    ``source`` gives."""
+    """Put together sequences, facts, the caller's own tables, and those that ``source`` gives."""
     own = own or {}
     embedded = draw_embeddings(setting, seed, source)._replace(**own)
     weights = None

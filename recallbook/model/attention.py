@@ -46,8 +46,7 @@ def key_size(problem: Problem) -> Float[Tensor, ""]:
 
 
 def pull_size(problem: Problem, pulls: Float[Tensor, "n d"]) -> Float[Tensor, ""]:
-    r"""Longest that $W_{KQ}z_{\rm EOS}$ can be, from the pulls $q_i$ ``(n, d)``: $\max\|q_i\|$
-    times two keys."""
+    r"""Bound $\|W_{KQ}z_{\rm EOS}\|$ given pulls $q_i$ ``(n, d)``: $\max\|q_i\|$ times two keys."""
     return lengths(pulls).amax() * key_size(problem) ** 2
 
 
@@ -123,8 +122,7 @@ def rows_of(sequences: Sequences, rows: Shaped[Tensor, " k"]) -> Sequences:
 def attend(
     problem: Problem, sequences: Sequences, weights: Float[Tensor, "n L"]
 ) -> Float[Tensor, "n d"]:
-    r"""Located vectors $h_i=\sum_j a_{ij}e'_{ij}$, shape ``(n, d)``; cost $O(nLd)$, memory
-    $O(nd)$."""
+    r"""Located vectors $h_i=\sum_j a_{ij}e'_{ij}$, ``(n, d)``, in time $O(nLd)$, memory $O(nd)$."""
     located = functional.embedding_bag(
         sequences.tokens, problem.input_embeddings, per_sample_weights=weights, mode="sum"
     )
@@ -136,8 +134,7 @@ def attend(
 def token_products(
     problem: Problem, queries: Float[Tensor, "n d"], tokens: Int[Tensor, "n L"]
 ) -> Float[Tensor, "n L"]:
-    r"""$q_i^\top z_{x_{ij}}$, shape ``(n, L)``, for one query ``(n, d)`` a sequence: by product or
-    by gathering."""
+    r"""$q_i^\top z_{x_{ij}}$, ``(n, L)``, for queries ``(n, d)``: by product or by gathering."""
     if problem.setting.vocab <= GATHER_COST * tokens.shape[1]:
         return (queries @ problem.input_embeddings.T).gather(1, tokens.long())  # (n, V), O(nVd)
     rows = max(1, CHUNK_NUMBERS // (tokens.shape[1] * problem.setting.dim))

@@ -20,8 +20,7 @@ ROUNDINGS = 16  # roundings of its largest possible value below which a computed
 
 
 def tolerance(dtype: torch.dtype) -> float:
-    r"""$\epsilon^{2/3}$ of a floating type: 4e-11 in float64, far above rounding and far below what
-    differs."""
+    r"""$\epsilon^{2/3}$ of a floating type: 4e-11 in float64, far above any rounding."""
     return float(torch.finfo(dtype).eps ** (2 / 3))
 
 
@@ -37,8 +36,7 @@ def tied(values: Real[Tensor, "n k"], slack: Slack) -> Bool[Tensor, "n k"]:
 def credit(
     values: Real[Tensor, "n k"], wanted: Int[Tensor, " n"], slack: Slack
 ) -> Float64[Tensor, " n"]:
-    """What choosing the largest of each row earns: 1/k if column ``wanted`` ``(n,)`` is among the k
-    tied, else 0."""
+    """What the largest of each row earns: 1/k if column ``wanted`` is among the k tied, else 0."""
     best = tied(values, slack)
     return best.gather(1, wanted[:, None])[:, 0].double() / best.sum(dim=1)
 
@@ -80,15 +78,13 @@ def answers(
 def logit_slack(
     outputs: Float[Tensor, "V d"], value: Float[Tensor, "d m"], images: Float[Tensor, "n m"]
 ) -> Float[Tensor, "n 1"]:
-    r"""Slack of the logits $u_k^\top W_Vg$: tolerance times $\max_k\|u_k\|\,\|W_V\|_F\,\|g\|$,
-    ``(n, 1)``."""
+    r"""Slack ``(n, 1)`` of $u_k^\top W_Vg$: tolerance times $\max_k\|u_k\|\,\|W_V\|_F\,\|g\|$."""
     size = lengths(outputs).max() * torch.linalg.norm(value)
     return torch.mul(lengths(images)[:, None], tolerance(value.dtype) * size)
 
 
 def bias_slack(bias: Float[Tensor, " V"]) -> Float[Tensor, ""]:
-    """What an output bias ``(V,)`` adds to the slack of logits: tolerance times its largest finite
-    size."""
+    """What a bias ``(V,)`` adds to the slack: tolerance times its largest finite size."""
     finite = torch.where(bias.isfinite(), bias, torch.zeros_like(bias))
     return torch.mul(finite.abs().max(), tolerance(bias.dtype))
 

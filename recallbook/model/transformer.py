@@ -1,5 +1,4 @@
-"""The one-layer transformer, written plainly: every formula of the book can be checked against
-it."""
+"""The one-layer transformer, written plainly: every formula can be checked against it."""
 
 from __future__ import annotations
 
@@ -140,8 +139,7 @@ class Weights:
 
 
 def check_sequences(tokens: Tensor, positions: Tensor, vocab: int) -> None:
-    """Refuse unless tokens are integers ``(B, L)`` below ``vocab``, and positions ``(B,)`` below
-    ``L``."""
+    """Refuse unless tokens are integers ``(B, L)`` below V, and positions ``(B,)`` below L."""
     _check_integers("tokens", tokens, 2, (torch.int32, torch.int64), vocab)
     _check_integers("positions", positions, 1, (torch.int64,), tokens.shape[1])
     if positions.shape[0] != tokens.shape[0]:

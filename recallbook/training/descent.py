@@ -45,7 +45,6 @@ def three_steps(
 
     Parameters
     ----------
-    problem : Problem
     eta, gamma : float or None
         Learning rates. Finite and positive: exact, no approximation. Both ``None``: the early-phase
         limit, with the predictions before the first step in all three residuals, hard attention

@@ -30,18 +30,13 @@ from recallbook.model.attention import (
     take,
 )
 from recallbook.model.ties import without_rounding
-from recallbook.training.gradients import (
-    descent_directions,
-    features,
-    labels_first_is_cheaper,
-)
+from recallbook.training.gradients import descent_directions, features, labels_first_is_cheaper
 
 TABLE_NUMBERS = 1 << 24  # numbers in one block of the label-by-token table: 64 to 128 MB
 
 
 def value_step(problem: Problem, chunk: int | None = None) -> Float[Tensor, "d m"]:
-    r"""Step 1, ``(d, d)`` or ``(d, m)``: $W_V^{(1)}/\eta=\frac1N\sum_i\tilde u_{y_i}\,g(\bar
-    e'_i)^\top$; exact."""
+    r"""Step 1: $W_V^{(1)}/\eta=\frac1N\sum_i\tilde u_{y_i}\,g(\bar e'_i)^\top$; exact."""
     setting = problem.setting
     if labels_first_is_cheaper(problem):
         return centred_labels(problem).T @ _features_by_label(problem, chunk) / setting.samples
@@ -55,11 +50,8 @@ def value_step(problem: Problem, chunk: int | None = None) -> Float[Tensor, "d m
 def key_query_step(
     problem: Problem, value: Float[Tensor, "d m"], chunk: int | None = None
 ) -> Float[Tensor, " d"]:
-    r"""Step 2 with first predictions: the vector $k$ with $W_{KQ}^{(1)}/(\gamma\eta)=k\,z_{\rm
-    EOS}^\top$, ``(d,)``.
-
-    ``value`` is $W_V^{(1)}/\eta$.
-    """
+    r"""Step 2 with first predictions, from $W_V^{(1)}/\eta$: the vector $k$, ``(d,)``, with
+    $W_{KQ}^{(1)}/(\gamma\eta)=k\,z_{\rm EOS}^\top$."""
     if not count_table_is_cheaper(problem):
         return descent_directions(
             problem,
@@ -121,8 +113,7 @@ def located_value_step(
 def _sums_by_code(
     table: Float[Tensor, "V d"], rows: Int[Tensor, " n"], codes: Int[Tensor, " n"], size: int
 ) -> tuple[Float[Tensor, "k d"], Int[Tensor, " used"]]:
-    """Rows of the table added up by code, ``(size, d)``, and the codes that occur; far faster than
-    ``index_add_``."""
+    """Rows of the table added up by code, ``(size, d)``, and the codes that occur."""
     counts = torch.bincount(codes, minlength=size)
     offsets = counts.cumsum(0) - counts
     sums = functional.embedding_bag(rows[codes.argsort()], table, offsets, mode="sum")
@@ -130,14 +121,12 @@ def _sums_by_code(
 
 
 def _table_codes(part: Sequences, first: int, vocab: int) -> Int[Tensor, " nL"]:
-    """Where each token stands in the flat label-by-token table that starts at label ``first``, ``(n
-    L,)`` int32."""
+    """Places ``(n L,)`` of tokens in the label-by-token table that starts at label ``first``."""
     return ((part.labels - first).to(torch.int32)[:, None] * vocab + part.tokens).flatten()
 
 
 def located_vectors(problem: Problem, codes: Int[Tensor, " n"]) -> Float[Tensor, "n d"]:
-    r"""$h=z_v+\tau\,\mathbf 1\{\text{hit}\}\,t$ under hard attention, ``(n, d)``; codes as in
-    :class:`Located`."""
+    r"""$h=z_v+\tau\,\mathbf 1\{\text{hit}\}\,t$, ``(n, d)``; codes as in :class:`Located`."""
     vocab = problem.setting.vocab
     located = problem.input_embeddings[codes % vocab]
     if problem.setting.trigger_in_values:
@@ -155,8 +144,7 @@ def _features_by_label(problem: Problem, chunk: int | None) -> Float[Tensor, "V 
 
 
 def _values_by_label(problem: Problem) -> Float[Tensor, "V d"]:
-    """Values of all tokens, summed over the sequences of each label, ``(V, d)``: by counts of
-    tokens under labels."""
+    """Values of all tokens, added up by label through counts of tokens, ``(V, d)``."""
     vocab, sums = problem.setting.vocab, torch.empty_like(problem.input_embeddings)
     for first, last, part in _label_blocks(problem):
         codes = _table_codes(part, first, vocab)

@@ -66,7 +66,6 @@ def evaluate(
 
     Parameters
     ----------
-    problem : Problem
     weights : Weights or RecallTransformer
         Weights of the early-phase limit are used with hard attention and without the output bias,
         which is nothing beside logits that grow with $\gamma$ (also where it is $-\infty$, which
@@ -119,9 +118,7 @@ def _reader(problem: Problem, weights: object, chunk: int | None) -> _Reader:
         raise not_allowed("weights", found, f"shapes {shapes} for this problem")
     for matrix in (value, key_query):
         check_finite("weights", matrix)
-    held = problem
-    if isinstance(weights, RecallTransformer):
-        held = weights.problem_as_held(problem)
+    held = weights.problem_as_held(problem) if isinstance(weights, RecallTransformer) else problem
     like = problem.input_embeddings
     # logits of the limit are per unit gamma, beside which a bias is nothing
     bias = torch.zeros_like(bias) if limit else bias.to(like)
@@ -145,21 +142,18 @@ class _Reader(NamedTuple):
     wide_rows: int
 
     def slack(self, images: Float[Tensor, "n m"]) -> Float[Tensor, "n 1"]:
-        """How far logits of these features may differ by rounding, ``(n, 1)``; ``ArithmeticError``
-        where they overflow."""
+        """How far logits of these features may differ by rounding, ``(n, 1)``."""
         # a multiple of a bound on all of them
         slack = logit_slack(self.problem.output_embeddings, self.value, images)
         if not bool(slack.isfinite().all()):
-            raise ArithmeticError(
-                "logits are not finite: smaller weights, or smaller rates, are needed"
-            )
+            problem = "logits are not finite: smaller weights, or smaller rates, are needed"
+            raise ArithmeticError(problem)
         return slack + bias_slack(self.bias)
 
     def credit(
         self, located: Float[Tensor, "n d"], labels: Int[Tensor, " n"]
     ) -> Float64[Tensor, " n"]:
-        """What located vectors ``(n, d)`` earn when these labels are right; all logits are formed at
-        once, ``(n, V)``."""
+        """What located vectors ``(n, d)`` earn with these labels; forms all logits, ``(n, V)``."""
         images = features(self.problem, located)
         logits = (images @ self.value.T @ self.problem.output_embeddings.T).add_(self.bias)
         return credit(logits, labels, self.slack(images))

@@ -167,8 +167,7 @@ def descent_directions(
 def loss_and_residuals(
     problem: Problem, part: Sequences, outputs: Float[Tensor, "n d"], before: Residuals
 ) -> tuple[float, Float[Tensor, "n V"]]:
-    r"""Summed weighted cross-entropy of outputs $W_Vg(h)$, and the residuals $\omega_y(e_y-p)$,
-    shape ``(n, V)``."""
+    r"""Summed loss of outputs $W_Vg(h)$ ``(n, d)``, and residuals $\omega_y(e_y-p)$ ``(n, V)``."""
     logits = (outputs @ problem.output_embeddings.T).add_(before.bias)  # (n, V)
     log_probabilities = torch.log_softmax(logits, dim=1)
     weights = before.weights[part.labels][:, None]
@@ -183,8 +182,7 @@ def loss_and_residuals(
 def attention_pulls(
     problem: Problem, part: Sequences, weights: Float[Tensor, "n L"], pulled: Float[Tensor, "n d"]
 ) -> Float[Tensor, "n L"]:
-    r"""$a_{ij}(s_{ij}-\sum_{j'}a_{ij'}s_{ij'})$: how much each score would rise, shape ``(n,
-    L)``."""
+    r"""How much each score would rise, $a_{ij}(s_{ij}-\sum_{j'}a_{ij'}s_{ij'})$, ``(n, L)``."""
     products = token_products(problem, pulled, part.tokens)
     if problem.setting.trigger_in_values:
         products = add_at(products, part.positions, pulled @ problem.trigger)

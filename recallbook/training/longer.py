@@ -1,5 +1,4 @@
-"""Beyond three steps: any number of them, by several optimisers, on the weights and on the
-embeddings."""
+"""Any number of steps by several optimisers, on the weights and on the embeddings."""
 
 from __future__ import annotations
 
@@ -58,7 +57,6 @@ def descend(
     ----------
     model : RecallTransformer
         Built from the same problem, with whatever weights and embeddings it has.
-    steps : int
     eta, gamma : float
         Learning rates of the value matrix and of the key-query matrix.
     batch : int or None

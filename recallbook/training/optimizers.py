@@ -90,8 +90,7 @@ class Muon:
 
 
 def orthogonalised(matrix: Float[Tensor, "r c"]) -> Float[Tensor, "r c"]:
-    r"""The iteration of :class:`Muon`: singular values $\sigma$ become $\phi(\sigma)\approx1$,
-    vectors stay."""
+    r"""The iteration of :class:`Muon`: singular values become nearly 1, vectors stay."""
     if matrix.shape[0] > matrix.shape[1]:
         return orthogonalised(matrix.T).T  # the smaller Gram matrix
     first, third, fifth = NEWTON_SCHULZ
