@@ -173,8 +173,8 @@ def alive(process: int) -> bool:
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes through /proc")
 def test_a_killed_pool_leaves_no_workers_and_goes_on(tmp_path):
     store = tmp_path / "s.sqlite"
-    code = "from recallbook import __main__; from recallbook.sweeps import run; "
-    code += "run.LONGEST = run.SHORTEST = 0.05; __main__.main()"
+    code = "from recallbook import __main__; from recallbook.sweeps import paired; "
+    code += "paired.LONGEST = paired.SHORTEST = 0.05; __main__.main()"
     command = [
         sys.executable,
         "-c",

@@ -13,7 +13,6 @@ import sympy as sp
 from scipy import stats
 
 import recallbook as rb
-from recallbook.theory.frequencies import critical_load_at, mean_scores
 from recallbook.theory.symbolic import (
     lock_terms as of_lock_on,
     recall_terms as of_recall,
@@ -23,7 +22,8 @@ from recallbook.theory.symbolic.expressions import L, N, V, d, numeric
 from recallbook.theory.symbolic.spectra import power
 from recallbook_studies import laws, laws as thresholds
 from recallbook_studies.ch07 import features
-from recallbook_studies.ch11 import error_sizes, rare_facts
+from recallbook_studies.ch11 import breaking, error_sizes, rare_facts
+from recallbook_studies.ch11.frequencies import critical_load_at, mean_scores
 
 # Inside 1 << L << V << N << LV: what is left out is of relative order V/N, N/(LV), L/V, 1/L and
 # 1/d, all at most 1 %, and enters with factors up to four.
@@ -232,9 +232,7 @@ def test_words_about_rare_facts_are_what_the_sweep_shows():
     most = frame[frame["samples"] == frame["samples"].max()]
     for exponent in error_sizes.EXPONENTS:
         law = float(
-            sp.diff(sp.log(rare_facts.plain_floor()), d).subs(
-                {d: 1, of_frequencies.alpha: exponent}
-            )
+            sp.diff(sp.log(rare_facts.plain_floor()), d).subs({d: 1, breaking.alpha: exponent})
         )
         assert law == pytest.approx(-(1 - 1 / exponent) / 2)
         at_floor = most[(most["loss_weights"] == "equal") & (most["zipf"] == exponent)]

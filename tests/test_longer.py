@@ -12,10 +12,9 @@ from settings import settings
 from unequal import plain_loss
 
 import recallbook as rb
-from recallbook.sweeps.archive import export
+from recallbook.sweeps.archive import export, typed
 from recallbook.sweeps.point import from_frame, from_values
-from recallbook.sweeps.run import typed
-from recallbook.training.gradients import embedding_directions
+from recallbook.training.gradients import descent_directions
 from recallbook.training.optimizers import OPTIMIZERS, Adam, Muon, orthogonalised, sign
 
 pytestmark = pytest.mark.essential
@@ -135,8 +134,13 @@ def test_table_gradients_match_autograd(setting, seed):
     problem = rb.draw(setting, seed)
     model = with_weights(problem)
     own = problem.sequences
-    found = embedding_directions(
-        problem, own, model.value.data, model.key_query.data @ problem.query, chunk=7
+    found = descent_directions(
+        problem,
+        own,
+        model.value.data,
+        model.key_query.data @ problem.query,
+        wrt=("tables",),
+        chunk=7,
     )
     _, gradients = autograd(model, problem, own)
     assert largest_difference(-found.inputs, gradients["input_embeddings"], least=1e-3) < 1e-10

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import recallbook as rb
+from recallbook.arguments import repeated_rows
 from recallbook.data.embeddings import Embeddings
-from recallbook.data.own_tables import repeated_rows
 
 SETTING = rb.Setting(vocab=7, seq_len=3, dim=5, samples=40, trigger_in_values=True)
 NAMES = {

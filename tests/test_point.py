@@ -7,8 +7,9 @@ import pytest
 import torch
 
 import recallbook as rb
-from recallbook.sweeps.point import from_frame, from_values, measure, unique
-from recallbook.sweeps.run import table
+from recallbook.sweeps.archive import table
+from recallbook.sweeps.point import from_frame, from_values, unique
+from recallbook.sweeps.run import measure
 from recallbook.sweeps.store import Result
 
 pytestmark = pytest.mark.essential

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import recallbook as rb
-from recallbook.sweeps.run import table
+from recallbook.sweeps.archive import table
 from recallbook.sweeps.store import Result
 from recallbook_studies.ch11 import remedies, remedies_rates
 from recallbook_studies.ch11.remedies import LIMIT, compared, labelled, verdicts

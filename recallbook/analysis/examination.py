@@ -12,9 +12,16 @@ from jaxtyping import Float64
 from scipy.optimize import brentq
 from scipy.special import beta, betainc, betaincinv
 
-from recallbook.arguments import check_seed, check_share, check_size, not_allowed
+from recallbook.arguments import (
+    check_seed,
+    check_share,
+    check_size,
+    computable,
+    not_allowed,
+    real_table,
+    repeated_rows,
+)
 from recallbook.data.embeddings import draw_embeddings
-from recallbook.data.own_tables import computable, real_table, repeated_rows
 from recallbook.data.streams import stream
 from recallbook.memory_needs import examine_needs, require_memory
 from recallbook.setting import Setting
@@ -253,9 +260,8 @@ def coherence(directions: Float64[np.ndarray, "rows d"]) -> tuple[float, tuple[i
     largest, pair = -1.0, (0, 1)
     for first in range(0, len(directions), BLOCK):
         block = directions[first : first + BLOCK] @ directions[first:].T
-        np.fill_diagonal(
-            block, 0.0
-        )  # column 0 is row `first`, so that a row meets itself on the diagonal
+        # column 0 is row `first`, so that a row meets itself on the diagonal
+        np.fill_diagonal(block, 0.0)
         found = float(max(block.max(), -block.min()))
         if found > largest + ROUNDING:
             sizes = np.abs(block)

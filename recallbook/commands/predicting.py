@@ -14,11 +14,11 @@ from typing import Any
 from recallbook.activations import ACTIVATIONS
 from recallbook.analysis.examination import examine
 from recallbook.analysis.plan import Cost, Plan, plan
+from recallbook.analysis.table_files import read_embeddings
 from recallbook.arguments import check_share, not_allowed
 from recallbook.bounds.certificate import certify
 from recallbook.bounds.coverage import coverage_samples, covered_accuracy, minimum_samples
 from recallbook.bounds.lock_law import LARGEST_FORM
-from recallbook.data.own_tables import read_embeddings
 from recallbook.data.task import draw
 from recallbook.embedding_laws import FORMS
 from recallbook.setting import LATER, LOSS_WEIGHTS, OUTPUT_BIASES, Setting
@@ -340,12 +340,7 @@ def add_setting(parser: argparse.ArgumentParser, sizes: Mapping[str, bool]) -> N
     parser.add_argument(
         "--activation", metavar="NAME", help="of the MLP: " + ", ".join(ACTIVATIONS)
     )
-    parser.add_argument(
-        "--embeddings",
-        metavar="LAW",
-        default="gaussian",
-        help=", ".join(FORMS),
-    )
+    parser.add_argument("--embeddings", metavar="LAW", default="gaussian", help=", ".join(FORMS))
     add_kind(parser)
 
 

@@ -12,11 +12,11 @@ from typing import Any
 import pandas as pd
 import torch
 
-from recallbook.arguments import check_device, check_size, not_allowed
-from recallbook.sweeps.archive import export, load_results, recomputed
+from recallbook.arguments import check_device, check_optional, check_size, not_allowed
+from recallbook.sweeps.archive import export, load_results
 from recallbook.sweeps.catalogue import RowTable, Sweep, find_row_table, find_sweep
 from recallbook.sweeps.point import OUTCOMES, from_frame
-from recallbook.sweeps.run import executor_for, run_sweep
+from recallbook.sweeps.run import executor_for, recomputed, run_sweep
 from recallbook.sweeps.store import Store
 
 
@@ -72,7 +72,7 @@ def add(commands: Any, shape: dict[str, Any]) -> None:
     out.set_defaults(run=_export)
     text = """\
         Simulate rows of committed results again and print those that differ, with both values. Exit status 1 if any
-        does. What counts as the same is said in recallbook.sweeps.archive.recomputed."""
+        does. What counts as the same is said in recallbook.sweeps.run.recomputed."""
     again = commands.add_parser(
         "recompute", help="check committed results", description=textwrap.dedent(text), **shape
     )
@@ -158,7 +158,7 @@ def _sweep(chosen: argparse.Namespace) -> int:
     points = find_sweep(chosen.name).points()
     store = chosen.store or f"{chosen.name}.sqlite"
     check_size("workers", chosen.workers)
-    limit = None if chosen.limit is None else check_size("limit", chosen.limit)
+    limit = check_optional(check_size, "limit", chosen.limit)
     with Store(store) as kept:
         done = kept.keys(failed=False if chosen.retry else None)
     missing = [point for point in points if point.key not in done][:limit]

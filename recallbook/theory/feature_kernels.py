@@ -68,9 +68,8 @@ def near_zero(activation: Phi, seq_len: int, vocab: int, *, dim: float, tau: int
         return float(np.sum(first[:count] * by[:count] * rho ** order[:count]))
 
     moments = hermite.moment_table(activation, np.array([a]))
-    jitter = math.sqrt(1 / dim + 1 / vocab) / (
-        seq_len * scale * a
-    )  # of the overlap of two mean values
+    # of the overlap of two mean values
+    jitter = math.sqrt(1 / dim + 1 / vocab) / (seq_len * scale * a)
     pairs = [
         series(slope, slope, float(np.clip(other + jitter * angle, -1, 1))) for angle in ANGLES
     ]
@@ -185,9 +184,8 @@ def _one_draw(setting: Setting, draw: int, width: int, stored: int) -> Drawn:
         recall_terms.again: np.sum(asked * features(plain[:ASKED]), axis=1) if tau else square,
     }
     common = overlap.mean(axis=0).var(ddof=1)
-    common = max(
-        common - (total.mean() - common) / ASKED, 0.0
-    )  # less what a mean over the asked leaves of the rest
+    # less what a mean over the asked leaves of the rest
+    common = max(common - (total.mean() - common) / ASKED, 0.0)
     return Drawn(
         found, np.divide(groups, spread, out=np.zeros_like(groups), where=spread > 0), common
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from typing import Any, NamedTuple
@@ -30,6 +30,7 @@ from recallbook.theory.recall import asked_overlaps, chance_of_recall
 from recallbook.theory.search import bracket
 from recallbook.theory.symbolic import lock_terms as lock_symbols, recall_terms as recall_symbols
 from recallbook.theory.symbolic.expressions import N, V, numeric
+from recallbook.theory.values import Array
 
 WIDEST = 2**24  # wider MLPs are as good as infinite
 
@@ -69,7 +70,7 @@ class Prediction:
     recall: float
     ledger: Mapping[str, Term]
     error: float = field(default=0.0, repr=False)
-    _draws: Callable[[], DrawLaw] | None = field(default=None, repr=False, compare=False)
+    _draws: Callable[[], Iterable[Array]] | None = field(default=None, repr=False, compare=False)
 
     def quantile(self, q: float) -> Quantiles:
         """Accuracy, lock-on and recall that a share ``q`` of draws of embeddings and data stays
@@ -93,7 +94,7 @@ class Prediction:
     def _law(self) -> DrawLaw:
         if self._draws is None:
             raise not_allowed("prediction", self, "one that rb.predict made")
-        return self._draws()
+        return DrawLaw(*self._draws())
 
 
 def predict(

@@ -90,9 +90,8 @@ def _linear_overlaps(setting: Setting) -> Drawn:
 
 def _linear_drawn(setting: Setting, triggers: Array) -> Drawn:
     dim = effective_dim(setting)
-    common = (
-        float(setting.trigger_in_values) * triggers / dim
-    )  # the trigger's overlap with a stored token
+    # the trigger's overlap with a stored token
+    common = float(setting.trigger_in_values) * triggers / dim
     return Drawn(linear_overlaps(_asked(setting, triggers), dim), NORMAL, common)
 
 
@@ -152,9 +151,8 @@ def log_chance(setting: Setting, lock: Lock, values: Values, law: Array) -> Arra
         symbol: value[:, None] if isinstance(value, np.ndarray) else value
         for symbol, value in values.items()
     }
-    with np.errstate(
-        invalid="ignore", divide="ignore"
-    ):  # nothing is stored: all neurons may be silent
+    # nothing is stored: all neurons may be silent
+    with np.errstate(invalid="ignore", divide="ignore"):
         reach = np.nan_to_num(numeric(terms.pull)(values), posinf=0.0, neginf=0.0)[:, None]
     below = _all_below(
         numeric(terms.signal)(values),
@@ -235,9 +233,8 @@ def _count_chances(counts: NDArray[np.int64], means: Array) -> Array:
     else:
         weights = NODE_WEIGHTS
     chances = np.empty((counts.size, len(means)))
-    term = np.exp(
-        -means
-    )  # of each law at the count reached; a product is far cheaper than an exponential
+    # of each law at the count reached; a product is far cheaper than an exponential
+    term = np.exp(-means)
     for count in range(counts.size):
         np.dot(term, weights, out=chances[count])
         term *= means

@@ -12,9 +12,9 @@ import torch
 from numpy.typing import NDArray
 
 from recallbook.data.task import Problem, draw
-from recallbook.model.transformer import RecallTransformer
+from recallbook.model.transformer import RecallTransformer, Weights
 from recallbook.setting import Setting
-from recallbook.training.descent import Weights, three_steps
+from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
 
 SEEDS = range(10)

@@ -14,10 +14,10 @@ from scipy.stats import poisson
 
 from recallbook.arguments import not_allowed
 from recallbook.setting import Setting
-from recallbook.theory.frequencies import laws
 from recallbook.theory.symbolic.expressions import Values, numeric
 from recallbook.theory.values import length_variance, sizes
 from recallbook_studies.ch11 import rare_facts as symbolic
+from recallbook_studies.ch11.frequencies import laws
 
 ALONE = 32  # the most frequent facts, each for itself; others in blocks of equal logarithmic width
 BLOCK_WIDTH = 0.08

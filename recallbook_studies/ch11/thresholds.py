@@ -14,9 +14,9 @@ from recallbook.analysis.intervals import crossing
 from recallbook.data.task import draw
 from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
-from recallbook.theory.frequencies import critical_zipf
 from recallbook_studies import grids
 from recallbook_studies.ch05.scores import attention_vector
+from recallbook_studies.ch11.frequencies import critical_zipf
 
 SEEDS = range(8)
 DIMS = {128: 128, 256: 128, 512: 256}

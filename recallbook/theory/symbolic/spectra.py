@@ -196,9 +196,3 @@ def bias_overlap() -> sp.Expr:
     r"""$\mathbb E\,z_v^\top Cb=q^2-qP'_2+s_2\,q\,(1+q-2P'_2)$, exact: what the mean value does to
     token $v$."""
     return centred_mean((("v", "x"), ("x", "y")), ("x",))
-
-
-@cache
-def bias_square() -> sp.Expr:
-    r"""$\mathbb E\,(z_v^\top Cb)^2$, exact."""
-    return centred_mean((("v", "x"), ("x", "y"), ("v", "u"), ("u", "w")), ("x", "u"))
