@@ -272,6 +272,24 @@ def test_cells_are_exact():
         assert means[part] @ cells.chances[part] == pytest.approx(inside, rel=1e-9, abs=1e-12)
 
 
+def test_a_corner_where_nothing_is_proved_costs_every_part_around_it():
+    own, size = recall_law.normal_cells(), recall_law.chi_cells(30)
+    logs = np.zeros((len(own.edges), 1, len(size.edges)))
+    logs[16, 0, 3] = -np.inf  # elsewhere the chance is 1
+    lost = own.chances[120:136].sum() * size.chances[16:32].sum()
+    left = own.chances.sum() * size.chances.sum() - lost
+    assert recall_law._over_cells(logs, own, size)[0] == pytest.approx(left, abs=1e-13)
+
+
+def test_the_curvature_is_that_of_the_wrong_labels():
+    """Where one part is large the right label's own share decides whether anything is proved."""
+    unit = torch.zeros(1, 60, dtype=torch.float64)
+    unit[0, 0], unit[0, 1:] = 0.99, -0.99 / 59
+    unit /= unit.norm()
+    corner = torch.tensor([0]), np.array([3.0]), -1.5
+    assert recall_law.log_wins(unit, *corner)[0, 0] > -np.inf
+
+
 def test_the_steepest_change_of_the_curvature():
     """Of the logarithm of the normal distribution: what bounds the error of the tilt that is
     used."""

@@ -185,6 +185,7 @@ def log_wins(
     logs = special.log_ndtr(gaps)
     ratio = np.exp(-(gaps**2) / 2 - logs) / math.sqrt(2 * math.pi)  # phi / Phi
     parts = others / rest[:, :, None]
+    parts[rows.numpy(), 0, asked.numpy()] = 0
     slope = np.abs((parts * ratio).sum(axis=2))
     bend = ratio * (ratio + np.where(np.isfinite(gaps), gaps, 0.0))  # -(log Phi)''
     reach = STEEPEST * np.abs(parts) ** 3  # by how much each can grow, per unit of r
@@ -198,8 +199,8 @@ def _over_cells(
 ) -> Float[np.ndarray, " n"]:
     """Expectation over both variables of the exponential of chords: along one variable, then along
     the other."""
-    floored = np.maximum(logs, -700.0)  # what this adds is below exp(-40): far inside SAFETY
-    across = np.tensordot(own.chords, floored, axes=1) @ size.chords.T
+    finite = np.maximum(logs, -1e300)  # a part with any weight on a corner at -inf gets exactly 0
+    across = np.tensordot(own.chords, finite, axes=1) @ size.chords.T
     total: Float[np.ndarray, " n"] = np.tensordot(
         own.chances, np.exp(across) @ size.chances, axes=1
     )
