@@ -18,6 +18,7 @@ import recallbook as rb
 from recallbook.bounds import certificate, lock_law, recall_law
 from recallbook.data.embeddings import draw_embeddings
 from recallbook.model.attention import attention_scores, hard_attention
+from recallbook.model.ties import credit
 from recallbook.training.gradients import features
 from recallbook_studies.ch06 import certificates
 
@@ -253,9 +254,36 @@ def test_proved_recall_is_below_simulation_and_above_the_union(setting, gap):
         draws * 8
     )
     assert float(bound.mean()) <= float(chance.mean()) + 4 * error**0.5
-    assert float(chance.mean() - bound.mean()) < gap
+    most = recall_law.recall_at_most(weights, setting.dim)
+    assert float(chance.mean() - bound.mean()) < gap > float((most - chance).mean())
+    assert float(most.mean()) >= float(chance.mean()) - 4 * error**0.5
     assert bool((bound >= union).all())
     assert float((chance.mean() - union.mean()) / (chance.mean() - bound.mean() + 1e-3)) > 1.5
+
+
+@pytest.mark.parametrize("law", ["gaussian", "sphere", "orthogonal"])
+def test_recall_is_never_above_what_is_proved_at_most(law):
+    """With facts never seen, ties, both values of tau, d above V and the MLP."""
+    nonempty = 0
+    for seed in range(40):
+        setting = random_setting(seed, embeddings="gaussian")
+        dim = setting.dim + (setting.vocab + 2 if law == "orthogonal" else 0)
+        problem = rb.draw(replace(setting, dim=dim, embeddings=law), seed)
+        weights = recall_law.stored_weights(problem)
+        most = recall_law.recall_at_most(weights, dim, problem.setting.law.geometry)
+        found = []
+        for run in range(60):
+            outputs = fresh(problem, 99 * seed + run).output_embeddings
+            logits = weights @ outputs @ outputs.T
+            found.append(
+                credit(logits, torch.arange(len(logits)), 1e-12 * float(logits.abs().max()))
+            )
+        mean = torch.stack(found).mean(dim=0)
+        error = ((most * (1 - most)).clamp(min=0) / 60).sqrt()
+        assert bool((mean <= most + 5 * error + 2e-8).all()), seed
+        assert float((mean - most).mean()) <= 4 * float(error.norm()) / len(mean)
+        nonempty += bool((most < 0.6).any())
+    assert nonempty > 8
 
 
 def test_cells_are_exact():
