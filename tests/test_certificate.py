@@ -4,6 +4,8 @@ measured."""
 import itertools
 import math
 from dataclasses import replace
+from fractions import Fraction
+from operator import mul
 
 import numpy as np
 import pytest
@@ -508,6 +510,46 @@ def test_embeddings_far_from_the_origin_are_not_trusted_beyond_rounding():
         ((far.trace - near.trace).abs() <= far.slack + 1e-3 * near.trace.abs()).all()
         | (far.slack > 0.01).all()
     )
+
+
+def test_every_product_in_a_squared_norm_counts_as_a_rounding():
+    problem = rb.draw(sized(64, 2, 4, 40), seed=0)
+    found = lock_law.margins(problem)
+    lengths = found.keys.norm(dim=1)
+    reach = lengths[-1] + lengths[:-1, None] + lengths[:-1]
+    size = found.form.square().sum() * reach.square()
+    assert bool((found.blur > 64**2 * 2**-53 * size).all())
+
+
+def exact_weights(problem):
+    """Rows of the stored weights as fractions, without the trigger in the values."""
+    table = [[Fraction(x) for x in row] for row in problem.input_embeddings.tolist()]
+    asked = problem.tokens.gather(1, problem.positions[:, None])[:, 0].bincount(
+        minlength=len(table)
+    )
+    found = []
+    for row in table:
+        q = [n * sum(map(mul, row, other)) for n, other in zip(asked.tolist(), table, strict=True)]
+        found.append([x - sum(q) / len(q) for x in q])
+    return found
+
+
+@pytest.mark.parametrize("shift", [0, 1e3, 1e8])
+def test_weights_are_used_only_where_rounding_cannot_change_a_chance(shift):
+    """Against exact arithmetic; an angle moves a chance by 0.4 root d of it at most."""
+    problem = rb.draw(sized(6, 1, 9, 600, balanced=True), seed=1)
+    problem = replace(problem, input_embeddings=problem.input_embeddings + shift)
+    weights, used = recall_law.stored_weights(problem), 0
+    for row, exact in zip(weights.tolist(), exact_weights(problem), strict=True):
+        along = sum(map(mul, exact, map(Fraction, row))) / sum(x * x for x in exact)
+        off = sum((Fraction(x) - along * y) ** 2 for x, y in zip(row, exact, strict=True))
+        used += any(row)
+        assert 0.4 * 3 * math.sqrt(off) <= recall_law.SAFETY * math.hypot(*row)
+    assert used == (0 if shift == 1e8 else 6)
+    turned = weights + 0.1 * weights.roll(1, 0)
+    angle = torch.acos(torch.cosine_similarity(weights, turned))[:, None] + 1e-12
+    change = recall_law._comparisons(weights, 9) - recall_law._comparisons(turned, 9)
+    assert bool((change.abs() <= 0.4 * 3 * angle).all())
 
 
 def test_one_token_a_sequence():

@@ -23,7 +23,7 @@ from torch import Tensor
 from recallbook.data.residuals import onto_labels_, residuals
 from recallbook.data.task import Problem
 from recallbook.embedding_laws import Geometry
-from recallbook.model.ties import lengths, tolerance
+from recallbook.model.ties import lengths
 from recallbook.training.gradients import features
 
 NORMAL_EDGES = np.linspace(-4.8, 4.8, 33)  # of the cells for the right label's own normal variable
@@ -46,6 +46,7 @@ LENGTH_EXCESS = (
 )  # of a squared length over its mean
 STEEPEST = 0.3  # above the largest slope of -(log Phi)'', which is below 0.2958
 SAFETY = 1e-8  # taken off every probability: special functions and sums are exact to 1e-10
+STEADY = 1e-6  # of a row's length: what rounding may add to its entries where no chance is left
 
 
 class Cells(NamedTuple):
@@ -96,8 +97,9 @@ def stored_weights(problem: Problem) -> Float[Tensor, "V V"]:
 
     With loss weights $q_j$ has the factor $\omega_j$; with an output bias $c_j$ times their sum is
     taken off. What step 3 stores if every training sequence locks, in the early-phase limit. Labels
-    are named by their token. A row that is no more than rounding left over from terms of its size
-    is zero: nothing is proved about its fact."""
+    are named by their token. A row that rounding could turn by more than ``SAFETY`` over $\sqrt d$
+    is zero, because such an angle can change a chance by ``SAFETY``: nothing is proved about its
+    fact. Where orthonormal outputs leave no chance, ``STEADY`` is enough."""
     setting = problem.setting
     informative = problem.tokens.gather(1, problem.positions[:, None])[:, 0].long()
     frequency = (
@@ -107,14 +109,13 @@ def stored_weights(problem: Problem) -> Float[Tensor, "V V"]:
     images = features(problem, marked)
     weights = images @ images.T * frequency
     weights = onto_labels_(problem, weights, problem.permutation, dim=1)
-    size = lengths(images) * (lengths(images) * frequency).max() * setting.vocab**0.5
-    if not setting.plain_steps:
-        known = residuals(problem)
-        asked = lengths(images) * frequency * known.weights[problem.permutation]
-        size = lengths(images) * (
-            asked.max() * setting.vocab**0.5 + torch.linalg.norm(known.prediction) * asked.sum()
-        )
-    proved = torch.linalg.norm(weights, dim=1) > tolerance(problem.dtype) * size
+    known = residuals(problem)
+    asked = lengths(images) * frequency * known.weights[problem.permutation]
+    size = torch.linalg.norm(asked) + torch.linalg.norm(known.prediction) * asked.sum()
+    terms = setting.vocab + setting.dim + setting.feature_dim
+    least = 1 / STEADY if setting.law.geometry == "orthonormal" else setting.dim**0.5 / SAFETY
+    rounding = 2.0**-53 * terms * lengths(images) * size
+    proved = torch.linalg.norm(weights, dim=1) > least * rounding
     return torch.where(proved[:, None], weights, 0.0)
 
 
@@ -175,7 +176,7 @@ def recall_at_most(
     are counted. Rows of zeros: 1, nothing is proved."""
     right = weights.diagonal()[:, None]
     if geometry == "orthonormal":
-        slack = SAFETY * torch.linalg.norm(weights, dim=1, keepdim=True)
+        slack = 2 * STEADY * torch.linalg.norm(weights, dim=1, keepdim=True)
         return torch.gt(weights, right + slack).any(dim=1).logical_not().to(weights.dtype)
     level = torch.eq if geometry == "spherical" else torch.ge
     found = 1 / level(weights, right).sum(dim=1).to(weights.dtype)
@@ -308,9 +309,7 @@ def surely_recalled(weights: Float[Tensor, "V V"]) -> Bool[Tensor, " V"]:
     beyond rounding."""
     right, others = weights.diagonal().clone(), weights.clone()
     others.fill_diagonal_(-math.inf)
-    return torch.gt(
-        right - others.amax(dim=1), tolerance(weights.dtype) * torch.linalg.norm(weights, dim=1)
-    )
+    return torch.gt(right - others.amax(dim=1), 2 * STEADY * torch.linalg.norm(weights, dim=1))
 
 
 def sphere_bound(weights: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]:
@@ -326,7 +325,8 @@ def sphere_bound(weights: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]
         return torch.zeros(len(weights), dtype=weights.dtype)
     right, square = weights.diagonal()[:, None], weights.square()
     rest = (square.sum(dim=1, keepdim=True) - right.square() - square).clamp(min=0) + 1e-300
-    ahead = ((right - weights).clamp(min=0) / rest.sqrt()).numpy()
+    blur = 2 * SAFETY * torch.linalg.norm(weights, dim=1, keepdim=True)  # see `stored_weights`
+    ahead = ((right - weights - blur).clamp(min=0) / (rest.sqrt() + blur)).numpy()
     grid = np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 1200)])
     chances = sphere_beats(grid, dim)
     lost, before, beyond = np.zeros_like(ahead), np.zeros_like(ahead), 1.0
@@ -338,9 +338,7 @@ def sphere_bound(weights: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]
         lost += (here - before) * beyond
         before, beyond = here, length_tail(excess, dim)
     lost += (1 - before) * beyond
-    lost = np.where(
-        (right > weights).numpy(), lost, 1.0
-    )  # nothing is proved against a label that is not behind
+    lost[ahead == 0] = 1.0  # nothing is proved against a label that is not behind
     np.fill_diagonal(lost, 0.0)
     return torch.from_numpy((1 - lost.sum(axis=1) - SAFETY).clip(min=0))
 
