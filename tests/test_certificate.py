@@ -4,6 +4,8 @@ measured."""
 import itertools
 import math
 from dataclasses import replace
+from fractions import Fraction
+from operator import mul
 
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ import recallbook as rb
 from recallbook.bounds import certificate, lock_law, recall_law
 from recallbook.data.embeddings import draw_embeddings
 from recallbook.model.attention import attention_scores, hard_attention
+from recallbook.model.ties import credit
 from recallbook.training.gradients import features
 from recallbook_studies.ch06 import certificates
 
@@ -253,9 +256,36 @@ def test_proved_recall_is_below_simulation_and_above_the_union(setting, gap):
         draws * 8
     )
     assert float(bound.mean()) <= float(chance.mean()) + 4 * error**0.5
-    assert float(chance.mean() - bound.mean()) < gap
+    most = recall_law.recall_at_most(weights, setting.dim)
+    assert float(chance.mean() - bound.mean()) < gap > float((most - chance).mean())
+    assert float(most.mean()) >= float(chance.mean()) - 4 * error**0.5
     assert bool((bound >= union).all())
     assert float((chance.mean() - union.mean()) / (chance.mean() - bound.mean() + 1e-3)) > 1.5
+
+
+@pytest.mark.parametrize("law", ["gaussian", "sphere", "orthogonal"])
+def test_recall_is_never_above_what_is_proved_at_most(law):
+    """With facts never seen, ties, both values of tau, d above V and the MLP."""
+    nonempty = 0
+    for seed in range(40):
+        setting = random_setting(seed, embeddings="gaussian")
+        dim = setting.dim + (setting.vocab + 2 if law == "orthogonal" else 0)
+        problem = rb.draw(replace(setting, dim=dim, embeddings=law), seed)
+        weights = recall_law.stored_weights(problem)
+        most = recall_law.recall_at_most(weights, dim, problem.setting.law.geometry)
+        found = []
+        for run in range(60):
+            outputs = fresh(problem, 99 * seed + run).output_embeddings
+            logits = weights @ outputs @ outputs.T
+            found.append(
+                credit(logits, torch.arange(len(logits)), 1e-12 * float(logits.abs().max()))
+            )
+        mean = torch.stack(found).mean(dim=0)
+        error = ((most * (1 - most)).clamp(min=0) / 60).sqrt()
+        assert bool((mean <= most + 5 * error + 2e-8).all()), seed
+        assert float((mean - most).mean()) <= 4 * float(error.norm()) / len(mean)
+        nonempty += bool((most < 0.6).any())
+    assert nonempty > 8
 
 
 def test_cells_are_exact():
@@ -270,6 +300,24 @@ def test_cells_are_exact():
         inside = law.expect(lambda x: x, lb=cells.edges[2], ub=cells.edges[3])
         part = slice(2 * recall_law.PARTS, 3 * recall_law.PARTS)
         assert means[part] @ cells.chances[part] == pytest.approx(inside, rel=1e-9, abs=1e-12)
+
+
+def test_a_corner_where_nothing_is_proved_costs_every_part_around_it():
+    own, size = recall_law.normal_cells(), recall_law.chi_cells(30)
+    logs = np.zeros((len(own.edges), 1, len(size.edges)))
+    logs[16, 0, 3] = -np.inf  # elsewhere the chance is 1
+    lost = own.chances[120:136].sum() * size.chances[16:32].sum()
+    left = own.chances.sum() * size.chances.sum() - lost
+    assert recall_law._over_cells(logs, own, size)[0] == pytest.approx(left, abs=1e-13)
+
+
+def test_the_curvature_is_that_of_the_wrong_labels():
+    """Where one part is large the right label's own share decides whether anything is proved."""
+    unit = torch.zeros(1, 60, dtype=torch.float64)
+    unit[0, 0], unit[0, 1:] = 0.99, -0.99 / 59
+    unit /= unit.norm()
+    corner = torch.tensor([0]), np.array([3.0]), -1.5
+    assert recall_law.log_wins(unit, *corner)[0, 0] > -np.inf
 
 
 def test_the_steepest_change_of_the_curvature():
@@ -462,6 +510,46 @@ def test_embeddings_far_from_the_origin_are_not_trusted_beyond_rounding():
         ((far.trace - near.trace).abs() <= far.slack + 1e-3 * near.trace.abs()).all()
         | (far.slack > 0.01).all()
     )
+
+
+def test_every_product_in_a_squared_norm_counts_as_a_rounding():
+    problem = rb.draw(sized(64, 2, 4, 40), seed=0)
+    found = lock_law.margins(problem)
+    lengths = found.keys.norm(dim=1)
+    reach = lengths[-1] + lengths[:-1, None] + lengths[:-1]
+    size = found.form.square().sum() * reach.square()
+    assert bool((found.blur > 64**2 * 2**-53 * size).all())
+
+
+def exact_weights(problem):
+    """Rows of the stored weights as fractions, without the trigger in the values."""
+    table = [[Fraction(x) for x in row] for row in problem.input_embeddings.tolist()]
+    asked = problem.tokens.gather(1, problem.positions[:, None])[:, 0].bincount(
+        minlength=len(table)
+    )
+    found = []
+    for row in table:
+        q = [n * sum(map(mul, row, other)) for n, other in zip(asked.tolist(), table, strict=True)]
+        found.append([x - sum(q) / len(q) for x in q])
+    return found
+
+
+@pytest.mark.parametrize("shift", [0, 1e3, 1e8])
+def test_weights_are_used_only_where_rounding_cannot_change_a_chance(shift):
+    """Against exact arithmetic; an angle moves a chance by 0.4 root d of it at most."""
+    problem = rb.draw(sized(6, 1, 9, 600, balanced=True), seed=1)
+    problem = replace(problem, input_embeddings=problem.input_embeddings + shift)
+    weights, used = recall_law.stored_weights(problem), 0
+    for row, exact in zip(weights.tolist(), exact_weights(problem), strict=True):
+        along = sum(map(mul, exact, map(Fraction, row))) / sum(x * x for x in exact)
+        off = sum((Fraction(x) - along * y) ** 2 for x, y in zip(row, exact, strict=True))
+        used += any(row)
+        assert 0.4 * 3 * math.sqrt(off) <= recall_law.SAFETY * math.hypot(*row)
+    assert used == (0 if shift == 1e8 else 6)
+    turned = weights + 0.1 * weights.roll(1, 0)
+    angle = torch.acos(torch.cosine_similarity(weights, turned))[:, None] + 1e-12
+    change = recall_law._comparisons(weights, 9) - recall_law._comparisons(turned, 9)
+    assert bool((change.abs() <= 0.4 * 3 * angle).all())
 
 
 def test_one_token_a_sequence():

@@ -81,7 +81,7 @@ def margins(problem: Problem) -> Margins:
         _quadratic(keys @ (flat.T @ flat) @ keys.T),
         _quadratic(keys @ (diagonal.T @ diagonal) @ keys.T),
         unit * size * reach,
-        unit * float(form.square().sum()) * reach.square(),
+        (unit + ROUNDING * vocab**2) * float(form.square().sum()) * reach.square(),
     )
 
 

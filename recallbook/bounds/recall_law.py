@@ -10,6 +10,7 @@ part along $\hat q$. All of it is ours."""
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +22,8 @@ from torch import Tensor
 
 from recallbook.data.residuals import onto_labels_, residuals
 from recallbook.data.task import Problem
-from recallbook.model.ties import lengths, tolerance
+from recallbook.embedding_laws import Geometry
+from recallbook.model.ties import lengths
 from recallbook.training.gradients import features
 
 NORMAL_EDGES = np.linspace(-4.8, 4.8, 33)  # of the cells for the right label's own normal variable
@@ -44,6 +46,7 @@ LENGTH_EXCESS = (
 )  # of a squared length over its mean
 STEEPEST = 0.3  # above the largest slope of -(log Phi)'', which is below 0.2958
 SAFETY = 1e-8  # taken off every probability: special functions and sums are exact to 1e-10
+STEADY = 1e-6  # of a row's length: what rounding may add to its entries where no chance is left
 
 
 class Cells(NamedTuple):
@@ -94,8 +97,9 @@ def stored_weights(problem: Problem) -> Float[Tensor, "V V"]:
 
     With loss weights $q_j$ has the factor $\omega_j$; with an output bias $c_j$ times their sum is
     taken off. What step 3 stores if every training sequence locks, in the early-phase limit. Labels
-    are named by their token. A row that is no more than rounding left over from terms of its size
-    is zero: nothing is proved about its fact."""
+    are named by their token. A row that rounding could turn by more than ``SAFETY`` over $\sqrt d$
+    is zero, because such an angle can change a chance by ``SAFETY``: nothing is proved about its
+    fact. Where orthonormal outputs leave no chance, ``STEADY`` is enough."""
     setting = problem.setting
     informative = problem.tokens.gather(1, problem.positions[:, None])[:, 0].long()
     frequency = (
@@ -105,14 +109,13 @@ def stored_weights(problem: Problem) -> Float[Tensor, "V V"]:
     images = features(problem, marked)
     weights = images @ images.T * frequency
     weights = onto_labels_(problem, weights, problem.permutation, dim=1)
-    size = lengths(images) * (lengths(images) * frequency).max() * setting.vocab**0.5
-    if not setting.plain_steps:
-        known = residuals(problem)
-        asked = lengths(images) * frequency * known.weights[problem.permutation]
-        size = lengths(images) * (
-            asked.max() * setting.vocab**0.5 + torch.linalg.norm(known.prediction) * asked.sum()
-        )
-    proved = torch.linalg.norm(weights, dim=1) > tolerance(problem.dtype) * size
+    known = residuals(problem)
+    asked = lengths(images) * frequency * known.weights[problem.permutation]
+    size = torch.linalg.norm(asked) + torch.linalg.norm(known.prediction) * asked.sum()
+    terms = setting.vocab + setting.dim + setting.feature_dim
+    least = 1 / STEADY if setting.law.geometry == "orthonormal" else setting.dim**0.5 / SAFETY
+    rounding = 2.0**-53 * terms * lengths(images) * size
+    proved = torch.linalg.norm(weights, dim=1) > least * rounding
     return torch.where(proved[:, None], weights, 0.0)
 
 
@@ -131,11 +134,15 @@ def beats(right: Tensor, wrong: Tensor, length: Tensor, dim: int) -> Tensor:
 def union_bound(weights: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]:
     """Chance that fact $v$ is recalled, at least one minus the chances of all wrong labels; at
     least 0."""
-    right, length = weights.diagonal()[:, None], torch.linalg.norm(weights, dim=1)[:, None]
-    known = length[:, 0] > 0
-    lost = beats(right, weights, torch.where(length > 0, length, 1.0), dim)
-    lost.fill_diagonal_(0.0)
-    return torch.where(known, (1 - lost.sum(dim=1) - SAFETY).clamp(min=0), 0.0)
+    lost = _comparisons(weights, dim).sum(dim=1)
+    return torch.where(weights.any(dim=1), (1 - lost - SAFETY).clamp(min=0), 0.0)
+
+
+def _comparisons(weights: Float[Tensor, "V V"], dim: int) -> Float[Tensor, "V V"]:
+    """Chance that each wrong label (column) beats the right one; 0 on the diagonal."""
+    length = torch.linalg.norm(weights, dim=1, keepdim=True)
+    right = weights.diagonal()[:, None]
+    return beats(right, weights, torch.where(length > 0, length, 1.0), dim).fill_diagonal_(0.0)
 
 
 def recall_bound(weights: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]:
@@ -147,18 +154,49 @@ def recall_bound(weights: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]
     and Jensen's inequality does the rest. The values are those of :func:`log_wins`. Never below
     :func:`union_bound`."""
     own, size = normal_cells(), chi_cells(dim)
-    length = torch.linalg.norm(weights, dim=1)
-    unit = weights / torch.where(length > 0, length, 1.0)[:, None]
     found = torch.zeros(len(weights), dtype=weights.dtype)
-    rows = max(1, BLOCK_NUMBERS // (len(weights) * len(size.edges)))
-    for asked in torch.split(torch.arange(len(weights)), rows):
+    for unit, asked in _blocks(weights):
         logs = np.stack(
-            [log_wins(unit[asked], asked, size.edges, edge) for edge in own.edges]
+            [log_wins(unit, asked, size.edges, edge) for edge in own.edges]
         )  # (own, rows, size)
         found[asked] = torch.from_numpy(_over_cells(logs, own, size))
-    return torch.maximum(
-        torch.where(length > 0, (found - SAFETY).clamp(min=0), 0.0), union_bound(weights, dim)
-    )
+    known = torch.where(weights.any(dim=1), (found - SAFETY).clamp(min=0), 0.0)
+    return torch.maximum(known, union_bound(weights, dim))
+
+
+def recall_at_most(
+    weights: Float[Tensor, "V V"], dim: int, geometry: Geometry = "normal"
+) -> Float[Tensor, " V"]:
+    r"""Proved upper bound on the chance that each fact is recalled, ``(V,)``; a tie among k counts
+    1/k.
+
+    For Gaussian output embeddings by the tangents of :func:`_wins_at_most` in every cell of the
+    grid, and what lies outside counts as recalled; never above the chance against one wrong label,
+    nor one over the number of labels with as much weight. On the sphere only labels of equal weight
+    are counted. Rows of zeros: 1, nothing is proved."""
+    right = weights.diagonal()[:, None]
+    if geometry == "orthonormal":
+        slack = 2 * STEADY * torch.linalg.norm(weights, dim=1, keepdim=True)
+        return torch.gt(weights, right + slack).any(dim=1).logical_not().to(weights.dtype)
+    level = torch.eq if geometry == "spherical" else torch.ge
+    found = 1 / level(weights, right).sum(dim=1).to(weights.dtype)
+    if geometry == "normal":
+        found = torch.minimum(found, 1 - _comparisons(weights, dim).amax(dim=1))
+        own, size = normal_cells(), chi_cells(dim)
+        for unit, asked in _blocks(weights):
+            inside = sum(
+                _wins_at_most(unit, asked, own, size, k) for k in range(len(own.edges) - 1)
+            )
+            outside = 1 - own.chances.sum() * size.chances.sum()
+            found[asked] = torch.minimum(found[asked], torch.from_numpy(inside + outside))
+    return torch.where(weights.any(dim=1), (found + SAFETY).clamp(max=1), 1.0)
+
+
+def _blocks(weights: Float[Tensor, "V V"]) -> Iterator[tuple[Float[Tensor, "n V"], Tensor]]:
+    """Rows of unit length, a block of them at a time, and the facts that they ask for."""
+    rows = max(1, BLOCK_NUMBERS // (len(weights) * len(LENGTH_QUANTILES)))
+    for asked in torch.split(torch.arange(len(weights)), rows):
+        yield torch.nn.functional.normalize(weights[asked], eps=1e-300), asked
 
 
 def log_wins(
@@ -174,17 +212,8 @@ def log_wins(
     asked for gives $\log P\ge\min_r\log H(-r)+\frac{r^2}2\ge\log H(0)-\frac{h^2}{2\mu}$ with
     $h=(\log H)'(0)$, where $\mu\ge\frac12$ bounds the second derivative of what is minimised for
     $\lvert r\rvert\le2\lvert h\rvert$."""
-    rows = torch.arange(len(unit))
-    right = unit[rows, asked].numpy()[:, None]
-    rest = np.sqrt(np.maximum(1 - right**2, 1e-12))
-    level = right * sizes + rest * own  # x_v, (n, c)
-    push = sizes - right * own / rest
-    others = unit.numpy()[:, None, :]
-    gaps = level[:, :, None] - push[:, :, None] * others  # c_k, (n, c, V)
-    gaps[rows.numpy(), :, asked.numpy()] = np.inf  # the right label does not compete with itself
-    logs = special.log_ndtr(gaps)
-    ratio = np.exp(-(gaps**2) / 2 - logs) / math.sqrt(2 * math.pi)  # phi / Phi
-    parts = others / rest[:, :, None]
+    gaps, _, _, parts = _gaps(unit, asked, sizes, own)
+    logs, ratio = _logs(gaps)
     slope = np.abs((parts * ratio).sum(axis=2))
     bend = ratio * (ratio + np.where(np.isfinite(gaps), gaps, 0.0))  # -(log Phi)''
     reach = STEEPEST * np.abs(parts) ** 3  # by how much each can grow, per unit of r
@@ -193,13 +222,82 @@ def log_wins(
     return np.where(convexity >= 1 / 2, product, -np.inf)
 
 
+def _gaps(
+    unit: Float[Tensor, "n V"], asked: Tensor, sizes: Float[np.ndarray, " c"], own: float
+) -> tuple[Float[np.ndarray, "n _ V"], ...]:
+    r"""$c_k$, what it gains per unit of $\chi$ and of $\xi$, and $p_k$; infinite and 0 for the right
+    label, which does not compete with itself."""
+    rows, columns, others = np.arange(len(unit)), asked.numpy(), unit.numpy()[:, None, :]
+    right = others[rows, :, columns][:, :, None]
+    rest = np.sqrt(np.maximum(1 - right**2, 1e-12))
+    by_size, by_own, parts = right - others, rest + others * right / rest, others / rest
+    gaps = by_size * sizes[:, None] + by_own * own
+    gaps[rows, :, columns] = np.inf
+    for table in (by_size, by_own, parts):
+        table[rows, :, columns] = 0
+    return gaps, by_size, by_own, parts
+
+
+def _logs(
+    gaps: Float[np.ndarray, "n c V"],
+) -> tuple[Float[np.ndarray, "n c V"], Float[np.ndarray, "n c V"]]:
+    r"""$\log\Phi$ and its slope."""
+    logs = special.log_ndtr(gaps)
+    return logs, np.exp(-(gaps**2) / 2 - logs) / math.sqrt(2 * math.pi)
+
+
+def _wins_at_most(
+    unit: Float[Tensor, "n V"], asked: Tensor, own: Cells, size: Cells, cell: int
+) -> Float[np.ndarray, " n"]:
+    r"""Upper bound on the chance that all wrong logits lie below the right one with $\xi$ in this
+    cell.
+
+    Given $t$, the sum of $\lvert p_k\rvert g'_k$ over wrong labels whose $p_k$ have one sign, these
+    are negatively correlated: their chances multiply at most (Slepian), and $t$ is the same for
+    both signs. The product is log-concave in $t$, $\chi$ and $\xi$, so below the exponential of its
+    tangent plane at $t=0$ in the middle of the cell."""
+    gaps, by_size, by_own, parts = _gaps(unit, asked, _middles(size), _middles(own)[cell])
+    square, above = parts**2, parts > 0
+    upper, lower = ((square * one).sum(axis=2, keepdims=True) for one in (above, ~above))
+    share = np.maximum(np.where(above, upper, lower), 1e-300)
+    competes = square < 0.75 * share  # who is nearly alone with its sign is left out
+    spread = np.sqrt(1 - np.where(competes, square / share, 0.0))
+    logs, ratio = _logs(np.where(competes, gaps / spread, np.inf))
+    ratio /= spread
+    tilt = (ratio * np.abs(parts) / share).sum(axis=2)
+    total = logs.sum(axis=2) + tilt**2 * (upper * lower)[:, :, 0] / 2
+    total += _log_tilted((ratio * by_own).sum(axis=2), own, cell)
+    total += _log_tilted((ratio * by_size).sum(axis=2), size)
+    most = _by_cell(own)[cell] * _by_cell(size)
+    return np.asarray(np.minimum(np.exp(total.clip(max=0)), most).sum(axis=1))
+
+
+def _by_cell(cells: Cells) -> Float[np.ndarray, " n"]:
+    return np.asarray(cells.chances.reshape(-1, PARTS).sum(axis=1))
+
+
+def _middles(cells: Cells) -> Float[np.ndarray, " n"]:
+    return np.asarray(cells.edges[:-1] + cells.edges[1:]) / 2
+
+
+def _log_tilted(
+    slope: Float[np.ndarray, "n c"], cells: Cells, cell: int | slice = slice(None)
+) -> Float[np.ndarray, "n c"]:
+    r"""$\log\mathbb E[e^{g(x-x_0)};\text{cell}]$ at most, $x_0$ its middle: a part of width $w$ and
+    mean $m$ gives $e^{g(m-x_0)+g^2w^2/8}$ (Hoeffding)."""
+    means, chances = cells.chords @ cells.edges, cells.chances.reshape(-1, PARTS)[cell]
+    away = (means.reshape(-1, PARTS) - _middles(cells)[:, None])[cell]
+    blur = (slope * np.diff(cells.edges)[cell] / PARTS) ** 2 / 8
+    return np.asarray(blur + special.logsumexp(slope[..., None] * away, b=chances, axis=-1))
+
+
 def _over_cells(
     logs: Float[np.ndarray, "own n size"], own: Cells, size: Cells
 ) -> Float[np.ndarray, " n"]:
     """Expectation over both variables of the exponential of chords: along one variable, then along
     the other."""
-    floored = np.maximum(logs, -700.0)  # what this adds is below exp(-40): far inside SAFETY
-    across = np.tensordot(own.chords, floored, axes=1) @ size.chords.T
+    finite = np.maximum(logs, -1e300)  # a part with any weight on a corner at -inf gets exactly 0
+    across = np.tensordot(own.chords, finite, axes=1) @ size.chords.T
     total: Float[np.ndarray, " n"] = np.tensordot(
         own.chances, np.exp(across) @ size.chances, axes=1
     )
@@ -211,9 +309,7 @@ def surely_recalled(weights: Float[Tensor, "V V"]) -> Bool[Tensor, " V"]:
     beyond rounding."""
     right, others = weights.diagonal().clone(), weights.clone()
     others.fill_diagonal_(-math.inf)
-    return torch.gt(
-        right - others.amax(dim=1), tolerance(weights.dtype) * torch.linalg.norm(weights, dim=1)
-    )
+    return torch.gt(right - others.amax(dim=1), 2 * STEADY * torch.linalg.norm(weights, dim=1))
 
 
 def sphere_bound(weights: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]:
@@ -229,7 +325,8 @@ def sphere_bound(weights: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]
         return torch.zeros(len(weights), dtype=weights.dtype)
     right, square = weights.diagonal()[:, None], weights.square()
     rest = (square.sum(dim=1, keepdim=True) - right.square() - square).clamp(min=0) + 1e-300
-    ahead = ((right - weights).clamp(min=0) / rest.sqrt()).numpy()
+    blur = 2 * SAFETY * torch.linalg.norm(weights, dim=1, keepdim=True)  # see `stored_weights`
+    ahead = ((right - weights - blur).clamp(min=0) / (rest.sqrt() + blur)).numpy()
     grid = np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 1200)])
     chances = sphere_beats(grid, dim)
     lost, before, beyond = np.zeros_like(ahead), np.zeros_like(ahead), 1.0
@@ -241,9 +338,7 @@ def sphere_bound(weights: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]
         lost += (here - before) * beyond
         before, beyond = here, length_tail(excess, dim)
     lost += (1 - before) * beyond
-    lost = np.where(
-        (right > weights).numpy(), lost, 1.0
-    )  # nothing is proved against a label that is not behind
+    lost[ahead == 0] = 1.0  # nothing is proved against a label that is not behind
     np.fill_diagonal(lost, 0.0)
     return torch.from_numpy((1 - lost.sum(axis=1) - SAFETY).clip(min=0))
 
