@@ -19,7 +19,7 @@ from recallbook.__main__ import main
 from recallbook.analysis.plan import plan
 from recallbook.bounds import coverage
 from recallbook.commands import predicting, sweeping as sweep_commands
-from recallbook.sweeps import archive, catalogue
+from recallbook.sweeps import archive, run, catalogue
 from recallbook.sweeps.point import OUTCOMES
 from recallbook.sweeps.store import Store
 
@@ -60,7 +60,7 @@ def test_recompute_prints_what_differs(monkeypatch, capsys):
     assert capsys.readouterr().out == "four_corners: 2 rows recomputed, 0 differ\n"
     stored = rb.load_results("four_corners")
     wrong = stored.assign(accuracy=stored["accuracy"] / 2 + 0.4)
-    for module in (archive, sweep_commands):
+    for module in (run, sweep_commands):
         monkeypatch.setattr(module, "load_results", lambda name: wrong)
     assert main(chosen) == 1
     printed = capsys.readouterr().out.splitlines()
