@@ -19,7 +19,7 @@ from recallbook.__main__ import main
 from recallbook.analysis.plan import plan
 from recallbook.bounds import coverage
 from recallbook.commands import predicting, sweeping as sweep_commands
-from recallbook.sweeps import archive, run, catalogue
+from recallbook.sweeps import archive, catalogue, run
 from recallbook.sweeps.point import OUTCOMES
 from recallbook.sweeps.store import Store
 
