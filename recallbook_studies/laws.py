@@ -52,6 +52,27 @@ def leading(expression: sp.Expr, growth: Mapping[sp.Symbol, int]) -> sp.Expr:
     return sp.factor(left.subs(x, 1))
 
 
+def leading_exponents(expression: sp.Expr) -> dict[sp.Symbol, sp.Rational]:
+    r"""Exponents of an expression's leading monomial for $1\ll L$, $1\ll d\ll V\ll N$, at the
+    typical draw.
+
+    Taken with $V=x^{8}$, $d=x^{6}$, $L=x^{5}$, $N=x^{10}$ for $x\to\infty$: a path inside that
+    region. The leading term of a sum of monomials is then the one with the highest power of $x$.
+    """
+    x = sp.Symbol("x", positive=True)
+    typical = {of_lock_on.T: 1, of_lock_on.Q: 1, of_lock_on.M: 1, tau: 1}
+    path = {size: x**power for size, power in SMALL_DIM.items()}
+    # a sum of monomials
+    monomials = sp.expand(sp.cancel(expression.subs(typical)))
+
+    def power(term: sp.Expr) -> sp.Expr:
+        along = term.subs(path)
+        return sp.simplify(x * sp.diff(along, x) / along)
+
+    leading = max(sp.Add.make_args(monomials), key=power)
+    return {size: sp.simplify(size * sp.diff(sp.log(leading), size)) for size in (V, N, L, d)}
+
+
 @cache
 def lock_on_noises(trigger_in_values: bool = False, small_dim: bool = False) -> dict[str, sp.Expr]:
     r"""Each scatter of scores over the squared score of the mark, by name: what attention must

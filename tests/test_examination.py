@@ -12,12 +12,12 @@ import recallbook as rb
 from recallbook.__main__ import main
 from recallbook.analysis import examination
 from recallbook.analysis.examination import (
-    beyond,
     coherence_quantile,
     cosine_quantile,
     dim_of_coherence,
 )
 from recallbook.data.embeddings import draw_embeddings
+from recallbook_studies.ch02 import coherence
 
 GENERATOR = np.random.default_rng(11)
 SMALL = GENERATOR.standard_normal((12, 5)) * np.array([3, 2, 1, 1, 0.5]) + 0.3
@@ -83,7 +83,7 @@ def test_random_directions_are_called_random():
     assert np.mean([report.cosines for report in reports], axis=0) == pytest.approx(
         expected, abs=0.01
     )
-    assert [float(beyond(value, 20)) for value in expected] == pytest.approx(
+    assert [float(coherence.beyond(value, 20)) for value in expected] == pytest.approx(
         1 - np.array(examination.LEVELS), rel=1e-9
     )
     assert max(report.length_variance for report in reports) < 1e-25

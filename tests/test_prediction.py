@@ -12,7 +12,7 @@ import recallbook as rb
 from recallbook.theory import lock_on, values as fluctuations
 from recallbook.theory.symbolic import lock_terms as lock_symbols, recall_terms as recall_symbols
 from recallbook.theory.symbolic.expressions import L, N, V, d, tau
-from recallbook_studies import prediction_errors
+from recallbook_studies import laws, prediction_errors
 from recallbook_studies.ch02.associative import predicted_recall
 
 pytestmark = pytest.mark.essential
@@ -96,11 +96,11 @@ def test_endless_data_is_the_linear_memory():
 
 def test_leading_exponents():
     """The product law of the mean bias: variance 1/(N^2 V d^3) against a signal 1/(L^2 V)."""
-    found = lock_symbols.leading_exponents(lock_symbols.lock_terms()["mean bias"].token)
+    found = laws.leading_exponents(lock_symbols.lock_terms()["mean bias"].token)
     assert found == {V: -1, N: -2, L: 0, d: -3}
-    found = lock_symbols.leading_exponents(lock_symbols.lock_terms()["gradient noise"].token)
+    found = laws.leading_exponents(lock_symbols.lock_terms()["gradient noise"].token)
     assert found == {V: 0, N: -2, L: -2, d: -3}
-    found = lock_symbols.leading_exponents(lock_symbols.trigger_score().subs(tau, 0))
+    found = laws.leading_exponents(lock_symbols.trigger_score().subs(tau, 0))
     assert found == {V: -1, N: 0, L: -2, d: 0}
 
 

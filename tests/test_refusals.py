@@ -11,7 +11,6 @@ import pytest
 import torch
 
 import recallbook as rb
-from recallbook.analysis import examination
 from recallbook.analysis.critical import critical_size
 from recallbook.analysis.intervals import fitted_slope, seed_interval
 from recallbook.analysis.plan import Cost, plan
@@ -64,11 +63,6 @@ REFUSED = [
     ),
     (plan, {**PLAN, "zipf": 1.0}, "vary_width=True; vocab=1025"),
     (Cost, {}, "per_sequence=-1.0; per_sequence=nan; per_sequence='much'"),
-    (
-        examination.coherence_quantile,
-        {"vocab": 5, "dim": 5, "probability": 0.5},
-        "probability=1; dim=1",
-    ),
     (frequencies.critical_zipf, {**SIZES, "samples": 640}, "level=1.0"),
     (spectra.spectral_moment, {}, "degree=0"),
     (critical_size, {"setting": SETTING}, "vary='vocab'; outcome='loss'; level=1.0; tolerance=0"),

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import sympy as sp
+from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 from scipy.stats import bootstrap
 
@@ -139,7 +141,7 @@ def mark_parts(setting: Setting) -> Parts:
     overlap"."""
     score = moments.polynomial(setting, "score")
     parts = {term: _mean(setting, "square", term) for term in TERMS}
-    parts["trigger overlap"] -= moments.over_triggers(setting, score**2)
+    parts["trigger overlap"] -= over_triggers(setting, score**2)
     equal, at = not length_variance(setting), sizes(setting)
     left = [
         term.trigger
@@ -204,4 +206,27 @@ def _interval(values: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def _mean(setting: Setting, quantity: str, term: str) -> float:
-    return moments.over_triggers(setting, moments.polynomial(setting, quantity, term=term))
+    return over_triggers(setting, moments.polynomial(setting, quantity, term=term))
+
+
+def expression(quantity: str, term: str | None = None, odd: bool | None = None) -> sp.Expr:
+    """Rows of the table as an expression in V, N, L, d, T and tau, for Gaussian embeddings:
+    exact."""
+    together = (
+        moments.rows(quantity, term, odd).groupby(list(moments.POWERS[:6]))["coefficient"].sum()
+    )
+    symbols = (1 / N, 1 / L, 1 / V, 1 / d, symbolic.T, tau)
+    products = (
+        int(c) * sp.prod(symbol ** int(p) for symbol, p in zip(symbols, powers, strict=True))
+        for powers, c in together.items()
+        if c
+    )
+    return sp.Add(*products)
+
+
+def over_triggers(setting: Setting, given: Polynomial) -> float:
+    r"""Mean of a polynomial over $|t|^2$, a gamma variable of mean 1: $\mathbb
+    E\,T^k=\prod_{j<k}(1+js)$."""
+    spread = length_variance(setting)
+    means = np.cumprod([1.0, *(1 + j * spread for j in range(len(given.coef) - 1))])
+    return float(np.dot(np.asarray(given.coef, dtype=float), means))

@@ -77,9 +77,9 @@ def leading_laws() -> pd.DataFrame:
     For $1\ll L$, $1\ll d\ll V\ll N$, from the term's variance over the squared trigger score, which
     falls with some power of N. Terms whose variance is a fixed fraction of the squared score are
     left out: no N makes up for them."""
-    score, rows = symbolic.leading_exponents(symbolic.trigger_score()), []
+    score, rows = laws.leading_exponents(symbolic.trigger_score()), []
     for name, term in symbolic.lock_terms().items():
-        token = symbolic.leading_exponents(term.token)
+        token = laws.leading_exponents(term.token)
         ratio = {size: token[size] - 2 * score[size] for size in (V, N, L, d)}
         if ratio[N] != 0:
             powers = [ratio[size] / -ratio[N] for size in (V, L, d)]

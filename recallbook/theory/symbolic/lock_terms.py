@@ -187,25 +187,3 @@ def skewness() -> sp.Expr:
     ``lengths_variance`` is that of "unequal lengths", $2c^2/d$, and ``total_variance`` that of all
     terms."""
     return 3 * sp.sqrt(2 / d * lengths_variance / total_variance)
-
-
-def leading_exponents(
-    expression: sp.Expr, sizes: tuple[sp.Symbol, ...] = (V, N, L, d)
-) -> dict[sp.Symbol, sp.Rational]:
-    r"""Exponents of an expression's leading monomial for $1\ll L$, $1\ll d\ll V\ll N$, at the
-    typical draw.
-
-    Taken with $V=x^{8}$, $d=x^{6}$, $L=x^{5}$, $N=x^{10}$ for $x\to\infty$: a path inside that
-    region. The leading term of a sum of monomials is then the one with the highest power of $x$.
-    """
-    x = sp.Symbol("x", positive=True)
-    path = {V: x**8, d: x**6, L: x**5, N: x**10}
-    # a sum of monomials
-    typical = sp.expand(sp.cancel(expression.subs({T: 1, Q: 1, M: 1, tau: 1})))
-
-    def power(term: sp.Expr) -> sp.Expr:
-        along = term.subs(path)
-        return sp.simplify(x * sp.diff(along, x) / along)
-
-    leading = max(sp.Add.make_args(typical), key=power)
-    return {size: sp.simplify(size * sp.diff(sp.log(leading), size)) for size in sizes}
