@@ -97,15 +97,14 @@ def draw_sequences(ax: Axes, tokens: np.ndarray, positions: np.ndarray, labels: 
     _frame(ax, (-0.1, length + 1.7), (-count + 0.9, 1))
 
 
-def draw_model(ax: Axes, mlp: bool = False) -> None:
+def draw_model(ax: Axes) -> None:
     """The model from tokens to logits, with the step that trains each matrix written above it."""
     stages = [
         ("tokens $e_j$", ""),
         ("attention\n$W_{KQ}$", "step 2"),
         ("located\n$h$", ""),
-        *([("fixed MLP\n$W_{\\rm in}$", "")] if mlp else []),
         ("value matrix\n$W_V$", "steps 1, 3"),
-        ("logits\n$U W_V\\,g(h)$" if mlp else "logits\n$U W_V h$", ""),
+        ("logits\n$U W_V h$", ""),
     ]
     for i, (name, step) in enumerate(stages):
         face = COLOURS[5] if step else "#f2f2f2"

@@ -67,9 +67,7 @@ def split(setting: Setting, parameters: int, ratio: float | None) -> Setting:
     return replace(setting, dim=dim, width=width)
 
 
-def budget(
-    activations: Iterable[Phi], simulated: Iterable[int] = SIMULATED
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+def budget(activations: Iterable[Phi]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Predicted accuracy by activation, ratio and budget where $d\\ge16$, and simulated accuracy by
     seed."""
     lines, runs = [], []
@@ -92,6 +90,6 @@ def budget(
                 setting = split(task, parameters, ratio)
                 if setting.dim >= 16:
                     lines.append({**key, "accuracy": predict(setting, warn=False).accuracy})
-                if parameters in simulated:
+                if parameters in SIMULATED:
                     runs.append(outcomes([setting], **key))
     return pd.DataFrame(lines), pd.concat(runs, ignore_index=True)

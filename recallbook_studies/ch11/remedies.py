@@ -227,40 +227,28 @@ def step_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
     return rows
 
 
-def verdicts(table: pd.DataFrame, outcome: str = "lock_on", level: float = RESTORED) -> pd.Series:
-    """Whether each row of :func:`compared` has the outcome restored: ``"yes"`` if its interval lies
-    above ``level``.
+def verdicts(table: pd.DataFrame) -> pd.Series:
+    """Whether each row of :func:`compared` has lock-on restored: ``"yes"`` if its interval lies
+    above :data:`RESTORED`.
 
     ``"no"`` if the interval lies below, ``"open"`` if the level is inside.
     """
-    low, high = table[f"{outcome} low"], table[f"{outcome} high"]
-    answers = np.select([low >= level, high < level], ["yes", "no"], "open")
-    return pd.Series(answers, index=table.index, name="restored")
+    ends = [table["lock_on low"] >= RESTORED, table["lock_on high"] < RESTORED]
+    return pd.Series(np.select(ends, ["yes", "no"], "open"), index=table.index, name="restored")
 
 
-def draw_comparison(
-    ax: Axes,
-    parts: dict[str, pd.DataFrame],
-    outcome: str = "accuracy",
-    predicted: pd.DataFrame | None = None,
-) -> None:
-    """One line for each way and remedy, a colour for each part (rows of :func:`at` under a name);
-    ticks are predicted.
-
-    ``predicted`` has the index of :func:`at`, and a column for each part that is predicted.
-    """
+def draw_comparison(ax: Axes, parts: dict[str, pd.DataFrame]) -> None:
+    """Accuracy, one line for each way and remedy, a colour for each part (rows of :func:`at` under
+    a name)."""
     lines = list(dict.fromkeys(line for rows in parts.values() for line in rows.index))
     for index, (name, rows) in enumerate(parts.items()):
         shift = 0.18 * (index - (len(parts) - 1) / 2)
         heights = np.array([lines.index(line) for line in rows.index]) + shift
-        ends = rows[[outcome, f"{outcome} low", f"{outcome} high"]]
+        ends = rows[["accuracy", "accuracy low", "accuracy high"]]
         plotting.plot_lying(ax, ends, heights, index, name)
-        if predicted is not None and name in predicted:
-            marks = predicted[name].reindex(rows.index).to_numpy(float)
-            ax.plot(marks, heights, "|", color="black", markersize=9)
     ax.set_yticks(range(len(lines)), [_spoken(*line) for line in lines], fontsize=8)
     ax.invert_yaxis()
-    ax.set(xlim=(-0.03, 1.03), xlabel=outcome.replace("_", "-"))
+    ax.set(xlim=(-0.03, 1.03), xlabel="accuracy")
 
 
 def _spoken(way: str, remedy: str) -> str:

@@ -69,7 +69,7 @@ def draw_critical(ax: Axes, frame: pd.DataFrame) -> None:
 
 def _with_theory(frame: pd.DataFrame, level: float) -> pd.DataFrame:
     """Critical N by rung, measured and predicted."""
-    table = ladder_laws.with_theory(ladder_laws.critical(frame, level=level), level=level)
+    table = ladder_laws.with_theory(ladder_laws.critical(frame, level=level), level)
     return table.set_index("rung")
 
 
