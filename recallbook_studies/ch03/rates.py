@@ -84,14 +84,12 @@ def _distance(weights: Weights, limit: Weights, gamma: float) -> float:
     return float(away / torch.linalg.norm(limit.value2))
 
 
-def over_dim(
-    trigger_in_values: bool, dims: Iterable[int], seeds: Iterable[int] = SEEDS
-) -> pd.DataFrame:
+def over_dim(trigger_in_values: bool, dims: Iterable[int]) -> pd.DataFrame:
     r"""The ``slope`` of that distance in $\eta/(LV)$ where it is small, by ``dim``: at
     $x=0.01\,d/(V+d)$."""
-    rows, dims = [], list(dims)
-    for seed in seeds:
-        for dim in dims:
+    rows = []
+    for dim in dims:
+        for seed in SEEDS:
             problem, limit = in_the_limit(replace(setting(trigger_in_values), dim=dim), seed)
             vocab = problem.setting.vocab
             ratio = 0.01 * dim / (vocab + dim)

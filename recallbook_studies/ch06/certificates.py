@@ -118,7 +118,7 @@ def along(settings: Iterable[Setting], seeds: Iterable[int], fresh: int = 8) -> 
     return pd.DataFrame(rows)
 
 
-def slack_of_recall(setting: Setting, seeds: Iterable[int], draws: int = 100) -> pd.DataFrame:
+def slack_of_recall(setting: Setting, seeds: Iterable[int]) -> pd.DataFrame:
     """Recall with perfect attention, simulated over fresh Gaussian outputs, and its bounds; one row
     a draw."""
     rows = []
@@ -130,7 +130,7 @@ def slack_of_recall(setting: Setting, seeds: Iterable[int], draws: int = 100) ->
         tails = (1 - gaps.square()).pow(setting.dim / 2).fill_diagonal_(0.0)
         generator = torch.Generator().manual_seed(seed)
         right = []
-        for _ in range(draws):
+        for _ in range(100):
             outputs = torch.randn(
                 problem.output_embeddings.shape, generator=generator, dtype=torch.float64
             )

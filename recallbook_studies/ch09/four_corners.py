@@ -21,9 +21,7 @@ def points() -> list[Point]:
     return grids.points((s for s in corners if s.trigger_in_values or s.samples <= ENOUGH), SEEDS)
 
 
-def critical(
-    frame: pd.DataFrame, trigger_in_values: bool, outcome: str, level: float = 0.5
-) -> pd.DataFrame:
+def critical(frame: pd.DataFrame, trigger_in_values: bool, outcome: str) -> pd.DataFrame:
     """Four rows: measured and predicted critical N of one outcome by d and L."""
     fixed = {"vocab": VOCAB, "trigger_in_values": trigger_in_values}
-    return grids.critical(frame, ["dim", "seq_len"], outcome, level, **fixed)
+    return grids.critical(frame, ["dim", "seq_len"], outcome, **fixed)

@@ -4,6 +4,7 @@ nothing interferes?"""
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -47,23 +48,19 @@ def labelled(frame: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def optimism(
-    frame: pd.DataFrame, trigger_in_values: bool, outcome: str, level: float = 0.5
-) -> pd.DataFrame:
+def optimism(frame: pd.DataFrame, trigger_in_values: bool, outcome: str) -> pd.DataFrame:
     """Critical N by law and L, and its ``ratio`` to that of orthogonal embeddings at the same L.
 
     The ratio is not a number where either is below the grid, and infinite where only the orthogonal
     one is on it."""
     chosen = labelled(grids.at(frame, trigger_in_values=trigger_in_values))
-    table = critical_table(chosen, ["law", "seq_len"], outcome=outcome, level=level)
+    table = critical_table(chosen, ["law", "seq_len"], outcome=outcome)
     ideal = table[table["law"] == name(*LAWS[0])].set_index("seq_len")["critical"]
     known = table["critical"].where(table["critical"] > 0)
     return table.assign(ratio=known / table["seq_len"].map(ideal.where(ideal > 0)))
 
 
-def ratios(
-    frame: pd.DataFrame, trigger_in_values: bool, outcome: str, level: float = 0.5
-) -> pd.DataFrame:
+def ratios(frame: pd.DataFrame, trigger_in_values: bool, outcome: str) -> pd.DataFrame:
     """Critical N of Gaussian embeddings over that of orthogonal ones at the same d and L, with its
     95 % interval.
 
@@ -75,9 +72,9 @@ def ratios(
     for seq_len, part in chosen[chosen["embeddings"].isin([law, "gaussian"])].groupby("seq_len"):
         # the exponent of a size that is 1 and e is the logarithm of the ratio
         part = part.assign(size=np.where(part["embeddings"] == law, 1.0, math.e))
-        crossed = critical_table(part, ["size"], outcome=outcome, level=level)["critical"]
+        crossed = critical_table(part, ["size"], outcome=outcome)["critical"]
         if ((crossed > 0) & np.isfinite(crossed)).all():
-            found = exponents(part, ["size"], outcome=outcome, level=level)
+            found = exponents(part, ["size"], outcome=outcome)
             rows.append(
                 (seq_len, *np.exp(found[["exponent", "low", "high"]].iloc[0].to_numpy(float)))
             )
@@ -89,9 +86,8 @@ def gaussian(frame: pd.DataFrame, trigger_in_values: bool) -> pd.DataFrame:
     return grids.at(frame, embeddings="gaussian", trigger_in_values=trigger_in_values)
 
 
-def critical(
-    frame: pd.DataFrame, trigger_in_values: bool, outcome: str, level: float = 0.5
-) -> pd.DataFrame:
+def critical(frame: pd.DataFrame, trigger_in_values: bool, outcome: str) -> pd.DataFrame:
     """Critical N of Gaussian embeddings by L and d, measured and predicted."""
-    fixed = {"vocab": VOCAB, "embeddings": "gaussian", "trigger_in_values": trigger_in_values}
-    return grids.critical(frame, ["seq_len", "dim"], outcome, level, **fixed)
+    rows = gaussian(frame, trigger_in_values)
+    fixed: dict[str, Any] = {"vocab": VOCAB, "trigger_in_values": trigger_in_values}
+    return grids.critical(rows, ["seq_len", "dim"], outcome, **fixed)

@@ -55,10 +55,10 @@ def with_axis(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(load=frame["samples"] * frame["dim"] / frame["vocab"] ** 2)
 
 
-def critical(frame: pd.DataFrame, trigger_in_values: bool, level: float = 0.5) -> pd.DataFrame:
+def critical(frame: pd.DataFrame, trigger_in_values: bool) -> pd.DataFrame:
     """Critical N for accuracy by V and d, measured and predicted."""
     fixed = {"seq_len": LENGTH, "trigger_in_values": trigger_in_values}
-    return grids.critical(frame, ["vocab", "dim"], "accuracy", level, **fixed)
+    return grids.critical(frame, ["vocab", "dim"], "accuracy", **fixed)
 
 
 def with_law(table: pd.DataFrame) -> pd.DataFrame:

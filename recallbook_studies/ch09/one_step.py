@@ -73,16 +73,16 @@ def with_margin(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(margin=1 / (2 * np.log(frame["vocab"]) * numeric(noise())(columns(frame))))
 
 
-def critical(frame: pd.DataFrame, method: str, level: float = 0.5) -> pd.DataFrame:
-    """Critical N for a fraction of facts without the trigger in the values, by V, L and d;
+def critical(frame: pd.DataFrame, method: str) -> pd.DataFrame:
+    """Critical N for half of the facts without the trigger in the values, by V, L and d;
     ``predicted`` and ``least``.
 
     ``predicted`` is :func:`law` (of the arg max at half of the facts), infinite where interference
-    alone is too much; ``least`` the information bound at this level."""
+    alone is too much; ``least`` the information bound."""
     chosen = grids.at(frame, method=method, trigger_in_values=False)
     by = ["vocab", "seq_len", "dim"]
-    table = critical_table(chosen, by, outcome="recall", level=level)
+    table = critical_table(chosen, by, outcome="recall")
     found = np.asarray(numeric(law())(columns(table)))
     sizes = zip(*(table[name].tolist() for name in by), strict=True)
-    least = [information_samples(vocab, seq_len, dim, level) for vocab, seq_len, dim in sizes]
+    least = [information_samples(vocab, seq_len, dim, 0.5) for vocab, seq_len, dim in sizes]
     return table.assign(predicted=np.where(found > 0, found, np.inf), least=least)

@@ -73,7 +73,7 @@ def fitted(law: str) -> Intervals:
 
 
 def _rung(name: str, level: float = 0.5) -> Intervals:
-    return _intervals(ladder_laws.fitted(runs.load().query("rung == @name"), level=level))
+    return _intervals(ladder_laws.fitted(runs.load().query("rung == @name"), level))
 
 
 def exponent_table() -> pd.DataFrame:
