@@ -1,8 +1,8 @@
-r"""Exact moments of the scores of step 2, by enumeration of what can coincide. Nothing is typed in.
-Ours.
+r"""Exact moments of the scores of step 2, by enumeration of what can coincide. Ours.
 
-With $A_{ik}$ the product of the centred label embeddings of sequences $i$ and $k$, and $e',e$
-values and keys, $N^2\,x^\top w=\sum_{i,k}A_{ik}$ times the mean over positions $j,b$ of $(x^\top
+The form of the scores is typed in, as a sum over sequences and positions; all else is counted. With
+$A_{ik}$ the product of the centred label embeddings of sequences $i$ and $k$, and $e',e$ values and
+keys, $N^2\,x^\top w=\sum_{i,k}A_{ik}$ times the mean over positions $j,b$ of $(x^\top
 e_{ij})\big(e'_{ij}-\bar e'_i\big)^\top e'_{kb}$: a *half*. A moment of order $h$ is a product of
 $h$ halves. Its mean needs four lists:
 
