@@ -459,12 +459,16 @@ def test_averages_are_by_frequency(monkeypatch):
     chances = 0.02 * torch.rand(4, 4, generator=generator, dtype=torch.float64)
     stored = torch.tensor([0.9, 0.5, 0.7, 0.3], dtype=torch.float64)
     monkeypatch.setattr(lock_law, "pair_chances", lambda *_: chances)
-    monkeypatch.setattr(certificate, "_stored", lambda *_: stored)
+    monkeypatch.setattr(certificate, "_stored", lambda *_: (stored, stored))
     powers = [np.arange(1.0, 5) ** -alpha for alpha in (1.0, 2.0)]
     facts, others = (power / power.sum() for power in powers)
-    locks = 0.0
+    locks = least = 0.0
     for v, a, b in itertools.product(range(4), repeat=3):
-        locks += facts[v] * others[a] * others[b] * float((1 - chances[v, a]) * (1 - chances[v, b]))
+        share = facts[v] * others[a] * others[b]
+        locks += share * float((1 - chances[v, a]) * (1 - chances[v, b]))
+        least += share * float(torch.minimum(chances[v, a], chances[v, b]))
+    ordered, _, shares = lock_law._least(chances, torch.from_numpy(others), 2)
+    assert float((ordered * shares).sum(dim=1) @ torch.from_numpy(facts)) == pytest.approx(least)
     found, trained = rb.certify(problem), float(chances[certificate._met(problem)].sum())
     everywhere = float(chances.sum())
     assert found.lock_on == pytest.approx(locks, abs=1e-7)
@@ -472,6 +476,78 @@ def test_averages_are_by_frequency(monkeypatch):
     assert found.accuracy == pytest.approx(
         facts @ stored.numpy() - min(trained + 1 - locks, everywhere), abs=1e-7
     )
+
+
+# From above
+
+
+def crossed(seeds):
+    """Settings whose simulation lies above what is allowed, by more than four standard errors of 48
+    draws, and what is simulated and allowed."""
+    above, rows = [], []
+    for seed in seeds:
+        more = {"samples": 40 * (seed % 80) + 1} if seed % 3 == 1 else {}
+        setting = random_setting(seed, **more)
+        problem = rb.draw(setting, seed)
+        most = rb.certify(problem).at_most
+        runs = [
+            rb.evaluate(p, rb.three_steps(p), 500, seed=p.seed + i)
+            for i, p in enumerate(certificates.fresh_outputs(problem))
+        ]
+        row = {}
+        for name in certificates.OUTCOMES:
+            values = np.array([getattr(run, name) for run in runs])
+            error = max(values.std(ddof=1) / 48**0.5, 1 / (48 * setting.vocab))
+            row |= {name: values.mean(), f"{name}_at_most": getattr(most, name)}
+            above += [(setting, name)] * bool(values.mean() > getattr(most, name) + 4 * error)
+        rows.append(row)
+    return above, rows
+
+
+@pytest.mark.slow
+def test_some_simulations_are_below_what_is_allowed():
+    """Among them one token a sequence, one sequence, ties, more dimensions than tokens."""
+    assert crossed([0, 5, 22, 37])[0] == []
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("part", range(4))
+def test_no_simulation_is_above_what_is_allowed(part):
+    above, rows = crossed(range(part, 200, 4))
+    assert above == []
+    low = [row["accuracy_at_most"] < 0.9 for row in rows if row["accuracy"] < 0.5]
+    assert len(low) > 10 and np.mean(low) >= 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flag", [False, True])
+def test_where_mean_bias_rules_little_lock_on_is_allowed(flag):
+    problem = rb.draw(sized(100, 200, 40, 400, trigger_in_values=flag), seed=0)
+    most = rb.certify(problem).at_most
+    runs = [rb.evaluate(p, rb.three_steps(p), 1000) for p in certificates.fresh_outputs(problem, 8)]
+    assert most.lock_on < np.mean([run.lock_on for run in runs]) + 0.05 < 0.2
+    assert most.accuracy < most.lock_on + 0.02
+
+
+def test_chances_from_above_are_nearly_exact():
+    """Against simulation, for pairs on either side; and beside Chernoff's bound."""
+    setting = sized(16, 24, 8, 30)
+    problem = rb.draw(setting, seed=1)
+    found = lock_law.margins(problem)
+    pairs = torch.tensor(list(itertools.product(range(16), repeat=2)))
+    most = lock_law.above_zero(found, pairs, setting.dim).view(16, 16)
+    generator, draws = torch.Generator().manual_seed(0), 4000
+    right = torch.zeros(16, 16)
+    for _ in range(draws):
+        outputs = torch.randn(16, 8, generator=generator, dtype=torch.float64)
+        values = found.keys @ torch.einsum("klc,kl->c", found.form, outputs @ outputs.T)
+        right += values[-1] + values[:-1, None] - values[:-1] >= 0
+    error = (most * (1 - most) / draws).sqrt() + 1 / draws
+    score = (right / draws - most) / error
+    assert float(score.max()) < 4.5 and float(score.min()) > -6
+    turned = found._replace(keys=-found.keys, trace=-found.trace)
+    cheap = lock_law.log_chances(turned, setting.dim).exp()
+    assert bool((most <= cheap + 1e-9).all()) and 0.05 < float((found.trace < 0).double().mean())
 
 
 @pytest.mark.parametrize(

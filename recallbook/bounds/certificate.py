@@ -1,5 +1,5 @@
-r"""Certificates: proved lower bounds on what three steps reach, for the data and input embeddings
-of one draw."""
+r"""Certificates: proved bounds on what three steps reach, from below and from above, for the data
+and input embeddings of one draw."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from recallbook.data.task import Problem, check_problem
 from recallbook.embedding_laws import LAWS, Geometry
 from recallbook.memory_needs import certify_needs, require_memory
 from recallbook.setting import fact_frequencies, other_frequencies
+from recallbook.training.evaluation import Outcome
 
 
 @dataclass(frozen=True)
 class Certificate:
-    r"""Proved lower bounds on expectations over fresh output embeddings in the early-phase limit.
+    r"""Proved bounds on expectations over fresh output embeddings in the early-phase limit.
 
     Attributes
     ----------
@@ -31,6 +32,8 @@ class Certificate:
         alike.
     stored : float
         Lower bound on the expected recall if attention were exact on every training sequence.
+    at_most : Outcome
+        Upper bounds on the expectations of the first three.
     """
 
     lock_on: float
@@ -38,11 +41,12 @@ class Certificate:
     accuracy: float
     all_lock: float
     stored: float
+    at_most: Outcome
 
 
 def certify(problem: Problem) -> Certificate:
-    r"""Proved lower bounds on expected lock-on, recall and accuracy of this problem over fresh
-    output embeddings.
+    r"""Proved bounds on expected lock-on, recall and accuracy of this problem over fresh output
+    embeddings, from below and, in ``at_most``, from above.
 
     Tokens, positions, facts, input embeddings, trigger, query and MLP weights are those of
     ``problem``, drawn or the caller's own; its output embeddings are not looked at, only their law
@@ -50,8 +54,12 @@ def certify(problem: Problem) -> Certificate:
     the chance that token $v$, marked, does not outscore $v'$, $F$ the sum of $p_{vv'}$ over pairs
     that share a training sequence, $T=1-\frac1V\sum_v\big(1-\frac1V\sum_{v'}p_{vv'}\big)^{L-1}$ and
     $R$ the proved recall with perfect attention, $$\text{lock-on}\ge1-T,\qquad\text{recall}\ge
-    R-F,\qquad\text{accuracy}\ge R-F-T.$$ Where tokens are not equally frequent, the averages in $T$
-    and, for accuracy, in $R$ are by frequency.
+    R-F,\qquad\text{accuracy}\ge R-F-T.$$ From above, a sequence about $v$ locks with at most the
+    least chance, among its other tokens $v'$, that $v$ is not behind $v'$. With $A$ the mean of
+    this over sequences and $R'$ what perfect attention recalls at most, $$\text{lock-on}\le
+    A,\qquad\text{recall}\le R'+F,\qquad\text{accuracy}\le\min\big(A+\tfrac1V,\ R'+F+T\big),$$ and
+    each of $n$ facts that no sequence shows counts for at most $\frac1n$. Where tokens are not
+    equally frequent, averages over sequences are by frequency.
 
     Parameters
     ----------
@@ -71,13 +79,13 @@ def certify(problem: Problem) -> Certificate:
     Bounds on the $p_{vv'}$ are Chernoff's (:mod:`recallbook.bounds.lock_law`); $R$ is nearly exact for Gaussian output
     embeddings (:mod:`recallbook.bounds.recall_law`), a union over labels on the sphere, and needs no chance
     where they are orthonormal. Rounding: each bound is weakened by far more than float64 can lose. Memory $8V^2d$
-    bytes. Proofs: chapter 6. All of it is ours, not the paper's.
+    bytes. Proofs: chapters 6 and 8. All of it is ours, not the paper's.
 
     Examples
     --------
     >>> from recallbook import Setting, draw
     >>> found = certify(draw(Setting(vocab=64, seq_len=4, dim=64, samples=1280, trigger_in_values=False), seed=0))
-    >>> found.lock_on > 0.99, 0.8 < found.accuracy < 1
+    >>> found.lock_on > 0.99, 0.8 < found.accuracy < found.at_most.accuracy < 1
     (True, True)
     """
     if not isinstance(problem, Problem):
@@ -107,23 +115,38 @@ def certify(problem: Problem) -> Certificate:
         raise not_allowed("problem", f"with {numbers:,} such numbers", limit)
     require_memory(certify_needs(setting), "the certificate")
     facts, others = fact_frequencies(setting), other_frequencies(setting)
-    proved = _stored(problem, geometry)
+    proved, possible = _stored(problem, geometry)
+    covered = _covered(problem)
+    possible = torch.minimum(possible, covered)
     stored, asked = float(proved.mean()), float(_mean(proved, facts))
     if setting.seq_len == 1:  # one token a sequence: nothing to find, and no chance in that
-        return Certificate(1.0, _at_least(stored), _at_least(asked), 1.0, _at_least(stored))
-    chances = lock_law.pair_chances(lock_law.margins(problem), setting.dim, geometry)
+        most = Outcome(_at_most(_mean(possible, facts)), 1.0, _at_most(possible.mean()))
+        return Certificate(1.0, _at_least(stored), _at_least(asked), 1.0, _at_least(stored), most)
+    margins = lock_law.margins(problem)
+    chances = lock_law.pair_chances(margins, setting.dim, geometry)
     # given w each other token beats v with the same chance, and 1 - (1 - chance)^(L-1) is concave:
     # Jensen
     fresh = 1 - float(_mean((1 - _mean(chances, others)) ** (setting.seq_len - 1), facts))
     trained = float(chances[_met(problem)].sum())
     everywhere = float(chances.sum())
-    missed = min(fresh, everywhere)
+    missed, failed = min(fresh, everywhere), min(trained + fresh, everywhere)
+    locked = lock_law.lock_at_most(
+        margins, setting.dim, geometry, torch.from_numpy(others), setting.seq_len - 1
+    )
+    # where another token is ahead, the others alone say what is located, and the fact is not known
+    answered = _mean(torch.minimum(locked, covered), facts) + facts.max()
+    most = Outcome(
+        _at_most(min(answered, _mean(possible, facts) + failed, _mean(covered, facts))),
+        _at_most(_mean(locked, facts)),
+        _at_most(min(possible.mean() + min(trained, everywhere), covered.mean())),
+    )
     return Certificate(
         lock_on=_at_least(1 - missed),
         recall=_at_least(stored - trained),
-        accuracy=_at_least(asked - min(trained + fresh, everywhere)),
+        accuracy=_at_least(asked - failed),
         all_lock=_at_least(1 - everywhere),
         stored=_at_least(stored),
+        at_most=most,
     )
 
 
@@ -138,14 +161,30 @@ def _at_least(bound: float) -> float:
     return max(0.0, bound - recall_law.SAFETY)
 
 
-def _stored(problem: Problem, geometry: Geometry) -> torch.Tensor:
-    """Proved chance of each fact to be recalled with perfect attention, ``(V,)``."""
+def _at_most(bound: torch.Tensor | float) -> float:
+    """The bound and what rounding can take from it."""
+    return min(1.0, float(bound) + recall_law.SAFETY)
+
+
+def _stored(problem: Problem, geometry: Geometry) -> tuple[torch.Tensor, torch.Tensor]:
+    """Chance of each fact to be recalled with perfect attention, at least and at most, ``(V,)``
+    each."""
     weights, dim = recall_law.stored_weights(problem), problem.setting.dim
+    possible = recall_law.recall_at_most(weights, dim, geometry)
     if geometry == "orthonormal":
-        return recall_law.surely_recalled(weights).to(weights.dtype)
+        return recall_law.surely_recalled(weights).to(weights.dtype), possible
     if geometry == "spherical":
-        return recall_law.sphere_bound(weights, dim)
-    return recall_law.recall_bound(weights, dim)
+        return recall_law.sphere_bound(weights, dim), possible
+    return recall_law.recall_bound(weights, dim), possible
+
+
+def _covered(problem: Problem) -> torch.Tensor:
+    r"""Chance of each fact to be answered at most, ``(V,)``: $\frac1n$ if it is one of $n$ that no
+    sequence shows, since their labels are alike."""
+    counts = torch.bincount(problem.labels, minlength=problem.setting.vocab)[problem.permutation]
+    if problem.setting.output_bias == "calibrated":  # a bias tells labels apart
+        return torch.ones_like(counts, dtype=problem.dtype)
+    return torch.where(counts > 0, 1.0, 1 / (counts == 0).sum().clamp(min=1).to(problem.dtype))
 
 
 def _met(problem: Problem) -> torch.Tensor:

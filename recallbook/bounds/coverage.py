@@ -1,19 +1,28 @@
-r"""Coverage: facts that no sequence shows can only be guessed, by every reader of the data; the
-larger of two needs.
+r"""Numbers of sequences that are necessary: coverage for every reader of the data, mean bias for
+three steps, and the larger of two needs.
 
-Given the data, unseen tokens and labels are matched uniformly at random, so of $u>0$ unseen facts
-any labels name at most one on average. With $\mu=V(1-\frac1V)^N=\mathbb E\,u$ that leaves at most
-$V-\mu+1$ facts. Ours."""
+Coverage: given the data, unseen tokens and labels are matched uniformly at random, so of $u>0$
+unseen facts any labels name at most one on average. With $\mu=V(1-\frac1V)^N=\mathbb E\,u$ that
+leaves at most $V-\mu+1$ facts. Mean bias: the margin of the marked token over another is Gaussian
+in the mean embedding $\bar z$, given all else. Ours."""
 
 from __future__ import annotations
 
 import math
+from functools import cache
 
+import sympy as sp
 from scipy.optimize import brentq
 
-from recallbook.arguments import check_size
+from recallbook.arguments import check_choice, check_size
 from recallbook.bounds import information, information_terms as expressions
-from recallbook.theory.symbolic.expressions import N, V, numeric
+from recallbook.theory import moments
+from recallbook.theory.symbolic.expressions import L, N, V, Values, d, numeric, tau
+from recallbook.theory.symbolic.lock_terms import T
+
+LEARNERS = ("one gradient", "three steps")
+KEPT = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # values of theta that are tried; each is valid
+kept, pull = sp.symbols("theta e_2", positive=True)
 
 
 def unseen_allowed(vocab: int, accuracy: float = 1.0, error: float | None = None) -> float:
@@ -70,6 +79,94 @@ def covered_accuracy(vocab: int, samples: int) -> float:
     return 1 - max(0.0, unseen - 1 / vocab)
 
 
+@cache
+def bias_parts() -> dict[str, sp.Expr]:
+    r"""Moments of how far the mean embedding moves a margin, per unit of its own size, by name.
+
+    ``spread``: the mean, at least; ``scatter``: the relative variance of its main part, at most;
+    ``facts`` and ``others``: mean squares, at most, of what facts and other tokens add."""
+    own = 2 * (1 + 18 / d + 44 / d**2) / (3 * V)  # of the pair's own tokens
+    fourth, mixed = 9 / d**2 + own, (1 + tau) ** 2 * ((1 + 4 / d) / d + own)
+    labels = (7 * (1 + 1 / d) / V + (2 + 1 / V) / d) / ((V - 1) * N)
+    length = sp.sqrt(3 * (1 - 1 / (2 * d)))
+    return {
+        "spread": length * (1 - 1 / L) * (V - 1) * (V - 2) / (V**2 * d * N),
+        "scatter": (1 + 2 / d) / (1 - 1 / (2 * d)) * V * (V + 1) / ((V - 1) * (V - 2)) - 1,
+        "facts": labels * ((L - 1) / L**2) ** 2 * (fourth + mixed),
+        "others": (1 / d + 2 * (1 + 1 / d) / V)
+        / N**2
+        * ((2 / L + 4 / L**2 + 8 / L**3) * fourth + mixed / L**3),
+    }
+
+
+@cache
+def outscored() -> sp.Expr:
+    r"""Chance, at least, that an other token of a fresh sequence outscores the marked one, after
+    three steps at $N\ge V$.
+
+    For every $0<\theta<1$; $e_2^2$ bounds the mean square of the margin's part that is odd in the
+    trigger (:func:`pull_square`). Attention-only, Gaussian embeddings."""
+    spread, scatter, facts, others = bias_parts().values()
+    lost = (sp.sqrt(scatter) + sp.sqrt(2 * (facts + others)) / spread) ** 2 / (1 - kept) ** 2
+    good = sp.Max(0, 1 - lost)
+    return (1 - 1 / V) * (good / 4 - sp.sqrt(good * V * d) * pull / (8 * kept * spread))
+
+
+@cache
+def _pull_parts() -> tuple[sp.Expr, ...]:
+    """The exact mean square for :func:`pull_square`, by powers of 1/N."""
+    found = moments.expression("square", odd=True)
+    found = found + sp.expand(2 * V / (V - 1) * moments.expression("scatter", odd=True))
+    lengths = [sp.prod(1 + 2 * j / d for j in range(k)) for k in range(5)]
+    parts = [found.coeff(N, -n) for n in range(5)]
+    return tuple(sum(part.coeff(T, k) * lengths[k] for k in range(5)) for part in parts)
+
+
+def pull_square(sizes: Values) -> float:
+    r"""At most $\mathbb E(a^\top w_{\rm odd})^2$ at $N\ge V$, and such that $N^2$ times it never
+    falls with $N$.
+
+    It is a polynomial in 1/N, exactly known (:mod:`recallbook.theory.moments`); what is negative is
+    left out, and beyond the second power $N$ is replaced by $V$."""
+    total = 0.0
+    for power, part in enumerate(_pull_parts()):
+        size = float(sizes[N] if power < 3 else sizes[V])
+        total += max(0.0, numeric(part)(sizes)) * size ** (2 - power)
+    return total / float(sizes[N]) ** 2
+
+
+def mean_bias_samples(vocab: int, seq_len: int, dim: int, accuracy: float = 0.9) -> float:
+    r"""Sequences below which three steps miss more than $1-\alpha$ of fresh sequences through mean
+    bias, given that there are at least $V$; 0 where nothing is proved.
+
+    About $8\sqrt3(\alpha-\frac34)L^2\sqrt V/d^{3/2}$; nothing at $\alpha\le\frac34$.
+
+    Raises
+    ------
+    ValueError
+        As :func:`minimum_samples`."""
+    vocab, seq_len = check_size("vocab", vocab, smallest=2), check_size("seq_len", seq_len)
+    dim, accuracy = check_size("dim", dim), information.check_accuracy(accuracy)
+    if seq_len == 1 or vocab == 2:
+        return 0.0
+    found = []
+    for flag in (0, 1):
+
+        def spare(logarithm: float, flag: int = flag) -> float:
+            sizes = {V: vocab, L: seq_len, d: dim, tau: flag, N: math.exp(logarithm)}
+            values = {**sizes, pull: math.sqrt(pull_square(sizes))}
+            missed = max(float(numeric(outscored())({**values, kept: t})) for t in KEPT)
+            return missed - 1 / vocab - (1 - accuracy)  # the others name 1/V of the facts
+
+        few, many = math.log(vocab), math.log(vocab) + 1
+        if spare(few) <= 0:
+            return 0.0
+        while spare(many) > 0:
+            many += 1
+        found.append(math.exp(brentq(spare, few, many)))
+    return min(found)
+
+
 def minimum_samples(
     vocab: int,
     seq_len: int,
@@ -79,16 +176,18 @@ def minimum_samples(
     width: int | None = None,
     error: float | None = None,
     reading_error: float = 1.0,
+    learner: str = "one gradient",
 ) -> float:
-    r"""Sequences that every reader of the initial gradient needs: the larger of information and
-    coverage.
+    r"""Sequences that every reader of the initial gradient needs, or that three steps need: the
+    larger of two needs, one of which is coverage.
 
     $$N\ \ge\ \max\Big((V-1)\Big[c\,(L-1)\big(e^{2I/D}-1\big)-1\Big],\ \log\tfrac
     V\mu\Big/\log\tfrac V{V-1}\Big),$$ with $I$ from
     :func:`recallbook.bounds.information.required_information`, $D=\min(d,V-1)^2$ (for the MLP and
     for $N<d$ see :func:`recallbook.bounds.information.information_samples`) and $\mu$ from
     :func:`unseen_allowed`. For all facts, $V\ll N\ll LV$ and large $d<V$ the first is about
-    $2LV^2(\log V-1)/d^2$, the second about $V\log V$.
+    $2LV^2(\log V-1)/d^2$, the second about $V\log V$. For three steps mean bias takes the place of
+    information: about $8\sqrt3(\alpha-\frac34)L^2\sqrt V/d^{3/2}$ (:func:`mean_bias_samples`).
 
     Parameters
     ----------
@@ -105,6 +204,11 @@ def minimum_samples(
     reading_error : float
         $c$: the reader sees $G$ with an independent Gaussian error of $c$ times the covariance of
         its noise. Has no meaning at $L=1$, where there is no noise: only coverage is left.
+    learner : str
+        ``"one gradient"``: any reader of it. ``"three steps"``: the three steps of the early-phase
+        limit with Gaussian embeddings, the trigger in the values or not; ``accuracy`` is then that on
+        fresh sequences, and ``error`` asks for $1-\delta$ of it on average. With the MLP coverage
+        alone.
 
     Returns
     -------
@@ -129,7 +233,12 @@ def minimum_samples(
     >>> round(minimum_samples(vocab=256, seq_len=16, dim=128, accuracy=1.0))  # coverage
     1417
     """
-    told = information.information_samples(
-        vocab, seq_len, dim, accuracy, width=width, error=error, reading_error=reading_error
-    )
-    return max(told, coverage_samples(vocab, accuracy, error=error))
+    shown = coverage_samples(vocab, accuracy, error=error)
+    if check_choice("learner", learner, LEARNERS) == "one gradient":
+        told = information.information_samples(
+            vocab, seq_len, dim, accuracy, width=width, error=error, reading_error=reading_error
+        )
+        return max(told, shown)
+    if width is not None or shown < vocab:  # what is proved of mean bias holds from V on
+        return shown
+    return max(shown, mean_bias_samples(vocab, seq_len, dim, accuracy * (1 - (error or 0.0))))

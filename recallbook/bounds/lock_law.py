@@ -17,7 +17,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
+from scipy import special
 from torch import Tensor
 
 from recallbook.data.residuals import onto_labels_, residuals
@@ -30,6 +31,8 @@ BATCH = 32  # pairs whose eigenvalues are found at once
 EIGENVALUES = 4 * 10**9  # V^3 times the pairs whose eigenvalues are found: seconds
 FEWEST = 256  # such pairs, whatever V is
 ENOUGH = 1e-4  # chance below which the pairs without eigenvalues may stay so
+NODES = 32  # of the sum that gives a pair's chance from above
+STEP = 0.7  # between them, in units of Chernoff's parameter
 TILTS = 64  # values of Chernoff's parameter that are tried; each gives a valid bound
 
 
@@ -267,3 +270,76 @@ def pair_chances(found: Margins, dim: int, geometry: Geometry = "normal") -> Flo
         chances[pairs[:, 0], pairs[:, 1]] = better
         left -= float((before - better).sum())
     return chances
+
+
+def lock_at_most(
+    found: Margins, dim: int, geometry: Geometry, others: Float[Tensor, " V"], count: int
+) -> Float[Tensor, " V"]:
+    r"""Upper bounds on the chance that none of ``count`` tokens of the law ``others`` outscores
+    each informative token, ``(V,)``.
+
+    Of a sequence's pairs the least bound on $P(a^\top w\ge0)$ counts; its mean over sequences is
+    a sum over each row in order. Eigenvalues are found where they should gain most, by the normal
+    law.
+    """
+    turned = found._replace(keys=-found.keys, trace=-found.trace)
+    chances = log_chances(turned, dim, geometry).exp()
+    if geometry != "orthonormal":
+        vocab = len(chances)
+        guess = special.ndtr((found.trace * (dim / 2 / (found.square + found.blur)).sqrt()).numpy())
+        _, which, shares = _least(torch.from_numpy(guess), others, count)
+        gains = shares.scatter(1, which, shares) * (chances - torch.from_numpy(guess))
+        order = gains.flatten().argsort(descending=True)
+        for batch in torch.split(
+            order[: max(FEWEST, EIGENVALUES // vocab**3)],
+            max(1, BATCH * 256**2 // max(vocab, 256) ** 2),
+        ):
+            first, second = pairs = torch.stack([batch // vocab, batch % vocab])
+            better = (
+                above_zero(found, pairs.T, dim)
+                if geometry == "normal"
+                else refined(turned, pairs.T, dim, geometry).exp()
+            )
+            chances[first, second] = torch.minimum(chances[first, second], better)
+    ordered, _, shares = _least(chances, others, count)
+    return (ordered * shares).sum(dim=1)
+
+
+def _least(
+    chances: Float[Tensor, "V V"], others: Float[Tensor, " V"], count: int
+) -> tuple[Float[Tensor, "V V"], Int[Tensor, "V V"], Float[Tensor, "V V"]]:
+    """Each row in rising order, the tokens in this order, and how often each is the first of
+    ``count`` tokens."""
+    ordered, which = chances.sort(dim=1)
+    later = others[which].flip(1).cumsum(dim=1).flip(1) ** count
+    return ordered, which, -torch.diff(later, append=torch.zeros_like(later[:, :1]))
+
+
+def above_zero(found: Margins, pairs: Float[Tensor, "n 2"], dim: int) -> Float[Tensor, " n"]:
+    r"""Upper bounds on $P(a^\top w\ge0)$, nearly exact, for some pairs over Gaussian output
+    embeddings.
+
+    With $K(s)=-\frac d2\sum_i\log(1-\frac{2s\mu_i}d)$ the sum $\frac
+    h{2\pi}\sum_n\frac{e^{K(\lambda+inh)}}{\lambda+inh}$ over all $n$ is $\sum_ke^{2\pi
+    k\lambda/h}P(a^\top w\ge\frac{2\pi k}h)$ by Poisson's formula: no term is negative, and $k=0$
+    is what is wanted. What is left out beyond ``NODES`` is bounded.
+    """
+    first, second = pairs.T
+    direction = found.keys[-1] + found.keys[first] - found.keys[second]
+    values = torch.linalg.eigvalsh(torch.einsum("klc,nc->nkl", found.form, direction))
+    values = 2 / dim * (values + found.slack[first, second][:, None])
+    spread = (dim / 2 * values.square().sum(dim=1)).sqrt()
+    # where e^K / lambda is least, nearly
+    tilts = torch.logspace(-1, 1.3, TILTS, dtype=values.dtype) / spread[:, None]
+    tilts = torch.minimum(tilts, 0.9 / values[:, -1:].clamp(min=1e-300))
+    logs = torch.log1p(-tilts[..., None] * values[:, None]).sum(dim=2)
+    best = (-dim / 2 * logs - tilts.log()).argmin(dim=1, keepdim=True)
+    tilt = tilts.gather(1, best)
+    places = STEP * torch.arange(NODES, dtype=values.dtype) * tilt
+    slopes = values / (1 - tilt * values)  # of a tilted variable
+    turns = torch.log(1 - 1j * places[..., None] * slopes[:, None]).sum(dim=2)
+    sizes = (-dim / 2 * (logs.gather(1, best) + turns)).exp() / (1 + 1j * places / tilt)
+    last = (places[:, -1:] * slopes).square()
+    falls = dim / 2 * (last / (1 + last)).sum(dim=1)
+    whole = STEP / math.pi * (sizes.real.sum(dim=1) - sizes[:, 0].real / 2)
+    return torch.clamp(whole + sizes[:, -1].abs() * NODES * STEP / math.pi / falls, max=1)
