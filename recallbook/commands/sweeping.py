@@ -54,7 +54,12 @@ def add(commands: Any, shape: dict[str, Any]) -> None:
         {
             "store": STORE,
             "workers": (int, "N", 1, "worker processes (default: 1, this process)"),
-            "scheduler": (str, "ADDRESS", None, "run on the Dask cluster with this scheduler instead"),
+            "scheduler": (
+                str,
+                "ADDRESS",
+                None,
+                "run on the Dask cluster with this scheduler instead",
+            ),
             "limit": (int, "K", None, "stop after K more points (default: all)"),
         }
     )
