@@ -10,8 +10,7 @@ import sympy as sp
 from laws_text import RUNNING, predicted, table
 
 import recallbook as rb
-from recallbook.theory.symbolic.expressions import d
-from recallbook.theory.symbolic.spectra import trace
+from recallbook.theory.symbolic.expressions import d, trace
 from recallbook_studies.ch11 import error_sizes, rare_facts, remedies, thresholds
 from recallbook_studies.ch11.frequencies import (
     covariance_moments,

@@ -17,11 +17,9 @@ from recallbook.theory.attention_vector import AttentionVector
 from recallbook.theory.drawn_facts import drawn_facts
 from recallbook.theory.symbolic import (
     lock_terms,
-    spectra,
     unequal_terms as symbolic,
 )
-from recallbook.theory.symbolic.expressions import L, N, V, d, numeric, tau
-from recallbook.theory.symbolic.spectra import power, q, trace
+from recallbook.theory.symbolic.expressions import L, N, V, d, numeric, power, q, tau, trace
 from recallbook_studies import laws
 from recallbook_studies.ch11 import (
     breaking,
@@ -29,6 +27,7 @@ from recallbook_studies.ch11 import (
     frequencies as numbers,
     rare_facts as rare,
     rare_located as of_rare,
+    spectra,
     thresholds,
 )
 
@@ -56,6 +55,12 @@ def small(**fields):
 
 
 # spectral moments
+
+
+def test_what_the_helper_states_is_what_is_derived():
+    assert sp.expand(symbolic.TOKEN_SQUARE - spectra.token_moment(2)) == 0
+    assert sp.expand(symbolic.TOKEN_CUBE - spectra.token_moment(3)) == 0
+    assert spectra.bias_overlap() == symbolic.BIAS_OVERLAP
 
 
 @pytest.mark.parametrize("degree", range(1, 7))

@@ -18,8 +18,7 @@ from recallbook.theory.symbolic import (
     recall_terms as of_recall,
     unequal_terms as of_frequencies,
 )
-from recallbook.theory.symbolic.expressions import L, N, V, d, numeric
-from recallbook.theory.symbolic.spectra import power
+from recallbook.theory.symbolic.expressions import L, N, V, d, numeric, power
 from recallbook_studies import laws, laws as thresholds
 from recallbook_studies.ch07 import features
 from recallbook_studies.ch11 import breaking, error_sizes, rare_facts

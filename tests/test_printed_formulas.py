@@ -43,7 +43,8 @@ def values(setting):
     names = {**lock_on.values(setting, dict.fromkeys(lock_symbols.SHARED, 1.0))}
     if setting.width is not None:
         names |= {
-            symbol: float(np.mean(part)) for symbol, part in recall.asked_overlaps(setting).items()
+            symbol: float(np.mean(part))
+            for symbol, part in recall.overlaps(setting).overlaps.items()
         }
     return {read(sp.latex(symbol)): value for symbol, value in names.items()}
 

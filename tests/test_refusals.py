@@ -16,10 +16,9 @@ from recallbook.analysis.intervals import fitted_slope, seed_interval
 from recallbook.analysis.plan import Cost, plan
 from recallbook.bounds import closed_form, information
 from recallbook.theory import hermite
-from recallbook.theory.symbolic import spectra
 from recallbook_studies.ch06 import proved_rates
 from recallbook_studies.ch08 import lattice
-from recallbook_studies.ch11 import frequencies, rare_located
+from recallbook_studies.ch11 import frequencies, rare_located, spectra
 
 pytestmark = pytest.mark.essential
 

@@ -26,7 +26,7 @@ from recallbook.theory.caveats import doubts, message
 from recallbook.theory.drawn_facts import Embeddings, OwnTables, own_tables
 from recallbook.theory.draws import DrawLaw, draw_law
 from recallbook.theory.lock_on import lock, values
-from recallbook.theory.recall import asked_overlaps, chance_of_recall
+from recallbook.theory.recall import chance_of_recall, overlaps
 from recallbook.theory.search import bracket
 from recallbook.theory.symbolic import lock_terms as lock_symbols, recall_terms as recall_symbols
 from recallbook.theory.symbolic.expressions import N, V, numeric
@@ -295,7 +295,7 @@ def _ledger(setting: Setting) -> dict[str, Term]:
     if mlp:
         typical = {
             **typical,
-            **{name: float(np.mean(part)) for name, part in asked_overlaps(setting).items()},
+            **{name: float(np.mean(part)) for name, part in overlaps(setting).overlaps.items()},
         }
     for name, (expression, printed, chapter) in _ledger_entries(mlp).items():
         alone = setting.seq_len == 1 and name in lock_symbols.lock_terms(mlp)

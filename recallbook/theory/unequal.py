@@ -26,8 +26,7 @@ from recallbook.theory.caveats import plain
 from recallbook.theory.drawn_facts import DrawnFacts, OwnTables, drawn_facts
 from recallbook.theory.located import Located, answer, locate, located_counts
 from recallbook.theory.symbolic import unequal_terms as symbolic
-from recallbook.theory.symbolic.expressions import N, V, tau
-from recallbook.theory.symbolic.spectra import trace
+from recallbook.theory.symbolic.expressions import N, V, tau, trace
 
 STEP, ENOUGH = 16, 0.005  # draws between two looks at the error, standard error that is enough
 CLEAR = 4  # standard errors from a level at which accuracy is clearly on one side of it

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 import sympy as sp
 
-from recallbook.theory.symbolic.expressions import L, N, V, d, tau
+from recallbook.theory.symbolic.expressions import L, N, V, d, power, q, tau, trace
 from recallbook.theory.symbolic.lock_terms import R
-from recallbook.theory.symbolic.spectra import power, q, trace
 from recallbook.theory.symbolic.unequal_terms import f, mark_score, token_scores
 
 # Where the mean scores meet

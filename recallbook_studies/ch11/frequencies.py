@@ -16,8 +16,7 @@ from scipy.special import ndtr
 from recallbook.arguments import check_share, not_allowed
 from recallbook.setting import Setting, fact_frequencies, other_frequencies
 from recallbook.theory.symbolic import unequal_terms as symbolic
-from recallbook.theory.symbolic.expressions import Values, numeric, tau
-from recallbook.theory.symbolic.spectra import power, q, trace
+from recallbook.theory.symbolic.expressions import Values, numeric, power, q, tau, trace
 from recallbook.theory.unequal import label_choice
 from recallbook.theory.values import effective_dim, sizes
 from recallbook_studies.ch11 import breaking

@@ -14,12 +14,19 @@ from typing import NamedTuple
 
 import sympy as sp
 
-from recallbook.theory.symbolic.expressions import L, N, V, d, tau
+from recallbook.theory.symbolic.expressions import L, N, V, d, power, q, tau, trace
 from recallbook.theory.symbolic.lock_terms import R
-from recallbook.theory.symbolic.spectra import bias_overlap, power, q, token_moment, trace
 
 # frequency of token v as a fact; q is that of token v as another token
 f = sp.Symbol("f", nonnegative=True)
+# Means over Gaussian embeddings, derived in recallbook_studies.ch11.spectra: of z_v' C b, exact, and
+# of z_v' (sum_x p'_x z_x z_x')^k z_v for k = 2 and 3, to leading order
+P2, P3, S2, S3, S4 = power(0, 2), power(0, 3), trace(2), trace(3), trace(4)
+BIAS_OVERLAP = sp.expand(q**2 - q * P2 + S2 * q * (1 + q - 2 * P2))
+TOKEN_SQUARE = q**2 + 2 * q * S2 + P2 * S2 + S3
+TOKEN_CUBE = sp.expand(
+    q**3 + 3 * q**2 * S2 + q * (2 * P2 * S2 + S2**2 + 2 * S3) + P2 * (S2**2 + 2 * S3) + P3 * S2 + S4
+)
 LABELS = (
     "none",
     "calibrated",
@@ -88,7 +95,7 @@ def mark_score(bias: str = "none") -> sp.Expr:
 def bias_pull(bias: str = "none") -> sp.Expr:
     r"""$R^3|g|^2\,\mathbb E\,z_v^\top Cb$, over Gaussian embeddings: leads "frequent tokens" at
     large $L$."""
-    return R**3 * labels(bias).square * bias_overlap()
+    return R**3 * labels(bias).square * BIAS_OVERLAP
 
 
 @cache
@@ -174,7 +181,7 @@ def noises(bias: str = "none") -> dict[str, sp.Expr]:
     frequent token, of $q=0.1$, they are too large by a factor of about $(1-q)^{-7}$."""
     s2, p2, p3 = trace(2), power(0, 2), power(0, 3)
     of, overlap = batch(bias), q + s2  # mean of z_v'Cz_v
-    value = of.pulls * R**4 * token_moment(3)
+    value = of.pulls * R**4 * TOKEN_CUBE
     if bias == "none":  # frequent labels pull, and their facts are in the same sequences
         value += 2 * R**3 / L * _pulled_facts()
     value += (
@@ -197,7 +204,7 @@ def noises(bias: str = "none") -> dict[str, sp.Expr]:
 def _pulled_facts() -> sp.Expr:
     r"""$\sum_jf_j\hat u_j^\top g\sum_yf_y\hat u_y^\top\hat u_j\,(z_v^\top C^2z_y)(z_v^\top z_y)$
     without a bias."""
-    square, constant = token_moment(2), token_moment(2).subs(q, 0)
+    square, constant = TOKEN_SQUARE, TOKEN_SQUARE.subs(q, 0)
     own = f * (f - 1 / V) * (f + 1 / d)
     sums = [  # of own p'^j
         power(3, j) + (1 / d - 1 / V) * power(2, j) - power(1, j) / (V * d) for j in range(3)
