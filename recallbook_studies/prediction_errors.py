@@ -3,8 +3,8 @@ sampling error.
 
 ``python -m recallbook_studies.prediction_errors --seed 7`` draws settings that nobody tuned to and
 prints what is left between prediction and simulation once the simulation's own error is taken away.
-``--anywhere`` draws from nearly all that a Setting allows, edges, laws of embeddings and callables
-included, and counts what is off without a warning."""
+They are drawn from nearly all that a Setting allows, edges, laws of embeddings and callables
+included; what is off without a warning is counted."""
 
 from __future__ import annotations
 
@@ -24,15 +24,7 @@ from recallbook.theory.caveats import doubts
 from recallbook.theory.prediction import predict, predicted_lock_on
 from recallbook.training.simulation import simulate
 
-RANGES = {
-    "vocab": (150, 1200),
-    "dim": (20, 400),
-    "seq_len": (3, 150),
-    "ratio": (1, 60),
-}  # log-uniform
-WIDTHS = (0.6, 20)  # m/d with the MLP
 NAMED = ("relu", "gelu", "tanh", "linear", "he2", "he3")
-ACTIVATIONS = tuple(name for name in NAMED if name != "linear")
 CALLABLES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "sin": torch.sin,
     "exp": torch.exp,
@@ -41,7 +33,6 @@ CALLABLES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 }
 LARGEST_TOKENS, LARGEST_ANYWHERE = 4 * 10**6, 2 * 10**9  # N L, and N m d or V^2 d, anywhere
 TOLERANCES = {"accuracy": 0.02, "lock_on": 0.03, "recall": 0.02}
-LARGEST_WORK = 1.5e10  # N m d of one simulation with the MLP: about ten seconds
 QUANTITIES = ("accuracy", "lock_on", "recall")
 
 
@@ -53,25 +44,13 @@ def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
 def random_settings(
     seed: int, count: int, *, transition: bool = False, mlp: bool = False
 ) -> list[Setting]:
-    """Settings log-uniform over ``RANGES`` (``ratio`` is N/V), trigger in or out of the values.
-
-    With ``mlp``, of Attention-MLP with m/d log-uniform over ``WIDTHS`` and one of ``ACTIVATIONS``,
-    where N m d is at most ``LARGEST_WORK``. With ``transition``, only settings whose predicted
-    lock-on is between 0.1 and 0.9: most others lock always."""
-    rng = np.random.default_rng([4, seed])
-    settings: list[Setting] = []
+    """Settings from :func:`anywhere`; with ``mlp`` only those of Attention-MLP, with ``transition``
+    only those whose predicted lock-on is between 0.1 and 0.9: most others lock always."""
+    rng, settings = np.random.default_rng([12, seed]), list[Setting]()
     while len(settings) < count:
-        size = {name: log_uniform(rng, *ends) for name, ends in RANGES.items()}
-        chosen: dict[str, Any] = {name: round(size[name]) for name in ("vocab", "dim", "seq_len")}
-        chosen["samples"] = round(chosen["vocab"] * size["ratio"])
-        chosen["trigger_in_values"] = bool(rng.integers(2))
-        if mlp:
-            chosen["width"] = round(chosen["dim"] * log_uniform(rng, *WIDTHS))
-            chosen["activation"] = ACTIVATIONS[rng.integers(len(ACTIVATIONS))]
-            if chosen["samples"] * chosen["dim"] * chosen["width"] > LARGEST_WORK:
-                continue
-        setting = Setting(**chosen)
-        if not transition or 0.1 < predicted_lock_on(setting, warn=False) < 0.9:
+        setting = anywhere(rng)
+        inside = not transition or 0.1 < predicted_lock_on(setting, warn=False) < 0.9
+        if inside and (setting.width or not mlp):
             settings.append(setting)
     return settings
 
@@ -195,17 +174,12 @@ def main(arguments: list[str] | None = None) -> None:
     for name, meaning in (
         ("transition", "only settings with predicted lock-on 0.1 to 0.9"),
         ("mlp", "Attention-MLP instead of Attention-only"),
-        ("anywhere", "nearly all that a Setting allows, edges included"),
     ):
         parser.add_argument(f"--{name}", action="store_true", help=meaning)
     chosen = parser.parse_args(arguments)
-    if chosen.anywhere:
-        rng = np.random.default_rng([12, chosen.seed])
-        settings = [anywhere(rng) for _ in range(chosen.settings)]
-    else:
-        settings = random_settings(
-            chosen.seed, chosen.settings, transition=chosen.transition, mlp=chosen.mlp
-        )
+    settings = random_settings(
+        chosen.seed, chosen.settings, transition=chosen.transition, mlp=chosen.mlp
+    )
     frame = compare(settings, chosen.seeds, first=10**6 * (chosen.seed + 1), progress=True)
     print(summary(frame).round(4).to_string(index=False))
     for doubted, part in frame.groupby(frame["doubts"].map(bool)):

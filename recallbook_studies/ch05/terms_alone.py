@@ -56,18 +56,12 @@ class Case(NamedTuple):
 
     def setting(self) -> Setting:
         """The setting of the case."""
-        chosen: dict[str, Any] = (
-            {"embeddings": NO_END, "dim": self.vocab + 2}
-            if self.dim == NO_END
-            else {"dim": self.dim}
-        )
-        return Setting(
-            vocab=self.vocab,
-            seq_len=self.seq_len,
-            samples=self.samples,
-            trigger_in_values=bool(self.tau),
-            **chosen,
-        )
+        chosen: dict[str, Any] = {"dim": self.dim}
+        if self.dim == NO_END:
+            chosen = {"embeddings": NO_END, "dim": self.vocab + 2}
+        sizes: dict[str, Any] = {"vocab": self.vocab, "seq_len": self.seq_len}
+        tau = bool(self.tau)
+        return Setting(**sizes, **chosen, samples=self.samples, trigger_in_values=tau)
 
 
 CASES = (
@@ -168,17 +162,12 @@ def table(frame: pd.DataFrame) -> pd.DataFrame:
         ):
             low, high = _interval(values / parts.total)
             share = parts.by_term[case.term] / parts.total
-            row = {
-                "term": case.term,
-                "of": what,
-                "V": case.vocab,
-                "L": case.seq_len,
-                "d": "inf" if case.dim == NO_END else str(case.dim),
-            }
-            row |= {"N": case.samples, "tau": case.tau, "share": share}
-            row |= {"ratio": values.mean() / parts.total, "low": low, "high": high}
+            row = {"term": case.term, "of": what, "V": case.vocab, "L": case.seq_len}
+            row |= {"d": "inf" if case.dim == NO_END else str(case.dim), "N": case.samples}
+            row |= {"tau": case.tau, "share": share, "ratio": values.mean() / parts.total}
             without = values.mean() / (parts.total * (1 - share)) if share < 0.99 else np.nan
-            rows.append({**row, "without": without, "leading": values.mean() / parts.leading})
+            row |= {"low": low, "high": high, "without": without}
+            rows.append({**row, "leading": values.mean() / parts.leading})
     return pd.DataFrame(rows)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -29,9 +30,7 @@ from recallbook_studies.prediction_errors import QUANTITIES, log_uniform, means_
 
 load = partial(load_results, "certificates")  # the committed rows
 COUNT = 200
-FIRST_SEED = (
-    5 * 10**8
-)  # of problems, and from there on of fresh output embeddings: used nowhere else
+FIRST_SEED = 5 * 10**8  # of problems and of fresh output embeddings: used nowhere else
 FRESH = 48  # output embeddings for each problem
 TEST = 2000
 LARGEST = 4 * 10**6  # tokens of a training batch
@@ -85,36 +84,31 @@ def row(index: int) -> dict[str, Any]:
     embeddings."""
     setting, multiple = random_setting(index)
     problem = draw(setting, FIRST_SEED + (FRESH + 1) * index)
-    certificate = certify(problem)
     runs = [
         evaluate(p, three_steps(p), TEST, seed=p.seed + 1 + i)
         for i, p in enumerate(fresh_outputs(problem))
     ]
-    found = {"index": index, **described(setting), "multiple": multiple}
-    found |= {f"proved_{name}": getattr(certificate, name) for name in OUTCOMES}
-    found |= means_and_errors([[getattr(run, name) for name in QUANTITIES] for run in runs])
-    return found | {"proved_all_lock": certificate.all_lock, "proved_stored": certificate.stored}
+    found = means_and_errors([[getattr(run, name) for name in QUANTITIES] for run in runs])
+    key = {"index": index, **described(setting), "multiple": multiple}
+    return {**key, **proved(problem), **found}
+
+
+def proved(problem: Problem) -> dict[str, Any]:
+    """What a certificate proves, under names of their own."""
+    found = certify(problem)
+    return {f"proved_{name}": getattr(found, name) for name in (*OUTCOMES, "all_lock", "stored")}
 
 
 def along(settings: Iterable[Setting], seeds: Iterable[int], fresh: int = 8) -> pd.DataFrame:
     """Certificates of each setting's draws beside means over fresh output embeddings, one row a
     draw."""
     rows = []
-    seeds = list(seeds)
-    for setting in settings:
-        for seed in seeds:
-            problem = draw(setting, FIRST_SEED - 1000 + seed)
-            found = certify(problem)
-            proved = {
-                f"proved_{name}": getattr(found, name) for name in (*OUTCOMES, "all_lock", "stored")
-            }
-            runs = [evaluate(p, three_steps(p), TEST) for p in fresh_outputs(problem, fresh)]
-            means = {
-                name: float(np.mean([getattr(run, name) for run in runs])) for name in OUTCOMES
-            }
-            rows.append(
-                {"samples": setting.samples, "dim": setting.dim, "seed": seed, **proved, **means}
-            )
+    for setting, seed in product(settings, seeds):
+        problem = draw(setting, FIRST_SEED - 1000 + seed)
+        runs = [evaluate(p, three_steps(p), TEST) for p in fresh_outputs(problem, fresh)]
+        means = {name: float(np.mean([getattr(run, name) for run in runs])) for name in OUTCOMES}
+        sizes = {"samples": setting.samples, "dim": setting.dim, "seed": seed}
+        rows.append({**sizes, **proved(problem), **means})
     return pd.DataFrame(rows)
 
 
@@ -134,20 +128,15 @@ def slack_of_recall(setting: Setting, seeds: Iterable[int]) -> pd.DataFrame:
             outputs = torch.randn(
                 problem.output_embeddings.shape, generator=generator, dtype=torch.float64
             )
-            right.append(
-                ((weights @ outputs @ outputs.T).argmax(dim=1) == torch.arange(len(weights)))
-                .double()
-                .mean()
-            )
-        rows.append(
-            {
-                "dim": setting.dim,
-                "simulated": float(torch.stack(right).mean()),
-                "proved": float(recall_law.recall_bound(weights, setting.dim).mean()),
-                "union": float(recall_law.union_bound(weights, setting.dim).mean()),
-                "tails": float((1 - tails.sum(dim=1)).clamp(min=0).mean()),
-            }
-        )
+            found = (weights @ outputs @ outputs.T).argmax(dim=1)
+            right.append((found == torch.arange(len(weights))).double().mean())
+        row = {
+            "simulated": torch.stack(right).mean(),
+            "proved": recall_law.recall_bound(weights, setting.dim).mean(),
+            "union": recall_law.union_bound(weights, setting.dim).mean(),
+            "tails": (1 - tails.sum(dim=1)).clamp(min=0).mean(),
+        }
+        rows.append({"dim": setting.dim, **{name: float(value) for name, value in row.items()}})
     return pd.DataFrame(rows)
 
 

@@ -37,18 +37,8 @@ def added() -> tuple[pd.DataFrame, pd.DataFrame]:
     choices = [(None, "relu"), *((m, phi) for phi in ("relu", "he3") for m in WIDTHS)]
     frames = []
     for case, (length, tau) in CASES.items():
-        settings = [
-            Setting(
-                vocab=160,
-                seq_len=length,
-                dim=DIM,
-                samples=2560,
-                width=m,
-                activation=phi,
-                trigger_in_values=tau,
-            )
-            for m, phi in choices
-        ]
+        task = Setting(vocab=160, seq_len=length, dim=DIM, samples=2560, trigger_in_values=tau)
+        settings = [replace(task, width=m, activation=phi) for m, phi in choices]
         frames.append(outcomes(settings, case=case))
     frame = pd.concat(frames, ignore_index=True)
     alone = frame[frame["activation"] == "none"].set_index(["case", "seed"])

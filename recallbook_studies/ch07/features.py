@@ -152,12 +152,10 @@ def summary(
 # How many facts fit: exponents
 
 
-def capacity(recall: Callable[[int], float], accuracy: float = 0.5) -> float:
-    """Number of facts at which recall falls below ``accuracy``: doubling, then
+def capacity(recall: Callable[[int], float]) -> float:
+    """Number of facts at which recall falls below one half: doubling, then
     bisection to 3 %."""
-    low, high = bracket(
-        lambda facts: recall(facts) < accuracy, 100, tolerance=0.03, logarithmic=True
-    )
+    low, high = bracket(lambda facts: recall(facts) < 0.5, 100, tolerance=0.03, logarithmic=True)
     return math.sqrt(low * high)
 
 

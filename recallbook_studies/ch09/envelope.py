@@ -24,24 +24,21 @@ SEEDS = range(30)
 VOCAB, LENGTH, DIM, LEVEL = 256, 128, 128, 0.5
 # Exponents of 2 between which N runs in half octaves, from below the predicted critical N for
 # lock-on to above that for accuracy (2^16 where there is none), by (L, d); a test compares them.
-SPANS = {
-    (LENGTH, 40): (11, 16),
-    (LENGTH, 48): (10, 16),
-    (LENGTH, 56): (10, 14),
-    (LENGTH, 64): (9, 13),
-    (LENGTH, 96): (9, 12),
-    (LENGTH, 128): (8, 11),
-    (LENGTH, 192): (8, 11),
-    (LENGTH, 256): (7, 10),
-    (LENGTH, 384): (7, 10),
-    (LENGTH, 512): (6, 10),
-    (8, DIM): (3, 9),
-    (16, DIM): (4, 9),
-    (32, DIM): (5, 9),
-    (64, DIM): (6, 10),
-    (256, DIM): (10, 13),
-    (512, DIM): (12, 15),
+BY_DIM = {
+    40: (11, 16),
+    48: (10, 16),
+    56: (10, 14),
+    64: (9, 13),
+    96: (9, 12),
+    128: (8, 11),
+    192: (8, 11),
+    256: (7, 10),
+    384: (7, 10),
+    512: (6, 10),
 }
+BY_LENGTH = {8: (3, 9), 16: (4, 9), 32: (5, 9), 64: (6, 10), 256: (10, 13), 512: (12, 15)}
+SPANS = {(LENGTH, dim): span for dim, span in BY_DIM.items()}
+SPANS |= {(length, DIM): span for length, span in BY_LENGTH.items()}
 
 
 class Laws(NamedTuple):
@@ -140,29 +137,18 @@ def draw_critical(ax: Axes, tables: dict[str, pd.DataFrame], along: str) -> None
     """Critical N of each outcome: measured with 95 % intervals as points, predicted as a line."""
     for index, (outcome, table) in enumerate(tables.items()):
         table = table[table["low"] > 0].rename(columns={"critical": "mean"})
-        plotting.plot_intervals(
-            ax, table, along, outcome.replace("_", "-"), index, linestyle="none"
-        )
+        name = outcome.replace("_", "-")
+        plotting.plot_intervals(ax, table, along, name, index, linestyle="none")
         ax.plot(table[along], table["predicted"], color=plotting.COLOURS[index])
 
 
 def draw_factors(ax: Axes, tables: dict[str, pd.DataFrame], along: str) -> None:
-    """Critical N of each outcome over its law alone: measured with 95 % intervals as points,
-    predicted as a line."""
-    for table, colour in zip(tables.values(), plotting.COLOURS, strict=False):
+    """Critical N of each outcome over its law alone, drawn as :func:`draw_critical` does."""
+    columns, over = ["critical", "low", "high", "predicted"], {}
+    for outcome, table in tables.items():
         table = table[np.isfinite(table["critical"] / table["law"])]
-        over = table[["critical", "low", "high", "predicted"]].div(table["law"], axis=0)
-        ends = [over["critical"] - over["low"], over["high"] - over["critical"]]
-        ax.errorbar(
-            table[along],
-            over["critical"],
-            yerr=ends,
-            fmt="o",
-            markersize=3,
-            capsize=2,
-            color=colour,
-        )
-        ax.plot(table[along], over["predicted"], color=colour)
+        over[outcome] = table[[along]].join(table[columns].div(table["law"], axis=0))
+    draw_critical(ax, over, along)
     ax.axhline(1, color="black", linewidth=1)
     ax.set(yscale="log", ylim=(0.4, 14))
     ax.set_yticks([1, 2, 4, 8], ["1", "2", "4", "8"])

@@ -27,13 +27,17 @@ VOCABS, DIM, LENGTH = (128, 256, 512, 1024, 2048, 4096), 32, 128
 # Nearest power of two to the predicted critical N at trigger_in_values=False, by (V, L, d); a test
 # compares them.
 CENTRES = {
-    **{(256, 32, d): n for d, n in zip(DIMS, (1024, 256, 128, 64), strict=True)},
-    **{(256, 64, d): n for d, n in zip(DIMS, (4096, 1024, 512, 256), strict=True)},
-    **{(256, 128, d): n for d, n in zip(DIMS, (16384, 4096, 2048, 1024), strict=True)},
-    **{(256, 256, d): n for d, n in zip(DIMS, (65536, 16384, 8192, 4096), strict=True)},
-    **{
-        (v, 128, 32): n for v, n in zip(VOCABS, (4096, 4096, 8192, 8192, 16384, 32768), strict=True)
-    },
+    (VOCAB, length, dim): n
+    for length, row in {
+        32: (1024, 256, 128, 64),
+        64: (4096, 1024, 512, 256),
+        128: (16384, 4096, 2048, 1024),
+        256: (65536, 16384, 8192, 4096),
+    }.items()
+    for dim, n in zip(DIMS, row, strict=True)
+} | {
+    (vocab, LENGTH, DIM): n
+    for vocab, n in zip(VOCABS, (4096, 4096, 8192, 8192, 16384, 32768), strict=True)
 }
 STEPS = (-3, -2, -1, -0.5, 0, 0.5, 1, 2)  # octaves around the centre
 

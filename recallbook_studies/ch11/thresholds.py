@@ -77,17 +77,10 @@ def critical(frame: pd.DataFrame) -> pd.DataFrame:
         found = [falling_crossing(exponents, outcomes[:, seeds].mean(axis=1)) for seeds in again]
         low, high = np.quantile(found, [0.025, 0.975])
         simulated = falling_crossing(exponents, outcomes.mean(axis=1))
-        means, predicted = (
-            critical_zipf(**fields, between_draws=scattered) for scattered in (False, True)
-        )
-        ends = {
-            "simulated": simulated,
-            "low": low,
-            "high": high,
-            "means": means,
-            "predicted": predicted,
-        }
-        rows.append({**fields, "seeds": outcomes.shape[1], **ends})
+        row = {"seeds": outcomes.shape[1], "simulated": simulated, "low": low, "high": high}
+        row["means"] = critical_zipf(**fields, between_draws=False)
+        row["predicted"] = critical_zipf(**fields, between_draws=True)
+        rows.append({**fields, **row})
     return pd.DataFrame(rows)
 
 

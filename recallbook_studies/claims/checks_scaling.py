@@ -108,12 +108,12 @@ def length_sign() -> SimpleNamespace:
     return SimpleNamespace(exponents=_in("seq_len", LOCKS, ONE, LONG))
 
 
-def factor(frame: pd.DataFrame, level: float = 0.5, **chosen: pd.Series) -> Intervals:
+def factor(frame: pd.DataFrame, **chosen: pd.Series) -> Intervals:
     """Critical N for accuracy of the chosen rows over that of the others, with its 95 % interval;
     seeds are resampled together."""
     # the exponent of a size that is 1 and e is the logarithm of the ratio
     rows = frame.assign(**{name: np.where(rows, math.e, 1.0) for name, rows in chosen.items()})
-    found = _exponents(rows, *chosen, outcome="accuracy", level=level)
+    found = _exponents(rows, *chosen, outcome="accuracy")
     return {name: Interval(*np.exp(x).tolist()) for name, x in found.items()}
 
 
