@@ -19,6 +19,18 @@ REPAIRS = (
         r'<summary><span class="toctree-toggle" role="presentation">',
         '<summary aria-label="Pages below"><span class="toctree-toggle" role="presentation">',
     ),
+    # A caption inside its table would scroll away with it.
+    (
+        r'(<div style="overflow-x: auto"[^>]*>\s*<table[^>]*>)\s*<caption [^>]*>(.*?)</caption>',
+        r'<p class="table-caption">\2</p>\1',
+    ),
+    # A sign after a formula would start the next line.
+    (
+        r'(\(?<span class="math notranslate nohighlight">[^<]*</span>[.,;:!?)’”]+)',
+        r'<span class="kept">\1</span>',
+    ),
+    # A figure that a phone shows small opens alone, where two fingers enlarge it.
+    (r'(<figure [^>]*>\s*)(<img [^>]*?src="([^"]*)"[^>]*>)', r'\1<a href="\3">\2</a>'),
     # MyST-NB: the same, for the code that folds away.
     (r'<summary aria-label="Toggle hidden content">', "<summary>"),
 )
