@@ -407,6 +407,18 @@ def test_listed_macros_are_those_of_mathjax(from_disk, tmp_path):
     assert found == listed_macros(), f"the list is stale: cp {fresh} {MACROS}"
 
 
+def test_search_from_disk_shows_words_and_the_reference_last(html, from_disk):
+    page = from_disk.open(f"{(html.resolve() / 'search.html').as_uri()}?q=recall")
+    page.locator("#search-results p.context").first.wait_for()
+    page.locator('#search-results a[href*="book/api/"]').first.wait_for()
+    found = page.evaluate(
+        "() => [...document.querySelectorAll('#search-results li a')].map(a => a.href)"
+    )
+    last = ["book/api" not in address for address in found]
+    assert last == sorted(last, reverse=True) and last[0]
+    assert "\\" not in page.locator("#search-results").inner_text()
+
+
 # The looks themselves: a page with every fault is reported for each
 
 

@@ -11,6 +11,11 @@ REPAIRS = (
     # docutils: a list whose entries have a role that lists may not hold.
     (r'<div role="list" class="citation-list">', '<div class="citation-list">'),
     (r' role="doc-biblioentry"', ""),
+    # sphinx-proof and sphinx-exercise: the same id for each, and a space before the link.
+    (r'(<section[^>]*) id="(?:proof|exercise|solution)-content">', r"\1>"),
+    (r"Solution to(<a [^>]*>) ", r"Solution to \1"),
+    # Sphinx: the landing page has the title of the book, twice.
+    (r"<title>(.*?) (?:&#8212;|-) \1</title>", r"<title>\1</title>"),
     # Theme: the name read aloud must contain the text that is seen.
     (r'(<i class="theme-switch[^>]*?) title="[^"]*"', r"\1"),
     (r'(<button class="btn search-button-field[^>]*?) aria-label="Search"', r"\1"),

@@ -127,3 +127,46 @@ window.addEventListener('load', async () => {
   document.addEventListener('click', event => event.target.closest('.toggle-button, .admonition.dropdown') && later());
   document.addEventListener('scroll', event => event.target.matches?.(SCROLLING) && cue(event.target), true);
 });
+
+// One switch for all code of a page.
+function addSwitch() {
+  const folds = [...document.querySelectorAll('.bd-article .cell > details.hide.above-input:has(.cell_input)')]
+    .filter(fold => !fold.querySelector('.cell_output'));
+  const place = document.querySelector('.article-header-buttons');
+  if (folds.length < 2 || !place) return;
+  const button = Object.assign(document.createElement('button'), {type: 'button', className: 'btn btn-sm code-switch'});
+  const say = () => { button.textContent = folds.every(fold => fold.open) ? 'Fold all code' : 'Open all code'; };
+  button.addEventListener('click', () => { const open = !folds.every(fold => fold.open); for (const fold of folds) fold.open = open; });
+  document.addEventListener('toggle', say, true);
+  say();
+  place.prepend(button);
+}
+addEventListener('DOMContentLoaded', addSwitch);
+
+// Excerpts of pages found, from the texts that the build wrote: they show words, from disk too.
+function excerpt(text, terms) {
+  const low = text.toLowerCase();
+  const places = terms.map(term => low.indexOf(term)).filter(place => place >= 0);
+  const start = Math.max(0, low.lastIndexOf(' ', (places[0] ?? 0) - 80) + 1);
+  return (start ? '… ' : '') + text.slice(start, start + 240) + (start + 240 < text.length ? ' …' : '');
+}
+
+function addExcerpts() {
+  const results = document.getElementById('search-results');
+  if (!results) return;
+  const root = document.documentElement.dataset.content_root;
+  document.body.append(Object.assign(document.createElement('script'), {src: `${root}_static/excerpts.js`, onload: () => {
+    const terms = (new URLSearchParams(location.search).get('q') ?? '').toLowerCase().split(/[^\p{L}\p{N}_]+/u)
+      .filter(Boolean).sort((a, b) => b.length - a.length);
+    const show = () => {
+      for (const item of results.querySelectorAll('li:not(:has(> p, > span))')) {
+        const page = new URL(item.querySelector('a').href).pathname.slice(new URL(root, location).pathname.length).replace(/\.html$/, '');
+        const text = PAGE_TEXTS[decodeURI(page)];
+        if (text) item.append(Object.assign(document.createElement('p'), {className: 'context', textContent: excerpt(text, terms)}));
+      }
+    };
+    new MutationObserver(show).observe(results, {childList: true, subtree: true});
+    show();
+  }}));
+}
+addEventListener('DOMContentLoaded', addExcerpts);
