@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import io
+import re
+import sys
 from typing import Any
 
 import matplotlib as mpl
@@ -10,6 +14,9 @@ import pandas as pd
 from cycler import cycler
 from matplotlib import ticker
 from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 # Okabe and Ito's palette, told apart by readers with any colour vision; black first for theory
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -19,9 +26,9 @@ CENTRED: dict[str, Any] = {"ha": "center", "va": "center"}
 STYLE: Any = {
     "figure.figsize": (6.4, 3.8),
     "figure.dpi": 110,
-    "figure.facecolor": "white",  # also in dark mode
+    "figure.facecolor": "none",  # the page's own; in dark mode it inverts what is drawn
     "figure.constrained_layout.use": True,
-    "axes.facecolor": "white",
+    "axes.facecolor": "none",
     "axes.prop_cycle": cycler(color=COLOURS),
     "axes.grid": True,
     "axes.spines.top": False,
@@ -30,14 +37,42 @@ STYLE: Any = {
     "font.size": 11,
     "legend.frameon": False,
     "lines.markersize": 5,
-    "savefig.facecolor": "white",
-    "svg.hashsalt": "recallbook",
+    "savefig.facecolor": "none",
+    "svg.hashsalt": "recallbook",  # the same ids in every run
 }
+SMALLEST = 1.2  # points for each inch of width: 11 px where a page's column is 690 px wide
+CROWD = 2000  # coordinates: so many points are drawn as pixels
 
 
 def use_style() -> None:
-    """Set the book's style for all figures that follow."""
+    """Set the book's style for all figures that follow; a notebook shows and stores them as SVG."""
     mpl.rcParams.update(STYLE)
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if shell is not None:
+        importlib.import_module("matplotlib_inline.backend_inline")  # which would choose PNG later
+        formatters = shell.display_formatter.formatters
+        formatters["image/png"].pop(Figure, None)
+        formatters["image/svg+xml"].for_type(Figure, svg)
+
+
+def svg(figure: Figure) -> str:
+    """Draw a figure as SVG: no text too small to read, crowds as pixels, and no difference between
+    runs."""
+    least = SMALLEST * figure.get_figwidth()
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_tick_params(labelsize=max(least, mpl.rcParams["font.size"]))
+    for text in figure.findobj(Text):
+        text.set_fontsize(max(text.get_fontsize(), least))
+    for axes in figure.axes:
+        for artist in axes.collections:
+            if isinstance(artist, QuadMesh) or np.size(artist.get_offsets()) >= CROWD:
+                artist.set_rasterized(True)
+    drawn = io.StringIO()
+    without = {"Date": None, "Creator": None}
+    figure.savefig(drawn, format="svg", metadata=without, bbox_inches="tight", dpi=220)
+    outline = r'(?<= d=")[^"]*'
+    return re.sub(outline, lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), drawn.getvalue())
 
 
 def plot_intervals(
