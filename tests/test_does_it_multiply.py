@@ -4,6 +4,7 @@ them."""
 import numpy as np
 import pandas as pd
 import pytest
+from sized import sized
 
 import recallbook as rb
 from recallbook_studies import grids
@@ -28,7 +29,7 @@ def test_law_of_the_arg_max_is_where_its_noise_costs_half():
 
 
 def test_noise_of_the_arg_max_is_that_of_a_simulated_gradient():
-    setting = rb.Setting(vocab=256, seq_len=16, dim=64, samples=4096)
+    setting = sized(256, 16, 64, 4096)
     ratios = []
     for seed in range(20):
         problem = rb.draw(setting, seed)
@@ -110,14 +111,7 @@ def test_orthogonal_embeddings_do_not_see_the_dimension():
     for tau in (False, True):
         found = {
             rb.simulate(
-                rb.Setting(
-                    vocab=32,
-                    seq_len=8,
-                    dim=dim,
-                    samples=100,
-                    embeddings="orthogonal",
-                    trigger_in_values=tau,
-                ),
+                sized(32, 8, dim, 100, embeddings="orthogonal", trigger_in_values=tau),
                 3,
                 test_samples=500,
             )
@@ -159,8 +153,7 @@ def test_laws_of_the_envelope_meet_where_they_are_equal():
     assert law.lock_on[1] == pytest.approx(law.coverage, rel=0.02)
     assert law.coverage == pytest.approx(256 * np.log(2))
     below, above = (
-        rb.predict(rb.Setting(vocab=256, seq_len=1, dim=d, samples=2**31 - 1), warn=False)
-        for d in (law.wall - 1, law.wall)
+        rb.predict(sized(256, 1, d, 2**31 - 1), warn=False) for d in (law.wall - 1, law.wall)
     )
     assert below.recall < 0.5 <= above.recall
 

@@ -7,6 +7,7 @@ import sqlite3
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
+from sized import sized
 
 import recallbook as rb
 from recallbook.__main__ import command_parser, main
@@ -15,9 +16,7 @@ from recallbook.sweeps import archive, catalogue, run
 from recallbook.sweeps.store import Result, Store, StoreFault
 
 SWEEPS = catalogue.sweeps()
-SETTINGS = [
-    rb.Setting(vocab=8, seq_len=3, dim=4, samples=n, trigger_in_values=False) for n in (10, 20, 30)
-]
+SETTINGS = [sized(8, 3, 4, n) for n in (10, 20, 30)]
 POINTS = [rb.Point(setting, seed, test_samples=20) for setting in SETTINGS for seed in range(2)]
 OUTCOME = {"accuracy": 0.1, "lock_on": 0.5, "recall": None}
 

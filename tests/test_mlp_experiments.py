@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import sympy as sp
 import torch
+from sized import marked, sized
 
 import recallbook as rb
 from recallbook.analysis import intervals
@@ -22,15 +23,7 @@ def wave(x):
 def test_perfect_recall_is_that_of_three_steps(activation, tau):
     """With one position attention is perfect, so step 3 alone is all there is."""
     problem = rb.draw(
-        rb.Setting(
-            vocab=64,
-            seq_len=1,
-            dim=24,
-            samples=700,
-            width=100,
-            activation=activation,
-            trigger_in_values=tau,
-        ),
+        sized(64, 1, 24, 700, width=100, activation=activation, trigger_in_values=tau),
         seed=3,
     )
     outcome = rb.evaluate(problem, rb.three_steps(problem), test_samples=10)
@@ -41,7 +34,7 @@ def test_perfect_recall_is_that_of_three_steps(activation, tau):
 
 
 def test_equal_frequencies_are_endless_data():
-    setting = rb.Setting(vocab=40, seq_len=1, dim=24, samples=400_000, width=64, activation="he3")
+    setting = sized(40, 1, 24, 400_000, width=64, activation="he3")
     problem = rb.draw(setting, seed=1)
     equal, many = (features.memory(problem, f)[1] for f in (None, features.counted(problem)))
     assert float((equal - many).norm() / equal.norm()) < 0.05
@@ -49,15 +42,7 @@ def test_equal_frequencies_are_endless_data():
 
 
 def test_remedies_change_what_they_name():
-    setting = rb.Setting(
-        vocab=50,
-        seq_len=1,
-        dim=20,
-        samples=500,
-        width=80,
-        activation="relu",
-        trigger_in_values=True,
-    )
+    setting = marked(50, 1, 20, 500, width=80, activation="relu")
     problem, triple = rb.draw(setting, seed=0), rb.draw(setting, seed=0)
     plain, centred = (features.memory(problem, centred=c)[0] for c in (False, True))
     torch.testing.assert_close(centred, plain - plain.mean(dim=0))
@@ -161,7 +146,7 @@ def test_shared_part(activation, mark, expected):
 
 def test_centring_helps_relu_and_no_trigger_helps_he3():
     frame = features.remedies(
-        rb.Setting(vocab=150, seq_len=1, dim=48, samples=1500, width=256, trigger_in_values=True),
+        marked(150, 1, 48, 1500, width=256),
         ("relu", "he3"),
     )
     recall = frame.pivot_table(index=["activation", "seed"], columns="remedy", values="recall")
@@ -174,10 +159,10 @@ def test_centring_helps_relu_and_no_trigger_helps_he3():
 
 
 def test_wrong_locks_only_take_away():
-    setting = rb.Setting(vocab=150, seq_len=150, dim=48, samples=2000, width=256, activation="he3")
+    setting = sized(150, 150, 48, 2000, width=256, activation="he3")
     clean, all_locks = features.recall_without_wrong_locks(setting), rb.predict(setting).recall
     assert all_locks < clean < all_locks + 0.2
-    locked = rb.Setting(vocab=150, seq_len=1, dim=48, samples=2000, width=256, activation="he3")
+    locked = sized(150, 1, 48, 2000, width=256, activation="he3")
     assert features.recall_without_wrong_locks(locked) == pytest.approx(rb.predict(locked).recall)
 
 

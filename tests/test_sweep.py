@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import product
 
 import pytest
+from sized import sized
 from torch.utils.flop_counter import FlopCounterMode
 
 import recallbook as rb
@@ -135,7 +136,7 @@ def test_tasks_hold_every_point_once_and_last_as_long_as_wanted():
     sizes = [(*pair, 2**k) for pair in product((64, 512), (16, 64)) for k in (9, 13, 17)] * 8
     sizes += [(8192, 512, 2**k) for k in range(12, 20)]
     points = [
-        rb.Point(rb.Setting(vocab=vocab, seq_len=16, dim=dim, samples=samples), seed // 12)
+        rb.Point(sized(vocab, 16, dim, samples), seed // 12)
         for seed, (vocab, dim, samples) in enumerate(sizes)
     ]
     tasks = paired.cut(points)
