@@ -8,7 +8,7 @@ from sized import sized
 
 import recallbook as rb
 from recallbook_studies import grids
-from recallbook_studies.ch09 import envelope, geometry, large_sizes, lock_on_sizes, one_step
+from recallbook_studies.ch09 import envelope, geometry, lock_on_sizes, one_step
 
 
 def sizes(**columns):
@@ -118,32 +118,6 @@ def test_orthogonal_embeddings_do_not_see_the_dimension():
             for dim in (34, 50, 90)
         }
         assert len(found) == 1
-
-
-def test_both_outcomes_of_large_sizes_are_those_compared_alone():
-    frame = rb.load_results("large_sizes")
-    some = frame[(frame["dim"] == 1024) & (frame["vocab"] == 1024)]
-    found = large_sizes.both(some)
-    by = ["vocab", "seq_len", "dim", "samples", "trigger_in_values"]
-    for outcome, part in found.groupby("outcome"):
-        assert part["mean"].to_numpy() == pytest.approx(some.groupby(by)[outcome].mean().to_numpy())
-        settings = [rb.Setting(**row) for row in part[by].to_dict("records")]
-        assert part["predicted"].tolist() == [
-            getattr(rb.predict(setting), outcome) for setting in settings
-        ]
-    assert found["shows"].notna().all()
-
-
-def test_doublings_are_ratios_of_the_critical_sizes_of_their_line():
-    frame = rb.load_results("envelope")
-    line = envelope.critical(frame, "dim", "accuracy")
-    table = line.set_index("dim")["critical"]
-    found = envelope.doublings(frame, line, "accuracy", (48, 64, 256, 512)).set_index("size")
-    # d = 48 never reaches one half, and there is no d = 1024: no factor starts there
-    assert found.index.tolist() == [64, 256]
-    for size, row in found.iterrows():
-        assert row["factor"] == pytest.approx(table[2 * size] / table[size])
-        assert row["low"] < row["factor"] < row["high"]
 
 
 def test_laws_of_the_envelope_meet_where_they_are_equal():

@@ -31,25 +31,6 @@ def difference(setting, name, seeds, test_samples=4000):
     )
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize(
-    ("seed", "mlp", "allowed"),
-    [(11, False, (0.01, 0.012, 0.03)), (12, True, (0.025, 0.03, 0.05))],
-    ids=str,
-)
-def test_target_on_random_settings(seed, mlp, allowed):
-    """`python -m recallbook_studies.prediction_errors [--mlp]` has 100 settings; daily: the
-    committed map."""
-    drawn = prediction_errors.random_settings(seed, 60, mlp=mlp)
-    chosen = [s for s in drawn if s.samples * s.dim * s.width < 5e8][:16] if mlp else drawn[:40]
-    frame = prediction_errors.compare(chosen, seeds=10, first=77_000)
-    for row in prediction_errors.summary(frame).itertuples():
-        assert (
-            row.beyond
-            < dict(zip(("accuracy", "recall", "lock_on"), allowed, strict=True))[row.quantity]
-        ), row
-
-
 TRANSITION = [
     sized(300, 100, 30, 2500),
     sized(250, 120, 45, 1800),

@@ -17,7 +17,6 @@ from recallbook_studies.ch12 import (
     histories,
     ladder_laws,
     oscillation,
-    pictures,
     runs,
     sizes,
     tuning,
@@ -128,38 +127,12 @@ def test_laws_that_hold_on_made_up_runs():
     assert ladder_laws.held(made_up(names, top=0.85), frame)["d² cap"].all()
 
 
-def test_rows_of_laws():
-    columns = {"a": [True, True, False, True], "b": [False] * 4, "c": [True] * 4}
-    held = pd.DataFrame(columns, index=["one", "two", "three", "four"])
-    rows = [tuple(row.values()) for row in pictures.law_rows(held)]
-    assert rows == [
-        ("a", "two", "three", "1"),
-        ("b", "not at first", "one", "–"),
-        ("c", "the end", "–", "–"),
-    ]
-    assert [pictures.later(held[law]) for law in "abc"] == [["four"], [], []]
-
-
 def test_coverage():
     rng = np.random.default_rng(0)
     seen = [len(set(rng.integers(100, size=230))) / 100 for _ in range(400)]
     assert np.mean(seen) == pytest.approx(0.9, abs=0.01) and ladder_laws.coverage(
         100, 0.9
     ) == pytest.approx(230, abs=0.5)
-
-
-def test_critical_n_beside_epochs(monkeypatch):
-    frame = made_up(["three steps", "many steps"])
-    monkeypatch.setattr(
-        runs,
-        "load",
-        lambda steps: frame[frame["rung"] == "three steps"] if steps == 1600 else frame,
-    )
-    three, many = pictures.budget_rows(["three steps", "many steps"], (400, 1600), 0.5)
-    critical = ladder_laws.critical(ladder_laws.at_base(frame)).set_index("rung").loc["many steps"]
-    assert many["400 steps"] == pictures.interval(critical)
-    assert many["1,600 steps"] == "–" and many["epochs"] == f"{400 * 32 / critical['critical']:.0f}"
-    assert three["1,600 steps"] == three["400 steps"] and three["epochs"] == "–"
 
 
 # Capacity
