@@ -78,8 +78,8 @@ def test_help_says_what_there_is(capsys):
     for command, said in {
         "predict": computed,
         "plan": computed,
-        "": sweeps,
-        "sweep": [*sweeps, "--retry", "default"],
+        "": [*sweeps, "exit status:"],
+        "sweep": [*sweeps, "--retry", "default", "exit status:"],
         "export": [*sweeps, "--to", "default"],
         "recompute": [*sweeps, "--seconds", "default"],
     }.items():

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from sized import sized
 
 import recallbook as rb
 from recallbook.__main__ import Parser
@@ -124,11 +125,11 @@ def test_signs_are_predicted_at_random_sizes(seed):
     rng = np.random.default_rng([28, seed])
     vocab, dim = rng.integers(64, 250), rng.integers(16, 128)
     compare(
-        rb.Setting(
-            vocab=vocab,
-            seq_len=rng.integers(2, 24),
-            dim=dim,
-            samples=vocab * rng.integers(2, 40),
+        sized(
+            vocab,
+            rng.integers(2, 24),
+            dim,
+            vocab * rng.integers(2, 40),
             width=2 * dim if seed % 3 == 0 else None,
             embeddings="signs",
             trigger_in_values=bool(seed % 2),

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import sympy as sp
 from scipy import stats
+from sized import sized
 
 import recallbook as rb
 from recallbook.theory.symbolic import (
@@ -111,9 +112,7 @@ def test_mean_bias_law_is_where_lock_on_turns():
     cover 200."""
     for vocab, seq_len, dim in ((2**14, 2**10, 128), (2**16, 2**12, 256), (2**16, 2**14, 1024)):
         law = float(numeric(laws.lock_on()["mean bias"])({V: vocab, L: seq_len, d: dim}))
-        setting = rb.Setting(
-            vocab=vocab, seq_len=seq_len, dim=dim, samples=round(law), trigger_in_values=False
-        )
+        setting = sized(vocab, seq_len, dim, round(law))
         less, more = (
             rb.predict(page.replace(setting, samples=round(law * factor)), warn=False).lock_on
             for factor in (0.6, 1.6)

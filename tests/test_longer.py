@@ -9,6 +9,7 @@ from disguises import shuffled
 from hypothesis import given, settings as profile, strategies as st
 from randomised import largest_difference
 from settings import settings
+from sized import marked, sized
 from unequal import plain_loss
 
 import recallbook as rb
@@ -20,7 +21,7 @@ from recallbook.training.optimizers import OPTIMIZERS, Adam, Muon, orthogonalise
 pytestmark = pytest.mark.essential
 
 NAMES = ("value", "key_query", "input_embeddings", "output_embeddings")
-SETTING = rb.Setting(vocab=9, seq_len=4, dim=7, samples=60, trigger_in_values=True)
+SETTING = marked(9, 4, 7, 60)
 RATES = {
     "gd": (4.0, 6.0, 0.5),
     "sign": (0.05, 0.03, 0.01),
@@ -220,7 +221,7 @@ def test_chunks_and_order_change_rounding_alone(optimizer):
 
 
 def test_learned_tables_are_the_models_and_are_used():
-    problem = rb.draw(rb.Setting(vocab=24, seq_len=6, dim=6, samples=400), seed=0)
+    problem = rb.draw(sized(24, 6, 6, 400), seed=0)
     before = {name: getattr(problem, name).clone() for name in NAMES[2:]}
     model, drawn = rb.RecallTransformer(problem), rb.RecallTransformer(problem)
     first = rb.descend(model, problem, 40, eta=10.0, gamma=1.0, learn=NAMES, embedding_rate=2.0)

@@ -237,7 +237,7 @@ def test_every_enumerated_term_is_in_the_ledger():
 def test_the_remainder_of_the_mean_is_small_and_named():
     """The exact mean over the ledger's: at tau = 0 it is 1 - 1/N."""
     exact, ledger = (
-        terms_alone.expression("score"),
+        moments.expression("score"),
         lock_symbols.trigger_score().subs(lock_symbols.Q, 1),
     )
     assert sp.simplify((exact / ledger).subs(tau, 0) - (1 - 1 / N)) == 0

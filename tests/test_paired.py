@@ -4,6 +4,7 @@ from dataclasses import fields
 
 import pytest
 import torch
+from sized import sized
 
 import recallbook as rb
 from recallbook.sweeps.paired import PairedDraws
@@ -26,15 +27,7 @@ def cuts(law, flag):
     """Smaller batches, dimensions and widths of one law; orthogonal rows need dim >= vocab + 2."""
     extra = 11 if law == "orthogonal" else 0
     return [
-        rb.Setting(
-            vocab=9,
-            seq_len=5,
-            dim=dim + extra,
-            samples=samples,
-            width=width,
-            embeddings=law,
-            trigger_in_values=flag,
-        )
+        sized(9, 5, dim + extra, samples, width=width, embeddings=law, trigger_in_values=flag)
         for samples, dim, width in CUTS
     ]
 

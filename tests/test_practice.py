@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sized import marked
 from torch import nn
 
 import recallbook as rb
@@ -28,7 +29,7 @@ from recallbook_studies.ch12.writing import end_token, marker_token, repeated, w
 
 pytestmark = pytest.mark.essential
 
-SETTING = rb.Setting(vocab=10, seq_len=5, dim=8, samples=24, trigger_in_values=True)
+SETTING = marked(10, 5, 8, 24)
 DOUBLE = {"dtype": torch.float64}
 OUTCOMES = ["accuracy", "lock_on", "recall"]
 

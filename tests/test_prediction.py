@@ -31,33 +31,6 @@ def difference(setting, name, seeds, test_samples=4000):
     )
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize(
-    ("seed", "mlp", "allowed"),
-    [(11, False, (0.01, 0.012, 0.03)), (12, True, (0.025, 0.03, 0.05))],
-    ids=str,
-)
-def test_target_on_random_settings(seed, mlp, allowed):
-    """`python -m recallbook_studies.prediction_errors [--mlp]` has 100 settings; daily: the
-    committed map. The target is for sizes that are not small."""
-    usual = [
-        s
-        for s in prediction_errors.random_settings(seed, 3000, mlp=mlp)
-        if s.vocab >= 150 and 20 <= s.dim <= 400 and 3 <= s.seq_len <= 150
-        if s.vocab < s.samples < 60 * s.vocab and s.embeddings == "gaussian"
-        if bool(s.width) == mlp
-        if not mlp or (s.samples * s.dim * s.width < 5e8 and s.width > 0.6 * s.dim)
-        if isinstance(s.activation, str)
-    ]
-    frame = prediction_errors.compare(usual[: 16 if mlp else 40], seeds=10, first=77_000)
-    assert len(frame) >= 10
-    for row in prediction_errors.summary(frame).itertuples():
-        assert (
-            row.beyond
-            < dict(zip(("accuracy", "recall", "lock_on"), allowed, strict=True))[row.quantity]
-        ), row
-
-
 TRANSITION = [
     sized(300, 100, 30, 2500),
     sized(250, 120, 45, 1800),

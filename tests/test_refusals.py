@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from sized import sized
 
 import recallbook as rb
 from recallbook.analysis.critical import critical_size
@@ -26,9 +27,9 @@ SIZES = {"vocab": 64, "seq_len": 8, "dim": 40}
 SETTING = rb.Setting(**SIZES, samples=640)
 ZIPF = replace(SETTING, zipf=1.0)
 PLAN = {"vocab": 64, "seq_len": 16, "accuracy": 0.6}
-PROBLEM = rb.draw(rb.Setting(vocab=5, seq_len=2, dim=2, samples=9), 0)
+PROBLEM = rb.draw(sized(5, 2, 2, 9), 0)
 WIDE = rb.draw(replace(PROBLEM.setting, width=4), 0)
-LARGE = rb.draw(rb.Setting(vocab=5000, seq_len=2, dim=60, samples=2), 0)
+LARGE = rb.draw(sized(5000, 2, 60, 2), 0)
 FLAT = replace(PROBLEM, setting=replace(PROBLEM.setting, embeddings="low_rank(2)"))
 
 # What is called; arguments that are allowed; each alone that is not, as the message says it.

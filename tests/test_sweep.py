@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import product
 
 import pytest
+from sized import sized
 from torch.utils.flop_counter import FlopCounterMode
 
 import recallbook as rb
@@ -135,7 +136,7 @@ def test_tasks_hold_every_point_once_and_last_as_long_as_wanted():
     sizes = [(*pair, 2**k) for pair in product((64, 512), (16, 64)) for k in (9, 13, 17)] * 8
     sizes += [(8192, 512, 2**k) for k in range(12, 20)]
     points = [
-        rb.Point(rb.Setting(vocab=vocab, seq_len=16, dim=dim, samples=samples), seed // 12)
+        rb.Point(sized(vocab, 16, dim, samples), seed // 12)
         for seed, (vocab, dim, samples) in enumerate(sizes)
     ]
     tasks = paired.cut(points)
@@ -218,7 +219,12 @@ def test_an_interrupt_in_this_process_keeps_what_was_done(tmp_path, monkeypatch)
         assert store.keys() == set(done) and len(done) == 5
 
 
-def test_tasks_lost_with_their_worker_are_reported_and_the_others_kept(tmp_path, small_tasks):
+@pytest.mark.parametrize("cancelled", [False, True])
+def test_tasks_lost_with_their_worker_are_reported_and_the_others_kept(
+    cancelled, tmp_path, small_tasks, expected
+):
+    """One worker is killed, or a scheduler dies and cancels its task."""
+
     class Losing(ThreadPoolExecutor):
         count = 0
 
@@ -226,7 +232,11 @@ def test_tasks_lost_with_their_worker_are_reported_and_the_others_kept(tmp_path,
             self.count += 1
             if self.count == 2:
                 future = Future()
-                future.set_exception(OSError("worker killed"))
+                if cancelled:
+                    future.cancel()
+                    future.set_running_or_notify_cancel()
+                else:
+                    future.set_exception(OSError("worker killed"))
                 return future
             return super().submit(function, task)
 
@@ -238,6 +248,7 @@ def test_tasks_lost_with_their_worker_are_reported_and_the_others_kept(tmp_path,
     lost = {point.key for group in paired.cut(POINTS)[1] for point in group}
     with Store(tmp_path / "s.sqlite") as store:
         assert store.keys() == {point.key for point in POINTS} - lost
+    assert rb.run_sweep(POINTS, store=tmp_path / "s.sqlite").equals(expected)
 
 
 def test_only_the_callers_thread_writes(tmp_path, small_tasks, monkeypatch):

@@ -9,10 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+import sympy as sp
 from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 
 from recallbook.setting import Setting
+from recallbook.theory.symbolic.expressions import L, N, V, d, tau
+from recallbook.theory.symbolic.lock_terms import T
 from recallbook.theory.values import effective_dim, is_far
 
 TABLE = Path(__file__).with_name("moments.parquet")
@@ -46,6 +49,19 @@ def rows(quantity: str, term: str | None = None, odd: bool | None = None) -> pd.
     chosen = table["quantity"] == quantity
     chosen &= (table["term"] == term) | (term is None)
     return table[chosen & ((table["odd"] == odd) | (odd is None))]
+
+
+def expression(quantity: str, term: str | None = None, odd: bool | None = None) -> sp.Expr:
+    """Rows of the table as an expression in V, N, L, d, T and tau, for Gaussian embeddings:
+    exact."""
+    together = rows(quantity, term, odd).groupby(list(POWERS[:6]))["coefficient"].sum()
+    symbols = (1 / N, 1 / L, 1 / V, 1 / d, T, tau)
+    products = (
+        int(c) * sp.prod(symbol ** int(p) for symbol, p in zip(symbols, powers, strict=True))
+        for powers, c in together.items()
+        if c
+    )
+    return sp.Add(*products)
 
 
 def exact(setting: Setting) -> Moments:

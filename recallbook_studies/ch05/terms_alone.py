@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-import sympy as sp
 from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 from scipy.stats import bootstrap
@@ -196,21 +195,6 @@ def _interval(values: NDArray[np.float64]) -> tuple[float, float]:
 
 def _mean(setting: Setting, quantity: str, term: str) -> float:
     return over_triggers(setting, moments.polynomial(setting, quantity, term=term))
-
-
-def expression(quantity: str, term: str | None = None, odd: bool | None = None) -> sp.Expr:
-    """Rows of the table as an expression in V, N, L, d, T and tau, for Gaussian embeddings:
-    exact."""
-    together = (
-        moments.rows(quantity, term, odd).groupby(list(moments.POWERS[:6]))["coefficient"].sum()
-    )
-    symbols = (1 / N, 1 / L, 1 / V, 1 / d, symbolic.T, tau)
-    products = (
-        int(c) * sp.prod(symbol ** int(p) for symbol, p in zip(symbols, powers, strict=True))
-        for powers, c in together.items()
-        if c
-    )
-    return sp.Add(*products)
 
 
 def over_triggers(setting: Setting, given: Polynomial) -> float:
