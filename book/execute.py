@@ -6,7 +6,6 @@ anything on stderr is not written. What changes from run to run without meaning 
 versions, the kernel's name) is removed, so that a second run changes no byte.
 """
 
-import base64
 import os
 import sys
 import tempfile
@@ -20,7 +19,7 @@ from nbclient import NotebookClient
 
 ROOT = Path(__file__).resolve().parents[1]
 # Figures of a chapter that README.md and the landing page show too, by name.
-PICTURES = {"fig-learning-curves": "book/images/three_steps.png"}
+PICTURES = {"fig-learning-curves": "book/images/three_steps.svg"}
 KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
 # A tool's own notes in the metadata of a cell; tags and figure settings stay.
 VOLATILE = ("execution", "collapsed", "scrolled", "jupyter", "colab", "outputId", "ExecuteTime")
@@ -87,13 +86,15 @@ def merge_streams(outputs):
 
 
 def pictures(notebook):
-    """The stored image of each cell whose figure is in PICTURES: (file, bytes)."""
+    """The stored image of each cell whose figure is in PICTURES, on white: (file, bytes)."""
     for cell in code_cells(notebook):
         name = cell.metadata.get("mystnb", {}).get("figure", {}).get("name")
         if name in PICTURES:
             for output in cell.outputs:
-                if "image/png" in output.get("data", {}):
-                    yield ROOT / PICTURES[name], base64.b64decode(output.data["image/png"])
+                if "image/svg+xml" in output.get("data", {}):
+                    ground = '<rect width="100%" height="100%" fill="#fff"/>\n <defs>'
+                    image = output.data["image/svg+xml"].replace("<defs>", ground, 1)
+                    yield ROOT / PICTURES[name], image.encode()
 
 
 def main(arguments):

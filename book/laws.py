@@ -27,7 +27,8 @@ from recallbook_studies.ch07 import features
 from recallbook_studies.laws import least_dim, lock_on_at, ratio_for
 
 HERE = Path(__file__).parent
-TEMPLATE, PAGE, PICTURE = HERE / "laws.md.in", HERE / "laws.md", HERE / "images" / "laws.png"
+TEMPLATE, PAGE = HERE / "laws.md.in", HERE / "laws.md"
+PICTURE, IDEA = HERE / "images" / "laws.png", HERE / "images" / "idea.png"
 
 LENGTHS, SHARES = (16, 64, 256), (0.5, 0.9, 0.99)
 VOCABS = (256, 4096, 65536)
@@ -185,13 +186,14 @@ def proved() -> dict[str, str]:
     powers = {
         "closed number": rb.sufficient_samples(**CLOSED),
         "closed predicted": rb.critical_samples(**CLOSED),
+        "closed coverage": CLOSED["vocab"] * math.log(CLOSED["vocab"] / 0.1),
     }
     return {
         "certified median": f"{gaps.median():.1f}",
         "certified largest": f"{gaps.max():.0f}",
         "certified cases": str(len(cases)),
-        "C1": str(product_form.DIM_SQUARE[0]),
-        "C2": str(product_form.SAMPLES[0]),
+        **{f"C1{tau * ' marked'}": str(least) for tau, least in product_form.DIM_SQUARE.items()},
+        **{f"C2{tau * ' marked'}": str(least) for tau, least in product_form.SAMPLES.items()},
         **{name: "$" + sp.latex(sp.Float(f"{size:.1e}", 2)) + "$" for name, size in powers.items()},
     }
 
@@ -340,53 +342,53 @@ def envelope(trigger_in_values: bool, dims: np.ndarray) -> np.ndarray:
     return np.array([rb.critical_samples(dim=int(dim), **fixed) for dim in dims])
 
 
-def draw_picture() -> None:
-    """The cartoon of N against d: wall, slope, floor, envelope."""
+def draw_picture(file: Path, cases: tuple[bool, ...]) -> None:
+    """Draw N against d, without and with the trigger in the values: wall, slope, floor, and the
+    prediction above them."""
     import matplotlib.pyplot as plt
 
     from recallbook_studies import plotting
 
     plotting.use_style()
-    fig, axes = plt.subplots(2, 1, figsize=(5.6, 7.4), sharex=True, sharey=True)
-    for ax, marked in zip(axes, (False, True), strict=True):
+    size = (6.4, 3.7 * len(cases))
+    fig, axes = plt.subplots(len(cases), 1, figsize=size, sharex=True, squeeze=False)
+    for ax, marked in zip(axes.flat, cases, strict=True):
         wall = least_dim(CARTOON["vocab"], 0.9, trigger_in_values=marked)
-        dims = np.unique(np.geomspace(wall * 1.03, 16 * CARTOON["vocab"] / 4, 14).astype(int))
+        dims = np.unique(np.geomspace(wall * 1.03, 4 * CARTOON["vocab"], 14).astype(int))
         smooth = np.geomspace(150, dims[-1], 60)
         at = {V: CARTOON["vocab"], L: CARTOON["seq_len"], d: smooth}
         found = laws.samples(marked)
-        for index, name in enumerate(
-            ("mean bias", "coverage", *(["label frequencies"] if marked else []))
-        ):
+        words = {"mean bias": "slope:\nmean bias", "coverage": "floor: coverage"}
+        if marked:
+            words["label frequencies"] = "label\nfrequencies"
+        for index, (name, word) in enumerate(words.items()):
             law = numeric(found[name])(at) + 0 * smooth
-            style = {
-                "color": plotting.COLOURS[index],
-                "linestyle": ("--", ":", "-.")[index],
-                "linewidth": 2,
-            }
-            ax.plot(smooth, law, label=name, **style)
-        ax.axvline(wall, color=plotting.COLOURS[3], linewidth=2, label="superposition, 0.9")
-        ax.plot(
-            dims,
-            envelope(marked, dims),
-            color="black",
-            marker="o",
-            markersize=3,
-            label="predicted for 0.9",
-        )
+            style = {"color": plotting.COLOURS[index], "linestyle": ("--", ":", "-.")[index]}
+            ax.plot(smooth, law, linewidth=2, **style)
+            x, y, right, top = 155, 1.2 * law[0], "left", "bottom"
+            if name == "coverage":
+                x, y, right, top = dims[-1], 0.8 * law[-1], "right", "top"
+            ax.text(x, y, word, color=style["color"], ha=right, va=top, fontsize=11)
+        ax.axvspan(smooth[0], wall, color=plotting.COLOURS[3], alpha=0.12)
+        text = "wall: superposition\n(no N is enough on its left)"
+        ax.text(1.12 * wall, 3e7, text, color="#a0527f", fontsize=11, va="top")
+        needed = envelope(marked, dims)
+        ax.plot(dims, needed, color="black", marker="o", markersize=3)
+        ax.text(1.1 * dims[3], 1.6 * needed[3], "predicted N for accuracy 0.9", fontsize=11)
+        title = ("trigger out of the values", "trigger in the values")[marked]
         ax.set(
             xscale="log",
             yscale="log",
             ylabel="training sequences $N$",
-            title=("trigger out of the values, $\\tau=0$", "trigger in the values, $\\tau=1$")[
-                marked
-            ],
+            ylim=(2e3, 4e7),
+            xlim=(smooth[0], 1.1 * dims[-1]),
         )
-        ax.set_ylim(3e3, 3e7)
-        ax.legend(fontsize=10)
-    axes[1].set_xlabel("dimension $d$")
-    fig.savefig(PICTURE, dpi=110)
+        ax.set_title(title if len(cases) > 1 else "", fontsize=11)
+    axes[-1, 0].set_xlabel("dimension $d$")
+    fig.savefig(file, dpi=160)
 
 
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
-    draw_picture()
+    draw_picture(PICTURE, (False, True))
+    draw_picture(IDEA, (False,))

@@ -10,10 +10,13 @@ import sympy as sp
 from laws_text import RUNNING, predicted, table
 
 import recallbook as rb
-from recallbook.theory.frequencies import covariance_moments, critical_zipf, laws as frequencies
-from recallbook.theory.symbolic.expressions import d
-from recallbook.theory.symbolic.spectra import trace
+from recallbook.theory.symbolic.expressions import d, trace
 from recallbook_studies.ch11 import error_sizes, rare_facts, remedies, thresholds
+from recallbook_studies.ch11.frequencies import (
+    covariance_moments,
+    critical_zipf,
+    laws as frequencies,
+)
 
 UNEQUAL = rb.Setting(vocab=256, seq_len=16, dim=128, samples=4096, trigger_in_values=False, zipf=1)
 MENDED = {

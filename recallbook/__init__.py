@@ -5,20 +5,20 @@ from typing import TYPE_CHECKING, Any
 
 from recallbook.data.embeddings import Embeddings
 from recallbook.data.task import Problem, Sequences, draw
-from recallbook.model.transformer import RecallTransformer
+from recallbook.model.transformer import RecallTransformer, Weights
 from recallbook.setting import Setting
 from recallbook.training import reference
-from recallbook.training.descent import Weights, initial_gradient, three_steps
+from recallbook.training.descent import initial_gradient, three_steps
 from recallbook.training.evaluation import Outcome, evaluate
 from recallbook.training.simulation import simulate
 
 if TYPE_CHECKING:
     from recallbook.analysis.examination import TableReport, examine
+    from recallbook.analysis.table_files import read_embeddings
     from recallbook.bounds.certificate import Certificate, certify
     from recallbook.bounds.coverage import minimum_samples
     from recallbook.bounds.decoding import decode
     from recallbook.bounds.sufficient import Sufficient, sufficient_samples
-    from recallbook.data.own_tables import read_embeddings
     from recallbook.sweeps.archive import load_results
     from recallbook.sweeps.point import Point
     from recallbook.sweeps.run import run_sweep
@@ -75,7 +75,7 @@ _LATER = {
     "bounds.decoding": ("decode",),
     "bounds.sufficient": ("Sufficient", "sufficient_samples"),
     "analysis.examination": ("TableReport", "examine"),
-    "data.own_tables": ("read_embeddings",),
+    "analysis.table_files": ("read_embeddings",),
     "sweeps.archive": ("load_results",),
     "sweeps.point": ("Point",),
     "sweeps.run": ("run_sweep",),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from recallbook.commands import predicting, sweeping
@@ -24,6 +25,19 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> Any:
         self.exit(2, f"recallbook: {message}; see {self.prog} --help\n")
 
+    def options(self, table: Mapping[str, tuple[Any, str, Any, str]]) -> None:
+        """Add options that take a value: type, letter, default (``...`` where there is none, and
+        the option is required) and help by name."""
+        for name, (kind, letter, default, says) in table.items():
+            given: dict[str, Any] = {"required": True} if default is ... else {"default": default}
+            flag = "--" + name.replace("_", "-")
+            self.add_argument(flag, type=kind, metavar=letter, help=says, **given)
+
+    def flags(self, table: Mapping[str, str]) -> None:
+        """Add options that are there or not: help by name."""
+        for name, says in table.items():
+            self.add_argument("--" + name.replace("_", "-"), action="store_true", help=says)
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse, run, and say in one line what went wrong; the exit status is what :data:`STATUS`
@@ -35,15 +49,12 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"recallbook: {problem}", file=sys.stderr)
         return 2
     except (RuntimeError, ArithmeticError, MemoryError) as problem:
-        print(
-            f"recallbook: {' '.join(str(problem).split()) or 'memory is used up'}", file=sys.stderr
-        )
+        said = " ".join(str(problem).split()) or "memory is used up"
+        print(f"recallbook: {said}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print(
-            "\nrecallbook: interrupted; what finished is stored, and the same command goes on",
-            file=sys.stderr,
-        )
+        said = "interrupted; what finished is stored, and the same command goes on"
+        print(f"\nrecallbook: {said}", file=sys.stderr)
         return 130
 
 

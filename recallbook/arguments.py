@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
+from jaxtyping import Float64
 
 Device = str | torch.device
+Checked = TypeVar("Checked")
 LARGEST_SIZE = 2**31 - 1
 LONGEST_REPR = 120
 
@@ -47,6 +50,11 @@ def check_size(field: str, value: Any, smallest: int = 1) -> int:
     return _integer(
         field, value, f"an integer from {smallest} to {LARGEST_SIZE}", smallest, LARGEST_SIZE
     )
+
+
+def check_optional(check: Callable[[str, Any], Checked], field: str, value: Any) -> Checked | None:
+    """Return ``None``, or what passes the check."""
+    return None if value is None else check(field, value)
 
 
 def check_flag(field: str, value: object) -> bool:
@@ -136,3 +144,44 @@ def check_finite(field: str, tensor: torch.Tensor) -> torch.Tensor:
             field, f"with {count} numbers that are infinite or none", "finite numbers"
         )
     return tensor
+
+
+# Tables
+
+SMALLEST = 1e-30  # of a table's largest entry
+
+
+def real_table(field: str, table: Any) -> Float64[np.ndarray, ...]:
+    """A float64 copy on the host of a NumPy array or tensor of any floating type, all of it
+    finite."""
+    if isinstance(table, np.ma.MaskedArray):
+        allowed = "an array without a mask: what is masked would be taken as it is"
+        raise not_allowed(field, "a masked array", allowed)
+    if isinstance(table, torch.Tensor):
+        floating = table.is_floating_point()
+    else:
+        floating = isinstance(table, np.ndarray) and np.issubdtype(table.dtype, np.floating)
+    if not floating:
+        shown = f"{type(table).__name__} of {table.dtype}" if hasattr(table, "dtype") else table
+        raise not_allowed(field, shown, "a NumPy array or a tensor of real floating numbers")
+    # NumPy has no bfloat16: tensors are converted before they become arrays
+    if isinstance(table, torch.Tensor):
+        table = table.detach().to("cpu", torch.float64).numpy()
+    copied = np.array(table, dtype=np.float64, order="C")
+    check_finite(field, torch.from_numpy(copied))
+    return copied
+
+
+def computable(field: str, table: Float64[np.ndarray, ...]) -> Float64[np.ndarray, ...]:
+    """Return the table if products of a few of its entries can neither overflow nor vanish."""
+    largest = float(np.abs(table).max(initial=0.0))
+    if largest and not SMALLEST <= largest <= 1 / SMALLEST:
+        allowed = f"a largest entry from {SMALLEST:g} to {1 / SMALLEST:g}: squares and products of them are taken"
+        raise not_allowed(field, f"with a largest entry of {largest:g}", allowed)
+    return table
+
+
+def repeated_rows(table: Float64[np.ndarray, "rows d"]) -> int:
+    """How many rows equal an earlier one."""
+    # -0.0 + 0.0 is 0.0: equal numbers, equal bytes
+    return len(table) - len({row.tobytes() for row in table + 0.0})

@@ -1,5 +1,5 @@
-r"""Laws of embeddings, an object each: all that drawing, the theory, the proofs and the warnings know
-of one. What a law lacks is an error where it is asked for."""
+"""Laws of embeddings: all that drawing, theory, proofs and warnings know of one. What a law lacks
+is an error where it is asked for."""
 
 from __future__ import annotations
 
@@ -69,12 +69,7 @@ class Law:
         return 1
 
     def rows(self, normal: Table) -> Table:
-        """Independent embeddings from standard normal rows.
-
-        Raises
-        ------
-        ValueError
-            If it has none, as have all questions below."""
+        """Independent embeddings from standard normal rows."""
         raise self.lacking("independent rows")
 
     def draw(self, tables: list[Table], source: Source) -> list[Table]:
@@ -96,8 +91,7 @@ class Law:
 
 
 def orthonormal_rows(table: Table) -> Table:
-    """Orthonormal rows from a Gaussian table, uniform over such frames (Mezzadri 2007, arXiv
-    math-ph/0609050)."""
+    """Orthonormal rows from a Gaussian table, uniform over frames (Mezzadri, math-ph/0609050)."""
     q, r = torch.linalg.qr(torch.from_numpy(table).T)
     # without the signs the law would depend on the routine's convention
     return np.asarray((q * r.diag().sign()).T)
@@ -123,7 +117,6 @@ class Gaussian(Isotropic):
     proved = measured = invariant = True
 
     def rows(self, normal: Table) -> Table:
-        """Divided by the root of the dimension."""
         return np.asarray(normal / np.sqrt(normal.shape[1]))
 
     def length_variance(self, dim: int) -> float:
@@ -135,7 +128,6 @@ class UnitLength(Isotropic):
     """Lengths are 1."""
 
     def length_variance(self, dim: int) -> float:
-        """Zero."""
         return 0.0
 
 
@@ -147,7 +139,6 @@ class Sphere(UnitLength):
     proved = measured = invariant = True
 
     def rows(self, normal: Table) -> Table:
-        """Divided by their lengths."""
         return np.asarray(normal / np.linalg.norm(normal, axis=1, keepdims=True))
 
 
@@ -164,7 +155,6 @@ class Orthogonal(UnitLength):
         return vocab + 2
 
     def draw(self, tables: list[Table], source: Source) -> list[Table]:
-        """By QR."""
         tokens, labels, trigger, query = tables
         frame = orthonormal_rows(np.concatenate([tokens, trigger, query]))
         return [frame[:-2], orthonormal_rows(labels), frame[-2:-1], frame[-1:]]
@@ -178,7 +168,6 @@ class Signs(UnitLength):
     caveat = "; scores and logits tie in few dimensions, which no formula sees"
 
     def rows(self, normal: Table) -> Table:
-        """By the signs."""
         return np.asarray(np.copysign(1 / np.sqrt(normal.shape[1]), normal))
 
 
@@ -204,7 +193,6 @@ class PowerLaw(Spectral):
     allowed = "power_law with an exponent from 0 to 4"
 
     def fits(self, vocab: int, dim: int) -> bool:
-        """By the exponent."""
         return 0 <= self.numbers[0] <= 4
 
     def eigenvalues(self, dim: int) -> Spectrum:
@@ -221,11 +209,9 @@ class LowRank(Spectral):
     allowed = "low_rank with an integer from 1 to dim = {dim}"
 
     def fits(self, vocab: int, dim: int) -> bool:
-        """By the rank."""
         return self.numbers[0] in range(1, dim + 1)
 
     def least_dim(self, vocab: int) -> int:
-        """The rank."""
         return int(self.numbers[0])
 
     def eigenvalues(self, dim: int) -> Spectrum:
@@ -247,7 +233,6 @@ class Clustered(Law):
     measured = invariant = True
 
     def fits(self, vocab: int, dim: int) -> bool:
-        """By both."""
         return self.numbers[0] in range(1, vocab + 1) and 0 <= self.numbers[1] < 1
 
     def draw(self, tables: list[Table], source: Source) -> list[Table]:
@@ -268,14 +253,11 @@ class Clustered(Law):
 LAWS: dict[str, type[Law]] = {
     law.name: law for law in (Gaussian, Sphere, Orthogonal, Signs, PowerLaw, Clustered, LowRank)
 }
-
-
 FORMS = [name + f"({', '.join(law.takes)})" * bool(law.takes) for name, law in LAWS.items()]
 
 
 def parse_law(value: Any, vocab: int, dim: int) -> Law:
-    """The law that a text such as ``"gaussian"`` or ``"power_law(0.5)"`` names, checked against the
-    sizes."""
+    """Find the law that a text such as ``"power_law(0.5)"`` names, checked against the sizes."""
     found = re.fullmatch(r"(\w+)(?:\(([^()]+)\))?", value) if isinstance(value, str) else None
     kind = LAWS.get(found[1]) if found else None
     try:

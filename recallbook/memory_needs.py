@@ -39,9 +39,8 @@ def free_memory() -> float:
             1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")
         ]
     except (OSError, ValueError, IndexError):
-        if (
-            hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names
-        ):  # no such file: all that there is
+        # no such file: all that there is
+        if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
             found.append(float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")))
     group = Path("/sys/fs/cgroup")
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,19 @@ import torch
 from jaxtyping import Float64
 
 from recallbook.activations import ACTIVATIONS, Activation
-from recallbook.arguments import check_choice, check_flag, check_number, check_size, not_allowed
+from recallbook.arguments import (
+    check_choice,
+    check_flag,
+    check_number,
+    check_optional,
+    check_size,
+    not_allowed,
+)
 from recallbook.embedding_laws import Law, parse_law
 
 LOSS_WEIGHTS = ("equal", "inverse")
 OUTPUT_BIASES = ("none", "calibrated", "trained")
-# fields that came later: at these values nothing is as it was not before, names of points in stores
-# included
+# fields that came later: at these values all is as it was without them, names of points included
 LATER = {
     "zipf": 0.0,
     "other_zipf": None,
@@ -37,16 +44,11 @@ def check_exponent(field: str, value: Any) -> float:
 
 def check_activation(field: str, value: Any) -> str | Activation:
     """Return ``value`` if it names an activation or is an elementwise map on tensors."""
-    allowed = (
-        "one of "
-        + ", ".join(map(repr, ACTIVATIONS))
-        + ", or a callable that keeps shape and floating type"
-    )
-    if isinstance(value, str):
-        if value not in ACTIVATIONS:
-            raise not_allowed(field, value, allowed)
+    names = ", ".join(map(repr, ACTIVATIONS))
+    allowed = f"one of {names}, or a callable that keeps shape and floating type"
+    if isinstance(value, str) and value in ACTIVATIONS:
         return value
-    if not callable(value):
+    if isinstance(value, str) or not callable(value):
         raise not_allowed(field, value, allowed)
     probe = torch.linspace(-1, 1, 6, dtype=torch.float64).reshape(2, 3)
     before = probe.clone()
@@ -54,9 +56,10 @@ def check_activation(field: str, value: Any) -> str | Activation:
         image = value(probe)
     except Exception as error:  # a user's function may fail in any way; the cause is chained
         raise not_allowed(field, value, allowed) from error
-    if not isinstance(image, torch.Tensor) or (image.shape, image.dtype) != (
-        before.shape,
-        before.dtype,
+    if (
+        not isinstance(image, torch.Tensor)
+        or image.shape != before.shape
+        or image.dtype != before.dtype
     ):
         raise not_allowed(field, value, allowed)
     if not torch.equal(probe, before):
@@ -67,9 +70,22 @@ def check_activation(field: str, value: Any) -> str | Activation:
     return checked
 
 
+CHECKS: dict[str, Callable[[str, Any], object]] = {
+    "vocab": partial(check_size, smallest=2),
+    **dict.fromkeys(("seq_len", "dim", "samples"), check_size),
+    "width": partial(check_optional, check_size),
+    "activation": check_activation,
+    **dict.fromkeys(("trigger_in_values", "balanced"), check_flag),
+    "zipf": check_exponent,
+    "other_zipf": partial(check_optional, check_exponent),
+    "loss_weights": partial(check_choice, choices=LOSS_WEIGHTS),
+    "output_bias": partial(check_choice, choices=OUTPUT_BIASES),
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    r"""Sizes and choices of one experiment, by keyword. Frozen and hashable; validates itself.
+    r"""Sizes and choices of one experiment, by keyword. Frozen, hashable; ``ValueError`` if not allowed.
 
     The model is $U W_V\,g(h)$ with $h=\sum_j a_j e'_j$ and $a=\mathrm{softmax}_j(e_j^\top W_{KQ}
     z_{\rm EOS})$, where $g(h)=h$ (Attention-only) or $g(h)=\phi(W_{\rm in}h)/\sqrt m$
@@ -118,13 +134,6 @@ class Setting:
         training $b$ alone ends in, the log of label $k$'s share of the batch (of its weight, with
         ``loss_weights="inverse"``); $-\infty$ for a label that the batch lacks.
 
-    Raises
-    ------
-    ValueError
-        Names the field, its value and what is allowed.
-    TypeError
-        If a field is given without its name.
-
     Notes
     -----
     The task and the model are those of the public summaries of arXiv 2603.15923; ``trigger_in_values=False``,
@@ -150,34 +159,12 @@ class Setting:
     loss_weights: str = "equal"
     output_bias: str = "none"
 
-    def __new__(cls, *positional: object, **fields: object) -> Setting:
-        if positional:  # four integers in a row are easily exchanged
-            raise TypeError(
-                f"Setting takes keywords only, such as Setting(vocab=64, ...); got {positional} without names"
-            )
-        return super().__new__(cls)
-
     def __post_init__(self) -> None:
-        checked: dict[str, object] = {
-            "vocab": check_size("vocab", self.vocab, smallest=2),
-            "seq_len": check_size("seq_len", self.seq_len),
-            "dim": check_size("dim", self.dim),
-            "samples": check_size("samples", self.samples),
-            "width": None if self.width is None else check_size("width", self.width),
-            "activation": check_activation("activation", self.activation),
-            "trigger_in_values": check_flag("trigger_in_values", self.trigger_in_values),
-            "zipf": check_exponent("zipf", self.zipf),
-            "other_zipf": None
-            if self.other_zipf is None
-            else check_exponent("other_zipf", self.other_zipf),
-            "balanced": check_flag("balanced", self.balanced),
-            "loss_weights": check_choice("loss_weights", self.loss_weights, LOSS_WEIGHTS),
-            "output_bias": check_choice("output_bias", self.output_bias, OUTPUT_BIASES),
-        }
-        if checked["other_zipf"] == checked["zipf"]:
-            checked["other_zipf"] = None  # one way to say it
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)  # frozen: this is the one moment of writing
+        for name, check in CHECKS.items():
+            # frozen: this is the one moment of writing
+            object.__setattr__(self, name, check(name, getattr(self, name)))
+        if self.other_zipf == self.zipf:
+            object.__setattr__(self, "other_zipf", None)  # one way to say it
         law = self.law
         object.__setattr__(self, "embeddings", str(law))
         if self.dim < (least := law.least_dim(self.vocab)):
@@ -191,8 +178,7 @@ class Setting:
 
     @property
     def equal_facts(self) -> bool:
-        """Whether all tokens are equally frequent, and steps are the plain ones: the world of
-        chapters 1 to 10."""
+        """Whether tokens are equally frequent and steps plain: the world of chapters 1 to 10."""
         return all(getattr(self, name) == value for name, value in LATER.items())
 
     @property
@@ -201,22 +187,19 @@ class Setting:
         return self.loss_weights == "equal" and self.output_bias == "none"
 
     def require_equal(self, reason: str, fields: Iterable[str] = tuple(LATER)) -> None:
-        """Refuse unless these fields are as in the world of equal facts; ``reason`` ends the
-        sentence."""
+        """Refuse unless these fields are as with equal facts; ``reason`` ends the sentence."""
         for name in fields:
             if getattr(self, name) != LATER[name]:
                 raise not_allowed(name, getattr(self, name), f"{LATER[name]!r}: {reason}")
 
     @property
     def mlp_input_scale(self) -> float:
-        r"""Mean squared length $s^2$ of a located token, 2 with the trigger in the values and 1
-        without."""
+        r"""Mean squared length $s^2$ of a located token: 2 with the trigger in the values, else 1."""
         return 2.0 if self.trigger_in_values else 1.0
 
     @property
     def feature_dim(self) -> int:
-        """Number of features that the value matrix reads, ``width`` with the MLP and ``dim``
-        without."""
+        """Number of features that the value matrix reads: ``width``, or ``dim`` without the MLP."""
         return self.dim if self.width is None else self.width
 
     @property
@@ -238,6 +221,5 @@ def fact_frequencies(setting: Setting) -> Float64[np.ndarray, " V"]:
 
 def other_frequencies(setting: Setting) -> Float64[np.ndarray, " V"]:
     """How often each token stands where the mark does not."""
-    return zipf_law(
-        setting.vocab, setting.zipf if setting.other_zipf is None else setting.other_zipf
-    )
+    exponent = setting.zipf if setting.other_zipf is None else setting.other_zipf
+    return zipf_law(setting.vocab, exponent)

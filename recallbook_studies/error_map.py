@@ -7,31 +7,27 @@ files, adds the predictions and writes the table that ships with the package."""
 
 from __future__ import annotations
 
-import math
 import time
-from functools import partial
 from multiprocessing import Pool
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from tqdm import tqdm
 
-from recallbook.arguments import check_size
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import load_results
 from recallbook.theory.caveats import doubts
-from recallbook.theory.prediction import predict
 from recallbook_studies.prediction_errors import (
     CALLABLES,
     QUANTITIES,
-    TOLERANCES,
     anywhere,
+    excess,
+    means_and_errors,
     outcomes,
+    predictions,
 )
 
-load = partial(load_results, "error_map")  # the committed rows
 COUNT = 2400  # settings of the committed map
 FIRST_SEED = 4 * 10**8  # seeds of the map are used nowhere else
 FEWEST, MOST = 32, 500  # seeds of a setting; with fewer than 32 a rare failure would go unseen
@@ -40,11 +36,18 @@ ENOUGH = 0.006  # standard error at which a setting has seeds enough
 SECONDS = 3.5  # after these no new seed is begun
 TEST = 2000  # fresh sequences a seed
 FIELDS = tuple(Setting.__dataclass_fields__)
+INTEGERS = dict.fromkeys(("index", "vocab", "seq_len", "dim", "samples", "seeds"), "int32")
+
+
+def load() -> pd.DataFrame:
+    """The committed rows, with their ``model``."""
+    frame = load_results("error_map")
+    return frame.assign(model=np.where(frame["width"].isna(), "Attention-only", "Attention-MLP"))
 
 
 def random_setting(index: int) -> Setting:
     """The setting of this number."""
-    return anywhere(np.random.default_rng([11, check_size("index", index, smallest=0)]))
+    return anywhere(np.random.default_rng([11, index]))
 
 
 def as_setting(row: dict[str, Any]) -> Setting:
@@ -66,32 +69,16 @@ def simulated(index: int) -> dict[str, Any]:
 
     Seeds are added until every standard error is at most ``ENOUGH``; the first ``FEWEST`` always
     run, or ``AT_LEAST`` where they take long."""
-    started, rows = time.perf_counter(), []
-    for row in outcomes(random_setting(index), seeds_of(index), TEST):
+    started, rows, setting = time.perf_counter(), [], random_setting(index)
+    for row in outcomes(setting, seeds_of(index), TEST):
         rows.append(row)
         late = time.perf_counter() - started > SECONDS
-        if len(rows) >= (AT_LEAST if late else FEWEST) and (late or _errors(rows).max() <= ENOUGH):
+        if len(rows) < (AT_LEAST if late else FEWEST):
+            continue
+        errors = means_and_errors(rows)
+        if late or max(errors[f"{name}_error"] for name in QUANTITIES) <= ENOUGH:
             break
-    fields = {"index": index, **described(random_setting(index)), "seeds": len(rows)}
-    return fields | means_and_errors(rows)
-
-
-def off_by(row: dict[str, Any], name: str) -> float:
-    """By how much prediction and simulation differ beyond the tolerance and two standard errors, of
-    both together where the prediction has one."""
-    error = math.hypot(row[f"{name}_error"], row.get("predicted_error", 0.0))
-    return float(abs(row[f"predicted_{name}"] - row[name]) - TOLERANCES[name] - 2 * error)
-
-
-def means_and_errors(rows: list[list[float]]) -> dict[str, float]:
-    """Mean over seeds of each of ``QUANTITIES``, and its standard error."""
-    found = dict(zip(QUANTITIES, np.mean(rows, axis=0).tolist(), strict=True))
-    errors = zip(QUANTITIES, _errors(rows).tolist(), strict=True)
-    return found | {f"{name}_error": error for name, error in errors}
-
-
-def _errors(rows: list[list[float]]) -> NDArray[np.float64]:
-    return np.asarray(np.std(rows, axis=0, ddof=1) / len(rows) ** 0.5)
+    return {"index": index, **described(setting), "seeds": len(rows), **means_and_errors(rows)}
 
 
 def described(setting: Setting) -> dict[str, Any]:
@@ -102,41 +89,28 @@ def described(setting: Setting) -> dict[str, Any]:
     return {**{name: getattr(setting, name) for name in fields}, "activation": activation}
 
 
-def predicted(row: dict[str, Any]) -> dict[str, float]:
-    """What :func:`recallbook.predict` says about a row's setting."""
-    found = predict(as_setting(row), warn=False)
-    return {f"predicted_{name}": getattr(found, name) for name in QUANTITIES}
+def predicted(row: dict[str, Any]) -> dict[str, Any]:
+    """What is predicted for the setting of a row of a map."""
+    return predictions(as_setting(row))
 
 
-def with_predictions(frame: pd.DataFrame, workers: int = 2) -> pd.DataFrame:
-    """The simulated rows beside what is predicted for them now."""
-    rows = frame.to_dict("records")
-    with Pool(workers) as pool:
-        found = list(tqdm(pool.imap(predicted, rows, chunksize=8), total=len(rows)))
-    return frame.assign(**pd.DataFrame(found, index=frame.index))
-
-
-def judged() -> pd.DataFrame:
-    """The map with ``model``, the names of the ``doubts`` that apply, and by outcome whether it is
-    ``off_``.
+def judged(frame: pd.DataFrame | None = None) -> pd.DataFrame:
+    """A map, by default the committed one, with the names of the ``doubts`` that apply, whether
+    there are any, and by outcome whether it is ``off_``.
 
     Off: prediction and simulation differ by more than the tolerance and two standard errors.
     """
-    frame = load()
-    settings = [as_setting(row) for row in frame.to_dict("records")]
-    found = [
-        {d.name for d in doubts(s, p)}
-        for s, p in zip(settings, frame["predicted_lock_on"], strict=True)
-    ]
-    judged = frame.assign(doubts=found, doubted=[bool(names) for names in found])
-    judged["model"] = np.where(frame["width"].isna(), "Attention-only", "Attention-MLP")
+    frame = load() if frame is None else frame
     rows = frame.to_dict("records")
-    for name in QUANTITIES:
-        judged[f"off_{name}"] = [off_by(row, name) > 0 for row in rows]
-    return judged
+    found = [{d.name for d in doubts(as_setting(row), row["predicted_lock_on"])} for row in rows]
+    off = {f"off_{name}": excess(frame, name) > 0 for name in QUANTITIES}
+    return frame.assign(doubts=found, doubted=list(map(bool, found)), **off)
 
 
 def finish(frame: pd.DataFrame) -> pd.DataFrame:
     """The rows with what is predicted for them now."""
-    sizes = dict.fromkeys(("index", "vocab", "seq_len", "dim", "samples", "seeds"), "int32")
-    return with_predictions(frame.astype({**sizes, "width": "Int32"}))
+    frame = frame.astype({**INTEGERS, "width": "Int32"})
+    with Pool(2) as pool:
+        found = pool.imap(predicted, frame.to_dict("records"), chunksize=8)
+        guesses = pd.DataFrame(tqdm(found, total=len(frame)), index=frame.index)
+    return frame.assign(**guesses[[f"predicted_{name}" for name in QUANTITIES]])

@@ -18,7 +18,7 @@ from numpy.polynomial.hermite_e import hermegauss
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
-from recallbook.arguments import LARGEST_SIZE, check_rate, not_allowed
+from recallbook.arguments import LARGEST_SIZE
 from recallbook.setting import Setting
 from recallbook.theory.prediction import predict
 from recallbook.theory.search import bracket
@@ -50,6 +50,27 @@ def leading(expression: sp.Expr, growth: Mapping[sp.Symbol, int]) -> sp.Expr:
     above, below = (sp.Poly(part, x) for part in sp.fraction(along))
     left = above.LC() / below.LC() * x ** (above.degree() - below.degree())
     return sp.factor(left.subs(x, 1))
+
+
+def leading_exponents(expression: sp.Expr) -> dict[sp.Symbol, sp.Rational]:
+    r"""Exponents of an expression's leading monomial for $1\ll L$, $1\ll d\ll V\ll N$, at the
+    typical draw.
+
+    Taken with $V=x^{8}$, $d=x^{6}$, $L=x^{5}$, $N=x^{10}$ for $x\to\infty$: a path inside that
+    region. The leading term of a sum of monomials is then the one with the highest power of $x$.
+    """
+    x = sp.Symbol("x", positive=True)
+    typical = {of_lock_on.T: 1, of_lock_on.Q: 1, of_lock_on.M: 1, tau: 1}
+    path = {size: x**power for size, power in SMALL_DIM.items()}
+    # a sum of monomials
+    monomials = sp.expand(sp.cancel(expression.subs(typical)))
+
+    def power(term: sp.Expr) -> sp.Expr:
+        along = term.subs(path)
+        return sp.simplify(x * sp.diff(along, x) / along)
+
+    leading = max(sp.Add.make_args(monomials), key=power)
+    return {size: sp.simplify(size * sp.diff(sp.log(leading), size)) for size in (V, N, L, d)}
 
 
 @cache
@@ -130,17 +151,7 @@ def lock_on_at(ratio: float, others: float) -> float:
 
 
 def ratio_for(share: float, others: float) -> float:
-    r"""The ratio $r$ at which :func:`lock_on_at` is ``share``.
-
-    Raises
-    ------
-    ValueError
-        If ``share`` is not between chance, $1/(K+1)$, and 1.
-    """
-    allowed = f"a number between chance, {1 / (others + 1):.3g}, and 1"
-    share = check_rate("share", share, allowed)
-    if not 1 / (others + 1) < share < 1:
-        raise not_allowed("share", share, allowed)
+    r"""The ratio $r$ at which :func:`lock_on_at` is ``share``, a number between chance and 1."""
     return float(brentq(lambda ratio: lock_on_at(ratio, others) - share, 0, WIDEST_RATIO))
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import io
+import re
+import sys
 from typing import Any
 
 import matplotlib as mpl
@@ -10,16 +14,21 @@ import pandas as pd
 from cycler import cycler
 from matplotlib import ticker
 from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 # Okabe and Ito's palette, told apart by readers with any colour vision; black first for theory
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P")
+GREY = "#555555"
+CENTRED: dict[str, Any] = {"ha": "center", "va": "center"}
 STYLE: Any = {
     "figure.figsize": (6.4, 3.8),
     "figure.dpi": 110,
-    "figure.facecolor": "white",  # also in dark mode
+    "figure.facecolor": "none",  # the page's own; in dark mode it inverts what is drawn
     "figure.constrained_layout.use": True,
-    "axes.facecolor": "white",
+    "axes.facecolor": "none",
     "axes.prop_cycle": cycler(color=COLOURS),
     "axes.grid": True,
     "axes.spines.top": False,
@@ -28,14 +37,42 @@ STYLE: Any = {
     "font.size": 11,
     "legend.frameon": False,
     "lines.markersize": 5,
-    "savefig.facecolor": "white",
-    "svg.hashsalt": "recallbook",
+    "savefig.facecolor": "none",
+    "svg.hashsalt": "recallbook",  # the same ids in every run
 }
+SMALLEST = 1.2  # points for each inch of width: 11 px where a page's column is 690 px wide
+CROWD = 2000  # coordinates: so many points are drawn as pixels
 
 
 def use_style() -> None:
-    """Set the book's style for all figures that follow."""
+    """Set the book's style for all figures that follow; a notebook shows and stores them as SVG."""
     mpl.rcParams.update(STYLE)
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if shell is not None:
+        importlib.import_module("matplotlib_inline.backend_inline")  # which would choose PNG later
+        formatters = shell.display_formatter.formatters
+        formatters["image/png"].pop(Figure, None)
+        formatters["image/svg+xml"].for_type(Figure, svg)
+
+
+def svg(figure: Figure) -> str:
+    """Draw a figure as SVG: no text too small to read, crowds as pixels, and no difference between
+    runs."""
+    least = SMALLEST * figure.get_figwidth()
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_tick_params(labelsize=max(least, mpl.rcParams["font.size"]))
+    for text in figure.findobj(Text):
+        text.set_fontsize(max(text.get_fontsize(), least))
+    for axes in figure.axes:
+        for artist in axes.collections:
+            if isinstance(artist, QuadMesh) or np.size(artist.get_offsets()) >= CROWD:
+                artist.set_rasterized(True)
+    drawn = io.StringIO()
+    without = {"Date": None, "Creator": None}
+    figure.savefig(drawn, format="svg", metadata=without, bbox_inches="tight", dpi=220)
+    outline = r'(?<= d=")[^"]*'
+    return re.sub(outline, lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), drawn.getvalue())
 
 
 def plot_intervals(
@@ -45,15 +82,21 @@ def plot_intervals(
     ``index``-th colour."""
     frame = frame.sort_values(x)
     errors = np.array([frame["mean"] - frame["low"], frame["high"] - frame["mean"]])
-    style = {
-        "color": COLOURS[index % len(COLOURS)],
-        "marker": MARKERS[index % len(MARKERS)],
-        "linestyle": "-",
-        "linewidth": 1,
-        "capsize": 2,
-        **options,
-    }
+    style = {**style_of(index), "linestyle": "-", "linewidth": 1, "capsize": 2, **options}
     ax.errorbar(frame[x], frame["mean"], yerr=errors, label=label, **style)
+
+
+def style_of(index: int) -> dict[str, Any]:
+    """The ``index``-th colour and marker."""
+    return {"color": COLOURS[index % len(COLOURS)], "marker": MARKERS[index % len(MARKERS)]}
+
+
+def plot_lying(ax: Axes, ends: pd.DataFrame, places: Any, index: int, label: str = "") -> None:
+    """Points at these heights with their intervals lying: columns are mean, low and high."""
+    mean, low, high = ends.to_numpy(float).T
+    errors = np.nan_to_num([mean - low, high - mean]).clip(min=0)
+    shown = {"xerr": errors, "linestyle": "none", "capsize": 2, "label": label or None}
+    ax.errorbar(mean, places, **shown, **style_of(index))
 
 
 def plot_critical(ax: Axes, table: pd.DataFrame, along: str, by: str, unit: str) -> None:
@@ -67,9 +110,7 @@ def plot_critical(ax: Axes, table: pd.DataFrame, along: str, by: str, unit: str)
         plot_intervals(ax, seen, along, f"${unit}={size}$", index, linestyle="none")
         if "predicted" in rows:
             known = rows[(rows["predicted"] > 1) & np.isfinite(rows["predicted"])]
-            ax.plot(
-                known[along], known["predicted"], color=COLOURS[index % len(COLOURS)], linewidth=1
-            )
+            ax.plot(known[along], known["predicted"], color=style_of(index)["color"], linewidth=1)
     ax.set(
         xscale="log", yscale="log", xlabel={"dim": "dimension $d$", "seq_len": "length $L$"}[along]
     )
@@ -83,64 +124,41 @@ def draw_sequences(ax: Axes, tokens: np.ndarray, positions: np.ndarray, labels: 
     for i, j in np.ndindex(count, length):
         marked = positions[i] == j
         face = COLOURS[4] if marked else "#f2f2f2"
-        box = mpl.patches.Rectangle(
-            (j, -i), 0.9, 0.8, facecolor=face, edgecolor="#555555", linewidth=0.8
-        )
-        ax.add_patch(box)
-        ax.text(
-            j + 0.45,
-            0.4 - i,
-            str(tokens[i, j]),
-            ha="center",
-            va="center",
-            weight="bold" if marked else None,
-        )
+        ax.add_patch(mpl.patches.Rectangle((j, -i), 0.9, 0.8, fc=face, ec=GREY, lw=0.8))
+        ax.text(j + 0.45, 0.4 - i, str(tokens[i, j]), **CENTRED, weight=["normal", "bold"][marked])
     for i in range(count):
-        arrow = {"arrowstyle": "->", "color": "#555555"}
-        ax.annotate("", (length + 0.9, 0.4 - i), (length + 0.05, 0.4 - i), arrowprops=arrow)
-        ax.text(
-            length + 1.25,
-            0.4 - i,
-            str(labels[i]),
-            ha="center",
-            va="center",
-            color=COLOURS[0],
-            weight="bold",
-        )
-    ax.set_xlim(-0.1, length + 1.7)
-    ax.set_ylim(-count + 0.9, 1)
-    ax.set_aspect("equal")
-    ax.axis("off")
+        _arrow(ax, length + 0.05, length + 0.9, 0.4 - i)
+        ax.text(length + 1.25, 0.4 - i, str(labels[i]), **CENTRED, color=COLOURS[0], weight="bold")
+    _frame(ax, (-0.1, length + 1.7), (-count + 0.9, 1))
 
 
-def draw_model(ax: Axes, mlp: bool = False) -> None:
+def draw_model(ax: Axes) -> None:
     """The model from tokens to logits, with the step that trains each matrix written above it."""
     stages = [
-        ("tokens $e_j$", None),
+        ("tokens $e_j$", ""),
         ("attention\n$W_{KQ}$", "step 2"),
-        ("located\n$h$", None),
-        *([("fixed MLP\n$W_{\\rm in}$", None)] if mlp else []),
+        ("located\n$h$", ""),
         ("value matrix\n$W_V$", "steps 1, 3"),
-        ("logits\n$U W_V\\,g(h)$" if mlp else "logits\n$U W_V h$", None),
+        ("logits\n$U W_V h$", ""),
     ]
     for i, (name, step) in enumerate(stages):
         face = COLOURS[5] if step else "#f2f2f2"
-        box = mpl.patches.FancyBboxPatch(
-            (1.6 * i, 0), 1.2, 0.8, boxstyle="round,pad=0.02", fc=face, ec="#555555"
-        )
-        ax.add_patch(box)
-        ax.text(1.6 * i + 0.6, 0.4, name, ha="center", va="center", fontsize=9)
-        if step:
-            ax.text(
-                1.6 * i + 0.6, 1.0, step, ha="center", va="center", fontsize=9, color=COLOURS[0]
-            )
+        box: dict[str, Any] = {"boxstyle": "round,pad=0.02", "fc": face, "ec": GREY}
+        ax.add_patch(mpl.patches.FancyBboxPatch((1.6 * i, 0), 1.2, 0.8, **box))
+        ax.text(1.6 * i + 0.6, 0.4, name, **CENTRED, fontsize=9)
+        ax.text(1.6 * i + 0.6, 1.0, step, **CENTRED, fontsize=9, color=COLOURS[0])
         if i:
-            ax.annotate(
-                "", (1.6 * i - 0.04, 0.4), (1.6 * i - 0.36, 0.4), arrowprops={"arrowstyle": "->"}
-            )
-    ax.set_xlim(-0.1, 1.6 * len(stages) - 0.3)
-    ax.set_ylim(-0.2, 1.3)
-    ax.set_aspect("equal")
+            _arrow(ax, 1.6 * i - 0.36, 1.6 * i - 0.04, 0.4)
+    _frame(ax, (-0.1, 1.6 * len(stages) - 0.3), (-0.2, 1.3))
+
+
+def _arrow(ax: Axes, start: float, end: float, y: float) -> None:
+    ax.annotate("", (end, y), (start, y), arrowprops={"arrowstyle": "->", "color": GREY})
+
+
+def _frame(ax: Axes, x: tuple[float, float], y: tuple[float, float]) -> None:
+    """A drawing's limits, with equal units and without axes."""
+    ax.set(xlim=x, ylim=y, aspect="equal")
     ax.axis("off")
 
 

@@ -3,8 +3,8 @@ sampling error.
 
 ``python -m recallbook_studies.prediction_errors --seed 7`` draws settings that nobody tuned to and
 prints what is left between prediction and simulation once the simulation's own error is taken away.
-``--anywhere`` draws from nearly all that a Setting allows, edges, laws of embeddings and callables
-included, and counts what is off without a warning."""
+They are drawn from nearly all that a Setting allows, edges, laws of embeddings and callables
+included; what is off without a warning is counted."""
 
 from __future__ import annotations
 
@@ -18,21 +18,12 @@ import pandas as pd
 import torch
 from tqdm import tqdm
 
-from recallbook.arguments import check_seed, check_size
 from recallbook.embedding_laws import LAWS
 from recallbook.setting import Setting
 from recallbook.theory.caveats import doubts
 from recallbook.theory.prediction import predict, predicted_lock_on
 from recallbook.training.simulation import simulate
 
-RANGES = {
-    "vocab": (150, 1200),
-    "dim": (20, 400),
-    "seq_len": (3, 150),
-    "ratio": (1, 60),
-}  # log-uniform
-WIDTHS = (0.6, 20)  # m/d with the MLP
-ACTIVATIONS = ("relu", "gelu", "tanh", "he2", "he3")
 NAMED = ("relu", "gelu", "tanh", "linear", "he2", "he3")
 CALLABLES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "sin": torch.sin,
@@ -40,12 +31,8 @@ CALLABLES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "abs": torch.abs,
     "softplus": torch.nn.functional.softplus,
 }
-LARGEST_TOKENS, LARGEST_ANYWHERE = (
-    4 * 10**6,
-    2 * 10**9,
-)  # N L, and N m d or V^2 d, of one simulation anywhere
+LARGEST_TOKENS, LARGEST_ANYWHERE = 4 * 10**6, 2 * 10**9  # N L, and N m d or V^2 d, anywhere
 TOLERANCES = {"accuracy": 0.02, "lock_on": 0.03, "recall": 0.02}
-LARGEST_WORK = 1.5e10  # N m d of one simulation with the MLP: about ten seconds
 QUANTITIES = ("accuracy", "lock_on", "recall")
 
 
@@ -57,28 +44,13 @@ def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
 def random_settings(
     seed: int, count: int, *, transition: bool = False, mlp: bool = False
 ) -> list[Setting]:
-    """Settings log-uniform over ``RANGES`` (``ratio`` is N/V), trigger in or out of the values.
-
-    With ``mlp``, of Attention-MLP with m/d log-uniform over ``WIDTHS`` and one of ``ACTIVATIONS``,
-    where N m d is at most ``LARGEST_WORK``. With ``transition``, only settings whose predicted
-    lock-on is between 0.1 and 0.9: most others lock always."""
-    rng = np.random.default_rng([4, check_seed("seed", seed)])
-    settings: list[Setting] = []
-    count = check_size("count", count)
+    """Settings from :func:`anywhere`; with ``mlp`` only those of Attention-MLP, with ``transition``
+    only those whose predicted lock-on is between 0.1 and 0.9: most others lock always."""
+    rng, settings = np.random.default_rng([12, seed]), list[Setting]()
     while len(settings) < count:
-        size = {name: log_uniform(rng, *ends) for name, ends in RANGES.items()}
-        chosen: dict[str, Any] = {name: round(size[name]) for name in ("vocab", "dim", "seq_len")}
-        chosen["samples"], chosen["trigger_in_values"] = (
-            round(chosen["vocab"] * size["ratio"]),
-            bool(rng.integers(2)),
-        )
-        if mlp:
-            chosen["width"] = round(chosen["dim"] * log_uniform(rng, *WIDTHS))
-            chosen["activation"] = ACTIVATIONS[rng.integers(len(ACTIVATIONS))]
-            if chosen["samples"] * chosen["dim"] * chosen["width"] > LARGEST_WORK:
-                continue
-        setting = Setting(**chosen)
-        if not transition or 0.1 < predicted_lock_on(setting, warn=False) < 0.9:
+        setting = anywhere(rng)
+        inside = not transition or 0.1 < predicted_lock_on(setting, warn=False) < 0.9
+        if inside and (setting.width or not mlp):
             settings.append(setting)
     return settings
 
@@ -104,12 +76,8 @@ def anywhere(rng: np.random.Generator) -> Setting:
         samples = between(vocab / 2, 300 * vocab)
         law = ("gaussian", "sphere", "orthogonal")[rng.choice(3, p=(0.6, 0.3, 0.1))]
         dim = vocab + 2 + int(rng.integers(vocab)) if LAWS[law].geometry == "orthonormal" else dim
-        chosen: dict[str, Any] = {
-            "vocab": vocab,
-            "seq_len": seq_len,
-            "dim": dim,
-            "samples": samples,
-        }
+        sizes = {"vocab": vocab, "seq_len": seq_len, "dim": dim, "samples": samples}
+        chosen: dict[str, Any] = {**sizes, "embeddings": law}
         work = vocab**2 * dim
         if rng.random() < 0.45:
             chosen["width"] = max(1, round(dim * between(30, 2000) / 100))
@@ -117,9 +85,9 @@ def anywhere(rng: np.random.Generator) -> Setting:
             name = every[rng.integers(len(every))]
             chosen["activation"] = CALLABLES.get(name, name)
             work = max(samples, vocab) * dim * chosen["width"]
-        flag = bool(rng.integers(2))
+        chosen["trigger_in_values"] = bool(rng.integers(2))
         if samples * seq_len <= LARGEST_TOKENS and work <= LARGEST_ANYWHERE:
-            return Setting(**chosen, embeddings=law, trigger_in_values=flag)
+            return Setting(**chosen)
 
 
 def outcomes(setting: Setting, seeds: Iterable[int], test_samples: int) -> Iterator[list[float]]:
@@ -131,28 +99,42 @@ def outcomes(setting: Setting, seeds: Iterable[int], test_samples: int) -> Itera
         yield [getattr(found, name) for name in QUANTITIES]
 
 
+def means_and_errors(rows: list[list[float]]) -> dict[str, float]:
+    """Mean over seeds of each of ``QUANTITIES``, and its standard error."""
+    means, errors = np.mean(rows, axis=0), np.std(rows, axis=0, ddof=1) / len(rows) ** 0.5
+    names = (*QUANTITIES, *(f"{name}_error" for name in QUANTITIES))
+    return dict(zip(names, (*means.tolist(), *errors.tolist()), strict=True))
+
+
+def predictions(setting: Setting) -> dict[str, Any]:
+    """What is predicted of each of ``QUANTITIES``, the standard error of that, and the names of the
+    ``doubts``."""
+    found = predict(setting, warn=False)
+    names = {doubt.name for doubt in doubts(setting, found.lock_on)}
+    row = {f"predicted_{name}": getattr(found, name) for name in QUANTITIES}
+    return {**row, "predicted_error": found.error, "doubts": names}
+
+
+def excess(rows: pd.DataFrame, name: str) -> pd.Series:
+    """By how much prediction and simulation differ beyond the tolerance and two standard errors, of
+    both together where the prediction has one."""
+    error = np.hypot(rows[f"{name}_error"], rows.get("predicted_error", 0.0))
+    difference = rows[f"predicted_{name}"] - rows[name]
+    return difference.abs() - TOLERANCES[name] - 2 * error
+
+
 def compare(
     settings: list[Setting], seeds: int, *, first: int = 0, progress: bool = False
 ) -> pd.DataFrame:
-    """One row for each setting and quantity: predicted, simulated mean, and its standard error over
-    ``seeds`` seeds.
+    """One row for each setting: simulated means with standard errors over ``seeds`` seeds, and
+    predictions.
 
     Every setting has seeds of its own, ``first + seeds * i`` and on, so that errors of settings are
     independent."""
-    rows: list[dict[str, Any]] = []
+    rows = []
     for i, setting in enumerate(tqdm(settings, disable=not progress)):
-        start = first + seeds * i
-        columns = np.array(list(outcomes(setting, range(start, start + seeds), 4000))).T
-        predicted = predict(setting, warn=False)
-        for name, values in zip(QUANTITIES, columns, strict=True):
-            row = {
-                "setting": i,
-                "quantity": name,
-                "predicted": getattr(predicted, name),
-                "simulated": values.mean(),
-            }
-            doubted = bool(doubts(setting, predicted.lock_on))
-            rows.append({**row, "error": values.std(ddof=1) / np.sqrt(seeds), "doubted": doubted})
+        own = range(first + seeds * i, first + seeds * (i + 1))
+        rows.append(means_and_errors(list(outcomes(setting, own, 4000))) | predictions(setting))
     return pd.DataFrame(rows)
 
 
@@ -160,33 +142,19 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
     """For each quantity: root mean square difference, its part beyond sampling error, bias and the
     bias's error."""
     rows = []
-    for name, part in frame.groupby("quantity"):
-        difference, error = part["predicted"] - part["simulated"], part["error"]
-        beyond = np.sqrt(max(0.0, float((difference**2 - error**2).mean())))
-        row = {
-            "quantity": name,
-            "settings": len(part),
-            "rms": np.sqrt((difference**2).mean()),
-            "beyond": beyond,
-        }
+    for name in QUANTITIES:
+        difference, error = frame[f"predicted_{name}"] - frame[name], frame[f"{name}_error"]
         rows.append(
-            {**row, "bias": difference.mean(), "bias error": np.sqrt((error**2).sum()) / len(part)}
+            {
+                "quantity": name,
+                "settings": len(frame),
+                "rms": np.sqrt((difference**2).mean()),
+                "beyond": np.sqrt(max(0.0, float((difference**2 - error**2).mean()))),
+                "bias": difference.mean(),
+                "bias error": np.sqrt((error**2).sum()) / len(frame),
+            }
         )
     return pd.DataFrame(rows)
-
-
-def off(frame: pd.DataFrame) -> pd.Series:
-    """Row by row, whether prediction and simulation differ by more than the tolerance and two
-    standard errors."""
-    allowed = frame["quantity"].map(TOLERANCES) + 2 * frame["error"]
-    return (frame["predicted"] - frame["simulated"]).abs() > allowed
-
-
-def in_transition(frame: pd.DataFrame) -> pd.DataFrame:
-    """The settings whose simulated lock-on is between 0.1 and 0.9."""
-    lock = frame[frame["quantity"] == "lock_on"]
-    inside = lock[lock["simulated"].between(0.1, 0.9)]["setting"]
-    return frame[frame["setting"].isin(inside)]
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -194,54 +162,44 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog=f"python -m {__spec__.name}", description=(__doc__ or "").split("\n")[0]
     )
-    parser.add_argument(
-        "--seed", type=int, default=0, help="seed of the random settings (default 0)"
-    )
-    parser.add_argument("--settings", type=int, default=100, help="how many settings (default 100)")
-    parser.add_argument(
-        "--seeds", type=int, default=8, help="simulations of each setting (default 8)"
-    )
-    parser.add_argument(
-        "--transition", action="store_true", help="only settings with predicted lock-on 0.1 to 0.9"
-    )
-    parser.add_argument(
-        "--mlp", action="store_true", help="Attention-MLP instead of Attention-only"
-    )
-    parser.add_argument(
-        "--anywhere", action="store_true", help="nearly all that a Setting allows, edges included"
-    )
-    parser.add_argument(
-        "--worst", type=int, default=5, help="settings to list, by z-score (default 5)"
-    )
-    chosen = parser.parse_args(arguments)
-    if chosen.anywhere:
-        rng = np.random.default_rng([12, check_seed("seed", chosen.seed)])
-        settings = [anywhere(rng) for _ in range(chosen.settings)]
-    else:
-        settings = random_settings(
-            chosen.seed, chosen.settings, transition=chosen.transition, mlp=chosen.mlp
+    for name, default, meaning in (
+        ("seed", 0, "seed of the random settings"),
+        ("settings", 100, "how many settings"),
+        ("seeds", 8, "simulations of each setting"),
+        ("worst", 5, "settings to list, by z-score"),
+    ):
+        parser.add_argument(
+            f"--{name}", type=int, default=default, help=f"{meaning} (default {default})"
         )
+    for name, meaning in (
+        ("transition", "only settings with predicted lock-on 0.1 to 0.9"),
+        ("mlp", "Attention-MLP instead of Attention-only"),
+    ):
+        parser.add_argument(f"--{name}", action="store_true", help=meaning)
+    chosen = parser.parse_args(arguments)
+    settings = random_settings(
+        chosen.seed, chosen.settings, transition=chosen.transition, mlp=chosen.mlp
+    )
     frame = compare(settings, chosen.seeds, first=10**6 * (chosen.seed + 1), progress=True)
     print(summary(frame).round(4).to_string(index=False))
-    for doubted, part in frame.assign(off=off(frame)).groupby("doubted"):
-        count = part["setting"].nunique()
+    for doubted, part in frame.groupby(frame["doubts"].map(bool)):
+        off = sum((excess(part, name) > 0).sum() for name in QUANTITIES)
         print(
-            f"{'with' if doubted else 'without'} a warning: {part['off'].sum()} of {3 * count} off by more than allowed"
+            f"{'with' if doubted else 'without'} a warning: {off} of {3 * len(part)} off by more than allowed"
         )
     print("\nlock-on between 0.1 and 0.9:")
-    inside = in_transition(frame)
+    inside = frame[frame["lock_on"].between(0.1, 0.9)]
     print(summary(inside).round(4).to_string(index=False) if len(inside) else "no such setting")
-    frame["z"] = (frame["predicted"] - frame["simulated"]) / frame["error"].clip(lower=1e-3)
+    z = {
+        (i, name): (row[f"predicted_{name}"] - row[name]) / max(row[f"{name}_error"], 1e-3)
+        for i, row in frame.iterrows()
+        for name in QUANTITIES
+    }
     print("\nlargest z-scores:")
-    for _, row in (
-        frame.reindex(frame["z"].abs().sort_values(ascending=False).index)
-        .head(chosen.worst)
-        .iterrows()
-    ):
-        print(
-            f"z = {row['z']:+.1f} {row['quantity']}: {row['predicted']:.3f} against {row['simulated']:.3f}"
-        )
-        print(f"    {settings[int(row['setting'])]}")
+    for i, name in sorted(z, key=lambda key: -abs(z[key]))[: chosen.worst]:
+        predicted, simulated = frame.loc[i, [f"predicted_{name}", name]]
+        print(f"z = {z[i, name]:+.1f} {name}: {predicted:.3f} against {simulated:.3f}")
+        print(f"    {settings[i]}")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from recallbook.sweeps.point import Point
 from recallbook_studies import error_map
 from recallbook_studies.ch05 import terms_alone
 from recallbook_studies.ch06 import certificates, sandwich
-from recallbook_studies.ch07 import phase
+from recallbook_studies.ch07 import choices, features, phase
 from recallbook_studies.ch09 import (
     accuracy_sizes,
     envelope,
@@ -109,6 +109,24 @@ SWEEPS: dict[str, Sweep | RowTable] = {
     ),
     "sufficient": RowTable(
         "N that is proved to suffice, and accuracy there", sandwich.keys, sandwich.row, "case"
+    ),
+    "critical_sizes": RowTable(
+        "predicted critical N for accuracy 0.9",
+        accuracy_sizes.keys,
+        accuracy_sizes.row,
+        accuracy_sizes.SIZES,
+    ),
+    "mlp_budget": RowTable(
+        "accuracy by the way a number of trained parameters is split",
+        choices.budget_keys,
+        choices.budget_row,
+        ["name", "ratio", "budget"],
+    ),
+    "mlp_exponents": RowTable(
+        "how the number of facts that fit grows with d and with m",
+        lambda: list(features.EXPONENTS),
+        features.exponent_row,
+        "case",
     ),
     "mlp_phase": RowTable(
         "critical width over the plane of N and L, and the term that binds",

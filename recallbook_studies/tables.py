@@ -4,10 +4,12 @@ comparison."""
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 
@@ -38,7 +40,6 @@ def table(
     rows: pd.DataFrame | Iterable[Mapping[str, Any]],
     caption: str,
     digits: int | Mapping[str, int] = 2,
-    blank: str = "–",
 ) -> Table:
     """A table of rows: one mapping from column names to entries each, or a frame whose index is
     left out.
@@ -47,7 +48,7 @@ def table(
     ----------
     rows : DataFrame or iterable of mappings
         Numbers and texts. Floats are written with ``digits`` decimals, and never as minus zero;
-        what is not a number as ``blank``, infinity as ∞.
+        what is not a number as –, infinity as ∞.
     caption : str
         One sentence that says what is listed.
     digits : int or mapping
@@ -55,24 +56,22 @@ def table(
     """
     frame = pd.DataFrame(rows) if isinstance(rows, pd.DataFrame) else pd.DataFrame(list(rows))
     decimals = digits if isinstance(digits, Mapping) else dict.fromkeys(frame.columns, digits)
-    shown = {name: [_entry(x, decimals.get(name, 2), blank) for x in frame[name]] for name in frame}
+    shown = {name: [_entry(x, decimals.get(name, 2)) for x in frame[name]] for name in frame}
     return Table(pd.DataFrame(shown, dtype=object), caption)
 
 
 def significant(number: float, digits: int = 2) -> str:
     """A positive number with this many significant digits, thousands set apart: for sizes over
     several decades."""
-    return "∞" if number == float("inf") else f"{float(f'{number:.{digits}g}'):,.0f}"
+    return "∞" if number == math.inf else f"{float(f'{number:.{digits}g}'):,.0f}"
 
 
-def _entry(entry: Any, digits: int, blank: str) -> str:
-    if isinstance(entry, bool) or not pd.api.types.is_number(entry):
-        return blank if entry is None else str(entry)
-    if pd.isna(entry):
-        return blank
-    if pd.api.types.is_integer(entry):
+def _entry(entry: Any, digits: int) -> str:
+    if entry is None or entry is pd.NA or entry != entry:
+        return "–"
+    if isinstance(entry, bool | str) or not isinstance(entry, float | np.floating):
         return str(entry)
-    if abs(entry) == float("inf"):
+    if abs(entry) == math.inf:
         return "∞" if entry > 0 else "−∞"
     text = f"{entry:.{digits}f}"
     return text.removeprefix("-") if float(text) == 0 else text

@@ -2,7 +2,7 @@
 [--rates FACTOR]`.
 
 Committed rows of `remedies` that took many steps are trained again as drawn and in rotated
-coordinates, which changes nothing but rounding. `archive.DESCENDED` has to lie above what this
+coordinates, which changes nothing but rounding. `run.DESCENDED` has to lie above what this
 prints at the sweep's own rates."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import torch
 from disguises import rotated
 
 import recallbook as rb
-from recallbook.sweeps import archive
+from recallbook.sweeps import run
 from recallbook.sweeps.point import OUTCOMES, Point, from_frame
 
 
@@ -59,7 +59,7 @@ def main() -> None:
     print(f"{chosen.rows} rows at {chosen.rates:g} times the rates, d = 128, L = 16")
     for name, column in zip(OUTCOMES, found.T, strict=True):
         print(
-            f"  {name:9s} largest change {column.max():.4f}; within 1e-9 in {np.mean(column <= archive.EXACT):.0%}"
+            f"  {name:9s} largest change {column.max():.4f}; within 1e-9 in {np.mean(column <= run.EXACT):.0%}"
         )
 
 

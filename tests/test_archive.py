@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import recallbook as rb
-from recallbook.sweeps import archive, catalogue
+from recallbook.sweeps import archive, catalogue, run
 from recallbook.sweeps.point import OUTCOMES, from_frame
 from recallbook.sweeps.store import Result, Store
 
@@ -53,7 +53,7 @@ def test_committed_results_match_their_provenance(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_sample_is_what_the_simulation_gives(name):
-    sample = archive.recomputed(name, SAMPLE, seed=5)
+    sample = run.recomputed(name, SAMPLE, seed=5)
     assert len(sample) == SAMPLE and sample["same"].all()
     frame = rb.load_results(name).loc[sample.index]
     assert from_frame(sample) == from_frame(frame)
@@ -72,27 +72,29 @@ def test_what_the_same_means():
     stored = rb.load_results("remedies")
     descended = stored["method"] == "descend"
     changes = {0: (True, True), 1e-12: (True, True), 1 / 2000: (False, True)}
-    changes[max(archive.DESCENDED.values()) + 1e-6] = (False, False)
+    changes[max(run.DESCENDED.values()) + 1e-6] = (False, False)
     for change, expected in changes.items():
-        same = archive.agree(stored, stored.assign(accuracy=stored["accuracy"] + change))
+        same = run.agree(stored, stored.assign(accuracy=stored["accuracy"] + change))
         for part, wanted in zip((same[~descended], same[descended]), expected, strict=True):
             assert part.all() == part.any() == wanted, change
     for wrong in ({"recall": float("nan")}, {"error": "ValueError: no"}):
-        assert not archive.agree(stored, stored.assign(**wrong)).any()
+        assert not run.agree(stored, stored.assign(**wrong)).any()
 
 
 def test_a_sample_notices_what_was_changed(monkeypatch):
     frame = rb.load_results("geometry")
     frame["lock_on"] = (frame["lock_on"] + 1 / 4000).where(frame["lock_on"] < 1, 0.5)
-    monkeypatch.setattr(archive, "load_results", lambda name: frame)
-    assert not archive.recomputed("geometry", 2)["same"].any()
+    monkeypatch.setattr(run, "load_results", lambda name: frame)
+    assert not run.recomputed("geometry", 2)["same"].any()
     with pytest.raises(ValueError, match="count=9999 is not allowed"):
-        archive.recomputed("geometry", 9999)
+        run.recomputed("geometry", 9999)
 
 
-def test_every_sweep_has_results_and_all_are_small():
+def test_every_file_is_of_a_sweep_or_a_table_and_all_are_small():
+    files = [path for path in FOLDER.rglob("*") if path.suffix in (".csv", ".parquet")]
+    assert {path.stem for path in files} == set(NAMES) | set(archive.tables())
     assert set(NAMES) == set(SWEEPS) - {"trial"}
-    assert sum(file.stat().st_size for file in FOLDER.iterdir()) < 10e6
+    assert sum(file.stat().st_size for file in files) < 10e6
 
 
 def test_sizes_and_seeds_are_those_that_were_asked_for():
@@ -107,12 +109,6 @@ def test_sizes_and_seeds_are_those_that_were_asked_for():
     assert (three["seq_len"] > three["vocab"]).any() and set(three["width"].isna()) == {True, False}
     decades = three.groupby(["vocab", "seq_len", "dim", "trigger_in_values"])["samples"]
     assert (decades.max() / decades.min()).max() >= 1000
-
-
-def test_every_committed_table_is_found_by_its_name():
-    kept = {path.stem for path in FOLDER.rglob("*") if path.suffix in (".csv", ".parquet")}
-    assert {"survives", "mlp_phase"} <= kept == set(NAMES) | set(archive.tables())
-    assert [name for name in sorted(kept) if rb.load_results(name).empty] == []
 
 
 def test_provenance_says_when_code_is_not_that_of_its_commit(tmp_path):

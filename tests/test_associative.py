@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import sympy as sp
 from scipy import stats
+from sized import marked
 
 from recallbook.data.embeddings import draw_embeddings
-from recallbook.setting import Setting
 from recallbook.theory.symbolic.expressions import V, d, numeric
 from recallbook.theory.symbolic.recall_terms import others_variance
 from recallbook_studies.ch02 import associative, retrieval
@@ -28,14 +28,7 @@ def test_variance_of_a_wrong_logit(embeddings, facts, dim):
     means = {"overlap": [], "own": [], "interference": []}
     for seed in range(150):
         tables = draw_embeddings(
-            Setting(
-                vocab=facts,
-                seq_len=1,
-                dim=dim,
-                samples=1,
-                embeddings=embeddings,
-                trigger_in_values=True,
-            ),
+            marked(facts, 1, dim, 1, embeddings=embeddings),
             seed,
         )
         tokens, labels = tables.input @ tables.input.T, tables.output @ tables.output.T

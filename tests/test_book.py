@@ -149,7 +149,22 @@ def wrong_launch_buttons(folder):
     return wrong
 
 
-CHECKS = (external_assets, broken_links, undescribed_images, wrong_launch_buttons)
+def repeated_ids_and_unnamed_buttons(folder):
+    wrong = []
+    for path, page in pages(folder):
+        ids = [element["id"] for element in page.find_all(id=True)]
+        wrong += [f"{path.name}: {one} twice" for one in set(ids) if ids.count(one) > 1]
+        wrong += [path.name] * any("code cell" in e.get_text() for e in page.find_all("summary"))
+    return wrong
+
+
+CHECKS = (
+    external_assets,
+    broken_links,
+    undescribed_images,
+    wrong_launch_buttons,
+    repeated_ids_and_unnamed_buttons,
+)
 
 
 @pytest.mark.slow
@@ -182,6 +197,8 @@ BREACHES = [
     (undescribed_images, '<figure><img src="a.png"><figcaption>x</figcaption></figure>'),
     (undescribed_images, f'<figure><img alt="{"3b" * 20}"><figcaption>x</figcaption></figure>'),
     (undescribed_images, '<img alt="A line that rises and stays flat">'),
+    (repeated_ids_and_unnamed_buttons, '<p id="a">x</p><p id="a">y</p>'),
+    (repeated_ids_and_unnamed_buttons, "<summary>Show code cell source</summary>"),
     (
         wrong_launch_buttons,
         '<a href="https://colab.research.google.com/github/a/b/blob/v0/c.ipynb">x</a>',

@@ -35,9 +35,10 @@ pytestmark = [
 LOOKS = {
     "desktop": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"},
     "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
+    "tablet": {"viewport": {"width": 768, "height": 900}, "color_scheme": "light"},
     "phone": {"viewport": {"width": 390, "height": 844}, "color_scheme": "light"},
 }
-LAID_OUT = ("desktop", "phone")  # dark mode moves nothing
+LAID_OUT = ("desktop", "phone")  # the two that differ most
 # Scripts that wait for the mathematics get their turn too. Asked for again and again, because a
 # call that waits for a promise of the page has no time limit of its own.
 READY = """() => {
@@ -86,6 +87,28 @@ SIDEWAYS = """() => {
     .slice(0, 3).map(e => e.outerHTML.slice(0, 100));
   return moved > 0 ? [`scrolls by ${moved} pixels`, ...widest] : [];
 }"""
+# What ends beyond the box that clips it, by kind. On a phone a table or formula may: it `scrolls`, if
+# the keyboard reaches its box and a fading edge says that there is more.
+CUT = """() => {
+  const kinds = {figure: 'img, svg[role=img]', caption: 'figcaption, caption, .table-caption', table: 'table',
+                 formula: 'mjx-container'};
+  const found = [], clips = e => e === document.body || getComputedStyle(e).overflowX !== 'visible';
+  const every = selector => document.querySelectorAll(`article :is(${selector})`);
+  for (const [kind, selector] of Object.entries(kinds)) for (const e of every(selector)) {
+    const drawn = e.querySelector('mjx-math') ?? e, box = drawn.getBoundingClientRect();
+    let room = drawn.parentElement;
+    while (!clips(room)) room = room.parentElement;
+    const start = room.getBoundingClientRect().left + room.clientLeft - room.scrollLeft;
+    const inside = box.right <= start + room.clientWidth + 1.5 && box.left >= start - 1.5;
+    if (inside || !e.checkVisibility()) continue;
+    const cued = room.tabIndex === 0 && getComputedStyle(room).maskImage !== 'none';
+    const scrolls = innerWidth < 600 && cued && ['table', 'formula'].includes(kind);
+    const text = (e.closest('figure, table, p') ?? e).textContent.trim().slice(0, 60);
+    found.push(`${scrolls ? 'scrolls' : 'cut'}: ${kind}: ${text}`);
+  }
+  return found;
+}"""
+SCROLLING = 30  # tables and formulas in half of the pages
 HEIGHT = "() => document.querySelector('article, main, body').getBoundingClientRect().height"
 TALLEST = 15_000  # pixels: a page is read, not scrolled
 # The time of axe goes with the number of elements, and most are the insides of formulas and code,
@@ -174,6 +197,8 @@ class Tab:
             if look != "desktop":
                 self.put_on(look)
             seen["sideways"] += [f"{look}: {line}" for line in page.evaluate(SIDEWAYS)]
+            for line in page.evaluate(CUT):
+                seen[line.split(": ")[0]].append(f"{look}: {line}")
             seen["dark"] += [look] * (
                 page.evaluate("() => document.documentElement.dataset.theme") == "dark"
             )
@@ -184,7 +209,7 @@ class Tab:
             page.evaluate(THIN)
             page.add_script_tag(path=AXE)
             # Backwards, because the page wears the last look.
-            for look in reversed(LOOKS):
+            for look in reversed(AXE_OPTIONS):
                 self.put_on(look)
                 seen["violations"] += [
                     f"{look}: {line}" for line in page.evaluate(VIOLATIONS, AXE_OPTIONS[look])
@@ -275,6 +300,11 @@ class Pages:
         assert complaints(visits, "sideways") == {}, (
             "what is wider than its page needs overflow-x in recallbook.css"
         )
+
+    def test_nothing_is_cut(self, visits):
+        assert complaints(visits, "cut") == {}, "see recallbook.js: a formula or table that fits"
+        scrolling = complaints(visits, "scrolls")
+        assert sum(map(len, scrolling.values())) <= SCROLLING, scrolling
 
     def test_no_page_is_too_long(self, visits):
         long = {
@@ -377,6 +407,18 @@ def test_listed_macros_are_those_of_mathjax(from_disk, tmp_path):
     assert found == listed_macros(), f"the list is stale: cp {fresh} {MACROS}"
 
 
+def test_search_from_disk_shows_words_and_the_reference_last(html, from_disk):
+    page = from_disk.open(f"{(html.resolve() / 'search.html').as_uri()}?q=recall")
+    page.locator("#search-results p.context").first.wait_for()
+    page.locator('#search-results a[href*="book/api/"]').first.wait_for()
+    found = page.evaluate(
+        "() => [...document.querySelectorAll('#search-results li a')].map(a => a.href)"
+    )
+    last = ["book/api" not in address for address in found]
+    assert last == sorted(last, reverse=True) and last[0]
+    assert "\\" not in page.locator("#search-results").inner_text()
+
+
 # The looks themselves: a page with every fault is reported for each
 
 
@@ -390,7 +432,7 @@ FAULTY = r"""<!doctype html><html lang="en"><head><title>Faulty</title><style>
 <div class="wide">wide</div><p class="dim">dim</p><p>\(\href{#}{x}\)</p>
 <pre><span class="faint">=</span> <span class="faint">so</span> <span class="faint">on</span></pre>
 <div style="width: 100px; overflow-x: auto">\[x + x + x + x + x + x + x + x + x\]</div>
-<img src="missing.png"><button></button><div style="height: TALLESTpx"></div>
+<img src="missing.png"><table class="wide"><tr><td>t</td></tr></table><button></button><div style="height: TALLESTpx"></div>
 <script>console.error("broken")</script></article></body></html>"""
 
 
@@ -413,6 +455,7 @@ def test_a_faulty_page_is_noticed(tmp_path, browser):
     assert set(texts) <= set(seen["raw TeX"])
     assert "broken" in "".join(seen["console"])
     assert seen["height"] > TALLEST
+    assert {line[:12] for line in seen["cut"]} >= {"desktop: cut", "phone: cut: "}
     assert {line.split(": ")[0] for line in seen["sideways"]} == {"phone"}
     rules = ["image-alt", "button-name", "aria-hidden-focus", "scrollable-region-focusable"]
     found = {tuple(line.split(": ")[:2]) for line in seen["violations"]}
@@ -423,5 +466,5 @@ def test_a_faulty_page_is_noticed(tmp_path, browser):
     # Of equal code tokens one stands for all.
     token = 'color-contrast: <span class="faint">so</span>'
     assert {line for line in seen["violations"] if "faint" in line} == {
-        f"{look}: {token}" for look in LOOKS
+        f"{look}: {token}" for look in AXE_OPTIONS
     }

@@ -223,8 +223,8 @@ def test_binding_names_a_part():
 # The product form
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("flag", [False, pytest.param(True, marks=pytest.mark.nightly)])
+@pytest.mark.nightly  # appendix_06_certificates prints the shares every day
+@pytest.mark.parametrize("flag", [False, True])
 def test_the_constants_of_the_product_form_suffice(flag):
     worst = pf.worst(flag)
     assert max(worst.values()) <= 1

@@ -6,22 +6,22 @@ import pytest
 from scipy import integrate, stats
 
 from recallbook.analysis import examination
-from recallbook_studies.ch02 import retrieval
+from recallbook_studies.ch02 import coherence, retrieval
 
 
 @pytest.mark.parametrize("dim", [2, 3, 8, 64])
 def test_density_and_tail_agree(dim):
-    whole, _ = integrate.quad(examination.cosine_density, -1, 1, args=(dim,))
-    upper, _ = integrate.quad(examination.cosine_density, 0.3, 1, args=(dim,))
+    whole, _ = integrate.quad(coherence.cosine_density, -1, 1, args=(dim,))
+    upper, _ = integrate.quad(coherence.cosine_density, 0.3, 1, args=(dim,))
     assert whole == pytest.approx(1, abs=1e-6)
-    assert 2 * upper == pytest.approx(examination.beyond(0.3, dim), rel=1e-6)
+    assert 2 * upper == pytest.approx(coherence.beyond(0.3, dim), rel=1e-6)
 
 
 @pytest.mark.parametrize("embeddings", ["gaussian", "sphere"])
 @pytest.mark.parametrize("dim", [3, 16, 60])
 def test_cosines_follow_their_law(embeddings, dim):
     # disjoint pairs are independent, so that the test is exact
-    values = np.concatenate([examination.cosines(2, dim, seed, embeddings) for seed in range(600)])
+    values = np.concatenate([coherence.cosines(2, dim, seed, embeddings) for seed in range(600)])
     squared = stats.beta(0.5, (dim - 1) / 2)
     assert stats.kstest(values**2, squared.cdf).pvalue > 1e-4
     assert stats.binomtest(int((values > 0).sum()), 600).pvalue > 1e-4
@@ -29,7 +29,7 @@ def test_cosines_follow_their_law(embeddings, dim):
 
 @pytest.mark.parametrize(("vocab", "dim"), [(50, 10), (100, 40)])
 def test_coherence_follows_its_quantiles(vocab, dim):
-    values = [np.abs(examination.cosines(vocab, dim, seed, "sphere")).max() for seed in range(300)]
+    values = [np.abs(coherence.cosines(vocab, dim, seed, "sphere")).max() for seed in range(300)]
     for probability in (0.1, 0.5, 0.9):
         below = int(
             (np.array(values) <= examination.coherence_quantile(vocab, dim, probability)).sum()

@@ -19,7 +19,7 @@ from recallbook.__main__ import main
 from recallbook.analysis.plan import plan
 from recallbook.bounds import coverage
 from recallbook.commands import predicting, sweeping as sweep_commands
-from recallbook.sweeps import archive, catalogue
+from recallbook.sweeps import archive, catalogue, run
 from recallbook.sweeps.point import OUTCOMES
 from recallbook.sweeps.store import Store
 
@@ -60,7 +60,7 @@ def test_recompute_prints_what_differs(monkeypatch, capsys):
     assert capsys.readouterr().out == "four_corners: 2 rows recomputed, 0 differ\n"
     stored = rb.load_results("four_corners")
     wrong = stored.assign(accuracy=stored["accuracy"] / 2 + 0.4)
-    for module in (archive, sweep_commands):
+    for module in (run, sweep_commands):
         monkeypatch.setattr(module, "load_results", lambda name: wrong)
     assert main(chosen) == 1
     printed = capsys.readouterr().out.splitlines()
@@ -78,8 +78,8 @@ def test_help_says_what_there_is(capsys):
     for command, said in {
         "predict": computed,
         "plan": computed,
-        "": sweeps,
-        "sweep": [*sweeps, "--retry", "default"],
+        "": [*sweeps, "exit status:"],
+        "sweep": [*sweeps, "--retry", "default", "exit status:"],
         "export": [*sweeps, "--to", "default"],
         "recompute": [*sweeps, "--seconds", "default"],
     }.items():
@@ -173,8 +173,8 @@ def alive(process: int) -> bool:
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes through /proc")
 def test_a_killed_pool_leaves_no_workers_and_goes_on(tmp_path):
     store = tmp_path / "s.sqlite"
-    code = "from recallbook import __main__; from recallbook.sweeps import run; "
-    code += "run.LONGEST = run.SHORTEST = 0.05; __main__.main()"
+    code = "from recallbook import __main__; from recallbook.sweeps import paired; "
+    code += "paired.LONGEST = paired.SHORTEST = 0.05; __main__.main()"
     command = [
         sys.executable,
         "-c",
@@ -350,7 +350,7 @@ def test_plan_says_what_the_package_says(capsys, monkeypatch):
     assert f"half the length: {expected.doubled['seq_len']:.3f}" in printed
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_plan_says_where_nothing_suffices(capsys, monkeypatch):
     few = "plan --vocab 64 --seq-len 8 --dim 24 --samples 512".split()
     monkeypatch.setattr(predicting, "plan", cache(predicting.plan))

@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
+from sized import sized
 
 import recallbook as rb
 from recallbook.__main__ import command_parser
@@ -14,7 +15,7 @@ from recallbook.analysis.plan import plan
 from recallbook.arguments import LARGEST_SIZE
 
 ROOT = Path(__file__).resolve().parents[1]
-SETTING = rb.Setting(vocab=16, seq_len=3, dim=24, samples=64)
+SETTING = sized(16, 3, 24, 64)
 COMMANDS = [
     "predict --vocab 8 --seq-len 3 --dim 8 --samples 64",
     "plan --vocab 8 --seq-len 3",

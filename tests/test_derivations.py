@@ -48,6 +48,15 @@ def test_derived_noises_against_simulation(flag):
         assert abs(values.mean() - expected) <= slack, name
 
 
+def test_label_overlap_is_exact():
+    """With the trigger in the values, at two dimensions, where 1/d is large."""
+    rng, size = np.random.default_rng(0), 10**6
+    token, count = rng.normal(size=(size, 2)) / 2**0.5, rng.binomial(200, 1 / 40, size)
+    weight = count * ((token**2).sum(axis=1) + token[:, 0]) + (1 + token[:, 0]) * (count - 5)
+    expected = numeric(derived.mean_squares()["label overlap"])({V: 40, N: 200, d: 2, tau: 1})
+    assert np.mean(weight**2) / 25 / 2 == pytest.approx(float(expected), rel=0.01)
+
+
 def test_posterior_of_a_label():
     """u given g = w u + s: regression on draws."""
     mean, variance = derived.posterior()

@@ -2,15 +2,14 @@
 
 import pytest
 import torch
+from sized import marked, sized
 
 import recallbook as rb
 
 
 @pytest.fixture
 def problem():
-    return rb.draw(
-        rb.Setting(vocab=9, seq_len=4, dim=7, samples=60, trigger_in_values=True), seed=0
-    )
+    return rb.draw(marked(9, 4, 7, 60), seed=0)
 
 
 def test_descend_goes_on_where_it_stopped(problem):
@@ -22,7 +21,7 @@ def test_descend_goes_on_where_it_stopped(problem):
 
 
 def test_descend_learns_the_task():
-    problem = rb.draw(rb.Setting(vocab=16, seq_len=4, dim=24, samples=600), seed=0)
+    problem = rb.draw(sized(16, 4, 24, 600), seed=0)
     model = rb.RecallTransformer(problem)
     history = rb.descend(model, problem, steps=300, eta=20.0, gamma=20.0)
     outcome = rb.evaluate(problem, model, 2000)

@@ -3,6 +3,7 @@
 import pytest
 import torch
 from randomised import largest_difference, random_setting
+from sized import marked
 
 import recallbook as rb
 
@@ -29,9 +30,7 @@ def test_cuda_agrees_with_cpu(seed):
 
 @cuda
 def test_one_call_moves_the_problem():
-    problem = rb.draw(
-        rb.Setting(vocab=30, seq_len=5, dim=20, samples=300, trigger_in_values=True), seed=0
-    )
+    problem = rb.draw(marked(30, 5, 20, 300), seed=0)
     assert rb.three_steps(problem, device="cuda").value2.device.type == "cuda"
     assert (
         rb.simulate(problem.setting, 0, device="cuda").lock_on
@@ -41,7 +40,7 @@ def test_one_call_moves_the_problem():
 
 def test_moving_keeps_the_data():
     problem = rb.draw(
-        rb.Setting(vocab=30, seq_len=5, dim=20, samples=300, width=6, trigger_in_values=True),
+        marked(30, 5, 20, 300, width=6),
         seed=0,
     )
     assert problem.to() is problem

@@ -4,9 +4,11 @@ them."""
 import numpy as np
 import pandas as pd
 import pytest
+from sized import sized
 
 import recallbook as rb
-from recallbook_studies.ch09 import envelope, geometry, large_sizes, lock_on_sizes, one_step
+from recallbook_studies import grids
+from recallbook_studies.ch09 import envelope, geometry, lock_on_sizes, one_step
 
 
 def sizes(**columns):
@@ -27,7 +29,7 @@ def test_law_of_the_arg_max_is_where_its_noise_costs_half():
 
 
 def test_noise_of_the_arg_max_is_that_of_a_simulated_gradient():
-    setting = rb.Setting(vocab=256, seq_len=16, dim=64, samples=4096)
+    setting = sized(256, 16, 64, 4096)
     ratios = []
     for seed in range(20):
         problem = rb.draw(setting, seed)
@@ -109,46 +111,13 @@ def test_orthogonal_embeddings_do_not_see_the_dimension():
     for tau in (False, True):
         found = {
             rb.simulate(
-                rb.Setting(
-                    vocab=32,
-                    seq_len=8,
-                    dim=dim,
-                    samples=100,
-                    embeddings="orthogonal",
-                    trigger_in_values=tau,
-                ),
+                sized(32, 8, dim, 100, embeddings="orthogonal", trigger_in_values=tau),
                 3,
                 test_samples=500,
             )
             for dim in (34, 50, 90)
         }
         assert len(found) == 1
-
-
-def test_both_outcomes_of_large_sizes_are_those_compared_alone():
-    frame = rb.load_results("large_sizes")
-    some = frame[(frame["dim"] == 1024) & (frame["vocab"] == 1024)]
-    found = large_sizes.both(some)
-    by = ["vocab", "seq_len", "dim", "samples", "trigger_in_values"]
-    for outcome, part in found.groupby("outcome"):
-        assert part["mean"].to_numpy() == pytest.approx(some.groupby(by)[outcome].mean().to_numpy())
-        settings = [rb.Setting(**row) for row in part[by].to_dict("records")]
-        assert part["predicted"].tolist() == [
-            getattr(rb.predict(setting), outcome) for setting in settings
-        ]
-    assert found["shows"].notna().all()
-
-
-def test_doublings_are_ratios_of_the_critical_sizes_of_their_line():
-    frame = rb.load_results("envelope")
-    line = envelope.critical(frame, "dim", "accuracy")
-    table = line.set_index("dim")["critical"]
-    found = envelope.doublings(frame, line, "accuracy", (48, 64, 256, 512)).set_index("size")
-    # d = 48 never reaches one half, and there is no d = 1024: no factor starts there
-    assert found.index.tolist() == [64, 256]
-    for size, row in found.iterrows():
-        assert row["factor"] == pytest.approx(table[2 * size] / table[size])
-        assert row["low"] < row["factor"] < row["high"]
 
 
 def test_laws_of_the_envelope_meet_where_they_are_equal():
@@ -158,8 +127,7 @@ def test_laws_of_the_envelope_meet_where_they_are_equal():
     assert law.lock_on[1] == pytest.approx(law.coverage, rel=0.02)
     assert law.coverage == pytest.approx(256 * np.log(2))
     below, above = (
-        rb.predict(rb.Setting(vocab=256, seq_len=1, dim=d, samples=2**31 - 1), warn=False)
-        for d in (law.wall - 1, law.wall)
+        rb.predict(sized(256, 1, d, 2**31 - 1), warn=False) for d in (law.wall - 1, law.wall)
     )
     assert below.recall < 0.5 <= above.recall
 
@@ -168,7 +136,7 @@ def test_the_laws_alone_lie_below_the_data(monkeypatch):
     """Each asks for less than is measured, by less than the factor that the chapter prints; none
     below the wall."""
     monkeypatch.setattr(
-        envelope, "with_predictions", lambda table, *_, **__: table
+        grids, "with_predictions", lambda table, *_, **__: table
     )  # not asked here, and slow
     frame = rb.load_results("envelope")
     for along, lengths in (("dim", 10), ("seq_len", 7)):

@@ -6,6 +6,7 @@ import math
 import pytest
 from hypothesis import given
 from settings import answered, rarely, settings, thorough
+from sized import sized
 
 import recallbook as rb
 
@@ -105,6 +106,6 @@ def test_smallest_sizes_are_predicted(fields):
 
 def test_one_dimension_is_predicted_well():
     """Where a size is at its end, the prediction still is one: beside 200 simulated draws."""
-    setting = rb.Setting(vocab=3, seq_len=1, dim=1, samples=60, trigger_in_values=False)
+    setting = sized(3, 1, 1, 60)
     runs = [rb.simulate(setting, seed, test_samples=1).recall for seed in range(200)]
     assert rb.predict(setting, warn=False).recall == pytest.approx(sum(runs) / 200, abs=0.1)

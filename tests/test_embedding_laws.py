@@ -1,7 +1,6 @@
 """Every law of embeddings and every activation, by walking the registries: draws against what the
 record states, predictions against simulation, proofs, warnings. Then what structures are."""
 
-import argparse
 import ast
 from dataclasses import replace
 from pathlib import Path
@@ -9,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from sized import sized
 
 import recallbook as rb
+from recallbook.__main__ import Parser
 from recallbook.activations import ACTIVATIONS
 from recallbook.commands import predicting
 from recallbook.data.embeddings import draw_embeddings
@@ -124,11 +125,11 @@ def test_signs_are_predicted_at_random_sizes(seed):
     rng = np.random.default_rng([28, seed])
     vocab, dim = rng.integers(64, 250), rng.integers(16, 128)
     compare(
-        rb.Setting(
-            vocab=vocab,
-            seq_len=rng.integers(2, 24),
-            dim=dim,
-            samples=vocab * rng.integers(2, 40),
+        sized(
+            vocab,
+            rng.integers(2, 24),
+            dim,
+            vocab * rng.integers(2, 40),
             width=2 * dim if seed % 3 == 0 else None,
             embeddings="signs",
             trigger_in_values=bool(seed % 2),
@@ -175,8 +176,8 @@ def test_a_law_survives_a_setting_and_the_command_line(law):
     setting = setting_of(law)
     assert setting.embeddings == law == str(setting.law)
     assert rb.Setting(**vars(setting)) == setting and replace(setting, samples=2).law == setting.law
-    parser = argparse.ArgumentParser()
-    predicting.add_setting(parser, {})
+    parser = Parser()
+    predicting.add_setting(parser, (), ())
     assert predicting.chosen_fields(parser.parse_args(["--embeddings", law]))["embeddings"] == law
     assert setting.law.name in parser.format_help()
     with pytest.raises(ValueError, match=r"embeddings=.*one of 'gaussian'"):
@@ -247,8 +248,8 @@ def test_everything_of_an_activation(name):
     sizes = {"vocab": 64, "seq_len": 2, "dim": 32, "samples": 640}
     setting = rb.Setting(**sizes, width=64, activation=name)
     assert setting.phi is ACTIVATIONS[name] and rb.Setting(**vars(setting)) == setting
-    parser = argparse.ArgumentParser()
-    predicting.add_setting(parser, {})
+    parser = Parser()
+    predicting.add_setting(parser, (), ())
     assert name in parser.format_help()
     assert predicting.chosen_fields(parser.parse_args(["--activation", name]))["activation"] == name
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from randomised import random_setting
+from sized import marked
 
 import recallbook as rb
 from recallbook.model import ties
@@ -87,7 +88,7 @@ def test_limit_against_a_plain_loop(seed, block):
 
 
 def test_untrained_weights_score_at_chance():
-    setting = rb.Setting(vocab=40, seq_len=5, dim=10, samples=50, trigger_in_values=True)
+    setting = marked(40, 5, 10, 50)
     problem = rb.draw(setting, seed=0)
     outcome = rb.evaluate(problem, rb.RecallTransformer(problem), 4000)
     # zero scores tie everywhere and zero logits too: each of k earns 1/k
@@ -122,7 +123,7 @@ def test_perfect_weights_score_one(orthogonal):
 
 
 def test_simulate_is_draw_steps_evaluate():
-    setting = rb.Setting(vocab=30, seq_len=5, dim=20, samples=900, trigger_in_values=True)
+    setting = marked(30, 5, 20, 900)
     problem = rb.draw(setting, seed=3)
     first, again, other = (rb.simulate(setting, seed=seed) for seed in (3, 3, 4))
     assert rb.evaluate(problem, rb.three_steps(problem)) == first == again != other

@@ -7,17 +7,18 @@ import json
 import numpy as np
 import pytest
 import torch
+from sized import sized
 
 import recallbook as rb
 from recallbook.__main__ import main
 from recallbook.analysis import examination
 from recallbook.analysis.examination import (
-    beyond,
     coherence_quantile,
     cosine_quantile,
     dim_of_coherence,
 )
 from recallbook.data.embeddings import draw_embeddings
+from recallbook_studies.ch02 import coherence
 
 GENERATOR = np.random.default_rng(11)
 SMALL = GENERATOR.standard_normal((12, 5)) * np.array([3, 2, 1, 1, 0.5]) + 0.3
@@ -74,7 +75,7 @@ def test_directions_are_those_of_any_length():
 def test_random_directions_are_called_random():
     """Half of all sets are more coherent than their own dimension says; the law of cosines is that
     of the table."""
-    setting = rb.Setting(vocab=150, seq_len=1, dim=20, samples=1, embeddings="sphere")
+    setting = sized(150, 1, 20, 1, embeddings="sphere")
     reports = [rb.examine(draw_embeddings(setting, seed).input) for seed in range(200)]
     above = np.mean([report.coherence_dim > 20 for report in reports])
     assert abs(above - 0.5) < 4 * 0.5 / 200**0.5
@@ -83,7 +84,7 @@ def test_random_directions_are_called_random():
     assert np.mean([report.cosines for report in reports], axis=0) == pytest.approx(
         expected, abs=0.01
     )
-    assert [float(beyond(value, 20)) for value in expected] == pytest.approx(
+    assert [float(coherence.beyond(value, 20)) for value in expected] == pytest.approx(
         1 - np.array(examination.LEVELS), rel=1e-9
     )
     assert max(report.length_variance for report in reports) < 1e-25
@@ -200,7 +201,7 @@ def test_the_command_prints_the_report(examined):
 
 def test_the_command_says_what_would_be_learned(examined):
     """The prediction and the certificate are those of the table at mean square length 1."""
-    setting = rb.Setting(vocab=40, seq_len=2, dim=48, samples=2000)
+    setting = sized(40, 2, 48, 2000)
     table = draw_embeddings(setting, 0).input
     table /= ((table**2).sum(axis=1).mean()) ** 0.5
     found = json.loads(examined("--seq-len 2 --samples 2000 --json", 3 * table))

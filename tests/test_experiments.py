@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from sized import marked
 
 import recallbook as rb
 from recallbook_studies.ch03 import learning_curves, rates
@@ -26,9 +27,7 @@ def test_expected_attention_is_a_softmax():
 
 
 def test_cosine_of_parallel_and_opposite_vectors():
-    problem = rb.draw(
-        rb.Setting(vocab=10, seq_len=4, dim=6, samples=50, trigger_in_values=True), seed=0
-    )
+    problem = rb.draw(marked(10, 4, 6, 50), seed=0)
     weights = rb.three_steps(problem)
     for factor in (3.0, -0.2):
         turned = replace(weights, key_query=torch.outer(factor * problem.trigger, problem.query))
@@ -73,9 +72,7 @@ def test_rates_close_to_the_limit_gain_nothing():
 
 @pytest.mark.parametrize(("field", "value"), [("zipf", 1.0), ("loss_weights", "inverse")])
 def test_measurements_of_equal_facts_refuse_others(field, value):
-    setting = rb.Setting(
-        vocab=6, seq_len=3, dim=5, samples=10, **{field: value}, trigger_in_values=True
-    )
+    setting = marked(6, 3, 5, 10, **{field: value})
     for measure in (
         lambda: origins.fact_counts(setting, 0),
         lambda: estimators.label_counts(setting, np.random.default_rng(0)),

@@ -4,20 +4,18 @@ how to go on."""
 import errno
 import os
 import sqlite3
-from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
+from sized import sized
 
 import recallbook as rb
-from recallbook.__main__ import command_parser, main
+from recallbook.__main__ import main
 from recallbook.commands import predicting
 from recallbook.sweeps import archive, catalogue, run
 from recallbook.sweeps.store import Result, Store, StoreFault
 
 SWEEPS = catalogue.sweeps()
-SETTINGS = [
-    rb.Setting(vocab=8, seq_len=3, dim=4, samples=n, trigger_in_values=False) for n in (10, 20, 30)
-]
+SETTINGS = [sized(8, 3, 4, n) for n in (10, 20, 30)]
 POINTS = [rb.Point(setting, seed, test_samples=20) for setting in SETTINGS for seed in range(2)]
 OUTCOME = {"accuracy": 0.1, "lock_on": 0.5, "recall": None}
 
@@ -101,28 +99,6 @@ def test_an_export_is_whole_or_nothing(tmp_path, monkeypatch):
     assert [path for path in paths if path.stat().st_size <= 100] == []
 
 
-def test_a_scheduler_that_dies_is_reported_as_lost_tasks(tmp_path, monkeypatch):
-    monkeypatch.setattr(run, "SHORTEST", 0.0)
-
-    class Dying(ThreadPoolExecutor):
-        count = 0
-
-        def submit(self, function, task):
-            self.count += 1
-            if self.count < 2:
-                return super().submit(function, task)
-            future = Future()
-            future.cancel()
-            future.set_running_or_notify_cancel()
-            return future
-
-    with Dying(1) as pool, pytest.raises(RuntimeError, match="tasks were lost with their workers"):
-        run.run_sweep(POINTS, pool, tmp_path / "s.sqlite")
-    with Store(tmp_path / "s.sqlite") as store:
-        assert store.keys()
-    assert run.run_sweep(POINTS, store=tmp_path / "s.sqlite").equals(run.run_sweep(POINTS))
-
-
 @pytest.mark.parametrize(
     ("problem", "status"),
     [
@@ -143,11 +119,3 @@ def test_the_exit_status_says_who_can_mend_it(problem, status, monkeypatch, caps
     assert main("predict --vocab 8 --seq-len 3 --dim 8 --samples 64".split()) == status
     said = capsys.readouterr().err
     assert said.startswith("recallbook: ") and said.count("\n") == 1 and len(said) > 20
-
-
-def test_help_documents_the_exit_status(capsys):
-    assert "exit status:" in command_parser().format_help()
-    with pytest.raises(SystemExit, match="0"):
-        main(["sweep", "--help"])
-    said = capsys.readouterr().out
-    assert "exit status:" in said and [name for name in SWEEPS if name not in said] == []

@@ -13,22 +13,21 @@ from sized import either, marked, sized
 
 import recallbook as rb
 from recallbook.setting import fact_frequencies, other_frequencies
-from recallbook.theory import frequencies as numbers
 from recallbook.theory.attention_vector import AttentionVector
 from recallbook.theory.drawn_facts import drawn_facts
 from recallbook.theory.symbolic import (
     lock_terms,
-    scores as scatter,
-    spectra,
     unequal_terms as symbolic,
 )
-from recallbook.theory.symbolic.expressions import L, N, V, d, numeric, tau
-from recallbook.theory.symbolic.spectra import power, q, trace
+from recallbook.theory.symbolic.expressions import L, N, V, d, numeric, power, q, tau, trace
 from recallbook_studies import laws
 from recallbook_studies.ch11 import (
+    breaking,
     error_sizes,
+    frequencies as numbers,
     rare_facts as rare,
     rare_located as of_rare,
+    spectra,
     thresholds,
 )
 
@@ -39,6 +38,9 @@ EQUAL = {
     **{trace(j): d ** (1 - j) for j in range(2, 9)},
     **{symbolic.f: 1 / V, q: 1 / V},
 }
+BIAS_SQUARE = spectra.centred_mean(
+    (("v", "x"), ("x", "y"), ("v", "u"), ("u", "w")), ("x", "u")
+)  # the mean of (z_v . C b)^2
 UNEQUAL = [
     {"zipf": 1.0},
     {"zipf": 2.0, "other_zipf": 0.0},
@@ -53,6 +55,12 @@ def small(**fields):
 
 
 # spectral moments
+
+
+def test_what_the_helper_states_is_what_is_derived():
+    assert sp.expand(symbolic.TOKEN_SQUARE - spectra.token_moment(2)) == 0
+    assert sp.expand(symbolic.TOKEN_CUBE - spectra.token_moment(3)) == 0
+    assert spectra.bias_overlap() == symbolic.BIAS_OVERLAP
 
 
 @pytest.mark.parametrize("degree", range(1, 7))
@@ -103,7 +111,7 @@ def test_exact_means_agree_with_simulation():
             "nij,njk,nki->n", gram, gram, gram
         ),
         spectra.bias_overlap(): overlap,
-        spectra.bias_square(): overlap**2,
+        BIAS_SQUARE: overlap**2,
         spectra.centred_mean((("v", "x"), ("x", "y"), ("y", "v")), ("x", "y")): np.einsum(
             "ni,nij,njk,nk->n", one, covariance, covariance, one
         ),
@@ -234,7 +242,7 @@ def test_equal_facts_give_back_the_terms_of_equal_facts():
     )
     pull = (lock_terms.R**3 * symbolic.labels("none").square) ** 2
     pairs = {
-        "mean bias": (pull * (spectra.bias_square() - spectra.bias_overlap() ** 2)).subs(EQUAL),
+        "mean bias": (pull * (BIAS_SQUARE - spectra.bias_overlap() ** 2)).subs(EQUAL),
         "gradient noise": new["gradient noise"],
         "frequency noise": new["value noise"] - trained["value noise"],
         "bias noise": new["key noise"] - trained["key noise"],
@@ -268,14 +276,14 @@ def test_the_ratio_is_that_of_mean_scores():
             [np.sum((first / first[0]) ** k) for k in (2, 3)],
         )
         at = {
-            symbolic.load: setting.seq_len * first[0],
-            symbolic.zeta2: zetas[0],
-            symbolic.zeta3: zetas[1],
+            breaking.load: setting.seq_len * first[0],
+            breaking.zeta2: zetas[0],
+            breaking.zeta3: zetas[1],
             tau: 1,
         }
         errors.append(
             abs(
-                float(numeric(symbolic.breaking_ratio())(at)) / (scores.tokens[0] / scores.mark) - 1
+                float(numeric(breaking.breaking_ratio())(at)) / (scores.tokens[0] / scores.mark) - 1
             )
         )
     assert errors[1] < errors[0] / 2 < 0.2
@@ -284,9 +292,9 @@ def test_the_ratio_is_that_of_mean_scores():
 @either("trigger")
 def test_the_critical_load_is_where_the_ratio_is_one(trigger):
     load = numbers.critical_load_at(0.75, trigger)
-    zetas = {symbolic.zeta2: float(sp.zeta(1.5)), symbolic.zeta3: float(sp.zeta(2.25))}
-    at = {symbolic.load: load, tau: float(trigger), **zetas}
-    assert float(numeric(symbolic.breaking_ratio())(at)) == pytest.approx(1)
+    zetas = {breaking.zeta2: float(sp.zeta(1.5)), breaking.zeta3: float(sp.zeta(2.25))}
+    at = {breaking.load: load, tau: float(trigger), **zetas}
+    assert float(numeric(breaking.breaking_ratio())(at)) == pytest.approx(1)
     assert numbers.critical_load_at(0.501, trigger) == pytest.approx(
         2**0.5 if trigger else 1, abs=0.01
     )
@@ -314,7 +322,7 @@ def test_a_calibrated_bias_needs_sequences():
     """Its law of N is right within a factor of two, by simulation: equal facts among unequal
     others."""
     setting = sized(128, 32, 128, 1, zipf=0.0, other_zipf=1.2)
-    law = float(np.max(numeric(symbolic.calibrated_samples())(numbers.values(setting))))
+    law = float(np.max(numeric(breaking.calibrated_samples())(numbers.values(setting))))
     few, enough = (replace(setting, samples=round(law * factor)) for factor in (0.25, 1.5))
     assert rb.simulate(few, seed=0, test_samples=500).lock_on < 0.3
     assert rb.simulate(enough, seed=0, test_samples=500).lock_on > 0.95
@@ -358,7 +366,7 @@ def test_scatter_of_the_lead_is_the_derivative_by_inner_products(sizes, trigger)
     found = [(part + part.T) / 2 for part in torch.autograd.grad(gap, (tokens, labels))]
     variances = [2 / dim * float((part / float(mark.detach())).square().sum()) for part in found]
     at = {**numbers.values(setting), q: numbers.laws(setting).facts[0]}
-    parts = {name: float(numeric(part)(at)) for name, part in scatter.gap_variance().items()}
+    parts = {name: float(numeric(part)(at)) for name, part in breaking.gap_variance().items()}
     assert parts.pop("labels") == pytest.approx(variances[1], rel=0.06)
     assert sum(parts.values()) == pytest.approx(variances[0], rel=0.02)
     lead = numbers.lead(setting)
@@ -402,7 +410,7 @@ def test_critical_exponents_are_the_simulated_ones():
 
 def test_uncovered_laws():
     many_facts = marked(10**6, 1, 64, 3000, zipf=2.0)
-    at = {symbolic.alpha: 2.0, N: 3000, V: 10**6, rare.p1: numbers.laws(many_facts).facts[0]}
+    at = {breaking.alpha: 2.0, N: 3000, V: 10**6, rare.p1: numbers.laws(many_facts).facts[0]}
     assert float(numeric(rare.uncovered_law())(at)) == pytest.approx(
         of_rare.uncovered_mass(many_facts), rel=0.02
     )

@@ -9,19 +9,19 @@ from disguises import shuffled
 from hypothesis import given, settings as profile, strategies as st
 from randomised import largest_difference
 from settings import settings
+from sized import marked, sized
 from unequal import plain_loss
 
 import recallbook as rb
-from recallbook.sweeps.archive import export
+from recallbook.sweeps.archive import export, typed
 from recallbook.sweeps.point import from_frame, from_values
-from recallbook.sweeps.run import typed
-from recallbook.training.gradients import embedding_directions
+from recallbook.training.gradients import descent_directions
 from recallbook.training.optimizers import OPTIMIZERS, Adam, Muon, orthogonalised, sign
 
 pytestmark = pytest.mark.essential
 
 NAMES = ("value", "key_query", "input_embeddings", "output_embeddings")
-SETTING = rb.Setting(vocab=9, seq_len=4, dim=7, samples=60, trigger_in_values=True)
+SETTING = marked(9, 4, 7, 60)
 RATES = {
     "gd": (4.0, 6.0, 0.5),
     "sign": (0.05, 0.03, 0.01),
@@ -135,8 +135,13 @@ def test_table_gradients_match_autograd(setting, seed):
     problem = rb.draw(setting, seed)
     model = with_weights(problem)
     own = problem.sequences
-    found = embedding_directions(
-        problem, own, model.value.data, model.key_query.data @ problem.query, chunk=7
+    found = descent_directions(
+        problem,
+        own,
+        model.value.data,
+        model.key_query.data @ problem.query,
+        wrt=("tables",),
+        chunk=7,
     )
     _, gradients = autograd(model, problem, own)
     assert largest_difference(-found.inputs, gradients["input_embeddings"], least=1e-3) < 1e-10
@@ -216,7 +221,7 @@ def test_chunks_and_order_change_rounding_alone(optimizer):
 
 
 def test_learned_tables_are_the_models_and_are_used():
-    problem = rb.draw(rb.Setting(vocab=24, seq_len=6, dim=6, samples=400), seed=0)
+    problem = rb.draw(sized(24, 6, 6, 400), seed=0)
     before = {name: getattr(problem, name).clone() for name in NAMES[2:]}
     model, drawn = rb.RecallTransformer(problem), rb.RecallTransformer(problem)
     first = rb.descend(model, problem, 40, eta=10.0, gamma=1.0, learn=NAMES, embedding_rate=2.0)

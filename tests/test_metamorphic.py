@@ -18,8 +18,8 @@ from unequal import random_unequal
 import recallbook as rb
 from recallbook.bounds import decoding
 from recallbook.data.streams import stream
-from recallbook.sweeps import archive
-from recallbook.sweeps.point import OUTCOMES, Point, from_frame, trained
+from recallbook.sweeps import archive, run
+from recallbook.sweeps.point import OUTCOMES, Point, from_frame
 
 RATES = ((None, None), (0.3, 2.0), (20.0, 300.0), (1e-4, 1e7))
 SETTINGS = 40
@@ -94,7 +94,7 @@ def failures(seed: int) -> list[str]:
         with threads(count):
             other, again = disguise(problem, test, generator(seed))
             found = numbers(outcomes(other, again, rates, chunk))
-            if np.abs(found - plain).max() > archive.EXACT or not same_decoded(
+            if np.abs(found - plain).max() > run.EXACT or not same_decoded(
                 problem, other, name, seed
             ):
                 wrong.append(name)
@@ -121,7 +121,7 @@ def test_outcomes_with_unequal_facts_are_those_of_the_disguised_problem(seed):
         with threads(count):
             other, again = disguise(problem, test, generator(seed))
             found = numbers(outcomes(other, again, rates, chunk))
-        assert np.abs(found - plain).max() <= archive.EXACT, (name, setting)
+        assert np.abs(found - plain).max() <= run.EXACT, (name, setting)
         if name in ("rotated", "shuffled"):
             for method in ("argmax", "descent"):
                 assert torch.equal(
@@ -139,13 +139,13 @@ def measured(point: Point, problem: rb.Problem, test) -> dict[str, float | None]
             "lock_on": None,
             "recall": decoding.decoded(problem, point.method),
         }
-    return asdict(rb.evaluate(problem, trained(point, problem), sequences=test))
+    return asdict(rb.evaluate(problem, run.train_point(point, problem), sequences=test))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", archive.names())
 def test_committed_rows_are_those_of_the_disguised_problem(name):
-    """The same in the sense of :func:`recallbook.sweeps.archive.recomputed`, with another disguise
+    """The same in the sense of :func:`recallbook.sweeps.run.recomputed`, with another disguise
     for each row."""
     frame = rb.load_results(name)
     cheap = [index for index, point in enumerate(from_frame(frame)) if point.cost <= 0.1]
@@ -166,4 +166,4 @@ def test_committed_rows_are_those_of_the_disguised_problem(name):
                 )
             )
     again = stored.assign(**{key: [row[key] for row in rows] for key in OUTCOMES})
-    assert archive.agree(stored, again).all(), again.compare(stored)
+    assert run.agree(stored, again).all(), again.compare(stored)

@@ -60,7 +60,7 @@ def test_overlaps_in_feature_space(activation, trigger_in_values, law):
         gram = (images @ images.T).numpy()
         off = gram[~np.eye(vocab, dtype=bool)].reshape(vocab, vocab - 1)
         rows.append((np.diag(gram).mean(), off.mean(), off.var(axis=1, ddof=1).mean()))
-    found = recall.asked_overlaps(setting)
+    found = recall.overlaps(setting).overlaps
     drawn = (recall_symbols.H, recall_symbols.theta), (recall_symbols.J, recall_symbols.F)
     predicted = [*(found[symbol] for symbol in drawn[0]), found[drawn[1][0]] + found[drawn[1][1]]]
     for k, values in enumerate(predicted):
@@ -82,7 +82,9 @@ def test_overlaps_do_not_care_how_they_are_drawn():
         "activation": "he3",
     }
     sizes["embeddings"] = "sphere"  # at unit length he3 is one power of the overlap
-    wide, wider = (recall.asked_overlaps(rb.Setting(**sizes, width=m)) for m in (2048, 2048 * 64))
+    wide, wider = (
+        recall.overlaps(rb.Setting(**sizes, width=m)).overlaps for m in (2048, 2048 * 64)
+    )
     assert wider[recall_symbols.F] == pytest.approx(wide[recall_symbols.F] / 64)
     assert wider[recall_symbols.J] == pytest.approx(wide[recall_symbols.J])
     assert wide[recall_symbols.J].mean() == pytest.approx(
@@ -200,7 +202,7 @@ def test_ledger_with_the_mlp():
         assert wider[name].size < ledger[name].size
 
 
-@pytest.mark.slow
+@pytest.mark.nightly  # chapter 7 prints one every day
 def test_critical_width_reaches_its_accuracy():
     sizes, he3 = {"vocab": 100, "seq_len": 6, "dim": 30, "samples": 2000}, {"activation": "he3"}
     found = rb.critical_width(**sizes, **he3)

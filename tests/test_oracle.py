@@ -7,6 +7,7 @@ from disguises import relabelled, renamed, rotated, rotation, shuffled
 from hypothesis import HealthCheck, given, settings as profile, strategies as st
 from randomised import largest_difference
 from settings import settings
+from sized import marked, sized
 from unequal import UNEQUAL, plain_loss, weights_and_prediction
 
 import recallbook as rb
@@ -115,9 +116,7 @@ def test_gradients_match_finite_differences(setting, seed):
 def test_limit_is_reached_at_first_order(width, given):
     """With tiny eta and huge gamma the distance to the limit is proportional to eta: fitted slope
     1."""
-    setting = rb.Setting(
-        vocab=12, seq_len=5, dim=9, samples=150, width=width, activation="gelu", **given
-    )
+    setting = sized(12, 5, 9, 150, width=width, activation="gelu", **given)
     problem = rb.draw(setting, seed=3)
     limit = rb.three_steps(problem)
     etas = np.array([1e-2, 1e-3, 1e-4])
@@ -140,9 +139,7 @@ def test_limit_is_reached_at_first_order(width, given):
 def test_counts_and_sequences_agree(monkeypatch, trigger_in_values):
     """The label-by-token table, in one block or several, and the way through sequences are the same
     gradient."""
-    setting = rb.Setting(
-        vocab=23, seq_len=6, dim=9, samples=300, trigger_in_values=trigger_in_values
-    )
+    setting = sized(23, 6, 9, 300, trigger_in_values=trigger_in_values)
     problem = rb.draw(setting, seed=1)
     whole = rb.three_steps(problem)
     for name, number in (("TABLE_NUMBERS", 5 * 23), ("GATHER_COST", 0)):
@@ -154,9 +151,7 @@ def test_counts_and_sequences_agree(monkeypatch, trigger_in_values):
 
 
 def test_products_by_gathering_agree(monkeypatch):
-    problem = rb.draw(
-        rb.Setting(vocab=40, seq_len=6, dim=5, samples=50, trigger_in_values=True), seed=0
-    )
+    problem = rb.draw(marked(40, 6, 5, 50), seed=0)
     queries = torch.randn(50, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     dense = attention.token_products(problem, queries, problem.tokens)
     monkeypatch.setattr(attention, "GATHER_COST", 0)
@@ -173,7 +168,7 @@ def test_products_by_gathering_agree(monkeypatch):
 def test_disguises_leave_the_weights(disguise, rates, width):
     """But for a rotation of the embedding spaces, which rotates them."""
     problem = rb.draw(
-        rb.Setting(vocab=13, seq_len=5, dim=7, samples=90, width=width, trigger_in_values=True),
+        marked(13, 5, 7, 90, width=width),
         seed=4,
     )
     generators = [torch.Generator().manual_seed(0) for _ in range(2)]
@@ -197,9 +192,7 @@ def test_disguises_leave_the_weights(disguise, rates, width):
 def test_limit_matches_a_plain_loop(trigger_in_values, unequal):
     """The early-phase limit written out sequence by sequence in NumPy, straight from its
     definition."""
-    setting = rb.Setting(
-        vocab=9, seq_len=4, dim=6, samples=40, trigger_in_values=trigger_in_values, **unequal
-    )
+    setting = sized(9, 4, 6, 40, trigger_in_values=trigger_in_values, **unequal)
     problem = rb.draw(setting, seed=2)
     weights = rb.three_steps(problem)
     z, u = problem.input_embeddings.numpy(), problem.output_embeddings.numpy()
@@ -225,9 +218,7 @@ def test_limit_matches_a_plain_loop(trigger_in_values, unequal):
 
 
 def test_float32_is_close_to_float64():
-    problem = rb.draw(
-        rb.Setting(vocab=60, seq_len=8, dim=30, samples=2000, trigger_in_values=True), seed=0
-    )
+    problem = rb.draw(marked(60, 8, 30, 2000), seed=0)
     exact, rounded = (
         rb.three_steps(problem, 5.0, 1e4),
         rb.three_steps(problem, 5.0, 1e4, dtype=torch.float32),
@@ -240,9 +231,7 @@ def test_float32_is_close_to_float64():
 @pytest.mark.slow
 def test_no_large_tensor_is_made():
     """Peak of torch's own allocations stays far below N*L*d, N*V and N*m numbers."""
-    setting = rb.Setting(
-        vocab=300, seq_len=16, dim=64, samples=2500, width=256, trigger_in_values=True
-    )
+    setting = marked(300, 16, 64, 2500, width=256)
     problem = rb.draw(setting, seed=0, dtype=torch.float32)
     full = 4 * 2500 * min(300, 256)  # bytes of the smallest forbidden matrix, N by m
     for rates in ((None, None), (5.0, 50.0)):

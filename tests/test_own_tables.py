@@ -6,12 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from sized import marked, sized
 
 import recallbook as rb
+from recallbook.arguments import repeated_rows
 from recallbook.data.embeddings import Embeddings
-from recallbook.data.own_tables import repeated_rows
 
-SETTING = rb.Setting(vocab=7, seq_len=3, dim=5, samples=40, trigger_in_values=True)
+SETTING = marked(7, 3, 5, 40)
 NAMES = {
     "input": "input_embeddings",
     "output": "output_embeddings",
@@ -133,7 +134,7 @@ def test_rows_repeat_up_to_the_sign_of_zero():
 def test_certificates_of_own_inputs_but_not_outputs():
     """A certificate of given input embeddings is the one of the same tables drawn; given outputs
     are refused."""
-    setting = rb.Setting(vocab=24, seq_len=2, dim=40, samples=600)
+    setting = sized(24, 2, 40, 600)
     drawn = rb.draw(setting, 0)
 
     def certified(**given):

@@ -65,7 +65,7 @@ def test_what_each_is_worth_is_a_difference_of_predictions(found):
     assert 0.8 * (best.samples - more) / step < found.saved < 1.2 * (less - best.samples) / step
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_prices_move_the_plan(found):
     data, memory = (
         plan(**FIXED, cost=Cost(per_sequence=1e6)),

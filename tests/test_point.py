@@ -5,15 +5,17 @@ from dataclasses import replace
 
 import pytest
 import torch
+from sized import marked, sized
 
 import recallbook as rb
-from recallbook.sweeps.point import from_frame, from_values, measure, unique
-from recallbook.sweeps.run import table
+from recallbook.sweeps.archive import table
+from recallbook.sweeps.point import from_frame, from_values, unique
+from recallbook.sweeps.run import measure
 from recallbook.sweeps.store import Result
 
 pytestmark = pytest.mark.essential
 
-SETTING = rb.Setting(vocab=64, seq_len=8, dim=64, samples=4096, trigger_in_values=True)
+SETTING = marked(64, 8, 64, 4096)
 DESCENT = {"method": "descend", "steps": 3, "eta": 1.0, "gamma": 1.0}
 RATES = {"eta": 0.5, "gamma": 3}
 CHANGES = (
@@ -89,7 +91,7 @@ def test_unique_keeps_order_and_refuses_what_is_no_point():
 
 def test_outcomes_are_those_of_the_plain_functions():
     setting, rates = (
-        rb.Setting(vocab=24, seq_len=6, dim=12, samples=300),
+        sized(24, 6, 12, 300),
         {"eta": 20.0, "gamma": 5.0},
     )
     problem = rb.draw(setting, 3)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sized import marked
 from torch import nn
 
 import recallbook as rb
@@ -21,14 +22,14 @@ from recallbook_studies.ch12.measures import (
     theory_of_first_update,
 )
 from recallbook_studies.ch12.models import LadderModel
-from recallbook_studies.ch12.rungs import LADDER, RUNGS, Rung, rung_named
+from recallbook_studies.ch12.rungs import LADDER, RUNGS, Rung
 from recallbook_studies.ch12.training import TEST, orders, problem_for, train
 from recallbook_studies.ch12.updates import Stepper, book_rates, schedule
 from recallbook_studies.ch12.writing import end_token, marker_token, repeated, write
 
 pytestmark = pytest.mark.essential
 
-SETTING = rb.Setting(vocab=10, seq_len=5, dim=8, samples=24, trigger_in_values=True)
+SETTING = marked(10, 5, 8, 24)
 DOUBLE = {"dtype": torch.float64}
 OUTCOMES = ["accuracy", "lock_on", "recall"]
 
@@ -84,10 +85,6 @@ def test_the_ladder_goes_from_the_books_model_to_two_layers_of_the_library():
         "positions": True,
     }
     assert last.items() <= asdict(LADDER[-1]).items() and LADDER[-1].residual and LADDER[-1].mlp
-    with pytest.raises(
-        ValueError, match=r"rung='fifth layer' is not allowed: one of 'three steps'"
-    ):
-        rung_named("fifth layer")
 
 
 # How sequences are written
@@ -108,8 +105,6 @@ def test_sequences_written_by_hand():
             part.tolist() for part in (found.tokens, found.informative, found.marked)
         ] == expected, trigger
         assert found.labels.tolist() == [7, 8]
-    with pytest.raises(ValueError, match="trigger='colour' is not allowed"):
-        write(sequences, "colour", 5)
 
 
 def test_epochs_show_every_sequence_once():
@@ -336,20 +331,16 @@ def test_heads_seen_by_hand():
 @pytest.mark.parametrize(
     "given, message",
     [
-        ({"rung": "MLP"}, "rung='MLP' is not allowed: a Rung"),
-        ({"setting": replace(SETTING, zipf=1.0, balanced=True)}, "no remedy for unequal facts"),
-        ({"setting": replace(SETTING, width=8)}, "with no MLP"),
-        ({"setting": replace(SETTING, dim=6)}, "dim=6 is not allowed: a multiple of the 4 heads"),
-        ({"seeds": []}, "seeds=.. is not allowed: at least one seed"),
         (
-            {"rung": RUNGS["minibatches"], "rate": 2.0},
-            "rate=2.0 is not allowed: 1 for a rung at the book's own rates",
+            {"setting": replace(SETTING, zipf=1.0, balanced=True)},
+            "balanced=True is not allowed.*no remedy",
         ),
+        ({"setting": replace(SETTING, width=8)}, "width=8 is not allowed"),
         (
             {"rung": RUNGS["tuned rates"], "decay": 0.1},
             "decay=0.1 is not allowed: 0 for gradient descent on the",
         ),
-        ({"decay": -1.0}, r"decay=-1.0 is not allowed: a finite number from 0 on"),
+        ({"decay": -1.0}, "decay=-1.0 is not allowed"),
     ],
 )
 def test_what_is_refused(given, message):

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 import sympy as sp
+from sized import marked, sized
 from sympy.parsing.latex import parse_latex
 
 import recallbook as rb
@@ -13,19 +14,9 @@ from recallbook.theory import lock_on, recall
 from recallbook.theory.symbolic import lock_terms as lock_symbols
 
 SETTINGS = {
-    "Attention-only": rb.Setting(
-        vocab=300, seq_len=20, dim=60, samples=3000, trigger_in_values=True
-    ),
-    "trigger not in the values": rb.Setting(vocab=400, seq_len=50, dim=40, samples=6000),
-    "Attention-MLP": rb.Setting(
-        vocab=300,
-        seq_len=20,
-        dim=60,
-        samples=3000,
-        width=120,
-        activation="relu",
-        trigger_in_values=True,
-    ),
+    "Attention-only": marked(300, 20, 60, 3000),
+    "trigger not in the values": sized(400, 50, 40, 6000),
+    "Attention-MLP": marked(300, 20, 60, 3000, width=120, activation="relu"),
 }
 
 
@@ -43,7 +34,8 @@ def values(setting):
     names = {**lock_on.values(setting, dict.fromkeys(lock_symbols.SHARED, 1.0))}
     if setting.width is not None:
         names |= {
-            symbol: float(np.mean(part)) for symbol, part in recall.asked_overlaps(setting).items()
+            symbol: float(np.mean(part))
+            for symbol, part in recall.overlaps(setting).overlaps.items()
         }
     return {read(sp.latex(symbol)): value for symbol, value in names.items()}
 

@@ -121,6 +121,16 @@ def test_the_limit_is_that_of_the_three_steps():
     assert torch.allclose(limit.gaps[apart], gaps[apart], atol=1e-12)
 
 
+def test_where_positions_tie_nothing_is_kept():
+    """Orthonormal embeddings, three sequences: margins are zero but for rounding, and gamma is
+    large."""
+    for length, seed in ((4, 59), (2, 38), (2, 58)):
+        problem = rb.draw(sized(3, length, 6, 3, embeddings="orthogonal"), seed)
+        assert rb.evaluate(problem, rb.three_steps(problem), 500).lock_on < 1
+        found = proved_rates.kept(problem, 1e-22, 1e44)
+        assert found.attention == 0 and not bool(found.facts.any())
+
+
 def test_large_rates_and_small_gamma_keep_nothing():
     problem = rb.draw(SETTINGS[0], seed=2)
     for eta, gamma in ((1e4, 1e6), (0.1, 1e-3)):

@@ -140,7 +140,7 @@ def test_superposition_binds_as_the_square_of_the_dimension(tau):
 def test_critical_samples_are_reached_in_simulation():
     frame = critical_sizes.critical(False, dims=(192,), lengths=(16,))
     samples = int(frame["samples"].iloc[0])
-    accuracy = critical_sizes.outcomes([sized(256, 16, 192, samples)], range(8))["accuracy"]
+    accuracy = critical_sizes.outcomes([sized(256, 16, 192, samples)])["accuracy"]
     assert abs(accuracy.mean() - 0.9) < 0.01 + 4 * standard_error(accuracy)
     nothing = critical_sizes.critical(True, dims=(48,), lengths=(16,))
     assert np.isinf(nothing["samples"]).all()

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import recallbook as rb
-from recallbook.sweeps.run import table
+from recallbook.sweeps.archive import table
 from recallbook.sweeps.store import Result
 from recallbook_studies.ch11 import remedies, remedies_rates
 from recallbook_studies.ch11.remedies import LIMIT, compared, labelled, verdicts
@@ -88,7 +88,7 @@ def test_the_rule_takes_the_smallest_rates_near_the_best():
         (lambda p: 0.5 - 0.004 * (p.eta == least), rates[0], "eta and gamma"),
         (lambda p: 0.5 - 0.006 * (p.eta == least), (4 * least, rates[0].gamma), None),
     ):
-        found = chosen(tuned("adam", rates, outcome), ["adam"]).loc["adam"]
+        found = chosen(tuned("adam", rates, outcome)).loc["adam"]
         assert (found["eta"], found["gamma"]) == best and edge in (found["edge"], None)
 
 
@@ -99,9 +99,7 @@ def test_a_failed_run_is_counted_and_is_nothing_right():
     )
     found = tuning(frame).set_index("gamma")[["accuracy", "failed"]]
     assert [found.loc[rate.gamma].tolist() for rate in rates] == [[0.6, 0], [0.3, 1]]
-    assert chosen(frame, ["sign"])["failed"].item() == 1
-    with pytest.raises(ValueError, match=r"ways='muon' is not allowed"):
-        chosen(frame, ["muon"])
+    assert chosen(frame)["failed"].item() == 1
     rows = compared(
         limit_pair(lambda p: None if p.setting.output_bias == "trained" and p.seed < 5 else 1.0)
     )
@@ -138,14 +136,3 @@ def test_without_unequal_facts_a_calibrated_bias_is_nothing():
     assert len(plain) == 80
     for outcome in ("accuracy", "lock_on", "recall"):
         assert (plain[outcome] == biased[outcome].reindex(plain.index)).all()
-
-
-def test_wrong_names_are_refused():
-    frame = limit_pair(lambda p: 0.5)
-    for message, call in {
-        "remedy='prayer'": lambda: remedies.setting("prayer", 2048, 1.0),
-        "embeddings='sphere'": lambda: remedies.setting("nothing", 2048, 1.0, "sphere"),
-        "outcome='luck'": lambda: verdicts(compared(frame), "luck"),
-    }.items():
-        with pytest.raises(ValueError, match=message):
-            call()

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from sized import sized
 
 import recallbook as rb
 from recallbook.analysis.critical import predicted_size, with_predictions
@@ -40,7 +41,7 @@ def test_no_point_is_there_twice_and_every_setting_has_all_seeds(name):
 @pytest.mark.parametrize("case", list(envelope.SPANS)[::3], ids=str)
 def test_envelope_is_measured_from_below_lock_on_to_above_accuracy(case):
     seq_len, dim = case
-    setting = rb.Setting(vocab=envelope.VOCAB, seq_len=seq_len, dim=dim, samples=1000)
+    setting = sized(envelope.VOCAB, seq_len, dim, 1000)
     first, last = (2.0**k for k in envelope.SPANS[case])
     assert first < predicted_size(setting, "lock_on") / 1.3
     answered = predicted_size(setting, "accuracy")
@@ -50,9 +51,7 @@ def test_envelope_is_measured_from_below_lock_on_to_above_accuracy(case):
 @pytest.mark.parametrize("case", list(lock_on.CENTRES)[::4], ids=str)
 def test_lock_on_is_measured_around_its_predicted_transition(case):
     vocab, seq_len, dim = case
-    found = predicted_size(
-        rb.Setting(vocab=vocab, seq_len=seq_len, dim=dim, samples=lock_on.CENTRES[case])
-    )
+    found = predicted_size(sized(vocab, seq_len, dim, lock_on.CENTRES[case]))
     assert 0.6 < found / lock_on.CENTRES[case] < 1.7
     assert vocab / 5 < found
 
@@ -74,7 +73,7 @@ def test_predictions_are_of_the_right_settings():
     table = pd.DataFrame({"dim": [32, 64], "seq_len": [128, 128], "critical": [1.0, 2.0]})
     found = with_predictions(table, "lock_on", 0.5, vocab=256)
     for dim, predicted in zip(table["dim"], found["predicted"], strict=True):
-        setting = rb.Setting(vocab=256, seq_len=128, dim=dim, samples=round(predicted))
+        setting = sized(256, 128, dim, round(predicted))
         assert rb.predict(setting).lock_on == pytest.approx(0.5, abs=0.01)
 
 

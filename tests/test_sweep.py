@@ -8,10 +8,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import product
 
 import pytest
+from sized import sized
 from torch.utils.flop_counter import FlopCounterMode
 
 import recallbook as rb
-from recallbook.sweeps import run as sweep
+from recallbook.sweeps import paired, run as sweep
 from recallbook.sweeps.run import executor_for, process_pool
 from recallbook.sweeps.store import Store
 
@@ -57,9 +58,9 @@ def expected():
 @pytest.fixture
 def small_tasks(monkeypatch):
     """Several tasks from few points."""
-    monkeypatch.setattr(sweep, "SHORTEST", 0.01)
-    monkeypatch.setattr(sweep, "LONGEST", 0.02)
-    assert len(sweep.cut(POINTS)) > 3
+    monkeypatch.setattr(paired, "SHORTEST", 0.01)
+    monkeypatch.setattr(paired, "LONGEST", 0.02)
+    assert len(paired.cut(POINTS)) > 3
 
 
 def test_rows_are_plain_simulations_and_failures_have_their_error(expected):
@@ -135,10 +136,10 @@ def test_tasks_hold_every_point_once_and_last_as_long_as_wanted():
     sizes = [(*pair, 2**k) for pair in product((64, 512), (16, 64)) for k in (9, 13, 17)] * 8
     sizes += [(8192, 512, 2**k) for k in range(12, 20)]
     points = [
-        rb.Point(rb.Setting(vocab=vocab, seq_len=16, dim=dim, samples=samples), seed // 12)
+        rb.Point(sized(vocab, 16, dim, samples), seed // 12)
         for seed, (vocab, dim, samples) in enumerate(sizes)
     ]
-    tasks = sweep.cut(points)
+    tasks = paired.cut(points)
     groups = [group for task in tasks for group in task]
     assert Counter(point for group in groups for point in group) == Counter(points)
     costs = [sum(point.cost for group in task for point in group) for task in tasks]
@@ -148,7 +149,7 @@ def test_tasks_hold_every_point_once_and_last_as_long_as_wanted():
         for group in groups
     ]
     assert [draws for draws in shared if len(draws) > 1] == []
-    assert sweep.cut([]) == []
+    assert paired.cut([]) == []
 
 
 @pytest.mark.parametrize(
@@ -218,7 +219,12 @@ def test_an_interrupt_in_this_process_keeps_what_was_done(tmp_path, monkeypatch)
         assert store.keys() == set(done) and len(done) == 5
 
 
-def test_tasks_lost_with_their_worker_are_reported_and_the_others_kept(tmp_path, small_tasks):
+@pytest.mark.parametrize("cancelled", [False, True])
+def test_tasks_lost_with_their_worker_are_reported_and_the_others_kept(
+    cancelled, tmp_path, small_tasks, expected
+):
+    """One worker is killed, or a scheduler dies and cancels its task."""
+
     class Losing(ThreadPoolExecutor):
         count = 0
 
@@ -226,7 +232,11 @@ def test_tasks_lost_with_their_worker_are_reported_and_the_others_kept(tmp_path,
             self.count += 1
             if self.count == 2:
                 future = Future()
-                future.set_exception(OSError("worker killed"))
+                if cancelled:
+                    future.cancel()
+                    future.set_running_or_notify_cancel()
+                else:
+                    future.set_exception(OSError("worker killed"))
                 return future
             return super().submit(function, task)
 
@@ -235,9 +245,10 @@ def test_tasks_lost_with_their_worker_are_reported_and_the_others_kept(tmp_path,
         pytest.raises(RuntimeError, match=r"1 of \d+ tasks were lost.*run it again"),
     ):
         rb.run_sweep(POINTS, pool, tmp_path / "s.sqlite")
-    lost = {point.key for group in sweep.cut(POINTS)[1] for point in group}
+    lost = {point.key for group in paired.cut(POINTS)[1] for point in group}
     with Store(tmp_path / "s.sqlite") as store:
         assert store.keys() == {point.key for point in POINTS} - lost
+    assert rb.run_sweep(POINTS, store=tmp_path / "s.sqlite").equals(expected)
 
 
 def test_only_the_callers_thread_writes(tmp_path, small_tasks, monkeypatch):

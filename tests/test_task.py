@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from scipy import stats
+from sized import marked, sized
 
 import recallbook as rb
 from recallbook.data.embeddings import draw_embeddings
@@ -40,24 +41,22 @@ def test_tokens_have_the_law_of_the_setting(law, fresh):
     """Informative ones, others, and no dependence between them, the position and their
     neighbours."""
     size = 40000
-    problem = rb.draw(
-        rb.Setting(vocab=7, seq_len=5, dim=3, samples=size, **law, trigger_in_values=True), seed=1
-    )
+    problem = rb.draw(marked(7, 5, 3, size, **law), seed=1)
     tokens, positions, labels = (
         part.numpy() for part in (problem.fresh(size) if fresh else problem.sequences)
     )
-    marked = tokens[np.arange(size), positions]
+    informative = tokens[np.arange(size), positions]
     beside = tokens[np.arange(size), (positions + 1) % 5]
     again = tokens[np.arange(size), (positions + 2) % 5]
-    assert np.array_equal(labels, problem.permutation.numpy()[marked])
+    assert np.array_equal(labels, problem.permutation.numpy()[informative])
     facts = powers(law.get("zipf", 0.0))
     others = powers(law.get("other_zipf", law.get("zipf", 0.0)))
     if law.get("balanced") and not fresh:  # test sequences are not balanced
-        assert set(np.bincount(marked, minlength=7)) <= {size // 7, size // 7 + 1}
+        assert set(np.bincount(informative, minlength=7)) <= {size // 7, size // 7 + 1}
         facts = np.full(7, 1 / 7)
     for name, codes, chances in (
-        ("fact and position", marked * 5 + positions, np.outer(facts, np.full(5, 1 / 5))),
-        ("fact and neighbour", marked * 7 + beside, np.outer(facts, others)),
+        ("fact and position", informative * 5 + positions, np.outer(facts, np.full(5, 1 / 5))),
+        ("fact and neighbour", informative * 7 + beside, np.outer(facts, others)),
         ("two neighbours", beside * 7 + again, np.outer(others, others)),
     ):
         observed = np.bincount(codes, minlength=chances.size)
@@ -92,7 +91,7 @@ def test_exponents_move_tokens_along_the_same_numbers():
 
 @pytest.mark.slow
 def test_permutations_are_uniform():
-    setting = rb.Setting(vocab=3, seq_len=1, dim=1, samples=1)
+    setting = sized(3, 1, 1, 1)
     seen = np.array([rb.draw(setting, seed).permutation.tolist() for seed in range(1200)])
     counts = np.unique(seen, axis=0, return_counts=True)[1]
     assert len(counts) == 6 and stats.chisquare(counts).pvalue > 1e-4
@@ -153,7 +152,7 @@ def test_orthogonal_embeddings_are_orthonormal():
 def test_orthogonal_frames_have_no_preferred_direction():
     """Entries of a uniform frame have mean 0 and variance 1/d; without the sign rule the mean is
     far off."""
-    setting = rb.Setting(vocab=2, seq_len=1, dim=4, samples=1, embeddings="orthogonal")
+    setting = sized(2, 1, 4, 1, embeddings="orthogonal")
     table = np.stack([draw_embeddings(setting, seed).input for seed in range(1000)])
     assert np.abs(table.mean(axis=0) / np.sqrt(0.25 / 1000)).max() < 4.5
     assert np.abs((table**2).mean(axis=0) - 0.25).max() < 4.5 * np.sqrt((3 / 24 - 1 / 16) / 1000)
@@ -175,7 +174,7 @@ def test_gaussian_tables_are_standard_normal_and_independent():
 def test_mlp_rows_make_unit_preactivations():
     for flag, scale in ((True, 2.0), (False, 1.0)):
         problem = rb.draw(
-            rb.Setting(vocab=5, seq_len=2, dim=40, samples=1, width=3000, trigger_in_values=flag),
+            sized(5, 2, 40, 1, width=3000, trigger_in_values=flag),
             seed=0,
         )
         assert float(problem.mlp_weights.var()) == pytest.approx(1 / scale, rel=0.02)
@@ -184,9 +183,7 @@ def test_mlp_rows_make_unit_preactivations():
 def test_the_scheme_has_not_moved():
     """Stored numbers of the book rest on these draws; change them only together with
     ``streams.SCHEME``."""
-    problem = rb.draw(
-        rb.Setting(vocab=100, seq_len=5, dim=3, samples=2, trigger_in_values=True), seed=0
-    )
+    problem = rb.draw(marked(100, 5, 3, 2), seed=0)
     assert problem.tokens.tolist() == PINNED_TOKENS
     assert problem.positions.tolist() == PINNED_POSITIONS
     assert problem.permutation[:5].tolist() == [63, 31, 34, 61, 27]

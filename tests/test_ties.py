@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from sized import sized
 
 import recallbook as rb
 from recallbook.data.task import Sequences
@@ -87,15 +88,7 @@ def test_tied_positions_share_attention():
 def test_tied_attention_is_the_limit_of_softmax(width):
     """N = 1, orthogonal embeddings: every unmarked score ties, and huge finite rates share
     attention alike."""
-    setting = rb.Setting(
-        vocab=12,
-        seq_len=4,
-        dim=14,
-        samples=1,
-        width=width,
-        embeddings="orthogonal",
-        activation="gelu",
-    )
+    setting = sized(12, 4, 14, 1, width=width, embeddings="orthogonal", activation="gelu")
     for seed in range(6):
         problem = rb.draw(setting, seed)
         limit, finite = rb.three_steps(problem), rb.three_steps(problem, 1e-6, 1e12)

@@ -11,6 +11,11 @@ REPAIRS = (
     # docutils: a list whose entries have a role that lists may not hold.
     (r'<div role="list" class="citation-list">', '<div class="citation-list">'),
     (r' role="doc-biblioentry"', ""),
+    # sphinx-proof and sphinx-exercise: the same id for each, and a space before the link.
+    (r'(<section[^>]*) id="(?:proof|exercise|solution)-content">', r"\1>"),
+    (r"Solution to(<a [^>]*>) ", r"Solution to \1"),
+    # Sphinx: the landing page has the title of the book, twice.
+    (r"<title>(.*?) (?:&#8212;|-) \1</title>", r"<title>\1</title>"),
     # Theme: the name read aloud must contain the text that is seen.
     (r'(<i class="theme-switch[^>]*?) title="[^"]*"', r"\1"),
     (r'(<button class="btn search-button-field[^>]*?) aria-label="Search"', r"\1"),
@@ -19,6 +24,18 @@ REPAIRS = (
         r'<summary><span class="toctree-toggle" role="presentation">',
         '<summary aria-label="Pages below"><span class="toctree-toggle" role="presentation">',
     ),
+    # A caption inside its table would scroll away with it.
+    (
+        r'(<div style="overflow-x: auto"[^>]*>\s*<table[^>]*>)\s*<caption [^>]*>(.*?)</caption>',
+        r'<p class="table-caption">\2</p>\1',
+    ),
+    # A sign after a formula would start the next line.
+    (
+        r'(\(?<span class="math notranslate nohighlight">[^<]*</span>[.,;:!?)’”]+)',
+        r'<span class="kept">\1</span>',
+    ),
+    # A figure that a phone shows small opens alone, where two fingers enlarge it.
+    (r'(<figure [^>]*>\s*)(<img [^>]*?src="([^"]*)"[^>]*>)', r'\1<a href="\3">\2</a>'),
     # MyST-NB: the same, for the code that folds away.
     (r'<summary aria-label="Toggle hidden content">', "<summary>"),
 )

@@ -19,12 +19,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from recallbook.analysis.intervals import (
-    check_target,
-    crossing,
-    curves,
-    log_crossing,
-)
+from recallbook.analysis.intervals import check_target, crossing, curves, log_crossing
 from recallbook.arguments import check_choice, check_rate, check_size, not_allowed
 from recallbook.setting import Setting
 from recallbook.sweeps.point import Point

@@ -10,63 +10,35 @@ import numpy as np
 import torch
 from jaxtyping import Float64
 from scipy.optimize import brentq
-from scipy.special import beta, betainc, betaincinv
+from scipy.special import betaincinv
 
-from recallbook.arguments import check_seed, check_share, check_size, not_allowed
-from recallbook.data.embeddings import draw_embeddings
-from recallbook.data.own_tables import computable, real_table, repeated_rows
+from recallbook.arguments import (
+    check_seed,
+    computable,
+    not_allowed,
+    real_table,
+    repeated_rows,
+)
 from recallbook.data.streams import stream
 from recallbook.memory_needs import examine_needs, require_memory
-from recallbook.setting import Setting
 
 # no table has so many columns: what is less coherent than random directions there counts as
 # orthogonal
 LARGEST_DIM = 1e9
 
 
-def cosines(
-    vocab: int, dim: int, seed: int, embeddings: str = "gaussian"
-) -> Float64[np.ndarray, " pairs"]:
-    """Cosines of all pairs of different token embeddings, shape ``(V(V-1)/2,)``."""
-    table = draw_embeddings(
-        Setting(vocab=vocab, seq_len=1, dim=dim, samples=1, embeddings=embeddings), seed
-    ).input
-    table = table / np.linalg.norm(table, axis=1, keepdims=True)
-    return np.asarray((table @ table.T)[np.triu_indices(vocab, 1)])
-
-
-def cosine_density(x: float | Float64[np.ndarray, "*n"], dim: int) -> Float64[np.ndarray, "*n"]:
-    r"""Density of the cosine of two random directions in $\mathbb R^d$:
-    $(1-x^2)^{(d-3)/2}/B(\frac12,\frac{d-1}2)$."""
-    dim = check_size("dim", dim, smallest=2)
-    return np.asarray((1 - np.square(x)) ** ((dim - 3) / 2) / beta(0.5, (dim - 1) / 2))
-
-
-def beyond(x: float | Float64[np.ndarray, "*n"], dim: int) -> Float64[np.ndarray, "*n"]:
-    r"""Probability that the cosine of two random directions exceeds $x\ge0$ in absolute value;
-    exact."""
-    dim = check_size("dim", dim, smallest=2)
-    return np.asarray(betainc((dim - 1) / 2, 0.5, 1 - np.square(x)))
-
-
-def coherence_quantile(vocab: int, dim: int, probability: float) -> float:
+def coherence_quantile(vocab: int, dim: float, probability: float) -> float:
     r"""Quantile of the coherence, the largest absolute cosine among $V$ random directions.
 
-    All $V(V-1)/2$ cosines have the exact law :func:`beyond` and are pairwise independent; this
+    All $V(V-1)/2$ cosines have the exact law :func:`cosine_quantile` and are pairwise independent; this
     takes them as jointly independent: $P(\text{coherence}\le x)=(1-p(x))^{V(V-1)/2}$. Leading
     order."""
-    vocab, dim = check_size("vocab", vocab, smallest=2), check_size("dim", dim, smallest=2)
-    return _quantile(vocab, dim, check_share("probability", probability))
-
-
-def _quantile(vocab: int, dim: float, probability: float) -> float:
     tail = -np.expm1(2 * np.log(probability) / (vocab * (vocab - 1)))
     return float(np.sqrt(1 - betaincinv((dim - 1) / 2, 0.5, tail)))
 
 
 def cosine_quantile(dim: int, probability: float) -> float:
     r"""Quantile of the absolute cosine of two random directions; exact."""
-    dim = check_size("dim", dim, smallest=2)
     return float(np.sqrt(1 - betaincinv((dim - 1) / 2, 0.5, 1 - probability)))
 
 
@@ -78,12 +50,14 @@ def dim_of_coherence(vocab: int, coherence: float) -> float:
     Leading order, as
     :func:`coherence_quantile`, whose inverse it is.
     """
-    if coherence <= _quantile(vocab, LARGEST_DIM, 0.5):
+    if coherence <= coherence_quantile(vocab, LARGEST_DIM, 0.5):
         return np.inf
-    if coherence > _quantile(vocab, 2, 0.5):
+    if coherence > coherence_quantile(vocab, 2, 0.5):
         return np.nan
     lifted = brentq(
-        lambda log: _quantile(vocab, np.exp(log), 0.5) - coherence, np.log(2), np.log(LARGEST_DIM)
+        lambda log: coherence_quantile(vocab, np.exp(log), 0.5) - coherence,
+        np.log(2),
+        np.log(LARGEST_DIM),
     )
     return float(np.exp(lifted))
 
@@ -253,9 +227,8 @@ def coherence(directions: Float64[np.ndarray, "rows d"]) -> tuple[float, tuple[i
     largest, pair = -1.0, (0, 1)
     for first in range(0, len(directions), BLOCK):
         block = directions[first : first + BLOCK] @ directions[first:].T
-        np.fill_diagonal(
-            block, 0.0
-        )  # column 0 is row `first`, so that a row meets itself on the diagonal
+        # column 0 is row `first`, so that a row meets itself on the diagonal
+        np.fill_diagonal(block, 0.0)
         found = float(max(block.max(), -block.min()))
         if found > largest + ROUNDING:
             sizes = np.abs(block)

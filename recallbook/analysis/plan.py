@@ -298,9 +298,8 @@ class _Search:
         """The smallest dimension that does with the given N, or with any; infinite where there is
         none."""
         vocab, width, least = self.base.vocab, self.widest, self.lowest
-        most = (
-            LARGEST_DIM if width is None else min(LARGEST_DIM, 16 * vocab)
-        )  # neurons are drawn for each
+        # neurons are drawn for each
+        most = LARGEST_DIM if width is None else min(LARGEST_DIM, 16 * vocab)
         most = max(least, min(most, LARGEST_TABLE // vocab) if self.drawn else most)
         start = max(least, min(most, max(2, round(math.sqrt(vocab)))))
         enough = partial(self.enough, samples=self.most_samples, width=width)

@@ -32,13 +32,15 @@ STRIDE = 10**4  # between the numbers of the draws of two attempts
 
 class Sufficient(float):
     """A number of sequences, with ``by``: what proves it (``"certificates"``, ``"closed form"`` or
-    ``"nothing"``)."""
+    ``"nothing"``), and ``confidence``: the chance, at least, that this call proves nothing
+    false."""
 
     by: str
+    confidence: float
 
-    def __new__(cls, samples: float, by: str) -> Sufficient:
+    def __new__(cls, samples: float, by: str, confidence: float = 1.0) -> Sufficient:
         found = super().__new__(cls, samples)
-        found.by = by
+        found.by, found.confidence = by, confidence
         return found
 
 
@@ -53,8 +55,8 @@ def sufficient_samples(
     progress: Callable[[str], None] | None = None,
     **setting: Any,
 ) -> Sufficient:
-    r"""A number $N$ of sequences that is proved to suffice for an expected accuracy, over
-    everything that is drawn.
+    r"""A number $N$ of sequences that is proved, with this confidence, to suffice for an expected
+    accuracy over everything that is drawn.
 
     The expectation is over data, embeddings, neurons and test sequences, in the early-phase limit.
     Certificates (:func:`recallbook.certify`) $X_1,X_2,\dots$ of independent draws are bounded below
@@ -69,8 +71,9 @@ def sufficient_samples(
     accuracy : float
         Between 0 and 1.
     confidence : float
-        Chance, over the draws that the proof uses, that it proves nothing false. The closed form
-        needs none.
+        Chance, over the draws that the proof uses, that this call proves nothing false. Several
+        calls are not proved together, and the smallest of them over seeds has no confidence. The
+        closed form needs none.
     seed : int
         Of those draws.
     progress : callable or None
@@ -81,7 +84,7 @@ def sufficient_samples(
     Returns
     -------
     Sufficient
-        A float, with ``.by``. Infinite where nothing is proved. By certificates it is the smallest
+        A float, with ``.by`` and ``.confidence``. Infinite where nothing is proved. By certificates it is the smallest
         $N$ that was tried with success, not the smallest that suffices, and nothing is said of
         larger $N$.
 
@@ -92,10 +95,12 @@ def sufficient_samples(
 
     Notes
     -----
-    Takes :func:`recallbook.certify` about 80 times at accuracy 0.9: a minute or two at $V=256$; with unequal facts as
-    long again for the predicted N that it starts from, beyond 64 times which nothing is tried. The theorem in closed
-    form (:mod:`recallbook.bounds.closed_form`) is asked too, for what it covers; it alone holds for every larger $N$,
-    and at vocabularies beyond some thousand it alone is asked. Ours, not the paper's.
+    Takes :func:`recallbook.certify` about 80 times at accuracy 0.9: a minute or two at $V=256$;
+    with unequal facts as long again for the predicted N that it starts from, beyond 64 times which
+    nothing is tried. The theorem in closed form (:mod:`recallbook.bounds.closed_form`) is asked
+    too, for what it covers (no MLP, Gaussian, equal facts): it proves that every sequence locks and
+    every fact is recalled. It alone holds for every larger $N$, and at vocabularies beyond some
+    thousand it alone is asked. Ours, not the paper's.
 
     Examples
     --------
@@ -122,7 +127,7 @@ def sufficient_samples(
     closed = _closed_form(sizes, accuracy)
     if closed <= found:
         return Sufficient(closed, "closed form" if closed < math.inf else "nothing")
-    return Sufficient(found, "certificates")
+    return Sufficient(found, "certificates", confidence)
 
 
 def _closed_form(sizes: Setting, accuracy: float) -> float:

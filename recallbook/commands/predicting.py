@@ -7,21 +7,22 @@ import argparse
 import json
 import math
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
 from recallbook.activations import ACTIVATIONS
 from recallbook.analysis.examination import examine
 from recallbook.analysis.plan import Cost, Plan, plan
+from recallbook.analysis.table_files import read_embeddings
 from recallbook.arguments import check_share, not_allowed
 from recallbook.bounds.certificate import certify
 from recallbook.bounds.coverage import coverage_samples, covered_accuracy, minimum_samples
 from recallbook.bounds.lock_law import LARGEST_FORM
-from recallbook.data.own_tables import read_embeddings
 from recallbook.data.task import draw
 from recallbook.embedding_laws import FORMS
 from recallbook.setting import LATER, LOSS_WEIGHTS, OUTPUT_BIASES, Setting
+from recallbook.sweeps.point import OUTCOMES
 from recallbook.theory.caveats import doubts, message, plain
 from recallbook.theory.prediction import critical_samples, phase, predict
 
@@ -46,61 +47,41 @@ def add_predict(commands: Any, shape: dict[str, Any]) -> None:
     """Add the command to the parser's."""
     text = textwrap.dedent(PREDICT)
     parser = commands.add_parser("predict", help="predict one setting", description=text, **shape)
-    add_setting(
-        parser, {"vocab": True, "seq_len": True, "dim": True, "samples": True, "width": False}
-    )
+    add_setting(parser, ("vocab", "seq_len", "dim", "samples"), ("width",))
     add_facts(parser)
-    parser.add_argument(
-        "--accuracy",
-        type=float,
-        default=0.9,
-        metavar="A",
-        help="for the critical and the necessary N (default: 0.9)",
-    )
-    parser.add_argument(
-        "--search",
-        action="store_true",
-        help="with unequal facts: also what binds and the critical N",
-    )
+    says = "for the critical and the necessary N (default: 0.9)"
+    parser.options({"accuracy": (float, "A", 0.9, says)})
+    parser.flags({"search": "with unequal facts: also what binds and the critical N"})
     parser.set_defaults(run=_predict)
 
 
 def predicted(setting: Setting, wanted: float, *, search: bool = True) -> dict[str, Any]:
     """What the command says about a setting, by its keys; the slow parts, where they are slow, if
     ``search``."""
-    given = asdict(setting)
+    given, quick = asdict(setting), plain(setting)
     found = predict(setting, warn=False)
     doubted = doubts(setting, found.lock_on)
     rest = {name: value for name, value in given.items() if name != "samples"}
-    quick = plain(setting)
-    return {
+    says: dict[str, Any] = {
         "setting": given,
-        "accuracy": found.accuracy,
-        "lock_on": found.lock_on,
-        "recall": found.recall,
+        **{name: getattr(found, name) for name in OUTCOMES},
         "quantiles": {str(q): found.quantile(q)._asdict() for q in (0.1, 0.5, 0.9)},
         "doubts": message(setting, doubted) if doubted else None,
-        "binds": phase(setting) if quick or search else None,
-        "covered": covered_accuracy(setting.vocab, setting.samples) if quick else None,
         "ledger": {name: term._asdict() for name, term in found.ledger.items()},
         "wanted": wanted,
-        "critical_samples": critical_samples(**rest, accuracy=wanted, warn=False)
-        if quick or search
-        else None,
-        **_necessary(setting, wanted, quick),
+        # what takes long with unequal facts, and what is proved for equal ones alone
+        **dict.fromkeys(("binds", "critical_samples")),
+        **dict.fromkeys(("covered", "covered_samples", "one_gradient_samples")),
     }
-
-
-def _necessary(setting: Setting, wanted: float, proved: bool) -> dict[str, float | None]:
-    """Sequences that are proved to be necessary, for equal facts and embeddings without a
-    structure."""
-    if not proved:
-        return {"covered_samples": None, "one_gradient_samples": None}
-    sizes = (setting.vocab, setting.seq_len, setting.dim)
-    return {
-        "covered_samples": coverage_samples(setting.vocab, wanted),
-        "one_gradient_samples": minimum_samples(*sizes, wanted, width=setting.width),
-    }
+    if quick or search:
+        says["binds"] = phase(setting)
+        says["critical_samples"] = critical_samples(**rest, accuracy=wanted, warn=False)
+    if quick:
+        sizes = (setting.vocab, setting.seq_len, setting.dim)
+        says["covered"] = covered_accuracy(setting.vocab, setting.samples)
+        says["covered_samples"] = coverage_samples(setting.vocab, wanted)
+        says["one_gradient_samples"] = minimum_samples(*sizes, wanted, width=setting.width)
+    return says
 
 
 def _predict(chosen: argparse.Namespace) -> int:
@@ -112,9 +93,7 @@ def _predict(chosen: argparse.Namespace) -> int:
 
 
 def _outcomes(values: Mapping[str, Any]) -> str:
-    return ", ".join(
-        f"{name.replace('_', '-')} {values[name]:.2f}" for name in ("accuracy", "lock_on", "recall")
-    )
+    return ", ".join(f"{name.replace('_', '-')} {values[name]:.2f}" for name in OUTCOMES)
 
 
 def _prediction(found: dict[str, Any]) -> str:
@@ -127,13 +106,9 @@ def _prediction(found: dict[str, Any]) -> str:
         lines.append(f"what binds: {found['binds']}")
     if found["covered"] is not None:
         lines.append(f"coverage allows {found['covered']:.3f} of the facts")
-    sizes = {
-        name: term["size"] for name, term in found["ledger"].items() if not math.isnan(term["size"])
-    }
-    lines.append("ledger:")
-    lines += [
-        f"  {name:18} {size:.2g}" for name, size in sorted(sizes.items(), key=lambda item: -item[1])
-    ]
+    sizes = [(term["size"], name) for name, term in found["ledger"].items()]
+    known = sorted((size for size in sizes if not math.isnan(size[0])), key=lambda size: -size[0])
+    lines += ["ledger:", *(f"  {name:18} {size:.2g}" for size, name in known)]
     if found["critical_samples"] is not None:
         critical = rounded(found["critical_samples"])
         lines.append(f"N for accuracy {found['wanted']:g} at this d: {critical} predicted")
@@ -169,21 +144,17 @@ CHANGES = {
 
 def add_plan(commands: Any, shape: dict[str, Any]) -> None:
     """Add the command to the parser's."""
-    parser = commands.add_parser(
-        "plan", help="plan a training run", description=textwrap.dedent(PLAN), **shape
+    text = textwrap.dedent(PLAN)
+    parser = commands.add_parser("plan", help="plan a training run", description=text, **shape)
+    add_setting(parser, ("vocab", "seq_len"), ("dim", "samples", "width"))
+    price = "price of one {}, in multiplications (default: 0)"
+    parser.options(
+        {
+            "accuracy": (float, "A", 0.9, "what to reach (default: 0.9)"),
+            "per_sequence": (float, "C", 0.0, price.format("training sequence")),
+            "per_weight": (float, "C", 0.0, price.format("trained weight")),
+        }
     )
-    add_setting(
-        parser, {"vocab": True, "seq_len": True, "dim": False, "samples": False, "width": False}
-    )
-    parser.add_argument(
-        "--accuracy", type=float, default=0.9, metavar="A", help="what to reach (default: 0.9)"
-    )
-    for option, what in {
-        "--per-sequence": "training sequence",
-        "--per-weight": "trained weight",
-    }.items():
-        price = f"price of one {what}, in multiplications (default: 0)"
-        parser.add_argument(option, type=float, default=0.0, metavar="C", help=price)
     parser.set_defaults(run=_plan)
 
 
@@ -254,21 +225,18 @@ EXAMINE = """\
 
 def add_examine(commands: Any, shape: dict[str, Any]) -> None:
     """Add the command to the parser's."""
-    parser = commands.add_parser(
-        "examine",
-        help="examine a table of embeddings",
-        description=textwrap.dedent(EXAMINE),
-        **shape,
-    )
+    text = textwrap.dedent(EXAMINE)
+    says = "examine a table of embeddings"
+    parser = commands.add_parser("examine", help=says, description=text, **shape)
     parser.add_argument("file", metavar="FILE", help=".npy, .npz or .safetensors")
-    parser.add_argument(
-        "--name", metavar="NAME", help="which array of the file (default: the only one)"
-    )
-    parser.add_argument("--rows", type=int, metavar="K", help="only the first K rows")
-    parser.add_argument("--seq-len", type=int, metavar="L", help="tokens in a sequence, to predict")
-    parser.add_argument("--samples", type=int, metavar="N", help="training sequences, to predict")
-    parser.add_argument(
-        "--seed", type=int, metavar="S", default=0, help="of what is drawn (default: 0)"
+    parser.options(
+        {
+            "name": (str, "NAME", None, "which array of the file (default: the only one)"),
+            "rows": (int, "K", None, "only the first K rows"),
+            "seq_len": (int, "L", None, "tokens in a sequence, to predict"),
+            "samples": (int, "N", None, "training sequences, to predict"),
+            "seed": (int, "S", 0, "of what is drawn (default: 0)"),
+        }
     )
     add_kind(parser)
     parser.set_defaults(run=_examine)
@@ -283,10 +251,9 @@ def outcomes(table: Any, sizes: dict[str, Any], seed: int) -> dict[str, Any]:
     expected = predict(setting, warn=False, embeddings=given)
     small = setting.vocab**2 * min(setting.dim, setting.vocab + 1) <= LARGEST_FORM
     proved = certify(problem) if small else None
-    names = ("accuracy", "lock_on", "recall")
     return {
-        "predicted": {name: getattr(expected, name) for name in names},
-        "certified": None if proved is None else {name: getattr(proved, name) for name in names},
+        "predicted": {name: getattr(expected, name) for name in OUTCOMES},
+        "certified": None if proved is None else {name: getattr(proved, name) for name in OUTCOMES},
     }
 
 
@@ -315,45 +282,34 @@ def _expected(found: dict[str, Any], chosen: argparse.Namespace) -> str:
         if values is None:
             lines.append(f"  {kind}: the table is too large for it")
         else:
-            said = ", ".join(
-                f"{name.replace('_', '-')} {value:.2f}" for name, value in values.items()
-            )
-            lines.append(f"  {kind}{' at least' if kind == 'certified' else ''}: {said}")
+            least = " at least" if kind == "certified" else ""
+            lines.append(f"  {kind}{least}: {_outcomes(values)}")
     return "\n".join(lines)
 
 
-def add_setting(parser: argparse.ArgumentParser, sizes: Mapping[str, bool]) -> None:
-    """Options for the fields of a setting; ``sizes`` maps each to whether it must be given."""
-    letters = {"vocab": "V", "seq_len": "L", "dim": "d", "samples": "N", "width": "m"}
-    says = {
-        "vocab": "vocabulary size: tokens, labels and facts",
-        "seq_len": "tokens in a sequence",
-        "dim": "embedding dimension",
-        "samples": "training sequences",
-        "width": "neurons of the fixed random MLP (default: no MLP)",
-    }
-    for name, required in sizes.items():
-        flag = "--" + name.replace("_", "-")
-        parser.add_argument(
-            flag, type=int, metavar=letters[name], required=required, help=says[name]
-        )
-    parser.add_argument(
-        "--activation", metavar="NAME", help="of the MLP: " + ", ".join(ACTIVATIONS)
-    )
-    parser.add_argument(
-        "--embeddings",
-        metavar="LAW",
-        default="gaussian",
-        help=", ".join(FORMS),
-    )
+SIZES = {
+    "vocab": (int, "V", "vocabulary size: tokens, labels and facts"),
+    "seq_len": (int, "L", "tokens in a sequence"),
+    "dim": (int, "d", "embedding dimension"),
+    "samples": (int, "N", "training sequences"),
+    "width": (int, "m", "neurons of the fixed random MLP (default: no MLP)"),
+}
+
+
+def add_setting(parser: Any, required: Iterable[str], optional: Iterable[str]) -> None:
+    """Options for the fields of a setting, by name sizes that must be given, and others."""
+    defaults = {**dict.fromkeys(required, ...), **dict.fromkeys(optional)}
+    sizes = {name: (*SIZES[name][:2], defaults[name], SIZES[name][2]) for name in defaults}
+    names = "of the MLP: " + ", ".join(ACTIVATIONS)
+    parser.options({**sizes, "activation": (str, "NAME", None, names)})
+    parser.options({"embeddings": (str, "LAW", "gaussian", ", ".join(FORMS))})
     add_kind(parser)
 
 
-def add_kind(parser: argparse.ArgumentParser) -> None:
+def add_kind(parser: Any) -> None:
     """Options that every command of this kind has."""
     says = "the values carry the trigger (default: they do not)"
-    parser.add_argument("--trigger-in-values", action="store_true", help=says)
-    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+    parser.flags({"trigger_in_values": says, "json": "print JSON instead of text"})
 
 
 def chosen_fields(chosen: argparse.Namespace) -> dict[str, Any]:
@@ -362,41 +318,25 @@ def chosen_fields(chosen: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def add_facts(parser: argparse.ArgumentParser) -> None:
+def add_facts(parser: Any) -> None:
     """Options for how frequent facts are, and for what the steps do about it."""
     zipf = "frequencies of tokens fall as rank to the power -A (default: 0, all equal)"
-    parser.add_argument("--zipf", type=float, metavar="A", help=zipf)
-    parser.add_argument(
-        "--other-zipf",
-        type=float,
-        metavar="A",
-        help="the same of tokens without the mark (default: as --zipf)",
-    )
-    parser.add_argument(
-        "--balanced", action="store_true", help="training batches show every fact equally often"
-    )
+    others = "the same of tokens without the mark (default: as --zipf)"
+    parser.options({"zipf": (float, "A", None, zipf), "other_zipf": (float, "A", None, others)})
+    parser.flags({"balanced": "training batches show every fact equally often"})
     for name, choices in {"loss_weights": LOSS_WEIGHTS, "output_bias": OUTPUT_BIASES}.items():
         says = f"{', '.join(choices)} (default: {LATER[name]})"
-        parser.add_argument(
-            "--" + name.replace("_", "-"), metavar="NAME", default=LATER[name], help=says
-        )
+        parser.options({name: (str, "NAME", LATER[name], says)})
 
 
 def as_json(values: Any) -> str:
     """JSON; what is infinite or not a number becomes null."""
-    return json.dumps(_finite(values), indent=2, allow_nan=False)
+    finite = json.loads(json.dumps(values), parse_constant=lambda text: None)
+    return json.dumps(finite, indent=2)
 
 
-def _finite(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(name): _finite(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def rounded(size: float, digits: int = 3) -> str:
-    """A size to some digits, with a comma between thousands; ``none`` where there is none."""
+def rounded(size: float) -> str:
+    """A size to three digits, with a comma between thousands; ``none`` where there is none."""
     if not math.isfinite(size):
         return "none"
-    return f"{float(f'{size:.{digits}g}'):,.0f}" if size >= 10 else f"{size:.{digits}g}"
+    return f"{float(f'{size:.3g}'):,.0f}" if size >= 10 else f"{size:.3g}"

@@ -12,11 +12,11 @@ from typing import Any
 import pandas as pd
 import torch
 
-from recallbook.arguments import check_device, check_size, not_allowed
-from recallbook.sweeps.archive import export, load_results, recomputed
+from recallbook.arguments import check_device, check_optional, check_size, not_allowed
+from recallbook.sweeps.archive import export, load_results
 from recallbook.sweeps.catalogue import RowTable, Sweep, find_row_table, find_sweep
 from recallbook.sweeps.point import OUTCOMES, from_frame
-from recallbook.sweeps.run import executor_for, run_sweep
+from recallbook.sweeps.run import executor_for, recomputed, run_sweep
 from recallbook.sweeps.store import Store
 
 
@@ -33,66 +33,55 @@ def listed(kinds: Mapping[str, Mapping[str, Sweep | RowTable]]) -> str:
     return "\n".join(lines)
 
 
+STORE = (str, "FILE", None, "SQLite file with the results (default: NAME.sqlite in this folder)")
+
+
+def _add(commands: Any, name: str, says: str, text: str, shape: dict[str, Any]) -> Any:
+    """The parser of one command on something that has a name."""
+    parser = commands.add_parser(name, help=says, description=textwrap.dedent(text), **shape)
+    kind = "table" if name == "table" else "sweep"
+    parser.add_argument("name", metavar="NAME", help=f"which {kind}; they are listed below")
+    return parser
+
+
 def add(commands: Any, shape: dict[str, Any]) -> None:
     """Add the commands on sweeps to the parser's."""
     text = """\
         Simulate every point of a sweep that the store lacks. A sweep can be stopped, or killed, at any moment: the
         same command goes on where it was. Failed points are kept with their error and not run again without --retry."""
-    sweep = commands.add_parser(
-        "sweep", help="run a sweep", description=textwrap.dedent(text), **shape
+    sweep = _add(commands, "sweep", "run a sweep", text, shape)
+    sweep.options(
+        {
+            "store": STORE,
+            "workers": (int, "N", 1, "worker processes (default: 1, this process)"),
+            "scheduler": (
+                str,
+                "ADDRESS",
+                None,
+                "run on the Dask cluster with this scheduler instead",
+            ),
+            "limit": (int, "K", None, "stop after K more points (default: all)"),
+        }
     )
-    sweep.add_argument("name", metavar="NAME", help="which sweep; they are listed below")
-    _add_store(sweep)
-    sweep.add_argument(
-        "--workers",
-        type=int,
-        default=1,
-        metavar="N",
-        help="worker processes (default: 1, this process)",
-    )
-    sweep.add_argument(
-        "--scheduler", metavar="ADDRESS", help="run on the Dask cluster with this scheduler instead"
-    )
-    sweep.add_argument(
-        "--limit", type=int, metavar="K", help="stop after K more points (default: all)"
-    )
-    sweep.add_argument("--retry", action="store_true", help="run failed points again")
+    sweep.flags({"retry": "run failed points again"})
     sweep.set_defaults(run=_sweep)
     text = """\
         Write NAME.parquet (one row for each point, sorted), NAME.csv (means over seeds) and NAME.json (the command,
         versions and hashes) from a store that has every point of the sweep."""
-    out = commands.add_parser(
-        "export", help="export results", description=textwrap.dedent(text), **shape
-    )
-    out.add_argument("name", metavar="NAME", help="which sweep; they are listed below")
-    _add_store(out)
-    out.add_argument(
-        "--to", default=".", metavar="FOLDER", help="where to write (default: the current folder)"
-    )
+    out = _add(commands, "export", "export results", text, shape)
+    folder = "where to write (default: the current folder)"
+    out.options({"store": STORE, "to": (str, "FOLDER", ".", folder)})
     out.set_defaults(run=_export)
     text = """\
         Simulate rows of committed results again and print those that differ, with both values. Exit status 1 if any
-        does. What counts as the same is said in recallbook.sweeps.archive.recomputed."""
-    again = commands.add_parser(
-        "recompute", help="check committed results", description=textwrap.dedent(text), **shape
-    )
-    again.add_argument("name", metavar="NAME", help="which sweep; they are listed below")
-    again.add_argument(
-        "--count",
-        type=int,
-        default=24,
-        metavar="K",
-        help="how many rows, drawn at random (default: 24)",
-    )
-    again.add_argument(
-        "--seed", type=int, default=0, metavar="S", help="which rows are drawn (default: 0)"
-    )
-    again.add_argument(
-        "--seconds",
-        type=float,
-        default=1.0,
-        metavar="T",
-        help="only rows estimated at most so long (default: 1)",
+        does. What counts as the same is said in recallbook.sweeps.run.recomputed."""
+    again = _add(commands, "recompute", "check committed results", text, shape)
+    again.options(
+        {
+            "count": (int, "K", 24, "how many rows, drawn at random (default: 24)"),
+            "seed": (int, "S", 0, "which rows are drawn (default: 0)"),
+            "seconds": (float, "T", 1.0, "only rows estimated at most so long (default: 1)"),
+        }
     )
     again.set_defaults(run=_recompute)
 
@@ -103,17 +92,14 @@ def add_table(commands: Any, shape: dict[str, Any]) -> None:
         Make the rows of a table that the file STORE lacks, one by one; it can be stopped at any moment, and the same
         command goes on where it was. With --export write the table that ships with the package from one or several such
         files; without any, what is computed from its rows (predictions) is made anew."""
-    parser = commands.add_parser(
-        "table", help="make a table of rows", description=textwrap.dedent(text), **shape
-    )
-    parser.add_argument("name", metavar="NAME", help="which table; they are listed below")
+    parser = _add(commands, "table", "make a table of rows", text, shape)
     parser.add_argument("store", metavar="STORE", nargs="*", type=Path, help="CSV file of rows")
-    parser.add_argument("--export", action="store_true", help="write the table that ships")
-    parser.add_argument(
-        "--part", metavar="I/N", type=_part, default=slice(None), help="every Nth row from I on"
-    )
-    parser.add_argument(
-        "--device", metavar="NAME", help="where to train, such as cuda (default: cpu)"
+    parser.flags({"export": "write the table that ships"})
+    parser.options(
+        {
+            "part": (_part, "I/N", slice(None), "every Nth row from I on"),
+            "device": (str, "NAME", None, "where to train, such as cuda (default: cpu)"),
+        }
     )
     parser.set_defaults(run=_table)
 
@@ -134,10 +120,7 @@ def _table(chosen: argparse.Namespace) -> int:
         raise not_allowed("device", chosen.device, "left out: this table is made on the CPU")
     torch.set_num_threads(1)
     if chosen.export:
-        if table.write is None:
-            table.export(chosen.store, file)
-        else:
-            table.write(chosen.store)
+        table.write(chosen.store) if table.write else table.export(chosen.store, file)
     elif len(chosen.store) == 1:
         device = {} if chosen.device is None else {"device": check_device("device", chosen.device)}
         table.fill(chosen.store[0], chosen.part, **device)
@@ -146,25 +129,16 @@ def _table(chosen: argparse.Namespace) -> int:
     return 0
 
 
-def _add_store(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--store",
-        metavar="FILE",
-        help="SQLite file with the results (default: NAME.sqlite in the current folder)",
-    )
-
-
 def _sweep(chosen: argparse.Namespace) -> int:
     points = find_sweep(chosen.name).points()
     store = chosen.store or f"{chosen.name}.sqlite"
     check_size("workers", chosen.workers)
-    limit = None if chosen.limit is None else check_size("limit", chosen.limit)
+    limit = check_optional(check_size, "limit", chosen.limit)
     with Store(store) as kept:
         done = kept.keys(failed=False if chosen.retry else None)
     missing = [point for point in points if point.key not in done][:limit]
-    print(
-        f"{chosen.name}: {len(points)} points, {len(missing)} to do, stored in {store}", flush=True
-    )
+    said = f"{chosen.name}: {len(points)} points, {len(missing)} to do, stored in {store}"
+    print(said, flush=True)
     with executor_for(chosen.workers, chosen.scheduler) as executor:
         frame = run_sweep(missing, executor, store, retry=chosen.retry, progress=True)
     failed = frame["error"].dropna()
@@ -176,13 +150,9 @@ def _sweep(chosen: argparse.Namespace) -> int:
 
 def _export(chosen: argparse.Namespace) -> int:
     points = find_sweep(chosen.name).points()
-    command = (
-        f"python -m recallbook sweep {chosen.name} && python -m recallbook export {chosen.name}"
-    )
-    for path in export(
-        chosen.name, points, chosen.store or f"{chosen.name}.sqlite", chosen.to, command
-    ):
-        print(path)
+    command = " && ".join(f"python -m recallbook {do} {chosen.name}" for do in ("sweep", "export"))
+    store = chosen.store or f"{chosen.name}.sqlite"
+    print(*export(chosen.name, points, store, chosen.to, command), sep="\n")
     return 0
 
 

@@ -1,14 +1,15 @@
-"""Embedding tables of a setting's law."""
+"""Embedding tables: drawn by a setting's law, or the caller's own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float64
 
+from recallbook.arguments import computable, not_allowed, real_table, repeated_rows
 from recallbook.data.streams import gaussian_table
 from recallbook.embedding_laws import Table
 from recallbook.setting import Setting
@@ -19,8 +20,7 @@ TableSource = Callable[
 
 
 class Embeddings(NamedTuple):
-    """Tokens ``(V, d)``, labels ``(V, d)``, trigger ``(d,)`` and query ``(d,)``, in float64 on the
-    host."""
+    """Tokens and labels ``(V, d)``, trigger and query ``(d,)``, in float64 on the host."""
 
     input: Float64[np.ndarray, "V d"]
     output: Float64[np.ndarray, "V d"]
@@ -37,3 +37,46 @@ def draw_embeddings(setting: Setting, seed: int, table: TableSource = gaussian_t
     normal = [table(seed, role, count, setting.dim) for role, count in rows.items()]
     tokens, labels, trigger, query = setting.law.draw(normal, partial(table, seed))
     return Embeddings(tokens, labels, trigger[0], query[0])
+
+
+# The caller's own
+
+OwnTables = dict[str, Float64[np.ndarray, "..."]]
+
+
+def own_tables(embeddings: Embeddings | Mapping[str, Any] | None, setting: Setting) -> OwnTables:
+    """The given tables by name, in float64 on the host, each a copy; without any, none.
+
+    Any of ``"input"`` and ``"output"``, ``(vocab, dim)``, ``"trigger"`` and ``"query"``, ``(dim,)``:
+    NumPy arrays or tensors of any floating type, all finite; no row of a table twice, since facts
+    with the same embedding cannot be told apart; no trigger or query of zeros. Else ``ValueError``.
+    """
+    if embeddings is None:
+        return {}
+    names = ", ".join(map(repr, Embeddings._fields))
+    if not isinstance(embeddings, Embeddings | Mapping):
+        raise not_allowed("embeddings", embeddings, f"a mapping with any of {names}")
+    given = embeddings._asdict() if isinstance(embeddings, Embeddings) else embeddings
+    if unknown := [name for name in given if name not in Embeddings._fields]:
+        raise not_allowed("embeddings", unknown, f"any of {names}")
+    whole, one = (setting.vocab, setting.dim), (setting.dim,)
+    shapes = {"input": whole, "output": whole, "trigger": one, "query": one}
+    return {
+        name: _checked(f"embeddings[{name!r}]", table, shapes[name])
+        for name, table in given.items()
+    }
+
+
+def _checked(field: str, table: Any, shape: tuple[int, ...]) -> Float64[np.ndarray, ...]:
+    copied = computable(field, real_table(field, table))
+    if copied.shape != shape:
+        raise not_allowed(field, f"of shape {copied.shape}", f"shape {shape}, as the setting says")
+    if copied.ndim == 1:
+        if not copied.any():
+            allowed = "a vector that is not zero: nothing would mark a token, or ask for one"
+            raise not_allowed(field, "zero", allowed)
+        return copied
+    if repeats := repeated_rows(copied):
+        allowed = "rows that all differ: facts with the same embedding cannot be told apart"
+        raise not_allowed(field, f"with {repeats} rows that repeat an earlier one", allowed)
+    return copied

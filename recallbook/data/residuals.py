@@ -1,5 +1,4 @@
-r"""What a sequence asks for before anything is learned: residuals, loss weights and the output
-bias.
+r"""What a sequence asks for before anything is learned: residuals, loss weights, the output bias.
 
 The loss is $\frac1N\sum_i\omega_{y_i}\ell_i$ and the model predicts $c=\mathrm{softmax}(b)$ while
 $W_V=0$, so there the residual of sequence $i$ is $r_i=\omega_{y_i}(e_{y_i}-c)$. Weights and bias
@@ -19,8 +18,7 @@ from recallbook.setting import fact_frequencies
 
 
 class Residuals(NamedTuple):
-    r"""$\omega$, $b$ and $c=\mathrm{softmax}(b)$ by label, each ``(V,)``; the bias is 0 throughout
-    if there is none."""
+    r"""$\omega$, $b$ (0 without bias) and $c=\mathrm{softmax}(b)$ by label, each ``(V,)``."""
 
     weights: Float[Tensor, " V"]
     bias: Float[Tensor, " V"]
@@ -29,21 +27,17 @@ class Residuals(NamedTuple):
 
 def residuals(problem: Problem) -> Residuals:
     """Loss weights, output bias and first prediction of the problem's training."""
-    weights = loss_weights(problem)
+    weights, like = loss_weights(problem), problem.input_embeddings
     prediction = first_prediction(problem)
     if prediction is None:
         zero = torch.zeros_like(weights)
         return Residuals(weights, zero, zero + 1 / problem.setting.vocab)
-    like = problem.input_embeddings
     return Residuals(weights, prediction.log().to(like), prediction.to(like))
 
 
 def loss_weights(problem: Problem) -> Float[Tensor, " V"]:
     r"""$\omega_k$: 1, or $N/(Vn_k)$ with $n_k$ the count of label $k$ in the training batch,
-    ``(V,)``.
-
-    A label that the batch lacks weighs nothing, which matters on fresh batches only.
-    """
+    ``(V,)``; a label that the batch lacks weighs nothing, which matters on fresh batches only."""
     return _float64_weights(problem).to(problem.input_embeddings)
 
 
@@ -68,8 +62,7 @@ def first_prediction(problem: Problem) -> Float64[Tensor, " V"] | None:
 
 
 def output_bias(problem: Problem) -> Float[Tensor, " V"]:
-    r"""$b=\log c$ in the problem's floating type, ``(V,)``; zero without bias, $-\infty$ where a
-    label was not met."""
+    r"""$b=\log c$, ``(V,)``: zero without bias, $-\infty$ where a label was not met."""
     return residuals(problem).bias
 
 
@@ -119,6 +112,5 @@ def _float64_weights(problem: Problem) -> Float64[Tensor, " V"]:
     counts, setting = _label_counts(problem), problem.setting
     if setting.loss_weights == "equal":
         return torch.ones_like(counts)
-    return torch.where(
-        counts > 0, len(problem.labels) / (setting.vocab * counts), torch.zeros_like(counts)
-    )
+    each = len(problem.labels) / (setting.vocab * counts)
+    return torch.where(counts > 0, each, torch.zeros_like(counts))

@@ -17,8 +17,7 @@ ROLES = (  # in this order for ever: the place in it is part of the key
 
 
 def stream(seed: int, role: str, block: int = 0) -> np.random.Generator:
-    """Philox generator for one role; blocks of one role never overlap (the block is the counter's
-    top word)."""
+    """Philox generator for a role; its blocks (the counter's top word) never overlap."""
     key = np.random.SeedSequence([SCHEME, ROLES.index(role), seed]).generate_state(2, np.uint64)
     return np.random.Generator(np.random.Philox(key=key, counter=[0, 0, 0, block]))
 
@@ -26,8 +25,7 @@ def stream(seed: int, role: str, block: int = 0) -> np.random.Generator:
 def uniform_integers(
     generator: np.random.Generator, high: int, count: int
 ) -> Int32[np.ndarray, " count"]:
-    """``count`` integers, exactly uniform on 0 to ``high`` - 1, from a fresh generator; fewer are
-    the first of more."""
+    """Draw ``count`` integers, exactly uniform below ``high``; fewer are the first of more."""
     return generator.integers(high, size=count, dtype=np.int32)
 
 

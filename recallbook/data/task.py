@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,18 +19,24 @@ from recallbook.arguments import (
     check_size,
     not_allowed,
 )
-from recallbook.data.embeddings import Embeddings, TableSource, draw_embeddings
-from recallbook.data.own_tables import OwnTables, own_tables
+from recallbook.data.embeddings import (
+    Embeddings,
+    OwnTables,
+    TableSource,
+    draw_embeddings,
+    own_tables,
+)
 from recallbook.data.streams import gaussian_table, stream, uniform_integers
 from recallbook.memory_needs import draw_needs, require_memory, sequences as sequences_needs
 from recallbook.setting import Setting, fact_frequencies, other_frequencies
+
+STREAMS = ("tokens", "positions", "marked")  # of a batch, after its role
 
 
 def tokens_of_law(
     generator: np.random.Generator, law: Float64[np.ndarray, " V"], count: int
 ) -> Int32[np.ndarray, " count"]:
-    """``count`` tokens of this law; fewer are the first of more. One uniform number each, so that
-    laws are paired."""
+    """Draw ``count`` tokens of a law, by one uniform number each; fewer are the first of more."""
     if np.all(law == law[0]):
         return uniform_integers(generator, len(law), count)
     edges = np.cumsum(law)
@@ -47,12 +53,16 @@ def balanced_tokens(
 
 
 class Sequences(NamedTuple):
-    """Tokens ``(n, L)`` int32, informative positions ``(n,)`` and labels ``(n,)`` int64, all
-    0-based."""
+    """Tokens ``(n, L)`` int32, informative positions and labels ``(n,)`` int64, from 0."""
 
     tokens: Int[Tensor, "n L"]
     positions: Int64[Tensor, " n"]
     labels: Int64[Tensor, " n"]
+
+
+# fields of a problem, by what its tables are called where they are the caller's own
+_FIELDS = ("input_embeddings", "output_embeddings", "trigger", "query")
+EMBEDDED = dict(zip(Embeddings._fields, _FIELDS, strict=True))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,8 +71,7 @@ class Problem:
 
     Attributes
     ----------
-    setting : Setting
-    seed : int
+    setting, seed
     tokens : Tensor ``(N, L)`` int32
         $x_{ij}$ in $0..V-1$, uniform or by Zipf's law; the one large tensor, so in the smaller type
         that indexes.
@@ -78,9 +87,6 @@ class Problem:
         $t=z_{\rm trig}$ and $z_{\rm EOS}$.
     mlp_weights : Tensor ``(m, d)`` or None
         $W_{\rm in}$, rows $N(0,I/s^2)$ with $s^2$ = ``setting.mlp_input_scale``.
-    label_counts : Tensor ``(V, V)`` int64 or None
-        Tokens counted under each label, where several problems share them; ``None``: counted when
-        needed.
     own : tuple of str
         Which embeddings are the caller's own, of ``"input"``, ``"output"``, ``"trigger"`` and
         ``"query"``; ``setting.embeddings`` is the law of the others.
@@ -97,7 +103,6 @@ class Problem:
     trigger: Float[Tensor, " d"]
     query: Float[Tensor, " d"]
     mlp_weights: Float[Tensor, "m d"] | None
-    label_counts: Int64[Tensor, "V V"] | None = None
     own: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -120,17 +125,15 @@ class Problem:
         return self.input_embeddings.device
 
     def to(self, dtype: torch.dtype | None = None, device: Device | None = None) -> Problem:
-        """The same problem in another floating type or on another device; ``None`` keeps what it
-        is."""
+        """The same problem in another floating type or on another device."""
         dtype = self.dtype if dtype is None else check_dtype("dtype", dtype)
         device = self.device if device is None else check_device("device", device)
         if (dtype, device) == (self.dtype, self.device):
             return self
-        tensors = {f.name: getattr(self, f.name) for f in fields(self)}
         moved: dict[str, Any] = {
-            name: tensor.to(device=device, dtype=dtype if tensor.is_floating_point() else None)
-            for name, tensor in tensors.items()
-            if isinstance(tensor, torch.Tensor)
+            name: part.to(device=device, dtype=dtype if part.is_floating_point() else None)
+            for name, part in vars(self).items()
+            if isinstance(part, torch.Tensor)
         }
         return replace(self, **moved)
 
@@ -161,21 +164,16 @@ def _sample(
     """Sequences on the host; for one stream a smaller ``count`` is a prefix of a larger one."""
     length = setting.seq_len
     others, facts = other_frequencies(setting), fact_frequencies(setting)
-    tokens = tokens_of_law(stream(seed, prefix + "tokens", block), others, count * length).reshape(
-        count, length
-    )
-    positions = uniform_integers(stream(seed, prefix + "positions", block), length, count).astype(
-        np.int64
-    )
-    marked = stream(seed, prefix + "marked", block)
+    streams = {name: stream(seed, prefix + name, block) for name in STREAMS}
+    tokens = tokens_of_law(streams["tokens"], others, count * length).reshape(count, length)
+    positions = uniform_integers(streams["positions"], length, count).astype(np.int64)
+    informative = np.arange(count), positions
     if setting.balanced and not prefix.startswith("test"):
-        tokens[np.arange(count), positions] = balanced_tokens(marked, setting.vocab, count)
+        tokens[informative] = balanced_tokens(streams["marked"], setting.vocab, count)
     elif setting.other_zipf is not None:
-        tokens[np.arange(count), positions] = tokens_of_law(marked, facts, count)
-    labels = permutation[tokens[np.arange(count), positions]]
-    return Sequences(
-        torch.from_numpy(tokens), torch.from_numpy(positions), torch.from_numpy(labels)
-    )
+        tokens[informative] = tokens_of_law(streams["marked"], facts, count)
+    labels = permutation[tokens[informative]]
+    return Sequences(*map(torch.from_numpy, (tokens, positions, labels)))
 
 
 def draw(
@@ -194,7 +192,6 @@ def draw(
 
     Parameters
     ----------
-    setting : Setting
     seed : int
         Non-negative, of any size.
     dtype : torch.float64 or torch.float32
@@ -205,15 +202,6 @@ def draw(
         ``"trigger"`` and ``"query"``, ``(dim,)``: arrays or tensors of any floating type. What is
         missing is drawn as without them. Taken as they are: laws have a mean square length of 1,
         which the trigger drawn beside a table has too. Rows must differ.
-
-    Returns
-    -------
-    Problem
-
-    Raises
-    ------
-    ValueError
-        Names the argument, its value and what is allowed.
 
     Examples
     --------
@@ -229,13 +217,11 @@ def draw(
     dtype, device = check_dtype("dtype", dtype), check_device("device", device)
     require_memory(draw_needs(setting), "the draw")
     own = own_tables(embeddings, setting)
-    # sorting uniform numbers gives a uniform permutation by a rule that no library version can
-    # change
+    # sorting uniform numbers gives a uniform permutation by a rule that no library version changes
     permutation = np.argsort(stream(seed, "permutation").random(setting.vocab), kind="stable")
     sequences = _sample(setting, setting.samples, permutation, seed)
-    return assemble(setting, seed, sequences, torch.from_numpy(permutation), own=own).to(
-        dtype, device
-    )
+    problem = assemble(setting, seed, sequences, torch.from_numpy(permutation), own=own)
+    return problem.to(dtype, device)
 
 
 def assemble(
@@ -247,30 +233,19 @@ def assemble(
     *,
     own: OwnTables | None = None,
 ) -> Problem:
-    """The problem with these sequences and facts, the caller's own tables, and embeddings that
-    ``source`` gives."""
+    """Put together sequences, facts, the caller's own tables, and those that ``source`` gives."""
     own = own or {}
     embedded = draw_embeddings(setting, seed, source)._replace(**own)
     weights = None
     if setting.width is not None:
         table = source(seed, "mlp_weights", setting.width, setting.dim)
         weights = torch.from_numpy(table / np.sqrt(setting.mlp_input_scale))
-    return Problem(
-        setting,
-        seed,
-        **sequences._asdict(),
-        permutation=permutation,
-        input_embeddings=_tensor(embedded.input),
-        output_embeddings=_tensor(embedded.output),
-        trigger=_tensor(embedded.trigger),
-        query=_tensor(embedded.query),
-        mlp_weights=weights,
-        own=tuple(name for name in Embeddings._fields if name in own),
-    )
-
-
-def _tensor(table: Float[np.ndarray, "*shape"]) -> Float[Tensor, "*shape"]:
-    return torch.from_numpy(np.ascontiguousarray(table))
+    tables: dict[str, Any] = {
+        EMBEDDED[side]: torch.from_numpy(np.ascontiguousarray(table))
+        for side, table in embedded._asdict().items()
+    }
+    sides = tuple(side for side in EMBEDDED if side in own)
+    return Problem(setting, seed, *sequences, permutation, **tables, mlp_weights=weights, own=sides)
 
 
 def check_problem(

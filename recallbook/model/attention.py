@@ -17,12 +17,8 @@ from recallbook.arguments import check_size
 from recallbook.data.task import Problem, Sequences
 from recallbook.model.ties import lengths, tied, tolerance
 
-CHUNK_NUMBERS = (
-    1 << 20
-)  # numbers in the largest intermediate of a chunk: 4 to 8 MB, about a core's cache
-GATHER_COST = (
-    32  # one number read through an index costs about as much as this many in a matrix product
-)
+CHUNK_NUMBERS = 1 << 20  # in the largest intermediate of a chunk: 4 to 8 MB, about a core's cache
+GATHER_COST = 32  # products that cost as much as reading one number through an index
 
 
 class Scores(NamedTuple):
@@ -50,8 +46,7 @@ def key_size(problem: Problem) -> Float[Tensor, ""]:
 
 
 def pull_size(problem: Problem, pulls: Float[Tensor, "n d"]) -> Float[Tensor, ""]:
-    r"""Longest that $W_{KQ}z_{\rm EOS}$ can be, from the pulls $q_i$ ``(n, d)``: $\max\|q_i\|$
-    times two keys."""
+    r"""Bound $\|W_{KQ}z_{\rm EOS}\|$ given pulls $q_i$ ``(n, d)``: $\max\|q_i\|$ times two keys."""
     return lengths(pulls).amax() * key_size(problem) ** 2
 
 
@@ -62,15 +57,11 @@ def chunks(sequences: Sequences, rows: int) -> Iterator[Sequences]:
 
 
 def chunk_rows(problem: Problem, chunk: int | None, labels: int | None = None) -> int:
-    """``chunk`` if given, else as many rows as keep the largest intermediate near
-    ``CHUNK_NUMBERS``.
-
-    Rows hold the logits of so many ``labels``, or of all.
-    """
+    """``chunk`` if given, else as many rows, with the logits of so many ``labels`` (default: all),
+    as keep the largest intermediate near ``CHUNK_NUMBERS``."""
     if chunk is not None:
         return check_size("chunk", chunk)
-    setting = problem.setting
-    numbers = setting.vocab if labels is None else labels
+    setting, numbers = problem.setting, labels or problem.setting.vocab
     return max(1, CHUNK_NUMBERS // max(numbers, setting.seq_len, setting.feature_dim, setting.dim))
 
 
@@ -89,8 +80,8 @@ def soft_attention(
 ) -> Float[Tensor, "n L"]:
     """Softmax weights ``(n, L)``; ``None`` stands for zero scores."""
     if scores is None:
-        shape = sequences.tokens.shape
-        return problem.input_embeddings.new_full(shape, 1 / shape[1])
+        count, length = sequences.tokens.shape
+        return problem.input_embeddings.new_full((count, length), 1 / length)
     return torch.softmax(score(sequences, scores), dim=1)
 
 
@@ -131,8 +122,7 @@ def rows_of(sequences: Sequences, rows: Shaped[Tensor, " k"]) -> Sequences:
 def attend(
     problem: Problem, sequences: Sequences, weights: Float[Tensor, "n L"]
 ) -> Float[Tensor, "n d"]:
-    r"""Located vectors $h_i=\sum_j a_{ij}e'_{ij}$, shape ``(n, d)``; cost $O(nLd)$, memory
-    $O(nd)$."""
+    r"""Located vectors $h_i=\sum_j a_{ij}e'_{ij}$, ``(n, d)``, in time $O(nLd)$, memory $O(nd)$."""
     located = functional.embedding_bag(
         sequences.tokens, problem.input_embeddings, per_sample_weights=weights, mode="sum"
     )
@@ -144,8 +134,7 @@ def attend(
 def token_products(
     problem: Problem, queries: Float[Tensor, "n d"], tokens: Int[Tensor, "n L"]
 ) -> Float[Tensor, "n L"]:
-    r"""$q_i^\top z_{x_{ij}}$, shape ``(n, L)``, for one query ``(n, d)`` a sequence: by product or
-    by gathering."""
+    r"""$q_i^\top z_{x_{ij}}$, ``(n, L)``, for queries ``(n, d)``: by product or by gathering."""
     if problem.setting.vocab <= GATHER_COST * tokens.shape[1]:
         return (queries @ problem.input_embeddings.T).gather(1, tokens.long())  # (n, V), O(nVd)
     rows = max(1, CHUNK_NUMBERS // (tokens.shape[1] * problem.setting.dim))

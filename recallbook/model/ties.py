@@ -20,8 +20,7 @@ ROUNDINGS = 16  # roundings of its largest possible value below which a computed
 
 
 def tolerance(dtype: torch.dtype) -> float:
-    r"""$\epsilon^{2/3}$ of a floating type: 4e-11 in float64, far above rounding and far below what
-    differs."""
+    r"""$\epsilon^{2/3}$ of a floating type: 4e-11 in float64, far above any rounding."""
     return float(torch.finfo(dtype).eps ** (2 / 3))
 
 
@@ -37,8 +36,7 @@ def tied(values: Real[Tensor, "n k"], slack: Slack) -> Bool[Tensor, "n k"]:
 def credit(
     values: Real[Tensor, "n k"], wanted: Int[Tensor, " n"], slack: Slack
 ) -> Float64[Tensor, " n"]:
-    """What choosing the largest of each row earns: 1/k if column ``wanted`` ``(n,)`` is among the k
-    tied, else 0."""
+    """What the largest of each row earns: 1/k if column ``wanted`` is among the k tied, else 0."""
     best = tied(values, slack)
     return best.gather(1, wanted[:, None])[:, 0].double() / best.sum(dim=1)
 
@@ -65,13 +63,10 @@ def answers(
     width = max(BLOCK_LABELS, BLOCK_LABELS**2 // max(1, rows))
     numbered = torch.stack([torch.ones_like(bias), torch.arange(len(bias)).to(bias)], dim=1)
     largest = queries.new_full((rows, 1), -torch.inf)
-    near = queries.new_zeros(
-        rows, 2
-    )  # how many labels tie, or more, and the sum of them: the label where it is one
-    for part in zip(
-        *(torch.split(table, width) for table in (outputs, bias, numbered)), strict=True
-    ):
-        block, added, numbers = part
+    # how many labels tie, or more, and the sum of them: the label where it is one
+    near = queries.new_zeros(rows, 2)
+    split = (torch.split(table, width) for table in (outputs, bias, numbered))
+    for block, added, numbers in zip(*split, strict=True):
         logits = torch.addmm(added, queries, block.T)
         before, largest = largest, torch.maximum(largest, logits.amax(dim=1, keepdim=True))
         bar = largest - slack
@@ -83,19 +78,15 @@ def answers(
 def logit_slack(
     outputs: Float[Tensor, "V d"], value: Float[Tensor, "d m"], images: Float[Tensor, "n m"]
 ) -> Float[Tensor, "n 1"]:
-    r"""Slack of the logits $u_k^\top W_Vg$: tolerance times $\max_k\|u_k\|\,\|W_V\|_F\,\|g\|$,
-    ``(n, 1)``."""
+    r"""Slack ``(n, 1)`` of $u_k^\top W_Vg$: tolerance times $\max_k\|u_k\|\,\|W_V\|_F\,\|g\|$."""
     size = lengths(outputs).max() * torch.linalg.norm(value)
     return torch.mul(lengths(images)[:, None], tolerance(value.dtype) * size)
 
 
 def bias_slack(bias: Float[Tensor, " V"]) -> Float[Tensor, ""]:
-    """What an output bias ``(V,)`` adds to the slack of logits: tolerance times its largest finite
-    size."""
-    return torch.mul(
-        torch.where(bias.isfinite(), bias, torch.zeros_like(bias)).abs().max(),
-        tolerance(bias.dtype),
-    )
+    """What a bias ``(V,)`` adds to the slack: tolerance times its largest finite size."""
+    finite = torch.where(bias.isfinite(), bias, torch.zeros_like(bias))
+    return torch.mul(finite.abs().max(), tolerance(bias.dtype))
 
 
 def lengths(rows: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:

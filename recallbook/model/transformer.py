@@ -1,9 +1,8 @@
-"""The one-layer transformer, written plainly: every formula of the book can be checked against
-it."""
+"""The one-layer transformer, written plainly: every formula can be checked against it."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -12,12 +11,9 @@ from torch import Tensor, nn
 
 from recallbook.arguments import Device, not_allowed
 from recallbook.data.residuals import output_bias
-from recallbook.data.task import Problem, check_problem
+from recallbook.data.task import EMBEDDED, Problem, check_problem
 
-EMBEDDED = ("input_embeddings", "output_embeddings", "trigger", "query", "mlp_weights")
-OWN = dict(
-    zip(EMBEDDED, ("input", "output", "trigger", "query"), strict=False)
-)  # as `Problem.own` calls them
+BUFFERS = (*EMBEDDED.values(), "mlp_weights")
 
 
 class RecallTransformer(nn.Module):
@@ -58,7 +54,7 @@ class RecallTransformer(nn.Module):
         super().__init__()
         problem = check_problem(problem, dtype, device)
         self.setting = problem.setting
-        for name in EMBEDDED:
+        for name in BUFFERS:
             self.register_buffer(name, getattr(problem, name))
         self.register_buffer("output_bias", output_bias(problem))
         like = problem.input_embeddings
@@ -68,9 +64,8 @@ class RecallTransformer(nn.Module):
     def forward(self, tokens: Tensor, positions: Tensor) -> Float[Tensor, "B V"]:
         """Logits ``(B, V)`` for tokens ``(B, L)`` and informative positions ``(B,)``."""
         keys = self._keys(tokens, positions)  # (B, L, d)
-        values = (
-            keys if self.setting.trigger_in_values else self.input_embeddings[tokens]
-        )  # (B, L, d)
+        # (B, L, d)
+        values = keys if self.setting.trigger_in_values else self.input_embeddings[tokens]
         weights = self._weights(keys)  # (B, L)
         located = (weights[:, None, :] @ values)[:, 0]  # (B, d)
         return self.features(located) @ self.value.T @ self.output_embeddings.T + self.output_bias
@@ -91,19 +86,18 @@ class RecallTransformer(nn.Module):
 
         Those that are not the problem's are the caller's own (:attr:`recallbook.Problem.own`): no
         law drew them."""
-        held = {name: getattr(self, name) for name in EMBEDDED}
-        if all(held[name] is getattr(problem, name) for name in EMBEDDED):
+        held = {name: getattr(self, name) for name in BUFFERS}
+        if all(table is getattr(problem, name) for name, table in held.items()):
             return problem
         like = problem.input_embeddings
         moved: dict[str, Any] = {
             name: table.to(like) for name, table in held.items() if table is not None
         }
-        other = {
+        own = tuple(
             side
-            for name, side in OWN.items()
-            if not torch.equal(moved[name], getattr(problem, name))
-        }
-        own = tuple(side for side in OWN.values() if side in other.union(problem.own))
+            for side, name in EMBEDDED.items()
+            if side in problem.own or not torch.equal(moved[name], getattr(problem, name))
+        )
         return replace(problem, **moved, own=own)
 
     def _keys(self, tokens: Tensor, positions: Tensor) -> Float[Tensor, "B L d"]:
@@ -115,29 +109,52 @@ class RecallTransformer(nn.Module):
         return torch.softmax(keys @ (self.key_query @ self.query), dim=1)
 
 
+@dataclass(frozen=True, eq=False)
+class Weights:
+    r"""The matrices of the three gradient steps.
+
+    Attributes
+    ----------
+    value1 : Tensor ``(d, d)`` or ``(d, m)``
+        $W_V^{(1)}$; in the early-phase limit $W_V^{(1)}/\eta$.
+    key_query : Tensor ``(d, d)``
+        $W_{KQ}^{(1)}$; in the limit $W_{KQ}^{(1)}/(\gamma\eta)$. Of rank one: a vector times
+        $z_{\rm EOS}^\top$.
+    value2 : Tensor like ``value1``
+        $W_V^{(2)}$; in the limit $W_V^{(2)}/\gamma$.
+    eta, gamma : float or None
+        The rates; both ``None`` in the early-phase limit.
+    """
+
+    value1: Float[Tensor, "d m"]
+    key_query: Float[Tensor, "d d"]
+    value2: Float[Tensor, "d m"]
+    eta: float | None
+    gamma: float | None
+
+    @property
+    def limit(self) -> bool:
+        """Whether these are the weights of the early-phase limit, per unit rate."""
+        return self.eta is None
+
+
 def check_sequences(tokens: Tensor, positions: Tensor, vocab: int) -> None:
-    """Refuse unless tokens are integers ``(B, L)`` below ``vocab``, and positions ``(B,)`` below
-    ``L``."""
-    for name, tensor, axes, types in (
-        ("tokens", tokens, 2, (torch.int32, torch.int64)),
-        ("positions", positions, 1, (torch.int64,)),
-    ):
-        if not isinstance(tensor, torch.Tensor) or tensor.dtype not in types or tensor.ndim != axes:
-            allowed = " or ".join(str(kind).removeprefix("torch.") for kind in types)
-            raise not_allowed(name, _shape(tensor), f"an {allowed} tensor with {axes} axes")
+    """Refuse unless tokens are integers ``(B, L)`` below V, and positions ``(B,)`` below L."""
+    _check_integers("tokens", tokens, 2, (torch.int32, torch.int64), vocab)
+    _check_integers("positions", positions, 1, (torch.int64,), tokens.shape[1])
     if positions.shape[0] != tokens.shape[0]:
-        raise not_allowed(
-            "positions", _shape(positions), f"one position for each of {tokens.shape[0]} sequences"
-        )
-    for name, tensor, high in (
-        ("tokens", tokens, vocab),
-        ("positions", positions, tokens.shape[1]),
-    ):
-        if tensor.numel() and not (0 <= int(tensor.min()) and int(tensor.max()) < high):
-            raise not_allowed(
-                name, [int(tensor.min()), int(tensor.max())], f"entries from 0 to {high - 1}"
-            )
+        allowed = f"one position for each of {tokens.shape[0]} sequences"
+        raise not_allowed("positions", (tuple(positions.shape), positions.dtype), allowed)
 
 
-def _shape(tensor: object) -> object:
-    return (tuple(tensor.shape), tensor.dtype) if isinstance(tensor, Tensor) else tensor
+def _check_integers(
+    name: str, tensor: Tensor, axes: int, types: tuple[torch.dtype, ...], high: int
+) -> None:
+    if not isinstance(tensor, Tensor) or tensor.dtype not in types or tensor.ndim != axes:
+        given = isinstance(tensor, Tensor)
+        allowed = " or ".join(str(kind).removeprefix("torch.") for kind in types)
+        found = (tuple(tensor.shape), tensor.dtype) if given else tensor
+        raise not_allowed(name, found, f"an {allowed} tensor with {axes} axes")
+    if tensor.numel() and not (0 <= int(tensor.min()) and int(tensor.max()) < high):
+        ends = [int(tensor.min()), int(tensor.max())]
+        raise not_allowed(name, ends, f"entries from 0 to {high - 1}")

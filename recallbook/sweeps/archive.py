@@ -16,20 +16,13 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from recallbook.arguments import check_rate, check_seed, check_size, not_allowed
+from recallbook.arguments import not_allowed
 from recallbook.data.streams import SCHEME
 from recallbook.sweeps.point import LATER_FIELDS, OUTCOMES, Point, from_frame, unique
-from recallbook.sweeps.run import run_sweep, table, typed
-from recallbook.sweeps.store import Store
+from recallbook.sweeps.store import Result, Store
 
-EXACT = 1e-9  # a sum of shares 1/k has this many digits, whatever the order in which it was added
-# Above the largest change that a rotation of the embeddings, which changes nothing but rounding,
-# was seen to make: `python tests/precision.py` measures it at the most sensitive sizes. An
-# allowance, not a proved bound.
-DESCENDED = {"accuracy": 0.1, "lock_on": 0.1, "recall": 0.1}
 PACKAGES = ("recallbook", "numpy", "torch", "pandas", "pyarrow")
 CODE = (
     "recallbook",
@@ -96,46 +89,6 @@ def names() -> list[str]:
     return sorted(
         Path(file.name).stem for file in FOLDER.iterdir() if file.name.endswith(".parquet")
     )
-
-
-def recomputed(name: str, count: int = 4, seed: int = 0, seconds: float = 0.3) -> pd.DataFrame:
-    """A random sample of committed rows, simulated again, with ``same``: whether outcomes agree.
-
-    Three steps and decoders count: a fraction is the same within :data:`EXACT`, on every processor,
-    since ties go by a rule and not by rounding. Hundreds of steps of gradient descent amplify
-    rounding: there an outcome is the same within :data:`DESCENDED` of its name. A message of
-    failure is the same to the letter. Only points of at most so many estimated ``seconds`` are in
-    the sample. Rows keep their index in the results.
-
-    Raises
-    ------
-    ValueError
-        If there are no such results, or not so many such points.
-    """
-    frame = load_results(name)
-    points = from_frame(frame)
-    check_rate("seconds", seconds)
-    cheap = [i for i, point in enumerate(points) if point.cost <= seconds]
-    if check_size("count", count) > len(cheap):
-        raise not_allowed(
-            "count", count, f"at most {len(cheap)}, the number of points of {seconds} s"
-        )
-    chosen = np.sort(
-        np.random.default_rng(check_seed("seed", seed)).choice(cheap, count, replace=False)
-    )
-    again = run_sweep([points[i] for i in chosen]).set_index(chosen)
-    return again.assign(same=agree(frame.loc[chosen], again))
-
-
-def agree(stored: pd.DataFrame, again: pd.DataFrame) -> pd.Series:
-    """Row by row, whether outcomes and errors are the same, as :func:`recomputed` says."""
-    descended = stored["method"].to_numpy() == "descend"
-    same = (stored["error"].fillna("") == again["error"].fillna("")).to_numpy(bool)
-    for outcome in OUTCOMES:
-        before, after = stored[outcome].to_numpy(float), again[outcome].to_numpy(float)
-        near = np.abs(after - before) <= np.where(descended, DESCENDED[outcome], EXACT)
-        same &= near | (np.isnan(before) & np.isnan(after))
-    return pd.Series(same, index=stored.index)
 
 
 def export(
@@ -210,6 +163,26 @@ def export(
             f"{what}; the store is whole: make room, or name another folder, and run it again"
         ) from problem
     return paths
+
+
+def table(results: Iterable[Result]) -> pd.DataFrame:
+    """One row for each result, with the same columns and types whatever is in them."""
+    names = [*Point.names(), *OUTCOMES, "error"]
+    return typed(pd.DataFrame([result.row for result in results], columns=names))
+
+
+def typed(frame: pd.DataFrame) -> pd.DataFrame:
+    """Columns of results in their types, also where a column is empty, or older than a field."""
+    optional = dict.fromkeys(("width", "steps", "batch"), "Int64")
+    numbers = dict.fromkeys(
+        ("eta", "gamma", "zipf", "other_zipf", "embedding_rate", *OUTCOMES), "float64"
+    )
+    frame = frame.assign(
+        **{name: value for name, value in LATER_FIELDS.items() if name not in frame.columns}
+    )
+    return frame[[*Point.names(), *OUTCOMES, "error"]].astype(
+        {**optional, **numbers, "error": "string"}
+    )
 
 
 def in_order(frame: pd.DataFrame) -> pd.DataFrame:

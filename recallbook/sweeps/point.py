@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import pandas as pd
@@ -15,19 +15,21 @@ import pandas as pd
 from recallbook.arguments import (
     LARGEST_SIZE,
     check_choice,
+    check_optional,
     check_rates,
     check_seed,
     check_size,
     not_allowed,
 )
 from recallbook.data.streams import SCHEME
-from recallbook.data.task import Problem
-from recallbook.model.transformer import RecallTransformer
 from recallbook.setting import LATER, Setting
-from recallbook.training.descent import Weights, three_steps
-from recallbook.training.evaluation import evaluate
-from recallbook.training.longer import MATRICES, TABLES, check_embedding_rate, check_learn, descend
-from recallbook.training.optimizers import OPTIMIZERS
+from recallbook.training.optimizers import (
+    MATRICES,
+    OPTIMIZERS,
+    TABLES,
+    check_embedding_rate,
+    check_learn,
+)
 
 METHODS = ("three_steps", "argmax", "assignment", "descend")
 OUTCOMES = ("accuracy", "lock_on", "recall")
@@ -127,8 +129,8 @@ class Point:
             "seed": check_seed("seed", self.seed),
             "eta": eta,
             "gamma": gamma,
-            "steps": None if self.steps is None else check_size("steps", self.steps),
-            "batch": None if self.batch is None else check_size("batch", self.batch),
+            "steps": check_optional(check_size, "steps", self.steps),
+            "batch": check_optional(check_size, "batch", self.batch),
             "test_samples": check_size("test_samples", self.test_samples),
             "optimizer": check_choice("optimizer", self.optimizer, tuple(OPTIMIZERS)),
             "learn": "+".join(learned),
@@ -187,37 +189,6 @@ class Point:
         else:
             work = 2 * vocab * s.dim * (2 * min(vocab, 32 * tokens // vocab) + answers)
         return seconds + work / FLOPS + (1e-9 * vocab**3 if self.method == "assignment" else 0.0)
-
-
-def measure(point: Point, problem: Problem) -> dict[str, float | None]:
-    """``accuracy``, ``lock_on`` and ``recall`` of one point on its own draw; ``None`` where not
-    measured."""
-    if point.method in ("argmax", "assignment"):
-        from recallbook.bounds.decoding import decoded
-
-        return dict(zip(OUTCOMES, (None, None, decoded(problem, method=point.method)), strict=True))
-    model = trained(point, problem)
-    return asdict(evaluate(problem, model, point.test_samples))
-
-
-def trained(point: Point, problem: Problem) -> RecallTransformer | Weights:
-    """What one point trains on a problem, which may be its own draw in another disguise."""
-    if point.method != "descend":
-        return three_steps(problem, point.eta, point.gamma)
-    assert point.steps is not None and point.eta is not None and point.gamma is not None
-    model = RecallTransformer(problem)
-    descend(
-        model,
-        problem,
-        point.steps,
-        eta=point.eta,
-        gamma=point.gamma,
-        batch=point.batch,
-        optimizer=point.optimizer,
-        learn=point.learn.split("+"),
-        embedding_rate=point.embedding_rate,
-    )
-    return model
 
 
 def from_values(values: dict[str, Any]) -> Point:

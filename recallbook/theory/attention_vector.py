@@ -17,7 +17,7 @@ import numpy as np
 import sympy as sp
 from jaxtyping import Float64
 
-from recallbook.theory.symbolic import scores as symbolic
+from recallbook.theory.symbolic import unequal_terms as symbolic
 from recallbook.theory.symbolic.expressions import L, numeric
 
 Vector = Float64[np.ndarray, " d"]
@@ -67,15 +67,13 @@ class AttentionVector:
         self.keys, self.values = self.x + facts.trigger, self.x + facts.tau * facts.trigger
         self.fkeys = self.f[:, None] * self.keys
         self.residuals = residuals = facts.residuals
-        self.pull = residuals @ (
-            self.f @ residuals
-        )  # of each label along the mean residual: omega u.g
+        # of each label along the mean residual: omega u.g
+        self.pull = residuals @ (self.f @ residuals)
         mean_values = (facts.tokens + facts.tau * facts.trigger) / facts.length + self.at(
             1 - 1 / L
         ) * mean
-        self.q = residuals @ (
-            residuals.T @ (self.f[:, None] * mean_values)
-        )  # mean pull of each label (V, d)
+        # mean pull of each label (V, d)
+        self.q = residuals @ (residuals.T @ (self.f[:, None] * mean_values))
         self.own = np.sum(self.values * self.q, axis=1)
 
     def at(self, expression: sp.Expr) -> float:

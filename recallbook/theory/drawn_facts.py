@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float64
 
-from recallbook.data.embeddings import Embeddings, draw_embeddings
-from recallbook.data.own_tables import OwnTables, own_tables
+from recallbook.data.embeddings import Embeddings, OwnTables, draw_embeddings, own_tables
 from recallbook.data.streams import stream
 from recallbook.embedding_laws import Table
 from recallbook.setting import Setting, fact_frequencies, other_frequencies
@@ -73,9 +72,8 @@ def _fewest_columns(table: Table) -> Table:
     if columns <= rows:
         return table
     triangle = np.linalg.qr(table.T, mode="r")
-    return np.asarray(
-        (triangle * np.sign(np.diag(triangle))[:, None]).T
-    )  # the signs are the routine's convention
+    # the signs are the routine's convention
+    return np.asarray((triangle * np.sign(np.diag(triangle))[:, None]).T)
 
 
 def _turned(table: Table) -> tuple[Table, Float64[np.ndarray, " d"]]:

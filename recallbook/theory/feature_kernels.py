@@ -17,7 +17,7 @@ from numpy.polynomial.hermite_e import hermegauss
 from numpy.typing import NDArray
 from scipy.interpolate import BSpline, make_interp_spline
 
-from recallbook.setting import Setting
+from recallbook.embedding_laws import Law
 from recallbook.theory import hermite
 from recallbook.theory.hermite import Phi
 from recallbook.theory.symbolic import lock_terms, recall_terms
@@ -68,9 +68,8 @@ def near_zero(activation: Phi, seq_len: int, vocab: int, *, dim: float, tau: int
         return float(np.sum(first[:count] * by[:count] * rho ** order[:count]))
 
     moments = hermite.moment_table(activation, np.array([a]))
-    jitter = math.sqrt(1 / dim + 1 / vocab) / (
-        seq_len * scale * a
-    )  # of the overlap of two mean values
+    # of the overlap of two mean values
+    jitter = math.sqrt(1 / dim + 1 / vocab) / (seq_len * scale * a)
     pairs = [
         series(slope, slope, float(np.clip(other + jitter * angle, -1, 1))) for angle in ANGLES
     ]
@@ -83,36 +82,6 @@ def near_zero(activation: Phi, seq_len: int, vocab: int, *, dim: float, tau: int
         lock_terms.p_other: math.sqrt(scale) * series(slope, phi, other),
         lock_terms.p_own: math.sqrt(scale) * float(moments.product[0]),
         lock_terms.spread: scale * float(moments.slope_square[0] * moments.square[0]),
-    }
-
-
-class Asked(NamedTuple):
-    r"""The asked vector $h=z_v+\tau t$ at every point: its ``square``, what it shares with all
-    stored ones (``shared`` $=\tau t^\top h$) and with its own token (``again`` $=z_v^\top h$);
-    ``trigger`` $=|t|^2$, ``token`` $=|z_v|^2$."""
-
-    square: Points
-    shared: Points
-    again: Points
-    trigger: Points
-    token: Points
-
-
-def linear_overlaps(asked: Asked, dim: float) -> Values:
-    r"""Overlaps of :data:`recallbook.theory.symbolic.recall_terms.OVERLAPS` for Attention-only:
-    $g(h)=h$."""
-    rest, nothing = asked.square / dim, np.zeros_like(asked.square)
-    common = {
-        recall_terms.H: asked.square,
-        recall_terms.theta: asked.shared,
-        recall_terms.theta2: asked.shared**2,
-    }
-    return {
-        **common,
-        recall_terms.J: rest,
-        recall_terms.F: nothing,
-        recall_terms.B: rest,
-        recall_terms.again: asked.again,
     }
 
 
@@ -129,46 +98,45 @@ class Drawn(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def drawn_overlaps(setting: Setting) -> Drawn:
+def drawn_overlaps(
+    law: Law, dim: int, width: int, *, activation: Phi, tau: int, stored: int
+) -> Drawn:
     r"""Overlaps of :data:`recallbook.theory.symbolic.recall_terms.OVERLAPS` in the features of
     ``DRAWS`` drawn MLPs.
 
-    Each draw has its trigger, neurons, asked tokens and stored tokens; each asked token is a point.
-    What is averaged in closed form elsewhere, over output embeddings and counts, is not drawn. J is
-    the variance over stored tokens of the kernel of infinite width, F what is left of the variance
-    of the overlaps. Neurons beyond ``NEURONS`` only divide F. Every size draws the first rows of
-    the same numbers, so a search over widths sees no noise. Two tokens at least are stored, for a
-    variance: with fewer than four facts the V - 2 by which it enters is small or zero."""
-    width, stored = min(setting.width or 1, NEURONS), max(2, min(setting.vocab - 2, STORED))
-    fewer = width / (setting.width or 1)
-    draws = [_one_draw(setting, draw, width, stored) for draw in range(DRAWS)]
+    Each draw has its trigger, neurons, asked tokens and ``stored`` tokens; each asked token is a
+    point. What is averaged in closed form elsewhere, over output embeddings and counts, is not
+    drawn. J is the variance over stored tokens of the kernel of infinite width, F what is left of
+    the variance of the overlaps. Neurons beyond ``NEURONS`` only divide F. Every size draws the
+    first rows of the same numbers, so a search over widths sees no noise."""
+    draws = []
+    for draw in range(DRAWS):
+        rng = np.random.default_rng([17, draw])
+        vectors = _random_vectors(law, dim, rng, 1 + ASKED + stored)
+        neurons = rng.standard_normal((min(width, NEURONS), vectors.shape[1])) / math.sqrt(1 + tau)
+        draws.append(_one_draw(activation, vectors, neurons, tau))
     points, laws = [part.overlaps for part in draws], np.concatenate([part.law for part in draws])
     found = {
         symbol: np.concatenate([part[symbol] for part in points])[SHUFFLED] for symbol in points[0]
     }
+    found[recall_terms.F] = found[recall_terms.F] * (min(width, NEURONS) / width)
     common = np.repeat([part.common for part in draws], ASKED)
-    return Drawn(
-        {**found, recall_terms.F: found[recall_terms.F] * fewer}, laws[SHUFFLED], common[SHUFFLED]
-    )
+    return Drawn(found, laws[SHUFFLED], common[SHUFFLED])
 
 
-def _one_draw(setting: Setting, draw: int, width: int, stored: int) -> Drawn:
-    """The overlaps of ``ASKED`` tokens with ``stored`` others in one draw."""
-    rng, tau = np.random.default_rng([17, draw]), float(setting.trigger_in_values)
-    scale = 1 + tau
-    vectors = _random_vectors(setting, rng, 1 + ASKED + stored)
-    trigger, plain = vectors[0], vectors[1:]
-    located = plain + tau * trigger
-    neurons = rng.standard_normal((width, vectors.shape[1])) / math.sqrt(scale)
+def _one_draw(activation: Phi, vectors: Array, neurons: Array, tau: int) -> Drawn:
+    """The overlaps of ``ASKED`` tokens with the others, after the trigger in ``vectors``."""
+    plain, width = vectors[1:], len(neurons)
+    located = plain + tau * vectors[0]
 
     def features(inputs: Array) -> Array:
-        return hermite.values(setting.activation, inputs @ neurons.T) / math.sqrt(width)
+        return hermite.values(activation, inputs @ neurons.T) / math.sqrt(width)
 
     images = features(located)
     asked, memory = images[:ASKED], images[ASKED:]
     overlap = asked @ memory.T
-    endless = _kernel(setting.activation, located[:ASKED], located[ASKED:], scale)
-    total, smooth = overlap.var(axis=1, ddof=1), endless.var(axis=1, ddof=1)
+    infinite_width = _kernel(activation, located[:ASKED], located[ASKED:], 1.0 + tau)
+    total, smooth = overlap.var(axis=1, ddof=1), infinite_width.var(axis=1, ddof=1)
     others = overlap if not tau else asked @ features(plain[ASKED:]).T
     square = np.sum(asked**2, axis=1)
     mean = overlap.mean(axis=1)
@@ -185,21 +153,20 @@ def _one_draw(setting: Setting, draw: int, width: int, stored: int) -> Drawn:
         recall_terms.again: np.sum(asked * features(plain[:ASKED]), axis=1) if tau else square,
     }
     common = overlap.mean(axis=0).var(ddof=1)
-    common = max(
-        common - (total.mean() - common) / ASKED, 0.0
-    )  # less what a mean over the asked leaves of the rest
+    # less what a mean over the asked leaves of the rest
+    common = max(common - (total.mean() - common) / ASKED, 0.0)
     return Drawn(
         found, np.divide(groups, spread, out=np.zeros_like(groups), where=spread > 0), common
     )
 
 
-def _random_vectors(setting: Setting, rng: np.random.Generator, count: int) -> Array:
+def _random_vectors(law: Law, dim: int, rng: np.random.Generator, count: int) -> Array:
     """Embeddings in as few coordinates as hold their inner products, ``(count, min(dim,
     count))``."""
-    if setting.law.geometry == "orthonormal":
+    if law.geometry == "orthonormal":
         return np.eye(count)
-    vectors = setting.law.rows(rng.standard_normal((setting.dim, count)).T)
-    return np.asarray(vectors if setting.dim <= count else np.linalg.cholesky(vectors @ vectors.T))
+    vectors = law.rows(rng.standard_normal((dim, count)).T)
+    return np.asarray(vectors if dim <= count else np.linalg.cholesky(vectors @ vectors.T))
 
 
 def _kernel(activation: Phi, left: Array, right: Array, scale: float) -> Array:

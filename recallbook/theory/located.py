@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from recallbook.theory.attention_vector import Facts
-from recallbook.theory.symbolic import scores as symbolic
+from recallbook.theory.symbolic import unequal_terms as symbolic
 from recallbook.theory.symbolic.expressions import L, numeric
 
 TIE = 1e-10  # of the largest value: numbers closer than this are equal but for rounding
@@ -53,9 +53,8 @@ def locate(scores: Float64[np.ndarray, " V"], mark: float, facts: Facts) -> Loca
         L: facts.length,
     }
     shared = numeric(symbolic.lock_chance)(values)
-    largest = np.diff(
-        cumulated ** (facts.length - 1)
-    )  # chance that each token is the largest of L - 1
+    # chance that each token is the largest of L - 1
+    largest = np.diff(cumulated ** (facts.length - 1))
     wrong = np.zeros((size, size))
     wrong[:, order] = np.where(np.arange(size)[None, :] >= last[:, None], largest[None, :], 0.0)
     return Located(np.where(last > first, shared, strictly), wrong)
@@ -72,9 +71,8 @@ def located_counts(
     shares = np.divide(located.wrong, missed, out=np.zeros_like(located.wrong), where=missed > 0)
     wrong = np.zeros_like(located.wrong)
     rows = np.flatnonzero((counts > hits) & (missed[:, 0] > 0))
-    shares[rows] /= np.maximum(
-        shares[rows].sum(axis=1, keepdims=True), 1
-    )  # no more than one after rounding
+    # no more than one after rounding
+    shares[rows] /= np.maximum(shares[rows].sum(axis=1, keepdims=True), 1)
     wrong[rows] = rng.multinomial((counts - hits)[rows], shares[rows])
     return hits.astype(float), wrong
 

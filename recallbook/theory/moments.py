@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 from recallbook.setting import Setting
 from recallbook.theory.symbolic.expressions import L, N, V, d, tau
 from recallbook.theory.symbolic.lock_terms import T
-from recallbook.theory.values import effective_dim, is_far, length_variance
+from recallbook.theory.values import effective_dim, is_far
 
 TABLE = Path(__file__).with_name("moments.parquet")
 # powers of 1/N, 1/L, 1/V, 1/d, T, tau, and numbers of tokens with 2, 3, 4 pairs of embeddings (for
 # the sphere)
 POWERS = ("N", "L", "V", "d", "T", "tau", "twice", "thrice", "four")
 COLUMNS = ["quantity", "term", "odd", *POWERS, "coefficient"]
-SYMBOLS = (1 / N, 1 / L, 1 / V, 1 / d, T, tau)
 
 
 class Moments(NamedTuple):
@@ -56,8 +55,9 @@ def expression(quantity: str, term: str | None = None, odd: bool | None = None) 
     """Rows of the table as an expression in V, N, L, d, T and tau, for Gaussian embeddings:
     exact."""
     together = rows(quantity, term, odd).groupby(list(POWERS[:6]))["coefficient"].sum()
+    symbols = (1 / N, 1 / L, 1 / V, 1 / d, T, tau)
     products = (
-        int(c) * sp.prod(symbol ** int(p) for symbol, p in zip(SYMBOLS, powers, strict=True))
+        int(c) * sp.prod(symbol ** int(p) for symbol, p in zip(symbols, powers, strict=True))
         for powers, c in together.items()
         if c
     )
@@ -95,14 +95,6 @@ def polynomial(
         shorter: NDArray[np.float64] = np.cumsum(np.log(dim / (dim + np.array([2.0, 4.0, 6.0]))))
         values = values * np.exp(powers[:, 6:] @ shorter)
     return Polynomial(np.bincount(powers[:, 4].astype(int), weights=values, minlength=1))
-
-
-def over_triggers(setting: Setting, given: Polynomial) -> float:
-    r"""Mean of a polynomial over $|t|^2$, a gamma variable of mean 1: $\mathbb
-    E\,T^k=\prod_{j<k}(1+js)$."""
-    spread = length_variance(setting)
-    means = np.cumprod([1.0, *(1 + j * spread for j in range(len(given.coef) - 1))])
-    return float(np.dot(np.asarray(given.coef, dtype=float), means))
 
 
 @cache

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from typing import Any, NamedTuple
@@ -26,10 +26,11 @@ from recallbook.theory.caveats import doubts, message
 from recallbook.theory.drawn_facts import Embeddings, OwnTables, own_tables
 from recallbook.theory.draws import DrawLaw, draw_law
 from recallbook.theory.lock_on import lock, values
-from recallbook.theory.recall import asked_overlaps, chance_of_recall
+from recallbook.theory.recall import chance_of_recall, overlaps
 from recallbook.theory.search import bracket
 from recallbook.theory.symbolic import lock_terms as lock_symbols, recall_terms as recall_symbols
 from recallbook.theory.symbolic.expressions import N, V, numeric
+from recallbook.theory.values import Array
 
 WIDEST = 2**24  # wider MLPs are as good as infinite
 
@@ -69,7 +70,7 @@ class Prediction:
     recall: float
     ledger: Mapping[str, Term]
     error: float = field(default=0.0, repr=False)
-    _draws: Callable[[], DrawLaw] | None = field(default=None, repr=False, compare=False)
+    _draws: Callable[[], Iterable[Array]] | None = field(default=None, repr=False, compare=False)
 
     def quantile(self, q: float) -> Quantiles:
         """Accuracy, lock-on and recall that a share ``q`` of draws of embeddings and data stays
@@ -93,7 +94,7 @@ class Prediction:
     def _law(self) -> DrawLaw:
         if self._draws is None:
             raise not_allowed("prediction", self, "one that rb.predict made")
-        return self._draws()
+        return DrawLaw(*self._draws())
 
 
 def predict(
@@ -294,7 +295,7 @@ def _ledger(setting: Setting) -> dict[str, Term]:
     if mlp:
         typical = {
             **typical,
-            **{name: float(np.mean(part)) for name, part in asked_overlaps(setting).items()},
+            **{name: float(np.mean(part)) for name, part in overlaps(setting).overlaps.items()},
         }
     for name, (expression, printed, chapter) in _ledger_entries(mlp).items():
         alone = setting.seq_len == 1 and name in lock_symbols.lock_terms(mlp)

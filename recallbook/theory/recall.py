@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -17,10 +16,8 @@ from recallbook.setting import Setting
 from recallbook.theory.feature_kernels import (
     OVERLAP_WEIGHTS,
     STORED,
-    Asked,
     Drawn,
     drawn_overlaps,
-    linear_overlaps,
 )
 from recallbook.theory.lock_on import NODE_WEIGHTS, Lock
 from recallbook.theory.symbolic import recall_terms as symbolic
@@ -64,43 +61,29 @@ def fact_counts(samples: int, vocab: int) -> Array:
     return counts
 
 
-def asked_overlaps(setting: Setting) -> Values:
-    """Overlaps of the asked vector in feature space, at every point."""
-    return overlaps(setting).overlaps
-
-
 def overlaps(setting: Setting, triggers: Array | None = None) -> Drawn:
-    """Overlaps and their law, at every point; of linear features at these squared lengths of the
-    trigger, if given."""
-    # neither the batch, the length nor a vocabulary of more than is drawn enters: searches in them
-    # find this here
+    """Overlaps of the asked vector in feature space and their law, at every point; of linear
+    features at these squared lengths of the trigger, if given."""
+    tau, dim = int(setting.trigger_in_values), effective_dim(setting)
     if setting.width is not None:
-        return drawn_overlaps(
-            replace(setting, vocab=min(setting.vocab, STORED + 2), seq_len=1, samples=1)
-        )
-    if triggers is not None:
-        return _linear_drawn(setting, triggers)
-    return _linear_overlaps(replace(setting, vocab=2, seq_len=1, samples=1))
-
-
-@lru_cache(maxsize=32)
-def _linear_overlaps(setting: Setting) -> Drawn:
-    return _linear_drawn(setting, lengths(setting, "trigger") + np.zeros(2**POINTS))
-
-
-def _linear_drawn(setting: Setting, triggers: Array) -> Drawn:
-    dim = effective_dim(setting)
-    common = (
-        float(setting.trigger_in_values) * triggers / dim
-    )  # the trigger's overlap with a stored token
-    return Drawn(linear_overlaps(_asked(setting, triggers), dim), NORMAL, common)
-
-
-def _asked(setting: Setting, trigger: Array) -> Asked:
-    tau, token = float(setting.trigger_in_values), lengths(setting, "input")
-    angle = np.sqrt(trigger * token) * cosine("overlap", effective_dim(setting))  # t . z_v
+        # two tokens at least, for a variance: with fewer than four facts it hardly enters
+        stored = max(2, min(setting.vocab - 2, STORED))
+        kind = {"activation": setting.activation, "tau": tau, "stored": stored}
+        return drawn_overlaps(setting.law, setting.dim, setting.width, **kind)
+    trigger = lengths(setting, "trigger") + np.zeros(2**POINTS) if triggers is None else triggers
+    token = lengths(setting, "input")
+    angle = np.sqrt(trigger * token) * cosine("overlap", dim)  # t . z_v
     square, shared = token + tau * (trigger + 2 * angle), tau * (trigger + angle)
-    return Asked(square, shared, again=token + tau * angle, trigger=trigger, token=token)
+    found = {
+        symbolic.H: square,
+        symbolic.theta: shared,
+        symbolic.theta2: shared**2,
+        symbolic.J: square / dim,
+        symbolic.F: np.zeros_like(square),
+        symbolic.B: square / dim,
+        symbolic.again: token + tau * angle,
+    }
+    return Drawn(found, NORMAL, tau * trigger / dim)
 
 
 def chance_of_recall(
@@ -152,9 +135,8 @@ def log_chance(setting: Setting, lock: Lock, values: Values, law: Array) -> Arra
         symbol: value[:, None] if isinstance(value, np.ndarray) else value
         for symbol, value in values.items()
     }
-    with np.errstate(
-        invalid="ignore", divide="ignore"
-    ):  # nothing is stored: all neurons may be silent
+    # nothing is stored: all neurons may be silent
+    with np.errstate(invalid="ignore", divide="ignore"):
         reach = np.nan_to_num(numeric(terms.pull)(values), posinf=0.0, neginf=0.0)[:, None]
     below = _all_below(
         numeric(terms.signal)(values),
@@ -235,9 +217,8 @@ def _count_chances(counts: NDArray[np.int64], means: Array) -> Array:
     else:
         weights = NODE_WEIGHTS
     chances = np.empty((counts.size, len(means)))
-    term = np.exp(
-        -means
-    )  # of each law at the count reached; a product is far cheaper than an exponential
+    # of each law at the count reached; a product is far cheaper than an exponential
+    term = np.exp(-means)
     for count in range(counts.size):
         np.dot(term, weights, out=chances[count])
         term *= means

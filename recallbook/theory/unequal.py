@@ -24,12 +24,9 @@ from recallbook.setting import Setting
 from recallbook.theory.attention_vector import MEANS, NOISES, AttentionVector, Facts, square_root
 from recallbook.theory.caveats import plain
 from recallbook.theory.drawn_facts import DrawnFacts, OwnTables, drawn_facts
-from recallbook.theory.draws import DrawLaw
-from recallbook.theory.frequencies import label_choice
 from recallbook.theory.located import Located, answer, locate, located_counts
 from recallbook.theory.symbolic import unequal_terms as symbolic
-from recallbook.theory.symbolic.expressions import N, V, tau
-from recallbook.theory.symbolic.spectra import trace
+from recallbook.theory.symbolic.expressions import N, V, tau, trace
 
 STEP, ENOUGH = 16, 0.005  # draws between two looks at the error, standard error that is enough
 CLEAR = 4  # standard errors from a level at which accuracy is clearly on one side of it
@@ -146,8 +143,10 @@ def averages(
     )
 
 
-def draw_law(setting: Setting, own: OwnTables, without: tuple[str, ...] = ()) -> DrawLaw:
-    """Outcomes of single draws, noise included, four times as many as :func:`averages` takes at
+def draw_law(
+    setting: Setting, own: OwnTables, without: tuple[str, ...] = ()
+) -> Float64[np.ndarray, "3 draws"]:
+    """Outcomes of single draws in order, noise included, four times as many as :func:`averages` takes at
     most, up to 256."""
     check(setting)
     draws = (
@@ -157,9 +156,8 @@ def draw_law(setting: Setting, own: OwnTables, without: tuple[str, ...] = ()) ->
         (draw, attention_scores(draw, AttentionVector(draw.facts), without)) for draw in draws
     )
     found = np.array([_outcome(draw, scores, without, recall=True) for draw, scores in scored])
-    return DrawLaw(
-        *np.sort(np.clip(found, 0, 1), axis=0).T
-    )  # sums of frequencies may exceed 1 by rounding
+    # sums of frequencies may exceed 1 by rounding
+    return np.asarray(np.sort(np.clip(found, 0, 1), axis=0).T)
 
 
 class Controlled(NamedTuple):
@@ -224,9 +222,8 @@ def attention_scores(
     for name, part in vector.means.items():
         if name not in without:
             tokens = tokens + facts.tokens @ part
-        if (
-            name not in without or name == "uneven facts"
-        ):  # without these tokens score alike, but the mark remains
+        # without these tokens score alike, but the mark remains
+        if name not in without or name == "uneven facts":
             mark += float(facts.trigger @ part)
     if not noisy:
         return Scores(tokens, mark)
@@ -282,6 +279,14 @@ def ledger(setting: Setting, sizes: Mapping[str, float]) -> dict[str, tuple[floa
     """Size, formula in LaTeX and chapter of every term, by name."""
     formulas = leading_formulas(label_choice(setting))
     return {name: (sizes[name], sp.latex(formulas[name]), CHAPTER) for name in NAMES}
+
+
+def label_choice(setting: Setting) -> str:
+    """Which of ``LABELS`` of :mod:`recallbook.theory.symbolic.unequal_terms` the setting is, every
+    fact covered."""
+    if setting.loss_weights == "inverse":
+        return "inverse"
+    return "balanced" if setting.balanced else setting.output_bias
 
 
 @cache

@@ -2,59 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from recallbook.arguments import Device, check_rates, check_size
+from recallbook.arguments import Device, check_optional, check_rates, check_size
 from recallbook.data.task import Problem, check_problem
 from recallbook.memory_needs import require_memory, weight_needs
+from recallbook.model.transformer import Weights
 from recallbook.training import early_phase
-from recallbook.training.gradients import descent_directions
-
-
-def require_finite(*weights: Any) -> None:
-    """Say at once that training has left what floating numbers can hold.
-
-    Raises
-    ------
-    ArithmeticError
-        If a weight is infinite, or none.
-    """
-    if not all(bool(matrix.isfinite().all()) for matrix in weights):
-        raise ArithmeticError("weights are not finite: smaller rates are needed")
-
-
-@dataclass(frozen=True, eq=False)
-class Weights:
-    r"""The matrices of the three gradient steps.
-
-    Attributes
-    ----------
-    value1 : Tensor ``(d, d)`` or ``(d, m)``
-        $W_V^{(1)}$; in the early-phase limit $W_V^{(1)}/\eta$.
-    key_query : Tensor ``(d, d)``
-        $W_{KQ}^{(1)}$; in the limit $W_{KQ}^{(1)}/(\gamma\eta)$. Of rank one: a vector times
-        $z_{\rm EOS}^\top$.
-    value2 : Tensor like ``value1``
-        $W_V^{(2)}$; in the limit $W_V^{(2)}/\gamma$.
-    eta, gamma : float or None
-        The rates; both ``None`` in the early-phase limit.
-    """
-
-    value1: Float[Tensor, "d m"]
-    key_query: Float[Tensor, "d d"]
-    value2: Float[Tensor, "d m"]
-    eta: float | None
-    gamma: float | None
-
-    @property
-    def limit(self) -> bool:
-        """Whether these are the weights of the early-phase limit, per unit rate."""
-        return self.eta is None
+from recallbook.training.gradients import descent_directions, require_finite
 
 
 def initial_gradient(
@@ -86,7 +45,6 @@ def three_steps(
 
     Parameters
     ----------
-    problem : Problem
     eta, gamma : float or None
         Learning rates. Finite and positive: exact, no approximation. Both ``None``: the early-phase
         limit, with the predictions before the first step in all three residuals, hard attention
@@ -97,15 +55,8 @@ def three_steps(
     dtype, device
         Default: the problem's.
 
-    Returns
-    -------
-    Weights
-        Remembers its rates.
-
     Raises
     ------
-    ValueError
-        Names the argument, its value and what is allowed.
     ArithmeticError
         If weights overflow: the rates, or the caller's embeddings, are too large.
 
@@ -115,8 +66,7 @@ def three_steps(
     per unit rate is ours. :func:`recallbook.training.reference.three_steps` is the same by autograd.
     """
     eta, gamma = check_rates(eta, gamma)
-    if chunk is not None:
-        check_size("chunk", chunk)
+    check_optional(check_size, "chunk", chunk)
     problem = check_problem(problem, dtype, device)
     require_memory(weight_needs(problem.setting), "three steps")
     value = early_phase.value_step(problem, chunk)  # exact at zero, so both cases start with it
@@ -127,11 +77,9 @@ def three_steps(
         require_finite(value2)
         return Weights(value, key_query, value2, None, None)
     value1 = eta * value
-    step2 = descent_directions(problem, problem.sequences, value1, None, wrt=("key",), chunk=chunk)
-    key_query = gamma * torch.outer(step2.key, problem.query)
-    step3 = descent_directions(
-        problem, problem.sequences, value1, key_query @ problem.query, wrt=("value",), chunk=chunk
-    )
+    descent = partial(descent_directions, problem, problem.sequences, value1, chunk=chunk)
+    key_query = gamma * torch.outer(descent(None, wrt=("key",)).key, problem.query)
+    step3 = descent(key_query @ problem.query, wrt=("value",))
     value2 = value1 + gamma * step3.value
     require_finite(value1, key_query, value2)
     return Weights(value1, key_query, value2, eta, gamma)

@@ -2,10 +2,8 @@ r"""The early-phase limit $\eta\to0$, $\gamma\eta\to\infty$: first predictions, 
 weights per unit rate.
 
 Residuals are those before the first step in all three: $e_{y_i}-\mathbf 1/V$ where facts are equal,
-and
-:mod:`recallbook.data.residuals` says what elsewhere. So sequences enter steps 1 and 2 only through the counts of tokens
-under each label.
-"""
+and :mod:`recallbook.data.residuals` says what elsewhere. So sequences enter steps 1 and 2 only
+through the counts of tokens under each label."""
 
 from __future__ import annotations
 
@@ -32,56 +30,29 @@ from recallbook.model.attention import (
     take,
 )
 from recallbook.model.ties import without_rounding
-from recallbook.training.gradients import (
-    attention_pulls,
-    descent_directions,
-    features,
-    features_and_pullback,
-)
+from recallbook.training.gradients import descent_directions, features, labels_first_is_cheaper
 
 TABLE_NUMBERS = 1 << 24  # numbers in one block of the label-by-token table: 64 to 128 MB
 
 
 def value_step(problem: Problem, chunk: int | None = None) -> Float[Tensor, "d m"]:
-    r"""Step 1, ``(d, d)`` or ``(d, m)``: $W_V^{(1)}/\eta=\frac1N\sum_i\tilde u_{y_i}\,g(\bar
-    e'_i)^\top$; exact."""
+    r"""Step 1: $W_V^{(1)}/\eta=\frac1N\sum_i\tilde u_{y_i}\,g(\bar e'_i)^\top$; exact."""
     setting = problem.setting
-    if _labels_pay(problem):
+    if labels_first_is_cheaper(problem):
         return centred_labels(problem).T @ _features_by_label(problem, chunk) / setting.samples
-    if not counts_pay(problem):
-        return descent_directions(
-            problem, problem.sequences, None, None, wrt=("value",), chunk=chunk
-        ).value
-    sums = torch.empty_like(
-        problem.input_embeddings
-    )  # for each label, the sum of its sequences' values (V, d)
-    for first, last, part in _label_blocks(problem):
-        if problem.label_counts is None:
-            codes = _table_codes(part, first, setting.vocab)
-            counts = torch.bincount(codes, minlength=(last - first) * setting.vocab).view(
-                last - first, -1
-            )
-        else:
-            counts = problem.label_counts[first:last]
-        sums[first:last] = counts.to(problem.dtype) @ problem.input_embeddings
-    if setting.trigger_in_values:
-        frequency = torch.bincount(problem.labels, minlength=setting.vocab)
-        sums += frequency[:, None] * problem.trigger
-    return centred_labels(problem).T @ sums / (setting.samples * setting.seq_len)
+    if count_table_is_cheaper(problem):
+        sums = _values_by_label(problem)
+        return centred_labels(problem).T @ sums / (setting.samples * setting.seq_len)
+    sequences = problem.sequences
+    return descent_directions(problem, sequences, None, None, wrt=("value",), chunk=chunk).value
 
 
 def key_query_step(
     problem: Problem, value: Float[Tensor, "d m"], chunk: int | None = None
 ) -> Float[Tensor, " d"]:
-    r"""Step 2 with first predictions: the vector $k$ with $W_{KQ}^{(1)}/(\gamma\eta)=k\,z_{\rm
-    EOS}^\top$, ``(d,)``.
-
-    ``value`` is $W_V^{(1)}/\eta$.
-    """
-    setting, embeddings = problem.setting, problem.input_embeddings
-    if _labels_pay(problem):
-        return _key_query_through_features(problem, centred_labels(problem) @ value, chunk)
-    if not counts_pay(problem):
+    r"""Step 2 with first predictions, from $W_V^{(1)}/\eta$: the vector $k$, ``(d,)``, with
+    $W_{KQ}^{(1)}/(\gamma\eta)=k\,z_{\rm EOS}^\top$."""
+    if not count_table_is_cheaper(problem):
         return descent_directions(
             problem,
             problem.sequences,
@@ -91,6 +62,7 @@ def key_query_step(
             first_predictions=True,
             chunk=chunk,
         ).key
+    setting, embeddings = problem.setting, problem.input_embeddings
     pulls = centred_labels(problem) @ value  # q_i depends on the label alone (V, d)
     token_weights, trigger_weight = embeddings.new_zeros(setting.vocab), embeddings.new_zeros(())
     for first, last, block in _label_blocks(problem):
@@ -125,9 +97,8 @@ def located_value_step(
         codes, known = located.codes, part.labels
         if len(located.mixed):
             several = rows_of(part, located.mixed)
-            gradient += centred[several.labels].T @ features(
-                problem, attend(problem, several, located.shares)
-            )
+            mixtures = attend(problem, several, located.shares)
+            gradient += centred[several.labels].T @ features(problem, mixtures)
             alone = torch.ones_like(codes, dtype=torch.bool).index_fill_(0, located.mixed, False)
             codes, known = codes[alone], known[alone]
         found.append(codes)
@@ -142,24 +113,20 @@ def located_value_step(
 def _sums_by_code(
     table: Float[Tensor, "V d"], rows: Int[Tensor, " n"], codes: Int[Tensor, " n"], size: int
 ) -> tuple[Float[Tensor, "k d"], Int[Tensor, " used"]]:
-    """Rows of the table added up by code, ``(size, d)``, and the codes that occur; far faster than
-    ``index_add_``."""
+    """Rows of the table added up by code, ``(size, d)``, and the codes that occur."""
     counts = torch.bincount(codes, minlength=size)
     offsets = counts.cumsum(0) - counts
-    return functional.embedding_bag(
-        rows[codes.argsort()], table, offsets, mode="sum"
-    ), counts.nonzero()[:, 0]
+    sums = functional.embedding_bag(rows[codes.argsort()], table, offsets, mode="sum")
+    return sums, counts.nonzero()[:, 0]
 
 
 def _table_codes(part: Sequences, first: int, vocab: int) -> Int[Tensor, " nL"]:
-    """Where each token stands in the flat label-by-token table that starts at label ``first``, ``(n
-    L,)`` int32."""
+    """Places ``(n L,)`` of tokens in the label-by-token table that starts at label ``first``."""
     return ((part.labels - first).to(torch.int32)[:, None] * vocab + part.tokens).flatten()
 
 
 def located_vectors(problem: Problem, codes: Int[Tensor, " n"]) -> Float[Tensor, "n d"]:
-    r"""$h=z_v+\tau\,\mathbf 1\{\text{hit}\}\,t$ under hard attention, ``(n, d)``; codes as in
-    :class:`Located`."""
+    r"""$h=z_v+\tau\,\mathbf 1\{\text{hit}\}\,t$, ``(n, d)``; codes as in :class:`Located`."""
     vocab = problem.setting.vocab
     located = problem.input_embeddings[codes % vocab]
     if problem.setting.trigger_in_values:
@@ -167,58 +134,32 @@ def located_vectors(problem: Problem, codes: Int[Tensor, " n"]) -> Float[Tensor,
     return located
 
 
-def _labels_pay(problem: Problem) -> bool:
-    """Whether adding features by label first is cheaper than a product with all sequences
-    (Attention-MLP)."""
-    return problem.setting.width is not None and problem.setting.vocab < problem.setting.samples
-
-
 def _features_by_label(problem: Problem, chunk: int | None) -> Float[Tensor, "V m"]:
-    """Features of the mean values, summed over the sequences of each label, ``(V, m)``.
-
-    Adding rows by label and multiplying once saves a matrix product with all sequences.
-    """
+    """Features of the mean values, summed over the sequences of each label, ``(V, m)``."""
     sums = problem.input_embeddings.new_zeros(problem.setting.vocab, problem.setting.feature_dim)
     for part in chunks(problem.sequences, chunk_rows(problem, chunk)):
-        sums.index_add_(
-            0,
-            part.labels,
-            features(problem, attend(problem, part, soft_attention(problem, part, None))),
-        )
+        mean_values = attend(problem, part, soft_attention(problem, part, None))
+        sums.index_add_(0, part.labels, features(problem, mean_values))
     return sums
 
 
-def _key_query_through_features(
-    problem: Problem, pulls: Float[Tensor, "V m"], chunk: int | None
-) -> Float[Tensor, " d"]:
-    """Step 2 with the MLP; ``pulls`` ``(V, m)`` holds what each label pulls the features
-    towards."""
-    setting = problem.setting
-    token_weights, trigger_weight, size = (
-        pulls.new_zeros(setting.vocab),
-        pulls.new_zeros(()),
-        pulls.new_zeros(()),
-    )
-    for part in chunks(problem.sequences, chunk_rows(problem, chunk)):
-        weights = soft_attention(problem, part, None)
-        pullback = features_and_pullback(problem, attend(problem, part, weights))[1]
-        pulled = pullback(pulls[part.labels])
-        size = torch.maximum(size, pull_size(problem, pulled))
-        raised = attention_pulls(problem, part, weights, pulled)
-        token_weights.scatter_add_(0, part.tokens.flatten().long(), raised.flatten())
-        trigger_weight += raised.gather(1, part.positions[:, None]).sum()
-    total = token_weights @ problem.input_embeddings + trigger_weight * problem.trigger
-    return without_rounding(total / setting.samples, size)
+def _values_by_label(problem: Problem) -> Float[Tensor, "V d"]:
+    """Values of all tokens, added up by label through counts of tokens, ``(V, d)``."""
+    vocab, sums = problem.setting.vocab, torch.empty_like(problem.input_embeddings)
+    for first, last, part in _label_blocks(problem):
+        codes = _table_codes(part, first, vocab)
+        counts = torch.bincount(codes, minlength=(last - first) * vocab).view(-1, vocab)
+        sums[first:last] = counts.to(problem.dtype) @ problem.input_embeddings
+    if problem.setting.trigger_in_values:
+        sums += torch.bincount(problem.labels, minlength=vocab)[:, None] * problem.trigger
+    return sums
 
 
-def counts_pay(problem: Problem) -> bool:
-    """Whether the label-by-token table is cheaper than going through the sequences
-    (Attention-only)."""
+def count_table_is_cheaper(problem: Problem) -> bool:
+    """Whether the label-by-token table costs less than the sequences do (Attention-only)."""
     setting = problem.setting
-    return (
-        setting.width is None
-        and setting.vocab**2 <= GATHER_COST * setting.samples * setting.seq_len
-    )
+    gathered = GATHER_COST * setting.samples * setting.seq_len
+    return setting.width is None and setting.vocab**2 <= gathered
 
 
 def _label_blocks(problem: Problem) -> Iterator[tuple[int, int, Sequences]]:

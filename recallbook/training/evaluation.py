@@ -23,8 +23,7 @@ from recallbook.model.attention import (
     score,
 )
 from recallbook.model.ties import BLOCK_LABELS, Answers, answers, bias_slack, credit, logit_slack
-from recallbook.model.transformer import RecallTransformer
-from recallbook.training.descent import Weights
+from recallbook.model.transformer import RecallTransformer, Weights
 from recallbook.training.early_phase import located_vectors
 from recallbook.training.gradients import features
 
@@ -67,7 +66,6 @@ def evaluate(
 
     Parameters
     ----------
-    problem : Problem
     weights : Weights or RecallTransformer
         Weights of the early-phase limit are used with hard attention and without the output bias,
         which is nothing beside logits that grow with $\gamma$ (also where it is $-\infty$, which
@@ -82,198 +80,155 @@ def evaluate(
     sequences : Sequences or None
         The caller's own test sequences instead of fresh ones, such as ``problem.sequences``.
 
-    Returns
-    -------
-    Outcome
-
-    Raises
-    ------
-    ValueError
-        Names the argument, its value and what is allowed, finite weights among it.
-    ArithmeticError
-        If logits overflow.
+    Raises ``ValueError``, also for weights that are not finite, and ``ArithmeticError`` if logits
+    overflow.
     """
     test_samples = check_size("test_samples", test_samples)
     problem = check_problem(problem, dtype, device)
     if sequences is None:
         require_memory(sequences_needs(problem.setting, test_samples, "test_samples"), "the test")
-    trained = _trained(problem, weights, chunk)
-    if isinstance(weights, RecallTransformer):
-        problem = weights.problem_as_held(problem)
+    reader = _reader(problem, weights, chunk)
     if sequences is None:
-        sequences = problem.fresh(test_samples, seed)
+        sequences = reader.problem.fresh(test_samples, seed)
     elif not isinstance(sequences, Sequences):
-        raise not_allowed(
-            "sequences", sequences, "recallbook.data.task.Sequences, or None for fresh ones"
-        )
-    measure = _measure_hard if trained.hard else _measure_soft
-    right, locked, recall = measure(problem, sequences, trained)
+        allowed = "recallbook.data.task.Sequences, or None for fresh ones"
+        raise not_allowed("sequences", sequences, allowed)
+    right, locked, recall = reader.hard(sequences) if reader.limit else reader.soft(sequences)
     count = len(sequences.labels)
     return Outcome(right / count, locked / count, recall)
 
 
-class _Trained(NamedTuple):
+def _reader(problem: Problem, weights: object, chunk: int | None) -> _Reader:
+    """The weights, checked, in the problem's floating type."""
+    if isinstance(weights, Weights):
+        value, key_query, limit = weights.value2, weights.key_query, weights.limit
+        query, bias = problem.query, output_bias(problem)
+    elif isinstance(weights, RecallTransformer):
+        value, key_query, limit = weights.value.detach(), weights.key_query.detach(), False
+        query, bias = weights.query, weights.output_bias
+        if weights.setting.vocab != problem.setting.vocab:
+            allowed = f"a model of {problem.setting.vocab} tokens for this problem"
+            raise not_allowed("weights", weights.setting, allowed)
+    else:
+        allowed = "recallbook.Weights or a recallbook.RecallTransformer"
+        raise not_allowed("weights", weights, allowed)
+    setting, found = problem.setting, [tuple(value.shape), tuple(key_query.shape)]
+    shapes = [(setting.dim, setting.feature_dim), (setting.dim, setting.dim)]
+    if found != shapes:
+        raise not_allowed("weights", found, f"shapes {shapes} for this problem")
+    for matrix in (value, key_query):
+        check_finite("weights", matrix)
+    held = weights.problem_as_held(problem) if isinstance(weights, RecallTransformer) else problem
+    like = problem.input_embeddings
+    # logits of the limit are per unit gamma, beside which a bias is nothing
+    bias = torch.zeros_like(bias) if limit else bias.to(like)
+    labels = (setting.vocab, min(setting.vocab, BLOCK_LABELS))
+    rows = (chunk_rows(problem, chunk, count) for count in labels)
+    return _Reader(held, value.to(like), key_query.to(like) @ query.to(like), bias, limit, *rows)
+
+
+class _Reader(NamedTuple):
     """What is evaluated: $W_V$, $W_{KQ}z_{\\rm EOS}$, $b$, and whether attention is hard.
 
     ``rows`` at a time where all logits of a row are formed, ``wide_rows`` where they are formed by
-    blocks."""
+    blocks. Codes are those of :class:`Located`."""
 
+    problem: Problem
     value: Float[Tensor, "d m"]
     attention_vector: Float[Tensor, " d"]
     bias: Float[Tensor, " V"]
-    hard: bool
+    limit: bool
     rows: int
     wide_rows: int
 
+    def slack(self, images: Float[Tensor, "n m"]) -> Float[Tensor, "n 1"]:
+        """How far logits of these features may differ by rounding, ``(n, 1)``."""
+        # a multiple of a bound on all of them
+        slack = logit_slack(self.problem.output_embeddings, self.value, images)
+        if not bool(slack.isfinite().all()):
+            problem = "logits are not finite: smaller weights, or smaller rates, are needed"
+            raise ArithmeticError(problem)
+        return slack + bias_slack(self.bias)
 
-def _trained(problem: Problem, weights: object, chunk: int | None) -> _Trained:
-    """The weights, checked, in the problem's floating type."""
-    if isinstance(weights, Weights):
-        value, key_query, hard = weights.value2, weights.key_query, weights.limit
-        query, bias = problem.query, output_bias(problem)
-    elif isinstance(weights, RecallTransformer):
-        value, key_query, hard = weights.value.detach(), weights.key_query.detach(), False
-        query, bias = weights.query, weights.output_bias
-        if weights.setting.vocab != problem.setting.vocab:
-            raise not_allowed(
-                "weights",
-                weights.setting,
-                f"a model of {problem.setting.vocab} tokens for this problem",
-            )
-    else:
-        raise not_allowed(
-            "weights", weights, "recallbook.Weights or a recallbook.RecallTransformer"
+    def credit(
+        self, located: Float[Tensor, "n d"], labels: Int[Tensor, " n"]
+    ) -> Float64[Tensor, " n"]:
+        """What located vectors ``(n, d)`` earn with these labels; forms all logits, ``(n, V)``."""
+        images = features(self.problem, located)
+        logits = (images @ self.value.T @ self.problem.output_embeddings.T).add_(self.bias)
+        return credit(logits, labels, self.slack(images))
+
+    def answer(self, located: Float[Tensor, "n d"]) -> Answers:
+        """Arg max labels of located vectors ``(n, d)``, and whether they are alone."""
+        images = features(self.problem, located)
+        outputs = self.problem.output_embeddings
+        return answers(images @ self.value.T, outputs, self.bias, self.slack(images))
+
+    def earn(
+        self, codes: Int[Tensor, " n"], labels: Int[Tensor, " n"]
+    ) -> tuple[Float64[Tensor, " n"], Bool[Tensor, " n"]]:
+        """What these located vectors earn when these labels are right, and where no tie had to be
+        shared; each distinct vector is answered once, but for ties."""
+        vocab = self.problem.setting.vocab
+        if not self.problem.setting.trigger_in_values:
+            codes = codes % vocab  # with or without the trigger: the same vector
+        distinct, which = torch.unique(codes, return_inverse=True)
+        parts = torch.split(distinct, self.wide_rows)
+        found = [self.answer(located_vectors(self.problem, part)) for part in parts]
+        best, alone = (torch.cat(part)[which] for part in zip(*found, strict=True))
+        earned = (best == labels).double()
+        if not alone.all():
+            pairs, which = torch.unique(codes[~alone] * vocab + labels[~alone], return_inverse=True)
+            shared = [
+                self.credit(located_vectors(self.problem, part // vocab), part % vocab)
+                for part in torch.split(pairs, self.rows)
+            ]
+            earned[~alone] = torch.cat(shared)[which]
+        return earned, alone
+
+    def hard(self, sequences: Sequences) -> tuple[float, float, float]:
+        """Right answers and locks under hard attention, and recall."""
+        scores = attention_scores(self.problem, self.attention_vector)
+        codes, right, locked = [], 0.0, 0.0
+        for part in chunks(sequences, self.rows):
+            located = hard_attention(part, scores)
+            locked += float(located.locks.sum())
+            codes.append(located.codes)
+            if len(located.mixed):
+                several = rows_of(part, located.mixed)
+                mixtures = attend(self.problem, several, located.shares)
+                right += float(self.credit(mixtures, several.labels).sum())
+                codes[-1] = located.codes.index_fill(0, located.mixed, -1)  # counted already
+        every = torch.cat(codes)
+        one = every >= 0
+        vocab, marked = self.problem.setting.vocab, self.marked()
+        labels = torch.cat([self.problem.permutation, sequences.labels[one]])
+        earned, alone = self.earn(torch.cat([marked, every[one]]), labels)
+        recall, earned, alone = float(earned[:vocab].mean()), earned[vocab:], alone[vocab:]
+        right += float(earned[alone].sum())
+        return right + float(earned[~alone].sum()), locked, recall
+
+    def soft(self, sequences: Sequences) -> tuple[float, float, float]:
+        """Right answers and locks under softmax attention, and recall."""
+        scores = attention_scores(self.problem, self.attention_vector)
+        locks, credits = [], []
+        for part in chunks(sequences, self.wide_rows):
+            # (n, L); the scores decide: softmax weights may round to ties
+            raw = score(part, scores)
+            locks.append(credit(raw, part.positions, scores.slack))
+            located = attend(self.problem, part, torch.softmax(raw, dim=1))
+            best, alone = self.answer(located)
+            credits.append((best == part.labels).double())
+            for tied in torch.split(alone.logical_not().nonzero()[:, 0], self.rows):
+                credits[-1][tied] = self.credit(located[tied], part.labels[tied])
+        right, locked = (
+            sum(float(part.sum()) for part in torch.split(torch.cat(counted), self.rows))
+            for counted in (credits, locks)
         )
-    setting = problem.setting
-    shapes = [(setting.dim, setting.feature_dim), (setting.dim, setting.dim)]
-    if [tuple(value.shape), tuple(key_query.shape)] != shapes:
-        raise not_allowed(
-            "weights",
-            [tuple(value.shape), tuple(key_query.shape)],
-            f"shapes {shapes} for this problem",
-        )
-    for matrix in (value, key_query):
-        check_finite("weights", matrix)
-    like = problem.input_embeddings
-    rows = [
-        chunk_rows(problem, chunk, labels)
-        for labels in (setting.vocab, min(setting.vocab, BLOCK_LABELS))
-    ]
-    # logits of the limit are per unit gamma, beside which a bias is nothing
-    bias = torch.zeros_like(bias) if hard else bias.to(like)
-    return _Trained(value.to(like), key_query.to(like) @ query.to(like), bias, hard, *rows)
+        recall = self.earn(self.marked(), self.problem.permutation)[0].mean()
+        return right, locked, float(recall)
 
-
-def _slack(
-    problem: Problem, trained: _Trained, images: Float[Tensor, "n m"]
-) -> Float[Tensor, "n 1"]:
-    """How far logits of these features may differ by rounding, ``(n, 1)``; ``ArithmeticError``
-    where they overflow."""
-    slack = logit_slack(
-        problem.output_embeddings, trained.value, images
-    )  # a multiple of a bound on all of them
-    if not bool(slack.isfinite().all()):
-        raise ArithmeticError(
-            "logits are not finite: smaller weights, or smaller rates, are needed"
-        )
-    return slack + bias_slack(trained.bias)
-
-
-def _credit(
-    problem: Problem, trained: _Trained, located: Float[Tensor, "n d"], labels: Int[Tensor, " n"]
-) -> Float64[Tensor, " n"]:
-    """What located vectors ``(n, d)`` earn when these labels are right; all logits are formed at
-    once, ``(n, V)``."""
-    images = features(problem, located)
-    logits = (images @ trained.value.T @ problem.output_embeddings.T).add_(trained.bias)
-    return credit(logits, labels, _slack(problem, trained, images))
-
-
-def _answer(problem: Problem, trained: _Trained, located: Float[Tensor, "n d"]) -> Answers:
-    """Arg max labels of located vectors ``(n, d)``, and whether they are alone."""
-    images = features(problem, located)
-    queries = images @ trained.value.T
-    return answers(
-        queries, problem.output_embeddings, trained.bias, _slack(problem, trained, images)
-    )
-
-
-def _earn(
-    problem: Problem, trained: _Trained, codes: Int[Tensor, " n"], labels: Int[Tensor, " n"]
-) -> tuple[Float64[Tensor, " n"], Bool[Tensor, " n"]]:
-    """What these located vectors earn when these labels are right, and where no tie had to be
-    shared.
-
-    Codes as in :class:`Located`; each distinct vector is answered once, but for ties.
-    """
-    if not problem.setting.trigger_in_values:
-        codes = codes % problem.setting.vocab  # with or without the trigger: the same vector
-    distinct, which = torch.unique(codes, return_inverse=True)
-    parts = torch.split(distinct, trained.wide_rows)
-    found = [_answer(problem, trained, located_vectors(problem, part)) for part in parts]
-    best, alone = (torch.cat(part)[which] for part in zip(*found, strict=True))
-    earned = (best == labels).double()
-    if not alone.all():
-        vocab = problem.setting.vocab
-        pairs, which = torch.unique(codes[~alone] * vocab + labels[~alone], return_inverse=True)
-        shared = [
-            _credit(problem, trained, located_vectors(problem, part // vocab), part % vocab)
-            for part in torch.split(pairs, trained.rows)
-        ]
-        earned[~alone] = torch.cat(shared)[which]
-    return earned, alone
-
-
-def _measure_hard(
-    problem: Problem, sequences: Sequences, trained: _Trained
-) -> tuple[float, float, float]:
-    """Right answers and locks under hard attention, and recall."""
-    scores = attention_scores(problem, trained.attention_vector)
-    codes, right, locked = [], 0.0, 0.0
-    for part in chunks(sequences, trained.rows):
-        located = hard_attention(part, scores)
-        locked += float(located.locks.sum())
-        codes.append(located.codes)
-        if len(located.mixed):
-            several = rows_of(part, located.mixed)
-            mixtures = attend(problem, several, located.shares)
-            right += float(_credit(problem, trained, mixtures, several.labels).sum())
-            codes[-1] = located.codes.index_fill(0, located.mixed, -1)  # counted already
-    every = torch.cat(codes)
-    one = every >= 0
-    vocab, marked = problem.setting.vocab, _marked(problem)
-    labels = torch.cat([problem.permutation, sequences.labels[one]])
-    earned, alone = _earn(problem, trained, torch.cat([marked, every[one]]), labels)
-    recall, earned, alone = float(earned[:vocab].mean()), earned[vocab:], alone[vocab:]
-    right += float(earned[alone].sum())
-    return right + float(earned[~alone].sum()), locked, recall
-
-
-def _measure_soft(
-    problem: Problem, sequences: Sequences, trained: _Trained
-) -> tuple[float, float, float]:
-    """Right answers and locks under softmax attention, and recall."""
-    scores = attention_scores(problem, trained.attention_vector)
-    locks, credits = [], []
-    for part in chunks(sequences, trained.wide_rows):
-        raw = score(part, scores)  # (n, L); the scores decide: softmax weights may round to ties
-        locks.append(credit(raw, part.positions, scores.slack))
-        located = attend(problem, part, torch.softmax(raw, dim=1))
-        best, alone = _answer(problem, trained, located)
-        credits.append((best == part.labels).double())
-        for tied in torch.split(alone.logical_not().nonzero()[:, 0], trained.rows):
-            credits[-1][tied] = _credit(problem, trained, located[tied], part.labels[tied])
-    right, locked = (
-        sum(float(part.sum()) for part in torch.split(torch.cat(counted), trained.rows))
-        for counted in (credits, locks)
-    )
-    return (
-        right,
-        locked,
-        float(_earn(problem, trained, _marked(problem), problem.permutation)[0].mean()),
-    )
-
-
-def _marked(problem: Problem) -> Int[Tensor, " V"]:
-    """Codes of all tokens as informative ones, ``(V,)``, as in :class:`Located`."""
-    return torch.arange(problem.setting.vocab, device=problem.device) + problem.setting.vocab
+    def marked(self) -> Int[Tensor, " V"]:
+        """Codes of all tokens as informative ones, ``(V,)``."""
+        vocab = self.problem.setting.vocab
+        return torch.arange(vocab, device=self.problem.device) + vocab

@@ -1,5 +1,4 @@
-"""Beyond three steps: any number of them, by several optimisers, on the weights and on the
-embeddings."""
+"""Any number of steps by several optimisers, on the weights and on the embeddings."""
 
 from __future__ import annotations
 
@@ -11,16 +10,25 @@ from jaxtyping import Float
 from torch import Tensor
 from tqdm import tqdm
 
-from recallbook.arguments import check_choice, check_flag, check_rate, check_size, not_allowed
-from recallbook.data.task import Problem, Sequences, check_problem
+from recallbook.arguments import (
+    check_choice,
+    check_flag,
+    check_optional,
+    check_rate,
+    check_size,
+    not_allowed,
+)
+from recallbook.data.task import Problem, check_problem
 from recallbook.memory_needs import require_memory, sequences as sequences_needs, weight_needs
 from recallbook.model.transformer import RecallTransformer
-from recallbook.training.descent import require_finite
-from recallbook.training.gradients import descent_directions, embedding_directions
-from recallbook.training.optimizers import OPTIMIZERS
-
-MATRICES = ("value", "key_query")
-TABLES = ("input_embeddings", "output_embeddings")
+from recallbook.training.gradients import descent_directions, require_finite
+from recallbook.training.optimizers import (
+    MATRICES,
+    OPTIMIZERS,
+    TABLES,
+    check_embedding_rate,
+    check_learn,
+)
 
 
 def descend(
@@ -48,8 +56,7 @@ def descend(
     Parameters
     ----------
     model : RecallTransformer
-        Built from the same problem; starts from whatever weights and embeddings it has.
-    steps : int
+        Built from the same problem, with whatever weights and embeddings it has.
     eta, gamma : float
         Learning rates of the value matrix and of the key-query matrix.
     batch : int or None
@@ -78,9 +85,6 @@ def descend(
 
     Raises
     ------
-    ValueError
-        Names the argument, its value and what is allowed; also if the model is that of another
-        draw.
     ArithmeticError
         If weights overflow: the rates are too large. The model keeps the weights that did.
     """
@@ -88,58 +92,35 @@ def descend(
         raise not_allowed("model", model, "a recallbook.RecallTransformer")
     problem = check_problem(problem, model.value.dtype, model.value.device)
     if model.setting != problem.setting:
-        raise not_allowed(
-            "model", model.setting, f"a model of the problem's own setting, {problem.setting}"
-        )
-    if not (
-        torch.equal(model.trigger, problem.trigger) and torch.equal(model.query, problem.query)
-    ):
-        raise not_allowed(
-            "model", "of another draw", "a model of this problem: its trigger and query are others"
-        )
+        allowed = f"a model of the problem's own setting, {problem.setting}"
+        raise not_allowed("model", model.setting, allowed)
+    same = torch.equal(model.trigger, problem.trigger) and torch.equal(model.query, problem.query)
+    if not same:
+        allowed = "a model of this problem: its trigger and query are others"
+        raise not_allowed("model", "of another draw", allowed)
     steps, progress = check_size("steps", steps), check_flag("progress", progress)
-    batch = None if batch is None else check_size("batch", batch)
+    batch = check_optional(check_size, "batch", batch)
     fresh = [] if batch is None else sequences_needs(problem.setting, batch, "batch")
     require_memory([*weight_needs(problem.setting, 5), *fresh], "gradient descent")
     new_update = OPTIMIZERS[check_choice("optimizer", optimizer, tuple(OPTIMIZERS))]
     rates = _rates(check_learn(learn), eta, gamma, embedding_rate)
     updates = {name: new_update() for name in rates}
+    wrt = ("value", "key", "tables") if set(TABLES) & set(rates) else ("value", "key")
     history = []
     for step in tqdm(range(steps), disable=not progress):
-        sequences = (
-            problem.sequences if batch is None else problem.fresh(batch, role="batch", block=step)
-        )
-        directions, loss, attention = _directions(model, problem, sequences, tuple(rates), chunk)
-        history.append({"step": step, "loss": loss, "attention": attention})
-        for name, rate in rates.items():
-            _move(model, name, rate * updates[name](directions[name]))
+        sequences = problem.sequences
+        if batch is not None:
+            sequences = problem.fresh(batch, role="batch", block=step)
+        own = model.problem_as_held(problem)
+        attended = model.key_query.data @ own.query
+        found = descent_directions(own, sequences, model.value.data, attended, wrt=wrt, chunk=chunk)
+        history.append({"step": step, "loss": found.loss, "attention": found.attention})
+        moves = (found.value, torch.outer(found.key, own.query), found.inputs, found.outputs)
+        for name, direction in zip((*MATRICES, *TABLES), moves, strict=True):
+            if name in rates:
+                _move(model, name, rates[name] * updates[name](direction))
         require_finite(*(getattr(model, name).data for name in rates))
     return pd.DataFrame(history)
-
-
-def check_learn(learn: object) -> tuple[str, ...]:
-    """What is learned, in one order and without repetition; ``ValueError`` if a name is unknown, or
-    none is given."""
-    names = (*MATRICES, *TABLES)
-    allowed = "at least one of " + ", ".join(map(repr, names)) + ", in a tuple or a list"
-    if isinstance(learn, str) or not isinstance(learn, Iterable):
-        raise not_allowed("learn", learn, allowed)
-    chosen = list(learn)
-    if not chosen or any(name not in names for name in chosen):
-        raise not_allowed("learn", learn, allowed)
-    return tuple(name for name in names if name in chosen)
-
-
-def check_embedding_rate(rate: float | None, learned: Iterable[str]) -> float | None:
-    """Return the rate of embeddings; ``ValueError`` if it is given and no embeddings are
-    learned."""
-    if rate is None:
-        return None
-    if not set(TABLES) & set(learned):
-        raise not_allowed(
-            "embedding_rate", rate, "None where neither table of embeddings is learned"
-        )
-    return check_rate("embedding_rate", rate)
 
 
 def _rates(
@@ -150,25 +131,6 @@ def _rates(
     of_tables = check_embedding_rate(embedding_rate, learned) or eta
     rates = dict(zip((*MATRICES, *TABLES), (eta, gamma, of_tables, of_tables), strict=True))
     return {name: rates[name] for name in learned}
-
-
-def _directions(
-    model: RecallTransformer,
-    problem: Problem,
-    sequences: Sequences,
-    learned: tuple[str, ...],
-    chunk: int | None,
-) -> tuple[dict[str, Float[Tensor, "r c"]], float, float]:
-    """Minus the gradients at the model's weights and embeddings by name, the loss, and attention to
-    the mark."""
-    own = model.problem_as_held(problem)
-    value, attention_vector = model.value.data, model.key_query.data @ own.query
-    found = descent_directions(own, sequences, value, attention_vector, chunk=chunk)
-    directions = {"value": found.value, "key_query": torch.outer(found.key, own.query)}
-    if set(TABLES) & set(learned):
-        of_tables = embedding_directions(own, sequences, value, attention_vector, chunk=chunk)
-        directions.update(zip(TABLES, of_tables, strict=True))
-    return directions, found.loss, found.attention
 
 
 def _move(model: RecallTransformer, name: str, step: Float[Tensor, "r c"]) -> None:

@@ -7,12 +7,13 @@ S_t$. One update moves one matrix."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from recallbook.arguments import check_optional, check_rate, not_allowed
 from recallbook.model.ties import tolerance
 
 Update = Callable[[Float[Tensor, "r c"]], Float[Tensor, "r c"]]
@@ -31,10 +32,8 @@ def sign(direction: Float[Tensor, "r c"]) -> Float[Tensor, "r c"]:
     Entries that vanish beside the largest one (:func:`recallbook.model.ties.tolerance`) count as
     zero: what exact arithmetic makes zero has the sign of its rounding, which differs between
     machines."""
-    signs = torch.sign(direction)
-    signs = torch.where(
-        direction.abs() <= tolerance(direction.dtype) * direction.abs().max(), 0.0, signs
-    )
+    rounded = direction.abs() <= tolerance(direction.dtype) * direction.abs().max()
+    signs = torch.where(rounded, 0.0, torch.sign(direction))
     # the sign of what is not finite would hide that weights have overflowed
     return torch.where(direction.isfinite(), signs, torch.nan)
 
@@ -50,21 +49,16 @@ class Adam:
 
     def __init__(self) -> None:
         self._steps = 0
-        self._mean: Tensor | None = None
-        self._square: Tensor | None = None
+        self._mean: Tensor | float = 0.0
+        self._square: Tensor | float = 0.0
 
     def __call__(self, direction: Float[Tensor, "r c"]) -> Float[Tensor, "r c"]:
-        zero = torch.zeros_like(direction)
         self._steps += 1
-        self._mean = torch.lerp(
-            zero if self._mean is None else self._mean, direction, 1 - FIRST_MOMENT
-        )
-        self._square = torch.lerp(
-            zero if self._square is None else self._square, direction.square(), 1 - SECOND_MOMENT
-        )
-        mean = self._mean / (
-            1 - FIRST_MOMENT**self._steps
-        )  # as if there had been no zero to start from
+        zero = torch.zeros_like(direction)
+        self._mean = torch.lerp(zero + self._mean, direction, 1 - FIRST_MOMENT)
+        self._square = torch.lerp(zero + self._square, direction.square(), 1 - SECOND_MOMENT)
+        # as if there had been no zero to start from
+        mean = self._mean / (1 - FIRST_MOMENT**self._steps)
         square = self._square / (1 - SECOND_MOMENT**self._steps)
         return mean / (square.sqrt() + FLOOR)
 
@@ -85,10 +79,10 @@ class Muon:
     """
 
     def __init__(self) -> None:
-        self._momentum: Tensor | None = None
+        self._momentum: Tensor | float = 0.0
 
     def __call__(self, direction: Float[Tensor, "r c"]) -> Float[Tensor, "r c"]:
-        before = torch.zeros_like(direction) if self._momentum is None else self._momentum
+        before = torch.zeros_like(direction) + self._momentum
         self._momentum = torch.lerp(before, direction, 1 - MOMENTUM)
         ahead = torch.lerp(direction, self._momentum, MOMENTUM)  # Nesterov's
         rows, columns = direction.shape
@@ -96,8 +90,7 @@ class Muon:
 
 
 def orthogonalised(matrix: Float[Tensor, "r c"]) -> Float[Tensor, "r c"]:
-    r"""The iteration of :class:`Muon`: singular values $\sigma$ become $\phi(\sigma)\approx1$,
-    vectors stay."""
+    r"""The iteration of :class:`Muon`: singular values become nearly 1, vectors stay."""
     if matrix.shape[0] > matrix.shape[1]:
         return orthogonalised(matrix.T).T  # the smaller Gram matrix
     first, third, fifth = NEWTON_SCHULZ
@@ -114,3 +107,27 @@ OPTIMIZERS: dict[str, Callable[[], Update]] = {
     "adam": Adam,
     "muon": Muon,
 }
+
+
+# What is learned
+
+MATRICES = ("value", "key_query")
+TABLES = ("input_embeddings", "output_embeddings")
+
+
+def check_learn(learn: object) -> tuple[str, ...]:
+    """What is learned, in one order and without repetition; at least one known name."""
+    names = (*MATRICES, *TABLES)
+    allowed = f"at least one of {', '.join(map(repr, names))}, in a tuple or a list"
+    chosen = list(learn) if isinstance(learn, Iterable) and not isinstance(learn, str) else []
+    if not chosen or any(name not in names for name in chosen):
+        raise not_allowed("learn", learn, allowed)
+    return tuple(name for name in names if name in chosen)
+
+
+def check_embedding_rate(rate: float | None, learned: Iterable[str]) -> float | None:
+    """Return the rate of embeddings, if any are learned."""
+    if rate is not None and not set(TABLES) & set(learned):
+        allowed = "None where neither table of embeddings is learned"
+        raise not_allowed("embedding_rate", rate, allowed)
+    return check_optional(check_rate, "embedding_rate", rate)

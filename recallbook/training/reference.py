@@ -8,8 +8,7 @@ from torch.nn import functional
 from recallbook.arguments import Device, check_rate
 from recallbook.data.residuals import loss_weights
 from recallbook.data.task import Problem, check_problem
-from recallbook.model.transformer import RecallTransformer
-from recallbook.training.descent import Weights
+from recallbook.model.transformer import RecallTransformer, Weights
 
 
 def three_steps(
@@ -24,11 +23,6 @@ def three_steps(
 
     Keeps $N\times L\times d$ numbers in memory. Finite rates only: the early-phase limit has no
     gradient of its own.
-
-    Raises
-    ------
-    ValueError
-        If a rate is not finite and positive.
     """
     eta, gamma = check_rate("eta", eta), check_rate("gamma", gamma)
     problem = check_problem(problem, dtype, device)
@@ -36,11 +30,9 @@ def three_steps(
 
     def gradient(parameter: torch.nn.Parameter) -> torch.Tensor:
         logits = model(problem.tokens, problem.positions)
-        losses = functional.cross_entropy(
-            logits, problem.labels, weight=loss_weights(problem), reduction="sum"
-        )
-        loss = losses / len(problem.labels)
-        return torch.autograd.grad(loss, parameter)[0]
+        weights = loss_weights(problem)
+        losses = functional.cross_entropy(logits, problem.labels, weights, reduction="sum")
+        return torch.autograd.grad(losses / len(problem.labels), parameter)[0]
 
     # `.data` steps outside autograd, as an optimiser does
     model.value.data -= eta * gradient(model.value)

@@ -7,17 +7,9 @@ from typing import Any
 
 import torch
 
-from recallbook.arguments import (
-    Device,
-    check_device,
-    check_dtype,
-    check_rates,
-    check_seed,
-    check_size,
-)
+from recallbook.arguments import Device, check_rates, check_size
 from recallbook.data.embeddings import Embeddings
 from recallbook.data.task import draw
-from recallbook.memory_needs import draw_needs, require_memory, sequences, weight_needs
 from recallbook.setting import Setting
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import Outcome, evaluate
@@ -45,9 +37,5 @@ def simulate(
     """
     test_samples = check_size("test_samples", test_samples)
     check_rates(eta, gamma)
-    check_seed("seed", seed), check_dtype("dtype", dtype), check_device("device", device)
-    if isinstance(setting, Setting):
-        test = sequences(setting, test_samples, "test_samples")
-        require_memory([*draw_needs(setting), *weight_needs(setting), *test], "the simulation")
     problem = draw(setting, seed, dtype=dtype, device=device, embeddings=embeddings)
     return evaluate(problem, three_steps(problem, eta, gamma), test_samples)

@@ -9,7 +9,6 @@ from jaxtyping import Float64, Int
 from scipy.linalg import toeplitz
 from scipy.stats import binom
 
-from recallbook.arguments import check_size
 from recallbook.data.streams import stream, uniform_integers
 from recallbook.data.task import Problem
 from recallbook.setting import fact_frequencies, other_frequencies
@@ -22,7 +21,6 @@ def largest_count_distribution(vocab: int, seq_len: int) -> Float64[np.ndarray, 
     Tokens are balls, the vocabulary is $V$ cells. Two groups of cells side by side share $n$ balls
     binomially, so the probability for $V$ cells is built by doubling. Exact up to rounding, cost
     $O(L^3\log V)$."""
-    vocab, seq_len = check_size("vocab", vocab), check_size("seq_len", seq_len)
     balls = np.arange(seq_len + 1)
     obeyed = [
         _all_cells_obey((balls <= k).astype(float), vocab)[seq_len] for k in range(1, seq_len + 1)
@@ -83,7 +81,6 @@ def bag_of_words_guess(problem: Problem, tokens: Int[np.ndarray, "n L"]) -> Int[
 def seen_distribution(vocab: int, samples: int) -> Float64[np.ndarray, " k"]:
     r"""Probability that $N$ uniform draws show exactly $k$ of the $V$ facts, for $k=0..V$; exact,
     cost $O(NV)$."""
-    vocab, samples = check_size("vocab", vocab), check_size("samples", samples)
     seen = np.zeros(vocab + 1)
     seen[0] = 1
     known = np.arange(vocab + 1) / vocab

@@ -10,8 +10,9 @@ from typing import Any
 import pandas as pd
 
 from recallbook.data.task import Problem, draw
+from recallbook.model.transformer import Weights
 from recallbook.setting import Setting
-from recallbook.training.descent import Weights, three_steps
+from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
 
 VOCAB, SEQ_LEN, DIM = 128, 64, 48

@@ -12,9 +12,9 @@ import torch
 from numpy.typing import NDArray
 
 from recallbook.data.task import Problem, draw
-from recallbook.model.transformer import RecallTransformer
+from recallbook.model.transformer import RecallTransformer, Weights
 from recallbook.setting import Setting
-from recallbook.training.descent import Weights, three_steps
+from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
 
 SEEDS = range(10)
@@ -53,6 +53,14 @@ def in_the_limit(setting: Setting, seed: int, device: str = "cpu") -> tuple[Prob
     )
 
 
+def saturated(problem: Problem, limit: Limit, ratio: float) -> tuple[Weights, float]:
+    r"""Three steps at $\eta$ in units of $LV$ and the $\gamma$ at which scores are of order $10^4$,
+    so that attention is hard; and that $\gamma$."""
+    eta = ratio * problem.setting.seq_len * problem.setting.vocab
+    gamma = 1e4 / (eta * limit.score)
+    return three_steps(problem, eta, gamma), gamma
+
+
 def over_eta(
     trigger_in_values: bool, seeds: Iterable[int] = SEEDS, device: str = "cpu"
 ) -> pd.DataFrame:
@@ -65,16 +73,10 @@ def over_eta(
     for seed in seeds:
         problem, limit = in_the_limit(setting(trigger_in_values), seed, device)
         for ratio in ETAS:
-            eta = ratio * problem.setting.seq_len * problem.setting.vocab
-            gamma = 1e4 / (eta * limit.score)  # scores of order 10^4: attention is hard
-            weights = three_steps(problem, eta, gamma)
+            weights, gamma = saturated(problem, limit, ratio)
             accuracy = evaluate(problem, weights, TEST).accuracy
-            row = {
-                "eta": ratio,
-                "seed": seed,
-                "accuracy": accuracy,
-                "gain": accuracy - limit.accuracy,
-            }
+            row = {"eta": ratio, "seed": seed, "accuracy": accuracy}
+            row["gain"] = accuracy - limit.accuracy
             rows.append({**row, "distance": _distance(weights, limit.weights, gamma)})
     return pd.DataFrame(rows)
 
@@ -84,20 +86,16 @@ def _distance(weights: Weights, limit: Weights, gamma: float) -> float:
     return float(away / torch.linalg.norm(limit.value2))
 
 
-def over_dim(
-    trigger_in_values: bool, dims: Iterable[int], seeds: Iterable[int] = SEEDS
-) -> pd.DataFrame:
+def over_dim(trigger_in_values: bool, dims: Iterable[int]) -> pd.DataFrame:
     r"""The ``slope`` of that distance in $\eta/(LV)$ where it is small, by ``dim``: at
     $x=0.01\,d/(V+d)$."""
-    rows, dims = [], list(dims)
-    for seed in seeds:
-        for dim in dims:
+    rows = []
+    for dim in dims:
+        for seed in SEEDS:
             problem, limit = in_the_limit(replace(setting(trigger_in_values), dim=dim), seed)
-            vocab = problem.setting.vocab
-            ratio = 0.01 * dim / (vocab + dim)
-            eta = ratio * problem.setting.seq_len * vocab
-            gamma = 1e4 / (eta * limit.score)
-            distance = _distance(three_steps(problem, eta, gamma), limit.weights, gamma)
+            ratio = 0.01 * dim / (problem.setting.vocab + dim)
+            weights, gamma = saturated(problem, limit, ratio)
+            distance = _distance(weights, limit.weights, gamma)
             rows.append({"seed": seed, "dim": dim, "slope": distance / ratio})
     return pd.DataFrame(rows)
 

@@ -13,8 +13,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
-from recallbook.theory.symbolic.spectra import pairings
-
 TRIGGER = -1  # stands for t where the token of a place is expected
 Poly = Counter[tuple[int, ...]]  # coefficients by powers
 Pairs = tuple[tuple[int, int], ...]
@@ -108,3 +106,16 @@ def mean_of_products(places: tuple[int, ...], labels: tuple[int, ...]) -> Poly:
                 powers = (rank + dropped, inputs.dims + outputs.dims, inputs.triggers, *several)
                 found[powers] += (-1) ** dropped
     return found
+
+
+@cache
+def pairings(items: tuple[int, ...]) -> tuple[tuple[tuple[int, int], ...], ...]:
+    """All ways to pair up; none for an odd number."""
+    if not items:
+        return ((),)
+    first, *rest = items
+    return tuple(
+        ((first, mate), *others)
+        for at, mate in enumerate(rest)
+        for others in pairings(tuple(rest[:at] + rest[at + 1 :]))
+    )

@@ -1,8 +1,8 @@
-r"""Exact moments of the scores of step 2, by enumeration of what can coincide. Nothing is typed in.
-Ours.
+r"""Exact moments of the scores of step 2, by enumeration of what can coincide. Ours.
 
-With $A_{ik}$ the product of the centred label embeddings of sequences $i$ and $k$, and $e',e$
-values and keys, $N^2\,x^\top w=\sum_{i,k}A_{ik}$ times the mean over positions $j,b$ of $(x^\top
+The form of the scores is typed in, as a sum over sequences and positions; all else is counted. With
+$A_{ik}$ the product of the centred label embeddings of sequences $i$ and $k$, and $e',e$ values and
+keys, $N^2\,x^\top w=\sum_{i,k}A_{ik}$ times the mean over positions $j,b$ of $(x^\top
 e_{ij})\big(e'_{ij}-\bar e'_i\big)^\top e'_{kb}$: a *half*. A moment of order $h$ is a product of
 $h$ halves. Its mean needs four lists:
 
@@ -39,7 +39,6 @@ from typing import NamedTuple
 import pandas as pd
 
 from recallbook.theory.moments import COLUMNS, POWERS, TABLE
-from recallbook.theory.symbolic import spectra
 from recallbook_studies.ch05 import contractions
 from recallbook_studies.ch05.contractions import TRIGGER, Pairs, Poly, joined, mean_of_products
 
@@ -329,11 +328,9 @@ def table() -> pd.DataFrame:
 
 def digest() -> str:
     """SHA-256 of what enumerates, without comments and layout, and of the committed table."""
-    sources = (Path(__file__), Path(contractions.__file__), Path(spectra.__file__))
+    sources = (Path(__file__), Path(contractions.__file__))
     trees = [ast.parse(path.read_text(encoding="utf-8")) for path in sources]
-    wanted = [node for tree in trees[:2] for node in tree.body]
-    wanted += [node for node in trees[2].body if getattr(node, "name", "") == "pairings"]
-    text = "\n".join(ast.unparse(node) for node in wanted)
+    text = "\n".join(ast.unparse(node) for tree in trees for node in tree.body)
     return hashlib.sha256(text.encode() + TABLE.read_bytes()).hexdigest()
 
 

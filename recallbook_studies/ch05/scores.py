@@ -24,9 +24,8 @@ from recallbook.setting import Setting
 from recallbook.theory.symbolic import lock_terms as symbolic
 from recallbook.theory.symbolic.expressions import d, numeric
 from recallbook.theory.values import FIELDS, length_variance, sizes
-from recallbook.training.descent import three_steps
 from recallbook.training.early_phase import key_query_step, value_step
-from recallbook.training.evaluation import evaluate
+from recallbook.training.simulation import simulate
 
 SEEDS = range(10)
 SIGNAL: dict[str, Any] = {"vocab": 128, "samples": 2048, "dim": 32, "seq_len": 16}
@@ -167,12 +166,9 @@ def predicted(setting: Setting, shared: pd.DataFrame | None = None) -> dict[str,
     return {**found, "unequal lengths": 0.0} if equal else found
 
 
-def variance(
-    setting: Setting, without: tuple[str, ...] = (), shared: pd.DataFrame | None = None
-) -> Any:
-    """Predicted variance of token scores, some terms left out."""
-    found = predicted(setting, shared)
-    return sum(size for name, size in found.items() if name != "score" and name not in without)
+def variance(setting: Setting, shared: pd.DataFrame | None = None) -> Any:
+    """Predicted variance of token scores."""
+    return sum(size for name, size in predicted(setting, shared).items() if name != "score")
 
 
 def readable(expression: sp.Expr) -> sp.Expr:
@@ -200,10 +196,10 @@ def ratio(measured: ArrayLike, expected: ArrayLike) -> intervals.Interval:
     return intervals.seed_interval(np.asarray(measured) / np.mean(np.asarray(expected)))
 
 
-def line(base: dict[str, Any], name: str, count: int = 40, **fixed: Any) -> pd.DataFrame:
+def line(base: dict[str, Any], name: str, **fixed: Any) -> pd.DataFrame:
     """Predictions between the ends of a sweep: the ``size``, each term, and their sum as
     ``variance``."""
-    fine = np.unique(np.geomspace(SWEEPS[name][0], SWEEPS[name][-1], count).round().astype(int))
+    fine = np.unique(np.geomspace(SWEEPS[name][0], SWEEPS[name][-1], 40).round().astype(int))
     points = [setting_at(base, name, size, **fixed) for size in fine]
     rows = [
         {"size": n, **predicted(p), "variance": variance(p)}
@@ -215,15 +211,12 @@ def line(base: dict[str, Any], name: str, count: int = 40, **fixed: Any) -> pd.D
 # Lock-on
 
 
-def lock_on(
-    settings: Iterable[Setting], seeds: Iterable[int] = LOCK_SEEDS, device: str = "cpu"
-) -> pd.DataFrame:
+def lock_on(settings: Iterable[Setting], device: str = "cpu") -> pd.DataFrame:
     """Simulated lock-on on 1000 fresh sequences, for each setting and seed."""
     rows = []
     for setting in settings:
         sizes = {key: getattr(setting, key) for key in SYMBOLS}
-        for seed in seeds:
-            problem = draw(setting, seed, device=device)
-            outcome = evaluate(problem, three_steps(problem), test_samples=1000)
+        for seed in LOCK_SEEDS:
+            outcome = simulate(setting, seed, test_samples=1000, device=device)
             rows.append({**sizes, "seed": seed, "lock_on": outcome.lock_on})
     return pd.DataFrame(rows)

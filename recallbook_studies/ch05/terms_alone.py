@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 from scipy.stats import bootstrap
 
@@ -54,18 +55,12 @@ class Case(NamedTuple):
 
     def setting(self) -> Setting:
         """The setting of the case."""
-        chosen: dict[str, Any] = (
-            {"embeddings": NO_END, "dim": self.vocab + 2}
-            if self.dim == NO_END
-            else {"dim": self.dim}
-        )
-        return Setting(
-            vocab=self.vocab,
-            seq_len=self.seq_len,
-            samples=self.samples,
-            trigger_in_values=bool(self.tau),
-            **chosen,
-        )
+        chosen: dict[str, Any] = {"dim": self.dim}
+        if self.dim == NO_END:
+            chosen = {"embeddings": NO_END, "dim": self.vocab + 2}
+        sizes: dict[str, Any] = {"vocab": self.vocab, "seq_len": self.seq_len}
+        tau = bool(self.tau)
+        return Setting(**sizes, **chosen, samples=self.samples, trigger_in_values=tau)
 
 
 CASES = (
@@ -139,7 +134,7 @@ def mark_parts(setting: Setting) -> Parts:
     overlap"."""
     score = moments.polynomial(setting, "score")
     parts = {term: _mean(setting, "square", term) for term in TERMS}
-    parts["trigger overlap"] -= moments.over_triggers(setting, score**2)
+    parts["trigger overlap"] -= over_triggers(setting, score**2)
     equal, at = not length_variance(setting), sizes(setting)
     left = [
         term.trigger
@@ -166,17 +161,12 @@ def table(frame: pd.DataFrame) -> pd.DataFrame:
         ):
             low, high = _interval(values / parts.total)
             share = parts.by_term[case.term] / parts.total
-            row = {
-                "term": case.term,
-                "of": what,
-                "V": case.vocab,
-                "L": case.seq_len,
-                "d": "inf" if case.dim == NO_END else str(case.dim),
-            }
-            row |= {"N": case.samples, "tau": case.tau, "share": share}
-            row |= {"ratio": values.mean() / parts.total, "low": low, "high": high}
+            row = {"term": case.term, "of": what, "V": case.vocab, "L": case.seq_len}
+            row |= {"d": "inf" if case.dim == NO_END else str(case.dim), "N": case.samples}
+            row |= {"tau": case.tau, "share": share, "ratio": values.mean() / parts.total}
             without = values.mean() / (parts.total * (1 - share)) if share < 0.99 else np.nan
-            rows.append({**row, "without": without, "leading": values.mean() / parts.leading})
+            row |= {"low": low, "high": high, "without": without}
+            rows.append({**row, "leading": values.mean() / parts.leading})
     return pd.DataFrame(rows)
 
 
@@ -204,4 +194,12 @@ def _interval(values: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def _mean(setting: Setting, quantity: str, term: str) -> float:
-    return moments.over_triggers(setting, moments.polynomial(setting, quantity, term=term))
+    return over_triggers(setting, moments.polynomial(setting, quantity, term=term))
+
+
+def over_triggers(setting: Setting, given: Polynomial) -> float:
+    r"""Mean of a polynomial over $|t|^2$, a gamma variable of mean 1: $\mathbb
+    E\,T^k=\prod_{j<k}(1+js)$."""
+    spread = length_variance(setting)
+    means = np.cumprod([1.0, *(1 + j * spread for j in range(len(given.coef) - 1))])
+    return float(np.dot(np.asarray(given.coef, dtype=float), means))

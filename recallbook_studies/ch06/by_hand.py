@@ -14,10 +14,8 @@ from scipy.stats import poisson
 
 from recallbook.setting import Setting
 from recallbook.theory.prediction import phase, predict
-from recallbook.theory.symbolic import recall_terms as symbolic
-from recallbook.theory.symbolic.expressions import numeric
-from recallbook.theory.values import sizes
 from recallbook.training.simulation import simulate
+from recallbook_studies.ch06.origins import predicted_squares
 
 Array = NDArray[np.float64]
 
@@ -30,10 +28,7 @@ def with_trigger(setting: Setting, flag: int) -> Setting:
 def noises(setting: Setting) -> dict[str, float]:
     """Mean square of each noise over the squared signal of the mean count; those that are zero left
     out."""
-    every = {
-        name: float(numeric(term)(sizes(setting))) for name, term in symbolic.mean_squares().items()
-    }
-    return {name: size for name, size in every.items() if size > 0}
+    return {name: size for name, size in predicted_squares(setting).items() if size > 0}
 
 
 def ratio(setting: Setting, counts: NDArray[Any]) -> Array:
@@ -62,49 +57,36 @@ def compared(setting: Setting, seeds: Iterable[int], device: str = "cpu") -> lis
     seeds, perfect = list(seeds), replace(setting, seq_len=1)
     full, alone = predict(setting, warn=False), predict(perfect, warn=False)
     runs = [simulate(setting, seed, device=device) for seed in seeds]
+    alone_runs = [simulate(perfect, seed, device=device).recall for seed in seeds]
     stored = recall(setting, full.lock_on)
-    by_hand: dict[str, float | None] = {
-        "lock-on": None,
-        "recall": stored,
-        "accuracy": full.lock_on * stored,
-    }
-    perfectly = "recall, perfect attention"
-    rows: list[tuple[str, float | None, float]] = [(perfectly, recall(setting), alone.recall)]
-    rows += [
-        (name, found, getattr(full, name.replace("-", "_"))) for name, found in by_hand.items()
+    rows: list[tuple[str, float | None, float, list[float]]] = [
+        ("recall, perfect attention", recall(setting), alone.recall, alone_runs),
+        ("lock-on", None, full.lock_on, [run.lock_on for run in runs]),
+        ("recall", stored, full.recall, [run.recall for run in runs]),
+        ("accuracy", full.lock_on * stored, full.accuracy, [run.accuracy for run in runs]),
     ]
-    simulated = {name: [getattr(run, name.replace("-", "_")) for run in runs] for name in by_hand}
-    simulated[perfectly] = [simulate(perfect, seed, device=device).recall for seed in seeds]
     return [
         {
             "outcome": name,
             "by hand": hand,
             "predict": predicted,
-            "simulated": float(np.mean(simulated[name])),
-            "error": float(np.std(simulated[name], ddof=1) / len(seeds) ** 0.5),
+            "simulated": float(np.mean(simulated)),
+            "error": float(np.std(simulated, ddof=1) / len(seeds) ** 0.5),
         }
-        for name, hand, predicted in rows
+        for name, hand, predicted, simulated in rows
     ]
 
 
 def what_helps(setting: Setting) -> dict[str, Any]:
     """What binds, predicted accuracy, and predicted accuracy after each change alone."""
+    tau = int(setting.trigger_in_values)
     changes = {
         "2 N": replace(setting, samples=2 * setting.samples),
         "2 d": replace(setting, dim=2 * setting.dim),
         "L/2": replace(setting, seq_len=max(1, setting.seq_len // 2)),
-        "tau = 0": with_trigger(setting, 0),
+        "tau = 0": with_trigger(setting, 0) if tau else None,
     }
+    shown = {"L": setting.seq_len, "d": setting.dim, "N": setting.samples, "tau": tau}
     now = predict(setting, warn=False).accuracy
-    after: dict[str, float | None] = {
-        name: predict(s, warn=False).accuracy for name, s in changes.items()
-    }
-    if not setting.trigger_in_values:
-        after["tau = 0"] = None
-    shown = {
-        "L": setting.seq_len,
-        "d": setting.dim,
-        "N": setting.samples,
-        "tau": int(setting.trigger_in_values),
-    }
+    after = {name: s and predict(s, warn=False).accuracy for name, s in changes.items()}
     return {**shown, "binds": phase(setting), "accuracy": now, **after}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ import pandas as pd
 import torch
 
 from recallbook.analysis.critical import predicted_size
-from recallbook.arguments import check_size
 from recallbook.bounds import recall_law
 from recallbook.bounds.certificate import certify
 from recallbook.data.embeddings import draw_embeddings
@@ -25,14 +25,12 @@ from recallbook.setting import Setting
 from recallbook.sweeps.archive import load_results
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
-from recallbook_studies.error_map import described, means_and_errors
-from recallbook_studies.prediction_errors import QUANTITIES, log_uniform
+from recallbook_studies.error_map import described
+from recallbook_studies.prediction_errors import QUANTITIES, log_uniform, means_and_errors
 
 load = partial(load_results, "certificates")  # the committed rows
 COUNT = 200
-FIRST_SEED = (
-    5 * 10**8
-)  # of problems, and from there on of fresh output embeddings: used nowhere else
+FIRST_SEED = 5 * 10**8  # of problems and of fresh output embeddings: used nowhere else
 FRESH = 48  # output embeddings for each problem
 TEST = 2000
 LARGEST = 4 * 10**6  # tokens of a training batch
@@ -44,7 +42,7 @@ def random_setting(index: int) -> tuple[Setting, float]:
 
     Every fourth has 20 times that N, the others between a half and 100 times. Drawn again where no
     N reaches half lock-on, or where the batch would be too large."""
-    generator = np.random.default_rng([17, check_size("index", index, smallest=0)])
+    generator = np.random.default_rng([17, index])
     while True:
         setting = _sizes(generator)
         multiple = 20.0 if index % 4 == 0 else log_uniform(generator, 0.5, 100)
@@ -86,40 +84,35 @@ def row(index: int) -> dict[str, Any]:
     embeddings."""
     setting, multiple = random_setting(index)
     problem = draw(setting, FIRST_SEED + (FRESH + 1) * index)
-    certificate = certify(problem)
     runs = [
         evaluate(p, three_steps(p), TEST, seed=p.seed + 1 + i)
         for i, p in enumerate(fresh_outputs(problem))
     ]
-    found = {"index": index, **described(setting), "multiple": multiple}
-    found |= {f"proved_{name}": getattr(certificate, name) for name in OUTCOMES}
-    found |= means_and_errors([[getattr(run, name) for name in QUANTITIES] for run in runs])
-    return found | {"proved_all_lock": certificate.all_lock, "proved_stored": certificate.stored}
+    found = means_and_errors([[getattr(run, name) for name in QUANTITIES] for run in runs])
+    key = {"index": index, **described(setting), "multiple": multiple}
+    return {**key, **proved(problem), **found}
+
+
+def proved(problem: Problem) -> dict[str, Any]:
+    """What a certificate proves, under names of their own."""
+    found = certify(problem)
+    return {f"proved_{name}": getattr(found, name) for name in (*OUTCOMES, "all_lock", "stored")}
 
 
 def along(settings: Iterable[Setting], seeds: Iterable[int], fresh: int = 8) -> pd.DataFrame:
     """Certificates of each setting's draws beside means over fresh output embeddings, one row a
     draw."""
     rows = []
-    seeds = list(seeds)
-    for setting in settings:
-        for seed in seeds:
-            problem = draw(setting, FIRST_SEED - 1000 + seed)
-            found = certify(problem)
-            proved = {
-                f"proved_{name}": getattr(found, name) for name in (*OUTCOMES, "all_lock", "stored")
-            }
-            runs = [evaluate(p, three_steps(p), TEST) for p in fresh_outputs(problem, fresh)]
-            means = {
-                name: float(np.mean([getattr(run, name) for run in runs])) for name in OUTCOMES
-            }
-            rows.append(
-                {"samples": setting.samples, "dim": setting.dim, "seed": seed, **proved, **means}
-            )
+    for setting, seed in product(settings, seeds):
+        problem = draw(setting, FIRST_SEED - 1000 + seed)
+        runs = [evaluate(p, three_steps(p), TEST) for p in fresh_outputs(problem, fresh)]
+        means = {name: float(np.mean([getattr(run, name) for run in runs])) for name in OUTCOMES}
+        sizes = {"samples": setting.samples, "dim": setting.dim, "seed": seed}
+        rows.append({**sizes, **proved(problem), **means})
     return pd.DataFrame(rows)
 
 
-def slack_of_recall(setting: Setting, seeds: Iterable[int], draws: int = 100) -> pd.DataFrame:
+def slack_of_recall(setting: Setting, seeds: Iterable[int]) -> pd.DataFrame:
     """Recall with perfect attention, simulated over fresh Gaussian outputs, and its bounds; one row
     a draw."""
     rows = []
@@ -131,24 +124,19 @@ def slack_of_recall(setting: Setting, seeds: Iterable[int], draws: int = 100) ->
         tails = (1 - gaps.square()).pow(setting.dim / 2).fill_diagonal_(0.0)
         generator = torch.Generator().manual_seed(seed)
         right = []
-        for _ in range(draws):
+        for _ in range(100):
             outputs = torch.randn(
                 problem.output_embeddings.shape, generator=generator, dtype=torch.float64
             )
-            right.append(
-                ((weights @ outputs @ outputs.T).argmax(dim=1) == torch.arange(len(weights)))
-                .double()
-                .mean()
-            )
-        rows.append(
-            {
-                "dim": setting.dim,
-                "simulated": float(torch.stack(right).mean()),
-                "proved": float(recall_law.recall_bound(weights, setting.dim).mean()),
-                "union": float(recall_law.union_bound(weights, setting.dim).mean()),
-                "tails": float((1 - tails.sum(dim=1)).clamp(min=0).mean()),
-            }
-        )
+            found = (weights @ outputs @ outputs.T).argmax(dim=1)
+            right.append((found == torch.arange(len(weights))).double().mean())
+        row = {
+            "simulated": torch.stack(right).mean(),
+            "proved": recall_law.recall_bound(weights, setting.dim).mean(),
+            "union": recall_law.union_bound(weights, setting.dim).mean(),
+            "tails": (1 - tails.sum(dim=1)).clamp(min=0).mean(),
+        }
+        rows.append({"dim": setting.dim, **{name: float(value) for name, value in row.items()}})
     return pd.DataFrame(rows)
 
 

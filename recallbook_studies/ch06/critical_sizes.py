@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,63 +13,53 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from recallbook.setting import Setting
-from recallbook.sweeps.point import Point
 from recallbook.sweeps.run import run_sweep
-from recallbook.theory.prediction import critical_samples, predict
+from recallbook.theory.prediction import predict
 from recallbook.theory.symbolic.expressions import V, numeric
 from recallbook.theory.values import columns
 from recallbook.training.simulation import simulate
-from recallbook_studies import laws
+from recallbook_studies import grids, laws
+from recallbook_studies.ch09.accuracy_sizes import (
+    PLANE_DIMS,
+    PLANE_LENGTHS,
+    predicted,
+)
 
 SEEDS = range(8)
 TEST = 1000  # fresh sequences a seed
-PLANE_SAMPLES, PLANE_DIMS = (128, 384, 1152, 3456, 8192), (24, 40, 64, 128)
-CRITICAL_DIMS, CRITICAL_LENGTHS = (96, 128, 192, 256, 512, 1024, 2048), (16, 256)
-LENGTHS = (4, 64, 128)  # beside those of CRITICAL_LENGTHS
+GRID_SAMPLES, GRID_DIMS = (128, 384, 1152, 3456, 8192), (24, 40, 64, 128)
 Array = NDArray[np.float64]
 
 
-def plane(
-    trigger_in_values: bool, seeds: Iterable[int] = SEEDS, device: str = "cpu"
-) -> pd.DataFrame:
+def plane(trigger_in_values: bool, device: str = "cpu") -> pd.DataFrame:
     """Predicted and simulated accuracy over number of sequences and dimension, one row for each
     seed."""
+    sizes = {"vocab": 128, "seq_len": 16, "dim": GRID_DIMS, "samples": GRID_SAMPLES}
     rows: list[dict[str, Any]] = []
-    seeds = list(seeds)
-    for dim in PLANE_DIMS:
-        for samples in PLANE_SAMPLES:
-            setting = Setting(
-                vocab=128, seq_len=16, dim=dim, samples=samples, trigger_in_values=trigger_in_values
-            )
-            predicted = predict(setting, warn=False).accuracy
-            for seed in seeds:
-                outcome = simulate(setting, seed, test_samples=TEST, device=device)
-                row = {"dim": dim, "samples": samples, "seed": seed, "predicted": predicted}
-                rows.append({**row, "accuracy": outcome.accuracy})
+    for setting in grids.settings(**sizes, trigger_in_values=trigger_in_values):
+        guess = predict(setting, warn=False).accuracy
+        row = {"dim": setting.dim, "samples": setting.samples, "predicted": guess}
+        for seed in SEEDS:
+            outcome = simulate(setting, seed, test_samples=TEST, device=device)
+            rows.append({**row, "seed": seed, "accuracy": outcome.accuracy})
     return pd.DataFrame(rows)
 
 
 def critical(
     trigger_in_values: bool,
-    dims: Iterable[int] = CRITICAL_DIMS,
-    lengths: Iterable[int] = CRITICAL_LENGTHS,
-    vocab: int = 256,
+    dims: Sequence[int] = PLANE_DIMS,
+    lengths: Sequence[int] = PLANE_LENGTHS,
 ) -> pd.DataFrame:
-    """Predicted critical number of sequences for accuracy 0.9."""
+    """Predicted critical number of sequences for accuracy 0.9 at V = 256, committed for these
+    sizes."""
     table = pd.DataFrame(itertools.product(dims, lengths), columns=["dim", "seq_len"])
-    found = [
-        critical_samples(vocab, n, d, trigger_in_values=trigger_in_values, warn=False)
-        for d, n in table.to_numpy().tolist()
-    ]
+    found = [predicted()[trigger_in_values, 256, n, d] for d, n in table.to_numpy().tolist()]
     return table.assign(samples=found)
 
 
-def outcomes(settings: Iterable[Setting], seeds: Iterable[int] = SEEDS) -> pd.DataFrame:
+def outcomes(settings: Iterable[Setting]) -> pd.DataFrame:
     """Simulated lock-on, recall and accuracy, one row for each setting and seed."""
-    seeds = list(seeds)
-    return run_sweep(
-        Point(setting, seed, test_samples=TEST) for setting in settings for seed in seeds
-    )
+    return run_sweep(grids.points(settings, SEEDS, TEST))
 
 
 def largest_law(frame: pd.DataFrame, trigger_in_values: bool, vocab: int = 256) -> Array:
@@ -87,15 +78,13 @@ def critical_dim(vocab: int, trigger_in_values: bool, accuracy: float = 0.9) -> 
     return laws.least_dim(vocab, accuracy, trigger_in_values=trigger_in_values)
 
 
-def double_role(
-    dims: Iterable[int], samples: int = 2048, seq_len: int = 128, vocab: int = 128
-) -> pd.DataFrame:
+def double_role(dims: Iterable[int], samples: int = 2048) -> pd.DataFrame:
     r"""Predicted lock-on (learnability) and recall with perfect attention (superposition) against
     $d$, $\tau=0$."""
     rows = []
     for dim in dims:
-        shared: Any = {"vocab": vocab, "dim": dim, "samples": samples, "trigger_in_values": False}
-        full, alone = (predict(Setting(seq_len=n, **shared), warn=False) for n in (seq_len, 1))
+        setting = Setting(vocab=128, seq_len=128, dim=dim, samples=samples)
+        full, alone = (predict(replace(setting, seq_len=n), warn=False) for n in (128, 1))
         rows.append(
             {"dim": dim, "lock_on": full.lock_on, "recall": alone.recall, "accuracy": full.accuracy}
         )
@@ -112,7 +101,7 @@ def frequency_constant() -> float:
     return 1 / (1 - math.e / 2 * math.log(2))
 
 
-def all_counts_near(vocab: int, samples: int, draws: int = 200, seed: int = 0) -> float:
+def all_counts_near(vocab: int, samples: int) -> float:
     r"""Fraction of draws in which $2\min_vn_v>\max_vn_v$."""
-    counts = np.random.default_rng(seed).multinomial(samples, np.full(vocab, 1 / vocab), size=draws)
+    counts = np.random.default_rng(0).multinomial(samples, np.full(vocab, 1 / vocab), size=200)
     return float(np.mean(2 * counts.min(axis=1) > counts.max(axis=1)))

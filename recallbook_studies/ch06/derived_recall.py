@@ -42,7 +42,8 @@ def mean_squares() -> dict[str, sp.Expr]:
 
     $z_v$ is vector 0, $z_j$ is 1, $u_k$ is 2, $u_j$ is 3 and $u_v$ is 4. $(z_j+\tau t)^\top h$
     without what all facts share is $z_j^\top(z_v+\tau t)$; the trigger's share $\theta=\tau\,t^\top
-    h$ has mean square $\tau(1+\frac1d)$."""
+    h$ has mean square $\tau(1+\frac1d)$. Which facts make an origin, and how many they are ($V-2$
+    are neither asked nor answered), is written by hand; means and moments are derived."""
     counts = count_moments()
     overlap = mean_of((1, 0, 1, 0)) + tau * mean_of((1, TRIGGER, 1, TRIGGER))
     labels, length = mean_of((2, 3, 2, 3)), mean_of((2, 2, 2, 2))
@@ -51,11 +52,8 @@ def mean_squares() -> dict[str, sp.Expr]:
     frequencies = (V - 2) * counts["variance"] * labels + counts["variance"] * length
     # squared lengths and overlaps of the asked token with itself: |z_v|^2 + tau z_v.t
     asked = mean_of((0, 0, 0, 0)) + tau * mean_of((0, TRIGGER, 0, TRIGGER))
-    own = (
-        counts["square"] * asked
-        + 2 * counts["variance"] * mean_of((0, 0)) * tau
-        + counts["variance"] * shared
-    )
+    # the mean of (|z_v|^2 + tau z_v.t) theta is tau (1 + 1/d), as that of theta^2
+    own = counts["square"] * asked + 3 * counts["variance"] * shared
     parts = {
         "label frequencies": shared * frequencies,
         "interference": (V - 2) * counts["square"] * overlap * labels,

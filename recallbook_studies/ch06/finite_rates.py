@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from recallbook.setting import Setting
 from recallbook.theory.symbolic.expressions import L, N, V, d, numeric
 from recallbook.theory.values import sizes
-from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
-from recallbook_studies.ch03.rates import in_the_limit
+from recallbook_studies.ch03.rates import in_the_limit, saturated
 
 SEEDS = range(8)
 TEST = 1000  # fresh sequences a seed
@@ -67,9 +66,7 @@ def finite_eta(
     for seed in seeds:
         problem, limit = in_the_limit(setting, seed)
         for ratio in etas:
-            eta = ratio * setting.seq_len * setting.vocab
-            gamma = 1e4 / (eta * limit.score)
-            weights = three_steps(problem, eta, gamma)
+            weights, gamma = saturated(problem, limit, ratio)
             stored = (weights.value2 - weights.value1) / gamma @ problem.trigger
             shared = float(
                 setting.samples * (stored @ stored) / (problem.trigger @ problem.trigger) ** 2

@@ -105,13 +105,12 @@ def predicted_squares(setting: Setting) -> dict[str, float]:
     }
 
 
-def squares(settings: Iterable[Setting], seeds: Iterable[int] = SEEDS) -> pd.DataFrame:
+def squares(settings: Iterable[Setting]) -> pd.DataFrame:
     """Measured mean squares, one row for each setting, seed and origin."""
-    seeds = list(seeds)
     rows = [
         {"samples": s.samples, "dim": s.dim, "seed": seed, "origin": name, "square": value}
         for s in settings
-        for seed in seeds
+        for seed in SEEDS
         for name, value in measured_squares(s, seed).items()
     ]
     return pd.DataFrame(rows)

@@ -70,7 +70,6 @@ def facets(trigger_in_values: bool) -> tuple[Facet, ...]:
     flag = int(trigger_in_values)
     simple = {
         V / d: 1,
-        V / L: 1,
         L: 2,
         d / cf.log: DIM_OVER_LOG,
         cf.log: LOG,

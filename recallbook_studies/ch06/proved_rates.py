@@ -18,6 +18,7 @@ from torch import Tensor
 from recallbook.arguments import check_rate, not_allowed
 from recallbook.data.residuals import centred_labels
 from recallbook.data.task import Problem, check_problem
+from recallbook.model.attention import key_size, pull_size
 from recallbook.model.ties import tolerance
 from recallbook.setting import Setting
 from recallbook.training.early_phase import key_query_step, value_step
@@ -39,7 +40,9 @@ class _Limit(NamedTuple):
     token."""
 
     spread: float  # omega
-    margin: float  # least score of an informative token over another, per unit gamma eta
+    margin: (
+        float  # least score of an informative token over another, per unit gamma eta, less rounding
+    )
     drift: float  # by how much it can fall, per unit of e^{eta omega} - 1
     gaps: Float[
         Tensor, "V V"
@@ -117,7 +120,8 @@ def _limit(problem: Problem) -> _Limit:
     logits = labels @ gradient @ values.T  # (label, value)
 
     strength, scores = float(problem.query.square().sum()), tokens @ key
-    margin = strength * float(problem.trigger @ key - (scores.max() - scores.min()))
+    slack = tolerance(key.dtype) * pull_size(problem, labels @ gradient) * key_size(problem)
+    margin = strength * float(problem.trigger @ key - (scores.max() - scores.min()) - slack)
     # cov_j(u~_l.G e'_j, e_j.g) is at most a quarter of the product of ranges, and g = t + z_v -
     # z_v'
     longest = _ranges(problem.trigger @ keys.T) + 2 * _ranges(tokens @ keys.T).max()

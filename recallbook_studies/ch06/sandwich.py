@@ -23,6 +23,7 @@ from recallbook.sweeps.archive import load_results
 from recallbook.sweeps.point import Point
 from recallbook.theory.prediction import critical_samples
 from recallbook.training.simulation import simulate
+from recallbook_studies import grids
 from recallbook_studies.ch06.critical_sizes import critical_dim
 from recallbook_studies.prediction_errors import log_uniform
 
@@ -54,13 +55,14 @@ def sizes(along: str, value: int) -> dict[str, Any]:
 
 def points() -> list[Point]:
     """The sweep: every case at five values of N around the predicted one."""
-    found = []
-    for along, cases in ALONG.items():
-        for value, centre in cases.items():
-            for step in STEPS:
-                setting = Setting(**sizes(along, value), samples=round(centre * 2.0**step))
-                found += [Point(setting, seed, test_samples=TEST) for seed in SEEDS]
-    return list(dict.fromkeys(found))  # the base case lies on three lines
+    found = [
+        setting
+        for along, cases in ALONG.items()
+        for value, centre in cases.items()
+        for setting in grids.settings(**sizes(along, value), samples=grids.octaves(centre, STEPS))
+    ]
+    # the base case lies on three lines
+    return grids.points(dict.fromkeys(found), SEEDS, TEST)
 
 
 def random_case(index: int) -> dict[str, Any]:

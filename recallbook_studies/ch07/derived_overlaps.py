@@ -5,6 +5,7 @@ $\phi(\sqrt a\,\xi)=\sum_k\phi_k(a)\,\mathrm{He}_k(\xi)/\sqrt{k!}$.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 import sympy as sp
@@ -31,34 +32,32 @@ def coefficient(activation: str, order: int) -> sp.Expr | None:
         return None
     factor = normalised_hermite(order)
     if activation == "relu":
-        return sp.simplify(sp.sqrt(a) * _half_moment(sp.expand(x * factor)))
+        return sp.simplify(sp.sqrt(a) * _mean(sp.expand(x * factor), _half_normal))
     if activation == "gelu":
         return sp.simplify(_gelu(order))
     polynomial = normalised_hermite(ORDERS[activation]).subs(x, sp.sqrt(a) * x)
     return sp.factor(_moment(sp.expand(polynomial * factor)))
 
 
+def _mean(polynomial: sp.Expr, moment: Callable[[int], sp.Expr]) -> sp.Expr:
+    """Mean of a polynomial of a variable with these moments."""
+    terms = sp.Poly(polynomial, x).terms()
+    return sum((weight * moment(power) for (power,), weight in terms), start=sp.Integer(0))
+
+
+def _normal(power: int) -> sp.Expr:
+    return sp.factorial2(power - 1) if power % 2 == 0 else sp.Integer(0)
+
+
 def _moment(polynomial: sp.Expr, variance: sp.Expr | int = 1) -> sp.Expr:
     """Mean of a polynomial of a centred normal variable."""
-    total = sp.Integer(0)
-    for (power,), weight in sp.Poly(polynomial, x).terms():
-        if power % 2 == 0:
-            total += weight * sp.factorial2(power - 1) * variance ** (power // 2)
-    return total
+    return _mean(polynomial, lambda power: _normal(power) * variance ** (power // 2))
 
 
-def _half_moment(polynomial: sp.Expr) -> sp.Expr:
-    r"""The same over $x>0$ only: $\mathbb E\,x^p\mathbf
-    1\{x>0\}=2^{p/2-1}\Gamma(\frac{p+1}2)/\sqrt\pi$."""
-    total = sp.Integer(0)
-    for (power,), weight in sp.Poly(polynomial, x).terms():
-        total += (
-            weight
-            * 2 ** (sp.Rational(power, 2) - 1)
-            * sp.gamma(sp.Rational(power + 1, 2))
-            / sp.sqrt(sp.pi)
-        )
-    return total
+def _half_normal(power: int) -> sp.Expr:
+    r"""$\mathbb E\,x^p\mathbf 1\{x>0\}=2^{p/2-1}\Gamma(\frac{p+1}2)/\sqrt\pi$."""
+    half = sp.Rational(power + 1, 2)
+    return 2 ** (sp.Rational(power, 2) - 1) * sp.gamma(half) / sp.sqrt(sp.pi)
 
 
 def _gelu(order: int) -> sp.Expr:
@@ -106,8 +105,6 @@ def _pair_mean(left: sp.Expr, right: sp.Expr) -> sp.Expr:
     moment by moment."""
     y = sp.Symbol("y", real=True)
     other = right.subs(x, covariance / a * x + sp.sqrt(a - covariance**2 / a) * y)
-    total = sp.Integer(0)
-    for (power,), weight in sp.Poly(sp.expand(left * other), y).terms():
-        if power % 2 == 0:
-            total += sp.factorial2(power - 1) * _moment(sp.expand(weight), a)
-    return sp.expand(total)
+    inner = sp.Poly(sp.expand(left * other), y).terms()
+    parts = [_normal(power) * _moment(sp.expand(weight), a) for (power,), weight in inner]
+    return sp.expand(sum(parts, start=sp.Integer(0)))

@@ -7,7 +7,6 @@ anew."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -18,9 +17,9 @@ from matplotlib.colors import ListedColormap
 
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import load_results
-from recallbook.sweeps.point import Point
 from recallbook.sweeps.run import run_sweep
 from recallbook.theory.prediction import WIDEST, critical_width, phase
+from recallbook_studies import grids
 from recallbook_studies.plotting import COLOURS
 
 VOCAB, ACCURACY = 256, 0.9
@@ -66,13 +65,11 @@ def setting(row: Any) -> Setting:
     return Setting(**sizes, width=int(row.width), activation=activation, trigger_in_values=tau)
 
 
-def at_crossings(
-    rows: pd.DataFrame, seeds: Iterable[int] = range(8), test_samples: int = 1000
-) -> pd.DataFrame:
+def at_crossings(rows: pd.DataFrame) -> pd.DataFrame:
     """Simulated accuracy at the critical widths of these cells, one row for each seed."""
     found = []
     for row in rows[np.isfinite(rows["width"])].itertuples():
-        runs = run_sweep(Point(setting(row), seed, test_samples=test_samples) for seed in seeds)
+        runs = run_sweep(grids.points([setting(row)], range(8), 1000))
         found.append(
             runs[["seed", "accuracy"]].assign(panel=row.panel, ratio=row.ratio, seq_len=row.seq_len)
         )

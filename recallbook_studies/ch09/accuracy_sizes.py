@@ -1,16 +1,22 @@
-r"""Critical number of sequences for accuracy 0.9: by dimension, and by length at two
-vocabularies."""
+r"""Critical number of sequences for accuracy 0.9, simulated and predicted: by dimension, and by
+length at two vocabularies.
+
+``python -m recallbook table critical_sizes STORE`` predicts it for every case and over the planes
+of chapter 6; ``--export`` writes the table that ships with the package."""
 
 from __future__ import annotations
 
+import itertools
+from functools import cache
 from typing import Any
 
 import pandas as pd
 
 from recallbook.analysis.critical import critical_table
-from recallbook.setting import Setting
+from recallbook.sweeps.archive import load_results
 from recallbook.sweeps.point import Point
 from recallbook.theory.prediction import critical_samples
+from recallbook_studies import grids
 
 LEVEL = 0.9
 STEPS = (-1, -0.5, 0, 0.5, 1)  # octaves around the centre
@@ -28,16 +34,21 @@ BY_DIM = {
 }
 # d is 1.15 times the dimension at which predicted recall reaches 0.9 with unlimited data
 BY_LENGTH = {
-    **{
-        (0, 256, 98, length): n
-        for length, n in ((16, 5300), (64, 5300), (128, 5300), (192, 6900), (256, 11000))
-    },
-    **{
-        (0, 1024, 193, length): n
-        for length, n in ((64, 23000), (256, 23000), (512, 28000), (768, 55000))
-    },
+    (0, 256, 98, 16): 5300,
+    (0, 256, 98, 64): 5300,
+    (0, 256, 98, 128): 5300,
+    (0, 256, 98, 192): 6900,
+    (0, 256, 98, 256): 11000,
+    (0, 1024, 193, 64): 23000,
+    (0, 1024, 193, 256): 23000,
+    (0, 1024, 193, 512): 28000,
+    (0, 1024, 193, 768): 55000,
 }
 SEEDS = {256: range(10), 1024: range(6)}
+# of chapter 6, at V = 256
+PLANE_DIMS, PLANE_LENGTHS = (96, 128, 192, 256, 512, 1024, 2048), (16, 256)
+MORE_LENGTHS = (4, 64, 128)
+SIZES = ["trigger_in_values", "vocab", "seq_len", "dim"]
 
 
 def points() -> list[Point]:
@@ -45,13 +56,41 @@ def points() -> list[Point]:
     the centre."""
     found = []
     for (tau, vocab, dim, length), centre in {**BY_DIM, **BY_LENGTH}.items():
-        for step in STEPS[: -1 if vocab * length > 5e5 else None]:
-            sizes: dict[str, Any] = {"vocab": vocab, "seq_len": length, "dim": dim}
-            setting = Setting(
-                **sizes, samples=round(centre * 2.0**step), trigger_in_values=bool(tau)
-            )
-            found += [Point(setting, seed, test_samples=2000) for seed in SEEDS[vocab]]
+        steps = STEPS[: -1 if vocab * length > 5e5 else None]
+        line = grids.settings(
+            vocab=vocab,
+            seq_len=length,
+            dim=dim,
+            samples=grids.octaves(centre, steps),
+            trigger_in_values=bool(tau),
+        )
+        found += grids.points(line, SEEDS[vocab], 2000)
     return found
+
+
+def keys() -> list[tuple[bool, int, int, int]]:
+    """The :data:`SIZES` of every case whose predicted critical N is committed."""
+    swept = [(bool(tau), vocab, n, d) for tau, vocab, d, n in {**BY_DIM, **BY_LENGTH}]
+    planes = [
+        *itertools.product([False], [256], PLANE_LENGTHS, PLANE_DIMS),
+        *itertools.product([True], [256], PLANE_LENGTHS[:1], (48, *PLANE_DIMS)),
+        *itertools.product([True], [256], PLANE_LENGTHS[1:], (192, 512)),
+        *itertools.product([False], [256], MORE_LENGTHS, (128, 512)),
+    ]
+    return list(dict.fromkeys(swept + planes))
+
+
+def row(key: tuple[bool, int, int, int]) -> dict[str, Any]:
+    """Predicted critical number of sequences for accuracy 0.9 at a key's sizes."""
+    tau, vocab, length, dim = key
+    found = critical_samples(vocab, length, dim, LEVEL, trigger_in_values=tau, warn=False)
+    return dict(zip(SIZES, key, strict=True)) | {"critical": found}
+
+
+@cache
+def predicted() -> pd.Series:
+    """The committed predicted critical N, by :data:`SIZES`."""
+    return load_results("critical_sizes").set_index(SIZES)["critical"]
 
 
 def critical(frame: pd.DataFrame) -> pd.DataFrame:
@@ -62,15 +101,4 @@ def critical(frame: pd.DataFrame) -> pd.DataFrame:
         for _, part in frame.groupby("vocab")
     ]
     found = pd.concat(parts, ignore_index=True)
-    predicted = [
-        critical_samples(
-            r.vocab,
-            r.seq_len,
-            r.dim,
-            LEVEL,
-            trigger_in_values=bool(r.trigger_in_values),
-            warn=False,
-        )
-        for r in found.itertuples()
-    ]
-    return found.assign(predicted=predicted)
+    return found.join(predicted().rename("predicted"), on=SIZES)

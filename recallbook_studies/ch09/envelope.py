@@ -14,33 +14,31 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from recallbook.analysis.critical import critical_table, exponents, with_predictions
-from recallbook.setting import Setting
+from recallbook.analysis.critical import exponents
 from recallbook.sweeps.point import Point
 from recallbook.theory.symbolic.expressions import L, V, d, numeric
-from recallbook_studies import laws, plotting
+from recallbook_studies import grids, laws, plotting
 from recallbook_studies.ch06.critical_sizes import critical_dim
 
 SEEDS = range(30)
 VOCAB, LENGTH, DIM, LEVEL = 256, 128, 128, 0.5
 # Exponents of 2 between which N runs in half octaves, from below the predicted critical N for
 # lock-on to above that for accuracy (2^16 where there is none), by (L, d); a test compares them.
-SPANS = {
-    **{
-        (LENGTH, dim): span
-        for dim, span in ((40, (11, 16)), (48, (10, 16)), (56, (10, 14)), (64, (9, 13)))
-    },
-    **{
-        (LENGTH, dim): span
-        for dim, span in ((96, (9, 12)), (128, (8, 11)), (192, (8, 11)), (256, (7, 10)))
-    },
-    **{(LENGTH, dim): span for dim, span in ((384, (7, 10)), (512, (6, 10)))},
-    **{
-        (length, DIM): span
-        for length, span in ((8, (3, 9)), (16, (4, 9)), (32, (5, 9)), (64, (6, 10)))
-    },
-    **{(length, DIM): span for length, span in ((256, (10, 13)), (512, (12, 15)))},
+BY_DIM = {
+    40: (11, 16),
+    48: (10, 16),
+    56: (10, 14),
+    64: (9, 13),
+    96: (9, 12),
+    128: (8, 11),
+    192: (8, 11),
+    256: (7, 10),
+    384: (7, 10),
+    512: (6, 10),
 }
+BY_LENGTH = {8: (3, 9), 16: (4, 9), 32: (5, 9), 64: (6, 10), 256: (10, 13), 512: (12, 15)}
+SPANS = {(LENGTH, dim): span for dim, span in BY_DIM.items()}
+SPANS |= {(length, DIM): span for length, span in BY_LENGTH.items()}
 
 
 class Laws(NamedTuple):
@@ -59,13 +57,9 @@ def points() -> list[Point]:
     """Every setting on half octaves of N."""
     found = []
     for (seq_len, dim), (first, last) in SPANS.items():
-        for half in range(2 * first, 2 * last + 1):
-            samples = round(2.0 ** (half / 2))
-            setting = Setting(
-                vocab=VOCAB, seq_len=seq_len, dim=dim, samples=samples, trigger_in_values=False
-            )
-            found += [Point(setting, seed, test_samples=2000) for seed in SEEDS]
-    return found
+        counts = grids.octaves(1, np.arange(first, last + 0.5, 0.5))
+        found += grids.settings(vocab=VOCAB, seq_len=seq_len, dim=dim, samples=counts)
+    return grids.points(found, SEEDS, 2000)
 
 
 def critical(frame: pd.DataFrame, along: str, outcome: str) -> pd.DataFrame:
@@ -74,13 +68,10 @@ def critical(frame: pd.DataFrame, along: str, outcome: str) -> pd.DataFrame:
 
     The law alone: lock-on's for lock-on, the envelope for accuracy.
     """
-    fixed = ("seq_len", LENGTH) if along == "dim" else ("dim", DIM)
-    table = critical_table(
-        frame[frame[fixed[0]] == fixed[1]], ["seq_len", "dim"], outcome=outcome, level=LEVEL
-    )
+    line = grids.at(frame, **({"seq_len": LENGTH} if along == "dim" else {"dim": DIM}))
+    table = grids.critical(line, ["seq_len", "dim"], outcome, LEVEL, vocab=VOCAB)
     dim, law = table["dim"].to_numpy(), alone(table["seq_len"].to_numpy(), table["dim"].to_numpy())
-    table = table.assign(law=law.lock_on if outcome == "lock_on" else law.envelope(dim))
-    return with_predictions(table, outcome, LEVEL, vocab=VOCAB, trigger_in_values=False)
+    return table.assign(law=law.lock_on if outcome == "lock_on" else law.envelope(dim))
 
 
 def alone(seq_len: np.ndarray, dim: np.ndarray) -> Laws:
@@ -146,29 +137,18 @@ def draw_critical(ax: Axes, tables: dict[str, pd.DataFrame], along: str) -> None
     """Critical N of each outcome: measured with 95 % intervals as points, predicted as a line."""
     for index, (outcome, table) in enumerate(tables.items()):
         table = table[table["low"] > 0].rename(columns={"critical": "mean"})
-        plotting.plot_intervals(
-            ax, table, along, outcome.replace("_", "-"), index, linestyle="none"
-        )
+        name = outcome.replace("_", "-")
+        plotting.plot_intervals(ax, table, along, name, index, linestyle="none")
         ax.plot(table[along], table["predicted"], color=plotting.COLOURS[index])
 
 
 def draw_factors(ax: Axes, tables: dict[str, pd.DataFrame], along: str) -> None:
-    """Critical N of each outcome over its law alone: measured with 95 % intervals as points,
-    predicted as a line."""
-    for table, colour in zip(tables.values(), plotting.COLOURS, strict=False):
+    """Critical N of each outcome over its law alone, drawn as :func:`draw_critical` does."""
+    columns, over = ["critical", "low", "high", "predicted"], {}
+    for outcome, table in tables.items():
         table = table[np.isfinite(table["critical"] / table["law"])]
-        over = table[["critical", "low", "high", "predicted"]].div(table["law"], axis=0)
-        ends = [over["critical"] - over["low"], over["high"] - over["critical"]]
-        ax.errorbar(
-            table[along],
-            over["critical"],
-            yerr=ends,
-            fmt="o",
-            markersize=3,
-            capsize=2,
-            color=colour,
-        )
-        ax.plot(table[along], over["predicted"], color=colour)
+        over[outcome] = table[[along]].join(table[columns].div(table["law"], axis=0))
+    draw_critical(ax, over, along)
     ax.axhline(1, color="black", linewidth=1)
     ax.set(yscale="log", ylim=(0.4, 14))
     ax.set_yticks([1, 2, 4, 8], ["1", "2", "4", "8"])

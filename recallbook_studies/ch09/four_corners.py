@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from recallbook.analysis.critical import critical_table, with_predictions
-from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
+from recallbook_studies import grids
 
 SEEDS = range(10)
 VOCAB, DIMS, LENGTHS = 512, (128, 512), (8, 256)
@@ -17,25 +16,12 @@ ENOUGH = 2**15  # without the trigger in the values all is learnt before
 
 def points() -> list[Point]:
     """The four corners, with the trigger in and out of the values."""
-    return [
-        Point(
-            Setting(vocab=VOCAB, seq_len=seq_len, dim=dim, samples=samples, trigger_in_values=flag),
-            seed,
-            test_samples=4000,
-        )
-        for seq_len in LENGTHS
-        for dim in DIMS
-        for samples in SAMPLES
-        for flag in (False, True)
-        if flag or samples <= ENOUGH
-        for seed in SEEDS
-    ]
+    sizes = {"seq_len": LENGTHS, "dim": DIMS, "samples": SAMPLES, "trigger_in_values": grids.FLAGS}
+    corners = grids.settings(vocab=VOCAB, **sizes)
+    return grids.points((s for s in corners if s.trigger_in_values or s.samples <= ENOUGH), SEEDS)
 
 
-def critical(
-    frame: pd.DataFrame, trigger_in_values: bool, outcome: str, level: float = 0.5
-) -> pd.DataFrame:
+def critical(frame: pd.DataFrame, trigger_in_values: bool, outcome: str) -> pd.DataFrame:
     """Four rows: measured and predicted critical N of one outcome by d and L."""
-    chosen = frame[frame["trigger_in_values"] == trigger_in_values]
-    table = critical_table(chosen, ["dim", "seq_len"], outcome=outcome, level=level)
-    return with_predictions(table, outcome, level, vocab=VOCAB, trigger_in_values=trigger_in_values)
+    fixed = {"vocab": VOCAB, "trigger_in_values": trigger_in_values}
+    return grids.critical(frame, ["dim", "seq_len"], outcome, **fixed)

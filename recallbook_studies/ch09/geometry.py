@@ -4,13 +4,14 @@ nothing interferes?"""
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from recallbook.analysis.critical import critical_table, exponents, with_predictions
-from recallbook.setting import Setting
+from recallbook.analysis.critical import critical_table, exponents
 from recallbook.sweeps.point import Point
+from recallbook_studies import grids
 
 SEEDS = range(10)
 VOCAB, LENGTHS = 256, (16, 64, 256)
@@ -26,25 +27,13 @@ LAWS = (
 
 def points() -> list[Point]:
     """Every law at every length and N, with the trigger in and out of the values."""
-    return [
-        Point(
-            Setting(
-                vocab=VOCAB,
-                seq_len=seq_len,
-                dim=dim,
-                samples=samples,
-                embeddings=law,
-                trigger_in_values=flag,
-            ),
-            seed,
-            test_samples=4000,
-        )
+    shared = {"seq_len": LENGTHS, "samples": SAMPLES, "trigger_in_values": grids.FLAGS}
+    found = [
+        setting
         for law, dim in LAWS
-        for seq_len in LENGTHS
-        for samples in SAMPLES
-        for flag in (False, True)
-        for seed in SEEDS
+        for setting in grids.settings(vocab=VOCAB, dim=dim, embeddings=law, **shared)
     ]
+    return grids.points(found, SEEDS)
 
 
 def name(law: str, dim: int) -> str:
@@ -59,37 +48,33 @@ def labelled(frame: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def optimism(
-    frame: pd.DataFrame, trigger_in_values: bool, outcome: str, level: float = 0.5
-) -> pd.DataFrame:
+def optimism(frame: pd.DataFrame, trigger_in_values: bool, outcome: str) -> pd.DataFrame:
     """Critical N by law and L, and its ``ratio`` to that of orthogonal embeddings at the same L.
 
     The ratio is not a number where either is below the grid, and infinite where only the orthogonal
     one is on it."""
-    chosen = labelled(frame[frame["trigger_in_values"] == trigger_in_values])
-    table = critical_table(chosen, ["law", "seq_len"], outcome=outcome, level=level)
+    chosen = labelled(grids.at(frame, trigger_in_values=trigger_in_values))
+    table = critical_table(chosen, ["law", "seq_len"], outcome=outcome)
     ideal = table[table["law"] == name(*LAWS[0])].set_index("seq_len")["critical"]
     known = table["critical"].where(table["critical"] > 0)
     return table.assign(ratio=known / table["seq_len"].map(ideal.where(ideal > 0)))
 
 
-def ratios(
-    frame: pd.DataFrame, trigger_in_values: bool, outcome: str, level: float = 0.5
-) -> pd.DataFrame:
+def ratios(frame: pd.DataFrame, trigger_in_values: bool, outcome: str) -> pd.DataFrame:
     """Critical N of Gaussian embeddings over that of orthogonal ones at the same d and L, with its
     95 % interval.
 
     Seeds are paired and resampled together. Lengths where either does not cross on the grid are
     left out."""
     law, dim = LAWS[0]
-    chosen = frame[(frame["trigger_in_values"] == trigger_in_values) & (frame["dim"] == dim)]
+    chosen = grids.at(frame, trigger_in_values=trigger_in_values, dim=dim)
     rows = []
     for seq_len, part in chosen[chosen["embeddings"].isin([law, "gaussian"])].groupby("seq_len"):
         # the exponent of a size that is 1 and e is the logarithm of the ratio
         part = part.assign(size=np.where(part["embeddings"] == law, 1.0, math.e))
-        crossed = critical_table(part, ["size"], outcome=outcome, level=level)["critical"]
+        crossed = critical_table(part, ["size"], outcome=outcome)["critical"]
         if ((crossed > 0) & np.isfinite(crossed)).all():
-            found = exponents(part, ["size"], outcome=outcome, level=level)
+            found = exponents(part, ["size"], outcome=outcome)
             rows.append(
                 (seq_len, *np.exp(found[["exponent", "low", "high"]].iloc[0].to_numpy(float)))
             )
@@ -98,16 +83,11 @@ def ratios(
 
 def gaussian(frame: pd.DataFrame, trigger_in_values: bool) -> pd.DataFrame:
     """Rows of Gaussian embeddings: a full table of d and L."""
-    return frame[
-        (frame["embeddings"] == "gaussian") & (frame["trigger_in_values"] == trigger_in_values)
-    ]
+    return grids.at(frame, embeddings="gaussian", trigger_in_values=trigger_in_values)
 
 
-def critical(
-    frame: pd.DataFrame, trigger_in_values: bool, outcome: str, level: float = 0.5
-) -> pd.DataFrame:
+def critical(frame: pd.DataFrame, trigger_in_values: bool, outcome: str) -> pd.DataFrame:
     """Critical N of Gaussian embeddings by L and d, measured and predicted."""
-    table = critical_table(
-        gaussian(frame, trigger_in_values), ["seq_len", "dim"], outcome=outcome, level=level
-    )
-    return with_predictions(table, outcome, level, vocab=VOCAB, trigger_in_values=trigger_in_values)
+    rows = gaussian(frame, trigger_in_values)
+    fixed: dict[str, Any] = {"vocab": VOCAB, "trigger_in_values": trigger_in_values}
+    return grids.critical(rows, ["seq_len", "dim"], outcome, **fixed)

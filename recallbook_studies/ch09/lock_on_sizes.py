@@ -7,18 +7,19 @@ the values: label frequencies along the mean embedding and gradient noise bind t
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import sympy as sp
 
-from recallbook.analysis.critical import critical_table, with_predictions
 from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
 from recallbook.theory.prediction import predict
 from recallbook.theory.symbolic import lock_terms as symbolic
 from recallbook.theory.symbolic.expressions import L, N, V, d, numeric
 from recallbook.theory.values import columns
-from recallbook_studies import laws
+from recallbook_studies import grids, laws
 
 SEEDS = range(30)
 VOCAB, DIMS, LENGTHS = 256, (16, 32, 64, 128), (32, 64, 128, 256)
@@ -26,13 +27,17 @@ VOCABS, DIM, LENGTH = (128, 256, 512, 1024, 2048, 4096), 32, 128
 # Nearest power of two to the predicted critical N at trigger_in_values=False, by (V, L, d); a test
 # compares them.
 CENTRES = {
-    **{(256, 32, d): n for d, n in zip(DIMS, (1024, 256, 128, 64), strict=True)},
-    **{(256, 64, d): n for d, n in zip(DIMS, (4096, 1024, 512, 256), strict=True)},
-    **{(256, 128, d): n for d, n in zip(DIMS, (16384, 4096, 2048, 1024), strict=True)},
-    **{(256, 256, d): n for d, n in zip(DIMS, (65536, 16384, 8192, 4096), strict=True)},
-    **{
-        (v, 128, 32): n for v, n in zip(VOCABS, (4096, 4096, 8192, 8192, 16384, 32768), strict=True)
-    },
+    (VOCAB, length, dim): n
+    for length, row in {
+        32: (1024, 256, 128, 64),
+        64: (4096, 1024, 512, 256),
+        128: (16384, 4096, 2048, 1024),
+        256: (65536, 16384, 8192, 4096),
+    }.items()
+    for dim, n in zip(DIMS, row, strict=True)
+} | {
+    (vocab, LENGTH, DIM): n
+    for vocab, n in zip(VOCABS, (4096, 4096, 8192, 8192, 16384, 32768), strict=True)
 }
 STEPS = (-3, -2, -1, -0.5, 0, 0.5, 1, 2)  # octaves around the centre
 
@@ -41,49 +46,33 @@ def points() -> list[Point]:
     """Each case at eight values of N, with the trigger in and out of the values."""
     found = []
     for (vocab, seq_len, dim), centre in CENTRES.items():
-        for step in STEPS:
-            samples = max(2, round(centre * 2.0**step))
-            for flag in (False, True):
-                setting = Setting(
-                    vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, trigger_in_values=flag
-                )
-                found += [Point(setting, seed, test_samples=4000) for seed in SEEDS]
-    return found
+        sizes = {"vocab": vocab, "seq_len": seq_len, "dim": dim}
+        counts = grids.octaves(centre, STEPS)
+        found += grids.settings(**sizes, samples=counts, trigger_in_values=grids.FLAGS)
+    return grids.points(found, SEEDS)
 
 
 def sizes(frame: pd.DataFrame, trigger_in_values: bool) -> pd.DataFrame:
     """Rows of the table of d and L at one vocabulary."""
-    chosen = (frame["vocab"] == VOCAB) & (frame["trigger_in_values"] == trigger_in_values)
-    return frame[chosen]
+    return grids.at(frame, vocab=VOCAB, trigger_in_values=trigger_in_values)
 
 
 def vocabularies(frame: pd.DataFrame, trigger_in_values: bool) -> pd.DataFrame:
     """Rows of the sweep in V at one d and L."""
-    chosen = (
-        (frame["seq_len"] == LENGTH)
-        & (frame["dim"] == DIM)
-        & (frame["trigger_in_values"] == trigger_in_values)
-    )
-    return frame[chosen]
+    return grids.at(frame, seq_len=LENGTH, dim=DIM, trigger_in_values=trigger_in_values)
 
 
-def critical(
-    frame: pd.DataFrame, trigger_in_values: bool, predicted: bool = True, level: float = 0.5
-) -> pd.DataFrame:
+def critical(frame: pd.DataFrame, trigger_in_values: bool, level: float = 0.5) -> pd.DataFrame:
     """Critical N for lock-on at a level by L and d, measured and predicted (which takes some
     seconds)."""
-    table = critical_table(sizes(frame, trigger_in_values), ["seq_len", "dim"], level=level)
-    if predicted:
-        return with_predictions(
-            table, level=level, vocab=VOCAB, trigger_in_values=trigger_in_values
-        )
-    return table
+    fixed: dict[str, Any] = {"vocab": VOCAB, "trigger_in_values": trigger_in_values}
+    return grids.critical(frame, ["seq_len", "dim"], level=level, **fixed)
 
 
 def critical_by_vocabulary(frame: pd.DataFrame, trigger_in_values: bool) -> pd.DataFrame:
     """The same by V."""
-    table = critical_table(vocabularies(frame, trigger_in_values), ["vocab"])
-    return with_predictions(table, seq_len=LENGTH, dim=DIM, trigger_in_values=trigger_in_values)
+    place: dict[str, Any] = {"seq_len": LENGTH, "dim": DIM}
+    return grids.critical(frame, ["vocab"], trigger_in_values=trigger_in_values, **place)
 
 
 def leading_laws() -> pd.DataFrame:
@@ -92,9 +81,9 @@ def leading_laws() -> pd.DataFrame:
     For $1\ll L$, $1\ll d\ll V\ll N$, from the term's variance over the squared trigger score, which
     falls with some power of N. Terms whose variance is a fixed fraction of the squared score are
     left out: no N makes up for them."""
-    score, rows = symbolic.leading_exponents(symbolic.trigger_score()), []
+    score, rows = laws.leading_exponents(symbolic.trigger_score()), []
     for name, term in symbolic.lock_terms().items():
-        token = symbolic.leading_exponents(term.token)
+        token = laws.leading_exponents(term.token)
         ratio = {size: token[size] - 2 * score[size] for size in (V, N, L, d)}
         if ratio[N] != 0:
             powers = [ratio[size] / -ratio[N] for size in (V, L, d)]

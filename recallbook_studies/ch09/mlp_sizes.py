@@ -10,6 +10,7 @@ import pandas as pd
 from recallbook.analysis.intervals import over_seeds
 from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
+from recallbook_studies import grids
 
 SEEDS = range(10)
 VOCAB, LENGTH, DIM = 256, 8, 32
@@ -36,7 +37,7 @@ def points() -> list[Point]:
     for width in LARGE_WIDTHS:
         for activation in ("relu", "he3") if width else ("relu",):
             settings.append(replace(LARGE, width=width, activation=activation))
-    return [Point(setting, seed, test_samples=4000) for setting in settings for seed in SEEDS]
+    return grids.points(settings, SEEDS)
 
 
 def small(frame: pd.DataFrame, trigger_in_values: bool) -> pd.DataFrame:

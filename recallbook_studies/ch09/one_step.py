@@ -12,11 +12,11 @@ import sympy as sp
 
 from recallbook.analysis.critical import critical_table
 from recallbook.bounds.information import information_samples
-from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
 from recallbook.theory.symbolic.expressions import L, N, V, d, numeric
 from recallbook.theory.symbolic.lock_terms import kappa
 from recallbook.theory.values import columns
+from recallbook_studies import grids
 
 SEEDS = range(10)
 METHODS = ("argmax", "assignment")
@@ -35,13 +35,10 @@ def points() -> list[Point]:
     """Each case at each doubling, with both decoders."""
     found = []
     for vocab, seq_len, dim, flag in CASES:
-        for doubling in DOUBLINGS:
-            samples = round(2.0**doubling * seq_len * vocab**2 / dim**2)
-            setting = Setting(
-                vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, trigger_in_values=flag
-            )
-            found += [Point(setting, seed, method=method) for seed in SEEDS for method in METHODS]
-    return found
+        counts = grids.octaves(seq_len * vocab**2 / dim**2, DOUBLINGS)
+        sizes = {"vocab": vocab, "seq_len": seq_len, "dim": dim, "samples": counts}
+        found += grids.settings(**sizes, trigger_in_values=flag)
+    return [Point(s, seed, method=method) for s in found for seed in SEEDS for method in METHODS]
 
 
 def with_axis(frame: pd.DataFrame) -> pd.DataFrame:
@@ -76,16 +73,16 @@ def with_margin(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(margin=1 / (2 * np.log(frame["vocab"]) * numeric(noise())(columns(frame))))
 
 
-def critical(frame: pd.DataFrame, method: str, level: float = 0.5) -> pd.DataFrame:
-    """Critical N for a fraction of facts without the trigger in the values, by V, L and d;
+def critical(frame: pd.DataFrame, method: str) -> pd.DataFrame:
+    """Critical N for half of the facts without the trigger in the values, by V, L and d;
     ``predicted`` and ``least``.
 
     ``predicted`` is :func:`law` (of the arg max at half of the facts), infinite where interference
-    alone is too much; ``least`` the information bound at this level."""
-    chosen = frame[(frame["method"] == method) & ~frame["trigger_in_values"]]
+    alone is too much; ``least`` the information bound."""
+    chosen = grids.at(frame, method=method, trigger_in_values=False)
     by = ["vocab", "seq_len", "dim"]
-    table = critical_table(chosen, by, outcome="recall", level=level)
+    table = critical_table(chosen, by, outcome="recall")
     found = np.asarray(numeric(law())(columns(table)))
     sizes = zip(*(table[name].tolist() for name in by), strict=True)
-    least = [information_samples(vocab, seq_len, dim, level) for vocab, seq_len, dim in sizes]
+    least = [information_samples(vocab, seq_len, dim, 0.5) for vocab, seq_len, dim in sizes]
     return table.assign(predicted=np.where(found > 0, found, np.inf), least=least)

@@ -87,13 +87,11 @@ def collapse(frame: pd.DataFrame, axis: str, outcome: str, by: list[str]) -> flo
     return float(np.sqrt(np.mean((means[outcome].to_numpy() - rising) ** 2)))
 
 
-def relative(
-    frame: pd.DataFrame, table: pd.DataFrame, by: list[str], column: str = "predicted"
-) -> pd.DataFrame:
+def relative(frame: pd.DataFrame, table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Rows of results with ``relative``: their number of sequences over the critical one of their
     row of ``table``."""
-    merged = frame.merge(table[[*by, column]], on=by, how="inner", validate="many_to_one")
-    return merged.assign(relative=merged["samples"] / merged[column])
+    merged = frame.merge(table[[*by, "predicted"]], on=by, how="inner", validate="many_to_one")
+    return merged.assign(relative=merged["samples"] / merged["predicted"])
 
 
 def local_slopes(

@@ -20,7 +20,7 @@ from recallbook.setting import Setting
 from recallbook.sweeps.archive import load_results
 from recallbook.theory.prediction import Prediction, predict
 from recallbook.training.simulation import simulate
-from recallbook_studies.prediction_errors import ACTIVATIONS, QUANTITIES, log_uniform
+from recallbook_studies.prediction_errors import QUANTITIES, log_uniform
 
 load = partial(load_results, "quantiles")  # the committed rows
 RANGES = {
@@ -29,13 +29,13 @@ RANGES = {
     "dim": (12, 150),
     "ratio": (1, 40),
 }  # log-uniform, N/V the last
+ACTIVATIONS = ("relu", "gelu", "tanh", "he2", "he3")
 COUNTS = {"equal": 60, "MLP": 16, "unequal": 12}
 TOKENS = 3 * 10**5  # N L of a simulation at most
 SEEDS, FIRST_SEED, TEST_SAMPLES = 60, 6 * 10**8, 4000
 LEVELS = (0.1, 0.5, 0.9)
-NEAR = (
-    0.005  # test sequences know an outcome no better: what is nearer to a quantile counts as on it
-)
+# test sequences know an outcome no better: what is nearer to a quantile counts as on it
+NEAR = 0.005
 
 
 def keys() -> list[str]:
@@ -59,10 +59,8 @@ def case(key: str) -> tuple[Setting, Prediction]:
 def _candidate(kind: str, rng: np.random.Generator) -> Setting:
     size = {name: log_uniform(rng, *ends) for name, ends in RANGES.items()}
     chosen: dict[str, Any] = {name: round(size[name]) for name in ("vocab", "dim", "seq_len")}
-    chosen |= {
-        "samples": round(size["vocab"] * size["ratio"]),
-        "trigger_in_values": bool(rng.integers(2)),
-    }
+    chosen["samples"] = round(size["vocab"] * size["ratio"])
+    chosen["trigger_in_values"] = bool(rng.integers(2))
     if kind == "MLP":
         chosen["width"] = round(chosen["dim"] * log_uniform(rng, 0.6, 10))
         chosen["activation"] = ACTIVATIONS[rng.integers(len(ACTIVATIONS))]
@@ -77,15 +75,7 @@ def row(key: str) -> dict[str, Any]:
     predicted quantile."""
     setting, found = case(key)
     fields = (
-        "vocab",
-        "seq_len",
-        "dim",
-        "samples",
-        "trigger_in_values",
-        "width",
-        "activation",
-        "zipf",
-        "loss_weights",
+        "vocab seq_len dim samples trigger_in_values width activation zipf loss_weights".split()
     )
     first = FIRST_SEED + 1000 * keys().index(key)
     seen = [
@@ -99,10 +89,8 @@ def row(key: str) -> dict[str, Any]:
         made |= {name: getattr(found, name), f"{name}_simulated": values.mean()}
         for level in LEVELS:
             quantile = getattr(found.quantile(level), name)
-            made |= {
-                f"{name}_q{level}": quantile,
-                f"{name}_below{level}": share_below(values, quantile, predicted, level),
-            }
+            made[f"{name}_q{level}"] = quantile
+            made[f"{name}_below{level}"] = share_below(values, quantile, predicted, level)
     return made
 
 

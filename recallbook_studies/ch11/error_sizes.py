@@ -3,11 +3,14 @@ measured and derived."""
 
 from __future__ import annotations
 
+from itertools import product
+
 import pandas as pd
 
 from recallbook.analysis.intervals import Interval, fitted_slope
 from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
+from recallbook_studies import grids
 from recallbook_studies.ch11.rare_located import error_with_perfect_attention, uncovered_mass
 
 SEEDS = range(8)
@@ -34,13 +37,10 @@ def setting_at(exponent: float, dim: int, samples: int, weights: str) -> Setting
 
 def points() -> list[Point]:
     """Error over N and d, with equal and with inverse loss weights."""
-    return [
-        Point(setting_at(exponent, dim, samples, weights), seed, test_samples=10000)
-        for exponent in EXPONENTS
-        for weights in WEIGHTS
-        for dim, samples in [*((dim, n) for dim in DIMS for n in SAMPLES), LARGEST]
-        for seed in SEEDS
-    ]
+    sizes = [*product(DIMS, SAMPLES), LARGEST]
+    cases = product(EXPONENTS, WEIGHTS, sizes)
+    found = [setting_at(exponent, *size, weights) for exponent, weights, size in cases]
+    return grids.points(found, SEEDS, 10000)
 
 
 def errors(frame: pd.DataFrame) -> pd.DataFrame:

@@ -15,8 +15,8 @@ from recallbook.analysis.intervals import over_seeds
 from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
 from recallbook.sweeps.run import run_sweep
-from recallbook.theory.frequencies import broken_share, laws
 from recallbook_studies.ch11 import error_sizes, thresholds
+from recallbook_studies.ch11.frequencies import broken_share, laws
 from recallbook_studies.plotting import COLOURS, plain_ticks, plot_intervals
 
 GRID = np.linspace(0.2, 1.4, 49)  # exponents of a predicted line

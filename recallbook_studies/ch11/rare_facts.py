@@ -13,7 +13,7 @@ from functools import cache
 import sympy as sp
 
 from recallbook.theory.symbolic.expressions import N, d, tau
-from recallbook.theory.symbolic.unequal_terms import alpha
+from recallbook_studies.ch11.breaking import alpha
 
 p1 = sp.Symbol("p_1", positive=True)  # the most frequent fact
 weight, wrong = sp.symbols(

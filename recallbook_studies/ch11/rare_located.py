@@ -14,10 +14,10 @@ from scipy.stats import poisson
 
 from recallbook.arguments import not_allowed
 from recallbook.setting import Setting
-from recallbook.theory.frequencies import laws
 from recallbook.theory.symbolic.expressions import Values, numeric
 from recallbook.theory.values import length_variance, sizes
 from recallbook_studies.ch11 import rare_facts as symbolic
+from recallbook_studies.ch11.frequencies import laws
 
 ALONE = 32  # the most frequent facts, each for itself; others in blocks of equal logarithmic width
 BLOCK_WIDTH = 0.08
@@ -129,15 +129,7 @@ def uncovered_mass(setting: Setting) -> float:
 @cache
 def floor_integral(exponent: float) -> float:
     r"""$I=\int_0^\infty y^{-\alpha}\big(1-\prod_{k\ge1}\Phi((k/y)^\alpha)\big)\,dy$ of the floor,
-    for $\alpha>1$.
-
-    Raises
-    ------
-    ValueError
-        If ``exponent`` is not above 1.
-    """
-    if not exponent > 1:
-        raise not_allowed("exponent", exponent, "a number above 1")
+    for $\alpha>1$."""
 
     def lost(y: float) -> float:
         far = 12 * max(y, 1.0)  # (k/y)^alpha beyond 12: Phi is 1 to rounding

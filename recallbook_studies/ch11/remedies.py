@@ -7,8 +7,7 @@ Everything that is no step in the early-phase limit has the smaller N. Rates are
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import product
+from itertools import product, starmap
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from recallbook.analysis.intervals import seed_interval
-from recallbook.arguments import check_choice
 from recallbook.setting import Setting
 from recallbook.sweeps.point import OUTCOMES, Point
+from recallbook_studies import grids, plotting
 from recallbook_studies.ch11.remedies_rates import BOTH, TEST_SAMPLES, THREE_STEPS, Rates, point
-from recallbook_studies.plotting import COLOURS, MARKERS
 
 SEEDS, MANY = range(10), range(200)
 VOCAB, SEQ_LEN, DIMS = 256, 16, {"gaussian": 128, "orthogonal": 258}
@@ -61,12 +59,12 @@ def setting(
     return Setting(
         vocab=VOCAB,
         seq_len=SEQ_LEN,
-        dim=DIMS[check_choice("embeddings", embeddings, tuple(DIMS))],
+        dim=DIMS[embeddings],
         samples=samples,
         embeddings=embeddings,
         trigger_in_values=trigger,
         zipf=zipf,
-        **REMEDIES[check_choice("remedy", remedy, tuple(REMEDIES))],
+        **REMEDIES[remedy],
     )
 
 
@@ -79,18 +77,14 @@ def points() -> list[Point]:
 def limit_points() -> list[Point]:
     """Every remedy, with three steps in the early-phase limit."""
     sizes = product(REMEDIES, SAMPLES, ZIPFS, DIMS, (False, True))
-    return [
-        Point(setting(*size), seed, test_samples=TEST_SAMPLES) for size in sizes for seed in SEEDS
-    ]
+    return grids.points(starmap(setting, sizes), SEEDS, TEST_SAMPLES)
 
 
 def many_points() -> list[Point]:
     """Every remedy in the limit with :data:`MANY` seeds: the smaller N, Gaussian, no trigger in the
     values."""
-    settings = [
-        setting(remedy, SAMPLES[0], exponent) for remedy, exponent in product(REMEDIES, ZIPFS[1:])
-    ]
-    return [Point(where, seed, test_samples=2000) for where in settings for seed in MANY]
+    sizes = product(REMEDIES, SAMPLES[:1], ZIPFS[1:])
+    return grids.points(starmap(setting, sizes), MANY, 2000)
 
 
 def finite_points() -> list[Point]:
@@ -198,14 +192,8 @@ def at(
     trigger: bool = False,
 ) -> Any:
     """The rows of :func:`compared` at one setting, by way and remedy."""
-    wanted = {
-        "zipf": zipf,
-        "embeddings": embeddings,
-        "trigger_in_values": trigger,
-        "samples": samples,
-    }
-    rows = table[np.logical_and.reduce([table[name] == value for name, value in wanted.items()])]
-    return rows.set_index(["way", "remedy"])
+    where = {"zipf": zipf, "embeddings": embeddings, "trigger_in_values": trigger}
+    return grids.at(table, samples=samples, **where).set_index(["way", "remedy"])
 
 
 def step_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -239,53 +227,28 @@ def step_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
     return rows
 
 
-def verdicts(table: pd.DataFrame, outcome: str = "lock_on", level: float = RESTORED) -> pd.Series:
-    """Whether each row of :func:`compared` has the outcome restored: ``"yes"`` if its interval lies
-    above ``level``.
+def verdicts(table: pd.DataFrame) -> pd.Series:
+    """Whether each row of :func:`compared` has lock-on restored: ``"yes"`` if its interval lies
+    above :data:`RESTORED`.
 
     ``"no"`` if the interval lies below, ``"open"`` if the level is inside.
     """
-    low, high = table[f"{check_choice('outcome', outcome, OUTCOMES)} low"], table[f"{outcome} high"]
-    answers = np.select([low >= level, high < level], ["yes", "no"], "open")
-    return pd.Series(answers, index=table.index, name="restored")
+    ends = [table["lock_on low"] >= RESTORED, table["lock_on high"] < RESTORED]
+    return pd.Series(np.select(ends, ["yes", "no"], "open"), index=table.index, name="restored")
 
 
-def draw_comparison(
-    ax: Axes,
-    parts: dict[str, pd.DataFrame],
-    outcome: str = "accuracy",
-    predicted: pd.DataFrame | None = None,
-) -> None:
-    """One line for each way and remedy, a colour for each part (rows of :func:`at` under a name);
-    ticks are predicted.
-
-    ``predicted`` has the index of :func:`at`, and a column for each part that is predicted.
-    """
-    lines = _lines(parts.values())
+def draw_comparison(ax: Axes, parts: dict[str, pd.DataFrame]) -> None:
+    """Accuracy, one line for each way and remedy, a colour for each part (rows of :func:`at` under
+    a name)."""
+    lines = list(dict.fromkeys(line for rows in parts.values() for line in rows.index))
     for index, (name, rows) in enumerate(parts.items()):
-        heights = np.array([lines.index(line) for line in rows.index]) + 0.18 * (
-            index - (len(parts) - 1) / 2
-        )
-        mean = rows[outcome]
-        errors = np.array([mean - rows[f"{outcome} low"], rows[f"{outcome} high"] - mean]).clip(
-            min=0.0
-        )
-        style: dict[str, Any] = {
-            "color": COLOURS[index % len(COLOURS)],
-            "marker": MARKERS[index % len(MARKERS)],
-        }
-        ax.errorbar(mean, heights, xerr=errors, label=name, linestyle="none", capsize=2, **style)
-        if predicted is not None and name in predicted:
-            marks = predicted[name].reindex(rows.index).to_numpy(float)
-            ax.plot(marks, heights, "|", color="black", markersize=9)
+        shift = 0.18 * (index - (len(parts) - 1) / 2)
+        heights = np.array([lines.index(line) for line in rows.index]) + shift
+        ends = rows[["accuracy", "accuracy low", "accuracy high"]]
+        plotting.plot_lying(ax, ends, heights, index, name)
     ax.set_yticks(range(len(lines)), [_spoken(*line) for line in lines], fontsize=8)
     ax.invert_yaxis()
-    ax.set(xlim=(-0.03, 1.03), xlabel=outcome.replace("_", "-"))
-
-
-def _lines(parts: Iterable[pd.DataFrame]) -> list[tuple[str, str]]:
-    """Every way and remedy of the parts once, in their order."""
-    return list(dict.fromkeys(line for rows in parts for line in rows.index))
+    ax.set(xlim=(-0.03, 1.03), xlabel="accuracy")
 
 
 def _spoken(way: str, remedy: str) -> str:

@@ -10,12 +10,10 @@ nowhere by construction; it stays what it is at all others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import pandas as pd
 
-from recallbook.arguments import not_allowed
 from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
 
@@ -90,37 +88,26 @@ def tuning(frame: pd.DataFrame) -> pd.DataFrame:
     return counted.groupby(["way", "eta", "gamma"]).agg(names).reset_index()
 
 
-def chosen(frame: pd.DataFrame, ways: Iterable[str] = tuple(GRIDS)) -> pd.DataFrame:
+def chosen(frame: pd.DataFrame) -> pd.DataFrame:
     """By way: the rates of the rule with their accuracy, the grid's ``best`` accuracy, and where
     that edges the grid.
 
     ``edge`` names the rates that are the smallest or largest of their grid, where a wider one might
     find others."""
-    table, rows = tuning(frame), []
-    for way in ways:
-        tried = table[table["way"] == way]
-        if tried.empty:
-            raise not_allowed("ways", way, "one of " + ", ".join(sorted(table["way"].unique())))
+    rows = {}
+    for way, tried in tuning(frame).groupby("way"):
         best = tried["accuracy"].max()
         good = tried[tried["accuracy"] >= best - MARGIN]
-        taken = (
-            good.assign(product=good["eta"] * good["gamma"]).sort_values(["product", "eta"]).iloc[0]
-        )
+        good = good.assign(product=good["eta"] * good["gamma"]).sort_values(["product", "eta"])
+        taken = good.iloc[0]
         edges = [
             name for name in Rates._fields if taken[name] in (tried[name].min(), tried[name].max())
         ]
-        accuracy = taken["accuracy"]
-        rows.append(
-            [
-                way,
-                taken["eta"],
-                taken["gamma"],
-                accuracy,
-                best,
-                " and ".join(edges),
-                int(tried["failed"].sum()),
-            ]
-        )
-    return pd.DataFrame(
-        rows, columns=["way", "eta", "gamma", "accuracy", "best", "edge", "failed"]
-    ).set_index("way")
+        rows[way] = {
+            **taken[["eta", "gamma", "accuracy"]],
+            "best": best,
+            "edge": " and ".join(edges),
+            "failed": int(tried["failed"].sum()),
+        }
+    found = pd.DataFrame.from_dict(rows, orient="index").rename_axis("way")
+    return found.loc[[way for way in GRIDS if way in rows]]

@@ -3,8 +3,7 @@ scatter."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import product
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,8 +14,9 @@ from recallbook.analysis.intervals import crossing
 from recallbook.data.task import draw
 from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
-from recallbook.theory.frequencies import critical_zipf
+from recallbook_studies import grids
 from recallbook_studies.ch05.scores import attention_vector
+from recallbook_studies.ch11.frequencies import critical_zipf
 
 SEEDS = range(8)
 DIMS = {128: 128, 256: 128, 512: 256}
@@ -26,9 +26,8 @@ SAMPLES = 50  # in units of V: sampling adds little, and no N mends what breaks 
 RESAMPLES = 400
 SIZES = ["vocab", "seq_len", "dim", "samples"]
 LARGER_SEEDS = range(12)
-LARGER: dict[
-    tuple[int, int, int, int], tuple[float, ...]
-] = {  # by V, L, d and N/V: exponents about the fall of lock-on
+Cases = dict[tuple[int, int, int, int], tuple[float, ...]]  # exponents by V, L, d and N/V
+LARGER: Cases = {  # about the fall of lock-on
     (256, 256, 128, 50): (0.15, 0.2, 0.25, 0.3, 0.35, 0.4),
     (1024, 16, 128, 16): (0.7, 0.75, 0.8, 0.85, 0.9, 0.95),
     (1024, 64, 128, 16): (0.45, 0.5, 0.55, 0.6, 0.65, 0.7),
@@ -40,37 +39,21 @@ LARGER: dict[
 
 def points() -> list[Point]:
     """Lock-on over the exponent of all tokens, with the trigger out of the values and in them."""
-    return [
-        point
-        for vocab, dim in DIMS.items()
-        for length in LENGTHS
-        for point in _points((vocab, length, dim, SAMPLES), EXPONENTS, SEEDS)
-    ]
+    cases = [(v, length, dim, SAMPLES) for v, dim in DIMS.items() for length in LENGTHS]
+    return _points(dict.fromkeys(cases, EXPONENTS), SEEDS)
 
 
 def larger_points() -> list[Point]:
     """The same at longer sequences and larger vocabularies, with fewer exponents."""
-    return [
-        point
-        for sizes, exponents in LARGER.items()
-        for point in _points(sizes, exponents, LARGER_SEEDS)
-    ]
+    return _points(LARGER, LARGER_SEEDS)
 
 
-def _points(
-    sizes: tuple[int, int, int, int], exponents: Iterable[float], seeds: Iterable[int]
-) -> Iterator[Point]:
-    vocab, length, dim, multiple = sizes
-    for flag, exponent, seed in product((False, True), exponents, seeds):
-        fields: dict[str, Any] = {
-            "vocab": vocab,
-            "seq_len": length,
-            "dim": dim,
-            "samples": multiple * vocab,
-        }
-        yield Point(
-            Setting(**fields, zipf=exponent, trigger_in_values=flag), seed, test_samples=2000
-        )
+def _points(cases: Cases, seeds: Iterable[int]) -> list[Point]:
+    found = []
+    for (vocab, length, dim, multiple), exponents in cases.items():
+        sizes = {"vocab": vocab, "seq_len": length, "dim": dim, "samples": multiple * vocab}
+        found += grids.settings(**sizes, trigger_in_values=grids.FLAGS, zipf=exponents)
+    return grids.points(found, seeds, 2000)
 
 
 def falling_crossing(exponents: NDArray[np.float64], lock_on: NDArray[np.float64]) -> float:
@@ -94,17 +77,10 @@ def critical(frame: pd.DataFrame) -> pd.DataFrame:
         found = [falling_crossing(exponents, outcomes[:, seeds].mean(axis=1)) for seeds in again]
         low, high = np.quantile(found, [0.025, 0.975])
         simulated = falling_crossing(exponents, outcomes.mean(axis=1))
-        means, predicted = (
-            critical_zipf(**fields, between_draws=scattered) for scattered in (False, True)
-        )
-        ends = {
-            "simulated": simulated,
-            "low": low,
-            "high": high,
-            "means": means,
-            "predicted": predicted,
-        }
-        rows.append({**fields, "seeds": outcomes.shape[1], **ends})
+        row = {"seeds": outcomes.shape[1], "simulated": simulated, "low": low, "high": high}
+        row["means"] = critical_zipf(**fields, between_draws=False)
+        row["predicted"] = critical_zipf(**fields, between_draws=True)
+        rows.append({**fields, **row})
     return pd.DataFrame(rows)
 
 

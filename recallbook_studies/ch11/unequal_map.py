@@ -18,23 +18,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recallbook.arguments import check_size
 from recallbook.embedding_laws import parse_law
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import load_results
-from recallbook.theory.caveats import doubts, plain
-from recallbook.theory.prediction import predict
-from recallbook_studies.error_map import FIELDS, as_setting, means_and_errors, off_by
-from recallbook_studies.prediction_errors import QUANTITIES, log_uniform, outcomes
+from recallbook.theory.caveats import plain
+from recallbook_studies import error_map
+from recallbook_studies.error_map import FIELDS, as_setting, predicted
+from recallbook_studies.prediction_errors import (
+    QUANTITIES,
+    excess,
+    log_uniform,
+    means_and_errors,
+    outcomes,
+)
 
 load = partial(load_results, "unequal_error_map")  # the committed rows
 COUNT, UNSEEN = 240, 60  # settings, and how many of them, the last, are unseen
 FIRST_SEED = 6 * 10**8  # seeds of the map are used nowhere else
-FEWEST, MOST, SECONDS = (
-    8,
-    16,
-    3.0,
-)  # seeds of a setting; after these seconds no more than the fewest
+FEWEST, MOST, SECONDS = 8, 16, 3.0  # seeds of a setting; after these seconds only the fewest
 AGAIN, SECOND_SEED = 64, 8 * 10**8  # more seeds where a setting is off
 TEST = 2000  # fresh sequences a seed
 LARGEST_TOKENS = 10**6  # N L of one simulation
@@ -43,7 +44,7 @@ LARGEST_TOKENS = 10**6  # N L of one simulation
 def random_setting(index: int) -> Setting:
     """The setting of this number: sizes log-uniform, every choice possible, but not all equal and
     isotropic."""
-    rng = np.random.default_rng([13, check_size("index", index, smallest=0)])
+    rng = np.random.default_rng([13, index])
 
     def between(low: float, high: float) -> int:
         return round(log_uniform(rng, low, high))
@@ -101,39 +102,24 @@ def simulated(index: int) -> dict[str, Any]:
 
 
 def again(row: dict[str, Any]) -> dict[str, Any]:
-    """A row with all its own seeds and ``AGAIN`` more, if it is off with those it has."""
-    off = any(off_by(row, name) > 0 for name in QUANTITIES)
-    if not off or row["seeds"] > MOST:
-        return row
+    """A row with all its own seeds and ``AGAIN`` more."""
     rows = list(outcomes(as_setting(row), seeds_of(int(row["index"]), MOST + AGAIN), TEST))
     return {**row, "seeds": len(rows), **means_and_errors(rows)}
 
 
-def predicted(row: dict[str, Any]) -> dict[str, float]:
-    """What :func:`recallbook.predict` says about a row's setting, and the standard error of
-    that."""
-    found = predict(as_setting(row), warn=False)
-    return {
-        **{f"predicted_{name}": getattr(found, name) for name in QUANTITIES},
-        "predicted_error": found.error,
-    }
-
-
 def judged() -> pd.DataFrame:
-    """The map with the names of the ``doubts`` that apply, whether a setting is ``unseen``, and
-    what is ``off_``."""
-    frame = load()
-    rows = frame.to_dict("records")
-    found = [{d.name for d in doubts(as_setting(row), row["predicted_lock_on"])} for row in rows]
-    judged = frame.assign(doubts=found, doubted=[bool(names) for names in found])
-    judged["unseen"] = frame["index"] >= COUNT - UNSEEN
-    return judged.assign(
-        **{f"off_{name}": [off_by(row, name) > 0 for row in rows] for name in QUANTITIES}
-    )
+    """The committed map with its doubts, whether a setting is ``unseen``, and what is ``off_``."""
+    frame = error_map.judged(load())
+    return frame.assign(unseen=frame["index"] >= COUNT - UNSEEN)
 
 
 def finish(frame: pd.DataFrame) -> pd.DataFrame:
     """Rows with what is predicted for them now, simulated again where they are off."""
-    rows = [{**row, **predicted(row)} for row in frame.to_dict("records")]
-    sizes = dict.fromkeys(("index", "vocab", "seq_len", "dim", "samples", "seeds"), "int32")
-    return pd.DataFrame([again(row) for row in rows]).astype(sizes)
+    rows = frame.to_dict("records")
+    frame = pd.DataFrame([{**row, **predicted(row)} for row in rows]).drop(columns="doubts")
+    off = np.any([excess(frame, name) > 0 for name in QUANTITIES], axis=0)
+    few = off & (frame["seeds"] <= MOST)
+    rows = [
+        again(row) if more else row for row, more in zip(frame.to_dict("records"), few, strict=True)
+    ]
+    return pd.DataFrame(rows).astype(error_map.INTEGERS)

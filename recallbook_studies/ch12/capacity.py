@@ -24,7 +24,7 @@ from recallbook.sweeps.archive import load_results
 from recallbook.theory.search import bracket
 from recallbook_studies.ch12 import sizes, tuning
 from recallbook_studies.ch12.models import LadderModel
-from recallbook_studies.ch12.rungs import RUNGS, decays, rung_named
+from recallbook_studies.ch12.rungs import RUNGS, decays
 from recallbook_studies.ch12.training import problem_for, train
 
 load = partial(load_results, "survives_capacity")  # the committed rows
@@ -77,7 +77,7 @@ def setting(case: Case, facts: int) -> Setting:
 
 def weights(name: str, at: Setting) -> int:
     """Number of weights that training moves."""
-    rung = rung_named(name)
+    rung = RUNGS[name]
     model = LadderModel(rung, problem_for(rung, at, 0))
     return sum(one.numel() for one in model.parameters() if one.requires_grad)
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from recallbook.analysis.critical import critical_table, exponents, predicted_size
+from recallbook_studies import grids
 from recallbook_studies.ch12 import order, sizes
 from recallbook_studies.ch12.rungs import LADDER, RUNGS
 
 LEVELS = (0.5, 0.9)
 SIZES = ("vocab", "seq_len", "dim")
 HELD = 0.9
+NOTHING = dict.fromkeys(("exponent", "low", "high", "curves", "outside"), math.nan)
 
 
 def critical(frame: pd.DataFrame, outcome: str = "accuracy", level: float = 0.5) -> pd.DataFrame:
@@ -31,86 +34,64 @@ def critical(frame: pd.DataFrame, outcome: str = "accuracy", level: float = 0.5)
 def along(frame: pd.DataFrame, size: str) -> pd.DataFrame:
     """The rows where the other two sizes are the base's."""
     base = sizes.BASE._asdict()
-    fixed = [name for name in SIZES if name != size]
-    return frame[np.logical_and.reduce([frame[name] == base[name] for name in fixed])]
+    return grids.at(frame, **{name: base[name] for name in SIZES if name != size})
 
 
 def at_base(frame: pd.DataFrame) -> pd.DataFrame:
     """The rows at the base's sizes."""
-    return frame[
-        np.logical_and.reduce(
-            [frame[name] == value for name, value in sizes.BASE._asdict().items()]
-        )
-    ]
+    return grids.at(frame, **sizes.BASE._asdict())
 
 
-def fitted(frame: pd.DataFrame, outcome: str = "accuracy", level: float = 0.5) -> pd.DataFrame:
-    r"""Exponent of critical N in each size for every rung, along that size alone, with its 95 %
-    interval over seeds.
+def fitted(frame: pd.DataFrame, level: float = 0.5) -> pd.DataFrame:
+    r"""Exponent of critical N for accuracy in each size for every rung, along that size alone, with
+    its 95 % interval over seeds.
 
     Columns: ``rung``, ``size``, ``exponent``, ``low``, ``high``, ``curves`` and those ``outside``
     their grid. No numbers where fewer than two curves cross on the grid."""
     parts = []
     for name, part in frame.groupby("rung", sort=False):
         for size in SIZES:
-            parts.append(_exponent(along(part, size), size, outcome, level).assign(rung=name))
+            try:
+                found = exponents(along(part, size), [size], outcome="accuracy", level=level)
+            except ValueError:  # too few curves cross to tell the sizes apart
+                found = pd.DataFrame([{"size": size, **NOTHING}])
+            parts.append(found.assign(rung=name))
     return pd.concat(parts, ignore_index=True)
 
 
-def _exponent(frame: pd.DataFrame, size: str, outcome: str, level: float) -> pd.DataFrame:
-    found = critical_table(frame, [size], outcome=outcome, level=level, resamples=2)["critical"]
-    crossed = int(((found > 0) & np.isfinite(found)).sum())
-    if crossed > 1:
-        return exponents(frame, [size], outcome=outcome, level=level)
-    empty = {
-        "exponent": np.nan,
-        "low": np.nan,
-        "high": np.nan,
-        "curves": crossed,
-        "outside": len(found) - crossed,
-    }
-    return pd.DataFrame({"size": [size], **empty})
-
-
-def with_theory(table: pd.DataFrame, outcome: str = "accuracy", level: float = 0.5) -> pd.DataFrame:
-    """The table of critical N with ``predicted``: what :func:`recallbook.predict` says of three
-    steps there.
+def with_theory(table: pd.DataFrame, level: float = 0.5) -> pd.DataFrame:
+    """The table of critical N for accuracy with ``predicted``: what :func:`recallbook.predict` says
+    of three steps there.
 
     Infinite where the prediction stays below the level at every N. With the trigger in or out of
     the values as the rung has it."""
-    keys = zip(table["rung"], *(table[name] for name in SIZES), strict=True)
+    shapes = table[list(SIZES)].itertuples(index=False)
     found = [
-        predicted_critical(sizes.Shape(*shape), RUNGS[name].marked_values, outcome, level)
-        for name, *shape in keys
+        predicted_critical(sizes.Shape(*shape), RUNGS[name].marked_values, level)
+        for name, shape in zip(table["rung"], shapes, strict=True)
     ]
     return table.assign(predicted=found)
 
 
 @lru_cache
-def predicted_critical(
-    shape: sizes.Shape, marked_values: bool, outcome: str, level: float
-) -> float:
+def predicted_critical(shape: sizes.Shape, marked_values: bool, level: float = 0.5) -> float:
     """The N that :func:`recallbook.predict` names for three steps at this shape."""
-    return predicted_size(sizes.setting(shape, 1000, marked_values), outcome, level)
+    return predicted_size(sizes.setting(shape, 1000, marked_values), "accuracy", level)
 
 
-def predicted_exponents(outcome: str = "accuracy", level: float = 0.5) -> pd.DataFrame:
-    """Exponents of the N that :func:`recallbook.predict` names for three steps, over the sweep's
-    own sizes.
+def predicted_exponents() -> pd.DataFrame:
+    """Exponents of the N that :func:`recallbook.predict` names for accuracy one half after three
+    steps, over the sweep's own sizes.
 
     Columns: ``marked_values``, ``size``, ``predicted``. Sizes at which no N is enough are left out;
     not a number where fewer than two are left."""
     rows = []
-    for marked in (False, True):
-        for size in SIZES:
-            needed = {
-                getattr(shape, size): predicted_critical(shape, marked, outcome, level)
-                for shape in sizes.along(size)
-            }
-            known = {value: count for value, count in needed.items() if math.isfinite(count)}
-            x, y = np.log(list(known)), np.log(list(known.values()))
-            slope = float(np.polyfit(x, y, 1)[0]) if len(known) > 1 else math.nan
-            rows.append({"marked_values": marked, "size": size, "predicted": slope})
+    for marked, size in product((False, True), SIZES):
+        needed = {getattr(s, size): predicted_critical(s, marked) for s in sizes.along(size)}
+        known = {value: count for value, count in needed.items() if math.isfinite(count)}
+        x, y = np.log(list(known)), np.log(list(known.values()))
+        slope = float(np.polyfit(x, y, 1)[0]) if len(known) > 1 else math.nan
+        rows.append({"marked_values": marked, "size": size, "predicted": slope})
     return pd.DataFrame(rows)
 
 
@@ -140,10 +121,7 @@ def dearer(
     found = {}
     for name, part in along(frame, size).groupby("rung", sort=False):
         table = critical_table(part, [size], level=level, outcome=outcome).set_index(size)
-        first, last = (
-            _ends(part, table, size, min(table.index)),
-            _ends(part, table, size, max(table.index)),
-        )
+        first, last = (_ends(part, table, size, end(table.index)) for end in (min, max))
         cheap, dear = (first, last) if largest else (last, first)
         found[name] = dear[0] >= cheap[1] and dear != cheap
     return pd.Series(found, dtype=bool)
@@ -159,7 +137,7 @@ def _ends(frame: pd.DataFrame, table: pd.DataFrame, size: str, value: int) -> tu
     return float(row["low"]), float(row["high"])
 
 
-def held(frame: pd.DataFrame, first: pd.DataFrame, level: float = 0.5) -> pd.DataFrame:
+def held(frame: pd.DataFrame, first: pd.DataFrame) -> pd.DataFrame:
     r"""Which law holds at which rung of the ladder: a row for each rung, a column of booleans for
     each law.
 
@@ -177,7 +155,9 @@ def held(frame: pd.DataFrame, first: pd.DataFrame, level: float = 0.5) -> pd.Dat
     base = at_base(frame)
     cosine = base.groupby("rung")["cosine"].mean()
     times = order.phases(first).set_index("rung")
-    table = with_theory(critical(base, level=level), level=level).set_index("rung")
+    table = with_theory(critical(base)).set_index("rung")
+    narrow = grids.at(frame, dim=min(sizes.DIMS)).groupby(["rung", "samples"])["accuracy"].mean()
+    last = base[base["samples"] == base.groupby("rung")["samples"].transform("max")]
     attention: dict[str, Any] = {"level": HELD, "outcome": "lock_on"}
     columns = {
         "predicted N": (table["high"] >= table["predicted"] / 1.25)
@@ -185,23 +165,10 @@ def held(frame: pd.DataFrame, first: pd.DataFrame, level: float = 0.5) -> pd.Dat
         "first step": (cosine >= HELD) | cosine.isna(),
         "L costs attention": dearer(frame, "seq_len", **attention),
         "d saves attention": dearer(frame, "dim", largest=False, **attention),
-        "d² cap": highest(frame[frame["dim"] == min(sizes.DIMS)], "accuracy") < HELD,
+        "d² cap": narrow.groupby("rung").max() < HELD,
         "L costs data": dearer(frame, "seq_len", LEVELS[0]) | dearer(frame, "seq_len", LEVELS[1]),
         "locates first": (times["lock_on_first"] > times["recall_first"]) | times["runs"].isna(),
-        "locks on": at_most(base, "lock_on") >= HELD,
-        "coverage": table["high"] >= coverage(sizes.VOCAB, level),
+        "locks on": last.groupby("rung")["lock_on"].mean() >= HELD,
+        "coverage": table["high"] >= coverage(sizes.VOCAB, 0.5),
     }
     return pd.DataFrame(columns).reindex(ladder).astype(bool)
-
-
-def highest(frame: pd.DataFrame, outcome: str) -> pd.Series:
-    """Mean of an outcome at the N where it is highest, for each rung."""
-    found: pd.Series = frame.groupby(["rung", "samples"])[outcome].mean().groupby("rung").max()
-    return found
-
-
-def at_most(frame: pd.DataFrame, outcome: str) -> pd.Series:
-    """Mean of an outcome at each rung's largest N."""
-    largest = frame["samples"] == frame.groupby("rung")["samples"].transform("max")
-    found: pd.Series = frame[largest].groupby("rung")[outcome].mean()
-    return found

@@ -15,10 +15,9 @@ import pandas as pd
 from recallbook.sweeps.archive import load_results
 from recallbook_studies.ch12 import sizes, tuning
 from recallbook_studies.ch12.rungs import LADDER, RUNGS
-from recallbook_studies.ch12.training import STEPS, train
+from recallbook_studies.ch12.training import STEPS, TIMES, train
 
 load = partial(load_results, "survives_order")  # the committed rows
-TIMES = ("step_lock_on", "step_recall", "step_accuracy")
 
 
 def keys() -> list[str]:

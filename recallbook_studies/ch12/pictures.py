@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 from matplotlib import ticker
 from matplotlib.axes import Axes
-from numpy.typing import NDArray
 from torch import nn
 
+from recallbook_studies import grids
 from recallbook_studies.ch12 import ladder_laws, runs, sizes, tuning
 from recallbook_studies.ch12.rungs import LADDER, RUNGS
 from recallbook_studies.ch12.training import BATCH, STEPS, TEST, train
 from recallbook_studies.ch12.updates import BETAS, EPSILON, MOMENTUM, WARM_UP
-from recallbook_studies.plotting import COLOURS, MARKERS, plain_ticks
+from recallbook_studies.plotting import COLOURS, MARKERS, plain_ticks, plot_lying, style_of
 from recallbook_studies.tables import significant
 
 NAMES = [rung.name for rung in LADDER]
@@ -37,12 +37,10 @@ def draw_ladder(axes: Sequence[Axes], frame: pd.DataFrame) -> None:
     predicted = ladder_laws.predicted_exponents().set_index(["marked_values", "size"])["predicted"]
     fits = ladder_laws.fitted(frame).set_index(["size", "rung"])
     for ax, size in zip(axes[1:], ("seq_len", "dim", "vocab"), strict=True):
-        for line, name in enumerate(NAMES):
-            ax.plot(
-                predicted[RUNGS[name].marked_values, size], line, "|", color="black", ms=10, mew=2
-            )
-            row = fits.loc[(size, name)]
-            _point(ax, line, row[["exponent", "low", "high"]].to_numpy(float), 0)
+        bars = [predicted[RUNGS[name].marked_values, size] for name in NAMES]
+        ax.plot(bars, range(len(NAMES)), "|", color="black", ms=10, mew=2)
+        ends = fits.loc[size].loc[NAMES, ["exponent", "low", "high"]]
+        plot_lying(ax, ends, range(len(NAMES)), 0)
         ax.axvline(0, color="black", linewidth=0.8, linestyle=":")
         ax.set(xlabel=f"exponent in ${SYMBOLS[size]}$")
         ax.xaxis.set_major_locator(ticker.MultipleLocator(1.0 if size == "dim" else 0.5))
@@ -53,44 +51,26 @@ def draw_critical(ax: Axes, frame: pd.DataFrame) -> None:
     """Critical N for accuracy 1/2 and 0.9 at the base; beyond the rung's grid an arrow at its
     end."""
     base = ladder_laws.at_base(frame)
-    for colour, level in enumerate(LEVELS):
-        table = ladder_laws.with_theory(
-            ladder_laws.critical(base, level=level), level=level
-        ).set_index("rung")
-        shift = OFFSET * (1 if level > 0.5 else -1)
-        for line, name in enumerate(NAMES):
-            row = table.loc[name]
-            if np.isfinite(row["predicted"]):
-                ax.plot(row["predicted"], line + shift, "|", color="black", ms=7, mew=2)
-            if np.isfinite(row["critical"]):
-                _point(ax, line + shift, row[["critical", "low", "high"]].to_numpy(float), colour)
-            else:
-                last = base.loc[base["rung"] == name, "samples"].max()
-                ax.plot(last, line + shift, ">", color=COLOURS[colour])
-        ax.axvline(
-            ladder_laws.coverage(sizes.VOCAB, level),
-            color=COLOURS[colour],
-            linewidth=1,
-            linestyle=":",
-        )
-    ax.set(
-        xscale="log",
-        xlabel=r"$N$ for accuracy 0.5, 0.9",
-        yticks=range(len(NAMES)),
-        yticklabels=NAMES,
-    )
-    ax.set_ylim(len(NAMES) - 0.5, -0.5)
+    last = base.groupby("rung")["samples"].max()
+    for index, level in enumerate(LEVELS):
+        table = _with_theory(base, level).loc[NAMES].replace(np.inf, np.nan)
+        places = np.arange(len(NAMES)) + OFFSET * (1 if level > 0.5 else -1)
+        ax.plot(table["predicted"], places, "|", color="black", ms=7, mew=2)
+        plot_lying(ax, table[["critical", "low", "high"]], places, index)
+        beyond = last[NAMES].where(table["critical"].isna())
+        ax.plot(beyond, places, ">", color=COLOURS[index])
+        covered = ladder_laws.coverage(sizes.VOCAB, level)
+        ax.axvline(covered, color=COLOURS[index], linewidth=1, linestyle=":")
+    ax.set(xscale="log", xlabel=r"$N$ for accuracy 0.5, 0.9", ylim=(len(NAMES) - 0.5, -0.5))
+    ax.set_yticks(range(len(NAMES)), NAMES)
     plain_ticks(ax, (32, 64, 128, 256, 512, 1024))
     ax.tick_params("x", labelsize=8)
 
 
-def _point(ax: Axes, line: float, ends: NDArray[np.float64], index: int) -> None:
-    """One point with its interval, lying; nothing where there is no number."""
-    mean, low, high = ends
-    if np.isfinite(mean):
-        errors = np.nan_to_num([[mean - low], [high - mean]])
-        style: dict[str, Any] = {"color": COLOURS[index], "marker": MARKERS[index]}
-        ax.errorbar([mean], [line], xerr=errors, capsize=2, linestyle="none", **style)
+def _with_theory(frame: pd.DataFrame, level: float) -> pd.DataFrame:
+    """Critical N by rung, measured and predicted."""
+    table = ladder_laws.with_theory(ladder_laws.critical(frame, level=level), level)
+    return table.set_index("rung")
 
 
 def draw_histories(axes: Sequence[Axes], table: pd.DataFrame, names: Sequence[str]) -> None:
@@ -103,20 +83,13 @@ def draw_histories(axes: Sequence[Axes], table: pd.DataFrame, names: Sequence[st
         "marker_attention": "marker seen",
     }
     for ax, name in zip(axes, names, strict=True):
-        part = table[table["rung"] == name]
+        part = table[table["rung"] == name].set_index("step")
         for index, (column, label) in enumerate(columns.items()):
-            if part[column].notna().any():
-                low, high = (part[column] + sign * 2 * part[f"{column}_error"] for sign in (-1, 1))
-                ax.plot(
-                    part["step"],
-                    part[column],
-                    color=COLOURS[index],
-                    marker=MARKERS[index],
-                    ms=3,
-                    label=label,
-                )
+            line, error = part[column], 2 * part[f"{column}_error"]
+            if line.notna().any():
+                ax.plot(line, **style_of(index), ms=3, label=label)
                 ax.fill_between(
-                    part["step"], low, high, color=COLOURS[index], alpha=0.2, linewidth=0
+                    part.index, line - error, line + error, color=COLOURS[index], alpha=0.2, lw=0
                 )
         ax.set(title=name, xlabel="step", ylim=(0, 1.02))
 
@@ -126,23 +99,11 @@ def law_rows(held: pd.DataFrame) -> list[dict[str, str]]:
     again."""
     rows = []
     for law, values in held.items():
-        first = _first_failure(values)
-        again = len(later(values))
-        upto = (
-            "not at first"
-            if first == 0
-            else "the end"
-            if first == len(values)
-            else str(values.index[first - 1])
-        )
-        fails = str(values.index[first]) if first < len(values) else "–"
+        first, names = _first_failure(values), [*values.index, "–"]
+        upto = "the end" if first == len(values) else names[first - 1] if first else "not at first"
+        again = str(len(later(values)) or "–")
         rows.append(
-            {
-                "law": str(law),
-                "holds up to": upto,
-                "fails from": fails,
-                "again at": f"{again or '–'}",
-            }
+            {"law": str(law), "holds up to": upto, "fails from": names[first], "again at": again}
         )
     return rows
 
@@ -161,12 +122,7 @@ def critical_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """The ladder's figures as rows: critical N at both levels, and the factor to what is predicted
     for three steps."""
     base = ladder_laws.at_base(frame)
-    tables = {
-        level: ladder_laws.with_theory(
-            ladder_laws.critical(base, level=level), level=level
-        ).set_index("rung")
-        for level in LEVELS
-    }
+    tables = {level: _with_theory(base, level) for level in LEVELS}
     rows = []
     for name in dict.fromkeys(frame["rung"]):
         row: dict[str, Any] = {"rung": name}
@@ -205,12 +161,7 @@ def constant_rows() -> list[dict[str, str]]:
 
 def budget_rows(names: Sequence[str], budgets: Sequence[int], level: float) -> list[dict[str, str]]:
     """Critical N at the base after each number of steps, and epochs at the first of them."""
-    tables = {
-        steps: ladder_laws.critical(ladder_laws.at_base(runs.load(steps)), level=level).set_index(
-            "rung"
-        )
-        for steps in budgets
-    }
+    tables = {steps: _critical(ladder_laws.at_base(runs.load(steps)), level) for steps in budgets}
     rows = []
     for name in names:
         row = {"rung": name}
@@ -218,10 +169,26 @@ def budget_rows(names: Sequence[str], budgets: Sequence[int], level: float) -> l
             row[f"{steps:,} steps"] = interval(table.loc[name]) if name in table.index else "–"
         needed = tables[budgets[0]].loc[name, "critical"]
         finite = math.isfinite(needed) and RUNGS[name].steps == "many"
-        rows.append(
-            row | {"epochs": f"{budgets[0] * min(BATCH, needed) / needed:.0f}" if finite else "–"}
-        )
+        row["epochs"] = f"{budgets[0] * min(BATCH, needed) / needed:.0f}" if finite else "–"
+        rows.append(row)
     return rows
+
+
+def _critical(frame: pd.DataFrame, level: float) -> pd.DataFrame:
+    return ladder_laws.critical(frame, level=level).set_index("rung")
+
+
+def _by_samples(frame: pd.DataFrame) -> dict[str, float]:
+    """Mean accuracy at each N."""
+    means = frame.groupby("samples")["accuracy"].mean()
+    return {f"N = {count}": mean for count, mean in means.items()}
+
+
+def _seen(vocab: int, row: dict[str, Any]) -> dict[str, Any]:
+    """What coverage leaves at each N of a row."""
+    counts = [name for name in row if name.startswith("N =")]
+    found = {name: ladder_laws.seen(vocab, int(name.split()[-1])) for name in counts}
+    return {"rung": "coverage", **found}
 
 
 def large_rows() -> list[dict[str, Any]]:
@@ -229,31 +196,15 @@ def large_rows() -> list[dict[str, Any]]:
     coverage leaves."""
     rows: list[dict[str, Any]] = []
     for steps in (STEPS, runs.LONGER):
-        frame = runs.load(steps)
-        frame = frame[frame["vocab"] == sizes.LARGE.vocab]
-        tables = {
-            level: ladder_laws.critical(frame, level=level).set_index("rung") for level in LEVELS
-        }
+        frame = grids.at(runs.load(steps), vocab=sizes.LARGE.vocab)
+        tables = {f"N for {level}": _critical(frame, level) for level in LEVELS}
         for name in sizes.LARGE_RUNGS:
-            means = frame[frame["rung"] == name].groupby("samples")["accuracy"].mean()
-            needed = {
-                f"N for {level}": interval(table.loc[name]) for level, table in tables.items()
-            }
-            rows.append(
-                {"rung": name, "steps": str(steps)}
-                | {f"N = {n}": means[n] for n in means.index}
-                | needed
-            )
-    seen = {
-        name: ladder_laws.seen(sizes.LARGE.vocab, int(name.split()[-1]))
-        for name in rows[0]
-        if name.startswith("N =")
-    }
-    covered = {
-        f"N for {level}": significant(ladder_laws.coverage(sizes.LARGE.vocab, level))
-        for level in LEVELS
-    }
-    return [*rows, {"rung": "coverage", "steps": "", **seen, **covered}]
+            row = {"rung": name, "steps": str(steps), **_by_samples(grids.at(frame, rung=name))}
+            rows.append(row | {key: interval(table.loc[name]) for key, table in tables.items()})
+    vocab = sizes.LARGE.vocab
+    needed = {f"N for {level}": ladder_laws.coverage(vocab, level) for level in LEVELS}
+    covered = {key: significant(count) for key, count in needed.items()}
+    return [*rows, {**_seen(vocab, rows[0]), "steps": "", **covered}]
 
 
 def interval(found: pd.Series) -> str:
@@ -266,46 +217,26 @@ def interval(found: pd.Series) -> str:
 
 def price_rows(names: Sequence[str], shape: sizes.Shape = sizes.BASE) -> list[dict[str, Any]]:
     """Accuracy at one shape by weight decay and N, with what coverage leaves: mean over seeds."""
-    frame = runs.load(tuned=False)
-    frame = frame[
-        np.logical_and.reduce([frame[name] == value for name, value in shape._asdict().items()])
+    frame = grids.at(runs.load(tuned=False), **shape._asdict())
+    rows = [
+        {"rung": name, "decay": f"{decay:g}", **_by_samples(cell)}
+        for name in names
+        for decay, cell in grids.at(frame, rung=name).groupby("decay")
     ]
-    rows = []
-    for name in names:
-        part = frame[frame["rung"] == name]
-        for decay, cell in part.groupby("decay"):
-            means = cell.groupby("samples")["accuracy"].mean()
-            rows.append(
-                {"rung": name, "decay": f"{decay:g}"} | {f"N = {n}": means[n] for n in means.index}
-            )
-    seen = {
-        name: ladder_laws.seen(shape.vocab, int(name.split()[-1]))
-        for name in rows[0]
-        if name.startswith("N")
-    }
-    return [*rows, {"rung": "coverage", "decay": "", **seen}]
+    return [*rows, {**_seen(shape.vocab, rows[0]), "decay": ""}]
 
 
 def draw_capacity(ax: Axes, table: pd.DataFrame, outer: Sequence[tuple[int, float]]) -> None:
     """Facts held at recall 0.9 against d: trained matrices with all or some facts in the loss, and
     outer products."""
-    for index, (asked, label) in enumerate(
-        {"all": "trained, all facts", "some": "trained, some of 1024"}.items()
-    ):
-        part = table[
-            (table["rung"] == "AdamW")
-            & (table["asked"] == asked)
-            & (table["steps"] == table["steps"].min())
-        ]
-        part = part[(part["decay"] == 0) & (part["facts"] > 0)].sort_values("dim")
+    lines = {"all": "trained, all facts", "some": "trained, some of 1024"}
+    for index, (asked, label) in enumerate(lines.items()):
+        plain = {"rung": "AdamW", "steps": table["steps"].min(), "decay": 0}
+        part = grids.at(table[table["facts"] > 0], asked=asked, **plain).sort_values("dim")
         middle = np.sqrt(part["facts"] * part["next"])
-        ax.plot(part["dim"], middle, color=COLOURS[index], marker=MARKERS[index], label=label)
-    ax.plot(
-        *zip(*outer, strict=True),
-        color="black",
-        marker=MARKERS[2],
-        label="outer products (chapter 2)",
-    )
+        ax.plot(part["dim"], middle, **style_of(index), label=label)
+    label = "outer products (chapter 2)"
+    ax.plot(*zip(*outer, strict=True), color="black", marker=MARKERS[2], label=label)
     ax.set(xscale="log", yscale="log", xlabel="$d$", ylabel="facts held")
     plain_ticks(ax, [dim for dim, _ in outer])
     ax.legend(fontsize=8)

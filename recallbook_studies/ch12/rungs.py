@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from recallbook.arguments import check_choice
-
 
 @dataclass(frozen=True, kw_only=True)
 class Rung:
@@ -110,8 +108,3 @@ def decays(rung: Rung) -> bool:
     """Whether its optimiser takes a weight decay: all but gradient descent on the book's
     attention."""
     return rung.optimiser != "sgd" or rung.heads is not None
-
-
-def rung_named(name: object) -> Rung:
-    """The rung of this name; ``ValueError`` names those that there are."""
-    return RUNGS[check_choice("rung", name, tuple(RUNGS))]

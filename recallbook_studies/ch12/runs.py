@@ -17,13 +17,12 @@ import pandas as pd
 from recallbook.arguments import Device
 from recallbook.sweeps.archive import load_results
 from recallbook_studies.ch12 import sizes, tuning
-from recallbook_studies.ch12.rungs import LADDER, RUNGS, rung_named
-from recallbook_studies.ch12.training import STEPS, train
+from recallbook_studies.ch12.rungs import LADDER, RUNGS
+from recallbook_studies.ch12.training import COLUMNS, STEPS, train
 
 LONGER, LONGEST = 4 * STEPS, 16 * STEPS
-LONGEST_SAMPLES = (
-    4  # of the smallest numbers of sequences: more steps are asked whether fewer sequences do
-)
+# of the smallest numbers of sequences: more steps are asked whether fewer sequences do
+LONGEST_SAMPLES = 4
 NARROW = sizes.BASE._replace(dim=16)
 PRICED: list[
     tuple[str, sizes.Shape, tuple[float, ...]]
@@ -33,9 +32,6 @@ PRICED: list[
     ("MLP", NARROW, (2, 16)),
 ]
 ZIPF_RUNGS = ("three steps", "AdamW", "learned embeddings", "MLP")
-COLUMNS = (
-    "accuracy recall lock_on attention layer head marker_attention cosine loss diverged".split()
-)
 
 
 class Cell(NamedTuple):
@@ -57,11 +53,7 @@ class Cell(NamedTuple):
     def pair(self) -> tuning.Rates:
         """Its rate and weight decay."""
         tuned = tuning.pair_of(RUNGS[self.rung], self.shape)
-        return (
-            tuned
-            if self.decay == "tuned"
-            else tuning.Rates(rate=tuned["rate"], decay=float(self.decay))
-        )
+        return tuned if self.decay == "tuned" else {**tuned, "decay": float(self.decay)}
 
 
 def cells() -> list[Cell]:
@@ -113,7 +105,7 @@ def cell_of(key: str) -> tuple[Cell, int]:
     name, *rest = key.rsplit(" ", 8)
     vocab, seq_len, dim, count, steps = map(int, rest[:5])
     shape = sizes.Shape(vocab, seq_len, dim)
-    return Cell(rung_named(name).name, shape, count, steps, float(rest[5]), rest[6]), int(rest[7])
+    return Cell(name, shape, count, steps, float(rest[5]), rest[6]), int(rest[7])
 
 
 @lru_cache(maxsize=1)
@@ -131,14 +123,9 @@ def row(key: str, device: Device = "cpu") -> dict[str, Any]:
     """One run by its key. All seeds of its cell are trained; the others are kept for the next
     keys."""
     cell, seed = cell_of(key)
-    fields = {
-        **cell.shape._asdict(),
-        **cell._asdict(),
-        "tuned": cell.decay == "tuned",
-        "seed": seed,
-    }
+    fields = {"key": key, **cell.shape._asdict(), **cell._asdict(), "tuned": cell.decay == "tuned"}
     del fields["shape"], fields["decay"]
-    return {"key": key, **fields, **outcomes(cell, device).loc[seed].to_dict()}
+    return {**fields, "seed": seed, **outcomes(cell, device).loc[seed].to_dict()}
 
 
 def load(steps: int = STEPS, zipf: float = 0.0, tuned: bool = True) -> pd.DataFrame:

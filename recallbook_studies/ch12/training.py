@@ -15,14 +15,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.func import functional_call, grad_and_value, stack_module_state, vmap
 
-from recallbook.arguments import (
-    Device,
-    check_dtype,
-    check_rate,
-    check_seed,
-    check_size,
-    not_allowed,
-)
+from recallbook.arguments import Device, not_allowed
 from recallbook.data.streams import stream
 from recallbook.data.task import Problem, draw
 from recallbook.setting import Setting
@@ -44,6 +37,10 @@ STEPS, BATCH = 400, 32
 LOOKS = 20  # times that accuracy and attention are measured while training
 TEST = 256  # fresh sequences
 REACHED = 0.5  # half of the way from chance to 1: the level whose first time is kept
+COLUMNS = (
+    "accuracy recall lock_on attention layer head marker_attention cosine loss diverged".split()
+)
+TIMES = ["step_accuracy", "step_recall", "step_lock_on"]
 LOST = 2.0  # a loss above this many times log V has diverged
 
 
@@ -134,68 +131,57 @@ def train(
     -----
     Seeds do not see each other: one alone gives the same up to rounding, which training may amplify.
     """
-    steps, batch, looks = (
-        check_size("steps", steps),
-        check_size("batch", batch),
-        check_size("looks", looks),
-    )
-    test_samples, rate, dtype = (
-        check_size("test_samples", test_samples),
-        check_rate("rate", rate),
-        check_dtype("dtype", dtype),
-    )
-    _check(rung, setting, rate, decay)
-    chosen = [check_seed("seeds", seed) for seed in seeds]
-    if not chosen:
-        raise not_allowed("seeds", chosen, "at least one seed")
-    problems = [problem_for(rung, setting, seed, dtype=dtype, device=device) for seed in chosen]
+    setting.require_equal("the ladder has no remedy", ("balanced", "loss_weights", "output_bias"))
+    if setting.width is not None:
+        raise not_allowed("width", setting.width, "None: an MLP is the rung's to have")
+    if not decay >= 0 or (decay and not decays(rung)):
+        raise not_allowed("decay", decay, "0 for gradient descent on the book's attention, or more")
+    problems = [problem_for(rung, setting, seed, dtype=dtype, device=device) for seed in seeds]
     if rung.steps == "three":
         return _three_steps(problems, test_samples)
-    rates = {"rate": rate, "decay": decay}
-    return _many_steps(
-        rung, problems, rates, steps=steps, batch=batch, looks=looks, test_samples=test_samples
-    )
+    data = _stacked([write(problem.sequences, rung.trigger, setting.vocab) for problem in problems])
+    exam = _exam(rung.trigger, problems, test_samples)
+    batch = setting.samples if rung.data == "full" else batch
+    order = torch.stack([orders(p.seed, setting.samples, batch, steps) for p in problems])
+    stack = _stack(rung, problems)
+    stepper = Stepper(rung, setting, stack.weights, steps=steps, rate=rate, decay=decay)
 
+    def loss(weights: dict[str, Tensor], fixed: dict[str, Tensor], written: Written) -> Tensor:
+        logits = _logits(stack, weights, fixed, written)[0]
+        return torch.nn.functional.cross_entropy(logits, written.labels)
 
-def _check(rung: Rung, setting: Setting, rate: float, decay: float) -> None:
-    if not isinstance(rung, Rung):
-        raise not_allowed(
-            "rung", rung, "a Rung, such as those of recallbook_studies.ch12.rungs.RUNGS"
+    slopes = vmap(grad_and_value(loss))
+    looked = {round(look * steps / looks) for look in range(looks + 1)}
+    before = {name: tensor.clone() for name, tensor in stack.weights.items()}
+    history: list[dict[str, Any]] = []
+    cosines, losses = [math.nan] * len(problems), torch.full((len(problems),), math.nan)
+    for step in range(steps):
+        which = order[:, step].to(data.labels.device)
+        part = Written(
+            *(torch.stack([t[i] for t, i in zip(each, which, strict=True)]) for each in data)
         )
-    plain = isinstance(setting, Setting) and replace(setting, zipf=0.0, other_zipf=None).equal_facts
-    if not plain or setting.width is not None:
-        raise not_allowed(
-            "setting", setting, "a recallbook.Setting with no MLP and no remedy for unequal facts"
-        )
-    if setting.dim % (rung.heads or 1):
-        raise not_allowed("dim", setting.dim, f"a multiple of the {rung.heads} heads")
-    if rung.rates == "book" and rate != 1:
-        raise not_allowed("rate", rate, "1 for a rung at the book's own rates")
-    if not math.isfinite(decay) or decay < 0 or (decay > 0 and not decays(rung)):
-        allowed = (
-            "a finite number from 0 on"
-            if decays(rung)
-            else "0 for gradient descent on the book's attention"
-        )
-        raise not_allowed("decay", decay, allowed)
+        gradients, losses = slopes(stack.weights, stack.fixed, part)
+        if step in looked:
+            history += _look(stack, problems, exam, step, losses)
+        stepper.step(gradients)
+        if step == 0:
+            cosines = _first_update(stack, before, exam.facts, problems)
+    history += _look(stack, problems, exam, steps, losses)
+    frame = pd.DataFrame(history)
+    rows = [
+        _outcome(problem, frame, cosine) for problem, cosine in zip(problems, cosines, strict=True)
+    ]
+    return Trained(pd.DataFrame(rows), frame, _unstacked(rung, problems, stack))
 
 
 def _three_steps(problems: list[Problem], test_samples: int) -> Trained:
     rows = []
     for problem in problems:
         outcome = evaluate(problem, three_steps(problem), test_samples)
-        rows.append(
-            {**_unmeasured(problem), **vars(outcome), "layer": 0, "head": 0, "diverged": False}
-        )
+        unmeasured = dict.fromkeys((*COLUMNS, *TIMES), math.nan)
+        found = {**vars(outcome), "layer": 0, "head": 0, "diverged": False}
+        rows.append({"seed": problem.seed, **unmeasured, **found})
     return Trained(pd.DataFrame(rows), pd.DataFrame(), [])
-
-
-def _unmeasured(problem: Problem) -> dict[str, Any]:
-    names = (
-        "accuracy recall lock_on attention layer head marker_attention cosine loss diverged".split()
-    )
-    names += ["step_accuracy", "step_recall", "step_lock_on"]
-    return {"seed": problem.seed, **dict.fromkeys(names, math.nan)}
 
 
 def orders(seed: int, samples: int, batch: int, steps: int) -> Int64[Tensor, "steps batch"]:
@@ -233,55 +219,6 @@ def _logits(
 ) -> Any:
     """Logits and attention of one model at these weights."""
     return functional_call(stack.model, {**weights, **fixed}, (written.tokens, written.marked))
-
-
-def _many_steps(
-    rung: Rung,
-    problems: list[Problem],
-    rates: dict[str, float],
-    *,
-    steps: int,
-    batch: int,
-    looks: int,
-    test_samples: int,
-) -> Trained:
-    setting, trigger = problems[0].setting, rung.trigger
-    data = _stacked([write(problem.sequences, trigger, setting.vocab) for problem in problems])
-    exam = _exam(trigger, problems, test_samples)
-    batch = setting.samples if rung.data == "full" else batch
-    order = torch.stack(
-        [orders(problem.seed, setting.samples, batch, steps) for problem in problems]
-    )
-    stack = _stack(rung, problems)
-    stepper = Stepper(rung, setting, stack.weights, steps=steps, **rates)
-
-    def loss(weights: dict[str, Tensor], fixed: dict[str, Tensor], written: Written) -> Tensor:
-        return torch.nn.functional.cross_entropy(
-            _logits(stack, weights, fixed, written)[0], written.labels
-        )
-
-    slopes = vmap(grad_and_value(loss))
-    looked = {round(look * steps / looks) for look in range(looks + 1)}
-    before = {name: tensor.clone() for name, tensor in stack.weights.items()}
-    history: list[dict[str, Any]] = []
-    cosines, losses = [math.nan] * len(problems), torch.full((len(problems),), math.nan)
-    for step in range(steps):
-        which = order[:, step].to(data.labels.device)
-        part = Written(
-            *(torch.stack([t[i] for t, i in zip(each, which, strict=True)]) for each in data)
-        )
-        gradients, losses = slopes(stack.weights, stack.fixed, part)
-        if step in looked:
-            history += _look(stack, problems, exam, step, losses)
-        stepper.step(gradients)
-        if step == 0:
-            cosines = _first_update(stack, before, exam.facts, problems)
-    history += _look(stack, problems, exam, steps, losses)
-    frame = pd.DataFrame(history)
-    rows = [
-        _outcome(problem, frame, cosine) for problem, cosine in zip(problems, cosines, strict=True)
-    ]
-    return Trained(pd.DataFrame(rows), frame, _unstacked(rung, problems, stack))
 
 
 def _exam(trigger: str, problems: list[Problem], test_samples: int) -> _Exam:
@@ -350,15 +287,10 @@ def _outcome(problem: Problem, history: pd.DataFrame, first: float) -> dict[str,
         f"step_{name}": own.loc[own[name] - guessed >= REACHED * (1 - guessed), "step"].min()
         for name, guessed in chance.items()
     }
-    limit = LOST * math.log(problem.setting.vocab)
-    del row["step"]
-    found = {
-        **row,
-        "cosine": first,
-        "diverged": not row["loss"] <= limit,
-        **reached,
-    }  # also where it is no number
-    return {name: found[name] for name in _unmeasured(problem)}
+    # also where it is no number
+    diverged = not row["loss"] <= LOST * math.log(problem.setting.vocab)
+    found = {**row, "cosine": first, "diverged": diverged, **reached}
+    return {name: found[name] for name in ("seed", *COLUMNS, *TIMES)}
 
 
 def _unstacked(rung: Rung, problems: list[Problem], stack: _Stack) -> list[LadderModel]:

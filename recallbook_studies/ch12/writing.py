@@ -9,10 +9,8 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-from recallbook.arguments import check_choice
 from recallbook.data.task import Sequences
 
-TRIGGERS = ("feature", "marker", "position")
 NOWHERE = -1  # no position carries the trigger's vector
 
 
@@ -47,13 +45,7 @@ def write(sequences: Sequences, trigger: str, vocab: int) -> Written:
     ``"feature"``: $x_1..x_L$, end; the model adds the trigger's vector at $\ell$. ``"marker"``: a
     marker token comes before $x_\ell$. ``"position"``: $x_\ell$ and $x_1$ change places, and
     nothing marks it. Labels stay as they are.
-
-    Raises
-    ------
-    ValueError
-        If there is no such trigger.
     """
-    check_choice("trigger", trigger, TRIGGERS)
     tokens, informative = sequences.tokens.long(), sequences.positions
     marked = torch.full_like(informative, NOWHERE)
     if trigger == "feature":

@@ -9,7 +9,6 @@ import pandas as pd
 import torch
 from scipy import stats
 
-from recallbook.analysis import examination
 from recallbook.analysis.intervals import Interval, over_seeds, seed_interval
 from recallbook.data.task import draw
 from recallbook.model.transformer import RecallTransformer
@@ -19,6 +18,7 @@ from recallbook.theory.symbolic.expressions import d
 from recallbook.training.descent import initial_gradient
 from recallbook.training.simulation import simulate
 from recallbook_studies.ch01 import baselines
+from recallbook_studies.ch02 import coherence
 from recallbook_studies.ch02.retrieval import coherence_floor, n
 from recallbook_studies.ch03 import rates as three_rates
 from recallbook_studies.ch09 import geometry
@@ -81,7 +81,7 @@ def attention_locates(found: SimpleNamespace) -> list[bool]:
 def _interference() -> SimpleNamespace:
     """Typical overlap, what no choice of directions avoids, and lock-on of orthogonal minus random
     embeddings."""
-    typical = seed_interval([examination.cosines(256, 128, seed).std() for seed in range(10)])
+    typical = seed_interval([coherence.cosines(256, 128, seed).std() for seed in range(10)])
     rows = load_results("geometry").query("seq_len == 256 and dim == 258 and not trigger_in_values")
     means = geometry.labelled(rows).groupby(["embeddings", "seed"])["lock_on"].mean().unstack(0)
     lost = seed_interval(means["orthogonal"] - means["gaussian"])
@@ -99,7 +99,7 @@ def _nearly_orthogonal() -> SimpleNamespace:
     """Squared overlaps of one token with all others, for random and for orthogonal embeddings."""
 
     def overlap(dim: int, law: str = "gaussian") -> Interval:
-        sums = [2 * (examination.cosines(256, dim, s, law) ** 2).sum() / 256 for s in range(5)]
+        sums = [2 * (coherence.cosines(256, dim, s, law) ** 2).sum() / 256 for s in range(5)]
         return seed_interval(sums)
 
     chosen = overlap(258, "orthogonal")

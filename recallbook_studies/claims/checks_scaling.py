@@ -73,7 +73,7 @@ def fitted(law: str) -> Intervals:
 
 
 def _rung(name: str, level: float = 0.5) -> Intervals:
-    return _intervals(ladder_laws.fitted(runs.load().query("rung == @name"), level=level))
+    return _intervals(ladder_laws.fitted(runs.load().query("rung == @name"), level))
 
 
 def exponent_table() -> pd.DataFrame:
@@ -108,12 +108,12 @@ def length_sign() -> SimpleNamespace:
     return SimpleNamespace(exponents=_in("seq_len", LOCKS, ONE, LONG))
 
 
-def factor(frame: pd.DataFrame, level: float = 0.5, **chosen: pd.Series) -> Intervals:
+def factor(frame: pd.DataFrame, **chosen: pd.Series) -> Intervals:
     """Critical N for accuracy of the chosen rows over that of the others, with its 95 % interval;
     seeds are resampled together."""
     # the exponent of a size that is 1 and e is the logarithm of the ratio
     rows = frame.assign(**{name: np.where(rows, math.e, 1.0) for name, rows in chosen.items()})
-    found = _exponents(rows, *chosen, outcome="accuracy", level=level)
+    found = _exponents(rows, *chosen, outcome="accuracy")
     return {name: Interval(*np.exp(x).tolist()) for name, x in found.items()}
 
 
@@ -211,7 +211,8 @@ def corners(trigger_in_values: bool) -> pd.DataFrame:
 def _product() -> SimpleNamespace:
     """Lock-on: how far a product of d and L misses N, over which span, exponents. Price of a longer
     L, N for accuracy 1/2 at L = 256 over L = 8, by d; and their ratio, 1 for a product."""
-    table = lock_on_sizes.critical(load_results("lock_on"), False, False)
+    rows = lock_on_sizes.sizes(load_results("lock_on"), False)
+    table = critical.critical_table(rows, ["seq_len", "dim"])
     missed = np.abs(lock_on_sizes.interactions(table, "critical").to_numpy()).max()
     frame = load_results("four_corners").query("not trigger_in_values")
     long, wide = frame["seq_len"] == 256, frame["dim"] == 512

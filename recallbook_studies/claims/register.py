@@ -9,6 +9,7 @@ shows them.
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from importlib import resources
 from typing import Any, NamedTuple
 
@@ -35,7 +36,7 @@ class Claim(NamedTuple):
     group: str
     short: str
     text: str
-    sources: tuple[str, ...]
+    sources: list[str]
     verdict: str
     remark: str
     chapter: str
@@ -43,7 +44,7 @@ class Claim(NamedTuple):
     check: str = ""
     measured: str = ""
     rule: str = ""
-    against: tuple[str, ...] = ()
+    against: Sequence[str] = ()
 
 
 class Claims(NamedTuple):
@@ -66,67 +67,39 @@ def load_claims(text: str | None = None) -> Claims:
     Raises
     ------
     ValueError
-        Names the field, its value and what is allowed: unreadable text, an unknown or missing
-        field, an unknown source, verdict or check, a claim twice, a contradiction without another
-        source, a verdict that nothing measures.
+        Names the claim, the field, its value and what is allowed: an unknown source, verdict or
+        check, a contradiction without another source, a verdict that nothing measures. Unreadable
+        text, too.
     """
     file = resources.files("recallbook_studies.claims") / "claims.toml"
-    try:
-        data = tomllib.loads(file.read_text(encoding="utf-8") if text is None else text)
-    except tomllib.TOMLDecodeError as error:
-        raise not_allowed("claims", str(error), "text in the TOML format") from None
-    if set(data) != {"sources", "claim"}:
-        raise not_allowed("claims", sorted(data), "the two tables sources and claim")
-    for key, value in data["sources"].items():
-        if not isinstance(value, dict) or set(value) != {"name", "what"}:
-            raise not_allowed(f"sources.{key}", value, "two texts, name and what")
+    data = tomllib.loads(file.read_text(encoding="utf-8") if text is None else text)
     sources = {key: (value["name"], value["what"]) for key, value in data["sources"].items()}
-    claims = tuple(_claim(row) for row in data["claim"])
+    claims = tuple(Claim(**row) for row in data["claim"])
     by_id = {claim.id: claim for claim in claims}
     for claim in claims:
         _check(claim, sources, by_id)
     return Claims(sources, claims)
 
 
-def _claim(row: dict[str, Any]) -> Claim:
-    """A claim whose fields have the names and types they should."""
-    for name in (*Claim._fields, *row):
-        default = Claim._field_defaults.get(name)
-        value = row.get(name, default)
-        kind = list if name in ("sources", "against") else str
-        if name not in Claim._fields:
-            allowed = "one of " + ", ".join(Claim._fields)
-        elif value is default is None or (name in row and not (isinstance(value, kind) and value)):
-            allowed = "a list of names" if kind is list else "a text that is not empty"
-        else:
-            continue
-        raise not_allowed(f"claim {row.get('id', '?')}: {name}", value, allowed)
-    lists = {name: tuple(row.get(name, ())) for name in ("sources", "against")}
-    return Claim(**{**row, **lists})
-
-
 def _check(claim: Claim, sources: dict[str, Any], by_id: dict[str, Claim]) -> None:
     """See that what a claim names is there, and that its verdict has what it rests on."""
-
-    def need(name: str, wrong: Any, allowed: str) -> None:
-        if wrong:
-            value = wrong if isinstance(wrong, list) else getattr(claim, name)
-            raise not_allowed(f"claim {claim.id}: {name}", value, allowed)
-
-    verdict = claim.verdict
-    need("id", by_id[claim.id] is not claim, "an id that no other claim has")
-    need("sources", sorted({*claim.sources} - {*sources}), "one of " + ", ".join(sources))
-    need("verdict", verdict not in VERDICTS, "one of " + ", ".join(VERDICTS))
-    need("check", claim.check not in ("", *CHECKS), "one of " + ", ".join(CHECKS))
-    need(
-        "check",
-        verdict in VERDICTS[:3] and not claim.check,
-        f"a check, for the verdict {verdict!r}",
-    )
-    lone = [name for name in claim.against if {*by_id.get(name, claim).sources} <= {*claim.sources}]
-    need("against", lone, "the id of a claim with another source")
-    contradicts = f"the claims that contradict it, for the verdict {CONTRADICTED!r}"
-    need("against", verdict == CONTRADICTED and not claim.against, contradicts)
+    decided = claim.verdict in (CONFIRMED, PARTLY, REFUTED)
+    others = [name for name in claim.against if not {*by_id[name].sources} <= {*claim.sources}]
+    rules = {
+        "sources": ({*claim.sources} <= {*sources}, "one of " + ", ".join(sources)),
+        "verdict": (claim.verdict in VERDICTS, "one of " + ", ".join(VERDICTS)),
+        "check": (
+            claim.check in CHECKS or not (claim.check or decided),
+            f"a check, for the verdict {claim.verdict!r}",
+        ),
+        "against": (
+            others == [*claim.against] and (others or claim.verdict != CONTRADICTED),
+            "claims with another source, at least one for the verdict " + repr(CONTRADICTED),
+        ),
+    }
+    for name, (holds, allowed) in rules.items():
+        if not holds:
+            raise not_allowed(f"claim {claim.id}: {name}", getattr(claim, name), allowed)
 
 
 def counted(claims: Claims) -> dict[str, int]:

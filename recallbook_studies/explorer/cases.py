@@ -6,10 +6,10 @@ order of V, and from a quarter of a sequence for each fact to 64 of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import islice, product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -83,6 +83,13 @@ def size(rng: np.random.Generator, low: float, high: float) -> int:
     return int(log_uniform(rng, low, high))
 
 
+def nodes(*sizes: Iterable[Any]) -> Iterator[tuple[float, Sizes]]:
+    """Settings at all these V, d, N/V and L, ordered so that what a prediction remembers of the last
+    is of use; with their N/V."""
+    for vocab, dim, share, seq_len, flag in product(*sizes, (False, True)):
+        yield share, Sizes(vocab, seq_len, dim, samples_of(vocab, share), flag)
+
+
 def samples_of(vocab: int, share: float) -> int:
     """The number of sequences at a node: a whole one, so the node's own share is this over
     ``vocab``."""
@@ -90,68 +97,53 @@ def samples_of(vocab: int, share: float) -> int:
 
 
 def grid() -> Iterator[Case]:
-    """The main grid, ordered so that what a prediction remembers of the last is of use.
+    """The main grid.
 
     Where there are many sequences predictions turn slowly and take long: some lengths are left out
     there."""
-    for vocab, dim, share, seq_len, flag in product(VOCABS, DIMS, SHARES, LENGTHS, (False, True)):
-        if share < PLENTY or seq_len in FEW_LONG:
-            yield Case("grid", Sizes(vocab, seq_len, dim, samples_of(vocab, share), flag))
+    for share, sizes in nodes(VOCABS, DIMS, SHARES, LENGTHS):
+        if share < PLENTY or sizes.seq_len in FEW_LONG:
+            yield Case("grid", sizes)
 
 
 def checks() -> Iterator[Case]:
     """Random settings, sizes log-uniform over the range of the page."""
     rng, count = np.random.default_rng(5), 0
-
     while count < CHECKS:
         vocab, seq_len, dim = size(rng, 150, 4096), size(rng, 2, 257), size(rng, 16, 1024)
-        sizes = Sizes(
-            vocab, seq_len, dim, size(rng, vocab / 64, 1000 * vocab), bool(rng.integers(2))
-        )
-        if sizes.samples >= FEWEST:
+        samples, flag = size(rng, vocab / 64, 1000 * vocab), bool(rng.integers(2))
+        if samples >= FEWEST:
             count += 1
-            yield Case("check", sizes)
+            yield Case("check", Sizes(vocab, seq_len, dim, samples, flag))
 
 
 def without() -> Iterator[Case]:
     """Every term removed that can bind, on fewer nodes."""
-    for vocab, dim, share, seq_len, flag in product(
-        FEW_VOCABS, FEW_DIMS, FEW_SHARES, FEW_LENGTHS, (False, True)
-    ):
+    for _, sizes in nodes(FEW_VOCABS, FEW_DIMS, FEW_SHARES, FEW_LENGTHS):
         for name in BINDING:
-            if (
-                flag or name != "label frequencies"
-            ):  # that one is nothing without the trigger in the values
-                yield Case(
-                    "without", Sizes(vocab, seq_len, dim, samples_of(vocab, share), flag), name
-                )
+            # that one is nothing without the trigger in the values
+            if sizes.trigger_in_values or name != "label frequencies":
+                yield Case("without", sizes, name)
 
 
 def widths() -> Iterator[Case]:
     """Widths, on fewer nodes; what an MLP of these sizes draws is remembered."""
     for dim, ratio, flag in product(MLP_DIMS, RATIOS, (False, True)):
         for vocab, share, seq_len in product(MLP_VOCABS, MLP_SHARES, MLP_LENGTHS):
-            yield Case(
-                "width",
-                Sizes(vocab, seq_len, dim, samples_of(vocab, share), flag, round(ratio * dim)),
-            )
+            samples = samples_of(vocab, share)
+            yield Case("width", Sizes(vocab, seq_len, dim, samples, flag, round(ratio * dim)))
 
 
 def width_checks() -> Iterator[Case]:
     """Random settings with an MLP."""
     rng = np.random.default_rng(6)
-
     for _ in range(MLP_DRAWS):
         dim, flag = size(rng, 16, 1024), bool(rng.integers(2))
         width = size(rng, RATIOS[0] * dim + 1, RATIOS[-1] * dim)
         for _ in range(MLP_EACH):
             vocab = size(rng, 258, 4096)  # from here on the vocabulary does not enter the draw
-            yield Case(
-                "width check",
-                Sizes(
-                    vocab, size(rng, 2, 257), dim, size(rng, vocab / 64, 1000 * vocab), flag, width
-                ),
-            )
+            seq_len, samples = size(rng, 2, 257), size(rng, vocab / 64, 1000 * vocab)
+            yield Case("width check", Sizes(vocab, seq_len, dim, samples, flag, width))
 
 
 def all_gains() -> Iterator[Case]:

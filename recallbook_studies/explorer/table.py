@@ -24,9 +24,8 @@ from recallbook_studies.explorer import cases as of, scripts, still
 from recallbook_studies.explorer.splines import Spline, packed, through, unpacked
 
 Array = NDArray[np.float64]
-FOLDER = (
-    Path(__file__).resolve().parents[2] / "book" / "_static" / "explorer"
-)  # the page is no part of the wheel
+# the page is no part of the wheel
+FOLDER = Path(__file__).resolve().parents[2] / "book" / "_static" / "explorer"
 QUANTITIES = ("accuracy", "lock_on", "recall")
 LEAST, MOST = 1e-7, 1 - 1e-9  # chances beyond are all the same to a reader
 HEAD = "(window.explorer = window.explorer || {}).data = "
@@ -102,10 +101,8 @@ def axes(**nodes: Sequence[float]) -> dict[str, Array]:
 def main_spline(rows: pd.DataFrame) -> Spline:
     """Through the main grid, of one trigger."""
     nodes = axes(vocab=of.VOCABS, seq_len=of.LENGTHS, dim=of.DIMS, share=of.SHARES)
-    plenty, few = (
-        np.array(of.SHARES) >= of.PLENTY,
-        [of.LENGTHS.index(length) for length in of.FEW_LONG],
-    )
+    plenty = np.array(of.SHARES) >= of.PLENTY
+    few = [of.LENGTHS.index(length) for length in of.FEW_LONG]
     # in the order of the cases: vocab, dim, share, seq_len
     computed = np.ones((len(of.VOCABS), len(of.DIMS), len(of.SHARES), len(of.LENGTHS)), dtype=bool)
     computed[:, :, plenty] = np.isin(of.LENGTHS, of.FEW_LONG)
@@ -177,23 +174,18 @@ Tables = Sequence[Mapping[str, Spline]]  # without and with the trigger in the v
 def fitted(frame: pd.DataFrame) -> Tables:
     """All splines."""
     found = []
-    for flag in (False, True):
-        of_flag = {
-            part: rows for part, rows in frame[frame["trigger_in_values"] == flag].groupby("part")
-        }
-        main = main_spline(of_flag["grid"])
-        tables = {"main": main, "without": gain_spline(of_flag["without"], main)}
-        found.append({**tables, "width": width_spline(of_flag["width"], main)})
+    for _, rows in frame.groupby("trigger_in_values"):
+        of_part = dict(iter(rows.groupby("part")))
+        main = main_spline(of_part["grid"])
+        tables = {"main": main, "without": gain_spline(of_part["without"], main)}
+        found.append({**tables, "width": width_spline(of_part["width"], main)})
     return found
 
 
 def interpolated(tables: Tables, rows: pd.DataFrame) -> pd.DataFrame:
     """What the page says of settings, one row each; with ``phase`` where they have no MLP."""
     parts = []
-    for flag, mlp in ((False, False), (False, True), (True, False), (True, True)):
-        chosen = rows[(rows["trigger_in_values"] == flag) & (rows["width"].notna() == mlp)]
-        if chosen.empty:
-            continue
+    for (flag, mlp), chosen in rows.groupby([rows["trigger_in_values"], rows["width"].notna()]):
         main = tables[flag]["main"].at(points(chosen))
         if mlp:
             change = tables[flag]["width"].at(points(chosen, width=True))
@@ -213,18 +205,11 @@ def errors(tables: Tables, rows: pd.DataFrame) -> dict[str, dict[str, float]]:
     """Median, 99th percentile and largest difference from the predictions, by quantity."""
     found = interpolated(tables, rows)
     off = {name: (found[name] - rows[name]).abs() for name in QUANTITIES}
+    shown = {"median": 0.5, "most": 0.99, "largest": 1}
     return {
-        name: {
-            "median": _short(e.median()),
-            "most": _short(e.quantile(0.99)),
-            "largest": _short(e.max()),
-        }
+        name: {word: float(f"{e.quantile(share):.2g}") for word, share in shown.items()}
         for name, e in off.items()
     }
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.2g}")
 
 
 def in_range(rows: pd.DataFrame) -> pd.DataFrame:

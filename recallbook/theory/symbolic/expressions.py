@@ -12,7 +12,23 @@ from recallbook.arguments import not_allowed
 
 V, N, L, d, m = sp.symbols("V N L d m", positive=True)
 tau = sp.Symbol("tau", nonnegative=True)  # 1 with the trigger in the values, else 0
+q = sp.Symbol("q", nonnegative=True)  # frequency of token v where no mark stands
 Values = Mapping[sp.Symbol, Any]  # a number, or an array over points, for each symbol
+
+
+def power(degree: int, others: int = 0) -> sp.Expr:
+    r"""$P_i=\sum_vp_v^i$ of the facts, $P'_j$ of the other tokens, or $P_{i,j}=\sum_vp_v^ip_v'^j$;
+    1 where $i+j=1$."""
+    if degree + others == 1 and min(degree, others) == 0:
+        return sp.Integer(1)
+    mixed = f"P_{{{degree},{others}}}"
+    name = f"P'_{others}" if degree == 0 else mixed if others else f"P_{{{degree}}}"
+    return sp.Symbol(name, positive=True)
+
+
+def trace(degree: int) -> sp.Expr:
+    r"""$s_j=\mathrm{tr}\,S^j$, which is $d^{1-j}$ for isotropic embeddings."""
+    return sp.Integer(1) if degree == 1 else sp.Symbol(f"s_{degree}", positive=True)
 
 
 @cache

@@ -15,17 +15,15 @@ import sympy as sp
 from recallbook.theory.symbolic.expressions import L, N, V, d, tau
 
 T = sp.Symbol("T", positive=True)  # |t|^2, mean 1
-Q = sp.Symbol(
-    "Q", positive=True
-)  # N |sum_k (f_k - 1/V) u_k|^2, mean 1: how uneven the labels of the batch are
+# N |sum_k (f_k - 1/V) u_k|^2, mean 1: how uneven the labels of the batch are
+Q = sp.Symbol("Q", positive=True)
 M = sp.Symbol("M", positive=True)  # V |mean embedding|^2, mean 1
 
 # What the fixed random MLP makes of phi near zero; see recallbook.theory.feature_kernels.near_zero
 epsilon = sp.Symbol("epsilon", nonnegative=True)  # 1/m
 k_same, k_other, k_bias, k_own = sp.symbols("k_s k_o k_b k_1", real=True)
-k_square = sp.Symbol(
-    "k_2", nonnegative=True
-)  # mean square over pairs with different labels; k_o is the mean
+# mean square over pairs with different labels; k_o is the mean
+k_square = sp.Symbol("k_2", nonnegative=True)
 p_other, p_own = sp.symbols("p_o p_1", real=True)
 spread = sp.Symbol("e", nonnegative=True)
 LINEAR = {  # Attention-only
@@ -37,9 +35,8 @@ R = 1 - 1 / L
 kappa = 1 / d + 1 / V  # mean square overlap of two tokens, plus a token's own share of the mean
 count_noise = 1 / (N * L)
 SHARED = (T, Q, M)  # what fluctuates from draw to draw and is shared by all tokens
-lengths_variance, total_variance = sp.symbols(
-    "lambda sigma2", nonnegative=True
-)  # of one term and of all
+# of one term and of all
+lengths_variance, total_variance = sp.symbols("lambda sigma2", nonnegative=True)
 
 
 class LockTerm(NamedTuple):
@@ -113,9 +110,8 @@ def lock_terms(mlp: bool = False) -> dict[str, LockTerm]:
     # counts
     weights = 2 / d + 2 * epsilon + V / d * (1 / d + epsilon) + 4 * (1 + tau) * V / N
     alpha, beta = direct_pull(mlp=True), spread_pull(mlp=True)
-    pairs = (
-        kappa * k_square + L * spread * epsilon
-    )  # L times the mean square that one token reads in q_k, over kappa/N
+    # L times the mean square that one token reads in q_k, over kappa/N
+    pairs = kappa * k_square + L * spread * epsilon
 
     def isotropic(variance: sp.Expr, pull: sp.Expr | int = 0) -> LockTerm:
         """A scatter carried by the tokens' own weights: the trigger sees its overlaps with them.
@@ -129,9 +125,8 @@ def lock_terms(mlp: bool = False) -> dict[str, LockTerm]:
         """A vector of this square, the same for all sequences and independent of the embeddings."""
         return LockTerm(square * across * m3 / d**3, T * square * across * m2 / d**3)
 
-    itself = (
-        Q * (k_bias - k_other) ** 2
-    )  # a sequence's own mean, weighted by how frequent its label is
+    # a sequence's own mean, weighted by how frequent its label is
+    itself = Q * (k_bias - k_other) ** 2
     noise = R**2 * kappa**3 * count_noise**2 * (k_square * (1 + 1 / (N * kappa)) + itself)
     pull = kappa * (V / N) ** 2 * (2 * pairs + kappa * (2 + L) * itself + spread * epsilon * L**2)
     terms = {
@@ -192,26 +187,3 @@ def skewness() -> sp.Expr:
     ``lengths_variance`` is that of "unequal lengths", $2c^2/d$, and ``total_variance`` that of all
     terms."""
     return 3 * sp.sqrt(2 / d * lengths_variance / total_variance)
-
-
-def leading_exponents(
-    expression: sp.Expr, sizes: tuple[sp.Symbol, ...] = (V, N, L, d)
-) -> dict[sp.Symbol, sp.Rational]:
-    r"""Exponents of an expression's leading monomial for $1\ll L$, $1\ll d\ll V\ll N$, at the
-    typical draw.
-
-    Taken with $V=x^{8}$, $d=x^{6}$, $L=x^{5}$, $N=x^{10}$ for $x\to\infty$: a path inside that
-    region. The leading term of a sum of monomials is then the one with the highest power of $x$.
-    """
-    x = sp.Symbol("x", positive=True)
-    path = {V: x**8, d: x**6, L: x**5, N: x**10}
-    typical = sp.expand(
-        sp.cancel(expression.subs({T: 1, Q: 1, M: 1, tau: 1}))
-    )  # a sum of monomials
-
-    def power(term: sp.Expr) -> sp.Expr:
-        along = term.subs(path)
-        return sp.simplify(x * sp.diff(along, x) / along)
-
-    leading = max(sp.Add.make_args(typical), key=power)
-    return {size: sp.simplify(size * sp.diff(sp.log(leading), size)) for size in sizes}

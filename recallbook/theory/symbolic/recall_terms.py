@@ -15,27 +15,22 @@ import sympy as sp
 
 from recallbook.theory.symbolic.expressions import N, V, d, tau
 
-n, k = sp.symbols(
-    "n k", nonnegative=True
-)  # how often the asked fact, and a wrong label's fact, were located
+# how often the asked fact, and a wrong label's fact, were located
+n, k = sp.symbols("n k", nonnegative=True)
 mu = sp.Symbol("mu", positive=True)  # mean of these counts
-nu = sp.Symbol(
-    "nu", nonnegative=True
-)  # variance of their means from token to token: some are located more easily
+# variance of their means from token to token: some are located more easily
+nu = sp.Symbol("nu", nonnegative=True)
 mislocated = sp.Symbol("omega", nonnegative=True)  # sequences that located a wrong token
-decoys = sp.Symbol(
-    "chi", nonnegative=True
-)  # of these, the ones that located the asked token itself
+# of these, the ones that located the asked token itself
+decoys = sp.Symbol("chi", nonnegative=True)
 H = sp.Symbol("H", positive=True)  # square of the asked vector
 theta = sp.Symbol("theta", real=True)  # what every stored vector shares with it: tau t.h
 theta2 = sp.Symbol("theta2", nonnegative=True)  # mean square of that
-J = sp.Symbol(
-    "J", nonnegative=True
-)  # variance of the overlap with a stored vector, at infinite width
+# variance of the overlap with a stored vector, at infinite width
+J = sp.Symbol("J", nonnegative=True)
 F = sp.Symbol("F", nonnegative=True)  # what a finite width adds to it
-B = sp.Symbol(
-    "B", nonnegative=True
-)  # mean square of the overlap with a token located wrongly, without the trigger
+# mean square of the overlap with a token located wrongly, without the trigger
+B = sp.Symbol("B", nonnegative=True)
 again = sp.Symbol("g", real=True)  # overlap with the asked token where it is located wrongly
 b = sp.Symbol("b", positive=True)  # |u_v|^2
 xi = sp.Symbol("xi", real=True)  # part of the other facts along u_v, in standard deviations

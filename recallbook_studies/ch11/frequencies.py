@@ -15,10 +15,11 @@ from scipy.special import ndtr
 
 from recallbook.arguments import check_share, not_allowed
 from recallbook.setting import Setting, fact_frequencies, other_frequencies
-from recallbook.theory.symbolic import scores as scatter, unequal_terms as symbolic
-from recallbook.theory.symbolic.expressions import Values, numeric, tau
-from recallbook.theory.symbolic.spectra import power, q, trace
+from recallbook.theory.symbolic import unequal_terms as symbolic
+from recallbook.theory.symbolic.expressions import Values, numeric, power, q, tau, trace
+from recallbook.theory.unequal import label_choice
 from recallbook.theory.values import effective_dim, sizes
+from recallbook_studies.ch11 import breaking
 
 DEGREES = 6  # power sums up to this degree; of facts also their reciprocals, down to -2
 Frequencies = Float64[np.ndarray, " V"]
@@ -51,14 +52,6 @@ def covariance_moments(setting: Setting) -> Values:
     r"""$s_j=\mathrm{tr}\,S^j$ of the law of embeddings, by symbol."""
     law, dim = setting.law, effective_dim(setting)
     return {trace(j): law.trace(j, dim) for j in range(2, 2 * DEGREES)}
-
-
-def label_choice(setting: Setting) -> str:
-    """Which of ``LABELS`` of :mod:`recallbook.theory.symbolic.unequal_terms` the setting is, every
-    fact covered."""
-    if setting.loss_weights == "inverse":
-        return "inverse"
-    return "balanced" if setting.balanced else setting.output_bias
 
 
 def values(setting: Setting) -> Values:
@@ -131,7 +124,7 @@ def lead(setting: Setting) -> Lead:
         )
     at = {**values(setting), q: float(laws(setting).facts[0])}
     quotient, variance = (
-        float(numeric(part)(at)) for part in (scatter.quotient(), scatter.variance())
+        float(numeric(part)(at)) for part in (breaking.quotient(), breaking.variance())
     )
     return Lead(quotient, math.sqrt(variance))
 
@@ -195,5 +188,5 @@ def critical_zipf(
 def critical_load_at(exponent: float, trigger_in_values: bool) -> float:
     r"""$Lp_1$ above which the most frequent token outdoes the mark, many tokens,
     $\alpha>\frac12$."""
-    of = symbolic.critical_load_of(sp.Float(exponent)).subs(tau, int(trigger_in_values))
+    of = breaking.critical_load_of(sp.Float(exponent)).subs(tau, int(trigger_in_values))
     return float(sp.N(of))

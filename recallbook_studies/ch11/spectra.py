@@ -15,25 +15,11 @@ from itertools import product
 import sympy as sp
 
 from recallbook.arguments import check_size
+from recallbook.theory.symbolic.expressions import power, q, trace
+from recallbook_studies.ch05.contractions import pairings
 
-q = sp.Symbol("q", nonnegative=True)  # frequency of token v where no mark stands
 Product = tuple[str, str]  # the inner product of two vectors, by the names of their tokens
 Block = tuple[int, ...]
-
-
-def power(degree: int, others: int = 0) -> sp.Expr:
-    r"""$P_i=\sum_vp_v^i$ of the facts, $P'_j$ of the other tokens, or $P_{i,j}=\sum_vp_v^ip_v'^j$;
-    1 where $i+j=1$."""
-    if degree + others == 1 and min(degree, others) == 0:
-        return sp.Integer(1)
-    mixed = f"P_{{{degree},{others}}}"
-    name = f"P'_{others}" if degree == 0 else mixed if others else f"P_{{{degree}}}"
-    return sp.Symbol(name, positive=True)
-
-
-def trace(degree: int) -> sp.Expr:
-    r"""$s_j=\mathrm{tr}\,S^j$, which is $d^{1-j}$ for isotropic embeddings."""
-    return sp.Integer(1) if degree == 1 else sp.Symbol(f"s_{degree}", positive=True)
 
 
 @cache
@@ -130,19 +116,6 @@ def gaussian_mean(products: tuple[Product, ...]) -> sp.Expr:
     return sp.expand(sp.Add(*(_weight(ends, pairs) for pairs in pairings(tuple(range(len(ends)))))))
 
 
-@cache
-def pairings(items: tuple[int, ...]) -> tuple[tuple[tuple[int, int], ...], ...]:
-    """All ways to pair up; none for an odd number."""
-    if not items:
-        return ((),)
-    first, *rest = items
-    return tuple(
-        ((first, mate), *others)
-        for at, mate in enumerate(rest)
-        for others in pairings(tuple(rest[:at] + rest[at + 1 :]))
-    )
-
-
 def _weight(ends: list[str], pairs: tuple[tuple[int, int], ...]) -> sp.Expr:
     """What one pairing gives: ends 2k and 2k+1 are those of the k-th product."""
     same = {name: {name} for name in ends}
@@ -196,9 +169,3 @@ def bias_overlap() -> sp.Expr:
     r"""$\mathbb E\,z_v^\top Cb=q^2-qP'_2+s_2\,q\,(1+q-2P'_2)$, exact: what the mean value does to
     token $v$."""
     return centred_mean((("v", "x"), ("x", "y")), ("x",))
-
-
-@cache
-def bias_square() -> sp.Expr:
-    r"""$\mathbb E\,(z_v^\top Cb)^2$, exact."""
-    return centred_mean((("v", "x"), ("x", "y"), ("v", "u"), ("u", "w")), ("x", "u"))

@@ -1,4 +1,4 @@
-"""The caller's own embeddings: what is asked of a table before anything is computed from it."""
+"""A table of embeddings from a file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,115 +15,7 @@ import numpy as np
 import torch
 from jaxtyping import Float64, Int64
 
-from recallbook.arguments import not_allowed
-from recallbook.data.embeddings import Embeddings
-from recallbook.setting import Setting
-
-SMALLEST = 1e-30  # of a table's largest entry
-OwnTables = dict[str, Float64[np.ndarray, "..."]]
-
-
-def own_tables(embeddings: Embeddings | Mapping[str, Any] | None, setting: Setting) -> OwnTables:
-    """The given tables by name, in float64 on the host, each a copy; without any, none.
-
-    Parameters
-    ----------
-    embeddings : Embeddings, mapping or None
-        Any of ``"input"`` and ``"output"``, ``(vocab, dim)``, ``"trigger"`` and ``"query"``,
-        ``(dim,)``: NumPy arrays or tensors of any floating type.
-    setting : Setting
-
-    Raises
-    ------
-    ValueError
-        Names the table and what is allowed: a known name, real floating numbers, all finite, of the
-        setting's shape; no row of a table twice, since facts with the same embedding cannot be told
-        apart; no trigger or query of zeros.
-    """
-    if embeddings is None:
-        return {}
-    if not isinstance(embeddings, Embeddings | Mapping):
-        raise not_allowed(
-            "embeddings",
-            embeddings,
-            "a mapping with any of " + ", ".join(map(repr, Embeddings._fields)),
-        )
-    given = embeddings._asdict() if isinstance(embeddings, Embeddings) else dict(embeddings)
-    if unknown := [name for name in given if name not in Embeddings._fields]:
-        raise not_allowed(
-            "embeddings", unknown, "any of " + ", ".join(map(repr, Embeddings._fields))
-        )
-    whole, one = (setting.vocab, setting.dim), (setting.dim,)
-    shapes = {"input": whole, "output": whole, "trigger": one, "query": one}
-    return {
-        name: _checked(f"embeddings[{name!r}]", table, shapes[name])
-        for name, table in given.items()
-    }
-
-
-def real_table(field: str, table: Any) -> Float64[np.ndarray, ...]:
-    """A float64 copy on the host of a NumPy array or tensor of any floating type, all of it
-    finite."""
-    if isinstance(table, np.ma.MaskedArray):
-        raise not_allowed(
-            field,
-            "a masked array",
-            "an array without a mask: what is masked would be taken as it is",
-        )
-    floating = isinstance(table, torch.Tensor) and table.is_floating_point()
-    if not floating and not (
-        isinstance(table, np.ndarray) and np.issubdtype(table.dtype, np.floating)
-    ):
-        shown = f"{type(table).__name__} of {table.dtype}" if hasattr(table, "dtype") else table
-        raise not_allowed(field, shown, "a NumPy array or a tensor of real floating numbers")
-    # NumPy has no bfloat16: tensors are converted before they become arrays
-    array = (
-        table.detach().to("cpu", torch.float64).numpy()
-        if isinstance(table, torch.Tensor)
-        else table
-    )
-    copied = np.array(array, dtype=np.float64, order="C")
-    if not np.isfinite(copied).all():
-        count = int((~np.isfinite(copied)).sum())
-        raise not_allowed(
-            field, f"with {count} numbers that are infinite or none", "finite numbers"
-        )
-    return copied
-
-
-def computable(field: str, table: Float64[np.ndarray, ...]) -> Float64[np.ndarray, ...]:
-    """Return the table if products of a few of its entries can neither overflow nor vanish."""
-    largest = float(np.abs(table).max(initial=0.0))
-    if largest and not SMALLEST <= largest <= 1 / SMALLEST:
-        allowed = f"a largest entry from {SMALLEST:g} to {1 / SMALLEST:g}: squares and products of them are taken"
-        raise not_allowed(field, f"with a largest entry of {largest:g}", allowed)
-    return table
-
-
-def repeated_rows(table: Float64[np.ndarray, "rows d"]) -> int:
-    """How many rows equal an earlier one."""
-    return len(table) - len(
-        {row.tobytes() for row in table + 0.0}
-    )  # -0.0 + 0.0 is 0.0: equal numbers, equal bytes
-
-
-def _checked(field: str, table: Any, shape: tuple[int, ...]) -> Float64[np.ndarray, ...]:
-    copied = computable(field, real_table(field, table))
-    if copied.shape != shape:
-        raise not_allowed(field, f"of shape {copied.shape}", f"shape {shape}, as the setting says")
-    if copied.ndim == 1:
-        if not copied.any():
-            raise not_allowed(
-                field,
-                "zero",
-                "a vector that is not zero: nothing would mark a token, or ask for one",
-            )
-        return copied
-    if repeats := repeated_rows(copied):
-        allowed = "rows that all differ: facts with the same embedding cannot be told apart"
-        raise not_allowed(field, f"with {repeats} rows that repeat an earlier one", allowed)
-    return copied
-
+from recallbook.arguments import not_allowed, real_table
 
 SUFFIXES = (".npy", ".npz", ".safetensors")
 NAMES_SHOWN = 12

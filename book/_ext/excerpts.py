@@ -1,0 +1,76 @@
+r"""The text of every page in one script, from which the search takes excerpts without a server.
+
+Formulas are written as words and signs: a reader who looks for a sentence is not shown TeX.
+"""
+
+import json
+import re
+import unicodedata
+from pathlib import Path
+
+from docutils import nodes
+
+SKIPPED = (nodes.literal_block, nodes.raw, nodes.comment, nodes.target)
+NAMES = (
+    "le leq ge geq approx gtrsim lesssim times cdot to infty propto sum gg ll in log ln exp max min"
+)
+SIGNS = dict(
+    zip(NAMES.split(), "≤ ≤ ≥ ≥ ≈ ≳ ≲ × · → ∞ ∝ Σ ≫ ≪ ∈ log ln exp max min".split(), strict=True)
+)
+
+
+def sign(match):
+    """A letter or sign for a command, and nothing for one that only shapes."""
+    name = match[1]
+    size = "CAPITAL" if name[0].isupper() else "SMALL"
+    try:
+        return unicodedata.lookup(f"GREEK {size} LETTER {name.removeprefix('var')}")
+    except KeyError:
+        return SIGNS.get(name, "")
+
+
+def readable(tex):
+    """A formula in plain letters, as far as one line can show it."""
+    tex = re.sub(r"\\(?:label|begin|end|text\w*|math\w*|operatorname)\b\*?", "", tex)
+    tex = re.sub(r"\\[td]?frac\s*(\{[^{}]*\}|.)\s*(\{[^{}]*\}|.)", r"\1/\2", tex)
+    tex = re.sub(r"\\([A-Za-z]+)", sign, tex)
+    return re.sub(r"\s+", " ", re.sub(r"\\.|[{}&$]", " " if "\\\\" in tex else "", tex)).strip()
+
+
+def words(doctree):
+    """The text of a page as a reader sees it, without code."""
+    found = []
+    for node in doctree.findall(nodes.Text):
+        above, parents = node.parent, []
+        while above is not None:
+            parents.append(above)
+            above = above.parent
+        if any(isinstance(parent, SKIPPED) for parent in parents):
+            continue
+        is_math = isinstance(node.parent, (nodes.math, nodes.math_block))
+        found.append(readable(node.astext()) if is_math else node.astext())
+        if isinstance(node.parent, (nodes.TextElement, nodes.math_block)) and not isinstance(
+            node.parent, nodes.Inline
+        ):
+            found.append(" " * (node is node.parent.children[-1]))
+    return re.sub(r"\s+", " ", "".join(found)).strip()
+
+
+def collect(app, page, template, context, doctree):
+    if doctree is not None:
+        app.page_texts[page] = words(doctree)
+
+
+def write(app, exception):
+    if not exception and app.builder.format == "html":
+        text = json.dumps(app.page_texts, ensure_ascii=False, sort_keys=True)
+        Path(app.outdir, "_static", "excerpts.js").write_text(
+            f"const PAGE_TEXTS = {text};\n", encoding="utf-8"
+        )
+
+
+def setup(app):
+    app.page_texts = {}
+    app.connect("html-page-context", collect)
+    app.connect("build-finished", write)
+    return {"parallel_read_safe": True, "parallel_write_safe": False}
