@@ -21,8 +21,10 @@ from recallbook.theory.symbolic.expressions import L, N, V, Values, d, numeric, 
 from recallbook.theory.symbolic.lock_terms import T
 
 LEARNERS = ("one gradient", "three steps")
-KEPT = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # values of theta that are tried; each is valid
-kept, pull = sp.symbols("theta e_2", positive=True)
+KEPT = (0.2, 0.3, 0.4, 0.5, 0.6, 0.75, 0.9, 0.97)  # values of theta that are tried; each is valid
+kept, pull, own, fourth, mixed = sp.symbols("theta e_2 h m_4 m_2", positive=True)
+spread, scatter, facts, others = sp.symbols("y s r_1 r_2", positive=True)
+good, missed = sp.symbols("P p", nonnegative=True)
 
 
 def unseen_allowed(vocab: int, accuracy: float = 1.0, error: float | None = None) -> float:
@@ -80,36 +82,31 @@ def covered_accuracy(vocab: int, samples: int) -> float:
 
 
 @cache
-def bias_parts() -> dict[str, sp.Expr]:
-    r"""Moments of how far the mean embedding moves a margin, per unit of its own size, by name.
+def mean_bias() -> dict[sp.Symbol, sp.Expr]:
+    r"""Chance ``missed``, at least, that an other token of a fresh sequence outscores the marked one
+    after three steps at $N\ge V$, for every $0<\theta<1$, and what it is made of, in order.
 
-    ``spread``: the mean, at least; ``scatter``: the relative variance of its main part, at most;
-    ``facts`` and ``others``: mean squares, at most, of what facts and other tokens add."""
-    own = 2 * (1 + 18 / d + 44 / d**2) / (3 * V)  # of the pair's own tokens
-    fourth, mixed = 9 / d**2 + own, (1 + tau) ** 2 * ((1 + 4 / d) / d + own)
-    labels = (7 * (1 + 1 / d) / V + (2 + 1 / V) / d) / ((V - 1) * N)
-    length = sp.sqrt(3 * (1 - 1 / (2 * d)))
+    The mean embedding moves a margin by ``spread`` times a normal variable, or more, but with a
+    chance of $1-P$: ``scatter`` is the relative variance of its main part, ``facts`` and ``others``
+    are mean squares of the rest. $e_2^2$ is :func:`pull_square`. Attention-only, Gaussian
+    embeddings."""
+    drift = sp.sqrt(scatter) + sp.sqrt(2 * (facts + others)) / spread
     return {
-        "spread": length * (1 - 1 / L) * (V - 1) * (V - 2) / (V**2 * d * N),
-        "scatter": (1 + 2 / d) / (1 - 1 / (2 * d)) * V * (V + 1) / ((V - 1) * (V - 2)) - 1,
-        "facts": labels * ((L - 1) / L**2) ** 2 * (fourth + mixed),
-        "others": (1 / d + 2 * (1 + 1 / d) / V)
-        / N**2
-        * ((2 / L + 4 / L**2 + 8 / L**3) * fourth + mixed / L**3),
+        own: 2 * (1 + 18 / d + 44 / d**2) / (3 * V),
+        fourth: 9 / d**2 + own,
+        mixed: (1 + tau) ** 2 * ((1 + 4 / d) / d + own),
+        spread: sp.sqrt(3 - 3 / (2 * d)) * (1 - 1 / L) * (V - 1) * (V - 2) / (V**2 * d * N),
+        scatter: (1 + 2 / d) / (1 - 1 / (2 * d)) * V * (V + 1) / ((V - 1) * (V - 2)) - 1,
+        facts: (L - 1) ** 2
+        * (fourth + mixed)
+        * ((2 + 1 / V) / d + 7 * (1 + 1 / d) / V)
+        / (L**4 * (V - 1) * N),
+        others: (1 / d + 2 * (1 + 1 / d) / V)
+        * ((2 / L + 4 / L**2 + 8 / L**3) * fourth + mixed / L**3)
+        / N**2,
+        good: sp.Max(0, 1 - drift**2 / (1 - kept) ** 2),
+        missed: (1 - 1 / V) * (good / 4 - sp.sqrt(good * V * d) * pull / (8 * kept * spread)),
     }
-
-
-@cache
-def outscored() -> sp.Expr:
-    r"""Chance, at least, that an other token of a fresh sequence outscores the marked one, after
-    three steps at $N\ge V$.
-
-    For every $0<\theta<1$; $e_2^2$ bounds the mean square of the margin's part that is odd in the
-    trigger (:func:`pull_square`). Attention-only, Gaussian embeddings."""
-    spread, scatter, facts, others = bias_parts().values()
-    lost = (sp.sqrt(scatter) + sp.sqrt(2 * (facts + others)) / spread) ** 2 / (1 - kept) ** 2
-    good = sp.Max(0, 1 - lost)
-    return (1 - 1 / V) * (good / 4 - sp.sqrt(good * V * d) * pull / (8 * kept * spread))
 
 
 @cache
@@ -135,6 +132,17 @@ def pull_square(sizes: Values) -> float:
     return total / float(sizes[N]) ** 2
 
 
+def outscored(sizes: Values) -> float:
+    """The best of :func:`mean_bias` at V, N, L, d and tau, over a few theta."""
+    found = []
+    for share in KEPT:
+        values = {**sizes, kept: share, pull: math.sqrt(pull_square(sizes))}
+        for symbol, expression in mean_bias().items():
+            values[symbol] = numeric(expression)(values)
+        found.append(float(values[missed]))
+    return max(found)
+
+
 def mean_bias_samples(vocab: int, seq_len: int, dim: int, accuracy: float = 0.9) -> float:
     r"""Sequences below which three steps miss more than $1-\alpha$ of fresh sequences through mean
     bias, given that there are at least $V$; 0 where nothing is proved.
@@ -154,9 +162,8 @@ def mean_bias_samples(vocab: int, seq_len: int, dim: int, accuracy: float = 0.9)
 
         def spare(logarithm: float, flag: int = flag) -> float:
             sizes = {V: vocab, L: seq_len, d: dim, tau: flag, N: math.exp(logarithm)}
-            values = {**sizes, pull: math.sqrt(pull_square(sizes))}
-            missed = max(float(numeric(outscored())({**values, kept: t})) for t in KEPT)
-            return missed - 1 / vocab - (1 - accuracy)  # the others name 1/V of the facts
+            # the others name 1/V of the facts
+            return outscored(sizes) - 1 / vocab - (1 - accuracy)
 
         few, many = math.log(vocab), math.log(vocab) + 1
         if spare(few) <= 0:
