@@ -46,7 +46,7 @@ def test_unequal_facts_take_the_quantiles_of_their_draws(monkeypatch):
     monkeypatch.setattr(unequal, "ENOUGH", 1.0)  # few draws for the mean
     setting = sized(20, 6, 16, 200, zipf=1.0)
     found = rb.predict(setting, warn=False)
-    law = unequal.draw_law(setting, {})
+    law = draws.DrawLaw(*unequal.draw_law(setting, {}))
     assert len(law.accuracy) == 256
     assert found.quantile(0.1) == tuple(np.quantile(values, 0.1) for values in law)
     assert found.lock_on == pytest.approx(law.lock_on.mean(), abs=4 * law.lock_on.std() / 4)
