@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from sampling import OUTCOMES
 from sized import marked, sized
 
 import recallbook as rb
@@ -65,9 +66,7 @@ def test_ties_are_split_as_predicted():
 
 def test_the_comparison_is_committed_whole():
     frame = quantiles.load()
-    assert list(frame["key"]) == quantiles.keys() and not frame[
-        ["accuracy", "lock_on", "recall"]
-    ].isna().any(axis=None)
+    assert list(frame["key"]) == quantiles.keys() and not frame[OUTCOMES].isna().any(axis=None)
     inside = frame["accuracy"].between(0.1, 0.9) | frame["lock_on"].between(0.1, 0.9)
     assert inside.all() and frame["width"].notna().sum() == quantiles.COUNTS["MLP"]
 
