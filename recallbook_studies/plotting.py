@@ -18,7 +18,8 @@ from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-# Okabe and Ito's palette, told apart by readers with any colour vision; black first for theory
+# Okabe and Ito's palette, told apart by readers with any colour vision; black for theory. Where they
+# stand together lock-on is the first, recall the second and accuracy the third; so in the explorer.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 GREY = "#555555"
