@@ -28,7 +28,7 @@ from recallbook_studies.laws import least_dim, lock_on_at, ratio_for
 
 HERE = Path(__file__).parent
 TEMPLATE, PAGE = HERE / "laws.md.in", HERE / "laws.md"
-PICTURE, IDEA = HERE / "images" / "laws.png", HERE / "images" / "idea.png"
+PICTURE, IDEA = HERE / "images" / "laws.svg", HERE / "images" / "idea.svg"
 
 LENGTHS, SHARES = (16, 64, 256), (0.5, 0.9, 0.99)
 VOCABS = (256, 4096, 65536)
@@ -403,7 +403,7 @@ def draw_picture(file: Path, cases: tuple[bool, ...]) -> None:
         )
         ax.set_title(title if len(cases) > 1 else "", fontsize=11)
     axes[-1, 0].set_xlabel("dimension $d$")
-    fig.savefig(file, dpi=160)
+    file.write_text(plotting.svg(fig), encoding="utf-8")
 
 
 if __name__ == "__main__":
