@@ -21,14 +21,14 @@ from recallbook.bounds.coverage import coverage_samples
 from recallbook.theory.symbolic import lock_terms as of_lock_on, recall_terms as of_recall
 from recallbook.theory.symbolic.expressions import L, V, d, m, numeric
 from recallbook.theory.values import sizes
-from recallbook_studies import laws
+from recallbook_studies import error_map, laws, prediction_errors
 from recallbook_studies.ch06 import product_form, sandwich
 from recallbook_studies.ch07 import features
 from recallbook_studies.laws import least_dim, lock_on_at, ratio_for
 
 HERE = Path(__file__).parent
 TEMPLATE, PAGE = HERE / "laws.md.in", HERE / "laws.md"
-PICTURE, IDEA = HERE / "images" / "laws.png", HERE / "images" / "idea.png"
+PICTURE, IDEA = HERE / "images" / "laws.svg", HERE / "images" / "idea.svg"
 
 LENGTHS, SHARES = (16, 64, 256), (0.5, 0.9, 0.99)
 VOCABS = (256, 4096, 65536)
@@ -105,7 +105,9 @@ def thresholds() -> dict[str, str]:
         for n in LENGTHS
     ]
     overlap = rounded(ratio_for(0.99, LENGTHS[-1] - 1) ** 2)
+    bought = [lock_on_at(math.sqrt(2 * math.log(n)), n - 1) for n in LENGTHS]
     return {
+        "lock at law": f"{min(bought):.2f} to {max(bought):.2f}",
         "overlap dims": f"$d\\ge{overlap}$",
         "thresholds": table(("$r$ for lock-on", "half", "0.9", "0.99", r"$\sqrt{2\ln L}$"), rows),
     }
@@ -294,6 +296,21 @@ def helps() -> dict[str, str]:
     return {"helps": table(header, rows), "settings": "\n".join(listed), "trigger out": trigger_out}
 
 
+def checked() -> dict[str, str]:
+    """How often the map of errors finds the prediction off, with a warning and without one."""
+    found = error_map.judged()
+    off = found[[f"off_{name}" for name in prediction_errors.TOLERANCES]].any(axis=1)
+    quiet, allowed = ~found["doubted"], prediction_errors.TOLERANCES
+    return {
+        "map cases": f"{len(found):,}",
+        "map quiet": f"{int(quiet.sum()):,}",
+        "map quiet off": f"{int(off[quiet].sum())}",
+        "map warned off": f"{int(off[~quiet].sum())}",
+        "map tolerance": f"{allowed['accuracy']:g}",
+        "map tolerance lock": f"{allowed['lock_on']:g}",
+    }
+
+
 def values() -> dict[str, str]:
     """Everything that stands on the page in place of ``<<name>>``."""
     found = {
@@ -303,6 +320,7 @@ def values() -> dict[str, str]:
         **mlp(),
         **rates(),
         **proved(),
+        **checked(),
         **worked(),
         **helps(),
         **unequal(),
@@ -385,7 +403,7 @@ def draw_picture(file: Path, cases: tuple[bool, ...]) -> None:
         )
         ax.set_title(title if len(cases) > 1 else "", fontsize=11)
     axes[-1, 0].set_xlabel("dimension $d$")
-    fig.savefig(file, dpi=160)
+    file.write_text(plotting.svg(fig), encoding="utf-8")
 
 
 if __name__ == "__main__":

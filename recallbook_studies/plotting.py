@@ -18,7 +18,8 @@ from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-# Okabe and Ito's palette, told apart by readers with any colour vision; black first for theory
+# Okabe and Ito's palette, told apart by readers with any colour vision; black for theory. Where they
+# stand together lock-on is the first, recall the second and accuracy the third; so in the explorer.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 GREY = "#555555"
@@ -125,7 +126,9 @@ def draw_sequences(ax: Axes, tokens: np.ndarray, positions: np.ndarray, labels: 
         marked = positions[i] == j
         face = COLOURS[4] if marked else "#f2f2f2"
         ax.add_patch(mpl.patches.Rectangle((j, -i), 0.9, 0.8, fc=face, ec=GREY, lw=0.8))
-        ax.text(j + 0.45, 0.4 - i, str(tokens[i, j]), **CENTRED, weight=["normal", "bold"][marked])
+        ax.text(
+            j + 0.45, 0.4 - i, str(tokens[i, j]), **CENTRED, weight="bold" if marked else "normal"
+        )
     for i in range(count):
         _arrow(ax, length + 0.05, length + 0.9, 0.4 - i)
         ax.text(length + 1.25, 0.4 - i, str(labels[i]), **CENTRED, color=COLOURS[0], weight="bold")

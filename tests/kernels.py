@@ -76,19 +76,8 @@ def run(kernels: dict[str, str], arguments: list[str]) -> subprocess.CompletedPr
 
 def chapters(kernels: dict[str, str], notebooks: list[str], workers: int) -> tuple[str, str]:
     """How many cells nbval compared, and what it printed if any differed."""
-    nbval = [
-        "-m",
-        "pytest",
-        "-q",
-        "--nbval",
-        "-p",
-        "no:cacheprovider",
-        "-n",
-        str(workers),
-        "--dist",
-        "loadscope",
-    ]
-    done = run(kernels, [*nbval, *notebooks])
+    nbval = "-m pytest -q --nbval -p no:cacheprovider --dist loadscope -n".split()
+    done = run(kernels, [*nbval, str(workers), *notebooks])
     passed = re.search(r"(\d+) passed", done.stdout)
     count = f"{passed.group(1) if passed else 0} cells of {len(notebooks)} chapters"
     return count, "" if done.returncode == 0 else done.stdout[-6000:] + done.stderr[-2000:]

@@ -2,6 +2,8 @@
 of the values."""
 
 import numpy as np
+import torch
+from sampling import generator
 
 import recallbook as rb
 
@@ -37,3 +39,11 @@ def largest_difference(ours, theirs, least=0.0) -> float:
     """
     scale = max(float(theirs.abs().max()), least) or 1.0
     return float((ours - theirs).abs().max()) / scale
+
+
+def at_random_weights(model, size: float, seed: int = 1):
+    """The model, whose weights are normal numbers of this size."""
+    random = generator(seed)
+    for one in model.parameters():
+        one.data = size * torch.randn(one.shape, generator=random, dtype=one.dtype)
+    return model

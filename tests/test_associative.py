@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import sympy as sp
+from sampling import standard_error
 from scipy import stats
 from sized import marked
 
@@ -40,7 +41,7 @@ def test_variance_of_a_wrong_logit(embeddings, facts, dim):
     expected = retrieval.competitor_variance(embeddings)._asdict()
     for name, values in means.items():
         exact = float(expected[name].subs({retrieval.n: facts, d: dim}))
-        z = (np.mean(values) - exact) / (np.std(values, ddof=1) / np.sqrt(len(values)))
+        z = (np.mean(values) - exact) / standard_error(values)
         assert abs(z) < 4, (name, z)
 
 
@@ -61,7 +62,7 @@ def test_predicted_recall(law, facts, dim, seeds, window):
     """Within these bounds plus four standard errors."""
     values = [associative.recalled(facts, dim, seed, law).mean() for seed in range(seeds)]
     error = np.mean(values) - associative.predicted_recall(facts, dim, law)
-    spread = 4 * np.std(values, ddof=1) / np.sqrt(seeds) if law == "gaussian" else 0
+    spread = 4 * standard_error(values) if law == "gaussian" else 0
     assert window[0] - spread < error < window[1] + spread
 
 

@@ -288,6 +288,22 @@ def test_recall_is_never_above_what_is_proved_at_most(law):
     assert nonempty > 8
 
 
+@pytest.mark.parametrize(("dim", "away"), [(6, 1.6), (256, 2.5)])
+def test_the_threshold_of_a_fact(dim, away):
+    """The closed form of both sides, which the threshold of recall follows from."""
+    _, weights = weights_of(sized(256, 1, dim, 25600))
+    unit, chance = torch.nn.functional.normalize(weights), wins(weights, dim, 200)
+    right, others = dim**0.5 * unit.diagonal(), dim**0.5 * unit.clone().fill_diagonal_(-torch.inf)
+    theta, tail, shrunk = 0.2, math.exp(-(away**2) / 2), (1 - 1 / dim) ** 0.5
+    level = shrunk * right[:, None] - away - others.clamp(min=0) - shrunk * others.clamp(max=0)
+    lost = tail + (-level.clamp(min=0).square() / 2).exp().sum(dim=1)
+    count = ((others >= 0) & (others.square() <= theta * dim)).sum(dim=1)
+    won = tail + torch.special.ndtr((right + away) / (1 - theta) ** 0.5) ** count
+    error = 5 * (chance * (1 - chance) / 200).sqrt() + 0.02
+    assert bool((1 - chance <= lost + error).all() and (chance <= won + error).all())
+    assert float((lost if dim == 256 else won).mean()) < 0.7
+
+
 def test_cells_are_exact():
     for cells, law in (
         (recall_law.normal_cells(), stats.norm),

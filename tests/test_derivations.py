@@ -4,6 +4,7 @@ kernels."""
 import numpy as np
 import pytest
 import sympy as sp
+from sampling import standard_error
 from sized import either, sized
 
 from recallbook.theory.feature_kernels import near_zero
@@ -44,7 +45,7 @@ def test_derived_noises_against_simulation(flag):
     at = {V: 40, N: 200, d: 20, tau: int(flag)}
     for name, expression in derived.mean_squares().items():
         expected, values = float(numeric(expression)(at)), np.array(found[name])
-        slack = 4 * values.std(ddof=1) / len(values) ** 0.5 + 4 / 40 * expected
+        slack = 4 * standard_error(values) + 4 / 40 * expected
         assert abs(values.mean() - expected) <= slack, name
 
 

@@ -4,6 +4,7 @@ them."""
 import numpy as np
 import pandas as pd
 import pytest
+from sampling import standard_error
 from sized import sized
 
 import recallbook as rb
@@ -43,7 +44,7 @@ def test_noise_of_the_arg_max_is_that_of_a_simulated_gradient():
     law = one_step.with_margin(sizes(vocab=256, seq_len=16, dim=64, samples=4096))["margin"].item()
     # the mean of 20 draws is known to 1.5 %; the law leaves out label overlap and own fact, 1/d
     # each: a fifth here
-    assert np.std(ratios, ddof=1) / 20**0.5 < 0.015 * np.mean(ratios)
+    assert standard_error(ratios) < 0.015 * np.mean(ratios)
     assert np.mean(ratios) == pytest.approx(1 / law / (2 * np.log(256)) + 2 / 64, rel=0.05)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from sampling import OUTCOMES, apart, standard_error
 from sized import sized
 
 import recallbook as rb
@@ -46,8 +47,7 @@ def stated(question):
 def close(values, expected, errors=5):
     """Whether means over draws are this, up to standard errors."""
     values = np.asarray(values)
-    error = values.std(axis=0, ddof=1) / len(values) ** 0.5
-    return np.abs(values.mean(axis=0) - expected) <= errors * error + 1e-12
+    return np.abs(values.mean(axis=0) - expected) <= errors * standard_error(values) + 1e-12
 
 
 @every_law
@@ -99,10 +99,7 @@ def compare(setting):
     """The prediction, once it is within 0.03 and twice the standard error of simulation."""
     found = rb.predict(setting, warn=False)
     runs = [rb.simulate(setting, seed) for seed in range(16)]
-    for quantity in ("accuracy", "lock_on", "recall"):
-        values = np.array([getattr(run, quantity) for run in runs])
-        error = values.std(ddof=1) / len(values) ** 0.5
-        assert abs(getattr(found, quantity) - values.mean()) < 0.03 + 2 * error, quantity
+    assert apart(found, runs, 0.03, 2) == {}
     return found
 
 
@@ -154,9 +151,9 @@ def test_proofs_hold_or_are_refused(law, sizes):
         fresh = torch.from_numpy(draw_embeddings(setting, 90 + seed).output.copy())
         other = replace(problem, output_embeddings=fresh)
         runs.append(rb.evaluate(other, rb.three_steps(other), 2000))
-    for quantity in ("accuracy", "lock_on", "recall"):
+    for quantity in OUTCOMES:
         values = np.array([getattr(run, quantity) for run in runs])
-        allowed = values.mean() + 4 * values.std() / len(values) ** 0.5 + 0.02  # of tests
+        allowed = values.mean() + 4 * standard_error(values) + 0.02  # of tests
         assert getattr(found, quantity) <= allowed, quantity
 
 
@@ -304,7 +301,7 @@ def test_moments_of_every_law(law):
     wanted = {"length": 1, "near": near, "far": far, "cross": far, "marked": far, "trigger": 1}
     for name, expected in wanted.items():
         values = [one[name] for one in seen]
-        error = np.std(values, ddof=1) / np.sqrt(SEEDS)
+        error = standard_error(values)
         assert abs(np.mean(values) - expected) <= 4 * error + 1e-12, name
         assert error < 0.1 * expected  # else any law would pass
 

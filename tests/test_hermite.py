@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from numpy.polynomial import hermite_e
+from sampling import standard_error
 
 from recallbook.theory import hermite
 from recallbook_studies.ch07 import derived_overlaps as symbolic
@@ -37,7 +38,7 @@ def test_quadrature_against_monte_carlo(activation):
     moments = hermite.moment_table(activation, np.array([variance]))
     samples = (phi**2, slope**2, phi * slope, phi * slope * x / variance)
     for exact, sample in zip(moments, samples, strict=True):
-        z = (sample.mean() - exact[0]) / max(sample.std() / len(x) ** 0.5, 1e-12)
+        z = (sample.mean() - exact[0]) / max(standard_error(sample), 1e-12)
         assert abs(z) < 4
     found = hermite.hermite_coefficients(activation, variance, 4).values
     for k in range(5):
@@ -45,7 +46,7 @@ def test_quadrature_against_monte_carlo(activation):
             math.factorial(k)
         )
         sample = phi * basis
-        assert abs(sample.mean() - found[k]) < 4 * sample.std() / len(x) ** 0.5 + 1e-12
+        assert abs(sample.mean() - found[k]) < 4 * standard_error(sample) + 1e-12
 
 
 def test_the_growth_of_the_second_moment():

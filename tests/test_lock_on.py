@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import sympy as sp
+from sampling import standard_error
 from sized import either, marked, sized
 
 import recallbook as rb
@@ -24,8 +25,7 @@ LARGEST_Z = 3.5  # twelve comparisons
 
 
 def z_score(differences):
-    differences = np.asarray(differences)
-    return differences.mean() / (differences.std(ddof=1) / len(differences) ** 0.5)
+    return np.mean(differences) / standard_error(differences)
 
 
 @pytest.mark.slow
@@ -40,7 +40,7 @@ def test_score_and_scatter(name):
     # ratios of sums, not of single draws: the scatter is skewed. 5 % is what leading order may miss
     predicted = scores.variance(setting, shared=frame)
     off = frame["variance"] - predicted
-    error = off.std(ddof=1) / len(off) ** 0.5
+    error = standard_error(off)
     assert abs(off.mean()) < LARGEST_Z * error + 0.05 * predicted.mean()
     assert error < 0.15 * predicted.mean()
 
@@ -106,7 +106,7 @@ def test_orthogonal_scatter_at_all_lengths(seq_len, tau):
     setting = scores.setting_at(base, "vocab", 128, seq_len=seq_len)
     frame = scores.run([setting], range(12))
     ratio = frame["variance"] / scores.variance(setting)
-    assert abs(ratio.mean() - 1) < 0.1 + LARGEST_Z * ratio.std(ddof=1) / len(ratio) ** 0.5
+    assert abs(ratio.mean() - 1) < 0.1 + LARGEST_Z * standard_error(ratio)
 
 
 # The experiment's own pieces

@@ -7,7 +7,8 @@ import pytest
 import torch
 from disguises import shuffled
 from hypothesis import given, settings as profile, strategies as st
-from randomised import largest_difference
+from randomised import at_random_weights, largest_difference
+from sampling import generator
 from settings import settings
 from sized import marked, sized
 from unequal import plain_loss
@@ -32,11 +33,7 @@ RATES = {
 
 def with_weights(problem, size=0.5):
     """A model at weights of which none is zero."""
-    model = rb.RecallTransformer(problem)
-    generator = torch.Generator().manual_seed(1)
-    for matrix in (model.value, model.key_query):
-        matrix.data = size * torch.randn(matrix.shape, dtype=torch.float64, generator=generator)
-    return model
+    return at_random_weights(rb.RecallTransformer(problem), size)
 
 
 def autograd(model, problem, sequences):
@@ -149,9 +146,9 @@ def test_table_gradients_match_autograd(setting, seed):
 
 
 def test_adam_and_muon_are_those_of_torch():
-    generator = torch.Generator().manual_seed(0)
+    random = generator()
     for shape in ((6, 6), (9, 4), (4, 9)):
-        gradients = [torch.randn(shape, dtype=torch.float64, generator=generator) for _ in range(5)]
+        gradients = [torch.randn(shape, dtype=torch.float64, generator=random) for _ in range(5)]
         for ours, theirs, near in (
             (Adam(), lambda p: torch.optim.Adam([p], lr=1.0), 1e-12),
             (
@@ -170,7 +167,7 @@ def test_adam_and_muon_are_those_of_torch():
 
 
 def test_muon_levels_singular_values_and_keeps_zero():
-    matrix = torch.randn(12, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    matrix = torch.randn(12, 5, dtype=torch.float64, generator=generator())
     values = torch.linalg.svdvals(orthogonalised(matrix))
     assert 0.6 < float(values.min()) and float(values.max()) < 1.25
     rank_one = torch.outer(matrix[:, 0], matrix[0])
@@ -209,7 +206,7 @@ def test_from_zero_only_the_values_move_first(optimizer):
 @pytest.mark.parametrize("optimizer", RATES)
 def test_chunks_and_order_change_rounding_alone(optimizer):
     problem = rb.draw(SETTING, seed=2)
-    mixed, _ = shuffled(problem, problem.sequences, torch.Generator().manual_seed(0))
+    mixed, _ = shuffled(problem, problem.sequences, generator())
     whole, again, *others = (
         ends(given, optimizer, chunk=chunk)
         for given, chunk in ((problem, None), (problem, None), (problem, 40), (mixed, None))

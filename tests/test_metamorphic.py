@@ -13,6 +13,7 @@ import pytest
 import torch
 from disguises import DISGUISES, outcomes, relabelled, renamed, rotated, shuffled
 from randomised import random_setting
+from sampling import generator
 from unequal import random_unequal
 
 import recallbook as rb
@@ -60,10 +61,6 @@ def threads(count: int) -> Iterator[None]:
 
 def numbers(outcome: rb.Outcome) -> np.ndarray:
     return np.array([asdict(outcome)[name] for name in OUTCOMES])
-
-
-def generator(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def same_decoded(problem: rb.Problem, other: rb.Problem, name: str, seed: int) -> bool:

@@ -3,10 +3,12 @@ settings."""
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
-from sized import marked
+from sampling import OUTCOMES, standard_error
+from sized import marked, sized
 
 import recallbook as rb
 from recallbook.theory import hermite, lock_on, recall
@@ -16,7 +18,6 @@ from recallbook_studies.ch05 import scores
 
 pytestmark = pytest.mark.essential
 
-MIDDLE = {"vocab": 300, "seq_len": 10, "dim": 60, "samples": 6000}
 NAMED = ("relu", "gelu", "tanh", "he2", "he3")
 LAWS = ("gaussian", "sphere", "orthogonal")
 MLP_TERMS = {"neuron bias", "neuron noise", "MLP noise"}
@@ -31,7 +32,7 @@ def test_mehler_against_monte_carlo(activation, rho):
     product = hermite.values(activation, x) * hermite.values(activation, 0.8 * y)
     left, right = (hermite.hermite_coefficients(activation, a, 30).values for a in (1.0, 0.64))
     exact = np.sum(left * right * rho ** np.arange(31.0))
-    assert abs(product.mean() - exact) < 4 * product.std() / len(x) ** 0.5 + 1e-4
+    assert abs(product.mean() - exact) < 4 * standard_error(product) + 1e-4
 
 
 @pytest.mark.slow
@@ -43,15 +44,8 @@ def test_overlaps_in_feature_space(activation, trigger_in_values, law):
     """What the prediction draws, against problems drawn as they are simulated: their own code,
     their own seeds."""
     vocab = 58 if law == "orthogonal" else 200
-    sizes = {
-        "vocab": vocab,
-        "seq_len": 1,
-        "dim": 60,
-        "samples": 10,
-        "width": 240,
-        "activation": activation,
-    }
-    setting = rb.Setting(**sizes, trigger_in_values=trigger_in_values, embeddings=law)
+    fields = {"trigger_in_values": trigger_in_values, "embeddings": law}
+    setting = sized(vocab, 1, 60, 10, width=240, activation=activation, **fields)
     rows = []
     for seed in range(48):
         problem = rb.draw(setting, seed)
@@ -73,17 +67,12 @@ def test_overlaps_in_feature_space(activation, trigger_in_values, law):
 @pytest.mark.slow
 def test_overlaps_do_not_care_how_they_are_drawn():
     """Infinite width is Mehler's; a width beyond those drawn divides what is left."""
-    sizes = {
-        "vocab": 100,
-        "seq_len": 1,
-        "dim": 40,
-        "samples": 10,
-        "trigger_in_values": False,
-        "activation": "he3",
-    }
-    sizes["embeddings"] = "sphere"  # at unit length he3 is one power of the overlap
+    # at unit length he3 is one power of the overlap
     wide, wider = (
-        recall.overlaps(rb.Setting(**sizes, width=m)).overlaps for m in (2048, 2048 * 64)
+        recall.overlaps(
+            sized(100, 1, 40, 10, width=m, activation="he3", embeddings="sphere")
+        ).overlaps
+        for m in (2048, 2048 * 64)
     )
     assert wider[recall_symbols.F] == pytest.approx(wide[recall_symbols.F] / 64)
     assert wider[recall_symbols.J] == pytest.approx(wide[recall_symbols.J])
@@ -96,12 +85,12 @@ def test_overlaps_do_not_care_how_they_are_drawn():
 @pytest.mark.parametrize("flag", [pytest.param(False, marks=pytest.mark.nightly), True])
 def test_a_linear_activation_of_infinite_width_is_no_mlp(flag):
     """The kernel is then the plain overlap, and so is everything downstream."""
-    sizes = {"vocab": 300, "seq_len": 40, "dim": 40, "samples": 3000, "trigger_in_values": flag}
-    plain = rb.predict(rb.Setting(**sizes))
-    wide = rb.predict(rb.Setting(**sizes, width=2**24, activation="linear"))
-    for name in ("accuracy", "lock_on", "recall"):
+    without = sized(300, 40, 40, 3000, trigger_in_values=flag)
+    linear = partial(replace, without, activation="linear")
+    plain, wide = rb.predict(without), rb.predict(linear(width=2**24))
+    for name in OUTCOMES:
         assert getattr(wide, name) == pytest.approx(getattr(plain, name), abs=0.01), name
-    near = lock_on.values(rb.Setting(**sizes, width=8, activation="linear"))
+    near = lock_on.values(linear(width=8))
     symbols = [symbol for symbol, value in lock_symbols.LINEAR.items() if value == 1]
     assert len(symbols) == 5 and [near[symbol] for symbol in symbols] == pytest.approx(
         [1] * 5, abs=1e-9
@@ -145,8 +134,8 @@ def test_score_and_scatter_with_the_mlp(sizes, choices, slack):
 
     ``slack`` is what leading order may miss, the rest is sampling: an error of a fifth is caught,
     of a third where the slack is larger."""
-    fields = ("vocab", "seq_len", "dim", "samples", "width", "activation", "trigger_in_values")
-    setting = rb.Setting(**dict(zip(fields, (*sizes, *choices), strict=True)))
+    names = ("width", "activation", "trigger_in_values")
+    setting = sized(*sizes[:4], **dict(zip(names, (sizes[4], *choices), strict=True)))
     scale, found = setting.mlp_input_scale, []
     terms = [numeric(term.token) for term in lock_symbols.lock_terms(True).values()]
     for seed in range(80):
@@ -164,7 +153,7 @@ def test_score_and_scatter_with_the_mlp(sizes, choices, slack):
         )
     score_off, score, scatter_off, scatter = np.array(found).T
     for off, size in ((score_off, score), (scatter_off, scatter)):
-        error = off.std(ddof=1) / 80**0.5
+        error = standard_error(off)
         assert abs(off.mean()) < 3.5 * error + slack * abs(size.mean()) and error < 0.06 * abs(
             size.mean()
         )
@@ -173,19 +162,11 @@ def test_score_and_scatter_with_the_mlp(sizes, choices, slack):
 @pytest.mark.slow
 def test_activations_that_cannot_learn_attention():
     """he2 has no slope near zero: with the trigger in the values its mark is even pushed down."""
-    sizes = {
-        "vocab": 300,
-        "seq_len": 12,
-        "dim": 60,
-        "samples": 3000,
-        "width": 240,
-        "trigger_in_values": True,
-    }
-    setting = rb.Setting(**sizes, activation="he2")
+    setting = marked(300, 12, 60, 3000, width=240, activation="he2")
     assert np.mean(numeric(lock_symbols.trigger_score(True))(lock_on.values(setting))) < 0
     assert rb.predict(setting).lock_on < 1 / 12
     found = [rb.simulate(setting, seed, test_samples=2000).lock_on for seed in range(8)]
-    assert np.mean(found) < 1 / 12 + 3 * np.std(found, ddof=1) / 8**0.5
+    assert np.mean(found) < 1 / 12 + 3 * standard_error(found)
 
 
 def test_ledger_with_the_mlp():
@@ -204,9 +185,9 @@ def test_ledger_with_the_mlp():
 
 @pytest.mark.nightly  # chapter 7 prints one every day
 def test_critical_width_reaches_its_accuracy():
-    sizes, he3 = {"vocab": 100, "seq_len": 6, "dim": 30, "samples": 2000}, {"activation": "he3"}
-    found = rb.critical_width(**sizes, **he3)
-    at, below = (rb.Setting(**sizes, **he3, width=int(share * found)) for share in (1, 0.97))
+    sizes = {"vocab": 100, "seq_len": 6, "dim": 30, "samples": 2000, "activation": "he3"}
+    found = rb.critical_width(**sizes)
+    at, below = (rb.Setting(**sizes, width=int(share * found)) for share in (1, 0.97))
     assert rb.predict(at).accuracy >= 0.9 > rb.predict(below).accuracy and isinstance(found, float)
     # a linear component keeps the cap of d squared whatever the width
     assert rb.critical_width(100, 6, 10, 2000, activation="relu", warn=False) == math.inf
@@ -216,8 +197,7 @@ def test_critical_width_reaches_its_accuracy():
 @pytest.mark.parametrize("activation", NAMED)
 def test_more_neurons_never_hurt(activation):
     """At fixed d and activation; up to the fixed points of the average."""
-    setting = rb.Setting(
-        **MIDDLE, activation=activation, trigger_in_values=activation in ("relu", "he3")
-    )
+    inside = activation in ("relu", "he3")
+    setting = sized(300, 10, 60, 6000, activation=activation, trigger_in_values=inside)
     values = [rb.predict(replace(setting, width=m)).recall for m in (60, 480)]
     assert values[1] > values[0] - 0.01

@@ -326,22 +326,17 @@ def store_error(notebook):
 
 BREACHES = [
     (executed_in_order, lambda nb: nb.cells[4].update(execution_count=9)),
-    (executed_in_order, lambda nb: nb.cells[4].update(execution_count=None)),
     (known_tags, tag_numbers("nbval-ignore-outptu")),
     (known_tags, change_source(3, "print", "# NBVAL_IGNORE_OUTPUT\nprint")),
     (enough_compared_numbers, tag_numbers("nbval-ignore-output")),
-    (enough_compared_numbers, tag_numbers("nbval-skip")),
     (enough_compared_numbers, lambda nb: nb.cells[3].update(outputs=[])),
     (clean_outputs, store_error),
     (clean_outputs, print_in_first("warning", "stderr")),
     (clean_outputs, print_in_first("<object at 0x7f12ab34>")),
     (clean_outputs, print_in_first("/home/me/file.py")),
-    (clean_outputs, print_in_first("File '/usr/lib/x'")),
     (clean_outputs, print_in_first("error -0.000")),
     (starts_with_setup, change_source(1, "as rb", "as rc")),
-    (starts_with_setup, change_source(1, "recallbook as rb", "recallbook")),
     (one_device, change_source(2, 'device = "cpu"', "")),
-    (one_device, change_source(2, "run(device)", "run()")),
     (one_device, change_source(3, "print(0)", 'device = "cuda"')),
     (named_figures, lambda nb: nb.cells[8].metadata.pop("mystnb")),
     (named_figures, lambda nb: nb.cells[8].update(outputs=[])),
@@ -360,7 +355,6 @@ BREACHES = [
     (reads_well_raw, change_source(9, "One.", "```{note}\nOne.\n```")),
     (reads_well_raw, change_source(4, "print", "pass\n" * 30 + "print")),
     (is_normalised, lambda nb: nb.cells[3].metadata.update(execution={"iopub.status.busy": "now"})),
-    (is_normalised, lambda nb: nb.metadata.language_info.update(version="3.11.7")),
 ]
 
 
@@ -423,16 +417,8 @@ def test_nbval_forgives_only_the_time(tmp_path):
     notebook.cells += [slower, altered]
     nbformat.write(notebook, tmp_path / "three.ipynb")
     # with the repository's own settings
-    options = [
-        "-c",
-        "pyproject.toml",
-        "-p",
-        "no:cacheprovider",
-        "-rA",
-        "--nbval",
-        str(tmp_path / "three.ipynb"),
-    ]
-    command = [sys.executable, "-m", "pytest", *options]
+    options = "-m pytest -c pyproject.toml -p no:cacheprovider -rA --nbval".split()
+    command = [sys.executable, *options, str(tmp_path / "three.ipynb")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     found = re.findall(r"^(PASSED|FAILED) \S*::Cell (\d)", done.stdout, re.MULTILINE)
     assert sorted(found) == [("FAILED", "2"), ("PASSED", "0"), ("PASSED", "1")], (

@@ -5,7 +5,8 @@ import pytest
 import torch
 from disguises import relabelled, renamed, rotated, rotation, shuffled
 from hypothesis import HealthCheck, given, settings as profile, strategies as st
-from randomised import largest_difference
+from randomised import at_random_weights, largest_difference
+from sampling import generator
 from settings import settings
 from sized import marked, sized
 from unequal import UNEQUAL, plain_loss, weights_and_prediction
@@ -48,12 +49,8 @@ def test_three_steps_match_autograd(setting, seed, rates):
 
 def without_bias(problem):
     """A model at random weights, whose bias is left to :func:`plain_loss`."""
-    model, generator = rb.RecallTransformer(problem), torch.Generator().manual_seed(1)
+    model = at_random_weights(rb.RecallTransformer(problem), 2)
     model.output_bias.zero_()
-    for parameter in model.parameters():
-        parameter.data = 2 * torch.randn(
-            parameter.shape, generator=generator, dtype=parameter.dtype
-        )
     return model
 
 
@@ -90,13 +87,13 @@ def test_gradients_match_autograd_of_the_loss_written_out(setting, seed):
 def test_gradients_match_finite_differences(setting, seed):
     """Central differences of the loss along random directions; an activation without a kink."""
     problem = rb.draw(setting, seed)
-    model, generator = without_bias(problem), torch.Generator().manual_seed(2)
+    model, random = without_bias(problem), generator(2)
     found, points = (
         descent_at(problem, model),
         {name: p.detach().clone() for name, p in model.named_parameters()},
     )
     steps = {
-        name: torch.randn(p.shape, generator=generator, dtype=p.dtype) for name, p in points.items()
+        name: torch.randn(p.shape, generator=random, dtype=p.dtype) for name, p in points.items()
     }
 
     def loss(size):
@@ -152,7 +149,7 @@ def test_counts_and_sequences_agree(monkeypatch, trigger_in_values):
 
 def test_products_by_gathering_agree(monkeypatch):
     problem = rb.draw(marked(40, 6, 5, 50), seed=0)
-    queries = torch.randn(50, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    queries = torch.randn(50, 5, dtype=torch.float64, generator=generator())
     dense = attention.token_products(problem, queries, problem.tokens)
     monkeypatch.setattr(attention, "GATHER_COST", 0)
     monkeypatch.setattr(attention, "CHUNK_NUMBERS", 100)
@@ -171,7 +168,7 @@ def test_disguises_leave_the_weights(disguise, rates, width):
         marked(13, 5, 7, 90, width=width),
         seed=4,
     )
-    generators = [torch.Generator().manual_seed(0) for _ in range(2)]
+    generators = [generator() for _ in range(2)]
     other, _ = disguise(problem, problem.sequences, generators[0])
     turned = disguise is rotated
     inner, outer = (

@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from randomised import at_random_weights
+from sampling import OUTCOMES
 from sized import marked
 from torch import nn
 
@@ -31,7 +33,6 @@ pytestmark = pytest.mark.essential
 
 SETTING = marked(10, 5, 8, 24)
 DOUBLE = {"dtype": torch.float64}
-OUTCOMES = ["accuracy", "lock_on", "recall"]
 
 
 def model_of(name, seed=0, setting=SETTING):
@@ -43,12 +44,8 @@ def trained(name, seeds=(0,), setting=SETTING, **given):
     return train(RUNGS[name], setting, list(seeds), **{**DOUBLE, "test_samples": 64, **given})
 
 
-def shaken(model, seed=5):
-    """The model at random weights."""
-    generator = torch.Generator().manual_seed(seed)
-    for one in model.parameters():
-        one.data = 0.5 * torch.randn(one.shape, generator=generator, dtype=one.dtype)
-    return model
+def shaken(model):
+    return at_random_weights(model, 0.5)
 
 
 def copied(model, name):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import sympy as sp
 from hypothesis import given, settings as hypothesis_settings, strategies as st
+from sampling import OUTCOMES, standard_error
 from sized import either, marked, sized
 
 import recallbook as rb
@@ -26,9 +27,7 @@ def difference(setting, name, seeds, test_samples=4000):
         getattr(rb.simulate(setting, seed, test_samples=test_samples), name)
         for seed in range(seeds)
     ]
-    return getattr(rb.predict(setting), name) - np.mean(values), np.std(values, ddof=1) / np.sqrt(
-        seeds
-    )
+    return getattr(rb.predict(setting), name) - np.mean(values), standard_error(values)
 
 
 TRANSITION = [
@@ -94,9 +93,7 @@ def test_spectral_moments_against_simulation(power):
         values.append(np.trace(np.linalg.matrix_power(z.T @ z / vocab, power)) / dim * dim**power)
     exact = float(lock_symbols.spectral_moment(power).subs({V: vocab, d: dim}))
     # Marchenko-Pastur moments are exact up to relative O(1/(d V))
-    assert abs(np.mean(values) - exact) < 4 * np.std(values, ddof=1) / 60**0.5 + exact * 10 / (
-        dim * vocab
-    )
+    assert abs(np.mean(values) - exact) < 4 * standard_error(values) + exact * 10 / (dim * vocab)
 
 
 SIZES = {
@@ -124,10 +121,7 @@ def test_more_data_and_more_dimensions_never_hurt(vocab, seq_len, dim, ratio, fl
 
     base = found()
     for more in (found(samples=2 * vocab * ratio), found(dim=2 * dim)):
-        change = {
-            name: getattr(more, name) - getattr(base, name)
-            for name in ("accuracy", "lock_on", "recall")
-        }
+        change = {name: getattr(more, name) - getattr(base, name) for name in OUTCOMES}
         assert min(change.values()) > -0.01, change  # of the fixed points of the average
 
 

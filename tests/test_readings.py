@@ -3,6 +3,7 @@ against enumeration."""
 
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -173,52 +174,37 @@ def test_solutions_invert_the_information_also_where_few_labels_occur(**sizes):
     little."""
     vocab, seq_len, dim, samples, width, noise, accuracy = sizes.values()
     options = {"width": width, "reading_error": noise}
+
+    def there_is(dim, samples):
+        return information.available_information(vocab, seq_len, dim, samples, **options)
+
     need = information.required_information(vocab, accuracy)
     least = information.information_samples(vocab, seq_len, dim, accuracy, **options)
     if 0 < least < 10**6:
-        for whole, enough in (
-            (math.ceil(least * (1 + 1e-9)), True),
-            (math.floor(least * (1 - 1e-9)), False),
-        ):
-            if whole >= 1:
-                nats = information.available_information(
-                    vocab, seq_len, dim, whole, width, reading_error=noise
-                )
-                assert (nats >= need * (1 - 1e-9)) == enough
+        above, below = math.ceil(least * (1 + 1e-9)), math.floor(least * (1 - 1e-9))
+        assert there_is(dim, above) >= need * (1 - 1e-9)
+        assert below < 1 or there_is(dim, below) < need * (1 - 1e-9)
     dim = information.minimum_dim(vocab, seq_len, samples, accuracy, **options)
-    if 0 < dim < math.inf:
-        nats = information.available_information(
-            vocab, seq_len, math.ceil(dim), samples, width, reading_error=noise
-        )
-        assert nats >= need * (1 - 1e-9)
-        if math.floor(dim) >= 1 and math.floor(dim) < dim:
-            at = information.available_information(
-                vocab, seq_len, math.floor(dim), samples, width, reading_error=noise
-            )
-            assert at < need
     if dim == math.inf:
-        assert (
-            information.available_information(
-                vocab, seq_len, vocab, samples, width, reading_error=noise
-            )
-            < need
-        )
+        assert there_is(vocab, samples) < need
+    elif dim > 0:
+        assert there_is(math.ceil(dim), samples) >= need * (1 - 1e-9)
+        if 1 <= math.floor(dim) < dim:
+            assert there_is(math.floor(dim), samples) < need
 
 
 def test_reading_errors_scale_the_signal():
     """Twice the error is half of the signal over noise; at small ones a factor is half a nat for
     each e squared."""
-    one = information.available_information(64, 16, 20, 500, reading_error=1e-12)
-    other = information.available_information(64, 16, 20, 500, reading_error=1e-14)
+    sizes, told = (64, 16, 20, 500), information.available_information
+    one, other = (told(*sizes, reading_error=error) for error in (1e-12, 1e-14))
     assert other - one == pytest.approx(400 / 2 * math.log(100), rel=1e-6)
-    twice = information.available_information(64, 16, 20, 500, reading_error=2.0)
+    twice = told(*sizes, reading_error=2.0)
     assert twice == pytest.approx(200 * math.log1p(0.5 * 563 / 15 / 63))
-    assert information.maximum_accuracy(
-        64, 16, 20, 500, reading_error=2.0
-    ) < information.maximum_accuracy(64, 16, 20, 500)
-    assert information.maximum_seq_len(64, 20, 500, 0.3, reading_error=2.0) - 1 == pytest.approx(
-        (information.maximum_seq_len(64, 20, 500, 0.3) - 1) / 2
-    )
+    found = information.maximum_accuracy
+    assert found(*sizes, reading_error=2.0) < found(*sizes)
+    longest = partial(information.maximum_seq_len, 64, 20, 500, 0.3)
+    assert longest(reading_error=2.0) - 1 == pytest.approx((longest() - 1) / 2)
 
 
 # Coverage
@@ -321,17 +307,10 @@ def test_minimum_is_the_larger_need(error, accuracy):
 def test_errors_of_zero_and_none():
     """All facts: the same. A fraction: always so many asks for more than so many on average. Small
     errors lead to 0."""
-    for vocab, seq_len, dim in ((64, 4, 60), (64, 64, 16)):
-        assert rb.minimum_samples(
-            vocab, seq_len, dim, error=0.0, accuracy=1.0
-        ) == rb.minimum_samples(vocab, seq_len, dim, accuracy=1.0)
-        assert rb.minimum_samples(vocab, seq_len, dim, 0.5, error=0) >= rb.minimum_samples(
-            vocab, seq_len, dim, 0.5
-        )
-        near = rb.minimum_samples(vocab, seq_len, dim, 0.5, error=1e-12)
-        assert near == pytest.approx(
-            rb.minimum_samples(vocab, seq_len, dim, 0.5, error=0.0), rel=1e-4
-        )
+    for sizes in ((64, 4, 60), (64, 64, 16)):
+        all_facts, half = (partial(rb.minimum_samples, *sizes, accuracy=a) for a in (1.0, 0.5))
+        assert all_facts(error=0.0) == all_facts() and half(error=0) >= half()
+        assert half(error=1e-12) == pytest.approx(half(error=0.0), rel=1e-4)
     assert information.required_information(64, 0.5, 0.0) == pytest.approx(math.lgamma(33))
 
 

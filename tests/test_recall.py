@@ -3,6 +3,7 @@ limits."""
 
 import numpy as np
 import pytest
+from sampling import standard_error
 from sized import either, marked, sized
 
 import recallbook as rb
@@ -14,10 +15,6 @@ pytestmark = pytest.mark.essential
 
 def slope(sizes, values):
     return np.polyfit(np.log(np.asarray(sizes, float)), np.log(values), 1)[0]
-
-
-def standard_error(values):
-    return np.std(values, ddof=1) / np.sqrt(len(values))
 
 
 # Step 3 with perfect attention

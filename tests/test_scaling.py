@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from sized import sized
+from sized import marked, sized
 
 import recallbook as rb
 from recallbook.analysis.critical import predicted_size, with_predictions
@@ -48,25 +48,26 @@ def test_envelope_is_measured_from_below_lock_on_to_above_accuracy(case):
     assert last > 1.2 * answered or (np.isinf(answered) and last == 2**16)
 
 
-@pytest.mark.parametrize("case", list(lock_on.CENTRES)[::4], ids=str)
-def test_lock_on_is_measured_around_its_predicted_transition(case):
-    vocab, seq_len, dim = case
-    found = predicted_size(sized(vocab, seq_len, dim, lock_on.CENTRES[case]))
-    assert 0.6 < found / lock_on.CENTRES[case] < 1.7
-    assert vocab / 5 < found
+# what is measured; the settings' centres, those that are looked at, and how near predictions are
+CENTRES = {
+    "lock_on": [sized(*case, n) for case, n in list(lock_on.CENTRES.items())[::4]],
+    "accuracy": [
+        marked(vocab, label_frequencies.LENGTH, dim, n)
+        for (vocab, dim), n in list(label_frequencies.CENTRES.items())[::3]
+    ],
+}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", list(label_frequencies.CENTRES)[::3], ids=str)
-def test_accuracy_is_measured_where_label_frequencies_bind(case):
-    sizes = dict(zip(("vocab", "dim"), case, strict=True), samples=label_frequencies.CENTRES[case])
-    setting = rb.Setting(**sizes, seq_len=label_frequencies.LENGTH, trigger_in_values=True)
-    assert 0.5 < predicted_size(setting, "accuracy") / setting.samples < 2.2
-    # half way to the centre; at the smallest d of V = 128 interference binds as well
-    assert rb.phase(replace(setting, samples=setting.samples // 2)) in (
-        "label frequencies",
-        "interference",
-    )
+@pytest.mark.parametrize(
+    ("outcome", "setting"), [(name, one) for name, some in CENTRES.items() for one in some], ids=str
+)
+def test_sweeps_lie_around_their_predicted_transitions(outcome, setting):
+    found = predicted_size(setting, outcome)
+    assert 0.55 < found / setting.samples < 2 and setting.vocab / 5 < found
+    # half way to the centre label frequencies bind; at the smallest d of V = 128 interference, too
+    half = replace(setting, samples=setting.samples // 2)
+    assert outcome == "lock_on" or rb.phase(half) in ("label frequencies", "interference")
 
 
 def test_predictions_are_of_the_right_settings():

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import sympy as sp
 import torch
+from randomised import at_random_weights
 from sized import sized
 
 import recallbook as rb
@@ -140,10 +141,7 @@ def test_counts_and_early_phase_are_what_the_engine_computes(drawn):
 @pytest.mark.slow
 def test_loss_is_the_loss_of_the_model(drawn):
     problem, _, explicit = drawn
-    model = rb.RecallTransformer(problem)
-    generator = torch.Generator().manual_seed(0)
-    for matrix in (model.value, model.key_query):
-        matrix.data = torch.randn(matrix.shape, dtype=torch.float64, generator=generator)
+    model = at_random_weights(rb.RecallTransformer(problem), 1)
     logits = model(problem.tokens, problem.positions)
     expected = torch.nn.functional.cross_entropy(logits, problem.labels)
     slopes = torch.autograd.grad(expected, [model.value, model.key_query])

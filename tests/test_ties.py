@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from sampling import generator
 from sized import sized
 
 import recallbook as rb
@@ -33,7 +34,7 @@ def test_answers_by_blocks_are_those_of_all_logits_at_once(monkeypatch, dtype, b
     """Random logits, equal ones, ones just within and just beyond the slack, with a bias, infinite
     or not a number."""
     monkeypatch.setattr(ties, "BLOCK_LABELS", block)
-    random, shared = torch.Generator().manual_seed(0), 0
+    random, shared = generator(), 0
     for case in range(60):
         count, vocab, dim = (
             int(torch.randint(1, most, (), generator=random)) for most in (9, 14, 5)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from sampling import OUTCOMES, apart, standard_error
 from sized import either, marked, sized
 
 import recallbook as rb
@@ -121,7 +122,7 @@ def measured(request):
 def test_the_mean_is_exact(measured):
     vector, along, samples = measured
     expected = along @ sum(vector.means.values())
-    error = samples["w"].std(axis=0) / REPEATS**0.5
+    error = standard_error(samples["w"])
     assert np.abs(samples["w"].mean(axis=0) - expected).max() < 4 * error.max()
     assert (np.abs(samples["w"].mean(axis=0) - expected) < 4 * error).all()
 
@@ -129,7 +130,7 @@ def test_the_mean_is_exact(measured):
 def test_a_sequence_that_meets_itself_is_exact(measured):
     vector, along, samples = measured
     found, expected = samples["own sequence"], along @ vector.means["own sequence"]
-    error = found.std(axis=0) / REPEATS**0.5
+    error = standard_error(found)
     assert (np.abs(found.mean(axis=0) - expected) < 4 * error).all()
     assert (
         np.abs(expected).max() > 20 * error.max()
@@ -140,7 +141,7 @@ def test_a_sequence_that_meets_itself_is_exact(measured):
 def test_every_noise_has_its_covariance(measured, name):
     vector, along, samples = measured
     found = samples[name]
-    assert (np.abs(found.mean(axis=0)) < 4 * found.std(axis=0) / REPEATS**0.5).all()
+    assert (np.abs(found.mean(axis=0)) < 4 * standard_error(found)).all()
     expected = along @ vector.noises[name] @ along.T
     ratio = found.var(axis=0) / np.diag(expected)
     # a variance of 400 samples has a relative error of 7%; each sequence meets itself in gradient
@@ -320,7 +321,7 @@ SMALL = {"vocab": 96, "seq_len": 12, "dim": 48, "samples": 1500, "trigger_in_val
 def test_with_equal_facts_both_routes_agree(tau, few_draws):
     setting = rb.Setting(**{**SMALL, "trigger_in_values": tau})
     old, new = rb.predict(setting, warn=False), unequal.averages(setting, {})
-    for name in ("accuracy", "lock_on", "recall"):
+    for name in OUTCOMES:
         assert getattr(old, name) == pytest.approx(getattr(new, name), abs=0.012 + 2 * new.error), (
             name
         )
@@ -352,10 +353,7 @@ def test_own_tables_are_the_simulated_ones(few_draws):
     }
     found = rb.predict(setting, embeddings=own, warn=False)
     runs = [rb.simulate(setting, seed, test_samples=2000, embeddings=own) for seed in range(60, 72)]
-    for name in ("accuracy", "lock_on", "recall"):
-        values = np.array([getattr(run, name) for run in runs])
-        error = np.hypot(values.std(ddof=1) / len(values) ** 0.5, found.error)
-        assert abs(getattr(found, name) - values.mean()) < 0.02 + 3 * error, name
+    assert apart(found, runs, 0.02, 3, found.error) == {}
 
 
 def test_the_error_of_a_prediction_is_that_of_its_draws(few_draws):

@@ -175,7 +175,10 @@ def plan(
     if dim is None and base.law.geometry == "orthonormal":
         dim = base.law.least_dim(base.vocab)  # all dimensions are alike
         base = replace(base, dim=dim)
-    drawn, kind = unequal.applies(base, {}), "with unequal facts or structured embeddings"
+    drawn, kind = (
+        unequal.needs_sampled_theory(base, {}),
+        "with unequal facts or structured embeddings",
+    )
     if drawn and vary_width:
         raise not_allowed("vary_width", True, f"False {kind}: no theory yet")
     if drawn and vocab > LARGEST_VOCAB:

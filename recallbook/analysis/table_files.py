@@ -126,36 +126,32 @@ def _chosen(name: str | None, names: list[str]) -> str:
     if name is None and len(names) == 1:
         return names[0]
     if name not in names:
-        raise not_allowed(
-            "name",
-            name,
-            f"one of the file's names: {shown}" if names else "nothing: the file is empty",
-        )
+        allowed = f"one of the file's names: {shown}" if names else "nothing: the file is empty"
+        raise not_allowed("name", name, allowed)
     return name
 
 
 def _numbers(rows: Any, shape: tuple[int, ...]) -> slice | Int64[np.ndarray, " rows"]:
     """Which rows of a matrix of this shape are asked for."""
     if len(shape) != 2 or 0 in shape:
-        raise not_allowed(
-            "name",
-            f"of an array of shape {shape}",
-            "a matrix: rows and columns, at least one of each",
-        )
-    count = shape[0]
+        allowed = "a matrix: rows and columns, at least one of each"
+        raise not_allowed("name", f"of an array of shape {shape}", allowed)
     if rows is None:
         return slice(None)
-    allowed = f"None, an integer from 1 to {count}, or a sequence of different integers from 0 to {count - 1}"
-    if isinstance(rows, int | np.integer) and not isinstance(rows, bool):
-        if not 1 <= rows <= count:
-            raise not_allowed("rows", rows, allowed)
-        return slice(0, int(rows))
+    count = shape[0]
     try:
-        wanted = np.asarray(rows if isinstance(rows, np.ndarray) else list(rows))
+        if isinstance(rows, int | np.integer) and not isinstance(rows, bool):
+            wanted = np.arange(min(int(rows), count + 1))
+        else:
+            wanted = np.asarray(rows if isinstance(rows, np.ndarray) else list(rows))
+        fits = wanted.ndim == 1 and len(wanted) > 0 and np.issubdtype(wanted.dtype, np.integer)
     except (TypeError, ValueError):
-        raise not_allowed("rows", rows, allowed) from None
-    if wanted.ndim != 1 or len(wanted) == 0 or not np.issubdtype(wanted.dtype, np.integer):
-        raise not_allowed("rows", rows, allowed)
-    if wanted.min() < 0 or wanted.max() >= count or len(np.unique(wanted)) < len(wanted):
+        fits = False
+    if (
+        not fits
+        or not 0 <= wanted.min() <= wanted.max() < count
+        or len(np.unique(wanted)) < len(wanted)
+    ):
+        allowed = f"None, an integer from 1 to {count}, or a sequence of different integers from 0 to {count - 1}"
         raise not_allowed("rows", rows, allowed)
     return wanted.astype(np.int64)

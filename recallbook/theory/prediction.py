@@ -133,12 +133,12 @@ def predict(
     """
     _check(setting)
     own = own_tables(embeddings, setting)
-    names = unequal.NAMES if unequal.applies(setting, own) else term_names(setting)
+    names = unequal.NAMES if unequal.needs_sampled_theory(setting, own) else term_names(setting)
     for name in without:
         if name not in names:
             raise not_allowed("without", name, "names of ledger terms: " + ", ".join(names))
-    _check_size(setting, unequal.applies(setting, own))
-    if unequal.applies(setting, own):
+    _check_size(setting, unequal.needs_sampled_theory(setting, own))
+    if unequal.needs_sampled_theory(setting, own):
         return _predict_unequal(setting, own, without, warn)
     locks = lock(setting, without)
     if warn:
@@ -169,8 +169,8 @@ def predicted_lock_on(setting: Setting, *, warn: bool = True) -> float:
     """Lock-on of :func:`predict` and nothing else: a tenth of the work, but with unequal facts,
     where it is most."""
     _check(setting)
-    _check_size(setting, unequal.applies(setting, {}))
-    if unequal.applies(setting, {}):
+    _check_size(setting, unequal.needs_sampled_theory(setting, {}))
+    if unequal.needs_sampled_theory(setting, {}):
         means = unequal.averages(setting, {}, recall=False)
         if warn:
             _warn(setting, means.lock_on, error=means.error, frail=means.frail)
@@ -184,7 +184,7 @@ def predicted_lock_on(setting: Setting, *, warn: bool = True) -> float:
 def reaches(setting: Setting, accuracy: float) -> bool:
     """Whether predicted accuracy is at least this; where it is an average, over no more draws than
     that takes."""
-    if not unequal.applies(setting, {}):
+    if not unequal.needs_sampled_theory(setting, {}):
         return predict(setting, warn=False).accuracy >= accuracy
     _check_size(setting, True)
     return unequal.averages(setting, {}, level=accuracy).accuracy >= accuracy
@@ -192,7 +192,7 @@ def reaches(setting: Setting, accuracy: float) -> bool:
 
 def term_names(setting: Setting) -> tuple[str, ...]:
     """Names of the ledger's terms."""
-    if unequal.applies(setting, {}):
+    if unequal.needs_sampled_theory(setting, {}):
         return unequal.NAMES
     mlp = setting.width is not None
     return (*lock_symbols.lock_terms(mlp), *recall_symbols.mean_squares(mlp), "coverage")
@@ -262,7 +262,9 @@ def _smallest(
 ) -> float:
     """Smallest size from ``low`` to ``largest`` whose setting has this predicted accuracy."""
     accuracy = check_share("accuracy", accuracy)
-    slow = unequal.applies(at(low), {})  # an average over draws each, so that a terminal shows them
+    slow = unequal.needs_sampled_theory(
+        at(low), {}
+    )  # an average over draws each, so that a terminal shows them
     with tqdm(
         desc="critical size, some 30 predictions",
         unit="",

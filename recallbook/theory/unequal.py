@@ -71,7 +71,7 @@ class Scores(NamedTuple):
     mark: float
 
 
-def applies(setting: Setting, own: OwnTables) -> bool:
+def needs_sampled_theory(setting: Setting, own: OwnTables) -> bool:
     """Whether a prediction goes this way: all but equal facts with isotropic embeddings."""
     return bool(own) or not plain(setting)
 

@@ -18,7 +18,7 @@ from recallbook_studies.ch07 import phase as plane
 from recallbook_studies.ch07.features import alone, drawn, perfect_recall
 from recallbook_studies.ch09 import mlp_sizes
 from recallbook_studies.ch12 import capacity as trained_matrices, runs, sizes
-from recallbook_studies.claims.findings import decided_by, holds
+from recallbook_studies.claims.findings import measures
 
 HELD = 0.99  # of the facts: what counts as held, as in the public code on trained memories
 SMALL = 8  # d of the memories that are compared
@@ -66,19 +66,15 @@ def _by_dim(line: dict[int, Interval]) -> dict[str, Interval]:
     return {f"d = {dim}": x for dim, x in line.items()}
 
 
-def _superposition() -> SimpleNamespace:
+@measures()
+def superposition() -> SimpleNamespace:
     """Facts for each dimension, of a sum of outer products and of a trained matrix, by d."""
     trained = _by_dim(_divided(_trained(), 1))
     return SimpleNamespace(sums=_by_dim(_sums(16, 32, 64, 128)), trained=trained)
 
 
-@decided_by(_superposition)
-def superposition(found: SimpleNamespace) -> list[bool]:
-    """More facts than dimensions?"""
-    return [x.low > 1 for line in (found.sums, found.trained) for x in line.values()]
-
-
-def _yardsticks() -> SimpleNamespace:
+@measures()
+def nearly_optimal() -> SimpleNamespace:
     """Facts that three memories hold at one d, and bits for each weight of the two that are trained
     to the end."""
     names = {"once": "three steps", "fixed": "AdamW", "learned": "learned embeddings"}
@@ -91,13 +87,8 @@ def _yardsticks() -> SimpleNamespace:
     )
 
 
-@decided_by(_yardsticks)
-def nearly_optimal(found: SimpleNamespace) -> list[bool]:
-    """Random embeddings against learned ones, at their best and as three steps use them."""
-    return [2 * found.fixed.high >= found.learned.low, 2 * found.fixed_bits >= found.learned_bits]
-
-
-def _smaller_dim() -> SimpleNamespace:
+@measures()
+def smaller_dim_stores_more() -> SimpleNamespace:
     """Facts held by d without MLP, and recall of 512 facts with the same number of parameters, by d
     and m."""
 
@@ -112,14 +103,8 @@ def _smaller_dim() -> SimpleNamespace:
     return SimpleNamespace(held=held, shared={"d = 96, no MLP": recall(96, None), **shared})
 
 
-@decided_by(_smaller_dim)
-def smaller_dim_stores_more(found: SimpleNamespace) -> list[bool]:
-    """Does a smaller d raise capacity: at its own size, or at an equal number of parameters?"""
-    first, *rest = found.shared.values()
-    return [found.held[32].low > found.held[128].high, all(x.low > first.high for x in rest)]
-
-
-def _ratios() -> SimpleNamespace:
+@measures()
+def hopfield() -> SimpleNamespace:
     """Facts for each dimension of a sum of outer products, and facts and bits for each number of a
     trained matrix, by d."""
     trained = {dim: x for dim, x in _trained().items() if dim > SMALL}
@@ -128,15 +113,8 @@ def _ratios() -> SimpleNamespace:
     return SimpleNamespace(lines=[{str(dim): x for dim, x in line.items()} for line in lines])
 
 
-@decided_by(_ratios)
-def hopfield(found: SimpleNamespace) -> list[bool]:
-    """What is constant?"""
-    lines = [list(line.values()) for line in found.lines]
-    same = [line for line in lines if max(x.low for x in line) < 1.25 * min(x.high for x in line)]
-    return [bool(same), any(holds(x, 0.14) for line in same for x in line)]
-
-
-def _learned() -> SimpleNamespace:
+@measures()
+def learned_embeddings() -> SimpleNamespace:
     """Accuracy with learned minus that with fixed embeddings on the same draws (chapter 12), and
     with clustered minus that with random ones after three steps, by d."""
     table = runs.load().query("vocab == 64 and seq_len == 8 and samples == 1024")
@@ -159,12 +137,6 @@ def _learned() -> SimpleNamespace:
     dims = {k: max(line, key=lambda dim: (abs(line[dim].mean), dim)) for k, line in lines.items()}
     most = {kind: line[dims[kind]] for kind, line in lines.items()}
     return SimpleNamespace(lines=lines, dims=dims, most=most)
-
-
-@decided_by(_learned)
-def learned_embeddings(found: SimpleNamespace) -> list[bool]:
-    """Learned embeddings against fixed ones, and clustered against random ones."""
-    return [not all(map(holds, line.values())) for line in found.lines.values()]
 
 
 # The MLP
@@ -194,6 +166,7 @@ def _below(cells: Cells) -> list[tuple[str, int]]:
     return sorted(key for key, x in cells.items() if x.high < cells["none", 0].low)
 
 
+@measures("width_helps", "width_at_small_dim", "mlp_harder")
 def _mlps() -> SimpleNamespace:
     """Recall at d = 32 with the trigger out of and in the values, lock-on with few sequences,
     recall at V = 1024; and where they are below those without MLP."""
@@ -225,31 +198,8 @@ def _mlps() -> SimpleNamespace:
     return SimpleNamespace(**cells, where=where, widest=widest, widths=large, none=none, **counts)
 
 
-@decided_by(_mlps)
-def width_helps(found: SimpleNamespace) -> list[bool]:
-    """Recall against width for two activations."""
-    return [found.large[name, WIDEST].low > found.large["none", 0].high for name in ("he3", "relu")]
-
-
-@decided_by(_mlps)
-def width_at_small_dim(found: SimpleNamespace) -> list[bool]:
-    """Recall at d = 32 with and without an MLP, trigger out of and in the values."""
-    return [
-        cells[name, WIDEST].low >= 0.9 > cells["none", 0].high
-        for cells in (found.out, found.inside)
-        for name in NAMES
-        if name != "none"
-    ]
-
-
-@decided_by(_mlps)
-def mlp_harder(found: SimpleNamespace) -> list[bool]:
-    """Recall and lock-on with an MLP, against those without."""
-    lines = (found.out, found.inside, found.locks, found.large)
-    return [key in _below(cells) for cells in lines for key in cells if key[1]]
-
-
-def _regions() -> SimpleNamespace:
+@measures()
+def phase_diagram() -> SimpleNamespace:
     """Cells of the plane of N and L, by the term that asks for the width there."""
     counts = plane.plane()["term"].value_counts().to_dict()
     shown = ", ".join(f"{term} {count}" for term, count in counts.items())
@@ -257,10 +207,3 @@ def _regions() -> SimpleNamespace:
     return SimpleNamespace(
         counts=counts, cells=sum(counts.values()), shown=shown, gradient=gradient
     )
-
-
-@decided_by(_regions)
-def phase_diagram(found: SimpleNamespace) -> list[bool]:
-    """Which noises have a region of their own in our diagram of the width that is needed?"""
-    named = ("mean bias", "gradient noise", "MLP noise")
-    return [found.counts.get(name, 0) > 0 for name in named]

@@ -23,7 +23,7 @@ from recallbook_studies.ch02.retrieval import coherence_floor, n
 from recallbook_studies.ch03 import rates as three_rates
 from recallbook_studies.ch09 import geometry
 from recallbook_studies.ch12 import histories, order, oscillation as oscillations, runs
-from recallbook_studies.claims.findings import decided_by, illustrates
+from recallbook_studies.claims.findings import measures
 
 RUNNING = Setting(vocab=256, seq_len=128, dim=96, samples=2048)
 TOTAL = 256 * 8 * 16 * 96  # N L d of N = 8 V at L = 16, d = 96
@@ -36,20 +36,16 @@ def _accuracy(setting: Setting) -> Interval:
 # Task and model
 
 
-def _two_problems() -> SimpleNamespace:
+@measures()
+def two_problems() -> SimpleNamespace:
     """Accuracy with all facts and no place, with the place and no fact, and of the model that does
     both."""
     facts = baselines.bag_of_words_accuracy(RUNNING.vocab, RUNNING.seq_len)
     return SimpleNamespace(facts=facts, place=1 / RUNNING.vocab, both=_accuracy(RUNNING))
 
 
-@decided_by(_two_problems)
-def two_problems(found: SimpleNamespace) -> list[bool]:
-    """Facts without their place, and a place without its fact."""
-    return [x < found.both.low / 2 for x in (found.facts, found.place)]
-
-
-def _largest_samples() -> SimpleNamespace:
+@measures()
+def attention_locates() -> SimpleNamespace:
     """Lock-on at the largest N of every setting without MLP in five committed sweeps, with its
     interval."""
     sizes = ["vocab", "seq_len", "dim", "embeddings", "trigger_in_values"]
@@ -68,17 +64,11 @@ def _largest_samples() -> SimpleNamespace:
     )
 
 
-@decided_by(_largest_samples)
-def attention_locates(found: SimpleNamespace) -> list[bool]:
-    """Does attention end on the informative position?"""
-    there = found.low > 0.5
-    return [there.mean() > 0.5, there.all()]
-
-
 # Overlap
 
 
-def _interference() -> SimpleNamespace:
+@measures()
+def interference() -> SimpleNamespace:
     """Typical overlap, what no choice of directions avoids, and lock-on of orthogonal minus random
     embeddings."""
     typical = seed_interval([coherence.cosines(256, 128, seed).std() for seed in range(10)])
@@ -89,13 +79,8 @@ def _interference() -> SimpleNamespace:
     return SimpleNamespace(typical=typical, floor=floor, lost=lost)
 
 
-@decided_by(_interference)
-def interference(found: SimpleNamespace) -> list[bool]:
-    """Overlaps of embeddings when there are more tokens than dimensions, and what they cost."""
-    return [found.typical.low >= found.floor, found.lost.low > 0]
-
-
-def _nearly_orthogonal() -> SimpleNamespace:
+@measures()
+def nearly_orthogonal() -> SimpleNamespace:
     """Squared overlaps of one token with all others, for random and for orthogonal embeddings."""
 
     def overlap(dim: int, law: str = "gaussian") -> Interval:
@@ -106,17 +91,10 @@ def _nearly_orthogonal() -> SimpleNamespace:
     return SimpleNamespace(random=overlap(256), wide=overlap(4096), orthogonal=chosen)
 
 
-@decided_by(_nearly_orthogonal)
-def nearly_orthogonal(found: SimpleNamespace) -> list[bool]:
-    """Do only dimensions far above V make them so?"""
-    needs = found.random.high >= 0.1 > found.wide.high
-    return [needs, needs and found.orthogonal.high >= 0.1]
-
-
 # Three steps
 
 
-@illustrates
+@measures()
 def order_of_steps() -> SimpleNamespace:
     """Largest gradients at zero weights, in the values and in the attention."""
     problem = draw(Setting(vocab=64, seq_len=16, dim=32, samples=512), 0)
@@ -127,7 +105,8 @@ def order_of_steps() -> SimpleNamespace:
     return SimpleNamespace(values=float(initial_gradient(problem).abs().max()), attention=attention)
 
 
-def _rates() -> SimpleNamespace:
+@measures()
+def rates() -> SimpleNamespace:
     """Accuracy gained by a finite first rate over LV, with the trigger out of and in the values;
     attention by second rate."""
 
@@ -143,13 +122,6 @@ def _rates() -> SimpleNamespace:
     return SimpleNamespace(out=out, inside=inside, small=small, large=large)
 
 
-@decided_by(_rates)
-def rates(found: SimpleNamespace) -> list[bool]:
-    """A small and a large second rate, and first rates that are not near zero."""
-    near_zero = all(x.low <= 0 for x in (*found.out, *found.inside))
-    return [found.small.high < 0.5 < found.large.low, near_zero]
-
-
 # The first steps and the last
 
 
@@ -157,7 +129,8 @@ LATE = "many steps"  # of chapter 12: this model, 400 steps at the book's own ra
 LAWS = ("gaussian", "orthogonal")
 
 
-def _directions() -> SimpleNamespace:
+@measures()
+def early_direction() -> SimpleNamespace:
     """Runs of the rung of many steps with lock-on half of the way after three, by N; mean weight on
     the informative token when lock-on is there, and at the end."""
     times = order.load().query("rung == @LATE")
@@ -173,14 +146,8 @@ def _directions() -> SimpleNamespace:
     )
 
 
-@decided_by(_directions)
-def early_direction(found: SimpleNamespace) -> list[bool]:
-    """Is the direction of attention there early, and amplified later?"""
-    there = found.early["sum"] == found.early["size"]
-    return [*there, found.few < 0.25 and found.most > 0.75]
-
-
-def _rescued() -> SimpleNamespace:
+@measures()
+def early_decides() -> SimpleNamespace:
     """Of the draws without lock-on after three steps the share with lock-on after 400, below N = V
     and from there on; draws with it, and still."""
     by = ["vocab", "seq_len", "dim", "samples", "seed"]
@@ -196,14 +163,8 @@ def _rescued() -> SimpleNamespace:
     return SimpleNamespace(failed=failed.sum(), shares=shares, locked=(~failed).sum(), kept=kept)
 
 
-@decided_by(_rescued)
-def early_decides(found: SimpleNamespace) -> list[bool]:
-    """Is what three steps cannot locate lost for longer training?"""
-    shares = found.shares.values()
-    return [all(x.high < 0.05 for x in shares), not all(x.low > 0.5 for x in shares)]
-
-
-def _falls() -> SimpleNamespace:
+@measures()
+def oscillation() -> SimpleNamespace:
     """Runs whose accuracy falls on the way, by factor of the rate and law, with fixed
     embeddings."""
     table = oscillations.load().query("rung == 'AdamW'").set_index(["factor", "embeddings"])
@@ -216,30 +177,26 @@ def _falls() -> SimpleNamespace:
     )
     largest = cells.index.max()
     return SimpleNamespace(
-        counts=counts, rates=rates, largest=largest, chance=_chance(counts, largest)
+        counts=counts,
+        rates=rates,
+        largest=largest,
+        chance=p_value(counts, largest),
+        p_value=p_value,
     )
 
 
-def _chance(counts: pd.DataFrame, rate: float) -> float:
+def p_value(counts: pd.DataFrame, rate: float) -> float:
     """Fisher's one-sided p, random against orthogonal embeddings at one factor of the rate."""
     cells = counts.loc[[(rate, law) for law in LAWS]]
     table = cells.assign(runs=cells["runs"] - cells["oscillate"]).to_numpy(int)
     return float(stats.fisher_exact(table, alternative="greater").pvalue)
 
 
-@decided_by(_falls)
-def oscillation(found: SimpleNamespace) -> list[bool]:
-    """Does accuracy fall on the way, with random and with orthogonal embeddings of one
-    dimension?"""
-    rates = sorted(found.counts.index.unique("factor"))
-    caused = [_chance(found.counts, rate) < 0.01 for rate in rates]
-    return [any(caused), caused[0]]
-
-
 # Budgets
 
 
-def _budgets() -> SimpleNamespace:
+@measures()
+def trade_off() -> SimpleNamespace:
     """Accuracy at one budget N L d, along d at one L and along L at one d."""
 
     def accuracy(length: int, dim: int) -> Interval:
@@ -251,18 +208,8 @@ def _budgets() -> SimpleNamespace:
     return SimpleNamespace(total=TOTAL, dims=dims, lengths=lengths)
 
 
-@decided_by(_budgets)
-def trade_off(found: SimpleNamespace) -> list[bool]:
-    """At one budget, is there a best dimension, and a best length?"""
-
-    def inside(first: Interval, *between: Interval) -> bool:
-        *middle, last = between
-        return any(x.low > max(first.high, last.high) for x in middle)
-
-    return [inside(*line.values()) for line in (found.dims, found.lengths)]
-
-
-def _exact_recall() -> SimpleNamespace:
+@measures()
+def exact_recall() -> SimpleNamespace:
     """Draws in which all facts came back, of how many; recall at a small d with two large N."""
     base = replace(RUNNING, seq_len=16, dim=192, samples=16384)
 
@@ -274,10 +221,3 @@ def _exact_recall() -> SimpleNamespace:
         for samples in (32768, 131072)
     )
     return SimpleNamespace(whole=recall(base, 10).count(1), draws=10, few=few, many=many)
-
-
-@decided_by(_exact_recall)
-def exact_recall(found: SimpleNamespace) -> list[bool]:
-    """All facts with fewer dimensions than tokens, and whether N can replace d."""
-    whole, change = found.whole == found.draws, abs(found.many.mean - found.few.mean)
-    return [whole, whole and not (found.many.high < 0.9 and change < 0.02)]

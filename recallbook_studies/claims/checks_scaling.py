@@ -32,7 +32,7 @@ from recallbook_studies.ch09 import (
     lock_on_sizes,
 )
 from recallbook_studies.ch12 import ladder_laws, runs
-from recallbook_studies.claims.findings import by_size, decided_by, holds, illustrates
+from recallbook_studies.claims.findings import by_size, measures
 
 LOCKS = "lock-on"
 LABELS, ONE, SHORT, LONG = (
@@ -90,19 +90,19 @@ def _in(size: str, *laws: str) -> Intervals:
     return {law: fitted(law)[size] for law in laws}
 
 
-@decided_by(lambda: SimpleNamespace(exponents=_in("vocab", LOCKS, LABELS, ONE)))
-def vocabulary_harder(found: SimpleNamespace) -> list[bool]:
+@measures()
+def vocabulary_harder() -> SimpleNamespace:
     """Exponents of N in V."""
-    return [x.low > 0 for x in found.exponents.values()]
+    return SimpleNamespace(exponents=_in("vocab", LOCKS, LABELS, ONE))
 
 
-@decided_by(lambda: SimpleNamespace(exponents=_in("dim", LOCKS, LABELS, ONE)))
-def larger_dim_helps(found: SimpleNamespace) -> list[bool]:
+@measures()
+def larger_dim_helps() -> SimpleNamespace:
     """Exponents of N in d."""
-    return [x.high < 0 for x in found.exponents.values()]
+    return SimpleNamespace(exponents=_in("dim", LOCKS, LABELS, ONE))
 
 
-@illustrates
+@measures()
 def length_sign() -> SimpleNamespace:
     """Does a longer sequence lower the N that is needed?"""
     return SimpleNamespace(exponents=_in("seq_len", LOCKS, ONE, LONG))
@@ -117,7 +117,8 @@ def factor(frame: pd.DataFrame, **chosen: pd.Series) -> Intervals:
     return {name: Interval(*np.exp(x).tolist()) for name, x in found.items()}
 
 
-def _lengths() -> SimpleNamespace:
+@measures()
+def length_harder() -> SimpleNamespace:
     """Exponent of N for lock-on in L; factors in N for accuracy 1/2 where L doubles, by the shorter
     L."""
     rows = load_results("envelope").query("dim == 128")
@@ -128,32 +129,12 @@ def _lengths() -> SimpleNamespace:
     return SimpleNamespace(exponent=fitted(LOCKS)["seq_len"], doubled=doubled)
 
 
-@decided_by(_lengths)
-def length_harder(found: SimpleNamespace) -> list[bool]:
-    """Exponents of N in L, and accuracy where it hardly sees L."""
-    locks = found.exponent.low > 0
-    return [locks, locks and all(x.low > 1 for x in found.doubled.values())]
-
-
-SIGNS = {"dim": -1, "seq_len": 1}  # of the exponents of N: more d helps, more L hinders
-
-
-def _longer() -> SimpleNamespace:
+@measures()
+def longer_scaling() -> SimpleNamespace:
     """Exponents of N for accuracy one half after three and 400 steps, and for 0.9 after 400."""
     return SimpleNamespace(
         short=fitted(SHORT), long=fitted(LONG), rung=_rung(RUNGS[LONG], level=0.9)
     )
-
-
-@decided_by(_longer)
-def longer_scaling(found: SimpleNamespace) -> list[bool]:
-    """Exponents after three steps and after 400 at the book's rates."""
-    lines = [
-        (line[size], sign) for line in (found.long, found.rung) for size, sign in SIGNS.items()
-    ]
-    turned = any((x.high if s > 0 else -x.low) < 0 for x, s in lines)
-    same = all(holds(found.long[size], found.short[size].mean) for size in SIGNS)
-    return [not turned, same and not turned]
 
 
 DIMS, LENGTHS = (32, 64), (2, 8, 32)
@@ -170,7 +151,8 @@ def facts_learnt(dim: int, seq_len: int, seed: int) -> int:
     return bracket(fails, dim, smallest=3).low
 
 
-def _two_readings() -> SimpleNamespace:
+@measures()
+def product_of_d_and_l() -> SimpleNamespace:
     """Exponents of the N that is needed, by size and law; facts learnt by d and L, and their
     exponents."""
     sizes = [(dim, length) for dim in DIMS for length in LENGTHS]
@@ -184,17 +166,14 @@ def _two_readings() -> SimpleNamespace:
     }
     rows = facts.mean(axis=1).reshape(len(DIMS), len(LENGTHS))
     shown = {dim: ", ".join(f"{x:.0f}" for x in row) for dim, row in zip(DIMS, rows, strict=True)}
-    held = dict(zip(SIGNS, map(seed_interval, slopes), strict=True))
-    return SimpleNamespace(needed=needed, held=held, facts=shown)
+    held = dict(zip(needed, map(seed_interval, slopes), strict=True))
+    return SimpleNamespace(needed=needed, held=held, facts=shown, readings=readings)
 
 
-@decided_by(_two_readings)
-def product_of_d_and_l(found: SimpleNamespace) -> list[bool]:
-    """N ~ d L: as what is needed, and as what can be learnt."""
-    dims, lengths = (found.needed[size] for size in SIGNS)
-    readings = [(dims[law], lengths[law]) for law in lengths] + [tuple(found.held.values())]
-    one = any(all(holds(x, 1) for x in line) for line in readings)
-    return [one, one or any(all(x.low > 0.5 for x in line) for line in readings)]
+def readings(needed: dict[str, Intervals], held: Intervals) -> list[list[Interval]]:
+    """Exponents in d and L of N ~ d L, read as what is needed, by law, and as what can be learnt."""
+    lines = [[needed["dim"][law], x] for law, x in needed["seq_len"].items()]
+    return [*lines, list(held.values())]
 
 
 # Products
@@ -207,6 +186,7 @@ def corners(trigger_in_values: bool) -> pd.DataFrame:
     return rows.set_index(["dim", "seq_len"])
 
 
+@measures("product_of_three", "inseparable", "length_for_reviews")
 @cache
 def _product() -> SimpleNamespace:
     """Lock-on: how far a product of d and L misses N, over which span, exponents. Price of a longer
@@ -229,30 +209,7 @@ def _product() -> SimpleNamespace:
     )
 
 
-def _multiplies(found: SimpleNamespace) -> bool:
-    return bool(found.misses < 0.25)  # N itself is measured to about as much
-
-
-@decided_by(_product)
-def product_of_three(found: SimpleNamespace) -> list[bool]:
-    """A function of d times a function of L: for lock-on, for accuracy?"""
-    return [_multiplies(found), holds(found.ratio, 1)]
-
-
-@decided_by(_product)
-def inseparable(found: SimpleNamespace) -> list[bool]:
-    """Does each size matter, and do they multiply?"""
-    locks = _multiplies(found) and not any(map(holds, found.exponents.values()))
-    return [locks, locks and holds(found.ratio, 1)]
-
-
-@decided_by(_product)
-def length_for_reviews(found: SimpleNamespace) -> list[bool]:
-    """V and L in lock-on, and L in accuracy."""
-    grows = min(found.exponents["vocab"].low, found.exponents["seq_len"].low) > 0
-    return [grows, grows and holds(found.ratio, 1)]
-
-
+@measures("thresholds", "more_data_helps")
 @cache
 def _thresholds() -> SimpleNamespace:
     """Recall gained by the last fourfold N, that at the last N, and the whole gain, by d; exponents
@@ -266,35 +223,21 @@ def _thresholds() -> SimpleNamespace:
         name: by_size((table.iloc[:, -1] - before).reset_index(name=name), "dim", name)
         for name, before in ends.items()
     }
-    return SimpleNamespace(**found, exponents=fitted(LOCKS))
+    return SimpleNamespace(**found, exponents=fitted(LOCKS), stuck=stuck)
 
 
-def _stuck(found: SimpleNamespace) -> bool:
+def stuck(last: dict[int, Interval], gains: dict[int, Interval]) -> bool:
     """Whether at some d recall stops below 0.9: a fourfold N changes it by less than 0.02."""
     return any(
-        found.last[d].high < 0.9 and -0.02 < gain.low and gain.high < 0.02
-        for d, gain in found.gains.items()
+        last[d].high < 0.9 and -0.02 < gain.low and gain.high < 0.02 for d, gain in gains.items()
     )
-
-
-@decided_by(_thresholds)
-def thresholds(found: SimpleNamespace) -> list[bool]:
-    """Is there a d below which no N is enough?"""
-    product = found.exponents["dim"].high < 0 < found.exponents["seq_len"].low
-    return [product, product and not _stuck(found)]
-
-
-@decided_by(_thresholds)
-def more_data_helps(found: SimpleNamespace) -> list[bool]:
-    """Recall against N at three dimensions."""
-    rises = [x.low > 0 for x in found.whole.values()]
-    return [any(rises), all(rises) and not _stuck(found)]
 
 
 # Orthogonal embeddings
 
 
-def _optimism() -> SimpleNamespace:
+@measures()
+def optimism() -> SimpleNamespace:
     """Critical N of random over that of orthogonal embeddings at equal d, by outcome and L."""
     results, ratios = load_results("geometry"), {}
     for name, outcome, flag in (
@@ -307,12 +250,7 @@ def _optimism() -> SimpleNamespace:
     return SimpleNamespace(ratios=ratios)
 
 
-@decided_by(_optimism)
-def optimism(found: SimpleNamespace) -> list[bool]:
-    """Critical N of random over that of orthogonal embeddings at equal d."""
-    return [x.low > 1.1 for x in found.ratios.values()]
-
-
+@measures("orthogonal_separates", "interference_multiplies")
 @cache
 def _coupling() -> SimpleNamespace:
     """Exponents of N in d and L with random embeddings; with orthogonal ones the exponent in L, and
@@ -332,23 +270,11 @@ def _coupling() -> SimpleNamespace:
     )
 
 
-@decided_by(_coupling)
-def orthogonal_separates(found: SimpleNamespace) -> list[bool]:
-    """Does d matter at all for orthogonal embeddings, and how does N grow with L?"""
-    return [found.change < 0.1, found.change < 0.001]
-
-
-@decided_by(_coupling)
-def interference_multiplies(found: SimpleNamespace) -> list[bool]:
-    """How N depends on d and on L, with overlap and without."""
-    gone = {"dim": found.change < 0.001, "seq_len": holds(found.growth)}
-    return [gone[size] and not holds(found.random[size]) for size in gone]
-
-
 # The table of critical N
 
 
-def _tables() -> SimpleNamespace:
+@measures()
+def table_order() -> SimpleNamespace:
     """Critical N for accuracy 1/2 by d and L, with the trigger out of and in the values."""
     tables = [
         {
@@ -362,17 +288,7 @@ def _tables() -> SimpleNamespace:
     return SimpleNamespace(out=out, inside=inside)
 
 
-@decided_by(_tables)
-def table_order(found: SimpleNamespace) -> list[bool]:
-    """Low, high, low, moderate?"""
-
-    def ordered(low: Interval, high: Interval, small: Interval, moderate: Interval) -> bool:
-        return max(low.high, small.high) < moderate.low and moderate.high < high.low
-
-    return [ordered(*line) for line in (found.out, found.inside)]
-
-
-@illustrates
+@measures()
 def table_match() -> SimpleNamespace:
     """Our predictions against our observations in the corners."""
     rows = pd.concat(map(corners, (False, True)))
@@ -383,7 +299,8 @@ def table_match() -> SimpleNamespace:
 # All facts
 
 
-def _coverage() -> SimpleNamespace:
+@measures()
+def coverage() -> SimpleNamespace:
     """Chance that all facts are seen, by multiple of V log V; N for accuracy 1/2 over V log V, by
     corner."""
     least = 512 * math.log(512)
@@ -397,14 +314,7 @@ def _coverage() -> SimpleNamespace:
     return SimpleNamespace(half=half, one=one, two=two, needed=needed)
 
 
-@decided_by(_coverage)
-def coverage(found: SimpleNamespace) -> list[bool]:
-    """Is N of order V log V necessary?"""
-    needed = found.half < 0.01
-    return [needed, needed and all(x.high >= 1 for x in found.needed.values())]
-
-
-@illustrates
+@measures()
 def long_sequences() -> SimpleNamespace:
     """Lock-on at and beyond L = V."""
     rows = large_sizes.grid(load_results("large_sizes"), "sequences longer than the vocabulary")
@@ -416,7 +326,8 @@ def long_sequences() -> SimpleNamespace:
 # Signal and noise
 
 
-def _named_noise() -> SimpleNamespace:
+@measures()
+def named_noise() -> SimpleNamespace:
     """Predicted minus simulated lock-on, a mean over settings with its interval over seeds; and
     without each term."""
     by = ["vocab", "seq_len", "dim", "samples"]
@@ -440,13 +351,7 @@ def _named_noise() -> SimpleNamespace:
     return SimpleNamespace(settings=len(settings), whole=excess(), without=without)
 
 
-@decided_by(_named_noise)
-def named_noise(found: SimpleNamespace) -> list[bool]:
-    """Does a signal against named noises predict lock-on, and which of them count?"""
-    return [holds(found.whole) and x.low > 0 for x in found.without.values()]
-
-
-@illustrates
+@measures()
 def numerics_match() -> SimpleNamespace:
     """Our exponents of lock-on, measured and predicted over the same sizes."""
     table = lock_on_sizes.critical(load_results("lock_on"), False)
@@ -457,7 +362,7 @@ def numerics_match() -> SimpleNamespace:
 # Our lower bound
 
 
-@illustrates
+@measures()
 def bound_holds() -> SimpleNamespace:
     """Recall of the best readers with what our bound allows, where that is below 0.9; recall by
     exact arithmetic."""
@@ -481,7 +386,7 @@ def bound_holds() -> SimpleNamespace:
     )
 
 
-@illustrates
+@measures()
 def any_method() -> SimpleNamespace:
     """Recall of three steps where our bound for one gradient allows few facts."""
     setting = Setting(vocab=256, seq_len=96, dim=80, samples=1400)
@@ -490,14 +395,14 @@ def any_method() -> SimpleNamespace:
     return SimpleNamespace(allowed=allowed, steps=seed_interval(steps))
 
 
-@illustrates
+@measures()
 def intrinsic() -> SimpleNamespace:
     """Is the product in our bound?"""
     samples = {dim: minimum_samples(64, 256, dim, accuracy=1.0) for dim in (32, 63, 66, 128)}
     return SimpleNamespace(samples=samples)
 
 
-@illustrates
+@measures()
 def same_order() -> SimpleNamespace:
     """N of three steps for accuracy 0.9 over the larger of coverage and our bound, by case; our
     bound's power of L."""

@@ -1,15 +1,14 @@
-r"""What decides a claim: a measurement, what holds of it, and the sentence that says it.
+r"""What decides a claim: a measurement, which parts hold of it, and the sentence that says it.
 
-A :class:`Check` measures, then decides. The decision sees nothing but what was measured, so other
-data can be put in its place, and a test does. Measurements are committed results, predictions, or
-simulations of a few seconds. A check that can only illustrate a claim gives no verdict (``None``).
-Sentences and rules stand beside the claims, in ``claims.toml``.
+Measurements are committed results, predictions, or simulations of a few seconds; each is entered
+under the names of the claims' checks. The parts of a claim, the rule in words and the sentence stand
+beside the claims, in ``claims.toml``. Parts see nothing but what was measured, so other data can be
+put in its place, and a test does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from string import Formatter
 from types import SimpleNamespace
 from typing import Any
@@ -18,39 +17,27 @@ import pandas as pd
 
 from recallbook.analysis.intervals import Interval, seed_interval
 
+Measure = Callable[[], SimpleNamespace]
+CHECKS: dict[str, Measure] = {}
 CONFIRMED, PARTLY, REFUTED = "confirmed", "true only where", "refuted"
 
 
-@dataclass(frozen=True)
-class Check:
-    """A measurement, and the parts of a claim that hold in it, if it decides the claim."""
+def measures(*names: str) -> Callable[[Measure], Measure]:
+    """Enter a measurement as the check of these names, or of its own."""
 
-    measure: Callable[[], SimpleNamespace]
-    holds: Callable[[SimpleNamespace], list[bool]] | None = None
-
-    def decide(self, found: SimpleNamespace) -> str | None:
-        """The verdict: confirmed if every part holds, true only where if some do."""
-        if self.holds is None:
-            return None
-        parts = self.holds(found)
-        return CONFIRMED if all(parts) else PARTLY if any(parts) else REFUTED
-
-
-CHECKS: dict[str, Check] = {}
-
-
-def decided_by(measure: Callable[[], SimpleNamespace]) -> Callable[[Any], None]:
-    """Enter a function that decides as the check of its name."""
-
-    def enter(holds: Any) -> None:
-        CHECKS[holds.__name__] = Check(measure, holds)
+    def enter(measure: Measure) -> Measure:
+        CHECKS.update(dict.fromkeys(names or (measure.__name__,), measure))
+        return measure
 
     return enter
 
 
-def illustrates(measure: Callable[[], SimpleNamespace]) -> None:
-    """Enter a measurement that decides nothing as the check of its name."""
-    CHECKS[measure.__name__] = Check(measure)
+def decide(parts: str, found: SimpleNamespace) -> str:
+    """The verdict: confirmed if every part of a claim holds in what was found, true only where if
+    some do."""
+    names = {"all": all, "any": any, "max": max, "min": min, "abs": abs, "map": map}
+    kept = eval(parts, {"__builtins__": names, "holds": holds, **vars(found)})
+    return CONFIRMED if all(kept) else PARTLY if any(kept) else REFUTED
 
 
 class Sentence(Formatter):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from recallbook.arguments import not_allowed
 from recallbook_studies.claims.checks import CHECKS
-from recallbook_studies.claims.findings import CONFIRMED, PARTLY, REFUTED, Sentence
+from recallbook_studies.claims.findings import CONFIRMED, PARTLY, REFUTED, Sentence, decide
 
 CONTRADICTED, UNTESTED = "contradicted by another summary", "not testable here"
 VERDICTS = (CONFIRMED, PARTLY, REFUTED, CONTRADICTED, UNTESTED)
@@ -29,7 +29,8 @@ class Claim(NamedTuple):
     :attr:`Claims.sources`. ``verdict`` is one of :data:`VERDICTS` and ``remark`` gives its reason
     or its range. ``chapter`` and ``section`` name the heading that shows it. ``check`` is a name in
     :data:`recallbook_studies.claims.checks.CHECKS`, ``measured`` the sentence that it fills,
-    ``rule`` how its verdict follows; ``against`` are the claims of other sources that contradict
+    ``rule`` how its verdict follows and ``parts`` the same as Python, a list of what has to hold;
+    ``against`` are the claims of other sources that contradict
     it."""
 
     id: str
@@ -44,6 +45,7 @@ class Claim(NamedTuple):
     check: str = ""
     measured: str = ""
     rule: str = ""
+    parts: str = ""
     against: Sequence[str] = ()
 
 
@@ -116,8 +118,6 @@ def recompute(claim: Claim) -> Finding:
     otherwise = CONTRADICTED if claim.against else UNTESTED
     if not claim.check:
         return Finding("", otherwise)
-    check = CHECKS[claim.check]
-    found = check.measure()
-    return Finding(
-        Sentence().vformat(claim.measured, (), vars(found)), check.decide(found) or otherwise
-    )
+    found = CHECKS[claim.check]()
+    verdict = decide(claim.parts, found) if claim.parts else otherwise
+    return Finding(Sentence().vformat(claim.measured, (), vars(found)), verdict)

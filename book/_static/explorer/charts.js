@@ -3,11 +3,11 @@
   "use strict";
 
   const LINES = [
-    { name: "accuracy", label: "accuracy", stroke: "#2b83c6", dash: null },
-    { name: "lock_on", label: "lock-on", stroke: "#d55e00", dash: "7,4" },
-    { name: "recall", label: "recall", stroke: "#009e73", dash: "2,3" },
+    { name: "accuracy", label: "accuracy", stroke: "#009e73", dash: null },
+    { name: "lock_on", label: "lock-on", stroke: "#2b83c6", dash: "7,4" },
+    { name: "recall", label: "recall", stroke: "#d55e00", dash: "2,3" },
   ];
-  const STAGES = { "lock-on": "#d55e00", recall: "#009e73", coverage: "#999999" };
+  const STAGES = { "lock-on": "#2b83c6", recall: "#d55e00", coverage: "#999999" };
   // Colours of Paul Tol's muted and light schemes, so that neighbours differ also to colour-blind readers.
   const TERMS = {
     "mean bias": "#cc6677",
