@@ -35,6 +35,12 @@ FLAT = replace(PROBLEM, setting=replace(PROBLEM.setting, embeddings="low_rank(2)
 # What is called; arguments that are allowed; each alone that is not, as the message says it.
 REFUSED = [
     (rb.minimum_samples, SIZES, "vocab=1; seq_len=0; accuracy=1.1; width=0; error=1.0"),
+    (
+        rb.minimum_samples,
+        SIZES | {"learner": "three steps"},
+        "vocab=1; seq_len=0; dim=0; error=1.0",
+    ),
+    (rb.minimum_samples, SIZES, "learner='two steps'"),
     (information.available_information, {**SIZES, "samples": 9}, "samples=-1"),
     (information.allowed_accuracy, {"vocab": 4}, "nats=nan"),
     (

@@ -44,7 +44,7 @@ class Certificate:
     at_most: Outcome
 
 
-def certify(problem: Problem) -> Certificate:
+def certify(problem: Problem, *, from_above: bool = True) -> Certificate:
     r"""Proved bounds on expected lock-on, recall and accuracy of this problem over fresh output
     embeddings, from below and, in ``at_most``, from above.
 
@@ -65,6 +65,8 @@ def certify(problem: Problem) -> Certificate:
     ----------
     problem : Problem
         Computed in float64 on the CPU, whatever its own type and device.
+    from_above : bool
+        Without, ``at_most`` is 1 throughout, in half of the time.
 
     Raises
     ------
@@ -115,11 +117,10 @@ def certify(problem: Problem) -> Certificate:
         raise not_allowed("problem", f"with {numbers:,} such numbers", limit)
     require_memory(certify_needs(setting), "the certificate")
     facts, others = fact_frequencies(setting), other_frequencies(setting)
-    proved, possible = _stored(problem, geometry)
-    covered = _covered(problem)
-    possible = torch.minimum(possible, covered)
+    proved, covered = _stored(problem, geometry), _covered(problem)
     stored, asked = float(proved.mean()), float(_mean(proved, facts))
     if setting.seq_len == 1:  # one token a sequence: nothing to find, and no chance in that
+        possible = _possible(problem, geometry, covered)
         most = Outcome(_at_most(_mean(possible, facts)), 1.0, _at_most(possible.mean()))
         return Certificate(1.0, _at_least(stored), _at_least(asked), 1.0, _at_least(stored), most)
     margins = lock_law.margins(problem)
@@ -130,16 +131,19 @@ def certify(problem: Problem) -> Certificate:
     trained = float(chances[_met(problem)].sum())
     everywhere = float(chances.sum())
     missed, failed = min(fresh, everywhere), min(trained + fresh, everywhere)
-    locked = lock_law.lock_at_most(
-        margins, setting.dim, geometry, torch.from_numpy(others), setting.seq_len - 1
-    )
-    # where another token is ahead, the others alone say what is located, and the fact is not known
-    answered = _mean(torch.minimum(locked, covered), facts) + facts.max()
-    most = Outcome(
-        _at_most(min(answered, _mean(possible, facts) + failed, _mean(covered, facts))),
-        _at_most(_mean(locked, facts)),
-        _at_most(min(possible.mean() + min(trained, everywhere), covered.mean())),
-    )
+    most = Outcome(1.0, 1.0, 1.0)
+    if from_above:
+        possible = _possible(problem, geometry, covered)
+        locked = lock_law.lock_at_most(
+            margins, setting.dim, geometry, torch.from_numpy(others), setting.seq_len - 1
+        )
+        # where another token is ahead, the others alone say what is located: not what is asked
+        answered = _mean(torch.minimum(locked, covered), facts) + facts.max()
+        most = Outcome(
+            _at_most(min(answered, _mean(possible, facts) + failed, _mean(covered, facts))),
+            _at_most(_mean(locked, facts)),
+            _at_most(min(possible.mean() + min(trained, everywhere), covered.mean())),
+        )
     return Certificate(
         lock_on=_at_least(1 - missed),
         recall=_at_least(stored - trained),
@@ -166,16 +170,21 @@ def _at_most(bound: torch.Tensor | float) -> float:
     return min(1.0, float(bound) + recall_law.SAFETY)
 
 
-def _stored(problem: Problem, geometry: Geometry) -> tuple[torch.Tensor, torch.Tensor]:
-    """Chance of each fact to be recalled with perfect attention, at least and at most, ``(V,)``
-    each."""
+def _stored(problem: Problem, geometry: Geometry) -> torch.Tensor:
+    """Proved chance of each fact to be recalled with perfect attention, ``(V,)``."""
     weights, dim = recall_law.stored_weights(problem), problem.setting.dim
-    possible = recall_law.recall_at_most(weights, dim, geometry)
     if geometry == "orthonormal":
-        return recall_law.surely_recalled(weights).to(weights.dtype), possible
+        return recall_law.surely_recalled(weights).to(weights.dtype)
     if geometry == "spherical":
-        return recall_law.sphere_bound(weights, dim), possible
-    return recall_law.recall_bound(weights, dim), possible
+        return recall_law.sphere_bound(weights, dim)
+    return recall_law.recall_bound(weights, dim)
+
+
+def _possible(problem: Problem, geometry: Geometry, covered: torch.Tensor) -> torch.Tensor:
+    """The same, at most."""
+    weights = recall_law.stored_weights(problem)
+    found = recall_law.recall_at_most(weights, problem.setting.dim, geometry)
+    return torch.minimum(found, covered)
 
 
 def _covered(problem: Problem) -> torch.Tensor:

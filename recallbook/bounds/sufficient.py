@@ -155,7 +155,8 @@ class _Proof(NamedTuple):
         """Proved accuracy of one draw; ``number`` tells the draws of a proof apart, below 0 for
         pilots."""
         setting = Setting(**self.fixed, samples=samples)
-        return certify(draw(setting, draw_seed(self.seed, number))).accuracy
+        problem = draw(setting, draw_seed(self.seed, number))
+        return certify(problem, from_above=False).accuracy
 
     def promising(self, samples: int) -> bool:
         """Whether a few pilots certify a little more than is wanted."""
