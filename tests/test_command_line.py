@@ -106,7 +106,7 @@ COMPLAINTS = {
     f"{PLAN} --accuracy most": "argument --accuracy: invalid float value: 'most'",
     f"{PLAN} --per-sequence -1": "per_sequence=-1.0 is not allowed: a number of at least 0",
     f"{PLAN} --width 8": "activation=None is not allowed: named where there is a width",
-    "sweep nothing": "name='nothing' is not allowed: one of trial, one_step",
+    "sweep nothing": "name='nothing' is not allowed: one of 'trial', 'one_step'",
     "export nothing": "name='nothing' is not allowed",
     "sweep trial --workers 0": "workers=0 is not allowed",
     "sweep trial --workers many": "argument --workers: invalid int value: 'many'",

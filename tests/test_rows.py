@@ -73,7 +73,7 @@ def test_parts_make_the_whole_by_the_command(told, tmp_path):
 
 def test_what_is_wrong_is_said_in_one_line(told, capsys):
     for words, said in {
-        "cubes x.csv": "name='cubes' is not allowed: one of squares",
+        "cubes x.csv": "name='cubes' is not allowed: one of 'squares'",
         "squares": "store=[] is not allowed: one file to fill",
         "squares x.csv --device cuda": "device='cuda' is not allowed: left out",
     }.items():
