@@ -279,21 +279,6 @@ def test_no_estimator_crosses_the_bound_where_it_binds(dim, seq_len):
     assert set(frame["method"]) == set(METHODS)
 
 
-@pytest.mark.nightly
-def test_exponents_are_those_of_the_bound():
-    """Of the threshold for 0.9 of the facts, over the same sizes: intervals over seeds, and at most
-    0.25 apart.
-
-    The 0.1 is for what the bound gains from equal labels and no estimator here uses: it moves the
-    slope in L."""
-    frame = estimators.exponents(seeds=range(6), level=0.9)
-    for row in frame.itertuples():
-        assert row.low - 0.1 <= row.bound <= row.high + 0.1, row
-        assert abs(row.measured - row.bound) < 0.25 and row.high - row.low < 0.8
-        assert abs(row.bound - row.leading) < 0.5
-    assert frame["gap"].between(1, 4).all()
-
-
 def test_threshold_is_interpolated_where_the_level_is_first_reached(monkeypatch):
     """On a curve that is linear in the logarithm of the size the threshold is exact; a step is a
     factor of 1.4."""

@@ -87,19 +87,6 @@ def test_laws_lie_where_their_noise_meets_the_price():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("vocab", [2**12, 2**16])
-def test_label_frequencies_cost_half_near_their_law(vocab):
-    """Half of the facts at 0.9 to 1 of the law, as the page says of the order: a factor 2 would
-    show."""
-    law = float(numeric(laws.label_frequencies())({V: vocab, d: 2 * vocab}))
-    assert (
-        0.85
-        < rb.critical_samples(vocab, 16, 2 * vocab, 0.5, warn=False, trigger_in_values=True) / law
-        < 1.05
-    )
-
-
-@pytest.mark.slow
 def test_superposition_costs_half_near_its_law():
     for marked in (False, True):
         law = float(numeric(laws.superposition(marked))({V: 2**16}))

@@ -1,28 +1,19 @@
-"""The committed map of errors with unequal facts: recomputed, up to date, and nothing off without a
-warning."""
+"""The committed map of errors with unequal facts: nothing off without a warning. Its rows are made again
+in test_error_map.py."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from sized import either, marked
 
-import recallbook as rb
 from recallbook.embedding_laws import LAWS
 from recallbook.setting import LOSS_WEIGHTS, OUTPUT_BIASES
 from recallbook.theory.caveats import UNEQUAL_DOUBTS, doubts
 from recallbook_studies.ch11 import unequal_map
-from recallbook_studies.prediction_errors import QUANTITIES, TOLERANCES, outcomes
+from recallbook_studies.prediction_errors import QUANTITIES, TOLERANCES
 
 MAP = unequal_map.judged()
-ROWS = MAP.to_dict("records")
-
-
-def test_rows_are_what_the_simulation_gives():
-    small = [row for row in ROWS if row["vocab"] < 130 and row["samples"] * row["seq_len"] < 30000]
-    assert len(small) > 5
-    for row in small[:2]:
-        seeds = unequal_map.seeds_of(row["index"], row["seeds"])
-        again = list(outcomes(unequal_map.as_setting(row), seeds, unequal_map.TEST))
-        assert np.mean(again, axis=0) == pytest.approx([row[name] for name in QUANTITIES], abs=2e-3)
 
 
 @either("unseen")
@@ -52,28 +43,15 @@ def test_the_map_reaches_as_far_as_its_doubts_say():
         name for name, law in LAWS.items() if law.measured
     }
     assert {*MAP["output_bias"]} == {*OUTPUT_BIASES} and {*MAP["loss_weights"]} == {*LOSS_WEIGHTS}
-    assert 0.1 < MAP["lock_on"].between(0.02, 0.98).mean() < 0.9 and MAP["balanced"].mean() > 0.1
     assert not MAP["doubted"].any()
-    assert (
-        MAP["vocab"].min() < 70
-        and MAP["dim"].min() < 15
-        and (MAP["samples"] / MAP["vocab"]).min() < 0.8
-    )
-    assert MAP["seq_len"].max() > 110 and (MAP["seq_len"] / MAP["vocab"]).max() > 1
-    sizes = {
-        "vocab": 100,
-        "seq_len": 20,
-        "dim": 40,
-        "samples": 400,
-        "zipf": 1.0,
-        "trigger_in_values": True,
-    }
+    # settings just inside of what is warned of
+    assert MAP["vocab"].min() < 70 and MAP["dim"].min() < 15 and MAP["seq_len"].max() > 110
+    assert (MAP["samples"] / MAP["vocab"]).min() < 0.8 and (MAP["seq_len"] / MAP["vocab"]).max() > 1
+    setting = marked(100, 20, 40, 400, zipf=1.0)
     beyond = {"vocab": 50, "dim": 10, "samples": 40, "seq_len": 200}
-    for field, doubt in zip(beyond, UNEQUAL_DOUBTS, strict=True):
-        setting = rb.Setting(**{**sizes, field: beyond[field]})
-        assert [found.name for found in doubts(setting, 1.0)] == [doubt.name], field
-    assert not doubts(rb.Setting(**sizes), 0.5)
-    equal = marked(50, 20, 40, 400)
-    assert [found.name for found in doubts(equal, 0.5, own=True)] == ["few tokens"] and not doubts(
-        equal, 0.5, own=True
-    )[0].about
+    for (field, size), doubt in zip(beyond.items(), UNEQUAL_DOUBTS, strict=True):
+        found = doubts(replace(setting, **{field: size}), 1.0)
+        assert [one.name for one in found] == [doubt.name], field
+    assert not doubts(setting, 0.5)
+    (few,) = doubts(marked(50, 20, 40, 400), 0.5, own=True)
+    assert few.name == "few tokens" and not few.about
