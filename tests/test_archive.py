@@ -42,9 +42,8 @@ def test_committed_results_match_their_provenance(name):
     with (FOLDER / f"{name}.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     means = archive.summary(frame)
-    assert (
-        len(rows) == len(means) and [int(row["seeds"]) for row in rows] == means["seeds"].tolist()
-    )
+    assert len(rows) == len(means)
+    assert [int(row["seeds"]) for row in rows] == means["seeds"].tolist()
     for outcome in OUTCOMES:
         if outcome in means and means[outcome].notna().all():
             stored = [float(row[outcome]) for row in rows]

@@ -149,10 +149,8 @@ def test_failures_are_counted_and_told(tmp_path, monkeypatch, capsys):
     assert "0 done, 24 failed" in printed
     assert "6 x ArithmeticError: too much" in printed and "18 x LookupError: too little" in printed
     assert main(["sweep", "trial"]) == 0 and "0 to do" in capsys.readouterr().out
-    assert (
-        main(["sweep", "trial", "--retry", "--limit", "2"]) == 1
-        and "2 to do" in capsys.readouterr().out
-    )
+    assert main(["sweep", "trial", "--retry", "--limit", "2"]) == 1
+    assert "2 to do" in capsys.readouterr().out
 
 
 def children(process: int) -> list[int]:
@@ -262,10 +260,8 @@ def test_predict_passes_doubts_on_and_has_no_numbers_that_are_none(capsys):
     assert found["doubts"].startswith("prediction in doubt: vocab=40 below 60")
     assert found["ledger"]["mean bias"]["size"] is None, "there is no attention to lock at L = 1"
     sizes = {"vocab": 40, "seq_len": 1, "dim": 96, "trigger_in_values": False}
-    assert (
-        found["critical_samples"] == rb.critical_samples(**sizes, accuracy=0.5)
-        and found["wanted"] == 0.5
-    )
+    assert found["critical_samples"] == rb.critical_samples(**sizes, accuracy=0.5)
+    assert found["wanted"] == 0.5
 
 
 @rarely
@@ -347,10 +343,8 @@ def test_plan_says_where_nothing_suffices(capsys, monkeypatch):
     assert found["best"] is None and found["saved"] is None and found["remedies"]["samples"] is None
     assert main(few) == 1
     printed = capsys.readouterr().out
-    assert (
-        "nothing suffices for accuracy 0.9" in printed
-        and f"d of {found['remedies']['dim']} or more" in printed
-    )
+    assert "nothing suffices for accuracy 0.9" in printed
+    assert f"d of {found['remedies']['dim']} or more" in printed
 
 
 @pytest.mark.parametrize("arguments", [["plan", "--vocab", "64"], ["predict"], ["guess"], []])

@@ -199,11 +199,9 @@ def test_noises_are_those_of_the_attention_vector(bias):
     2d."""
     frequencies = {"zipf": 0.0, "other_zipf": 0.4} if bias == "balanced" else {"zipf": 0.4}
     setting = marked(64, 12, 32, 2560, **frequencies, **chosen(bias))
-    values, label, found = (
-        numbers.values(setting),
-        numbers.label_choice(setting),
-        drawn_noises(setting),
-    )
+    values = numbers.values(setting)
+    label = numbers.label_choice(setting)
+    found = drawn_noises(setting)
     rare, frequent = slice(setting.vocab // 4, None), slice(4)
     ratios = {}
     for name, expression in symbolic.noises(label).items():
@@ -268,10 +266,8 @@ def test_the_ratio_is_that_of_mean_scores():
     for vocab in (10**3, 10**5):
         first = numbers.laws(many(vocab, 2, zipf=0.8)).facts
         setting = many(vocab, round(2 / first[0]), zipf=0.8)
-        scores, zetas = (
-            numbers.mean_scores(setting),
-            [np.sum((first / first[0]) ** k) for k in (2, 3)],
-        )
+        scores = numbers.mean_scores(setting)
+        zetas = [np.sum((first / first[0]) ** k) for k in (2, 3)]
         at = {
             breaking.load: setting.seq_len * first[0],
             breaking.zeta2: zetas[0],

@@ -113,10 +113,8 @@ def test_mean_bias_law_is_where_lock_on_turns():
 def test_lock_on_of_a_ratio_is_what_draws_give():
     generator = np.random.default_rng(0)
     for ratio, others in ((1.7, 15), (4.0, 63)):
-        own, rest = (
-            generator.standard_normal(40_000),
-            generator.standard_normal((40_000, others)).max(axis=1),
-        )
+        own = generator.standard_normal(40_000)
+        rest = generator.standard_normal((40_000, others)).max(axis=1)
         assert thresholds.lock_on_at(ratio, others) == pytest.approx(
             np.mean(own + ratio > rest), abs=0.01
         )
@@ -197,10 +195,8 @@ def test_pull_of_uneven_labels_does_not_fall_with_the_number_of_sequences():
 def test_most_frequent_token_outscores_the_mark_where_the_page_says(marked):
     """Exact mean scores of a million tokens: the ratio is 1 within 3 % at the page's x, which is a
     limit of many."""
-    exponent, sizes = (
-        0.75,
-        {"vocab": 10**6, "dim": 10**9, "samples": 10**9, "trigger_in_values": marked},
-    )
+    exponent = 0.75
+    sizes = {"vocab": 10**6, "dim": 10**9, "samples": 10**9, "trigger_in_values": marked}
     first = 1 / float(np.sum(np.arange(1, sizes["vocab"] + 1) ** -exponent))
     ratios = []
     for factor in (0.8, 1, 1.25):

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import pandas as pd
 import pytest
 import torch
 from disguises import shuffled
@@ -14,7 +13,6 @@ from sized import marked, sized
 from unequal import plain_loss
 
 import recallbook as rb
-from recallbook.sweeps.archive import export, typed
 from recallbook.sweeps.point import from_frame, from_values
 from recallbook.training.gradients import descent_directions
 from recallbook.training.optimizers import OPTIMIZERS, Adam, Muon, orthogonalised, sign
@@ -281,15 +279,10 @@ def test_points_of_every_optimiser(tmp_path):
     frame = rb.run_sweep(points, store=tmp_path / "store.sqlite")
     assert from_frame(frame) == points and frame["error"].isna().all()
     for row, point in zip(frame.to_dict("records"), points, strict=True):
-        model, given = (
-            rb.RecallTransformer(problem),
-            {"optimizer": point.optimizer, "learn": point.learn.split("+")},
-        )
+        model = rb.RecallTransformer(problem)
+        given = {"optimizer": point.optimizer, "learn": point.learn.split("+")}
         rb.descend(
             model, problem, 3, eta=0.1, gamma=0.2, embedding_rate=point.embedding_rate, **given
         )
         outcome = vars(rb.evaluate(problem, model, 200))
         assert {name: row[name] for name in outcome} == outcome
-    export("tables", points, tmp_path / "store.sqlite", tmp_path, "none")
-    stored = pd.read_parquet(tmp_path / "tables.parquet")
-    assert {point.key for point in from_frame(typed(stored))} == {point.key for point in points}

@@ -260,9 +260,8 @@ def test_coverage_solves_its_condition():
     for samples in (10, 300, 900):
         accuracy = coverage.covered_accuracy(256, samples)
         assert coverage.coverage_samples(256, accuracy) == pytest.approx(samples)
-    assert (
-        coverage.covered_accuracy(256, 3000) == 1 and coverage.coverage_samples(256, 1 / 256) == 0
-    )
+    assert coverage.covered_accuracy(256, 3000) == 1
+    assert coverage.coverage_samples(256, 1 / 256) == 0
 
 
 def test_unseen_facts_are_negatively_dependent():

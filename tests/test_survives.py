@@ -107,11 +107,9 @@ def test_laws_that_hold_on_made_up_runs():
     frame.loc[frame["rung"] == names[5], "step_lock_on"] = 50
     held = ladder_laws.held(frame, frame)
     assert list(held.index) == [*names, "second layer"]  # not made up here
-    held, first, ends = (
-        held.loc[names],
-        [True] * 4 + [False] * 8,
-        [True] * 4 + [False] * 4 + [True] * 4,
-    )
+    held = held.loc[names]
+    first = [True] * 4 + [False] * 8
+    ends = [True] * 4 + [False] * 4 + [True] * 4
     expected = dict.fromkeys(("L costs attention", "d saves attention"), first)
     expected |= dict.fromkeys(("first step", "L costs data", "d² cap"), ends)
     expected |= {"locks on": [True] * 8 + [False] * 4, "coverage": [True] * 12}
@@ -271,7 +269,5 @@ def test_which_end_is_dearer():
     )  # beyond the grid
     assert ladder_laws.dearer(low, "dim", 0.5, largest=False).all()
     nowhere = frame.assign(accuracy=0.4 * frame["accuracy"])
-    assert (
-        not ladder_laws.dearer(nowhere, "dim", 0.5, largest=False).any()
-        and not ladder_laws.dearer(nowhere, "dim", 0.5).any()
-    )
+    assert not ladder_laws.dearer(nowhere, "dim", 0.5, largest=False).any()
+    assert not ladder_laws.dearer(nowhere, "dim", 0.5).any()
