@@ -285,4 +285,4 @@ def test_points_of_every_optimiser(tmp_path):
             model, problem, 3, eta=0.1, gamma=0.2, embedding_rate=point.embedding_rate, **given
         )
         outcome = vars(rb.evaluate(problem, model, 200))
-        assert {name: row[name] for name in outcome} == outcome
+        assert outcome.items() <= row.items()
