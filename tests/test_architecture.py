@@ -12,6 +12,7 @@ from pathlib import Path
 import jaxtyping
 import pytest
 import torch
+import yaml
 from budgets import budgets, tokens, weights
 
 import recallbook as rb
@@ -186,3 +187,20 @@ def test_shapes_are_checked_here():
         jaxtyping.TypeCheckError, match="d m"
     ):  # five features asked of a matrix that has four
         logit_slack(torch.ones(8, 3), torch.ones(3, 4), torch.ones(2, 5))
+
+
+# Workflows
+
+
+FOLDER = Path(__file__).resolve().parents[1] / ".github" / "workflows"
+
+
+def test_pages_are_those_of_a_commit_whose_tests_passed():
+    found = yaml.safe_load((FOLDER / "pages.yml").read_text(encoding="utf-8"))
+    started = found[True]  # YAML takes the word "on" for it
+    assert set(started) == {"workflow_run"}, "nothing else publishes"
+    assert started["workflow_run"]["workflows"] == ["test"]
+    (job,) = found["jobs"].values()
+    assert "workflow_run.conclusion == 'success'" in job["if"]
+    checkout = next(step for step in job["steps"] if "checkout" in step.get("uses", ""))
+    assert checkout["with"]["ref"] == "${{ github.event.workflow_run.head_sha }}"

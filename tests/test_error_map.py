@@ -2,15 +2,17 @@
 from it."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-from sized import marked
+from sized import either, marked
 
 import recallbook as rb
 from recallbook.embedding_laws import LAWS
-from recallbook.theory.caveats import DOUBTS, doubts
+from recallbook.setting import LOSS_WEIGHTS, OUTPUT_BIASES
+from recallbook.theory.caveats import DOUBTS, UNEQUAL_DOUBTS, doubts
 from recallbook_studies import error_map
 from recallbook_studies.ch11 import unequal_map
 from recallbook_studies.prediction_errors import CALLABLES, QUANTITIES, TOLERANCES, outcomes
@@ -133,3 +135,56 @@ def test_all_neurons_may_be_silent():
     setting = marked(620, 11, 24, 2644, width=3, embeddings="sphere")
     found = rb.predict(setting, warn=False)
     assert [name for name in QUANTITIES if not (0 <= getattr(found, name) <= 1)] == []
+
+
+# Unequal facts
+
+
+UNEQUAL = unequal_map.judged()
+
+
+@either("unseen")
+def test_nothing_is_off(unseen):
+    """Beyond the tolerance and two standard errors, of simulation and prediction together."""
+    part = UNEQUAL[(UNEQUAL["unseen"] == unseen) & ~UNEQUAL["doubted"]]
+    assert len(part) >= 50
+    for name in QUANTITIES:
+        assert not part[f"off_{name}"].any(), part.loc[
+            part[f"off_{name}"], ["index", name, f"predicted_{name}"]
+        ]
+
+
+@pytest.mark.parametrize("name", QUANTITIES)
+def test_differences_are_no_larger_than_sampling_explains(name):
+    """Root mean square: what is left when both standard errors are taken off is well below the
+    tolerance."""
+    difference = UNEQUAL[f"predicted_{name}"] - UNEQUAL[name]
+    variance = UNEQUAL[f"{name}_error"] ** 2 + UNEQUAL["predicted_error"] ** 2
+    assert np.sqrt(max(0.0, (difference**2 - variance).mean())) < 0.6 * TOLERANCES[name]
+    assert abs(difference.mean()) < 3 * np.sqrt(variance.sum()) / len(UNEQUAL) + 0.002
+
+
+def test_the_map_reaches_as_far_as_its_doubts_say():
+    assert len(UNEQUAL) == unequal_map.COUNT and UNEQUAL["unseen"].sum() == unequal_map.UNSEEN >= 50
+    assert set(UNEQUAL["embeddings"].str.replace(r"\(.*", "", regex=True)) == {
+        name for name, law in LAWS.items() if law.measured
+    }
+    assert {*UNEQUAL["output_bias"]} == {*OUTPUT_BIASES} and {*UNEQUAL["loss_weights"]} == {
+        *LOSS_WEIGHTS
+    }
+    assert not UNEQUAL["doubted"].any()
+    # settings just inside of what is warned of
+    assert (
+        UNEQUAL["vocab"].min() < 70 and UNEQUAL["dim"].min() < 15 and UNEQUAL["seq_len"].max() > 110
+    )
+    assert (UNEQUAL["samples"] / UNEQUAL["vocab"]).min() < 0.8 and (
+        UNEQUAL["seq_len"] / UNEQUAL["vocab"]
+    ).max() > 1
+    setting = marked(100, 20, 40, 400, zipf=1.0)
+    beyond = {"vocab": 50, "dim": 10, "samples": 40, "seq_len": 200}
+    for (field, size), doubt in zip(beyond.items(), UNEQUAL_DOUBTS, strict=True):
+        found = doubts(replace(setting, **{field: size}), 1.0)
+        assert [one.name for one in found] == [doubt.name], field
+    assert not doubts(setting, 0.5)
+    (few,) = doubts(marked(50, 20, 40, 400), 0.5, own=True)
+    assert few.name == "few tokens" and not few.about
