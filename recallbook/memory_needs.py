@@ -97,6 +97,15 @@ def draw_needs(setting: Setting) -> list[Need]:
     ]
 
 
+def simulation_needs(setting: Setting, test_samples: int) -> list[Need]:
+    """A draw, three steps and their evaluation; nothing for what is no setting, which the draw
+    refuses."""
+    if not isinstance(setting, Setting):
+        return []
+    test = sequences(setting, test_samples, "test_samples")
+    return [*draw_needs(setting), *weight_needs(setting), *test]
+
+
 def weight_needs(setting: Setting, copies: float = 3) -> list[Need]:
     """Of both trained matrices, in so many copies."""
     value = ("dim", "dim") if setting.width is None else ("dim", "width")

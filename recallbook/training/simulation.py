@@ -10,6 +10,7 @@ import torch
 from recallbook.arguments import Device, check_rates, check_size
 from recallbook.data.embeddings import Embeddings
 from recallbook.data.task import draw
+from recallbook.memory_needs import require_memory, simulation_needs
 from recallbook.setting import Setting
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import Outcome, evaluate
@@ -37,5 +38,6 @@ def simulate(
     """
     test_samples = check_size("test_samples", test_samples)
     check_rates(eta, gamma)
+    require_memory(simulation_needs(setting, test_samples), "the simulation")
     problem = draw(setting, seed, dtype=dtype, device=device, embeddings=embeddings)
     return evaluate(problem, three_steps(problem, eta, gamma), test_samples)
