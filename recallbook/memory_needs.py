@@ -13,10 +13,8 @@ from recallbook.setting import LATER, Setting
 
 GIB = 2.0**30
 NUMBER = 8  # bytes of one in float64 or int64
-ZIPF_BYTES, UNIFORM_BYTES = (
-    28,
-    5,
-)  # of a token while it is drawn: a uniform number, where it falls, and the token
+# of a token while it is drawn: a uniform number, where it falls, and the token
+ZIPF_BYTES, UNIFORM_BYTES = 28, 5
 SEQUENCE_BYTES = 48  # positions, labels and what they are drawn from
 DRAWN_TOKENS = 385  # at most, with the trigger, in predictions with an MLP
 SQUARES = 14  # V by V tables that a prediction of unequal facts holds

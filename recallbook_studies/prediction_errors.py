@@ -187,9 +187,6 @@ def main(arguments: list[str] | None = None) -> None:
         print(
             f"{'with' if doubted else 'without'} a warning: {off} of {3 * len(part)} off by more than allowed"
         )
-    print("\nlock-on between 0.1 and 0.9:")
-    inside = frame[frame["lock_on"].between(0.1, 0.9)]
-    print(summary(inside).round(4).to_string(index=False) if len(inside) else "no such setting")
     z = {
         (i, name): (row[f"predicted_{name}"] - row[name]) / max(row[f"{name}_error"], 1e-3)
         for i, row in frame.iterrows()

@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import time
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,32 +22,7 @@ from recallbook.sweeps import archive
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "notebooks").glob("*.ipynb"))
 ROWS = 48  # of each sweep
-SETS = {
-    "SSE, as on processors of 2008": {
-        "ATEN_CPU_CAPABILITY": "default",
-        "MKL_ENABLE_INSTRUCTIONS": "SSE4_2",
-        "OPENBLAS_CORETYPE": "Nehalem",
-        "OMP_NUM_THREADS": "1",
-    },
-    "AVX2, two threads": {
-        "ATEN_CPU_CAPABILITY": "avx2",
-        "MKL_ENABLE_INSTRUCTIONS": "AVX2",
-        "OPENBLAS_CORETYPE": "Haswell",
-        "OMP_NUM_THREADS": "2",
-    },
-    "AVX2, the same bits on every processor": {
-        "ATEN_CPU_CAPABILITY": "avx2",
-        "MKL_CBWR": "COMPATIBLE",
-        "OPENBLAS_CORETYPE": "Zen",
-        "OMP_NUM_THREADS": "1",
-    },
-    "AVX-512": {
-        "ATEN_CPU_CAPABILITY": "avx512",
-        "MKL_ENABLE_INSTRUCTIONS": "AVX512",
-        "OPENBLAS_CORETYPE": "SkylakeX",
-        "OMP_NUM_THREADS": "1",
-    },
-}
+SETS = tomllib.loads((ROOT / "tests" / "kernels.toml").read_text(encoding="utf-8"))
 CHOSEN = tuple(dict.fromkeys(name for kernels in SETS.values() for name in kernels))
 
 

@@ -142,10 +142,8 @@ def examine_all(mutants: list[Mutant], workers: int, control: bool = True) -> It
         (m, m.tests, m.chapters) for m in mutants
     ]
     if control:
-        tests, chapters = (
-            {name for m in mutants for name in m.tests},
-            {name for m in mutants for name in m.chapters},
-        )
+        tests = {name for m in mutants for name in m.tests}
+        chapters = {name for m in mutants for name in m.chapters}
         jobs.insert(0, (None, sorted(tests), sorted(chapters)))
     with ThreadPoolExecutor(workers) as pool:
         yield from pool.map(lambda job: examine(*job), jobs)

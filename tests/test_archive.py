@@ -38,12 +38,12 @@ def complaints(name: str, frame: pd.DataFrame, record: dict) -> list[str]:
 def test_committed_results_match_their_provenance(name):
     frame = rb.load_results(name)
     assert complaints(name, frame, archive.provenance(name)) == []
+    assert frame["error"].isna().all()
     with (FOLDER / f"{name}.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     means = archive.summary(frame)
-    assert (
-        len(rows) == len(means) and [int(row["seeds"]) for row in rows] == means["seeds"].tolist()
-    )
+    assert len(rows) == len(means)
+    assert [int(row["seeds"]) for row in rows] == means["seeds"].tolist()
     for outcome in OUTCOMES:
         if outcome in means and means[outcome].notna().all():
             stored = [float(row[outcome]) for row in rows]
@@ -95,20 +95,6 @@ def test_every_file_is_of_a_sweep_or_a_table_and_all_are_small():
     assert {path.stem for path in files} == set(NAMES) | set(archive.tables())
     assert set(NAMES) == set(SWEEPS) - {"trial"}
     assert sum(file.stat().st_size for file in files) < 10e6
-
-
-def test_sizes_and_seeds_are_those_that_were_asked_for():
-    frames = {name: rb.load_results(name) for name in NAMES}
-    assert {
-        name: int(frame["error"].notna().sum()) for name, frame in frames.items()
-    } == dict.fromkeys(frames, 0)
-    every = pd.concat(frames.values())
-    three = every[every["method"] == "three_steps"]
-    for size, low, high in (("vocab", 256, 8192), ("dim", 16, 1024), ("seq_len", 4, 1024)):
-        assert three[size].min() <= low and three[size].max() >= high, size
-    assert (three["seq_len"] > three["vocab"]).any() and set(three["width"].isna()) == {True, False}
-    decades = three.groupby(["vocab", "seq_len", "dim", "trigger_in_values"])["samples"]
-    assert (decades.max() / decades.min()).max() >= 1000
 
 
 def test_provenance_says_when_code_is_not_that_of_its_commit(tmp_path):
@@ -172,6 +158,3 @@ def test_export_does_not_depend_on_the_order_of_work(tmp_path):
     assert record["rows"] == 6 and record["failed"] == 1 and record["seconds"] == 1
     frame = archive.typed(pd.read_parquet(tmp_path / "a" / "trial.parquet"))
     assert frame["error"].dropna().tolist() == ["ValueError: no"] and frame["recall"].isna().all()
-    assert archive.data_hash(frame) == record["data"]
-    ordered = sorted(points, key=lambda p: (p.setting.samples, p.setting.trigger_in_values, p.seed))
-    assert from_frame(frame) == ordered

@@ -47,10 +47,8 @@ def test_all_sources_checks_and_verdicts_are_used():
 
 
 def test_bibliographic_claims_are_listed_and_not_counted():
-    counts, group = (
-        register.counted(DATA),
-        [c for c in DATA.claims if c.group == register.BIBLIOGRAPHIC],
-    )
+    counts = register.counted(DATA)
+    group = [c for c in DATA.claims if c.group == register.BIBLIOGRAPHIC]
     assert len(group) > 0 and sum(counts.values()) == len(DATA.claims) - len(group)
     assert {claim.verdict for claim in group} == {register.UNTESTED}
     assert counts["refuted"] == sum(claim.verdict == "refuted" for claim in DATA.claims)

@@ -48,10 +48,8 @@ def test_from_sweep_to_files(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out.split() == ["trial.parquet", "trial.csv", "trial.json"]
     frame = archive.typed(pd.read_parquet(tmp_path / "trial.parquet"))
     assert frame.equals(archive.in_order(rb.run_sweep(SWEEPS["trial"].points())))
-    record = json.loads((tmp_path / "trial.json").read_text())
-    expected = {"rows": 24, "failed": 0, "data": archive.data_hash(frame)}
-    expected["command"] = "python -m recallbook sweep trial && python -m recallbook export trial"
-    assert expected.items() <= record.items()
+    made = "python -m recallbook sweep trial && python -m recallbook export trial"
+    assert json.loads((tmp_path / "trial.json").read_text())["command"] == made
 
 
 def test_recompute_prints_what_differs(monkeypatch, capsys):
@@ -106,7 +104,7 @@ COMPLAINTS = {
     f"{PLAN} --accuracy most": "argument --accuracy: invalid float value: 'most'",
     f"{PLAN} --per-sequence -1": "per_sequence=-1.0 is not allowed: a number of at least 0",
     f"{PLAN} --width 8": "activation=None is not allowed: named where there is a width",
-    "sweep nothing": "name='nothing' is not allowed: one of trial, one_step",
+    "sweep nothing": "name='nothing' is not allowed: one of 'trial', 'one_step'",
     "export nothing": "name='nothing' is not allowed",
     "sweep trial --workers 0": "workers=0 is not allowed",
     "sweep trial --workers many": "argument --workers: invalid int value: 'many'",
@@ -149,10 +147,8 @@ def test_failures_are_counted_and_told(tmp_path, monkeypatch, capsys):
     assert "0 done, 24 failed" in printed
     assert "6 x ArithmeticError: too much" in printed and "18 x LookupError: too little" in printed
     assert main(["sweep", "trial"]) == 0 and "0 to do" in capsys.readouterr().out
-    assert (
-        main(["sweep", "trial", "--retry", "--limit", "2"]) == 1
-        and "2 to do" in capsys.readouterr().out
-    )
+    assert main(["sweep", "trial", "--retry", "--limit", "2"]) == 1
+    assert "2 to do" in capsys.readouterr().out
 
 
 def children(process: int) -> list[int]:
@@ -200,9 +196,6 @@ def test_a_killed_pool_leaves_no_workers_and_goes_on(tmp_path):
     assert not any(map(alive, workers)), "workers outlive their parent"
     with Store(store) as open_store:
         assert kept <= open_store.keys()
-    points = SWEEPS["remedies"].points()
-    frame = rb.run_sweep([point for point in points if point.key in kept][:8], store=store)
-    assert frame.equals(rb.run_sweep(archive.from_frame(frame)))
 
 
 # Predict and plan
@@ -265,10 +258,8 @@ def test_predict_passes_doubts_on_and_has_no_numbers_that_are_none(capsys):
     assert found["doubts"].startswith("prediction in doubt: vocab=40 below 60")
     assert found["ledger"]["mean bias"]["size"] is None, "there is no attention to lock at L = 1"
     sizes = {"vocab": 40, "seq_len": 1, "dim": 96, "trigger_in_values": False}
-    assert (
-        found["critical_samples"] == rb.critical_samples(**sizes, accuracy=0.5)
-        and found["wanted"] == 0.5
-    )
+    assert found["critical_samples"] == rb.critical_samples(**sizes, accuracy=0.5)
+    assert found["wanted"] == 0.5
 
 
 @rarely
@@ -350,10 +341,8 @@ def test_plan_says_where_nothing_suffices(capsys, monkeypatch):
     assert found["best"] is None and found["saved"] is None and found["remedies"]["samples"] is None
     assert main(few) == 1
     printed = capsys.readouterr().out
-    assert (
-        "nothing suffices for accuracy 0.9" in printed
-        and f"d of {found['remedies']['dim']} or more" in printed
-    )
+    assert "nothing suffices for accuracy 0.9" in printed
+    assert f"d of {found['remedies']['dim']} or more" in printed
 
 
 @pytest.mark.parametrize("arguments", [["plan", "--vocab", "64"], ["predict"], ["guess"], []])

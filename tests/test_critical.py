@@ -215,12 +215,10 @@ def test_bisection_at_the_ends():
         return 0.2
 
     found = critical._crossing(mean, 0.5, 100, largest=1000, tolerance=0.1)
-    assert (
-        found[:2] == (math.inf, 1000.0)
-        and found.below == 0.2
-        and math.isnan(found.above)
-        and 1000 in asked
-    )
+    assert found[:2] == (math.inf, 1000.0)
+    assert found.below == 0.2
+    assert math.isnan(found.above)
+    assert 1000 in asked
     found = critical._crossing(lambda size: 0.9, 0.5, 100, smallest=7, largest=1000, tolerance=0.1)
     assert found[:3] == (7.0, 0.0, 7.0) and math.isnan(found.below) and found.above == 0.9
 

@@ -82,7 +82,7 @@ def test_geometry_and_invariance_are_as_stated(law):
     drawn = [draw_embeddings(setting, seed) for seed in range(4 * SEEDS)]
     rows = np.array([one.input[0] for one in drawn])
     axis, diagonal = rows[:, 0], rows.sum(axis=1) / dim**0.5
-    alike = all(close(axis**power - diagonal**power, 0) for power in (2, 4))
+    alike = all(close(axis**power - diagonal**power, 0) for power in (1, 2, 4))
     assert alike == kind.invariant
     towards = rng.standard_normal((len(rows), dim, 32))
     towards /= np.linalg.norm(towards, axis=1, keepdims=True)
@@ -93,6 +93,7 @@ def test_geometry_and_invariance_are_as_stated(law):
     if kind.geometry == "orthonormal":
         tables = np.array([np.vstack([one.input, one.trigger, one.query]) for one in drawn[:3]])
         assert np.allclose(tables @ tables.transpose(0, 2, 1), np.eye(6), atol=1e-12)
+        assert np.allclose(drawn[0].output @ drawn[0].output.T, np.eye(4), atol=1e-12)
 
 
 def compare(setting):

@@ -107,11 +107,9 @@ def test_orthogonal_and_equal_directions():
     assert found.most_alike == (0, 1) and found.centred_dim == pytest.approx(3)
     found = rb.examine(np.array([[1.0, 1], [0, 0], [2, 2], [1, 1], [0, 1], [0, 0]]))
     assert (found.repeated_rows, found.zero_rows) == (2, 2)
-    assert (
-        found.coherence == pytest.approx(1)
-        and found.most_alike == (0, 2)
-        and np.isnan(found.coherence_dim)
-    )
+    assert found.coherence == pytest.approx(1)
+    assert found.most_alike == (0, 2)
+    assert np.isnan(found.coherence_dim)
 
 
 @pytest.mark.parametrize("block", [1, 7, 50])

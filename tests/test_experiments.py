@@ -59,17 +59,6 @@ def test_trigger_score_is_what_the_mark_adds():
     assert rates.trigger_score(problem, limit) == pytest.approx(float(logs[3] - logs[0]), rel=1e-9)
 
 
-def test_rates_close_to_the_limit_gain_nothing():
-    frame = rates.over_eta(False, seeds=[0])
-    tiny = frame[frame["eta"] == 0.01].iloc[0]
-    assert abs(tiny["gain"]) < 0.01 and tiny["distance"] < 0.01
-    assert frame["distance"].is_monotonic_increasing
-    attention = rates.over_gamma(False, seeds=[0])["attention"]
-    assert attention.is_monotonic_increasing and attention.iloc[0] == pytest.approx(
-        1 / 16, rel=0.05
-    )
-
-
 @pytest.mark.parametrize(("field", "value"), [("zipf", 1.0), ("loss_weights", "inverse")])
 def test_measurements_of_equal_facts_refuse_others(field, value):
     setting = marked(6, 3, 5, 10, **{field: value})

@@ -32,11 +32,9 @@ def test_over_seeds_groups():
         {"d": [1, 1, 2, 2], "N": [5, 5, 5, 5], "seed": [0, 1, 0, 1], "x": [0.0, 1.0, 2.0, 4.0]}
     )
     one = over_seeds(frame, ["d"], "x")
-    assert (
-        one["mean"].tolist() == [0.5, 3.0]
-        and one["seeds"].tolist() == [2, 2]
-        and one["d"].tolist() == [1, 2]
-    )
+    assert one["mean"].tolist() == [0.5, 3.0]
+    assert one["seeds"].tolist() == [2, 2]
+    assert one["d"].tolist() == [1, 2]
     cut = over_seeds(frame, ["d"], "x", within=(0, 1))
     assert cut["mean"].tolist() == [0.5, 3.0]  # only the ends are cut
     assert cut["low"].tolist() == [0, 0] and cut["high"].tolist() == [1, 1]

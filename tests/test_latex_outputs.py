@@ -61,11 +61,6 @@ def test_every_macro_is_defined(path):
 
 
 def test_there_are_formulas_to_check():
-    notebooks = [
-        json.loads(path.read_text(encoding="utf-8")) for path in SOURCES if path.suffix == ".ipynb"
-    ]
-    outputs = [
-        output for nb in notebooks for cell in nb["cells"] for output in cell.get("outputs", [])
-    ]
-    assert sum("text/latex" in output.get("data", {}) for output in outputs) > 10
+    notebooks = [json.loads(path.read_text(encoding="utf-8")) for path in SOURCES[:3]]
+    assert {"\\" in "".join(formulas(notebook)) for notebook in notebooks} == {True}
     assert len(listed_macros()) > 900

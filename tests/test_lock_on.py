@@ -124,18 +124,6 @@ def test_average_over_draws():
     assert scores.averaged(T**2, equal_lengths=True) == 1
 
 
-@either("tau")
-def test_infinite_data_is_the_limit(tau):
-    distances = []
-    for samples in (4000, 64000):
-        problem = rb.draw(sized(20, 4, 24, samples, trigger_in_values=tau), seed=3)
-        limit = scores.infinite_data(problem)
-        distances.append(float((scores.attention_vector(problem) - limit).norm() / limit.norm()))
-    assert (
-        distances[1] < 0.05 and distances[1] < distances[0] / 2
-    )  # falls as the square root of N, by 4
-
-
 def test_attention_vector_is_that_of_three_steps():
     problem = rb.draw(marked(30, 5, 12, 200), seed=1)
     w = rb.three_steps(problem).key_query @ problem.query / (problem.query @ problem.query)

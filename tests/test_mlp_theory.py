@@ -144,10 +144,8 @@ def test_score_and_scatter_with_the_mlp(sizes, choices, slack):
         values = lock_on.values(
             setting, {symbol: row[symbol.name] for symbol in lock_symbols.SHARED}
         )
-        score, scatter = (
-            numeric(lock_symbols.trigger_score(True))(values),
-            sum(term(values) for term in terms),
-        )
+        score = numeric(lock_symbols.trigger_score(True))(values)
+        scatter = sum(term(values) for term in terms)
         found.append(
             (scale * row["score"] - score, score, scale**2 * row["variance"] - scatter, scatter)
         )

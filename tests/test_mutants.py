@@ -72,13 +72,10 @@ def test_real_mistakes_are_caught(capsys):
     assert mutants.report(chosen, control=False) == 0
     _, first, *others, last = capsys.readouterr().out.splitlines()
     assert first.count("caught") == 2 and "01 caught" in first
-    assert (
-        len(others) == 3
-        and [
-            line for line in others if not (line.count("caught") == 1 and mutants.UNCHANGED in line)
-        ]
-        == []
-    )
+    assert len(others) == 3
+    assert [
+        line for line in others if not (line.count("caught") == 1 and mutants.UNCHANGED in line)
+    ] == []
     assert last == "4 mutants: all were caught"
 
 

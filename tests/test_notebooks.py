@@ -455,10 +455,8 @@ def test_stamp_reaches_every_place(tmp_path):
         return {path.name: path.read_text(encoding="utf-8") for path in stamp.places(tmp_path)}
 
     first = restamp("", "v0.1.0")
-    assert (
-        'colab_url: ""' in first["_config.yml"]
-        and "use_repository_button: false" in first["_config.yml"]
-    )
+    assert 'colab_url: ""' in first["_config.yml"]
+    assert "use_repository_button: false" in first["_config.yml"]
     assert nbformat.reads(first["a.ipynb"], 4).cells[1].source == stamp.STOPPING
     stamped = restamp("https://example.org/me/copy", "v9.9.9")
     for name, text in stamped.items():

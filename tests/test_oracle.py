@@ -30,10 +30,8 @@ RATES = ((0.3, 2.0), (20.0, 300.0), (1e-4, 1e7))
 @given(settings(), st.integers(0, 99), st.sampled_from(RATES))
 def test_three_steps_match_autograd(setting, seed, rates):
     problem, (eta, gamma) = rb.draw(setting, seed), rates
-    ours, theirs = (
-        rb.three_steps(problem, eta, gamma, chunk=11),
-        rb.reference.three_steps(problem, eta, gamma),
-    )
+    ours = rb.three_steps(problem, eta, gamma, chunk=11)
+    theirs = rb.reference.three_steps(problem, eta, gamma)
     for name, rate in zip(NAMES, (eta, eta * gamma, eta + gamma), strict=True):
         # what is exactly zero, as key_query at L = 1, is rounding in the oracle: compare on the
         # scale of the rates
@@ -88,10 +86,8 @@ def test_gradients_match_finite_differences(setting, seed):
     """Central differences of the loss along random directions; an activation without a kink."""
     problem = rb.draw(setting, seed)
     model, random = without_bias(problem), generator(2)
-    found, points = (
-        descent_at(problem, model),
-        {name: p.detach().clone() for name, p in model.named_parameters()},
-    )
+    found = descent_at(problem, model)
+    points = {name: p.detach().clone() for name, p in model.named_parameters()}
     steps = {
         name: torch.randn(p.shape, generator=random, dtype=p.dtype) for name, p in points.items()
     }
@@ -216,10 +212,8 @@ def test_limit_matches_a_plain_loop(trigger_in_values, unequal):
 
 def test_float32_is_close_to_float64():
     problem = rb.draw(marked(60, 8, 30, 2000), seed=0)
-    exact, rounded = (
-        rb.three_steps(problem, 5.0, 1e4),
-        rb.three_steps(problem, 5.0, 1e4, dtype=torch.float32),
-    )
+    exact = rb.three_steps(problem, 5.0, 1e4)
+    rounded = rb.three_steps(problem, 5.0, 1e4, dtype=torch.float32)
     for name in NAMES:
         assert getattr(rounded, name).dtype == torch.float32
         assert largest_difference(getattr(rounded, name).double(), getattr(exact, name)) < 1e-3

@@ -79,22 +79,16 @@ FLOATS, FINITE = "real floating", "with 1 numbers that are infinite or none'.*fi
 # name of the table (none: what is given in place of a mapping), its value, and what is said
 BAD = {
     "no mapping": (None, np.ones((7, 5)), "embeddings=.*a mapping with any of"),
-    "a plain tuple": (None, tuple(tables().values()), "embeddings=.*a mapping with any of"),
-    "a text": (None, "gaussian", "embeddings='gaussian'.*a mapping with any of"),
     "an unknown name": (
         "keys",
         np.ones((7, 5)),
         r"embeddings=\['keys'\].*'input', 'output', 'trigger', 'query'",
     ),
     "a list": ("input", tables()["input"].tolist(), FLOATS),
-    "none": ("input", None, f"None.*{FLOATS}"),
     "whole numbers": ("input", np.arange(35).reshape(7, 5), f"'ndarray of int64'.*{FLOATS}"),
-    "complex numbers": ("output", np.ones((7, 5)) * 1j, f"'ndarray of complex128'.*{FLOATS}"),
     "complex tensor": ("output", torch.ones(7, 5) * 1j, f"'Tensor of torch.complex64'.*{FLOATS}"),
-    "objects": ("input", tables()["input"].astype(object), f"'ndarray of object'.*{FLOATS}"),
     "a row too few": ("input", np.ones((6, 5)), r"'of shape \(6, 5\)'.*shape \(7, 5\)"),
     "a column too many": ("output", np.ones((7, 6)), r"'of shape \(7, 6\)'.*shape \(7, 5\)"),
-    "turned": ("input", np.ones((5, 7)), r"of shape \(5, 7\)"),
     "a matrix for a vector": ("query", np.ones((1, 5)), r"'of shape \(1, 5\)'.*shape \(5,\)"),
     "a number": ("trigger", np.float64(1.0), ""),
     "no number": ("input", changed("input", (3, 2), np.nan), FINITE),
@@ -142,11 +136,9 @@ def test_certificates_of_own_inputs_but_not_outputs():
 
     given = {name: getattr(drawn, NAMES[name]) for name in ("input", "trigger", "query")}
     found = certified(**given)
-    assert (
-        found == rb.certify(drawn)
-        and found.recall > 0.5
-        and certified(input=2 * given["input"]) != found
-    )
+    assert found == rb.certify(drawn)
+    assert found.recall > 0.5
+    assert certified(input=2 * given["input"]) != found
     with pytest.raises(ValueError, match=r"problem\.own=\('output',\)"):
         certified(output=drawn.output_embeddings)
 

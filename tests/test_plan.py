@@ -67,10 +67,8 @@ def test_what_each_is_worth_is_a_difference_of_predictions(found):
 
 @pytest.mark.nightly
 def test_prices_move_the_plan(found):
-    data, memory = (
-        plan(**FIXED, cost=Cost(per_sequence=1e6)),
-        plan(**FIXED, cost=Cost(per_weight=1e5)),
-    )
+    data = plan(**FIXED, cost=Cost(per_sequence=1e6))
+    memory = plan(**FIXED, cost=Cost(per_weight=1e5))
     assert data.best.samples < found.best.samples < memory.best.samples
     assert data.best.dim > found.best.dim > memory.best.dim
     assert accuracy(data.best) >= 0.6 and accuracy(memory.best) >= 0.6

@@ -90,10 +90,8 @@ def test_unique_keeps_order_and_refuses_what_is_no_point():
 
 
 def test_outcomes_are_those_of_the_plain_functions():
-    setting, rates = (
-        sized(24, 6, 12, 300),
-        {"eta": 20.0, "gamma": 5.0},
-    )
+    setting = sized(24, 6, 12, 300)
+    rates = {"eta": 20.0, "gamma": 5.0}
     problem = rb.draw(setting, 3)
 
     def outcome(**given):

@@ -107,11 +107,9 @@ def test_laws_that_hold_on_made_up_runs():
     frame.loc[frame["rung"] == names[5], "step_lock_on"] = 50
     held = ladder_laws.held(frame, frame)
     assert list(held.index) == [*names, "second layer"]  # not made up here
-    held, first, ends = (
-        held.loc[names],
-        [True] * 4 + [False] * 8,
-        [True] * 4 + [False] * 4 + [True] * 4,
-    )
+    held = held.loc[names]
+    first = [True] * 4 + [False] * 8
+    ends = [True] * 4 + [False] * 4 + [True] * 4
     expected = dict.fromkeys(("L costs attention", "d saves attention"), first)
     expected |= dict.fromkeys(("first step", "L costs data", "d² cap"), ends)
     expected |= {"locks on": [True] * 8 + [False] * 4, "coverage": [True] * 12}
@@ -263,26 +261,13 @@ def test_falls_by_hand():
 
 def test_which_end_is_dearer():
     frame = made_up(["many steps"])
-    assert (
-        ladder_laws.dearer(frame, "seq_len", 0.5)["many steps"]
-        and ladder_laws.dearer(frame, "dim", 0.5, largest=False).all()
-    )
-    assert (
-        not ladder_laws.dearer(frame, "seq_len", 0.5, largest=False).any()
-        and not ladder_laws.dearer(frame, "dim", 0.5).any()
-    )
-    none = made_up(["many steps"], exponents=(0.0, 0.0, 1.0))
-    assert not any(
-        ladder_laws.dearer(none, size, 0.5, largest).any()
-        for size in ("dim", "seq_len")
-        for largest in (0, 1)
-    )
+    for size, largest in (("seq_len", True), ("dim", False)):
+        assert ladder_laws.dearer(frame, size, 0.5, largest=largest).all()
+        assert not ladder_laws.dearer(frame, size, 0.5, largest=not largest).any()
     low = frame.assign(
         accuracy=frame["accuracy"] * np.where(frame["dim"] == 16, 0.4, 1)
     )  # beyond the grid
     assert ladder_laws.dearer(low, "dim", 0.5, largest=False).all()
     nowhere = frame.assign(accuracy=0.4 * frame["accuracy"])
-    assert (
-        not ladder_laws.dearer(nowhere, "dim", 0.5, largest=False).any()
-        and not ladder_laws.dearer(nowhere, "dim", 0.5).any()
-    )
+    assert not ladder_laws.dearer(nowhere, "dim", 0.5, largest=False).any()
+    assert not ladder_laws.dearer(nowhere, "dim", 0.5).any()

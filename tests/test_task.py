@@ -9,7 +9,6 @@ from scipy import stats
 from sized import marked, sized
 
 import recallbook as rb
-from recallbook.data.embeddings import draw_embeddings
 from recallbook.data.streams import gaussian_table, stream, uniform_integers
 
 pytestmark = pytest.mark.essential
@@ -138,24 +137,6 @@ def test_sphere_rows_are_gaussian_rows_normalised():
         table = getattr(gaussian, name)
         expected = table / table.norm(dim=-1, keepdim=True)
         assert torch.allclose(getattr(sphere, name), expected, rtol=0, atol=1e-14)
-
-
-def test_orthogonal_embeddings_are_orthonormal():
-    problem = rb.draw(rb.Setting(**{**BASE, "dim": 15}, embeddings="orthogonal"), seed=2)
-    frame = torch.cat([problem.input_embeddings, problem.trigger[None], problem.query[None]])
-    for table in (frame, problem.output_embeddings):
-        gram = table @ table.T
-        assert float((gram - torch.eye(len(table), dtype=gram.dtype)).abs().max()) < 1e-13
-
-
-@pytest.mark.slow
-def test_orthogonal_frames_have_no_preferred_direction():
-    """Entries of a uniform frame have mean 0 and variance 1/d; without the sign rule the mean is
-    far off."""
-    setting = sized(2, 1, 4, 1, embeddings="orthogonal")
-    table = np.stack([draw_embeddings(setting, seed).input for seed in range(1000)])
-    assert np.abs(table.mean(axis=0) / np.sqrt(0.25 / 1000)).max() < 4.5
-    assert np.abs((table**2).mean(axis=0) - 0.25).max() < 4.5 * np.sqrt((3 / 24 - 1 / 16) / 1000)
 
 
 def test_gaussian_tables_are_standard_normal_and_independent():

@@ -111,11 +111,9 @@ def test_a_model_that_knows_nothing_answers_with_the_most_frequent_label():
     assert silent.recall == pytest.approx(1 / 12)
     loud = rb.evaluate(problem, rb.three_steps(problem, 1e-6, 1e13), 2000)
     limit = rb.evaluate(problem, rb.three_steps(problem), 2000)
-    assert (
-        limit.recall > 1 / 12
-        and loud.recall == limit.recall
-        and abs(loud.accuracy - limit.accuracy) < 0.005
-    )
+    assert limit.recall > 1 / 12
+    assert loud.recall == limit.recall
+    assert abs(loud.accuracy - limit.accuracy) < 0.005
 
 
 def test_labels_never_met_are_never_answered_at_finite_rates():

@@ -50,7 +50,7 @@ class CodeButtons(SphinxPostTransform):
 
     def name(self, cell):
         if cell["hide_mode"] == "input+output":
-            return "The {type} of this step"
+            return "This section's {type}"
         if shows_nothing(cell):
             return "Set-up" if "tag_setup" in cell["classes"] else "Code of what follows"
         numbers = self.env.toc_fignumbers.get(self.env.docname, {}).get("figure", {})

@@ -128,6 +128,17 @@ window.addEventListener('load', async () => {
   document.addEventListener('scroll', event => event.target.matches?.(SCROLLING) && cue(event.target), true);
 });
 
+// A column of numbers stands with its digits below each other.
+function alignNumbers() {
+  for (const table of document.querySelectorAll('.bd-article table.dataframe')) {
+    const rows = [...table.tBodies].flatMap(body => [...body.rows]);
+    for (let k = 0; k < (rows[0]?.cells.length ?? 0); k++)
+      if (rows.every(row => /^(?:[−-]?\d[\d.,]*(?:e[+-]?\d+)?\s?%?|[−-]?∞|–)$/.test(row.cells[k]?.textContent.trim() ?? '–')))
+        for (const row of table.rows) row.cells[k]?.classList.add('number');
+  }
+}
+addEventListener('DOMContentLoaded', alignNumbers);
+
 // One switch for all code of a page.
 function addSwitch() {
   const folds = [...document.querySelectorAll('.bd-article .cell > details.hide.above-input:has(.cell_input)')]

@@ -193,10 +193,13 @@ def examine(table: np.ndarray | torch.Tensor, *, seed: int = 0) -> TableReport:
     scale = squares.mean()
     mean = checked.mean(axis=0)
     second = checked.T @ checked / rows
-    spectrum = np.linalg.eigvalsh(_covariance(checked - mean))[::-1].clip(min=0)
+    centred = checked - mean
+    spectrum = np.linalg.eigvalsh(centred.T @ centred / rows)[::-1].clip(min=0)
     directions = checked[squares > 0] / np.sqrt(squares[squares > 0])[:, None]
     largest, alike = coherence(directions)
     sampled = _sample(len(directions), seed)
+    chosen = directions[sampled]
+    sizes = np.abs((chosen @ chosen.T)[np.triu_indices(len(chosen), 1)])
     places = np.flatnonzero(squares > 0)
     return TableReport(
         rows=rows,
@@ -209,7 +212,7 @@ def examine(table: np.ndarray | torch.Tensor, *, seed: int = 0) -> TableReport:
         coherence=largest,
         most_alike=(int(places[alike[0]]), int(places[alike[1]])),
         levels=LEVELS,
-        cosines=_quantiles(directions[sampled]),
+        cosines=tuple(float(found) for found in np.quantile(sizes, LEVELS)),
         random_cosines=tuple(cosine_quantile(dim, level) for level in LEVELS),
         sampled_rows=len(sampled),
         spectrum=spectrum,
@@ -250,10 +253,6 @@ def _checked(table: Any) -> Float64[np.ndarray, "rows d"]:
     return checked
 
 
-def _covariance(centred: Float64[np.ndarray, "rows d"]) -> Float64[np.ndarray, "d d"]:
-    return np.asarray(centred.T @ centred / len(centred))
-
-
 def _of_pairs(rows: Float64[np.ndarray, "rows d"]) -> float:
     """Mean squared product of two different rows, from the matrix of second moments: V^2 pairs for
     the price of V."""
@@ -272,8 +271,3 @@ def _sample(rows: int, seed: int) -> np.ndarray:
     if rows <= SAMPLED:
         return np.arange(rows)
     return np.sort(np.argsort(stream(seed, "examined_rows").random(rows), kind="stable")[:SAMPLED])
-
-
-def _quantiles(directions: Float64[np.ndarray, "rows d"]) -> tuple[float, ...]:
-    values = np.abs((directions @ directions.T)[np.triu_indices(len(directions), 1)])
-    return tuple(float(found) for found in np.quantile(values, LEVELS))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache, partial
 from typing import Any
 
@@ -25,7 +25,7 @@ from recallbook.arguments import (
 )
 from recallbook.setting import Setting
 from recallbook.theory import unequal
-from recallbook.theory.prediction import WIDEST, critical_samples, critical_width, predict, reaches
+from recallbook.theory.prediction import WIDEST, predict, reaches, smallest_size
 from recallbook.theory.search import bracket
 
 LARGEST_DIM = 2**20
@@ -159,6 +159,7 @@ def plan(
     Examples
     --------
     >>> found = plan(64, 16, dim=96, trigger_in_values=False)
+    >>> from recallbook import critical_samples
     >>> found.best.samples == critical_samples(64, 16, 96, trigger_in_values=False)
     True
     """
@@ -247,24 +248,24 @@ class _Search:
             replace(self.base, dim=dim, samples=samples, width=width, **other), self.wanted
         )
 
-    def fields(self, *left_out: str) -> dict[str, Any]:
-        """Of the setting, but for the sizes that vary."""
-        names = {part.name for part in fields(Setting)} - {"dim", "samples", *left_out}
-        return {name: getattr(self.base, name) for name in names}
-
     def samples(self, dim: int, width: int | None) -> float:
         """The smallest N, or the one that is given, if it suffices; infinite if none does."""
         if self.samples_given:
             return self.base.samples if self.enough(dim, self.base.samples, width) else math.inf
-        return critical_samples(
-            dim=dim, accuracy=self.wanted, warn=False, **{**self.fields(), "width": width}
-        )
+        return self.least_samples(dim, width)
+
+    def least_samples(self, dim: int, width: int | None) -> float:
+        """The smallest N, whatever is given."""
+        there = partial(replace, self.base, dim=dim, width=width)
+        vocab = self.base.vocab
+        return smallest_size(lambda n: there(samples=n), vocab, LARGEST_SIZE, self.wanted)
 
     def least_width(self, dim: int, activation: str | Activation) -> float:
         """The smallest width that does with the given N, or with any."""
-        kind = {**self.fields("width"), "activation": activation}
-        return critical_width(
-            dim=dim, samples=self.most_samples, accuracy=self.wanted, warn=False, **kind
+        there = partial(replace, self.base, dim=dim, samples=self.most_samples)
+        low = max(1, dim // 2)
+        return smallest_size(
+            lambda m: there(width=m, activation=activation), low, WIDEST, self.wanted
         )
 
     def at(self, dim: int, start: int | None = None) -> Place | None:
@@ -376,9 +377,7 @@ def what_would_suffice(search: _Search) -> dict[str, int | None]:
         wide = search.least_width(dim, "he3" if width is None else base.activation)
         found["width"] = wide if wide < WIDEST / 4 else None
     if search.samples_given:
-        found["samples"] = critical_samples(
-            dim=dim, accuracy=search.wanted, warn=False, **search.fields()
-        )
+        found["samples"] = search.least_samples(dim, base.width)
     if base.trigger_in_values:
         out = replace(search, base=replace(base, trigger_in_values=False), samples_given=False)
         found["trigger_out"] = out.samples(dim, width)

@@ -1,5 +1,5 @@
-r"""Recall with perfect attention, given input embeddings and counts: the exact law, and a proved
-lower bound on it.
+r"""Recall with perfect attention, given input embeddings and counts: the exact law, and proved
+bounds from both sides.
 
 Label $k$ of the fact that is asked for has the logit $u_k^\top\sum_jq_ju_j$, with weights $q_j$
 whose sum is zero. Over fresh Gaussian $U$ the logits are together, up to a positive factor that
@@ -47,6 +47,9 @@ LENGTH_EXCESS = (
 STEEPEST = 0.3  # above the largest slope of -(log Phi)'', which is below 0.2958
 SAFETY = 1e-8  # taken off every probability: special functions and sums are exact to 1e-10
 STEADY = 1e-6  # of a row's length: what rounding may add to its entries where no chance is left
+
+
+Array = Float[np.ndarray, "..."]
 
 
 class Cells(NamedTuple):
@@ -170,10 +173,10 @@ def recall_at_most(
     r"""Proved upper bound on the chance that each fact is recalled, ``(V,)``; a tie among k counts
     1/k.
 
-    For Gaussian output embeddings by the tangents of :func:`_wins_at_most` in every cell of the
-    grid, and what lies outside counts as recalled; never above the chance against one wrong label,
-    nor one over the number of labels with as much weight. On the sphere only labels of equal weight
-    are counted. Rows of zeros: 1, nothing is proved."""
+    For Gaussian output embeddings by the tangents of :func:`_wins_at_most`, and what lies outside
+    the grid counts as recalled; never above the chance against one wrong label, nor one over the
+    number of labels with as much weight. On the sphere only labels of equal weight are counted.
+    Rows of zeros: 1, nothing is proved."""
     right = weights.diagonal()[:, None]
     if geometry == "orthonormal":
         slack = 2 * STEADY * torch.linalg.norm(weights, dim=1, keepdim=True)
@@ -184,11 +187,9 @@ def recall_at_most(
         found = torch.minimum(found, 1 - _comparisons(weights, dim).amax(dim=1))
         own, size = normal_cells(), chi_cells(dim)
         for unit, asked in _blocks(weights):
-            inside = sum(
-                _wins_at_most(unit, asked, own, size, k) for k in range(len(own.edges) - 1)
-            )
+            inside = torch.from_numpy(_wins_at_most(unit, asked, own, size))
             outside = 1 - own.chances.sum() * size.chances.sum()
-            found[asked] = torch.minimum(found[asked], torch.from_numpy(inside + outside))
+            found[asked] = torch.minimum(found[asked], inside + outside)
     return torch.where(weights.any(dim=1), (found + SAFETY).clamp(max=1), 1.0)
 
 
@@ -224,7 +225,7 @@ def log_wins(
 
 def _gaps(
     unit: Float[Tensor, "n V"], asked: Tensor, sizes: Float[np.ndarray, " c"], own: float
-) -> tuple[Float[np.ndarray, "n _ V"], ...]:
+) -> tuple[Array, ...]:
     r"""$c_k$, what it gains per unit of $\chi$ and of $\xi$, and $p_k$; infinite and 0 for the right
     label, which does not compete with itself."""
     rows, columns, others = np.arange(len(unit)), asked.numpy(), unit.numpy()[:, None, :]
@@ -238,57 +239,55 @@ def _gaps(
     return gaps, by_size, by_own, parts
 
 
-def _logs(
-    gaps: Float[np.ndarray, "n c V"],
-) -> tuple[Float[np.ndarray, "n c V"], Float[np.ndarray, "n c V"]]:
+def _logs(gaps: Array) -> tuple[Array, Array]:
     r"""$\log\Phi$ and its slope."""
     logs = special.log_ndtr(gaps)
     return logs, np.exp(-(gaps**2) / 2 - logs) / math.sqrt(2 * math.pi)
 
 
 def _wins_at_most(
-    unit: Float[Tensor, "n V"], asked: Tensor, own: Cells, size: Cells, cell: int
+    unit: Float[Tensor, "n V"], asked: Tensor, own: Cells, size: Cells
 ) -> Float[np.ndarray, " n"]:
-    r"""Upper bound on the chance that all wrong logits lie below the right one with $\xi$ in this
-    cell.
+    r"""Upper bound on the chance that all wrong logits lie below the right one, with both variables
+    on the grid.
 
     Given $t$, the sum of $\lvert p_k\rvert g'_k$ over wrong labels whose $p_k$ have one sign, these
     are negatively correlated: their chances multiply at most (Slepian), and $t$ is the same for
     both signs. The product is log-concave in $t$, $\chi$ and $\xi$, so below the exponential of its
-    tangent plane at $t=0$ in the middle of the cell."""
-    gaps, by_size, by_own, parts = _gaps(unit, asked, _middles(size), _middles(own)[cell])
-    square, above = parts**2, parts > 0
-    upper, lower = ((square * one).sum(axis=2, keepdims=True) for one in (above, ~above))
-    share = np.maximum(np.where(above, upper, lower), 1e-300)
-    competes = square < 0.75 * share  # who is nearly alone with its sign is left out
-    spread = np.sqrt(1 - np.where(competes, square / share, 0.0))
-    logs, ratio = _logs(np.where(competes, gaps / spread, np.inf))
-    ratio /= spread
-    tilt = (ratio * np.abs(parts) / share).sum(axis=2)
-    total = logs.sum(axis=2) + tilt**2 * (upper * lower)[:, :, 0] / 2
-    total += _log_tilted((ratio * by_own).sum(axis=2), own, cell)
-    total += _log_tilted((ratio * by_size).sum(axis=2), size)
-    most = _by_cell(own)[cell] * _by_cell(size)
-    return np.asarray(np.minimum(np.exp(total.clip(max=0)), most).sum(axis=1))
+    tangent plane at $t=0$ in the middle of each cell."""
+    (sizes, *size_parts), found = _cells(size), np.zeros(len(unit))
+    for middle, *parts in zip(*_cells(own), strict=True):
+        gaps, by_size, by_own, along = _gaps(unit, asked, sizes, middle)
+        square, above = along**2, along > 0
+        upper, lower = ((square * one).sum(axis=2, keepdims=True) for one in (above, ~above))
+        share = np.maximum(np.where(above, upper, lower), 1e-300)
+        competes = square < 0.75 * share  # who is nearly alone with its sign is left out
+        spread = np.sqrt(np.maximum(1 - square / share, 0.25))
+        logs, ratio = _logs(np.where(competes, gaps / spread, np.inf))
+        ratio /= spread
+        tilt = (ratio * np.abs(along) / share).sum(axis=2)
+        total = logs.sum(axis=2) + tilt**2 * (upper * lower)[:, :, 0] / 2
+        total += _log_tilted((ratio * by_own).sum(axis=2), *parts)
+        total += _log_tilted((ratio * by_size).sum(axis=2), *size_parts)
+        most = parts[0].sum() * size_parts[0].sum(axis=1)
+        found += np.minimum(np.exp(total.clip(max=0)), most).sum(axis=1)
+    return found
 
 
-def _by_cell(cells: Cells) -> Float[np.ndarray, " n"]:
-    return np.asarray(cells.chances.reshape(-1, PARTS).sum(axis=1))
+def _cells(cells: Cells) -> tuple[Array, ...]:
+    """By cell: its middle, chances of its parts, how far from the middle their means are, and their
+    width."""
+    middles = (cells.edges[:-1] + cells.edges[1:]) / 2
+    means = (cells.chords @ cells.edges).reshape(-1, PARTS)
+    chances = cells.chances.reshape(-1, PARTS)
+    return middles, chances, means - middles[:, None], np.diff(cells.edges) / PARTS
 
 
-def _middles(cells: Cells) -> Float[np.ndarray, " n"]:
-    return np.asarray(cells.edges[:-1] + cells.edges[1:]) / 2
-
-
-def _log_tilted(
-    slope: Float[np.ndarray, "n c"], cells: Cells, cell: int | slice = slice(None)
-) -> Float[np.ndarray, "n c"]:
+def _log_tilted(slope: Array, chances: Array, away: Array, width: Array | float) -> Array:
     r"""$\log\mathbb E[e^{g(x-x_0)};\text{cell}]$ at most, $x_0$ its middle: a part of width $w$ and
     mean $m$ gives $e^{g(m-x_0)+g^2w^2/8}$ (Hoeffding)."""
-    means, chances = cells.chords @ cells.edges, cells.chances.reshape(-1, PARTS)[cell]
-    away = (means.reshape(-1, PARTS) - _middles(cells)[:, None])[cell]
-    blur = (slope * np.diff(cells.edges)[cell] / PARTS) ** 2 / 8
-    return np.asarray(blur + special.logsumexp(slope[..., None] * away, b=chances, axis=-1))
+    logs = special.logsumexp(slope[..., None] * away, b=chances, axis=-1)
+    return np.asarray(logs + (slope * width) ** 2 / 8)
 
 
 def _over_cells(
@@ -307,9 +306,9 @@ def _over_cells(
 def surely_recalled(weights: Float[Tensor, "V V"]) -> Bool[Tensor, " V"]:
     r"""Facts that are recalled with orthonormal output embeddings: $q_v>q_k$ for all $k\ne v$,
     beyond rounding."""
-    right, others = weights.diagonal().clone(), weights.clone()
-    others.fill_diagonal_(-math.inf)
-    return torch.gt(right - others.amax(dim=1), 2 * STEADY * torch.linalg.norm(weights, dim=1))
+    gaps = weights.diagonal()[:, None] - weights
+    slack = 2 * STEADY * torch.linalg.norm(weights, dim=1, keepdim=True)
+    return gaps.fill_diagonal_(math.inf).gt(slack).all(dim=1)
 
 
 def sphere_bound(weights: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 from tqdm import tqdm
 
-from recallbook.arguments import not_allowed
+from recallbook.arguments import check_choice, not_allowed
 from recallbook.sweeps.archive import FOLDER, read_table, tables
 from recallbook.sweeps.point import Point
 
@@ -137,16 +137,12 @@ def row_tables() -> dict[str, RowTable]:
 
 def find_sweep(name: str) -> Sweep:
     """Find the sweep of this name, or raise ``ValueError`` with the names there are."""
-    if name not in sweeps():
-        raise not_allowed("name", name, "one of " + ", ".join(sweeps()))
-    return sweeps()[name]
+    return sweeps()[check_choice("name", name, tuple(sweeps()))]
 
 
 def find_row_table(name: str) -> tuple[RowTable, Path]:
     """Find the table of this name and its file, or raise ``ValueError`` with the names there
     are."""
-    if name not in row_tables():
-        raise not_allowed("name", name, "one of " + ", ".join(row_tables()))
-    table = row_tables()[name]
+    table = row_tables()[check_choice("name", name, tuple(row_tables()))]
     file = tables().get(name, FOLDER / "tables" / f"{name}{table.suffix}")
     return table, Path(str(file))

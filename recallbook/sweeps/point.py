@@ -108,22 +108,13 @@ class Point:
             raise not_allowed("eta", eta, f"None with method={self.method!r}, which takes no step")
         if descends and eta is None:
             raise not_allowed("eta", eta, "a finite number above 0 with method='descend'")
-        unused = {
-            "steps": None,
-            "batch": None,
-            "optimizer": "gd",
-            "learn": WEIGHTS,
-            "embedding_rate": None,
-        }
-        for name, default in unused.items():
-            if not descends and getattr(self, name) != default:
-                raise not_allowed(
-                    name, getattr(self, name), f"{default!r} with method={self.method!r}"
-                )
+        for name in ("steps", "batch", "optimizer", "learn", "embedding_rate"):
+            value, default = getattr(self, name), getattr(Point, name)
+            if not descends and value != default:
+                raise not_allowed(name, value, f"{default!r} with method={self.method!r}")
         if descends and self.steps is None:
-            raise not_allowed(
-                "steps", None, f"an integer from 1 to {LARGEST_SIZE} with method='descend'"
-            )
+            allowed = f"an integer from 1 to {LARGEST_SIZE} with method='descend'"
+            raise not_allowed("steps", None, allowed)
         learned = check_learn(self.learn.split("+") if isinstance(self.learn, str) else None)
         checked = {
             "seed": check_seed("seed", self.seed),

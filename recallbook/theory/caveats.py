@@ -139,7 +139,16 @@ def message(setting: Setting, found: list[Doubt], error: float = 0.0, frail: flo
 
     ``error`` is the standard error of a mean over draws that differ too much for the time there is;
     ``frail`` how much lock-on differs between them with a weaker mark."""
-    draws = [says(size) for says, size in ((_uncertain, error), (_frail, frail)) if size]
+    draws = []
+    if error:
+        draws.append(
+            f"outcomes differ from draw to draw, and their mean is known to {2 * error:.2f} only"
+        )
+    if frail:
+        draws.append(
+            "draws that fail may be too rare to be met: "
+            f"with a mark weaker by a third lock-on differs by {frail:.1f} from draw to draw"
+        )
     if not found:
         return f"prediction in doubt: {'; '.join(draws)}"
     reasons = "; ".join([doubt.says(setting) for doubt in found] + draws)
@@ -147,22 +156,7 @@ def message(setting: Setting, found: list[Doubt], error: float = 0.0, frail: flo
     for doubt in found:
         about |= {name: max(size, about.get(name, 0.0)) for name, size in doubt.about.items()}
     sizes = ", ".join(f"{name} by about {size:.2f}" for name, size in sorted(about.items()))
-    beyond = (
-        ""
-        if all(doubt.about for doubt in found)
-        else "it is beyond the settings where predictions were checked"
-    )
-    return f"prediction in doubt: {reasons}: " + "; ".join(
-        part for part in (sizes and f"off in {sizes}", beyond) if part
-    )
-
-
-def _uncertain(error: float) -> str:
-    return f"outcomes differ from draw to draw, and their mean is known to {2 * error:.2f} only"
-
-
-def _frail(deviation: float) -> str:
-    return (
-        "draws that fail may be too rare to be met: "
-        f"with a mark weaker by a third lock-on differs by {deviation:.1f} from draw to draw"
-    )
+    parts = [f"off in {sizes}"] if sizes else []
+    if not all(doubt.about for doubt in found):
+        parts.append("it is beyond the settings where predictions were checked")
+    return f"prediction in doubt: {reasons}: {'; '.join(parts)}"

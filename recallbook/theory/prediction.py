@@ -222,13 +222,10 @@ def critical_samples(
     ValueError
         If ``accuracy`` is not between 0 and 1, or a size is bad.
     """
-    low, fixed = (
-        check_size("vocab", vocab, smallest=2),
-        {"vocab": vocab, "seq_len": seq_len, "dim": dim, **setting},
-    )
-    return _smallest(
-        lambda samples: Setting(samples=samples, **fixed), low, LARGEST_SIZE, accuracy, warn
-    )
+    low = check_size("vocab", vocab, smallest=2)
+    fixed = {"vocab": vocab, "seq_len": seq_len, "dim": dim, **setting}
+    at = partial(Setting, **fixed)
+    return smallest_size(lambda n: at(samples=n), low, LARGEST_SIZE, accuracy, warn=warn)
 
 
 def critical_width(
@@ -254,23 +251,21 @@ def critical_width(
     """
     low = max(1, check_size("dim", dim) // 2)
     fixed = {"vocab": vocab, "seq_len": seq_len, "dim": dim, "samples": samples, **setting}
-    return _smallest(lambda width: Setting(width=width, **fixed), low, WIDEST, accuracy, warn)
+    at = partial(Setting, **fixed)
+    return smallest_size(lambda m: at(width=m), low, WIDEST, accuracy, warn=warn)
 
 
-def _smallest(
-    at: Callable[[int], Setting], low: int, largest: int, accuracy: float, warn: bool
+def smallest_size(
+    at: Callable[[int], Setting], low: int, largest: int, accuracy: float, *, warn: bool = False
 ) -> float:
-    """Smallest size from ``low`` to ``largest`` whose setting has this predicted accuracy."""
+    """Smallest size from ``low`` to ``largest`` whose setting has this predicted accuracy; infinite
+    where there is none."""
     accuracy = check_share("accuracy", accuracy)
     slow = unequal.needs_sampled_theory(
         at(low), {}
     )  # an average over draws each, so that a terminal shows them
-    with tqdm(
-        desc="critical size, some 30 predictions",
-        unit="",
-        leave=False,
-        disable=None if slow else True,
-    ) as bar:
+    said = "critical size, some 30 predictions"
+    with tqdm(desc=said, unit="", leave=False, disable=None if slow else True) as bar:
 
         def reached(size: int) -> bool:
             bar.update()
@@ -278,9 +273,8 @@ def _smallest(
 
         if not reached(largest):
             return math.inf
-        found = bracket(
-            reached, low, smallest=low, largest=largest, tolerance=1e-2 if slow else 1e-3
-        ).high
+        near = 1e-2 if slow else 1e-3
+        found = bracket(reached, low, smallest=low, largest=largest, tolerance=near).high
     if warn:
         _warn(at(int(found)), predicted_lock_on(at(int(found)), warn=False), level=4)
     return float(found)

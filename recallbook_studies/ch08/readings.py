@@ -16,13 +16,12 @@ from scipy.special import gammaln, logsumexp
 
 from recallbook.bounds.decoding import decoded
 from recallbook.bounds.information import maximum_accuracy
-from recallbook.data.embeddings import draw_embeddings
 from recallbook.data.task import Problem, draw
 from recallbook.model.ties import credit
 from recallbook.setting import Setting
 from recallbook.training.early_phase import value_step
 from recallbook_studies.ch08 import lattice
-from recallbook_studies.ch08.estimators import SEEDS, coordinates, label_counts
+from recallbook_studies.ch08.estimators import SEEDS, observed
 
 Array = NDArray[np.float64]
 MOST_TABLES = 5000  # of counts of the other tokens, given the labels
@@ -48,8 +47,7 @@ def enumerate_gradients(setting: Setting, seed: int) -> Enumeration:
     """All permutations and all tables of the other tokens, for one draw of embeddings and label
     counts."""
     vocab, others = setting.vocab, setting.seq_len - 1
-    counts = label_counts(setting, np.random.default_rng([seed, 5]))
-    labels, tokens = coordinates(draw_embeddings(setting, seed), counts)
+    counts, labels, tokens = observed(setting, seed, np.random.default_rng([seed, 5]))
     rows = {
         n: [c for c in itertools.product(range(n + 1), repeat=vocab) if sum(c) == n]
         for n in counts * others

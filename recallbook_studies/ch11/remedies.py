@@ -153,13 +153,10 @@ def compared(frame: pd.DataFrame) -> pd.DataFrame:
     for key, group in groups:
         row = dict(zip([*SETTINGS, "way", "remedy"], key, strict=True))
         for outcome in OUTCOMES:
-            found = seed_interval(group[outcome].fillna(0.0))
-            row[f"{outcome} lowest"] = group[outcome].fillna(0.0).min()
-            row |= {
-                outcome: found.mean,
-                f"{outcome} low": max(found.low, 0.0),
-                f"{outcome} high": min(found.high, 1.0),
-            }
+            values = group[outcome].fillna(0.0)
+            found = seed_interval(values)
+            row |= {outcome: found.mean, f"{outcome} lowest": values.min()}
+            row |= {f"{outcome} low": max(found.low, 0.0), f"{outcome} high": min(found.high, 1.0)}
         rows.append({**row, "seeds": len(group), "failed": int(group["error"].notna().sum())})
     return pd.DataFrame(rows)
 
@@ -170,18 +167,14 @@ def failing(frame: pd.DataFrame) -> pd.DataFrame:
 
     A draw fails if its lock-on is below :data:`KEPT`.
     """
-    rows = []
-    for (zipf, remedy), part in labelled(frame).groupby(["zipf", "remedy"], sort=False):
-        row: dict[str, Any] = {
-            "zipf": zipf,
-            "remedy": remedy,
-            "fails": float((part["lock_on"] < KEPT).mean()),
-        }
-        for name in ("lock_on", "recall", "accuracy"):
-            row |= {name: part[name].mean(), f"{name} median": part[name].median()}
-            row[f"{name} tenth"] = part[name].quantile(0.1)
-        rows.append(row)
-    return pd.DataFrame(rows)
+    frame = labelled(frame)
+    groups = frame.assign(fails=frame["lock_on"] < KEPT).groupby(["zipf", "remedy"], sort=False)
+    columns = {"fails": groups["fails"].mean()}
+    for name in ("lock_on", "recall", "accuracy"):
+        values = groups[name]
+        columns |= {name: values.mean(), f"{name} median": values.median()}
+        columns[f"{name} tenth"] = values.quantile(0.1)
+    return pd.DataFrame(columns).reset_index()
 
 
 def at(
@@ -199,32 +192,22 @@ def at(
 def step_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
     """A row for every way at the smaller N and an exponent of 1; the last two columns are its
     accuracy elsewhere."""
-    samples, zipf = SAMPLES[0], ZIPFS[1]
-    here, rows = at(table, samples, zipf), []
-    elsewhere = {
-        "orthogonal": at(table, samples, zipf, "orthogonal"),
-        "τ = 1": at(table, samples, zipf, trigger=True),
-    }
-    for family in (LIMIT, "three steps", *NAMES.values()):
-        for way, remedy in [line for line in here.index if line[0].startswith(family)]:
-            if way != LIMIT or remedy in WITH_STEPS:
-                r = here.loc[(way, remedy)]
-                row = {"way": way + f", {remedy}" * (remedy != "nothing")}
-                row |= {
-                    name.replace("_", "-"): r[name] for name in ("lock_on", "recall", "accuracy")
-                }
-                row |= {
-                    "±": (r["accuracy high"] - r["accuracy low"]) / 2,
-                    "lowest": r["accuracy lowest"],
-                }
-                rows.append(
-                    row
-                    | {
-                        name: part["accuracy"].get((way, remedy))
-                        for name, part in elsewhere.items()
-                    }
-                )
-    return rows
+    place = (table, SAMPLES[0], ZIPFS[1])
+    here = at(*place)
+    here["±"] = (here["accuracy high"] - here["accuracy low"]) / 2
+    here["orthogonal"] = at(*place, "orthogonal")["accuracy"]
+    here["τ = 1"] = at(*place, trigger=True)["accuracy"]
+    here = here.rename(columns={"lock_on": "lock-on", "accuracy lowest": "lowest"})
+    lines = [
+        (way, remedy)
+        for family in (LIMIT, "three steps", *NAMES.values())
+        for way, remedy in here.index
+        if way.startswith(family) and (way != LIMIT or remedy in WITH_STEPS)
+    ]
+    columns = ["lock-on", "recall", "accuracy", "±", "lowest", "orthogonal", "τ = 1"]
+    rows = here.loc[lines, columns].to_dict("records")
+    names = [way + f", {remedy}" * (remedy != "nothing") for way, remedy in lines]
+    return [{"way": name, **row} for name, row in zip(names, rows, strict=True)]
 
 
 def verdicts(table: pd.DataFrame) -> pd.Series:
