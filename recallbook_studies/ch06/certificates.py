@@ -95,7 +95,7 @@ def row(index: int) -> dict[str, Any]:
 
 def proved(problem: Problem) -> dict[str, Any]:
     """What a certificate proves, under names of their own."""
-    found = certify(problem)
+    found = certify(problem, from_above=False)
     return {f"proved_{name}": getattr(found, name) for name in (*OUTCOMES, "all_lock", "stored")}
 
 

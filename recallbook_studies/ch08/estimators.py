@@ -251,9 +251,7 @@ def sizes_over(along: str, name: str) -> list[dict[str, int]]:
     ]
 
 
-def exponents(
-    seeds: Iterable[int] = SEEDS, method: str = "refined", level: float = 0.5
-) -> pd.DataFrame:
+def exponents(seeds: Iterable[int] = SEEDS, level: float = 0.5) -> pd.DataFrame:
     """Exponents of thresholds with intervals over seeds, those of the bound over the same sizes,
     and leading ones."""
     rows = []
@@ -261,20 +259,15 @@ def exponents(
     for along, name, leading in LEADING:
         grid = sizes_over(along, name)
         found = np.array(
-            [[threshold(along, sizes, seed, method, level) for sizes in grid] for seed in seeds]
+            [[threshold(along, sizes, seed, level=level) for sizes in grid] for seed in seeds]
         )
         bound = np.array([bound_threshold(along, sizes, level) for sizes in grid])
         fit = fitted_slope(EXPONENT_SIZES[name], found)
         slope = np.polyfit(np.log(EXPONENT_SIZES[name]), np.log(bound), 1)[0]
         gap = seed_interval(np.exp(np.log(found / bound).mean(axis=1)))
         row = {"of": along, "in": name, "measured": fit.mean, "low": fit.low, "high": fit.high}
-        row |= {
-            "bound": slope,
-            "leading": leading,
-            "gap": gap.mean,
-            "gap_low": gap.low,
-            "gap_high": gap.high,
-        }
+        row |= {"bound": slope, "leading": leading}
+        row |= {"gap": gap.mean, "gap_low": gap.low, "gap_high": gap.high}
         rows.append(row)
     return pd.DataFrame(rows)
 

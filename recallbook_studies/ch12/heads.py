@@ -62,19 +62,15 @@ def parts(model: LadderModel, written: Written) -> tuple[Float[Tensor, "n H d"],
     return torch.einsum("nhe,dhe->nhd", read, out), seen
 
 
-def accuracies(
-    model: LadderModel, written: Written, means: Float[Tensor, "H d"] | None = None
-) -> dict[str, float]:
-    """Accuracy with all heads, with the best alone, and with the others alone.
-
-    ``means``: what stands for a head that is taken out; the mean over these sequences by default.
-    """
+def accuracies(model: LadderModel, written: Written) -> dict[str, float]:
+    """Accuracy with all heads, with the best alone, and with the others alone: a head that is taken
+    out is replaced by its mean over these sequences."""
     layer = model.layers[0]
     assert isinstance(layer, Layer)
     bias = layer.self_attn.out_proj.bias
     with torch.no_grad():
         added, seen = parts(model, written)
-        means = added.mean(dim=0) if means is None else means
+        means = added.mean(dim=0)
         first = best(heads(seen, written.informative)).head
         found = {}
         for kept in KEPT:
@@ -110,8 +106,5 @@ def row(key: str) -> dict[str, Any]:
     fresh = accuracies(model, write(problem.fresh(TEST), RUNG.trigger, sizes.VOCAB))
     shown = accuracies(model, write(problem.sequences, RUNG.trigger, sizes.VOCAB))
     row = {"key": key, "decay": float(decay), "samples": int(count), "seed": int(seed)}
-    return (
-        row
-        | {f"fresh, {kept}": fresh[kept] for kept in KEPT}
-        | {f"trained, {kept}": shown[kept] for kept in KEPT}
-    )
+    row |= {f"fresh, {kept}": fresh[kept] for kept in KEPT}
+    return row | {f"trained, {kept}": shown[kept] for kept in KEPT}
