@@ -139,15 +139,6 @@ def test_noise_is_that_of_the_gradient():
     assert np.abs(kurtosis).mean() < fourth + 4 * math.sqrt(24 / 4000)
 
 
-@pytest.mark.parametrize("samples", [50, 2000])
-def test_noise_is_close_to_gaussian(samples):
-    found = estimators.distance_from_gaussian(marked(24, 8, 8, samples), range(6), draws=300)
-    variance = seed_interval(found["variance"], level=0.999)
-    assert variance.low <= 1 <= variance.high
-    assert found["fourth"].mean() < 4 / (samples * 7)
-    assert found["distance"].mean() < found["chance"].mean() + 0.005
-
-
 @pytest.mark.parametrize("activation", ["relu", "he2", "tanh"])
 def test_no_feature_has_more_signal_than_the_linear_ones(activation):
     setting = marked(16, 6, 4, 1, width=24, activation=activation)
@@ -284,9 +275,3 @@ def test_threshold_is_interpolated_where_the_level_is_first_reached(monkeypatch)
     assert estimators.threshold("samples", sizes, 0) == pytest.approx(start * 2**5, rel=0.02)
     monkeypatch.setattr(estimators, "decoded", lambda problem, _: 0.1)
     assert estimators.threshold("samples", sizes, 0) == math.inf
-
-
-def test_coarse_noise_is_not_gaussian():
-    """The measure can tell: three tokens, three sequences, one other token each."""
-    found = estimators.distance_from_gaussian(marked(3, 2, 2, 3), range(6), draws=300)
-    assert found["distance"].mean() > 3 * found["chance"].mean()

@@ -144,20 +144,6 @@ def test_whitening_gives_unit_noise(seq_len, width):
     assert found.low < 1 < found.high and found.high - found.low < 0.35
 
 
-@pytest.mark.nightly
-def test_all_features_tell_more_than_the_linear_ones():
-    """A wide ReLU MLP: more facts than without any MLP, by paired seeds; a narrow one loses."""
-    sizes = {"vocab": 64, "seq_len": 16, "dim": 24, "samples": 1500}
-    settings = {width: rb.Setting(**sizes, width=width) for width in (None, 24, 384)}
-    found = {
-        w: np.array([decoding.decoded(rb.draw(s, seed), "refined") for seed in range(8)])
-        for w, s in settings.items()
-    }
-    assert seed_interval(found[384] - found[None]).low > 0
-    assert seed_interval(found[24] - found[None]).high < -0.1
-    assert found[24].mean() > 0.25  # with linear features alone it was 0.08
-
-
 def test_a_gradient_of_ones_own_is_read():
     problem = rb.draw(marked(12, 4, 8, 300), 0)
     for method in decoding.METHODS:

@@ -243,8 +243,7 @@ def test_everything_of_an_activation(name):
     square = hermite.moment_table(name, np.ones(1)).square[0]
     assert coefficients.error < 1e-8
     assert (coefficients.values**2).sum() == pytest.approx(square, rel=0.01)
-    sizes = {"vocab": 64, "seq_len": 2, "dim": 32, "samples": 640}
-    setting = rb.Setting(**sizes, width=64, activation=name)
+    setting = sized(64, 2, 32, 640, width=64, activation=name)
     assert setting.phi is ACTIVATIONS[name] and rb.Setting(**vars(setting)) == setting
     parser = Parser()
     predicting.add_setting(parser, (), ())

@@ -117,17 +117,16 @@ def test_warnings_name_the_reason_and_the_size():
         UserWarning, match=r"seq_len=250 above vocab=200.*lock_on by about 0\.0[4-7]"
     ):
         rb.predict(setting)
-    sizes = {"vocab": 200, "seq_len": 10, "dim": 60, "samples": 800, "trigger_in_values": True}
-    bent, sine = (rb.Setting(**sizes, width=100, activation=one) for one in (torch.abs, torch.sin))
+    plain = marked(200, 10, 60, 800)
     with pytest.warns(UserWarning, match="beyond the settings where predictions were checked"):
-        rb.predict(rb.Setting(**{**sizes, "samples": 50}))
+        rb.predict(replace(plain, samples=50))
     with pytest.warns(UserWarning, match="little linear part near zero"):
-        rb.predict(bent)
+        rb.predict(replace(plain, width=100, activation=torch.abs))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         rb.predict(setting, warn=False)
-        rb.predict(rb.Setting(**{**sizes, "dim": 1000, "samples": 200}))
-        rb.predict(sine)
+        rb.predict(replace(plain, dim=1000, samples=200))
+        rb.predict(replace(plain, width=100, activation=torch.sin))
 
 
 def test_all_neurons_may_be_silent():

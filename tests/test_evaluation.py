@@ -1,10 +1,12 @@
 """Lock-on, recall and accuracy against their definitions, written out plainly."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from randomised import random_setting
-from sized import marked
+from sized import marked, sized
 
 import recallbook as rb
 from recallbook.model import ties
@@ -100,8 +102,7 @@ def test_untrained_weights_score_at_chance():
 def orthogonal():
     """A problem and what one would write weights of by hand: tokens, the outputs of their labels,
     the trigger."""
-    sizes = {"vocab": 20, "seq_len": 6, "dim": 30, "samples": 10, "embeddings": "orthogonal"}
-    problem = rb.draw(rb.Setting(**sizes, trigger_in_values=True), seed=0)
+    problem = rb.draw(marked(20, 6, 30, 10, embeddings="orthogonal"), seed=0)
     return (
         problem,
         problem.input_embeddings,
@@ -133,9 +134,9 @@ def test_simulate_is_draw_steps_evaluate():
 @pytest.mark.slow
 def test_mlp_recalls_where_the_matrix_cannot():
     """V log V far above d^2: a linear map fails, random features of degree three do not."""
-    sizes = {"vocab": 256, "seq_len": 4, "dim": 32, "samples": 8000}
-    linear = rb.simulate(rb.Setting(**sizes), seed=0).recall
-    mlp = rb.simulate(rb.Setting(**sizes, width=3072, activation="he3"), seed=0).recall
+    setting = sized(256, 4, 32, 8000)
+    linear = rb.simulate(setting, seed=0).recall
+    mlp = rb.simulate(replace(setting, width=3072, activation="he3"), seed=0).recall
     assert linear < 0.4 and mlp > 0.9
 
 

@@ -308,16 +308,6 @@ def test_remedies_keep_mean_scores_below_the_mark(remedy):
     assert numbers.mean_lock_on(replace(extreme, output_bias="trained")) < 0.5
 
 
-def test_a_calibrated_bias_needs_sequences():
-    """Its law of N is right within a factor of two, by simulation: equal facts among unequal
-    others."""
-    setting = sized(128, 32, 128, 1, zipf=0.0, other_zipf=1.2)
-    law = float(np.max(numeric(breaking.calibrated_samples())(numbers.values(setting))))
-    few, enough = (replace(setting, samples=round(law * factor)) for factor in (0.25, 1.5))
-    assert rb.simulate(few, seed=0, test_samples=500).lock_on < 0.3
-    assert rb.simulate(enough, seed=0, test_samples=500).lock_on > 0.95
-
-
 def gap_of(tokens, labels, setting):
     r"""Gap $S_1-S_a-M$ and mark, from inner products of tokens, trigger, asked token, and of
     labels; written out."""

@@ -2,19 +2,19 @@
 where it arises."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from sized import sized
 
 import recallbook as rb
 from recallbook import memory_needs
 from recallbook.embedding_laws import parse_law
 
-SIZES = {"vocab": 8, "seq_len": 3, "dim": 6, "samples": 40}
-SETTING = rb.Setting(**SIZES)
-MLP = rb.Setting(**SIZES, width=5)
-LARGE = {"vocab": 3000, "seq_len": 50, "dim": 3000, "samples": 10**6}
+SETTING = sized(8, 3, 6, 40)
+LARGE = sized(3000, 50, 3000, 10**6)
 GIB = r"would take [\d,.]+ GiB of memory, and 0\.5 are free"
 
 
@@ -23,28 +23,24 @@ def small_machine(monkeypatch):
     monkeypatch.setattr(memory_needs, "free_memory", lambda: 2.0**29)
 
 
-def big(**fields):
-    return rb.Setting(**{**LARGE, **fields})
-
-
 @pytest.mark.parametrize(
     ("field", "call"),
     [
-        ("samples", lambda: rb.draw(big(samples=10**8), 0)),
-        ("dim", lambda: rb.draw(big(dim=10**6), 0)),
-        ("width", lambda: rb.draw(big(width=10**7, vocab=9, seq_len=1), 0)),
-        ("samples", lambda: rb.simulate(big(samples=10**8), 0)),
+        ("samples", lambda: rb.draw(replace(LARGE, samples=10**8), 0)),
+        ("dim", lambda: rb.draw(replace(LARGE, dim=10**6), 0)),
+        ("width", lambda: rb.draw(replace(LARGE, width=10**7, vocab=9, seq_len=1), 0)),
+        ("samples", lambda: rb.simulate(replace(LARGE, samples=10**8), 0)),
         ("test_samples", lambda: rb.simulate(SETTING, 0, test_samples=10**9)),
         (
             "test_samples",
             lambda: rb.evaluate(rb.draw(SETTING, 0), rb.three_steps(rb.draw(SETTING, 0)), 10**9),
         ),
         ("batch", lambda: descended(batch=10**9)),
-        ("dim", lambda: rb.predict(big(dim=2**31 - 1, zipf=1.0))),
-        ("dim", lambda: rb.predict(big(dim=2**31 - 1, width=8))),
+        ("dim", lambda: rb.predict(replace(LARGE, dim=2**31 - 1, zipf=1.0))),
+        ("dim", lambda: rb.predict(replace(LARGE, dim=2**31 - 1, width=8))),
         (
             "vocab",
-            lambda: rb.certify(rb.draw(rb.Setting(**{**SIZES, "vocab": 1000, "dim": 900}), 0)),
+            lambda: rb.certify(rb.draw(replace(SETTING, vocab=1000, dim=900), 0)),
         ),
         ("rows", lambda: rb.examine(np.zeros((10**7, 8)))),
     ],
@@ -58,9 +54,9 @@ def test_what_does_not_fit_is_refused_by_name_with_the_figure(field, call, small
 
 def test_estimates_are_above_what_draws_hold_and_not_far_above():
     for setting in (
-        big(samples=10**5, dim=999),
-        big(embeddings="orthogonal", vocab=999, dim=1002),
-        big(width=4000, samples=10),
+        replace(LARGE, samples=10**5, dim=999),
+        replace(LARGE, embeddings="orthogonal", vocab=999, dim=1002),
+        replace(LARGE, width=4000, samples=10),
     ):
         problem = rb.draw(setting, 0)
         held = sum(part.nbytes for part in vars(problem).values() if isinstance(part, torch.Tensor))
@@ -94,7 +90,7 @@ FAIL_LATER = (
     lambda x: x * math.nan,
     torch.log,
 )
-NONE_SOMEWHERE = rb.Setting(**SIZES, width=20, activation=bad_at(1.01))
+NONE_SOMEWHERE = replace(SETTING, width=20, activation=bad_at(1.01))
 FAILS = [  # what the error says, the call and what it is given
     ("not finite: smaller", lambda rate: rb.three_steps(rb.draw(SETTING, 0), rate, rate), 1e300),
     ("not finite: smaller", lambda rate: rb.three_steps(rb.draw(SETTING, 0), rate, rate), 1e200),
@@ -113,7 +109,7 @@ FAILS = [  # what the error says, the call and what it is given
         for value in (math.nan, math.inf)
     ),
     *(
-        ("^activation=.* is not", lambda phi: rb.Setting(**SIZES, width=5, activation=phi), phi)
+        ("^activation=.* is not", lambda phi: replace(SETTING, width=5, activation=phi), phi)
         for phi in FAIL_LATER
     ),
     *(

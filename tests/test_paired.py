@@ -1,6 +1,6 @@
 """Draws shared by many problems are the draws of each."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 import torch
@@ -11,7 +11,7 @@ from recallbook.sweeps.paired import PairedDraws
 
 pytestmark = pytest.mark.essential
 
-SIZES = {"vocab": 9, "seq_len": 5, "dim": 8, "samples": 20}
+BASE = sized(9, 5, 8, 20)
 CUTS = [(40, 12, None), (7, 5, None), (40, 6, 9), (23, 12, 4), (1, 3, 20)]
 CHOICES = [("equal", "none"), ("inverse", "none"), ("equal", "trained"), ("inverse", "calibrated")]
 
@@ -35,7 +35,7 @@ def cuts(law, flag):
 def choices(**law):
     """Loss weights and bias are those of each cut: they do not come from the longest batch."""
     return [
-        rb.Setting(**{**SIZES, "samples": samples}, loss_weights=weights, output_bias=bias, **law)
+        replace(BASE, samples=samples, loss_weights=weights, output_bias=bias, **law)
         for samples in (40, 13)
         for weights, bias in CHOICES
     ]
@@ -49,7 +49,7 @@ GROUPS = {
     "others": choices(other_zipf=1.5),
     "balanced": choices(zipf=0.7, balanced=True),
     "laws of one seed": [
-        rb.Setting(**SIZES, embeddings=law)
+        replace(BASE, embeddings=law)
         for law in (
             "clustered(2,0.5)",
             "clustered(7,0.9)",
@@ -80,12 +80,12 @@ def test_cuts_equal_draws_bit_for_bit(group):
     ids=str,
 )
 def test_what_was_not_drawn_is_refused(other):
-    draws = PairedDraws([rb.Setting(**SIZES, embeddings="clustered(2, 0.5)")], seed=0)
+    draws = PairedDraws([replace(BASE, embeddings="clustered(2, 0.5)")], seed=0)
     with pytest.raises(ValueError, match="setting="):
-        draws.problem(rb.Setting(**{**SIZES, "embeddings": "clustered(2, 0.5)", **other}))
+        draws.problem(replace(BASE, embeddings="clustered(2, 0.5)", **other))
 
 
 def test_mixed_lengths_are_refused():
-    for settings in ([], [rb.Setting(**SIZES), rb.Setting(**{**SIZES, "seq_len": 4})]):
+    for settings in ([], [BASE, replace(BASE, seq_len=4)]):
         with pytest.raises(ValueError, match="settings="):
             PairedDraws(settings, seed=0)

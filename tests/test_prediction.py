@@ -18,8 +18,6 @@ from recallbook_studies.ch02.associative import predicted_recall
 
 pytestmark = pytest.mark.essential
 
-BASE = {"vocab": 300, "seq_len": 20, "dim": 60, "samples": 3000, "trigger_in_values": True}
-
 
 def test_endless_data_is_the_linear_memory():
     """N to infinity with the trigger out of the values: step 3 stores the plain sum of outer
@@ -80,8 +78,7 @@ def test_more_data_and_more_dimensions_never_hurt(vocab, seq_len, dim, ratio, fl
 
 def test_ledger_holds_what_is_evaluated():
     """Each LaTeX formula of the ledger comes from the expression that gives its size."""
-    setting = rb.Setting(**BASE)
-    ledger = rb.predict(setting).ledger
+    ledger = rb.predict(marked(300, 20, 60, 3000)).ledger
     assert set(ledger) == {*lock_symbols.lock_terms(), *recall_symbols.mean_squares(), "coverage"}
     sizes = {V: 300, N: 3000, L: 20, d: 60, tau: 1}
     typical = {**sizes, lock_symbols.T: 1, lock_symbols.Q: 1, lock_symbols.M: 1}

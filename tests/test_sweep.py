@@ -5,6 +5,7 @@ import threading
 import warnings
 from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -18,14 +19,14 @@ from recallbook.sweeps.store import Store
 
 pytestmark = pytest.mark.essential
 
-SIZES = {"vocab": 16, "seq_len": 4, "dim": 8, "samples": 60}
+BASE = sized(16, 4, 8, 60)
 CHANGES = [
     {},
     {"samples": 200},
     {"dim": 5, "width": 7, "activation": "tanh"},
     {"dim": 18, "embeddings": "orthogonal"},
 ]
-SETTINGS = [rb.Setting(**{**SIZES, **change}, trigger_in_values=bool(change)) for change in CHANGES]
+SETTINGS = [replace(BASE, **change, trigger_in_values=bool(change)) for change in CHANGES]
 DESCENT = {"method": "descend", "test_samples": 300}
 POINTS = [
     *(rb.Point(setting, seed, test_samples=300) for setting in SETTINGS for seed in (0, 1)),
@@ -123,11 +124,7 @@ def test_draws_are_shared_inside_a_group(monkeypatch):
     monkeypatch.setattr(
         sweep, "PairedDraws", lambda settings, seed: made.append(seed) or shared(settings, seed)
     )
-    cuts = [
-        rb.Setting(**{**SIZES, "dim": dim, "samples": samples})
-        for dim in (3, 5)
-        for samples in (20, 40)
-    ]
+    cuts = [replace(BASE, dim=dim, samples=samples) for dim in (3, 5) for samples in (20, 40)]
     rb.run_sweep([rb.Point(setting, seed) for setting in cuts for seed in (0, 1)])
     assert sorted(made) == [0, 1]
 

@@ -1,6 +1,7 @@
 """The sampler: its law, its pairing, its independence of the machine."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.essential
 PINNED_TOKENS = [[81, 67, 79, 81, 59], [76, 1, 85, 47, 29]]
 PINNED_POSITIONS = [0, 2]
 PINNED_TRIGGER = [0.12952692643274907, -0.34739261945613464, 0.24208752668817843]
-BASE = {"vocab": 11, "seq_len": 4, "dim": 6, "samples": 50, "trigger_in_values": True}
+BASE = marked(11, 4, 6, 50)
 
 
 LAWS = [
@@ -64,7 +65,7 @@ def test_tokens_have_the_law_of_the_setting(law, fresh):
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_a_smaller_sample_is_a_prefix_whatever_the_law(law):
-    large, small = (rb.draw(rb.Setting(**{**BASE, "samples": n}, **law), seed=5) for n in (50, 17))
+    large, small = (rb.draw(replace(BASE, samples=n, **law), seed=5) for n in (50, 17))
     for some, more in (
         (small.sequences, large.sequences),
         (small.fresh(17, seed=6), large.fresh(50, seed=6)),
@@ -76,7 +77,7 @@ def test_a_smaller_sample_is_a_prefix_whatever_the_law(law):
 
 def test_balanced_runs_are_in_random_order():
     """Every run of V sequences shows every fact once, and each run in another order."""
-    problem = rb.draw(rb.Setting(**{**BASE, "samples": 44}, zipf=1.0, balanced=True), seed=0)
+    problem = rb.draw(replace(BASE, samples=44, zipf=1.0, balanced=True), seed=0)
     runs = problem.labels.view(4, 11)
     assert bool((runs.sort(dim=1).values == torch.arange(11)).all())
     assert len({tuple(run.tolist()) for run in runs}) == 4
@@ -84,7 +85,7 @@ def test_balanced_runs_are_in_random_order():
 
 def test_exponents_move_tokens_along_the_same_numbers():
     """Draws are paired across exponents: with a steeper law no token is rarer than before."""
-    flat, steep = (rb.draw(rb.Setting(**BASE, zipf=zipf), seed=0).tokens for zipf in (0.5, 1.5))
+    flat, steep = (rb.draw(replace(BASE, zipf=zipf), seed=0).tokens for zipf in (0.5, 1.5))
     assert bool((steep <= flat).all()) and not torch.equal(steep, flat)
 
 
@@ -112,7 +113,7 @@ def test_rows_of_a_table_are_streams_of_their_own():
 
 
 def test_a_smaller_dimension_uses_the_first_columns():
-    large, small = (rb.draw(rb.Setting(**{**BASE, "dim": d}, width=9), seed=5) for d in (6, 4))
+    large, small = (rb.draw(replace(BASE, dim=d, width=9), seed=5) for d in (6, 4))
     for name in ("input_embeddings", "output_embeddings", "trigger", "query"):
         a, b = getattr(large, name) * 6**0.5, getattr(small, name) * 4**0.5
         assert torch.allclose(a[..., :4], b, rtol=0, atol=1e-14), name
@@ -121,7 +122,7 @@ def test_a_smaller_dimension_uses_the_first_columns():
 
 
 def test_a_smaller_width_uses_the_first_rows():
-    large, small, none = (rb.draw(rb.Setting(**BASE, width=m), seed=5) for m in (9, 4, None))
+    large, small, none = (rb.draw(replace(BASE, width=m), seed=5) for m in (9, 4, None))
     assert torch.equal(large.mlp_weights[:4], small.mlp_weights) and none.mlp_weights is None
     for name in ("tokens", "input_embeddings"):
         assert torch.equal(getattr(large, name), getattr(none, name)), name
@@ -131,8 +132,8 @@ def test_a_smaller_width_uses_the_first_rows():
 
 
 def test_sphere_rows_are_gaussian_rows_normalised():
-    gaussian = rb.draw(rb.Setting(**BASE), seed=2)
-    sphere = rb.draw(rb.Setting(**BASE, embeddings="sphere"), seed=2)
+    gaussian = rb.draw(BASE, seed=2)
+    sphere = rb.draw(replace(BASE, embeddings="sphere"), seed=2)
     for name in ("input_embeddings", "output_embeddings", "trigger", "query"):
         table = getattr(gaussian, name)
         expected = table / table.norm(dim=-1, keepdim=True)
@@ -175,7 +176,7 @@ def test_global_generators_are_left_alone():
     torch.manual_seed(0)
     np.random.seed(0)  # noqa: NPY002
     states = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
-    rb.simulate(rb.Setting(**BASE), seed=0)
+    rb.simulate(BASE, seed=0)
     assert torch.equal(states[0], torch.get_rng_state())
     assert np.array_equal(states[1], np.random.get_state()[1])  # noqa: NPY002
 
@@ -192,7 +193,7 @@ def test_tokens_and_positions_differ_between_draws():
     assert len({stream(seed, role, block).random() for role, seed, block in streams}) == len(
         streams
     )
-    problem = rb.draw(rb.Setting(**BASE), seed=0)
+    problem = rb.draw(BASE, seed=0)
     fresh = [
         problem.fresh(50, **names) for names in ({}, {"seed": 1}, {"block": 1}, {"role": "batch"})
     ]

@@ -313,13 +313,13 @@ def few_draws(monkeypatch):
     monkeypatch.setattr(unequal, "MOST", 16)
 
 
-SMALL = {"vocab": 96, "seq_len": 12, "dim": 48, "samples": 1500, "trigger_in_values": True}
+SMALL = marked(96, 12, 48, 1500)
 
 
 @pytest.mark.slow
 @either("tau")
 def test_with_equal_facts_both_routes_agree(tau, few_draws):
-    setting = rb.Setting(**{**SMALL, "trigger_in_values": tau})
+    setting = replace(SMALL, trigger_in_values=tau)
     old, new = rb.predict(setting, warn=False), unequal.averages(setting, {})
     for name in OUTCOMES:
         assert getattr(old, name) == pytest.approx(getattr(new, name), abs=0.012 + 2 * new.error), (
@@ -342,8 +342,8 @@ def test_what_each_term_costs(few_draws):
 
 
 def test_own_tables_are_the_simulated_ones(few_draws):
-    setting = rb.Setting(
-        **SMALL, zipf=0.7, output_bias="trained"
+    setting = replace(
+        SMALL, zipf=0.7, output_bias="trained"
     )  # lock-on is certain here: few draws are enough
     problem = rb.draw(setting, seed=31)
     own = {

@@ -20,11 +20,11 @@ from recallbook.setting import fact_frequencies
 pytestmark = pytest.mark.essential
 
 NAMES = ("value1", "key_query", "value2")
-BASE = {"vocab": 12, "seq_len": 4, "dim": 9, "samples": 90, "trigger_in_values": True}
+BASE = marked(12, 4, 9, 90)
 
 
 def test_without_weights_a_label_that_the_bias_excludes_costs_without_end():
-    problem = rb.draw(rb.Setting(**{**BASE, "samples": 10}, output_bias="trained"), seed=0)
+    problem = rb.draw(replace(BASE, samples=10, output_bias="trained"), seed=0)
     model = rb.RecallTransformer(problem)
     history = rb.descend(model, problem, steps=2, eta=1.0, gamma=1.0, batch=60)
     assert np.isinf(history["loss"]).all() and bool(model.value.isfinite().all())
@@ -58,7 +58,7 @@ def test_a_trained_bias_leaves_no_residual_on_average(setting, seed):
 )
 @pytest.mark.parametrize("rates", [(None, None), (3.0, 200.0)])
 def test_a_calibrated_bias_is_none_where_training_sees_equal_facts(rates, same):
-    with_bias = rb.Setting(**BASE, **same)
+    with_bias = replace(BASE, **same)
     problem = rb.draw(with_bias, seed=3)
     plain = replace(problem, setting=replace(with_bias, output_bias="none"))
     one, other = rb.three_steps(problem, *rates), rb.three_steps(plain, *rates)
@@ -70,7 +70,7 @@ def test_a_calibrated_bias_is_none_where_training_sees_equal_facts(rates, same):
 
 @pytest.mark.parametrize("rates", [(None, None), (3.0, 200.0)])
 def test_on_equal_counts_weights_and_a_trained_bias_change_nothing_but_rounding(rates):
-    setting = rb.Setting(**{**BASE, "samples": 96}, balanced=True)
+    setting = replace(BASE, samples=96, balanced=True)
     problem = rb.draw(setting, seed=3)
     plain = rb.three_steps(problem, *rates)
     for weights, bias in (("inverse", "none"), ("equal", "trained"), ("inverse", "trained")):
@@ -84,7 +84,7 @@ def test_on_equal_counts_weights_and_a_trained_bias_change_nothing_but_rounding(
 
 @pytest.mark.parametrize("unequal", [{}, *UNEQUAL], ids=str)
 def test_residuals_along_any_axis_are_the_same_matrix(unequal):
-    problem = rb.draw(rb.Setting(**BASE, **unequal), seed=2)
+    problem = rb.draw(replace(BASE, **unequal), seed=2)
     weights, prediction = weights_and_prediction(problem)
     matrix = torch.from_numpy(np.diag(weights) @ (np.eye(12) - prediction))
     assert torch.allclose(centred_labels(problem), matrix @ problem.output_embeddings, atol=1e-13)
@@ -102,7 +102,7 @@ def test_residuals_along_any_axis_are_the_same_matrix(unequal):
 def test_a_model_that_knows_nothing_answers_with_the_most_frequent_label():
     """Accuracy is by frequency, recall is not; in the limit logits are per unit gamma, and the bias
     is nothing."""
-    setting = rb.Setting(**{**BASE, "samples": 400}, zipf=1.0, output_bias="calibrated")
+    setting = replace(BASE, samples=400, zipf=1.0, output_bias="calibrated")
     problem = rb.draw(setting, seed=0)
     silent = rb.evaluate(problem, rb.three_steps(problem, 1e-9, 1e-9), 20000)
     assert silent.recall == pytest.approx(1 / 12)
