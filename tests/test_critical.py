@@ -18,6 +18,7 @@ from recallbook.analysis.critical import (
     exponents,
     predicted_size,
     table_exponents,
+    with_predictions,
 )
 from recallbook.analysis.intervals import crossing
 from recallbook_studies.ch09.product_law import collapse, separability
@@ -235,6 +236,14 @@ def test_predicted_sizes_are_where_predictions_cross():
     assert predicted_size(replace(setting, dim=256), "accuracy", 0.9) == pytest.approx(
         rb.critical_samples(256, 128, 256), rel=0.02
     )
+
+
+def test_predictions_are_of_the_right_settings():
+    table = pd.DataFrame({"dim": [32, 64], "seq_len": [128, 128], "critical": [1.0, 2.0]})
+    found = with_predictions(table, "lock_on", 0.5, vocab=256)
+    for dim, predicted in zip(table["dim"], found["predicted"], strict=True):
+        setting = sized(256, 128, dim, round(predicted))
+        assert rb.predict(setting).lock_on == pytest.approx(0.5, abs=0.01)
 
 
 def test_other_sizes_can_vary():

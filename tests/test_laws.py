@@ -212,8 +212,6 @@ def test_words_about_unequal_facts_are_what_is_predicted():
     assert min(found.lock_on for found in mended.values()) > 0.99
     assert mended["trained output bias"].recall < 0.2 < 0.9 < mended["inverse loss weights"].recall
     assert mended["balanced batches"].recall > 0.99
-    for name, text in section.unequal().items():
-        assert text in committed(), name
 
 
 def test_the_cap_of_the_mlp_is_where_its_formula_is_one():
