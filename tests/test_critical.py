@@ -110,8 +110,8 @@ def test_exponents_of_a_table_are_those_of_its_curves():
 @pytest.mark.slow
 def test_a_search_agrees_with_the_committed_grid():
     frame = rb.load_results("lock_on")
-    chosen = frame[(frame["vocab"] == 256) & (frame["seq_len"] == 64) & (frame["dim"] == 64)]
-    grid = critical_table(chosen[~chosen["trigger_in_values"]], ["dim"], resamples=50).iloc[0]
+    chosen = frame.query("vocab == 256 and seq_len == 64 and dim == 64 and not trigger_in_values")
+    grid = critical_table(chosen, ["dim"], resamples=50).iloc[0]
     setting = sized(256, 64, 64, 512)
     found = critical_size(
         setting, seeds=range(30), test_samples=4000

@@ -49,7 +49,7 @@ def test_noise_of_the_arg_max_is_that_of_a_simulated_gradient():
 
 def test_one_step_table_holds_the_bound_at_its_level():
     found = one_step.critical(rb.load_results("one_step"), "argmax")
-    row = found[(found["vocab"] == 256) & (found["seq_len"] == 64) & (found["dim"] == 64)].iloc[0]
+    row = found.query("vocab == 256 and seq_len == 64 and dim == 64").iloc[0]
     assert row["least"] == rb.minimum_samples(256, 64, 64, 0.5)
     assert np.isinf(found[found["dim"] == 32]["predicted"]).all()
     assert 0.8 < row["critical"] / row["predicted"] < 1.2
