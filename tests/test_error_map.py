@@ -43,9 +43,6 @@ def test_it_covers_what_a_setting_allows():
     for ratio, low, high in (("seq_len", 0.02, 1.1), ("samples", 0.6, 200), ("dim", 0.05, 8)):
         found = MAP[ratio] / MAP["vocab"]
         assert found.min() < low and found.max() > high, ratio
-    # of the outcomes that are neither all nor nothing most are known to 0.01
-    inside = MAP["lock_on"].between(0.02, 0.98)
-    assert MAP.loc[inside, "lock_on_error"].median() < 0.012
 
 
 QUICK = unequal_map.judged().query("predicted_error < 0.0045").nsmallest(3, "vocab")
