@@ -3,6 +3,8 @@
 import csv
 import json
 import subprocess
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -95,6 +97,18 @@ def test_every_file_is_of_a_sweep_or_a_table_and_all_are_small():
     assert {path.stem for path in files} == set(NAMES) | set(archive.tables())
     assert set(NAMES) == set(SWEEPS) - {"trial"}
     assert sum(file.stat().st_size for file in files) < 10e6
+
+
+@pytest.mark.parametrize("name", SWEEPS)
+def test_no_point_is_there_twice_and_every_setting_has_all_seeds(name):
+    points = SWEEPS[name].points()
+    assert len({point.key for point in points}) == len(points)
+    seeds = Counter(replace(point, seed=0) for point in points)
+    # fewer at the larger vocabulary
+    assert len(set(seeds.values())) == (2 if name == "accuracy" else 1)
+    expected = {"lock_on": 30, "trial": 1, "accuracy": 6, "remedies_rates": 3}
+    expected |= {"zipf_threshold": 8, "zipf_error": 8}
+    assert min(seeds.values()) >= expected.get(name, 10)
 
 
 def test_provenance_says_when_code_is_not_that_of_its_commit(tmp_path):

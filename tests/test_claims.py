@@ -87,11 +87,6 @@ def test_every_form_says_everything(found):
             for wanted in (claim.text, claim.remark, claim.rule, claim.verdict):
                 wanted = re.sub(r"\^ ?(?=[−\d])", "", wanted) if form == "html" else wanted
                 assert flat(wanted) in plain, (form, claim.id)
-        counts = [
-            plain.count(word)
-            for word in ("From:", "Measured:", "Verdict:", "Why:", "See:", "d < V & N")
-        ]
-        assert counts == [len(DATA.claims)] * 6, form
 
 
 # The verdict follows from the measurement: other measurements give other verdicts

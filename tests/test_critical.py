@@ -18,6 +18,7 @@ from recallbook.analysis.critical import (
     exponents,
     predicted_size,
     table_exponents,
+    with_predictions,
 )
 from recallbook.analysis.intervals import crossing
 from recallbook_studies.ch09.product_law import collapse, separability
@@ -109,8 +110,8 @@ def test_exponents_of_a_table_are_those_of_its_curves():
 @pytest.mark.slow
 def test_a_search_agrees_with_the_committed_grid():
     frame = rb.load_results("lock_on")
-    chosen = frame[(frame["vocab"] == 256) & (frame["seq_len"] == 64) & (frame["dim"] == 64)]
-    grid = critical_table(chosen[~chosen["trigger_in_values"]], ["dim"], resamples=50).iloc[0]
+    chosen = frame.query("vocab == 256 and seq_len == 64 and dim == 64 and not trigger_in_values")
+    grid = critical_table(chosen, ["dim"], resamples=50).iloc[0]
     setting = sized(256, 64, 64, 512)
     found = critical_size(
         setting, seeds=range(30), test_samples=4000
@@ -235,6 +236,14 @@ def test_predicted_sizes_are_where_predictions_cross():
     assert predicted_size(replace(setting, dim=256), "accuracy", 0.9) == pytest.approx(
         rb.critical_samples(256, 128, 256), rel=0.02
     )
+
+
+def test_predictions_are_of_the_right_settings():
+    table = pd.DataFrame({"dim": [32, 64], "seq_len": [128, 128], "critical": [1.0, 2.0]})
+    found = with_predictions(table, "lock_on", 0.5, vocab=256)
+    for dim, predicted in zip(table["dim"], found["predicted"], strict=True):
+        setting = sized(256, 128, dim, round(predicted))
+        assert rb.predict(setting).lock_on == pytest.approx(0.5, abs=0.01)
 
 
 def test_other_sizes_can_vary():

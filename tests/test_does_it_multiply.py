@@ -47,14 +47,6 @@ def test_noise_of_the_arg_max_is_that_of_a_simulated_gradient():
     assert np.mean(ratios) == pytest.approx(1 / law / (2 * np.log(256)) + 2 / 64, rel=0.05)
 
 
-def test_one_step_table_holds_the_bound_at_its_level():
-    found = one_step.critical(rb.load_results("one_step"), "argmax")
-    row = found[(found["vocab"] == 256) & (found["seq_len"] == 64) & (found["dim"] == 64)].iloc[0]
-    assert row["least"] == rb.minimum_samples(256, 64, 64, 0.5)
-    assert np.isinf(found[found["dim"] == 32]["predicted"]).all()
-    assert 0.8 < row["critical"] / row["predicted"] < 1.2
-
-
 def test_leading_laws_are_the_slopes_of_the_ledger_at_huge_sizes():
     laws = lock_on_sizes.leading_laws().set_index("term")
     assert laws.loc["mean bias"].tolist() == [0.5, 2, -1.5]

@@ -43,9 +43,6 @@ def test_it_covers_what_a_setting_allows():
     for ratio, low, high in (("seq_len", 0.02, 1.1), ("samples", 0.6, 200), ("dim", 0.05, 8)):
         found = MAP[ratio] / MAP["vocab"]
         assert found.min() < low and found.max() > high, ratio
-    # of the outcomes that are neither all nor nothing most are known to 0.01
-    inside = MAP["lock_on"].between(0.02, 0.98)
-    assert MAP.loc[inside, "lock_on_error"].median() < 0.012
 
 
 QUICK = unequal_map.judged().query("predicted_error < 0.0045").nsmallest(3, "vocab")
@@ -65,9 +62,9 @@ def test_settings_and_predictions_are_those_of_their_numbers(map_, row):
         assert found[name] == pytest.approx(row[name], abs=1e-6), name
 
 
-CHEAP = (MAP["samples"] * MAP["seq_len"] < 3000) & (MAP["seeds"] <= 40) & (MAP["dim"] < 500)
+CHEAP = MAP.query("samples * seq_len < 3000 and seeds <= 40 and dim < 500")
 OTHERS = unequal_map.judged().query("vocab < 130 and samples * seq_len < 30000")
-MADE_AGAIN = [(error_map, row) for row in MAP[CHEAP].sample(3, random_state=2).to_dict("records")]
+MADE_AGAIN = [(error_map, row) for row in CHEAP.sample(3, random_state=2).to_dict("records")]
 MADE_AGAIN += [(unequal_map, row) for row in OTHERS[:2].to_dict("records")]
 
 

@@ -385,17 +385,12 @@ def test_errors_are_the_simulated_ones():
     table = error_sizes.errors(frame)
     away = (table["predicted"] - table["error"]).abs() - 2 * table["deviation"]
     assert away.max() < 0.03
-    last = frame[frame["samples"] == max(error_sizes.SAMPLES)]
     for exponent in error_sizes.EXPONENTS:
-        chosen = last[(last["zipf"] == exponent) & (last["loss_weights"] == "equal")]
-        rows = table[(table["zipf"] == exponent) & (table["samples"] == max(error_sizes.SAMPLES))]
-        rows = rows[rows["loss_weights"] == "equal"]
+        of = f"zipf == {exponent} and loss_weights =="
+        last = f"{of} 'equal' and samples == {max(error_sizes.SAMPLES)}"
+        chosen, rows = frame.query(last), table.query(last)
         measured = error_sizes.slope(chosen, "dim")
         predicted = np.polyfit(np.log(rows["dim"]), np.log(rows["predicted"]), 1)[0]
         assert measured.low < predicted < measured.high < -0.15
-        covered = table[
-            (table["zipf"] == exponent)
-            & (table["loss_weights"] == "inverse")
-            & (table["dim"] == 256)
-        ]
+        covered = table.query(f"{of} 'inverse' and dim == 256")
         assert (covered["error"] / covered["uncovered"]).between(0.9, 1.12).all()

@@ -181,13 +181,14 @@ def test_words_about_rare_facts_are_what_the_sweep_shows():
     """The floor falls faster with d than its law for large d, and too few dimensions make more data
     hurt."""
     frame = rb.load_results("zipf_error")
-    most = frame[frame["samples"] == frame["samples"].max()]
     for exponent in error_sizes.EXPONENTS:
         law = float(
             sp.diff(sp.log(rare_facts.plain_floor()), d).subs({d: 1, breaking.alpha: exponent})
         )
         assert law == pytest.approx(-(1 - 1 / exponent) / 2)
-        at_floor = most[(most["loss_weights"] == "equal") & (most["zipf"] == exponent)]
+        at_floor = frame.query(
+            f"samples == samples.max() and loss_weights == 'equal' and zipf == {exponent}"
+        )
         assert error_sizes.slope(at_floor, "dim").high < law, "steeper, beyond chance"
     few = frame.query("zipf == 1.5 and dim == 32 and loss_weights == 'inverse'")
     assert (few.groupby("samples")["accuracy"].mean().diff().iloc[1:] < 0).all(), (
@@ -212,8 +213,6 @@ def test_words_about_unequal_facts_are_what_is_predicted():
     assert min(found.lock_on for found in mended.values()) > 0.99
     assert mended["trained output bias"].recall < 0.2 < 0.9 < mended["inverse loss weights"].recall
     assert mended["balanced batches"].recall > 0.99
-    for name, text in section.unequal().items():
-        assert text in committed(), name
 
 
 def test_the_cap_of_the_mlp_is_where_its_formula_is_one():

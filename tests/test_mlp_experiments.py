@@ -9,7 +9,6 @@ import torch
 from sized import marked, sized
 
 import recallbook as rb
-from recallbook.analysis import intervals
 from recallbook.theory.symbolic.expressions import V, d
 from recallbook_studies.ch07 import choices, features, phase
 
@@ -143,9 +142,3 @@ def test_more_data_never_ask_for_a_wider_mlp():
     assert set(finite["panel"]) == set(phase.PANELS)
     for _, row in plane.groupby(["panel", "seq_len"]):
         assert (np.diff(row.sort_values("ratio")["width"][np.isfinite(row["width"])]) <= 0).all()
-
-
-def test_simulation_at_a_crossing():
-    row = phase.plane().query("panel == 'he3 without trigger' and ratio == 8 and seq_len == 4")
-    found = intervals.seed_interval(phase.at_crossings(row)["accuracy"])
-    assert abs(found.mean - phase.ACCURACY) < 0.03

@@ -181,16 +181,6 @@ def test_ledger_with_the_mlp():
         assert wider[name].size < ledger[name].size
 
 
-@pytest.mark.nightly  # chapter 7 prints one every day
-def test_critical_width_reaches_its_accuracy():
-    sizes = {"vocab": 100, "seq_len": 6, "dim": 30, "samples": 2000, "activation": "he3"}
-    found = rb.critical_width(**sizes)
-    at, below = (rb.Setting(**sizes, width=int(share * found)) for share in (1, 0.97))
-    assert rb.predict(at).accuracy >= 0.9 > rb.predict(below).accuracy and isinstance(found, float)
-    # a linear component keeps the cap of d squared whatever the width
-    assert rb.critical_width(100, 6, 10, 2000, activation="relu", warn=False) == math.inf
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("activation", NAMED)
 def test_more_neurons_never_hurt(activation):

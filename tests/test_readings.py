@@ -76,15 +76,6 @@ def test_information_of_the_true_gradient_by_integration(error):
         assert found == pytest.approx(exact, abs=0.04)  # five standard errors
 
 
-@pytest.mark.nightly
-def test_exact_counts_tell_as_much_as_a_tiny_error():
-    errors = (1e-9, 0.0)
-    found = np.array(
-        [readings.information_of_true_gradient(TINY, seed, errors, 300) for seed in range(6)]
-    )
-    assert abs(np.diff(found.mean(axis=0))[0]) < 0.15
-
-
 def test_too_many_tables_are_refused():
     with pytest.raises(ValueError, match="tables of counts: smaller sizes"):
         readings.enumerate_gradients(marked(4, 4, 2, 30), 0)

@@ -181,10 +181,8 @@ def test_the_search_ends_inside_its_grid():
 
 def test_a_pair_made_again():
     frame = tuning.load()
-    kept = frame[
-        (frame["rung"] == "learned embeddings") & (frame["vocab"] == 64) & (frame["dim"] == 32)
-    ]
-    kept = kept[(kept["seq_len"] == 8) & (kept["rate"] == 0.03) & (kept["decay"] == 1.0)]
+    kept = frame.query("rung == 'learned embeddings' and rate == 0.03 and decay == 1")
+    kept = kept.query("vocab == 64 and dim == 32 and seq_len == 8")
     made = [tuning.row(key)["accuracy"] for key in kept["key"]]
     assert np.mean(made) == pytest.approx(kept["accuracy"].mean(), abs=0.03)
 
