@@ -103,6 +103,7 @@ class Steps:
         return {
             "length": squares.max() / a[cf.longest] ** 2,
             "overlap": abs(inner).max() / a[cf.overlap],
+            "overlap with the trigger": abs(inner[-1]).max() / a[cf.trigger_overlap],
             "spread": norm(self.beta, 2) ** 2 / self.V / a[cf.G],
             "mean": self.V * self.mean @ self.mean / a[cf.longest] ** 2,
             "overlap with the mean": abs(all_vectors @ self.mean).max() / a[cf.mean_overlap],
@@ -199,21 +200,29 @@ class Steps:
         }
         return {f"norm: {name}": self.frobenius(*found[name]).max() / bound[name] for name in found}
 
+    @cached_property
+    def questions(self):
+        return self.z + self.tau * self.t
+
     def overlaps(self):
-        h = self.z + self.tau * self.t
-        return self.f[:, None] * (h @ h.T)  # column v: the question
+        return self.f[:, None] * (self.questions @ self.questions.T)  # column v: the question
 
     def recall(self):
-        q = self.overlaps()
+        a, h = self.allowed, self.questions
+        overlaps = self.z @ h.T / norm(h, axis=1)
+        np.fill_diagonal(overlaps, 0)
+        shares = self.V * self.f[:, None] * overlaps
         return {
-            "recall noise": self.V
-            * norm(q - q.mean(axis=0), axis=0).max()
-            / self.bound(cf.recall_noise())
+            "trigger and question": max(h @ self.t) / a[cf.common],
+            "wrong overlap": overlaps.max() / (2**0.5 * a[cf.eps]),
+            "all counts": self.V**2 * self.f @ self.f / a[cf.mass],
+            "wrong shares": (shares**2).sum(axis=0).max() / a[cf.others],
         }
 
     def lower(self):
         """What is proved, and what is there."""
         a, others, q = self.allowed, self.alpha.copy(), self.overlaps()
+        gap, lengths = self.bound(cf.recall_gap()), norm(q - q.mean(axis=0), axis=0)
         others[self.pairs[:, 1], np.arange(len(self.pairs))] = np.inf
         wrong = np.where(np.eye(self.V, dtype=bool), -np.inf, q).max(axis=0)
         return {
@@ -221,7 +230,11 @@ class Steps:
             "smallest key": (a[cf.low_key], others.min()),
             "rarest": (a[cf.least], self.f.min() * self.V),
             "signal": (self.bound(cf.signal()), self.V * self.facts.min()),
-            "recall gap": (self.bound(cf.recall_gap()), self.V * (np.diag(q) - wrong).min()),
+            "right overlap": (a[cf.right], (self.z * self.questions).sum(axis=1).min()),
+            "recall": (
+                gap / self.bound(cf.recall_noise()) if gap > 0 else -np.inf,
+                ((np.diag(q) - wrong) / lengths).min(),
+            ),
         }
 
     def upper(self):

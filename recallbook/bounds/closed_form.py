@@ -13,23 +13,26 @@ import math
 from functools import cache
 from typing import NamedTuple
 
+import numpy as np
 import sympy as sp
 
 from recallbook.arguments import check_flag, check_rate, check_share, check_size, not_allowed
 from recallbook.theory.symbolic.expressions import L, N, V, Values, d, numeric, tau
 
-EVENTS = 16  # times V^2: events that the proof excludes, each of probability exp(-Lambda)
+EVENTS = 44  # times V^2: events that the proof excludes, each of probability exp(-Lambda)
 SMALLEST_VOCAB = 5  # the gap of recall needs it
+LEVELS = 12  # of a fact's frequency, in recall
+MOST_SHARE = 0.8  # a fact's least frequency is above 0
 LARGEST = 1e60  # sequences; where these do not suffice, nothing is said
 
-log, log_all = sp.symbols(
-    r"Lambda \Lambda'", positive=True
-)  # of one event; of one event for each of N^2
-eps, omega, G, Delta, K = sp.symbols("epsilon omega G Delta K", positive=True)
+log, log_one, log_all = sp.symbols(
+    r"Lambda \lambda \Lambda'", positive=True
+)  # of one event; of one event for each token; of one for each of N^2
+eps, eps_one, omega, G, Delta, K = sp.symbols(r"epsilon \epsilon_1 omega G Delta K", positive=True)
 longest, shortest, widest = sp.symbols(
     r"\ell_+ s_- gamma", positive=True
 )  # length, squared length, |g|
-overlap, mean_overlap, third = sp.symbols(r"o \bar{o} h_+", positive=True)
+overlap, trigger_overlap, mean_overlap, third = sp.symbols(r"o o_t \bar{o} h_+", positive=True)
 share, most, least, uneven = sp.symbols(r"\theta f_+ f_- phi", positive=True)
 key, any_key, low_key, odd_key, keys, value = sp.symbols(
     r"\alpha_1 \alpha_+ \alpha_- \alpha_0 \alpha_2 b_+", positive=True
@@ -40,6 +43,8 @@ deviation, x_most, y_most = sp.symbols("sigma_X C_X C_Y", positive=True)
 key_noise, variance, value_noise = sp.symbols("S_F v_D D_{op}", positive=True)
 weights, x_path, y_path, pair_variance, pair_most = sp.symbols("n_+ P_X P_Y v_p R_p", positive=True)
 
+right, common, question, mass, others = sp.symbols(r"p_- c_+ \eta m r", positive=True)
+
 root = sp.sqrt
 third_part = sp.Rational(1, 3)
 
@@ -48,36 +53,38 @@ third_part = sp.Rational(1, 3)
 def definitions() -> dict[sp.Symbol, sp.Expr]:
     r"""Each symbol of the proof by sizes, $\Lambda$ and the symbols before it.
 
-    $\Lambda=\log(16V^2/\delta)$ pays for a union over pairs of tokens, $\Lambda'=\Lambda+2\log N$
-    also over sequences."""
-    facts = V * log / N
+    $\Lambda=\log(44V^2/\delta)$ pays for a union over pairs of tokens,
+    $\lambda=\Lambda-\log2V$ over tokens, $\Lambda'=\Lambda+2\log N$ also over sequences."""
     hits = root(2 * L * G * log_all)
     return {
         # good embeddings
+        log_one: log - sp.log(2 * V),
         log_all: log + 2 * sp.log(N),
         eps: root(log / d),
-        longest: root(1 + 2 * eps + 2 * eps**2),
-        shortest: (1 - 1 / V) * (1 - 2 * eps),
+        eps_one: root(log_one / d),
+        longest: root(1 + 2 * eps_one + 2 * eps_one**2),
+        shortest: (1 - 1 / V) * (1 - 2 * eps_one),
+        trigger_overlap: root(2) * longest * eps_one,
         overlap: root(2) * longest * eps + longest**2 / (V - 1),
         mean_overlap: root(2) * longest * eps / root(V),
         omega: (1 + root(d / V) + root(2 * log / V)) ** 2,
         G: omega / d,
-        widest: root(3 * longest**2 + 6 * overlap),
+        widest: root(3 * longest**2 + 4 * trigger_overlap + 2 * overlap),
         Delta: (longest**2 - shortest) / 2,
         third: root(2 * G) * eps * (Delta + (2 * overlap + longest**2 / (V - 1)) / (V - 1))
         + 2 * longest**2 * Delta / V
         + 2 * G * longest**2 / (V - 1),
         # keys a_k.g and values b_k
-        key: longest**2 + 2 * overlap,
-        any_key: 2 * longest**2 + 5 * overlap,
-        low_key: 1 - 2 * eps - 5 * overlap,
+        key: longest**2 + trigger_overlap + overlap,
+        any_key: 2 * longest**2 + 3 * trigger_overlap + 2 * overlap,
+        low_key: 1 - 2 * eps_one - 3 * trigger_overlap - 2 * overlap,
         odd_key: longest**2 - shortest + 2 * overlap,
         keys: key + root(G) * widest,
         value: (1 + tau) * longest,
         # good counts
-        share: facts,
-        most: 1 + root(2 * share) + 2 * share / 3,
-        least: 1 - root(2 * share),
+        share: V * log_one / N,
+        most: 1 + root(2 * share) + share / 3,
+        least: 1 - root(2 * share) + share / 3,
         uneven: 1 + root(2 * log * (1 / V + 2 / root(N))) + log / (3 * root(N)),
         # one sequence
         sum_values: longest * root(2 * L * log_all),
@@ -106,6 +113,12 @@ def definitions() -> dict[sp.Symbol, sp.Expr]:
         pair_variance: 2 * N * (G * x_path**2 / L + deviation**2 * y_path**2),
         pair_most: y_most * x_path + x_most * y_path,
         K: L**3 * V / (L - 1),
+        # recall: z_v.h, t.h, |h|, V^2 sum f^2, and V^2/|h|^2 times the squares of all wrong shares
+        right: 1 - 2 * eps_one - tau * trigger_overlap,
+        common: longest**2 + trigger_overlap,
+        question: root(right + tau * common),
+        mass: V + V**2 * uneven**2 / N,
+        others: (mass + 2 * most * root(mass * log_one) + 2 * most**2 * log_one) / d,
     }
 
 
@@ -182,20 +195,15 @@ def norms() -> dict[str, sp.Expr]:
 
 @cache
 def recall_gap() -> sp.Expr:
-    r"""$V(q_v-q_k)$ at least: the right fact's share less a wrong one's."""
-    trigger = overlap + mean_overlap
-    right = shortest - 2 * mean_overlap - 2 * tau * trigger
-    wrong = overlap + 2 * mean_overlap + longest**2 / V + 2 * tau * trigger
-    return least * right - most * wrong - tau * (most - least) * longest**2
+    r"""$V(q_v-q_k)/|h|$ at least, $h$ the question: the right fact's share less a wrong one's."""
+    return (least * right - tau * (most - least) * common) / question - root(2) * most * eps
 
 
 @cache
 def recall_noise() -> sp.Expr:
-    r"""$V|q|$ at most, $q$ centred."""
-    trigger = overlap + mean_overlap
-    length = root((1 + tau) * longest**2 + 2 * mean_overlap + longest**2 / V + 2 * tau * trigger)
-    common = mean_overlap + longest**2 / V + tau * (longest**2 + trigger + mean_overlap)
-    return most * root(V * G) * length + uneven * V / root(N) * common
+    r"""$V|q|/|h|$ at most where $q_v$ is at its least, $q$ centred."""
+    own = least * right / question
+    return root(own**2 + others) + tau * uneven * V * common / (question * root(N))
 
 
 class Conditions(NamedTuple):
@@ -227,8 +235,9 @@ class Conditions(NamedTuple):
 def constants(sizes: Values) -> dict[sp.Symbol, float]:
     r"""The value of every symbol of :func:`definitions` at $V,N,L,d,\tau$ and $\Lambda$."""
     values = dict(sizes)
-    for symbol, expression in definitions().items():
-        values[symbol] = numeric(expression)(values)
+    with np.errstate(invalid="ignore"):  # |h| where epsilon is large
+        for symbol, expression in definitions().items():
+            values[symbol] = numeric(expression)(values)
     return values
 
 
@@ -274,18 +283,28 @@ def _conditions(sizes: Values) -> Conditions:
     if values[low_key] <= 0 or values[shortest] <= 0:
         margin = -math.inf
     room = values[d] / (8 * values[log])
-    gap, noise = (float(numeric(of)(values)) for of in (recall_gap(), recall_noise()))
     lock = (
         max(1 / room, sum(parts.values()) / (margin * math.sqrt(room))) if margin > 0 else math.inf
     )
-    right = (
-        values[shortest]
-        - 2 * values[mean_overlap] * (1 + values[tau])
-        - 2 * values[tau] * values[overlap]
-    )
-    recalled = gap > 0 and right > 0 and values[least] > 0
-    recall = 4 * values[log] * noise**2 / (values[d] * gap**2) if recalled else math.inf
-    return Conditions(margin, lost, lock, parts, recall)
+    return Conditions(margin, lost, lock, parts, _recall(values))
+
+
+def _recall(values: Values) -> float:
+    r"""The largest of $4(\Lambda-x)\,\text{noise}^2/d\,\text{gap}^2$ over the levels of the fact's
+    own frequency.
+
+    It is below the level of $y$ with probability $e^{-y}$, so that between the levels of $x$ and
+    $y$ only $\Lambda-x$ is asked of the output embeddings.
+    """
+    levels = np.linspace(0, values[log_one], LEVELS + 1)
+    if values[right] <= 0 or values[share] > MOST_SHARE:
+        return math.inf
+    rare = numeric(definitions()[least])({share: values[V] * levels[1:] / values[N]})
+    gap, noise = (numeric(of)({**values, least: rare}) for of in (recall_gap(), recall_noise()))
+    if min(gap) <= 0:
+        return math.inf
+    asked = 4 * (values[log] - levels[:-1]) / values[d]
+    return float((asked * (noise / gap) ** 2).max())
 
 
 def sufficient_samples_closed_form(

@@ -84,13 +84,14 @@ def facets(trigger_in_values: bool) -> tuple[Facet, ...]:
 
 @cache
 def caps(trigger_in_values: bool) -> dict[sp.Symbol, float]:
-    """Symbols of order 1 at their largest (``shortest``, ``low_key``, ``least`` at their smallest)
-    in the range.
+    """Symbols of order 1 at their largest (``shortest``, ``low_key``, ``least``, ``right`` at their
+    smallest) in the range.
 
     All are monotone in $\\epsilon$, $1/V$, $d/V$, $\\Lambda/V$, $V\\Lambda/N$ and $\\Lambda/\\sqrt
     N$."""
     flag, most_samples = int(trigger_in_values), SAMPLES[int(trigger_in_values)]
     values: dict[sp.Symbol, float] = {V: VOCAB, tau: flag, cf.eps: DIM_OVER_LOG**-0.5}
+    values[cf.eps_one] = values[cf.eps]  # lambda <= Lambda
     values[cf.omega] = (2 + math.sqrt(2 / DIM_OVER_LOG)) ** 2
     values[cf.G] = values[cf.omega] / (DIM_OVER_LOG * LOG)
     values[cf.share] = 1 / (most_samples * LOG)  # Lambda <= Lambda'
@@ -100,6 +101,7 @@ def caps(trigger_in_values: bool) -> dict[sp.Symbol, float]:
     order = (
         cf.longest,
         cf.shortest,
+        cf.trigger_overlap,
         cf.overlap,
         cf.mean_overlap,
         cf.widest,
@@ -107,7 +109,8 @@ def caps(trigger_in_values: bool) -> dict[sp.Symbol, float]:
         cf.any_key,
         cf.low_key,
     )
-    for symbol in (*order, cf.odd_key, cf.keys, cf.value, cf.most, cf.least):
+    recall = cf.right, cf.common, cf.question
+    for symbol in (*order, cf.odd_key, cf.keys, cf.value, cf.most, cf.least, *recall):
         values[symbol] = float(definitions[symbol].subs(values))
     return values
 
@@ -116,6 +119,7 @@ def caps(trigger_in_values: bool) -> dict[sp.Symbol, float]:
 def monomials(part: sp.Expr, trigger_in_values: bool) -> tuple[tuple[float, sp.Expr], ...]:
     """An upper bound of a part, in monomials: coefficient and product of powers."""
     sizes = {cf.eps: sp.sqrt(cf.log / d), cf.share: V * cf.log / N, cf.G: cf.omega / d}
+    sizes |= {cf.eps_one: sizes[cf.eps], cf.log_one: cf.log}
     definitions = cf.definitions()
     excess = definitions[cf.most] - 1
     part = part.xreplace({cf.most - 1: excess})
