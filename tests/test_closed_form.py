@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 import sympy as sp
 from measured_steps import Steps
-from scipy.stats import binom
+from scipy.linalg import hadamard
+from scipy.stats import binom, norm
 
 import recallbook as rb
 from recallbook.bounds import closed_form as cf
@@ -30,7 +31,7 @@ DRAWS = [
 ]
 WIDE = [(30, 3, 2500, 2000, 0), (30, 3, 2500, 2000, 1)]
 SEEDS = (0, 1)
-POSITIVE = {"shortest", "smallest key", "rarest", "signal", "right overlap"}
+POSITIVE = {"shortest", "key of the trigger", "rarest", "signal", "right overlap"}
 BOOK = Path(__file__).parent.parent / "book"
 PAGE = "".join(
     (BOOK / f"{name}.md").read_text(encoding="utf-8") for name in ("proofs", "proofs_margins")
@@ -171,12 +172,11 @@ def test_conditional_means_by_enumeration(flag, length):
 def test_count_of_events():
     """Of the list at the end of the proof, for every vocabulary that is allowed, at d <= V <= N."""
     v, n = sp.symbols("v n", positive=True)
-    of_tokens = 2 * (v + 1) + 1 + v + 2 * v + 3 * v  # lengths, trigger, counts, recall
-    embeddings = v * (v - 1) / 2 + 1 + (v + 1) + v * (v - 1) + (v + 1)
-    counts, values, running = 1, 2 * v, 2 * v / n**2
-    # sums of the trace, norm of the keys' noise, running sums of X and Y, sequences, the margin
-    of_pair = 6 + 2 + 2 * running + 6 / n + 1
-    of_pair += 1 + cf.LEVELS  # recall
+    of_tokens = 2 * (v + 1) + v + 2 * v + 3 * v  # lengths, trigger, counts, recall
+    embeddings = v * (v - 1) / 2 + 1 + v * (v - 1) + (v + 1)
+    counts, values = 1, 2 * v
+    # sums of the trace, along the mean, norm of the keys' noise, halves, sequences, the margin
+    of_pair = 8 + 2 + 2 + 8 / n + 6 / n + 1 + cf.LEVELS
     events = 2 * v * of_tokens + embeddings + counts + values + v * (v - 1) * of_pair
     left = sp.expand(
         (cf.EVENTS * v**2 - events).subs(n, v).subs(v, v + cf.SMALLEST_VOCAB) * (v + 5) ** 2
@@ -198,6 +198,25 @@ def test_rare_and_frequent_facts(samples):
     assert (counts.sf(np.ceil(above * samples / vocab) - 1) <= np.exp(-levels)).all()
     assert (counts.cdf(below * samples / vocab) <= np.exp(-levels)).all()
     assert counts.cdf(below[-1] * samples / vocab) > np.exp(-2.5 * levels[-1])  # and not by much
+
+
+@pytest.mark.parametrize("sequences", [3, 4, 30])
+def test_a_sum_over_pairs_is_a_mean_over_halves(sequences):
+    """Of the proof of keys and values: at most 2N halves."""
+    size = 2 ** math.floor(math.log2(sequences) + 1)
+    halves = hadamard(size)[:, 1 : sequences + 1] > 0
+    products = np.random.default_rng(0).normal(size=(sequences, sequences))
+    sums = np.einsum("si,sj,ij->s", halves, ~halves, products)
+    assert size <= 2 * sequences
+    assert 4 * sums.mean() == pytest.approx(products.sum() - np.trace(products))
+
+
+@pytest.mark.parametrize("right", [0.1, 1, 3])
+@pytest.mark.parametrize("wrong", [0.01, 0.3, 2])
+def test_wrong_overlaps_are_averaged(right, wrong):
+    """Of the proof of recall: the mean of exp(-(A - bn)^2 / 2) where A > bn, and of 1 elsewhere."""
+    normal = norm.expect(lambda n: np.exp(-(np.maximum(right - wrong * n, 0) ** 2) / 2))
+    assert 0.1 < normal / math.exp(-(right**2) / (2 * wrong**2 + 2)) <= 1
 
 
 # The bound

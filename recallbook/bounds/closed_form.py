@@ -19,7 +19,7 @@ import sympy as sp
 from recallbook.arguments import check_flag, check_rate, check_share, check_size, not_allowed
 from recallbook.theory.symbolic.expressions import L, N, V, Values, d, numeric, tau
 
-EVENTS = 44  # times V^2: events that the proof excludes, each of probability exp(-Lambda)
+EVENTS = 43  # times V^2: events that the proof excludes, each of probability exp(-Lambda)
 SMALLEST_VOCAB = 5  # the gap of recall needs it
 LEVELS = 12  # of a fact's frequency, in recall
 MOST_SHARE = 0.8  # a fact's least frequency is above 0
@@ -32,16 +32,16 @@ eps, eps_one, omega, G, Delta, K = sp.symbols(r"epsilon \epsilon_1 omega G Delta
 longest, shortest, widest = sp.symbols(
     r"\ell_+ s_- gamma", positive=True
 )  # length, squared length, |g|
-overlap, trigger_overlap, mean_overlap, third = sp.symbols(r"o o_t \bar{o} h_+", positive=True)
+overlap, trigger_overlap, third = sp.symbols("o o_t h_+", positive=True)
+mean_overlap, mean_length = sp.symbols(r"\bar{o} \bar{\ell}", positive=True)
 share, most, least, uneven = sp.symbols(r"\theta f_+ f_- phi", positive=True)
-key, any_key, low_key, odd_key, keys, value = sp.symbols(
-    r"\alpha_1 \alpha_+ \alpha_- \alpha_0 \alpha_2 b_+", positive=True
+key, any_key, low_key, keys, value = sp.symbols(
+    r"\alpha_1 \alpha_+ \alpha_- \alpha_2 b_+", positive=True
 )
 sum_values, sum_keys, sum_both = sp.symbols(r"s_\beta s_\alpha s_{\alpha\beta}", positive=True)
-x_bound, y_bound, x_worst, x_bias, y_bias = sp.symbols(r"B_X B_Y W \mu_X \mu_Y", positive=True)
-deviation, x_most, y_most = sp.symbols("sigma_X C_X C_Y", positive=True)
+x_bound, y_bound, x_worst, x_bias = sp.symbols(r"B_X B_Y W \mu_X", positive=True)
+deviation, x_most, half = sp.symbols("sigma_X C_X P", positive=True)
 key_noise, variance, value_noise = sp.symbols("S_F v_D D_{op}", positive=True)
-weights, x_path, y_path, pair_variance, pair_most = sp.symbols("n_+ P_X P_Y v_p R_p", positive=True)
 
 right, common, question, mass, others = sp.symbols(r"p_- c_+ \eta m r", positive=True)
 
@@ -53,7 +53,7 @@ third_part = sp.Rational(1, 3)
 def definitions() -> dict[sp.Symbol, sp.Expr]:
     r"""Each symbol of the proof by sizes, $\Lambda$ and the symbols before it.
 
-    $\Lambda=\log(44V^2/\delta)$ pays for a union over pairs of tokens,
+    $\Lambda=\log(43V^2/\delta)$ pays for a union over pairs of tokens,
     $\lambda=\Lambda-\log2V$ over tokens, $\Lambda'=\Lambda+2\log N$ also over sequences."""
     hits = root(2 * L * G * log_all)
     return {
@@ -66,7 +66,8 @@ def definitions() -> dict[sp.Symbol, sp.Expr]:
         shortest: (1 - 1 / V) * (1 - 2 * eps_one),
         trigger_overlap: root(2) * longest * eps_one,
         overlap: root(2) * longest * eps + longest**2 / (V - 1),
-        mean_overlap: root(2) * longest * eps / root(V),
+        mean_overlap: root(2 / V) * eps,
+        mean_length: mean_overlap + 1 / root(V * d),
         omega: (1 + root(d / V) + root(2 * log / V)) ** 2,
         G: omega / d,
         widest: root(3 * longest**2 + 4 * trigger_overlap + 2 * overlap),
@@ -77,8 +78,7 @@ def definitions() -> dict[sp.Symbol, sp.Expr]:
         # keys a_k.g and values b_k
         key: longest**2 + trigger_overlap + overlap,
         any_key: 2 * longest**2 + 3 * trigger_overlap + 2 * overlap,
-        low_key: 1 - 2 * eps_one - 3 * trigger_overlap - 2 * overlap,
-        odd_key: longest**2 - shortest + 2 * overlap,
+        low_key: 1 - 2 * eps_one - 2 * trigger_overlap,
         keys: key + root(G) * widest,
         value: (1 + tau) * longest,
         # good counts
@@ -95,9 +95,7 @@ def definitions() -> dict[sp.Symbol, sp.Expr]:
         y_bound: sum_values / L,
         x_worst: 2 * key * longest + 2 * G * widest + (any_key * longest + value * key) / 4,
         x_bias: 6 * x_worst * sp.exp(-log_all),
-        y_bias: 6 * longest * sp.exp(-log_all),
         x_most: x_bound + x_bias,
-        y_most: y_bound + y_bias,
         deviation: widest
         * root(G)
         * (longest / root(L) + root(longest**2 + 2 * G) / L + value / L ** sp.Rational(3, 2))
@@ -106,12 +104,8 @@ def definitions() -> dict[sp.Symbol, sp.Expr]:
         key_noise: deviation * root(2 * log / N) + 2 * third_part * log * x_most / N + x_bias,
         variance: sp.Max(most * longest**2 / V, G) / (N * L),
         value_noise: root(2 * variance * log) + 2 * third_part * longest * log / (N * L),
-        # pairs of different sequences
-        weights: N / V * (most + 1 / V),
-        x_path: deviation * root(2 * weights * log_all) + 2 * third_part * x_most * log_all,
-        y_path: longest * root(2 * weights * log_all / L) + 2 * third_part * y_most * log_all,
-        pair_variance: 2 * N * (G * x_path**2 / L + deviation**2 * y_path**2),
-        pair_most: y_most * x_path + x_most * y_path,
+        # different sequences
+        half: root(2 * log_all * N) * deviation + 2 * third_part * log_all * x_most,
         K: L**3 * V / (L - 1),
         # recall: z_v.h, t.h, |h|, V^2 sum f^2, and V^2/|h|^2 times the squares of all wrong shares
         right: 1 - 2 * eps_one - tau * trigger_overlap,
@@ -124,9 +118,8 @@ def definitions() -> dict[sp.Symbol, sp.Expr]:
 
 @cache
 def signal() -> sp.Expr:
-    r"""$K$ times the least that facts alone add to the trace: $\sum_kf_k^2(a_k^\top g)|\beta_k|^2$
-    at its worst."""
-    return low_key * shortest * (1 - most**2 / V) - most**2 * odd_key * longest**2 / V
+    r"""$K$ times the least that facts add to the trace through $t^\top g$."""
+    return low_key * shortest
 
 
 @cache
@@ -138,16 +131,22 @@ def losses() -> dict[str, sp.Expr]:
     itself_noise = (
         y_bound * deviation * root(2 * log * N) + 4 * third_part * log * x_bound * y_bound
     )
-    pairs = root(2 * log * pair_variance) + 2 * third_part * log * pair_most
-    bias = (most + 1) / V * (x_bias * y_bound + x_most * y_bias)
+    across = root(2 * log_all * G * N * most / (V * L)) + 2 * third_part * log_all * longest / L
     return {
+        "uneven facts": root(G) * widest * (Delta + longest**2 * uneven * (most + 1) * root(V / N)),
         "centred facts": uneven * most * keys * G * root(V / N),
         "trigger and facts": tau * most * longest * (key * uneven * tilted + most * widest * G)
         + tau * uneven * most * longest * tilted * (any_key + longest * widest),
-        "facts and mean": L * uneven * most * keys * (1 + tau) * root(2) * eps * longest / root(N),
+        "facts and mean": L
+        * uneven
+        * mean_overlap
+        * most
+        * root(V * G / N)
+        * (any_key + tau * longest * widest)
+        + tau * L * V * uneven**2 * mean_overlap * longest * key / N,
         "spread and facts": (L - 1) * uneven * most * G * widest * tilted,
         "spread and trigger": tau * (L - 1) * V * uneven**2 * longest * G * widest / N,
-        "mean bias": L * (L - 1) * root(V) * uneven**2 * G * widest * root(2) * eps / N,
+        "mean bias": L * (L - 1) * V * uneven**2 * G * widest * mean_overlap / N,
         "facts and values": weight * keys * root(2 * log * G * L / N)
         + 4 * third_part * log * most * any_key * value * longest / N,
         "spread and values": (L - 1) * uneven * widest * root(2 * log * L * V * most * G**3) / N
@@ -160,15 +159,17 @@ def losses() -> dict[str, sp.Expr]:
         ),
         "keys and mean": L**3
         / (L - 1)
-        * longest
+        * mean_overlap
         * (
-            uneven * deviation * root(2 * log * most)
-            + 2 * third_part * log * x_most * (most - 1) / root(V)
-        )
-        / N
-        + L**3 / (L - 1) * longest * uneven * x_bias * most / root(N),
+            (
+                uneven * deviation * root(2 * log * most * V)
+                + 2 * third_part * log * x_most * (most - 1)
+            )
+            / N
+            + uneven * x_bias * most * root(V / N)
+        ),
         "a sequence with itself": itself + K * (itself_noise / N**2 + longest * x_bias / N),
-        "keys and values": K * (pairs / N**2 + bias),
+        "keys and values": K * (4 * half * across / N**2 + (most + 1) / V * x_bias * y_bound),
     }
 
 
@@ -182,21 +183,22 @@ def norms() -> dict[str, sp.Expr]:
     along = L * (L - 1) * V * uneven * G * widest / root(N)  # the spread's part of the keys
     return {
         "facts and facts": facts * root(V) * side,
-        "facts and mean": losses()["facts and mean"],
+        "facts and mean": L * facts * root(V / N) * mean_length * uneven,
         "spread and facts": along * side / L,
-        "mean bias": along * root(2) * eps * uneven / root(V * N),
+        "mean bias": losses()["mean bias"],
         "facts and values": L * root(V) * facts * value_noise,
         "frequency noise": along * value_noise,
         "keys and facts": K / L * key_noise * side,
-        "keys and mean": K * key_noise * longest * uneven / root(V * N),
+        "keys and mean": K * key_noise * mean_length * uneven / root(N),
         "gradient noise": K * key_noise * value_noise,
     }
 
 
 @cache
 def recall_gap() -> sp.Expr:
-    r"""$V(q_v-q_k)/|h|$ at least, $h$ the question: the right fact's share less a wrong one's."""
-    return (least * right - tau * (most - least) * common) / question - root(2) * most * eps
+    r"""$V(q_v-q_k+f_kz_k^\top z_v)/|h|$ at least, $h$ the question: the right fact's share less a
+    wrong one's, but for what differs from fact to fact."""
+    return (least * right - tau * (most - least) * common) / question
 
 
 @cache
@@ -248,7 +250,8 @@ def conditions(
     $=\delta$.
 
     Lock-on asks for $d\ge8\Lambda$ and $F\le T\sqrt{d/8\Lambda}$, with $T$ the margin and $F$ the
-    sum of the norms; recall for $d\,\text{gap}^2\ge4\Lambda\,\text{noise}^2$.
+    sum of the norms; recall for $d\,\text{gap}^2\ge(\Lambda-x)(4\,\text{noise}^2+2f_+^2)$ at
+    every level $x$ of rarity.
 
     Raises
     ------
@@ -270,7 +273,7 @@ def conditions(
 
 
 def union(vocab: int, error: float) -> float:
-    r"""$\Lambda=\log(16V^2/\delta)$."""
+    r"""$\Lambda=\log(43V^2/\delta)$."""
     return math.log(EVENTS * vocab**2 / error)
 
 
@@ -290,8 +293,8 @@ def _conditions(sizes: Values) -> Conditions:
 
 
 def _recall(values: Values) -> float:
-    r"""The largest of $4(\Lambda-x)\,\text{noise}^2/d\,\text{gap}^2$ over the levels of the fact's
-    own frequency.
+    r"""The largest of $(\Lambda-x)(4\,\text{noise}^2+2f_+^2)/d\,\text{gap}^2$ over the levels of
+    the fact's own frequency.
 
     It is below the level of $y$ with probability $e^{-y}$, so that between the levels of $x$ and
     $y$ only $\Lambda-x$ is asked of the output embeddings.
@@ -303,8 +306,8 @@ def _recall(values: Values) -> float:
     gap, noise = (numeric(of)({**values, least: rare}) for of in (recall_gap(), recall_noise()))
     if min(gap) <= 0:
         return math.inf
-    asked = 4 * (values[log] - levels[:-1]) / values[d]
-    return float((asked * (noise / gap) ** 2).max())
+    asked = (values[log] - levels[:-1]) / values[d]
+    return float((asked * (4 * noise**2 + 2 * values[most] ** 2) / gap**2).max())
 
 
 def sufficient_samples_closed_form(

@@ -22,7 +22,7 @@ from recallbook.theory.symbolic.expressions import L, N, V, d, tau
 
 SIZES = (V, L, d, N, cf.log, cf.log_all)
 DIM_OVER_LOG = 400  # d over Lambda, at least
-LOG = 20  # Lambda, at least: V / log(16 V^2) grows with V, and is below 400 at V = 8000
+LOG = 20  # Lambda, at least: V / log(43 V^2) grows with V, and is below 400 at V = 8000
 VOCAB = DIM_OVER_LOG * LOG
 DIM_SQUARE = {0: 40, 1: 300}  # d^2 over V Lambda, at least, for tau = 0 and 1
 SAMPLES = {0: 30, 1: 200}  # N over Lambda'^2 and the largest law, at least
@@ -103,14 +103,13 @@ def caps(trigger_in_values: bool) -> dict[sp.Symbol, float]:
         cf.shortest,
         cf.trigger_overlap,
         cf.overlap,
-        cf.mean_overlap,
         cf.widest,
         cf.key,
         cf.any_key,
         cf.low_key,
     )
     recall = cf.right, cf.common, cf.question
-    for symbol in (*order, cf.odd_key, cf.keys, cf.value, cf.most, cf.least, *recall):
+    for symbol in (*order, cf.keys, cf.value, cf.most, cf.least, *recall):
         values[symbol] = float(definitions[symbol].subs(values))
     return values
 
@@ -128,16 +127,11 @@ def monomials(part: sp.Expr, trigger_in_values: bool) -> tuple[tuple[float, sp.E
         for s, e in definitions.items()
         if s not in {*caps(trigger_in_values), cf.log_all, *sizes}
     }
-    kept[cf.mean_overlap] = definitions[cf.mean_overlap]
     # Delta = 2 eps + eps^2 + (1 - 2 eps) / (2 V), and eps is at most 1/20 and at least 1/sqrt(V)
     kept[cf.Delta] = sp.Rational(21, 10) * cf.eps
     while part.free_symbols & kept.keys():
         part = part.xreplace(kept)
-    known = {
-        s: sp.Float(v)
-        for s, v in caps(trigger_in_values).items()
-        if s not in {V, *sizes, cf.mean_overlap}
-    }
+    known = {s: sp.Float(v) for s, v in caps(trigger_in_values).items() if s not in {V, *sizes}}
     return _collected(part.xreplace(sizes).xreplace(sizes).xreplace(known))
 
 
