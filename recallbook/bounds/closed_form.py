@@ -317,7 +317,7 @@ def sufficient_samples_closed_form(
     it never is.
 
     With probability $1-\delta$ every sequence locks and every fact is recalled. The conditions are
-    easier at a larger $N$: their terms are $(\Lambda')^aN^{-b}$ with $a\le\frac53b$, and
+    easier at a larger $N$: their terms are $(\Lambda')^aN^{-b}$ with $a\le2b$, and
     $\Lambda'>6$. So bisection finds where they begin to hold.
 
     Raises
