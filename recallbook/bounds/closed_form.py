@@ -22,7 +22,6 @@ from recallbook.theory.symbolic.expressions import L, N, V, Values, d, numeric, 
 EVENTS = 43  # times V^2: events that the proof excludes, each of probability exp(-Lambda)
 SMALLEST_VOCAB = 5  # the gap of recall needs it
 LEVELS = 12  # of a fact's frequency, in recall
-MOST_SHARE = 0.8  # a fact's least frequency is above 0
 LARGEST = 1e60  # sequences; where these do not suffice, nothing is said
 
 log, log_one, log_all = sp.symbols(
@@ -127,7 +126,7 @@ def losses() -> dict[str, sp.Expr]:
     r"""$K$ times what each other part of the trace takes away at most, by name."""
     tilted = root(V * G / N)
     weight = most ** sp.Rational(3, 2) * value
-    itself = V * L / ((L - 1) * N) * (3 * L * third + any_key * longest**2 + value * G * widest)
+    itself = K / (L**2 * N) * (3 * L * third + any_key * longest**2 + value * G * widest)
     itself_noise = (
         y_bound * deviation * root(2 * log * N) + 4 * third_part * log * x_bound * y_bound
     )
@@ -141,7 +140,7 @@ def losses() -> dict[str, sp.Expr]:
         * uneven
         * mean_overlap
         * most
-        * root(V * G / N)
+        * tilted
         * (any_key + tau * longest * widest)
         + tau * L * V * uneven**2 * mean_overlap * longest * key / N,
         "spread and facts": (L - 1) * uneven * most * G * widest * tilted,
@@ -157,8 +156,8 @@ def losses() -> dict[str, sp.Expr]:
             deviation * weight * root(2 * log / N)
             + most * value * (4 * third_part * log * x_most / N + 2 * x_bias)
         ),
-        "keys and mean": L**3
-        / (L - 1)
+        "keys and mean": K
+        / V
         * mean_overlap
         * (
             (
@@ -300,14 +299,14 @@ def _recall(values: Values) -> float:
     $y$ only $\Lambda-x$ is asked of the output embeddings.
     """
     levels = np.linspace(0, values[log_one], LEVELS + 1)
-    if values[right] <= 0 or values[share] > MOST_SHARE:
+    if values[right] <= 0 or values[share] > 0.8:  # there the least frequency is above 0
         return math.inf
     rare = numeric(definitions()[least])({share: values[V] * levels[1:] / values[N]})
     gap, noise = (numeric(of)({**values, least: rare}) for of in (recall_gap(), recall_noise()))
     if min(gap) <= 0:
         return math.inf
-    asked = (values[log] - levels[:-1]) / values[d]
-    return float((asked * (4 * noise**2 + 2 * values[most] ** 2) / gap**2).max())
+    asked = (values[log] - levels[:-1]) * (4 * noise**2 + 2 * values[most] ** 2)
+    return float(max(asked / gap**2) / values[d])
 
 
 def sufficient_samples_closed_form(

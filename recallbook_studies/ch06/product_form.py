@@ -97,8 +97,7 @@ def caps(trigger_in_values: bool) -> dict[sp.Symbol, float]:
     values[cf.share] = 1 / (most_samples * LOG)  # Lambda <= Lambda'
     rare = 1 / math.sqrt(most_samples * VOCAB)  # Lambda / sqrt(N)
     values[cf.uneven] = 1 + math.sqrt(2 / DIM_OVER_LOG + 4 * rare) + rare / 3
-    definitions = cf.definitions()
-    order = (
+    for symbol in (
         cf.longest,
         cf.shortest,
         cf.trigger_overlap,
@@ -107,21 +106,25 @@ def caps(trigger_in_values: bool) -> dict[sp.Symbol, float]:
         cf.key,
         cf.any_key,
         cf.low_key,
-    )
-    recall = cf.right, cf.common, cf.question
-    for symbol in (*order, cf.keys, cf.value, cf.most, cf.least, *recall):
-        values[symbol] = float(definitions[symbol].subs(values))
+        cf.keys,
+        cf.value,
+        cf.most,
+        cf.least,
+        cf.right,
+        cf.common,
+        cf.question,
+    ):
+        values[symbol] = float(cf.definitions()[symbol].subs(values))
     return values
 
 
 @cache
 def monomials(part: sp.Expr, trigger_in_values: bool) -> tuple[tuple[float, sp.Expr], ...]:
     """An upper bound of a part, in monomials: coefficient and product of powers."""
-    sizes = {cf.eps: sp.sqrt(cf.log / d), cf.share: V * cf.log / N, cf.G: cf.omega / d}
-    sizes |= {cf.eps_one: sizes[cf.eps], cf.log_one: cf.log}
+    sizes = {cf.share: V * cf.log / N, cf.G: cf.omega / d, cf.log_one: cf.log}
+    sizes |= dict.fromkeys((cf.eps, cf.eps_one), sp.sqrt(cf.log / d))
     definitions = cf.definitions()
-    excess = definitions[cf.most] - 1
-    part = part.xreplace({cf.most - 1: excess})
+    part = part.xreplace({cf.most - 1: definitions[cf.most] - 1})
     kept = {
         s: e
         for s, e in definitions.items()
@@ -206,10 +209,10 @@ def worst(trigger_in_values: bool) -> dict[str, float]:
     room = sp.sqrt(8 * cf.log / d)
     norm = sum(largest(room * part, trigger_in_values) for part in cf.norms().values())
     gap = float(cf.recall_gap().subs(values))
-    noise = 2 * cf.recall_noise() + sp.sqrt(2) * cf.most  # at least the root of the squares' sum
-    recall = largest(sp.sqrt(cf.log / d) * noise, trigger_in_values)
+    # 2 q_+ + sqrt(2) f_+ is at least the root of 4 q_+^2 + 2 f_+^2
+    noise = sp.sqrt(cf.log / d) * (2 * cf.recall_noise() + sp.sqrt(2) * cf.most)
     return {
         "losses": lost / least_signal,
         "norms": norm / (least_signal - lost),
-        "recall": recall / gap,
+        "recall": largest(noise, trigger_in_values) / gap,
     }
