@@ -99,20 +99,17 @@ class Steps:
         squares, inner = np.diag(gram), gram - np.diag(np.diag(gram))
         lengths = (self.beta**2).sum(axis=1)
         bend = all_vectors @ (self.beta.T @ (lengths - lengths.mean())) / self.V
-        wrong = self.pairs[:, 1], np.arange(len(self.pairs))
         return {
             "length": squares.max() / a[cf.longest] ** 2,
             "overlap": abs(inner).max() / a[cf.overlap],
+            "overlap with the trigger": abs(inner[-1]).max() / a[cf.trigger_overlap],
             "spread": norm(self.beta, 2) ** 2 / self.V / a[cf.G],
-            "mean": self.V * self.mean @ self.mean / a[cf.longest] ** 2,
-            "overlap with the mean": abs(all_vectors @ self.mean).max() / a[cf.mean_overlap],
             "spread along the mean": abs(self.mean @ self.spread_g).max()
-            / (a[cf.G] * a[cf.widest] * 2**0.5 * a[cf.eps] / self.V**0.5),
+            / (a[cf.G] * a[cf.widest] * a[cf.mean_overlap]),
             "g": norm(self.g, axis=0).max() / a[cf.widest],
             "third moment": abs(bend).max() / a[cf.third],
             "other keys": abs(self.beta @ self.g).max() / a[cf.key],
             "largest key": abs(self.alpha).max() / a[cf.any_key],
-            "odd key": abs(self.alpha[wrong]).max() / a[cf.odd_key],
             "all keys": norm(self.alpha, axis=0).max() / self.V**0.5 / a[cf.keys],
             "values": norm(self.b, axis=1).max() / a[cf.value],
         }
@@ -141,9 +138,16 @@ class Steps:
     def fluctuations(self):
         keys, values = (of["noise"] for of in self.parts)
         return {
+            "half of the sequences": self.half() / self.allowed[cf.half],
             "keys' noise": norm(keys, axis=(0, 1)).max() / self.allowed[cf.key_noise],
             "values' noise": norm(values, 2) / self.allowed[cf.value_noise],
         }
+
+    def half(self):
+        """Frobenius norm of the table of X over every second sequence, times N."""
+        x, rows = self.sequences[0].copy(), np.arange(self.N)
+        x[rows % 2 == 1] = 0
+        return self.N * norm(self.centred(self.by_label(x)), axis=(0, 1)).max()
 
     def losses(self):
         """Each loss alone: what it takes from the trace over what the proof allows."""
@@ -153,11 +157,12 @@ class Steps:
             "vg,vd->dg", f * alpha, beta
         )  # in units of K: the facts' part is V times sums over facts
         means = weighted.T @ (f * beta).sum(axis=0)
-        trigger = self.V * self.facts - means
+        trigger, signal = self.V * self.facts - means, self.signal
         x, y = self.sequences
         itself = self.allowed[cf.K] / self.N**2 * (1 - 1 / self.V) * np.einsum("ndg,nd->g", x, y)
         both = self.trace("noise", "noise")
         found = {
+            "uneven facts": abs(self.V * self.facts - signal),
             "centred facts": abs(means),
             "facts and mean": abs(self.trace("facts", "mean")),
             "mean bias": abs(self.trace("spread", "mean")),
@@ -184,6 +189,11 @@ class Steps:
         """What facts alone add to the trace, over l1 / L."""
         return (self.f**2 * (self.beta**2).sum(axis=1)) @ self.alpha
 
+    @cached_property
+    def signal(self):
+        """What they add through the overlap of trigger and g."""
+        return self.V * (self.f**2 @ (self.beta**2).sum(axis=1)) * (self.t @ self.g)
+
     def norms(self):
         bound = {name: self.bound(of) for name, of in cf.norms().items()}
         found = {
@@ -199,29 +209,40 @@ class Steps:
         }
         return {f"norm: {name}": self.frobenius(*found[name]).max() / bound[name] for name in found}
 
+    @cached_property
+    def questions(self):
+        return self.z + self.tau * self.t
+
     def overlaps(self):
-        h = self.z + self.tau * self.t
-        return self.f[:, None] * (h @ h.T)  # column v: the question
+        return self.f[:, None] * (self.questions @ self.questions.T)  # column v: the question
 
     def recall(self):
-        q = self.overlaps()
+        a, h = self.allowed, self.questions
+        overlaps = self.z @ h.T / norm(h, axis=1)
+        np.fill_diagonal(overlaps, 0)
+        shares = self.V * self.f[:, None] * overlaps
         return {
-            "recall noise": self.V
-            * norm(q - q.mean(axis=0), axis=0).max()
-            / self.bound(cf.recall_noise())
+            "trigger and question": max(h @ self.t) / a[cf.common],
+            "all counts": self.V**2 * self.f @ self.f / a[cf.mass],
+            "wrong shares": (shares**2).sum(axis=0).max() / a[cf.others],
         }
 
     def lower(self):
         """What is proved, and what is there."""
-        a, others, q = self.allowed, self.alpha.copy(), self.overlaps()
-        others[self.pairs[:, 1], np.arange(len(self.pairs))] = np.inf
-        wrong = np.where(np.eye(self.V, dtype=bool), -np.inf, q).max(axis=0)
+        a, q = self.allowed, self.overlaps()
+        gap, lengths = self.bound(cf.recall_gap()), norm(q - q.mean(axis=0), axis=0)
+        own = self.f * (self.z * self.questions).sum(axis=1)
+        trigger = self.tau * (self.questions @ self.t) * (self.f - self.f.max())
         return {
             "shortest": (a[cf.shortest], (self.beta**2).sum(axis=1).min()),
-            "smallest key": (a[cf.low_key], others.min()),
+            "key of the trigger": (a[cf.low_key], (self.t @ self.g).min()),
             "rarest": (a[cf.least], self.f.min() * self.V),
-            "signal": (self.bound(cf.signal()), self.V * self.facts.min()),
-            "recall gap": (self.bound(cf.recall_gap()), self.V * (np.diag(q) - wrong).min()),
+            "signal": (self.bound(cf.signal()), self.signal.min()),
+            "right overlap": (a[cf.right], (self.z * self.questions).sum(axis=1).min()),
+            "recall": (
+                gap / self.bound(cf.recall_noise()) if gap > 0 else -np.inf,
+                ((own + trigger) / lengths).min(),
+            ),
         }
 
     def upper(self):

@@ -13,32 +13,36 @@ import math
 from functools import cache
 from typing import NamedTuple
 
+import numpy as np
 import sympy as sp
 
 from recallbook.arguments import check_flag, check_rate, check_share, check_size, not_allowed
 from recallbook.theory.symbolic.expressions import L, N, V, Values, d, numeric, tau
 
-EVENTS = 16  # times V^2: events that the proof excludes, each of probability exp(-Lambda)
+EVENTS = 43  # times V^2: events that the proof excludes, each of probability exp(-Lambda)
 SMALLEST_VOCAB = 5  # the gap of recall needs it
+LEVELS = 12  # of a fact's frequency, in recall
 LARGEST = 1e60  # sequences; where these do not suffice, nothing is said
 
-log, log_all = sp.symbols(
-    r"Lambda \Lambda'", positive=True
-)  # of one event; of one event for each of N^2
-eps, omega, G, Delta, K = sp.symbols("epsilon omega G Delta K", positive=True)
+log, log_one, log_all = sp.symbols(
+    r"Lambda \lambda \Lambda'", positive=True
+)  # of one event; of one event for each token; of one for each of N^2
+eps, eps_one, omega, G, Delta, K = sp.symbols(r"epsilon \epsilon_1 omega G Delta K", positive=True)
 longest, shortest, widest = sp.symbols(
     r"\ell_+ s_- gamma", positive=True
 )  # length, squared length, |g|
-overlap, mean_overlap, third = sp.symbols(r"o \bar{o} h_+", positive=True)
+overlap, trigger_overlap, third = sp.symbols("o o_t h_+", positive=True)
+mean_overlap, mean_length = sp.symbols(r"\bar{o} \bar{\ell}", positive=True)
 share, most, least, uneven = sp.symbols(r"\theta f_+ f_- phi", positive=True)
-key, any_key, low_key, odd_key, keys, value = sp.symbols(
-    r"\alpha_1 \alpha_+ \alpha_- \alpha_0 \alpha_2 b_+", positive=True
+key, any_key, low_key, keys, value = sp.symbols(
+    r"\alpha_1 \alpha_+ \alpha_- \alpha_2 b_+", positive=True
 )
 sum_values, sum_keys, sum_both = sp.symbols(r"s_\beta s_\alpha s_{\alpha\beta}", positive=True)
-x_bound, y_bound, x_worst, x_bias, y_bias = sp.symbols(r"B_X B_Y W \mu_X \mu_Y", positive=True)
-deviation, x_most, y_most = sp.symbols("sigma_X C_X C_Y", positive=True)
+x_bound, y_bound, x_worst, x_bias = sp.symbols(r"B_X B_Y W \mu_X", positive=True)
+deviation, x_most, half = sp.symbols("sigma_X C_X P", positive=True)
 key_noise, variance, value_noise = sp.symbols("S_F v_D D_{op}", positive=True)
-weights, x_path, y_path, pair_variance, pair_most = sp.symbols("n_+ P_X P_Y v_p R_p", positive=True)
+
+right, common, question, mass, others = sp.symbols(r"p_- c_+ \eta m r", positive=True)
 
 root = sp.sqrt
 third_part = sp.Rational(1, 3)
@@ -48,36 +52,38 @@ third_part = sp.Rational(1, 3)
 def definitions() -> dict[sp.Symbol, sp.Expr]:
     r"""Each symbol of the proof by sizes, $\Lambda$ and the symbols before it.
 
-    $\Lambda=\log(16V^2/\delta)$ pays for a union over pairs of tokens, $\Lambda'=\Lambda+2\log N$
-    also over sequences."""
-    facts = V * log / N
+    $\Lambda=\log(43V^2/\delta)$ pays for a union over pairs of tokens,
+    $\lambda=\Lambda-\log2V$ over tokens, $\Lambda'=\Lambda+2\log N$ also over sequences."""
     hits = root(2 * L * G * log_all)
     return {
         # good embeddings
+        log_one: log - sp.log(2 * V),
         log_all: log + 2 * sp.log(N),
         eps: root(log / d),
-        longest: root(1 + 2 * eps + 2 * eps**2),
-        shortest: (1 - 1 / V) * (1 - 2 * eps),
+        eps_one: root(log_one / d),
+        longest: root(1 + 2 * eps_one + 2 * eps_one**2),
+        shortest: (1 - 1 / V) * (1 - 2 * eps_one),
+        trigger_overlap: root(2) * longest * eps_one,
         overlap: root(2) * longest * eps + longest**2 / (V - 1),
-        mean_overlap: root(2) * longest * eps / root(V),
+        mean_overlap: root(2 / V) * eps,
+        mean_length: mean_overlap + 1 / root(V * d),
         omega: (1 + root(d / V) + root(2 * log / V)) ** 2,
         G: omega / d,
-        widest: root(3 * longest**2 + 6 * overlap),
+        widest: root(3 * longest**2 + 4 * trigger_overlap + 2 * overlap),
         Delta: (longest**2 - shortest) / 2,
         third: root(2 * G) * eps * (Delta + (2 * overlap + longest**2 / (V - 1)) / (V - 1))
         + 2 * longest**2 * Delta / V
         + 2 * G * longest**2 / (V - 1),
         # keys a_k.g and values b_k
-        key: longest**2 + 2 * overlap,
-        any_key: 2 * longest**2 + 5 * overlap,
-        low_key: 1 - 2 * eps - 5 * overlap,
-        odd_key: longest**2 - shortest + 2 * overlap,
+        key: longest**2 + trigger_overlap + overlap,
+        any_key: 2 * longest**2 + 3 * trigger_overlap + 2 * overlap,
+        low_key: 1 - 2 * eps_one - 2 * trigger_overlap,
         keys: key + root(G) * widest,
         value: (1 + tau) * longest,
         # good counts
-        share: facts,
-        most: 1 + root(2 * share) + 2 * share / 3,
-        least: 1 - root(2 * share),
+        share: V * log_one / N,
+        most: 1 + root(2 * share) + share / 3,
+        least: 1 - root(2 * share) + share / 3,
         uneven: 1 + root(2 * log * (1 / V + 2 / root(N))) + log / (3 * root(N)),
         # one sequence
         sum_values: longest * root(2 * L * log_all),
@@ -88,9 +94,7 @@ def definitions() -> dict[sp.Symbol, sp.Expr]:
         y_bound: sum_values / L,
         x_worst: 2 * key * longest + 2 * G * widest + (any_key * longest + value * key) / 4,
         x_bias: 6 * x_worst * sp.exp(-log_all),
-        y_bias: 6 * longest * sp.exp(-log_all),
         x_most: x_bound + x_bias,
-        y_most: y_bound + y_bias,
         deviation: widest
         * root(G)
         * (longest / root(L) + root(longest**2 + 2 * G) / L + value / L ** sp.Rational(3, 2))
@@ -99,21 +103,22 @@ def definitions() -> dict[sp.Symbol, sp.Expr]:
         key_noise: deviation * root(2 * log / N) + 2 * third_part * log * x_most / N + x_bias,
         variance: sp.Max(most * longest**2 / V, G) / (N * L),
         value_noise: root(2 * variance * log) + 2 * third_part * longest * log / (N * L),
-        # pairs of different sequences
-        weights: N / V * (most + 1 / V),
-        x_path: deviation * root(2 * weights * log_all) + 2 * third_part * x_most * log_all,
-        y_path: longest * root(2 * weights * log_all / L) + 2 * third_part * y_most * log_all,
-        pair_variance: 2 * N * (G * x_path**2 / L + deviation**2 * y_path**2),
-        pair_most: y_most * x_path + x_most * y_path,
+        # different sequences
+        half: root(2 * log_all * N) * deviation + 2 * third_part * log_all * x_most,
         K: L**3 * V / (L - 1),
+        # recall: z_v.h, t.h, |h|, V^2 sum f^2, and V^2/|h|^2 times the squares of all wrong shares
+        right: 1 - 2 * eps_one - tau * trigger_overlap,
+        common: longest**2 + trigger_overlap,
+        question: root(right + tau * common),
+        mass: V + V**2 * uneven**2 / N,
+        others: (mass + 2 * most * root(mass * log_one) + 2 * most**2 * log_one) / d,
     }
 
 
 @cache
 def signal() -> sp.Expr:
-    r"""$K$ times the least that facts alone add to the trace: $\sum_kf_k^2(a_k^\top g)|\beta_k|^2$
-    at its worst."""
-    return low_key * shortest * (1 - most**2 / V) - most**2 * odd_key * longest**2 / V
+    r"""$K$ times the least that facts add to the trace through $t^\top g$."""
+    return low_key * shortest
 
 
 @cache
@@ -121,20 +126,26 @@ def losses() -> dict[str, sp.Expr]:
     r"""$K$ times what each other part of the trace takes away at most, by name."""
     tilted = root(V * G / N)
     weight = most ** sp.Rational(3, 2) * value
-    itself = V * L / ((L - 1) * N) * (3 * L * third + any_key * longest**2 + value * G * widest)
+    itself = K / (L**2 * N) * (3 * L * third + any_key * longest**2 + value * G * widest)
     itself_noise = (
         y_bound * deviation * root(2 * log * N) + 4 * third_part * log * x_bound * y_bound
     )
-    pairs = root(2 * log * pair_variance) + 2 * third_part * log * pair_most
-    bias = (most + 1) / V * (x_bias * y_bound + x_most * y_bias)
+    across = root(2 * log_all * G * N * most / (V * L)) + 2 * third_part * log_all * longest / L
     return {
+        "uneven facts": root(G) * widest * (Delta + longest**2 * uneven * (most + 1) * root(V / N)),
         "centred facts": uneven * most * keys * G * root(V / N),
         "trigger and facts": tau * most * longest * (key * uneven * tilted + most * widest * G)
         + tau * uneven * most * longest * tilted * (any_key + longest * widest),
-        "facts and mean": L * uneven * most * keys * (1 + tau) * root(2) * eps * longest / root(N),
+        "facts and mean": L
+        * uneven
+        * mean_overlap
+        * most
+        * tilted
+        * (any_key + tau * longest * widest)
+        + tau * L * V * uneven**2 * mean_overlap * longest * key / N,
         "spread and facts": (L - 1) * uneven * most * G * widest * tilted,
         "spread and trigger": tau * (L - 1) * V * uneven**2 * longest * G * widest / N,
-        "mean bias": L * (L - 1) * root(V) * uneven**2 * G * widest * root(2) * eps / N,
+        "mean bias": L * (L - 1) * V * uneven**2 * G * widest * mean_overlap / N,
         "facts and values": weight * keys * root(2 * log * G * L / N)
         + 4 * third_part * log * most * any_key * value * longest / N,
         "spread and values": (L - 1) * uneven * widest * root(2 * log * L * V * most * G**3) / N
@@ -145,17 +156,19 @@ def losses() -> dict[str, sp.Expr]:
             deviation * weight * root(2 * log / N)
             + most * value * (4 * third_part * log * x_most / N + 2 * x_bias)
         ),
-        "keys and mean": L**3
-        / (L - 1)
-        * longest
+        "keys and mean": K
+        / V
+        * mean_overlap
         * (
-            uneven * deviation * root(2 * log * most)
-            + 2 * third_part * log * x_most * (most - 1) / root(V)
-        )
-        / N
-        + L**3 / (L - 1) * longest * uneven * x_bias * most / root(N),
+            (
+                uneven * deviation * root(2 * log * most * V)
+                + 2 * third_part * log * x_most * (most - 1)
+            )
+            / N
+            + uneven * x_bias * most * root(V / N)
+        ),
         "a sequence with itself": itself + K * (itself_noise / N**2 + longest * x_bias / N),
-        "keys and values": K * (pairs / N**2 + bias),
+        "keys and values": K * (4 * half * across / N**2 + (most + 1) / V * x_bias * y_bound),
     }
 
 
@@ -169,33 +182,29 @@ def norms() -> dict[str, sp.Expr]:
     along = L * (L - 1) * V * uneven * G * widest / root(N)  # the spread's part of the keys
     return {
         "facts and facts": facts * root(V) * side,
-        "facts and mean": losses()["facts and mean"],
+        "facts and mean": L * facts * root(V / N) * mean_length * uneven,
         "spread and facts": along * side / L,
-        "mean bias": along * root(2) * eps * uneven / root(V * N),
+        "mean bias": losses()["mean bias"],
         "facts and values": L * root(V) * facts * value_noise,
         "frequency noise": along * value_noise,
         "keys and facts": K / L * key_noise * side,
-        "keys and mean": K * key_noise * longest * uneven / root(V * N),
+        "keys and mean": K * key_noise * mean_length * uneven / root(N),
         "gradient noise": K * key_noise * value_noise,
     }
 
 
 @cache
 def recall_gap() -> sp.Expr:
-    r"""$V(q_v-q_k)$ at least: the right fact's share less a wrong one's."""
-    trigger = overlap + mean_overlap
-    right = shortest - 2 * mean_overlap - 2 * tau * trigger
-    wrong = overlap + 2 * mean_overlap + longest**2 / V + 2 * tau * trigger
-    return least * right - most * wrong - tau * (most - least) * longest**2
+    r"""$V(q_v-q_k+f_kz_k^\top z_v)/|h|$ at least, $h$ the question: the right fact's share less a
+    wrong one's, but for what differs from fact to fact."""
+    return (least * right - tau * (most - least) * common) / question
 
 
 @cache
 def recall_noise() -> sp.Expr:
-    r"""$V|q|$ at most, $q$ centred."""
-    trigger = overlap + mean_overlap
-    length = root((1 + tau) * longest**2 + 2 * mean_overlap + longest**2 / V + 2 * tau * trigger)
-    common = mean_overlap + longest**2 / V + tau * (longest**2 + trigger + mean_overlap)
-    return most * root(V * G) * length + uneven * V / root(N) * common
+    r"""$V|q|/|h|$ at most where $q_v$ is at its least, $q$ centred."""
+    own = least * right / question
+    return root(own**2 + others) + tau * uneven * V * common / (question * root(N))
 
 
 class Conditions(NamedTuple):
@@ -227,8 +236,9 @@ class Conditions(NamedTuple):
 def constants(sizes: Values) -> dict[sp.Symbol, float]:
     r"""The value of every symbol of :func:`definitions` at $V,N,L,d,\tau$ and $\Lambda$."""
     values = dict(sizes)
-    for symbol, expression in definitions().items():
-        values[symbol] = numeric(expression)(values)
+    with np.errstate(invalid="ignore"):  # |h| where epsilon is large
+        for symbol, expression in definitions().items():
+            values[symbol] = numeric(expression)(values)
     return values
 
 
@@ -239,7 +249,8 @@ def conditions(
     $=\delta$.
 
     Lock-on asks for $d\ge8\Lambda$ and $F\le T\sqrt{d/8\Lambda}$, with $T$ the margin and $F$ the
-    sum of the norms; recall for $d\,\text{gap}^2\ge4\Lambda\,\text{noise}^2$.
+    sum of the norms; recall for $d\,\text{gap}^2\ge(\Lambda-x)(4\,\text{noise}^2+2f_+^2)$ at
+    every level $x$ of rarity.
 
     Raises
     ------
@@ -261,7 +272,7 @@ def conditions(
 
 
 def union(vocab: int, error: float) -> float:
-    r"""$\Lambda=\log(16V^2/\delta)$."""
+    r"""$\Lambda=\log(43V^2/\delta)$."""
     return math.log(EVENTS * vocab**2 / error)
 
 
@@ -274,18 +285,28 @@ def _conditions(sizes: Values) -> Conditions:
     if values[low_key] <= 0 or values[shortest] <= 0:
         margin = -math.inf
     room = values[d] / (8 * values[log])
-    gap, noise = (float(numeric(of)(values)) for of in (recall_gap(), recall_noise()))
     lock = (
         max(1 / room, sum(parts.values()) / (margin * math.sqrt(room))) if margin > 0 else math.inf
     )
-    right = (
-        values[shortest]
-        - 2 * values[mean_overlap] * (1 + values[tau])
-        - 2 * values[tau] * values[overlap]
-    )
-    recalled = gap > 0 and right > 0 and values[least] > 0
-    recall = 4 * values[log] * noise**2 / (values[d] * gap**2) if recalled else math.inf
-    return Conditions(margin, lost, lock, parts, recall)
+    return Conditions(margin, lost, lock, parts, _recall(values))
+
+
+def _recall(values: Values) -> float:
+    r"""The largest of $(\Lambda-x)(4\,\text{noise}^2+2f_+^2)/d\,\text{gap}^2$ over the levels of
+    the fact's own frequency.
+
+    It is below the level of $y$ with probability $e^{-y}$, so that between the levels of $x$ and
+    $y$ only $\Lambda-x$ is asked of the output embeddings.
+    """
+    levels = np.linspace(0, values[log_one], LEVELS + 1)
+    if values[right] <= 0 or values[share] > 0.8:  # there the least frequency is above 0
+        return math.inf
+    rare = numeric(definitions()[least])({share: values[V] * levels[1:] / values[N]})
+    gap, noise = (numeric(of)({**values, least: rare}) for of in (recall_gap(), recall_noise()))
+    if min(gap) <= 0:
+        return math.inf
+    asked = (values[log] - levels[:-1]) * (4 * noise**2 + 2 * values[most] ** 2)
+    return float(max(asked / gap**2) / values[d])
 
 
 def sufficient_samples_closed_form(
@@ -295,7 +316,7 @@ def sufficient_samples_closed_form(
     it never is.
 
     With probability $1-\delta$ every sequence locks and every fact is recalled. The conditions are
-    easier at a larger $N$: their terms are $(\Lambda')^aN^{-b}$ with $a\le\frac53b$, and
+    easier at a larger $N$: their terms are $(\Lambda')^aN^{-b}$ with $a\le2b$, and
     $\Lambda'>6$. So bisection finds where they begin to hold.
 
     Raises

@@ -22,10 +22,10 @@ from recallbook.theory.symbolic.expressions import L, N, V, d, tau
 
 SIZES = (V, L, d, N, cf.log, cf.log_all)
 DIM_OVER_LOG = 400  # d over Lambda, at least
-LOG = 20  # Lambda, at least: V / log(16 V^2) grows with V, and is below 400 at V = 8000
+LOG = 20  # Lambda, at least: V / log(43 V^2) grows with V, and is below 400 at V = 8000
 VOCAB = DIM_OVER_LOG * LOG
-DIM_SQUARE = {0: 40, 1: 300}  # d^2 over V Lambda, at least, for tau = 0 and 1
-SAMPLES = {0: 30, 1: 200}  # N over Lambda'^2 and the largest law, at least
+DIM_SQUARE = {0: 12, 1: 70}  # d^2 over V Lambda, at least, for tau = 0 and 1
+SAMPLES = {0: 10, 1: 60}  # N over Lambda'^2 and the largest law, at least
 
 
 def laws(trigger_in_values: bool) -> dict[str, sp.Expr]:
@@ -84,56 +84,57 @@ def facets(trigger_in_values: bool) -> tuple[Facet, ...]:
 
 @cache
 def caps(trigger_in_values: bool) -> dict[sp.Symbol, float]:
-    """Symbols of order 1 at their largest (``shortest``, ``low_key``, ``least`` at their smallest)
-    in the range.
+    """Symbols of order 1 at their largest (``shortest``, ``low_key``, ``least``, ``right`` at their
+    smallest) in the range.
 
     All are monotone in $\\epsilon$, $1/V$, $d/V$, $\\Lambda/V$, $V\\Lambda/N$ and $\\Lambda/\\sqrt
     N$."""
     flag, most_samples = int(trigger_in_values), SAMPLES[int(trigger_in_values)]
     values: dict[sp.Symbol, float] = {V: VOCAB, tau: flag, cf.eps: DIM_OVER_LOG**-0.5}
+    values[cf.eps_one] = values[cf.eps]  # lambda <= Lambda
     values[cf.omega] = (2 + math.sqrt(2 / DIM_OVER_LOG)) ** 2
     values[cf.G] = values[cf.omega] / (DIM_OVER_LOG * LOG)
     values[cf.share] = 1 / (most_samples * LOG)  # Lambda <= Lambda'
     rare = 1 / math.sqrt(most_samples * VOCAB)  # Lambda / sqrt(N)
     values[cf.uneven] = 1 + math.sqrt(2 / DIM_OVER_LOG + 4 * rare) + rare / 3
-    definitions = cf.definitions()
-    order = (
+    for symbol in (
         cf.longest,
         cf.shortest,
+        cf.trigger_overlap,
         cf.overlap,
-        cf.mean_overlap,
         cf.widest,
         cf.key,
         cf.any_key,
         cf.low_key,
-    )
-    for symbol in (*order, cf.odd_key, cf.keys, cf.value, cf.most, cf.least):
-        values[symbol] = float(definitions[symbol].subs(values))
+        cf.keys,
+        cf.value,
+        cf.most,
+        cf.least,
+        cf.right,
+        cf.common,
+        cf.question,
+    ):
+        values[symbol] = float(cf.definitions()[symbol].subs(values))
     return values
 
 
 @cache
 def monomials(part: sp.Expr, trigger_in_values: bool) -> tuple[tuple[float, sp.Expr], ...]:
     """An upper bound of a part, in monomials: coefficient and product of powers."""
-    sizes = {cf.eps: sp.sqrt(cf.log / d), cf.share: V * cf.log / N, cf.G: cf.omega / d}
+    sizes = {cf.share: V * cf.log / N, cf.G: cf.omega / d, cf.log_one: cf.log}
+    sizes |= dict.fromkeys((cf.eps, cf.eps_one), sp.sqrt(cf.log / d))
     definitions = cf.definitions()
-    excess = definitions[cf.most] - 1
-    part = part.xreplace({cf.most - 1: excess})
+    part = part.xreplace({cf.most - 1: definitions[cf.most] - 1})
     kept = {
         s: e
         for s, e in definitions.items()
         if s not in {*caps(trigger_in_values), cf.log_all, *sizes}
     }
-    kept[cf.mean_overlap] = definitions[cf.mean_overlap]
     # Delta = 2 eps + eps^2 + (1 - 2 eps) / (2 V), and eps is at most 1/20 and at least 1/sqrt(V)
     kept[cf.Delta] = sp.Rational(21, 10) * cf.eps
     while part.free_symbols & kept.keys():
         part = part.xreplace(kept)
-    known = {
-        s: sp.Float(v)
-        for s, v in caps(trigger_in_values).items()
-        if s not in {V, *sizes, cf.mean_overlap}
-    }
+    known = {s: sp.Float(v) for s, v in caps(trigger_in_values).items() if s not in {V, *sizes}}
     return _collected(part.xreplace(sizes).xreplace(sizes).xreplace(known))
 
 
@@ -208,9 +209,10 @@ def worst(trigger_in_values: bool) -> dict[str, float]:
     room = sp.sqrt(8 * cf.log / d)
     norm = sum(largest(room * part, trigger_in_values) for part in cf.norms().values())
     gap = float(cf.recall_gap().subs(values))
-    noise = largest(2 * sp.sqrt(cf.log / d) * cf.recall_noise(), trigger_in_values)
+    # 2 q_+ + sqrt(2) f_+ is at least the root of 4 q_+^2 + 2 f_+^2
+    noise = sp.sqrt(cf.log / d) * (2 * cf.recall_noise() + sp.sqrt(2) * cf.most)
     return {
         "losses": lost / least_signal,
         "norms": norm / (least_signal - lost),
-        "recall": noise / gap,
+        "recall": largest(noise, trigger_in_values) / gap,
     }

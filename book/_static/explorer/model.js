@@ -241,7 +241,7 @@
         words: critical === Infinity ? `no N of the table has a predicted accuracy of ${share}` : `predicted accuracy ${share}` },
       { name: "sufficient", samples: proved ? proved.sufficient : Infinity,
         words: proved ? "proved, by certificates"
-          : "the closed form proves nothing at sizes of this page; rb.sufficient_samples tries certificates, which takes minutes" },
+          : "rb.sufficient_samples tries certificates, which takes minutes, and the closed form, which proves nothing for d up to 500" },
     ];
   };
 
