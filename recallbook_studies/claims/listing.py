@@ -52,9 +52,16 @@ def show(claims: Claims, findings: dict[str, Finding], group: str) -> Listing:
     return pick(claims, findings, [claim.id for claim in claims.claims if claim.group == group])
 
 
+def _numbered(claim: Claim) -> tuple[str, str]:
+    """Number and name of the chapter, or of the appendix to it, that shows a claim."""
+    number, _, name = claim.chapter.removeprefix("appendix_").partition("_")
+    return str(int(number)), name
+
+
 def _lines(claim: Claim, found: Finding, claims: Claims) -> dict[str, str]:
     """What is said of a claim: sources, measurement, verdict, rule, reason and place."""
-    title = claim.section or claim.chapter[3:].replace("_", " ")
+    number, name = _numbered(claim)
+    title = claim.section or name.replace("_", " ")
     for mark, plain in MARKS.items():
         title = title.replace(mark, plain)
     lines = {
@@ -63,7 +70,7 @@ def _lines(claim: Claim, found: Finding, claims: Claims) -> dict[str, str]:
         "Verdict": found.verdict,
         "Rule": claim.rule,
         "Why": claim.remark,
-        "See": f"chapter {int(claim.chapter[:2])}, {title}",
+        "See": f"{'appendix' if claim.chapter.startswith('a') else 'chapter'} {number}, {title}",
     }
     return {
         name: text if text.endswith((".", "?")) else text + "."
@@ -96,7 +103,7 @@ def overview(claims: Claims, caption: str) -> Listing:
     more."""
     rows = [(c.group, c.short, c.verdict) for c in claims.claims]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    chapters = [str(int(claim.chapter[:2])) for claim in claims.claims]
+    chapters = [_numbered(claim)[0] for claim in claims.claims]
     lines, body = [caption], []
     for claim, row, chapter in zip(claims.claims, rows, chapters, strict=True):
         lines.append("  ".join((*map(str.ljust, row, widths), chapter)))
