@@ -195,14 +195,14 @@ def norms() -> dict[str, sp.Expr]:
 
 @cache
 def recall_gap() -> sp.Expr:
-    r"""$V(q_v-q_k+f_kz_k^\top z_v)/|h|$ at least, $h$ the question: the right fact's share less a
+    r"""$V(q_v-q_k+f_kz_k^\top z_v)/\lVert h\rVert$ at least, $h$ the question: the right fact's share less a
     wrong one's, but for what differs from fact to fact."""
     return (least * right - tau * (most - least) * common) / question
 
 
 @cache
 def recall_noise() -> sp.Expr:
-    r"""$V|q|/|h|$ at most where $q_v$ is at its least, $q$ centred."""
+    r"""$V\lVert q\rVert/\lVert h\rVert$ at most where $q_v$ is at its least, $q$ centred."""
     own = least * right / question
     return root(own**2 + others) + tau * uneven * V * common / (question * root(N))
 
