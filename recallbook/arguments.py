@@ -136,6 +136,11 @@ def check_device(field: str, value: Any) -> torch.device:
     return device
 
 
+def check_drawn(seed: Any, dtype: object, device: Any) -> tuple[int, torch.dtype, torch.device]:
+    """Return what every draw takes: its seed, the type of its numbers, and where they lie."""
+    return check_seed("seed", seed), check_dtype("dtype", dtype), check_device("device", device)
+
+
 def check_finite(field: str, tensor: torch.Tensor) -> torch.Tensor:
     """Return ``tensor`` if all its numbers are finite."""
     if not bool(tensor.isfinite().all()):

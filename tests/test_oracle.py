@@ -41,6 +41,8 @@ def test_three_steps_match_autograd(setting, seed, rates):
     assert torch.allclose(
         eta * rb.initial_gradient(problem), theirs.value1, rtol=1e-10, atol=1e-15 * eta
     )
+    if float(theirs.value2.abs().max()) < 1e-12 * (eta + gamma):
+        return  # zero but for rounding, as where two facts cancel: rounding answers
     ours, theirs = rb.evaluate(problem, ours, 300), rb.evaluate(problem, theirs, 300)
     assert ours.recall == theirs.recall and abs(ours.accuracy - theirs.accuracy) <= 1 / 300
 

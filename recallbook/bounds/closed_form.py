@@ -20,7 +20,7 @@ from recallbook.arguments import check_flag, check_rate, check_share, check_size
 from recallbook.theory.symbolic.expressions import L, N, V, Values, d, numeric, tau
 
 EVENTS = 43  # times V^2: events that the proof excludes, each of probability exp(-Lambda)
-SMALLEST_VOCAB = 5  # the gap of recall needs it
+SMALLEST_VOCAB = 5  # the lemma of the keys and the count of events need it
 LEVELS = 12  # of a fact's frequency, in recall
 LARGEST = 1e60  # sequences; where these do not suffice, nothing is said
 

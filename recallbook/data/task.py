@@ -14,6 +14,7 @@ from torch import Tensor
 from recallbook.arguments import (
     Device,
     check_device,
+    check_drawn,
     check_dtype,
     check_seed,
     check_size,
@@ -213,8 +214,7 @@ def draw(
     """
     if not isinstance(setting, Setting):
         raise not_allowed("setting", setting, "a recallbook.Setting")
-    seed = check_seed("seed", seed)
-    dtype, device = check_dtype("dtype", dtype), check_device("device", device)
+    seed, dtype, device = check_drawn(seed, dtype, device)
     require_memory(draw_needs(setting), "the draw")
     own = own_tables(embeddings, setting)
     # sorting uniform numbers gives a uniform permutation by a rule that no library version changes

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from recallbook.arguments import Device, check_rates, check_size
+from recallbook.arguments import Device, check_drawn, check_rates, check_size
 from recallbook.data.embeddings import Embeddings
 from recallbook.data.task import draw
 from recallbook.memory_needs import require_memory, simulation_needs
@@ -27,8 +27,7 @@ def simulate(
     device: Device = "cpu",
     embeddings: Embeddings | Mapping[str, Any] | None = None,
 ) -> Outcome:
-    """Draw, take three steps, evaluate; rates as in :func:`recallbook.three_steps`, tables as in
-    ``draw``.
+    """Draw, take three steps, evaluate: tables as in ``draw``, rates as in ``three_steps``.
 
     Examples
     --------
@@ -38,6 +37,7 @@ def simulate(
     """
     test_samples = check_size("test_samples", test_samples)
     check_rates(eta, gamma)
+    check_drawn(seed, dtype, device)
     require_memory(simulation_needs(setting, test_samples), "the simulation")
     problem = draw(setting, seed, dtype=dtype, device=device, embeddings=embeddings)
     return evaluate(problem, three_steps(problem, eta, gamma), test_samples)

@@ -58,6 +58,8 @@ class Facet(NamedTuple):
 def powers_of(product: sp.Expr) -> tuple[Fraction, ...]:
     """The exponents of a product of powers, in the order of ``SIZES``."""
     exponents = product.as_powers_dict()
+    if strange := set(exponents) - {*SIZES, *(x for x in exponents if x.is_number)}:
+        raise ArithmeticError(f"{strange} in {product}: only powers of the sizes can be compared")
     return tuple(
         Fraction(int(e.p), int(e.q))
         for e in (sp.Rational(exponents.get(size, 0)) for size in SIZES)
