@@ -14,7 +14,9 @@ from sized import SIZES, either, marked, sized
 
 import recallbook as rb
 from recallbook.bounds import coverage
+from recallbook.theory import moments
 from recallbook.theory.symbolic.expressions import L, N, V, d, numeric, tau
+from recallbook_studies.ch05 import terms_alone
 
 PAGE = Path(__file__).parent.parent / "book" / "proofs_necessary.md"
 SYMBOLS = {"vocab": V, "seq_len": L, "dim": d, "samples": N}
@@ -121,6 +123,20 @@ def test_moments_are_on_their_side(setting):
         assert bound < 12 * square.mean()
     worst = np.array([min(draw.total) for draw in draws]) / length
     assert np.mean(worst >= 0.5 * said[coverage.spread]) >= said[coverage.good]
+
+
+SMALL = [marked(8, 4, 12, 16), marked(5, 3, 6, 7), sized(3, 2, 4, 3), sized(24, 6, 10, 40)]
+
+
+@pytest.mark.parametrize("setting", SMALL, ids=str)
+def test_the_pull_has_all_terms_of_the_table(setting):
+    """Power by power it is what the table's polynomials in |t|^2 give in the mean over t."""
+    exact, sizes = moments.exact(setting), values(setting)
+    whole = terms_alone.over_triggers(setting, exact.pull + 2 * exact.overlap)
+    parts = [float(numeric(part)(sizes)) for part in coverage._pull_parts()]
+    found = sum(part * setting.samples**-n for n, part in enumerate(parts))
+    assert found == pytest.approx(whole, rel=1e-9)
+    assert coverage.pull_square(sizes) >= whole
 
 
 @pytest.mark.slow

@@ -112,11 +112,13 @@ def mean_bias() -> dict[sp.Symbol, sp.Expr]:
 @cache
 def _pull_parts() -> tuple[sp.Expr, ...]:
     """The exact mean square for :func:`pull_square`, by powers of 1/N."""
-    found = moments.expression("square", odd=True)
-    found = found + sp.expand(2 * V / (V - 1) * moments.expression("scatter", odd=True))
-    lengths = [sp.prod(1 + 2 * j / d for j in range(k)) for k in range(5)]
-    parts = [found.coeff(N, -n) for n in range(5)]
-    return tuple(sum(part.coeff(T, k) * lengths[k] for k in range(5)) for part in parts)
+    lengths = [sp.prod(1 + 2 * j / d for j in range(k)) for k in range(5)]  # E T^k
+
+    def part(quantity: str, n: int) -> sp.Expr:
+        found = moments.expression(quantity, odd=True).coeff(N, -n)
+        return sum(found.coeff(T, k) * length for k, length in enumerate(lengths))
+
+    return tuple(part("square", n) + 2 * V / (V - 1) * part("scatter", n) for n in range(5))
 
 
 def pull_square(sizes: Values) -> float:
@@ -202,7 +204,8 @@ def minimum_samples(
     learner : str
         ``"one gradient"``: any reader of it. ``"three steps"``: the three steps of the early-phase
         limit with Gaussian embeddings, the trigger in the values or not; ``accuracy`` is then that on
-        fresh sequences, and ``error`` asks for $1-\delta$ of it on average. With the MLP coverage
+        fresh sequences, and ``error`` asks for $1-\delta$ of it on average. Equal facts and loss
+        weights, sequences drawn independently (not balanced), no output bias. With the MLP coverage
         alone.
 
     Returns
@@ -235,6 +238,8 @@ def minimum_samples(
             vocab, seq_len, dim, accuracy, width=width, error=error, reading_error=reading_error
         )
         return max(told, shown)
+    mean = accuracy * (1 - (error or 0.0))
+    shown = coverage_samples(vocab, mean)
     if width is not None or shown < vocab:  # what is proved of mean bias holds from V on
         return shown
-    return max(shown, mean_bias_samples(vocab, seq_len, dim, accuracy * (1 - (error or 0.0))))
+    return max(shown, mean_bias_samples(vocab, seq_len, dim, mean))
