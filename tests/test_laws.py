@@ -135,6 +135,13 @@ def test_quick_parts_of_the_page_are_what_the_script_gives():
     assert page.PICTURE.is_file() and "<<" not in committed()
 
 
+def test_the_landing_page_says_what_is_predicted():
+    words = (page.HERE / "index.md").read_text(encoding="utf-8").replace("\n", " ")
+    found = page.predicted(page.RUNNING)
+    for name in ("lock_on", "recall", "accuracy"):
+        assert re.search(rf"{name.replace('_', '-')} of {getattr(found, name):.2f}\b", words), name
+
+
 def test_every_number_in_the_words_is_a_choice_or_computed():
     """Decimals of the template outside of formulas are accuracies that the reader chooses, never
     results."""
