@@ -38,7 +38,9 @@ LOOKS = {
     "tablet": {"viewport": {"width": 768, "height": 900}, "color_scheme": "light"},
     "phone": {"viewport": {"width": 390, "height": 844}, "color_scheme": "light"},
 }
-LAID_OUT = ("desktop", "phone")  # the two that differ most
+DAILY = (
+    "desktop",
+)  # one page of each kind is seen in every look; the others at night, or for pictures
 # Scripts that wait for the mathematics get their turn too. Asked for again and again, because a
 # call that waits for a promise of the page has no time limit of its own.
 READY = """() => {
@@ -193,7 +195,7 @@ class Tab:
         seen["raw TeX"] += page.evaluate(UNRENDERED) + page.evaluate(MATH_ERRORS)
         seen["formulas"] = page.locator("mjx-container").count()
         seen["height"] = page.evaluate(HEIGHT)
-        for look in LOOKS if judged else LAID_OUT:
+        for look in LOOKS if judged or SCREENSHOTS else DAILY:
             if look != "desktop":
                 self.put_on(look)
             seen["sideways"] += [f"{look}: {line}" for line in page.evaluate(SIDEWAYS)]
