@@ -183,13 +183,13 @@ def report_quick(mutants: list[Mutant], workers: int) -> int:
     else 1."""
     tests = sorted((ROOT / "tests").glob("test_*.py"))
     files = [str(path) for path in tests if "mark.essential" in path.read_text(encoding="utf-8")]
+    caught = 0
     with ThreadPoolExecutor(workers) as pool:
-        runs = list(
-            pool.map(lambda mutant: pytest_fails(mutant, [*files, "-m", ESSENTIAL]), mutants)
-        )
-    for mutant, run in zip(mutants, runs, strict=True):
-        print(f"{mutant.name:<60} {'caught' if run.failed else 'SURVIVED'} {run.seconds:.0f} s")
-    caught = sum(run.failed for run in runs)
+        runs = pool.map(lambda mutant: pytest_fails(mutant, [*files, "-m", ESSENTIAL]), mutants)
+        for mutant, run in zip(mutants, runs, strict=True):
+            word = "caught" if run.failed else "SURVIVED"
+            print(f"{mutant.name:<60} {word} {run.seconds:.0f} s", flush=True)
+            caught += run.failed
     print(f"make quick catches {caught} of {len(mutants)} mutants")
     return int(caught < ENOUGH * len(mutants))
 
