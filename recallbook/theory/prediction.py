@@ -39,11 +39,14 @@ class Term(NamedTuple):
     """One entry of the ledger: its size, the formula that gives it, and where it is derived.
 
     With unequal facts sizes are means over draws, and a formula is what leads one token's score,
-    not yet in their unit."""
+    not yet in their unit. Printed, it is its size."""
 
     size: float
     formula: str
     derived: str
+
+    def __repr__(self) -> str:
+        return f"{self.size:.2g}"
 
 
 class Quantiles(NamedTuple):
