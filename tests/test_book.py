@@ -4,6 +4,7 @@ Every check is a function from a folder of pages to a list of complaints, and is
 about a page that deserves it.
 """
 
+import json
 import re
 from functools import cache
 from pathlib import Path
@@ -240,3 +241,22 @@ def test_pictures_and_files_that_the_readme_names_exist():
     named = re.findall(r"\]\((?!https?:)([^)#]+)\)", text)
     assert named
     assert [name for name in named if not (stamp.ROOT / name).is_file()] == []
+
+
+def test_the_map_of_chapters_says_what_each_needs():
+    """What the boxes call prerequisites, and what these need in turn."""
+    drawing = (stamp.ROOT / "book" / "images" / "chapters.svg").read_text(encoding="utf-8")
+    arrows, boxes = {}, {}
+    for file, chapter, needs in re.findall(
+        r'href="../notebooks/(\w+)\.html" data-chapter="(\d+)" data-needs="([\d ]*)"', drawing
+    ):
+        arrows[int(chapter)] = set(map(int, needs.split()))
+        cells = json.loads((stamp.ROOT / "notebooks" / f"{file}.ipynb").read_text())["cells"]
+        line = re.search(r"Prerequisites\.\*\*(.*)", "".join(cells[0]["source"]))[1]
+        named = [int(number) for number in re.findall(r"`(\d\d)_", line)]
+        boxes[int(chapter)] = set(range(named[0], named[-1] + 1) if "` to {" in line else named)
+    assert set(arrows) == set(range(1, 13))
+    for needs in (arrows, boxes):
+        for chapter in sorted(needs):
+            needs[chapter] = needs[chapter].union(*(needs[n] for n in needs[chapter]))
+    assert arrows == boxes, "book/images/chapters.svg or a chapter's box"
