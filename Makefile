@@ -88,9 +88,10 @@ quick: $(STAMP) ## Lint, types, and the unit tests that tell most: a minute, for
 essential: $(STAMP)
 	$(PYTEST) $$(grep -l "mark.essential" tests/test_*.py) -m "essential and not slow and not nightly" $(SPREAD) -q --durations=5
 
-lint: $(STAMP) ## Ruff: rules and format; mypy and the layers of the package
+lint: $(STAMP) ## Ruff: rules and format; words; mypy and the layers of the package
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell -D - -D book/words.txt *.md book recallbook recallbook_studies tests notebooks
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
