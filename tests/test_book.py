@@ -260,3 +260,10 @@ def test_the_map_of_chapters_says_what_each_needs():
         for chapter in sorted(needs):
             needs[chapter] = needs[chapter].union(*(needs[n] for n in needs[chapter]))
     assert arrows == boxes, "book/images/chapters.svg or a chapter's box"
+
+
+def test_tables_of_cells_are_numbered(html):
+    for path in sorted((html / "notebooks").glob("*.html")):
+        captions = parsed(path).article.select(".table-caption")
+        numbers = [re.match(r"Table (\d+)\. ", caption.get_text())[1] for caption in captions]
+        assert numbers == [str(k + 1) for k in range(len(captions))], path.name

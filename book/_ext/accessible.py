@@ -4,6 +4,7 @@ Each is a violation that axe-core reports as serious (tests/test_browser.py), an
 package that causes it does better.
 """
 
+import itertools
 import re
 from pathlib import Path
 
@@ -41,6 +42,17 @@ REPAIRS = (
 )
 
 
+def with_numbers(text):
+    """The text of a page, with its tables numbered from 1 on."""
+    count = itertools.count(1)
+
+    def numbered(match):
+        number = next(count)
+        return f'<p class="table-caption" id="table-{number}"><strong>Table {number}.</strong> '
+
+    return re.sub('<p class="table-caption">', numbered, text)
+
+
 def repair(app, exception):
     if exception or app.builder.format != "html":
         return
@@ -49,6 +61,7 @@ def repair(app, exception):
         repaired = text
         for pattern, replacement in REPAIRS:
             repaired = re.sub(pattern, replacement, repaired)
+        repaired = with_numbers(repaired)
         if repaired != text:
             path.write_text(repaired, encoding="utf-8")
 
