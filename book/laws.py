@@ -29,7 +29,7 @@ from recallbook_studies.ch07 import features
 from recallbook_studies.laws import least_dim, lock_on_at, ratio_for
 
 HERE = Path(__file__).parent
-TEMPLATE, PAGE = HERE / "laws.md.in", HERE / "laws.md"
+PAGES = (HERE / "laws.md", HERE / "further_laws.md")  # each from its .md.in
 PICTURE, IDEA = HERE / "images" / "laws.svg", HERE / "images" / "idea.svg"
 
 LENGTHS, SHARES = (16, 64, 256), (0.5, 0.9, 0.99)
@@ -330,12 +330,18 @@ def values() -> dict[str, str]:
     return {**found, "coverage 0.9": f"{float(laws.coverage() / V):.1f}"}
 
 
-def page() -> str:
-    """The page as it should be."""
+def template(page: Path) -> str:
+    """The words of a page, with the names of what is computed in double angle brackets."""
+    return page.with_suffix(".md.in").read_text(encoding="utf-8")
+
+
+def written() -> dict[Path, str]:
+    """The pages as they should be."""
     found = values()
-    return re.sub(
-        r"<<([^<>]+)>>", lambda match: found[match[1]], TEMPLATE.read_text(encoding="utf-8")
-    )
+    return {
+        page: re.sub(r"<<([^<>]+)>>", lambda match: found[match[1]], template(page))
+        for page in PAGES
+    }
 
 
 def over_the_law() -> str:
@@ -356,6 +362,7 @@ def over_the_law() -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    for page, text in written().items():
+        page.write_text(text, encoding="utf-8")
     laws_picture.draw(PICTURE, (False, True))
     laws_picture.draw(IDEA, (False,))

@@ -119,20 +119,21 @@ def test_one_competitor_is_a_difference_of_two_normals():
 
 @functools.cache
 def committed():
-    return page.PAGE.read_text(encoding="utf-8")
+    return {path: path.read_text(encoding="utf-8") for path in page.PAGES}
 
 
 @pytest.mark.nightly
-def test_the_page_is_what_the_script_gives():
-    assert page.page() == committed()
+def test_the_pages_are_what_the_script_gives():
+    assert page.written() == committed()
 
 
 def test_quick_parts_of_the_page_are_what_the_script_gives():
     for part in (page.formulas, page.thresholds, page.worked, section.rare, section.breaking):
         for name, text in part().items():
-            if f"<<{name}>>" in page.TEMPLATE.read_text(encoding="utf-8"):
-                assert text in committed(), name
-    assert page.PICTURE.is_file() and "<<" not in committed()
+            for path, words in committed().items():
+                if f"<<{name}>>" in page.template(path):
+                    assert text in words, name
+    assert page.PICTURE.is_file() and "<<" not in "".join(committed().values())
 
 
 def test_the_landing_page_says_what_is_predicted():
@@ -142,10 +143,11 @@ def test_the_landing_page_says_what_is_predicted():
         assert re.search(rf"{name.replace('_', '-')} of {getattr(found, name):.2f}\b", words), name
 
 
-def test_every_number_in_the_words_is_a_choice_or_computed():
+@pytest.mark.parametrize("path", page.PAGES, ids=lambda path: path.stem)
+def test_every_number_in_the_words_is_a_choice_or_computed(path):
     """Decimals of the template outside of formulas are accuracies that the reader chooses, never
     results."""
-    words = re.sub(r"<<[^<>]*>>", "", page.TEMPLATE.read_text(encoding="utf-8"))
+    words = re.sub(r"<<[^<>]*>>", "", page.template(path))
     assert set(re.findall(r"\d+\.\d+", words)) <= {"0.9", "0.99", "0.01", "1.5"}
 
 
