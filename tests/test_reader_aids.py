@@ -1,0 +1,72 @@
+"""What helps a reader in the page: the stepper of chapter 3, fields for answers, cards on links."""
+
+from dataclasses import astuple, replace
+
+import pytest
+import stepper_draws
+import test_browser as browsing
+import torch
+
+import recallbook as rb
+from recallbook.model.attention import attend, attention_scores, score
+from recallbook.model.ties import tied
+
+pytestmark = browsing.pytestmark
+CASES = [[0, 8, False], [0, 512, True], [4, 64, True]]
+COMPUTED = """cases => cases.map(([seed, samples, trigger]) => {
+  const p = STEPS.problem(STEPPER_DRAWS, seed, trigger), steps = STEPS.three(p, samples);
+  const attention = p.fresh.map(sequence => STEPS.attention(p, sequence, steps.w));
+  const logits = p.fresh.map((sequence, i) => STEPS.logits(p, steps.value2, STEPS.read(p, sequence, attention[i])));
+  return {value1: steps.value1, key_query: steps.keyQuery, value2: steps.value2, attention, logits,
+          outcome: Object.values(STEPS.evaluate(p, steps))};
+})"""
+
+
+def truth(seed, samples, trigger):
+    """The same of the package."""
+    setting = replace(stepper_draws.LARGEST, samples=samples, trigger_in_values=trigger)
+    problem = rb.draw(setting, seed)
+    steps, fresh = rb.three_steps(problem), problem.fresh(stepper_draws.FRESH)
+    scores = attention_scores(problem, steps.key_query @ problem.query)
+    best = tied(score(fresh, scores), scores.slack).double()
+    attention = best / best.sum(dim=1, keepdim=True)
+    logits = attend(problem, fresh, attention) @ steps.value2.T @ problem.output_embeddings.T
+    outcome = astuple(rb.evaluate(problem, steps, stepper_draws.FRESH))
+    return {
+        **vars(steps),
+        "attention": attention,
+        "logits": logits,
+        "outcome": torch.tensor(outcome, dtype=torch.float64),
+    }
+
+
+@pytest.fixture(scope="module")
+def tab(browser):
+    with browser.new_context(**browsing.LOOKS["phone"]) as context:
+        yield browsing.Tab(context)
+
+
+def chapter(tab, html, name):
+    return tab.open((html.resolve() / f"notebooks/{name}.html").as_uri())
+
+
+def test_the_stepper_computes_what_the_package_does(tab, html):
+    assert stepper_draws.FILE.read_text("utf-8") == stepper_draws.script(), "run stepper_draws.py"
+    page = chapter(tab, html, "03_three_gradient_steps")
+    for case, found in zip(CASES, page.evaluate(COMPUTED, CASES), strict=True):
+        right = truth(*case)
+        for name, numbers in found.items():
+            error = (torch.tensor(numbers, dtype=torch.float64) - right[name]).abs().max()
+            assert error <= 1e-9 * right[name].abs().max(), (case, name)
+
+
+def test_the_stepper_steps(tab, html):
+    page = chapter(tab, html, "03_three_gradient_steps")
+    stepper, later = page.locator("#stepper"), page.locator("#stepper .later")
+    assert later.count() == 0 and not page.locator(".stepper-text").is_visible()
+    for left in (3, 2, 1, 0):
+        stepper.locator("[name=next]").press("Enter")
+        assert later.count() == left
+    stepper.locator("[type=range]").press("ArrowLeft")
+    assert stepper.locator(".size").inner_text() == "192"
+    assert "Store again" in stepper.get_by_role("status").inner_text()
