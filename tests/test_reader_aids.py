@@ -1,11 +1,14 @@
 """What helps a reader in the page: the stepper of chapter 3, fields for answers, cards on links."""
 
+import re
 from dataclasses import astuple, replace
 
+import answers
 import pytest
 import stepper_draws
 import test_browser as browsing
 import torch
+from sphinx.errors import ExtensionError
 
 import recallbook as rb
 from recallbook.model.attention import attend, attention_scores, score
@@ -42,7 +45,7 @@ def truth(seed, samples, trigger):
 
 @pytest.fixture(scope="module")
 def tab(browser):
-    with browser.new_context(**browsing.LOOKS["phone"]) as context:
+    with browser.new_context(**browsing.LOOKS["phone"], has_touch=True) as context:
         yield browsing.Tab(context)
 
 
@@ -70,3 +73,49 @@ def test_the_stepper_steps(tab, html):
     stepper.locator("[type=range]").press("ArrowLeft")
     assert stepper.locator(".size").inner_text() == "192"
     assert "Store again" in stepper.get_by_role("status").inner_text()
+
+
+def test_each_chapter_has_exercises_that_take_an_answer(html):
+    pages = [path.read_text("utf-8") for path in (html / "notebooks").glob("[01]*.html")]
+    found = [re.findall('data-exercise="([^"]*)"', text) for text in pages]
+    assert len(found) == 12 and min(map(len, found)) >= 2, found
+    assert {one for some in found for one in some} == set(answers.asked())
+
+
+def test_an_answer_is_what_the_checking_cell_printed():
+    asks = answers.asked()["ex-bound-double-dim"]
+    assert answers.answer(asks, "9081 and 1862, a factor of 4.9") == "more than 4"
+    assert answers.answer(asks, "9081 and 2862, a factor of 3.2") == "less than 4"
+    with pytest.raises(ExtensionError, match="not printed"):
+        answers.answer(asks, "nothing of the kind")
+
+
+def test_a_right_answer_opens_the_solution(tab, html):
+    page = chapter(tab, html, "01_the_task")
+    form = page.locator("form.answer").first
+    solution = page.get_by_text("more than a third of the facts")
+    for said, reply in (("half", "Type"), ("0.5", "Not within"), ("63 %", "Right")):
+        assert not solution.is_visible()
+        form.locator("input").fill(said)
+        form.locator("input").press("Enter")
+        assert form.get_by_role("status").inner_text().startswith(reply)
+    assert solution.is_visible()
+
+
+UNCARDED = """() => [...document.querySelectorAll('.bd-article a.internal[href*="#"]')]
+  .filter(a => /#(?:equation|fig|term|prop)-|bibliography.html#/.test(a.href))
+  .map(a => a.href.replace(/.*[/]html[/]/, '')).filter(key => !CARDS[key])"""
+
+
+def test_links_show_where_they_lead(tab, html):
+    page = chapter(tab, html, "05_when_attention_locks_on")
+    link, card = page.locator('.bd-article a.internal[href="#equation-eq-lock-on"]'), "#hover-card"
+    link.first.tap()
+    page.locator(f"{card} mjx-container").wait_for()
+    assert page.evaluate(UNCARDED) == [] and "#" not in page.url
+    page.keyboard.press("Escape")
+    assert not page.locator(card).is_visible()
+    link.first.tap()
+    page.locator(f"{card} mjx-container").wait_for()
+    link.first.tap()
+    assert page.url.endswith("#equation-eq-lock-on")
