@@ -1,5 +1,5 @@
 // Exercises that take an answer: a number within a tolerance, or a choice. A right one opens the solution.
-function numberIn(text) {
+function parsed(text) {
   const plain = text.trim().replace(/[−–]/g, '-').replace(/^(-?\d{1,3})(?:[,\s](\d{3}))+$/, whole => whole.replace(/[,\s]/g, '')).replace(',', '.');
   const [, top, below, percent] = /^(-?[\d.]+(?:e-?\d+)?)(?:\/([\d.]+))?\s*(%?)$/i.exec(plain) ?? [];
   return top === undefined ? NaN : top / (below ?? 1) / (percent ? 100 : 1);
@@ -17,7 +17,7 @@ addEventListener('DOMContentLoaded', () => {
     form.hidden = false;
     form.addEventListener('submit', event => {
       event.preventDefault();
-      const given = within === undefined ? entry.value : numberIn(entry.value);
+      const given = within === undefined ? entry.value : parsed(entry.value);
       const known = within === undefined ? given !== '' : !Number.isNaN(given);
       const found = within === undefined ? given === right : Math.abs(given - right) <= within * (1 + 1e-9);
       form.classList.toggle('right', known && found);

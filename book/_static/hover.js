@@ -21,6 +21,7 @@ addEventListener('DOMContentLoaded', () => {
       const page = new URL(link.href).pathname.slice(new URL(root, location).pathname.length);
       return {element: link, key: decodeURI(page) + decodeURIComponent(link.hash)};
     }
+    if (/\/proofs\w*\.html$/.test(location.pathname)) return null; // there letters are local
     const formula = target.closest('mjx-container:not([display="true"])');
     const item = formula && [...MathJax.startup.document.math].find(one => one.typesetRoot === formula);
     return item ? {element: formula, key: `symbol ${item.math.trim()}`} : null;

@@ -89,9 +89,11 @@
 
   const TITLES = ['Before', '1. Store', '2. Locate', '3. Store again'];
   place.innerHTML = `
-    <div class="controls">
+    <div class="controls main">
       <button type="button" name="back">Back</button><button type="button" name="next">From zero</button>
       <label>Sequences <i>N</i> = <span class="size">256</span><input type="range" name="samples" min="0" max="${SIZES.length - 1}" step="1" value="${SIZES.indexOf(state.samples)}"></label>
+    </div>
+    <div class="controls">
       <button type="button" name="draw">Another draw</button><button type="button" name="question">Another question</button>
       <label><input type="checkbox" name="trigger"> trigger in the values</label>
     </div>
