@@ -13,7 +13,7 @@ from pathlib import Path
 FILE = "cards.js"
 # By kind: what stands at the target, and which of its groups are shown.
 KINDS = (
-    r'(?s)<dt id="(?P<id>term-[^"]*)">.*?<dd>(?P<body>.*?)</dd>',
+    r'(?s)<dt id="(?P<id>term-[^"]*)">(?=.*?<dd>(?P<body>.*?)</dd>)',
     r'(?s)<div class="math notranslate nohighlight" id="(?P<id>equation-[^"]*)">\s*(?P<body>.*?)</div>',
     r'(?s)<figure[^>]* id="(?P<id>[^"]*)">.*?(?P<image><img [^>]*>).*?<figcaption>(?P<body>.*?)</figcaption>',
     r'(?s)<div class="proof [^"]*" id="(?P<id>[^"]*)">(?P<body>.*?)</section>',
