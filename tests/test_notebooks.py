@@ -29,6 +29,7 @@ TAGS |= {"remove-input", "full-width"}
 BOX = ("Question.", "Answer.", "Reading.", "Computing.", "Memory.", "Prerequisites.", "Seed.")
 LONGEST_CELL = 20
 FEWEST_EXERCISES = 5
+MOST_OPENING_WORDS = 80
 LARGEST_OPEN_SHARE = 1 / 3  # of a chapter's lines of code: those that are the lesson
 UNWANTED = {
     "an address": re.compile(r"0x[0-9a-fA-F]{4,}"),
@@ -153,6 +154,9 @@ def has_its_parts(notebook):
     wrong += [f"the box has no **{word}**" for word in BOX if f"**{word}**" not in first.source]
     if is_appendix(notebook):
         return [] if "**Belongs to.**" in first.source else ["the box has no **Belongs to.**"]
+    opening = first.source.partition("\n")[2].partition(":::")[0]
+    if not MOST_OPENING_WORDS >= len(opening.split()) or len(re.findall(r"[.?!]\s", opening)) < 2:
+        wrong.append("between title and box: two or three sentences on why anyone should care")
     if not re.search(r"^## Takeaways$", text, re.MULTILINE):
         wrong.append("no heading `## Takeaways`")
     said = re.search(r"\*\*Reading\.\*\* (\d+) min", first.source)
@@ -281,7 +285,9 @@ def good_notebook():
     settings = {"figure": {"name": "fig-line"}}
     box = "\n".join(f"**{word}** 0 min" for word in BOX)
     cells = [
-        v4.new_markdown_cell(f"# Title\n\n:::{{admonition}} In this chapter\n{box}\n:::"),
+        v4.new_markdown_cell(
+            f"# Title\n\nWhy. So.\n\n:::{{admonition}} In this chapter\n{box}\n:::"
+        ),
         code(stamp.setup_cell(), tags=["hide-input"]),
         code('device = "cpu"\nrun(device)'),
         *[code(f"print({i})", printed(f"{i}\n")) for i in range(5)],
@@ -345,6 +351,8 @@ BREACHES = [
     (has_its_parts, change_source(0, "# Title", "# Title $N$")),
     (has_its_parts, change_source(0, "**Reading.** 0 min", "**Reading.** 20 min")),
     (has_its_parts, change_source(9, "Takeaways", "End")),
+    (has_its_parts, change_source(0, "Why. So.", "")),
+    (has_its_parts, change_source(0, "Why. So.", "So. " * 81)),
     (exercises_ask_first, change_source(10, "Exercises", "Questions")),
     (exercises_ask_first, change_source(11, "{exercise}", "{note}")),
     (exercises_ask_first, change_source(11, "Predict", "Guess")),
