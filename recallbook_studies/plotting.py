@@ -119,29 +119,14 @@ def plot_critical(ax: Axes, table: pd.DataFrame, along: str, by: str, unit: str)
     ax.legend(fontsize=9)
 
 
-def draw_sequences(ax: Axes, tokens: np.ndarray, positions: np.ndarray, labels: np.ndarray) -> None:
-    """Rows of boxes, one a token; the marked token in colour, and the label behind an arrow."""
-    count, length = tokens.shape
-    for i, j in np.ndindex(count, length):
-        marked = positions[i] == j
-        face = COLOURS[4] if marked else "#f2f2f2"
-        ax.add_patch(mpl.patches.Rectangle((j, -i), 0.9, 0.8, fc=face, ec=GREY, lw=0.8))
-        ax.text(
-            j + 0.45, 0.4 - i, str(tokens[i, j]), **CENTRED, weight="bold" if marked else "normal"
-        )
-    for i in range(count):
-        _arrow(ax, length + 0.05, length + 0.9, 0.4 - i)
-        ax.text(length + 1.25, 0.4 - i, str(labels[i]), **CENTRED, color=COLOURS[0], weight="bold")
-    _frame(ax, (-0.1, length + 1.7), (-count + 0.9, 1))
-
-
 def draw_model(ax: Axes) -> None:
-    """The model from tokens to logits, with the step that trains each matrix written above it."""
+    """The model from tokens to logits; above each matrix the steps that train it, with the weight that
+    a fact gets, or in step 2 the trigger."""
     stages = [
         ("tokens $e_j$", ""),
-        ("attention\n$W_{KQ}$", "step 2"),
+        ("attention\n$W_{KQ}$", "step 2: $1/(L^2V)$"),
         ("located\n$h$", ""),
-        ("value matrix\n$W_V$", "steps 1, 3"),
+        ("value matrix\n$W_V$", "step 1: $1/(LV)$\nstep 3: $1/V$"),
         ("logits\n$U W_V h$", ""),
     ]
     for i, (name, step) in enumerate(stages):
@@ -149,10 +134,10 @@ def draw_model(ax: Axes) -> None:
         box: dict[str, Any] = {"boxstyle": "round,pad=0.02", "fc": face, "ec": GREY}
         ax.add_patch(mpl.patches.FancyBboxPatch((1.6 * i, 0), 1.2, 0.8, **box))
         ax.text(1.6 * i + 0.6, 0.4, name, **CENTRED, fontsize=9)
-        ax.text(1.6 * i + 0.6, 1.0, step, **CENTRED, fontsize=9, color=COLOURS[0])
+        ax.text(1.6 * i + 0.6, 1.15, step, **CENTRED, fontsize=9, color=COLOURS[0])
         if i:
             _arrow(ax, 1.6 * i - 0.36, 1.6 * i - 0.04, 0.4)
-    _frame(ax, (-0.1, 1.6 * len(stages) - 0.3), (-0.2, 1.3))
+    _frame(ax, (-0.1, 1.6 * len(stages) - 0.3), (-0.2, 1.5))
 
 
 def _arrow(ax: Axes, start: float, end: float, y: float) -> None:

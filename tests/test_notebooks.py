@@ -153,6 +153,9 @@ def has_its_parts(notebook):
     wrong += [f"the box has no **{word}**" for word in BOX if f"**{word}**" not in first.source]
     if is_appendix(notebook):
         return [] if "**Belongs to.**" in first.source else ["the box has no **Belongs to.**"]
+    opening = first.source.partition("\n")[2].partition(":::")[0]
+    if len(re.findall(r"[.?!]\s", opening)) < 2:
+        wrong.append("between title and box: two or three sentences on why anyone should care")
     if not re.search(r"^## Takeaways$", text, re.MULTILINE):
         wrong.append("no heading `## Takeaways`")
     said = re.search(r"\*\*Reading\.\*\* (\d+) min", first.source)
@@ -162,7 +165,7 @@ def has_its_parts(notebook):
 
 
 def exercises_ask_first(notebook):
-    """Each exercise asks for a prediction; a folded cell checks it; the solution is folded too."""
+    """A folded cell checks the prediction of each exercise, and its solution is folded, too."""
     if is_appendix(notebook):
         return []
     start = next(
@@ -188,8 +191,6 @@ def exercises_ask_first(notebook):
         exercises
     ):
         wrong.append("every exercise needs a solution with `:class: dropdown`")
-    if sum("redict" in exercise for exercise in exercises) < FEWEST_EXERCISES:
-        wrong.append(f"fewer than {FEWEST_EXERCISES} exercises ask to predict first")
     if len(checks) < FEWEST_EXERCISES or not all("hide-cell" in tags(cell) for cell in checks):
         wrong.append(
             f"after `## Exercises` at least {FEWEST_EXERCISES} cells with outputs, all tagged hide-cell"
@@ -281,7 +282,9 @@ def good_notebook():
     settings = {"figure": {"name": "fig-line"}}
     box = "\n".join(f"**{word}** 0 min" for word in BOX)
     cells = [
-        v4.new_markdown_cell(f"# Title\n\n:::{{admonition}} In this chapter\n{box}\n:::"),
+        v4.new_markdown_cell(
+            f"# Title\n\nWhy. So.\n\n:::{{admonition}} In this chapter\n{box}\n:::"
+        ),
         code(stamp.setup_cell(), tags=["hide-input"]),
         code('device = "cpu"\nrun(device)'),
         *[code(f"print({i})", printed(f"{i}\n")) for i in range(5)],
@@ -345,9 +348,9 @@ BREACHES = [
     (has_its_parts, change_source(0, "# Title", "# Title $N$")),
     (has_its_parts, change_source(0, "**Reading.** 0 min", "**Reading.** 20 min")),
     (has_its_parts, change_source(9, "Takeaways", "End")),
+    (has_its_parts, change_source(0, "Why. So.", "")),
     (exercises_ask_first, change_source(10, "Exercises", "Questions")),
     (exercises_ask_first, change_source(11, "{exercise}", "{note}")),
-    (exercises_ask_first, change_source(11, "Predict", "Guess")),
     (exercises_ask_first, change_source(13, ":class: dropdown", "")),
     (exercises_ask_first, lambda nb: nb.cells[12].update(outputs=[])),
     (exercises_ask_first, lambda nb: nb.cells[12].metadata.update(tags=["hide-input"])),
