@@ -86,15 +86,10 @@ def overlaps(setting: Setting, triggers: Array | None = None) -> Drawn:
     return Drawn(found, NORMAL, tau * trigger / dim)
 
 
-def chance_of_recall(
-    setting: Setting, lock: Lock, without: tuple[str, ...] = (), mislocated: bool = True
-) -> Array:
-    """Probability that the right logit exceeds all V - 1 others, at every point.
-
-    With ``mislocated=False`` sequences that located a wrong token store nothing.
-    """
+def chance_of_recall(setting: Setting, lock: Lock, without: tuple[str, ...] = ()) -> Array:
+    """Probability that the right logit exceeds all V - 1 others, at every point."""
     drawn = overlaps(setting)
-    values = recall_values(setting, lock, drawn.overlaps, without, mislocated)
+    values = recall_values(setting, lock, drawn.overlaps, without)
     return np.asarray(np.exp(log_chance(setting, lock, values, drawn.law)))
 
 
@@ -103,17 +98,15 @@ def recall_values(
     lock: Lock,
     asked: Values,
     without: tuple[str, ...] = (),
-    mislocated: bool = True,
 ) -> Values:
     """Values of all symbols of step 3, at every point."""
     share, given = setting.samples / setting.vocab, sizes(setting)
-    wrong = setting.samples * float(mislocated)
     counts = {
         symbolic.n: located_counts(setting, lock, without),
         symbolic.mu: np.maximum(share * lock.mean, 1e-9),
         symbolic.nu: share**2 * lock.variance,
-        symbolic.mislocated: wrong * (1 - lock.mean),
-        symbolic.decoys: wrong * lock.decoys,
+        symbolic.mislocated: setting.samples * (1 - lock.mean),
+        symbolic.decoys: setting.samples * lock.decoys,
     }
     # in one dimension nothing is across: what this would vary is multiplied by d - 1
     scatter = float(numeric(symbolic.others_variance())(given)) if given[D] > 1 else 0.0

@@ -24,9 +24,7 @@ from recallbook.data.task import Problem, draw
 from recallbook.model.ties import credit, logit_slack
 from recallbook.setting import Setting
 from recallbook.theory.hermite import Phi, hermite_coefficients, moment_table
-from recallbook.theory.lock_on import lock
 from recallbook.theory.prediction import predict
-from recallbook.theory.recall import chance_of_recall
 from recallbook.theory.search import bracket
 from recallbook.theory.symbolic import recall_terms as symbolic
 from recallbook.theory.symbolic.expressions import N, V, d, m
@@ -257,12 +255,6 @@ def superposition() -> sp.Expr:
     return sp.factor(2 * sp.log(V) * V * sp.limit(sp.expand(many / V), V, sp.oo))
 
 
-def cap() -> sp.Expr:
-    r"""The largest $V\log V$ over $d^2$ that any width reaches: where :func:`superposition` is 1 at
-    $m\to\infty$."""
-    return sp.simplify(V * sp.log(V) / d**2 / sp.limit(superposition(), m, sp.oo))
-
-
 def estimate(activation: Phi, dim: int, width: int) -> float:
     r"""$V\log V$ at which :func:`superposition` is 1."""
     known = coefficients(activation)
@@ -313,11 +305,6 @@ def outcomes(
             found = simulate(setting, seed, test_samples=TEST)
             rows.append({**shape, "seed": seed, **vars(found)})
     return pd.DataFrame(rows)
-
-
-def recall_without_wrong_locks(setting: Setting) -> float:
-    """Predicted recall if sequences that locked wrongly had stored nothing."""
-    return float(np.mean(chance_of_recall(setting, lock(setting), mislocated=False)))
 
 
 REMEDIES: dict[
