@@ -140,15 +140,3 @@ def draw_critical(ax: Axes, tables: dict[str, pd.DataFrame], along: str) -> None
         name = outcome.replace("_", "-")
         plotting.plot_intervals(ax, table, along, name, index, linestyle="none")
         ax.plot(table[along], table["predicted"], color=plotting.COLOURS[index])
-
-
-def draw_factors(ax: Axes, tables: dict[str, pd.DataFrame], along: str) -> None:
-    """Critical N of each outcome over its law alone, drawn as :func:`draw_critical` does."""
-    columns, over = ["critical", "low", "high", "predicted"], {}
-    for outcome, table in tables.items():
-        table = table[np.isfinite(table["critical"] / table["law"])]
-        over[outcome] = table[[along]].join(table[columns].div(table["law"], axis=0))
-    draw_critical(ax, over, along)
-    ax.axhline(1, color="black", linewidth=1)
-    ax.set(yscale="log", ylim=(0.4, 14))
-    ax.set_yticks([1, 2, 4, 8], ["1", "2", "4", "8"])

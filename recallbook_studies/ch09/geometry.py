@@ -48,18 +48,6 @@ def labelled(frame: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def optimism(frame: pd.DataFrame, trigger_in_values: bool, outcome: str) -> pd.DataFrame:
-    """Critical N by law and L, and its ``ratio`` to that of orthogonal embeddings at the same L.
-
-    The ratio is not a number where either is below the grid, and infinite where only the orthogonal
-    one is on it."""
-    chosen = labelled(grids.at(frame, trigger_in_values=trigger_in_values))
-    table = critical_table(chosen, ["law", "seq_len"], outcome=outcome)
-    ideal = table[table["law"] == name(*LAWS[0])].set_index("seq_len")["critical"]
-    known = table["critical"].where(table["critical"] > 0)
-    return table.assign(ratio=known / table["seq_len"].map(ideal.where(ideal > 0)))
-
-
 def ratios(frame: pd.DataFrame, trigger_in_values: bool, outcome: str) -> pd.DataFrame:
     """Critical N of Gaussian embeddings over that of orthogonal ones at the same d and L, with its
     95 % interval.
