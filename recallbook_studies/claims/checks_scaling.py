@@ -17,6 +17,7 @@ from recallbook.sweeps.archive import load_results
 from recallbook.theory.prediction import predict
 from recallbook.theory.search import bracket
 from recallbook.training.simulation import simulate
+from recallbook_studies import grids
 from recallbook_studies.ch01 import baselines
 from recallbook_studies.ch09 import (
     four_corners,
@@ -95,24 +96,15 @@ def larger_dim_helps() -> SimpleNamespace:
     return SimpleNamespace(exponents=_in("dim", LOCKS, LABELS, ONE))
 
 
-def factor(frame: pd.DataFrame, **chosen: pd.Series) -> Intervals:
-    """Critical N for accuracy of the chosen rows over that of the others, with its 95 % interval;
-    seeds are resampled together."""
-    # the exponent of a size that is 1 and e is the logarithm of the ratio
-    rows = frame.assign(**{name: np.where(rows, math.e, 1.0) for name, rows in chosen.items()})
-    found = _exponents(rows, *chosen, outcome="accuracy")
-    return {name: Interval(*np.exp(x).tolist()) for name, x in found.items()}
-
-
 @measures()
 def length_harder() -> SimpleNamespace:
     """Exponent of N for lock-on in L; factors in N for accuracy 1/2 where L doubles, by the shorter
     L."""
     rows = load_results("envelope").query("dim == 128")
-    lengths, doubled = sorted(rows["seq_len"].unique()), {}
+    lengths, doubled = sorted(rows["seq_len"].unique()), Intervals()
     for length in (length for length in lengths if 2 * length in lengths):
         part = rows[rows["seq_len"].isin([length, 2 * length])]
-        doubled[str(length)] = factor(part, long=part["seq_len"] > length)["long"]
+        doubled |= grids.factors(part, **{str(length): part["seq_len"] > length})
     return SimpleNamespace(exponent=fitted(LOCKS)["seq_len"], doubled=doubled)
 
 
@@ -184,7 +176,7 @@ def _product() -> SimpleNamespace:
     frame = load_results("four_corners").query("not trigger_in_values")
     long, wide = frame["seq_len"] == 256, frame["dim"] == 512
     prices = {
-        dim: factor(frame[frame["dim"] == dim], long=long[frame["dim"] == dim])["long"]
+        dim: grids.factors(frame[frame["dim"] == dim], long=long[frame["dim"] == dim])["long"]
         for dim in (128, 512)
     }
     return SimpleNamespace(
@@ -192,7 +184,7 @@ def _product() -> SimpleNamespace:
         span=table["critical"].max() / table["critical"].min(),
         exponents=fitted(LOCKS),
         prices=prices,
-        ratio=factor(frame, long=long, wide=wide, both=long & wide)["both"],
+        ratio=grids.factors(frame, long=long, wide=wide, both=long & wide)["both"],
     )
 
 
