@@ -164,10 +164,10 @@ def test_mean_scores_are_those_of_all_sequences(fields, trigger, bias):
         4, 4, 6, 10**9, embeddings="orthogonal", **fields, trigger_in_values=trigger, **chosen(bias)
     )
     tokens, mark = every_sequence(setting, bias)
-    found = numbers.mean_scores(setting)
-    size = max(mark, np.abs(tokens).max())
-    assert np.abs(found.tokens - tokens).max() < 1e-7 * size
-    assert abs(found.mark - mark) < 1e-7 * size
+    at, size = numbers.values(setting), max(mark, np.abs(tokens).max())
+    found = sum(numeric(part)(at) for part in symbolic.token_scores(bias).values())
+    assert np.abs(found - tokens).max() < 1e-7 * size
+    assert abs(numeric(symbolic.mark_score(bias))(at) - mark) < 1e-7 * size
 
 
 # noises

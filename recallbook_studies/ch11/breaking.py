@@ -3,34 +3,25 @@ difference between both scatters from draw to draw."""
 
 from __future__ import annotations
 
-from functools import cache
-from itertools import zip_longest
-from typing import NamedTuple
+from functools import cache, reduce
+from typing import Any, NamedTuple
 
 import sympy as sp
+from numpy.polynomial.polynomial import polyadd, polymul as times
 
 from recallbook.theory.symbolic.expressions import L, N, V, d, power, q, tau, trace
 from recallbook.theory.symbolic.lock_terms import R
 
-Polynomial = tuple[sp.Expr, ...]  # of 1, p, p^2, ...
+Polynomial = Any  # coefficients of 1, p, p^2, ..., expressions
 ZERO, ONE = sp.Integer(0), sp.Integer(1)
 P: Polynomial = (ZERO, ONE)
 UNEVEN: Polynomial = (-1 / V, ONE)  # a label along g
 PULL = power(2) - 1 / V + (1 - power(2)) / N  # |g|^2
 
 
-def times(one: Polynomial, other: Polynomial) -> Polynomial:
-    """The product of two polynomials."""
-    found = [ZERO] * (len(one) + len(other) - 1)
-    for i, a in enumerate(one):
-        for j, b in enumerate(other):
-            found[i + j] += a * b
-    return tuple(found)
-
-
 def plus(*parts: Polynomial) -> Polynomial:
     """The sum of polynomials."""
-    return tuple(sp.Add(*column) for column in zip_longest(*parts, fillvalue=ZERO))
+    return reduce(polyadd, parts)
 
 
 def every(one: Polynomial) -> sp.Expr:

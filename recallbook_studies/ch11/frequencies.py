@@ -1,5 +1,4 @@
-r"""Unequal facts in numbers: power sums of a setting's frequencies, its population scores, and
-where lock-on breaks."""
+r"""Unequal facts in numbers: power sums of a setting's frequencies, and where lock-on breaks."""
 
 from __future__ import annotations
 
@@ -58,21 +57,6 @@ def values(setting: Setting) -> Values:
     found = laws(setting)
     arrays: Values = {symbolic.f: found.facts, q: found.others}
     return {**sizes(setting), **power_sums(found), **covariance_moments(setting), **arrays}
-
-
-class Scores(NamedTuple):
-    """Mean scores of tokens ``(V,)``, and what the mark adds."""
-
-    tokens: Frequencies
-    mark: float
-
-
-def mean_scores(setting: Setting) -> Scores:
-    """Means over embeddings and sequences, from the expressions."""
-    at, bias = values(setting), label_choice(setting)
-    tokens = sum(numeric(part)(at) for part in symbolic.token_scores(bias).values())
-    mark = float(numeric(symbolic.mark_score(bias))(at))
-    return Scores(np.broadcast_to(np.asarray(tokens, float), (setting.vocab,)), mark)
 
 
 class Lead(NamedTuple):
