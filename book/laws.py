@@ -300,13 +300,12 @@ def helps() -> dict[str, str]:
 def checked() -> dict[str, str]:
     """How often the map of errors finds the prediction off, with a warning and without one."""
     found = error_map.judged()
-    off = found[[f"off_{name}" for name in prediction_errors.TOLERANCES]].any(axis=1)
     quiet, allowed = ~found["doubted"], prediction_errors.TOLERANCES
     return {
         "map cases": f"{len(found):,}",
         "map quiet": f"{int(quiet.sum()):,}",
-        "map quiet off": f"{int(off[quiet].sum())}",
-        "map warned off": f"{int(off[~quiet].sum())}",
+        "map quiet off": f"{int(found['off'][quiet].sum())}",
+        "map warned off": f"{int(found['off'][~quiet].sum())}",
         "map tolerance": f"{allowed['accuracy']:g}",
         "map tolerance lock": f"{allowed['lock_on']:g}",
     }

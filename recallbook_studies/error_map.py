@@ -96,7 +96,7 @@ def predicted(row: dict[str, Any]) -> dict[str, Any]:
 
 def judged(frame: pd.DataFrame | None = None) -> pd.DataFrame:
     """A map, by default the committed one, with the names of the ``doubts`` that apply, whether
-    there are any, and by outcome whether it is ``off_``.
+    there are any, by outcome whether it is ``off_``, and whether it is ``off`` in any.
 
     Off: prediction and simulation differ by more than the tolerance and two standard errors.
     """
@@ -104,6 +104,7 @@ def judged(frame: pd.DataFrame | None = None) -> pd.DataFrame:
     rows = frame.to_dict("records")
     found = [{d.name for d in doubts(as_setting(row), row["predicted_lock_on"])} for row in rows]
     off = {f"off_{name}": excess(frame, name) > 0 for name in QUANTITIES}
+    off["off"] = np.any(list(off.values()), axis=0)
     return frame.assign(doubts=found, doubted=list(map(bool, found)), **off)
 
 

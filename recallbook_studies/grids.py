@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recallbook.analysis.critical import critical_table, with_predictions
+from recallbook.analysis.critical import critical_table, exponents, with_predictions
+from recallbook.analysis.intervals import Interval
 from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
 
@@ -40,6 +42,18 @@ def points(
 def at(frame: pd.DataFrame, **values: Any) -> pd.DataFrame:
     """The rows in which these columns have these values."""
     return frame[np.logical_and.reduce([frame[name] == value for name, value in values.items()])]
+
+
+def factors(
+    frame: pd.DataFrame, outcome: str = "accuracy", **chosen: pd.Series
+) -> dict[str, Interval]:
+    """Critical N for one half of an outcome in the chosen rows over that in the others, with its 95 %
+    interval; seeds are resampled together."""
+    # the exponent of a size that is 1 and e is the logarithm of the ratio
+    rows = frame.assign(**{name: np.where(rows, math.e, 1.0) for name, rows in chosen.items()})
+    found = exponents(rows, list(chosen), outcome=outcome).set_index("size")
+    ends = np.exp(found[["exponent", "low", "high"]].to_numpy(float))
+    return {name: Interval(*line) for name, line in zip(chosen, ends.tolist(), strict=True)}
 
 
 def critical(

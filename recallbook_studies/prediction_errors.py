@@ -166,7 +166,7 @@ def main(arguments: list[str] | None = None) -> None:
         ("seed", 0, "seed of the random settings"),
         ("settings", 100, "how many settings"),
         ("seeds", 8, "simulations of each setting"),
-        ("worst", 5, "settings to list, by z-score"),
+        ("worst", 5, "settings to list, the largest excess first"),
     ):
         parser.add_argument(
             f"--{name}", type=int, default=default, help=f"{meaning} (default {default})"
@@ -187,16 +187,10 @@ def main(arguments: list[str] | None = None) -> None:
         print(
             f"{'with' if doubted else 'without'} a warning: {off} of {3 * len(part)} off by more than allowed"
         )
-    z = {
-        (i, name): (row[f"predicted_{name}"] - row[name]) / max(row[f"{name}_error"], 1e-3)
-        for i, row in frame.iterrows()
-        for name in QUANTITIES
-    }
-    print("\nlargest z-scores:")
-    for i, name in sorted(z, key=lambda key: -abs(z[key]))[: chosen.worst]:
+    beyond = pd.DataFrame({name: excess(frame, name) for name in QUANTITIES}).stack()
+    for i, name in beyond.nlargest(chosen.worst).index:
         predicted, simulated = frame.loc[i, [f"predicted_{name}", name]]
-        print(f"z = {z[i, name]:+.1f} {name}: {predicted:.3f} against {simulated:.3f}")
-        print(f"    {settings[i]}")
+        print(f"{name}: {predicted:.3f} predicted, {simulated:.3f} simulated\n    {settings[i]}")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,6 @@ from recallbook_studies.ch09 import (
 from recallbook_studies.ch11 import (
     error_sizes,
     remedies,
-    remedies_rates,
     structure,
     thresholds,
     unequal_map,
@@ -82,14 +81,8 @@ SWEEPS: dict[str, Sweep | RowTable] = {
     "zipf_error": Sweep(
         "error under Zipf's law against N and d, with perfect attention", error_sizes.points
     ),
-    "remedies": Sweep(
-        "remedies for unequal facts at equal N: bias, weights, balance, more steps", remedies.points
-    ),
     "remedies_many": Sweep(
-        "the same in the limit, 200 seeds: draws that fail", remedies.many_points
-    ),
-    "remedies_rates": Sweep(
-        "rates at which remedies for unequal facts are compared, tuned", remedies_rates.points
+        "remedies for unequal facts, 200 seeds: bias, weights, balance", remedies.points
     ),
     "terms_alone": RowTable(
         "draws of settings in which one term of the scores is large",

@@ -171,7 +171,7 @@ def test_a_killed_pool_leaves_no_workers_and_goes_on(tmp_path):
     store = tmp_path / "s.sqlite"
     code = "from recallbook import __main__; from recallbook.sweeps import paired; "
     code += "paired.LONGEST = paired.SHORTEST = 0.05; __main__.main()"
-    words = ["sweep", "remedies", "--workers", "2", "--store", str(store)]
+    words = ["sweep", "remedies_many", "--workers", "2", "--store", str(store)]
     command = [sys.executable, "-c", code, *words]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     running = subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, **quiet)

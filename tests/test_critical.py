@@ -21,7 +21,6 @@ from recallbook.analysis.critical import (
     with_predictions,
 )
 from recallbook.analysis.intervals import crossing
-from recallbook_studies.ch09.product_law import collapse, separability
 
 pytestmark = pytest.mark.essential
 
@@ -136,42 +135,6 @@ def test_crossing_between_points_and_outside_the_grid():
     assert crossing([1, 2, 4, 8], falls) == crossing([1, 2, 4, 8], level)
 
 
-def test_separability_accepts_products_and_rejects_sums():
-    free = dict(first="dim", second="seq_len")
-    accepted = separability(synthetic(2, 30, product), **free)
-    assert accepted.p_value > 0.01 and accepted.censored < 0.05
-    assert np.abs(accepted.interaction.to_numpy()).max() < 0.05
-
-    def added(dim, length):
-        return 20000 / dim + 6 * length**1.5
-
-    rejected = separability(synthetic(2, 30, added), **free)
-    assert rejected.p_value < 1e-6
-    dims, lengths = np.meshgrid(DIMS, LENGTHS, indexing="ij")
-    logs = np.log(added(dims, lengths))
-    left = logs - logs.mean(0) - logs.mean(1, keepdims=True) + logs.mean()
-    assert np.abs(rejected.interaction.to_numpy() - left).max() < 0.1
-
-
-@pytest.mark.nightly
-def test_p_values_are_uniform_under_a_product():
-    values = [separability(synthetic(k, 16, product), "dim", "seq_len").p_value for k in range(40)]
-    assert 0 < sum(p < 0.25 for p in values) < 20  # mean 10
-    assert min(values) > 1e-4
-
-
-def test_curves_on_the_right_axis_collapse():
-    frame = synthetic(3, 10, product)
-    frame["right"] = frame["samples"] / product(frame["dim"], frame["seq_len"])
-    by = ["dim", "seq_len"]
-    assert (
-        collapse(frame, "right", "lock_on", by)
-        < 0.05
-        < 0.15
-        < collapse(frame, "samples", "lock_on", by)
-    )
-
-
 SETTING = sized(64, 32, 16, 512)
 
 
@@ -268,7 +231,5 @@ def test_frames_with_holes_are_refused():
     ):
         with pytest.raises(ValueError, match=r"^frame="):
             critical_table(part, ["dim", "seq_len"])
-    with pytest.raises(ValueError, match=r"^frame="):
-        separability(frame, "dim", "seq_len")  # more interactions than seeds
     with pytest.raises(ValueError, match=r"^frame="):
         exponents(frame[frame["dim"] == 16], ["dim", "seq_len"])

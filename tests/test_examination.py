@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 from sized import sized
 
 import recallbook as rb
@@ -18,7 +19,6 @@ from recallbook.analysis.examination import (
     dim_of_coherence,
 )
 from recallbook.data.embeddings import draw_embeddings
-from recallbook_studies.ch02 import coherence
 
 GENERATOR = np.random.default_rng(11)
 SMALL = GENERATOR.standard_normal((12, 5)) * np.array([3, 2, 1, 1, 0.5]) + 0.3
@@ -84,9 +84,8 @@ def test_random_directions_are_called_random():
     assert np.mean([report.cosines for report in reports], axis=0) == pytest.approx(
         expected, abs=0.01
     )
-    assert [float(coherence.beyond(value, 20)) for value in expected] == pytest.approx(
-        1 - np.array(examination.LEVELS), rel=1e-9
-    )
+    squared = stats.beta(0.5, 19 / 2)
+    assert squared.cdf(np.square(expected)) == pytest.approx(examination.LEVELS, rel=1e-9)
     assert max(report.length_variance for report in reports) < 1e-25
 
 

@@ -22,7 +22,7 @@ from recallbook.theory.symbolic import (
 from recallbook.theory.symbolic.expressions import L, N, V, d, numeric, power
 from recallbook_studies import laws, laws as thresholds
 from recallbook_studies.ch07 import features
-from recallbook_studies.ch11 import breaking, error_sizes, rare_facts
+from recallbook_studies.ch11 import error_sizes, rare_facts
 
 # Inside 1 << L << V << N << LV: what is left out is of relative order V/N, N/(LV), L/V, 1/L and
 # 1/d, all at most 1 %, and enters with factors up to four.
@@ -192,7 +192,7 @@ def test_words_about_rare_facts_are_what_the_sweep_shows():
     frame = rb.load_results("zipf_error")
     for exponent in error_sizes.EXPONENTS:
         law = float(
-            sp.diff(sp.log(rare_facts.plain_floor()), d).subs({d: 1, breaking.alpha: exponent})
+            sp.diff(sp.log(rare_facts.plain_floor()), d).subs({d: 1, rare_facts.alpha: exponent})
         )
         assert law == pytest.approx(-(1 - 1 / exponent) / 2)
         at_floor = frame.query(

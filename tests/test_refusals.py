@@ -70,7 +70,7 @@ REFUSED = [
     (plan, {**PLAN, "zipf": 1.0}, "vary_width=True; vocab=1025"),
     (Cost, {}, "per_sequence=-1.0; per_sequence=nan; per_sequence='much'"),
     (frequencies.critical_zipf, {**SIZES, "samples": 640}, "level=1.0"),
-    (spectra.spectral_moment, {}, "degree=0"),
+    (spectra.token_moment, {}, "degree=0"),
     (critical_size, {"setting": SETTING}, "vary='vocab'; outcome='loss'; level=1.0; tolerance=0"),
     (seed_interval, {"values": [1.0, 2.0]}, "level=1.0"),
     (proved_rates.kept, {"problem": PROBLEM, "gamma": 1.0}, "eta=0"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float64
-from scipy.special import beta, betainc
+from scipy.special import beta
 
 from recallbook.arguments import check_size
 from recallbook.data.embeddings import draw_embeddings
@@ -27,10 +27,3 @@ def cosine_density(x: float | Float64[np.ndarray, "*n"], dim: int) -> Float64[np
     $(1-x^2)^{(d-3)/2}/B(\frac12,\frac{d-1}2)$."""
     dim = check_size("dim", dim, smallest=2)
     return np.asarray((1 - np.square(x)) ** ((dim - 3) / 2) / beta(0.5, (dim - 1) / 2))
-
-
-def beyond(x: float | Float64[np.ndarray, "*n"], dim: int) -> Float64[np.ndarray, "*n"]:
-    r"""Probability that the cosine of two random directions exceeds $x\ge0$ in absolute value;
-    exact."""
-    dim = check_size("dim", dim, smallest=2)
-    return np.asarray(betainc((dim - 1) / 2, 0.5, 1 - np.square(x)))

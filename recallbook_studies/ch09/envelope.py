@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from recallbook.analysis.critical import exponents
 from recallbook.sweeps.point import Point
 from recallbook.theory.symbolic.expressions import L, V, d, numeric
 from recallbook_studies import grids, laws, plotting
@@ -104,15 +103,11 @@ def doublings(
     by = table.set_index(along)
     reached, rows = by.index[np.isfinite(by["critical"])], []
     for size in [size for size in sizes if size in reached and 2 * size in reached]:
-        fit = exponents(
-            line[line[along].isin([size, 2 * size])], [along], outcome=outcome, level=LEVEL
-        ).iloc[0]
-        factor, low, high = 2.0 ** fit[["exponent", "low", "high"]].to_numpy(dtype=float)
+        part = line[line[along].isin([size, 2 * size])]
+        found = grids.factors(part, outcome, double=part[along] > size)["double"]
         predicted = by["predicted"][2 * size] / by["predicted"][size]
-        rows.append(
-            {"size": size, "factor": factor, "low": low, "high": high, "predicted": predicted}
-        )
-    return pd.DataFrame(rows)
+        rows.append((size, *found, predicted))
+    return pd.DataFrame(rows, columns=["size", "factor", "low", "high", "predicted"])
 
 
 def draw_laws(ax: Axes, grid: np.ndarray, seq_len: np.ndarray, dim: np.ndarray) -> None:
@@ -140,15 +135,3 @@ def draw_critical(ax: Axes, tables: dict[str, pd.DataFrame], along: str) -> None
         name = outcome.replace("_", "-")
         plotting.plot_intervals(ax, table, along, name, index, linestyle="none")
         ax.plot(table[along], table["predicted"], color=plotting.COLOURS[index])
-
-
-def draw_factors(ax: Axes, tables: dict[str, pd.DataFrame], along: str) -> None:
-    """Critical N of each outcome over its law alone, drawn as :func:`draw_critical` does."""
-    columns, over = ["critical", "low", "high", "predicted"], {}
-    for outcome, table in tables.items():
-        table = table[np.isfinite(table["critical"] / table["law"])]
-        over[outcome] = table[[along]].join(table[columns].div(table["law"], axis=0))
-    draw_critical(ax, over, along)
-    ax.axhline(1, color="black", linewidth=1)
-    ax.set(yscale="log", ylim=(0.4, 14))
-    ax.set_yticks([1, 2, 4, 8], ["1", "2", "4", "8"])

@@ -3,13 +3,12 @@ nothing interferes?"""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from recallbook.analysis.critical import critical_table, exponents
+from recallbook.analysis.critical import critical_table
 from recallbook.sweeps.point import Point
 from recallbook_studies import grids
 
@@ -48,18 +47,6 @@ def labelled(frame: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def optimism(frame: pd.DataFrame, trigger_in_values: bool, outcome: str) -> pd.DataFrame:
-    """Critical N by law and L, and its ``ratio`` to that of orthogonal embeddings at the same L.
-
-    The ratio is not a number where either is below the grid, and infinite where only the orthogonal
-    one is on it."""
-    chosen = labelled(grids.at(frame, trigger_in_values=trigger_in_values))
-    table = critical_table(chosen, ["law", "seq_len"], outcome=outcome)
-    ideal = table[table["law"] == name(*LAWS[0])].set_index("seq_len")["critical"]
-    known = table["critical"].where(table["critical"] > 0)
-    return table.assign(ratio=known / table["seq_len"].map(ideal.where(ideal > 0)))
-
-
 def ratios(frame: pd.DataFrame, trigger_in_values: bool, outcome: str) -> pd.DataFrame:
     """Critical N of Gaussian embeddings over that of orthogonal ones at the same d and L, with its
     95 % interval.
@@ -70,14 +57,10 @@ def ratios(frame: pd.DataFrame, trigger_in_values: bool, outcome: str) -> pd.Dat
     chosen = grids.at(frame, trigger_in_values=trigger_in_values, dim=dim)
     rows = []
     for seq_len, part in chosen[chosen["embeddings"].isin([law, "gaussian"])].groupby("seq_len"):
-        # the exponent of a size that is 1 and e is the logarithm of the ratio
-        part = part.assign(size=np.where(part["embeddings"] == law, 1.0, math.e))
-        crossed = critical_table(part, ["size"], outcome=outcome)["critical"]
+        crossed = critical_table(part, ["embeddings"], outcome=outcome)["critical"]
         if ((crossed > 0) & np.isfinite(crossed)).all():
-            found = exponents(part, ["size"], outcome=outcome)
-            rows.append(
-                (seq_len, *np.exp(found[["exponent", "low", "high"]].iloc[0].to_numpy(float)))
-            )
+            found = grids.factors(part, outcome, random=part["embeddings"] != law)
+            rows.append((seq_len, *found["random"]))
     return pd.DataFrame(rows, columns=["seq_len", "ratio", "low", "high"])
 
 

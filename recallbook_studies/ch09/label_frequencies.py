@@ -6,12 +6,8 @@ sizes need no more than coverage, so both are there."""
 
 from __future__ import annotations
 
-import pandas as pd
-
 from recallbook.sweeps.point import Point
-from recallbook.theory.symbolic.expressions import numeric
-from recallbook.theory.values import columns
-from recallbook_studies import grids, laws
+from recallbook_studies import grids
 
 SEEDS = range(10)
 LENGTH = 8
@@ -47,21 +43,3 @@ def points() -> list[Point]:
     return grids.points(
         (s for s in found if s.trigger_in_values or s.samples <= 16 * s.vocab), SEEDS
     )
-
-
-def with_axis(frame: pd.DataFrame) -> pd.DataFrame:
-    r"""The frame with ``load`` $=Nd/V^2$, on which curves with the trigger in the values should
-    fall together."""
-    return frame.assign(load=frame["samples"] * frame["dim"] / frame["vocab"] ** 2)
-
-
-def critical(frame: pd.DataFrame, trigger_in_values: bool) -> pd.DataFrame:
-    """Critical N for accuracy by V and d, measured and predicted."""
-    fixed = {"seq_len": LENGTH, "trigger_in_values": trigger_in_values}
-    return grids.critical(frame, ["vocab", "dim"], "accuracy", **fixed)
-
-
-def with_law(table: pd.DataFrame) -> pd.DataFrame:
-    r"""The table of critical N with ``law`` $=2V\log V\,(V+d)/d$: label frequencies alone, to
-    leading order."""
-    return table.assign(law=numeric(laws.label_frequencies())(columns(table)))

@@ -11,13 +11,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import sympy as sp
 
-from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
-from recallbook.theory.prediction import predict
-from recallbook.theory.symbolic import lock_terms as symbolic
-from recallbook.theory.symbolic.expressions import L, N, V, d, numeric
+from recallbook.theory.symbolic.expressions import numeric
 from recallbook.theory.values import columns
 from recallbook_studies import grids, laws
 
@@ -75,22 +71,6 @@ def critical_by_vocabulary(frame: pd.DataFrame, trigger_in_values: bool) -> pd.D
     return grids.critical(frame, ["vocab"], trigger_in_values=trigger_in_values, **place)
 
 
-def leading_laws() -> pd.DataFrame:
-    r"""Exponents of V, L and d in the critical N that each term of step 2 alone asks for.
-
-    For $1\ll L$, $1\ll d\ll V\ll N$, from the term's variance over the squared trigger score, which
-    falls with some power of N. Terms whose variance is a fixed fraction of the squared score are
-    left out: no N makes up for them."""
-    score, rows = laws.leading_exponents(symbolic.trigger_score()), []
-    for name, term in symbolic.lock_terms().items():
-        token = laws.leading_exponents(term.token)
-        ratio = {size: token[size] - 2 * score[size] for size in (V, N, L, d)}
-        if ratio[N] != 0:
-            powers = [ratio[size] / -ratio[N] for size in (V, L, d)]
-            rows.append((name, *map(float, powers)))
-    return pd.DataFrame(rows, columns=["term", "V", "L", "d"])
-
-
 def with_laws(table: pd.DataFrame, **fixed: float) -> pd.DataFrame:
     """The table with each law of lock-on as a column, and the name of the largest as ``binds``."""
     at = columns(table.assign(**fixed))
@@ -100,24 +80,8 @@ def with_laws(table: pd.DataFrame, **fixed: float) -> pd.DataFrame:
     return table.assign(**found, binds=found.idxmax(axis=1))
 
 
-def interactions(table: pd.DataFrame, column: str = "predicted") -> pd.DataFrame:
+def interactions(table: pd.DataFrame, column: str = "critical") -> pd.DataFrame:
     """What is left of the logarithm of a column after row and column effects, by L and d: zero
     under a product law."""
     logs = np.log(table.pivot(index="seq_len", columns="dim", values=column))
     return logs.sub(logs.mean(axis=1), axis=0) - logs.mean() + logs.to_numpy().mean()
-
-
-def product_axis(frame: pd.DataFrame) -> pd.DataFrame:
-    r"""The frame with ``product`` $=Nd^{3/2}/(L^2\sqrt V)$, the law of "mean bias" without its
-    constant."""
-    law = laws.lock_on()["mean bias"] / sp.sqrt(2 * sp.log(L))
-    return frame.assign(product=frame["samples"] / numeric(law)(columns(frame)))
-
-
-def noise_shares(setting: Setting) -> pd.Series:
-    """Share of each term of step 2 in the predicted scatter of token scores, largest first."""
-    ledger = predict(setting, warn=False).ledger  # the critical N may lie below V
-    sizes = pd.Series(
-        {name: ledger[name].size for name in symbolic.lock_terms(setting.width is not None)}
-    )
-    return (sizes / sizes.sum()).sort_values(ascending=False)

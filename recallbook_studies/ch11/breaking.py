@@ -3,93 +3,25 @@ difference between both scatters from draw to draw."""
 
 from __future__ import annotations
 
-from functools import cache
-from itertools import zip_longest
-from typing import NamedTuple
+from functools import cache, reduce
+from typing import Any, NamedTuple
 
 import sympy as sp
+from numpy.polynomial.polynomial import polyadd, polymul as times
 
 from recallbook.theory.symbolic.expressions import L, N, V, d, power, q, tau, trace
 from recallbook.theory.symbolic.lock_terms import R
-from recallbook.theory.symbolic.unequal_terms import f, mark_score, token_scores
 
-# Where the mean scores meet
-
-load = sp.Symbol("x", positive=True)  # L p_1
-alpha = sp.Symbol("alpha", positive=True)
-zeta2, zeta3 = sp.symbols("zeta_2 zeta_3", positive=True)  # P_2/p_1^2 and P_3/p_1^3
-
-
-@cache
-def breaking_ratio() -> sp.Expr:
-    r"""Score of the most frequent token over the mark:
-    $\frac{\zeta_2x^2+(2x+1)+\tau}{(1+\tau)\zeta_2+x\zeta_3}$.
-
-    All tokens frequent alike, no bias, and small $p_1$: with $x=Lp_1$, $P_2=\zeta_2p_1^2$,
-    $P_3=\zeta_3p_1^3$. Derived from :func:`token_scores` and :func:`mark_score` at $f=q=p_1$, for
-    $1\ll L$, $N$ and $d$ infinite."""
-    p1, small = sp.Symbol("p_1", positive=True), sp.Symbol("e", positive=True)
-    sums = {power(2): zeta2 * p1**2, power(0, 2): zeta2 * p1**2, power(1, 1): zeta2 * p1**2}
-    sums |= {power(3): zeta3 * p1**3, power(2, 1): zeta3 * p1**3, f: p1, q: p1, trace(2): 0}
-    top, mark = sum(token_scores().values()), mark_score()
-
-    def limit(score: sp.Expr) -> sp.Expr:
-        # 1/V is smaller than any p_1 that matters: V = e^-3, p_1 = e, L = x/e
-        path = score.subs({1 / N: 0}).subs(sums).subs({V: small**-3, L: load / p1}).subs(p1, small)
-        return sp.limit(sp.expand(sp.together(path / small**4)), small, 0)
-
-    return sp.factor(limit(top) / limit(mark))
-
-
-@cache
-def critical_load() -> sp.Expr:
-    r"""$x=Lp_1$ above which the most frequent token outdoes the mark: where :func:`breaking_ratio`
-    is 1.
-
-    1 at $\zeta_2\to\infty$ ($\alpha\le\frac12$) without the trigger in the values and $\sqrt2$ with
-    it; smaller for a larger exponent."""
-    above, below = sp.fraction(sp.together(breaking_ratio()))
-    a, b, c = sp.Poly(sp.expand(above - below), load).all_coeffs()
-    return (-b + sp.sqrt(b**2 - 4 * a * c)) / (2 * a)
-
-
-def critical_load_of(exponent: sp.Expr | float = alpha) -> sp.Expr:
-    r"""The same under Zipf's law, many tokens: $\zeta_2=\zeta(2\alpha)$, $\zeta_3=\zeta(3\alpha)$,
-    $\alpha>\frac12$."""
-    return critical_load().subs({zeta2: sp.zeta(2 * exponent), zeta3: sp.zeta(3 * exponent)})
-
-
-@cache
-def calibrated_samples() -> sp.Expr:
-    r"""$N=\frac{(Lp'_1)^2}{P_2}$: with fewer, chance breaks lock-on despite a calibrated bias,
-    $|g|^2\approx\frac1N$.
-
-    Where $R^3|g|^2q^2$ of the most frequent token is the mark's $\frac R{L^2}P_2$; also with no
-    bias and equal facts among unequal others, where $P_2=1/V$."""
-    return (L * q) ** 2 / power(2)
-
-
-# How far the lead scatters
-
-Polynomial = tuple[sp.Expr, ...]  # of 1, p, p^2, ...
+Polynomial = Any  # coefficients of 1, p, p^2, ..., expressions
 ZERO, ONE = sp.Integer(0), sp.Integer(1)
 P: Polynomial = (ZERO, ONE)
 UNEVEN: Polynomial = (-1 / V, ONE)  # a label along g
 PULL = power(2) - 1 / V + (1 - power(2)) / N  # |g|^2
 
 
-def times(one: Polynomial, other: Polynomial) -> Polynomial:
-    """The product of two polynomials."""
-    found = [ZERO] * (len(one) + len(other) - 1)
-    for i, a in enumerate(one):
-        for j, b in enumerate(other):
-            found[i + j] += a * b
-    return tuple(found)
-
-
 def plus(*parts: Polynomial) -> Polynomial:
     """The sum of polynomials."""
-    return tuple(sp.Add(*column) for column in zip_longest(*parts, fillvalue=ZERO))
+    return reduce(polyadd, parts)
 
 
 def every(one: Polynomial) -> sp.Expr:

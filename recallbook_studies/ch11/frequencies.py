@@ -1,22 +1,20 @@
-r"""Unequal facts in numbers: power sums of a setting's frequencies, its population scores, and
-where lock-on breaks."""
+r"""Unequal facts in numbers: power sums of a setting's frequencies, and where lock-on breaks."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-import sympy as sp
 from jaxtyping import Float64
+from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from recallbook.arguments import check_share, not_allowed
 from recallbook.setting import Setting, fact_frequencies, other_frequencies
 from recallbook.theory.symbolic import unequal_terms as symbolic
-from recallbook.theory.symbolic.expressions import Values, numeric, power, q, tau, trace
+from recallbook.theory.symbolic.expressions import Values, numeric, power, q, trace
 from recallbook.theory.unequal import label_choice
 from recallbook.theory.values import effective_dim, sizes
 from recallbook_studies.ch11 import breaking
@@ -59,33 +57,6 @@ def values(setting: Setting) -> Values:
     found = laws(setting)
     arrays: Values = {symbolic.f: found.facts, q: found.others}
     return {**sizes(setting), **power_sums(found), **covariance_moments(setting), **arrays}
-
-
-class Scores(NamedTuple):
-    """Mean scores of tokens ``(V,)``, and what the mark adds."""
-
-    tokens: Frequencies
-    mark: float
-
-
-def mean_scores(setting: Setting) -> Scores:
-    """Means over embeddings and sequences, from the expressions."""
-    at, bias = values(setting), label_choice(setting)
-    tokens = sum(numeric(part)(at) for part in symbolic.token_scores(bias).values())
-    return Scores(np.broadcast_to(np.asarray(tokens, float), (setting.vocab,)), _mark(at, bias))
-
-
-def _mark(at: Values, bias: str) -> float:
-    return float(numeric(symbolic.mark_score(bias))(at))
-
-
-def mean_lock_on(setting: Setting) -> float:
-    r"""Lock-on where scores are at their means: $\sum_ap_a(1-\sum_xp'_x1\{S_x>S_a+M\})^{L-1}$."""
-    scores, found = mean_scores(setting), laws(setting)
-    order = np.argsort(scores.tokens)
-    above = np.concatenate([np.cumsum(found.others[order][::-1])[::-1], [0.0]])
-    lost = above[np.searchsorted(scores.tokens[order], scores.tokens + scores.mark, side="right")]
-    return float(found.facts @ (1 - np.minimum(lost, 1)) ** (setting.seq_len - 1))
 
 
 class Lead(NamedTuple):
@@ -149,13 +120,11 @@ def critical_zipf(
     *,
     level: float = 0.5,
     trigger_in_values: bool = False,
-    between_draws: bool = True,
 ) -> float:
     r"""Exponent $\alpha$ of all tokens at which lock-on falls below ``level``; 4 if it does
     nowhere. Ours.
 
-    By :func:`broken_share`, or, without scatter ``between_draws``, where all scores are at their
-    means (:func:`mean_lock_on`).
+    By :func:`broken_share`.
 
     Raises
     ------
@@ -167,26 +136,12 @@ def critical_zipf(
         vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, trigger_in_values=trigger_in_values
     )
 
-    def locks(exponent: float) -> bool:
-        at = replace(equal, zipf=exponent)
-        return (1 - broken_share(at) if between_draws else mean_lock_on(at)) >= level
+    def excess(exponent: float) -> float:
+        return 1 - broken_share(replace(equal, zipf=float(exponent))) - level
 
-    grid = (
-        np.arange(1, 161) / 40
-    )  # the first crossing: very frequent tokens are facts too, and lock-on returns
-    below = next((exponent for exponent in grid if not locks(float(exponent))), None)
+    # the first crossing: very frequent tokens are facts too, and lock-on returns
+    grid = np.arange(1, 161) / 40
+    below = next((exponent for exponent in grid if excess(exponent) < 0), None)
     if below is None:
         return 4.0
-    low, high = below - 1 / 40, below
-    for _ in range(30):
-        middle = (low + high) / 2
-        low, high = (middle, high) if locks(middle) else (low, middle)
-    return float(high)
-
-
-@cache
-def critical_load_at(exponent: float, trigger_in_values: bool) -> float:
-    r"""$Lp_1$ above which the most frequent token outdoes the mark, many tokens,
-    $\alpha>\frac12$."""
-    of = breaking.critical_load_of(sp.Float(exponent)).subs(tau, int(trigger_in_values))
-    return float(sp.N(of))
+    return float(brentq(excess, below - 1 / 40, below))

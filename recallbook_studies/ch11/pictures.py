@@ -1,5 +1,4 @@
-r"""Figures of chapter 11 and the numbers beside them: where lock-on breaks, and the error that rare
-facts leave."""
+r"""Figures of chapter 11: where lock-on breaks, and the error that rare facts leave."""
 
 from __future__ import annotations
 
@@ -13,14 +12,11 @@ from matplotlib.axes import Axes
 
 from recallbook.analysis.intervals import over_seeds
 from recallbook.setting import Setting
-from recallbook.sweeps.point import Point
-from recallbook.sweeps.run import run_sweep
 from recallbook_studies.ch11 import error_sizes, thresholds
 from recallbook_studies.ch11.frequencies import broken_share, laws
 from recallbook_studies.plotting import COLOURS, plain_ticks, plot_intervals
 
 GRID = np.linspace(0.2, 1.4, 49)  # exponents of a predicted line
-SEEDS, TEST_SAMPLES = range(5), 1000  # of lock-on against N
 
 
 def draw_lock_on_by_exponent(ax: Axes, sweep: pd.DataFrame, setting: Setting) -> None:
@@ -37,38 +33,17 @@ def draw_lock_on_by_exponent(ax: Axes, sweep: pd.DataFrame, setting: Setting) ->
     ax.legend(fontsize=9)
 
 
-def draw_lock_on_by_samples(
-    ax: Axes, settings: Mapping[str, Setting], samples: tuple[int, ...]
-) -> None:
-    """Lock-on of every setting, by its name, against the number of sequences: simulated here."""
-    for index, (name, setting) in enumerate(settings.items()):
-        points = [
-            Point(replace(setting, samples=count), seed, test_samples=TEST_SAMPLES)
-            for count in samples
-            for seed in SEEDS
-        ]
-        mean = over_seeds(run_sweep(points), ["samples"], "lock_on", within=(0, 1))
-        plot_intervals(ax, mean, "samples", name, index)
-    ax.set(xscale="log", xlabel="sequences $N$")
-    plain_ticks(ax, samples)
-    ax.legend(fontsize=9, loc=(0.02, 0.52))
-
-
 def critical_rows(broken: pd.DataFrame) -> list[dict[str, Any]]:
-    r"""The exponents of :func:`thresholds.critical`, a row for both $\tau$, with $Lp_1$ where
-    lock-on is one half."""
-    rows: dict[tuple[int, ...], dict[str, Any]] = {}
+    r"""The exponents of :func:`thresholds.critical`, with $Lp_1$ where lock-on is one half."""
+    rows = []
     for case in broken.to_dict("records"):
         sizes: dict[str, Any] = {name: int(case[name]) for name in thresholds.SIZES}
         top = laws(Setting(**sizes, zipf=case["simulated"], trigger_in_values=False)).facts[0]
-        names = {"V": sizes["vocab"], "L": sizes["seq_len"], "d": sizes["dim"]}
-        measured = f"{case['simulated']:.2f} [{case['low']:.2f}, {case['high']:.2f}]"
-        found = {"measured": measured, "law": case["predicted"], "mean scores": case["means"]}
-        found["L p₁"] = sizes["seq_len"] * top
-        flag = int(case["trigger_in_values"])
-        row = rows.setdefault(tuple(sizes.values()), names)
-        row |= {f"{name}, τ = {flag}": value for name, value in found.items()}
-    return list(rows.values())
+        row = {"V": sizes["vocab"], "L": sizes["seq_len"], "d": sizes["dim"]}
+        row |= {"τ": int(case["trigger_in_values"])}
+        row["measured"] = f"{case['simulated']:.2f} [{case['low']:.2f}, {case['high']:.2f}]"
+        rows.append({**row, "law": case["predicted"], "L p₁": sizes["seq_len"] * top})
+    return rows
 
 
 def draw_errors(axes: Mapping[str, Axes], table: pd.DataFrame) -> None:
@@ -93,24 +68,3 @@ def draw_errors(axes: Mapping[str, Axes], table: pd.DataFrame) -> None:
         )
         ax.set(xscale="log", yscale="log", xlabel="sequences $N$", title=f"{weights} weights")
         plain_ticks(ax, error_sizes.SAMPLES, [0.02, 0.1, 0.3, 1])
-
-
-def error_exponents(errors: pd.DataFrame) -> list[dict[str, Any]]:
-    """Exponents of the error in d with equal weights and in N with inverse ones: law, predicted and
-    measured."""
-    rows = []
-    for exponent, part in errors.groupby("zipf"):
-        law = 1 - 1 / float(str(exponent))
-        floor = part.query("loss_weights == 'equal' and samples == 16384")
-        seen = part.query("loss_weights == 'inverse' and dim == 256")
-        for name, cases, along, theory in (
-            ("d, equal weights", floor, "dim", -law / 2),
-            ("N, inverse weights", seen, "samples", -law),
-        ):
-            line = error_sizes.errors(cases)
-            fit = float(np.polyfit(np.log(line[along]), np.log(line["predicted"]), 1)[0])
-            found = error_sizes.slope(cases, along)
-            measured = "{:.2f} [{:.2f}, {:.2f}]".format(*found)
-            row = {"α": f"{exponent:g}", "exponent of": name, "law": theory}
-            rows.append({**row, "predicted": fit, "measured": measured})
-    return rows

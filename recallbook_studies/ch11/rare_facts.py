@@ -13,8 +13,8 @@ from functools import cache
 import sympy as sp
 
 from recallbook.theory.symbolic.expressions import N, d, tau
-from recallbook_studies.ch11.breaking import alpha
 
+alpha = sp.Symbol("alpha", positive=True)  # exponent of Zipf's law
 p1 = sp.Symbol("p_1", positive=True)  # the most frequent fact
 weight, wrong = sp.symbols(
     "f_v f_k", nonnegative=True

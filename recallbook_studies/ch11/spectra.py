@@ -64,37 +64,19 @@ def complement(partition: tuple[Block, ...]) -> tuple[Block, ...]:
 
 
 @cache
-def spectral_moment(degree: int) -> sp.Expr:
-    r"""$\mathbb E\,\mathrm{tr}\,(\sum_xp_xz_xz_x^\top)^k$ to leading order.
+def token_moment(degree: int) -> sp.Expr:
+    r"""$\mathbb E\,z_v^\top(\sum_xp_xz_xz_x^\top)^kz_v$ to leading order, for a token of frequency
+    $q$.
 
-    $$\sum_{\pi\in NC(k)}\ \prod_{B\in\pi}P_{|B|}\prod_{B\in K(\pi)}s_{|B|},$$ with Kreweras's
-    complement $K$. For equal facts and isotropic embeddings this is $d^{1-k}$ times the
-    Marchenko-Pastur moment of
-    :func:`recallbook.theory.symbolic.lock_terms.spectral_moment`.
+    A sum over non-crossing partitions of $k+1$ places on a circle, one of them that of $v$. A block
+    of $j$ places gives $P_j$, that of $v$ with $j+1$ gives $q^j$, and a block of $j$ of Kreweras's
+    complement $s_j$.
 
     Raises
     ------
     ValueError
         If ``degree`` is not a whole number above 0.
     """
-    check_size("degree", degree)
-    terms = (
-        sp.prod(
-            [power(0, len(block)) for block in parts]
-            + [trace(len(block)) for block in complement(parts)]
-        )
-        for parts in non_crossing(degree)
-    )
-    return sp.Add(*terms)
-
-
-@cache
-def token_moment(degree: int) -> sp.Expr:
-    r"""$\mathbb E\,z_v^\top(\sum_xp_xz_xz_x^\top)^kz_v$ to leading order, for a token of frequency
-    $q$.
-
-    As :func:`spectral_moment` with one more place on the circle, that of $v$: its block of $j+1$
-    gives $q^j$."""
     terms = []
     for parts in non_crossing(check_size("degree", degree) + 1):
         tokens = [q ** (len(block) - 1) if 0 in block else power(0, len(block)) for block in parts]

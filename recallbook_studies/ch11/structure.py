@@ -93,9 +93,9 @@ def compared(frame: pd.DataFrame) -> list[dict[str, Any]]:
             "recall": _measured(short, "recall"),
         }
         line["if isotropic"] = _measured(by.loc[f"gaussian in {line['d₂']}", 16], "recall")
-        for name in ("lock_on", "recall") if law in LONG else ():
-            line[f"L = 64: {name.replace('_', '-')}"] = _measured(by.loc[law, 64], name)
-        line["±"] = by.loc[law, 64]["lock_on_half"] if law in LONG else None
+        if law in LONG:
+            long = by.loc[law, 64]
+            line |= {"L = 64: lock-on": _measured(long, "lock_on"), "±": long["lock_on_half"]}
         rows.append(line)
     return rows
 

@@ -1,21 +1,17 @@
-r"""At which exponent Zipf's law breaks lock-on: simulated, against mean scores alone and with their
-scatter."""
+"""At which exponent Zipf's law breaks lock-on, simulated and predicted."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from recallbook.analysis.intervals import crossing
-from recallbook.data.task import draw
-from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
 from recallbook_studies import grids
-from recallbook_studies.ch05.scores import attention_vector
 from recallbook_studies.ch11.frequencies import critical_zipf
 
 SEEDS = range(8)
@@ -63,10 +59,7 @@ def falling_crossing(exponents: NDArray[np.float64], lock_on: NDArray[np.float64
 
 def critical(frame: pd.DataFrame) -> pd.DataFrame:
     """Critical exponent of each case: simulated, with a 95 per cent bootstrap interval over seeds;
-    predicted.
-
-    ``predicted`` has the scatter between draws, ``means`` the mean scores alone.
-    """
+    predicted."""
     rows = []
     for key, part in frame.groupby([*SIZES, "trigger_in_values"], sort=True):
         fields: dict[str, Any] = dict(zip([*SIZES, "trigger_in_values"], key, strict=True))
@@ -78,33 +71,6 @@ def critical(frame: pd.DataFrame) -> pd.DataFrame:
         low, high = np.quantile(found, [0.025, 0.975])
         simulated = falling_crossing(exponents, outcomes.mean(axis=1))
         row = {"seeds": outcomes.shape[1], "simulated": simulated, "low": low, "high": high}
-        row["means"] = critical_zipf(**fields, between_draws=False)
-        row["predicted"] = critical_zipf(**fields, between_draws=True)
+        row["predicted"] = critical_zipf(**fields)
         rows.append({**fields, **row})
     return pd.DataFrame(rows)
-
-
-class Leads(NamedTuple):
-    """Over draws, in units of the mean mark: quotient of the two means, deviation of the lead, and
-    share ahead."""
-
-    quotient: float
-    deviation: float
-    ahead: float
-
-
-def leads(setting: Setting, seeds: Iterable[int]) -> Leads:
-    """Lead of the most frequent token over the mark of a rare fact, any of the rarer half, from
-    simulated step 2."""
-    tops, marks, gaps = [], [], []
-    for seed in seeds:
-        problem = draw(setting, seed)
-        w = attention_vector(problem)
-        tokens, mark = (problem.input_embeddings @ w).numpy(), float(problem.trigger @ w)
-        tops.append(tokens[0])
-        marks.append(mark)
-        gaps.append(tokens[0] - tokens[setting.vocab // 2 :] - mark)
-    mean = np.mean(marks)
-    return Leads(
-        float(np.mean(tops) / mean), float(np.std(gaps) / mean), float(np.mean(np.array(gaps) > 0))
-    )

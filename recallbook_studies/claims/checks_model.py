@@ -6,16 +6,12 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pandas as pd
-import torch
 from scipy import stats
 
 from recallbook.analysis.intervals import Interval, over_seeds, seed_interval
-from recallbook.data.task import draw
-from recallbook.model.transformer import RecallTransformer
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import load_results
 from recallbook.theory.symbolic.expressions import d
-from recallbook.training.descent import initial_gradient
 from recallbook.training.simulation import simulate
 from recallbook_studies.ch01 import baselines
 from recallbook_studies.ch02 import coherence
@@ -92,17 +88,6 @@ def nearly_orthogonal() -> SimpleNamespace:
 
 
 # Three steps
-
-
-@measures()
-def order_of_steps() -> SimpleNamespace:
-    """Largest gradients at zero weights, in the values and in the attention."""
-    problem = draw(Setting(vocab=64, seq_len=16, dim=32, samples=512), 0)
-    model = RecallTransformer(problem)
-    logits = model(problem.tokens, problem.positions)
-    loss = torch.nn.functional.cross_entropy(logits, problem.labels)
-    attention = float(torch.autograd.grad(loss, model.key_query)[0].abs().max())
-    return SimpleNamespace(values=float(initial_gradient(problem).abs().max()), attention=attention)
 
 
 @measures()

@@ -1,7 +1,4 @@
-r"""Checks of claims about exponents, products, orthogonal embeddings, signal and noise, and bounds.
-
-Our lower bound is shown where a claim is about the paper's, which is not available: it decides no
-verdict."""
+r"""Checks of claims about exponents, products, orthogonal embeddings, and signal and noise."""
 
 from __future__ import annotations
 
@@ -14,17 +11,14 @@ import numpy as np
 import pandas as pd
 
 from recallbook.analysis import critical
-from recallbook.analysis.intervals import Interval, over_seeds, seed_interval
-from recallbook.bounds import information
-from recallbook.bounds.coverage import minimum_samples
+from recallbook.analysis.intervals import Interval, seed_interval
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import load_results
 from recallbook.theory.prediction import predict
 from recallbook.theory.search import bracket
 from recallbook.training.simulation import simulate
+from recallbook_studies import grids
 from recallbook_studies.ch01 import baselines
-from recallbook_studies.ch06 import sandwich
-from recallbook_studies.ch08 import estimators
 from recallbook_studies.ch09 import (
     four_corners,
     geometry,
@@ -103,29 +97,14 @@ def larger_dim_helps() -> SimpleNamespace:
 
 
 @measures()
-def length_sign() -> SimpleNamespace:
-    """Does a longer sequence lower the N that is needed?"""
-    return SimpleNamespace(exponents=_in("seq_len", LOCKS, ONE, LONG))
-
-
-def factor(frame: pd.DataFrame, **chosen: pd.Series) -> Intervals:
-    """Critical N for accuracy of the chosen rows over that of the others, with its 95 % interval;
-    seeds are resampled together."""
-    # the exponent of a size that is 1 and e is the logarithm of the ratio
-    rows = frame.assign(**{name: np.where(rows, math.e, 1.0) for name, rows in chosen.items()})
-    found = _exponents(rows, *chosen, outcome="accuracy")
-    return {name: Interval(*np.exp(x).tolist()) for name, x in found.items()}
-
-
-@measures()
 def length_harder() -> SimpleNamespace:
     """Exponent of N for lock-on in L; factors in N for accuracy 1/2 where L doubles, by the shorter
     L."""
     rows = load_results("envelope").query("dim == 128")
-    lengths, doubled = sorted(rows["seq_len"].unique()), {}
+    lengths, doubled = sorted(rows["seq_len"].unique()), Intervals()
     for length in (length for length in lengths if 2 * length in lengths):
         part = rows[rows["seq_len"].isin([length, 2 * length])]
-        doubled[str(length)] = factor(part, long=part["seq_len"] > length)["long"]
+        doubled |= grids.factors(part, **{str(length): part["seq_len"] > length})
     return SimpleNamespace(exponent=fitted(LOCKS)["seq_len"], doubled=doubled)
 
 
@@ -193,11 +172,11 @@ def _product() -> SimpleNamespace:
     L, N for accuracy 1/2 at L = 256 over L = 8, by d; and their ratio, 1 for a product."""
     rows = lock_on_sizes.sizes(load_results("lock_on"), False)
     table = critical.critical_table(rows, ["seq_len", "dim"])
-    missed = np.abs(lock_on_sizes.interactions(table, "critical").to_numpy()).max()
+    missed = np.abs(lock_on_sizes.interactions(table).to_numpy()).max()
     frame = load_results("four_corners").query("not trigger_in_values")
     long, wide = frame["seq_len"] == 256, frame["dim"] == 512
     prices = {
-        dim: factor(frame[frame["dim"] == dim], long=long[frame["dim"] == dim])["long"]
+        dim: grids.factors(frame[frame["dim"] == dim], long=long[frame["dim"] == dim])["long"]
         for dim in (128, 512)
     }
     return SimpleNamespace(
@@ -205,7 +184,7 @@ def _product() -> SimpleNamespace:
         span=table["critical"].max() / table["critical"].min(),
         exponents=fitted(LOCKS),
         prices=prices,
-        ratio=factor(frame, long=long, wide=wide, both=long & wide)["both"],
+        ratio=grids.factors(frame, long=long, wide=wide, both=long & wide)["both"],
     )
 
 
@@ -288,14 +267,6 @@ def table_order() -> SimpleNamespace:
     return SimpleNamespace(out=out, inside=inside)
 
 
-@measures()
-def table_match() -> SimpleNamespace:
-    """Our predictions against our observations in the corners."""
-    rows = pd.concat(map(corners, (False, True)))
-    ratio = rows["predicted"] / rows["critical"]
-    return SimpleNamespace(corners=len(ratio), least=ratio.min(), most=ratio.max())
-
-
 # All facts
 
 
@@ -312,15 +283,6 @@ def coverage() -> SimpleNamespace:
         for (dim, length), row in corners(False)[["critical", "low", "high"]].iterrows()
     }
     return SimpleNamespace(half=half, one=one, two=two, needed=needed)
-
-
-@measures()
-def long_sequences() -> SimpleNamespace:
-    """Lock-on at and beyond L = V."""
-    rows = large_sizes.grid(load_results("large_sizes"), "sequences longer than the vocabulary")
-    rows = rows.query("dim == 256 and samples == 16384 and not trigger_in_values")
-    found = by_size(rows, "seq_len", "lock_on")
-    return SimpleNamespace(lock_on={f"L = {length}": x for length, x in found.items()})
 
 
 # Signal and noise
@@ -349,78 +311,3 @@ def named_noise() -> SimpleNamespace:
     terms = ("mean bias", "gradient noise", "trigger overlap", "frequency noise")
     without = {term: excess(term) for term in terms}
     return SimpleNamespace(settings=len(settings), whole=excess(), without=without)
-
-
-@measures()
-def numerics_match() -> SimpleNamespace:
-    """Our exponents of lock-on, measured and predicted over the same sizes."""
-    table = lock_on_sizes.critical(load_results("lock_on"), False)
-    predicted = critical.table_exponents(table, ["dim", "seq_len"])
-    return SimpleNamespace(measured=fitted(LOCKS), predicted=predicted)
-
-
-# Our lower bound
-
-
-@measures()
-def bound_holds() -> SimpleNamespace:
-    """Recall of the best readers with what our bound allows, where that is below 0.9; recall by
-    exact arithmetic."""
-
-    def allowed(s: Setting) -> float:
-        return information.maximum_accuracy(s.vocab, s.seq_len, s.dim, s.samples)
-
-    # a small V, so that the strongest readers are quick
-    near = [s for s in estimators.collapse(64, trigger_in_values=False) if allowed(s) < 0.9]
-    table = estimators.accuracies(near, range(5), ("refined", "descent"))
-    sizes = ["seq_len", "dim", "samples", "method", "allowed"]
-    readers = over_seeds(table, sizes, "accuracy")
-    tiny = Setting(vocab=7, seq_len=2, dim=2, samples=30)
-    exact = estimators.lattice_runs([tiny], (64,), range(8))["right"]
-    return SimpleNamespace(
-        crossed=(readers["low"] > readers["allowed"]).sum(),
-        cases=len(readers),
-        nearest=(readers["allowed"] - readers["mean"]).min(),
-        exact=seed_interval(exact),
-        tiny=allowed(tiny),
-    )
-
-
-@measures()
-def any_method() -> SimpleNamespace:
-    """Recall of three steps where our bound for one gradient allows few facts."""
-    setting = Setting(vocab=256, seq_len=96, dim=80, samples=1400)
-    steps = estimators.against_three_steps([setting], range(10))["three steps"]
-    allowed = information.maximum_accuracy(256, 96, 80, 1400)
-    return SimpleNamespace(allowed=allowed, steps=seed_interval(steps))
-
-
-@measures()
-def intrinsic() -> SimpleNamespace:
-    """Is the product in our bound?"""
-    samples = {dim: minimum_samples(64, 256, dim, accuracy=1.0) for dim in (32, 63, 66, 128)}
-    return SimpleNamespace(samples=samples)
-
-
-@measures()
-def same_order() -> SimpleNamespace:
-    """N of three steps for accuracy 0.9 over the larger of coverage and our bound, by case; our
-    bound's power of L."""
-    cases = sandwich.table(load_results("sandwich")).query("not trigger_in_values")
-    ratio = (cases["measured"] / cases[["covered", "readers"]].max(axis=1)).set_axis(cases["case"])
-    short, long = (
-        information.information_samples(256, length, 64, accuracy=0.5) for length in (64, 256)
-    )
-    # a case is named by a size and its value
-    symbols = {"vocab": "V", "dim": "d", "seq_len": "L"}
-    first, last = (
-        f"{ratio[case]:.1f} with {symbols[case.split()[0]]} = {case.split()[1]}"
-        for case in (ratio.idxmin(), ratio.idxmax())
-    )
-    return SimpleNamespace(
-        cases=len(ratio),
-        first=first,
-        last=last,
-        length=fitted(LOCKS)["seq_len"],
-        bound=math.log(long / short) / math.log(4),
-    )

@@ -9,7 +9,10 @@ import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import pandas as pd
+
 from recallbook_studies.claims.register import VERDICTS, Claim, Claims, Finding
+from recallbook_studies.tables import Table
 
 # each dark enough for white letters on it, on a light page and on a dark one
 COLOURS = dict(zip(VERDICTS, ("#1b6e3c", "#8a5a00", "#a3212b", "#6a3d8f", "#555555"), strict=True))
@@ -101,25 +104,12 @@ def _html(claim: Claim, said: dict[str, str]) -> str:
 def overview(claims: Claims, caption: str) -> Listing:
     """All claims with their stored verdicts as a table, in order, with the chapter that shows
     more."""
-    rows = [(c.group, c.short, c.verdict) for c in claims.claims]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    chapters = [_numbered(claim)[0] for claim in claims.claims]
-    lines, body = [caption], []
-    for claim, row, chapter in zip(claims.claims, rows, chapters, strict=True):
-        lines.append("  ".join((*map(str.ljust, row, widths), chapter)))
-        cells = (claim.group, marked(claim.short), badge(claim.verdict), _link(claim, chapter))
-        body.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
-    head = "".join(
-        f'<th scope="col">{name}</th>' for name in ("about", "claim", "verdict", "chapter")
-    )
-    page = (
-        f'<div style="overflow-x: auto" tabindex="0" role="region" aria-label="{html.escape(caption)}">\n'
-        f'<table class="dataframe">\n<caption style="caption-side: top">{html.escape(caption)}</caption>\n'
-        f"<thead><tr>{head}</tr></thead>\n<tbody>\n"
-        + "\n".join(body)
-        + "\n</tbody>\n</table>\n</div>"
-    )
-    return Listing("\n".join(lines), page)
+    rows = [(c.group, c.short, c.verdict, _numbered(c)[0], c) for c in claims.claims]
+    plain = [row[:-1] for row in rows]
+    rich = [(g, marked(s), badge(v), _link(c, chapter)) for g, s, v, chapter, c in rows]
+    head = ["about", "claim", "verdict", "chapter"]
+    text, page = (Table(pd.DataFrame(x, columns=head), caption) for x in (plain, rich))
+    return Listing(str(text), html.unescape(page._repr_html_()))
 
 
 def anchor(section: str) -> str:

@@ -19,7 +19,6 @@ from recallbook_studies.claims.findings import CONFIRMED, PARTLY, REFUTED, Sente
 
 CONTRADICTED, UNTESTED = "contradicted by another summary", "not testable here"
 VERDICTS = (CONFIRMED, PARTLY, REFUTED, CONTRADICTED, UNTESTED)
-BIBLIOGRAPHIC = "The paper"  # the group about who, where and when: listed, and not counted
 
 
 class Claim(NamedTuple):
@@ -91,8 +90,8 @@ def _check(claim: Claim, sources: dict[str, Any], by_id: dict[str, Claim]) -> No
         "sources": ({*claim.sources} <= {*sources}, "one of " + ", ".join(sources)),
         "verdict": (claim.verdict in VERDICTS, "one of " + ", ".join(VERDICTS)),
         "check": (
-            claim.check in CHECKS or not (claim.check or decided),
-            f"a check, for the verdict {claim.verdict!r}",
+            claim.check in CHECKS if decided else not claim.check,
+            f"{'a' if decided else 'no'} check, for the verdict {claim.verdict!r}",
         ),
         "against": (
             others == [*claim.against] and (others or claim.verdict != CONTRADICTED),
@@ -104,20 +103,13 @@ def _check(claim: Claim, sources: dict[str, Any], by_id: dict[str, Claim]) -> No
             raise not_allowed(f"claim {claim.id}: {name}", getattr(claim, name), allowed)
 
 
-def counted(claims: Claims) -> dict[str, int]:
-    """How many claims have each verdict, without those that are bibliographic."""
-    found = [claim.verdict for claim in claims.claims if claim.group != BIBLIOGRAPHIC]
-    return {verdict: found.count(verdict) for verdict in VERDICTS}
-
-
 def recompute(claim: Claim) -> Finding:
     """Measure again: what is found, and the verdict that follows.
 
-    Where a check decides, the verdict is the check's. Otherwise it is that another summary
-    contradicts the claim, if one does, and that the claim cannot be tested here."""
-    otherwise = CONTRADICTED if claim.against else UNTESTED
+    Without a check the verdict is that another summary contradicts the claim, if one does, or that
+    the claim cannot be tested here."""
     if not claim.check:
-        return Finding("", otherwise)
+        return Finding("", CONTRADICTED if claim.against else UNTESTED)
     found = CHECKS[claim.check]()
-    verdict = decide(claim.parts, found) if claim.parts else otherwise
-    return Finding(Sentence().vformat(claim.measured, (), vars(found)), verdict)
+    sentence = Sentence().vformat(claim.measured, (), vars(found))
+    return Finding(sentence, decide(claim.parts, found))
