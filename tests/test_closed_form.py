@@ -110,6 +110,7 @@ def test_the_page_prints_the_constants():
         rf"{pf.DIM_OVER_LOG}\,\Lambda\le d\le V" in PAGE
         and rf"\frac{{{cf.EVENTS}\,V^2}}\delta" in PAGE
     )
+    assert rf"\Lambda_1=\log\frac{{{cf.OF_ONE}\,V}}\delta" in PAGE
     assert rf"V\ge{pf.VOCAB}$ and $\Lambda\ge{pf.LOG}" in PAGE
 
 
@@ -184,6 +185,49 @@ def test_count_of_events():
     assert [
         coefficient for coefficient in sp.Poly(sp.cancel(left), v).coeffs() if not (coefficient > 0)
     ] == []
+    # all facts but those of recall; those of one fact; together no more than all
+    of_lock = events - 2 * v * 3 * v - v * (v - 1) * cf.LEVELS
+    left = sp.cancel((26 * v**2 - of_lock).subs(n, v).subs(v, v + cf.SMALLEST_VOCAB))
+    assert min(sp.Poly(sp.numer(left), v).coeffs()) > 0
+    of_one = 2 * v * (2 + 3 + 1) + 1 + v + cf.LEVELS * (v - 1)
+    assert sp.expand(25 * v - of_one) == cf.LEVELS - 1
+    assert 26 / cf.EVENTS + 25 / cf.OF_ONE <= 1 < 26 / cf.EVENTS + 25 / (cf.OF_ONE - 1)
+
+
+@pytest.mark.parametrize("flag", [0, 1])
+def test_events_of_one_fact(flag):
+    """How often each happens, over fresh embeddings and counts, against the price that it pays."""
+    rng, draws, vocab, dim, samples = np.random.default_rng(3), 4000, 60, 400, 900
+    sizes = {V: vocab, L: 2, d: dim, N: samples, tau: flag}
+    a = cf.constants(cf.one_fact(sizes, 1.0))
+    t, z = rng.normal(size=(2, draws, dim)) / dim**0.5
+    f = rng.multinomial(samples, [1 / vocab] * vocab, size=draws) / samples
+    shares = vocab * f[:, 1:] * rng.normal(size=(draws, vocab - 1)) / dim**0.5
+    length, own, across = (t**2).sum(axis=1), (z**2).sum(axis=1), abs((z * t).sum(axis=1))
+    lambda_one = {
+        "long": length > a[cf.longest] ** 2,
+        "short": length < 1 - 2 * a[cf.eps_one],
+        "own": own < 1 - 2 * a[cf.eps_one],
+        "across": (across > a[cf.trigger_overlap]) & (length <= a[cf.longest] ** 2),
+        "wrong shares": (shares**2).sum(axis=1) > a[cf.others],
+        "rare": vocab * f[:, 0] < a[cf.least],
+    }
+    assert {k: x.mean() for k, x in lambda_one.items() if x.mean() > math.exp(-a[cf.log_one])} == {}
+    assert np.mean((vocab * f > a[cf.most]).any(axis=1)) <= vocab * math.exp(-a[cf.log])
+    assert np.mean(np.linalg.norm(f - 1 / vocab, axis=1) * samples**0.5 > a[cf.uneven]) < 0.01
+    good = ~np.logical_or.reduce([*lambda_one.values()])
+    right = (own + flag * (z * t).sum(axis=1))[good]
+    assert right.min() >= a[cf.right]
+
+
+def test_one_fact_asks_for_less():
+    sizes = (10**5, 1000, 10**4)
+    for flag in (False, True):
+        given = {"error": 0.1, "trigger_in_values": flag}
+        few = cf.sufficient_samples_closed_form(*sizes, 0.9, flag, every=False)
+        assert 1.5 * few < cf.sufficient_samples_closed_form(*sizes, 0.9, flag)
+        holds = [cf.conditions(*sizes, few * f, **given, every=False).hold for f in (0.99, 1, 9)]
+        assert holds == [False, True, True]
 
 
 @pytest.mark.parametrize("samples", [200, 1000, 30000])
@@ -253,6 +297,8 @@ def test_binding_names_a_part():
     )  # the facts do not fit
     assert not found.hold and found.margin < 0
     assert cf.sufficient_samples_closed_form(10**5, 16, 500, 0.9, False) == math.inf
+    norms = cf.Conditions(0.5, {"loss": 0.4}, 0.9, {"norm": 0.3}, 0.1)
+    assert norms.hold and norms.binding == "norm"
     for samples in (10**6, 10**7, 10**8):
         found = cf.conditions(10**5, 10**5, 10**5, samples, error=0.1, trigger_in_values=False)
         assert found.binding in {*found.losses, *found.norms}

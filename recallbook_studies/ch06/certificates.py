@@ -95,8 +95,10 @@ def row(index: int) -> dict[str, Any]:
 
 def proved(problem: Problem) -> dict[str, Any]:
     """What a certificate proves, under names of their own."""
-    found = certify(problem, from_above=False)
-    return {f"proved_{name}": getattr(found, name) for name in (*OUTCOMES, "all_lock", "stored")}
+    found = certify(problem)
+    most = {f"{name}_at_most": getattr(found.at_most, name) for name in OUTCOMES}
+    least = {f"proved_{name}": getattr(found, name) for name in (*OUTCOMES, "all_lock", "stored")}
+    return least | most
 
 
 def along(settings: Iterable[Setting], seeds: Iterable[int], fresh: int = 8) -> pd.DataFrame:
