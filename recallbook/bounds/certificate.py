@@ -58,7 +58,10 @@ def certify(problem: Problem, *, from_above: bool = True) -> Certificate:
     the chance that token $v$, marked, does not outscore $v'$, $F$ the sum of $p_{vv'}$ over pairs
     that share a training sequence, $T=1-\frac1V\sum_v\big(1-\frac1V\sum_{v'}p_{vv'}\big)^{L-1}$ and
     $R$ the proved recall with perfect attention, $$\text{lock-on}\ge1-T,\qquad\text{recall}\ge
-    R-F,\qquad\text{accuracy}\ge R-F-T.$$ From above, a sequence about $v$ locks with at most the
+    R-F,\qquad\text{accuracy}\ge R-F-T.$$ Where $F$ is above 0.02, and for Attention-only with
+    Gaussian output embeddings, equal loss weights and no output bias, $R-F$ is the larger of itself
+    and what is recalled if pairs that fail are charged by their share of the stored weight
+    (``_charged``). From above, a sequence about $v$ locks with at most the
     least chance, among its other tokens $v'$, that $v$ is not behind $v'$. With $A$ the mean of
     this over sequences and $R'$ what perfect attention recalls at most, $$\text{lock-on}\le
     A,\qquad\text{recall}\le R'+F,\qquad\text{accuracy}\le\min\big(A+\tfrac1V,\ R'+F+T\big),$$ and
@@ -94,8 +97,6 @@ def certify(problem: Problem, *, from_above: bool = True) -> Certificate:
     >>> found.lock_on > 0.99, 0.8 < found.accuracy < found.at_most.accuracy < 1
     (True, True)
     """
-    if not isinstance(problem, Problem):
-        raise not_allowed("problem", problem, "a recallbook.Problem")
     problem = check_problem(problem, torch.float64, "cpu")
     setting = problem.setting
     if not setting.law.proved or (geometry := setting.law.geometry) is None:
@@ -132,16 +133,16 @@ def certify(problem: Problem, *, from_above: bool = True) -> Certificate:
     # given w each other token beats v with the same chance, and 1 - (1 - chance)^(L-1) is concave:
     # Jensen
     fresh = 1 - float(_mean((1 - _mean(chances, others)) ** (setting.seq_len - 1), facts))
-    met = _met(problem)
-    trained = float(chances[met > 0].sum())
+    shares = _met(problem)
+    trained = float(chances[shares > 0].sum())
     everywhere = float(chances.sum())
     missed, failed = min(fresh, everywhere), min(trained + fresh, everywhere)
     recall, accuracy = stored - trained, asked - failed
     plain = geometry == "normal" and setting.width is None and setting.plain_steps
     if plain and FAILING[0] < trained < HOPELESS:
-        shared = _charged(problem, chances, met / setting.samples)
-        recall = max(recall, float(shared.mean()))
-        accuracy = max(accuracy, float(_mean(shared, facts)) - missed)
+        charged = _charged(problem, chances, shares)
+        recall = max(recall, float(charged.mean()))
+        accuracy = max(accuracy, float(_mean(charged, facts)) - missed)
     most = Outcome(1.0, 1.0, 1.0)
     if from_above:
         possible = _possible(problem, geometry, covered)
@@ -199,17 +200,16 @@ def _charged(problem: Problem, chances: torch.Tensor, shares: torch.Tensor) -> t
     moves $q$ by at most its share times $\lvert(z_{v'}-h_j)^\top h_v\rvert$. A pair whose chance
     is above $\kappa$ counts as failing, and the sum over the others is at most its mean over
     $\kappa$ but for a chance of $\kappa$ (Markov); the best of a few $\kappa$ for each fact."""
-    vocab, dim = problem.setting.vocab, problem.setting.dim
-    tokens, weights = problem.input_embeddings, recall_law.stored_weights(problem)
-    marked = tokens + float(problem.setting.trigger_in_values) * problem.trigger
+    setting, tokens = problem.setting, problem.input_embeddings
+    marked = tokens + float(setting.trigger_in_values) * problem.trigger
     values, own = tokens @ marked.T, marked @ marked.T
-    square, overlap = recall_law.reach(vocab, dim, RARE)
+    weights, pull = recall_law.stored_weights(problem), recall_law.pull(setting, RARE)
     found = torch.zeros_like(values[0])
     for most in FAILING:
         counted = shares * (chances / most).clamp(max=1)
         moved = sum(row @ (values - one).abs() for row, one in zip(counted, own, strict=True))
-        pulled = recall_law.recall_bound(weights, dim, moved * (overlap + max(square, overlap)))
-        found = torch.maximum(found, pulled - most - RARE)
+        proved = recall_law.recall_bound(weights, setting.dim, pull * moved)
+        found = torch.maximum(found, proved - most - RARE)
     return found
 
 
@@ -230,10 +230,10 @@ def _covered(problem: Problem) -> torch.Tensor:
 
 
 def _met(problem: Problem) -> torch.Tensor:
-    """How often an informative token (row) has met another token in a training sequence, ``(V,
+    """How often an informative token (row) meets another token, per training sequence, ``(V,
     V)``."""
     vocab, tokens = problem.setting.vocab, problem.tokens.long()
     informative = tokens.gather(1, problem.positions[:, None])
     other = torch.ones_like(tokens, dtype=torch.bool).scatter_(1, problem.positions[:, None], False)
     met = torch.bincount((informative * vocab + tokens)[other], minlength=vocab**2)
-    return met.view(vocab, vocab)
+    return met.view(vocab, vocab).double() / problem.setting.samples

@@ -280,7 +280,7 @@ def conditions(
     sizes = {V: vocab, L: seq_len, d: dim, N: samples, tau: int(flag)}
     values = constants({**sizes, log: union(vocab, error)})
     asked = values if every else constants(one_fact(sizes, error))
-    return Conditions(*_lock_on(values), _recall(asked))
+    return _conditions(values, _recall(asked))
 
 
 def one_fact(sizes: Values, error: float) -> Values:
@@ -296,9 +296,7 @@ def union(vocab: int, error: float) -> float:
     return math.log(EVENTS * vocab**2 / error)
 
 
-def _lock_on(
-    values: Values,
-) -> tuple[float, dict[str, float], float, dict[str, float]]:
+def _conditions(values: Values, recall: float) -> Conditions:
     lost = {name: float(numeric(loss)(values)) for name, loss in losses().items()}
     parts = {name: float(numeric(norm)(values)) for name, norm in norms().items()}
     margin = float(numeric(signal())(values)) - sum(lost.values())
@@ -309,7 +307,7 @@ def _lock_on(
     lock = (
         max(1 / room, sum(parts.values()) / (margin * math.sqrt(room))) if margin > 0 else math.inf
     )
-    return margin, lost, lock, parts
+    return Conditions(margin, lost, lock, parts, recall)
 
 
 def _recall(values: Values) -> float:

@@ -24,6 +24,7 @@ from recallbook.data.residuals import onto_labels_, residuals
 from recallbook.data.task import Problem
 from recallbook.embedding_laws import Geometry
 from recallbook.model.ties import lengths
+from recallbook.setting import Setting
 from recallbook.training.gradients import features
 
 NORMAL_EDGES = np.linspace(-4.8, 4.8, 33)  # of the cells for the right label's own normal variable
@@ -176,12 +177,14 @@ def recall_bound(
     return known if moved is not None else torch.maximum(known, union_bound(weights, dim))
 
 
-def reach(vocab: int, dim: int, chance: float) -> tuple[float, float]:
-    r"""What all $\lvert\tilde u_k\rvert^2$ and all $\lvert\tilde u_k^\top\tilde u_l\rvert$ of centred
-    Gaussian output embeddings stay below, each but for half of this chance."""
-    length = float(chi.isf(chance / (2 * vocab), dim)) / dim**0.5
-    overlap = -float(special.ndtri(chance / (2 * vocab**2))) * length / dim**0.5
-    return length**2, overlap + length**2 / (vocab - 1)
+def pull(setting: Setting, chance: float) -> float:
+    r"""What all $\lvert\tilde u_j^\top(\tilde u_v-\tilde u_k)\rvert$ of centred Gaussian output
+    embeddings stay below, but for this chance: half of it for lengths, half for overlaps."""
+    vocab, root = setting.vocab, setting.dim**0.5
+    length = float(chi.isf(chance / (2 * vocab), setting.dim)) / root
+    overlap = -float(special.ndtri(chance / (2 * vocab**2))) * length / root
+    overlap += length**2 / (vocab - 1)
+    return overlap + max(length**2, overlap)
 
 
 def recall_at_most(
