@@ -105,14 +105,6 @@ def test_signal_energy_is_the_average_over_permutations():
     assert estimators.signal_energy(setting, 5)[0] * 4 == pytest.approx(np.mean(squares))
 
 
-def test_noise_is_that_of_the_gradient():
-    """Whitened noise has the covariance it is divided by."""
-    setting = marked(12, 4, 5, 60)
-    noise = estimators.whitened_noise(setting, 0, 4000)
-    covariance = np.cov(noise.T)
-    assert np.abs(covariance - np.eye(25)).max() < 6 / math.sqrt(4000)
-
-
 # Numbers
 
 

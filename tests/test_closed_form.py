@@ -211,8 +211,9 @@ def test_one_fact_asks_for_less():
         given = {"error": 0.1, "trigger_in_values": flag}
         few = cf.sufficient_samples_closed_form(*sizes, 0.9, flag, every=False)
         assert 1.5 * few < cf.sufficient_samples_closed_form(*sizes, 0.9, flag)
-        holds = [cf.conditions(*sizes, few * f, **given, every=False).hold for f in (0.99, 1, 9)]
-        assert holds == [False, True, True]
+        for factor in (0.99, 1, 9):
+            found = cf.conditions(*sizes, few * factor, **given, every=False)
+            assert found.hold == (factor >= 1)
 
 
 @pytest.mark.parametrize("samples", [200, 1000, 30000])

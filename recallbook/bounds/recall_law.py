@@ -184,7 +184,7 @@ def pull(setting: Setting, chance: float) -> float:
     length = float(chi.isf(chance / (2 * vocab), setting.dim)) / root
     overlap = -float(special.ndtri(chance / (2 * vocab**2))) * length / root
     overlap += length**2 / (vocab - 1)
-    return overlap + max(length**2, overlap)
+    return float(overlap + max(length**2, overlap))
 
 
 def recall_at_most(

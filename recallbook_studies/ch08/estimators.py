@@ -102,9 +102,7 @@ def whitened_noise(setting: Setting, seed: int, draws: int) -> Array:
     return np.asarray(noise.reshape(draws, -1))
 
 
-def distance_from_gaussian(
-    setting: Setting, seeds: Iterable[int], draws: int = 400
-) -> pd.DataFrame:
+def distance_from_gaussian(setting: Setting, seeds: Iterable[int], draws: int) -> pd.DataFrame:
     r"""For each seed: variance of an entry, and Kolmogorov distance.
 
     ``distance`` is $\sup_x|F(x)-\Phi(x)|$ over all entries and draws; ``chance`` the same for as
@@ -238,7 +236,6 @@ def minimum_dim(
     accuracy: float = 1.0,
     *,
     width: int | None = None,
-    error: float | None = None,
     reading_error: float = 1.0,
 ) -> float:
     r"""The information bound solved for $d$, as a real number; infinite where even $d=V-1$ is too
@@ -246,7 +243,7 @@ def minimum_dim(
 
     With $D=2I/\log(1+\frac1c\frac{N+V-1}{(L-1)(V-1)})$: $d=\sqrt D$, or $\frac DN$ where that is
     more; with the MLP $d=D/\min(m,V-1)$, which must be at most $N$."""
-    nats = information.required_information(vocab, accuracy, error)
+    nats = information.required_information(vocab, accuracy)
     if seq_len == 1 or nats == 0:
         return 0.0
     sizes = {
@@ -297,7 +294,7 @@ def exponents(seeds: Iterable[int] = SEEDS, level: float = 0.5) -> pd.DataFrame:
 # With the MLP
 
 
-def feature_spectrum(setting: Setting, seed: int, draws: int = 4000) -> NDArray[np.floating]:
+def feature_spectrum(setting: Setting, seed: int, draws: int) -> NDArray[np.floating]:
     r"""Signal over noise in each direction of the features, largest first, ``(min(m, V-1),)``.
 
     Eigenvalues of $\Gamma^{-1}\Sigma_\mu$: scatter of the mean features given the informative
