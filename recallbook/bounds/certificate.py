@@ -18,7 +18,6 @@ from recallbook.setting import fact_frequencies, other_frequencies
 from recallbook.training.evaluation import Outcome
 
 FAILING = (0.02, 0.05, 0.15)  # chances that more goes astray than is charged; each is valid
-HOPELESS = 10.0  # pairs on the wrong side: so many cost all facts
 RARE = 1e-3  # chance that output embeddings are longer or overlap more than is charged
 
 
@@ -139,7 +138,7 @@ def certify(problem: Problem, *, from_above: bool = True) -> Certificate:
     missed, failed = min(fresh, everywhere), min(trained + fresh, everywhere)
     recall, accuracy = stored - trained, asked - failed
     plain = geometry == "normal" and setting.width is None and setting.plain_steps
-    if plain and FAILING[0] < trained < HOPELESS:
+    if plain and FAILING[0] < trained < 10:  # so many pairs cost all facts
         charged = _charged(problem, chances, shares)
         recall = max(recall, float(charged.mean()))
         accuracy = max(accuracy, float(_mean(charged, facts)) - missed)

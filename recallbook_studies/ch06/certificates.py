@@ -132,8 +132,8 @@ def slack_of_recall(setting: Setting, seeds: Iterable[int]) -> pd.DataFrame:
             )
             found = (weights @ outputs @ outputs.T).argmax(dim=1)
             right += float((found == torch.arange(len(weights))).sum()) / len(weights) / 100
-        found = {name: float(of(weights, setting.dim).mean()) for name, of in BOUNDS.items()}
-        rows.append({"dim": setting.dim, "simulated": right} | found)
+        bounds = {name: float(of(weights, setting.dim).mean()) for name, of in BOUNDS.items()}
+        rows.append({"dim": setting.dim, "simulated": right} | bounds)
     return pd.DataFrame(rows)
 
 
