@@ -265,23 +265,23 @@ def pair_chances(found: Margins, dim: int, geometry: Geometry = "normal") -> Flo
     if geometry == "orthonormal":
         return chances
     left = float(chances.sum())
-    for first, second in _worst(chances):
+    for pairs in _worst(chances):
         if left < ENOUGH:
             break
+        first, second = pairs.T
         before = chances[first, second]
-        pairs = torch.stack([first, second], dim=1)
         better = torch.minimum(before, refined(found, pairs, dim, geometry).exp())
         chances[first, second] = better
         left -= float((before - better).sum())
     return chances
 
 
-def _worst(sizes: Float[Tensor, "V V"]) -> Iterator[tuple[Tensor, Tensor]]:
+def _worst(sizes: Float[Tensor, "V V"]) -> Iterator[Tensor]:
     """The pairs whose eigenvalues are found, from the largest size on, a batch at a time."""
     vocab = len(sizes)
     order = sizes.flatten().argsort(descending=True)[: max(FEWEST, EIGENVALUES // vocab**3)]
     for batch in torch.split(order, max(1, BATCH * 256**2 // max(vocab, 256) ** 2)):
-        yield batch // vocab, batch % vocab
+        yield torch.stack([batch // vocab, batch % vocab], dim=1)
 
 
 def lock_at_most(
@@ -300,8 +300,8 @@ def lock_at_most(
         guess = special.ndtr((found.trace * (dim / 2 / (found.square + found.blur)).sqrt()).numpy())
         _, which, shares = _least(torch.from_numpy(guess), others, count)
         gains = shares.scatter(1, which, shares) * (chances - torch.from_numpy(guess))
-        for first, second in _worst(gains):
-            pairs = torch.stack([first, second], dim=1)
+        for pairs in _worst(gains):
+            first, second = pairs.T
             better = (
                 above_zero(found, pairs, dim)
                 if geometry == "normal"
