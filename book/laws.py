@@ -19,6 +19,7 @@ from laws_text import RUNNING, latex, predicted, rounded, table
 from laws_unequal import unequal
 
 import recallbook as rb
+from recallbook.bounds.closed_form import sufficient_samples_closed_form
 from recallbook.bounds.coverage import coverage_samples
 from recallbook.theory.symbolic import lock_terms as of_lock_on, recall_terms as of_recall
 from recallbook.theory.symbolic.expressions import L, V, d, m, numeric
@@ -187,7 +188,8 @@ def proved() -> dict[str, str]:
     found = rb.sufficient_samples(**CLOSED)
     assert found.by == "closed form"
     powers = {
-        "closed number": rb.sufficient_samples(**CLOSED),
+        "closed number": sufficient_samples_closed_form(**CLOSED),
+        "closed fraction": found,
         "closed predicted": rb.critical_samples(**CLOSED),
         "closed coverage": CLOSED["vocab"] * math.log(CLOSED["vocab"] / 0.1),
     }

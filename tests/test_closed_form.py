@@ -110,6 +110,7 @@ def test_the_page_prints_the_constants():
         rf"{pf.DIM_OVER_LOG}\,\Lambda\le d\le V" in PAGE
         and rf"\frac{{{cf.EVENTS}\,V^2}}\delta" in PAGE
     )
+    assert rf"\Lambda_1=\log\frac{{{cf.OF_ONE}\,V}}\delta" in PAGE
     assert rf"V\ge{pf.VOCAB}$ and $\Lambda\ge{pf.LOG}" in PAGE
 
 
@@ -184,6 +185,35 @@ def test_count_of_events():
     assert [
         coefficient for coefficient in sp.Poly(sp.cancel(left), v).coeffs() if not (coefficient > 0)
     ] == []
+    # all facts but those of recall; those of one fact; together no more than all
+    of_lock = events - 2 * v * 3 * v - v * (v - 1) * cf.LEVELS
+    left = sp.cancel((26 * v**2 - of_lock).subs(n, v).subs(v, v + cf.SMALLEST_VOCAB))
+    assert min(sp.Poly(sp.numer(left), v).coeffs()) > 0
+    of_one = 2 * v * (2 + 3 + 1) + 1 + v + cf.LEVELS * (v - 1)
+    assert sp.expand(25 * v - of_one) == cf.LEVELS - 1
+    assert 26 / cf.EVENTS + 25 / cf.OF_ONE <= 1 < 26 / cf.EVENTS + 25 / (cf.OF_ONE - 1)
+
+
+def test_events_of_one_fact():
+    """How often each happens, over fresh embeddings and counts, against the price that it pays."""
+    rng, draws, vocab, samples = np.random.default_rng(3), 4000, 60, 900
+    a = cf.constants(cf.one_fact({V: vocab, L: 2, d: 400, N: samples, tau: 0}, 1.0))
+    f = vocab / samples * rng.multinomial(samples, [1 / vocab] * vocab, size=draws)
+    wrong = (f[:, 1:] ** 2 * rng.normal(size=(draws, vocab - 1)) ** 2 / 400).sum(axis=1)
+    price = math.exp(-a[cf.log_one])
+    assert np.mean(wrong > a[cf.others]) <= price >= np.mean(f[:, 0] < a[cf.least])
+    assert 0 < np.mean(f.max(axis=1) > a[cf.most]) <= vocab * math.exp(-a[cf.log])
+
+
+def test_one_fact_asks_for_less():
+    sizes = (10**5, 1000, 10**4)
+    for flag in (False, True):
+        given = {"error": 0.1, "trigger_in_values": flag}
+        few = cf.sufficient_samples_closed_form(*sizes, 0.9, flag, every=False)
+        assert 1.5 * few < cf.sufficient_samples_closed_form(*sizes, 0.9, flag)
+        for factor in (0.99, 1, 9):
+            found = cf.conditions(*sizes, few * factor, **given, every=False)
+            assert found.hold == (factor >= 1)
 
 
 @pytest.mark.parametrize("samples", [200, 1000, 30000])
@@ -253,6 +283,8 @@ def test_binding_names_a_part():
     )  # the facts do not fit
     assert not found.hold and found.margin < 0
     assert cf.sufficient_samples_closed_form(10**5, 16, 500, 0.9, False) == math.inf
+    norms = cf.Conditions(0.5, {"loss": 0.4}, 0.9, {"norm": 0.3}, 0.1)
+    assert norms.hold and norms.binding == "norm"
     for samples in (10**6, 10**7, 10**8):
         found = cf.conditions(10**5, 10**5, 10**5, samples, error=0.1, trigger_in_values=False)
         assert found.binding in {*found.losses, *found.norms}
@@ -324,18 +356,3 @@ def test_conditions_hold_in_the_range_of_the_product_form(flag):
             )
         assert there[cf.Delta] <= 2.1 * there[cf.eps]
         tried += 1
-
-
-def test_exponents_of_the_corollary():
-    """At the critical dimension, b = 1/2, lock-on overtakes coverage at c = 5/8 and label
-    frequencies at 7/8."""
-    c, b = sp.symbols("c b", positive=True)
-    half = sp.Rational(1, 2)
-    for flag, at in ((False, sp.Rational(5, 8)), (True, sp.Rational(7, 8))):
-        exponent = pf.exponent(c, half, flag)
-        low = 1 if not flag else sp.Rational(3, 2)
-        assert exponent.subs(c, at) == low == exponent.subs(c, at / 2)
-        assert exponent.subs(c, 1) == sp.Rational(7, 4)
-    general = sp.Max(1, 2 * c + half - 3 * b / 2, 1 + c - 3 * b / 2, 1 + 3 * c / 2 - 2 * b)
-    assert pf.exponent(c, b, False) == general
-    assert pf.exponent(c, b, True) == sp.Max(general, 2 - b)

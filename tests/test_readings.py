@@ -163,7 +163,7 @@ def test_solutions_invert_the_information_also_where_few_labels_occur(**sizes):
         above, below = math.ceil(least * (1 + 1e-9)), math.floor(least * (1 - 1e-9))
         assert there_is(dim, above) >= need * (1 - 1e-9)
         assert below < 1 or there_is(dim, below) < need * (1 - 1e-9)
-    dim = information.minimum_dim(vocab, seq_len, samples, accuracy, **options)
+    dim = estimators.minimum_dim(vocab, seq_len, samples, accuracy, **options)
     if dim == math.inf:
         assert there_is(vocab, samples) < need
     elif dim > 0:
@@ -182,8 +182,6 @@ def test_reading_errors_scale_the_signal():
     assert twice == pytest.approx(200 * math.log1p(0.5 * 563 / 15 / 63))
     found = information.maximum_accuracy
     assert found(*sizes, reading_error=2.0) < found(*sizes)
-    longest = partial(information.maximum_seq_len, 64, 20, 500, 0.3)
-    assert longest(reading_error=2.0) - 1 == pytest.approx((longest() - 1) / 2)
 
 
 # Coverage

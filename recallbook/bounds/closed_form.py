@@ -20,6 +20,7 @@ from recallbook.arguments import check_flag, check_rate, check_share, check_size
 from recallbook.theory.symbolic.expressions import L, N, V, Values, d, numeric, tau
 
 EVENTS = 43  # times V^2: events that the proof excludes, each of probability exp(-Lambda)
+OF_ONE = 64  # times V: the same where one fact is asked; lock-on leaves 17 / 43 of the error
 SMALLEST_VOCAB = 5  # the lemma of the keys and the count of events need it
 LEVELS = 12  # of a fact's frequency, in recall
 LARGEST = 1e60  # sequences; where these do not suffice, nothing is said
@@ -226,27 +227,37 @@ class Conditions(NamedTuple):
 
     @property
     def binding(self) -> str:
-        """The largest part of the condition that is furthest from holding."""
+        """The largest part of the condition that is furthest from holding: a loss where nothing is
+        left of the signal, else recall or a norm."""
         if self.margin > 0 and self.recall >= self.lock_on:
             return "recall"
-        parts = self.losses if self.margin <= 0 or self.lock_on <= 1 else self.norms
+        parts = self.losses if self.margin <= 0 else self.norms
         return max(parts, key=lambda name: parts[name])
 
 
 def constants(sizes: Values) -> dict[sp.Symbol, float]:
-    r"""The value of every symbol of :func:`definitions` at $V,N,L,d,\tau$ and $\Lambda$."""
+    r"""The value of every symbol of :func:`definitions` at $V,N,L,d,\tau$ and $\Lambda$; what is
+    given stays."""
     values = dict(sizes)
     with np.errstate(invalid="ignore"):  # |h| where epsilon is large
         for symbol, expression in definitions().items():
-            values[symbol] = numeric(expression)(values)
+            if symbol not in sizes:
+                values[symbol] = numeric(expression)(values)
     return values
 
 
 def conditions(
-    vocab: int, seq_len: int, dim: int, samples: float, *, error: float, trigger_in_values: bool
+    vocab: int,
+    seq_len: int,
+    dim: int,
+    samples: float,
+    *,
+    error: float,
+    trigger_in_values: bool,
+    every: bool = True,
 ) -> Conditions:
     r"""The conditions of the theorem at $N$ sequences, for all facts but with probability ``error``
-    $=\delta$.
+    $=\delta$; without ``every`` for an expected fraction $1-\delta$ of them.
 
     Lock-on asks for $d\ge8\Lambda$ and $F\le T\sqrt{d/8\Lambda}$, with $T$ the margin and $F$ the
     sum of the norms; recall for $d\,\text{gap}^2\ge(\Lambda-x)(4\,\text{noise}^2+2f_+^2)$ at
@@ -266,9 +277,18 @@ def conditions(
     samples, error = check_rate("samples", samples), check_share("error", error)
     if not vocab <= samples <= LARGEST:
         raise not_allowed("samples", samples, f"a number from vocab={vocab} to {LARGEST:g}")
-    return _conditions(
-        {V: vocab, L: seq_len, d: dim, N: samples, tau: int(flag), log: union(vocab, error)}
-    )
+    sizes = {V: vocab, L: seq_len, d: dim, N: samples, tau: int(flag)}
+    values = constants({**sizes, log: union(vocab, error)})
+    asked = values if every else constants(one_fact(sizes, error))
+    return _conditions(values, _recall(asked))
+
+
+def one_fact(sizes: Values, error: float) -> Values:
+    r"""Sizes with what differs if one fact is asked: $\Lambda=\log(64V/\delta)$, and $f_+$, the only
+    bound over all labels, at $\Lambda$ in place of $\lambda$."""
+    level = math.log(OF_ONE * sizes[V] / error)
+    frequent = numeric(definitions()[most])({share: sizes[V] * level / sizes[N]})
+    return {**sizes, log: level, most: float(frequent)}
 
 
 def union(vocab: int, error: float) -> float:
@@ -276,8 +296,7 @@ def union(vocab: int, error: float) -> float:
     return math.log(EVENTS * vocab**2 / error)
 
 
-def _conditions(sizes: Values) -> Conditions:
-    values = constants(sizes)
+def _conditions(values: Values, recall: float) -> Conditions:
     lost = {name: float(numeric(loss)(values)) for name, loss in losses().items()}
     parts = {name: float(numeric(norm)(values)) for name, norm in norms().items()}
     margin = float(numeric(signal())(values)) - sum(lost.values())
@@ -288,7 +307,7 @@ def _conditions(sizes: Values) -> Conditions:
     lock = (
         max(1 / room, sum(parts.values()) / (margin * math.sqrt(room))) if margin > 0 else math.inf
     )
-    return Conditions(margin, lost, lock, parts, _recall(values))
+    return Conditions(margin, lost, lock, parts, recall)
 
 
 def _recall(values: Values) -> float:
@@ -310,14 +329,21 @@ def _recall(values: Values) -> float:
 
 
 def sufficient_samples_closed_form(
-    vocab: int, seq_len: int, dim: int, accuracy: float = 0.9, trigger_in_values: bool = False
+    vocab: int,
+    seq_len: int,
+    dim: int,
+    accuracy: float = 0.9,
+    trigger_in_values: bool = False,
+    *,
+    every: bool = True,
 ) -> float:
     r"""The $N$ from which on an expected accuracy of ``accuracy`` $=1-\delta$ is proved; inf where
     it never is.
 
-    With probability $1-\delta$ every sequence locks and every fact is recalled. The conditions are
-    easier at a larger $N$: their terms are $(\Lambda')^aN^{-b}$ with $a\le2b$, and
-    $\Lambda'>6$. So bisection finds where they begin to hold.
+    With probability $1-\delta$ every sequence locks and every fact is recalled. Without ``every``
+    no union is taken over facts, which asks less of recall. The conditions are easier at a larger
+    $N$: their terms are $(\Lambda')^aN^{-b}$ with $a\le2b$, and $\Lambda'>6$. So bisection finds
+    where they begin to hold.
 
     Raises
     ------
@@ -328,7 +354,13 @@ def sufficient_samples_closed_form(
 
     def enough(samples: float) -> bool:
         return conditions(
-            vocab, seq_len, dim, samples, error=error, trigger_in_values=trigger_in_values
+            vocab,
+            seq_len,
+            dim,
+            samples,
+            error=error,
+            trigger_in_values=trigger_in_values,
+            every=every,
         ).hold
 
     few, many = float(check_size("vocab", vocab, smallest=SMALLEST_VOCAB)), LARGEST

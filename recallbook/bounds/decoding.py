@@ -45,17 +45,6 @@ class FeatureMoments(NamedTuple):
         mean = self.means.mean(dim=0)
         return self.covariance + torch.outer(mean, mean)
 
-    @property
-    def between(self) -> Float[Tensor, "m m"]:
-        """Scatter of the means over informative tokens."""
-        centred = self.means - self.means.mean(dim=0)
-        return centred.T @ centred / len(centred)
-
-    @property
-    def within(self) -> Float[Tensor, "m m"]:
-        """Scatter around the mean given the informative token, averaged over tokens."""
-        return self.covariance - self.between
-
 
 def feature_moments(
     problem: Problem, contexts: int = CONTEXTS, sequences: int | None = None

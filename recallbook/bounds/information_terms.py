@@ -58,19 +58,8 @@ def available() -> sp.Expr:
 @cache
 def samples() -> sp.Expr:
     r"""The $N$ at which so many nats are available in $D$ directions."""
-    return _ratio_needed(N)
-
-
-@cache
-def seq_len() -> sp.Expr:
-    r"""The $L$ at which so many nats are available."""
-    return _ratio_needed(L)
-
-
-def _ratio_needed(size: sp.Symbol) -> sp.Expr:
-    """``signal_to_noise`` at the value that so many nats take, solved for a size."""
     ratio = sp.Symbol("s")
-    (solved,) = sp.solve(signal_to_noise() - ratio, size)
+    (solved,) = sp.solve(signal_to_noise() - ratio, N)
     return sp.factor(solved).subs(ratio, sp.exp(2 * information / directions) - 1)
 
 

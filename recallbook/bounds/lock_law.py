@@ -229,8 +229,7 @@ def refined(
     On the sphere $-\lambda\operatorname{tr}M$ and the eigenvalues of $M$ without its diagonal.
     """
     first, second = pairs.T
-    direction = found.keys[-1] + found.keys[first] - found.keys[second]  # (n, c)
-    matrices = torch.einsum("klc,nc->nkl", found.form, direction)
+    matrices = _matrices(found, pairs)
     shift = torch.zeros(len(pairs), dtype=matrices.dtype)
     slack = found.slack[first, second]
     if geometry == "spherical":
@@ -252,24 +251,37 @@ def refined(
     return exponents.amin(dim=1).clamp(max=0)
 
 
+def _matrices(found: Margins, pairs: Float[Tensor, "n 2"]) -> Float[Tensor, "n V V"]:
+    """$M$ of some pairs."""
+    first, second = pairs.T
+    direction = found.keys[-1] + found.keys[first] - found.keys[second]  # (n, c)
+    return torch.einsum("klc,nc->nkl", found.form, direction)
+
+
 def pair_chances(found: Margins, dim: int, geometry: Geometry = "normal") -> Float[Tensor, "V V"]:
     """Upper bounds on the chance that each pair is on the wrong side; with eigenvalues for the
     worst pairs."""
     chances = log_chances(found, dim, geometry).exp()
     if geometry == "orthonormal":
         return chances
-    vocab = len(chances)
-    order = chances.flatten().argsort(descending=True)[: max(FEWEST, EIGENVALUES // vocab**3)]
     left = float(chances.sum())
-    for batch in torch.split(order, max(1, BATCH * 256**2 // max(vocab, 256) ** 2)):
+    for pairs in _worst(chances):
         if left < ENOUGH:
             break
-        pairs = torch.stack([batch // vocab, batch % vocab], dim=1)
-        before = chances[pairs[:, 0], pairs[:, 1]]
+        first, second = pairs.T
+        before = chances[first, second]
         better = torch.minimum(before, refined(found, pairs, dim, geometry).exp())
-        chances[pairs[:, 0], pairs[:, 1]] = better
+        chances[first, second] = better
         left -= float((before - better).sum())
     return chances
+
+
+def _worst(sizes: Float[Tensor, "V V"]) -> Iterator[Tensor]:
+    """The pairs whose eigenvalues are found, from the largest size on, a batch at a time."""
+    vocab = len(sizes)
+    order = sizes.flatten().argsort(descending=True)[: max(FEWEST, EIGENVALUES // vocab**3)]
+    for batch in torch.split(order, max(1, BATCH * 256**2 // max(vocab, 256) ** 2)):
+        yield torch.stack([batch // vocab, batch % vocab], dim=1)
 
 
 def lock_at_most(
@@ -285,20 +297,15 @@ def lock_at_most(
     turned = found._replace(keys=-found.keys, trace=-found.trace)
     chances = log_chances(turned, dim, geometry).exp()
     if geometry != "orthonormal":
-        vocab = len(chances)
         guess = special.ndtr((found.trace * (dim / 2 / (found.square + found.blur)).sqrt()).numpy())
         _, which, shares = _least(torch.from_numpy(guess), others, count)
         gains = shares.scatter(1, which, shares) * (chances - torch.from_numpy(guess))
-        order = gains.flatten().argsort(descending=True)
-        for batch in torch.split(
-            order[: max(FEWEST, EIGENVALUES // vocab**3)],
-            max(1, BATCH * 256**2 // max(vocab, 256) ** 2),
-        ):
-            first, second = pairs = torch.stack([batch // vocab, batch % vocab])
+        for pairs in _worst(gains):
+            first, second = pairs.T
             better = (
-                above_zero(found, pairs.T, dim)
+                above_zero(found, pairs, dim)
                 if geometry == "normal"
-                else refined(turned, pairs.T, dim, geometry).exp()
+                else refined(turned, pairs, dim, geometry).exp()
             )
             chances[first, second] = torch.minimum(chances[first, second], better)
     ordered, _, shares = _least(chances, others, count)
@@ -325,8 +332,7 @@ def above_zero(found: Margins, pairs: Float[Tensor, "n 2"], dim: int) -> Float[T
     is what is wanted. What is left out beyond ``NODES`` is bounded.
     """
     first, second = pairs.T
-    direction = found.keys[-1] + found.keys[first] - found.keys[second]
-    values = torch.linalg.eigvalsh(torch.einsum("klc,nc->nkl", found.form, direction))
+    values = torch.linalg.eigvalsh(_matrices(found, pairs))
     values = 2 / dim * (values + found.slack[first, second][:, None])
     spread = (dim / 2 * values.square().sum(dim=1)).sqrt()
     # where e^K / lambda is least, nearly

@@ -24,6 +24,7 @@ from recallbook.data.residuals import onto_labels_, residuals
 from recallbook.data.task import Problem
 from recallbook.embedding_laws import Geometry
 from recallbook.model.ties import lengths
+from recallbook.setting import Setting
 from recallbook.training.gradients import features
 
 NORMAL_EDGES = np.linspace(-4.8, 4.8, 33)  # of the cells for the right label's own normal variable
@@ -148,9 +149,12 @@ def _comparisons(weights: Float[Tensor, "V V"], dim: int) -> Float[Tensor, "V V"
     return beats(right, weights, torch.where(length > 0, length, 1.0), dim).fill_diagonal_(0.0)
 
 
-def recall_bound(weights: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]:
+def recall_bound(
+    weights: Float[Tensor, "V V"], dim: int, moved: Float[Tensor, " V"] | None = None
+) -> Float[Tensor, " V"]:
     r"""Proved lower bound on the chance that each fact is recalled, ``(V,)``, over Gaussian output
-    embeddings.
+    embeddings; with ``moved`` that all its margins are above this, as $u_k^\top\sum_jq_ju_j$
+    counts.
 
     Given $\chi$ and the right label's own normal variable $\xi$ the chance is log-concave in both;
     on each of the cells of a grid its logarithm lies above the chord through values at the edges,
@@ -158,13 +162,29 @@ def recall_bound(weights: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]
     :func:`union_bound`."""
     own, size = normal_cells(), chi_cells(dim)
     found = torch.zeros(len(weights), dtype=weights.dtype)
+    ahead = (
+        0 * found
+        if moved is None
+        else (moved * dim / torch.linalg.norm(weights, dim=1)).clamp(max=1e5)
+    )  # there no chance is left
     for unit, asked in _blocks(weights):
+        away = ahead[asked, None, None].numpy() / size.edges[:, None]
         logs = np.stack(
-            [log_wins(unit, asked, size.edges, edge) for edge in own.edges]
+            [log_wins(unit, asked, size.edges, edge, away) for edge in own.edges]
         )  # (own, rows, size)
         found[asked] = torch.from_numpy(_over_cells(logs, own, size))
     known = torch.where(weights.any(dim=1), (found - SAFETY).clamp(min=0), 0.0)
-    return torch.maximum(known, union_bound(weights, dim))
+    return known if moved is not None else torch.maximum(known, union_bound(weights, dim))
+
+
+def pull(setting: Setting, chance: float) -> float:
+    r"""What all $\lvert\tilde u_j^\top(\tilde u_v-\tilde u_k)\rvert$ of centred Gaussian output
+    embeddings stay below, but for this chance: half of it for lengths, half for overlaps."""
+    vocab, root = setting.vocab, setting.dim**0.5
+    length = float(chi.isf(chance / (2 * vocab), setting.dim)) / root
+    overlap = -float(special.ndtri(chance / (2 * vocab**2))) * length / root
+    overlap += length**2 / (vocab - 1)
+    return float(overlap + max(length**2, overlap))
 
 
 def recall_at_most(
@@ -201,10 +221,14 @@ def _blocks(weights: Float[Tensor, "V V"]) -> Iterator[tuple[Float[Tensor, "n V"
 
 
 def log_wins(
-    unit: Float[Tensor, "n V"], asked: Tensor, sizes: Float[np.ndarray, " c"], own: float
+    unit: Float[Tensor, "n V"],
+    asked: Tensor,
+    sizes: Float[np.ndarray, " c"],
+    own: float,
+    away: Array | float = 0.0,
 ) -> Float[np.ndarray, "n c"]:
     r"""Lower bound on $\log P(\text{all wrong logits below the right one}\mid\chi,\xi)$, for each
-    fact and $\chi$.
+    fact and $\chi$; below it by ``away``.
 
     ``unit`` holds $\hat q$, a row for each of the ``asked`` facts. With $s^2=1-\hat q_v^2$ the
     right logit is $x_v=\hat q_v\chi+s\xi$, and the wrong ones are $\hat q_k(\chi-\hat q_v\xi/s)$
@@ -214,6 +238,7 @@ def log_wins(
     $h=(\log H)'(0)$, where $\mu\ge\frac12$ bounds the second derivative of what is minimised for
     $\lvert r\rvert\le2\lvert h\rvert$."""
     gaps, _, _, parts = _gaps(unit, asked, sizes, own)
+    gaps -= away
     logs, ratio = _logs(gaps)
     slope = np.abs((parts * ratio).sum(axis=2))
     bend = ratio * (ratio + np.where(np.isfinite(gaps), gaps, 0.0))  # -(log Phi)''

@@ -98,9 +98,9 @@ def sufficient_samples(
     Takes :func:`recallbook.certify` about 80 times at accuracy 0.9: a minute or two at $V=256$;
     with unequal facts as long again for the predicted N that it starts from, beyond 64 times which
     nothing is tried. The theorem in closed form (:mod:`recallbook.bounds.closed_form`) is asked
-    too, for what it covers (no MLP, Gaussian, equal facts): it proves that every sequence locks and
-    every fact is recalled. It alone holds for every larger $N$, and at vocabularies beyond some
-    thousand it alone is asked. Ours, not the paper's.
+    too, for what it covers (no MLP, Gaussian, equal facts): it proves that every sequence locks
+    and, without a union over facts, how many are recalled on average. It alone holds for every
+    larger $N$, and at vocabularies beyond some thousand it alone is asked. Ours, not the paper's.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def _closed_form(sizes: Setting, accuracy: float) -> float:
     named = {
         name: getattr(sizes, name) for name in ("vocab", "seq_len", "dim", "trigger_in_values")
     }
-    found = sufficient_samples_closed_form(**named, accuracy=accuracy)
+    found = sufficient_samples_closed_form(**named, accuracy=accuracy, every=False)
     return float(math.ceil(found)) if found < math.inf else found
 
 

@@ -16,12 +16,13 @@ from scipy import stats
 from scipy.special import logsumexp
 
 from recallbook.analysis.intervals import fitted_slope, seed_interval
-from recallbook.bounds import information
+from recallbook.bounds import information, information_terms as terms
 from recallbook.bounds.decoding import METHODS, decoded, feature_moments
 from recallbook.data.embeddings import Embeddings, draw_embeddings
 from recallbook.data.task import draw
 from recallbook.model.ties import credit
 from recallbook.setting import Setting
+from recallbook.theory.symbolic.expressions import L, N, V, numeric
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
 from recallbook_studies.ch02.associative import predicted_recall
@@ -86,13 +87,11 @@ def observed(
     return counts, *coordinates(draw_embeddings(setting, seed), counts)
 
 
-def whitened_noise(setting: Setting, seed: int, draws: int) -> tuple[Array, float]:
+def whitened_noise(setting: Setting, seed: int, draws: int) -> Array:
     r"""The gradient's noise given embeddings and labels, in units of its own covariance, ``(draws,
     D)``.
 
-    The other $L-1$ tokens of every sequence are drawn again and again. Also returned: the mean of
-    $|\kappa_4|$ over entries, exact,
-    $\kappa_4=\frac1{N(L-1)}\sum_kf_ka_k^4\,(\frac1V\sum_vb_v^4-3)$."""
+    The other $L-1$ tokens of every sequence are drawn again and again."""
     generator = np.random.default_rng([seed, setting.vocab])
     counts, labels, tokens = observed(setting, seed, generator)
     others = counts * (setting.seq_len - 1)
@@ -100,33 +99,21 @@ def whitened_noise(setting: Setting, seed: int, draws: int) -> tuple[Array, floa
     table = generator.multinomial(others, chances, size=(draws, setting.vocab)).astype(float)
     total = setting.samples * (setting.seq_len - 1)
     noise = np.einsum("ka,rkv,vb->rab", labels, table, tokens, optimize=True) / math.sqrt(total)
-    fourth = np.outer(counts / setting.samples @ labels**4, np.mean(tokens**4, axis=0) - 3) / total
-    return noise.reshape(draws, -1), float(np.abs(fourth).mean())
+    return np.asarray(noise.reshape(draws, -1))
 
 
-def distance_from_gaussian(
-    setting: Setting, seeds: Iterable[int], draws: int = 400
-) -> pd.DataFrame:
-    r"""For each seed: variance of an entry, mean square correlation times ``draws``, Kolmogorov
-    distance, $|\kappa_4|$.
+def distance_from_gaussian(setting: Setting, seeds: Iterable[int], draws: int) -> pd.DataFrame:
+    r"""For each seed: variance of an entry, and Kolmogorov distance.
 
     ``distance`` is $\sup_x|F(x)-\Phi(x)|$ over all entries and draws; ``chance`` the same for as
     many Gaussian numbers."""
     rows = []
     for seed in seeds:
-        noise, fourth = whitened_noise(setting, seed, draws)
+        noise = whitened_noise(setting, seed, draws)
         ideal = np.random.default_rng([seed, 1]).standard_normal(noise.size)
-        across = np.asarray(np.corrcoef(noise.T))[np.triu_indices(noise.shape[1], 1)]
-        rows.append(
-            {
-                "seed": seed,
-                "variance": noise.var(),
-                "correlation": draws * np.mean(across**2),
-                "distance": stats.kstest(noise.ravel(), "norm").statistic,
-                "chance": stats.kstest(ideal, "norm").statistic,
-                "fourth": fourth,
-            }
-        )
+        found = {"distance": noise.ravel(), "chance": ideal}
+        tests = {name: stats.kstest(values, "norm").statistic for name, values in found.items()}
+        rows.append({"variance": noise.var(), **tests})
     return pd.DataFrame(rows)
 
 
@@ -238,8 +225,40 @@ def threshold(
 
 def bound_threshold(along: str, sizes: dict[str, int], level: float = 0.5) -> float:
     """The bound's value of ``samples`` or ``dim``, at least 2."""
-    bound = information.information_samples if along == "samples" else information.minimum_dim
+    bound = information.information_samples if along == "samples" else minimum_dim
     return max(2.0, bound(**sizes, accuracy=level))
+
+
+def minimum_dim(
+    vocab: int,
+    seq_len: int,
+    samples: int,
+    accuracy: float = 1.0,
+    *,
+    width: int | None = None,
+    reading_error: float = 1.0,
+) -> float:
+    r"""The information bound solved for $d$, as a real number; infinite where even $d=V-1$ is too
+    little.
+
+    With $D=2I/\log(1+\frac1c\frac{N+V-1}{(L-1)(V-1)})$: $d=\sqrt D$, or $\frac DN$ where that is
+    more; with the MLP $d=D/\min(m,V-1)$, which must be at most $N$."""
+    nats = information.required_information(vocab, accuracy)
+    if seq_len == 1 or nats == 0:
+        return 0.0
+    sizes = {
+        V: vocab,
+        N: samples,
+        L: seq_len,
+        terms.information: nats,
+        terms.reading: reading_error,
+    }
+    need = float(numeric(terms.direction_need())(sizes))
+    if width is None:
+        dim, most = max(math.sqrt(need), need / samples), vocab - 1
+    else:
+        dim, most = need / min(width, vocab - 1), min(vocab - 1, samples)
+    return dim if dim <= most else math.inf
 
 
 def sizes_over(along: str, name: str) -> list[dict[str, int]]:
@@ -275,7 +294,7 @@ def exponents(seeds: Iterable[int] = SEEDS, level: float = 0.5) -> pd.DataFrame:
 # With the MLP
 
 
-def feature_spectrum(setting: Setting, seed: int, draws: int = 4000) -> NDArray[np.floating]:
+def feature_spectrum(setting: Setting, seed: int, draws: int) -> NDArray[np.floating]:
     r"""Signal over noise in each direction of the features, largest first, ``(min(m, V-1),)``.
 
     Eigenvalues of $\Gamma^{-1}\Sigma_\mu$: scatter of the mean features given the informative
@@ -283,8 +302,9 @@ def feature_spectrum(setting: Setting, seed: int, draws: int = 4000) -> NDArray[
     :func:`recallbook.bounds.decoding.feature_moments` from ``draws`` sets of other tokens and as
     many sequences a token. The bound takes each of them to be $\frac1{L-1}$."""
     found = feature_moments(draw(setting, seed), draws, draws * setting.vocab)
-    whitener = _inverse_root(found.within.numpy())
-    values = np.linalg.eigvalsh(whitener.T @ found.between.numpy() @ whitener)[::-1]
+    between = np.cov(found.means.numpy().T, bias=True)
+    whitener = _inverse_root(found.covariance.numpy() - between)
+    values = np.linalg.eigvalsh(whitener.T @ between @ whitener)[::-1]
     return values[: min(setting.feature_dim, setting.vocab - 1)]
 
 
