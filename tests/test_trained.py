@@ -12,7 +12,7 @@ from sized import sized
 
 import recallbook as rb
 from recallbook.theory import trained
-from recallbook_studies.ch12 import minimisers, pictures
+from recallbook_studies.ch12 import minimisers, pictures, trained_map
 
 RNG = np.random.default_rng(0)
 
@@ -119,3 +119,18 @@ def test_curves_and_misses_by_hand():
     assert (line["covered"], line["own"], line["mean"]) == pytest.approx((covered, own, 0.4))
     (miss,) = pictures.miss_rows({"400": pictures.curves(frame)})
     assert miss["400: own"] == f"{0.4 - own:+.2f} at 20"
+
+
+def test_warnings_and_numbers_are_the_maps():
+    frame = trained_map.load()
+    for name, about in trained.ABOUT.items():
+        miss = (frame[f"predicted_{name}"] - frame[name]).abs()
+        assert miss[frame["doubted"]].quantile(0.9) == pytest.approx(about, abs=0.03)
+        assert miss[~frame["doubted"]].quantile(0.9) < 0.1
+    again = trained_map.predicted(frame.iloc[::50])
+    columns = ["predicted_accuracy", "predicted_lock_on", "load"]
+    assert again[columns].to_numpy() == pytest.approx(
+        frame.iloc[::50][columns].to_numpy(), abs=0.01
+    )
+    with pytest.warns(UserWarning, match="in doubt: facts are 2.* of the largest load: off in acc"):
+        rb.predict_trained(sized(64, 8, 8, 64))

@@ -17,6 +17,7 @@ answers every fact, and the loss has no minimum: descent goes to one that does."
 from __future__ import annotations
 
 import math
+import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +30,10 @@ from recallbook.arguments import not_allowed
 from recallbook.setting import Setting
 
 LARGEST_VOCAB = 2**16
+# in doubt from this load on, or with fewer sequences than facts; off by about so much there: the 90th
+# percentile over the map of errors (recallbook_studies/ch12/trained_map.py), which a test computes
+NEAR = 0.5
+ABOUT = {"accuracy": 0.15, "lock_on": 0.3}
 NUMBERS = 2**17  # of logits in a sample of facts
 GOLDEN = (5**0.5 - 1) / 2
 PLASTIC = 0.7548776662466927  # with its square the best lattice in two dimensions
@@ -57,8 +62,8 @@ def predict_trained(setting: Setting, *, warn: bool = True) -> TrainedPrediction
 
     It assumes that embeddings stay as drawn and are independent, that training ends (near the
     largest load that takes many steps), without weight decay, and that attention is hard and finds
-    the trigger; with fewer sequences than facts a model can fit them all without it. Weights and
-    schedules do not enter. A second at V = 1024, a minute at 65,536, less where all facts fit.
+    the trigger; with fewer sequences than facts a model can fit them all without it. Rates and
+    schedules do not enter. Seconds at V of thousands, less where all facts fit.
 
     Parameters
     ----------
@@ -82,10 +87,34 @@ def predict_trained(setting: Setting, *, warn: bool = True) -> TrainedPrediction
     vocab, dim, samples = setting.vocab, setting.dim, setting.samples
     if vocab > LARGEST_VOCAB:
         raise not_allowed("vocab", vocab, f"at most {LARGEST_VOCAB}")
-    seen = -math.expm1(samples * math.log1p(-1 / vocab))
-    recall = seen * share_held(vocab, dim, seen * vocab, samples)
+    shown = seen(setting)
+    recall = shown * share_held(vocab, dim, shown * vocab, samples)
     found = lock_on(vocab, dim, setting.seq_len)
+    if warn and (said := doubts(setting)):
+        sizes = " and ".join(f"{name} by about {size}" for name, size in ABOUT.items())
+        warnings.warn(f"prediction in doubt: {said}: off in {sizes}", stacklevel=2)
     return TrainedPrediction(found * recall, recall, found)
+
+
+def doubts(setting: Setting) -> str:
+    """Why a prediction is in doubt, or nothing."""
+    found = []
+    share = load(setting.vocab, setting.dim, setting.vocab * seen(setting))
+    if share > NEAR:
+        found.append(f"facts are {share:.2g} of the largest load")
+    if setting.samples < setting.vocab:
+        found.append(f"samples={setting.samples} below vocab={setting.vocab}")
+    return "; ".join(found)
+
+
+def seen(setting: Setting) -> float:
+    """Expected share of the facts that N sequences show."""
+    return -math.expm1(setting.samples * math.log1p(-1 / setting.vocab))
+
+
+def load(vocab: int, dim: int, facts: float) -> float:
+    r"""$K\,\mathbb E\delta/d^2$: K facts in units of the largest number that some matrix holds."""
+    return facts * float(distance(sample(vocab)[0]).mean()) / dim**2
 
 
 def lock_on(vocab: int, dim: int, seq_len: int) -> float:

@@ -20,7 +20,7 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 
 from recallbook.sweeps.archive import load_results
-from recallbook.theory.trained import distance, sample, share_held
+from recallbook.theory import trained
 
 load = partial(load_results, "survives_minima")  # the committed rows
 SHAPES = (
@@ -37,12 +37,13 @@ STEPS = 20000
 
 
 class Minimum(NamedTuple):
-    """Share of the facts recalled, whether all are, and the largest margin that a matrix of norm 1
-    can still have."""
+    """Share of the facts recalled, whether all are, the largest margin that a matrix of norm 1 can
+    still have, and the matrix found."""
 
     recall: float
     fits: bool
     margin: float
+    matrix: Float64[np.ndarray, "d d"]
 
 
 def minimum(
@@ -60,11 +61,12 @@ def minimum(
         If neither is, after 20,000 steps.
     """
     dim, rows, shares = inputs.shape[1], np.arange(len(labels)), counts / counts.sum()
-    found = Minimum(0.0, False, np.inf)
+    found = Minimum(0.0, False, np.inf, np.zeros((dim, dim)))
 
     def loss(flat: Float64[np.ndarray, " w"]) -> tuple[float, Float64[np.ndarray, " w"]]:
         nonlocal found
-        logits = inputs @ flat.reshape(dim, dim).T @ outputs.T  # (K, V)
+        matrix = flat.reshape(dim, dim).copy()
+        logits = inputs @ matrix.T @ outputs.T  # (K, V)
         chances = softmax(logits, axis=1)
         right, own = logits[rows, labels], chances[rows, labels]
         logits[rows, labels] = -np.inf
@@ -73,7 +75,7 @@ def minimum(
         slope = outputs.T @ (chances * shares[:, None]).T @ inputs
         wrong = float(shares @ (1 - own))
         margin = float(np.linalg.norm(slope)) / max(wrong, 1e-300)
-        found = Minimum(float((margins > 0).mean()), bool(margins.min() > 0), margin)
+        found = Minimum(float((margins > 0).mean()), bool(margins.min() > 0), margin, matrix)
         return -float(shares @ np.log(np.maximum(own, 1e-300))), slope.ravel()
 
     def proved(_: object) -> None:
@@ -90,9 +92,9 @@ def minimum(
 def keys() -> list[str]:
     """Every shape at every load, "V d K"."""
     return [
-        f"{vocab} {dim} {round(load * dim**2 / distance(sample(vocab)[0]).mean())}"
+        f"{vocab} {dim} {round(share / trained.load(vocab, dim, 1))}"
         for vocab, dim in SHAPES
-        for load in LOADS
+        for share in LOADS
     ]
 
 
@@ -104,9 +106,9 @@ def row(key: str) -> dict[str, Any]:
         rng = np.random.default_rng([12, vocab, dim, seed])
         inputs, outputs = rng.standard_normal((2, vocab, dim)) / dim**0.5
         found.append(minimum(inputs[:facts], outputs, np.arange(facts), np.ones(facts)))
-    recall, fits, margin = np.array(found).T
+    recall, fits, margin = np.array([one[:3] for one in found]).T
     return {
         "key": key, "vocab": vocab, "dim": dim, "facts": facts, "recall": recall.mean(),
         "error": recall.std(ddof=1) / len(SEEDS) ** 0.5, "fits": fits.mean(),
-        "margin": margin[fits == 0].max(initial=0), "predicted": share_held(vocab, dim, facts),
+        "margin": margin[fits == 0].max(initial=0), "predicted": trained.share_held(vocab, dim, facts),
     }  # fmt: skip

@@ -14,8 +14,7 @@ from torch import nn
 
 from recallbook.analysis.intervals import over_seeds
 from recallbook.data.task import draw
-from recallbook.theory.search import bracket
-from recallbook.theory.trained import distance, sample
+from recallbook.theory.trained import load
 from recallbook_studies import grids
 from recallbook_studies.ch12 import ladder_laws, runs, sizes, tuning
 from recallbook_studies.ch12.capacity import LABELS
@@ -199,21 +198,12 @@ def draw_capacity(ax: Axes, table: pd.DataFrame, outer: Sequence[tuple[int, floa
         middle = np.sqrt(part["facts"] * part["next"])
         style = style_of(index)
         ax.plot(part["dim"], middle, **style, linestyle="none", label=label)
-        largest = [largest_load(dim, asked == "all") for dim in part["dim"]]
+        labels = middle if asked == "all" else middle * 0 + LABELS
+        each = zip(labels, part["dim"], strict=True)
+        largest = [1 / load(round(vocab), dim, 1) for vocab, dim in each]
         ax.plot(part["dim"], largest, color=style["color"])
     label = "outer products (chapter 2)"
     ax.plot(*zip(*outer, strict=True), color="black", marker=MARKERS[2], label=label)
     ax.set(xscale="log", yscale="log", xlabel="$d$", ylabel="facts held")
     plain_ticks(ax, [dim for dim, _ in outer])
     ax.legend(fontsize=8)
-
-
-def largest_load(dim: int, all_asked: bool) -> float:
-    """Number of facts that fit, in the mean: of as many labels, or of 1024."""
-
-    def largest(vocab: int) -> float:
-        return float(dim**2 / distance(sample(vocab)[0]).mean())
-
-    if not all_asked:
-        return largest(LABELS)
-    return bracket(lambda vocab: vocab >= largest(vocab), 2, smallest=2, largest=dim**2).high

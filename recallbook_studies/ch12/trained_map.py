@@ -16,16 +16,17 @@ import pandas as pd
 
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import load_results
-from recallbook.theory.trained import predict_trained
+from recallbook.theory import trained
 from recallbook_studies.ch12 import tuning
 from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.ch12.training import train
 from recallbook_studies.error_map import as_setting
-from recallbook_studies.prediction_errors import QUANTITIES, excess, log_uniform, means_and_errors
+from recallbook_studies.prediction_errors import QUANTITIES, log_uniform, means_and_errors
 
 load = partial(load_results, "survives_map")  # the committed rows
 COUNT, SEEDS = 208, 3
 STEPS, TEST = 800, 1000
+LOADS, OFF = (0, 0.2, 0.5, 0.8, 1.25, 2, 20), 0.1
 
 
 def random_setting(index: int, seed: int = 0) -> Setting:
@@ -65,9 +66,28 @@ def row(index: int, seed: int = 0) -> dict[str, Any]:
 
 
 def predicted(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows with what is predicted for them now."""
-    found = [predict_trained(as_setting(row), warn=False) for row in frame.to_dict("records")]
-    return frame.assign(**pd.DataFrame(found, index=frame.index).add_prefix("predicted_"))
+    """The rows with what is predicted for them now, their load, and whether they are ``doubted``."""
+    settings = [as_setting(row) for row in frame.to_dict("records")]
+    found = pd.DataFrame([trained.predict_trained(one, warn=False) for one in settings])
+    return frame.assign(
+        **found.set_index(frame.index).add_prefix("predicted_"),
+        load=[trained.load(s.vocab, s.dim, s.vocab * trained.seen(s)) for s in settings],
+        doubted=[bool(trained.doubts(one)) for one in settings],
+    )
+
+
+def by_load(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """A map by load: predicted less trained, its mean and the 90th percentile of its size; how many
+    settings are off in accuracy by more than 0.1, and how many of these without a warning."""
+    rows = []
+    for loads, part in frame.groupby(pd.cut(frame["load"], LOADS), observed=True):
+        row: dict[str, Any] = {"load": f"{loads.left:g} to {loads.right:g}", "settings": len(part)}
+        for name in QUANTITIES[:2]:
+            miss = part[f"predicted_{name}"] - part[name]
+            row[name.replace("_", "-")] = f"{miss.mean():+.2f}, {miss.abs().quantile(0.9):.2f}"
+        off = (part["predicted_accuracy"] - part["accuracy"]).abs() > OFF
+        rows.append(row | {"off": int(off.sum()), "unwarned": int((off & ~part["doubted"]).sum())})
+    return rows
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -78,8 +98,7 @@ def main(arguments: list[str] | None = None) -> None:
     chosen = parser.parse_args(arguments)
     frame = predicted(pd.DataFrame([row(i, chosen.seed) for i in range(chosen.settings)]))
     print(frame.round(3).to_string(index=False))
-    for name in QUANTITIES:
-        print(f"{name}: {(excess(frame, name) > 0).sum()} of {len(frame)} off")
+    print(pd.DataFrame(by_load(frame)).to_string(index=False))
 
 
 if __name__ == "__main__":
