@@ -51,14 +51,15 @@ def minimum(
     outputs: Float64[np.ndarray, "V d"],
     labels: Int64[np.ndarray, " K"],
     counts: Float64[np.ndarray, " K"],
+    enough: float = ENOUGH,
 ) -> Minimum:
     """Minimise the cross-entropy of the facts over W, each as often as it is counted, until one of
-    the two is proved.
+    the two is proved: all fits, or margins are below ``enough``.
 
     Raises
     ------
     ArithmeticError
-        If neither is, after 20,000 steps.
+        If neither is, after 20,000 steps or where rounding ends the descent.
     """
     dim, rows, shares = inputs.shape[1], np.arange(len(labels)), counts / counts.sum()
     found = Minimum(0.0, False, np.inf, np.zeros((dim, dim)))
@@ -79,13 +80,13 @@ def minimum(
         return -float(shares @ np.log(np.maximum(own, 1e-300))), slope.ravel()
 
     def proved(_: object) -> None:
-        if found.fits or found.margin < ENOUGH:
+        if found.fits or found.margin < enough:
             raise StopIteration
 
     options = {"maxiter": STEPS, "maxfun": 2 * STEPS, "ftol": 0, "gtol": 0, "maxcor": 20}
     minimize(loss, np.zeros(dim**2), jac=True, method="L-BFGS-B", callback=proved, options=options)
-    if not (found.fits or found.margin < ENOUGH):
-        raise ArithmeticError(f"no minimum after {STEPS} steps: margins to {found.margin:.0e}")
+    if not (found.fits or found.margin < enough):
+        raise ArithmeticError(f"no minimum proved: margins to {found.margin:.0e}")
     return found
 
 

@@ -30,9 +30,10 @@ LEVELS = (0.5, 0.9)
 
 
 def curves(frame: pd.DataFrame) -> pd.DataFrame:
-    """Mean accuracy of every rung at every N, with its interval over seeds, beside two lines:
-    ``covered``, the expected share of the facts that N sequences show, and ``own``, the same times
-    lock-on and recall of the facts seen, as each draw has them."""
+    """Mean accuracy of every rung of the ladder at every N, with its interval over seeds, beside two
+    lines: ``covered``, the expected share of the facts that N sequences show, and ``own``, the same
+    times lock-on and recall of the facts seen, as each draw has them."""
+    frame = frame[frame["rung"].isin(NAMES)]
     covered = 1 - (1 - 1 / frame["vocab"]) ** frame["samples"]
     keys = frame[["vocab", "seq_len", "samples", "seed"]].itertuples(index=False)
     share = frame["lock_on"] * frame["recall"] / [shown(*key) for key in keys]
