@@ -78,7 +78,7 @@ def miss_rows(tables: dict[str, pd.DataFrame]) -> list[dict[str, str]]:
             for name, part in miss.groupby(table["rung"]):
                 at = part.abs().idxmax()
                 count = table.loc[at, "samples"]
-                rows[str(name)][f"{title}: {line}"] = f"{part[at]:+.2f} at {count}"
+                rows[str(name)][f"{title}: {line}"] = f"{round(part[at], 2) + 0:+.2f} at {count}"
     return [row for row in rows.values() if len(row) > 1]
 
 
