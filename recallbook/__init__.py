@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         phase,
         predict,
     )
+    from recallbook.theory.trained import TrainedPrediction, predict_trained
     from recallbook.training.longer import descend
 
 __version__ = _version("recallbook")
@@ -46,6 +47,7 @@ __all__ = [
     "Sufficient",
     "TableReport",
     "Term",
+    "TrainedPrediction",
     "Weights",
     "certify",
     "critical_samples",
@@ -60,6 +62,7 @@ __all__ = [
     "minimum_samples",
     "phase",
     "predict",
+    "predict_trained",
     "read_embeddings",
     "reference",
     "run_sweep",
@@ -87,6 +90,7 @@ _LATER = {
         "phase",
         "predict",
     ),
+    "theory.trained": ("TrainedPrediction", "predict_trained"),
     "training.longer": ("descend",),
 }
 _MODULES = {name: module for module, names in _LATER.items() for name in names}

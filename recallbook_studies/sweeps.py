@@ -31,12 +31,13 @@ from recallbook_studies.ch11 import (
 )
 from recallbook_studies.ch12 import (
     capacity,
-    heads,
     histories,
+    minimisers,
     order,
     oscillation,
     runs,
     sizes,
+    trained_map,
     tuning,
 )
 from recallbook_studies.explorer import cases, table as explorer
@@ -163,7 +164,6 @@ SWEEPS: dict[str, Sweep | RowTable] = {
         tuning.row,
         together=len(tuning.SEEDS),
     ),
-    "survives_heads": RowTable("what the other heads add", heads.keys, heads.row),
     "survives_histories": RowTable(
         "attention and recall while the rungs train",
         histories.keys,
@@ -178,6 +178,18 @@ SWEEPS: dict[str, Sweep | RowTable] = {
     ),
     "survives_capacity": RowTable(
         "how many facts a rung can hold", lambda: [c.key for c in capacity.cases()], capacity.row
+    ),
+    "survives_minima": RowTable(
+        "the least cross-entropy of facts in one matrix, and what is predicted",
+        minimisers.keys,
+        minimisers.row,
+    ),
+    "survives_map": RowTable(
+        "predictions for training to the end against small random settings",
+        lambda: range(trained_map.COUNT),
+        trained_map.row,
+        "index",
+        finish=trained_map.predicted,
     ),
     "explorer": RowTable(
         "the page on which a reader moves the sizes",

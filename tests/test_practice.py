@@ -15,7 +15,7 @@ from sized import marked
 from torch import nn
 
 import recallbook as rb
-from recallbook_studies.ch12 import heads as heads_study, pictures, runs, sizes, tuning
+from recallbook_studies.ch12 import pictures, runs, sizes, tuning
 from recallbook_studies.ch12.measures import (
     best,
     cosine,
@@ -381,28 +381,6 @@ def test_the_sweep_names_each_run_once():
     assert [cell for cell in cells[::17] if runs.cell_of(cell.key(7)) != (cell, 7)] == []
     assert set(tuning.SEEDS).isdisjoint(sizes.SEEDS)
     assert tuning.pair_of(RUNGS["minibatches"]) == {"rate": 1, "decay": 0}
-
-
-# What the other heads add
-
-
-def test_a_head_that_knows_nothing_can_be_taken_out():
-    model, problem = model_of("four heads")
-    written = write(problem.fresh(20), "feature", 10)
-    out = shaken(model).layers[0].self_attn.out_proj
-    logits, (weights,) = model(written.tokens, written.marked)
-    added, seen = heads_study.parts(model, written)
-    torch.testing.assert_close(model.output(added.sum(dim=1) + out.bias), logits)
-    assert (seen[0] == weights).all()
-    with torch.no_grad():  # only the head that locks on most adds anything
-        first = best(heads([weights], written.informative)).head
-        out.weight[:, [column for column in range(8) if column // 2 != first]] = 0
-    found = heads_study.accuracies(model, written)
-    assert found["all"] == found["best alone"]
-    logits = model.output(heads_study.parts(model, written)[0].sum(dim=1).mean(dim=0) + out.bias)
-    assert found["others alone"] == pytest.approx(
-        float((written.labels == logits.argmax()).double().mean())
-    )
 
 
 def test_the_pages_constants_are_those_of_training():

@@ -39,7 +39,7 @@ def rows_of_plane(*numbers):
 
 # training amplifies rounding: rows of the ladder are made again as means over seeds, in
 # test_survives.py
-LADDER = ["", "_heads", "_histories", "_order", "_oscillation", "_tuning"]
+LADDER = ["", "_histories", "_map", "_order", "_oscillation", "_tuning"]
 # two of 60 draws may cross a quantile on another processor, or with another order of sums
 QUANTILES = {
     column: 2.1 / quantiles.SEEDS if "below" in column else 2e-3
@@ -63,6 +63,7 @@ TABLES = {
     "mlp_exponents": Again([], seldom=list(features.EXPONENTS)),
     "mlp_phase": Again(rows_of_plane(38), {"width": 0.01}, rows_of_plane(2, 88)),
     **{f"survives{name}": Again([]) for name in LADDER},
+    "survives_minima": Again(["64 11 58"], {"margin": None, "predicted": 1e-3}),
     "survives_capacity": Again(
         ["three steps 16 all 1000 0"], dict.fromkeys(("recall", "next_recall", "bits"), 0.01)
     ),

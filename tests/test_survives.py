@@ -10,10 +10,8 @@ import pytest
 from sized import marked, sized
 
 import recallbook as rb
-from recallbook.analysis.critical import predicted_size
 from recallbook_studies.ch12 import (
     capacity,
-    heads,
     histories,
     ladder_laws,
     oscillation,
@@ -84,18 +82,6 @@ def test_critical_sizes_beside_the_theorys():
         found = ladder_laws.with_theory(table.assign(rung=rung, dim=64)).iloc[0]
         at = sized(64, 8, 64, round(found["predicted"]), trigger_in_values=tau)
         assert rb.predict(at, warn=False).accuracy == pytest.approx(0.5, abs=0.02)
-
-
-def test_predicted_exponents_by_plain_calls():
-    found = ladder_laws.predicted_exponents().set_index(["marked_values", "size"])["predicted"]
-    needed = [
-        predicted_size(sized(64, length, 32, 500),
-                       "accuracy", 0.5)
-        for length in sizes.LENGTHS
-    ]  # fmt: skip
-    slope = np.polyfit(np.log(sizes.LENGTHS), np.log(needed), 1)[0]
-    assert found[(False, "seq_len")] == pytest.approx(slope, abs=0.02)
-    assert found[(False, "dim")] < -1 and math.isnan(found[(True, "dim")])
 
 
 def test_laws_that_hold_on_made_up_runs():
@@ -229,21 +215,6 @@ def test_means_of_a_history_follow_each_seeds_best_head():
     followed = history.merge(best).groupby("step")["lock_on"]
     assert found["lock_on"].to_dict() == pytest.approx(followed.mean().to_dict())
     assert found["lock_on_error"].to_dict() == pytest.approx((followed.std() / 3**0.5).to_dict())
-
-
-def test_heads_end_where_the_runs_end():
-    frame, swept = heads.load(), runs.load()
-    swept = (
-        ladder_laws.at_base(swept[swept["rung"] == "four heads"])
-        .groupby("samples")["accuracy"]
-        .mean()
-    )
-    tuned = (
-        frame[frame["decay"] == tuning.pair_of(heads.RUNG)["decay"]]
-        .groupby("samples")["fresh, all"]
-        .mean()
-    )
-    assert tuned.to_numpy() == pytest.approx(swept.to_numpy(), abs=0.03)
 
 
 def test_falls_by_hand():

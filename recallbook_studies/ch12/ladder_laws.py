@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -77,22 +76,6 @@ def with_theory(table: pd.DataFrame, level: float = 0.5) -> pd.DataFrame:
 def predicted_critical(shape: sizes.Shape, marked_values: bool, level: float = 0.5) -> float:
     """The N that :func:`recallbook.predict` names for three steps at this shape."""
     return predicted_size(sizes.setting(shape, 1000, marked_values), "accuracy", level)
-
-
-def predicted_exponents() -> pd.DataFrame:
-    """Exponents of the N that :func:`recallbook.predict` names for accuracy one half after three
-    steps, over the sweep's own sizes.
-
-    Columns: ``marked_values``, ``size``, ``predicted``. Sizes at which no N is enough are left out;
-    not a number where fewer than two are left."""
-    rows = []
-    for marked, size in product((False, True), SIZES):
-        needed = {getattr(s, size): predicted_critical(s, marked) for s in sizes.along(size)}
-        known = {value: count for value, count in needed.items() if math.isfinite(count)}
-        x, y = np.log(list(known)), np.log(list(known.values()))
-        slope = float(np.polyfit(x, y, 1)[0]) if len(known) > 1 else math.nan
-        rows.append({"marked_values": marked, "size": size, "predicted": slope})
-    return pd.DataFrame(rows)
 
 
 def coverage(vocab: int, level: float) -> float:

@@ -3,95 +3,89 @@ r"""Figures and tables of chapter 12: the ladder, training in time, and what fai
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib import ticker
 from matplotlib.axes import Axes
 from torch import nn
 
+from recallbook.analysis.intervals import over_seeds
+from recallbook.data.task import draw
+from recallbook.theory.trained import load
 from recallbook_studies import grids
 from recallbook_studies.ch12 import ladder_laws, runs, sizes, tuning
-from recallbook_studies.ch12.rungs import LADDER, RUNGS
+from recallbook_studies.ch12.capacity import LABELS
+from recallbook_studies.ch12.rungs import LADDER
 from recallbook_studies.ch12.training import BATCH, STEPS, TEST, train
 from recallbook_studies.ch12.updates import BETAS, EPSILON, MOMENTUM, WARM_UP
-from recallbook_studies.plotting import COLOURS, MARKERS, plain_ticks, plot_lying, style_of
+from recallbook_studies.plotting import COLOURS, MARKERS, plain_ticks, plot_intervals, style_of
 from recallbook_studies.tables import significant
 
 NAMES = [rung.name for rung in LADDER]
 SYMBOLS = {"seq_len": "L", "dim": "d", "vocab": "V"}
-OFFSET = 0.17  # between two levels on one line
 LEVELS = (0.5, 0.9)
 
 
-def draw_ladder(axes: Sequence[Axes], frame: pd.DataFrame) -> None:
-    """One line for each rung: critical N at the base, then its exponents in L, d and V at accuracy
-    one half.
-
-    Four axes. Points: measured, 95 % over seeds; black bars: predicted for three steps.
-    """
-    draw_critical(axes[0], frame)
-    predicted = ladder_laws.predicted_exponents().set_index(["marked_values", "size"])["predicted"]
-    fits = ladder_laws.fitted(frame).set_index(["size", "rung"])
-    for ax, size in zip(axes[1:], ("seq_len", "dim", "vocab"), strict=True):
-        bars = [predicted[RUNGS[name].marked_values, size] for name in NAMES]
-        ax.plot(bars, range(len(NAMES)), "|", color="black", ms=10, mew=2)
-        ends = fits.loc[size].loc[NAMES, ["exponent", "low", "high"]]
-        plot_lying(ax, ends, range(len(NAMES)), 0)
-        ax.axvline(0, color="black", linewidth=0.8, linestyle=":")
-        ax.set(xlabel=f"exponent in ${SYMBOLS[size]}$")
-        ax.xaxis.set_major_locator(ticker.MultipleLocator(1.0 if size == "dim" else 0.5))
-        ax.tick_params("x", labelsize=8)
+def curves(frame: pd.DataFrame) -> pd.DataFrame:
+    """Mean accuracy of every rung of the ladder at every N, with its interval over seeds, beside two
+    lines: ``covered``, the expected share of the facts that N sequences show, and ``own``, the same
+    times lock-on and recall of the facts seen, as each draw has them."""
+    frame = frame[frame["rung"].isin(NAMES)]
+    covered = 1 - (1 - 1 / frame["vocab"]) ** frame["samples"]
+    keys = frame[["vocab", "seq_len", "samples", "seed"]].itertuples(index=False)
+    share = frame["lock_on"] * frame["recall"] / [shown(*key) for key in keys]
+    frame = frame.assign(covered=covered, own=share * covered)
+    lines = frame.groupby(["rung", "samples"])[["covered", "own"]].mean().reset_index()
+    return over_seeds(frame, ["rung", "samples"], "accuracy", within=(0, 1)).merge(lines)
 
 
-def draw_critical(ax: Axes, frame: pd.DataFrame) -> None:
-    """Critical N for accuracy 1/2 and 0.9 at the base; beyond the rung's grid an arrow at its
-    end."""
-    base = ladder_laws.at_base(frame)
-    last = base.groupby("rung")["samples"].max()
-    for index, level in enumerate(LEVELS):
-        table = _with_theory(base, level).loc[NAMES].replace(np.inf, np.nan)
-        places = np.arange(len(NAMES)) + OFFSET * (1 if level > 0.5 else -1)
-        ax.plot(table["predicted"], places, "|", color="black", ms=7, mew=2)
-        plot_lying(ax, table[["critical", "low", "high"]], places, index)
-        beyond = last[NAMES].where(table["critical"].isna())
-        ax.plot(beyond, places, ">", color=COLOURS[index])
-        covered = ladder_laws.coverage(sizes.VOCAB, level)
-        ax.axvline(covered, color=COLOURS[index], linewidth=1, linestyle=":")
-    ax.set(xscale="log", xlabel=r"$N$ for accuracy 0.5, 0.9", ylim=(len(NAMES) - 0.5, -0.5))
-    ax.set_yticks(range(len(NAMES)), NAMES)
-    plain_ticks(ax, (32, 64, 128, 256, 512, 1024))
-    ax.tick_params("x", labelsize=8)
+@cache
+def shown(vocab: int, seq_len: int, samples: int, seed: int) -> float:
+    """Share of the facts that the training sequences of this draw show."""
+    problem = draw(sizes.setting(sizes.Shape(vocab, seq_len, 1), samples), seed)
+    return len(set(problem.labels.tolist())) / vocab
+
+
+def draw_curves(ax: Axes, table: pd.DataFrame) -> None:
+    """Points: accuracy of every rung at N, with intervals; in its colour coverage times its own
+    lock-on and recall, and in black coverage alone."""
+    for index, name in enumerate(NAMES):
+        part = table[table["rung"] == name]
+        shift = 1.012 ** (index - len(NAMES) / 2)
+        style: dict[str, Any] = {
+            "color": COLOURS[index % len(COLOURS)],
+            "marker": MARKERS[index // len(COLOURS)],
+        }
+        ax.plot(part["samples"] * shift, part["own"], color=style["color"], linewidth=0.8)
+        if len(part):
+            at = part.assign(samples=part["samples"] * shift)
+            plot_intervals(ax, at, "samples", name, linestyle="none", **style)
+    ax.plot(table.groupby("samples")["covered"].mean(), color="black", label="coverage")
+    ax.set(xscale="log", xlabel="$N$", ylabel="accuracy", ylim=(0, 1.03))
+    plain_ticks(ax, sorted(table["samples"].unique()))
+
+
+def miss_rows(tables: dict[str, pd.DataFrame]) -> list[dict[str, str]]:
+    """For each rung and table of :func:`curves` the largest difference of measured accuracy from
+    either line, and the N where it is."""
+    rows = {name: {"rung": name} for name in NAMES}
+    for title, table in tables.items():
+        for line in ("covered", "own"):
+            miss = table["mean"] - table[line]
+            for name, part in miss.groupby(table["rung"]):
+                at = part.abs().idxmax()
+                count = table.loc[at, "samples"]
+                rows[str(name)][f"{title}: {line}"] = f"{round(part[at], 2) + 0:+.2f} at {count}"
+    return [row for row in rows.values() if len(row) > 1]
 
 
 def _with_theory(frame: pd.DataFrame, level: float) -> pd.DataFrame:
     """Critical N by rung, measured and predicted."""
     table = ladder_laws.with_theory(ladder_laws.critical(frame, level=level), level)
     return table.set_index("rung")
-
-
-def draw_histories(axes: Sequence[Axes], table: pd.DataFrame, names: Sequence[str]) -> None:
-    """Lock-on, recall and accuracy while the named rungs train, one axis each; bands are two
-    standard errors."""
-    columns = {
-        "lock_on": "lock-on",
-        "recall": "recall",
-        "accuracy": "accuracy",
-        "marker_attention": "marker seen",
-    }
-    for ax, name in zip(axes, names, strict=True):
-        part = table[table["rung"] == name].set_index("step")
-        for index, (column, label) in enumerate(columns.items()):
-            line, error = part[column], 2 * part[f"{column}_error"]
-            if line.notna().any():
-                ax.plot(line, **style_of(index), ms=3, label=label)
-                ax.fill_between(
-                    part.index, line - error, line + error, color=COLOURS[index], alpha=0.2, lw=0
-                )
-        ax.set(title=name, xlabel="step", ylim=(0, 1.02))
 
 
 def law_rows(held: pd.DataFrame) -> list[dict[str, str]]:
@@ -159,21 +153,6 @@ def constant_rows() -> list[dict[str, str]]:
     return [{"constant": name, "value": value} for name, value in rows.items()]
 
 
-def budget_rows(names: Sequence[str], budgets: Sequence[int], level: float) -> list[dict[str, str]]:
-    """Critical N at the base after each number of steps, and epochs at the first of them."""
-    tables = {steps: _critical(ladder_laws.at_base(runs.load(steps)), level) for steps in budgets}
-    rows = []
-    for name in names:
-        row = {"rung": name}
-        for steps, table in tables.items():
-            row[f"{steps:,} steps"] = interval(table.loc[name]) if name in table.index else "–"
-        needed = tables[budgets[0]].loc[name, "critical"]
-        finite = math.isfinite(needed) and RUNGS[name].steps == "many"
-        row["epochs"] = f"{budgets[0] * min(BATCH, needed) / needed:.0f}" if finite else "–"
-        rows.append(row)
-    return rows
-
-
 def _critical(frame: pd.DataFrame, level: float) -> pd.DataFrame:
     return ladder_laws.critical(frame, level=level).set_index("rung")
 
@@ -189,22 +168,6 @@ def _seen(vocab: int, row: dict[str, Any]) -> dict[str, Any]:
     counts = [name for name in row if name.startswith("N =")]
     found = {name: ladder_laws.seen(vocab, int(name.split()[-1])) for name in counts}
     return {"rung": "coverage", **found}
-
-
-def large_rows() -> list[dict[str, Any]]:
-    """The large shape: mean accuracy at each N, critical N, after two numbers of steps; and what
-    coverage leaves."""
-    rows: list[dict[str, Any]] = []
-    for steps in (STEPS, runs.LONGER):
-        frame = grids.at(runs.load(steps), vocab=sizes.LARGE.vocab)
-        tables = {f"N for {level}": _critical(frame, level) for level in LEVELS}
-        for name in sizes.LARGE_RUNGS:
-            row = {"rung": name, "steps": str(steps), **_by_samples(grids.at(frame, rung=name))}
-            rows.append(row | {key: interval(table.loc[name]) for key, table in tables.items()})
-    vocab = sizes.LARGE.vocab
-    needed = {f"N for {level}": ladder_laws.coverage(vocab, level) for level in LEVELS}
-    covered = {key: significant(count) for key, count in needed.items()}
-    return [*rows, {**_seen(vocab, rows[0]), "steps": "", **covered}]
 
 
 def interval(found: pd.Series) -> str:
@@ -227,14 +190,19 @@ def price_rows(names: Sequence[str], shape: sizes.Shape = sizes.BASE) -> list[di
 
 
 def draw_capacity(ax: Axes, table: pd.DataFrame, outer: Sequence[tuple[int, float]]) -> None:
-    """Facts held at recall 0.9 against d: trained matrices with all or some facts in the loss, and
-    outer products."""
+    """Facts held at recall 0.9 against d: trained matrices with all or some facts in the loss, each
+    with the largest load that fits as a line, and outer products."""
     lines = {"all": "trained, all facts", "some": "trained, some of 1024"}
     for index, (asked, label) in enumerate(lines.items()):
         plain = {"rung": "AdamW", "steps": table["steps"].min(), "decay": 0}
         part = grids.at(table[table["facts"] > 0], asked=asked, **plain).sort_values("dim")
         middle = np.sqrt(part["facts"] * part["next"])
-        ax.plot(part["dim"], middle, **style_of(index), label=label)
+        style = style_of(index)
+        ax.plot(part["dim"], middle, **style, linestyle="none", label=label)
+        labels = middle if asked == "all" else middle * 0 + LABELS
+        each = zip(labels, part["dim"], strict=True)
+        largest = [1 / load(round(vocab), dim, 1) for vocab, dim in each]
+        ax.plot(part["dim"], largest, color=style["color"])
     label = "outer products (chapter 2)"
     ax.plot(*zip(*outer, strict=True), color="black", marker=MARKERS[2], label=label)
     ax.set(xscale="log", yscale="log", xlabel="$d$", ylabel="facts held")

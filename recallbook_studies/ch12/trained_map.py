@@ -1,0 +1,105 @@
+r"""Where :func:`recallbook.predict_trained` holds: small random settings, the book's two matrices
+trained by AdamW for 800 steps at the ladder's rate, without weight decay (chapter 12).
+
+``python -m recallbook table survives_map STORE`` trains what the file lacks, ``--export`` writes
+the table. ``python -m recallbook_studies.ch12.trained_map --seed 7 --settings 20`` draws settings
+that nobody has seen, trains them and prints what is off."""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from recallbook.setting import Setting
+from recallbook.sweeps.archive import load_results
+from recallbook.theory import trained
+from recallbook_studies.ch12 import tuning
+from recallbook_studies.ch12.rungs import RUNGS
+from recallbook_studies.ch12.training import train
+from recallbook_studies.error_map import as_setting
+from recallbook_studies.prediction_errors import QUANTITIES, log_uniform, means_and_errors
+
+load = partial(load_results, "survives_map")  # the committed rows
+COUNT, SEEDS = 208, 3
+STEPS, TEST = 800, 1000
+LOADS, OFF = (0, 0.2, 0.5, 0.8, 1.25, 2, 20), 0.1
+
+
+def random_setting(index: int, seed: int = 0) -> Setting:
+    """The setting of this number: V from 16 to 80, L from 1 to 10, d from 5 to 40, N from V/2 to
+    16 V, each log-uniform, and either kind of values."""
+    rng = np.random.default_rng([13, seed, index])
+    vocab = round(log_uniform(rng, 16, 80))
+    return Setting(
+        vocab=vocab,
+        seq_len=round(log_uniform(rng, 1, 10)),
+        dim=round(log_uniform(rng, 5, 40)),
+        samples=round(log_uniform(rng, vocab / 2, 16 * vocab)),
+        trigger_in_values=bool(rng.integers(2)),
+    )
+
+
+def row(index: int, seed: int = 0) -> dict[str, Any]:
+    """One setting: means over seeds that are used nowhere else, and what is predicted."""
+    setting = random_setting(index, seed)
+    rung = RUNGS["trigger in the values" if setting.trigger_in_values else "AdamW"]
+    first = 10**8 * (seed + 5) + SEEDS * index
+    found = train(
+        rung,
+        setting,
+        range(first, first + SEEDS),
+        rate=tuning.pair_of(rung)["rate"],
+        steps=STEPS,
+        looks=1,
+        test_samples=TEST,
+    ).outcomes
+    sizes = ("vocab", "seq_len", "dim", "samples", "trigger_in_values")
+    return {
+        "index": index,
+        **{name: getattr(setting, name) for name in sizes},
+        **means_and_errors(found[list(QUANTITIES)].to_numpy().tolist()),
+    }
+
+
+def predicted(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows with what is predicted for them now, their load, and whether they are ``doubted``."""
+    settings = [as_setting(row) for row in frame.to_dict("records")]
+    found = pd.DataFrame([trained.predict_trained(one, warn=False) for one in settings])
+    return frame.assign(
+        **found.set_index(frame.index).add_prefix("predicted_"),
+        load=[trained.load(s.vocab, s.dim, s.vocab * trained.seen(s)) for s in settings],
+        doubted=[bool(trained.doubts(one)) for one in settings],
+    )
+
+
+def by_load(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """A map by load: predicted less trained, its mean and the 90th percentile of its size; how many
+    settings are off in accuracy by more than 0.1, and how many of these without a warning."""
+    rows = []
+    for loads, part in frame.groupby(pd.cut(frame["load"], LOADS), observed=True):
+        row: dict[str, Any] = {"load": f"{loads.left:g} to {loads.right:g}", "settings": len(part)}
+        for name in QUANTITIES[:2]:
+            miss = part[f"predicted_{name}"] - part[name]
+            row[name.replace("_", "-")] = f"{miss.mean():+.2f}, {miss.abs().quantile(0.9):.2f}"
+        off = (part["predicted_accuracy"] - part["accuracy"]).abs() > OFF
+        rows.append(row | {"off": int(off.sum()), "unwarned": int((off & ~part["doubted"]).sum())})
+    return rows
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Command line: draw, train, compare, print."""
+    parser = argparse.ArgumentParser(prog=f"python -m {__spec__.name}")
+    for name, default in (("seed", 1), ("settings", 20)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    chosen = parser.parse_args(arguments)
+    frame = predicted(pd.DataFrame([row(i, chosen.seed) for i in range(chosen.settings)]))
+    print(frame.round(3).to_string(index=False))
+    print(pd.DataFrame(by_load(frame)).to_string(index=False))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+"""Trained to the end: each step of the prediction beside a plain solve, its mean beside least
+losses found by descent, the curves by hand."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import optimize
+from scipy.special import softmax
+from sized import sized
+
+import recallbook as rb
+from recallbook.theory import trained
+from recallbook_studies.ch12 import minimisers, pictures, trained_map
+
+RNG = np.random.default_rng(0)
+
+
+def test_the_nearest_point_where_the_right_logit_is_the_largest():
+    logits, _ = trained.sample(30)
+    logits = logits[::100]  # those that are right already among them
+    found = trained.distance(logits)
+    for one, expected in zip(logits, found, strict=True):
+        level = optimize.minimize_scalar(
+            lambda t, x=one: (t - x[0]) ** 2 + (np.maximum(x[1:] - t, 0) ** 2).sum(),
+            bounds=(-6, 6),
+            method="bounded",
+            options={"xatol": 1e-9},
+        )
+        assert level.fun == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("temperature, step, count", [(0.3, 2.5, 1), (0.05, 3.0, 4), (2.0, 0.4, 2)])
+def test_where_a_fact_moves_its_logits(temperature, step, count):
+    """Its loss, added to a quadratic form, is minimised by a library; the trace by differences."""
+    start = RNG.standard_normal(7)
+
+    def end(at):
+        def loss(x):
+            cross = np.log(np.exp(x / temperature).sum()) - x[0] / temperature
+            return temperature * count * cross + ((x - at) ** 2).sum() / (2 * step)
+
+        def slope(x):
+            return count * (softmax(x / temperature) - np.eye(7)[0]) + (x - at) / step
+
+        return optimize.minimize(loss, at, jac=slope, method="BFGS", options={"gtol": 1e-10}).x
+
+    squares, response, right = trained.moved(start[None], np.array([count]), temperature, step)
+    assert squares[0] == pytest.approx(((end(start) - start) ** 2).sum(), rel=1e-4)
+    slopes = [(end(start + h) - end(start - h)) @ h / 2e-6 for h in 1e-3 * np.eye(7)]
+    assert response[0] == pytest.approx(7 - sum(slopes), rel=1e-3)
+    assert right[0] == (end(start).argmax() == 0)
+
+
+def solved(vocab, dim, facts, seeds):
+    found = []
+    for seed in seeds:
+        inputs, outputs = np.random.default_rng(seed).standard_normal((2, vocab, dim)) / dim**0.5
+        found.append(minimisers.minimum(inputs[:facts], outputs, np.arange(facts), np.ones(facts)))
+    return found
+
+
+@pytest.mark.parametrize("vocab, dim, facts", [(64, 8, 64), (128, 16, 128), (128, 16, 36)])
+def test_the_mean_of_least_losses(vocab, dim, facts):
+    found = [one.recall for one in solved(vocab, dim, facts, range(4))]
+    assert trained.share_held(vocab, dim, facts) == pytest.approx(np.mean(found), abs=0.04)
+
+
+def test_whether_all_facts_fit_by_a_linear_program():
+    fits = []
+    for seed in range(6):
+        inputs, outputs = np.random.default_rng(seed).standard_normal((2, 9, 3)) / 3**0.5
+        rows = [-np.outer(outputs[v] - outputs[k], inputs[v]).ravel()
+                for v in range(5) for k in range(9) if k != v]  # fmt: skip
+        program = optimize.linprog(np.zeros(9), rows, -np.ones(len(rows)), bounds=(None, None))
+        found = minimisers.minimum(inputs[:5], outputs, np.arange(5), np.ones(5))
+        assert found.fits == (program.status == 0) == (found.recall == 1)
+        fits.append(found.fits)
+    assert len(set(fits)) == 2
+
+
+def test_coverage_times_what_fits():
+    found = rb.predict_trained(sized(64, 8, 64, 64))
+    covered = 1 - (1 - 1 / 64) ** 64
+    assert found == pytest.approx((covered, covered, 1), abs=1e-3)
+    assert rb.predict_trained(sized(64, 1, 6, 900)).lock_on == 1
+    often, once = (trained.share_held(64, 10, 50, n) for n in (10**6, None))
+    assert often == pytest.approx(once, abs=0.01)  # all equally often
+    many, few = (trained.lock_on(400, 16, length) for length in (32, 2))
+    scores = RNG.standard_normal((20000, 2))
+    signal = math.sqrt(16 * 400 / 382)
+    assert few == pytest.approx((scores @ [1, -1] < signal).mean(), abs=0.002) and many < few
+
+
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        ({"zipf": 1.0}, "zipf=1.0 is not allowed"),
+        ({"width": 8}, "width=8 is not allowed: None"),
+        ({"embeddings": "power_law(1)"}, "embeddings='power_law"),
+        ({"vocab": 70000}, "vocab=70000 is not allowed: at most 65536"),
+    ],
+)
+def test_what_is_not_predicted(given, message):
+    sizes = {"vocab": 64, "seq_len": 4, "dim": 16, "samples": 99}
+    with pytest.raises(ValueError, match=message):
+        rb.predict_trained(rb.Setting(**sizes | given))
+    with pytest.raises(ValueError, match="setting=3 is not allowed"):
+        rb.predict_trained(3)
+
+
+def test_curves_and_misses_by_hand():
+    row = {"rung": "MLP", "vocab": 16, "seq_len": 3, "samples": 20, "lock_on": 0.5, "recall": 0.6}
+    frame = pd.DataFrame([row | {"seed": s, "accuracy": a} for s, a in ((0, 0.3), (1, 0.5))])
+    (line,) = pictures.curves(frame).to_dict("records")
+    shares = [len(set(rb.draw(sized(16, 3, 1, 20), seed).labels.tolist())) / 16 for seed in (0, 1)]
+    covered = 1 - (15 / 16) ** 20
+    own = np.mean([0.3 / share * covered for share in shares])
+    assert (line["covered"], line["own"], line["mean"]) == pytest.approx((covered, own, 0.4))
+    (miss,) = pictures.miss_rows({"400": pictures.curves(frame)})
+    assert miss["400: own"] == f"{0.4 - own:+.2f} at 20"
+
+
+def test_warnings_and_numbers_are_the_maps():
+    frame = trained_map.load()
+    for name, about in trained.ABOUT.items():
+        miss = (frame[f"predicted_{name}"] - frame[name]).abs()
+        assert miss[frame["doubted"]].quantile(0.9) == pytest.approx(about, abs=0.03)
+        assert miss[~frame["doubted"]].quantile(0.9) < 0.1
+    again = trained_map.predicted(frame.iloc[::50])
+    columns = ["predicted_accuracy", "predicted_lock_on", "load"]
+    assert again[columns].to_numpy() == pytest.approx(
+        frame.iloc[::50][columns].to_numpy(), abs=0.01
+    )
+    with pytest.warns(UserWarning, match="in doubt: facts are 2.* of the largest load: off in acc"):
+        rb.predict_trained(sized(64, 8, 8, 64))
