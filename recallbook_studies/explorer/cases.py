@@ -1,4 +1,4 @@
-"""The predictions behind the page: a grid of settings, what removing terms does, widths, and
+"""The predictions behind the page: a grid of settings, what removing terms does, MLPs, and
 settings to check with.
 
 Sizes are spaced evenly in their logarithm, closer where predictions turn fast: where L is of the
@@ -17,7 +17,7 @@ from recallbook.setting import Setting
 from recallbook.theory.prediction import term_names
 from recallbook_studies.prediction_errors import log_uniform
 
-VOCABS = (150, 226, 343, 518, 784, 1792, 4096)
+VOCABS = (32, 70, 150, 226, 343, 518, 784, 1792, 4096)
 LENGTHS = (2, 3, 4, 8, 16, 32, 48, 64, 96, 128, 160, 205, 256)
 DIMS = (16, 23, 32, 45, 64, 91, 128, 181, 256, 362, 512, 724, 1024)
 SHARES = tuple(2.0**k for k in (*np.arange(-6, 3, 0.5), *range(3, 10))) + (1020.0,)  # N over V
@@ -37,21 +37,22 @@ BINDING = (
     "coverage",
 )  # removing any other of the terms raises accuracy by less than 0.02: measured at random settings
 FEW_VOCABS, FEW_LENGTHS, FEW_DIMS = (
-    (150, 343, 1792, 4096),
+    (32, 150, 343, 1792, 4096),
     (2, 8, 32, 96, 256),
     (16, 45, 128, 362, 1024),
 )
 FEW_SHARES = (2.0**-6, 0.25, 1.0, 2.0, 4.0, 8.0, 32.0, 1020.0)
 
-# So is what the MLP does, at widths of so many times d.
-RATIOS = (0.5, 1.0, 2.0, 8.0, 32.0)
-MLP_VOCABS, MLP_LENGTHS, MLP_DIMS = (
-    (150, 784, 4096),
-    (2, 8, 32, 96, 160, 256),
-    (16, 45, 128, 362, 1024),
-)
-MLP_SHARES = (2.0**-6, 0.0625, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 32.0, 128.0, 1020.0)
-MLP_DRAWS, MLP_EACH = 24, 12  # random pairs of dimension and width; random settings at each
+# What an MLP does to lock-on is added too. What it does to recall depends on the length only through
+# the sequences that attention locates, so one token shows it.
+ACTIVATIONS = ("relu", "he3", "gelu")
+MLP_VOCABS, MLP_DIMS = (32, 84, 220, 580, 1540, 4096), (16, 37, 84, 194, 446, 1024)
+MLP_LENGTHS = (2, 4, 8, 16, 32, 64, 128, 256)
+LOCK_SHARES = (2.0**-6, 2.0**-4, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 12.0, 64.0, 1020.0)
+LOCK_RATIOS = (0.5, 2.0, 8.0, 32.0)  # widths in units of d
+SHARES_ALONE = (2.0**-6, 0.125, 0.5, 1.0, 2.0, 4.0, 8.0, 32.0, 1020.0)
+RATIOS = (0.5, 1.5, 4.0, 11.0, 32.0)
+MLP_DRAWS, MLP_EACH = 96, 5  # random pairs of dimension and width; random settings at each
 
 
 class Sizes(NamedTuple):
@@ -63,6 +64,7 @@ class Sizes(NamedTuple):
     samples: int
     trigger_in_values: bool
     width: int | None = None
+    activation: str = "relu"
 
     @property
     def setting(self) -> Setting:
@@ -110,7 +112,7 @@ def checks() -> Iterator[Case]:
     """Random settings, sizes log-uniform over the range of the page."""
     rng, count = np.random.default_rng(5), 0
     while count < CHECKS:
-        vocab, seq_len, dim = size(rng, 150, 4096), size(rng, 2, 257), size(rng, 16, 1024)
+        vocab, seq_len, dim = size(rng, 32, 4096), size(rng, 2, 257), size(rng, 16, 1024)
         samples, flag = size(rng, vocab / 64, 1000 * vocab), bool(rng.integers(2))
         if samples >= FEWEST:
             count += 1
@@ -126,24 +128,41 @@ def without() -> Iterator[Case]:
                 yield Case("without", sizes, name)
 
 
-def widths() -> Iterator[Case]:
-    """Widths, on fewer nodes; what an MLP of these sizes draws is remembered."""
-    for dim, ratio, flag in product(MLP_DIMS, RATIOS, (False, True)):
-        for vocab, share, seq_len in product(MLP_VOCABS, MLP_SHARES, MLP_LENGTHS):
-            samples = samples_of(vocab, share)
-            yield Case("width", Sizes(vocab, seq_len, dim, samples, flag, round(ratio * dim)))
+def alone() -> Iterator[Case]:
+    """Recall of one token, which attention always locates."""
+    for _, sizes in nodes(VOCABS, DIMS, SHARES, (1,)):
+        yield Case("alone", sizes)
 
 
-def width_checks() -> Iterator[Case]:
+def mlp_nodes(
+    activation: str, ratios: Iterable[float], shares: Iterable[float], lengths: Iterable[int]
+) -> Iterator[Sizes]:
+    """Settings with an MLP, ordered so that what its sizes draw is remembered."""
+    for flag, vocab, dim, ratio in product((False, True), MLP_VOCABS, MLP_DIMS, ratios):
+        for seq_len, share in product(lengths, shares):
+            samples, width = samples_of(vocab, share), round(ratio * dim)
+            yield Sizes(vocab, seq_len, dim, samples, flag, width, activation)
+
+
+def mlps() -> Iterator[Case]:
+    """Lock-on, and recall of one token, with an MLP."""
+    for activation in ACTIVATIONS:
+        for sizes in mlp_nodes(activation, LOCK_RATIOS, LOCK_SHARES, MLP_LENGTHS):
+            yield Case("lock", sizes)
+        for sizes in mlp_nodes(activation, RATIOS, SHARES_ALONE, (1,)):
+            yield Case("neurons", sizes)
+
+
+def mlp_checks() -> Iterator[Case]:
     """Random settings with an MLP."""
     rng = np.random.default_rng(6)
-    for _ in range(MLP_DRAWS):
+    for draw in range(MLP_DRAWS):
         dim, flag = size(rng, 16, 1024), bool(rng.integers(2))
-        width = size(rng, RATIOS[0] * dim + 1, RATIOS[-1] * dim)
+        width, activation = size(rng, RATIOS[0] * dim + 1, RATIOS[-1] * dim), ACTIVATIONS[draw % 3]
         for _ in range(MLP_EACH):
-            vocab = size(rng, 258, 4096)  # from here on the vocabulary does not enter the draw
-            seq_len, samples = size(rng, 2, 257), size(rng, vocab / 64, 1000 * vocab)
-            yield Case("width check", Sizes(vocab, seq_len, dim, samples, flag, width))
+            vocab, seq_len = size(rng, 32, 4096), size(rng, 2, 257)
+            samples = max(FEWEST, size(rng, vocab / 64 + 1, 1000 * vocab))
+            yield Case("width check", Sizes(vocab, seq_len, dim, samples, flag, width, activation))
 
 
 def all_gains() -> Iterator[Case]:
@@ -156,4 +175,4 @@ def all_gains() -> Iterator[Case]:
 @cache
 def cases() -> tuple[Case, ...]:
     """All of them; a row of the store names one by its place here."""
-    return (*checks(), *grid(), *without(), *all_gains(), *widths(), *width_checks())
+    return (*checks(), *alone(), *mlps(), *mlp_checks(), *without(), *all_gains(), *grid())
