@@ -8,22 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cache
-from itertools import islice, product
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from recallbook.setting import Setting
-from recallbook.theory.prediction import term_names
 from recallbook_studies.prediction_errors import log_uniform
 
 VOCABS = (32, 70, 150, 226, 343, 518, 784, 1792, 4096)
 LENGTHS = (2, 3, 4, 8, 16, 32, 48, 64, 96, 128, 160, 205, 256)
 DIMS = (16, 23, 32, 45, 64, 91, 128, 181, 256, 362, 512, 724, 1024)
 SHARES = tuple(2.0**k for k in (*np.arange(-6, 3, 0.5), *range(3, 10))) + (1020.0,)  # N over V
-PLENTY, FEW_LONG = 64, (2, 3, 4, 8, 16, 32, 64, 128, 256)  # from that share on only these lengths
 FEWEST = 3  # sequences that a reader may ask for
-APART = 0.05  # gains of two terms between which the page tells for certain which is larger
 CHECKS = 1600  # random settings off the grid
 
 # What removing a term does is added to the main grid's predictions, so fewer nodes do.
@@ -85,11 +82,11 @@ def size(rng: np.random.Generator, low: float, high: float) -> int:
     return int(log_uniform(rng, low, high))
 
 
-def nodes(*sizes: Iterable[Any]) -> Iterator[tuple[float, Sizes]]:
+def nodes(*sizes: Iterable[Any]) -> Iterator[Sizes]:
     """Settings at all these V, d, N/V and L, ordered so that what a prediction remembers of the last
-    is of use; with their N/V."""
+    is of use."""
     for vocab, dim, share, seq_len, flag in product(*sizes, (False, True)):
-        yield share, Sizes(vocab, seq_len, dim, samples_of(vocab, share), flag)
+        yield Sizes(vocab, seq_len, dim, samples_of(vocab, share), flag)
 
 
 def samples_of(vocab: int, share: float) -> int:
@@ -99,13 +96,9 @@ def samples_of(vocab: int, share: float) -> int:
 
 
 def grid() -> Iterator[Case]:
-    """The main grid.
-
-    Where there are many sequences predictions turn slowly and take long: some lengths are left out
-    there."""
-    for share, sizes in nodes(VOCABS, DIMS, SHARES, LENGTHS):
-        if share < PLENTY or sizes.seq_len in FEW_LONG:
-            yield Case("grid", sizes)
+    """The main grid."""
+    for sizes in nodes(VOCABS, DIMS, SHARES, LENGTHS):
+        yield Case("grid", sizes)
 
 
 def checks() -> Iterator[Case]:
@@ -121,7 +114,7 @@ def checks() -> Iterator[Case]:
 
 def without() -> Iterator[Case]:
     """Every term removed that can bind, on fewer nodes."""
-    for _, sizes in nodes(FEW_VOCABS, FEW_DIMS, FEW_SHARES, FEW_LENGTHS):
+    for sizes in nodes(FEW_VOCABS, FEW_DIMS, FEW_SHARES, FEW_LENGTHS):
         for name in BINDING:
             # that one is nothing without the trigger in the values
             if sizes.trigger_in_values or name != "label frequencies":
@@ -130,7 +123,7 @@ def without() -> Iterator[Case]:
 
 def alone() -> Iterator[Case]:
     """Recall of one token, which attention always locates."""
-    for _, sizes in nodes(VOCABS, DIMS, SHARES, (1,)):
+    for sizes in nodes(VOCABS, DIMS, SHARES, (1,)):
         yield Case("alone", sizes)
 
 
@@ -165,14 +158,7 @@ def mlp_checks() -> Iterator[Case]:
             yield Case("width check", Sizes(vocab, seq_len, dim, samples, flag, width, activation))
 
 
-def all_gains() -> Iterator[Case]:
-    """Every term removed at the first random settings: what binds there."""
-    for case in islice(checks(), 240):
-        for name in term_names(case.sizes.setting):
-            yield Case("gains", case.sizes, name)
-
-
 @cache
 def cases() -> tuple[Case, ...]:
     """All of them; a row of the store names one by its place here."""
-    return (*checks(), *alone(), *mlps(), *mlp_checks(), *without(), *all_gains(), *grid())
+    return (*checks(), *alone(), *mlps(), *mlp_checks(), *without(), *grid())

@@ -13,6 +13,7 @@ import numpy as np
 import sympy as sp
 
 from recallbook.bounds import information_terms
+from recallbook.setting import Setting
 from recallbook.theory import caveats
 from recallbook.theory.symbolic import lock_terms as lock_symbols, recall_terms as recall_symbols
 from recallbook.theory.symbolic.expressions import N, V
@@ -75,10 +76,17 @@ def facts() -> dict[str, Any]:
         "recall_terms": list(recall_symbols.mean_squares()),
         "doubts": {doubt.name: dict(doubt.about) for doubt in caveats.DOUBTS},
         "partial": list(caveats.PARTIAL),
+        "fewest_tokens": caveats.FEWEST_TOKENS,
+        "curved": [kind for kind in cases.ACTIVATIONS if _curved(kind)],
         "sufficient": proved[
             ["vocab", "seq_len", "dim", "trigger_in_values", "sufficient"]
         ].to_dict("records"),
     }
+
+
+def _curved(activation: str) -> bool:
+    mlp = Setting(vocab=256, seq_len=2, dim=96, samples=1, width=384, activation=activation)
+    return caveats.linear_share(mlp, 1.0) < caveats.LINEAR_SHARE
 
 
 def formulas() -> str:

@@ -85,14 +85,15 @@ def outcomes(smooth: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def at_shares(values: Array, vocabs: Sequence[int], shares: Sequence[float]) -> Array:
-    """Values ``(vocab, seq_len, dim, share)`` at the shares asked for; numbers of sequences were
-    made whole."""
+    """Values ``(vocab, ..., share)`` at the shares asked for; numbers of sequences were made
+    whole, and are at least one."""
     found, wanted = np.array(values), np.log(shares)
     for i, vocab in enumerate(vocabs):
-        actual = np.log([of.samples_of(vocab, share) / vocab for share in shares])
-        if np.abs(actual - wanted).max() > 1e-12:
-            spline = make_interp_spline(actual, values[i], k=3, axis=-1)
-            found[i] = spline(wanted)
+        samples, first = np.unique(
+            [of.samples_of(vocab, share) for share in shares], return_index=True
+        )
+        spline = make_interp_spline(np.log(samples / vocab), values[i][..., first], k=3, axis=-1)
+        found[i] = spline(np.maximum(wanted, -np.log(vocab)))
     return found
 
 
@@ -104,20 +105,12 @@ def axes(**nodes: Sequence[float]) -> dict[str, Array]:
 def main_spline(rows: pd.DataFrame) -> Spline:
     """Through the main grid, of one trigger."""
     nodes = axes(vocab=of.VOCABS, seq_len=of.LENGTHS, dim=of.DIMS, share=of.SHARES)
-    plenty = np.array(of.SHARES) >= of.PLENTY
-    few = [of.LENGTHS.index(length) for length in of.FEW_LONG]
     # in the order of the cases: vocab, dim, share, seq_len
-    computed = np.ones((len(of.VOCABS), len(of.DIMS), len(of.SHARES), len(of.LENGTHS)), dtype=bool)
-    computed[:, :, plenty] = np.isin(of.LENGTHS, of.FEW_LONG)
-    fields = {}
-    for name, found in smooth(rows).items():
-        values = np.full(computed.shape, np.nan)
-        values[computed] = found
-        spline = make_interp_spline(
-            nodes["seq_len"][few], values[:, :, plenty][..., few], k=3, axis=-1
-        )
-        values[:, :, plenty] = spline(nodes["seq_len"])
-        fields[name] = at_shares(values.transpose(0, 3, 1, 2), of.VOCABS, of.SHARES)
+    shape = (len(of.VOCABS), len(of.DIMS), len(of.SHARES), len(of.LENGTHS))
+    fields = {
+        name: at_shares(found.reshape(shape).transpose(0, 3, 1, 2), of.VOCABS, of.SHARES)
+        for name, found in smooth(rows).items()
+    }
     return through(nodes, fields)
 
 
@@ -135,40 +128,46 @@ def gain_spline(rows: pd.DataFrame, main: Spline) -> Spline:
     return through(nodes, fields)
 
 
-def width_spline(rows: pd.DataFrame, main: Spline) -> Spline:
-    """What the MLP adds to the bent predictions."""
-    shape = tuple(map(len, (of.MLP_DIMS, of.RATIOS, of.MLP_VOCABS, of.MLP_SHARES, of.MLP_LENGTHS)))
-    nodes = axes(
-        vocab=of.MLP_VOCABS,
-        seq_len=of.MLP_LENGTHS,
-        dim=of.MLP_DIMS,
-        share=of.MLP_SHARES,
-        ratio=of.RATIOS,
-    )
-    few, fields, plain = nodes["vocab"], {}, main.at(points(rows))
-    more = nodes["vocab"] = np.linspace(
-        few[0], few[-1], 4
-    )  # a parabola through three nodes, as a cubic
-    for name, found in smooth(rows).items():
-        change = (found - plain[name]).reshape(shape)
-        values = change.transpose(2, 4, 0, 3, 1)
-        values = np.stack(
-            [at_shares(values[..., i], of.MLP_VOCABS, of.MLP_SHARES) for i in range(shape[1])],
-            axis=-1,
-        )
-        fields[name] = make_interp_spline(few, values, k=2, axis=0)(more)
-    return through(nodes, fields)
+def alone_spline(rows: pd.DataFrame) -> Spline:
+    """Recall of one token, of one trigger."""
+    nodes = axes(vocab=of.VOCABS, dim=of.DIMS, share=of.SHARES)
+    values = bent(rows["recall"]).reshape(*map(len, nodes.values()))
+    return through(nodes, {"recalled": at_shares(values, of.VOCABS, of.SHARES)})
 
 
-def points(rows: pd.DataFrame, *, width: bool = False) -> Array:
-    """Coordinates of settings; those of nodes are not moved outside by rounding."""
-    share = np.clip(rows["samples"] / rows["vocab"], of.SHARES[0], of.SHARES[-1])
-    columns = [rows["vocab"], rows["seq_len"], rows["dim"], share]
-    if width:
-        columns.append(rows["width"] / rows["dim"])
-    return np.asarray(
-        np.log(np.column_stack([np.asarray(column, dtype=float) for column in columns]))
-    )
+def lock_spline(rows: pd.DataFrame, main: Spline) -> Spline:
+    """What an MLP adds to the bent lock-on."""
+    change = bent(rows["lock_on"]) - main.at(points(rows))["lock_on"]
+    return mlp_spline(change, of.LOCK_SHARES, of.LOCK_RATIOS, seq_len=of.MLP_LENGTHS)
+
+
+def neuron_spline(rows: pd.DataFrame, alone: Spline) -> Spline:
+    """What it adds to the bent recall of one token."""
+    change = bent(rows["recall"]) - alone.at(points(rows, alone))["recalled"]
+    return mlp_spline(change, of.SHARES_ALONE, of.RATIOS)
+
+
+def mlp_spline(
+    change: Array, shares: Sequence[float], ratios: Sequence[float], **lengths: Sequence[int]
+) -> Spline:
+    """Through values in the order of :func:`~recallbook_studies.explorer.cases.mlp_nodes`."""
+    counts = map(len, (of.MLP_VOCABS, of.MLP_DIMS, ratios, *lengths.values(), shares))
+    values = change.reshape(*counts)
+    values = np.moveaxis(at_shares(values, of.MLP_VOCABS, shares), 2, -1)  # widths come last
+    if lengths:
+        values = np.moveaxis(values, 2, 1)
+    nodes = axes(vocab=of.MLP_VOCABS, **lengths, dim=of.MLP_DIMS, share=shares, ratio=ratios)
+    return through(nodes, {"change": values})
+
+
+def points(rows: pd.DataFrame, spline: Spline | None = None) -> Array:
+    """Coordinates of settings on a spline's axes, or the main one's; those of nodes are not moved
+    outside by rounding."""
+    found = {name: rows[name].astype(float) for name in ("vocab", "seq_len", "dim")}
+    found["share"] = np.clip(rows["samples"] / rows["vocab"], of.SHARES[0], of.SHARES[-1])
+    found["ratio"] = rows["width"] / rows["dim"]
+    names = ("vocab", "seq_len", "dim", "share") if spline is None else spline.axes
+    return np.asarray(np.log(np.column_stack([found[name] for name in names])))
 
 
 Tables = Sequence[Mapping[str, Spline]]  # without and with the trigger in the values
@@ -179,22 +178,51 @@ def fitted(frame: pd.DataFrame) -> Tables:
     found = []
     for _, rows in frame.groupby("trigger_in_values"):
         of_part = dict(iter(rows.groupby("part")))
-        main = main_spline(of_part["grid"])
-        tables = {"main": main, "without": gain_spline(of_part["without"], main)}
-        found.append({**tables, "width": width_spline(of_part["width"], main)})
+        main, alone = main_spline(of_part["grid"]), alone_spline(of_part["alone"])
+        tables = {"main": main, "without": gain_spline(of_part["without"], main), "alone": alone}
+        for kind in of.ACTIVATIONS:
+            lock, neurons = (
+                of_part[part][of_part[part]["activation"] == kind] for part in ("lock", "neurons")
+            )
+            tables[f"lock {kind}"] = lock_spline(lock, main)
+            tables[f"neurons {kind}"] = neuron_spline(neurons, alone)
+        found.append(tables)
     return found
+
+
+def with_neurons(
+    tables: Mapping[str, Spline], rows: pd.DataFrame, plain: Mapping[str, Array], kind: str
+) -> dict[str, Array]:
+    """What :func:`smooth` gives with an MLP, from the same without.
+
+    Recall changes as that of one token does, with as many sequences as attention locates."""
+    lock, neurons, alone = (tables[name] for name in (f"lock {kind}", f"neurons {kind}", "alone"))
+    lock_on = plain["lock_on"] + lock.at(points(rows, lock))["change"]
+    before, after = (
+        rows.assign(samples=rows["samples"] * chance(found))
+        for found in (plain["lock_on"], lock_on)
+    )
+    change = neurons.at(points(after, neurons))["change"]
+    change = change + alone.at(points(after, alone))["recalled"]
+    change = change - alone.at(points(before, alone))["recalled"]
+    located = np.log(chance(plain["lock_on"]) / chance(lock_on))
+    return {
+        "lock_on": lock_on,
+        "answered": plain["answered"] + change,
+        "recalled": plain["recalled"] + change + located,
+    }
 
 
 def interpolated(tables: Tables, rows: pd.DataFrame) -> pd.DataFrame:
     """What the page says of settings, one row each; with ``phase`` where they have no MLP."""
     parts = []
-    for (flag, mlp), chosen in rows.groupby([rows["trigger_in_values"], rows["width"].notna()]):
+    kinds = rows["activation"].where(rows["width"].notna(), "")
+    for (flag, kind), chosen in rows.groupby([rows["trigger_in_values"], kinds]):
         main = tables[flag]["main"].at(points(chosen))
-        if mlp:
-            change = tables[flag]["width"].at(points(chosen, width=True))
-            main = {name: values + change[name] for name, values in main.items()}
+        if kind:
+            main = with_neurons(tables[flag], chosen, main, kind)
         found = pd.DataFrame(outcomes(main), index=chosen.index)
-        if not mlp:
+        if not kind:
             gains = pd.DataFrame(tables[flag]["without"].at(points(chosen)), index=chosen.index)
             found["phase"] = gains.idxmax(axis=1)
         parts.append(found)
@@ -220,21 +248,6 @@ def in_range(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[(rows["samples"] >= of.FEWEST) & (rows["samples"] * 64 >= rows["vocab"])]
 
 
-def phase_agreement(tables: Tables, frame: pd.DataFrame) -> dict[str, Any]:
-    """How often the page names the same term as the package, where the two best gains are
-    ``tolerance`` apart."""
-    removed = frame[frame["part"] == "gains"]
-    sizes = list(of.Sizes._fields)
-    rows = removed.drop_duplicates(sizes[:5]).reset_index()
-    names = removed["without"].to_numpy().reshape(len(rows), -1)
-    accuracy = removed["accuracy"].to_numpy().reshape(names.shape)
-    best = np.sort(accuracy, axis=1)
-    clear = best[:, -1] - best[:, -2] > of.APART
-    truth = names[np.arange(len(rows)), accuracy.argmax(axis=1)]
-    same = (interpolated(tables, rows)["phase"].to_numpy() == truth)[clear]
-    return {"tolerance": of.APART, "settings": int(clear.sum()), "same": int(same.sum())}
-
-
 # The page's files
 
 
@@ -251,8 +264,10 @@ def data(frame: pd.DataFrame) -> dict[str, Any]:
         "rows_sha256": hashlib.sha256(np.round(rows, 9).tobytes()).hexdigest(),
         "tables_sha256": digest(content),
         "checks": {"settings": len(check), **errors(tables, check)},
-        "width_checks": {"settings": len(wide), **errors(tables, wide)},
-        "phase": phase_agreement(tables, frame),
+        "width_checks": {
+            kind: {"settings": len(rows), **errors(tables, rows)}
+            for kind, rows in wide.groupby("activation")
+        },
     }
     return {"provenance": provenance, **scripts.facts(), "tables": content}
 
