@@ -84,90 +84,42 @@ def outcomes(smooth: Mapping[str, Array]) -> dict[str, Array]:
     return {"accuracy": lock_on * chance(smooth["answered"]), "lock_on": lock_on, "recall": recall}
 
 
-def at_shares(values: Array, vocabs: Sequence[int], shares: Sequence[float]) -> Array:
+def grid_spline(part: str, **fields: Any) -> Spline:
+    """Through values on a grid, in the order of its cases."""
+    axes = of.AXES[part]
+    shape = tuple(map(len, axes.values()))
+    return through(
+        {name: np.log(nodes) for name, nodes in axes.items()},
+        {name: at_shares(np.reshape(values, shape), part) for name, values in fields.items()},
+    )
+
+
+def at_shares(values: Array, part: str) -> Array:
     """Values ``(vocab, ..., share)`` at the shares asked for; numbers of sequences were made
     whole, and are at least one."""
-    found, wanted = np.array(values), np.log(shares)
-    for i, vocab in enumerate(vocabs):
+    shares = of.AXES[part]["share"]
+    for i, vocab in enumerate(of.AXES[part]["vocab"]):
         samples, first = np.unique(
-            [of.samples_of(vocab, share) for share in shares], return_index=True
+            [of.samples_of(int(vocab), share) for share in shares], return_index=True
         )
         spline = make_interp_spline(np.log(samples / vocab), values[i][..., first], k=3, axis=-1)
-        found[i] = spline(np.maximum(wanted, -np.log(vocab)))
-    return found
+        values[i] = spline(np.log(np.maximum(shares, 1 / vocab)))
+    return values
 
 
-def axes(**nodes: Sequence[float]) -> dict[str, Array]:
-    """Logarithms of the nodes of each axis."""
-    return {name: np.log(np.asarray(sizes, dtype=float)) for name, sizes in nodes.items()}
-
-
-def main_spline(rows: pd.DataFrame) -> Spline:
-    """Through the main grid, of one trigger."""
-    nodes = axes(vocab=of.VOCABS, seq_len=of.LENGTHS, dim=of.DIMS, share=of.SHARES)
-    # in the order of the cases: vocab, dim, share, seq_len
-    shape = (len(of.VOCABS), len(of.DIMS), len(of.SHARES), len(of.LENGTHS))
-    fields = {
-        name: at_shares(found.reshape(shape).transpose(0, 3, 1, 2), of.VOCABS, of.SHARES)
-        for name, found in smooth(rows).items()
-    }
-    return through(nodes, fields)
-
-
-def gain_spline(rows: pd.DataFrame, main: Spline) -> Spline:
+def gains(rows: pd.DataFrame, main: Spline) -> Spline:
     """What is added to the bent accuracy where a term is removed."""
-    shape = (len(of.FEW_VOCABS), len(of.FEW_DIMS), len(of.FEW_SHARES), len(of.FEW_LENGTHS))
-    fields = {}
-    for name in [name for name in of.BINDING if (rows["without"] == name).any()]:
-        removed = rows[rows["without"] == name]
-        gain = bent(removed["accuracy"]) - bent(outcomes(main.at(points(removed)))["accuracy"])
-        fields[name] = at_shares(
-            gain.reshape(shape).transpose(0, 3, 1, 2), of.FEW_VOCABS, of.FEW_SHARES
-        )
-    nodes = axes(vocab=of.FEW_VOCABS, seq_len=of.FEW_LENGTHS, dim=of.FEW_DIMS, share=of.FEW_SHARES)
-    return through(nodes, fields)
+    plain = bent(outcomes(main.at(points(rows, main)))["accuracy"])
+    gain = pd.Series(bent(rows["accuracy"]) - plain).groupby(rows["without"].to_numpy())
+    return grid_spline("without", **{name: found.to_numpy() for name, found in gain})
 
 
-def alone_spline(rows: pd.DataFrame) -> Spline:
-    """Recall of one token, of one trigger."""
-    nodes = axes(vocab=of.VOCABS, dim=of.DIMS, share=of.SHARES)
-    values = bent(rows["recall"]).reshape(*map(len, nodes.values()))
-    return through(nodes, {"recalled": at_shares(values, of.VOCABS, of.SHARES)})
-
-
-def lock_spline(rows: pd.DataFrame, main: Spline) -> Spline:
-    """What an MLP adds to the bent lock-on."""
-    change = bent(rows["lock_on"]) - main.at(points(rows))["lock_on"]
-    return mlp_spline(change, of.LOCK_SHARES, of.LOCK_RATIOS, seq_len=of.MLP_LENGTHS)
-
-
-def neuron_spline(rows: pd.DataFrame, alone: Spline) -> Spline:
-    """What it adds to the bent recall of one token."""
-    change = bent(rows["recall"]) - alone.at(points(rows, alone))["recalled"]
-    return mlp_spline(change, of.SHARES_ALONE, of.RATIOS)
-
-
-def mlp_spline(
-    change: Array, shares: Sequence[float], ratios: Sequence[float], **lengths: Sequence[int]
-) -> Spline:
-    """Through values in the order of :func:`~recallbook_studies.explorer.cases.mlp_nodes`."""
-    counts = map(len, (of.MLP_VOCABS, of.MLP_DIMS, ratios, *lengths.values(), shares))
-    values = change.reshape(*counts)
-    values = np.moveaxis(at_shares(values, of.MLP_VOCABS, shares), 2, -1)  # widths come last
-    if lengths:
-        values = np.moveaxis(values, 2, 1)
-    nodes = axes(vocab=of.MLP_VOCABS, **lengths, dim=of.MLP_DIMS, share=shares, ratio=ratios)
-    return through(nodes, {"change": values})
-
-
-def points(rows: pd.DataFrame, spline: Spline | None = None) -> Array:
-    """Coordinates of settings on a spline's axes, or the main one's; those of nodes are not moved
-    outside by rounding."""
-    found = {name: rows[name].astype(float) for name in ("vocab", "seq_len", "dim")}
-    found["share"] = np.clip(rows["samples"] / rows["vocab"], of.SHARES[0], of.SHARES[-1])
-    found["ratio"] = rows["width"] / rows["dim"]
-    names = ("vocab", "seq_len", "dim", "share") if spline is None else spline.axes
-    return np.asarray(np.log(np.column_stack([found[name] for name in names])))
+def points(rows: pd.DataFrame, spline: Spline) -> Array:
+    """Coordinates of settings on a spline's axes; those of nodes are not moved outside by
+    rounding."""
+    share = np.clip(rows["samples"] / rows["vocab"], of.SHARES[0], of.SHARES[-1])
+    found = rows.assign(share=share, ratio=rows["width"] / rows["dim"])
+    return np.asarray(np.log(found[list(spline.axes)].to_numpy(float)))
 
 
 Tables = Sequence[Mapping[str, Spline]]  # without and with the trigger in the values
@@ -178,14 +130,15 @@ def fitted(frame: pd.DataFrame) -> Tables:
     found = []
     for _, rows in frame.groupby("trigger_in_values"):
         of_part = dict(iter(rows.groupby("part")))
-        main, alone = main_spline(of_part["grid"]), alone_spline(of_part["alone"])
-        tables = {"main": main, "without": gain_spline(of_part["without"], main), "alone": alone}
-        for kind in of.ACTIVATIONS:
-            lock, neurons = (
-                of_part[part][of_part[part]["activation"] == kind] for part in ("lock", "neurons")
-            )
-            tables[f"lock {kind}"] = lock_spline(lock, main)
-            tables[f"neurons {kind}"] = neuron_spline(neurons, alone)
+        main = grid_spline("grid", **smooth(of_part["grid"]))
+        alone = grid_spline("alone", recalled=bent(of_part["alone"]["recall"]))
+        tables = {"main": main, "without": gains(of_part["without"], main), "alone": alone}
+        for kind, lock in of_part["lock"].groupby("activation"):
+            change = bent(lock["lock_on"]) - main.at(points(lock, main))["lock_on"]
+            tables[f"lock {kind}"] = grid_spline("lock", change=change)
+        for kind, neurons in of_part["neurons"].groupby("activation"):
+            change = bent(neurons["recall"]) - alone.at(points(neurons, alone))["recalled"]
+            tables[f"neurons {kind}"] = grid_spline("neurons", change=change)
         found.append(tables)
     return found
 
@@ -218,13 +171,16 @@ def interpolated(tables: Tables, rows: pd.DataFrame) -> pd.DataFrame:
     parts = []
     kinds = rows["activation"].where(rows["width"].notna(), "")
     for (flag, kind), chosen in rows.groupby([rows["trigger_in_values"], kinds]):
-        main = tables[flag]["main"].at(points(chosen))
+        main = tables[flag]["main"]
+        values = main.at(points(chosen, main))
         if kind:
-            main = with_neurons(tables[flag], chosen, main, kind)
-        found = pd.DataFrame(outcomes(main), index=chosen.index)
+            values = with_neurons(tables[flag], chosen, values, kind)
+        found = pd.DataFrame(outcomes(values), index=chosen.index)
         if not kind:
-            gains = pd.DataFrame(tables[flag]["without"].at(points(chosen)), index=chosen.index)
-            found["phase"] = gains.idxmax(axis=1)
+            without = tables[flag]["without"]
+            found["phase"] = pd.DataFrame(
+                without.at(points(chosen, without)), index=chosen.index
+            ).idxmax(axis=1)
         parts.append(found)
     return pd.concat(parts).loc[rows.index]
 
@@ -243,11 +199,6 @@ def errors(tables: Tables, rows: pd.DataFrame) -> dict[str, dict[str, float]]:
     }
 
 
-def in_range(rows: pd.DataFrame) -> pd.DataFrame:
-    """Those that the page answers."""
-    return rows[(rows["samples"] >= of.FEWEST) & (rows["samples"] * 64 >= rows["vocab"])]
-
-
 # The page's files
 
 
@@ -256,7 +207,7 @@ def data(frame: pd.DataFrame) -> dict[str, Any]:
     tables = fitted(frame)
     content = [{name: packed(spline) for name, spline in parts.items()} for parts in tables]
     rows = frame[list(QUANTITIES)].to_numpy()
-    check, wide = (in_range(frame[frame["part"] == part]) for part in ("check", "width check"))
+    check, wide = (frame[frame["part"] == part] for part in ("check", "width check"))
     provenance = {
         "command": "python -m recallbook table explorer STORE, then --export STORE",
         "version": version("recallbook"),
