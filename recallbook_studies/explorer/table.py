@@ -21,7 +21,7 @@ from scipy.interpolate import make_interp_spline
 
 from recallbook.theory.prediction import predict, predicted_lock_on
 from recallbook_studies.explorer import cases as of, scripts, still
-from recallbook_studies.explorer.splines import Spline, packed, through, unpacked
+from recallbook_studies.explorer.splines import Spline, packed, through
 
 Array = NDArray[np.float64]
 # the page is no part of the wheel
@@ -233,11 +233,6 @@ def load() -> dict[str, Any]:
     text = (FOLDER / "data.js").read_text(encoding="utf-8")
     loaded: dict[str, Any] = json.loads(text[text.index(HEAD) + len(HEAD) :].rstrip().rstrip(";"))
     return loaded
-
-
-def tables(content: Mapping[str, Any]) -> Tables:
-    """The splines of a page's script."""
-    return [{name: unpacked(table) for name, table in parts.items()} for parts in content["tables"]]
 
 
 def export(stores: Sequence[Path]) -> None:

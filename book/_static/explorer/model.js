@@ -60,7 +60,7 @@
   // What an MLP changes: lock-on by its own table, recall as that of one token with the sequences that attention locates.
   function addNeurons(main, tables, [dim, share], { width, dim: size, activation }) {
     const ratio = Math.log(width / size), [least, most] = explorer.data.range.share.map(Math.log);
-    const change = (name, point) => explorer.interpolate(tables[`${name} ${activation}`], [...point, ratio]).change;
+    const change = (name, [dim, share]) => explorer.interpolate(tables[`${name} ${activation}`], [dim, ratio, share]).change;
     const before = Math.log(unlog(main.lock_on));
     main.lock_on += change("lock", [dim, share]);
     const after = Math.log(unlog(main.lock_on));

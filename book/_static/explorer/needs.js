@@ -41,7 +41,7 @@
         words: critical === Infinity ? `no N of the table has a predicted accuracy of ${share}` : `predicted accuracy ${share}` },
       { name: "sufficient", samples: proved ? proved.sufficient : Infinity,
         words: proved ? "proved, by certificates"
-          : "rb.sufficient_samples tries certificates, which takes minutes, and the closed form, which proves nothing for d up to 500" },
+          : "no certificate in the book at these sizes; rb.sufficient_samples looks for one, in minutes" },
     ];
   };
 
