@@ -126,9 +126,7 @@ SET = """sizes => {
 
 def shown(page, **change):
     """What the page shows at the running setting with other sizes."""
-    sizes = {**RUNNING, "width": None, "activation": "", **change}
-    if sizes["width"] is None:
-        sizes["activation"] = ""
+    sizes = {**RUNNING, "activation": "relu", "width": None, **change}
     return page.evaluate(SET, sizes)
 
 

@@ -19,9 +19,15 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.interpolate import make_interp_spline
 
+from recallbook.setting import Setting
 from recallbook.theory.prediction import predict, predicted_lock_on
 from recallbook_studies.explorer import cases as of, scripts, still
 from recallbook_studies.explorer.splines import Spline, packed, through
+from recallbook_studies.explorer.stand_ins import (
+    as_noisy_for_lock_on,
+    as_noisy_for_recall,
+    overlaps_of,
+)
 
 Array = NDArray[np.float64]
 # the page is no part of the wheel
@@ -97,14 +103,15 @@ def grid_spline(part: str, **fields: Any) -> Spline:
 def at_shares(values: Array, part: str) -> Array:
     """Values ``(vocab, ..., share)`` at the shares asked for; numbers of sequences were made
     whole, and are at least one."""
+    found = np.empty_like(values)
     shares = of.AXES[part]["share"]
     for i, vocab in enumerate(of.AXES[part]["vocab"]):
         samples, first = np.unique(
             [of.samples_of(int(vocab), share) for share in shares], return_index=True
         )
         spline = make_interp_spline(np.log(samples / vocab), values[i][..., first], k=3, axis=-1)
-        values[i] = spline(np.log(np.maximum(shares, 1 / vocab)))
-    return values
+        found[i] = spline(np.log(np.maximum(shares, 1 / vocab)))
+    return found
 
 
 def gains(rows: pd.DataFrame, main: Spline) -> Spline:
@@ -127,76 +134,44 @@ Tables = Sequence[Mapping[str, Spline]]  # without and with the trigger in the v
 
 def fitted(frame: pd.DataFrame) -> Tables:
     """All splines."""
-    found = []
+    found: list[dict[str, Spline]] = []
     for _, rows in frame.groupby("trigger_in_values"):
         of_part = dict(iter(rows.groupby("part")))
         main = grid_spline("grid", **smooth(of_part["grid"]))
         alone = grid_spline("alone", recalled=bent(of_part["alone"]["recall"]))
-        tables = {"main": main, "without": gains(of_part["without"], main), "alone": alone}
+        like = found[0]["alone"] if found else alone
+        tables = {"main": main, "without": gains(of_part["without"], main)}
+        tables |= {"alone": alone, "like": like}
         for kind, lock in of_part["lock"].groupby("activation"):
-            change = bent(lock["lock_on"]) - main.at(points(lock, main))["lock_on"]
+            like_lock = main.at(points(as_noisy_for_lock_on(lock, of.SHARES[-1]), main))
+            change = bent(lock["lock_on"]) - like_lock["lock_on"]
             tables[f"lock {kind}"] = grid_spline("lock", change=change)
         for kind, neurons in of_part["neurons"].groupby("activation"):
-            change = bent(neurons["recall"]) - alone.at(points(neurons, alone))["recalled"]
+            tables[f"overlaps {kind}"] = overlap_spline(neurons)
+            change = bent(neurons["recall"]) - recall_like(tables, neurons, kind)
             tables[f"neurons {kind}"] = grid_spline("neurons", change=change)
         found.append(tables)
     return found
 
 
-def with_neurons(
-    tables: Mapping[str, Spline], rows: pd.DataFrame, plain: Mapping[str, Array], kind: str
-) -> dict[str, Array]:
-    """What :func:`smooth` gives with an MLP, from the same without.
-
-    Recall changes as that of one token does, with as many sequences as attention locates."""
-    lock, neurons, alone = (tables[name] for name in (f"lock {kind}", f"neurons {kind}", "alone"))
-    lock_on = plain["lock_on"] + lock.at(points(rows, lock))["change"]
-    before, after = (
-        rows.assign(samples=rows["samples"] * chance(found))
-        for found in (plain["lock_on"], lock_on)
-    )
-    change = neurons.at(points(after, neurons))["change"]
-    change = change + alone.at(points(after, alone))["recalled"]
-    change = change - alone.at(points(before, alone))["recalled"]
-    located = np.log(chance(plain["lock_on"]) / chance(lock_on))
-    return {
-        "lock_on": lock_on,
-        "answered": plain["answered"] + change,
-        "recalled": plain["recalled"] + change + located,
+def overlap_spline(rows: pd.DataFrame) -> Spline:
+    """Overlaps in feature space at the nodes of dimension and width, for the largest V."""
+    nodes = {name: of.AXES["neurons"][name] for name in ("dim", "ratio")}
+    largest = rows[rows["vocab"] == rows["vocab"].max()].drop_duplicates(["dim", "width"])
+    found = [overlaps_of(Setting(**at)) for at in largest[[*of.Sizes._fields]].to_dict("records")]
+    fields = {
+        name: np.array([at[name] for at in found]).reshape([*map(len, nodes.values())])
+        for name in found[0]
     }
+    return through({name: np.log(at) for name, at in nodes.items()}, fields)
 
 
-def interpolated(tables: Tables, rows: pd.DataFrame) -> pd.DataFrame:
-    """What the page says of settings, one row each; with ``phase`` where they have no MLP."""
-    parts = []
-    kinds = rows["activation"].where(rows["width"].notna(), "")
-    for (flag, kind), chosen in rows.groupby([rows["trigger_in_values"], kinds]):
-        main = tables[flag]["main"]
-        values = main.at(points(chosen, main))
-        if kind:
-            values = with_neurons(tables[flag], chosen, values, kind)
-        found = pd.DataFrame(outcomes(values), index=chosen.index)
-        if not kind:
-            without = tables[flag]["without"]
-            found["phase"] = pd.DataFrame(
-                without.at(points(chosen, without)), index=chosen.index
-            ).idxmax(axis=1)
-        parts.append(found)
-    return pd.concat(parts).loc[rows.index]
-
-
-# Errors
-
-
-def errors(tables: Tables, rows: pd.DataFrame) -> dict[str, dict[str, float]]:
-    """Median, 99th percentile and largest difference from the predictions, by quantity."""
-    found = interpolated(tables, rows)
-    off = {name: (found[name] - rows[name]).abs() for name in QUANTITIES}
-    shown = {"median": 0.5, "most": 0.99, "largest": 1}
-    return {
-        name: {word: float(f"{e.quantile(share):.2g}") for word, share in shown.items()}
-        for name, e in off.items()
-    }
+def recall_like(tables: Mapping[str, Spline], rows: pd.DataFrame, kind: str) -> Array:
+    """Bent recall of one token at settings without an MLP that are as noisy."""
+    overlaps, like = tables[f"overlaps {kind}"], tables["like"]
+    ends = of.DIMS[0], of.DIMS[-1]
+    rows = as_noisy_for_recall(rows, **overlaps.at(points(rows, overlaps)), ends=ends)
+    return like.at(points(rows, like))["recalled"]
 
 
 # The page's files
@@ -207,18 +182,12 @@ def data(frame: pd.DataFrame) -> dict[str, Any]:
     tables = fitted(frame)
     content = [{name: packed(spline) for name, spline in parts.items()} for parts in tables]
     rows = frame[list(QUANTITIES)].to_numpy()
-    check, wide = (frame[frame["part"] == part] for part in ("check", "width check"))
     provenance = {
         "command": "python -m recallbook table explorer STORE, then --export STORE",
         "version": version("recallbook"),
         "predictions": len(frame),
         "rows_sha256": hashlib.sha256(np.round(rows, 9).tobytes()).hexdigest(),
         "tables_sha256": digest(content),
-        "checks": {"settings": len(check), **errors(tables, check)},
-        "width_checks": {
-            kind: {"settings": len(rows), **errors(tables, rows)}
-            for kind, rows in wide.groupby("activation")
-        },
     }
     return {"provenance": provenance, **scripts.facts(), "tables": content}
 

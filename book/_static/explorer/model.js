@@ -42,7 +42,7 @@
   const WORTH = 0.01; // where no removal gains so much, to name the best of them would say nothing
   explorer.decides = ({ accuracy, without }) => without - accuracy >= WORTH;
 
-  const unlog = (y) => -Math.expm1(-Math.exp(y)); // inverse of log(-log(1 - p))
+  const unlog = explorer.unlog = (y) => -Math.expm1(-Math.exp(y)); // inverse of log(-log(1 - p))
 
   let sliced = { key: null, tables: null };
 
@@ -51,31 +51,20 @@
     const key = [vocab, seq_len, trigger_in_values].join();
     if (sliced.key !== key) {
       const whole = Object.entries(explorer.tables[Number(trigger_in_values)]), at = [vocab, seq_len].map(Math.log);
-      const cut = ([name, table]) => [name, explorer.slice(table, table.axes[1].name === "seq_len" ? at : at.slice(0, 1))];
+      const cut = ([name, table]) => {
+        const known = table.axes[1].name === "seq_len" ? 2 : Number(table.axes[0].name === "vocab");
+        return [name, known ? explorer.slice(table, at.slice(0, known)) : table];
+      };
       sliced = { key, tables: Object.fromEntries(whole.map(cut)) };
     }
     return sliced.tables;
-  }
-
-  // What an MLP changes: lock-on by its own table, recall as that of one token with the sequences that attention locates.
-  function addNeurons(main, tables, [dim, share], { width, dim: size, activation }) {
-    const ratio = Math.log(width / size), [least, most] = explorer.data.range.share.map(Math.log);
-    const change = (name, [dim, share]) => explorer.interpolate(tables[`${name} ${activation}`], [dim, ratio, share]).change;
-    const before = Math.log(unlog(main.lock_on));
-    main.lock_on += change("lock", [dim, share]);
-    const after = Math.log(unlog(main.lock_on));
-    const [had, has] = [before, after].map((located) => [dim, Math.min(most, Math.max(least, share + located))]);
-    const alone = (point) => explorer.interpolate(tables.alone, point).recalled;
-    const recall = change("neurons", has) + alone(has) - alone(had);
-    main.answered += recall;
-    main.recalled += recall + before - after;
   }
 
   // Predictions at sizes inside the table; `phase` is null where the table does not know what binds.
   explorer.predict = function (setting) {
     const tables = tablesOf(setting), point = [Math.log(setting.dim), Math.log(setting.samples / setting.vocab)];
     const main = explorer.interpolate(tables.main, point);
-    if (setting.width !== null) addNeurons(main, tables, point, setting);
+    if (setting.width !== null) explorer.addNeurons(main, tables, setting);
     // The table holds lock-on, answers where it locked on, and recall less what lock-on gives.
     const lockOn = unlog(main.lock_on);
     const found = { accuracy: lockOn * unlog(main.answered), lock_on: lockOn, recall: unlog(main.recalled + Math.log(lockOn)) };
@@ -124,6 +113,8 @@
 
   // The quantile of the standard normal law, by bisection of Abramowitz and Stegun's 7.1.26 for its distribution function.
   explorer.quantile = (share) => explorer.bisect(0, 16, (x) => normal(x - 8) >= share) - 8;
+
+  explorer.normal = normal;
 
   function normal(x) {
     const t = 1 / (1 + 0.3275911 * Math.abs(x) / Math.SQRT2);
