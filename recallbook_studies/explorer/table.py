@@ -19,7 +19,6 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.interpolate import make_interp_spline
 
-from recallbook.setting import Setting
 from recallbook.theory.prediction import predict, predicted_lock_on
 from recallbook_studies.explorer import cases as of, scripts, still
 from recallbook_studies.explorer.splines import Spline, packed, through
@@ -135,7 +134,7 @@ Tables = Sequence[Mapping[str, Spline]]  # without and with the trigger in the v
 def fitted(frame: pd.DataFrame) -> Tables:
     """All splines."""
     found: list[dict[str, Spline]] = []
-    for _, rows in frame.groupby("trigger_in_values"):
+    for flag, rows in frame.groupby("trigger_in_values"):
         of_part = dict(iter(rows.groupby("part")))
         main = grid_spline("grid", **smooth(of_part["grid"]))
         alone = grid_spline("alone", recalled=bent(of_part["alone"]["recall"]))
@@ -147,23 +146,26 @@ def fitted(frame: pd.DataFrame) -> Tables:
             change = bent(lock["lock_on"]) - like_lock["lock_on"]
             tables[f"lock {kind}"] = grid_spline("lock", change=change)
         for kind, neurons in of_part["neurons"].groupby("activation"):
-            tables[f"overlaps {kind}"] = overlap_spline(neurons)
+            tables[f"overlaps {kind}"] = overlap_spline(kind, flag)
             change = bent(neurons["recall"]) - recall_like(tables, neurons, kind)
             tables[f"neurons {kind}"] = grid_spline("neurons", change=change)
         found.append(tables)
     return found
 
 
-def overlap_spline(rows: pd.DataFrame) -> Spline:
+def overlap_spline(kind: str, flag: bool) -> Spline:
     """Overlaps in feature space at the nodes of dimension and width, for the largest V."""
-    nodes = {name: of.AXES["neurons"][name] for name in ("dim", "ratio")}
-    largest = rows[rows["vocab"] == rows["vocab"].max()].drop_duplicates(["dim", "width"])
-    found = [overlaps_of(Setting(**at)) for at in largest[[*of.Sizes._fields]].to_dict("records")]
-    fields = {
-        name: np.array([at[name] for at in found]).reshape([*map(len, nodes.values())])
-        for name in found[0]
-    }
-    return through({name: np.log(at) for name, at in nodes.items()}, fields)
+    axes = of.AXES["neurons"]
+    nodes = {name: np.log(axes[name]) for name in ("dim", "ratio")}
+    corner = int(axes["vocab"][-1]), of.samples_of(int(axes["vocab"][-1]), axes["share"][-1])
+    settings = (
+        sizes._replace(activation=kind).setting
+        for sizes in of.nodes("neurons")
+        if (sizes.vocab, sizes.samples, sizes.trigger_in_values) == (*corner, flag)
+    )
+    found = pd.DataFrame(map(overlaps_of, settings))
+    shape = tuple(map(len, nodes.values()))
+    return through(nodes, {name: found[name].to_numpy().reshape(shape) for name in found})
 
 
 def recall_like(tables: Mapping[str, Spline], rows: pd.DataFrame, kind: str) -> Array:
