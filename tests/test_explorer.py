@@ -110,7 +110,7 @@ SMALL = """() => [...document.querySelectorAll('#explorer-page :is(input, select
   .filter(e => e.checkVisibility()).map(e => [e.outerHTML.slice(0, 80), e.getBoundingClientRect()])
   .filter(([, box]) => box.height < 44 || box.width < 44).map(([words]) => words)"""
 WORDS = """() => [...document.querySelectorAll('article :is(p, li)')]
-  .filter(e => e.checkVisibility() && !e.closest('svg, #explorer-waffle-counts, .explorer-spoken'))
+  .filter(e => e.checkVisibility() && !e.closest('svg, .explorer-legend, .explorer-values, .explorer-spoken'))
   .map(e => e.innerText).join(' ').split(/\\s+/).length"""
 SET = """sizes => {
   for (const [name, value] of Object.entries(sizes)) {

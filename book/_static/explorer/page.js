@@ -22,16 +22,6 @@
     ].join("\n");
   }
 
-  // How far the page is from the package, as the export measured it.
-  function exactness() {
-    const { checks, width_checks } = explorer.data.provenance;
-    const names = [["accuracy", "accuracy"], ["lock-on", "lock_on"], ["recall", "recall"]];
-    const off = ({ settings, ...found }) => `at ${settings} random settings ` +
-      names.map(([label, name]) => `${label} by at most ${found[name].largest} (in 99 of 100 by ${found[name].most})`).join(", ");
-    const wide = Object.entries(width_checks).map(([kind, found]) => `${kind} ${off(found)}`).join("; ");
-    return `The page differs from rb.predict ${off(checks)}. With an MLP: ${wide}.`;
-  }
-
   function clear(words) {
     for (const name of ["accuracy", "lock_on", "recall", "phase"]) output(name).textContent = words;
     for (const id of ["doubts", "gain", "task"]) setWords(`explorer-${id}`, "");
@@ -159,7 +149,6 @@
 
   async function start() {
     await explorer.ready;
-    setWords("explorer-exact", exactness());
     addPresets();
     fields.write(fields.fromAddress());
     listen();
