@@ -92,20 +92,27 @@
     return falling((d) => noises.recall({ ...sizes, d }), target, data.range.dim);
   };
 
-  // Adds what an MLP changes to the table's predictions without one, whose table is cut at its V and L. Recall changes as
-  // that of one token does, with as many sequences as attention locates.
+  // Recall of one token, which attention always locates.
+  function recallAlone(tables, setting, overlaps) {
+    const { dim, samples, vocab, width, activation } = setting, share = Math.log(samples / vocab);
+    const like = Math.log(explorer.dimLike(setting, overlaps)), at = [Math.log(dim), Math.log(width / dim), share];
+    return explorer.interpolate(tables[`neurons ${activation}`], at).change + explorer.interpolate(tables.like, [like, share]).recalled;
+  }
+
+  // Adds what an MLP changes to the table's predictions without one, whose table is cut at its V and L. Answers change as
+  // those of one token do, with as many sequences as attention locates; recall is what it would be of one token, less the
+  // share that is lost without an MLP where attention locates as often.
   explorer.addNeurons = function (main, tables, setting) {
     const { unlog, interpolate } = explorer, { vocab, dim, samples, width, activation } = setting;
-    const d = Math.log(dim), ratio = Math.log(width / dim), share = (count) => Math.log(count / vocab);
-    const located = Math.log(unlog(main.lock_on));
-    main.lock_on = interpolate(tables.main, [d, share(explorer.samplesLike(setting))]).lock_on +
-      interpolate(tables[`lock ${activation}`], [d, ratio, share(samples)]).change;
-    const now = Math.log(unlog(main.lock_on)), after = { ...setting, samples: samples * Math.exp(now) };
-    const like = explorer.dimLike(after, interpolate(tables[`overlaps ${activation}`], [d, ratio]));
-    const change = interpolate(tables[`neurons ${activation}`], [d, ratio, share(after.samples)]).change +
-      interpolate(tables.like, [Math.log(like), share(after.samples)]).recalled -
-      interpolate(tables.alone, [d, share(samples) + located]).recalled;
-    main.answered += change;
-    main.recalled += change + located - now;
+    const d = Math.log(dim), ratio = Math.log(width / dim), share = Math.log(samples / vocab);
+    const alone = (located) => interpolate(tables.alone, [d, located]).recalled;
+    const located = Math.log(unlog(main.lock_on)), stand = Math.log(explorer.samplesLike(setting) / vocab);
+    const like = interpolate(tables.main, [d, stand]), found = Math.log(unlog(like.lock_on));
+    main.lock_on = like.lock_on + interpolate(tables[`lock ${activation}`], [d, ratio, share]).change;
+    const now = Math.log(unlog(main.lock_on)), overlaps = interpolate(tables[`overlaps ${activation}`], [d, ratio]);
+    const after = recallAlone(tables, { ...setting, samples: samples * Math.exp(now) }, overlaps);
+    main.answered += after - alone(share + located);
+    const kept = unlog(like.recalled + found) / unlog(alone(stand + found));
+    main.recalled = Math.log(-Math.log1p(-Math.min(1 - 1e-9, unlog(after) * kept))) - now;
   };
 })((window.explorer = window.explorer || {}));
