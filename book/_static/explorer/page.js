@@ -1,161 +1,132 @@
-// The page: what happens when a reader moves something. Settings come from state.js, numbers from model.js.
+// The state of the page, a setting: its fields and sliders, its address, and the settings to start from.
 (function (explorer) {
   "use strict";
 
-  const { fields, SIZES } = explorer, { root } = fields;
-  const output = (name) => root.querySelector(`output[name="${name}"]`);
-  const state = { setting: null, move };
+  const LARGEST = 2 ** 31 - 1;  // as rb.Setting
+  const START = { vocab: 256, seq_len: 128, dim: 96, samples: 2048, trigger_in_values: false, width: null, activation: "" };
+  const STEPS = 1000; // of a slider, in the logarithm
+  const NEURONS = 4; // for each dimension, where an activation is chosen and no width
+  const { SIZES } = explorer;
+  const NUMBERS = [...SIZES, "width"];
+  explorer.START = START;
 
-  // -- Results ---------------------------------------------------------------------------------------
+  const root = document.getElementById("explorer-page");
+  const field = (name) => root.querySelector(`[name="${name}"]:not(output)`);
+  const slider = (name) => root.querySelector(`input[data-size="${name}"]`);
 
-  function python(setting) {
-    const sizes = SIZES.map((name) => `${name}=${setting[name]}`).join(", ");
-    const mlp = setting.width === null ? "" : ` width=${setting.width}, activation="${setting.activation}",`;
-    return [
-      "import recallbook as rb",
-      "",
-      `setting = rb.Setting(${sizes},`,
-      `                    ${mlp} trigger_in_values=${setting.trigger_in_values ? "True" : "False"})`,
-      "found = rb.predict(setting)",
-      "print(found.accuracy, found.lock_on, found.recall, rb.phase(setting))",
-      "",
-    ].join("\n");
+  // -- Fields ----------------------------------------------------------------------------------------
+
+  // A whole number, or what is wrong with the text in words.
+  function size(text, smallest) {
+    const value = text.trim() === "" ? NaN : Number(text);
+    if (!Number.isInteger(value) || value < smallest || value > LARGEST) {
+      return { problem: `Give a whole number of at least ${smallest}.` };
+    }
+    return { value };
   }
 
-  function clear(words) {
-    for (const name of ["accuracy", "lock_on", "recall", "phase"]) output(name).textContent = words;
-    for (const id of ["doubts", "gain", "task"]) setWords(`explorer-${id}`, "");
-    document.getElementById("explorer-charts").hidden = true;
-  }
-
-  function setWords(id, words) {
-    const place = document.getElementById(id);
-    if (place.textContent !== words) place.textContent = words;
-    place.hidden = words === "";
-  }
-
-  function binding({ phase, region, ...found }) {
-    if (phase === null) return ["not tabulated", "What binds is tabulated without the MLP only."];
-    if (explorer.decides(found)) return [phase, `Without ${phase} accuracy would be about ${found.without.toFixed(2)}.`];
-    if (region === "solved") return ["nothing binds", "Accuracy is as high as it can be: removing any one noise would hardly raise it."];
-    return ["nothing alone", "Two things fail at once: removing any one noise would hardly help."];
-  }
-
-  function show(setting) {
-    const beyond = explorer.beyond(setting);
-    setWords("explorer-beyond", beyond);
-    if (beyond) return clear("outside");
-    document.getElementById("explorer-charts").hidden = false;
-    const found = explorer.predict(setting), digits = setting.width === null ? 3 : 2; // no more than the table is good for
-    for (const name of ["accuracy", "lock_on", "recall"]) output(name).textContent = found[name].toFixed(digits);
-    const [name, words] = binding(found);
-    output("phase").textContent = name;
-    setWords("explorer-gain", words);
-    setWords("explorer-task", explorer.taskWords(setting, found));
-    setWords("explorer-doubts", explorer.doubts(setting, found.lock_on));
-    root.dataset.solved = found.accuracy >= explorer.data.accuracy;
-    drawSoon();
+  function readField(name) {
+    const { value, validity } = field(name);
+    // A browser hands over "" for text that is no number; an empty width is no MLP.
+    if (name === "width" && value.trim() === "" && !validity.badInput) return { value: null };
+    const found = size(value, name === "vocab" ? 2 : 1);
+    if (name === "width" && found.problem) return { problem: "Give a whole number of at least 1, or leave it empty." };
     return found;
   }
 
-  // Numbers follow at once; pictures once a frame, however fast the events come.
-  let waiting = null;
-
-  function drawSoon() {
-    cancelAnimationFrame(waiting);
-    waiting = requestAnimationFrame(draw);
+  function say(name, problem = "") {
+    const place = document.getElementById(`explorer-${name}-problem`);
+    if (place.textContent !== problem) place.textContent = problem;
+    if (problem) field(name).setAttribute("aria-invalid", "true");
+    else field(name).removeAttribute("aria-invalid");
   }
 
-  function draw() {
-    for (const chart of [explorer.drawMap, explorer.drawCurve, explorer.drawCloud, explorer.drawWaffle, explorer.drawLedger]) chart(state);
-  }
-
-  // -- Events ----------------------------------------------------------------------------------------
-
-  function update() {
-    const setting = fields.read();
-    for (const id of ["copy", "link"]) document.getElementById(`explorer-${id}`).disabled = !setting;
-    if (!setting) {
-      clear("none");
-      setWords("explorer-beyond", "A field holds no size; see there.");
-      document.getElementById("explorer-code").textContent = "";
-      return;
+  // The setting that the fields give; null where one of them holds none.
+  function read() {
+    const setting = { trigger_in_values: field("trigger_in_values").checked, activation: field("activation").value };
+    let complete = true;
+    for (const name of NUMBERS) {
+      const { value, problem } = readField(name);
+      say(name, problem);
+      if (problem) complete = false;
+      else setting[name] = value;
     }
-    state.setting = setting;
-    fields.moveSliders(setting);
-    document.getElementById("explorer-code").textContent = python(setting);
-    const found = fields.address(setting);
-    if (location.hash !== found || location.search) history.replaceState(null, "", location.pathname + found);
-    show(setting);
+    return complete ? setting : null;
   }
 
-  function move(setting) {
-    fields.write(setting);
-    update();
-  }
-
-  async function copy(id, text) {
-    const place = document.getElementById(id), status = document.getElementById("explorer-copied");
-    let copied = true;
-    try {
-      await navigator.clipboard.writeText(text);
-    } catch {
-      // Pages from a disk may have no clipboard of their own: select the text and copy that.
-      getSelection().selectAllChildren(place);
-      copied = document.execCommand("copy");
+  function write(setting) {
+    for (const name of NUMBERS) {
+      const value = setting[name] ?? "";
+      field(name).value = Number.isFinite(Number(value)) ? value : ""; // a field for numbers takes nothing else
     }
-    status.textContent = copied ? "Copied." : "Select the text and copy it by hand.";
+    field("trigger_in_values").checked = setting.trigger_in_values;
+    field("activation").value = setting.activation;
   }
 
-  function addPresets() {
-    const place = document.getElementById("explorer-presets");
-    for (const [name, setting] of Object.entries(explorer.PRESETS).slice(1)) {
-      const button = Object.assign(document.createElement("button"), { type: "button", textContent: name });
-      button.addEventListener("click", () => move(setting));
-      place.append(button);
+  // An MLP has both a width and an activation; whoever gives one of them gets a usual other.
+  function completeMlp(name) {
+    const width = field("width"), activation = field("activation");
+    if (name === "activation") {
+      if (!activation.value) width.value = "";
+      else if (width.value === "") width.value = NEURONS * Number(field("dim").value) || "";
+    } else if (name === "width" && !width.validity.badInput) {
+      if (width.value === "") activation.value = "";
+      else if (!activation.value) activation.value = "relu";
     }
   }
 
-  function listen() {
-    for (const name of [...fields.NUMBERS, "trigger_in_values", "activation"]) {
-      for (const event of ["input", "change"]) {
-        fields.field(name).addEventListener(event, () => {
-          fields.completeMlp(name);
-          update();
-        });
-      }
-    }
+  // -- Sliders ---------------------------------------------------------------------------------------
+
+  // Sliders follow the fields, in the logarithm.
+  function moveSliders(setting) {
     for (const name of SIZES) {
-      fields.slider(name).addEventListener("input", () => {
-        fields.slide(name);
-        update();
-      });
+      const [low, high] = explorer.range(name, setting), bar = slider(name);
+      const share = Math.log(setting[name] / low) / Math.log(high / low);
+      bar.value = Math.round(STEPS * Math.min(1, Math.max(0, share)));
+      bar.dataset.stood = bar.value;
+      bar.setAttribute("aria-valuetext", String(setting[name]));
     }
-    const press = (id, act) => document.getElementById(id).addEventListener("click", act);
-    press("explorer-copy", () => copy("explorer-code", document.getElementById("explorer-code").textContent));
-    press("explorer-link", () => copy("explorer-address", document.getElementById("explorer-address").textContent = location.href));
-    press("explorer-reset", () => move(explorer.START));
-    press("explorer-show-shelf", () => move(explorer.PRESETS["a shelf"]));
-    explorer.listenToCurve(state);
-    addEventListener("hashchange", () => {
-      if (location.hash.includes("=")) move(fields.fromAddress()); // else a heading of the page
-    });
-    let wide = innerWidth; // on a phone scrolling changes the height
-    addEventListener("resize", () => {
-      if (innerWidth !== wide) update();
-      wide = innerWidth;
-    });
   }
 
-  async function start() {
-    await explorer.ready;
-    addPresets();
-    fields.write(fields.fromAddress());
-    listen();
-    root.hidden = false;
-    update();
-    root.dataset.ready = "true";
+  // A slider that has moved moves its size, by one at least. Where V moves, N stays inside the table.
+  function slide(name) {
+    const known = { ...START, ...read() }, bar = slider(name), [low, high] = explorer.range(name, known);
+    const moved = Math.sign(bar.value - bar.dataset.stood), before = known[name];
+    let value = Math.round(low * (high / low) ** (bar.value / STEPS));
+    if (moved * (value - before) <= 0) value = before + moved;
+    write(explorer.within({ ...known, [name]: value }));
   }
 
-  start();
+  // -- Address ---------------------------------------------------------------------------------------
+
+  function address(setting) {
+    const names = [...SIZES, "trigger_in_values", "width", "activation"].filter((name) => setting[name] || name === "trigger_in_values");
+    return "#" + new URLSearchParams(names.map((name) => [name, setting[name]])).toString();
+  }
+
+  // What the address says, behind ? or #; what it leaves out is as at the start, and what is no size is complained about.
+  function fromAddress() {
+    const said = new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : location.search);
+    const setting = { ...START };
+    for (const name of NUMBERS) if (said.has(name)) setting[name] = said.get(name);
+    if (said.has("trigger_in_values")) setting.trigger_in_values = /^(true|1)$/i.test(said.get("trigger_in_values"));
+    const known = [...field("activation").options].map((option) => option.value);
+    if (known.includes(said.get("activation"))) setting.activation = said.get("activation");
+    else if (setting.width) setting.activation = "relu";
+    if (setting.activation && !setting.width) setting.width = NEURONS * setting.dim;
+    return setting;
+  }
+
+  // -- Settings to start from ------------------------------------------------------------------------
+
+  explorer.PRESETS = {
+    start: START,
+    "wall, slope, floor": { ...START, vocab: 1024, seq_len: 256, dim: 192, samples: 4096 },
+    "a shelf": { ...START, vocab: 4096, seq_len: 16, dim: 512, samples: 6144 },
+    "trigger in the values": { ...START, trigger_in_values: true, samples: 8192 },
+    "he3 neurons": { ...START, width: 384, activation: "he3" },
+    "as small as chapter 12": { ...START, vocab: 64, seq_len: 8, dim: 32, samples: 256 },
+  };
+
+  explorer.fields = { root, field, slider, read, write, completeMlp, moveSliders, slide, address, fromAddress, NUMBERS };
 })((window.explorer = window.explorer || {}));

@@ -24,6 +24,6 @@
       return `Changed: ${words}. You are in the sandbox; Reset starts the task again.`;
     }
     if (accuracy >= level) return `Done, with ${letters[0]}. ${ways()} From here on change what you like.`;
-    return changed.length ? `${letters[0]} has changed; accuracy is ${accuracy.toFixed(2)}, not yet ${level}.` : `Accuracy is ${accuracy.toFixed(2)}.`;
+    return changed.length ? `${letters[0]} has changed; accuracy is ${accuracy.toFixed(3)}, not yet ${level}.` : `Accuracy is ${accuracy.toFixed(3)}.`;
   };
 })((window.explorer = window.explorer || {}));
