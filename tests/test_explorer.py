@@ -4,30 +4,27 @@ Chromium."""
 import itertools
 import json
 import math
-import re
 import warnings
+from urllib.parse import urlencode
 
-import numpy as np
-import pandas as pd
 import pytest
 import test_browser as browsing
-from hypothesis import Phase, assume, example, given, settings as profile
+from hypothesis import Phase, assume, given, settings as profile
+from scipy.stats import norm
 from settings import EQUAL, across, settings, thorough
 
 import recallbook as rb
-from recallbook.bounds.closed_form import sufficient_samples_closed_form
 from recallbook.bounds.coverage import coverage_samples
 from recallbook.theory.caveats import doubts
 from recallbook_studies.explorer import cases as of, scripts, still, table
+from recallbook_studies.plotting import COLOURS
 from recallbook_studies.prediction_errors import QUANTITIES
 
 CONTENT = table.load()
-TABLES = table.tables(CONTENT)
-CLOSE = 0.02  # what the page promises
+CLOSE, CLOSE_MLP = 0.015, 0.02  # what the page promises, and with an MLP in three of four settings
+APART = 0.05  # gains of two terms between which the page tells for certain which is larger
 RUNNING = {"vocab": 256, "seq_len": 128, "dim": 96, "samples": 2048, "trigger_in_values": False}
-
-
-SPAN = {"vocab": (150, 4096), "seq_len": (2, 256), "dim": (16, 1024), "samples": (4, 4096000)}
+SPAN = {"vocab": (32, 4096), "seq_len": (2, 256), "dim": (16, 1024), "samples": (4, 4096000)}
 PLAIN = {**EQUAL, "embeddings": "gaussian", "width": None, "activation": "relu"}
 OF_PAGE = (
     settings(**PLAIN, **{name: across(*ends) for name, ends in SPAN.items()})
@@ -51,14 +48,11 @@ def truth(sizes):
 # The table
 
 
-def test_it_says_where_it_comes_from_and_keeps_its_promise():
+def test_it_says_where_it_comes_from():
     provenance = CONTENT["provenance"]
-    checks, phase = provenance["checks"], provenance["phase"]
     assert provenance["tables_sha256"] == table.digest(CONTENT["tables"])
     assert provenance["version"] == rb.__version__
-    assert provenance["predictions"] == len(of.cases()) and checks["settings"] > 1000
-    assert max(checks[name]["largest"] for name in QUANTITIES) <= CLOSE
-    assert phase["settings"] > 80 and phase["same"] == phase["settings"]
+    assert provenance["predictions"] == len(of.cases())
 
 
 @pytest.mark.slow
@@ -70,64 +64,11 @@ def test_what_is_made_from_expressions_is_up_to_date():
 
 
 @pytest.mark.slow
-def test_rows_are_what_the_package_predicts_now():
-    nodes = [case for case in of.cases() if case.part == "grid" and case.sizes.samples > 100]
-    for case in [nodes[i] for i in np.random.default_rng(1).integers(len(nodes), size=24)]:
-        found = table.interpolated(TABLES, pd.DataFrame([case.sizes._asdict()]))
-        for name, value in truth(case.sizes).items():
-            assert found[name][0] == pytest.approx(value, abs=3e-3), (case, name)
-
-
-@pytest.mark.slow
-@some(60)
-def test_between_the_nodes_it_is_close(sizes):
-    found = table.interpolated(TABLES, pd.DataFrame([sizes._asdict()]))
-    for name, value in truth(sizes).items():
-        assert found[name][0] == pytest.approx(value, abs=CLOSE), name
-
-
-def test_packing_keeps_a_spline():
-    rng = np.random.default_rng(3)
-    nodes = {"x": np.linspace(0, 1, 6), "y": np.array([0.0, 0.5, 0.6, 2.0])}
-    values = rng.normal(size=(6, 4))
-    spline = table.through(nodes, {"f": values})
-    again = table.unpacked(json.loads(json.dumps(table.packed(spline))))
-    corners = np.array(list(itertools.product(*nodes.values())))
-    assert spline.at(corners)["f"] == pytest.approx(values.ravel(), abs=5e-3)
-    inside = rng.uniform(0, 1, size=(50, 2)) * [1, 2]
-    assert again.at(inside)["f"] == pytest.approx(spline.at(inside)["f"], abs=1e-9)
-
-
-def test_the_closed_form_proves_nothing_for_small_embeddings_of_the_page():
-    span = CONTENT["range"]
-    for *sizes, flag in itertools.product(span["vocab"], span["seq_len"], (16, 500), (False, True)):
-        assert sufficient_samples_closed_form(*sizes, 0.9, flag) == math.inf
-    least = sufficient_samples_closed_form(span["vocab"][1], 2, span["dim"][1], 0.9, False)
-    assert least < math.inf
-
-
-@pytest.mark.slow
 def test_the_numbers_of_its_text_are_predictions():
     text = (table.FOLDER.parents[1] / "explorer.md").read_text(encoding="utf-8")
     for row in still.curve([512, 2048, 8192, 32768]).to_dict("records"):
         cells = "".join(f"<td>{row[name]:.2f}</td>" for name in ("accuracy", "lock_on", "recall"))
         assert f"<td>{row['samples']:.0f}</td>{cells}" in text
-    said = [
-        ({}, "accuracy"),
-        ({"samples": 16384}, "accuracy"),
-        ({"dim": 192}, "accuracy"),
-        ({"samples": 65536}, "accuracy"),
-        *(({"dim": 192, "samples": 4096, "seq_len": 256}, name) for name in ("lock_on", "recall")),
-        *(
-            ({"trigger_in_values": marked}, name)
-            for marked in (False, True)
-            for name in ("lock_on", "recall")
-        ),
-    ]
-    numbers = {f"{truth(of.Sizes(**{**RUNNING, **change}))[name]:.2f}" for change, name in said}
-    assert numbers <= set(re.findall(r"\d\.\d\d", text)), (
-        "predictions that the text of explorer.md does not name"
-    )
 
 
 # The page in Chromium
@@ -153,9 +94,23 @@ def page(tab):
     return tab.page
 
 
+# The least share of numbers, sliders and a chart that is inside the window.
+IN_VIEW = """chart => {
+  document.querySelector(chart).scrollIntoView({block: 'end'});
+  return Math.min(...[...document.querySelectorAll(`output, input[data-size], ${chart}`)].map(e => {
+  const box = e.getBoundingClientRect();
+  return (Math.min(box.bottom, innerHeight) - Math.max(box.top, 0)) / box.height;
+}))}"""
+STROKE = "selector => getComputedStyle(document.querySelector(selector)).stroke"
+SMALL = """() => [...document.querySelectorAll('#explorer-page :is(input, select, button, summary, .explorer-dot)')]
+  .filter(e => e.checkVisibility()).map(e => [e.outerHTML.slice(0, 80), e.getBoundingClientRect()])
+  .filter(([, box]) => box.height < 44 || box.width < 44).map(([words]) => words)"""
+WORDS = """() => [...document.querySelectorAll('article :is(p, li)')]
+  .filter(e => e.checkVisibility() && !e.closest('svg, .explorer-legend, .explorer-values, .explorer-spoken'))
+  .map(e => e.innerText).join(' ').split(/\\s+/).length"""
 SET = """sizes => {
   for (const [name, value] of Object.entries(sizes)) {
-    const field = document.querySelector(`input[name="${name}"]`);
+    const field = document.querySelector(`[name="${name}"]:not(output)`);
     if (field.type === 'checkbox') field.checked = value; else field.value = value ?? '';
     field.dispatchEvent(new Event('input', {bubbles: true}));
     field.dispatchEvent(new Event('change', {bubbles: true}));
@@ -167,7 +122,12 @@ SET = """sizes => {
 
 def shown(page, **change):
     """What the page shows at the running setting with other sizes."""
-    return page.evaluate(SET, {**RUNNING, "width": None, **change})
+    sizes = {**RUNNING, "activation": "relu", "width": None, **change}
+    return page.evaluate(SET, sizes)
+
+
+def value(page, name):
+    return int(page.input_value(f"input[name={name}]"))
 
 
 def in_chromium(function):
@@ -177,39 +137,38 @@ def in_chromium(function):
 
 
 @in_chromium
-@example(sizes=of.Sizes(**RUNNING))
-@some(40)
-def test_outputs_are_those_of_the_table(page, sizes):
-    """And so as close to the prediction as the table is."""
-    found = shown(page, **sizes._asdict())
-    reference = table.interpolated(TABLES, pd.DataFrame([sizes._asdict()])).iloc[0]
-    assert {name: float(found[name]) for name in QUANTITIES} == pytest.approx(
-        {name: reference[name] for name in QUANTITIES}, abs=6e-4
-    )
-    assert found["phase"] == reference["phase"]
+@some(60)
+def test_outputs_are_predictions(page, sizes):
+    found, expected = shown(page, **sizes._asdict()), truth(sizes)
+    shares = {name: float(found[name]) for name in expected}
+    assert shares == pytest.approx(expected, abs=CLOSE), sizes
 
 
 @in_chromium
-@some(5)
+@pytest.mark.parametrize("kind", of.ACTIVATIONS)
+def test_outputs_are_roughly_predictions_with_an_mlp(page, kind):
+    off = []
+    for v, n, d, flag in itertools.product((64, 256, 700), (8, 128), (40, 96), (False, True)):
+        sizes = of.Sizes(v, n, d, 8 * v, flag, 4 * d, kind)
+        found, expected = shown(page, **sizes._asdict()), truth(sizes)
+        off.append(max(abs(float(found[name]) - expected[name]) for name in expected))
+    assert sorted(off)[len(off) * 3 // 4] < CLOSE_MLP + 5e-3 and max(off) < 0.15, off
+
+
+@in_chromium
+@some(8)
 def test_what_binds_is_what_the_package_says(page, sizes):
-    names = rb.predict(sizes.setting, warn=False).ledger
+    before = rb.predict(sizes.setting, warn=False)
     gains = {
-        name: rb.predict(sizes.setting, without=(name,), warn=False).accuracy for name in names
+        name: rb.predict(sizes.setting, without=(name,), warn=False).accuracy
+        for name in before.ledger
     }
     first, second = sorted(gains.values(), reverse=True)[:2]
-    assume(first - second > of.APART)
-    assert shown(page, **sizes._asdict())["phase"] == max(gains, key=gains.get)
-
-
-@in_chromium
-def test_with_an_mlp_it_is_as_close_as_it_says(page):
-    allowed = CONTENT["provenance"]["width_checks"]
-    for width in (64, 400, 2000):
-        found = shown(page, width=width)
-        for name, value in truth(of.Sizes(**RUNNING, width=width)).items():
-            assert float(found[name]) == pytest.approx(
-                value, abs=allowed[name]["largest"] + 5e-3
-            ), (width, name)
+    phase = shown(page, **sizes._asdict())["phase"]
+    if first - before.accuracy < 0.003:
+        assert phase == ("nothing binds" if before.accuracy > 0.9 else "nothing alone")
+    assume(first - second > APART)
+    assert phase == max(gains, key=gains.get)
 
 
 @in_chromium
@@ -244,7 +203,7 @@ def test_marks_are_those_of_the_package(page):
 @some(24)
 def test_doubts_are_those_of_the_package(page, sizes):
     for lock_on, width in itertools.product((0.1, 0.5), (None, sizes.dim // 2 + 1, 4 * sizes.dim)):
-        chosen = sizes._replace(width=width)
+        chosen = sizes._replace(width=width, activation="he3" if sizes.vocab % 2 else "relu")
         found = page.evaluate(
             "([s, lock]) => explorer.doubts(s, lock)", [chosen._asdict(), lock_on]
         )
@@ -257,73 +216,144 @@ def test_doubts_are_those_of_the_package(page, sizes):
 
 
 @in_chromium
-@pytest.mark.parametrize(
-    ("name", "size", "symbol"),
-    [
-        ("dim", 2000, "d"),
-        ("vocab", 100, "V"),
-        ("samples", 3, "N"),
-        ("seq_len", 1, "L"),
-        ("width", 9, "m"),
-    ],
-)
-def test_outside_the_table_there_are_words_and_no_number(page, name, size, symbol):
-    assert set(shown(page, **{name: size}).values()) == {"outside"}
-    assert f"{symbol} = {size} is outside the table" in page.inner_text("#explorer-beyond")
-    shown(page)
-    assert not page.is_visible("#explorer-beyond")
+@pytest.mark.parametrize(("name", "size"), [("d", 2000), ("V", 20), ("N", 3), ("L", 1), ("m", 9)])
+def test_outside_the_table_there_are_words_and_no_number(page, name, size):
+    field = {**dict(zip("VLdN", RUNNING, strict=False)), "m": "width"}[name]
+    assert set(shown(page, **{field: size}).values()) == {"outside"}
+    assert f"{name} = {size} is outside the table" in page.inner_text("#explorer-beyond")
 
 
 @in_chromium
-@pytest.mark.parametrize("text", ["", "0", "-3", "2.5"])
+@pytest.mark.parametrize("text", ["", "0", "2.5"])
 def test_bad_input_is_said_next_to_the_field(page, text):
     assert set(shown(page, dim=text).values()) == {"none"}
     assert "whole number" in page.inner_text("#explorer-dim-problem")
     assert page.get_attribute("input[name=dim]", "aria-invalid") == "true"
     assert page.is_disabled("#explorer-copy")
     shown(page)
-    assert page.inner_text("#explorer-dim-problem") == "" and not page.is_disabled("#explorer-copy")
+    assert page.inner_text("#explorer-dim-problem") == ""
+
+
+@in_chromium
+def test_arrow_keys_move_every_size_by_one_at_least(page):
+    for name, size in itertools.product([*RUNNING][:4], (33, 96, 250)):
+        shown(page, **{name: size})
+        page.focus(f"input[data-size={name}]")
+        page.keyboard.press("ArrowRight")
+        assert size < value(page, name) <= 1.03 * size + 1, (name, size)
+        page.keyboard.press("ArrowLeft")
+        page.keyboard.press("ArrowLeft")
+        assert value(page, name) < size, (name, size)
 
 
 @in_chromium
 def test_the_keyboard_is_enough(page):
     shown(page)
-    page.focus("input[name=samples]")
+    page.focus("#explorer-map .explorer-dot")
     page.keyboard.press("ArrowUp")
-    assert page.input_value("input[name=samples]") == "2049"
-    before = page.inner_text("output[name=accuracy]")
-    page.keyboard.press("Tab")  # to its slider
-    for _ in range(15):
-        page.keyboard.press("ArrowRight")
-    assert int(page.input_value("input[name=samples]")) > 2150
-    assert float(page.inner_text("output[name=accuracy]")) > float(before)
+    page.keyboard.press("ArrowRight")
+    assert "d = 101, N = 2,150" in page.inner_text("#explorer-map-values")
+    page.focus("#explorer-curve")
+    page.keyboard.press("ArrowLeft")
+    assert value(page, "samples") == 2042
     page.focus("input[name=trigger_in_values]")
     page.keyboard.press("Space")
     assert float(page.inner_text("output[name=accuracy]")) < 0.3
-    page.focus("input[name=dim]")
-    page.keyboard.press("Control+A")
-    page.keyboard.type("128")
-    assert "dim=128" in page.url and "trigger_in_values=true" in page.url
+    assert "samples=2042" in page.url and "trigger_in_values=true" in page.url
 
 
 @in_chromium
-def test_the_address_holds_the_state(page):
-    found = shown(page, vocab=500, samples=9000, trigger_in_values=True, width=300)
-    address = page.url
-    other = page.context.new_page()
-    other.goto(address)
-    other.wait_for_selector("#explorer-page[data-ready]")
-    assert other.url == address
-    assert other.inner_text("output[name=accuracy]") == found["accuracy"]
-    held = [other.input_value(f"input[name={name}]") for name in ("vocab", "samples", "width")]
-    assert held == ["500", "9000", "300"]
-    assert other.is_checked("input[name=trigger_in_values]")
+def test_the_task_is_solved_by_one_size(page):
+    for name in ("vocab", "dim", "samples"):
+        size = page.evaluate("name => explorer.alone(explorer.START, name)", name)
+        reached = truth(of.Sizes(**{**RUNNING, name: size}))["accuracy"]
+        assert reached == pytest.approx(0.9, abs=CLOSE)
+        shown(page, **{name: size})
+        assert "L alone never does" in page.inner_text("#explorer-task")
+    page.click("#explorer-reset")
+    assert value(page, "samples") == 2048 and "0.69" in page.inner_text("#explorer-task")
+
+
+@in_chromium
+def test_the_dot_is_dragged_and_values_show_under_the_pointer(page):
+    shown(page)
+    dot = page.locator("#explorer-map .explorer-dot")
+    dot.scroll_into_view_if_needed()
+    page.evaluate(browsing.SETTLE)
+    x, y, width, height = dot.bounding_box().values()
+    page.mouse.move(x + width / 2, y + height / 2)
+    page.mouse.down()
+    page.mouse.move(x + width / 2 + 60, y + height / 2)
+    page.mouse.up()
+    page.evaluate(browsing.SETTLE)
+    page.mouse.move(x, y)
+    assert value(page, "dim") > 110
+    assert f"d = {value(page, 'dim')}," not in page.inner_text("#explorer-map-values")
+
+
+@in_chromium
+@some(12)
+def test_facts_and_logits_follow_from_the_prediction(page, sizes):
+    fates, logits, known = page.evaluate(
+        "s => [explorer.factsOf(s), explorer.logitsOf(s), explorer.predict(s).accuracy]",
+        sizes._asdict(),
+    )
+    assert sum(fates.values()) == sizes.vocab and min(fates.values()) >= 0
+    assert fates["known"] == pytest.approx(sizes.vocab * known, abs=1)
+    assert fates["not seen"] < sizes.vocab * math.exp(-sizes.samples / sizes.vocab) + 1
+    ledger = rb.predict(sizes.setting, warn=False).ledger
+    spread = math.sqrt(sum(ledger[name].size for name in CONTENT["recall_terms"]))
+    reach = spread * norm.ppf(0.5 ** (1 / (sizes.vocab - 1)))
+    assert [logits["spread"], logits["reach"]] == pytest.approx([spread, reach], rel=1e-3)
+
+
+@in_chromium
+def test_n_stays_inside_the_table_when_v_moves(page):
+    shown(page, samples=200_000)
+    page.focus("input[data-size=vocab]")
+    page.keyboard.press("Home")
+    assert (value(page, "vocab"), value(page, "samples")) == (32, 32_000)
+    page.select_option("select[name=activation]", "he3")
+    assert value(page, "width") == 384 and page.is_visible("#explorer-charts")
+
+
+@in_chromium
+def test_the_address_holds_the_state(html, tab):
+    address = (html.resolve() / "book/explorer.html").as_uri()
+    sizes = {"vocab": 64, "samples": 900, "width": 300}
+    said = urlencode({**sizes, "trigger_in_values": "true", "activation": "gelu"})
+    other = tab.page.context.new_page()
+    for sign in "?#":
+        other.goto(address + sign + said)
+        other.wait_for_selector("#explorer-page[data-ready]")
+        assert {name: value(other, name) for name in sizes} == sizes
+        assert "?" not in other.url and "true&width=300&activation=gelu" in other.url
     other.close()
 
 
 @in_chromium
+def test_on_a_phone_controls_stay_beside_the_charts(html, browser):
+    with browser.new_context(**browsing.LOOKS["phone"]) as context:
+        phone = context.new_page()
+        phone.goto((html.resolve() / "book/explorer.html").as_uri())
+        phone.wait_for_selector("#explorer-page[data-ready]")
+        for chart in ("map", "curve", "cloud"):
+            assert phone.evaluate(IN_VIEW, f"#explorer-{chart}") > 0.9, chart
+        assert phone.evaluate(SMALL) == []
+        assert phone.evaluate(WORDS) <= 300
+
+
+@in_chromium
+def test_colours_are_those_of_the_figures(page):
+    for name, colour in zip(("lock_on", "recall", "accuracy"), COLOURS, strict=False):
+        stroke = page.evaluate(STROKE, f".explorer-line.{name}")
+        assert stroke == f"rgb{tuple(bytes.fromhex(colour[1:]))}"
+    assert sum(file.stat().st_size for file in table.FOLDER.glob("*.js")) < 1.2e6
+
+
+@in_chromium
 def test_copied_code_gives_what_is_shown(page, capsys):
-    for change in ({}, {"width": 200, "trigger_in_values": True}):
+    for change in ({}, {"width": 200, "activation": "he3"}):
         found = shown(page, **change)
         page.click("#explorer-copy")
         page.wait_for_function("document.getElementById('explorer-copied').textContent !== ''")
@@ -334,8 +364,7 @@ def test_copied_code_gives_what_is_shown(page, capsys):
             exec(code, namespace)
         assert namespace["setting"] == of.Sizes(**{**RUNNING, **change}).setting
         printed = capsys.readouterr().out.split()
-        allowed = CONTENT["provenance"]["width_checks"]["accuracy"]["largest"] if change else CLOSE
-        assert float(printed[0]) == pytest.approx(float(found["accuracy"]), abs=allowed)
+        assert float(printed[0]) == pytest.approx(float(found["accuracy"]), abs=CLOSE_MLP)
 
 
 @in_chromium

@@ -13,11 +13,13 @@ import numpy as np
 import sympy as sp
 
 from recallbook.bounds import information_terms
+from recallbook.setting import Setting
 from recallbook.theory import caveats
+from recallbook.theory.feature_kernels import ANGLE_WEIGHTS, ANGLES
 from recallbook.theory.symbolic import lock_terms as lock_symbols, recall_terms as recall_symbols
 from recallbook.theory.symbolic.expressions import N, V
 from recallbook_studies.ch06 import sandwich
-from recallbook_studies.explorer import cases
+from recallbook_studies.explorer import cases, stand_ins
 
 NAMES = {
     information_terms.directions: "directions",
@@ -57,6 +59,16 @@ def needs() -> dict[str, sp.Expr]:
     }
 
 
+def noises() -> dict[str, sp.Expr]:
+    """What lock-on and recall have to bear, without and with an MLP."""
+    return {
+        "lock": stand_ins.lock_noise(False),
+        "lockMlp": stand_ins.lock_noise(True),
+        "recall": stand_ins.recall_noise(False),
+        "recallMlp": stand_ins.recall_noise(True),
+    }
+
+
 def facts() -> dict[str, Any]:
     """Constants of the package that the page shows or compares with."""
     proved = sandwich.load()
@@ -75,10 +87,18 @@ def facts() -> dict[str, Any]:
         "recall_terms": list(recall_symbols.mean_squares()),
         "doubts": {doubt.name: dict(doubt.about) for doubt in caveats.DOUBTS},
         "partial": list(caveats.PARTIAL),
+        "fewest_tokens": caveats.FEWEST_TOKENS,
+        "angles": [list(ANGLES), list(ANGLE_WEIGHTS)],
+        "curved": [kind for kind in cases.ACTIVATIONS if _curved(kind)],
         "sufficient": proved[
             ["vocab", "seq_len", "dim", "trigger_in_values", "sufficient"]
         ].to_dict("records"),
     }
+
+
+def _curved(activation: str) -> bool:
+    mlp = Setting(vocab=256, seq_len=2, dim=96, samples=1, width=384, activation=activation)
+    return caveats.linear_share(mlp, 1.0) < caveats.LINEAR_SHARE
 
 
 def formulas() -> str:
@@ -87,7 +107,7 @@ def formulas() -> str:
         "// Printed by SymPy from the package's expressions; python -m recallbook table explorer --export."
     ]
     lines.append("(function (explorer) {")
-    for group, entries in (("ledger", ledger()), ("needs", needs())):
+    for group, entries in (("ledger", ledger()), ("needs", needs()), ("noises", noises())):
         lines.append(f"  explorer.{group} = {{")
         lines += [f'    "{name}": {function(expression)},' for name, expression in entries.items()]
         lines.append("  };")

@@ -78,14 +78,3 @@ def packed(spline: Spline) -> dict[str, Any]:
         "fields": [{"name": name, "scale": size} for name, size in scales.items()],
         "data": base64.b64encode(gzip.compress(b"".join(whole), 9, mtime=0)).decode("ascii"),
     }
-
-
-def unpacked(table: Mapping[str, Any]) -> Spline:
-    """The inverse of :func:`packed`."""
-    axes = {axis["name"]: np.asarray(axis["knots"], dtype=float) for axis in table["axes"]}
-    whole = np.frombuffer(gzip.decompress(base64.b64decode(table["data"])), "<i2").astype(float)
-    values = whole.reshape(len(table["fields"]), *(len(knots) - 4 for knots in axes.values()))
-    return Spline(
-        axes,
-        {f["name"]: part * f["scale"] for f, part in zip(table["fields"], values, strict=True)},
-    )

@@ -12,9 +12,10 @@ from matplotlib.figure import Figure
 
 from recallbook.setting import Setting
 from recallbook.theory.prediction import predict
+from recallbook_studies.plotting import COLOURS
 
 RUNNING = Setting(vocab=256, seq_len=128, dim=96, samples=2048, trigger_in_values=False)
-COLORS = {"accuracy": "#0072b2", "lock_on": "#d55e00", "recall": "#009e73"}
+COLORS = dict(zip(("accuracy", "lock_on", "recall"), (COLOURS[2], *COLOURS), strict=False))
 
 
 def curve(samples: list[int]) -> pd.DataFrame:

@@ -19,9 +19,14 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.interpolate import make_interp_spline
 
-from recallbook.theory.prediction import predict
+from recallbook.theory.prediction import predict, predicted_lock_on
 from recallbook_studies.explorer import cases as of, scripts, still
-from recallbook_studies.explorer.splines import Spline, packed, through, unpacked
+from recallbook_studies.explorer.splines import Spline, packed, through
+from recallbook_studies.explorer.stand_ins import (
+    as_noisy_for_lock_on,
+    as_noisy_for_recall,
+    overlaps_of,
+)
 
 Array = NDArray[np.float64]
 # the page is no part of the wheel
@@ -37,6 +42,9 @@ HEAD = "(window.explorer = window.explorer || {}).data = "
 def predicted(index: int) -> dict[str, Any]:
     """The row of a case."""
     case = of.cases()[index]
+    if case.part == "lock":  # a tenth of the work
+        lock_on = predicted_lock_on(case.sizes.setting, warn=False)
+        return {"index": index, "accuracy": np.nan, "lock_on": lock_on, "recall": np.nan}
     found = predict(case.sizes.setting, without=(case.without,) if case.without else (), warn=False)
     return {"index": index, **{name: float(getattr(found, name)) for name in QUANTITIES}}
 
@@ -81,91 +89,43 @@ def outcomes(smooth: Mapping[str, Array]) -> dict[str, Array]:
     return {"accuracy": lock_on * chance(smooth["answered"]), "lock_on": lock_on, "recall": recall}
 
 
-def at_shares(values: Array, vocabs: Sequence[int], shares: Sequence[float]) -> Array:
-    """Values ``(vocab, seq_len, dim, share)`` at the shares asked for; numbers of sequences were
-    made whole."""
-    found, wanted = np.array(values), np.log(shares)
-    for i, vocab in enumerate(vocabs):
-        actual = np.log([of.samples_of(vocab, share) / vocab for share in shares])
-        if np.abs(actual - wanted).max() > 1e-12:
-            spline = make_interp_spline(actual, values[i], k=3, axis=-1)
-            found[i] = spline(wanted)
+def grid_spline(part: str, **fields: Any) -> Spline:
+    """Through values on a grid, in the order of its cases."""
+    axes = of.AXES[part]
+    shape = tuple(map(len, axes.values()))
+    return through(
+        {name: np.log(nodes) for name, nodes in axes.items()},
+        {name: at_shares(np.reshape(values, shape), part) for name, values in fields.items()},
+    )
+
+
+def at_shares(values: Array, part: str) -> Array:
+    """Values ``(vocab, ..., share)`` at the shares asked for; numbers of sequences were made
+    whole, and are at least one."""
+    found = np.empty_like(values)
+    shares = of.AXES[part]["share"]
+    for i, vocab in enumerate(of.AXES[part]["vocab"]):
+        samples, first = np.unique(
+            [of.samples_of(int(vocab), share) for share in shares], return_index=True
+        )
+        spline = make_interp_spline(np.log(samples / vocab), values[i][..., first], k=3, axis=-1)
+        found[i] = spline(np.log(np.maximum(shares, 1 / vocab)))
     return found
 
 
-def axes(**nodes: Sequence[float]) -> dict[str, Array]:
-    """Logarithms of the nodes of each axis."""
-    return {name: np.log(np.asarray(sizes, dtype=float)) for name, sizes in nodes.items()}
-
-
-def main_spline(rows: pd.DataFrame) -> Spline:
-    """Through the main grid, of one trigger."""
-    nodes = axes(vocab=of.VOCABS, seq_len=of.LENGTHS, dim=of.DIMS, share=of.SHARES)
-    plenty = np.array(of.SHARES) >= of.PLENTY
-    few = [of.LENGTHS.index(length) for length in of.FEW_LONG]
-    # in the order of the cases: vocab, dim, share, seq_len
-    computed = np.ones((len(of.VOCABS), len(of.DIMS), len(of.SHARES), len(of.LENGTHS)), dtype=bool)
-    computed[:, :, plenty] = np.isin(of.LENGTHS, of.FEW_LONG)
-    fields = {}
-    for name, found in smooth(rows).items():
-        values = np.full(computed.shape, np.nan)
-        values[computed] = found
-        spline = make_interp_spline(
-            nodes["seq_len"][few], values[:, :, plenty][..., few], k=3, axis=-1
-        )
-        values[:, :, plenty] = spline(nodes["seq_len"])
-        fields[name] = at_shares(values.transpose(0, 3, 1, 2), of.VOCABS, of.SHARES)
-    return through(nodes, fields)
-
-
-def gain_spline(rows: pd.DataFrame, main: Spline) -> Spline:
+def gains(rows: pd.DataFrame, main: Spline) -> Spline:
     """What is added to the bent accuracy where a term is removed."""
-    shape = (len(of.FEW_VOCABS), len(of.FEW_DIMS), len(of.FEW_SHARES), len(of.FEW_LENGTHS))
-    fields = {}
-    for name in [name for name in of.BINDING if (rows["without"] == name).any()]:
-        removed = rows[rows["without"] == name]
-        gain = bent(removed["accuracy"]) - bent(outcomes(main.at(points(removed)))["accuracy"])
-        fields[name] = at_shares(
-            gain.reshape(shape).transpose(0, 3, 1, 2), of.FEW_VOCABS, of.FEW_SHARES
-        )
-    nodes = axes(vocab=of.FEW_VOCABS, seq_len=of.FEW_LENGTHS, dim=of.FEW_DIMS, share=of.FEW_SHARES)
-    return through(nodes, fields)
+    plain = bent(outcomes(main.at(points(rows, main)))["accuracy"])
+    gain = pd.Series(bent(rows["accuracy"]) - plain).groupby(rows["without"].to_numpy())
+    return grid_spline("without", **{name: found.to_numpy() for name, found in gain})
 
 
-def width_spline(rows: pd.DataFrame, main: Spline) -> Spline:
-    """What the MLP adds to the bent predictions."""
-    shape = tuple(map(len, (of.MLP_DIMS, of.RATIOS, of.MLP_VOCABS, of.MLP_SHARES, of.MLP_LENGTHS)))
-    nodes = axes(
-        vocab=of.MLP_VOCABS,
-        seq_len=of.MLP_LENGTHS,
-        dim=of.MLP_DIMS,
-        share=of.MLP_SHARES,
-        ratio=of.RATIOS,
-    )
-    few, fields, plain = nodes["vocab"], {}, main.at(points(rows))
-    more = nodes["vocab"] = np.linspace(
-        few[0], few[-1], 4
-    )  # a parabola through three nodes, as a cubic
-    for name, found in smooth(rows).items():
-        change = (found - plain[name]).reshape(shape)
-        values = change.transpose(2, 4, 0, 3, 1)
-        values = np.stack(
-            [at_shares(values[..., i], of.MLP_VOCABS, of.MLP_SHARES) for i in range(shape[1])],
-            axis=-1,
-        )
-        fields[name] = make_interp_spline(few, values, k=2, axis=0)(more)
-    return through(nodes, fields)
-
-
-def points(rows: pd.DataFrame, *, width: bool = False) -> Array:
-    """Coordinates of settings; those of nodes are not moved outside by rounding."""
+def points(rows: pd.DataFrame, spline: Spline) -> Array:
+    """Coordinates of settings on a spline's axes; those of nodes are not moved outside by
+    rounding."""
     share = np.clip(rows["samples"] / rows["vocab"], of.SHARES[0], of.SHARES[-1])
-    columns = [rows["vocab"], rows["seq_len"], rows["dim"], share]
-    if width:
-        columns.append(rows["width"] / rows["dim"])
-    return np.asarray(
-        np.log(np.column_stack([np.asarray(column, dtype=float) for column in columns]))
-    )
+    found = rows.assign(share=share, ratio=rows["width"] / rows["dim"])
+    return np.asarray(np.log(found[list(spline.axes)].to_numpy(float)))
 
 
 Tables = Sequence[Mapping[str, Spline]]  # without and with the trigger in the values
@@ -173,63 +133,47 @@ Tables = Sequence[Mapping[str, Spline]]  # without and with the trigger in the v
 
 def fitted(frame: pd.DataFrame) -> Tables:
     """All splines."""
-    found = []
-    for _, rows in frame.groupby("trigger_in_values"):
+    found: list[dict[str, Spline]] = []
+    for flag, rows in frame.groupby("trigger_in_values"):
         of_part = dict(iter(rows.groupby("part")))
-        main = main_spline(of_part["grid"])
-        tables = {"main": main, "without": gain_spline(of_part["without"], main)}
-        found.append({**tables, "width": width_spline(of_part["width"], main)})
+        main = grid_spline("grid", **smooth(of_part["grid"]))
+        alone = grid_spline("alone", recalled=bent(of_part["alone"]["recall"]))
+        like = found[0]["alone"] if found else alone
+        tables = {"main": main, "without": gains(of_part["without"], main)}
+        tables |= {"alone": alone, "like": like}
+        for kind, lock in of_part["lock"].groupby("activation"):
+            like_lock = main.at(points(as_noisy_for_lock_on(lock, of.SHARES[-1]), main))
+            change = bent(lock["lock_on"]) - like_lock["lock_on"]
+            tables[f"lock {kind}"] = grid_spline("lock", change=change)
+        for kind, neurons in of_part["neurons"].groupby("activation"):
+            tables[f"overlaps {kind}"] = overlap_spline(kind, flag)
+            change = bent(neurons["recall"]) - recall_like(tables, neurons, kind)
+            tables[f"neurons {kind}"] = grid_spline("neurons", change=change)
+        found.append(tables)
     return found
 
 
-def interpolated(tables: Tables, rows: pd.DataFrame) -> pd.DataFrame:
-    """What the page says of settings, one row each; with ``phase`` where they have no MLP."""
-    parts = []
-    for (flag, mlp), chosen in rows.groupby([rows["trigger_in_values"], rows["width"].notna()]):
-        main = tables[flag]["main"].at(points(chosen))
-        if mlp:
-            change = tables[flag]["width"].at(points(chosen, width=True))
-            main = {name: values + change[name] for name, values in main.items()}
-        found = pd.DataFrame(outcomes(main), index=chosen.index)
-        if not mlp:
-            gains = pd.DataFrame(tables[flag]["without"].at(points(chosen)), index=chosen.index)
-            found["phase"] = gains.idxmax(axis=1)
-        parts.append(found)
-    return pd.concat(parts).loc[rows.index]
+def overlap_spline(kind: str, flag: bool) -> Spline:
+    """Overlaps in feature space at the nodes of dimension and width, for the largest V."""
+    axes = of.AXES["neurons"]
+    nodes = {name: np.log(axes[name]) for name in ("dim", "ratio")}
+    corner = int(axes["vocab"][-1]), of.samples_of(int(axes["vocab"][-1]), axes["share"][-1])
+    settings = (
+        sizes._replace(activation=kind).setting
+        for sizes in of.nodes("neurons")
+        if (sizes.vocab, sizes.samples, sizes.trigger_in_values) == (*corner, flag)
+    )
+    found = pd.DataFrame(map(overlaps_of, settings))
+    shape = tuple(map(len, nodes.values()))
+    return through(nodes, {name: found[name].to_numpy().reshape(shape) for name in found})
 
 
-# Errors
-
-
-def errors(tables: Tables, rows: pd.DataFrame) -> dict[str, dict[str, float]]:
-    """Median, 99th percentile and largest difference from the predictions, by quantity."""
-    found = interpolated(tables, rows)
-    off = {name: (found[name] - rows[name]).abs() for name in QUANTITIES}
-    shown = {"median": 0.5, "most": 0.99, "largest": 1}
-    return {
-        name: {word: float(f"{e.quantile(share):.2g}") for word, share in shown.items()}
-        for name, e in off.items()
-    }
-
-
-def in_range(rows: pd.DataFrame) -> pd.DataFrame:
-    """Those that the page answers."""
-    return rows[(rows["samples"] >= of.FEWEST) & (rows["samples"] * 64 >= rows["vocab"])]
-
-
-def phase_agreement(tables: Tables, frame: pd.DataFrame) -> dict[str, Any]:
-    """How often the page names the same term as the package, where the two best gains are
-    ``tolerance`` apart."""
-    removed = frame[frame["part"] == "gains"]
-    sizes = list(of.Sizes._fields)
-    rows = removed.drop_duplicates(sizes[:5]).reset_index()
-    names = removed["without"].to_numpy().reshape(len(rows), -1)
-    accuracy = removed["accuracy"].to_numpy().reshape(names.shape)
-    best = np.sort(accuracy, axis=1)
-    clear = best[:, -1] - best[:, -2] > of.APART
-    truth = names[np.arange(len(rows)), accuracy.argmax(axis=1)]
-    same = (interpolated(tables, rows)["phase"].to_numpy() == truth)[clear]
-    return {"tolerance": of.APART, "settings": int(clear.sum()), "same": int(same.sum())}
+def recall_like(tables: Mapping[str, Spline], rows: pd.DataFrame, kind: str) -> Array:
+    """Bent recall of one token at settings without an MLP that are as noisy."""
+    overlaps, like = tables[f"overlaps {kind}"], tables["like"]
+    ends = of.DIMS[0], of.DIMS[-1]
+    rows = as_noisy_for_recall(rows, **overlaps.at(points(rows, overlaps)), ends=ends)
+    return like.at(points(rows, like))["recalled"]
 
 
 # The page's files
@@ -240,16 +184,12 @@ def data(frame: pd.DataFrame) -> dict[str, Any]:
     tables = fitted(frame)
     content = [{name: packed(spline) for name, spline in parts.items()} for parts in tables]
     rows = frame[list(QUANTITIES)].to_numpy()
-    check, wide = (in_range(frame[frame["part"] == part]) for part in ("check", "width check"))
     provenance = {
         "command": "python -m recallbook table explorer STORE, then --export STORE",
         "version": version("recallbook"),
         "predictions": len(frame),
         "rows_sha256": hashlib.sha256(np.round(rows, 9).tobytes()).hexdigest(),
         "tables_sha256": digest(content),
-        "checks": {"settings": len(check), **errors(tables, check)},
-        "width_checks": {"settings": len(wide), **errors(tables, wide)},
-        "phase": phase_agreement(tables, frame),
     }
     return {"provenance": provenance, **scripts.facts(), "tables": content}
 
@@ -264,11 +204,6 @@ def load() -> dict[str, Any]:
     text = (FOLDER / "data.js").read_text(encoding="utf-8")
     loaded: dict[str, Any] = json.loads(text[text.index(HEAD) + len(HEAD) :].rstrip().rstrip(";"))
     return loaded
-
-
-def tables(content: Mapping[str, Any]) -> Tables:
-    """The splines of a page's script."""
-    return [{name: unpacked(table) for name, table in parts.items()} for parts in content["tables"]]
 
 
 def export(stores: Sequence[Path]) -> None:

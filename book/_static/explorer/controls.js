@@ -1,0 +1,162 @@
+// What happens when a reader moves something. Settings come from page.js, numbers from model.js.
+(function (explorer) {
+  "use strict";
+
+  const { fields, SIZES } = explorer, { root } = fields;
+  const output = (name) => root.querySelector(`output[name="${name}"]`);
+  const state = { setting: null, move };
+
+  // -- Results ---------------------------------------------------------------------------------------
+
+  function python(setting) {
+    const sizes = SIZES.map((name) => `${name}=${setting[name]}`).join(", ");
+    const mlp = setting.width === null ? "" : ` width=${setting.width}, activation="${setting.activation}",`;
+    return [
+      "import recallbook as rb",
+      "",
+      `setting = rb.Setting(${sizes},`,
+      `                    ${mlp} trigger_in_values=${setting.trigger_in_values ? "True" : "False"})`,
+      "found = rb.predict(setting)",
+      "print(found.accuracy, found.lock_on, found.recall, rb.phase(setting))",
+      "",
+    ].join("\n");
+  }
+
+  function clear(words) {
+    for (const name of ["accuracy", "lock_on", "recall", "phase"]) output(name).textContent = words;
+    for (const id of ["doubts", "gain", "task"]) setWords(`explorer-${id}`, "");
+    document.getElementById("explorer-charts").hidden = true;
+  }
+
+  function setWords(id, words) {
+    const place = document.getElementById(id);
+    if (place.textContent !== words) place.textContent = words;
+    place.hidden = words === "";
+  }
+
+  function binding({ phase, region, ...found }) {
+    if (phase === null) return ["not tabulated", "With an MLP the numbers are rough: mostly within 0.02, but some are 0.15 off. What binds is known without one only."];
+    if (explorer.decides(found)) return [phase, `Without ${phase} accuracy would be about ${found.without.toFixed(2)}.`];
+    if (region === "solved") return ["nothing binds", "Accuracy is as high as it can be: removing any one noise would hardly raise it."];
+    return ["nothing alone", "Two things fail at once: removing any one noise would hardly help."];
+  }
+
+  function show(setting) {
+    const beyond = explorer.beyond(setting);
+    setWords("explorer-beyond", beyond);
+    if (beyond) return clear("outside");
+    document.getElementById("explorer-charts").hidden = false;
+    const found = explorer.predict(setting), digits = setting.width === null ? 3 : 2; // no more than the table is good for
+    for (const name of ["accuracy", "lock_on", "recall"]) output(name).textContent = found[name].toFixed(digits);
+    const [name, words] = binding(found);
+    output("phase").textContent = name;
+    setWords("explorer-gain", words);
+    setWords("explorer-task", explorer.taskWords(setting, found));
+    setWords("explorer-doubts", explorer.doubts(setting, found.lock_on));
+    root.dataset.solved = found.accuracy >= explorer.data.accuracy;
+    drawSoon();
+    return found;
+  }
+
+  // Numbers follow at once; pictures once a frame, however fast the events come.
+  let waiting = null;
+
+  function drawSoon() {
+    cancelAnimationFrame(waiting);
+    waiting = requestAnimationFrame(draw);
+  }
+
+  function draw() {
+    for (const chart of [explorer.drawMap, explorer.drawCurve, explorer.drawCloud, explorer.drawWaffle, explorer.drawLedger]) chart(state);
+  }
+
+  // -- Events ----------------------------------------------------------------------------------------
+
+  function update() {
+    const setting = fields.read();
+    for (const id of ["copy", "link"]) document.getElementById(`explorer-${id}`).disabled = !setting;
+    if (!setting) {
+      clear("none");
+      setWords("explorer-beyond", "A field holds no size; see there.");
+      document.getElementById("explorer-code").textContent = "";
+      return;
+    }
+    state.setting = setting;
+    fields.moveSliders(setting);
+    document.getElementById("explorer-code").textContent = python(setting);
+    const found = fields.address(setting);
+    if (location.hash !== found || location.search) history.replaceState(null, "", location.pathname + found);
+    show(setting);
+  }
+
+  function move(setting) {
+    fields.write(setting);
+    update();
+  }
+
+  async function copy(id, text) {
+    const place = document.getElementById(id), status = document.getElementById("explorer-copied");
+    place.closest("details").open = true;
+    let copied = true;
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      // Pages from a disk may have no clipboard of their own: select the text and copy that.
+      getSelection().selectAllChildren(place);
+      copied = document.execCommand("copy");
+    }
+    status.textContent = copied ? "Copied." : "Select the text and copy it by hand.";
+  }
+
+  function addPresets() {
+    const place = document.getElementById("explorer-presets");
+    for (const [name, setting] of Object.entries(explorer.PRESETS).slice(1)) {
+      const button = Object.assign(document.createElement("button"), { type: "button", textContent: name });
+      button.addEventListener("click", () => move(setting));
+      place.append(button);
+    }
+  }
+
+  function listen() {
+    for (const name of [...fields.NUMBERS, "trigger_in_values", "activation"]) {
+      for (const event of ["input", "change"]) {
+        fields.field(name).addEventListener(event, () => {
+          fields.completeMlp(name);
+          update();
+        });
+      }
+    }
+    for (const name of SIZES) {
+      fields.slider(name).addEventListener("input", () => {
+        fields.slide(name);
+        update();
+      });
+    }
+    const press = (id, act) => document.getElementById(id).addEventListener("click", act);
+    press("explorer-copy", () => copy("explorer-code", document.getElementById("explorer-code").textContent));
+    press("explorer-link", () => copy("explorer-address", document.getElementById("explorer-address").textContent = location.href));
+    press("explorer-reset", () => move(explorer.START));
+    press("explorer-show-shelf", () => move(explorer.PRESETS["a shelf"]));
+    explorer.listenToCurve(state);
+    addEventListener("hashchange", () => {
+      if (location.hash.includes("=")) move(fields.fromAddress()); // else a heading of the page
+    });
+    let wide = innerWidth; // on a phone scrolling changes the height
+    addEventListener("resize", () => {
+      if (innerWidth !== wide) update();
+      wide = innerWidth;
+    });
+  }
+
+  async function start() {
+    await explorer.ready;
+    addPresets();
+    fields.write(fields.fromAddress());
+    listen();
+    root.hidden = false;
+    update();
+    root.dataset.ready = "true";
+  }
+
+  start();
+})((window.explorer = window.explorer || {}));
