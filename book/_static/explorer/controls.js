@@ -35,7 +35,7 @@
   }
 
   function binding({ phase, region, ...found }) {
-    if (phase === null) return ["not tabulated", "With an MLP the numbers are rough: mostly within 0.02, but some are 0.15 off. What binds is known without one only."];
+    if (phase === null) return ["not tabulated", "With an MLP the numbers are rough: mostly within 0.02, but some are 0.2 off. What binds is known without one only."];
     if (explorer.decides(found)) return [phase, `Without ${phase} accuracy would be about ${found.without.toFixed(2)}.`];
     if (region === "solved") return ["nothing binds", "Accuracy is as high as it can be: removing any one noise would hardly raise it."];
     return ["nothing alone", "Two things fail at once: removing any one noise would hardly help."];
