@@ -341,7 +341,7 @@ def sufficient_samples_closed_form(
     it never is.
 
     With probability $1-\delta$ every sequence locks and every fact is recalled. Without ``every``
-    no union is taken over facts, which asks less of recall. The conditions are easier at a larger
+    no union is taken over facts of recall. The conditions are easier at a larger
     $N$: their terms are $(\Lambda')^aN^{-b}$ with $a\le2b$, and $\Lambda'>6$. So bisection finds
     where they begin to hold.
 
