@@ -705,3 +705,9 @@ def test_certificates_are_not_empty_at_twenty_times_the_half_lock_on_number():
     assert (chosen["proved_lock_on"] > 0.5).mean() > 0.9
     located = chosen[chosen["lock_on"] > 0.999]  # where every training sequence can lock
     assert len(located) > 25 and (located["proved_recall"] > 0).mean() > 0.8
+
+
+@pytest.mark.parametrize("dim", [100, 10**6])
+def test_nothing_is_proved_where_more_is_moved_than_is_stored(dim):
+    found = recall_law.recall_bound(torch.eye(4).double(), dim, torch.full((4,), 10.0).double())
+    assert found.tolist() == [0.0] * 4

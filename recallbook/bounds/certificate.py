@@ -203,10 +203,14 @@ def _charged(problem: Problem, chances: torch.Tensor, shares: torch.Tensor) -> t
     marked = tokens + float(setting.trigger_in_values) * problem.trigger
     values, own = tokens @ marked.T, marked @ marked.T
     weights, pull = recall_law.stored_weights(problem), recall_law.pull(setting, RARE)
-    found = torch.zeros_like(values[0])
+    found, longest = torch.zeros_like(values[0]), torch.linalg.norm(marked, dim=1)
+    blur = (
+        2.0**-48 * setting.dim * longest * (longest.max() + torch.linalg.norm(tokens, dim=1).max())
+    )
     for most in FAILING:
         counted = shares * (chances / most).clamp(max=1)
         moved = sum(row @ (values - one).abs() for row, one in zip(counted, own, strict=True))
+        moved += blur * float(counted.sum())
         proved = recall_law.recall_bound(weights, setting.dim, pull * moved)
         found = torch.maximum(found, proved - most - RARE)
     return found

@@ -27,6 +27,7 @@ from recallbook.model.ties import lengths
 from recallbook.setting import Setting
 from recallbook.training.gradients import features
 
+FAR = 1e5  # a margin in noises that is not tried: nothing is proved there
 NORMAL_EDGES = np.linspace(-4.8, 4.8, 33)  # of the cells for the right label's own normal variable
 LENGTH_QUANTILES = (1e-6, 0.01, 0.16, 0.5, 0.84, 0.99, 1 - 1e-6)  # and for chi
 PARTS = 8  # of a cell: chords are free to evaluate, products over all labels are not
@@ -162,19 +163,17 @@ def recall_bound(
     :func:`union_bound`."""
     own, size = normal_cells(), chi_cells(dim)
     found = torch.zeros(len(weights), dtype=weights.dtype)
-    ahead = (
-        0 * found
-        if moved is None
-        else (moved * dim / torch.linalg.norm(weights, dim=1)).clamp(max=1e5)
-    )  # there no chance is left
+    ahead = 0 * found if moved is None else moved * dim / torch.linalg.norm(weights, dim=1)
     for unit, asked in _blocks(weights):
-        away = ahead[asked, None, None].numpy() / size.edges[:, None]
+        away = ahead[asked, None, None].clamp(max=FAR).numpy() / size.edges[:, None]
         logs = np.stack(
             [log_wins(unit, asked, size.edges, edge, away) for edge in own.edges]
         )  # (own, rows, size)
         found[asked] = torch.from_numpy(_over_cells(logs, own, size))
     known = torch.where(weights.any(dim=1), (found - SAFETY).clamp(min=0), 0.0)
-    return known if moved is not None else torch.maximum(known, union_bound(weights, dim))
+    if moved is not None:
+        return torch.where(ahead < FAR, known, 0.0)
+    return torch.maximum(known, union_bound(weights, dim))
 
 
 def pull(setting: Setting, chance: float) -> float:
