@@ -19,7 +19,6 @@ from nbclient import NotebookClient
 
 ROOT = Path(__file__).resolve().parents[1]
 # Figures of a chapter that README.md and the landing page show too, by name.
-PICTURES = {"fig-learning-curves": "book/images/three_steps.svg"}
 KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
 # A tool's own notes in the metadata of a cell; tags and figure settings stay.
 VOLATILE = ("execution", "collapsed", "scrolled", "jupyter", "colab", "outputId", "ExecuteTime")
@@ -85,18 +84,6 @@ def merge_streams(outputs):
     return merged
 
 
-def pictures(notebook):
-    """The stored image of each cell whose figure is in PICTURES, on white: (file, bytes)."""
-    for cell in code_cells(notebook):
-        name = cell.metadata.get("mystnb", {}).get("figure", {}).get("name")
-        if name in PICTURES:
-            for output in cell.outputs:
-                if "image/svg+xml" in output.get("data", {}):
-                    ground = '<rect width="100%" height="100%" fill="#fff"/>\n <defs>'
-                    image = output.data["image/svg+xml"].replace("<defs>", ground, 1)
-                    yield ROOT / PICTURES[name], image.encode()
-
-
 def main(arguments):
     paths = [Path(argument) for argument in arguments]
     paths = paths or sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -113,9 +100,6 @@ def main(arguments):
             failed.append(path)
         else:
             nbformat.write(notebook, path)
-            for picture, image in pictures(notebook):
-                picture.parent.mkdir(exist_ok=True)
-                picture.write_bytes(image)
     if failed:
         sys.exit(f"Not written: {', '.join(map(str, failed))}")
 

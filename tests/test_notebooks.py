@@ -16,7 +16,7 @@ import nbformat
 import pytest
 import stamp
 import yaml
-from execute import PICTURES, Refused, code_cells, execute, merge_streams, normalise, pictures
+from execute import Refused, code_cells, execute, merge_streams, normalise
 from measure import code_lines, reading_minutes
 from nbformat import v4
 
@@ -255,15 +255,6 @@ def test_chapters_on_disk_are_those_of_the_book():
     listed = [Path(file).stem for file in files if file.startswith("notebooks/")]
     assert sorted(listed) == [path.stem for path in CHAPTERS]
     assert CHAPTERS, "the book has no chapter"
-
-
-def test_pictures_are_those_of_the_chapters():
-    found = [
-        picture for path in CHAPTERS for picture in pictures(nbformat.read(path, as_version=4))
-    ]
-    assert {file.relative_to(ROOT).as_posix() for file, _ in found} == set(PICTURES.values())
-    for file, image in found:
-        assert file.read_bytes() == image, f"{file} is stale, run `make notebooks`"
 
 
 # The rules themselves: a notebook that keeps them all, and ways to break each

@@ -20,8 +20,7 @@ from recallbook_studies import grids
 
 LEVEL = 0.9
 STEPS = (-1, -0.5, 0, 0.5, 1)  # octaves around the centre
-# Predicted critical N to two digits, where the grids are centred, by (tau, V, d, L); a test
-# compares them.
+# Predicted critical N to two digits, where the grids are centred, by (tau, V, d, L).
 BY_DIM = {
     (0, 256, 96, 16): 6200,
     (0, 256, 192, 16): 1100,

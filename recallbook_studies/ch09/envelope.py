@@ -22,7 +22,7 @@ from recallbook_studies.ch06.critical_sizes import critical_dim
 SEEDS = range(30)
 VOCAB, LENGTH, DIM, LEVEL = 256, 128, 128, 0.5
 # Exponents of 2 between which N runs in half octaves, from below the predicted critical N for
-# lock-on to above that for accuracy (2^16 where there is none), by (L, d); a test compares them.
+# lock-on to above that for accuracy (2^16 where there is none), by (L, d).
 BY_DIM = {
     40: (11, 16),
     48: (10, 16),

@@ -12,7 +12,7 @@ from recallbook_studies import grids
 SEEDS = range(10)
 LENGTH = 8
 # Nearest power of two to the predicted N for accuracy 1/2 with the trigger in the values, by (V,
-# d); a test compares.
+# d).
 CENTRES = {
     (128, 64): 16384,
     (128, 128): 2048,
