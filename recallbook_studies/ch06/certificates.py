@@ -98,14 +98,16 @@ def row(index: int) -> dict[str, Any]:
     return key | proved(problem) | found
 
 
-def proved(problem: Problem) -> dict[str, Any]:
+def proved(problem: Problem, from_above: bool = True) -> dict[str, Any]:
     """What a certificate proves, under names of their own."""
-    found = certify(problem)
+    found = certify(problem, from_above=from_above)
     least = {f"proved_{name}": getattr(found, name) for name in (*OUTCOMES, "all_lock", "stored")}
     return least | {f"{name}_at_most": getattr(found.at_most, name) for name in OUTCOMES}
 
 
-def along(settings: Iterable[Setting], seeds: Iterable[int], fresh: int = 8) -> pd.DataFrame:
+def along(
+    settings: Iterable[Setting], seeds: Iterable[int], fresh: int = 8, from_above: bool = True
+) -> pd.DataFrame:
     """Certificates of each setting's draws beside means over fresh output embeddings, one row a
     draw."""
     rows = []
@@ -113,7 +115,7 @@ def along(settings: Iterable[Setting], seeds: Iterable[int], fresh: int = 8) -> 
         problem = draw(setting, FIRST_SEED - 1000 + seed)
         runs = [evaluate(p, three_steps(p), TEST) for p in fresh_outputs(problem, fresh)]
         means = {name: float(np.mean([getattr(run, name) for run in runs])) for name in OUTCOMES}
-        rows.append({"samples": setting.samples} | proved(problem) | means)
+        rows.append({"samples": setting.samples} | proved(problem, from_above) | means)
     return pd.DataFrame(rows)
 
 
