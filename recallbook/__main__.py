@@ -1,16 +1,19 @@
-"""The command line: ``python -m recallbook`` and what it can do, one module of ``commands`` for
-each kind."""
+"""The command line: ``python -m recallbook``, with the commands that installed packages add to its
+own."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from collections.abc import Mapping
+from importlib.metadata import entry_points
 from typing import Any
 
-from recallbook.commands import predicting, sweeping
-from recallbook.sweeps.catalogue import row_tables, sweeps
+from recallbook.commands import predicting
 
+# of entry points: functions that add commands to the parser's, and return what is listed at the end
+# of its help
+GROUP = "recallbook.commands"
 STATUS = """\
 exit status:
   0    all is well
@@ -61,24 +64,17 @@ def main(arguments: list[str] | None = None) -> int:
 def command_parser() -> argparse.ArgumentParser:
     """The parser of all commands, each with its exit status at the end of its help."""
     shape: dict[str, Any] = {"formatter_class": argparse.RawDescriptionHelpFormatter}
-    swept, made = {"sweeps": sweeps()}, {"tables": row_tables()}
     text = (
         "Predict and plan a training run, examine a table of embeddings, or run the book's large experiments and export"
         " their results."
     )
-    parser = Parser(
-        prog="python -m recallbook",
-        description=text,
-        epilog=f"{sweeping.listed({**swept, **made})}\n{STATUS}",
-        **shape,
-    )
-    commands = parser.add_subparsers(
-        required=True, metavar="{predict,plan,examine,sweep,export,recompute,table}"
-    )
+    parser = Parser(prog="python -m recallbook", description=text, **shape)
+    commands = parser.add_subparsers(required=True)
+    shape["epilog"] = STATUS
     for add in (predicting.add_predict, predicting.add_plan, predicting.add_examine):
-        add(commands, {**shape, "epilog": STATUS})
-    sweeping.add(commands, {**shape, "epilog": f"{sweeping.listed(swept)}\n{STATUS}"})
-    sweeping.add_table(commands, {**shape, "epilog": f"{sweeping.listed(made)}\n{STATUS}"})
+        add(commands, shape)
+    listed = [entry.load()(commands, shape) for entry in entry_points(group=GROUP)]
+    parser.epilog = "\n".join([*listed, STATUS])
     return parser
 
 

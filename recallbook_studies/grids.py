@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recallbook.analysis.critical import critical_table, exponents, with_predictions
-from recallbook.analysis.intervals import Interval
 from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
+from recallbook_studies.critical import critical_table, exponents, with_predictions
+from recallbook_studies.intervals import Interval
 
 FLAGS = (False, True)  # the trigger out of the values, and in them
 

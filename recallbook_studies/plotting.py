@@ -79,7 +79,7 @@ def svg(figure: Figure) -> str:
 def plot_intervals(
     ax: Axes, frame: pd.DataFrame, x: str, label: str, index: int = 0, **options: Any
 ) -> None:
-    """Points with intervals from :func:`~recallbook.analysis.intervals.over_seeds`, in the
+    """Points with intervals from :func:`~recallbook_studies.intervals.over_seeds`, in the
     ``index``-th colour."""
     frame = frame.sort_values(x)
     errors = np.array([frame["mean"] - frame["low"], frame["high"] - frame["mean"]])
@@ -104,7 +104,7 @@ def plot_critical(ax: Axes, table: pd.DataFrame, along: str, by: str, unit: str)
     """Critical N along ``"dim"`` or ``"seq_len"``, a colour for each value of ``by``: points and
     predicted lines.
 
-    ``table`` is that of :func:`~recallbook.analysis.critical.critical_table`, perhaps with
+    ``table`` is that of :func:`~recallbook_studies.critical.critical_table`, perhaps with
     ``predicted``."""
     for index, (size, rows) in enumerate(table.groupby(by)):
         seen = rows[np.isfinite(rows["low"])].rename(columns={"critical": "mean"})

@@ -1,12 +1,11 @@
-"""The sweeps and row tables of the chapters, offered to the command line by the entry point
-``recallbook.sweeps``."""
+"""The sweeps and row tables of the chapters, which the command line runs by name."""
 
 from __future__ import annotations
 
 from recallbook.setting import Setting
-from recallbook.sweeps.catalogue import RowTable, Sweep
 from recallbook.sweeps.point import Point
 from recallbook_studies import error_map
+from recallbook_studies.catalogue import RowTable, Sweep
 from recallbook_studies.ch05 import terms_alone
 from recallbook_studies.ch06 import certificates, sandwich
 from recallbook_studies.ch07 import choices, features, phase
@@ -53,7 +52,7 @@ def trial() -> list[Point]:
     return [Point(setting, seed, test_samples=1000) for setting in settings for seed in range(4)]
 
 
-SWEEPS: dict[str, Sweep | RowTable] = {
+SWEEPS: dict[str, Sweep] = {
     "trial": Sweep("a few points that take seconds, to try the commands", trial),
     "one_step": Sweep(
         "facts decoded from the gradient at initialisation, against N d^2 / (L V^2)",
@@ -85,6 +84,8 @@ SWEEPS: dict[str, Sweep | RowTable] = {
     "remedies_many": Sweep(
         "remedies for unequal facts, 200 seeds: bias, weights, balance", remedies.points
     ),
+}
+ROW_TABLES: dict[str, RowTable] = {
     "terms_alone": RowTable(
         "draws of settings in which one term of the scores is large",
         lambda: range(len(terms_alone.CASES)),

@@ -11,11 +11,12 @@ import pandas as pd
 import pytest
 
 import recallbook as rb
-from recallbook.sweeps import archive, catalogue, run
+from recallbook.sweeps import archive
 from recallbook.sweeps.point import OUTCOMES, from_frame
 from recallbook.sweeps.store import Result, Store
+from recallbook_studies import committed
+from recallbook_studies.sweeps import SWEEPS
 
-SWEEPS = catalogue.sweeps()
 NAMES = archive.names()
 FOLDER = Path(rb.__file__).parent / "sweeps" / "results"
 SAMPLE = 2  # points of each sweep that are simulated again
@@ -28,9 +29,9 @@ def complaints(name: str, frame: pd.DataFrame, record: dict) -> list[str]:
         "name": record["name"] == name,
         "rows": record["rows"] == len(frame) == len(points),
         "failed": record["failed"] == frame["error"].notna().sum(),
-        "points": record["points"] == archive.points_hash(found) and {*found} == {*points},
-        "data": record["data"] == archive.data_hash(frame),
-        "order": frame.equals(archive.in_order(frame)),
+        "points": record["points"] == committed.points_hash(found) and {*found} == {*points},
+        "data": record["data"] == committed.data_hash(frame),
+        "order": frame.equals(committed.in_order(frame)),
         "command": f"sweep {name}" in record["command"] and f"export {name}" in record["command"],
     }
     return [what for what, holds in right.items() if not holds]
@@ -39,11 +40,11 @@ def complaints(name: str, frame: pd.DataFrame, record: dict) -> list[str]:
 @pytest.mark.parametrize("name", NAMES)
 def test_committed_results_match_their_provenance(name):
     frame = rb.load_results(name)
-    assert complaints(name, frame, archive.provenance(name)) == []
+    assert complaints(name, frame, committed.provenance(name)) == []
     assert frame["error"].isna().all()
     with (FOLDER / f"{name}.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    means = archive.summary(frame)
+    means = committed.summary(frame)
     assert len(rows) == len(means)
     assert [int(row["seeds"]) for row in rows] == means["seeds"].tolist()
     for outcome in OUTCOMES:
@@ -55,7 +56,7 @@ def test_committed_results_match_their_provenance(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_sample_is_what_the_simulation_gives(name):
-    sample = run.recomputed(name, SAMPLE, seed=5)
+    sample = committed.recomputed(name, SAMPLE, seed=5)
     assert len(sample) == SAMPLE and sample["same"].all()
     frame = rb.load_results(name).loc[sample.index]
     assert from_frame(sample) == from_frame(frame)
@@ -69,19 +70,19 @@ def test_what_the_same_means():
     """Shares 1/k in another order are the same, one sequence more or less is not."""
     stored = rb.load_results("remedies_many")
     for change, wanted in {0: True, 1e-12: True, 1 / 2000: False}.items():
-        same = run.agree(stored, stored.assign(accuracy=stored["accuracy"] + change))
+        same = committed.agree(stored, stored.assign(accuracy=stored["accuracy"] + change))
         assert same.all() == same.any() == wanted, change
     for wrong in ({"recall": float("nan")}, {"error": "ValueError: no"}):
-        assert not run.agree(stored, stored.assign(**wrong)).any()
+        assert not committed.agree(stored, stored.assign(**wrong)).any()
 
 
 def test_a_sample_notices_what_was_changed(monkeypatch):
     frame = rb.load_results("geometry")
     frame["lock_on"] = (frame["lock_on"] + 1 / 4000).where(frame["lock_on"] < 1, 0.5)
-    monkeypatch.setattr(run, "load_results", lambda name: frame)
-    assert not run.recomputed("geometry", 2)["same"].any()
+    monkeypatch.setattr(committed, "load_results", lambda name: frame)
+    assert not committed.recomputed("geometry", 2)["same"].any()
     with pytest.raises(ValueError, match="count=9999 is not allowed"):
-        run.recomputed("geometry", 9999)
+        committed.recomputed("geometry", 9999)
 
 
 def test_every_file_is_of_a_sweep_or_a_table_and_all_are_small():
@@ -117,20 +118,20 @@ def test_provenance_says_when_code_is_not_that_of_its_commit(tmp_path):
         folder.mkdir(parents=True)
         (folder / "one.py").write_text("1\n")
     git("init")
-    assert archive.commit(tmp_path) == {}, "no commit yet"
+    assert committed.commit(tmp_path) == {}, "no commit yet"
     git("add", ".")
     git("commit", "-m", "x")
-    assert archive.commit(tmp_path)["changed"] is False
+    assert committed.commit(tmp_path)["changed"] is False
     (package / "sweeps" / "results" / "new.csv").write_text("1\n")
     (tmp_path / "notes.md").write_text("1\n")
-    assert archive.commit(tmp_path)["changed"] is False, (
+    assert committed.commit(tmp_path)["changed"] is False, (
         "results and what is no part of the package"
     )
     (package / "model" / "two.py").write_text("2\n")
-    assert archive.commit(tmp_path)["changed"] is True, "a file that was never committed"
+    assert committed.commit(tmp_path)["changed"] is True, "a file that was never committed"
     (package / "model" / "two.py").unlink()
     (studies / "ch09" / "one.py").write_text("2\n")
-    assert archive.commit(tmp_path)["changed"] is True, (
+    assert committed.commit(tmp_path)["changed"] is True, (
         "a changed file in another folder than the sweeps'"
     )
 
@@ -154,7 +155,7 @@ def test_export_does_not_depend_on_the_order_of_work(tmp_path):
         with Store(tmp_path / folder / "s.sqlite") as store:
             store.add(order)
         given = points if folder == "a" else points[::-1]
-        paths = archive.export(
+        paths = committed.export(
             "trial", given, tmp_path / folder / "s.sqlite", tmp_path / folder, "command"
         )
         written.append([path.read_bytes() for path in paths])

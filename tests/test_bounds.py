@@ -12,12 +12,12 @@ from scipy.special import gammaln
 from sized import marked
 
 import recallbook as rb
-from recallbook.analysis.intervals import seed_interval
 from recallbook.bounds import information, information_terms as expressions
 from recallbook.bounds.decoding import METHODS
 from recallbook.data.embeddings import draw_embeddings
 from recallbook.theory.symbolic.lock_terms import L, N, V
 from recallbook_studies.ch08 import estimators
+from recallbook_studies.intervals import seed_interval
 
 SIZES = [
     (2, 1, 1, 1),

@@ -13,8 +13,8 @@ import pytest
 from bs4 import BeautifulSoup
 from docutils.nodes import make_id
 
-from recallbook.analysis.intervals import Interval
 from recallbook_studies.claims import checks, findings, listing, register
+from recallbook_studies.intervals import Interval
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 DATA = register.load_claims()

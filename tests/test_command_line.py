@@ -18,12 +18,13 @@ import recallbook as rb
 from recallbook.__main__ import main
 from recallbook.analysis.plan import plan
 from recallbook.bounds import coverage
-from recallbook.commands import predicting, sweeping as sweep_commands
-from recallbook.sweeps import archive, catalogue, run
+from recallbook.commands import predicting
+from recallbook.sweeps import archive
 from recallbook.sweeps.point import OUTCOMES
 from recallbook.sweeps.store import Store
+from recallbook_studies import committed, sweeping
+from recallbook_studies.sweeps import SWEEPS
 
-SWEEPS = catalogue.sweeps()
 pytestmark = pytest.mark.essential
 
 PREDICT = "predict --vocab 64 --seq-len 8 --dim 48 --samples 512"
@@ -47,7 +48,7 @@ def test_from_sweep_to_files(tmp_path, monkeypatch, capsys):
     assert main(["export", "trial"]) == 0
     assert capsys.readouterr().out.split() == ["trial.parquet", "trial.csv", "trial.json"]
     frame = archive.typed(pd.read_parquet(tmp_path / "trial.parquet"))
-    assert frame.equals(archive.in_order(rb.run_sweep(SWEEPS["trial"].points())))
+    assert frame.equals(committed.in_order(rb.run_sweep(SWEEPS["trial"].points())))
     made = "python -m recallbook sweep trial && python -m recallbook export trial"
     assert json.loads((tmp_path / "trial.json").read_text())["command"] == made
 
@@ -58,7 +59,7 @@ def test_recompute_prints_what_differs(monkeypatch, capsys):
     assert capsys.readouterr().out == "four_corners: 2 rows recomputed, 0 differ\n"
     stored = rb.load_results("four_corners")
     wrong = stored.assign(accuracy=stored["accuracy"] / 2 + 0.4)
-    for module in (run, sweep_commands):
+    for module in (committed, sweeping):
         monkeypatch.setattr(module, "load_results", lambda name: wrong)
     assert main(chosen) == 1
     printed = capsys.readouterr().out.splitlines()

@@ -11,8 +11,8 @@ from scipy.special import expit
 from sized import sized
 
 import recallbook as rb
-from recallbook.analysis import critical
-from recallbook.analysis.critical import (
+from recallbook_studies import critical
+from recallbook_studies.critical import (
     critical_size,
     critical_table,
     exponents,
@@ -20,7 +20,7 @@ from recallbook.analysis.critical import (
     table_exponents,
     with_predictions,
 )
-from recallbook.analysis.intervals import crossing
+from recallbook_studies.intervals import crossing
 
 pytestmark = pytest.mark.essential
 

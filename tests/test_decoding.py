@@ -12,10 +12,10 @@ from settings import EQUAL, settings
 from sized import either, marked, sized
 
 import recallbook as rb
-from recallbook.analysis.intervals import seed_interval
 from recallbook.bounds import decoding, decoding as moments
 from recallbook.bounds.information import maximum_accuracy
 from recallbook_studies.ch08 import estimators, lattice
+from recallbook_studies.intervals import seed_interval
 
 pytestmark = pytest.mark.essential
 

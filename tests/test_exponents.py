@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import recallbook as rb
-from recallbook.analysis.intervals import fitted_slope, seed_interval
+from recallbook_studies.intervals import fitted_slope, seed_interval
 
 SEEDS = range(10)
 BASE = {"vocab": 64, "seq_len": 16, "samples": 16000, "trigger_in_values": True}

@@ -11,10 +11,10 @@ from sized import sized
 import recallbook as rb
 from recallbook.__main__ import main
 from recallbook.commands import predicting
-from recallbook.sweeps import archive, catalogue, run
+from recallbook.sweeps import run
 from recallbook.sweeps.store import Result, Store, StoreFault
+from recallbook_studies import committed
 
-SWEEPS = catalogue.sweeps()
 SETTINGS = [sized(8, 3, 4, n) for n in (10, 20, 30)]
 POINTS = [rb.Point(setting, seed, test_samples=20) for setting in SETTINGS for seed in range(2)]
 OUTCOME = {"accuracy": 0.1, "lock_on": 0.5, "recall": None}
@@ -88,14 +88,14 @@ def test_an_export_is_whole_or_nothing(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
-        patch.setattr(archive, "summary", no_room)
+        patch.setattr(committed, "summary", no_room)
         with pytest.raises(OSError, match="No space left on device; the store is whole: make room"):
-            archive.export("x", POINTS, tmp_path / "s.sqlite", tmp_path, "none")
+            committed.export("x", POINTS, tmp_path / "s.sqlite", tmp_path, "none")
     assert {p.name for p in tmp_path.iterdir()} == {"s.sqlite", "x.parquet", "x.csv", "x.json"}
     assert {(tmp_path / name).read_text() for name in ("x.parquet", "x.csv", "x.json")} == {
         "before"
     }
-    paths = archive.export("x", POINTS, tmp_path / "s.sqlite", tmp_path, "none")
+    paths = committed.export("x", POINTS, tmp_path / "s.sqlite", tmp_path, "none")
     assert [path for path in paths if path.stat().st_size <= 100] == []
 
 

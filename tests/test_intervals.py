@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from recallbook.analysis.intervals import fitted_slope, over_seeds, seed_interval
+from recallbook_studies.intervals import fitted_slope, over_seeds, seed_interval
 
 pytestmark = pytest.mark.essential
 

@@ -21,6 +21,7 @@ from recallbook.bounds import decoding
 from recallbook.data.streams import stream
 from recallbook.sweeps import archive, run
 from recallbook.sweeps.point import OUTCOMES, Point, from_frame
+from recallbook_studies import committed
 
 RATES = ((None, None), (0.3, 2.0), (20.0, 300.0), (1e-4, 1e7))
 SETTINGS = 40
@@ -94,7 +95,9 @@ def failures(setting, seed, rates, disguises, decoded) -> list[str]:
         with threads(count):
             other, again = disguise(problem, test, generator(seed))
             found = numbers(outcomes(other, again, rates, chunk))
-            if np.abs(found - plain).max() > run.EXACT or not decoded(problem, other, name, seed):
+            if np.abs(found - plain).max() > committed.EXACT or not decoded(
+                problem, other, name, seed
+            ):
                 wrong.append(name)
     return wrong
 
@@ -138,7 +141,7 @@ def measured(point: Point, problem: rb.Problem, test) -> dict[str, float | None]
 @pytest.mark.slow
 @pytest.mark.parametrize("name", archive.names())
 def test_committed_rows_are_those_of_the_disguised_problem(name):
-    """The same in the sense of :func:`recallbook.sweeps.run.recomputed`, with another disguise
+    """The same in the sense of :func:`recallbook_studies.committed.recomputed`, with another disguise
     for each row."""
     frame = rb.load_results(name)
     cheap = [index for index, point in enumerate(from_frame(frame)) if point.cost <= 0.1]
@@ -159,4 +162,4 @@ def test_committed_rows_are_those_of_the_disguised_problem(name):
                 )
             )
     again = stored.assign(**{key: [row[key] for row in rows] for key in OUTCOMES})
-    assert run.agree(stored, again).all(), again.compare(stored)
+    assert committed.agree(stored, again).all(), again.compare(stored)

@@ -9,7 +9,7 @@ import pytest
 EQUIVALENT = mutants.Mutant(
     "a docstring",
     "none",
-    "recallbook/analysis/intervals.py",
+    "recallbook_studies/intervals.py",
     '"""Mean over seeds',
     '"""Average over seeds',
     ("test_intervals.py",),
@@ -59,7 +59,7 @@ def test_mutant_applies(mutant):
 
 @pytest.mark.parametrize("old", ["no such text", "return"])
 def test_old_text_must_occur_once(old):
-    with pytest.raises(ValueError, match=r"occurs \d+ times in recallbook/analysis/intervals\.py"):
+    with pytest.raises(ValueError, match=r"occurs \d+ times in recallbook_studies/intervals\.py"):
         mutants.mutated(EQUIVALENT._replace(old=old))
 
 

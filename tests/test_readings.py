@@ -12,11 +12,11 @@ from hypothesis import given, settings, strategies as st
 from sized import marked
 
 import recallbook as rb
-from recallbook.analysis.intervals import seed_interval
 from recallbook.bounds import coverage, information, information_terms as expressions
 from recallbook.theory.symbolic.expressions import N, V
 from recallbook_studies.ch01.baselines import seen_distribution
 from recallbook_studies.ch08 import estimators, lattice, readings
+from recallbook_studies.intervals import seed_interval
 
 pytestmark = pytest.mark.essential
 

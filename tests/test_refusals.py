@@ -12,14 +12,14 @@ import torch
 from sized import sized
 
 import recallbook as rb
-from recallbook.analysis.critical import critical_size
-from recallbook.analysis.intervals import fitted_slope, seed_interval
 from recallbook.analysis.plan import Cost, plan
 from recallbook.bounds import closed_form, information
 from recallbook.theory import hermite
 from recallbook_studies.ch06 import proved_rates
 from recallbook_studies.ch08 import lattice
 from recallbook_studies.ch11 import frequencies, rare_located, spectra
+from recallbook_studies.critical import critical_size
+from recallbook_studies.intervals import fitted_slope, seed_interval
 
 pytestmark = pytest.mark.essential
 

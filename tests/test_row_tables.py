@@ -15,13 +15,14 @@ from sampling import OUTCOMES
 
 import recallbook as rb
 from recallbook.__main__ import main
-from recallbook.sweeps import archive, catalogue
-from recallbook.sweeps.catalogue import RowTable
+from recallbook.sweeps import archive
+from recallbook_studies import sweeping
+from recallbook_studies.catalogue import RowTable
 from recallbook_studies.ch06 import sandwich
 from recallbook_studies.ch07 import features, phase
 from recallbook_studies.ch09 import quantiles
+from recallbook_studies.sweeps import ROW_TABLES
 
-ROW_TABLES = catalogue.row_tables()
 DIGITS = 2e-5  # relative: five digits are written, or six
 
 
@@ -137,8 +138,8 @@ TABLE = RowTable("squares", lambda: range(5), square, "index", digits=2)
 def told(monkeypatch, tmp_path):
     """The command on a table named squares."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(catalogue, "row_tables", lambda: {"squares": TABLE})
-    monkeypatch.setattr(catalogue, "FOLDER", tmp_path)
+    monkeypatch.setattr(sweeping, "ROW_TABLES", {"squares": TABLE})
+    monkeypatch.setattr(sweeping, "FOLDER", tmp_path)
     (tmp_path / "tables").mkdir()
     return lambda words: main(["table", *words.split()])
 

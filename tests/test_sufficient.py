@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import recallbook as rb
-from recallbook.analysis.critical import critical_table
 from recallbook.bounds import sufficient
 from recallbook_studies.ch06 import sandwich
+from recallbook_studies.critical import critical_table
 
 
 def test_a_bet_on_no_more_than_the_target_does_not_gain():

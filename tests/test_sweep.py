@@ -14,8 +14,9 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import recallbook as rb
 from recallbook.sweeps import paired, run as sweep
-from recallbook.sweeps.run import executor_for, process_pool
+from recallbook.sweeps.run import process_pool
 from recallbook.sweeps.store import Store
+from recallbook_studies.sweeping import executor_for
 
 pytestmark = pytest.mark.essential
 

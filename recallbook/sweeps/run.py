@@ -10,22 +10,19 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
 from dataclasses import asdict
 from multiprocessing import connection
-from typing import Any
 
-import numpy as np
 import pandas as pd
 import torch
 from tqdm import tqdm
 
-from recallbook.arguments import check_flag, check_rate, check_seed, check_size, not_allowed
+from recallbook.arguments import check_flag, check_size, not_allowed
 from recallbook.data.task import Problem
 from recallbook.model.transformer import RecallTransformer, Weights
-from recallbook.sweeps.archive import load_results, table
+from recallbook.sweeps.archive import table
 from recallbook.sweeps.paired import PairedDraws, Task, cut
-from recallbook.sweeps.point import OUTCOMES, Point, from_frame, unique
+from recallbook.sweeps.point import OUTCOMES, Point, unique
 from recallbook.sweeps.store import Result, Store
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
@@ -55,39 +52,6 @@ def _start() -> None:
             os._exit(1)
 
         threading.Thread(target=follow, daemon=True).start()
-
-
-@contextmanager
-def executor_for(workers: int = 1, scheduler: str | None = None) -> Iterator[Executor | None]:
-    """Dask at the address of its scheduler, a pool of processes, or ``None`` for one worker: this
-    process.
-
-    Raises
-    ------
-    ValueError
-        If Dask is not installed, or nothing answers at the address.
-    """
-    workers = check_size("workers", workers)
-    if scheduler is not None:
-        try:
-            from distributed import Client
-        except ImportError:
-            raise not_allowed(
-                "scheduler", scheduler, 'left out without Dask: pip install "recallbook[cluster]"'
-            ) from None
-        try:
-            client: Any = Client(scheduler, timeout=10)  # type: ignore[no-untyped-call]
-        except (OSError, ValueError) as problem:
-            raise not_allowed(
-                "scheduler", scheduler, "the address of a Dask scheduler that answers"
-            ) from problem
-        with client:
-            yield client.get_executor()
-    elif workers > 1:
-        with process_pool(workers) as pool:
-            yield pool
-    else:
-        yield None
 
 
 def measure(point: Point, problem: Problem) -> dict[str, float | None]:
@@ -263,46 +227,3 @@ def _elsewhere(
         raise RuntimeError(
             f"{len(lost)} of {len(tasks)} tasks were lost with their workers; all others are stored, so run it again"
         ) from lost[0]
-
-
-# Committed rows, simulated again
-
-EXACT = 1e-9  # a sum of shares 1/k has this many digits, whatever the order in which it was added
-
-
-def recomputed(name: str, count: int = 4, seed: int = 0, seconds: float = 0.3) -> pd.DataFrame:
-    """A random sample of committed rows, simulated again, with ``same``: whether outcomes agree.
-
-    Three steps and decoders count: a fraction is the same within :data:`EXACT`, on every processor,
-    since ties go by a rule and not by rounding. (Hundreds of steps of gradient descent amplify
-    rounding; no committed sweep has them.) A message of failure is the same to the letter. Only
-    points of at most so many estimated ``seconds`` are in the sample. Rows keep their index in the results.
-
-    Raises
-    ------
-    ValueError
-        If there are no such results, or not so many such points.
-    """
-    frame = load_results(name)
-    points = from_frame(frame)
-    check_rate("seconds", seconds)
-    cheap = [i for i, point in enumerate(points) if point.cost <= seconds]
-    if check_size("count", count) > len(cheap):
-        raise not_allowed(
-            "count", count, f"at most {len(cheap)}, the number of points of {seconds} s"
-        )
-    chosen = np.sort(
-        np.random.default_rng(check_seed("seed", seed)).choice(cheap, count, replace=False)
-    )
-    again = run_sweep([points[i] for i in chosen]).set_index(chosen)
-    return again.assign(same=agree(frame.loc[chosen], again))
-
-
-def agree(stored: pd.DataFrame, again: pd.DataFrame) -> pd.Series:
-    """Row by row, whether outcomes and errors are the same, as :func:`recomputed` says."""
-    same = (stored["error"].fillna("") == again["error"].fillna("")).to_numpy(bool)
-    for outcome in OUTCOMES:
-        before, after = stored[outcome].to_numpy(float), again[outcome].to_numpy(float)
-        near = np.abs(after - before) <= EXACT
-        same &= near | (np.isnan(before) & np.isnan(after))
-    return pd.Series(same, index=stored.index)

@@ -17,7 +17,6 @@ import sympy as sp
 import torch
 from numpy.typing import ArrayLike
 
-from recallbook.analysis import intervals
 from recallbook.data.task import Problem, draw
 from recallbook.embedding_laws import LAWS
 from recallbook.setting import Setting
@@ -26,6 +25,7 @@ from recallbook.theory.symbolic.expressions import d, numeric
 from recallbook.theory.values import FIELDS, length_variance, sizes
 from recallbook.training.early_phase import key_query_step, value_step
 from recallbook.training.simulation import simulate
+from recallbook_studies import intervals
 
 SEEDS = range(10)
 SIGNAL: dict[str, Any] = {"vocab": 128, "samples": 2048, "dim": 32, "seq_len": 16}

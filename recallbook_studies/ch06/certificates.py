@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 import torch
 
-from recallbook.analysis.critical import predicted_size
 from recallbook.bounds import recall_law
 from recallbook.bounds.certificate import certify
 from recallbook.data.embeddings import draw_embeddings
@@ -25,6 +24,7 @@ from recallbook.setting import Setting
 from recallbook.sweeps.archive import load_results
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
+from recallbook_studies.critical import predicted_size
 from recallbook_studies.error_map import described
 from recallbook_studies.prediction_errors import QUANTITIES, log_uniform, means_and_errors
 

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recallbook.analysis.critical import critical_table
 from recallbook.bounds.coverage import coverage_samples, minimum_samples
 from recallbook.bounds.sufficient import sufficient_samples
 from recallbook.setting import Setting
@@ -25,6 +24,7 @@ from recallbook.theory.prediction import critical_samples
 from recallbook.training.simulation import simulate
 from recallbook_studies import grids
 from recallbook_studies.ch06.critical_sizes import critical_dim
+from recallbook_studies.critical import critical_table
 from recallbook_studies.prediction_errors import log_uniform
 
 load = partial(load_results, "sufficient")  # the committed rows

@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 import torch
 
-from recallbook.analysis.intervals import seed_interval
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import load_results
 from recallbook.theory.prediction import predict
 from recallbook_studies.ch07.features import outcomes
+from recallbook_studies.intervals import seed_interval
 
 load_budgets = partial(load_results, "mlp_budget")  # the committed rows
 WIDTHS, DIM = (36, 96, 384), 48

@@ -18,7 +18,6 @@ import sympy as sp
 import torch
 from numpy.typing import NDArray
 
-from recallbook.analysis.intervals import Interval, fitted_slope, over_seeds
 from recallbook.arguments import not_allowed
 from recallbook.data.task import Problem, draw
 from recallbook.model.ties import credit, logit_slack
@@ -29,6 +28,7 @@ from recallbook.theory.search import bracket
 from recallbook.theory.symbolic import recall_terms as symbolic
 from recallbook.theory.symbolic.expressions import N, V, d, m
 from recallbook.training.simulation import simulate
+from recallbook_studies.intervals import Interval, fitted_slope, over_seeds
 
 SEEDS = range(8)
 TEST = 1000  # fresh sequences a seed

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.special import logsumexp
 
-from recallbook.analysis.intervals import fitted_slope, seed_interval
 from recallbook.bounds import information, information_terms as terms
 from recallbook.bounds.decoding import METHODS, decoded, feature_moments
 from recallbook.data.embeddings import Embeddings, draw_embeddings
@@ -27,6 +26,7 @@ from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
 from recallbook_studies.ch02.associative import predicted_recall
 from recallbook_studies.ch08 import lattice
+from recallbook_studies.intervals import fitted_slope, seed_interval
 
 SEEDS = range(10)
 COLLAPSE = ((48, 16), (48, 64), (64, 32), (64, 128), (96, 64))  # (d, L) at V = 128

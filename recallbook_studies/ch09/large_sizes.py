@@ -7,11 +7,11 @@ from typing import Any
 
 import pandas as pd
 
-from recallbook.analysis.intervals import over_seeds
 from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
 from recallbook.theory.prediction import predict
 from recallbook_studies import grids
+from recallbook_studies.intervals import over_seeds
 
 SEEDS = range(10)
 SIZES = ["vocab", "seq_len", "dim", "samples"]

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pandas as pd
 
-from recallbook.analysis.intervals import over_seeds
 from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
 from recallbook_studies import grids
+from recallbook_studies.intervals import over_seeds
 
 SEEDS = range(10)
 VOCAB, LENGTH, DIM = 256, 8, 32

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from recallbook.analysis.intervals import over_seeds
 from recallbook.setting import Setting
 from recallbook_studies.ch11 import error_sizes, thresholds
 from recallbook_studies.ch11.frequencies import broken_share, laws
+from recallbook_studies.intervals import over_seeds
 from recallbook_studies.plotting import COLOURS, plain_ticks, plot_intervals
 
 GRID = np.linspace(0.2, 1.4, 49)  # exponents of a predicted line

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recallbook.analysis.critical import critical_table, exponents, predicted_size
 from recallbook_studies import grids
 from recallbook_studies.ch12 import order, sizes
 from recallbook_studies.ch12.rungs import LADDER, RUNGS
+from recallbook_studies.critical import critical_table, exponents, predicted_size
 
 LEVELS = (0.5, 0.9)
 SIZES = ("vocab", "seq_len", "dim")

@@ -12,7 +12,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 from torch import nn
 
-from recallbook.analysis.intervals import over_seeds
 from recallbook.data.task import draw
 from recallbook.theory.trained import load
 from recallbook_studies import grids
@@ -21,6 +20,7 @@ from recallbook_studies.ch12.capacity import LABELS
 from recallbook_studies.ch12.rungs import LADDER
 from recallbook_studies.ch12.training import BATCH, STEPS, TEST, train
 from recallbook_studies.ch12.updates import BETAS, EPSILON, MOMENTUM, WARM_UP
+from recallbook_studies.intervals import over_seeds
 from recallbook_studies.plotting import COLOURS, MARKERS, plain_ticks, plot_intervals, style_of
 from recallbook_studies.tables import significant
 

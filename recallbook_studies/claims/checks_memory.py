@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 
-from recallbook.analysis.intervals import Interval, seed_interval
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import load_results
 from recallbook.training.simulation import simulate
@@ -19,6 +18,7 @@ from recallbook_studies.ch07.features import alone, drawn, perfect_recall
 from recallbook_studies.ch09 import mlp_sizes
 from recallbook_studies.ch12 import capacity as trained_matrices, runs, sizes
 from recallbook_studies.claims.findings import measures
+from recallbook_studies.intervals import Interval, seed_interval
 
 HELD = 0.99  # of the facts: what counts as held, as in the public code on trained memories
 SMALL = 8  # d of the memories that are compared

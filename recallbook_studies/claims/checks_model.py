@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import pandas as pd
 from scipy import stats
 
-from recallbook.analysis.intervals import Interval, over_seeds, seed_interval
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import load_results
 from recallbook.theory.symbolic.expressions import d
@@ -20,6 +19,7 @@ from recallbook_studies.ch03 import rates as three_rates
 from recallbook_studies.ch09 import geometry
 from recallbook_studies.ch12 import histories, order, oscillation as oscillations, runs
 from recallbook_studies.claims.findings import measures
+from recallbook_studies.intervals import Interval, over_seeds, seed_interval
 
 RUNNING = Setting(vocab=256, seq_len=128, dim=96, samples=2048)
 TOTAL = 256 * 8 * 16 * 96  # N L d of N = 8 V at L = 16, d = 96

@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recallbook.analysis import critical
-from recallbook.analysis.intervals import Interval, seed_interval
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import load_results
 from recallbook.theory.prediction import predict
 from recallbook.theory.search import bracket
 from recallbook.training.simulation import simulate
-from recallbook_studies import grids
+from recallbook_studies import critical, grids
 from recallbook_studies.ch01 import baselines
 from recallbook_studies.ch09 import (
     four_corners,
@@ -27,6 +25,7 @@ from recallbook_studies.ch09 import (
 )
 from recallbook_studies.ch12 import ladder_laws, runs
 from recallbook_studies.claims.findings import by_size, measures
+from recallbook_studies.intervals import Interval, seed_interval
 
 LOCKS = "lock-on"
 LABELS, ONE, SHORT, LONG = (

@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from recallbook.analysis.intervals import Interval, seed_interval
+from recallbook_studies.intervals import Interval, seed_interval
 
 Measure = Callable[[], SimpleNamespace]
 CHECKS: dict[str, Measure] = {}

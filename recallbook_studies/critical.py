@@ -19,13 +19,13 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from recallbook.analysis.intervals import check_target, crossing, curves, log_crossing
 from recallbook.arguments import check_choice, check_rate, check_size, not_allowed
 from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
 from recallbook.sweeps.run import run_sweep
 from recallbook.theory.prediction import predict, predicted_lock_on
 from recallbook.theory.search import bracket
+from recallbook_studies.intervals import check_target, crossing, curves, log_crossing
 
 VARIED = ("samples", "dim", "width")
 RESAMPLES = 400

@@ -1,5 +1,4 @@
-"""What the command line knows: sweeps, and tables made row by row, that installed packages
-offer."""
+"""What the command line runs: sweeps, and tables made row by row."""
 
 from __future__ import annotations
 
@@ -7,19 +6,15 @@ import csv
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 from tqdm import tqdm
 
-from recallbook.arguments import check_choice, not_allowed
-from recallbook.sweeps.archive import FOLDER, read_table, tables
+from recallbook.arguments import not_allowed
+from recallbook.sweeps.archive import read_table
 from recallbook.sweeps.point import Point
-
-GROUP = "recallbook.sweeps"  # of entry points; each names a dictionary of sweeps and row tables
 
 
 class Sweep(NamedTuple):
@@ -117,32 +112,3 @@ class RowTable:
             os.replace(whole, file)
         finally:
             whole.unlink(missing_ok=True)
-
-
-@cache
-def offered() -> dict[str, Sweep | RowTable]:
-    """Load all that installed packages offer under :data:`GROUP`, by name."""
-    return {name: one for entry in entry_points(group=GROUP) for name, one in entry.load().items()}
-
-
-def sweeps() -> dict[str, Sweep]:
-    """All sweeps, by name."""
-    return {name: one for name, one in offered().items() if isinstance(one, Sweep)}
-
-
-def row_tables() -> dict[str, RowTable]:
-    """All tables made row by row, by name."""
-    return {name: one for name, one in offered().items() if isinstance(one, RowTable)}
-
-
-def find_sweep(name: str) -> Sweep:
-    """Find the sweep of this name, or raise ``ValueError`` with the names there are."""
-    return sweeps()[check_choice("name", name, tuple(sweeps()))]
-
-
-def find_row_table(name: str) -> tuple[RowTable, Path]:
-    """Find the table of this name and its file, or raise ``ValueError`` with the names there
-    are."""
-    table = row_tables()[check_choice("name", name, tuple(row_tables()))]
-    file = tables().get(name, FOLDER / "tables" / f"{name}{table.suffix}")
-    return table, Path(str(file))

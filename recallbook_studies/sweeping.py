@@ -5,22 +5,33 @@ from __future__ import annotations
 
 import argparse
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import torch
 
-from recallbook.arguments import check_device, check_optional, check_size, not_allowed
-from recallbook.sweeps.archive import export, load_results
-from recallbook.sweeps.catalogue import RowTable, Sweep, find_row_table, find_sweep
-from recallbook.sweeps.point import OUTCOMES, from_frame
-from recallbook.sweeps.run import executor_for, recomputed, run_sweep
+from recallbook.arguments import (
+    check_choice,
+    check_device,
+    check_optional,
+    check_size,
+    not_allowed,
+)
+from recallbook.sweeps.archive import FOLDER, load_results, tables
+from recallbook.sweeps.point import OUTCOMES, Point, from_frame
+from recallbook.sweeps.run import process_pool, run_sweep
 from recallbook.sweeps.store import Store
+from recallbook_studies.catalogue import RowTable, Sweep
+from recallbook_studies.committed import export, recomputed
+from recallbook_studies.sweeps import ROW_TABLES, SWEEPS
 
 
-def listed(kinds: Mapping[str, Mapping[str, Sweep | RowTable]]) -> str:
+def listed(**kinds: Mapping[str, Sweep | RowTable]) -> str:
     """What can be named, by kind, and what each shows."""
     width = max(len(name) for known in kinds.values() for name in known)
     lines = []
@@ -31,6 +42,14 @@ def listed(kinds: Mapping[str, Mapping[str, Sweep | RowTable]]) -> str:
             "",
         ]
     return "\n".join(lines)
+
+
+def add(commands: Any, shape: dict[str, Any]) -> str:
+    """Add all commands to the parser's, which finds this by its entry point; return what they run."""
+    end = shape["epilog"]
+    add_sweeps(commands, {**shape, "epilog": f"{listed(sweeps=SWEEPS)}\n{end}"})
+    add_table(commands, {**shape, "epilog": f"{listed(tables=ROW_TABLES)}\n{end}"})
+    return listed(sweeps=SWEEPS, tables=ROW_TABLES)
 
 
 STORE = (str, "FILE", None, "SQLite file with the results (default: NAME.sqlite in this folder)")
@@ -44,7 +63,7 @@ def _add(commands: Any, name: str, says: str, text: str, shape: dict[str, Any]) 
     return parser
 
 
-def add(commands: Any, shape: dict[str, Any]) -> None:
+def add_sweeps(commands: Any, shape: dict[str, Any]) -> None:
     """Add the commands on sweeps to the parser's."""
     text = """\
         Simulate every point of a sweep that the store lacks. A sweep can be stopped, or killed, at any moment: the
@@ -74,7 +93,7 @@ def add(commands: Any, shape: dict[str, Any]) -> None:
     out.set_defaults(run=_export)
     text = """\
         Simulate rows of committed results again and print those that differ, with both values. Exit status 1 if any
-        does. What counts as the same is said in recallbook.sweeps.run.recomputed."""
+        does. What counts as the same is said in recallbook_studies.committed.recomputed."""
     again = _add(commands, "recompute", "check committed results", text, shape)
     again.options(
         {
@@ -115,12 +134,14 @@ _part.__name__ = "I/N, with I from 0 to below N,"  # as argparse complains
 
 
 def _table(chosen: argparse.Namespace) -> int:
-    table, file = find_row_table(chosen.name)
+    table = ROW_TABLES[check_choice("name", chosen.name, tuple(ROW_TABLES))]
     if chosen.device is not None and not table.devices:
         raise not_allowed("device", chosen.device, "left out: this table is made on the CPU")
     torch.set_num_threads(1)
     if chosen.export:
-        table.write(chosen.store) if table.write else table.export(chosen.store, file)
+        file = tables().get(chosen.name, FOLDER / "tables" / f"{chosen.name}{table.suffix}")
+        write = table.write or partial(table.export, file=Path(str(file)))
+        write(chosen.store)
     elif len(chosen.store) == 1:
         device = {} if chosen.device is None else {"device": check_device("device", chosen.device)}
         table.fill(chosen.store[0], chosen.part, **device)
@@ -129,8 +150,12 @@ def _table(chosen: argparse.Namespace) -> int:
     return 0
 
 
+def _points(name: str) -> list[Point]:
+    return SWEEPS[check_choice("name", name, tuple(SWEEPS))].points()
+
+
 def _sweep(chosen: argparse.Namespace) -> int:
-    points = find_sweep(chosen.name).points()
+    points = _points(chosen.name)
     store = chosen.store or f"{chosen.name}.sqlite"
     check_size("workers", chosen.workers)
     limit = check_optional(check_size, "limit", chosen.limit)
@@ -149,7 +174,7 @@ def _sweep(chosen: argparse.Namespace) -> int:
 
 
 def _export(chosen: argparse.Namespace) -> int:
-    points = find_sweep(chosen.name).points()
+    points = _points(chosen.name)
     command = " && ".join(f"python -m recallbook {do} {chosen.name}" for do in ("sweep", "export"))
     store = chosen.store or f"{chosen.name}.sqlite"
     print(*export(chosen.name, points, store, chosen.to, command), sep="\n")
@@ -169,3 +194,36 @@ def _recompute(chosen: argparse.Namespace) -> int:
                 print(f"  {outcome}: stored {before}, now {after}")
     print(f"{chosen.name}: {len(found)} rows recomputed, {len(wrong)} differ")
     return 1 if len(wrong) else 0
+
+
+@contextmanager
+def executor_for(workers: int = 1, scheduler: str | None = None) -> Iterator[Executor | None]:
+    """Dask at the address of its scheduler, a pool of processes, or ``None`` for one worker: this
+    process.
+
+    Raises
+    ------
+    ValueError
+        If Dask is not installed, or nothing answers at the address.
+    """
+    workers = check_size("workers", workers)
+    if scheduler is not None:
+        try:
+            from distributed import Client
+        except ImportError:
+            raise not_allowed(
+                "scheduler", scheduler, 'left out without Dask: pip install "recallbook[cluster]"'
+            ) from None
+        try:
+            client: Any = Client(scheduler, timeout=10)  # type: ignore[no-untyped-call]
+        except (OSError, ValueError) as problem:
+            raise not_allowed(
+                "scheduler", scheduler, "the address of a Dask scheduler that answers"
+            ) from problem
+        with client:
+            yield client.get_executor()
+    elif workers > 1:
+        with process_pool(workers) as pool:
+            yield pool
+    else:
+        yield None
