@@ -27,6 +27,7 @@ from recallbook_studies.tables import significant
 NAMES = [rung.name for rung in LADDER]
 SYMBOLS = {"seq_len": "L", "dim": "d", "vocab": "V"}
 LEVELS = (0.5, 0.9)
+NEAR = 0.05  # of coverage, at every N
 
 
 def curves(frame: pd.DataFrame) -> pd.DataFrame:
@@ -50,19 +51,24 @@ def shown(vocab: int, seq_len: int, samples: int, seed: int) -> float:
 
 
 def draw_curves(ax: Axes, table: pd.DataFrame) -> None:
-    """Points: accuracy of every rung at N, with intervals; in its colour coverage times its own
-    lock-on and recall, and in black coverage alone."""
+    """Points: accuracy of every rung at N, with intervals. In black coverage alone; rungs that stay
+    near it are grey, the others have their colour and, as a line, coverage times their own lock-on
+    and recall."""
+    near = (table["mean"] - table["covered"]).abs().groupby(table["rung"]).max() < NEAR
     for index, name in enumerate(NAMES):
         part = table[table["rung"] == name]
-        shift = 1.012 ** (index - len(NAMES) / 2)
-        style: dict[str, Any] = {
-            "color": COLOURS[index % len(COLOURS)],
-            "marker": MARKERS[index // len(COLOURS)],
-        }
-        ax.plot(part["samples"] * shift, part["own"], color=style["color"], linewidth=0.8)
-        if len(part):
-            at = part.assign(samples=part["samples"] * shift)
-            plot_intervals(ax, at, "samples", name, linestyle="none", **style)
+        if part.empty:
+            continue
+        part = part.assign(samples=part["samples"] * 1.012 ** (index - len(NAMES) / 2))
+        style: dict[str, Any] = {"color": "0.65", "marker": "o", "markersize": 4, "zorder": 1}
+        label = f"within {NEAR:g}: {near.sum()} rungs"
+        if not near[name]:
+            style, label = {"color": COLOURS[index % 6], "marker": MARKERS[index % 5]}, name
+            ax.plot(part["samples"], part["own"], color=style["color"], linewidth=0.8)
+        shown_before = label in ax.get_legend_handles_labels()[1]
+        plot_intervals(
+            ax, part, "samples", "" if shown_before else label, linestyle="none", **style
+        )
     ax.plot(table.groupby("samples")["covered"].mean(), color="black", label="coverage")
     ax.set(xscale="log", xlabel="$N$", ylabel="accuracy", ylim=(0, 1.03))
     plain_ticks(ax, sorted(table["samples"].unique()))
