@@ -24,7 +24,7 @@ from recallbook.bounds.coverage import coverage_samples
 from recallbook.theory.symbolic import lock_terms as of_lock_on, recall_terms as of_recall
 from recallbook.theory.symbolic.expressions import L, V, d, m, numeric
 from recallbook.theory.values import sizes
-from recallbook_studies import error_map, laws, prediction_errors
+from recallbook_studies import error_map, laws
 from recallbook_studies.ch06 import product_form, sandwich
 from recallbook_studies.ch07 import features
 from recallbook_studies.laws import least_dim, lock_on_at, ratio_for
@@ -302,7 +302,7 @@ def helps() -> dict[str, str]:
 def checked() -> dict[str, str]:
     """How often the map of errors finds the prediction off, with a warning and without one."""
     found = error_map.judged()
-    quiet, allowed = ~found["doubted"], prediction_errors.TOLERANCES
+    quiet, allowed = ~found["doubted"], error_map.TOLERANCES
     return {
         "map cases": f"{len(found):,}",
         "map quiet": f"{int(quiet.sum()):,}",

@@ -7,27 +7,34 @@ files, adds the predictions and writes the table that ships with the package."""
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Callable, Iterable, Iterator
 from multiprocessing import Pool
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 from tqdm import tqdm
 
+from recallbook.embedding_laws import LAWS
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import load_results
 from recallbook.theory.caveats import doubts
-from recallbook_studies.prediction_errors import (
-    CALLABLES,
-    QUANTITIES,
-    anywhere,
-    excess,
-    means_and_errors,
-    outcomes,
-    predictions,
-)
+from recallbook.theory.prediction import predict
+from recallbook.training.simulation import simulate
 
+NAMED = ("relu", "gelu", "tanh", "linear", "he2", "he3")
+CALLABLES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "sin": torch.sin,
+    "exp": torch.exp,
+    "abs": torch.abs,
+    "softplus": torch.nn.functional.softplus,
+}
+LARGEST_TOKENS, LARGEST_ANYWHERE = 4 * 10**6, 2 * 10**9  # N L, and N m d or V^2 d, anywhere
+TOLERANCES = {"accuracy": 0.02, "lock_on": 0.03, "recall": 0.02}
+QUANTITIES = ("accuracy", "lock_on", "recall")
 COUNT = 2400  # settings of the committed map
 FIRST_SEED = 4 * 10**8  # seeds of the map are used nowhere else
 FEWEST, MOST = 32, 500  # seeds of a setting; with fewer than 32 a rare failure would go unseen
@@ -39,15 +46,51 @@ FIELDS = tuple(Setting.__dataclass_fields__)
 INTEGERS = dict.fromkeys(("index", "vocab", "seq_len", "dim", "samples", "seeds"), "int32")
 
 
+def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
+    """A number between two ends, uniform in its logarithm."""
+    return float(np.exp(rng.uniform(np.log(low), np.log(high))))
+
+
+def random_setting(index: int) -> Setting:
+    """The setting of this number: any that is not too costly, every size log-uniform, every choice
+    possible, callables too.
+
+    V from 24 to 1024, L to 1.2 V, N from V/2 to 300 V, d from 8 to 10 V or, for half of them,
+    around the dimension at which recall changes; m from 0.3 d to 20 d."""
+    rng = np.random.default_rng([11, index])
+
+    def between(low: float, high: float) -> int:
+        return max(1, round(log_uniform(rng, low, high)))
+
+    while True:
+        vocab = between(24, 1024)
+        seq_len = 1 if rng.random() < 0.06 else between(2, 1.2 * vocab)
+        dim = (
+            round(math.sqrt(vocab) * between(50, 800) / 100)
+            if rng.random() < 0.5
+            else between(8, 10 * vocab)
+        )
+        samples = between(vocab / 2, 300 * vocab)
+        law = ("gaussian", "sphere", "orthogonal")[rng.choice(3, p=(0.6, 0.3, 0.1))]
+        dim = vocab + 2 + int(rng.integers(vocab)) if LAWS[law].geometry == "orthonormal" else dim
+        sizes = {"vocab": vocab, "seq_len": seq_len, "dim": dim, "samples": samples}
+        chosen: dict[str, Any] = {**sizes, "embeddings": law}
+        work = vocab**2 * dim
+        if rng.random() < 0.45:
+            chosen["width"] = max(1, round(dim * between(30, 2000) / 100))
+            every = (*NAMED, *CALLABLES)
+            name = every[rng.integers(len(every))]
+            chosen["activation"] = CALLABLES.get(name, name)
+            work = max(samples, vocab) * dim * chosen["width"]
+        chosen["trigger_in_values"] = bool(rng.integers(2))
+        if samples * seq_len <= LARGEST_TOKENS and work <= LARGEST_ANYWHERE:
+            return Setting(**chosen)
+
+
 def load() -> pd.DataFrame:
     """The committed rows, with their ``model``."""
     frame = load_results("error_map")
     return frame.assign(model=np.where(frame["width"].isna(), "Attention-only", "Attention-MLP"))
-
-
-def random_setting(index: int) -> Setting:
-    """The setting of this number."""
-    return anywhere(np.random.default_rng([11, index]))
 
 
 def as_setting(row: dict[str, Any]) -> Setting:
@@ -62,6 +105,39 @@ def as_setting(row: dict[str, Any]) -> Setting:
 def seeds_of(index: int) -> range:
     """Seeds of the setting of this number, used nowhere else."""
     return range(FIRST_SEED + MOST * index, FIRST_SEED + MOST * (index + 1))
+
+
+def outcomes(setting: Setting, seeds: Iterable[int], test_samples: int) -> Iterator[list[float]]:
+    """Simulated ``QUANTITIES``, seed after seed."""
+    # products with m features take most of the time
+    dtype = torch.float64 if setting.width is None else torch.float32
+    for seed in seeds:
+        found = simulate(setting, seed, test_samples=test_samples, dtype=dtype)
+        yield [getattr(found, name) for name in QUANTITIES]
+
+
+def means_and_errors(rows: list[list[float]]) -> dict[str, float]:
+    """Mean over seeds of each of ``QUANTITIES``, and its standard error."""
+    means, errors = np.mean(rows, axis=0), np.std(rows, axis=0, ddof=1) / len(rows) ** 0.5
+    names = (*QUANTITIES, *(f"{name}_error" for name in QUANTITIES))
+    return dict(zip(names, (*means.tolist(), *errors.tolist()), strict=True))
+
+
+def predictions(setting: Setting) -> dict[str, Any]:
+    """What is predicted of each of ``QUANTITIES``, the standard error of that, and the names of the
+    ``doubts``."""
+    found = predict(setting, warn=False)
+    names = {doubt.name for doubt in doubts(setting, found.lock_on)}
+    row = {f"predicted_{name}": getattr(found, name) for name in QUANTITIES}
+    return {**row, "predicted_error": found.error, "doubts": names}
+
+
+def excess(rows: pd.DataFrame, name: str) -> pd.Series:
+    """By how much prediction and simulation differ beyond the tolerance and two standard errors, of
+    both together where the prediction has one."""
+    error = np.hypot(rows[f"{name}_error"], rows.get("predicted_error", 0.0))
+    difference = rows[f"predicted_{name}"] - rows[name]
+    return difference.abs() - TOLERANCES[name] - 2 * error
 
 
 def simulated(index: int) -> dict[str, Any]:
@@ -115,3 +191,10 @@ def finish(frame: pd.DataFrame) -> pd.DataFrame:
         found = pool.imap(predicted, frame.to_dict("records"), chunksize=8)
         guesses = pd.DataFrame(tqdm(found, total=len(frame)), index=frame.index)
     return frame.assign(**guesses[[f"predicted_{name}" for name in QUANTITIES]])
+
+
+def fresh(seed: int, count: int = 20) -> pd.DataFrame:
+    """Settings that nobody has looked at, others for every seed from 1: simulated, predicted and
+    judged."""
+    rows = [simulated(10**6 * seed + place) for place in range(count)]
+    return judged(finish(pd.DataFrame(rows)))

@@ -15,7 +15,7 @@ from recallbook.setting import LOSS_WEIGHTS, OUTPUT_BIASES
 from recallbook.theory.caveats import DOUBTS, UNEQUAL_DOUBTS, doubts
 from recallbook_studies import error_map
 from recallbook_studies.ch11 import unequal_map
-from recallbook_studies.prediction_errors import CALLABLES, QUANTITIES, TOLERANCES, outcomes
+from recallbook_studies.error_map import CALLABLES, QUANTITIES, TOLERANCES, outcomes
 
 pytestmark = pytest.mark.essential
 
@@ -43,6 +43,19 @@ def test_it_covers_what_a_setting_allows():
     for ratio, low, high in (("seq_len", 0.02, 1.1), ("samples", 0.6, 200), ("dim", 0.05, 8)):
         found = MAP[ratio] / MAP["vocab"]
         assert found.min() < low and found.max() > high, ratio
+
+
+@pytest.mark.slow
+def test_fresh_settings_are_judged(monkeypatch):
+    """Other settings for every seed, and none of the map's."""
+    monkeypatch.setattr(error_map, "AT_LEAST", 2)
+    monkeypatch.setattr(error_map, "SECONDS", 0.0)
+    found = error_map.fresh(seed=3, count=2)
+    assert list(found["seeds"]) == [2, 2] and set(found["off"]) <= {True, False}
+    assert found["index"].min() > error_map.COUNT
+    assert [error_map.as_setting(row) for row in found.to_dict("records")] == [
+        error_map.random_setting(index) for index in found["index"]
+    ]
 
 
 QUICK = unequal_map.judged().query("predicted_error < 0.0045").nsmallest(3, "vocab")

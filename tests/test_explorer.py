@@ -16,9 +16,9 @@ from settings import EQUAL, across, settings, thorough
 import recallbook as rb
 from recallbook.bounds.coverage import coverage_samples
 from recallbook.theory.caveats import doubts
+from recallbook_studies.error_map import QUANTITIES
 from recallbook_studies.explorer import cases as of, scripts, still, table
 from recallbook_studies.plotting import COLOURS
-from recallbook_studies.prediction_errors import QUANTITIES
 
 CONTENT = table.load()
 CLOSE, CLOSE_MLP = 0.015, 0.02  # what the page promises, and with an MLP in three of four settings

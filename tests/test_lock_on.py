@@ -102,8 +102,7 @@ def test_infinite_data_leave_overlap_and_unequal_facts():
 def test_orthogonal_scatter_at_all_lengths(seq_len, tau):
     """Coincidences of a token with its own fact grow with L / V: without them the ratio reaches 1.8
     at L = V."""
-    base = {"vocab": 128, "samples": 12800, "embeddings": "orthogonal", "trigger_in_values": tau}
-    setting = scores.setting_at(base, "vocab", 128, seq_len=seq_len)
+    setting = sized(128, seq_len, 130, 12800, embeddings="orthogonal", trigger_in_values=tau)
     frame = scores.run([setting], range(12))
     ratio = frame["variance"] / scores.variance(setting)
     assert abs(ratio.mean() - 1) < 0.1 + LARGEST_Z * standard_error(ratio)
@@ -128,16 +127,3 @@ def test_attention_vector_is_that_of_three_steps():
     problem = rb.draw(marked(30, 5, 12, 200), seed=1)
     w = rb.three_steps(problem).key_query @ problem.query / (problem.query @ problem.query)
     assert np.allclose(scores.attention_vector(problem), w, rtol=1e-10, atol=1e-14)
-
-
-def test_projection_takes_out_the_named_directions():
-    problem = rb.draw(marked(40, 6, 16, 400), seed=2)
-    row = scores.measure(problem)
-    z, t, w = (
-        x.numpy()
-        for x in (problem.input_embeddings, problem.trigger, scores.attention_vector(problem))
-    )
-    basis = np.stack([t, z.T @ z @ t, z.T @ z @ z.mean(0)], axis=1)
-    rest = w - basis @ np.linalg.lstsq(basis, w, rcond=None)[0]
-    assert row["residual"] == pytest.approx((z @ rest).var(ddof=1), rel=1e-8)
-    assert row["score"] == pytest.approx(t @ w, rel=1e-12)

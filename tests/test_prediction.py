@@ -13,7 +13,7 @@ import recallbook as rb
 from recallbook.theory import lock_on, values as fluctuations
 from recallbook.theory.symbolic import lock_terms as lock_symbols, recall_terms as recall_symbols
 from recallbook.theory.symbolic.expressions import L, N, V, d, tau
-from recallbook_studies import laws, prediction_errors
+from recallbook_studies import laws
 from recallbook_studies.ch02.associative import predicted_recall
 
 pytestmark = pytest.mark.essential
@@ -126,13 +126,6 @@ def test_critical_samples_reach_their_accuracy():
     assert at >= 0.9 > below
     assert rb.critical_samples(200, 10, 30, accuracy=0.9, **sizes) == math.inf
     assert isinstance(found, float)
-
-
-@pytest.mark.slow
-def test_validation_goes_anywhere(capsys):
-    """What is off is counted with and without a warning."""
-    prediction_errors.main(["--seed", "3", "--settings", "4", "--seeds", "2"])
-    assert "a warning:" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("seq_len", [2, 10, 40])

@@ -84,7 +84,6 @@ def test_too_many_tables_are_refused():
 def test_a_reading_is_the_gradient_with_an_error_of_that_covariance():
     setting = marked(5, 3, 2, 30)
     problem = rb.draw(setting, 1)
-    exact = lattice.exact_gradient(problem, lattice.exact_products(problem))
     rng = np.random.default_rng(0)
     drawn = np.array([lattice.error_of_reading(problem, 0.25, rng) for _ in range(4000)])
     tilde = (problem.output_embeddings - problem.output_embeddings.mean(dim=0)).numpy()[
@@ -94,13 +93,8 @@ def test_a_reading_is_the_gradient_with_an_error_of_that_covariance():
     expected = 0.25 * 2 * np.kron(tilde.T @ tilde, tokens.T @ tokens / 5)
     found = np.cov(drawn.reshape(4000, -1).T)
     assert np.abs(found - expected).max() < 5 * expected.max() / math.sqrt(4000)
-    few, more = (lattice.digits_of_reading(problem, exact, error) for error in (1e-6, 1e-12))
-    assert abs(more - few - 10) <= 1  # half of log2 of 10^6
-    last = float(max(map(abs, exact.flatten()))) / 2**more
-    assert 0.5 < last / np.sqrt(np.trace(expected) / 4 * 4e-12) < 2  # the last digit is the error
     alone = rb.draw(marked(5, 1, 2, 30), 1)
     assert not lattice.error_of_reading(alone, 1.0, rng).any()
-    assert lattice.digits_of_reading(alone, exact, 1.0) == 1
 
 
 # Directions: only labels that occur

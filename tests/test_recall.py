@@ -8,7 +8,7 @@ from sized import either, marked, sized
 
 import recallbook as rb
 from recallbook.data.embeddings import draw_embeddings
-from recallbook_studies.ch06 import by_hand, critical_sizes, origins
+from recallbook_studies.ch06 import critical_sizes, origins
 
 pytestmark = pytest.mark.essential
 
@@ -64,15 +64,6 @@ def test_predicted_recall_is_coverage_where_noises_vanish():
     )
 
 
-def test_frequency_constant():
-    """At this constant the smallest and the largest of V Poisson counts have tails of order 1/V, a
-    factor two apart."""
-    c = critical_sizes.frequency_constant()
-    rates = [a for a in np.linspace(0.5, 1, 100001)[1:-1] if c * (1 - a + a * np.log(a)) > 1]
-    a = max(rates)
-    assert c * (1 - 2 * a + 2 * a * np.log(2 * a)) == pytest.approx(1, abs=1e-3)
-
-
 # Product laws
 
 
@@ -124,22 +115,11 @@ def test_superposition_binds_as_the_square_of_the_dimension(tau):
 def test_critical_samples_are_reached_in_simulation():
     frame = critical_sizes.critical(False, dims=(192,), lengths=(16,))
     samples = int(frame["samples"].iloc[0])
-    accuracy = critical_sizes.outcomes([sized(256, 16, 192, samples)])["accuracy"]
+    setting = sized(256, 16, 192, samples)
+    accuracy = rb.run_sweep([rb.Point(setting, seed) for seed in range(8)])["accuracy"]
     assert abs(accuracy.mean() - 0.9) < 0.01 + 4 * standard_error(accuracy)
     nothing = critical_sizes.critical(True, dims=(48,), lengths=(16,))
     assert np.isinf(nothing["samples"]).all()
-
-
-# One setting by hand
-
-
-def test_what_helps_says_what_binds():
-    setting = marked(64, 8, 64, 512)
-    found = by_hand.what_helps(setting)
-    assert found["binds"] == rb.phase(setting) == "label frequencies"
-    without = by_hand.what_helps(by_hand.with_trigger(setting, 0))
-    assert without["accuracy"] == found["tau = 0"] > found["accuracy"]
-    assert without["tau = 0"] is None
 
 
 # Finite rates

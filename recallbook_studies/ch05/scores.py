@@ -1,5 +1,4 @@
-r"""Signal and noise of the attention vector $w$, measured and predicted, over a sweep in each of
-$V,N,d,L$.
+r"""Signal and noise of the attention vector $w$, measured and predicted.
 
 Predictions are means over what all tokens of a draw share: $|t|^2$ and $V|\bar z|^2$ are
 $\chi^2_d/d$, and $Q$ has mean 1 and variance $2\kappa$. All three are taken as gamma variables, so
@@ -15,46 +14,16 @@ import numpy as np
 import pandas as pd
 import sympy as sp
 import torch
-from numpy.typing import ArrayLike
 
 from recallbook.data.task import Problem, draw
-from recallbook.embedding_laws import LAWS
 from recallbook.setting import Setting
 from recallbook.theory.symbolic import lock_terms as symbolic
 from recallbook.theory.symbolic.expressions import d, numeric
 from recallbook.theory.values import FIELDS, length_variance, sizes
 from recallbook.training.early_phase import key_query_step, value_step
-from recallbook.training.simulation import simulate
-from recallbook_studies import intervals
 
 SEEDS = range(10)
-SIGNAL: dict[str, Any] = {"vocab": 128, "samples": 2048, "dim": 32, "seq_len": 16}
-NOISE: dict[str, Any] = {
-    "vocab": 128,
-    "samples": 512,
-    "dim": 32,
-    "seq_len": 32,
-    "trigger_in_values": False,
-}
-SWEEPS: dict[str, tuple[int, ...]] = {  # two decades each
-    "vocab": (16, 50, 160, 500, 1600),
-    "samples": (128, 400, 1280, 4000, 12800),
-    "dim": (8, 25, 80, 250, 800),
-    "seq_len": (2, 6, 20, 63, 200),
-}
 SYMBOLS = {name: str(symbol) for symbol, name in FIELDS.items()}
-
-
-LOCK_SEEDS = range(10)
-LOCK_SAMPLES = (256, 1024, 2048, 4096)
-LOCK_CURVES: tuple[dict[str, int], ...] = (
-    {"vocab": 128, "seq_len": 16, "dim": 16},
-    {"vocab": 128, "seq_len": 48, "dim": 16},
-    {"vocab": 128, "seq_len": 48, "dim": 48},
-    {"vocab": 64, "seq_len": 64, "dim": 48},
-    {"vocab": 64, "seq_len": 128, "dim": 48},
-    {"vocab": 64, "seq_len": 256, "dim": 48},
-)
 
 
 # Measured
@@ -69,37 +38,20 @@ def attention_vector(problem: Problem) -> torch.Tensor:
 def measure(problem: Problem) -> dict[str, float]:
     r"""Scores of one draw and what all its tokens share, as a row.
 
-    ``score`` is $t^\top w$, ``variance`` that of $z_v^\top w$ over the vocabulary, and ``residual``
-    the same after the parts of $w$ along $t$, $Gt$ and $G\bar z$ are projected out. ``T``, ``Q``,
+    ``score`` is $t^\top w$ and ``variance`` that of $z_v^\top w$ over the vocabulary. ``T``, ``Q``,
     ``M`` are the symbols."""
     problem.setting.require_equal("parts of the scores are those of uniform tokens")
     z, t, w = problem.input_embeddings, problem.trigger, attention_vector(problem)
     vocab, samples = problem.setting.vocab, problem.setting.samples
     mean = z.mean(dim=0)
     excess = torch.bincount(problem.labels, minlength=vocab).to(z.dtype) / samples - 1 / vocab
-    basis = torch.linalg.qr(torch.stack([t, z.T @ (z @ t), z.T @ (z @ mean)], dim=1)).Q
     return {
         "score": float(t @ w),
         "variance": float((z @ w).var()),
-        "residual": float((z @ (w - basis @ (basis.T @ w))).var()),
         "T": float(t @ t),
         "Q": float(samples * (excess @ problem.output_embeddings).square().sum()),
         "M": float(vocab * mean @ mean),
     }
-
-
-def setting_at(base: dict[str, Any], name: str, size: int, **fixed: Any) -> Setting:
-    """``base`` with one size changed; orthogonal embeddings get the dimensions that they need."""
-    sizes = {**base, **fixed, name: int(size)}
-    law = LAWS[sizes.get("embeddings", "gaussian")]()
-    if law.geometry == "orthonormal":
-        sizes["dim"] = law.least_dim(sizes["vocab"])
-    return Setting(**{"trigger_in_values": False, **sizes})
-
-
-def sweep(base: dict[str, Any], name: str, **fixed: Any) -> list[Setting]:
-    """One setting for each value of the sweep in ``name``."""
-    return [setting_at(base, name, size, **fixed) for size in SWEEPS[name]]
 
 
 def run(
@@ -189,34 +141,3 @@ def infinite_data(problem: Problem) -> torch.Tensor:
     weights = ((z + setting.trigger_in_values * t) * pulls).sum(dim=1)
     factor = (1 - 1 / setting.seq_len) / (setting.seq_len * setting.vocab) ** 2
     return factor * (weights @ z + weights.sum() * t)
-
-
-def ratio(measured: ArrayLike, expected: ArrayLike) -> intervals.Interval:
-    """Measured over the mean prediction, with its interval over seeds."""
-    return intervals.seed_interval(np.asarray(measured) / np.mean(np.asarray(expected)))
-
-
-def line(base: dict[str, Any], name: str, **fixed: Any) -> pd.DataFrame:
-    """Predictions between the ends of a sweep: the ``size``, each term, and their sum as
-    ``variance``."""
-    fine = np.unique(np.geomspace(SWEEPS[name][0], SWEEPS[name][-1], 40).round().astype(int))
-    points = [setting_at(base, name, size, **fixed) for size in fine]
-    rows = [
-        {"size": n, **predicted(p), "variance": variance(p)}
-        for n, p in zip(fine, points, strict=True)
-    ]
-    return pd.DataFrame(rows)
-
-
-# Lock-on
-
-
-def lock_on(settings: Iterable[Setting], device: str = "cpu") -> pd.DataFrame:
-    """Simulated lock-on on 1000 fresh sequences, for each setting and seed."""
-    rows = []
-    for setting in settings:
-        sizes = {key: getattr(setting, key) for key in SYMBOLS}
-        for seed in LOCK_SEEDS:
-            outcome = simulate(setting, seed, test_samples=1000, device=device)
-            rows.append({**sizes, "seed": seed, "lock_on": outcome.lock_on})
-    return pd.DataFrame(rows)

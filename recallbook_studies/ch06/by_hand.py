@@ -1,5 +1,4 @@
-r"""One setting by hand: the four noises of the ledger, signal over noise by count, and what each
-change would buy."""
+r"""One setting by hand: the four noises of the ledger, signal over noise by count."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from scipy.special import ndtr
 from scipy.stats import poisson
 
 from recallbook.setting import Setting
-from recallbook.theory.prediction import phase, predict
+from recallbook.theory.prediction import predict
 from recallbook.training.simulation import simulate
 from recallbook_studies.ch06.origins import predicted_squares
 
@@ -75,18 +74,3 @@ def compared(setting: Setting, seeds: Iterable[int], device: str = "cpu") -> lis
         }
         for name, hand, predicted, simulated in rows
     ]
-
-
-def what_helps(setting: Setting) -> dict[str, Any]:
-    """What binds, predicted accuracy, and predicted accuracy after each change alone."""
-    tau = int(setting.trigger_in_values)
-    changes = {
-        "2 N": replace(setting, samples=2 * setting.samples),
-        "2 d": replace(setting, dim=2 * setting.dim),
-        "L/2": replace(setting, seq_len=max(1, setting.seq_len // 2)),
-        "tau = 0": with_trigger(setting, 0) if tau else None,
-    }
-    shown = {"L": setting.seq_len, "d": setting.dim, "N": setting.samples, "tau": tau}
-    now = predict(setting, warn=False).accuracy
-    after = {name: s and predict(s, warn=False).accuracy for name, s in changes.items()}
-    return {**shown, "binds": phase(setting), "accuracy": now, **after}

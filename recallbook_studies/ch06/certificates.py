@@ -25,8 +25,7 @@ from recallbook.sweeps.archive import load_results
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
 from recallbook_studies.critical import predicted_size
-from recallbook_studies.error_map import described
-from recallbook_studies.prediction_errors import QUANTITIES, log_uniform, means_and_errors
+from recallbook_studies.error_map import QUANTITIES, described, log_uniform, means_and_errors
 
 load = partial(load_results, "certificates")  # the committed rows
 COUNT = 200

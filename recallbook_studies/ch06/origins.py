@@ -1,5 +1,4 @@
-r"""Step 3 alone, with perfect attention: logits by origin, what counts alone recall, and when each
-origin binds."""
+r"""Step 3 alone, with perfect attention: logits by origin, and what counts alone recall."""
 
 from __future__ import annotations
 
@@ -7,7 +6,6 @@ from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
-import sympy as sp
 import torch
 from numpy.typing import NDArray
 
@@ -15,7 +13,7 @@ from recallbook.data.embeddings import draw_embeddings
 from recallbook.model.ties import credit, tolerance
 from recallbook.setting import Setting
 from recallbook.theory.symbolic import recall_terms as symbolic
-from recallbook.theory.symbolic.expressions import N, V, numeric, tau
+from recallbook.theory.symbolic.expressions import numeric
 from recallbook.theory.values import sizes
 
 SEEDS = range(8)
@@ -114,19 +112,3 @@ def squares(settings: Iterable[Setting]) -> pd.DataFrame:
         for name, value in measured_squares(s, seed).items()
     ]
     return pd.DataFrame(rows)
-
-
-def conditions(trigger_in_values: int) -> dict[str, sp.Expr]:
-    r"""Each origin of noise alone, at its leading order: its mean square times $2\log V$, 1 where
-    it costs about half.
-
-    The largest of $V$ standard normal variables is about $\sqrt{2\log V}$; leading order is large
-    $N/V$ and $V/d$."""
-    big = sp.Symbol("s", positive=True)
-    leading = {}
-    for name, term in symbolic.mean_squares().items():
-        scaled = term.subs({tau: int(trigger_in_values), V: V * big, N: N * big**2})
-        order = sp.limit(sp.log(scaled) / sp.log(big), big, sp.oo) if scaled != 0 else 0
-        first = sp.limit(scaled / big**order, big, sp.oo) if scaled != 0 else sp.Integer(0)
-        leading[name] = sp.simplify(2 * sp.log(V) * first)
-    return leading

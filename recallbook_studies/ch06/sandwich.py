@@ -25,7 +25,7 @@ from recallbook.training.simulation import simulate
 from recallbook_studies import grids
 from recallbook_studies.ch06.critical_sizes import critical_dim
 from recallbook_studies.critical import critical_table
-from recallbook_studies.prediction_errors import log_uniform
+from recallbook_studies.error_map import log_uniform
 
 load = partial(load_results, "sufficient")  # the committed rows
 LEVEL = 0.9

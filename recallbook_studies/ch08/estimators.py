@@ -6,7 +6,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,26 +28,15 @@ from recallbook_studies.ch08 import lattice
 from recallbook_studies.intervals import fitted_slope, seed_interval
 
 SEEDS = range(10)
-COLLAPSE = ((48, 16), (48, 64), (64, 32), (64, 128), (96, 64))  # (d, L) at V = 128
-SHARES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # of the bound's N
 # where V << N << LV, as far as small sizes go
-BASE = {"vocab": 96, "seq_len": 128, "dim": 64, "samples": 4096}
-EXPONENT_SIZES = {
-    "dim": (48, 58, 70, 84),
-    "seq_len": (48, 96, 192, 384),
-    "vocab": (72, 90, 112, 140),
-    # at 2048 one seed of six never found 0.9 of the facts, whatever d
-    "samples": (3072, 6144, 12288),
+BASE = {"vocab": 96, "seq_len": 128, "dim": 64}
+# values of a size, and the leading exponent of the bound's N in it
+ALONG = {
+    "dim": ((48, 58, 70, 84), -2.0),
+    "seq_len": ((48, 96, 192, 384), 1.0),
+    "vocab": ((72, 90, 112, 140), 2.0),
 }
-STEPS = 14
-FACTORS = {"samples": 2**0.5, "dim": 2**0.25}
-# the threshold of which size, in which size, and its exponent to leading order
-LEADING = (
-    ("samples", "dim", -2.0),
-    ("samples", "seq_len", 1.0),
-    ("samples", "vocab", 2.0),
-    ("dim", "samples", -0.5),
-)
+STEPS, FACTOR = 14, 2**0.5
 
 Array = NDArray[np.float64]
 
@@ -165,16 +153,12 @@ def accuracies(
 ) -> pd.DataFrame:
     r"""Fraction of facts each estimator finds, one row for each setting, seed and method.
 
-    ``share`` is the available information over $\log V!$; ``allowed`` the largest mean fraction
-    that it permits."""
+    ``allowed`` is the largest mean fraction that the bound permits."""
     rows = []
     seeds, methods = list(seeds), list(methods)
     for setting in settings:
         common = {name: getattr(setting, name) for name in ("vocab", "seq_len", "dim", "samples")}
         sizes = {**common, "width": setting.width}
-        common["share"] = information.available_information(
-            **sizes
-        ) / information.required_information(setting.vocab)
         common["allowed"] = information.maximum_accuracy(**sizes)
         for seed in seeds:
             problem = draw(setting, seed)
@@ -185,48 +169,28 @@ def accuracies(
     return pd.DataFrame(rows)
 
 
-def collapse(vocab: int = 128, **options: Any) -> list[Setting]:
-    """Settings of several d and L, at the same multiples of the bound's N for half the facts."""
-    found = []
-    for dim, length in COLLAPSE:
-        least = information.information_samples(vocab, length, dim, 0.5)
-        found += [
-            Setting(
-                vocab=vocab,
-                seq_len=length,
-                dim=dim,
-                samples=max(1, round(share * least)),
-                **options,
-            )
-            for share in SHARES
-        ]
-    return found
-
-
 def threshold(
-    along: str, sizes: dict[str, int], seed: int, method: str = "refined", level: float = 0.5
+    sizes: dict[str, int], seed: int, method: str = "refined", level: float = 0.5
 ) -> float:
-    r"""The ``samples`` or ``dim`` at which an estimator first finds that fraction of the facts, for
+    r"""The number of sequences at which an estimator first finds that fraction of the facts, for
     one seed.
 
-    Upwards from half the bound's value in steps of ``FACTORS``; between two steps interpolated in
+    Upwards from half the bound's value in steps of ``FACTOR``; between two steps interpolated in
     the logarithm. Infinite if the last of ``STEPS`` is not enough."""
-    start, before, last = bound_threshold(along, sizes, level) / 2, math.nan, 0.0
+    start, before, last = (
+        information.information_samples(**sizes, accuracy=level) / 2,
+        math.nan,
+        0.0,
+    )
     for step in range(STEPS):
-        size = max(1, round(start * FACTORS[along] ** step))
-        chosen: dict[str, Any] = {**sizes, along: size}
-        now = decoded(draw(Setting(**chosen, trigger_in_values=False), seed), method)
+        samples = max(1, round(start * FACTOR**step))
+        setting = Setting(**sizes, samples=samples, trigger_in_values=False)
+        now = decoded(draw(setting, seed), method)
         if now >= level:
             part = (level - last) / (now - last)
-            return size if step == 0 else before ** (1 - part) * size**part
-        before, last = size, now
+            return samples if step == 0 else before ** (1 - part) * samples**part
+        before, last = samples, now
     return math.inf
-
-
-def bound_threshold(along: str, sizes: dict[str, int], level: float = 0.5) -> float:
-    """The bound's value of ``samples`` or ``dim``, at least 2."""
-    bound = information.information_samples if along == "samples" else minimum_dim
-    return max(2.0, bound(**sizes, accuracy=level))
 
 
 def minimum_dim(
@@ -261,30 +225,19 @@ def minimum_dim(
     return dim if dim <= most else math.inf
 
 
-def sizes_over(along: str, name: str) -> list[dict[str, int]]:
-    """``BASE`` without the size that is searched for, and with each value of the size that
-    varies."""
-    return [
-        {**{n: v for n, v in BASE.items() if n != along}, name: value}
-        for value in EXPONENT_SIZES[name]
-    ]
-
-
 def exponents(seeds: Iterable[int] = SEEDS, level: float = 0.5) -> pd.DataFrame:
     """Exponents of thresholds with intervals over seeds, those of the bound over the same sizes,
     and leading ones."""
     rows = []
     seeds = list(seeds)
-    for along, name, leading in LEADING:
-        grid = sizes_over(along, name)
-        found = np.array(
-            [[threshold(along, sizes, seed, level=level) for sizes in grid] for seed in seeds]
-        )
-        bound = np.array([bound_threshold(along, sizes, level) for sizes in grid])
-        fit = fitted_slope(EXPONENT_SIZES[name], found)
-        slope = np.polyfit(np.log(EXPONENT_SIZES[name]), np.log(bound), 1)[0]
+    for size, (values, leading) in ALONG.items():
+        grid = [{**BASE, size: value} for value in values]
+        found = np.array([[threshold(one, seed, level=level) for one in grid] for seed in seeds])
+        bound = np.array([information.information_samples(**one, accuracy=level) for one in grid])
+        fit = fitted_slope(values, found)
+        slope = np.polyfit(np.log(values), np.log(bound), 1)[0]
         gap = seed_interval(np.exp(np.log(found / bound).mean(axis=1)))
-        row = {"of": along, "in": name, "measured": fit.mean, "low": fit.low, "high": fit.high}
+        row = {"size": size, "measured": fit.mean, "low": fit.low, "high": fit.high}
         row |= {"bound": slope, "leading": leading}
         row |= {"gap": gap.mean, "gap_low": gap.low, "gap_high": gap.high}
         rows.append(row)

@@ -74,27 +74,14 @@ def error_of_reading(
     return np.asarray(scale * (setting.seq_len - 1) ** 0.5 * (labels.T @ white @ tokens))
 
 
-def digits_of_reading(problem: Problem, seen: Table, reading_error: float) -> int:
-    """Binary digits of the largest entry down to about a standard deviation of the error, at least
-    1."""
-    labels, tokens = centred_labels(problem)[problem.labels], problem.input_embeddings
-    energy = float(
-        labels.square().sum() * (tokens - tokens.mean(dim=0)).square().sum() / problem.setting.vocab
-    )
-    spread = (reading_error * (problem.setting.seq_len - 1) * energy) ** 0.5 / problem.setting.dim
-    largest = float(max(map(abs, seen.flatten().tolist())))
-    return max(1, round(np.log2(largest / spread))) if spread and largest else 1
-
-
 def lattice_counts(
-    problem: Problem, bits: int, gradient: torch.Tensor | Table | None = None
+    problem: Problem, bits: int, gradient: torch.Tensor | None = None
 ) -> NDArray[np.int64]:
     r"""$C_{kv}$ less the smallest of its column, ``(V, V)``, from the gradient to ``bits`` binary
     digits.
 
-    ``gradient``: as :func:`recallbook.initial_gradient` computed it, or $NL$ times that as exact
-    fractions; ``None`` is the exact one. Digits count from the largest entry; the rest is rounded
-    away.
+    ``gradient``: as :func:`recallbook.initial_gradient` computed it; ``None`` is the exact one.
+    Digits count from the largest entry; the rest is rounded away.
 
     Looks for the small integers $C_{kv}-\frac{NL}{V^2}$ whose sum of products is the gradient: a
     short vector of the lattice of dimension $V^2+1$ in which a mismatch of one unit in the last
@@ -123,8 +110,6 @@ def lattice_counts(
     products = exact_products(problem)
     if gradient is None:
         target = exact_gradient(problem, products)
-    elif isinstance(gradient, np.ndarray):
-        target = gradient
     else:
         target = exactly(gradient.cpu().numpy()) * (setting.samples * setting.seq_len)
     start = round(Fraction(setting.samples * setting.seq_len, setting.vocab**2))

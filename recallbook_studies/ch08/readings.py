@@ -1,5 +1,5 @@
-"""The true, discrete gradient read with an error: its information where it can be enumerated, facts
-by lattices."""
+"""The true, discrete gradient read with an error: its information where it can be enumerated, and
+what the refined reader finds."""
 
 from __future__ import annotations
 
@@ -9,15 +9,12 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 import torch
 from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
 from recallbook.bounds.decoding import decoded
-from recallbook.bounds.information import maximum_accuracy
-from recallbook.data.task import Problem, draw
-from recallbook.model.ties import credit
+from recallbook.data.task import draw
 from recallbook.setting import Setting
 from recallbook.training.early_phase import value_step
 from recallbook_studies.ch08 import lattice
@@ -115,11 +112,6 @@ def _information_of_counts(every: Enumeration) -> float:
     return float(math.log(count) - left)
 
 
-def error_of(problem: Problem, error: float) -> Array:
-    """The reading error of one draw, times $NL$; its direction is the same at all sizes."""
-    return lattice.error_of_reading(problem, error, np.random.default_rng([problem.seed, 7]))
-
-
 def refined(setting: Setting, error: float, seeds: Iterable[int] = SEEDS) -> list[float]:
     """Facts that the refined reader finds from one gradient with a reading error, by seed; without
     one at 0."""
@@ -128,37 +120,7 @@ def refined(setting: Setting, error: float, seeds: Iterable[int] = SEEDS) -> lis
         problem = draw(setting, seed)
         seen = value_step(problem)
         if error:
-            seen = seen + torch.from_numpy(
-                error_of(problem, error) / (setting.samples * setting.seq_len)
-            )
+            drawn = lattice.error_of_reading(problem, error, np.random.default_rng([seed, 7]))
+            seen = seen + torch.from_numpy(drawn / (setting.samples * setting.seq_len))
         found.append(decoded(problem, "refined", seen))
     return found
-
-
-def readings(
-    setting: Setting, errors: Iterable[float], seeds: Iterable[int] = SEEDS
-) -> pd.DataFrame:
-    """Facts that lattice reduction and the refined reader find from one gradient with each reading
-    error.
-
-    ``allowed`` is the bound at that error.
-    """
-    rows = []
-    errors, seeds = list(errors), list(seeds)
-    sizes = (setting.vocab, setting.seq_len, setting.dim, setting.samples)
-    for seed in seeds:
-        problem = draw(setting, seed)
-        exact = lattice.exact_gradient(problem, lattice.exact_products(problem))
-        for error in errors:
-            seen = exact + lattice.exactly(error_of(problem, error))
-            bits = lattice.digits_of_reading(problem, seen, error)
-            counts = torch.from_numpy(lattice.lattice_counts(problem, bits, seen).T)
-            row = {
-                "error": error,
-                "seed": seed,
-                "bits": bits,
-                "refined": refined(setting, error, [seed])[0],
-            }
-            row["lattice"] = float(credit(counts, problem.permutation, 0).mean())
-            rows.append({**row, "allowed": maximum_accuracy(*sizes, reading_error=error)})
-    return pd.DataFrame(rows)

@@ -20,7 +20,7 @@ from recallbook.setting import Setting
 from recallbook.sweeps.archive import load_results
 from recallbook.theory.prediction import Prediction, predict
 from recallbook.training.simulation import simulate
-from recallbook_studies.prediction_errors import QUANTITIES, log_uniform
+from recallbook_studies.error_map import QUANTITIES, log_uniform
 
 load = partial(load_results, "quantiles")  # the committed rows
 RANGES = {

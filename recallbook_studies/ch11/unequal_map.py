@@ -23,13 +23,15 @@ from recallbook.setting import Setting
 from recallbook.sweeps.archive import load_results
 from recallbook.theory.caveats import plain
 from recallbook_studies import error_map
-from recallbook_studies.error_map import FIELDS, as_setting, predicted
-from recallbook_studies.prediction_errors import (
+from recallbook_studies.error_map import (
+    FIELDS,
     QUANTITIES,
+    as_setting,
     excess,
     log_uniform,
     means_and_errors,
     outcomes,
+    predicted,
 )
 
 load = partial(load_results, "unequal_error_map")  # the committed rows

@@ -2,12 +2,10 @@ r"""Where :func:`recallbook.predict_trained` holds: small random settings, the b
 trained by AdamW for 800 steps at the ladder's rate, without weight decay (chapter 12).
 
 ``python -m recallbook table survives_map STORE`` trains what the file lacks, ``--export`` writes
-the table. ``python -m recallbook_studies.ch12.trained_map --seed 7 --settings 20`` draws settings
-that nobody has seen, trains them and prints what is off."""
+the table. :func:`row` with another seed trains a setting that nobody has seen."""
 
 from __future__ import annotations
 
-import argparse
 from functools import partial
 from typing import Any
 
@@ -20,8 +18,7 @@ from recallbook.theory import trained
 from recallbook_studies.ch12 import tuning
 from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.ch12.training import train
-from recallbook_studies.error_map import as_setting
-from recallbook_studies.prediction_errors import QUANTITIES, log_uniform, means_and_errors
+from recallbook_studies.error_map import QUANTITIES, as_setting, log_uniform, means_and_errors
 
 load = partial(load_results, "survives_map")  # the committed rows
 COUNT, SEEDS = 208, 3
@@ -88,18 +85,3 @@ def by_load(frame: pd.DataFrame) -> list[dict[str, Any]]:
         off = (part["predicted_accuracy"] - part["accuracy"]).abs() > OFF
         rows.append(row | {"off": int(off.sum()), "unwarned": int((off & ~part["doubted"]).sum())})
     return rows
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """Command line: draw, train, compare, print."""
-    parser = argparse.ArgumentParser(prog=f"python -m {__spec__.name}")
-    for name, default in (("seed", 1), ("settings", 20)):
-        parser.add_argument(f"--{name}", type=int, default=default)
-    chosen = parser.parse_args(arguments)
-    frame = predicted(pd.DataFrame([row(i, chosen.seed) for i in range(chosen.settings)]))
-    print(frame.round(3).to_string(index=False))
-    print(pd.DataFrame(by_load(frame)).to_string(index=False))
-
-
-if __name__ == "__main__":
-    main()
