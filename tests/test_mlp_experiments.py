@@ -40,6 +40,7 @@ def test_equal_frequencies_are_endless_data():
     assert np.isclose(features.counted(problem).sum(), 1)
 
 
+@pytest.mark.essential
 def test_remedies_change_what_they_name():
     setting = marked(50, 1, 20, 500, width=80, activation="relu")
     problem, triple = rb.draw(setting, seed=0), rb.draw(setting, seed=0)

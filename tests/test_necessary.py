@@ -250,12 +250,14 @@ def test_what_three_steps_need_is_at_least_coverage():
     assert rare == pytest.approx(long[1])  # at least all, but for a tenth: nine tenths on average
 
 
+@pytest.mark.essential
 def test_at_large_sizes_it_is_the_leading_order():
     vocab, length, dim = 10**9, 10**9, 10**7
     leading = 8 * 3**0.5 * 0.15 * length**2 * vocab**0.5 / dim**1.5
     assert 0.9 < coverage.mean_bias_samples(vocab, length, dim) / leading < 1
 
 
+@pytest.mark.essential
 def test_the_page_prints_the_formulas():
     page = PAGE.read_text(encoding="utf-8")
     printed = [f"{sp.latex(symbol)}&={sp.latex(e)}" for symbol, e in coverage.mean_bias().items()]

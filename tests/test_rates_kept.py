@@ -131,6 +131,7 @@ def test_where_positions_tie_nothing_is_kept():
         assert found.attention == 0 and not bool(found.facts.any())
 
 
+@pytest.mark.essential
 def test_large_rates_and_small_gamma_keep_nothing():
     problem = rb.draw(SETTINGS[0], seed=2)
     for eta, gamma in ((1e4, 1e6), (0.1, 1e-3)):

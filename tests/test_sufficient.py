@@ -11,6 +11,7 @@ from recallbook_studies.ch06 import sandwich
 from recallbook_studies.critical import critical_table
 
 
+@pytest.mark.essential
 def test_a_bet_on_no_more_than_the_target_does_not_gain():
     """Its mean is linear in the mean of what is certified, 1 at the target; and capital cannot fall
     below zero."""

@@ -228,6 +228,7 @@ def test_falls_by_hand():
     )
 
 
+@pytest.mark.essential
 def test_which_end_is_dearer():
     frame = made_up(["many steps"])
     for size, largest in (("seq_len", True), ("dim", False)):

@@ -17,6 +17,7 @@ from recallbook_studies.ch12 import minimisers, pictures, trained_map
 RNG = np.random.default_rng(0)
 
 
+@pytest.mark.essential
 def test_the_nearest_point_where_the_right_logit_is_the_largest():
     logits, _ = trained.sample(30)
     logits = logits[::100]  # those that are right already among them
@@ -31,6 +32,7 @@ def test_the_nearest_point_where_the_right_logit_is_the_largest():
         assert level.fun == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.essential
 @pytest.mark.parametrize("temperature, step, count", [(0.3, 2.5, 1), (0.05, 3.0, 4), (2.0, 0.4, 2)])
 def test_where_a_fact_moves_its_logits(temperature, step, count):
     """Its loss, added to a quadratic form, is minimised by a library; the trace by differences."""
