@@ -92,14 +92,6 @@ def style_of(index: int) -> dict[str, Any]:
     return {"color": COLOURS[index % len(COLOURS)], "marker": MARKERS[index % len(MARKERS)]}
 
 
-def plot_lying(ax: Axes, ends: pd.DataFrame, places: Any, index: int, label: str = "") -> None:
-    """Points at these heights with their intervals lying: columns are mean, low and high."""
-    mean, low, high = ends.to_numpy(float).T
-    errors = np.nan_to_num([mean - low, high - mean]).clip(min=0)
-    shown = {"xerr": errors, "linestyle": "none", "capsize": 2, "label": label or None}
-    ax.errorbar(mean, places, **shown, **style_of(index))
-
-
 def plot_critical(ax: Axes, table: pd.DataFrame, along: str, by: str, unit: str) -> None:
     """Critical N along ``"dim"`` or ``"seq_len"``, a colour for each value of ``by``: points and
     predicted lines.

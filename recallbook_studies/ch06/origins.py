@@ -67,11 +67,6 @@ def logits_by_origin(setting: Setting, seed: int) -> dict[str, Array]:
     }
 
 
-def perfect_recall(setting: Setting, seed: int) -> float:
-    """Fraction of facts recalled with perfect attention."""
-    return float(np.mean(recalled(setting, seed)))
-
-
 def recalled(setting: Setting, seed: int) -> Array:
     """What is recalled of each fact with perfect attention; a tie among k, up to rounding, counts
     1/k."""

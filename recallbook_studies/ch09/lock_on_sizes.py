@@ -18,7 +18,7 @@ from recallbook.theory.values import columns
 from recallbook_studies import grids, laws
 
 SEEDS = range(30)
-VOCAB, DIMS, LENGTHS = 256, (16, 32, 64, 128), (32, 64, 128, 256)
+VOCAB, DIMS = 256, (16, 32, 64, 128)
 VOCABS, DIM, LENGTH = (128, 256, 512, 1024, 2048, 4096), 32, 128
 # Nearest power of two to the predicted critical N at trigger_in_values=False, by (V, L, d).
 CENTRES = {

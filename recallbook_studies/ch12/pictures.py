@@ -159,10 +159,6 @@ def constant_rows() -> list[dict[str, str]]:
     return [{"constant": name, "value": value} for name, value in rows.items()]
 
 
-def _critical(frame: pd.DataFrame, level: float) -> pd.DataFrame:
-    return ladder_laws.critical(frame, level=level).set_index("rung")
-
-
 def _by_samples(frame: pd.DataFrame) -> dict[str, float]:
     """Mean accuracy at each N."""
     means = frame.groupby("samples")["accuracy"].mean()

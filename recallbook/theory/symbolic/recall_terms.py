@@ -44,7 +44,6 @@ SWITCHES = dict(
         strict=True,
     )
 )
-OVERLAPS = (H, theta, theta2, J, F, B, again)
 LINEAR = {
     H: 1 + tau,
     theta: tau,

@@ -35,7 +35,6 @@ LABELS = (
     "inverse",
 )  # output biases, or what makes labels even
 EVEN = ("balanced", "inverse")
-CHAPTER = "When facts are not equal"
 
 
 class Labels(NamedTuple):
