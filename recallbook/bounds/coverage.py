@@ -211,7 +211,7 @@ def minimum_samples(
     Returns
     -------
     float
-        A real number, at least 0; infinite where it exceeds any float.
+        A real number, at least 0; infinite where it is near the largest float or beyond.
 
     Raises
     ------

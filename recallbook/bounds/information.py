@@ -133,7 +133,7 @@ def information_samples(
     ``reading_error`` and $\min(m,V-1)$ for the second factor with the MLP. Below $r$ only $N$
     labels occur: there it is the root of
     $\frac{Nr}2\log\big(1+\frac1c\frac{N+V-1}{(L-1)(V-1)}\big)=I$. A real number; 0 at $L=1$ and
-    where nothing has to be known, infinite where it exceeds any float.
+    where nothing has to be known, infinite where $2I/D>600$, near the largest float.
 
     Raises
     ------
