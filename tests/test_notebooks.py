@@ -159,8 +159,9 @@ def has_its_parts(notebook):
     if not re.search(r"^## Takeaways$", text, re.MULTILINE):
         wrong.append("no heading `## Takeaways`")
     said = re.search(r"\*\*Reading\.\*\* (\d+) min", first.source)
-    if not said or abs(int(said.group(1)) - reading_minutes(notebook)) > 5:
-        wrong.append(f"the box should say **Reading.** {reading_minutes(notebook)} min")
+    least = reading_minutes(notebook) - 5  # a reader who checks the formulas takes longer
+    if not said or not least <= int(said.group(1)) <= least + 30:
+        wrong.append(f"the box should say **Reading.** {least} to {least + 30} min")
     return wrong
 
 
@@ -337,7 +338,7 @@ BREACHES = [
     (has_its_parts, change_source(0, "**Seed.**", "Seed")),
     (has_its_parts, change_source(0, "# Title", "Title")),
     (has_its_parts, change_source(0, "# Title", "# Title $N$")),
-    (has_its_parts, change_source(0, "**Reading.** 0 min", "**Reading.** 20 min")),
+    (has_its_parts, change_source(0, "**Reading.** 0 min", "**Reading.** 40 min")),
     (has_its_parts, change_source(9, "Takeaways", "End")),
     (has_its_parts, change_source(0, "Why. So.", "")),
     (exercises_ask_first, change_source(10, "Exercises", "Questions")),
