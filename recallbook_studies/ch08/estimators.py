@@ -170,7 +170,7 @@ def accuracies(
 
 
 def threshold(
-    sizes: dict[str, int], seed: int, method: str = "refined", level: float = 0.5
+    sizes: dict[str, Any], seed: int, method: str = "refined", level: float = 0.5
 ) -> float:
     r"""The number of sequences at which an estimator first finds that fraction of the facts, for
     one seed.
