@@ -240,9 +240,7 @@ def worked() -> dict[str, str]:
     scatter, wrong = (sum(size[name] for name in names) for names in steps.values())
     ratio, others = scatter**-0.5, RUNNING.vocab * -math.expm1(127 * math.log1p(-1 / RUNNING.vocab))
     choices = {
-        "trigger in": {"trigger_in_values": True},
         "sphere": {"embeddings": "sphere"},
-        "orthogonal": {"embeddings": "orthogonal", "dim": 258},
         "he3": {"activation": "he3", "width": 768},
         "relu": {"activation": "relu", "width": 768},
     }
