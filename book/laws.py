@@ -119,49 +119,36 @@ def thresholds() -> dict[str, str]:
 
 def ceilings() -> dict[str, str]:
     """The constants of the superposition law and of label frequencies."""
+    vocabs = np.array(VOCABS)
+    size = vocabs * np.log(vocabs)
 
-    def dims(share: float, marked: bool = False) -> list[int]:
-        return [least_dim(vocab, share, trigger_in_values=marked) for vocab in VOCABS]
+    def to(found: np.ndarray) -> str:
+        return " to ".join(sorted({f"{found.min():.1f}", f"{found.max():.1f}"}))
 
-    def constants(least: list[int]) -> list[float]:
-        return [
-            dim**2 / (vocab * math.log(vocab)) for vocab, dim in zip(VOCABS, least, strict=True)
-        ]
+    def dims(share: float, marked: bool) -> np.ndarray:
+        return np.array([least_dim(vocab, share, trigger_in_values=marked) for vocab in VOCABS])
 
-    def loads(least: list[int]) -> str:
-        """What the noises are at these dimensions, times the price: with N unlimited."""
-        found = [
-            2 * math.log(vocab) * (vocab / dim**2 + 2 / dim)
-            for vocab, dim in zip(VOCABS, least, strict=True)
-        ]
-        return " to ".join(sorted({f"{min(found):.1f}", f"{max(found):.1f}"}))
-
-    plain, marked = ({share: dims(share, tau) for share in SHARES[:2]} for tau in (False, True))
-    ratios = [
-        two / one
-        for share in plain
-        for one, two in zip(constants(plain[share]), constants(marked[share]), strict=True)
+    half, most = (dims(share, False) for share in SHARES[:2])
+    marked = np.array([dims(share, True) for share in SHARES[:2]]) / (half, most)
+    square = ratio_for(0.5, HUGE - 1) ** 2  # is d^2 / (V + 2d) at the least d
+    huge = square + math.sqrt(square**2 + square * HUGE)
+    factors = [
+        rb.critical_samples(vocab, 16, 2 * vocab, warn=False, trigger_in_values=True)
+        / numeric(laws.label_frequencies())({V: vocab, d: 2 * vocab})
+        for vocab in VOCABS
     ]
-    square = ratio_for(0.5, HUGE - 1) ** 2
-    factors = []
-    for vocab in VOCABS:
-        law = numeric(laws.label_frequencies())({V: vocab, d: 2 * vocab})
-        factors.append(
-            rb.critical_samples(vocab, 16, 2 * vocab, warn=False, trigger_in_values=True) / law
-        )
     rows = [
-        ("half" if share == 0.5 else str(share), *(f"{c:.1f}" for c in constants(least)))
-        for share, least in plain.items()
+        (name, *(f"{c:.1f}" for c in least**2 / size))
+        for name, least in (("half", half), ("0.9", most))
     ]
-    most = constants(plain[0.9])
     return {
         "ceilings": table(("$c$ for", *(f"$V={v}$" for v in VOCABS)), rows),
-        "c least": f"{min(constants(plain[0.5])):.1f}",
-        "c huge": f"{(square + math.sqrt(square**2 + square * HUGE)) ** 2 / (HUGE * math.log(HUGE)):.1f}",
-        "load half": loads(plain[0.5]),
-        "load 0.9": loads(plain[0.9]),
-        "c": f"{min(most):.1f} to {max(most):.1f}",
-        "marked over plain": f"{min(ratios):.1f} to {max(ratios):.1f}",
+        "c least": f"{(half**2 / size).min():.1f}",
+        "c huge": f"{huge**2 / (HUGE * math.log(HUGE)):.1f}",
+        "load half": to(2 * size * (1 / half**2 + 2 / (vocabs * half))),  # N unlimited
+        "load 0.9": to(2 * size * (1 / most**2 + 2 / (vocabs * most))),
+        "c": to(most**2 / size),
+        "marked over plain": to(marked**2),
         "label factors": ", ".join(f"{factor:.1f}" for factor in factors),
     }
 
