@@ -20,7 +20,6 @@ from laws_unequal import unequal
 
 import recallbook as rb
 from recallbook.bounds.closed_form import sufficient_samples_closed_form
-from recallbook.bounds.coverage import coverage_samples
 from recallbook.theory.symbolic import lock_terms as of_lock_on, recall_terms as of_recall
 from recallbook.theory.symbolic.expressions import L, V, d, m, numeric
 from recallbook.theory.values import sizes
@@ -34,7 +33,7 @@ PAGES = (HERE / "laws.md", HERE / "further_laws.md")  # each from its .md.in
 PICTURE, IDEA = HERE / "images" / "laws.svg", HERE / "images" / "idea.svg"
 
 LENGTHS, SHARES = (16, 64, 256), (0.5, 0.9, 0.99)
-VOCABS = (256, 4096, 65536)
+VOCABS, HUGE = (256, 4096, 65536), 10**12
 WIDTHS, WIDTH_DIM = (
     {"vocab": 256, "seq_len": 16, "samples": 2048, "trigger_in_values": False},
     64,
@@ -43,6 +42,7 @@ CLOSED = {"vocab": 10**5, "seq_len": 10**3, "dim": 10**4, "trigger_in_values": F
 LABELS = rb.Setting(
     vocab=256, seq_len=16, dim=512, samples=4096, trigger_in_values=True
 )  # for finite rates, too
+SMALL = ("fact interference", "bias noise", "unequal lengths", "uneven facts")  # of step 2
 TRIGGER_OUT = r"$\tau=0$"
 RATES, RATE_SEEDS = (0.1, 0.3, 1.0), range(4)
 HELPED = (
@@ -108,8 +108,10 @@ def thresholds() -> dict[str, str]:
     ]
     overlap = rounded(ratio_for(0.99, LENGTHS[-1] - 1) ** 2)
     bought = [lock_on_at(math.sqrt(2 * math.log(n)), n - 1) for n in LENGTHS]
+    law = {f"{share:.1f}" for share in bought}
+    assert len(law) == 1, "one number for every length"
     return {
-        "lock at law": f"{min(bought):.2f} to {max(bought):.2f}",
+        "lock at law": law.pop(),
         "overlap dims": f"$d\\ge{overlap}$",
         "thresholds": table(("$r$ for lock-on", "half", "0.9", "0.99", r"$\sqrt{2\ln L}$"), rows),
     }
@@ -117,37 +119,38 @@ def thresholds() -> dict[str, str]:
 
 def ceilings() -> dict[str, str]:
     """The constants of the superposition law and of label frequencies."""
+    vocabs = np.array(VOCABS)
+    size = vocabs * np.log(vocabs)
 
-    def constant(vocab: int, share: float, **kind: object) -> float:
-        return least_dim(vocab, share, **kind) ** 2 / (vocab * math.log(vocab))
+    def to(found: np.ndarray) -> str:
+        return " to ".join(sorted({f"{found.min():.1f}", f"{found.max():.1f}"}))
 
-    rows: list[tuple[str, ...]] = []
-    ratios: list[float] = []
-    most = [constant(v, 0.9, trigger_in_values=False) for v in VOCABS]
-    for law in ("gaussian", "sphere"):
-        for share in SHARES[:2]:
-            plain = [constant(v, share, trigger_in_values=False, embeddings=law) for v in VOCABS]
-            marked = [constant(v, share, trigger_in_values=True, embeddings=law) for v in VOCABS]
-            rows.append(
-                (
-                    f"{law.capitalize()}, {'half' if share == 0.5 else share}",
-                    *(f"{c:.1f}" for c in plain),
-                )
-            )
-            ratios += [two / one for two, one in zip(marked, plain, strict=True)]
-    header = ("Embeddings, facts", *(f"$V={v}$" for v in VOCABS))
-    factors = []
-    for vocab in VOCABS:
-        law = numeric(laws.label_frequencies())({V: vocab, d: 2 * vocab})
-        factors.append(
-            rb.critical_samples(vocab, 16, 2 * vocab, warn=False, trigger_in_values=True) / law
-        )
-    found = {
-        "ceilings": table(header, rows),
-        "c": f"{min(most):.1f} to {max(most):.1f}",
-        "marked over plain": f"{min(ratios):.1f} to {max(ratios):.1f}",
+    def dims(share: float, marked: bool) -> np.ndarray:
+        return np.array([least_dim(vocab, share, trigger_in_values=marked) for vocab in VOCABS])
+
+    half, most = (dims(share, False) for share in SHARES[:2])
+    marked = np.array([dims(share, True) for share in SHARES[:2]]) / (half, most)
+    square = ratio_for(0.5, HUGE - 1) ** 2  # is d^2 / (V + 2d) at the least d
+    huge = square + math.sqrt(square**2 + square * HUGE)
+    factors = [
+        rb.critical_samples(vocab, 16, 2 * vocab, warn=False, trigger_in_values=True)
+        / numeric(laws.label_frequencies())({V: vocab, d: 2 * vocab})
+        for vocab in VOCABS
+    ]
+    rows = [
+        (name, *(f"{c:.1f}" for c in least**2 / size))
+        for name, least in (("half", half), ("0.9", most))
+    ]
+    return {
+        "ceilings": table(("$c$ for", *(f"$V={v}$" for v in VOCABS)), rows),
+        "c least": f"{(half**2 / size).min():.1f}",
+        "c huge": f"{huge**2 / (HUGE * math.log(HUGE)):.1f}",
+        "load half": to(2 * size * (1 / half**2 + 2 / (vocabs * half))),  # N unlimited
+        "load 0.9": to(2 * size * (1 / most**2 + 2 / (vocabs * most))),
+        "c": to(most**2 / size),
+        "marked over plain": to(marked**2),
+        "label factors": ", ".join(f"{factor:.1f}" for factor in factors),
     }
-    return {**found, "label factors": ", ".join(f"{factor:.1f}" for factor in factors)}
 
 
 def mlp() -> dict[str, str]:
@@ -159,7 +162,11 @@ def mlp() -> dict[str, str]:
     width = rb.critical_width(dim=WIDTH_DIM, activation="he3", warn=False, **WIDTHS)
     case = f"$V={WIDTHS['vocab']}$, $L={WIDTHS['seq_len']}$, $N={WIDTHS['samples']}$, $d={WIDTH_DIM}$, $\\tau=0$"
     text = f"{rounded(width)} neurons for accuracy 0.9 with he3 at {case}"
-    return {"caps": ", ".join(finite) + f"; no cap for {free}", "width case": text}
+    return {
+        "relu cap": f"{known['relu']:.1f}",
+        "caps": ", ".join(finite) + f"; no cap for {free}",
+        "width case": text,
+    }
 
 
 def rates() -> dict[str, str]:
@@ -204,42 +211,34 @@ def proved() -> dict[str, str]:
 
 
 def worked() -> dict[str, str]:
-    """The running setting: each law by its formula, beside the ledger that `rb.predict`
-    evaluates."""
+    """The running setting: its noises from the ledger, which the formulas of the page must meet."""
     at, found = sizes(RUNNING), predicted(RUNNING)
-    least = numeric(laws.superposition(False))(at)
-    rows = []
-    for name, noise in {**laws.lock_on_noises(), **laws.recall_noises(False)}.items():
-        if noise != 0:
-            rows.append((name, f"{numeric(noise)(at):.2g}", f"{found.ledger[name].size:.2g}"))
-    short = table(
-        ("Noise $s$", "formula", "`ledger`"), [row for row in rows if float(row[2]) >= 1e-4]
-    )
-    numbers = [
-        (f"$N$, {name} alone", rounded(numeric(law)(at))) for name, law in laws.lock_on().items()
-    ]
-    numbers.append(("$N$, coverage of 0.9", rounded(coverage_samples(RUNNING.vocab, 0.9))))
-    numbers.append(
-        ("$N$, one gradient, 0.9 (*proved*)", rounded(rb.minimum_samples(256, 128, 96, 0.9)))
-    )
-    numbers.append(("$d$, superposition, half", rounded(least)))
-    scatter = sum(found.ledger[name].size for name in of_lock_on.lock_terms())
-    wrong = sum(found.ledger[name].size for name in of_recall.mean_squares())
+    size = {name: noise.size for name, noise in found.ledger.items()}
+    steps = {2: of_lock_on.lock_terms(), 3: of_recall.mean_squares()}
+    by_formula = {**laws.lock_on_noises(), **laws.recall_noises(False)}
+    rows, off = [], []
+    for step, names in steps.items():
+        for name in sorted(names, key=size.__getitem__, reverse=True):
+            if size[name] and name not in SMALL:
+                rows.append((f"{step}: {name}", f"{size[name]:.2g}"))
+                off.append(abs(numeric(by_formula[name])(at) / size[name] - 1))
+        if step == 2:
+            rows.append((f"{step}: four small ones", f"{sum(size[name] for name in SMALL):.2g}"))
+    scatter, wrong = (sum(size[name] for name in names) for names in steps.values())
     ratio, others = scatter**-0.5, RUNNING.vocab * -math.expm1(127 * math.log1p(-1 / RUNNING.vocab))
     choices = {
-        "with the trigger in the values": {"trigger_in_values": True},
-        "on the sphere": {"embeddings": "sphere"},
-        "with orthogonal embeddings ($d=258$)": {"embeddings": "orthogonal", "dim": 258},
-        "with he3 and $m=8d$": {"activation": "he3", "width": 768},
-        "with ReLU and $m=8d$": {"activation": "relu", "width": 768},
+        "sphere": {"embeddings": "sphere"},
+        "he3": {"activation": "he3", "width": 768},
+        "relu": {"activation": "relu", "width": 768},
     }
-    other = {
-        name: predicted(replace(RUNNING, **choice)).accuracy for name, choice in choices.items()
-    }
-    critical = rb.critical_samples(256, 128, 96, trigger_in_values=False, warn=False)
+    binds = rb.phase(RUNNING)
     return {
-        "worked": short + "\n\n" + table(("Law", "value"), numbers),
-        "others": ", ".join(f"{accuracy:.2f} {name}" for name, accuracy in other.items()),
+        "worked": table(("Step and noise", "$s$"), rows),
+        "formulas off": f"{100 * max(off):.0f} %",
+        **{
+            f"with {name}": f"{predicted(replace(RUNNING, **choice)).accuracy:.2f}"
+            for name, choice in choices.items()
+        },
         "sum": f"{scatter:.3f}",
         "ratio": f"{ratio:.1f}",
         "half": f"{ratio_for(0.5, others):.1f}",
@@ -251,8 +250,10 @@ def worked() -> dict[str, str]:
         "accuracy": f"{found.accuracy:.2f}",
         "recall sum": f"{wrong:.3f}",
         "recall load": f"{2 * math.log(RUNNING.vocab) * wrong:.2f}",
-        "binds": rb.phase(RUNNING),
-        "critical": rounded(critical),
+        "normal recall": f"{lock_on_at(wrong**-0.5, RUNNING.vocab - 1):.2f}",
+        "binds": binds,
+        "without": f"{rb.predict(RUNNING, without=(binds,), warn=False).accuracy:.2f}",
+        "critical": rounded(rb.critical_samples(256, 128, 96, trigger_in_values=False, warn=False)),
         "wall": str(least_dim(256, 0.9, trigger_in_values=False)),
     }
 
@@ -303,10 +304,10 @@ def checked() -> dict[str, str]:
     """How often the map of errors finds the prediction off, with a warning and without one."""
     found = error_map.judged()
     quiet, allowed = ~found["doubted"], error_map.TOLERANCES
+    assert not found["off"][quiet].any(), "the page says that it warned wherever it is off"
     return {
         "map cases": f"{len(found):,}",
-        "map quiet": f"{int(quiet.sum()):,}",
-        "map quiet off": f"{int(found['off'][quiet].sum())}",
+        "map warned right": f"{int((~quiet & ~found['off']).sum()):,}",
         "map warned off": f"{int(found['off'][~quiet].sum())}",
         "map tolerance": f"{allowed['accuracy']:g}",
         "map tolerance lock": f"{allowed['lock_on']:g}",
