@@ -120,6 +120,3 @@ def test_critical_samples_are_reached_in_simulation():
     assert abs(accuracy.mean() - 0.9) < 0.01 + 4 * standard_error(accuracy)
     nothing = critical_sizes.critical(True, dims=(48,), lengths=(16,))
     assert np.isinf(nothing["samples"]).all()
-
-
-# Finite rates

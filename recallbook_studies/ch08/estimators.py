@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
-from scipy import stats
 from scipy.special import logsumexp
 
 from recallbook.bounds import information, information_terms as terms
@@ -74,36 +73,6 @@ def observed(
     """Label counts, and the :func:`coordinates` of one draw of embeddings given them."""
     counts = label_counts(setting, generator)
     return counts, *coordinates(draw_embeddings(setting, seed), counts)
-
-
-def whitened_noise(setting: Setting, seed: int, draws: int) -> Array:
-    r"""The gradient's noise given embeddings and labels, in units of its own covariance, ``(draws,
-    D)``.
-
-    The other $L-1$ tokens of every sequence are drawn again and again."""
-    generator = np.random.default_rng([seed, setting.vocab])
-    counts, labels, tokens = observed(setting, seed, generator)
-    others = counts * (setting.seq_len - 1)
-    chances = np.full(setting.vocab, 1 / setting.vocab)
-    table = generator.multinomial(others, chances, size=(draws, setting.vocab)).astype(float)
-    total = setting.samples * (setting.seq_len - 1)
-    noise = np.einsum("ka,rkv,vb->rab", labels, table, tokens, optimize=True) / math.sqrt(total)
-    return np.asarray(noise.reshape(draws, -1))
-
-
-def distance_from_gaussian(setting: Setting, seeds: Iterable[int], draws: int) -> pd.DataFrame:
-    r"""For each seed: variance of an entry, and Kolmogorov distance.
-
-    ``distance`` is $\sup_x|F(x)-\Phi(x)|$ over all entries and draws; ``chance`` the same for as
-    many Gaussian numbers."""
-    rows = []
-    for seed in seeds:
-        noise = whitened_noise(setting, seed, draws)
-        ideal = np.random.default_rng([seed, 1]).standard_normal(noise.size)
-        found = {"distance": noise.ravel(), "chance": ideal}
-        tests = {name: stats.kstest(values, "norm").statistic for name, values in found.items()}
-        rows.append({"variance": noise.var(), **tests})
-    return pd.DataFrame(rows)
 
 
 # The bound, checked where it can be computed
