@@ -66,16 +66,14 @@ class Draw:
             self.means.append(fact + (1 - 1 / length) ** 2 * (self.second @ a))
             self.keys.append(which @ np.einsum("ij,ijk->ik", keys, read) / length)
             self.values.append(which @ read.mean(axis=1))
-        self.total = [pulls @ keys @ a for keys in self.keys]
-        along = [mean @ a for mean in self.means]
-        self.facts = [pulls * share @ m - loud @ loud * m.mean() for m in along]
-        self.others = [t - pulls * share @ m for t, m in zip(self.total, along, strict=True)]
+        total, along = pulls @ self.keys @ a, np.array(self.means) @ a
+        self.total, self.others = total, total - along @ (pulls * share)
+        self.facts = total - self.others - loud @ loud * along.mean(axis=1)
         rest = np.square(x).mean() - ((table[first] - table[second]) @ a) ** 2 / 2 / vocab
         self.main = (1 - 1 / length) * rest * (loud @ loud)
-        self.margins = [
-            (named @ named.T * (keys @ values.T)).sum()
-            for keys, values in zip(self.keys, self.values, strict=True)
-        ]
+        self.margins = np.einsum(
+            "kc,lc,skd,sld->s", named, named, self.keys, self.values, optimize=True
+        )
 
 
 SETTINGS = [sized(24, 6, 10, 40), marked(16, 20, 12, 20), marked(40, 5, 20, 40)]
@@ -108,16 +106,13 @@ def test_moments_are_on_their_side(setting):
     said, draws = values(setting), [Draw(setting, seed) for seed in range(500)]
     length = np.array([np.linalg.norm(draw.a) for draw in draws])
     main = np.array([draw.main for draw in draws]) / length
-    squares = {
-        name: np.square([getattr(draw, name) for draw in draws]).mean(axis=1) / length**2
-        for name in ("facts", "others")
-    }
     error = main.std() / 500**0.5
     assert main.mean() > said[coverage.spread] - 4 * error
     assert main.mean() == pytest.approx(said[coverage.spread], abs=4 * error, rel=0.02)
     relative = np.square(main / main.mean() - 1)
     assert relative.mean() < said[coverage.scatter] + 4 * relative.std() / 500**0.5
-    for name, square in squares.items():
+    for name in ("facts", "others"):
+        square = np.square([getattr(draw, name) for draw in draws]).mean(axis=1) / length**2
         bound = said[getattr(coverage, name)]
         assert square.mean() < bound + 4 * square.std() / 500**0.5
         assert bound < 12 * square.mean()
@@ -132,23 +127,23 @@ def test_what_frequency_noise_is_made_of(setting):
     said, rows = values(setting), []
     vocab, length, dim, samples = (said[symbol] for symbol in (V, L, d, N))
     for draw in (Draw(setting, seed) for seed in range(25)):
-        found = draw.a @ attention_vector(draw.problem).numpy()
-        assert draw.margins[0] == pytest.approx(found)
+        vector = attention_vector(draw.problem).numpy()
+        assert draw.margins[0] == pytest.approx(draw.a @ vector)
         share, keys, stored = draw.share[:, None], draw.keys[0], draw.values[0]
         g, facts = draw.excess / np.linalg.norm(draw.excess), share * draw.beta
-        basis = np.linalg.qr(np.c_[0 * share + 1, share, facts, draw.x[:, None] * facts])[0]
+        basis = np.linalg.qr(np.c_[share**0, share, facts, draw.x[:, None] * facts])[0]
         main = stored @ (g * draw.share @ draw.means[0])
         rest = stored @ (g @ keys) + keys @ (g @ stored) - main
-        lengths = [np.linalg.norm(t - basis @ (basis.T @ t)) for t in (main, rest)]
         unit = samples * (length * dim**3) ** 0.5 / np.linalg.norm(draw.a)
-        odd = (draw.margins[0] - draw.margins[1]) / 2 / said[coverage.pull]
-        rows.append(np.square([*np.multiply(lengths, unit), odd]))
+        lengths = [unit * np.linalg.norm(t - basis @ (basis.T @ t)) for t in (main, rest)]
+        odd = np.diff(draw.margins)[0] / 2 / said[coverage.pull]
+        rows.append(np.square([*lengths, odd]))
     mean, error = np.mean(rows, axis=0), 0.8 * np.std(rows, axis=0)
     left = 1 - 2.5 / length - 2.4 * (dim / vocab) ** 0.5 - 4.4 / vocab ** (1 / 3)
-    taken = 3.5 * (dim / vocab) ** 0.5 + (21 / length**0.5 + 40 / length) * dim / vocab**0.5
-    taken += 4 * said[tau] * dim / length
+    taken = (21 / (vocab * length) ** 0.5 + (40 / vocab**0.5 + 4 * said[tau]) / length) * dim
+    taken += 3.5 * (dim / vocab) ** 0.5
     assert mean[0] + error[0] > left**2
-    assert (mean[1:] - error[1:] < [taken**2, 1]).all()
+    assert ((mean - error)[1:] < [taken**2, 1]).all()
 
 
 SMALL = [marked(8, 4, 12, 16), marked(5, 3, 6, 7), sized(3, 2, 4, 3), sized(24, 6, 10, 40)]
@@ -182,9 +177,9 @@ def test_the_two_sides_of_a_symmetric_margin():
 @pytest.mark.parametrize("sizes", [(9, 2, 3), (64, 200, 8), (256, 1000, 96), (2000, 2, 1000)])
 def test_nothing_falls_with_more_sequences(sizes, flag):
     """What the corollary needs to stop at the first N."""
-    grid = [dict(zip((V, L, d), sizes, strict=True)) | {tau: flag} for _ in range(40)]
-    for step, at in enumerate(grid):
-        at[N] = sizes[0] * 1.5**step
+    grid = [
+        {V: sizes[0], L: sizes[1], d: sizes[2], tau: flag, N: sizes[0] * 1.5**k} for k in range(40)
+    ]
     pulls = [at[N] ** 2 * coverage.pull_square(at) for at in grid]
     missed = [coverage.outscored(at) for at in grid]
     assert pulls == sorted(pulls)
