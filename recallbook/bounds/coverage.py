@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from itertools import product
 
 import sympy as sp
 from scipy.optimize import brentq
@@ -26,7 +25,6 @@ KEPT = (0.25, 0.4, 0.55, 0.7, 0.85, 0.97)  # values of theta that are tried; eac
 kept, pull, own, fourth, mixed = sp.symbols("theta e_2 h m_4 m_2", positive=True)
 spread, scatter, facts, others = sp.symbols("y s r_1 r_2", positive=True)
 good, missed = sp.symbols("P p", nonnegative=True)
-slack, left, rest = sp.symbols("nu q r", positive=True)
 
 
 def unseen_allowed(vocab: int, accuracy: float = 1.0, error: float | None = None) -> float:
@@ -112,33 +110,6 @@ def mean_bias() -> dict[sp.Symbol, sp.Expr]:
 
 
 @cache
-def frequency_noise() -> dict[sp.Symbol, sp.Expr]:
-    r"""As :func:`mean_bias`, by the noise that the frequencies of the labels make of the other tokens;
-    for $9\le d\le\min(L,\sqrt V)$.
-
-    ``left`` is what projections leave of the main part, ``rest`` the root mean square of what is
-    taken from it."""
-    drift = sp.sqrt(scatter) + rest / spread
-    lengths = (1 + sp.sqrt(2 / (d - 2))) / (d - 3) / 3
-    return {
-        slack: 2 / sp.cbrt(V),
-        left: 1 - sp.sqrt(5 * (d + 1) / V),
-        spread: sp.sqrt((L - 1) * left / d**3)
-        * ((1 - 1 / L) * (1 - 2 / V) * (1 - slack)) ** 2
-        / (L * N),
-        scatter: (5 / V + 1 / (L - 1)) / left**2,
-        rest: sp.sqrt((1 + 2 / d) * (1 / d + 2 / V))
-        * (
-            (17 / sp.sqrt(V) + 32 * sp.sqrt(N / L) / (V - 1)) / L
-            + sp.sqrt(5 / L * (1 / (V * d) + 2 * tau / L**2))
-        )
-        / N,
-        good: sp.Max(0, 1 - 4 / ((V - 2) * slack**2) - scatter - 2 * drift**2 / (1 - kept) ** 2),
-        missed: (1 - 1 / V) / 2 * (good - sp.sqrt(lengths) * d**2 / (d - 2) * pull / kept / spread),
-    }
-
-
-@cache
 def _pull_parts() -> tuple[sp.Expr, ...]:
     """The exact mean square for :func:`pull_square`, by powers of 1/N."""
     lengths = [sp.prod(1 + 2 * j / d for j in range(k)) for k in range(5)]  # E T^k
@@ -163,13 +134,11 @@ def pull_square(sizes: Values) -> float:
 
 
 def outscored(sizes: Values) -> float:
-    """The best of :func:`mean_bias` and :func:`frequency_noise` at V, N, L, d and tau, over a few
-    theta."""
-    few = 9 <= sizes[d] <= min(sizes[L], sizes[V] ** 0.5)
+    """The best of :func:`mean_bias` at V, N, L, d and tau, over a few theta."""
     found = []
-    for formulas, share in product((mean_bias, frequency_noise)[: 1 + few], KEPT):
+    for share in KEPT:
         values = {**sizes, kept: share, pull: math.sqrt(pull_square(sizes))}
-        for symbol, expression in formulas().items():
+        for symbol, expression in mean_bias().items():
             values[symbol] = numeric(expression)(values)
         found.append(float(values[missed]))
     return max(found)
