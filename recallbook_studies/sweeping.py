@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import argparse
 import textwrap
-from collections.abc import Iterator, Mapping
-from concurrent.futures import Executor
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,10 +22,11 @@ from recallbook.arguments import (
 )
 from recallbook.sweeps.archive import FOLDER, load_results, tables
 from recallbook.sweeps.point import OUTCOMES, Point, from_frame
-from recallbook.sweeps.run import process_pool, run_sweep
+from recallbook.sweeps.run import run_sweep
 from recallbook.sweeps.store import Store
 from recallbook_studies.catalogue import RowTable, Sweep
 from recallbook_studies.committed import export, recomputed
+from recallbook_studies.pool import executor_for
 from recallbook_studies.sweeps import ROW_TABLES, SWEEPS
 
 
@@ -194,36 +193,3 @@ def _recompute(chosen: argparse.Namespace) -> int:
                 print(f"  {outcome}: stored {before}, now {after}")
     print(f"{chosen.name}: {len(found)} rows recomputed, {len(wrong)} differ")
     return 1 if len(wrong) else 0
-
-
-@contextmanager
-def executor_for(workers: int = 1, scheduler: str | None = None) -> Iterator[Executor | None]:
-    """Dask at the address of its scheduler, a pool of processes, or ``None`` for one worker: this
-    process.
-
-    Raises
-    ------
-    ValueError
-        If Dask is not installed, or nothing answers at the address.
-    """
-    workers = check_size("workers", workers)
-    if scheduler is not None:
-        try:
-            from distributed import Client
-        except ImportError:
-            raise not_allowed(
-                "scheduler", scheduler, 'left out without Dask: pip install "recallbook[cluster]"'
-            ) from None
-        try:
-            client: Any = Client(scheduler, timeout=10)  # type: ignore[no-untyped-call]
-        except (OSError, ValueError) as problem:
-            raise not_allowed(
-                "scheduler", scheduler, "the address of a Dask scheduler that answers"
-            ) from problem
-        with client:
-            yield client.get_executor()
-    elif workers > 1:
-        with process_pool(workers) as pool:
-            yield pool
-    else:
-        yield None

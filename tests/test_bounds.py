@@ -59,7 +59,7 @@ def test_leading_order():
         vocab = 2**exponent
         seq_len = round(2 ** (0.8 * exponent))
         dim = round(2 ** (0.9 * exponent))
-        leading = float(expressions.leading().subs({V: vocab, L: seq_len}).evalf()) / dim**2
+        leading = float(estimators.leading().subs({V: vocab, L: seq_len}).evalf()) / dim**2
         errors.append(abs(information.information_samples(vocab, seq_len, dim) / leading - 1))
     assert errors[2] < 0.03 and errors[2] < errors[1] < errors[0]
 

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
@@ -315,7 +316,7 @@ def test_plan_says_what_the_package_says(capsys, monkeypatch):
     expected = plan(64, 8, dim=64, trigger_in_values=False)
     assert main([*PLAN.split(), "--json"]) == 0
     found = strict(capsys.readouterr().out)
-    assert found == json.loads(json.dumps(expected.values()))
+    assert found == json.loads(json.dumps(asdict(expected)))
     assert list(found) == "wanted best predicted frontier doubled saved remedies one_in_ten".split()
     monkeypatch.setattr(predicting, "plan", lambda *given, **named: expected)
     assert main(PLAN.split()) == 0

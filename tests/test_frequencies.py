@@ -156,7 +156,7 @@ def every_sequence(setting, residual_bias):
     return w[:vocab], float(w[vocab])
 
 
-@pytest.mark.parametrize("bias", symbolic.LABELS)
+@pytest.mark.parametrize("bias", ["none", "calibrated", "trained", *symbolic.EVEN])
 @pytest.mark.parametrize("fields", UNEQUAL)
 @either("trigger")
 def test_mean_scores_are_those_of_all_sequences(fields, trigger, bias):

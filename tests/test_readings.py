@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from sized import marked
 
 import recallbook as rb
-from recallbook.bounds import coverage, information, information_terms as expressions
+from recallbook.bounds import coverage, information
 from recallbook.theory.symbolic.expressions import N, V
 from recallbook_studies.ch01.baselines import seen_distribution
 from recallbook_studies.ch08 import estimators, lattice, readings
@@ -111,7 +111,7 @@ def test_rank_of_the_labels_is_at_most_the_number_of_sequences(samples):
         ranks.append(labels.shape[1])
         assert ranks[-1] == min(5, np.count_nonzero(counts))
     expected = (
-        expressions.direction_count().subs({V: 9, N: samples, sp.Symbol("d", positive=True): 5}) / 5
+        estimators.direction_count().subs({V: 9, N: samples, sp.Symbol("d", positive=True): 5}) / 5
     )
     assert max(ranks) == expected
 

@@ -14,9 +14,8 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import recallbook as rb
 from recallbook.sweeps import paired, run as sweep
-from recallbook.sweeps.run import process_pool
 from recallbook.sweeps.store import Store
-from recallbook_studies.sweeping import executor_for
+from recallbook_studies.pool import executor_for, process_pool
 
 pytestmark = pytest.mark.essential
 

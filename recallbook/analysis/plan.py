@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
 
@@ -110,10 +110,6 @@ class Plan:
     saved: float = math.nan
     remedies: dict[str, int | None] = field(default_factory=dict)
     one_in_ten: float = math.nan
-
-    def values(self) -> dict[str, Any]:
-        """All of it as plain numbers, lists and mappings."""
-        return asdict(self)
 
 
 def plan(

@@ -11,7 +11,7 @@ from functools import cache
 
 import sympy as sp
 
-from recallbook.theory.symbolic.expressions import L, N, V, d, m
+from recallbook.theory.symbolic.expressions import L, N, V
 
 directions = sp.Symbol("D", positive=True)  # directions of the gradient that can carry facts
 information = sp.Symbol("I", positive=True)  # in nats
@@ -43,13 +43,6 @@ def signal_to_noise() -> sp.Expr:
 
 
 @cache
-def direction_count(width: bool = False) -> sp.Expr:
-    r"""$D$: ranks of the centred labels that occur, at most $N$, and of the centred features."""
-    features = m if width else d
-    return sp.Min(d, V - 1, N) * sp.Min(features, V - 1)
-
-
-@cache
 def available() -> sp.Expr:
     r"""Nats about the facts in $D$ directions: $\frac D2\log(1+\text{signal over noise})$."""
     return directions / 2 * sp.log(1 + signal_to_noise())
@@ -61,12 +54,6 @@ def samples() -> sp.Expr:
     ratio = sp.Symbol("s")
     (solved,) = sp.solve(signal_to_noise() - ratio, N)
     return sp.factor(solved).subs(ratio, sp.exp(2 * information / directions) - 1)
-
-
-@cache
-def direction_need() -> sp.Expr:
-    r"""The $D$ at which so many nats are available."""
-    return sp.solve(available() - information, directions)[0]
 
 
 @cache
@@ -95,9 +82,3 @@ def chance_unseen() -> sp.Expr:
 def coverage() -> sp.Expr:
     r"""The $N$ at which $\mu$ facts are unseen on average."""
     return sp.solve(sp.log(unseen / V) - N * sp.log(1 - 1 / V), N)[0]
-
-
-def leading() -> sp.Expr:
-    r"""$Nd^2$ for all facts at its leading order: $1\ll d<V$, large $V$ and $L$, $V\ll N\ll LV$."""
-    stirling = V * (sp.log(V) - 1)
-    return sp.factor(2 * stirling * L * V)

@@ -168,7 +168,7 @@ def _plan(chosen: argparse.Namespace) -> int:
         vary_width=vary,
         cost=Cost(chosen.per_sequence, chosen.per_weight),
     )
-    print(as_json(found.values()) if chosen.json else _planned(found))
+    print(as_json(asdict(found)) if chosen.json else _planned(found))
     return 0 if found.best else 1
 
 

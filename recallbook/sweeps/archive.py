@@ -52,20 +52,12 @@ def read_table(file: Path) -> pd.DataFrame:
 
 def tables() -> dict[str, Traversable]:
     """Find the committed tables that are no sweep's, by name: files."""
-    folders = [folder for folder in (FOLDER, FOLDER / "tables") if folder.is_dir()]
-    files = {
-        Path(file.name).stem: file
-        for folder in folders
-        for file in folder.iterdir()
-        if file.is_file()
-    }
-    return {name: file for name, file in sorted(files.items()) if name not in names()}
+    files = sorted((FOLDER / "tables").iterdir(), key=lambda file: file.name)
+    return {Path(file.name).stem: file for file in files}
 
 
 def names() -> list[str]:
     """Names of all sweeps with committed results."""
-    if not FOLDER.is_dir():
-        return []
     return sorted(
         Path(file.name).stem for file in FOLDER.iterdir() if file.name.endswith(".parquet")
     )

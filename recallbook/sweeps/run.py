@@ -3,21 +3,17 @@ being killed."""
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import signal
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import CancelledError, Executor, Future, as_completed
 from dataclasses import asdict
-from multiprocessing import connection
 
 import pandas as pd
 import torch
 from tqdm import tqdm
 
-from recallbook.arguments import check_flag, check_size, not_allowed
+from recallbook.arguments import check_flag, not_allowed
 from recallbook.data.task import Problem
 from recallbook.model.transformer import RecallTransformer, Weights
 from recallbook.sweeps.archive import table
@@ -27,31 +23,6 @@ from recallbook.sweeps.store import Result, Store
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
 from recallbook.training.longer import descend
-
-
-def process_pool(workers: int) -> ProcessPoolExecutor:
-    """A pool for :func:`recallbook.run_sweep`; its processes end when this one does, even if that
-    is killed.
-
-    They are started afresh, not forked: a copy of a process that has used torch's threads may hang.
-    So a script that makes one needs the usual ``if __name__ == "__main__":``."""
-    context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(
-        check_size("workers", workers), mp_context=context, initializer=_start
-    )
-
-
-def _start() -> None:
-    """Die at once on an interrupt from the keyboard, and with the parent, however that dies."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-
-        def follow() -> None:
-            connection.wait([parent.sentinel])
-            os._exit(1)
-
-        threading.Thread(target=follow, daemon=True).start()
 
 
 def measure(point: Point, problem: Problem) -> dict[str, float | None]:

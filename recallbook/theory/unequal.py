@@ -282,7 +282,7 @@ def ledger(setting: Setting, sizes: Mapping[str, float]) -> dict[str, tuple[floa
 
 
 def label_choice(setting: Setting) -> str:
-    """Which of ``LABELS`` of :mod:`recallbook.theory.symbolic.unequal_terms` the setting is, every
+    """Which labels of :mod:`recallbook.theory.symbolic.unequal_terms` the setting has, every
     fact covered."""
     if setting.loss_weights == "inverse":
         return "inverse"

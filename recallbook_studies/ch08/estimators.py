@@ -6,10 +6,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import sympy as sp
 import torch
 from numpy.typing import NDArray
 from scipy.special import logsumexp
@@ -20,7 +22,7 @@ from recallbook.data.embeddings import Embeddings, draw_embeddings
 from recallbook.data.task import draw
 from recallbook.model.ties import credit
 from recallbook.setting import Setting
-from recallbook.theory.symbolic.expressions import L, N, V, numeric
+from recallbook.theory.symbolic.expressions import L, N, V, d, m, numeric
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
 from recallbook_studies.ch02.associative import predicted_recall
@@ -39,6 +41,26 @@ ALONG = {
 STEPS, FACTOR = 14, 2**0.5
 
 Array = NDArray[np.float64]
+
+
+# What the chapter says of the bound
+
+
+def direction_count(width: bool = False) -> sp.Expr:
+    r"""$D$: ranks of the centred labels that occur, at most $N$, and of the centred features."""
+    features = m if width else d
+    return sp.Min(d, V - 1, N) * sp.Min(features, V - 1)
+
+
+@cache
+def direction_need() -> sp.Expr:
+    r"""The $D$ at which so many nats are available."""
+    return sp.solve(terms.available() - terms.information, terms.directions)[0]
+
+
+def leading() -> sp.Expr:
+    r"""$Nd^2$ for all facts at its leading order: $1\ll d<V$, large $V$ and $L$, $V\ll N\ll LV$."""
+    return 2 * L * V**2 * (sp.log(V) - 1)
 
 
 # The observation
@@ -187,7 +209,7 @@ def minimum_dim(
         terms.information: nats,
         terms.reading: reading_error,
     }
-    need = float(numeric(terms.direction_need())(sizes))
+    need = float(numeric(direction_need())(sizes))
     if width is None:
         dim, most = max(math.sqrt(need), need / samples), vocab - 1
     else:

@@ -27,13 +27,6 @@ TOKEN_SQUARE = q**2 + 2 * q * S2 + P2 * S2 + S3
 TOKEN_CUBE = sp.expand(
     q**3 + 3 * q**2 * S2 + q * (2 * P2 * S2 + S2**2 + 2 * S3) + P2 * (S2**2 + 2 * S3) + P3 * S2 + S4
 )
-LABELS = (
-    "none",
-    "calibrated",
-    "trained",
-    "balanced",
-    "inverse",
-)  # output biases, or what makes labels even
 EVEN = ("balanced", "inverse")
 
 
