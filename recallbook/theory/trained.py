@@ -135,15 +135,21 @@ def share_held(vocab: int, dim: int, facts: float, samples: int | None = None) -
 
     ``samples``: how many sequences show the facts, in the counts of a fair draw; without it all
     are shown equally often."""
-    logits, places = sample(vocab)
-    lacks = distance(logits)
+    lacks = distance(sample(vocab)[0])
     mean, sd = facts * lacks.mean(), math.sqrt(facts * max(lacks.var() - 2 * lacks.mean(), 1e-9))
     room = (dim**2 - mean) / sd
     fits = float(ndtr(room))
     if fits > 1 - 1e-3:
         return 1.0
     beyond = mean + sd * math.exp(-(room**2) / 2) / math.sqrt(2 * math.pi) / (1 - fits)
-    load = max(beyond, 1.01 * dim**2) / dim**2 / lacks.mean()
+    return fits + (1 - fits) * share_beyond(vocab, max(beyond / dim**2, 1.01), samples)
+
+
+def share_beyond(vocab: int, load: float, samples: int | None = None) -> float:
+    """Share of the facts that the minimiser recalls where no matrix answers all, at this load in
+    units of the largest; ``samples`` as :func:`share_held` takes them."""
+    logits, places = sample(vocab)
+    load /= distance(logits).mean()
     counts = np.ones(len(logits))
     if samples is not None:
         never = (1 - 1 / vocab) ** samples
@@ -155,7 +161,7 @@ def share_held(vocab: int, dim: int, facts: float, samples: int | None = None) -
 
     start = [math.log(load) / 2, -math.log(load) / 2]
     ends = root(excess, start, options={"xtol": 1e-3, "eps": 1e-3}).x
-    return fits + (1 - fits) * float(moved(logits, counts, *np.exp(ends))[2].mean())
+    return float(moved(logits, counts, *np.exp(ends))[2].mean())
 
 
 def sample(vocab: int) -> tuple[Logits, PerFact]:

@@ -16,7 +16,7 @@ import numpy as np
 from recallbook.setting import Setting
 
 VOCABS = (32, 70, 150, 226, 343, 518, 784, 1792, 4096)
-LENGTHS = (2, 3, 4, 8, 16, 32, 48, 64, 96, 128, 160, 205, 256)
+LENGTHS = (2, 3, 4, 8, 16, 32, 48, 64, 96, 128, 160, 205, 256, 320, 400, 512, 640, 800, 1024)
 DIMS = (16, 23, 32, 45, 64, 91, 128, 181, 256, 362, 512, 724, 1024)
 SHARES = tuple(2.0**k for k in (*np.arange(-6, 3, 0.5), *range(3, 10))) + (1020.0,)  # N over V
 FEWEST = 3  # sequences that a reader may ask for
@@ -37,30 +37,36 @@ RATIOS = (0.5, 32.0)  # the least and the largest width, in units of d
 
 
 # The nodes of every grid. What removing a term does is added to the main grid's predictions, so fewer
-# nodes do. So is what an MLP does to lock-on; what it does to recall depends on the length only through
-# the sequences that attention locates, so one token alone shows it.
+# nodes do. With an MLP recall depends on the length only through the sequences that attention locates,
+# so one token alone shows it.
 AXES: dict[str, dict[str, tuple[float, ...]]] = {
     "alone": {"vocab": VOCABS, "dim": DIMS, "share": SHARES},
     "lock": {
-        "vocab": (32, 220, 580, 4096),
-        "seq_len": (2, 8, 32, 128, 256),
-        "dim": (16, 37, 84, 194, 1024),
+        "vocab": (32, 75, 220, 580, 1400, 4096),
+        "seq_len": (2, 4, 8, 16, 32, 64, 128, 256, 1024),
+        "dim": (16, 37, 84, 194, 450, 1024),
         "ratio": (0.5, 2.0, 8.0, 32.0),
         "share": (2.0**-6, 2.0**-4, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 12.0, 64.0, 1020.0),
     },
     "neurons": {
         "vocab": (32, 90, 300, 1100, 4096),
-        "dim": (16, 45, 128, 362, 1024),
+        "dim": (16, 27, 45, 76, 128, 215, 362, 1024),
         "ratio": (0.5, 1.0, 2.0, 4.0, 8.0, 32.0),
         "share": (2.0**-4, 0.5, 1.0, 2.0, 4.0, 8.0, 32.0, 1020.0),
     },
     "without": {
         "vocab": (32, 150, 343, 1792, 4096),
-        "seq_len": (2, 8, 32, 96, 256),
+        "seq_len": (2, 8, 32, 96, 256, 1024),
         "dim": (16, 45, 128, 362, 1024),
         "share": (2.0**-6, 0.25, 1.0, 2.0, 4.0, 8.0, 32.0, 1020.0),
     },
     "grid": {"vocab": VOCABS, "seq_len": LENGTHS, "dim": DIMS, "share": SHARES},
+    # trained to the end beyond the largest load, in units of which ``load`` is
+    "held": {
+        "vocab": (32, 90, 300, 1100),
+        "load": (1.01, 1.04, 1.12, 1.4, 2.2, 5.0, 30.0),
+        "share": (0.5, 1.2, 2.5, 5.0, 12.0, 60.0),
+    },
 }
 
 
@@ -82,11 +88,13 @@ class Sizes(NamedTuple):
 
 
 class Case(NamedTuple):
-    """One prediction of the table: which part of it, the sizes, and the term left out, if any."""
+    """One prediction of the table: which part of it, the sizes, the term left out, if any, and the
+    load where it stands for the dimension."""
 
     part: str
     sizes: Sizes
     without: str = ""
+    load: float = 0.0
 
 
 def nodes(part: str) -> Iterator[Sizes]:
@@ -110,6 +118,11 @@ def samples_of(vocab: int, share: float) -> int:
 def grids() -> Iterator[Case]:
     """Every grid, of every activation or term left out."""
     for part, axes in AXES.items():
+        if part == "held":
+            for vocab, load, share in product(*axes.values()):
+                samples = samples_of(int(vocab), share)
+                yield Case(part, Sizes(int(vocab), 1, 1, samples, False), load=load)
+            continue
         kinds = ACTIVATIONS if "ratio" in axes else ("relu",)
         for kind, name in product(kinds, BINDING if part == "without" else ("",)):
             for sizes in nodes(part):

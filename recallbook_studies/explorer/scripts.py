@@ -14,12 +14,11 @@ import sympy as sp
 
 from recallbook.bounds import information_terms
 from recallbook.setting import Setting
-from recallbook.theory import caveats
-from recallbook.theory.feature_kernels import ANGLE_WEIGHTS, ANGLES
+from recallbook.theory import caveats, trained
 from recallbook.theory.symbolic import lock_terms as lock_symbols, recall_terms as recall_symbols
 from recallbook.theory.symbolic.expressions import N, V
 from recallbook_studies.ch06 import sandwich
-from recallbook_studies.explorer import cases, stand_ins
+from recallbook_studies.explorer import cases
 
 NAMES = {
     information_terms.directions: "directions",
@@ -59,16 +58,6 @@ def needs() -> dict[str, sp.Expr]:
     }
 
 
-def noises() -> dict[str, sp.Expr]:
-    """What lock-on and recall have to bear, without and with an MLP."""
-    return {
-        "lock": stand_ins.lock_noise(False),
-        "lockMlp": stand_ins.lock_noise(True),
-        "recall": stand_ins.recall_noise(False),
-        "recallMlp": stand_ins.recall_noise(True),
-    }
-
-
 def facts() -> dict[str, Any]:
     """Constants of the package that the page shows or compares with."""
     proved = sandwich.load()
@@ -88,7 +77,7 @@ def facts() -> dict[str, Any]:
         "doubts": {doubt.name: dict(doubt.about) for doubt in caveats.DOUBTS},
         "partial": list(caveats.PARTIAL),
         "fewest_tokens": caveats.FEWEST_TOKENS,
-        "angles": [list(ANGLES), list(ANGLE_WEIGHTS)],
+        "trained": {"near": trained.NEAR, "about": trained.ABOUT},
         "curved": [kind for kind in cases.ACTIVATIONS if _curved(kind)],
         "sufficient": proved[
             ["vocab", "seq_len", "dim", "trigger_in_values", "sufficient"]
@@ -107,7 +96,7 @@ def formulas() -> str:
         "// Printed by SymPy from the package's expressions; python -m recallbook table explorer --export."
     ]
     lines.append("(function (explorer) {")
-    for group, entries in (("ledger", ledger()), ("needs", needs()), ("noises", noises())):
+    for group, entries in (("ledger", ledger()), ("needs", needs())):
         lines.append(f"  explorer.{group} = {{")
         lines += [f'    "{name}": {function(expression)},' for name, expression in entries.items()]
         lines.append("  };")

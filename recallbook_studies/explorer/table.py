@@ -19,20 +19,17 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.interpolate import make_interp_spline
 
+from recallbook.theory import trained
 from recallbook.theory.prediction import predict, predicted_lock_on
 from recallbook_studies.explorer import cases as of, scripts, still
 from recallbook_studies.explorer.splines import Spline, packed, through
-from recallbook_studies.explorer.stand_ins import (
-    as_noisy_for_lock_on,
-    as_noisy_for_recall,
-    overlaps_of,
-)
 
 Array = NDArray[np.float64]
 # the page is no part of the wheel
 FOLDER = Path(__file__).resolve().parents[2] / "book" / "_static" / "explorer"
 QUANTITIES = ("accuracy", "lock_on", "recall")
-LEAST, MOST = 1e-7, 1 - 1e-9  # chances beyond are all the same to a reader
+ENDS = 1e-7, 1 - 1e-9  # chances beyond are all the same to a reader
+ROUGH = 1e-5, 1 - 1e-5  # the same where nodes are few: a curve that turns less
 HEAD = "(window.explorer = window.explorer || {}).data = "
 
 
@@ -45,6 +42,9 @@ def predicted(index: int) -> dict[str, Any]:
     if case.part == "lock":  # a tenth of the work
         lock_on = predicted_lock_on(case.sizes.setting, warn=False)
         return {"index": index, "accuracy": np.nan, "lock_on": lock_on, "recall": np.nan}
+    if case.part == "held":
+        recall = trained.share_beyond(case.sizes.vocab, case.load, case.sizes.samples)
+        return {"index": index, "accuracy": np.nan, "lock_on": np.nan, "recall": recall}
     found = predict(case.sizes.setting, without=(case.without,) if case.without else (), warn=False)
     return {"index": index, **{name: float(getattr(found, name)) for name in QUANTITIES}}
 
@@ -60,10 +60,10 @@ def joined(stores: Sequence[Path]) -> pd.DataFrame:
 # Splines
 
 
-def bent(chance: Any) -> Array:
+def bent(chance: Any, ends: tuple[float, float] = ENDS) -> Array:
     r"""$\log(-\log(1-p))$: smooth in the logarithms of the sizes, and near $\log p$ where $p$ is
     small."""
-    return np.asarray(np.log(-np.log1p(-np.clip(chance, LEAST, MOST))))
+    return np.asarray(np.log(-np.log1p(-np.clip(chance, *ends))))
 
 
 def chance(bent: Array) -> Array:
@@ -74,7 +74,7 @@ def chance(bent: Array) -> Array:
 def smooth(rows: pd.DataFrame) -> dict[str, Array]:
     """What is interpolated: lock-on; answers where attention has located the token; recall less
     what lock-on gives."""
-    located = np.clip(rows["lock_on"].to_numpy(float), LEAST, 1)
+    located = np.clip(rows["lock_on"].to_numpy(float), ENDS[0], 1)
     return {
         "lock_on": bent(rows["lock_on"]),
         "answered": bent(rows["accuracy"] / located),
@@ -134,46 +134,28 @@ Tables = Sequence[Mapping[str, Spline]]  # without and with the trigger in the v
 def fitted(frame: pd.DataFrame) -> Tables:
     """All splines."""
     found: list[dict[str, Spline]] = []
-    for flag, rows in frame.groupby("trigger_in_values"):
+    for _, rows in frame.groupby("trigger_in_values"):
         of_part = dict(iter(rows.groupby("part")))
         main = grid_spline("grid", **smooth(of_part["grid"]))
         alone = grid_spline("alone", recalled=bent(of_part["alone"]["recall"]))
-        like = found[0]["alone"] if found else alone
-        tables = {"main": main, "without": gains(of_part["without"], main)}
-        tables |= {"alone": alone, "like": like}
+        tables = {"main": main, "without": gains(of_part["without"], main), "alone": alone}
         for kind, lock in of_part["lock"].groupby("activation"):
-            like_lock = main.at(points(as_noisy_for_lock_on(lock, of.SHARES[-1]), main))
-            change = bent(lock["lock_on"]) - like_lock["lock_on"]
-            tables[f"lock {kind}"] = grid_spline("lock", change=change)
+            tables[f"lock {kind}"] = grid_spline("lock", lock_on=bent(lock["lock_on"], ROUGH))
         for kind, neurons in of_part["neurons"].groupby("activation"):
-            tables[f"overlaps {kind}"] = overlap_spline(kind, flag)
-            change = bent(neurons["recall"]) - recall_like(tables, neurons, kind)
-            tables[f"neurons {kind}"] = grid_spline("neurons", change=change)
+            of_seen = neurons["recall"] / -np.expm1(-neurons["samples"] / neurons["vocab"])
+            tables[f"neurons {kind}"] = grid_spline("neurons", recalled=bent(of_seen, ROUGH))
+        if "held" in of_part:
+            tables["held"] = grid_spline("held", recalled=bent(of_part["held"]["recall"]))
+            tables["lacks"] = lacks()
         found.append(tables)
     return found
 
 
-def overlap_spline(kind: str, flag: bool) -> Spline:
-    """Overlaps in feature space at the nodes of dimension and width, for the largest V."""
-    axes = of.AXES["neurons"]
-    nodes = {name: np.log(axes[name]) for name in ("dim", "ratio")}
-    corner = int(axes["vocab"][-1]), of.samples_of(int(axes["vocab"][-1]), axes["share"][-1])
-    settings = (
-        sizes._replace(activation=kind).setting
-        for sizes in of.nodes("neurons")
-        if (sizes.vocab, sizes.samples, sizes.trigger_in_values) == (*corner, flag)
-    )
-    found = pd.DataFrame(map(overlaps_of, settings))
-    shape = tuple(map(len, nodes.values()))
-    return through(nodes, {name: found[name].to_numpy().reshape(shape) for name in found})
-
-
-def recall_like(tables: Mapping[str, Spline], rows: pd.DataFrame, kind: str) -> Array:
-    """Bent recall of one token at settings without an MLP that are as noisy."""
-    overlaps, like = tables[f"overlaps {kind}"], tables["like"]
-    ends = of.DIMS[0], of.DIMS[-1]
-    rows = as_noisy_for_recall(rows, **overlaps.at(points(rows, overlaps)), ends=ends)
-    return like.at(points(rows, like))["recalled"]
+def lacks() -> Spline:
+    """What one fact takes of a matrix trained to the end, by the number of tokens."""
+    found = [trained.distance(trained.sample(vocab)[0]) for vocab in of.VOCABS]
+    moments = {name: np.array([getattr(at, name)() for at in found]) for name in ("mean", "var")}
+    return through({"vocab": np.log(of.VOCABS)}, moments)
 
 
 # The page's files
@@ -183,12 +165,10 @@ def data(frame: pd.DataFrame) -> dict[str, Any]:
     """What the page's script holds."""
     tables = fitted(frame)
     content = [{name: packed(spline) for name, spline in parts.items()} for parts in tables]
-    rows = frame[list(QUANTITIES)].to_numpy()
     provenance = {
         "command": "python -m recallbook table explorer STORE, then --export STORE",
         "version": version("recallbook"),
         "predictions": len(frame),
-        "rows_sha256": hashlib.sha256(np.round(rows, 9).tobytes()).hexdigest(),
         "tables_sha256": digest(content),
     }
     return {"provenance": provenance, **scripts.facts(), "tables": content}

@@ -32,6 +32,7 @@
       if (value >= low && value <= high) return [];
       return [`${letter} = ${value} is outside the table, which has ${letter} from ${Math.ceil(low)} to ${Math.floor(high)}${where}`];
     };
+    if (setting.learner === "trained" && setting.width !== null) return "Training to the end is predicted without an MLP only.";
     const words = Object.entries(LETTERS).flatMap(([name, letter]) => outside(name, letter, ""));
     if (setting.width !== null && !words.length) words.push(...outside("width", "m", " at this d"));
     return words.length ? `${words.join("; ")}. The code below asks the package itself.` : "";
@@ -52,7 +53,7 @@
     if (sliced.key !== key) {
       const whole = Object.entries(explorer.tables[Number(trigger_in_values)]), at = [vocab, seq_len].map(Math.log);
       const cut = ([name, table]) => {
-        const known = table.axes[1].name === "seq_len" ? 2 : Number(table.axes[0].name === "vocab");
+        const known = table.axes[1]?.name === "seq_len" ? 2 : Number(table.axes[0].name === "vocab");
         return [name, known ? explorer.slice(table, at.slice(0, known)) : table];
       };
       sliced = { key, tables: Object.fromEntries(whole.map(cut)) };
@@ -62,6 +63,7 @@
 
   // Predictions at sizes inside the table; `phase` is null where the table does not know what binds.
   explorer.predict = function (setting) {
+    if (setting.learner === "trained") return named(explorer.predictTrained(setting), setting);
     const tables = tablesOf(setting), point = [Math.log(setting.dim), Math.log(setting.samples / setting.vocab)];
     const main = explorer.interpolate(tables.main, point);
     if (setting.width !== null) explorer.addNeurons(main, tables, setting);

@@ -32,7 +32,7 @@
   explorer.marks = function (setting) {
     const critical = explorer.critical(setting), proved = explorer.sufficient(setting);
     const share = explorer.data.accuracy;
-    return [
+    const found = [
       { name: "necessary", samples: explorer.necessary(setting),
         words: "proved, for every method: coverage" },
       { name: "one gradient", samples: explorer.oneGradient(setting),
@@ -43,6 +43,7 @@
         words: proved ? "proved, by certificates"
           : "no certificate in the book at these sizes; rb.sufficient_samples looks for one, in minutes" },
     ];
+    return setting.learner === "trained" ? [found[0], found[2]] : found; // the others are about three steps
   };
 
   // -- Doubts: the conditions of recallbook/theory/doubts.py that sizes of this page can meet ----------
@@ -60,6 +61,7 @@
 
   // In words, where the predictor itself is in doubt, and by about how much it is then off.
   explorer.doubts = function (setting, lockOn) {
+    if (setting.learner === "trained") return explorer.trainedDoubts(setting);
     const { doubts, partial } = explorer.data, said = [], off = {};
     let unchecked = false;
     for (const [name, applies] of Object.entries(APPLIES)) {

@@ -3,11 +3,11 @@
   "use strict";
 
   const LARGEST = 2 ** 31 - 1;  // as rb.Setting
-  const START = { vocab: 256, seq_len: 128, dim: 96, samples: 2048, trigger_in_values: false, width: null, activation: "" };
+  const START = { vocab: 256, seq_len: 128, dim: 96, samples: 2048, trigger_in_values: false, width: null, activation: "", learner: "three steps" };
   const STEPS = 1000; // of a slider, in the logarithm
   const NEURONS = 4; // for each dimension, where an activation is chosen and no width
   const { SIZES } = explorer;
-  const NUMBERS = [...SIZES, "width"];
+  const NUMBERS = [...SIZES, "width"], CHOICES = ["activation", "learner"];
   explorer.START = START;
 
   const root = document.getElementById("explorer-page");
@@ -43,7 +43,8 @@
 
   // The setting that the fields give; null where one of them holds none.
   function read() {
-    const setting = { trigger_in_values: field("trigger_in_values").checked, activation: field("activation").value };
+    const setting = { trigger_in_values: field("trigger_in_values").checked };
+    for (const name of CHOICES) setting[name] = field(name).value;
     let complete = true;
     for (const name of NUMBERS) {
       const { value, problem } = readField(name);
@@ -60,7 +61,7 @@
       field(name).value = Number.isFinite(Number(value)) ? value : ""; // a field for numbers takes nothing else
     }
     field("trigger_in_values").checked = setting.trigger_in_values;
-    field("activation").value = setting.activation;
+    for (const name of CHOICES) field(name).value = setting[name];
   }
 
   // An MLP has both a width and an activation; whoever gives one of them gets a usual other.
@@ -100,7 +101,8 @@
   // -- Address ---------------------------------------------------------------------------------------
 
   function address(setting) {
-    const names = [...SIZES, "trigger_in_values", "width", "activation"].filter((name) => setting[name] || name === "trigger_in_values");
+    const names = [...SIZES, "trigger_in_values", "width", ...CHOICES].filter((name) => name === "trigger_in_values" ||
+      (setting[name] && setting[name] !== START.learner));
     return "#" + new URLSearchParams(names.map((name) => [name, setting[name]])).toString();
   }
 
@@ -110,9 +112,10 @@
     const setting = { ...START };
     for (const name of NUMBERS) if (said.has(name)) setting[name] = said.get(name);
     if (said.has("trigger_in_values")) setting.trigger_in_values = /^(true|1)$/i.test(said.get("trigger_in_values"));
-    const known = [...field("activation").options].map((option) => option.value);
-    if (known.includes(said.get("activation"))) setting.activation = said.get("activation");
-    else if (setting.width) setting.activation = "relu";
+    for (const name of CHOICES) {
+      if ([...field(name).options].some(({ value }) => value === said.get(name))) setting[name] = said.get(name);
+    }
+    if (!setting.activation && setting.width) setting.activation = "relu";
     if (setting.activation && !setting.width) setting.width = NEURONS * setting.dim;
     return setting;
   }
@@ -126,7 +129,8 @@
     "trigger in the values": { ...START, trigger_in_values: true, samples: 8192 },
     "he3 neurons": { ...START, width: 384, activation: "he3" },
     "as small as chapter 12": { ...START, vocab: 64, seq_len: 8, dim: 32, samples: 256 },
+    "trained to the end": { ...START, learner: "trained" },
   };
 
-  explorer.fields = { root, field, slider, read, write, completeMlp, moveSliders, slide, address, fromAddress, NUMBERS };
+  explorer.fields = { root, field, slider, read, write, completeMlp, moveSliders, slide, address, fromAddress, NUMBERS, CHOICES };
 })((window.explorer = window.explorer || {}));

@@ -18,7 +18,7 @@
 
   explorer.taskWords = function (setting, { accuracy }) {
     const level = explorer.data.accuracy, changed = changes(setting), letters = changed.map((name) => LETTERS[name]);
-    const other = setting.width !== null || setting.trigger_in_values !== explorer.START.trigger_in_values;
+    const other = setting.width !== null || ["trigger_in_values", "learner"].some((name) => setting[name] !== explorer.START[name]);
     if (other || changed.length > 1) {
       const words = other ? "more than a size" : letters.join(" and ");
       return `Changed: ${words}. You are in the sandbox; Reset starts the task again.`;
