@@ -8,11 +8,11 @@ import pytest
 import stepper_draws
 import test_browser as browsing
 import torch
-from sphinx.errors import ExtensionError
 
 import recallbook as rb
 from recallbook.model.attention import attend, attention_scores, score
 from recallbook.model.ties import tied
+from recallbook_studies.answers import check
 
 pytestmark = browsing.pytestmark
 CASES = [[0, 8, False], [0, 512, True], [4, 64, True]]
@@ -82,12 +82,15 @@ def test_each_chapter_has_exercises_that_take_an_answer(html):
     assert {one for some in found for one in some} == set(answers.asked())
 
 
-def test_an_answer_is_what_the_checking_cell_printed():
-    asks = answers.asked()["ex-bound-double-dim"]
-    assert answers.answer(asks, "9081 and 1862, a factor of 4.9") == "more than 4"
-    assert answers.answer(asks, "9081 and 2862, a factor of 3.2") == "less than 4"
-    with pytest.raises(ExtensionError, match="not printed"):
-        answers.answer(asks, "nothing of the kind")
+def test_a_notebook_asks_what_its_page_asks(capsys):
+    for label, asks in answers.asked().items():
+        cell = answers.checking(answers.notebook_of(label), label)
+        right, near = answers.answer(asks, answers.printed(cell)), asks.get("within")
+        _, call = re.findall(r"^answer = None|^check.*", "".join(cell["source"]), re.M)
+        for answer, reply in ((right, "Right"), ("?", "Not so")):
+            eval(call, {"check": check, "answer": answer})
+            assert capsys.readouterr().out.startswith(reply), label
+        assert not near or call.endswith(f"within={near:g})"), label
 
 
 def test_a_right_answer_opens_the_solution(tab, html):

@@ -23,13 +23,23 @@ def asked():
     return tomllib.loads(FILE.read_text(encoding="utf-8"))
 
 
-def printed(notebook, label):
-    """What the first code cell after an exercise printed."""
+def notebook_of(label):
+    """The chapter that an exercise is in."""
+    paths = (FILE.parents[1] / "notebooks").glob("[01]*.ipynb")
+    return next(path for path in paths if f":label: {label}\\n" in path.read_text("utf-8"))
+
+
+def checking(notebook, label):
+    """The first code cell after an exercise."""
     cells = json.loads(Path(notebook).read_text(encoding="utf-8"))["cells"]
     sources = ["".join(cell["source"]) for cell in cells]
     place = next(i for i, source in enumerate(sources) if re.search(rf":label: {label}\b", source))
-    check = next(cell for cell in cells[place:] if cell["cell_type"] == "code")
-    parts = [out.get("text") or out["data"].get("text/plain", "") for out in check["outputs"]]
+    return next(cell for cell in cells[place:] if cell["cell_type"] == "code")
+
+
+def printed(cell):
+    """What a cell printed."""
+    parts = [out.get("text") or out["data"].get("text/plain", "") for out in cell["outputs"]]
     return "\n".join("".join(part) for part in parts)
 
 
@@ -70,7 +80,7 @@ def add_fields(app, doctree):
         label = node.get("label")
         if asks := app.env.answers_asked.get(label):
             app.env.note_dependency(str(FILE))
-            right = answer(asks, printed(app.env.doc2path(app.env.docname), label))
+            right = answer(asks, printed(checking(app.env.doc2path(app.env.docname), label)))
             node += nodes.raw("", field(label, asks, right), format="html")
 
 
