@@ -14,6 +14,8 @@ from recallbook_studies.ch12 import (
     capacity,
     histories,
     ladder_laws,
+    minimisers,
+    order,
     oscillation,
     runs,
     sizes,
@@ -198,23 +200,41 @@ def test_committed_runs_made_again(key):
 def test_curves_end_where_the_runs_end():
     """The same training: the sweep's runs at that number of sequences are the last look of the
     curves."""
-    frame, curves = runs.load(), histories.load()
-    for name in histories.NAMES:
-        count = histories.PER_FACT * sizes.VOCAB
-        keys = [runs.Cell(name, sizes.BASE, count).key(seed) for seed in sizes.SEEDS]
-        own, last = frame[frame["key"].isin(keys)], curves[curves["rung"] == name].iloc[-1]
-        for column in ("accuracy", "recall", "lock_on"):
-            assert last[column] == pytest.approx(own[column].mean(), abs=LEVEL_TOLERANCE[column])
+    frame, last = runs.load(), histories.load().iloc[-1]
+    count = histories.PER_FACT * sizes.VOCAB
+    keys = [runs.Cell(histories.NAME, sizes.BASE, count).key(seed) for seed in sizes.SEEDS]
+    own = frame[frame["key"].isin(keys)]
+    for column in ("accuracy", "recall", "lock_on"):
+        assert last[column] == pytest.approx(own[column].mean(), abs=LEVEL_TOLERANCE[column])
 
 
-def test_means_of_a_history_follow_each_seeds_best_head():
-    setting = marked(8, 4, 8, 40)
-    history = train(RUNGS["MLP"], setting, range(3), steps=6, looks=3, rate=0.02).history
-    found, last = histories.means(history), history[history["step"] == 6]
-    best = last.loc[last.groupby("seed")["lock_on"].idxmax(), ["seed", "layer", "head"]]
-    followed = history.merge(best).groupby("step")["lock_on"]
-    assert found["lock_on"].to_dict() == pytest.approx(followed.mean().to_dict())
-    assert found["lock_on_error"].to_dict() == pytest.approx((followed.std() / 3**0.5).to_dict())
+def test_crossing_by_hand():
+    for values, expected in (([-1, 1, -1, 3], 320 * 2**0.25), ([1, 2, 2, 1], 0), ([1] * 3 + [-1], math.inf)):
+        assert ladder_laws.crossing(pd.Series(values, index=[80, 160, 320, 640])) == pytest.approx(expected)
+
+
+@pytest.mark.slow
+def test_half_of_attention_comes_when_predicted():
+    """Hardly any noise: orthogonal embeddings and twelve sequences for each fact."""
+    for factor in (6.0, 20.0):
+        at = sized(16, 4, 32, 192, trigger_in_values=False, embeddings="orthogonal")
+        rates = (factor * 4 * 16 / 200, factor * 4 / 20)
+        found = order.attends(16, 4, rates)
+        steps = train(RUNGS["many steps"], at, range(3), rate=factor, steps=2 * found, looks=2 * found)
+        history = steps.history.groupby("step")["attention"].mean()
+        assert found == pytest.approx(history[history > 0.5].index[0], rel=0.1)
+    few, many = (order.attends(64, 8, (2.56 * f, 0.4 * f)) for f in (0.5, 0.05))
+    assert many == pytest.approx(10 * few, rel=0.02)  # inverse in the rates
+
+
+def test_least_norm_by_hand():
+    """Two orthogonal sequences and two labels: each has margin 1 where its functions differ by 1."""
+    low, high = minimisers.least_norm(np.diag([1.0, 4.0]), np.eye(2), np.array([0, 1]))
+    assert low <= 0.5 + 0.5 / 4 + 1e-9 <= high + 2e-9 and high < 1.2 * low
+    kernel, problem, cost = minimisers.tangent("AdamW", 4, 0, 0.0)
+    bags = problem.input_embeddings[problem.tokens.long()].mean(dim=1).numpy()
+    ratio = kernel / (bags @ bags.T)
+    assert cost == 0 and ratio.std() < 1e-6 * ratio.mean() and ratio.mean() == pytest.approx(1, abs=0.3)
 
 
 def test_falls_by_hand():

@@ -1,4 +1,4 @@
-r"""Attention, recall and accuracy while the rungs train, at the base shape (chapter 12).
+r"""Attention, recall and accuracy while "many steps" trains, at the base shape (chapter 12).
 
 ``python -m recallbook table survives_histories STORE`` makes the runs, ``--export`` writes the
 table."""
@@ -11,14 +11,14 @@ from typing import Any
 import pandas as pd
 
 from recallbook.sweeps.archive import load_results
-from recallbook_studies.ch12 import sizes, tuning
+from recallbook_studies.ch12 import sizes
 from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.ch12.training import LOOKS, STEPS, train
 
 load = partial(load_results, "survives_histories")  # the committed rows
-NAMES = ("many steps", "AdamW", "learned embeddings", "MLP", "second layer")
+NAME = "many steps"
 PER_FACT = 4  # sequences: ample, so that what is slow is training
-COLUMNS = ("accuracy", "recall", "lock_on", "attention", "marker_attention")
+COLUMNS = ["accuracy", "recall", "lock_on", "attention"]
 
 
 def looks() -> list[int]:
@@ -27,29 +27,19 @@ def looks() -> list[int]:
 
 
 def keys() -> list[str]:
-    """Every rung at every look, "rung step"."""
-    return [f"{name} {step}" for name in NAMES for step in looks()]
+    """Every look, "rung step"."""
+    return [f"{NAME} {step}" for step in looks()]
 
 
 @lru_cache(maxsize=1)
-def histories(name: str) -> pd.DataFrame:
-    """Mean over seeds at every look and its standard error, of the head of each seed that locks on
-    most at the end."""
-    rung = RUNGS[name]
+def histories() -> pd.DataFrame:
+    """Mean over seeds at every look, and its standard error."""
     setting = sizes.setting(sizes.BASE, PER_FACT * sizes.VOCAB)
-    return means(train(rung, setting, sizes.SEEDS, **tuning.pair_of(rung)).history)
-
-
-def means(history: pd.DataFrame) -> pd.DataFrame:
-    """A history of all seeds and heads as one row for each step: mean over seeds and standard error
-    of each column."""
-    last = history[history["step"] == history["step"].max()]
-    heads = last.loc[last.groupby("seed")["lock_on"].idxmax(), ["seed", "layer", "head"]]
-    by_step = history.merge(heads, on=["seed", "layer", "head"]).groupby("step")[list(COLUMNS)]
+    by_step = train(RUNGS[NAME], setting, sizes.SEEDS).history.groupby("step")[COLUMNS]
     return by_step.mean().join(by_step.sem().add_suffix("_error"))
 
 
 def row(key: str) -> dict[str, Any]:
-    """One rung at one step."""
-    name, step = key.rsplit(" ", 1)
-    return {"key": key, "rung": name, "step": int(step), **histories(name).loc[int(step)].to_dict()}
+    """One step."""
+    step = int(key.removeprefix(NAME))
+    return {"key": key, "rung": NAME, "step": step, **histories().loc[step].to_dict()}

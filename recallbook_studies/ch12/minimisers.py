@@ -11,16 +11,28 @@ table."""
 
 from __future__ import annotations
 
-from functools import partial
+import math
+from functools import lru_cache, partial
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from jaxtyping import Float64, Int64
 from scipy.optimize import minimize
 from scipy.special import softmax
+from torch.func import functional_call, grad, vmap
 
+from recallbook.data.task import Problem
 from recallbook.sweeps.archive import load_results
 from recallbook.theory import trained
+from recallbook.theory.attention_vector import square_root
+from recallbook_studies.ch12 import sizes
+from recallbook_studies.ch12.models import LadderModel
+from recallbook_studies.ch12.rungs import RUNGS
+from recallbook_studies.ch12.training import problem_for
+from recallbook_studies.ch12.updates import Weights
+from recallbook_studies.ch12.writing import write
 
 load = partial(load_results, "survives_minima")  # the committed rows
 SHAPES = (
@@ -34,6 +46,10 @@ LOADS = (0.8, 0.9, 1.0, 1.1, 1.3, 2.0)  # in units of the largest that fits
 SEEDS = range(8)
 ENOUGH = 1e-5  # margin, of matrices of norm 1
 STEPS = 20000
+prices = partial(load_results, "survives_prices")
+PRICED = {"AdamW": (8, 32), "MLP": (32, 64, 128, 256)}  # sequences
+PRICE_SEEDS = range(5)
+CLOSE, STIFF, DIRECTIONS = 1.2, 60, 8  # apart; of the penalty; random logits for a kernel
 
 
 class Minimum(NamedTuple):
@@ -113,3 +129,105 @@ def row(key: str) -> dict[str, Any]:
         "error": recall.std(ddof=1) / len(SEEDS) ** 0.5, "fits": fits.mean(),
         "margin": margin[fits == 0].max(initial=0), "predicted": trained.share_held(vocab, dim, facts),
     }  # fmt: skip
+
+
+def least_norm(
+    kernel: Float64[np.ndarray, "N N"],
+    outputs: Float64[np.ndarray, "V d"],
+    labels: Int64[np.ndarray, " N"],
+) -> tuple[float, float]:
+    """Bound the least sum of squared norms of d functions of this kernel that, read by the outputs,
+    put every label 1 above the others: from below by the dual, from above by functions found.
+
+    At most 1.2 times apart, if 3,000 steps are enough; infinite above where none is found."""
+    features, rows = square_root(kernel), np.arange(len(labels))
+    low, high, stiffness = 0.0, np.inf, 1.0
+
+    def loss(flat: Float64[np.ndarray, " w"]) -> tuple[float, Float64[np.ndarray, " w"]]:
+        nonlocal low, high
+        logits = features @ flat.reshape(-1, len(labels)).T @ outputs.T
+        behind = logits - logits[rows, labels][:, None]
+        behind[rows, labels] = -np.inf
+        pull = 2 * stiffness * np.maximum(1 + behind, 0)
+        total, square = pull.sum(), float((flat**2).sum())
+        pull[rows, labels] = -pull.sum(axis=1)
+        slope = outputs.T @ pull.T @ features
+        if total > 0:
+            low = max(low, total**2 / (slope**2).sum())
+        if behind.max() < 0:
+            high = min(high, square / behind.max() ** 2)
+        pull[rows, labels] = 0
+        return square / 2 + (pull**2).sum() / (4 * stiffness), flat + slope.ravel()
+
+    def near(_: object) -> None:
+        if high < CLOSE * low:
+            raise StopIteration
+
+    start = np.zeros(outputs.shape[1] * len(labels))
+    loss(start)
+    stiffness = STIFF * low / len(labels)
+    options = {"maxiter": 3000, "maxfun": 6000, "ftol": 0, "gtol": 0, "maxcor": 20}
+    minimize(loss, start, jac=True, method="L-BFGS-B", callback=near, options=options)
+    return low, high
+
+
+@lru_cache(maxsize=2)
+def tangent(
+    name: str, seq_len: int, seed: int, gap: float
+) -> tuple[Float64[np.ndarray, "N N"], Problem, float]:
+    """The kernel of a layer's gradients at its start, mean over logits, on sequences; its problem;
+    and the squared norm of what is added to the start to make the trigger's score larger by ``gap``."""
+    rung = RUNGS[name]
+    setting = sizes.setting(sizes.BASE._replace(seq_len=seq_len), max(PRICED[name]))
+    problem = problem_for(rung, setting, seed, dtype=torch.float64)
+    model, cost = LadderModel(rung, problem), 0.0
+    key, query = problem.trigger, problem.query
+    if model.book is not None:
+        added = gap * torch.outer(key, query) / (key.square().sum() * query.square().sum())
+        model.book.key_query.data += added
+        cost = float(added.square().sum())
+    else:  # a layer norm makes a query's length √d, and a key's share along the trigger √(d/2)
+        weight, size = model.layers[0].self_attn.in_proj_weight.data, setting.dim // rung.heads
+        long = (gap * (2 * size) ** 0.5 / setting.dim) ** 0.5
+        for row in range(0, setting.dim, size):  # one row of each head's queries and keys
+            weight[row] += long * (query - query.mean()) / (query - query.mean()).norm()
+            weight[setting.dim + row] += long * key / key.norm()
+            cost += 2 * long**2
+    moving = {k: p.detach() for k, p in model.named_parameters() if p.requires_grad}
+    written = write(problem.sequences, rung.trigger, setting.vocab)
+
+    def answer(weights: Weights, tokens: Any, marked: Any, logits: Any) -> Any:
+        return functional_call(model, weights, (tokens[None], marked[None]))[0][0] @ logits
+
+    slopes = vmap(grad(answer), in_dims=(None, 0, 0, None))
+    draws = torch.from_numpy(np.random.default_rng(seed).standard_normal((DIRECTIONS, setting.vocab)))
+    kernel = np.zeros((setting.samples, setting.samples))
+    for logits in draws:  # E (r·J)(r·J)' sums over logits
+        found = slopes(moving, written.tokens, written.marked, logits).values()
+        flat = torch.cat([one.flatten(1) for one in found], dim=1)
+        kernel += (flat @ flat.T).numpy() / (DIRECTIONS * setting.vocab)
+    return kernel, problem, cost
+
+
+def price_row(key: str) -> dict[str, Any]:
+    """Both prices of one draw, "rung L seed N": of N bags at the start, and of the same sequences
+    once attention holds 0.9 of the marked token, with what that takes; geometric means of bounds."""
+    name, *rest = key.rsplit(" ", 3)
+    seq_len, seed, count = map(int, rest)
+    found = {}
+    for way, gap in (("bag", 0.0), ("located", math.log(9 * (seq_len - 1)))):
+        kernel, problem, cost = tangent(name, seq_len, seed, gap)
+        outputs, labels = problem.output_embeddings.numpy(), problem.labels[:count].numpy()
+        low, high = least_norm(kernel[:count, :count], outputs, labels)
+        found |= {way: (low * high) ** 0.5, f"{way}_apart": high / low}
+    sizes_of = {"rung": name, "seq_len": seq_len, "seed": seed, "samples": count}
+    return {"key": key, **sizes_of, **found, "attention": cost}
+
+
+def price_keys() -> list[str]:
+    """Every draw at every N: two matrices, and a full layer."""
+    return [
+        f"{name} {seq_len} {seed} {count}"
+        for name, counts in PRICED.items()
+        for seq_len, seed, count in product(sizes.LENGTHS, PRICE_SEEDS, counts)
+    ]

@@ -7,6 +7,7 @@ survives_order STORE`` makes the runs, ``--export`` writes the table."""
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache, partial
 from typing import Any
 
@@ -46,6 +47,25 @@ def row(key: str) -> dict[str, Any]:
     name, count, seed = key.rsplit(" ", 2)
     found = outcomes(name, int(count)).loc[int(seed)].to_dict()
     return {"key": key, "rung": name, "samples": int(count), "seed": int(seed), **found}
+
+
+def attends(vocab: int, seq_len: int, rates: tuple[float, float]) -> int:
+    r"""Predict the step of full-batch descent at which the marked token has half of attention.
+
+    $s$ is what the trigger adds to a score, $m$ what $W_V$ adds to the right logit of a located
+    token, $a=e^s/(e^s+L-1)$ and $p$ the chance of the right label: $m$ grows by $\eta a(1-p)/V$ and
+    $s$ by $\gamma m\,a(1-a)(1-p)$ a step, from zero. Without noise; $L^{-2}V^{-1}$ of chapter 5
+    is its second step. ``rates``: $\eta$ and $\gamma$."""
+    score, fact, step = 0.0, 0.0, 0
+    while (odds := math.exp(score) / (seq_len - 1)) < 1:
+        held = odds / (1 + odds)
+        wrong = 1 - 1 / (1 + (vocab - 1) * math.exp(-fact * held))
+        score, fact = (
+            score + rates[1] * fact * held * (1 - held) * wrong,
+            fact + rates[0] * held * wrong / vocab,
+        )
+        step += 1
+    return step
 
 
 def phases(frame: pd.DataFrame) -> pd.DataFrame:

@@ -90,6 +90,13 @@ def cells() -> list[Cell]:
         for count in (round(per * shape.vocab) for per in per_fact)
     ]
     decays += [
+        Cell("MLP", shape, round(per * shape.vocab), decay=decay)
+        for shape in sizes.along("seq_len")
+        if shape != sizes.BASE
+        for decay in ("0.01", "0.3")  # the tuned one is 1
+        for per in (0.5, 1, 2, 4)
+    ]
+    decays += [
         Cell(name, sizes.BASE, sizes.TUNED_AT * sizes.VOCAB, LONGEST, decay=f"{decay:g}")
         for name in (
             "four heads",
