@@ -145,7 +145,7 @@ def off(page, sizes, expected, **change):
 @in_chromium
 @some(60)
 def test_outputs_are_predictions(page, sizes):
-    assert off(page, sizes, truth(sizes)) <= CLOSE, sizes
+    assert off(page, sizes, truth(sizes)) <= CLOSE
 
 
 @in_chromium
@@ -161,8 +161,7 @@ def test_outputs_are_roughly_predictions_with_an_mlp(page, kind):
 def test_trained_to_the_end_is_what_the_package_predicts(page):
     sizes = of.Sizes(128, 8, 18, 512, False)
     expected = rb.predict_trained(sizes.setting, warn=False)._asdict()
-    assert off(page, sizes, expected, learner="trained") < CLOSE_MLP
-    assert "load" in page.inner_text("#explorer-doubts")
+    assert off(page, sizes, expected, learner="trained") < 0.02
 
 
 @in_chromium
