@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from sized import marked, sized
+from sized import sized
 
 import recallbook as rb
 from recallbook_studies.ch12 import (
@@ -209,8 +209,14 @@ def test_curves_end_where_the_runs_end():
 
 
 def test_crossing_by_hand():
-    for values, expected in (([-1, 1, -1, 3], 320 * 2**0.25), ([1, 2, 2, 1], 0), ([1] * 3 + [-1], math.inf)):
-        assert ladder_laws.crossing(pd.Series(values, index=[80, 160, 320, 640])) == pytest.approx(expected)
+    for values, expected in (
+        ([-1, 1, -1, 3], 320 * 2**0.25),
+        ([1, 2, 2, 1], 0),
+        ([1] * 3 + [-1], math.inf),
+    ):
+        assert ladder_laws.crossing(pd.Series(values, index=[80, 160, 320, 640])) == pytest.approx(
+            expected
+        )
 
 
 @pytest.mark.slow
@@ -220,7 +226,9 @@ def test_half_of_attention_comes_when_predicted():
         at = sized(16, 4, 32, 192, trigger_in_values=False, embeddings="orthogonal")
         rates = (factor * 4 * 16 / 200, factor * 4 / 20)
         found = order.attends(16, 4, rates)
-        steps = train(RUNGS["many steps"], at, range(3), rate=factor, steps=2 * found, looks=2 * found)
+        steps = train(
+            RUNGS["many steps"], at, range(3), rate=factor, steps=2 * found, looks=2 * found
+        )
         history = steps.history.groupby("step")["attention"].mean()
         assert found == pytest.approx(history[history > 0.5].index[0], rel=0.1)
     few, many = (order.attends(64, 8, (2.56 * f, 0.4 * f)) for f in (0.5, 0.05))
@@ -234,7 +242,11 @@ def test_least_norm_by_hand():
     kernel, problem, cost = minimisers.tangent("AdamW", 4, 0, 0.0)
     bags = problem.input_embeddings[problem.tokens.long()].mean(dim=1).numpy()
     ratio = kernel / (bags @ bags.T)
-    assert cost == 0 and ratio.std() < 1e-6 * ratio.mean() and ratio.mean() == pytest.approx(1, abs=0.3)
+    assert (
+        cost == 0
+        and ratio.std() < 1e-6 * ratio.mean()
+        and ratio.mean() == pytest.approx(1, abs=0.3)
+    )
 
 
 def test_falls_by_hand():

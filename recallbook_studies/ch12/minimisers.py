@@ -187,7 +187,8 @@ def tangent(
         model.book.key_query.data += added
         cost = float(added.square().sum())
     else:  # a layer norm makes a query's length √d, and a key's share along the trigger √(d/2)
-        weight, size = model.layers[0].self_attn.in_proj_weight.data, setting.dim // rung.heads
+        layer: Any = model.layers[0]
+        weight, size = layer.self_attn.in_proj_weight.data, layer.self_attn.head_dim
         long = (gap * (2 * size) ** 0.5 / setting.dim) ** 0.5
         for row in range(0, setting.dim, size):  # one row of each head's queries and keys
             weight[row] += long * (query - query.mean()) / (query - query.mean()).norm()
@@ -200,7 +201,9 @@ def tangent(
         return functional_call(model, weights, (tokens[None], marked[None]))[0][0] @ logits
 
     slopes = vmap(grad(answer), in_dims=(None, 0, 0, None))
-    draws = torch.from_numpy(np.random.default_rng(seed).standard_normal((DIRECTIONS, setting.vocab)))
+    draws = torch.from_numpy(
+        np.random.default_rng(seed).standard_normal((DIRECTIONS, setting.vocab))
+    )
     kernel = np.zeros((setting.samples, setting.samples))
     for logits in draws:  # E (r·J)(r·J)' sums over logits
         found = slopes(moving, written.tokens, written.marked, logits).values()
@@ -214,7 +217,7 @@ def price_row(key: str) -> dict[str, Any]:
     once attention holds 0.9 of the marked token, with what that takes; geometric means of bounds."""
     name, *rest = key.rsplit(" ", 3)
     seq_len, seed, count = map(int, rest)
-    found = {}
+    found: dict[str, float] = {}
     for way, gap in (("bag", 0.0), ("located", math.log(9 * (seq_len - 1)))):
         kernel, problem, cost = tangent(name, seq_len, seed, gap)
         outputs, labels = problem.output_embeddings.numpy(), problem.labels[:count].numpy()
