@@ -17,7 +17,6 @@ from torch import nn
 import recallbook as rb
 from recallbook_studies.ch12 import pictures, runs, sizes, tuning
 from recallbook_studies.ch12.measures import (
-    best,
     cosine,
     heads,
     marker_attention,
@@ -301,7 +300,6 @@ def test_heads_seen_by_hand():
     informative = torch.tensor([1, 1])
     found = heads([weights], informative)
     assert [tuple(head) for head in found] == [(0, 0, 0.75, 0.75), (0, 1, 0.0, 0.0)]
-    assert best(found) == found[0]
     assert math.isnan(marker_attention([weights], informative))
     square = torch.tensor(
         [[[[1.0, 0, 0], [0.9, 0.1, 0], [0.2, 0.3, 0.5]], [[1.0, 0, 0], [0.3, 0.7, 0], [0, 1, 0]]]]

@@ -49,12 +49,6 @@ def heads(seen: list[Float[Tensor, "n H asked T"]], informative: Int64[Tensor, "
     return found
 
 
-def best(found: list[Head]) -> Head:
-    """The head with the largest lock-on; the first among equals. The best of many is above 1/L by
-    chance."""
-    return max(found, key=lambda head: head.lock_on)
-
-
 def marker_attention(
     seen: list[Float[Tensor, "n H asked T"]], informative: Int64[Tensor, " n"]
 ) -> float:
