@@ -10,7 +10,7 @@ import pandas as pd
 from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
 from recallbook_studies import grids
-from recallbook_studies.ch11.rare_located import error_with_perfect_attention, uncovered_mass
+from recallbook_studies.ch11.rare_facts import error_with_perfect_attention, uncovered_mass
 from recallbook_studies.intervals import Interval, fitted_slope
 
 SEEDS = range(8)
