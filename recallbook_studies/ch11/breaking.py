@@ -114,7 +114,7 @@ def lead(setting: Setting) -> Lead:
     own = attention @ attention / 2  # of the asked token's overlaps
     parts = {
         "overlaps of the asked token": own,
-        "other tokens, mark": square(of_tokens, vector(less / length * p**2)) - own,
+        "other tokens, trigger": square(of_tokens, vector(less / length * p**2)) - own,
         "labels": square(of_labels, less / length * (p**2 - p**3)),
     }
     scale = 2 / (setting.dim * of_mark**2)

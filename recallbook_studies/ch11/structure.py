@@ -95,7 +95,7 @@ def compared(frame: pd.DataFrame) -> list[dict[str, Any]]:
         line["if isotropic"] = _measured(by.loc[f"gaussian in {line['d₂']}", 16], "recall")
         if law in LONG:
             long = by.loc[law, 64]
-            line |= {"L = 64: lock-on": _measured(long, "lock_on"), "±": long["lock_on_half"]}
+            line |= {"L = 64: lock-on": _measured(long, "lock_on"), "± of lock-on": long["lock_on_half"]}
         rows.append(line)
     return rows
 

@@ -24,7 +24,7 @@ from recallbook.sweeps.archive import load_results
 from recallbook.theory.search import bracket
 from recallbook_studies.ch12 import sizes, tuning
 from recallbook_studies.ch12.models import LadderModel
-from recallbook_studies.ch12.rungs import RUNGS, decays
+from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.ch12.training import problem_for, train
 
 load = partial(load_results, "survives_capacity")  # the committed rows
@@ -91,9 +91,7 @@ def bits_per_weight(facts: float, vocab: int, count: int) -> float:
 def held(case: Case, facts: int) -> pd.Series:
     """Share of the facts asked about that is recalled, for each seed."""
     rung, at = RUNGS[case.rung], setting(case, facts)
-    rates = tuning.Rates(
-        rate=tuning.pair_of(rung)["rate"], decay=case.decay if decays(rung) else 0.0
-    )
+    rates = tuning.Rates(rate=tuning.pair_of(rung)["rate"], decay=case.decay)
     found = train(rung, at, sizes.SEEDS, **rates, steps=case.steps, batch=BATCH, looks=1).outcomes
     asked = [len(np.unique(problem_for(rung, at, seed).labels)) for seed in sizes.SEEDS]
     return pd.Series(

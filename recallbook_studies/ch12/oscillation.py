@@ -36,7 +36,7 @@ def keys() -> list[str]:
 
 def falls(history: pd.DataFrame) -> pd.Series:
     """For each seed, the largest fall of accuracy below the best look before."""
-    looks = history.drop_duplicates(["seed", "step"]).sort_values("step")
+    looks = history.sort_values("step")
     below = looks.groupby("seed")["accuracy"].cummax() - looks["accuracy"]
     largest: pd.Series = below.groupby(looks["seed"]).max()
     return largest

@@ -21,7 +21,7 @@ import pandas as pd
 from recallbook.sweeps import archive
 from recallbook.sweeps.archive import load_results
 from recallbook_studies.ch12 import sizes
-from recallbook_studies.ch12.rungs import RUNGS, Rung, decays
+from recallbook_studies.ch12.rungs import RUNGS, Rung
 from recallbook_studies.ch12.training import train
 
 load = partial(load_results, "survives_tuning")  # the committed rows
@@ -31,7 +31,6 @@ ONE_LAYER = (0.003, 0.01, 0.03, 0.1, 0.3)  # and learned embeddings
 TWO_LAYERS = (0.001, 0.003, 0.01, 0.03, 0.1)  # and a marker token; and the large shape
 BOOK_RATES = (1.0, 3.0, 10.0, 30.0, 100.0)  # factors on the book's
 DECAYS = (0.01, 0.1, 0.3, 1.0, 3.0)
-COUPLED = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1)  # part of the gradient
 # where no pair gets further, nothing was learnt that could tell them apart, and the base's is kept
 NOTHING = 0.1
 COLUMNS = ("accuracy", "lock_on", "loss", "diverged")
@@ -57,14 +56,14 @@ def grid(
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """The rates and the decays that are tried; smaller rates for two layers, and at the large
     shape."""
-    if not decays(rung):
+    if rung.optimiser == "sgd":
         return BOOK_RATES, (0.0,)
     rates = ONE_LAYER
     if not rung.learned:
         rates = MATRICES
     elif rung.layers > 1 or sizes.needs_two_layers(rung) or shape == sizes.LARGE:
         rates = TWO_LAYERS
-    return rates, COUPLED if rung.optimiser == "sgd" else DECAYS
+    return rates, DECAYS
 
 
 def tuned_rungs() -> list[Rung]:
