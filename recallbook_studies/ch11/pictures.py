@@ -52,15 +52,7 @@ def draw_errors(axes: Mapping[str, Axes], table: pd.DataFrame) -> None:
     for weights, ax in axes.items():
         part = table[(table["loss_weights"] == weights) & table["dim"].isin(error_sizes.DIMS)]
         for index, (dim, rows) in enumerate(part.groupby("dim")):
-            half = 2.36 * rows["deviation"]  # Student's 95 per cent, 7 degrees of freedom
-            ends = {
-                "mean": rows["error"],
-                "high": rows["error"] + half,
-                "low": (rows["error"] - half).clip(lower=1e-3),
-            }
-            plot_intervals(
-                ax, rows.assign(**ends), "samples", f"$d={dim}$", index, linestyle="none"
-            )
+            plot_intervals(ax, rows, "samples", f"$d={dim}$", index, linestyle="none")
             ax.plot(rows["samples"], rows["predicted"], color=COLOURS[index], linewidth=1)
         once = part.drop_duplicates("samples")
         ax.plot(

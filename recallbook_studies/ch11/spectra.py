@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from itertools import pairwise, product
+from itertools import pairwise
 
 import sympy as sp
 from sympy.combinatorics import Permutation
@@ -74,33 +74,9 @@ def _pairings(products: tuple[Product, ...]) -> Iterator[tuple[int, sp.Expr]]:
 
 
 @cache
-def centred_mean(products: tuple[Product, ...], covariances: tuple[str, ...]) -> sp.Expr:
-    r"""The same where $zz^\top$ of these tokens is one factor of $C=\sum_xp_xz_xz_x^\top-bb^\top$,
-    $b=\sum_xp_xz_x$.
-
-    Such a token ``x`` ends one product and begins the next one; in $bb^\top$ the two are different
-    tokens."""
-    total = sp.Integer(0)
-    for mean in product((False, True), repeat=len(covariances)):
-        split = {name for name, apart in zip(covariances, mean, strict=True) if apart}
-        total += (-1) ** len(split) * gaussian_mean(_apart(products, split))
-    return sp.expand(total)
-
-
-def _apart(products: tuple[Product, ...], split: set[str]) -> tuple[Product, ...]:
-    """The products with the second place of each of these tokens under a name of its own."""
-    seen, found = set[str](), []
-    for pair in products:
-        names = []
-        for name in pair:
-            names.append(name + "'" if name in split and name in seen else name)
-            seen.add(name)
-        found.append((names[0], names[1]))
-    return tuple(found)
-
-
-@cache
 def bias_overlap() -> sp.Expr:
     r"""$\mathbb E\,z_v^\top Cb=q^2-qP'_2+s_2\,q\,(1+q-2P'_2)$, exact: what the mean value does to
     token $v$."""
-    return centred_mean((("v", "x"), ("x", "y")), ("x",))
+    # of C the first part, and less the mean's square, in which the two places are different tokens
+    first, second = (("v", "x"), ("x", "y")), (("v", "x"), ("w", "y"))
+    return sp.expand(gaussian_mean(first) - gaussian_mean(second))

@@ -60,13 +60,3 @@ def coverage(vocab: int, level: float) -> float:
 def seen(vocab: int, samples: int) -> float:
     """Expected share of the facts that this many sequences show."""
     return 1 - (1 - 1 / vocab) ** samples
-
-
-def crossing(values: pd.Series) -> float:
-    """The number of sequences, which is the index, from which on values stay above zero, on a line
-    in log N. Zero if all are above, infinite if the last is not."""
-    below = np.flatnonzero(values <= 0)
-    if not len(below) or below[-1] == len(values) - 1:
-        return math.inf if len(below) else 0.0
-    ends = slice(below[-1], below[-1] + 2)
-    return float(np.exp(np.interp(0, values.iloc[ends], np.log(values.index[ends]))))

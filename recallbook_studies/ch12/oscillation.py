@@ -53,9 +53,8 @@ def row(key: str) -> dict[str, Any]:
         embeddings=law,
     )
     pair = tuning.pair_of(RUNGS[name])
-    found = train(
-        RUNGS[name], setting, sizes.SEEDS, rate=float(factor) * pair["rate"], decay=pair["decay"]
-    )
+    rate = float(factor) * pair.rate
+    found = train(RUNGS[name], setting, sizes.SEEDS, rate=rate, decay=pair.decay)
     largest = falls(found.history)
     counts = {"runs": len(largest), "oscillate": int((largest > FALL).sum())}
     means = {"largest_fall": largest.mean(), "accuracy": found.outcomes["accuracy"].mean()}

@@ -16,7 +16,6 @@ from recallbook.data.task import draw
 from recallbook.theory.trained import load
 from recallbook_studies import grids
 from recallbook_studies.ch12 import ladder_laws, runs, sizes, tuning
-from recallbook_studies.ch12.capacity import LABELS
 from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.ch12.training import BATCH, STEPS, TEST, train
 from recallbook_studies.ch12.updates import BETAS, EPSILON, WARM_UP
@@ -131,19 +130,6 @@ def constant_rows() -> list[dict[str, str]]:
     return [{"constant": name, "value": value} for name, value in rows.items()]
 
 
-def _by_samples(frame: pd.DataFrame) -> dict[str, float]:
-    """Mean accuracy at each N."""
-    means = frame.groupby("samples")["accuracy"].mean()
-    return {f"N = {count}": mean for count, mean in means.items()}
-
-
-def _seen(vocab: int, row: dict[str, Any]) -> dict[str, Any]:
-    """What coverage leaves at each N of a row."""
-    counts = [name for name in row if name.startswith("N =")]
-    found = {name: ladder_laws.seen(vocab, int(name.split()[-1])) for name in counts}
-    return {"rung": "coverage", **found}
-
-
 def interval(found: pd.Series) -> str:
     """A critical N with its interval, two digits each; ∞ beyond the grid, 0 below it."""
     ends = (
@@ -154,29 +140,28 @@ def interval(found: pd.Series) -> str:
 
 def price_rows(names: Sequence[str], shape: sizes.Shape = sizes.BASE) -> list[dict[str, Any]]:
     """Accuracy at one shape by weight decay and N, with what coverage leaves: mean over seeds."""
-    frame = grids.at(runs.load(tuned=False), **shape._asdict())
-    rows = [
-        {"rung": name, "decay": f"{decay:g}", **_by_samples(cell)}
-        for name in names
-        for decay, cell in grids.at(frame, rung=name).groupby("decay")
-    ]
-    return [*rows, {**_seen(shape.vocab, rows[0]), "decay": ""}]
+    rows = []
+    for name in names:
+        frame = grids.at(runs.load(tuned=False), rung=name, **shape._asdict())
+        table = frame.pivot_table("accuracy", "decay", "samples")
+        rows += [
+            {"rung": name, "decay": f"{decay:g}"} | {f"N = {n}": one[n] for n in table}
+            for decay, one in table.iterrows()
+        ]
+    shown = {f"N = {n}": ladder_laws.seen(shape.vocab, n) for n in table}
+    return [*rows, {"rung": "coverage", "decay": ""} | shown]
 
 
 def draw_capacity(ax: Axes, table: pd.DataFrame, outer: Sequence[tuple[int, float]]) -> None:
-    """Facts held at recall 0.9 against d: trained matrices with all or some facts in the loss, each
-    with the largest load that fits as a line, and outer products."""
-    lines = {"all": "trained, all facts", "some": "trained, some of 1024"}
-    for index, (asked, label) in enumerate(lines.items()):
-        plain = {"rung": "AdamW", "steps": table["steps"].min(), "decay": 0}
-        part = grids.at(table[table["facts"] > 0], asked=asked, **plain).sort_values("dim")
-        middle = np.sqrt(part["facts"] * part["next"])
-        style = style_of(index)
-        ax.plot(part["dim"], middle, **style, linestyle="none", label=label)
-        labels = middle if asked == "all" else middle * 0 + LABELS
-        each = zip(labels, part["dim"], strict=True)
-        largest = [1 / load(round(vocab), dim, 1) for vocab, dim in each]
-        ax.plot(part["dim"], largest, color=style["color"])
+    """Facts held at recall 0.9 against d: trained matrices, with the largest load that fits as a
+    line, and outer products."""
+    part = grids.at(table, rung="AdamW", steps=table["steps"].min(), decay=0).sort_values("dim")
+    middle = np.sqrt(part["facts"] * part["next"])
+    style = style_of(0)
+    ax.plot(part["dim"], middle, **style, linestyle="none", label="trained")
+    each = zip(middle, part["dim"], strict=True)
+    largest = [1 / load(round(vocab), dim, 1) for vocab, dim in each]
+    ax.plot(part["dim"], largest, color=style["color"], label="load 1")
     label = "outer products (chapter 2)"
     ax.plot(*zip(*outer, strict=True), color="black", marker=MARKERS[2], label=label)
     ax.set(xscale="log", yscale="log", xlabel="$d$", ylabel="facts held")

@@ -36,9 +36,8 @@ STEPS, BATCH = 400, 32
 LOOKS = 20  # times that accuracy and attention are measured while training
 TEST = 256  # fresh sequences
 REACHED = 0.5  # half of the way from chance to 1: the level whose first time is kept
-COLUMNS = "accuracy recall lock_on attention cosine loss diverged".split()
+COLUMNS = "accuracy recall lock_on attention cosine loss".split()
 TIMES = ["step_accuracy", "step_recall", "step_lock_on"]
-LOST = 2.0  # a loss above this many times log V has diverged
 
 
 class Trained(NamedTuple):
@@ -48,8 +47,7 @@ class Trained(NamedTuple):
     Columns of ``outcomes``: ``accuracy`` on fresh sequences; ``recall``, that on sequences of one
     token only (a fact that cannot be missed); ``lock_on`` and ``attention`` of the best head;
     ``cosine`` of the first update with the three-step theory's, as changes of logits on those sequences;
-    ``loss`` on the last batch,
-    ``diverged``; ``step_accuracy``, ``step_recall`` and ``step_lock_on``, the first look at which
+    ``loss`` on the last batch; ``step_accuracy``, ``step_recall`` and ``step_lock_on``, the first look at which
     each was half of the way from chance, 1/V or 1/L, to 1 (not a number: never)."""
 
     outcomes: pd.DataFrame
@@ -175,7 +173,7 @@ def _three_steps(problems: list[Problem], test_samples: int) -> Trained:
     for problem in problems:
         outcome = evaluate(problem, three_steps(problem), test_samples)
         unmeasured = dict.fromkeys((*COLUMNS, *TIMES), math.nan)
-        rows.append({"seed": problem.seed, **unmeasured, **vars(outcome), "diverged": False})
+        rows.append({"seed": problem.seed, **unmeasured, **vars(outcome)})
     return Trained(pd.DataFrame(rows), pd.DataFrame(), [])
 
 
@@ -284,9 +282,7 @@ def _outcome(problem: Problem, history: pd.DataFrame, first: float) -> dict[str,
         f"step_{name}": own.loc[own[name] - guessed >= REACHED * (1 - guessed), "step"].min()
         for name, guessed in chance.items()
     }
-    # also where it is no number
-    diverged = not row["loss"] <= LOST * math.log(problem.setting.vocab)
-    found = {**row, "cosine": first, "diverged": diverged, **reached}
+    found = {**row, "cosine": first, **reached}
     return {name: found[name] for name in ("seed", *COLUMNS, *TIMES)}
 
 

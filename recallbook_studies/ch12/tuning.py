@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache, partial
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -33,19 +33,12 @@ BOOK_RATES = (1.0, 3.0, 10.0, 30.0, 100.0)  # factors on the book's
 DECAYS = (0.01, 0.1, 0.3, 1.0, 3.0)
 # where no pair gets further, nothing was learnt that could tell them apart, and the base's is kept
 NOTHING = 0.1
-COLUMNS = ("accuracy", "lock_on", "loss", "diverged")
+COLUMNS = ["accuracy", "lock_on", "loss"]
 ROUNDING = 1e-6  # of committed digits: a pair that lies at the standard error is as good
 
 
 class Pair(NamedTuple):
     """A rate and a decay."""
-
-    rate: float
-    decay: float
-
-
-class Rates(TypedDict):
-    """A rate and a decay, as :func:`recallbook_studies.ch12.training.train` takes them."""
 
     rate: float
     decay: float
@@ -109,7 +102,7 @@ def outcomes(name: str, shape: sizes.Shape, pair: Pair) -> pd.DataFrame:
     """All seeds of one pair."""
     setting = sizes.setting(shape, sizes.tuned_samples(RUNGS[name], shape.vocab))
     found = train(RUNGS[name], setting, SEEDS, rate=pair.rate, decay=pair.decay, looks=1).outcomes
-    return found.set_index("seed")[list(COLUMNS)]
+    return found.set_index("seed")[COLUMNS]
 
 
 def row(key: str) -> dict[str, Any]:
@@ -163,17 +156,15 @@ def chosen() -> dict[tuple[str, sizes.Shape], Pair]:
     return choose(load())
 
 
-def pair_of(rung: Rung, shape: sizes.Shape = sizes.BASE) -> Rates:
-    """``rate`` and ``decay`` of a rung at a shape, for
-    :func:`recallbook_studies.ch12.training.train`.
+def pair_of(rung: Rung, shape: sizes.Shape = sizes.BASE) -> Pair:
+    """The pair of a rung at a shape.
 
     Rungs at the book's rates have 1 and 0; a shape that was not searched has the base's.
     """
     if rung.rates == "book":
-        return Rates(rate=1.0, decay=0.0)
+        return Pair(1.0, 0.0)
     kept = chosen()
-    rate, decay = kept.get((rung.name, shape), kept[rung.name, sizes.BASE])
-    return Rates(rate=rate, decay=decay)
+    return kept.get((rung.name, shape), kept[rung.name, sizes.BASE])
 
 
 def searched() -> list[sizes.Shape]:
