@@ -72,7 +72,7 @@ def lead(setting: Setting) -> Lead:
             "Zipf's law of all tokens, Gaussian embeddings, no remedy, L above 1",
         )
     p, length, tau = fact_frequencies(setting), setting.seq_len, float(setting.trigger_in_values)
-    top, squares, rest = p[0], p @ p, 1 - 1 / length
+    top, squares, rest = float(p[0]), float(p @ p), 1 - 1 / length
     shared = 1 / setting.dim  # s_2
     uneven = p - 1 / setting.vocab  # a label along g
     pull = squares - 1 / setting.vocab + (1 - squares) / setting.samples  # |g|^2
@@ -86,7 +86,7 @@ def lead(setting: Setting) -> Lead:
     # tokens' covariance; and the fact of a token, which finds itself once attention stands on it
     residual = vector(rest * pull * p + p * uneven / length, tau * pull / length)
     fact = p * (1 - p) / length + uneven * finds
-    read, found = p @ residual[:-2], p @ fact
+    read, found = float(p @ residual[:-2]), float(p @ fact)
     attention = rest**2 * vector(p * residual[:-2] - read * p) + rest**2 * shared * residual
     attention += rest / length * vector(p * (fact - found), found)
     of_mark = attention[-2]  # mean scores are the entries
@@ -94,7 +94,7 @@ def lead(setting: Setting) -> Lead:
     centred, less = first - vector(p), -(1 + top) * rest / length  # z_1 - b
     reads = vector(rest * p, tau / length)  # what a label along g reads
     along_first = (top - 1 / setting.vocab) * reads + top / length * first
-    pulled = p @ uneven
+    pulled = float(p @ uneven)
     of_tokens = [
         (first - mark - asked, attention),
         (rest**2 * top * centred, residual),

@@ -79,8 +79,8 @@ def bits_per_weight(facts: float, vocab: int, count: int) -> float:
 def held(case: Case, facts: int) -> pd.Series:
     """Share of the facts that is recalled, for each seed."""
     rung, at = RUNGS[case.rung], setting(case, facts)
-    given = {"rate": tuning.pair_of(rung).rate, "decay": case.decay}
-    found = train(rung, at, sizes.SEEDS, **given, steps=case.steps, batch=BATCH, looks=1).outcomes
+    pair = tuning.pair_of(rung)._replace(decay=case.decay)._asdict()
+    found = train(rung, at, sizes.SEEDS, **pair, steps=case.steps, batch=BATCH, looks=1).outcomes
     return found["recall"]
 
 
