@@ -122,7 +122,7 @@ def test_where_nothing_suffices_it_says_what_would():
     assert marked.remedies["trigger_out"] == rb.critical_samples(dim=40, **FIXED, warn=False)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_width_varies_with_the_mlp():
     found = plan(**FIXED, dim=48, vary_width=True, activation="he3")
     assert accuracy(found.best, activation="he3") >= 0.6
