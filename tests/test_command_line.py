@@ -317,7 +317,7 @@ def test_plan_says_what_the_package_says(capsys, monkeypatch):
     assert main([*PLAN.split(), "--json"]) == 0
     found = strict(capsys.readouterr().out)
     assert found == json.loads(json.dumps(asdict(expected)))
-    assert list(found) == "wanted best predicted frontier doubled saved remedies one_in_ten".split()
+    assert list(found) == "wanted best predicted frontier doubled remedies one_in_ten".split()
     monkeypatch.setattr(predicting, "plan", lambda *given, **named: expected)
     assert main(PLAN.split()) == 0
     printed = capsys.readouterr().out
@@ -340,7 +340,7 @@ def test_plan_says_where_nothing_suffices(capsys, monkeypatch):
     monkeypatch.setattr(predicting, "plan", cache(predicting.plan))
     assert main([*few, "--json"]) == 1
     found = strict(capsys.readouterr().out)
-    assert found["best"] is None and found["saved"] is None and found["remedies"]["samples"] is None
+    assert found["best"] is None and found["remedies"]["samples"] is None
     assert main(few) == 1
     printed = capsys.readouterr().out
     assert "nothing suffices for accuracy 0.9" in printed

@@ -125,14 +125,13 @@ PLAN = """\
     --activation alone also the width m of the MLP (a minute or two), with --width at that width. Cost is counted in
     multiplications of the three steps, N (3 d d + 3 L d) or N (7 d m + 3 L d), plus, if you say so, a price for each
     sequence and each trained weight in the same unit. The dimension is found to a few percent, the width to a fifth.
-    Seconds; with embeddings of a structure, where each of some hundred predictions is an average over draws, a minute
-    or two at V = 16, an hour or more towards V = 1024, the largest allowed.
+    Seconds. Unequal facts and embeddings of a structure, where each prediction is an average over draws, are refused.
 
     --json prints one object with the keys wanted, best (dim, width, samples, cost), predicted, one_in_ten (the accuracy
     that one draw in ten stays below there), frontier (a list of such places: the smallest N at each d), doubled
-    (accuracy with twice of samples, dim or width, half of seq_len, or trigger_out), saved (sequences that one more
-    dimension saves) and remedies (where no N suffices: the smallest dim or width, the longest seq_len, the samples, or
-    the N with trigger_out, that would). What does not exist is null. The exit status is 1 where nothing suffices."""
+    (accuracy with twice of samples, dim or width, half of seq_len, or trigger_out) and remedies (where no N suffices:
+    the smallest dim or width, the longest seq_len, the samples, or the N with trigger_out, that would). What does not
+    exist is null. The exit status is 1 where nothing suffices."""
 CHANGES = {
     "samples": "twice the sequences",
     "dim": "twice the dimension",
@@ -190,8 +189,6 @@ def _planned(found: Plan) -> str:
         lines.append(f"{place.dim:>8}{place.samples:>10}{neurons}{place.cost:>10.2g}{mark}")
     lines.append("accuracy there with")
     lines += [f"  {CHANGES[name]}: {accuracy:.3f}" for name, accuracy in found.doubled.items()]
-    if not math.isnan(found.saved):
-        lines.append(f"one more dimension saves {found.saved:.2g} sequences")
     return "\n".join(lines)
 
 
