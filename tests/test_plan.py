@@ -7,7 +7,7 @@ import pytest
 from sized import either, marked
 
 import recallbook as rb
-from recallbook.analysis.plan import Cost, Place, cheapest, plan
+from recallbook_studies.plan import Cost, Place, cheapest, plan
 
 pytestmark = pytest.mark.essential
 
