@@ -10,13 +10,10 @@ import sympy as sp
 from laws_text import RUNNING, predicted, table
 
 import recallbook as rb
-from recallbook.theory.symbolic.expressions import d, trace
+from recallbook.setting import fact_frequencies
+from recallbook.theory.symbolic.expressions import d
 from recallbook_studies.ch11 import error_sizes, rare_facts, remedies, thresholds
-from recallbook_studies.ch11.frequencies import (
-    covariance_moments,
-    critical_zipf,
-    laws as frequencies,
-)
+from recallbook_studies.ch11.breaking import critical_zipf
 
 UNEQUAL = rb.Setting(vocab=256, seq_len=16, dim=128, samples=4096, trigger_in_values=False, zipf=1)
 MENDED = {
@@ -62,11 +59,11 @@ def unequal() -> dict[str, str]:
     return {
         **rare(),
         **breaking(),
-        "top load": f"{UNEQUAL.seq_len * frequencies(UNEQUAL).facts[0]:.1f}",
+        "top load": f"{UNEQUAL.seq_len * fact_frequencies(UNEQUAL)[0]:.1f}",
         "mended": table(("Predicted", "lock-on", "accuracy", "recall", "accuracy, $4N$"), rows),
         "structure": STRUCTURE,
         "shaped dim": str(SHAPED_DIM),
-        "effective": f"{1 / covariance_moments(shaped)[trace(2)]:.0f}",
+        "effective": f"{1 / shaped.law.trace(2, shaped.dim):.0f}",
         "structured recall": f"{predicted(replace(shaped, **wide)).recall:.2f}",
         "isotropic recall": f"{predicted(replace(RUNNING, **wide)).recall:.2f}",
         "structured lock": f"{found.lock_on:.1f}",  # its standard error over draws is 0.03
@@ -113,7 +110,7 @@ def rare() -> dict[str, str]:
     ]
     few = frame.query("zipf == 1.5 and dim == 32 and loss_weights == 'inverse'")
     errors = 1 - few.groupby("samples")["accuracy"].mean()
-    floor = rare_facts.plain_floor()
+    floor = rare_facts.floor_law()
     return {
         "uncovered": sp.latex(rare_facts.uncovered_law(), fold_short_frac=True),
         "floor": sp.latex(sp.simplify(floor / floor.subs(d, 1))),

@@ -30,7 +30,6 @@ from recallbook_studies.ch11 import (
 )
 from recallbook_studies.ch12 import (
     capacity,
-    histories,
     minimisers,
     order,
     oscillation,
@@ -164,12 +163,6 @@ ROW_TABLES: dict[str, RowTable] = {
         lambda: tuning.keys(tuning.searched()),
         tuning.row,
         together=len(tuning.SEEDS),
-    ),
-    "survives_histories": RowTable(
-        "attention and recall while the rungs train",
-        histories.keys,
-        histories.row,
-        together=len(histories.looks()),
     ),
     "survives_order": RowTable(
         "which comes first, lock-on or recall", order.keys, order.row, together=len(sizes.SEEDS)

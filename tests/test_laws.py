@@ -192,7 +192,7 @@ def test_words_about_rare_facts_are_what_the_sweep_shows():
     frame = rb.load_results("zipf_error")
     for exponent in error_sizes.EXPONENTS:
         law = float(
-            sp.diff(sp.log(rare_facts.plain_floor()), d).subs({d: 1, rare_facts.alpha: exponent})
+            sp.diff(sp.log(rare_facts.floor_law()), d).subs({d: 1, rare_facts.alpha: exponent})
         )
         assert law == pytest.approx(-(1 - 1 / exponent) / 2)
         at_floor = frame.query(

@@ -16,7 +16,7 @@ from recallbook.bounds import closed_form, information
 from recallbook.theory import hermite
 from recallbook_studies.ch06 import proved_rates
 from recallbook_studies.ch08 import lattice
-from recallbook_studies.ch11 import frequencies, rare_located, spectra
+from recallbook_studies.ch11 import breaking, rare_facts, spectra
 from recallbook_studies.critical import critical_size
 from recallbook_studies.intervals import fitted_slope, seed_interval
 from recallbook_studies.plan import Cost, plan
@@ -68,7 +68,7 @@ REFUSED = [
         "accuracy=1.0; accuracy=0; vocab=1; dim=0; samples=2.5; vary_width=1; embeddings='flat'",
     ),
     (Cost, {}, "per_sequence=-1.0; per_sequence=nan; per_sequence='much'"),
-    (frequencies.critical_zipf, {**SIZES, "samples": 640}, "level=1.0"),
+    (breaking.critical_zipf, {**SIZES, "samples": 640}, "level=1.0"),
     (spectra.token_moment, {}, "degree=0"),
     (critical_size, {"setting": SETTING}, "vary='vocab'; outcome='loss'; level=1.0; tolerance=0"),
     (seed_interval, {"values": [1.0, 2.0]}, "level=1.0"),
@@ -111,10 +111,9 @@ SAID = [  # what the message says, and the call
         ("^values=", lambda v=v: fitted_slope([1, 2, 3], v))
         for v in ([[1.0, 2.0, -1.0]], [[1.0]], [1.0, 2.0, 3.0])
     ),
-    ("embeddings", lambda: frequencies.values(replace(ZIPF, embeddings="clustered(8, 0.5)"))),
-    ("width", lambda: rare_located.error_with_perfect_attention(replace(ZIPF, width=32))),
+    ("no MLP", lambda: rare_facts.error_with_perfect_attention(replace(ZIPF, width=32))),
     *(
-        (NOT_COVERED, lambda field=field: frequencies.lead(replace(ZIPF, **field)))
+        (NOT_COVERED, lambda field=field: breaking.lead(replace(ZIPF, **field)))
         for field in (
             {"output_bias": "trained"},
             {"other_zipf": 0.5},

@@ -1,164 +1,168 @@
-r"""The lead of the most frequent token: how its score compares with the mark's, and how far the
-difference between both scatters from draw to draw."""
+r"""Where Zipf's law breaks lock-on: the lead of the most frequent token over the mark, how far it
+scatters from draw to draw, and the exponent that follows.
+
+To first order the lead is $\operatorname{tr}QE+\operatorname{tr}Q'E'$, with $E$ and $E'$ what the
+inner products of tokens, mark and asked token, and those of labels, differ by from an orthonormal
+set's. Both $Q$ are sums of few products of vectors: one number for each token, then, on the input's
+side, one for the mark and one for the asked token. Ours."""
 
 from __future__ import annotations
 
-from functools import cache, reduce
-from typing import Any, NamedTuple
+import math
+from dataclasses import replace
+from typing import NamedTuple
 
-import sympy as sp
-from numpy.polynomial.polynomial import polyadd, polymul as times
+import numpy as np
+from jaxtyping import Float64
+from scipy.optimize import brentq
+from scipy.special import ndtr
 
-from recallbook.theory.symbolic.expressions import L, N, V, d, power, q, tau, trace
-from recallbook.theory.symbolic.lock_terms import R
+from recallbook.arguments import check_share, not_allowed
+from recallbook.setting import Setting, fact_frequencies
+from recallbook.theory.unequal import label_choice
 
-Polynomial = Any  # coefficients of 1, p, p^2, ..., expressions
-ZERO, ONE = sp.Integer(0), sp.Integer(1)
-P: Polynomial = (ZERO, ONE)
-UNEVEN: Polynomial = (-1 / V, ONE)  # a label along g
-PULL = power(2) - 1 / V + (1 - power(2)) / N  # |g|^2
-
-
-def plus(*parts: Polynomial) -> Polynomial:
-    """The sum of polynomials."""
-    return reduce(polyadd, parts)
+Vector = Float64[np.ndarray, " n"]
+Form = tuple[Vector, Vector]  # uv', of which the symmetric half counts
 
 
-def every(one: Polynomial) -> sp.Expr:
-    r"""$\sum_v$ of a polynomial in $p_v$."""
-    return sp.Add(*(part * (power(degree) if degree else V) for degree, part in enumerate(one)))
+class Lead(NamedTuple):
+    """The most frequent token's mean score over the mark's, and the variance of the lead over both
+    others, by what is drawn, in the same unit."""
+
+    quotient: float
+    variances: dict[str, float]
+
+    @property
+    def deviation(self) -> float:
+        """How far the lead scatters between draws."""
+        return math.sqrt(sum(self.variances.values()))
+
+    @property
+    def ahead(self) -> float:
+        """Share of draws in which the token outscores the mark of a rare fact; a normal closure."""
+        return float(ndtr((self.quotient - 1) / self.deviation))
 
 
-def most(one: Polynomial) -> sp.Expr:
-    """A polynomial at the most frequent token."""
-    return sp.Add(*(part * q**degree for degree, part in enumerate(one)))
+def square(forms: list[Form], diagonal: Vector) -> float:
+    r"""$\operatorname{tr}Q^2$ of the symmetric half of all forms and of a diagonal."""
+    u, v = (np.array(side) for side in zip(*forms, strict=True))
+    pairs = (u @ u.T * (v @ v.T)).sum() + (u @ v.T * (v @ u.T)).sum()
+    return float(pairs / 2 + 2 * (u * v).sum(axis=0) @ diagonal + diagonal @ diagonal)
 
 
-class Direction(NamedTuple):
-    """A vector over tokens: a polynomial, and what token 1, the mark and the asked token have
-    besides."""
+def lead(setting: Setting) -> Lead:
+    r"""$\mathbb E\,S_1/\mathbb E\,M$ and the variance of $(S_1-S_a-M)/\mathbb E\,M$, to first order
+    in $1/d$.
 
-    tokens: Polynomial = (ZERO,)
-    first: sp.Expr = ZERO
-    mark: sp.Expr = ZERO
-    asked: sp.Expr = ZERO
-
-    def times(self, scale: sp.Expr) -> Direction:
-        """Scaled."""
-        return Direction(
-            times((scale,), self.tokens), scale * self.first, scale * self.mark, scale * self.asked
+    Raises
+    ------
+    ValueError
+        If the setting has a remedy, other tokens of another law, embeddings that are not Gaussian,
+        or one token.
+    """
+    others = (
+        setting.other_zipf is not None
+        or setting.law.geometry != "normal"
+        or setting.width is not None
+    )
+    if others or label_choice(setting) != "none" or setting.seq_len == 1:
+        raise not_allowed(
+            "setting",
+            setting,
+            "Zipf's law of all tokens, Gaussian embeddings, no remedy, L above 1",
         )
+    p, length, tau = fact_frequencies(setting), setting.seq_len, float(setting.trigger_in_values)
+    top, squares, rest = float(p[0]), float(p @ p), 1 - 1 / length
+    shared = 1 / setting.dim  # s_2
+    uneven = p - 1 / setting.vocab  # a label along g
+    pull = squares - 1 / setting.vocab + (1 - squares) / setting.samples  # |g|^2
+    finds = tau / length - rest * squares + rest * p  # what a fact's label reads along g
+    first, mark, asked = np.eye(setting.vocab + 2)[[0, -2, -1]]
 
+    def vector(tokens: Vector, on_mark: float = 0.0) -> Vector:
+        return np.append(tokens, [on_mark, 0.0])
 
-Form = tuple[Direction, Direction]  # u'Ev, of which the symmetric half counts
-
-
-def dot(one: Direction, other: Direction, weight: Polynomial | None = None) -> sp.Expr:
-    """Inner product; with a ``weight`` of tokens alone."""
-    first = (
-        one.first * other.first + one.first * most(other.tokens) + other.first * most(one.tokens)
-    )
-    if weight is not None:
-        return every(times(weight, times(one.tokens, other.tokens))) + most(weight) * first
-    return (
-        every(times(one.tokens, other.tokens))
-        + first
-        + one.mark * other.mark
-        + one.asked * other.asked
-    )
-
-
-def square(forms: list[Form], diagonal: Polynomial) -> sp.Expr:
-    r"""$\operatorname{tr}Q^2$ of the symmetric half of all forms and of a diagonal over tokens."""
-    pairs = sp.Add(
-        *(dot(u, s) * dot(v, t) + dot(u, t) * dot(v, s) for u, v in forms for s, t in forms)
-    )
-    across = sp.Add(*(dot(u, v, diagonal) for u, v in forms))
-    return pairs / 2 + 2 * across + every(times(diagonal, diagonal))
-
-
-@cache
-def mean_residual() -> Direction:
-    r"""$R|g|^2b+\frac1L\sum_kp_k(\hat u_k^\top g)(z_k+\tau t)$: step 2 multiplies it by the tokens'
-    covariance."""
-    return Direction(
-        plus(times((R * PULL,), P), times((1 / L,), times(P, UNEVEN))), mark=tau * PULL / L
-    )
-
-
-@cache
-def learned() -> Polynomial:
-    """What the fact of a token finds of itself, once attention stands on it."""
-    own = (ZERO, 1 / L, -1 / L)
-    return plus(own, times(UNEVEN, (tau / L - R * power(2), R)))
-
-
-@cache
-def attention() -> Direction:
-    """The attention vector at its mean, in tokens and the mark: its entries are the mean scores."""
-    m, fact = mean_residual(), learned()
-    by_covariance = plus(
-        times(P, (-every(times(P, m.tokens)),)), times(P, m.tokens), times((trace(2),), m.tokens)
-    )
-    total = every(times(P, fact))
-    by_fact = times(P, plus(fact, (-total,)))
-    tokens = plus(times((R**2,), by_covariance), times((R / L,), by_fact))
-    return Direction(tokens, mark=R**2 * trace(2) * m.mark + R / L * total)
-
-
-def of_embeddings() -> sp.Expr:
-    r"""$\operatorname{tr}Q^2$ of tokens, the mark and the asked token."""
-    gap, less = Direction(first=ONE, mark=-ONE, asked=-ONE), -(1 + q) * R / L
-    without_mean = Direction((ZERO, -ONE), first=ONE)  # z_1 - b
-    pulled = every(times(P, UNEVEN))
-    shared = Direction((ZERO, R), mark=tau / L)  # what a label along g reads
-    of_first = shared.times(q - 1 / V)._replace(first=q / L)
-    forms = [
-        (gap, attention()),
-        (without_mean.times(R**2 * q), mean_residual()),
-        (without_mean._replace(mark=tau).times(R / L * q), of_first),
-        (Direction((ZERO, -ONE), mark=tau).times(less), Direction((ZERO, ZERO, 1 / L))),
-        (Direction(plus(times(P, UNEVEN), (ZERO, -pulled)), mark=tau * pulled).times(less), shared),
+    # the mean residual R|g|^2 b + sum_k p_k (u_k.g) (z_k + tau t) / L, which step 2 multiplies by the
+    # tokens' covariance; and the fact of a token, which finds itself once attention stands on it
+    residual = vector(rest * pull * p + p * uneven / length, tau * pull / length)
+    fact = p * (1 - p) / length + uneven * finds
+    read, found = float(p @ residual[:-2]), float(p @ fact)
+    attention = rest**2 * vector(p * residual[:-2] - read * p) + rest**2 * shared * residual
+    attention += rest / length * vector(p * (fact - found), found)
+    of_mark = attention[-2]  # mean scores are the entries
+    # tokens, mark and asked token
+    centred, less = first - vector(p), -(1 + top) * rest / length  # z_1 - b
+    reads = vector(rest * p, tau / length)  # what a label along g reads
+    along_first = (top - 1 / setting.vocab) * reads + top / length * first
+    pulled = float(p @ uneven)
+    of_tokens = [
+        (first - mark - asked, attention),
+        (rest**2 * top * centred, residual),
+        (rest / length * top * (centred + tau * mark), along_first),
+        (less * vector(-p, tau), vector(p**2 / length)),
+        (less * vector(p * (uneven - pulled), tau * pulled), reads),
     ]
-    return square(forms, (ZERO, ZERO, less / L))
-
-
-def of_labels() -> sp.Expr:
-    r"""$\operatorname{tr}Q^2$ of labels."""
-    m, less = (tau / L - R * power(2), R), -(1 + q) * R / L
-    through = R**3 * q * (q + trace(2) - power(2)) - tau * R**2 * trace(2) / L
-    of_first = R**2 * q * (q + trace(2)) / L + R / L * q * most(m)
-    others = plus(
-        times((through,), UNEVEN), (ZERO, ZERO, -(R**2) * q / L), times((less,), times(P, m))
-    )
-    alone = Direction(first=ONE)
-    centred = plus(others, (-(every(others) + of_first) / V,))
-    forms = [
-        (Direction(centred, first=of_first), Direction(UNEVEN)),
-        (alone.times(R / L**2 * q**2 * (1 - q)), alone),
+    # labels
+    through = rest**3 * top * (top + shared - squares) - tau * rest**2 * shared / length
+    on_labels = through * uneven - rest**2 * top / length * p**2 + less * p * finds
+    on_labels[0] += rest**2 * top * (top + shared) / length + rest / length * top * finds[0]
+    alone = np.eye(setting.vocab)[0]
+    of_labels = [
+        (on_labels - on_labels.mean(), uneven),
+        (rest / length**2 * top**2 * (1 - top) * alone, alone),
     ]
-    return square(forms, times((less / L,), (ZERO, ZERO, ONE, -ONE)))
-
-
-@cache
-def gap_variance() -> dict[str, sp.Expr]:
-    r"""Variance of $\frac{S_1-S_a-M}{\mathbb E\,M}$ between draws: three parts that add up, to
-    first order in $1/d$."""
-    asked = dot(attention(), attention()) / 2
+    own = attention @ attention / 2  # of the asked token's overlaps
     parts = {
-        "overlaps of the asked token": asked,
-        "other tokens, mark": of_embeddings() - asked,
-        "labels": of_labels(),
+        "overlaps of the asked token": own,
+        "other tokens, trigger": square(of_tokens, vector(less / length * p**2)) - own,
+        "labels": square(of_labels, less / length * (p**2 - p**3)),
     }
-    return {name: 2 / d * part / attention().mark ** 2 for name, part in parts.items()}
+    scale = 2 / (setting.dim * of_mark**2)
+    return Lead(float(attention[0] / of_mark), {name: scale * part for name, part in parts.items()})
 
 
-def variance() -> sp.Expr:
-    """Of :func:`gap_variance`, the sum."""
-    return sp.Add(*gap_variance().values())
+def broken_share(setting: Setting) -> float:
+    r"""$(1-p_1)\,P(\text{present})\,P(\text{ahead})$: sequences that the most frequent token takes
+    from the mark.
+
+    It is not their informative token, stands in them, and is ahead in this draw. What other tokens
+    take is left out."""
+    if setting.seq_len == 1:
+        return 0.0
+    top = float(fact_frequencies(setting)[0])
+    return float((1 - top) * (1 - (1 - top) ** (setting.seq_len - 1)) * lead(setting).ahead)
 
 
-@cache
-def quotient() -> sp.Expr:
-    r"""$\mathbb E\,S_1/\mathbb E\,M$ with the covariance's part $s_2$."""
-    return most(attention().tokens) / attention().mark
+def critical_zipf(
+    vocab: int,
+    seq_len: int,
+    dim: int,
+    samples: int,
+    *,
+    level: float = 0.5,
+    trigger_in_values: bool = False,
+) -> float:
+    r"""Exponent $\alpha$ of all tokens at which lock-on falls below ``level``; 4 if it does
+    nowhere.
+
+    By :func:`broken_share`.
+
+    Raises
+    ------
+    ValueError
+        If a size or the level is bad.
+    """
+    level = check_share("level", level)
+    equal = Setting(
+        vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, trigger_in_values=trigger_in_values
+    )
+
+    def excess(exponent: float) -> float:
+        return 1 - broken_share(replace(equal, zipf=float(exponent))) - level
+
+    # the first crossing: very frequent tokens are facts too, and lock-on returns
+    grid = np.arange(1, 161) / 40
+    below = next((exponent for exponent in grid if excess(exponent) < 0), None)
+    if below is None:
+        return 4.0
+    return float(brentq(excess, below - 1 / 40, below))

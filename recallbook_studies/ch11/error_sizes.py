@@ -10,8 +10,8 @@ import pandas as pd
 from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
 from recallbook_studies import grids
-from recallbook_studies.ch11.rare_located import error_with_perfect_attention, uncovered_mass
-from recallbook_studies.intervals import Interval, fitted_slope
+from recallbook_studies.ch11.rare_facts import error_with_perfect_attention, uncovered_mass
+from recallbook_studies.intervals import Interval, fitted_slope, over_seeds
 
 SEEDS = range(8)
 VOCAB = 2048
@@ -44,12 +44,10 @@ def points() -> list[Point]:
 
 
 def errors(frame: pd.DataFrame) -> pd.DataFrame:
-    """Mean error of each case with its standard error over seeds, predicted error, and the mass of
+    """``mean`` error of each case with its interval over seeds, predicted error, and the mass of
     facts never seen."""
     by = ["zipf", "loss_weights", "dim", "samples"]
-    groups = (1 - frame.set_index(by)["accuracy"]).groupby(level=by)
-    table = groups.agg(error="mean", deviation="std", seeds="count").reset_index()
-    table["deviation"] /= table.pop("seeds") ** 0.5
+    table = over_seeds(frame.assign(error=1 - frame["accuracy"]), by, "error", within=(1e-3, 1))
     settings = [
         setting_at(row.zipf, int(row.dim), int(row.samples), row.loss_weights)
         for row in table.itertuples(index=False)

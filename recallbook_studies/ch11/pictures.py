@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from recallbook.setting import Setting
+from recallbook.setting import Setting, fact_frequencies
 from recallbook_studies.ch11 import error_sizes, thresholds
-from recallbook_studies.ch11.frequencies import broken_share, laws
+from recallbook_studies.ch11.breaking import broken_share
 from recallbook_studies.intervals import over_seeds
 from recallbook_studies.plotting import COLOURS, plain_ticks, plot_intervals
 
@@ -38,7 +38,7 @@ def critical_rows(broken: pd.DataFrame) -> list[dict[str, Any]]:
     rows = []
     for case in broken.to_dict("records"):
         sizes: dict[str, Any] = {name: int(case[name]) for name in thresholds.SIZES}
-        top = laws(Setting(**sizes, zipf=case["simulated"], trigger_in_values=False)).facts[0]
+        top = fact_frequencies(Setting(**sizes, zipf=case["simulated"]))[0]
         row = {"V": sizes["vocab"], "L": sizes["seq_len"], "d": sizes["dim"]}
         row |= {"τ": int(case["trigger_in_values"])}
         row["measured"] = f"{case['simulated']:.2f} [{case['low']:.2f}, {case['high']:.2f}]"
@@ -52,15 +52,7 @@ def draw_errors(axes: Mapping[str, Axes], table: pd.DataFrame) -> None:
     for weights, ax in axes.items():
         part = table[(table["loss_weights"] == weights) & table["dim"].isin(error_sizes.DIMS)]
         for index, (dim, rows) in enumerate(part.groupby("dim")):
-            half = 2.36 * rows["deviation"]  # Student's 95 per cent, 7 degrees of freedom
-            ends = {
-                "mean": rows["error"],
-                "high": rows["error"] + half,
-                "low": (rows["error"] - half).clip(lower=1e-3),
-            }
-            plot_intervals(
-                ax, rows.assign(**ends), "samples", f"$d={dim}$", index, linestyle="none"
-            )
+            plot_intervals(ax, rows, "samples", f"$d={dim}$", index, linestyle="none")
             ax.plot(rows["samples"], rows["predicted"], color=COLOURS[index], linewidth=1)
         once = part.drop_duplicates("samples")
         ax.plot(

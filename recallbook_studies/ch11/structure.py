@@ -79,27 +79,3 @@ def row(key: str) -> dict[str, Any]:
         made |= {name: interval.mean, f"{name}_half": interval.high - interval.mean}
         made[f"{name}_predicted"] = getattr(found, name)
     return made
-
-
-def compared(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """A row for each law: measured (predicted), beside isotropic tables of its effective dimension
-    at the short L."""
-    by, rows = frame.set_index(["law", "seq_len"]), []
-    for law in (LONG[-1], *LAWS):
-        short = by.loc[law, 16]
-        line: dict[str, Any] = {
-            "law": law,
-            "d₂": f"{short['pair_dim']:.0f}",
-            "recall": _measured(short, "recall"),
-        }
-        line["if isotropic"] = _measured(by.loc[f"gaussian in {line['d₂']}", 16], "recall")
-        if law in LONG:
-            long = by.loc[law, 64]
-            line |= {"L = 64: lock-on": _measured(long, "lock_on"), "±": long["lock_on_half"]}
-        rows.append(line)
-    return rows
-
-
-def _measured(case: pd.Series, name: str) -> str:
-    """The mean over seeds, and in brackets what is predicted."""
-    return f"{case[name]:.2f} ({case[f'{name}_predicted']:.2f})"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from recallbook.sweeps.point import Point
 from recallbook_studies import grids
-from recallbook_studies.ch11.frequencies import critical_zipf
+from recallbook_studies.ch11.breaking import critical_zipf
 from recallbook_studies.intervals import crossing
 
 SEEDS = range(8)

@@ -1,11 +1,9 @@
 r"""How many facts a rung can hold: the largest number of which nine tenths are recalled, by
 bisection (chapter 12).
 
-*All*: every one of the V facts is asked about, eight times on average; V is searched for. *Some*:
-there are 1024 labels, and the sequences ask about some of them; the number of facts that are asked
-about is searched for, and recall is that of these. Sequences are one token long, so that nothing
-has to be located. Weight decay is zero but where it is varied, because the question is what the
-weights can hold.
+Every one of the V facts is asked about, eight times on average; V is searched for. Sequences are
+one token long, so that nothing has to be located. Weight decay is zero but
+where it is varied, because the question is what the weights can hold.
 
 ``python -m recallbook table survives_capacity STORE`` makes the runs, ``--export`` writes the
 table."""
@@ -16,7 +14,6 @@ import math
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from recallbook.setting import Setting
@@ -24,55 +21,46 @@ from recallbook.sweeps.archive import load_results
 from recallbook.theory.search import bracket
 from recallbook_studies.ch12 import sizes, tuning
 from recallbook_studies.ch12.models import LadderModel
-from recallbook_studies.ch12.rungs import RUNGS, decays
+from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.ch12.training import problem_for, train
 
 load = partial(load_results, "survives_capacity")  # the committed rows
 DIMS = (8, 16, 24, 32, 48, 64)
 LENGTH = 1  # nothing to locate: the memory alone
 LEARNED_DIMS = (8, 16)
-LABELS = 1024  # where some are asked about; and the largest V that is tried
+LARGEST = 1024  # the largest V that is tried
 PER_FACT = 8  # sequences; a fact that none of them asks about has probability e^-8
 STEPS, BATCH = 1000, 128
 LEVEL, TOLERANCE = 0.9, 0.04
 
 
 class Case(NamedTuple):
-    """One rung and dimension; whether all labels are asked about; for how many steps, with which
-    weight decay."""
+    """One rung and dimension; for how many steps, with which weight decay."""
 
     rung: str
     dim: int
-    asked: str = "all"
     steps: int = STEPS
     decay: float = 0.0
 
     @property
     def key(self) -> str:
-        """The name of the case, "rung d asked steps decay"."""
-        return f"{self.rung} {self.dim} {self.asked} {self.steps} {self.decay:g}"
+        """The name of the case, "rung d steps decay"."""
+        return f"{self.rung} {self.dim} {self.steps} {self.decay:g}"
 
 
 def cases() -> list[Case]:
     """Fixed embeddings at every dimension, learned ones at three; more steps and decays at d =
     32."""
     fixed = [Case(name, dim) for name in ("three steps", "AdamW") for dim in DIMS]
-    some = [Case("AdamW", dim, "some") for dim in DIMS]
     varied = [
-        Case("AdamW", 32, "all", *change)
-        for change in ((4 * STEPS, 0.0), (STEPS, 0.1), (STEPS, 1.0))
+        Case("AdamW", 32, *change) for change in ((4 * STEPS, 0.0), (STEPS, 0.1), (STEPS, 1.0))
     ]
-    return fixed + some + varied + [Case("learned embeddings", dim) for dim in LEARNED_DIMS]
+    return fixed + varied + [Case("learned embeddings", dim) for dim in LEARNED_DIMS]
 
 
 def setting(case: Case, facts: int) -> Setting:
-    """The sizes at which about this many facts are asked about."""
-    vocab, samples = facts, PER_FACT * facts
-    if case.asked == "some":
-        vocab, samples = LABELS, max(1, round(-LABELS * math.log1p(-facts / LABELS)))
-    return Setting(
-        vocab=vocab, seq_len=LENGTH, dim=case.dim, samples=samples, trigger_in_values=False
-    )
+    """The sizes with this many facts."""
+    return Setting(vocab=facts, seq_len=LENGTH, dim=case.dim, samples=PER_FACT * facts)
 
 
 def weights(name: str, at: Setting) -> int:
@@ -89,17 +77,11 @@ def bits_per_weight(facts: float, vocab: int, count: int) -> float:
 
 @lru_cache(maxsize=64)
 def held(case: Case, facts: int) -> pd.Series:
-    """Share of the facts asked about that is recalled, for each seed."""
+    """Share of the facts that is recalled, for each seed."""
     rung, at = RUNGS[case.rung], setting(case, facts)
-    rates = tuning.Rates(
-        rate=tuning.pair_of(rung)["rate"], decay=case.decay if decays(rung) else 0.0
-    )
-    found = train(rung, at, sizes.SEEDS, **rates, steps=case.steps, batch=BATCH, looks=1).outcomes
-    asked = [len(np.unique(problem_for(rung, at, seed).labels)) for seed in sizes.SEEDS]
-    return pd.Series(
-        found["recall"] * at.vocab / (asked if case.asked == "some" else at.vocab),
-        index=found.index,
-    )
+    pair = tuning.pair_of(rung)._replace(decay=case.decay)._asdict()
+    found = train(rung, at, sizes.SEEDS, **pair, steps=case.steps, batch=BATCH, looks=1).outcomes
+    return found["recall"]
 
 
 def row(key: str) -> dict[str, Any]:
@@ -107,12 +89,12 @@ def row(key: str) -> dict[str, Any]:
     ten seeds."""
     case = {case.key: case for case in cases()}[key]
     learned = RUNGS[case.rung].learned
-    start = LABELS if learned else max(8, case.dim**2 // 8)
-    ends = {"smallest": 4, "largest": LABELS if case.asked == "all" else LABELS * 3 // 4}
+    start = LARGEST if learned else max(8, case.dim**2 // 8)
     found = bracket(
         lambda facts: held(case, facts).mean() < LEVEL,
         start,
-        **ends,
+        smallest=4,
+        largest=LARGEST,
         tolerance=TOLERANCE,
         logarithmic=True,
     )
@@ -120,7 +102,7 @@ def row(key: str) -> dict[str, Any]:
     high = held(case, int(found.high)) if math.isfinite(found.high) else pd.Series([math.nan])
     at = setting(case, max(found.low, 2))
     return {
-        "key": key, **case._asdict(), "rate": tuning.pair_of(RUNGS[case.rung])["rate"], "facts": found.low,
+        "key": key, **case._asdict(), "rate": tuning.pair_of(RUNGS[case.rung]).rate, "facts": found.low,
         "next": found.high, "recall": low.mean(), "error": low.sem(), "next_recall": high.mean(),
         "next_error": high.sem(), "weights": weights(case.rung, at),
         "bits": bits_per_weight(found.low * low.mean(), at.vocab, weights(case.rung, at)),

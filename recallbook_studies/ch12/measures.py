@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
@@ -11,16 +9,6 @@ from torch import Tensor
 from recallbook.data.task import Problem, check_problem
 from recallbook.model.ties import credit, tolerance
 from recallbook.training.descent import initial_gradient
-
-
-class Head(NamedTuple):
-    """One head of one layer, both from 0: its lock-on, and its mean weight on the informative
-    token."""
-
-    layer: int
-    head: int
-    lock_on: float
-    attention: float
 
 
 def share_right(logits: Float[Tensor, "n V"], labels: Int64[Tensor, " n"]) -> float:
@@ -32,38 +20,22 @@ def share_right(logits: Float[Tensor, "n V"], labels: Int64[Tensor, " n"]) -> fl
     return float(credit(logits, labels, slack).mean())
 
 
-def heads(seen: list[Float[Tensor, "n H asked T"]], informative: Int64[Tensor, " n"]) -> list[Head]:
-    """Every head of every layer, seen from the last position.
+def best_head(
+    seen: list[Float[Tensor, "n H asked T"]], informative: Int64[Tensor, " n"]
+) -> tuple[float, float]:
+    """Lock-on of the best head of all layers, seen from the last position, and its mean weight on
+    the informative token.
 
     Lock-on is the fraction of sequences whose largest weight is at the informative token's
     position. In a second layer that is where the token came in: what the first layer copied
     elsewhere is not looked for."""
     found = []
-    for layer, weights in enumerate(seen):
-        last = weights[:, :, -1]  # (n, H, T)
-        for head in range(last.shape[1]):
-            locked = credit(last[:, head], informative, tolerance(last.dtype)).mean()
-            held = last[:, head].gather(1, informative[:, None]).mean()
-            finite = bool(torch.isfinite(last).all())
-            found.append(Head(layer, head, float(locked) if finite else 0.0, float(held)))
-    return found
-
-
-def marker_attention(
-    seen: list[Float[Tensor, "n H asked T"]], informative: Int64[Tensor, " n"]
-) -> float:
-    """Mean weight of the informative token on the token before it, in the first layer's best head
-    for that.
-
-    Not a number unless there is a second layer, which could make use of it. Where nothing stands
-    before, none is held."""
-    if len(seen) < 2:
-        return float("nan")
-    rows = torch.arange(len(informative), device=informative.device)
-    there = seen[0][rows, :, informative]  # (n, H, T)
-    before = (informative - 1).clamp(min=0)[:, None, None].expand(-1, there.shape[1], 1)
-    held = there.gather(2, before)[..., 0] * (informative > 0)[:, None]
-    return float(held.mean(dim=0).max())
+    for weights in seen:
+        for last in weights[:, :, -1].unbind(dim=1):  # (n, T)
+            locked = float(credit(last, informative, tolerance(last.dtype)).mean())
+            held = float(last.gather(1, informative[:, None]).mean())
+            found.append((locked if bool(torch.isfinite(last).all()) else 0.0, held))
+    return max(found, key=lambda head: head[0])
 
 
 def theory_of_first_update(problem: Problem) -> Float[Tensor, "V V"]:

@@ -37,7 +37,7 @@ def outcomes(name: str, count: int) -> pd.DataFrame:
     """All seeds of one rung at one number of sequences."""
     setting = sizes.setting(sizes.BASE, count)
     found = train(
-        RUNGS[name], setting, sizes.SEEDS, **tuning.pair_of(RUNGS[name]), looks=STEPS
+        RUNGS[name], setting, sizes.SEEDS, **tuning.pair_of(RUNGS[name])._asdict(), looks=STEPS
     ).outcomes
     return found.set_index("seed")[["accuracy", *TIMES]]
 

@@ -36,7 +36,7 @@ def keys() -> list[str]:
 
 def falls(history: pd.DataFrame) -> pd.Series:
     """For each seed, the largest fall of accuracy below the best look before."""
-    looks = history.drop_duplicates(["seed", "step"]).sort_values("step")
+    looks = history.sort_values("step")
     below = looks.groupby("seed")["accuracy"].cummax() - looks["accuracy"]
     largest: pd.Series = below.groupby(looks["seed"]).max()
     return largest
@@ -53,9 +53,8 @@ def row(key: str) -> dict[str, Any]:
         embeddings=law,
     )
     pair = tuning.pair_of(RUNGS[name])
-    found = train(
-        RUNGS[name], setting, sizes.SEEDS, rate=float(factor) * pair["rate"], decay=pair["decay"]
-    )
+    rate = float(factor) * pair.rate
+    found = train(RUNGS[name], setting, sizes.SEEDS, rate=rate, decay=pair.decay)
     largest = falls(found.history)
     counts = {"runs": len(largest), "oscillate": int((largest > FALL).sum())}
     means = {"largest_fall": largest.mean(), "accuracy": found.outcomes["accuracy"].mean()}

@@ -16,15 +16,15 @@ from recallbook.data.task import draw
 from recallbook.theory.trained import load
 from recallbook_studies import grids
 from recallbook_studies.ch12 import ladder_laws, runs, sizes, tuning
-from recallbook_studies.ch12.capacity import LABELS
-from recallbook_studies.ch12.rungs import LADDER
+from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.ch12.training import BATCH, STEPS, TEST, train
-from recallbook_studies.ch12.updates import BETAS, EPSILON, MOMENTUM, WARM_UP
+from recallbook_studies.ch12.updates import BETAS, EPSILON, WARM_UP
+from recallbook_studies.critical import predicted_size
 from recallbook_studies.intervals import over_seeds
 from recallbook_studies.plotting import COLOURS, MARKERS, plain_ticks, plot_intervals, style_of
 from recallbook_studies.tables import significant
 
-NAMES = [rung.name for rung in LADDER]
+NAMES = list(RUNGS)
 SYMBOLS = {"seq_len": "L", "dim": "d", "vocab": "V"}
 LEVELS = (0.5, 0.9)
 NEAR = 0.05  # of coverage, at every N
@@ -34,8 +34,7 @@ def curves(frame: pd.DataFrame) -> pd.DataFrame:
     """Mean accuracy of every rung of the ladder at every N, with its interval over seeds, beside two
     lines: ``covered``, the expected share of the facts that N sequences show, and ``own``, the same
     times lock-on and recall of the facts seen, as each draw has them."""
-    frame = frame[frame["rung"].isin(NAMES)]
-    covered = 1 - (1 - 1 / frame["vocab"]) ** frame["samples"]
+    covered = ladder_laws.seen(frame["vocab"], frame["samples"])
     keys = frame[["vocab", "seq_len", "samples", "seed"]].itertuples(index=False)
     share = frame["lock_on"] * frame["recall"] / [shown(*key) for key in keys]
     frame = frame.assign(covered=covered, own=share * covered)
@@ -88,50 +87,23 @@ def miss_rows(tables: dict[str, pd.DataFrame]) -> list[dict[str, str]]:
     return [row for row in rows.values() if len(row) > 1]
 
 
-def _with_theory(frame: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Critical N by rung, measured and predicted."""
-    table = ladder_laws.with_theory(ladder_laws.critical(frame, level=level), level)
-    return table.set_index("rung")
-
-
-def law_rows(held: pd.DataFrame) -> list[dict[str, str]]:
-    """Each law: up to which rung it holds, from which it fails, and at how many later ones it holds
-    again."""
-    rows = []
-    for law, values in held.items():
-        first, names = _first_failure(values), [*values.index, "–"]
-        upto = "the end" if first == len(values) else names[first - 1] if first else "not at first"
-        again = str(len(later(values)) or "–")
-        rows.append(
-            {"law": str(law), "holds up to": upto, "fails from": names[first], "again at": again}
-        )
-    return rows
-
-
-def later(values: pd.Series) -> list[str]:
-    """The rungs at which one law holds again after it has failed."""
-    return [str(name) for name in values.index[_first_failure(values) :] if values[name]]
-
-
-def _first_failure(values: pd.Series) -> int:
-    """Number of rungs before the first at which a law fails."""
-    return next((place for place, value in enumerate(values) if not value), len(values))
-
-
 def critical_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """The ladder's figures as rows: critical N at both levels, and the factor to what is predicted
-    for three steps."""
-    base = ladder_laws.at_base(frame)
-    tables = {level: _with_theory(base, level) for level in LEVELS}
-    rows = []
-    for name in dict.fromkeys(frame["rung"]):
-        row: dict[str, Any] = {"rung": name}
-        for level, table in tables.items():
-            found = table.loc[name]
+    """The ladder's figures as rows: critical N at the base at both levels, and what
+    :func:`recallbook.predict` says of three steps there, with the trigger where the rung has it."""
+    rows = {name: {"rung": name} for name in NAMES}
+    for level in LEVELS:
+        table = ladder_laws.critical(ladder_laws.at_base(frame), level=level).set_index("rung")
+        for name, row in rows.items():
+            found, space = table.loc[name], " " * (level > 0.5)
             row[f"N for {level}"] = interval(found)
-            row["predicted" + " " * (level > 0.5)] = significant(found["predicted"])
-        rows.append(row)
-    return rows
+            row["predicted" + space] = significant(predicted(RUNGS[name].marked_values, level))
+    return list(rows.values())
+
+
+@cache
+def predicted(marked_values: bool, level: float) -> float:
+    """The N at the base that three steps are predicted to need; infinite where none is enough."""
+    return predicted_size(sizes.setting(sizes.BASE, 1000, marked_values), "accuracy", level)
 
 
 def constant_rows() -> list[dict[str, str]]:
@@ -141,7 +113,6 @@ def constant_rows() -> list[dict[str, str]]:
         "learning rate, weight decay": f"tuned together on {len(tuning.SEEDS)} seeds",
         "decays tried": ", ".join(f"{decay:g}" for decay in tuning.DECAYS),
         "AdamW": f"betas {BETAS[0]:g} and {BETAS[1]:g}, epsilon {EPSILON:g}",
-        "gradient descent, layers": f"momentum {MOMENTUM:g}; decay in the gradient",
         "schedule": f"warm-up over {WARM_UP:.0%} of the steps, half a cosine",
         "steps": f"{STEPS}; {runs.LONGER} and {runs.LONGEST} at the base, too",
         "batch": f"{BATCH} of N, every epoch in a new order",
@@ -159,19 +130,6 @@ def constant_rows() -> list[dict[str, str]]:
     return [{"constant": name, "value": value} for name, value in rows.items()]
 
 
-def _by_samples(frame: pd.DataFrame) -> dict[str, float]:
-    """Mean accuracy at each N."""
-    means = frame.groupby("samples")["accuracy"].mean()
-    return {f"N = {count}": mean for count, mean in means.items()}
-
-
-def _seen(vocab: int, row: dict[str, Any]) -> dict[str, Any]:
-    """What coverage leaves at each N of a row."""
-    counts = [name for name in row if name.startswith("N =")]
-    found = {name: ladder_laws.seen(vocab, int(name.split()[-1])) for name in counts}
-    return {"rung": "coverage", **found}
-
-
 def interval(found: pd.Series) -> str:
     """A critical N with its interval, two digits each; ∞ beyond the grid, 0 below it."""
     ends = (
@@ -182,29 +140,28 @@ def interval(found: pd.Series) -> str:
 
 def price_rows(names: Sequence[str], shape: sizes.Shape = sizes.BASE) -> list[dict[str, Any]]:
     """Accuracy at one shape by weight decay and N, with what coverage leaves: mean over seeds."""
-    frame = grids.at(runs.load(tuned=False), **shape._asdict())
-    rows = [
-        {"rung": name, "decay": f"{decay:g}", **_by_samples(cell)}
-        for name in names
-        for decay, cell in grids.at(frame, rung=name).groupby("decay")
-    ]
-    return [*rows, {**_seen(shape.vocab, rows[0]), "decay": ""}]
+    rows = []
+    for name in names:
+        frame = grids.at(runs.load(tuned=False), rung=name, **shape._asdict())
+        table = frame.pivot_table("accuracy", "decay", "samples")
+        rows += [
+            {"rung": name, "decay": f"{decay:g}"} | {f"N = {n}": one[n] for n in table}
+            for decay, one in table.iterrows()
+        ]
+    shown = {f"N = {n}": ladder_laws.seen(shape.vocab, n) for n in table}
+    return [*rows, {"rung": "coverage", "decay": ""} | shown]
 
 
 def draw_capacity(ax: Axes, table: pd.DataFrame, outer: Sequence[tuple[int, float]]) -> None:
-    """Facts held at recall 0.9 against d: trained matrices with all or some facts in the loss, each
-    with the largest load that fits as a line, and outer products."""
-    lines = {"all": "trained, all facts", "some": "trained, some of 1024"}
-    for index, (asked, label) in enumerate(lines.items()):
-        plain = {"rung": "AdamW", "steps": table["steps"].min(), "decay": 0}
-        part = grids.at(table[table["facts"] > 0], asked=asked, **plain).sort_values("dim")
-        middle = np.sqrt(part["facts"] * part["next"])
-        style = style_of(index)
-        ax.plot(part["dim"], middle, **style, linestyle="none", label=label)
-        labels = middle if asked == "all" else middle * 0 + LABELS
-        each = zip(labels, part["dim"], strict=True)
-        largest = [1 / load(round(vocab), dim, 1) for vocab, dim in each]
-        ax.plot(part["dim"], largest, color=style["color"])
+    """Facts held at recall 0.9 against d: trained matrices, with the largest load that fits as a
+    line, and outer products."""
+    part = grids.at(table, rung="AdamW", steps=table["steps"].min(), decay=0).sort_values("dim")
+    middle = np.sqrt(part["facts"] * part["next"])
+    style = style_of(0)
+    ax.plot(part["dim"], middle, **style, linestyle="none", label="trained")
+    each = zip(middle, part["dim"], strict=True)
+    largest = [1 / load(round(vocab), dim, 1) for vocab, dim in each]
+    ax.plot(part["dim"], largest, color=style["color"], label="load 1")
     label = "outer products (chapter 2)"
     ax.plot(*zip(*outer, strict=True), color="black", marker=MARKERS[2], label=label)
     ax.set(xscale="log", yscale="log", xlabel="$d$", ylabel="facts held")

@@ -1,8 +1,5 @@
 r"""The ladder: every rung is its parent with one thing changed, from three steps on the book's
-model upwards.
-
-Ours. ``LADDER`` goes up in single steps; ``SIDE`` holds what is tried beside it. :data:`RUNGS` has
-both, by name."""
+model upwards. Ours."""
 
 from __future__ import annotations
 
@@ -30,8 +27,7 @@ class Rung:
         ``"book"``: $\eta=LV/200$ and $\gamma=L/20$. ``"tuned"``: times a factor, or a rate, that
         was searched for.
     optimiser : str
-        ``"sgd"``: plain at constant rates for the book's attention; with momentum, warm-up and
-        cosine decay for the library's. ``"adamw"``: warm-up and cosine decay.
+        ``"sgd"``: plain, at constant rates. ``"adamw"``: warm-up, cosine decay, weight decay.
     marked_values : bool
         Whether the values carry the trigger ($\tau=1$); with a library's attention they do.
     learned : bool
@@ -48,7 +44,7 @@ class Rung:
         Two linear maps with a GELU between them, width $4d$.
     trigger : str
         ``"feature"``: a vector added to the informative token. ``"marker"``: a token of its own
-        before it. ``"position"``: nothing, and the informative token always comes first.
+        before it.
     layers : int
     """
 
@@ -97,14 +93,4 @@ LADDER = _climb(
     ("marker token", {"trigger": "marker"}),
     ("second layer", {"layers": 2}),
 )
-SIDE = (
-    _changed(LADDER[-3], "MLP, position alone", trigger="position"),
-    _changed(LADDER[-3], "MLP, SGD", optimiser="sgd"),
-)
-RUNGS = {rung.name: rung for rung in LADDER + SIDE}
-
-
-def decays(rung: Rung) -> bool:
-    """Whether its optimiser takes a weight decay: all but gradient descent on the book's
-    attention."""
-    return rung.optimiser != "sgd" or rung.heads is not None
+RUNGS = {rung.name: rung for rung in LADDER}

@@ -5,7 +5,7 @@ Beside it other decays, tokens by Zipf's law, and three rungs at a large shape.
 
 Training amplifies rounding, so the runs are committed: ``python -m recallbook table survives
 STORE`` makes them (``--device cuda`` on a GPU), ``--export`` writes the table. A run made again
-agrees to the scatter between machines, not to the digit: means over seeds do (:func:`again`)."""
+agrees to the scatter between machines, not to the digit; means over seeds do."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ class Cell(NamedTuple):
         sizes_of = (*self.shape, self.samples, self.steps, f"{self.zipf:g}", self.decay)
         return " ".join(map(str, (self.rung, *sizes_of, seed)))
 
-    def pair(self) -> tuning.Rates:
+    def pair(self) -> tuning.Pair:
         """Its rate and weight decay."""
         tuned = tuning.pair_of(RUNGS[self.rung], self.shape)
-        return tuned if self.decay == "tuned" else {**tuned, "decay": float(self.decay)}
+        return tuned if self.decay == "tuned" else tuned._replace(decay=float(self.decay))
 
 
 def cells() -> list[Cell]:
@@ -121,9 +121,15 @@ def outcomes(cell: Cell, device: Device = "cpu") -> pd.DataFrame:
     rung = RUNGS[cell.rung]
     setting = sizes.setting(cell.shape, cell.samples, zipf=cell.zipf)
     found = train(
-        rung, setting, sizes.SEEDS, **cell.pair(), steps=cell.steps, looks=1, device=device
+        rung,
+        setting,
+        sizes.SEEDS,
+        **cell.pair()._asdict(),
+        steps=cell.steps,
+        looks=1,
+        device=device,
     ).outcomes
-    return found.set_index("seed")[COLUMNS].assign(**cell.pair())
+    return found.set_index("seed")[COLUMNS].assign(**cell.pair()._asdict())
 
 
 def row(key: str, device: Device = "cpu") -> dict[str, Any]:
@@ -146,16 +152,6 @@ def load(steps: int = STEPS, zipf: float = 0.0, tuned: bool = True) -> pd.DataFr
     return frame[wanted & (frame["zipf"] == zipf) & (frame["tuned"] == tuned)].reset_index(
         drop=True
     )
-
-
-def again(frame: pd.DataFrame, cell: Cell) -> pd.DataFrame:
-    """One cell made again beside what the frame holds of it: ``column``, mean over seeds ``kept``
-    and ``made``."""
-    kept = frame[frame["key"].isin([cell.key(seed) for seed in sizes.SEEDS])]
-    made = pd.DataFrame([row(key) for key in kept["key"]])
-    columns = ["accuracy", "recall", "lock_on", "cosine"]
-    means = {"kept": kept[columns].mean(), "made": made[columns].mean()}
-    return pd.DataFrame(means).rename_axis("column").reset_index()
 
 
 def keys() -> list[str]:

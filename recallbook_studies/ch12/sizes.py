@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from recallbook.setting import Setting
-from recallbook_studies.ch12.rungs import LADDER, Rung
+from recallbook_studies.ch12.rungs import Rung
 
 VOCAB, LENGTH, DIM = 64, 8, 32  # the base, through which one size at a time is varied
 VOCABS, LENGTHS, DIMS = (32, 64, 128), (4, 8, 16), (16, 32, 64)
@@ -51,7 +51,7 @@ def shapes() -> list[Shape]:
 
 
 def needs_two_layers(rung: Rung) -> bool:
-    """Whether the mark is a token of its own, so that one layer cannot see which token comes after
+    """Whether the trigger is a token of its own, so that one layer cannot see which token comes after
     it."""
     return rung.trigger == "marker"
 
@@ -64,12 +64,10 @@ def samples(rung: Rung, vocab: int) -> list[int]:
 
 
 def shapes_of(rung: Rung) -> list[Shape]:
-    """Every shape for the rungs of the ladder, the base for those beside it.
-
-    So for one layer and a marker token, which it cannot find at any number of sequences.
-    """
+    """Every shape; the base alone for one layer and a marker token, which it cannot find at any
+    number of sequences."""
     one_layer_fails = needs_two_layers(rung) and rung.layers == 1
-    return shapes() if rung in LADDER and not one_layer_fails else [BASE]
+    return [BASE] if one_layer_fails else shapes()
 
 
 def setting(shape: Shape, count: int, marked_values: bool = True, zipf: float = 0.0) -> Setting:

@@ -23,7 +23,6 @@ from recallbook_studies.error_map import QUANTITIES, as_setting, log_uniform, me
 load = partial(load_results, "survives_map")  # the committed rows
 COUNT, SEEDS = 208, 3
 STEPS, TEST = 800, 1000
-LOADS, OFF = (0, 0.2, 0.5, 0.8, 1.25, 2, 20), 0.1
 
 
 def random_setting(index: int, seed: int = 0) -> Setting:
@@ -49,7 +48,7 @@ def row(index: int, seed: int = 0) -> dict[str, Any]:
         rung,
         setting,
         range(first, first + SEEDS),
-        rate=tuning.pair_of(rung)["rate"],
+        rate=tuning.pair_of(rung).rate,
         steps=STEPS,
         looks=1,
         test_samples=TEST,
@@ -71,17 +70,3 @@ def predicted(frame: pd.DataFrame) -> pd.DataFrame:
         load=[trained.load(s.vocab, s.dim, s.vocab * trained.seen(s)) for s in settings],
         doubted=[bool(trained.doubts(one)) for one in settings],
     )
-
-
-def by_load(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """A map by load: predicted less trained, its mean and the 90th percentile of its size; how many
-    settings are off in accuracy by more than 0.1, and how many of these without a warning."""
-    rows = []
-    for loads, part in frame.groupby(pd.cut(frame["load"], LOADS), observed=True):
-        row: dict[str, Any] = {"load": f"{loads.left:g} to {loads.right:g}", "settings": len(part)}
-        for name in QUANTITIES[:2]:
-            miss = part[f"predicted_{name}"] - part[name]
-            row[name.replace("_", "-")] = f"{miss.mean():+.2f}, {miss.abs().quantile(0.9):.2f}"
-        off = (part["predicted_accuracy"] - part["accuracy"]).abs() > OFF
-        rows.append(row | {"off": int(off.sum()), "unwarned": int((off & ~part["doubted"]).sum())})
-    return rows

@@ -22,14 +22,13 @@ from recallbook.setting import Setting
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
 from recallbook_studies.ch12.measures import (
+    best_head,
     cosine,
-    heads,
-    marker_attention,
     share_right,
     theory_of_first_update,
 )
 from recallbook_studies.ch12.models import LadderModel
-from recallbook_studies.ch12.rungs import Rung, decays
+from recallbook_studies.ch12.rungs import Rung
 from recallbook_studies.ch12.updates import Stepper
 from recallbook_studies.ch12.writing import Written, repeated, write
 
@@ -37,22 +36,18 @@ STEPS, BATCH = 400, 32
 LOOKS = 20  # times that accuracy and attention are measured while training
 TEST = 256  # fresh sequences
 REACHED = 0.5  # half of the way from chance to 1: the level whose first time is kept
-COLUMNS = (
-    "accuracy recall lock_on attention layer head marker_attention cosine loss diverged".split()
-)
+COLUMNS = "accuracy recall lock_on attention cosine loss".split()
 TIMES = ["step_accuracy", "step_recall", "step_lock_on"]
-LOST = 2.0  # a loss above this many times log V has diverged
 
 
 class Trained(NamedTuple):
-    """``outcomes``: one row for each seed. ``history``: one for each seed, look, layer and head.
-    ``models``: trained.
+    """``outcomes``: one row for each seed. ``history``: one for each seed and look. ``models``:
+    trained.
 
     Columns of ``outcomes``: ``accuracy`` on fresh sequences; ``recall``, that on sequences of one
-    token only (a fact that cannot be missed); ``lock_on`` and ``attention`` of the best head, with
-    its ``layer`` and ``head``; ``marker_attention``; ``cosine`` of the first update with the
-    three-step theory's, as changes of logits on those sequences; ``loss`` on the last batch,
-    ``diverged``; ``step_accuracy``, ``step_recall`` and ``step_lock_on``, the first look at which
+    token only (a fact that cannot be missed); ``lock_on`` and ``attention`` of the best head;
+    ``cosine`` of the first update with the three-step theory's, as changes of logits on those sequences;
+    ``loss`` on the last batch; ``step_accuracy``, ``step_recall`` and ``step_lock_on``, the first look at which
     each was half of the way from chance, 1/V or 1/L, to 1 (not a number: never)."""
 
     outcomes: pd.DataFrame
@@ -105,12 +100,11 @@ def train(
         for unequal facts. Whether values carry the trigger is the rung's to say.
     seeds : iterable of int
     rate : float
-        Learning rate; for the book's attention under gradient descent a factor on the book's two
-        rates, which is 1 for rungs at the book's rates. Not used by three steps, which have none.
+        Learning rate; for gradient descent a factor on the book's two rates, which is 1 for rungs
+        at the book's rates. Not used by three steps, which have none.
     decay : float
-        Weight decay of everything that moves: decoupled for AdamW, whose weights shrink by ``rate *
-        decay`` a step, part of the gradient for gradient descent on the library's layers; the
-        book's attention under gradient descent has none.
+        Weight decay of everything that AdamW moves, decoupled: weights shrink by ``rate * decay`` a
+        step. Gradient descent has none.
     steps : int
         The same for every N, so that N changes the data and not the time.
     batch : int
@@ -134,8 +128,8 @@ def train(
     setting.require_equal("the ladder has no remedy", ("balanced", "loss_weights", "output_bias"))
     if setting.width is not None:
         raise not_allowed("width", setting.width, "None: an MLP is the rung's to have")
-    if not decay >= 0 or (decay and not decays(rung)):
-        raise not_allowed("decay", decay, "0 for gradient descent on the book's attention, or more")
+    if not decay >= 0 or (decay and rung.optimiser == "sgd"):
+        raise not_allowed("decay", decay, "0 for gradient descent, or more")
     problems = [problem_for(rung, setting, seed, dtype=dtype, device=device) for seed in seeds]
     if rung.steps == "three":
         return _three_steps(problems, test_samples)
@@ -179,8 +173,7 @@ def _three_steps(problems: list[Problem], test_samples: int) -> Trained:
     for problem in problems:
         outcome = evaluate(problem, three_steps(problem), test_samples)
         unmeasured = dict.fromkeys((*COLUMNS, *TIMES), math.nan)
-        found = {**vars(outcome), "layer": 0, "head": 0, "diverged": False}
-        rows.append({"seed": problem.seed, **unmeasured, **found})
+        rows.append({"seed": problem.seed, **unmeasured, **vars(outcome)})
     return Trained(pd.DataFrame(rows), pd.DataFrame(), [])
 
 
@@ -238,21 +231,24 @@ def _answers(stack: _Stack, weights: dict[str, Tensor], written: Written) -> Any
 def _look(
     stack: _Stack, problems: list[Problem], exam: _Exam, step: int, losses: Float[Tensor, " seeds"]
 ) -> list[dict[str, Any]]:
-    """What there is to see at these weights: a row for each seed, layer and head."""
+    """What there is to see at these weights: a row for each seed."""
     logits, seen = _answers(stack, stack.weights, exam.fresh)
     on_facts = _answers(stack, stack.weights, exam.facts)[0]
     rows = []
     for index, problem in enumerate(problems):
-        informative, weights = exam.fresh.informative[index], [layer[index] for layer in seen]
-        common = {
-            "seed": problem.seed,
-            "step": step,
-            "loss": float(losses[index]),
-            "accuracy": share_right(logits[index], exam.fresh.labels[index]),
-            "recall": share_right(on_facts[index], exam.facts.labels[index]),
-            "marker_attention": marker_attention(weights, informative),
-        }
-        rows += [{**common, **head._asdict()} for head in heads(weights, informative)]
+        weights = [layer[index] for layer in seen]
+        lock_on, attention = best_head(weights, exam.fresh.informative[index])
+        rows.append(
+            {
+                "seed": problem.seed,
+                "step": step,
+                "loss": float(losses[index]),
+                "accuracy": share_right(logits[index], exam.fresh.labels[index]),
+                "recall": share_right(on_facts[index], exam.facts.labels[index]),
+                "lock_on": lock_on,
+                "attention": attention,
+            }
+        )
     return rows
 
 
@@ -279,17 +275,14 @@ def _in_double(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 def _outcome(problem: Problem, history: pd.DataFrame, first: float) -> dict[str, Any]:
     """The last look at one seed, and when it first got there."""
     own = history[history["seed"] == problem.seed]
-    last = own[own["step"] == own["step"].max()]
-    row = last.loc[last["lock_on"].idxmax()].to_dict()
+    row = own.iloc[-1].to_dict()
     chance = {"accuracy": 1 / problem.setting.vocab, "recall": 1 / problem.setting.vocab}
     chance["lock_on"] = 1 / problem.setting.seq_len
     reached = {
         f"step_{name}": own.loc[own[name] - guessed >= REACHED * (1 - guessed), "step"].min()
         for name, guessed in chance.items()
     }
-    # also where it is no number
-    diverged = not row["loss"] <= LOST * math.log(problem.setting.vocab)
-    found = {**row, "cosine": first, "diverged": diverged, **reached}
+    found = {**row, "cosine": first, **reached}
     return {name: found[name] for name in ("seed", *COLUMNS, *TIMES)}
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache, partial
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ import pandas as pd
 from recallbook.sweeps import archive
 from recallbook.sweeps.archive import load_results
 from recallbook_studies.ch12 import sizes
-from recallbook_studies.ch12.rungs import RUNGS, Rung, decays
+from recallbook_studies.ch12.rungs import RUNGS, Rung
 from recallbook_studies.ch12.training import train
 
 load = partial(load_results, "survives_tuning")  # the committed rows
@@ -31,10 +31,9 @@ ONE_LAYER = (0.003, 0.01, 0.03, 0.1, 0.3)  # and learned embeddings
 TWO_LAYERS = (0.001, 0.003, 0.01, 0.03, 0.1)  # and a marker token; and the large shape
 BOOK_RATES = (1.0, 3.0, 10.0, 30.0, 100.0)  # factors on the book's
 DECAYS = (0.01, 0.1, 0.3, 1.0, 3.0)
-COUPLED = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1)  # part of the gradient
 # where no pair gets further, nothing was learnt that could tell them apart, and the base's is kept
 NOTHING = 0.1
-COLUMNS = ("accuracy", "lock_on", "loss", "diverged")
+COLUMNS = ["accuracy", "lock_on", "loss"]
 ROUNDING = 1e-6  # of committed digits: a pair that lies at the standard error is as good
 
 
@@ -45,26 +44,19 @@ class Pair(NamedTuple):
     decay: float
 
 
-class Rates(TypedDict):
-    """A rate and a decay, as :func:`recallbook_studies.ch12.training.train` takes them."""
-
-    rate: float
-    decay: float
-
-
 def grid(
     rung: Rung, shape: sizes.Shape = sizes.BASE
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """The rates and the decays that are tried; smaller rates for two layers, and at the large
     shape."""
-    if not decays(rung):
+    if rung.optimiser == "sgd":
         return BOOK_RATES, (0.0,)
     rates = ONE_LAYER
     if not rung.learned:
         rates = MATRICES
     elif rung.layers > 1 or sizes.needs_two_layers(rung) or shape == sizes.LARGE:
         rates = TWO_LAYERS
-    return rates, COUPLED if rung.optimiser == "sgd" else DECAYS
+    return rates, DECAYS
 
 
 def tuned_rungs() -> list[Rung]:
@@ -110,7 +102,7 @@ def outcomes(name: str, shape: sizes.Shape, pair: Pair) -> pd.DataFrame:
     """All seeds of one pair."""
     setting = sizes.setting(shape, sizes.tuned_samples(RUNGS[name], shape.vocab))
     found = train(RUNGS[name], setting, SEEDS, rate=pair.rate, decay=pair.decay, looks=1).outcomes
-    return found.set_index("seed")[list(COLUMNS)]
+    return found.set_index("seed")[COLUMNS]
 
 
 def row(key: str) -> dict[str, Any]:
@@ -164,17 +156,15 @@ def chosen() -> dict[tuple[str, sizes.Shape], Pair]:
     return choose(load())
 
 
-def pair_of(rung: Rung, shape: sizes.Shape = sizes.BASE) -> Rates:
-    """``rate`` and ``decay`` of a rung at a shape, for
-    :func:`recallbook_studies.ch12.training.train`.
+def pair_of(rung: Rung, shape: sizes.Shape = sizes.BASE) -> Pair:
+    """The pair of a rung at a shape.
 
     Rungs at the book's rates have 1 and 0; a shape that was not searched has the base's.
     """
     if rung.rates == "book":
-        return Rates(rate=1.0, decay=0.0)
+        return Pair(1.0, 0.0)
     kept = chosen()
-    rate, decay = kept.get((rung.name, shape), kept[rung.name, sizes.BASE])
-    return Rates(rate=rate, decay=decay)
+    return kept.get((rung.name, shape), kept[rung.name, sizes.BASE])
 
 
 def searched() -> list[sizes.Shape]:

@@ -9,10 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from recallbook.setting import Setting
-from recallbook_studies.ch12.rungs import Rung, decays
+from recallbook_studies.ch12.rungs import Rung
 
 BETAS, EPSILON = (0.9, 0.999), 1e-8  # of AdamW, as the library has them
-MOMENTUM = 0.9  # of gradient descent on the library's layers
 WARM_UP = 0.1  # of all steps
 
 Weights = dict[str, Tensor]
@@ -54,20 +53,20 @@ class Stepper:
             name: nn.Parameter(tensor) for name, tensor in weights.items()
         }  # sharing the stack's memory
         leaves = list(self._leaves.values())
-        if not decays(rung):
+        if rung.optimiser == "sgd":
             own = book_rates(setting)
             groups = [
                 {"params": [leaf], "lr": rate * own[name]} for name, leaf in self._leaves.items()
             ]
             self.optimiser: torch.optim.Optimizer = torch.optim.SGD(groups)
-        elif rung.optimiser == "sgd":
-            self.optimiser = torch.optim.SGD(leaves, lr=rate, momentum=MOMENTUM, weight_decay=decay)
         else:
             self.optimiser = torch.optim.AdamW(
                 leaves, lr=rate, betas=BETAS, eps=EPSILON, weight_decay=decay
             )
-        factor = (lambda step: schedule(step, steps)) if decays(rung) else (lambda step: 1.0)
-        self._schedule = torch.optim.lr_scheduler.LambdaLR(self.optimiser, factor)
+        plain = rung.optimiser == "sgd"
+        self._schedule = torch.optim.lr_scheduler.LambdaLR(
+            self.optimiser, lambda step: 1.0 if plain else schedule(step, steps)
+        )
 
     def step(self, gradients: Weights) -> None:
         """One step down these gradients, stacked like the weights."""

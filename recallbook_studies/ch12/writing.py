@@ -1,4 +1,4 @@
-"""How a sequence is written for a model that reads tokens alone: an end token, and a mark or
+"""How a sequence is written for a model that reads tokens alone: an end token, and a marker or
 none."""
 
 from __future__ import annotations
@@ -43,18 +43,15 @@ def write(sequences: Sequences, trigger: str, vocab: int) -> Written:
     r"""The sequences with this trigger.
 
     ``"feature"``: $x_1..x_L$, end; the model adds the trigger's vector at $\ell$. ``"marker"``: a
-    marker token comes before $x_\ell$. ``"position"``: $x_\ell$ and $x_1$ change places, and
-    nothing marks it. Labels stay as they are.
+    marker token comes before $x_\ell$. Labels stay as they are.
     """
     tokens, informative = sequences.tokens.long(), sequences.positions
     marked = torch.full_like(informative, NOWHERE)
     if trigger == "feature":
         marked = informative
-    elif trigger == "marker":
+    else:
         tokens = _with_marker(tokens, informative, marker_token(vocab))
         informative = informative + 1
-    else:
-        tokens, informative = _moved_to_front(tokens, informative), torch.zeros_like(informative)
     ends = torch.full_like(tokens[:, :1], end_token(vocab))
     return Written(torch.cat([tokens, ends], dim=1), marked, informative, sequences.labels)
 
@@ -66,14 +63,6 @@ def _with_marker(
     source = places - (places > positions[:, None]).long()  # (n, L + 1)
     found = tokens.gather(1, source.clamp(max=tokens.shape[1] - 1))
     return torch.where(places == positions[:, None], marker, found)
-
-
-def _moved_to_front(
-    tokens: Int64[Tensor, "n L"], positions: Int64[Tensor, " n"]
-) -> Int64[Tensor, "n L"]:
-    moved = tokens.scatter(1, positions[:, None], tokens[:, :1])
-    moved[:, 0] = tokens.gather(1, positions[:, None])[:, 0]
-    return moved
 
 
 def repeated(vocab: int, seq_len: int, permutation: Int64[Tensor, " V"]) -> Sequences:

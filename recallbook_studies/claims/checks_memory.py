@@ -48,14 +48,14 @@ def _sums(*dims: int) -> dict[int, Interval]:
 
 def _matrices() -> pd.DataFrame:
     """Trained matrices of chapter 12, all facts in the loss, by rung and d."""
-    rows = trained_matrices.load().query("asked == 'all' and steps == 1000 and decay == 0")
+    rows = trained_matrices.load().query("steps == 1000 and decay == 0")
     return rows.set_index(["rung", "dim"])
 
 
 def _trained(rung: str = "AdamW") -> dict[int, Interval]:
     """Facts of which a trained matrix holds nine tenths, by d: the ends are the last two sizes
     tried."""
-    most = trained_matrices.LABELS
+    most = trained_matrices.LARGEST
     return {
         r.Index: Interval(math.sqrt(r.facts * min(r.next, most)), r.facts, r.next)
         for r in _matrices().loc[rung].itertuples()

@@ -17,7 +17,9 @@ from recallbook_studies.ch02 import coherence
 from recallbook_studies.ch02.retrieval import coherence_floor, n
 from recallbook_studies.ch03 import rates as three_rates
 from recallbook_studies.ch09 import geometry
-from recallbook_studies.ch12 import histories, order, oscillation as oscillations, runs
+from recallbook_studies.ch12 import order, oscillation as oscillations, runs, sizes
+from recallbook_studies.ch12.rungs import RUNGS
+from recallbook_studies.ch12.training import train
 from recallbook_studies.claims.findings import measures
 from recallbook_studies.intervals import Interval, over_seeds, seed_interval
 
@@ -120,7 +122,9 @@ def early_direction() -> SimpleNamespace:
     the informative token when lock-on is there, and at the end."""
     times = order.load().query("rung == @LATE")
     early = (times["step_lock_on"] <= 3).groupby(times["samples"]).agg(["sum", "size"])
-    curve = histories.load().query("rung == @LATE")
+    ample = sizes.setting(sizes.BASE, 4 * sizes.VOCAB)
+    looks = train(RUNGS[LATE], ample, sizes.SEEDS).history.drop(columns="seed")
+    curve = looks.groupby("step", as_index=False).mean()
     first, last = curve[curve["lock_on"] > 0.9].iloc[0], curve.iloc[-1]
     return SimpleNamespace(
         early=early,
