@@ -71,7 +71,7 @@ def command_parser() -> argparse.ArgumentParser:
     parser = Parser(prog="python -m recallbook", description=text, **shape)
     commands = parser.add_subparsers(required=True)
     shape["epilog"] = STATUS
-    for add in (predicting.add_predict, predicting.add_plan, predicting.add_examine):
+    for add in (predicting.add_predict, predicting.add_examine):
         add(commands, shape)
     listed = [entry.load()(commands, shape) for entry in entry_points(group=GROUP)]
     parser.epilog = "\n".join([*listed, STATUS])

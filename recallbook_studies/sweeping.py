@@ -26,6 +26,7 @@ from recallbook.sweeps.run import run_sweep
 from recallbook.sweeps.store import Store
 from recallbook_studies.catalogue import RowTable, Sweep
 from recallbook_studies.committed import export, recomputed
+from recallbook_studies.planning import add_plan
 from recallbook_studies.pool import executor_for
 from recallbook_studies.sweeps import ROW_TABLES, SWEEPS
 
@@ -46,6 +47,7 @@ def listed(**kinds: Mapping[str, Sweep | RowTable]) -> str:
 def add(commands: Any, shape: dict[str, Any]) -> str:
     """Add all commands to the parser's, which finds this by its entry point; return what they run."""
     end = shape["epilog"]
+    add_plan(commands, shape)
     add_sweeps(commands, {**shape, "epilog": f"{listed(sweeps=SWEEPS)}\n{end}"})
     add_table(commands, {**shape, "epilog": f"{listed(tables=ROW_TABLES)}\n{end}"})
     return listed(sweeps=SWEEPS, tables=ROW_TABLES)

@@ -36,6 +36,7 @@ def files(*places: str) -> list[Path]:
     return [path for path in sorted(found) if path.read_text(encoding="utf-8").count("\n") > 1]
 
 
+@cache
 def tokens(path: Path) -> int:
     """Count the tokens of a Python file without comments, docstrings and layout."""
     source = path.read_text(encoding="utf-8")

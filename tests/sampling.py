@@ -1,8 +1,11 @@
-"""How far a mean over draws may be from what is expected of it."""
+"""How far a mean over draws may be from what is expected of it, and how many cases are tried."""
 
+from collections.abc import Iterable
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
 import recallbook as rb
@@ -12,6 +15,12 @@ OUTCOMES = [field.name for field in fields(rb.Outcome)]
 
 def generator(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
+
+
+def by_night(cases: Iterable[Any], day: int) -> list[Any]:
+    """Cases to parametrise a test with: so many in `make test`, the others in `make nightly`."""
+    cases = list(cases)
+    return cases[:day] + [pytest.param(case, marks=pytest.mark.nightly) for case in cases[day:]]
 
 
 def standard_error(values) -> np.ndarray:

@@ -54,7 +54,7 @@ def test_the_copy_itself_is_in_order(copied):
         ("theory/values.py", "from recallbook.training import evaluation"),
         ("theory/recall.py", "from recallbook.data import task"),
         ("training/weights.py", "from recallbook.sweeps.point import Point"),
-        ("analysis/plan.py", "import recallbook_studies.claims.register"),
+        ("analysis/examination.py", "import recallbook_studies.claims.register"),
         ("setting.py", "from recallbook.data.streams import stream"),
         ("bounds/lock_law.py", "def late():\n    from recallbook.sweeps import run"),
     ],

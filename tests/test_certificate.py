@@ -11,6 +11,7 @@ import pytest
 import torch
 from disguises import rotated, shuffled
 from randomised import random_setting
+from sampling import by_night
 from scipy import integrate, special, stats
 from sized import marked, sized
 from unequal import UNEQUAL
@@ -270,10 +271,11 @@ def test_proved_recall_is_below_simulation_and_above_the_union(setting, gap):
 
 
 @pytest.mark.parametrize("law", ["gaussian", "sphere", "orthogonal"])
-def test_recall_is_never_above_what_is_proved_at_most(law):
+@pytest.mark.parametrize("part", by_night(range(3), day=1))
+def test_recall_is_never_above_what_is_proved_at_most(law, part):
     """With facts never seen, ties, both values of tau, d above V and the MLP."""
     nonempty = 0
-    for seed in range(40):
+    for seed in range(14 * part, 14 * (part + 1)):
         setting = random_setting(seed, embeddings="gaussian")
         dim = setting.dim + (setting.vocab + 2 if law == "orthogonal" else 0)
         problem = rb.draw(replace(setting, dim=dim, embeddings=law), seed)
@@ -289,7 +291,7 @@ def test_recall_is_never_above_what_is_proved_at_most(law):
         assert bool((over <= 5 * error + 2e-8).all()), seed
         assert float(over.sum()) <= 4 * float(error.norm()) + 1e-6
         nonempty += bool((most < 0.6).any())
-    assert nonempty > 8
+    assert nonempty > 2
 
 
 @pytest.mark.parametrize(("dim", "away"), [(6, 1.6), (256, 2.5)])
@@ -422,7 +424,7 @@ def excess(found, problem, draws, samples, errors=4):
     return {name: getattr(found, name) - allowed[name] for name in allowed}
 
 
-@pytest.mark.parametrize("setting", SETTINGS + UNEQUAL_SETTINGS, ids=str)
+@pytest.mark.parametrize("setting", SETTINGS + by_night(UNEQUAL_SETTINGS, day=4), ids=str)
 def test_certificates_are_below_simulation(setting):
     problem = rb.draw(setting, seed=7)
     found = rb.certify(problem)
@@ -587,7 +589,7 @@ def test_no_simulation_is_above_what_is_allowed(part):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("flag", [False, True])
+@pytest.mark.parametrize("flag", by_night([False, True], day=1))
 def test_where_mean_bias_rules_little_lock_on_is_allowed(flag):
     problem = rb.draw(sized(100, 200, 40, 400, trigger_in_values=flag), seed=0)
     most = rb.certify(problem).at_most

@@ -17,13 +17,13 @@ from settings import HOUSE, answered, as_words, rarely, settings
 
 import recallbook as rb
 from recallbook.__main__ import main
-from recallbook.analysis.plan import plan
 from recallbook.bounds import coverage
 from recallbook.commands import predicting
 from recallbook.sweeps import archive
 from recallbook.sweeps.point import OUTCOMES
 from recallbook.sweeps.store import Store
-from recallbook_studies import committed, sweeping
+from recallbook_studies import committed, planning, sweeping
+from recallbook_studies.plan import plan
 from recallbook_studies.sweeps import SWEEPS
 
 pytestmark = pytest.mark.essential
@@ -317,8 +317,8 @@ def test_plan_says_what_the_package_says(capsys, monkeypatch):
     assert main([*PLAN.split(), "--json"]) == 0
     found = strict(capsys.readouterr().out)
     assert found == json.loads(json.dumps(asdict(expected)))
-    assert list(found) == "wanted best predicted frontier doubled saved remedies one_in_ten".split()
-    monkeypatch.setattr(predicting, "plan", lambda *given, **named: expected)
+    assert list(found) == "wanted best predicted frontier doubled remedies one_in_ten".split()
+    monkeypatch.setattr(planning, "plan", lambda *given, **named: expected)
     assert main(PLAN.split()) == 0
     printed = capsys.readouterr().out
     assert f"N = {expected.best.samples}, d = 64" in printed and "<- cheapest" in printed
@@ -337,10 +337,10 @@ def test_plan_says_what_the_package_says(capsys, monkeypatch):
 @pytest.mark.nightly
 def test_plan_says_where_nothing_suffices(capsys, monkeypatch):
     few = "plan --vocab 64 --seq-len 8 --dim 24 --samples 512".split()
-    monkeypatch.setattr(predicting, "plan", cache(predicting.plan))
+    monkeypatch.setattr(planning, "plan", cache(planning.plan))
     assert main([*few, "--json"]) == 1
     found = strict(capsys.readouterr().out)
-    assert found["best"] is None and found["saved"] is None and found["remedies"]["samples"] is None
+    assert found["best"] is None and found["remedies"]["samples"] is None
     assert main(few) == 1
     printed = capsys.readouterr().out
     assert "nothing suffices for accuracy 0.9" in printed

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from sampling import OUTCOMES, apart, standard_error
+from sampling import OUTCOMES, apart, by_night, standard_error
 from sized import sized
 
 import recallbook as rb
@@ -117,7 +117,7 @@ def test_predictions_meet_simulation(law):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", by_night(range(6), day=2))
 def test_signs_are_predicted_at_random_sizes(seed):
     """From sixteen dimensions on, both models."""
     rng = np.random.default_rng([28, seed])
@@ -136,7 +136,7 @@ def test_signs_are_predicted_at_random_sizes(seed):
 
 
 @every_law
-@pytest.mark.parametrize("sizes", [(3, 1, 2, 300), (12, 3, 16, 300)], ids=str)
+@pytest.mark.parametrize("sizes", by_night([(3, 1, 2, 300), (12, 3, 16, 300)], day=1), ids=str)
 def test_proofs_hold_or_are_refused(law, sizes):
     vocab, seq_len, dim, samples = sizes
     law = law.replace("(4)", "(2)")

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import test_browser as browsing
 from hypothesis import Phase, assume, given, settings as profile
+from sampling import by_night
 from scipy.stats import norm
 from settings import EQUAL, across, settings, thorough
 
@@ -152,7 +153,7 @@ def test_outputs_are_predictions(page):
 
 
 @in_chromium
-@pytest.mark.parametrize("kind", of.ACTIVATIONS)
+@pytest.mark.parametrize("kind", by_night(of.ACTIVATIONS, day=1))
 def test_outputs_are_roughly_predictions_with_an_mlp(page, kind):
     at = itertools.product((64, 256, 700), (8, 128), (40, 96), (False, True))
     tried = [of.Sizes(v, n, d, 8 * v, tau, 4 * d, kind) for v, n, d, tau in at]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import sympy as sp
-from sampling import standard_error
+from sampling import by_night, standard_error
 from sized import either, marked, sized
 
 import recallbook as rb
@@ -29,7 +29,7 @@ def z_score(differences):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", DOMINATED)
+@pytest.mark.parametrize("name", by_night(DOMINATED, day=3))
 def test_score_and_scatter(name):
     """Each draw against the prediction at its own T, Q, M: their fluctuation is no error."""
     setting = DOMINATED[name]

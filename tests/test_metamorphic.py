@@ -13,7 +13,7 @@ import pytest
 import torch
 from disguises import DISGUISES, outcomes, relabelled, renamed, rotated, shuffled
 from randomised import random_setting
-from sampling import generator
+from sampling import by_night, generator
 from unequal import random_unequal
 
 import recallbook as rb
@@ -102,13 +102,13 @@ def failures(setting, seed, rates, disguises, decoded) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize("seed", range(SETTINGS))
+@pytest.mark.parametrize("seed", by_night(range(SETTINGS), day=16))
 def test_outcomes_are_those_of_the_disguised_problem(seed):
     setting, rates = edge_setting(seed), RATES[stream(seed, "tokens").integers(len(RATES))]
     assert failures(setting, seed, rates, DISGUISES, same_decoded) == [], setting
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", by_night(range(24), day=12))
 def test_outcomes_with_unequal_facts_are_those_of_the_disguised_problem(seed):
     """A token's number says how frequent it is: where the bias asks for that, labels take other
     numbers instead."""

@@ -7,7 +7,7 @@ import pytest
 from sized import either, marked
 
 import recallbook as rb
-from recallbook.analysis.plan import Cost, Place, cheapest, plan
+from recallbook_studies.plan import Cost, Place, cheapest, plan
 
 pytestmark = pytest.mark.essential
 
@@ -58,11 +58,6 @@ def test_what_each_is_worth_is_a_difference_of_predictions(found):
         "dim": accuracy(best, dim=2 * best.dim),
         "seq_len": accuracy(best, seq_len=8),
     }
-    # the frontier bends: the same difference at twice the step, and from the other side, brackets
-    # it
-    step = round(0.1 * best.dim)
-    more, less = (rb.critical_samples(dim=best.dim + s, **FIXED, warn=False) for s in (step, -step))
-    assert 0.8 * (best.samples - more) / step < found.saved < 1.2 * (less - best.samples) / step
 
 
 @pytest.mark.nightly
@@ -98,7 +93,7 @@ def test_with_n_given_the_smallest_dimension_is_found():
 
 def test_orthogonal_embeddings_have_one_dimension():
     found = plan(**FIXED, embeddings="orthogonal")
-    assert found.best.dim == 66 and len(found.frontier) == 1 and math.isnan(found.saved)
+    assert found.best.dim == 66 and len(found.frontier) == 1
     assert accuracy(found.best, embeddings="orthogonal") >= 0.6
 
 
@@ -122,7 +117,7 @@ def test_where_nothing_suffices_it_says_what_would():
     assert marked.remedies["trigger_out"] == rb.critical_samples(dim=40, **FIXED, warn=False)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_width_varies_with_the_mlp():
     found = plan(**FIXED, dim=48, vary_width=True, activation="he3")
     assert accuracy(found.best, activation="he3") >= 0.6
@@ -133,36 +128,19 @@ def test_the_width_varies_with_the_mlp():
     assert found.doubled.keys() == {"samples", "dim", "width", "seq_len"}
 
 
-SMALL = {"vocab": 8, "seq_len": 3, "accuracy": 0.5}
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [
-        {"zipf": 1.0, "loss_weights": "inverse"},
-        {"embeddings": "low_rank(20)"},  # no dimension below
-        {"embeddings": "clustered(3, 0.5)", "dim": 2},
-    ],
-    ids=str,
-)
-def test_every_field_reaches_the_search(kind, few_draws):
-    found = plan(**SMALL, **kind)
-    if found.best is None:
-        assert found.remedies["dim"] is None or found.remedies["dim"] > kind["dim"]
-    else:
-        sought = {**SMALL, **kind, "dim": found.best.dim}
-        assert found.best.samples == rb.critical_samples(**sought, warn=False)
+@pytest.mark.parametrize("kind", [{"zipf": 1.0}, {"embeddings": "low_rank(20)"}], ids=str)
+def test_what_takes_hours_is_refused(kind):
+    with pytest.raises(ValueError, match=r"setting=.*equal facts and no structure"):
+        plan(**FIXED, **kind)
 
 
 @either("terminal")
-def test_a_terminal_shows_how_far_it_is(terminal, few_draws, monkeypatch, capsys):
+def test_a_terminal_shows_how_far_it_is(terminal, monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
-    plan(**SMALL, dim=12, zipf=1.0)
+    plan(8, 3, 0.5, dim=12)
     rb.sufficient_samples(12, 2, 40, 0.1)
     said = capsys.readouterr().err
-    assert [part in said for part in ("plan: dimensions", "critical size", "some 80 cert")] == [
-        terminal
-    ] * 3
+    assert [part in said for part in ("plan: dimensions", "some 80 cert")] == [terminal] * 2
 
 
 def test_the_search_ends_where_no_step_is_cheaper():

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 import sympy as sp
+from sampling import by_night
 from sized import marked, sized
 from sympy.parsing.latex import parse_latex
 
@@ -47,7 +48,7 @@ def evaluated(latex, numbers):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("name", by_night(SETTINGS, day=2))
 def test_printed_formulas_give_the_ledgers_sizes(name):
     setting = SETTINGS[name]
     numbers = values(setting)

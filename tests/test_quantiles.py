@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from sampling import OUTCOMES
+from sampling import OUTCOMES, by_night
 from sized import marked, sized
 
 import recallbook as rb
@@ -22,7 +22,7 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("name", by_night(SETTINGS, day=3))
 def test_quantiles_ascend_and_their_mean_is_the_prediction(name):
     """The mean of 8,192 values, 512 draws of 128 facts each, is known to about 0.01."""
     found = rb.predict(SETTINGS[name], warn=False)

@@ -12,7 +12,6 @@ import torch
 from sized import sized
 
 import recallbook as rb
-from recallbook.analysis.plan import Cost, plan
 from recallbook.bounds import closed_form, information
 from recallbook.theory import hermite
 from recallbook_studies.ch06 import proved_rates
@@ -20,6 +19,7 @@ from recallbook_studies.ch08 import lattice
 from recallbook_studies.ch11 import breaking, rare_facts, spectra
 from recallbook_studies.critical import critical_size
 from recallbook_studies.intervals import fitted_slope, seed_interval
+from recallbook_studies.plan import Cost, plan
 
 pytestmark = pytest.mark.essential
 
@@ -67,7 +67,6 @@ REFUSED = [
         PLAN,
         "accuracy=1.0; accuracy=0; vocab=1; dim=0; samples=2.5; vary_width=1; embeddings='flat'",
     ),
-    (plan, {**PLAN, "zipf": 1.0}, "vary_width=True; vocab=1025"),
     (Cost, {}, "per_sequence=-1.0; per_sequence=nan; per_sequence='much'"),
     (breaking.critical_zipf, {**SIZES, "samples": 640}, "level=1.0"),
     (spectra.token_moment, {}, "degree=0"),

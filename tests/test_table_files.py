@@ -49,17 +49,13 @@ def test_round_trips(tmp_path, suffix, kind):
     assert rb.read_embeddings(str(file)).any()
 
 
-ROWS = [1, 9, np.int64(3), range(2, 7), range(8, 0, -3), [5], [7, 0, 3], np.array([2, 8]), (1, 4)]
-
-
 @KINDS
-@pytest.mark.parametrize("rows", ROWS, ids=str)
+@pytest.mark.parametrize("rows", [1, 9, np.int64(3)], ids=str)
 def test_rows(tmp_path, suffix, rows):
-    whole = list(range(int(rows)) if isinstance(rows, int | np.integer) else rows)
-    assert np.array_equal(rb.read_embeddings(written(tmp_path, suffix), rows=rows), TABLE[whole])
+    assert np.array_equal(rb.read_embeddings(written(tmp_path, suffix), rows=rows), TABLE[:rows])
     if suffix == ".safetensors":
         found = rb.read_embeddings(written(tmp_path, suffix, BFLOAT), rows=rows)
-        assert np.array_equal(found, BFLOAT[whole].double().numpy())
+        assert np.array_equal(found, BFLOAT[:rows].double().numpy())
 
 
 @pytest.mark.parametrize("table", [np.asfortranarray(TABLE), TABLE.astype(">f4"), TABLE[::2, 1:]])
@@ -79,14 +75,9 @@ def test_names(tmp_path, suffix):
 
 
 @KINDS
-@pytest.mark.parametrize(
-    "rows",
-    [0, 10, True, "3", [], [9], [1, 1], [0.0, 1.0], range(5, 12), [[1, 2]], np.ones(9, bool)],
-    ids=str,
-)
+@pytest.mark.parametrize("rows", [0, 10, True, "3", [1]], ids=str)
 def test_rows_that_are_not_there(tmp_path, suffix, rows):
-    message = r"rows=.*None, an integer from 1 to 9, or a sequence of different integers"
-    refuses(message, written(tmp_path, suffix), rows=rows)
+    refuses(r"rows=.* is not allowed: ", written(tmp_path, suffix), rows=rows)
 
 
 NO_TABLES = {

@@ -1,14 +1,19 @@
-"""Appendices stand under their chapters: lettered, and passed over by "next" from chapter to
-chapter."""
+"""Appendices stand under their chapters, lettered. "Next" follows the first hour (landing page,
+first chapter, laws), and passes over appendices."""
 
 from string import ascii_uppercase
 
 
+def chapters(env):
+    """Numbered pages of the first level, in order."""
+    pages = env.toctree_includes.get(env.config.root_doc, [])
+    return [page for page in pages if env.toc_secnumbers.get(page, {}).get("")]
+
+
 def appendices(env):
     """Appendix and its letter: pages under a numbered one, in order."""
-    for chapter in env.toctree_includes.get(env.config.root_doc, []):
-        if env.toc_secnumbers.get(chapter, {}).get(""):
-            yield from zip(env.toctree_includes.get(chapter, []), ascii_uppercase, strict=False)
+    for chapter in chapters(env):
+        yield from zip(env.toctree_includes.get(chapter, []), ascii_uppercase, strict=False)
 
 
 def letter(app, env):
@@ -27,8 +32,11 @@ def letter(app, env):
 
 
 def neighbours(app, page, template, context, doctree):
-    """From a chapter "next" leads to the next one; its appendices are in the sidebar."""
-    pages = app.env.toctree_includes.get(app.config.root_doc, [])
+    """From a chapter "next" leads to the next one; its appendices are in the sidebar. The first
+    hour comes first: landing page, first chapter, laws."""
+    root = app.config.root_doc
+    begun = [root, *chapters(app.env)[:1]]
+    pages = begun + [p for p in app.env.toctree_includes.get(root, []) if p not in begun]
     if page in pages:
         place = pages.index(page)
         for name, other in (("prev", place - 1), ("next", place + 1)):

@@ -1,1 +1,1 @@
-"""From simulations to statements: intervals, critical sizes, plans, tables of embeddings."""
+"""Tables of embeddings: read from a file, and examined."""

@@ -5,7 +5,8 @@
   async function unpack(text) {
     const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    return new Int16Array(await new Response(stream).arrayBuffer());
+    const both = new Uint8Array(await new Response(stream).arrayBuffer()), count = both.length / 2;
+    return new Int16Array(count).map((_, i) => both[i] | (both[count + i] << 8)); // low bytes come first
   }
 
   async function load(table) {

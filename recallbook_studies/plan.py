@@ -29,20 +29,11 @@ from recallbook.theory.prediction import WIDEST, predict, reaches, smallest_size
 from recallbook.theory.search import bracket
 
 LARGEST_DIM = 2**20
-LARGEST_VOCAB, LARGEST_TABLE = (
-    1024,
-    2**23,
-)  # where a prediction is an average over draws; the second of V times d
-GRID, COARSE_GRID = (
-    math.sqrt(2),
-    2.0,
-)  # between dimensions of the frontier; the second where the width varies
+# between dimensions of the frontier; the second where the width varies
+GRID, COARSE_GRID = math.sqrt(2), 2.0
 REFINED = (2**0.25, 2**0.125, 2**0.0625)  # steps around the cheapest of them
 WIDER = (2**0.5,)  # steps of the search over widths
 ENOUGH = 0.98  # the frontier ends where a step in d leaves more than this of N
-# and, where a prediction is an average over draws, where it costs so many times the cheapest so far
-DEARER = 4
-NUDGE = 0.05  # relative step of the finite difference in d
 
 
 @dataclass(frozen=True)
@@ -97,9 +88,8 @@ class Plan:
     smallest N at each dimension of a grid. ``predicted`` is the accuracy at the best,
     ``one_in_ten`` what one draw of embeddings and data in ten stays below there (not a number where
     there is no best), and ``doubled`` the accuracy with twice of one size, by name, half the length
-    (``"seq_len"``), or the trigger out of the values (``"trigger_out"``). ``saved`` is how many
-    sequences one more dimension saves along the frontier. ``remedies`` says, where nothing
-    suffices, what would: the smallest ``dim`` or ``width``, the longest ``seq_len``, the
+    (``"seq_len"``), or the trigger out of the values (``"trigger_out"``). ``remedies`` says, where
+    nothing suffices, what would: the smallest ``dim`` or ``width``, the longest ``seq_len``, the
     ``samples``, the N with the ``trigger_out``; ``None`` for what would not."""
 
     wanted: float
@@ -107,7 +97,6 @@ class Plan:
     predicted: float
     frontier: tuple[Place, ...]
     doubled: dict[str, float] = field(default_factory=dict)
-    saved: float = math.nan
     remedies: dict[str, int | None] = field(default_factory=dict)
     one_in_ten: float = math.nan
 
@@ -127,10 +116,9 @@ def plan(
 
     At each dimension of a grid, :func:`recallbook.critical_samples` gives the smallest N (and,
     where the width varies, a search over widths the cheapest). The cheapest dimension is then
-    refined to a few percent. That is some 500 predictions, seconds. Where each is an average over
-    draws (unequal facts, structured embeddings) the grid is coarser and draws end once it is clear
-    on which side of the accuracy they are: some hundred predictions, a minute or two at V = 16, an
-    hour or more towards V = 1024, the largest allowed. A terminal shows how far it is.
+    refined to a few percent. That is some 500 predictions, seconds; so a setting whose prediction
+    is an average over draws (unequal facts, structured embeddings) is refused. A terminal shows how
+    far it is.
 
     Parameters
     ----------
@@ -172,18 +160,11 @@ def plan(
     if dim is None and base.law.geometry == "orthonormal":
         dim = base.law.least_dim(base.vocab)  # all dimensions are alike
         base = replace(base, dim=dim)
-    drawn, kind = (
-        unequal.needs_sampled_theory(base, {}),
-        "with unequal facts or structured embeddings",
-    )
-    if drawn and vary_width:
-        raise not_allowed("vary_width", True, f"False {kind}: no theory yet")
-    if drawn and vocab > LARGEST_VOCAB:
-        raise not_allowed(
-            "vocab", vocab, f"at most {LARGEST_VOCAB} {kind}: a plan would take hours"
-        )
+    if unequal.needs_sampled_theory(base, {}):
+        allowed = "one with equal facts and no structure of embeddings: others would take hours"
+        raise not_allowed("setting", base, allowed)
     search = _Search(
-        base, accuracy, cost or Cost(), dim is not None, samples is not None, vary_width, drawn
+        base, accuracy, cost or Cost(), dim is not None, samples is not None, vary_width
     )
     several = "plan: dimensions, each some 30 predictions"
     frontier = tuple(tqdm(search.frontier(), desc=several, unit="", leave=False, disable=None))
@@ -200,14 +181,13 @@ def plan(
         predicted=there.accuracy,
         frontier=frontier,
         doubled=gains(chosen),
-        saved=samples_saved(search, best),
         one_in_ten=there.quantile(0.1).accuracy,
     )
 
 
 @dataclass(frozen=True)
 class _Search:
-    """What is given and what varies, and whether each prediction is an average over draws."""
+    """What is given and what varies."""
 
     base: Setting
     wanted: float
@@ -215,7 +195,6 @@ class _Search:
     dim_given: bool
     samples_given: bool
     vary_width: bool
-    drawn: bool
 
     @property
     def most_samples(self) -> int:
@@ -292,7 +271,7 @@ class _Search:
             yield math.ceil(size)
             if self.samples_given and not self.vary_width:
                 return  # more dimensions only cost more
-            size *= COARSE_GRID if self.vary_width or self.drawn else GRID
+            size *= COARSE_GRID if self.vary_width else GRID
 
     def least_dim(self) -> float:
         """The smallest dimension that does with the given N, or with any; infinite where there is
@@ -300,7 +279,7 @@ class _Search:
         vocab, width, least = self.base.vocab, self.widest, self.lowest
         # neurons are drawn for each
         most = LARGEST_DIM if width is None else min(LARGEST_DIM, 16 * vocab)
-        most = max(least, min(most, LARGEST_TABLE // vocab) if self.drawn else most)
+        most = max(least, most)
         start = max(least, min(most, max(2, round(math.sqrt(vocab)))))
         enough = partial(self.enough, samples=self.most_samples, width=width)
         return bracket(enough, start, smallest=least, largest=most).high
@@ -308,7 +287,6 @@ class _Search:
     def frontier(self) -> Iterator[Place]:
         """The cheapest place of each dimension, until more dimensions hardly save sequences."""
         last: Place | None = None
-        least = math.inf
         for dim in self.dims():
             found = self.at(dim, last.width if last else None)
             if found is None:
@@ -318,9 +296,6 @@ class _Search:
             yield found
             if last and found.samples > ENOUGH * last.samples and found.cost > last.cost:
                 return
-            least = min(least, found.cost)
-            if self.drawn and found.cost > DEARER * least:
-                return
             last = found
 
     def refined(self, best: Place) -> Place:
@@ -328,7 +303,7 @@ class _Search:
         if self.dim_given or self.samples_given:
             return best
         found = cache(lambda dim: best if dim == best.dim else self.at(dim, best.width))
-        steps = REFINED[:1] if self.vary_width or self.drawn else REFINED
+        steps = REFINED[:1] if self.vary_width else REFINED
         return found(cheapest(lambda dim: price(found(dim)), best.dim, self.lowest, steps)) or best
 
 
@@ -349,15 +324,6 @@ def gains(chosen: Setting) -> dict[str, float]:
     }
 
 
-def samples_saved(search: _Search, best: Place) -> float:
-    """Sequences that one more dimension saves, by a finite difference in d; not a number if N is
-    given."""
-    if search.samples_given or search.base.law.geometry == "orthonormal":
-        return math.nan
-    step = max(1, round(NUDGE * best.dim))
-    return (best.samples - search.samples(best.dim + step, best.width)) / step
-
-
 def what_would_suffice(search: _Search) -> dict[str, int | None]:
     """One change at a time, with the given N or any; without a given dimension there is none."""
     if not search.dim_given:
@@ -369,7 +335,7 @@ def what_would_suffice(search: _Search) -> dict[str, int | None]:
         "dim": search.least_dim(),
         "seq_len": next((half for half in halves if enough(width, seq_len=half)), None),
     }
-    if not search.vary_width and not search.drawn:
+    if not search.vary_width:
         wide = search.least_width(dim, "he3" if width is None else base.activation)
         found["width"] = wide if wide < WIDEST / 4 else None
     if search.samples_given:
