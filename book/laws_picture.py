@@ -6,6 +6,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.colors import to_rgb
 
 import recallbook as rb
 from recallbook.theory.symbolic.expressions import L, V, d, numeric
@@ -19,6 +20,11 @@ def envelope(trigger_in_values: bool, dims: np.ndarray) -> np.ndarray:
     """Predicted N for accuracy 0.9 at each dimension."""
     fixed = {**CARTOON, "trigger_in_values": trigger_in_values, "warn": False}
     return np.array([rb.critical_samples(dim=int(dim), **fixed) for dim in dims])
+
+
+def dark(name: str) -> tuple[float, ...]:
+    """The colour of a law, dark enough for words."""
+    return tuple(0.7 * part for part in to_rgb(plotting.COLOUR_OF[name]))
 
 
 def draw(file: Path, cases: tuple[bool, ...]) -> None:
@@ -36,17 +42,17 @@ def draw(file: Path, cases: tuple[bool, ...]) -> None:
         words = {"mean bias": "slope:\nmean bias", "coverage": "floor: coverage"}
         if marked:
             words["label frequencies"] = "label\nfrequencies"
-        for index, (name, word) in enumerate(words.items()):
+        for (name, word), dashes in zip(words.items(), ("--", ":", "-."), strict=False):
             law = numeric(found[name])(at) + 0 * smooth
-            style = {"color": plotting.COLOURS[index], "linestyle": ("--", ":", "-.")[index]}
+            style = {"color": plotting.COLOUR_OF[name], "linestyle": dashes}
             ax.plot(smooth, law, linewidth=2, **style)
             x, y, right, top = 155, 1.2 * law[0], "left", "bottom"
             if name == "coverage":
                 x, y, right, top = dims[-1], 0.8 * law[-1], "right", "top"
-            ax.text(x, y, word, color=style["color"], ha=right, va=top, fontsize=11)
-        ax.axvspan(smooth[0], wall, color=plotting.COLOURS[3], alpha=0.12)
+            ax.text(x, y, word, color=dark(name), ha=right, va=top, fontsize=11)
+        ax.axvspan(smooth[0], wall, color=plotting.COLOUR_OF["interference"], alpha=0.12)
         text = "wall: superposition\n(no N is enough on its left)"
-        ax.text(1.12 * wall, 3e7, text, color="#a0527f", fontsize=11, va="top")
+        ax.text(1.12 * wall, 3e7, text, color=dark("interference"), fontsize=11, va="top")
         needed = envelope(marked, dims)
         ax.plot(dims, needed, color="black", marker="o", markersize=3)
         ax.text(1.1 * dims[3], 1.6 * needed[3], "predicted N for accuracy 0.9", fontsize=11)

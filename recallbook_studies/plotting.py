@@ -18,9 +18,21 @@ from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-# Okabe and Ito's palette, told apart by readers with any colour vision; black for theory. Where they
-# stand together lock-on is the first, recall the second and accuracy the third; so in the explorer.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+# An outcome, and what binds it, has one colour in figures, drawings and the explorer. The first six
+# are Okabe and Ito's palette, told apart by readers with any colour vision; black is for theory.
+COLOUR_OF = {
+    "lock_on": "#0072B2",
+    "recall": "#D55E00",
+    "accuracy": "#009E73",
+    "label frequencies": "#CC79A7",
+    "coverage": "#E69F00",
+    "trigger overlap": "#56B4E9",
+    "MLP noise": "#F0E442",
+    "own fact": "#BBBBBB",
+    "frequency noise": "#44AA99",
+}
+COLOURS = tuple(COLOUR_OF.values())[:6]
+COLOUR_OF |= {"mean bias": COLOURS[0], "interference": COLOURS[1]}
 MARKERS = ("o", "s", "^", "D", "v", "P")
 GREY = "#555555"
 CENTRED: dict[str, Any] = {"ha": "center", "va": "center"}

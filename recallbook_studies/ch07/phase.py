@@ -20,7 +20,7 @@ from recallbook.sweeps.archive import load_results
 from recallbook.sweeps.run import run_sweep
 from recallbook.theory.prediction import WIDEST, critical_width, phase
 from recallbook_studies import grids
-from recallbook_studies.plotting import COLOURS
+from recallbook_studies.plotting import COLOUR_OF
 
 VOCAB, ACCURACY = 256, 0.9
 LENGTHS, RATIOS = (4, 16, 64, 128, 256), (3, 4, 8, 16, 32, 128)  # L and N/V
@@ -88,7 +88,7 @@ def draw_panel(ax: Axes, cells: pd.DataFrame, marks: pd.DataFrame, terms: list[s
     (panel,) = cells["panel"].unique()
     term = cells.pivot(index="seq_len", columns="ratio", values="term").map(terms.index)
     width = cells.pivot(index="seq_len", columns="ratio", values="width")
-    colours = ListedColormap(COLOURS[: len(terms)])
+    colours = ListedColormap([COLOUR_OF[term] for term in terms])
     ax.imshow(term, cmap=colours, vmin=0, vmax=len(terms) - 1, origin="lower", alpha=0.55)
     for (i, j), m in np.ndenumerate(width.to_numpy()):
         text = f"{m * PANELS[panel][1] / 1000:.0f}" if np.isfinite(m) else "\u221e"

@@ -130,8 +130,10 @@ def draw_laws(ax: Axes, grid: np.ndarray, seq_len: np.ndarray, dim: np.ndarray) 
 
 def draw_critical(ax: Axes, tables: dict[str, pd.DataFrame], along: str) -> None:
     """Critical N of each outcome: measured with 95 % intervals as points, predicted as a line."""
-    for index, (outcome, table) in enumerate(tables.items()):
+    for outcome, table in tables.items():
         table = table[table["low"] > 0].rename(columns={"critical": "mean"})
         name = outcome.replace("_", "-")
+        colour = plotting.COLOUR_OF[outcome]
+        index = plotting.COLOURS.index(colour)
         plotting.plot_intervals(ax, table, along, name, index, linestyle="none")
-        ax.plot(table[along], table["predicted"], color=plotting.COLOURS[index])
+        ax.plot(table[along], table["predicted"], color=colour)

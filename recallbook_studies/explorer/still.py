@@ -12,17 +12,17 @@ from matplotlib.figure import Figure
 
 from recallbook.setting import Setting
 from recallbook.theory.prediction import predict
-from recallbook_studies.plotting import COLOURS
+from recallbook_studies.plotting import COLOUR_OF
 
 RUNNING = Setting(vocab=256, seq_len=128, dim=96, samples=2048, trigger_in_values=False)
-COLORS = dict(zip(("accuracy", "lock_on", "recall"), (COLOURS[2], *COLOURS), strict=False))
+OUTCOMES = ("accuracy", "lock_on", "recall")
 
 
 def curve(samples: list[int]) -> pd.DataFrame:
     """Predictions for the running setting with so many sequences."""
     found = [predict(replace(RUNNING, samples=count), warn=False) for count in samples]
     return pd.DataFrame(
-        {"samples": samples, **{name: [getattr(f, name) for f in found] for name in COLORS}}
+        {"samples": samples, **{name: [getattr(f, name) for f in found] for name in OUTCOMES}}
     )
 
 
@@ -34,12 +34,12 @@ def draw(file: Path) -> None:
     ):
         figure = Figure(figsize=(6.4, 4), layout="constrained")
         axis = figure.subplots()
-        for (name, color), dashes in zip(COLORS.items(), ("-", "--", ":"), strict=True):
+        for name, dashes in zip(OUTCOMES, ("-", "--", ":"), strict=True):
             axis.semilogx(
                 found["samples"],
                 found[name],
                 dashes,
-                color=color,
+                color=COLOUR_OF[name],
                 label=name.replace("_", "-"),
                 lw=2,
             )
