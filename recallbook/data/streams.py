@@ -40,9 +40,11 @@ def gaussian_table(
     out = np.empty((rows, columns))
     generator = stream(seed, role)
     state = generator.bit_generator.state
+    # setting the counter, in plain numbers, costs less than a new generator for each row
+    words = state["state"] = {name: words.tolist() for name, words in state["state"].items()}
+    state["buffer"] = state["buffer"].tolist()
     for row in range(rows):
-        # setting the counter costs less than a new generator for each row
-        state["state"]["counter"][3] = row
+        words["counter"][3] = row
         generator.bit_generator.state = state
         generator.standard_normal(out=out[row])
     return out
