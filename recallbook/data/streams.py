@@ -35,15 +35,13 @@ def gaussian_table(
     """Standard normal ``(rows, columns)``; a smaller table is the corner of a larger one in both
     directions.
 
-    Row r is what ``stream(seed, role, r)`` gives.
-    """
+    Row r is what ``stream(seed, role, r)`` gives."""
     out = np.empty((rows, columns))
     generator = stream(seed, role)
     state = generator.bit_generator.state
-    # setting the counter, in plain numbers, costs less than a new generator for each row
     words = state["state"] = {name: words.tolist() for name, words in state["state"].items()}
-    state["buffer"] = state["buffer"].tolist()
     for row in range(rows):
+        # setting the counter, in plain numbers, costs less than a new generator for each row
         words["counter"][3] = row
         generator.bit_generator.state = state
         generator.standard_normal(out=out[row])
