@@ -80,8 +80,10 @@ def exponents(seeds: range) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def against_three_steps(settings: Iterable[Setting], seeds: Iterable[int]) -> pd.DataFrame:
-    """Facts recalled by three steps, and by each reader of the initial gradient, on the same
+def against_three_steps(
+    settings: Iterable[Setting], seeds: Iterable[int], methods: Iterable[str] = METHODS
+) -> pd.DataFrame:
+    """Facts recalled by three steps, and by these readers of the initial gradient, on the same
     draws."""
     rows = []
     for setting, seed in itertools.product(settings, seeds):
@@ -89,7 +91,7 @@ def against_three_steps(settings: Iterable[Setting], seeds: Iterable[int]) -> pd
         outcome = evaluate(problem, three_steps(problem), 1000)
         row = {"seq_len": setting.seq_len, "samples": setting.samples, "seed": seed}
         steps = {"three steps": outcome.recall, "lock_on": outcome.lock_on}
-        rows.append(row | steps | {method: decoded(problem, method) for method in METHODS})
+        rows.append(row | steps | {method: decoded(problem, method) for method in methods})
     return pd.DataFrame(rows)
 
 
