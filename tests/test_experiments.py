@@ -11,7 +11,7 @@ import recallbook as rb
 from recallbook_studies.ch03 import learning_curves, rates
 from recallbook_studies.ch05 import scores
 from recallbook_studies.ch06 import origins
-from recallbook_studies.ch08 import estimators
+from recallbook_studies.ch08 import readings
 
 pytestmark = pytest.mark.essential
 
@@ -59,7 +59,7 @@ def test_measurements_of_equal_facts_refuse_others(field, value):
     setting = marked(6, 3, 5, 10, **{field: value})
     for measure in (
         lambda: origins.fact_counts(setting, 0),
-        lambda: estimators.label_counts(setting, np.random.default_rng(0)),
+        lambda: readings.observed(setting, 0, np.random.default_rng(0)),
         lambda: scores.measure(rb.draw(setting, seed=0)),
     ):
         with pytest.raises(ValueError, match=f"^{field}=.* is not allowed"):
