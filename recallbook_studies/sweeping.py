@@ -26,7 +26,7 @@ from recallbook.sweeps.run import run_sweep
 from recallbook.sweeps.store import Store
 from recallbook_studies.catalogue import RowTable, Sweep
 from recallbook_studies.committed import export, recomputed
-from recallbook_studies.planning import add_plan
+from recallbook_studies.plan import add_plan
 from recallbook_studies.pool import executor_for
 from recallbook_studies.sweeps import ROW_TABLES, SWEEPS
 
