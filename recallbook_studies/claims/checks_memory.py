@@ -37,7 +37,9 @@ def _matrices(rung: str) -> pd.DataFrame:
     rows = trained_matrices.load().query("steps == 1000 and decay == 0 and rung == @rung")
     most = rows["next"].clip(upper=trained_matrices.LARGEST)
     ends = zip((rows["facts"] * most) ** 0.5, rows["facts"], rows["next"], strict=True)
-    return pd.DataFrame({"facts": [Interval(*x) for x in ends], "bits": [*rows["bits"]]}, rows["dim"])
+    return pd.DataFrame(
+        {"facts": [Interval(*x) for x in ends], "bits": [*rows["bits"]]}, rows["dim"]
+    )
 
 
 def _for_each_dim(facts: dict[int, Interval]) -> dict[str, Interval]:

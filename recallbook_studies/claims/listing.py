@@ -33,7 +33,7 @@ class Listing:
     page: str
 
     def __repr__(self) -> str:
-        return html.unescape(re.sub("<[^>]+>", "", self.page))
+        return html.unescape(re.sub("<[^>]+>", "", self.page.replace("<sup>", "^")))
 
     def _repr_html_(self) -> str:
         return self.page
@@ -46,8 +46,9 @@ def pick(claims: Claims, findings: dict[str, Finding], names: Iterable[str]) -> 
 
 
 def show(claims: Claims, findings: dict[str, Finding], group: str) -> Listing:
-    """The claims of one group in full."""
-    return pick(claims, findings, [claim.id for claim in claims.claims if claim.group == group])
+    """The claims of one group that have a finding, in full."""
+    ids = [claim.id for claim in claims.claims if claim.group == group and claim.id in findings]
+    return pick(claims, findings, ids)
 
 
 def _numbered(claim: Claim) -> tuple[str, str]:
