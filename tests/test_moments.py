@@ -274,7 +274,7 @@ def test_moments_against_simulation(law, trigger_in_values):
     order."""
     dim = 42 if law == "orthogonal" else 24
     setting = sized(40, 30, dim, 50, embeddings=law, trigger_in_values=trigger_in_values)
-    frame = scores.run([setting], range(200))
+    frame = scores.run(setting, range(200))
     found = moments.exact(setting)
     expected = (found.overlap + found.scatter)(frame["T"].to_numpy())
     for measured, exact in (

@@ -52,16 +52,10 @@ def measure(problem: Problem) -> dict[str, float]:
     }
 
 
-def run(
-    points: Iterable[Setting], seeds: Iterable[int] = SEEDS, device: str = "cpu"
-) -> pd.DataFrame:
-    """One row for each setting and seed; a seed is the same draw, cut to size, in every setting."""
-    rows = [
-        {**vars(setting), "seed": seed, **measure(draw(setting, seed, device=device))}
-        for setting in points
-        for seed in seeds
-    ]
-    return pd.DataFrame(rows)
+def run(setting: Setting, seeds: Iterable[int] = SEEDS, device: str = "cpu") -> pd.DataFrame:
+    """One row for each seed."""
+    draws = ((seed, draw(setting, seed, device=device)) for seed in seeds)
+    return pd.DataFrame([{"seed": seed, **measure(problem)} for seed, problem in draws])
 
 
 # Predicted
