@@ -58,19 +58,6 @@ def test_label_overlap_is_exact():
     assert np.mean(weight**2) / 25 / 2 == pytest.approx(float(expected), rel=0.01)
 
 
-def test_posterior_of_a_label():
-    """u given g = w u + s: regression on draws."""
-    mean, variance = derived.posterior()
-    w, total = sp.Symbol("w", real=True), sp.Symbol("C", positive=True)
-    rng, size = np.random.default_rng(1), 200_000
-    u, s = rng.normal(size=(2, size)) / np.sqrt(5.0)
-    g = 0.6 * u + np.sqrt(2.0 - 0.36) * s  # C = 2, d = 5
-    at = {w: 0.6, total: 2.0}
-    slope = float(mean.subs(at))
-    assert np.mean(u * g) / np.mean(g**2) == pytest.approx(slope, rel=0.02)
-    assert 5 * np.var(u - slope * g) == pytest.approx(float(variance.subs(at)), rel=0.02)
-
-
 @pytest.mark.parametrize("activation", ["linear", "he2", "he3"])
 @pytest.mark.parametrize("flag", [0, 1])
 def test_kernels_near_zero(activation, flag):
