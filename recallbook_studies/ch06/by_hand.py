@@ -36,9 +36,10 @@ def compared(setting: Setting, seeds: Iterable[int], device: str = "cpu") -> lis
     lock-on, which is the prediction's own.
     """
     seeds, perfect = list(seeds), replace(setting, seq_len=1)
+    options: dict[str, Any] = {"test_samples": TEST, "device": device}
     full, alone = predict(setting, warn=False), predict(perfect, warn=False)
-    runs = [simulate(setting, seed, test_samples=TEST, device=device) for seed in seeds]
-    alone_runs = [simulate(perfect, seed, test_samples=1, device=device).recall for seed in seeds]
+    runs = [simulate(setting, seed, **options) for seed in seeds]
+    alone_runs = [simulate(perfect, seed, **options).recall for seed in seeds]
     most = setting.samples / setting.vocab
     counts = np.arange(int(most + 10 * np.sqrt(most) + 10))
     recalled = ndtr(ratio(setting, counts)) ** (setting.vocab - 1)
