@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any
 
 import pandas as pd
+import torch
 
 from recallbook.data.task import Problem, draw
 from recallbook.model.transformer import Weights
@@ -49,4 +50,4 @@ def run(
 def trigger_cosine(problem: Problem, weights: Weights) -> float:
     r"""Cosine of $w=W_{KQ}z_{\rm EOS}$ with the trigger."""
     direction = weights.key_query @ problem.query
-    return float(direction @ problem.trigger / (direction.norm() * problem.trigger.norm()))
+    return float(torch.cosine_similarity(direction, problem.trigger, dim=0))

@@ -49,6 +49,7 @@ def logits_by_origin(setting: Setting, seed: int) -> dict[str, Array]:
     tables = draw_embeddings(setting, seed)
     trigger = tables.trigger.reshape(-1)
     frequency = fact_counts(setting, seed) / setting.samples
+    excess = frequency - 1 / vocab
     asked = tables.input + tau * trigger  # (V, d), one row for each question
     overlap = asked @ tables.input.T  # h_v . z_j
     shared = tau * asked @ trigger  # theta_v
@@ -56,9 +57,8 @@ def logits_by_origin(setting: Setting, seed: int) -> dict[str, Array]:
     weight = frequency * overlap  # (V, V): of fact j when v is asked
     other = weight * (1 - np.eye(vocab))
     own_fact = other * np.diag(labels)
-    own_label = (np.diag(weight) + shared * (frequency - 1 / vocab))[:, None] * labels.T
-    common = shared[:, None] * (labels @ (frequency - 1 / vocab))
-    common = common - (shared * (frequency - 1 / vocab))[:, None] * labels.T
+    own_label = (np.diag(weight) + shared * excess)[:, None] * labels.T
+    common = np.outer(shared, labels @ excess) - (shared * excess)[:, None] * labels.T
     return {
         "right": own_label * np.eye(vocab),
         "label frequencies": common,
