@@ -7,7 +7,6 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
-import torch
 from numpy.typing import NDArray
 
 from recallbook.data.task import Problem, draw
@@ -96,8 +95,7 @@ def over_gamma(
         for saturation in SATURATIONS:
             gamma = saturation * np.log(problem.setting.seq_len) / (eta * score)
             model.key_query.data = gamma * per_gamma
-            with torch.no_grad():
-                weights = model.attention(test.tokens, test.positions)
+            weights = model.attention(test.tokens, test.positions).detach()
             attention = float(weights.gather(1, test.positions[:, None]).mean())
             rows.append({"saturation": saturation, "seed": seed, "attention": attention})
     return pd.DataFrame(rows)

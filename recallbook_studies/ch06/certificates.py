@@ -56,16 +56,12 @@ def _sizes(generator: np.random.Generator) -> Setting:
     vocab = near(24, 300)
     law = str(generator.choice(["gaussian", "gaussian", "gaussian", "sphere", "orthogonal"]))
     dim = near(max(12, LAWS[law]().least_dim(vocab)), 2 * vocab)
-    sizes: dict[str, Any] = {
-        "vocab": vocab,
-        "seq_len": near(2, min(vocab, 80)),
-        "dim": dim,
-        "samples": 10 * vocab,
-    }
+    sizes: dict[str, Any] = {"vocab": vocab, "seq_len": near(2, min(vocab, 80)), "dim": dim}
     if generator.random() < 0.25:
         activation = str(generator.choice(["relu", "gelu", "tanh", "he2", "he3"]))
         sizes |= {"width": near(dim / 2, min(8 * dim, 600)), "activation": activation}
-    return Setting(**sizes, embeddings=law, trigger_in_values=bool(generator.random() < 0.5))
+    flag = bool(generator.random() < 0.5)
+    return Setting(**sizes, samples=10 * vocab, embeddings=law, trigger_in_values=flag)
 
 
 def fresh_outputs(problem: Problem, count: int = FRESH) -> Iterator[Problem]:

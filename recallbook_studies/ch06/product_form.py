@@ -41,9 +41,8 @@ def laws(trigger_in_values: bool) -> dict[str, sp.Expr]:
 def exponent(length: sp.Expr, dim: sp.Expr, trigger_in_values: bool) -> sp.Expr:
     r"""$\log_V$ of the largest law at $L=V^c$, $d=V^b$: ``length`` is $c$, ``dim`` is
     $b>\frac12$."""
-    logs = (sp.expand_log(sp.log(law), force=True) for law in laws(trigger_in_values).values())
-    at = {sp.log(V): 1, sp.log(L): length, sp.log(d): dim}
-    return sp.Max(*(sp.expand(of).subs(at) for of in logs))
+    powers = (powers_of(law)[:3] for law in laws(trigger_in_values).values())
+    return sp.Max(*(of_v + of_l * length + of_d * dim for of_v, of_l, of_d in powers))
 
 
 def powers_of(product: sp.Expr) -> sp.Matrix:
@@ -112,11 +111,8 @@ def monomials(part: sp.Expr, trigger_in_values: bool) -> tuple[tuple[float, sp.E
 
 def _collected(part: sp.Expr) -> tuple[tuple[float, sp.Expr], ...]:
     """Denominators and roots made simple from above, then expanded."""
-    inverse = {L - 1: 2 / L, V - 1: (1 + sp.Rational(1, 5000)) / V}
-    part = part.replace(
-        lambda e: e.is_Pow and e.exp == -1 and e.base in inverse, lambda e: inverse[e.base]
-    )
-    part = part.xreplace({L - 1: L, sp.exp(-cf.log_all): 1 / N**2}).replace(sp.Max, sp.Add)
+    above = {1 / (L - 1): 2 / L, 1 / (V - 1): (1 + sp.Rational(1, 5000)) / V, L - 1: L}
+    part = part.xreplace({**above, sp.exp(-cf.log_all): 1 / N**2}).replace(sp.Max, sp.Add)
     part = part.replace(lambda e: e.is_Pow and e.exp == sp.Rational(1, 2), _root)
     found = []
     for term in _terms(part):
