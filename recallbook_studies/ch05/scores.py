@@ -104,18 +104,3 @@ def variance(setting: Setting) -> float:
 def readable(expression: sp.Expr) -> sp.Expr:
     r"""The same with $R=1-1/L$ and $\kappa=1/d+1/V$ as symbols, for printing."""
     return expression.subs({symbolic.R: sp.Symbol("R"), symbolic.kappa: sp.Symbol("kappa")})
-
-
-def infinite_data(problem: Problem) -> torch.Tensor:
-    r"""$w$ for $N\to\infty$ at the problem's embeddings, ``(d,)``; exact.
-
-    $\frac R{L^2V^2}\sum_{kk'}A_{kk'}\,(\tilde z_k+t)\,(\tilde z_k+\tau t)^\top\tilde z_{k'}$, label
-    k that of token k."""
-    setting, t = problem.setting, problem.trigger
-    z = problem.input_embeddings - problem.input_embeddings.mean(dim=0)
-    u = problem.output_embeddings[problem.permutation]
-    u = u - u.mean(dim=0)
-    pulls = u @ (u.T @ z)  # sum over k' of A_kk' z_k'
-    weights = ((z + setting.trigger_in_values * t) * pulls).sum(dim=1)
-    factor = (1 - 1 / setting.seq_len) / (setting.seq_len * setting.vocab) ** 2
-    return factor * (weights @ z + weights.sum() * t)
