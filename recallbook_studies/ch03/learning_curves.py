@@ -37,9 +37,14 @@ def run(
     The outcome's three numbers, and ``cosine``: that of $w=W_{KQ}^{(1)}z_{\rm EOS}$ with the
     trigger."""
     rows = []
-    fixed = {"vocab": VOCAB, "seq_len": SEQ_LEN, "trigger_in_values": trigger_in_values}
+    fixed: dict[str, Any] = {
+        "vocab": VOCAB,
+        "seq_len": SEQ_LEN,
+        "trigger_in_values": trigger_in_values,
+    }
+    fixed |= CASES[case]
     for samples, seed in product(SAMPLES, seeds):
-        problem = draw(Setting(**fixed, **CASES[case], samples=samples), seed, device=device)
+        problem = draw(Setting(**fixed, samples=samples), seed, device=device)
         weights = three_steps(problem)
         outcome = asdict(evaluate(problem, weights, test_samples=1000))
         cosine = trigger_cosine(problem, weights)

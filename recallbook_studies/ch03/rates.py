@@ -24,8 +24,9 @@ TINY_ETA = 1e-3  # in units of L V: small enough for the limit of eta
 
 def setting(trigger_in_values: bool, dim: int = DIM) -> Setting:
     """The setting of both figures."""
-    sizes = {"vocab": 128, "seq_len": 16, "dim": dim, "samples": 4096}
-    return Setting(**sizes, trigger_in_values=trigger_in_values)
+    return Setting(
+        vocab=128, seq_len=16, dim=dim, samples=4096, trigger_in_values=trigger_in_values
+    )
 
 
 def trigger_score(problem: Problem, limit: Weights) -> float:

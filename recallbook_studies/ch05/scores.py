@@ -20,7 +20,6 @@ from recallbook.theory.symbolic.expressions import d, numeric
 from recallbook.theory.values import FIELDS, length_variance, sizes
 from recallbook.training.early_phase import key_query_step, value_step
 
-SEEDS = range(10)
 SYMBOLS = {name: str(symbol) for symbol, name in FIELDS.items()}
 
 
@@ -52,7 +51,7 @@ def measure(problem: Problem) -> dict[str, float]:
     }
 
 
-def run(setting: Setting, seeds: Iterable[int] = SEEDS, device: str = "cpu") -> pd.DataFrame:
+def run(setting: Setting, seeds: Iterable[int], device: str = "cpu") -> pd.DataFrame:
     """One row for each seed."""
     draws = ((seed, draw(setting, seed, device=device)) for seed in seeds)
     return pd.DataFrame([{"seed": seed, **measure(problem)} for seed, problem in draws])

@@ -55,8 +55,8 @@ class Case(NamedTuple):
         chosen: dict[str, Any] = {"dim": self.d}
         if self.d == math.inf:
             chosen = {"embeddings": "orthogonal", "dim": self.V + 2}
-        sizes = {"vocab": self.V, "seq_len": self.L, "samples": self.N}
-        return Setting(**sizes, **chosen, trigger_in_values=bool(self.tau))
+        chosen |= {"vocab": self.V, "seq_len": self.L, "samples": self.N}
+        return Setting(**chosen, trigger_in_values=bool(self.tau))
 
 
 CASES = (
@@ -96,8 +96,7 @@ def measure(case: int, seeds: Iterable[int] = SEEDS) -> pd.DataFrame:
 
 def row(case: int) -> list[dict[str, Any]]:
     """The rows of a case, one for each draw."""
-    rows: list[dict[str, Any]] = measure(case).to_dict("records")
-    return rows
+    return list(measure(case).to_dict("records"))
 
 
 def finish(frame: pd.DataFrame) -> pd.DataFrame:

@@ -2,7 +2,7 @@ r"""One setting by hand: the four noises of the ledger, signal over noise by cou
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -28,14 +28,14 @@ def ratio(setting: Setting, counts: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(signal / np.sqrt(sum(found.values()) + signal**2 * overlap))
 
 
-def compared(setting: Setting, seeds: Iterable[int], device: str = "cpu") -> list[dict[str, Any]]:
+def compared(setting: Setting, seeds: Sequence[int], device: str = "cpu") -> list[dict[str, Any]]:
     """Outcomes by hand, by :func:`predict`, and simulated with their standard errors; accuracy as a
     product of means.
 
     Recall by hand is from the ratio alone, with located counts as Poisson numbers of mean N/V times
     lock-on, which is the prediction's own.
     """
-    seeds, perfect = list(seeds), replace(setting, seq_len=1)
+    perfect = replace(setting, seq_len=1)
     options: dict[str, Any] = {"test_samples": TEST, "device": device}
     full, alone = predict(setting, warn=False), predict(perfect, warn=False)
     runs = [simulate(setting, seed, **options) for seed in seeds]

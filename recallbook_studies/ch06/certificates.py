@@ -98,7 +98,7 @@ def simulated(problem: Problem, count: int = FRESH) -> dict[str, float]:
 
 
 def along(
-    settings: Iterable[Setting], seeds: Iterable[int], fresh: int = 8, from_above: bool = True
+    settings: Iterable[Setting], seeds: Iterable[int], fresh: int, from_above: bool = True
 ) -> pd.DataFrame:
     """Certificates of each setting's draws beside means over fresh output embeddings, one row a
     draw."""
