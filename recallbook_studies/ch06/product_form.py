@@ -119,7 +119,7 @@ def _collected(part: sp.Expr) -> tuple[tuple[float, sp.Expr], ...]:
         coefficient, product = term.as_independent(*SIZES)
         if not (coefficient.is_number and coefficient > 0):
             raise ArithmeticError(f"not a positive monomial: {term}")
-        found.append((float(coefficient), sp.powsimp(product)))
+        found.append((float(coefficient), product))
     return tuple(found)
 
 
