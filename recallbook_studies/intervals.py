@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 from scipy.optimize import isotonic_regression
-from scipy.special import logit
+from scipy.special import logit, stdtrit
 
 from recallbook.arguments import check_choice, check_rate, check_share, not_allowed
 from recallbook.sweeps.point import OUTCOMES
@@ -36,7 +35,7 @@ def seed_interval(values: ArrayLike, level: float = 0.95) -> Interval:
     if sample.ndim != 1 or sample.size < 2:
         raise not_allowed("values", values, "a list of at least two numbers, one for each seed")
     half = (
-        stats.t.ppf((1 + check_share("level", level)) / 2, sample.size - 1)
+        stdtrit(sample.size - 1, (1 + check_share("level", level)) / 2)
         * sample.std(ddof=1)
         / np.sqrt(sample.size)
     )

@@ -35,7 +35,7 @@ def test_score_and_scatter(name):
     """Each draw against the prediction at its own T, Q, M: their fluctuation is no error."""
     setting = DOMINATED[name]
     seeds = range(40, 80)
-    frame = scores.run([setting], seeds)
+    frame = scores.run(setting, seeds)
     shared = {symbol: frame[symbol.name].to_numpy() for symbol in lock_symbols.SHARED}
     at = {**sizes(setting), **shared}
     assert abs(z_score(frame["score"] - numeric(lock_symbols.trigger_score())(at))) < LARGEST_Z
@@ -72,7 +72,7 @@ def at_infinity(fraction, symbol):
 def test_one_position_has_nothing_to_lock():
     assert lock_symbols.trigger_score().subs(L, 1) == 0
     assert [term for term in scores.terms().values() if sp.simplify(term.subs(L, 1)) != 0] == []
-    frame = scores.run([marked(20, 1, 30, 50)], seeds=[0])
+    frame = scores.run(marked(20, 1, 30, 50), seeds=[0])
     assert abs(frame["score"][0]) < 1e-12 and frame["variance"][0] < 1e-24
 
 
@@ -105,7 +105,7 @@ def test_orthogonal_scatter_at_all_lengths(seq_len, tau):
     """Coincidences of a token with its own fact grow with L / V: without them the ratio reaches 1.8
     at L = V."""
     setting = sized(128, seq_len, 130, 12800, embeddings="orthogonal", trigger_in_values=tau)
-    frame = scores.run([setting], range(12))
+    frame = scores.run(setting, range(12))
     ratio = frame["variance"] / scores.variance(setting)
     assert abs(ratio.mean() - 1) < 0.1 + LARGEST_Z * standard_error(ratio)
 

@@ -38,7 +38,7 @@ def gaussian_table(
     Row r is what ``stream(seed, role, r)`` gives."""
     out = np.empty((rows, columns))
     generator = stream(seed, role)
-    state = generator.bit_generator.state
+    state = dict(generator.bit_generator.state)
     words = state["state"] = {name: words.tolist() for name, words in state["state"].items()}
     for row in range(rows):
         # setting the counter, in plain numbers, costs less than a new generator for each row

@@ -20,7 +20,7 @@ def largest_count_distribution(vocab: int, seq_len: int) -> Float64[np.ndarray, 
     counts = np.arange(seq_len + 1)
     chances = poisson.pmf(counts, seq_len / vocab)
     together = [_power(np.where(counts <= k, chances, 0), vocab)[-1] for k in counts]
-    return np.array(together) / poisson.pmf(seq_len, seq_len)
+    return np.array(together) / float(poisson.pmf(seq_len, seq_len))
 
 
 def _power(series: Float64[np.ndarray, " k"], exponent: int) -> Float64[np.ndarray, " k"]:

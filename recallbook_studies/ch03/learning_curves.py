@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any
 
 import pandas as pd
+import torch
 
 from recallbook.data.task import Problem, draw
 from recallbook.model.transformer import Weights
@@ -36,9 +37,14 @@ def run(
     The outcome's three numbers, and ``cosine``: that of $w=W_{KQ}^{(1)}z_{\rm EOS}$ with the
     trigger."""
     rows = []
-    fixed = {"vocab": VOCAB, "seq_len": SEQ_LEN, "trigger_in_values": trigger_in_values}
+    fixed: dict[str, Any] = {
+        "vocab": VOCAB,
+        "seq_len": SEQ_LEN,
+        "trigger_in_values": trigger_in_values,
+    }
+    fixed |= CASES[case]
     for samples, seed in product(SAMPLES, seeds):
-        problem = draw(Setting(**fixed, **CASES[case], samples=samples), seed, device=device)
+        problem = draw(Setting(**fixed, samples=samples), seed, device=device)
         weights = three_steps(problem)
         outcome = asdict(evaluate(problem, weights, test_samples=1000))
         cosine = trigger_cosine(problem, weights)
@@ -49,4 +55,4 @@ def run(
 def trigger_cosine(problem: Problem, weights: Weights) -> float:
     r"""Cosine of $w=W_{KQ}z_{\rm EOS}$ with the trigger."""
     direction = weights.key_query @ problem.query
-    return float(direction @ problem.trigger / (direction.norm() * problem.trigger.norm()))
+    return float(torch.cosine_similarity(direction, problem.trigger, dim=0))

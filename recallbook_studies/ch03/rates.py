@@ -3,11 +3,9 @@ r"""What the early-phase limit leaves out: the three steps at finite $\eta$ and 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import product
 
 import numpy as np
 import pandas as pd
-import torch
 from numpy.typing import NDArray
 
 from recallbook.data.task import Problem, draw
@@ -17,16 +15,18 @@ from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
 
 SEEDS = range(10)
+DIM = 64
 ETAS = (0.01, 0.1, 1.0, 3.0, 10.0)  # in units of L V
 SATURATIONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # trigger score over log L
 TEST = 1000  # fresh sequences a seed
 TINY_ETA = 1e-3  # in units of L V: small enough for the limit of eta
 
 
-def setting(trigger_in_values: bool, dim: int = 64) -> Setting:
+def setting(trigger_in_values: bool, dim: int = DIM) -> Setting:
     """The setting of both figures."""
-    sizes = {"vocab": 128, "seq_len": 16, "dim": dim, "samples": 4096}
-    return Setting(**sizes, trigger_in_values=trigger_in_values)
+    return Setting(
+        vocab=128, seq_len=16, dim=dim, samples=4096, trigger_in_values=trigger_in_values
+    )
 
 
 def trigger_score(problem: Problem, limit: Weights) -> float:
@@ -47,33 +47,26 @@ def saturated(problem: Problem, limit: Weights, ratio: float) -> tuple[Weights, 
 
 
 def over_eta(
-    trigger_in_values: bool, seeds: Iterable[int] = SEEDS, device: str = "cpu"
+    trigger_in_values: bool,
+    seeds: Iterable[int] = SEEDS,
+    device: str = "cpu",
+    *,
+    dim: int = DIM,
+    etas: Iterable[float] = ETAS,
 ) -> pd.DataFrame:
     r"""Finite $\eta$ under saturated attention: ``accuracy``, and the ``distance`` to the limit.
 
     ``eta`` is in units of $LV$, and ``gain`` is the accuracy minus that of the limit."""
-    rows = []
+    rows, etas = [], tuple(etas)
     for seed in seeds:
-        problem = draw(setting(trigger_in_values), seed, device=device)
+        problem = draw(setting(trigger_in_values, dim), seed, device=device)
         limit = three_steps(problem)
         reached = evaluate(problem, limit, TEST).accuracy
-        for ratio in ETAS:
+        for ratio in etas:
             weights, distance = saturated(problem, limit, ratio)
             accuracy = evaluate(problem, weights, TEST).accuracy
             row = {"eta": ratio, "seed": seed, "accuracy": accuracy, "distance": distance}
             rows.append({**row, "gain": accuracy - reached})
-    return pd.DataFrame(rows)
-
-
-def over_dim(trigger_in_values: bool, dims: Iterable[int]) -> pd.DataFrame:
-    r"""The ``slope`` of that distance in $\eta/(LV)$ where it is small, by ``dim``: at
-    $x=0.01\,d/(V+d)$."""
-    rows = []
-    for dim, seed in product(dims, SEEDS):
-        problem = draw(setting(trigger_in_values, dim), seed)
-        ratio = 0.01 * dim / (problem.setting.vocab + dim)
-        distance = saturated(problem, three_steps(problem), ratio)[1]
-        rows.append({"seed": seed, "dim": dim, "slope": distance / ratio})
     return pd.DataFrame(rows)
 
 
@@ -96,8 +89,7 @@ def over_gamma(
         for saturation in SATURATIONS:
             gamma = saturation * np.log(problem.setting.seq_len) / (eta * score)
             model.key_query.data = gamma * per_gamma
-            with torch.no_grad():
-                weights = model.attention(test.tokens, test.positions)
+            weights = model.attention(test.tokens, test.positions).detach()
             attention = float(weights.gather(1, test.positions[:, None]).mean())
             rows.append({"saturation": saturation, "seed": seed, "attention": attention})
     return pd.DataFrame(rows)

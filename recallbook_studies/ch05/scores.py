@@ -20,7 +20,6 @@ from recallbook.theory.symbolic.expressions import d, numeric
 from recallbook.theory.values import FIELDS, length_variance, sizes
 from recallbook.training.early_phase import key_query_step, value_step
 
-SEEDS = range(10)
 SYMBOLS = {name: str(symbol) for symbol, name in FIELDS.items()}
 
 
@@ -52,16 +51,10 @@ def measure(problem: Problem) -> dict[str, float]:
     }
 
 
-def run(
-    points: Iterable[Setting], seeds: Iterable[int] = SEEDS, device: str = "cpu"
-) -> pd.DataFrame:
-    """One row for each setting and seed; a seed is the same draw, cut to size, in every setting."""
-    rows = [
-        {**vars(setting), "seed": seed, **measure(draw(setting, seed, device=device))}
-        for setting in points
-        for seed in seeds
-    ]
-    return pd.DataFrame(rows)
+def run(setting: Setting, seeds: Iterable[int], device: str = "cpu") -> pd.DataFrame:
+    """One row for each seed."""
+    draws = ((seed, draw(setting, seed, device=device)) for seed in seeds)
+    return pd.DataFrame([{"seed": seed, **measure(problem)} for seed, problem in draws])
 
 
 # Predicted
@@ -110,18 +103,3 @@ def variance(setting: Setting) -> float:
 def readable(expression: sp.Expr) -> sp.Expr:
     r"""The same with $R=1-1/L$ and $\kappa=1/d+1/V$ as symbols, for printing."""
     return expression.subs({symbolic.R: sp.Symbol("R"), symbolic.kappa: sp.Symbol("kappa")})
-
-
-def infinite_data(problem: Problem) -> torch.Tensor:
-    r"""$w$ for $N\to\infty$ at the problem's embeddings, ``(d,)``; exact.
-
-    $\frac R{L^2V^2}\sum_{kk'}A_{kk'}\,(\tilde z_k+t)\,(\tilde z_k+\tau t)^\top\tilde z_{k'}$, label
-    k that of token k."""
-    setting, t = problem.setting, problem.trigger
-    z = problem.input_embeddings - problem.input_embeddings.mean(dim=0)
-    u = problem.output_embeddings[problem.permutation]
-    u = u - u.mean(dim=0)
-    pulls = u @ (u.T @ z)  # sum over k' of A_kk' z_k'
-    weights = ((z + setting.trigger_in_values * t) * pulls).sum(dim=1)
-    factor = (1 - 1 / setting.seq_len) / (setting.seq_len * setting.vocab) ** 2
-    return factor * (weights @ z + weights.sum() * t)

@@ -1,4 +1,4 @@
-r"""Each term of step 2 where it is most of the variance, with hundreds of seeds: tokens and mark,
+r"""Each term of step 2 where it is much of the variance of token scores, with hundreds of seeds:
 exact and leading.
 
 ``python -m recallbook table terms_alone STORE`` makes the draws, ``--export`` writes the table."""
@@ -18,9 +18,7 @@ from recallbook.data.task import draw
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import load_results
 from recallbook.theory import moments
-from recallbook.theory.symbolic import lock_terms as symbolic
-from recallbook.theory.symbolic.expressions import numeric
-from recallbook.theory.values import length_variance, sizes
+from recallbook.theory.values import length_variance
 from recallbook_studies.ch05 import scores
 from recallbook_studies.intervals import seed_interval
 
@@ -46,18 +44,18 @@ class Case(NamedTuple):
     over sizes, N >= V."""
 
     term: str
-    vocab: int
-    seq_len: int
-    dim: float  # infinite: orthogonal embeddings
-    samples: int
+    V: int
+    L: int
+    d: float  # infinite: orthogonal embeddings
+    N: int
     tau: int = 0
 
     def setting(self) -> Setting:
         """The setting of the case."""
-        chosen: dict[str, Any] = {"dim": self.dim}
-        if self.dim == math.inf:
-            chosen = {"embeddings": "orthogonal", "dim": self.vocab + 2}
-        chosen |= {"vocab": self.vocab, "seq_len": self.seq_len, "samples": self.samples}
+        chosen: dict[str, Any] = {"dim": self.d}
+        if self.d == math.inf:
+            chosen = {"embeddings": "orthogonal", "dim": self.V + 2}
+        chosen |= {"vocab": self.V, "seq_len": self.L, "samples": self.N}
         return Setting(**chosen, trigger_in_values=bool(self.tau))
 
 
@@ -98,8 +96,7 @@ def measure(case: int, seeds: Iterable[int] = SEEDS) -> pd.DataFrame:
 
 def row(case: int) -> list[dict[str, Any]]:
     """The rows of a case, one for each draw."""
-    rows: list[dict[str, Any]] = measure(case).to_dict("records")
-    return rows
+    return list(measure(case).to_dict("records"))
 
 
 def finish(frame: pd.DataFrame) -> pd.DataFrame:
@@ -107,50 +104,29 @@ def finish(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.astype(KINDS)
 
 
-def token_parts(setting: Setting) -> tuple[dict[str, float], float]:
-    """Exact variance of token scores by term, mean over draws; and the ledger's, together."""
+def exact_parts(setting: Setting) -> dict[str, float]:
+    """Exact variance of token scores by term, mean over draws."""
     distinct = setting.vocab / (setting.vocab - 1)
-    parts = {term: distinct * _mean(setting, "scatter", term) for term in TERMS}
-    return parts, scores.variance(setting)
-
-
-def mark_parts(setting: Setting) -> tuple[dict[str, float], float]:
-    r"""The same of the variance of $t^\top w$ over draws at given $|t|^2$; the pull of the trigger is
-    in "trigger overlap"."""
-    parts = {term: _mean(setting, "square", term) for term in TERMS}
-    parts["trigger overlap"] -= over_triggers(setting, moments.polynomial(setting, "score") ** 2)
-    equal, at = not length_variance(setting), sizes(setting)
-    leading = [scores.averaged(term.trigger, equal) for term in symbolic.lock_terms().values()]
-    return parts, sum(float(numeric(part)(at)) for part in leading)
+    parts = {term: moments.polynomial(setting, "scatter", term=term) for term in TERMS}
+    return {term: distinct * over_triggers(setting, part) for term, part in parts.items()}
 
 
 def table(frame: pd.DataFrame) -> pd.DataFrame:
-    """Measured over exact, with its 95 % interval over seeds, for tokens and mark of every case.
+    """Measured variance of token scores over the exact one, with its 95 % interval over seeds, for
+    every case.
 
-    ``share`` is that of the named term in the exact variance, ``without`` the ratio if it were left
-    out, ``leading`` the ratio to the sum of the ledger's leading terms."""
+    ``share`` is that of the named term in the exact variance, ``leading`` the ratio to the sum of
+    the ledger's leading terms."""
     rows = []
     for number, draws in frame.groupby("case"):
         case = CASES[int(number)]
-        setting = case.setting()
-        mean = moments.polynomial(setting, "score")(draws["T"].to_numpy())
-        for of, values, parts_of in (
-            ("tokens", draws["variance"], token_parts),
-            ("mark", (draws["score"] - mean) ** 2, mark_parts),
-        ):
-            parts, leading = parts_of(setting)
-            exact = sum(parts.values())
-            share = parts[case.term] / exact
-            ratio, low, high = seed_interval(values / exact)
-            row = {"term": case.term, "of": of, "V": case.vocab, "L": case.seq_len}
-            row |= {"d": f"{case.dim:g}", "N": case.samples, "tau": case.tau, "share": share}
-            row |= {"ratio": ratio, "low": low, "high": high, "leading": ratio * exact / leading}
-            rows.append({**row, "without": ratio / (1 - share) if share < 0.99 else math.nan})
-    return pd.DataFrame(rows)
-
-
-def _mean(setting: Setting, quantity: str, term: str) -> float:
-    return over_triggers(setting, moments.polynomial(setting, quantity, term=term))
+        parts = exact_parts(case.setting())
+        exact = sum(parts.values())
+        row = {**case._asdict(), "share": parts[case.term] / exact}
+        row |= seed_interval(draws["variance"] / exact)._asdict()
+        leading = row["mean"] * exact / scores.variance(case.setting())
+        rows.append({**row, "leading": leading})
+    return pd.DataFrame(rows).rename(columns={"mean": "ratio"})
 
 
 def over_triggers(setting: Setting, given: Polynomial) -> float:
