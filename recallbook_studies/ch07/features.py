@@ -240,7 +240,7 @@ def outcomes(
     one row for each setting and seed."""
     rows = []
     for setting in settings:
-        row = {"width": setting.width, "samples": setting.samples}
+        row: dict[str, Any] = {"width": setting.width, "samples": setting.samples}
         row["activation"] = "none" if setting.width is None else name(setting.activation)
         row["tau"] = int(setting.trigger_in_values)
         row["predicted"] = guess(setting) if guess else math.nan
