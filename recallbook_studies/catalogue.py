@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from tqdm import tqdm
 from recallbook.arguments import not_allowed
 from recallbook.sweeps.archive import read_table
 from recallbook.sweeps.point import Point
+from recallbook_studies.committed import write_whole
 
 
 class Sweep(NamedTuple):
@@ -102,13 +102,12 @@ class RowTable:
         places = pd.Series([order[key] for key in self.keys_in(frame)])
         frame = frame.loc[places.sort_values(kind="stable").index].reset_index(drop=True)
         frame = frame if self.finish is None else self.finish(frame)
-        whole = Path(f"{file}.new")  # a full disk must not leave half a table
-        try:
+        digits = None if self.digits is None else f"%.{self.digits}g"
+
+        def write(path: Path) -> None:
             if self.suffix == ".parquet":
-                frame.to_parquet(whole, compression="zstd", index=False)
+                frame.to_parquet(path, compression="zstd", index=False)
             else:
-                digits = None if self.digits is None else f"%.{self.digits}g"
-                frame.to_csv(whole, index=False, float_format=digits, lineterminator="\n")
-            os.replace(whole, file)
-        finally:
-            whole.unlink(missing_ok=True)
+                frame.to_csv(path, index=False, float_format=digits, lineterminator="\n")
+
+        write_whole({file: write})

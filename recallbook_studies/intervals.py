@@ -88,7 +88,9 @@ def crossing(sizes: ArrayLike, means: ArrayLike, level: float = 0.5) -> float:
     that shape, so that where the grid lies does not matter. ``inf`` if the largest size falls
     short, 0 if the smallest is enough: the answer is outside the grid."""
     x = np.log(np.asarray(sizes, dtype=float))
-    rising = isotonic_regression(np.asarray(means, dtype=float)).x
+    rising = np.asarray(means, dtype=float)
+    if (np.diff(rising) < 0).any():
+        rising = isotonic_regression(rising).x
     if rising[-1] < level:
         return math.inf
     first = int(np.argmax(rising >= level))

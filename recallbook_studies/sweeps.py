@@ -147,7 +147,7 @@ ROW_TABLES: dict[str, RowTable] = {
     ),
     "survives": RowTable(
         "the ladder: every rung at every shape and N",
-        runs.keys,
+        lambda: list(runs.every()),
         runs.row,
         together=len(sizes.SEEDS),
         devices=True,

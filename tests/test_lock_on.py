@@ -8,7 +8,8 @@ from sized import either, marked, sized
 
 import recallbook as rb
 from recallbook.theory.symbolic import lock_terms as lock_symbols
-from recallbook.theory.symbolic.expressions import L, N, V, d, tau
+from recallbook.theory.symbolic.expressions import L, N, V, d, numeric, tau
+from recallbook.theory.values import sizes
 from recallbook_studies.ch05 import scores
 
 TYPICAL = {lock_symbols.T: 1, lock_symbols.Q: 1, lock_symbols.M: 1}
@@ -35,10 +36,11 @@ def test_score_and_scatter(name):
     setting = DOMINATED[name]
     seeds = range(40, 80)
     frame = scores.run([setting], seeds)
-    excess = frame["score"] - scores.predicted(setting, shared=frame)["score"]
-    assert abs(z_score(excess)) < LARGEST_Z
+    shared = {symbol: frame[symbol.name].to_numpy() for symbol in lock_symbols.SHARED}
+    at = {**sizes(setting), **shared}
+    assert abs(z_score(frame["score"] - numeric(lock_symbols.trigger_score())(at))) < LARGEST_Z
     # ratios of sums, not of single draws: the scatter is skewed. 5 % is what leading order may miss
-    predicted = scores.variance(setting, shared=frame)
+    predicted = sum(numeric(term)(at) for term in scores.terms().values())
     off = frame["variance"] - predicted
     error = standard_error(off)
     assert abs(off.mean()) < LARGEST_Z * error + 0.05 * predicted.mean()

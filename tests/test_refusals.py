@@ -18,7 +18,7 @@ from recallbook_studies.ch06 import proved_rates
 from recallbook_studies.ch11 import breaking, rare_facts, spectra
 from recallbook_studies.critical import critical_size
 from recallbook_studies.intervals import fitted_slope, seed_interval
-from recallbook_studies.plan import Cost, plan
+from recallbook_studies.plan import plan
 
 pytestmark = pytest.mark.essential
 
@@ -64,9 +64,8 @@ REFUSED = [
     (
         plan,
         PLAN,
-        "accuracy=1.0; accuracy=0; vocab=1; dim=0; samples=2.5; vary_width=1; embeddings='flat'",
+        "accuracy=1.0; accuracy=0; vocab=1; dim=0; samples=2.5; embeddings='flat'",
     ),
-    (Cost, {}, "per_sequence=-1.0; per_sequence=nan; per_sequence='much'"),
     (breaking.critical_zipf, {**SIZES, "samples": 640}, "level=1.0"),
     (spectra.token_moment, {}, "degree=0"),
     (critical_size, {"setting": SETTING}, "vary='vocab'; outcome='loss'; level=1.0; tolerance=0"),

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from typing import Any
 
-import numpy as np
 import pandas as pd
 import sympy as sp
 import torch
@@ -58,17 +56,18 @@ def run(
     points: Iterable[Setting], seeds: Iterable[int] = SEEDS, device: str = "cpu"
 ) -> pd.DataFrame:
     """One row for each setting and seed; a seed is the same draw, cut to size, in every setting."""
-    rows = []
-    for setting in points:
-        sizes = {key: getattr(setting, key) for key in SYMBOLS}
-        for seed in seeds:
-            rows.append({**sizes, "seed": seed, **measure(draw(setting, seed, device=device))})
+    rows = [
+        {**vars(setting), "seed": seed, **measure(draw(setting, seed, device=device))}
+        for setting in points
+        for seed in seeds
+    ]
     return pd.DataFrame(rows)
 
 
 # Predicted
 
 
+@cache
 def averaged(expression: sp.Expr, equal_lengths: bool = False) -> sp.Expr:
     r"""Mean over $|t|^2$, $Q$ and $M$, independent gamma variables of mean 1: $\mathbb
     E\,x^k=\prod_{j<k}(1+js)$.
@@ -77,9 +76,8 @@ def averaged(expression: sp.Expr, equal_lengths: bool = False) -> sp.Expr:
     """
     spreads = (0 if equal_lengths else 2 / d, 2 * symbolic.kappa, 2 / d)
     total = sp.Integer(0)
-    for powers, coefficient in sp.Poly(
-        sp.expand(expression), *symbolic.SHARED, domain="EX"
-    ).terms():
+    found = sp.Poly(sp.expand(expression), *symbolic.SHARED, domain="EX")
+    for powers, coefficient in found.terms():
         moments = [
             1 + j * s for power, s in zip(powers, spreads, strict=True) for j in range(power)
         ]
@@ -93,34 +91,20 @@ def terms() -> dict[str, sp.Expr]:
     return {name: term.token for name, term in symbolic.lock_terms().items()}
 
 
-@cache
-def _expressions(equal_lengths: bool | None) -> dict[str, sp.Expr]:
-    """Score and terms by name: at one draw (``None``), or averaged over draws."""
-    expressions = {"score": symbolic.trigger_score(), **terms()}
-    if equal_lengths is None:
-        return expressions
-    return {name: averaged(expression, equal_lengths) for name, expression in expressions.items()}
-
-
-def predicted(setting: Setting, shared: pd.DataFrame | None = None) -> dict[str, Any]:
-    """Mean trigger score as ``score``, and the token-score variance of each term by its name.
-
-    ``shared`` holds measured ``T``, ``Q``, ``M`` to condition on; without it the mean over draws.
-    """
-    equal, values = not length_variance(setting), sizes(setting)
-    if shared is not None:
-        values = {
-            **values,
-            **{symbol: np.asarray(shared[symbol.name]) for symbol in symbolic.SHARED},
-        }
-    expressions = _expressions(equal if shared is None else None)
-    found = {name: numeric(expression)(values) for name, expression in expressions.items()}
+def predicted(setting: Setting) -> dict[str, float]:
+    """Mean trigger score as ``score``, and the token-score variance of each term by its name;
+    means over draws."""
+    equal = not length_variance(setting)
+    found = {
+        name: float(numeric(averaged(expression, equal))(sizes(setting)))
+        for name, expression in {"score": symbolic.trigger_score(), **terms()}.items()
+    }
     return {**found, "unequal lengths": 0.0} if equal else found
 
 
-def variance(setting: Setting, shared: pd.DataFrame | None = None) -> Any:
+def variance(setting: Setting) -> float:
     """Predicted variance of token scores."""
-    return sum(size for name, size in predicted(setting, shared).items() if name != "score")
+    return sum(size for name, size in predicted(setting).items() if name != "score")
 
 
 def readable(expression: sp.Expr) -> sp.Expr:

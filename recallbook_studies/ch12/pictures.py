@@ -26,7 +26,6 @@ from recallbook_studies.tables import significant
 
 NAMES = list(RUNGS)
 SYMBOLS = {"seq_len": "L", "dim": "d", "vocab": "V"}
-LEVELS = (0.5, 0.9)
 NEAR = 0.05  # of coverage, at every N
 
 
@@ -85,19 +84,6 @@ def miss_rows(tables: dict[str, pd.DataFrame]) -> list[dict[str, str]]:
                 count = table.loc[at, "samples"]
                 rows[str(name)][f"{title}: {line}"] = f"{round(part[at], 2) + 0:+.2f} at {count}"
     return [row for row in rows.values() if len(row) > 1]
-
-
-def critical_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """The ladder's figures as rows: critical N at the base at both levels, and what
-    :func:`recallbook.predict` says of three steps there, with the trigger where the rung has it."""
-    rows = {name: {"rung": name} for name in NAMES}
-    for level in LEVELS:
-        table = ladder_laws.critical(ladder_laws.at_base(frame), level=level).set_index("rung")
-        for name, row in rows.items():
-            found, space = table.loc[name], " " * (level > 0.5)
-            row[f"N for {level}"] = interval(found)
-            row["predicted" + space] = significant(predicted(RUNGS[name].marked_values, level))
-    return list(rows.values())
 
 
 @cache

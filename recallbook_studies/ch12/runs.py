@@ -9,7 +9,7 @@ agrees to the scatter between machines, not to the digit; means over seeds do.""
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -18,7 +18,7 @@ from recallbook.arguments import Device
 from recallbook.sweeps.archive import load_results
 from recallbook_studies.ch12 import sizes, tuning
 from recallbook_studies.ch12.rungs import LADDER, RUNGS
-from recallbook_studies.ch12.training import COLUMNS, STEPS, train
+from recallbook_studies.ch12.training import COLUMNS, STEPS, by_seed
 
 LONGER, LONGEST = 4 * STEPS, 16 * STEPS
 # of the smallest numbers of sequences: more steps are asked whether fewer sequences do
@@ -107,35 +107,25 @@ def cells() -> list[Cell]:
     return swept + decays + zipf + longer + large
 
 
-def cell_of(key: str) -> tuple[Cell, int]:
-    """The cell and the seed that a key names."""
-    name, *rest = key.rsplit(" ", 8)
-    vocab, seq_len, dim, count, steps = map(int, rest[:5])
-    shape = sizes.Shape(vocab, seq_len, dim)
-    return Cell(name, shape, count, steps, float(rest[5]), rest[6]), int(rest[7])
+@cache
+def every() -> dict[str, tuple[Cell, int]]:
+    """The cell and the seed of every run, by its key, in the order of the table: the seeds of a cell
+    follow each other."""
+    return {cell.key(seed): (cell, seed) for cell in cells() for seed in sizes.SEEDS}
 
 
-@lru_cache(maxsize=1)
 def outcomes(cell: Cell, device: Device = "cpu") -> pd.DataFrame:
     """All seeds of one cell."""
-    rung = RUNGS[cell.rung]
     setting = sizes.setting(cell.shape, cell.samples, zipf=cell.zipf)
-    found = train(
-        rung,
-        setting,
-        sizes.SEEDS,
-        **cell.pair()._asdict(),
-        steps=cell.steps,
-        looks=1,
-        device=device,
-    ).outcomes
-    return found.set_index("seed")[COLUMNS].assign(**cell.pair()._asdict())
+    options = {**cell.pair()._asdict(), "steps": cell.steps, "looks": 1, "device": device}
+    found = by_seed(RUNGS[cell.rung], setting, sizes.SEEDS, **options)
+    return found[COLUMNS].assign(**cell.pair()._asdict())
 
 
 def row(key: str, device: Device = "cpu") -> dict[str, Any]:
     """One run by its key. All seeds of its cell are trained; the others are kept for the next
     keys."""
-    cell, seed = cell_of(key)
+    cell, seed = every()[key]
     fields = {"key": key, **cell.shape._asdict(), **cell._asdict(), "tuned": cell.decay == "tuned"}
     del fields["shape"], fields["decay"]
     return {**fields, "seed": seed, **outcomes(cell, device).loc[seed].to_dict()}
@@ -152,8 +142,3 @@ def load(steps: int = STEPS, zipf: float = 0.0, tuned: bool = True) -> pd.DataFr
     return frame[wanted & (frame["zipf"] == zipf) & (frame["tuned"] == tuned)].reset_index(
         drop=True
     )
-
-
-def keys() -> list[str]:
-    """Every run, in the order of the table; the seeds of a cell follow each other."""
-    return [cell.key(seed) for cell in cells() for seed in sizes.SEEDS]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,18 +16,13 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.func import functional_call, grad_and_value, stack_module_state, vmap
 
-from recallbook.arguments import Device, not_allowed
+from recallbook.arguments import Device
 from recallbook.data.streams import stream
 from recallbook.data.task import Problem, draw
 from recallbook.setting import Setting
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
-from recallbook_studies.ch12.measures import (
-    best_head,
-    cosine,
-    share_right,
-    theory_of_first_update,
-)
+from recallbook_studies.ch12.measures import best_head, share_right
 from recallbook_studies.ch12.models import LadderModel
 from recallbook_studies.ch12.rungs import Rung
 from recallbook_studies.ch12.updates import Stepper
@@ -36,7 +32,7 @@ STEPS, BATCH = 400, 32
 LOOKS = 20  # times that accuracy and attention are measured while training
 TEST = 256  # fresh sequences
 REACHED = 0.5  # half of the way from chance to 1: the level whose first time is kept
-COLUMNS = "accuracy recall lock_on attention cosine loss".split()
+COLUMNS = "accuracy recall lock_on attention loss".split()
 TIMES = ["step_accuracy", "step_recall", "step_lock_on"]
 
 
@@ -46,7 +42,6 @@ class Trained(NamedTuple):
 
     Columns of ``outcomes``: ``accuracy`` on fresh sequences; ``recall``, that on sequences of one
     token only (a fact that cannot be missed); ``lock_on`` and ``attention`` of the best head;
-    ``cosine`` of the first update with the three-step theory's, as changes of logits on those sequences;
     ``loss`` on the last batch; ``step_accuracy``, ``step_recall`` and ``step_lock_on``, the first look at which
     each was half of the way from chance, 1/V or 1/L, to 1 (not a number: never)."""
 
@@ -116,20 +111,10 @@ def train(
     -------
     Trained
 
-    Raises
-    ------
-    ValueError
-        Names the argument, its value and what is allowed.
-
     Notes
     -----
     Seeds do not see each other: one alone gives the same up to rounding, which training may amplify.
     """
-    setting.require_equal("the ladder has no remedy", ("balanced", "loss_weights", "output_bias"))
-    if setting.width is not None:
-        raise not_allowed("width", setting.width, "None: an MLP is the rung's to have")
-    if not decay >= 0 or (decay and rung.optimiser == "sgd"):
-        raise not_allowed("decay", decay, "0 for gradient descent, or more")
     problems = [problem_for(rung, setting, seed, dtype=dtype, device=device) for seed in seeds]
     if rung.steps == "three":
         return _three_steps(problems, test_samples)
@@ -146,9 +131,8 @@ def train(
 
     slopes = vmap(grad_and_value(loss))
     looked = {round(look * steps / looks) for look in range(looks + 1)}
-    before = {name: tensor.clone() for name, tensor in stack.weights.items()}
     history: list[dict[str, Any]] = []
-    cosines, losses = [math.nan] * len(problems), torch.full((len(problems),), math.nan)
+    losses = torch.full((len(problems),), math.nan)
     for step in range(steps):
         which = order[:, step].to(data.labels.device)
         part = Written(
@@ -158,14 +142,16 @@ def train(
         if step in looked:
             history += _look(stack, problems, exam, step, losses)
         stepper.step(gradients)
-        if step == 0:
-            cosines = _first_update(stack, before, exam.facts, problems)
     history += _look(stack, problems, exam, steps, losses)
     frame = pd.DataFrame(history)
-    rows = [
-        _outcome(problem, frame, cosine) for problem, cosine in zip(problems, cosines, strict=True)
-    ]
+    rows = [_outcome(problem, frame) for problem in problems]
     return Trained(pd.DataFrame(rows), frame, _unstacked(rung, problems, stack))
+
+
+@lru_cache(maxsize=1)
+def by_seed(rung: Rung, setting: Setting, seeds: range, **options: Any) -> pd.DataFrame:
+    """The outcomes of :func:`train`, kept: a table asks for one seed after the other."""
+    return train(rung, setting, seeds, **options).outcomes.set_index("seed")
 
 
 def _three_steps(problems: list[Problem], test_samples: int) -> Trained:
@@ -252,27 +238,7 @@ def _look(
     return rows
 
 
-def _first_update(
-    stack: _Stack, before: dict[str, Tensor], facts: Written, problems: list[Problem]
-) -> list[float]:
-    """Cosine, for each seed, of what the first step did to the logits with what the theory's first
-    step would."""
-    double = stack._replace(fixed=_in_double(stack.fixed))
-    change = (
-        _answers(double, _in_double(stack.weights), facts)[0]
-        - _answers(double, _in_double(before), facts)[0]
-    )
-    return [
-        cosine(one, theory_of_first_update(problem))
-        for one, problem in zip(change, problems, strict=True)
-    ]
-
-
-def _in_double(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {name: tensor.double() for name, tensor in tensors.items()}
-
-
-def _outcome(problem: Problem, history: pd.DataFrame, first: float) -> dict[str, Any]:
+def _outcome(problem: Problem, history: pd.DataFrame) -> dict[str, Any]:
     """The last look at one seed, and when it first got there."""
     own = history[history["seed"] == problem.seed]
     row = own.iloc[-1].to_dict()
@@ -282,7 +248,7 @@ def _outcome(problem: Problem, history: pd.DataFrame, first: float) -> dict[str,
         f"step_{name}": own.loc[own[name] - guessed >= REACHED * (1 - guessed), "step"].min()
         for name, guessed in chance.items()
     }
-    found = {**row, "cosine": first, **reached}
+    found = {**row, **reached}
     return {name: found[name] for name in ("seed", *COLUMNS, *TIMES)}
 
 

@@ -22,7 +22,7 @@ from recallbook.sweeps import archive
 from recallbook.sweeps.archive import load_results
 from recallbook_studies.ch12 import sizes
 from recallbook_studies.ch12.rungs import RUNGS, Rung
-from recallbook_studies.ch12.training import train
+from recallbook_studies.ch12.training import by_seed
 
 load = partial(load_results, "survives_tuning")  # the committed rows
 SEEDS = range(1000, 1010)  # the sweep's are 0 to 9
@@ -97,28 +97,15 @@ def keys(shapes: Iterable[sizes.Shape]) -> list[str]:
     ]
 
 
-@lru_cache(maxsize=1)
-def outcomes(name: str, shape: sizes.Shape, pair: Pair) -> pd.DataFrame:
-    """All seeds of one pair."""
-    setting = sizes.setting(shape, sizes.tuned_samples(RUNGS[name], shape.vocab))
-    found = train(RUNGS[name], setting, SEEDS, rate=pair.rate, decay=pair.decay, looks=1).outcomes
-    return found.set_index("seed")[COLUMNS]
-
-
 def row(key: str) -> dict[str, Any]:
     """One run by its key. All seeds of its pair are trained; the others are kept for the next
     keys."""
     name, *rest = key.rsplit(" ", 6)
-    shape, pair = sizes.Shape(*map(int, rest[:3])), Pair(*map(float, rest[3:5]))
-    found = outcomes(name, shape, pair).loc[int(rest[5])].to_dict()
-    return {
-        "key": key,
-        "rung": name,
-        **shape._asdict(),
-        **pair._asdict(),
-        "seed": int(rest[5]),
-        **found,
-    }
+    shape, pair = sizes.Shape(*map(int, rest[:3])), Pair(*map(float, rest[3:5]))._asdict()
+    rung, seed = RUNGS[name], int(rest[5])
+    setting = sizes.setting(shape, sizes.tuned_samples(rung, shape.vocab))
+    found = by_seed(rung, setting, SEEDS, **pair, looks=1).loc[seed, COLUMNS].to_dict()
+    return {"key": key, "rung": name, **shape._asdict(), **pair, "seed": seed, **found}
 
 
 def as_good(part: pd.DataFrame) -> list[Pair]:

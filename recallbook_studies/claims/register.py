@@ -14,8 +14,8 @@ from importlib import resources
 from typing import Any, NamedTuple
 
 from recallbook.arguments import not_allowed
-from recallbook_studies.claims.checks import CHECKS
-from recallbook_studies.claims.findings import CONFIRMED, PARTLY, REFUTED, Sentence, decide
+from recallbook_studies.claims import checks_memory, checks_model, checks_scaling  # noqa: F401 (they fill CHECKS)
+from recallbook_studies.claims.findings import CHECKS, CONFIRMED, PARTLY, REFUTED, Sentence, decide
 
 CONTRADICTED, UNTESTED = "contradicted by another summary", "not testable here"
 VERDICTS = (CONFIRMED, PARTLY, REFUTED, CONTRADICTED, UNTESTED)
@@ -27,7 +27,7 @@ class Claim(NamedTuple):
     ``text`` says it in our words, ``short`` in a few; ``sources`` are keys of
     :attr:`Claims.sources`. ``verdict`` is one of :data:`VERDICTS` and ``remark`` gives its reason
     or its range. ``chapter`` and ``section`` name the heading that shows it. ``check`` is a name in
-    :data:`recallbook_studies.claims.checks.CHECKS`, ``measured`` the sentence that it fills,
+    :data:`recallbook_studies.claims.findings.CHECKS`, ``measured`` the sentence that it fills,
     ``rule`` how its verdict follows and ``parts`` the same as Python, a list of what has to hold;
     ``against`` are the claims of other sources that contradict
     it."""
@@ -111,5 +111,5 @@ def recompute(claim: Claim) -> Finding:
     if not claim.check:
         return Finding("", CONTRADICTED if claim.against else UNTESTED)
     found = CHECKS[claim.check]()
-    sentence = Sentence().vformat(claim.measured, (), vars(found))
+    sentence = Sentence().vformat(claim.measured, (), found)
     return Finding(sentence, decide(claim.parts, found))
