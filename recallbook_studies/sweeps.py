@@ -8,7 +8,7 @@ from recallbook_studies import error_map
 from recallbook_studies.catalogue import RowTable, Sweep
 from recallbook_studies.ch05 import terms_alone
 from recallbook_studies.ch06 import certificates, sandwich
-from recallbook_studies.ch07 import choices, features, phase
+from recallbook_studies.ch07 import features, phase
 from recallbook_studies.ch09 import (
     accuracy_sizes,
     envelope,
@@ -109,12 +109,6 @@ ROW_TABLES: dict[str, RowTable] = {
         accuracy_sizes.keys,
         accuracy_sizes.row,
         accuracy_sizes.SIZES,
-    ),
-    "mlp_budget": RowTable(
-        "accuracy by the way a number of trained parameters is split",
-        choices.budget_keys,
-        choices.budget_row,
-        ["name", "ratio", "budget"],
     ),
     "mlp_exponents": RowTable(
         "how the number of facts that fit grows with d and with m",

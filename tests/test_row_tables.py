@@ -60,7 +60,6 @@ TABLES = {
         .tolist(),
     ),
     "critical_sizes": Again([(False, 256, 16, 96), (True, 256, 256, 512)]),
-    "mlp_budget": Again([("wave", 4, 8192)], seldom=[("he3", 16, 32768), ("relu", 0, 32768)]),
     "mlp_exponents": Again([], seldom=list(features.EXPONENTS)),
     "mlp_phase": Again(rows_of_plane(38), {"width": 0.01}, rows_of_plane(2, 88)),
     **{f"survives{name}": Again([]) for name in LADDER},

@@ -97,6 +97,7 @@ class Drawn(NamedTuple):
     common: Points
 
 
+@lru_cache(maxsize=64)
 def drawn_overlaps(
     law: Law, dim: int, width: int, *, activation: Phi, tau: int, stored: int
 ) -> Drawn:

@@ -28,7 +28,7 @@ ALONG = {
     "seq_len": ((48, 96, 192, 384), 1.0),
     "vocab": ((72, 90, 112, 140), 2.0),
 }
-STEPS, FACTOR = 14, 2**0.5
+STEPS, FACTOR = 12, 2**0.5
 
 
 def accuracies(
@@ -47,9 +47,9 @@ def threshold(sizes: dict[str, Any], seed: int) -> float:
     r"""The number of sequences at which the refined reader first finds ``LEVEL`` of the facts, for
     one seed.
 
-    Upwards from half the bound's value in steps of ``FACTOR``; between two steps interpolated in
-    the logarithm. Infinite if the last of ``STEPS`` is not enough."""
-    start = information.information_samples(**sizes, accuracy=LEVEL) / 2
+    Upwards from the bound's value in steps of ``FACTOR``; between two steps interpolated in the
+    logarithm. Infinite if the last of ``STEPS`` is not enough."""
+    start = information.information_samples(**sizes, accuracy=LEVEL)
     before, last = math.nan, 0.0
     for step in range(STEPS):
         samples = max(1, round(start * FACTOR**step))

@@ -101,7 +101,8 @@ def information(
     read = means[truth] + noise.values[other] + math.sqrt(error) * white
     centres = (means[:, None] + noise.values).reshape(-1, means.shape[1])
     logs = -cdist(read, centres, "sqeuclidean").reshape(draws, len(means), -1) / (2 * error)
-    each = logsumexp(logs, axis=2, b=noise.chances)
+    most = logs.max(axis=2)
+    each = most + np.log(np.exp(logs - most[..., None]) @ noise.chances)
     gaps = each[np.arange(draws), truth] - logsumexp(each, axis=1)
     return math.log(len(means)) + float(np.mean(gaps))
 
