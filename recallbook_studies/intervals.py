@@ -12,7 +12,7 @@ from scipy import stats
 from scipy.optimize import isotonic_regression
 from scipy.special import logit
 
-from recallbook.arguments import check_choice, check_rate, check_share, not_allowed
+from recallbook.arguments import check_choice, check_rate, not_allowed
 from recallbook.sweeps.point import OUTCOMES
 
 
@@ -24,22 +24,18 @@ class Interval(NamedTuple):
     high: float
 
 
-def seed_interval(values: ArrayLike, level: float = 0.95) -> Interval:
-    r"""Mean over seeds with Student's interval $\bar x\pm t_{n-1}\,s/\sqrt n$.
+def seed_interval(values: ArrayLike) -> Interval:
+    r"""Mean over seeds with Student's 95 % interval $\bar x\pm t_{n-1}\,s/\sqrt n$.
 
     Raises
     ------
     ValueError
-        With fewer than two values, or a level outside 0 to 1.
+        With fewer than two values.
     """
     sample = np.asarray(values, dtype=float)
     if sample.ndim != 1 or sample.size < 2:
         raise not_allowed("values", values, "a list of at least two numbers, one for each seed")
-    half = (
-        stats.t.ppf((1 + check_share("level", level)) / 2, sample.size - 1)
-        * sample.std(ddof=1)
-        / np.sqrt(sample.size)
-    )
+    half = stats.t.ppf(0.975, sample.size - 1) * sample.std(ddof=1) / np.sqrt(sample.size)
     mean = float(sample.mean())
     return Interval(mean, mean - half, mean + half)
 
@@ -48,7 +44,6 @@ def over_seeds(
     frame: pd.DataFrame,
     by: list[str],
     column: str,
-    level: float = 0.95,
     within: tuple[float, float] = (-np.inf, np.inf),
 ) -> pd.DataFrame:
     """``mean``, ``low``, ``high`` of ``column`` and the number of ``seeds`` for each group of
@@ -57,12 +52,12 @@ def over_seeds(
     ``within`` are the ends of the possible range, such as 0 and 1 for a fraction: intervals are cut
     there."""
     groups = frame.groupby(by, sort=True)[column]
-    rows = [(*key, *seed_interval(values, level), len(values)) for key, values in groups]
+    rows = [(*key, *seed_interval(values), len(values)) for key, values in groups]
     out = pd.DataFrame(rows, columns=[*by, "mean", "low", "high", "seeds"])
     return out.assign(low=out["low"].clip(*within), high=out["high"].clip(*within))
 
 
-def fitted_slope(sizes: ArrayLike, values: ArrayLike, level: float = 0.95) -> Interval:
+def fitted_slope(sizes: ArrayLike, values: ArrayLike) -> Interval:
     r"""Exponent of ``values`` in ``sizes``: slope of log on log, fitted seed by seed.
 
     ``values`` has shape ``(seeds, sizes)`` and must be positive. The interval is over seeds.
@@ -70,11 +65,9 @@ def fitted_slope(sizes: ArrayLike, values: ArrayLike, level: float = 0.95) -> In
     x = np.log(np.asarray(sizes, dtype=float))
     table = np.asarray(values, dtype=float)
     if table.ndim != 2 or table.shape[1] != x.size or x.size < 2 or (table <= 0).any():
-        raise not_allowed(
-            "values", values, "positive numbers, one row for each seed and one column for each size"
-        )
-    slopes = np.polyfit(x, np.log(table).T, 1)[0]
-    return seed_interval(slopes, level)
+        allowed = "positive numbers, one row for each seed and one column for each size"
+        raise not_allowed("values", values, allowed)
+    return seed_interval(np.polyfit(x, np.log(table).T, 1)[0])
 
 
 FLAT = 0.005  # fractions so near to 0 or 1 do not say how near
@@ -110,25 +103,19 @@ class Curve(NamedTuple):
     values: Array
 
 
-def curves(frame: pd.DataFrame, by: list[str], vary: str, outcome: str) -> list[Curve]:
-    """Curves with the same seeds at every size; ``ValueError`` where a seed is missing
-    somewhere."""
-    missing = [name for name in (*by, vary, outcome, "seed") if name not in frame.columns]
-    if missing or not by or not len(frame):
+def curves(frame: pd.DataFrame, by: list[str], outcome: str) -> list[Curve]:
+    """Curves along N with the same seeds everywhere; ``ValueError`` where one is missing."""
+    columns = [*by, "samples", outcome, "seed"]
+    if not {*columns} <= {*frame.columns} or not len(frame):
         raise not_allowed(
-            "frame",
-            list(frame.columns),
-            "rows of results with the columns " + ", ".join([*by, vary, outcome]),
+            "frame", list(frame.columns), "rows of results with " + ", ".join(columns)
         )
     found, seeds = [], sorted(frame["seed"].unique())
     for key, part in frame.groupby(by, sort=True):
-        table = part.pivot(index=vary, columns="seed", values=outcome)
+        table = part.pivot(index="samples", columns="seed", values=outcome)
         if list(table.columns) != seeds or table.isna().any(axis=None):
-            raise not_allowed(
-                "frame",
-                dict(zip(by, key, strict=True)),
-                "curves with all seeds at all sizes, without failures",
-            )
+            allowed = "curves with all seeds at all sizes, without failures"
+            raise not_allowed("frame", dict(zip(by, key, strict=True)), allowed)
         found.append(Curve(key, table.index.to_numpy(dtype=float), table.to_numpy(dtype=float)))
     return found
 

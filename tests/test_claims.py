@@ -216,9 +216,7 @@ def test_every_claim_that_is_decided_could_be_decided_otherwise():
 
 # Of checks that take more than an instant to measure: chapter 10 and its appendix measure every
 # claim, and nbval compares what they print.
-QUICK = (
-    "more_data nearly_optimal mlps oscillation early_decides interference phase_diagram"
-)
+QUICK = "more_data nearly_optimal mlps oscillation early_decides interference phase_diagram"
 
 
 @pytest.mark.parametrize(
