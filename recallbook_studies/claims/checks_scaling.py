@@ -268,7 +268,10 @@ def named_noise() -> Found:
     means = rows.groupby(by)["lock_on"].mean()
     # where a wrong noise shows; every third is enough
     chosen = means[means.between(0.25, 0.75)].index[::3]
-    settings = [Setting(**dict(zip(by, map(int, sizes), strict=True))) for sizes in chosen]
+    settings = [
+        Setting(vocab=int(v), seq_len=int(length), dim=int(d), samples=int(n))
+        for v, length, d, n in chosen
+    ]
     # draws of one seed are alike
     simulated = rows.set_index(by).loc[chosen].groupby("seed")["lock_on"].mean()
 
