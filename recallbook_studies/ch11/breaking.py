@@ -77,7 +77,8 @@ def lead(setting: Setting) -> Lead:
     uneven = p - 1 / setting.vocab  # a label along g
     pull = squares - 1 / setting.vocab + (1 - squares) / setting.samples  # |g|^2
     finds = tau / length - rest * squares + rest * p  # what a fact's label reads along g
-    first, mark, asked = np.eye(setting.vocab + 2)[[0, -2, -1]]
+    first, mark, asked = np.zeros((3, setting.vocab + 2))
+    first[0] = mark[-2] = asked[-1] = 1.0
 
     def vector(tokens: Vector, on_mark: float = 0.0) -> Vector:
         return np.append(tokens, [on_mark, 0.0])
@@ -106,10 +107,9 @@ def lead(setting: Setting) -> Lead:
     through = rest**3 * top * (top + shared - squares) - tau * rest**2 * shared / length
     on_labels = through * uneven - rest**2 * top / length * p**2 + less * p * finds
     on_labels[0] += rest**2 * top * (top + shared) / length + rest / length * top * finds[0]
-    alone = np.eye(setting.vocab)[0]
     of_labels = [
         (on_labels - on_labels.mean(), uneven),
-        (rest / length**2 * top**2 * (1 - top) * alone, alone),
+        (rest / length**2 * top**2 * (1 - top) * first[:-2], first[:-2]),
     ]
     own = attention @ attention / 2  # of the asked token's overlaps
     parts = {
