@@ -24,7 +24,7 @@ from recallbook.setting import Setting
 from recallbook.theory.prediction import predict, predicted_lock_on
 from recallbook.theory.search import bracket
 from recallbook.training.simulation import simulate
-from recallbook_studies.intervals import Array, check_target, crossing, curves, log_crossing
+from recallbook_studies.intervals import Array, crossing, curves, log_crossing
 
 RESAMPLES = 400
 LARGEST, LARGEST_PREDICTED = 2**20, 2**27
@@ -68,9 +68,8 @@ def critical_size(
     Raises
     ------
     ValueError
-        If the outcome or the level is not allowed, or there is no seed.
+        If there is no seed.
     """
-    check_target(outcome, level)
     seeds = list(seeds)
 
     def mean(size: int) -> float:
@@ -88,7 +87,6 @@ def predicted_size(setting: Setting, outcome: str = "lock_on", level: float = 0.
     As :func:`recallbook.critical_samples`, for lock-on and recall too, and with no simulation.
     Warnings that a size is outside the range where predictions were checked are not shown: the
     search goes there."""
-    check_target(outcome, level)
 
     def mean(size: int) -> float:
         at = replace(setting, samples=size)
@@ -136,7 +134,6 @@ def critical_table(
 
     One row for each group of ``by``, with the number of ``seeds``. The interval is not a number
     where the crossing is outside the grid."""
-    check_target(outcome, level)
     rows = []
     for key, sizes, values in curves(frame, by, outcome):
         found = crossing(sizes, values.mean(axis=1), level)
@@ -193,7 +190,6 @@ def exponents(
     Rows: one for each of ``sizes``, with ``exponent``, the ends ``low`` and ``high`` of its 95 %
     interval (all curves recomputed from resampled whole seeds), ``curves`` used, and ``outside``:
     curves left out because they do not cross on the grid."""
-    check_target(outcome, level)
     every = curves(frame, sizes, outcome)
     crossed = [c for c in every if 0 < crossing(c.sizes, c.values.mean(axis=1), level) < math.inf]
     solve = _least_squares([curve.key for curve in crossed])

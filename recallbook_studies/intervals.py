@@ -12,8 +12,7 @@ from scipy import stats
 from scipy.optimize import isotonic_regression
 from scipy.special import logit
 
-from recallbook.arguments import check_choice, check_rate, not_allowed
-from recallbook.sweeps.point import OUTCOMES
+from recallbook.arguments import not_allowed
 
 
 class Interval(NamedTuple):
@@ -105,11 +104,6 @@ class Curve(NamedTuple):
 
 def curves(frame: pd.DataFrame, by: list[str], outcome: str) -> list[Curve]:
     """Curves along N with the same seeds everywhere; ``ValueError`` where one is missing."""
-    columns = [*by, "samples", outcome, "seed"]
-    if not {*columns} <= {*frame.columns} or not len(frame):
-        raise not_allowed(
-            "frame", list(frame.columns), "rows of results with " + ", ".join(columns)
-        )
     found, seeds = [], sorted(frame["seed"].unique())
     for key, part in frame.groupby(by, sort=True):
         table = part.pivot(index="samples", columns="seed", values=outcome)
@@ -118,13 +112,6 @@ def curves(frame: pd.DataFrame, by: list[str], outcome: str) -> list[Curve]:
             raise not_allowed("frame", dict(zip(by, key, strict=True)), allowed)
         found.append(Curve(key, table.index.to_numpy(dtype=float), table.to_numpy(dtype=float)))
     return found
-
-
-def check_target(outcome: str, level: float) -> None:
-    check_choice("outcome", outcome, OUTCOMES)
-    allowed = f"a number between {FLAT} and {1 - FLAT}"
-    if not FLAT < check_rate("level", level, allowed) < 1 - FLAT:
-        raise not_allowed("level", level, allowed)
 
 
 def log_crossing(

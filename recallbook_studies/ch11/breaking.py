@@ -17,7 +17,7 @@ from jaxtyping import Float64
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from recallbook.arguments import check_share, not_allowed
+from recallbook.arguments import not_allowed
 from recallbook.setting import Setting, fact_frequencies
 from recallbook.theory.unequal import label_choice
 
@@ -134,35 +134,18 @@ def broken_share(setting: Setting) -> float:
 
 
 def critical_zipf(
-    vocab: int,
-    seq_len: int,
-    dim: int,
-    samples: int,
-    *,
-    level: float = 0.5,
-    trigger_in_values: bool = False,
+    vocab: int, seq_len: int, dim: int, samples: int, *, trigger_in_values: bool = False
 ) -> float:
-    r"""Exponent $\alpha$ of all tokens at which lock-on falls below ``level``; 4 if it does
-    nowhere.
-
-    By :func:`broken_share`.
-
-    Raises
-    ------
-    ValueError
-        If a size or the level is bad.
-    """
-    level = check_share("level", level)
+    r"""Exponent $\alpha$ of all tokens at which lock-on falls below one half, by
+    :func:`broken_share`; 4 if it does nowhere."""
     equal = Setting(
         vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, trigger_in_values=trigger_in_values
     )
 
     def excess(exponent: float) -> float:
-        return 1 - broken_share(replace(equal, zipf=float(exponent))) - level
+        return 0.5 - broken_share(replace(equal, zipf=float(exponent)))
 
     # the first crossing: very frequent tokens are facts too, and lock-on returns
     grid = np.arange(1, 161) / 40
     below = next((exponent for exponent in grid if excess(exponent) < 0), None)
-    if below is None:
-        return 4.0
-    return float(brentq(excess, below - 1 / 40, below))
+    return 4.0 if below is None else brentq(excess, below - 1 / 40, below)
