@@ -23,8 +23,8 @@ class Interval(NamedTuple):
     high: float
 
 
-def seed_interval(values: ArrayLike) -> Interval:
-    r"""Mean over seeds with Student's 95 % interval $\bar x\pm t_{n-1}\,s/\sqrt n$.
+def seed_interval(values: ArrayLike, level: float = 0.95) -> Interval:
+    r"""Mean over seeds with Student's interval $\bar x\pm t_{n-1}\,s/\sqrt n$.
 
     Raises
     ------
@@ -34,7 +34,7 @@ def seed_interval(values: ArrayLike) -> Interval:
     sample = np.asarray(values, dtype=float)
     if sample.ndim != 1 or sample.size < 2:
         raise not_allowed("values", values, "a list of at least two numbers, one for each seed")
-    half = stats.t.ppf(0.975, sample.size - 1) * sample.std(ddof=1) / np.sqrt(sample.size)
+    half = stats.t.ppf((1 + level) / 2, sample.size - 1) * sample.std(ddof=1) / np.sqrt(sample.size)
     mean = float(sample.mean())
     return Interval(mean, mean - half, mean + half)
 
@@ -56,7 +56,7 @@ def over_seeds(
     return out.assign(low=out["low"].clip(*within), high=out["high"].clip(*within))
 
 
-def fitted_slope(sizes: ArrayLike, values: ArrayLike) -> Interval:
+def fitted_slope(sizes: ArrayLike, values: ArrayLike, level: float = 0.95) -> Interval:
     r"""Exponent of ``values`` in ``sizes``: slope of log on log, fitted seed by seed.
 
     ``values`` has shape ``(seeds, sizes)`` and must be positive. The interval is over seeds.
@@ -66,7 +66,7 @@ def fitted_slope(sizes: ArrayLike, values: ArrayLike) -> Interval:
     if table.ndim != 2 or table.shape[1] != x.size or x.size < 2 or (table <= 0).any():
         allowed = "positive numbers, one row for each seed and one column for each size"
         raise not_allowed("values", values, allowed)
-    return seed_interval(np.polyfit(x, np.log(table).T, 1)[0])
+    return seed_interval(np.polyfit(x, np.log(table).T, 1)[0], level)
 
 
 FLAT = 0.005  # fractions so near to 0 or 1 do not say how near
