@@ -76,7 +76,6 @@ def export(
         "command": command,
         "rows": len(frame),
         "failed": int(frame["error"].notna().sum()),
-        "points": points_hash(wanted),
         "data": data_hash(frame),
         "seconds": round(sum(result.seconds for result in results)),
         "scheme": SCHEME,
@@ -100,17 +99,11 @@ def in_order(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.sort_values(Point.names(), kind="stable", ignore_index=True)
 
 
-def points_hash(points: Iterable[Point]) -> str:
-    """SHA-256 of the sorted keys of all points."""
-    return hashlib.sha256("\n".join(sorted(point.key for point in points)).encode()).hexdigest()
-
-
 def data_hash(frame: pd.DataFrame) -> str:
     """SHA-256 of all points with their outcomes, independent of the order of rows and of the file
     format."""
-    outcomes = (
-        frame[[*OUTCOMES, "error"]].astype(object).where(frame[[*OUTCOMES, "error"]].notna(), None)
-    )
+    measured = frame[[*OUTCOMES, "error"]].astype(object)
+    outcomes = measured.where(measured.notna(), None)
     rows = zip(from_frame(frame), outcomes.to_numpy().tolist(), strict=True)
     lines = sorted(point.key + json.dumps(outcome) for point, outcome in rows)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
-from recallbook_studies import error_map
+from recallbook_studies import error_map, grids
 from recallbook_studies.catalogue import RowTable, Sweep
 from recallbook_studies.ch05 import terms_alone
 from recallbook_studies.ch06 import certificates, sandwich
@@ -43,12 +42,8 @@ from recallbook_studies.explorer import cases, table as explorer
 
 def trial() -> list[Point]:
     """A few points that take seconds."""
-    settings = [
-        Setting(vocab=64, seq_len=16, dim=32, samples=n, trigger_in_values=flag)
-        for n in (64, 256, 1024)
-        for flag in (False, True)
-    ]
-    return [Point(setting, seed, test_samples=1000) for setting in settings for seed in range(4)]
+    sizes = {"vocab": 64, "seq_len": 16, "dim": 32, "samples": (64, 256, 1024)}
+    return grids.points(grids.settings(**sizes, trigger_in_values=grids.FLAGS), range(4), 1000)
 
 
 SWEEPS: dict[str, Sweep] = {

@@ -44,7 +44,7 @@ def random_setting(index: int) -> tuple[Setting, float]:
     while True:
         setting = _sizes(generator)
         multiple = 20.0 if index % 4 == 0 else log_uniform(generator, 0.5, 100)
-        samples = multiple * predicted_size(setting, "lock_on", 0.5, largest=LARGEST)
+        samples = multiple * predicted_size(setting)
         if samples * setting.seq_len <= LARGEST:
             return replace(setting, samples=max(1, round(samples))), multiple
 

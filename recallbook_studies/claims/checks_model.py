@@ -51,13 +51,13 @@ def attention_locates() -> Found:
     table = over_seeds(rows, [*fields, "samples"], "lock_on").sort_values("samples")
     table = table.groupby(fields).tail(1)
     short = table[table["low"] <= 0.5]
-    counts = {"settings": len(table), "there": len(table) - len(short)}
-    ends = {
-        "vocab": table["vocab"].agg(["min", "max"]),
-        "seq_len": short["seq_len"].agg(["min", "max"]),
-        "most": short[["dim", "samples"]].max(),
+    ends = {name: short[name].agg(["min", "max"]) for name in fields[1:3]}
+    return {
+        "low": table["low"],
+        "settings": len(table),
+        "there": len(table) - len(short),
+        **ends,
     }
-    return {"low": table["low"], **counts, **ends}
 
 
 # Overlap

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -38,39 +38,35 @@ def _intervals(table: pd.DataFrame) -> Intervals:
     return {r.size: Interval(r.exponent, r.low, r.high) for r in table.itertuples()}
 
 
-def _exponents(rows: pd.DataFrame, *sizes: str, **options: Any) -> Intervals:
-    return _intervals(critical.exponents(rows, list(sizes), **options))
+def _exponents(rows: pd.DataFrame, *sizes: str, outcome: str = "lock_on") -> pd.DataFrame:
+    return critical.exponents(rows, list(sizes), outcome=outcome)
+
+
+def _rung(name: str, level: float = 0.5) -> pd.DataFrame:
+    return ladder_laws.fitted(runs.load().query("rung == @name"), level)
 
 
 @cache
-def fitted(law: str) -> Intervals:
-    """Exponents of measured critical N, by size: lock-on, label frequencies, one gradient, and
-    accuracy one half after three and 400 steps."""
-    if law == LOCKS:
-        rows = load_results("lock_on")
-        sizes = _exponents(lock_on_sizes.sizes(rows, False), "dim", "seq_len")
-        return sizes | _exponents(lock_on_sizes.vocabularies(rows, False), "vocab")
-    if law == LABELS:
-        rows = load_results("label_frequencies").query("trigger_in_values")
-        return _exponents(rows, "vocab", "dim", outcome="accuracy")
-    if law == ONE:
-        rows = load_results("one_step").query("method == 'argmax' and not trigger_in_values")
-        return _exponents(rows, "vocab", "seq_len", "dim", outcome="recall")
-    return _rung(RUNGS[law])
-
-
-def _rung(name: str, level: float = 0.5) -> Intervals:
-    return _intervals(ladder_laws.fitted(runs.load().query("rung == @name"), level))
-
-
 def exponent_table() -> pd.DataFrame:
-    """Measured exponents of critical N by law and size, with intervals, beside those of N ~ d L."""
-    claimed = {"dim": 1, "seq_len": 1}
-    return pd.DataFrame(
-        {"law": law, "size": size, **found._asdict(), "claimed": claimed.get(size)}
-        for law in (LOCKS, LABELS, ONE, SHORT, LONG)
-        for size, found in fitted(law).items()
-    )
+    """Exponents of measured critical N with intervals, by law and size: lock-on, label frequencies,
+    one gradient, and accuracy one half after three and 400 steps."""
+    locks = load_results("lock_on")
+    labels = load_results("label_frequencies").query("trigger_in_values")
+    one = load_results("one_step").query("method == 'argmax' and not trigger_in_values")
+    fits = [
+        (LOCKS, _exponents(lock_on_sizes.sizes(locks, False), "dim", "seq_len")),
+        (LOCKS, _exponents(lock_on_sizes.vocabularies(locks, False), "vocab")),
+        (LABELS, _exponents(labels, "vocab", "dim", outcome="accuracy")),
+        (ONE, _exponents(one, "vocab", "seq_len", "dim", outcome="recall")),
+        *((law, _rung(name)) for law, name in RUNGS.items()),
+    ]
+    table = pd.concat([found.assign(law=law) for law, found in fits], ignore_index=True)
+    return table[["law", "size", "exponent", "low", "high"]]
+
+
+def fitted(law: str) -> Intervals:
+    """Exponents of one law, by size."""
+    return _intervals(grids.at(exponent_table(), law=law))
 
 
 def _in(size: str, *laws: str) -> Intervals:
@@ -88,17 +84,21 @@ def length_harder() -> Found:
     """Exponent of N for lock-on in L; factors in N for accuracy 1/2 where L doubles, by the shorter
     L."""
     rows = load_results("envelope").query("dim == 128")
-    lengths, doubled = sorted(rows["seq_len"].unique()), Intervals()
-    for length in (length for length in lengths if 2 * length in lengths):
-        part = rows[rows["seq_len"].isin([length, 2 * length])]
-        doubled |= grids.factors(part, **{str(length): part["seq_len"] > length})
+    doubled = Intervals()
+    for length, double in pairwise(sorted(rows["seq_len"].unique())):
+        part = rows[rows["seq_len"].isin([length, double])]
+        doubled |= grids.factors(part, **{str(length): part["seq_len"] == double})
     return {"exponent": fitted(LOCKS)["seq_len"], "doubled": doubled}
 
 
 @measure
 def longer_scaling() -> Found:
     """Exponents of N for accuracy one half after three and 400 steps, and for 0.9 after 400."""
-    return {"short": fitted(SHORT), "long": fitted(LONG), "rung": _rung(RUNGS[LONG], level=0.9)}
+    return {
+        "short": fitted(SHORT),
+        "long": fitted(LONG),
+        "rung": _intervals(_rung(RUNGS[LONG], level=0.9)),
+    }
 
 
 DIMS, LENGTHS = (32, 64), (2, 8, 32)
@@ -118,7 +118,7 @@ def facts_learnt(dim: int, seq_len: int, seed: int) -> int:
 @measure
 def product_of_d_and_l() -> Found:
     """Exponents of the N that is needed, by size and law; facts learnt by d and L, and their
-    exponents."""
+    exponents; and both as ``readings``, exponents in d and in L."""
     sizes = [(dim, length) for dim in DIMS for length in LENGTHS]
     facts = np.array([[facts_learnt(*size, seed) for seed in range(8)] for size in sizes])
     design = np.log(np.array(sizes))
@@ -131,13 +131,9 @@ def product_of_d_and_l() -> Found:
     rows = facts.mean(axis=1).reshape(len(DIMS), len(LENGTHS))
     shown = {dim: ", ".join(f"{x:.0f}" for x in row) for dim, row in zip(DIMS, rows, strict=True)}
     held = dict(zip(needed, map(seed_interval, slopes), strict=True))
+    readings = [[needed["dim"][law], x] for law, x in needed["seq_len"].items()]
+    readings += [list(held.values())]
     return {"needed": needed, "held": held, "facts": shown, "readings": readings}
-
-
-def readings(needed: dict[str, Intervals], held: Intervals) -> list[list[Interval]]:
-    """Exponents in d and L of N ~ d L, read as what is needed, by law, and as what can be learnt."""
-    lines = [[needed["dim"][law], x] for law, x in needed["seq_len"].items()]
-    return [*lines, list(held.values())]
 
 
 # Products
@@ -214,9 +210,9 @@ def coupling() -> Found:
 
     change = float(np.abs(np.subtract(outcomes(66), outcomes(200))).max())
     rows = load_results("geometry").query("not trigger_in_values and seq_len != 16")
-    growth = _exponents(grids.at(rows, embeddings="orthogonal"), "seq_len")["seq_len"]
-    random = _exponents(grids.at(rows, embeddings="gaussian"), "dim", "seq_len")
-    return {"change": change, "growth": growth, "random": random}
+    growth = _intervals(_exponents(grids.at(rows, embeddings="orthogonal"), "seq_len"))
+    random = _intervals(_exponents(grids.at(rows, embeddings="gaussian"), "dim", "seq_len"))
+    return {"change": change, "growth": growth["seq_len"], "random": random}
 
 
 # The table of critical N
@@ -268,7 +264,10 @@ def named_noise() -> Found:
     means = rows.groupby(by)["lock_on"].mean()
     # where a wrong noise shows; every third is enough
     chosen = means[means.between(0.25, 0.75)].index[::3]
-    settings = [Setting(**dict(zip(by, map(int, sizes), strict=True))) for sizes in chosen]
+    settings = [
+        Setting(vocab=int(v), seq_len=int(length), dim=int(d), samples=int(n))
+        for v, length, d, n in chosen
+    ]
     # draws of one seed are alike
     simulated = rows.set_index(by).loc[chosen].groupby("seed")["lock_on"].mean()
 

@@ -14,16 +14,6 @@ from recallbook_studies.tables import Table
 
 # each dark enough for white letters on it, on a light page and on a dark one
 COLOURS = dict(zip(VERDICTS, ("#1b6e3c", "#8a5a00", "#a3212b", "#6a3d8f", "#555555"), strict=True))
-# of mathematics in headings
-MARKS = {
-    r"\eta": "η",
-    r"\gamma": "γ",
-    r"\approx": "≈",
-    r"\gg": "≫",
-    "_{KQ}": "_KQ",
-    "^2": "²",
-    "$": "",
-}
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,27 +41,16 @@ def show(claims: Claims, findings: dict[str, Finding], group: str) -> Listing:
     return pick(claims, findings, ids)
 
 
-def _numbered(claim: Claim) -> tuple[str, str]:
-    """Number and name of the chapter, or of the appendix to it, that shows a claim."""
-    number, _, name = claim.chapter.removeprefix("appendix_").partition("_")
-    return str(int(number)), name
-
-
 def _block(claim: Claim, found: Finding, claims: Claims) -> str:
     """A claim with its sources, measurement, verdict, rule, reason and place; on its side the colour
     of the verdict that was found."""
-    number, name = _numbered(claim)
-    title = claim.section or name.replace("_", " ")
-    for mark, plain in MARKS.items():
-        title = title.replace(mark, plain)
-    place = f"{'appendix' if claim.chapter.startswith('a') else 'chapter'} {number}, {title}"
     lines = {
         "From": marked(", ".join(claims.sources[name][0] for name in claim.sources)),
         "Measured": marked(found.measured),
         "Verdict": badge(found.verdict),
         "Rule": marked(claim.rule),
         "Why": marked(claim.remark),
-        "See": _link(claim, html.escape(place, quote=False)),
+        "See": _link(claim, "appendix to chapter" if claim.chapter.startswith("a") else "chapter"),
     }
     style = f"border-left: 5px solid {COLOURS[found.verdict]}; padding: 0 0 0 0.8em; margin: 0 0 1.4em 0; max-width: 46em"
     said = [f"<br><em>{name}:</em> {text}" for name, text in lines.items() if text]
@@ -83,10 +62,7 @@ def _block(claim: Claim, found: Finding, claims: Claims) -> str:
 def overview(claims: Claims, caption: str) -> Listing:
     """All claims with their stored verdicts as a table, in order, with the chapter that shows
     more."""
-    rows = [
-        (c.group, marked(c.short), badge(c.verdict), _link(c, _numbered(c)[0]))
-        for c in claims.claims
-    ]
+    rows = [(c.group, marked(c.short), badge(c.verdict), _link(c)) for c in claims.claims]
     frame = pd.DataFrame(rows, columns=["about", "claim", "verdict", "chapter"])
     return Listing(html.unescape(Table(frame, caption)._repr_html_()))
 
@@ -97,9 +73,11 @@ def anchor(section: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", section.lower()).strip("-")
 
 
-def _link(claim: Claim, text: str) -> str:
+def _link(claim: Claim, kind: str = "") -> str:
+    """A link to the section that shows more, as the number of its chapter."""
     place = f"#{anchor(claim.section)}" if claim.section else ""
-    return f'<a href="{claim.chapter}.html{place}">{text}</a>'
+    number = claim.chapter.removeprefix("appendix_").split("_")[0].lstrip("0")
+    return f'<a href="{claim.chapter}.html{place}">{kind} {number}</a>'
 
 
 def badge(verdict: str) -> str:
