@@ -9,7 +9,6 @@ from torch import Tensor, nn
 
 from recallbook.data.task import Problem
 from recallbook_studies.ch12.rungs import Rung
-from recallbook_studies.ch12.writing import written_length
 
 MLP_WIDTH = 4  # of the dimension
 
@@ -91,13 +90,14 @@ class LadderModel(nn.Module):
         self.rung = rung
         rows = [problem.input_embeddings, problem.query[None]]
         rows += [problem.trigger[None]] if rung.trigger == "marker" else []
+        added = len(rows) - 1  # tokens: the end, and a marker
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(problem.seed)
             self.book = BookAttention(dim) if rung.heads is None else None
             self.layers = nn.ModuleList(
                 [Layer(dim, rung) for _ in range(rung.layers if rung.heads else 0)]
             )
-            self.embedding = nn.Embedding(vocab + len(rows) - 1, dim)
+            self.embedding = nn.Embedding(vocab + added, dim)
             self.output = nn.Linear(dim, vocab, bias=False)
         self.embedding.weight = nn.Parameter(torch.cat(rows), requires_grad=rung.learned)
         self.output.weight = nn.Parameter(
@@ -106,8 +106,8 @@ class LadderModel(nn.Module):
         self.trigger = None
         if rung.trigger == "feature":
             self.trigger = nn.Parameter(problem.trigger.clone(), requires_grad=rung.learned)
-        length = written_length(setting.seq_len, rung.trigger)
-        self.positions = nn.Parameter(torch.zeros(length, dim)) if rung.positions else None
+        places = torch.zeros(setting.seq_len + added, dim)
+        self.positions = nn.Parameter(places) if rung.positions else None
         self.norm = nn.LayerNorm(dim) if rung.residual else None
         self.to(problem.device, problem.dtype)
 

@@ -36,9 +36,8 @@ def keys() -> list[str]:
 
 def falls(history: pd.DataFrame) -> pd.Series:
     """For each seed, the largest fall of accuracy below the best look before."""
-    looks = history.sort_values("step")
-    below = looks.groupby("seed")["accuracy"].cummax() - looks["accuracy"]
-    largest: pd.Series = below.groupby(looks["seed"]).max()
+    looks = history.pivot(index="step", columns="seed", values="accuracy")
+    largest: pd.Series = (looks.cummax() - looks).max()
     return largest
 
 
