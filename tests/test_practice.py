@@ -2,7 +2,7 @@
 thing changed."""
 
 import math
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import product
 
 import numpy as np
@@ -15,12 +15,12 @@ from sized import marked
 from torch import nn
 
 import recallbook as rb
-from recallbook_studies.ch12 import pictures, runs, sizes, tuning
+from recallbook_studies.ch12 import runs, sizes, tuning
 from recallbook_studies.ch12.measures import best_head
 from recallbook_studies.ch12.models import LadderModel
 from recallbook_studies.ch12.rungs import LADDER, RUNGS, Rung
 from recallbook_studies.ch12.training import TEST, orders, problem_for, train
-from recallbook_studies.ch12.updates import Stepper, book_rates, schedule
+from recallbook_studies.ch12.updates import book_rates, schedule
 from recallbook_studies.ch12.writing import end_token, marker_token, write
 
 pytestmark = pytest.mark.essential
@@ -306,29 +306,6 @@ def test_the_sweep_names_each_run_once():
     assert len(keys) == 10 * len(cells) and {cell.rung for cell in cells} == set(RUNGS)
     assert set(tuning.SEEDS).isdisjoint(sizes.SEEDS)
     assert tuning.pair_of(RUNGS["minibatches"]) == (1, 0)
-
-
-def test_the_pages_constants_are_those_of_training():
-    """Optimisers and models as they are built, beside the words of the table."""
-    said = {row["constant"]: row["value"] for row in pictures.constant_rows()}
-    weights = {"weight": torch.zeros(1, 3, 3)}
-    adamw = Stepper(RUNGS["MLP"], SETTING, weights, rate=0.1, decay=0.7, steps=40)
-    (own,) = adamw.optimiser.param_groups
-    assert said["AdamW"] == "betas {:g} and {:g}, epsilon {:g}".format(*own["betas"], own["eps"])
-    rising = sum(schedule(step, 1000) < schedule(step + 1, 1000) for step in range(999)) / 1000
-    assert f"{rising:.0%}" in said["schedule"]
-    layer = model_of("MLP", setting=replace(SETTING, dim=16))[0].layers[0]
-    assert f"epsilon {layer.norm1.eps:g}" in said["layer norm"]
-    for weight, bound in (
-        (layer.self_attn.in_proj_weight, (6 / (16 + 48)) ** 0.5),
-        *(
-            (linear.weight, linear.in_features**-0.5)
-            for linear in (layer.self_attn.out_proj, layer.linear1, layer.linear2)
-        ),
-    ):
-        assert 0.8 * bound < weight.abs().max() <= bound
-    found = train(RUNGS["MLP"], SETTING, [0], rate=0.01, steps=1, looks=1)
-    assert str(found.models[0].positions.dtype) == f"torch.{said['precision']}"
 
 
 def test_a_model_is_its_seeds_alone():

@@ -16,7 +16,6 @@ from recallbook_studies.ch12 import (
     minimisers,
     order,
     oscillation,
-    pictures,
     runs,
     sizes,
     tuning,
@@ -64,11 +63,6 @@ def test_exponents_of_made_up_runs():
     never = ladder_laws.fitted(made_up(top=0.4))
     assert len(never) == 3 and never["exponent"].isna().all()
     assert fits["curves"].tolist() == [3] * 3 and fits["outside"].tolist() == [0] * 3
-
-
-def test_what_three_steps_are_predicted_to_need():
-    at = sized(*sizes.BASE, round(pictures.predicted(False, 0.5)), trigger_in_values=False)
-    assert rb.predict(at, warn=False).accuracy == pytest.approx(0.5, abs=0.02)
 
 
 @pytest.mark.essential

@@ -83,22 +83,22 @@ def row(key: str) -> dict[str, Any]:
     r"""One case: the largest number of facts held and the next one tried, with recall at both over
     ten seeds; ``bits``: $K\log_2V/P$ for K facts held by P weights."""
     case = {case.key: case for case in cases()}[key]
-    learned = RUNGS[case.rung].learned
-    start = LARGEST if learned else max(8, case.dim**2 // 8)
+    rung = RUNGS[case.rung]
     found = bracket(
         lambda facts: held(case, facts).mean() < LEVEL,
-        start,
+        LARGEST if rung.learned else max(8, case.dim**2 // 8),
         smallest=4,
         largest=LARGEST,
         tolerance=TOLERANCE,
         logarithmic=True,
     )
-    low = held(case, found.low) if found.low else pd.Series([math.nan])
-    high = held(case, int(found.high)) if math.isfinite(found.high) else pd.Series([math.nan])
+    none = pd.Series([math.nan])
+    low = held(case, found.low) if found.low else none
+    high = held(case, int(found.high)) if math.isfinite(found.high) else none
     vocab = max(found.low, 2)
     count = weights(case.rung, setting(case, vocab))
     return {
-        "key": key, **case._asdict(), "rate": tuning.pair_of(RUNGS[case.rung]).rate, "facts": found.low,
+        "key": key, **case._asdict(), "rate": tuning.pair_of(rung).rate, "facts": found.low,
         "next": found.high, "recall": low.mean(), "error": low.sem(), "next_recall": high.mean(),
         "next_error": high.sem(), "weights": count,
         "bits": found.low * low.mean() * math.log2(vocab) / count,

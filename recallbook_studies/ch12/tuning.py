@@ -66,17 +66,10 @@ def pairs(rung: Rung, shape: sizes.Shape) -> list[Pair]:
     if shape in (sizes.BASE, sizes.LARGE):
         return [Pair(rate, decay) for rate in rates for decay in decayed]
     middle = chosen()[rung.name, sizes.BASE]
-    near, close = _around(rates, middle.rate), _around(decayed, middle.decay)
-    return list(
-        dict.fromkeys(
-            [Pair(rate, middle.decay) for rate in near] + [Pair(middle.rate, one) for one in close]
-        )
-    )
-
-
-def _around(values: tuple[float, ...], value: float) -> tuple[float, ...]:
-    place = values.index(value)
-    return values[max(0, place - 1) : place + 2]
+    i, j = rates.index(middle.rate), decayed.index(middle.decay)
+    near = [(i - 1, j), (i, j), (i + 1, j), (i, j - 1), (i, j + 1)]
+    inside = [(a, b) for a, b in near if 0 <= a < len(rates) and 0 <= b < len(decayed)]
+    return [Pair(rates[a], decayed[b]) for a, b in inside]
 
 
 def keys(shapes: Iterable[sizes.Shape]) -> list[str]:
