@@ -166,7 +166,7 @@ ROW_TABLES: dict[str, RowTable] = {
         "least norms that fit N sequences, by their bags and located",
         minimisers.price_keys,
         minimisers.price_row,
-        together=len(minimisers.PRICED["MLP"]),
+        together=len(minimisers.PRICED_SAMPLES),
     ),
     "survives_minima": RowTable(
         "the least cross-entropy of facts in one matrix, and what is predicted",

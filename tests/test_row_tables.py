@@ -63,7 +63,7 @@ TABLES = {
     "mlp_exponents": Again([], seldom=list(features.EXPONENTS)),
     "mlp_phase": Again(rows_of_plane(38), {"width": 0.01}, rows_of_plane(2, 88)),
     **{f"survives{name}": Again([]) for name in LADDER},
-    "survives_minima": Again(["64 11 58"], {"margin": None, "predicted": 1e-3}),
+    "survives_minima": Again(["64 11 2.0"], {"margin": None, "predicted": 1e-3}),
     "survives_capacity": Again(
         ["three steps 16 1000 0"], dict.fromkeys(("recall", "next_recall", "bits"), 0.01)
     ),

@@ -176,7 +176,9 @@ def least_norm(
 
 
 @lru_cache(maxsize=2)
-def tangent(seq_len: int, seed: int, gap: float) -> tuple[Float64[np.ndarray, "N N"], Problem, float]:
+def tangent(
+    seq_len: int, seed: int, gap: float
+) -> tuple[Float64[np.ndarray, "N N"], Problem, float]:
     """The kernel of a full layer's gradients at its start, mean over logits, on sequences; its
     problem; and the squared norm of what is added to the start to make the trigger's score larger by
     ``gap``."""

@@ -66,9 +66,8 @@ def phases(frame: pd.DataFrame) -> pd.DataFrame:
     the shares of runs in which lock-on, or recall, came strictly earlier than the other. ``runs``:
     how many there are."""
     late = frame[frame["accuracy"] > 0.5]
-    rungs = late["rung"]
-    table = late.groupby("rung")[list(TIMES)].median()
-    table["lock_on_first"] = (late["step_lock_on"] < late["step_recall"]).groupby(rungs).mean()
-    table["recall_first"] = (late["step_recall"] < late["step_lock_on"]).groupby(rungs).mean()
-    table["runs"] = late.groupby("rung").size()
-    return table.reindex(frame["rung"].unique()).rename_axis("rung").reset_index()
+    lead = late["step_recall"] - late["step_lock_on"]
+    late = late.assign(lock_on_first=lead > 0, recall_first=lead < 0)
+    of_rung = late.groupby("rung", sort=False)
+    table = of_rung[list(TIMES)].median().join(of_rung[["lock_on_first", "recall_first"]].mean())
+    return table.assign(runs=of_rung.size()).reset_index()

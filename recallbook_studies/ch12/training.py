@@ -59,13 +59,6 @@ class _Stack(NamedTuple):
     fixed: dict[str, Tensor]
 
 
-class _Exam(NamedTuple):
-    """Fresh sequences and those of one token only, stacked over seeds."""
-
-    fresh: Written
-    facts: Written
-
-
 def problem_for(rung: Rung, setting: Setting, seed: int, **kind: Any) -> Problem:
     """The problem of this seed, with the trigger in the values if the rung has it there."""
     return draw(replace(setting, trigger_in_values=rung.marked_values), seed, **kind)
@@ -122,7 +115,8 @@ def train(
     exam = _exam(rung.trigger, problems, test_samples)
     batch = setting.samples if rung.data == "full" else batch
     order = torch.stack([orders(p.seed, setting.samples, batch, steps) for p in problems])
-    stack = _stack(rung, problems)
+    models = [LadderModel(rung, problem) for problem in problems]
+    stack = _stack(models)
     stepper = Stepper(rung, setting, stack.weights, steps=steps, rate=rate, decay=decay)
 
     def loss(weights: dict[str, Tensor], fixed: dict[str, Tensor], written: Written) -> Tensor:
@@ -144,8 +138,10 @@ def train(
         stepper.step(gradients)
     history += _look(stack, problems, exam, steps, losses)
     frame = pd.DataFrame(history)
-    rows = [_outcome(problem, frame) for problem in problems]
-    return Trained(pd.DataFrame(rows), frame, _unstacked(rung, problems, stack))
+    for index, model in enumerate(models):
+        ends = {**stack.weights, **stack.fixed}.items()
+        model.load_state_dict({name: each[index] for name, each in ends})
+    return Trained(_outcomes(setting, frame), frame, models)
 
 
 @lru_cache(maxsize=1)
@@ -155,12 +151,9 @@ def by_seed(rung: Rung, setting: Setting, seeds: range, **options: Any) -> pd.Da
 
 
 def _three_steps(problems: list[Problem], test_samples: int) -> Trained:
-    rows = []
-    for problem in problems:
-        outcome = evaluate(problem, three_steps(problem), test_samples)
-        unmeasured = dict.fromkeys((*COLUMNS, *TIMES), math.nan)
-        rows.append({"seed": problem.seed, **unmeasured, **vars(outcome)})
-    return Trained(pd.DataFrame(rows), pd.DataFrame(), [])
+    found = [vars(evaluate(problem, three_steps(problem), test_samples)) for problem in problems]
+    frame = pd.DataFrame(found).assign(seed=[problem.seed for problem in problems])
+    return Trained(frame.reindex(columns=["seed", *COLUMNS, *TIMES]), pd.DataFrame(), [])
 
 
 def orders(seed: int, samples: int, batch: int, steps: int) -> Int64[Tensor, "steps batch"]:
@@ -180,9 +173,7 @@ def _stacked(parts: list[Written]) -> Written:
     return Written(*(torch.stack(tensors) for tensors in zip(*parts, strict=True)))
 
 
-def _stack(rung: Rung, problems: list[Problem]) -> _Stack:
-    """Models of all problems, as one."""
-    models = [LadderModel(rung, problem) for problem in problems]
+def _stack(models: list[LadderModel]) -> _Stack:
     parameters, buffers = stack_module_state(models)
     moving = {name for name, one in models[0].named_parameters() if one.requires_grad}
     everything = {name: tensor.detach() for name, tensor in {**parameters, **buffers}.items()}
@@ -200,37 +191,43 @@ def _logits(
     return functional_call(stack.model, {**weights, **fixed}, (written.tokens, written.marked))
 
 
-def _exam(trigger: str, problems: list[Problem], test_samples: int) -> _Exam:
+def _exam(trigger: str, problems: list[Problem], test_samples: int) -> tuple[Written, Written]:
+    """Fresh sequences and those of one token only, stacked over seeds."""
     vocab, length = problems[0].setting.vocab, problems[0].setting.seq_len
     fresh = [write(problem.fresh(test_samples), trigger, vocab) for problem in problems]
     facts = [
         write(repeated(vocab, length, problem.permutation), trigger, vocab) for problem in problems
     ]
-    return _Exam(_stacked(fresh), _stacked(facts))
+    return _stacked(fresh), _stacked(facts)
 
 
-def _answers(stack: _Stack, weights: dict[str, Tensor], written: Written) -> Any:
+def _answers(stack: _Stack, written: Written) -> Any:
     with torch.no_grad():
-        return vmap(lambda *each: _logits(stack, *each))(weights, stack.fixed, written)
+        return vmap(lambda *each: _logits(stack, *each))(stack.weights, stack.fixed, written)
 
 
 def _look(
-    stack: _Stack, problems: list[Problem], exam: _Exam, step: int, losses: Float[Tensor, " seeds"]
+    stack: _Stack,
+    problems: list[Problem],
+    exam: tuple[Written, Written],
+    step: int,
+    losses: Float[Tensor, " seeds"],
 ) -> list[dict[str, Any]]:
     """What there is to see at these weights: a row for each seed."""
-    logits, seen = _answers(stack, stack.weights, exam.fresh)
-    on_facts = _answers(stack, stack.weights, exam.facts)[0]
+    fresh, facts = exam
+    logits, seen = _answers(stack, fresh)
+    on_facts = _answers(stack, facts)[0]
     rows = []
     for index, problem in enumerate(problems):
         weights = [layer[index] for layer in seen]
-        lock_on, attention = best_head(weights, exam.fresh.informative[index])
+        lock_on, attention = best_head(weights, fresh.informative[index])
         rows.append(
             {
                 "seed": problem.seed,
                 "step": step,
                 "loss": float(losses[index]),
-                "accuracy": share_right(logits[index], exam.fresh.labels[index]),
-                "recall": share_right(on_facts[index], exam.facts.labels[index]),
+                "accuracy": share_right(logits[index], fresh.labels[index]),
+                "recall": share_right(on_facts[index], facts.labels[index]),
                 "lock_on": lock_on,
                 "attention": attention,
             }
@@ -238,24 +235,11 @@ def _look(
     return rows
 
 
-def _outcome(problem: Problem, history: pd.DataFrame) -> dict[str, Any]:
-    """The last look at one seed, and when it first got there."""
-    own = history[history["seed"] == problem.seed]
-    row = own.iloc[-1].to_dict()
-    chance = {"accuracy": 1 / problem.setting.vocab, "recall": 1 / problem.setting.vocab}
-    chance["lock_on"] = 1 / problem.setting.seq_len
-    reached = {
-        f"step_{name}": own.loc[own[name] - guessed >= REACHED * (1 - guessed), "step"].min()
-        for name, guessed in chance.items()
-    }
-    found = {**row, **reached}
-    return {name: found[name] for name in ("seed", *COLUMNS, *TIMES)}
-
-
-def _unstacked(rung: Rung, problems: list[Problem], stack: _Stack) -> list[LadderModel]:
-    models = [LadderModel(rung, problem) for problem in problems]
-    for index, model in enumerate(models):
-        model.load_state_dict(
-            {name: each[index] for name, each in {**stack.weights, **stack.fixed}.items()}
-        )
-    return models
+def _outcomes(setting: Setting, history: pd.DataFrame) -> pd.DataFrame:
+    """The last look at each seed, and when it first got there."""
+    found = history[history["step"] == history["step"].max()].set_index("seed")[COLUMNS]
+    for name in ("accuracy", "recall", "lock_on"):
+        chance = 1 / (setting.seq_len if name == "lock_on" else setting.vocab)
+        there = history[history[name] - chance >= REACHED * (1 - chance)]
+        found[f"step_{name}"] = there.groupby("seed")["step"].min()
+    return found.reset_index()
