@@ -26,8 +26,7 @@ KEPT = 0.9  # a draw with less lock-on fails
 
 def setting(remedy: str, zipf: float) -> Setting:
     """The setting of a remedy of :data:`REMEDIES`."""
-    sizes: dict[str, Any] = {"vocab": 256, "seq_len": 16, "dim": 128, "samples": 2048}
-    return Setting(**sizes, trigger_in_values=False, zipf=zipf, **REMEDIES[remedy])
+    return Setting(vocab=256, seq_len=16, dim=128, samples=2048, zipf=zipf, **REMEDIES[remedy])
 
 
 def points() -> list[Point]:

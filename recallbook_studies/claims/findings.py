@@ -30,8 +30,7 @@ def measure(function: Measure) -> Measure:
 def decide(parts: str, found: Found) -> str:
     """The verdict: confirmed if every part of a claim holds in what was found, true only where if
     some do."""
-    names = {"all": all, "any": any, "max": max, "min": min, "abs": abs, "map": map}
-    kept = eval(parts, {"__builtins__": names, "holds": holds, **found})
+    kept = eval(parts, {"holds": holds, **found})
     return CONFIRMED if all(kept) else PARTLY if any(kept) else REFUTED
 
 
