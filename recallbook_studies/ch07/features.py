@@ -28,6 +28,7 @@ from recallbook.theory.symbolic import recall_terms as symbolic
 from recallbook.theory.symbolic.expressions import N, V, d, m
 from recallbook.training.gradients import features
 from recallbook.training.simulation import simulate
+from recallbook_studies import plotting
 from recallbook_studies.intervals import fitted_slope, over_seeds
 
 SEEDS = range(8)
@@ -46,6 +47,13 @@ def wave(x: torch.Tensor) -> torch.Tensor:
 def name(activation: Phi) -> str:
     """How a figure calls an activation."""
     return activation if isinstance(activation, str) else activation.__name__
+
+
+def look(activation: Phi) -> dict[str, Any]:
+    """The colour and marker of an activation, the same in every figure."""
+    index = (*ACTIVATIONS, "wave").index(name(activation))
+    colours, markers = (*plotting.COLOURS, plotting.GREY), (*plotting.MARKERS, "X")
+    return {"color": colours[index], "marker": markers[index]}
 
 
 # Step 3 alone: perfect attention
