@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 from scipy.optimize import isotonic_regression
-from scipy.special import logit
+from scipy.special import logit, stdtrit
 
 from recallbook.arguments import not_allowed
 
@@ -34,7 +33,7 @@ def seed_interval(values: ArrayLike, level: float = 0.95) -> Interval:
     sample = np.asarray(values, dtype=float)
     if sample.ndim != 1 or sample.size < 2:
         raise not_allowed("values", values, "a list of at least two numbers, one for each seed")
-    half = stats.t.ppf((1 + level) / 2, sample.size - 1) * sample.std(ddof=1) / np.sqrt(sample.size)
+    half = stdtrit(sample.size - 1, (1 + level) / 2) * sample.std(ddof=1) / np.sqrt(sample.size)
     mean = float(sample.mean())
     return Interval(mean, mean - half, mean + half)
 
