@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import stats
+from scipy.special import stdtrit
 
 from recallbook.arguments import not_allowed
 from recallbook.setting import Setting
@@ -122,7 +122,7 @@ def _bootstrap(statistic: Callable[[Any], Any], seeds: int) -> tuple[Array, Arra
     drawn = np.random.default_rng(0).integers(0, seeds, (RESAMPLES, seeds))
     spread = np.nanstd([statistic(chosen) for chosen in drawn], axis=0, ddof=1)
     error = spread * math.sqrt(seeds / (seeds - 1))
-    centre, half = np.asarray(statistic(np.arange(seeds))), stats.t.ppf(0.975, seeds - 1) * error
+    centre, half = np.asarray(statistic(np.arange(seeds))), stdtrit(seeds - 1, 0.975) * error
     return centre - half, centre + half
 
 

@@ -33,8 +33,7 @@ def seed_interval(values: ArrayLike, level: float = 0.95) -> Interval:
     sample = np.asarray(values, dtype=float)
     if sample.ndim != 1 or sample.size < 2:
         raise not_allowed("values", values, "a list of at least two numbers, one for each seed")
-    student = stdtrit(sample.size - 1, (1 + level) / 2)
-    half = student * sample.std(ddof=1) / np.sqrt(sample.size)
+    half = stdtrit(sample.size - 1, (1 + level) / 2) * sample.std(ddof=1) / np.sqrt(sample.size)
     mean = float(sample.mean())
     return Interval(mean, mean - half, mean + half)
 
