@@ -328,7 +328,7 @@ def values() -> dict[str, str]:
         **helps(),
         **unequal(),
     }
-    found |= {"over the law": over_the_law()}
+    found |= {"over the law": over_the_law(), "near the wall": near_the_wall()}
     return {**found, "coverage 0.9": f"{float(laws.coverage() / V):.1f}"}
 
 
@@ -360,6 +360,18 @@ def over_the_law() -> str:
                     rb.critical_samples(vocab, seq_len, dim, trigger_in_values=marked, warn=False)
                     / law
                 )
+    return f"{min(ratios):.1f} to {max(ratios):.1f}"
+
+
+def near_the_wall() -> str:
+    """Predicted N for half of the facts over the law of label frequencies, at twice the wall's
+    dimension."""
+    ratios = []
+    for vocab in (256, 4096):
+        dim = round(2 * least_dim(vocab, 0.5, trigger_in_values=True))
+        law = float(numeric(laws.label_frequencies())({V: vocab, d: dim}))
+        critical = rb.critical_samples(vocab, 2, dim, 0.5, trigger_in_values=True, warn=False)
+        ratios.append(critical / law)
     return f"{min(ratios):.1f} to {max(ratios):.1f}"
 
 
