@@ -40,7 +40,6 @@ RATIOS = (0.5, 32.0)  # the least and the largest width, in units of d
 # nodes do. With an MLP recall depends on the length only through the sequences that attention locates,
 # so one token alone shows it.
 AXES: dict[str, dict[str, tuple[float, ...]]] = {
-    "alone": {"vocab": VOCABS, "dim": DIMS, "share": SHARES},
     "lock": {
         "vocab": (32, 75, 220, 580, 1400, 4096),
         "seq_len": (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024),

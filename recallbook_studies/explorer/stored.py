@@ -1,0 +1,55 @@
+r"""Recall with an MLP in one number: the noise of stored facts.
+
+Of one token, which attention always locates, a fact seen $n$ times has the right logit
+$n-\theta\lambda$, where $\lambda=N/V$ and $\theta$ is what all stored vectors share with the asked
+one. Logits scatter by $\sigma$, the right one too,
+$$\sigma^2=\rho^2(\lambda^2+\lambda)+\theta^2(1+V/d)\lambda,$$
+and counts are Poisson. Which $\rho$ gives the recall that is predicted varies slowly with all sizes,
+so the page interpolates $\log\rho$; its script applies the same formula to partial lock-on.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import log_ndtr
+from scipy.stats import poisson
+
+from recallbook.theory.hermite import hermite_coefficients
+
+Array = NDArray[np.float64]
+ORDER = 16  # of the Hermite series
+NOISES = np.arange(-7, 5, 0.05)  # log rho
+MARGINS = np.arange(-9, 14, 0.02)
+SCATTER = np.arange(-6, 6.1, 0.25)  # of the right logit, in standard deviations
+WEIGHTS = np.exp(-(SCATTER**2) / 2) / np.exp(-(SCATTER**2) / 2).sum()
+DOUBT = 0.003  # recall that is as good as equal: a noise that hardly shows stays near the usual one
+
+
+@cache
+def shared(activation: str, trigger_in_values: bool) -> float:
+    r"""$\theta$: the kernel at the overlap of two facts, which is one half with the trigger in the
+    values and 0 without, over the kernel at 1."""
+    squares = hermite_coefficients(activation, 1.0, ORDER).values ** 2
+    return float(squares @ (0.5 * trigger_in_values) ** np.arange(ORDER + 1.0) / squares.sum())
+
+
+@cache
+def wins(vocab: int) -> Array:
+    """Chances at the ``MARGINS``, in standard deviations, that the right logit is the largest."""
+    return np.asarray(np.exp((vocab - 1) * log_ndtr(MARGINS[:, None] + SCATTER)) @ WEIGHTS)
+
+
+def noise(recall: float, vocab: int, samples: int, dim: int, theta: float, usual: float) -> float:
+    r"""$\log\rho$ at which recall is as predicted, or near the usual one where it hardly shows."""
+    mean = samples / vocab
+    counts = np.arange(poisson.ppf(1e-9, mean), poisson.isf(1e-9, mean) + 1)
+    scatter = np.exp(2 * NOISES) * (mean**2 + mean) + theta**2 * (1 + vocab / dim) * mean
+    margins = (counts - theta * mean) / np.sqrt(scatter)[:, None]
+    found = np.interp(margins, MARGINS, wins(vocab)) @ (poisson.pmf(counts, mean) * np.where(counts == 0, CH(samples, vocab, dim), 1))
+    fine = np.arange(NOISES[0], NOISES[-1], 0.002)
+    off = (np.interp(fine, NOISES, found) - recall) ** 2 + (DOUBT * (fine - usual)) ** 2
+    return float(fine[np.argmin(off)])
