@@ -14,6 +14,7 @@ from recallbook.setting import fact_frequencies
 from recallbook.theory.symbolic.expressions import d
 from recallbook_studies.ch11 import error_sizes, rare_facts, remedies, thresholds
 from recallbook_studies.ch11.breaking import critical_zipf
+from recallbook_studies.ch12 import trained_map
 
 UNEQUAL = rb.Setting(vocab=256, seq_len=16, dim=128, samples=4096, trigger_in_values=False, zipf=1)
 MENDED = {
@@ -59,6 +60,7 @@ def unequal() -> dict[str, str]:
     return {
         **rare(),
         **breaking(),
+        **trained(),
         "top load": f"{UNEQUAL.seq_len * fact_frequencies(UNEQUAL)[0]:.1f}",
         "mended": table(("Predicted", "lock-on", "accuracy", "recall", "accuracy, $4N$"), rows),
         "structure": STRUCTURE,
@@ -71,6 +73,18 @@ def unequal() -> dict[str, str]:
             f"steep {case}": f"{lock:.1f}"
             for case, lock in zip(("few", "many", "balanced"), steep, strict=True)
         },
+    }
+
+
+def trained() -> dict[str, str]:
+    """How far predictions for training to the end are off, with a warning and without."""
+    found = trained_map.load()
+    off = (found["predicted_accuracy"] - found["accuracy"]).abs()
+    sure, doubted = off.groupby(found["doubted"]).quantile(0.9)
+    return {
+        "trained settings": str(len(found)),
+        "trained sure": f"{sure:.2f}",
+        "trained doubted": f"{doubted:.2f}",
     }
 
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import csv
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
 from recallbook.arguments import not_allowed
 from recallbook.sweeps.archive import read_table
 from recallbook.sweeps.point import Point
+from recallbook_studies.committed import write_whole
 
 
 class Sweep(NamedTuple):
@@ -70,20 +70,13 @@ class RowTable:
 
     def fill(self, store: Path, part: slice = slice(None), **device: Any) -> None:
         """Make the rows of a part that the store lacks; each is written as soon as it is there."""
-        keys = self.keys()
-        groups = [
-            keys[start : start + self.together] for start in range(0, len(keys), self.together)
-        ]
+        keys, size = self.keys(), self.together
+        groups = [keys[start : start + size] for start in range(0, len(keys), size)]
         done = set(self.keys_in(pd.read_csv(store))) if store.exists() else set()
         for key in tqdm([key for group in groups[part] for key in group if key not in done]):
             made = self.row(key, **device)
-            rows = made if isinstance(made, list) else [made]
-            new = not store.exists()
-            with store.open("a", newline="", encoding="utf-8") as file:
-                writer = csv.DictWriter(file, fieldnames=list(rows[0]), lineterminator="\n")
-                if new:
-                    writer.writeheader()
-                writer.writerows(rows)
+            rows = pd.DataFrame(made if isinstance(made, list) else [made])
+            rows.to_csv(store, mode="a", header=not store.exists(), index=False)
 
     def export(self, stores: Sequence[Path], file: Path) -> None:
         """Write the rows of several stores, or without any those of the file, as one table in
@@ -99,16 +92,15 @@ class RowTable:
         if missing := len(order.keys() - set(self.keys_in(frame))):
             allowed = f"files with all {len(order)} rows; {missing} are missing: make them first"
             raise not_allowed("store", [str(store) for store in stores], allowed)
-        places = pd.Series([order[key] for key in self.keys_in(frame)])
-        frame = frame.loc[places.sort_values(kind="stable").index].reset_index(drop=True)
+        places = np.argsort([order[key] for key in self.keys_in(frame)], kind="stable")
+        frame = frame.iloc[places].reset_index(drop=True)
         frame = frame if self.finish is None else self.finish(frame)
-        whole = Path(f"{file}.new")  # a full disk must not leave half a table
-        try:
+        digits = None if self.digits is None else f"%.{self.digits}g"
+
+        def write(path: Path) -> None:
             if self.suffix == ".parquet":
-                frame.to_parquet(whole, compression="zstd", index=False)
+                frame.to_parquet(path, compression="zstd", index=False)
             else:
-                digits = None if self.digits is None else f"%.{self.digits}g"
-                frame.to_csv(whole, index=False, float_format=digits, lineterminator="\n")
-            os.replace(whole, file)
-        finally:
-            whole.unlink(missing_ok=True)
+                frame.to_csv(path, index=False, float_format=digits, lineterminator="\n")
+
+        write_whole({file: write})

@@ -1,5 +1,5 @@
-"""Committed results, written: sorted Parquet, a small CSV to look at, and where they come from; and
-a sample of their rows simulated again."""
+"""Committed results, written: sorted Parquet, and where it comes from; and a sample of its rows
+simulated again."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import json
 import os
 import platform
 import subprocess
-import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,8 @@ import pandas as pd
 
 from recallbook.arguments import check_rate, check_seed, check_size, not_allowed
 from recallbook.data.streams import SCHEME
-from recallbook.sweeps.archive import FOLDER, load_results, table
-from recallbook.sweeps.point import LATER_FIELDS, OUTCOMES, Point, from_frame, unique
+from recallbook.sweeps.archive import load_results, table
+from recallbook.sweeps.point import OUTCOMES, Point, from_frame, unique
 from recallbook.sweeps.run import run_sweep
 from recallbook.sweeps.store import Store
 
@@ -33,6 +33,16 @@ CODE = (
 EXACT = 1e-9  # a sum of shares 1/k has this many digits, whatever the order in which it was added
 
 
+def write_whole(writers: Mapping[Path, Callable[[Path], Any]]) -> None:
+    """Write files of one folder, and then put all in place: where that fails, what was there before
+    is there still."""
+    with TemporaryDirectory(dir=next(iter(writers)).parent, prefix=".export-") as folder:
+        for file, write in writers.items():
+            write(Path(folder) / file.name)
+        for file in writers:
+            os.replace(Path(folder) / file.name, file)
+
+
 def export(
     name: str,
     points: Iterable[Point],
@@ -40,78 +50,48 @@ def export(
     folder: str | os.PathLike[str],
     command: str,
 ) -> list[Path]:
-    """Write ``name.parquet``, ``name.csv`` (means over seeds) and ``name.json`` (provenance) into
-    ``folder``.
+    """Write ``name.parquet`` and ``name.json`` (provenance) into ``folder``.
 
-    The same rows give the same bytes, whatever the order in which they were computed. All three are
-    written whole, and then put in place: where that fails, what was there before is there still.
+    The same rows give the same bytes, whatever the order in which they were computed.
 
     Raises
     ------
     ValueError
-        If points are missing from the store, the store is no store, or there is no such folder.
+        If points are missing from the store, or the store is no store.
     OSError
-        If the folder cannot be written to, or is full.
+        If there is no such folder, or it cannot be written to, or is full.
     """
-    wanted, folder = unique(points), Path(folder)
-    if not folder.is_dir():
-        raise not_allowed("folder", str(folder), "a folder that exists")
+    wanted = unique(points)
     if not Path(store).exists():
         raise not_allowed("store", str(store), "a file that exists: run the sweep first")
     with Store(store) as kept:
         results = kept.get(wanted)
-    if len(results) < len(wanted):
-        missing = len(wanted) - len(results)
-        raise not_allowed(
-            "store",
-            str(store),
-            f"a store with all {len(wanted)} points; {missing} are missing: run the sweep",
-        )
+    if missing := len(wanted) - len(results):
+        allowed = f"a store with all {len(wanted)} points; {missing} are missing: run the sweep"
+        raise not_allowed("store", str(store), allowed)
     frame = in_order(table(results))
+    versions = {package: version(package) for package in PACKAGES}
     record = {
         "name": name,
         "command": command,
         "rows": len(frame),
         "failed": int(frame["error"].notna().sum()),
-        "points": points_hash(wanted),
         "data": data_hash(frame),
         "seconds": round(sum(result.seconds for result in results)),
         "scheme": SCHEME,
-        "versions": {
-            **{package: version(package) for package in PACKAGES},
-            "python": platform.python_version(),
-        },
+        "versions": {**versions, "python": platform.python_version()},
         "machine": platform.machine(),
         **commit(),
     }
-    paths = [folder / f"{name}.{kind}" for kind in ("parquet", "csv", "json")]
-    unused = [
-        name
-        for name, value in LATER_FIELDS.items()
-        if (frame[name].isna() | (frame[name] == value)).all()
-    ]
-    frame = frame.drop(columns=unused)  # as results were written before there were such fields
-    try:
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".export-") as whole:
-            parquet, csv, text = written = [Path(whole) / path.name for path in paths]
-            frame.to_parquet(parquet, engine="pyarrow", compression="zstd", index=False)
-            summary(frame).to_csv(csv, index=False, float_format="%.5g", lineterminator="\n")
-            text.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-            for path, place in zip(written, paths, strict=True):
-                os.replace(path, place)
-    except OSError as problem:
-        what = f"export to {folder}: {problem.strerror or problem}"
-        raise OSError(
-            f"{what}; the store is whole: make room, or name another folder, and run it again"
-        ) from problem
+    text = json.dumps(record, indent=2) + "\n"
+    parquet, provenance = paths = [Path(folder) / f"{name}.{kind}" for kind in ("parquet", "json")]
+    write_whole(
+        {
+            parquet: lambda path: frame.to_parquet(path, compression="zstd", index=False),
+            provenance: lambda path: path.write_text(text, encoding="utf-8"),
+        }
+    )
     return paths
-
-
-def provenance(name: str) -> dict[str, Any]:
-    """The command that made committed results, versions, and hashes of the points and of the
-    data."""
-    record: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))
-    return record
 
 
 def in_order(frame: pd.DataFrame) -> pd.DataFrame:
@@ -119,25 +99,11 @@ def in_order(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.sort_values(Point.names(), kind="stable", ignore_index=True)
 
 
-def summary(frame: pd.DataFrame) -> pd.DataFrame:
-    """Means over seeds, and the number of ``seeds``; columns that say nothing are left out."""
-    fields = [name for name in Point.names() if name != "seed" and name in frame.columns]
-    groups = frame.groupby(fields, dropna=False, sort=True)
-    found = groups[list(OUTCOMES)].mean().assign(seeds=groups.size()).reset_index()
-    return found.dropna(axis=1, how="all")
-
-
-def points_hash(points: Iterable[Point]) -> str:
-    """SHA-256 of the sorted keys of all points."""
-    return hashlib.sha256("\n".join(sorted(point.key for point in points)).encode()).hexdigest()
-
-
 def data_hash(frame: pd.DataFrame) -> str:
     """SHA-256 of all points with their outcomes, independent of the order of rows and of the file
     format."""
-    outcomes = (
-        frame[[*OUTCOMES, "error"]].astype(object).where(frame[[*OUTCOMES, "error"]].notna(), None)
-    )
+    measured = frame[[*OUTCOMES, "error"]].astype(object)
+    outcomes = measured.where(measured.notna(), None)
     rows = zip(from_frame(frame), outcomes.to_numpy().tolist(), strict=True)
     lines = sorted(point.key + json.dumps(outcome) for point, outcome in rows)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
@@ -149,17 +115,17 @@ def commit(root: Path = Path(__file__).parents[1]) -> dict[str, Any]:
 
     Nothing outside a checkout. Results do not count, since whoever exports them is changing them.
     """
+
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
     try:
-        head = subprocess.run(
-            ["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=True
-        )
-        changes = ["git", "status", "--porcelain", "--untracked-files=all", "--"]
-        changed = subprocess.run(
-            [*changes, *CODE], cwd=root, capture_output=True, text=True, check=True
-        )
+        head = git("rev-parse", "HEAD")
+        changed = git("status", "--porcelain", "--untracked-files=all", "--", *CODE)
     except (OSError, subprocess.CalledProcessError):
         return {}
-    return {"commit": head.stdout.strip(), "changed": bool(changed.stdout.strip())}
+    return {"commit": head, "changed": bool(changed)}
 
 
 def recomputed(name: str, count: int = 4, seed: int = 0, seconds: float = 0.3) -> pd.DataFrame:
@@ -178,23 +144,19 @@ def recomputed(name: str, count: int = 4, seed: int = 0, seconds: float = 0.3) -
     frame = load_results(name)
     points = from_frame(frame)
     check_rate("seconds", seconds)
-    cheap = [i for i, point in enumerate(points) if point.cost <= seconds]
+    cheap = [row for row, point in enumerate(points) if point.cost <= seconds]
     if check_size("count", count) > len(cheap):
-        raise not_allowed(
-            "count", count, f"at most {len(cheap)}, the number of points of {seconds} s"
-        )
-    chosen = np.sort(
-        np.random.default_rng(check_seed("seed", seed)).choice(cheap, count, replace=False)
-    )
-    again = run_sweep([points[i] for i in chosen]).set_index(chosen)
+        allowed = f"at most {len(cheap)}, the number of points of {seconds} s"
+        raise not_allowed("count", count, allowed)
+    drawn = np.random.default_rng(check_seed("seed", seed)).choice(cheap, count, replace=False)
+    chosen = np.sort(drawn)
+    again = run_sweep([points[row] for row in chosen]).set_index(chosen)
     return again.assign(same=agree(frame.loc[chosen], again))
 
 
 def agree(stored: pd.DataFrame, again: pd.DataFrame) -> pd.Series:
     """Row by row, whether outcomes and errors are the same, as :func:`recomputed` says."""
-    same = (stored["error"].fillna("") == again["error"].fillna("")).to_numpy(bool)
-    for outcome in OUTCOMES:
-        before, after = stored[outcome].to_numpy(float), again[outcome].to_numpy(float)
-        near = np.abs(after - before) <= EXACT
-        same &= near | (np.isnan(before) & np.isnan(after))
-    return pd.Series(same, index=stored.index)
+    said = stored["error"].fillna("") == again["error"].fillna("")
+    before, after = (frame[list(OUTCOMES)].to_numpy(float) for frame in (stored, again))
+    near = np.isclose(before, after, rtol=0, atol=EXACT, equal_nan=True)
+    return said & near.all(axis=1)

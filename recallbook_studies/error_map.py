@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator
-from multiprocessing import Pool
 from typing import Any
 
 import numpy as np
@@ -96,10 +95,9 @@ def load() -> pd.DataFrame:
 def as_setting(row: dict[str, Any]) -> Setting:
     """The setting of a row of a map: callables by their names, what is missing by default."""
     fields = {name: row[name] for name in FIELDS if name in row and not pd.isna(row[name])}
-    activation = fields.get("activation")
-    return Setting(
-        **fields | ({"activation": CALLABLES.get(activation, activation)} if activation else {})
-    )
+    if "activation" in fields:
+        fields["activation"] = CALLABLES.get(fields["activation"], fields["activation"])
+    return Setting(**fields)
 
 
 def seeds_of(index: int) -> range:
@@ -107,12 +105,12 @@ def seeds_of(index: int) -> range:
     return range(FIRST_SEED + MOST * index, FIRST_SEED + MOST * (index + 1))
 
 
-def outcomes(setting: Setting, seeds: Iterable[int], test_samples: int) -> Iterator[list[float]]:
+def outcomes(setting: Setting, seeds: Iterable[int]) -> Iterator[list[float]]:
     """Simulated ``QUANTITIES``, seed after seed."""
     # products with m features take most of the time
     dtype = torch.float64 if setting.width is None else torch.float32
     for seed in seeds:
-        found = simulate(setting, seed, test_samples=test_samples, dtype=dtype)
+        found = simulate(setting, seed, test_samples=TEST, dtype=dtype)
         yield [getattr(found, name) for name in QUANTITIES]
 
 
@@ -123,13 +121,14 @@ def means_and_errors(rows: list[list[float]]) -> dict[str, float]:
     return dict(zip(names, (*means.tolist(), *errors.tolist()), strict=True))
 
 
-def predictions(setting: Setting) -> dict[str, Any]:
-    """What is predicted of each of ``QUANTITIES``, the standard error of that, and the names of the
-    ``doubts``."""
-    found = predict(setting, warn=False)
-    names = {doubt.name for doubt in doubts(setting, found.lock_on)}
-    row = {f"predicted_{name}": getattr(found, name) for name in QUANTITIES}
-    return {**row, "predicted_error": found.error, "doubts": names}
+def predicted(row: dict[str, Any]) -> dict[str, float]:
+    """What is predicted of each of ``QUANTITIES`` for the setting of a row, and the standard error
+    of that."""
+    found = predict(as_setting(row), warn=False)
+    return {
+        **{f"predicted_{name}": getattr(found, name) for name in QUANTITIES},
+        "predicted_error": found.error,
+    }
 
 
 def excess(rows: pd.DataFrame, name: str) -> pd.Series:
@@ -140,21 +139,26 @@ def excess(rows: pd.DataFrame, name: str) -> pd.Series:
     return difference.abs() - TOLERANCES[name] - 2 * error
 
 
-def simulated(index: int) -> dict[str, Any]:
+def measured(setting: Setting, seeds: Iterable[int], fewest: int) -> dict[str, Any]:
     """Means over seeds with their standard errors.
 
-    Seeds are added until every standard error is at most ``ENOUGH``; the first ``FEWEST`` always
+    Seeds are added until every standard error is at most ``ENOUGH``; the first ``fewest`` always
     run, or ``AT_LEAST`` where they take long."""
-    started, rows, setting = time.perf_counter(), [], random_setting(index)
-    for row in outcomes(setting, seeds_of(index), TEST):
+    started, rows = time.perf_counter(), []
+    for row in outcomes(setting, seeds):
         rows.append(row)
         late = time.perf_counter() - started > SECONDS
-        if len(rows) < (AT_LEAST if late else FEWEST):
-            continue
-        errors = means_and_errors(rows)
-        if late or max(errors[f"{name}_error"] for name in QUANTITIES) <= ENOUGH:
-            break
-    return {"index": index, **described(setting), "seeds": len(rows), **means_and_errors(rows)}
+        if len(rows) >= (AT_LEAST if late else fewest):
+            found = means_and_errors(rows)
+            if late or max(found[f"{name}_error"] for name in QUANTITIES) <= ENOUGH:
+                break
+    return {"seeds": len(rows), **means_and_errors(rows)}
+
+
+def simulated(index: int) -> dict[str, Any]:
+    """The row of this number."""
+    setting = random_setting(index)
+    return {"index": index, **described(setting), **measured(setting, seeds_of(index), FEWEST)}
 
 
 def described(setting: Setting) -> dict[str, Any]:
@@ -163,11 +167,6 @@ def described(setting: Setting) -> dict[str, Any]:
     fields = ("vocab", "seq_len", "dim", "samples", "width", "embeddings", "trigger_in_values")
     activation = names.get(setting.activation, setting.activation) if setting.width else None  # type: ignore[arg-type]
     return {**{name: getattr(setting, name) for name in fields}, "activation": activation}
-
-
-def predicted(row: dict[str, Any]) -> dict[str, Any]:
-    """What is predicted for the setting of a row of a map."""
-    return predictions(as_setting(row))
 
 
 def judged(frame: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -187,10 +186,8 @@ def judged(frame: pd.DataFrame | None = None) -> pd.DataFrame:
 def finish(frame: pd.DataFrame) -> pd.DataFrame:
     """The rows with what is predicted for them now."""
     frame = frame.astype({**INTEGERS, "width": "Int32"})
-    with Pool(2) as pool:
-        found = pool.imap(predicted, frame.to_dict("records"), chunksize=8)
-        guesses = pd.DataFrame(tqdm(found, total=len(frame)), index=frame.index)
-    return frame.assign(**guesses[[f"predicted_{name}" for name in QUANTITIES]])
+    found = pd.DataFrame([predicted(row) for row in tqdm(frame.to_dict("records"))])
+    return frame.assign(**found.drop(columns="predicted_error").set_index(frame.index))
 
 
 def fresh(seed: int, count: int = 20) -> pd.DataFrame:

@@ -8,12 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 from scipy.optimize import isotonic_regression
-from scipy.special import logit
+from scipy.special import logit, stdtrit
 
-from recallbook.arguments import check_choice, check_rate, check_share, not_allowed
-from recallbook.sweeps.point import OUTCOMES
+from recallbook.arguments import not_allowed
 
 
 class Interval(NamedTuple):
@@ -30,16 +28,12 @@ def seed_interval(values: ArrayLike, level: float = 0.95) -> Interval:
     Raises
     ------
     ValueError
-        With fewer than two values, or a level outside 0 to 1.
+        With fewer than two values.
     """
     sample = np.asarray(values, dtype=float)
     if sample.ndim != 1 or sample.size < 2:
         raise not_allowed("values", values, "a list of at least two numbers, one for each seed")
-    half = (
-        stats.t.ppf((1 + check_share("level", level)) / 2, sample.size - 1)
-        * sample.std(ddof=1)
-        / np.sqrt(sample.size)
-    )
+    half = stdtrit(sample.size - 1, (1 + level) / 2) * sample.std(ddof=1) / np.sqrt(sample.size)
     mean = float(sample.mean())
     return Interval(mean, mean - half, mean + half)
 
@@ -48,7 +42,6 @@ def over_seeds(
     frame: pd.DataFrame,
     by: list[str],
     column: str,
-    level: float = 0.95,
     within: tuple[float, float] = (-np.inf, np.inf),
 ) -> pd.DataFrame:
     """``mean``, ``low``, ``high`` of ``column`` and the number of ``seeds`` for each group of
@@ -57,7 +50,7 @@ def over_seeds(
     ``within`` are the ends of the possible range, such as 0 and 1 for a fraction: intervals are cut
     there."""
     groups = frame.groupby(by, sort=True)[column]
-    rows = [(*key, *seed_interval(values, level), len(values)) for key, values in groups]
+    rows = [(*key, *seed_interval(values), len(values)) for key, values in groups]
     out = pd.DataFrame(rows, columns=[*by, "mean", "low", "high", "seeds"])
     return out.assign(low=out["low"].clip(*within), high=out["high"].clip(*within))
 
@@ -70,11 +63,9 @@ def fitted_slope(sizes: ArrayLike, values: ArrayLike, level: float = 0.95) -> In
     x = np.log(np.asarray(sizes, dtype=float))
     table = np.asarray(values, dtype=float)
     if table.ndim != 2 or table.shape[1] != x.size or x.size < 2 or (table <= 0).any():
-        raise not_allowed(
-            "values", values, "positive numbers, one row for each seed and one column for each size"
-        )
-    slopes = np.polyfit(x, np.log(table).T, 1)[0]
-    return seed_interval(slopes, level)
+        allowed = "positive numbers, one row for each seed and one column for each size"
+        raise not_allowed("values", values, allowed)
+    return seed_interval(np.polyfit(x, np.log(table).T, 1)[0], level)
 
 
 FLAT = 0.005  # fractions so near to 0 or 1 do not say how near
@@ -88,7 +79,9 @@ def crossing(sizes: ArrayLike, means: ArrayLike, level: float = 0.5) -> float:
     that shape, so that where the grid lies does not matter. ``inf`` if the largest size falls
     short, 0 if the smallest is enough: the answer is outside the grid."""
     x = np.log(np.asarray(sizes, dtype=float))
-    rising = isotonic_regression(np.asarray(means, dtype=float)).x
+    rising = np.asarray(means, dtype=float)
+    if (np.diff(rising) < 0).any():
+        rising = isotonic_regression(rising).x
     if rising[-1] < level:
         return math.inf
     first = int(np.argmax(rising >= level))
@@ -108,34 +101,16 @@ class Curve(NamedTuple):
     values: Array
 
 
-def curves(frame: pd.DataFrame, by: list[str], vary: str, outcome: str) -> list[Curve]:
-    """Curves with the same seeds at every size; ``ValueError`` where a seed is missing
-    somewhere."""
-    missing = [name for name in (*by, vary, outcome, "seed") if name not in frame.columns]
-    if missing or not by or not len(frame):
-        raise not_allowed(
-            "frame",
-            list(frame.columns),
-            "rows of results with the columns " + ", ".join([*by, vary, outcome]),
-        )
+def curves(frame: pd.DataFrame, by: list[str], outcome: str) -> list[Curve]:
+    """Curves along N with the same seeds everywhere; ``ValueError`` where one is missing."""
     found, seeds = [], sorted(frame["seed"].unique())
     for key, part in frame.groupby(by, sort=True):
-        table = part.pivot(index=vary, columns="seed", values=outcome)
+        table = part.pivot(index="samples", columns="seed", values=outcome)
         if list(table.columns) != seeds or table.isna().any(axis=None):
-            raise not_allowed(
-                "frame",
-                dict(zip(by, key, strict=True)),
-                "curves with all seeds at all sizes, without failures",
-            )
+            allowed = "curves with all seeds at all sizes, without failures"
+            raise not_allowed("frame", dict(zip(by, key, strict=True)), allowed)
         found.append(Curve(key, table.index.to_numpy(dtype=float), table.to_numpy(dtype=float)))
     return found
-
-
-def check_target(outcome: str, level: float) -> None:
-    check_choice("outcome", outcome, OUTCOMES)
-    allowed = f"a number between {FLAT} and {1 - FLAT}"
-    if not FLAT < check_rate("level", level, allowed) < 1 - FLAT:
-        raise not_allowed("level", level, allowed)
 
 
 def log_crossing(

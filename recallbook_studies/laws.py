@@ -35,6 +35,7 @@ GROWTH = {
 }  # step 2: powers of a size that grows; 1 << L << V << N << LV, d of the order of V
 SMALL_DIM = {**GROWTH, d: 6}  # the same with d << V
 PROPORTIONAL = {V: 1, N: 1, d: 1}  # step 3: sequences, dimensions and facts grow together
+TYPICAL = {of_lock_on.T: 1, of_lock_on.Q: 1, of_lock_on.M: 1}  # the typical draw
 LAW_OF_STEP_2 = ("mean bias", "frequency noise", "gradient noise")
 
 
@@ -43,9 +44,7 @@ def leading(expression: sp.Expr, growth: Mapping[sp.Symbol, int]) -> sp.Expr:
     large."""
     x = sp.Symbol("x", positive=True)
     along = sp.together(
-        expression.subs(
-            {size: size * x**power for size, power in growth.items()}, simultaneous=True
-        )
+        expression.subs({size: size * x**k for size, k in growth.items()}, simultaneous=True)
     )
     above, below = (sp.Poly(part, x) for part in sp.fraction(along))
     left = above.LC() / below.LC() * x ** (above.degree() - below.degree())
@@ -53,24 +52,10 @@ def leading(expression: sp.Expr, growth: Mapping[sp.Symbol, int]) -> sp.Expr:
 
 
 def leading_exponents(expression: sp.Expr) -> dict[sp.Symbol, sp.Rational]:
-    r"""Exponents of an expression's leading monomial for $1\ll L$, $1\ll d\ll V\ll N$, at the
-    typical draw.
-
-    Taken with $V=x^{8}$, $d=x^{6}$, $L=x^{5}$, $N=x^{10}$ for $x\to\infty$: a path inside that
-    region. The leading term of a sum of monomials is then the one with the highest power of $x$.
-    """
-    x = sp.Symbol("x", positive=True)
-    typical = {of_lock_on.T: 1, of_lock_on.Q: 1, of_lock_on.M: 1, tau: 1}
-    path = {size: x**power for size, power in SMALL_DIM.items()}
-    # a sum of monomials
-    monomials = sp.expand(sp.cancel(expression.subs(typical)))
-
-    def power(term: sp.Expr) -> sp.Expr:
-        along = term.subs(path)
-        return sp.simplify(x * sp.diff(along, x) / along)
-
-    leading = max(sp.Add.make_args(monomials), key=power)
-    return {size: sp.simplify(size * sp.diff(sp.log(leading), size)) for size in (V, N, L, d)}
+    r"""Exponents of an expression's leading monomial for $1\ll L\ll d\ll V\ll N\ll LV$, at the
+    typical draw and with the trigger in the values where $\tau$ is left."""
+    found = leading(expression.subs(TYPICAL).subs(tau, 1), SMALL_DIM)
+    return {size: sp.simplify(size * sp.diff(sp.log(found), size)) for size in (V, N, L, d)}
 
 
 @cache
@@ -80,13 +65,12 @@ def lock_on_noises(trigger_in_values: bool = False, small_dim: bool = False) -> 
 
     For $1\ll L\ll V\ll N\ll LV$; with ``small_dim`` $d\ll V$ too, else $d$ is of the order of $V$.
     """
-    typical = {of_lock_on.T: 1, of_lock_on.Q: 1, of_lock_on.M: 1, tau: int(trigger_in_values)}
+    typical = {**TYPICAL, tau: int(trigger_in_values)}
     growth = SMALL_DIM if small_dim else GROWTH
     score = leading(of_lock_on.trigger_score().subs(typical), growth)
-    terms = of_lock_on.lock_terms().items()
     return {
         name: sp.factor(leading(term.token.subs(typical), growth) / score**2)
-        for name, term in terms
+        for name, term in of_lock_on.lock_terms().items()
     }
 
 

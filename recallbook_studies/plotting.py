@@ -35,7 +35,6 @@ COLOURS = tuple(COLOUR_OF.values())[:6]
 COLOUR_OF |= {"mean bias": COLOURS[0], "interference": COLOURS[1]}
 MARKERS = ("o", "s", "^", "D", "v", "P")
 GREY = "#555555"
-CENTRED: dict[str, Any] = {"ha": "center", "va": "center"}
 STYLE: Any = {
     "figure.figsize": (6.4, 3.8),
     "figure.dpi": 110,
@@ -133,24 +132,17 @@ def draw_model(ax: Axes) -> None:
         ("value matrix\n$W_V$", "step 1: $1/(LV)$\nstep 3: $1/V$"),
         ("logits\n$U W_V h$", ""),
     ]
+    centred: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 9}
     for i, (name, step) in enumerate(stages):
         face = COLOURS[5] if step else "#f2f2f2"
         box: dict[str, Any] = {"boxstyle": "round,pad=0.02", "fc": face, "ec": GREY}
         ax.add_patch(mpl.patches.FancyBboxPatch((1.6 * i, 0), 1.2, 0.8, **box))
-        ax.text(1.6 * i + 0.6, 0.4, name, **CENTRED, fontsize=9)
-        ax.text(1.6 * i + 0.6, 1.15, step, **CENTRED, fontsize=9, color=COLOURS[0])
+        ax.text(1.6 * i + 0.6, 0.4, name, **centred)
+        ax.text(1.6 * i + 0.6, 1.15, step, **centred, color=COLOURS[0])
         if i:
-            _arrow(ax, 1.6 * i - 0.36, 1.6 * i - 0.04, 0.4)
-    _frame(ax, (-0.1, 1.6 * len(stages) - 0.3), (-0.2, 1.5))
-
-
-def _arrow(ax: Axes, start: float, end: float, y: float) -> None:
-    ax.annotate("", (end, y), (start, y), arrowprops={"arrowstyle": "->", "color": GREY})
-
-
-def _frame(ax: Axes, x: tuple[float, float], y: tuple[float, float]) -> None:
-    """A drawing's limits, with equal units and without axes."""
-    ax.set(xlim=x, ylim=y, aspect="equal")
+            arrow = {"arrowstyle": "->", "color": GREY}
+            ax.annotate("", (1.6 * i - 0.04, 0.4), (1.6 * i - 0.36, 0.4), arrowprops=arrow)
+    ax.set(xlim=(-0.1, 1.6 * len(stages) - 0.3), ylim=(-0.2, 1.5), aspect="equal")
     ax.axis("off")
 
 

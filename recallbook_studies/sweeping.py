@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import torch
 
 from recallbook.arguments import (
@@ -21,81 +20,73 @@ from recallbook.arguments import (
     not_allowed,
 )
 from recallbook.sweeps.archive import FOLDER, load_results, tables
-from recallbook.sweeps.point import OUTCOMES, Point, from_frame
+from recallbook.sweeps.point import OUTCOMES, Point
 from recallbook.sweeps.run import run_sweep
 from recallbook.sweeps.store import Store
 from recallbook_studies.catalogue import RowTable, Sweep
 from recallbook_studies.committed import export, recomputed
-from recallbook_studies.planning import add_plan
+from recallbook_studies.plan import add_plan
 from recallbook_studies.pool import executor_for
 from recallbook_studies.sweeps import ROW_TABLES, SWEEPS
 
 
-def listed(**kinds: Mapping[str, Sweep | RowTable]) -> str:
-    """What can be named, by kind, and what each shows."""
-    width = max(len(name) for known in kinds.values() for name in known)
-    lines = []
-    for kind, known in kinds.items():
-        lines += [
-            f"{kind}:",
-            *(f"  {name:{width}}  {one.shows}" for name, one in known.items()),
-            "",
-        ]
-    return "\n".join(lines)
+def listed(kind: str, known: Mapping[str, Sweep | RowTable]) -> str:
+    """What can be named, and what each shows."""
+    width = max(map(len, known))
+    return "\n".join([f"{kind}:", *(f"  {name:{width}}  {x.shows}" for name, x in known.items())])
 
 
 def add(commands: Any, shape: dict[str, Any]) -> str:
     """Add all commands to the parser's, which finds this by its entry point; return what they run."""
-    end = shape["epilog"]
+    sweeps, row_tables = listed("sweeps", SWEEPS), listed("tables", ROW_TABLES)
     add_plan(commands, shape)
-    add_sweeps(commands, {**shape, "epilog": f"{listed(sweeps=SWEEPS)}\n{end}"})
-    add_table(commands, {**shape, "epilog": f"{listed(tables=ROW_TABLES)}\n{end}"})
-    return listed(sweeps=SWEEPS, tables=ROW_TABLES)
+    add_sweeps(commands, {**shape, "epilog": f"{sweeps}\n\n{shape['epilog']}"})
+    add_table(commands, {**shape, "epilog": f"{row_tables}\n\n{shape['epilog']}"})
+    return f"{sweeps}\n\n{row_tables}\n"
 
 
 STORE = (str, "FILE", None, "SQLite file with the results (default: NAME.sqlite in this folder)")
+SWEEP = """\
+    Simulate every point of a sweep that the store lacks. A sweep can be stopped, or killed, at any moment: the same
+    command goes on where it was. Failed points are kept with their error and not run again without --retry."""
+EXPORT = """\
+    Write NAME.parquet (one row for each point, sorted) and NAME.json (the command, versions and hashes) from a store
+    that has every point of the sweep."""
+RECOMPUTE = """\
+    Simulate rows of committed results again and print those that differ, with both values. Exit status 1 if any
+    does. What counts as the same is said in recallbook_studies.committed.recomputed."""
+TABLE = """\
+    Make the rows of a table that the file STORE lacks, one by one; it can be stopped at any moment, and the same
+    command goes on where it was. With --export write the table that ships with the package from one or several such
+    files; without any, what is computed from its rows (predictions) is made anew."""
 
 
-def _add(commands: Any, name: str, says: str, text: str, shape: dict[str, Any]) -> Any:
-    """The parser of one command on something that has a name."""
+def _add(commands: Any, run: Any, says: str, text: str, shape: dict[str, Any]) -> Any:
+    """The parser of one command, named as what runs it, on something that has a name."""
+    name = run.__name__.removeprefix("_")
     parser = commands.add_parser(name, help=says, description=textwrap.dedent(text), **shape)
-    kind = "table" if name == "table" else "sweep"
-    parser.add_argument("name", metavar="NAME", help=f"which {kind}; they are listed below")
+    parser.add_argument("name", metavar="NAME", help="which; they are listed below")
+    parser.set_defaults(run=run)
     return parser
 
 
 def add_sweeps(commands: Any, shape: dict[str, Any]) -> None:
     """Add the commands on sweeps to the parser's."""
-    text = """\
-        Simulate every point of a sweep that the store lacks. A sweep can be stopped, or killed, at any moment: the
-        same command goes on where it was. Failed points are kept with their error and not run again without --retry."""
-    sweep = _add(commands, "sweep", "run a sweep", text, shape)
+    sweep = _add(commands, _sweep, "run a sweep", SWEEP, shape)
+    dask = "run on the Dask cluster with this scheduler instead"
     sweep.options(
         {
             "store": STORE,
             "workers": (int, "N", 1, "worker processes (default: 1, this process)"),
-            "scheduler": (
-                str,
-                "ADDRESS",
-                None,
-                "run on the Dask cluster with this scheduler instead",
-            ),
+            "scheduler": (str, "ADDRESS", None, dask),
             "limit": (int, "K", None, "stop after K more points (default: all)"),
         }
     )
     sweep.flags({"retry": "run failed points again"})
-    sweep.set_defaults(run=_sweep)
-    text = """\
-        Write NAME.parquet (one row for each point, sorted), NAME.csv (means over seeds) and NAME.json (the command,
-        versions and hashes) from a store that has every point of the sweep."""
-    out = _add(commands, "export", "export results", text, shape)
+    out = _add(commands, _export, "export results", EXPORT, shape)
     folder = "where to write (default: the current folder)"
     out.options({"store": STORE, "to": (str, "FOLDER", ".", folder)})
-    out.set_defaults(run=_export)
-    text = """\
-        Simulate rows of committed results again and print those that differ, with both values. Exit status 1 if any
-        does. What counts as the same is said in recallbook_studies.committed.recomputed."""
-    again = _add(commands, "recompute", "check committed results", text, shape)
+    again = _add(commands, _recompute, "check committed results", RECOMPUTE, shape)
     again.options(
         {
             "count": (int, "K", 24, "how many rows, drawn at random (default: 24)"),
@@ -103,16 +94,11 @@ def add_sweeps(commands: Any, shape: dict[str, Any]) -> None:
             "seconds": (float, "T", 1.0, "only rows estimated at most so long (default: 1)"),
         }
     )
-    again.set_defaults(run=_recompute)
 
 
 def add_table(commands: Any, shape: dict[str, Any]) -> None:
     """Add the command on row tables to the parser's."""
-    text = """\
-        Make the rows of a table that the file STORE lacks, one by one; it can be stopped at any moment, and the same
-        command goes on where it was. With --export write the table that ships with the package from one or several such
-        files; without any, what is computed from its rows (predictions) is made anew."""
-    parser = _add(commands, "table", "make a table of rows", text, shape)
+    parser = _add(commands, _table, "make a table of rows", TABLE, shape)
     parser.add_argument("store", metavar="STORE", nargs="*", type=Path, help="CSV file of rows")
     parser.flags({"export": "write the table that ships"})
     parser.options(
@@ -121,7 +107,6 @@ def add_table(commands: Any, shape: dict[str, Any]) -> None:
             "device": (str, "NAME", None, "where to train, such as cuda (default: cpu)"),
         }
     )
-    parser.set_defaults(run=_table)
 
 
 def _part(text: str) -> slice:
@@ -151,13 +136,13 @@ def _table(chosen: argparse.Namespace) -> int:
     return 0
 
 
-def _points(name: str) -> list[Point]:
-    return SWEEPS[check_choice("name", name, tuple(SWEEPS))].points()
+def _points_and_store(chosen: argparse.Namespace) -> tuple[list[Point], str]:
+    points = SWEEPS[check_choice("name", chosen.name, tuple(SWEEPS))].points()
+    return points, chosen.store or f"{chosen.name}.sqlite"
 
 
 def _sweep(chosen: argparse.Namespace) -> int:
-    points = _points(chosen.name)
-    store = chosen.store or f"{chosen.name}.sqlite"
+    points, store = _points_and_store(chosen)
     check_size("workers", chosen.workers)
     limit = check_optional(check_size, "limit", chosen.limit)
     with Store(store) as kept:
@@ -175,9 +160,8 @@ def _sweep(chosen: argparse.Namespace) -> int:
 
 
 def _export(chosen: argparse.Namespace) -> int:
-    points = _points(chosen.name)
+    points, store = _points_and_store(chosen)
     command = " && ".join(f"python -m recallbook {do} {chosen.name}" for do in ("sweep", "export"))
-    store = chosen.store or f"{chosen.name}.sqlite"
     print(*export(chosen.name, points, store, chosen.to, command), sep="\n")
     return 0
 
@@ -186,12 +170,9 @@ def _recompute(chosen: argparse.Namespace) -> int:
     found = recomputed(chosen.name, chosen.count, chosen.seed, chosen.seconds)
     wrong = found[~found["same"]]
     stored = load_results(chosen.name).loc[wrong.index]
-    points = from_frame(stored)
-    for row, point in zip(wrong.index, points, strict=True):
-        print(f"row {row}: {point.canonical}")
-        for outcome in (*OUTCOMES, "error"):
-            before, after = stored.loc[row, outcome], wrong.loc[row, outcome]
-            if not (pd.isna(before) and pd.isna(after)) and str(before) != str(after):
-                print(f"  {outcome}: stored {before}, now {after}")
+    if len(wrong):
+        compared = [*OUTCOMES, "error"]
+        both = stored[compared].compare(wrong[compared], result_names=("stored", "now"))
+        print(both.to_string())
     print(f"{chosen.name}: {len(found)} rows recomputed, {len(wrong)} differ")
     return 1 if len(wrong) else 0

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from recallbook.setting import Setting
 from recallbook.sweeps.point import Point
-from recallbook_studies import error_map
+from recallbook_studies import error_map, grids
 from recallbook_studies.catalogue import RowTable, Sweep
 from recallbook_studies.ch05 import terms_alone
 from recallbook_studies.ch06 import certificates, sandwich
-from recallbook_studies.ch07 import choices, features, phase
+from recallbook_studies.ch07 import features, phase
 from recallbook_studies.ch09 import (
     accuracy_sizes,
     envelope,
@@ -43,12 +42,8 @@ from recallbook_studies.explorer import cases, table as explorer
 
 def trial() -> list[Point]:
     """A few points that take seconds."""
-    settings = [
-        Setting(vocab=64, seq_len=16, dim=32, samples=n, trigger_in_values=flag)
-        for n in (64, 256, 1024)
-        for flag in (False, True)
-    ]
-    return [Point(setting, seed, test_samples=1000) for setting in settings for seed in range(4)]
+    sizes = {"vocab": 64, "seq_len": 16, "dim": 32, "samples": (64, 256, 1024)}
+    return grids.points(grids.settings(**sizes, trigger_in_values=grids.FLAGS), range(4), 1000)
 
 
 SWEEPS: dict[str, Sweep] = {
@@ -110,12 +105,6 @@ ROW_TABLES: dict[str, RowTable] = {
         accuracy_sizes.row,
         accuracy_sizes.SIZES,
     ),
-    "mlp_budget": RowTable(
-        "accuracy by the way a number of trained parameters is split",
-        choices.budget_keys,
-        choices.budget_row,
-        ["name", "ratio", "budget"],
-    ),
     "mlp_exponents": RowTable(
         "how the number of facts that fit grows with d and with m",
         lambda: list(features.EXPONENTS),
@@ -153,7 +142,7 @@ ROW_TABLES: dict[str, RowTable] = {
     ),
     "survives": RowTable(
         "the ladder: every rung at every shape and N",
-        runs.keys,
+        lambda: list(runs.every()),
         runs.row,
         together=len(sizes.SEEDS),
         devices=True,
@@ -177,7 +166,7 @@ ROW_TABLES: dict[str, RowTable] = {
         "least norms that fit N sequences, by their bags and located",
         minimisers.price_keys,
         minimisers.price_row,
-        together=len(minimisers.PRICED["MLP"]),
+        together=len(minimisers.PRICED_SAMPLES),
     ),
     "survives_minima": RowTable(
         "the least cross-entropy of facts in one matrix, and what is predicted",

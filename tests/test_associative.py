@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import sympy as sp
 from sampling import standard_error
 from scipy import stats
 from sized import marked
@@ -13,13 +12,6 @@ from recallbook.theory.symbolic.recall_terms import others_variance
 from recallbook_studies.ch02 import associative, retrieval
 
 pytestmark = pytest.mark.essential
-
-
-@pytest.mark.parametrize("power", [1, 2, 3])
-def test_moments_of_squared_length(power):
-    expected = sp.prod((d + 2 * k) / d for k in range(power))
-    assert sp.simplify(retrieval.squared_length_moment(power) - expected) == 0
-    assert retrieval.squared_length_moment(power, "sphere") == 1
 
 
 @pytest.mark.parametrize("embeddings", ["gaussian", "sphere"])

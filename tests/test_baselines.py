@@ -30,19 +30,16 @@ def test_largest_count_at_large_sizes_is_a_distribution():
     assert np.all(np.diff(at_most) >= -1e-12) and at_most[-1] == pytest.approx(1, abs=1e-10)
 
 
-@pytest.mark.parametrize(("zipf", "other_zipf"), [(1.0, 0.0), (0.5, 2.0), (1.0, None)])
-def test_bag_of_words_guess_is_the_best_for_any_frequencies(zipf, other_zipf):
+@pytest.mark.parametrize("zipf", [0.0, 1.0])
+def test_bag_of_words_guess_is_the_best_for_any_frequencies(zipf):
     """Against the posterior of the informative token, for all sequences of three tokens."""
-    problem = rb.draw(marked(4, 3, 1, 1, zipf=zipf, other_zipf=other_zipf), seed=0)
+    problem = rb.draw(marked(4, 3, 1, 1, zipf=zipf), seed=0)
     every = np.array(list(itertools.product(range(4), repeat=3)))
-    facts, others = (
-        np.arange(1.0, 5) ** -exponent
-        for exponent in (zipf, zipf if other_zipf is None else other_zipf)
-    )
+    chances = np.arange(1.0, 5) ** -zipf
     joint = np.zeros((len(every), 4))  # of the sequence and its informative token, up to a factor
     for row, tokens in enumerate(every):
-        for place, token in enumerate(tokens):
-            joint[row, token] += facts[token] * np.prod(np.delete(others[tokens], place))
+        for token in tokens:
+            joint[row, token] += np.prod(chances[tokens])
     guess = problem.permutation.argsort().numpy()[baselines.bag_of_words_guess(problem, every)]
     assert joint[np.arange(len(every)), guess] == pytest.approx(joint.max(axis=1), rel=1e-12)
 

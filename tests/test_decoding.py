@@ -1,5 +1,4 @@
-"""Labels from the initial gradient: exact cases, likelihood, comparisons over seeds, the exact
-gradient's counts."""
+"""Labels from the initial gradient: exact cases, likelihood, comparisons over seeds."""
 
 import itertools
 
@@ -13,8 +12,7 @@ from sized import either, marked, sized
 
 import recallbook as rb
 from recallbook.bounds import decoding, decoding as moments
-from recallbook.bounds.information import maximum_accuracy
-from recallbook_studies.ch08 import estimators, lattice
+from recallbook_studies.ch08 import estimators
 from recallbook_studies.intervals import seed_interval
 
 pytestmark = pytest.mark.essential
@@ -201,33 +199,3 @@ def test_assignment_is_at_least_as_good_as_arg_max(multiple, tau):
     assert seed_interval(table["whitened"] - table["argmax"], 0.999).low > 0
     assert seed_interval(table["refined"] - table["assignment"], 0.999).high > 0
     assert table["refined"].mean() >= table["assignment"].mean() - 0.02
-
-
-# The exact gradient
-
-
-@either("tau")
-def test_products_and_counts_give_the_gradient_and_the_lattice_gives_the_counts(tau):
-    problem = rb.draw(sized(5, 3, 2, 40, trigger_in_values=tau), 1)
-    exact = lattice.exact_gradient(problem, lattice.exact_products(problem))
-    counts = lattice.count_table(problem)
-    assert np.allclose(exact.astype(float) / 120, rb.initial_gradient(problem).numpy(), atol=1e-15)
-    assert counts.sum() == 120
-    found = [
-        np.array_equal(lattice.lattice_counts(problem, bits), counts - counts.min(axis=0))
-        for bits in (96, 8)
-    ]
-    assert found == [True, False]
-
-
-def test_digits_of_float64_determine_the_counts_at_three_dimensions_only():
-    """float64 holds digits enough at d = 3, where the bound allows all facts, and not at d = 2; 8
-    digits never."""
-    three, two = (sized(7, 2, d, n) for d, n in ((3, 24), (2, 90)))
-    assert maximum_accuracy(7, 2, 3, three.samples) == 1
-    for seed in range(4):
-        for setting, bits, found in ((three, 48, True), (three, 8, False), (two, 48, False)):
-            problem = rb.draw(setting, seed)
-            counts = lattice.count_table(problem)
-            ours = lattice.lattice_counts(problem, bits, rb.initial_gradient(problem))
-            assert np.array_equal(ours, counts - counts.min(axis=0)) == found

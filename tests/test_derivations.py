@@ -1,74 +1,11 @@
-"""Step 3's noises and the MLP's kernels, derived: against the ledger, simulation and the numerical
-kernels."""
+"""The MLP's kernels, derived: against the numerical kernels."""
 
 import numpy as np
 import pytest
-import sympy as sp
-from sampling import standard_error
-from sized import either, sized
 
 from recallbook.theory.feature_kernels import near_zero
-from recallbook.theory.symbolic import lock_terms as lock_symbols, recall_terms as symbolic
-from recallbook.theory.symbolic.expressions import N, V, d, numeric, tau
-from recallbook_studies.ch05.contractions import TRIGGER
-from recallbook_studies.ch06 import derived_recall as derived, origins
+from recallbook.theory.symbolic import lock_terms as lock_symbols
 from recallbook_studies.ch07 import derived_overlaps
-
-
-def test_means_of_inner_products():
-    assert derived.mean_of((0, 1, 0, 1)) == 1 / d
-    assert sp.simplify(derived.mean_of((0, 0, 0, 0)) - (1 + 2 / d)) == 0
-    assert derived.mean_of((0, TRIGGER, 0, TRIGGER)) == 1 / d and derived.mean_of((0, 1)) == 0
-
-
-@pytest.mark.parametrize("flag", [0, 1])
-def test_the_ledgers_noises_are_leading_parts(flag):
-    """At N >> V >> d >> 1; label overlap is the ledger's at the mean count, so counts are many
-    here."""
-    at = {V: 1e6, N: 1e11, d: 1e4, tau: flag}
-    for name, term in symbolic.mean_squares().items():
-        leading = float(numeric(term)(at)) if term.subs(tau, flag) != 0 else 0.0
-        assert float(numeric(derived.mean_squares()[name])(at)) == pytest.approx(
-            leading, rel=2e-3
-        ), name
-
-
-@either("flag")
-def test_derived_noises_against_simulation(flag):
-    """At small sizes: within the relative 1/V that the mean of the labels costs, and four standard
-    errors."""
-    setting = sized(40, 1, 20, 200, trigger_in_values=flag)
-    wrong, found = ~np.eye(40, dtype=bool), {}
-    for seed in range(200):
-        for name, part in origins.logits_by_origin(setting, seed).items():
-            found.setdefault(name, []).append(float(np.mean(part[wrong] ** 2)) * 40**2)
-    at = {V: 40, N: 200, d: 20, tau: int(flag)}
-    for name, expression in derived.mean_squares().items():
-        expected, values = float(numeric(expression)(at)), np.array(found[name])
-        slack = 4 * standard_error(values) + 4 / 40 * expected
-        assert abs(values.mean() - expected) <= slack, name
-
-
-def test_label_overlap_is_exact():
-    """With the trigger in the values, at two dimensions, where 1/d is large."""
-    rng, size = np.random.default_rng(0), 10**6
-    token, count = rng.normal(size=(size, 2)) / 2**0.5, rng.binomial(200, 1 / 40, size)
-    weight = count * ((token**2).sum(axis=1) + token[:, 0]) + (1 + token[:, 0]) * (count - 5)
-    expected = numeric(derived.mean_squares()["label overlap"])({V: 40, N: 200, d: 2, tau: 1})
-    assert np.mean(weight**2) / 25 / 2 == pytest.approx(float(expected), rel=0.01)
-
-
-def test_posterior_of_a_label():
-    """u given g = w u + s: regression on draws."""
-    mean, variance = derived.posterior()
-    w, total = sp.Symbol("w", real=True), sp.Symbol("C", positive=True)
-    rng, size = np.random.default_rng(1), 200_000
-    u, s = rng.normal(size=(2, size)) / np.sqrt(5.0)
-    g = 0.6 * u + np.sqrt(2.0 - 0.36) * s  # C = 2, d = 5
-    at = {w: 0.6, total: 2.0}
-    slope = float(mean.subs(at))
-    assert np.mean(u * g) / np.mean(g**2) == pytest.approx(slope, rel=0.02)
-    assert 5 * np.var(u - slope * g) == pytest.approx(float(variance.subs(at)), rel=0.02)
 
 
 @pytest.mark.parametrize("activation", ["linear", "he2", "he3"])

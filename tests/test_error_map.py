@@ -83,7 +83,7 @@ def test_rows_are_what_the_simulation_gives(map_, row):
     index, count = row["index"], row["seeds"]
     plain = map_ is error_map
     seeds = error_map.seeds_of(index)[:count] if plain else unequal_map.seeds_of(index, count)
-    again = list(outcomes(map_.as_setting(row), seeds, map_.TEST))
+    again = list(outcomes(map_.as_setting(row), seeds))
     # the MLP is simulated in single precision
     assert np.mean(again, axis=0) == pytest.approx([row[name] for name in QUANTITIES], abs=2e-3)
 

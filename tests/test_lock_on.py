@@ -8,7 +8,8 @@ from sized import either, marked, sized
 
 import recallbook as rb
 from recallbook.theory.symbolic import lock_terms as lock_symbols
-from recallbook.theory.symbolic.expressions import L, N, V, d, tau
+from recallbook.theory.symbolic.expressions import L, N, V, d, numeric, tau
+from recallbook.theory.values import sizes
 from recallbook_studies.ch05 import scores
 
 TYPICAL = {lock_symbols.T: 1, lock_symbols.Q: 1, lock_symbols.M: 1}
@@ -34,11 +35,12 @@ def test_score_and_scatter(name):
     """Each draw against the prediction at its own T, Q, M: their fluctuation is no error."""
     setting = DOMINATED[name]
     seeds = range(40, 80)
-    frame = scores.run([setting], seeds)
-    excess = frame["score"] - scores.predicted(setting, shared=frame)["score"]
-    assert abs(z_score(excess)) < LARGEST_Z
+    frame = scores.run(setting, seeds)
+    shared = {symbol: frame[symbol.name].to_numpy() for symbol in lock_symbols.SHARED}
+    at = {**sizes(setting), **shared}
+    assert abs(z_score(frame["score"] - numeric(lock_symbols.trigger_score())(at))) < LARGEST_Z
     # ratios of sums, not of single draws: the scatter is skewed. 5 % is what leading order may miss
-    predicted = scores.variance(setting, shared=frame)
+    predicted = sum(numeric(term)(at) for term in scores.terms().values())
     off = frame["variance"] - predicted
     error = standard_error(off)
     assert abs(off.mean()) < LARGEST_Z * error + 0.05 * predicted.mean()
@@ -70,7 +72,7 @@ def at_infinity(fraction, symbol):
 def test_one_position_has_nothing_to_lock():
     assert lock_symbols.trigger_score().subs(L, 1) == 0
     assert [term for term in scores.terms().values() if sp.simplify(term.subs(L, 1)) != 0] == []
-    frame = scores.run([marked(20, 1, 30, 50)], seeds=[0])
+    frame = scores.run(marked(20, 1, 30, 50), seeds=[0])
     assert abs(frame["score"][0]) < 1e-12 and frame["variance"][0] < 1e-24
 
 
@@ -103,7 +105,7 @@ def test_orthogonal_scatter_at_all_lengths(seq_len, tau):
     """Coincidences of a token with its own fact grow with L / V: without them the ratio reaches 1.8
     at L = V."""
     setting = sized(128, seq_len, 130, 12800, embeddings="orthogonal", trigger_in_values=tau)
-    frame = scores.run([setting], range(12))
+    frame = scores.run(setting, range(12))
     ratio = frame["variance"] / scores.variance(setting)
     assert abs(ratio.mean() - 1) < 0.1 + LARGEST_Z * standard_error(ratio)
 

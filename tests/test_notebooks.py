@@ -29,6 +29,7 @@ TAGS |= {"remove-input", "full-width"}
 BOX = ("Question.", "Answer.", "Reading.", "Computing.", "Memory.", "Prerequisites.", "Seed.")
 LONGEST_CELL = 20
 FEWEST_EXERCISES = 5
+MOST_COLUMNS = 6  # of a table in a chapter
 LARGEST_OPEN_SHARE = 1 / 3  # of a chapter's lines of code: those that are the lesson
 UNWANTED = {
     "an address": re.compile(r"0x[0-9a-fA-F]{4,}"),
@@ -219,6 +220,18 @@ def reads_well_raw(notebook):
     return wrong
 
 
+def narrow_tables(notebook):
+    html = [
+        out.get("data", {}).get("text/html", "") for c in code_cells(notebook) for out in c.outputs
+    ]
+    heads = [
+        re.findall(r"<th[ >]", head)
+        for head in re.findall(r"(?s)<thead>(.*?)</thead>", "".join(html))
+    ]
+    wide = [len(head) for head in heads if len(head) > MOST_COLUMNS]
+    return [] if is_appendix(notebook) else [f"a table has {columns} columns" for columns in wide]
+
+
 def is_normalised(notebook):
     same = normalise(copy.deepcopy(notebook)) == notebook
     return [] if same else ["volatile metadata, run `make notebooks`"]
@@ -236,6 +249,7 @@ RULES = (
     exercises_ask_first,
     folds_its_code,
     reads_well_raw,
+    narrow_tables,
     is_normalised,
 )
 
@@ -319,6 +333,7 @@ def store_error(notebook):
     notebook.cells[3].outputs.append(v4.new_output("error", ename="E", evalue="", traceback=[]))
 
 
+WIDE = v4.new_output("display_data", {"text/html": f"<thead><tr>{'<th>N</th>' * 7}</tr></thead>"})
 BREACHES = [
     (executed_in_order, lambda nb: nb.cells[4].update(execution_count=9)),
     (known_tags, tag_numbers("nbval-ignore-outptu")),
@@ -349,6 +364,7 @@ BREACHES = [
     (folds_its_code, change_source(3, "print", "pass\n" * 12 + "print")),
     (reads_well_raw, change_source(9, "One.", "```{note}\nOne.\n```")),
     (reads_well_raw, change_source(4, "print", "pass\n" * 30 + "print")),
+    (narrow_tables, lambda nb: nb.cells[3].update(outputs=[WIDE])),
     (is_normalised, lambda nb: nb.cells[3].metadata.update(execution={"iopub.status.busy": "now"})),
 ]
 

@@ -7,15 +7,13 @@ from functools import partial
 
 import numpy as np
 import pytest
-import sympy as sp
 from hypothesis import given, settings, strategies as st
 from sized import marked
 
 import recallbook as rb
 from recallbook.bounds import coverage, information
-from recallbook.theory.symbolic.expressions import N, V
 from recallbook_studies.ch01.baselines import seen_distribution
-from recallbook_studies.ch08 import estimators, lattice, readings
+from recallbook_studies.ch08 import readings
 from recallbook_studies.intervals import seed_interval
 
 pytestmark = pytest.mark.essential
@@ -44,12 +42,12 @@ def test_enumerated_gradients_are_the_gradient():
 def test_enumerated_noise_has_no_mean_unit_variance_and_sums_to_one(seed):
     """The covariance that the theorem divides by, without sampling; it is the same for every
     permutation."""
-    every = readings.enumerate_gradients(TINY, seed)
-    chances = np.exp(every.chances)
+    seen = readings.observed(TINY, seed, np.random.default_rng(seed))
+    values, chances = readings.enumerated_noise(TINY, seen)
     assert chances.sum() == pytest.approx(1)
-    assert np.allclose(chances @ every.noise, 0, atol=1e-12)
-    covariance = every.noise.T @ (chances[:, None] * every.noise)
-    rank = min(2, np.count_nonzero(every.counts)) * 2
+    assert np.allclose(chances @ values, 0, atol=1e-12)
+    covariance = values.T @ (chances[:, None] * values)
+    rank = min(2, np.count_nonzero(seen.counts)) * 2
     assert np.trace(covariance) == pytest.approx(rank)
     assert np.allclose(
         covariance @ covariance, covariance, atol=1e-10
@@ -62,30 +60,31 @@ def test_information_of_the_true_gradient_by_integration(error):
     """In one dimension: a sum of normal densities for each permutation, integrated on a grid."""
     setting = marked(3, 2, 1, 3)
     for seed in range(3):
-        every = readings.enumerate_gradients(setting, seed)
+        seen = readings.observed(setting, seed, np.random.default_rng([seed, 5]))
+        noise = readings.enumerated_noise(setting, seen)
         grid = np.linspace(-15, 15, 6001)
-        centres = (every.means[:, None] + every.noise)[..., 0]  # (permutation, table)
+        centres = (readings.signals(setting, seen)[:, None] + noise.values)[..., 0]
         bells = np.exp(-((grid - centres[..., None]) ** 2) / (2 * error)) / math.sqrt(
             2 * math.pi * error
         )
-        density = np.einsum("j,pjx->px", np.exp(every.chances), bells) + 1e-300
+        density = np.einsum("j,pjx->px", noise.chances, bells) + 1e-300
         exact = np.mean(density * np.log(density / density.mean(axis=0)), axis=0).sum() * (
             grid[1] - grid[0]
         )
-        found = readings.information_of_true_gradient(setting, seed, [error], 3000)[0]
+        found = readings.information_of_true_gradient(setting, seed, error, 3000)
         assert found == pytest.approx(exact, abs=0.04)  # five standard errors
 
 
 def test_too_many_tables_are_refused():
     with pytest.raises(ValueError, match="tables of counts: smaller sizes"):
-        readings.enumerate_gradients(marked(4, 4, 2, 30), 0)
+        readings.information_of_true_gradient(marked(4, 4, 2, 30), 0, 1.0)
 
 
 def test_a_reading_is_the_gradient_with_an_error_of_that_covariance():
     setting = marked(5, 3, 2, 30)
     problem = rb.draw(setting, 1)
     rng = np.random.default_rng(0)
-    drawn = np.array([lattice.error_of_reading(problem, 0.25, rng) for _ in range(4000)])
+    drawn = np.array([readings.error_of_reading(problem, 0.25, rng) for _ in range(4000)])
     tilde = (problem.output_embeddings - problem.output_embeddings.mean(dim=0)).numpy()[
         problem.labels.numpy()
     ]
@@ -94,7 +93,7 @@ def test_a_reading_is_the_gradient_with_an_error_of_that_covariance():
     found = np.cov(drawn.reshape(4000, -1).T)
     assert np.abs(found - expected).max() < 5 * expected.max() / math.sqrt(4000)
     alone = rb.draw(marked(5, 1, 2, 30), 1)
-    assert not lattice.error_of_reading(alone, 1.0, rng).any()
+    assert not readings.error_of_reading(alone, 1.0, rng).any()
 
 
 # Directions: only labels that occur
@@ -106,64 +105,52 @@ def test_rank_of_the_labels_is_at_most_the_number_of_sequences(samples):
     setting = marked(9, 4, 5, samples)
     ranks = []
     for seed in range(20):
-        counts = estimators.label_counts(setting, np.random.default_rng(seed))
-        labels, _ = estimators.coordinates(estimators.draw_embeddings(setting, seed), counts)
-        ranks.append(labels.shape[1])
-        assert ranks[-1] == min(5, np.count_nonzero(counts))
-    expected = (
-        estimators.direction_count().subs({V: 9, N: samples, sp.Symbol("d", positive=True): 5}) / 5
-    )
-    assert max(ranks) == expected
+        seen = readings.observed(setting, seed, np.random.default_rng(seed))
+        ranks.append(seen.labels.shape[1])
+        assert ranks[-1] == min(5, np.count_nonzero(seen.counts))
+    assert max(ranks) == min(5, samples)
 
 
 @pytest.mark.parametrize(
     ("vocab", "seq_len", "dim", "samples"),
-    [(5, 8, 4, 2), (5, 3, 4, 1), (5, 3, 4, 3), (6, 12, 5, 4)],
+    [(5, 8, 4, 2), (5, 3, 4, 1), (5, 3, 4, 3), (6, 12, 5, 4), (5, 8, 2, 400)],
 )
-def test_information_with_few_sequences_is_at_most_the_bound(vocab, seq_len, dim, samples):
+def test_signal_and_information_are_at_most_the_bounds(vocab, seq_len, dim, samples):
+    """With few sequences, fewer than dimensions; with many the signal is all that is allowed."""
     setting = marked(vocab, seq_len, dim, samples)
-    found = seed_interval(
-        [estimators.mutual_information(setting, seed, 100) for seed in range(10)], level=0.999
+    energy, directions, nats = zip(
+        *(readings.stand_in(setting, seed, 100) for seed in range(10)), strict=True
     )
+    signal = (samples + vocab - 1) / (seq_len - 1) / (vocab - 1)
+    assert (0.97 if samples == 400 else 0) < sum(energy) / sum(directions) / signal < 1
     allowed = information.available_information(vocab, seq_len, dim, samples)
-    assert found.high < allowed
-    assert allowed == pytest.approx(
-        samples / dim * dim**2 / 2 * math.log1p((samples + vocab - 1) / (seq_len - 1) / (vocab - 1))
-    )
+    assert seed_interval(nats, level=0.999).high < allowed
+    assert allowed == pytest.approx(min(samples, dim) * dim / 2 * math.log1p(signal))
 
 
 @given(
     vocab=st.integers(2, 300),
     seq_len=st.integers(2, 300),
     dim=st.integers(1, 400),
-    samples=st.integers(1, 2000),
     width=st.one_of(st.none(), st.integers(1, 500)),
     noise=st.sampled_from([1e-3, 0.5, 1.0, 40.0]),
     accuracy=st.floats(0.02, 1),
 )
 @settings(max_examples=150, deadline=None, derandomize=True)
-def test_solutions_invert_the_information_also_where_few_labels_occur(**sizes):
-    """At the N or d that is returned there is as much as is needed; a bit less and it is too
-    little."""
-    vocab, seq_len, dim, samples, width, noise, accuracy = sizes.values()
+def test_the_solution_inverts_the_information_also_where_few_labels_occur(**sizes):
+    """At the N that is returned there is as much as is needed; a bit less and it is too little."""
+    vocab, seq_len, dim, width, noise, accuracy = sizes.values()
     options = {"width": width, "reading_error": noise}
 
-    def there_is(dim, samples):
+    def there_is(samples):
         return information.available_information(vocab, seq_len, dim, samples, **options)
 
     need = information.required_information(vocab, accuracy)
     least = information.information_samples(vocab, seq_len, dim, accuracy, **options)
     if 0 < least < 10**6:
         above, below = math.ceil(least * (1 + 1e-9)), math.floor(least * (1 - 1e-9))
-        assert there_is(dim, above) >= need * (1 - 1e-9)
-        assert below < 1 or there_is(dim, below) < need * (1 - 1e-9)
-    dim = estimators.minimum_dim(vocab, seq_len, samples, accuracy, **options)
-    if dim == math.inf:
-        assert there_is(vocab, samples) < need
-    elif dim > 0:
-        assert there_is(math.ceil(dim), samples) >= need * (1 - 1e-9)
-        if 1 <= math.floor(dim) < dim:
-            assert there_is(math.floor(dim), samples) < need
+        assert there_is(above) >= need * (1 - 1e-9)
+        assert below < 1 or there_is(below) < need * (1 - 1e-9)
 
 
 def test_reading_errors_scale_the_signal():
@@ -289,7 +276,6 @@ def test_reading_errors_that_are_not_allowed(value):
     for call in (
         lambda: rb.minimum_samples(8, 4, 3, reading_error=value, accuracy=1.0),
         lambda: information.available_information(8, 1, 3, 5, reading_error=value),
-        lambda: lattice.error_of_reading(rb.draw(TINY, 0), value, np.random.default_rng(0)),
     ):
         with pytest.raises(
             ValueError, match=r"^reading_error=.* is not allowed: a finite number above 0"

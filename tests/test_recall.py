@@ -35,6 +35,19 @@ def test_origins_sum_to_the_logits_of_the_stored_matrix(tau):
 
 
 @either("tau")
+def test_measured_noises_are_the_ledgers(tau):
+    """Within four standard errors and 3 %: what the leading order leaves out at these sizes."""
+    setting = sized(400, 1, 100, 4000, trigger_in_values=tau)
+    found, off = origins.squares([setting]).groupby("origin")["square"], {}
+    for name, size in origins.predicted_squares(setting).items():
+        values = found.get_group(name)
+        allowed = 4 * standard_error(values) + 0.03 * size
+        if abs(values.mean() - size) > allowed:
+            off[name] = values.mean() / size
+    assert off == {}
+
+
+@either("tau")
 @pytest.mark.parametrize(
     ("vocab", "dim", "samples"), [(128, 64, 1024), (256, 64, 2048), (256, 128, 8192)]
 )

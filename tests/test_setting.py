@@ -13,7 +13,7 @@ import recallbook as rb
 from recallbook.arguments import LARGEST_SIZE
 from recallbook.bounds import decoding, sufficient
 from recallbook_studies.ch06 import proved_rates
-from recallbook_studies.ch08 import lattice
+from recallbook_studies.ch08 import readings
 
 pytestmark = pytest.mark.essential
 
@@ -171,9 +171,8 @@ def test_what_holds_for_equal_facts_alone_refuses_others(field, value):
         (rb.decode, "whitened"),
         (rb.decode, "assignment"),
         (rb.decode, "refined"),
-        (lattice.lattice_counts, 50),
     ]
-    refused += [(lattice.error_of_reading, 0.1, generator)] + [
+    refused += [(readings.error_of_reading, 0.1, generator)] + [
         (decoding.feature_moments,)
     ] * frequent
     for call, *given in refused + [(proved_rates.kept, 0.1, 10.0)] * (not plain):

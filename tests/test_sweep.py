@@ -76,7 +76,7 @@ def test_rows_are_plain_simulations_and_failures_have_their_error(expected):
 
 @pytest.mark.slow
 def test_pool_gives_identical_rows(expected, tmp_path, small_tasks):
-    with process_pool(2) as pool:
+    with process_pool(1) as pool:
         frame = rb.run_sweep(POINTS, pool, tmp_path / "s.sqlite")
     assert frame.equals(expected)
     with Store(tmp_path / "s.sqlite") as store:

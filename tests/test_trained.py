@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import optimize
-from scipy.special import softmax
+from scipy.special import ndtr, softmax
 from sized import sized
 
 import recallbook as rb
@@ -80,6 +80,27 @@ def test_whether_all_facts_fit_by_a_linear_program():
         assert found.fits == (program.status == 0) == (found.recall == 1)
         fits.append(found.fits)
     assert len(set(fits)) == 2
+
+
+def fits(vocab, dim, facts, own, seed):
+    """Whether a matrix answers all facts, by Gordan's theorem: where none does, some mean of the
+    constraints is zero. ``own``: label vectors of its own for each fact."""
+    rng, rows = np.random.default_rng([81, seed]), []
+    inputs, outputs = rng.standard_normal((facts, dim)), rng.standard_normal((vocab, dim))
+    for v in range(facts):
+        outputs = rng.standard_normal((vocab, dim)) if own else outputs
+        rows.append(np.einsum("ki,j->kij", outputs[v] - np.delete(outputs, v, 0), inputs[v]))
+    rows = np.concatenate(rows).reshape(-1, dim**2)
+    sides = np.vstack([rows.T, np.ones(len(rows))])
+    return optimize.nnls(sides, np.eye(dim**2 + 1)[-1])[1] > 1e-6
+
+
+@pytest.mark.slow
+def test_more_draws_fit_than_predicted_because_facts_share_the_labels():
+    lacks = trained.distance(trained.sample(32)[0])
+    predicted = ndtr((64 - 19 * lacks.mean()) / (19 * (lacks.var() - 2 * lacks.mean())) ** 0.5)
+    own, shared = (np.mean([fits(32, 8, 19, own, seed) for seed in range(200)]) for own in (1, 0))
+    assert own < predicted + 0.05 < 0.6 and shared > own + 0.1
 
 
 def test_coverage_times_what_fits():

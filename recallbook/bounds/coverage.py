@@ -11,14 +11,15 @@ from __future__ import annotations
 import math
 from functools import cache
 
+import numpy as np
 import sympy as sp
+from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from recallbook.arguments import check_choice, check_size
 from recallbook.bounds import information, information_terms as expressions
 from recallbook.theory import moments
 from recallbook.theory.symbolic.expressions import L, N, V, Values, d, numeric, tau
-from recallbook.theory.symbolic.lock_terms import T
 
 LEARNERS = ("one gradient", "three steps")
 KEPT = (0.25, 0.4, 0.55, 0.7, 0.85, 0.97)  # values of theta that are tried; each is valid
@@ -109,16 +110,17 @@ def mean_bias() -> dict[sp.Symbol, sp.Expr]:
     }
 
 
-@cache
-def _pull_parts() -> tuple[sp.Expr, ...]:
-    """The exact mean square for :func:`pull_square`, by powers of 1/N."""
-    lengths = [sp.prod(1 + 2 * j / d for j in range(k)) for k in range(5)]  # E T^k
-
-    def part(quantity: str, n: int) -> sp.Expr:
-        found = moments.expression(quantity, odd=True).coeff(N, -n)
-        return sum(found.coeff(T, k) * length for k, length in enumerate(lengths))
-
-    return tuple(part("square", n) + 2 * V / (V - 1) * part("scatter", n) for n in range(5))
+def pull_parts(sizes: Values) -> NDArray[np.float64]:
+    """The exact mean square for :func:`pull_square`, by powers of 1/N, ``(5,)``."""
+    vocab, length, dim, flag = (float(sizes[symbol]) for symbol in (V, L, d, tau))
+    lengths = np.cumprod([1, *(1 + 2 * j / dim for j in range(4))])  # E T^k
+    total = np.zeros(5)
+    for quantity, weight in (("square", 1.0), ("scatter", 2 * vocab / (vocab - 1))):
+        powers, coefficients = moments.arrays(quantity, None, True)
+        values = coefficients * flag ** powers[:, 5] * lengths[powers[:, 4].astype(int)]
+        values *= np.exp(-powers[:, 1:4] @ np.log([length, vocab, dim]))
+        total += weight * np.bincount(powers[:, 0].astype(int), values, minlength=5)
+    return total
 
 
 def pull_square(sizes: Values) -> float:
@@ -127,17 +129,16 @@ def pull_square(sizes: Values) -> float:
 
     It is a polynomial in 1/N, exactly known (:mod:`recallbook.theory.moments`); what is negative is
     left out, and beyond the second power $N$ is replaced by $V$."""
-    total = 0.0
-    for power, part in enumerate(_pull_parts()):
-        total += max(0.0, numeric(part)(sizes)) * sizes[N if power < 3 else V] ** (2.0 - power)
-    return total / float(sizes[N]) ** 2
+    samples, vocab = float(sizes[N]), float(sizes[V])
+    scales = np.array([samples**2, samples, 1, 1 / vocab, 1 / vocab**2])
+    return float(np.maximum(pull_parts(sizes), 0) @ scales) / samples**2
 
 
 def outscored(sizes: Values) -> float:
     """The best of :func:`mean_bias` at V, N, L, d and tau, over a few theta."""
-    found = []
+    found, root = [], math.sqrt(pull_square(sizes))
     for share in KEPT:
-        values = {**sizes, kept: share, pull: math.sqrt(pull_square(sizes))}
+        values = {**sizes, kept: share, pull: root}
         for symbol, expression in mean_bias().items():
             values[symbol] = numeric(expression)(values)
         found.append(float(values[missed]))

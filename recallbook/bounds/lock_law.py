@@ -21,6 +21,7 @@ from jaxtyping import Float, Int
 from scipy import special
 from torch import Tensor
 
+from recallbook.activations import differentiated
 from recallbook.data.residuals import onto_labels_, residuals
 from recallbook.data.task import Problem
 from recallbook.embedding_laws import Geometry
@@ -184,8 +185,7 @@ def _by_label(
 
 def _slopes(problem: Problem, inputs: Float[Tensor, "n m"]) -> Float[Tensor, "n m"]:
     r"""$\phi'$ at the inputs, by autograd: any activation will do."""
-    slopes: Tensor = torch.func.jvp(problem.setting.phi, (inputs,), (torch.ones_like(inputs),))[1]
-    return slopes
+    return differentiated(problem.setting.phi, inputs)[1](torch.ones_like(inputs))
 
 
 def _linear(values: Float[Tensor, " V1"]) -> Float[Tensor, "V V"]:

@@ -112,9 +112,10 @@ def sufficient_samples(
     seed = check_seed("seed", seed)
     fixed = {"vocab": vocab, "seq_len": seq_len, "dim": dim, **setting}
     sizes = Setting(**fixed, samples=1)  # checks them
-    start = critical_samples(**fixed, accuracy=accuracy, warn=False)
-    found = math.inf
-    if start < math.inf and vocab**2 * min(dim, vocab + 1) <= LARGEST_FORM:
+    start = found = math.inf
+    if vocab**2 * min(dim, vocab + 1) <= LARGEST_FORM:
+        start = critical_samples(**fixed, accuracy=accuracy, warn=False)
+    if start < math.inf:
         with tqdm(desc="some 80 certificates", unit="", leave=False, disable=None) as bar:
 
             def tell(line: str) -> None:

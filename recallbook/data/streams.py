@@ -35,14 +35,14 @@ def gaussian_table(
     """Standard normal ``(rows, columns)``; a smaller table is the corner of a larger one in both
     directions.
 
-    Row r is what ``stream(seed, role, r)`` gives.
-    """
+    Row r is what ``stream(seed, role, r)`` gives."""
     out = np.empty((rows, columns))
     generator = stream(seed, role)
-    state = generator.bit_generator.state
+    state = dict(generator.bit_generator.state)
+    words = state["state"] = {name: words.tolist() for name, words in state["state"].items()}
     for row in range(rows):
-        # setting the counter costs less than a new generator for each row
-        state["state"]["counter"][3] = row
+        # setting the counter, in plain numbers, costs less than a new generator for each row
+        words["counter"][3] = row
         generator.bit_generator.state = state
         generator.standard_normal(out=out[row])
     return out

@@ -109,17 +109,24 @@ def drawn_overlaps(
     drawn. J is the variance over stored tokens of the kernel of infinite width, F what is left of
     the variance of the overlaps. Neurons beyond ``NEURONS`` only divide F. Every size draws the
     first rows of the same numbers, so a search over widths sees no noise."""
+    drawn = min(width, NEURONS)
+    found = _draws(law, dim, drawn, activation=activation, tau=tau, stored=stored)
+    scattered = {recall_terms.F: found.overlaps[recall_terms.F] * (drawn / width)}
+    return found._replace(overlaps={**found.overlaps, **scattered})
+
+
+@lru_cache(maxsize=64)
+def _draws(law: Law, dim: int, width: int, *, activation: Phi, tau: int, stored: int) -> Drawn:
     draws = []
     for draw in range(DRAWS):
         rng = np.random.default_rng([17, draw])
         vectors = _random_vectors(law, dim, rng, 1 + ASKED + stored)
-        neurons = rng.standard_normal((min(width, NEURONS), vectors.shape[1])) / math.sqrt(1 + tau)
+        neurons = rng.standard_normal((width, vectors.shape[1])) / math.sqrt(1 + tau)
         draws.append(_one_draw(activation, vectors, neurons, tau))
     points, laws = [part.overlaps for part in draws], np.concatenate([part.law for part in draws])
     found = {
         symbol: np.concatenate([part[symbol] for part in points])[SHUFFLED] for symbol in points[0]
     }
-    found[recall_terms.F] = found[recall_terms.F] * (min(width, NEURONS) / width)
     common = np.repeat([part.common for part in draws], ASKED)
     return Drawn(found, laws[SHUFFLED], common[SHUFFLED])
 

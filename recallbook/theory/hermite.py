@@ -16,7 +16,7 @@ import torch
 from numpy.polynomial import hermite_e, legendre
 from numpy.typing import NDArray
 
-from recallbook.activations import ACTIVATIONS, Activation
+from recallbook.activations import ACTIVATIONS, Activation, differentiated
 from recallbook.arguments import check_finite, check_rate, check_size, not_allowed
 from recallbook.setting import check_activation
 
@@ -115,8 +115,8 @@ def values(activation: Phi, x: Array) -> Array:
 def slopes(activation: Phi, x: Array) -> Array:
     r"""$\phi'(x)$ by automatic differentiation."""
     tensor = torch.from_numpy(np.ascontiguousarray(x))
-    images, pullback = torch.func.vjp(elementwise(activation), tensor)[:2]
-    return np.asarray(pullback(torch.ones_like(images))[0])
+    images, pullback = differentiated(elementwise(activation), tensor)
+    return np.asarray(pullback(torch.ones_like(images)))
 
 
 def elementwise(activation: Phi) -> Activation:

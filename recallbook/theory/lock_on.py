@@ -155,30 +155,31 @@ def score_laws(setting: Setting, without: tuple[str, ...] = ()) -> Scores:
     return Scores(mark, variance, np.minimum(skew, 2.0))
 
 
-def lock(setting: Setting, without: tuple[str, ...] = ()) -> Lock:
+def lock(setting: Setting, without: tuple[str, ...] = (), nodes: Array = NODES) -> Lock:
     """Lock-on of every point: the mark must lift its token above the others."""
     shape = 2**POINTS
     if setting.seq_len == 1:
-        return Lock(np.ones(shape), np.ones((shape, NODES.size)), np.zeros(shape))
-    return lock_given(setting, score_laws(setting, without))
+        return Lock(np.ones(shape), np.ones((shape, nodes.size)), np.zeros(shape))
+    return lock_given(setting, score_laws(setting, without), nodes=nodes)
 
 
 def lock_given(
     setting: Setting,
     found: Scores,
     beaten: Callable[[Array, Array], tuple[Array, Array]] | None = None,
+    nodes: Array = NODES,
 ) -> Lock:
     """Lock-on of every point at these scores.
 
     ``beaten`` turns the log chances that a random token scores less than the point's own one and
-    than those at ``NODES`` with the mark on them, into chances that all others of a sequence do;
+    than those at ``nodes`` with the mark on them, into chances that all others of a sequence do;
     without it, where tokens are drawn."""
     lift = found.mark / np.sqrt(found.variance)
     # only distinct tokens compete: a sequence of L tokens repeats some
     others = setting.vocab * -math.expm1((setting.seq_len - 1) * math.log1p(-1 / setting.vocab))
     law = Tokens(found.skew, setting.dim if setting.law.geometry == "spherical" else None)
-    own, nodes = law.quantile(normal("own")), law.quantile(NODES, column=True)
-    below = law.log_below(own + lift), law.log_below(nodes + lift[:, None], column=True)
+    own, drawn = law.quantile(normal("own")), law.quantile(nodes, column=True)
+    below = law.log_below(own + lift), law.log_below(drawn + lift[:, None], column=True)
     decoys = others / setting.vocab * np.exp((others - 1) * law.log_below(own)) * ndtr(own - lift)
     token, draw = (
         beaten(*below) if beaten else (np.exp(others * below[0]), np.exp(others * below[1]))

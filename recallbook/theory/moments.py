@@ -82,7 +82,7 @@ def polynomial(
     setting: Setting, quantity: str, *, term: str | None = None, odd: bool | None = None
 ) -> Polynomial:
     r"""Rows of the table at a setting, as a polynomial in $T=|t|^2$."""
-    powers, coefficients = _arrays(quantity, term, odd)
+    powers, coefficients = arrays(quantity, term, odd)
     logs: NDArray[np.float64] = np.log(
         np.array([setting.samples, setting.seq_len, setting.vocab], dtype=float)
     )
@@ -98,9 +98,10 @@ def polynomial(
 
 
 @cache
-def _arrays(
+def arrays(
     quantity: str, term: str | None, odd: bool | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """``POWERS`` of the same rows, and their coefficients."""
     found = rows(quantity, term, odd)
     return found[list(POWERS)].to_numpy(float), found["coefficient"].to_numpy(float)
 

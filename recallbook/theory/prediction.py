@@ -25,7 +25,7 @@ from recallbook.theory import unequal
 from recallbook.theory.caveats import doubts, message
 from recallbook.theory.drawn_facts import Embeddings, OwnTables, own_tables
 from recallbook.theory.draws import DrawLaw, draw_law
-from recallbook.theory.lock_on import lock, values
+from recallbook.theory.lock_on import NODES, lock, values
 from recallbook.theory.recall import chance_of_recall, overlaps
 from recallbook.theory.search import bracket
 from recallbook.theory.symbolic import lock_terms as lock_symbols, recall_terms as recall_symbols
@@ -178,7 +178,7 @@ def predicted_lock_on(setting: Setting, *, warn: bool = True) -> float:
         if warn:
             _warn(setting, means.lock_on, error=means.error, frail=means.frail)
         return means.lock_on
-    found = float(np.mean(lock(setting).token))
+    found = float(np.mean(lock(setting, nodes=NODES[:0]).token))
     if warn:
         _warn(setting, found)
     return found

@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betainc, ndtr
 from scipy.stats import binom
 
@@ -39,6 +38,8 @@ from recallbook.theory.values import (
 
 LARGEST_COUNT = 400.0  # mean count of a fact beyond which counts are taken as normal
 NORMAL = np.zeros((1, 0))  # no groups: overlaps are normal, and their variance adds to the noise
+THREE_POINTS = ((-1, 1 / 6), (0, 2 / 3), (1, 1 / 6))
+NEGLIGIBLE = 1e-20  # chance of a count that is left out
 TINY = 1e-30  # keeps 0/0 away where a fact was never seen and nothing interferes
 
 
@@ -124,22 +125,18 @@ def log_chance(setting: Setting, lock: Lock, values: Values, law: Array) -> Arra
     """Log of the probability that the right logit exceeds all others, at these values of the
     symbols."""
     terms = symbolic.recall_terms()
-    columns = {
-        symbol: value[:, None] if isinstance(value, np.ndarray) else value
-        for symbol, value in values.items()
-    }
     # nothing is stored: all neurons may be silent
     with np.errstate(invalid="ignore", divide="ignore"):
-        reach = np.nan_to_num(numeric(terms.pull)(values), posinf=0.0, neginf=0.0)[:, None]
+        reach = np.nan_to_num(numeric(terms.pull)(values), posinf=0.0, neginf=0.0)
     below = _all_below(
         numeric(terms.signal)(values),
-        numeric(terms.noise)(values),
+        numeric(terms.noise)(values) + TINY,
         np.maximum(setting.samples / setting.vocab * lock.draw, 1e-9),
-        own_mean=lambda k: numeric(symbolic.own_mean())({**columns, symbolic.k: k}) * reach,
+        own_mean=lambda k: numeric(symbolic.own_mean())({**values, symbolic.k: k}) * reach,
         own_variance=lambda k: (
-            numeric(symbolic.own_variance())({**columns, symbolic.k: k}) * reach**2
+            numeric(symbolic.own_variance())({**values, symbolic.k: k}) * reach**2
         ),
-        law=law,
+        law=law.T,
         dim=effective_dim(setting) if setting.law.geometry == "spherical" else FAR,
     )
     return np.asarray((setting.vocab - 1) * np.log(np.maximum(below, 1e-300)))
@@ -150,8 +147,8 @@ def _all_below(
     noise: Array,
     means: Array,
     *,
-    own_mean: Callable[[Array], Array],
-    own_variance: Callable[[Array], Array],
+    own_mean: Callable[[Array | int], Array],
+    own_variance: Callable[[Array | int], Array],
     law: Array,
     dim: float,
 ) -> Array:
@@ -159,38 +156,29 @@ def _all_below(
     was located.
 
     ``means`` ``(points, nodes)`` are the mean counts of the draw's tokens. A logit is normal, or a
-    coordinate on the sphere of dimension ``dim``, around what its own fact adds; the ``law`` of
-    that is normal where it has no groups."""
-    largest = float(means.max())
-    if largest > LARGEST_COUNT:  # counts as normal: three-point rule of the normal law
-        mean = means @ NODE_WEIGHTS
-        scatter = np.sqrt(mean + means**2 @ NODE_WEIGHTS - mean**2)
-        counts = mean[:, None] + np.sqrt(3) * scatter[:, None] * np.array([-1.0, 0.0, 1.0])
-        chances = np.array([1 / 6, 2 / 3, 1 / 6])
-    else:
-        counts = np.arange(int(largest + 7 * math.sqrt(largest) + 8))[None, :]
-        chances = _count_chances(counts, means)
-    beyond, own = signal[:, None] - own_mean(counts), own_variance(counts)
-    noise = noise[:, None] + TINY
-    if law.shape[1]:  # those of one draw are all there, each once: a product
-        tilt = 1.0 if is_far(dim) else np.clip(1 - beyond**2 / (noise * dim), 0, 1)
-        total = np.zeros(len(signal))
-        for deviation, weight in zip(law.T, OVERLAP_WEIGHTS, strict=True):
-            shifted = (beyond - tilt * np.sqrt(own) * deviation[:, None]) / np.sqrt(noise)
-            total += weight * np.log(np.sum(chances * _below(shifted, dim), axis=1) + TINY)
-        return np.exp(total)
-    if is_far(dim):
-        return np.asarray(np.sum(chances * ndtr(beyond / np.sqrt(noise + own)), axis=1))
-    # Given the stored vector, a label on the sphere is tilted towards it by its own weight:
-    # exp(kappa c), averaged over a normal kappa, is exp(a c^2), which with the sphere's (1 -
-    # c^2)^((d-3)/2) is that of fewer dimensions.
-    half = (dim / (1 + own / noise) - 1) / 2  # (1 + coordinate) / 2 is a beta variable
-    below = betainc(
-        np.maximum(half, 0.5),
-        np.maximum(half, 0.5),
-        np.clip((1 + beyond / np.sqrt(dim * noise)) / 2, 0, 1),
-    )
-    return np.asarray(np.sum(chances * below, axis=1))
+    coordinate on the sphere of dimension ``dim``, around what its own fact adds; the ``law``
+    ``(groups, points)`` of that is normal where it has no groups."""
+    total, whole = np.zeros((len(law) or 1, len(signal))), np.zeros(len(signal))
+    # count by count: what is at work fits into the fastest memory
+    for count, chance in _own_counts(means):
+        beyond, own = signal - own_mean(count), own_variance(count)
+        if len(law):
+            tilt = 1.0 if is_far(dim) else np.clip(1 - beyond**2 / (noise * dim), 0, 1)
+            below = _below((beyond - tilt * np.sqrt(own) * law) / np.sqrt(noise), dim)
+        elif is_far(dim):
+            below = ndtr(beyond / np.sqrt(noise + own))
+        else:
+            # Given the stored vector, a label on the sphere is tilted towards it by its own
+            # weight: exp(kappa c), averaged over a normal kappa, is exp(a c^2), which with the
+            # sphere's (1 - c^2)^((d-3)/2) is that of fewer dimensions.
+            half = np.maximum((dim / (1 + own / noise) - 1) / 2, 0.5)
+            # (1 + coordinate) / 2 is a beta variable
+            below = betainc(half, half, np.clip((1 + beyond / np.sqrt(dim * noise)) / 2, 0, 1))
+        total += chance * below
+        whole += chance
+    if len(law):  # those of one draw are all there, each once: a product
+        return np.asarray(np.exp(OVERLAP_WEIGHTS @ np.log(total / whole + TINY)))
+    return np.asarray(total[0] / whole)
 
 
 def _below(deviations: Array, dim: float) -> Array:
@@ -202,18 +190,23 @@ def _below(deviations: Array, dim: float) -> Array:
     return np.asarray(betainc(half, half, np.clip((1 + deviations / math.sqrt(dim)) / 2, 0, 1)))
 
 
-def _count_chances(counts: NDArray[np.int64], means: Array) -> Array:
-    """A mixture of Poisson laws over the nodes, ``(points, counts)``; one law where all nodes
-    agree."""
-    if np.ptp(means, axis=1).max() < 1e-3 * means.max():
+def _own_counts(means: Array) -> Iterator[tuple[Array | int, Array | float]]:
+    """How often a wrong label's fact was located, and the chance of it at every point: a mixture of
+    Poisson laws over the nodes; one law where all nodes agree."""
+    largest = float(means.max())
+    if largest > LARGEST_COUNT:  # counts as normal: three-point rule of the normal law
+        mean = means @ NODE_WEIGHTS
+        scatter = np.sqrt(3) * np.sqrt(mean + means**2 @ NODE_WEIGHTS - mean**2)
+        yield from ((mean + scatter * step, chance) for step, chance in THREE_POINTS)
+        return
+    weights = NODE_WEIGHTS
+    if np.ptp(means, axis=1).max() < 1e-3 * largest:
         means, weights = means[:, :1], np.ones(1)
-    else:
-        weights = NODE_WEIGHTS
-    chances = np.empty((counts.size, len(means)))
     # of each law at the count reached; a product is far cheaper than an exponential
     term = np.exp(-means)
-    for count in range(counts.size):
-        np.dot(term, weights, out=chances[count])
+    for count in range(int(largest + 7 * math.sqrt(largest) + 8)):
+        chance = term @ weights
+        if chance.max() > NEGLIGIBLE:
+            yield count, chance
         term *= means
         term /= count + 1
-    return np.asarray((chances / chances.sum(axis=0)).T)

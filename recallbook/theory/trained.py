@@ -131,7 +131,8 @@ def share_held(vocab: int, dim: int, facts: float, samples: int | None = None) -
 
     With $\mu=K\mathbb E\delta$ and $\sigma^2=K(\mathrm{Var}\,\delta-2\mathbb E\delta)$ a matrix that
     answers all exists with probability $\Phi((d^2-\mu)/\sigma)$, the kinematics of cones; of draws
-    without one the load is what it is on average.
+    without one the load is what it is on average. It takes facts to be independent; that they share
+    the labels' vectors lets slightly more fit (chapter 12). It needs $2\ln V\ll d$.
 
     ``samples``: how many sequences show the facts, in the counts of a fair draw; without it all
     are shown equally often."""

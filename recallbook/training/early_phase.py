@@ -53,14 +53,9 @@ def key_query_step(
     r"""Step 2 with first predictions, from $W_V^{(1)}/\eta$: the vector $k$, ``(d,)``, with
     $W_{KQ}^{(1)}/(\gamma\eta)=k\,z_{\rm EOS}^\top$."""
     if not count_table_is_cheaper(problem):
+        sequences = problem.sequences
         return descent_directions(
-            problem,
-            problem.sequences,
-            value,
-            None,
-            wrt=("key",),
-            first_predictions=True,
-            chunk=chunk,
+            problem, sequences, value, None, wrt=("key",), first_predictions=True, chunk=chunk
         ).key
     setting, embeddings = problem.setting, problem.input_embeddings
     pulls = centred_labels(problem) @ value  # q_i depends on the label alone (V, d)
@@ -69,9 +64,8 @@ def key_query_step(
         products = pulls[first:last] @ embeddings.T  # of every label with every token
         marks = pulls[first:last] @ problem.trigger
         for part in chunks(block, chunk_rows(problem, chunk)):
-            raised = take(products.view(-1), _table_codes(part, first, setting.vocab)).view(
-                part.tokens.shape
-            )
+            codes = _table_codes(part, first, setting.vocab)
+            raised = take(products.view(-1), codes).view(part.tokens.shape)
             if setting.trigger_in_values:
                 raised = add_at(raised, part.positions, marks[part.labels - first])
             raised -= raised.mean(dim=1, keepdim=True)

@@ -142,8 +142,7 @@ class _Reader(NamedTuple):
     wide_rows: int
 
     def slack(self, images: Float[Tensor, "n m"]) -> Float[Tensor, "n 1"]:
-        """How far logits of these features may differ by rounding, ``(n, 1)``."""
-        # a multiple of a bound on all of them
+        """How far logits of these features may differ by rounding, ``(n, 1)``, at the most."""
         slack = logit_slack(self.problem.output_embeddings, self.value, images)
         if not bool(slack.isfinite().all()):
             problem = "logits are not finite: smaller weights, or smaller rates, are needed"

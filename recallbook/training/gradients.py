@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from recallbook.activations import differentiated
 from recallbook.arguments import not_allowed
 from recallbook.data.residuals import Residuals, centred_labels, residuals
 from recallbook.data.task import Problem, Sequences
@@ -69,10 +70,9 @@ def features_and_pullback(
         return located, lambda cotangent: cotangent
     scale = problem.mlp_weights.shape[0] ** 0.5
     # only the elementwise phi is differentiated by autograd, so that any callable will do
-    images, pullback = torch.func.vjp(problem.setting.phi, located @ problem.mlp_weights.T)[:2]
-    return _finite_images(
-        problem, located, images
-    ) / scale, lambda cotangent: pullback(cotangent / scale)[0] @ problem.mlp_weights
+    images, pullback = differentiated(problem.setting.phi, located @ problem.mlp_weights.T)
+    images = _finite_images(problem, located, images) / scale
+    return images, lambda cotangent: pullback(cotangent / scale) @ problem.mlp_weights
 
 
 def labels_first_is_cheaper(problem: Problem) -> bool:
@@ -172,8 +172,7 @@ def loss_and_residuals(
     log_probabilities = torch.log_softmax(logits, dim=1)
     weights = before.weights[part.labels][:, None]
     losses = weights * log_probabilities.gather(1, part.labels[:, None])
-    # a label that weighs nothing
-    loss = -float(torch.where(weights > 0, losses, torch.zeros_like(losses)).sum())
+    loss = -float(losses.masked_fill(weights == 0, 0.0).sum())  # nor 0 times infinity
     rests = log_probabilities.exp_().neg_()
     rests.scatter_add_(1, part.labels[:, None], rests.new_ones(len(part.labels), 1))
     return loss, rests.mul_(weights)

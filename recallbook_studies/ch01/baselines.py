@@ -2,55 +2,34 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 from jaxtyping import Float64, Int
-from scipy.linalg import toeplitz
-from scipy.stats import binom
+from scipy.stats import poisson
 
 from recallbook.data.streams import stream, uniform_integers
 from recallbook.data.task import Problem
-from recallbook.setting import fact_frequencies, other_frequencies
 
 
 def largest_count_distribution(vocab: int, seq_len: int) -> Float64[np.ndarray, " k"]:
     r"""$P(\max_v c_v\le k)$ for $k=0..L$, with $c_v$ the count of token $v$ among $L$ uniform
     tokens.
 
-    Tokens are balls, the vocabulary is $V$ cells. Two groups of cells side by side share $n$ balls
-    binomially, so the probability for $V$ cells is built by doubling. Exact up to rounding, cost
-    $O(L^3\log V)$."""
-    balls = np.arange(seq_len + 1)
-    obeyed = [
-        _all_cells_obey((balls <= k).astype(float), vocab)[seq_len] for k in range(1, seq_len + 1)
-    ]
-    return np.array([0.0, *obeyed])
+    Counts are independent Poisson numbers of mean $L/V$, given that they add up to $L$. So the
+    probability is the coefficient of $x^L$ in the $V$-th power of $\sum_{j\le k}p_jx^j$, over
+    $P(\sum_vc_v=L)$. Exact up to rounding, cost $O(L^3\log V)$."""
+    counts = np.arange(seq_len + 1)
+    chances = poisson.pmf(counts, seq_len / vocab)
+    together = [_power(np.where(counts <= k, chances, 0), vocab)[-1] for k in counts]
+    return np.array(together) / float(poisson.pmf(seq_len, seq_len))
 
 
-def _all_cells_obey(one: Float64[np.ndarray, " k"], cells: int) -> Float64[np.ndarray, " k"]:
-    """P(n balls thrown into ``cells`` equal cells obey ``one`` in each), for n = 0..L; ``one`` is
-    for one cell."""
-    if cells == 1:
-        return one
-    half = _all_cells_obey(one, cells // 2)
-    both = _side_by_side(half, half, 0.5)
-    return both if cells % 2 == 0 else _side_by_side(both, one, (cells - 1) / cells)
-
-
-def _side_by_side(
-    left: Float64[np.ndarray, " k"], right: Float64[np.ndarray, " k"], share: float
-) -> Float64[np.ndarray, " k"]:
-    """Both groups obey, when each ball falls into the left one with probability ``share``."""
-    rest = toeplitz(right, np.zeros_like(right))  # [n, i] = right[n - i], 0 above the diagonal
-    return np.asarray((_binomial(len(left), share) * rest) @ left)
-
-
-@cache
-def _binomial(size: int, share: float) -> Float64[np.ndarray, "size size"]:
-    """Table ``[n, i]`` of the probability of i among n."""
-    n = np.arange(size)
-    return np.asarray(binom.pmf(n, n[:, None], share))
+def _power(series: Float64[np.ndarray, " k"], exponent: int) -> Float64[np.ndarray, " k"]:
+    """This power of a power series, as far as the series goes."""
+    if exponent == 1:
+        return series
+    half = _power(series, exponent // 2)
+    found = np.convolve(half, half)[: len(series)]
+    return np.convolve(found, series)[: len(series)] if exponent % 2 else found
 
 
 def bag_of_words_accuracy(vocab: int, seq_len: int) -> float:
@@ -64,18 +43,10 @@ def bag_of_words_accuracy(vocab: int, seq_len: int) -> float:
 
 def bag_of_words_guess(problem: Problem, tokens: Int[np.ndarray, "n L"]) -> Int[np.ndarray, " n"]:
     """Best labels ``(n,)`` for rows of ``tokens`` ``(n, L)`` in any order: of the most frequent
-    token, lowest on ties.
-
-    Where informative tokens have a law of their own, counts are weighted by how much likelier a
-    token is among them."""
-    setting = problem.setting
-    vocab = setting.vocab
-    counts = np.zeros((len(tokens), vocab), dtype=np.int64)
+    token, lowest on ties."""
+    counts = np.zeros((len(tokens), problem.setting.vocab), dtype=np.int64)
     np.add.at(counts, (np.arange(len(tokens))[:, None], tokens), 1)
-    weighted = counts
-    if setting.other_zipf is not None:
-        weighted = counts * (fact_frequencies(setting) / other_frequencies(setting))
-    return np.asarray(problem.permutation.cpu().numpy()[weighted.argmax(axis=1)])
+    return np.asarray(problem.permutation.cpu().numpy()[counts.argmax(axis=1)])
 
 
 def seen_distribution(vocab: int, samples: int) -> Float64[np.ndarray, " k"]:

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cache
 
 import numpy as np
 import torch
+from numpy.polynomial.hermite_e import hermegauss
 from numpy.typing import NDArray
 from scipy.linalg import eigh_tridiagonal
-from scipy.special import betainc, log_ndtr, roots_hermitenorm
+from scipy.special import betainc, log_ndtr
 
-from recallbook.arguments import (
-    Device,
-    check_choice,
-    check_device,
-    check_seed,
-    check_share,
-    check_size,
-)
-from recallbook.data.embeddings import draw_embeddings
+from recallbook.arguments import Device, check_choice, check_share, check_size
+from recallbook.data.task import draw
 from recallbook.embedding_laws import LAWS as registry, Geometry
 from recallbook.model.ties import credit, logit_slack
 from recallbook.setting import Setting
@@ -29,6 +24,7 @@ from recallbook.theory.symbolic.recall_terms import others_variance
 from recallbook_studies.ch02 import retrieval
 
 POINTS = 20  # quadrature points in each of up to four directions
+NORMAL = hermegauss(POINTS)[0], hermegauss(POINTS)[1] / math.sqrt(2 * math.pi)
 LAWS = ("gaussian", "sphere")
 Quadrature = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -41,18 +37,13 @@ def recalled(
     Fact $v$ is recalled when $\arg\max_k u_k^\top Wz_v=v$ over all $n$ labels; a tie among k counts
     1/k. Draws are paired: for one seed, fewer facts are the first of more. Cost $O(n^2d)$, memory
     $O(n^2)$."""
-    tables = draw_embeddings(
-        Setting(vocab=facts, seq_len=1, dim=dim, samples=1, embeddings=embeddings),
-        check_seed("seed", seed),
-    )
-    device = check_device("device", device)
-    inputs, outputs = (
-        torch.tensor(table, device=device) for table in (tables.input, tables.output)
-    )
+    setting = Setting(vocab=facts, seq_len=1, dim=dim, samples=1, embeddings=embeddings)
+    problem = draw(setting, seed, device=device)
+    inputs, outputs = problem.input_embeddings, problem.output_embeddings
     memory = outputs.T @ inputs
     logits = inputs @ memory.T @ outputs.T  # (tokens, labels)
     slack = logit_slack(outputs, memory, inputs)
-    return credit(logits, torch.arange(facts, device=device), slack).cpu().numpy()
+    return credit(logits, torch.arange(facts, device=logits.device), slack).cpu().numpy()
 
 
 def capacity(recall: Callable[[int], float], accuracy: float) -> int:
@@ -84,7 +75,7 @@ def predicted_recall(facts: int, dim: int, embeddings: str = "gaussian") -> floa
     sizes = {retrieval.n: facts, V: facts, d: dim}
     length = _gamma(spread) if (spread := law.length_variance(dim)) else (np.ones(1), np.ones(1))
     others = _gamma(float(numeric(others_variance())(sizes)))
-    laws = {retrieval.a: length, retrieval.b: length, retrieval.xi: _normal(), retrieval.r: others}
+    laws = {retrieval.a: length, retrieval.b: length, retrieval.xi: NORMAL, retrieval.r: others}
     grid = np.meshgrid(*(points for points, _ in laws.values()), indexing="ij", sparse=True)
     terms, values = retrieval.recall_terms(), {**sizes, **dict(zip(laws, grid, strict=True))}
     ratio = numeric(terms.signal)(values) / np.sqrt(numeric(terms.noise)(values))
@@ -101,13 +92,6 @@ def _log_cdf(
     # sqrt(d) times a coordinate of a uniform point on the sphere; its square is a beta variable
     beyond = betainc((dim - 1) / 2, 0.5, np.clip(1 - ratio**2 / dim, 0, 1)) / 2
     return np.asarray(np.where(ratio > 0, np.log1p(-beyond), np.log(np.maximum(beyond, 1e-300))))
-
-
-@cache
-def _normal() -> Quadrature:
-    """Points and weights of the standard normal law."""
-    points, weights = roots_hermitenorm(POINTS)
-    return points, weights / weights.sum()
 
 
 @cache

@@ -1,5 +1,4 @@
-"""A linear memory: moments of its embeddings, and signal and noise when a stored fact is
-recalled."""
+"""A linear memory: signal and noise when a stored fact is recalled."""
 
 from __future__ import annotations
 
@@ -7,37 +6,15 @@ from functools import cache
 from typing import NamedTuple
 
 import sympy as sp
-from sympy import stats
 
-from recallbook.arguments import not_allowed
 from recallbook.embedding_laws import LAWS
 from recallbook.theory.symbolic.expressions import d
 
 n = sp.Symbol("n", positive=True)  # stored facts
 a, b = sp.symbols("a b", positive=True)  # squared lengths of a fact's input and output embedding
 xi = sp.Symbol("xi", real=True)  # standard normal
-r = sp.Symbol(
-    "r", positive=True
-)  # squared length of what the other facts add across it, over its mean
-
-
-@cache
-def squared_length_moment(power: int, embeddings: str = "gaussian") -> sp.Expr:
-    r"""$\mathbb E\,|z|^{2p}$: the $p$-th moment of $\chi^2_d/d$ for $z\sim N(0,I_d/d)$, and 1 for
-    lengths of 1.
-
-    Raises
-    ------
-    ValueError
-        If lengths are neither."""
-    geometry = LAWS[embeddings].geometry if embeddings in LAWS else None
-    if geometry in ("spherical", "orthonormal"):
-        return sp.Integer(1)
-    if geometry != "normal":
-        raise not_allowed("embeddings", embeddings, "a law whose lengths are Gaussian or 1")
-    chi, x = stats.ChiSquared("chi", d), sp.Symbol("x", positive=True)
-    integral = sp.integrate(x**power * stats.density(chi)(x), (x, 0, sp.oo))
-    return sp.factor(sp.gammasimp(sp.simplify(integral / d**power)))
+# squared length of what the other facts add across it, over its mean
+r = sp.Symbol("r", positive=True)
 
 
 class CompetitorVariance(NamedTuple):
@@ -55,7 +32,8 @@ class CompetitorVariance(NamedTuple):
 @cache
 def competitor_variance(embeddings: str) -> CompetitorVariance:
     """The three origins of a wrong logit in a sum of ``n`` outer products."""
-    fourth = squared_length_moment(2, embeddings)
+    # E |z|^4, as E |z|^2 is 1
+    fourth = sp.factor(1 + sp.nsimplify(LAWS[embeddings]().length_variance(d)))
     return CompetitorVariance(overlap=fourth / d, own=fourth / d, interference=(n - 2) / d**2)
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict
+from itertools import product
 from typing import Any
 
 import pandas as pd
+import torch
 
 from recallbook.data.task import Problem, draw
 from recallbook.model.transformer import Weights
@@ -16,7 +18,7 @@ from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
 
 VOCAB, SEQ_LEN, DIM = 128, 64, 48
-SAMPLES = (128, 256, 512, 1024, 2048, 4096, 8192)
+SAMPLES = (128, 512, 1024, 2048, 8192)
 SEEDS = range(20)
 # random embeddings with d < V, random ones as wide as the orthogonal ones must be, and orthogonal
 # ones
@@ -27,17 +29,6 @@ CASES: dict[str, Any] = {
 }
 
 
-def grid(case: str, trigger_in_values: bool, samples: Iterable[int] = SAMPLES) -> list[Setting]:
-    """One setting for each number of training sequences."""
-    shared = {
-        "vocab": VOCAB,
-        "seq_len": SEQ_LEN,
-        "trigger_in_values": trigger_in_values,
-        **CASES[case],
-    }
-    return [Setting(samples=n, **shared) for n in samples]
-
-
 def run(
     case: str, trigger_in_values: bool, seeds: Iterable[int] = SEEDS, device: str = "cpu"
 ) -> pd.DataFrame:
@@ -46,21 +37,22 @@ def run(
     The outcome's three numbers, and ``cosine``: that of $w=W_{KQ}^{(1)}z_{\rm EOS}$ with the
     trigger."""
     rows = []
-    for setting in grid(case, trigger_in_values):
-        for seed in seeds:
-            problem = draw(setting, seed, device=device)
-            weights = three_steps(problem)
-            outcome = evaluate(problem, weights, test_samples=1000)
-            row = {
-                "samples": setting.samples,
-                "seed": seed,
-                "cosine": trigger_cosine(problem, weights),
-            }
-            rows.append({**row, **asdict(outcome)})
+    fixed: dict[str, Any] = {
+        "vocab": VOCAB,
+        "seq_len": SEQ_LEN,
+        "trigger_in_values": trigger_in_values,
+    }
+    fixed |= CASES[case]
+    for samples, seed in product(SAMPLES, seeds):
+        problem = draw(Setting(**fixed, samples=samples), seed, device=device)
+        weights = three_steps(problem)
+        outcome = asdict(evaluate(problem, weights, test_samples=1000))
+        cosine = trigger_cosine(problem, weights)
+        rows.append({"samples": samples, "seed": seed, "cosine": cosine, **outcome})
     return pd.DataFrame(rows)
 
 
 def trigger_cosine(problem: Problem, weights: Weights) -> float:
     r"""Cosine of $w=W_{KQ}z_{\rm EOS}$ with the trigger."""
     direction = weights.key_query @ problem.query
-    return float(direction @ problem.trigger / (direction.norm() * problem.trigger.norm()))
+    return float(torch.cosine_similarity(direction, problem.trigger, dim=0))

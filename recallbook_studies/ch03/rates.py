@@ -3,12 +3,9 @@ r"""What the early-phase limit leaves out: the three steps at finite $\eta$ and 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-import torch
 from numpy.typing import NDArray
 
 from recallbook.data.task import Problem, draw
@@ -18,15 +15,18 @@ from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
 
 SEEDS = range(10)
-ETAS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # in units of L V
+DIM = 64
+ETAS = (0.01, 0.1, 1.0, 3.0, 10.0)  # in units of L V
 SATURATIONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # trigger score over log L
 TEST = 1000  # fresh sequences a seed
 TINY_ETA = 1e-3  # in units of L V: small enough for the limit of eta
 
 
-def setting(trigger_in_values: bool) -> Setting:
+def setting(trigger_in_values: bool, dim: int = DIM) -> Setting:
     """The setting of both figures."""
-    return Setting(vocab=128, seq_len=16, dim=64, samples=4096, trigger_in_values=trigger_in_values)
+    return Setting(
+        vocab=128, seq_len=16, dim=dim, samples=4096, trigger_in_values=trigger_in_values
+    )
 
 
 def trigger_score(problem: Problem, limit: Weights) -> float:
@@ -35,68 +35,38 @@ def trigger_score(problem: Problem, limit: Weights) -> float:
     return float(problem.trigger @ limit.key_query @ problem.query)
 
 
-class Limit(NamedTuple):
-    """The early-phase limit of one draw: its weights, what the mark adds to a score there, and the
-    accuracy."""
-
-    weights: Weights
-    score: float
-    accuracy: float
-
-
-def in_the_limit(setting: Setting, seed: int, device: str = "cpu") -> tuple[Problem, Limit]:
-    """A draw, and where finite rates end."""
-    problem = draw(setting, seed, device=device)
-    weights = three_steps(problem)
-    return problem, Limit(
-        weights, trigger_score(problem, weights), evaluate(problem, weights, TEST).accuracy
-    )
-
-
-def saturated(problem: Problem, limit: Limit, ratio: float) -> tuple[Weights, float]:
+def saturated(problem: Problem, limit: Weights, ratio: float) -> tuple[Weights, float]:
     r"""Three steps at $\eta$ in units of $LV$ and the $\gamma$ at which scores are of order $10^4$,
-    so that attention is hard; and that $\gamma$."""
+    so that attention is hard; and the relative distance of $W_V^{(2)}/\gamma$ to its limit, in
+    Frobenius norm and without $W_V^{(1)}/\gamma$."""
     eta = ratio * problem.setting.seq_len * problem.setting.vocab
-    gamma = 1e4 / (eta * limit.score)
-    return three_steps(problem, eta, gamma), gamma
+    gamma = 1e4 / (eta * trigger_score(problem, limit))
+    weights = three_steps(problem, eta, gamma)
+    away = (weights.value2 - weights.value1) / gamma - limit.value2
+    return weights, float(away.norm() / limit.value2.norm())
 
 
 def over_eta(
-    trigger_in_values: bool, seeds: Iterable[int] = SEEDS, device: str = "cpu"
+    trigger_in_values: bool,
+    seeds: Iterable[int] = SEEDS,
+    device: str = "cpu",
+    *,
+    dim: int = DIM,
+    etas: Iterable[float] = ETAS,
 ) -> pd.DataFrame:
-    r"""Finite $\eta$ under saturated attention: ``accuracy`` and the ``distance`` of
-    $W_V^{(2)}/\gamma$ to its limit.
+    r"""Finite $\eta$ under saturated attention: ``accuracy``, and the ``distance`` to the limit.
 
-    ``eta`` is in units of $LV$, ``gain`` is the accuracy minus that of the limit, and the distance
-    is relative, in Frobenius norm."""
-    rows = []
+    ``eta`` is in units of $LV$, and ``gain`` is the accuracy minus that of the limit."""
+    rows, etas = [], tuple(etas)
     for seed in seeds:
-        problem, limit = in_the_limit(setting(trigger_in_values), seed, device)
-        for ratio in ETAS:
-            weights, gamma = saturated(problem, limit, ratio)
+        problem = draw(setting(trigger_in_values, dim), seed, device=device)
+        limit = three_steps(problem)
+        reached = evaluate(problem, limit, TEST).accuracy
+        for ratio in etas:
+            weights, distance = saturated(problem, limit, ratio)
             accuracy = evaluate(problem, weights, TEST).accuracy
-            row = {"eta": ratio, "seed": seed, "accuracy": accuracy}
-            row["gain"] = accuracy - limit.accuracy
-            rows.append({**row, "distance": _distance(weights, limit.weights, gamma)})
-    return pd.DataFrame(rows)
-
-
-def _distance(weights: Weights, limit: Weights, gamma: float) -> float:
-    away = torch.linalg.norm(weights.value2 / gamma - limit.value2 - weights.value1 / gamma)
-    return float(away / torch.linalg.norm(limit.value2))
-
-
-def over_dim(trigger_in_values: bool, dims: Iterable[int]) -> pd.DataFrame:
-    r"""The ``slope`` of that distance in $\eta/(LV)$ where it is small, by ``dim``: at
-    $x=0.01\,d/(V+d)$."""
-    rows = []
-    for dim in dims:
-        for seed in SEEDS:
-            problem, limit = in_the_limit(replace(setting(trigger_in_values), dim=dim), seed)
-            ratio = 0.01 * dim / (problem.setting.vocab + dim)
-            weights, gamma = saturated(problem, limit, ratio)
-            distance = _distance(weights, limit.weights, gamma)
-            rows.append({"seed": seed, "dim": dim, "slope": distance / ratio})
+            row = {"eta": ratio, "seed": seed, "accuracy": accuracy, "distance": distance}
+            rows.append({**row, "gain": accuracy - reached})
     return pd.DataFrame(rows)
 
 
@@ -119,8 +89,7 @@ def over_gamma(
         for saturation in SATURATIONS:
             gamma = saturation * np.log(problem.setting.seq_len) / (eta * score)
             model.key_query.data = gamma * per_gamma
-            with torch.no_grad():
-                weights = model.attention(test.tokens, test.positions)
+            weights = model.attention(test.tokens, test.positions).detach()
             attention = float(weights.gather(1, test.positions[:, None]).mean())
             rows.append({"saturation": saturation, "seed": seed, "attention": attention})
     return pd.DataFrame(rows)

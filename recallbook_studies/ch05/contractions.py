@@ -59,13 +59,11 @@ def joined(pairs: Pairs) -> tuple[int, Callable[[int], int]]:
             place = parent[place]
         return place
 
-    rank = 0
     for one, other in pairs:
         one, other = root(one), root(other)
         if one != other:
             parent[one] = other
-            rank += 1
-    return rank, root
+    return len(parent), root
 
 
 def one_token(pairs: Pairs, labels: Pairs) -> tuple[int, tuple[int, int, int]]:
@@ -74,11 +72,7 @@ def one_token(pairs: Pairs, labels: Pairs) -> tuple[int, tuple[int, int, int]]:
     rank, root = joined((*pairs, *labels))
     several = [0, 0, 0]
     for group in (pairs, labels):  # embeddings of inputs and of outputs are different ones
-        count: dict[int, int] = {}
-        for one, _ in group:
-            one = root(one)
-            count[one] = count.get(one, 0) + 1
-        for number in count.values():
+        for number in Counter(root(one) for one, _ in group).values():
             if number > 1:
                 several[number - 2] += 1
     return rank, (several[0], several[1], several[2])
@@ -109,7 +103,7 @@ def mean_of_products(places: tuple[int, ...], labels: tuple[int, ...]) -> Poly:
 
 
 @cache
-def pairings(items: tuple[int, ...]) -> tuple[tuple[tuple[int, int], ...], ...]:
+def pairings(items: tuple[int, ...]) -> tuple[Pairs, ...]:
     """All ways to pair up; none for an odd number."""
     if not items:
         return ((),)

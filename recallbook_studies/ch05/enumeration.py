@@ -32,15 +32,17 @@ import hashlib
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, reduce
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from recallbook.theory.moments import COLUMNS, POWERS, TABLE
 from recallbook_studies.ch05 import contractions
-from recallbook_studies.ch05.contractions import TRIGGER, Pairs, Poly, joined, mean_of_products
+from recallbook_studies.ch05.contractions import TRIGGER, Poly, joined, mean_of_products
 
 # of the sources and of the table that they gave
 DIGEST = Path(__file__).with_name("moments.sha256")
@@ -58,13 +60,13 @@ def set_partitions(count: int) -> tuple[tuple[int, ...], ...]:
 
 
 @cache
-def falling(blocks: int, names: int) -> dict[int, int]:
-    """x(x-1)...(x-blocks+1)/x^names by powers of 1/x: the chance of a partition of independent
-    uniform choices."""
-    found = Counter({names - blocks: 1})
+def falling(blocks: int, names: int) -> NDArray[np.int64]:
+    """x(x-1)...(x-blocks+1)/x^names as coefficients of powers of 1/x: the chance of a partition of
+    independent uniform choices."""
+    found = np.array([0] * (names - blocks) + [1])
     for k in range(blocks):
-        found = Counter({p: found[p] - k * found[p - 1] for p in {*found, *(q + 1 for q in found)}})
-    return {power: c for power, c in found.items() if c}
+        found = np.convolve(found, [1, -k])
+    return found
 
 
 class Configuration(NamedTuple):
@@ -121,38 +123,20 @@ def _configuration(
     return Configuration(sign, chance, sequences, keys, values, others, marked, free)
 
 
-class Sum:
-    """A polynomial added up chance by chance: the factors in 1/N and 1/L are multiplied out once,
+Parts = dict[tuple[tuple[int, int], ...], Poly]  # by chance; powers are those behind N and L
+
+
+def _collected(parts: Parts, halves: int) -> Poly:
+    """A sum by powers in the order of POWERS: the factors in 1/N and 1/L are multiplied out once,
     at the end."""
-
-    def __init__(self) -> None:
-        self.parts: dict[tuple[tuple[int, int], ...], Poly] = {}
-
-    def add(self, at: Configuration, powers: tuple[int, ...], coefficient: int) -> None:
-        """Add to a configuration's mean; ``powers`` are those behind N and L in POWERS."""
-        self.parts.setdefault(at.blocks, Counter())[powers] += at.sign * coefficient
-
-    def poly(self, halves: int) -> Poly:
-        """All of it, by powers in the order of POWERS."""
-        found: Poly = Counter()
-        for blocks, part in self.parts.items():
-            lengths = {0: 1}
-            for distinct, names in blocks:
-                lengths = _times(lengths, falling(distinct, names))
-            batch = falling(len(blocks), 2 * halves)
-            for powers, c in part.items():
-                for n, x in batch.items():
-                    for length, y in lengths.items():
-                        found[n, length, *powers] += c * x * y
-        return Counter({powers: c for powers, c in found.items() if c})
-
-
-def _times(left: dict[int, int], right: dict[int, int]) -> dict[int, int]:
-    found: Counter[int] = Counter()
-    for a, x in left.items():
-        for b, y in right.items():
-            found[a + b] += x * y
-    return dict(found)
+    found: Poly = Counter()
+    for blocks, part in parts.items():
+        lengths = reduce(np.convolve, (falling(*block) for block in blocks))
+        chances = np.outer(falling(len(blocks), 2 * halves), lengths)
+        for powers, c in part.items():
+            for n, length in np.argwhere(chances).tolist():
+                found[n, length, *powers] += c * int(chances[n, length])
+    return Counter({powers: c for powers, c in found.items() if c})
 
 
 class Reading(NamedTuple):
@@ -174,17 +158,16 @@ class Reading(NamedTuple):
 def readings(at: Configuration) -> Iterator[Reading]:
     """All ways to read the marked positions in which every half has the same parity; others have
     mean zero."""
-    halves = range(len(at.keys))
-    marks = [at.marked[s] for s in at.sequences]
-    spots = [at.keys[h] == marks[2 * h] for h in halves]
-    spots += [at.values[h] == marks[2 * h] for h in halves] + [
-        at.others[h] == marks[2 * h + 1] for h in halves
-    ]
-    size = len(at.keys)
-    for read in itertools.product(*((False, True) if spot else (False,) for spot in spots)):
+    size, marks = len(at.keys), [at.marked[s] for s in at.sequences]
+    places = (*at.keys, *at.values, *at.others)
+    own = (*marks[::2], *marks[::2], *marks[1::2])  # the marks of their sequences
+    spots = (
+        (False, True) if place == mark else (False,)
+        for place, mark in zip(places, own, strict=True)
+    )
+    for read in itertools.product(*spots):
         reading = Reading(read[:size], read[size : 2 * size], read[2 * size :])
-        parities = {(reading.key[h] + reading.value[h] + reading.other[h]) % 2 for h in halves}
-        if len(parities) == 1:
+        if len({sum(half) % 2 for half in zip(*reading, strict=True)}) == 1:
             yield reading
 
 
@@ -217,39 +200,38 @@ def moment(scored: tuple[int, ...]) -> dict[tuple[str, bool], Poly]:
 
     Each is ``TRIGGER``, or a number: equal numbers are one random token, different ones independent
     random tokens."""
-    found: dict[tuple[str, bool], Sum] = {}
+    found: dict[tuple[str, bool], Parts] = {}
     for at in configurations(len(scored)):
         for reading in readings(at):
-            into = found.setdefault(
-                (term(at, reading) if len(scored) == 2 else "", reading.odd()), Sum()
-            )
+            name = term(at, reading) if len(scored) == 2 else ""
+            parts = found.setdefault((name, reading.odd()), {})
+            part = parts.setdefault(at.blocks, Counter())
             for powers, c in mean_of_products(*_places(at, reading, scored)).items():
-                into.add(at, (*powers[:3], int(reading.in_values()), *powers[3:]), c)
-    return {key: total.poly(len(scored)) for key, total in found.items()}
+                part[*powers[:3], int(reading.in_values()), *powers[3:]] += at.sign * c
+    return {key: _collected(parts, len(scored)) for key, parts in found.items()}
 
 
 def _places(
     at: Configuration, reading: Reading, scored: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Places of all vectors and labels, renumbered in order of appearance, so that equal cases are
-    met once."""
-    number: dict[int, int] = {}
-
-    def renumbered(place: int) -> int:
-        return place if place == TRIGGER else number.setdefault(place, len(number))
-
+    """Places of all vectors and of all labels."""
     vectors = []
-    for h, who in enumerate(scored):
-        vectors += [
-            who if who == TRIGGER else at.free + who,
-            TRIGGER if reading.key[h] else at.keys[h],
-        ]
-        vectors += [
-            TRIGGER if reading.value[h] else at.values[h],
-            TRIGGER if reading.other[h] else at.others[h],
-        ]
-    labels = [at.marked[s] for s in at.sequences]
-    return tuple(map(renumbered, vectors)), tuple(map(renumbered, labels))
+    for who, places, read in zip(
+        scored,
+        zip(at.keys, at.values, at.others, strict=True),
+        zip(*reading, strict=True),
+        strict=True,
+    ):
+        vectors.append(who if who == TRIGGER else at.free + who)
+        vectors += [TRIGGER if r else place for place, r in zip(places, read, strict=True)]
+    found = _renumbered((*vectors, *(at.marked[s] for s in at.sequences)))
+    return found[: len(vectors)], found[len(vectors) :]
+
+
+def _renumbered(places: Iterable[int]) -> tuple[int, ...]:
+    """In order of appearance, so that equal cases are met once."""
+    number: dict[int, int] = {}
+    return tuple(p if p == TRIGGER else number.setdefault(p, len(number)) for p in places)
 
 
 def third_moment() -> Poly:
@@ -257,44 +239,35 @@ def third_moment() -> Poly:
 
     The same enumeration at 1/d = 0: products of different vectors vanish, so each half asks that
     the token is the key's and that two values agree."""
-    found = Sum()
+    found: Parts = {}
     for at in configurations(3):
+        part = found.setdefault(at.blocks, Counter())
         labels = [at.marked[s] for s in at.sequences]
-        keys = tuple((at.free, key) for key in at.keys)
-        agree = [
-            (
-                (False, True)
-                if at.values[h] == labels[2 * h] and at.others[h] == labels[2 * h + 1]
-                else (False,)
-            )
-            for h in range(3)
-        ]
+        pairs = list(zip(at.values, at.others, strict=True))
+        marks = zip(labels[::2], labels[1::2], strict=True)
+        agree = (
+            (False, True) if pair == mark else (False,)
+            for pair, mark in zip(pairs, marks, strict=True)
+        )
         for through_trigger in itertools.product(*agree):
-            values = tuple((at.values[h], at.others[h]) for h in range(3) if not through_trigger[h])
-            for powers, c in _means_of_coincidences(*_renumbered((*keys, *values), labels)).items():
-                found.add(at, (powers, 0, 0, int(any(through_trigger)), 0, 0, 0), c)
-    return found.poly(3)
-
-
-def _renumbered(pairs: Pairs, labels: Iterable[int]) -> tuple[Pairs, tuple[int, ...]]:
-    number: dict[int, int] = {}
-    return (
-        tuple(
-            (number.setdefault(a, len(number)), number.setdefault(b, len(number))) for a, b in pairs
-        ),
-        tuple(number.setdefault(place, len(number)) for place in labels),
-    )
+            left = (pair for pair, gone in zip(pairs, through_trigger, strict=True) if not gone)
+            same = ((at.free, key) for key in at.keys)
+            places = itertools.chain(*same, *left, labels)
+            for powers, c in _means_of_coincidences(_renumbered(places)).items():
+                part[powers, 0, 0, int(any(through_trigger)), 0, 0, 0] += at.sign * c
+    return _collected(found, 3)
 
 
 @cache
-def _means_of_coincidences(pairs: Pairs, labels: tuple[int, ...]) -> dict[int, int]:
-    """Mean of a product of coincidences and of centred labels that pair within their half, by
-    powers of 1/V."""
+def _means_of_coincidences(places: tuple[int, ...]) -> dict[int, int]:
+    """Mean of a product of coincidences of pairs, and of three of centred labels, which come last;
+    by powers of 1/V."""
+    pairs = tuple(zip(places[::2], places[1::2], strict=True))
     found: Counter[int] = Counter()
-    for kept in itertools.product((True, False), repeat=len(labels) // 2):
-        alike = tuple((labels[2 * h], labels[2 * h + 1]) for h, keep in enumerate(kept) if keep)
-        dropped = len(kept) - sum(kept)
-        found[joined((*pairs, *alike))[0] + dropped] += (-1) ** dropped
+    for kept in itertools.product((True, False), repeat=3):
+        alike = itertools.compress(pairs[-3:], kept)
+        dropped = 3 - sum(kept)
+        found[joined((*pairs[:-3], *alike))[0] + dropped] += (-1) ** dropped
     return dict(found)
 
 

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from typing import Any
 
-import numpy as np
 import pandas as pd
 import sympy as sp
 import torch
@@ -22,7 +20,6 @@ from recallbook.theory.symbolic.expressions import d, numeric
 from recallbook.theory.values import FIELDS, length_variance, sizes
 from recallbook.training.early_phase import key_query_step, value_step
 
-SEEDS = range(10)
 SYMBOLS = {name: str(symbol) for symbol, name in FIELDS.items()}
 
 
@@ -54,21 +51,16 @@ def measure(problem: Problem) -> dict[str, float]:
     }
 
 
-def run(
-    points: Iterable[Setting], seeds: Iterable[int] = SEEDS, device: str = "cpu"
-) -> pd.DataFrame:
-    """One row for each setting and seed; a seed is the same draw, cut to size, in every setting."""
-    rows = []
-    for setting in points:
-        sizes = {key: getattr(setting, key) for key in SYMBOLS}
-        for seed in seeds:
-            rows.append({**sizes, "seed": seed, **measure(draw(setting, seed, device=device))})
-    return pd.DataFrame(rows)
+def run(setting: Setting, seeds: Iterable[int], device: str = "cpu") -> pd.DataFrame:
+    """One row for each seed."""
+    draws = ((seed, draw(setting, seed, device=device)) for seed in seeds)
+    return pd.DataFrame([{"seed": seed, **measure(problem)} for seed, problem in draws])
 
 
 # Predicted
 
 
+@cache
 def averaged(expression: sp.Expr, equal_lengths: bool = False) -> sp.Expr:
     r"""Mean over $|t|^2$, $Q$ and $M$, independent gamma variables of mean 1: $\mathbb
     E\,x^k=\prod_{j<k}(1+js)$.
@@ -77,9 +69,8 @@ def averaged(expression: sp.Expr, equal_lengths: bool = False) -> sp.Expr:
     """
     spreads = (0 if equal_lengths else 2 / d, 2 * symbolic.kappa, 2 / d)
     total = sp.Integer(0)
-    for powers, coefficient in sp.Poly(
-        sp.expand(expression), *symbolic.SHARED, domain="EX"
-    ).terms():
+    found = sp.Poly(sp.expand(expression), *symbolic.SHARED, domain="EX")
+    for powers, coefficient in found.terms():
         moments = [
             1 + j * s for power, s in zip(powers, spreads, strict=True) for j in range(power)
         ]
@@ -93,51 +84,22 @@ def terms() -> dict[str, sp.Expr]:
     return {name: term.token for name, term in symbolic.lock_terms().items()}
 
 
-@cache
-def _expressions(equal_lengths: bool | None) -> dict[str, sp.Expr]:
-    """Score and terms by name: at one draw (``None``), or averaged over draws."""
-    expressions = {"score": symbolic.trigger_score(), **terms()}
-    if equal_lengths is None:
-        return expressions
-    return {name: averaged(expression, equal_lengths) for name, expression in expressions.items()}
-
-
-def predicted(setting: Setting, shared: pd.DataFrame | None = None) -> dict[str, Any]:
-    """Mean trigger score as ``score``, and the token-score variance of each term by its name.
-
-    ``shared`` holds measured ``T``, ``Q``, ``M`` to condition on; without it the mean over draws.
-    """
-    equal, values = not length_variance(setting), sizes(setting)
-    if shared is not None:
-        values = {
-            **values,
-            **{symbol: np.asarray(shared[symbol.name]) for symbol in symbolic.SHARED},
-        }
-    expressions = _expressions(equal if shared is None else None)
-    found = {name: numeric(expression)(values) for name, expression in expressions.items()}
+def predicted(setting: Setting) -> dict[str, float]:
+    """Mean trigger score as ``score``, and the token-score variance of each term by its name;
+    means over draws."""
+    equal = not length_variance(setting)
+    found = {
+        name: float(numeric(averaged(expression, equal))(sizes(setting)))
+        for name, expression in {"score": symbolic.trigger_score(), **terms()}.items()
+    }
     return {**found, "unequal lengths": 0.0} if equal else found
 
 
-def variance(setting: Setting, shared: pd.DataFrame | None = None) -> Any:
+def variance(setting: Setting) -> float:
     """Predicted variance of token scores."""
-    return sum(size for name, size in predicted(setting, shared).items() if name != "score")
+    return sum(size for name, size in predicted(setting).items() if name != "score")
 
 
 def readable(expression: sp.Expr) -> sp.Expr:
     r"""The same with $R=1-1/L$ and $\kappa=1/d+1/V$ as symbols, for printing."""
     return expression.subs({symbolic.R: sp.Symbol("R"), symbolic.kappa: sp.Symbol("kappa")})
-
-
-def infinite_data(problem: Problem) -> torch.Tensor:
-    r"""$w$ for $N\to\infty$ at the problem's embeddings, ``(d,)``; exact.
-
-    $\frac R{L^2V^2}\sum_{kk'}A_{kk'}\,(\tilde z_k+t)\,(\tilde z_k+\tau t)^\top\tilde z_{k'}$, label
-    k that of token k."""
-    setting, t = problem.setting, problem.trigger
-    z = problem.input_embeddings - problem.input_embeddings.mean(dim=0)
-    u = problem.output_embeddings[problem.permutation]
-    u = u - u.mean(dim=0)
-    pulls = u @ (u.T @ z)  # sum over k' of A_kk' z_k'
-    weights = ((z + setting.trigger_in_values * t) * pulls).sum(dim=1)
-    factor = (1 - 1 / setting.seq_len) / (setting.seq_len * setting.vocab) ** 2
-    return factor * (weights @ z + weights.sum() * t)

@@ -1,10 +1,11 @@
-r"""Each term of step 2 where it is most of the variance, with hundreds of seeds: tokens and mark,
+r"""Each term of step 2 where it is much of the variance of token scores, with hundreds of seeds:
 exact and leading.
 
 ``python -m recallbook table terms_alone STORE`` makes the draws, ``--export`` writes the table."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from functools import partial
 from typing import Any, NamedTuple
@@ -12,17 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.polynomial import Polynomial
-from numpy.typing import NDArray
-from scipy.stats import bootstrap
 
 from recallbook.data.task import draw
 from recallbook.setting import Setting
 from recallbook.sweeps.archive import load_results
 from recallbook.theory import moments
-from recallbook.theory.symbolic import lock_terms as symbolic
-from recallbook.theory.symbolic.expressions import L, N, V, Values, d, numeric, tau
-from recallbook.theory.values import length_variance, sizes
+from recallbook.theory.values import length_variance
 from recallbook_studies.ch05 import scores
+from recallbook_studies.intervals import seed_interval
 
 SEEDS = range(1000)
 load = partial(load_results, "terms_alone")  # the committed rows
@@ -39,7 +37,6 @@ TERMS = (
     "uneven facts",
     "cross terms",
 )
-NO_END = "orthogonal"
 
 
 class Case(NamedTuple):
@@ -47,20 +44,19 @@ class Case(NamedTuple):
     over sizes, N >= V."""
 
     term: str
-    vocab: int
-    seq_len: int
-    dim: int | str  # or NO_END: orthogonal embeddings
-    samples: int
+    V: int
+    L: int
+    d: float  # infinite: orthogonal embeddings
+    N: int
     tau: int = 0
 
     def setting(self) -> Setting:
         """The setting of the case."""
-        chosen: dict[str, Any] = {"dim": self.dim}
-        if self.dim == NO_END:
-            chosen = {"embeddings": NO_END, "dim": self.vocab + 2}
-        sizes: dict[str, Any] = {"vocab": self.vocab, "seq_len": self.seq_len}
-        tau = bool(self.tau)
-        return Setting(**sizes, **chosen, samples=self.samples, trigger_in_values=tau)
+        chosen: dict[str, Any] = {"dim": self.d}
+        if self.d == math.inf:
+            chosen = {"embeddings": "orthogonal", "dim": self.V + 2}
+        chosen |= {"vocab": self.V, "seq_len": self.L, "samples": self.N}
+        return Setting(**chosen, trigger_in_values=bool(self.tau))
 
 
 CASES = (
@@ -68,20 +64,20 @@ CASES = (
     Case("trigger overlap", 64, 8, 64, 2048, 1),
     Case("mean bias", 200, 256, 128, 800),
     Case("mean bias", 200, 256, 128, 800, 1),
-    Case("gradient noise", 200, 128, NO_END, 1600),
-    Case("gradient noise", 200, 128, NO_END, 1600, 1),
+    Case("gradient noise", 200, 128, math.inf, 1600),
+    Case("gradient noise", 200, 128, math.inf, 1600, 1),
     Case("gradient noise", 800, 16, 12, 800),
     Case("gradient noise", 800, 8, 64, 1000),
     Case("frequency noise", 1600, 64, 8, 1600),
     Case("frequency noise", 1600, 64, 8, 1600, 1),
-    Case("frequency noise", 64, 256, NO_END, 800),
-    Case("fact interference", 64, 128, NO_END, 3200),
-    Case("fact interference", 64, 32, NO_END, 12800, 1),
+    Case("frequency noise", 64, 256, math.inf, 800),
+    Case("fact interference", 64, 128, math.inf, 3200),
+    Case("fact interference", 64, 32, math.inf, 12800, 1),
     Case("fact interference", 800, 8, 8, 800),
-    Case("uneven facts", 200, 2, NO_END, 12800),
-    Case("uneven facts", 64, 4, NO_END, 800, 1),
+    Case("uneven facts", 200, 2, math.inf, 12800),
+    Case("uneven facts", 64, 4, math.inf, 800, 1),
     Case("uneven facts", 128, 4, 96, 400),
-    Case("cross terms", 64, 64, NO_END, 3200),
+    Case("cross terms", 64, 64, math.inf, 3200),
     Case("cross terms", 400, 2, 400, 400, 1),
 )
 
@@ -100,8 +96,7 @@ def measure(case: int, seeds: Iterable[int] = SEEDS) -> pd.DataFrame:
 
 def row(case: int) -> list[dict[str, Any]]:
     """The rows of a case, one for each draw."""
-    rows: list[dict[str, Any]] = measure(case).to_dict("records")
-    return rows
+    return list(measure(case).to_dict("records"))
 
 
 def finish(frame: pd.DataFrame) -> pd.DataFrame:
@@ -109,92 +104,29 @@ def finish(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.astype(KINDS)
 
 
-class Parts(NamedTuple):
-    """Exact mean square by term, for the tokens' scatter or for the mark about its mean; and the
-    ledger's, together."""
-
-    by_term: dict[str, float]
-    leading: float
-
-    @property
-    def total(self) -> float:
-        """All of it."""
-        return sum(self.by_term.values())
-
-
-def token_parts(setting: Setting) -> Parts:
-    """Variance of token scores, mean over draws."""
+def exact_parts(setting: Setting) -> dict[str, float]:
+    """Exact variance of token scores by term, mean over draws."""
     distinct = setting.vocab / (setting.vocab - 1)
-    parts = {term: distinct * _mean(setting, "scatter", term) for term in TERMS}
-    return Parts(parts, float(scores.variance(setting)))
-
-
-def mark_parts(setting: Setting) -> Parts:
-    r"""Variance of $t^\top w$ over draws at given $|t|^2$; the pull of the trigger is in "trigger
-    overlap"."""
-    score = moments.polynomial(setting, "score")
-    parts = {term: _mean(setting, "square", term) for term in TERMS}
-    parts["trigger overlap"] -= over_triggers(setting, score**2)
-    equal, at = not length_variance(setting), sizes(setting)
-    left = [
-        term.trigger
-        for name, term in symbolic.lock_terms().items()
-        if not (equal and name == "unequal lengths")
-    ]
-    return Parts(parts, sum(float(numeric(scores.averaged(part, equal))(at)) for part in left))
+    parts = {term: moments.polynomial(setting, "scatter", term=term) for term in TERMS}
+    return {term: distinct * over_triggers(setting, part) for term, part in parts.items()}
 
 
 def table(frame: pd.DataFrame) -> pd.DataFrame:
-    """Measured over exact, with the bootstrap's 95 % interval over seeds, for tokens and mark of
+    """Measured variance of token scores over the exact one, with its 95 % interval over seeds, for
     every case.
 
-    ``share`` is that of the named term in the exact variance, ``without`` the ratio if it were left
-    out, ``leading`` the ratio to the sum of the ledger's leading terms."""
+    ``share`` is that of the named term in the exact variance, ``leading`` the ratio to the sum of
+    the ledger's leading terms."""
     rows = []
     for number, draws in frame.groupby("case"):
         case = CASES[int(number)]
-        setting = case.setting()
-        mean = moments.exact(setting).score(draws["T"].to_numpy())
-        for what, values, parts in (
-            ("tokens", draws["variance"].to_numpy(), token_parts(setting)),
-            ("mark", ((draws["score"] - mean) ** 2).to_numpy(), mark_parts(setting)),
-        ):
-            low, high = _interval(values / parts.total)
-            share = parts.by_term[case.term] / parts.total
-            row = {"term": case.term, "of": what, "V": case.vocab, "L": case.seq_len}
-            row |= {"d": "inf" if case.dim == NO_END else str(case.dim), "N": case.samples}
-            row |= {"tau": case.tau, "share": share, "ratio": values.mean() / parts.total}
-            without = values.mean() / (parts.total * (1 - share)) if share < 0.99 else np.nan
-            row |= {"low": low, "high": high, "without": without}
-            rows.append({**row, "leading": values.mean() / parts.leading})
-    return pd.DataFrame(rows)
-
-
-def exact_at(values: Values, quantity: str = "scatter") -> pd.Series:
-    """Exact variance of token scores by term at these sizes, Gaussian embeddings, averaged over the
-    trigger's length.
-
-    ``values`` are sizes and tau by symbol, as large as one likes; with ``quantity="square"`` the
-    mark's mean square."""
-    found = moments.rows(quantity)
-    powers = found[list(moments.POWERS)].to_numpy(float)
-    sizes = np.prod([float(values[s]) ** -powers[:, i] for i, s in enumerate((N, L, V, d))], axis=0)
-    lengths = np.array(
-        [np.prod([1 + 2 * j / values[d] for j in range(int(k))]) for k in powers[:, 4]]
-    )
-    inside = (powers[:, 5] == 0) | (values[tau] == 1)
-    return (found["coefficient"] * sizes * lengths * inside).groupby(found["term"]).sum()
-
-
-def _interval(values: NDArray[np.float64]) -> tuple[float, float]:
-    found = bootstrap(
-        (values,), np.mean, n_resamples=2000, method="percentile", rng=np.random.default_rng(0)
-    )
-    return float(found.confidence_interval.low), float(found.confidence_interval.high)
-
-
-def _mean(setting: Setting, quantity: str, term: str) -> float:
-    return over_triggers(setting, moments.polynomial(setting, quantity, term=term))
+        parts = exact_parts(case.setting())
+        exact = sum(parts.values())
+        row = {**case._asdict(), "share": parts[case.term] / exact}
+        row |= seed_interval(draws["variance"] / exact)._asdict()
+        leading = row["mean"] * exact / scores.variance(case.setting())
+        rows.append({**row, "leading": leading})
+    return pd.DataFrame(rows).rename(columns={"mean": "ratio"})
 
 
 def over_triggers(setting: Setting, given: Polynomial) -> float:

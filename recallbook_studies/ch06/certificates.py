@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 import torch
 
-from recallbook.bounds import recall_law
 from recallbook.bounds.certificate import certify
 from recallbook.data.embeddings import draw_embeddings
 from recallbook.data.task import Problem, draw
@@ -34,11 +33,6 @@ FRESH = 48  # output embeddings for each problem
 TEST = 2000
 LARGEST = 4 * 10**6  # tokens of a training batch
 OUTCOMES = ("lock_on", "recall", "accuracy")
-BOUNDS = {
-    "union": recall_law.union_bound,
-    "proved": recall_law.recall_bound,
-    "at most": recall_law.recall_at_most,
-}
 
 
 def random_setting(index: int) -> tuple[Setting, float]:
@@ -50,7 +44,7 @@ def random_setting(index: int) -> tuple[Setting, float]:
     while True:
         setting = _sizes(generator)
         multiple = 20.0 if index % 4 == 0 else log_uniform(generator, 0.5, 100)
-        samples = multiple * predicted_size(setting, "lock_on", 0.5, largest=LARGEST)
+        samples = multiple * predicted_size(setting)
         if samples * setting.seq_len <= LARGEST:
             return replace(setting, samples=max(1, round(samples))), multiple
 
@@ -62,25 +56,20 @@ def _sizes(generator: np.random.Generator) -> Setting:
     vocab = near(24, 300)
     law = str(generator.choice(["gaussian", "gaussian", "gaussian", "sphere", "orthogonal"]))
     dim = near(max(12, LAWS[law]().least_dim(vocab)), 2 * vocab)
-    sizes: dict[str, Any] = {
-        "vocab": vocab,
-        "seq_len": near(2, min(vocab, 80)),
-        "dim": dim,
-        "samples": 10 * vocab,
-    }
+    sizes: dict[str, Any] = {"vocab": vocab, "seq_len": near(2, min(vocab, 80)), "dim": dim}
     if generator.random() < 0.25:
         activation = str(generator.choice(["relu", "gelu", "tanh", "he2", "he3"]))
         sizes |= {"width": near(dim / 2, min(8 * dim, 600)), "activation": activation}
-    return Setting(**sizes, embeddings=law, trigger_in_values=bool(generator.random() < 0.5))
+    flag = bool(generator.random() < 0.5)
+    return Setting(**sizes, samples=10 * vocab, embeddings=law, trigger_in_values=flag)
 
 
 def fresh_outputs(problem: Problem, count: int = FRESH) -> Iterator[Problem]:
     """The same problem with other output embeddings of its law."""
     small = replace(problem.setting, samples=1)
     for seed in range(problem.seed + 1, problem.seed + 1 + count):
-        yield replace(
-            problem, output_embeddings=torch.from_numpy(draw_embeddings(small, seed).output.copy())
-        )
+        table = torch.from_numpy(draw_embeddings(small, seed).output.copy())
+        yield replace(problem, output_embeddings=table)
 
 
 def row(index: int) -> dict[str, Any]:
@@ -88,13 +77,8 @@ def row(index: int) -> dict[str, Any]:
     embeddings."""
     setting, multiple = random_setting(index)
     problem = draw(setting, FIRST_SEED + (FRESH + 1) * index)
-    runs = [
-        evaluate(p, three_steps(p), TEST, seed=p.seed + 1 + i)
-        for i, p in enumerate(fresh_outputs(problem))
-    ]
-    found = means_and_errors([[getattr(run, name) for name in QUANTITIES] for run in runs])
     key = {"index": index, **described(setting), "multiple": multiple}
-    return key | proved(problem) | found
+    return key | proved(problem) | simulated(problem)
 
 
 def proved(problem: Problem, from_above: bool = True) -> dict[str, Any]:
@@ -104,37 +88,25 @@ def proved(problem: Problem, from_above: bool = True) -> dict[str, Any]:
     return least | {f"{name}_at_most": getattr(found.at_most, name) for name in OUTCOMES}
 
 
+def simulated(problem: Problem, count: int = FRESH) -> dict[str, float]:
+    """Means with standard errors over fresh output embeddings."""
+    runs = [
+        evaluate(p, three_steps(p), TEST, seed=p.seed + 1 + i)
+        for i, p in enumerate(fresh_outputs(problem, count))
+    ]
+    return means_and_errors([[getattr(run, name) for name in QUANTITIES] for run in runs])
+
+
 def along(
-    settings: Iterable[Setting], seeds: Iterable[int], fresh: int = 8, from_above: bool = True
+    settings: Iterable[Setting], seeds: Iterable[int], fresh: int, from_above: bool = True
 ) -> pd.DataFrame:
     """Certificates of each setting's draws beside means over fresh output embeddings, one row a
     draw."""
     rows = []
     for setting, seed in product(settings, seeds):
         problem = draw(setting, FIRST_SEED - 1000 + seed)
-        runs = [evaluate(p, three_steps(p), TEST) for p in fresh_outputs(problem, fresh)]
-        means = {name: float(np.mean([getattr(run, name) for run in runs])) for name in OUTCOMES}
-        rows.append({"samples": setting.samples} | proved(problem, from_above) | means)
-    return pd.DataFrame(rows)
-
-
-def slack_of_recall(setting: Setting, seeds: Iterable[int]) -> pd.DataFrame:
-    """Recall with perfect attention, simulated over fresh Gaussian outputs, and its bounds; one row
-    a draw."""
-    rows = []
-    for seed in seeds:
-        problem = draw(setting, FIRST_SEED - 1000 + seed)
-        weights = recall_law.stored_weights(problem)
-        generator = torch.Generator().manual_seed(seed)
-        right = 0.0
-        for _ in range(100):
-            outputs = torch.randn(
-                problem.output_embeddings.shape, generator=generator, dtype=torch.float64
-            )
-            found = (weights @ outputs @ outputs.T).argmax(dim=1)
-            right += float((found == torch.arange(len(weights))).sum()) / len(weights) / 100
-        bounds = {name: float(of(weights, setting.dim).mean()) for name, of in BOUNDS.items()}
-        rows.append({"dim": setting.dim, "simulated": right} | bounds)
+        sizes = {"samples": setting.samples, "dim": setting.dim}
+        rows.append(sizes | proved(problem, from_above) | simulated(problem, fresh))
     return pd.DataFrame(rows)
 
 

@@ -18,8 +18,6 @@ from recallbook_studies.ch09.accuracy_sizes import (
     predicted,
 )
 
-Array = NDArray[np.float64]
-
 
 def critical(
     trigger_in_values: bool,
@@ -33,7 +31,9 @@ def critical(
     return table.assign(samples=found)
 
 
-def largest_law(frame: pd.DataFrame, trigger_in_values: bool, vocab: int = 256) -> Array:
+def largest_law(
+    frame: pd.DataFrame, trigger_in_values: bool, vocab: int = 256
+) -> NDArray[np.float64]:
     """The largest of coverage, label frequencies and lock-on, as a number of sequences, for each
     row of ``frame``."""
     every = [

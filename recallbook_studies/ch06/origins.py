@@ -3,6 +3,7 @@ r"""Step 3 alone, with perfect attention: logits by origin, and what counts alon
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -48,6 +49,7 @@ def logits_by_origin(setting: Setting, seed: int) -> dict[str, Array]:
     tables = draw_embeddings(setting, seed)
     trigger = tables.trigger.reshape(-1)
     frequency = fact_counts(setting, seed) / setting.samples
+    excess = frequency - 1 / vocab
     asked = tables.input + tau * trigger  # (V, d), one row for each question
     overlap = asked @ tables.input.T  # h_v . z_j
     shared = tau * asked @ trigger  # theta_v
@@ -55,9 +57,8 @@ def logits_by_origin(setting: Setting, seed: int) -> dict[str, Array]:
     weight = frequency * overlap  # (V, V): of fact j when v is asked
     other = weight * (1 - np.eye(vocab))
     own_fact = other * np.diag(labels)
-    own_label = (np.diag(weight) + shared * (frequency - 1 / vocab))[:, None] * labels.T
-    common = shared[:, None] * (labels @ (frequency - 1 / vocab))
-    common = common - (shared * (frequency - 1 / vocab))[:, None] * labels.T
+    own_label = (np.diag(weight) + shared * excess)[:, None] * labels.T
+    common = np.outer(shared, labels @ excess) - (shared * excess)[:, None] * labels.T
     return {
         "right": own_label * np.eye(vocab),
         "label frequencies": common,
@@ -75,35 +76,26 @@ def recalled(setting: Setting, seed: int) -> Array:
     return credit(torch.from_numpy(logits), torch.arange(setting.vocab), slack).numpy()
 
 
-def measured_squares(setting: Setting, seed: int) -> dict[str, float]:
-    r"""Mean square of a wrong logit by origin, over $1/V^2$: the squared right logit at equal
-    frequencies.
-
-    ``label overlap`` is over the measured mean square of the right logit, since it is proportional
-    to it."""
-    parts = logits_by_origin(setting, seed)
-    wrong = ~np.eye(setting.vocab, dtype=bool)
-    found = {
-        name: float(np.mean(parts[name][wrong] ** 2)) * setting.vocab**2
-        for name in symbolic.mean_squares()
-    }
-    found["label overlap"] /= float(np.mean(np.diag(parts["right"]) ** 2)) * setting.vocab**2
-    return found
-
-
 def predicted_squares(setting: Setting) -> dict[str, float]:
-    """The same from :func:`recallbook.theory.symbolic.recall_terms.mean_squares`."""
-    return {
+    r"""Mean square of a wrong logit by origin, over $1/V^2$, from
+    :func:`recallbook.theory.symbolic.recall_terms.mean_squares`; origins that add nothing left out."""
+    found = {
         name: float(numeric(term)(sizes(setting))) for name, term in symbolic.mean_squares().items()
     }
+    return {name: size for name, size in found.items() if size > 0}
 
 
 def squares(settings: Iterable[Setting]) -> pd.DataFrame:
-    """Measured mean squares, one row for each setting, seed and origin."""
-    rows = [
-        {"samples": s.samples, "dim": s.dim, "seed": seed, "origin": name, "square": value}
-        for s in settings
-        for seed in SEEDS
-        for name, value in measured_squares(s, seed).items()
-    ]
+    r"""The same measured, one row for each setting, seed and origin.
+
+    The unit $1/V^2$ is the squared right logit at equal frequencies; that of ``label overlap`` is
+    the measured mean square of the right logit, since it is proportional to it."""
+    rows = []
+    for setting, seed in product(settings, SEEDS):
+        parts, wrong = logits_by_origin(setting, seed), ~np.eye(setting.vocab, dtype=bool)
+        right = np.mean(np.diag(parts.pop("right")) ** 2)
+        for name, part in parts.items():
+            unit = right if name == "label overlap" else setting.vocab**-2.0
+            row = {"samples": setting.samples, "dim": setting.dim, "seed": seed, "origin": name}
+            rows.append({**row, "square": np.mean(part[wrong] ** 2) / unit})
     return pd.DataFrame(rows)

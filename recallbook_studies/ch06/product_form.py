@@ -9,9 +9,7 @@ certificate (:func:`certificate`)."""
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 import sympy as sp
@@ -43,34 +41,24 @@ def laws(trigger_in_values: bool) -> dict[str, sp.Expr]:
 def exponent(length: sp.Expr, dim: sp.Expr, trigger_in_values: bool) -> sp.Expr:
     r"""$\log_V$ of the largest law at $L=V^c$, $d=V^b$: ``length`` is $c$, ``dim`` is
     $b>\frac12$."""
-    logs = (sp.expand_log(sp.log(law), force=True) for law in laws(trigger_in_values).values())
-    at = {sp.log(V): 1, sp.log(L): length, sp.log(d): dim}
-    return sp.Max(*(sp.expand(of).subs(at) for of in logs))
+    powers = (powers_of(law)[:3] for law in laws(trigger_in_values).values())
+    return sp.Max(*(of_v + of_l * length + of_d * dim for of_v, of_l, of_d in powers))
 
 
-class Facet(NamedTuple):
-    """One condition of the theorem: the product of sizes to these powers is at least ``least``."""
-
-    powers: tuple[Fraction, ...]
-    least: float
-
-
-def powers_of(product: sp.Expr) -> tuple[Fraction, ...]:
+def powers_of(product: sp.Expr) -> sp.Matrix:
     """The exponents of a product of powers, in the order of ``SIZES``."""
     exponents = product.as_powers_dict()
     if strange := set(exponents) - {*SIZES, *(x for x in exponents if x.is_number)}:
         raise ArithmeticError(f"{strange} in {product}: only powers of the sizes can be compared")
-    return tuple(
-        Fraction(int(e.p), int(e.q))
-        for e in (sp.Rational(exponents.get(size, 0)) for size in SIZES)
-    )
+    return sp.Matrix([exponents[size] for size in SIZES])
 
 
 @cache
-def facets(trigger_in_values: bool) -> tuple[Facet, ...]:
-    """The range of the theorem."""
+def facets(trigger_in_values: bool) -> tuple[sp.Matrix, list[float]]:
+    """The range of the theorem: the exponents of each product of sizes that has a lower bound, as a
+    column, and these bounds."""
     flag = int(trigger_in_values)
-    simple = {
+    least = {
         V / d: 1,
         L: 2,
         d / cf.log: DIM_OVER_LOG,
@@ -78,10 +66,9 @@ def facets(trigger_in_values: bool) -> tuple[Facet, ...]:
         cf.log_all / cf.log: 1,
         d**2 / (V * cf.log): DIM_SQUARE[flag],
     }
-    needs = {N / (cf.log_all**2 * law): SAMPLES[flag] for law in laws(trigger_in_values).values()}
-    return tuple(
-        Facet(powers_of(product), float(least)) for product, least in {**simple, **needs}.items()
-    )
+    for law in laws(trigger_in_values).values():
+        least[N / (cf.log_all**2 * law)] = SAMPLES[flag]
+    return sp.Matrix.hstack(*map(powers_of, least)), [float(bound) for bound in least.values()]
 
 
 @cache
@@ -99,24 +86,10 @@ def caps(trigger_in_values: bool) -> dict[sp.Symbol, float]:
     values[cf.share] = 1 / (most_samples * LOG)  # Lambda <= Lambda'
     rare = 1 / math.sqrt(most_samples * VOCAB)  # Lambda / sqrt(N)
     values[cf.uneven] = 1 + math.sqrt(2 / DIM_OVER_LOG + 4 * rare) + rare / 3
-    for symbol in (
-        cf.longest,
-        cf.shortest,
-        cf.trigger_overlap,
-        cf.overlap,
-        cf.widest,
-        cf.key,
-        cf.any_key,
-        cf.low_key,
-        cf.keys,
-        cf.value,
-        cf.most,
-        cf.least,
-        cf.right,
-        cf.common,
-        cf.question,
-    ):
-        values[symbol] = float(cf.definitions()[symbol].subs(values))
+    small = {cf.mean_overlap, cf.Delta, cf.third}  # not of order 1
+    for symbol, definition in cf.definitions().items():
+        if symbol not in {*values, *small} and definition.free_symbols <= values.keys():
+            values[symbol] = float(definition.subs(values))
     return values
 
 
@@ -125,80 +98,68 @@ def monomials(part: sp.Expr, trigger_in_values: bool) -> tuple[tuple[float, sp.E
     """An upper bound of a part, in monomials: coefficient and product of powers."""
     sizes = {cf.share: V * cf.log / N, cf.G: cf.omega / d, cf.log_one: cf.log}
     sizes |= dict.fromkeys((cf.eps, cf.eps_one), sp.sqrt(cf.log / d))
-    definitions = cf.definitions()
+    known, definitions = caps(trigger_in_values), cf.definitions()
     part = part.xreplace({cf.most - 1: definitions[cf.most] - 1})
-    kept = {
-        s: e
-        for s, e in definitions.items()
-        if s not in {*caps(trigger_in_values), cf.log_all, *sizes}
-    }
+    kept = {s: e for s, e in definitions.items() if s not in {*known, *sizes, cf.log_all}}
     # Delta = 2 eps + eps^2 + (1 - 2 eps) / (2 V), and eps is at most 1/20 and at least 1/sqrt(V)
     kept[cf.Delta] = sp.Rational(21, 10) * cf.eps
     while part.free_symbols & kept.keys():
         part = part.xreplace(kept)
-    known = {s: sp.Float(v) for s, v in caps(trigger_in_values).items() if s not in {V, *sizes}}
-    return _collected(part.xreplace(sizes).xreplace(sizes).xreplace(known))
+    numbers = {s: sp.Float(v) for s, v in known.items() if s not in {V, *sizes}}
+    return _collected(part.xreplace(sizes).xreplace(sizes).xreplace(numbers))
 
 
 def _collected(part: sp.Expr) -> tuple[tuple[float, sp.Expr], ...]:
     """Denominators and roots made simple from above, then expanded."""
-    inverse = {L - 1: 2 / L, V - 1: (1 + sp.Rational(1, 5000)) / V}
-    part = part.replace(
-        lambda e: e.is_Pow and e.exp == -1 and e.base in inverse, lambda e: inverse[e.base]
-    )
-    part = part.xreplace({L - 1: L, sp.exp(-cf.log_all): 1 / N**2}).replace(sp.Max, sp.Add)
+    above = {1 / (L - 1): 2 / L, 1 / (V - 1): (1 + sp.Rational(1, 5000)) / V, L - 1: L}
+    part = part.xreplace({**above, sp.exp(-cf.log_all): 1 / N**2}).replace(sp.Max, sp.Add)
     part = part.replace(lambda e: e.is_Pow and e.exp == sp.Rational(1, 2), _root)
-    return tuple(_split(term) for term in sp.Add.make_args(sp.expand(part)) if term != 0)
+    found = []
+    for term in _terms(part):
+        coefficient, product = term.as_independent(*SIZES)
+        if not (coefficient.is_number and coefficient > 0):
+            raise ArithmeticError(f"not a positive monomial: {term}")
+        found.append((float(coefficient), product))
+    return tuple(found)
+
+
+def _terms(expression: sp.Expr) -> tuple[sp.Expr, ...]:
+    return tuple(term for term in sp.Add.make_args(sp.expand(expression)) if term != 0)
 
 
 def _root(power: sp.Expr) -> sp.Expr:
     """The root of a sum is at most the sum of the roots."""
-    return sum(
-        (sp.sqrt(term) for term in sp.Add.make_args(sp.expand(power.base))), start=sp.Integer(0)
-    )
-
-
-def _split(term: sp.Expr) -> tuple[float, sp.Expr]:
-    coefficient, product = term.as_independent(*SIZES)
-    if not (coefficient.is_number and coefficient > 0):
-        raise ArithmeticError(f"not a positive monomial: {term}")
-    return float(coefficient), sp.powsimp(product)
+    return sp.Add(*map(sp.sqrt, _terms(power.base)))
 
 
 @cache
-def certificate(product: sp.Expr, trigger_in_values: bool) -> tuple[Fraction, ...]:
+def certificate(product: sp.Expr, trigger_in_values: bool) -> sp.Matrix:
     """Non-negative weights of the facets whose weighted powers add to those of one over the
     product, exactly.
 
-    So the product is at most the facets' ``least`` to minus these weights, multiplied. Found by a
+    So the product is at most the facets' bounds to minus these weights, multiplied. Found by a
     linear program in floating point, then made rational and checked."""
-    conditions = facets(trigger_in_values)
-    table = np.array([[float(p) for p in facet.powers] for facet in conditions]).T
-    cost = np.array([-math.log(facet.least) for facet in conditions])
+    (table, least), wanted = facets(trigger_in_values), -powers_of(product)
     solved = linprog(
-        cost, A_eq=table, b_eq=[-float(p) for p in powers_of(product)], bounds=(0, None)
+        -np.log(least),
+        A_eq=np.array(table, dtype=float),
+        b_eq=np.array(wanted, dtype=float),
+        bounds=(0, None),
     )
     if solved.status != 0:
         raise ArithmeticError(f"no bound for {product} in the range of the theorem")
-    weights = tuple(Fraction(float(w)).limit_denominator(1000) for w in solved.x)
-    if min(weights) < 0:
-        raise ArithmeticError(f"a negative weight for {product}: {weights}")
-    for place, power in enumerate(powers_of(product)):
-        if (
-            sum(w * facet.powers[place] for w, facet in zip(weights, conditions, strict=True))
-            != -power
-        ):
-            raise ArithmeticError(f"weights of {product} are not exact: {weights}")
+    weights = sp.Matrix([sp.Rational(w).limit_denominator(1000) for w in solved.x.tolist()])
+    if min(weights) < 0 or table * weights != wanted:
+        raise ArithmeticError(f"weights of {product} are negative or not exact: {weights}")
     return weights
 
 
 def largest(part: sp.Expr, trigger_in_values: bool) -> float:
     """An upper bound of a part over the range of the theorem."""
-    conditions, total = facets(trigger_in_values), 0.0
+    total, logs = 0.0, np.log(facets(trigger_in_values)[1])
     for coefficient, product in monomials(part, trigger_in_values):
-        weights = certificate(product, trigger_in_values)
-        logs = sum(float(w) * math.log(f.least) for w, f in zip(weights, conditions, strict=True))
-        total += coefficient * math.exp(-logs)
+        weights = np.array(certificate(product, trigger_in_values), dtype=float).ravel()
+        total += coefficient * math.exp(-weights @ logs)
     return total
 
 

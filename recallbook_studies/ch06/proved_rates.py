@@ -90,10 +90,8 @@ def kept(problem: Problem, eta: float, gamma: float) -> Kept:
     eta, gamma = check_rate("eta", eta), check_rate("gamma", gamma)
     limit = _limit(problem)
     missing, off = _deviations(limit, problem.setting, eta, gamma)
-    if missing >= 1:
-        return Kept(0.0, torch.zeros(problem.setting.vocab, dtype=torch.bool))
-    rounding = tolerance(problem.dtype) * limit.size
-    return Kept(1 - missing, (limit.gaps > off + rounding).all(dim=1))
+    off += tolerance(problem.dtype) * limit.size if missing < 1 else math.inf
+    return Kept(max(1 - missing, 0.0), (limit.gaps > off).all(dim=1))
 
 
 def _deviations(
@@ -127,10 +125,8 @@ def _limit(problem: Problem) -> _Limit:
     longest = _ranges(problem.trigger @ keys.T) + 2 * _ranges(tokens @ keys.T).max()
     drift = strength / 4 * float(_ranges(logits).mean() * longest)
 
-    informative = problem.tokens.gather(1, problem.positions[:, None])[:, 0].long()
-    frequency = (
-        torch.bincount(informative, minlength=setting.vocab).to(tokens.dtype) / setting.samples
-    )
+    counts = torch.bincount(problem.labels, minlength=setting.vocab)[problem.permutation]
+    frequency = counts.to(tokens.dtype) / setting.samples
     overlaps, gram = asked @ asked.T, labels @ labels.T
     exact = (overlaps * frequency) @ gram  # of label k when v is asked, (v, k)
     return _Limit(

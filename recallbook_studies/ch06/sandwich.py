@@ -74,14 +74,8 @@ def random_case(index: int) -> dict[str, Any]:
     accuracy, marked = float(generator.choice([0.5, 0.9, 0.97])), bool(generator.random() < 0.4)
     dim = round(critical_dim(vocab, marked, accuracy) * float(generator.uniform(1.5, 3)))
     law = str(generator.choice(["gaussian", "gaussian", "sphere"]))
-    fixed = {
-        "vocab": vocab,
-        "seq_len": length,
-        "dim": dim,
-        "trigger_in_values": marked,
-        "embeddings": law,
-    }
-    return {**fixed, "accuracy": accuracy}
+    sizes = {"vocab": vocab, "seq_len": length, "dim": dim, "trigger_in_values": marked}
+    return {**sizes, "embeddings": law, "accuracy": accuracy}
 
 
 def cases() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -104,15 +98,9 @@ def keys() -> list[str]:
 def row(name: str) -> dict[str, Any]:
     """Predicted and proved N of a case, and simulated accuracy at the proved N."""
     case = dict(cases())[name]
-    critical = critical_samples(**case, warn=False)
     proved = sufficient_samples(**case)
-    found = {
-        "case": name,
-        **case,
-        "critical": critical,
-        "sufficient": float(proved),
-        "by": proved.by,
-    }
+    found = {"case": name, **case, "critical": critical_samples(**case, warn=False)}
+    found |= {"sufficient": float(proved), "by": proved.by}
     mean = error = math.nan
     if proved < math.inf:
         setting = Setting(**{k: v for k, v in case.items() if k != "accuracy"}, samples=int(proved))
@@ -143,16 +131,12 @@ def table(sweep: pd.DataFrame) -> pd.DataFrame:
 
 def gaps(found: pd.DataFrame) -> pd.DataFrame:
     """Ratios between neighbours of the sandwich over the cases."""
-    pairs = {
-        "measured / covered": ("measured", "covered"),
-        "measured / readers": ("measured", "readers"),
-        "measured / predicted": ("measured", "critical"),
-        "proved / measured": ("sufficient", "measured"),
-    }
+    found = found.rename(columns={"critical": "predicted", "sufficient": "proved"})
+    pairs = [("measured", lower) for lower in ("covered", "readers", "predicted")]
     rows = []
-    for name, (upper, lower) in pairs.items():
-        ratio = (found[upper] / found[lower]).to_numpy()
+    for upper, lower in (*pairs, ("proved", "measured")):
+        ratio = found[upper] / found[lower]
         ratio = ratio[np.isfinite(ratio)]
-        ends = {"least": ratio.min(), "median": np.median(ratio), "most": ratio.max()}
-        rows.append({"ratio": name, "cases": len(ratio), **ends})
+        ends = {"least": ratio.min(), "median": ratio.median(), "most": ratio.max()}
+        rows.append({"ratio": f"{upper} / {lower}", "cases": len(ratio), **ends})
     return pd.DataFrame(rows)

@@ -1,5 +1,4 @@
-r"""The MLP as memory: recall by width and activation, what its features hide, and the price of
-parameters.
+r"""The MLP as memory: recall by width and activation, and what its features hide.
 
 ``python -m recallbook table mlp_exponents STORE`` measures the exponents of what fits; ``--export``
 writes the table that ships with the package."""
@@ -9,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import lru_cache
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ import sympy as sp
 import torch
 from numpy.typing import NDArray
 
-from recallbook.arguments import not_allowed
+from recallbook.data.residuals import centred_labels
 from recallbook.data.task import Problem, draw
 from recallbook.model.ties import credit, logit_slack
 from recallbook.setting import Setting
@@ -27,21 +26,34 @@ from recallbook.theory.prediction import predict
 from recallbook.theory.search import bracket
 from recallbook.theory.symbolic import recall_terms as symbolic
 from recallbook.theory.symbolic.expressions import N, V, d, m
+from recallbook.training.gradients import features
 from recallbook.training.simulation import simulate
-from recallbook_studies.intervals import Interval, fitted_slope, over_seeds
+from recallbook_studies import plotting
+from recallbook_studies.intervals import fitted_slope, over_seeds
 
 SEEDS = range(8)
 TEST = 1000  # fresh sequences a seed
 ENDLESS = 2**31 - 1  # number of sequences that stands for equal frequencies
 ACTIVATIONS = ("linear", "relu", "gelu", "tanh", "he2", "he3")
-WIDTHS = (32, 128, 512, 2048)
-LARGEST = (
-    1600,
-    64,
-    2048,
-)  # facts, dimension and width of the largest problem whose capacity is simulated
 
 Array = NDArray[np.float64]
+
+
+def wave(x: torch.Tensor) -> torch.Tensor:
+    """sin(2x) without its linear Hermite part."""
+    return torch.sin(2 * x) - 2 * math.exp(-2) * x
+
+
+def name(activation: Phi) -> str:
+    """How a figure calls an activation."""
+    return activation if isinstance(activation, str) else activation.__name__
+
+
+def look(activation: Phi) -> dict[str, Any]:
+    """The colour and marker of an activation, the same in every figure."""
+    index = (*ACTIVATIONS, "wave").index(name(activation))
+    colours, markers = (*plotting.COLOURS, plotting.GREY), (*plotting.MARKERS, "X")
+    return {"color": colours[index], "marker": markers[index]}
 
 
 # Step 3 alone: perfect attention
@@ -63,31 +75,21 @@ def memory(
     located = problem.input_embeddings + setting.trigger_in_values * problem.trigger  # (V, d)
     if normalised:
         located = located / located.norm(dim=1, keepdim=True) * setting.mlp_input_scale**0.5
-    features = located
-    if problem.mlp_weights is not None and setting.width is not None:
-        features = setting.phi(located @ problem.mlp_weights.T) / setting.width**0.5
+    images = features(problem, located)
     if centred:
-        features = features - features.mean(dim=0)
-    share = (
-        torch.full((setting.vocab,), 1 / setting.vocab)
-        if frequency is None
-        else torch.from_numpy(frequency)
-    )
-    labels = (problem.output_embeddings - problem.output_embeddings.mean(dim=0))[
-        problem.permutation
-    ]
-    return features, (share.to(labels)[:, None] * labels).T @ features
+        images = images - images.mean(dim=0)
+    labels = centred_labels(problem)[problem.permutation]
+    equal = np.full(setting.vocab, 1 / setting.vocab)
+    share = torch.from_numpy(equal if frequency is None else frequency).to(labels)
+    return images, (share[:, None] * labels).T @ images
 
 
 def perfect_recall(problem: Problem, frequency: Array | None = None, **remedies: bool) -> float:
     """Fraction of facts recalled when attention is perfect in step 3 and in the test."""
-    features, stored = memory(problem, frequency, **remedies)
-    logits = features @ stored.T @ problem.output_embeddings.T
-    return float(
-        credit(
-            logits, problem.permutation, logit_slack(problem.output_embeddings, stored, features)
-        ).mean()
-    )
+    images, stored = memory(problem, frequency, **remedies)
+    slack = logit_slack(problem.output_embeddings, stored, images)
+    logits = images @ stored.T @ problem.output_embeddings.T
+    return float(credit(logits, problem.permutation, slack).mean())
 
 
 def counted(problem: Problem) -> Array:
@@ -109,42 +111,27 @@ def drawn(setting: Setting, seed: int) -> Problem:
 
 
 def by_width(
-    vocab: int,
-    dim: int,
-    activations: Iterable[Phi] = ACTIVATIONS,
-    widths: Iterable[int] = WIDTHS,
-    **choices: Any,
+    vocab: int, dim: int, activations: Iterable[Phi], widths: Iterable[int]
 ) -> pd.DataFrame:
     """Recall by activation and width at unlimited data and perfect attention: predicted, and
     simulated by seed."""
     rows, activations = [], list(activations)
     for width in widths:
-        problems = [drawn(alone(vocab, dim, width, "linear", **choices), seed) for seed in SEEDS]
+        problems = [drawn(alone(vocab, dim, width, "linear"), seed) for seed in SEEDS]
         for activation in activations:
-            setting = alone(vocab, dim, width, activation, **choices)
+            setting = alone(vocab, dim, width, activation)
             guess = predict(setting, warn=False).recall
+            row = {"activation": name(activation), "width": width, "predicted": guess}
             for problem in problems:
-                shape = {
-                    "activation": name(activation),
-                    "width": width,
-                    "seed": problem.seed,
-                    "predicted": guess,
-                }
-                rows.append({**shape, "recall": perfect_recall(replace(problem, setting=setting))})
+                recall = perfect_recall(replace(problem, setting=setting))
+                rows.append({**row, "seed": problem.seed, "recall": recall})
     return pd.DataFrame(rows)
 
 
-def name(activation: Phi) -> str:
-    """How a figure calls an activation."""
-    return activation if isinstance(activation, str) else activation.__name__
-
-
-def summary(
-    frame: pd.DataFrame, by: list[str], column: str, predicted: str = "predicted", **within: Any
-) -> pd.DataFrame:
+def summary(frame: pd.DataFrame, by: list[str], column: str, **within: Any) -> pd.DataFrame:
     """Mean and interval of ``column`` over seeds, beside what was predicted."""
     means = over_seeds(frame, by, column, **within)
-    return means.assign(predicted=frame.groupby(by)[predicted].first().to_numpy())
+    return means.assign(predicted=frame.groupby(by)["predicted"].first().to_numpy())
 
 
 # How many facts fit: exponents
@@ -157,47 +144,23 @@ def capacity(recall: Callable[[int], float]) -> float:
     return math.sqrt(low * high)
 
 
-def capacities(shapes: Iterable[tuple[int, int]], activation: Phi, seed: int | None) -> list[float]:
+def capacities(shapes: Iterable[tuple[int, int]], activation: Phi, seed: int | None) -> Array:
     """Facts that fit at each ``(dim, width)``: predicted for ``seed=None``, else simulated; perfect
     attention."""
-    return [capacity(_recall_at(dim, width, activation, seed)) for dim, width in shapes]
+
+    def recall(facts: int, dim: int, width: int) -> float:
+        setting = alone(facts, dim, width, activation)
+        if seed is None:
+            return predict(setting, warn=False).recall
+        # paired: a smaller problem is a corner of a larger one
+        return perfect_recall(replace(drawn(setting, seed), permutation=torch.arange(facts)))
+
+    return np.array([capacity(partial(recall, dim=d, width=m)) for d, m in shapes])
 
 
-def _recall_at(dim: int, width: int, activation: Phi, seed: int | None) -> Callable[[int], float]:
-    if seed is None:
-        return lambda facts: predict(alone(facts, dim, width, activation), warn=False).recall
-    largest = _largest(seed)
-    if dim > LARGEST[1] or width > LARGEST[2]:
-        raise not_allowed("shapes", (dim, width), f"at most {LARGEST[1:]}")
-
-    def recall(facts: int) -> float:
-        # draws are paired: a smaller problem is a corner of the largest, up to the scale of the
-        # embeddings
-        assert largest.mlp_weights is not None
-        scale = math.sqrt(LARGEST[1] / dim)
-        small: dict[str, Any] = {**vars(largest), "setting": alone(facts, dim, width, activation)}
-        small |= {
-            k: small[k][:facts, :dim] * scale for k in ("input_embeddings", "output_embeddings")
-        }
-        small |= {k: small[k][:dim] * scale for k in ("trigger", "query")}
-        small |= {
-            "mlp_weights": largest.mlp_weights[:width, :dim],
-            "permutation": torch.arange(facts),
-        }
-        return perfect_recall(Problem(**small))
-
-    return recall
-
-
-@lru_cache(maxsize=len(SEEDS))
-def _largest(seed: int) -> Problem:
-    return drawn(alone(*LARGEST, "linear"), seed)
-
-
-def needed(facts: Iterable[float]) -> Array:
+def needed(facts: Array) -> Array:
     r"""$n\log n$: what $d^2$ or $md$ is compared with."""
-    n = np.asarray(list(facts), dtype=float)
-    return np.asarray(n * np.log(n))
+    return np.asarray(facts * np.log(facts))
 
 
 # activation, shapes (d, m), the size that varies (0: d, 1: m), and its exponent at large sizes
@@ -209,26 +172,16 @@ EXPONENTS: dict[str, tuple[Phi, list[tuple[int, int]], int, int]] = {
 }
 
 
-def exponent(
-    shapes: list[tuple[int, int]],
-    sizes: Iterable[int],
-    activation: Phi,
-    seeds: Iterable[int] = SEEDS,
-) -> tuple[float, Interval]:
-    r"""Exponent of $n\log n$ in ``sizes`` along ``shapes``: that of the predicted curve, and
-    measured with interval."""
-    table = [needed(capacities(shapes, activation, seed)) for seed in seeds]
-    curve = needed(capacities(shapes, activation, None))
-    return float(np.polyfit(np.log(list(sizes)), np.log(curve), 1)[0]), fitted_slope(
-        list(sizes), table
-    )
-
-
 def exponent_row(case: str) -> dict[str, Any]:
-    """A case's exponent: measured with its interval, predicted, and at large sizes."""
+    r"""A case's exponent of $n\log n$: measured with its interval, predicted, and at large
+    sizes."""
     activation, shapes, moved, limit = EXPONENTS[case]
-    predicted, found = exponent(shapes, [shape[moved] for shape in shapes], activation)
-    return {"case": case, **found._asdict(), "predicted": predicted, "large sizes": limit}
+    sizes = [shape[moved] for shape in shapes]
+    found = [needed(capacities(shapes, activation, seed)) for seed in SEEDS]
+    curve = needed(capacities(shapes, activation, None))
+    predicted = float(np.polyfit(np.log(sizes), np.log(curve), 1)[0])
+    measured = fitted_slope(sizes, found)._asdict()
+    return {"case": case, **measured, "predicted": predicted, "large sizes": limit}
 
 
 # The cap, from the ledger's expressions
@@ -272,38 +225,36 @@ def coefficients(activation: Phi) -> dict[str, float]:
     return {"phi_0": float(first[0]), "phi_1": float(first[1]), "K": total, "cap": factor}
 
 
-def near_zero(activation: Phi, variance: float) -> dict[str, float]:
-    r"""$\phi_0$, the slope $\phi_1/\sqrt a$, and $\frac d{da}\mathbb E\,\phi^2$ at a small variance
-    $a$."""
-    first = hermite_coefficients(activation, variance, 1).values
-    growth = float(moment_table(activation, np.array([variance])).growth[0])
-    return {
-        "phi_0": float(first[0]),
-        "slope": float(first[1] / math.sqrt(variance)),
-        "growth": growth,
-    }
+def slope(activation: Phi, variance: float) -> float:
+    r"""$\phi_1/\sqrt a$ at a variance $a$ of the pre-activation."""
+    return float(hermite_coefficients(activation, variance, 1).values[1] / math.sqrt(variance))
+
+
+def shared_part(activation: Phi, tau: int) -> float:
+    r"""$\theta/H$ at infinite width: $\sum_k\phi_k^22^{-k}/K$ with the trigger in the values,
+    $\phi_0^2/K$ without."""
+    phi = hermite_coefficients(activation, 1.0, 30).values
+    shared = np.sum(phi**2 * (0.5 if tau else 0.0) ** np.arange(len(phi)))
+    return float(shared / moment_table(activation, np.ones(1)).square[0])
 
 
 # Three steps with attention
 
 
 def outcomes(
-    settings: Iterable[Setting], seeds: Iterable[int] = SEEDS, **keys: Any
+    settings: Iterable[Setting], guess: Callable[[Setting], float] | None = None
 ) -> pd.DataFrame:
-    """Predicted and simulated lock-on, recall and accuracy, one row for each setting and seed."""
-    rows, seeds = [], list(seeds)
+    """Simulated lock-on, recall and accuracy, and what is ``predicted`` of one of them by ``guess``;
+    one row for each setting and seed."""
+    rows = []
     for setting in settings:
-        guess = predict(setting, warn=False)
-        shape = {k: getattr(setting, k) for k in ("dim", "seq_len", "samples", "width")}
-        shape |= {
-            "activation": "none" if setting.width is None else name(setting.activation),
-            **keys,
-        }
-        shape |= {"tau": int(setting.trigger_in_values)}
-        shape |= {f"predicted_{k}": getattr(guess, k) for k in ("accuracy", "lock_on", "recall")}
-        for seed in seeds:
+        row: dict[str, Any] = {"width": setting.width, "samples": setting.samples}
+        row["activation"] = "none" if setting.width is None else name(setting.activation)
+        row["tau"] = int(setting.trigger_in_values)
+        row["predicted"] = guess(setting) if guess else math.nan
+        for seed in SEEDS:
             found = simulate(setting, seed, test_samples=TEST)
-            rows.append({**shape, "seed": seed, **vars(found)})
+            rows.append({**row, "seed": seed, **vars(found)})
     return pd.DataFrame(rows)
 
 
@@ -320,48 +271,46 @@ REMEDIES: dict[
 
 
 def remedies(setting: Setting, activations: Iterable[Phi]) -> pd.DataFrame:
-    """Recall with perfect attention under each remedy, by seed; predicted where the remedy is a
-    setting."""
-    rows, activations = [], list(activations)
+    """Mean recall over seeds with perfect attention, by remedy and activation."""
     batches = {
         t: [draw(replace(setting, seq_len=1, trigger_in_values=t), seed) for seed in SEEDS]
         for t in (True, False)
     }
+    table: dict[str, dict[str, float]] = {}
     for activation in activations:
+        column = table.setdefault(name(activation), {})
         for label, (trigger, changes) in REMEDIES.items():
-            problems = [
-                replace(p, setting=replace(p.setting, activation=activation))
+            found = [
+                perfect_recall(
+                    replace(p, setting=replace(p.setting, activation=activation)),
+                    counted(p),
+                    **changes,
+                )
                 for p in batches[trigger]
             ]
-            guess = math.nan if changes else predict(problems[0].setting, warn=False).recall
-            for problem in problems:
-                row = {
-                    "activation": name(activation),
-                    "remedy": label,
-                    "seed": problem.seed,
-                    "predicted": guess,
-                }
-                rows.append({**row, "recall": perfect_recall(problem, counted(problem), **changes)})
-    return pd.DataFrame(rows)
+            column[label] = float(np.mean(found))
+    return pd.DataFrame(table).rename_axis("remedy").reset_index()
 
 
-def many_draws(
-    setting: Setting, activations: Iterable[Phi], seeds: Iterable[int]
-) -> dict[str, list[float]]:
-    """Recall with perfect attention by activation, on the same draws."""
-    problems = [draw(setting, seed) for seed in seeds]
-    return {
-        name(phi): [
-            perfect_recall(replace(p, setting=replace(setting, activation=phi)), counted(p))
-            for p in problems
-        ]
-        for phi in activations
-    }
+CASES = {
+    "L = 8, tau = 0": (8, False),
+    "L = 8, tau = 1": (8, True),
+    "L = 128, tau = 0": (128, False),
+}
 
 
-def shared_part(activation: Phi, tau: int) -> float:
-    r"""$\theta/H$ at infinite width: $\sum_k\phi_k^22^{-k}/K$ with the trigger in the values,
-    $\phi_0^2/K$ without."""
-    phi = hermite_coefficients(activation, 1.0, 30).values
-    shared = np.sum(phi**2 * (0.5 if tau else 0.0) ** np.arange(len(phi)))
-    return float(shared / moment_table(activation, np.ones(1)).square[0])
+def added() -> pd.DataFrame:
+    """Accuracy without and with an MLP, and the ``gain`` on the same draws, simulated and
+    predicted, by case, seed and ``ratio`` m/d."""
+    choices = [(None, "relu"), *((m, phi) for phi in ("relu", "he3") for m in (36, 96, 384))]
+    frames = []
+    for case, (length, tau) in CASES.items():
+        task = Setting(vocab=160, seq_len=length, dim=48, samples=2560, trigger_in_values=tau)
+        frame = outcomes(
+            (replace(task, width=m, activation=phi) for m, phi in choices),
+            lambda setting: predict(setting, warn=False).accuracy,
+        )
+        for column, gain in (("accuracy", "gain"), ("predicted", "predicted")):
+            frame[gain] = frame[column] - np.tile(frame[column][: len(SEEDS)], len(choices))
+        frames.append(frame.assign(case=case, ratio=frame["width"] / task.dim))
+    return pd.concat(frames, ignore_index=True)

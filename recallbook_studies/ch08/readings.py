@@ -1,126 +1,155 @@
-"""The true, discrete gradient read with an error: its information where it can be enumerated, and
-what the refined reader finds."""
+r"""Information about the facts in the first gradient, where all permutations can be listed, and the
+gradient read with an error."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 from scipy.special import gammaln, logsumexp
 
 from recallbook.bounds.decoding import decoded
-from recallbook.data.task import draw
+from recallbook.data.embeddings import draw_embeddings
+from recallbook.data.residuals import centred_labels
+from recallbook.data.task import Problem, draw
 from recallbook.setting import Setting
 from recallbook.training.early_phase import value_step
-from recallbook_studies.ch08 import lattice
-from recallbook_studies.ch08.estimators import SEEDS, observed
 
 Array = NDArray[np.float64]
+Generator = np.random.Generator
 MOST_TABLES = 5000  # of counts of the other tokens, given the labels
 
 
-class Enumeration(NamedTuple):
-    r"""Every value of the gradient given embeddings and labels, in units of its noise.
+class Observed(NamedTuple):
+    r"""Counts of the labels, and rows $a_k$ with $\sum_kf_ka_ka_k^\top=I$ and $b_v$ with
+    $\frac1V\sum_vb_vb_v^\top=I$, given these."""
 
-    ``means`` ``(V!, D)``, one for each permutation; ``noise`` ``(tables, D)``, the same for all,
-    with logarithms of its chances ``chances``; ``orders`` ``(V!, V)``, the token of every label;
-    ``counts`` $n_k$; ``tables``, ``(tables, V, V)``, how often a token stands beside the
-    informative one under each label."""
-
-    means: Array
-    noise: Array
-    chances: Array
-    orders: NDArray[np.int64]
     counts: NDArray[np.int64]
-    tables: NDArray[np.int64]
+    labels: Array
+    tokens: Array
 
 
-def enumerate_gradients(setting: Setting, seed: int) -> Enumeration:
-    """All permutations and all tables of the other tokens, for one draw of embeddings and label
-    counts."""
+def observed(setting: Setting, seed: int, generator: Generator) -> Observed:
+    """One draw of embeddings and label counts, in the coordinates in which noise has variance 1."""
+    setting.require_equal("counts are drawn with equal chances")
+    counts = generator.multinomial(setting.samples, np.full(setting.vocab, 1 / setting.vocab))
+    tables = draw_embeddings(setting, seed)
+    labels, tokens = (table - table.mean(axis=0) for table in (tables.output, tables.input))
+    left = _inverse_root(labels.T @ (counts[:, None] * labels) / setting.samples)
+    return Observed(counts, labels @ left, tokens @ _inverse_root(tokens.T @ tokens / len(tokens)))
+
+
+def _inverse_root(matrix: Array) -> Array:
+    """Inverse square root of a symmetric matrix on its range."""
+    values, vectors = np.linalg.eigh(matrix)
+    keep = values > values[-1] * 1e-10
+    return np.asarray(vectors[:, keep] / np.sqrt(values[keep]))
+
+
+def signals(setting: Setting, seen: Observed) -> Array:
+    """The mean of the gradient in units of its noise, for each permutation, ``(V!, D)``."""
+    orders = np.array(list(itertools.permutations(range(setting.vocab))))
+    means = np.einsum("k,ka,pkb->pab", seen.counts, seen.labels, seen.tokens[orders])
+    root = math.sqrt(setting.samples * (setting.seq_len - 1))
+    return np.asarray(means.reshape(len(orders), -1) / root)
+
+
+class Noise(NamedTuple):
+    """Every value of the gradient's noise given the labels, ``(tables, D)`` in its own units, and
+    their chances."""
+
+    values: Array
+    chances: Array
+
+
+NONE = Noise(np.zeros((1, 1)), np.ones(1))
+
+
+def enumerated_noise(setting: Setting, seen: Observed) -> Noise:
+    """All tables of how often a token stands beside the informative one under each label."""
     vocab, others = setting.vocab, setting.seq_len - 1
-    counts, labels, tokens = observed(setting, seed, np.random.default_rng([seed, 5]))
-    rows = {
-        n: [c for c in itertools.product(range(n + 1), repeat=vocab) if sum(c) == n]
-        for n in counts * others
-    }
-    if math.prod(len(rows[n]) for n in counts * others) > MOST_TABLES:
+    rows = [
+        [c for c in itertools.product(range(n + 1), repeat=vocab) if sum(c) == n]
+        for n in seen.counts * others
+    ]
+    if math.prod(map(len, rows)) > MOST_TABLES:
         raise ValueError(f"more than {MOST_TABLES} tables of counts: smaller sizes are needed")
-    tables = np.array(list(itertools.product(*(rows[n] for n in counts * others))))
-    chances = (
-        gammaln(counts * others + 1).sum() - gammaln(tables + 1).sum(axis=(1, 2))
-    ) - math.log(vocab) * (setting.samples * others)
-    root = math.sqrt(setting.samples * others)
-    orders = np.array(list(itertools.permutations(range(vocab))))
-    means = (
-        np.einsum("k,ka,pkb->pab", counts, labels, tokens[orders]).reshape(len(orders), -1) / root
-    )
-    noise = np.einsum("ka,rkv,vb->rab", labels, tables, tokens).reshape(len(tables), -1) / root
-    return Enumeration(means, noise, chances, orders, counts, tables)
+    tables = np.array(list(itertools.product(*rows)))
+    logs = gammaln(seen.counts * others + 1).sum() - gammaln(tables + 1).sum(axis=(1, 2))
+    total = setting.samples * others
+    noise = np.einsum("ka,rkv,vb->rab", seen.labels, tables, seen.tokens) / math.sqrt(total)
+    return Noise(noise.reshape(len(tables), -1), np.exp(logs - math.log(vocab) * total))
+
+
+def information(
+    means: Array, noise: Noise, error: float, draws: int, generator: Generator
+) -> float:
+    r"""Nats that one of these means, all as likely, plus the noise, read with a Gaussian error,
+    tells about which mean it is.
+
+    Averaged over ``draws`` of what is read: a mixture of Gaussians of variance ``error`` for each
+    mean."""
+    truth = generator.integers(len(means), size=draws)
+    other = generator.choice(len(noise.chances), size=draws, p=noise.chances)
+    white = generator.standard_normal((draws, means.shape[1]))
+    read = means[truth] + noise.values[other] + math.sqrt(error) * white
+    centres = (means[:, None] + noise.values).reshape(-1, means.shape[1])
+    logs = -cdist(read, centres, "sqeuclidean").reshape(draws, len(means), -1) / (2 * error)
+    most = logs.max(axis=2)
+    each = most + np.log(np.exp(logs - most[..., None]) @ noise.chances)
+    gaps = each[np.arange(draws), truth] - logsumexp(each, axis=1)
+    return math.log(len(means)) + float(np.mean(gaps))
 
 
 def information_of_true_gradient(
-    setting: Setting, seed: int, errors: Sequence[float], draws: int = 200
-) -> list[float]:
-    r"""$I(\pi;G+W\mid U,Z,t,y)$ in nats at each reading error, for one draw; the same random
-    numbers for all.
+    setting: Setting, seed: int, error: float, draws: int = 200
+) -> float:
+    r"""$I(\pi;G+W\mid U,Z,t,y)$ in nats for one draw of embeddings and label counts.
 
-    ``G`` is the true, discrete gradient: for each permutation a mixture over all tables of the
-    other tokens. An error of 0 is exact: every gradient tells its table of counts, but for a
-    constant in each column, with probability 1."""
-    every = enumerate_gradients(setting, seed)
-    generator = np.random.default_rng([seed, 6])
-    count = len(every.orders)
-    truth = generator.integers(count, size=draws)
-    table = generator.choice(len(every.chances), size=draws, p=np.exp(every.chances))
-    white = generator.standard_normal((draws, every.means.shape[1]))
-    found = []
-    for error in errors:
-        if error == 0:
-            found.append(_information_of_counts(every))
-            continue
-        gaps = []
-        for p, j, w in zip(truth, table, white, strict=True):
-            seen = every.means[p] + every.noise[j] + math.sqrt(error) * w
-            distance = np.square(seen - every.means[:, None] - every.noise).sum(
-                axis=2
-            )  # (permutation, table)
-            logs = logsumexp(every.chances - distance / (2 * error), axis=1)
-            gaps.append(logs[p] - logsumexp(logs))
-        found.append(math.log(count) + float(np.mean(gaps)))
-    return found
+    ``G`` is the true, discrete gradient. The random numbers are the same at every reading
+    error."""
+    seen = observed(setting, seed, np.random.default_rng([seed, 5]))
+    noise = enumerated_noise(setting, seen)
+    return information(
+        signals(setting, seen), noise, error, draws, np.random.default_rng([seed, 6])
+    )
 
 
-def _information_of_counts(every: Enumeration) -> float:
-    """What the table of counts tells when each column is known up to a constant."""
-    count, vocab = len(every.orders), len(every.counts)
-    full = np.repeat(every.tables[None], count, axis=0)  # (permutation, table, label, token)
-    for p, order in enumerate(every.orders):
-        full[p, :, range(vocab), order] += every.counts[:, None]
-    full -= full.min(axis=2, keepdims=True)
-    _, same = np.unique(full.reshape(-1, vocab**2), axis=0, return_inverse=True)
-    joint = np.zeros((same.max() + 1, count))
-    who = np.repeat(np.arange(count), len(every.chances))
-    np.add.at(joint, (same.ravel(), who), np.tile(np.exp(every.chances), count) / count)
-    chance = joint / joint.sum(axis=1, keepdims=True)
-    left = -np.sum(joint * np.log(np.where(chance > 0, chance, 1.0)))
-    return float(math.log(count) - left)
+def stand_in(setting: Setting, seed: int, draws: int = 200) -> tuple[float, int, float]:
+    r"""$\mathbb E_\pi\|M\|^2$, directions, and information in nats with Gaussian noise in place of
+    the true one, for one draw."""
+    generator = np.random.default_rng([seed, 3])
+    means = signals(setting, observed(setting, seed, generator))
+    told = information(means, NONE, 1.0, draws, generator)
+    return float(np.sum(means**2)) / len(means), means.shape[1], told
 
 
-def refined(setting: Setting, error: float, seeds: Iterable[int] = SEEDS) -> list[float]:
-    """Facts that the refined reader finds from one gradient with a reading error, by seed; without
-    one at 0."""
+def error_of_reading(problem: Problem, reading_error: float, generator: Generator) -> Array:
+    r"""$NL\,W$, ``(d, d)``: Gaussian, of ``reading_error`` $=c$ times the covariance of $NL\,G$
+    given the labels.
+
+    That covariance is $N(L-1)\,S_U\otimes\Sigma_Z$; zero at $L=1$. Attention-only."""
+    problem.setting.require_equal("errors are those of reading a plain gradient of uniform tokens")
+    setting, tokens = problem.setting, problem.input_embeddings.cpu().numpy()
+    counts = np.bincount(problem.labels.cpu().numpy(), minlength=setting.vocab)
+    labels = centred_labels(problem).cpu().numpy() * counts[:, None] ** 0.5  # sum to N S_U
+    white = generator.standard_normal((setting.vocab, setting.vocab))
+    scale = math.sqrt(reading_error * (setting.seq_len - 1) / setting.vocab)
+    return np.asarray(scale * (labels.T @ white @ (tokens - tokens.mean(axis=0))))
+
+
+def refined(setting: Setting, error: float, seeds: Iterable[int]) -> list[float]:
+    """Facts that the refined reader finds from one gradient with a reading error, by seed."""
     found = []
     for seed in seeds:
         problem = draw(setting, seed)
-        seen = value_step(problem)
-        if error:
-            drawn = lattice.error_of_reading(problem, error, np.random.default_rng([seed, 7]))
-            seen = seen + torch.from_numpy(drawn / (setting.samples * setting.seq_len))
+        drawn = error_of_reading(problem, error, np.random.default_rng([seed, 7]))
+        seen = value_step(problem) + torch.from_numpy(drawn / (setting.samples * setting.seq_len))
         found.append(decoded(problem, "refined", seen))
     return found

@@ -57,11 +57,10 @@ def vocabularies(frame: pd.DataFrame, trigger_in_values: bool) -> pd.DataFrame:
     return grids.at(frame, seq_len=LENGTH, dim=DIM, trigger_in_values=trigger_in_values)
 
 
-def critical(frame: pd.DataFrame, trigger_in_values: bool, level: float = 0.5) -> pd.DataFrame:
-    """Critical N for lock-on at a level by L and d, measured and predicted (which takes some
-    seconds)."""
+def critical(frame: pd.DataFrame, trigger_in_values: bool) -> pd.DataFrame:
+    """Critical N for lock-on by L and d, measured and predicted (which takes some seconds)."""
     fixed: dict[str, Any] = {"vocab": VOCAB, "trigger_in_values": trigger_in_values}
-    return grids.critical(frame, ["seq_len", "dim"], level=level, **fixed)
+    return grids.critical(frame, ["seq_len", "dim"], **fixed)
 
 
 def critical_by_vocabulary(frame: pd.DataFrame, trigger_in_values: bool) -> pd.DataFrame:

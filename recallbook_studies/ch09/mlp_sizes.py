@@ -25,44 +25,35 @@ LARGE_WIDTHS = (None, 256, 1024, 4096)
 def points() -> list[Point]:
     """Every width and activation, with the trigger in and out of the values; a larger vocabulary
     without."""
-    settings = []
-    for width in WIDTHS:
-        for activation in ACTIVATIONS if width else ACTIVATIONS[:1]:
-            shape = replace(SMALL, width=width, activation=activation)
-            for samples in SAMPLES:
-                settings += [
-                    replace(shape, samples=samples, trigger_in_values=flag)
-                    for flag in (False, True)
-                ]
-    for width in LARGE_WIDTHS:
-        for activation in ("relu", "he3") if width else ("relu",):
-            settings.append(replace(LARGE, width=width, activation=activation))
-    return grids.points(settings, SEEDS)
+    several = [
+        replace(SMALL, width=m, activation=phi, samples=n, trigger_in_values=flag)
+        for m in WIDTHS
+        for phi in (ACTIVATIONS if m else ACTIVATIONS[:1])
+        for n in SAMPLES
+        for flag in grids.FLAGS
+    ]
+    several += [
+        replace(LARGE, width=m, activation=phi)
+        for m in LARGE_WIDTHS
+        for phi in (("relu", "he3") if m else ("relu",))
+    ]
+    return grids.points(several, SEEDS)
 
 
 def small(frame: pd.DataFrame, trigger_in_values: bool) -> pd.DataFrame:
-    """Rows of the smaller vocabulary; ``features`` is the width, or the dimension without an
-    MLP."""
-    chosen = frame[(frame["vocab"] == VOCAB) & (frame["trigger_in_values"] == trigger_in_values)]
-    return _with_features(chosen)
+    """Rows of the smaller vocabulary."""
+    return grids.at(frame, vocab=VOCAB, trigger_in_values=trigger_in_values)
 
 
 def large(frame: pd.DataFrame) -> pd.DataFrame:
     """Rows of the larger vocabulary."""
-    return _with_features(frame[frame["vocab"] == LARGE.vocab])
-
-
-def _with_features(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.assign(features=frame["width"].fillna(frame["dim"]).astype(int))
+    return grids.at(frame, vocab=LARGE.vocab)
 
 
 def means(frame: pd.DataFrame, outcome: str) -> pd.DataFrame:
-    """Mean over seeds with its interval, by ``activation``, ``features`` and N; without an MLP it
-    is called "none"."""
+    """Mean over seeds with its interval, by ``activation``, ``features`` and N; without an MLP these
+    are "none" and the dimension."""
     activation = frame["activation"].mask(frame["width"].isna(), "none")
-    return over_seeds(
-        frame.assign(activation=activation),
-        ["activation", "features", "samples"],
-        outcome,
-        within=(0, 1),
-    )
+    count = frame["width"].fillna(frame["dim"]).astype(int)
+    frame = frame.assign(activation=activation, features=count)
+    return over_seeds(frame, ["activation", "features", "samples"], outcome, within=(0, 1))

@@ -17,7 +17,7 @@ from jaxtyping import Float64
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from recallbook.arguments import check_share, not_allowed
+from recallbook.arguments import not_allowed
 from recallbook.setting import Setting, fact_frequencies
 from recallbook.theory.unequal import label_choice
 
@@ -77,7 +77,8 @@ def lead(setting: Setting) -> Lead:
     uneven = p - 1 / setting.vocab  # a label along g
     pull = squares - 1 / setting.vocab + (1 - squares) / setting.samples  # |g|^2
     finds = tau / length - rest * squares + rest * p  # what a fact's label reads along g
-    first, mark, asked = np.eye(setting.vocab + 2)[[0, -2, -1]]
+    first, mark, asked = np.zeros((3, setting.vocab + 2))
+    first[0] = mark[-2] = asked[-1] = 1.0
 
     def vector(tokens: Vector, on_mark: float = 0.0) -> Vector:
         return np.append(tokens, [on_mark, 0.0])
@@ -106,10 +107,9 @@ def lead(setting: Setting) -> Lead:
     through = rest**3 * top * (top + shared - squares) - tau * rest**2 * shared / length
     on_labels = through * uneven - rest**2 * top / length * p**2 + less * p * finds
     on_labels[0] += rest**2 * top * (top + shared) / length + rest / length * top * finds[0]
-    alone = np.eye(setting.vocab)[0]
     of_labels = [
         (on_labels - on_labels.mean(), uneven),
-        (rest / length**2 * top**2 * (1 - top) * alone, alone),
+        (rest / length**2 * top**2 * (1 - top) * first[:-2], first[:-2]),
     ]
     own = attention @ attention / 2  # of the asked token's overlaps
     parts = {
@@ -134,35 +134,18 @@ def broken_share(setting: Setting) -> float:
 
 
 def critical_zipf(
-    vocab: int,
-    seq_len: int,
-    dim: int,
-    samples: int,
-    *,
-    level: float = 0.5,
-    trigger_in_values: bool = False,
+    vocab: int, seq_len: int, dim: int, samples: int, *, trigger_in_values: bool = False
 ) -> float:
-    r"""Exponent $\alpha$ of all tokens at which lock-on falls below ``level``; 4 if it does
-    nowhere.
-
-    By :func:`broken_share`.
-
-    Raises
-    ------
-    ValueError
-        If a size or the level is bad.
-    """
-    level = check_share("level", level)
+    r"""Exponent $\alpha$ of all tokens at which lock-on falls below one half, by
+    :func:`broken_share`; 4 if it does nowhere."""
     equal = Setting(
         vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, trigger_in_values=trigger_in_values
     )
 
     def excess(exponent: float) -> float:
-        return 1 - broken_share(replace(equal, zipf=float(exponent))) - level
+        return 0.5 - broken_share(replace(equal, zipf=float(exponent)))
 
     # the first crossing: very frequent tokens are facts too, and lock-on returns
     grid = np.arange(1, 161) / 40
     below = next((exponent for exponent in grid if excess(exponent) < 0), None)
-    if below is None:
-        return 4.0
-    return float(brentq(excess, below - 1 / 40, below))
+    return 4.0 if below is None else brentq(excess, below - 1 / 40, below)

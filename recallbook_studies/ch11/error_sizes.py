@@ -30,7 +30,6 @@ def setting_at(exponent: float, dim: int, samples: int, weights: str) -> Setting
         dim=dim,
         samples=samples,
         zipf=exponent,
-        trigger_in_values=False,
         loss_weights=weights,
     )
 

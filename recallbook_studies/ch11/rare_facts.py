@@ -10,7 +10,6 @@ model's own noises, and measured.
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 import sympy as sp
@@ -85,26 +84,19 @@ def floor_law() -> sp.Expr:
     return p1 * integral * d ** (-(1 - 1 / alpha) / 2)
 
 
-class Blocks(NamedTuple):
-    """Frequencies of neighbouring facts ``(B,)``, and how many each stands for."""
-
-    frequencies: Float64[np.ndarray, " B"]
-    sizes: Float64[np.ndarray, " B"]
-
-
-def blocks(frequencies: Float64[np.ndarray, " V"]) -> Blocks:
-    """Facts in order of frequency: the first alone, then means over blocks of 8 per cent of their
-    rank."""
+def blocks(
+    frequencies: Float64[np.ndarray, " V"],
+) -> tuple[Float64[np.ndarray, " B"], Float64[np.ndarray, " B"]]:
+    """Frequencies of facts in order, the first alone, then means over blocks of 8 per cent of their
+    rank; and how many each stands for."""
     vocab = len(frequencies)
-    count = max(1, int(np.log(max(vocab, ALONE + 1) / ALONE) / BLOCK_WIDTH))
-    inner = (
-        np.unique(np.geomspace(ALONE, vocab, count + 1).astype(int))
-        if vocab > ALONE
-        else np.array([vocab])
-    )
+    inner = np.array([vocab])
+    if vocab > ALONE:
+        count = max(1, int(np.log(vocab / ALONE) / BLOCK_WIDTH))
+        inner = np.unique(np.geomspace(ALONE, vocab, count + 1).astype(int))
     edges = np.concatenate([np.arange(inner[0]), inner])
-    sums = np.add.reduceat(frequencies, edges[:-1])
-    return Blocks(sums / np.diff(edges), np.diff(edges).astype(float))
+    held = np.diff(edges).astype(float)
+    return np.add.reduceat(frequencies, edges[:-1]) / held, held
 
 
 def error_with_perfect_attention(setting: Setting) -> float:
@@ -125,19 +117,19 @@ def error_with_perfect_attention(setting: Setting) -> float:
     if others or setting.output_bias != "none":
         raise not_allowed("setting", setting, "no MLP, bias, balance or trigger in the values")
     total, alike = float(setting.samples), setting.loss_weights == "inverse"
-    facts = blocks(fact_frequencies(setting))
-    seen = -np.expm1(-total * facts.frequencies)  # share of each block's facts that the batch holds
-    weights = seen / setting.vocab if alike else facts.frequencies
+    frequencies, held = blocks(fact_frequencies(setting))
+    seen = -np.expm1(-total * frequencies)  # share of each block's facts that the batch holds
+    weights = seen / setting.vocab if alike else frequencies
     # mean square weight
     second = seen / setting.vocab**2 if alike else weights**2 + weights / total
     levels = 1 - seen * (np.arange(QUANTILES)[:, None] + 0.5) / QUANTILES  # of facts that were seen
-    counts = poisson.ppf(levels[:1] if alike else levels, total * facts.frequencies)  # (Q, B)
+    counts = poisson.ppf(levels[:1] if alike else levels, total * frequencies)  # (Q, B)
     own = 0 * counts + 1 / setting.vocab if alike else counts / total
     at: Values = {
         **sizes(setting),
         wrong: np.sqrt(second),
-        squares: float(facts.sizes @ second),
-        at_zero: float(facts.sizes @ weights) / setting.vocab,
+        squares: float(held @ second),
+        at_zero: float(held @ weights) / setting.vocab,
         lengths: length_variance(setting),
         weight: own[:, :, None],
     }
@@ -145,8 +137,8 @@ def error_with_perfect_attention(setting: Setting) -> float:
     nodes, shares = np.polynomial.hermite_e.hermegauss(NODES)
     for node, share in zip(nodes, shares / shares.sum(), strict=True):
         margins = log_ndtr(numeric(margin())({**at, chance: node}))  # (Q, B, B)
-        recalled += share * np.exp(margins @ facts.sizes - np.einsum("qbb->qb", margins))
-    return float(1 - (facts.frequencies * facts.sizes) @ (seen * recalled.mean(axis=0)))
+        recalled += share * np.exp(margins @ held - np.einsum("qbb->qb", margins))
+    return float(1 - (frequencies * held) @ (seen * recalled.mean(axis=0)))
 
 
 def uncovered_mass(setting: Setting) -> float:

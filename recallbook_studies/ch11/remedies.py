@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from recallbook.setting import Setting
+from recallbook.setting import LATER, Setting
 from recallbook.sweeps.point import OUTCOMES, Point
 from recallbook_studies import grids
 
@@ -26,8 +26,7 @@ KEPT = 0.9  # a draw with less lock-on fails
 
 def setting(remedy: str, zipf: float) -> Setting:
     """The setting of a remedy of :data:`REMEDIES`."""
-    sizes: dict[str, Any] = {"vocab": 256, "seq_len": 16, "dim": 128, "samples": 2048}
-    return Setting(**sizes, trigger_in_values=False, zipf=zipf, **REMEDIES[remedy])
+    return Setting(vocab=256, seq_len=16, dim=128, samples=2048, zipf=zipf, **REMEDIES[remedy])
 
 
 def points() -> list[Point]:
@@ -37,12 +36,9 @@ def points() -> list[Point]:
 
 def labelled(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with ``remedy``, one of :data:`REMEDIES`."""
-    names = {_choices(vars(setting(name, 1.0))): name for name in REMEDIES}
-    return frame.assign(remedy=[names[_choices(row)] for row in frame.to_dict("records")])
-
-
-def _choices(row: dict[str, Any]) -> tuple[Any, ...]:
-    return row["loss_weights"], row["output_bias"], row["balanced"]
+    kinds = [{**LATER, **choice, "remedy": name} for name, choice in REMEDIES.items()]
+    columns = ["loss_weights", "output_bias", "balanced", "remedy"]
+    return frame.merge(pd.DataFrame(kinds)[columns])
 
 
 def failing(frame: pd.DataFrame) -> pd.DataFrame:

@@ -51,13 +51,13 @@ def setting(key: str) -> Setting:
     """The setting of a key; the trigger is out of the values."""
     name, length = key.split(", L = ")
     law, _, dim = name.partition(" in ")
-    sizes: dict[str, Any] = {
-        "vocab": VOCAB,
-        "seq_len": int(length),
-        "dim": int(dim or DIM),
-        "samples": SAMPLES,
-    }
-    return Setting(**sizes, embeddings=law, trigger_in_values=False)
+    return Setting(
+        vocab=VOCAB,
+        seq_len=int(length),
+        dim=int(dim or DIM),
+        samples=SAMPLES,
+        embeddings=law,
+    )
 
 
 def row(key: str) -> dict[str, Any]:

@@ -60,17 +60,16 @@ def falling_crossing(exponents: NDArray[np.float64], lock_on: NDArray[np.float64
 def critical(frame: pd.DataFrame) -> pd.DataFrame:
     """Critical exponent of each case: simulated, with a 95 per cent bootstrap interval over seeds;
     predicted."""
-    rows = []
-    for key, part in frame.groupby([*SIZES, "trigger_in_values"], sort=True):
-        fields: dict[str, Any] = dict(zip([*SIZES, "trigger_in_values"], key, strict=True))
+    rows, names = [], [*SIZES, "trigger_in_values"]
+    for key, part in frame.groupby(names, sort=True):
+        fields: dict[str, Any] = dict(zip(names, key, strict=True))
         table = part.pivot(index="zipf", columns="seed", values="lock_on")
         exponents, outcomes = table.index.to_numpy(float), table.to_numpy(float)
-        rng = np.random.default_rng(0)
-        again = rng.integers(outcomes.shape[1], size=(RESAMPLES, outcomes.shape[1]))
-        found = [falling_crossing(exponents, outcomes[:, seeds].mean(axis=1)) for seeds in again]
+        seeds = outcomes.shape[1]
+        again = np.random.default_rng(0).integers(seeds, size=(RESAMPLES, seeds))
+        found = [falling_crossing(exponents, outcomes[:, drawn].mean(axis=1)) for drawn in again]
         low, high = np.quantile(found, [0.025, 0.975])
         simulated = falling_crossing(exponents, outcomes.mean(axis=1))
-        row = {"seeds": outcomes.shape[1], "simulated": simulated, "low": low, "high": high}
-        row["predicted"] = critical_zipf(**fields)
-        rows.append({**fields, **row})
+        row = {"seeds": seeds, "simulated": simulated, "low": low, "high": high}
+        rows.append({**fields, **row, "predicted": critical_zipf(**fields)})
     return pd.DataFrame(rows)

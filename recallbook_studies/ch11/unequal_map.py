@@ -11,7 +11,6 @@ more seeds, and all count."""
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from typing import Any
 
@@ -23,23 +22,13 @@ from recallbook.setting import Setting
 from recallbook.sweeps.archive import load_results
 from recallbook.theory.caveats import plain
 from recallbook_studies import error_map
-from recallbook_studies.error_map import (
-    FIELDS,
-    QUANTITIES,
-    as_setting,
-    excess,
-    log_uniform,
-    means_and_errors,
-    outcomes,
-    predicted,
-)
+from recallbook_studies.error_map import QUANTITIES, as_setting, excess, log_uniform, predicted
 
 load = partial(load_results, "unequal_error_map")  # the committed rows
 COUNT, UNSEEN = 240, 60  # settings, and how many of them, the last, are unseen
 FIRST_SEED = 6 * 10**8  # seeds of the map are used nowhere else
-FEWEST, MOST, SECONDS = 8, 16, 3.0  # seeds of a setting; after these seconds only the fewest
+MOST = 16  # seeds of a setting; fewer where they take long
 AGAIN, SECOND_SEED = 64, 8 * 10**8  # more seeds where a setting is off
-TEST = 2000  # fresh sequences a seed
 LARGEST_TOKENS = 10**6  # N L of one simulation
 
 
@@ -92,21 +81,18 @@ def seeds_of(index: int, count: int) -> list[int]:
 
 def simulated(index: int) -> dict[str, Any]:
     """Means over seeds with their standard errors."""
-    started, rows, setting = time.perf_counter(), [], random_setting(index)
-    for row in outcomes(setting, seeds_of(index, MOST), TEST):
-        rows.append(row)
-        if len(rows) >= FEWEST and time.perf_counter() - started > SECONDS:
-            break
-    fields = {
-        name: getattr(setting, name) for name in FIELDS if name not in ("width", "activation")
-    }
-    return {"index": index, **fields, "seeds": len(rows), **means_and_errors(rows)}
+    setting = random_setting(index)
+    names = [name for name in error_map.FIELDS if name not in ("width", "activation")]
+    fields = {name: getattr(setting, name) for name in names}
+    found = error_map.measured(setting, seeds_of(index, MOST), fewest=MOST)
+    return {"index": index, **fields, **found}
 
 
 def again(row: dict[str, Any]) -> dict[str, Any]:
     """A row with all its own seeds and ``AGAIN`` more."""
-    rows = list(outcomes(as_setting(row), seeds_of(int(row["index"]), MOST + AGAIN), TEST))
-    return {**row, "seeds": len(rows), **means_and_errors(rows)}
+    seeds = seeds_of(int(row["index"]), MOST + AGAIN)
+    rows = list(error_map.outcomes(as_setting(row), seeds))
+    return {**row, "seeds": len(rows), **error_map.means_and_errors(rows)}
 
 
 def judged() -> pd.DataFrame:
@@ -118,10 +104,9 @@ def judged() -> pd.DataFrame:
 def finish(frame: pd.DataFrame) -> pd.DataFrame:
     """Rows with what is predicted for them now, simulated again where they are off."""
     rows = frame.to_dict("records")
-    frame = pd.DataFrame([{**row, **predicted(row)} for row in rows]).drop(columns="doubts")
+    frame = pd.DataFrame([{**row, **predicted(row)} for row in rows])
     off = np.any([excess(frame, name) > 0 for name in QUANTITIES], axis=0)
     few = off & (frame["seeds"] <= MOST)
-    rows = [
-        again(row) if more else row for row, more in zip(frame.to_dict("records"), few, strict=True)
-    ]
+    rows = frame.to_dict("records")
+    rows = [again(row) if more else row for row, more in zip(rows, few, strict=True)]
     return pd.DataFrame(rows).astype(error_map.INTEGERS)

@@ -70,11 +70,6 @@ def weights(name: str, at: Setting) -> int:
     return sum(one.numel() for one in model.parameters() if one.requires_grad)
 
 
-def bits_per_weight(facts: float, vocab: int, count: int) -> float:
-    r"""$K\log_2V/P$: the facts held, each one of V labels, by P weights."""
-    return facts * math.log2(vocab) / count
-
-
 @lru_cache(maxsize=64)
 def held(case: Case, facts: int) -> pd.Series:
     """Share of the facts that is recalled, for each seed."""
@@ -85,25 +80,26 @@ def held(case: Case, facts: int) -> pd.Series:
 
 
 def row(key: str) -> dict[str, Any]:
-    """One case: the largest number of facts held and the next one tried, with recall at both over
-    ten seeds."""
+    r"""One case: the largest number of facts held and the next one tried, with recall at both over
+    ten seeds; ``bits``: $K\log_2V/P$ for K facts held by P weights."""
     case = {case.key: case for case in cases()}[key]
-    learned = RUNGS[case.rung].learned
-    start = LARGEST if learned else max(8, case.dim**2 // 8)
+    rung = RUNGS[case.rung]
     found = bracket(
         lambda facts: held(case, facts).mean() < LEVEL,
-        start,
+        LARGEST if rung.learned else max(8, case.dim**2 // 8),
         smallest=4,
         largest=LARGEST,
         tolerance=TOLERANCE,
         logarithmic=True,
     )
-    low = held(case, found.low) if found.low else pd.Series([math.nan])
-    high = held(case, int(found.high)) if math.isfinite(found.high) else pd.Series([math.nan])
-    at = setting(case, max(found.low, 2))
+    none = pd.Series([math.nan])
+    low = held(case, found.low) if found.low else none
+    high = held(case, int(found.high)) if math.isfinite(found.high) else none
+    vocab = max(found.low, 2)
+    count = weights(case.rung, setting(case, vocab))
     return {
-        "key": key, **case._asdict(), "rate": tuning.pair_of(RUNGS[case.rung]).rate, "facts": found.low,
+        "key": key, **case._asdict(), "rate": tuning.pair_of(rung).rate, "facts": found.low,
         "next": found.high, "recall": low.mean(), "error": low.sem(), "next_recall": high.mean(),
-        "next_error": high.sem(), "weights": weights(case.rung, at),
-        "bits": bits_per_weight(found.low * low.mean(), at.vocab, weights(case.rung, at)),
+        "next_error": high.sem(), "weights": count,
+        "bits": found.low * low.mean() * math.log2(vocab) / count,
     }  # fmt: skip

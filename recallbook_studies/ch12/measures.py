@@ -6,9 +6,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from recallbook.data.task import Problem, check_problem
 from recallbook.model.ties import credit, tolerance
-from recallbook.training.descent import initial_gradient
 
 
 def share_right(logits: Float[Tensor, "n V"], labels: Int64[Tensor, " n"]) -> float:
@@ -36,22 +34,3 @@ def best_head(
             held = float(last.gather(1, informative[:, None]).mean())
             found.append((locked if bool(torch.isfinite(last).all()) else 0.0, held))
     return max(found, key=lambda head: head[0])
-
-
-def theory_of_first_update(problem: Problem) -> Float[Tensor, "V V"]:
-    r"""Logits after the first of the three steps, per unit rate, on sequences of one token only:
-    rows are facts.
-
-    $u_k^\top G\,(z_v+\tau t/L)$, with $G$ of :func:`recallbook.initial_gradient`: attention is
-    uniform then."""
-    problem = check_problem(problem, torch.float64)
-    tokens = problem.input_embeddings
-    if problem.setting.trigger_in_values:
-        tokens = tokens + problem.trigger / problem.setting.seq_len
-    return tokens @ initial_gradient(problem).T @ problem.output_embeddings.T
-
-
-def cosine(one: Float[Tensor, "V V"], other: Float[Tensor, "V V"]) -> float:
-    """Cosine of two tables of logits, each row's mean taken off: predictions do not see it."""
-    first, second = ((table - table.mean(dim=1, keepdim=True)).flatten() for table in (one, other))
-    return float(first @ second / (first.norm() * second.norm()))

@@ -35,19 +35,16 @@ from recallbook_studies.ch12.updates import Weights
 from recallbook_studies.ch12.writing import write
 
 load = partial(load_results, "survives_minima")  # the committed rows
-SHAPES = (
-    (64, 11),
-    (128, 16),
-    (256, 24),
-    (512, 36),
-    (1024, 52),
-)  # V and d: twice the cap is about V
-LOADS = (0.8, 0.9, 1.0, 1.1, 1.3, 2.0)  # in units of the largest that fits
-SEEDS = range(8)
+SHAPES = (  # V and d
+    *((64, 11), (128, 16), (256, 24), (512, 36), (1024, 52)),
+    *((2048, 16), (2048, 64), (2048, 128), (2048, 256)),
+)
+LOADS = (0.2, 0.9, 1.0, 1.1, 1.3, 2.0, 4.0)  # in units of the largest that fits
+FEWEST, MOST, WORK = 8, 64, 2**21  # draws: at most 64, and about 2^21 numbers in all embeddings
 ENOUGH = 1e-5  # margin, of matrices of norm 1
 STEPS = 20000
 prices = partial(load_results, "survives_prices")
-PRICED = {"AdamW": (8, 32), "MLP": (32, 64, 128, 256)}  # sequences
+PRICED, PRICED_SAMPLES = "MLP", (32, 64, 128, 256)  # a full layer; sequences
 PRICE_SEEDS = range(5)
 CLOSE, STIFF, DIRECTIONS = 1.2, 60, 8  # apart; of the penalty; random logits for a kernel
 
@@ -107,27 +104,34 @@ def minimum(
 
 
 def keys() -> list[str]:
-    """Every shape at every load, "V d K"."""
+    """Every shape at every load that V facts reach, "V d load"."""
     return [
-        f"{vocab} {dim} {round(share / trained.load(vocab, dim, 1))}"
-        for vocab, dim in SHAPES
-        for share in LOADS
+        f"{vocab} {dim} {share}"
+        for (vocab, dim), share in product(SHAPES, LOADS)
+        if share <= trained.load(vocab, dim, vocab)
     ]
 
 
 def row(key: str) -> dict[str, Any]:
-    """One shape and load: the mean over draws, its standard error, and what is predicted."""
-    vocab, dim, facts = map(int, key.split())
+    """One shape and load: the mean over draws, its standard error, and what is predicted.
+
+    ``fits``: share of the draws in which some matrix answers all; ``partial``: recall in the
+    others."""
+    *sizes_of, share = key.split()
+    vocab, dim = map(int, sizes_of)
+    facts = round(float(share) / trained.load(vocab, dim, 1))
     found = []
-    for seed in SEEDS:
+    for seed in range(min(MOST, max(FEWEST, WORK // (vocab * dim)))):
         rng = np.random.default_rng([12, vocab, dim, seed])
         inputs, outputs = rng.standard_normal((2, vocab, dim)) / dim**0.5
-        found.append(minimum(inputs[:facts], outputs, np.arange(facts), np.ones(facts)))
-    recall, fits, margin = np.array([one[:3] for one in found]).T
+        found.append(minimum(inputs[:facts], outputs, np.arange(facts), np.ones(facts))[:3])
+    recall, fits, margin = np.array(found).T
+    others = fits == 0
     return {
-        "key": key, "vocab": vocab, "dim": dim, "facts": facts, "recall": recall.mean(),
-        "error": recall.std(ddof=1) / len(SEEDS) ** 0.5, "fits": fits.mean(),
-        "margin": margin[fits == 0].max(initial=0), "predicted": trained.share_held(vocab, dim, facts),
+        "key": key, "vocab": vocab, "dim": dim, "load": float(share), "facts": facts, "draws": len(found),
+        "recall": recall.mean(), "error": recall.std(ddof=1) / len(found) ** 0.5, "fits": fits.mean(),
+        "partial": recall[others].mean() if others.any() else math.nan,
+        "margin": margin[others].max(initial=0), "predicted": trained.share_held(vocab, dim, facts),
     }  # fmt: skip
 
 
@@ -173,27 +177,24 @@ def least_norm(
 
 @lru_cache(maxsize=2)
 def tangent(
-    name: str, seq_len: int, seed: int, gap: float
+    seq_len: int, seed: int, gap: float
 ) -> tuple[Float64[np.ndarray, "N N"], Problem, float]:
-    """The kernel of a layer's gradients at its start, mean over logits, on sequences; its problem;
-    and the squared norm of what is added to the start to make the trigger's score larger by ``gap``."""
-    rung = RUNGS[name]
-    setting = sizes.setting(sizes.BASE._replace(seq_len=seq_len), max(PRICED[name]))
+    """The kernel of a full layer's gradients at its start, mean over logits, on sequences; its
+    problem; and the squared norm of what is added to the start to make the trigger's score larger by
+    ``gap``."""
+    rung = RUNGS[PRICED]
+    setting = sizes.setting(sizes.BASE._replace(seq_len=seq_len), max(PRICED_SAMPLES))
     problem = problem_for(rung, setting, seed, dtype=torch.float64)
     model, cost = LadderModel(rung, problem), 0.0
     key, query = problem.trigger, problem.query
-    if model.book is not None:
-        added = gap * torch.outer(key, query) / (key.square().sum() * query.square().sum())
-        model.book.key_query.data += added
-        cost = float(added.square().sum())
-    else:  # a layer norm makes a query's length √d, and a key's share along the trigger √(d/2)
-        layer: Any = model.layers[0]
-        weight, size = layer.self_attn.in_proj_weight.data, layer.self_attn.head_dim
-        long = (gap * (2 * size) ** 0.5 / setting.dim) ** 0.5
-        for row in range(0, setting.dim, size):  # one row of each head's queries and keys
-            weight[row] += long * (query - query.mean()) / (query - query.mean()).norm()
-            weight[setting.dim + row] += long * key / key.norm()
-            cost += 2 * long**2
+    layer: Any = model.layers[0]
+    weight, size = layer.self_attn.in_proj_weight.data, layer.self_attn.head_dim
+    # a layer norm makes a query's length √d, and a key's share along the trigger √(d/2)
+    long = (gap * (2 * size) ** 0.5 / setting.dim) ** 0.5
+    for row in range(0, setting.dim, size):  # one row of each head's queries and keys
+        weight[row] += long * (query - query.mean()) / (query - query.mean()).norm()
+        weight[setting.dim + row] += long * key / key.norm()
+        cost += 2 * long**2
     moving = {k: p.detach() for k, p in model.named_parameters() if p.requires_grad}
     written = write(problem.sequences, rung.trigger, setting.vocab)
 
@@ -213,24 +214,22 @@ def tangent(
 
 
 def price_row(key: str) -> dict[str, Any]:
-    """Both prices of one draw, "rung L seed N": of N bags at the start, and of the same sequences
+    """Both prices of one draw, "L seed N": of N bags at the start, and of the same sequences
     once attention holds 0.9 of the marked token, with what that takes; geometric means of bounds."""
-    name, *rest = key.rsplit(" ", 3)
-    seq_len, seed, count = map(int, rest)
+    seq_len, seed, count = map(int, key.split())
     found: dict[str, float] = {}
     for way, gap in (("bag", 0.0), ("located", math.log(9 * (seq_len - 1)))):
-        kernel, problem, cost = tangent(name, seq_len, seed, gap)
+        kernel, problem, cost = tangent(seq_len, seed, gap)
         outputs, labels = problem.output_embeddings.numpy(), problem.labels[:count].numpy()
         low, high = least_norm(kernel[:count, :count], outputs, labels)
         found |= {way: (low * high) ** 0.5, f"{way}_apart": high / low}
-    sizes_of = {"rung": name, "seq_len": seq_len, "seed": seed, "samples": count}
+    sizes_of = {"seq_len": seq_len, "seed": seed, "samples": count}
     return {"key": key, **sizes_of, **found, "attention": cost}
 
 
 def price_keys() -> list[str]:
-    """Every draw at every N: two matrices, and a full layer."""
+    """Every draw at every N."""
     return [
-        f"{name} {seq_len} {seed} {count}"
-        for name, counts in PRICED.items()
-        for seq_len, seed, count in product(sizes.LENGTHS, PRICE_SEEDS, counts)
+        f"{seq_len} {seed} {count}"
+        for seq_len, seed, count in product(sizes.LENGTHS, PRICE_SEEDS, PRICED_SAMPLES)
     ]

@@ -9,7 +9,6 @@ from torch import Tensor, nn
 
 from recallbook.data.task import Problem
 from recallbook_studies.ch12.rungs import Rung
-from recallbook_studies.ch12.writing import written_length
 
 MLP_WIDTH = 4  # of the dimension
 
@@ -46,8 +45,8 @@ class Layer(nn.Module):
         super().__init__()
         assert rung.heads is not None
         self.self_attn = nn.MultiheadAttention(dim, rung.heads, batch_first=True)
-        self.norm1 = nn.LayerNorm(dim) if rung.residual else None
-        self.norm2, self.linear1, self.linear2 = None, None, None
+        self.rung = rung
+        self.norm1 = nn.LayerNorm(dim) if rung.residual else nn.Identity()
         if rung.mlp:
             self.norm2 = nn.LayerNorm(dim)
             self.linear1 = nn.Linear(dim, MLP_WIDTH * dim)
@@ -58,7 +57,7 @@ class Layer(nn.Module):
     ) -> tuple[Float[Tensor, "B asked d"], Float[Tensor, "B H asked T"]]:
         """The stream after this layer, at the last position or at all, and attention weights from
         there."""
-        normed = stream if self.norm1 is None else self.norm1(stream)
+        normed = self.norm1(stream)
         length, mask, asked = stream.shape[1], None, normed[:, -1:]
         if not only_last:
             asked = normed
@@ -68,9 +67,9 @@ class Layer(nn.Module):
         read, weights = self.self_attn(
             asked, normed, normed, attn_mask=mask, need_weights=True, average_attn_weights=False
         )
-        if self.norm1 is not None:
+        if self.rung.residual:
             read = read + (stream[:, -1:] if only_last else stream)
-        if self.norm2 is not None and self.linear1 is not None and self.linear2 is not None:
+        if self.rung.mlp:
             read = read + self.linear2(nn.functional.gelu(self.linear1(self.norm2(read))))
         return read, weights
 
@@ -91,13 +90,14 @@ class LadderModel(nn.Module):
         self.rung = rung
         rows = [problem.input_embeddings, problem.query[None]]
         rows += [problem.trigger[None]] if rung.trigger == "marker" else []
+        added = len(rows) - 1  # tokens: the end, and a marker
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(problem.seed)
             self.book = BookAttention(dim) if rung.heads is None else None
             self.layers = nn.ModuleList(
                 [Layer(dim, rung) for _ in range(rung.layers if rung.heads else 0)]
             )
-            self.embedding = nn.Embedding(vocab + len(rows) - 1, dim)
+            self.embedding = nn.Embedding(vocab + added, dim)
             self.output = nn.Linear(dim, vocab, bias=False)
         self.embedding.weight = nn.Parameter(torch.cat(rows), requires_grad=rung.learned)
         self.output.weight = nn.Parameter(
@@ -106,9 +106,9 @@ class LadderModel(nn.Module):
         self.trigger = None
         if rung.trigger == "feature":
             self.trigger = nn.Parameter(problem.trigger.clone(), requires_grad=rung.learned)
-        length = written_length(setting.seq_len, rung.trigger)
-        self.positions = nn.Parameter(torch.zeros(length, dim)) if rung.positions else None
-        self.norm = nn.LayerNorm(dim) if rung.residual else None
+        places = torch.zeros(setting.seq_len + added, dim)
+        self.positions = nn.Parameter(places) if rung.positions else None
+        self.norm = nn.LayerNorm(dim) if rung.residual else nn.Identity()
         self.to(problem.device, problem.dtype)
 
     def forward(
@@ -130,4 +130,4 @@ class LadderModel(nn.Module):
             stream, weights = layer(stream, only_last=number == len(self.layers))
             seen.append(weights)
         last = stream[:, -1]
-        return self.output(last if self.norm is None else self.norm(last)), seen
+        return self.output(self.norm(last)), seen

@@ -8,7 +8,7 @@ survives_order STORE`` makes the runs, ``--export`` writes the table."""
 from __future__ import annotations
 
 import math
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -16,7 +16,7 @@ import pandas as pd
 from recallbook.sweeps.archive import load_results
 from recallbook_studies.ch12 import sizes, tuning
 from recallbook_studies.ch12.rungs import LADDER, RUNGS
-from recallbook_studies.ch12.training import STEPS, TIMES, train
+from recallbook_studies.ch12.training import STEPS, TIMES, by_seed
 
 load = partial(load_results, "survives_order")  # the committed rows
 
@@ -32,21 +32,14 @@ def keys() -> list[str]:
     ]
 
 
-@lru_cache(maxsize=1)
-def outcomes(name: str, count: int) -> pd.DataFrame:
-    """All seeds of one rung at one number of sequences."""
-    setting = sizes.setting(sizes.BASE, count)
-    found = train(
-        RUNGS[name], setting, sizes.SEEDS, **tuning.pair_of(RUNGS[name])._asdict(), looks=STEPS
-    ).outcomes
-    return found.set_index("seed")[["accuracy", *TIMES]]
-
-
 def row(key: str) -> dict[str, Any]:
     """One run. All seeds of its rung and N are trained; the others are kept for the next keys."""
-    name, count, seed = key.rsplit(" ", 2)
-    found = outcomes(name, int(count)).loc[int(seed)].to_dict()
-    return {"key": key, "rung": name, "samples": int(count), "seed": int(seed), **found}
+    name, *rest = key.rsplit(" ", 2)
+    (samples, seed), rung = map(int, rest), RUNGS[name]
+    setting, pair = sizes.setting(sizes.BASE, samples), tuning.pair_of(rung)
+    found = by_seed(rung, setting, sizes.SEEDS, **pair._asdict(), looks=STEPS).loc[seed]
+    named = {"key": key, "rung": name, "samples": samples, "seed": seed}
+    return {**named, **found[["accuracy", *TIMES]].to_dict()}
 
 
 def attends(vocab: int, seq_len: int, rates: tuple[float, float]) -> int:
@@ -73,9 +66,8 @@ def phases(frame: pd.DataFrame) -> pd.DataFrame:
     the shares of runs in which lock-on, or recall, came strictly earlier than the other. ``runs``:
     how many there are."""
     late = frame[frame["accuracy"] > 0.5]
-    rungs = late["rung"]
-    table = late.groupby("rung")[list(TIMES)].median()
-    table["lock_on_first"] = (late["step_lock_on"] < late["step_recall"]).groupby(rungs).mean()
-    table["recall_first"] = (late["step_recall"] < late["step_lock_on"]).groupby(rungs).mean()
-    table["runs"] = late.groupby("rung").size()
-    return table.reindex(frame["rung"].unique()).rename_axis("rung").reset_index()
+    lead = late["step_recall"] - late["step_lock_on"]
+    late = late.assign(lock_on_first=lead > 0, recall_first=lead < 0)
+    of_rung = late.groupby("rung", sort=False)
+    table = of_rung[list(TIMES)].median().join(of_rung[["lock_on_first", "recall_first"]].mean())
+    return table.assign(runs=of_rung.size()).reset_index()

@@ -7,23 +7,20 @@ the best so far. ``python -m recallbook table survives_oscillation STORE`` makes
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import pandas as pd
 
-from recallbook.setting import Setting
 from recallbook.sweeps.archive import load_results
 from recallbook_studies.ch12 import sizes, tuning
 from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.ch12.training import train
 
 load = partial(load_results, "survives_oscillation")  # the committed rows
-NAMES, LAWS, FACTORS = (
-    ("AdamW", "learned embeddings", "MLP"),
-    ("gaussian", "orthogonal"),
-    (1, 3, 10),
-)
+NAMES = ("AdamW", "learned embeddings", "MLP")
+LAWS, FACTORS = ("gaussian", "orthogonal"), (1, 3, 10)
 DIM = 68  # a multiple of the heads, above V + 2 for orthogonal embeddings
 PER_FACT = 8
 FALL = 0.1
@@ -36,25 +33,17 @@ def keys() -> list[str]:
 
 def falls(history: pd.DataFrame) -> pd.Series:
     """For each seed, the largest fall of accuracy below the best look before."""
-    looks = history.sort_values("step")
-    below = looks.groupby("seed")["accuracy"].cummax() - looks["accuracy"]
-    largest: pd.Series = below.groupby(looks["seed"]).max()
+    looks = history.pivot(index="step", columns="seed", values="accuracy")
+    largest: pd.Series = (looks.cummax() - looks).max()
     return largest
 
 
 def row(key: str) -> dict[str, Any]:
     """One rung with one law of embeddings, at a multiple of its rate."""
     name, law, factor = key.rsplit(" ", 2)
-    setting = Setting(
-        vocab=sizes.VOCAB,
-        seq_len=sizes.LENGTH,
-        dim=DIM,
-        samples=PER_FACT * sizes.VOCAB,
-        embeddings=law,
-    )
-    pair = tuning.pair_of(RUNGS[name])
-    rate = float(factor) * pair.rate
-    found = train(RUNGS[name], setting, sizes.SEEDS, rate=rate, decay=pair.decay)
+    setting = sizes.setting(sizes.BASE._replace(dim=DIM), PER_FACT * sizes.VOCAB)
+    setting, (rate, decay) = replace(setting, embeddings=law), tuning.pair_of(RUNGS[name])
+    found = train(RUNGS[name], setting, sizes.SEEDS, rate=float(factor) * rate, decay=decay)
     largest = falls(found.history)
     counts = {"runs": len(largest), "oscillate": int((largest > FALL).sum())}
     means = {"largest_fall": largest.mean(), "accuracy": found.outcomes["accuracy"].mean()}

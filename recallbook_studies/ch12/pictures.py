@@ -2,7 +2,6 @@ r"""Figures and tables of chapter 12: the ladder, training in time, and what fai
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -10,23 +9,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from torch import nn
 
 from recallbook.data.task import draw
 from recallbook.theory.trained import load
 from recallbook_studies import grids
-from recallbook_studies.ch12 import ladder_laws, runs, sizes, tuning
+from recallbook_studies.ch12 import ladder_laws, runs, sizes
 from recallbook_studies.ch12.rungs import RUNGS
-from recallbook_studies.ch12.training import BATCH, STEPS, TEST, train
-from recallbook_studies.ch12.updates import BETAS, EPSILON, WARM_UP
-from recallbook_studies.critical import predicted_size
 from recallbook_studies.intervals import over_seeds
 from recallbook_studies.plotting import COLOURS, MARKERS, plain_ticks, plot_intervals, style_of
 from recallbook_studies.tables import significant
 
 NAMES = list(RUNGS)
 SYMBOLS = {"seq_len": "L", "dim": "d", "vocab": "V"}
-LEVELS = (0.5, 0.9)
 NEAR = 0.05  # of coverage, at every N
 
 
@@ -85,49 +79,6 @@ def miss_rows(tables: dict[str, pd.DataFrame]) -> list[dict[str, str]]:
                 count = table.loc[at, "samples"]
                 rows[str(name)][f"{title}: {line}"] = f"{round(part[at], 2) + 0:+.2f} at {count}"
     return [row for row in rows.values() if len(row) > 1]
-
-
-def critical_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """The ladder's figures as rows: critical N at the base at both levels, and what
-    :func:`recallbook.predict` says of three steps there, with the trigger where the rung has it."""
-    rows = {name: {"rung": name} for name in NAMES}
-    for level in LEVELS:
-        table = ladder_laws.critical(ladder_laws.at_base(frame), level=level).set_index("rung")
-        for name, row in rows.items():
-            found, space = table.loc[name], " " * (level > 0.5)
-            row[f"N for {level}"] = interval(found)
-            row["predicted" + space] = significant(predicted(RUNGS[name].marked_values, level))
-    return list(rows.values())
-
-
-@cache
-def predicted(marked_values: bool, level: float) -> float:
-    """The N at the base that three steps are predicted to need; infinite where none is enough."""
-    return predicted_size(sizes.setting(sizes.BASE, 1000, marked_values), "accuracy", level)
-
-
-def constant_rows() -> list[dict[str, str]]:
-    """Every constant of training from "tuned rates" on, as the code has it: tuned, or the same for
-    all."""
-    rows = {
-        "learning rate, weight decay": f"tuned together on {len(tuning.SEEDS)} seeds",
-        "decays tried": ", ".join(f"{decay:g}" for decay in tuning.DECAYS),
-        "AdamW": f"betas {BETAS[0]:g} and {BETAS[1]:g}, epsilon {EPSILON:g}",
-        "schedule": f"warm-up over {WARM_UP:.0%} of the steps, half a cosine",
-        "steps": f"{STEPS}; {runs.LONGER} and {runs.LONGEST} at the base, too",
-        "batch": f"{BATCH} of N, every epoch in a new order",
-        "start, book's attention": "zero",
-        "start, library's attention": "Xavier uniform; output uniform to 1/√d",
-        "start, linear maps": "uniform to 1/√(inputs), biases too",
-        "start, embeddings": "as drawn, N(0, 1/d); positions 0",
-        "layer norm": f"before each part, at the end; epsilon {nn.LayerNorm(1).eps:g}",
-        "dropout, smoothing, clipping": "none",
-        "precision": str(inspect.signature(train).parameters["dtype"].default).removeprefix(
-            "torch."
-        ),
-        "test": f"{TEST} fresh sequences",
-    }
-    return [{"constant": name, "value": value} for name, value in rows.items()]
 
 
 def interval(found: pd.Series) -> str:

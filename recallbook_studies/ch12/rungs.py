@@ -65,32 +65,29 @@ class Rung:
     layers: int = 1
 
 
-def _changed(parent: Rung, name: str, **change: Any) -> Rung:
-    """The parent with one field changed."""
-    (field,) = change
-    return replace(parent, name=name, parent=parent.name, change=field, **change)
-
-
-def _climb(rungs: list[Rung], *steps: tuple[str, dict[str, Any]]) -> tuple[Rung, ...]:
-    for name, change in steps:
-        rungs.append(_changed(rungs[-1], name, **change))
+def _climb(*changes: tuple[str, str, Any]) -> tuple[Rung, ...]:
+    """The ladder from its changes: the name of a rung, the field that it changes, and to what."""
+    rungs = [Rung(name="three steps")]
+    for name, field, value in changes:
+        parent = rungs[-1]
+        change: dict[str, Any] = {field: value, "change": field}
+        rungs.append(replace(parent, name=name, parent=parent.name, **change))
     return tuple(rungs)
 
 
 LADDER = _climb(
-    [Rung(name="three steps")],
-    ("many steps", {"steps": "many"}),
-    ("minibatches", {"data": "minibatches"}),
-    ("tuned rates", {"rates": "tuned"}),
-    ("AdamW", {"optimiser": "adamw"}),
-    ("trigger in the values", {"marked_values": True}),
-    ("learned embeddings", {"learned": True}),
-    ("positions", {"positions": True}),
-    ("library attention", {"heads": 1}),
-    ("four heads", {"heads": 4}),
-    ("residual and norm", {"residual": True}),
-    ("MLP", {"mlp": True}),
-    ("marker token", {"trigger": "marker"}),
-    ("second layer", {"layers": 2}),
+    ("many steps", "steps", "many"),
+    ("minibatches", "data", "minibatches"),
+    ("tuned rates", "rates", "tuned"),
+    ("AdamW", "optimiser", "adamw"),
+    ("trigger in the values", "marked_values", True),
+    ("learned embeddings", "learned", True),
+    ("positions", "positions", True),
+    ("library attention", "heads", 1),
+    ("four heads", "heads", 4),
+    ("residual and norm", "residual", True),
+    ("MLP", "mlp", True),
+    ("marker token", "trigger", "marker"),
+    ("second layer", "layers", 2),
 )
 RUNGS = {rung.name: rung for rung in LADDER}

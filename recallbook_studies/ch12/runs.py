@@ -9,7 +9,7 @@ agrees to the scatter between machines, not to the digit; means over seeds do.""
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -18,18 +18,22 @@ from recallbook.arguments import Device
 from recallbook.sweeps.archive import load_results
 from recallbook_studies.ch12 import sizes, tuning
 from recallbook_studies.ch12.rungs import LADDER, RUNGS
-from recallbook_studies.ch12.training import COLUMNS, STEPS, train
+from recallbook_studies.ch12.training import COLUMNS, STEPS, by_seed
 
 LONGER, LONGEST = 4 * STEPS, 16 * STEPS
-# of the smallest numbers of sequences: more steps are asked whether fewer sequences do
-LONGEST_SAMPLES = 4
+FEWEST = 4  # of the numbers of sequences: more steps are asked whether fewer sequences do
 NARROW = sizes.BASE._replace(dim=16)
-PRICED: list[
-    tuple[str, sizes.Shape, tuple[float, ...]]
-] = [  # what other decays do, and at which N in units of V
-    *((name, sizes.BASE, (0.5, 1, 2, 4)) for name in ("four heads", "residual and norm", "MLP")),
-    ("second layer", sizes.BASE, sizes.MARKER_PER_FACT),
-    ("MLP", NARROW, (2, 16)),
+FEW = (0.5, 1.0, 2.0, 4.0)
+# what other decays do: rung, shape, N in units of V, decays
+PRICED: list[tuple[str, sizes.Shape, tuple[float, ...], tuple[float, ...]]] = [
+    *(
+        (name, sizes.BASE, FEW, tuning.DECAYS)
+        for name in ("four heads", "residual and norm", "MLP")
+    ),
+    ("second layer", sizes.BASE, sizes.MARKER_PER_FACT, tuning.DECAYS),
+    ("MLP", NARROW, (2, 16), tuning.DECAYS),
+    # at other lengths; the tuned decay is 1
+    *(("MLP", shape, FEW, (0.01, 0.3)) for shape in sizes.along("seq_len") if shape != sizes.BASE),
 ]
 ZIPF_RUNGS = ("three steps", "AdamW", "learned embeddings", "MLP")
 
@@ -59,83 +63,51 @@ class Cell(NamedTuple):
 def cells() -> list[Cell]:
     """Everything that is swept: the ladder; at other decays, with frequent and rare tokens;
     longer."""
-    swept = [
-        Cell(rung.name, shape, count)
-        for rung in RUNGS.values()
-        for shape in sizes.shapes_of(rung)
-        for count in sizes.samples(rung, shape.vocab)
-    ]
-    longer = [
-        Cell(rung.name, sizes.BASE, count, steps)
-        for steps, most in ((LONGER, None), (LONGEST, LONGEST_SAMPLES))
-        for rung in LADDER
-        if rung.data == "minibatches" and rung.name != "marker token"
-        for count in sizes.samples(rung, sizes.VOCAB)[:most]
-    ]
+
+    def over(
+        name: str, shape: sizes.Shape, steps: int = STEPS, most: int | None = None, zipf: float = 0
+    ) -> list[Cell]:
+        counts = sizes.samples(RUNGS[name], shape.vocab)[:most]
+        return [Cell(name, shape, count, steps, zipf) for count in counts]
+
+    batched = [r.name for r in LADDER if r.data == "minibatches" and r.name != "marker token"]
+    ladder = [over(rung.name, shape) for rung in LADDER for shape in sizes.shapes_of(rung)]
+    zipf = [over(name, sizes.BASE, zipf=1) for name in ZIPF_RUNGS]
+    longer = [over(name, sizes.BASE, LONGER) for name in batched]
+    longer += [over(name, sizes.BASE, LONGEST, FEWEST) for name in batched]
     large = [
-        Cell(name, sizes.LARGE, count, steps)
+        over(name, sizes.LARGE, steps, FEWEST)
         for steps in (STEPS, LONGER)
         for name in sizes.LARGE_RUNGS
-        for count in sizes.samples(RUNGS[name], sizes.LARGE.vocab)[:LONGEST_SAMPLES]
-    ]
-    zipf = [
-        Cell(name, sizes.BASE, count, zipf=1.0)
-        for name in ZIPF_RUNGS
-        for count in sizes.samples(RUNGS[name], sizes.VOCAB)
     ]
     decays = [
         Cell(name, shape, count, decay=f"{decay:g}")
-        for name, shape, per_fact in PRICED
-        for decay in tuning.DECAYS
+        for name, shape, per_fact, decayed in PRICED
+        for decay in decayed
         for count in (round(per * shape.vocab) for per in per_fact)
     ]
-    decays += [
-        Cell("MLP", shape, round(per * shape.vocab), decay=decay)
-        for shape in sizes.along("seq_len")
-        if shape != sizes.BASE
-        for decay in ("0.01", "0.3")  # the tuned one is 1
-        for per in (0.5, 1, 2, 4)
-    ]
-    decays += [
-        Cell(name, sizes.BASE, sizes.TUNED_AT * sizes.VOCAB, LONGEST, decay=f"{decay:g}")
-        for name in (
-            "four heads",
-            "MLP",
-        )  # was the pair that was tuned for fewer steps kept too long?
-        for decay in tuning.DECAYS
-    ]
-    return swept + decays + zipf + longer + large
+    return [cell for part in (*ladder, decays, *zipf, *longer, *large) for cell in part]
 
 
-def cell_of(key: str) -> tuple[Cell, int]:
-    """The cell and the seed that a key names."""
-    name, *rest = key.rsplit(" ", 8)
-    vocab, seq_len, dim, count, steps = map(int, rest[:5])
-    shape = sizes.Shape(vocab, seq_len, dim)
-    return Cell(name, shape, count, steps, float(rest[5]), rest[6]), int(rest[7])
+@cache
+def every() -> dict[str, tuple[Cell, int]]:
+    """The cell and the seed of every run, by its key, in the order of the table: the seeds of a cell
+    follow each other."""
+    return {cell.key(seed): (cell, seed) for cell in cells() for seed in sizes.SEEDS}
 
 
-@lru_cache(maxsize=1)
 def outcomes(cell: Cell, device: Device = "cpu") -> pd.DataFrame:
     """All seeds of one cell."""
-    rung = RUNGS[cell.rung]
     setting = sizes.setting(cell.shape, cell.samples, zipf=cell.zipf)
-    found = train(
-        rung,
-        setting,
-        sizes.SEEDS,
-        **cell.pair()._asdict(),
-        steps=cell.steps,
-        looks=1,
-        device=device,
-    ).outcomes
-    return found.set_index("seed")[COLUMNS].assign(**cell.pair()._asdict())
+    options = {**cell.pair()._asdict(), "steps": cell.steps, "looks": 1, "device": device}
+    found = by_seed(RUNGS[cell.rung], setting, sizes.SEEDS, **options)
+    return found[COLUMNS].assign(**cell.pair()._asdict())
 
 
 def row(key: str, device: Device = "cpu") -> dict[str, Any]:
     """One run by its key. All seeds of its cell are trained; the others are kept for the next
     keys."""
-    cell, seed = cell_of(key)
+    cell, seed = every()[key]
     fields = {"key": key, **cell.shape._asdict(), **cell._asdict(), "tuned": cell.decay == "tuned"}
     del fields["shape"], fields["decay"]
     return {**fields, "seed": seed, **outcomes(cell, device).loc[seed].to_dict()}
@@ -152,8 +124,3 @@ def load(steps: int = STEPS, zipf: float = 0.0, tuned: bool = True) -> pd.DataFr
     return frame[wanted & (frame["zipf"] == zipf) & (frame["tuned"] == tuned)].reset_index(
         drop=True
     )
-
-
-def keys() -> list[str]:
-    """Every run, in the order of the table; the seeds of a cell follow each other."""
-    return [cell.key(seed) for cell in cells() for seed in sizes.SEEDS]

@@ -50,24 +50,16 @@ def shapes() -> list[Shape]:
     return list(dict.fromkeys([BASE, *along("dim"), *along("seq_len"), *along("vocab")]))
 
 
-def needs_two_layers(rung: Rung) -> bool:
-    """Whether the trigger is a token of its own, so that one layer cannot see which token comes after
-    it."""
-    return rung.trigger == "marker"
-
-
 def samples(rung: Rung, vocab: int) -> list[int]:
     """Numbers of sequences."""
-    return [
-        round(share * vocab) for share in (MARKER_PER_FACT if needs_two_layers(rung) else PER_FACT)
-    ]
+    shares = MARKER_PER_FACT if rung.trigger == "marker" else PER_FACT
+    return [round(share * vocab) for share in shares]
 
 
 def shapes_of(rung: Rung) -> list[Shape]:
     """Every shape; the base alone for one layer and a marker token, which it cannot find at any
     number of sequences."""
-    one_layer_fails = needs_two_layers(rung) and rung.layers == 1
-    return [BASE] if one_layer_fails else shapes()
+    return [BASE] if rung.name == "marker token" else shapes()
 
 
 def setting(shape: Shape, count: int, marked_values: bool = True, zipf: float = 0.0) -> Setting:
@@ -78,4 +70,4 @@ def setting(shape: Shape, count: int, marked_values: bool = True, zipf: float = 
 
 def tuned_samples(rung: Rung, vocab: int) -> int:
     """Number of sequences at which the rung's rate and decay are tuned."""
-    return vocab * (MARKER_TUNED_AT if needs_two_layers(rung) else TUNED_AT)
+    return vocab * (MARKER_TUNED_AT if rung.trigger == "marker" else TUNED_AT)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,18 +16,13 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.func import functional_call, grad_and_value, stack_module_state, vmap
 
-from recallbook.arguments import Device, not_allowed
+from recallbook.arguments import Device
 from recallbook.data.streams import stream
 from recallbook.data.task import Problem, draw
 from recallbook.setting import Setting
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
-from recallbook_studies.ch12.measures import (
-    best_head,
-    cosine,
-    share_right,
-    theory_of_first_update,
-)
+from recallbook_studies.ch12.measures import best_head, share_right
 from recallbook_studies.ch12.models import LadderModel
 from recallbook_studies.ch12.rungs import Rung
 from recallbook_studies.ch12.updates import Stepper
@@ -36,7 +32,7 @@ STEPS, BATCH = 400, 32
 LOOKS = 20  # times that accuracy and attention are measured while training
 TEST = 256  # fresh sequences
 REACHED = 0.5  # half of the way from chance to 1: the level whose first time is kept
-COLUMNS = "accuracy recall lock_on attention cosine loss".split()
+COLUMNS = "accuracy recall lock_on attention loss".split()
 TIMES = ["step_accuracy", "step_recall", "step_lock_on"]
 
 
@@ -46,7 +42,6 @@ class Trained(NamedTuple):
 
     Columns of ``outcomes``: ``accuracy`` on fresh sequences; ``recall``, that on sequences of one
     token only (a fact that cannot be missed); ``lock_on`` and ``attention`` of the best head;
-    ``cosine`` of the first update with the three-step theory's, as changes of logits on those sequences;
     ``loss`` on the last batch; ``step_accuracy``, ``step_recall`` and ``step_lock_on``, the first look at which
     each was half of the way from chance, 1/V or 1/L, to 1 (not a number: never)."""
 
@@ -62,13 +57,6 @@ class _Stack(NamedTuple):
     model: LadderModel
     weights: dict[str, Tensor]
     fixed: dict[str, Tensor]
-
-
-class _Exam(NamedTuple):
-    """Fresh sequences and those of one token only, stacked over seeds."""
-
-    fresh: Written
-    facts: Written
 
 
 def problem_for(rung: Rung, setting: Setting, seed: int, **kind: Any) -> Problem:
@@ -116,20 +104,10 @@ def train(
     -------
     Trained
 
-    Raises
-    ------
-    ValueError
-        Names the argument, its value and what is allowed.
-
     Notes
     -----
     Seeds do not see each other: one alone gives the same up to rounding, which training may amplify.
     """
-    setting.require_equal("the ladder has no remedy", ("balanced", "loss_weights", "output_bias"))
-    if setting.width is not None:
-        raise not_allowed("width", setting.width, "None: an MLP is the rung's to have")
-    if not decay >= 0 or (decay and rung.optimiser == "sgd"):
-        raise not_allowed("decay", decay, "0 for gradient descent, or more")
     problems = [problem_for(rung, setting, seed, dtype=dtype, device=device) for seed in seeds]
     if rung.steps == "three":
         return _three_steps(problems, test_samples)
@@ -137,7 +115,8 @@ def train(
     exam = _exam(rung.trigger, problems, test_samples)
     batch = setting.samples if rung.data == "full" else batch
     order = torch.stack([orders(p.seed, setting.samples, batch, steps) for p in problems])
-    stack = _stack(rung, problems)
+    models = [LadderModel(rung, problem) for problem in problems]
+    stack = _stack(models)
     stepper = Stepper(rung, setting, stack.weights, steps=steps, rate=rate, decay=decay)
 
     def loss(weights: dict[str, Tensor], fixed: dict[str, Tensor], written: Written) -> Tensor:
@@ -146,9 +125,8 @@ def train(
 
     slopes = vmap(grad_and_value(loss))
     looked = {round(look * steps / looks) for look in range(looks + 1)}
-    before = {name: tensor.clone() for name, tensor in stack.weights.items()}
     history: list[dict[str, Any]] = []
-    cosines, losses = [math.nan] * len(problems), torch.full((len(problems),), math.nan)
+    losses = torch.full((len(problems),), math.nan)
     for step in range(steps):
         which = order[:, step].to(data.labels.device)
         part = Written(
@@ -158,23 +136,24 @@ def train(
         if step in looked:
             history += _look(stack, problems, exam, step, losses)
         stepper.step(gradients)
-        if step == 0:
-            cosines = _first_update(stack, before, exam.facts, problems)
     history += _look(stack, problems, exam, steps, losses)
     frame = pd.DataFrame(history)
-    rows = [
-        _outcome(problem, frame, cosine) for problem, cosine in zip(problems, cosines, strict=True)
-    ]
-    return Trained(pd.DataFrame(rows), frame, _unstacked(rung, problems, stack))
+    for index, model in enumerate(models):
+        ends = {**stack.weights, **stack.fixed}.items()
+        model.load_state_dict({name: each[index] for name, each in ends})
+    return Trained(_outcomes(setting, frame), frame, models)
+
+
+@lru_cache(maxsize=1)
+def by_seed(rung: Rung, setting: Setting, seeds: range, **options: Any) -> pd.DataFrame:
+    """The outcomes of :func:`train`, kept: a table asks for one seed after the other."""
+    return train(rung, setting, seeds, **options).outcomes.set_index("seed")
 
 
 def _three_steps(problems: list[Problem], test_samples: int) -> Trained:
-    rows = []
-    for problem in problems:
-        outcome = evaluate(problem, three_steps(problem), test_samples)
-        unmeasured = dict.fromkeys((*COLUMNS, *TIMES), math.nan)
-        rows.append({"seed": problem.seed, **unmeasured, **vars(outcome)})
-    return Trained(pd.DataFrame(rows), pd.DataFrame(), [])
+    found = [vars(evaluate(problem, three_steps(problem), test_samples)) for problem in problems]
+    frame = pd.DataFrame(found).assign(seed=[problem.seed for problem in problems])
+    return Trained(frame.reindex(columns=["seed", *COLUMNS, *TIMES]), pd.DataFrame(), [])
 
 
 def orders(seed: int, samples: int, batch: int, steps: int) -> Int64[Tensor, "steps batch"]:
@@ -194,9 +173,7 @@ def _stacked(parts: list[Written]) -> Written:
     return Written(*(torch.stack(tensors) for tensors in zip(*parts, strict=True)))
 
 
-def _stack(rung: Rung, problems: list[Problem]) -> _Stack:
-    """Models of all problems, as one."""
-    models = [LadderModel(rung, problem) for problem in problems]
+def _stack(models: list[LadderModel]) -> _Stack:
     parameters, buffers = stack_module_state(models)
     moving = {name for name, one in models[0].named_parameters() if one.requires_grad}
     everything = {name: tensor.detach() for name, tensor in {**parameters, **buffers}.items()}
@@ -214,37 +191,43 @@ def _logits(
     return functional_call(stack.model, {**weights, **fixed}, (written.tokens, written.marked))
 
 
-def _exam(trigger: str, problems: list[Problem], test_samples: int) -> _Exam:
+def _exam(trigger: str, problems: list[Problem], test_samples: int) -> tuple[Written, Written]:
+    """Fresh sequences and those of one token only, stacked over seeds."""
     vocab, length = problems[0].setting.vocab, problems[0].setting.seq_len
     fresh = [write(problem.fresh(test_samples), trigger, vocab) for problem in problems]
     facts = [
         write(repeated(vocab, length, problem.permutation), trigger, vocab) for problem in problems
     ]
-    return _Exam(_stacked(fresh), _stacked(facts))
+    return _stacked(fresh), _stacked(facts)
 
 
-def _answers(stack: _Stack, weights: dict[str, Tensor], written: Written) -> Any:
+def _answers(stack: _Stack, written: Written) -> Any:
     with torch.no_grad():
-        return vmap(lambda *each: _logits(stack, *each))(weights, stack.fixed, written)
+        return vmap(lambda *each: _logits(stack, *each))(stack.weights, stack.fixed, written)
 
 
 def _look(
-    stack: _Stack, problems: list[Problem], exam: _Exam, step: int, losses: Float[Tensor, " seeds"]
+    stack: _Stack,
+    problems: list[Problem],
+    exam: tuple[Written, Written],
+    step: int,
+    losses: Float[Tensor, " seeds"],
 ) -> list[dict[str, Any]]:
     """What there is to see at these weights: a row for each seed."""
-    logits, seen = _answers(stack, stack.weights, exam.fresh)
-    on_facts = _answers(stack, stack.weights, exam.facts)[0]
+    fresh, facts = exam
+    logits, seen = _answers(stack, fresh)
+    on_facts = _answers(stack, facts)[0]
     rows = []
     for index, problem in enumerate(problems):
         weights = [layer[index] for layer in seen]
-        lock_on, attention = best_head(weights, exam.fresh.informative[index])
+        lock_on, attention = best_head(weights, fresh.informative[index])
         rows.append(
             {
                 "seed": problem.seed,
                 "step": step,
                 "loss": float(losses[index]),
-                "accuracy": share_right(logits[index], exam.fresh.labels[index]),
-                "recall": share_right(on_facts[index], exam.facts.labels[index]),
+                "accuracy": share_right(logits[index], fresh.labels[index]),
+                "recall": share_right(on_facts[index], facts.labels[index]),
                 "lock_on": lock_on,
                 "attention": attention,
             }
@@ -252,44 +235,11 @@ def _look(
     return rows
 
 
-def _first_update(
-    stack: _Stack, before: dict[str, Tensor], facts: Written, problems: list[Problem]
-) -> list[float]:
-    """Cosine, for each seed, of what the first step did to the logits with what the theory's first
-    step would."""
-    double = stack._replace(fixed=_in_double(stack.fixed))
-    change = (
-        _answers(double, _in_double(stack.weights), facts)[0]
-        - _answers(double, _in_double(before), facts)[0]
-    )
-    return [
-        cosine(one, theory_of_first_update(problem))
-        for one, problem in zip(change, problems, strict=True)
-    ]
-
-
-def _in_double(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {name: tensor.double() for name, tensor in tensors.items()}
-
-
-def _outcome(problem: Problem, history: pd.DataFrame, first: float) -> dict[str, Any]:
-    """The last look at one seed, and when it first got there."""
-    own = history[history["seed"] == problem.seed]
-    row = own.iloc[-1].to_dict()
-    chance = {"accuracy": 1 / problem.setting.vocab, "recall": 1 / problem.setting.vocab}
-    chance["lock_on"] = 1 / problem.setting.seq_len
-    reached = {
-        f"step_{name}": own.loc[own[name] - guessed >= REACHED * (1 - guessed), "step"].min()
-        for name, guessed in chance.items()
-    }
-    found = {**row, "cosine": first, **reached}
-    return {name: found[name] for name in ("seed", *COLUMNS, *TIMES)}
-
-
-def _unstacked(rung: Rung, problems: list[Problem], stack: _Stack) -> list[LadderModel]:
-    models = [LadderModel(rung, problem) for problem in problems]
-    for index, model in enumerate(models):
-        model.load_state_dict(
-            {name: each[index] for name, each in {**stack.weights, **stack.fixed}.items()}
-        )
-    return models
+def _outcomes(setting: Setting, history: pd.DataFrame) -> pd.DataFrame:
+    """The last look at each seed, and when it first got there."""
+    found = history[history["step"] == history["step"].max()].set_index("seed")[COLUMNS]
+    for name in ("accuracy", "recall", "lock_on"):
+        chance = 1 / (setting.seq_len if name == "lock_on" else setting.vocab)
+        there = history[history[name] - chance >= REACHED * (1 - chance)]
+        found[f"step_{name}"] = there.groupby("seed")["step"].min()
+    return found.reset_index()

@@ -21,8 +21,8 @@ import pandas as pd
 from recallbook.sweeps import archive
 from recallbook.sweeps.archive import load_results
 from recallbook_studies.ch12 import sizes
-from recallbook_studies.ch12.rungs import RUNGS, Rung
-from recallbook_studies.ch12.training import train
+from recallbook_studies.ch12.rungs import LADDER, RUNGS, Rung
+from recallbook_studies.ch12.training import by_seed
 
 load = partial(load_results, "survives_tuning")  # the committed rows
 SEEDS = range(1000, 1010)  # the sweep's are 0 to 9
@@ -54,14 +54,9 @@ def grid(
     rates = ONE_LAYER
     if not rung.learned:
         rates = MATRICES
-    elif rung.layers > 1 or sizes.needs_two_layers(rung) or shape == sizes.LARGE:
+    elif rung.layers > 1 or rung.trigger == "marker" or shape == sizes.LARGE:
         rates = TWO_LAYERS
     return rates, DECAYS
-
-
-def tuned_rungs() -> list[Rung]:
-    """Those whose rate and decay are searched for."""
-    return [rung for rung in RUNGS.values() if rung.rates == "tuned"]
 
 
 def pairs(rung: Rung, shape: sizes.Shape) -> list[Pair]:
@@ -71,17 +66,10 @@ def pairs(rung: Rung, shape: sizes.Shape) -> list[Pair]:
     if shape in (sizes.BASE, sizes.LARGE):
         return [Pair(rate, decay) for rate in rates for decay in decayed]
     middle = chosen()[rung.name, sizes.BASE]
-    near, close = _around(rates, middle.rate), _around(decayed, middle.decay)
-    return list(
-        dict.fromkeys(
-            [Pair(rate, middle.decay) for rate in near] + [Pair(middle.rate, one) for one in close]
-        )
-    )
-
-
-def _around(values: tuple[float, ...], value: float) -> tuple[float, ...]:
-    place = values.index(value)
-    return values[max(0, place - 1) : place + 2]
+    i, j = rates.index(middle.rate), decayed.index(middle.decay)
+    near = [(i - 1, j), (i, j), (i + 1, j), (i, j - 1), (i, j + 1)]
+    inside = [(a, b) for a, b in near if 0 <= a < len(rates) and 0 <= b < len(decayed)]
+    return [Pair(rates[a], decayed[b]) for a, b in inside]
 
 
 def keys(shapes: Iterable[sizes.Shape]) -> list[str]:
@@ -89,36 +77,23 @@ def keys(shapes: Iterable[sizes.Shape]) -> list[str]:
     return [
         " ".join(map(str, (rung.name, *shape, f"{pair.rate:g}", f"{pair.decay:g}", seed)))
         for shape in shapes
-        for rung in tuned_rungs()
-        if shape in sizes.shapes_of(rung)
-        or (shape == sizes.LARGE and rung.name in sizes.LARGE_RUNGS)
+        for rung in LADDER
+        if rung.rates == "tuned"
+        if shape in (*sizes.shapes_of(rung), *([sizes.LARGE] * (rung.name in sizes.LARGE_RUNGS)))
         for pair in pairs(rung, shape)
         for seed in SEEDS
     ]
-
-
-@lru_cache(maxsize=1)
-def outcomes(name: str, shape: sizes.Shape, pair: Pair) -> pd.DataFrame:
-    """All seeds of one pair."""
-    setting = sizes.setting(shape, sizes.tuned_samples(RUNGS[name], shape.vocab))
-    found = train(RUNGS[name], setting, SEEDS, rate=pair.rate, decay=pair.decay, looks=1).outcomes
-    return found.set_index("seed")[COLUMNS]
 
 
 def row(key: str) -> dict[str, Any]:
     """One run by its key. All seeds of its pair are trained; the others are kept for the next
     keys."""
     name, *rest = key.rsplit(" ", 6)
-    shape, pair = sizes.Shape(*map(int, rest[:3])), Pair(*map(float, rest[3:5]))
-    found = outcomes(name, shape, pair).loc[int(rest[5])].to_dict()
-    return {
-        "key": key,
-        "rung": name,
-        **shape._asdict(),
-        **pair._asdict(),
-        "seed": int(rest[5]),
-        **found,
-    }
+    shape, pair = sizes.Shape(*map(int, rest[:3])), Pair(*map(float, rest[3:5]))._asdict()
+    rung, seed = RUNGS[name], int(rest[5])
+    setting = sizes.setting(shape, sizes.tuned_samples(rung, shape.vocab))
+    found = by_seed(rung, setting, SEEDS, **pair, looks=1).loc[seed, COLUMNS].to_dict()
+    return {"key": key, "rung": name, **shape._asdict(), **pair, "seed": seed, **found}
 
 
 def as_good(part: pd.DataFrame) -> list[Pair]:

@@ -52,18 +52,14 @@ class Stepper:
         self._leaves = {
             name: nn.Parameter(tensor) for name, tensor in weights.items()
         }  # sharing the stack's memory
-        leaves = list(self._leaves.values())
-        if rung.optimiser == "sgd":
-            own = book_rates(setting)
-            groups = [
-                {"params": [leaf], "lr": rate * own[name]} for name, leaf in self._leaves.items()
-            ]
-            self.optimiser: torch.optim.Optimizer = torch.optim.SGD(groups)
-        else:
-            self.optimiser = torch.optim.AdamW(
-                leaves, lr=rate, betas=BETAS, eps=EPSILON, weight_decay=decay
-            )
         plain = rung.optimiser == "sgd"
+        own = book_rates(setting) if plain else dict.fromkeys(weights, 1.0)
+        groups = [{"params": [leaf], "lr": rate * own[n]} for n, leaf in self._leaves.items()]
+        self.optimiser: torch.optim.Optimizer = (
+            torch.optim.SGD(groups)
+            if plain
+            else torch.optim.AdamW(groups, betas=BETAS, eps=EPSILON, weight_decay=decay)
+        )
         self._schedule = torch.optim.lr_scheduler.LambdaLR(
             self.optimiser, lambda step: 1.0 if plain else schedule(step, steps)
         )

@@ -34,11 +34,6 @@ def marker_token(vocab: int) -> int:
     return vocab + 1
 
 
-def written_length(seq_len: int, trigger: str) -> int:
-    """Number of tokens that a model sees."""
-    return seq_len + (2 if trigger == "marker" else 1)
-
-
 def write(sequences: Sequences, trigger: str, vocab: int) -> Written:
     r"""The sequences with this trigger.
 

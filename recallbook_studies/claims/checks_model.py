@@ -3,7 +3,6 @@ r"""Checks of claims about the task, the overlap of embeddings, training and bud
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pandas as pd
 from scipy import stats
@@ -12,15 +11,15 @@ from recallbook.setting import Setting
 from recallbook.sweeps.archive import load_results
 from recallbook.theory.symbolic.expressions import d
 from recallbook.training.simulation import simulate
+from recallbook_studies import grids
 from recallbook_studies.ch01 import baselines
 from recallbook_studies.ch02 import coherence
 from recallbook_studies.ch02.retrieval import coherence_floor, n
 from recallbook_studies.ch03 import rates as three_rates
-from recallbook_studies.ch09 import geometry
-from recallbook_studies.ch12 import order, oscillation as oscillations, runs, sizes
+from recallbook_studies.ch12 import ladder_laws, order, oscillation as oscillations, runs, sizes
 from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.ch12.training import train
-from recallbook_studies.claims.findings import measures
+from recallbook_studies.claims.findings import Found, measure
 from recallbook_studies.intervals import Interval, over_seeds, seed_interval
 
 RUNNING = Setting(vocab=256, seq_len=128, dim=96, samples=2048)
@@ -34,51 +33,50 @@ def _accuracy(setting: Setting) -> Interval:
 # Task and model
 
 
-@measures()
-def two_problems() -> SimpleNamespace:
+@measure
+def two_problems() -> Found:
     """Accuracy with all facts and no place, with the place and no fact, and of the model that does
     both."""
     facts = baselines.bag_of_words_accuracy(RUNNING.vocab, RUNNING.seq_len)
-    return SimpleNamespace(facts=facts, place=1 / RUNNING.vocab, both=_accuracy(RUNNING))
+    return {"facts": facts, "place": 1 / RUNNING.vocab, "both": _accuracy(RUNNING)}
 
 
-@measures()
-def attention_locates() -> SimpleNamespace:
+@measure
+def attention_locates() -> Found:
     """Lock-on at the largest N of every setting without MLP in five committed sweeps, with its
     interval."""
-    sizes = ["vocab", "seq_len", "dim", "embeddings", "trigger_in_values"]
+    fields = ["vocab", "seq_len", "dim", "embeddings", "trigger_in_values"]
     names = ("lock_on", "four_corners", "geometry", "large_sizes", "accuracy")
-    rows = pd.concat(map(load_results, names)).drop_duplicates([*sizes, "samples", "seed"])
-    table = over_seeds(rows, [*sizes, "samples"], "lock_on").sort_values("samples")
-    table = table.groupby(sizes).tail(1)
+    rows = pd.concat(map(load_results, names)).drop_duplicates([*fields, "samples", "seed"])
+    table = over_seeds(rows, [*fields, "samples"], "lock_on").sort_values("samples")
+    table = table.groupby(fields).tail(1)
     short = table[table["low"] <= 0.5]
-    return SimpleNamespace(
-        low=table["low"],
-        there=len(table) - len(short),
-        settings=len(table),
-        vocab=table["vocab"].agg(["min", "max"]),
-        seq_len=short["seq_len"].agg(["min", "max"]),
-        most=short[["dim", "samples"]].max(),
-    )
+    ends = {name: short[name].agg(["min", "max"]) for name in fields[1:3]}
+    return {
+        "low": table["low"],
+        "settings": len(table),
+        "there": len(table) - len(short),
+        **ends,
+    }
 
 
 # Overlap
 
 
-@measures()
-def interference() -> SimpleNamespace:
+@measure
+def interference() -> Found:
     """Typical overlap, what no choice of directions avoids, and lock-on of orthogonal minus random
     embeddings."""
     typical = seed_interval([coherence.cosines(256, 128, seed).std() for seed in range(10)])
-    rows = load_results("geometry").query("seq_len == 256 and dim == 258 and not trigger_in_values")
-    means = geometry.labelled(rows).groupby(["embeddings", "seed"])["lock_on"].mean().unstack(0)
+    rows = grids.at(load_results("geometry"), seq_len=256, dim=258, trigger_in_values=False)
+    means = rows.groupby(["embeddings", "seed"])["lock_on"].mean().unstack(0)
     lost = seed_interval(means["orthogonal"] - means["gaussian"])
     floor = float(coherence_floor().subs({n: 256, d: 128}))
-    return SimpleNamespace(typical=typical, floor=floor, lost=lost)
+    return {"typical": typical, "floor": floor, "lost": lost}
 
 
-@measures()
-def nearly_orthogonal() -> SimpleNamespace:
+@measure
+def nearly_orthogonal() -> Found:
     """Squared overlaps of one token with all others, for random and for orthogonal embeddings."""
 
     def overlap(dim: int, law: str = "gaussian") -> Interval:
@@ -86,57 +84,51 @@ def nearly_orthogonal() -> SimpleNamespace:
         return seed_interval(sums)
 
     chosen = overlap(258, "orthogonal")
-    return SimpleNamespace(random=overlap(256), wide=overlap(4096), orthogonal=chosen)
+    return {"random": overlap(256), "wide": overlap(4096), "orthogonal": chosen}
 
 
 # Three steps
 
 
-@measures()
-def rates() -> SimpleNamespace:
+@measure
+def rates() -> Found:
     """Accuracy gained by a finite first rate over LV, with the trigger out of and in the values;
     attention by second rate."""
 
-    def gained(flag: bool) -> dict[float, Interval]:
-        table = three_rates.over_eta(flag, range(5))
-        return {eta: seed_interval(table.loc[table["eta"] == eta, "gain"]) for eta in (0.1, 10.0)}
+    def at_both(table: pd.DataFrame, rate: str, column: str) -> list[Interval]:
+        return [seed_interval(table.loc[table[rate] == ratio, column]) for ratio in (0.1, 10.0)]
 
-    table = three_rates.over_gamma(False, range(5))
-    small, large = (
-        seed_interval(table.loc[table["saturation"] == rate, "attention"]) for rate in (0.1, 10.0)
+    attention = at_both(three_rates.over_gamma(False, range(5)), "saturation", "attention")
+    out, inside = (
+        at_both(three_rates.over_eta(flag, range(5)), "eta", "gain") for flag in (False, True)
     )
-    out, inside = (list(gained(flag).values()) for flag in (False, True))
-    return SimpleNamespace(out=out, inside=inside, small=small, large=large)
+    return {"out": out, "inside": inside, "small": attention[0], "large": attention[1]}
 
 
 # The first steps and the last
 
 
 LATE = "many steps"  # of chapter 12: this model, 400 steps at the book's own rates
-LAWS = ("gaussian", "orthogonal")
 
 
-@measures()
-def early_direction() -> SimpleNamespace:
+@measure
+def early_direction() -> Found:
     """Runs of the rung of many steps with lock-on half of the way after three, by N; mean weight on
     the informative token when lock-on is there, and at the end."""
     times = order.load().query("rung == @LATE")
     early = (times["step_lock_on"] <= 3).groupby(times["samples"]).agg(["sum", "size"])
     ample = sizes.setting(sizes.BASE, 4 * sizes.VOCAB)
-    looks = train(RUNGS[LATE], ample, sizes.SEEDS).history.drop(columns="seed")
-    curve = looks.groupby("step", as_index=False).mean()
-    first, last = curve[curve["lock_on"] > 0.9].iloc[0], curve.iloc[-1]
-    return SimpleNamespace(
-        early=early,
-        by_samples=", ".join(f"{r.sum} of {r.size} at {r.Index}" for r in early.itertuples()),
-        step=int(first["step"]),
-        few=first["attention"],
-        most=last["attention"],
-    )
+    looks = train(RUNGS[LATE], ample, sizes.SEEDS, steps=40, looks=2).history
+    curve = looks.drop(columns="seed").groupby("step", as_index=False).mean()
+    first = curve[curve["lock_on"] > 0.9].iloc[0]
+    ended = grids.at(ladder_laws.at_base(runs.load()), rung=LATE, samples=ample.samples)
+    by_samples = {f"N = {row.Index}": f"{row.sum} of {row.size}" for row in early.itertuples()}
+    weights = {"few": first["attention"], "most": ended["attention"].mean()}
+    return {"early": early, "by_samples": by_samples, "step": int(first["step"]), **weights}
 
 
-@measures()
-def early_decides() -> SimpleNamespace:
+@measure
+def early_decides() -> Found:
     """Of the draws without lock-on after three steps the share with lock-on after 400, below N = V
     and from there on; draws with it, and still."""
     by = ["vocab", "seq_len", "dim", "samples", "seed"]
@@ -148,44 +140,30 @@ def early_decides() -> SimpleNamespace:
     means = late[failed].groupby([fewer, table["seed"]]).mean()
     found = {"N < V": seed_interval(means[True]), "N ≥ V": seed_interval(means[False])}
     shares = {name: Interval(x.mean, max(x.low, 0), min(x.high, 1)) for name, x in found.items()}
-    kept = (~failed & late).sum()
-    return SimpleNamespace(failed=failed.sum(), shares=shares, locked=(~failed).sum(), kept=kept)
+    counts = {"failed": failed.sum(), "locked": (~failed).sum(), "kept": (~failed & late).sum()}
+    return {"shares": shares, **counts}
 
 
-@measures()
-def oscillation() -> SimpleNamespace:
-    """Runs whose accuracy falls on the way, by factor of the rate and law, with fixed
-    embeddings."""
-    table = oscillations.load().query("rung == 'AdamW'").set_index(["factor", "embeddings"])
-    counts = table[["oscillate", "runs"]]
-    cells = counts.unstack()
-    rates = ", ".join(
-        f"{' and '.join(str(cells.at[rate, ('oscillate', law)]) for law in LAWS)} of "
-        f"{cells.at[rate, ('runs', LAWS[0])]} at {rate} times the rate"
-        for rate in cells.index
-    )
-    largest = cells.index.max()
-    return SimpleNamespace(
-        counts=counts,
-        rates=rates,
-        largest=largest,
-        chance=p_value(counts, largest),
-        p_value=p_value,
-    )
-
-
-def p_value(counts: pd.DataFrame, rate: float) -> float:
-    """Fisher's one-sided p, random against orthogonal embeddings at one factor of the rate."""
-    cells = counts.loc[[(rate, law) for law in LAWS]]
-    table = cells.assign(runs=cells["runs"] - cells["oscillate"]).to_numpy(int)
-    return float(stats.fisher_exact(table, alternative="greater").pvalue)
+@measure
+def oscillation() -> Found:
+    """Runs whose accuracy falls on the way with random and with orthogonal fixed embeddings, and
+    Fisher's one-sided p, by factor of the rate."""
+    table = oscillations.load().query("rung == 'AdamW'").pivot(index="factor", columns="embeddings")
+    shown, chances = {}, {}
+    for factor, row in table.iterrows():
+        random, orthogonal = row["oscillate", "gaussian"], row["oscillate", "orthogonal"]
+        runs_ = row["runs", "gaussian"]
+        shown[f"at {factor} times the rate"] = f"{random:g} and {orthogonal:g} of {runs_:g}"
+        both = [[random, runs_ - random], [orthogonal, runs_ - orthogonal]]
+        chances[factor] = float(stats.fisher_exact(both, alternative="greater").pvalue)
+    return {"shown": shown, "chances": chances}
 
 
 # Budgets
 
 
-@measures()
-def trade_off() -> SimpleNamespace:
+@measure
+def trade_off() -> Found:
     """Accuracy at one budget N L d, along d at one L and along L at one d."""
 
     def accuracy(length: int, dim: int) -> Interval:
@@ -194,11 +172,11 @@ def trade_off() -> SimpleNamespace:
 
     dims = {dim: accuracy(16, dim) for dim in (48, 96, 192, 384, 768)}
     lengths = {length: accuracy(length, 192) for length in (4, 16, 64, 256)}
-    return SimpleNamespace(total=TOTAL, dims=dims, lengths=lengths)
+    return {"total": TOTAL, "dims": dims, "lengths": lengths}
 
 
-@measures()
-def exact_recall() -> SimpleNamespace:
+@measure
+def exact_recall() -> Found:
     """Draws in which all facts came back, of how many; recall at a small d with two large N."""
     base = replace(RUNNING, seq_len=16, dim=192, samples=16384)
 
@@ -209,4 +187,4 @@ def exact_recall() -> SimpleNamespace:
         seed_interval(recall(replace(base, dim=64, samples=samples), 5))
         for samples in (32768, 131072)
     )
-    return SimpleNamespace(whole=recall(base, 10).count(1), draws=10, few=few, many=many)
+    return {"whole": recall(base, 10).count(1), "draws": 10, "few": few, "many": many}

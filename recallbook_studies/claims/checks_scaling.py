@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from types import SimpleNamespace
-from typing import Any
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -17,14 +16,9 @@ from recallbook.theory.search import bracket
 from recallbook.training.simulation import simulate
 from recallbook_studies import critical, grids
 from recallbook_studies.ch01 import baselines
-from recallbook_studies.ch09 import (
-    four_corners,
-    geometry,
-    large_sizes,
-    lock_on_sizes,
-)
+from recallbook_studies.ch09 import geometry, large_sizes, lock_on_sizes
 from recallbook_studies.ch12 import ladder_laws, runs
-from recallbook_studies.claims.findings import by_size, measures
+from recallbook_studies.claims.findings import Found, measure
 from recallbook_studies.intervals import Interval, seed_interval
 
 LOCKS = "lock-on"
@@ -44,75 +38,67 @@ def _intervals(table: pd.DataFrame) -> Intervals:
     return {r.size: Interval(r.exponent, r.low, r.high) for r in table.itertuples()}
 
 
-def _exponents(rows: pd.DataFrame, *sizes: str, **options: Any) -> Intervals:
-    return _intervals(critical.exponents(rows, list(sizes), **options))
+def _exponents(rows: pd.DataFrame, *sizes: str, outcome: str = "lock_on") -> pd.DataFrame:
+    return critical.exponents(rows, list(sizes), outcome=outcome)
+
+
+def _rung(name: str, level: float = 0.5) -> pd.DataFrame:
+    return ladder_laws.fitted(runs.load().query("rung == @name"), level)
 
 
 @cache
-def fitted(law: str) -> Intervals:
-    """Exponents of measured critical N, by size: lock-on, label frequencies, one gradient, and
-    accuracy one half after three and 400 steps."""
-    if law == LOCKS:
-        rows = load_results("lock_on")
-        sizes = _exponents(lock_on_sizes.sizes(rows, False), "dim", "seq_len")
-        return sizes | _exponents(lock_on_sizes.vocabularies(rows, False), "vocab")
-    if law == LABELS:
-        rows = load_results("label_frequencies").query("trigger_in_values")
-        return _exponents(rows, "vocab", "dim", outcome="accuracy")
-    if law == ONE:
-        rows = load_results("one_step").query("method == 'argmax' and not trigger_in_values")
-        return _exponents(rows, "vocab", "seq_len", "dim", outcome="recall")
-    return _rung(RUNGS[law])
-
-
-def _rung(name: str, level: float = 0.5) -> Intervals:
-    return _intervals(ladder_laws.fitted(runs.load().query("rung == @name"), level))
-
-
 def exponent_table() -> pd.DataFrame:
-    """Measured exponents of critical N by law and size, with intervals, beside those of N ~ d L."""
-    claimed = {"dim": 1, "seq_len": 1}
-    return pd.DataFrame(
-        {"law": law, "size": size, **found._asdict(), "claimed": claimed.get(size)}
-        for law in (LOCKS, LABELS, ONE, SHORT, LONG)
-        for size, found in fitted(law).items()
-    )
+    """Exponents of measured critical N with intervals, by law and size: lock-on, label frequencies,
+    one gradient, and accuracy one half after three and 400 steps."""
+    locks = load_results("lock_on")
+    labels = load_results("label_frequencies").query("trigger_in_values")
+    one = load_results("one_step").query("method == 'argmax' and not trigger_in_values")
+    fits = [
+        (LOCKS, _exponents(lock_on_sizes.sizes(locks, False), "dim", "seq_len")),
+        (LOCKS, _exponents(lock_on_sizes.vocabularies(locks, False), "vocab")),
+        (LABELS, _exponents(labels, "vocab", "dim", outcome="accuracy")),
+        (ONE, _exponents(one, "vocab", "seq_len", "dim", outcome="recall")),
+        *((law, _rung(name)) for law, name in RUNGS.items()),
+    ]
+    table = pd.concat([found.assign(law=law) for law, found in fits], ignore_index=True)
+    return table[["law", "size", "exponent", "low", "high"]]
+
+
+def fitted(law: str) -> Intervals:
+    """Exponents of one law, by size."""
+    return _intervals(grids.at(exponent_table(), law=law))
 
 
 def _in(size: str, *laws: str) -> Intervals:
     return {law: fitted(law)[size] for law in laws}
 
 
-@measures()
-def vocabulary_harder() -> SimpleNamespace:
-    """Exponents of N in V."""
-    return SimpleNamespace(exponents=_in("vocab", LOCKS, LABELS, ONE))
+@measure
+def directions() -> Found:
+    """Exponents of N in V and in d."""
+    return {size: _in(size, LOCKS, LABELS, ONE) for size in ("vocab", "dim")}
 
 
-@measures()
-def larger_dim_helps() -> SimpleNamespace:
-    """Exponents of N in d."""
-    return SimpleNamespace(exponents=_in("dim", LOCKS, LABELS, ONE))
-
-
-@measures()
-def length_harder() -> SimpleNamespace:
+@measure
+def length_harder() -> Found:
     """Exponent of N for lock-on in L; factors in N for accuracy 1/2 where L doubles, by the shorter
     L."""
     rows = load_results("envelope").query("dim == 128")
-    lengths, doubled = sorted(rows["seq_len"].unique()), Intervals()
-    for length in (length for length in lengths if 2 * length in lengths):
-        part = rows[rows["seq_len"].isin([length, 2 * length])]
-        doubled |= grids.factors(part, **{str(length): part["seq_len"] > length})
-    return SimpleNamespace(exponent=fitted(LOCKS)["seq_len"], doubled=doubled)
+    doubled = Intervals()
+    for length, double in pairwise(sorted(rows["seq_len"].unique())):
+        part = rows[rows["seq_len"].isin([length, double])]
+        doubled |= grids.factors(part, **{str(length): part["seq_len"] == double})
+    return {"exponent": fitted(LOCKS)["seq_len"], "doubled": doubled}
 
 
-@measures()
-def longer_scaling() -> SimpleNamespace:
+@measure
+def longer_scaling() -> Found:
     """Exponents of N for accuracy one half after three and 400 steps, and for 0.9 after 400."""
-    return SimpleNamespace(
-        short=fitted(SHORT), long=fitted(LONG), rung=_rung(RUNGS[LONG], level=0.9)
-    )
+    return {
+        "short": fitted(SHORT),
+        "long": fitted(LONG),
+        "rung": _intervals(_rung(RUNGS[LONG], level=0.9)),
+    }
 
 
 DIMS, LENGTHS = (32, 64), (2, 8, 32)
@@ -129,10 +115,10 @@ def facts_learnt(dim: int, seq_len: int, seed: int) -> int:
     return bracket(fails, dim, smallest=3).low
 
 
-@measures()
-def product_of_d_and_l() -> SimpleNamespace:
+@measure
+def product_of_d_and_l() -> Found:
     """Exponents of the N that is needed, by size and law; facts learnt by d and L, and their
-    exponents."""
+    exponents; and both as ``readings``, exponents in d and in L."""
     sizes = [(dim, length) for dim in DIMS for length in LENGTHS]
     facts = np.array([[facts_learnt(*size, seed) for seed in range(8)] for size in sizes])
     design = np.log(np.array(sizes))
@@ -145,28 +131,16 @@ def product_of_d_and_l() -> SimpleNamespace:
     rows = facts.mean(axis=1).reshape(len(DIMS), len(LENGTHS))
     shown = {dim: ", ".join(f"{x:.0f}" for x in row) for dim, row in zip(DIMS, rows, strict=True)}
     held = dict(zip(needed, map(seed_interval, slopes), strict=True))
-    return SimpleNamespace(needed=needed, held=held, facts=shown, readings=readings)
-
-
-def readings(needed: dict[str, Intervals], held: Intervals) -> list[list[Interval]]:
-    """Exponents in d and L of N ~ d L, read as what is needed, by law, and as what can be learnt."""
-    lines = [[needed["dim"][law], x] for law, x in needed["seq_len"].items()]
-    return [*lines, list(held.values())]
+    readings = [[needed["dim"][law], x] for law, x in needed["seq_len"].items()]
+    readings += [list(held.values())]
+    return {"needed": needed, "held": held, "facts": shown, "readings": readings}
 
 
 # Products
 
 
-@cache
-def corners(trigger_in_values: bool) -> pd.DataFrame:
-    """Critical N for accuracy in the four corners of small and large d and L."""
-    rows = four_corners.critical(load_results("four_corners"), trigger_in_values, "accuracy")
-    return rows.set_index(["dim", "seq_len"])
-
-
-@measures("product_of_three", "inseparable", "length_for_reviews")
-@cache
-def _product() -> SimpleNamespace:
+@measure
+def product() -> Found:
     """Lock-on: how far a product of d and L misses N, over which span, exponents. Price of a longer
     L, N for accuracy 1/2 at L = 256 over L = 8, by d; and their ratio, 1 for a product."""
     rows = lock_on_sizes.sizes(load_results("lock_on"), False)
@@ -174,34 +148,31 @@ def _product() -> SimpleNamespace:
     missed = np.abs(lock_on_sizes.interactions(table).to_numpy()).max()
     frame = load_results("four_corners").query("not trigger_in_values")
     long, wide = frame["seq_len"] == 256, frame["dim"] == 512
-    prices = {
-        dim: grids.factors(frame[frame["dim"] == dim], long=long[frame["dim"] == dim])["long"]
-        for dim in (128, 512)
+    parts = {128: ~wide, 512: wide}
+    return {
+        "misses": math.exp(missed) - 1,
+        "span": table["critical"].max() / table["critical"].min(),
+        "exponents": fitted(LOCKS),
+        "prices": {dim: grids.factors(frame[x], long=long[x])["long"] for dim, x in parts.items()},
+        "ratio": grids.factors(frame, long=long, wide=wide, both=long & wide)["both"],
     }
-    return SimpleNamespace(
-        misses=math.exp(missed) - 1,
-        span=table["critical"].max() / table["critical"].min(),
-        exponents=fitted(LOCKS),
-        prices=prices,
-        ratio=grids.factors(frame, long=long, wide=wide, both=long & wide)["both"],
-    )
 
 
-@measures("thresholds", "more_data_helps")
-@cache
-def _thresholds() -> SimpleNamespace:
+@measure
+def more_data() -> Found:
     """Recall gained by the last fourfold N, that at the last N, and the whole gain, by d; exponents
     of lock-on."""
     rows = large_sizes.grid(load_results("large_sizes"), "three decades of N")
-    table = rows.query("not trigger_in_values").pivot(
-        index=["dim", "seed"], columns="samples", values="recall"
-    )
-    ends = {"last": 0.0, "gains": table.iloc[:, -2], "whole": table.iloc[:, 0]}
+    rows = rows.query("not trigger_in_values")
+    recall = rows.pivot(index=["dim", "seed"], columns="samples", values="recall").to_numpy()
+    dims = sorted(rows["dim"].unique())
+    by_dim = recall.reshape(len(dims), -1, recall.shape[1]).transpose(2, 0, 1)
+    ends = {"last": 0.0, "gains": by_dim[-2], "whole": by_dim[0]}
     found = {
-        name: by_size((table.iloc[:, -1] - before).reset_index(name=name), "dim", name)
+        name: dict(zip(dims, map(seed_interval, by_dim[-1] - before), strict=True))
         for name, before in ends.items()
     }
-    return SimpleNamespace(**found, exponents=fitted(LOCKS), stuck=stuck)
+    return {**found, "exponents": fitted(LOCKS), "stuck": stuck}
 
 
 def stuck(last: dict[int, Interval], gains: dict[int, Interval]) -> bool:
@@ -214,8 +185,8 @@ def stuck(last: dict[int, Interval], gains: dict[int, Interval]) -> bool:
 # Orthogonal embeddings
 
 
-@measures()
-def optimism() -> SimpleNamespace:
+@measure
+def optimism() -> Found:
     """Critical N of random over that of orthogonal embeddings at equal d, by outcome and L."""
     results, ratios = load_results("geometry"), {}
     for name, outcome, flag in (
@@ -225,12 +196,11 @@ def optimism() -> SimpleNamespace:
     ):
         for row in geometry.ratios(results, flag, outcome).itertuples():
             ratios[f"{name} at L = {row.seq_len}"] = Interval(row.ratio, row.low, row.high)
-    return SimpleNamespace(ratios=ratios)
+    return {"ratios": ratios}
 
 
-@measures("orthogonal_separates", "interference_multiplies")
-@cache
-def _coupling() -> SimpleNamespace:
+@measure
+def coupling() -> Found:
     """Exponents of N in d and L with random embeddings; with orthogonal ones the exponent in L, and
     the largest change of an outcome between dimensions, draw by draw."""
 
@@ -239,38 +209,36 @@ def _coupling() -> SimpleNamespace:
         return [(run.accuracy, run.lock_on) for run in (simulate(setting, s) for s in (0, 1))]
 
     change = float(np.abs(np.subtract(outcomes(66), outcomes(200))).max())
-    results = load_results("geometry")
-    rows = geometry.labelled(results.query("not trigger_in_values and seq_len != 16"))
-    growth = _exponents(rows[rows["law"] == "orthogonal, d = 258"], "seq_len")["seq_len"]
-    random = geometry.gaussian(results, False).query("seq_len != 16")
-    return SimpleNamespace(
-        change=change, growth=growth, random=_exponents(random, "dim", "seq_len")
-    )
+    rows = load_results("geometry").query("not trigger_in_values and seq_len != 16")
+    growth = _intervals(_exponents(grids.at(rows, embeddings="orthogonal"), "seq_len"))
+    random = _intervals(_exponents(grids.at(rows, embeddings="gaussian"), "dim", "seq_len"))
+    return {"change": change, "growth": growth["seq_len"], "random": random}
 
 
 # The table of critical N
 
 
-@measures()
-def table_order() -> SimpleNamespace:
+@cache
+def corners(trigger_in_values: bool) -> dict[tuple[int, int], Interval]:
+    """Critical N for accuracy 1/2 in the four corners of small and large d and L."""
+    rows = grids.at(load_results("four_corners"), trigger_in_values=trigger_in_values)
+    table = critical.critical_table(rows, ["dim", "seq_len"], outcome="accuracy")
+    return {(r.dim, r.seq_len): Interval(r.critical, r.low, r.high) for r in table.itertuples()}
+
+
+@measure
+def table_order() -> Found:
     """Critical N for accuracy 1/2 by d and L, with the trigger out of and in the values."""
-    tables = [
-        {
-            size: Interval(*row)
-            for size, row in corners(flag)[["critical", "low", "high"]].iterrows()
-        }
-        for flag in (False, True)
-    ]
     order = ((128, 8), (128, 256), (512, 8), (512, 256))
-    out, inside = ([table[size] for size in order] for table in tables)
-    return SimpleNamespace(out=out, inside=inside)
+    out, inside = ([corners(flag)[size] for size in order] for flag in grids.FLAGS)
+    return {"out": out, "inside": inside}
 
 
 # All facts
 
 
-@measures()
-def coverage() -> SimpleNamespace:
+@measure
+def coverage() -> Found:
     """Chance that all facts are seen, by multiple of V log V; N for accuracy 1/2 over V log V, by
     corner."""
     least = 512 * math.log(512)
@@ -278,17 +246,17 @@ def coverage() -> SimpleNamespace:
         float(baselines.seen_distribution(512, round(k * least))[-1]) for k in (0.5, 1.0, 2.0)
     )
     needed = {
-        f"d = {dim}, L = {length}": Interval(*(row / least))
-        for (dim, length), row in corners(False)[["critical", "low", "high"]].iterrows()
+        f"d = {dim}, L = {length}": Interval(*(x / least for x in found))
+        for (dim, length), found in corners(False).items()
     }
-    return SimpleNamespace(half=half, one=one, two=two, needed=needed)
+    return {"half": half, "one": one, "two": two, "needed": needed}
 
 
 # Signal and noise
 
 
-@measures()
-def named_noise() -> SimpleNamespace:
+@measure
+def named_noise() -> Found:
     """Predicted minus simulated lock-on, a mean over settings with its interval over seeds; and
     without each term."""
     by = ["vocab", "seq_len", "dim", "samples"]
@@ -309,4 +277,4 @@ def named_noise() -> SimpleNamespace:
 
     terms = ("mean bias", "gradient noise", "trigger overlap", "frequency noise")
     without = {term: excess(term) for term in terms}
-    return SimpleNamespace(settings=len(settings), whole=excess(), without=without)
+    return {"settings": len(settings), "whole": excess(), "without": without}

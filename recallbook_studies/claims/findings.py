@@ -1,42 +1,36 @@
 r"""What decides a claim: a measurement, which parts hold of it, and the sentence that says it.
 
-Measurements are committed results, predictions, or simulations of a few seconds; each is entered
-under the names of the claims' checks. The parts of a claim, the rule in words and the sentence stand
-beside the claims, in ``claims.toml``. Parts see nothing but what was measured, so other data can be
-put in its place, and a test does.
+Measurements are committed results, predictions, or simulations of a few seconds; several claims may
+rest on one. The parts of a claim, the rule in words and the sentence stand beside the claims, in
+``claims.toml``. Parts see nothing but what was measured, so other data can be put in its place, and
+a test does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from string import Formatter
-from types import SimpleNamespace
 from typing import Any
 
-import pandas as pd
+from recallbook_studies.intervals import Interval
 
-from recallbook_studies.intervals import Interval, seed_interval
-
-Measure = Callable[[], SimpleNamespace]
+Found = dict[str, Any]  # what was measured, by name
+Measure = Callable[[], Found]
 CHECKS: dict[str, Measure] = {}
 CONFIRMED, PARTLY, REFUTED = "confirmed", "true only where", "refuted"
 
 
-def measures(*names: str) -> Callable[[Measure], Measure]:
-    """Enter a measurement as the check of these names, or of its own."""
-
-    def enter(measure: Measure) -> Measure:
-        CHECKS.update(dict.fromkeys(names or (measure.__name__,), measure))
-        return measure
-
-    return enter
+def measure(function: Measure) -> Measure:
+    """Enter a measurement as the check of its name; it is made once."""
+    found = CHECKS[function.__name__] = cache(function)
+    return found
 
 
-def decide(parts: str, found: SimpleNamespace) -> str:
+def decide(parts: str, found: Found) -> str:
     """The verdict: confirmed if every part of a claim holds in what was found, true only where if
     some do."""
-    names = {"all": all, "any": any, "max": max, "min": min, "abs": abs, "map": map}
-    kept = eval(parts, {"__builtins__": names, "holds": holds, **vars(found)})
+    kept = eval(parts, {"holds": holds, **found})
     return CONFIRMED if all(kept) else PARTLY if any(kept) else REFUTED
 
 
@@ -64,11 +58,6 @@ class Sentence(Formatter):
         if isinstance(value, str):
             return text
         return text.removeprefix("-") if not text.strip("-0.") else text.replace("-", "\u2212")
-
-
-def by_size(rows: pd.DataFrame, size: str, column: str) -> dict[int, Interval]:
-    """Means over seeds with intervals of a column, by the values of a size."""
-    return {int(value): seed_interval(part[column]) for value, part in rows.groupby(size)}
 
 
 def holds(interval: Interval, value: float = 0) -> bool:

@@ -42,7 +42,8 @@ def numeric(expression: sp.Expr) -> Callable[[Values], Any]:
         When called without a value for one of its symbols.
     """
     symbols = sorted(expression.free_symbols, key=str)
-    function = sp.lambdify(symbols, expression, ["scipy", "numpy"], cse=True)
+    # no docstring: printing the expression takes as long as compiling it
+    function = sp.lambdify(symbols, expression, ["scipy", "numpy"], cse=True, docstring_limit=0)
 
     def at(values: Values) -> Any:
         missing = [symbol for symbol in symbols if symbol not in values]
