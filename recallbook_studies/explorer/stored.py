@@ -23,6 +23,7 @@ from recallbook.theory.hermite import hermite_coefficients
 Array = NDArray[np.float64]
 ORDER = 16  # of the Hermite series
 NOISES = np.arange(-7, 5, 0.05)  # log rho
+FINE = np.arange(NOISES[0], NOISES[-1], 0.002)
 MARGINS = np.arange(-9, 14, 0.02)
 SCATTER = np.arange(-6, 6.1, 0.25)  # of the right logit, in standard deviations
 WEIGHTS = np.exp(-(SCATTER**2) / 2) / np.exp(-(SCATTER**2) / 2).sum()
@@ -47,9 +48,26 @@ def noise(recall: float, vocab: int, samples: int, dim: int, theta: float, usual
     r"""$\log\rho$ at which recall is as predicted, or near the usual one where it hardly shows."""
     mean = samples / vocab
     counts = np.arange(poisson.ppf(1e-9, mean), poisson.isf(1e-9, mean) + 1)
+    chances = poisson.pmf(counts, mean) * np.where(counts > 0, 1, 1 / (1 + dim / vocab))
     scatter = np.exp(2 * NOISES) * (mean**2 + mean) + theta**2 * (1 + vocab / dim) * mean
     margins = (counts - theta * mean) / np.sqrt(scatter)[:, None]
-    found = np.interp(margins, MARGINS, wins(vocab)) @ (poisson.pmf(counts, mean) * np.where(counts == 0, CH(samples, vocab, dim), 1))
-    fine = np.arange(NOISES[0], NOISES[-1], 0.002)
-    off = (np.interp(fine, NOISES, found) - recall) ** 2 + (DOUBT * (fine - usual)) ** 2
-    return float(fine[np.argmin(off)])
+    found = np.interp(margins, MARGINS, wins(vocab)) @ chances
+    off = (np.interp(FINE, NOISES, found) - recall) ** 2 + (DOUBT * (FINE - usual)) ** 2
+    return float(FINE[np.argmin(off)])
+
+
+def noises(rows: pd.DataFrame) -> Array:
+    r"""$\log\rho$ of every row. The usual one is that of the next number of sequences towards the
+    middle one of the same sizes, and there that of a matrix."""
+    found = np.empty(len(rows))
+    for places in rows.groupby(["vocab", "dim", "width"]).indices.values():
+        middle = len(places) // 2
+        for side in (places[middle:], places[middle::-1]):
+            first = rows.iloc[side[0]]
+            usual = np.log((first["vocab"] + first["dim"]) / first["dim"] ** 2) / 2
+            for place in side:
+                row = rows.iloc[place]
+                theta = shared(row["activation"], bool(row["trigger_in_values"]))
+                sizes = row["vocab"], row["samples"], row["dim"]
+                found[place] = usual = noise(row["recall"], *map(int, sizes), theta, usual)
+    return found
