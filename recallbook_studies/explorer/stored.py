@@ -4,8 +4,10 @@ Of one token, which attention always locates, a fact seen $n$ times has the righ
 $n-\theta\lambda$, where $\lambda=N/V$ and $\theta$ is what all stored vectors share with the asked
 one. Logits scatter by $\sigma$, the right one too,
 $$\sigma^2=\rho^2(\lambda^2+\lambda)+\theta^2(1+V/d)\lambda,$$
-and counts are Poisson. Which $\rho$ gives the recall that is predicted varies slowly with all sizes,
-so the page interpolates $\log\rho$; its script applies the same formula to partial lock-on.
+and counts are Poisson. A fact never located is answered by chance, and then only as often as
+$1/(1+d/V)$: of all unlocated ones, those whose label no other stored fact leads. Which $\rho$ gives
+the recall that is predicted varies slowly with all sizes, so the page interpolates $\log\rho$; its
+script applies the same formula to partial lock-on.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ def shared(activation: str, trigger_in_values: bool) -> float:
     r"""$\theta$: the kernel at the overlap of two facts, which is one half with the trigger in the
     values and 0 without, over the kernel at 1."""
     squares = hermite_coefficients(activation, 1.0, ORDER).values ** 2
-    return float(squares @ (0.5 * trigger_in_values) ** np.arange(ORDER + 1.0) / squares.sum())
+    powers = (0.5 * trigger_in_values) ** np.arange(ORDER + 1.0)
+    return round(float(squares @ powers / squares.sum()), 6)
 
 
 @cache
