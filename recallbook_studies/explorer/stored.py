@@ -4,15 +4,16 @@ Of one token, which attention always locates, a fact seen $n$ times has the righ
 $n-\theta\lambda$, where $\lambda=N/V$ and $\theta$ is what all stored vectors share with the asked
 one. Logits scatter by $\sigma$, the right one too,
 $$\sigma^2=\rho^2(\lambda^2+\lambda)+\theta^2(1+V/d)\lambda,$$
-and counts are Poisson. A fact never located is answered by chance, and then only as often as
-$1/(1+d/V)$: of all unlocated ones, those whose label no other stored fact leads. Which $\rho$ gives
-the recall that is predicted varies slowly with all sizes, so the page interpolates $\log\rho$; its
+and counts are Poisson. The chance of a fact never located is multiplied by $1/(1+d/V)$, a factor
+found by fitting: of its wrong labels some have a stored fact of their own. Which $\rho$ gives the
+recall that is predicted varies slowly with all sizes, so the page interpolates $\log\rho$; its
 script applies the same formula to partial lock-on.
 """
 
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -47,30 +48,28 @@ def wins(vocab: int) -> Array:
     return np.asarray(np.exp((vocab - 1) * log_ndtr(MARGINS[:, None] + SCATTER)) @ WEIGHTS)
 
 
-def noise(recall: float, vocab: int, samples: int, dim: int, theta: float, usual: float) -> float:
+def noise(row: Any, usual: float) -> float:
     r"""$\log\rho$ at which recall is as predicted, or near the usual one where it hardly shows."""
-    mean = samples / vocab
+    mean = row.samples / row.vocab
+    theta = shared(row.activation, row.trigger_in_values)
     counts = np.arange(poisson.ppf(1e-9, mean), poisson.isf(1e-9, mean) + 1)
-    chances = poisson.pmf(counts, mean) * np.where(counts > 0, 1, 1 / (1 + dim / vocab))
-    scatter = np.exp(2 * NOISES) * (mean**2 + mean) + theta**2 * (1 + vocab / dim) * mean
+    chances = poisson.pmf(counts, mean) * np.where(counts > 0, 1, 1 / (1 + row.dim / row.vocab))
+    scatter = np.exp(2 * NOISES) * (mean**2 + mean) + theta**2 * (1 + row.vocab / row.dim) * mean
     margins = (counts - theta * mean) / np.sqrt(scatter)[:, None]
-    found = np.interp(margins, MARGINS, wins(vocab)) @ chances
-    off = (np.interp(FINE, NOISES, found) - recall) ** 2 + (DOUBT * (FINE - usual)) ** 2
+    found = np.interp(margins, MARGINS, wins(row.vocab)) @ chances
+    off = (np.interp(FINE, NOISES, found) - row.recall) ** 2 + (DOUBT * (FINE - usual)) ** 2
     return float(FINE[np.argmin(off)])
 
 
 def noises(rows: pd.DataFrame) -> Array:
     r"""$\log\rho$ of every row. The usual one is that of the next number of sequences towards the
     middle one of the same sizes, and there that of a matrix."""
-    found = np.empty(len(rows))
+    found, every = np.empty(len(rows)), list(rows.itertuples())
     for places in rows.groupby(["vocab", "dim", "width"]).indices.values():
         middle = len(places) // 2
         for side in (places[middle:], places[middle::-1]):
-            first = rows.iloc[side[0]]
-            usual = np.log((first["vocab"] + first["dim"]) / first["dim"] ** 2) / 2
+            vocab, dim = every[side[0]].vocab, every[side[0]].dim
+            usual = np.log((vocab + dim) / dim**2) / 2
             for place in side:
-                row = rows.iloc[place]
-                theta = shared(row["activation"], bool(row["trigger_in_values"]))
-                sizes = row["vocab"], row["samples"], row["dim"]
-                found[place] = usual = noise(row["recall"], *map(int, sizes), theta, usual)
+                found[place] = usual = noise(every[place], usual)
     return found

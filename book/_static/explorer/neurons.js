@@ -60,7 +60,7 @@
     const place = [Math.log(dim), Math.log(width / dim)], value = (name, count) => explorer.interpolate(tables[`${name} ${activation}`], [...place, Math.log(count)]);
     const lock_on = explorer.unlog(value("lock", share).lock_on), noise = Math.exp(2 * value("stored", share * lock_on).noise);
     const theta = explorer.data.shared[activation][Number(trigger_in_values)], chances = wins(vocab);
-    const guessed = 1 / (1 + dim / vocab); // of the facts never located: wrong labels whose own fact is stored lead
+    const guessed = 1 / (1 + dim / vocab); // a factor for facts never located, found by fitting
     let accuracy = 0, recall = 0;
     for (const [weight, tokens] of located(lock_on, setting)) {
       const mean = share * meanOf(tokens), square = share ** 2 * meanOf(tokens.map((token) => token ** 2));
