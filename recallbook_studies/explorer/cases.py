@@ -38,14 +38,14 @@ RATIOS = (0.5, 32.0)  # the least and the largest width, in units of d
 
 # The nodes of every grid. What removing a term does is added to the main grid's predictions, so fewer
 # nodes do. With an MLP recall depends on the length only through the sequences that attention locates,
-# so one token alone shows it.
+# so one token alone shows it (``stored``).
 AXES: dict[str, dict[str, tuple[float, ...]]] = {
     "lock": {
         "vocab": (32, 75, 220, 580, 1400, 4096),
-        "seq_len": (2, 4, 16, 32, 64, 110, 180, 280, 440, 680, 1024),
+        "seq_len": (2, 4, 8, 16, 32, 64, 110, 180, 280, 440, 680, 1024),
         "dim": (16, 27, 48, 90, 180, 400, 1024),
         "ratio": (0.5, 2.0, 8.0, 32.0),
-        "share": (1 / 64, 1 / 16, 0.125, 0.25, 0.5, 0.75, 1.2, 2, 4, 8, 20, 64, 256, 1020),
+        "share": (1 / 64, 1 / 32, 1 / 16, 0.125, 0.25, 0.5, 1.2, 4, 8, 20, 64, 256, 1020),
     },
     "neurons": {
         "vocab": (32, 70, 160, 400, 1200, 4096),
