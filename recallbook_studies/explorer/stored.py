@@ -30,7 +30,8 @@ FINE = np.arange(NOISES[0], NOISES[-1], 0.002)
 MARGINS = np.arange(-9, 14, 0.02)
 SCATTER = np.arange(-6, 6.1, 0.25)  # of the right logit, in standard deviations
 WEIGHTS = np.exp(-(SCATTER**2) / 2) / np.exp(-(SCATTER**2) / 2).sum()
-DOUBT = 0.003  # recall that is as good as equal: a noise that hardly shows stays near the usual one
+DOUBT = 1e-4  # recall that is as good as equal
+STIFF = 0.0064  # of a surface: what a squared second difference counts beside a squared miss
 
 
 @cache
@@ -48,8 +49,8 @@ def wins(vocab: int) -> Array:
     return np.asarray(np.exp((vocab - 1) * log_ndtr(MARGINS[:, None] + SCATTER)) @ WEIGHTS)
 
 
-def noise(row: Any, usual: float) -> float:
-    r"""$\log\rho$ at which recall is as predicted, or near the usual one where it hardly shows."""
+def noise(row: Any) -> tuple[float, float]:
+    r"""$\log\rho$ at which recall is as predicted, and how fast recall changes with it there."""
     mean = row.samples / row.vocab
     theta = shared(row.activation, row.trigger_in_values)
     counts = np.arange(poisson.ppf(1e-9, mean), poisson.isf(1e-9, mean) + 1)
@@ -57,19 +58,24 @@ def noise(row: Any, usual: float) -> float:
     scatter = np.exp(2 * NOISES) * (mean**2 + mean) + theta**2 * (1 + row.vocab / row.dim) * mean
     margins = (counts - theta * mean) / np.sqrt(scatter)[:, None]
     found = np.interp(margins, MARGINS, wins(row.vocab)) @ chances
+    usual = np.log((row.vocab + row.dim) / row.dim**2) / 2  # of a matrix
     off = (np.interp(FINE, NOISES, found) - row.recall) ** 2 + (DOUBT * (FINE - usual)) ** 2
-    return float(FINE[np.argmin(off)])
+    best = FINE[np.argmin(off)]
+    return best, np.interp(best, NOISES, np.gradient(found, NOISES))
 
 
-def noises(rows: pd.DataFrame) -> Array:
-    r"""$\log\rho$ of every row. The usual one is that of the next number of sequences towards the
-    middle one of the same sizes, and there that of a matrix."""
-    found, every = np.empty(len(rows)), list(rows.itertuples())
-    for places in rows.groupby(["vocab", "dim", "width"]).indices.values():
-        middle = len(places) // 2
-        for side in (places[middle:], places[middle::-1]):
-            vocab, dim = every[side[0]].vocab, every[side[0]].dim
-            usual = np.log((vocab + dim) / dim**2) / 2
-            for place in side:
-                found[place] = usual = noise(every[place], usual)
-    return found
+def noises(rows: pd.DataFrame, shape: tuple[int, ...]) -> Array:
+    r"""$\log\rho$ of the rows of a grid of vocabulary, dimension, ratio and share: surfaces over
+    dimension and ratio that bend little and miss recall little. Where recall hardly shows the
+    noise, they go on as beside it."""
+    found = np.reshape([noise(row) for row in rows.itertuples()], (*shape, 2))
+    bends = [np.diff(np.eye(size), 2, axis=0) for size in shape[1:3]]
+    ones = [np.eye(size) for size in shape[1:3]]
+    stiff = np.kron(bends[0].T @ bends[0], ones[1]) + np.kron(ones[0], bends[1].T @ bends[1])
+    surfaces = np.empty(shape)
+    for vocab, share in np.ndindex(shape[0], shape[3]):
+        roots, slopes = found[vocab, ..., share, :].reshape(-1, 2).T
+        weights = slopes**2
+        solved = np.linalg.solve(np.diag(weights) + STIFF * stiff, weights * roots)
+        surfaces[vocab, ..., share] = solved.reshape(shape[1:3])
+    return surfaces

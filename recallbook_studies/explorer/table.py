@@ -141,7 +141,8 @@ def fitted(frame: pd.DataFrame) -> Tables:
         for kind, lock in of_part["lock"].groupby("activation"):
             tables[f"lock {kind}"] = grid_spline("lock", lock_on=bent(lock["lock_on"], ROUGH))
         for kind, neurons in of_part["neurons"].groupby("activation"):
-            tables[f"stored {kind}"] = grid_spline("neurons", noise=stored.noises(neurons))
+            shape = tuple(map(len, of.AXES["neurons"].values()))
+            tables[f"stored {kind}"] = grid_spline("neurons", noise=stored.noises(neurons, shape))
         if "held" in of_part:
             tables["held"] = grid_spline("held", recalled=bent(of_part["held"]["recall"]))
             tables["lacks"] = lacks()
