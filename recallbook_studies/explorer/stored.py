@@ -30,7 +30,7 @@ FINE = np.arange(NOISES[0], NOISES[-1], 0.002)
 MARGINS = np.arange(-9, 14, 0.02)
 SCATTER = np.arange(-6, 6.1, 0.25)  # of the right logit, in standard deviations
 WEIGHTS = np.exp(-(SCATTER**2) / 2) / np.exp(-(SCATTER**2) / 2).sum()
-DOUBT = 1e-4  # recall that is as good as equal
+DOUBT = 1e-4  # recall that is as good as equal: of such noises the one nearest to a matrix's
 STIFF = 0.0064  # of a surface: what a squared second difference counts beside a squared miss
 
 
