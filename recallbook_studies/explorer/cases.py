@@ -38,21 +38,20 @@ RATIOS = (0.5, 32.0)  # the least and the largest width, in units of d
 
 # The nodes of every grid. What removing a term does is added to the main grid's predictions, so fewer
 # nodes do. With an MLP recall depends on the length only through the sequences that attention locates,
-# so one token alone shows it.
+# so one token alone shows it (``stored``).
 AXES: dict[str, dict[str, tuple[float, ...]]] = {
-    "alone": {"vocab": VOCABS, "dim": DIMS, "share": SHARES},
     "lock": {
         "vocab": (32, 75, 220, 580, 1400, 4096),
-        "seq_len": (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024),
-        "dim": (16, 37, 84, 194, 450, 1024),
+        "seq_len": (2, 4, 8, 16, 32, 64, 110, 180, 280, 440, 680, 1024),
+        "dim": (16, 27, 48, 90, 180, 400, 1024),
         "ratio": (0.5, 2.0, 8.0, 32.0),
-        "share": (2.0**-6, 2.0**-4, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 12.0, 64.0, 256.0, 1020.0),
+        "share": (1 / 64, 1 / 32, 1 / 16, 0.125, 0.25, 0.5, 1.2, 4, 8, 20, 64, 256, 1020),
     },
     "neurons": {
-        "vocab": (32, 80, 200, 520, 1400, 4096),
-        "dim": (16, 27, 45, 76, 128, 215, 362, 609, 1024),
-        "ratio": (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0),
-        "share": (2.0**-4, 0.18, 0.5, 1.0, 2.0, 4.0, 8.0, 32.0, 180.0, 1020.0),
+        "vocab": (32, 70, 160, 400, 1200, 4096),
+        "dim": (16, 23, 32, 45, 64, 91, 128, 181, 256, 362, 512, 724, 1024),
+        "ratio": (0.5, 1.2, 2.8, 6.5, 14.5, 32.0),
+        "share": (0.35, 1.0, 2.5, 8.0, 40.0, 180.0, 1020.0),
     },
     "without": {
         "vocab": (32, 150, 343, 1792, 4096),

@@ -18,7 +18,7 @@ from recallbook.theory import caveats, trained
 from recallbook.theory.symbolic import lock_terms as lock_symbols, recall_terms as recall_symbols
 from recallbook.theory.symbolic.expressions import N, V
 from recallbook_studies.ch06 import sandwich
-from recallbook_studies.explorer import cases
+from recallbook_studies.explorer import cases, stored
 
 NAMES = {
     information_terms.directions: "directions",
@@ -78,6 +78,10 @@ def facts() -> dict[str, Any]:
         "partial": list(caveats.PARTIAL),
         "fewest_tokens": caveats.FEWEST_TOKENS,
         "trained": {"near": trained.NEAR, "about": trained.ABOUT},
+        "shared": {
+            kind: [stored.shared(kind, flag) for flag in (False, True)]
+            for kind in cases.ACTIVATIONS
+        },
         "curved": [kind for kind in cases.ACTIVATIONS if _curved(kind)],
         "sufficient": proved[
             ["vocab", "seq_len", "dim", "trigger_in_values", "sufficient"]

@@ -21,7 +21,7 @@ from scipy.interpolate import make_interp_spline
 
 from recallbook.theory import trained
 from recallbook.theory.prediction import predict, predicted_lock_on
-from recallbook_studies.explorer import cases as of, scripts, still
+from recallbook_studies.explorer import cases as of, scripts, still, stored
 from recallbook_studies.explorer.splines import Spline, packed, through
 
 Array = NDArray[np.float64]
@@ -137,13 +137,12 @@ def fitted(frame: pd.DataFrame) -> Tables:
     for _, rows in frame.groupby("trigger_in_values"):
         of_part = dict(iter(rows.groupby("part")))
         main = grid_spline("grid", **smooth(of_part["grid"]))
-        alone = grid_spline("alone", recalled=bent(of_part["alone"]["recall"]))
-        tables = {"main": main, "without": gains(of_part["without"], main), "alone": alone}
+        tables = {"main": main, "without": gains(of_part["without"], main)}
         for kind, lock in of_part["lock"].groupby("activation"):
             tables[f"lock {kind}"] = grid_spline("lock", lock_on=bent(lock["lock_on"], ROUGH))
         for kind, neurons in of_part["neurons"].groupby("activation"):
-            of_seen = neurons["recall"] / -np.expm1(-neurons["samples"] / neurons["vocab"])
-            tables[f"neurons {kind}"] = grid_spline("neurons", recalled=bent(of_seen, ROUGH))
+            shape = tuple(map(len, of.AXES["neurons"].values()))
+            tables[f"stored {kind}"] = grid_spline("neurons", noise=stored.noises(neurons, shape))
         if "held" in of_part:
             tables["held"] = grid_spline("held", recalled=bent(of_part["held"]["recall"]))
             tables["lacks"] = lacks()

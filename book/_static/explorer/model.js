@@ -65,12 +65,11 @@
   explorer.predict = function (setting) {
     if (setting.learner === "trained") return named(explorer.predictTrained(setting), setting);
     const tables = tablesOf(setting), point = [Math.log(setting.dim), Math.log(setting.samples / setting.vocab)];
+    if (setting.width !== null) return named({ ...explorer.withNeurons(tables, setting), phase: null, without: null }, setting);
     const main = explorer.interpolate(tables.main, point);
-    if (setting.width !== null) explorer.addNeurons(main, tables, setting);
     // The table holds lock-on, answers where it locked on, and recall less what lock-on gives.
     const lockOn = unlog(main.lock_on);
     const found = { accuracy: lockOn * unlog(main.answered), lock_on: lockOn, recall: unlog(main.recalled + Math.log(lockOn)) };
-    if (setting.width !== null) return named({ ...found, phase: null, without: null }, setting);
     const gains = Object.entries(explorer.interpolate(tables.without, point));
     const [phase, gain] = gains.reduce((best, next) => (next[1] > best[1] ? next : best));
     return named({ ...found, phase, without: unlog(Math.log(-Math.log1p(-found.accuracy)) + gain) }, setting);

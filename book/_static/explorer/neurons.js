@@ -1,31 +1,76 @@
-// What an MLP changes: lock-on has a table with one, and so has the recall of one token, which is always located.
+// What an MLP changes. Lock-on has a table of its own; recall follows from it and from the noise of stored facts, which a
+// table of one token gives (recallbook_studies/explorer/stored.py has the same formula where attention always locates).
 (function (explorer) {
   "use strict";
 
-  // The logarithm of N over V at which lock-on without an MLP is as high, or the nearest end of the table.
-  function locatesAsOften(lockOn, table, d) {
-    let [low, high] = explorer.data.range.share.map(Math.log);
-    for (let i = 0; i < 20; i++) {
-      const middle = (low + high) / 2;
-      if (explorer.interpolate(table, [d, middle]).lock_on < lockOn) low = middle;
-      else high = middle;
-    }
-    return high;
+  const { normal } = explorer;
+
+  // Points on a normal law, in standard deviations, and their weights.
+  function points(step, last) {
+    const at = Array.from({ length: 2 * Math.round(last / step) + 1 }, (_, i) => i * step - last);
+    const heights = at.map((x) => Math.exp(-x * x / 2)), whole = heights.reduce((sum, height) => sum + height);
+    return at.map((x, i) => [x, heights[i] / whole]);
   }
 
-  // Adds it to the predictions without one, whose table is cut at its V and L. Answers change as those of one token do,
-  // with as many sequences as attention locates; recall is that of one token, less the share that is lost without an MLP
-  // where attention locates as often.
-  explorer.addNeurons = function (main, tables, setting) {
-    const { unlog, interpolate } = explorer, { vocab, dim, samples, width, activation } = setting;
-    const d = Math.log(dim), ratio = Math.log(width / dim), share = Math.log(samples / vocab);
-    const alone = (located) => interpolate(tables.alone, [d, located]).recalled, before = Math.log(unlog(main.lock_on));
-    main.lock_on = interpolate(tables[`lock ${activation}`], [d, ratio, share]).lock_on;
-    const now = Math.log(unlog(main.lock_on)), seen = -Math.expm1(-Math.exp(share + now));
-    const after = seen * unlog(interpolate(tables[`neurons ${activation}`], [d, ratio, share + now]).recalled);
-    main.answered += Math.log(-Math.log1p(-after)) - alone(share + before);
-    const stand = locatesAsOften(main.lock_on, tables.main, d), like = interpolate(tables.main, [d, stand]), found = Math.log(unlog(like.lock_on));
-    const kept = unlog(like.recalled + found) / unlog(alone(stand + found));
-    main.recalled = Math.log(-Math.log1p(-Math.min(1 - 1e-9, after * kept))) - now;
+  const DRAWS = points(1, 3), TOKENS = points(0.75, 3.75), SCATTER = points(0.5, 6);
+  const LOW = -9, HIGH = 14, STEP = 0.05; // margins of the right logit, in standard deviations
+  const MANY = 10; // counts are normal above it
+
+  let known = { vocab: null };
+
+  // Chances at margins a step apart that the right logit is the largest.
+  function wins(vocab) {
+    if (known.vocab !== vocab) {
+      const chance = (margin) => SCATTER.reduce((sum, [x, weight]) => sum + weight * normal(margin + x) ** (vocab - 1), 0);
+      known = { vocab, chances: Float64Array.from({ length: (HIGH - LOW) / STEP + 2 }, (_, i) => chance(LOW + STEP * i)) };
+    }
+    return known.chances;
+  }
+
+  function at(chances, margin) {
+    const place = Math.min(Math.max((margin - LOW) / STEP, 0), chances.length - 2), i = Math.floor(place);
+    return chances[i] + (place - i) * (chances[i + 1] - chances[i]);
+  }
+
+  // The mean of a function of how often a fact was located.
+  function overCounts(mean, value) {
+    let sum = 0;
+    if (mean > MANY) {
+      for (const [x, weight] of TOKENS) sum += weight * value(Math.max(0, mean + Math.sqrt(mean) * x));
+      return sum;
+    }
+    const last = mean + 6 * Math.sqrt(mean) + 6;
+    for (let n = 0, chance = Math.exp(-mean); n < last; n++, chance *= mean / n) sum += chance * value(n);
+    return sum;
+  }
+
+  // Where attention locks on so often: for each draw of embeddings its weight and how likely each token is to be located.
+  // Scores of tokens are normal, and the score of the trigger moves with the draw.
+  function located(lockOn, { vocab, seq_len, dim }) {
+    const apart = Math.sqrt(2 / (1 + dim / vocab));
+    const all = (lead) => DRAWS.map(([z, weight]) => [weight, TOKENS.map(([x]) => normal(x + lead + apart * z) ** (seq_len - 1))]);
+    const mean = (draws) => draws.reduce((sum, [weight, tokens]) => sum + weight * meanOf(tokens), 0);
+    return all(explorer.bisect(0, 30, (lead) => mean(all(lead - 10)) >= lockOn) - 10);
+  }
+
+  const meanOf = (values) => TOKENS.reduce((sum, [, weight], i) => sum + weight * values[i], 0);
+
+  explorer.withNeurons = function (tables, setting) {
+    const { vocab, dim, samples, width, activation, trigger_in_values } = setting, share = samples / vocab;
+    const place = [Math.log(dim), Math.log(width / dim)], value = (name, count) => explorer.interpolate(tables[`${name} ${activation}`], [...place, Math.log(count)]);
+    const lock_on = explorer.unlog(value("lock", share).lock_on), noise = Math.exp(2 * value("stored", share * lock_on).noise);
+    const theta = explorer.data.shared[activation][Number(trigger_in_values)], chances = wins(vocab);
+    const guessed = 1 / (1 + dim / vocab); // a factor for facts never located, found by fitting
+    let accuracy = 0, recall = 0;
+    for (const [weight, tokens] of located(lock_on, setting)) {
+      const mean = share * meanOf(tokens), square = share ** 2 * meanOf(tokens.map((token) => token ** 2));
+      const scatter = Math.sqrt(noise * (square + share) + theta ** 2 * (1 + vocab / dim) * (square - mean ** 2 + mean));
+      TOKENS.forEach(([, of], i) => {
+        const found = overCounts(share * tokens[i], (n) => at(chances, (n - theta * mean) / scatter) * (n === 0 ? guessed : 1));
+        recall += weight * of * found;
+        accuracy += weight * of * tokens[i] * found;
+      });
+    }
+    return { accuracy, lock_on, recall };
   };
 })((window.explorer = window.explorer || {}));

@@ -8,8 +8,12 @@
     return SIZES.filter((name) => setting[name] !== explorer.START[name]);
   }
 
-  // Which sizes would do alone, each with the nearest value.
-  function ways() {
+  let known = null;
+
+  // Which sizes would do alone, each with the nearest value; always the same, because the start is.
+  const ways = () => known ??= search();
+
+  function search() {
     const found = SIZES.map((name) => [LETTERS[name], explorer.alone(explorer.START, name)]);
     const [can, cannot] = [found.filter(([, size]) => size), found.filter(([, size]) => !size)];
     const alone = can.map(([letter, size]) => `${letter} = ${explorer.svg.short(size)}`).join(", ");
