@@ -117,11 +117,12 @@ TALLEST = 15_000  # pixels: a page is read, not scrolled
 # where it has nothing to judge. So the page is thinned before: what is drawn of a formula becomes
 # an empty box of the same size, what is read aloud of it one piece of text, and of the code tokens
 # with the same classes (their own and those around them, so the same colours in every look) the
-# first stands for all. A formula with a link or with text in another font, and a token with more
-# than a class, stay.
+# first stands for all. A formula with a link or with text in another font or in pieces, which may
+# break within a line, and a token with more than a class, stay.
 THIN = """() => {
   const inside = 'mjx-utext, [href], [id], [role], [tabindex]';
-  const plain = [...document.querySelectorAll('mjx-container')].filter(e => !e.querySelector(inside));
+  const plain = [...document.querySelectorAll('mjx-container')]
+    .filter(e => !e.querySelector(inside) && !e.closest('.pieces'));
   const drawn = plain.map(e => e.querySelector('mjx-math')).map(e => [e, e.getBoundingClientRect()]);
   for (const [e, box] of drawn) {
     e.style.cssText += `; display: inline-block; width: ${box.width}px; height: ${box.height}px`;
