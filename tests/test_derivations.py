@@ -1,11 +1,32 @@
-"""The MLP's kernels, derived: against the numerical kernels."""
+"""Step 3's noises and the MLP's kernels, derived: against the ledger and the numerical kernels."""
 
 import numpy as np
 import pytest
+import sympy as sp
 
 from recallbook.theory.feature_kernels import near_zero
-from recallbook.theory.symbolic import lock_terms as lock_symbols
+from recallbook.theory.symbolic import lock_terms as lock_symbols, recall_terms as symbolic
+from recallbook.theory.symbolic.expressions import N, V, d, numeric, tau
+from recallbook_studies.ch05.contractions import TRIGGER
+from recallbook_studies.ch06 import derived_recall as derived
 from recallbook_studies.ch07 import derived_overlaps
+
+
+def test_means_of_inner_products():
+    assert derived.mean_of((0, 1, 0, 1)) == 1 / d
+    assert sp.simplify(derived.mean_of((0, 0, 0, 0)) - (1 + 2 / d)) == 0
+    assert derived.mean_of((0, TRIGGER, 0, TRIGGER)) == 1 / d and derived.mean_of((0, 1)) == 0
+
+
+@pytest.mark.parametrize("flag", [0, 1])
+def test_the_ledgers_noises_are_leading_parts(flag):
+    """At N >> V >> d >> 1; label overlap is the ledger's at the mean count, so counts are many
+    here."""
+    at = {V: 1e6, N: 1e11, d: 1e4, tau: flag}
+    for name, term in symbolic.mean_squares().items():
+        leading = float(numeric(term)(at)) if term.subs(tau, flag) != 0 else 0.0
+        found = float(numeric(derived.mean_squares()[name])(at))
+        assert found == pytest.approx(leading, rel=2e-3), name
 
 
 @pytest.mark.parametrize("activation", ["linear", "he2", "he3"])
