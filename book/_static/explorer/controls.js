@@ -37,7 +37,7 @@
 
   function binding({ phase, region, ...found }, { learner }) {
     if (learner === "trained") return ["not tabulated", "What binds is known for three steps only; the trigger in the values makes no difference here."];
-    if (phase === null) return ["not tabulated", "With an MLP the numbers are rough: one in eight is off by more than 0.02, one in sixty by more than 0.05. What binds is known without one only."];
+    if (phase === null) return ["not tabulated", "With an MLP one setting in forty is off by more than 0.02, with he3 one in ten. What binds is known without one only."];
     if (explorer.decides(found)) return [phase, `Without ${phase} accuracy would be about ${found.without.toFixed(2)}.`];
     if (region === "solved") return ["nothing binds", "Accuracy is as high as it can be: removing any one noise would hardly raise it."];
     return ["nothing alone", "Two things fail at once: removing any one noise would hardly help."];
