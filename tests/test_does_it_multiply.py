@@ -36,15 +36,12 @@ def test_ratio_of_critical_sizes_on_a_known_answer():
 
 def test_orthogonal_embeddings_do_not_see_the_dimension():
     for tau in (False, True):
-        found = {
-            rb.simulate(
-                sized(32, 8, dim, 100, embeddings="orthogonal", trigger_in_values=tau),
-                3,
-                test_samples=500,
-            )
+        settings = [
+            sized(32, 8, dim, 100, embeddings="orthogonal", trigger_in_values=tau)
             for dim in (34, 50, 90)
-        }
-        assert len(found) == 1
+        ]
+        assert len({rb.simulate(setting, 3, test_samples=500) for setting in settings}) == 1
+        assert len({rb.predict(setting, warn=False).accuracy for setting in settings}) == 1
 
 
 def test_laws_of_the_envelope_meet_where_they_are_equal():
