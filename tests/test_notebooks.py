@@ -159,6 +159,12 @@ def has_its_parts(notebook):
         wrong.append("between title and box: two or three sentences on why anyone should care")
     if not re.search(r"^## Takeaways$", text, re.MULTILINE):
         wrong.append("no heading `## Takeaways`")
+    if not re.search(
+        r"explorer\.html\?vocab=\d+&amp;seq_len=\d+&amp;dim=\d+&amp;samples=\d+", text
+    ):
+        wrong.append(
+            "no link to the explorer, `../book/explorer.html?vocab=...`, at a setting of its own"
+        )
     said = re.search(r"\*\*Reading\.\*\* (\d+) min", first.source)
     least = reading_minutes(notebook) - 5  # a reader who checks the formulas takes longer
     if not said or not least <= int(said.group(1)) <= least + 30:
@@ -283,6 +289,9 @@ def printed(text, name="stdout"):
     return v4.new_output("stream", name=name, text=text)
 
 
+EXPLORER = '<a href="../book/explorer.html?vocab=9&amp;seq_len=9&amp;dim=9&amp;samples=9">See</a>'
+
+
 def good_notebook():
     image = v4.new_output("display_data", {"image/png": "", "text/plain": "<Figure>"})
     settings = {"figure": {"name": "fig-line"}}
@@ -295,7 +304,7 @@ def good_notebook():
         code('device = "cpu"\nrun(device)'),
         *[code(f"print({i})", printed(f"{i}\n")) for i in range(5)],
         code("plot()", image, mystnb=settings, tags=["hide-input"]),
-        v4.new_markdown_cell("## Takeaways\n\nOne."),
+        v4.new_markdown_cell(f"## Takeaways\n\nOne. {EXPLORER}"),
         v4.new_markdown_cell("## Exercises"),
     ]
     for i in range(5):
@@ -355,6 +364,7 @@ BREACHES = [
     (has_its_parts, change_source(0, "# Title", "# Title $N$")),
     (has_its_parts, change_source(0, "**Reading.** 0 min", "**Reading.** 40 min")),
     (has_its_parts, change_source(9, "Takeaways", "End")),
+    (has_its_parts, change_source(9, "explorer", "page")),
     (has_its_parts, change_source(0, "Why. So.", "")),
     (exercises_ask_first, change_source(10, "Exercises", "Questions")),
     (exercises_ask_first, change_source(11, "{exercise}", "{note}")),
