@@ -157,6 +157,7 @@ def mlp() -> dict[str, str]:
     """Caps of the activations, and a critical width."""
     names = ("tanh", "relu", "gelu", "he2", "he3")
     known = {name: features.coefficients(name)["cap"] for name in names}
+    relu = features.coefficients("relu")
     finite = [f"{cap:.1f} for {name}" for name, cap in known.items() if math.isfinite(cap)]
     free = " and ".join(name for name, cap in known.items() if math.isinf(cap))
     width = rb.critical_width(dim=WIDTH_DIM, activation="he3", warn=False, **WIDTHS)
@@ -164,6 +165,8 @@ def mlp() -> dict[str, str]:
     text = f"{rounded(width)} neurons for accuracy 0.9 with he3 at {case}"
     return {
         "relu cap": f"{known['relu']:.1f}",
+        "relu kept": f"{known['relu'] ** -0.5:.2f}",
+        "relu spread": f"{relu['K'] / (relu['K'] - relu['phi_0'] ** 2):.1f}",
         "caps": ", ".join(finite) + f"; no cap for {free}",
         "width case": text,
     }
