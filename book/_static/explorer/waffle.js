@@ -31,7 +31,7 @@
     return FATES.map((fate) => {
       const swatch = Object.assign(document.createElement("i"), { className: `explorer-swatch fate-${fate.replace(" ", "-")}` });
       const item = document.createElement("li");
-      item.append(swatch, ` ${fate}: ${counts[fate].toLocaleString("en")} (${Math.round(100 * counts[fate] / count)} %)`);
+      item.append(swatch, ` ${fate}: ${counts[fate].toLocaleString("en")} (${Math.round(100 * explorer.share(counts[fate] / count))} %)`);
       return item;
     });
   }
