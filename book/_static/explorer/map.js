@@ -47,7 +47,9 @@
       const own = line.filter((at) => at.piece === piece), at = own[piece === "wall" ? 0 : Math.floor(own.length / 2)];
       if (!at) return [];
       if (piece === "wall") return [named(piece, x(at.dim) + 8, y(at.samples) + 40, "start")];
-      return [named(piece, Math.min(x(at.dim) + 6, width - right - BOLD * piece.length), y(at.samples) - 8, "start")];
+      const wide = BOLD * piece.length, left = Math.min(x(at.dim) + 6, width - right - wide);
+      const below = line.filter(({ dim }) => x(dim) > left - 12 && x(dim) < left + wide + 12).map(({ samples }) => y(samples));
+      return [named(piece, left, Math.min(...below) - 8, "start")];
     });
   }
 
@@ -123,7 +125,7 @@
     const free = explorer.movable(setting, Math.abs(across) > Math.abs(up) ? "dim" : "samples"), found = { ...setting };
     for (const name of free) {
       const scale = name === "dim" ? x : y, start = explorer.START[name];
-      found[name] = free.length < 2 && Math.abs(scale(to[name]) - scale(start)) < SNAP ? start : Math.round(to[name]);
+      found[name] = Math.abs(scale(to[name]) - scale(start)) < SNAP ? start : Math.round(to[name]);
     }
     return explorer.within(found);
   }

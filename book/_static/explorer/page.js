@@ -109,7 +109,8 @@
     const moved = Math.sign(bar.value - bar.dataset.stood), before = known[name];
     let value = Math.round(low * (high / low) ** (bar.value / STEPS));
     if (moved * (value - before) <= 0) value = before + moved;
-    for (const [stop, near] of [[left[name], 0], [START[name], NEAR]]) {
+    const far = Math.abs(bar.value - bar.dataset.stood);
+    for (const [stop, near] of [[left[name], 0], [START[name], Math.min(NEAR, far - 1)]]) {
       const away = Math.abs(bar.value - stand(name, { ...known, [name]: stop }));
       if (away <= near && moved * (stop - before) > 0) value = stop;
     }
