@@ -51,7 +51,7 @@
     document.getElementById("explorer-charts").hidden = false;
     delete root.dataset.empty;
     const found = explorer.predict(setting), digits = setting.width === null ? 3 : 2; // no more than the table is good for
-    for (const name of ["accuracy", "lock_on", "recall"]) output(name).textContent = explorer.share(found[name], digits);
+    for (const [name, words] of Object.entries(explorer.shares(found, digits))) output(name).textContent = words;
     const [name, words] = binding(found, setting);
     output("phase").textContent = name;
     setWords("explorer-gain", words);

@@ -3,13 +3,13 @@
   "use strict";
 
   const { make, linear, log, decades, short, path, label, frame, place } = explorer.svg;
-  const { share } = explorer;
   const KEYS = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10, End: Infinity, Home: -Infinity };
   const WIDE = 70; // pixels: the room of a name
   const LINES = [["accuracy", "accuracy"], ["lock_on", "lock-on"], ["recall", "recall"]];
 
-  function said({ accuracy, lock_on, recall }, samples) {
-    return `N = ${short(samples)}: accuracy ${share(accuracy)}, lock-on ${share(lock_on)}, recall ${share(recall)}`;
+  function said(found, samples) {
+    const { accuracy, lock_on, recall } = explorer.shares(found);
+    return `N = ${short(samples)}: accuracy ${accuracy}, lock-on ${lock_on}, recall ${recall}`;
   }
 
   function drawMarks(marks, { plot, x, y }) {

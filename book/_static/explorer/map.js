@@ -96,7 +96,7 @@
       found.append(swatch, ` ${region}: ${words}`);
       return found;
     };
-    const blank = cells.length < CELLS ** 2 ? [item("no colour", "outside the table, which asks for more neurons there")] : [];
+    const blank = cells.length < CELLS ** 2 ? [item("no colour", "outside the table, because m does not go with that d")] : [];
     document.getElementById("explorer-map-legend").replaceChildren(...regions.map(([region]) => item(region, REGIONS[region])), ...blank);
   }
 
@@ -108,10 +108,10 @@
     return dot;
   }
 
-  function said({ accuracy, lock_on, recall, region, phase }, { dim, samples }) {
+  function said(found, { dim, samples }) {
+    const { accuracy, lock_on, recall } = explorer.shares(found), { region, phase } = found;
     const what = phase === null && region !== "solved" ? `most lost facts are ${region}` : region;
-    return `d = ${short(dim)}, N = ${short(samples)}: accuracy ${explorer.share(accuracy)}, lock-on ${explorer.share(lock_on)}, ` +
-      `recall ${explorer.share(recall)}; ${what}`;
+    return `d = ${short(dim)}, N = ${short(samples)}: accuracy ${accuracy}, lock-on ${lock_on}, recall ${recall}; ${what}`;
   }
 
   function readOut(setting, [dim, samples]) {

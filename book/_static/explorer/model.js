@@ -36,7 +36,7 @@
     const known = outside("vocab", "V", "").length ? ["vocab", "seq_len", "dim"] : explorer.SIZES; // the range of N goes with V
     const words = known.flatMap((name) => outside(name, LETTERS[name], ""));
     if (setting.width !== null && !words.length) words.push(...outside("width", "m", " at this d"));
-    return words.length ? `${words.join("; ")}. The code in “The same in Python” asks the package itself.` : "";
+    return words.length ? `${words.join("; ")}. The code in "The same in Python" asks the package itself.` : "";
   };
 
   // -- Predictions -----------------------------------------------------------------------------------
@@ -48,6 +48,13 @@
   explorer.share = function (value, digits = 2) {
     const { accuracy } = explorer.data, text = value.toFixed(digits);
     return value < accuracy && Number(text) >= accuracy ? (accuracy - 10 ** -digits).toFixed(digits) : text;
+  };
+
+  // The shares of a prediction as words: accuracy alone decides whether the others may round up to it, too.
+  explorer.shares = function (found, digits = 2) {
+    const reached = found.accuracy >= explorer.data.accuracy;
+    return Object.fromEntries(["accuracy", "lock_on", "recall"].map((name) =>
+      [name, reached ? found[name].toFixed(digits) : explorer.share(found[name], digits)]));
   };
 
   const unlog = explorer.unlog = (y) => -Math.expm1(-Math.exp(y)); // inverse of log(-log(1 - p))
