@@ -121,7 +121,7 @@ NAMES = """() => {
 # Numbers and words that are cut or broken, and where the sliders are.
 ROOM = """() => [
   [...document.querySelectorAll('.explorer-panel :is(input, output)')].filter(e =>
-    e.matches('input') && e.scrollWidth > e.clientWidth + 1 || e.getClientRects().length > 1).map(e => e.name),
+    e.matches('input') ? e.scrollWidth > e.clientWidth + 1 : e.offsetHeight > 30).map(e => e.name),
   [...document.querySelectorAll('input[data-size]')].map(e => e.offsetTop)]"""
 INSIDE = """ids => ids.every(id => {
   const {top, bottom} = document.getElementById(`explorer-${id}`).getBoundingClientRect();
