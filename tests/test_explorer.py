@@ -409,15 +409,21 @@ def test_pieces_of_the_line_are_what_they_are_called(page):
 
 
 @in_chromium
-def test_a_preset_shows_its_chart_and_says_what_to_move(page):
-    page.get_by_role("button", name="a shelf", exact=True).click()
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("a shelf", {"samples": 8192}),
+        ("trigger in the values", {"trigger_in_values": False}),
+        ("he3 neurons", {"activation": ""}),
+    ],
+)
+def test_a_preset_shows_its_chart_and_says_what_to_move(page, name, change):
+    page.get_by_role("button", name=name, exact=True).click()
     page.wait_for_function(INSIDE, arg=["curve", "waffle"])
-    found = [
-        page.inner_text("output[name=accuracy]"),
-        page.evaluate(SET, {"samples": 8192})["accuracy"],
-    ]
-    note = page.inner_text("#explorer-note")
-    assert re.findall(r"0\.\d\d", note) == [f"{float(share):.2f}" for share in found]
+    before = page.inner_text("output[name=accuracy]")
+    found = [float(share) for share in (before, page.evaluate(SET, change)["accuracy"])]
+    said = re.findall(r"0\.\d\d", page.inner_text("#explorer-note"))
+    assert [*map(float, said)] == pytest.approx(found, abs=0.0051)
 
 
 @in_chromium
@@ -464,10 +470,10 @@ def test_on_a_phone_controls_stay_beside_the_charts(html, browser):
         for chart in ("map", "curve", "cloud"):
             assert phone.evaluate(IN_VIEW, f"#explorer-{chart}") > 0.9, chart
         assert phone.evaluate(SMALL) == []
+        assert phone.evaluate(WORDS) <= 300
         places = phone.evaluate(ROOM)[1]
         for sizes in ({"samples": 8192}, {"vocab": 4096, "samples": 4_096_000}):
             assert shown(phone, **sizes) and phone.evaluate(ROOM) == [[], places]
-        assert phone.evaluate(WORDS) <= 300
 
 
 @in_chromium
