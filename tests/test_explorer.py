@@ -4,6 +4,7 @@ Chromium."""
 import itertools
 import json
 import math
+import re
 import warnings
 from urllib.parse import urlencode
 
@@ -105,6 +106,27 @@ IN_VIEW = """chart => {
   return (Math.min(box.bottom, innerHeight) - Math.max(box.top, 0)) / box.height;
 }))}"""
 STROKE = "selector => getComputedStyle(document.querySelector(selector)).stroke"
+PIECES = {"wall", "slope", "floor"}
+# Names on the map that a reader sees, and those of them that the dot touches or the line crosses.
+NAMES = """() => {
+  const line = document.querySelector('.explorer-level'), place = line.getScreenCTM(), length = line.getTotalLength();
+  const dot = document.querySelector('.explorer-dot circle:last-child').getBoundingClientRect();
+  const points = Array.from({length: 500}, (_, i) => line.getPointAtLength(i * length / 500).matrixTransform(place));
+  const boxes = [dot, ...points.map(({x, y}) => ({left: x, right: x, top: y, bottom: y}))];
+  return [...document.querySelectorAll('#explorer-map .explorer-name')]
+    .filter(e => e.checkVisibility({checkVisibilityCSS: true}))
+    .map(e => [e.textContent, e.getBoundingClientRect()]).map(([words, box]) => [words, boxes.some(other =>
+      other.left < box.right && other.right > box.left && other.top < box.bottom && other.bottom > box.top)]);
+}"""
+# Numbers and words that are cut or broken, and where the sliders are.
+ROOM = """() => [
+  [...document.querySelectorAll('.explorer-panel :is(input, output)')].filter(e =>
+    e.matches('input') ? e.scrollWidth > e.clientWidth + 1 : e.offsetHeight > 30).map(e => e.name),
+  [...document.querySelectorAll('input[data-size]')].map(e => e.offsetTop)]"""
+INSIDE = """ids => ids.every(id => {
+  const {top, bottom} = document.getElementById(`explorer-${id}`).getBoundingClientRect();
+  return top > 0 && bottom < innerHeight;
+})"""
 SMALL = """() => [...document.querySelectorAll('#explorer-page :is(input, select, button, summary, .explorer-dot)')]
   .filter(e => e.checkVisibility()).map(e => [e.outerHTML.slice(0, 80), e.getBoundingClientRect()])
   .filter(([, box]) => box.height < 44 || box.width < 44).map(([words]) => words)"""
@@ -247,6 +269,7 @@ def test_doubts_are_those_of_the_package(page, sizes):
 def test_outside_the_table_there_are_words_and_no_number(page, name, size):
     field = {**dict(zip("VLdN", RUNNING, strict=False)), "m": "width"}[name]
     assert set(shown(page, **{field: size}).values()) == {"outside"}
+    assert page.evaluate(ROOM)[0] == []
     assert f"{name} = {size} is outside the table" in page.inner_text("#explorer-beyond")
 
 
@@ -263,30 +286,48 @@ def test_bad_input_is_said_next_to_the_field(page, text):
 
 @in_chromium
 def test_arrow_keys_move_every_size_by_one_at_least(page):
+    press = page.keyboard.press
     for name, size in itertools.product([*RUNNING][:4], (33, 96, 250)):
         shown(page, **{name: size})
         page.focus(f"input[data-size={name}]")
-        page.keyboard.press("ArrowRight")
+        press("ArrowRight")
         assert size < value(page, name) <= 1.03 * size + 1, (name, size)
-        page.keyboard.press("ArrowLeft")
-        page.keyboard.press("ArrowLeft")
+        press("ArrowLeft")
+        assert value(page, name) == size
+        press("ArrowLeft")
         assert value(page, name) < size, (name, size)
 
 
 @in_chromium
-def test_the_keyboard_is_enough(page):
+def test_sliders_come_back_to_their_start(page):
     shown(page)
-    page.focus("#explorer-map .explorer-dot")
-    page.keyboard.press("ArrowUp")
-    page.keyboard.press("ArrowRight")
-    assert "d = 101, N = 2,150" in page.inner_text("#explorer-map-values")
+    for bar in page.locator("input[data-size]").all():
+        start = int(bar.input_value())
+        bar.fill(str(start + 90))
+        bar.fill(str(start + 3))
+    assert RUNNING.items() >= {name: value(page, name) for name in SPAN}.items()
+
+
+@in_chromium
+def test_the_keyboard_is_enough(page):
+    press = page.keyboard.press
+    shown(page)
     page.focus("#explorer-curve")
-    page.keyboard.press("ArrowLeft")
-    assert value(page, "samples") == 2042
+    for key in ("PageUp", "ArrowDown", "ArrowUp", "PageDown"):
+        press(key)
+    assert value(page, "samples") == 2048
+    page.focus("#explorer-map .explorer-dot")
+    high = page.evaluate("scrollY")
+    press("Home")
+    assert (value(page, "dim"), page.evaluate("scrollY")) == (16, high)
+    shown(page)
+    press("ArrowUp")
+    press("ArrowRight")
+    assert "d = 102, N = 2,151" in page.inner_text("#explorer-map-values")
     page.focus("input[name=trigger_in_values]")
-    page.keyboard.press("Space")
+    press("Space")
     assert float(page.inner_text("output[name=accuracy]")) < 0.3
-    assert "samples=2042" in page.url and "trigger_in_values=true" in page.url
+    assert "samples=2151" in page.url and "trigger_in_values=true" in page.url
 
 
 @in_chromium
@@ -295,8 +336,13 @@ def test_the_task_is_solved_by_one_size(page):
         size = page.evaluate("name => explorer.alone(explorer.START, name)", name)
         reached = truth(of.Sizes(**{**RUNNING, name: size}))["accuracy"]
         assert reached == pytest.approx(0.9, abs=CLOSE)
+        nearer = size + (1 if size < RUNNING[name] else -1)
+        assert float(shown(page, **{name: nearer})["accuracy"]) < 0.9
+        assert "Done" not in page.inner_text("#explorer-task")
         shown(page, **{name: size})
-        assert "L alone never does" in page.inner_text("#explorer-task")
+        assert "Done" in page.inner_text("#explorer-task")
+        assert "L alone never does" in page.inner_text("#explorer-ways")
+    assert size == math.ceil(page.evaluate("explorer.critical(explorer.START)"))
     page.click("#explorer-reset")
     assert value(page, "samples") == 2048 and "0.69" in page.inner_text("#explorer-task")
 
@@ -308,14 +354,17 @@ def test_the_dot_is_dragged_and_values_show_under_the_pointer(page):
     dot.scroll_into_view_if_needed()
     page.evaluate(browsing.SETTLE)
     x, y, width, height = dot.bounding_box().values()
-    page.mouse.move(x + width / 2, y + height / 2)
-    page.mouse.down()
-    page.mouse.move(x + width / 2 + 60, y + height / 2)
-    page.mouse.up()
+    at = x + width / 2
+    for shift, up, dim in ((60, 9, 150), (-57, 5, 96)):  # near to its start the dot snaps to it
+        page.mouse.move(at, y + height / 2)
+        page.mouse.down()
+        page.mouse.move(at + shift, y + height / 2 + up)
+        page.mouse.up()
+        at += shift
+        assert (value(page, "dim"), value(page, "samples")) == (pytest.approx(dim, abs=5), 2048)
     page.evaluate(browsing.SETTLE)
     page.mouse.move(x, y)
-    assert value(page, "dim") > 110
-    assert f"d = {value(page, 'dim')}," not in page.inner_text("#explorer-map-values")
+    assert "d = 96," not in page.inner_text("#explorer-map-values")
 
 
 @in_chromium
@@ -330,8 +379,62 @@ def test_facts_and_logits_follow_from_the_prediction(page, sizes):
     assert fates["not seen"] < sizes.vocab * math.exp(-sizes.samples / sizes.vocab) + 1
     ledger = rb.predict(sizes.setting, warn=False).ledger
     spread = math.sqrt(sum(ledger[name].size for name in CONTENT["recall_terms"]))
+    spread *= 1 - math.exp(-sizes.samples / sizes.vocab)  # of a fact that was seen
     reach = spread * norm.ppf(0.5 ** (1 / (sizes.vocab - 1)))
+    assert logits["once"] <= 1
     assert [logits["spread"], logits["reach"]] == pytest.approx([spread, reach], rel=1e-3)
+
+
+@in_chromium
+@pytest.mark.parametrize("look", ["phone", "desktop"])
+def test_regions_and_the_line_have_names_of_their_own(tab, page, look):
+    tab.put_on(look)
+    for sizes in ({}, {"dim": 140}, {"vocab": 1024, "dim": 160}):
+        phase = shown(page, **sizes)["phase"]
+        page.evaluate(browsing.SETTLE)
+        assert page.inner_text("#explorer-map-values").endswith((f"; {phase}", "; solved"))
+        names, legend = dict(page.evaluate(NAMES)), page.inner_text("#explorer-map-legend")
+        assert all(name in PIECES or f"{name}:" in legend for name in names)
+        assert {"wall", "solved"} <= {*names} and not any(names.values()), sizes
+
+
+@in_chromium
+def test_pieces_of_the_line_are_what_they_are_called(page):
+    line = page.evaluate("explorer.level(explorer.START, 44)")
+    pieces = {at["piece"]: at for at in reversed(line)}
+    assert {*pieces} >= PIECES
+    assert pieces["floor"]["samples"] == pytest.approx(coverage_samples(256, 0.9), rel=0.1)
+    left = of.Sizes(256, 128, int(0.95 * pieces["wall"]["dim"]), 256_000, False)
+    assert truth(left)["accuracy"] < 0.9
+
+
+@in_chromium
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("a shelf", {"samples": 8192}),
+        ("trigger in the values", {"trigger_in_values": False}),
+        ("he3 neurons", {"activation": ""}),
+    ],
+)
+def test_a_preset_shows_its_chart_and_says_what_to_move(page, name, change):
+    page.get_by_role("button", name=name, exact=True).click()
+    page.wait_for_function(INSIDE, arg=["curve", "waffle"])
+    before = page.inner_text("output[name=accuracy]")
+    found = [float(share) for share in (before, page.evaluate(SET, change)["accuracy"])]
+    said = re.findall(r"0\.\d\d", page.inner_text("#explorer-note"))
+    assert [*map(float, said)] == pytest.approx(found, abs=0.0051)
+
+
+@in_chromium
+def test_what_makes_no_difference_cannot_be_chosen(page):
+    shown(page, width=200, activation="he3")
+    assert page.is_disabled("option[value=trained]") and page.is_hidden("#explorer-steps")
+    assert "without an MLP" in page.inner_text("#explorer-no-steps")
+    shown(page)
+    assert page.is_disabled("input[name=width]") and page.is_visible("#explorer-steps")
+    shown(page, learner="trained")
+    assert page.is_disabled("select[name=activation]")
 
 
 @in_chromium
@@ -368,6 +471,9 @@ def test_on_a_phone_controls_stay_beside_the_charts(html, browser):
             assert phone.evaluate(IN_VIEW, f"#explorer-{chart}") > 0.9, chart
         assert phone.evaluate(SMALL) == []
         assert phone.evaluate(WORDS) <= 300
+        places = phone.evaluate(ROOM)[1]
+        for sizes in ({"samples": 8192}, {"vocab": 4096, "samples": 4_096_000}):
+            assert shown(phone, **sizes) and phone.evaluate(ROOM) == [[], places]
 
 
 @in_chromium

@@ -19,8 +19,8 @@
 
   function blank(box, count) {
     const found = frame(box, {
-      height: 190, left: 14, bottom: 40, top: 34,
-      x: { scale: linear, domain: [-EDGE, EDGE], ticks: () => [-2, -1, 0, 1, 2], name: "logit, in units of the right one" },
+      height: 204, left: 14, bottom: 40, top: 48,
+      x: { scale: linear, domain: [-EDGE, EDGE], ticks: () => [-2, -1, 0, 1, 2], name: "logit, in units of the right one of an average fact" },
       y: { scale: linear, domain: [0, 1], ticks: () => [] },
     });
     const cloud = dots(count).map((dot) => {
@@ -34,7 +34,8 @@
     const reach = label("largest wrong logit", 0, y(1) - 20, { "text-anchor": "middle" });
     const right = make("g", { class: "explorer-right" }, make("line", { x1: x(1), x2: x(1), y1: y(1), y2: y(0) }),
       make("circle", { cx: x(1), cy: y(0.5), r: 8 }));
-    const once = make("g", { class: "explorer-once" }, make("circle", { cy: y(0.5), r: 5 }), label("seen once", 0, y(0) - 4, { "text-anchor": "middle" }));
+    const once = make("g", { class: "explorer-once" }, make("line", { y1: y(1), y2: y(0.5) }), make("circle", { cy: y(0.5), r: 5 }),
+      label("seen once", 0, y(1) - 34, { "text-anchor": "middle" }));
     lines.append(threshold, reach, right, label("right", x(1), y(1) - 6, { "text-anchor": "middle", class: "explorer-name" }), once);
     found.picture.append(lines);
     found.picture.setAttribute("role", "img");
@@ -43,9 +44,9 @@
   }
 
   function words({ spread, reach, once }) {
-    const verdict = reach < 1 ? "the right logit stands out" : "the right logit drowns";
-    const seen = once <= EDGE ? ` A fact seen once has a logit of ${once.toFixed(2)}.` : "";
-    return `Wrong logits scatter by ${short(Number(spread.toPrecision(2)))}; the largest reaches about ${reach.toFixed(2)}: ${verdict}.${seen}`;
+    const verdict = (logit) => (reach < logit ? "stands out" : "drowns");
+    return `Wrong logits scatter by ${short(Number(spread.toPrecision(2)))}; the largest reaches about ${reach.toFixed(2)}: ` +
+      `an average fact ${verdict(1)}. The right logit of a fact seen once is ${short(Number(once.toPrecision(2)))}: it ${verdict(once)}.`;
   }
 
   explorer.drawCloud = function ({ setting }) {
@@ -63,7 +64,7 @@
     threshold.setAttribute("transform", `translate(${end} 0)`);
     reach.setAttribute("x", Math.min(end, x(EDGE) - 50));
     once.setAttribute("transform", `translate(${x(Math.min(EDGE, logits.once)).toFixed(1)} 0)`);
-    once.setAttribute("visibility", logits.once <= EDGE && Math.abs(logits.once - 1) > 0.1 ? "visible" : "hidden");
+    once.setAttribute("visibility", Math.abs(logits.once - 1) > 0.03 ? "visible" : "hidden");
     picture.setAttribute("aria-label", words(logits));
     document.getElementById("explorer-cloud-values").textContent = words(logits);
   };

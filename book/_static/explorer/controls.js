@@ -25,8 +25,9 @@
 
   function clear(words) {
     for (const name of ["accuracy", "lock_on", "recall", "phase"]) output(name).textContent = words;
-    for (const id of ["doubts", "gain", "task"]) setWords(`explorer-${id}`, "");
+    for (const id of ["doubts", "gain", "task", "ways"]) setWords(`explorer-${id}`, "");
     document.getElementById("explorer-charts").hidden = true;
+    root.dataset.empty = "true";
   }
 
   function setWords(id, words) {
@@ -36,8 +37,8 @@
   }
 
   function binding({ phase, region, ...found }, { learner }) {
-    if (learner === "trained") return ["not tabulated", "What binds is known for three steps only; the trigger in the values makes no difference here."];
-    if (phase === null) return ["not tabulated", "With an MLP one setting in forty is off by more than 0.02, with he3 one in ten. What binds is known without one only."];
+    if (learner === "trained") return ["not tabulated", "The trigger in the values makes no difference here."];
+    if (phase === null) return ["not tabulated", "With an MLP one setting in forty is off by more than 0.02, with he3 one in ten."];
     if (explorer.decides(found)) return [phase, `Without ${phase} accuracy would be about ${found.without.toFixed(2)}.`];
     if (region === "solved") return ["nothing binds", "Accuracy is as high as it can be: removing any one noise would hardly raise it."];
     return ["nothing alone", "Two things fail at once: removing any one noise would hardly help."];
@@ -48,15 +49,20 @@
     setWords("explorer-beyond", beyond);
     if (beyond) return clear("outside");
     document.getElementById("explorer-charts").hidden = false;
+    delete root.dataset.empty;
     const found = explorer.predict(setting), digits = setting.width === null ? 3 : 2; // no more than the table is good for
-    for (const name of ["accuracy", "lock_on", "recall"]) output(name).textContent = found[name].toFixed(digits);
+    for (const [name, words] of Object.entries(explorer.shares(found, digits))) output(name).textContent = words;
     const [name, words] = binding(found, setting);
     output("phase").textContent = name;
     setWords("explorer-gain", words);
-    setWords("explorer-task", explorer.taskWords(setting, found));
+    const [task, ways] = explorer.taskWords(setting, found);
+    setWords("explorer-task", task);
+    setWords("explorer-ways", ways);
     setWords("explorer-doubts", explorer.doubts(setting, found.lock_on));
     document.getElementById("explorer-trained").hidden = setting.learner !== "trained";
-    document.getElementById("explorer-steps").hidden = setting.learner === "trained";
+    const steps = setting.learner !== "trained" && setting.width === null;
+    document.getElementById("explorer-steps").hidden = !steps;
+    setWords("explorer-no-steps", steps ? "" : "What binds, one question and every noise are computed for three steps without an MLP only.");
     root.dataset.solved = found.accuracy >= explorer.data.accuracy;
     drawSoon();
     return found;
@@ -78,6 +84,7 @@
 
   function update() {
     const setting = fields.read();
+    fields.enable();
     for (const id of ["copy", "link"]) document.getElementById(`explorer-${id}`).disabled = !setting;
     if (!setting) {
       clear("none");
@@ -86,6 +93,7 @@
       return;
     }
     state.setting = setting;
+    if (state.preset && ["vocab", "seq_len"].some((name) => setting[name] !== state.preset[name])) note("", null);
     fields.moveSliders(setting);
     document.getElementById("explorer-code").textContent = python(setting);
     const found = fields.address(setting);
@@ -112,11 +120,31 @@
     status.textContent = copied ? "Copied." : "Select the text and copy it by hand.";
   }
 
+  // A note above the chart that it is about; gone once the vocabulary or the length is another.
+  function note(words, preset, chart) {
+    setWords("explorer-note", words);
+    state.preset = preset;
+    chart?.before(document.getElementById("explorer-note"));
+  }
+
+  // A setting to start from, and the chart that shows what it is for.
+  function choose(name) {
+    const chart = document.getElementById(name.startsWith("wall") ? "explorer-map" : "explorer-curve"), words = explorer.NOTES[name] ?? "";
+    move(explorer.PRESETS[name]);
+    note(words, explorer.PRESETS[name], chart);
+    const inView = ["map", "curve", "waffle"].map((id) => document.getElementById(`explorer-${id}`).getBoundingClientRect())
+      .some(({ top, bottom }) => top > 0 && bottom < innerHeight);
+    if (name === "start" && inView) return;
+    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    const place = words ? document.getElementById("explorer-note") : chart; // once all is drawn, because legends grow
+    requestAnimationFrame(() => place.scrollIntoView({ behavior: calm ? "instant" : "smooth", block: "start" }));
+  }
+
   function addPresets() {
     const place = document.getElementById("explorer-presets");
-    for (const [name, setting] of Object.entries(explorer.PRESETS).slice(1)) {
+    for (const name of Object.keys(explorer.PRESETS).slice(1)) {
       const button = Object.assign(document.createElement("button"), { type: "button", textContent: name });
-      button.addEventListener("click", () => move(setting));
+      button.addEventListener("click", () => choose(name));
       place.append(button);
     }
   }
@@ -125,7 +153,7 @@
     for (const name of [...fields.NUMBERS, ...fields.CHOICES, "trigger_in_values"]) {
       for (const event of ["input", "change"]) {
         fields.field(name).addEventListener(event, () => {
-          fields.completeMlp(name);
+          fields.completeMlp(name, event === "change");
           update();
         });
       }
@@ -139,8 +167,8 @@
     const press = (id, act) => document.getElementById(id).addEventListener("click", act);
     press("explorer-copy", () => copy("explorer-code", document.getElementById("explorer-code").textContent));
     press("explorer-link", () => copy("explorer-address", document.getElementById("explorer-address").textContent = location.href));
-    press("explorer-reset", () => move(explorer.START));
-    press("explorer-show-shelf", () => move(explorer.PRESETS["a shelf"]));
+    press("explorer-reset", () => choose("start"));
+    press("explorer-show-shelf", () => choose("a shelf"));
     explorer.listenToCurve(state);
     addEventListener("hashchange", () => {
       if (location.hash.includes("=")) move(fields.fromAddress()); // else a heading of the page

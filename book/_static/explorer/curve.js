@@ -3,17 +3,21 @@
   "use strict";
 
   const { make, linear, log, decades, short, path, label, frame, place } = explorer.svg;
+  const KEYS = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10, End: Infinity, Home: -Infinity };
+  const WIDE = 70; // pixels: the room of a name
   const LINES = [["accuracy", "accuracy"], ["lock_on", "lock-on"], ["recall", "recall"]];
 
-  function said({ accuracy, lock_on, recall }, samples) {
-    return `N = ${short(samples)}: accuracy ${accuracy.toFixed(2)}, lock-on ${lock_on.toFixed(2)}, recall ${recall.toFixed(2)}`;
+  function said(found, samples) {
+    const { accuracy, lock_on, recall } = explorer.shares(found);
+    return `N = ${short(samples)}: accuracy ${accuracy}, lock-on ${lock_on}, recall ${recall}`;
   }
 
   function drawMarks(marks, { plot, x, y }) {
-    marks.filter(({ samples }) => samples >= x.low && samples <= x.high).forEach(({ name, samples }, i) => {
-      plot.append(make("line", { x1: x(samples), x2: x(samples), y1: y(1) - 12 * i - 6, y2: y(0), class: "explorer-mark" }));
-      const end = x(samples) > x(x.high) - 90;
-      plot.append(label(name, x(samples) + (end ? -4 : 4), y(1) - 12 * i - 6, { "text-anchor": end ? "end" : "start" }));
+    const drawn = marks.filter(({ samples, aside }) => !aside && samples >= x.low && samples <= x.high).sort((a, b) => b.samples - a.samples);
+    drawn.forEach(({ name, samples }, i) => { // the higher names to the left, so that no line runs through one
+      const height = y(1) - 14 * i - 6;
+      plot.append(make("line", { x1: x(samples), x2: x(samples), y1: height, y2: y(0), class: "explorer-mark" }),
+        label(name, Math.min(x(samples) + 4, x(x.high) + 20 - WIDE), height - (x(samples) > x(x.high) - WIDE ? 4 : 0)));
     });
   }
 
@@ -43,14 +47,13 @@
     clear();
   }
 
-  // Arrow keys on the chart move N.
+  // Keys on the chart move N.
   explorer.listenToCurve = function (state) {
     document.getElementById("explorer-curve").addEventListener("keydown", (event) => {
-      const sign = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[event.key];
-      if (!sign) return;
+      const by = KEYS[event.key];
+      if (!by) return;
       event.preventDefault();
-      const { samples } = state.setting;
-      state.move(explorer.within({ ...state.setting, samples: samples + sign * Math.max(1, Math.round(samples * 0.05)) }));
+      state.move(explorer.stepped(state.setting, "samples", by));
     });
   };
 

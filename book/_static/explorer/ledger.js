@@ -4,6 +4,8 @@
 
   const FLOOR = 1e-6; // where bars begin
 
+  const LINKED = ["mean bias", "frequency noise", "gradient noise", "trigger overlap", "label frequencies", "interference", "coverage"]; // in the glossary
+
   const number = (value) => (value === 0 ? "0" : value >= 1e-3 && value < 1e3 ? String(Number(value.toPrecision(3))) : value.toExponential(1));
 
   function row({ name, size, stage }, high) {
@@ -13,7 +15,8 @@
     bar.style.width = `${(100 * share).toFixed(1)}%`;
     const track = Object.assign(document.createElement("span"), { className: "explorer-track" });
     track.append(bar);
-    item.append(Object.assign(document.createElement("span"), { textContent: name }), track,
+    const linked = LINKED.includes(name) ? { href: `glossary.html#term-${name.replaceAll(" ", "-")}` } : {};
+    item.append(Object.assign(document.createElement(linked.href ? "a" : "span"), { textContent: name, ...linked }), track,
       Object.assign(document.createElement("span"), { textContent: number(size) }));
     return item;
   }

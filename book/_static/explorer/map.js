@@ -1,25 +1,28 @@
-// The map of d and N: what keeps accuracy below 0.9, regions named, and the setting as a dot to drag.
+// The map of d and N: what keeps accuracy below 0.9, regions and pieces of the line named, and the setting as a dot to drag.
 (function (explorer) {
   "use strict";
 
   const { make, log, decades, short, path, label, frame, place } = explorer.svg;
   const CELLS = 44; // along each side
-  const NAMES = {
-    interference: ["the wall: facts drown", "wall"],
-    "mean bias": ["the slope: mean bias", "slope"],
-    "gradient noise": ["gradient noise", "slope"],
-    coverage: ["the floor: facts not seen", "floor"],
-    "label frequencies": ["label frequencies", "labels"],
-    "label overlap": ["label overlap", "overlap"],
-    "own fact": ["own fact", "own fact"],
-    solved: ["solved: accuracy ≥ 0.9", "solved"],
-    hopeless: ["hopeless: two things fail", "hopeless"],
-    "not seen": ["facts not seen", "not seen"],
-    "not located": ["attention misses", "missed"],
-    drowned: ["facts drown", "drown"],
+  const SNAP = 6; // pixels: so near to its start a size returns to it
+  const STILL = 3; // pixels: a press that moves less is no drag
+  // Regions by the noise that costs most accuracy, or, where that is not tabulated, by the fate of most facts that are lost.
+  const REGIONS = {
+    interference: "facts drown in all the others", "mean bias": "frequent labels mislead attention",
+    "gradient noise": "chance resemblance misleads attention", coverage: "facts are seen too rarely",
+    "label frequencies": "frequent labels drown facts", "label overlap": "labels that resemble the right one drown it",
+    "own fact": "a wrong label's own fact drowns the right one", "nothing alone": "two noises at once",
+    "not seen": "no sequence showed them", "not located": "attention misses them", drowned: "a wrong logit is larger",
+    solved: "accuracy is 0.9 or more",
   };
-  const kind = (region) => `explorer-region region-${region.replaceAll(" ", "-")}`;
-  explorer.regionName = (region) => NAMES[region][0];
+  const DOT = 10; // pixels: half of what the dot covers
+  const BOLD = 7.2, HALF = 9; // pixels: of a letter of a name its width, of a name half of its height
+  const kind = (region) => `region-${region.replaceAll(" ", "-")}`;
+
+  const KEYS = {
+    ArrowRight: ["dim", 1], ArrowLeft: ["dim", -1], End: ["dim", Infinity], Home: ["dim", -Infinity],
+    ArrowUp: ["samples", 1], ArrowDown: ["samples", -1], PageUp: ["samples", 10], PageDown: ["samples", -10],
+  };
 
   let known = { key: null };
 
@@ -30,31 +33,41 @@
     }).join("");
   }
 
-  // The longest row of cells of a region that lie side by side, of several the middle one: its name goes there.
-  function roomiest(cells) {
-    const rows = Map.groupBy ? Map.groupBy(cells, (cell) => cell.samples1) : null;
-    const grouped = rows ?? cells.reduce((all, cell) => all.set(cell.samples1, [...(all.get(cell.samples1) ?? []), cell]), new Map());
-    const runs = [...grouped.values()].map((row) => longestRun(row.sort((a, b) => a.dim1 - b.dim1)));
-    const most = Math.max(...runs.map((run) => run.length));
-    const best = runs.filter((run) => run.length >= 0.9 * most);
-    return best[Math.floor(best.length / 2)];
+  const touch = (one, two) => one.left < two.right && two.left < one.right && one.top < two.bottom && two.top < one.bottom;
+
+  // A name with the room that it takes.
+  function named(words, at, y, anchor) {
+    const wide = BOLD * words.length, left = at - { start: 0, middle: wide / 2, end: wide }[anchor];
+    return { text: label(words, at, y, { "text-anchor": anchor, class: "explorer-name" }), left, right: left + wide, top: y - HALF - 4, bottom: y + HALF - 4 };
   }
 
-  function longestRun(row) {
-    let best = [], run = [];
-    for (const cell of row) {
-      run = run.length && Math.abs(run.at(-1).dim2 / cell.dim1 - 1) < 1e-9 ? [...run, cell] : [cell];
-      if (run.length > best.length) best = run;
+  // The pieces of the line: each name stands above the middle of its piece.
+  function lineNames(line, { x, y, width, right }) {
+    return ["wall", "slope", "floor"].flatMap((piece) => {
+      const own = line.filter((at) => at.piece === piece), at = own[piece === "wall" ? 0 : Math.floor(own.length / 2)];
+      if (!at) return [];
+      if (piece === "wall") return [named(piece, x(at.dim) + 8, y(at.samples) + 40, "start")];
+      const wide = BOLD * piece.length, left = Math.min(x(at.dim) + 6, width - right - wide);
+      const below = line.filter(({ dim }) => x(dim) > left - 12 && x(dim) < left + wide + 12).map(({ samples }) => y(samples));
+      return [named(piece, left, Math.min(...below) - 8, "start")];
+    });
+  }
+
+  // Where in its region a name has room: in three rows of cells that all have them, side by side; of several places with
+  // about as much room the middle one.
+  function regionName(region, cells, { x, y }, taken) {
+    const has = new Set(cells.map(({ i, j }) => i * CELLS + j)), inside = ({ i, j }) => [-1, 0, 1].every((k) => has.has(i * CELLS + j + k));
+    const rooms = [];
+    let run = null;
+    for (const cell of cells.filter(inside).sort((a, b) => a.j - b.j || a.i - b.i)) {
+      if (run && run.at(-1).j === cell.j && run.at(-1).i === cell.i - 1) run.push(cell);
+      else rooms.push(run = [cell]);
     }
-    return best;
-  }
-
-  function name(region, cells, { x, y }) {
-    const run = roomiest(cells), left = x(run[0].dim1), right = x(run.at(-1).dim2);
-    const words = NAMES[region].find((text) => text.length * 6.8 < right - left);
-    if (!words) return "";
-    const middle = (y(run[0].samples1) + y(run[0].samples2)) / 2 + 4;
-    return label(words, (left + right) / 2, middle, { "text-anchor": "middle", class: "explorer-name" });
+    const places = rooms.map((room) => [x(room[0].dim2), x(room.at(-1).dim1), (y(room[0].samples1) + y(room[0].samples2)) / 2 + 4])
+      .map(([left, end, height]) => ({ ...named(region, (left + end) / 2, height, "middle"), room: end - left }))
+      .filter((place) => place.room > place.right - place.left && !taken.some((name) => touch(name, place)));
+    const most = Math.max(...places.map(({ room }) => room)), best = places.filter(({ room }) => room >= 0.9 * most);
+    return best.slice(Math.floor(best.length / 2)).slice(0, 1);
   }
 
   function drawn(box, setting) {
@@ -64,26 +77,41 @@
       x: { scale: log, domain: explorer.range("dim"), ticks: (scale) => decades(scale, 7), name: "dimension d" },
       y: { scale: log, domain: explorer.range("samples", setting), ticks: (scale) => decades(scale, 7), name: "training sequences N" },
     });
-    const regions = Object.keys(NAMES).filter((region) => cells.some((cell) => cell.region === region))
+    const regions = Object.keys(REGIONS).filter((region) => cells.some((cell) => cell.region === region))
       .map((region) => [region, cells.filter((cell) => cell.region === region)]);
-    for (const [region, own] of regions) found.plot.append(make("path", { d: outline(own, found), class: kind(region) }));
-    const line = explorer.criticalByDim(setting, CELLS).map(({ dim, samples }) => [found.x(dim), found.y(samples)]);
-    found.plot.append(make("path", { d: path(line), class: "explorer-level" }));
-    for (const [region, own] of regions) found.plot.append(name(region, own, found));
-    return { ...found, cells, regions, dot: dotOf(found) };
+    for (const [region, own] of regions) found.plot.append(make("path", { d: outline(own, found), class: `explorer-region ${kind(region)}` }));
+    const line = explorer.level(setting, CELLS);
+    found.plot.append(make("path", { d: path(line.map(({ dim, samples }) => [found.x(dim), found.y(samples)])), class: "explorer-level" }));
+    const names = lineNames(line, found);
+    for (const [region, own] of regions) names.push(...regionName(region, own, found, names));
+    found.plot.append(...names.map(({ text }) => text));
+    return { ...found, cells, regions, names, dot: dotOf(found) };
+  }
+
+  // The same names below the map, in more words; where the table has no prediction the map has no colour.
+  function legend({ cells, regions }) {
+    const item = (region, words) => {
+      const swatch = Object.assign(document.createElement("i"), { className: `explorer-swatch ${kind(region)}` });
+      const found = document.createElement("li");
+      found.append(swatch, ` ${region}: ${words}`);
+      return found;
+    };
+    const blank = cells.length < CELLS ** 2 ? [item("no colour", "outside the table, because m does not go with that d")] : [];
+    document.getElementById("explorer-map-legend").replaceChildren(...regions.map(([region]) => item(region, REGIONS[region])), ...blank);
   }
 
   function dotOf({ picture }) {
-    const dot = make("g", { class: "explorer-dot", tabindex: 0, role: "slider", "aria-label": "The setting on the map",
+    const dot = make("g", { class: "explorer-dot", tabindex: 0, role: "slider", "aria-label": "The setting on the map: left and right move d, up and down N",
       "aria-valuemin": 0, "aria-valuemax": 1 });
     dot.append(make("circle", { r: 22, class: "explorer-touch" }), make("circle", { r: 7 }));
     picture.append(dot);
     return dot;
   }
 
-  function said({ accuracy, lock_on, recall, region }, { dim, samples }) {
-    return `d = ${short(dim)}, N = ${short(samples)}: accuracy ${accuracy.toFixed(2)}, lock-on ${lock_on.toFixed(2)}, ` +
-      `recall ${recall.toFixed(2)}; ${NAMES[region][0]}`;
+  function said(found, { dim, samples }) {
+    const { accuracy, lock_on, recall } = explorer.shares(found), { region, phase } = found;
+    const what = phase === null && region !== "solved" ? `most lost facts are ${region}` : region;
+    return `d = ${short(dim)}, N = ${short(samples)}: accuracy ${accuracy}, lock-on ${lock_on}, recall ${recall}; ${what}`;
   }
 
   function readOut(setting, [dim, samples]) {
@@ -91,33 +119,45 @@
     document.getElementById("explorer-map-values").textContent = said(explorer.predict(at), at);
   }
 
-  // Pointer and keys: what is under the pointer is read out; a press moves the dot there; arrows move d and N.
+  // Where the dot goes from a setting when it is moved by so many pixels.
+  function shifted({ x, y }, setting, [across, up]) {
+    const to = { dim: x.back(x(setting.dim) + across), samples: y.back(y(setting.samples) + up) };
+    const free = explorer.movable(setting, Math.abs(across) > Math.abs(up) ? "dim" : "samples"), found = { ...setting };
+    for (const name of free) {
+      const scale = name === "dim" ? x : y, start = explorer.START[name];
+      found[name] = Math.abs(scale(to[name]) - scale(start)) < SNAP ? start : Math.round(to[name]);
+    }
+    return explorer.within(found);
+  }
+
+  // Pointer and keys: what is under the pointer is read out; a press moves the dot there; keys move d and N.
   function listen(map, state) {
     const { picture, dot, x, y } = map;
-    const at = (event) => {
-      const [across, up] = place(picture, event);
-      return [x.back(across), y.back(up)];
-    };
-    const move = (event) => {
-      const [dim, samples] = at(event);
-      state.move(explorer.within({ ...state.setting, dim: Math.round(dim), samples: Math.round(samples) }));
-    };
-    let dragging = false;
+    let from = null, moved = false;
     picture.addEventListener("pointerdown", (event) => {
-      dragging = dot.contains(event.target);
-      if (dragging) picture.setPointerCapture(event.pointerId);
+      moved = false;
+      if (!dot.contains(event.target)) return;
+      from = { setting: state.setting, at: place(picture, event) };
+      picture.setPointerCapture(event.pointerId);
     });
-    picture.addEventListener("pointermove", (event) => (dragging ? move(event) : readOut(state.setting, at(event))));
-    picture.addEventListener("pointerup", () => { dragging = false; });
-    picture.addEventListener("pointercancel", () => { dragging = false; });
-    picture.addEventListener("click", move);
+    picture.addEventListener("pointermove", (event) => {
+      const [across, up] = place(picture, event);
+      if (!from) return readOut(state.setting, [x.back(across), y.back(up)]);
+      const shift = [across - from.at[0], up - from.at[1]];
+      moved ||= Math.hypot(...shift) >= STILL;
+      if (moved) state.move(shifted(map, from.setting, shift));
+    });
+    for (const end of ["pointerup", "pointercancel"]) picture.addEventListener(end, () => { from = null; });
+    picture.addEventListener("click", (event) => {
+      const { setting } = state, [across, up] = place(picture, event);
+      if (!moved && !dot.contains(event.target)) state.move(shifted(map, setting, [across - x(setting.dim), up - y(setting.samples)]));
+    });
     picture.addEventListener("pointerleave", () => readOut(state.setting, [state.setting.dim, state.setting.samples]));
     dot.addEventListener("keydown", (event) => {
-      const [size, sign] = { ArrowRight: ["dim", 1], ArrowLeft: ["dim", -1], ArrowUp: ["samples", 1], ArrowDown: ["samples", -1] }[event.key] ?? [];
+      const [size, by] = KEYS[event.key] ?? [];
       if (!size) return;
       event.preventDefault();
-      const value = state.setting[size], step = Math.max(1, Math.round(value * 0.05));
-      state.move(explorer.within({ ...state.setting, [size]: value + sign * step }));
+      state.move(explorer.stepped(state.setting, size, by));
     });
   }
 
@@ -134,16 +174,22 @@
       listen(known, state);
       if (held) known.dot.focus();
       document.getElementById("explorer-map-words").textContent = words(known);
+      document.getElementById("explorer-map-key").textContent = setting.width === null && setting.learner !== "trained"
+        ? "the noise that costs most accuracy there" : "what most lost facts are there";
+      legend(known);
     }
     const found = explorer.predict(setting), { dot, x, y } = known;
     dot.setAttribute("transform", `translate(${x(setting.dim).toFixed(1)} ${y(setting.samples).toFixed(1)})`);
+    const [across, up] = [x(setting.dim), y(setting.samples)];
+    const own = { left: across - DOT, right: across + DOT, top: up - DOT, bottom: up + DOT };
+    for (const name of known.names) name.text.setAttribute("visibility", touch(name, own) ? "hidden" : "visible");
     dot.setAttribute("aria-valuenow", found.accuracy.toFixed(3));
     dot.setAttribute("aria-valuetext", said(found, setting));
     document.getElementById("explorer-map-values").textContent = said(found, setting);
   };
 
   function words({ cells, regions }) {
-    const shares = regions.map(([region, own]) => `${NAMES[region][0]} on ${Math.round(100 * own.length / cells.length)} %`);
+    const shares = regions.map(([region, own]) => `${region} on ${Math.round(100 * own.length / cells.length)} %`);
     return `Regions of the map of d and N, by share: ${shares.join("; ")}.`;
   }
 })((window.explorer = window.explorer || {}));

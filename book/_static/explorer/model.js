@@ -33,15 +33,29 @@
       return [`${letter} = ${value} is outside the table, which has ${letter} from ${Math.ceil(low)} to ${Math.floor(high)}${where}`];
     };
     if (setting.learner === "trained" && setting.width !== null) return "Training to the end is predicted without an MLP only.";
-    const words = Object.entries(LETTERS).flatMap(([name, letter]) => outside(name, letter, ""));
+    const known = outside("vocab", "V", "").length ? ["vocab", "seq_len", "dim"] : explorer.SIZES; // the range of N goes with V
+    const words = known.flatMap((name) => outside(name, LETTERS[name], ""));
     if (setting.width !== null && !words.length) words.push(...outside("width", "m", " at this d"));
-    return words.length ? `${words.join("; ")}. The code below asks the package itself.` : "";
+    return words.length ? `${words.join("; ")}. The code in "The same in Python" asks the package itself.` : "";
   };
 
   // -- Predictions -----------------------------------------------------------------------------------
 
   const WORTH = 0.01; // where no removal gains so much, to name the best of them would say nothing
   explorer.decides = ({ accuracy, without }) => without - accuracy >= WORTH;
+
+  // A share as a reader sees it: one below the page's accuracy never rounds up to that.
+  explorer.share = function (value, digits = 2) {
+    const { accuracy } = explorer.data, text = value.toFixed(digits);
+    return value < accuracy && Number(text) >= accuracy ? (accuracy - 10 ** -digits).toFixed(digits) : text;
+  };
+
+  // The shares of a prediction as words: accuracy alone decides whether the others may round up to it, too.
+  explorer.shares = function (found, digits = 2) {
+    const reached = found.accuracy >= explorer.data.accuracy;
+    return Object.fromEntries(["accuracy", "lock_on", "recall"].map((name) =>
+      [name, reached ? found[name].toFixed(digits) : explorer.share(found[name], digits)]));
+  };
 
   const unlog = explorer.unlog = (y) => -Math.expm1(-Math.exp(y)); // inverse of log(-log(1 - p))
 
@@ -78,7 +92,7 @@
   // A prediction with the region of the map that it lies in.
   function named(found, setting) {
     if (found.accuracy >= explorer.data.accuracy) return { ...found, region: "solved" };
-    if (found.phase !== null) return { ...found, region: explorer.decides(found) ? found.phase : "hopeless" };
+    if (found.phase !== null) return { ...found, region: explorer.decides(found) ? found.phase : "nothing alone" };
     const losses = Object.entries(fates(found, setting)).filter(([fate]) => fate !== "known");
     return { ...found, region: losses.reduce((worst, next) => (next[1] > worst[1] ? next : worst))[0] };
   }
@@ -104,12 +118,13 @@
     }));
   };
 
-  // The logits of one question, in units of the right one of a fact seen as often as the average: how far wrong ones
-  // scatter, what the largest of them exceeds half of the time, and the right one of a fact seen once.
+  // The logits of one question, in units of the right one of a fact seen as often as the average of those seen: how far
+  // wrong ones scatter, what the largest of them exceeds half of the time, and the right one of a fact seen once.
   explorer.logitsOf = function (setting) {
     const noises = explorer.ledgerOf(setting).filter(({ stage }) => stage === "recall");
-    const spread = Math.sqrt(noises.reduce((sum, { size }) => sum + size, 0));
-    return { spread, reach: spread * explorer.quantile(0.5 ** (1 / (setting.vocab - 1))), once: setting.vocab / setting.samples };
+    const share = setting.samples / setting.vocab, seen = -Math.expm1(-share);
+    const spread = seen * Math.sqrt(noises.reduce((sum, { size }) => sum + size, 0));
+    return { spread, reach: spread * explorer.quantile(0.5 ** (1 / (setting.vocab - 1))), once: seen / share };
   };
 
   // The quantile of the standard normal law, by bisection of Abramowitz and Stegun's 7.1.26 for its distribution function.
@@ -145,6 +160,9 @@
     return spaced(low, high, 97).map((samples) => ({ samples, ...explorer.predict({ ...setting, samples }) }));
   };
 
+  const STEEP = 4, LEVEL = 0.45; // powers of d between which a line slopes
+  const FLAT = 1.1; // of what coverage asks for: so near to it lies a floor
+
   const reaches = (setting) => explorer.predict(setting).accuracy >= explorer.data.accuracy;
 
   // The smallest number of sequences with the page's accuracy, as rb.critical_samples; Infinity where there is none.
@@ -155,15 +173,19 @@
     return first === 0 ? low : explorer.bisect(steps[first - 1], steps[first], reached);
   };
 
-  // The value nearest to its own at which one size alone gives the page's accuracy; null where none does.
+  // The whole number nearest to its own at which one size alone gives the page's accuracy; null where none does.
   explorer.alone = function (setting, name) {
     const [low, high] = explorer.range(name, setting).map((size, i) => (i ? Math.floor(size) : Math.ceil(size)));
     const far = (size) => Math.abs(Math.log(size / setting[name]));
     const sizes = [...new Set(spaced(low, high, 400).map(Math.round))].sort((a, b) => far(a) - far(b));
-    return sizes.find((size) => {
-      const at = { ...setting, [name]: size };
-      return !explorer.beyond(at) && reaches(at);
-    }) ?? null;
+    const does = (size) => !explorer.beyond({ ...setting, [name]: size }) && reaches({ ...setting, [name]: size });
+    let found = sizes.find(does) ?? null, not = setting[name];
+    while (found !== null && Math.abs(found - not) > 1) {
+      const middle = Math.floor((found + not) / 2);
+      if (does(middle)) found = middle;
+      else not = middle;
+    }
+    return found;
   };
 
   // Cells of the map: their edges, and the region in the middle.
@@ -175,17 +197,30 @@
         const middle = { ...setting, dim: Math.sqrt(dims[i] * dims[i + 1]), samples: Math.sqrt(samples[j] * samples[j + 1]) };
         if (setting.width !== null && explorer.beyond(middle)) continue; // so many neurons are too many or too few there
         const { accuracy, region } = explorer.predict(middle);
-        found.push({ dim1: dims[i], dim2: dims[i + 1], samples1: samples[j], samples2: samples[j + 1], accuracy, region });
+        found.push({ i, j, dim1: dims[i], dim2: dims[i + 1], samples1: samples[j], samples2: samples[j + 1], accuracy, region });
       }
     }
     return found;
   };
 
-  explorer.criticalByDim = function (setting, count) {
-    return spaced(...explorer.range("dim"), count)
-      .map((dim) => ({ ...setting, dim }))
-      .filter((at) => setting.width === null || !explorer.beyond(at))
-      .map((at) => ({ dim: at.dim, samples: explorer.critical(at) }))
-      .filter(({ samples }) => Number.isFinite(samples));
+  // The line of the page's accuracy, by d. Where no N does at the smallest d, it comes down from the d at which the largest
+  // N does. Its pieces have names: steep is the wall, flat and near what coverage asks for the floor, between them the slope.
+  explorer.level = function (setting, count) {
+    const all = spaced(...explorer.range("dim"), count).map((dim) => ({ ...setting, dim }))
+      .filter((at) => setting.width === null || !explorer.beyond(at));
+    const point = (at) => ({ dim: at.dim, samples: explorer.critical(at) }), high = explorer.range("samples", setting)[1];
+    const line = all.map(point), first = line.findIndex(({ samples }) => Number.isFinite(samples));
+    const start = [];
+    if (first > 0) {
+      const dim = explorer.bisect(line[first - 1].dim, line[first].dim, (d) => reaches({ ...setting, dim: d, samples: high }));
+      start.push({ dim, samples: high }, ...spaced(dim, line[first].dim, 6).slice(1, -1).map((d) => point({ ...setting, dim: d })));
+    }
+    const drawn = [...start, ...line].filter(({ samples }) => Number.isFinite(samples)), floor = FLAT * explorer.necessary(setting);
+    return drawn.map((at, i) => {
+      const before = drawn[Math.max(0, i - 1)], after = drawn[Math.min(drawn.length - 1, i + 1)];
+      const fall = Math.log(before.samples / after.samples) / Math.log(after.dim / before.dim);
+      const low = at.samples < floor ? "floor" : null;
+      return { ...at, piece: fall > STEEP ? "wall" : fall > LEVEL ? "slope" : low };
+    });
   };
 })((window.explorer = window.explorer || {}));

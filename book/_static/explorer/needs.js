@@ -35,8 +35,8 @@
     const found = [
       { name: "necessary", samples: explorer.necessary(setting),
         words: "proved, for every method: coverage" },
-      { name: "one gradient", samples: explorer.oneGradient(setting),
-        words: "proved, for readers of the first gradient through as much noise again; three steps look twice, so it does not bind them" },
+      { name: "one gradient", samples: explorer.oneGradient(setting), aside: true, // no bound for this learner: in words only
+        words: "proved, for methods that read only the first gradient, with as much noise added; no bound for three steps, which look twice" },
       { name: "critical", samples: critical,
         words: critical === Infinity ? `no N of the table has a predicted accuracy of ${share}` : `predicted accuracy ${share}` },
       { name: "sufficient", samples: proved ? proved.sufficient : Infinity,

@@ -4,9 +4,10 @@
 
   const { SIZES, LETTERS } = explorer;
 
-  function changes(setting) {
-    return SIZES.filter((name) => setting[name] !== explorer.START[name]);
-  }
+  const changes = (setting) => SIZES.filter((name) => setting[name] !== explorer.START[name]);
+  const other = (setting) => setting.width !== null || ["trigger_in_values", "learner"].some((name) => setting[name] !== explorer.START[name]);
+  const done = ({ accuracy }) => accuracy >= explorer.data.accuracy;
+  const listed = (words, last) => [words.slice(0, -1).join(", "), words.at(-1)].filter(Boolean).join(` ${last} `);
 
   let known = null;
 
@@ -16,18 +17,26 @@
   function search() {
     const found = SIZES.map((name) => [LETTERS[name], explorer.alone(explorer.START, name)]);
     const [can, cannot] = [found.filter(([, size]) => size), found.filter(([, size]) => !size)];
-    const alone = can.map(([letter, size]) => `${letter} = ${explorer.svg.short(size)}`).join(", ");
-    return `One size alone: ${alone}.${cannot.length ? ` ${cannot.map(([letter]) => letter).join(" and ")} alone never does.` : ""}`;
+    const alone = can.map(([letter, size]) => `${letter} = ${explorer.svg.short(size)}`);
+    const never = cannot.length ? ` ${listed(cannot.map(([letter]) => letter), "and")} alone never does, because recall stays below ${explorer.data.accuracy}.` : "";
+    return `One size alone: ${listed(alone, "or")}.${never} From here on change what you like.`;
   }
 
-  explorer.taskWords = function (setting, { accuracy }) {
-    const level = explorer.data.accuracy, changed = changes(setting), letters = changed.map((name) => LETTERS[name]);
-    const other = setting.width !== null || ["trigger_in_values", "learner"].some((name) => setting[name] !== explorer.START[name]);
-    if (other || changed.length > 1) {
-      const words = other ? "more than a size" : letters.join(" and ");
-      return `Changed: ${words}. You are in the sandbox; Reset starts the task again.`;
+  // The state of the task, in few words, and what follows from it.
+  explorer.taskWords = function (setting, found) {
+    const changed = changes(setting), letters = changed.map((name) => LETTERS[name]);
+    if (other(setting)) return ["Task left: the model has changed.", "Reset starts the task again."];
+    if (changed.length > 1) {
+      const back = changed.length > 2 ? "" : `Bring ${listed(changed.map((name) => `${LETTERS[name]} back to ${explorer.START[name]}`), "or")}. `;
+      return [`Task left: ${listed(letters, "and")} have changed.`, `${back}Reset starts the task again.`];
     }
-    if (accuracy >= level) return `Done, with ${letters[0]}. ${ways()} From here on change what you like.`;
-    return changed.length ? `${letters[0]} has changed; accuracy is ${accuracy.toFixed(3)}, not yet ${level}.` : `Accuracy is ${accuracy.toFixed(3)}.`;
+    if (done(found)) return [`Done, with ${letters[0]}.`, ways()];
+    return [`Task${changed.length ? `, with ${letters[0]}` : ""}: accuracy ${explorer.share(found.accuracy, 3)} of ${explorer.data.accuracy}.`, ""];
+  };
+
+  // Which of d and N the dot moves: one while the task is on, the one that has changed or else the one that is moved most.
+  explorer.movable = function (setting, most) {
+    const changed = changes(setting), on = !other(setting) && changed.length < 2 && !done(explorer.predict(setting));
+    return on ? [["dim", "samples"].find((name) => changed.includes(name)) ?? most] : ["dim", "samples"];
   };
 })((window.explorer = window.explorer || {}));

@@ -41,7 +41,7 @@
   // In words, where it is in doubt, and by about how much it is then off.
   explorer.trainedDoubts = function (setting) {
     const load = explorer.loadOf(setting), { near, about } = explorer.data.trained, said = [];
-    if (load > near) said.push(`facts are ${load.toFixed(2)} of the largest load`);
+    if (load > near) said.push(`facts are ${load.toFixed(1)} times what the matrix can hold`);
     if (setting.samples < setting.vocab) said.push(`N = ${setting.samples} is below V`);
     const sizes = Object.entries(about).map(([name, size]) => `${name.replace("_", "-")} by about ${size.toFixed(2)}`);
     return said.length ? `The prediction is in doubt: ${said.join("; ")}: off in ${sizes.join(", ")}.` : "";
