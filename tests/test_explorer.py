@@ -343,6 +343,8 @@ def test_the_task_is_solved_by_one_size(page):
         assert "Done" in page.inner_text("#explorer-task")
         assert "L alone never does" in page.inner_text("#explorer-ways")
     assert size == math.ceil(page.evaluate("explorer.critical(explorer.START)"))
+    shown(page, samples=size, dim=200)
+    assert "done" in page.inner_text("#explorer-task")
     page.click("#explorer-reset")
     assert value(page, "samples") == 2048 and "0.69" in page.inner_text("#explorer-task")
 

@@ -9,7 +9,7 @@
   const done = ({ accuracy }) => accuracy >= explorer.data.accuracy;
   const listed = (words, last) => [words.slice(0, -1).join(", "), words.at(-1)].filter(Boolean).join(` ${last} `);
 
-  let known = null;
+  let known = null, free = false; // once done, the sizes are free until Reset
 
   // Which sizes would do alone, each with the nearest value; always the same, because the start is.
   const ways = () => known ??= search();
@@ -25,18 +25,23 @@
   // The state of the task, in few words, and what follows from it.
   explorer.taskWords = function (setting, found) {
     const changed = changes(setting), letters = changed.map((name) => LETTERS[name]);
+    if (!changed.length && !other(setting)) free = false;
+    if (free && (other(setting) || changed.length > 1)) return ["Task done. Reset starts it again.", ways()];
     if (other(setting)) return ["Task left: the model has changed.", "Reset starts the task again."];
     if (changed.length > 1) {
       const back = changed.length > 2 ? "" : `Bring ${listed(changed.map((name) => `${LETTERS[name]} back to ${explorer.START[name]}`), "or")}. `;
       return [`Task left: ${listed(letters, "and")} have changed.`, `${back}Reset starts the task again.`];
     }
-    if (done(found)) return [`Done, with ${letters[0]}.`, ways()];
+    if (done(found)) {
+      free = true;
+      return [`Done, with ${letters[0]}.`, ways()];
+    }
     return [`Task${changed.length ? `, with ${letters[0]}` : ""}: accuracy ${explorer.share(found.accuracy, 3)} of ${explorer.data.accuracy}.`, ""];
   };
 
   // Which of d and N the dot moves: one while the task is on, the one that has changed or else the one that is moved most.
   explorer.movable = function (setting, most) {
-    const changed = changes(setting), on = !other(setting) && changed.length < 2 && !done(explorer.predict(setting));
+    const changed = changes(setting), on = !free && !other(setting) && changed.length < 2 && !done(explorer.predict(setting));
     return on ? [["dim", "samples"].find((name) => changed.includes(name)) ?? most] : ["dim", "samples"];
   };
 })((window.explorer = window.explorer || {}));
