@@ -41,7 +41,7 @@
 
   // Which of d and N the dot moves: one while the task is on, the one that has changed or else the one that is moved most.
   explorer.movable = function (setting, most) {
-    const changed = changes(setting), on = !free && !other(setting) && changed.length < 2 && !done(explorer.predict(setting));
+    const changed = changes(setting), on = !free && !other(setting) && changed.length < 2;
     return on ? [["dim", "samples"].find((name) => changed.includes(name)) ?? most] : ["dim", "samples"];
   };
 })((window.explorer = window.explorer || {}));
