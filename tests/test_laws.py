@@ -114,6 +114,16 @@ def test_one_competitor_is_a_difference_of_two_normals():
     assert thresholds.ratio_for(0.9, 1) == pytest.approx(math.sqrt(2) * stats.norm.ppf(0.9))
 
 
+@pytest.mark.parametrize(("vocab", "dim"), [(256, 128), (1024, 256), (256, 512)])
+def test_where_label_frequencies_are_the_largest(vocab, dim):
+    edge = min(dim, vocab) * (vocab + dim) / 2 - vocab
+    for factor, largest in ((0.8, True), (1.25, False)):
+        setting = sized(vocab, 2, dim, round(factor * edge), trigger_in_values=True)
+        ledger = rb.predict(setting, warn=False).ledger
+        sizes = {name: ledger[name].size for name in laws.recall_noises(True)}
+        assert (max(sizes, key=sizes.get) == "label frequencies") == largest, factor
+
+
 # The page
 
 
