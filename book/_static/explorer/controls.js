@@ -62,6 +62,7 @@
     document.getElementById("explorer-trained").hidden = setting.learner !== "trained";
     const steps = setting.learner !== "trained" && setting.width === null;
     document.getElementById("explorer-steps").hidden = !steps;
+    root.querySelector(".explorer-pieces").hidden = !steps;
     setWords("explorer-no-steps", steps ? "" : "What binds, one question and every noise are computed for three steps without an MLP only.");
     root.dataset.solved = found.accuracy >= explorer.data.accuracy;
     drawSoon();

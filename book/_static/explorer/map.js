@@ -11,7 +11,7 @@
     interference: "facts drown in all the others", "mean bias": "frequent labels mislead attention",
     "gradient noise": "chance resemblance misleads attention", coverage: "facts are seen too rarely",
     "label frequencies": "frequent labels drown facts", "label overlap": "labels that resemble the right one drown it",
-    "own fact": "a wrong label's own fact drowns the right one", "nothing alone": "two noises at once",
+    "own fact": "a wrong label's own fact drowns the right one", "nothing alone": "two noises at once, and it takes much more of d, N or both",
     "not seen": "no sequence showed them", "not located": "attention misses them", drowned: "a wrong logit is larger",
     solved: "accuracy is 0.9 or more",
   };
