@@ -43,10 +43,10 @@ def test_simulations(setting):
 def test_predictions(setting):
     found = answered(lambda: rb.predict(setting, warn=False))
     assert fractions(found)
+    told = setting.samples == 1 and setting.output_bias == "trained"  # it leaves no residual
+    silent = told or 1 in (setting.seq_len, setting.dim)  # sizes are in units of a signal of zero
     for name, term in found.ledger.items() if found else ():
-        assert term.size >= 0 or (math.isnan(term.size) and 1 in (setting.seq_len, setting.dim)), (
-            name
-        )
+        assert term.size >= 0 or (math.isnan(term.size) and silent), name
 
 
 @rarely
