@@ -15,6 +15,7 @@ from recallbook_studies.ch09 import (
     geometry,
     label_frequencies,
     large_sizes,
+    largest,
     lock_on_sizes,
     mlp_sizes,
     one_step,
@@ -125,6 +126,13 @@ ROW_TABLES: dict[str, RowTable] = {
         "index",
         finish=error_map.finish,
         suffix=".parquet",
+    ),
+    "largest": RowTable(
+        "sizes for a GPU: V to 65536, L to 1024",
+        largest.keys,
+        largest.row,
+        ["case", "seed"],
+        devices=True,
     ),
     "quantiles": RowTable(
         "predicted quantiles over draws against simulation", quantiles.keys, quantiles.row

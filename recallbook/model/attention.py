@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from recallbook.arguments import check_size
 from recallbook.data.task import Problem, Sequences
-from recallbook.model.ties import lengths, tied, tolerance
+from recallbook.model.ties import at_once, lengths, tied, tolerance
 
 CHUNK_NUMBERS = 1 << 20  # in the largest intermediate of a chunk: 4 to 8 MB, about a core's cache
 GATHER_COST = 32  # products that cost as much as reading one number through an index
@@ -62,7 +62,8 @@ def chunk_rows(problem: Problem, chunk: int | None, labels: int | None = None) -
     if chunk is not None:
         return check_size("chunk", chunk)
     setting, numbers = problem.setting, labels or problem.setting.vocab
-    return max(1, CHUNK_NUMBERS // max(numbers, setting.seq_len, setting.feature_dim, setting.dim))
+    widest = max(numbers, setting.seq_len, setting.feature_dim, setting.dim)
+    return max(1, at_once(CHUNK_NUMBERS, problem.input_embeddings) // widest)
 
 
 def score(sequences: Sequences, scores: Scores) -> Float[Tensor, "n L"]:
@@ -137,7 +138,7 @@ def token_products(
     r"""$q_i^\top z_{x_{ij}}$, ``(n, L)``, for queries ``(n, d)``: by product or by gathering."""
     if problem.setting.vocab <= GATHER_COST * tokens.shape[1]:
         return (queries @ problem.input_embeddings.T).gather(1, tokens.long())  # (n, V), O(nVd)
-    rows = max(1, CHUNK_NUMBERS // (tokens.shape[1] * problem.setting.dim))
+    rows = max(1, at_once(CHUNK_NUMBERS, queries) // (tokens.shape[1] * problem.setting.dim))
     parts = zip(torch.split(queries, rows), torch.split(tokens, rows), strict=True)
     return torch.cat([(problem.input_embeddings[x] @ q[:, :, None])[..., 0] for q, x in parts])
 

@@ -29,7 +29,7 @@ from recallbook.model.attention import (
     soft_attention,
     take,
 )
-from recallbook.model.ties import without_rounding
+from recallbook.model.ties import at_once, without_rounding
 from recallbook.training.gradients import descent_directions, features, labels_first_is_cheaper
 
 TABLE_NUMBERS = 1 << 24  # numbers in one block of the label-by-token table: 64 to 128 MB
@@ -159,7 +159,7 @@ def count_table_is_cheaper(problem: Problem) -> bool:
 def _label_blocks(problem: Problem) -> Iterator[tuple[int, int, Sequences]]:
     """Label ranges whose table fits, each with its sequences; one block needs no sorting."""
     vocab = problem.setting.vocab
-    rows = max(1, TABLE_NUMBERS // vocab)
+    rows = max(1, at_once(TABLE_NUMBERS, problem.input_embeddings) // vocab)
     if rows >= vocab:
         yield 0, vocab, problem.sequences
         return
