@@ -69,7 +69,7 @@ def main() -> int:
     for difference in missed:
         print(difference)
     print(f"{tried - len(missed)} of {tried} mutants were noticed")
-    return int(len(missed) > (1 - ENOUGH) * tried)
+    return int(tried - len(missed) < ENOUGH * tried)
 
 
 if __name__ == "__main__":

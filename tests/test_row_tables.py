@@ -59,6 +59,7 @@ TABLES = {
         .nsmallest(1, "vocab")["case"]
         .tolist(),
     ),
+    "largest": Again([(0, 0)], seldom=[(9, 3), (17, 2)]),
     "critical_sizes": Again([(False, 256, 16, 96), (True, 256, 256, 512)]),
     "mlp_exponents": Again([], seldom=list(features.EXPONENTS)),
     "mlp_phase": Again(rows_of_plane(38), {"width": 0.01}, rows_of_plane(2, 88)),

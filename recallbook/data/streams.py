@@ -32,10 +32,8 @@ def uniform_integers(
 def gaussian_table(
     seed: int, role: str, rows: int, columns: int
 ) -> Float64[np.ndarray, "rows columns"]:
-    """Standard normal ``(rows, columns)``; a smaller table is the corner of a larger one in both
-    directions.
-
-    Row r is what ``stream(seed, role, r)`` gives."""
+    """Standard normal ``(rows, columns)``; a smaller table is the corner of a larger one both ways,
+    and row r is what ``stream(seed, role, r)`` gives."""
     out = np.empty((rows, columns))
     generator = stream(seed, role)
     state = dict(generator.bit_generator.state)

@@ -25,8 +25,7 @@ class Scores(NamedTuple):
     r"""Attention scores: $z_v^\top w$ for each token ``(V,)`` and $t^\top w$ for the trigger
     ``()``.
 
-    ``slack``: scores closer than this tie (:mod:`recallbook.model.ties`).
-    """
+    ``slack``: scores closer than this tie (:mod:`recallbook.model.ties`)."""
 
     tokens: Float[Tensor, " V"]
     trigger: Float[Tensor, ""]

@@ -31,11 +31,9 @@ def tolerance(dtype: torch.dtype) -> float:
 
 
 def tied(values: Real[Tensor, "n k"], slack: Slack) -> Bool[Tensor, "n k"]:
-    """Which entries of each row are within ``slack``, a number or ``(n, 1)``, of the row's largest;
-    ``(n, k)``.
+    """Which entries ``(n, k)`` are within ``slack``, a number or ``(n, 1)``, of their row's largest.
 
-    Where something is not a number, no entry is excluded: nothing is known.
-    """
+    Where something is not a number, no entry is excluded: nothing is known."""
     return torch.logical_not(values < values.amax(dim=1, keepdim=True) - slack)
 
 
@@ -63,8 +61,7 @@ def answers(
     r"""The label whose logit $u_k^\top q+b_k$ is largest, and whether it is alone, as :func:`tied`
     says, ``(n,)`` each.
 
-    Logits are formed ``BLOCK_LABELS`` labels at a time, or more where the rows are few, and never
-    all at once."""
+    Logits are formed block by block, and never all at once."""
     rows = len(queries)
     width = max(BLOCK_LABELS, at_once(BLOCK_LABELS**2, queries) // max(1, rows))
     numbered = torch.stack([torch.ones_like(bias), torch.arange(len(bias)).to(bias)], dim=1)

@@ -22,8 +22,7 @@ def three_steps(
     r"""The three steps as a user would write them, to check :func:`recallbook.three_steps` against.
 
     Keeps $N\times L\times d$ numbers in memory. Finite rates only: the early-phase limit has no
-    gradient of its own.
-    """
+    gradient of its own."""
     eta, gamma = check_rate("eta", eta), check_rate("gamma", gamma)
     problem = check_problem(problem, dtype, device)
     model = RecallTransformer(problem)

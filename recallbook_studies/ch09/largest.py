@@ -62,9 +62,10 @@ def compared() -> pd.DataFrame:
     """Lock-on and accuracy of every setting, ``mean`` and ``predicted``, with its sizes."""
     sizes = pd.DataFrame([vars(setting) for setting in SETTINGS])
     found = [predict(setting, warn=False) for setting in SETTINGS]
-    return pd.concat(
+    parts = [
         over_seeds(load_results("largest"), ["case"], outcome, within=(0, 1))
         .join(sizes, on="case")
         .assign(outcome=outcome, predicted=[getattr(p, outcome) for p in found])
         for outcome in ("lock_on", "accuracy")
-    )
+    ]
+    return pd.concat(parts, ignore_index=True)
