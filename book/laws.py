@@ -33,7 +33,7 @@ PAGES = (HERE / "laws.md", HERE / "further_laws.md")  # each from its .md.in
 PICTURE, IDEA = HERE / "images" / "laws.svg", HERE / "images" / "idea.svg"
 
 LENGTHS, SHARES = (16, 64, 256), (0.5, 0.9, 0.99)
-VOCABS, HUGE = (256, 4096, 65536), 10**12
+VOCABS = (256, 4096, 65536)
 WIDTHS, WIDTH_DIM = (
     {"vocab": 256, "seq_len": 16, "samples": 2048, "trigger_in_values": False},
     64,
@@ -130,8 +130,6 @@ def ceilings() -> dict[str, str]:
 
     half, most = (dims(share, False) for share in SHARES[:2])
     marked = np.array([dims(share, True) for share in SHARES[:2]]) / (half, most)
-    square = ratio_for(0.5, HUGE - 1) ** 2  # is d^2 / (V + 2d) at the least d
-    huge = square + math.sqrt(square**2 + square * HUGE)
     factors = [
         rb.critical_samples(vocab, 16, 2 * vocab, warn=False, trigger_in_values=True)
         / numeric(laws.label_frequencies())({V: vocab, d: 2 * vocab})
@@ -143,8 +141,6 @@ def ceilings() -> dict[str, str]:
     ]
     return {
         "ceilings": table(("$c$ for", *(f"$V={v}$" for v in VOCABS)), rows),
-        "c least": f"{(half**2 / size).min():.1f}",
-        "c huge": f"{huge**2 / (HUGE * math.log(HUGE)):.1f}",
         "load half": to(2 * size * (1 / half**2 + 2 / (vocabs * half))),  # N unlimited
         "load 0.9": to(2 * size * (1 / most**2 + 2 / (vocabs * most))),
         "c": to(most**2 / size),
