@@ -275,17 +275,16 @@ def changes(setting: rb.Setting) -> dict[str, rb.Setting]:
 
 def helps() -> dict[str, str]:
     """Accuracy now and after each change, where different laws bind."""
-    rows, listed, trigger_out = [], [], ""
+    rows, listed = [], []
     for setting in HELPED:
         name = rb.phase(setting) + (f", {setting.activation}" if setting.width else "")
         after = {
             change: f"{predicted(other).accuracy:.2f}" for change, other in changes(setting).items()
         }
-        out = after.pop(TRIGGER_OUT)
+        after.pop(TRIGGER_OUT)
         rows.append(
             (f"{len(rows) + 1}. {name}", f"{predicted(setting).accuracy:.2f}", *after.values())
         )
-        trigger_out = out if setting.trigger_in_values else trigger_out
         known = {
             "V": setting.vocab,
             "L": setting.seq_len,
@@ -296,7 +295,7 @@ def helps() -> dict[str, str]:
         parts = [f"${letter}={size}$" for letter, size in known.items() if size]
         listed.append(f"{len(rows)}. {', '.join(parts)}, $\\tau={int(setting.trigger_in_values)}$")
     header = ("Binds", "now", *(change for change in changes(HELPED[0]) if change != TRIGGER_OUT))
-    return {"helps": table(header, rows), "settings": "\n".join(listed), "trigger out": trigger_out}
+    return {"helps": table(header, rows), "settings": "\n".join(listed)}
 
 
 def checked() -> dict[str, str]:
