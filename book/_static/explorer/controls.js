@@ -26,7 +26,7 @@
   function clear(words) {
     for (const name of ["accuracy", "lock_on", "recall", "phase"]) output(name).textContent = words;
     for (const id of ["doubts", "gain", "task", "ways"]) setWords(`explorer-${id}`, "");
-    document.getElementById("explorer-charts").hidden = true;
+    document.getElementById("explorer-charts").hidden = !state.drawn; // the last picture stays while a number is typed
     root.dataset.empty = "true";
   }
 
@@ -79,6 +79,7 @@
 
   function draw() {
     for (const chart of [explorer.drawMap, explorer.drawCurve, explorer.drawCloud, explorer.drawWaffle, explorer.drawLedger]) chart(state);
+    state.drawn = true;
   }
 
   // -- Events ----------------------------------------------------------------------------------------
@@ -131,11 +132,10 @@
   // A setting to start from, and the chart that shows what it is for.
   function choose(name) {
     const chart = document.getElementById(name.startsWith("wall") ? "explorer-map" : "explorer-curve"), words = explorer.NOTES[name] ?? "";
+    if (name === "start") explorer.restartTask();
     move(explorer.PRESETS[name]);
     note(words, explorer.PRESETS[name], chart);
-    const inView = ["map", "curve", "waffle"].map((id) => document.getElementById(`explorer-${id}`).getBoundingClientRect())
-      .some(({ top, bottom }) => top > 0 && bottom < innerHeight);
-    if (name === "start" && inView) return;
+    if (name === "start") return;
     const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
     const place = words ? document.getElementById("explorer-note") : chart; // once all is drawn, because legends grow
     requestAnimationFrame(() => place.scrollIntoView({ behavior: calm ? "instant" : "smooth", block: "start" }));

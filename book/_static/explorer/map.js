@@ -116,13 +116,19 @@
 
   function readOut(setting, [dim, samples]) {
     const at = explorer.within({ ...setting, dim: Math.round(dim), samples: Math.round(samples) });
-    document.getElementById("explorer-map-values").textContent = said(explorer.predict(at), at);
+    document.getElementById("explorer-map-values").textContent = `At the pointer: ${said(explorer.predict(at), at)}`;
   }
 
-  // Where the dot goes from a setting when it is moved by so many pixels.
-  function shifted({ x, y }, setting, [across, up]) {
+  function readOwn(setting) {
+    document.getElementById("explorer-map-values").textContent = said(explorer.predict(setting), setting);
+  }
+
+  const freed = (setting, [across, up]) => explorer.movable(setting, Math.abs(across) > Math.abs(up) ? "dim" : "samples");
+
+  // Where the dot goes from a setting when it is moved by so many pixels, along `free` sizes.
+  function shifted({ x, y }, setting, [across, up], free = freed(setting, [across, up])) {
     const to = { dim: x.back(x(setting.dim) + across), samples: y.back(y(setting.samples) + up) };
-    const free = explorer.movable(setting, Math.abs(across) > Math.abs(up) ? "dim" : "samples"), found = { ...setting };
+    const found = { ...setting };
     for (const name of free) {
       const scale = name === "dim" ? x : y, start = explorer.START[name];
       found[name] = Math.abs(scale(to[name]) - scale(start)) < SNAP ? start : Math.round(to[name]);
@@ -145,14 +151,16 @@
       if (!from) return readOut(state.setting, [x.back(across), y.back(up)]);
       const shift = [across - from.at[0], up - from.at[1]];
       moved ||= Math.hypot(...shift) >= STILL;
-      if (moved) state.move(shifted(map, from.setting, shift));
+      if (!moved) return;
+      from.free ??= freed(from.setting, shift); // what a drag moves stays the same until it ends
+      state.move(shifted(map, from.setting, shift, from.free));
     });
     for (const end of ["pointerup", "pointercancel"]) picture.addEventListener(end, () => { from = null; });
     picture.addEventListener("click", (event) => {
       const { setting } = state, [across, up] = place(picture, event);
       if (!moved && !dot.contains(event.target)) state.move(shifted(map, setting, [across - x(setting.dim), up - y(setting.samples)]));
     });
-    picture.addEventListener("pointerleave", () => readOut(state.setting, [state.setting.dim, state.setting.samples]));
+    picture.addEventListener("pointerleave", () => readOwn(state.setting));
     dot.addEventListener("keydown", (event) => {
       const [size, by] = KEYS[event.key] ?? [];
       if (!size) return;
@@ -185,7 +193,7 @@
     for (const name of known.names) name.text.setAttribute("visibility", touch(name, own) ? "hidden" : "visible");
     dot.setAttribute("aria-valuenow", found.accuracy.toFixed(3));
     dot.setAttribute("aria-valuetext", said(found, setting));
-    document.getElementById("explorer-map-values").textContent = said(found, setting);
+    readOwn(setting);
   };
 
   function words({ cells, regions }) {

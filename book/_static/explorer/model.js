@@ -83,7 +83,8 @@
     const main = explorer.interpolate(tables.main, point);
     // The table holds lock-on, answers where it locked on, and recall less what lock-on gives.
     const lockOn = unlog(main.lock_on);
-    const found = { accuracy: lockOn * unlog(main.answered), lock_on: lockOn, recall: unlog(main.recalled + Math.log(lockOn)) };
+    const recall = unlog(main.recalled + Math.log(lockOn)); // in no prediction below accuracy, but where splines meet
+    const found = { accuracy: Math.min(lockOn * unlog(main.answered), recall), lock_on: lockOn, recall };
     const gains = Object.entries(explorer.interpolate(tables.without, point));
     const [phase, gain] = gains.reduce((best, next) => (next[1] > best[1] ? next : best));
     return named({ ...found, phase, without: unlog(Math.log(-Math.log1p(-found.accuracy)) + gain) }, setting);

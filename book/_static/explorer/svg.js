@@ -40,7 +40,7 @@
     return value >= 1e-4 || value === 0 ? String(Number(value.toPrecision(3))) : value.toExponential(0);
   }
 
-  const brief = (value) => (value >= 1e4 ? `${value / 1e3}k` : short(value));
+  const brief = (value) => (value >= 1e4 && value < 1e6 ? `${Math.round(value / 1e3)}k` : short(value));
 
   // Lines from points; where `y` is no number the line breaks.
   function path(points) {

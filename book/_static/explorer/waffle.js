@@ -27,11 +27,11 @@
     return drawn;
   }
 
-  function legend(counts, shares) {
+  function legend(counts) {
     return FATES.map((fate) => {
       const swatch = Object.assign(document.createElement("i"), { className: `explorer-swatch fate-${fate.replace(" ", "-")}` });
       const item = document.createElement("li");
-      item.append(swatch, ` ${fate}: ${counts[fate].toLocaleString("en")} (${Math.round(100 * explorer.share(shares[fate]))} %)`);
+      item.append(swatch, ` ${fate}: ${counts[fate].toLocaleString("en")}`);
       return item;
     });
   }
@@ -50,6 +50,6 @@
     }
     picture.setAttribute("aria-label", FATES.map((fate) => `${fate} ${counts[fate]}`).join(", ") + ` of ${count} facts`);
     box.replaceChildren(picture);
-    document.getElementById("explorer-waffle-counts").replaceChildren(...legend(counts, explorer.fates(setting)));
+    document.getElementById("explorer-waffle-counts").replaceChildren(...legend(counts));
   };
 })((window.explorer = window.explorer || {}));
