@@ -323,7 +323,7 @@ def test_the_keyboard_is_enough(page):
     shown(page)
     press("ArrowUp")
     press("ArrowRight")
-    shown(page)
+    page.evaluate("() => new Promise(requestAnimationFrame)")  # pictures follow once a frame
     assert "d = 102, N = 2,151" in page.inner_text("#explorer-map-values")
     page.focus("input[name=trigger_in_values]")
     press("Space")
