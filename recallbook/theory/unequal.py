@@ -242,7 +242,8 @@ def _sizes(draw: DrawnFacts, vector: AttentionVector) -> dict[str, float]:
     """Mean square over tokens as they occur, about their mean, of each part of a score; and the
     mark's."""
     sizes = {name: float(part @ vector.C @ part) for name, part in vector.means.items()}
-    sizes |= {name: float(np.sum(noise * vector.C)) for name, noise in vector.noises.items()}
+    for name, noise in vector.noises.items():  # rounding may leave a zero below zero
+        sizes[name] = max(0.0, float(np.sum(noise * vector.C)))
     missing = float(draw.frequencies @ (draw.facts.counts == 0))
     right, wrong = _logits(draw.facts)
     mark = sum(float(draw.facts.trigger @ part) for part in vector.means.values())
