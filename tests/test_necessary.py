@@ -244,6 +244,8 @@ def test_at_large_sizes_it_is_the_leading_order():
     vocab, length, dim = 10**9, 10**9, 10**7
     leading = 8 * 3**0.5 * 0.15 * length**2 * vocab**0.5 / dim**1.5
     assert 0.9 < coverage.mean_bias_samples(vocab, length, dim) / leading < 1
+    # far below L = sqrt(V d) nothing: with tau = 1 the trigger gains more than 1/(L^2 V)
+    assert coverage.mean_bias_samples(10**10, 10**6, 10**4) == 0
 
 
 @pytest.mark.essential

@@ -149,8 +149,9 @@ def mean_bias_samples(vocab: int, seq_len: int, dim: int, accuracy: float = 0.9)
     r"""Sequences below which three steps with at least $V$ of them are not that accurate on
     average, because of mean bias; 0 where nothing is proved.
 
-    About $8\sqrt3(\alpha-\frac34)L^2\sqrt V/d^{3/2}$ at large sizes; nothing at
-    $\alpha\le\frac34$. Sizes as :func:`minimum_samples` checks them."""
+    About $8\sqrt3(\alpha-\frac34)L^2\sqrt V/d^{3/2}$ at large sizes with $L\gg\sqrt{Vd}$ (which
+    $\tau=1$ asks for; the smaller of both $\tau$ is given); nothing at $\alpha\le\frac34$. Sizes as
+    :func:`minimum_samples` checks them."""
     if seq_len == 1 or vocab == 2:
         return 0.0
 
