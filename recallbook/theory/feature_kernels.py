@@ -8,6 +8,7 @@ draws of embeddings and neurons."""
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -28,13 +29,14 @@ Points = Float[np.ndarray, " points"]
 Coefficients = Float[np.ndarray, "points k"]
 ORDER = 16  # of the series in the overlap; what is left at small rho is below 1e-4
 VARIANCES = np.geomspace(1e-2, 12, 160)  # grid of pre-activation variances, interpolated
-ANGLES, ANGLE_WEIGHTS = hermegauss(5)  # fluctuations of an overlap
+ANGLES, ANGLE_WEIGHTS = hermegauss(5)  # fluctuations of an overlap, or of a pre-activation
 ANGLE_WEIGHTS = ANGLE_WEIGHTS / ANGLE_WEIGHTS.sum()
 DRAWS, ASKED, STORED = (
     32,
     128,
     256,
 )  # draws of trigger and neurons; tokens of each that are asked, and stored
+POOL = 16  # triggers of which one is taken for a draw
 # fixed points come in an order; a shuffled one leaves nothing to what a draw's number says about
 # them
 SHUFFLED = np.random.default_rng(0).permutation(DRAWS * ASKED)
@@ -108,7 +110,7 @@ def drawn_overlaps(
     point. What is averaged in closed form elsewhere, over output embeddings and counts, is not
     drawn. J is the variance over stored tokens of the kernel of infinite width, F what is left of
     the variance of the overlaps. Neurons beyond ``NEURONS`` only divide F. Every size draws the
-    first rows of the same numbers, so a search over widths sees no noise."""
+    first rows of the same numbers, so a search over widths sees little noise."""
     drawn = min(width, NEURONS)
     found = _draws(law, dim, drawn, activation=activation, tau=tau, stored=stored)
     scattered = {recall_terms.F: found.overlaps[recall_terms.F] * (drawn / width)}
@@ -117,18 +119,36 @@ def drawn_overlaps(
 
 @lru_cache(maxsize=64)
 def _draws(law: Law, dim: int, width: int, *, activation: Phi, tau: int, stored: int) -> Drawn:
-    draws = []
+    draws, triggers = [], _triggers(law, dim, width, activation)
     for draw in range(DRAWS):
         rng = np.random.default_rng([17, draw])
         vectors = _random_vectors(law, dim, rng, 1 + ASKED + stored)
-        neurons = rng.standard_normal((width, vectors.shape[1])) / math.sqrt(1 + tau)
-        draws.append(_one_draw(activation, vectors, neurons, tau))
+        neurons = rng.standard_normal((width, vectors.shape[1]))
+        if tau:
+            length, along = next(triggers)
+            trigger = vectors[0] / np.linalg.norm(vectors[0])
+            vectors[0] = length * trigger
+            neurons += np.outer(along - neurons @ trigger, trigger)
+        draws.append(_one_draw(activation, vectors, neurons / math.sqrt(1 + tau), tau))
     points, laws = [part.overlaps for part in draws], np.concatenate([part.law for part in draws])
     found = {
         symbol: np.concatenate([part[symbol] for part in points])[SHUFFLED] for symbol in points[0]
     }
     common = np.repeat([part.common for part in draws], ASKED)
     return Drawn(found, laws[SHUFFLED], common[SHUFFLED])
+
+
+def _triggers(law: Law, dim: int, width: int, activation: Phi) -> Iterator[tuple[float, Array]]:
+    r"""Length of the trigger and every neuron's part along it, for each draw: spread evenly over
+    $\theta=\frac1m\sum_r(\mathbb E_z\,\phi(\omega_r^\top(t+z)))^2$, which decides recall and scatters
+    widely with few neurons. Of ``DRAWS * POOL`` the middles of ``DRAWS`` groups in its order."""
+    rng = np.random.default_rng(19)
+    lengths = np.linalg.norm(_random_vectors(law, dim, rng, DRAWS * POOL), axis=1)
+    along = rng.standard_normal((width, DRAWS * POOL))
+    inputs = (lengths * along)[..., None] + ANGLES
+    shared = hermite.values(activation, inputs / math.sqrt(2)) @ ANGLE_WEIGHTS
+    for i in np.argsort(np.mean(shared**2, axis=0), kind="stable")[POOL // 2 :: POOL]:
+        yield lengths[i], along[:, i]
 
 
 def _one_draw(activation: Phi, vectors: Array, neurons: Array, tau: int) -> Drawn:

@@ -19,11 +19,12 @@ from recallbook_studies.ch06.origins import predicted_squares
 TEST = 4000  # fresh sequences a seed
 
 
-def ratio(setting: Setting, counts: NDArray[Any]) -> NDArray[np.float64]:
-    """Signal over noise of facts located so many times, from the ledger's terms."""
+def ratio(setting: Setting, counts: NDArray[Any], lock_on: float = 1.0) -> NDArray[np.float64]:
+    """Signal over noise of facts located so many times, from the ledger's terms; ``lock_on`` is the
+    share of all sequences that located theirs."""
     flag, found = float(setting.trigger_in_values), predicted_squares(setting)
     share = np.asarray(counts, dtype=np.float64) * setting.vocab / setting.samples
-    signal = (1 + flag) * share - flag
+    signal = (1 + flag) * share - flag * lock_on
     overlap = found.pop("label overlap")
     return np.asarray(signal / np.sqrt(sum(found.values()) + signal**2 * overlap))
 
@@ -42,9 +43,12 @@ def compared(setting: Setting, seeds: Sequence[int], device: str = "cpu") -> lis
     alone_runs = [simulate(perfect, seed, **options).recall for seed in seeds]
     most = setting.samples / setting.vocab
     counts = np.arange(int(most + 10 * np.sqrt(most) + 10))
-    recalled = ndtr(ratio(setting, counts)) ** (setting.vocab - 1)
     located, stored = (
-        float(poisson.pmf(counts, most * lock_on) @ recalled) for lock_on in (1.0, full.lock_on)
+        float(
+            poisson.pmf(counts, most * lock_on)
+            @ ndtr(ratio(setting, counts, lock_on)) ** (setting.vocab - 1)
+        )
+        for lock_on in (1.0, full.lock_on)
     )
     rows: list[tuple[str, float | None, float, list[float]]] = [
         ("recall, perfect attention", located, alone.recall, alone_runs),

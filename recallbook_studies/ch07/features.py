@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -230,6 +230,7 @@ def slope(activation: Phi, variance: float) -> float:
     return float(hermite_coefficients(activation, variance, 1).values[1] / math.sqrt(variance))
 
 
+@cache
 def shared_part(activation: Phi, tau: int) -> float:
     r"""$\theta/H$ at infinite width: $\sum_k\phi_k^22^{-k}/K$ with the trigger in the values,
     $\phi_0^2/K$ without."""

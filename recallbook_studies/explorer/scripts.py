@@ -18,7 +18,8 @@ from recallbook.theory import caveats, trained
 from recallbook.theory.symbolic import lock_terms as lock_symbols, recall_terms as recall_symbols
 from recallbook.theory.symbolic.expressions import N, V
 from recallbook_studies.ch06 import sandwich
-from recallbook_studies.explorer import cases, stored
+from recallbook_studies.ch07.features import shared_part
+from recallbook_studies.explorer import cases
 
 NAMES = {
     information_terms.directions: "directions",
@@ -79,7 +80,7 @@ def facts() -> dict[str, Any]:
         "fewest_tokens": caveats.FEWEST_TOKENS,
         "trained": {"near": trained.NEAR, "about": trained.ABOUT},
         "shared": {
-            kind: [stored.shared(kind, flag) for flag in (False, True)]
+            kind: [round(shared_part(kind, flag), 6) for flag in (False, True)]
             for kind in cases.ACTIVATIONS
         },
         "curved": [kind for kind in cases.ACTIVATIONS if _curved(kind)],

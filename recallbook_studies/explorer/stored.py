@@ -21,10 +21,9 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr
 from scipy.stats import poisson
 
-from recallbook.theory.hermite import hermite_coefficients
+from recallbook_studies.ch07.features import shared_part
 
 Array = NDArray[np.float64]
-ORDER = 16  # of the Hermite series
 NOISES = np.arange(-7, 5, 0.05)  # log rho
 FINE = np.arange(NOISES[0], NOISES[-1], 0.002)
 MARGINS = np.arange(-9, 14, 0.02)
@@ -32,15 +31,6 @@ SCATTER = np.arange(-6, 6.1, 0.25)  # of the right logit, in standard deviations
 WEIGHTS = np.exp(-(SCATTER**2) / 2) / np.exp(-(SCATTER**2) / 2).sum()
 DOUBT = 1e-4  # recall that is as good as equal: of such noises the one nearest to a matrix's
 STIFF = 0.0064  # of a surface: what a squared second difference counts beside a squared miss
-
-
-@cache
-def shared(activation: str, trigger_in_values: bool) -> float:
-    r"""$\theta$: the kernel at the overlap of two facts, which is one half with the trigger in the
-    values and 0 without, over the kernel at 1."""
-    squares = hermite_coefficients(activation, 1.0, ORDER).values ** 2
-    powers = (0.5 * trigger_in_values) ** np.arange(ORDER + 1.0)
-    return round(float(squares @ powers / squares.sum()), 6)
 
 
 @cache
@@ -52,7 +42,7 @@ def wins(vocab: int) -> Array:
 def noise(row: Any) -> tuple[float, float]:
     r"""$\log\rho$ at which recall is as predicted, and how fast recall changes with it there."""
     mean = row.samples / row.vocab
-    theta = shared(row.activation, row.trigger_in_values)
+    theta = shared_part(row.activation, row.trigger_in_values)
     counts = np.arange(poisson.ppf(1e-9, mean), poisson.isf(1e-9, mean) + 1)
     chances = poisson.pmf(counts, mean) * np.where(counts > 0, 1, 1 / (1 + row.dim / row.vocab))
     scatter = np.exp(2 * NOISES) * (mean**2 + mean) + theta**2 * (1 + row.vocab / row.dim) * mean
