@@ -7,7 +7,7 @@ $$\sigma^2=\rho^2(\lambda^2+\lambda)+\theta^2(1+V/d)\lambda,$$
 and counts are Poisson. The chance of a fact never located is multiplied by $1/(1+d/V)$, a factor
 found by fitting: of its wrong labels some have a stored fact of their own. Which $\rho$ gives the
 recall that is predicted varies slowly with all sizes, so the page interpolates $\log\rho$; its
-script applies the same formula to partial lock-on.
+script has the same for partial lock-on.
 """
 
 from __future__ import annotations

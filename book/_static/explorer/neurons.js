@@ -12,7 +12,7 @@
     return at.map((x, i) => [x, heights[i] / whole]);
   }
 
-  const DRAWS = points(1, 3), TOKENS = points(0.3, 3.9), SCATTER = points(0.5, 6);
+  const DRAWS = points(1, 3), TOKENS = points(0.5, 3.5), SCATTER = points(0.5, 6);
   const LOW = -9, HIGH = 14, STEP = 0.05; // margins of the right logit, in standard deviations
   const MANY = 10; // counts are normal above it
 
@@ -45,9 +45,9 @@
   }
 
   // Where attention locks on so often: for each draw of embeddings its weight and how likely each token is to be located.
-  // Scores of tokens are normal, and the score of the trigger moves with the draw.
+  // Scores of tokens are normal, the score of the trigger moves with the draw, and only distinct tokens compete.
   function located(lockOn, { vocab, seq_len, dim }) {
-    const apart = Math.sqrt(2 / (1 + dim / vocab)), others = vocab * -Math.expm1((seq_len - 1) * Math.log1p(-1 / vocab)); // distinct ones
+    const apart = Math.sqrt(2 / (1 + dim / vocab)), others = -vocab * Math.expm1((seq_len - 1) * Math.log1p(-1 / vocab));
     const all = (lead) => DRAWS.map(([z, weight]) => [weight, TOKENS.map(([x]) => normal(x + lead + apart * z) ** others)]);
     const mean = (draws) => draws.reduce((sum, [weight, tokens]) => sum + weight * meanOf(tokens), 0);
     return all(explorer.bisect(0, 30, (lead) => mean(all(lead - 10)) >= lockOn) - 10);
@@ -55,18 +55,26 @@
 
   const meanOf = (values) => TOKENS.reduce((sum, [, weight], i) => sum + weight * values[i], 0);
 
+  // A fact never located wins less often the more other facts are: their labels scatter further than its own (a factor
+  // found by fitting).
+  function guessed({ vocab, dim }, share, mean, square) {
+    const none = Math.exp(-vocab * mean); // no fact is located at all
+    return none + (1 - none) / (1 + (dim / vocab) * (square + mean) / (square + share));
+  }
+
   explorer.withNeurons = function (tables, setting) {
     const { vocab, dim, samples, width, activation, trigger_in_values } = setting, share = samples / vocab;
-    const place = [Math.log(dim), Math.log(width / dim)], value = (name, count) => explorer.interpolate(tables[`${name} ${activation}`], [...place, Math.log(count)]);
-    const lock_on = explorer.unlog(value("lock", share).lock_on), noise = Math.exp(2 * value("stored", share * lock_on).noise);
+    const value = (name, count) => explorer.interpolate(tables[`${name} ${activation}`], [dim, width / dim, count].map(Math.log));
+    const lock_on = explorer.unlog(value("lock", share).lock_on);
+    const noise = Math.exp(2 * value("stored", share * Math.sqrt(lock_on)).noise); // between how often a fact is seen and located
     const theta = explorer.data.shared[activation][Number(trigger_in_values)], chances = wins(vocab);
-        let accuracy = 0, recall = 0;
+    let accuracy = 0, recall = 0;
     for (const [weight, tokens] of located(lock_on, setting)) {
       const mean = share * meanOf(tokens), square = share ** 2 * meanOf(tokens.map((token) => token ** 2));
       const scatter = Math.sqrt(noise * (square + share) + theta ** 2 * (1 + vocab / dim) * (square - mean ** 2 + mean));
-      const none = Math.exp(-vocab * mean), guessed = none + (1 - none) / (1 + (dim / vocab) * (square + mean) / (square + share)); // XX
+      const guess = guessed(setting, share, mean, square);
       TOKENS.forEach(([, of], i) => {
-        const found = overCounts(share * tokens[i], (n) => at(chances, (n - theta * mean) / scatter) * (n === 0 ? guessed : 1));
+        const found = overCounts(share * tokens[i], (n) => at(chances, (n - theta * mean) / scatter) * (n === 0 ? guess : 1));
         recall += weight * of * found;
         accuracy += weight * of * tokens[i] * found;
       });
