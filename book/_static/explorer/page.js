@@ -171,7 +171,7 @@
     "wall, slope, floor": "The black line has all three pieces here.",
     "a shelf": "Now move N from 4,096 to 8,192: accuracy rises only from 0.60 to 0.66, because facts seen once begin to drown.",
     "trigger in the values": "Now take the trigger out of the values: accuracy rises from 0.29 to 0.91.",
-    "he3 neurons": "Now choose no MLP: accuracy falls from 0.77 to 0.70.",
+    "he3 neurons": "Now choose no MLP: accuracy falls from 0.76 to 0.70.",
     "as small as in chapter 12": "Chapter 12 trains transformers of this size.",
     "trained to the end": "Now move d: below about 40 the best matrix no longer holds all facts.",
   };
