@@ -122,8 +122,8 @@ def ceilings() -> dict[str, str]:
     vocabs = np.array(VOCABS)
     size = vocabs * np.log(vocabs)
 
-    def to(found: np.ndarray) -> str:
-        return " to ".join(sorted({f"{found.min():.1f}", f"{found.max():.1f}"}))
+    def to(found: np.ndarray, digits: int = 1) -> str:
+        return " to ".join(sorted({f"{found.min():.{digits}f}", f"{found.max():.{digits}f}"}))
 
     def dims(share: float, marked: bool) -> np.ndarray:
         return np.array([least_dim(vocab, share, trigger_in_values=marked) for vocab in VOCABS])
@@ -141,7 +141,7 @@ def ceilings() -> dict[str, str]:
     ]
     return {
         "ceilings": table(("$c$ for", *(f"$V={v}$" for v in VOCABS)), rows),
-        "load half": to(2 * size * (1 / half**2 + 2 / (vocabs * half))),  # N unlimited
+        "load half": to(2 * size * (1 / half**2 + 2 / (vocabs * half)), 2),  # N unlimited
         "load 0.9": to(2 * size * (1 / most**2 + 2 / (vocabs * most))),
         "c": to(most**2 / size),
         "marked over plain": to(marked**2),
