@@ -83,20 +83,20 @@ def test_overlaps_do_not_care_how_they_are_drawn():
 
 @pytest.mark.slow
 def test_few_triggers_stand_for_many(monkeypatch):
-    """Recall hangs on where trigger and neurons fall; drawn without care, 32 of them miss it by 0.027."""
+    """Recall hangs on where trigger and neurons fall; drawn without care, 32 of them miss it by 0.039."""
 
     def recalled():
         feature_kernels.drawn_overlaps.cache_clear()
         feature_kernels._draws.cache_clear()
         found = []
-        for dim in (40, 60, 80, 100, 120, 140):
+        for dim in (60, 100):
             setting = marked(133, 1, dim, 2660, width=2 * dim, activation="he3")
             found.append(rb.predict(setting, warn=False).recall)
         return np.array(found)
 
     few = recalled()
-    monkeypatch.setattr(feature_kernels, "DRAWS", 512)
-    monkeypatch.setattr(feature_kernels, "ASKED", 8)
+    monkeypatch.setattr(feature_kernels, "DRAWS", 256)
+    monkeypatch.setattr(feature_kernels, "ASKED", 16)
     assert np.mean((few - recalled()) ** 2) ** 0.5 < 0.018
     feature_kernels.drawn_overlaps.cache_clear()
     feature_kernels._draws.cache_clear()
