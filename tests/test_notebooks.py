@@ -362,7 +362,7 @@ BREACHES = [
     (has_its_parts, change_source(0, "**Seed.**", "Seed")),
     (has_its_parts, change_source(0, "# Title", "Title")),
     (has_its_parts, change_source(0, "# Title", "# Title $N$")),
-    (has_its_parts, change_source(0, "**Reading.** 0 min", "**Reading.** 40 min")),
+    (has_its_parts, change_source(0, "**Reading.** 0 min", "**Reading.** 60 min")),
     (has_its_parts, change_source(9, "Takeaways", "End")),
     (has_its_parts, change_source(9, "explorer", "page")),
     (has_its_parts, change_source(0, "Why. So.", "")),
