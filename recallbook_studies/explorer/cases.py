@@ -41,7 +41,7 @@ RATIOS = (0.5, 32.0)  # the least and the largest width, in units of d
 # so one token alone shows it (``stored``).
 AXES: dict[str, dict[str, tuple[float, ...]]] = {
     "lock": {
-        "vocab": (32, 75, 220, 580, 1400, 4096),
+        "vocab": (32, 49, 75, 220, 580, 1400, 4096),
         "seq_len": (2, 4, 8, 16, 32, 64, 110, 180, 280, 440, 680, 1024),
         "dim": (16, 27, 48, 90, 180, 400, 1024),
         "ratio": (0.5, 2.0, 8.0, 32.0),
