@@ -2,8 +2,8 @@
 
 ``python -m recallbook table explorer STORE`` predicts what the file lacks; several can share the
 work with ``--part 0/2`` and ``--part 1/2``, each with a file of its own. ``--export STORE...``
-joins them and writes the page's scripts, with new tables where no row lacks, and its still
-picture."""
+joins them and writes the page's scripts and its still picture; without stores, only what needs no
+new prediction."""
 
 from __future__ import annotations
 
@@ -50,13 +50,11 @@ def predicted(index: int) -> dict[str, Any]:
 
 
 def joined(stores: Sequence[Path]) -> pd.DataFrame:
-    """Rows beside their cases, of all tables that lack none."""
-    rows = pd.concat([pd.read_csv(store) for store in stores]).drop_duplicates("index")
+    """All rows, each beside its case; fails where one lacks."""
+    rows = pd.concat([pd.read_csv(store) for store in stores])
+    rows = rows.drop_duplicates("index").set_index("index").loc[list(range(len(of.cases())))]
     described = [{"part": c.part, "without": c.without, **c.sizes._asdict()} for c in of.cases()]
-    found = pd.DataFrame(described).join(rows.set_index("index"))
-    lacks = found[list(QUANTITIES)].isna().all(axis=1)
-    of_table = found.assign(lacks=lacks).groupby(["part", "trigger_in_values", "activation"])
-    return found[~of_table["lacks"].transform("any")]
+    return pd.DataFrame(described).join(rows)
 
 
 # Splines
@@ -130,26 +128,24 @@ def points(rows: pd.DataFrame, spline: Spline) -> Array:
     return np.asarray(np.log(found[list(spline.axes)].to_numpy(float)))
 
 
-def fitted(frame: pd.DataFrame) -> list[dict[str, Spline]]:
-    """The splines of all tables whose rows are there, without and with the trigger in the
-    values."""
+Tables = Sequence[Mapping[str, Spline]]  # without and with the trigger in the values
+
+
+def fitted(frame: pd.DataFrame) -> Tables:
+    """All splines."""
     found: list[dict[str, Spline]] = []
-    for flag in (False, True):
-        tables: dict[str, Spline] = {}
-        rows = frame[frame["trigger_in_values"] == flag]
-        for (part, kind), at in rows.groupby(["part", "activation"]):
-            if part == "grid":
-                tables["main"] = grid_spline("grid", **smooth(at))
-            elif part == "lock":
-                tables[f"lock {kind}"] = grid_spline("lock", lock_on=bent(at["lock_on"], ROUGH))
-            elif part == "neurons":
-                shape = tuple(map(len, of.AXES["neurons"].values()))
-                tables[f"stored {kind}"] = grid_spline("neurons", noise=stored.noises(at, shape))
-            elif part == "held":
-                tables["held"] = grid_spline("held", recalled=bent(at["recall"]))
-                tables["lacks"] = lacks()
-            elif "main" in tables:  # comes after it
-                tables["without"] = gains(at, tables["main"])
+    for _, rows in frame.groupby("trigger_in_values"):
+        of_part = dict(iter(rows.groupby("part")))
+        main = grid_spline("grid", **smooth(of_part["grid"]))
+        tables = {"main": main, "without": gains(of_part["without"], main)}
+        for kind, lock in of_part["lock"].groupby("activation"):
+            tables[f"lock {kind}"] = grid_spline("lock", lock_on=bent(lock["lock_on"], ROUGH))
+        for kind, neurons in of_part["neurons"].groupby("activation"):
+            shape = tuple(map(len, of.AXES["neurons"].values()))
+            tables[f"stored {kind}"] = grid_spline("neurons", noise=stored.noises(neurons, shape))
+        if "held" in of_part:
+            tables["held"] = grid_spline("held", recalled=bent(of_part["held"]["recall"]))
+            tables["lacks"] = lacks()
         found.append(tables)
     return found
 
@@ -165,15 +161,13 @@ def lacks() -> Spline:
 
 
 def data(frame: pd.DataFrame) -> dict[str, Any]:
-    """What the page's script holds: committed tables, and those whose rows are there."""
-    content = [
-        {**old, **{name: packed(spline) for name, spline in parts.items()}}
-        for old, parts in zip(load()["tables"], fitted(frame), strict=True)
-    ]
+    """What the page's script holds."""
+    tables = fitted(frame)
+    content = [{name: packed(spline) for name, spline in parts.items()} for parts in tables]
     provenance = {
         "command": "python -m recallbook table explorer STORE, then --export STORE",
         "version": version("recallbook"),
-        "predictions": len(of.cases()),
+        "predictions": len(frame),
         "tables_sha256": digest(content),
     }
     return {"provenance": provenance, **scripts.facts(), "tables": content}
@@ -187,13 +181,13 @@ def digest(tables: Any) -> str:
 def load() -> dict[str, Any]:
     """The committed content of the page's script."""
     text = (FOLDER / "data.js").read_text(encoding="utf-8")
-    loaded: dict[str, Any] = json.loads(text.partition(HEAD)[2].rstrip(";\n"))
+    loaded: dict[str, Any] = json.loads(text[text.index(HEAD) + len(HEAD) :].rstrip().rstrip(";"))
     return loaded
 
 
 def export(stores: Sequence[Path]) -> None:
-    """Write what the page loads. Tables of which the stores lack a row stay; without stores only
-    what is made from expressions is new."""
+    """Write what the page loads; without stores the tables stay, and only what is made from
+    expressions is new."""
     content = data(joined(stores)) if stores else {**load(), **scripts.facts()}
     comment = "// Predictions of rb.predict, made by the command in `provenance`; do not edit.\n"
     (FOLDER / "data.js").write_text(f"{comment}{HEAD}{json.dumps(content)};\n", encoding="utf-8")
