@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from recallbook.sweeps.run import run_sweep
     from recallbook.theory.prediction import (
         Prediction,
-        Term,
         critical_samples,
         critical_width,
         phase,
         predict,
     )
+    from recallbook.theory.theories import Term
     from recallbook.theory.trained import TrainedPrediction, predict_trained
     from recallbook.training.longer import descend
 
@@ -84,12 +84,12 @@ _LATER = {
     "sweeps.run": ("run_sweep",),
     "theory.prediction": (
         "Prediction",
-        "Term",
         "critical_samples",
         "critical_width",
         "phase",
         "predict",
     ),
+    "theory.theories": ("Term",),
     "theory.trained": ("TrainedPrediction", "predict_trained"),
     "training.longer": ("descend",),
 }

@@ -16,8 +16,6 @@ NUMBER = 8  # bytes of one in float64 or int64
 # of a token while it is drawn: a uniform number, where it falls, and the token
 ZIPF_BYTES, UNIFORM_BYTES = 28, 5
 SEQUENCE_BYTES = 48  # positions, labels and what they are drawn from
-DRAWN_TOKENS = 385  # at most, with the trigger, in predictions with an MLP
-SQUARES = 14  # V by V tables that a prediction of unequal facts holds
 
 
 class Need(NamedTuple):
@@ -110,16 +108,6 @@ def weight_needs(setting: Setting, copies: float = 3) -> list[Need]:
     """Of both trained matrices, in so many copies."""
     value = ("dim", "dim") if setting.width is None else ("dim", "width")
     return [table(setting, copies, *value), table(setting, copies, "dim", "dim")]
-
-
-def predict_needs(setting: Setting, unequal: bool) -> list[Need]:
-    """Of one prediction: drawn tables where facts are unequal, drawn neurons and tokens with the
-    MLP."""
-    if unequal:
-        return [table(setting, 6, "vocab", "dim"), table(setting, SQUARES, "vocab", "vocab")]
-    if setting.width is None or setting.law.geometry == "orthonormal":
-        return []
-    return [Need(3.0 * NUMBER * DRAWN_TOKENS * setting.dim, {"dim": setting.dim})]
 
 
 def certify_needs(setting: Setting) -> list[Need]:

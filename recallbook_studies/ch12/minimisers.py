@@ -26,7 +26,7 @@ from torch.func import functional_call, grad, vmap
 from recallbook.data.task import Problem
 from recallbook.sweeps.archive import load_results
 from recallbook.theory import trained
-from recallbook.theory.attention_vector import square_root
+from recallbook_studies.ch11.theory.attention_vector import square_root
 from recallbook_studies.ch12 import sizes
 from recallbook_studies.ch12.models import LadderModel
 from recallbook_studies.ch12.rungs import RUNGS

@@ -17,8 +17,8 @@ import numpy as np
 import sympy as sp
 from jaxtyping import Float64
 
-from recallbook.theory.symbolic import unequal_terms as symbolic
 from recallbook.theory.symbolic.expressions import L, numeric
+from recallbook_studies.ch11.theory import unequal_terms as symbolic
 
 Vector = Float64[np.ndarray, " d"]
 Square = Float64[np.ndarray, "d d"]
