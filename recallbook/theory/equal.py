@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import sympy as sp
 
-from recallbook.memory_needs import NUMBER, Need
+from recallbook.memory_needs import NUMBER, Need, require_memory
 from recallbook.setting import Setting
 from recallbook.theory.caveats import DOUBTS
 from recallbook.theory.draws import DrawLaw, draw_law
@@ -48,6 +48,7 @@ class EqualFacts(Theory):
         level: float | None = None,
     ) -> Averages:
         """Means over the points, without an error of their own."""
+        require_memory(self.needs(setting), "a prediction")
         locks = lock(setting, without, NODES if recall else NODES[:0])
         lock_on = float(np.mean(locks.token))
         if not recall:
@@ -60,10 +61,6 @@ class EqualFacts(Theory):
     def draws(self, setting: Setting, without: tuple[str, ...]) -> DrawLaw:
         """The law of :mod:`recallbook.theory.draws`."""
         return draw_law(setting, without)
-
-    def remarks(self, found: Averages) -> list[str]:
-        """None: no draw is missed."""
-        return []
 
 
 def typical(setting: Setting) -> dict[str, Term]:

@@ -19,7 +19,6 @@ import numpy as np
 from tqdm import tqdm
 
 from recallbook.arguments import LARGEST_SIZE, check_share, check_size, not_allowed
-from recallbook.memory_needs import require_memory
 from recallbook.setting import Setting
 from recallbook.theory.caveats import doubts, message
 from recallbook.theory.draws import DrawLaw
@@ -120,14 +119,12 @@ def predict(
         If ``setting`` is not a Setting, or ``without`` holds an unknown name.
     """
     theory = theory_of(setting, embeddings)
-    names = theory.names(setting)
     for name in without:
-        if name not in names:
+        if name not in (names := theory.names(setting)):
             raise not_allowed("without", name, "names of ledger terms: " + ", ".join(names))
-    _require_memory(theory, setting)
     found = theory.averages(setting, without, ledger=not without)
     if warn:
-        _warn(theory, setting, found.lock_on, theory.remarks(found))
+        _warn(theory, setting, found.lock_on, found.remarks)
     outcomes = found.accuracy, found.lock_on, found.recall
     draws = partial(theory.draws, setting, without)
     return Prediction(*outcomes, found.ledger, found.error, draws)
@@ -154,22 +151,16 @@ def predicted_lock_on(setting: Setting, *, warn: bool = True) -> float:
     """Lock-on of :func:`predict` and nothing else: a tenth of the work, but with unequal facts,
     where it is most."""
     theory = theory_of(setting)
-    _require_memory(theory, setting)
     found = theory.averages(setting, recall=False)
     if warn:
-        _warn(theory, setting, found.lock_on, theory.remarks(found))
+        _warn(theory, setting, found.lock_on, found.remarks)
     return found.lock_on
 
 
 def reaches(setting: Setting, accuracy: float) -> bool:
     """Whether predicted accuracy is at least this; where it is an average, over no more draws than
     that takes."""
-    return _reaches(theory_of(setting), setting, accuracy)
-
-
-def _reaches(theory: Theory, setting: Setting, accuracy: float) -> bool:
-    _require_memory(theory, setting)
-    return theory.averages(setting, level=accuracy).accuracy >= accuracy
+    return theory_of(setting).averages(setting, level=accuracy).accuracy >= accuracy
 
 
 def term_names(setting: Setting) -> tuple[str, ...]:
@@ -180,7 +171,6 @@ def term_names(setting: Setting) -> tuple[str, ...]:
 def phase(setting: Setting) -> str:
     """The term whose removal would raise predicted accuracy most, by name."""
     theory = theory_of(setting)
-    _require_memory(theory, setting)
     names = theory.names(setting)
     return max(names, key=lambda name: theory.averages(setting, (name,)).accuracy)
 
@@ -246,7 +236,7 @@ def smallest_size(
 
         def reached(size: int) -> bool:
             bar.update()
-            return _reaches(theory, at(size), accuracy)
+            return theory.averages(at(size), level=accuracy).accuracy >= accuracy
 
         if not reached(largest):
             return math.inf
@@ -256,11 +246,6 @@ def smallest_size(
         there = at(int(found))
         _warn(theory, there, theory.averages(there, recall=False).lock_on, level=4)
     return float(found)
-
-
-def _require_memory(theory: Theory, setting: Setting) -> None:
-    """Refuse what has no theory, and what does not fit."""
-    require_memory(theory.needs(setting), "a prediction")
 
 
 def _warn(

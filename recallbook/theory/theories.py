@@ -28,19 +28,19 @@ class Term(NamedTuple):
 class Averages(NamedTuple):
     """Means over embeddings, data and test sequences, and the ledger if it was asked for.
 
-    Where they are means over draws, ``error`` is the largest of their standard errors, and
-    ``frail`` the deviation of lock-on between draws with a weaker mark."""
+    ``error`` is the largest of their standard errors where they are means over draws; ``remarks``
+    say what these draws leave in doubt."""
 
     accuracy: float
     lock_on: float
     recall: float
     error: float = 0.0
-    frail: float = 0.0
     ledger: Mapping[str, Term] = {}
+    remarks: tuple[str, ...] = ()
 
 
 class Theory(Protocol):
-    """Lock-on, recall and accuracy of the settings of one kind; the arguments are not checked."""
+    """Lock-on, recall and accuracy of the settings of one kind."""
 
     sampled: ClassVar[bool]  # whether averages are over draws, each with a standard error: slow
     doubts: ClassVar[tuple[Doubt, ...]]  # drawn from the map of its errors
@@ -49,7 +49,13 @@ class Theory(Protocol):
         """Names of the ledger's terms."""
 
     def needs(self, setting: Setting) -> list[Need]:
-        """Memory for one prediction; ``ValueError`` where there is no theory yet."""
+        """Memory for one prediction.
+
+        Raises
+        ------
+        ValueError
+            Where there is no theory yet.
+        """
 
     def averages(
         self,
@@ -62,10 +68,13 @@ class Theory(Protocol):
     ) -> Averages:
         """Averages, terms ``without`` left out by name; without ``recall`` of lock-on alone.
 
-        With a ``level`` no more precise than says on which side of it accuracy is."""
+        With a ``level`` no more precise than says on which side of it accuracy is.
+
+        Raises
+        ------
+        ValueError
+            Where there is no theory yet, or no memory for it.
+        """
 
     def draws(self, setting: Setting, without: tuple[str, ...]) -> DrawLaw:
         """Outcomes of equally likely draws."""
-
-    def remarks(self, found: Averages) -> list[str]:
-        """What these averages leave in doubt."""

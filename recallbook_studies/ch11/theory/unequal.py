@@ -5,8 +5,8 @@ Drawn are what few numbers describe: tables of embeddings, label counts, and the
 the attention vector with its covariance; averaged exactly is over sequences. No constant is fitted,
 and the cost does not depend on $N$ and $L$. Draws are added, each with its fixed seed, until the
 standard error of their mean is at most :data:`ENOUGH`, or time is up: ``Averages.error`` says what
-it is. Draws that fail may be too rare to be among them. With a weaker mark more of them fail, and
-``Averages.frail`` says how much lock-on then differs."""
+it is. Draws that fail may be too rare to be among them: with a weaker mark more of them fail, and
+``Averages.remarks`` say how much lock-on then differs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from jaxtyping import Float64
 
 from recallbook.arguments import not_allowed
 from recallbook.data.embeddings import Embeddings, own_tables
-from recallbook.memory_needs import Need, table
+from recallbook.memory_needs import Need, require_memory, table
 from recallbook.setting import Setting
 from recallbook.theory.caveats import DOUBTS, Doubt
 from recallbook.theory.draws import DrawLaw
@@ -111,6 +111,7 @@ class UnequalFacts(Theory):
 
         Noise costs most and moves outcomes least: outcomes without it, of more draws, are a control
         variate."""
+        require_memory(self.needs(setting), "a prediction")
         noisy: list[Outcomes] = []
         quiet: list[Outcomes] = []  # at the mean of the attention vector
         sizes: list[dict[str, float]] = []
@@ -140,10 +141,12 @@ class UnequalFacts(Theory):
             scores = attention_scores(draw, AttentionVector(draw.facts), without, noisy=False)
             quiet.append(_outcome(draw, scores, without, recall))
         found = Controlled.of(noisy, quiet)
-        error, frail = float(found.errors.max()), float(np.std(weaker))
+        error = float(found.errors.max())
         terms = _ledger(setting, sizes) if ledger else {}
         accuracy, lock_on, recalled = np.clip(found.mean, 0, 1).tolist()
-        return Averages(accuracy, lock_on, recalled, error, frail, terms)
+        return Averages(
+            accuracy, lock_on, recalled, error, terms, _remarks(error, float(np.std(weaker)))
+        )
 
     def draws(self, setting: Setting, without: tuple[str, ...] = ()) -> DrawLaw:
         """Single draws, noise included: four times as many as the averages take at most, up to
@@ -155,18 +158,6 @@ class UnequalFacts(Theory):
             found.append(_outcome(draw, scores, without, recall=True))
         # sums of frequencies may exceed 1 by rounding
         return DrawLaw(*np.sort(np.clip(found, 0, 1), axis=0).T)
-
-    def remarks(self, found: Averages) -> list[str]:
-        """Whether draws differ too much for the time there is, or would with a weaker mark."""
-        if found.error > UNCERTAIN:
-            known = f"their mean is known to {2 * found.error:.2f} only"
-            return [f"outcomes differ from draw to draw, and {known}"]
-        if found.frail > FRAIL:
-            differs = f"with a mark weaker by a third lock-on differs by {found.frail:.1f}"
-            return [
-                f"draws that fail may be too rare to be met: {differs} from draw to draw",
-            ]
-        return []
 
 
 class Controlled(NamedTuple):
@@ -193,6 +184,17 @@ class Controlled(NamedTuple):
         noise = np.std(y - slope * x, axis=0, ddof=1) / len(y) ** 0.5
         mean = y.mean(axis=0) + slope * (every.mean(axis=0) - x.mean(axis=0))
         return cls(mean, noise, np.abs(slope) * np.std(every, axis=0, ddof=1) / len(every) ** 0.5)
+
+
+def _remarks(error: float, frail: float) -> tuple[str, ...]:
+    """Whether draws differ too much for the time there is, or lock-on would with a weaker mark."""
+    if error > UNCERTAIN:
+        known = f"their mean is known to {2 * error:.2f} only"
+        return (f"outcomes differ from draw to draw, and {known}",)
+    if frail > FRAIL:
+        weaker = f"with a mark weaker by a third lock-on differs by {frail:.1f} from draw to draw"
+        return (f"draws that fail may be too rare to be met: {weaker}",)
+    return ()
 
 
 def _most(setting: Setting) -> int:
