@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from recallbook.arguments import not_allowed
 from recallbook.setting import LATER, Setting
@@ -120,23 +120,3 @@ def predict_needs(setting: Setting, unequal: bool) -> list[Need]:
     if setting.width is None or setting.law.geometry == "orthonormal":
         return []
     return [Need(3.0 * NUMBER * DRAWN_TOKENS * setting.dim, {"dim": setting.dim})]
-
-
-def certify_needs(setting: Setting) -> list[Need]:
-    """Of one certificate: the form of all margins, and the batch in 64 bits."""
-    columns = min(setting.dim, setting.vocab + 1)
-    form = Need(
-        1.25 * NUMBER * setting.vocab**2 * columns, {"vocab": setting.vocab, "dim": setting.dim}
-    )
-    batch = table(setting, 3, "samples", "seq_len")
-    return [form, batch] if setting.seq_len > 1 else [batch, table(setting, 6, "vocab", "vocab")]
-
-
-def examine_needs(shape: tuple[Any, ...]) -> list[Need]:
-    """Of looking at a matrix of this shape: four copies of it, and four of the square of its
-    columns."""
-    rows, dim = (int(size) for size in shape)
-    return [
-        Need(4.0 * NUMBER * rows * dim, {"rows": rows, "dim": dim}),
-        Need(4.0 * NUMBER * dim * dim, {"dim": dim}),
-    ]

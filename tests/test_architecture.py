@@ -53,10 +53,10 @@ def test_the_copy_itself_is_in_order(copied):
         ("model/attention.py", "from recallbook.training import weights"),
         ("theory/values.py", "from recallbook.training import evaluation"),
         ("theory/recall.py", "from recallbook.data import task"),
-        ("training/weights.py", "from recallbook.sweeps.point import Point"),
+        ("training/weights.py", "from recallbook_studies.running.point import Point"),
         ("analysis/examination.py", "import recallbook_studies.claims.register"),
         ("setting.py", "from recallbook.data.streams import stream"),
-        ("bounds/lock_law.py", "def late():\n    from recallbook.sweeps import run"),
+        ("bounds/lock_law.py", "def late():\n    from recallbook_studies.running import run"),
     ],
 )
 def test_a_planted_violation_breaks_a_contract(copied, module, line):
@@ -107,9 +107,7 @@ def test_the_core_works_without_what_is_built_on_it(copied):
     assert "No module sweeps" in done.stderr
 
 
-LATER = (
-    "sympy scipy.stats pandas matplotlib beartype recallbook.theory.prediction recallbook.sweeps"
-)
+LATER = "sympy scipy.stats pandas matplotlib beartype recallbook.theory.prediction recallbook_studies.running"
 
 
 def test_an_import_loads_little_more_than_torch():

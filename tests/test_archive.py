@@ -12,10 +12,9 @@ import pytest
 from sampling import by_night
 
 import recallbook as rb
-from recallbook.sweeps import archive
-from recallbook.sweeps.point import OUTCOMES, from_frame
-from recallbook.sweeps.store import Result, Store
-from recallbook_studies import committed
+from recallbook_studies.running import archive, committed
+from recallbook_studies.running.point import OUTCOMES, from_frame
+from recallbook_studies.running.store import Result, Store
 from recallbook_studies.sweeps import SWEEPS
 
 NAMES = archive.names()

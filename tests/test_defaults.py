@@ -12,7 +12,7 @@ from sized import sized
 import recallbook as rb
 from recallbook.__main__ import command_parser
 from recallbook.arguments import LARGEST_SIZE
-from recallbook_studies.plan import plan
+from recallbook_studies.commands.plan import plan
 
 ROOT = Path(__file__).resolve().parents[1]
 SETTING = sized(16, 3, 24, 64)
