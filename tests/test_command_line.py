@@ -16,10 +16,10 @@ from settings import HOUSE, answered, as_words, rarely, settings
 
 import recallbook as rb
 from recallbook.__main__ import main
-from recallbook.commands import predicting
 from recallbook_bounds import coverage
+from recallbook_studies.commands import predicting, sweeping
 from recallbook_studies.commands.plan import plan
-from recallbook_studies.running import archive, committed, sweeping
+from recallbook_studies.running import archive, committed
 from recallbook_studies.running.point import OUTCOMES
 from recallbook_studies.running.store import Store
 from recallbook_studies.sweeps import SWEEPS

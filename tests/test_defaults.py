@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
+from budgets import PACKAGES
 from sized import sized
 
 import recallbook as rb
@@ -48,7 +49,7 @@ def declared(path: Path):
 def test_every_declared_default_is_the_same():
     found = {
         f"{path.relative_to(ROOT)}:{value.lineno}": ast.unparse(value)
-        for package in ("recallbook", "recallbook_studies")
+        for package in PACKAGES
         for path in (ROOT / package).rglob("*.py")
         for value in declared(path)
     }
