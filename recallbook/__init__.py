@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from recallbook.setting import Setting
     from recallbook.theory.prediction import (
         Prediction,
-        Term,
         critical_samples,
         critical_width,
         phase,
         predict,
     )
+    from recallbook.theory.theories import Term
     from recallbook.training import reference
     from recallbook.training.descent import initial_gradient, three_steps
     from recallbook.training.evaluation import Outcome, evaluate
@@ -77,7 +77,8 @@ _MODULES = {
     "recallbook.data.task": "Problem Sequences draw",
     "recallbook.model.transformer": "RecallTransformer Weights",
     "recallbook.setting": "Setting",
-    "recallbook.theory.prediction": "Prediction Term critical_samples critical_width phase predict",
+    "recallbook.theory.prediction": "Prediction critical_samples critical_width phase predict",
+    "recallbook.theory.theories": "Term",
     "recallbook.training.descent": "initial_gradient three_steps",
     "recallbook.training.evaluation": "Outcome evaluate",
     "recallbook.training.longer": "descend",

@@ -110,13 +110,3 @@ def weight_needs(setting: Setting, copies: float = 3) -> list[Need]:
     """Of both trained matrices, in so many copies."""
     value = ("dim", "dim") if setting.width is None else ("dim", "width")
     return [table(setting, copies, *value), table(setting, copies, "dim", "dim")]
-
-
-def predict_needs(setting: Setting, unequal: bool) -> list[Need]:
-    """Of one prediction: drawn tables where facts are unequal, drawn neurons and tokens with the
-    MLP."""
-    if unequal:
-        return [table(setting, 6, "vocab", "dim"), table(setting, SQUARES, "vocab", "vocab")]
-    if setting.width is None or setting.law.geometry == "orthonormal":
-        return []
-    return [Need(3.0 * NUMBER * DRAWN_TOKENS * setting.dim, {"dim": setting.dim})]

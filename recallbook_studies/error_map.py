@@ -20,7 +20,7 @@ from tqdm import tqdm
 from recallbook.embedding_laws import LAWS
 from recallbook.setting import Setting
 from recallbook.theory.caveats import doubts
-from recallbook.theory.prediction import predict
+from recallbook.theory.prediction import predict, theory_of
 from recallbook.training.simulation import simulate
 from recallbook_studies.running.archive import load_results
 
@@ -176,8 +176,11 @@ def judged(frame: pd.DataFrame | None = None) -> pd.DataFrame:
     Off: prediction and simulation differ by more than the tolerance and two standard errors.
     """
     frame = load() if frame is None else frame
-    rows = frame.to_dict("records")
-    found = [{d.name for d in doubts(as_setting(row), row["predicted_lock_on"])} for row in rows]
+    settings = [as_setting(row) for row in frame.to_dict("records")]
+    found = [
+        {doubt.name for doubt in doubts(theory_of(setting).doubts, setting, lock_on)}
+        for setting, lock_on in zip(settings, frame["predicted_lock_on"], strict=True)
+    ]
     off = {f"off_{name}": excess(frame, name) > 0 for name in QUANTITIES}
     off["off"] = np.any(list(off.values()), axis=0)
     return frame.assign(doubts=found, doubted=list(map(bool, found)), **off)

@@ -25,7 +25,7 @@ CHROMIUM = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAM
 def few_draws(monkeypatch):
     """Few draws are enough for a prediction of unequal facts: its precision is not asked."""
     for name, value in {"ENOUGH": 1.0, "STEP": 2, "MOST": 4}.items():
-        monkeypatch.setattr(f"recallbook.theory.unequal.{name}", value)
+        monkeypatch.setattr(f"recallbook_studies.ch11.theory.unequal.{name}", value)
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,7 @@ from recallbook.data.streams import gaussian_table
 from recallbook.embedding_laws import LAWS as REGISTRY, Law, parse_law
 from recallbook.theory import hermite
 from recallbook.theory.caveats import doubts, message
+from recallbook.theory.prediction import theory_of
 from recallbook_studies.commands import predicting
 
 NUMBERS = {"power_law": "(0.5)", "low_rank": "(4)", "clustered": "(3, 0.4)"}
@@ -161,7 +162,7 @@ def test_proofs_hold_or_are_refused(law, sizes):
 @every_law
 def test_what_was_never_measured_is_warned_of(law):
     setting = setting_of(law, 64, vocab=128, seq_len=8, samples=2000)
-    found = doubts(setting, 1.0)
+    found = doubts(theory_of(setting).doubts, setting, 1.0)
     assert [doubt.name for doubt in found] == [] if setting.law.measured else ["law never measured"]
     if found:
         with pytest.warns(UserWarning, match=f"embeddings='{law}' never measured"):
@@ -212,7 +213,7 @@ def test_what_a_law_lacks_is_an_error(monkeypatch):
             ask()
     # the theory that draws tables has all that it needs
     assert 0 <= rb.predict(setting, warn=False).lock_on <= 1
-    assert "law never measured" in [doubt.name for doubt in doubts(setting, 1.0)]
+    assert "law never measured" in [doubt.name for doubt in doubts((), setting, 1.0)]
 
 
 def test_no_module_of_the_package_compares_with_a_name():

@@ -12,7 +12,8 @@ from sized import either, marked
 import recallbook as rb
 from recallbook.embedding_laws import LAWS
 from recallbook.setting import LOSS_WEIGHTS, OUTPUT_BIASES
-from recallbook.theory.caveats import DOUBTS, UNEQUAL_DOUBTS, doubts
+from recallbook.theory.caveats import DOUBTS, doubts
+from recallbook.theory.prediction import theory_of
 from recallbook_studies import error_map
 from recallbook_studies.ch11 import unequal_map
 from recallbook_studies.error_map import CALLABLES, QUANTITIES, TOLERANCES, outcomes
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.essential
 MAP = error_map.load()
 SETTINGS = [error_map.as_setting(row) for row in MAP.to_dict("records")]
 APPLY = [
-    [doubt.name for doubt in doubts(s, lock_on)]
+    [doubt.name for doubt in doubts(DOUBTS, s, lock_on)]
     for s, lock_on in zip(SETTINGS, MAP["predicted_lock_on"], strict=True)
 ]
 
@@ -188,9 +189,12 @@ def test_the_map_reaches_as_far_as_its_doubts_say():
     ).max() > 1
     setting = marked(100, 20, 40, 400, zipf=1.0)
     beyond = {"vocab": 50, "dim": 10, "samples": 40, "seq_len": 200}
-    for (field, size), doubt in zip(beyond.items(), UNEQUAL_DOUBTS, strict=True):
-        found = doubts(replace(setting, **{field: size}), 1.0)
+    known = theory_of(setting).doubts
+    for (field, size), doubt in zip(beyond.items(), known, strict=True):
+        found = doubts(known, replace(setting, **{field: size}), 1.0)
         assert [one.name for one in found] == [doubt.name], field
-    assert not doubts(setting, 0.5)
-    (few,) = doubts(marked(50, 20, 40, 400), 0.5, own=True)
+    assert not doubts(known, setting, 0.5)
+    small = marked(50, 20, 40, 400)
+    own = theory_of(small, {"trigger": np.ones(40)})
+    (few,) = doubts(own.doubts, small, 0.5)
     assert few.name == "few tokens" and not few.about

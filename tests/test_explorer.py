@@ -17,7 +17,7 @@ from scipy.stats import norm
 from settings import EQUAL, across, settings, thorough
 
 import recallbook as rb
-from recallbook.theory.caveats import doubts
+from recallbook.theory.caveats import DOUBTS, doubts
 from recallbook_bounds.coverage import coverage_samples
 from recallbook_studies.error_map import QUANTITIES
 from recallbook_studies.explorer import cases as of, scripts, still, table
@@ -256,7 +256,7 @@ def test_doubts_are_those_of_the_package(page, sizes):
         found = page.evaluate(
             "([s, lock]) => explorer.doubts(s, lock)", [chosen._asdict(), lock_on]
         )
-        expected = doubts(chosen.setting, lock_on)
+        expected = doubts(DOUBTS, chosen.setting, lock_on)
         assert (found != "") == bool(expected), chosen
         for doubt in expected:
             assert [

@@ -9,8 +9,9 @@ from sampling import OUTCOMES, by_night
 from sized import marked, sized
 
 import recallbook as rb
-from recallbook.theory import draws, unequal
+from recallbook.theory import draws
 from recallbook_studies.ch09 import quantiles
+from recallbook_studies.ch11.theory import unequal
 
 LEVELS = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98)
 SETTINGS = {
@@ -47,7 +48,7 @@ def test_unequal_facts_take_the_quantiles_of_their_draws(monkeypatch):
     monkeypatch.setattr(unequal, "ENOUGH", 1.0)  # few draws for the mean
     setting = sized(20, 6, 16, 200, zipf=1.0)
     found = rb.predict(setting, warn=False)
-    law = draws.DrawLaw(*unequal.draw_law(setting, {}))
+    law = unequal.UnequalFacts(setting).draws(setting)
     assert len(law.accuracy) == 256
     assert found.quantile(0.1) == tuple(np.quantile(values, 0.1) for values in law)
     assert found.lock_on == pytest.approx(law.lock_on.mean(), abs=4 * law.lock_on.std() / 4)

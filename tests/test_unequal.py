@@ -13,11 +13,11 @@ from sized import either, marked, sized
 
 import recallbook as rb
 from recallbook.data.residuals import residuals
-from recallbook.theory import unequal
-from recallbook.theory.attention_vector import NOISES, AttentionVector, Facts
-from recallbook.theory.drawn_facts import drawn_facts, first_residuals, label_counts
-from recallbook.theory.located import answer, locate, located_counts
 from recallbook_studies.ch11 import remedies
+from recallbook_studies.ch11.theory import unequal
+from recallbook_studies.ch11.theory.attention_vector import NOISES, AttentionVector, Facts
+from recallbook_studies.ch11.theory.drawn_facts import drawn_facts, first_residuals, label_counts
+from recallbook_studies.ch11.theory.located import answer, locate, located_counts
 
 pytestmark = pytest.mark.essential
 
@@ -320,7 +320,7 @@ SMALL = marked(96, 12, 48, 1500)
 @either("tau")
 def test_with_equal_facts_both_routes_agree(tau, few_draws):
     setting = replace(SMALL, trigger_in_values=tau)
-    old, new = rb.predict(setting, warn=False), unequal.averages(setting, {})
+    old, new = rb.predict(setting, warn=False), unequal.UnequalFacts(setting).averages(setting)
     for name in OUTCOMES:
         assert getattr(old, name) == pytest.approx(getattr(new, name), abs=0.012 + 2 * new.error), (
             name

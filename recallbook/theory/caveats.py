@@ -8,7 +8,7 @@ doubt applies; a test computes it anew."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -101,19 +101,6 @@ DOUBTS = (
 )
 
 
-# With unequal facts, structured or own embeddings nothing is off in their map
-# (recallbook_studies/ch11/unequal_map.py), from which these are drawn: it goes no further.
-UNEQUAL_DOUBTS = (
-    Doubt("few tokens", lambda s, lock_on: s.vocab < 64, lambda s: f"vocab={s.vocab} below 64", {}),
-    DOUBTS[1]._replace(about={}),
-    DOUBTS[2],
-    Doubt(
-        "long sequences",
-        lambda s, lock_on: s.seq_len > max(128, s.vocab),
-        lambda s: f"seq_len={s.seq_len} above 128 and vocab={s.vocab}",
-        {},
-    ),
-)
 UNMEASURED = Doubt(
     "law never measured",
     lambda s, lock_on: not s.law.measured,
@@ -122,36 +109,17 @@ UNMEASURED = Doubt(
 )
 
 
-def plain(setting: Setting) -> bool:
-    """Equal facts with isotropic embeddings: the settings of chapters 1 to 10."""
-    return setting.equal_facts and setting.law.geometry is not None
-
-
-def doubts(setting: Setting, lock_on: float, *, own: bool = False) -> list[Doubt]:
-    """Those that apply to a setting with this predicted lock-on; ``own``: with the caller's
-    embeddings."""
-    known = DOUBTS if plain(setting) and not own else UNEQUAL_DOUBTS
+def doubts(known: Iterable[Doubt], setting: Setting, lock_on: float) -> list[Doubt]:
+    """Those that apply to a setting with this predicted lock-on, of those that its theory knows."""
     return [doubt for doubt in (*known, UNMEASURED) if doubt.applies(setting, lock_on)]
 
 
-def message(setting: Setting, found: list[Doubt], error: float = 0.0, frail: float = 0.0) -> str:
-    """What is off, and by about how much: the largest of the doubts for each quantity.
-
-    ``error`` is the standard error of a mean over draws that differ too much for the time there is;
-    ``frail`` how much lock-on differs between them with a weaker mark."""
-    draws = []
-    if error:
-        draws.append(
-            f"outcomes differ from draw to draw, and their mean is known to {2 * error:.2f} only"
-        )
-    if frail:
-        draws.append(
-            "draws that fail may be too rare to be met: "
-            f"with a mark weaker by a third lock-on differs by {frail:.1f} from draw to draw"
-        )
+def message(setting: Setting, found: list[Doubt], remarks: Sequence[str] = ()) -> str:
+    """What is off, and by about how much: the largest of the doubts for each quantity; and remarks
+    on this one prediction."""
     if not found:
-        return f"prediction in doubt: {'; '.join(draws)}"
-    reasons = "; ".join([doubt.says(setting) for doubt in found] + draws)
+        return f"prediction in doubt: {'; '.join(remarks)}"
+    reasons = "; ".join([*(doubt.says(setting) for doubt in found), *remarks])
     about: dict[str, float] = {}
     for doubt in found:
         about |= {name: max(size, about.get(name, 0.0)) for name, size in doubt.about.items()}

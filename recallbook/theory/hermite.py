@@ -12,7 +12,6 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from numpy.polynomial import hermite_e, legendre
 from numpy.typing import NDArray
 
@@ -105,6 +104,8 @@ def moment_table(activation: Phi, variances: Array) -> Moments:
 
 def values(activation: Phi, x: Array) -> Array:
     r"""$\phi(x)$."""
+    import torch
+
     return np.asarray(
         check_finite(
             "activation", elementwise(activation)(torch.from_numpy(np.ascontiguousarray(x)))
@@ -114,6 +115,8 @@ def values(activation: Phi, x: Array) -> Array:
 
 def slopes(activation: Phi, x: Array) -> Array:
     r"""$\phi'(x)$ by automatic differentiation."""
+    import torch
+
     tensor = torch.from_numpy(np.ascontiguousarray(x))
     images, pullback = differentiated(elementwise(activation), tensor)
     return np.asarray(pullback(torch.ones_like(images)))

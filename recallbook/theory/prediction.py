@@ -2,51 +2,36 @@ r"""Predictions with no fitted constant: lock-on, recall and accuracy of three s
 early-phase limit.
 
 The expressions of :mod:`recallbook.theory.symbolic` give signal and noise once the draw's own
-fluctuations are fixed; what is left is an average over these, taken on a fixed low-discrepancy set
-of points."""
+fluctuations are fixed; what is left is an average over these. Which theory takes it is decided once
+for a setting, by :func:`theory_of`."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property, partial
-from typing import Any, NamedTuple
+from functools import cached_property, partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import sympy as sp
 from tqdm import tqdm
 
 from recallbook.arguments import LARGEST_SIZE, check_share, check_size, not_allowed
-from recallbook.memory_needs import predict_needs, require_memory
+from recallbook.memory_needs import require_memory
 from recallbook.setting import Setting
-from recallbook.theory import unequal
 from recallbook.theory.caveats import doubts, message
-from recallbook.theory.drawn_facts import Embeddings, OwnTables, own_tables
-from recallbook.theory.draws import DrawLaw, draw_law
-from recallbook.theory.lock_on import NODES, lock, values
-from recallbook.theory.recall import chance_of_recall, overlaps
+from recallbook.theory.draws import DrawLaw
+from recallbook.theory.equal import EqualFacts
 from recallbook.theory.search import bracket
-from recallbook.theory.symbolic import lock_terms as lock_symbols, recall_terms as recall_symbols
-from recallbook.theory.symbolic.expressions import N, V, numeric
-from recallbook.theory.values import Array
+from recallbook.theory.theories import Term, Theory
 
+if TYPE_CHECKING:
+    from recallbook.data.embeddings import Embeddings
+
+UNEQUAL = "recallbook_studies.ch11.theory.unequal"  # loaded where a setting needs it
 WIDEST = 2**24  # wider MLPs are as good as infinite
-
-
-class Term(NamedTuple):
-    """One entry of the ledger: its size, the formula that gives it, and where it is derived.
-
-    With unequal facts sizes are means over draws, and a formula is what leads one token's score,
-    not yet in their unit. Printed, it is its size."""
-
-    size: float
-    formula: str
-    derived: str
-
-    def __repr__(self) -> str:
-        return f"{self.size:.2g}"
 
 
 class Quantiles(NamedTuple):
@@ -73,7 +58,7 @@ class Prediction:
     recall: float
     ledger: Mapping[str, Term]
     error: float = field(default=0.0, repr=False)
-    _draws: Callable[[], Iterable[Array]] | None = field(default=None, repr=False, compare=False)
+    _draws: Callable[[], DrawLaw] | None = field(default=None, repr=False, compare=False)
 
     def quantile(self, q: float) -> Quantiles:
         """Accuracy, lock-on and recall that a share ``q`` of draws of embeddings and data stays
@@ -97,7 +82,7 @@ class Prediction:
     def _law(self) -> DrawLaw:
         if self._draws is None:
             raise not_allowed("prediction", self, "one that rb.predict made")
-        return DrawLaw(*self._draws())
+        return self._draws()
 
 
 def predict(
@@ -121,7 +106,7 @@ def predict(
     ----------
     setting : Setting
         Attention-only or Attention-MLP, with any activation; with unequal facts, structured or own
-        embeddings Attention-only (:mod:`recallbook.theory.unequal`).
+        embeddings Attention-only (:mod:`recallbook_studies.ch11.theory.unequal`).
     without : tuple of str
         Names of ledger terms to leave out, to see what each costs.
     warn : bool
@@ -134,79 +119,70 @@ def predict(
     ValueError
         If ``setting`` is not a Setting, or ``without`` holds an unknown name.
     """
-    _check(setting)
-    own = own_tables(embeddings, setting)
-    names = unequal.NAMES if unequal.needs_sampled_theory(setting, own) else term_names(setting)
+    theory = theory_of(setting, embeddings)
+    names = theory.names(setting)
     for name in without:
         if name not in names:
             raise not_allowed("without", name, "names of ledger terms: " + ", ".join(names))
-    _check_size(setting, unequal.needs_sampled_theory(setting, own))
-    if unequal.needs_sampled_theory(setting, own):
-        return _predict_unequal(setting, own, without, warn)
-    locks = lock(setting, without)
+    _require_memory(theory, setting)
+    found = theory.averages(setting, without, ledger=not without)
     if warn:
-        _warn(setting, float(np.mean(locks.token)))
-    chance = chance_of_recall(setting, locks, without)
-    return Prediction(
-        accuracy=float(np.mean(locks.token * chance)),
-        lock_on=float(np.mean(locks.token)),
-        recall=float(np.mean(chance)),
-        ledger=_ledger(setting) if not without else {},
-        _draws=partial(draw_law, setting, without),
-    )
+        _warn(theory, setting, found.lock_on, theory.remarks(found))
+    outcomes = found.accuracy, found.lock_on, found.recall
+    draws = partial(theory.draws, setting, without)
+    return Prediction(*outcomes, found.ledger, found.error, draws)
 
 
-def _predict_unequal(
-    setting: Setting, own: OwnTables, without: tuple[str, ...], warn: bool
-) -> Prediction:
-    found = unequal.averages(setting, own, without, ledger=not without)
-    if warn:
-        _warn(setting, found.lock_on, level=4, own=bool(own), error=found.error, frail=found.frail)
-    ledger = unequal.ledger(setting, found.sizes) if not without else {}
-    terms = {name: Term(*entry) for name, entry in ledger.items()}
-    draws = partial(unequal.draw_law, setting, own, without)
-    return Prediction(found.accuracy, found.lock_on, found.recall, terms, found.error, draws)
+def theory_of(setting: Setting, embeddings: Embeddings | Mapping[str, Any] | None = None) -> Theory:
+    """Choose the theory of a setting: of equal facts with isotropic embeddings, or of all else.
+
+    Raises
+    ------
+    ValueError
+        If ``setting`` is not a Setting, or the caller's own tables are bad.
+    """
+    if not isinstance(setting, Setting):
+        raise not_allowed("setting", setting, "a recallbook.Setting")
+    own = embeddings is not None and (not isinstance(embeddings, Mapping) or len(embeddings) > 0)
+    if setting.equal_facts and setting.law.geometry is not None and not own:
+        return EqualFacts()
+    unequal: Theory = import_module(UNEQUAL).UnequalFacts(setting, embeddings)
+    return unequal
 
 
 def predicted_lock_on(setting: Setting, *, warn: bool = True) -> float:
     """Lock-on of :func:`predict` and nothing else: a tenth of the work, but with unequal facts,
     where it is most."""
-    _check(setting)
-    _check_size(setting, unequal.needs_sampled_theory(setting, {}))
-    if unequal.needs_sampled_theory(setting, {}):
-        means = unequal.averages(setting, {}, recall=False)
-        if warn:
-            _warn(setting, means.lock_on, error=means.error, frail=means.frail)
-        return means.lock_on
-    found = float(np.mean(lock(setting, nodes=NODES[:0]).token))
+    theory = theory_of(setting)
+    _require_memory(theory, setting)
+    found = theory.averages(setting, recall=False)
     if warn:
-        _warn(setting, found)
-    return found
+        _warn(theory, setting, found.lock_on, theory.remarks(found))
+    return found.lock_on
 
 
 def reaches(setting: Setting, accuracy: float) -> bool:
     """Whether predicted accuracy is at least this; where it is an average, over no more draws than
     that takes."""
-    if not unequal.needs_sampled_theory(setting, {}):
-        return predict(setting, warn=False).accuracy >= accuracy
-    _check_size(setting, True)
-    return unequal.averages(setting, {}, level=accuracy).accuracy >= accuracy
+    return _reaches(theory_of(setting), setting, accuracy)
+
+
+def _reaches(theory: Theory, setting: Setting, accuracy: float) -> bool:
+    _require_memory(theory, setting)
+    return theory.averages(setting, level=accuracy).accuracy >= accuracy
 
 
 def term_names(setting: Setting) -> tuple[str, ...]:
     """Names of the ledger's terms."""
-    if unequal.needs_sampled_theory(setting, {}):
-        return unequal.NAMES
-    mlp = setting.width is not None
-    return (*lock_symbols.lock_terms(mlp), *recall_symbols.mean_squares(mlp), "coverage")
+    return theory_of(setting).names(setting)
 
 
 def phase(setting: Setting) -> str:
     """The term whose removal would raise predicted accuracy most, by name."""
-    accuracies = {
-        name: predict(setting, without=(name,), warn=False).accuracy for name in term_names(setting)
-    }
-    return max(accuracies, key=lambda name: accuracies[name])
+    theory = theory_of(setting)
+    _require_memory(theory, setting)
+    names = theory.names(setting)
+    return max(names, key=lambda name: theory.averages(setting, (name,)).accuracy)
 
 
 def critical_samples(
@@ -263,95 +239,35 @@ def smallest_size(
 ) -> float:
     """Smallest size from ``low`` to ``largest`` whose setting has this predicted accuracy; infinite
     where there is none."""
-    accuracy = check_share("accuracy", accuracy)
-    slow = unequal.needs_sampled_theory(
-        at(low), {}
-    )  # an average over draws each, so that a terminal shows them
+    accuracy, theory = check_share("accuracy", accuracy), theory_of(at(low))
     said = "critical size, some 30 predictions"
-    with tqdm(desc=said, unit="", leave=False, disable=None if slow else True) as bar:
+    # shown on a terminal where each is an average over draws
+    with tqdm(desc=said, unit="", leave=False, disable=None if theory.sampled else True) as bar:
 
         def reached(size: int) -> bool:
             bar.update()
-            return reaches(at(size), accuracy)
+            return _reaches(theory, at(size), accuracy)
 
         if not reached(largest):
             return math.inf
-        near = 1e-2 if slow else 1e-3
+        near = 1e-2 if theory.sampled else 1e-3
         found = bracket(reached, low, smallest=low, largest=largest, tolerance=near).high
     if warn:
-        _warn(at(int(found)), predicted_lock_on(at(int(found)), warn=False), level=4)
+        there = at(int(found))
+        _warn(theory, there, theory.averages(there, recall=False).lock_on, level=4)
     return float(found)
 
 
-# The ledger
-
-
-def _ledger(setting: Setting) -> dict[str, Term]:
-    """Every term at the typical draw, |t|^2 = Q = M = 1; not a number where there is no attention
-    to lock (L = 1)."""
-    mlp, terms = setting.width is not None, {}
-    typical = values(setting, dict.fromkeys(lock_symbols.SHARED, 1.0))
-    if mlp:
-        typical = {
-            **typical,
-            **{name: float(np.mean(part)) for name, part in overlaps(setting).overlaps.items()},
-        }
-    for name, (expression, printed, chapter) in _ledger_entries(mlp).items():
-        alone = setting.seq_len == 1 and name in lock_symbols.lock_terms(mlp)
-        terms[name] = Term(
-            math.nan if alone else float(numeric(expression)(typical)), printed, chapter
-        )
-    return terms
-
-
-@cache
-def _ledger_entries(mlp: bool) -> dict[str, tuple[sp.Expr, str, str]]:
-    """Size, formula in LaTeX, and chapter of every term, by name."""
-    score, missing, of_lock = (
-        lock_symbols.trigger_score(mlp),
-        sp.exp(-N / V),
-        lock_symbols.lock_terms(mlp),
-    )
-    entries = {
-        **{
-            k: (t.token / score**2, t.token / score**2, "When attention locks on")
-            for k, t in of_lock.items()
-        },
-        **{k: (t, t, "Upper bounds") for k, t in recall_symbols.mean_squares(mlp).items()},
-        "coverage": (missing, missing, "The task"),
-    }
-    of_mlp = dict.fromkeys(("neuron bias", "neuron noise", "MLP noise"), "The MLP as memory")
-    return {
-        k: (size, sp.latex(shown), of_mlp.get(k, chapter))
-        for k, (size, shown, chapter) in entries.items()
-    }
-
-
-def _check(setting: object) -> None:
-    if not isinstance(setting, Setting):
-        raise not_allowed("setting", setting, "a recallbook.Setting")
-
-
-def _check_size(setting: Setting, drawn: bool) -> None:
-    """Refuse what has no theory with drawn tables, and what does not fit."""
-    if drawn:
-        unequal.check(setting)
-    require_memory(predict_needs(setting, drawn), "a prediction")
+def _require_memory(theory: Theory, setting: Setting) -> None:
+    """Refuse what has no theory, and what does not fit."""
+    require_memory(theory.needs(setting), "a prediction")
 
 
 def _warn(
-    setting: Setting,
-    lock_on: float,
-    level: int = 3,
-    *,
-    own: bool = False,
-    error: float = 0.0,
-    frail: float = 0.0,
+    theory: Theory, setting: Setting, lock_on: float, remarks: Sequence[str] = (), *, level: int = 3
 ) -> None:
     """Say what is off, and by about how much, where the map of errors or the draws leave a
     doubt."""
-    found = doubts(setting, lock_on, own=own)
-    uncertain = error if error > unequal.UNCERTAIN else 0.0
-    rare = frail if frail > unequal.FRAIL and not uncertain else 0.0
-    if found or uncertain or rare:
-        warnings.warn(message(setting, found, uncertain, rare), stacklevel=level)
+    found = doubts(theory.doubts, setting, lock_on)
+    if found or remarks:
+        warnings.warn(message(setting, found, remarks), stacklevel=level)

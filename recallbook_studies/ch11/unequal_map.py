@@ -19,7 +19,7 @@ import pandas as pd
 
 from recallbook.embedding_laws import parse_law
 from recallbook.setting import Setting
-from recallbook.theory.caveats import plain
+from recallbook.theory.prediction import theory_of
 from recallbook_studies import error_map
 from recallbook_studies.error_map import QUANTITIES, as_setting, excess, log_uniform, predicted
 from recallbook_studies.running.archive import load_results
@@ -58,7 +58,7 @@ def random_setting(index: int) -> Setting:
             loss_weights="inverse" if rng.random() < 0.3 else "equal",
             output_bias=("none", "calibrated", "trained")[rng.choice(3, p=(0.4, 0.25, 0.35))],
         )
-        if samples * seq_len <= LARGEST_TOKENS and not plain(setting):
+        if samples * seq_len <= LARGEST_TOKENS and theory_of(setting).sampled:
             return setting
 
 

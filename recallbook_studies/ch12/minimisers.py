@@ -24,13 +24,13 @@ from scipy.special import softmax
 from torch.func import functional_call, grad, vmap
 
 from recallbook.data.task import Problem
-from recallbook.theory.attention_vector import square_root
 from recallbook_studies.ch12 import sizes, trained
 from recallbook_studies.ch12.models import LadderModel
 from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.ch12.training import problem_for
 from recallbook_studies.ch12.updates import Weights
 from recallbook_studies.ch12.writing import write
+from recallbook_studies.covariances import square_root
 from recallbook_studies.running.archive import load_results
 
 load = partial(load_results, "survives_minima")  # the committed rows

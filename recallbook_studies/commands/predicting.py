@@ -16,8 +16,8 @@ from recallbook.arguments import check_share, not_allowed
 from recallbook.data.task import draw
 from recallbook.embedding_laws import FORMS
 from recallbook.setting import LATER, LOSS_WEIGHTS, OUTPUT_BIASES, Setting
-from recallbook.theory.caveats import doubts, message, plain
-from recallbook.theory.prediction import critical_samples, phase, predict
+from recallbook.theory.caveats import doubts, message
+from recallbook.theory.prediction import critical_samples, phase, predict, theory_of
 from recallbook_bounds.certificate import certify
 from recallbook_bounds.coverage import coverage_samples, covered_accuracy, minimum_samples
 from recallbook_bounds.lock_law import LARGEST_FORM
@@ -57,9 +57,10 @@ def add_predict(commands: Any, shape: dict[str, Any]) -> None:
 def predicted(setting: Setting, wanted: float, *, search: bool = True) -> dict[str, Any]:
     """What the command says about a setting, by its keys; the slow parts, where they are slow, if
     ``search``."""
-    given, quick = asdict(setting), plain(setting)
+    given, theory = asdict(setting), theory_of(setting)
+    quick = not theory.sampled
     found = predict(setting, warn=False)
-    doubted = doubts(setting, found.lock_on)
+    doubted = doubts(theory.doubts, setting, found.lock_on)
     rest = {name: value for name, value in given.items() if name != "samples"}
     says: dict[str, Any] = {
         "setting": given,

@@ -6,16 +6,18 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import torch
 from jaxtyping import Float64
 
-from recallbook.theory.attention_vector import Facts
-from recallbook.theory.symbolic import unequal_terms as symbolic
+from recallbook.model.ties import credit, tolerance
 from recallbook.theory.symbolic.expressions import L, numeric
+from recallbook_studies.ch11.theory import unequal_terms as symbolic
+from recallbook_studies.ch11.theory.attention_vector import Facts
 
-TIE = 1e-10  # of the largest value: numbers closer than this are equal but for rounding
+TIE = tolerance(torch.float64)  # of the largest value
 
 
-class Located(NamedTuple):
+class PlaceChances(NamedTuple):
     """By informative token: chance to lock ``(V,)``; and to locate each other token instead, ``(V,
     V)``."""
 
@@ -23,21 +25,21 @@ class Located(NamedTuple):
     wrong: Float64[np.ndarray, "V V"]
 
 
-class Answers(NamedTuple):
+class AnswerShares(NamedTuple):
     """Accuracy, and recall over the vocabulary."""
 
     accuracy: float
     recall: float
 
 
-def locate(scores: Float64[np.ndarray, " V"], mark: float, facts: Facts) -> Located:
+def locate(scores: Float64[np.ndarray, " V"], mark: float, facts: Facts) -> PlaceChances:
     r"""Over the $L-1$ other tokens of a sequence, independent of law $p'$.
 
     Attention locks on $a$ if none scores above $S_a+M$; a tie among $k$ counts $1/k$. Otherwise it
     locates the largest."""
     size = len(scores)
     if facts.length == 1:
-        return Located(np.ones(size), np.zeros((size, size)))
+        return PlaceChances(np.ones(size), np.zeros((size, size)))
     order = np.argsort(scores, kind="stable")
     ordered, law = scores[order], facts.others[order]
     cumulated = np.concatenate([[0.0], np.cumsum(law)])
@@ -57,11 +59,11 @@ def locate(scores: Float64[np.ndarray, " V"], mark: float, facts: Facts) -> Loca
     largest = np.diff(cumulated ** (facts.length - 1))
     wrong = np.zeros((size, size))
     wrong[:, order] = np.where(np.arange(size)[None, :] >= last[:, None], largest[None, :], 0.0)
-    return Located(np.where(last > first, shared, strictly), wrong)
+    return PlaceChances(np.where(last > first, shared, strictly), wrong)
 
 
 def located_counts(
-    located: Located, facts: Facts, rng: np.random.Generator
+    located: PlaceChances, facts: Facts, rng: np.random.Generator
 ) -> tuple[Float64[np.ndarray, " V"], Float64[np.ndarray, "V V"]]:
     """Training sequences of each label that locate their own token, and each other one:
     multinomial."""
@@ -78,27 +80,22 @@ def located_counts(
 
 
 def answer(
-    located: Located,
+    located: PlaceChances,
     hits: Float64[np.ndarray, " V"],
     wrong: Float64[np.ndarray, "V V"],
     facts: Facts,
     frequencies: Float64[np.ndarray, " V"],
-) -> Answers:
+) -> AnswerShares:
     r"""From the logits $u_k\cdot\sum_j\omega_j\tilde u_j\,g_j\cdot h$ of every $h$; $g_j$: what
     label $j$ located."""
     marked = facts.tokens + facts.tau * facts.trigger
     value = (hits[:, None] * marked + wrong @ facts.tokens).T @ facts.residuals  # (d, e)
     read = value @ facts.labels.T
-    right = credits(marked @ read)
+    logits = marked @ read
+    of_own = torch.arange(len(logits))
+    right = credit(torch.from_numpy(logits), of_own, TIE * float(np.abs(logits).max())).numpy()
     accuracy = float(frequencies @ (located.lock * right))
     if np.any(located.wrong):  # a wrong place may hold the right token, or one that answers alike
         given = np.argmax(facts.tokens @ read, axis=1)
         accuracy += float(np.sum(frequencies[given] * located.wrong[given, np.arange(len(given))]))
-    return Answers(accuracy, float(right.mean()))
-
-
-def credits(logits: Float64[np.ndarray, "V V"]) -> Float64[np.ndarray, " V"]:
-    """What each row's own label earns, 1/k in a tie among k."""
-    slack = TIE * np.abs(logits).max()
-    best = logits >= logits.max(axis=1, keepdims=True) - slack
-    return np.asarray(np.diag(best) / best.sum(axis=1))
+    return AnswerShares(accuracy, float(right.mean()))

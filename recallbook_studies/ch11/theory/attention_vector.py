@@ -17,8 +17,8 @@ import numpy as np
 import sympy as sp
 from jaxtyping import Float64
 
-from recallbook.theory.symbolic import unequal_terms as symbolic
 from recallbook.theory.symbolic.expressions import L, numeric
+from recallbook_studies.ch11.theory import unequal_terms as symbolic
 
 Vector = Float64[np.ndarray, " d"]
 Square = Float64[np.ndarray, "d d"]
@@ -260,10 +260,3 @@ NOISES: dict[str, Callable[[AttentionVector], Square]] = {
     "key noise": AttentionVector.key_noise,
     "gradient noise": AttentionVector.gradient_noise,
 }
-
-
-def square_root(covariance: Square) -> Square:
-    """The symmetric root, which does not depend on how eigenvectors are chosen; rounding below zero
-    is zero."""
-    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
-    return np.asarray((vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T)

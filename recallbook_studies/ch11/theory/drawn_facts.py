@@ -8,19 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float64
 
-from recallbook.data.embeddings import Embeddings, OwnTables, draw_embeddings, own_tables
+from recallbook.data.embeddings import OwnTables, draw_embeddings
 from recallbook.data.streams import stream
 from recallbook.embedding_laws import Table
 from recallbook.setting import Setting, fact_frequencies, other_frequencies
-from recallbook.theory.attention_vector import Facts
+from recallbook_studies.ch11.theory.attention_vector import Facts
 
-__all__ = [
-    "DrawnFacts",
-    "Embeddings",
-    "OwnTables",
-    "drawn_facts",
-    "own_tables",
-]  # theory meets data here alone
 FIRST_SEED = 7 * 10**9  # seeds of the draws of predictions are used nowhere else
 
 

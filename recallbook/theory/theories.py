@@ -1,0 +1,71 @@
+"""What any theory of the three steps gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, NamedTuple, Protocol
+
+from recallbook.memory_needs import Need
+from recallbook.setting import Setting
+from recallbook.theory.caveats import Doubt
+from recallbook.theory.draws import DrawLaw
+
+
+class Term(NamedTuple):
+    """One entry of the ledger: its size, the formula that gives it, and where it is derived.
+
+    With unequal facts sizes are means over draws, and a formula is what leads one token's score,
+    not yet in their unit. Printed, it is its size."""
+
+    size: float
+    formula: str
+    derived: str
+
+    def __repr__(self) -> str:
+        return f"{self.size:.2g}"
+
+
+class Averages(NamedTuple):
+    """Means over embeddings, data and test sequences, and the ledger if it was asked for.
+
+    Where they are means over draws, ``error`` is the largest of their standard errors, and
+    ``frail`` the deviation of lock-on between draws with a weaker mark."""
+
+    accuracy: float
+    lock_on: float
+    recall: float
+    error: float = 0.0
+    frail: float = 0.0
+    ledger: Mapping[str, Term] = {}
+
+
+class Theory(Protocol):
+    """Lock-on, recall and accuracy of the settings of one kind; the arguments are not checked."""
+
+    sampled: ClassVar[bool]  # whether averages are over draws, each with a standard error: slow
+    doubts: ClassVar[tuple[Doubt, ...]]  # drawn from the map of its errors
+
+    def names(self, setting: Setting) -> tuple[str, ...]:
+        """Names of the ledger's terms."""
+
+    def needs(self, setting: Setting) -> list[Need]:
+        """Memory for one prediction; ``ValueError`` where there is no theory yet."""
+
+    def averages(
+        self,
+        setting: Setting,
+        without: tuple[str, ...] = (),
+        *,
+        recall: bool = True,
+        ledger: bool = False,
+        level: float | None = None,
+    ) -> Averages:
+        """Averages, terms ``without`` left out by name; without ``recall`` of lock-on alone.
+
+        With a ``level`` no more precise than says on which side of it accuracy is."""
+
+    def draws(self, setting: Setting, without: tuple[str, ...]) -> DrawLaw:
+        """Outcomes of equally likely draws."""
+
+    def remarks(self, found: Averages) -> list[str]:
+        """What these averages leave in doubt."""

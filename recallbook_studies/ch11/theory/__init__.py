@@ -1,0 +1,1 @@
+"""The theory of unequal facts, and of embeddings with a structure or given."""
