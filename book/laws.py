@@ -19,10 +19,10 @@ from laws_text import RUNNING, latex, predicted, rounded, table
 from laws_unequal import unequal
 
 import recallbook as rb
-from recallbook.bounds.closed_form import sufficient_samples_closed_form
 from recallbook.theory.symbolic import lock_terms as of_lock_on, recall_terms as of_recall
 from recallbook.theory.symbolic.expressions import L, V, d, m, numeric
 from recallbook.theory.values import sizes
+from recallbook_bounds.closed_form import sufficient_samples_closed_form
 from recallbook_studies import error_map, laws
 from recallbook_studies.ch06 import product_form, sandwich
 from recallbook_studies.ch07 import features

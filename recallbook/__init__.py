@@ -1,27 +1,14 @@
 """Recall with transformers beyond orthogonal embeddings: the helper package of the book."""
 
+from importlib import import_module as _import_module
 from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
 
-from recallbook.data.embeddings import Embeddings
-from recallbook.data.task import Problem, Sequences, draw
-from recallbook.model.transformer import RecallTransformer, Weights
-from recallbook.setting import Setting
-from recallbook.training import reference
-from recallbook.training.descent import initial_gradient, three_steps
-from recallbook.training.evaluation import Outcome, evaluate
-from recallbook.training.simulation import simulate
-
 if TYPE_CHECKING:
-    from recallbook.analysis.examination import TableReport, examine
-    from recallbook.analysis.table_files import read_embeddings
-    from recallbook.bounds.certificate import Certificate, certify
-    from recallbook.bounds.coverage import minimum_samples
-    from recallbook.bounds.decoding import decode
-    from recallbook.bounds.sufficient import Sufficient, sufficient_samples
-    from recallbook.sweeps.archive import load_results
-    from recallbook.sweeps.point import Point
-    from recallbook.sweeps.run import run_sweep
+    from recallbook.data.embeddings import Embeddings
+    from recallbook.data.task import Problem, Sequences, draw
+    from recallbook.model.transformer import RecallTransformer, Weights
+    from recallbook.setting import Setting
     from recallbook.theory.prediction import (
         Prediction,
         critical_samples,
@@ -30,8 +17,21 @@ if TYPE_CHECKING:
         predict,
     )
     from recallbook.theory.theories import Term
-    from recallbook.theory.trained import TrainedPrediction, predict_trained
+    from recallbook.training import reference
+    from recallbook.training.descent import initial_gradient, three_steps
+    from recallbook.training.evaluation import Outcome, evaluate
     from recallbook.training.longer import descend
+    from recallbook.training.simulation import simulate
+    from recallbook_bounds.certificate import Certificate, certify
+    from recallbook_bounds.coverage import minimum_samples
+    from recallbook_bounds.decoding import decode
+    from recallbook_bounds.sufficient import Sufficient, sufficient_samples
+    from recallbook_studies.ch12.trained import TrainedPrediction, predict_trained
+    from recallbook_studies.examining.examination import TableReport, examine
+    from recallbook_studies.examining.table_files import read_embeddings
+    from recallbook_studies.running.archive import load_results
+    from recallbook_studies.running.point import Point
+    from recallbook_studies.running.run import run_sweep
 
 __version__ = _version("recallbook")
 __all__ = [
@@ -70,38 +70,39 @@ __all__ = [
     "sufficient_samples",
     "three_steps",
 ]
-# Loaded when first asked for: with them come SymPy, SciPy's statistics and pandas, which cost as
-# much as torch, and the core works without sweeps.
-_LATER = {
-    "bounds.certificate": ("Certificate", "certify"),
-    "bounds.coverage": ("minimum_samples",),
-    "bounds.decoding": ("decode",),
-    "bounds.sufficient": ("Sufficient", "sufficient_samples"),
-    "analysis.examination": ("TableReport", "examine"),
-    "analysis.table_files": ("read_embeddings",),
-    "sweeps.archive": ("load_results",),
-    "sweeps.point": ("Point",),
-    "sweeps.run": ("run_sweep",),
-    "theory.prediction": (
-        "Prediction",
-        "critical_samples",
-        "critical_width",
-        "phase",
-        "predict",
-    ),
-    "theory.theories": ("Term",),
-    "theory.trained": ("TrainedPrediction", "predict_trained"),
-    "training.longer": ("descend",),
+# Each name comes with its module when it is first asked for, so that a prediction does not wait for
+# torch, nor a simulation for SymPy; and what is built on this package can have a name in it.
+_MODULES = {
+    "recallbook.data.embeddings": "Embeddings",
+    "recallbook.data.task": "Problem Sequences draw",
+    "recallbook.model.transformer": "RecallTransformer Weights",
+    "recallbook.setting": "Setting",
+    "recallbook.theory.prediction": "Prediction critical_samples critical_width phase predict",
+    "recallbook.theory.theories": "Term",
+    "recallbook.training.descent": "initial_gradient three_steps",
+    "recallbook.training.evaluation": "Outcome evaluate",
+    "recallbook.training.longer": "descend",
+    "recallbook.training.simulation": "simulate",
+    "recallbook_bounds.certificate": "Certificate certify",
+    "recallbook_bounds.coverage": "minimum_samples",
+    "recallbook_bounds.decoding": "decode",
+    "recallbook_bounds.sufficient": "Sufficient sufficient_samples",
+    "recallbook_studies.ch12.trained": "TrainedPrediction predict_trained",
+    "recallbook_studies.examining.examination": "TableReport examine",
+    "recallbook_studies.examining.table_files": "read_embeddings",
+    "recallbook_studies.running.archive": "load_results",
+    "recallbook_studies.running.point": "Point",
+    "recallbook_studies.running.run": "run_sweep",
 }
-_MODULES = {name: module for module, names in _LATER.items() for name in names}
+_HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
+    if name == "reference":
+        return _import_module("recallbook.training.reference")
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"recallbook.{_MODULES[name]}"), name)
+    return getattr(_import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -1,5 +1,4 @@
-"""The command line: ``python -m recallbook``, with the commands that installed packages add to its
-own."""
+"""The command line: ``python -m recallbook``, with the commands that installed packages add."""
 
 from __future__ import annotations
 
@@ -8,8 +7,6 @@ import sys
 from collections.abc import Mapping
 from importlib.metadata import entry_points
 from typing import Any
-
-from recallbook.commands import predicting
 
 # of entry points: functions that add commands to the parser's, and return what is listed at the end
 # of its help
@@ -71,8 +68,6 @@ def command_parser() -> argparse.ArgumentParser:
     parser = Parser(prog="python -m recallbook", description=text, **shape)
     commands = parser.add_subparsers(required=True)
     shape["epilog"] = STATUS
-    for add in (predicting.add_predict, predicting.add_examine):
-        add(commands, shape)
     listed = [entry.load()(commands, shape) for entry in entry_points(group=GROUP)]
     parser.epilog = "\n".join([*listed, STATUS])
     return parser

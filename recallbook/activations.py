@@ -4,10 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-import torch
+if TYPE_CHECKING:  # torch is loaded by whoever makes tensors
+    import torch
 
-Activation = Callable[[torch.Tensor], torch.Tensor]
+Activation = Callable[["torch.Tensor"], "torch.Tensor"]
+
+
+def relu(x: torch.Tensor) -> torch.Tensor:
+    r"""$\max(x,0)$."""
+    return x.relu()
+
+
+def gelu(x: torch.Tensor) -> torch.Tensor:
+    """$x$ times the normal distribution function at $x$, exactly."""
+    from torch.nn.functional import gelu as exact
+
+    return exact(x)
+
+
+def tanh(x: torch.Tensor) -> torch.Tensor:
+    r"""$\tanh x$."""
+    return x.tanh()
 
 
 def linear(x: torch.Tensor) -> torch.Tensor:
@@ -25,20 +44,21 @@ def he3(x: torch.Tensor) -> torch.Tensor:
     return (x * x - 3) * x / math.sqrt(6)
 
 
-# torch's gelu without `approximate` is the exact one, x times the normal distribution function.
 ACTIVATIONS: dict[str, Activation] = {
-    "relu": torch.relu,
-    "gelu": torch.nn.functional.gelu,
-    "tanh": torch.tanh,
-    "linear": linear,
-    "he2": he2,
-    "he3": he3,
+    function.__name__: function for function in (relu, gelu, tanh, linear, he2, he3)
 }
 
 
 def differentiated(phi: Activation, x: torch.Tensor) -> tuple[torch.Tensor, Activation]:
     r"""$\phi(x)$ and the map $c\mapsto c\,\phi'(x)$, entry by entry, by automatic differentiation."""
-    with torch.enable_grad():
-        images = phi(inputs := x.detach().requires_grad_())
-    pull = lambda c: torch.autograd.grad(images, inputs, c, retain_graph=True)[0]  # noqa: E731
+    import torch
+
+    # a reader's inference mode would make every slope zero: leave it, on numbers of our own
+    with torch.inference_mode(False), torch.enable_grad():
+        images = phi(inputs := x.detach().clone().requires_grad_())
+
+    def pull(c: torch.Tensor) -> torch.Tensor:
+        with torch.inference_mode(False):
+            return torch.autograd.grad(images, inputs, c.clone(), retain_graph=True)[0]
+
     return images.detach(), pull if images.requires_grad else torch.zeros_like  # of steps, say

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Union
 
 import numpy as np
-import torch
 from jaxtyping import Float64
 
-Device = str | torch.device
+if TYPE_CHECKING:  # torch is loaded by whoever makes tensors
+    import torch
+
+Device = Union[str, "torch.device"]
 Checked = TypeVar("Checked")
 LARGEST_SIZE = 2**31 - 1
 LONGEST_REPR = 120
@@ -114,6 +116,8 @@ def check_rates(eta: Any, gamma: Any) -> tuple[float, float] | tuple[None, None]
 
 def check_dtype(field: str, value: object) -> torch.dtype:
     """Return ``value`` if it is ``torch.float32`` or ``torch.float64``."""
+    import torch
+
     if not isinstance(value, torch.dtype) or value not in (torch.float32, torch.float64):
         raise not_allowed(field, value, "torch.float32 or torch.float64")
     return value
@@ -121,6 +125,8 @@ def check_dtype(field: str, value: object) -> torch.dtype:
 
 def check_device(field: str, value: Any) -> torch.device:
     """Return ``value`` as a device that this machine has."""
+    import torch
+
     allowed = "'cpu', 'cuda' or 'cuda:INDEX', on a machine that has it"
     try:
         device = torch.device(value)
@@ -159,6 +165,8 @@ SMALLEST = 1e-30  # of a table's largest entry
 def real_table(field: str, table: Any) -> Float64[np.ndarray, ...]:
     """A float64 copy on the host of a NumPy array or tensor of any floating type, all of it
     finite."""
+    import torch
+
     if isinstance(table, np.ma.MaskedArray):
         allowed = "an array without a mask: what is masked would be taken as it is"
         raise not_allowed(field, "a masked array", allowed)

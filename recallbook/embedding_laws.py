@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import torch
 from jaxtyping import Float64
 
 from recallbook.arguments import not_allowed
@@ -92,6 +91,8 @@ class Law:
 
 def orthonormal_rows(table: Table) -> Table:
     """Orthonormal rows from a Gaussian table, uniform over frames (Mezzadri, math-ph/0609050)."""
+    import torch
+
     q, r = torch.linalg.qr(torch.from_numpy(table).T)
     # without the signs the law would depend on the routine's convention
     return np.asarray((q * r.diag().sign()).T)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from recallbook.arguments import not_allowed
 from recallbook.setting import LATER, Setting
@@ -16,6 +16,8 @@ NUMBER = 8  # bytes of one in float64 or int64
 # of a token while it is drawn: a uniform number, where it falls, and the token
 ZIPF_BYTES, UNIFORM_BYTES = 28, 5
 SEQUENCE_BYTES = 48  # positions, labels and what they are drawn from
+DRAWN_TOKENS = 385  # at most, with the trigger, in predictions with an MLP
+SQUARES = 14  # V by V tables that a prediction of unequal facts holds
 
 
 class Need(NamedTuple):
@@ -108,23 +110,3 @@ def weight_needs(setting: Setting, copies: float = 3) -> list[Need]:
     """Of both trained matrices, in so many copies."""
     value = ("dim", "dim") if setting.width is None else ("dim", "width")
     return [table(setting, copies, *value), table(setting, copies, "dim", "dim")]
-
-
-def certify_needs(setting: Setting) -> list[Need]:
-    """Of one certificate: the form of all margins, and the batch in 64 bits."""
-    columns = min(setting.dim, setting.vocab + 1)
-    form = Need(
-        1.25 * NUMBER * setting.vocab**2 * columns, {"vocab": setting.vocab, "dim": setting.dim}
-    )
-    batch = table(setting, 3, "samples", "seq_len")
-    return [form, batch] if setting.seq_len > 1 else [batch, table(setting, 6, "vocab", "vocab")]
-
-
-def examine_needs(shape: tuple[Any, ...]) -> list[Need]:
-    """Of looking at a matrix of this shape: four copies of it, and four of the square of its
-    columns."""
-    rows, dim = (int(size) for size in shape)
-    return [
-        Need(4.0 * NUMBER * rows * dim, {"rows": rows, "dim": dim}),
-        Need(4.0 * NUMBER * dim * dim, {"dim": dim}),
-    ]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from jaxtyping import Float64
 
 from recallbook.activations import ACTIVATIONS, Activation
@@ -21,6 +20,9 @@ from recallbook.arguments import (
     not_allowed,
 )
 from recallbook.embedding_laws import Law, parse_law
+
+if TYPE_CHECKING:
+    import torch
 
 LOSS_WEIGHTS = ("equal", "inverse")
 OUTPUT_BIASES = ("none", "calibrated", "trained")
@@ -50,6 +52,8 @@ def check_activation(field: str, value: Any) -> str | Activation:
         return value
     if isinstance(value, str) or not callable(value):
         raise not_allowed(field, value, allowed)
+    import torch
+
     probe = torch.linspace(-1, 1, 6, dtype=torch.float64).reshape(2, 3)
     before = probe.clone()
     try:

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from recallbook.setting import Setting
-from recallbook.sweeps.point import Point
 from recallbook_studies.critical import critical_table, exponents, with_predictions
 from recallbook_studies.intervals import Interval
+from recallbook_studies.running.point import Point
 
 FLAGS = (False, True)  # the trigger out of the values, and in them
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from recallbook.sweeps.point import Point
 from recallbook_studies import error_map, grids
-from recallbook_studies.catalogue import RowTable, Sweep
 from recallbook_studies.ch05 import terms_alone
 from recallbook_studies.ch06 import certificates, sandwich
 from recallbook_studies.ch07 import features, phase
@@ -39,6 +37,8 @@ from recallbook_studies.ch12 import (
     tuning,
 )
 from recallbook_studies.explorer import cases, table as explorer
+from recallbook_studies.running.catalogue import RowTable, Sweep
+from recallbook_studies.running.point import Point
 
 
 def trial() -> list[Point]:

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+# every package of the distribution: what walks packages walks these
+PACKAGES = sorted(path.parent.name for path in ROOT.glob("recallbook*/__init__.py"))
 PROJECT = ROOT / "pyproject.toml"
 LAYOUT = {getattr(tokenize, name) for name in "COMMENT NL NEWLINE INDENT DEDENT ENDMARKER".split()}
 FIRST_FLOOR = ("setting.py", "activations.py", "embedding_laws.py", "data", "model", "training")

@@ -17,7 +17,7 @@ import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from recallbook.sweeps import archive
+from recallbook_studies.running import archive
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "notebooks").glob("*.ipynb"))

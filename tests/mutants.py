@@ -22,6 +22,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
+from budgets import PACKAGES
+
 ROOT = Path(__file__).resolve().parents[1]
 ESSENTIAL, ENOUGH = "essential and not slow and not nightly", 0.9
 UNCHANGED = "numbers unchanged by design"
@@ -85,9 +87,9 @@ def mutated(mutant: Mutant, root: Path = ROOT) -> str:
 
 
 def copy_package(folder: Path, mutant: Mutant | None) -> None:
-    """Write both packages into ``folder``, changed, and with a line that leaves a mark when the
+    """Write all packages into ``folder``, changed, and with a line that leaves a mark when the
     copy is imported."""
-    for package in ("recallbook", "recallbook_studies"):
+    for package in PACKAGES:
         # without the caches: one of the unchanged file could be taken for that of the changed one
         shutil.copytree(
             ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__")

@@ -13,16 +13,13 @@ import jaxtyping
 import pytest
 import torch
 import yaml
-from budgets import budgets, tokens, weights
+from budgets import PACKAGES, ROOT, budgets, tokens, weights
 
 import recallbook as rb
 from recallbook.model.ties import logit_slack
 
-ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = ROOT / "recallbook"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 LAYERS = PROJECT["tool"]["importlinter"]["contracts"][0]["layers"]
-UPPER = ("sweeps", "analysis", "commands")
 
 
 def imports_are_in_order(folder):
@@ -34,7 +31,7 @@ def imports_are_in_order(folder):
 
 @pytest.fixture
 def copied(tmp_path):
-    for package in ("recallbook", "recallbook_studies"):
+    for package in PACKAGES:
         shutil.copytree(
             ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__")
         )
@@ -50,17 +47,23 @@ def test_the_copy_itself_is_in_order(copied):
 @pytest.mark.parametrize(
     ("module", "line"),
     [
-        ("model/attention.py", "from recallbook.training import weights"),
-        ("theory/values.py", "from recallbook.training import evaluation"),
-        ("theory/recall.py", "from recallbook.data import task"),
-        ("training/weights.py", "from recallbook.sweeps.point import Point"),
-        ("analysis/examination.py", "import recallbook_studies.claims.register"),
-        ("setting.py", "from recallbook.data.streams import stream"),
-        ("bounds/lock_law.py", "def late():\n    from recallbook.sweeps import run"),
+        ("recallbook/model/attention.py", "from recallbook.training import weights"),
+        ("recallbook/theory/values.py", "from recallbook.training import evaluation"),
+        ("recallbook/theory/recall.py", "from recallbook.data import task"),
+        ("recallbook/theory/search.py", "from recallbook.model import ties"),
+        ("recallbook/training/descent.py", "from recallbook_studies.running.point import Point"),
+        ("recallbook/setting.py", "from recallbook.data.streams import stream"),
+        ("recallbook/__main__.py", "def late():\n    from recallbook_bounds import lock_law"),
+        ("recallbook_bounds/lock_law.py", "from recallbook_studies.running import run"),
+        (
+            "recallbook_studies/examining/examination.py",
+            "import recallbook_studies.claims.register",
+        ),
+        ("recallbook_studies/running/run.py", "from recallbook_studies import sweeps"),
     ],
 )
 def test_a_planted_violation_breaks_a_contract(copied, module, line):
-    with (copied / "recallbook" / module).open("a") as file:
+    with (copied / module).open("a") as file:
         file.write(f"\n{line}\n")
     assert not imports_are_in_order(copied)
 
@@ -69,64 +72,71 @@ def test_every_package_and_module_has_a_layer():
     listed = {name.strip() for layer in LAYERS for name in layer.split("|")}
     found = {
         f"recallbook.{path.stem}"
-        for path in PACKAGE.iterdir()
+        for path in (ROOT / "recallbook").iterdir()
         if path.suffix == ".py" or path.is_dir()
     }
-    assert found - {"recallbook.__init__", "recallbook.__pycache__"} == listed - {
-        "recallbook_studies"
-    }
+    others = {name for name in PACKAGES if name != "recallbook"}
+    assert found - {"recallbook.__init__", "recallbook.__pycache__"} | others == listed
+    mypy, linter = PROJECT["tool"]["mypy"]["packages"], PROJECT["tool"]["importlinter"]
+    assert sorted(mypy) == sorted(linter["root_packages"]) == PACKAGES
+
+
+def run_in(folder, *command):
+    """A command that finds packages in this folder before all others."""
+    environment = {"PYTHONPATH": str(folder), "PYTHONSAFEPATH": "1", "OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        [sys.executable, *command],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 @pytest.mark.nightly
-def test_the_core_works_without_what_is_built_on_it(copied):
-    """Sweeps, analysis, commands and studies deleted: all below them is as it was."""
-    shutil.rmtree(copied / "recallbook_studies")
-    for name in UPPER:
-        shutil.rmtree(copied / "recallbook" / name)
-        # an installed copy must not stand in for what was deleted
-        (copied / "recallbook" / f"{name}.py").write_text(
-            f"raise ModuleNotFoundError('No module {name}')\n"
-        )
-    files = [f"test_{name}.py" for name in ("oracle", "task", "evaluation", "setting", "ties")]
-    arguments = ["pytest", "-q", "-x", "-m", "not slow", "-p", "no:cacheprovider"]
-    environment = {"PYTHONPATH": str(copied), "PYTHONSAFEPATH": "1", "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", *arguments, *(f"tests/{name}" for name in files)]
-    done = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout[-3000:]
-    code = "import recallbook as rb; print(rb.__file__, rb.predict(rb.Setting(vocab=200, seq_len=4, dim=60, samples=900)))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=copied, capture_output=True, text=True, check=True
-    )
+def test_the_core_works_where_the_rest_cannot_be_imported(copied):
+    """Every other package replaced by one that stops: drawing, stepping, evaluating and predicting
+    are as they were."""
+    stops = "raise ModuleNotFoundError(f'{__name__} is not here')\n"
+    for name in set(PACKAGES) - {"recallbook"}:
+        shutil.rmtree(copied / name)
+        (copied / name).mkdir()
+        (copied / name / "__init__.py").write_text(stops)
+    core = ("oracle", "task", "evaluation", "ties", "printed_formulas")
+    files = [f"tests/test_{name}.py" for name in core]
+    quick = ["-q", "-x", "-m", "not slow and not nightly", "-p", "no:cacheprovider"]
+    done = run_in(copied, "-m", "pytest", *quick, *files)
+    assert done.returncode == 0 and " passed" in done.stdout, done.stdout[-3000:]
+    setting = "rb.Setting(vocab=200, seq_len=4, dim=60, samples=900)"
+    code = f"import recallbook as rb; print(rb.__file__, rb.predict({setting}))"
+    done = run_in(copied, "-c", code)
     assert str(copied) in done.stdout and "lock_on=" in done.stdout
-    code = "import recallbook as rb; rb.Point"
+    done = run_in(copied, "-c", "import recallbook as rb; rb.Point")
+    assert "recallbook_studies is not here" in done.stderr
+
+
+def loaded_by(*lines):
+    """Modules that are loaded after these lines."""
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=copied, capture_output=True, text=True, check=False
+        [sys.executable, "-c", "\n".join(["import sys", *lines, "print(*sys.modules)"])],
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    assert "No module sweeps" in done.stderr
+    return set(done.stdout.split())
 
 
-LATER = (
-    "sympy scipy.stats pandas matplotlib beartype recallbook.theory.prediction recallbook.sweeps"
-)
-
-
-def test_an_import_loads_little_more_than_torch():
-    """What is slow to load, the predictor and the sweeps come with the name that needs them."""
-    lines = (
-        "import sys, recallbook",
-        "dir(recallbook)",
-        "print(*sys.modules)",
-        "recallbook.predict",
-        "print(*sys.modules)",
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True
-    )
-    at_once, with_predict = (set(line.split()) for line in done.stdout.splitlines())
-    assert at_once & set(LATER.split()) == set(), "import them where they are used"
-    assert {"sympy", "recallbook.theory.prediction"} <= with_predict
+def test_what_is_slow_to_load_comes_with_the_name_that_needs_it():
+    """A prediction without an MLP waits for no tensors, a simulation for no expressions, and
+    neither for tables."""
+    slow = {"torch", "sympy", "pandas", "matplotlib", "beartype"}
+    at_once = loaded_by("import recallbook", "dir(recallbook)")
+    assert at_once & (slow | {"recallbook.data", "recallbook.theory"}) == set()
+    setting = "setting = recallbook.Setting(vocab=8, seq_len=4, dim=8, samples=64)"
+    predicted = loaded_by("import recallbook", setting, "recallbook.predict(setting)")
+    assert predicted & slow == {"sympy"}
+    assert loaded_by("import recallbook", "recallbook.simulate") & slow == {"torch"}
 
 
 def test_every_public_name_is_there():

@@ -12,14 +12,13 @@ import pytest
 from sampling import by_night
 
 import recallbook as rb
-from recallbook.sweeps import archive
-from recallbook.sweeps.point import OUTCOMES, from_frame
-from recallbook.sweeps.store import Result, Store
-from recallbook_studies import committed
+from recallbook_studies.running import archive, committed
+from recallbook_studies.running.point import OUTCOMES, from_frame
+from recallbook_studies.running.store import Result, Store
 from recallbook_studies.sweeps import SWEEPS
 
 NAMES = archive.names()
-FOLDER = Path(rb.__file__).parent / "sweeps" / "results"
+FOLDER = Path(str(archive.FOLDER))
 SAMPLE = 1  # points of each sweep that are simulated again
 
 
@@ -113,7 +112,7 @@ def test_provenance_says_when_code_is_not_that_of_its_commit(tmp_path):
         )
 
     package, studies = tmp_path / "recallbook", tmp_path / "recallbook_studies"
-    for folder in (package / "model", package / "sweeps/results", studies / "ch09"):
+    for folder in (package / "model", studies / "running/results", studies / "ch09"):
         folder.mkdir(parents=True)
         (folder / "one.py").write_text("1\n")
     git("init")
@@ -121,7 +120,7 @@ def test_provenance_says_when_code_is_not_that_of_its_commit(tmp_path):
     git("add", ".")
     git("commit", "-m", "x")
     assert committed.commit(tmp_path)["changed"] is False
-    (package / "sweeps" / "results" / "new.csv").write_text("1\n")
+    (studies / "running" / "results" / "new.csv").write_text("1\n")
     (tmp_path / "notes.md").write_text("1\n")
     assert committed.commit(tmp_path)["changed"] is False, (
         "results and what is no part of the package"

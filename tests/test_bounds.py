@@ -11,9 +11,9 @@ from scipy.special import gammaln
 from sized import marked
 
 import recallbook as rb
-from recallbook.bounds import information, information_terms as expressions
-from recallbook.bounds.decoding import METHODS
 from recallbook.theory.symbolic.expressions import N, V
+from recallbook_bounds import information, information_terms as expressions
+from recallbook_bounds.decoding import METHODS
 from recallbook_studies.ch08 import estimators
 from recallbook_studies.intervals import seed_interval
 

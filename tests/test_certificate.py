@@ -17,11 +17,11 @@ from sized import marked, sized
 from unequal import UNEQUAL
 
 import recallbook as rb
-from recallbook.bounds import certificate, lock_law, recall_law
 from recallbook.data.embeddings import draw_embeddings
 from recallbook.model.attention import attention_scores, hard_attention
 from recallbook.model.ties import credit
 from recallbook.training.gradients import features
+from recallbook_bounds import certificate, lock_law, recall_law
 from recallbook_studies.ch06 import certificates
 
 pytestmark = pytest.mark.essential

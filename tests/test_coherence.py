@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from recallbook.analysis import examination
 from recallbook_studies.ch02 import coherence, retrieval
+from recallbook_studies.examining import examination
 
 
 @pytest.mark.parametrize("dim", [2, 3, 8, 64])

@@ -16,13 +16,12 @@ from settings import HOUSE, answered, as_words, rarely, settings
 
 import recallbook as rb
 from recallbook.__main__ import main
-from recallbook.bounds import coverage
-from recallbook.commands import predicting
-from recallbook.sweeps import archive
-from recallbook.sweeps.point import OUTCOMES
-from recallbook.sweeps.store import Store
-from recallbook_studies import committed, sweeping
-from recallbook_studies.plan import plan
+from recallbook_bounds import coverage
+from recallbook_studies.commands import predicting, sweeping
+from recallbook_studies.commands.plan import plan
+from recallbook_studies.running import archive, committed
+from recallbook_studies.running.point import OUTCOMES
+from recallbook_studies.running.store import Store
 from recallbook_studies.sweeps import SWEEPS
 
 pytestmark = pytest.mark.essential
@@ -139,7 +138,7 @@ def test_failures_are_counted_and_told(tmp_path, monkeypatch, capsys):
     def broken(point, problem):
         raise ArithmeticError("too much") if point.seed == 1 else LookupError("too little")
 
-    monkeypatch.setattr("recallbook.sweeps.run.measure", broken)
+    monkeypatch.setattr("recallbook_studies.running.run.measure", broken)
     assert main(["sweep", "trial"]) == 1
     printed = capsys.readouterr().out
     assert "0 done, 24 failed" in printed
@@ -167,7 +166,7 @@ def alive(process: int) -> bool:
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes through /proc")
 def test_a_killed_pool_leaves_no_workers_and_goes_on(tmp_path):
     store = tmp_path / "s.sqlite"
-    code = "from recallbook import __main__; from recallbook.sweeps import paired; "
+    code = "from recallbook import __main__; from recallbook_studies.running import paired; "
     code += "paired.LONGEST = paired.SHORTEST = 0.05; __main__.main()"
     words = ["sweep", "remedies_many", "--workers", "2", "--store", str(store)]
     command = [sys.executable, "-c", code, *words]

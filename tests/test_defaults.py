@@ -7,12 +7,13 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
+from budgets import PACKAGES
 from sized import sized
 
 import recallbook as rb
 from recallbook.__main__ import command_parser
 from recallbook.arguments import LARGEST_SIZE
-from recallbook_studies.plan import plan
+from recallbook_studies.commands.plan import plan
 
 ROOT = Path(__file__).resolve().parents[1]
 SETTING = sized(16, 3, 24, 64)
@@ -48,7 +49,7 @@ def declared(path: Path):
 def test_every_declared_default_is_the_same():
     found = {
         f"{path.relative_to(ROOT)}:{value.lineno}": ast.unparse(value)
-        for package in ("recallbook", "recallbook_studies")
+        for package in PACKAGES
         for path in (ROOT / package).rglob("*.py")
         for value in declared(path)
     }

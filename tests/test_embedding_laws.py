@@ -3,24 +3,24 @@ record states, predictions against simulation, proofs, warnings. Then what struc
 
 import ast
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from budgets import PACKAGES, ROOT
 from sampling import OUTCOMES, apart, by_night, standard_error
 from sized import sized
 
 import recallbook as rb
 from recallbook.__main__ import Parser
 from recallbook.activations import ACTIVATIONS
-from recallbook.commands import predicting
 from recallbook.data.embeddings import draw_embeddings
 from recallbook.data.streams import gaussian_table
 from recallbook.embedding_laws import LAWS as REGISTRY, Law, parse_law
 from recallbook.theory import hermite
 from recallbook.theory.caveats import doubts, message
 from recallbook.theory.prediction import theory_of
+from recallbook_studies.commands import predicting
 
 NUMBERS = {"power_law": "(0.5)", "low_rank": "(4)", "clustered": "(3, 0.4)"}
 EVERY = [name + (NUMBERS[name] if law.takes else "") for name, law in REGISTRY.items()]
@@ -219,7 +219,7 @@ def test_what_a_law_lacks_is_an_error(monkeypatch):
 def test_no_module_of_the_package_compares_with_a_name():
     """A comparison with the name of a law or an activation is a property that its record lacks."""
     names, asked = {*REGISTRY, *ACTIVATIONS}, []
-    for path in Path(rb.__file__).parent.rglob("*.py"):
+    for path in (path for package in PACKAGES for path in (ROOT / package).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Compare):
                 constants = [part for part in ast.walk(node) if isinstance(part, ast.Constant)]

@@ -12,13 +12,13 @@ from sized import sized
 
 import recallbook as rb
 from recallbook.__main__ import main
-from recallbook.analysis import examination
-from recallbook.analysis.examination import (
+from recallbook.data.embeddings import draw_embeddings
+from recallbook_studies.examining import examination
+from recallbook_studies.examining.examination import (
     coherence_quantile,
     cosine_quantile,
     dim_of_coherence,
 )
-from recallbook.data.embeddings import draw_embeddings
 
 GENERATOR = np.random.default_rng(11)
 SMALL = GENERATOR.standard_normal((12, 5)) * np.array([3, 2, 1, 1, 0.5]) + 0.3

@@ -17,8 +17,8 @@ from scipy.stats import norm
 from settings import EQUAL, across, settings, thorough
 
 import recallbook as rb
-from recallbook.bounds.coverage import coverage_samples
 from recallbook.theory.caveats import DOUBTS, doubts
+from recallbook_bounds.coverage import coverage_samples
 from recallbook_studies.error_map import QUANTITIES
 from recallbook_studies.explorer import cases as of, scripts, still, table
 from recallbook_studies.plotting import COLOURS

@@ -12,9 +12,8 @@ from sized import sized
 import recallbook as rb
 from recallbook.__main__ import main
 from recallbook.commands import predicting
-from recallbook.sweeps import run
-from recallbook.sweeps.store import Result, Store, StoreFault
-from recallbook_studies import committed
+from recallbook_studies.running import committed, run
+from recallbook_studies.running.store import Result, Store, StoreFault
 
 SETTINGS = [sized(8, 3, 4, n) for n in (10, 20, 30)]
 POINTS = [rb.Point(setting, seed, test_samples=20) for setting in SETTINGS for seed in range(2)]

@@ -13,9 +13,9 @@ from sized import marked, sized
 from unequal import plain_loss
 
 import recallbook as rb
-from recallbook.sweeps.point import from_frame, from_values
 from recallbook.training.gradients import descent_directions
 from recallbook.training.optimizers import OPTIMIZERS, Adam, Muon, orthogonalised, sign
+from recallbook_studies.running.point import from_frame, from_values
 
 pytestmark = pytest.mark.essential
 

@@ -17,11 +17,10 @@ from sampling import by_night, generator
 from unequal import random_unequal
 
 import recallbook as rb
-from recallbook.bounds import decoding
 from recallbook.data.streams import stream
-from recallbook.sweeps import archive, run
-from recallbook.sweeps.point import OUTCOMES, Point, from_frame
-from recallbook_studies import committed
+from recallbook_bounds import decoding
+from recallbook_studies.running import archive, committed, run
+from recallbook_studies.running.point import OUTCOMES, Point, from_frame
 
 RATES = ((None, None), (0.3, 2.0), (20.0, 300.0), (1e-4, 1e7))
 SETTINGS = 40
@@ -141,7 +140,7 @@ def measured(point: Point, problem: rb.Problem, test) -> dict[str, float | None]
 @pytest.mark.slow
 @pytest.mark.parametrize("name", archive.names())
 def test_committed_rows_are_those_of_the_disguised_problem(name):
-    """The same in the sense of :func:`recallbook_studies.committed.recomputed`, with another disguise
+    """The same in the sense of :func:`recallbook_studies.running.committed.recomputed`, with another disguise
     for each row."""
     frame = rb.load_results(name)
     cheap = [index for index, point in enumerate(from_frame(frame)) if point.cost <= 0.1]

@@ -32,7 +32,8 @@ def test_every_package_and_every_chapter_has_one():
     line."""
     folders = {
         str(path.parent.relative_to(mutants.ROOT))
-        for path in mutants.ROOT.glob("recallbook/*/__init__.py")
+        for path in mutants.ROOT.glob("recallbook*/**/__init__.py")
+        if path.parent != mutants.ROOT / "recallbook"
     }
     modules = {f"recallbook/{name}.py" for name in ("setting", "arguments", "activations")}
     hit = {mutant.file for mutant in mutants.MUTANTS}

@@ -13,9 +13,9 @@ from scipy.stats import norm
 from sized import SIZES, either, marked, sized
 
 import recallbook as rb
-from recallbook.bounds import coverage
 from recallbook.theory import moments
 from recallbook.theory.symbolic.expressions import L, N, V, d, numeric, tau
+from recallbook_bounds import coverage
 from recallbook_studies.ch05 import terms_alone
 
 PAGE = Path(__file__).parent.parent / "book" / "proofs_necessary.md"

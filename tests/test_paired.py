@@ -7,7 +7,7 @@ import torch
 from sized import sized
 
 import recallbook as rb
-from recallbook.sweeps.paired import PairedDraws
+from recallbook_studies.running.paired import PairedDraws
 
 pytestmark = pytest.mark.essential
 

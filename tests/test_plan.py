@@ -6,7 +6,7 @@ import pytest
 from sized import marked
 
 import recallbook as rb
-from recallbook_studies.plan import cheapest, cost_of, plan
+from recallbook_studies.commands.plan import cheapest, cost_of, plan
 
 pytestmark = pytest.mark.essential
 

@@ -8,10 +8,10 @@ import torch
 from sized import marked, sized
 
 import recallbook as rb
-from recallbook.sweeps.archive import table
-from recallbook.sweeps.point import from_frame, from_values, unique
-from recallbook.sweeps.run import measure
-from recallbook.sweeps.store import Result
+from recallbook_studies.running.archive import table
+from recallbook_studies.running.point import from_frame, from_values, unique
+from recallbook_studies.running.run import measure
+from recallbook_studies.running.store import Result
 
 pytestmark = pytest.mark.essential
 

@@ -8,6 +8,7 @@ from sized import either, marked, sized
 
 import recallbook as rb
 from recallbook.data.embeddings import draw_embeddings
+from recallbook_studies import laws
 from recallbook_studies.ch06 import by_hand, critical_sizes, origins
 
 pytestmark = pytest.mark.essential
@@ -127,7 +128,7 @@ def test_superposition_binds_as_the_square_of_the_dimension(tau):
     """Finite sizes drift: the exponent of d² in V log V is 1 within a tenth, the constant for half
     the facts 0.9."""
     vocabs = np.array([2**10, 2**12, 2**14])
-    dims = np.array([critical_sizes.critical_dim(int(v), tau, 0.5) for v in vocabs], float)
+    dims = np.array([laws.least_dim(int(v), 0.5, trigger_in_values=tau) for v in vocabs], float)
     assert slope(vocabs * np.log(vocabs), dims**2) == pytest.approx(1, abs=0.1)
     assert np.all(np.abs(dims**2 / (2 * (1 + tau) * vocabs * np.log(vocabs)) - 0.9) < 0.1)
 

@@ -12,13 +12,13 @@ import torch
 from sized import sized
 
 import recallbook as rb
-from recallbook.bounds import closed_form, information
 from recallbook.theory import hermite
+from recallbook_bounds import closed_form, information
 from recallbook_studies.ch06 import proved_rates
 from recallbook_studies.ch11 import breaking, rare_facts, spectra
+from recallbook_studies.commands.plan import plan
 from recallbook_studies.critical import critical_size
 from recallbook_studies.intervals import fitted_slope, seed_interval
-from recallbook_studies.plan import plan
 
 pytestmark = pytest.mark.essential
 

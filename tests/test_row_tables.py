@@ -15,12 +15,12 @@ from sampling import OUTCOMES
 
 import recallbook as rb
 from recallbook.__main__ import main
-from recallbook.sweeps import archive
-from recallbook_studies import sweeping
-from recallbook_studies.catalogue import RowTable
 from recallbook_studies.ch06 import sandwich
 from recallbook_studies.ch07 import features, phase
 from recallbook_studies.ch09 import quantiles
+from recallbook_studies.commands import sweeping
+from recallbook_studies.running import archive
+from recallbook_studies.running.catalogue import RowTable
 from recallbook_studies.sweeps import ROW_TABLES
 
 DIGITS = 2e-5  # relative: five digits are written, or six

@@ -11,7 +11,7 @@ import torch
 
 import recallbook as rb
 from recallbook.arguments import LARGEST_SIZE
-from recallbook.bounds import decoding, sufficient
+from recallbook_bounds import decoding, sufficient
 from recallbook_studies.ch06 import proved_rates
 from recallbook_studies.ch08 import readings
 

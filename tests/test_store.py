@@ -12,7 +12,7 @@ import pytest
 from sized import marked
 
 import recallbook as rb
-from recallbook.sweeps.store import APPLICATION, Result, Store
+from recallbook_studies.running.store import APPLICATION, Result, Store
 
 pytestmark = pytest.mark.essential
 
@@ -144,8 +144,8 @@ def test_every_kind_of_damage_is_seen(tmp_path):
 KILLING = """
 import json, os, random, signal, sys, time
 import recallbook as rb
-from recallbook.sweeps import run
-from recallbook.sweeps.store import Store
+from recallbook_studies.running import run
+from recallbook_studies.running.store import Store
 
 folder, kills = sys.argv[1], int(sys.argv[2])
 settings = [rb.Setting(vocab=16, seq_len=4, dim=8, samples=20 + n) for n in range(15)]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import recallbook as rb
-from recallbook.bounds import sufficient
+from recallbook_bounds import sufficient
 from recallbook_studies.ch06 import sandwich
 from recallbook_studies.critical import critical_table
 

@@ -13,9 +13,9 @@ from sized import sized
 from torch.utils.flop_counter import FlopCounterMode
 
 import recallbook as rb
-from recallbook.sweeps import paired, run as sweep
-from recallbook.sweeps.store import Store
-from recallbook_studies.pool import executor_for, process_pool
+from recallbook_studies.running import paired, run as sweep
+from recallbook_studies.running.pool import executor_for, process_pool
+from recallbook_studies.running.store import Store
 
 pytestmark = pytest.mark.essential
 

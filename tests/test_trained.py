@@ -11,8 +11,7 @@ from scipy.special import ndtr, softmax
 from sized import sized
 
 import recallbook as rb
-from recallbook.theory import trained
-from recallbook_studies.ch12 import minimisers, pictures, trained_map
+from recallbook_studies.ch12 import minimisers, pictures, trained, trained_map
 
 RNG = np.random.default_rng(0)
 

@@ -15,16 +15,16 @@ import numpy as np
 import pandas as pd
 import torch
 
-from recallbook.bounds.certificate import certify
 from recallbook.data.embeddings import draw_embeddings
 from recallbook.data.task import Problem, draw
 from recallbook.embedding_laws import LAWS
 from recallbook.setting import Setting
-from recallbook.sweeps.archive import load_results
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
+from recallbook_bounds.certificate import certify
 from recallbook_studies.critical import predicted_size
 from recallbook_studies.error_map import QUANTITIES, described, log_uniform, means_and_errors
+from recallbook_studies.running.archive import load_results
 
 load = partial(load_results, "certificates")  # the committed rows
 COUNT = 200

@@ -41,9 +41,3 @@ def largest_law(
         for law in laws.samples(trigger_in_values).values()
     ]
     return np.asarray(np.max(np.broadcast_arrays(*every), axis=0))
-
-
-def critical_dim(vocab: int, trigger_in_values: bool, accuracy: float = 0.9) -> int:
-    """Smallest dimension with this predicted recall at perfect attention and practically unlimited
-    data."""
-    return laws.least_dim(vocab, accuracy, trigger_in_values=trigger_in_values)

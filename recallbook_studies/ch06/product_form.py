@@ -1,4 +1,4 @@
-r"""The conditions of :mod:`recallbook.bounds.closed_form` as products of powers: one constant, the
+r"""The conditions of :mod:`recallbook_bounds.closed_form` as products of powers: one constant, the
 laws' exponents.
 
 Where $d\ge400\Lambda$ every symbol of order 1 is below a number (:func:`caps`). What then remains
@@ -15,8 +15,8 @@ import numpy as np
 import sympy as sp
 from scipy.optimize import linprog
 
-from recallbook.bounds import closed_form as cf
 from recallbook.theory.symbolic.expressions import L, N, V, d, tau
+from recallbook_bounds import closed_form as cf
 
 SIZES = (V, L, d, N, cf.log, cf.log_all)
 DIM_OVER_LOG = 400  # d over Lambda, at least

@@ -15,17 +15,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recallbook.bounds.coverage import coverage_samples, minimum_samples
-from recallbook.bounds.sufficient import sufficient_samples
 from recallbook.setting import Setting
-from recallbook.sweeps.archive import load_results
-from recallbook.sweeps.point import Point
 from recallbook.theory.prediction import critical_samples
 from recallbook.training.simulation import simulate
+from recallbook_bounds.coverage import coverage_samples, minimum_samples
+from recallbook_bounds.sufficient import sufficient_samples
 from recallbook_studies import grids
-from recallbook_studies.ch06.critical_sizes import critical_dim
 from recallbook_studies.critical import critical_table
 from recallbook_studies.error_map import log_uniform
+from recallbook_studies.laws import least_dim
+from recallbook_studies.running.archive import load_results
+from recallbook_studies.running.point import Point
 
 load = partial(load_results, "sufficient")  # the committed rows
 LEVEL = 0.9
@@ -72,7 +72,9 @@ def random_case(index: int) -> dict[str, Any]:
     vocab = round(log_uniform(generator, 40, 180))
     length = round(log_uniform(generator, 2, vocab))
     accuracy, marked = float(generator.choice([0.5, 0.9, 0.97])), bool(generator.random() < 0.4)
-    dim = round(critical_dim(vocab, marked, accuracy) * float(generator.uniform(1.5, 3)))
+    dim = round(
+        least_dim(vocab, accuracy, trigger_in_values=marked) * float(generator.uniform(1.5, 3))
+    )
     law = str(generator.choice(["gaussian", "gaussian", "sphere"]))
     sizes = {"vocab": vocab, "seq_len": length, "dim": dim, "trigger_in_values": marked}
     return {**sizes, "embeddings": law, "accuracy": accuracy}

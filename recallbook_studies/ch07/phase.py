@@ -16,11 +16,11 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 
 from recallbook.setting import Setting
-from recallbook.sweeps.archive import load_results
 from recallbook.theory.prediction import WIDEST, critical_width, phase
 from recallbook.training.simulation import simulate
 from recallbook_studies.intervals import seed_interval
 from recallbook_studies.plotting import COLOUR_OF
+from recallbook_studies.running.archive import load_results
 
 VOCAB, ACCURACY = 256, 0.9
 LENGTHS, RATIOS = (4, 16, 64, 128, 256), (3, 4, 8, 16, 32, 128)  # L and N/V

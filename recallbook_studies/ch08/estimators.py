@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recallbook.bounds import information
-from recallbook.bounds.decoding import METHODS, decoded
 from recallbook.data.task import draw
 from recallbook.setting import Setting
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
+from recallbook_bounds import information
+from recallbook_bounds.decoding import METHODS, decoded
 from recallbook_studies.ch02.associative import predicted_recall
 from recallbook_studies.intervals import fitted_slope, seed_interval
 

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from scipy.special import gammaln, logsumexp
 
-from recallbook.bounds.decoding import decoded
 from recallbook.data.embeddings import draw_embeddings
 from recallbook.data.residuals import centred_labels
 from recallbook.data.task import Problem, draw
 from recallbook.setting import Setting
 from recallbook.training.early_phase import value_step
+from recallbook_bounds.decoding import decoded
 
 Array = NDArray[np.float64]
 Generator = np.random.Generator

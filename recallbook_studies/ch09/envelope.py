@@ -14,10 +14,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from recallbook.sweeps.point import Point
 from recallbook.theory.symbolic.expressions import L, V, d, numeric
 from recallbook_studies import grids, laws, plotting
-from recallbook_studies.ch06.critical_sizes import critical_dim
+from recallbook_studies.running.point import Point
 
 SEEDS = range(30)
 VOCAB, LENGTH, DIM, LEVEL = 256, 128, 128, 0.5
@@ -87,7 +86,7 @@ def alone(seq_len: np.ndarray, dim: np.ndarray) -> Laws:
         ],
         0,
     )
-    return Laws(lock, VOCAB * math.log(1 / (1 - LEVEL)), critical_dim(VOCAB, False, LEVEL))
+    return Laws(lock, VOCAB * math.log(1 / (1 - LEVEL)), laws.least_dim(VOCAB, LEVEL))
 
 
 def doublings(

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from recallbook.sweeps.point import Point
 from recallbook_studies import grids
+from recallbook_studies.running.point import Point
 
 SEEDS = range(10)
 VOCAB, DIMS, LENGTHS = 512, (128, 512), (8, 256)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recallbook.sweeps.point import Point
 from recallbook_studies import grids
 from recallbook_studies.critical import critical_table
+from recallbook_studies.running.point import Point
 
 SEEDS = range(10)
 VOCAB, LENGTHS = 256, (16, 64, 256)

@@ -8,10 +8,10 @@ from typing import Any
 import pandas as pd
 
 from recallbook.setting import Setting
-from recallbook.sweeps.point import Point
 from recallbook.theory.prediction import predict
 from recallbook_studies import grids
 from recallbook_studies.intervals import over_seeds
+from recallbook_studies.running.point import Point
 
 SEEDS = range(10)
 SIZES = ["vocab", "seq_len", "dim", "samples"]

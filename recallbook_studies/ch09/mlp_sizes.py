@@ -8,9 +8,9 @@ from dataclasses import replace
 import pandas as pd
 
 from recallbook.setting import Setting
-from recallbook.sweeps.point import Point
 from recallbook_studies import grids
 from recallbook_studies.intervals import over_seeds
+from recallbook_studies.running.point import Point
 
 SEEDS = range(10)
 VOCAB, LENGTH, DIM = 256, 8, 32

@@ -6,8 +6,8 @@ assignment."""
 
 from __future__ import annotations
 
-from recallbook.sweeps.point import Point
 from recallbook_studies import grids
+from recallbook_studies.running.point import Point
 
 SEEDS = range(10)
 METHODS = ("argmax", "assignment")

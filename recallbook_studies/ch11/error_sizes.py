@@ -8,10 +8,10 @@ from itertools import product
 import pandas as pd
 
 from recallbook.setting import Setting
-from recallbook.sweeps.point import Point
 from recallbook_studies import grids
 from recallbook_studies.ch11.rare_facts import error_with_perfect_attention, uncovered_mass
 from recallbook_studies.intervals import Interval, fitted_slope, over_seeds
+from recallbook_studies.running.point import Point
 
 SEEDS = range(8)
 VOCAB = 2048

@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 
 from recallbook.setting import LATER, Setting
-from recallbook.sweeps.point import OUTCOMES, Point
 from recallbook_studies import grids
+from recallbook_studies.running.point import OUTCOMES, Point
 
 SEEDS, ZIPFS = range(200), (1.0, 1.5)
 REMEDIES: dict[str, dict[str, Any]] = {

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from recallbook.sweeps.point import Point
 from recallbook_studies import grids
 from recallbook_studies.ch11.breaking import critical_zipf
 from recallbook_studies.intervals import crossing
+from recallbook_studies.running.point import Point
 
 SEEDS = range(8)
 DIMS = {128: 128, 256: 128, 512: 256}

@@ -1,5 +1,5 @@
 r"""The least cross-entropy of facts in one matrix, found by descent and checked, beside what
-:mod:`recallbook.theory.trained` says of its mean (chapter 12).
+:mod:`recallbook_studies.ch12.trained` says of its mean (chapter 12).
 
 The loss is convex in $W$, so a small gradient proves a minimum nearly reached. Where a matrix with
 all margins positive is found, there is none, and every fact counts as recalled. Where there is not,
@@ -24,15 +24,14 @@ from scipy.special import softmax
 from torch.func import functional_call, grad, vmap
 
 from recallbook.data.task import Problem
-from recallbook.sweeps.archive import load_results
-from recallbook.theory import trained
-from recallbook_studies.ch11.theory.attention_vector import square_root
-from recallbook_studies.ch12 import sizes
+from recallbook_studies.ch12 import sizes, trained
 from recallbook_studies.ch12.models import LadderModel
 from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.ch12.training import problem_for
 from recallbook_studies.ch12.updates import Weights
 from recallbook_studies.ch12.writing import write
+from recallbook_studies.covariances import square_root
+from recallbook_studies.running.archive import load_results
 
 load = partial(load_results, "survives_minima")  # the committed rows
 SHAPES = (  # V and d

@@ -13,10 +13,10 @@ from typing import Any
 
 import pandas as pd
 
-from recallbook.sweeps.archive import load_results
 from recallbook_studies.ch12 import sizes, tuning
 from recallbook_studies.ch12.rungs import LADDER, RUNGS
 from recallbook_studies.ch12.training import STEPS, TIMES, by_seed
+from recallbook_studies.running.archive import load_results
 
 load = partial(load_results, "survives_order")  # the committed rows
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import pandas as pd
 
-from recallbook.sweeps.archive import load_results
 from recallbook_studies.ch12 import sizes, tuning
 from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.ch12.training import train
+from recallbook_studies.running.archive import load_results
 
 load = partial(load_results, "survives_oscillation")  # the committed rows
 NAMES = ("AdamW", "learned embeddings", "MLP")

@@ -11,10 +11,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from recallbook.data.task import draw
-from recallbook.theory.trained import load
 from recallbook_studies import grids
 from recallbook_studies.ch12 import ladder_laws, runs, sizes
 from recallbook_studies.ch12.rungs import RUNGS
+from recallbook_studies.ch12.trained import load
 from recallbook_studies.intervals import over_seeds
 from recallbook_studies.plotting import COLOURS, MARKERS, plain_ticks, plot_intervals, style_of
 from recallbook_studies.tables import significant

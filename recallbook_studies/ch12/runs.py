@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from recallbook.arguments import Device
-from recallbook.sweeps.archive import load_results
 from recallbook_studies.ch12 import sizes, tuning
 from recallbook_studies.ch12.rungs import LADDER, RUNGS
 from recallbook_studies.ch12.training import COLUMNS, STEPS, by_seed
+from recallbook_studies.running.archive import load_results
 
 LONGER, LONGEST = 4 * STEPS, 16 * STEPS
 FEWEST = 4  # of the numbers of sequences: more steps are asked whether fewer sequences do

@@ -13,12 +13,11 @@ import numpy as np
 import pandas as pd
 
 from recallbook.setting import Setting
-from recallbook.sweeps.archive import load_results
-from recallbook.theory import trained
-from recallbook_studies.ch12 import tuning
+from recallbook_studies.ch12 import trained, tuning
 from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.ch12.training import train
 from recallbook_studies.error_map import QUANTITIES, as_setting, log_uniform, means_and_errors
+from recallbook_studies.running.archive import load_results
 
 load = partial(load_results, "survives_map")  # the committed rows
 COUNT, SEEDS = 208, 3

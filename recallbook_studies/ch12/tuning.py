@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from recallbook.sweeps import archive
-from recallbook.sweeps.archive import load_results
 from recallbook_studies.ch12 import sizes
 from recallbook_studies.ch12.rungs import LADDER, RUNGS, Rung
 from recallbook_studies.ch12.training import by_seed
+from recallbook_studies.running import archive
+from recallbook_studies.running.archive import load_results
 
 load = partial(load_results, "survives_tuning")  # the committed rows
 SEEDS = range(1000, 1010)  # the sweep's are 0 to 9

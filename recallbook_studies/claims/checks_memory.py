@@ -6,13 +6,13 @@ from functools import cache
 
 import pandas as pd
 
-from recallbook.sweeps.archive import load_results
 from recallbook_studies.ch02.associative import capacity, recalled
 from recallbook_studies.ch07.features import alone, drawn, perfect_recall
 from recallbook_studies.ch09 import mlp_sizes
 from recallbook_studies.ch12 import capacity as trained_matrices
 from recallbook_studies.claims.findings import Found, measure
 from recallbook_studies.intervals import Interval, seed_interval
+from recallbook_studies.running.archive import load_results
 
 HELD = 0.99  # of the facts: what counts as held, as in the public code on trained memories
 SMALL = 8  # d of the memories that are compared

@@ -8,7 +8,6 @@ import pandas as pd
 from scipy import stats
 
 from recallbook.setting import Setting
-from recallbook.sweeps.archive import load_results
 from recallbook.theory.symbolic.expressions import d
 from recallbook.training.simulation import simulate
 from recallbook_studies import grids
@@ -21,6 +20,7 @@ from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.ch12.training import train
 from recallbook_studies.claims.findings import Found, measure
 from recallbook_studies.intervals import Interval, over_seeds, seed_interval
+from recallbook_studies.running.archive import load_results
 
 RUNNING = Setting(vocab=256, seq_len=128, dim=96, samples=2048)
 TOTAL = 256 * 8 * 16 * 96  # N L d of N = 8 V at L = 16, d = 96

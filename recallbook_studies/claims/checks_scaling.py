@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from recallbook.setting import Setting
-from recallbook.sweeps.archive import load_results
 from recallbook.theory.prediction import predict
 from recallbook.theory.search import bracket
 from recallbook.training.simulation import simulate
@@ -20,6 +19,7 @@ from recallbook_studies.ch09 import geometry, large_sizes, lock_on_sizes
 from recallbook_studies.ch12 import ladder_laws, runs
 from recallbook_studies.claims.findings import Found, measure
 from recallbook_studies.intervals import Interval, seed_interval
+from recallbook_studies.running.archive import load_results
 
 LOCKS = "lock-on"
 LABELS, ONE, SHORT, LONG = (

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from recallbook.bounds import information_terms
 from recallbook.setting import Setting
-from recallbook.theory import caveats, trained
+from recallbook.theory import caveats
 from recallbook.theory.symbolic import lock_terms as lock_symbols, recall_terms as recall_symbols
 from recallbook.theory.symbolic.expressions import N, V
+from recallbook_bounds import information_terms
 from recallbook_studies.ch06 import sandwich
 from recallbook_studies.ch07.features import shared_part
+from recallbook_studies.ch12 import trained
 from recallbook_studies.explorer import cases
 
 NAMES = {

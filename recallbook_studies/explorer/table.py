@@ -19,8 +19,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.interpolate import make_interp_spline
 
-from recallbook.theory import trained
 from recallbook.theory.prediction import predict, predicted_lock_on
+from recallbook_studies.ch12 import trained
 from recallbook_studies.explorer import cases as of, scripts, still, stored
 from recallbook_studies.explorer.splines import Spline, packed, through
 

@@ -260,10 +260,3 @@ NOISES: dict[str, Callable[[AttentionVector], Square]] = {
     "key noise": AttentionVector.key_noise,
     "gradient noise": AttentionVector.gradient_noise,
 }
-
-
-def square_root(covariance: Square) -> Square:
-    """The symmetric root, which does not depend on how eigenvectors are chosen; rounding below zero
-    is zero."""
-    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
-    return np.asarray((vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T)

@@ -33,10 +33,10 @@ from recallbook_studies.ch11.theory.attention_vector import (
     NOISES,
     AttentionVector,
     Facts,
-    square_root,
 )
 from recallbook_studies.ch11.theory.drawn_facts import DrawnFacts, drawn_facts
 from recallbook_studies.ch11.theory.located import PlaceChances, answer, locate, located_counts
+from recallbook_studies.covariances import square_root
 
 STEP, ENOUGH = 16, 0.005  # draws between two looks at the error, standard error that is enough
 CLEAR = 4  # standard errors from a level at which accuracy is clearly on one side of it

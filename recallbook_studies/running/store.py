@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from recallbook.arguments import not_allowed
-from recallbook.sweeps.point import OUTCOMES, Point
+from recallbook_studies.running.point import OUTCOMES, Point
 
 APPLICATION = 0x7265636C  # "recl", in the header of every store
 VERSION = 1

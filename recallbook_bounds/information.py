@@ -6,7 +6,7 @@ see. Given the labels its noise has a known covariance. A reader sees $G+W$, $W$
 independent of all else, of $c$ times that covariance; $c$ is ``reading_error``. Proved for the
 true, discrete $G$ without the MLP. With the MLP proved for a stand-in: the mean of $G$ given facts
 and labels, plus such a $W$. Nothing is said of an exact $G$, $c=0$: see
-``recallbook_studies.ch08.readings``. Formulas: :mod:`recallbook.bounds.information_terms`. Ours."""
+``recallbook_studies.ch08.readings``. Formulas: :mod:`recallbook_bounds.information_terms`. Ours."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from scipy.optimize import brentq
 from scipy.special import gammaln, lambertw
 
 from recallbook.arguments import check_rate, check_size, not_allowed
-from recallbook.bounds import information_terms
 from recallbook.theory.symbolic.expressions import L, N, V, numeric
+from recallbook_bounds import information_terms
 
 FRACTION = "a number above 0 and at most 1"
 

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from recallbook.arguments import check_choice, check_size
-from recallbook.bounds import information, information_terms as expressions
 from recallbook.theory import moments
 from recallbook.theory.symbolic.expressions import L, N, V, Values, d, numeric, tau
+from recallbook_bounds import information, information_terms as expressions
 
 LEARNERS = ("one gradient", "three steps")
 KEPT = (0.25, 0.4, 0.55, 0.7, 0.85, 0.97)  # values of theta that are tried; each is valid
@@ -41,7 +41,7 @@ def unseen_allowed(vocab: int, accuracy: float = 1.0, error: float | None = None
     Raises
     ------
     ValueError
-        As :func:`recallbook.bounds.information.required_information`.
+        As :func:`recallbook_bounds.information.required_information`.
     """
     vocab = check_size("vocab", vocab, smallest=2)
     accuracy, error = information.check_accuracy(accuracy), information.check_error(error)
@@ -68,7 +68,7 @@ def coverage_samples(vocab: int, accuracy: float = 1.0, *, error: float | None =
     Raises
     ------
     ValueError
-        As :func:`recallbook.bounds.information.required_information`.
+        As :func:`recallbook_bounds.information.required_information`.
     """
     most = unseen_allowed(vocab, accuracy, error)
     return max(0.0, float(numeric(expressions.coverage())({V: vocab, expressions.unseen: most})))
@@ -182,8 +182,8 @@ def minimum_samples(
 
     $$N\ \ge\ \max\Big((V-1)\Big[c\,(L-1)\big(e^{2I/D}-1\big)-1\Big],\ \log\tfrac
     V\mu\Big/\log\tfrac V{V-1}\Big),$$ with $I$ from
-    :func:`recallbook.bounds.information.required_information`, $D=\min(d,V-1)^2$ (for the MLP and
-    for $N<d$ see :func:`recallbook.bounds.information.information_samples`) and $\mu$ from
+    :func:`recallbook_bounds.information.required_information`, $D=\min(d,V-1)^2$ (for the MLP and
+    for $N<d$ see :func:`recallbook_bounds.information.information_samples`) and $\mu$ from
     :func:`unseen_allowed`. For all facts, $V\ll N\ll LV$ and large $d<V$ the first is about
     $2LV^2(\log V-1)/d^2$, the second about $V\log V$. For three steps mean bias takes the place of
     information: about $8\sqrt3(\alpha-\frac34)L^2\sqrt V/d^{3/2}$ (:func:`mean_bias_samples`).

@@ -10,12 +10,12 @@ import torch
 from jaxtyping import Float64
 
 from recallbook.arguments import not_allowed
-from recallbook.bounds import lock_law, recall_law
 from recallbook.data.task import Problem, check_problem
 from recallbook.embedding_laws import LAWS, Geometry
-from recallbook.memory_needs import certify_needs, require_memory
-from recallbook.setting import fact_frequencies, other_frequencies
+from recallbook.memory_needs import NUMBER, Need, require_memory, table
+from recallbook.setting import Setting, fact_frequencies, other_frequencies
 from recallbook.training.evaluation import Outcome
+from recallbook_bounds import lock_law, recall_law
 
 FAILING = (0.02, 0.05, 0.15)  # chances that more goes astray than is charged; each is valid
 RARE = 1e-3  # chance that output embeddings are longer or overlap more than is charged
@@ -45,6 +45,16 @@ class Certificate:
     all_lock: float
     stored: float
     at_most: Outcome
+
+
+def certify_needs(setting: Setting) -> list[Need]:
+    """Of one certificate: the form of all margins, and the batch in 64 bits."""
+    columns = min(setting.dim, setting.vocab + 1)
+    form = Need(
+        1.25 * NUMBER * setting.vocab**2 * columns, {"vocab": setting.vocab, "dim": setting.dim}
+    )
+    batch = table(setting, 3, "samples", "seq_len")
+    return [form, batch] if setting.seq_len > 1 else [batch, table(setting, 6, "vocab", "vocab")]
 
 
 def certify(problem: Problem, *, from_above: bool = True) -> Certificate:
@@ -84,8 +94,8 @@ def certify(problem: Problem, *, from_above: bool = True) -> Certificate:
 
     Notes
     -----
-    Bounds on the $p_{vv'}$ are Chernoff's (:mod:`recallbook.bounds.lock_law`); $R$ is nearly exact for Gaussian output
-    embeddings (:mod:`recallbook.bounds.recall_law`), a union over labels on the sphere, and needs no chance
+    Bounds on the $p_{vv'}$ are Chernoff's (:mod:`recallbook_bounds.lock_law`); $R$ is nearly exact for Gaussian output
+    embeddings (:mod:`recallbook_bounds.recall_law`), a union over labels on the sphere, and needs no chance
     where they are orthonormal. Rounding: each bound is weakened by far more than float64 can lose. Memory $8V^2d$
     bytes. Proofs: chapters 6 and 8. All of it is ours, not the paper's.
 

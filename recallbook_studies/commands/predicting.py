@@ -12,18 +12,18 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from recallbook.activations import ACTIVATIONS
-from recallbook.analysis.examination import examine
-from recallbook.analysis.table_files import read_embeddings
 from recallbook.arguments import check_share, not_allowed
-from recallbook.bounds.certificate import certify
-from recallbook.bounds.coverage import coverage_samples, covered_accuracy, minimum_samples
-from recallbook.bounds.lock_law import LARGEST_FORM
 from recallbook.data.task import draw
 from recallbook.embedding_laws import FORMS
 from recallbook.setting import LATER, LOSS_WEIGHTS, OUTPUT_BIASES, Setting
-from recallbook.sweeps.point import OUTCOMES
 from recallbook.theory.caveats import doubts, message
 from recallbook.theory.prediction import critical_samples, phase, predict, theory_of
+from recallbook_bounds.certificate import certify
+from recallbook_bounds.coverage import coverage_samples, covered_accuracy, minimum_samples
+from recallbook_bounds.lock_law import LARGEST_FORM
+from recallbook_studies.examining.examination import examine
+from recallbook_studies.examining.table_files import read_embeddings
+from recallbook_studies.running.point import OUTCOMES
 
 PREDICT = """\
     Predict lock-on, recall and accuracy after three steps in the early-phase limit, as rb.predict does. Also printed:

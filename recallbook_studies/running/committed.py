@@ -19,17 +19,14 @@ import pandas as pd
 
 from recallbook.arguments import check_rate, check_seed, check_size, not_allowed
 from recallbook.data.streams import SCHEME
-from recallbook.sweeps.archive import load_results, table
-from recallbook.sweeps.point import OUTCOMES, Point, from_frame, unique
-from recallbook.sweeps.run import run_sweep
-from recallbook.sweeps.store import Store
+from recallbook_studies.running.archive import load_results, table
+from recallbook_studies.running.point import OUTCOMES, Point, from_frame, unique
+from recallbook_studies.running.run import run_sweep
+from recallbook_studies.running.store import Store
 
 PACKAGES = ("recallbook", "numpy", "torch", "pandas", "pyarrow")
-CODE = (
-    "recallbook",
-    "recallbook_studies",
-    ":(exclude)recallbook/sweeps/results",
-)  # of which provenance tells
+# of which provenance tells: every package
+CODE = ("recallbook*", ":(exclude)recallbook_studies/running/results")
 EXACT = 1e-9  # a sum of shares 1/k has this many digits, whatever the order in which it was added
 
 

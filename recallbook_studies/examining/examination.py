@@ -20,7 +20,7 @@ from recallbook.arguments import (
     repeated_rows,
 )
 from recallbook.data.streams import stream
-from recallbook.memory_needs import examine_needs, require_memory
+from recallbook.memory_needs import NUMBER, Need, require_memory
 
 # no table has so many columns: what is less coherent than random directions there counts as
 # orthogonal
@@ -156,6 +156,16 @@ class TableReport:
             f"  by the largest cosine           {self.coherence_dim:.4g}",
         ]
         return "\n".join(lines)
+
+
+def examine_needs(shape: tuple[Any, ...]) -> list[Need]:
+    """Of looking at a matrix of this shape: four copies of it, and four of the square of its
+    columns."""
+    rows, dim = (int(size) for size in shape)
+    return [
+        Need(4.0 * NUMBER * rows * dim, {"rows": rows, "dim": dim}),
+        Need(4.0 * NUMBER * dim * dim, {"dim": dim}),
+    ]
 
 
 def examine(table: np.ndarray | torch.Tensor, *, seed: int = 0) -> TableReport:

@@ -19,14 +19,13 @@ from recallbook.arguments import (
     check_size,
     not_allowed,
 )
-from recallbook.sweeps.archive import FOLDER, load_results, tables
-from recallbook.sweeps.point import OUTCOMES, Point
-from recallbook.sweeps.run import run_sweep
-from recallbook.sweeps.store import Store
-from recallbook_studies.catalogue import RowTable, Sweep
-from recallbook_studies.committed import export, recomputed
-from recallbook_studies.plan import add_plan
-from recallbook_studies.pool import executor_for
+from recallbook_studies.running.archive import FOLDER, load_results, tables
+from recallbook_studies.running.catalogue import RowTable, Sweep
+from recallbook_studies.running.committed import export, recomputed
+from recallbook_studies.running.point import OUTCOMES, Point
+from recallbook_studies.running.pool import executor_for
+from recallbook_studies.running.run import run_sweep
+from recallbook_studies.running.store import Store
 from recallbook_studies.sweeps import ROW_TABLES, SWEEPS
 
 
@@ -37,9 +36,8 @@ def listed(kind: str, known: Mapping[str, Sweep | RowTable]) -> str:
 
 
 def add(commands: Any, shape: dict[str, Any]) -> str:
-    """Add all commands to the parser's, which finds this by its entry point; return what they run."""
+    """Add the commands on sweeps and tables to the parser's; return what they run."""
     sweeps, row_tables = listed("sweeps", SWEEPS), listed("tables", ROW_TABLES)
-    add_plan(commands, shape)
     add_sweeps(commands, {**shape, "epilog": f"{sweeps}\n\n{shape['epilog']}"})
     add_table(commands, {**shape, "epilog": f"{row_tables}\n\n{shape['epilog']}"})
     return f"{sweeps}\n\n{row_tables}\n"
@@ -54,7 +52,7 @@ EXPORT = """\
     that has every point of the sweep."""
 RECOMPUTE = """\
     Simulate rows of committed results again and print those that differ, with both values. Exit status 1 if any
-    does. What counts as the same is said in recallbook_studies.committed.recomputed."""
+    does. What counts as the same is said in recallbook_studies.running.committed.recomputed."""
 TABLE = """\
     Make the rows of a table that the file STORE lacks, one by one; it can be stopped at any moment, and the same
     command goes on where it was. With --export write the table that ships with the package from one or several such

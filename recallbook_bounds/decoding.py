@@ -163,7 +163,7 @@ def decode(
     Notes
     -----
     With the MLP the $x_v$ of ``"argmax"`` is exact to first order in the shift that one token makes; the methods that
-    whiten use all features with their means and second moment (:mod:`recallbook.bounds.decoding`). Ours.
+    whiten use all features with their means and second moment (:mod:`recallbook_bounds.decoding`). Ours.
 
     Examples
     --------
@@ -300,7 +300,7 @@ def whiten(problem: Problem, gradient: torch.Tensor) -> Whitened:
     $X$ the centred rows $x_v$: the second moment of the mean sequence's features. The other $L-1$
     tokens vary like the informative one, and $\bar x$ carries the frequencies of labels. With the
     MLP $x_v$ and $\Sigma_X$ are from
-    :func:`recallbook.bounds.decoding.feature_moments`, and no direction is left out.
+    :func:`recallbook_bounds.decoding.feature_moments`, and no direction is left out.
     """
     setting = problem.setting
     setting.require_equal("gradients are whitened for equal facts and the plain loss")

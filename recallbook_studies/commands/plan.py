@@ -15,10 +15,10 @@ from functools import cache
 from typing import Any
 
 from recallbook.arguments import LARGEST_SIZE, check_share, check_size, not_allowed
-from recallbook.commands.predicting import add_setting, as_json, chosen_fields
 from recallbook.setting import Setting
 from recallbook.theory.prediction import phase, predict, reaches, smallest_size, theory_of
 from recallbook.theory.search import bracket
+from recallbook_studies.commands.predicting import add_setting, as_json, chosen_fields
 
 LARGEST_DIM = 2**20
 LARGEST_RATIO = 16  # of d to V with an MLP, whose neurons are drawn for each prediction

@@ -12,9 +12,9 @@ import pandas as pd
 from tqdm import tqdm
 
 from recallbook.arguments import not_allowed
-from recallbook.sweeps.archive import read_table
-from recallbook.sweeps.point import Point
-from recallbook_studies.committed import write_whole
+from recallbook_studies.running.archive import read_table
+from recallbook_studies.running.committed import write_whole
+from recallbook_studies.running.point import Point
 
 
 class Sweep(NamedTuple):

@@ -16,20 +16,20 @@ from tqdm import tqdm
 from recallbook.arguments import check_flag, not_allowed
 from recallbook.data.task import Problem
 from recallbook.model.transformer import RecallTransformer, Weights
-from recallbook.sweeps.archive import table
-from recallbook.sweeps.paired import PairedDraws, Task, cut
-from recallbook.sweeps.point import OUTCOMES, Point, unique
-from recallbook.sweeps.store import Result, Store
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
 from recallbook.training.longer import descend
+from recallbook_studies.running.archive import table
+from recallbook_studies.running.paired import PairedDraws, Task, cut
+from recallbook_studies.running.point import OUTCOMES, Point, unique
+from recallbook_studies.running.store import Result, Store
 
 
 def measure(point: Point, problem: Problem) -> dict[str, float | None]:
     """``accuracy``, ``lock_on`` and ``recall`` of one point on its own draw; ``None`` where not
     measured."""
     if point.method in ("argmax", "assignment"):
-        from recallbook.bounds.decoding import decoded
+        from recallbook_bounds.decoding import decoded
 
         return dict(zip(OUTCOMES, (None, None, decoded(problem, method=point.method)), strict=True))
     model = train_point(point, problem)
@@ -68,7 +68,7 @@ def run_sweep(
 
     Points of one $(V,L,\text{seed})$ share sequences, drawn once in a task and reused over $N$, $d$,
     $m$ and the rates
-    (:class:`~recallbook.sweeps.paired.PairedDraws`). Results depend neither on the executor nor on
+    (:class:`~recallbook_studies.running.paired.PairedDraws`). Results depend neither on the executor nor on
     what else is in the sweep.
 
     Parameters

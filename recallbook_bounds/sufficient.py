@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 from tqdm import tqdm
 
 from recallbook.arguments import check_seed, check_share
-from recallbook.bounds.certificate import certify
-from recallbook.bounds.closed_form import SMALLEST_VOCAB, sufficient_samples_closed_form
-from recallbook.bounds.lock_law import LARGEST_FORM
 from recallbook.data.task import draw
 from recallbook.setting import Setting
 from recallbook.theory.prediction import critical_samples
 from recallbook.theory.search import bracket
+from recallbook_bounds.certificate import certify
+from recallbook_bounds.closed_form import SMALLEST_VOCAB, sufficient_samples_closed_form
+from recallbook_bounds.lock_law import LARGEST_FORM
 
 MARGIN = 0.1  # of certified over wanted accuracy that pilots ask for, or half of what is left to 1
 PILOTS = 2  # draws that choose N; those that confirm it are others
@@ -97,7 +97,7 @@ def sufficient_samples(
     -----
     Takes :func:`recallbook.certify` about 80 times at accuracy 0.9: a minute or two at $V=256$;
     with unequal facts as long again for the predicted N that it starts from, beyond 64 times which
-    nothing is tried. The theorem in closed form (:mod:`recallbook.bounds.closed_form`) is asked
+    nothing is tried. The theorem in closed form (:mod:`recallbook_bounds.closed_form`) is asked
     too, for what it covers (no MLP, Gaussian, equal facts): it proves that every sequence locks
     and, without a union over facts, how many are recalled on average. It alone holds for every
     larger $N$, and at vocabularies beyond some thousand it alone is asked. Ours, not the paper's.

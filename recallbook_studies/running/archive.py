@@ -10,10 +10,10 @@ from pathlib import Path
 import pandas as pd
 
 from recallbook.arguments import not_allowed
-from recallbook.sweeps.point import LATER_FIELDS, OUTCOMES, Point
-from recallbook.sweeps.store import Result
+from recallbook_studies.running.point import LATER_FIELDS, OUTCOMES, Point
+from recallbook_studies.running.store import Result
 
-FOLDER = resources.files("recallbook.sweeps") / "results"
+FOLDER = resources.files("recallbook_studies.running") / "results"
 
 
 def load_results(name: str) -> pd.DataFrame:
@@ -21,7 +21,7 @@ def load_results(name: str) -> pd.DataFrame:
     other.
 
     Columns of a sweep are those of :func:`recallbook.run_sweep`;
-    :func:`~recallbook.sweeps.point.from_frame` turns its rows into points, to simulate them again.
+    :func:`~recallbook_studies.running.point.from_frame` turns its rows into points, to simulate them again.
     The other tables, such as ``survives``, are as the experiment wrote them.
 
     Raises

@@ -14,7 +14,7 @@ from recallbook.data.streams import gaussian_table
 from recallbook.data.task import Problem, Sequences, assemble, draw
 from recallbook.embedding_laws import Table
 from recallbook.setting import Setting
-from recallbook.sweeps.point import Point
+from recallbook_studies.running.point import Point
 
 SHORTEST, LONGEST = (
     5.0,
