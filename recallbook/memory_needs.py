@@ -16,8 +16,6 @@ NUMBER = 8  # bytes of one in float64 or int64
 # of a token while it is drawn: a uniform number, where it falls, and the token
 ZIPF_BYTES, UNIFORM_BYTES = 28, 5
 SEQUENCE_BYTES = 48  # positions, labels and what they are drawn from
-DRAWN_TOKENS = 385  # at most, with the trigger, in predictions with an MLP
-SQUARES = 14  # V by V tables that a prediction of unequal facts holds
 
 
 class Need(NamedTuple):

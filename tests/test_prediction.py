@@ -1,6 +1,8 @@
 """Predictions: the target on a fixed seed, limits, monotonicity, the ledger, and the arguments."""
 
 import math
+import sys
+from itertools import groupby
 
 import numpy as np
 import pytest
@@ -147,3 +149,29 @@ def test_a_printed_prediction_can_be_read():
     """In the ledger stand names and sizes; a formula is asked for by its field."""
     prediction = rb.predict(sized(64, 8, 24, 512))
     assert "\\" not in repr(prediction) and "'mean bias': 0." in repr(prediction)
+
+
+def test_a_prediction_seldom_returns_to_a_module_that_it_left():
+    """Which theory a setting has is asked once. Four frames deep: below these, one formula after
+    the other is evaluated."""
+    frames, entered = [], []
+
+    def note(frame, event, _):
+        name = frame.f_globals.get("__name__", "")
+        if event == "call" and name.startswith("recallbook"):
+            frames.append(name)
+            if len(frames) <= 4:
+                entered.append(name)
+        elif event == "return" and name.startswith("recallbook"):
+            frames.pop()
+
+    for _ in range(2):  # the second time with what is cached
+        entered.clear()
+        before = sys.getprofile()
+        sys.setprofile(note)
+        try:
+            rb.predict(rb.Setting(vocab=256, seq_len=32, dim=128, samples=8192))
+        finally:
+            sys.setprofile(before)
+    stays = [name for name, _ in groupby(entered)]
+    assert len(stays) - len(set(stays)) <= 15, stays
