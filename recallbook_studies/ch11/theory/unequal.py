@@ -35,7 +35,13 @@ from recallbook_studies.ch11.theory.attention_vector import (
     Facts,
 )
 from recallbook_studies.ch11.theory.drawn_facts import DrawnFacts, drawn_facts
-from recallbook_studies.ch11.theory.located import PlaceChances, answer, locate, located_counts
+from recallbook_studies.ch11.theory.located import (
+    AnswerShares,
+    PlaceChances,
+    answer,
+    locate,
+    located_counts,
+)
 from recallbook_studies.covariances import square_root
 
 STEP, ENOUGH = 16, 0.005  # draws between two looks at the error, standard error that is enough
@@ -114,32 +120,31 @@ class UnequalFacts(Theory):
         require_memory(self.needs(setting), "a prediction")
         noisy: list[Outcomes] = []
         quiet: list[Outcomes] = []  # at the mean of the attention vector
+        weaker: list[float] = []  # lock-on with a weaker mark
         sizes: list[dict[str, float]] = []
-        weaker: list[float] = []
+        most, with_noise = _most(setting), True
 
         def enough(count: int, most: int, part: str) -> bool:
-            if count == 0 or count % STEP:
+            if count % STEP:
                 return False
-            found = Controlled.of(noisy, quiet)
-            clear = level is not None and abs(found.mean[0] - level) > CLEAR * found.errors[0]
-            error = float(getattr(found, part).max())
+            so_far = Controlled.of(noisy, quiet)
+            clear = level is not None and abs(so_far.mean[0] - level) > CLEAR * so_far.errors[0]
+            error = float(getattr(so_far, part).max())
             return count >= most or clear or error <= ENOUGH / math.sqrt(2)
 
-        while not enough(len(noisy), _most(setting), "noise"):
+        while with_noise or not enough(len(quiet), 8 * most, "draws"):
             draw = drawn_facts(setting, len(quiet), self.own)
             vector = AttentionVector(draw.facts)
-            scores = attention_scores(draw, vector, without)
-            noisy.append(_outcome(draw, scores, without, recall))
-            weak = locate(scores.tokens, WEAKER * scores.mark, draw.facts)
-            weaker.append(float(draw.frequencies @ weak.lock))
             scores = attention_scores(draw, vector, without, noisy=False)
             quiet.append(_outcome(draw, scores, without, recall))
-            if ledger and len(sizes) < STEP:
-                sizes.append(_sizes(draw, vector))
-        while not enough(len(quiet), 8 * _most(setting), "draws"):
-            draw = drawn_facts(setting, len(quiet), self.own)
-            scores = attention_scores(draw, AttentionVector(draw.facts), without, noisy=False)
-            quiet.append(_outcome(draw, scores, without, recall))
+            if with_noise:
+                scores = attention_scores(draw, vector, without)
+                noisy.append(_outcome(draw, scores, without, recall))
+                weak = locate(scores.tokens, WEAKER * scores.mark, draw.facts)
+                weaker.append(float(draw.frequencies @ weak.lock))
+                if ledger and len(sizes) < STEP:
+                    sizes.append(_sizes(draw, vector))
+                with_noise = not enough(len(noisy), most, "noise")
         found = Controlled.of(noisy, quiet)
         error = float(found.errors.max())
         terms = _ledger(setting, sizes) if ledger else {}
@@ -208,24 +213,22 @@ def _outcome(
 ) -> Outcomes:
     """Accuracy, lock-on and recall of one draw."""
     located = locate(scores.tokens, scores.mark, draw.facts)
-    accuracy, found = _answered(draw, located, without) if recall else (0.0, 0.0)
-    return np.array([accuracy, float(draw.frequencies @ located.lock), found])
+    found = _answered(draw, located, without) if recall else AnswerShares(0.0, 0.0)
+    return np.array([found.accuracy, float(draw.frequencies @ located.lock), found.recall])
 
 
-def _answered(
-    draw: DrawnFacts, located: PlaceChances, without: tuple[str, ...]
-) -> tuple[float, float]:
-    """Accuracy and recall; without interference every fact is right that was located, without
-    coverage if unseen."""
+def _answered(draw: DrawnFacts, located: PlaceChances, without: tuple[str, ...]) -> AnswerShares:
+    """Without interference every fact is right that was located, without coverage also if
+    unseen."""
     facts = draw.facts
     if "coverage" in without:  # every label is seen once
         facts = facts._replace(counts=np.maximum(facts.counts, 1.0))
     hits, wrong = located_counts(located, facts, draw.generator(2))
     if "interference" in without:
         right = (hits > 0).astype(float)
-        return float(draw.frequencies @ (located.lock * right)), float(right.mean())
-    found = answer(located, hits, wrong, facts, draw.frequencies)
-    return found.accuracy, found.recall
+        accuracy = float(draw.frequencies @ (located.lock * right))
+        return AnswerShares(accuracy, float(right.mean()))
+    return answer(located, hits, wrong, facts, draw.frequencies)
 
 
 def attention_scores(
@@ -271,10 +274,9 @@ def _logits(facts: Facts) -> tuple[float, float]:
     marked = facts.tokens + facts.tau * facts.trigger
     logits = marked @ ((facts.counts[:, None] * marked).T @ facts.residuals) @ facts.labels.T
     own = facts.counts * np.sum(marked**2, axis=1) * np.sum(facts.residuals * facts.labels, axis=1)
-    size = len(own)
-    return float(np.mean(own**2)), float(
-        (np.sum(logits**2) - np.sum(np.diag(logits) ** 2)) / (size * (size - 1))
-    )
+    pairs = len(own) * (len(own) - 1)
+    wrong = (np.sum(logits**2) - np.sum(np.diag(logits) ** 2)) / pairs
+    return float(np.mean(own**2)), float(wrong)
 
 
 def _ledger(setting: Setting, drawn: list[dict[str, float]]) -> dict[str, Term]:

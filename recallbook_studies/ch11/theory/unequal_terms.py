@@ -47,7 +47,7 @@ class Labels(NamedTuple):
 
 @cache
 def labels(bias: str) -> Labels:
-    r"""The sums of :class:`Labels` for orthogonal labels.
+    r"""The sums of :class:`Labels` for orthogonal labels (eq-unequal-pull, chapter 11).
 
     ``"none"``: $\tilde f=f$, $c=1/V$, so $|g|^2=P_2-\frac1V+\frac{1-P_2}N$. ``"calibrated"``: $c=p$
     and $|g|^2=\frac{1-P_2}N$. ``"trained"``: $c=f$, $g=0$. ``"balanced"`` batches and ``"inverse"``
@@ -86,7 +86,7 @@ def mark_score(bias: str = "none") -> sp.Expr:
 @cache
 def bias_pull(bias: str = "none") -> sp.Expr:
     r"""$R^3|g|^2\,\mathbb E\,z_v^\top Cb$, over Gaussian embeddings: leads "frequent tokens" at
-    large $L$."""
+    large $L$ (eq-unequal-token, chapter 11)."""
     return R**3 * labels(bias).square * BIAS_OVERLAP
 
 
@@ -215,7 +215,7 @@ tokens_pull = R**2
 mark_pull = R / L
 # mean of Delta zeta, a sequence's key noise on its own value noise: third moment, less turns of the
 # mark
-own_third = R**2 / L
+own_tokens = R**2 / L
 own_mark = R / L**2
 # covariance of Delta q: single tokens, pairs of tokens, a token with the mark, and the first with
 # the third
