@@ -29,11 +29,11 @@ def test_there_are_enough_of_every_kind():
 
 def test_every_package_and_every_chapter_has_one():
     """Also the modules that stand alone, but for the one that lists public names and the command
-    line."""
+    line; not the explorer, whose tests read the page beside it, which a copied package lacks."""
     folders = {
         str(path.parent.relative_to(mutants.ROOT))
         for path in mutants.ROOT.glob("recallbook*/**/__init__.py")
-        if path.parent != mutants.ROOT / "recallbook"
+        if path.parent.name not in ("recallbook", "explorer")
     }
     modules = {f"recallbook/{name}.py" for name in ("setting", "arguments", "activations")}
     hit = {mutant.file for mutant in mutants.MUTANTS}
