@@ -135,7 +135,7 @@ def as_rows(quantity, terms):
 
 
 def stored(quantity):
-    return {tuple(row[:-1]): row[-1] for row in moments.rows(quantity).itertuples(index=False)}
+    return {tuple(row[:-1]): row[-1] for row in moments.rows(quantity)}
 
 
 def test_the_mean_of_the_table_is_what_the_enumeration_gives():
@@ -168,7 +168,7 @@ ORDERED = (N, L, V, d, lock_symbols.T)
 def of_table(quantity, flag, without=()):
     """Rows of the table at this tau, coefficients by powers of 1/N, 1/L, 1/V, 1/d and of T."""
     found = Counter()
-    for row in moments.rows(quantity).itertuples(index=False):
+    for row in moments.rows(quantity):
         if row.tau <= flag and row.term not in without:
             found[row.N, row.L, row.V, row.d, row.T] += row.coefficient
     return found

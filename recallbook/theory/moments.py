@@ -3,15 +3,17 @@ r"""Exact moments of the scores of step 2 at a setting, from the table of
 
 from __future__ import annotations
 
+from collections import Counter, namedtuple
 from functools import cache
+from itertools import starmap
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 import sympy as sp
 from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
+from pyarrow.parquet import ParquetFile
 
 from recallbook.setting import Setting
 from recallbook.theory.symbolic.expressions import L, N, V, d, tau
@@ -19,10 +21,11 @@ from recallbook.theory.symbolic.lock_terms import T
 from recallbook.theory.values import effective_dim, is_far
 
 TABLE = Path(__file__).with_name("moments.parquet")
-# powers of 1/N, 1/L, 1/V, 1/d, T, tau, and numbers of tokens with 2, 3, 4 pairs of embeddings (for
-# the sphere)
-POWERS = ("N", "L", "V", "d", "T", "tau", "twice", "thrice", "four")
-COLUMNS = ["quantity", "term", "odd", *POWERS, "coefficient"]
+# a product of a quantity: powers of 1/N, 1/L, 1/V, 1/d, T, tau, and numbers of tokens with 2, 3, 4
+# pairs of embeddings (for the sphere)
+Row = namedtuple("Row", "quantity term odd N L V d T tau twice thrice four coefficient")
+COLUMNS = list(Row._fields)
+POWERS = COLUMNS[3:-1]
 
 
 class Moments(NamedTuple):
@@ -43,21 +46,24 @@ class Moments(NamedTuple):
 
 
 @cache
-def rows(quantity: str, term: str | None = None, odd: bool | None = None) -> pd.DataFrame:
+def rows(quantity: str, term: str | None = None, odd: bool | None = None) -> tuple[Row, ...]:
     """Rows of the table; of one term, and of one parity in the trigger, where given."""
-    table = _table()
-    chosen = table["quantity"] == quantity
-    chosen &= (table["term"] == term) | (term is None)
-    return table[chosen & ((table["odd"] == odd) | (odd is None))]
+    return tuple(
+        row
+        for row in _table()
+        if row.quantity == quantity and term in (None, row.term) and odd in (None, row.odd)
+    )
 
 
 def expression(quantity: str, term: str | None = None, odd: bool | None = None) -> sp.Expr:
     """Rows of the table as an expression in V, N, L, d, T and tau, for Gaussian embeddings:
     exact."""
-    together = rows(quantity, term, odd).groupby(list(POWERS[:6]))["coefficient"].sum()
+    together: Counter[tuple[int, ...]] = Counter()
+    for row in rows(quantity, term, odd):
+        together[row[3:9]] += row.coefficient
     symbols = (1 / N, 1 / L, 1 / V, 1 / d, T, tau)
     products = (
-        int(c) * sp.prod(symbol ** int(p) for symbol, p in zip(symbols, powers, strict=True))
+        c * sp.prod(symbol**p for symbol, p in zip(symbols, powers, strict=True))
         for powers, c in together.items()
         if c
     )
@@ -103,9 +109,12 @@ def arrays(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """``POWERS`` of the same rows, and their coefficients."""
     found = rows(quantity, term, odd)
-    return found[list(POWERS)].to_numpy(float), found["coefficient"].to_numpy(float)
+    # sums over powers run along columns
+    powers = np.array([row[3:-1] for row in found], dtype=float, order="F")
+    return powers, np.array([row.coefficient for row in found], dtype=float)
 
 
 @cache
-def _table() -> pd.DataFrame:
-    return pd.read_parquet(TABLE, engine="pyarrow")
+def _table() -> tuple[Row, ...]:
+    columns = ParquetFile(TABLE).read().to_pydict()  # loads no pandas
+    return tuple(starmap(Row, zip(*(columns[name] for name in COLUMNS), strict=True)))

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import math
 from functools import cache, lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import beta, gamma, qmc
@@ -15,6 +15,9 @@ from scipy.stats import beta, gamma, qmc
 from recallbook.setting import Setting
 from recallbook.theory.symbolic.expressions import L, N, V, Values, d, tau
 from recallbook.theory.symbolic.lock_terms import M, Q, T
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FIELDS = {V: "vocab", N: "samples", d: "dim", L: "seq_len"}
 FAR = 1e9  # stands for d = infinity: orthogonal embeddings do not interfere
