@@ -13,7 +13,6 @@ from sized import marked, sized
 from unequal import plain_loss
 
 import recallbook as rb
-from recallbook.sweeps.point import from_frame, from_values
 from recallbook.training.gradients import descent_directions
 from recallbook.training.optimizers import OPTIMIZERS, Adam, Muon, orthogonalised, sign
 
@@ -263,32 +262,6 @@ def test_wrong_choices_are_refused_before_any_step(field, given, problem):
     with pytest.raises(ValueError, match=rf"^{field}="):
         rb.descend(model, problem, 3, eta=1.0, gamma=1.0, **given)
     assert not model.value.detach().any()
-
-
-def test_points_of_every_optimiser(tmp_path):
-    problem = rb.draw(SETTING, seed=4)
-    plain = dict(eta=0.1, gamma=0.2, method="descend", steps=3, test_samples=200)
-    learned = dict(learn="+".join(NAMES), embedding_rate=0.01)
-    old = rb.Point(SETTING, 4, **plain)
-    assert old.key == "5a7014a2f31cc720aeaaa0d1b54e6bcbf1f9c18cde4d72b85afe19718dce6daa"
-    assert rb.Point(SETTING, 4, **plain, optimizer="gd", learn="key_query+value").key == old.key
-    points = [
-        rb.Point(SETTING, 4, **plain, optimizer=name, **given)
-        for given in ({}, learned)
-        for name in OPTIMIZERS
-    ]
-    assert len({point.key for point in points}) == len(points) and points[-1].cost > points[0].cost
-    assert [from_values(point.values) for point in points] == points
-    frame = rb.run_sweep(points, store=tmp_path / "store.sqlite")
-    assert from_frame(frame) == points and frame["error"].isna().all()
-    for row, point in zip(frame.to_dict("records"), points, strict=True):
-        model = rb.RecallTransformer(problem)
-        given = {"optimizer": point.optimizer, "learn": point.learn.split("+")}
-        rb.descend(
-            model, problem, 3, eta=0.1, gamma=0.2, embedding_rate=point.embedding_rate, **given
-        )
-        outcome = vars(rb.evaluate(problem, model, 200))
-        assert outcome.items() <= row.items()
 
 
 # Where it stops, what it learns, what it says
