@@ -128,23 +128,28 @@ def test_every_optimiser_matches_a_plain_loop(optimizer, learn, batch, given):
         ), name
 
 
-@profile(max_examples=20, deadline=None, derandomize=True)
-@given(settings(), st.integers(0, 99))
-def test_table_gradients_match_autograd(setting, seed):
+@profile(max_examples=40, deadline=None, derandomize=True)
+@given(settings(), st.integers(0, 99), st.sets(st.sampled_from(NAMES), min_size=1))
+def test_gradients_that_are_asked_for_match_autograd(setting, seed, wrt):
     problem = rb.draw(setting, seed)
     model = with_weights(problem)
     own = problem.sequences
     found = descent_directions(
-        problem,
-        own,
-        model.value.data,
-        model.key_query.data @ problem.query,
-        wrt=("tables",),
-        chunk=7,
+        problem, own, model.value.data, model.key_query.data @ problem.query, wrt=wrt, chunk=7
     )
     _, gradients = autograd(model, problem, own)
-    assert largest_difference(-found.inputs, gradients["input_embeddings"], least=1e-3) < 1e-10
-    assert largest_difference(-found.outputs, gradients["output_embeddings"], least=1e-3) < 1e-10
+    for name in NAMES:
+        if name in wrt:
+            assert largest_difference(-getattr(found, name), gradients[name], least=1e-3) < 1e-10
+        else:
+            assert not getattr(found, name).any(), name
+
+
+@pytest.mark.parametrize("wrt", [(), "value", ("value", "tabels"), ("key",), None, 3])
+def test_gradients_of_nothing_known_are_refused(wrt, problem):
+    at = problem.input_embeddings.new_zeros(7, 7), problem.query
+    with pytest.raises(ValueError, match=r"^wrt=.* is not allowed: at least one of 'value', "):
+        descent_directions(problem, problem.sequences, *at, wrt=wrt)
 
 
 def test_adam_and_muon_are_those_of_torch():
