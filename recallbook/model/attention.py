@@ -22,8 +22,8 @@ GATHER_COST = 32  # products that cost as much as reading one number through an 
 
 
 class Scores(NamedTuple):
-    r"""Attention scores: $z_v^\top w$ for each token ``(V,)`` and $t^\top w$ for the trigger
-    ``()``.
+    r"""Attention scores (eq-model, chapter 3): $z_v^\top w$ for each token ``(V,)`` and $t^\top w$
+    for the trigger ``()``.
 
     ``slack``: scores closer than this tie (:mod:`recallbook.model.ties`)."""
 
@@ -82,8 +82,8 @@ def uniform_attention(problem: Problem, sequences: Sequences) -> Float[Tensor, "
 
 
 class Located(NamedTuple):
-    r"""Hard attention, the limit of softmax: all weight on the largest score, equal shares where
-    several tie.
+    r"""Hard attention, the limit of softmax (def-limit, chapter 3): all weight on the largest score,
+    equal shares where several tie.
 
     ``codes`` ``(n,)``: the located vector, as token + V where the informative position was located,
     token elsewhere. ``locks`` ``(n,)``: weight on the informative position, 1/k in a tie among k.
@@ -118,7 +118,8 @@ def rows_of(sequences: Sequences, rows: Shaped[Tensor, " k"]) -> Sequences:
 def attend(
     problem: Problem, sequences: Sequences, weights: Float[Tensor, "n L"]
 ) -> Float[Tensor, "n d"]:
-    r"""Located vectors $h_i=\sum_j a_{ij}e'_{ij}$, ``(n, d)``, in time $O(nLd)$, memory $O(nd)$."""
+    r"""Compute located vectors $h_i=\sum_j a_{ij}e'_{ij}$, ``(n, d)`` (eq-model, chapter 3), in time
+    $O(nLd)$, memory $O(nd)$."""
     located = functional.embedding_bag(
         sequences.tokens, problem.input_embeddings, per_sample_weights=weights, mode="sum"
     )

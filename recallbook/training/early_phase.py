@@ -1,9 +1,9 @@
 r"""The early-phase limit $\eta\to0$, $\gamma\eta\to\infty$: first predictions, hard attention,
 weights per unit rate.
 
-Residuals are those before the first step in all three: $e_{y_i}-\mathbf 1/V$ where facts are equal,
-and :mod:`recallbook.data.residuals` says what elsewhere. So sequences enter steps 1 and 2 only
-through the counts of tokens under each label."""
+Residuals are those before the first step in all three (def-limit, chapter 3):
+$\mathbf 1_{y_i}-\mathbf 1/V$ where facts are equal, and :mod:`recallbook.data.residuals` says what
+elsewhere."""
 
 from __future__ import annotations
 
@@ -37,8 +37,11 @@ from recallbook.training.gradients import features, features_and_pullback, score
 TABLE_NUMBERS = 1 << 24  # numbers in one block of the label-by-token table: 64 to 128 MB
 
 
+# Steps 1 and 2 straight from their formulas, the oracles of what follows
+
+
 def plain_value_step(problem: Problem, chunk: int | None = None) -> Float[Tensor, "d m"]:
-    r"""Compute step 1 straight from its formula, $W_V^{(1)}/\eta$, ``(d, d)`` or ``(d, m)``; exact.
+    r"""Compute step 1, $W_V^{(1)}/\eta$, ``(d, d)`` or ``(d, m)``; exact, also at finite rates.
 
     $$\frac{W_V^{(1)}}\eta=\frac1N\sum_i\tilde u_{y_i}\,g(\bar e'_i)^\top,\qquad
     \bar e'_i=\frac1L\sum_je'_{ij}$$ (eq-step-one, chapter 3, with $g$)."""
@@ -49,23 +52,11 @@ def plain_value_step(problem: Problem, chunk: int | None = None) -> Float[Tensor
     return total / problem.setting.samples
 
 
-def value_step(problem: Problem, chunk: int | None = None) -> Float[Tensor, "d m"]:
-    """Compute what :func:`plain_value_step` does, by the cheapest of three routes."""
-    u, setting = centred_labels(problem), problem.setting
-    # features added up by label leave a product with V rows, in place of N
-    if labels_first_is_cheaper(problem):
-        return u.T @ _features_by_label(problem, chunk) / setting.samples
-    # without MLP features are values, and only their sums under each label enter: counts of tokens
-    if count_table_is_cheaper(problem):
-        return u.T @ _values_by_label(problem) / (setting.samples * setting.seq_len)
-    return plain_value_step(problem, chunk)
-
-
 def plain_key_query_step(
     problem: Problem, value: Float[Tensor, "d m"], chunk: int | None = None
 ) -> Float[Tensor, " d"]:
-    r"""Compute step 2 straight from its formula, given $W_V^{(1)}/\eta$: the vector $\psi$, ``(d,)``,
-    with $W_{KQ}^{(1)}/(\gamma\eta)=\psi\,z_{\rm EOS}^\top$.
+    r"""Compute step 2, given $W_V^{(1)}/\eta$: the vector $\psi$, ``(d,)``, with
+    $W_{KQ}^{(1)}/(\gamma\eta)=\psi\,z_{\rm EOS}^\top$.
 
     $$\psi=\frac1{NL}\sum_{ij}\Big(\chi_{ij}-\frac1L\sum_{j'}\chi_{ij'}\Big)e_{ij},\qquad
     \chi_{ij}=q_i^\top e'_{ij},\qquad q_i=J_g(\bar e'_i)^\top W_V^\top\tilde u_{y_i}$$
@@ -81,6 +72,21 @@ def plain_key_query_step(
         size = torch.maximum(size, pull_size(problem, q))
         add_by_key_(rises, part, score_rises(problem, part, a, q))
     return without_rounding(along_keys(problem, rises) / problem.setting.samples, size)
+
+
+# The same steps by the cheapest routes
+
+
+def value_step(problem: Problem, chunk: int | None = None) -> Float[Tensor, "d m"]:
+    """Compute what :func:`plain_value_step` does, by the cheapest of three routes."""
+    u, setting = centred_labels(problem), problem.setting
+    # features added up by label leave a product with V rows, in place of N
+    if labels_first_is_cheaper(problem):
+        return u.T @ _features_by_label(problem, chunk) / setting.samples
+    # without MLP features are values, and only their sums under each label enter: counts of tokens
+    if count_table_is_cheaper(problem):
+        return u.T @ _values_by_label(problem) / (setting.samples * setting.seq_len)
+    return plain_value_step(problem, chunk)
 
 
 def key_query_step(
