@@ -11,7 +11,7 @@ from sized import sized
 
 import recallbook as rb
 from recallbook.__main__ import main
-from recallbook.commands import predicting
+from recallbook_studies.commands import predicting
 from recallbook_studies.running import committed, run
 from recallbook_studies.running.store import Result, Store, StoreFault
 

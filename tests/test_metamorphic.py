@@ -128,13 +128,9 @@ def test_outcomes_with_unequal_facts_are_those_of_the_disguised_problem(seed):
 
 
 def measured(point: Point, problem: rb.Problem, test) -> dict[str, float | None]:
-    if point.method in ("argmax", "assignment"):
-        return {
-            "accuracy": None,
-            "lock_on": None,
-            "recall": decoding.decoded(problem, point.method),
-        }
-    return asdict(rb.evaluate(problem, run.train_point(point, problem), sequences=test))
+    if point.method != "three_steps":
+        return run.measure(point, problem)
+    return asdict(rb.evaluate(problem, rb.three_steps(problem), sequences=test))
 
 
 @pytest.mark.slow
@@ -152,13 +148,8 @@ def test_committed_rows_are_those_of_the_disguised_problem(name):
         allowed = [rotated, shuffled]
         # a token's number says how frequent it is: a calibrated bias asks for that
         allowed += [renamed] if point.setting.output_bias != "calibrated" else []
-        # fresh batches come from a stream, in the names and coordinates of the problem itself
-        disguise = rotated if point.batch else allowed[row % len(allowed)]
+        disguise, test = allowed[row % len(allowed)], problem.fresh(point.test_samples)
         with threads(1 + row % 2):
-            rows.append(
-                measured(
-                    point, *disguise(problem, problem.fresh(point.test_samples), generator(row))
-                )
-            )
+            rows.append(measured(point, *disguise(problem, test, generator(row))))
     again = stored.assign(**{key: [row[key] for row in rows] for key in OUTCOMES})
     assert committed.agree(stored, again).all(), again.compare(stored)

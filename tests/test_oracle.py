@@ -72,7 +72,7 @@ def test_gradients_match_autograd_of_the_loss_written_out(setting, seed):
     assert ours.loss == pytest.approx(loss.item(), rel=1e-12)
     # what is exactly zero, as the value's where all labels are alike, is rounding in the oracle:
     # weights are of size 1
-    for mine, theirs in ((ours.value, value), (torch.outer(ours.key, problem.query), key_query)):
+    for mine, theirs in ((ours.value, value), (ours.key_query, key_query)):
         assert float((mine + theirs).abs().max()) < 1e-10 * max(1e-3, float(theirs.abs().max()))
     weight = (
         model.attention(problem.tokens, problem.positions)
@@ -99,10 +99,7 @@ def test_gradients_match_finite_differences(setting, seed):
         logits = torch.func.functional_call(model, weights, (problem.tokens, problem.positions))
         return plain_loss(problem, logits, problem.labels).item()
 
-    slope = (
-        -(found.value * steps["value"]).sum()
-        - (torch.outer(found.key, problem.query) * steps["key_query"]).sum()
-    )
+    slope = -(found.value * steps["value"]).sum() - (found.key_query * steps["key_query"]).sum()
     assert (loss(1e-4) - loss(-1e-4)) / 2e-4 == pytest.approx(slope.item(), rel=1e-5, abs=1e-8)
 
 
@@ -130,18 +127,23 @@ def test_limit_is_reached_at_first_order(width, given):
     assert slopes == pytest.approx(dict.fromkeys(distances, 1), abs=0.03)
 
 
+@pytest.mark.parametrize("given", [{}, *UNEQUAL], ids=str)
+@pytest.mark.parametrize("width", [None, 14])
 @pytest.mark.parametrize("trigger_in_values", [True, False])
-def test_counts_and_sequences_agree(monkeypatch, trigger_in_values):
-    """The label-by-token table, in one block or several, and the way through sequences are the same
-    gradient."""
-    setting = sized(23, 6, 9, 300, trigger_in_values=trigger_in_values)
+def test_fast_routes_are_the_plain_steps(monkeypatch, trigger_in_values, width, given):
+    """Labels first, and the label-by-token table in one block or several: sequence by sequence."""
+    setting = sized(23, 6, 9, 300, trigger_in_values=trigger_in_values, width=width, **given)
     problem = rb.draw(setting, seed=1)
-    whole = rb.three_steps(problem)
-    for name, number in (("TABLE_NUMBERS", 5 * 23), ("GATHER_COST", 0)):
-        monkeypatch.setattr(early_phase, name, number)
-        other = rb.three_steps(problem)
-        for key in NAMES:
-            assert largest_difference(getattr(other, key), getattr(whole, key)) < 1e-12
+    assert early_phase.count_table_is_cheaper(problem) == (width is None)
+    assert early_phase.labels_first_is_cheaper(problem) == (width is not None)
+    value = early_phase.plain_value_step(problem, 11)
+    for numbers in (early_phase.TABLE_NUMBERS, 5 * 23):
+        monkeypatch.setattr(early_phase, "TABLE_NUMBERS", numbers)
+        assert largest_difference(early_phase.value_step(problem), value) < 1e-12
+        psi = early_phase.key_query_step(problem, value)
+        monkeypatch.setattr(early_phase, "labels_first_is_cheaper", lambda problem: False)
+        plain = early_phase.plain_key_query_step(problem, value, 11)
+        assert largest_difference(psi, plain) < 1e-12
         monkeypatch.undo()
 
 

@@ -27,14 +27,27 @@ CHANGES = [
     {"dim": 18, "embeddings": "orthogonal"},
 ]
 SETTINGS = [replace(BASE, **change, trigger_in_values=bool(change)) for change in CHANGES]
-DESCENT = {"method": "descend", "test_samples": 300}
 POINTS = [
     *(rb.Point(setting, seed, test_samples=300) for setting in SETTINGS for seed in (0, 1)),
-    rb.Point(SETTINGS[1], 0, eta=20.0, gamma=4.0, test_samples=300),
     rb.Point(SETTINGS[0], 1, method="assignment"),
-    rb.Point(SETTINGS[0], 1, eta=3.0, gamma=4.0, steps=5, batch=8, **DESCENT),
-    rb.Point(SETTINGS[0], 1, eta=1e300, gamma=1e300, steps=4, **DESCENT),  # fails
+    rb.Point(SETTINGS[1], 0, method="argmax"),
+    rb.Point(SETTINGS[0], 2, test_samples=300),  # fails
 ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_fails():
+    """No setting is known at which a point fails, so the last one is made to, in this process."""
+    measure = sweep.measure
+
+    def failing(point, problem):
+        if point == POINTS[-1]:
+            raise ArithmeticError("weights are not finite")
+        return measure(point, problem)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sweep, "measure", failing)
+        yield
 
 
 @pytest.fixture
@@ -77,10 +90,10 @@ def test_rows_are_plain_simulations_and_failures_have_their_error(expected):
 @pytest.mark.slow
 def test_pool_gives_identical_rows(expected, tmp_path, small_tasks):
     with process_pool(1) as pool:
-        frame = rb.run_sweep(POINTS, pool, tmp_path / "s.sqlite")
-    assert frame.equals(expected)
+        frame = rb.run_sweep(POINTS[:-1], pool, tmp_path / "s.sqlite")
+    assert frame.equals(expected[:-1])
     with Store(tmp_path / "s.sqlite") as store:
-        assert store.keys() == {point.key for point in POINTS}
+        assert store.keys() == {point.key for point in POINTS[:-1]}
 
 
 @pytest.mark.nightly
@@ -92,8 +105,8 @@ def test_dask_cluster_gives_identical_rows(expected, tmp_path, small_tasks):
             n_workers=2, threads_per_worker=1, dashboard_address=None
         ) as cluster:
             with executor_for(scheduler=cluster.scheduler_address) as executor:
-                frame = rb.run_sweep(POINTS, executor, tmp_path / "s.sqlite")
-    assert frame.equals(expected)
+                frame = rb.run_sweep(POINTS[:-1], executor, tmp_path / "s.sqlite")
+    assert frame.equals(expected[:-1])
 
 
 def test_what_is_stored_is_not_run_again(expected, tmp_path, measured):
@@ -150,23 +163,16 @@ def test_tasks_hold_every_point_once_and_last_as_long_as_wanted():
 
 
 @pytest.mark.parametrize(
-    "sizes, descent",
-    [
-        ((256, 64, 64, 16384), {}),
-        ((1024, 16, 128, 8192), {}),
-        ((256, 8, 32, 4096, 1024), {}),
-        ((64, 16, 32, 512), {"eta": 30.0, "gamma": 16.0, "method": "descend", "steps": 100}),
-    ],
-    ids=str,
+    "sizes", [(256, 64, 64, 16384), (1024, 16, 128, 8192), (256, 8, 32, 4096, 1024)], ids=str
 )
-def test_estimates_of_cost_have_the_right_size(sizes, descent):
+def test_estimates_of_cost_have_the_right_size(sizes):
     """In floating operations of the products, which no load of the machine changes: 0.2 to 40 a
     nanosecond."""
     names = ("vocab", "seq_len", "dim", "samples", "width")
     setting = rb.Setting(
         **dict(zip(names, sizes, strict=False)), trigger_in_values=sizes[0] != 1024
     )
-    point = rb.Point(setting, 0, **descent)
+    point = rb.Point(setting, 0)
     with FlopCounterMode(display=False) as counter:
         sweep.run_task([[point]])
     assert 0.2e9 < counter.get_total_flops() / point.cost < 40e9

@@ -14,9 +14,8 @@ from recallbook.data.streams import gaussian_table
 from recallbook.embedding_laws import Table
 from recallbook.setting import Setting
 
-TableSource = Callable[
-    [int, str, int, int], Table
-]  # seed, role, rows and columns of a standard normal table
+# seed, role, rows and columns of a standard normal table
+TableSource = Callable[[int, str, int, int], Table]
 
 
 class Embeddings(NamedTuple):

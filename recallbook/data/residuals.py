@@ -1,8 +1,9 @@
 r"""What a sequence asks for before anything is learned: residuals, loss weights, the output bias.
 
 The loss is $\frac1N\sum_i\omega_{y_i}\ell_i$ and the model predicts $c=\mathrm{softmax}(b)$ while
-$W_V=0$, so there the residual of sequence $i$ is $r_i=\omega_{y_i}(e_{y_i}-c)$. Weights and bias
-are fixed by the problem's training batch, whatever sequences they are used on."""
+$W_V=0$, so there the residual of sequence $i$ is $r_i=\omega_{y_i}(\mathbf 1_{y_i}-c)$
+(eq-grad-residual, chapter 4, with weights and bias). Weights and bias are fixed by the problem's
+training batch, whatever sequences they are used on."""
 
 from __future__ import annotations
 
@@ -70,7 +71,7 @@ def centred_labels(problem: Problem) -> Float[Tensor, "V d"]:
     r"""$\tilde u_k=\omega_k(u_k-\sum_jc_ju_j)$, shape ``(V, d)``: the first residual of label $k$
     seen through $U$.
 
-    With equal weights and no bias, $u_k-\bar u$.
+    With equal weights and no bias, $u_k-\bar u$, as in eq-step-one of chapter 3.
     """
     outputs, prediction = problem.output_embeddings, first_prediction(problem)
     mean = outputs.mean(dim=0) if prediction is None else prediction.to(outputs) @ outputs

@@ -68,7 +68,8 @@ EMBEDDED = dict(zip(Embeddings._fields, _FIELDS, strict=True))
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Problem:
-    r"""One draw of the task: facts, embeddings and the fixed batch of training sequences.
+    r"""One draw of the task (def-task, chapter 1): facts, embeddings and the fixed batch of training
+    sequences.
 
     Attributes
     ----------

@@ -22,8 +22,8 @@ GATHER_COST = 32  # products that cost as much as reading one number through an 
 
 
 class Scores(NamedTuple):
-    r"""Attention scores: $z_v^\top w$ for each token ``(V,)`` and $t^\top w$ for the trigger
-    ``()``.
+    r"""Attention scores (eq-model, chapter 3): $z_v^\top w$ for each token ``(V,)`` and $t^\top w$
+    for the trigger ``()``.
 
     ``slack``: scores closer than this tie (:mod:`recallbook.model.ties`)."""
 
@@ -75,19 +75,15 @@ def take(table: Shaped[Tensor, " k"], index: Int[Tensor, "*shape"]) -> Shaped[Te
     return table.index_select(0, index.flatten()).view(index.shape)
 
 
-def soft_attention(
-    problem: Problem, sequences: Sequences, scores: Scores | None
-) -> Float[Tensor, "n L"]:
-    """Softmax weights ``(n, L)``; ``None`` stands for zero scores."""
-    if scores is None:
-        count, length = sequences.tokens.shape
-        return problem.input_embeddings.new_full((count, length), 1 / length)
-    return torch.softmax(score(sequences, scores), dim=1)
+def uniform_attention(problem: Problem, sequences: Sequences) -> Float[Tensor, "n L"]:
+    """Attention weights ``(n, L)`` while $W_{KQ}=0$: softmax of equal scores, to the bit."""
+    count, length = sequences.tokens.shape
+    return problem.input_embeddings.new_full((count, length), 1 / length)
 
 
 class Located(NamedTuple):
-    r"""Hard attention, the limit of softmax: all weight on the largest score, equal shares where
-    several tie.
+    r"""Hard attention, the limit of softmax (def-limit, chapter 3): all weight on the largest score,
+    equal shares where several tie.
 
     ``codes`` ``(n,)``: the located vector, as token + V where the informative position was located,
     token elsewhere. ``locks`` ``(n,)``: weight on the informative position, 1/k in a tie among k.
@@ -122,7 +118,8 @@ def rows_of(sequences: Sequences, rows: Shaped[Tensor, " k"]) -> Sequences:
 def attend(
     problem: Problem, sequences: Sequences, weights: Float[Tensor, "n L"]
 ) -> Float[Tensor, "n d"]:
-    r"""Located vectors $h_i=\sum_j a_{ij}e'_{ij}$, ``(n, d)``, in time $O(nLd)$, memory $O(nd)$."""
+    r"""Compute located vectors $h_i=\sum_j a_{ij}e'_{ij}$, ``(n, d)`` (eq-model, chapter 3), in time
+    $O(nLd)$, memory $O(nd)$."""
     located = functional.embedding_bag(
         sequences.tokens, problem.input_embeddings, per_sample_weights=weights, mode="sum"
     )
@@ -140,6 +137,21 @@ def token_products(
     rows = max(1, at_once(CHUNK_NUMBERS, queries) // (tokens.shape[1] * problem.setting.dim))
     parts = zip(torch.split(queries, rows), torch.split(tokens, rows), strict=True)
     return torch.cat([(problem.input_embeddings[x] @ q[:, :, None])[..., 0] for q, x in parts])
+
+
+def add_by_key_(
+    totals: Float[Tensor, " keys"], sequences: Sequences, amounts: Float[Tensor, "n L"]
+) -> None:
+    """Add amounts ``(n, L)`` up by token, and those of the informative positions as the trigger's,
+    the last of ``totals`` ``(V + 1,)``; in place."""
+    totals[:-1].scatter_add_(0, sequences.tokens.flatten().long(), amounts.flatten())
+    totals[-1] += amounts.gather(1, sequences.positions[:, None]).sum()
+
+
+def along_keys(problem: Problem, totals: Float[Tensor, " keys"]) -> Float[Tensor, " d"]:
+    r"""$\sum_{ij}c_{ij}e_{ij}$, ``(d,)``, from the amounts $c_{ij}$ that :func:`add_by_key_` added
+    up."""
+    return totals[:-1] @ problem.input_embeddings + totals[-1] * problem.trigger
 
 
 def add_at(

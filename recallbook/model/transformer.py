@@ -17,7 +17,8 @@ BUFFERS = (*EMBEDDED.values(), "mlp_weights")
 
 
 class RecallTransformer(nn.Module):
-    r"""Single-layer attention, with or without a fixed random MLP, starting from zero.
+    r"""Single-layer attention, with or without a fixed random MLP, starting from zero (eq-model,
+    chapter 3).
 
     $$a_j=\mathrm{softmax}_j(e_j^\top W_{KQ}z_{\rm EOS}),\qquad h=\sum_j a_j e'_j,\qquad
     \text{logits}=U W_V\,g(h)+b,$$ with $e_j=z_{x_j}+\mathbf 1\{j=\ell\}t$, $e'_j=e_j$ or $z_{x_j}$,
@@ -111,7 +112,7 @@ class RecallTransformer(nn.Module):
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    r"""The matrices of the three gradient steps.
+    r"""The matrices of the three gradient steps (alg-three-steps and def-limit, chapter 3).
 
     Attributes
     ----------

@@ -19,8 +19,8 @@ from recallbook.training.gradients import descent_directions, require_finite
 def initial_gradient(
     problem: Problem, *, dtype: torch.dtype | None = None, device: Device | None = None
 ) -> Float[Tensor, "d m"]:
-    r"""Minus the gradient of the loss in $W_V$ at zero: all that is seen of the data at
-    initialisation.
+    r"""Compute minus the gradient of the loss in $W_V$ at zero, all that is seen of the data at
+    initialisation (eq-step-one, chapter 3, with $g$).
 
     $$G=\frac1N\sum_i\tilde u_{y_i}\,g(\bar e'_i)^\top,\qquad \bar e'_i=\frac1L\sum_j e'_{ij},$$
     shape ``(d, d)``, or ``(d, m)`` with the MLP. The gradient in $W_{KQ}$ is zero there.
@@ -37,7 +37,8 @@ def three_steps(
     dtype: torch.dtype | None = None,
     device: Device | None = None,
 ) -> Weights:
-    r"""Three gradient steps from zero on one fixed batch: values, attention, values.
+    r"""Take three gradient steps from zero on one fixed batch, values, attention, values
+    (alg-three-steps and def-limit, chapter 3).
 
     $$W_V^{(1)}=-\eta\nabla_{W_V}\hat{\mathcal L}(0,0),\quad
     W_{KQ}^{(1)}=-\gamma\nabla_{W_{KQ}}\hat{\mathcal L}(W_V^{(1)},0),\quad
@@ -78,7 +79,7 @@ def three_steps(
         return Weights(value, key_query, value2, None, None)
     value1 = eta * value
     descent = partial(descent_directions, problem, problem.sequences, value1, chunk=chunk)
-    key_query = gamma * torch.outer(descent(None, wrt=("key",)).key, problem.query)
+    key_query = gamma * descent(torch.zeros_like(problem.query), wrt=("key_query",)).key_query
     step3 = descent(key_query @ problem.query, wrt=("value",))
     value2 = value1 + gamma * step3.value
     require_finite(value1, key_query, value2)

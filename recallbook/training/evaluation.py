@@ -84,11 +84,10 @@ def evaluate(
     overflow.
     """
     test_samples = check_size("test_samples", test_samples)
-    problem = check_problem(problem, dtype, device)
+    reader = _reader(check_problem(problem, dtype, device), weights, chunk)
     if sequences is None:
-        require_memory(sequences_needs(problem.setting, test_samples, "test_samples"), "the test")
-    reader = _reader(problem, weights, chunk)
-    if sequences is None:
+        needs = sequences_needs(reader.problem.setting, test_samples, "test_samples")
+        require_memory(needs, "the test")
         sequences = reader.problem.fresh(test_samples, seed)
     elif not isinstance(sequences, Sequences):
         allowed = "recallbook.data.task.Sequences, or None for fresh ones"

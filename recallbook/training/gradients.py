@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import torch
@@ -12,34 +11,37 @@ from torch import Tensor
 
 from recallbook.activations import differentiated
 from recallbook.arguments import not_allowed
-from recallbook.data.residuals import Residuals, centred_labels, residuals
+from recallbook.data.residuals import Residuals, residuals
 from recallbook.data.task import Problem, Sequences
 from recallbook.model.attention import (
     add_at,
+    add_by_key_,
+    along_keys,
     attend,
     attention_scores,
     chunk_rows,
     chunks,
     pull_size,
-    soft_attention,
+    score,
     token_products,
 )
 from recallbook.model.ties import without_rounding
+
+MATRICES = ("value", "key_query")
+TABLES = ("input_embeddings", "output_embeddings")
 
 
 class Descent(NamedTuple):
     r"""Where gradient descent would go, and where it is.
 
-    ``value`` is $-\nabla_{W_V}\hat{\mathcal L}$. ``key`` is the vector $k$ with
-    $-\nabla_{W_{KQ}}\hat{\mathcal L}=k\,z_{\rm EOS}^\top$. ``inputs`` and ``outputs`` are
-    $-\nabla_Z\hat{\mathcal L}$ and $-\nabla_U\hat{\mathcal L}$. What was not asked for is zero.
-    ``loss`` is $\hat{\mathcal L}$, not a number where predictions were taken as those before the
-    first step, and ``attention`` the mean weight on the informative position."""
+    Minus the gradients of $\hat{\mathcal L}$ in $W_V$, $W_{KQ}$, $Z$ and $U$, each with the shape of
+    what it moves; what was not asked for is zero. ``loss`` is $\hat{\mathcal L}$, and ``attention``
+    the mean weight on the informative position."""
 
     value: Float[Tensor, "d m"]
-    key: Float[Tensor, " d"]
-    inputs: Float[Tensor, "V d"]
-    outputs: Float[Tensor, "V d"]
+    key_query: Float[Tensor, "d d"]
+    input_embeddings: Float[Tensor, "V d"]
+    output_embeddings: Float[Tensor, "V d"]
     loss: float
     attention: float
 
@@ -75,91 +77,88 @@ def features_and_pullback(
     return images, lambda cotangent: pullback(cotangent / scale) @ problem.mlp_weights
 
 
-def labels_first_is_cheaper(problem: Problem) -> bool:
-    """Whether a product with all labels costs less than one with all sequences (Attention-MLP)."""
-    return problem.setting.width is not None and problem.setting.vocab < problem.setting.samples
+def check_learned(field: str, names: object) -> tuple[str, ...]:
+    """Return what is learned in one order and without repetition; at least one known name."""
+    known = (*MATRICES, *TABLES)
+    allowed = f"at least one of {', '.join(map(repr, known))}, in a tuple or a list"
+    chosen = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else []
+    if not chosen or any(name not in known for name in chosen):
+        raise not_allowed(field, names, allowed)
+    return tuple(name for name in known if name in chosen)
 
 
 def descent_directions(
     problem: Problem,
     sequences: Sequences,
-    value: Float[Tensor, "d m"] | None,
-    attention_vector: Float[Tensor, " d"] | None,
+    value: Float[Tensor, "d m"],
+    attention_vector: Float[Tensor, " d"],
     *,
-    wrt: tuple[str, ...] = ("value", "key"),
-    first_predictions: bool = False,
+    wrt: Iterable[str] = MATRICES,
     chunk: int | None = None,
 ) -> Descent:
-    r"""Negative gradients of the mean weighted cross-entropy over ``sequences``.
+    r"""Compute negative gradients of the mean weighted cross-entropy over ``sequences``.
 
-    With the residuals $r_i=\omega_{y_i}(e_{y_i}-p_i)$, weights $\omega$ and the bias in $p_i$ from
-    :mod:`recallbook.data.residuals`, $b_i=U^\top r_i$, $q_i=J_g(h_i)^\top W_V^\top b_i$,
-    $s_{ij}=q_i^\top e'_{ij}$, and $c_{ij}=a_{ij}\big(s_{ij}-\sum_{j'}a_{ij'}s_{ij'}\big)$ by which
-    each score would rise,
-    $$-\nabla_{W_V}=\frac1N\sum_i b_i\,g(h_i)^\top,\qquad k=\frac1N\sum_{ij}c_{ij}e_{ij},$$
+    With the residuals $r_i=\omega_{y_i}(\mathbf 1_{y_i}-p_i)$, weights $\omega$ and the bias in
+    $p_i$ from :mod:`recallbook.data.residuals`, the pulls $q_i=J_g(h_i)^\top W_V^\top U^\top r_i$,
+    the evidence $\chi_{ij}=q_i^\top e'_{ij}$, and
+    $c_{ij}=a_{ij}\big(\chi_{ij}-\sum_{j'}a_{ij'}\chi_{ij'}\big)$, by which each score would rise,
+    $$-\nabla_{W_V}=\frac1N\sum_i U^\top r_i\,g(h_i)^\top,\qquad
+    -\nabla_{W_{KQ}}=\psi\,z_{\rm EOS}^\top,\quad\psi=\frac1N\sum_{ij}c_{ij}e_{ij},$$
     $$-\nabla_{u_k}=\frac1N\sum_i r_{ik}\,W_V\,g(h_i),\qquad -\nabla_{z_v}=\frac1N\sum_{ij}\mathbf
-    1\{x_{ij}=v\}\big(a_{ij}q_i+c_{ij}\,W_{KQ}z_{\rm EOS}\big):$$
-    a token is moved as a value and as a key.
+    1\{x_{ij}=v\}\big(a_{ij}q_i+c_{ij}\,w\big):$$
+    a token is moved as a value and as a key (eq-grad-value, eq-grad-pull, eq-grad-score and
+    eq-grad-direction, chapter 4, with $g$, weights and bias; the tables are ours, and tested
+    against autograd).
 
     Parameters
     ----------
-    value : Tensor ``(d, d)`` or ``(d, m)``, or None
-        $W_V$; ``None`` is zero.
-    attention_vector : Tensor ``(d,)`` or None
-        $W_{KQ}z_{\rm EOS}$; ``None`` is zero.
-    wrt : tuple of str
-        What is asked for, of ``"value"``, ``"key"`` and ``"tables"``, which is $Z$ and $U$.
-    first_predictions : bool
-        Take $p_i=c$, the prediction at $W_V=0$ (:mod:`recallbook.data.residuals`), whatever $W_V$
-        is: exact at $W_V=0$, the early-phase limit elsewhere.
+    value : Tensor ``(d, d)`` or ``(d, m)``
+        $W_V$.
+    attention_vector : Tensor ``(d,)``
+        $w=W_{KQ}z_{\rm EOS}$.
+    wrt : iterable of str
+        What is asked for, of ``"value"``, ``"key_query"``, ``"input_embeddings"`` and
+        ``"output_embeddings"``; anything else is a ``ValueError``.
     chunk : int or None
         Sequences at a time. Cost $O(N(L+V+m)d)$, memory $O(\text{chunk}\cdot\max(V,m,L))$.
     """
-    setting, like = problem.setting, problem.input_embeddings
-    scores = None if attention_vector is None else attention_scores(problem, attention_vector)
-    before, centred = residuals(problem), centred_labels(problem)
-    by_label = None  # what each label pulls the features towards (V, m)
-    if first_predictions and value is not None and labels_first_is_cheaper(problem):
-        by_label = centred @ value
-    gradient = like.new_zeros(setting.dim, setting.feature_dim)
+    wrt, setting, like = check_learned("wrt", wrt), problem.setting, problem.input_embeddings
+    scores, before = attention_scores(problem, attention_vector), residuals(problem)
+    values, psi = like.new_zeros(setting.dim, setting.feature_dim), like.new_zeros(setting.dim)
     inputs, outputs = torch.zeros_like(like), torch.zeros_like(like)
-    token_weights, trigger_weight = like.new_zeros(setting.vocab), like.new_zeros(())
-    loss, attention, size = 0.0, 0.0, like.new_zeros(())
+    rises, size = like.new_zeros(setting.vocab + 1), like.new_zeros(())
+    loss, attention = 0.0, 0.0
     for part in chunks(sequences, chunk_rows(problem, chunk)):
-        weights = soft_attention(problem, part, scores)  # (n, L)
-        images, pullback = features_and_pullback(problem, attend(problem, part, weights))  # (n, m)
-        attention += float(weights.gather(1, part.positions[:, None]).sum())
-        if first_predictions or value is None:
-            errors = centred[part.labels]  # (n, d)
-        else:
-            answers = images @ value.T  # (n, d)
-            part_loss, rests = loss_and_residuals(problem, part, answers, before)  # (n, V)
-            errors = rests @ problem.output_embeddings
-            loss += part_loss
+        a = torch.softmax(score(part, scores), dim=1)  # (n, L)
+        g, pullback = features_and_pullback(problem, attend(problem, part, a))  # (n, m)
+        attention += float(a.gather(1, part.positions[:, None]).sum())
+        answers = g @ value.T  # (n, d)
+        part_loss, r = loss_and_residuals(problem, part, answers, before)  # (n, V)
+        asked = r @ problem.output_embeddings  # (n, d)
+        loss += part_loss
         if "value" in wrt:
-            gradient += errors.T @ images
-        if value is None or wrt == ("value",):
+            values += asked.T @ g
+        if "output_embeddings" in wrt:
+            outputs += r.T @ answers
+        if not {"key_query", "input_embeddings"} & {*wrt}:
             continue
-        pulled = pullback(errors @ value if by_label is None else by_label[part.labels])  # (n, d)
-        size = torch.maximum(size, pull_size(problem, pulled))
-        pulls = attention_pulls(problem, part, weights, pulled)  # (n, L)
-        tokens = part.tokens.long()
-        token_weights.scatter_add_(0, tokens.flatten(), pulls.flatten())
-        trigger_weight += pulls.gather(1, part.positions[:, None]).sum()
-        if "tables" in wrt:
-            outputs += rests.T @ answers
-            shares = weights.new_zeros(len(tokens), setting.vocab).scatter_add_(1, tokens, weights)
-            inputs += shares.T @ pulled  # (V, n) by (n, d)
+        q = pullback(asked @ value)  # (n, d)
+        size = torch.maximum(size, pull_size(problem, q))
+        add_by_key_(rises, part, score_rises(problem, part, a, q))
+        if "input_embeddings" in wrt:
+            shares = a.new_zeros(len(a), setting.vocab).scatter_add_(1, part.tokens.long(), a)
+            inputs += shares.T @ q  # (V, n) by (n, d)
     count = len(sequences.labels)
-    along = token_weights @ problem.input_embeddings + trigger_weight * problem.trigger
-    if attention_vector is not None and "tables" in wrt:
-        inputs += torch.outer(token_weights, attention_vector)
+    if "key_query" in wrt:
+        psi = without_rounding(along_keys(problem, rises) / count, size)
+    if "input_embeddings" in wrt:
+        inputs += torch.outer(rises[:-1], attention_vector)
     return Descent(
-        value=gradient / count,
-        key=without_rounding(along / count, size),
-        inputs=inputs / count,
-        outputs=outputs / count,
-        loss=math.nan if first_predictions or value is None else loss / count,
+        value=values / count,
+        key_query=torch.outer(psi, problem.query),
+        input_embeddings=inputs / count,
+        output_embeddings=outputs / count,
+        loss=loss / count,
         attention=attention / count,
     )
 
@@ -167,7 +166,8 @@ def descent_directions(
 def loss_and_residuals(
     problem: Problem, part: Sequences, outputs: Float[Tensor, "n d"], before: Residuals
 ) -> tuple[float, Float[Tensor, "n V"]]:
-    r"""Summed loss of outputs $W_Vg(h)$ ``(n, d)``, and residuals $\omega_y(e_y-p)$ ``(n, V)``."""
+    r"""Summed loss of outputs $W_Vg(h)$ ``(n, d)``, and residuals $\omega_y(\mathbf 1_y-p)$ ``(n, V)``
+    (eq-grad-loss and eq-grad-residual, chapter 4, with weights and bias)."""
     logits = (outputs @ problem.output_embeddings.T).add_(before.bias)  # (n, V)
     log_probabilities = torch.log_softmax(logits, dim=1)
     weights = before.weights[part.labels][:, None]
@@ -178,14 +178,15 @@ def loss_and_residuals(
     return loss, rests.mul_(weights)
 
 
-def attention_pulls(
-    problem: Problem, part: Sequences, weights: Float[Tensor, "n L"], pulled: Float[Tensor, "n d"]
+def score_rises(
+    problem: Problem, part: Sequences, a: Float[Tensor, "n L"], q: Float[Tensor, "n d"]
 ) -> Float[Tensor, "n L"]:
-    r"""How much each score would rise, $a_{ij}(s_{ij}-\sum_{j'}a_{ij'}s_{ij'})$, ``(n, L)``."""
-    products = token_products(problem, pulled, part.tokens)
+    r"""How much each score would rise, $a_{ij}(\chi_{ij}-\sum_{j'}a_{ij'}\chi_{ij'})$, ``(n, L)``
+    (eq-grad-score, chapter 4)."""
+    chi = token_products(problem, q, part.tokens)
     if problem.setting.trigger_in_values:
-        products = add_at(products, part.positions, pulled @ problem.trigger)
-    return weights * (products - (weights * products).sum(dim=1, keepdim=True))
+        chi = add_at(chi, part.positions, q @ problem.trigger)
+    return a * (chi - (a * chi).sum(dim=1, keepdim=True))
 
 
 def require_finite(*weights: Any) -> None:

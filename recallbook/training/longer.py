@@ -21,14 +21,14 @@ from recallbook.arguments import (
 from recallbook.data.task import Problem, check_problem
 from recallbook.memory_needs import require_memory, sequences as sequences_needs, weight_needs
 from recallbook.model.transformer import RecallTransformer
-from recallbook.training.gradients import descent_directions, require_finite
-from recallbook.training.optimizers import (
+from recallbook.training.gradients import (
     MATRICES,
-    OPTIMIZERS,
     TABLES,
-    check_embedding_rate,
-    check_learn,
+    check_learned,
+    descent_directions,
+    require_finite,
 )
+from recallbook.training.optimizers import OPTIMIZERS
 
 
 def descend(
@@ -103,22 +103,19 @@ def descend(
     fresh = [] if batch is None else sequences_needs(problem.setting, batch, "batch")
     require_memory([*weight_needs(problem.setting, 5), *fresh], "gradient descent")
     new_update = OPTIMIZERS[check_choice("optimizer", optimizer, tuple(OPTIMIZERS))]
-    rates = _rates(check_learn(learn), eta, gamma, embedding_rate)
+    rates = _rates(check_learned("learn", learn), eta, gamma, embedding_rate)
     updates = {name: new_update() for name in rates}
-    wrt = ("value", "key", "tables") if set(TABLES) & set(rates) else ("value", "key")
     history = []
     for step in tqdm(range(steps), disable=not progress):
         sequences = problem.sequences
         if batch is not None:
             sequences = problem.fresh(batch, role="batch", block=step)
         own = model.problem_as_held(problem)
-        attended = model.key_query.data @ own.query
-        found = descent_directions(own, sequences, model.value.data, attended, wrt=wrt, chunk=chunk)
+        at = model.value.data, model.key_query.data @ own.query
+        found = descent_directions(own, sequences, *at, wrt=rates, chunk=chunk)
         history.append({"step": step, "loss": found.loss, "attention": found.attention})
-        moves = (found.value, torch.outer(found.key, own.query), found.inputs, found.outputs)
-        for name, direction in zip((*MATRICES, *TABLES), moves, strict=True):
-            if name in rates:
-                _move(model, name, rates[name] * updates[name](direction))
+        for name, rate in rates.items():
+            _move(model, name, rate * updates[name](getattr(found, name)))
         require_finite(*(getattr(model, name).data for name in rates))
     return pd.DataFrame(history)
 
@@ -128,8 +125,11 @@ def _rates(
 ) -> dict[str, float]:
     """The rate of each matrix that is learned."""
     eta, gamma = check_rate("eta", eta), check_rate("gamma", gamma)
-    of_tables = check_embedding_rate(embedding_rate, learned) or eta
-    rates = dict(zip((*MATRICES, *TABLES), (eta, gamma, of_tables, of_tables), strict=True))
+    if embedding_rate is not None and not {*TABLES} & {*learned}:
+        allowed = "None where neither table of embeddings is learned"
+        raise not_allowed("embedding_rate", embedding_rate, allowed)
+    of_tables = check_optional(check_rate, "embedding_rate", embedding_rate) or eta
+    rates = {"value": eta, "key_query": gamma, **dict.fromkeys(TABLES, of_tables)}
     return {name: rates[name] for name in learned}
 
 

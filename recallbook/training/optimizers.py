@@ -7,13 +7,12 @@ S_t$. One update moves one matrix."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from recallbook.arguments import check_optional, check_rate, not_allowed
 from recallbook.model.ties import tolerance
 
 Update = Callable[[Float[Tensor, "r c"]], Float[Tensor, "r c"]]
@@ -107,27 +106,3 @@ OPTIMIZERS: dict[str, Callable[[], Update]] = {
     "adam": Adam,
     "muon": Muon,
 }
-
-
-# What is learned
-
-MATRICES = ("value", "key_query")
-TABLES = ("input_embeddings", "output_embeddings")
-
-
-def check_learn(learn: object) -> tuple[str, ...]:
-    """What is learned, in one order and without repetition; at least one known name."""
-    names = (*MATRICES, *TABLES)
-    allowed = f"at least one of {', '.join(map(repr, names))}, in a tuple or a list"
-    chosen = list(learn) if isinstance(learn, Iterable) and not isinstance(learn, str) else []
-    if not chosen or any(name not in names for name in chosen):
-        raise not_allowed("learn", learn, allowed)
-    return tuple(name for name in names if name in chosen)
-
-
-def check_embedding_rate(rate: float | None, learned: Iterable[str]) -> float | None:
-    """Return the rate of embeddings, if any are learned."""
-    if rate is not None and not set(TABLES) & set(learned):
-        allowed = "None where neither table of embeddings is learned"
-        raise not_allowed("embedding_rate", rate, allowed)
-    return check_optional(check_rate, "embedding_rate", rate)

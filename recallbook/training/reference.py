@@ -19,7 +19,8 @@ def three_steps(
     dtype: torch.dtype | None = None,
     device: Device | None = None,
 ) -> Weights:
-    r"""The three steps as a user would write them, to check :func:`recallbook.three_steps` against.
+    r"""Take the three steps (alg-three-steps, chapter 3) as a user would write them, to check
+    :func:`recallbook.three_steps` against.
 
     Keeps $N\times L\times d$ numbers in memory. Finite rates only: the early-phase limit has no
     gradient of its own."""

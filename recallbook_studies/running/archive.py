@@ -10,7 +10,8 @@ from pathlib import Path
 import pandas as pd
 
 from recallbook.arguments import not_allowed
-from recallbook_studies.running.point import LATER_FIELDS, OUTCOMES, Point
+from recallbook.setting import LATER
+from recallbook_studies.running.point import OUTCOMES, Point
 from recallbook_studies.running.store import Result
 
 FOLDER = resources.files("recallbook_studies.running") / "results"
@@ -70,14 +71,11 @@ def table(results: Iterable[Result]) -> pd.DataFrame:
 
 
 def typed(frame: pd.DataFrame) -> pd.DataFrame:
-    """Columns of results in their types, also where a column is empty, or older than a field."""
-    optional = dict.fromkeys(("width", "steps", "batch"), "Int64")
-    numbers = dict.fromkeys(
-        ("eta", "gamma", "zipf", "other_zipf", "embedding_rate", *OUTCOMES), "float64"
-    )
+    """Columns of results in their types, also where a column is empty, or the table older than a
+    field; what no point has any more, such as an empty column of rates, is left out."""
     frame = frame.assign(
-        **{name: value for name, value in LATER_FIELDS.items() if name not in frame.columns}
+        **{name: value for name, value in LATER.items() if name not in frame.columns}
     )
-    return frame[[*Point.names(), *OUTCOMES, "error"]].astype(
-        {**optional, **numbers, "error": "string"}
-    )
+    numbers = dict.fromkeys(("zipf", "other_zipf", *OUTCOMES), "float64")
+    columns = [*Point.names(), *OUTCOMES, "error"]
+    return frame[columns].astype({"width": "Int64", **numbers, "error": "string"})

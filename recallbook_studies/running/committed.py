@@ -129,9 +129,9 @@ def recomputed(name: str, count: int = 4, seed: int = 0, seconds: float = 0.3) -
     """A random sample of committed rows, simulated again, with ``same``: whether outcomes agree.
 
     Three steps and decoders count: a fraction is the same within :data:`EXACT`, on every processor,
-    since ties go by a rule and not by rounding. (Hundreds of steps of gradient descent amplify
-    rounding; no committed sweep has them.) A message of failure is the same to the letter. Only
-    points of at most so many estimated ``seconds`` are in the sample. Rows keep their index in the results.
+    since ties go by a rule and not by rounding. A message of failure is the same to the letter.
+    Only points of at most so many estimated ``seconds`` are in the sample. Rows keep their index in
+    the results.
 
     Raises
     ------

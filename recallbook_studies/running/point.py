@@ -1,5 +1,5 @@
-"""One point of a sweep: a setting with its seed, its rates and what to measure, under a name that
-never changes."""
+"""One point of a sweep: a setting with its seed and what to measure, under a name that never
+changes."""
 
 from __future__ import annotations
 
@@ -12,60 +12,31 @@ from typing import Any
 
 import pandas as pd
 
-from recallbook.arguments import (
-    LARGEST_SIZE,
-    check_choice,
-    check_optional,
-    check_rates,
-    check_seed,
-    check_size,
-    not_allowed,
-)
+from recallbook.arguments import check_choice, check_seed, check_size, not_allowed
 from recallbook.data.streams import SCHEME
 from recallbook.setting import LATER, Setting
-from recallbook.training.optimizers import (
-    MATRICES,
-    OPTIMIZERS,
-    TABLES,
-    check_embedding_rate,
-    check_learn,
-)
 
-METHODS = ("three_steps", "argmax", "assignment", "descend")
+METHODS = ("three_steps", "argmax", "assignment")
 OUTCOMES = ("accuracy", "lock_on", "recall")
-WEIGHTS = "+".join(MATRICES)
-# fields that came later, of points and of settings: at these values a point has the name that it
-# had without them
-LATER_FIELDS = {**LATER, "optimizer": "gd", "learn": WEIGHTS, "embedding_rate": None}
 SIZES = tuple(field.name for field in fields(Setting))
 SECONDS_A_TOKEN, SECONDS_A_NUMBER, FLOPS = 3e-8, 3e-8, 2e10  # of one core, for estimates of cost
 
 
 @dataclass(frozen=True)
 class Point:
-    r"""One simulation of a sweep. Frozen and hashable; validates itself.
+    r"""One simulation of a sweep, in the early-phase limit. Frozen and hashable; validates itself.
 
     Parameters
     ----------
     setting : Setting
         Its activation must be a name: a function cannot be stored.
     seed : int
-    eta, gamma : float or None
-        Learning rates; both ``None`` is the early-phase limit.
     method : str
         ``"three_steps"``: train and evaluate. ``"argmax"`` or ``"assignment"``: decode the facts
         from the gradient at initialisation alone (:func:`recallbook.decode`); only ``recall`` is
-        measured. ``"descend"``: gradient descent from zero, then evaluate
-        (:func:`recallbook.descend`).
-    steps, batch : int or None
-        Of ``"descend"``: number of steps, and fresh sequences in each (``None``: the fixed batch).
+        measured.
     test_samples : int
         Fresh sequences of the evaluation.
-    optimizer : str
-    learn : str
-    embedding_rate : float or None
-        Of ``"descend"``, as there; names of what is learned are joined, as in
-        ``"value+key_query"``.
 
     Raises
     ------
@@ -80,15 +51,8 @@ class Point:
 
     setting: Setting
     seed: int
-    eta: float | None = None
-    gamma: float | None = None
     method: str = "three_steps"
-    steps: int | None = None
-    batch: int | None = None
     test_samples: int = 20000
-    optimizer: str = "gd"
-    learn: str = WEIGHTS
-    embedding_rate: float | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.setting, Setting):
@@ -102,33 +66,9 @@ class Point:
         check_choice("method", self.method, METHODS)
         if self.method == "assignment":
             self.setting.require_equal("method='assignment' whitens the gradient of equal facts")
-        eta, gamma = check_rates(self.eta, self.gamma)
-        descends = self.method == "descend"
-        if self.method in ("argmax", "assignment") and eta is not None:
-            raise not_allowed("eta", eta, f"None with method={self.method!r}, which takes no step")
-        if descends and eta is None:
-            raise not_allowed("eta", eta, "a finite number above 0 with method='descend'")
-        for name in ("steps", "batch", "optimizer", "learn", "embedding_rate"):
-            value, default = getattr(self, name), getattr(Point, name)
-            if not descends and value != default:
-                raise not_allowed(name, value, f"{default!r} with method={self.method!r}")
-        if descends and self.steps is None:
-            allowed = f"an integer from 1 to {LARGEST_SIZE} with method='descend'"
-            raise not_allowed("steps", None, allowed)
-        learned = check_learn(self.learn.split("+") if isinstance(self.learn, str) else None)
-        checked = {
-            "seed": check_seed("seed", self.seed),
-            "eta": eta,
-            "gamma": gamma,
-            "steps": check_optional(check_size, "steps", self.steps),
-            "batch": check_optional(check_size, "batch", self.batch),
-            "test_samples": check_size("test_samples", self.test_samples),
-            "optimizer": check_choice("optimizer", self.optimizer, tuple(OPTIMIZERS)),
-            "learn": "+".join(learned),
-            "embedding_rate": check_embedding_rate(self.embedding_rate, learned),
-        }
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)  # frozen: this is the one moment of writing
+        for name, check in (("seed", check_seed), ("test_samples", check_size)):
+            # frozen: this is the one moment of writing
+            object.__setattr__(self, name, check(name, getattr(self, name)))
 
     @property
     def values(self) -> dict[str, Any]:
@@ -144,11 +84,12 @@ class Point:
 
     @property
     def canonical(self) -> str:
-        """JSON with sorted names and the version of the draws, without what is ``None`` or a later
-        field's default."""
-        given = {name: value for name, value in self.values.items() if value is not None}
+        """JSON with sorted names and the version of the draws, without what is ``None``, or of a
+        setting's later fields the default."""
         given = {
-            name: value for name, value in given.items() if LATER_FIELDS.get(name, self) != value
+            name: value
+            for name, value in self.values.items()
+            if value is not None and LATER.get(name, self) != value
         }
         return json.dumps({"scheme": SCHEME, **given}, sort_keys=True, separators=(",", ":"))
 
@@ -164,14 +105,9 @@ class Point:
         s = self.setting
         vocab, tokens = s.vocab, s.samples * s.seq_len
         answers = vocab + min(self.test_samples, 2 * vocab)
-        steps = self.steps or 1
-        tested = 0 if self.method in ("argmax", "assignment") else self.test_samples * s.seq_len
+        tested = self.test_samples * s.seq_len if self.method == "three_steps" else 0
         seconds = 5e-3 + SECONDS_A_TOKEN * (tokens + tested) + SECONDS_A_NUMBER * vocab * s.dim
-        if self.method == "descend":
-            sequences = steps * (self.batch or s.samples)
-            work = 10 * sequences * (s.dim * (vocab + (s.width or s.dim)) + s.seq_len * s.dim)
-            work *= 2 if set(TABLES) & set(self.learn.split("+")) else 1
-        elif s.width is not None:
+        if s.width is not None:
             work = (
                 24 * s.samples * s.dim * s.width
                 + 6 * tokens * s.dim

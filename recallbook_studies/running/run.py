@@ -15,10 +15,8 @@ from tqdm import tqdm
 
 from recallbook.arguments import check_flag, not_allowed
 from recallbook.data.task import Problem
-from recallbook.model.transformer import RecallTransformer, Weights
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
-from recallbook.training.longer import descend
 from recallbook_studies.running.archive import table
 from recallbook_studies.running.paired import PairedDraws, Task, cut
 from recallbook_studies.running.point import OUTCOMES, Point, unique
@@ -28,32 +26,11 @@ from recallbook_studies.running.store import Result, Store
 def measure(point: Point, problem: Problem) -> dict[str, float | None]:
     """``accuracy``, ``lock_on`` and ``recall`` of one point on its own draw; ``None`` where not
     measured."""
-    if point.method in ("argmax", "assignment"):
+    if point.method != "three_steps":
         from recallbook_bounds.decoding import decoded
 
         return dict(zip(OUTCOMES, (None, None, decoded(problem, method=point.method)), strict=True))
-    model = train_point(point, problem)
-    return asdict(evaluate(problem, model, point.test_samples))
-
-
-def train_point(point: Point, problem: Problem) -> RecallTransformer | Weights:
-    """What one point trains on a problem, which may be its own draw in another disguise."""
-    if point.method != "descend":
-        return three_steps(problem, point.eta, point.gamma)
-    assert point.steps is not None and point.eta is not None and point.gamma is not None
-    model = RecallTransformer(problem)
-    descend(
-        model,
-        problem,
-        point.steps,
-        eta=point.eta,
-        gamma=point.gamma,
-        batch=point.batch,
-        optimizer=point.optimizer,
-        learn=point.learn.split("+"),
-        embedding_rate=point.embedding_rate,
-    )
-    return model
+    return asdict(evaluate(problem, three_steps(problem), point.test_samples))
 
 
 def run_sweep(
@@ -66,9 +43,8 @@ def run_sweep(
 ) -> pd.DataFrame:
     r"""Simulate what the store lacks, and return all of it.
 
-    Points of one $(V,L,\text{seed})$ share sequences, drawn once in a task and reused over $N$, $d$,
-    $m$ and the rates
-    (:class:`~recallbook_studies.running.paired.PairedDraws`). Results depend neither on the executor nor on
+    Points of one $(V,L,\text{seed})$ share sequences, drawn once in a task and reused over $N$, $d$
+    and $m$ (:class:`~recallbook_studies.running.paired.PairedDraws`). Results depend neither on the executor nor on
     what else is in the sweep.
 
     Parameters
