@@ -23,7 +23,7 @@ from recallbook.theory.prediction import theory_of
 from recallbook_studies.commands import predicting
 
 NUMBERS = {"power_law": "(0.5)", "low_rank": "(4)", "clustered": "(3, 0.4)"}
-EVERY = [name + (NUMBERS[name] if law.takes else "") for name, law in REGISTRY.items()]
+EVERY = [name + (NUMBERS.get(name, "") if law.takes else "") for name, law in REGISTRY.items()]
 every_law = pytest.mark.parametrize("law", EVERY)
 
 LAWS = ["power_law(0.5)", "power_law(1.5)", "low_rank(4)", "clustered(3, 0.4)", "gaussian"]
