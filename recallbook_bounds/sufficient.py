@@ -12,7 +12,7 @@ from tqdm import tqdm
 from recallbook.arguments import check_seed, check_share
 from recallbook.data.task import draw
 from recallbook.setting import Setting
-from recallbook.theory.prediction import critical_samples
+from recallbook.theory.critical import critical_samples
 from recallbook.theory.search import bracket
 from recallbook_bounds.certificate import certify
 from recallbook_bounds.closed_form import SMALLEST_VOCAB, sufficient_samples_closed_form
