@@ -19,7 +19,7 @@ from scipy.stats import binom
 
 from recallbook.setting import Setting
 from recallbook.theory.feature_kernels import SHUFFLED, Drawn
-from recallbook.theory.lock_on import Lock, Scores, Tokens, lock, lock_given, score_laws
+from recallbook.theory.lock_on import Lock, ScoreLaws, StandardLaw, lock, lock_given, score_laws
 from recallbook.theory.recall import LARGEST_COUNT, fact_counts, log_chance, overlaps, recall_values
 from recallbook.theory.symbolic import recall_terms as symbolic
 from recallbook.theory.symbolic.expressions import V, Values, d, numeric
@@ -61,7 +61,7 @@ def draw_law(setting: Setting, without: tuple[str, ...] = ()) -> DrawLaw:
     for first in range(0, DRAWS, BLOCK):
         block = slice(first, first + BLOCK)
         draws = np.repeat(np.arange(DRAWS)[block], FACTS)  # the draw of every point
-        given = Scores(*(part[draws] for part in scores)) if scores else None
+        given = ScoreLaws(*(part[draws] for part in scores)) if scores else None
         locks = _locks(setting, given, tokens[block]) if given else lock(setting)
         asked = _asked(setting, triggers[draws])
         values = recall_values(setting, locks, asked.overlaps, without)
@@ -112,7 +112,7 @@ def _levels(size: int, rng: np.random.Generator) -> Array:
     return np.asarray(steps / (steps[:, -1:] + rng.standard_gamma(size + 1 - ranks, (DRAWS, 1))))
 
 
-def _locks(setting: Setting, scores: Scores, levels: Array) -> Lock:
+def _locks(setting: Setting, scores: ScoreLaws, levels: Array) -> Lock:
     """Lock-on at every point against the tokens of its draw, the largest of them at ``levels``
     ``(BLOCK, ranks)``."""
     size = setting.vocab
@@ -179,7 +179,7 @@ def _favour(
     noise = np.sqrt(np.maximum(numeric(terms.noise)(given) + alone, TINY))[:, None]
     third = on["label frequencies"] * np.abs(theta) ** 3 * (mu + 3 * nu)
     skew = third / np.maximum(setting.samples * spread, TINY) ** 3
-    law = Tokens(np.minimum(skew, 2.0), None)
+    law = StandardLaw(np.minimum(skew, 2.0), None)
 
     def deviations(tails: Array) -> Array:
         return np.asarray(
