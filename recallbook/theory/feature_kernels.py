@@ -10,32 +10,30 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 from numpy.polynomial.hermite_e import hermegauss
-from numpy.typing import NDArray
 from scipy.interpolate import BSpline, make_interp_spline
 
-from recallbook.embedding_laws import Law
 from recallbook.theory import hermite
 from recallbook.theory.hermite import Phi
 from recallbook.theory.symbolic import lock_terms, recall_terms
-from recallbook.theory.symbolic.expressions import Values
+from recallbook.theory.symbolic.expressions import Array, Values
 
-Array = NDArray[np.float64]
+if TYPE_CHECKING:
+    from recallbook.embedding_laws import Law
+
 Points = Float[np.ndarray, " points"]
 Coefficients = Float[np.ndarray, "points k"]
 ORDER = 16  # of the series in the overlap; what is left at small rho is below 1e-4
 VARIANCES = np.geomspace(1e-2, 12, 160)  # grid of pre-activation variances, interpolated
 ANGLES, ANGLE_WEIGHTS = hermegauss(5)  # fluctuations of an overlap, or of a pre-activation
 ANGLE_WEIGHTS = ANGLE_WEIGHTS / ANGLE_WEIGHTS.sum()
-DRAWS, ASKED, STORED = (
-    32,
-    128,
-    256,
-)  # draws of trigger and neurons; tokens of each that are asked, and stored
+DRAWS = 32  # of trigger and neurons
+ASKED = 128  # tokens of each that are asked
+STORED = 256  # and stored
 POOL = 16  # triggers of which one is taken for a draw
 # fixed points come in an order; a shuffled one leaves nothing to what a draw's number says about
 # them
@@ -103,8 +101,8 @@ class Drawn(NamedTuple):
 def drawn_overlaps(
     law: Law, dim: int, width: int, *, activation: Phi, tau: int, stored: int
 ) -> Drawn:
-    r"""Overlaps of :data:`recallbook.theory.symbolic.recall_terms.OVERLAPS` in the features of
-    ``DRAWS`` drawn MLPs.
+    r"""Overlaps, the symbols of :data:`recallbook.theory.symbolic.recall_terms.LINEAR`, in the
+    features of ``DRAWS`` drawn MLPs.
 
     Each draw has its trigger, neurons, asked tokens and ``stored`` tokens; each asked token is a
     point. What is averaged in closed form elsewhere, over output embeddings and counts, is not

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
-import torch
 from numpy.polynomial import hermite_e, legendre
-from numpy.typing import NDArray
 
-from recallbook.activations import ACTIVATIONS, Activation, differentiated
 from recallbook.arguments import check_finite, check_rate, check_size, not_allowed
 from recallbook.setting import check_activation
+from recallbook.theory.symbolic.expressions import Array
 
-Array = NDArray[np.float64]
-Phi = str | Activation
+if TYPE_CHECKING:
+    from recallbook.activations import Activation
+
+Phi: TypeAlias = "str | Activation"
 REACH = 12.0  # standard deviations; the normal density beyond is below 1e-31
 PANELS = 24  # panels of equal width with an edge at 0, where the kinks of common activations are
 PER_PANEL = 12
@@ -36,7 +36,7 @@ class Coefficients(NamedTuple):
     error: float
 
 
-class Moments(NamedTuple):
+class ActivationMoments(NamedTuple):
     r"""Means over $x\sim N(0,a)$ of $\phi^2,\phi'^2,\phi\phi'$, and $\frac d{da}\mathbb E\,\phi^2$,
     by $a$."""
 
@@ -94,26 +94,29 @@ def _basis(order: int, panels: int = PANELS) -> Array:
     return hermite_e.hermevander(normal_rule(panels)[0], order) / scale
 
 
-def moment_table(activation: Phi, variances: Array) -> Moments:
-    """:class:`Moments` for each variance, as arrays."""
+def moment_table(activation: Phi, variances: Array) -> ActivationMoments:
+    """:class:`ActivationMoments` for each variance, as arrays."""
     x, weights = normal_rule()
     points = np.sqrt(variances)[:, None] * x
     phi, slope = values(activation, points), slopes(activation, points)
     parts = (phi**2, slope**2, phi * slope, phi * slope * points / variances[:, None])
-    return Moments(*(np.asarray(part @ weights) for part in parts))
+    return ActivationMoments(*(np.asarray(part @ weights) for part in parts))
 
 
 def values(activation: Phi, x: Array) -> Array:
     r"""$\phi(x)$."""
-    return np.asarray(
-        check_finite(
-            "activation", elementwise(activation)(torch.from_numpy(np.ascontiguousarray(x)))
-        )
-    )
+    import torch
+
+    images = elementwise(activation)(torch.from_numpy(np.ascontiguousarray(x)))
+    return np.asarray(check_finite("activation", images))
 
 
 def slopes(activation: Phi, x: Array) -> Array:
     r"""$\phi'(x)$ by automatic differentiation."""
+    import torch
+
+    from recallbook.activations import differentiated
+
     tensor = torch.from_numpy(np.ascontiguousarray(x))
     images, pullback = differentiated(elementwise(activation), tensor)
     return np.asarray(pullback(torch.ones_like(images)))
@@ -121,5 +124,7 @@ def slopes(activation: Phi, x: Array) -> Array:
 
 def elementwise(activation: Phi) -> Activation:
     """The activation as a function on tensors."""
+    from recallbook.activations import ACTIVATIONS
+
     activation = check_activation("activation", activation)
     return ACTIVATIONS[activation] if isinstance(activation, str) else activation

@@ -14,10 +14,9 @@ from recallbook.setting import Setting
 from recallbook.theory.feature_kernels import near_zero
 from recallbook.theory.moments import exact
 from recallbook.theory.symbolic import lock_terms as symbolic
-from recallbook.theory.symbolic.expressions import Values, numeric
+from recallbook.theory.symbolic.expressions import Array, Values, numeric
 from recallbook.theory.values import (
     POINTS,
-    Array,
     coordinate_shape,
     effective_dim,
     length_variance,

@@ -29,8 +29,7 @@ from recallbook.theory.lock_on import NODES, lock, values
 from recallbook.theory.recall import chance_of_recall, overlaps
 from recallbook.theory.search import bracket
 from recallbook.theory.symbolic import lock_terms as lock_symbols, recall_terms as recall_symbols
-from recallbook.theory.symbolic.expressions import N, V, numeric
-from recallbook.theory.values import Array
+from recallbook.theory.symbolic.expressions import Array, N, V, numeric
 
 WIDEST = 2**24  # wider MLPs are as good as infinite
 

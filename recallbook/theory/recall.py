@@ -20,11 +20,10 @@ from recallbook.theory.feature_kernels import (
 )
 from recallbook.theory.lock_on import NODE_WEIGHTS, Lock
 from recallbook.theory.symbolic import recall_terms as symbolic
-from recallbook.theory.symbolic.expressions import Values, d as D, numeric
+from recallbook.theory.symbolic.expressions import Array, Values, d as D, numeric
 from recallbook.theory.values import (
     FAR,
     POINTS,
-    Array,
     coordinate_shape,
     cosine,
     effective_dim,
