@@ -47,21 +47,22 @@ OVERLAP_WEIGHTS = np.diff(EDGES)
 @lru_cache(maxsize=512)
 def near_zero(activation: Phi, seq_len: int, vocab: int, *, dim: float, tau: int) -> Values:
     r"""What step 2 sees of $\phi$ at the variance $a$ of a mean value's pre-activation;
-    $s^2$-scaled.
+    $s^2$-scaled ("Near zero: the predictor's eight numbers", appendix of chapter 7).
 
-    $|\bar e'|^2\approx\frac1L+\frac RV+\frac\tau{L^2}$ before division by $s^2$. By symbol:
+    $|\bar e'|^2\approx\frac1L+\frac RV+\frac\tau{L^2}$ before division by $s^2=1+\tau$. By symbol:
     $k_s,k_o$ are $\partial_cK$ for sequences with the same and with different labels, and $k_2$ its
     mean square over pairs of the latter; $k_b$ is $k_o+2\partial_aK$; $k_1=\frac d{da}\mathbb
     E\,\phi^2$, a sequence meeting itself; $p_o,p_1$ are $s\,\mathbb E\,\phi'\phi$ for a pair and
     for one; $e=s^2\,\mathbb E\,\phi'^2\,\mathbb E\,\phi^2$, what a finite width scatters."""
-    scale = 1.0 + tau
+    s2 = 1.0 + tau
     shared = (1 - 1 / seq_len) / vocab + tau / seq_len**2
-    a = (1 / seq_len + shared) / scale
+    a = (1 / seq_len + shared) / s2
     phi = hermite.hermite_coefficients(activation, a, ORDER).values
     order = np.arange(ORDER + 1.0)
     slope = np.sqrt(order[1:]) * phi[1:] / math.sqrt(a)  # coefficients of phi'
     second = np.sqrt(order[1:-1]) * slope[1:] / math.sqrt(a)  # and of phi''
-    other, same = shared / (a * scale), (shared + 1 / seq_len**2) / (a * scale)
+    # correlation of two mean values with different labels, and with the same
+    other, same = shared / (a * s2), (shared + 1 / seq_len**2) / (a * s2)
 
     def series(first: Array, by: Array, rho: float) -> float:
         count = min(len(first), len(by))
@@ -69,7 +70,7 @@ def near_zero(activation: Phi, seq_len: int, vocab: int, *, dim: float, tau: int
 
     moments = hermite.moment_table(activation, np.array([a]))
     # of the overlap of two mean values
-    jitter = math.sqrt(1 / dim + 1 / vocab) / (seq_len * scale * a)
+    jitter = math.sqrt(1 / dim + 1 / vocab) / (seq_len * s2 * a)
     pairs = [
         series(slope, slope, float(np.clip(other + jitter * angle, -1, 1))) for angle in ANGLES
     ]
@@ -79,9 +80,9 @@ def near_zero(activation: Phi, seq_len: int, vocab: int, *, dim: float, tau: int
         lock_terms.k_square: float(ANGLE_WEIGHTS @ np.square(pairs)),
         lock_terms.k_bias: series(slope, slope, other) + series(second, phi, other),
         lock_terms.k_own: float(moments.growth[0]),
-        lock_terms.p_other: math.sqrt(scale) * series(slope, phi, other),
-        lock_terms.p_own: math.sqrt(scale) * float(moments.product[0]),
-        lock_terms.spread: scale * float(moments.slope_square[0] * moments.square[0]),
+        lock_terms.p_other: math.sqrt(s2) * series(slope, phi, other),
+        lock_terms.p_own: math.sqrt(s2) * float(moments.product[0]),
+        lock_terms.spread: s2 * float(moments.slope_square[0] * moments.square[0]),
     }
 
 
@@ -151,38 +152,36 @@ def _triggers(law: Law, dim: int, width: int, activation: Phi) -> Iterator[tuple
 
 def _one_draw(activation: Phi, vectors: Array, neurons: Array, tau: int) -> Drawn:
     """The overlaps of ``ASKED`` tokens with the others, after the trigger in ``vectors``."""
-    plain, width = vectors[1:], len(neurons)
-    located = plain + tau * vectors[0]
+    tokens, width = vectors[1:], len(neurons)
+    located = tokens + tau * vectors[0]
 
     def features(inputs: Array) -> Array:
         return hermite.values(activation, inputs @ neurons.T) / math.sqrt(width)
 
     images = features(located)
-    asked, memory = images[:ASKED], images[ASKED:]
-    overlap = asked @ memory.T
+    asked, stored = images[:ASKED], images[ASKED:]
+    overlap = asked @ stored.T
     infinite_width = _kernel(activation, located[:ASKED], located[ASKED:], 1.0 + tau)
-    total, smooth = overlap.var(axis=1, ddof=1), infinite_width.var(axis=1, ddof=1)
-    others = overlap if not tau else asked @ features(plain[ASKED:]).T
-    square = np.sum(asked**2, axis=1)
-    mean = overlap.mean(axis=1)
-    groups = np.quantile(overlap, (EDGES[1:] + EDGES[:-1]) / 2, axis=1).T - mean[:, None]
+    variance, J = overlap.var(axis=1, ddof=1), infinite_width.var(axis=1, ddof=1)
+    untriggered = overlap if not tau else asked @ features(tokens[ASKED:]).T
+    H, theta = np.sum(asked**2, axis=1), overlap.mean(axis=1)
+    groups = np.quantile(overlap, (EDGES[1:] + EDGES[:-1]) / 2, axis=1).T - theta[:, None]
     groups = groups - (groups @ OVERLAP_WEIGHTS)[:, None]
     spread = np.sqrt(groups**2 @ OVERLAP_WEIGHTS)[:, None]
     found = {
-        recall_terms.H: square,
-        recall_terms.theta: mean,
-        recall_terms.theta2: mean**2,
-        recall_terms.J: np.minimum(total, smooth),
-        recall_terms.F: np.maximum(total - smooth, 0),
-        recall_terms.B: np.mean(others**2, axis=1),
-        recall_terms.again: np.sum(asked * features(plain[:ASKED]), axis=1) if tau else square,
+        recall_terms.H: H,
+        recall_terms.theta: theta,
+        recall_terms.theta2: theta**2,
+        recall_terms.J: np.minimum(variance, J),
+        recall_terms.F: np.maximum(variance - J, 0),
+        recall_terms.B: np.mean(untriggered**2, axis=1),
+        recall_terms.again: np.sum(asked * features(tokens[:ASKED]), axis=1) if tau else H,
     }
     common = overlap.mean(axis=0).var(ddof=1)
     # less what a mean over the asked leaves of the rest
-    common = max(common - (total.mean() - common) / ASKED, 0.0)
-    return Drawn(
-        found, np.divide(groups, spread, out=np.zeros_like(groups), where=spread > 0), common
-    )
+    common = max(common - (variance.mean() - common) / ASKED, 0.0)
+    law = np.divide(groups, spread, out=np.zeros_like(groups), where=spread > 0)
+    return Drawn(found, law, common)
 
 
 def _random_vectors(law: Law, dim: int, rng: np.random.Generator, count: int) -> Array:
@@ -195,7 +194,7 @@ def _random_vectors(law: Law, dim: int, rng: np.random.Generator, count: int) ->
 
 
 def _kernel(activation: Phi, left: Array, right: Array, scale: float) -> Array:
-    """The kernel of infinite width between rows, by Mehler's formula at their own lengths."""
+    """The kernel of infinite width between rows, by (eq-mehler, chapter 7) at their own lengths."""
     a, b = (np.sum(rows**2, axis=1) / scale for rows in (left, right))
     rho: Array = left @ right.T / scale / np.sqrt(a[:, None] * b)
     total: Array = np.zeros_like(rho)

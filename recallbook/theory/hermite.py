@@ -3,7 +3,7 @@ error that is returned.
 
 For a pre-activation $x=\sqrt a\,\xi$ with $\xi$ standard normal, $\phi(\sqrt
 a\,\xi)=\sum_k\phi_k(a)\,\mathrm{He}_k(\xi)/\sqrt{k!}$, and for two of covariance $c$ (Mehler's
-formula) $\mathbb E\,\phi(x)\phi(x')=\sum_k\phi_k(a)\phi_k(a')\,\rho^k$, $\rho=c/\sqrt{aa'}$."""
+formula, eq-mehler of chapter 7) $\mathbb E\,\phi(x)\phi(x')=\sum_k\phi_k(a)\phi_k(a')\,\rho^k$, $\rho=c/\sqrt{aa'}$."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PER_PANEL = 12
 LARGEST_ORDER = 60
 
 
-class Coefficients(NamedTuple):
+class HermiteCoefficients(NamedTuple):
     r"""$\phi_0(a),\dots,\phi_K(a)$ ``(K + 1,)``, and the largest difference to quadrature with half
     the panels."""
 
@@ -57,7 +57,9 @@ def normal_rule(panels: int = PANELS) -> tuple[Array, Array]:
     return x, (half * weights).ravel() * np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)
 
 
-def hermite_coefficients(activation: Phi, variance: float = 1.0, order: int = 10) -> Coefficients:
+def hermite_coefficients(
+    activation: Phi, variance: float = 1.0, order: int = 10
+) -> HermiteCoefficients:
     r"""$\phi_k(a)=\mathbb E\,\phi(\sqrt a\,\xi)\,\mathrm{He}_k(\xi)/\sqrt{k!}$ for $k=0,\dots,$
     ``order``.
 
@@ -75,7 +77,7 @@ def hermite_coefficients(activation: Phi, variance: float = 1.0, order: int = 10
         coefficient_table(activation, np.array([variance]), order, panels)[0]
         for panels in (PANELS, PANELS // 2)
     ]
-    return Coefficients(table[0], float(np.abs(table[0] - table[1]).max()))
+    return HermiteCoefficients(table[0], float(np.abs(table[0] - table[1]).max()))
 
 
 def coefficient_table(activation: Phi, variances: Array, order: int, panels: int = PANELS) -> Array:
