@@ -57,8 +57,10 @@ def draw_law(setting: Setting, without: tuple[str, ...] = ()) -> DrawLaw:
     for first in range(0, DRAWS, BLOCK):
         block = slice(first, first + BLOCK)
         draws = np.repeat(np.arange(DRAWS)[block], FACTS)  # the draw of every point
-        given = ScoreLaws(*(part[draws] for part in scores)) if scores else None
-        locks = _locks(setting, given, tokens[block]) if given else lock(setting)
+        if scores:
+            locks = _locks(setting, ScoreLaws(*(part[draws] for part in scores)), tokens[block])
+        else:
+            locks = lock(setting)
         asked = _asked(setting, T[draws])
         values = recall_values(setting, locks, asked.overlaps, without)
         favour = _favour(values, asked.common, Q[draws], labels[block])
@@ -73,9 +75,9 @@ def _moments(setting: Setting, locks: Lock, chance: Array) -> Array:
     many = setting.samples / setting.vocab > LARGEST_COUNT
     counts = normal("count") if many else fact_counts(setting.samples, setting.vocab)
     counts = counts.reshape(BLOCK, FACTS) - counts.mean()
+    token, chance = locks.token.reshape(BLOCK, FACTS), chance.reshape(BLOCK, FACTS)
     found = []
-    for right, square in ((locks.token * chance, locks.token**2 * chance), (chance, chance)):
-        right, square = right.reshape(BLOCK, FACTS), square.reshape(BLOCK, FACTS)
+    for right, square in ((token * chance, token**2 * chance), (chance, chance)):
         mean = right.mean(axis=1)
         by_count = np.mean((right - mean[:, None]) * counts, axis=1) ** 2 / np.maximum(
             np.mean(counts**2, axis=1), TINY
@@ -168,8 +170,8 @@ def _favour(values: Values, common: Array, Q: Array, levels: Array) -> Array:
 
 
 def _favours(values: Values, common: Array, Q: Array) -> tuple[Array, StandardLaw, Array]:
-    r"""Standard deviation over labels of $c_k$, its law, and the standard deviation of the rest of a
-    wrong logit, at every point.
+    r"""Standard deviation of $c_k$ over labels, its law, and the standard deviation of the rest of
+    a wrong logit, at every point.
 
     Of the overlap between an asked and a stored vector, the mean $\theta$ and a part of variance
     ``common`` that the stored one brings along are the same whatever is asked. So
@@ -190,6 +192,7 @@ def _favours(values: Values, common: Array, Q: Array) -> tuple[Array, StandardLa
 
     own = numeric(symbolic.own_variance())({**values, symbolic.k: np.sqrt(mu**2 + mu + nu)})
     across = values[symbolic.r] * (1 - 1 / values[d])
+    # c_k is given: of the own fact's variance, and of that of the others, its part is no noise
     left = own - by_token / values[N] ** 2
     left = left - across * others * (by_count + by_token) / values[N] ** 2
     noise = np.sqrt(np.maximum(numeric(symbolic.recall_terms().noise)(values) + left, TINY))

@@ -129,18 +129,20 @@ def _draws(law: Law, dim: int, width: int, *, activation: Phi, tau: int, stored:
             vectors[0] = length * trigger
             neurons += np.outer(along - neurons @ trigger, trigger)
         draws.append(_one_draw(activation, vectors, neurons / math.sqrt(1 + tau), tau))
-    points, laws = [part.overlaps for part in draws], np.concatenate([part.law for part in draws])
     found = {
-        symbol: np.concatenate([part[symbol] for part in points])[SHUFFLED] for symbol in points[0]
+        symbol: np.concatenate([part.overlaps[symbol] for part in draws])[SHUFFLED]
+        for symbol in draws[0].overlaps
     }
+    laws = np.concatenate([part.law for part in draws])
     common = np.repeat([part.common for part in draws], ASKED)
     return Drawn(found, laws[SHUFFLED], common[SHUFFLED])
 
 
 def _triggers(law: Law, dim: int, width: int, activation: Phi) -> Iterator[tuple[float, Array]]:
     r"""Length of the trigger and every neuron's part along it, for each draw: spread evenly over
-    $\theta=\frac1m\sum_r(\mathbb E_z\,\phi(\omega_r^\top(t+z)))^2$, which decides recall and scatters
-    widely with few neurons. Of ``DRAWS * POOL`` the middles of ``DRAWS`` groups in its order."""
+    $\theta=\frac1m\sum_r(\mathbb E_z\,\phi(\omega_r^\top(t+z)))^2$, which decides recall and
+    scatters widely with few neurons. Of ``DRAWS * POOL`` the middles of ``DRAWS`` groups in its
+    order."""
     rng = np.random.default_rng(19)
     lengths = np.linalg.norm(_random_vectors(law, dim, rng, DRAWS * POOL), axis=1)
     along = rng.standard_normal((width, DRAWS * POOL))

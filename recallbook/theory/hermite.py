@@ -2,8 +2,8 @@ r"""Hermite coefficients and Gaussian moments of an activation $\phi$, exact up 
 error that is returned.
 
 For a pre-activation $x=\sqrt a\,\xi$ with $\xi$ standard normal, $\phi(\sqrt
-a\,\xi)=\sum_k\phi_k(a)\,\mathrm{He}_k(\xi)/\sqrt{k!}$, and for two of covariance $c$ (Mehler's
-formula, eq-mehler of chapter 7) $\mathbb E\,\phi(x)\phi(x')=\sum_k\phi_k(a)\phi_k(a')\,\rho^k$, $\rho=c/\sqrt{aa'}$."""
+a\,\xi)=\sum_k\phi_k(a)\,\mathrm{He}_k(\xi)/\sqrt{k!}$, and for two of covariance $c$ (eq-mehler,
+chapter 7) $\mathbb E\,\phi(x)\phi(x')=\sum_k\phi_k(a)\phi_k(a')\,\rho^k$, $\rho=c/\sqrt{aa'}$."""
 
 from __future__ import annotations
 

@@ -2,18 +2,18 @@ r"""Step 2 in the early-phase limit: what the trigger adds to a score, and how m
 scatter.
 
 The attention vector is $w=\frac1N\sum_i\Sigma_i\,q_{y_i}$ (eq-attention-vector, chapter 5), with
-$\Sigma_i$ the covariance of keys and values of a sequence and $q_k$ what step 1 stored about a label.
-A token scores $z_v^\top w$, the trigger adds $t^\top w$. Attention locks when the second exceeds the
-scatter of the first.
+$\Sigma_i$ the covariance of keys and values of a sequence and $q_k$ what step 1 stored about a
+label. A token scores $z_v^\top w$, the trigger adds $t^\top w$. Attention locks when the second
+exceeds the scatter of the first.
 
 Each noise is a function. Its docstring has the variance of token scores without the MLP and without
 the factor $1-\frac1d$; chapter 5 divides by the squared signal $(\frac R{L^2V})^2$. All are leading
 parts, in $\frac1V,\frac1d,\frac1N$ with the corrections that matter, of the moments that
 ``recallbook_studies/ch05/enumeration.py`` counts (prop-exact-moments, appendix of chapter 5): in
 ``tests/test_moments.py``, ``test_every_term_of_the_ledger_is_derived`` compares the variances of
-tokens, ``test_what_leads_in_the_marks_variance`` those of the trigger's score. What the MLP makes of
-them is ours and heuristic: ``test_score_and_scatter_with_the_mlp`` of ``tests/test_mlp_theory.py``
-measures it."""
+tokens, ``test_what_leads_in_the_marks_variance`` those of the trigger's score. What the MLP makes
+of them is ours and heuristic: ``test_score_and_scatter_with_the_mlp`` of
+``tests/test_mlp_theory.py`` measures it."""
 
 from __future__ import annotations
 
@@ -123,8 +123,8 @@ def _by_tokens(variance: sp.Expr, pull: sp.Expr | int = 0) -> LockTerm:
 def _by_one_vector(square: sp.Expr) -> LockTerm:
     r"""Scatter of $w=Gx$ with $x$ of this square, the same for all sequences and independent of the
     embeddings: $x^\top G^3x$ for tokens, $(t^\top Gx)^2$ for the trigger."""
-    third, second = spectral_moment(3), spectral_moment(2)
-    return LockTerm(square * across * third / d**3, T * square * across * second / d**3)
+    square = square * across / d**3
+    return LockTerm(square * spectral_moment(3), T * square * spectral_moment(2))
 
 
 def mean_bias() -> LockTerm:
@@ -146,9 +146,8 @@ def gradient_noise() -> LockTerm:
 def frequency_noise() -> LockTerm:
     r"""Uneven labels read the irrelevant tokens of step 1: $R^2\frac{\kappa Q}N\big(\frac
     R{NL}+\frac1{L^2V}\big)\frac{\Gamma_4}{d^3}$ (eq-frequency-noise, chapter 5)."""
-    uneven = Q * kappa / N * (R / (N * L) + 1 / (L**2 * V)) * k_square
-    token, trigger = spectral_moment(4), T * spectral_moment(3)
-    return LockTerm(R**2 * uneven * token / d**3 * across, R**2 * uneven * trigger / d**3 * across)
+    square = R**2 * Q * kappa / N * (R / (N * L) + 1 / (L**2 * V)) * k_square * across / d**3
+    return LockTerm(square * spectral_moment(4), T * square * spectral_moment(3))
 
 
 def fact_interference() -> LockTerm:

@@ -1,8 +1,8 @@
 r"""Step 3 in the early-phase limit: signal and noise when $W_V^{(2)}/\gamma$ is asked for a located
 token.
 
-A logit of label $k$ is $u_k^\top g$ with $g=\sum_jq_j\tilde u_j$ (eq-asked, chapter 6): the sum over
-facts $j$ of how often each was located, times how much it overlaps with the asked vector
+A logit of label $k$ is $u_k^\top g$ with $g=\sum_jq_j\tilde u_j$ (eq-asked, chapter 6): the sum
+over facts $j$ of how often each was located, times how much it overlaps with the asked vector
 $h=z_v+\tau t$. Overlaps are taken in feature space, where the MLP's features replace $h$;
 :data:`LINEAR` gives them for Attention-only."""
 
