@@ -154,12 +154,12 @@ def fact_interference() -> LockTerm:
     r"""Stored facts overlap with irrelevant tokens, and these with stored facts:
     $\frac{R\kappa^2}{L^2VN}$ times the sum of
 
-    - $(1+R)\frac\kappa L$, one of the two irrelevant, and $\frac{\tau RT}{dL}$, the same with the
-      trigger as the fact's value;
+    - $(1+R)\frac\kappa L$, either way round, and $\frac{\tau RT}{dL}$, irrelevant tokens of step 1
+      that the trigger in a fact's value reads;
     - $\frac RV\big(\frac2L+\frac{4/L+1/V}{V\kappa}\big)$, where the irrelevant token is the fact's
       own: both are one coincidence, and more counts bring more of them;
-    - $\frac Qd\big(\frac MV+\frac{\tau T}{L^2}\big)+\frac{\tau QRT^2}{L^2}$, facts along the mean
-      value.
+    - $\frac Qd\big(\frac MV+\frac{\tau T}{L^2}\big)+\frac{\tau QRT^2}{L^2}$, facts that agree with
+      the mean value.
 
     Words: "The eight noises", appendix of chapter 5."""
     own_label = (2 / L + (4 / L + 1 / V) / (V * kappa)) * R / V
