@@ -115,7 +115,7 @@ def certify(problem: Problem, *, from_above: bool = True) -> Certificate:
         raise not_allowed(
             "problem.query", "zero", "a vector that is not zero: attention would see nothing"
         )
-    numbers = setting.vocab**2 * min(setting.dim, setting.vocab + 1)
+    numbers = lock_law.form_size(setting)
     if setting.seq_len > 1 and numbers > lock_law.LARGEST_FORM:
         limit = f"vocab**2 * min(dim, vocab + 1) at most {lock_law.LARGEST_FORM:,}, for the form of all margins"
         raise not_allowed("problem", f"with {numbers:,} such numbers", limit)

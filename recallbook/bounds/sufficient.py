@@ -12,7 +12,7 @@ from tqdm import tqdm
 from recallbook.arguments import check_seed, check_share
 from recallbook.bounds.certificate import certify
 from recallbook.bounds.closed_form import SMALLEST_VOCAB, sufficient_samples_closed_form
-from recallbook.bounds.lock_law import LARGEST_FORM
+from recallbook.bounds.lock_law import LARGEST_FORM, form_size
 from recallbook.data.task import draw
 from recallbook.setting import Setting
 from recallbook.theory.prediction import critical_samples
@@ -113,7 +113,7 @@ def sufficient_samples(
     fixed = {"vocab": vocab, "seq_len": seq_len, "dim": dim, **setting}
     sizes = Setting(**fixed, samples=1)  # checks them
     start = found = math.inf
-    if vocab**2 * min(dim, vocab + 1) <= LARGEST_FORM:
+    if form_size(sizes) <= LARGEST_FORM:
         start = critical_samples(**fixed, accuracy=accuracy, warn=False)
     if start < math.inf:
         with tqdm(desc="some 80 certificates", unit="", leave=False, disable=None) as bar:
