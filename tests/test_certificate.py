@@ -493,7 +493,8 @@ def test_what_a_pair_is_charged(monkeypatch):
     monkeypatch.setattr(
         recall_law, "recall_bound", lambda w, d, moved: charged.append(moved) or 0 * moved + 1
     )
-    found = certificate._charged(problem, chances, certificate._met(problem))
+    weights = recall_law.stored_weights(problem)
+    found = certificate._charged(problem, weights, chances, certificate._met(problem))
     assert found.unique().tolist() == [1 - certificate.FAILING[0] - certificate.RARE]
     h, expected = z + problem.trigger, torch.zeros(6, dtype=torch.float64)
     for row, place in zip(problem.tokens.long(), problem.positions, strict=True):
