@@ -463,7 +463,7 @@ def test_averages_are_by_frequency(monkeypatch):
     chances = 0.02 * torch.rand(4, 4, generator=generator, dtype=torch.float64)
     stored = torch.tensor([0.9, 0.5, 0.7, 0.3], dtype=torch.float64)
     monkeypatch.setattr(lock_law, "pair_chances", lambda *_: chances)
-    monkeypatch.setattr(certificate, "_stored", lambda *_: stored)
+    monkeypatch.setattr(certificate, "_recalled", lambda *_: stored)
     powers = [np.arange(1.0, 5) ** -alpha for alpha in (1.0, 2.0)]
     facts, others = (power / power.sum() for power in powers)
     locks = least = 0.0
