@@ -55,9 +55,9 @@ def certify(problem: Problem, *, from_above: bool = True) -> Certificate:
     ``problem``, drawn or the caller's own; its output embeddings are not looked at, only their law
     (``problem.setting.embeddings``), and so they may not be the caller's. With $p_{vv'}$ a bound on
     the chance that token $v$, marked, does not outscore $v'$, $\Sigma_{\rm train}$ the sum of
-    $p_{vv'}$ over pairs that share a training sequence, $\Sigma_{\rm
-    test}=1-\frac1V\sum_v\big(1-\frac1V\sum_{v'}p_{vv'}\big)^{L-1}$ and $R$ the proved recall with
-    perfect attention, $$\text{lock-on}\ge1-\Sigma_{\rm test},\qquad\text{recall}\ge
+    $p_{vv'}$ over pairs that share a training sequence,
+    $\Sigma_{\rm test}=1-\frac1V\sum_v\big(1-\frac1V\sum_{v'}p_{vv'}\big)^{L-1}$ and $R$ the proved
+    recall with perfect attention, $$\text{lock-on}\ge1-\Sigma_{\rm test},\qquad\text{recall}\ge
     R-\Sigma_{\rm train},\qquad\text{accuracy}\ge R-\Sigma_{\rm train}-\Sigma_{\rm test}$$
     (eq-certificate, appendix of chapter 6; $F$ and $T$ of chapter 6). Where $\Sigma_{\rm train}$ is
     above 0.02, and for Attention-only with Gaussian output embeddings, equal loss weights and no
@@ -65,10 +65,9 @@ def certify(problem: Problem, *, from_above: bool = True) -> Certificate:
     fail are charged by their share of the stored weight (eq-charged). From above, a sequence about
     $v$ locks with at most the least chance, among its other tokens $v'$, that $v$ is not behind
     $v'$. With $A$ the mean of this over sequences and $R'$ what perfect attention recalls at most,
-    $$\begin{aligned}\text{lock-on}&\le A,\qquad\text{recall}\le R'+\Sigma_{\rm
-    train},\\\text{accuracy}&\le\min\big(A+\tfrac1V,\ R'+\Sigma_{\rm train}+\Sigma_{\rm
-    test}\big)\end{aligned}$$ (eq-upper-draw), and each of $n$ facts that no sequence shows counts
-    for at most $\frac1n$. Where tokens are not equally frequent, averages over sequences are by
+    $$\text{lock-on}\le A,\qquad\text{recall}\le R'+\Sigma_{\rm train},\qquad
+    \text{accuracy}\le\min\big(A+\tfrac1V,\ R'+\Sigma_{\rm train}+\Sigma_{\rm test}\big)$$
+    (eq-upper-draw), and each of $n$ facts that no sequence shows counts for at most $\frac1n$. Where tokens are not equally frequent, averages over sequences are by
     frequency.
 
     Parameters
@@ -245,8 +244,8 @@ def _from_above(
 
 
 def _covered(problem: Problem) -> torch.Tensor:
-    r"""Bound the chance $\kappa_v$ of each fact to be answered from above, ``(V,)``: $\frac1n$ if it
-    is one of $n$ that no sequence shows, since their labels are alike (prop-upper-draw, step 3)."""
+    r"""Bound the chance $\kappa_v$ of each fact to be answered from above, ``(V,)``: $\frac1n$ if
+    it is one of $n$ that no sequence shows, since their labels are alike (prop-upper-draw, step 3)."""
     counts = torch.bincount(problem.labels, minlength=problem.setting.vocab)[problem.permutation]
     if problem.setting.output_bias == "calibrated":  # a bias tells labels apart
         return torch.ones_like(counts, dtype=problem.dtype)

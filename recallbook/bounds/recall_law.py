@@ -85,8 +85,8 @@ def _chords(
 
 
 def stored_weights(problem: Problem) -> Float[Tensor, "V V"]:
-    r"""Compute $q_j=f_j\,g(h_j)^\top g(h_v)$, $h_v=z_v+\tau t$, centred over $j$, ``(V, V)``: row for
-    the asked $v$, column for $j$ (eq-asked and thm-recall-law, chapter 6).
+    r"""Compute $q_j=f_j\,g(h_j)^\top g(h_v)$, $h_v=z_v+\tau t$, centred over $j$, ``(V, V)``: row
+    for the asked $v$, column for $j$ (eq-asked and thm-recall-law, chapter 6).
 
     With loss weights $q_j$ has the factor $\omega_j$; with an output bias $c_j$ times their sum is
     taken off. What step 3 stores if every training sequence locks, in the early-phase limit. Labels
@@ -233,8 +233,8 @@ def log_wins(
 def _thresholds(
     q_hat: Float[Tensor, "n V"], v: Tensor, chi: Float[np.ndarray, " c"], xi: float
 ) -> tuple[Array, ...]:
-    r"""Compute $c_k$, what it gains per unit of $\chi$ and of $\xi$, and $p_k$; infinite and 0 for the
-    right label, which does not compete with itself."""
+    r"""Compute $c_k$, what it gains per unit of $\chi$ and of $\xi$, and $p_k$; infinite and 0 for
+    the right label, which does not compete with itself."""
     rows, columns, wrong = np.arange(len(q_hat)), v.numpy(), q_hat.numpy()[:, None, :]
     right = wrong[rows, :, columns][:, :, None]
     s = np.sqrt(np.maximum(1 - right**2, 1e-12))
@@ -282,8 +282,8 @@ def _wins_at_most(
 
 
 def _cells(cells: Cells) -> tuple[Array, ...]:
-    r"""By cell: its middle $x_0$, chances of its parts, how far from the middle their means are, and
-    their width."""
+    r"""Give by cell its middle $x_0$, chances of its parts, how far from the middle their means are,
+    and their width."""
     middles = (cells.edges[:-1] + cells.edges[1:]) / 2
     means = (cells.chords @ cells.edges).reshape(-1, PARTS)
     chances = cells.chances.reshape(-1, PARTS)
@@ -291,8 +291,8 @@ def _cells(cells: Cells) -> tuple[Array, ...]:
 
 
 def _log_tilted(slope: Array, chances: Array, away: Array, width: Array | float) -> Array:
-    r"""Bound $\log\mathbb E[e^{g(x-x_0)};\text{cell}]$ from above, $x_0$ its middle: a part of width
-    $w$ and mean $m$ gives $e^{g(m-x_0)+g^2w^2/8}$ (Hoeffding)."""
+    r"""Bound $\log\mathbb E[e^{g(x-x_0)};\text{cell}]$ from above, $x_0$ its middle: a part of
+    width $w$ and mean $m$ gives $e^{g(m-x_0)+g^2w^2/8}$ (Hoeffding)."""
     logs = special.logsumexp(slope[..., None] * away, b=chances, axis=-1)
     return np.asarray(logs + (slope * width) ** 2 / 8)
 
@@ -322,8 +322,8 @@ def sphere_bound(q: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]:
 
     With $R=\sum_{j\ne v,k}q_ju_j$ and $\Delta=q_v-q_k$ the margin of $v$ over $k$ is
     $\Delta(1-u_v^\top u_k)+(u_v-u_k)^\top R$. Given the length of $R$ it is at most 0 with the
-    chance of :func:`sphere_beats` at $\kappa=\Delta/\lVert R\rVert$, for $\Delta>0$; any other label
-    counts as one that beats $v$. The tail of $\lVert R\rVert^2$ is at most :func:`length_tail`,
+    chance of :func:`sphere_beats` at $\kappa=\Delta/\lVert R\rVert$, for $\Delta>0$; any other
+    label counts as one that beats $v$. The tail of $\lVert R\rVert^2$ is at most :func:`length_tail`,
     Chernoff's for Gaussian vectors, around $Q=\sum_{j\ne v,k}q_j^2$."""
     if dim == 1:
         return torch.zeros(len(q), dtype=q.dtype)
