@@ -67,8 +67,8 @@ def certify(problem: Problem, *, from_above: bool = True) -> Certificate:
     $v'$. With $A$ the mean of this over sequences and $R'$ what perfect attention recalls at most,
     $$\text{lock-on}\le A,\qquad\text{recall}\le R'+\Sigma_{\rm train},\qquad
     \text{accuracy}\le\min\big(A+\tfrac1V,\ R'+\Sigma_{\rm train}+\Sigma_{\rm test}\big)$$
-    (eq-upper-draw), and each of $n$ facts that no sequence shows counts for at most $\frac1n$. Where tokens are not equally frequent, averages over sequences are by
-    frequency.
+    (eq-upper-draw), and each of $n$ facts that no sequence shows counts for at most $\frac1n$.
+    Where tokens are not equally frequent, averages over sequences are by frequency.
 
     Parameters
     ----------
@@ -245,7 +245,8 @@ def _from_above(
 
 def _covered(problem: Problem) -> torch.Tensor:
     r"""Bound the chance $\kappa_v$ of each fact to be answered from above, ``(V,)``: $\frac1n$ if
-    it is one of $n$ that no sequence shows, since their labels are alike (prop-upper-draw, step 3)."""
+    it is one of $n$ that no sequence shows, since their labels are alike (step 3 of the proof of
+    prop-upper-draw)."""
     counts = torch.bincount(problem.labels, minlength=problem.setting.vocab)[problem.permutation]
     if problem.setting.output_bias == "calibrated":  # a bias tells labels apart
         return torch.ones_like(counts, dtype=problem.dtype)

@@ -5,8 +5,8 @@ Attention-only, Gaussian embeddings, early-phase limit (thm-closed, thm-closed-f
 proof of a sufficient number of sequences). Every constant of the proof is an expression here, under
 its symbol and in the order in which the proof makes it: :func:`definitions` first, then what the
 signal of lock-on loses (:func:`losses`), the Frobenius norm that it is compared with
-(:func:`norms`), and recall. Losses and norms are in units of $1/K$, the signal's own. Ours; loose in
-constants."""
+(:func:`norms`), and recall. Losses and norms are in units of $1/K$, the signal's own. Ours; loose
+in constants."""
 
 from __future__ import annotations
 

@@ -282,8 +282,8 @@ def _wins_at_most(
 
 
 def _cells(cells: Cells) -> tuple[Array, ...]:
-    r"""Give by cell its middle $x_0$, chances of its parts, how far from the middle their means are,
-    and their width."""
+    r"""Give by cell its middle $x_0$, chances of its parts, how far from it their means are, and
+    their width."""
     middles = (cells.edges[:-1] + cells.edges[1:]) / 2
     means = (cells.chords @ cells.edges).reshape(-1, PARTS)
     chances = cells.chances.reshape(-1, PARTS)
@@ -323,8 +323,8 @@ def sphere_bound(q: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]:
     With $R=\sum_{j\ne v,k}q_ju_j$ and $\Delta=q_v-q_k$ the margin of $v$ over $k$ is
     $\Delta(1-u_v^\top u_k)+(u_v-u_k)^\top R$. Given the length of $R$ it is at most 0 with the
     chance of :func:`sphere_beats` at $\kappa=\Delta/\lVert R\rVert$, for $\Delta>0$; any other
-    label counts as one that beats $v$. The tail of $\lVert R\rVert^2$ is at most :func:`length_tail`,
-    Chernoff's for Gaussian vectors, around $Q=\sum_{j\ne v,k}q_j^2$."""
+    label counts as one that beats $v$. The tail of $\lVert R\rVert^2$ is at most
+    :func:`length_tail`, Chernoff's for Gaussian vectors, around $Q=\sum_{j\ne v,k}q_j^2$."""
     if dim == 1:
         return torch.zeros(len(q), dtype=q.dtype)
     right, square = q.diagonal()[:, None], q.square()
