@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from jaxtyping import Float64
+from torch import Tensor
 
 from recallbook.arguments import not_allowed
 from recallbook.bounds import lock_law, recall_law
@@ -171,7 +172,7 @@ def _provable(problem: Problem) -> tuple[Problem, Geometry]:
     return problem, geometry
 
 
-def _mean(values: torch.Tensor, law: Float64[np.ndarray, " V"]) -> torch.Tensor:
+def _mean(values: Tensor, law: Float64[np.ndarray, " V"]) -> Tensor:
     """Average over tokens, the last axis, of this law."""
     return values.mean(dim=-1) if np.all(law == law[0]) else values @ torch.from_numpy(law)
 
@@ -182,12 +183,12 @@ def _at_least(bound: float) -> float:
     return max(0.0, bound - recall_law.SAFETY)
 
 
-def _at_most(bound: torch.Tensor | float) -> float:
+def _at_most(bound: Tensor | float) -> float:
     """Add to the bound what rounding can take from it."""
     return min(1.0, float(bound) + recall_law.SAFETY)
 
 
-def _recalled(q: torch.Tensor, dim: int, geometry: Geometry) -> torch.Tensor:
+def _recalled(q: Tensor, dim: int, geometry: Geometry) -> Tensor:
     """Bound the chance of each fact to be recalled with perfect attention from below, ``(V,)``."""
     if geometry == "orthonormal":
         return recall_law.surely_recalled(q).to(q.dtype)
@@ -196,9 +197,7 @@ def _recalled(q: torch.Tensor, dim: int, geometry: Geometry) -> torch.Tensor:
     return recall_law.recall_bound(q, dim)
 
 
-def _charged(
-    problem: Problem, q: torch.Tensor, p: torch.Tensor, shares: torch.Tensor
-) -> torch.Tensor:
+def _charged(problem: Problem, q: Tensor, p: Tensor, shares: Tensor) -> Tensor:
     r"""Bound the chance of each fact to be recalled from below where pairs on the wrong side are
     charged by their share of the stored weight, ``(V,)`` (eq-charged, proofs of certificates).
 
@@ -224,8 +223,8 @@ def _charged(
 
 def _from_above(
     problem: Problem,
-    possible: torch.Tensor,
-    locked: torch.Tensor,
+    possible: Tensor,
+    locked: Tensor,
     sigma_train: float,
     failed: float,
 ) -> Outcome:
@@ -243,7 +242,7 @@ def _from_above(
     )
 
 
-def _covered(problem: Problem) -> torch.Tensor:
+def _covered(problem: Problem) -> Tensor:
     r"""Bound the chance $\kappa_v$ of each fact to be answered from above, ``(V,)``: $\frac1n$ if
     it is one of $n$ that no sequence shows, since their labels are alike (step 3 of the proof of
     prop-upper-draw)."""
@@ -253,7 +252,7 @@ def _covered(problem: Problem) -> torch.Tensor:
     return torch.where(counts > 0, 1.0, 1 / (counts == 0).sum().clamp(min=1).to(problem.dtype))
 
 
-def _met(problem: Problem) -> torch.Tensor:
+def _met(problem: Problem) -> Tensor:
     r"""Count how often an informative token (row) meets another token, $n_{jv'}$, per training
     sequence, ``(V, V)``."""
     vocab, tokens = problem.setting.vocab, problem.tokens.long()

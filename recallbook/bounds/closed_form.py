@@ -157,7 +157,7 @@ def signal() -> sp.Expr:
 def losses() -> dict[str, sp.Expr]:
     r"""Give $K$ times what each other part of the trace takes away at most, by name
     (lem-closed-trace, eq-prf-losses)."""
-    tilted = root(V * G / N)
+    norm_beta = root(V * G / N)  # over sqrt(N)
     weight = f_plus ** sp.Rational(3, 2) * b_plus
     itself = K / (L**2 * N) * (3 * L * h_plus + alpha_plus * ell_plus**2 + b_plus * G * gamma)
     itself_noise = B_Y * sigma_X * root(2 * Lambda * N) + 4 * third_part * Lambda * B_X * B_Y
@@ -168,11 +168,19 @@ def losses() -> dict[str, sp.Expr]:
     return {
         "uneven facts": root(G) * gamma * (Delta + ell_plus**2 * phi * (f_plus + 1) * root(V / N)),
         "centred facts": phi * f_plus * alpha_2 * G * root(V / N),
-        "trigger and facts": tau * f_plus * ell_plus * (alpha_1 * phi * tilted + f_plus * gamma * G)
-        + tau * phi * f_plus * ell_plus * tilted * (alpha_plus + ell_plus * gamma),
-        "facts and mean": L * phi * o_bar * f_plus * tilted * (alpha_plus + tau * ell_plus * gamma)
+        "trigger and facts": tau
+        * f_plus
+        * ell_plus
+        * (alpha_1 * phi * norm_beta + f_plus * gamma * G)
+        + tau * phi * f_plus * ell_plus * norm_beta * (alpha_plus + ell_plus * gamma),
+        "facts and mean": L
+        * phi
+        * o_bar
+        * f_plus
+        * norm_beta
+        * (alpha_plus + tau * ell_plus * gamma)
         + tau * L * V * phi**2 * o_bar * ell_plus * alpha_1 / N,
-        "spread and facts": (L - 1) * phi * f_plus * G * gamma * tilted,
+        "spread and facts": (L - 1) * phi * f_plus * G * gamma * norm_beta,
         "spread and trigger": tau * (L - 1) * V * phi**2 * ell_plus * G * gamma / N,
         "mean bias": L * (L - 1) * V * phi**2 * G * gamma * o_bar / N,
         "facts and values": weight * alpha_2 * root(2 * Lambda * G * L / N)

@@ -116,19 +116,19 @@ class Whitened(NamedTuple):
     ``observed`` $Y$, ``(d, d)`` or ``(d, m)``; ``labels``, rows $a_k$; ``tokens``, rows
     $\frac{\sqrt N}Vb_v$."""
 
-    observed: torch.Tensor
-    labels: torch.Tensor
-    tokens: torch.Tensor
+    observed: Tensor
+    labels: Tensor
+    tokens: Tensor
 
 
 def decode(
     problem: Problem,
     method: str = "argmax",
     *,
-    gradient: torch.Tensor | None = None,
+    gradient: Tensor | None = None,
     dtype: torch.dtype | None = None,
     device: Device | None = None,
-) -> torch.Tensor:
+) -> Tensor:
     r"""Guess the label of every token from $G$ of :func:`recallbook.initial_gradient`, shape
     ``(V,)`` int64.
 
@@ -178,9 +178,7 @@ def decode(
     return _first_matching(best) if method == "assignment" else best.int().argmax(dim=1)
 
 
-def choices(
-    problem: Problem, method: str = "argmax", gradient: torch.Tensor | None = None
-) -> torch.Tensor:
+def choices(problem: Problem, method: str = "argmax", gradient: Tensor | None = None) -> Tensor:
     """Say which labels the method finds equally good for each token, ``(V tokens, V labels)`` of
     truth values.
 
@@ -196,15 +194,13 @@ def choices(
     method = check_choice("method", method, METHODS)
     problem = check_problem(problem)
     if method == "refined":  # a path of exchanges: one answer
-        return torch.nn.functional.one_hot(
+        return functional.one_hot(
             decode(problem, method, gradient=gradient), problem.setting.vocab
         ).bool()
     return _best(*_scores(problem, method, _seen(problem, gradient)), method)
 
 
-def decoded(
-    problem: Problem, method: str = "argmax", gradient: torch.Tensor | None = None
-) -> float:
+def decoded(problem: Problem, method: str = "argmax", gradient: Tensor | None = None) -> float:
     """Compute the fraction of the facts that the method finds; one that ties with k - 1 other
     labels counts 1/k."""
     best = choices(problem, method, gradient)
@@ -212,11 +208,11 @@ def decoded(
     return float((right.double() / best.sum(dim=1)).mean())
 
 
-def _seen(problem: Problem, gradient: torch.Tensor | None) -> torch.Tensor:
+def _seen(problem: Problem, gradient: Tensor | None) -> Tensor:
     return value_step(problem) if gradient is None else gradient.to(problem.device, problem.dtype)
 
 
-def _scores(problem: Problem, method: str, seen: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def _scores(problem: Problem, method: str, seen: Tensor) -> tuple[Tensor, Tensor]:
     """Compute how well each label fits each token ``(V tokens, V labels)``, and the slack of ties
     ``(V, 1)``."""
     if method == "descent":
@@ -230,18 +226,18 @@ def _scores(problem: Problem, method: str, seen: torch.Tensor) -> tuple[torch.Te
     return _fit(Whitened(seen, problem.output_embeddings, x))
 
 
-def _fit(seen: Whitened) -> tuple[torch.Tensor, torch.Tensor]:
+def _fit(seen: Whitened) -> tuple[Tensor, Tensor]:
     r"""Compute the same, $a_k^\top Yb_v$, from a gradient, whitened or not, with vectors of labels
     and tokens in its units."""
     y, a, b = seen
     return b @ y.T @ a.T, logit_slack(a, y, b)
 
 
-def _best(scores: torch.Tensor, slack: torch.Tensor, method: str) -> torch.Tensor:
+def _best(scores: Tensor, slack: Tensor, method: str) -> Tensor:
     return admissible(scores, float(slack.max())) if method == "assignment" else tied(scores, slack)
 
 
-def admissible(scores: torch.Tensor, slack: float) -> torch.Tensor:
+def admissible(scores: Tensor, slack: float) -> Tensor:
     r"""Say which labels some permutation with the largest sum of scores gives each token,
     ``(V tokens, V labels)``.
 
@@ -266,14 +262,14 @@ def admissible(scores: torch.Tensor, slack: float) -> torch.Tensor:
     return torch.from_numpy(free & same).to(scores.device)
 
 
-def _first_matching(best: torch.Tensor) -> torch.Tensor:
+def _first_matching(best: Tensor) -> Tensor:
     """Choose a permutation of admissible labels, ``(V,)``: the same one wherever the admissible
     labels are the same."""
     found = maximum_bipartite_matching(csr_array(best.cpu().numpy()), perm_type="column")
     return torch.from_numpy(found.astype(np.int64)).to(best.device)
 
 
-def token_features(problem: Problem) -> torch.Tensor:
+def token_features(problem: Problem) -> Tensor:
     r"""Compute the features of the mean sequence that holds token $v$ marked beside average tokens,
     ``(V, d)`` or ``(V, m)``."""
     setting, z = problem.setting, problem.input_embeddings
@@ -283,7 +279,7 @@ def token_features(problem: Problem) -> torch.Tensor:
     return features(problem, (z + shared) / setting.seq_len)
 
 
-def whiten(problem: Problem, gradient: torch.Tensor) -> Whitened:
+def whiten(problem: Problem, gradient: Tensor) -> Whitened:
     r"""Compute $Y=\sqrt N\,\Sigma_U^{-1/2}G\,\Sigma_X^{-1/2}$, inverse on the range (step 1 of the
     proof of thm-bound-information, at equal frequencies), and both tables in its units.
 
@@ -314,7 +310,7 @@ def whiten(problem: Problem, gradient: torch.Tensor) -> Whitened:
     )
 
 
-def _inverse_root(rows: torch.Tensor, rank: int) -> torch.Tensor:
+def _inverse_root(rows: Tensor, rank: int) -> Tensor:
     r"""Compute the symmetric $(R^\top R)^{-1/2}$ on the ``rank`` strongest directions of the rows;
     algebra says how many there are.
 
@@ -326,7 +322,7 @@ def _inverse_root(rows: torch.Tensor, rank: int) -> torch.Tensor:
     return torch.matmul(kept.T / sizes[keep], kept)
 
 
-def refine(seen: Whitened, labels: torch.Tensor) -> torch.Tensor:
+def refine(seen: Whitened, labels: Tensor) -> Tensor:
     r"""Exchange the two labels that raise the likelihood $-\frac12\lVert Y-M_\pi\rVert^2$,
     $M_\pi=\frac{\sqrt N}V\sum_va_{\pi(v)}b_v^\top$, most until none does, ``(V,)``; one exchange
     costs $O(V^2+Vd)$."""
