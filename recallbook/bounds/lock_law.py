@@ -103,9 +103,9 @@ def _label_tables(
     r"""Compute $m_k$, the table that takes $a$ to $S_k$, and the steepest slope of $\phi$ at label
     $k$.
 
-    ``values``: $z_v$ and $t$, or $W_{\rm in}z_v$ and $W_{\rm in}t$; $J_i$ is then
-    $\operatorname{diag}\phi'(W_{\rm in}\bar e'_i)/\sqrt m$, whose root and whose $W_{\rm in}$
-    stand apart. $\Sigma_i^\top=\frac1L\sum_je'_{ij}e_{ij}^\top-\bar e'_i\bar e_i^\top$."""
+    $\Sigma_i^\top=\frac1L\sum_je'_{ij}e_{ij}^\top-\bar e'_i\bar e_i^\top$. With the MLP
+    $J_i=\operatorname{diag}\phi'(W_{\rm in}\bar e'_i)\,W_{\rm in}/\sqrt m$, and ``values`` are
+    $W_{\rm in}z_v$ and $W_{\rm in}t$; else they are the keys, $z_v$ and $t$."""
     length, tau = problem.setting.seq_len, float(problem.setting.trigger_in_values)
     (z, t), (z_value, t_value) = ((table[:-1], table[-1]) for table in (keys, values))
     rows = (problem.labels == k).nonzero()[:, 0]  # i
@@ -172,7 +172,7 @@ def _sizes(
 
 
 def _coordinates(table: Float[Tensor, "V1 d"]) -> Float[Tensor, "V1 c"]:
-    """The rows in an orthonormal basis of the space that they span, where that has fewer
+    """Turn the rows into an orthonormal basis of the space that they span, where that has fewer
     dimensions."""
     if table.shape[1] <= table.shape[0]:
         return table
@@ -180,15 +180,15 @@ def _coordinates(table: Float[Tensor, "V1 d"]) -> Float[Tensor, "V1 c"]:
 
 
 def _linear(values: Float[Tensor, " V1"]) -> Float[Tensor, "V V"]:
-    """A linear function of $a=t+z_v-z_{v'}$ for all pairs from its values at the tokens and the
-    trigger."""
+    """Give a linear function of $a=t+z_v-z_{v'}$ for all pairs from its values at the tokens and
+    the trigger."""
     tokens, mark = values[:-1], values[-1]
     return mark + (tokens[:, None] - tokens)
 
 
 def _quadratic(gram: Float[Tensor, "V1 V1"]) -> Float[Tensor, "V V"]:
-    """A quadratic function of $a$ for all pairs, at least 0, from its bilinear form at the tokens
-    and the trigger."""
+    """Give a quadratic function of $a$ for all pairs, at least 0, from its bilinear form at the
+    tokens and the trigger."""
     tokens, cross, mark = gram[:-1, :-1], gram[-1, :-1], gram[-1, -1]
     own = tokens.diagonal()
     return (mark + own[:, None] + own - 2 * tokens + 2 * (cross[:, None] - cross)).clamp(min=0)
@@ -239,7 +239,7 @@ def refined(
 
 
 def _forms(found: Margins, pairs: Float[Tensor, "n 2"]) -> Float[Tensor, "n V V"]:
-    """$M$ of some pairs."""
+    """Compute $M$ of some pairs, ``(n, V, V)``."""
     v, other = pairs.T
     a = found.keys[-1] + found.keys[v] - found.keys[other]  # (n, c)
     return torch.einsum("klc,nc->nkl", found.form, a)
@@ -264,7 +264,7 @@ def pair_chances(found: Margins, dim: int, geometry: Geometry = "normal") -> Flo
 
 
 def _worst(sizes: Float[Tensor, "V V"]) -> Iterator[Tensor]:
-    """The pairs whose eigenvalues are found, from the largest size on, a batch at a time."""
+    """Give the pairs whose eigenvalues are found, from the largest size on, a batch at a time."""
     vocab = len(sizes)
     order = sizes.flatten().argsort(descending=True)[: max(FEWEST, EIGENVALUES // vocab**3)]
     for batch in torch.split(order, max(1, BATCH * 256**2 // max(vocab, 256) ** 2)):
