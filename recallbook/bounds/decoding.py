@@ -323,8 +323,8 @@ def _inverse_root(rows: Tensor, rank: int) -> Tensor:
 
 
 def refine(seen: Whitened, labels: Tensor) -> Tensor:
-    r"""Exchange the two labels that raise the likelihood $-\frac12\lVert Y-M_\pi\rVert^2$,
-    $M_\pi=\frac{\sqrt N}V\sum_va_{\pi(v)}b_v^\top$, most until none does, ``(V,)``; one exchange
+    r"""Exchange the two labels that raise the likelihood $-\frac12\lVert Y-M_{\pi}\rVert^2$,
+    $M_{\pi}=\frac{\sqrt N}V\sum_va_{\pi(v)}b_v^\top$, most until none does, ``(V,)``; one exchange
     costs $O(V^2+Vd)$."""
     y, a, b = seen
     labels = labels.clone()
