@@ -15,6 +15,7 @@ from recallbook.setting import Setting
 from recallbook.theory.critical import critical_samples
 from recallbook.theory.search import bracket
 from recallbook_bounds.certificate import certify
+from recallbook_bounds.closed_form import SMALLEST_VOCAB, sufficient_samples_closed_form
 from recallbook_bounds.lock_law import LARGEST_FORM, form_size
 
 MARGIN = 0.1  # of certified over wanted accuracy that pilots ask for, or half of what is left to 1

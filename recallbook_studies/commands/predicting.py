@@ -19,6 +19,8 @@ from recallbook.setting import LATER, LOSS_WEIGHTS, OUTPUT_BIASES, Setting
 from recallbook.theory.caveats import doubts, message
 from recallbook.theory.critical import critical_samples
 from recallbook.theory.prediction import phase, predict, theory_of
+from recallbook_bounds.certificate import certify
+from recallbook_bounds.coverage import coverage_samples, covered_accuracy, minimum_samples
 from recallbook_bounds.lock_law import LARGEST_FORM, form_size
 from recallbook_studies.examining.examination import examine
 from recallbook_studies.examining.table_files import read_embeddings
