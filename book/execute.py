@@ -18,7 +18,6 @@ import nbformat
 from nbclient import NotebookClient
 
 ROOT = Path(__file__).resolve().parents[1]
-# Figures of a chapter that README.md and the landing page show too, by name.
 KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
 # A tool's own notes in the metadata of a cell; tags and figure settings stay.
 VOLATILE = ("execution", "collapsed", "scrolled", "jupyter", "colab", "outputId", "ExecuteTime")

@@ -9,13 +9,8 @@ if TYPE_CHECKING:
     from recallbook.data.task import Problem, Sequences, draw
     from recallbook.model.transformer import RecallTransformer, Weights
     from recallbook.setting import Setting
-    from recallbook.theory.prediction import (
-        Prediction,
-        critical_samples,
-        critical_width,
-        phase,
-        predict,
-    )
+    from recallbook.theory.critical import capacity, critical_samples, critical_width
+    from recallbook.theory.prediction import Prediction, phase, predict
     from recallbook.theory.theories import Term
     from recallbook.training import reference
     from recallbook.training.descent import initial_gradient, three_steps
@@ -49,6 +44,7 @@ __all__ = [
     "Term",
     "TrainedPrediction",
     "Weights",
+    "capacity",
     "certify",
     "critical_samples",
     "critical_width",
@@ -77,7 +73,8 @@ _MODULES = {
     "recallbook.data.task": "Problem Sequences draw",
     "recallbook.model.transformer": "RecallTransformer Weights",
     "recallbook.setting": "Setting",
-    "recallbook.theory.prediction": "Prediction critical_samples critical_width phase predict",
+    "recallbook.theory.critical": "capacity critical_samples critical_width",
+    "recallbook.theory.prediction": "Prediction phase predict",
     "recallbook.theory.theories": "Term",
     "recallbook.training.descent": "initial_gradient three_steps",
     "recallbook.training.evaluation": "Outcome evaluate",

@@ -3,8 +3,9 @@ three steps, and the larger of two needs.
 
 Coverage: given the data, unseen tokens and labels are matched uniformly at random, so of $u>0$
 unseen facts any labels name at most one on average. With $\mu=V(1-\frac1V)^N=\mathbb E\,u$ that
-leaves at most $V-\mu+1$ facts. Mean bias: the margin of the marked token over another is Gaussian
-in the mean embedding $\bar z$, given all else. Ours."""
+leaves at most $V-\mu+1$ facts (prop-bound-coverage, chapter 8). Mean bias: the margin of the marked
+token over another is Gaussian in the mean embedding $\bar z$, given all else (thm-mean-bias, proofs
+of what three steps need). Ours."""
 
 from __future__ import annotations
 
@@ -13,24 +14,23 @@ from functools import cache
 
 import numpy as np
 import sympy as sp
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from recallbook.arguments import check_choice, check_size
 from recallbook.theory import moments
-from recallbook.theory.symbolic.expressions import L, N, V, Values, d, numeric, tau
+from recallbook.theory.symbolic.expressions import Array, L, N, V, Values, d, numeric, tau
 from recallbook_bounds import information, information_terms as expressions
 
 LEARNERS = ("one gradient", "three steps")
-KEPT = (0.25, 0.4, 0.55, 0.7, 0.85, 0.97)  # values of theta that are tried; each is valid
-kept, pull, own, fourth, mixed = sp.symbols("theta e_2 h m_4 m_2", positive=True)
-spread, scatter, facts, others = sp.symbols("y s r_1 r_2", positive=True)
-good, missed = sp.symbols("P p", nonnegative=True)
+THETAS = (0.25, 0.4, 0.55, 0.7, 0.85, 0.97)  # values of theta that are tried; each is valid
+theta, e_2, h, m_4, m_2 = sp.symbols("theta e_2 h m_4 m_2", positive=True)
+y, s, r_1, r_2 = sp.symbols("y s r_1 r_2", positive=True)
+P, p = sp.symbols("P p", nonnegative=True)
 
 
 def unseen_allowed(vocab: int, accuracy: float = 1.0, error: float | None = None) -> float:
-    r"""Largest mean number $\mu$ of unseen facts with which any reader of the data can be that
-    good.
+    r"""Give the largest mean number $\mu$ of unseen facts with which any reader of the data can be
+    that good (prop-bound-coverage, chapter 8; prop-bound-coverage-often, its appendix of proofs).
 
     With ``error=None``, a mean fraction $\alpha$: $\mu\le(1-\alpha)V+1$. With ``error`` $=\delta$,
     at least $a=\lceil\alpha V\rceil$ facts but for an event of probability $\delta$: $\mu\le
@@ -59,8 +59,8 @@ def unseen_allowed(vocab: int, accuracy: float = 1.0, error: float | None = None
 
 
 def coverage_samples(vocab: int, accuracy: float = 1.0, *, error: float | None = None) -> float:
-    r"""Sequences that every reader of the data needs: $N\ge\log\frac V\mu\big/\log\frac V{V-1}$, at
-    least 0.
+    r"""Count the sequences that every reader of the data needs: $N\ge\log\frac V\mu\big/\log\frac
+    V{V-1}$, at least 0 (second line of eq-bound, chapter 8).
 
     $\mu$ from :func:`unseen_allowed`. For all facts about $V\log V$. Holds for every reader, three
     steps included.
@@ -75,7 +75,7 @@ def coverage_samples(vocab: int, accuracy: float = 1.0, *, error: float | None =
 
 
 def covered_accuracy(vocab: int, samples: int) -> float:
-    r"""Largest mean fraction of facts that coverage allows:
+    r"""Give the largest mean fraction of facts that coverage allows:
     $1-\max\big(0,(1-\frac1V)^N-\frac1V\big)$."""
     vocab, samples = check_size("vocab", vocab, smallest=2), check_size("samples", samples)
     unseen = float(numeric(expressions.chance_unseen())({V: vocab, N: samples}))
@@ -84,34 +84,35 @@ def covered_accuracy(vocab: int, samples: int) -> float:
 
 @cache
 def mean_bias() -> dict[sp.Symbol, sp.Expr]:
-    r"""Chance ``missed``, at least, that an other token of a fresh sequence outscores the marked one
-    after three steps at $N\ge V$, for every $0<\theta<1$, and what it is made of, in order.
+    r"""Give the chance $p$, at least, that another token of a fresh sequence outscores the marked
+    one after three steps at $N\ge V$, for every $0<\theta<1$, and what it is made of, in order
+    (eq-necessary-bias).
 
-    The mean embedding moves a margin by ``spread`` times a normal variable, or more, but with a
-    chance of $1-P$: ``scatter`` is the relative variance of its main part, ``facts`` and ``others``
-    are mean squares of the rest. $e_2^2$ is :func:`pull_square`. Attention-only, Gaussian
+    The mean embedding moves a margin by at least $\theta y/\sqrt{Vd}$ times a normal variable, but
+    with a chance of $1-P$: $s$ is the relative variance of its main part, $r_1$ and $r_2$ are mean
+    squares of the rest. $e_2^2$ is :func:`pull_square`. Attention-only, Gaussian
     embeddings."""
-    drift = sp.sqrt(scatter) + sp.sqrt(2 * (facts + others)) / spread
+    drift = sp.sqrt(s) + sp.sqrt(2 * (r_1 + r_2)) / y
     return {
-        own: 2 * (1 + 18 / d + 44 / d**2) / (3 * V),
-        fourth: 9 / d**2 + own,
-        mixed: (1 + tau) ** 2 * ((1 + 4 / d) / d + own),
-        spread: sp.sqrt(3 - 3 / (2 * d)) * (1 - 1 / L) * (V - 1) * (V - 2) / (V**2 * d * N),
-        scatter: (1 + 2 / d) / (1 - 1 / (2 * d)) * V * (V + 1) / ((V - 1) * (V - 2)) - 1,
-        facts: (L - 1) ** 2
-        * (fourth + mixed)
+        h: 2 * (1 + 18 / d + 44 / d**2) / (3 * V),
+        m_4: 9 / d**2 + h,
+        m_2: (1 + tau) ** 2 * ((1 + 4 / d) / d + h),
+        y: sp.sqrt(3 - 3 / (2 * d)) * (1 - 1 / L) * (V - 1) * (V - 2) / (V**2 * d * N),
+        s: (1 + 2 / d) / (1 - 1 / (2 * d)) * V * (V + 1) / ((V - 1) * (V - 2)) - 1,
+        r_1: (L - 1) ** 2
+        * (m_4 + m_2)
         * ((2 + 1 / V) / d + 7 * (1 + 1 / d) / V)
         / (L**4 * (V - 1) * N),
-        others: (1 / d + 2 * (1 + 1 / d) / V)
-        * ((2 / L + 4 / L**2 + 8 / L**3) * fourth + mixed / L**3)
+        r_2: (1 / d + 2 * (1 + 1 / d) / V)
+        * ((2 / L + 4 / L**2 + 8 / L**3) * m_4 + m_2 / L**3)
         / N**2,
-        good: sp.Max(0, 1 - drift**2 / (1 - kept) ** 2),
-        missed: (1 - 1 / V) * (good / 4 - sp.sqrt(good * V * d) * pull / (8 * kept * spread)),
+        P: sp.Max(0, 1 - drift**2 / (1 - theta) ** 2),
+        p: (1 - 1 / V) * (P / 4 - sp.sqrt(P * V * d) * e_2 / (8 * theta * y)),
     }
 
 
-def pull_parts(sizes: Values) -> NDArray[np.float64]:
-    """The exact mean square for :func:`pull_square`, by powers of 1/N, ``(5,)``."""
+def pull_parts(sizes: Values) -> Array:
+    """Compute the exact mean square for :func:`pull_square`, by powers of 1/N, ``(5,)``."""
     vocab, length, dim, flag = (float(sizes[symbol]) for symbol in (V, L, d, tau))
     lengths = np.cumprod([1, *(1 + 2 * j / dim for j in range(4))])  # E T^k
     total = np.zeros(5)
@@ -124,8 +125,8 @@ def pull_parts(sizes: Values) -> NDArray[np.float64]:
 
 
 def pull_square(sizes: Values) -> float:
-    r"""At most $\mathbb E(a^\top w_{\rm odd})^2$ at $N\ge V$, and such that $N^2$ times it never
-    falls with $N$.
+    r"""Bound $e_2^2=\mathbb E(a^\top w_{\rm o})^2$ at $N\ge V$ from above (thm-mean-bias), such
+    that $N^2$ times it never falls with $N$.
 
     It is a polynomial in 1/N, exactly known (:mod:`recallbook.theory.moments`); what is negative is
     left out, and beyond the second power $N$ is replaced by $V$."""
@@ -135,23 +136,23 @@ def pull_square(sizes: Values) -> float:
 
 
 def outscored(sizes: Values) -> float:
-    """The best of :func:`mean_bias` at V, N, L, d and tau, over a few theta."""
+    r"""Compute the best $p$ of :func:`mean_bias` at V, N, L, d and tau, over a few $\theta$."""
     found, root = [], math.sqrt(pull_square(sizes))
-    for share in KEPT:
-        values = {**sizes, kept: share, pull: root}
+    for tried in THETAS:
+        values = {**sizes, theta: tried, e_2: root}
         for symbol, expression in mean_bias().items():
             values[symbol] = numeric(expression)(values)
-        found.append(float(values[missed]))
+        found.append(float(values[p]))
     return max(found)
 
 
 def mean_bias_samples(vocab: int, seq_len: int, dim: int, accuracy: float = 0.9) -> float:
-    r"""Sequences below which three steps with at least $V$ of them are not that accurate on
-    average, because of mean bias; 0 where nothing is proved.
+    r"""Count the sequences below which three steps with at least $V$ of them are not that accurate
+    on average, because of mean bias; 0 where nothing is proved (cor-mean-bias).
 
-    About $8\sqrt3(\alpha-\frac34)L^2\sqrt V/d^{3/2}$ at large sizes with $L\gg\sqrt{Vd}$ (which
-    $\tau=1$ asks for; the smaller of both $\tau$ is given); nothing at $\alpha\le\frac34$. Sizes as
-    :func:`minimum_samples` checks them."""
+    About $8\sqrt3(\alpha-\frac34)L^2\sqrt V/d^{3/2}$ at large sizes (eq-necessary-leading) with
+    $L\gg\sqrt{Vd}$ (which $\tau=1$ asks for; the smaller of both $\tau$ is given); nothing at
+    $\alpha\le\frac34$. Sizes as :func:`minimum_samples` checks them."""
     if seq_len == 1 or vocab == 2:
         return 0.0
 
@@ -177,8 +178,8 @@ def minimum_samples(
     reading_error: float = 1.0,
     learner: str = "one gradient",
 ) -> float:
-    r"""Sequences that every reader of the initial gradient needs, or that three steps need: the
-    larger of two needs, one of which is coverage.
+    r"""Count the sequences that every reader of the initial gradient needs (cor-bound, chapter 8),
+    or that three steps need (thm-three-need): the larger of two needs, one of which is coverage.
 
     $$N\ \ge\ \max\Big((V-1)\Big[c\,(L-1)\big(e^{2I/D}-1\big)-1\Big],\ \log\tfrac
     V\mu\Big/\log\tfrac V{V-1}\Big),$$ with $I$ from

@@ -2,7 +2,8 @@ r"""Labels for all tokens from the initial gradient and the embeddings alone.
 
 With $x_v$ the centred features of the mean sequence that holds token $v$, $\mathbb
 E\,G=\frac1V\sum_v\tilde u_{\pi(v)}x_v^\top$, and the noise is close to
-$\frac1N\,\Sigma_U\otimes\Sigma_X$."""
+$\frac1N\,\Sigma_U\otimes\Sigma_X$ (prop-bound-moments, chapter 8; $\Sigma_U$ is $S_U$ at equal
+frequencies)."""
 
 from __future__ import annotations
 
@@ -26,10 +27,17 @@ from recallbook.setting import other_frequencies
 from recallbook.training.early_phase import value_step
 from recallbook.training.gradients import features
 
+METHODS = ("argmax", "whitened", "assignment", "refined", "descent")
 TOKEN_LAWS = ("zipf", "other_zipf")
 CONTEXTS = 2000  # sets of other tokens; each meets every informative token
 PER_FEATURE = 64  # sequences for each feature in the covariance
 ENTRIES = 1 << 22  # numbers in one block of features
+MOST_SWAPS = 20  # per token; the likelihood rises with each, so this only guards against rounding
+LEAST_GAIN = 1e-9  # in the log-likelihood: gains closer than this tie
+# singular values below this share of the largest belong to tables with repeated rows
+DEGENERATE = 1e-9
+# directions of features with less of the largest second moment: what float64 leaves is rounding
+SILENT = 1e-10
 
 
 class FeatureMoments(NamedTuple):
@@ -49,49 +57,48 @@ class FeatureMoments(NamedTuple):
 def feature_moments(
     problem: Problem, contexts: int = CONTEXTS, sequences: int | None = None
 ) -> FeatureMoments:
-    r"""Means given the informative token, and the covariance, of the features of mean sequences.
+    r"""Compute the means given the informative token, and the covariance, of the features of mean
+    sequences.
 
     Without the MLP exact. With it by Monte Carlo from a stream of the problem's own seed that is
     used for nothing else: the same other tokens stand beside every informative token, so that
     differences of means hardly vary, and are exact for a linear activation. The covariance is from
     ``sequences`` others (default: 64 for each feature, and not fewer than ``contexts``), in which
     every token is the informative one equally often. Exact at $L=1$."""
-    setting, embeddings = problem.setting, problem.input_embeddings
+    setting, z = problem.setting, problem.input_embeddings
     setting.require_equal("moments are those of uniform tokens", TOKEN_LAWS)
-    vocab, length = setting.vocab, setting.seq_len
-    shared = float(setting.trigger_in_values) * problem.trigger
+    vocab, length, size = setting.vocab, setting.seq_len, setting.feature_dim
     if problem.mlp_weights is None:
-        mean = embeddings.mean(dim=0)
-        means = (embeddings + (length - 1) * mean + shared) / length
-        centred = (embeddings - mean) / length
-        return FeatureMoments(means, centred.T @ centred * (length / vocab))
+        z_mean = z.mean(dim=0)
+        shared = float(setting.trigger_in_values) * problem.trigger
+        beta = (z - z_mean) / length
+        means = (z + (length - 1) * z_mean + shared) / length
+        return FeatureMoments(means, beta.T @ beta * (length / vocab))
     contexts = contexts if length > 1 else 1
-    means = embeddings.new_zeros(vocab, setting.feature_dim)
-    at_once = max(1, ENTRIES // (vocab * setting.feature_dim))
-    for part in torch.split(_beside(problem, contexts, 0), at_once):
-        located = (part[:, None] + embeddings + shared) / length
-        means += (
-            features(problem, located.flatten(0, 1)).view(len(part), vocab, -1).sum(dim=0)
-            / contexts
-        )
-    second, total = (
-        embeddings.new_zeros(setting.feature_dim, setting.feature_dim),
-        torch.zeros_like(means[0]),
-    )
-    wanted = sequences or max(contexts, PER_FEATURE * setting.feature_dim)
-    rounds = -(-wanted // vocab) if length > 1 else 1
-    beside = _beside(problem, rounds * vocab, 1).view(
-        rounds, vocab, -1
-    )  # in a round each token is informative once
+    at_once = max(1, ENTRIES // (vocab * size))
+    means, total, second = z.new_zeros(vocab, size), z.new_zeros(size), z.new_zeros(size, size)
+    for part in torch.split(_beside(problem, contexts, 0)[:, None], at_once):
+        means += _features_beside(problem, part).sum(dim=0) / contexts
+    wanted = sequences or max(contexts, PER_FEATURE * size)
+    rounds = -(-wanted // vocab) if length > 1 else 1  # in a round each token is informative once
+    beside = _beside(problem, rounds * vocab, 1).view(rounds, vocab, -1)
     for part in torch.split(beside, at_once):
-        seen = features(problem, ((part + embeddings + shared) / length).flatten(0, 1))
-        second += seen.T @ seen / (rounds * vocab)
-        total += seen.sum(dim=0) / (rounds * vocab)
+        g = _features_beside(problem, part).flatten(0, 1)
+        second += g.T @ g / (rounds * vocab)
+        total += g.sum(dim=0) / (rounds * vocab)
     return FeatureMoments(means, second - torch.outer(total, total))
 
 
+def _features_beside(problem: Problem, beside: Float[Tensor, "n _ d"]) -> Float[Tensor, "n V m"]:
+    """Compute the features of mean sequences of every informative token beside others of these
+    sums."""
+    shared = float(problem.setting.trigger_in_values) * problem.trigger
+    e_mean = (beside + problem.input_embeddings + shared) / problem.setting.seq_len
+    return features(problem, e_mean.flatten(0, 1)).view(*e_mean.shape[:2], -1)
+
+
 def _beside(problem: Problem, count: int, block: int) -> Float[Tensor, "n d"]:
-    """Sums of the embeddings of the other tokens, for ``count`` sequences of the reader's own."""
+    """Sum the embeddings of the other tokens, for ``count`` sequences of the reader's own."""
     others = problem.setting.seq_len - 1
     if others == 0:
         return problem.input_embeddings.new_zeros(count, problem.setting.dim)
@@ -102,36 +109,26 @@ def _beside(problem: Problem, count: int, block: int) -> Float[Tensor, "n d"]:
     return functional.embedding_bag(tokens, problem.input_embeddings, mode="sum")
 
 
-METHODS = ("argmax", "whitened", "assignment", "refined", "descent")
-MOST_SWAPS = 20  # per token; the likelihood rises with each, so this only guards against rounding
-LEAST_GAIN = 1e-9  # in the log-likelihood: gains closer than this tie
-DEGENERATE = (
-    1e-9  # singular values below this share of the largest belong to tables with repeated rows
-)
-# directions of features with less of the largest second moment: what float64 leaves is rounding
-SILENT = 1e-10
-
-
 class Whitened(NamedTuple):
     r"""The gradient in units of its noise: $Y=\frac{\sqrt N}V\sum_va_{\pi(v)}b_v^\top+$ noise of
-    variance about 1.
+    variance about 1 (eq-bound-signal, appendix of proofs of chapter 8).
 
     ``observed`` $Y$, ``(d, d)`` or ``(d, m)``; ``labels``, rows $a_k$; ``tokens``, rows
     $\frac{\sqrt N}Vb_v$."""
 
-    observed: torch.Tensor
-    labels: torch.Tensor
-    tokens: torch.Tensor
+    observed: Tensor
+    labels: Tensor
+    tokens: Tensor
 
 
 def decode(
     problem: Problem,
     method: str = "argmax",
     *,
-    gradient: torch.Tensor | None = None,
+    gradient: Tensor | None = None,
     dtype: torch.dtype | None = None,
     device: Device | None = None,
-) -> torch.Tensor:
+) -> Tensor:
     r"""Guess the label of every token from $G$ of :func:`recallbook.initial_gradient`, shape
     ``(V,)`` int64.
 
@@ -181,11 +178,9 @@ def decode(
     return _first_matching(best) if method == "assignment" else best.int().argmax(dim=1)
 
 
-def choices(
-    problem: Problem, method: str = "argmax", gradient: torch.Tensor | None = None
-) -> torch.Tensor:
-    """Which labels the method finds equally good for each token, ``(V tokens, V labels)`` of truth
-    values.
+def choices(problem: Problem, method: str = "argmax", gradient: Tensor | None = None) -> Tensor:
+    """Say which labels the method finds equally good for each token, ``(V tokens, V labels)`` of
+    truth values.
 
     One label, but for ties (:mod:`recallbook.model.ties`). With ``"assignment"``: the labels that
     some best permutation gives the token. :func:`decode` returns the lowest label, or a permutation
@@ -199,57 +194,52 @@ def choices(
     method = check_choice("method", method, METHODS)
     problem = check_problem(problem)
     if method == "refined":  # a path of exchanges: one answer
-        return torch.nn.functional.one_hot(
+        return functional.one_hot(
             decode(problem, method, gradient=gradient), problem.setting.vocab
         ).bool()
     return _best(*_scores(problem, method, _seen(problem, gradient)), method)
 
 
-def decoded(
-    problem: Problem, method: str = "argmax", gradient: torch.Tensor | None = None
-) -> float:
-    """Fraction of the facts that the method finds; one that ties with k - 1 other labels counts
-    1/k."""
+def decoded(problem: Problem, method: str = "argmax", gradient: Tensor | None = None) -> float:
+    """Compute the fraction of the facts that the method finds; one that ties with k - 1 other
+    labels counts 1/k."""
     best = choices(problem, method, gradient)
     right = best.gather(1, problem.permutation.to(best.device)[:, None])[:, 0]
     return float((right.double() / best.sum(dim=1)).mean())
 
 
-def _seen(problem: Problem, gradient: torch.Tensor | None) -> torch.Tensor:
+def _seen(problem: Problem, gradient: Tensor | None) -> Tensor:
     return value_step(problem) if gradient is None else gradient.to(problem.device, problem.dtype)
 
 
-def _scores(problem: Problem, method: str, seen: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """How well each label fits each token ``(V tokens, V labels)``, and the slack of ties ``(V,
-    1)``."""
-    labels = problem.output_embeddings
+def _scores(problem: Problem, method: str, seen: Tensor) -> tuple[Tensor, Tensor]:
+    """Compute how well each label fits each token ``(V tokens, V labels)``, and the slack of ties
+    ``(V, 1)``."""
     if method == "descent":
-        marked = (
-            problem.input_embeddings + float(problem.setting.trigger_in_values) * problem.trigger
-        )
-        asked = features(problem, marked)
+        tau = float(problem.setting.trigger_in_values)
+        x = features(problem, problem.input_embeddings + tau * problem.trigger)
     elif method == "argmax":
-        asked = token_features(problem)
-        asked = asked - asked.mean(dim=0)
+        x = token_features(problem)
+        x = x - x.mean(dim=0)
     else:
         return _fit(whiten(problem, seen))
-    return _fit(Whitened(seen, labels, asked))
+    return _fit(Whitened(seen, problem.output_embeddings, x))
 
 
-def _fit(seen: Whitened) -> tuple[torch.Tensor, torch.Tensor]:
-    """The same from a gradient, whitened or not, with vectors of labels and tokens in its units."""
-    return seen.tokens @ seen.observed.T @ seen.labels.T, logit_slack(
-        seen.labels, seen.observed, seen.tokens
-    )
+def _fit(seen: Whitened) -> tuple[Tensor, Tensor]:
+    r"""Compute the same, $a_k^\top Yb_v$, from a gradient, whitened or not, with vectors of labels
+    and tokens in its units."""
+    y, a, b = seen
+    return b @ y.T @ a.T, logit_slack(a, y, b)
 
 
-def _best(scores: torch.Tensor, slack: torch.Tensor, method: str) -> torch.Tensor:
+def _best(scores: Tensor, slack: Tensor, method: str) -> Tensor:
     return admissible(scores, float(slack.max())) if method == "assignment" else tied(scores, slack)
 
 
-def admissible(scores: torch.Tensor, slack: float) -> torch.Tensor:
-    r"""Which labels some permutation with the largest sum of scores gives each token, ``(V tokens,
-    V labels)``.
+def admissible(scores: Tensor, slack: float) -> Tensor:
+    r"""Say which labels some permutation with the largest sum of scores gives each token,
+    ``(V tokens, V labels)``.
 
     From one best permutation: prices of labels that make every exchange a loss (Bellman and Ford),
     then the pairs that lose nothing, then those of them on a cycle of exchanges. Costs $O(V^2)$ a
@@ -272,29 +262,26 @@ def admissible(scores: torch.Tensor, slack: float) -> torch.Tensor:
     return torch.from_numpy(free & same).to(scores.device)
 
 
-def _first_matching(best: torch.Tensor) -> torch.Tensor:
-    """A permutation of admissible labels ``(V,)``: the same one wherever the admissible labels are
-    the same."""
+def _first_matching(best: Tensor) -> Tensor:
+    """Choose a permutation of admissible labels, ``(V,)``: the same one wherever the admissible
+    labels are the same."""
     found = maximum_bipartite_matching(csr_array(best.cpu().numpy()), perm_type="column")
     return torch.from_numpy(found.astype(np.int64)).to(best.device)
 
 
-def token_features(problem: Problem) -> torch.Tensor:
-    r"""Features of the mean sequence that holds token $v$ marked beside average tokens, ``(V, d)``
-    or ``(V, m)``."""
-    setting, embeddings = problem.setting, problem.input_embeddings
+def token_features(problem: Problem) -> Tensor:
+    r"""Compute the features of the mean sequence that holds token $v$ marked beside average tokens,
+    ``(V, d)`` or ``(V, m)``."""
+    setting, z = problem.setting, problem.input_embeddings
     law = other_frequencies(setting)
-    mean = (
-        embeddings.mean(dim=0)
-        if np.all(law == law[0])
-        else torch.from_numpy(law).to(embeddings) @ embeddings
-    )
-    shared = (setting.seq_len - 1) * mean + float(setting.trigger_in_values) * problem.trigger
-    return features(problem, (embeddings + shared) / setting.seq_len)
+    z_mean = z.mean(dim=0) if np.all(law == law[0]) else torch.from_numpy(law).to(z) @ z
+    shared = (setting.seq_len - 1) * z_mean + float(setting.trigger_in_values) * problem.trigger
+    return features(problem, (z + shared) / setting.seq_len)
 
 
-def whiten(problem: Problem, gradient: torch.Tensor) -> Whitened:
-    r"""$Y=\sqrt N\,\Sigma_U^{-1/2}G\,\Sigma_X^{-1/2}$, inverse on the range.
+def whiten(problem: Problem, gradient: Tensor) -> Whitened:
+    r"""Compute $Y=\sqrt N\,\Sigma_U^{-1/2}G\,\Sigma_X^{-1/2}$, inverse on the range (step 1 of the
+    proof of thm-bound-information, at equal frequencies), and both tables in its units.
 
     $\Sigma_U=\frac1V\tilde U^\top\tilde U$, and $\Sigma_X=\frac LV X^\top X+\bar x\bar x^\top$ with
     $X$ the centred rows $x_v$: the second moment of the mean sequence's features. The other $L-1$
@@ -302,31 +289,30 @@ def whiten(problem: Problem, gradient: torch.Tensor) -> Whitened:
     MLP $x_v$ and $\Sigma_X$ are from
     :func:`recallbook_bounds.decoding.feature_moments`, and no direction is left out.
     """
-    setting = problem.setting
+    setting, vocab = problem.setting, problem.setting.vocab
     setting.require_equal("gradients are whitened for equal facts and the plain loss")
-    labels = centred_labels(problem)
-    left = _inverse_root(labels / setting.vocab**0.5, min(setting.dim, setting.vocab - 1))
+    u = centred_labels(problem)
+    u_root = _inverse_root(u / vocab**0.5, min(setting.dim, vocab - 1))
     if setting.width is None:
-        asked = token_features(problem)
-        mean = asked.mean(dim=0)
-        rows = torch.cat([(asked - mean) * (setting.seq_len / setting.vocab) ** 0.5, mean[None]])
-        side = _inverse_root(rows, min(setting.dim, setting.vocab))
+        x = token_features(problem)
+        x_mean = x.mean(dim=0)
+        rows = torch.cat([(x - x_mean) * (setting.seq_len / vocab) ** 0.5, x_mean[None]])
+        x_root = _inverse_root(rows, min(setting.dim, vocab))
     else:
         known = feature_moments(problem)
-        asked, mean = known.means, known.means.mean(dim=0)
+        x, x_mean = known.means, known.means.mean(dim=0)
         sizes, directions = torch.linalg.eigh(known.second)
         keep = sizes > SILENT * sizes[-1]
-        side = directions[:, keep] / sizes[keep].sqrt() @ directions[:, keep].T
-    centred = asked - mean
+        x_root = directions[:, keep] / sizes[keep].sqrt() @ directions[:, keep].T
     root = setting.samples**0.5
     return Whitened(
-        root * left @ gradient @ side, labels @ left, centred @ side * (root / setting.vocab)
+        root * u_root @ gradient @ x_root, u @ u_root, (x - x_mean) @ x_root * (root / vocab)
     )
 
 
-def _inverse_root(rows: torch.Tensor, rank: int) -> torch.Tensor:
-    r"""Symmetric $(R^\top R)^{-1/2}$ on the ``rank`` strongest directions of the rows; algebra says
-    how many there are.
+def _inverse_root(rows: Tensor, rank: int) -> Tensor:
+    r"""Compute the symmetric $(R^\top R)^{-1/2}$ on the ``rank`` strongest directions of the rows;
+    algebra says how many there are.
 
     From singular values of the rows: those of their second moment would lose half of the digits.
     """
@@ -336,15 +322,17 @@ def _inverse_root(rows: torch.Tensor, rank: int) -> torch.Tensor:
     return torch.matmul(kept.T / sizes[keep], kept)
 
 
-def refine(seen: Whitened, labels: torch.Tensor) -> torch.Tensor:
-    """Exchange the two labels that raise the likelihood most until none does; cost of one exchange
-    $O(V^2+Vd)$."""
+def refine(seen: Whitened, labels: Tensor) -> Tensor:
+    r"""Exchange the two labels that raise the likelihood $-\frac12\lVert Y-M_{\pi}\rVert^2$,
+    $M_{\pi}=\frac{\sqrt N}V\sum_va_{\pi(v)}b_v^\top$, most until none does, ``(V,)``; one exchange
+    costs $O(V^2+Vd)$."""
+    y, a, b = seen
     labels = labels.clone()
-    distance = torch.cdist(seen.tokens, seen.tokens).square()
+    distance = torch.cdist(b, b).square()
     for _ in range(MOST_SWAPS * len(labels)):
-        facts = seen.labels[labels]  # (V, d), row v is a_{pi(v)}
-        rest = seen.observed - facts.T @ seen.tokens
-        fit = facts @ rest @ seen.tokens.T  # [v, w]: label of v at token w
+        facts = a[labels]  # (V, d), row v is a_{pi(v)}
+        rest = y - facts.T @ b
+        fit = facts @ rest @ b.T  # [v, w]: label of v at token w
         own = fit.diagonal()
         gain = (
             fit + fit.T - own[:, None] - own - 0.5 * torch.cdist(facts, facts).square() * distance

@@ -3,10 +3,11 @@ error.
 
 At zero weights $\nabla_{W_{KQ}}\hat{\mathcal L}=0$, so the gradient in $W_V$ is all there is to
 see. Given the labels its noise has a known covariance. A reader sees $G+W$, $W$ Gaussian,
-independent of all else, of $c$ times that covariance; $c$ is ``reading_error``. Proved for the
-true, discrete $G$ without the MLP. With the MLP proved for a stand-in: the mean of $G$ given facts
-and labels, plus such a $W$. Nothing is said of an exact $G$, $c=0$: see
-``recallbook_studies.ch08.readings``. Formulas: :mod:`recallbook_bounds.information_terms`. Ours."""
+independent of all else, of $c$ times that covariance (eq-bound-reading, chapter 8); $c$ is
+``reading_error``. Proved for the true, discrete $G$ without the MLP. With the MLP proved for a
+stand-in (prop-bound-mlp, its appendix of proofs): the mean of $G$ given facts and labels, plus such
+a $W$. Nothing is said of an exact $G$, $c=0$: see ``recallbook_studies.ch08.readings``. Formulas:
+:mod:`recallbook_bounds.information_terms`. Ours."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ FRACTION = "a number above 0 and at most 1"
 
 
 def required_information(vocab: int, accuracy: float = 1.0, error: float | None = None) -> float:
-    r"""Nats about the facts without which no estimator is that good.
+    r"""Compute the nats about the facts without which no estimator is that good
+    (thm-bound-fano, chapter 8).
 
     With ``error=None``: for a mean fraction $\alpha$ of the $V$ facts, $\alpha V(\log\alpha V-1)+1$
     and at least 0, or $\log V!$ for all. With ``error`` $=\delta$: to have at least $a=\lceil\alpha
@@ -38,11 +40,8 @@ def required_information(vocab: int, accuracy: float = 1.0, error: float | None 
         ``vocab`` not a size of at least 2, ``accuracy`` not above 0 and at most 1, ``error`` not
         from 0 to below 1.
     """
-    vocab, accuracy, error = (
-        check_size("vocab", vocab, smallest=2),
-        check_accuracy(accuracy),
-        check_error(error),
-    )
+    vocab, accuracy = check_size("vocab", vocab, smallest=2), check_accuracy(accuracy)
+    error = check_error(error)
     facts = accuracy * vocab
     if error == 0:
         return float(gammaln(whole_facts(vocab, accuracy) + 1))
@@ -66,8 +65,8 @@ def available_information(
     *,
     reading_error: float = 1.0,
 ) -> float:
-    r"""Nats about the facts in the initial gradient: at most $\frac
-    D2\log\big(1+\frac1c\frac{N+V-1}{(L-1)(V-1)}\big)$.
+    r"""Bound the nats about the facts in the initial gradient from above: $\frac
+    D2\log\big(1+\frac1c\frac{N+V-1}{(L-1)(V-1)}\big)$ (eq-bound-information, chapter 8).
 
     $D=\min(d,V-1,N)\min(d,V-1)$, or $\min(d,V-1,N)\min(m,V-1)$ with the MLP, whatever its
     activation; $c$ is ``reading_error``. Infinite at $L=1$: there is no noise then, hence no
@@ -81,11 +80,9 @@ def available_information(
     """
     vocab, seq_len, dim, width = _check_sizes(vocab, seq_len, dim, width)
     samples, noise = check_size("samples", samples), check_rate("reading_error", reading_error)
-    return (
-        math.inf
-        if seq_len == 1
-        else _available(vocab, seq_len, samples, _ranks(vocab, dim, width), noise)
-    )
+    if seq_len == 1:
+        return math.inf
+    return _available(vocab, seq_len, samples, _ranks(vocab, dim, width), noise)
 
 
 def maximum_accuracy(
@@ -97,15 +94,15 @@ def maximum_accuracy(
     *,
     reading_error: float = 1.0,
 ) -> float:
-    r"""Largest mean fraction of facts that :func:`available_information` allows; at least
+    r"""Give the largest mean fraction of facts that :func:`available_information` allows; at least
     $\frac1V$, a guess."""
     nats = available_information(vocab, seq_len, dim, samples, width, reading_error=reading_error)
     return allowed_accuracy(vocab, nats)
 
 
 def allowed_accuracy(vocab: int, nats: float) -> float:
-    r"""Largest mean fraction of facts that so many nats allow, at least $\frac1V$; inverts the need
-    on average."""
+    r"""Give the largest mean fraction of facts that so many nats allow, at least $\frac1V$; inverts
+    the need on average (thm-bound-fano, part 1)."""
     vocab = check_size("vocab", vocab, smallest=2)
     if not nats >= 0:
         raise not_allowed("nats", nats, "a number of at least 0")
@@ -125,8 +122,8 @@ def information_samples(
     error: float | None = None,
     reading_error: float = 1.0,
 ) -> float:
-    r"""The information bound, solved for $N$: no reader of the initial gradient does with fewer
-    sequences.
+    r"""Solve the information bound for $N$: no reader of the initial gradient does with fewer
+    sequences (first line of eq-bound, chapter 8).
 
     $$N\ \ge\ (V-1)\Big[c\,(L-1)\big(e^{2I/D}-1\big)-1\Big],\qquad D=\min(d,V-1)\min(d,V-1),$$ where
     that is at least $r=\min(d,V-1)$, with $I$ from :func:`required_information`, $c$ =
@@ -141,10 +138,8 @@ def information_samples(
         Names the argument, its value and what is allowed.
     """
     vocab, seq_len, dim, width = _check_sizes(vocab, seq_len, dim, width)
-    nats, noise = (
-        required_information(vocab, accuracy, error),
-        check_rate("reading_error", reading_error),
-    )
+    nats = required_information(vocab, accuracy, error)
+    noise = check_rate("reading_error", reading_error)
     rows, columns = _ranks(vocab, dim, width)
     if seq_len == 1 or nats == 0:
         return 0.0
@@ -158,13 +153,13 @@ def information_samples(
     least = float(numeric(information_terms.samples())({V: vocab, L: seq_len, **known}))
     if least >= rows:
         return least
+
+    def spare(samples: float) -> float:
+        return _available(vocab, seq_len, samples, (rows, columns), noise) - nats
+
     # so few sequences that some directions of the labels stay empty; with all of them there is
     # enough
-    return float(
-        brentq(
-            lambda n: _available(vocab, seq_len, n, (rows, columns), noise) - nats, 0.0, float(rows)
-        )
-    )
+    return float(brentq(spare, 0.0, float(rows)))
 
 
 def check_accuracy(value: Any) -> float:
@@ -198,20 +193,20 @@ def _check_sizes(
 
 
 def whole_facts(vocab: int, accuracy: float) -> int:
-    """Facts that make up the fraction; one that meets a whole number up to rounding asks for that
-    many."""
+    """Count the facts that make up the fraction; one that meets a whole number up to rounding asks
+    for that many."""
     return math.ceil(accuracy * vocab * (1 - 1e-12))
 
 
 def _ranks(vocab: int, dim: int, width: int | None) -> tuple[int, int]:
-    """Directions of all labels, and of the features."""
+    """Count the directions of all labels, and of the features."""
     return min(dim, vocab - 1), min(dim if width is None else width, vocab - 1)
 
 
 def _available(
     vocab: int, seq_len: int, samples: float, ranks: tuple[int, int], noise: float
 ) -> float:
-    """:func:`available_information` at a real number of sequences."""
+    """Compute :func:`available_information` at a real number of sequences."""
     directions = min(ranks[0], samples) * ranks[1]
     sizes = {
         V: vocab,

@@ -2,8 +2,8 @@ r"""What the initial gradient can say about the facts: mutual information, and h
 facts takes.
 
 The observation is $G=\frac1N\sum_i\tilde u_{y_i}\bar e_i'^\top$ read with an independent Gaussian
-error of $c$ times the covariance of its own noise, given the labels. What coverage allows holds for
-every observation. Ours."""
+error of $c$ times the covariance of its own noise, given the labels (chapter 8). What coverage
+allows holds for every observation. Ours."""
 
 from __future__ import annotations
 
@@ -16,41 +16,43 @@ from recallbook.theory.symbolic.expressions import L, N, V
 directions = sp.Symbol("D", positive=True)  # directions of the gradient that can carry facts
 information = sp.Symbol("I", positive=True)  # in nats
 named = sp.Symbol("a", positive=True)  # facts named correctly
-tilt = sp.Symbol("lambda", positive=True)
-error = sp.Symbol("delta", positive=True)
+lam = sp.Symbol("lambda", positive=True)
+error = sp.Symbol("delta", positive=True)  # how often fewer are named
 reading = sp.Symbol("c", positive=True)  # reading error, in units of the noise's covariance
 unseen = sp.Symbol("mu", positive=True)  # facts that no sequence shows, on average
 
 
 def frequency_square() -> sp.Expr:
-    r"""$\mathbb E\sum_kf_k^2$ for multinomial counts $Nf_k$ with equal chances."""
+    r"""Give $\mathbb E\sum_kf_k^2$ for multinomial counts $Nf_k$ with equal chances
+    (thm-bound-information, step 4 of the proof)."""
     mean, variance = 1 / V, (1 / V) * (1 - 1 / V) / N
     return sp.factor(V * (mean**2 + variance))
 
 
 def pair_mean() -> sp.Expr:
-    r"""$\mathbb E\,b_v^\top b_{v'}$ for two different tokens in random order, $\sum_vb_v=0$, mean
-    square length 1."""
+    r"""Give $\mathbb E\,b_v^\top b_{v'}$ for two different tokens in random order, $\sum_vb_v=0$,
+    mean square length 1 (step 3)."""
     # 0 = |sum_v b_v|^2 = V + V (V - 1) E
     value = sp.Symbol("x")
     return sp.solve(V + V * (V - 1) * value, value)[0]
 
 
 def signal_to_noise() -> sp.Expr:
-    r"""Signal over reading error: $\frac N{c(L-1)}\cdot(1-\mathbb E\,b_v^\top b_{v'})\cdot\mathbb
-    E\sum_kf_k^2$."""
+    r"""Give signal over reading error: $\frac N{c(L-1)}\cdot(1-\mathbb E\,b_v^\top
+    b_{v'})\cdot\mathbb E\sum_kf_k^2$."""
     return sp.factor(N / (L - 1) * (1 - pair_mean()) * frequency_square() / reading)
 
 
 @cache
 def available() -> sp.Expr:
-    r"""Nats about the facts in $D$ directions: $\frac D2\log(1+\text{signal over noise})$."""
+    r"""Give the nats about the facts in $D$ directions: $\frac D2\log(1+\text{signal over noise})$
+    (eq-bound-information)."""
     return directions / 2 * sp.log(1 + signal_to_noise())
 
 
 @cache
 def samples() -> sp.Expr:
-    r"""The $N$ at which so many nats are available in $D$ directions."""
+    r"""Solve for the $N$ at which so many nats are available in $D$ directions (eq-bound)."""
     ratio = sp.Symbol("s")
     (solved,) = sp.solve(signal_to_noise() - ratio, N)
     return sp.factor(solved).subs(ratio, sp.exp(2 * information / directions) - 1)
@@ -58,27 +60,27 @@ def samples() -> sp.Expr:
 
 @cache
 def some_facts() -> sp.Expr:
-    r"""Nats without which no labels have $a$ facts named on average: $\max_\lambda\,\lambda
-    a-(e^\lambda-1)$."""
-    gain = tilt * named - (sp.exp(tilt) - 1)
-    best = sp.solve(sp.diff(gain, tilt), tilt)[0]
-    return sp.simplify(gain.subs(tilt, best))
+    r"""Give the nats without which no labels have $a$ facts named on average:
+    $\max_\lambda\,\lambda a-(e^\lambda-1)$ (thm-bound-fano, part 1)."""
+    gain = lam * named - (sp.exp(lam) - 1)
+    best = sp.solve(sp.diff(gain, lam), lam)[0]
+    return sp.simplify(gain.subs(lam, best))
 
 
 @cache
 def fano() -> sp.Expr:
-    r"""Nats to have at least $a$ facts named but for an event of probability $\delta$ (Fano's
-    inequality)."""
+    r"""Give the nats to have at least $a$ facts named but for an event of probability $\delta$
+    (thm-bound-fano, part 2)."""
     entropy = -error * sp.log(error) - (1 - error) * sp.log(1 - error)
     return (1 - error) * sp.loggamma(named + 1) - entropy
 
 
 def chance_unseen() -> sp.Expr:
-    r"""Chance that no sequence shows a given fact."""
+    r"""Give the chance that no sequence shows a given fact (prop-bound-coverage)."""
     return (1 - 1 / V) ** N
 
 
 @cache
 def coverage() -> sp.Expr:
-    r"""The $N$ at which $\mu$ facts are unseen on average."""
+    r"""Solve for the $N$ at which $\mu$ facts are unseen on average (eq-bound)."""
     return sp.solve(sp.log(unseen / V) - N * sp.log(1 - 1 / V), N)[0]

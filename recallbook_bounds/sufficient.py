@@ -1,5 +1,5 @@
 """Numbers of sequences that are proved to suffice, from certificates over draws: a
-computer-assisted theorem."""
+computer-assisted theorem (thm-betting, appendix of chapter 6)."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ from tqdm import tqdm
 from recallbook.arguments import check_seed, check_share
 from recallbook.data.task import draw
 from recallbook.setting import Setting
-from recallbook.theory.prediction import critical_samples
+from recallbook.theory.critical import critical_samples
 from recallbook.theory.search import bracket
 from recallbook_bounds.certificate import certify
 from recallbook_bounds.closed_form import SMALLEST_VOCAB, sufficient_samples_closed_form
-from recallbook_bounds.lock_law import LARGEST_FORM
+from recallbook_bounds.lock_law import LARGEST_FORM, form_size
 
 MARGIN = 0.1  # of certified over wanted accuracy that pilots ask for, or half of what is left to 1
 PILOTS = 2  # draws that choose N; those that confirm it are others
 TOLERANCE = 0.05  # of the search for N
 MOST_TOKENS = 1 << 27  # of one training batch; beyond, no certificate is tried
-# times the predicted N: no certificate is tried beyond; what was proved lies within 12 times
-FARTHEST = 64
+FARTHEST = 64  # times the predicted N, the last that is tried; what was proved lies within 12
 STEP = 1.2  # factor on N after an attempt that failed
 ATTEMPTS = 4
 PATIENCE = 4  # draws of one attempt, in units of what certificates of 1 would need
@@ -55,8 +54,8 @@ def sufficient_samples(
     progress: Callable[[str], None] | None = None,
     **setting: Any,
 ) -> Sufficient:
-    r"""A number $N$ of sequences that is proved, with this confidence, to suffice for an expected
-    accuracy over everything that is drawn.
+    r"""Find a number $N$ of sequences that is proved, with this confidence, to suffice for an
+    expected accuracy over everything that is drawn (thm-betting, appendix of chapter 6).
 
     The expectation is over data, embeddings, neurons and test sequences, in the early-phase limit.
     Certificates (:func:`recallbook.certify`) $X_1,X_2,\dots$ of independent draws are bounded below
@@ -97,10 +96,11 @@ def sufficient_samples(
     -----
     Takes :func:`recallbook.certify` about 80 times at accuracy 0.9: a minute or two at $V=256$;
     with unequal facts as long again for the predicted N that it starts from, beyond 64 times which
-    nothing is tried. The theorem in closed form (:mod:`recallbook_bounds.closed_form`) is asked
-    too, for what it covers (no MLP, Gaussian, equal facts): it proves that every sequence locks
-    and, without a union over facts, how many are recalled on average. It alone holds for every
-    larger $N$, and at vocabularies beyond some thousand it alone is asked. Ours, not the paper's.
+    nothing is tried. The theorem in closed form (thm-closed-fraction,
+    :mod:`recallbook_bounds.closed_form`) is asked too, for what it covers (no MLP, Gaussian, equal
+    facts): it proves that every sequence locks and, without a union over facts, how many are
+    recalled on average. It alone holds for every larger $N$, and at vocabularies beyond some
+    thousand it alone is asked. Ours, not the paper's.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def sufficient_samples(
     fixed = {"vocab": vocab, "seq_len": seq_len, "dim": dim, **setting}
     sizes = Setting(**fixed, samples=1)  # checks them
     start = found = math.inf
-    if vocab**2 * min(dim, vocab + 1) <= LARGEST_FORM:
+    if form_size(sizes) <= LARGEST_FORM:
         start = critical_samples(**fixed, accuracy=accuracy, warn=False)
     if start < math.inf:
         with tqdm(desc="some 80 certificates", unit="", leave=False, disable=None) as bar:
@@ -132,7 +132,7 @@ def sufficient_samples(
 
 
 def _closed_form(sizes: Setting, accuracy: float) -> float:
-    """What the theorem in closed form asks for; infinite outside its range."""
+    """Give what the theorem in closed form asks for; infinite outside its range."""
     covered = sizes.width is None and sizes.law.geometry == "normal" and sizes.equal_facts
     if not covered or sizes.vocab < SMALLEST_VOCAB or sizes.seq_len < 2:
         return math.inf
@@ -153,22 +153,22 @@ class _Proof(NamedTuple):
     tell: Callable[[str], None]
 
     def certified(self, samples: int, number: int) -> float:
-        """Proved accuracy of one draw; ``number`` tells the draws of a proof apart, below 0 for
-        pilots."""
+        """Certify the accuracy of one draw; ``number`` tells the draws of a proof apart, below 0
+        for pilots."""
         setting = Setting(**self.fixed, samples=samples)
         problem = draw(setting, draw_seed(self.seed, number))
         return certify(problem, from_above=False).accuracy
 
     def promising(self, samples: int) -> bool:
-        """Whether a few pilots certify a little more than is wanted."""
+        """Say whether a few pilots certify a little more than is wanted."""
         wanted = self.accuracy + min(MARGIN, (1 - self.accuracy) / 2)
         worst = min(self.certified(samples, -1 - pilot) for pilot in range(PILOTS))
         self.tell(f"N = {samples}: a pilot certifies {worst:.3f}, wanted {wanted:.3f}")
         return worst >= wanted
 
     def wins(self, samples: int, goal: float, attempt: int) -> bool:
-        """Whether the capital of a bet that draws certify more than the accuracy on average reaches
-        the goal."""
+        """Say whether the capital of a bet that draws certify more than the accuracy on average
+        reaches the goal, $c$."""
         capital = 1.0
         for number in range(math.ceil(PATIENCE * math.log(goal) / -math.log(self.accuracy))):
             capital *= bet(self.certified(samples, STRIDE * attempt + number), self.accuracy)
@@ -181,7 +181,7 @@ class _Proof(NamedTuple):
 
 
 def _first_proved(proof: _Proof, start: int, risk: float) -> float:
-    """The first N whose certificates win the bet, from where pilots are promising."""
+    """Find the first N whose certificates win the bet, from where pilots are promising."""
     largest = min(MOST_TOKENS // proof.fixed["seq_len"], max(FARTHEST * start, FARTHEST))
     if start > largest:
         return math.inf
@@ -198,11 +198,11 @@ def _first_proved(proof: _Proof, start: int, risk: float) -> float:
 
 
 def draw_seed(seed: int, number: int) -> int:
-    """Seeds of the draws of a proof; larger than any used elsewhere, and different for pilots."""
+    """Give the seed of a draw of a proof: larger than any used elsewhere, another for pilots."""
     return 10**12 * (seed + 1) + STRIDE + number
 
 
 def bet(proved: float, accuracy: float) -> float:
-    r"""Factor on the capital, $1+\lambda(x-\alpha)$ with $\lambda=0.98/\alpha$; fair where $\mathbb
-    Ex=\alpha$."""
+    r"""Give the factor on the capital, $1+\lambda(x-\alpha)$ with $\lambda=0.98/\alpha$; fair where
+    $\mathbb Ex=\alpha$ (thm-betting)."""
     return 1 + 0.98 * (proved / accuracy - 1)

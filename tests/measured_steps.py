@@ -35,7 +35,7 @@ class Steps:
         self.f = np.bincount(self.labels, minlength=self.V) / self.N
         self.spread_g = self.beta.T @ (self.beta @ self.g) / self.V  # Gamma g
         self.l1, self.l2 = (self.L - 1) / self.L**2, (self.L - 1) ** 2 / self.L**2
-        sizes = {V: self.V, L: self.L, d: self.d, N: self.N, tau: self.tau, cf.log: log}
+        sizes = {V: self.V, L: self.L, d: self.d, N: self.N, tau: self.tau, cf.Lambda: log}
         self.allowed = cf.constants(sizes)
 
     def bound(self, expression):
@@ -100,25 +100,25 @@ class Steps:
         lengths = (self.beta**2).sum(axis=1)
         bend = all_vectors @ (self.beta.T @ (lengths - lengths.mean())) / self.V
         return {
-            "length": squares.max() / a[cf.longest] ** 2,
-            "overlap": abs(inner).max() / a[cf.overlap],
-            "overlap with the trigger": abs(inner[-1]).max() / a[cf.trigger_overlap],
+            "length": squares.max() / a[cf.ell_plus] ** 2,
+            "overlap": abs(inner).max() / a[cf.o],
+            "overlap with the trigger": abs(inner[-1]).max() / a[cf.o_t],
             "spread": norm(self.beta, 2) ** 2 / self.V / a[cf.G],
             "spread along the mean": abs(self.mean @ self.spread_g).max()
-            / (a[cf.G] * a[cf.widest] * a[cf.mean_overlap]),
-            "g": norm(self.g, axis=0).max() / a[cf.widest],
-            "third moment": abs(bend).max() / a[cf.third],
-            "other keys": abs(self.beta @ self.g).max() / a[cf.key],
-            "largest key": abs(self.alpha).max() / a[cf.any_key],
-            "all keys": norm(self.alpha, axis=0).max() / self.V**0.5 / a[cf.keys],
-            "values": norm(self.b, axis=1).max() / a[cf.value],
+            / (a[cf.G] * a[cf.gamma] * a[cf.o_bar]),
+            "g": norm(self.g, axis=0).max() / a[cf.gamma],
+            "third moment": abs(bend).max() / a[cf.h_plus],
+            "other keys": abs(self.beta @ self.g).max() / a[cf.alpha_1],
+            "largest key": abs(self.alpha).max() / a[cf.alpha_plus],
+            "all keys": norm(self.alpha, axis=0).max() / self.V**0.5 / a[cf.alpha_2],
+            "values": norm(self.b, axis=1).max() / a[cf.b_plus],
         }
 
     def counts(self):
         a = self.allowed
         return {
-            "frequent": self.f.max() * self.V / a[cf.most],
-            "uneven": norm(self.f - 1 / self.V) * self.N**0.5 / a[cf.uneven],
+            "frequent": self.f.max() * self.V / a[cf.f_plus],
+            "uneven": norm(self.f - 1 / self.V) * self.N**0.5 / a[cf.phi],
         }
 
     def one_sequence(self):
@@ -127,20 +127,20 @@ class Steps:
         keys = others @ self.g
         both = np.einsum("nld,nlg->ndg", others, keys) - (self.L - 1) * self.spread_g
         return {
-            "sum of values": norm(others.sum(axis=1), axis=1).max() / a[cf.sum_values],
-            "sum of keys": abs(keys.sum(axis=1)).max() / a[cf.sum_keys],
-            "sum of both": norm(both, axis=1).max() / a[cf.sum_both],
-            "X": norm(x, axis=1).max() / a[cf.x_bound],
-            "Y": norm(y, axis=1).max() / a[cf.y_bound],
-            "X in the mean": np.sqrt((x**2).sum(axis=1).mean(axis=0)).max() / a[cf.deviation],
+            "sum of values": norm(others.sum(axis=1), axis=1).max() / a[cf.s_beta],
+            "sum of keys": abs(keys.sum(axis=1)).max() / a[cf.s_alpha],
+            "sum of both": norm(both, axis=1).max() / a[cf.s_alpha_beta],
+            "X": norm(x, axis=1).max() / a[cf.B_X],
+            "Y": norm(y, axis=1).max() / a[cf.B_Y],
+            "X in the mean": np.sqrt((x**2).sum(axis=1).mean(axis=0)).max() / a[cf.sigma_X],
         }
 
     def fluctuations(self):
         keys, values = (of["noise"] for of in self.parts)
         return {
-            "half of the sequences": self.half() / self.allowed[cf.half],
-            "keys' noise": norm(keys, axis=(0, 1)).max() / self.allowed[cf.key_noise],
-            "values' noise": norm(values, 2) / self.allowed[cf.value_noise],
+            "half of the sequences": self.half() / self.allowed[cf.P],
+            "keys' noise": norm(keys, axis=(0, 1)).max() / self.allowed[cf.S_F],
+            "values' noise": norm(values, 2) / self.allowed[cf.D_op],
         }
 
     def half(self):
@@ -222,9 +222,9 @@ class Steps:
         np.fill_diagonal(overlaps, 0)
         shares = self.V * self.f[:, None] * overlaps
         return {
-            "trigger and question": max(h @ self.t) / a[cf.common],
-            "all counts": self.V**2 * self.f @ self.f / a[cf.mass],
-            "wrong shares": (shares**2).sum(axis=0).max() / a[cf.others],
+            "trigger and question": max(h @ self.t) / a[cf.c_plus],
+            "all counts": self.V**2 * self.f @ self.f / a[cf.m],
+            "wrong shares": (shares**2).sum(axis=0).max() / a[cf.r],
         }
 
     def lower(self):
@@ -234,11 +234,11 @@ class Steps:
         own = self.f * (self.z * self.questions).sum(axis=1)
         trigger = self.tau * (self.questions @ self.t) * (self.f - self.f.max())
         return {
-            "shortest": (a[cf.shortest], (self.beta**2).sum(axis=1).min()),
-            "key of the trigger": (a[cf.low_key], (self.t @ self.g).min()),
-            "rarest": (a[cf.least], self.f.min() * self.V),
+            "shortest": (a[cf.s_minus], (self.beta**2).sum(axis=1).min()),
+            "key of the trigger": (a[cf.alpha_minus], (self.t @ self.g).min()),
+            "rarest": (a[cf.f_minus], self.f.min() * self.V),
             "signal": (self.bound(cf.signal()), self.signal.min()),
-            "right overlap": (a[cf.right], (self.z * self.questions).sum(axis=1).min()),
+            "right overlap": (a[cf.p_minus], (self.z * self.questions).sum(axis=1).min()),
             "recall": (
                 gap / self.bound(cf.recall_noise()) if gap > 0 else -np.inf,
                 ((own + trigger) / lengths).min(),

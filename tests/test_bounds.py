@@ -63,10 +63,10 @@ def test_leading_order():
 
 
 def test_tilting_is_optimal_and_covers_all_facts():
-    a, tilt = expressions.named, expressions.tilt
-    gain = tilt * a - (sp.exp(tilt) - 1)
-    assert sp.diff(gain, tilt, 2).is_negative
-    assert sp.simplify(expressions.some_facts() - gain.subs(tilt, sp.log(a))) == 0
+    a, lam = expressions.named, expressions.lam
+    gain = lam * a - (sp.exp(lam) - 1)
+    assert sp.diff(gain, lam, 2).is_negative
+    assert sp.simplify(expressions.some_facts() - gain.subs(lam, sp.log(a))) == 0
     # log V! exceeds it by half a log(2 pi V), and no more than that in the limit
     difference = [
         float(gammaln(v + 1)) - float(expressions.some_facts().subs(a, v)) for v in (2, 50, 10**6)

@@ -463,7 +463,7 @@ def test_averages_are_by_frequency(monkeypatch):
     chances = 0.02 * torch.rand(4, 4, generator=generator, dtype=torch.float64)
     stored = torch.tensor([0.9, 0.5, 0.7, 0.3], dtype=torch.float64)
     monkeypatch.setattr(lock_law, "pair_chances", lambda *_: chances)
-    monkeypatch.setattr(certificate, "_stored", lambda *_: stored)
+    monkeypatch.setattr(certificate, "_recalled", lambda *_: stored)
     powers = [np.arange(1.0, 5) ** -alpha for alpha in (1.0, 2.0)]
     facts, others = (power / power.sum() for power in powers)
     locks = least = 0.0
@@ -493,7 +493,8 @@ def test_what_a_pair_is_charged(monkeypatch):
     monkeypatch.setattr(
         recall_law, "recall_bound", lambda w, d, moved: charged.append(moved) or 0 * moved + 1
     )
-    found = certificate._charged(problem, chances, certificate._met(problem))
+    weights = recall_law.stored_weights(problem)
+    found = certificate._charged(problem, weights, chances, certificate._met(problem))
     assert found.unique().tolist() == [1 - certificate.FAILING[0] - certificate.RARE]
     h, expected = z + problem.trigger, torch.zeros(6, dtype=torch.float64)
     for row, place in zip(problem.tokens.long(), problem.positions, strict=True):

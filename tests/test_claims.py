@@ -41,9 +41,8 @@ def test_claim_leads_to_a_section(claim):
 @pytest.mark.parametrize("claim", DATA.claims, ids=lambda claim: claim.id)
 def test_verdict_rests_on_a_check_or_on_another_source(claim):
     decided = claim.verdict in (findings.CONFIRMED, findings.PARTLY, findings.REFUTED)
-    assert {bool(part) for part in (claim.check, claim.rule, claim.parts, claim.measured)} == {
-        decided
-    }
+    given = (claim.id in findings.CHECKS, bool(claim.rule), bool(claim.measured))
+    assert {*given} == {decided}
     same = [name for name in claim.against if {*BY_ID[name].sources} <= {*claim.sources}]
     assert same == [], "a contradiction has another source"
     assert claim.against or claim.verdict != register.CONTRADICTED
@@ -51,7 +50,7 @@ def test_verdict_rests_on_a_check_or_on_another_source(claim):
 
 def test_all_sources_checks_and_verdicts_are_used():
     assert {name for claim in DATA.claims for name in claim.sources} == set(DATA.sources)
-    assert {claim.check for claim in DATA.claims} - {""} == set(findings.CHECKS)
+    assert set(findings.CHECKS) <= set(BY_ID)
     assert {claim.verdict for claim in DATA.claims} == set(register.VERDICTS)
     assert len(BY_ID) == len(DATA.claims), "names of their own"
 
@@ -127,7 +126,7 @@ OTHERS = {
     "nearly-optimal": {"confirmed": {"fixed": at(600)}, "refuted": {"learned_bits": 2.0}},
     "smaller-dim-stores-more": {
         "confirmed": {"held": {32: at(500), 128: at(33)}},
-        "refuted": {"shared": {"first": at(0.8), "other": at(0.8)}},
+        "refuted": {"shared": {"d = 96, no MLP": at(0.8), "other": at(0.8)}},
     },
     "budget": {
         "refuted": {"dims": {4: at(0.3), 16: at(0.2), 64: at(0.1)}},
@@ -214,7 +213,12 @@ OTHERS = {
 
 def test_every_claim_that_is_decided_could_be_decided_otherwise():
     """List in OTHERS what would have to be measured for another verdict."""
-    assert {claim.id for claim in DATA.claims if claim.check} == set(OTHERS)
+    assert set(findings.CHECKS) == set(OTHERS)
+
+
+def test_a_part_asks_for_nothing_but_what_was_measured():
+    with pytest.raises(KeyError, match="place"):
+        findings.decide("two-problems", {"both": at(0.5), "facts": 0.1})
 
 
 # Of checks that take more than an instant to measure: chapter 10 and its appendix measure every
@@ -225,21 +229,23 @@ QUICK = "more_data nearly_optimal mlps oscillation early_decides interference ph
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=() if BY_ID[name].check in QUICK.split() else pytest.mark.nightly)
-        for name in OTHERS
+        pytest.param(
+            name, marks=() if check.measure.__name__ in QUICK.split() else pytest.mark.nightly
+        )
+        for name, check in findings.CHECKS.items()
     ],
 )
 def test_the_stored_verdict_is_measured_and_other_data_give_another(name):
-    claim = BY_ID[name]
-    found, measured = register.recompute(claim), findings.CHECKS[claim.check]()
+    claim, check = BY_ID[name], findings.CHECKS[name]
+    found, measured = register.recompute(claim), check.measure()
     assert found.verdict == claim.verdict, (
-        f"{found.measured}: correct claims.toml, or the check {claim.check}"
+        f"{found.measured}: correct claims.toml, or the check {check.measure.__name__}"
     )
     assert found.measured and not re.search(r"nan|-\d", found.measured)
     for verdict, some in OTHERS[name].items():
         for changed in some if isinstance(some, list) else [some]:
             new = {k: x(measured[k]) if callable(x) else x for k, x in changed.items()}
-            assert findings.decide(claim.parts, {**measured, **new}) == verdict != claim.verdict
+            assert findings.decide(name, {**measured, **new}) == verdict != claim.verdict
 
 
 def test_the_appendix_shows_every_claim_that_the_chapter_does_not():

@@ -25,8 +25,8 @@ SYMBOLS = {"vocab": V, "seq_len": L, "dim": d, "samples": N}
 def values(setting):
     """Every symbol of the theorem at a setting, theta left out."""
     found = {SYMBOLS[name]: getattr(setting, name) for name in SIZES}
-    found |= {tau: int(setting.trigger_in_values), coverage.kept: 0.5}
-    found[coverage.pull] = math.sqrt(coverage.pull_square(found))
+    found |= {tau: int(setting.trigger_in_values), coverage.theta: 0.5}
+    found[coverage.e_2] = math.sqrt(coverage.pull_square(found))
     for symbol, expression in coverage.mean_bias().items():
         found[symbol] = float(numeric(expression)(found))
     return found
@@ -107,17 +107,17 @@ def test_moments_are_on_their_side(setting):
     length = np.array([np.linalg.norm(draw.a) for draw in draws])
     main = np.array([draw.main for draw in draws]) / length
     error = main.std() / 500**0.5
-    assert main.mean() > said[coverage.spread] - 4 * error
-    assert main.mean() == pytest.approx(said[coverage.spread], abs=4 * error, rel=0.02)
+    assert main.mean() > said[coverage.y] - 4 * error
+    assert main.mean() == pytest.approx(said[coverage.y], abs=4 * error, rel=0.02)
     relative = np.square(main / main.mean() - 1)
-    assert relative.mean() < said[coverage.scatter] + 4 * relative.std() / 500**0.5
-    for name in ("facts", "others"):
+    assert relative.mean() < said[coverage.s] + 4 * relative.std() / 500**0.5
+    for name, symbol in (("facts", coverage.r_1), ("others", coverage.r_2)):
         square = np.square([getattr(draw, name) for draw in draws]).mean(axis=1) / length**2
-        bound = said[getattr(coverage, name)]
+        bound = said[symbol]
         assert square.mean() < bound + 4 * square.std() / 500**0.5
         assert bound < 12 * square.mean()
     worst = np.array([min(draw.total) for draw in draws]) / length
-    assert np.mean(worst >= 0.5 * said[coverage.spread]) >= said[coverage.good]
+    assert np.mean(worst >= 0.5 * said[coverage.y]) >= said[coverage.P]
 
 
 @pytest.mark.slow
@@ -136,7 +136,7 @@ def test_what_frequency_noise_is_made_of(setting):
         rest = stored @ (g @ keys) + keys @ (g @ stored) - main
         unit = samples * (length * dim**3) ** 0.5 / np.linalg.norm(draw.a)
         lengths = [unit * np.linalg.norm(t - basis @ (basis.T @ t)) for t in (main, rest)]
-        odd = np.diff(draw.margins)[0] / 2 / said[coverage.pull]
+        odd = np.diff(draw.margins)[0] / 2 / said[coverage.e_2]
         rows.append(np.square([*lengths, odd]))
     mean, error = np.mean(rows, axis=0), 0.8 * np.std(rows, axis=0)
     left = 1 - 2.5 / length - 2.4 * (dim / vocab) ** 0.5 - 4.4 / vocab ** (1 / 3)

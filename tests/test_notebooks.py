@@ -12,6 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import answers
 import nbformat
 import pytest
 import stamp
@@ -19,6 +20,8 @@ import yaml
 from execute import Refused, code_cells, execute, merge_streams, normalise
 from measure import code_lines, reading_minutes
 from nbformat import v4
+
+from recallbook_studies.answers import check
 
 ROOT = Path(__file__).resolve().parents[1]
 CHAPTERS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -188,21 +191,35 @@ def exercises_ask_first(notebook):
         return ["no heading `## Exercises`"]
     cells = notebook.cells[start:]
     text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    exercises = re.findall(r"(?ms)^:::\{exercise\}(.*?)^:::$", text)
+    asked = re.findall(r"(?ms)^:::\{exercise\}(.*?)^:::$", text)
     checks = [
         cell for cell in cells if cell.cell_type == "code" and list(texts(cell)) + images(cell)
     ]
     wrong = []
-    if len(exercises) < FEWEST_EXERCISES:
-        wrong.append(f"{len(exercises)} exercises, fewer than {FEWEST_EXERCISES}")
-    if text.count(":::{solution}") != len(exercises) or text.count(":class: dropdown") < len(
-        exercises
-    ):
+    if len(asked) < FEWEST_EXERCISES:
+        wrong.append(f"{len(asked)} exercises, fewer than {FEWEST_EXERCISES}")
+    if text.count(":::{solution}") != len(asked) or text.count(":class: dropdown") < len(asked):
         wrong.append("every exercise needs a solution with `:class: dropdown`")
     if len(checks) < FEWEST_EXERCISES or not all("hide-cell" in tags(cell) for cell in checks):
         wrong.append(
             f"after `## Exercises` at least {FEWEST_EXERCISES} cells with outputs, all tagged hide-cell"
         )
+    return wrong
+
+
+def exercises(notebook):
+    """Each exercise's label and the cell that checks it."""
+    labels = re.findall(r"(?m)^:label: (ex-\S+)", markdown(notebook))
+    return [(label, answers.checking(notebook.cells, label)) for label in labels]
+
+
+def takes_the_answers_of_its_page(notebook):
+    page, wrong = answers.asked(), []
+    for label, cell in exercises(notebook):
+        if (label in page) < ("check(answer" in cell.source):
+            wrong.append(f"{label} takes an answer, but book/answers.toml has no entry for it")
+        if (label in page) > ("check(answer" in cell.source):
+            wrong.append(f"{label} is in book/answers.toml, but its cell has no check(answer, ...)")
     return wrong
 
 
@@ -253,6 +270,7 @@ RULES = (
     named_figures,
     has_its_parts,
     exercises_ask_first,
+    takes_the_answers_of_its_page,
     folds_its_code,
     reads_well_raw,
     narrow_tables,
@@ -267,6 +285,20 @@ def complaints(notebook):
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_chapter_keeps_the_rules(path):
     assert complaints(nbformat.read(path, as_version=4)) == {}
+
+
+def test_a_notebook_asks_what_its_page_asks(capsys):
+    page, notebooks = answers.asked(), [nbformat.read(path, as_version=4) for path in CHAPTERS]
+    cells = dict(pair for notebook in notebooks for pair in exercises(notebook))
+    assert [label for label in page if label not in cells] == [], "answers.toml: no such exercise"
+    for label, asks in page.items():
+        cell, near = cells[label], asks.get("within")
+        right = answers.answer(asks, answers.printed(cell))
+        _, call = re.findall(r"^answer = None|^check.*", cell.source, re.M)
+        for answer, reply in ((right, "Right"), ("?", "Not so")):
+            eval(call, {"check": check, "answer": answer})
+            assert capsys.readouterr().out.startswith(reply), label
+        assert not near or call.endswith(f"within={near:g})"), label
 
 
 def test_chapters_on_disk_are_those_of_the_book():
@@ -371,6 +403,8 @@ BREACHES = [
     (exercises_ask_first, change_source(13, ":class: dropdown", "")),
     (exercises_ask_first, lambda nb: nb.cells[12].update(outputs=[])),
     (exercises_ask_first, lambda nb: nb.cells[12].metadata.update(tags=["hide-input"])),
+    (takes_the_answers_of_its_page, change_source(12, "check(0)", "check(answer)")),
+    (takes_the_answers_of_its_page, change_source(11, "ex-0", "ex-task-bits")),
     (folds_its_code, change_source(3, "print", "pass\n" * 12 + "print")),
     (reads_well_raw, change_source(9, "One.", "```{note}\nOne.\n```")),
     (reads_well_raw, change_source(4, "print", "pass\n" * 30 + "print")),

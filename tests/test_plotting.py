@@ -1,5 +1,6 @@
 """Figures as the book stores them."""
 
+import kernels
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -19,3 +20,20 @@ def test_figures_can_be_read_follow_the_page_and_are_the_same_in_every_run():
     # pixels for a crowd, no ground, no date
     assert drawn[0].count("<use") < plotting.CROWD and "<image" in drawn[0]
     assert not any(word in drawn[0] for word in ("#ffffff", "dc:date"))
+
+
+DRAW = """
+import matplotlib.pyplot as plt, numpy as np
+from recallbook_studies import plotting
+plotting.use_style()
+axes, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(32, 32)))
+fig, ax = plt.subplots(figsize=(6 * (axes @ axes.T)[0, 0], 4))
+image = ax.imshow(axes.T @ axes, cmap="RdBu_r", vmin=-1, vmax=1)
+image.set_clip_path(ax.add_patch(plt.Circle((16, 16), 12)))
+print(plotting.svg(fig))"""
+
+
+def test_a_figure_has_the_same_bytes_where_arithmetic_rounds_otherwise():
+    sets = [kernels.SETS[name] for name in kernels.usable()]
+    drawn = {kernels.run(chosen, ["-c", DRAW]).stdout for chosen in (sets[0], *sets[:2])}
+    assert len(drawn) == 1 and "<image" in min(drawn) and "<clipPath" in min(drawn)

@@ -136,7 +136,7 @@ def test_a_mark_that_adds_nothing_finds_one_in_l(monkeypatch, seq_len):
     1/(K+1) exactly."""
     nothing, one = np.zeros(2**fluctuations.POINTS), np.ones(2**fluctuations.POINTS)
     monkeypatch.setattr(
-        lock_on, "score_laws", lambda setting, without: lock_on.Scores(nothing, one, nothing)
+        lock_on, "score_laws", lambda setting, without: lock_on.ScoreLaws(nothing, one, nothing)
     )
     lock = lock_on.lock(marked(300, seq_len, 60, 3000), ())
     distinct = 300 * (1 - (1 - 1 / 300) ** (seq_len - 1))

@@ -12,7 +12,6 @@ import torch
 import recallbook as rb
 from recallbook.model.attention import attend, attention_scores, score
 from recallbook.model.ties import tied
-from recallbook_studies.answers import check
 
 pytestmark = browsing.pytestmark
 CASES = [[0, 8, False], [0, 512, True], [4, 64, True]]
@@ -80,17 +79,6 @@ def test_each_chapter_has_exercises_that_take_an_answer(html):
     found = [re.findall('data-exercise="([^"]*)"', text) for text in pages]
     assert len(found) == 12 and min(map(len, found)) >= 2, found
     assert {one for some in found for one in some} == set(answers.asked())
-
-
-def test_a_notebook_asks_what_its_page_asks(capsys):
-    for label, asks in answers.asked().items():
-        cell = answers.checking(answers.notebook_of(label), label)
-        right, near = answers.answer(asks, answers.printed(cell)), asks.get("within")
-        _, call = re.findall(r"^answer = None|^check.*", "".join(cell["source"]), re.M)
-        for answer, reply in ((right, "Right"), ("?", "Not so")):
-            eval(call, {"check": check, "answer": answer})
-            assert capsys.readouterr().out.startswith(reply), label
-        assert not near or call.endswith(f"within={near:g})"), label
 
 
 def test_a_right_answer_opens_the_solution(tab, html):

@@ -15,6 +15,8 @@ from docutils import nodes
 from sphinx.errors import ExtensionError
 from sphinx_exercise.nodes import exercise_enumerable_node, exercise_node
 
+from recallbook_studies import answers as rules
+
 FILE = Path(__file__).parents[1] / "answers.toml"
 
 
@@ -23,15 +25,8 @@ def asked():
     return tomllib.loads(FILE.read_text(encoding="utf-8"))
 
 
-def notebook_of(label):
-    """The chapter that an exercise is in."""
-    paths = (FILE.parents[1] / "notebooks").glob("[01]*.ipynb")
-    return next(path for path in paths if f":label: {label}\\n" in path.read_text("utf-8"))
-
-
-def checking(notebook, label):
+def checking(cells, label):
     """The first code cell after an exercise."""
-    cells = json.loads(Path(notebook).read_text(encoding="utf-8"))["cells"]
     sources = ["".join(cell["source"]) for cell in cells]
     place = next(i for i, source in enumerate(sources) if re.search(rf":label: {label}\b", source))
     return next(cell for cell in cells[place:] if cell["cell_type"] == "code")
@@ -50,7 +45,9 @@ def answer(asks, text):
     p = [float(one) if re.fullmatch(r"-?\d*\.?\d+", one) else one for one in groups]
     if not found:
         raise ExtensionError(f"book/answers.toml: {asks['printed']!r} is not printed: {text!r}")
-    value = eval(asks.get("answer", "p[0]"), {"p": p, "math": math})
+    value = getattr(rules, asks["answer"])(*p) if "answer" in asks else p[0]
+    if "answer" in asks and "choices" in asks:
+        value = asks["choices"][value]
     if value not in asks["choices"] if "choices" in asks else not math.isfinite(value):
         raise ExtensionError(f"book/answers.toml: {value!r} is no answer to {asks['ask']!r}")
     return value
@@ -80,7 +77,8 @@ def add_fields(app, doctree):
         label = node.get("label")
         if asks := app.env.answers_asked.get(label):
             app.env.note_dependency(str(FILE))
-            right = answer(asks, printed(checking(app.env.doc2path(app.env.docname), label)))
+            notebook = Path(app.env.doc2path(app.env.docname)).read_text(encoding="utf-8")
+            right = answer(asks, printed(checking(json.loads(notebook)["cells"], label)))
             node += nodes.raw("", field(label, asks, right), format="html")
 
 

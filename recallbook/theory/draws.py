@@ -1,5 +1,5 @@
 r"""The law over draws of embeddings and data: how far one run may be from the mean that is
-predicted. Ours.
+predicted. Ours; checked in "Quantiles over draws", appendix of chapter 9.
 
 Fixed for a whole draw are the mark's score, the scatter and skewness of token scores, $|t|^2$ and
 $Q$, at points of ``recallbook.theory.values``; how many of its $V$ tokens score above any level;
@@ -19,23 +19,20 @@ from scipy.stats import binom
 
 from recallbook.setting import Setting
 from recallbook.theory.feature_kernels import SHUFFLED, Drawn
-from recallbook.theory.lock_on import Lock, Scores, Tokens, lock, lock_given, score_laws
+from recallbook.theory.lock_on import Lock, ScoreLaws, StandardLaw, lock, lock_given, score_laws
 from recallbook.theory.recall import LARGEST_COUNT, fact_counts, log_chance, overlaps, recall_values
-from recallbook.theory.symbolic import recall_terms as symbolic
-from recallbook.theory.symbolic.expressions import V, Values, d, numeric
-from recallbook.theory.symbolic.lock_terms import Q, T
-from recallbook.theory.values import POINTS, Array, normal, shared_by_tokens
+from recallbook.theory.symbolic import lock_terms, recall_terms as symbolic
+from recallbook.theory.symbolic.expressions import Array, N, V, Values, d, numeric
+from recallbook.theory.values import POINTS, normal, shared_by_tokens
 
 FACTS = 128  # of each draw; as many as there are asked tokens for one drawn MLP
 BLOCK = 2**POINTS // FACTS  # draws at a time
 DRAWS = 512
-RANKS = (
-    1024  # of a draw's tokens or labels the largest are drawn one by one; those below lie evenly
-)
-ALONE, GROWTH = (
-    16,
-    1.5,
-)  # labels from the most favoured on: so many alone, then groups that grow by this factor
+# of a draw's tokens or labels so many of the largest are drawn one by one; those below lie evenly
+RANKS = 1024
+# labels from the most favoured on: so many alone, then groups that grow by this factor
+ALONE = 16
+GROWTH = 1.5
 TINY = 1e-12  # variance of what does not vary
 LEVELS = (np.arange(16) + 0.5) / 16  # of the count given a draw
 
@@ -53,19 +50,20 @@ def draw_law(setting: Setting, without: tuple[str, ...] = ()) -> DrawLaw:
     out."""
     rng = np.random.default_rng(19)
     tokens, labels = _levels(setting.vocab, rng), _levels(setting.vocab - 1, rng)
-    triggers, squares = (
-        shared_by_tokens(setting)[symbol] + np.zeros(2**POINTS) for symbol in (T, Q)
-    )
+    shared = shared_by_tokens(setting)
+    T, Q = (shared[symbol] + np.zeros(2**POINTS) for symbol in (lock_terms.T, lock_terms.Q))
     scores = score_laws(setting, without) if setting.seq_len > 1 else None
     blocks = []
     for first in range(0, DRAWS, BLOCK):
         block = slice(first, first + BLOCK)
         draws = np.repeat(np.arange(DRAWS)[block], FACTS)  # the draw of every point
-        given = Scores(*(part[draws] for part in scores)) if scores else None
-        locks = _locks(setting, given, tokens[block]) if given else lock(setting)
-        asked = _asked(setting, triggers[draws])
+        if scores:
+            locks = _locks(setting, ScoreLaws(*(part[draws] for part in scores)), tokens[block])
+        else:
+            locks = lock(setting)
+        asked = _asked(setting, T[draws])
         values = recall_values(setting, locks, asked.overlaps, without)
-        favour = _favour(setting, values, asked.common, squares[draws], labels[block])
+        favour = _favour(values, asked.common, Q[draws], labels[block])
         chance = np.exp(favour * log_chance(setting, locks, values, asked.law))
         blocks.append(_moments(setting, locks, chance))
     return DrawLaw(*(_counted(*moments) for moments in np.concatenate(blocks, axis=2)))
@@ -73,13 +71,13 @@ def draw_law(setting: Setting, without: tuple[str, ...] = ()) -> DrawLaw:
 
 def _moments(setting: Setting, locks: Lock, chance: Array) -> Array:
     """Mean and variance of each outcome given each draw, ``(3, 2, BLOCK)``, over facts whose counts
-    add up to N."""
+    add up to N: without the variance that counts explain."""
     many = setting.samples / setting.vocab > LARGEST_COUNT
     counts = normal("count") if many else fact_counts(setting.samples, setting.vocab)
     counts = counts.reshape(BLOCK, FACTS) - counts.mean()
+    token, chance = locks.token.reshape(BLOCK, FACTS), chance.reshape(BLOCK, FACTS)
     found = []
-    for right, square in ((locks.token * chance, locks.token**2 * chance), (chance, chance)):
-        right, square = right.reshape(BLOCK, FACTS), square.reshape(BLOCK, FACTS)
+    for right, square in ((token * chance, token**2 * chance), (chance, chance)):
         mean = right.mean(axis=1)
         by_count = np.mean((right - mean[:, None]) * counts, axis=1) ** 2 / np.maximum(
             np.mean(counts**2, axis=1), TINY
@@ -112,7 +110,7 @@ def _levels(size: int, rng: np.random.Generator) -> Array:
     return np.asarray(steps / (steps[:, -1:] + rng.standard_gamma(size + 1 - ranks, (DRAWS, 1))))
 
 
-def _locks(setting: Setting, scores: Scores, levels: Array) -> Lock:
+def _locks(setting: Setting, scores: ScoreLaws, levels: Array) -> Lock:
     """Lock-on at every point against the tokens of its draw, the largest of them at ``levels``
     ``(BLOCK, ranks)``."""
     size = setting.vocab
@@ -133,9 +131,9 @@ def _locks(setting: Setting, scores: Scores, levels: Array) -> Lock:
     return lock_given(setting, scores, beaten)
 
 
-def _asked(setting: Setting, triggers: Array) -> Drawn:
+def _asked(setting: Setting, T: Array) -> Drawn:
     """Overlaps of the facts of each draw; with the MLP those of one drawn MLP belong together."""
-    found = overlaps(setting, triggers)
+    found = overlaps(setting, T)
     if setting.width is None:
         return found
     together = np.argsort(SHUFFLED)
@@ -146,55 +144,68 @@ def _asked(setting: Setting, triggers: Array) -> Drawn:
     )
 
 
-def _favour(
-    setting: Setting, values: Values, common: Array, squares: Array, levels: Array
-) -> Array:
-    r"""By how much the labels of a draw multiply the log chance of each of its facts.
+def _favour(values: Values, common: Array, Q: Array, levels: Array) -> Array:
+    r"""By how much the labels of a draw multiply the log chance of each of its facts:
+    $\sum_k\log\Phi$ of its own $V-1$ labels, over $(V-1)\log\mathbb E\,\Phi$ of random ones.
+
+    $\Phi$ is the chance that label $k$ stays below the right one given $c_k$, by which the batch
+    favours it in all facts at once. The labels favoured most are at ``levels`` ``(BLOCK, ranks)``,
+    each draw has ``FACTS`` points."""
+    c, law, noise = _favours(values, common, Q)
+    if not np.any(c):
+        return np.ones(2**POINTS)
+    signal = numeric(symbolic.recall_terms().signal)(values)
+
+    def margins(tails: Array) -> Array:
+        """In deviations, against labels that a share ``tails`` of all exceeds in favour."""
+        favour = c[:, None] * law.quantile(-ndtri(tails), column=True)
+        return np.asarray((signal[:, None] - favour) / noise[:, None])
+
+    tails, sizes = _grouped(levels, values[V])
+    realised = log_ndtr(margins(np.repeat(tails, FACTS, axis=0))) @ sizes
+    grid = np.concatenate([[0.0], np.geomspace(1 / (64 * values[V]), 1, 40)])
+    mean = ndtr(margins((grid[1:] + grid[:-1]) / 2)) @ np.diff(grid)
+    random = (values[V] - 1) * np.log(np.maximum(mean, 1e-300))
+    return np.asarray(realised / np.minimum(random, -TINY))
+
+
+def _favours(values: Values, common: Array, Q: Array) -> tuple[Array, StandardLaw, Array]:
+    r"""Standard deviation of $c_k$ over labels, its law, and the standard deviation of the rest of
+    a wrong logit, at every point.
 
     Of the overlap between an asked and a stored vector, the mean $\theta$ and a part of variance
-    ``common`` that the stored one brings along are the same whatever is asked. So the batch favours
-    a label $k$ by some $c_k$ in all facts at once. Over labels $N^2c_k^2$ has the mean
-    $\theta^2(\mu+\nu)(1+\frac{V-2}dQ)$, plus the same with ``common``, $\mu^2+\mu+\nu$ and 1 in
-    place of $\theta^2$, $\mu+\nu$ and $Q$; and $c_k$ has nearly a gamma law. ``squares`` are $Q$,
-    ``levels`` those of the labels that are favoured most."""
-    size, theta, given = setting.vocab, values[symbolic.theta], dict(values)
-    on = {name: given[switch] for name, switch in symbolic.SWITCHES.items()}
-    mu, nu, others = given[symbolic.mu], given[symbolic.nu], (given[V] - 2) / given[d]
-    by_count = on["label frequencies"] * theta**2 * (mu + nu)
-    by_token = on["interference"] * common * (mu**2 + mu + nu)
-    spread = np.sqrt(by_count * (1 + others * squares) + by_token * (1 + others)) / setting.samples
-    if not np.any(spread):
-        return np.ones(2**POINTS)
-    terms, own = symbolic.recall_terms(), {**given, symbolic.k: np.sqrt(mu**2 + mu + nu)}
-    signal = numeric(terms.signal)(given)[:, None]
-    alone = numeric(symbolic.own_variance())(own) - by_token / setting.samples**2
-    alone = (
-        alone
-        - given[symbolic.r]
-        * (1 - 1 / given[d])
-        * others
-        * (by_count + by_token)
-        / setting.samples**2
-    )
-    noise = np.sqrt(np.maximum(numeric(terms.noise)(given) + alone, TINY))[:, None]
-    third = on["label frequencies"] * np.abs(theta) ** 3 * (mu + 3 * nu)
-    skew = third / np.maximum(setting.samples * spread, TINY) ** 3
-    law = Tokens(np.minimum(skew, 2.0), None)
+    ``common`` that the stored one brings along are the same whatever is asked. So
 
-    def deviations(tails: Array) -> Array:
-        return np.asarray(
-            (signal - spread[:, None] * law.quantile(-ndtri(tails), column=True)) / noise
-        )
+    $N^2\,\mathbb E\,c_k^2=\theta^2(\mu+\nu)\big(1+\tfrac{V-2}dQ\big)+
+    \text{common}\,(\mu^2+\mu+\nu)\big(1+\tfrac{V-2}d\big)$,
 
-    edges = np.minimum(
-        np.cumsum([0, *[1] * ALONE, *GROWTH ** np.arange(2, 60)]).astype(int), size - 1
-    )
-    edges = np.unique(edges)
+    where 1 stands for the label's own fact and $V-2$ for the others. $c_k$ has nearly a gamma law:
+    of the third cumulant $|\theta|^3(\mu+3\nu)$ of its own count."""
+    theta, mu, nu = values[symbolic.theta], values[symbolic.mu], values[symbolic.nu]
+    others = (values[V] - 2) / values[d]
+    frequencies = values[symbolic.SWITCHES["label frequencies"]]
+    by_count = frequencies * theta**2 * (mu + nu)
+    by_token = values[symbolic.SWITCHES["interference"]] * common * (mu**2 + mu + nu)
+    c = np.sqrt(by_count * (1 + others * Q) + by_token * (1 + others)) / values[N]
+    third = frequencies * np.abs(theta) ** 3 * (mu + 3 * nu)
+    skew = third / np.maximum(values[N] * c, TINY) ** 3
+
+    own = numeric(symbolic.own_variance())({**values, symbolic.k: np.sqrt(mu**2 + mu + nu)})
+    across = values[symbolic.r] * (1 - 1 / values[d])
+    # c_k is given: of the own fact's variance, and of that of the others, its part is no noise
+    left = own - by_token / values[N] ** 2
+    left = left - across * others * (by_count + by_token) / values[N] ** 2
+    noise = np.sqrt(np.maximum(numeric(symbolic.recall_terms().noise)(values) + left, TINY))
+    return c, StandardLaw(np.minimum(skew, 2.0), None), noise
+
+
+def _grouped(levels: Array, size: int) -> tuple[Array, Array]:
+    """Upper-tail probabilities ``(BLOCK, groups)`` of groups of the ``size - 1`` wrong labels, from
+    the most favoured on, and how many labels each has."""
+    steps = [0, *[1] * ALONE, *GROWTH ** np.arange(2, 60)]
+    edges = np.unique(np.minimum(np.cumsum(steps).astype(int), size - 1))
     ranks = (edges[1:] + edges[:-1]) // 2
     last, drawn = levels[:, -1:], levels.shape[1]
     beyond = last + (1 - last) * (ranks - drawn + 0.5) / max(size - drawn, 1)
     tails = np.where(ranks < drawn, levels[:, np.minimum(ranks, drawn - 1)], beyond)
-    realised = log_ndtr(deviations(np.repeat(tails, FACTS, axis=0))) @ np.diff(edges)
-    grid = np.concatenate([[0.0], np.geomspace(1 / (64 * size), 1, 40)])
-    mean = ndtr(deviations((grid[1:] + grid[:-1]) / 2)) @ np.diff(grid)
-    return np.asarray(realised / np.minimum((size - 1) * np.log(np.maximum(mean, 1e-300)), -TINY))
+    return tails, np.diff(edges)

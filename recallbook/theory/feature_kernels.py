@@ -10,32 +10,30 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 from numpy.polynomial.hermite_e import hermegauss
-from numpy.typing import NDArray
 from scipy.interpolate import BSpline, make_interp_spline
 
-from recallbook.embedding_laws import Law
 from recallbook.theory import hermite
 from recallbook.theory.hermite import Phi
 from recallbook.theory.symbolic import lock_terms, recall_terms
-from recallbook.theory.symbolic.expressions import Values
+from recallbook.theory.symbolic.expressions import Array, Values
 
-Array = NDArray[np.float64]
+if TYPE_CHECKING:
+    from recallbook.embedding_laws import Law
+
 Points = Float[np.ndarray, " points"]
 Coefficients = Float[np.ndarray, "points k"]
 ORDER = 16  # of the series in the overlap; what is left at small rho is below 1e-4
 VARIANCES = np.geomspace(1e-2, 12, 160)  # grid of pre-activation variances, interpolated
 ANGLES, ANGLE_WEIGHTS = hermegauss(5)  # fluctuations of an overlap, or of a pre-activation
 ANGLE_WEIGHTS = ANGLE_WEIGHTS / ANGLE_WEIGHTS.sum()
-DRAWS, ASKED, STORED = (
-    32,
-    128,
-    256,
-)  # draws of trigger and neurons; tokens of each that are asked, and stored
+DRAWS = 32  # of trigger and neurons
+ASKED = 128  # tokens of each that are asked
+STORED = 256  # and stored
 POOL = 16  # triggers of which one is taken for a draw
 # fixed points come in an order; a shuffled one leaves nothing to what a draw's number says about
 # them
@@ -49,21 +47,22 @@ OVERLAP_WEIGHTS = np.diff(EDGES)
 @lru_cache(maxsize=512)
 def near_zero(activation: Phi, seq_len: int, vocab: int, *, dim: float, tau: int) -> Values:
     r"""What step 2 sees of $\phi$ at the variance $a$ of a mean value's pre-activation;
-    $s^2$-scaled.
+    $s^2$-scaled ("Near zero: the predictor's eight numbers", appendix of chapter 7).
 
-    $|\bar e'|^2\approx\frac1L+\frac RV+\frac\tau{L^2}$ before division by $s^2$. By symbol:
+    $|\bar e'|^2\approx\frac1L+\frac RV+\frac\tau{L^2}$ before division by $s^2=1+\tau$. By symbol:
     $k_s,k_o$ are $\partial_cK$ for sequences with the same and with different labels, and $k_2$ its
     mean square over pairs of the latter; $k_b$ is $k_o+2\partial_aK$; $k_1=\frac d{da}\mathbb
     E\,\phi^2$, a sequence meeting itself; $p_o,p_1$ are $s\,\mathbb E\,\phi'\phi$ for a pair and
     for one; $e=s^2\,\mathbb E\,\phi'^2\,\mathbb E\,\phi^2$, what a finite width scatters."""
-    scale = 1.0 + tau
+    s2 = 1.0 + tau
     shared = (1 - 1 / seq_len) / vocab + tau / seq_len**2
-    a = (1 / seq_len + shared) / scale
+    a = (1 / seq_len + shared) / s2
     phi = hermite.hermite_coefficients(activation, a, ORDER).values
     order = np.arange(ORDER + 1.0)
     slope = np.sqrt(order[1:]) * phi[1:] / math.sqrt(a)  # coefficients of phi'
     second = np.sqrt(order[1:-1]) * slope[1:] / math.sqrt(a)  # and of phi''
-    other, same = shared / (a * scale), (shared + 1 / seq_len**2) / (a * scale)
+    # correlation of two mean values with different labels, and with the same
+    other, same = shared / (a * s2), (shared + 1 / seq_len**2) / (a * s2)
 
     def series(first: Array, by: Array, rho: float) -> float:
         count = min(len(first), len(by))
@@ -71,7 +70,7 @@ def near_zero(activation: Phi, seq_len: int, vocab: int, *, dim: float, tau: int
 
     moments = hermite.moment_table(activation, np.array([a]))
     # of the overlap of two mean values
-    jitter = math.sqrt(1 / dim + 1 / vocab) / (seq_len * scale * a)
+    jitter = math.sqrt(1 / dim + 1 / vocab) / (seq_len * s2 * a)
     pairs = [
         series(slope, slope, float(np.clip(other + jitter * angle, -1, 1))) for angle in ANGLES
     ]
@@ -81,9 +80,9 @@ def near_zero(activation: Phi, seq_len: int, vocab: int, *, dim: float, tau: int
         lock_terms.k_square: float(ANGLE_WEIGHTS @ np.square(pairs)),
         lock_terms.k_bias: series(slope, slope, other) + series(second, phi, other),
         lock_terms.k_own: float(moments.growth[0]),
-        lock_terms.p_other: math.sqrt(scale) * series(slope, phi, other),
-        lock_terms.p_own: math.sqrt(scale) * float(moments.product[0]),
-        lock_terms.spread: scale * float(moments.slope_square[0] * moments.square[0]),
+        lock_terms.p_other: math.sqrt(s2) * series(slope, phi, other),
+        lock_terms.p_own: math.sqrt(s2) * float(moments.product[0]),
+        lock_terms.spread: s2 * float(moments.slope_square[0] * moments.square[0]),
     }
 
 
@@ -103,8 +102,8 @@ class Drawn(NamedTuple):
 def drawn_overlaps(
     law: Law, dim: int, width: int, *, activation: Phi, tau: int, stored: int
 ) -> Drawn:
-    r"""Overlaps of :data:`recallbook.theory.symbolic.recall_terms.OVERLAPS` in the features of
-    ``DRAWS`` drawn MLPs.
+    r"""Overlaps, the symbols of :data:`recallbook.theory.symbolic.recall_terms.LINEAR`, in the
+    features of ``DRAWS`` drawn MLPs.
 
     Each draw has its trigger, neurons, asked tokens and ``stored`` tokens; each asked token is a
     point. What is averaged in closed form elsewhere, over output embeddings and counts, is not
@@ -130,18 +129,20 @@ def _draws(law: Law, dim: int, width: int, *, activation: Phi, tau: int, stored:
             vectors[0] = length * trigger
             neurons += np.outer(along - neurons @ trigger, trigger)
         draws.append(_one_draw(activation, vectors, neurons / math.sqrt(1 + tau), tau))
-    points, laws = [part.overlaps for part in draws], np.concatenate([part.law for part in draws])
     found = {
-        symbol: np.concatenate([part[symbol] for part in points])[SHUFFLED] for symbol in points[0]
+        symbol: np.concatenate([part.overlaps[symbol] for part in draws])[SHUFFLED]
+        for symbol in draws[0].overlaps
     }
+    laws = np.concatenate([part.law for part in draws])
     common = np.repeat([part.common for part in draws], ASKED)
     return Drawn(found, laws[SHUFFLED], common[SHUFFLED])
 
 
 def _triggers(law: Law, dim: int, width: int, activation: Phi) -> Iterator[tuple[float, Array]]:
     r"""Length of the trigger and every neuron's part along it, for each draw: spread evenly over
-    $\theta=\frac1m\sum_r(\mathbb E_z\,\phi(\omega_r^\top(t+z)))^2$, which decides recall and scatters
-    widely with few neurons. Of ``DRAWS * POOL`` the middles of ``DRAWS`` groups in its order."""
+    $\theta=\frac1m\sum_r(\mathbb E_z\,\phi(\omega_r^\top(t+z)))^2$, which decides recall and
+    scatters widely with few neurons. Of ``DRAWS * POOL`` the middles of ``DRAWS`` groups in its
+    order."""
     rng = np.random.default_rng(19)
     lengths = np.linalg.norm(_random_vectors(law, dim, rng, DRAWS * POOL), axis=1)
     along = rng.standard_normal((width, DRAWS * POOL))
@@ -153,38 +154,36 @@ def _triggers(law: Law, dim: int, width: int, activation: Phi) -> Iterator[tuple
 
 def _one_draw(activation: Phi, vectors: Array, neurons: Array, tau: int) -> Drawn:
     """The overlaps of ``ASKED`` tokens with the others, after the trigger in ``vectors``."""
-    plain, width = vectors[1:], len(neurons)
-    located = plain + tau * vectors[0]
+    tokens, width = vectors[1:], len(neurons)
+    located = tokens + tau * vectors[0]
 
     def features(inputs: Array) -> Array:
         return hermite.values(activation, inputs @ neurons.T) / math.sqrt(width)
 
     images = features(located)
-    asked, memory = images[:ASKED], images[ASKED:]
-    overlap = asked @ memory.T
+    asked, stored = images[:ASKED], images[ASKED:]
+    overlap = asked @ stored.T
     infinite_width = _kernel(activation, located[:ASKED], located[ASKED:], 1.0 + tau)
-    total, smooth = overlap.var(axis=1, ddof=1), infinite_width.var(axis=1, ddof=1)
-    others = overlap if not tau else asked @ features(plain[ASKED:]).T
-    square = np.sum(asked**2, axis=1)
-    mean = overlap.mean(axis=1)
-    groups = np.quantile(overlap, (EDGES[1:] + EDGES[:-1]) / 2, axis=1).T - mean[:, None]
+    variance, J = overlap.var(axis=1, ddof=1), infinite_width.var(axis=1, ddof=1)
+    untriggered = overlap if not tau else asked @ features(tokens[ASKED:]).T
+    H, theta = np.sum(asked**2, axis=1), overlap.mean(axis=1)
+    groups = np.quantile(overlap, (EDGES[1:] + EDGES[:-1]) / 2, axis=1).T - theta[:, None]
     groups = groups - (groups @ OVERLAP_WEIGHTS)[:, None]
     spread = np.sqrt(groups**2 @ OVERLAP_WEIGHTS)[:, None]
     found = {
-        recall_terms.H: square,
-        recall_terms.theta: mean,
-        recall_terms.theta2: mean**2,
-        recall_terms.J: np.minimum(total, smooth),
-        recall_terms.F: np.maximum(total - smooth, 0),
-        recall_terms.B: np.mean(others**2, axis=1),
-        recall_terms.again: np.sum(asked * features(plain[:ASKED]), axis=1) if tau else square,
+        recall_terms.H: H,
+        recall_terms.theta: theta,
+        recall_terms.theta2: theta**2,
+        recall_terms.J: np.minimum(variance, J),
+        recall_terms.F: np.maximum(variance - J, 0),
+        recall_terms.B: np.mean(untriggered**2, axis=1),
+        recall_terms.again: np.sum(asked * features(tokens[:ASKED]), axis=1) if tau else H,
     }
     common = overlap.mean(axis=0).var(ddof=1)
     # less what a mean over the asked leaves of the rest
-    common = max(common - (total.mean() - common) / ASKED, 0.0)
-    return Drawn(
-        found, np.divide(groups, spread, out=np.zeros_like(groups), where=spread > 0), common
-    )
+    common = max(common - (variance.mean() - common) / ASKED, 0.0)
+    law = np.divide(groups, spread, out=np.zeros_like(groups), where=spread > 0)
+    return Drawn(found, law, common)
 
 
 def _random_vectors(law: Law, dim: int, rng: np.random.Generator, count: int) -> Array:
@@ -197,7 +196,7 @@ def _random_vectors(law: Law, dim: int, rng: np.random.Generator, count: int) ->
 
 
 def _kernel(activation: Phi, left: Array, right: Array, scale: float) -> Array:
-    """The kernel of infinite width between rows, by Mehler's formula at their own lengths."""
+    """The kernel of infinite width between rows, by (eq-mehler, chapter 7) at their own lengths."""
     a, b = (np.sum(rows**2, axis=1) / scale for rows in (left, right))
     rho: Array = left @ right.T / scale / np.sqrt(a[:, None] * b)
     total: Array = np.zeros_like(rho)

@@ -2,8 +2,8 @@ r"""Hermite coefficients and Gaussian moments of an activation $\phi$, exact up 
 error that is returned.
 
 For a pre-activation $x=\sqrt a\,\xi$ with $\xi$ standard normal, $\phi(\sqrt
-a\,\xi)=\sum_k\phi_k(a)\,\mathrm{He}_k(\xi)/\sqrt{k!}$, and for two of covariance $c$ (Mehler's
-formula) $\mathbb E\,\phi(x)\phi(x')=\sum_k\phi_k(a)\phi_k(a')\,\rho^k$, $\rho=c/\sqrt{aa'}$."""
+a\,\xi)=\sum_k\phi_k(a)\,\mathrm{He}_k(\xi)/\sqrt{k!}$, and for two of covariance $c$ (eq-mehler,
+chapter 7) $\mathbb E\,\phi(x)\phi(x')=\sum_k\phi_k(a)\phi_k(a')\,\rho^k$, $\rho=c/\sqrt{aa'}$."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import hermite_e, legendre
-from numpy.typing import NDArray
 
 from recallbook.activations import ACTIVATIONS, Activation, differentiated
 from recallbook.arguments import check_finite, check_rate, check_size, not_allowed
 from recallbook.setting import check_activation
+from recallbook.theory.symbolic.expressions import Array
 
-Array = NDArray[np.float64]
 Phi = str | Activation
 REACH = 12.0  # standard deviations; the normal density beyond is below 1e-31
 PANELS = 24  # panels of equal width with an edge at 0, where the kinks of common activations are
@@ -27,7 +26,7 @@ PER_PANEL = 12
 LARGEST_ORDER = 60
 
 
-class Coefficients(NamedTuple):
+class HermiteCoefficients(NamedTuple):
     r"""$\phi_0(a),\dots,\phi_K(a)$ ``(K + 1,)``, and the largest difference to quadrature with half
     the panels."""
 
@@ -35,7 +34,7 @@ class Coefficients(NamedTuple):
     error: float
 
 
-class Moments(NamedTuple):
+class ActivationMoments(NamedTuple):
     r"""Means over $x\sim N(0,a)$ of $\phi^2,\phi'^2,\phi\phi'$, and $\frac d{da}\mathbb E\,\phi^2$,
     by $a$."""
 
@@ -56,7 +55,9 @@ def normal_rule(panels: int = PANELS) -> tuple[Array, Array]:
     return x, (half * weights).ravel() * np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)
 
 
-def hermite_coefficients(activation: Phi, variance: float = 1.0, order: int = 10) -> Coefficients:
+def hermite_coefficients(
+    activation: Phi, variance: float = 1.0, order: int = 10
+) -> HermiteCoefficients:
     r"""$\phi_k(a)=\mathbb E\,\phi(\sqrt a\,\xi)\,\mathrm{He}_k(\xi)/\sqrt{k!}$ for $k=0,\dots,$
     ``order``.
 
@@ -74,7 +75,7 @@ def hermite_coefficients(activation: Phi, variance: float = 1.0, order: int = 10
         coefficient_table(activation, np.array([variance]), order, panels)[0]
         for panels in (PANELS, PANELS // 2)
     ]
-    return Coefficients(table[0], float(np.abs(table[0] - table[1]).max()))
+    return HermiteCoefficients(table[0], float(np.abs(table[0] - table[1]).max()))
 
 
 def coefficient_table(activation: Phi, variances: Array, order: int, panels: int = PANELS) -> Array:
@@ -93,24 +94,21 @@ def _basis(order: int, panels: int = PANELS) -> Array:
     return hermite_e.hermevander(normal_rule(panels)[0], order) / scale
 
 
-def moment_table(activation: Phi, variances: Array) -> Moments:
-    """:class:`Moments` for each variance, as arrays."""
+def moment_table(activation: Phi, variances: Array) -> ActivationMoments:
+    """:class:`ActivationMoments` for each variance, as arrays."""
     x, weights = normal_rule()
     points = np.sqrt(variances)[:, None] * x
     phi, slope = values(activation, points), slopes(activation, points)
     parts = (phi**2, slope**2, phi * slope, phi * slope * points / variances[:, None])
-    return Moments(*(np.asarray(part @ weights) for part in parts))
+    return ActivationMoments(*(np.asarray(part @ weights) for part in parts))
 
 
 def values(activation: Phi, x: Array) -> Array:
     r"""$\phi(x)$."""
     import torch
 
-    return np.asarray(
-        check_finite(
-            "activation", elementwise(activation)(torch.from_numpy(np.ascontiguousarray(x)))
-        )
-    )
+    images = elementwise(activation)(torch.from_numpy(np.ascontiguousarray(x)))
+    return np.asarray(check_finite("activation", images))
 
 
 def slopes(activation: Phi, x: Array) -> Array:

@@ -14,10 +14,9 @@ from recallbook.setting import Setting
 from recallbook.theory.feature_kernels import near_zero
 from recallbook.theory.moments import exact
 from recallbook.theory.symbolic import lock_terms as symbolic
-from recallbook.theory.symbolic.expressions import Values, numeric
+from recallbook.theory.symbolic.expressions import Array, Values, numeric
 from recallbook.theory.values import (
     POINTS,
-    Array,
     coordinate_shape,
     effective_dim,
     length_variance,
@@ -57,25 +56,26 @@ class Lock(NamedTuple):
 
 
 class Leading(NamedTuple):
-    """The ledger's leading terms at every point: the mark's score, the same at Q = 1, and the
-    scatter of tokens.
+    """What the ledger says to leading order at every point.
 
-    ``scatter`` is that of all terms but trigger overlap, which is ``overlap`` times the squared
-    score; ``mark`` is how much they move the mark's score."""
+    The mean of the trigger's ``score`` given T and Q, the same at the ``typical`` Q = 1, and its
+    ``variance`` through the noises; the variance of token scores through ``overlap`` with the
+    trigger, over the squared score, through unequal ``lengths``, and their ``scatter`` through all
+    noises but trigger overlap."""
 
     score: Array
-    even: Array
-    mark: Array
+    typical: Array
+    variance: Array
     scatter: Array
     overlap: Array
-    unequal: Array
+    lengths: Array
 
 
-class Scores(NamedTuple):
-    r"""Step 2 at every point: the mark's score $t^\top w$, variance of the scores of tokens, and
+class ScoreLaws(NamedTuple):
+    r"""Step 2 at every point: the trigger's score $t^\top w$, variance of the scores of tokens, and
     their skewness."""
 
-    mark: Array
+    trigger: Array
     variance: Array
     skew: Array
 
@@ -94,69 +94,69 @@ def values(setting: Setting, shared: Values | None = None) -> Values:
 
 
 def leading_terms(setting: Setting, without: tuple[str, ...] = ()) -> Leading:
-    """The expressions of step 2 at every point, some terms left out."""
-    given, mlp, nothing = values(setting), setting.width is not None, np.zeros(2**POINTS)
-    left_out = {*without} if length_variance(setting) else {*without, "unequal lengths"}
-    terms = {name: term for name, term in symbolic.lock_terms(mlp).items() if name not in left_out}
-    token = {name: numeric(term.token)(given) + nothing for name, term in terms.items()}
-    mark = sum((numeric(term.trigger)(given) for term in terms.values()), start=nothing)
-    score, even = (
-        numeric(symbolic.trigger_score(mlp))(at) + nothing
+    """Evaluate the expressions of step 2 at every point, some noises left out."""
+    given, mlp, zero = values(setting), setting.width is not None, np.zeros(2**POINTS)
+    if not length_variance(setting):
+        without = (*without, "unequal lengths")
+    terms = [(name, x) for name, x in symbolic.lock_terms(mlp).items() if name not in without]
+    token = {name: numeric(term.token)(given) + zero for name, term in terms}
+    variance = sum((numeric(term.trigger)(given) for _, term in terms), start=zero)
+    score, typical = (
+        numeric(symbolic.trigger_score(mlp))(at) + zero
         for at in (given, {**given, symbolic.Q: 1.0})
     )
-    overlap = np.divide(
-        token.pop("trigger overlap", nothing), score**2, out=np.zeros(2**POINTS), where=score != 0
-    )
-    unequal = token.get("unequal lengths", nothing)
-    return Leading(score, even, mark, sum(token.values(), start=nothing), overlap, unequal)
+    overlap = _ratio(token.pop("trigger overlap", zero), score**2)
+    scatter = sum(token.values(), start=zero)
+    return Leading(score, typical, variance, scatter, overlap, token.get("unequal lengths", zero))
 
 
-def score_laws(setting: Setting, without: tuple[str, ...] = ()) -> Scores:
-    r"""Scores with the exact moments, which fluctuate from draw to draw as the ledger's leading
-    terms do.
+def score_laws(setting: Setting, without: tuple[str, ...] = ()) -> ScoreLaws:
+    r"""Draw the scores of step 2 at every point from laws with the exact moments.
 
-    $t^\top w=P+X$, with $P$ even and $X$ odd in the embeddings. $P$ moves with $T$ and $Q$, and by
-    a lognormal factor for the rest of its variance; $X$ is normal. The variance of token scores is
-    $c\,(P+X)^2$, their overlap with the part of $w$ along $t$, and a rest that moves with $T$, $Q$,
-    $M$. The laws are a closure. Exact are the mean and the variance of $t^\top w$ and the mean over
-    draws of the variance of token scores, and for orthonormal embeddings of the third moment, which
-    is kept for all. The MLP changes all of this by what it changes in the leading terms, and moves
-    the mark's score beyond that where it has few neurons."""
-    leading, trigger = (
-        leading_terms(setting, without),
-        shared_by_tokens(setting)[symbolic.T] + np.zeros(2**POINTS),
-    )
-    plain = (
-        leading
-        if setting.width is None and not without
-        else leading_terms(replace(setting, width=None))
-    )
-    moments = exact(setting)
-    labels = plain.score / plain.even
-    score, square, none = (
-        moments.score(trigger),
-        moments.pull(trigger),
-        np.zeros(2**POINTS),
-    )  # none: where d = 1
-    rest = np.divide(square, score**2, out=none + 1, where=score != 0) / (1 + labels.var()) - 1
-    pull = score * leading.score / plain.even / labels.mean()
-    pull = pull * lognormal_variable("neurons", max(float(rest.mean()), 0.0))
-    fluctuation = leading.scatter / max(plain.scatter.mean(), TINY)
-    odd = np.maximum(moments.noise(trigger), 0)
-    few = leading.mark.mean() - plain.mark.mean() * fluctuation.mean() if setting.width else 0.0
-    mark = pull + np.sqrt(odd * fluctuation + max(float(few), 0.0)) * normal("shift")
-    share = np.divide(moments.overlap(trigger), square, out=none.copy(), where=square != 0)
-    along = share * np.divide(leading.overlap, plain.overlap, out=none, where=plain.overlap > 0)
-    across = np.maximum(moments.scatter(trigger) - share * odd, 0) * fluctuation
-    variance = along * mark**2 + across + TINY
-    lengths = {symbolic.lengths_variance: leading.unequal, symbolic.total_variance: variance}
+    $t^\top w=P+X$, with $P$ even and $X$ odd in the embeddings, and token scores have the variance
+    $c\,(P+X)^2$, where $c$ is their overlap with the part of $w$ along $t$, and a rest ("From
+    scatter to lock-on", appendix of chapter 5). Exact, at $T=|t|^2$ (prop-exact-moments, there),
+    are the means of $P,P^2,X^2$ and of both parts of the variance, and for orthonormal embeddings
+    of the third moment, which is kept for all. The laws are a closure: $P$ moves with $Q$ as the
+    leading order does, and by a lognormal factor for what is left of its variance; $X$ is normal;
+    $X^2$ and the rest move with $T,Q,M$ as the ledger's scatter does. The MLP, and what is left
+    out, change all of this by what they change in the leading order, and few neurons move the
+    trigger's score beyond that."""
+    T = shared_by_tokens(setting)[symbolic.T] + np.zeros(2**POINTS)
+    moments, leading = exact(setting), leading_terms(setting, without)
+    whole = leading  # the leading order of the exact moments: Attention-only, every noise
+    if setting.width is not None or without:
+        whole = leading_terms(replace(setting, width=None))
+    change = leading.scatter / max(whole.scatter.mean(), TINY)
+
+    mean_P, square_P = moments.score(T), moments.pull(T)
+    by_Q = whole.score / whole.typical
+    spread = _ratio(square_P, mean_P**2, empty=1.0) / (1 + by_Q.var()) - 1
+    P = mean_P * leading.score / whole.typical / by_Q.mean()
+    P = P * lognormal_variable("neurons", max(float(spread.mean()), 0.0))
+
+    square_X = np.maximum(moments.noise(T), 0)
+    few = leading.variance.mean() - whole.variance.mean() * change.mean() if setting.width else 0.0
+    X = np.sqrt(square_X * change + max(float(few), 0.0)) * normal("shift")
+
+    c = _ratio(moments.overlap(T), square_P)
+    rest = np.maximum(moments.scatter(T) - c * square_X, 0) * change
+    c = c * _ratio(leading.overlap, whole.overlap)
+    variance = c * (P + X) ** 2 + rest + TINY
+
+    lengths = {symbolic.lengths_variance: leading.lengths, symbolic.total_variance: variance}
     skew = numeric(symbolic.skewness())({**sizes(setting), **lengths})
     skew = skew + max(moments.cube, 0) / max(variance.mean(), 1e-100) ** 1.5
-    return Scores(mark, variance, np.minimum(skew, 2.0))
+    return ScoreLaws(P + X, variance, np.minimum(skew, 2.0))
+
+
+def _ratio(above: Array, below: Array, empty: float = 0.0) -> Array:
+    """Quotients at every point; ``empty`` where nothing is below, as in one dimension."""
+    return np.divide(above, below, out=np.full(2**POINTS, empty), where=below != 0)
 
 
 def lock(setting: Setting, without: tuple[str, ...] = (), nodes: Array = NODES) -> Lock:
-    """Lock-on of every point: the mark must lift its token above the others."""
+    """Predict lock-on of every point: the trigger must lift its token above the others."""
     shape = 2**POINTS
     if setting.seq_len == 1:
         return Lock(np.ones(shape), np.ones((shape, nodes.size)), np.zeros(shape))
@@ -165,61 +165,56 @@ def lock(setting: Setting, without: tuple[str, ...] = (), nodes: Array = NODES) 
 
 def lock_given(
     setting: Setting,
-    found: Scores,
+    scores: ScoreLaws,
     beaten: Callable[[Array, Array], tuple[Array, Array]] | None = None,
     nodes: Array = NODES,
 ) -> Lock:
-    """Lock-on of every point at these scores.
+    r"""Lock-on of every point at these scores, $\Phi(\xi+r)^K$ with the law of scores for $\Phi$
+    (eq-lock-on, chapter 5).
 
     ``beaten`` turns the log chances that a random token scores less than the point's own one and
-    than those at ``nodes`` with the mark on them, into chances that all others of a sequence do;
+    than those at ``nodes`` with the trigger on them, into chances that all others of a sequence do;
     without it, where tokens are drawn."""
-    lift = found.mark / np.sqrt(found.variance)
+    r = scores.trigger / np.sqrt(scores.variance)
     # only distinct tokens compete: a sequence of L tokens repeats some
-    others = setting.vocab * -math.expm1((setting.seq_len - 1) * math.log1p(-1 / setting.vocab))
-    law = Tokens(found.skew, setting.dim if setting.law.geometry == "spherical" else None)
-    own, drawn = law.quantile(normal("own")), law.quantile(nodes, column=True)
-    below = law.log_below(own + lift), law.log_below(drawn + lift[:, None], column=True)
-    decoys = others / setting.vocab * np.exp((others - 1) * law.log_below(own)) * ndtr(own - lift)
-    token, draw = (
-        beaten(*below) if beaten else (np.exp(others * below[0]), np.exp(others * below[1]))
-    )
+    K = setting.vocab * -math.expm1((setting.seq_len - 1) * math.log1p(-1 / setting.vocab))
+    law = StandardLaw(scores.skew, setting.dim if setting.law.geometry == "spherical" else None)
+    xi, drawn = law.quantile(normal("own")), law.quantile(nodes, column=True)
+    below = law.log_below(xi + r), law.log_below(drawn + r[:, None], column=True)
+    decoys = K / setting.vocab * np.exp((K - 1) * law.log_below(xi)) * ndtr(xi - r)
+    token, draw = beaten(*below) if beaten else (np.exp(K * below[0]), np.exp(K * below[1]))
     return Lock(token, draw, decoys)
 
 
-class Tokens(NamedTuple):
-    r"""The law of a token's score, in deviations.
+class StandardLaw(NamedTuple):
+    r"""A law of mean 0 and variance 1 at every point, as of a token's score in deviations.
 
-    Embeddings on the sphere: one coordinate of a point on it. Otherwise Pearson's third law, a
-    gamma variable with the ``skew`` of each point, through Wilson and Hilferty's cube root:
-    $\Gamma/k=(1-s+\sqrt s\,\xi)^3$ with $s=\frac1{9k}$, shape $k=4/\text{skew}^2$ and $\xi$
+    With ``sphere`` one coordinate of a point on the sphere of this dimension. Otherwise Pearson's
+    third law, a gamma variable with the ``skew`` of each point, through Wilson and Hilferty's cube
+    root: $\Gamma/k=(1-s+\sqrt s\,\xi)^3$ with $s=\frac1{9k}$, shape $k=4/\text{skew}^2$ and $\xi$
     standard normal."""
 
     skew: Array
     sphere: int | None
 
-    def quantile(self, standard: Array, column: bool = False) -> Array:
-        """Scores at the levels that a standard normal variable has at ``standard``."""
+    def quantile(self, xi: Array, column: bool = False) -> Array:
+        """Quantiles at the levels that a standard normal variable has at ``xi``."""
         if self.sphere is not None:
             half = coordinate_shape(self.sphere)
-            return np.asarray(
-                math.sqrt(self.sphere) * (2 * betaincinv(half, half, ndtr(standard)) - 1)
-            )
-        small = self._small(column)
-        return np.asarray(((1 - small + np.sqrt(small) * standard) ** 3 - 1) / (3 * np.sqrt(small)))
+            return np.asarray(math.sqrt(self.sphere) * (2 * betaincinv(half, half, ndtr(xi)) - 1))
+        s = self._s(column)
+        return np.asarray(((1 - s + np.sqrt(s) * xi) ** 3 - 1) / (3 * np.sqrt(s)))
 
     def log_below(self, score: Array, column: bool = False) -> Array:
-        """Log probability that a token scores less."""
+        """Log probability of being less."""
         if self.sphere is not None:
             half = coordinate_shape(self.sphere)
             beyond = betainc(half, half, np.clip((1 - score / math.sqrt(self.sphere)) / 2, 0, 1))
             return np.asarray(np.log1p(-np.minimum(beyond, 1 - 1e-16)))
-        small = self._small(column)
-        standard = (np.cbrt(np.maximum(1 + 3 * np.sqrt(small) * score, 0)) - 1 + small) / np.sqrt(
-            small
-        )
-        return np.asarray(log_ndtr(np.minimum(standard, CERTAIN)))
+        s = self._s(column)
+        xi = (np.cbrt(np.maximum(1 + 3 * np.sqrt(s) * score, 0)) - 1 + s) / np.sqrt(s)
+        return np.asarray(log_ndtr(np.minimum(xi, CERTAIN)))
 
-    def _small(self, column: bool) -> Array:
-        small = np.maximum(self.skew, SMALL_SKEW) ** 2 / 36
-        return small[:, None] if column else small
+    def _s(self, column: bool) -> Array:
+        s = np.maximum(self.skew, SMALL_SKEW) ** 2 / 36
+        return s[:, None] if column else s

@@ -12,11 +12,10 @@ from typing import NamedTuple
 import numpy as np
 import sympy as sp
 from numpy.polynomial import Polynomial
-from numpy.typing import NDArray
 from pyarrow.parquet import ParquetFile
 
 from recallbook.setting import Setting
-from recallbook.theory.symbolic.expressions import L, N, V, d, tau
+from recallbook.theory.symbolic.expressions import Array, L, N, V, d, tau
 from recallbook.theory.symbolic.lock_terms import T
 from recallbook.theory.values import effective_dim, is_far
 
@@ -89,24 +88,20 @@ def polynomial(
 ) -> Polynomial:
     r"""Rows of the table at a setting, as a polynomial in $T=|t|^2$."""
     powers, coefficients = arrays(quantity, term, odd)
-    logs: NDArray[np.float64] = np.log(
-        np.array([setting.samples, setting.seq_len, setting.vocab], dtype=float)
-    )
+    logs: Array = np.log(np.array([setting.samples, setting.seq_len, setting.vocab], dtype=float))
     values = coefficients * np.exp(-(powers[:, :3] @ logs))
     dim = effective_dim(setting)
     values = values * (powers[:, 3] == 0 if is_far(dim) else dim ** -powers[:, 3])
     values = values * (powers[:, 5] == 0 if not setting.trigger_in_values else 1)
     if setting.law.geometry == "spherical":
         # a token with k pairs of embeddings: d^(k-1) / ((d+2)...(d+2k-2))
-        shorter: NDArray[np.float64] = np.cumsum(np.log(dim / (dim + np.array([2.0, 4.0, 6.0]))))
+        shorter: Array = np.cumsum(np.log(dim / (dim + np.array([2.0, 4.0, 6.0]))))
         values = values * np.exp(powers[:, 6:] @ shorter)
     return Polynomial(np.bincount(powers[:, 4].astype(int), weights=values, minlength=1))
 
 
 @cache
-def arrays(
-    quantity: str, term: str | None, odd: bool | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def arrays(quantity: str, term: str | None, odd: bool | None) -> tuple[Array, Array]:
     """``POWERS`` of the same rows, and their coefficients."""
     found = rows(quantity, term, odd)
     # sums over powers run along columns

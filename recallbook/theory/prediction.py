@@ -7,30 +7,26 @@ for a setting, by :func:`theory_of`."""
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from tqdm import tqdm
 
-from recallbook.arguments import LARGEST_SIZE, check_share, check_size, not_allowed
+from recallbook.arguments import check_share, not_allowed
 from recallbook.setting import Setting
 from recallbook.theory.caveats import doubts, message
 from recallbook.theory.draws import DrawLaw
 from recallbook.theory.equal import EqualFacts
-from recallbook.theory.search import bracket
 from recallbook.theory.theories import Term, Theory
 
 if TYPE_CHECKING:
     from recallbook.data.embeddings import Embeddings
 
 UNEQUAL = "recallbook_studies.ch11.theory.unequal"  # loaded where a setting needs it
-WIDEST = 2**24  # wider MLPs are as good as infinite
 
 
 class Quantiles(NamedTuple):
@@ -87,7 +83,7 @@ class Prediction:
 def predict(
     setting: Setting,
     *,
-    without: tuple[str, ...] = (),
+    without: Iterable[str] = (),
     warn: bool = True,
     embeddings: Embeddings | Mapping[str, Any] | None = None,
 ) -> Prediction:
@@ -106,7 +102,7 @@ def predict(
     setting : Setting
         Attention-only or Attention-MLP, with any activation; with unequal facts, structured or own
         embeddings Attention-only (:mod:`recallbook_studies.ch11.theory.unequal`).
-    without : tuple of str
+    without : iterable of str
         Names of ledger terms to leave out, to see what each costs.
     warn : bool
         Whether to warn where the prediction is in doubt.
@@ -119,12 +115,10 @@ def predict(
         If ``setting`` is not a Setting, or ``without`` holds an unknown name.
     """
     theory = theory_of(setting, embeddings)
-    for name in without:
-        if name not in (names := theory.names(setting)):
-            raise not_allowed("without", name, "names of ledger terms: " + ", ".join(names))
+    without = check_without(theory, setting, without)
     found = theory.averages(setting, without, ledger=not without)
     if warn:
-        _warn(theory, setting, found.lock_on, found.remarks)
+        warn_of(theory, setting, found.lock_on, found.remarks)
     outcomes = found.accuracy, found.lock_on, found.recall
     draws = partial(theory.draws, setting, without)
     return Prediction(*outcomes, found.ledger, found.error, draws)
@@ -147,13 +141,26 @@ def theory_of(setting: Setting, embeddings: Embeddings | Mapping[str, Any] | Non
     return unequal
 
 
+def check_without(theory: Theory, setting: Setting, without: Iterable[str]) -> tuple[str, ...]:
+    """Return ``without`` as a tuple of names of the theory's terms."""
+    names = theory.names(setting)
+    allowed = "a collection of names of ledger terms: " + ", ".join(names)
+    if isinstance(without, str) or not isinstance(without, Iterable):
+        raise not_allowed("without", without, allowed)
+    without = tuple(without)
+    for name in without:
+        if name not in names:
+            raise not_allowed("without", name, allowed)
+    return without
+
+
 def predicted_lock_on(setting: Setting, *, warn: bool = True) -> float:
     """Lock-on of :func:`predict` and nothing else: a tenth of the work, but with unequal facts,
     where it is most."""
     theory = theory_of(setting)
     found = theory.averages(setting, recall=False)
     if warn:
-        _warn(theory, setting, found.lock_on, found.remarks)
+        warn_of(theory, setting, found.lock_on, found.remarks)
     return found.lock_on
 
 
@@ -175,80 +182,7 @@ def phase(setting: Setting) -> str:
     return max(names, key=lambda name: theory.averages(setting, (name,)).accuracy)
 
 
-def critical_samples(
-    vocab: int, seq_len: int, dim: int, accuracy: float = 0.9, *, warn: bool = True, **setting: Any
-) -> float:
-    """Smallest number of training sequences with at least this predicted accuracy; infinite where
-    there is none.
-
-    By doubling from ``vocab`` and bisection to one part in a thousand: some 30 predictions, of
-    milliseconds each. With unequal facts or structured embeddings to one part in a hundred, counted
-    on a terminal: some ten seconds at V = 16, half a minute at 256, six minutes at 1024. Warns as
-    :func:`predict` does at the number found, unless ``warn`` is false.
-
-    Raises
-    ------
-    ValueError
-        If ``accuracy`` is not between 0 and 1, or a size is bad.
-    """
-    low = check_size("vocab", vocab, smallest=2)
-    fixed = {"vocab": vocab, "seq_len": seq_len, "dim": dim, **setting}
-    at = partial(Setting, **fixed)
-    return smallest_size(lambda n: at(samples=n), low, LARGEST_SIZE, accuracy, warn=warn)
-
-
-def critical_width(
-    vocab: int,
-    seq_len: int,
-    dim: int,
-    samples: int,
-    accuracy: float = 0.9,
-    *,
-    warn: bool = True,
-    **setting: Any,
-) -> float:
-    """Smallest width of the MLP with at least this predicted accuracy; infinite where there is
-    none.
-
-    By doubling from half of ``dim`` and bisection to one part in a thousand. Warns as
-    :func:`predict` does at the width found, unless ``warn`` is false.
-
-    Raises
-    ------
-    ValueError
-        If ``accuracy`` is not between 0 and 1, or a size is bad.
-    """
-    low = max(1, check_size("dim", dim) // 2)
-    fixed = {"vocab": vocab, "seq_len": seq_len, "dim": dim, "samples": samples, **setting}
-    at = partial(Setting, **fixed)
-    return smallest_size(lambda m: at(width=m), low, WIDEST, accuracy, warn=warn)
-
-
-def smallest_size(
-    at: Callable[[int], Setting], low: int, largest: int, accuracy: float, *, warn: bool = False
-) -> float:
-    """Smallest size from ``low`` to ``largest`` whose setting has this predicted accuracy; infinite
-    where there is none."""
-    accuracy, theory = check_share("accuracy", accuracy), theory_of(at(low))
-    said = "critical size, some 30 predictions"
-    # shown on a terminal where each is an average over draws
-    with tqdm(desc=said, unit="", leave=False, disable=None if theory.sampled else True) as bar:
-
-        def reached(size: int) -> bool:
-            bar.update()
-            return theory.averages(at(size), level=accuracy).accuracy >= accuracy
-
-        if not reached(largest):
-            return math.inf
-        near = 1e-2 if theory.sampled else 1e-3
-        found = bracket(reached, low, smallest=low, largest=largest, tolerance=near).high
-    if warn:
-        there = at(int(found))
-        _warn(theory, there, theory.averages(there, recall=False).lock_on, level=4)
-    return float(found)
-
-
-def _warn(
+def warn_of(
     theory: Theory, setting: Setting, lock_on: float, remarks: Sequence[str] = (), *, level: int = 3
 ) -> None:
     """Say what is off, and by about how much, where the map of errors or the draws leave a

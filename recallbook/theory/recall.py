@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -20,11 +20,10 @@ from recallbook.theory.feature_kernels import (
 )
 from recallbook.theory.lock_on import NODE_WEIGHTS, Lock
 from recallbook.theory.symbolic import recall_terms as symbolic
-from recallbook.theory.symbolic.expressions import Values, d as D, numeric
+from recallbook.theory.symbolic.expressions import Array, Values, d as D, numeric
 from recallbook.theory.values import (
     FAR,
     POINTS,
-    Array,
     coordinate_shape,
     cosine,
     effective_dim,
@@ -44,7 +43,7 @@ TINY = 1e-30  # keeps 0/0 away where a fact was never seen and nothing interfere
 
 
 def located_counts(setting: Setting, lock: Lock, without: tuple[str, ...] = ()) -> Array:
-    """How often the asked fact was located."""
+    """How often the asked fact was located, n at every point: a part of its Poisson count."""
     samples, vocab = setting.samples, setting.vocab
     if "coverage" in without:
         return np.full(2**POINTS, samples / vocab) * lock.token
@@ -63,28 +62,28 @@ def fact_counts(samples: int, vocab: int) -> Array:
 
 
 def overlaps(setting: Setting, triggers: Array | None = None) -> Drawn:
-    """Overlaps of the asked vector in feature space and their law, at every point; of linear
-    features at these squared lengths of the trigger, if given."""
+    r"""Overlaps of the asked vector $h=z_v+\tau t$ in feature space and their law, at every point;
+    of linear features at these squared lengths of the trigger, if given."""
     tau, dim = int(setting.trigger_in_values), effective_dim(setting)
     if setting.width is not None:
         # two tokens at least, for a variance: with fewer than four facts it hardly enters
         stored = max(2, min(setting.vocab - 2, STORED))
         kind = {"activation": setting.activation, "tau": tau, "stored": stored}
         return drawn_overlaps(setting.law, setting.dim, setting.width, **kind)
-    trigger = lengths(setting, "trigger") + np.zeros(2**POINTS) if triggers is None else triggers
-    token = lengths(setting, "input")
-    angle = np.sqrt(trigger * token) * cosine("overlap", dim)  # t . z_v
-    square, shared = token + tau * (trigger + 2 * angle), tau * (trigger + angle)
+    T = lengths(setting, "trigger") + np.zeros(2**POINTS) if triggers is None else triggers
+    a = lengths(setting, "input")  # |z_v|^2
+    c = np.sqrt(T * a) * cosine("overlap", dim)  # t . z_v
+    H, theta = a + tau * (T + 2 * c), tau * (T + c)
     found = {
-        symbolic.H: square,
-        symbolic.theta: shared,
-        symbolic.theta2: shared**2,
-        symbolic.J: square / dim,
-        symbolic.F: np.zeros_like(square),
-        symbolic.B: square / dim,
-        symbolic.again: token + tau * angle,
+        symbolic.H: H,
+        symbolic.theta: theta,
+        symbolic.theta2: theta**2,
+        symbolic.J: H / dim,
+        symbolic.F: np.zeros_like(H),
+        symbolic.B: H / dim,
+        symbolic.again: a + tau * c,
     }
-    return Drawn(found, NORMAL, tau * trigger / dim)
+    return Drawn(found, NORMAL, tau * T / dim)
 
 
 def chance_of_recall(setting: Setting, lock: Lock, without: tuple[str, ...] = ()) -> Array:
@@ -101,84 +100,70 @@ def recall_values(
     without: tuple[str, ...] = (),
 ) -> Values:
     """Values of all symbols of step 3, at every point."""
-    share, given = setting.samples / setting.vocab, sizes(setting)
+    mean, given = setting.samples / setting.vocab, sizes(setting)
     counts = {
         symbolic.n: located_counts(setting, lock, without),
-        symbolic.mu: np.maximum(share * lock.mean, 1e-9),
-        symbolic.nu: share**2 * lock.variance,
+        symbolic.mu: np.maximum(mean * lock.mean, 1e-9),
+        symbolic.nu: mean**2 * lock.variance,
         symbolic.mislocated: setting.samples * (1 - lock.mean),
         symbolic.decoys: setting.samples * lock.decoys,
     }
     # in one dimension nothing is across: what this would vary is multiplied by d - 1
-    scatter = float(numeric(symbolic.others_variance())(given)) if given[D] > 1 else 0.0
-    across = gamma_variable("across", scatter)
+    variance = float(numeric(symbolic.others_variance())(given)) if given[D] > 1 else 0.0
     geometry = {
         symbolic.b: lengths(setting, "output"),
         symbolic.xi: normal("along"),
-        symbolic.r: across,
+        symbolic.r: gamma_variable("across", variance),
     }
     switches = {symbol: float(name not in without) for name, symbol in symbolic.SWITCHES.items()}
     return {**given, **counts, **asked, **geometry, **switches}
 
 
 def log_chance(setting: Setting, lock: Lock, values: Values, law: Array) -> Array:
-    """Log of the probability that the right logit exceeds all others, at these values of the
-    symbols."""
+    r"""Log probability that the right logit exceeds all others, $\log\Phi(\text{ratio})^{V-1}$
+    (eq-power, chapter 6), at these values of the symbols.
+
+    What a wrong label's own fact adds has the ``law`` ``(points, groups)``, and is normal where it
+    has no groups. One comparison is averaged over the count $k$ of that fact."""
     terms = symbolic.recall_terms()
     # nothing is stored: all neurons may be silent
     with np.errstate(invalid="ignore", divide="ignore"):
-        reach = np.nan_to_num(numeric(terms.pull)(values), posinf=0.0, neginf=0.0)
-    below = _all_below(
-        numeric(terms.signal)(values),
-        numeric(terms.noise)(values) + TINY,
-        np.maximum(setting.samples / setting.vocab * lock.draw, 1e-9),
-        own_mean=lambda k: numeric(symbolic.own_mean())({**values, symbolic.k: k}) * reach,
-        own_variance=lambda k: (
-            numeric(symbolic.own_variance())({**values, symbolic.k: k}) * reach**2
-        ),
-        law=law.T,
-        dim=effective_dim(setting) if setting.law.geometry == "spherical" else FAR,
-    )
+        pull = np.nan_to_num(numeric(terms.pull)(values), posinf=0.0, neginf=0.0)
+    signal, noise = numeric(terms.signal)(values), numeric(terms.noise)(values) + TINY
+    own_mean, own_variance = numeric(symbolic.own_mean()), numeric(symbolic.own_variance())
+    dim = effective_dim(setting) if setting.law.geometry == "spherical" else FAR
+
+    total, whole = np.zeros((law.shape[1] or 1, len(signal))), np.zeros(len(signal))
+    # count by count: what is at work fits into the fastest memory
+    for k, chance in _own_counts(np.maximum(setting.samples / setting.vocab * lock.draw, 1e-9)):
+        at = {**values, symbolic.k: k}
+        margin, own = signal - own_mean(at) * pull, own_variance(at) * pull**2
+        total += chance * _stays_below(margin, noise, own, law=law.T, dim=dim)
+        whole += chance
+    if law.shape[1]:  # those of one draw are all there, each once: a product
+        below = np.exp(OVERLAP_WEIGHTS @ np.log(total / whole + TINY))
+    else:
+        below = total[0] / whole
     return np.asarray((setting.vocab - 1) * np.log(np.maximum(below, 1e-300)))
 
 
-def _all_below(
-    signal: Array,
-    noise: Array,
-    means: Array,
-    *,
-    own_mean: Callable[[Array | int], Array],
-    own_variance: Callable[[Array | int], Array],
-    law: Array,
-    dim: float,
-) -> Array:
-    """Probability that one wrong logit stays below the right one, averaged over how often its fact
-    was located.
+def _stays_below(margin: Array, noise: Array, own: Array, *, law: Array, dim: float) -> Array:
+    r"""Probability that one wrong logit stays below the right one: $\Phi(\text{ratio})$ of
+    (eq-recall-ratio, chapter 6), or the same of a coordinate on the sphere of dimension ``dim``.
 
-    ``means`` ``(points, nodes)`` are the mean counts of the draw's tokens. A logit is normal, or a
-    coordinate on the sphere of dimension ``dim``, around what its own fact adds; the ``law``
-    ``(groups, points)`` of that is normal where it has no groups."""
-    total, whole = np.zeros((len(law) or 1, len(signal))), np.zeros(len(signal))
-    # count by count: what is at work fits into the fastest memory
-    for count, chance in _own_counts(means):
-        beyond, own = signal - own_mean(count), own_variance(count)
-        if len(law):
-            tilt = 1.0 if is_far(dim) else np.clip(1 - beyond**2 / (noise * dim), 0, 1)
-            below = _below((beyond - tilt * np.sqrt(own) * law) / np.sqrt(noise), dim)
-        elif is_far(dim):
-            below = ndtr(beyond / np.sqrt(noise + own))
-        else:
-            # Given the stored vector, a label on the sphere is tilted towards it by its own
-            # weight: exp(kappa c), averaged over a normal kappa, is exp(a c^2), which with the
-            # sphere's (1 - c^2)^((d-3)/2) is that of fewer dimensions.
-            half = np.maximum((dim / (1 + own / noise) - 1) / 2, 0.5)
-            # (1 + coordinate) / 2 is a beta variable
-            below = betainc(half, half, np.clip((1 + beyond / np.sqrt(dim * noise)) / 2, 0, 1))
-        total += chance * below
-        whole += chance
-    if len(law):  # those of one draw are all there, each once: a product
-        return np.asarray(np.exp(OVERLAP_WEIGHTS @ np.log(total / whole + TINY)))
-    return np.asarray(total[0] / whole)
+    ``margin`` is the signal less the mean of what the label's own fact adds, ``own`` the variance
+    of that, with the deviations ``law`` ``(groups, points)``; ``noise`` that of all else."""
+    if len(law):
+        tilt = 1.0 if is_far(dim) else np.clip(1 - margin**2 / (noise * dim), 0, 1)
+        return _below((margin - tilt * np.sqrt(own) * law) / np.sqrt(noise), dim)
+    if is_far(dim):
+        return np.asarray(ndtr(margin / np.sqrt(noise + own)))
+    # Given the stored vector, a label on the sphere is tilted towards it by its own weight:
+    # exp(kappa c), averaged over a normal kappa, is exp(a c^2), which with the sphere's
+    # (1 - c^2)^((d-3)/2) is that of fewer dimensions.
+    half = np.maximum((dim / (1 + own / noise) - 1) / 2, 0.5)
+    # (1 + coordinate) / 2 is a beta variable
+    return np.asarray(betainc(half, half, np.clip((1 + margin / np.sqrt(dim * noise)) / 2, 0, 1)))
 
 
 def _below(deviations: Array, dim: float) -> Array:

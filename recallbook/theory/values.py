@@ -8,12 +8,11 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import beta, gamma, qmc
 
 from recallbook.setting import Setting
-from recallbook.theory.symbolic.expressions import L, N, V, Values, d, tau
+from recallbook.theory.symbolic.expressions import Array, L, N, V, Values, d, tau
 from recallbook.theory.symbolic.lock_terms import M, Q, T
 
 if TYPE_CHECKING:
@@ -65,7 +64,6 @@ def columns(frame: pd.DataFrame) -> Values:
     }
 
 
-Array = NDArray[np.float64]
 POINTS = 12  # log2 of the number of points of the average
 AXES = (
     "trigger labels mean shift own count input output along across overlap thinning neurons".split()

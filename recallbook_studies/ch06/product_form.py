@@ -18,7 +18,7 @@ from scipy.optimize import linprog
 from recallbook.theory.symbolic.expressions import L, N, V, d, tau
 from recallbook_bounds import closed_form as cf
 
-SIZES = (V, L, d, N, cf.log, cf.log_all)
+SIZES = (V, L, d, N, cf.Lambda, cf.Lambda_prime)
 DIM_OVER_LOG = 400  # d over Lambda, at least
 LOG = 20  # Lambda, at least: V / log(43 V^2) grows with V, and is below 400 at V = 8000
 VOCAB = DIM_OVER_LOG * LOG
@@ -61,13 +61,13 @@ def facets(trigger_in_values: bool) -> tuple[sp.Matrix, list[float]]:
     least = {
         V / d: 1,
         L: 2,
-        d / cf.log: DIM_OVER_LOG,
-        cf.log: LOG,
-        cf.log_all / cf.log: 1,
-        d**2 / (V * cf.log): DIM_SQUARE[flag],
+        d / cf.Lambda: DIM_OVER_LOG,
+        cf.Lambda: LOG,
+        cf.Lambda_prime / cf.Lambda: 1,
+        d**2 / (V * cf.Lambda): DIM_SQUARE[flag],
     }
     for law in laws(trigger_in_values).values():
-        least[N / (cf.log_all**2 * law)] = SAMPLES[flag]
+        least[N / (cf.Lambda_prime**2 * law)] = SAMPLES[flag]
     return sp.Matrix.hstack(*map(powers_of, least)), [float(bound) for bound in least.values()]
 
 
@@ -80,13 +80,13 @@ def caps(trigger_in_values: bool) -> dict[sp.Symbol, float]:
     N$."""
     flag, most_samples = int(trigger_in_values), SAMPLES[int(trigger_in_values)]
     values: dict[sp.Symbol, float] = {V: VOCAB, tau: flag, cf.eps: DIM_OVER_LOG**-0.5}
-    values[cf.eps_one] = values[cf.eps]  # lambda <= Lambda
+    values[cf.eps_1] = values[cf.eps]  # lambda <= Lambda
     values[cf.omega] = (2 + math.sqrt(2 / DIM_OVER_LOG)) ** 2
     values[cf.G] = values[cf.omega] / (DIM_OVER_LOG * LOG)
-    values[cf.share] = 1 / (most_samples * LOG)  # Lambda <= Lambda'
+    values[cf.theta] = 1 / (most_samples * LOG)  # Lambda <= Lambda'
     rare = 1 / math.sqrt(most_samples * VOCAB)  # Lambda / sqrt(N)
-    values[cf.uneven] = 1 + math.sqrt(2 / DIM_OVER_LOG + 4 * rare) + rare / 3
-    small = {cf.mean_overlap, cf.Delta, cf.third}  # not of order 1
+    values[cf.phi] = 1 + math.sqrt(2 / DIM_OVER_LOG + 4 * rare) + rare / 3
+    small = {cf.o_bar, cf.Delta, cf.h_plus}  # not of order 1
     for symbol, definition in cf.definitions().items():
         if symbol not in {*values, *small} and definition.free_symbols <= values.keys():
             values[symbol] = float(definition.subs(values))
@@ -96,11 +96,11 @@ def caps(trigger_in_values: bool) -> dict[sp.Symbol, float]:
 @cache
 def monomials(part: sp.Expr, trigger_in_values: bool) -> tuple[tuple[float, sp.Expr], ...]:
     """An upper bound of a part, in monomials: coefficient and product of powers."""
-    sizes = {cf.share: V * cf.log / N, cf.G: cf.omega / d, cf.log_one: cf.log}
-    sizes |= dict.fromkeys((cf.eps, cf.eps_one), sp.sqrt(cf.log / d))
+    sizes = {cf.theta: V * cf.Lambda / N, cf.G: cf.omega / d, cf.lam: cf.Lambda}
+    sizes |= dict.fromkeys((cf.eps, cf.eps_1), sp.sqrt(cf.Lambda / d))
     known, definitions = caps(trigger_in_values), cf.definitions()
-    part = part.xreplace({cf.most - 1: definitions[cf.most] - 1})
-    kept = {s: e for s, e in definitions.items() if s not in {*known, *sizes, cf.log_all}}
+    part = part.xreplace({cf.f_plus - 1: definitions[cf.f_plus] - 1})
+    kept = {s: e for s, e in definitions.items() if s not in {*known, *sizes, cf.Lambda_prime}}
     # Delta = 2 eps + eps^2 + (1 - 2 eps) / (2 V), and eps is at most 1/20 and at least 1/sqrt(V)
     kept[cf.Delta] = sp.Rational(21, 10) * cf.eps
     while part.free_symbols & kept.keys():
@@ -112,7 +112,7 @@ def monomials(part: sp.Expr, trigger_in_values: bool) -> tuple[tuple[float, sp.E
 def _collected(part: sp.Expr) -> tuple[tuple[float, sp.Expr], ...]:
     """Denominators and roots made simple from above, then expanded."""
     above = {1 / (L - 1): 2 / L, 1 / (V - 1): (1 + sp.Rational(1, 5000)) / V, L - 1: L}
-    part = part.xreplace({**above, sp.exp(-cf.log_all): 1 / N**2}).replace(sp.Max, sp.Add)
+    part = part.xreplace({**above, sp.exp(-cf.Lambda_prime): 1 / N**2}).replace(sp.Max, sp.Add)
     part = part.replace(lambda e: e.is_Pow and e.exp == sp.Rational(1, 2), _root)
     found = []
     for term in _terms(part):
@@ -169,11 +169,11 @@ def worst(trigger_in_values: bool) -> dict[str, float]:
     values = caps(trigger_in_values)
     least_signal = float(cf.signal().subs(values))
     lost = sum(largest(part, trigger_in_values) for part in cf.losses().values())
-    room = sp.sqrt(8 * cf.log / d)
+    room = sp.sqrt(8 * cf.Lambda / d)
     norm = sum(largest(room * part, trigger_in_values) for part in cf.norms().values())
     gap = float(cf.recall_gap().subs(values))
     # 2 q_+ + sqrt(2) f_+ is at least the root of 4 q_+^2 + 2 f_+^2
-    noise = sp.sqrt(cf.log / d) * (2 * cf.recall_noise() + sp.sqrt(2) * cf.most)
+    noise = sp.sqrt(cf.Lambda / d) * (2 * cf.recall_noise() + sp.sqrt(2) * cf.f_plus)
     return {
         "losses": lost / least_signal,
         "norms": norm / (least_signal - lost),

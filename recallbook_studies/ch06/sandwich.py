@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from recallbook.setting import Setting
-from recallbook.theory.prediction import critical_samples
+from recallbook.theory.critical import critical_samples
 from recallbook.training.simulation import simulate
 from recallbook_bounds.coverage import coverage_samples, minimum_samples
 from recallbook_bounds.sufficient import sufficient_samples

@@ -16,7 +16,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 
 from recallbook.setting import Setting
-from recallbook.theory.prediction import WIDEST, critical_width, phase
+from recallbook.theory.critical import WIDEST, critical_width
+from recallbook.theory.prediction import phase
 from recallbook.training.simulation import simulate
 from recallbook_studies.intervals import seed_interval
 from recallbook_studies.plotting import COLOUR_OF

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from recallbook.theory.prediction import critical_samples
+from recallbook.theory.critical import critical_samples
 from recallbook_studies import grids
 from recallbook_studies.critical import critical_table
 from recallbook_studies.running.archive import load_results

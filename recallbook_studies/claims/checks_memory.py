@@ -46,7 +46,11 @@ def _for_each_dim(facts: dict[int, Interval]) -> dict[str, Interval]:
     return {f"d = {dim}": Interval(*(x / dim for x in found)) for dim, found in facts.items()}
 
 
-@measure
+@measure(
+    superposition=lambda sums, trained: [
+        x.low > 1 for line in (sums, trained) for x in line.values()
+    ]
+)
 def superposition() -> Found:
     """Facts for each dimension, of a sum of outer products and of a trained matrix, by d."""
     sums = {dim: facts_held(dim) for dim in (16, 32, 64, 128)}
@@ -54,7 +58,12 @@ def superposition() -> Found:
     return {"sums": _for_each_dim(sums), "trained": _for_each_dim(trained)}
 
 
-@measure
+@measure(
+    nearly_optimal=lambda fixed, learned, fixed_bits, learned_bits: [
+        2 * fixed.high >= learned.low,
+        2 * fixed_bits >= learned_bits,
+    ]
+)
 def nearly_optimal() -> Found:
     """Facts that three memories hold at one d, and bits for each weight of the two that are trained
     to the end."""
@@ -66,7 +75,12 @@ def nearly_optimal() -> Found:
     return {"dim": SMALL, **found, **bits}
 
 
-@measure
+@measure(
+    smaller_dim_stores_more=lambda held, shared: [
+        held[32].low > held[128].high,
+        all(x.low > shared["d = 96, no MLP"].high for x in [*shared.values()][1:]),
+    ]
+)
 def smaller_dim_stores_more() -> Found:
     """Facts held by d without MLP, and recall of 512 facts with the same number of parameters, by d
     and m."""
@@ -111,7 +125,23 @@ def _where(cells: Cells) -> str:
     return ", ".join(f"{NAMES[name]} at m = {m}" for name, m in widths.items() if m) or "none"
 
 
-@measure
+@measure(
+    width_helps=lambda large: [
+        large[name, WIDEST].low > large["none", 0].high for name in ("he3", "relu")
+    ],
+    width_at_small_dim=lambda out, inside: [
+        x.low >= 0.9 > line["none", 0].high
+        for line in (out, inside)
+        for (_, width), x in line.items()
+        if width == WIDEST
+    ],
+    mlp_harder=lambda out, inside, locks, large: [
+        x.high < line["none", 0].low
+        for line in (out, inside, locks, large)
+        for (_, width), x in line.items()
+        if width
+    ],
+)
 def mlps() -> Found:
     """Recall at d = 32 with the trigger out of and in the values, lock-on with few sequences,
     recall at V = 1024; and where they are below those without MLP."""
@@ -136,7 +166,11 @@ def mlps() -> Found:
     return {**cells, **counts, "where": where, "widest": widest, "widths": widths, "none": none}
 
 
-@measure
+@measure(
+    phase_diagram=lambda counts: [
+        counts.get(term, 0) > 0 for term in ("mean bias", "gradient noise", "MLP noise")
+    ]
+)
 def phase_diagram() -> Found:
     """Cells of the plane of N and L, by the term that asks for the width there."""
     counts = load_results("mlp_phase")["term"].value_counts().to_dict()

@@ -33,7 +33,7 @@ def _accuracy(setting: Setting) -> Interval:
 # Task and model
 
 
-@measure
+@measure(two_problems=lambda facts, place, both: [x < both.low / 2 for x in (facts, place)])
 def two_problems() -> Found:
     """Accuracy with all facts and no place, with the place and no fact, and of the model that does
     both."""
@@ -41,7 +41,7 @@ def two_problems() -> Found:
     return {"facts": facts, "place": 1 / RUNNING.vocab, "both": _accuracy(RUNNING)}
 
 
-@measure
+@measure(attention_locates=lambda low: [(low > 0.5).mean() > 0.5, (low > 0.5).all()])
 def attention_locates() -> Found:
     """Lock-on at the largest N of every setting without MLP in five committed sweeps, with its
     interval."""
@@ -63,7 +63,7 @@ def attention_locates() -> Found:
 # Overlap
 
 
-@measure
+@measure(interference=lambda typical, floor, lost: [typical.low >= floor, lost.low > 0])
 def interference() -> Found:
     """Typical overlap, what no choice of directions avoids, and lock-on of orthogonal minus random
     embeddings."""
@@ -75,7 +75,12 @@ def interference() -> Found:
     return {"typical": typical, "floor": floor, "lost": lost}
 
 
-@measure
+@measure(
+    nearly_orthogonal=lambda random, wide, orthogonal: [
+        far := random.high >= 0.1 > wide.high,
+        far and orthogonal.high >= 0.1,
+    ]
+)
 def nearly_orthogonal() -> Found:
     """Squared overlaps of one token with all others, for random and for orthogonal embeddings."""
 
@@ -90,7 +95,12 @@ def nearly_orthogonal() -> Found:
 # Three steps
 
 
-@measure
+@measure(
+    rates=lambda small, large, out, inside: [
+        small.high < 0.5 < large.low,
+        all(x.low <= 0 for x in (*out, *inside)),
+    ]
+)
 def rates() -> Found:
     """Accuracy gained by a finite first rate over LV, with the trigger out of and in the values;
     attention by second rate."""
@@ -111,7 +121,12 @@ def rates() -> Found:
 LATE = "many steps"  # of chapter 12: this model, 400 steps at the book's own rates
 
 
-@measure
+@measure(
+    early_direction=lambda early, few, most: [
+        *(early["sum"] == early["size"]),
+        few < 0.25 and most > 0.75,
+    ]
+)
 def early_direction() -> Found:
     """Runs of the rung of many steps with lock-on half of the way after three, by N; mean weight on
     the informative token when lock-on is there, and at the end."""
@@ -127,7 +142,12 @@ def early_direction() -> Found:
     return {"early": early, "by_samples": by_samples, "step": int(first["step"]), **weights}
 
 
-@measure
+@measure(
+    early_decides=lambda shares: [
+        all(x.high < 0.05 for x in shares.values()),
+        not all(x.low > 0.5 for x in shares.values()),
+    ]
+)
 def early_decides() -> Found:
     """Of the draws without lock-on after three steps the share with lock-on after 400, below N = V
     and from there on; draws with it, and still."""
@@ -144,7 +164,12 @@ def early_decides() -> Found:
     return {"shares": shares, **counts}
 
 
-@measure
+@measure(
+    oscillation=lambda chances: [
+        any(p < 0.01 for p in chances.values()),
+        chances[min(chances)] < 0.01,
+    ]
+)
 def oscillation() -> Found:
     """Runs whose accuracy falls on the way with random and with orthogonal fixed embeddings, and
     Fisher's one-sided p, by factor of the rate."""
@@ -162,7 +187,12 @@ def oscillation() -> Found:
 # Budgets
 
 
-@measure
+@measure(
+    budget=lambda dims, lengths: [
+        any(x.low > max(first.high, last.high) for x in between)
+        for first, *between, last in (dims.values(), lengths.values())
+    ]
+)
 def trade_off() -> Found:
     """Accuracy at one budget N L d, along d at one L and along L at one d."""
 
@@ -175,7 +205,12 @@ def trade_off() -> Found:
     return {"total": TOTAL, "dims": dims, "lengths": lengths}
 
 
-@measure
+@measure(
+    exact_recall=lambda whole, draws, few, many: [
+        kept := whole == draws,
+        kept and not (many.high < 0.9 and abs(many.mean - few.mean) < 0.02),
+    ]
+)
 def exact_recall() -> Found:
     """Draws in which all facts came back, of how many; recall at a small d with two large N."""
     base = replace(RUNNING, seq_len=16, dim=192, samples=16384)

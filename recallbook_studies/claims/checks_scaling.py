@@ -17,7 +17,7 @@ from recallbook_studies import critical, grids
 from recallbook_studies.ch01 import baselines
 from recallbook_studies.ch09 import geometry, large_sizes, lock_on_sizes
 from recallbook_studies.ch12 import ladder_laws, runs
-from recallbook_studies.claims.findings import Found, measure
+from recallbook_studies.claims.findings import Found, holds, measure
 from recallbook_studies.intervals import Interval, seed_interval
 from recallbook_studies.running.archive import load_results
 
@@ -73,13 +73,21 @@ def _in(size: str, *laws: str) -> Intervals:
     return {law: fitted(law)[size] for law in laws}
 
 
-@measure
+@measure(
+    vocabulary_harder=lambda vocab: [x.low > 0 for x in vocab.values()],
+    larger_dim_helps=lambda dim: [x.high < 0 for x in dim.values()],
+)
 def directions() -> Found:
     """Exponents of N in V and in d."""
     return {size: _in(size, LOCKS, LABELS, ONE) for size in ("vocab", "dim")}
 
 
-@measure
+@measure(
+    length_harder=lambda exponent, doubled: [
+        harder := exponent.low > 0,
+        harder and all(x.low > 1 for x in doubled.values()),
+    ]
+)
 def length_harder() -> Found:
     """Exponent of N for lock-on in L; factors in N for accuracy 1/2 where L doubles, by the shorter
     L."""
@@ -91,7 +99,12 @@ def length_harder() -> Found:
     return {"exponent": fitted(LOCKS)["seq_len"], "doubled": doubled}
 
 
-@measure
+@measure(
+    longer_training=lambda short, long, rung: [
+        kept := all(x["dim"].low <= 0 <= x["seq_len"].high for x in (long, rung)),
+        kept and all(holds(long[size], short[size].mean) for size in ("dim", "seq_len")),
+    ]
+)
 def longer_scaling() -> Found:
     """Exponents of N for accuracy one half after three and 400 steps, and for 0.9 after 400."""
     return {
@@ -115,7 +128,12 @@ def facts_learnt(dim: int, seq_len: int, seed: int) -> int:
     return bracket(fails, dim, smallest=3).low
 
 
-@measure
+@measure(
+    n_like_d_times_l=lambda readings: [
+        exact := any(all(holds(x, 1) for x in line) for line in readings),
+        exact or any(all(x.low > 0.5 for x in line) for line in readings),
+    ]
+)
 def product_of_d_and_l() -> Found:
     """Exponents of the N that is needed, by size and law; facts learnt by d and L, and their
     exponents; and both as ``readings``, exponents in d and in L."""
@@ -139,7 +157,17 @@ def product_of_d_and_l() -> Found:
 # Products
 
 
-@measure
+@measure(
+    product_of_three=lambda misses, ratio: [misses < 0.25, holds(ratio, 1)],
+    v_and_l_multiply=lambda exponents, ratio: [
+        dearer := min(exponents["vocab"].low, exponents["seq_len"].low) > 0,
+        dearer and holds(ratio, 1),
+    ],
+    inseparable=lambda misses, exponents, ratio: [
+        joined := misses < 0.25 and not any(map(holds, exponents.values())),
+        joined and holds(ratio, 1),
+    ],
+)
 def product() -> Found:
     """Lock-on: how far a product of d and L misses N, over which span, exponents. Price of a longer
     L, N for accuracy 1/2 at L = 256 over L = 8, by d; and their ratio, 1 for a product."""
@@ -158,7 +186,16 @@ def product() -> Found:
     }
 
 
-@measure
+@measure(
+    coupled_not_thresholds=lambda exponents, last, gains: [
+        coupled := exponents["dim"].high < 0 < exponents["seq_len"].low,
+        coupled and not stuck(last, gains),
+    ],
+    more_data_helps=lambda whole, last, gains: [
+        any(x.low > 0 for x in whole.values()),
+        all(x.low > 0 for x in whole.values()) and not stuck(last, gains),
+    ],
+)
 def more_data() -> Found:
     """Recall gained by the last fourfold N, that at the last N, and the whole gain, by d; exponents
     of lock-on."""
@@ -172,7 +209,7 @@ def more_data() -> Found:
         name: dict(zip(dims, map(seed_interval, by_dim[-1] - before), strict=True))
         for name, before in ends.items()
     }
-    return {**found, "exponents": fitted(LOCKS), "stuck": stuck}
+    return {**found, "exponents": fitted(LOCKS)}
 
 
 def stuck(last: dict[int, Interval], gains: dict[int, Interval]) -> bool:
@@ -185,7 +222,7 @@ def stuck(last: dict[int, Interval], gains: dict[int, Interval]) -> bool:
 # Orthogonal embeddings
 
 
-@measure
+@measure(orthogonal_optimism=lambda ratios: [x.low > 1.1 for x in ratios.values()])
 def optimism() -> Found:
     """Critical N of random over that of orthogonal embeddings at equal d, by outcome and L."""
     results, ratios = load_results("geometry"), {}
@@ -199,7 +236,13 @@ def optimism() -> Found:
     return {"ratios": ratios}
 
 
-@measure
+@measure(
+    orthogonal_separates=lambda change: [change < 0.1, change < 0.001],
+    interference_multiplies=lambda change, growth, random: [
+        change < 0.001 and not holds(random["dim"]),
+        holds(growth) and not holds(random["seq_len"]),
+    ],
+)
 def coupling() -> Found:
     """Exponents of N in d and L with random embeddings; with orthogonal ones the exponent in L, and
     the largest change of an outcome between dimensions, draw by draw."""
@@ -226,7 +269,12 @@ def corners(trigger_in_values: bool) -> dict[tuple[int, int], Interval]:
     return {(r.dim, r.seq_len): Interval(r.critical, r.low, r.high) for r in table.itertuples()}
 
 
-@measure
+@measure(
+    table_order=lambda out, inside: [
+        max(low.high, small.high) < moderate.low and moderate.high < high.low
+        for low, high, small, moderate in (out, inside)
+    ]
+)
 def table_order() -> Found:
     """Critical N for accuracy 1/2 by d and L, with the trigger out of and in the values."""
     order = ((128, 8), (128, 256), (512, 8), (512, 256))
@@ -237,7 +285,12 @@ def table_order() -> Found:
 # All facts
 
 
-@measure
+@measure(
+    coverage=lambda half, needed: [
+        rare := half < 0.01,
+        rare and all(x.high >= 1 for x in needed.values()),
+    ]
+)
 def coverage() -> Found:
     """Chance that all facts are seen, by multiple of V log V; N for accuracy 1/2 over V log V, by
     corner."""
@@ -255,7 +308,7 @@ def coverage() -> Found:
 # Signal and noise
 
 
-@measure
+@measure(named_noise=lambda whole, without: [holds(whole) and x.low > 0 for x in without.values()])
 def named_noise() -> Found:
     """Predicted minus simulated lock-on, a mean over settings with its interval over seeds; and
     without each term."""

@@ -1,36 +1,54 @@
 r"""What decides a claim: a measurement, which parts hold of it, and the sentence that says it.
 
 Measurements are committed results, predictions, or simulations of a few seconds; several claims may
-rest on one. The parts of a claim, the rule in words and the sentence stand beside the claims, in
-``claims.toml``. Parts see nothing but what was measured, so other data can be put in its place, and
-a test does.
+rest on one. The rule in words and the sentence stand beside the claims, in ``claims.toml``; its
+parts, which have to hold, stand at the measurement. They see nothing but what was measured, so
+other data can be put in its place, and a test does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from inspect import signature
 from string import Formatter
-from typing import Any
+from typing import Any, NamedTuple
 
 from recallbook_studies.intervals import Interval
 
 Found = dict[str, Any]  # what was measured, by name
 Measure = Callable[[], Found]
-CHECKS: dict[str, Measure] = {}
+Parts = Callable[..., list[bool]]  # of what was measured, by name
 CONFIRMED, PARTLY, REFUTED = "confirmed", "true only where", "refuted"
 
 
-def measure(function: Measure) -> Measure:
-    """Enter a measurement as the check of its name; it is made once."""
-    found = CHECKS[function.__name__] = cache(function)
-    return found
+class Check(NamedTuple):
+    """What is measured for a claim, and the parts of its rule."""
+
+    measure: Measure
+    parts: Parts
 
 
-def decide(parts: str, found: Found) -> str:
+CHECKS: dict[str, Check] = {}  # by claim
+
+
+def measure(**claims: Parts) -> Callable[[Measure], Measure]:
+    """Enter a measurement for these claims, each with the parts of its rule; it is made once."""
+
+    def enter(function: Measure) -> Measure:
+        found = cache(function)
+        for claim, parts in claims.items():
+            CHECKS[claim.replace("_", "-")] = Check(found, parts)
+        return found
+
+    return enter
+
+
+def decide(claim: str, found: Found) -> str:
     """The verdict: confirmed if every part of a claim holds in what was found, true only where if
-    some do."""
-    kept = eval(parts, {"holds": holds, **found})
+    some do. Raises KeyError where a part asks for what was not measured."""
+    parts = CHECKS[claim].parts
+    kept = parts(**{name: found[name] for name in signature(parts).parameters})
     return CONFIRMED if all(kept) else PARTLY if any(kept) else REFUTED
 
 

@@ -24,11 +24,9 @@ class Claim(NamedTuple):
 
     ``text`` says it in our words, ``short`` in a few; ``sources`` are keys of
     :attr:`Claims.sources`. ``verdict`` is one of :data:`VERDICTS` and ``remark`` gives its reason
-    or its range. ``chapter`` and ``section`` name the heading that shows it. ``check`` is a name in
-    :data:`recallbook_studies.claims.findings.CHECKS`, ``measured`` the sentence that it fills,
-    ``rule`` how its verdict follows and ``parts`` the same as Python, a list of what has to hold;
-    ``against`` are the claims of other sources that contradict
-    it."""
+    or its range. ``chapter`` and ``section`` name the heading that shows it. ``measured`` is the
+    sentence that its check in :data:`recallbook_studies.claims.findings.CHECKS` fills and ``rule``
+    how its verdict follows; ``against`` are the claims of other sources that contradict it."""
 
     id: str
     group: str
@@ -39,10 +37,8 @@ class Claim(NamedTuple):
     remark: str
     chapter: str
     section: str = ""
-    check: str = ""
     measured: str = ""
     rule: str = ""
-    parts: str = ""
     against: Sequence[str] = ()
 
 
@@ -73,8 +69,8 @@ def recompute(claim: Claim) -> Finding:
 
     Without a check the verdict is that another summary contradicts the claim, if one does, or that
     the claim cannot be tested here."""
-    if not claim.check:
+    if claim.id not in CHECKS:
         return Finding("", CONTRADICTED if claim.against else UNTESTED)
-    found = CHECKS[claim.check]()
+    found = CHECKS[claim.id].measure()
     sentence = Sentence().vformat(claim.measured, (), found)
-    return Finding(sentence, decide(claim.parts, found))
+    return Finding(sentence, decide(claim.id, found))

@@ -16,7 +16,8 @@ from typing import Any
 
 from recallbook.arguments import LARGEST_SIZE, check_share, check_size, not_allowed
 from recallbook.setting import Setting
-from recallbook.theory.prediction import phase, predict, reaches, smallest_size, theory_of
+from recallbook.theory.critical import smallest_size
+from recallbook.theory.prediction import phase, predict, reaches, theory_of
 from recallbook.theory.search import bracket
 from recallbook_studies.commands.predicting import add_setting, as_json, chosen_fields
 

@@ -17,10 +17,11 @@ from recallbook.data.task import draw
 from recallbook.embedding_laws import FORMS
 from recallbook.setting import LATER, LOSS_WEIGHTS, OUTPUT_BIASES, Setting
 from recallbook.theory.caveats import doubts, message
-from recallbook.theory.prediction import critical_samples, phase, predict, theory_of
+from recallbook.theory.critical import critical_samples
+from recallbook.theory.prediction import phase, predict, theory_of
 from recallbook_bounds.certificate import certify
 from recallbook_bounds.coverage import coverage_samples, covered_accuracy, minimum_samples
-from recallbook_bounds.lock_law import LARGEST_FORM
+from recallbook_bounds.lock_law import LARGEST_FORM, form_size
 from recallbook_studies.examining.examination import examine
 from recallbook_studies.examining.table_files import read_embeddings
 from recallbook_studies.running.point import OUTCOMES
@@ -155,7 +156,7 @@ def outcomes(table: Any, sizes: dict[str, Any], seed: int) -> dict[str, Any]:
     given = {"input": table / math.sqrt((table**2).sum(axis=1).mean())}
     problem = draw(setting, seed, embeddings=given)  # refuses rows that are equal
     expected = predict(setting, warn=False, embeddings=given)
-    small = setting.vocab**2 * min(setting.dim, setting.vocab + 1) <= LARGEST_FORM
+    small = form_size(setting) <= LARGEST_FORM
     proved = certify(problem, from_above=False) if small else None
     return {
         "predicted": {name: getattr(expected, name) for name in OUTCOMES},

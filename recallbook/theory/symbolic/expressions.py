@@ -6,13 +6,16 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
+import numpy as np
 import sympy as sp
+from numpy.typing import NDArray
 
 from recallbook.arguments import not_allowed
 
 V, N, L, d, m = sp.symbols("V N L d m", positive=True)
 tau = sp.Symbol("tau", nonnegative=True)  # 1 with the trigger in the values, else 0
 q = sp.Symbol("q", nonnegative=True)  # frequency of token v where no mark stands
+Array = NDArray[np.float64]
 Values = Mapping[sp.Symbol, Any]  # a number, or an array over points, for each symbol
 
 

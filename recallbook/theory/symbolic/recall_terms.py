@@ -1,10 +1,10 @@
 r"""Step 3 in the early-phase limit: signal and noise when $W_V^{(2)}/\gamma$ is asked for a located
 token.
 
-A logit of label $k$ is $u_k^\top g$ with $g=\sum_jw_j\tilde u_j$: the sum over facts $j$ of how
-often each was located, times how much it overlaps with the asked vector $h=z_v+\tau t$. Overlaps
-are taken in feature space, where the MLP's features replace $h$; :data:`LINEAR` gives them for
-Attention-only."""
+A logit of label $k$ is $u_k^\top g$ with $g=\sum_jq_j\tilde u_j$ (eq-asked, chapter 6): the sum
+over facts $j$ of how often each was located, times how much it overlaps with the asked vector
+$h=z_v+\tau t$. Overlaps are taken in feature space, where the MLP's features replace $h$;
+:data:`LINEAR` gives them for Attention-only."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class RecallTerms(NamedTuple):
 
 
 def others_square() -> sp.Expr:
-    r"""$C=\sum_jw_j^2$ over all facts but the asked one and the wrong label's own, which are
+    r"""$C=\sum_jq_j^2$ over all facts but the asked one and the wrong label's own, which are
     counted apart.
 
     Poisson counts times Gaussian overlaps, plus the shared part, plus wrong locations.
@@ -88,21 +88,20 @@ def recall_terms() -> RecallTerms:
     r"""Signal and noise given the asked fact's count $n$ and what the draw fixes.
 
     The shared part $\theta\sum_jf_j\tilde u_j$ loses its mean because $\sum_j\tilde u_j=0$, so the
-    asked fact weighs $(nH-\theta\mu)/N$. Given $g$, a wrong label's $u_k$ has mean $w_k\,e/C$ and
-    is isotropic around it."""
-    total = others_square()
-    along = sp.sqrt(total / d) * xi
-    across = r * (d - 1) * total / d
+    asked fact weighs $(nH-\theta\mu)/N$, which is $\frac xV$ of (eq-signal, chapter 6) at typical
+    lengths. Given $g$, a wrong label's $u_k$ has mean $q_k\,e/C$ and is isotropic around it."""
+    C = others_square()
+    across = r * (d - 1) * C / d
     asked = (n * H - theta * mu) / N * sp.sqrt(b)
-    answer = asked + along
+    answer = asked + sp.sqrt(C / d) * xi  # g along u_v
     # what a wrong label's own fact adds, per unit of its weight, is left as it is when a source is
     # switched off
-    whole = total.subs(dict.fromkeys(SWITCHES.values(), 1))
-    whole_along = sp.sqrt(whole / d) * xi
+    whole = C.subs(dict.fromkeys(SWITCHES.values(), 1))
+    along = sp.sqrt(whole / d) * xi
     return RecallTerms(
         signal=sp.sqrt(b) * answer,
         noise=(SWITCHES["label overlap"] * answer**2 + across) / d,
-        pull=r * (d - 1) / d + whole_along * (asked + whole_along) / whole,
+        pull=r * (d - 1) / d + along * (asked + along) / whole,
     )
 
 
@@ -121,8 +120,9 @@ def own_variance() -> sp.Expr:
 @cache
 def mean_squares(mlp: bool = False) -> dict[str, sp.Expr]:
     r"""Mean square of a wrong logit by origin, over the squared right one, at the typical draw with
-    perfect attention.
+    perfect attention: the parts of (eq-recall-ratio, chapter 6), and of (eq-mlp-budget, chapter 7).
 
+    ``recallbook_studies/ch06/derived_recall.py`` derives them without this draw.
     Every count is at its mean and $|u|^2=1$. Attention-only with $|t|^2=|z|^2=1$, $h=z_v+\tau t$
     inserted; with ``mlp`` the overlaps in feature space are left as symbols."""
     typical = {
