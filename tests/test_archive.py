@@ -17,6 +17,8 @@ from recallbook_studies.running.point import OUTCOMES, from_frame
 from recallbook_studies.running.store import Result, Store
 from recallbook_studies.sweeps import SWEEPS
 
+pytestmark = pytest.mark.essential
+
 NAMES = archive.names()
 FOLDER = Path(str(archive.FOLDER))
 SAMPLE = 1  # points of each sweep that are simulated again

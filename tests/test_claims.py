@@ -14,6 +14,8 @@ from docutils.nodes import make_id
 from recallbook_studies.claims import findings, listing, register
 from recallbook_studies.intervals import Interval
 
+pytestmark = pytest.mark.essential
+
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 DATA = register.load_claims()
 BY_ID = {claim.id: claim for claim in DATA.claims}

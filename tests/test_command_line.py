@@ -307,6 +307,7 @@ def test_predict_searches_among_unequal_facts_when_asked(capsys, monkeypatch, fe
     assert main(command) == 0 and not asked, "not asked for, not found"
 
 
+@pytest.mark.slow
 def test_plan_says_what_the_package_says(capsys):
     expected = plan(64, 8, dim=64)
     assert main([*PLAN.split(), "--json"]) == 0

@@ -23,6 +23,8 @@ from recallbook_studies.running import archive
 from recallbook_studies.running.catalogue import RowTable
 from recallbook_studies.sweeps import ROW_TABLES
 
+pytestmark = pytest.mark.essential
+
 DIGITS = 2e-5  # relative: five digits are written, or six
 
 
