@@ -168,6 +168,7 @@ def test_no_room_is_above_its_budget():
     assert above() == {}, ADVICE
 
 
+@pytest.mark.slow
 def test_every_file_is_in_a_room():
     found = rooms(budgets()["rooms"])
     assert sum(found.values()) == sum(map(tokens, files(*PACKAGES, "tests")))

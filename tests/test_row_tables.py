@@ -86,7 +86,11 @@ def test_every_committed_table_is_tested():
     assert set(archive.tables()) - set(ROW_TABLES) == set(), "no command makes them"
 
 
-@pytest.mark.parametrize("name", TABLES)
+# keys of `sufficient` are found by search
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name == "sufficient")) for name in TABLES],
+)
 def test_a_committed_table_is_whole(name):
     table = ROW_TABLES[name]
     found, wanted = table.keys_in(rb.load_results(name)), list(table.keys())
