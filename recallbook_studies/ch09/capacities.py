@@ -18,8 +18,9 @@ import pandas as pd
 from recallbook.setting import Setting
 from recallbook.theory.critical import capacity
 from recallbook.theory.prediction import phase, predict
+from recallbook.theory.symbolic.expressions import Array
 from recallbook_studies import grids
-from recallbook_studies.intervals import Array, crossing
+from recallbook_studies.intervals import crossing
 from recallbook_studies.running.archive import load_results
 from recallbook_studies.running.point import Point
 
@@ -37,7 +38,7 @@ RESAMPLES = 400
 SIZES = ["width", "samples", "dim", "seq_len"]
 
 
-class Sizes(NamedTuple):
+class Resources(NamedTuple):
     """What the number of facts is sought for; width 0 is no MLP."""
 
     width: int
@@ -52,11 +53,11 @@ class Sizes(NamedTuple):
         return {"samples": self.samples, "dim": self.dim, "seq_len": self.seq_len, **mlp}
 
 
-def keys() -> list[Sizes]:
+def keys() -> list[Resources]:
     """All sizes, the MLP's last; with at most :data:`MOST_TOKENS` in the batch."""
-    plain = [Sizes(0, n, d, length) for n in SAMPLES for d in DIMS for length in LENGTHS]
+    plain = [Resources(0, n, d, length) for n in SAMPLES for d in DIMS for length in LENGTHS]
     mlp = [
-        Sizes(m, n, d, length)
+        Resources(m, n, d, length)
         for d, widths in NEURONS.items()
         for m in widths
         for n in MLP_SAMPLES
@@ -68,7 +69,7 @@ def keys() -> list[Sizes]:
 def row(key: tuple[int, int, int, int]) -> dict[str, Any]:
     """The predicted capacity, 0 where there is none, and what costs most accuracy there; or the
     vocabulary with the best predicted accuracy, and that accuracy."""
-    sizes = Sizes(*key)
+    sizes = Resources(*key)
     found = capacity(**sizes.fields, accuracy=LEVEL, warn=False)
     best = found or max(_tried(sizes.samples), key=lambda vocab: _accuracy(vocab, sizes))
     there = Setting(vocab=best, **sizes.fields)
@@ -85,7 +86,7 @@ def _tried(samples: int) -> Iterator[int]:
     return (round(2 ** (k / 2)) for k in range(2, int(2 * math.log2(samples)) - 1))
 
 
-def _accuracy(vocab: int, sizes: Sizes) -> float:
+def _accuracy(vocab: int, sizes: Resources) -> float:
     return predict(Setting(vocab=vocab, **sizes.fields), warn=False).accuracy
 
 
@@ -102,7 +103,7 @@ def points() -> list[Point]:
     for _, line in predicted().groupby(SIZES[:3], sort=False):
         past = line["capacity"].eq(0).cumsum()
         for case in line[past <= 1].itertuples():
-            sizes = Sizes(case.width, case.samples, case.dim, case.seq_len)
+            sizes = Resources(case.width, case.samples, case.dim, case.seq_len)
             octaves = OCTAVES if case.capacity else WIDE_OCTAVES
             vocabs = {max(size, 2) for size in grids.octaves(case.vocab, octaves)}
             settings = [Setting(vocab=vocab, **sizes.fields) for vocab in sorted(vocabs)]
@@ -133,7 +134,7 @@ def simulated(frame: pd.DataFrame) -> pd.DataFrame:
         mean = outcomes.mean(axis=1)
         rows.append(
             {
-                **Sizes(*key)._asdict(),
+                **Resources(*key)._asdict(),
                 "simulated": largest_vocab(vocabs, mean),
                 "low": low,
                 "high": high,
