@@ -23,8 +23,9 @@ from recallbook.arguments import not_allowed
 from recallbook.setting import Setting
 from recallbook.theory.prediction import predict, predicted_lock_on
 from recallbook.theory.search import bracket
+from recallbook.theory.symbolic.expressions import Array
 from recallbook.training.simulation import simulate
-from recallbook_studies.intervals import Array, crossing, curves, log_crossing
+from recallbook_studies.intervals import crossing, curves, log_crossing
 
 RESAMPLES = 400
 LARGEST, LARGEST_PREDICTED = 2**20, 2**27

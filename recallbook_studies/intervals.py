@@ -12,6 +12,7 @@ from scipy.optimize import isotonic_regression
 from scipy.special import logit, stdtrit
 
 from recallbook.arguments import not_allowed
+from recallbook.theory.symbolic.expressions import Array
 
 
 class Interval(NamedTuple):
@@ -69,7 +70,6 @@ def fitted_slope(sizes: ArrayLike, values: ArrayLike, level: float = 0.95) -> In
 
 
 FLAT = 0.005  # fractions so near to 0 or 1 do not say how near
-Array = NDArray[np.float64]
 
 
 def crossing(sizes: ArrayLike, means: ArrayLike, level: float = 0.5) -> float:

@@ -8,6 +8,7 @@ from recallbook_studies.ch06 import certificates, sandwich
 from recallbook_studies.ch07 import features, phase
 from recallbook_studies.ch09 import (
     accuracy_sizes,
+    capacities,
     envelope,
     four_corners,
     geometry,
@@ -68,6 +69,9 @@ SWEEPS: dict[str, Sweep] = {
         "critical N for accuracy 0.9 against d, and against L at two vocabularies",
         accuracy_sizes.points,
     ),
+    "capacity": Sweep(
+        "the largest V for accuracy 0.9 against N, d and L, and with an MLP", capacities.points
+    ),
     "sandwich": Sweep(
         "critical N for accuracy 0.9 where the proved N is known too", sandwich.points
     ),
@@ -105,6 +109,12 @@ ROW_TABLES: dict[str, RowTable] = {
         accuracy_sizes.keys,
         accuracy_sizes.row,
         accuracy_sizes.SIZES,
+    ),
+    "capacities": RowTable(
+        "predicted capacity: the largest V for accuracy 0.9",
+        capacities.keys,
+        capacities.row,
+        capacities.SIZES,
     ),
     "mlp_exponents": RowTable(
         "how the number of facts that fit grows with d and with m",

@@ -175,6 +175,16 @@ def test_every_file_is_in_a_room():
     assert [room for room, amount in found.items() if amount == 0] == []
 
 
+def test_no_class_has_the_name_of_another():
+    names = [
+        node.name
+        for path in files(*PACKAGES)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    ]
+    assert [name for name in set(names) if names.count(name) > 1] == []
+
+
 def test_tokens_are_counted_without_comments_and_docstrings(tmp_path):
     file = tmp_path / "counted.py"
     file.write_text(

@@ -104,7 +104,7 @@ def test_facts_held_by_plain_calls():
         rb.evaluate(p, rb.three_steps(p), 256).recall
         for p in (rb.draw(sized(64, 1, 8, 512), seed) for seed in sizes.SEEDS)
     ]
-    assert capacity.held(capacity.Case("three steps", 8), 64).tolist() == pytest.approx(found)
+    assert capacity.held(capacity.Trial("three steps", 8), 64).tolist() == pytest.approx(found)
 
 
 # What is committed

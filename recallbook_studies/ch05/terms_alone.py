@@ -39,7 +39,7 @@ TERMS = (
 )
 
 
-class Case(NamedTuple):
+class Extreme(NamedTuple):
     """A setting, and the term that it was chosen for: the largest share of it found in a search
     over sizes, N >= V."""
 
@@ -60,25 +60,25 @@ class Case(NamedTuple):
 
 
 CASES = (
-    Case("trigger overlap", 64, 8, 64, 2048),
-    Case("trigger overlap", 64, 8, 64, 2048, 1),
-    Case("mean bias", 200, 256, 128, 800),
-    Case("mean bias", 200, 256, 128, 800, 1),
-    Case("gradient noise", 200, 128, math.inf, 1600),
-    Case("gradient noise", 200, 128, math.inf, 1600, 1),
-    Case("gradient noise", 800, 16, 12, 800),
-    Case("gradient noise", 800, 8, 64, 1000),
-    Case("frequency noise", 1600, 64, 8, 1600),
-    Case("frequency noise", 1600, 64, 8, 1600, 1),
-    Case("frequency noise", 64, 256, math.inf, 800),
-    Case("fact interference", 64, 128, math.inf, 3200),
-    Case("fact interference", 64, 32, math.inf, 12800, 1),
-    Case("fact interference", 800, 8, 8, 800),
-    Case("uneven facts", 200, 2, math.inf, 12800),
-    Case("uneven facts", 64, 4, math.inf, 800, 1),
-    Case("uneven facts", 128, 4, 96, 400),
-    Case("cross terms", 64, 64, math.inf, 3200),
-    Case("cross terms", 400, 2, 400, 400, 1),
+    Extreme("trigger overlap", 64, 8, 64, 2048),
+    Extreme("trigger overlap", 64, 8, 64, 2048, 1),
+    Extreme("mean bias", 200, 256, 128, 800),
+    Extreme("mean bias", 200, 256, 128, 800, 1),
+    Extreme("gradient noise", 200, 128, math.inf, 1600),
+    Extreme("gradient noise", 200, 128, math.inf, 1600, 1),
+    Extreme("gradient noise", 800, 16, 12, 800),
+    Extreme("gradient noise", 800, 8, 64, 1000),
+    Extreme("frequency noise", 1600, 64, 8, 1600),
+    Extreme("frequency noise", 1600, 64, 8, 1600, 1),
+    Extreme("frequency noise", 64, 256, math.inf, 800),
+    Extreme("fact interference", 64, 128, math.inf, 3200),
+    Extreme("fact interference", 64, 32, math.inf, 12800, 1),
+    Extreme("fact interference", 800, 8, 8, 800),
+    Extreme("uneven facts", 200, 2, math.inf, 12800),
+    Extreme("uneven facts", 64, 4, math.inf, 800, 1),
+    Extreme("uneven facts", 128, 4, 96, 400),
+    Extreme("cross terms", 64, 64, math.inf, 3200),
+    Extreme("cross terms", 400, 2, 400, 400, 1),
 )
 
 

@@ -14,11 +14,10 @@ from recallbook.data.embeddings import draw_embeddings
 from recallbook.model.ties import credit, tolerance
 from recallbook.setting import Setting
 from recallbook.theory.symbolic import recall_terms as symbolic
-from recallbook.theory.symbolic.expressions import numeric
+from recallbook.theory.symbolic.expressions import Array, numeric
 from recallbook.theory.values import sizes
 
 SEEDS = range(8)
-Array = NDArray[np.float64]
 
 
 def fact_counts(setting: Setting, seed: int) -> NDArray[np.int64]:

@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 import sympy as sp
 import torch
-from numpy.typing import NDArray
 
 from recallbook.data.residuals import centred_labels
 from recallbook.data.task import Problem, draw
@@ -25,7 +24,7 @@ from recallbook.theory.hermite import Phi, hermite_coefficients, moment_table
 from recallbook.theory.prediction import predict
 from recallbook.theory.search import bracket
 from recallbook.theory.symbolic import recall_terms as symbolic
-from recallbook.theory.symbolic.expressions import N, V, d, m
+from recallbook.theory.symbolic.expressions import Array, N, V, d, m
 from recallbook.training.gradients import features
 from recallbook.training.simulation import simulate
 from recallbook_studies import plotting
@@ -35,8 +34,6 @@ SEEDS = range(8)
 TEST = 1000  # fresh sequences a seed
 ENDLESS = 2**31 - 1  # number of sequences that stands for equal frequencies
 ACTIVATIONS = ("linear", "relu", "gelu", "tanh", "he2", "he3")
-
-Array = NDArray[np.float64]
 
 
 def wave(x: torch.Tensor) -> torch.Tensor:

@@ -18,10 +18,10 @@ from recallbook.data.embeddings import draw_embeddings
 from recallbook.data.residuals import centred_labels
 from recallbook.data.task import Problem, draw
 from recallbook.setting import Setting
+from recallbook.theory.symbolic.expressions import Array
 from recallbook.training.early_phase import value_step
 from recallbook_bounds.decoding import decoded
 
-Array = NDArray[np.float64]
 Generator = np.random.Generator
 MOST_TABLES = 5000  # of counts of the other tokens, given the labels
 

@@ -34,7 +34,7 @@ STEPS, BATCH = 1000, 128
 LEVEL, TOLERANCE = 0.9, 0.04
 
 
-class Case(NamedTuple):
+class Trial(NamedTuple):
     """One rung and dimension; for how many steps, with which weight decay."""
 
     rung: str
@@ -48,17 +48,17 @@ class Case(NamedTuple):
         return f"{self.rung} {self.dim} {self.steps} {self.decay:g}"
 
 
-def cases() -> list[Case]:
+def cases() -> list[Trial]:
     """Fixed embeddings at every dimension, learned ones at three; more steps and decays at d =
     32."""
-    fixed = [Case(name, dim) for name in ("three steps", "AdamW") for dim in DIMS]
+    fixed = [Trial(name, dim) for name in ("three steps", "AdamW") for dim in DIMS]
     varied = [
-        Case("AdamW", 32, *change) for change in ((4 * STEPS, 0.0), (STEPS, 0.1), (STEPS, 1.0))
+        Trial("AdamW", 32, *change) for change in ((4 * STEPS, 0.0), (STEPS, 0.1), (STEPS, 1.0))
     ]
-    return fixed + varied + [Case("learned embeddings", dim) for dim in LEARNED_DIMS]
+    return fixed + varied + [Trial("learned embeddings", dim) for dim in LEARNED_DIMS]
 
 
-def setting(case: Case, facts: int) -> Setting:
+def setting(case: Trial, facts: int) -> Setting:
     """The sizes with this many facts."""
     return Setting(vocab=facts, seq_len=LENGTH, dim=case.dim, samples=PER_FACT * facts)
 
@@ -71,7 +71,7 @@ def weights(name: str, at: Setting) -> int:
 
 
 @lru_cache(maxsize=64)
-def held(case: Case, facts: int) -> pd.Series:
+def held(case: Trial, facts: int) -> pd.Series:
     """Share of the facts that is recalled, for each seed."""
     rung, at = RUNGS[case.rung], setting(case, facts)
     pair = tuning.pair_of(rung)._replace(decay=case.decay)._asdict()

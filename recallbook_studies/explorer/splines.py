@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import NdBSpline, make_interp_spline
 
-Array = NDArray[np.float64]
+from recallbook.theory.symbolic.expressions import Array
+
 LARGEST = 32767  # of a 16-bit integer
 FINEST = 0.002  # unit of tables that turn little: far below what a reader sees
 

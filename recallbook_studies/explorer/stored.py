@@ -17,13 +17,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import log_ndtr
 from scipy.stats import poisson
 
+from recallbook.theory.symbolic.expressions import Array
 from recallbook_studies.ch07.features import shared_part
 
-Array = NDArray[np.float64]
 NOISES = np.arange(-7, 5, 0.05)  # log rho
 FINE = np.arange(NOISES[0], NOISES[-1], 0.002)
 MARGINS = np.arange(-9, 14, 0.02)

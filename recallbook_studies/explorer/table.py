@@ -16,15 +16,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.interpolate import make_interp_spline
 
 from recallbook.theory.prediction import predict, predicted_lock_on
+from recallbook.theory.symbolic.expressions import Array
 from recallbook_studies.ch12 import trained
 from recallbook_studies.explorer import cases as of, scripts, still, stored
 from recallbook_studies.explorer.splines import Spline, packed, through
 
-Array = NDArray[np.float64]
 # the page is no part of the wheel
 FOLDER = Path(__file__).resolve().parents[2] / "book" / "_static" / "explorer"
 QUANTITIES = ("accuracy", "lock_on", "recall")

@@ -1,0 +1,155 @@
+r"""Capacity: the largest vocabulary, which is the number of facts, that reaches accuracy 0.9 with
+given $N$, $d$ and $L$; predicted, simulated, and as a product of powers.
+
+``python -m recallbook table capacities STORE`` predicts it, and ``--export`` writes the table that
+ships. From it the sweep ``capacity`` takes its vocabularies: four around each prediction, or around
+the vocabulary of the best accuracy where none reaches 0.9."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from recallbook.setting import Setting
+from recallbook.theory.critical import capacity
+from recallbook.theory.prediction import phase, predict
+from recallbook.theory.symbolic.expressions import Array
+from recallbook_studies import grids
+from recallbook_studies.intervals import crossing
+from recallbook_studies.running.archive import load_results
+from recallbook_studies.running.point import Point
+
+LEVEL = 0.9
+SAMPLES = (1000, 4000, 16000, 100_000)
+DIMS = (16, 32, 64, 128, 256, 512)
+LENGTHS = (8, 64, 128, 256, 512, 1024)
+MOST_TOKENS = 2e7  # N L
+NEURONS = {32: (128, 512), 64: (256, 1024), 128: (512,)}  # widths by d, with he3
+MLP_SAMPLES, MLP_LENGTHS = (2000, 16000), (8, 32, 128)
+OCTAVES = (-0.45, -0.15, 0.15, 0.45)  # around the prediction
+WIDE_OCTAVES = (-1.5, -0.5, 0.5, 1.5)  # around the best vocabulary
+SEEDS, TEST_SAMPLES = range(10), 2000
+RESAMPLES = 400
+SIZES = ["width", "samples", "dim", "seq_len"]
+
+
+class Resources(NamedTuple):
+    """What the number of facts is sought for; width 0 is no MLP."""
+
+    width: int
+    samples: int
+    dim: int
+    seq_len: int
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """As fields of a setting."""
+        mlp = {"width": self.width, "activation": "he3"} if self.width else {}
+        return {"samples": self.samples, "dim": self.dim, "seq_len": self.seq_len, **mlp}
+
+
+def keys() -> list[Resources]:
+    """All sizes, the MLP's last; with at most :data:`MOST_TOKENS` in the batch."""
+    plain = [Resources(0, n, d, length) for n in SAMPLES for d in DIMS for length in LENGTHS]
+    mlp = [
+        Resources(m, n, d, length)
+        for d, widths in NEURONS.items()
+        for m in widths
+        for n in MLP_SAMPLES
+        for length in MLP_LENGTHS
+    ]
+    return [sizes for sizes in plain + mlp if sizes.samples * sizes.seq_len <= MOST_TOKENS]
+
+
+def row(key: tuple[int, int, int, int]) -> dict[str, Any]:
+    """The predicted capacity, 0 where there is none, and what costs most accuracy there; or the
+    vocabulary with the best predicted accuracy, and that accuracy."""
+    sizes = Resources(*key)
+    found = capacity(**sizes.fields, accuracy=LEVEL, warn=False)
+    best = found or max(_tried(sizes.samples), key=lambda vocab: _accuracy(vocab, sizes))
+    there = Setting(vocab=best, **sizes.fields)
+    return {
+        **sizes._asdict(),
+        "capacity": found,
+        "vocab": best,
+        "accuracy": _accuracy(best, sizes),
+        "binds": phase(there),
+    }
+
+
+def _tried(samples: int) -> Iterator[int]:
+    return (round(2 ** (k / 2)) for k in range(2, int(2 * math.log2(samples)) - 1))
+
+
+def _accuracy(vocab: int, sizes: Resources) -> float:
+    return predict(Setting(vocab=vocab, **sizes.fields), warn=False).accuracy
+
+
+@cache
+def predicted() -> pd.DataFrame:
+    """The committed predictions."""
+    return load_results("capacities")
+
+
+def points() -> list[Point]:
+    """Four vocabularies at all sizes up to the first length with no capacity, which is one of
+    them."""
+    found: list[Point] = []
+    for _, line in predicted().groupby(SIZES[:3], sort=False):
+        past = line["capacity"].eq(0).cumsum()
+        for case in line[past <= 1].itertuples():
+            sizes = Resources(case.width, case.samples, case.dim, case.seq_len)
+            octaves = OCTAVES if case.capacity else WIDE_OCTAVES
+            vocabs = {max(size, 2) for size in grids.octaves(case.vocab, octaves)}
+            settings = [Setting(vocab=vocab, **sizes.fields) for vocab in sorted(vocabs)]
+            found += grids.points(settings, SEEDS, TEST_SAMPLES)
+    return found
+
+
+def largest_vocab(vocabs: Array, accuracy: Array, level: float = LEVEL) -> float:
+    """Where mean accuracy falls through the level; 0 if it is below already at the smallest, and
+    infinite if it is above still at the largest."""
+    found = crossing(1 / vocabs[::-1], accuracy[::-1], level)
+    return 0.0 if found == math.inf else math.inf if found == 0 else 1 / found
+
+
+def simulated(frame: pd.DataFrame) -> pd.DataFrame:
+    """The simulated capacity at all sizes of the sweep with the 95 % interval over seeds, and the
+    prediction.
+
+    Where the prediction is 0, ``accuracy`` is the mean at the best of the tried vocabularies."""
+    rows = []
+    table = frame.assign(width=frame["width"].fillna(0).astype(int))
+    for key, part in table.groupby(SIZES, sort=True):
+        values = part.pivot(index="vocab", columns="seed", values="accuracy")
+        vocabs, outcomes = values.index.to_numpy(float), values.to_numpy(float)
+        again = np.random.default_rng(0).integers(len(SEEDS), size=(RESAMPLES, len(SEEDS)))
+        drawn = [largest_vocab(vocabs, outcomes[:, seeds].mean(axis=1)) for seeds in again]
+        low, high = np.quantile(drawn, [0.025, 0.975], method="nearest")
+        mean = outcomes.mean(axis=1)
+        rows.append(
+            {
+                **Resources(*key)._asdict(),
+                "simulated": largest_vocab(vocabs, mean),
+                "low": low,
+                "high": high,
+                "best": mean.max(),
+            }
+        )
+    return pd.DataFrame(rows).merge(predicted(), on=SIZES)
+
+
+def product(table: pd.DataFrame, column: str, powers: list[str]) -> tuple[dict[str, float], float]:
+    """The best product of powers of these sizes for a positive column, and its largest factor of
+    error."""
+    design = np.log(table[powers].to_numpy(float))
+    design = np.column_stack([np.ones(len(design)), design])
+    logs = np.log(table[column].to_numpy(float))
+    fitted = np.linalg.lstsq(design, logs, rcond=None)[0]
+    error = float(np.exp(np.abs(design @ fitted - logs).max()))
+    return dict(zip(powers, fitted[1:].tolist(), strict=True)), error
