@@ -70,7 +70,7 @@ def step(checklist, place):
 @pytest.mark.parametrize(
     ("checklist", "names", "place", "there"),
     WANTED,
-    ids=lambda value: value if isinstance(value, str) else "",
+    ids=[f"{checklist}: {place}" for checklist, _, place, _ in WANTED],
 )
 def test_every_name_stands_where_its_checklist_wants_it(checklist, names, place, there):
     kind, number = checklist.split(" ", 1)[1], step(checklist, place)
@@ -78,7 +78,7 @@ def test_every_name_stands_where_its_checklist_wants_it(checklist, names, place,
         f"{kind} {name!r} is missing in {place} (CHECKLISTS.md, {checklist}, step {number})"
         for name in sorted(set(names) - set(there))
     ]
-    assert missing == []
+    assert missing == [], "; ".join(missing)
 
 
 DOCUMENTS = ("ARCHITECTURE.md", "CHECKLISTS.md", "CONTRIBUTING.md", "WRITING.md")
