@@ -29,6 +29,7 @@ SAMPLES = (1000, 4000, 16000, 100_000)
 DIMS = (16, 32, 64, 128, 256, 512)
 LENGTHS = (8, 64, 128, 256, 512, 1024)
 MOST_TOKENS = 2e7  # N L
+UNLIMITED = 10**9  # so many sequences show all facts equally often
 NEURONS = {32: (128, 512), 64: (256, 1024), 128: (512,)}  # widths by d, with he3
 MLP_SAMPLES, MLP_LENGTHS = (2000, 16000), (8, 32, 128)
 OCTAVES = (-0.45, -0.15, 0.15, 0.45)  # around the prediction
@@ -54,7 +55,8 @@ class Resources(NamedTuple):
 
 
 def keys() -> list[Resources]:
-    """All sizes, the MLP's last; with at most :data:`MOST_TOKENS` in the batch."""
+    """All sizes, with at most :data:`MOST_TOKENS` in the batch; then those with an MLP, and what
+    fits into each dimension with unlimited data and perfect attention."""
     plain = [Resources(0, n, d, length) for n in SAMPLES for d in DIMS for length in LENGTHS]
     mlp = [
         Resources(m, n, d, length)
@@ -63,7 +65,9 @@ def keys() -> list[Resources]:
         for n in MLP_SAMPLES
         for length in MLP_LENGTHS
     ]
-    return [sizes for sizes in plain + mlp if sizes.samples * sizes.seq_len <= MOST_TOKENS]
+    ceilings = [Resources(0, UNLIMITED, d, 1) for d in DIMS]
+    swept = [sizes for sizes in plain + mlp if sizes.samples * sizes.seq_len <= MOST_TOKENS]
+    return swept + ceilings
 
 
 def row(key: tuple[int, int, int, int]) -> dict[str, Any]:
@@ -100,7 +104,7 @@ def points() -> list[Point]:
     """Four vocabularies at all sizes up to the first length with no capacity, which is one of
     them."""
     found: list[Point] = []
-    for _, line in predicted().groupby(SIZES[:3], sort=False):
+    for _, line in predicted().query("seq_len > 1").groupby(SIZES[:3], sort=False):
         past = line["capacity"].eq(0).cumsum()
         for case in line[past <= 1].itertuples():
             sizes = Resources(case.width, case.samples, case.dim, case.seq_len)
