@@ -10,6 +10,7 @@ import numpy as np
 
 import recallbook as rb
 from recallbook_studies import plotting
+from recallbook_studies.ch09 import capacities
 from recallbook_studies.laws import least_dim
 
 CARTOON, LENGTHS = {"vocab": 4096}, (64, 1024, 4096)
@@ -18,7 +19,7 @@ LONGEST_DIM = 4 * CARTOON["vocab"]
 # by the flag of the trigger: what stands at which d and N, right of the wall and at its curve
 WORDS = {
     False: (
-        ("shoulder", 520, 1.15e4),
+        ("shoulder", 352, 1.15e4),
         ("slope", 1300, 3.2e5),
         ("floor", 4500, 6e3),
     ),
@@ -40,7 +41,10 @@ def draw(file: Path, cases: tuple[bool, ...]) -> None:
     fig, axes = plt.subplots(len(cases), 1, figsize=size, sharex=True, squeeze=False)
     for ax, marked in zip(axes.flat, cases, strict=True):
         wall = least_dim(CARTOON["vocab"], 0.9, trigger_in_values=marked)
-        dims = np.unique(np.geomspace(wall * 1.02, LONGEST_DIM, 20).astype(int))
+        near = wall * np.array([1.02, 1.04, 1.08, 1.15])
+        dims = np.unique(
+            [*near.astype(int), *np.geomspace(1.25 * wall, LONGEST_DIM, 18).astype(int)]
+        )
         for seq_len, colour in zip(LENGTHS, SHADES, strict=True):
             needed = critical(seq_len, marked, dims)
             style = {"color": colour, "linewidth": 3.5 - LENGTHS.index(seq_len)}
@@ -62,3 +66,11 @@ def draw(file: Path, cases: tuple[bool, ...]) -> None:
         ax.legend(loc="upper right", frameon=False)
     axes[-1, 0].set_xlabel("dimension $d$")
     file.write_text(plotting.svg(fig), encoding="utf-8")
+
+
+def draw_capacity(file: Path) -> None:
+    """Draw the capacity against N and against L, as chapter 9 does."""
+    plotting.use_style()
+    found = capacities.simulated(rb.load_results("capacity"))
+    figure = capacities.draw(found[found["width"] == 0])
+    file.write_text(plotting.svg(figure), encoding="utf-8")
