@@ -154,7 +154,14 @@ OTHERS = {
         "confirmed": {"short": SIGNS, "long": SIGNS, "rung": SIGNS},
         "true only where": {"rung": row("seq_len", at(0.2))},
     },
-    "product-of-three": {"confirmed": {"ratio": at(1)}, "refuted": {"misses": 0.6}},
+    "product-of-three": {
+        "confirmed": {"ratio": at(1), "stored": 1.1},
+        "refuted": {"misses": 0.6},
+    },
+    "capacity-grows-with-l": {
+        "confirmed": {"growth": {"": at(2)}},
+        "refuted": {"growth": {"": at(1)}},
+    },
     "inseparable": {
         "confirmed": {"ratio": at(1)},
         "refuted": [{"misses": 0.6}, {"exponents": SIZES}],
