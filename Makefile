@@ -8,7 +8,8 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 .DELETE_ON_ERROR:
 
 VENV := .venv
-BIN := $(CURDIR)/$(VENV)/bin
+# relative: the folder that this one lies in may have spaces in its name
+BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 HTML := _build/html
 # The largest first: they take longest, and the workers should end together.

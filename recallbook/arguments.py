@@ -16,6 +16,8 @@ if TYPE_CHECKING:  # torch is loaded by whoever makes tensors
 Device = Union[str, "torch.device"]
 Checked = TypeVar("Checked")
 LARGEST_SIZE = 2**31 - 1
+# NumPy's own error state, whatever the reader's is: @np.errstate(**NUMPY) at what computes
+NUMPY = dict[str, Any](over="warn", under="ignore", divide="warn", invalid="warn")
 LONGEST_REPR = 120
 
 

@@ -54,7 +54,7 @@ def check_activation(field: str, value: Any) -> str | Activation:
         raise not_allowed(field, value, allowed)
     import torch
 
-    probe = torch.linspace(-1, 1, 6, dtype=torch.float64).reshape(2, 3)
+    probe = torch.linspace(-1, 1, 6, dtype=torch.float64, device="cpu").reshape(2, 3)
     before = probe.clone()
     try:
         image = value(probe)

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from recallbook.arguments import not_allowed
+from recallbook.arguments import NUMPY, not_allowed
 from recallbook.data.task import Problem, check_problem
 from recallbook.embedding_laws import LAWS, Geometry
 from recallbook.memory_needs import NUMBER, Need, require_memory, table
@@ -58,6 +58,7 @@ def certify_needs(setting: Setting) -> list[Need]:
     return [form, batch] if setting.seq_len > 1 else [batch, table(setting, 6, "vocab", "vocab")]
 
 
+@np.errstate(**NUMPY)
 def certify(problem: Problem, *, from_above: bool = True) -> Certificate:
     r"""Proved bounds on expected lock-on, recall and accuracy of this problem over fresh output
     embeddings, from below and, in ``at_most``, from above.

@@ -159,7 +159,7 @@ def _sizes(
         scale = steepest * float(torch.linalg.norm(w_in)) / w_in.shape[0] ** 0.5
         offset = float(setting.phi(keys.new_zeros(1)).abs())
     slot, feature = 2 * scale * longest**2, scale * longest + offset
-    counts = torch.bincount(problem.labels, minlength=setting.vocab)
+    counts = torch.bincount(problem.labels, minlength=setting.vocab).to(keys.dtype)
     share = float((counts / setting.samples).square().sum())
     if not setting.plain_steps:
         known = residuals(problem)
@@ -222,7 +222,7 @@ def refined(
     """
     v, other = pairs.T
     form, slack = _forms(found, pairs), found.slack[v, other]
-    trace = torch.zeros(len(pairs), dtype=form.dtype)  # what does not fluctuate
+    trace = form.new_zeros(len(pairs))  # what does not fluctuate
     if geometry == "spherical":
         diagonal = form.diagonal(dim1=1, dim2=2)
         trace = diagonal.sum(dim=1) - slack
@@ -231,7 +231,7 @@ def refined(
     largest = dim / (2 * (-mu[:, 0]).clamp(min=1e-300))
     best = dim * (mu.sum(dim=1) + trace) / (2 * mu.square().sum(dim=1).clamp(min=1e-300))
     best = best.clamp(min=1e-300)  # without the higher orders
-    shares = torch.linspace(0.02, 1, TILTS, dtype=mu.dtype)
+    shares = torch.linspace(0.02, 1, TILTS, dtype=mu.dtype, device=mu.device)
     lam = torch.minimum(0.999 * largest, 8 * best)[:, None] * shares
     exponents = -lam * trace[:, None]
     exponents = exponents - dim / 2 * torch.log1p(2 * lam[..., None] * mu[:, None] / dim).sum(dim=2)
@@ -320,7 +320,7 @@ def above_zero(found: Margins, pairs: Float[Tensor, "n 2"], dim: int) -> Float[T
     mu = torch.linalg.eigvalsh(_forms(found, pairs)) + found.slack[v, other][:, None]
     nu = 2 / dim * mu
     lam, logs = _least_term(nu, dim)
-    nh = STEP * torch.arange(NODES, dtype=nu.dtype) * lam
+    nh = STEP * torch.arange(NODES, dtype=nu.dtype, device=nu.device) * lam
     tilted = nu / (1 - lam * nu)
     logs = logs + torch.log(1 - 1j * nh[..., None] * tilted[:, None]).sum(dim=2)
     terms = (-dim / 2 * logs).exp() / (1 + 1j * nh / lam)  # times lambda
@@ -336,7 +336,7 @@ def _least_term(
     r"""Choose of many $\lambda$ the one at which $e^{K(\lambda)}/\lambda$ is least; with
     $\sum_i\log(1-\lambda\nu_i)$ there."""
     spread = (dim / 2 * nu.square().sum(dim=1)).sqrt()
-    lam = torch.logspace(-1, 1.3, TILTS, dtype=nu.dtype) / spread[:, None]
+    lam = torch.logspace(-1, 1.3, TILTS, dtype=nu.dtype, device=nu.device) / spread[:, None]
     lam = torch.minimum(lam, 0.9 / nu[:, -1:].clamp(min=1e-300))
     logs = torch.log1p(-lam[..., None] * nu[:, None]).sum(dim=2)
     best = (-dim / 2 * logs - lam.log()).argmin(dim=1, keepdim=True)

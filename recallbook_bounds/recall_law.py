@@ -145,7 +145,7 @@ def recall_bound(
     logarithm lies above the chord through values at the edges, and Jensen's inequality does the
     rest. The values are those of :func:`log_wins`. Never below :func:`union_bound`."""
     xi, chi = normal_cells(), chi_cells(dim)
-    found = torch.zeros(len(q), dtype=q.dtype)
+    found = q.new_zeros(len(q))
     ahead = 0 * found if moved is None else moved * dim / torch.linalg.norm(q, dim=1)
     for q_hat, v in _blocks(q):
         away = ahead[v, None, None].clamp(max=FAR).numpy() / chi.edges[:, None]
@@ -197,7 +197,7 @@ def recall_at_most(
 def _blocks(q: Float[Tensor, "V V"]) -> Iterator[tuple[Float[Tensor, "n V"], Tensor]]:
     r"""Rows $\hat q$, a block of them at a time, and the facts $v$ that they ask for."""
     rows = max(1, BLOCK_NUMBERS // (len(q) * len(LENGTH_QUANTILES)))
-    for v in torch.split(torch.arange(len(q)), rows):
+    for v in torch.split(torch.arange(len(q), device=q.device), rows):
         yield torch.nn.functional.normalize(q[v], eps=1e-300), v
 
 
@@ -326,7 +326,7 @@ def sphere_bound(q: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]:
     label counts as one that beats $v$. The tail of $\lVert R\rVert^2$ is at most
     :func:`length_tail`, Chernoff's for Gaussian vectors, around $Q=\sum_{j\ne v,k}q_j^2$."""
     if dim == 1:
-        return torch.zeros(len(q), dtype=q.dtype)
+        return q.new_zeros(len(q))
     right, square = q.diagonal()[:, None], q.square()
     rest = (square.sum(dim=1, keepdim=True) - right.square() - square).clamp(min=0) + 1e-300  # Q
     blur = 2 * SAFETY * torch.linalg.norm(q, dim=1, keepdim=True)  # see `stored_weights`

@@ -64,7 +64,9 @@ def answers(
     Logits are formed block by block, and never all at once."""
     rows = len(queries)
     width = max(BLOCK_LABELS, at_once(BLOCK_LABELS**2, queries) // max(1, rows))
-    numbered = torch.stack([torch.ones_like(bias), torch.arange(len(bias)).to(bias)], dim=1)
+    numbered = torch.stack(
+        [torch.ones_like(bias), torch.arange(len(bias), device=bias.device).to(bias)], dim=1
+    )
     largest = queries.new_full((rows, 1), -torch.inf)
     # how many labels tie, or more, and the sum of them: the label where it is one
     near = queries.new_zeros(rows, 2)

@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 import sympy as sp
 
+from recallbook.arguments import NUMPY
 from recallbook.memory_needs import NUMBER, Need, require_memory
 from recallbook.setting import Setting
 from recallbook.theory.caveats import DOUBTS
@@ -38,6 +39,7 @@ class EqualFacts(Theory):
         tokens = 1 + ASKED + STORED  # the trigger is one
         return [Need(3.0 * NUMBER * tokens * setting.dim, {"dim": setting.dim})]
 
+    @np.errstate(**NUMPY)
     def averages(
         self,
         setting: Setting,
@@ -58,6 +60,7 @@ class EqualFacts(Theory):
         terms = typical(setting) if ledger else {}
         return Averages(accuracy, lock_on, recalled, ledger=terms)
 
+    @np.errstate(**NUMPY)
     def draws(self, setting: Setting, without: tuple[str, ...]) -> DrawLaw:
         """The law of :mod:`recallbook.theory.draws`."""
         return draw_law(setting, without)

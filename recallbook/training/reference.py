@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch.nn import functional
 
@@ -26,7 +28,6 @@ def three_steps(
     gradient of its own."""
     eta, gamma = check_rate("eta", eta), check_rate("gamma", gamma)
     problem = check_problem(problem, dtype, device)
-    model = RecallTransformer(problem)
 
     def gradient(parameter: torch.nn.Parameter) -> torch.Tensor:
         logits = model(problem.tokens, problem.positions)
@@ -34,9 +35,14 @@ def three_steps(
         losses = functional.cross_entropy(logits, problem.labels, weights, reduction="sum")
         return torch.autograd.grad(losses / len(problem.labels), parameter)[0]
 
-    # `.data` steps outside autograd, as an optimiser does
-    model.value.data -= eta * gradient(model.value)
-    value1 = model.value.detach().clone()
-    model.key_query.data -= gamma * gradient(model.key_query)
-    model.value.data -= gamma * gradient(model.value)
-    return Weights(value1, model.key_query.detach(), model.value.detach(), eta, gamma)
+    # whatever mode the reader is in, and the problem was drawn in: autograd is what this is for
+    with torch.inference_mode(False), torch.enable_grad():
+        tensors = {k: x.clone() for k, x in vars(problem).items() if isinstance(x, torch.Tensor)}
+        problem = replace(problem, **tensors)
+        model = RecallTransformer(problem)
+        # `.data` steps outside autograd, as an optimiser does
+        model.value.data -= eta * gradient(model.value)
+        value1 = model.value.detach().clone()
+        model.key_query.data -= gamma * gradient(model.key_query)
+        model.value.data -= gamma * gradient(model.value)
+        return Weights(value1, model.key_query.detach(), model.value.detach(), eta, gamma)

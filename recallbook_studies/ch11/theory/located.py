@@ -92,7 +92,7 @@ def answer(
     value = (hits[:, None] * marked + wrong @ facts.tokens).T @ facts.residuals  # (d, e)
     read = value @ facts.labels.T
     logits = marked @ read
-    of_own = torch.arange(len(logits))
+    of_own = torch.arange(len(logits), device="cpu")
     right = credit(torch.from_numpy(logits), of_own, TIE * float(np.abs(logits).max())).numpy()
     accuracy = float(frequencies @ (located.lock * right))
     if np.any(located.wrong):  # a wrong place may hold the right token, or one that answers alike

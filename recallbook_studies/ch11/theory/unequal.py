@@ -19,7 +19,7 @@ import numpy as np
 import sympy as sp
 from jaxtyping import Float64
 
-from recallbook.arguments import not_allowed
+from recallbook.arguments import NUMPY, not_allowed
 from recallbook.data.embeddings import Embeddings, own_tables
 from recallbook.memory_needs import Need, require_memory, table
 from recallbook.setting import Setting
@@ -104,6 +104,7 @@ class UnequalFacts(Theory):
             raise not_allowed("vocab", setting.vocab, allowed)
         return [table(setting, 6, "vocab", "dim"), table(setting, SQUARES, "vocab", "vocab")]
 
+    @np.errstate(**NUMPY)
     def averages(
         self,
         setting: Setting,
@@ -153,6 +154,7 @@ class UnequalFacts(Theory):
             accuracy, lock_on, recalled, error, terms, _remarks(error, float(np.std(weaker)))
         )
 
+    @np.errstate(**NUMPY)
     def draws(self, setting: Setting, without: tuple[str, ...] = ()) -> DrawLaw:
         """Single draws, noise included: four times as many as the averages take at most, up to
         256."""
