@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch.nn import functional
@@ -37,7 +38,9 @@ def three_steps(
 
     # whatever mode the reader is in, and the problem was drawn in: autograd is what this is for
     with torch.inference_mode(False), torch.enable_grad():
-        tensors = {k: x.clone() for k, x in vars(problem).items() if isinstance(x, torch.Tensor)}
+        tensors: dict[str, Any] = {
+            k: x.clone() for k, x in vars(problem).items() if isinstance(x, torch.Tensor)
+        }
         problem = replace(problem, **tensors)
         model = RecallTransformer(problem)
         # `.data` steps outside autograd, as an optimiser does
