@@ -57,7 +57,7 @@ def executor_for(workers: int = 1, scheduler: str | None = None) -> Iterator[Exe
             from distributed import Client
         except ImportError:
             raise not_allowed(
-                "scheduler", scheduler, 'left out without Dask: pip install "recallbook[cluster]"'
+                "scheduler", scheduler, "left out without Dask: pip install distributed"
             ) from None
         client: Any = Client(scheduler, timeout=10)  # type: ignore[no-untyped-call]
         with client:
