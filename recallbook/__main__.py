@@ -42,7 +42,8 @@ class Parser(argparse.ArgumentParser):
 def main(arguments: list[str] | None = None) -> int:
     """Parse, run, and say in one line what went wrong; the exit status is what :data:`STATUS`
     says."""
-    chosen = command_parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    chosen = command_parser(*words[:1]).parse_args(words)
     try:
         return int(chosen.run(chosen))
     except (ValueError, OSError) as problem:
@@ -58,8 +59,9 @@ def main(arguments: list[str] | None = None) -> int:
         return 130
 
 
-def command_parser() -> argparse.ArgumentParser:
-    """The parser of all commands, each with its exit status at the end of its help."""
+def command_parser(chosen: str = "") -> argparse.ArgumentParser:
+    """The parser of all commands, or of some with the chosen one, each with its exit status at the
+    end of its help."""
     shape: dict[str, Any] = {"formatter_class": argparse.RawDescriptionHelpFormatter}
     text = (
         "Predict and plan a training run, examine a table of embeddings, or run the book's large experiments and export"
@@ -68,7 +70,7 @@ def command_parser() -> argparse.ArgumentParser:
     parser = Parser(prog="python -m recallbook", description=text, **shape)
     commands = parser.add_subparsers(required=True)
     shape["epilog"] = STATUS
-    listed = [entry.load()(commands, shape) for entry in entry_points(group=GROUP)]
+    listed = [entry.load()(commands, shape, chosen) for entry in entry_points(group=GROUP)]
     parser.epilog = "\n".join([*listed, STATUS])
     return parser
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from recallbook_studies.commands import plan, predicting, sweeping
+from recallbook_studies.commands import predicting
 
 
-def add(commands: Any, shape: dict[str, Any]) -> str:
-    """Add all commands to the parser's; return what is listed at the end of its help."""
+def add(commands: Any, shape: dict[str, Any], chosen: str) -> str:
+    """Add commands to the parser's, no more than it takes to find the chosen one, because the later
+    ones bring slow libraries; return what is listed at the end of its help."""
     predicting.add_predict(commands, shape)
     predicting.add_examine(commands, shape)
+    if chosen in ("predict", "examine"):
+        return ""
+    from recallbook_studies.commands import plan, sweeping
+
     plan.add_plan(commands, shape)
     return sweeping.add(commands, shape)

@@ -13,19 +13,14 @@ from typing import Any
 
 from recallbook.activations import ACTIVATIONS
 from recallbook.arguments import check_share, not_allowed
-from recallbook.data.task import draw
 from recallbook.embedding_laws import FORMS
 from recallbook.setting import LATER, LOSS_WEIGHTS, OUTPUT_BIASES, Setting
 from recallbook.theory.caveats import doubts, message
 from recallbook.theory.critical import capacity, critical_samples
-from recallbook.theory.prediction import phase, predict, theory_of
-from recallbook_bounds.certificate import certify
+from recallbook.theory.prediction import Quantiles, phase, predict, theory_of
 from recallbook_bounds.coverage import coverage_samples, covered_accuracy, minimum_samples
-from recallbook_bounds.lock_law import LARGEST_FORM, form_size
-from recallbook_studies.examining.examination import examine
-from recallbook_studies.examining.table_files import read_embeddings
-from recallbook_studies.running.point import OUTCOMES
 
+OUTCOMES = Quantiles._fields
 PREDICT = """\
     Predict lock-on, recall and accuracy after three steps in the early-phase limit, as rb.predict does. Also printed:
     below what one draw of embeddings and data in ten is, and half of them are; what the prediction's doubts are; the
@@ -157,6 +152,10 @@ def add_examine(commands: Any, shape: dict[str, Any]) -> None:
 def outcomes(table: Any, sizes: dict[str, Any], seed: int) -> dict[str, Any]:
     """What is predicted for these input embeddings, and what is proved for one draw beside them, if
     it is small."""
+    from recallbook.data.task import draw
+    from recallbook_bounds.certificate import certify
+    from recallbook_bounds.lock_law import LARGEST_FORM, form_size
+
     setting = Setting(vocab=len(table), dim=table.shape[1], **sizes)
     given = {"input": table / math.sqrt((table**2).sum(axis=1).mean())}
     problem = draw(setting, seed, embeddings=given)  # refuses rows that are equal
@@ -174,6 +173,9 @@ def _examine(chosen: argparse.Namespace) -> int:
     if asked and None in (chosen.seq_len, chosen.samples):
         missing = "samples" if chosen.samples is None else "seq_len"
         raise not_allowed(missing, None, "a size: --seq-len and --samples come together")
+    from recallbook_studies.examining.examination import examine
+    from recallbook_studies.examining.table_files import read_embeddings
+
     table = read_embeddings(chosen.file, chosen.name, rows=chosen.rows)
     report = examine(table, seed=chosen.seed)
     found: dict[str, Any] = {"predicted": None, "certified": None}
