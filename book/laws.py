@@ -14,7 +14,6 @@ from pathlib import Path
 import laws_picture
 import numpy as np
 import sympy as sp
-from laws_picture import CARTOON
 from laws_text import RUNNING, latex, predicted, rounded, table
 from laws_unequal import unequal
 
@@ -26,11 +25,12 @@ from recallbook_bounds.closed_form import sufficient_samples_closed_form
 from recallbook_studies import error_map, laws
 from recallbook_studies.ch06 import product_form, sandwich
 from recallbook_studies.ch07 import features
+from recallbook_studies.ch09 import capacities
 from recallbook_studies.laws import least_dim, lock_on_at, ratio_for
 
 HERE = Path(__file__).parent
 PAGES = (HERE / "laws.md", HERE / "further_laws.md")  # each from its .md.in
-PICTURE, IDEA = HERE / "images" / "laws.svg", HERE / "images" / "idea.svg"
+PICTURE, IDEA, CAPACITY = (HERE / "images" / f"{name}.svg" for name in ("laws", "idea", "capacity"))
 
 LENGTHS, SHARES = (16, 64, 256), (0.5, 0.9, 0.99)
 VOCABS = (256, 4096, 65536)
@@ -326,7 +326,7 @@ def values() -> dict[str, str]:
         **helps(),
         **unequal(),
     }
-    found |= {"over the law": over_the_law(), "near the wall": near_the_wall()}
+    found |= {"over the law": over_the_law(), "near the wall": near_the_wall(), **stored()}
     return {**found, "coverage 0.9": f"{float(laws.coverage() / V):.1f}"}
 
 
@@ -348,7 +348,7 @@ def over_the_law() -> str:
     """Predicted N for accuracy 0.9 over the largest law, from twice the dimension of the wall
     on."""
     ratios = []
-    for vocab, seq_len in ((256, 16), (256, 256), tuple(CARTOON.values())):
+    for vocab, seq_len in ((256, 16), (256, 256), (4096, 1024)):
         for marked in (False, True):
             wall = least_dim(vocab, 0.9, trigger_in_values=marked)
             for dim in (2 * wall, 8 * wall):
@@ -359,6 +359,21 @@ def over_the_law() -> str:
                     / law
                 )
     return f"{min(ratios):.1f} to {max(ratios):.1f}"
+
+
+def stored() -> dict[str, str]:
+    """Predicted capacity over the smaller of its two ceilings, and one case, from the committed
+    table."""
+    known = capacities.predicted().query("width == 0 and capacity > 0")
+    fits = known.query("seq_len == 1").set_index("dim")["capacity"]
+    known = known.query("seq_len == 8 and dim > 32").assign(fits=known["dim"].map(fits))
+    known["shown"] = known["samples"] / math.log(10)
+    share = known["capacity"] / known[["fits", "shown"]].min(axis=1)
+    (case,) = known.query("samples == 16000 and dim == 256").to_dict("records")
+    return {
+        "capacity share": f"{share.min():.2f} to {share.max():.2f}",
+        **{f"capacity {name}": f"{case[name]:,.0f}" for name in ("capacity", "fits", "shown")},
+    }
 
 
 def near_the_wall() -> str:
@@ -378,3 +393,4 @@ if __name__ == "__main__":
         page.write_text(text, encoding="utf-8")
     laws_picture.draw(PICTURE, (False, True))
     laws_picture.draw(IDEA, (False,))
+    laws_picture.draw_capacity(CAPACITY)

@@ -18,6 +18,8 @@ from budgets import ADVICE, PACKAGES, ROOT, above, budgets, files, rooms, sums, 
 import recallbook as rb
 from recallbook.model.ties import logit_slack
 
+pytestmark = pytest.mark.essential
+
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 LAYERS = PROJECT["tool"]["importlinter"]["contracts"][0]["layers"]
 
@@ -127,6 +129,7 @@ def loaded_by(*lines):
     return set(done.stdout.split())
 
 
+@pytest.mark.slow
 def test_what_is_slow_to_load_comes_with_the_name_that_needs_it():
     """A prediction without an MLP waits for no tensors, a simulation for no expressions, and
     neither for tables."""
@@ -158,12 +161,14 @@ def test_no_assertion_hides_what_failed():
     assert hidden == []
 
 
+@pytest.mark.slow  # `make quick` ends with what this asks
 def test_no_room_is_above_its_budget():
     """The limits stand in pyproject.toml; `python tests/budgets.py` prints all of them."""
     assert set(budgets()["sums"]) == set(sums())
     assert above() == {}, ADVICE
 
 
+@pytest.mark.slow
 def test_every_file_is_in_a_room():
     found = rooms(budgets()["rooms"])
     assert sum(found.values()) == sum(map(tokens, files(*PACKAGES, "tests")))

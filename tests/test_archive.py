@@ -17,6 +17,8 @@ from recallbook_studies.running.point import OUTCOMES, from_frame
 from recallbook_studies.running.store import Result, Store
 from recallbook_studies.sweeps import SWEEPS
 
+pytestmark = pytest.mark.essential
+
 NAMES = archive.names()
 FOLDER = Path(str(archive.FOLDER))
 SAMPLE = 1  # points of each sweep that are simulated again
@@ -111,6 +113,7 @@ def test_provenance_says_when_code_is_not_that_of_its_commit(tmp_path):
             ["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True
         )
 
+    assert (committed.ROOT / committed.__name__.replace(".", "/")).with_suffix(".py").is_file()
     package, studies = tmp_path / "recallbook", tmp_path / "recallbook_studies"
     for folder in (package / "model", studies / "running/results", studies / "ch09"):
         folder.mkdir(parents=True)

@@ -14,6 +14,8 @@ from docutils.nodes import make_id
 from recallbook_studies.claims import findings, listing, register
 from recallbook_studies.intervals import Interval
 
+pytestmark = pytest.mark.essential
+
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 DATA = register.load_claims()
 BY_ID = {claim.id: claim for claim in DATA.claims}
@@ -152,7 +154,14 @@ OTHERS = {
         "confirmed": {"short": SIGNS, "long": SIGNS, "rung": SIGNS},
         "true only where": {"rung": row("seq_len", at(0.2))},
     },
-    "product-of-three": {"confirmed": {"ratio": at(1)}, "refuted": {"misses": 0.6}},
+    "product-of-three": {
+        "confirmed": {"ratio": at(1), "stored": 1.1},
+        "refuted": {"misses": 0.6},
+    },
+    "capacity-grows-with-l": {
+        "confirmed": {"growth": {"": at(2)}},
+        "refuted": {"growth": {"": at(1)}},
+    },
     "inseparable": {
         "confirmed": {"ratio": at(1)},
         "refuted": [{"misses": 0.6}, {"exponents": SIZES}],

@@ -227,6 +227,7 @@ def test_predict_says_what_the_package_says(capsys):
         "critical_samples": None,  # no N is enough for 0.9 here
         "covered_samples": coverage.coverage_samples(64, 0.9),
         "one_gradient_samples": rb.minimum_samples(64, 8, 48, 0.9),
+        "capacity": rb.capacity(512, 8, 48, trigger_in_values=True, warn=False),
     }
     assert main(command) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -278,7 +279,8 @@ def test_predict_says_what_the_package_says_of_any_setting(few_draws, capsys, se
     assert list(found["ledger"]) == list(expected.ledger)
     if expected.ledger.keys() & {"frequent tokens"}:
         assert {
-            found[name] for name in ("binds", "covered", "critical_samples", "one_gradient_samples")
+            found[name]
+            for name in ("binds", "covered", "capacity", "critical_samples", "one_gradient_samples")
         } == {None}
 
 
@@ -307,6 +309,7 @@ def test_predict_searches_among_unequal_facts_when_asked(capsys, monkeypatch, fe
     assert main(command) == 0 and not asked, "not asked for, not found"
 
 
+@pytest.mark.slow
 def test_plan_says_what_the_package_says(capsys):
     expected = plan(64, 8, dim=64)
     assert main([*PLAN.split(), "--json"]) == 0

@@ -131,7 +131,7 @@ def committed():
 
 @pytest.mark.nightly
 def test_the_pages_are_what_the_script_gives():
-    assert page.written() == committed()
+    assert page.written() == committed(), "run python book/laws.py"
 
 
 def test_quick_parts_of_the_page_are_what_the_script_gives():

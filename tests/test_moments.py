@@ -246,6 +246,7 @@ def test_the_remainder_of_the_mean_is_small_and_named():
     assert sp.limit((left * big).subs({V: big, N: big, L: 7, d: 30}), big, sp.oo).is_finite
 
 
+@pytest.mark.slow
 def test_measured_terms_agree_with_the_exact_ones():
     """The committed draws: all intervals but as many as chance takes hold 1, and where it is narrow
     the ratio is 1."""

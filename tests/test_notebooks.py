@@ -23,6 +23,8 @@ from nbformat import v4
 
 from recallbook_studies.answers import check
 
+pytestmark = pytest.mark.essential
+
 ROOT = Path(__file__).resolve().parents[1]
 CHAPTERS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 APPENDIX = "# Appendix: "  # starts the title of a notebook that holds what serves the expert
@@ -306,7 +308,9 @@ def test_chapters_on_disk_are_those_of_the_book():
     entries = [entry for part in toc["parts"] for entry in part["chapters"]]
     files = [page["file"] for entry in entries for page in (entry, *entry.get("sections", []))]
     listed = [Path(file).stem for file in files if file.startswith("notebooks/")]
-    assert sorted(listed) == [path.stem for path in CHAPTERS]
+    assert sorted(listed) == [path.stem for path in CHAPTERS], (
+        "_toc.yml lists other notebooks than there are (CHECKLISTS.md, A chapter, step 1)"
+    )
     assert CHAPTERS, "the book has no chapter"
 
 
@@ -445,6 +449,7 @@ def test_streams_are_merged():
     ]
 
 
+@pytest.mark.slow
 def test_execute_refuses_stderr():
     notebook = v4.new_notebook(cells=[code("import sys; print('careful', file=sys.stderr)")])
     with pytest.raises(Refused, match="careful"):

@@ -23,6 +23,7 @@ def found():
     return plan(**FIXED)
 
 
+@pytest.mark.slow
 def test_the_plan_reaches_the_target_and_a_tenth_less_does_not(found):
     best = found.best
     assert accuracy(best) == found.predicted >= 0.6 > accuracy(best, samples=best.samples * 9 // 10)

@@ -23,6 +23,8 @@ from recallbook_studies.running import archive
 from recallbook_studies.running.catalogue import RowTable
 from recallbook_studies.sweeps import ROW_TABLES
 
+pytestmark = pytest.mark.essential
+
 DIGITS = 2e-5  # relative: five digits are written, or six
 
 
@@ -62,6 +64,7 @@ TABLES = {
     "largest": Again([(0, 0)], seldom=[(9, 3), (17, 2)]),
     "critical_sizes": Again([(False, 256, 16, 96), (True, 256, 256, 512)]),
     "lengths": Again([(256, 2), (4096, 1.15)], seldom=[(65536, 1.15)]),
+    "capacities": Again([(0, 16000, 256, 512), (0, 1000, 16, 64)], seldom=[(256, 2000, 64, 32)]),
     "mlp_exponents": Again([], seldom=list(features.EXPONENTS)),
     "mlp_phase": Again(rows_of_plane(38), {"width": 0.01}, rows_of_plane(2, 88)),
     **{f"survives{name}": Again([]) for name in LADDER},
@@ -85,7 +88,11 @@ def test_every_committed_table_is_tested():
     assert set(archive.tables()) - set(ROW_TABLES) == set(), "no command makes them"
 
 
-@pytest.mark.parametrize("name", TABLES)
+# keys of `sufficient` are found by search
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name == "sufficient")) for name in TABLES],
+)
 def test_a_committed_table_is_whole(name):
     table = ROW_TABLES[name]
     found, wanted = table.keys_in(rb.load_results(name)), list(table.keys())

@@ -12,14 +12,16 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from recallbook.setting import Setting
 from recallbook.theory.critical import capacity
 from recallbook.theory.prediction import phase, predict
 from recallbook.theory.symbolic.expressions import Array
-from recallbook_studies import grids
+from recallbook_studies import grids, plotting
 from recallbook_studies.intervals import crossing
 from recallbook_studies.running.archive import load_results
 from recallbook_studies.running.point import Point
@@ -29,12 +31,14 @@ SAMPLES = (1000, 4000, 16000, 100_000)
 DIMS = (16, 32, 64, 128, 256, 512)
 LENGTHS = (8, 64, 128, 256, 512, 1024)
 MOST_TOKENS = 2e7  # N L
+UNLIMITED = 10**9  # so many sequences show all facts equally often
 NEURONS = {32: (128, 512), 64: (256, 1024), 128: (512,)}  # widths by d, with he3
 MLP_SAMPLES, MLP_LENGTHS = (2000, 16000), (8, 32, 128)
 OCTAVES = (-0.45, -0.15, 0.15, 0.45)  # around the prediction
 WIDE_OCTAVES = (-1.5, -0.5, 0.5, 1.5)  # around the best vocabulary
 SEEDS, TEST_SAMPLES = range(10), 2000
 RESAMPLES = 400
+BELOW = "samples == 16000"  # of the lower panel
 SIZES = ["width", "samples", "dim", "seq_len"]
 
 
@@ -54,7 +58,8 @@ class Resources(NamedTuple):
 
 
 def keys() -> list[Resources]:
-    """All sizes, the MLP's last; with at most :data:`MOST_TOKENS` in the batch."""
+    """All sizes, with at most :data:`MOST_TOKENS` in the batch; then those with an MLP, and what
+    fits into each dimension with unlimited data and perfect attention."""
     plain = [Resources(0, n, d, length) for n in SAMPLES for d in DIMS for length in LENGTHS]
     mlp = [
         Resources(m, n, d, length)
@@ -63,7 +68,9 @@ def keys() -> list[Resources]:
         for n in MLP_SAMPLES
         for length in MLP_LENGTHS
     ]
-    return [sizes for sizes in plain + mlp if sizes.samples * sizes.seq_len <= MOST_TOKENS]
+    ceilings = [Resources(0, UNLIMITED, d, 1) for d in DIMS]
+    swept = [sizes for sizes in plain + mlp if sizes.samples * sizes.seq_len <= MOST_TOKENS]
+    return swept + ceilings
 
 
 def row(key: tuple[int, int, int, int]) -> dict[str, Any]:
@@ -100,7 +107,7 @@ def points() -> list[Point]:
     """Four vocabularies at all sizes up to the first length with no capacity, which is one of
     them."""
     found: list[Point] = []
-    for _, line in predicted().groupby(SIZES[:3], sort=False):
+    for _, line in predicted().query("seq_len > 1").groupby(SIZES[:3], sort=False):
         past = line["capacity"].eq(0).cumsum()
         for case in line[past <= 1].itertuples():
             sizes = Resources(case.width, case.samples, case.dim, case.seq_len)
@@ -153,3 +160,37 @@ def product(table: pd.DataFrame, column: str, powers: list[str]) -> tuple[dict[s
     fitted = np.linalg.lstsq(design, logs, rcond=None)[0]
     error = float(np.exp(np.abs(design @ fitted - logs).max()))
     return dict(zip(powers, fitted[1:].tolist(), strict=True)), error
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Capacity against N at the shortest length, and against L at the third N; simulated without
+    MLP."""
+    figure, (above, below) = plt.subplots(2, 1, figsize=(5.2, 7.2))
+    fit = predicted().query("seq_len == 1").set_index("dim")["capacity"]
+    for index, dim in enumerate(DIMS[1:]):
+        colour = plotting.COLOURS[index]
+        for ax, along, fixed in ((above, "samples", "seq_len == 8"), (below, "seq_len", BELOW)):
+            line = predicted().query(f"width == 0 and dim == {dim} and {fixed}")
+            line = line[line["capacity"] > 0]
+            ax.plot(line[along], line["capacity"], color=colour, label=f"$d={dim}$")
+            found = table.query(f"dim == {dim} and {fixed}")
+            known = found[found["simulated"].between(1, math.inf, inclusive="left")]
+            bars = [known["simulated"] - known["low"], known["high"] - known["simulated"]]
+            ax.errorbar(known[along], known["simulated"], bars, fmt="o", ms=5, color=colour)
+            none = found[found["simulated"] == 0]
+            ax.plot(none[along] * (0.92 + 0.04 * index), 0 * none[along] + 12, "x", color=colour)
+        above.axhline(fit[dim], color=colour, linestyle=":", linewidth=1)
+    samples = np.array(SAMPLES[:: len(SAMPLES) - 1], float)
+    above.plot(samples, samples / -math.log(1 - LEVEL), "k--", label=r"$N/\ln10$")
+    proved = load_results("sufficient").query(
+        "accuracy == 0.9 and seq_len == 32 and vocab == 256 and embeddings == 'gaussian'"
+    )
+    proved = proved[~proved["trigger_in_values"] & proved["dim"].isin(DIMS)]
+    above.plot(proved["sufficient"], proved["vocab"], "kv", ms=6, label="proved")
+    above.set(xlabel="training sequences $N$")
+    below.set(xlabel="length $L$")
+    for ax in (above, below):
+        ax.set(xscale="log", yscale="log", ylabel="capacity $K$", ylim=(10, 2e4))
+    plotting.plain_ticks(below, LENGTHS)
+    figure.legend(*above.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    return figure

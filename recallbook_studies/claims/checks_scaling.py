@@ -15,7 +15,7 @@ from recallbook.theory.search import bracket
 from recallbook.training.simulation import simulate
 from recallbook_studies import critical, grids
 from recallbook_studies.ch01 import baselines
-from recallbook_studies.ch09 import geometry, large_sizes, lock_on_sizes
+from recallbook_studies.ch09 import capacities, geometry, large_sizes, lock_on_sizes
 from recallbook_studies.ch12 import ladder_laws, runs
 from recallbook_studies.claims.findings import Found, holds, measure
 from recallbook_studies.intervals import Interval, seed_interval
@@ -154,11 +154,36 @@ def product_of_d_and_l() -> Found:
     return {"needed": needed, "held": held, "facts": shown, "readings": readings}
 
 
+@measure(capacity_grows_with_l=lambda growth: [x.low > 1 for x in growth.values()])
+def facts_stored() -> Found:
+    """By which factor the simulated capacity grows from N = 1000 to 16,000, from d = 64 to 256 and
+    from L = 8 to 256, the two other sizes at d = 256, L = 8, N = 16,000."""
+    facts = capacities.simulated(load_results("capacity")).query("width == 0")
+    facts = facts.set_index(["samples", "dim", "seq_len"])[["simulated", "low", "high"]]
+    last = facts.loc[16000, 256, 8]
+    more = {
+        "N": (last, facts.loc[1000, 256, 8]),
+        "d": (last, facts.loc[16000, 64, 8]),
+        "L": (facts.loc[16000, 256, 256], last),
+    }
+    growth = {
+        name: Interval(
+            high.iloc[0] / low.iloc[0], high["low"] / low["high"], high["high"] / low["low"]
+        )
+        for name, (high, low) in more.items()
+    }
+    return {"growth": growth, "past": facts.loc[16000, 256, 1024]["simulated"]}
+
+
 # Products
 
 
 @measure(
-    product_of_three=lambda misses, ratio: [misses < 0.25, holds(ratio, 1)],
+    product_of_three=lambda stored, misses, ratio: [
+        stored < 1.25,
+        misses < 0.25,
+        holds(ratio, 1),
+    ],
     v_and_l_multiply=lambda exponents, ratio: [
         dearer := min(exponents["vocab"].low, exponents["seq_len"].low) > 0,
         dearer and holds(ratio, 1),
@@ -169,8 +194,13 @@ def product_of_d_and_l() -> Found:
     ],
 )
 def product() -> Found:
-    """Lock-on: how far a product of d and L misses N, over which span, exponents. Price of a longer
-    L, N for accuracy 1/2 at L = 256 over L = 8, by d; and their ratio, 1 for a product."""
+    """Capacity: by which factor the best product of N, d and L misses it at most, and its powers.
+    Lock-on: how far a product of d and L misses N, over which span, exponents. Price of a longer L,
+    N for accuracy 1/2 at L = 256 over L = 8, by d; and their ratio, 1 for a product."""
+    facts = capacities.simulated(load_results("capacity")).query("width == 0 and capacity > 0")
+    powers, stored = capacities.product(
+        facts.query("dim > 32"), "simulated", ["samples", "dim", "seq_len"]
+    )
     rows = lock_on_sizes.sizes(load_results("lock_on"), False)
     table = critical.critical_table(rows, ["seq_len", "dim"])
     missed = np.abs(lock_on_sizes.interactions(table).to_numpy()).max()
@@ -178,6 +208,8 @@ def product() -> Found:
     long, wide = frame["seq_len"] == 256, frame["dim"] == 512
     parts = {128: ~wide, 512: wide}
     return {
+        "stored": stored,
+        "powers": dict(zip("NdL", powers.values(), strict=True)),
         "misses": math.exp(missed) - 1,
         "span": table["critical"].max() / table["critical"].min(),
         "exponents": fitted(LOCKS),

@@ -17,7 +17,7 @@ from recallbook.data.task import draw
 from recallbook.embedding_laws import FORMS
 from recallbook.setting import LATER, LOSS_WEIGHTS, OUTPUT_BIASES, Setting
 from recallbook.theory.caveats import doubts, message
-from recallbook.theory.critical import critical_samples
+from recallbook.theory.critical import capacity, critical_samples
 from recallbook.theory.prediction import phase, predict, theory_of
 from recallbook_bounds.certificate import certify
 from recallbook_bounds.coverage import coverage_samples, covered_accuracy, minimum_samples
@@ -32,11 +32,11 @@ PREDICT = """\
     ledger (each term's size in units of the squared signal); which term binds (rb.phase); the share of facts that
     coverage allows; and for the accuracy asked for the predicted critical N (rb.critical_samples), the N without which
     nobody can be that good (coverage), and the N without which no reader of one gradient can (rb.minimum_samples; three
-    steps look again, and may need less).
+    steps look again, and may need less); and the most facts with that accuracy (rb.capacity).
 
     --json prints one object with the keys setting, accuracy, lock_on, recall, quantiles (0.1, 0.5 and 0.9, each to the
     three outcomes that this share of draws stays below), doubts, binds, covered, ledger (name to size, formula and
-    derived), wanted, critical_samples, covered_samples and one_gradient_samples. What does not exist is null.
+    derived), wanted, critical_samples, covered_samples, one_gradient_samples and capacity. What does not exist is null.
 
     Where facts are not equally frequent (--zipf, --other-zipf, --balanced, --loss-weights, --output-bias) or embeddings
     have a structure, a prediction is an average over draws. What binds and the critical N, dozens of predictions, are
@@ -72,7 +72,7 @@ def predicted(setting: Setting, wanted: float, *, search: bool = True) -> dict[s
         "wanted": wanted,
         # what takes long with unequal facts, and what is proved for equal ones alone
         **dict.fromkeys(("binds", "critical_samples")),
-        **dict.fromkeys(("covered", "covered_samples", "one_gradient_samples")),
+        **dict.fromkeys(("covered", "covered_samples", "one_gradient_samples", "capacity")),
     }
     if quick or search:
         says["binds"] = phase(setting)
@@ -82,6 +82,8 @@ def predicted(setting: Setting, wanted: float, *, search: bool = True) -> dict[s
         says["covered"] = covered_accuracy(setting.vocab, setting.samples)
         says["covered_samples"] = coverage_samples(setting.vocab, wanted)
         says["one_gradient_samples"] = minimum_samples(*sizes, wanted, width=setting.width)
+        facts = {name: value for name, value in given.items() if name != "vocab"}
+        says["capacity"] = capacity(**facts, accuracy=wanted, warn=False)
     return says
 
 
@@ -118,6 +120,9 @@ def _prediction(found: dict[str, Any]) -> str:
         lines.append(
             f"  proved to be necessary: {covered} for any method, {one} for readers of one gradient"
         )
+    if found["capacity"] is not None:
+        text = f"facts with accuracy {found['wanted']:g} at this N, d and L"
+        lines.append(f"{text}: {found['capacity'] or 'none'} predicted")
     return "\n".join(lines)
 
 

@@ -83,7 +83,14 @@ def add_sweeps(commands: Any, shape: dict[str, Any]) -> None:
     sweep.flags({"retry": "run failed points again"})
     out = _add(commands, _export, "export results", EXPORT, shape)
     folder = "where to write (default: the current folder)"
-    out.options({"store": STORE, "to": (str, "FOLDER", ".", folder)})
+    dask = "the scheduler that the sweep ran on, for the record"
+    out.options(
+        {
+            "store": STORE,
+            "to": (str, "FOLDER", ".", folder),
+            "scheduler": (str, "ADDRESS", None, dask),
+        }
+    )
     again = _add(commands, _recompute, "check committed results", RECOMPUTE, shape)
     again.options(
         {
@@ -159,7 +166,10 @@ def _sweep(chosen: argparse.Namespace) -> int:
 
 def _export(chosen: argparse.Namespace) -> int:
     points, store = _points_and_store(chosen)
-    command = " && ".join(f"python -m recallbook {do} {chosen.name}" for do in ("sweep", "export"))
+    where = f" --scheduler {chosen.scheduler}" if chosen.scheduler else ""
+    command = " && ".join(
+        f"python -m recallbook {do} {chosen.name}{where}" for do in ("sweep", "export")
+    )
     print(*export(chosen.name, points, store, chosen.to, command), sep="\n")
     return 0
 

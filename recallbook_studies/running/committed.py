@@ -26,6 +26,7 @@ from recallbook_studies.running.store import Store
 
 PACKAGES = ("recallbook", "numpy", "torch", "pandas", "pyarrow")
 # of which provenance tells: every package
+ROOT = Path(__file__).parents[2]  # of a checkout
 CODE = ("recallbook*", ":(exclude)recallbook_studies/running/results")
 EXACT = 1e-9  # a sum of shares 1/k has this many digits, whatever the order in which it was added
 
@@ -106,8 +107,8 @@ def data_hash(frame: pd.DataFrame) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def commit(root: Path = Path(__file__).parents[1]) -> dict[str, Any]:
-    """Name the commit of both packages' code, and whether code or tables differ from it or are not
+def commit(root: Path = ROOT) -> dict[str, Any]:
+    """Name the commit of the packages' code, and whether code or tables differ from it or are not
     in it.
 
     Nothing outside a checkout. Results do not count, since whoever exports them is changing them.
