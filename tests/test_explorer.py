@@ -411,7 +411,8 @@ def test_pieces_of_the_line_are_what_they_are_called(page):
     assert truth(left)["accuracy"] < 0.9
     fixed = {"trigger_in_values": False, "warn": False}
     longer = {
-        piece: rb.critical_samples(256, 128, dim, **fixed) / rb.critical_samples(256, 2, dim, **fixed)
+        piece: rb.critical_samples(256, 128, dim, **fixed)
+        / rb.critical_samples(256, 2, dim, **fixed)
         for piece, dim in ((name, round(pieces[name]["dim"])) for name in ("shoulder", "slope"))
     }
     assert longer["shoulder"] < 1.1 < longer["slope"]
