@@ -30,7 +30,7 @@ def row(key: tuple[int, float]) -> dict[str, Any]:
     a hundredth; no trigger in the values."""
     vocab, ratio = key
     dim = round(ratio * least_dim(vocab, LEVEL))
-    sizes = {"vocab": vocab, "dim": dim, "trigger_in_values": False}
+    sizes: dict[str, Any] = {"vocab": vocab, "dim": dim, "trigger_in_values": False}
     samples = critical_samples(**sizes, seq_len=SHORT, accuracy=LEVEL, warn=False)
 
     def too_few(length: int) -> bool:
