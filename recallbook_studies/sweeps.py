@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from recallbook_studies import error_map, grids
 from recallbook_studies.ch05 import terms_alone
-from recallbook_studies.ch06 import certificates, sandwich
+from recallbook_studies.ch06 import certificates, lengths, sandwich
 from recallbook_studies.ch07 import features, phase
 from recallbook_studies.ch09 import (
     accuracy_sizes,
@@ -109,6 +109,12 @@ ROW_TABLES: dict[str, RowTable] = {
         accuracy_sizes.keys,
         accuracy_sizes.row,
         accuracy_sizes.SIZES,
+    ),
+    "lengths": RowTable(
+        "the length up to which critical N does not depend on it",
+        lengths.keys,
+        lengths.row,
+        ["vocab", "ratio"],
     ),
     "capacities": RowTable(
         "predicted capacity: the largest V for accuracy 0.9",

@@ -106,7 +106,7 @@ IN_VIEW = """chart => {
   return (Math.min(box.bottom, innerHeight) - Math.max(box.top, 0)) / box.height;
 }))}"""
 STROKE = "selector => getComputedStyle(document.querySelector(selector)).stroke"
-PIECES = {"wall", "slope", "floor"}
+PIECES = {"wall", "shoulder", "slope", "floor"}
 # Names on the map that a reader sees, and those of them that the dot touches or the line crosses.
 NAMES = """() => {
   const line = document.querySelector('.explorer-level'), place = line.getScreenCTM(), length = line.getTotalLength();
@@ -409,6 +409,13 @@ def test_pieces_of_the_line_are_what_they_are_called(page):
     assert pieces["floor"]["samples"] == pytest.approx(coverage_samples(256, 0.9), rel=0.1)
     left = of.Sizes(256, 128, int(0.95 * pieces["wall"]["dim"]), 256_000, False)
     assert truth(left)["accuracy"] < 0.9
+    fixed = {"trigger_in_values": False, "warn": False}
+    longer = {
+        piece: rb.critical_samples(256, 128, dim, **fixed)
+        / rb.critical_samples(256, 2, dim, **fixed)
+        for piece, dim in ((name, round(pieces[name]["dim"])) for name in ("shoulder", "slope"))
+    }
+    assert longer["shoulder"] < 1.1 < longer["slope"]
 
 
 @in_chromium

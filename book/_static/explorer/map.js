@@ -41,16 +41,19 @@
     return { text: label(words, at, y, { "text-anchor": anchor, class: "explorer-name" }), left, right: left + wide, top: y - HALF - 4, bottom: y + HALF - 4 };
   }
 
-  // The pieces of the line: each name stands above the middle of its piece.
+  // The pieces of the line: each name stands above the middle of its piece, and above other names.
   function lineNames(line, { x, y, width, right }) {
-    return ["wall", "slope", "floor"].flatMap((piece) => {
+    const names = [];
+    for (const piece of ["wall", "floor", "slope", "shoulder"]) {
       const own = line.filter((at) => at.piece === piece), at = own[piece === "wall" ? 0 : Math.floor(own.length / 2)];
-      if (!at) return [];
-      if (piece === "wall") return [named(piece, x(at.dim) + 8, y(at.samples) + 40, "start")];
+      if (!at) continue;
       const wide = BOLD * piece.length, left = Math.min(x(at.dim) + 6, width - right - wide);
       const below = line.filter(({ dim }) => x(dim) > left - 12 && x(dim) < left + wide + 12).map(({ samples }) => y(samples));
-      return [named(piece, left, Math.min(...below) - 8, "start")];
-    });
+      let name = piece === "wall" ? named(piece, x(at.dim) + 8, y(at.samples) + 40, "start") : named(piece, left, Math.min(...below) - 8, "start");
+      while (names.some((other) => touch(name, other))) name = named(piece, name.left, name.bottom - 3 * HALF, "start");
+      names.push(name);
+    }
+    return names;
   }
 
   // Where in its region a name has room: in three rows of cells that all have them, side by side; of several places with

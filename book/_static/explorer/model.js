@@ -162,7 +162,7 @@
   };
 
   const STEEP = 4, LEVEL = 0.45; // powers of d between which a line slopes
-  const FLAT = 1.1; // of what coverage asks for: so near to it lies a floor
+  const NEAR = 1.1; // a factor in sequences that makes no difference
 
   const reaches = (setting) => explorer.predict(setting).accuracy >= explorer.data.accuracy;
 
@@ -205,7 +205,8 @@
   };
 
   // The line of the page's accuracy, by d. Where no N does at the smallest d, it comes down from the d at which the largest
-  // N does. Its pieces have names: steep is the wall, flat and near what coverage asks for the floor, between them the slope.
+  // N does. Its pieces have names: steep is the wall, flat and near what coverage asks for the floor. Between them lie the shoulder,
+  // where the shortest sequences need as many, and right of it the slope, where they need fewer.
   explorer.level = function (setting, count) {
     const all = spaced(...explorer.range("dim"), count).map((dim) => ({ ...setting, dim }))
       .filter((at) => setting.width === null || !explorer.beyond(at));
@@ -216,12 +217,17 @@
       const dim = explorer.bisect(line[first - 1].dim, line[first].dim, (d) => reaches({ ...setting, dim: d, samples: high }));
       start.push({ dim, samples: high }, ...spaced(dim, line[first].dim, 6).slice(1, -1).map((d) => point({ ...setting, dim: d })));
     }
-    const drawn = [...start, ...line].filter(({ samples }) => Number.isFinite(samples)), floor = FLAT * explorer.necessary(setting);
+    const drawn = [...start, ...line].filter(({ samples }) => Number.isFinite(samples)), floor = NEAR * explorer.necessary(setting);
+    const [shortest] = explorer.range("seq_len");
+    let sloped = false;
     return drawn.map((at, i) => {
       const before = drawn[Math.max(0, i - 1)], after = drawn[Math.min(drawn.length - 1, i + 1)];
       const fall = Math.log(before.samples / after.samples) / Math.log(after.dim / before.dim);
-      const low = at.samples < floor ? "floor" : null;
-      return { ...at, piece: fall > STEEP ? "wall" : fall > LEVEL ? "slope" : low };
+      if (fall > STEEP) return { ...at, piece: "wall" };
+      if (fall <= LEVEL) return { ...at, piece: at.samples < floor ? "floor" : null };
+      const long = at.samples > NEAR * explorer.critical({ ...setting, dim: at.dim, seq_len: shortest });
+      sloped ||= long;
+      return { ...at, piece: long ? "slope" : sloped ? null : "shoulder" };
     });
   };
 })((window.explorer = window.explorer || {}));

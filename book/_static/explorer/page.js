@@ -158,7 +158,7 @@
 
   explorer.PRESETS = {
     start: START,
-    "wall, slope, floor": { ...START, seq_len: 160, dim: 192, samples: 1024 },
+    "wall to floor": { ...START, dim: 192, samples: 1024 },
     "a shelf": { ...START, vocab: 4096, seq_len: 16, dim: 512, samples: 4096 },
     "trigger in the values": { ...START, trigger_in_values: true, samples: 8192 },
     "he3 neurons": { ...START, width: 384, activation: "he3" },
@@ -168,7 +168,7 @@
 
   // What to try there. A test compares the numbers with predictions.
   explorer.NOTES = {
-    "wall, slope, floor": "The black line has all three pieces here.",
+    "wall to floor": "The black line has all four pieces here. Move L to 16 and the slope goes; at 256 there is no shoulder.",
     "a shelf": "Now move N from 4,096 to 8,192: accuracy rises only from 0.60 to 0.66, because facts seen once begin to drown.",
     "trigger in the values": "Now take the trigger out of the values: accuracy rises from 0.29 to 0.91.",
     "he3 neurons": "Now choose no MLP: accuracy falls from 0.76 to 0.70.",

@@ -1,0 +1,41 @@
+r"""The length up to which critical $N$ does not depend on it, by vocabulary and by distance from the
+wall.
+
+``python -m recallbook table lengths STORE`` makes it, and ``--export`` writes the table that
+ships."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from recallbook.setting import Setting
+from recallbook.theory.critical import critical_samples
+from recallbook.theory.prediction import predict
+from recallbook.theory.search import bracket
+from recallbook_studies.laws import least_dim
+
+LEVEL = 0.9
+VOCABS, RATIOS = (256, 1024, 4096, 16384, 65536), (1.15, 2.0, 6.0)  # d over that of the wall
+SHORT, MORE = 8, 1.1  # the length compared with, and the factor in critical N that counts
+
+
+def keys() -> list[tuple[int, float]]:
+    """Vocabulary, and the dimension in units of the wall's."""
+    return list(itertools.product(VOCABS, RATIOS))
+
+
+def row(key: tuple[int, float]) -> dict[str, Any]:
+    """The largest length at which :data:`MORE` times the critical N of :data:`SHORT` is enough, to
+    a hundredth; no trigger in the values."""
+    vocab, ratio = key
+    dim = round(ratio * least_dim(vocab, LEVEL))
+    sizes: dict[str, Any] = {"vocab": vocab, "dim": dim, "trigger_in_values": False}
+    samples = critical_samples(**sizes, seq_len=SHORT, accuracy=LEVEL, warn=False)
+
+    def too_few(length: int) -> bool:
+        setting = Setting(**sizes, seq_len=length, samples=round(MORE * samples))
+        return predict(setting, warn=False).accuracy < LEVEL
+
+    length = bracket(too_few, vocab // 8, smallest=SHORT, tolerance=0.01).low
+    return {"vocab": vocab, "ratio": ratio, "dim": dim, "samples": samples, "length": length}
