@@ -33,7 +33,7 @@ def critical_samples(
     """Find the least number of training sequences with at least this predicted accuracy; infinite
     where there is none.
 
-    By doubling from ``vocab`` and bisection to one part in a thousand: some 30 predictions, of
+    By doubling or halving from ``vocab`` and bisection to one part in a thousand: some 30 predictions, of
     milliseconds each. With unequal facts or structured embeddings to one part in a hundred, counted
     on a terminal: some ten seconds at V = 16, half a minute at 256, six minutes at 1024. Terms named
     in ``without`` are left out, as in :func:`predict`. Warns as :func:`predict` does at the number
@@ -48,9 +48,8 @@ def critical_samples(
     _sought("samples", setting)
     low = check_size("vocab", vocab, smallest=2)
     at = partial(Setting, vocab=vocab, seq_len=seq_len, dim=dim, **setting)
-    return smallest_size(
-        lambda n: at(samples=n), low, LARGEST_SIZE, accuracy, without=without, warn=warn
-    )
+    ends = {"start": low, "smallest": 1, "largest": LARGEST_SIZE}
+    return smallest_size(lambda n: at(samples=n), accuracy, **ends, without=without, warn=warn)
 
 
 def critical_width(
@@ -80,7 +79,8 @@ def critical_width(
     _sought("width", setting)
     low = max(1, check_size("dim", dim) // 2)
     at = partial(Setting, vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, **setting)
-    return smallest_size(lambda m: at(width=m), low, WIDEST, accuracy, without=without, warn=warn)
+    ends = {"start": low, "smallest": low, "largest": WIDEST}
+    return smallest_size(lambda m: at(width=m), accuracy, **ends, without=without, warn=warn)
 
 
 def capacity(
@@ -162,17 +162,18 @@ def capacity(
 
 def smallest_size(
     at: Callable[[int], Setting],
-    low: int,
-    largest: int,
     accuracy: float,
     *,
+    start: int,
+    smallest: int = 1,
+    largest: int = LARGEST_SIZE,
     without: Iterable[str] = (),
     warn: bool = False,
 ) -> float:
-    """Find the least size from ``low`` to ``largest`` whose setting has this predicted accuracy;
-    infinite where there is none."""
-    accuracy, theory = check_share("accuracy", accuracy), theory_of(at(low))
-    without = check_without(theory, at(low), without)
+    """Find the least size from ``smallest`` to ``largest`` whose setting has this predicted
+    accuracy, from ``start`` on; infinite where there is none."""
+    accuracy, theory = check_share("accuracy", accuracy), theory_of(at(start))
+    without = check_without(theory, at(start), without)
     said = "critical size, some 30 predictions"
     # shown on a terminal where each is an average over draws
     with tqdm(desc=said, unit="", leave=False, disable=None if theory.sampled else True) as bar:
@@ -184,7 +185,7 @@ def smallest_size(
         if not reached(largest):
             return math.inf
         near = 1e-2 if theory.sampled else EXACT
-        found = bracket(reached, low, smallest=low, largest=largest, tolerance=near).high
+        found = bracket(reached, start, smallest=smallest, largest=largest, tolerance=near).high
     if warn:
         there = at(int(found))
         warn_of(theory, there, theory.averages(there, recall=False).lock_on, level=4)

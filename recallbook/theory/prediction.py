@@ -170,11 +170,6 @@ def reaches(setting: Setting, accuracy: float) -> bool:
     return theory_of(setting).averages(setting, level=accuracy).accuracy >= accuracy
 
 
-def term_names(setting: Setting) -> tuple[str, ...]:
-    """Names of the ledger's terms."""
-    return theory_of(setting).names(setting)
-
-
 def phase(setting: Setting) -> str:
     """The term whose removal would raise predicted accuracy most, by name."""
     theory = theory_of(setting)

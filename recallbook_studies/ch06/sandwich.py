@@ -129,16 +129,3 @@ def table(sweep: pd.DataFrame) -> pd.DataFrame:
     return found.assign(
         covered=covered, readers=readers, along=split[0], value=split[1].astype(int)
     )
-
-
-def gaps(found: pd.DataFrame) -> pd.DataFrame:
-    """Ratios between neighbours of the sandwich over the cases."""
-    found = found.rename(columns={"critical": "predicted", "sufficient": "proved"})
-    pairs = [("measured", lower) for lower in ("covered", "readers", "predicted")]
-    rows = []
-    for upper, lower in (*pairs, ("proved", "measured")):
-        ratio = found[upper] / found[lower]
-        ratio = ratio[np.isfinite(ratio)]
-        ends = {"least": ratio.min(), "median": ratio.median(), "most": ratio.max()}
-        rows.append({"ratio": f"{upper} / {lower}", "cases": len(ratio), **ends})
-    return pd.DataFrame(rows)

@@ -115,7 +115,7 @@ def plan(
         there = replace(base, dim=dim)
         if samples is not None:
             return there if reaches(there, accuracy) else None
-        found = smallest_size(lambda n: replace(there, samples=n), vocab, LARGEST_SIZE, accuracy)
+        found = smallest_size(lambda n: replace(there, samples=n), accuracy, start=vocab)
         return None if math.isinf(found) else replace(there, samples=int(found))
 
     def price(dim: int) -> float:
