@@ -238,12 +238,11 @@ def address(html):
 
 
 def page_names(html):
-    """Every page, the largest first; the top index.html is left out, it only forwards to
-    book/index.html."""
+    """Every page, the largest first, without those at the top, which only lead to others."""
     paths = sorted(html.rglob("*.html"), key=lambda path: (-path.stat().st_size, path))
     names = [path.relative_to(html) for path in paths]
     kept = [name.as_posix() for name in names if "_static" not in name.parts]
-    return [name for name in kept if name != "index.html"]
+    return [name for name in kept if name not in ("index.html", "404.html")]
 
 
 def kind(name):
