@@ -81,8 +81,8 @@ def check_seed(field: str, value: Any) -> int:
 
 
 def check_number(field: str, value: Any, allowed: str) -> float:
-    """Return ``value`` as a ``float``; neither texts nor booleans pass."""
-    if isinstance(value, bool | np.bool_ | str):
+    """Return ``value`` as a ``float``; neither texts, bytes, booleans nor complex numbers pass."""
+    if isinstance(value, bool | np.bool_ | str | bytes | bytearray | np.complexfloating):
         raise not_allowed(field, value, allowed)
     try:
         return float(value)
@@ -134,7 +134,7 @@ def check_device(field: str, value: Any) -> torch.device:
         device = torch.device(value)
     except (RuntimeError, TypeError):
         raise not_allowed(field, value, allowed) from None
-    present = device.type == "cpu" or (
+    present = (device.type == "cpu" and not device.index) or (
         device.type == "cuda" and (device.index or 0) < torch.cuda.device_count()
     )
     if not present and device.type == "cuda" and torch.cuda.device_count() == 0:

@@ -45,7 +45,8 @@ def check_exponent(field: str, value: Any) -> float:
 
 
 def check_activation(field: str, value: Any) -> str | Activation:
-    """Return ``value`` if it names an activation or is an elementwise map on tensors."""
+    """Return ``value`` if it names an activation or is a deterministic, differentiable, elementwise
+    map on tensors, as far as a few numbers tell."""
     names = ", ".join(map(repr, ACTIVATIONS))
     allowed = f"one of {names}, or a callable that keeps shape and floating type"
     if isinstance(value, str) and value in ACTIVATIONS:
@@ -70,6 +71,13 @@ def check_activation(field: str, value: Any) -> str | Activation:
         raise not_allowed(field, value, "a function that leaves its argument as it is")
     if not bool(image.isfinite().all()):
         raise not_allowed(field, value, "a function that is finite between -1 and 1")
+    # each number by itself, and again: nothing but its own value may matter
+    alone = torch.stack([value(x.reshape(1, 1)).reshape(()) for x in probe.flatten()])
+    if not torch.allclose(image.flatten(), alone, rtol=1e-9, atol=1e-12):
+        raise not_allowed(field, value, "a deterministic function of each number by itself")
+    with torch.inference_mode(False), torch.enable_grad():
+        if not value(before.clone().requires_grad_()).requires_grad:
+            raise not_allowed(field, value, "a function that autograd can differentiate")
     checked: Activation = value
     return checked
 

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from recallbook.arguments import NUMPY, not_allowed
+from recallbook.arguments import NUMPY, check_flag, not_allowed
 from recallbook.data.task import Problem, check_problem
 from recallbook.embedding_laws import LAWS, Geometry
 from recallbook.memory_needs import NUMBER, Need, require_memory, table
@@ -137,7 +137,7 @@ def certify(problem: Problem, *, from_above: bool = True) -> Certificate:
         recall = max(recall, float(charged.mean()))
         accuracy = max(accuracy, float(_mean(charged, facts)) - missed)
     most = Outcome(1.0, 1.0, 1.0)
-    if from_above:
+    if check_flag("from_above", from_above):
         possible = recall_law.recall_at_most(q, setting.dim, geometry)
         locked = lock_law.lock_at_most(
             margins, setting.dim, geometry, torch.from_numpy(others), setting.seq_len - 1

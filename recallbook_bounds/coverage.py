@@ -235,6 +235,7 @@ def minimum_samples(
     1417
     """
     seq_len, dim = check_size("seq_len", seq_len), check_size("dim", dim)
+    information.check_noise(reading_error)
     shown = coverage_samples(vocab, accuracy, error=error)
     if check_choice("learner", learner, LEARNERS) == "one gradient":
         told = information.information_samples(

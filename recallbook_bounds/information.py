@@ -21,7 +21,18 @@ from recallbook.arguments import check_rate, check_size, not_allowed
 from recallbook.theory.symbolic.expressions import L, N, V, numeric
 from recallbook_bounds import information_terms
 
+LEAST_NOISE = 1e-100
+
 FRACTION = "a number above 0 and at most 1"
+
+
+def check_noise(reading_error: Any) -> float:
+    """Return $c$ as a ``float`` whose square neither vanishes nor overflows."""
+    allowed = f"a number from {LEAST_NOISE:g} to {1 / LEAST_NOISE:g}"
+    noise = check_rate("reading_error", reading_error, allowed)
+    if not LEAST_NOISE <= noise <= 1 / LEAST_NOISE:
+        raise not_allowed("reading_error", reading_error, allowed)
+    return noise
 
 
 def required_information(vocab: int, accuracy: float = 1.0, error: float | None = None) -> float:
@@ -79,7 +90,7 @@ def available_information(
         Names the size, its value and what is allowed.
     """
     vocab, seq_len, dim, width = _check_sizes(vocab, seq_len, dim, width)
-    samples, noise = check_size("samples", samples), check_rate("reading_error", reading_error)
+    samples, noise = check_size("samples", samples), check_noise(reading_error)
     if seq_len == 1:
         return math.inf
     return _available(vocab, seq_len, samples, _ranks(vocab, dim, width), noise)
@@ -139,7 +150,7 @@ def information_samples(
     """
     vocab, seq_len, dim, width = _check_sizes(vocab, seq_len, dim, width)
     nats = required_information(vocab, accuracy, error)
-    noise = check_rate("reading_error", reading_error)
+    noise = check_noise(reading_error)
     rows, columns = _ranks(vocab, dim, width)
     if seq_len == 1 or nats == 0:
         return 0.0

@@ -4,6 +4,7 @@ import dataclasses
 import inspect
 import re
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.essential
 GOOD = {"vocab": 6, "seq_len": 3, "dim": 5, "samples": 10}
 NAN, INF = float("nan"), float("inf")
 NOT_SIZES = [0, -1, 1.5, 4.0, "4", None, True, np.True_, NAN, INF, [4], LARGEST_SIZE + 1, 2**70]
-NOT_RATES = [0, 0.0, -1.0, NAN, INF, -INF, "1", True, [1.0], 1j]
+NOT_RATES = [0, 0.0, -1.0, NAN, INF, -INF, "1", b"1", True, [1.0], 1j, np.complex128(1)]
 NOT_EXPONENTS = [-0.1, 4.1, NAN, INF, "1", True, np.False_, [1.0], 1j]
 NOT_FLAGS = [0, 1, None, "True", 1.0]
 NOT_CHOICES = ["Inverse", "", None, 1.0, True, ["equal"]]
@@ -36,7 +37,14 @@ FIELDS = {
     **dict.fromkeys(("zipf", "other_zipf"), NOT_EXPONENTS),
     **dict.fromkeys(("trigger_in_values", "balanced"), NOT_FLAGS),
     **dict.fromkeys(("embeddings", "loss_weights", "output_bias"), NOT_CHOICES),
-    "activation": ["ReLU", "", None, 3, torch.sum, lambda x: 1.0, lambda x: x[:1], breaks],
+    "activation": [
+        *("ReLU", "", None, 3, torch.sum, lambda x: 1.0, lambda x: x[:1], breaks),
+        lambda x: torch.softmax(x, dim=-1),  # not of each number by itself
+        lambda x: x - x.mean(dim=0),
+        lambda x: x + torch.rand_like(x),  # not the same twice
+        lambda x: x.detach(),  # without a slope
+        lambda x: (x > 0).to(x),
+    ],
 }
 # of every function that has an argument of this name
 ARGUMENTS = {
@@ -46,8 +54,10 @@ ARGUMENTS = {
     "setting": [None, 3, "x", torch.ones(2)],
     "seed": [-1, 1.5, "0", None, True, np.False_, NAN, [0]],
     "dtype": [torch.float16, torch.int64, "float64", float, np.float64, 64],
-    "device": ["gpu", "cuda:99", "meta", 3.5, [], ""],
+    "device": ["gpu", "cuda:99", "cpu:99", "meta", 3.5, [], ""],
     "progress": [1],
+    **dict.fromkeys(("warn", "from_above"), NOT_FLAGS),
+    "reading_error": [*NOT_RATES, None, 1e-310],
 }
 UNEQUAL = {
     "zipf": 1.0,
@@ -68,7 +78,7 @@ def problem():
 def calls(problem):
     """Every function with arguments that it takes."""
     drawn, steps = {"setting": problem.setting, "seed": 0}, {"eta": 1.0, "gamma": 1.0}
-    given = {"problem": problem}
+    given, sizes = {"problem": problem}, {"vocab": 8, "seq_len": 3, "dim": 8}
     return {
         rb.draw: drawn,
         rb.simulate: drawn | steps,
@@ -79,6 +89,11 @@ def calls(problem):
         rb.RecallTransformer: given,
         rb.descend: {**given, **steps, "model": rb.RecallTransformer(problem), "steps": 1},
         problem.fresh: {"count": 3},
+        rb.certify: given,
+        rb.predict: {"setting": problem.setting},
+        **dict.fromkeys((rb.critical_samples, rb.minimum_samples), sizes),
+        partial(rb.minimum_samples, learner="three steps"): sizes,
+        rb.capacity: {"samples": 64, "seq_len": 3, "dim": 8},
     }
 
 
@@ -120,7 +135,8 @@ def test_wrong_arguments_are_refused(calls, name, value):
     asked = {call: inspect.signature(call).parameters.get(name) for call in calls}
     assert any(asked.values())
     for call, argument in asked.items():
-        if argument and not (value is None and argument.default is None):
+        named = argument and argument.kind is not argument.VAR_KEYWORD
+        if named and not (value is None and argument.default is None):
             refuses(name, value, call, **{**calls[call], name: value})
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from recallbook.arguments import LARGEST_SIZE, check_share, check_size, not_allowed
+from recallbook.arguments import LARGEST_SIZE, check_flag, check_share, check_size, not_allowed
 from recallbook.setting import Setting
 from recallbook.theory.prediction import check_without, theory_of, warn_of
 from recallbook.theory.search import bracket
@@ -127,6 +127,7 @@ def capacity(
     """
     _sought("vocab", setting)
     accuracy, n = check_share("accuracy", accuracy), check_size("samples", samples)
+    warn = check_flag("warn", warn)
     at = partial(Setting, samples=n, seq_len=seq_len, dim=dim, **setting)
     smallest = at(vocab=2)
     theory, law = theory_of(smallest), smallest.law
@@ -173,6 +174,7 @@ def smallest_size(
     """Find the least size from ``smallest`` to ``largest`` whose setting has this predicted
     accuracy, from ``start`` on; infinite where there is none."""
     accuracy, theory = check_share("accuracy", accuracy), theory_of(at(start))
+    warn = check_flag("warn", warn)
     without = check_without(theory, at(start), without)
     said = "critical size, some 30 predictions"
     # shown on a terminal where each is an average over draws

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from recallbook.arguments import check_share, not_allowed
+from recallbook.arguments import check_flag, check_share, not_allowed
 from recallbook.setting import Setting
 from recallbook.theory.caveats import doubts, message
 from recallbook.theory.draws import DrawLaw
@@ -114,7 +114,7 @@ def predict(
     ValueError
         If ``setting`` is not a Setting, or ``without`` holds an unknown name.
     """
-    theory = theory_of(setting, embeddings)
+    theory, warn = theory_of(setting, embeddings), check_flag("warn", warn)
     without = check_without(theory, setting, without)
     found = theory.averages(setting, without, ledger=not without)
     if warn:
