@@ -220,11 +220,6 @@ OTHERS = {
 }
 
 
-def test_every_claim_that_is_decided_could_be_decided_otherwise():
-    """List in OTHERS what would have to be measured for another verdict."""
-    assert set(findings.CHECKS) == set(OTHERS)
-
-
 def test_a_part_asks_for_nothing_but_what_was_measured():
     with pytest.raises(KeyError, match="place"):
         findings.decide("two-problems", {"both": at(0.5), "facts": 0.1})
