@@ -297,7 +297,10 @@ def test_predict_searches_among_unequal_facts_when_asked(capsys, monkeypatch, fe
     command = "predict --vocab 8 --seq-len 3 --dim 8 --samples 64 --zipf 0.5 --accuracy 0.3".split()
     assert main([*command, "--search"]) == 0
     words = capsys.readouterr().out
-    assert "what binds: coverage" in words and "N for accuracy 0.3 at this d: 96 predicted" in words
+    assert (
+        "costs most accuracy: coverage" in words
+        and "N for accuracy 0.3 at this d: 96 predicted" in words
+    )
     assert "proved" not in words
     setting = rb.Setting(vocab=8, seq_len=3, dim=8, samples=64, trigger_in_values=False, zipf=0.5)
     assert asked["phase"] == setting
