@@ -278,6 +278,6 @@ def test_reading_errors_that_are_not_allowed(value):
         lambda: information.available_information(8, 1, 3, 5, reading_error=value),
     ):
         with pytest.raises(
-            ValueError, match=r"^reading_error=.* is not allowed: a finite number above 0"
+            ValueError, match=r"^reading_error=.* is not allowed: a number from 1e-100 to 1e\+100"
         ):
             call()
