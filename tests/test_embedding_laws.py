@@ -64,8 +64,9 @@ def test_draws_are_as_stated(law):
     for rows in (np.array([getattr(one, name).reshape(-1, dim)[0] for one in drawn])
                  for name in drawn[0]._fields):  # fmt: skip
         squares = (rows**2).sum(axis=1)
-        assert close(squares, 1)
-        assert close((squares - 1) ** 2, kind.length_variance(dim))
+        assert close(squares, 1), f"mean square length {squares.mean():.3f}, which should be 1"
+        said, variance = kind.length_variance(dim), ((squares - 1) ** 2).mean()
+        assert close((squares - 1) ** 2, said), f"length_variance {said:.3f}, drawn {variance:.3f}"
         assert kind.length_variance(dim) == 0 or np.var(squares) > kind.length_variance(dim) / 2
         spectrum = stated(lambda: kind.eigenvalues(dim))
         if spectrum is not None:
@@ -92,11 +93,21 @@ def test_geometry_and_invariance_are_as_stated(law):
     products = np.array([one.input for one in drawn]) @ towards
     fourth = {"normal": 3 / dim**2, "spherical": 3 / (dim * (dim + 2))}
     if kind.geometry in fourth:
-        assert close((products**4).mean(axis=(1, 2)), fourth[kind.geometry])
+        drawn_fourth = (products**4).mean(axis=(1, 2))
+        said = f"{kind.geometry}: fourth moment {fourth[kind.geometry]:.5f}, drawn {drawn_fourth.mean():.5f}"
+        assert close(drawn_fourth, fourth[kind.geometry]), said
     if kind.geometry == "orthonormal":
         tables = np.array([np.vstack([one.input, one.trigger, one.query]) for one in drawn[:3]])
         assert np.allclose(tables @ tables.transpose(0, 2, 1), np.eye(6), atol=1e-12)
         assert np.allclose(drawn[0].output @ drawn[0].output.T, np.eye(4), atol=1e-12)
+
+
+@every_law
+def test_a_law_is_measured_if_a_map_of_errors_has_met_it(law):
+    maps = [rb.load_results(name)["embeddings"] for name in ("error_map", "unequal_error_map")]
+    met = {text.split("(")[0] for table in maps for text in table}
+    name = law.split("(")[0]
+    assert REGISTRY[name].measured == (name in met), f"{name}: `measured` is whether a map has it"
 
 
 def compare(setting):

@@ -202,6 +202,11 @@ def exercises_ask_first(notebook):
         wrong.append(f"{len(asked)} exercises, fewer than {FEWEST_EXERCISES}")
     if text.count(":::{solution}") != len(asked) or text.count(":class: dropdown") < len(asked):
         wrong.append("every exercise needs a solution with `:class: dropdown`")
+    labels = re.findall(r"(?m)^:label: (ex-\S+)", "".join(asked))
+    if (solved := re.findall(r"(?m)^:::\{solution\} (\S+)", text)) != labels:
+        wrong.append(f"solutions of {solved}, exercises {labels}")
+    if len(checks) < len(asked):
+        wrong.append(f"{len(asked)} exercises, {len(checks)} cells that check a prediction")
     if len(checks) < FEWEST_EXERCISES or not all("hide-cell" in tags(cell) for cell in checks):
         wrong.append(
             f"after `## Exercises` at least {FEWEST_EXERCISES} cells with outputs, all tagged hide-cell"
