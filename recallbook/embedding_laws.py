@@ -36,8 +36,6 @@ class Law:
         Whether certificates hold for output embeddings of this law: the exact geometry.
     measured
         Whether a map of errors has met it; predictions warn where not, and say its ``caveat``.
-    invariant
-        Whether rotated embeddings have the same law.
     tables
         Tables of the size of the tokens' that drawing holds.
     """
@@ -46,7 +44,7 @@ class Law:
     name: ClassVar[str]
     takes: ClassVar[tuple[str, ...]] = ()
     geometry: ClassVar[Geometry | None] = None
-    proved = measured = invariant = False
+    proved = measured = False
     allowed = caveat = ""
     tables = 5
 
@@ -115,7 +113,7 @@ class Gaussian(Isotropic):
 
     name = "gaussian"
     geometry = "normal"
-    proved = measured = invariant = True
+    proved = measured = True
 
     def rows(self, normal: Table) -> Table:
         return np.asarray(normal / np.sqrt(normal.shape[1]))
@@ -137,7 +135,7 @@ class Sphere(UnitLength):
 
     name = "sphere"
     geometry = "spherical"
-    proved = measured = invariant = True
+    proved = measured = True
 
     def rows(self, normal: Table) -> Table:
         return np.asarray(normal / np.linalg.norm(normal, axis=1, keepdims=True))
@@ -148,7 +146,7 @@ class Orthogonal(UnitLength):
 
     name = "orthogonal"
     geometry = "orthonormal"
-    proved = measured = invariant = True
+    proved = measured = True
     tables = 8
 
     def least_dim(self, vocab: int) -> int:
@@ -231,7 +229,7 @@ class Clustered(Law):
     name = "clustered"
     takes = ("CLUSTERS", "SHARE")
     allowed = "clustered with 1 to vocab = {vocab} clusters and a share in [0, 1)"
-    measured = invariant = True
+    measured = True
 
     def fits(self, vocab: int, dim: int) -> bool:
         return self.numbers[0] in range(1, vocab + 1) and 0 <= self.numbers[1] < 1
