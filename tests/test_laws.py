@@ -237,3 +237,20 @@ def test_the_cap_of_the_mlp_is_where_its_formula_is_one():
     assert (
         sp.simplify(sp.limit(plain, features.m, sp.oo) - (laws.superposition(False) / d) ** 2) == 0
     )
+
+
+def test_numbers_of_the_landing_page():
+    """Where the wall is, N in units of V on shoulder, slope and floor, and where length begins to
+    matter."""
+    text = (page.HERE / "index.md").read_text(encoding="utf-8")
+    critical = functools.partial(rb.critical_samples, 4096, warn=False)
+    said = {
+        f"below $d={laws.least_dim(4096, 0.9)}$ no $N$": "wall",
+        f"takes ${critical(64, 480) / 4096:.1f}\\,V$": "shoulder",
+        f"takes ${critical(4096, 1000) / 4096:.0f}\\,V$": "slope",
+        f"${critical(64, 4096) / 4096:.1f}\\,V$": "floor",
+    }
+    (length,) = rb.load_results("lengths").query("vocab == 4096 and ratio == 2")["length"]
+    said[f"from $L={round(length, -1):.0f}$ on"] = "length"
+    flat = " ".join(text.split())
+    assert [part for words, part in said.items() if words not in flat] == [], said
