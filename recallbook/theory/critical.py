@@ -14,6 +14,7 @@ from recallbook.arguments import LARGEST_SIZE, check_flag, check_share, check_si
 from recallbook.setting import Setting
 from recallbook.theory.prediction import check_without, theory_of, warn_of
 from recallbook.theory.search import bracket
+from recallbook.theory.theories import Theory
 
 WIDEST = 2**24  # wider MLPs are as good as infinite
 GRID = 2**0.25  # from one tried vocabulary to the next
@@ -130,10 +131,7 @@ def capacity(
     warn = check_flag("warn", warn)
     at = partial(Setting, samples=n, seq_len=seq_len, dim=dim, **setting)
     smallest = at(vocab=2)
-    theory, law = theory_of(smallest), smallest.law
-    if theory.sampled:
-        allowed = "one with equal facts and no structure of embeddings: others would take hours"
-        raise not_allowed("setting", smallest, allowed)
+    theory, law = quick_theory(smallest), smallest.law
     without = check_without(theory, smallest, without)
 
     def reached(vocab: int) -> bool:
@@ -159,6 +157,15 @@ def capacity(
         there = at(vocab=found)
         warn_of(theory, there, theory.averages(there, recall=False).lock_on)
     return found
+
+
+def quick_theory(setting: Setting) -> Theory:
+    """Choose the theory of a setting, and refuse one whose predictions are averages over draws:
+    searches of hundreds of them."""
+    if (theory := theory_of(setting)).sampled:
+        allowed = "one with equal facts and no structure of embeddings: others would take hours"
+        raise not_allowed("setting", setting, allowed)
+    return theory
 
 
 def smallest_size(

@@ -16,8 +16,8 @@ from typing import Any
 
 from recallbook.arguments import LARGEST_SIZE, check_share, check_size, not_allowed
 from recallbook.setting import Setting
-from recallbook.theory.critical import smallest_size
-from recallbook.theory.prediction import phase, predict, reaches, theory_of
+from recallbook.theory.critical import quick_theory, smallest_size
+from recallbook.theory.prediction import phase, predict, reaches
 from recallbook.theory.search import bracket
 from recallbook_studies.commands.predicting import add_setting, as_json, chosen_fields
 
@@ -105,9 +105,7 @@ def plan(
     if dim is None and base.law.geometry == "orthonormal":
         dim = least  # all dimensions are alike
         base = replace(base, dim=dim)
-    if theory_of(base).sampled:
-        allowed = "one with equal facts and no structure of embeddings: others would take hours"
-        raise not_allowed("setting", base, allowed)
+    quick_theory(base)
 
     @cache
     def cheapest_at(dim: int) -> Setting | None:

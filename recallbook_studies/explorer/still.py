@@ -13,9 +13,9 @@ from matplotlib.figure import Figure
 from recallbook.setting import Setting
 from recallbook.theory.prediction import predict
 from recallbook_studies.plotting import COLOUR_OF
+from recallbook_studies.running.point import OUTCOMES
 
 RUNNING = Setting(vocab=256, seq_len=128, dim=96, samples=2048, trigger_in_values=False)
-OUTCOMES = ("accuracy", "lock_on", "recall")
 
 
 def curve(samples: list[int]) -> pd.DataFrame:
