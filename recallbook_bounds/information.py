@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from scipy.optimize import brentq
 from scipy.special import gammaln, lambertw
 
 from recallbook.arguments import check_rate, check_size, not_allowed
@@ -167,6 +166,8 @@ def information_samples(
 
     def spare(samples: float) -> float:
         return _available(vocab, seq_len, samples, (rows, columns), noise) - nats
+
+    from scipy.optimize import brentq  # slow to load, and rarely needed
 
     # so few sequences that some directions of the labels stay empty; with all of them there is
     # enough

@@ -9,6 +9,7 @@ import pytest
 import sympy as sp
 from hypothesis import given, settings as hypothesis_settings, strategies as st
 from sampling import OUTCOMES, standard_error
+from scipy.stats import binom, qmc
 from sized import marked, sized
 
 import recallbook as rb
@@ -40,6 +41,19 @@ def test_leading_exponents():
     assert found == {V: 0, N: -2, L: -2, d: -3}
     found = laws.leading_exponents(lock_symbols.trigger_score().subs(tau, 0))
     assert found == {V: -1, N: 0, L: -2, d: 0}
+
+
+def test_points_and_counts_are_those_of_scipy():
+    """To the bit: the table, and quantiles of counts at chances from 0 to 1 of 0 to 1e9 trials."""
+    points = qmc.Sobol(len(fluctuations.AXES), scramble=False).random_base2(fluctuations.POINTS)
+    found = np.array(list(fluctuations.uniform().values()))
+    assert np.array_equal(found.T, points + 0.5 / len(points))
+    rng = np.random.default_rng(0)
+    for most in (9, 500, 1e9):
+        trials = np.floor(np.exp(rng.uniform(0, np.log(most), len(points)))) - (most < 10)
+        for chance in (found[0], found[0] ** 40, 1 - found[0] ** 40, found[0] > 0.5):
+            counts = fluctuations.binomial_quantile(found[1], trials, chance)
+            assert np.array_equal(counts, binom.ppf(found[1], trials, chance))
 
 
 @pytest.mark.parametrize("power", [1, 2, 3, 4])

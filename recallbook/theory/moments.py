@@ -44,14 +44,10 @@ class Moments(NamedTuple):
     cube: float
 
 
-@cache
 def rows(quantity: str, term: str | None = None, odd: bool | None = None) -> tuple[Row, ...]:
     """Rows of the table; of one term, and of one parity in the trigger, where given."""
-    return tuple(
-        row
-        for row in _table()
-        if row.quantity == quantity and term in (None, row.term) and odd in (None, row.odd)
-    )
+    chosen = _columns(quantity, term, odd).values()
+    return tuple(starmap(Row, zip(*(column.tolist() for column in chosen), strict=True)))
 
 
 def expression(quantity: str, term: str | None = None, odd: bool | None = None) -> sp.Expr:
@@ -103,13 +99,22 @@ def polynomial(
 @cache
 def arrays(quantity: str, term: str | None, odd: bool | None) -> tuple[Array, Array]:
     """``POWERS`` of the same rows, and their coefficients."""
-    found = rows(quantity, term, odd)
+    found = _columns(quantity, term, odd)
     # sums over powers run along columns
-    powers = np.array([row[3:-1] for row in found], dtype=float, order="F")
-    return powers, np.array([row.coefficient for row in found], dtype=float)
+    powers: Array = np.array([found[name] for name in POWERS], dtype=float).T
+    return powers, found["coefficient"].astype(float)
+
+
+def _columns(quantity: str, term: str | None, odd: bool | None) -> dict[str, np.ndarray]:
+    table = _table()
+    chosen = table["quantity"] == quantity
+    for name, value in (("term", term), ("odd", odd)):
+        if value is not None:
+            chosen &= table[name] == value
+    return {name: column[chosen] for name, column in table.items()}
 
 
 @cache
-def _table() -> tuple[Row, ...]:
-    columns = ParquetFile(TABLE).read().to_pydict()  # loads no pandas
-    return tuple(starmap(Row, zip(*(columns[name] for name in COLUMNS), strict=True)))
+def _table() -> dict[str, np.ndarray]:
+    table = ParquetFile(TABLE).read().to_pydict()  # loads no pandas
+    return {name: np.array(table[name]) for name in COLUMNS}
