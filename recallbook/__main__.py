@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Mapping
 from importlib.metadata import entry_points
 from typing import Any
+
+from recallbook.arguments import nearest
 
 # of entry points: functions that add commands to the parser's, and return what is listed at the end
 # of its help
@@ -24,6 +27,15 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> Any:
         self.exit(2, f"recallbook: {message}; see {self.prog} --help\n")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Name an option that does not exist before one that is missing."""
+        known = list(self._option_string_actions)
+        for word in args if self._subparsers is None else ():
+            flag = word.split("=")[0]
+            if re.match("--?[a-z]", flag) and not any(name.startswith(flag) for name in known):
+                self.error(f"no option is called {flag!r}{nearest(flag, known)}")
+        return super().parse_known_args(args, namespace)
 
     def options(self, table: Mapping[str, tuple[Any, str, Any, str]]) -> None:
         """Add options that take a value: type, letter, default (``...`` where there is none, and

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar, Union
 
 import numpy as np
@@ -22,7 +24,8 @@ LONGEST_REPR = 120
 
 
 def not_allowed(field: str, value: object, allowed: str) -> ValueError:
-    """The one form of every complaint: which field, which value, what is allowed."""
+    """The one form of every complaint: which field, which value, what is allowed, and of the names
+    in quotes there the nearest."""
     try:
         shown = " ".join(repr(value).split())
     except ValueError:  # Python writes no integer of more than some thousand digits
@@ -33,7 +36,18 @@ def not_allowed(field: str, value: object, allowed: str) -> ValueError:
         )
     if len(shown) > LONGEST_REPR:
         shown = shown[:LONGEST_REPR] + "..."
-    return ValueError(f"{field}={shown} is not allowed: {allowed}")
+    given = value if isinstance(value, tuple | list) else [value]
+    names = re.findall(r"(?<!\w)'([^'(]+)[^']*'", allowed)
+    wrong = [text.split("(")[0] for text in given if isinstance(text, str) and text not in names]
+    return ValueError(
+        f"{field}={shown} is not allowed: {allowed}{nearest(''.join(wrong[:1]), names)}"
+    )
+
+
+def nearest(given: str, names: Iterable[str]) -> str:
+    """The end of a complaint: the name that was perhaps meant."""
+    found = get_close_matches(given, list(names), 1)
+    return f"; the nearest is {found[0]!r}" if found else ""
 
 
 def _integer(field: str, value: Any, allowed: str, smallest: int, largest: float) -> int:

@@ -144,7 +144,7 @@ def theory_of(setting: Setting, embeddings: Embeddings | Mapping[str, Any] | Non
 def check_without(theory: Theory, setting: Setting, without: Iterable[str]) -> tuple[str, ...]:
     """Return ``without`` as a tuple of names of the theory's terms."""
     names = theory.names(setting)
-    allowed = "a collection of names of ledger terms: " + ", ".join(names)
+    allowed = "a collection of names of ledger terms: " + ", ".join(map(repr, names))
     if isinstance(without, str) or not isinstance(without, Iterable):
         raise not_allowed("without", without, allowed)
     without = tuple(without)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -99,12 +100,14 @@ def _whole(file: Path) -> Iterator[None]:
 
 def _chosen(name: str | None, names: list[str]) -> str:
     """The name asked for, or the only one."""
-    shown = ", ".join(map(repr, sorted(names)[:NAMES_SHOWN]))
+    names = sorted(names)
+    near = names if name is None else get_close_matches(str(name), names, len(names), cutoff=0)
+    shown = ", ".join(map(repr, near[:NAMES_SHOWN]))
     if len(names) > NAMES_SHOWN:
         shown += f" and {len(names) - NAMES_SHOWN} more"
     if name is None and len(names) == 1:
         return names[0]
     if name not in names:
-        allowed = f"one of the file's names: {shown}" if names else "nothing: the file is empty"
+        allowed = f"one of the names in it: {shown}" if names else "nothing: the file is empty"
         raise not_allowed("name", name, allowed)
     return name
