@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from importlib.metadata import entry_points
 from typing import Any
 
-from recallbook.arguments import nearest
+from recallbook.arguments import not_allowed
 
 # of entry points: functions that add commands to the parser's, and return what is listed at the end
 # of its help
@@ -34,7 +34,7 @@ class Parser(argparse.ArgumentParser):
         for word in args if self._subparsers is None else ():
             flag = word.split("=")[0]
             if re.match("--?[a-z]", flag) and not any(name.startswith(flag) for name in known):
-                self.error(f"no option is called {flag!r}{nearest(flag, known)}")
+                self.error(str(not_allowed("option", flag, f"one of {known}")))
         return super().parse_known_args(args, namespace)
 
     def options(self, table: Mapping[str, tuple[Any, str, Any, str]]) -> None:

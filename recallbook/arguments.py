@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar, Union
 
@@ -36,18 +36,9 @@ def not_allowed(field: str, value: object, allowed: str) -> ValueError:
         )
     if len(shown) > LONGEST_REPR:
         shown = shown[:LONGEST_REPR] + "..."
-    given = value if isinstance(value, tuple | list) else [value]
-    names = re.findall(r"(?<!\w)'([^'(]+)[^']*'", allowed)
-    wrong = [text.split("(")[0] for text in given if isinstance(text, str) and text not in names]
-    return ValueError(
-        f"{field}={shown} is not allowed: {allowed}{nearest(''.join(wrong[:1]), names)}"
-    )
-
-
-def nearest(given: str, names: Iterable[str]) -> str:
-    """The end of a complaint: the name that was perhaps meant."""
-    found = get_close_matches(given, list(names), 1)
-    return f"; the nearest is {found[0]!r}" if found else ""
+    near = get_close_matches(shown.lower(), re.findall(r"'([\w-][^'(]*)", allowed), 1)
+    hint = f"; the nearest is {near[0]!r}" if near else ""
+    return ValueError(f"{field}={shown} is not allowed: {allowed}{hint}")
 
 
 def _integer(field: str, value: Any, allowed: str, smallest: int, largest: float) -> int:
@@ -179,7 +170,7 @@ SMALLEST = 1e-30  # of a table's largest entry
 
 
 def real_table(field: str, table: Any) -> Float64[np.ndarray, ...]:
-    """A float64 copy on the host of a NumPy array or tensor of any floating type, all of it
+    """A float64 copy on the host of a NumPy array or dense tensor of any floating type, all of it
     finite."""
     import torch
 
@@ -187,15 +178,18 @@ def real_table(field: str, table: Any) -> Float64[np.ndarray, ...]:
         allowed = "an array without a mask: what is masked would be taken as it is"
         raise not_allowed(field, "a masked array", allowed)
     if isinstance(table, torch.Tensor):
+        if table.is_nested or table.is_meta or table.layout != torch.strided:
+            kind = "nested" if table.is_nested else f"{table.layout} on {table.device}"
+            raise not_allowed(field, f"a tensor, {kind}", "a dense tensor that holds its numbers")
         floating = table.is_floating_point()
     else:
         floating = isinstance(table, np.ndarray) and np.issubdtype(table.dtype, np.floating)
     if not floating:
         shown = f"{type(table).__name__} of {table.dtype}" if hasattr(table, "dtype") else table
         raise not_allowed(field, shown, "a NumPy array or a tensor of real floating numbers")
-    # NumPy has no bfloat16: tensors are converted before they become arrays
+    # NumPy has no bfloat16, and no lazy minus: tensors are converted before they become arrays
     if isinstance(table, torch.Tensor):
-        table = table.detach().to("cpu", torch.float64).numpy()
+        table = table.detach().to("cpu", torch.float64).resolve_neg().numpy()
     copied = np.array(table, dtype=np.float64, order="C")
     check_finite(field, torch.from_numpy(copied))
     return copied

@@ -3,8 +3,10 @@ measured."""
 
 import itertools
 import math
+import re
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -714,3 +716,16 @@ def test_certificates_are_not_empty_at_twenty_times_the_half_lock_on_number():
 def test_nothing_is_proved_where_more_is_moved_than_is_stored(dim):
     found = recall_law.recall_bound(torch.eye(4).double(), dim, torch.full((4,), 10.0).double())
     assert found.tolist() == [0.0] * 4
+
+
+def test_what_the_readme_proves():
+    """Its lines run, and its digits are rounded to the safe side."""
+    text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    code, names = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1], {}
+    exec(code, names)
+    least, most = map(
+        float, re.search(r"accuracy from ([\d.]+) to ([\d.]+): a mean", code).groups()
+    )
+    found = names["proved"]
+    assert found.accuracy - 0.001 < least <= found.accuracy < found.at_most.accuracy <= most
+    assert "bounded='means over output embeddings'" in repr(found)

@@ -57,7 +57,7 @@ def own_tables(embeddings: Embeddings | Mapping[str, Any] | None, setting: Setti
         raise not_allowed("embeddings", embeddings, f"a mapping with any of {names}")
     given = embeddings._asdict() if isinstance(embeddings, Embeddings) else embeddings
     if unknown := [name for name in given if name not in Embeddings._fields]:
-        raise not_allowed("embeddings", unknown, f"any of {names}")
+        raise not_allowed("embeddings", unknown[0], f"any of {names}")
     whole, one = (setting.vocab, setting.dim), (setting.dim,)
     shapes = {"input": whole, "output": whole, "trigger": one, "query": one}
     return {

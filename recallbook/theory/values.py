@@ -112,22 +112,23 @@ def cosine(axis: str, dim: float) -> Array:
     return np.asarray(2 * betaincinv(half, half, uniform()[axis]) - 1)
 
 
-def binomial_quantile(level: Array, trials: Array | int, chance: Array | float) -> Array:
-    """The least count that so many trials of this chance do not exceed with probability ``level``:
-    a normal guess, and from there count by count."""
-    n, p, xi = np.asarray(trials, float), np.clip(chance, 1e-300, 1 - 1e-16), ndtri(level)
+def binomial_quantile(level: Array, n: Array | int, p: Array | float) -> Array:
+    """The least count that ``n`` trials of chance ``p`` do not exceed with probability ``level``: a
+    normal guess, and from there count by count."""
+    p, xi = np.clip(p, 1e-300, 1 - 1e-16), ndtri(level)
     guess = n * p + np.sqrt(n * p * (1 - p)) * xi + (1 - 2 * p) * (xi**2 - 1) / 6
     k = np.clip(np.rint(guess), 0, n)
+
+    def at(k: Array) -> Array:
+        logs = k * np.log(p) + (n - k) * np.log1p(-p) - betaln(k + 1, n - k + 1)
+        return np.asarray(np.exp(logs) / (n + 1))
+
     below = np.where(k < n, betaincc(k + 1, np.maximum(n - k, 1), p), 1.0)
-    at = np.exp(k * np.log(p) + (n - k) * np.log1p(-p) - betaln(k + 1, n - k + 1)) / (n + 1)
-    while (down := (k > 0) & (below - at >= level)).any():
-        below = below - down * at
-        at = np.where(down, at * (k * (1 - p) / ((n - k + 1) * p)), at)
-        k = k - down
+    while (down := (k > 0) & (below - (last := at(k)) >= level)).any():
+        below, k = below - down * last, k - down
     while (up := below < level).any():
-        at = np.where(up, at * ((n - k) * p / ((k + 1) * (1 - p))), at)
-        below = below + up * at
         k = k + up
+        below = below + up * at(k)
     return np.asarray(k)
 
 

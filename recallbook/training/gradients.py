@@ -82,8 +82,8 @@ def check_learned(field: str, names: object) -> tuple[str, ...]:
     known = (*MATRICES, *TABLES)
     allowed = f"at least one of {', '.join(map(repr, known))}, in a tuple or a list"
     chosen = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else []
-    if not chosen or any(name not in known for name in chosen):
-        raise not_allowed(field, names, allowed)
+    if not chosen or (wrong := [name for name in chosen if name not in known]):
+        raise not_allowed(field, wrong[0] if chosen else names, allowed)
     return tuple(name for name in known if name in chosen)
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from jaxtyping import Float64
 
 from recallbook.arguments import check_size, not_allowed, real_table
+from recallbook.memory_needs import NUMBER, Need, require_memory
 
 SUFFIXES = (".npy", ".npz", ".safetensors")
 NAMES_SHOWN = 12
@@ -44,7 +47,7 @@ def read_embeddings(
     ValueError
         Names what is wrong: no such file or suffix, a file that is not whole, objects, an unknown
         name (and which names there are), no matrix, whole or complex numbers, more rows than there
-        are, numbers that are not finite.
+        are, more than fit into memory, numbers that are not finite.
 
     Examples
     --------
@@ -70,8 +73,14 @@ def read_embeddings(
         with _whole(file):
             source = file if file.suffix == ".npy" else opened
             arrays: Any = safe_open(file, "pt") if named else np.load(source, mmap_mode="r")
+            if named:
+                _no_name_twice(opened)
         if not isinstance(arrays, np.ndarray):
             chosen = _chosen(name, list(arrays.keys()))
+            if not named:
+                unpacked = [i.file_size for i in arrays.zip.infolist() if chosen in i.filename]
+                need = Need(float(max(unpacked)), {"bytes": max(unpacked)})
+                require_memory([need], f"the array {chosen!r}")
             with _whole(file):
                 table = arrays.get_slice(chosen) if named else arrays[chosen]
         elif name is None:
@@ -84,7 +93,17 @@ def read_embeddings(
         raise not_allowed("name", f"of an array of shape {shape}", allowed)
     if rows is not None and rows > shape[0]:
         raise not_allowed("rows", rows, f"None, or an integer from 1 to {shape[0]}")
+    sizes = {"rows": rows or shape[0], "columns": shape[1]}
+    require_memory([Need(3.0 * NUMBER * math.prod(sizes.values()), sizes)], "the table")
     return real_table(f"table in {file.name}", table[:rows])
+
+
+def _no_name_twice(file: BinaryIO) -> None:
+    """Its library takes the last of two."""
+    header = file.read(int.from_bytes(file.read(8), "little"))
+    names = [name for name, _ in json.loads(header, object_pairs_hook=list)]
+    if len(names) > len({*names}):
+        raise ValueError("a name twice in its header")
 
 
 @contextmanager
@@ -94,7 +113,9 @@ def _whole(file: Path) -> Iterator[None]:
     try:
         yield
     except Exception as cause:
-        allowed = f"a whole {file.suffix} file without objects ({cause})"
+        allowed, said = f"a whole {file.suffix} file without objects", " ".join(str(cause).split())
+        if "pickle" not in said:  # which NumPy advises to run
+            allowed += f" ({said})"
         raise not_allowed("path", str(file), allowed) from cause
 
 
@@ -102,7 +123,7 @@ def _chosen(name: str | None, names: list[str]) -> str:
     """The name asked for, or the only one."""
     names = sorted(names)
     near = names if name is None else get_close_matches(str(name), names, len(names), cutoff=0)
-    shown = ", ".join(map(repr, near[:NAMES_SHOWN]))
+    shown = ", ".join(map(repr, sorted(near[:NAMES_SHOWN])))
     if len(names) > NAMES_SHOWN:
         shown += f" and {len(names) - NAMES_SHOWN} more"
     if name is None and len(names) == 1:
