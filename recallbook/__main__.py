@@ -33,7 +33,7 @@ class Parser(argparse.ArgumentParser):
         known = list(self._option_string_actions)
         for word in args if self._subparsers is None else ():
             flag = word.split("=")[0]
-            if re.match("--?[a-z]", flag) and not any(name.startswith(flag) for name in known):
+            if re.match("--?[a-z]", flag) and flag not in known:
                 self.error(str(not_allowed("option", flag, f"one of {known}")))
         return super().parse_known_args(args, namespace)
 

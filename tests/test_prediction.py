@@ -46,14 +46,12 @@ def test_leading_exponents():
 def test_points_and_counts_are_those_of_scipy():
     """To the bit: the table, and quantiles of counts at chances from 0 to 1 of 0 to 1e9 trials."""
     points = qmc.Sobol(len(fluctuations.AXES), scramble=False).random_base2(fluctuations.POINTS)
-    found = np.array(list(fluctuations.uniform().values()))
+    u, level, size, *_ = found = np.array(list(fluctuations.uniform().values()))
     assert np.array_equal(found.T, points + 0.5 / len(points))
-    rng = np.random.default_rng(0)
-    for most in (9, 500, 1e9):
-        trials = np.floor(np.exp(rng.uniform(0, np.log(most), len(points)))) - (most < 10)
-        for chance in (found[0], found[0] ** 40, 1 - found[0] ** 40, found[0] > 0.5):
-            counts = fluctuations.binomial_quantile(found[1], trials, chance)
-            assert np.array_equal(counts, binom.ppf(found[1], trials, chance))
+    trials = np.floor(10 ** (9 * size**2)) - (size < 0.1)
+    for chance in (u, u**40, 1 - u**40, u > 0.5):
+        counts = fluctuations.binomial_quantile(level, trials, chance)
+        assert np.array_equal(counts, binom.ppf(level, trials, chance))
 
 
 @pytest.mark.parametrize("power", [1, 2, 3, 4])

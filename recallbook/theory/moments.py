@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections import Counter, namedtuple
 from functools import cache
-from itertools import starmap
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,17 +43,17 @@ class Moments(NamedTuple):
     cube: float
 
 
-def rows(quantity: str, term: str | None = None, odd: bool | None = None) -> tuple[Row, ...]:
-    """Rows of the table; of one term, and of one parity in the trigger, where given."""
-    chosen = _columns(quantity, term, odd).values()
-    return tuple(starmap(Row, zip(*(column.tolist() for column in chosen), strict=True)))
+def rows(quantity: str) -> list[Row]:
+    """Rows of the table."""
+    columns = _columns(quantity).values()
+    return list(map(Row, *(column.tolist() for column in columns)))
 
 
-def expression(quantity: str, term: str | None = None, odd: bool | None = None) -> sp.Expr:
+def expression(quantity: str) -> sp.Expr:
     """Rows of the table as an expression in V, N, L, d, T and tau, for Gaussian embeddings:
     exact."""
     together: Counter[tuple[int, ...]] = Counter()
-    for row in rows(quantity, term, odd):
+    for row in rows(quantity):
         together[row[3:9]] += row.coefficient
     symbols = (1 / N, 1 / L, 1 / V, 1 / d, T, tau)
     products = (
@@ -98,20 +97,20 @@ def polynomial(
 
 @cache
 def arrays(quantity: str, term: str | None, odd: bool | None) -> tuple[Array, Array]:
-    """``POWERS`` of the same rows, and their coefficients."""
+    """``POWERS`` of rows of the table, and their coefficients; of one term, and of one parity in the
+    trigger, where given."""
     found = _columns(quantity, term, odd)
     # sums over powers run along columns
     powers: Array = np.array([found[name] for name in POWERS], dtype=float).T
     return powers, found["coefficient"].astype(float)
 
 
-def _columns(quantity: str, term: str | None, odd: bool | None) -> dict[str, np.ndarray]:
-    table = _table()
-    chosen = table["quantity"] == quantity
-    for name, value in (("term", term), ("odd", odd)):
-        if value is not None:
-            chosen &= table[name] == value
-    return {name: column[chosen] for name, column in table.items()}
+def _columns(
+    quantity: str, term: str | None = None, odd: bool | None = None
+) -> dict[str, np.ndarray]:
+    table, asked = _table(), {"quantity": quantity, "term": term, "odd": odd}
+    wanted = [table[name] == value for name, value in asked.items() if value is not None]
+    return {name: column[np.all(wanted, axis=0)] for name, column in table.items()}
 
 
 @cache

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -117,19 +117,19 @@ def binomial_quantile(level: Array, n: Array | int, p: Array | float) -> Array:
     normal guess, and from there count by count."""
     p, xi = np.clip(p, 1e-300, 1 - 1e-16), ndtri(level)
     guess = n * p + np.sqrt(n * p * (1 - p)) * xi + (1 - 2 * p) * (xi**2 - 1) / 6
-    k = np.clip(np.rint(guess), 0, n)
+    k: Array = np.clip(np.rint(guess), 0, n)
 
-    def at(k: Array) -> Array:
+    def at(k: Array) -> Any:
         logs = k * np.log(p) + (n - k) * np.log1p(-p) - betaln(k + 1, n - k + 1)
-        return np.asarray(np.exp(logs) / (n + 1))
+        return np.exp(logs) / (n + 1)
 
-    below = np.where(k < n, betaincc(k + 1, np.maximum(n - k, 1), p), 1.0)
+    below = betaincc(k + 1, np.maximum(n - k, 1e-300), p)
     while (down := (k > 0) & (below - (last := at(k)) >= level)).any():
         below, k = below - down * last, k - down
     while (up := below < level).any():
         k = k + up
         below = below + up * at(k)
-    return np.asarray(k)
+    return k
 
 
 def coordinate_shape(dim: float) -> float:

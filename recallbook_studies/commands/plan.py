@@ -171,9 +171,9 @@ def cheapest(price: Callable[[int], float], start: int, least: int) -> int:
 PLAN = """\
     Find the cheapest number of sequences N and dimension d with this predicted accuracy after three steps, and the term
     that binds there. Cost is counted in multiplications of the three steps, N (3 d d + 3 L d), or with an MLP of
-    --width m and --activation N (7 d m + 3 L d). The dimension is found to a few percent. Seconds; with an MLP, whose neurons are
-    drawn anew for each dimension, minutes at V = 1,000,000. Unequal facts and embeddings of a structure, where each
-    prediction is an average over draws, are refused.
+    --width m and --activation N (7 d m + 3 L d). The dimension is found to a few percent. Seconds; with an MLP, whose
+    neurons are drawn anew for each dimension, minutes at V = 1,000,000. Unequal facts and embeddings of a structure,
+    where each prediction is an average over draws, are refused.
 
     --json prints one object with the keys wanted, best (the setting) and cost, which are null where nothing suffices,
     and predicted, one_in_ten (the accuracy that one draw in ten stays below) and binds (rb.phase) of the best setting,

@@ -16,7 +16,7 @@ from recallbook.activations import ACTIVATIONS
 from recallbook.arguments import check_share, not_allowed
 from recallbook.embedding_laws import FORMS
 from recallbook.setting import LATER, LOSS_WEIGHTS, OUTPUT_BIASES, Setting
-from recallbook.theory.caveats import doubts, message
+from recallbook.theory.caveats import LARGEST, doubts, message
 from recallbook.theory.critical import capacity, critical_samples
 from recallbook.theory.prediction import Quantiles, phase, predict, theory_of
 from recallbook.theory.symbolic.recall_terms import mean_squares
@@ -40,14 +40,18 @@ PREDICT = """\
     then found only with --search (a minute or two at V = 256); what is proved for equal facts alone is null."""
 
 
+# what is found later; what takes long with unequal facts; what is proved for equal ones alone
+LATER_KEYS = """quantiles ledger binds critical_samples
+covered covered_samples one_gradient_samples capacity""".split()
 SLOW = "predicting by an average over draws: seconds at V = 200, minutes in the thousands"
 STEP_TWO = "noises of step 2, variances in units of the squared score of the trigger:"
 STEP_THREE = (
     "noises of step 3, mean squares in units of the squared right logit; coverage: never shown:"
 )
-HOLDS = """\
+HOLDS = f"""\
 This holds for three gradient steps from zero and one head of attention; it was compared with simulation up to
-V = 65,536, L = 1,024, d = 2,048. Of models that are trained to the end rb.predict_trained speaks."""
+V = {LARGEST["vocab"]:,}, L = {LARGEST["seq_len"]:,}, d = {LARGEST["dim"]:,}. Of models that are trained to the end
+rb.predict_trained speaks."""
 
 
 def add_predict(commands: Any, shape: dict[str, Any]) -> None:
@@ -74,11 +78,8 @@ def predicted(setting: Setting, wanted: float, *, search: bool = True) -> Iterat
         "setting": given,
         **{name: getattr(found, name) for name in OUTCOMES},
         "doubts": message(setting, doubted) if doubted else None,
-        **dict.fromkeys(("quantiles", "ledger")),
         "wanted": wanted,
-        # what takes long with unequal facts, and what is proved for equal ones alone
-        **dict.fromkeys(("binds", "critical_samples")),
-        **dict.fromkeys(("covered", "covered_samples", "one_gradient_samples", "capacity")),
+        **dict.fromkeys(LATER_KEYS),
     }
     yield says
     says["quantiles"] = {str(q): found.quantile(q)._asdict() for q in (0.1, 0.5, 0.9)}
@@ -109,8 +110,7 @@ def _predict(chosen: argparse.Namespace) -> int:
     shown = 0
     for found in predicted(setting, wanted, search=chosen.search):
         lines = [] if chosen.json else _prediction(found)
-        for line in lines[shown:]:
-            print(line, flush=True)
+        print(*(f"{line}\n" for line in lines[shown:]), sep="", end="", flush=True)
         shown = len(lines)
     print(as_json(found) if chosen.json else HOLDS)
     return 0
@@ -120,25 +120,25 @@ def _outcomes(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name.replace('_', '-')} {values[name]:.2f}" for name in OUTCOMES)
 
 
-def _prediction(found: dict[str, Any]) -> str:
+def _prediction(found: dict[str, Any]) -> list[str]:
     lines = [_outcomes(found)]
     if found["doubts"]:
         lines.append(found["doubts"])
     says = {"0.1": "one draw in ten below", "0.5": "half of the draws below"}
-    for q, outcomes in (found["quantiles"] or {}).items():
-        if q in says:
-            lines.append(f"{says[q]}: {_outcomes(outcomes)}")
+    if found["quantiles"]:
+        lines += [f"{text}: {_outcomes(found['quantiles'][q])}" for q, text in says.items()]
     if found["binds"]:
         lines.append(f"costs most accuracy: {found['binds']}")
     if found["covered"] is not None:
         lines.append(f"coverage allows {found['covered']:.3f} of the facts")
-    sizes = [(term["size"], name) for name, term in (found["ledger"] or {}).items()]
-    known = sorted((size for size in sizes if not math.isnan(size[0])), key=lambda size: -size[0])
+    if not found["ledger"]:
+        return lines
+    sizes = [(term["size"], name) for name, term in found["ledger"].items()]
+    known = sorted((size for size in sizes if not math.isnan(size[0])), reverse=True)
     of_recall = {*mean_squares(mlp=True), "coverage"}
     for text, last in ((STEP_TWO, False), (STEP_THREE, True)):
         block = [(size, name) for size, name in known if (name in of_recall) is last]
-        if found["ledger"]:
-            lines += [text, *(f"  {name:18} {size:.2g}" for size, name in block)]
+        lines += [text, *(f"  {name:18} {size:.2g}" for size, name in block)]
     if found["critical_samples"] is not None:
         critical = rounded(found["critical_samples"])
         lines.append(f"N for accuracy {found['wanted']:g} at this d: {critical} predicted")
@@ -152,7 +152,7 @@ def _prediction(found: dict[str, Any]) -> str:
     if found["capacity"] is not None:
         text = f"facts with accuracy {found['wanted']:g} at this N, d and L"
         lines.append(f"{text}: {found['capacity'] or 'none'} predicted")
-    return "\n".join(lines)
+    return lines
 
 
 EXAMINE = """\

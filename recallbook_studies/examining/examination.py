@@ -3,7 +3,7 @@ dimensions."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -132,8 +132,7 @@ class TableReport:
 
     def as_dict(self) -> dict[str, Any]:
         """All attributes by name; the spectrum as a list."""
-        found = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {**found, "spectrum": self.spectrum.tolist()}
+        return {**asdict(self), "spectrum": self.spectrum.tolist()}
 
     def __str__(self) -> str:
         ten = self.spectrum[: max(1, self.dim // 10)].sum() / self.spectrum.sum()

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
 
-from recallbook.arguments import check_size, not_allowed, real_table
-from recallbook.memory_needs import NUMBER, Need, require_memory
+from recallbook.arguments import check_optional, check_size, not_allowed, real_table
+from recallbook.memory_needs import Need, require_memory
+from recallbook_studies.examining.examination import examine_needs
 
 SUFFIXES = (".npy", ".npz", ".safetensors")
 NAMES_SHOWN = 12
@@ -64,8 +65,7 @@ def read_embeddings(
     file = Path(path)
     if not file.is_file():
         raise not_allowed("path", str(path), "a file that exists")
-    if rows is not None:
-        check_size("rows", rows)
+    check_optional(check_size, "rows", rows)
     from safetensors import safe_open  # few readers of the book have such a file
 
     named = file.suffix == ".safetensors"
@@ -73,14 +73,16 @@ def read_embeddings(
         with _whole(file):
             source = file if file.suffix == ".npy" else opened
             arrays: Any = safe_open(file, "pt") if named else np.load(source, mmap_mode="r")
-            if named:
-                _no_name_twice(opened)
+            if named:  # whose library takes the last of two
+                size = int.from_bytes(opened.read(8), "little")
+                header = json.loads(opened.read(size), object_pairs_hook=list)
+                if len(header) > len(dict(header)):
+                    raise ValueError("a name twice in its header")
         if not isinstance(arrays, np.ndarray):
             chosen = _chosen(name, list(arrays.keys()))
             if not named:
-                unpacked = [i.file_size for i in arrays.zip.infolist() if chosen in i.filename]
-                need = Need(float(max(unpacked)), {"bytes": max(unpacked)})
-                require_memory([need], f"the array {chosen!r}")
+                size = max(i.file_size for i in arrays.zip.infolist() if chosen in i.filename)
+                require_memory([Need(size, {"bytes": size})], "the array")
             with _whole(file):
                 table = arrays.get_slice(chosen) if named else arrays[chosen]
         elif name is None:
@@ -91,19 +93,9 @@ def read_embeddings(
     if len(shape) != 2 or 0 in shape:
         allowed = "a matrix: rows and columns, at least one of each"
         raise not_allowed("name", f"of an array of shape {shape}", allowed)
-    if rows is not None and rows > shape[0]:
-        raise not_allowed("rows", rows, f"None, or an integer from 1 to {shape[0]}")
-    sizes = {"rows": rows or shape[0], "columns": shape[1]}
-    require_memory([Need(3.0 * NUMBER * math.prod(sizes.values()), sizes)], "the table")
+    check_optional(partial(check_size, largest=shape[0]), "rows", rows)
+    require_memory(examine_needs((rows or shape[0], shape[1])), "the table")
     return real_table(f"table in {file.name}", table[:rows])
-
-
-def _no_name_twice(file: BinaryIO) -> None:
-    """Its library takes the last of two."""
-    header = file.read(int.from_bytes(file.read(8), "little"))
-    names = [name for name, _ in json.loads(header, object_pairs_hook=list)]
-    if len(names) > len({*names}):
-        raise ValueError("a name twice in its header")
 
 
 @contextmanager
@@ -121,9 +113,8 @@ def _whole(file: Path) -> Iterator[None]:
 
 def _chosen(name: str | None, names: list[str]) -> str:
     """The name asked for, or the only one."""
-    names = sorted(names)
-    near = names if name is None else get_close_matches(str(name), names, len(names), cutoff=0)
-    shown = ", ".join(map(repr, sorted(near[:NAMES_SHOWN])))
+    near = get_close_matches(str(name), names, NAMES_SHOWN, cutoff=0)
+    shown = ", ".join(map(repr, sorted(near)))
     if len(names) > NAMES_SHOWN:
         shown += f" and {len(names) - NAMES_SHOWN} more"
     if name is None and len(names) == 1:
