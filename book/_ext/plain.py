@@ -126,7 +126,7 @@ class Page:
             drawing = Path(self.env.srcdir, image["uri"]).read_text(encoding="utf-8")
             return [picture(drawing, image.get("alt", "")), self.caption(node)]
         if kind == "literal_block":
-            return [f"```{node['language']}\n{node.astext()}\n```"]
+            return [f"```{node['language']}\n{node.astext().strip()}\n```"]
         return [self.inline(node)]
 
     def section(self, node):
