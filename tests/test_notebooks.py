@@ -515,9 +515,8 @@ def test_stamp_reaches_every_place(tmp_path):
 
     def restamp(repository, tag):
         text = project.read_text(encoding="utf-8")
-        for name, value in (("repository", repository), ("tag", tag), ("pages", repository)):
-            text = re.sub(rf'(?m)^{name} = "[^"]*"', f'{name} = "{value}"', text)
-        project.write_text(text, encoding="utf-8")
+        text = re.sub('(?m)^(repository|pages) = ".*"', rf'\1 = "{repository}"', text)
+        project.write_text(re.sub('(?m)^tag = ".*"', f'tag = "{tag}"', text), encoding="utf-8")
         stamp.main(tmp_path)
         return {path.name: path.read_text(encoding="utf-8") for path in stamp.places(tmp_path)}
 

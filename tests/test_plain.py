@@ -95,21 +95,8 @@ x = 1
 <p hidden>x</p>See <a href="sub/other.html?a=1">it</a>.
 :::
 --
-" width="400" alt="A &quot;box&quot;">
+" alt="A &quot;box&quot;">
 See <a>it</a>.
-==
-:::{figure} a.svg
-:name: fig-a
-:alt: A box
-A *box*.
-:::
-{numref}`fig-a`
---
-" width="400" alt="A box">
-
-**Fig. 1** A *box*.
-
-Fig. 1
 ==
 :::{stepper}
 Run `1 + 1`.
@@ -139,10 +126,10 @@ So.
 
 </details>
 """
-LANGUAGE = {"language_info": {"name": "python", "pygments_lexer": "python"}}
 SETTINGS = {
     "extensions": ["myst_nb", "sphinx_proof", "sphinx_exercise", "sphinxcontrib.bibtex"]
-    + ["sphinx_external_toc", "stepper", "plain"],
+    + ["stepper", "plain"],
+    "root_doc": "page",
     "myst_enable_extensions": ["colon_fence", "dollarmath"],
     "bibtex_reference_style": "author_year",
     "bibtex_bibfiles": ["a.bib"],
@@ -153,42 +140,37 @@ SETTINGS = {
 
 def test_each_construct_has_a_plain_form(tmp_path):
     pairs = [pair.split("\n--\n") for pair in CONSTRUCTS.strip().split("\n==\n")]
-    answer = v4.new_output("stream", text="1")
-    cells = [v4.new_markdown_cell("\n\n".join(source for source, _ in pairs))]
-    for tags in ([], ["hide-cell"]):
-        cells.append(v4.new_code_cell('device = "cpu"', outputs=[answer], metadata={"tags": tags}))
+    asked = v4.new_code_cell('device = "cpu"', metadata={"tags": ["hide-cell"]})
+    asked.outputs.append(v4.new_output("stream"))
+    cells = [v4.new_markdown_cell("\n\n".join(source for source, _ in pairs)), asked]
     (tmp_path / "sub").mkdir()
     files = {
-        "page.ipynb": json.dumps(v4.new_notebook(cells=cells, metadata=LANGUAGE)),
+        "page.ipynb": json.dumps(v4.new_notebook(cells=cells)),
         "next.md": "# Next",
         "sub/other.md": "# Other\n\n:::{bibliography}\n:::",
         "a.bib": BIB,
-        "a.svg": '<svg viewBox="0 0 9 9" xmlns="http://www.w3.org/2000/svg"/>',
-        "_toc.yml": "{format: jb-book, root: page, chapters: [{file: next}, {file: sub/other}]}",
     }
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     Sphinx(
         tmp_path, None, tmp_path / "html", tmp_path / "trees", "html", SETTINGS, status=None
     ).build()
-    notebook = json.loads((tmp_path / "plain" / "page.ipynb").read_text())
-    text = "\n\n".join(cell["source"] for cell in notebook["cells"])
+    cells = json.loads((tmp_path / "plain" / "page.ipynb").read_text())["cells"]
+    text = "\n\n".join(cell["source"] for cell in cells)
     assert [plain for _, plain in pairs if f"{plain}\n" not in text] == [], text
-    *_, step, open_cell, asked = [c for c in notebook["cells"] if c["cell_type"] == "code"]
-    assert step["source"] == "print(1 + 1)" and "cuda.is_available()" in open_cell["source"]
-    assert [cell["outputs"] == [] for cell in (open_cell, asked)] == [False, True]
+    assert "print(1 + 1)" in text and "cuda" in text and not cells[-1]["outputs"]
 
 
 HEADS = "h1, h2, h3, h4, figcaption, .table-caption"
 SHOWN = f":is({HEADS}, table.table tbody, .math):not(:is({HEADS}) .math, .tag_hide-cell :not(figcaption))"
 WRITTEN = re.compile(
-    r"(?ms)^#+ (.*?)$|\$\$(.*?)\$\$|(?<!\\)\$(.+?)(?<!\\)\$|^\*\*(Fig\. .*?)$|<caption[^>]*>(.*?)</caption>|^(?:> )?\|( ---) \|"
+    r"(?ms)^#+ (.*?)$|\$\$(.*?)\$\$|(?<!\\)\$(.+?)(?<!\\)\$|^\*\*(Fig\. .*?)$|<caption[^>]*>(.*?)</caption>|^(?:> )?\|( ---) "
 )
 RAW = re.compile(r":::|\{[a-z:]+\}`|\$\$ \(eq|^:[a-z]+:|```\{", re.M)
 
 
 def letters(text):
-    """Letters of a text and its formulas; a formula's number first, a table's and addresses left out."""
+    """Letters of a text and its formulas, a formula's number first; no table's, and no addresses."""
     text = re.sub(
         r"^Table \d+\. |(?<=\])\([^)]*\)|\\(begin|end)\{split\}", "", entities.unescape(text)
     )
@@ -205,12 +187,11 @@ def written(cell):
 
 
 def test_a_plain_notebook_has_what_its_page_has(html):
-    notebooks = sorted((html.parent / "plain").glob("*.ipynb"))
-    assert len(notebooks) == len([*(html / "notebooks").glob("*.html")])
-    for path in notebooks:
+    pages = sorted((html / "notebooks").glob("*.html"))
+    for page, path in zip(pages, sorted((html.parent / "plain").iterdir()), strict=True):
         text = "\n\n".join(map(written, json.loads(path.read_text("utf-8"))["cells"]))
         assert RAW.findall(text) == [], path.name
-        page = parsed(html / "notebooks" / f"{path.stem}.html").article.select(SHOWN)
-        shown = ["---" if one.name == "tbody" else letters(one.get_text()) for one in page]
-        found = [next(filter(None, one.groups())) for one in WRITTEN.finditer(text)]
-        assert [letters(one) for one in found] == shown, path.name
+        shown = parsed(page).article.select(SHOWN)
+        shown = ["---" if one.name == "tbody" else letters(one.get_text()) for one in shown]
+        found = [letters(one[one.lastindex]) for one in WRITTEN.finditer(text)]
+        assert found == shown, path.name
