@@ -19,22 +19,21 @@ COLAB = "https://colab.research.google.com"
 REQUIREMENT = re.compile(r"recallbook @ git\+[^\s\"'`]+")
 SETUP = re.compile(r"try:\n    import recallbook as rb\nexcept ImportError:\n(?:(?: .*)?(?:\n|$))+")
 ARCHIVE = "learning-to-recall"  # .zip: beside the pages, with the wheel and all plain notebooks
-CELL = """\
+CELL = f"""\
 try:
     import recallbook as rb
 except ImportError:
     from pathlib import Path
 
-    wheel = max(Path().glob("recallbook-*.whl"), default="PUBLISHED")
-STOP    %pip install -q {wheel}
-    import recallbook as rb"""
-STOP = f"""\
+    published = ""
+    wheel = max(Path().glob("recallbook-*.whl"), default=published)
     if not wheel:
         raise SystemExit(
             "recallbook is not installed: open this notebook where you have unpacked "
             "{ARCHIVE}.zip, which the book's page Run it has"
         ) from None
-"""
+    %pip install -q {{wheel}}
+    import recallbook as rb"""
 
 
 def source(root=ROOT):
@@ -63,7 +62,7 @@ def setup_cell(root=ROOT):
 
 def installing(published):
     """The setup cell of a book whose wheel is published there, or not at all."""
-    return CELL.replace("PUBLISHED", published).replace("STOP", "" if published else STOP)
+    return CELL.replace('published = ""', f'published = "{published}"')
 
 
 def stamped(path, root=ROOT):
