@@ -19,7 +19,7 @@ exit status:
   1    what was asked for does not hold (points failed, rows differ, no plan suffices), or workers or memory were lost
   2    what you can mend: an argument, a file, a full or read-only disk, a store that another process holds
   130  interrupted: what finished is stored, and the same command goes on
-  141  whoever read what is printed wanted no more of it, as `head` does"""
+  141  whoever read what is printed, such as `head`, wanted no more of it"""
 
 
 class Parser(argparse.ArgumentParser):
@@ -55,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
             return int(chosen.run(chosen))
         finally:
             signal.signal(signal.SIGINT, interrupt)
-            sys.stdout.flush()
+            print(end="", flush=True)
     except BrokenPipeError:
         os._exit(141)  # what is left in the streams has nowhere to go
     except (ValueError, OSError) as problem:

@@ -100,7 +100,7 @@ ROW_TABLES: dict[str, RowTable] = {
         "index",
         finish=certificates.finish,
         suffix=".parquet",
-        empty=["activation", "width"],
+        empty="activation width",
     ),
     "sufficient": RowTable(
         "N that is proved to suffice, and accuracy there", sandwich.keys, sandwich.row, "case"
@@ -145,7 +145,7 @@ ROW_TABLES: dict[str, RowTable] = {
         "index",
         finish=error_map.finish,
         suffix=".parquet",
-        empty=["activation", "width"],
+        empty="activation width",
     ),
     "largest": RowTable(
         "sizes for a GPU: V to 65536, L to 1024",
@@ -178,7 +178,7 @@ ROW_TABLES: dict[str, RowTable] = {
         runs.row,
         together=len(sizes.SEEDS),
         devices=True,
-        empty=["attention", "loss"],
+        empty="attention loss",
     ),
     "survives_tuning": RowTable(
         "rate and decay of the ladder's rungs; first for the base, then for other shapes",
@@ -191,7 +191,7 @@ ROW_TABLES: dict[str, RowTable] = {
         order.keys,
         order.row,
         together=len(sizes.SEEDS),
-        empty=["step_accuracy", "step_lock_on", "step_recall"],
+        empty="step_accuracy step_lock_on step_recall",
     ),
     "survives_oscillation": RowTable(
         "whether overlap makes longer training oscillate", oscillation.keys, oscillation.row
@@ -200,7 +200,7 @@ ROW_TABLES: dict[str, RowTable] = {
         "how many facts a rung can hold",
         lambda: [c.key for c in capacity.cases()],
         capacity.row,
-        empty=["bits", "error", "next", "next_error", "next_recall", "recall"],
+        empty="bits error next next_error next_recall recall",
     ),
     "survives_prices": RowTable(
         "least norms that fit N sequences, by their bags and located",
@@ -228,6 +228,6 @@ ROW_TABLES: dict[str, RowTable] = {
         "index",
         together=1000,
         write=explorer.export,
-        empty=[*explorer.QUANTITIES],
+        empty="accuracy lock_on recall",
     ),
 }

@@ -19,7 +19,7 @@ from recallbook.arguments import (
     check_size,
     not_allowed,
 )
-from recallbook_studies.running.archive import FOLDER, load_results, tables
+from recallbook_studies.running.archive import FOLDER, load_results
 from recallbook_studies.running.catalogue import RowTable, Sweep
 from recallbook_studies.running.committed import export, recomputed
 from recallbook_studies.running.point import OUTCOMES, Point
@@ -55,10 +55,11 @@ RECOMPUTE = """\
     does. What counts as the same is said in recallbook_studies.running.committed.recomputed."""
 TABLE = """\
     Make the rows of a table that the store lacks, one by one. It can be stopped, or killed, at any moment: the same
-    command goes on where it was. Failed rows are kept with their error and not made again without --retry. With --export
-    write the table that ships with the package from one or several stores that have every row between them, finite but
-    in columns that may be empty. A key may be in two of them if its rows are the same. Without any store, what is
-    computed from the rows of the table that ships (predictions) is made anew."""
+    command goes on where it was. Failed rows are kept with their error and not made again without --retry.
+
+    With --export write the table that ships with the package, from stores that have every row once between them, with
+    the columns that it has already, and finite but in columns that may be empty. Without any store, what is computed
+    from its rows (predictions) is made anew."""
 
 
 def _add(commands: Any, run: Any, says: str, text: str, shape: dict[str, Any]) -> Any:
@@ -133,17 +134,14 @@ def _table(chosen: argparse.Namespace) -> int:
     device = {} if chosen.device is None else {"device": check_device("device", chosen.device)}
     torch.set_num_threads(1)
     if chosen.export:
-        file = tables().get(chosen.name, FOLDER / "tables" / f"{chosen.name}{table.suffix}")
-        table.export(chosen.name, chosen.store, Path(str(file)))
+        file = Path(str(FOLDER)) / "tables" / f"{chosen.name}{table.suffix}"
+        table.export(chosen.name, chosen.store, file)
         return 0
     if len(chosen.store) != 1:
         raise not_allowed("store", chosen.store, "one file to fill")
     with Store(chosen.store[0], chosen.name) as kept:
-        groups = table.missing(kept, chosen.part, chosen.retry)
-        cases = [case for group in groups for case in group]
-        print(f"{chosen.name}: {len(cases)} rows to do, stored in {kept.path}", flush=True)
-        table.fill(kept, groups, **device)
-        return _told([result.error for result in kept.get(cases)])
+        results = table.fill(kept, chosen.part, chosen.retry, **device)
+    return _told([result.error for result in results])
 
 
 def _told(errors: Collection[str | None]) -> int:

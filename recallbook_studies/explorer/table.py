@@ -1,7 +1,7 @@
 """The table of the page on which a reader moves the sizes.
 
 ``python -m recallbook table explorer STORE`` predicts what the store lacks; several can share the
-work with ``--part 0/2`` and ``--part 1/2``, each with a store of its own. ``--export STORE...``
+work with ``--part 0/2`` and ``--part 1/2``, each with a store of its own. ``STORE... --export``
 joins them and writes the page's scripts and its still picture; without stores, only what needs no
 new prediction."""
 

@@ -36,7 +36,7 @@ def load_results(name: str) -> pd.DataFrame:
     30
     """
     others = tables()
-    if not isinstance(name, str) or name not in (*names(), *others):
+    if name not in [*names(), *others]:
         listed = f"a sweep with committed results, {', '.join(names())}, or another table, {', '.join(others)}"
         raise not_allowed("name", name, listed)
     if name in others:

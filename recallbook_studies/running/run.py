@@ -127,13 +127,12 @@ def _results(task: Task) -> Iterator[Result]:
             settings = [point.setting for point in group]
             draws = cache(partial(PairedDraws, settings, group[0].seed))
             for point in group:
-                yield attempt(point, partial(_measured, point, draws))
+                yield attempt(
+                    point,
+                    lambda point=point, draws=draws: measure(point, draws().problem(point.setting)),  # type: ignore[misc]
+                )
     finally:
         torch.set_num_threads(threads)
-
-
-def _measured(point: Point, draws: Callable[[], PairedDraws]) -> dict[str, float | None]:
-    return measure(point, draws().problem(point.setting))
 
 
 def attempt(point: Any, make: Callable[[], Any]) -> Result:

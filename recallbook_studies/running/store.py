@@ -8,7 +8,6 @@ refused and not written to."""
 from __future__ import annotations
 
 import json
-import math
 import os
 import sqlite3
 import tempfile
@@ -16,7 +15,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from operator import methodcaller
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple
 
 from recallbook.arguments import not_allowed
@@ -42,10 +40,8 @@ FAULTS = {
     sqlite3.SQLITE_FULL: "the disk is full: make room and run it again",
     sqlite3.SQLITE_IOERR: "the disk could not be read or written, or is full: make room and run it again",
     sqlite3.SQLITE_READONLY: "it may not be written: change its permissions, or name another file",
-    sqlite3.SQLITE_PERM: "it may not be opened: change its permissions, or name another file",
     sqlite3.SQLITE_CANTOPEN: "it could not be opened: look at its folder and permissions",
     sqlite3.SQLITE_BUSY: "another process holds it: wait until that has ended and run it again",
-    sqlite3.SQLITE_LOCKED: "another process holds it: wait until that has ended and run it again",
 }
 GONE = "it was deleted, moved or replaced while it was in use, its rows with it: run it again, from the file that is there"
 KEPT = "rows stored before are kept"
@@ -77,7 +73,7 @@ class Store:
     path : str or Path or None
         Made if there is no such file.
     kind : str
-        Of what: of points, or the name of a table.
+        Of what: of results of points, or the name of a table.
     new : bool
         Whether it may be made.
 
@@ -99,15 +95,11 @@ class Store:
             self._connection = sqlite3.connect(":memory:")
             _create(self._connection, kind)
             return
-        if str(path).splitlines() != [str(path)]:
-            raise not_allowed("store", str(path), "a path on one line")
         with self._told():
-            if not self.path.exists():
-                if not new:
-                    raise not_allowed("store", str(path), "a file that exists: run it first")
+            if new and not self.path.exists():
                 _make(self.path, kind)
             if not self.path.is_file():
-                raise not_allowed("store", str(path), "a file")
+                raise not_allowed("store", str(path), "a file; to export, make it first")
             self._connection = sqlite3.connect(
                 self.path.absolute().as_uri() + "?mode=rw", uri=True, timeout=60
             )
@@ -120,9 +112,7 @@ class Store:
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(
-        self, kind: type | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._connection.close()
 
     @contextmanager
@@ -157,21 +147,17 @@ class Store:
                     rows,
                 )
 
-    def texts(self) -> dict[str, tuple[str | None, str | None, float]]:
-        """Everything by what it is of: outcome, as JSON, error and seconds."""
+    def everything(self) -> list[Result]:
+        """All results, each with the text of what it is of."""
         query = f'SELECT point, outcome, error, seconds FROM "{self.kind}"'
         with self._told():
-            return {point: tuple(rest) for point, *rest in self._connection.execute(query)}
+            rows = self._connection.execute(query)
+            return [Result(point, json.loads(text or "null"), *rest) for point, text, *rest in rows]
 
     def get(self, points: Iterable[Any]) -> list[Result]:
         """Results of those points that are there, in the order of ``points``."""
-        held = self.texts()
-        return [
-            Result(point, json.loads(outcome or "null"), error, seconds)
-            for point in points
-            if point.canonical in held
-            for outcome, error, seconds in [held[point.canonical]]
-        ]
+        held = {result.point: result for result in self.everything()}
+        return [held[p.canonical]._replace(point=p) for p in points if p.canonical in held]
 
 
 def _code(problem: BaseException) -> int:
@@ -206,8 +192,10 @@ def _create(connection: sqlite3.Connection, kind: str) -> None:
 def _make(path: Path, kind: str) -> None:
     """Make an empty store under another name and link it, so that ``path`` is never half a
     store."""
-    if not path.parent.is_dir():
-        raise not_allowed("store", str(path), "a file in a folder that exists")
+    if "\n" in str(path) or not path.parent.is_dir():
+        raise not_allowed(
+            "store", str(path), "a file in a folder that exists, its path on one line"
+        )
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".store-") as folder:
         connection = sqlite3.connect(Path(folder) / "new")
         _create(connection, kind)
@@ -222,7 +210,7 @@ def _make(path: Path, kind: str) -> None:
 
 def _check(connection: sqlite3.Connection, path: Path, kind: str) -> None:
     """Refuse what is no store of this version and kind, or is damaged, reading only: its marks,
-    SQLite's own check, then every row's checksum, key and seconds."""
+    SQLite's own check, its table, then every row's key, checksum and seconds."""
     try:
         pragmas = ("application_id", "user_version", "integrity_check(1)")
         marks = [connection.execute(f"PRAGMA {pragma}").fetchone()[0] for pragma in pragmas]
@@ -230,22 +218,18 @@ def _check(connection: sqlite3.Connection, path: Path, kind: str) -> None:
             raise sqlite3.DatabaseError(
                 f"marked {marks} in place of {[APPLICATION, VERSION, 'ok']}"
             )
-        held = [
-            name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE sql > ''")
-        ]
-        if kind not in held:
-            allowed = f"a store of {kind!r}, not of {', '.join(held)} (a sweep's is of {SWEEP!r})"
-            raise not_allowed("store", str(path), allowed)
         for key, point, outcome, error, seconds, checksum in connection.execute(
             f'SELECT {COLUMNS} FROM "{kind}"'
         ):
-            if digest(point) != key or _checksum(key, point, outcome, error) != checksum:
-                raise sqlite3.DatabaseError(f"row {key} does not match its checksum")
-            if not (isinstance(seconds, float) and math.isfinite(seconds)):
-                raise sqlite3.DatabaseError(f"seconds={seconds!r} of row {key} are no number")
+            # what is no finite number, is not 0 if multiplied by 0
+            sound = (digest(point), _checksum(key, point, outcome, error), seconds * 0)
+            if sound != (key, checksum, 0):
+                raise sqlite3.DatabaseError(
+                    f"row {key} does not match its checksum, or {seconds=} is no number"
+                )
     except (sqlite3.DatabaseError, UnicodeError, TypeError, AttributeError) as problem:
         if _code(problem) & 0xFF in FAULTS:
             raise
         found = " ".join(str(problem).split())
-        allowed = f"a store that recallbook made, of {kind!r} and without damage ({found}): it was left as is"
+        allowed = f"a store that recallbook made, without damage and of {kind!r} ({found}): it was left as is"
         raise not_allowed("store", str(path), allowed) from problem
