@@ -7,6 +7,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from kinds import KINDS
 from sized import sized
 
 import recallbook as rb
@@ -40,6 +41,7 @@ def locked(store, path):
     store.other.execute("BEGIN EXCLUSIVE")
 
 
+@KINDS
 @pytest.mark.parametrize(
     ("fault", "says"),
     [
@@ -49,12 +51,14 @@ def locked(store, path):
         (locked, "another process holds it: wait"),
     ],
 )
-def test_what_comes_in_the_way_of_a_store_is_said_and_nothing_stored_is_lost(fault, says, tmp_path):
+def test_what_comes_in_the_way_of_a_store_is_said_and_nothing_stored_is_lost(
+    fault, says, tmp_path, kind
+):
     path = tmp_path / "s.sqlite"
-    with Store(path) as store:
-        store.add([Result(POINTS[0], OUTCOME, None, 0.5)])
+    with Store(path, kind.name) as store:
+        store.add([Result(kind.points[0], kind.outcome, None, 0.5)])
         fault(store, path)
-        many = [Result(point, None, "E" * 10**5, 0.5) for point in POINTS]
+        many = [Result(point, None, "E" * 10**5, 0.5) for point in kind.points]
         with pytest.raises(
             StoreFault,
             match=rf"^store .*: {says}.*(; rows stored before are kept|its rows with it: run it again.*)$",
@@ -63,8 +67,8 @@ def test_what_comes_in_the_way_of_a_store_is_said_and_nothing_stored_is_lost(fau
         if hasattr(store, "other"):
             store.other.close()
     if fault in (full, locked):
-        with Store(path) as store:
-            assert store.keys() == {POINTS[0].key}
+        with Store(path, kind.name) as store:
+            assert store.get(kind.points) == [Result(kind.points[0], kind.outcome, None, 0.5)]
 
 
 def test_damage_that_quotes_a_lock_is_damage(tmp_path):

@@ -4,7 +4,9 @@ A table is tested by being listed in TABLES. A column compares within its tolera
 ``None`` for a column that is not compared (hundreds of steps of training amplify rounding), or else
 to the digits that are committed."""
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -20,7 +22,8 @@ from recallbook_studies.ch07 import features, phase
 from recallbook_studies.ch09 import quantiles
 from recallbook_studies.commands import sweeping
 from recallbook_studies.running import archive
-from recallbook_studies.running.catalogue import RowTable
+from recallbook_studies.running.catalogue import Case, RowTable
+from recallbook_studies.running.store import Result, Store
 from recallbook_studies.sweeps import ROW_TABLES
 
 pytestmark = pytest.mark.essential
@@ -136,10 +139,11 @@ def test_a_committed_row_is_made_again(name, key):
 
 
 def square(key):
-    return {"index": key, "value": key**2 / 3}
+    return {"index": key, "value": np.float64(key**2 / 3), "even": np.bool_(key % 2 == 0)}
 
 
 TABLE = RowTable("squares", lambda: range(5), square, "index", digits=2)
+WHOLE = "index,value,even\n0,0,True\n1,0.33,False\n2,1.3,True\n3,3,False\n4,5.3,True\n"
 
 
 @pytest.fixture
@@ -152,8 +156,19 @@ def told(monkeypatch, tmp_path):
     return lambda words: main(["table", *words.split()])
 
 
-def test_a_stopped_run_goes_on(tmp_path):
-    store, made = tmp_path / "rows.csv", []
+def held(path, name="squares"):
+    """The outcomes of a store, by key."""
+    with Store(path, name) as store:
+        return {result.point: result.outcome or result.error for result in store.everything()}
+
+
+def fill(path, table=TABLE, **how):
+    with Store(path, "squares") as store:
+        return table.fill(store, **how)
+
+
+def test_a_stopped_run_keeps_what_it_finished_and_goes_on(tmp_path, monkeypatch):
+    path, made, sizes, add = tmp_path / "rows", [], [], Store.add
 
     def make(key):
         if key == 3 and len(made) == 3:
@@ -161,24 +176,41 @@ def test_a_stopped_run_goes_on(tmp_path):
         made.append(key)
         return square(key)
 
-    table = RowTable("", lambda: range(5), make, "index")
+    table = RowTable("", lambda: range(5), make, "index", together=2)
     with pytest.raises(KeyboardInterrupt):
-        table.fill(store)
-    assert list(pd.read_csv(store)["index"]) == [0, 1, 2]
+        fill(path, table)
+    assert held(path) == {str(key): square(key) for key in range(3)}, "to the last digit"
     made.append("again")
-    table.fill(store)
+    monkeypatch.setattr(Store, "add", lambda self, r: sizes.append(len(r := [*r])) or add(self, r))
+    fill(path, table)
     assert made == [0, 1, 2, "again", 3, 4]
+    assert sizes == [0, 1, 1], "a transaction for what is made together"
+
+
+def test_failures_are_rows_and_made_again_only_on_request(told, monkeypatch, capsys, tmp_path):
+    def broken(key):
+        return square(key) if key % 2 else {"index": key, "value": [][key]}
+
+    with monkeypatch.context() as patch:
+        patch.setitem(sweeping.ROW_TABLES, "squares", replace(TABLE, row=broken))
+        assert told("squares s.sqlite") == 1
+    printed = capsys.readouterr()
+    assert printed.out == "2 done, 3 failed\n  3 x IndexError: list index out of range\n"
+    assert "squares: 100%" in printed.err and "row/s" in printed.err
+    assert told("squares s.sqlite s.sqlite --export") == told("squares s.sqlite --export") == 2
+    assert told("squares s.sqlite") == 0 and capsys.readouterr().out == "0 done, 0 failed\n"
+    assert told("squares s.sqlite --retry") == 0 and capsys.readouterr().out[:6] == "3 done"
+    assert told("squares s.sqlite --export") == 0
+    assert (tmp_path / "tables" / "squares.csv").read_text() == WHOLE
 
 
 def test_a_table_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
-    store, file = tmp_path / "rows.csv", tmp_path / "table.csv"
-    TABLE.fill(store, slice(0, 4))
-    with pytest.raises(ValueError, match=r"store=.*all 5 rows; 1 are missing"):
-        TABLE.export([store], file)
-    TABLE.fill(store)
-    TABLE.export([store], file)
-    whole = "index,value\n0,0\n1,0.33\n2,1.3\n3,3\n4,5.3\n"
-    assert file.read_text() == whole
+    store, file = tmp_path / "rows", tmp_path / "table.csv"
+    fill(store)
+    TABLE.export("squares", [str(store)], file)
+    assert file.read_text() == WHOLE
+    TABLE.export("squares", [], file)
+    assert file.read_text() == WHOLE
 
     def no_room(frame, path, **how):
         path.write_text("index")
@@ -186,28 +218,73 @@ def test_a_table_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
 
     monkeypatch.setattr(pd.DataFrame, "to_csv", no_room)
     with pytest.raises(OSError):
-        TABLE.export([store], file)
-    assert file.read_text() == whole and {*tmp_path.iterdir()} == {store, file}
+        TABLE.export("squares", [str(store)], file)
+    assert file.read_text() == WHOLE and {*tmp_path.iterdir()} == {store, file}
+
+
+SOUND = {key: square(key) for key in range(5)}
+UNSOUND = {  # what is changed in a store, and what is said
+    "missing": ({4: ...}, "all 5 rows; 1 are missing or unknown, as 4"),
+    "unknown": ({7: square(7)}, "all 5 rows; 1 are missing or unknown, as 7"),
+    "failed": ({2: None}, "none that failed; 2: ValueError: no"),
+    "more columns": ({3: {**square(3), "more": 1}}, "all with the same columns"),
+    "no rows": (dict.fromkeys(range(5), ...), "rows, all with the same columns"),
+    "no key": ({k: {"value": 1.0, "even": True} for k in range(5)}, "rows of the table: .*index"),
+    "other columns": (
+        {k: {"index": k, "value": 1.0} for k in range(5)},
+        r"columns={'even'}.*those",
+    ),
+    "nothing": ({3: {**square(3), "value": None}}, r"columns={'value'}.*finite"),
+    "no number": ({3: {**square(3), "value": math.nan}}, r"columns={'value'}.*finite"),
+    "infinite": ({3: {**square(3), "value": -math.inf}}, r"columns={'value'}.*finite"),
+}
+
+
+@pytest.mark.parametrize("name", UNSOUND)
+def test_what_is_not_whole_and_sound_is_not_exported(tmp_path, name):
+    changes, said = UNSOUND[name]
+    store, file = str(tmp_path / "rows"), tmp_path / "table.csv"
+    file.write_text(WHOLE)
+    rows = {key: row for key, row in {**SOUND, **changes}.items() if row is not ...}
+    with Store(store, "squares") as opened:
+        failure = "ValueError: no"
+        opened.add(Result(Case(str(k), k), r, None if r else failure, 1) for k, r in rows.items())
+    with pytest.raises(ValueError, match=rf"^(store|columns)=.* is not allowed: .*{said}|{said}"):
+        TABLE.export("squares", [store], file)
+    assert file.read_text() == WHOLE
+    if "finite" in said:
+        replace(TABLE, empty="even value").export("squares", [store], file)
+        assert file.read_text().splitlines()[4] in ("3,,False", "3,-inf,False")
+
+
+def test_a_row_that_two_stores_have_is_not_exported(tmp_path):
+    one, two, file = str(tmp_path / "one"), str(tmp_path / "two"), tmp_path / "table.csv"
+    fill(one)
+    fill(two, RowTable("", lambda: [3], square))
+    for stores in ([one, two], [one, one]):
+        with pytest.raises(ValueError, match=r"each row once .* [03]: twice"):
+            TABLE.export("squares", stores, file)
+    assert not file.exists()
 
 
 def test_parts_make_the_whole_by_the_command(told, tmp_path):
     for part in ("0/2", "1/2"):
-        assert told(f"squares {part[0]}.csv --part {part}") == 0
-    assert list(pd.read_csv("1.csv")["index"]) == [1, 3]
-    assert told("squares 1.csv 0.csv --export") == 0
-    assert list(pd.read_csv(tmp_path / "tables" / "squares.csv")["index"]) == [*range(5)]
+        assert told(f"squares {part[0]} --part {part}") == 0
+    assert [*held("1")] == ["1", "3"]
+    assert told("squares 1 0 --export") == 0
+    assert (tmp_path / "tables" / "squares.csv").read_text() == WHOLE
 
 
 def test_what_is_wrong_is_said_in_one_line(told, capsys):
     for words, said in {
-        "cubes x.csv": "name='cubes' is not allowed: one of 'squares'",
+        "cubes x": "name='cubes' is not allowed: one of 'squares'",
         "squares": "store=[] is not allowed: one file to fill",
-        "squares x.csv --device cuda": "device='cuda' is not allowed: left out",
+        "squares x --device cuda": "device='cuda' is not allowed: left out",
     }.items():
         assert told(words) == 2
         assert said in capsys.readouterr().err
     with pytest.raises(SystemExit, match="2"):
-        told("squares x.csv --part 2/2")
+        told("squares x --part 2/2")
     assert (
         "argument --part: invalid I/N, with I from 0 to below N, value" in capsys.readouterr().err
     )
@@ -216,8 +293,8 @@ def test_what_is_wrong_is_said_in_one_line(told, capsys):
 def test_rows_that_are_made_at_once_stay_in_one_part(tmp_path):
     keys = [f"{cell} {seed}" for cell in "abc" for seed in range(2)]
     table = RowTable("", lambda: keys, lambda key: {"key": key}, together=2)
-    table.fill(tmp_path / "two", slice(1, None, 2))
-    assert list(pd.read_csv(tmp_path / "two")["key"]) == ["b 0", "b 1"]
+    fill(tmp_path / "two", table, part=slice(1, None, 2))
+    assert [*held(tmp_path / "two")] == ['"b 0"', '"b 1"']
 
 
 def test_a_key_may_be_of_many_rows_or_in_many_columns(tmp_path):
@@ -226,9 +303,9 @@ def test_a_key_may_be_of_many_rows_or_in_many_columns(tmp_path):
 
     keys, file = [("y", 1), ("x", 2)], tmp_path / "table.parquet"
     table = RowTable("", lambda: keys, pairs, ["a", "b"], suffix=".parquet")
-    table.fill(tmp_path / "one")
-    table.fill(tmp_path / "one")
-    table.export([tmp_path / "one"], file)
+    for part in (slice(1, 2), slice(None)):
+        fill(tmp_path / "one", table, part=part)
+    table.export("squares", [str(tmp_path / "one")], file)
     assert pd.read_parquet(file).to_numpy().tolist() == [
         ["y", 1, 0],
         ["y", 1, 1],

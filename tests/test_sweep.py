@@ -270,6 +270,7 @@ def test_only_the_callers_thread_writes(tmp_path, small_tasks, monkeypatch):
     [
         ("executor", dict(executor=3)),
         ("points", dict(points=[3])),
+        ("points", dict(points=3)),
         ("retry", dict(retry=1)),
         ("progress", dict(progress="yes")),
     ],
