@@ -7,18 +7,12 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from kinds import KINDS
-from sized import sized
+from kinds import KINDS, OUTCOME, POINTS
 
-import recallbook as rb
 from recallbook.__main__ import main
 from recallbook_studies.commands import predicting
 from recallbook_studies.running import committed, run
 from recallbook_studies.running.store import Result, Store, StoreFault
-
-SETTINGS = [sized(8, 3, 4, n) for n in (10, 20, 30)]
-POINTS = [rb.Point(setting, seed, test_samples=20) for setting in SETTINGS for seed in range(2)]
-OUTCOME = {"accuracy": 0.1, "lock_on": 0.5, "recall": None}
 
 
 def full(store, path):
@@ -77,8 +71,8 @@ def test_damage_that_quotes_a_lock_is_damage(tmp_path):
     with Store(path) as store:
         store.add([Result(POINTS[0], OUTCOME, None, 0.5)])
     content = path.read_bytes()
-    assert content.count(b'"lock_on": 0.5') == 1
-    path.write_bytes(content.replace(b'"lock_on": 0.5', b'"lock_on": 0.\xff'))
+    assert content.count(b'"lock_on": 0.3') == 1
+    path.write_bytes(content.replace(b'"lock_on": 0.3', b'"lock_on": 0.\xff'))
     with pytest.raises(ValueError, match="a store that recallbook made, without damage"):
         Store(path)
 

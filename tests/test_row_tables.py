@@ -84,6 +84,10 @@ ELSEWHERE = {
 }
 
 
+def indexed(name):
+    return rb.load_results(name).set_index(ROW_TABLES[name].column, drop=False)
+
+
 def test_every_committed_table_is_tested():
     missing = set(archive.tables()) - set(TABLES) - set(ELSEWHERE)
     assert missing == set(), "list them in TABLES of test_row_tables.py"
@@ -98,7 +102,7 @@ def test_every_committed_table_is_tested():
 )
 def test_a_committed_table_is_whole(name):
     table = ROW_TABLES[name]
-    found, wanted = table.keys_in(rb.load_results(name)), list(table.keys())
+    found, wanted = [*indexed(name).index], list(table.keys())
     assert (set(wanted) - set(found), set(found) - set(wanted)) == (set(), set()), (
         "rows missing, and rows too many"
     )
@@ -116,8 +120,8 @@ ROWS_MADE_AGAIN = [
 @pytest.mark.parametrize(("name", "key"), ROWS_MADE_AGAIN, ids=str)
 def test_a_committed_row_is_made_again(name, key):
     table = ROW_TABLES[name]
-    frame = rb.load_results(name)
-    stored, again = frame.iloc[table.keys_in(frame).index(key)], table.row(key)
+    frame = indexed(name)
+    stored, again = frame.loc[[key]].iloc[0], table.row(key)
     assert set(again) <= set(frame.columns) | {"seconds"}
     wrong = {}
     for column in set(again) & set(frame.columns):
@@ -142,33 +146,18 @@ def square(key):
     return {"index": key, "value": np.float64(key**2 / 3), "even": np.bool_(key % 2 == 0)}
 
 
-TABLE = RowTable("squares", lambda: range(5), square, "index", digits=2)
+TABLE = RowTable("squares", lambda: range(5), square, "index", together=2, digits=2)
 WHOLE = "index,value,even\n0,0,True\n1,0.33,False\n2,1.3,True\n3,3,False\n4,5.3,True\n"
 
 
-@pytest.fixture
-def told(monkeypatch, tmp_path):
-    """The command on a table named squares."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sweeping, "ROW_TABLES", {"squares": TABLE})
-    monkeypatch.setattr(sweeping, "FOLDER", tmp_path)
-    (tmp_path / "tables").mkdir()
-    return lambda words: main(["table", *words.split()])
-
-
-def held(path, name="squares"):
-    """The outcomes of a store, by key."""
-    with Store(path, name) as store:
-        return {result.point: result.outcome or result.error for result in store.everything()}
-
-
-def fill(path, table=TABLE, **how):
+def held(path):
+    """What a store holds, by key."""
     with Store(path, "squares") as store:
-        return table.fill(store, **how)
+        return {result.point: result.outcome for result in store.everything()}
 
 
-def test_a_stopped_run_keeps_what_it_finished_and_goes_on(tmp_path, monkeypatch):
-    path, made, sizes, add = tmp_path / "rows", [], [], Store.add
+def test_a_stopped_run_keeps_what_it_finished_and_goes_on(tmp_path):
+    path, made = tmp_path / "rows", []
 
     def make(key):
         if key == 3 and len(made) == 3:
@@ -176,125 +165,64 @@ def test_a_stopped_run_keeps_what_it_finished_and_goes_on(tmp_path, monkeypatch)
         made.append(key)
         return square(key)
 
-    table = RowTable("", lambda: range(5), make, "index", together=2)
-    with pytest.raises(KeyboardInterrupt):
-        fill(path, table)
-    assert held(path) == {str(key): square(key) for key in range(3)}, "to the last digit"
-    made.append("again")
-    monkeypatch.setattr(Store, "add", lambda self, r: sizes.append(len(r := [*r])) or add(self, r))
-    fill(path, table)
+    with Store(path, "squares") as store:
+        with pytest.raises(KeyboardInterrupt):
+            replace(TABLE, row=make).fill(store)
+        assert held(path) == {str(key): square(key) for key in range(3)}, "to the last digit"
+        made.append("again")
+        replace(TABLE, row=make).fill(store)
     assert made == [0, 1, 2, "again", 3, 4]
-    assert sizes == [0, 1, 1], "a transaction for what is made together"
 
 
-def test_failures_are_rows_and_made_again_only_on_request(told, monkeypatch, capsys, tmp_path):
-    def broken(key):
-        return square(key) if key % 2 else {"index": key, "value": [][key]}
-
-    with monkeypatch.context() as patch:
-        patch.setitem(sweeping.ROW_TABLES, "squares", replace(TABLE, row=broken))
-        assert told("squares s.sqlite") == 1
-    printed = capsys.readouterr()
-    assert printed.out == "2 done, 3 failed\n  3 x IndexError: list index out of range\n"
-    assert "squares: 100%" in printed.err and "row/s" in printed.err
-    assert told("squares s.sqlite s.sqlite --export") == told("squares s.sqlite --export") == 2
-    assert told("squares s.sqlite") == 0 and capsys.readouterr().out == "0 done, 0 failed\n"
-    assert told("squares s.sqlite --retry") == 0 and capsys.readouterr().out[:6] == "3 done"
-    assert told("squares s.sqlite --export") == 0
-    assert (tmp_path / "tables" / "squares.csv").read_text() == WHOLE
-
-
-def test_a_table_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
-    store, file = tmp_path / "rows", tmp_path / "table.csv"
-    fill(store)
-    TABLE.export("squares", [str(store)], file)
-    assert file.read_text() == WHOLE
-    TABLE.export("squares", [], file)
-    assert file.read_text() == WHOLE
-
-    def no_room(frame, path, **how):
-        path.write_text("index")
-        raise OSError
-
-    monkeypatch.setattr(pd.DataFrame, "to_csv", no_room)
-    with pytest.raises(OSError):
-        TABLE.export("squares", [str(store)], file)
-    assert file.read_text() == WHOLE and {*tmp_path.iterdir()} == {store, file}
+def test_parts_make_the_whole_by_the_command(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sweeping, "ROW_TABLES", {"squares": TABLE})
+    monkeypatch.setattr(sweeping, "FOLDER", tmp_path)
+    (tmp_path / "tables").mkdir()
+    for part in ("0/2", "1/2"):
+        assert main(["table", "squares", part[0], "--part", part]) == 0
+    assert [*held("1")] == ["2", "3"], "rows that are made at once stay in one part"
+    said = capsys.readouterr().err
+    assert "squares: 100%" in said and "row/s" in said
+    for stores in ("10", ""):
+        assert main(["table", "squares", *stores, "--export"]) == 0
+        assert (tmp_path / "tables" / "squares.csv").read_text() == WHOLE
 
 
 SOUND = {key: square(key) for key in range(5)}
 UNSOUND = {  # what is changed in a store, and what is said
     "missing": ({4: ...}, "all 5 rows; 1 are missing or unknown, as 4"),
     "unknown": ({7: square(7)}, "all 5 rows; 1 are missing or unknown, as 7"),
+    "twice": ({}, "each row once and none that failed; 0: twice"),
     "failed": ({2: None}, "none that failed; 2: ValueError: no"),
     "more columns": ({3: {**square(3), "more": 1}}, "all with the same columns"),
-    "no rows": (dict.fromkeys(range(5), ...), "rows, all with the same columns"),
-    "no key": ({k: {"value": 1.0, "even": True} for k in range(5)}, "rows of the table: .*index"),
-    "other columns": (
-        {k: {"index": k, "value": 1.0} for k in range(5)},
-        r"columns={'even'}.*those",
-    ),
-    "nothing": ({3: {**square(3), "value": None}}, r"columns={'value'}.*finite"),
-    "no number": ({3: {**square(3), "value": math.nan}}, r"columns={'value'}.*finite"),
-    "infinite": ({3: {**square(3), "value": -math.inf}}, r"columns={'value'}.*finite"),
+    "no rows": (dict.fromkeys(SOUND, ...), "rows, all with the same columns"),
+    "no key": ({key: {"value": 1.0} for key in SOUND}, "rows of the table: .*index"),
+    "other columns": ({k: {"index": k, "value": 1.0} for k in SOUND}, "those of table.csv"),
+    **{
+        f"value {value}": ({3: {**square(3), "value": value}}, r"columns={'value'}.*finite")
+        for value in (None, math.nan, -math.inf)
+    },
 }
 
 
 @pytest.mark.parametrize("name", UNSOUND)
 def test_what_is_not_whole_and_sound_is_not_exported(tmp_path, name):
     changes, said = UNSOUND[name]
-    store, file = str(tmp_path / "rows"), tmp_path / "table.csv"
+    stores, file = [str(tmp_path / "rows")] * (1 + (name == "twice")), tmp_path / "table.csv"
     file.write_text(WHOLE)
-    rows = {key: row for key, row in {**SOUND, **changes}.items() if row is not ...}
-    with Store(store, "squares") as opened:
-        failure = "ValueError: no"
-        opened.add(Result(Case(str(k), k), r, None if r else failure, 1) for k, r in rows.items())
-    with pytest.raises(ValueError, match=rf"^(store|columns)=.* is not allowed: .*{said}|{said}"):
-        TABLE.export("squares", [store], file)
+    with Store(stores[0], "squares") as store:
+        store.add(
+            Result(Case(str(key), key), row, None if row else "ValueError: no", 1.0)
+            for key, row in {**SOUND, **changes}.items()
+            if row is not ...
+        )
+    with pytest.raises(ValueError, match=f"^(store|columns)=.* is not allowed: .*{said}|{said}"):
+        TABLE.export("squares", stores, file)
     assert file.read_text() == WHOLE
     if "finite" in said:
-        replace(TABLE, empty="even value").export("squares", [store], file)
+        replace(TABLE, empty="even value").export("squares", stores, file)
         assert file.read_text().splitlines()[4] in ("3,,False", "3,-inf,False")
-
-
-def test_a_row_that_two_stores_have_is_not_exported(tmp_path):
-    one, two, file = str(tmp_path / "one"), str(tmp_path / "two"), tmp_path / "table.csv"
-    fill(one)
-    fill(two, RowTable("", lambda: [3], square))
-    for stores in ([one, two], [one, one]):
-        with pytest.raises(ValueError, match=r"each row once .* [03]: twice"):
-            TABLE.export("squares", stores, file)
-    assert not file.exists()
-
-
-def test_parts_make_the_whole_by_the_command(told, tmp_path):
-    for part in ("0/2", "1/2"):
-        assert told(f"squares {part[0]} --part {part}") == 0
-    assert [*held("1")] == ["1", "3"]
-    assert told("squares 1 0 --export") == 0
-    assert (tmp_path / "tables" / "squares.csv").read_text() == WHOLE
-
-
-def test_what_is_wrong_is_said_in_one_line(told, capsys):
-    for words, said in {
-        "cubes x": "name='cubes' is not allowed: one of 'squares'",
-        "squares": "store=[] is not allowed: one file to fill",
-        "squares x --device cuda": "device='cuda' is not allowed: left out",
-    }.items():
-        assert told(words) == 2
-        assert said in capsys.readouterr().err
-    with pytest.raises(SystemExit, match="2"):
-        told("squares x --part 2/2")
-    assert (
-        "argument --part: invalid I/N, with I from 0 to below N, value" in capsys.readouterr().err
-    )
-
-
-def test_rows_that_are_made_at_once_stay_in_one_part(tmp_path):
-    keys = [f"{cell} {seed}" for cell in "abc" for seed in range(2)]
-    table = RowTable("", lambda: keys, lambda key: {"key": key}, together=2)
-    fill(tmp_path / "two", table, part=slice(1, None, 2))
-    assert [*held(tmp_path / "two")] == ['"b 0"', '"b 1"']
 
 
 def test_a_key_may_be_of_many_rows_or_in_many_columns(tmp_path):
@@ -303,12 +231,8 @@ def test_a_key_may_be_of_many_rows_or_in_many_columns(tmp_path):
 
     keys, file = [("y", 1), ("x", 2)], tmp_path / "table.parquet"
     table = RowTable("", lambda: keys, pairs, ["a", "b"], suffix=".parquet")
-    for part in (slice(1, 2), slice(None)):
-        fill(tmp_path / "one", table, part=part)
-    table.export("squares", [str(tmp_path / "one")], file)
-    assert pd.read_parquet(file).to_numpy().tolist() == [
-        ["y", 1, 0],
-        ["y", 1, 1],
-        ["x", 2, 0],
-        ["x", 2, 1],
-    ]
+    with Store(tmp_path / "one", "pairs") as store:
+        for part in (slice(1, 2), slice(None)):
+            table.fill(store, part)
+    table.export("pairs", [str(tmp_path / "one")], file)
+    assert pd.read_parquet(file).equals(pd.DataFrame([*pairs(keys[0]), *pairs(keys[1])]))

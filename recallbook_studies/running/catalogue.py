@@ -79,10 +79,6 @@ class RowTable:
     write: Callable[[pd.DataFrame | None], None] | None = None
     empty: str = ""
 
-    def keys_in(self, frame: pd.DataFrame) -> list[Any]:
-        """The key of every row of a frame."""
-        return list(frame.set_index(self.column).index)
-
     def fill(
         self, store: Store, part: slice = slice(None), retry: bool = False, **device: Any
     ) -> list[Result]:
@@ -127,10 +123,11 @@ class RowTable:
         is none of the table's, or lacks a column."""
         keys = list(self.keys())
         try:
-            if odd := {*keys} ^ {*self.keys_in(frame)}:
+            rows = frame.set_index(self.column, drop=False)
+            if odd := {*keys} ^ {*rows.index}:
                 said = f"all {len(keys)} rows; {len(odd)} are missing or unknown, as {min(map(repr, odd))}"
                 raise not_allowed("store", stores, said)
-            frame = frame.set_index(self.column, drop=False).loc[keys].reset_index(drop=True)
+            frame = rows.loc[keys].reset_index(drop=True)
             return frame if self.finish is None else self.finish(frame)
         except KeyError as lacking:
             raise not_allowed("store", stores, f"rows of the table: {lacking}") from lacking

@@ -212,11 +212,11 @@ def _check(connection: sqlite3.Connection, path: Path, kind: str) -> None:
     """Refuse what is no store of this version and kind, or is damaged, reading only: its marks,
     SQLite's own check, its table, then every row's key, checksum and seconds."""
     try:
-        pragmas = ("application_id", "user_version", "integrity_check(1)")
-        marks = [connection.execute(f"PRAGMA {pragma}").fetchone()[0] for pragma in pragmas]
-        if marks != [APPLICATION, VERSION, "ok"]:
+        pragmas = "pragma_application_id, pragma_user_version, pragma_integrity_check(1)"
+        marks = connection.execute(f"SELECT * FROM {pragmas}").fetchone()
+        if marks != (APPLICATION, VERSION, "ok"):
             raise sqlite3.DatabaseError(
-                f"marked {marks} in place of {[APPLICATION, VERSION, 'ok']}"
+                f"its marks are {marks}, and would be {APPLICATION}, {VERSION} and 'ok'"
             )
         for key, point, outcome, error, seconds, checksum in connection.execute(
             f'SELECT {COLUMNS} FROM "{kind}"'
