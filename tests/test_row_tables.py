@@ -22,7 +22,7 @@ from recallbook_studies.ch07 import features, phase
 from recallbook_studies.ch09 import quantiles
 from recallbook_studies.commands import sweeping
 from recallbook_studies.running import archive
-from recallbook_studies.running.catalogue import Case, RowTable
+from recallbook_studies.running.catalogue import RowKey, RowTable
 from recallbook_studies.running.store import Result, Store
 from recallbook_studies.sweeps import ROW_TABLES
 
@@ -213,7 +213,7 @@ def test_what_is_not_whole_and_sound_is_not_exported(tmp_path, name):
     file.write_text(WHOLE)
     with Store(stores[0], "squares") as store:
         store.add(
-            Result(Case(str(key), key), row, None if row else "ValueError: no", 1.0)
+            Result(RowKey(str(key), key), row, None if row else "ValueError: no", 1.0)
             for key, row in {**SOUND, **changes}.items()
             if row is not ...
         )

@@ -172,9 +172,9 @@ settings = [rb.Setting(vocab=16, seq_len=4, dim=8, samples=20 + n) for n in rang
 points = [rb.Point(setting, seed, test_samples=50) for setting in settings for seed in range(4)]
 work = lambda path: rb.run_sweep(points, store=path)
 if kind != "results":
-    points = [catalogue.Case(as_text(key), key) for key in range(60)]
+    points = [catalogue.RowKey(as_text(key), key) for key in range(60)]
     row = lambda key: run.measure(points[key], None)
-    measure = lambda case, _: time.sleep(0.002) or [{"index": case.key, "value": case.key / 3}] * 2
+    measure = lambda key, _: time.sleep(0.002) or [{"index": key.value, "value": key.value / 3}] * 2
     table = catalogue.RowTable("", lambda: range(60), row, "index", together=4)
 
     def work(path):

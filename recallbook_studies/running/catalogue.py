@@ -28,11 +28,11 @@ class Sweep(NamedTuple):
     points: Callable[[], list[Point]]
 
 
-class Case(NamedTuple):
+class RowKey(NamedTuple):
     """The key of a table's row, as JSON for the store and as :attr:`RowTable.row` takes it."""
 
     canonical: str
-    key: Any
+    value: Any
 
 
 @dataclass(frozen=True)
@@ -87,12 +87,12 @@ class RowTable:
         What is made together is stored as soon as it is there, or what there is of it where it is
         stopped; an error is stored in place of a row, and is a result of its key."""
         done, size = store.keys(retry), self.together
-        cases = [Case(as_text(key), key) for key in self.keys()]
-        groups = [cases[start : start + size] for start in range(0, len(cases), size)]
-        missing = [[c for c in group if digest(c.canonical) not in done] for group in groups[part]]
+        keys = [RowKey(as_text(key), key) for key in self.keys()]
+        groups = [keys[start : start + size] for start in range(0, len(keys), size)]
+        missing = [[k for k in group if digest(k.canonical) not in done] for group in groups[part]]
         with tqdm(total=sum(map(len, missing)), desc=store.kind, unit="row") as bar:
             for group in missing:
-                store.add(attempt(c, partial(self.row, c.key, **device)) for c in group)
+                store.add(attempt(k, partial(self.row, k.value, **device)) for k in group)
                 bar.update(len(group))
         return store.get(chain(*missing))
 

@@ -119,7 +119,7 @@ def run_task(task: Task) -> list[Result]:
 
 
 def _results(task: Task) -> Iterator[Result]:
-    """One thread: rounding then depends on nothing else."""
+    """The results of a task, one by one. One thread: rounding then depends on nothing else."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
