@@ -150,7 +150,7 @@ test-release: $(STAMP) ## Install the wheel, run every notebook alone, as a read
 test-latest: $(STAMP) ## The newest versions of every dependency, on the newest Python that has torch
 	PYTHON="$(PYTHON)" $(BIN)/python book/release.py latest
 
-test-lowest: $(STAMP) ## The lowest versions that pyproject.toml allows: the tests of `make essential`
+test-lowest: $(STAMP) ## The lowest versions that pyproject.toml allows
 	$(BIN)/python book/release.py lowest
 
 clean: ## Remove .venv and everything built

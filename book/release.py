@@ -8,7 +8,7 @@ test-latest`, `make test-lowest`.
     python book/release.py latest      the newest versions of everything, on the newest Python here
                                         that has torch; numbers compared
     python book/release.py lowest      the lowest version of everything that pyproject.toml allows,
-                                        on this Python; the essential tests
+                                        on this Python; the essential tests, and numbers compared
 
 Slow (each makes an environment of its own), so no part of `make test`.
 """
@@ -173,6 +173,7 @@ def lowest(folder):
     install(python, "--editable", f"{source}[book,test]", "-c", bounds)
     essential = "essential and not slow and not nightly"
     run(python, "-m", "pytest", "tests", "-q", "-n", "2", "-m", essential, cwd=source)
+    run_alone(python, folder)
 
 
 def main(task):
