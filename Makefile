@@ -134,8 +134,9 @@ benchmark: $(STAMP) ## Run every benchmarks/bench_*.py
 	  echo "== $$script"; $(BIN)/python $$script || exit 1; \
 	done
 
-links: $(STAMP) ## Follow every link of the book to other pages; what is broken is in _build/linkcheck/output.txt
-	$(BIN)/jupyter-book build . --all --builder linkcheck
+links: $(STAMP) ## Follow every link to pages elsewhere; it ends with those that are broken
+	@mkdir -p _build
+	$(BIN)/jupyter-book build . --all --builder linkcheck --path-output _build/links
 
 stamp: $(STAMP) ## Write repository URL and tag from pyproject.toml to wherever they are used
 	$(BIN)/python book/stamp.py
