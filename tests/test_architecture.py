@@ -259,7 +259,7 @@ def test_what_may_write_runs_no_code_of_the_repository():
     """All other jobs read, and keep no rights in what they have checked out."""
     assert {n: j["permissions"] for n, j in JOBS.items() if j["permissions"] != READS} == WRITES
     for name, text in ((name, str(job)) for name, job in JOBS.items()):
-        runs, kept = re.search(r"\bmake\b|python", text), "'persist-credentials': False" not in text
+        runs, kept = re.search("make |python", text), "'persist-credentials': False" not in text
         assert not runs if name in WRITES else kept != ("checkout" in text), name
 
 
