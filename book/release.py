@@ -1,20 +1,25 @@
 """Try the release as its readers will, in fresh environments: `make test-release`, `make
-test-latest`.
+test-latest`, `make test-lowest`.
 
-    python book/release.py wheel       build the wheel, install it with the pinned versions, and run
-                                        every notebook alone in an empty folder, numbers compared
+    python book/release.py wheel       build the wheel, install it with the pinned versions, run
+                                        every notebook alone in an empty folder, numbers compared,
+                                        and leave the wheel in dist/
     python book/release.py setup-cell  run the setup cell, for real, against a local git repository
     python book/release.py latest      the newest versions of everything, on the newest Python here
                                         that has torch; numbers compared
+    python book/release.py lowest      the lowest version of everything that pyproject.toml allows,
+                                        on this Python; the essential tests, and numbers compared
 
 Slow (each makes an environment of its own), so no part of `make test`.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 
 import nbformat
@@ -72,11 +77,17 @@ def run_alone(python, folder):
 
 def wheel(folder):
     source = committed_copy(folder / "source")
-    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, source)
+    build = (sys.executable, *"-m pip wheel --quiet --no-deps -w".split(), folder, source)
+    # A relative name: these variables hold lists, which spaces in a path would cut.
+    pins = dict.fromkeys(("PIP_CONSTRAINT", "PIP_BUILD_CONSTRAINT"), "constraints.txt")
+    run(*build, cwd=ROOT, env={**os.environ, **pins})
     (built,) = folder.glob("recallbook-*.whl")
     python = new_environment(folder / "environment")
     install(python, built, *RUNNER, "-c", ROOT / "constraints.txt")
     run_alone(python, folder)
+    shutil.rmtree(ROOT / "dist", ignore_errors=True)
+    (ROOT / "dist").mkdir()
+    shutil.copy(built, ROOT / "dist")
 
 
 def setup_cell(folder):
@@ -147,9 +158,28 @@ def latest(folder):
     sys.exit(f"None of {chosen or ', '.join(PYTHONS)} is here with a torch to install")
 
 
+def lowest_versions(root=ROOT):
+    """What package, book and tests ask for, each at its lower bound; what those need is free."""
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    asked = project["dependencies"] + extras["book"] + extras["test"]
+    return [re.sub(r">=([^,]+).*", r"==\1", one) for one in asked]
+
+
+def lowest(folder):
+    source, bounds = committed_copy(folder / "source"), folder / "lowest.txt"
+    bounds.write_text("\n".join(lowest_versions()), encoding="utf-8")
+    python = new_environment(folder / "environment")
+    install(python, "--editable", f"{source}[book,test]", "-c", bounds)
+    essential = "essential and not slow and not nightly"
+    run(python, "-m", "pytest", "tests", "-q", "-n", "2", "-m", essential, cwd=source)
+    run_alone(python, folder)
+
+
 def main(task):
+    tasks = {"wheel": wheel, "setup-cell": setup_cell, "latest": latest, "lowest": lowest}
     with tempfile.TemporaryDirectory() as folder:
-        {"wheel": wheel, "setup-cell": setup_cell, "latest": latest}[task](Path(folder))
+        tasks[task](Path(folder))
     print(f"release {task}: passed")
 
 

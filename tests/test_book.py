@@ -135,7 +135,7 @@ def wrong_launch_buttons(folder):
     """A chapter has a button for Colab just if `make stamp` knows the address. Its parts:
     test_notebooks.py."""
     wrong = []
-    repository, tag = stamp.source()
+    repository, tag, _ = stamp.source()
     for path, page in pages(folder):
         colab = (
             f"/github/{repository.split('github.com/')[-1]}/blob/{tag}/notebooks/{path.stem}.ipynb"
