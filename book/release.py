@@ -1,13 +1,16 @@
 """Try the release as its readers will, in fresh environments: `make test-release`, `make
-test-latest`.
+test-latest`, `make test-lowest`.
 
     python book/release.py archive [NAME ...]
                                         unpack the archive of the built book, install its wheel with
-                                        the pinned versions, and run every plain notebook (or those
-                                        whose names begin so), numbers compared
+                                        the pinned versions, run every plain notebook (or those
+                                        whose names begin so), numbers compared, and leave the
+                                        wheel in dist/
     python book/release.py setup-cell  run the setup cell, for real, without and with a wheel beside
     python book/release.py latest      the newest versions of everything, on the newest Python here
                                         that has torch; numbers compared
+    python book/release.py lowest      the lowest version of everything that pyproject.toml allows,
+                                        on this Python; the essential tests, and numbers compared
 
 Slow (each makes an environment of its own), so no part of `make test`.
 """
@@ -18,6 +21,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 
 import nbformat
@@ -83,6 +87,9 @@ def archive(folder, *names):
     python = new_environment(folder / "environment")
     install(python, unpacked / stamp.wheel(), *RUNNER, "-c", ROOT / "constraints.txt")
     run_alone(python, folder, notebooks(unpacked, names or ("",)))
+    shutil.rmtree(ROOT / "dist", ignore_errors=True)
+    (ROOT / "dist").mkdir()
+    shutil.copy(unpacked / stamp.wheel(), ROOT / "dist")
 
 
 def setup_cell(folder):
@@ -148,8 +155,26 @@ def latest(folder):
     sys.exit(f"None of {chosen or ', '.join(PYTHONS)} is here with a torch to install")
 
 
+def lowest_versions(root=ROOT):
+    """What package, book and tests ask for, each at its lower bound; what those need is free."""
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    asked = project["dependencies"] + extras["book"] + extras["test"]
+    return [re.sub(r">=([^,]+).*", r"==\1", one) for one in asked]
+
+
+def lowest(folder):
+    source, bounds = committed_copy(folder / "source"), folder / "lowest.txt"
+    bounds.write_text("\n".join(lowest_versions()), encoding="utf-8")
+    python = new_environment(folder / "environment")
+    install(python, "--editable", f"{source}[book,test]", "-c", bounds)
+    essential = "essential and not slow and not nightly"
+    run(python, "-m", "pytest", "tests", "-q", "-n", "2", "-m", essential, cwd=source)
+    run_alone(python, folder, notebooks())
+
+
 def main(task, *names):
-    tasks = {"archive": archive, "setup-cell": setup_cell, "latest": latest}
+    tasks = {"archive": archive, "setup-cell": setup_cell, "latest": latest, "lowest": lowest}
     with tempfile.TemporaryDirectory() as folder:
         tasks[task](Path(folder), *names)
     print(f"release {task}: passed")

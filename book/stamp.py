@@ -1,4 +1,4 @@
-"""Write the repository's address and release tag to wherever they are used: `make stamp`.
+"""Write the repository's address, release tag and date to wherever they are used: `make stamp`.
 
 The one source is the table `[tool.recallbook]` of pyproject.toml. The places are the setup cell of
 every notebook, `_config.yml` (repository and Colab buttons) and the addresses in README.md,
@@ -37,10 +37,10 @@ except ImportError:
 
 
 def source(root=ROOT):
-    """The table `[tool.recallbook]`: its `repository`, its `tag` and its `pages`."""
+    """The table `[tool.recallbook]`: its `repository`, `pages`, `tag` and `date`."""
     table = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     table = table["tool"]["recallbook"]
-    return table["repository"], table["tag"], table["pages"].rstrip("/")
+    return table | {"pages": table["pages"].rstrip("/")}
 
 
 def wheel(root=ROOT):
@@ -56,7 +56,7 @@ def requirement(repository, tag):
 def setup_cell(root=ROOT):
     """The first code cell of every notebook: the package, else a wheel beside the notebook, else
     the wheel of the published pages, else it stops."""
-    pages = source(root)[2]
+    pages = source(root)["pages"]
     return installing(f"{pages}/run/{wheel(root)}" if pages else "")
 
 
@@ -68,7 +68,8 @@ def installing(published):
 def stamped(path, root=ROOT):
     """The text that the file at `path` should have."""
     text = path.read_text(encoding="utf-8")
-    repository, tag, _ = source(root)
+    table = source(root)
+    repository, tag = table["repository"], table["tag"]
     if path.suffix == ".ipynb":
         notebook = nbformat.reads(text, as_version=4)
         first = next(cell for cell in notebook.cells if cell.cell_type == "code")
@@ -86,9 +87,14 @@ def stamped(path, root=ROOT):
     if path.name == "pyproject.toml":
         return re.sub(r"(?m)^(Repository = ).*$", rf'\g<1>"{repository or NOWHERE}"', text, count=1)
     if path.name == "CITATION.cff":
-        return re.sub(
-            r"(?m)^(repository-code: ).*$", rf"\g<1>{repository or NOWHERE}", text, count=1
-        )
+        fields = {
+            "repository-code": repository or NOWHERE,
+            "version": tag[1:],
+            "date-released": table["date"],
+        }
+        for field, value in fields.items():
+            text = re.sub(rf"(?m)^({field}: ).*$", rf"\g<1>{value}", text, count=1)
+        return text
     text = REQUIREMENT.sub(requirement(repository, tag), text)
     return re.sub(r"(?m)^(git clone ).*$", rf"\g<1>{repository or 'ADDRESS'}", text)
 

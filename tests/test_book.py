@@ -135,9 +135,11 @@ def wrong_launch_buttons(folder):
     """A chapter has a button for Colab just if `make stamp` knows the address. Its parts:
     test_notebooks.py."""
     wrong = []
-    repository = stamp.source()[0]
+    repository = stamp.source()["repository"]
     for path, page in pages(folder):
-        colab = f"/github/{repository.split('github.com/')[-1]}/blob/plain/{path.stem}.ipynb"
+        colab = (
+            f"/github/{repository.split('github.com/')[-1]}/blob/plain-notebooks/{path.stem}.ipynb"
+        )
         found = [link["href"] for link in page.find_all("a", href=re.compile("colab.research"))]
         right = bool(found) == bool(repository) and not [
             address for address in found if not address.endswith(colab)

@@ -159,6 +159,9 @@ def has_its_parts(notebook):
     if ":::{admonition} In this chapter" not in first.source:
         wrong.append("the first cell has no box `:::{admonition} In this chapter`")
     wrong += [f"the box has no **{word}**" for word in BOX if f"**{word}**" not in first.source]
+    said = re.search(r"\*\*Reading\.\*\* (\d+) min \(estimate\)", first.source)
+    if not said:
+        wrong.append("the box should say **Reading.** N min (estimate): nobody took the time")
     if is_appendix(notebook):
         return [] if "**Belongs to.**" in first.source else ["the box has no **Belongs to.**"]
     opening = first.source.partition("\n")[2].partition(":::")[0]
@@ -172,9 +175,8 @@ def has_its_parts(notebook):
         wrong.append(
             "no link to the explorer, `../book/explorer.html?vocab=...`, at a setting of its own"
         )
-    said = re.search(r"\*\*Reading\.\*\* (\d+) min", first.source)
-    least = reading_minutes(notebook) - 5  # readers check formulas and do exercises
-    if not said or not least <= int(said.group(1)) <= least + 45:
+    least = reading_minutes(notebook) - 5  # formulas are checked and exercises done
+    if said and not least <= int(said.group(1)) <= least + 45:
         wrong.append(f"the box should say **Reading.** {least} to {least + 45} min")
     return wrong
 
@@ -338,7 +340,7 @@ EXPLORER = '<a href="../book/explorer.html?vocab=9&amp;seq_len=9&amp;dim=9&amp;s
 def good_notebook():
     image = v4.new_output("display_data", {"image/png": "", "text/plain": "<Figure>"})
     settings = {"figure": {"name": "fig-line"}}
-    box = "\n".join(f"**{word}** 0 min" for word in BOX)
+    box = "\n".join(f"**{word}** 0 min (estimate)" for word in BOX)
     cells = [
         v4.new_markdown_cell(
             f"# Title\n\nWhy. So.\n\n:::{{admonition}} In this chapter\n{box}\n:::"
@@ -406,6 +408,7 @@ BREACHES = [
     (has_its_parts, change_source(0, "# Title", "Title")),
     (has_its_parts, change_source(0, "# Title", "# Title $N$")),
     (has_its_parts, change_source(0, "**Reading.** 0 min", "**Reading.** 60 min")),
+    (has_its_parts, change_source(0, " (estimate)", "")),
     (has_its_parts, change_source(9, "Takeaways", "End")),
     (has_its_parts, change_source(9, "explorer", "page")),
     (has_its_parts, change_source(0, "Why. So.", "")),

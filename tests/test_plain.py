@@ -138,7 +138,7 @@ SETTINGS = {
 
 
 def test_each_construct_has_a_plain_form(tmp_path, monkeypatch):
-    monkeypatch.setattr(stamp, "source", lambda: ("", "", "https://b.org"))
+    monkeypatch.setattr(stamp, "source", lambda: {"pages": "https://b.org"})
     pairs = [pair.split("\n--\n") for pair in CONSTRUCTS.strip().split("\n==\n")]
     asked = v4.new_code_cell('device = "cpu"', metadata={"tags": ["hide-cell"]})
     asked.outputs.append(v4.new_output("stream"))

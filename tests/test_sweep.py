@@ -206,22 +206,6 @@ def test_an_interrupt_loses_nothing_finished(tmp_path, small_tasks, monkeypatch)
     assert [future for future in executor.futures[2:] if not future.cancelled()] == []
 
 
-def test_an_interrupt_in_this_process_keeps_what_was_done(tmp_path, monkeypatch):
-    measure, done = sweep.measure, []
-
-    def interrupted(point, problem):
-        if len(done) == 5:
-            raise KeyboardInterrupt
-        done.append(point.key)
-        return measure(point, problem)
-
-    monkeypatch.setattr(sweep, "measure", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        rb.run_sweep(POINTS, store=tmp_path / "s.sqlite")
-    with Store(tmp_path / "s.sqlite") as store:
-        assert store.keys() == set(done) and len(done) == 5
-
-
 @pytest.mark.parametrize("cancelled", [False, True])
 def test_tasks_lost_with_their_worker_are_reported_and_the_others_kept(
     cancelled, tmp_path, small_tasks, expected
@@ -270,6 +254,7 @@ def test_only_the_callers_thread_writes(tmp_path, small_tasks, monkeypatch):
     [
         ("executor", dict(executor=3)),
         ("points", dict(points=[3])),
+        ("points", dict(points=3)),
         ("retry", dict(retry=1)),
         ("progress", dict(progress="yes")),
     ],

@@ -81,7 +81,7 @@ class Page:
         page = posixpath.normpath(posixpath.join(posixpath.dirname(self.name), parts.path))
         if posixpath.dirname(page) == posixpath.dirname(self.name):
             return posixpath.basename(page).replace(".html", ".ipynb")
-        pages = stamp.source()[2]
+        pages = stamp.source()["pages"]
         return pages and f"{pages}/{parts._replace(path=page).geturl()}"
 
     def raw(self, text):
