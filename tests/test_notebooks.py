@@ -245,11 +245,13 @@ def moves_with_its_knobs(notebook):
     held = [place for place, cell in enumerate(cells) if "knobs" in tags(cell)]
     if len(held) != 1:
         return [f"{len(held)} cells are tagged knobs"]
-    sizes, wrong = play.knobs(cells[held[0]].source), []
+    source, wrong = cells[held[0]].source, []
+    sizes = play.knobs(source)
+    kept = {name for name in re.findall(r"(?m)^(\w+) = ", source) if "seeds" not in name}
     for cell in cells[held[0] + 1 :]:
         found = [*ast.walk(ast.parse(cell.source))]
         own = "own-sizes" in tags(cell)
-        names = {n.id for n in found if isinstance(n, ast.Name)} & {*sizes, "running", "base"}
+        names = {n.id for n in found if isinstance(n, ast.Name)} & kept
         numbers = {n.value for n in found if isinstance(n, ast.Constant)} & {*sizes.values()}
         if names if own else numbers:
             first = cell.source.splitlines()[0]
