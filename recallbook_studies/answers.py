@@ -79,7 +79,7 @@ def agrees(said: Any, value: Any, form: str) -> bool:
         return abs(number(said) - value) <= number(form[3:]) * scale + 1e-9
     choices = form.split(" or ")
     same = [x for x in choices if plain(x) == plain(said)]
-    return [value] == same or [x for x in choices if plain(said) in map(plain, x.split())]
+    return [value] == (same or [x for x in choices if plain(said) in map(plain, x.split())])
 
 
 def wanted(parts: Mapping[str, str]) -> str:

@@ -408,7 +408,7 @@ def good_notebook():
             f"# Title\n\nWhy. So.\n\n:::{{admonition}} In this chapter\n{box}\n:::"
         ),
         code(stamp.setup_cell(), tags=["hide-input"]),
-        code('device = "cpu"\nrun(device)\nV = 9', tags=["knobs"]),
+        code('device = "cpu"\nrun(device)\nV = 9', tags=["knobs", "hide-input"]),
         *[code(f"print({i})", printed(f"{i}\n")) for i in range(5)],
         code("plot()", image, mystnb=settings, tags=["hide-input"]),
         v4.new_markdown_cell(f"## Takeaways\n\nOne. {EXPLORER}"),
