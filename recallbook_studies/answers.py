@@ -95,8 +95,13 @@ def check(label: str, answer: Any = None, setting: Setting | None = None) -> Non
 
     >>> check("ex-task-bits", [1684, 6.6])
     Right: bits for all facts; bits for each fact.
-    >>> check("ex-task-bits", 8)
-    Not so: bits for all facts (to 2 %); bits for each fact (to 2 %). Try again, or open the solution.
+    >>> check("ex-task-bits")
+    Asked: bits for all facts (to 2 %); bits for each fact (to 2 %).
+    >>> moved = Setting(vocab=512, seq_len=128, dim=96, samples=2048)
+    >>> check("ex-task-bits", 3875, moved)
+    Right: bits for all facts.
+    >>> check("ex-grad-fresh", "less", moved)  # doctest: +ELLIPSIS
+    This answer is known at the default setting alone: {'vocab': 256, ...}.
     """
     asks, parts = TABLE[label], TABLE[label]["ask"]
     holds = asks.get("holds", {})
