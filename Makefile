@@ -64,7 +64,7 @@ $(STAMP): pyproject.toml constraints.txt
 	  $(BIN)/python -m pip install --quiet --editable '.[book,test]'
 	@touch $@
 
-book: $(STAMP) ## Build the book: _build/html/index.html
+book: $(STAMP) ## Build the book, _build/html/index.html, its plain notebooks, _build/plain, and the archive of them
 	@# --all: an incremental build would not repeat the warnings of pages it skips.
 	$(BIN)/jupyter-book build . --all -W -n --keep-going
 	@test -s $(HTML)/index.html
@@ -144,8 +144,8 @@ stamp: $(STAMP) ## Write repository URL and tag from pyproject.toml to wherever 
 pdf: book ## Print the whole book with headless Chromium: _build/recallbook.pdf
 	$(BIN)/python book/print_pdf.py
 
-test-release: $(STAMP) ## Install the wheel, run every notebook alone, as a reader would, and leave the wheel in dist/
-	$(BIN)/python book/release.py wheel
+test-release: book ## Unpack the archive, install its wheel, run every plain notebook, as a reader would, and leave the wheel in dist/
+	$(BIN)/python book/release.py archive
 	$(BIN)/python book/release.py setup-cell
 
 test-latest: $(STAMP) ## The newest versions of every dependency, on the newest Python that has torch
