@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import signal
 import sys
 from collections.abc import Mapping
 from importlib.metadata import entry_points
 from typing import Any
+
+from recallbook.arguments import not_allowed
 
 # of entry points: functions that add commands to the parser's, and return what is listed at the end
 # of its help
@@ -27,6 +30,15 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> Any:
         self.exit(2, f"recallbook: {message}; see {self.prog} --help\n")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Name an option that does not exist before one that is missing."""
+        known = list(self._option_string_actions)
+        for word in args if self._subparsers is None else ():
+            flag = word.split("=")[0]
+            if re.match("--?[a-z]", flag) and flag not in known:
+                self.error(str(not_allowed("option", flag, f"one of {known}")))
+        return super().parse_known_args(args, namespace)
 
     def options(self, table: Mapping[str, tuple[Any, str, Any, str]]) -> None:
         """Add options that take a value: type, letter, default (``...`` where there is none, and

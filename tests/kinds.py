@@ -23,7 +23,7 @@ class Kind(NamedTuple):
 POINTS = [rb.Point(marked(16, 4, 8, 50), seed) for seed in range(40)]
 ROW_KEYS = [RowKey(as_text(key), key) for key in (("a", 0.1 * n) for n in range(40))]
 OUTCOME = {"accuracy": 0.1, "lock_on": 1 / 3, "recall": None}
-ROWS = [{"value": 1 / 3, "size": math.inf, "a name": None}, {"value": 0, "size": 1, "a name": "b"}]
+ROWS = [{"value": 1 / 3, "size": math.inf, "a name": None}] * 2
 KINDS = pytest.mark.parametrize(
     "kind",
     [

@@ -132,14 +132,17 @@ def loaded_by(*lines):
 
 @pytest.mark.slow
 def test_what_is_slow_to_load_comes_with_the_name_that_needs_it():
-    """A prediction without an MLP waits for no tensors, a simulation for no expressions, and
-    neither for tables."""
-    slow = {"torch", "sympy", "pandas", "matplotlib", "beartype"}
+    """A prediction without an MLP waits for no tensors, nor does its command, a simulation for no
+    expressions, and neither for tables."""
+    slow = {"torch", "sympy", "pandas", "matplotlib", "beartype", "scipy.stats"}
     at_once = loaded_by("import recallbook", "dir(recallbook)")
     assert at_once & (slow | {"recallbook.data", "recallbook.theory"}) == set()
     setting = "setting = recallbook.Setting(vocab=8, seq_len=4, dim=8, samples=64)"
     predicted = loaded_by("import recallbook", setting, "recallbook.predict(setting)")
     assert predicted & slow == {"sympy"}
+    words = "predict --vocab 8 --seq-len 4 --dim 8 --samples 64".split()
+    asked = loaded_by("from recallbook.__main__ import main", f"main({words})")
+    assert asked & (slow | {"sympy.physics"}) == {"sympy"}
     assert loaded_by("import recallbook", "recallbook.simulate") & slow == {"torch"}
 
 

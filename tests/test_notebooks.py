@@ -5,6 +5,7 @@ the notebooks themselves are tested here. Every rule is a function from a notebo
 complaints, and is shown to complain about a notebook that breaks it.
 """
 
+import ast
 import copy
 import re
 import shutil
@@ -23,7 +24,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 from measure import code_lines, reading_minutes
 from nbformat import v4
 
-from recallbook_studies.answers import check
+from recallbook_studies.answers import TABLE, check, right
 
 pytestmark = pytest.mark.essential
 
@@ -32,7 +33,7 @@ CHAPTERS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 APPENDIX = "# Appendix: "  # starts the title of a notebook that holds what serves the expert
 NOT_COMPARED = {"nbval-skip", "nbval-ignore-output", "raises-exception"}
 TAGS = NOT_COMPARED | {"nbval-check-output", "setup", "hide-input", "hide-cell", "hide-output"}
-TAGS |= {"remove-input", "full-width"}
+TAGS |= {"remove-input", "remove-cell", "full-width", "knobs", "own-sizes"}
 BOX = ("Question.", "Answer.", "Reading.", "Computing.", "Memory.", "Prerequisites.", "Seed.")
 LONGEST_CELL = 20
 FEWEST_EXERCISES = 5
@@ -218,20 +219,25 @@ def exercises_ask_first(notebook):
     return wrong
 
 
-def exercises(notebook):
-    """Each exercise's label and the cell that checks it."""
-    labels = re.findall(r"(?m)^:label: (ex-\S+)", markdown(notebook))
-    return [(label, answers.checking(notebook.cells, label)) for label in labels]
+def knobs(source):
+    """The sizes that a cell of knobs sets, by the name of each."""
+    return {name: int(size) for name, size in re.findall(r"(?m)^([VLdN]) = (\d+)\b", source)}
 
 
-def takes_the_answers_of_its_page(notebook):
-    page, wrong = answers.asked(), []
-    for label, cell in exercises(notebook):
-        if (label in page) < ("check(answer" in cell.source):
-            wrong.append(f"{label} takes an answer, but book/answers.toml has no entry for it")
-        if (label in page) > ("check(answer" in cell.source):
-            wrong.append(f"{label} is in book/answers.toml, but its cell has no check(answer, ...)")
-    return wrong
+def moves_with_its_knobs(notebook):
+    """One cell holds the setting; later cells use its names, or have sizes of their own."""
+    sizes, wrong, held = {}, [], 0
+    for cell in code_cells(notebook):
+        if "knobs" in tags(cell):
+            sizes, held = knobs(cell.source), held + 1
+            continue
+        kind, kept = ast.Constant, {*sizes.values()}
+        if "own-sizes" in tags(cell):
+            kind, kept = ast.Name, {*sizes, "running"}
+        nodes = [node for node in ast.walk(ast.parse(cell.source)) if isinstance(node, kind)]
+        used = {getattr(node, "id", None) or node.value for node in nodes}
+        wrong += [f"{used & kept} in {cell.source[:60]!r}"] * bool(sizes and used & kept)
+    return wrong + [f"{held} cells are tagged knobs"] * (held != 1 and not is_appendix(notebook))
 
 
 def folds_its_code(notebook):
@@ -281,7 +287,7 @@ RULES = (
     named_figures,
     has_its_parts,
     exercises_ask_first,
-    takes_the_answers_of_its_page,
+    moves_with_its_knobs,
     folds_its_code,
     reads_well_raw,
     narrow_tables,
@@ -298,18 +304,18 @@ def test_chapter_keeps_the_rules(path):
     assert complaints(nbformat.read(path, as_version=4)) == {}
 
 
-def test_a_notebook_asks_what_its_page_asks(capsys):
-    page, notebooks = answers.asked(), [nbformat.read(path, as_version=4) for path in CHAPTERS]
-    cells = dict(pair for notebook in notebooks for pair in exercises(notebook))
-    assert [label for label in page if label not in cells] == [], "answers.toml: no such exercise"
-    for label, asks in page.items():
-        cell, near = cells[label], asks.get("within")
-        right = answers.answer(asks, answers.printed(cell))
-        _, call = re.findall(r"^answer = None|^check.*", cell.source, re.M)
-        for answer, reply in ((right, "Right"), ("?", "Not so")):
-            eval(call, {"check": check, "answer": answer})
-            assert capsys.readouterr().out.startswith(reply), label
-        assert not near or call.endswith(f"within={near:g})"), label
+def test_exercises_ask_and_take_what_is_right(capsys):
+    for path in CHAPTERS[:12]:
+        notebook = nbformat.read(path, as_version=4)
+        for label in re.findall(r"(?m)^:label: (ex-\S+)", markdown(notebook)):
+            wrong = answers.complaint(notebook.cells, label)
+            assert not wrong, f"{wrong} (CHECKLISTS.md, An exercise, step 2)"
+    for label, entry in TABLE.items():
+        values, form = right(label), next(iter(entry["ask"].values()))
+        taken = [values, *values, *entry.get("taken", ())]
+        for said in (*taken, -1, *form.split(" or ")):
+            check(label, said)
+            assert capsys.readouterr().out.startswith("Right") == (said in taken), (label, said)
 
 
 def test_chapters_on_disk_are_those_of_the_book():
@@ -346,7 +352,7 @@ def good_notebook():
             f"# Title\n\nWhy. So.\n\n:::{{admonition}} In this chapter\n{box}\n:::"
         ),
         code(stamp.setup_cell(), tags=["hide-input"]),
-        code('device = "cpu"\nrun(device)'),
+        code('device = "cpu"\nrun(device)\nV = 9', tags=["knobs", "hide-input"]),
         *[code(f"print({i})", printed(f"{i}\n")) for i in range(5)],
         code("plot()", image, mystnb=settings, tags=["hide-input"]),
         v4.new_markdown_cell(f"## Takeaways\n\nOne. {EXPLORER}"),
@@ -417,8 +423,7 @@ BREACHES = [
     (exercises_ask_first, change_source(13, ":class: dropdown", "")),
     (exercises_ask_first, lambda nb: nb.cells[12].update(outputs=[])),
     (exercises_ask_first, lambda nb: nb.cells[12].metadata.update(tags=["hide-input"])),
-    (takes_the_answers_of_its_page, change_source(12, "check(0)", "check(answer)")),
-    (takes_the_answers_of_its_page, change_source(11, "ex-0", "ex-task-bits")),
+    (moves_with_its_knobs, lambda nb: nb.cells[3].update(code("V", tags=["own-sizes"]))),
     (folds_its_code, change_source(3, "print", "pass\n" * 12 + "print")),
     (reads_well_raw, change_source(9, "One.", "```{note}\nOne.\n```")),
     (reads_well_raw, change_source(4, "print", "pass\n" * 30 + "print")),
