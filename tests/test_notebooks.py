@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import answers
 import nbformat
@@ -19,6 +20,7 @@ import pytest
 import stamp
 import yaml
 from execute import Refused, code_cells, execute, merge_streams, normalise
+from IPython.core.inputtransformer2 import TransformerManager
 from measure import code_lines, reading_minutes
 from nbformat import v4
 
@@ -158,6 +160,9 @@ def has_its_parts(notebook):
     if ":::{admonition} In this chapter" not in first.source:
         wrong.append("the first cell has no box `:::{admonition} In this chapter`")
     wrong += [f"the box has no **{word}**" for word in BOX if f"**{word}**" not in first.source]
+    said = re.search(r"\*\*Reading\.\*\* (\d+) min \(estimate\)", first.source)
+    if not said:
+        wrong.append("the box should say **Reading.** N min (estimate): nobody took the time")
     if is_appendix(notebook):
         return [] if "**Belongs to.**" in first.source else ["the box has no **Belongs to.**"]
     opening = first.source.partition("\n")[2].partition(":::")[0]
@@ -171,9 +176,8 @@ def has_its_parts(notebook):
         wrong.append(
             "no link to the explorer, `../book/explorer.html?vocab=...`, at a setting of its own"
         )
-    said = re.search(r"\*\*Reading\.\*\* (\d+) min", first.source)
-    least = reading_minutes(notebook) - 5  # readers check formulas and do exercises
-    if not said or not least <= int(said.group(1)) <= least + 45:
+    least = reading_minutes(notebook) - 5  # formulas are checked and exercises done
+    if said and not least <= int(said.group(1)) <= least + 45:
         wrong.append(f"the box should say **Reading.** {least} to {least + 45} min")
     return wrong
 
@@ -342,7 +346,7 @@ EXPLORER = '<a href="../book/explorer.html?vocab=9&amp;seq_len=9&amp;dim=9&amp;s
 def good_notebook():
     image = v4.new_output("display_data", {"image/png": "", "text/plain": "<Figure>"})
     settings = {"figure": {"name": "fig-line"}}
-    box = "\n".join(f"**{word}** 0 min" for word in BOX)
+    box = "\n".join(f"**{word}** 0 min (estimate)" for word in BOX)
     cells = [
         v4.new_markdown_cell(
             f"# Title\n\nWhy. So.\n\n:::{{admonition}} In this chapter\n{box}\n:::"
@@ -410,6 +414,7 @@ BREACHES = [
     (has_its_parts, change_source(0, "# Title", "Title")),
     (has_its_parts, change_source(0, "# Title", "# Title $N$")),
     (has_its_parts, change_source(0, "**Reading.** 0 min", "**Reading.** 60 min")),
+    (has_its_parts, change_source(0, " (estimate)", "")),
     (has_its_parts, change_source(9, "Takeaways", "End")),
     (has_its_parts, change_source(9, "explorer", "page")),
     (has_its_parts, change_source(0, "Why. So.", "")),
@@ -517,33 +522,36 @@ def test_stamp_reaches_every_place(tmp_path):
     project = tmp_path / "pyproject.toml"
 
     def restamp(repository, tag):
-        old, before = stamp.source(tmp_path)
         text = project.read_text(encoding="utf-8")
-        text = text.replace(f'\nrepository = "{old}"', f'\nrepository = "{repository}"')
-        project.write_text(text.replace(f'tag = "{before}"', f'tag = "{tag}"'), encoding="utf-8")
+        text = re.sub('(?m)^(repository|pages) = ".*"', rf'\1 = "{repository}"', text)
+        project.write_text(re.sub('(?m)^tag = ".*"', f'tag = "{tag}"', text), encoding="utf-8")
         stamp.main(tmp_path)
         return {path.name: path.read_text(encoding="utf-8") for path in stamp.places(tmp_path)}
 
     first = restamp("", "v0.1.0")
     assert 'colab_url: ""' in first["_config.yml"]
     assert "use_repository_button: false" in first["_config.yml"]
-    assert nbformat.reads(first["a.ipynb"], 4).cells[1].source == stamp.STOPPING
     stamped = restamp("https://example.org/me/copy", "v9.9.9")
     for name, text in stamped.items():
         assert "https://example.org/me/copy" in text and "OWNER/NAME" not in text, name
     assert "v9.9.9" in stamped["_config.yml"] and "colab.research" in stamped["_config.yml"]
-    assert "copy@v9.9.9" in stamped["a.ipynb"]
+    assert f"copy/run/{stamp.wheel(tmp_path)}" in stamped["a.ipynb"]
     assert restamp("", "v0.1.0") == first
 
 
-def test_without_an_address_the_setup_cell_stops_and_names_none(monkeypatch):
+def test_the_setup_cell_installs_what_lies_beside_or_is_published_and_else_stops(
+    monkeypatch, tmp_path
+):
     monkeypatch.setitem(sys.modules, "recallbook", None)  # as if it were not installed
-    with pytest.raises(
-        SystemExit,
-        match=r"^recallbook is not installed: run `pip install .` in a checkout, or set.*`",
-    ):
-        exec(compile(stamp.STOPPING, "setup cell", "exec"), {})
-    assert "http" not in stamp.STOPPING and "%pip" not in stamp.STOPPING
-    cell = stamp.installing("https://example.org/me/copy", "v1")
-    assert '%pip install -q "recallbook @ git+https://example.org/me/copy@v1"' in cell
-    assert [either for either in (cell, stamp.STOPPING) if not stamp.SETUP.fullmatch(either)] == []
+    monkeypatch.chdir(tmp_path)
+
+    def end(cell):
+        names = {"get_ipython": Mock()}
+        with pytest.raises((SystemExit, ImportError)) as end:
+            exec(TransformerManager().transform_cell(cell), names)
+        return str(names["wheel"]) or str(end.value)
+
+    cells = [stamp.installing(published) for published in ("", "https://example.org/a.whl")]
+    assert "Run it" in end(cells[0]) and end(cells[1]) == "https://example.org/a.whl"
+    (tmp_path / stamp.wheel()).touch()
+    assert set(map(end, cells)) == {stamp.wheel()}

@@ -19,6 +19,8 @@ from recallbook.theory.values import mean_value_variance
 FEWEST_TOKENS, FEWEST_DIMS = 60, 12
 PARTIAL = (0.2, 0.8)  # lock-on
 LINEAR_SHARE = 0.5  # of an activation's variance
+# what was simulated; more sequences than that only approach a limit
+LARGEST = {"vocab": 65536, "seq_len": 1024, "dim": 3987, "width": 32768}
 
 
 class Doubt(NamedTuple):
@@ -31,14 +33,10 @@ class Doubt(NamedTuple):
     about: Mapping[str, float]
 
 
-def linear_share(setting: Setting, variance: float) -> float:
+@lru_cache(maxsize=64)
+def linear_share(activation: hermite.Phi, variance: float) -> float:
     r"""$\phi_1^2(a)/\sum_{k\ge1}\phi_k^2(a)$: how much of what the activation does to a
     pre-activation is linear."""
-    return _linear_share(setting.activation, variance)
-
-
-@lru_cache(maxsize=64)
-def _linear_share(activation: hermite.Phi, variance: float) -> float:
     squares = hermite.hermite_coefficients(activation, variance, 16).values[1:] ** 2
     return float(squares[0] / squares.sum()) if squares.sum() > 0 else 0.0
 
@@ -46,7 +44,7 @@ def _linear_share(activation: hermite.Phi, variance: float) -> float:
 def _even(setting: Setting, lock_on: float) -> bool:
     if setting.width is None or setting.seq_len == 1:
         return False
-    return linear_share(setting, mean_value_variance(setting)) < LINEAR_SHARE
+    return linear_share(setting.activation, mean_value_variance(setting)) < LINEAR_SHARE
 
 
 DOUBTS = (
@@ -94,7 +92,7 @@ DOUBTS = (
     ),
     Doubt(
         "curved activation",
-        lambda s, lock_on: s.width is not None and linear_share(s, 1.0) < LINEAR_SHARE,
+        lambda s, lock_on: s.width is not None and linear_share(s.activation, 1.0) < LINEAR_SHARE,
         lambda s: f"activation={s.activation!r} has little linear part at unit variance",
         {"accuracy": 0.04, "recall": 0.03},
     ),
@@ -107,11 +105,22 @@ UNMEASURED = Doubt(
     lambda s: f"embeddings={s.embeddings!r} never measured{s.law.caveat}",
     {},
 )
+BEYOND = Doubt(
+    "larger than simulated",
+    lambda s, lock_on: bool(_beyond(s)),
+    lambda s: ", ".join(_beyond(s)),
+    {},
+)
+
+
+def _beyond(setting: Setting) -> list[str]:
+    sizes = {name: getattr(setting, name) or 0 for name in LARGEST}
+    return [f"{k}={size} above {LARGEST[k]}" for k, size in sizes.items() if size > LARGEST[k]]
 
 
 def doubts(known: Iterable[Doubt], setting: Setting, lock_on: float) -> list[Doubt]:
     """Those that apply to a setting with this predicted lock-on, of those that its theory knows."""
-    return [doubt for doubt in (*known, UNMEASURED) if doubt.applies(setting, lock_on)]
+    return [doubt for doubt in (*known, UNMEASURED, BEYOND) if doubt.applies(setting, lock_on)]
 
 
 def message(setting: Setting, found: list[Doubt], remarks: Sequence[str] = ()) -> str:

@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float64
 from scipy.special import log_ndtr, ndtr, ndtri
-from scipy.stats import binom
 
 from recallbook.setting import Setting
 from recallbook.theory.feature_kernels import SHUFFLED, Drawn
@@ -23,7 +22,7 @@ from recallbook.theory.lock_on import Lock, ScoreLaws, StandardLaw, lock, lock_g
 from recallbook.theory.recall import LARGEST_COUNT, fact_counts, log_chance, overlaps, recall_values
 from recallbook.theory.symbolic import lock_terms, recall_terms as symbolic
 from recallbook.theory.symbolic.expressions import Array, N, V, Values, d, numeric
-from recallbook.theory.values import POINTS, normal, shared_by_tokens
+from recallbook.theory.values import POINTS, binomial_quantile, normal, shared_by_tokens
 
 FACTS = 128  # of each draw; as many as there are asked tokens for one drawn MLP
 BLOCK = 2**POINTS // FACTS  # draws at a time
@@ -92,7 +91,7 @@ def _counted(mean: Array, variance: Array) -> Array:
     in order."""
     mean, variance = np.clip(mean, 0, 1)[:, None], np.maximum(variance, TINY)[:, None]
     trials = np.clip(np.round(mean * (1 - mean) / variance), 1, 1e9)
-    return np.sort(binom.ppf(LEVELS, trials, mean) / trials, axis=None)
+    return np.sort(binomial_quantile(LEVELS, trials, mean) / trials, axis=None)
 
 
 # What the tokens and the labels of one draw share
