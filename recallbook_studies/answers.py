@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from importlib import resources
@@ -21,7 +21,7 @@ from recallbook.theory.prediction import predict
 from recallbook_studies.ch02.associative import predicted_recall
 from recallbook_studies.ch06.origins import predicted_squares
 
-TABLE = tomllib.loads(resources.files(__package__).joinpath("answers.toml").read_text("utf-8"))
+TABLE = tomllib.loads((resources.files(__package__) / "answers.toml").read_text("utf-8"))
 RUNNING = TABLE.pop("running")
 
 
@@ -29,15 +29,15 @@ def half_length(setting: Setting) -> list[float]:
     """By which factors four noises of lock-on fall at half the length, and r there
     (eq-inverse-squares)."""
     ledger = predict(replace(setting, seq_len=setting.seq_len // 2), warn=False).ledger
-    names = ("trigger overlap", "mean bias", "gradient noise", "frequency noise")
-    return [1, 16, 4, 8, sum(ledger[name].size for name in names) ** -0.5]
+    noises = ("trigger overlap", "mean bias", "gradient noise", "frequency noise")
+    return [1, 16, 4, 8, sum(ledger[name].size for name in noises) ** -0.5]
 
 
 def double_dim(setting: Setting) -> list[float]:
     """Three noises of recall at twice the dimension, and signal over noise."""
     found = predicted_squares(replace(setting, dim=2 * setting.dim))
-    named = [found[name] for name in ("interference", "label overlap", "own fact")]
-    return [*named, sum(found.values()) ** -0.5]
+    kinds = ("interference", "label overlap", "own fact")
+    return [*(found[kind] for kind in kinds), sum(found.values()) ** -0.5]
 
 
 FORMULAS: dict[str, Callable[[Setting], list[Any]]] = {
@@ -63,8 +63,8 @@ FORMULAS: dict[str, Callable[[Setting], list[Any]]] = {
 def right(label: str, setting: Setting | None = None) -> list[Any]:
     """The right values of an exercise, one for each thing that it asks, at a setting."""
     asks = TABLE[label]
-    usual = Setting(**RUNNING | asks.get("at", {}))
-    return asks.get("right") or FORMULAS[label](setting or usual)
+    setting = setting or Setting(**RUNNING | asks.get("at", {}))
+    return asks.get("right") or FORMULAS[label](setting)
 
 
 def number(said: Any) -> float:
@@ -91,7 +91,7 @@ def agrees(said: Any, value: Any, form: str) -> bool:
     return [value] == (same or [x for x in choices if plain(said) in map(plain, x.split())])
 
 
-def wanted(parts: Mapping[str, str]) -> str:
+def wanted(parts: dict[str, str]) -> str:
     """What is asked, each with its form."""
     return "; ".join(f"{name} ({form})" for name, form in parts.items())
 
@@ -119,9 +119,9 @@ def check(label: str, answer: Any = None, setting: Setting | None = None) -> Non
     elif answer is None:
         print(f"Asked: {wanted(parts)}.")
     else:
-        given, alone = np.resize(answer, len(parts)), np.size(answer) < len(parts)
-        misses = {}
-        for name, said, value in zip(parts, given, right(label, setting), strict=True):
+        misses, alone = {}, np.size(answer) < len(parts)
+        given = zip(parts, np.resize(answer, len(parts)), right(label, setting), strict=True)
+        for name, said, value in given:
             if not agrees(said, value, parts[name]):
                 misses[name] = parts[name]
                 if "warm" in asks and not alone:
