@@ -169,7 +169,7 @@ def check_finite(field: str, tensor: torch.Tensor) -> torch.Tensor:
 SMALLEST = 1e-30  # of a table's largest entry
 
 
-def real_table(field: str, table: Any) -> Float64[np.ndarray, ...]:
+def real_table(field: str, table: Any) -> Float64[np.ndarray, " ..."]:
     """A float64 copy on the host of a NumPy array or dense tensor of any floating type, all of it
     finite."""
     import torch
@@ -195,7 +195,7 @@ def real_table(field: str, table: Any) -> Float64[np.ndarray, ...]:
     return copied
 
 
-def computable(field: str, table: Float64[np.ndarray, ...]) -> Float64[np.ndarray, ...]:
+def computable(field: str, table: Float64[np.ndarray, " ..."]) -> Float64[np.ndarray, " ..."]:
     """Return the table if products of a few of its entries can neither overflow nor vanish."""
     largest = float(np.abs(table).max(initial=0.0))
     if largest and not SMALLEST <= largest <= 1 / SMALLEST:

@@ -71,7 +71,7 @@ def own_tables(embeddings: Embeddings | Mapping[str, Any] | None, setting: Setti
     }
 
 
-def _checked(field: str, table: Any, shape: tuple[int, ...]) -> Float64[np.ndarray, ...]:
+def _checked(field: str, table: Any, shape: tuple[int, ...]) -> Float64[np.ndarray, " ..."]:
     copied = computable(field, real_table(field, table))
     if copied.shape != shape:
         raise not_allowed(field, f"of shape {copied.shape}", f"shape {shape}, as the setting says")
