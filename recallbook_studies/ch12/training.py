@@ -4,7 +4,7 @@ sequences."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -69,8 +69,8 @@ def train(
     setting: Setting,
     seeds: Iterable[int],
     *,
-    rate: float = 1.0,
-    decay: float = 0.0,
+    rate: float | Sequence[float] = 1.0,
+    decay: float | Sequence[float] = 0.0,
     steps: int = STEPS,
     batch: int = BATCH,
     looks: int = LOOKS,
@@ -87,10 +87,11 @@ def train(
         $V,L,d,N$ and how often tokens come (``zipf``); no MLP of its own and none of the remedies
         for unequal facts. Whether values carry the trigger is the rung's to say.
     seeds : iterable of int
-    rate : float
-        Learning rate; for gradient descent a factor on the book's two rates, which is 1 for rungs
+        One for each model; a seed may come again, at another rate or decay.
+    rate : float or sequence of float
+        Learning rate, of all models or of each; for gradient descent a factor on the book's two rates, which is 1 for rungs
         at the book's rates. Not used by three steps, which have none.
-    decay : float
+    decay : float or sequence of float
         Weight decay of everything that AdamW moves, decoupled: weights shrink by ``rate * decay`` a
         step. Gradient descent has none.
     steps : int
@@ -117,7 +118,11 @@ def train(
     order = torch.stack([orders(p.seed, setting.samples, batch, steps) for p in problems])
     models = [LadderModel(rung, problem) for problem in problems]
     stack = _stack(models)
-    stepper = Stepper(rung, setting, stack.weights, steps=steps, rate=rate, decay=decay)
+    rates, decays = (
+        torch.as_tensor(one, dtype=torch.float64, device=device).expand(len(problems))
+        for one in (rate, decay)
+    )
+    stepper = Stepper(rung, setting, stack.weights, steps=steps, rates=rates, decays=decays)
 
     def loss(weights: dict[str, Tensor], fixed: dict[str, Tensor], written: Written) -> Tensor:
         logits = _logits(stack, weights, fixed, written)[0]
