@@ -2,7 +2,7 @@ r"""Where :func:`recallbook.predict_trained` holds: small random settings, the b
 trained by AdamW for 800 steps at the ladder's rate, without weight decay (chapter 12).
 
 ``python -m recallbook table survives_map STORE`` trains what the file lacks, ``--export`` writes
-the table. :func:`row` with another seed trains a setting that nobody has seen."""
+the table. The wider part was made on a GPU. :func:`row` with another seed trains a setting that nobody has seen."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from recallbook_studies.error_map import QUANTITIES, as_setting, log_uniform, me
 from recallbook_studies.running.archive import load_results
 
 load = partial(load_results, "survives_map")  # the committed rows
-COUNT, SEEDS = 208, 3
+COUNT, SEEDS, WIDE_SEEDS = 528, 3, 10
 SMALL = 208  # settings of few facts and short sequences; larger ones follow
-STEPS, TEST = 800, 1000
+STEPS, TEST, WIDE_TEST = 800, 1000, 256
 
 
 def random_setting(index: int, seed: int = 0) -> Setting:
@@ -63,15 +63,17 @@ def row(index: int, seed: int = 0) -> dict[str, Any]:
     """One setting: means over seeds that are used nowhere else, and what is predicted."""
     setting = random_setting(index, seed)
     rung = RUNGS["trigger in the values" if setting.trigger_in_values else "AdamW"]
-    first = 10**8 * (seed + 5) + SEEDS * index
+    first, count, test = 10**8 * (seed + 5) + SEEDS * index, SEEDS, TEST
+    if index >= SMALL:
+        first, count, test = first + 16 * 10**6 + (16 - SEEDS) * index, WIDE_SEEDS, WIDE_TEST
     found = train(
         rung,
         setting,
-        range(first, first + SEEDS),
-        rate=tuning.pair_of(rung).rate,
+        range(first, first + count),
+        rate=tuning.coarse(rung.name).rate,
         steps=STEPS,
         looks=1,
-        test_samples=TEST,
+        test_samples=test,
     ).outcomes
     sizes = ("vocab", "seq_len", "dim", "samples", "trigger_in_values")
     return {

@@ -4,7 +4,7 @@ sequences."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -50,6 +50,16 @@ class Trained(NamedTuple):
     models: list[LadderModel]
 
 
+class Exam(NamedTuple):
+    """One problem and how it is written: sequences to train on, fresh ones, and for each fact one
+    that repeats its token."""
+
+    problem: Problem
+    shown: Written
+    fresh: Written
+    facts: Written
+
+
 class _Stack(NamedTuple):
     """Models side by side: weights that move, and tensors that do not, each with a first axis over
     seeds."""
@@ -62,6 +72,14 @@ class _Stack(NamedTuple):
 def problem_for(rung: Rung, setting: Setting, seed: int, **kind: Any) -> Problem:
     """The problem of this seed, with the trigger in the values if the rung has it there."""
     return draw(replace(setting, trigger_in_values=rung.marked_values), seed, **kind)
+
+
+def exam(rung: Rung, problem: Problem, test_samples: int) -> Exam:
+    """The problem as it is."""
+    vocab, length = problem.setting.vocab, problem.setting.seq_len
+    parts = (problem.sequences, problem.fresh(test_samples))
+    everything = (*parts, repeated(vocab, length, problem.permutation))
+    return Exam(problem, *(write(each, rung.trigger, vocab) for each in everything))
 
 
 def train(
@@ -77,6 +95,7 @@ def train(
     test_samples: int = TEST,
     dtype: torch.dtype = torch.float32,
     device: Device = "cpu",
+    examine: Callable[[Rung, Problem, int], Exam] = exam,
 ) -> Trained:
     r"""Train the rung's model on N fixed sequences for each seed, and measure it.
 
@@ -100,6 +119,8 @@ def train(
         Sequences in a minibatch; all N if they are fewer.
     looks : int
         Measurements while training, evenly spaced.
+    examine : callable
+        Makes the :class:`Exam` of a problem: for facts that are not clean.
 
     Returns
     -------
@@ -112,8 +133,9 @@ def train(
     problems = [problem_for(rung, setting, seed, dtype=dtype, device=device) for seed in seeds]
     if rung.steps == "three":
         return _three_steps(problems, test_samples)
-    data = _stacked([write(problem.sequences, rung.trigger, setting.vocab) for problem in problems])
-    exam = _exam(rung.trigger, problems, test_samples)
+    exams = [examine(rung, problem, test_samples) for problem in problems]
+    problems = [one.problem for one in exams]
+    data, fresh, facts = (_stacked(parts) for parts in list(zip(*exams, strict=True))[1:])
     batch = setting.samples if rung.data == "full" else batch
     order = torch.stack([orders(p.seed, setting.samples, batch, steps) for p in problems])
     models = [LadderModel(rung, problem) for problem in problems]
@@ -139,9 +161,9 @@ def train(
         )
         gradients, losses = slopes(stack.weights, stack.fixed, part)
         if step in looked:
-            history += _look(stack, problems, exam, step, losses)
+            history += _look(stack, problems, (fresh, facts), step, losses)
         stepper.step(gradients)
-    history += _look(stack, problems, exam, steps, losses)
+    history += _look(stack, problems, (fresh, facts), steps, losses)
     frame = pd.DataFrame(history)
     for index, model in enumerate(models):
         ends = {**stack.weights, **stack.fixed}.items()
@@ -150,7 +172,7 @@ def train(
 
 
 @lru_cache(maxsize=1)
-def by_seed(rung: Rung, setting: Setting, seeds: range, **options: Any) -> pd.DataFrame:
+def by_seed(rung: Rung, setting: Setting, seeds: Sequence[int], **options: Any) -> pd.DataFrame:
     """The outcomes of :func:`train`, kept: a table asks for one seed after the other."""
     return train(rung, setting, seeds, **options).outcomes.set_index("seed")
 
@@ -196,16 +218,6 @@ def _logits(
     return functional_call(stack.model, {**weights, **fixed}, (written.tokens, written.marked))
 
 
-def _exam(trigger: str, problems: list[Problem], test_samples: int) -> tuple[Written, Written]:
-    """Fresh sequences and those of one token only, stacked over seeds."""
-    vocab, length = problems[0].setting.vocab, problems[0].setting.seq_len
-    fresh = [write(problem.fresh(test_samples), trigger, vocab) for problem in problems]
-    facts = [
-        write(repeated(vocab, length, problem.permutation), trigger, vocab) for problem in problems
-    ]
-    return _stacked(fresh), _stacked(facts)
-
-
 def _answers(stack: _Stack, written: Written) -> Any:
     with torch.no_grad():
         return vmap(lambda *each: _logits(stack, *each))(stack.weights, stack.fixed, written)
@@ -218,7 +230,7 @@ def _look(
     step: int,
     losses: Float[Tensor, " seeds"],
 ) -> list[dict[str, Any]]:
-    """What there is to see at these weights: a row for each seed."""
+    """What there is to see at these weights: a row for each run."""
     fresh, facts = exam
     logits, seen = _answers(stack, fresh)
     on_facts = _answers(stack, facts)[0]
@@ -228,6 +240,7 @@ def _look(
         lock_on, attention = best_head(weights, fresh.informative[index])
         rows.append(
             {
+                "run": index,
                 "seed": problem.seed,
                 "step": step,
                 "loss": float(losses[index]),
@@ -241,10 +254,10 @@ def _look(
 
 
 def _outcomes(setting: Setting, history: pd.DataFrame) -> pd.DataFrame:
-    """The last look at each seed, and when it first got there."""
-    found = history[history["step"] == history["step"].max()].set_index("seed")[COLUMNS]
+    """The last look at each run, and when it first got there."""
+    found = history[history["step"] == history["step"].max()].set_index("run")[["seed", *COLUMNS]]
     for name in ("accuracy", "recall", "lock_on"):
         chance = 1 / (setting.seq_len if name == "lock_on" else setting.vocab)
         there = history[history[name] - chance >= REACHED * (1 - chance)]
-        found[f"step_{name}"] = there.groupby("seed")["step"].min()
-    return found.reset_index()
+        found[f"step_{name}"] = there.groupby("run")["step"].min()
+    return found.reset_index(drop=True)
