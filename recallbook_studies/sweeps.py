@@ -197,12 +197,6 @@ ROW_TABLES: dict[str, RowTable] = {
     "survives_capacity": RowTable(
         "how many facts a rung can hold", lambda: [c.key for c in capacity.cases()], capacity.row
     ),
-    "survives_prices": RowTable(
-        "least norms that fit N sequences, by their bags and located",
-        minimisers.price_keys,
-        minimisers.price_row,
-        together=len(minimisers.PRICED_SAMPLES),
-    ),
     "survives_minima": RowTable(
         "the least cross-entropy of facts in one matrix, and what is predicted",
         minimisers.keys,
