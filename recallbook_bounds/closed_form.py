@@ -40,14 +40,14 @@ eps, eps_1, omega, varpi, G, Delta = sp.symbols(
 ell_plus, ell_minus, ell_0, gamma, zeta, h_plus = sp.symbols(
     r"\ell_+ \ell_- \ell_0 gamma zeta h_+", positive=True
 )
-o, o_bar, J, E = sp.symbols(r"o \bar{o} J E", positive=True)
+o, o_bar, J, Gamma_plus = sp.symbols(r"o \bar{o} J \Gamma_+", positive=True)
 # keys a_k.g and values b_k (eq-prf-keys)
 alpha_1, alpha_t, alpha_plus, alpha_minus, b_plus = sp.symbols(
     r"\alpha_1 \alpha_t \alpha_+ \alpha_- b_+", positive=True
 )
 # good counts, and V sum f^2 alpha^2 (eq-prf-counts)
-theta, f_plus, f_minus, phi, m, m_minus, a = sp.symbols(
-    r"\theta f_+ f_- phi m m_- a", positive=True
+theta, f_plus, f_minus, phi, m, m_minus, a_plus = sp.symbols(
+    r"\theta f_+ f_- phi m m_- a_+", positive=True
 )
 # one sequence (eq-prf-sequence)
 s_beta, s_alpha, s_alpha_beta = sp.symbols(r"s_\beta s_\alpha s_{\alpha\beta}", positive=True)
@@ -57,13 +57,13 @@ B_X, B_Y, mu_X, C_X, sigma_X, sigma_XY = sp.symbols(
 # all sequences, different sequences, the unit (eq-prf-all)
 S_F, v_D, D_op, P, K = sp.symbols("S_F v_D D_{op} P K", positive=True)
 # recall: z_v.h, t.h, t.z_v, |h|^2, the right weight, and squares of wrong ones (eq-prf-question)
-p_minus, c_plus, o_t, h_2, X, R = sp.symbols(r"p_- c_+ o_t h_2 X R", positive=True)
+p_minus, c_plus, o_t, h_2, q_minus, R = sp.symbols(r"p_- c_+ o_t h_2 q_- R", positive=True)
 
 root = sp.sqrt
 third_part = sp.Rational(1, 3)
 # L times the norm of the facts' part of the values; K times that of the spread's part of the keys
 side = f_plus * root(G / V) + tau * phi * ell_plus / root(N)
-along = L * (L - 1) * V * phi * E / root(N)
+along = L * (L - 1) * V * phi * Gamma_plus / root(N)
 
 
 @cache
@@ -93,7 +93,7 @@ def _embeddings() -> dict[sp.Symbol, sp.Expr]:
         gamma: root(3 + 6 * eps + 6 * eps**2),
         zeta: root(ell_plus**2 + o),
         J: 3 * (ell_0 + root(2 * omega) * eps) ** 2 / d + gamma**2 * zeta**2 / V,
-        E: root(3) * (root(varpi) + root(2) * eps * omega) / d + gamma * zeta**2 / V,
+        Gamma_plus: root(3) * (root(varpi) + root(2) * eps * omega) / d + gamma * zeta**2 / V,
         Delta: (ell_plus**2 - (1 - 1 / V) * ell_minus**2) / 2,
         alpha_1: ell_plus**2 + 2 * o,
         alpha_t: ell_plus**2 + 2 * ell_plus * eps,
@@ -114,7 +114,7 @@ def _counts() -> dict[sp.Symbol, sp.Expr]:
         phi: 1 + root(2 * Lambda * (2 * f_plus - 1) / V) + Lambda * (f_plus - 1) / (3 * V),
         m: V + V**2 * phi**2 / N,
         m_minus: sp.Max(V, V + (V**2 - V) / N - root(2 * Lambda * V * bend)),
-        a: (alpha_t + root(3 / d) * ell_plus) * root(m / V)
+        a_plus: (alpha_t + root(3 / d) * ell_plus) * root(m / V)
         + (root(6 * G) * eps + root(2 / V) * alpha_1) * f_plus,
     }
 
@@ -126,14 +126,15 @@ def _sequence() -> dict[sp.Symbol, sp.Expr]:
     return {
         s_beta: ell_plus * sums,
         s_alpha: root(J) * sums + 2 * alpha_1 * Lambda_prime / 3,
-        s_alpha_beta: ell_plus * root(J) * sums + 2 * (alpha_1 * ell_plus + E) * Lambda_prime / 3,
+        s_alpha_beta: ell_plus * root(J) * sums
+        + 2 * (alpha_1 * ell_plus + Gamma_plus) * Lambda_prime / 3,
         B_X: s_alpha_beta / L
-        + (s_beta * s_alpha + L * E + alpha_plus * s_beta + b_plus * s_alpha) / L**2,
+        + (s_beta * s_alpha + L * Gamma_plus + alpha_plus * s_beta + b_plus * s_alpha) / L**2,
         B_Y: s_beta / L,
         mu_X: 24 * alpha_plus * b_plus * sp.exp(-Lambda_prime),
         C_X: B_X + mu_X,
         sigma_X: ell_plus * root(J / L)
-        + root(ell_plus**2 * J + 2 * E**2) / L
+        + root(ell_plus**2 * J + 2 * Gamma_plus**2) / L
         + (b_plus * root(J) + alpha_plus * ell_0) / long,
         sigma_XY: b_plus**2 * root(J) * (4 * root(G) / L + 6 / long)
         + 3 * alpha_plus * ell_plus**2 / L**2,
@@ -166,7 +167,7 @@ def _question() -> dict[sp.Symbol, sp.Expr]:
         p_minus: ell_minus**2 - tau * o_t,
         c_plus: ell_plus**2 + o_t,
         h_2: p_minus + tau * c_plus,
-        X: f_minus * p_minus - tau * (1 - f_minus) * c_plus,
+        q_minus: f_minus * p_minus - tau * (1 - f_minus) * c_plus,
         R: h_2 * shares + tau * (uneven**2 + root(8 * h_2) * eps_1 * f_plus * uneven),
     }
 
@@ -182,7 +183,7 @@ def losses() -> dict[str, sp.Expr]:
     r"""Give $K$ times what each other part of the trace takes away at most, by name
     (lem-closed-trace, eq-prf-losses)."""
     norm_beta, norm_g = root(V * G / N), root(V * J / N)  # of beta and beta g, over sqrt(N)
-    itself = (L - 1) * h_plus + ell_0**2 * (alpha_t + phi * norm_g) + phi * norm_beta * E
+    itself = (L - 1) * h_plus + ell_0**2 * (alpha_t + phi * norm_g) + phi * norm_beta * Gamma_plus
     noise = sigma_XY * root(2 * Lambda * N) + 4 * third_part * Lambda * B_X * B_Y
     across = (
         root(2 * Lambda_prime * G * N * f_plus / (V * L))
@@ -191,7 +192,7 @@ def losses() -> dict[str, sp.Expr]:
     return {
         "uneven facts": root(6 * G * m / V) * eps * ell_plus**2 * f_plus
         + 2 * f_plus**2 * ell_plus**2 * alpha_1 / V,
-        "centred facts": phi * a * G * root(V / N),
+        "centred facts": phi * a_plus * G * root(V / N),
         "trigger and facts": tau
         * f_plus
         * ell_plus
@@ -208,10 +209,10 @@ def losses() -> dict[str, sp.Expr]:
         + tau * L * V * phi**2 * o_bar * ell_plus * alpha_t / N,
         "spread and facts": along * side / L,
         "mean bias": along * phi * o_bar / root(N),
-        "facts and values": b_plus * a * root(2 * Lambda * f_plus * G * L / N)
+        "facts and values": b_plus * a_plus * root(2 * Lambda * f_plus * G * L / N)
         + 4 * third_part * Lambda * f_plus * alpha_plus * b_plus * ell_plus / N,
-        "spread and values": (L - 1) * phi * E * root(2 * Lambda * L * V * f_plus * G) / N
-        + 2 * third_part * Lambda * (L - 1) * (f_plus - 1) * E * ell_plus / N,
+        "spread and values": (L - 1) * phi * Gamma_plus * root(2 * Lambda * L * V * f_plus * G) / N
+        + 2 * third_part * Lambda * (L - 1) * (f_plus - 1) * Gamma_plus * ell_plus / N,
         "keys and facts": L**2
         / (L - 1)
         * b_plus
@@ -230,7 +231,7 @@ def losses() -> dict[str, sp.Expr]:
             / N
             + phi * mu_X * f_plus * root(V / N)
         ),
-        "a sequence with itself": V / N * (itself + tau * ell_plus * E)
+        "a sequence with itself": V / N * (itself + tau * ell_plus * Gamma_plus)
         + K * (noise / N**2 + ell_plus * mu_X * (2 / N + Lambda / N**2)),
         "keys and values": K * (4 * P * across / N**2 + (f_plus + 1) / V * mu_X * B_Y),
     }
@@ -248,13 +249,13 @@ def norms() -> dict[str, sp.Expr]:
             + (3 * Lambda * reach)
         )
 
-    reach = a * root(V) * b_plus * ell_plus / N
-    widest = f_plus * alpha_plus * root(G) + tau * a * ell_plus
+    reach = a_plus * root(V) * b_plus * ell_plus / N
+    widest = f_plus * alpha_plus * root(G) + tau * a_plus * ell_plus
     return {
-        "facts and facts": b_plus * a * root(V) * side,
-        "facts and mean": L * phi / root(N) * (b_plus * a / root(d) + root(2) * eps * widest),
+        "facts and facts": b_plus * a_plus * root(V) * side,
+        "facts and mean": L * phi / root(N) * (b_plus * a_plus / root(d) + root(2) * eps * widest),
         **{name: losses()[name] for name in ("spread and facts", "mean bias")},
-        "facts and values": length(b_plus * a * root(G * L * V / N), reach),
+        "facts and values": length(b_plus * a_plus * root(G * L * V / N), reach),
         "frequency noise": along * length(root(G / (N * L)), ell_plus / (N * L)),
         "keys and facts": K / L * S_F * side,
         "keys and mean": K * S_F * phi / root(N) * (o_bar + 1 / root(V * d)),
@@ -363,7 +364,7 @@ def _recall(values: Values, rarest: float) -> float:
     if not (values[p_minus] > 0 and rarest <= 0.8 * mean):  # else the least frequency is below 0
         return math.inf
     rare = {**values, f_minus: numeric(definitions()[f_minus])({theta: x[1:] / mean})}
-    right, wrong = (numeric(definitions()[of])(rare) for of in (X, R))
+    right, wrong = (numeric(definitions()[of])(rare) for of in (q_minus, R))
     if min(right) <= 0:
         return math.inf
     square = (right**2 + wrong + values[f_plus] ** 2 * values[h_2] / 2) / values[d]

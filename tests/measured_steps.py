@@ -111,8 +111,9 @@ class Steps:
             "spread": norm(spread, 2) / a[cf.G],
             "square of the spread": norm(spread) ** 2 / (a[cf.varpi] / self.d),
             "spread along g": along.max() / a[cf.J],
-            "spread of g": norm(self.spread_g, axis=0).max() / a[cf.E],
-            "spread along the mean": abs(self.mean @ self.spread_g).max() / (a[cf.E] * a[cf.o_bar]),
+            "spread of g": norm(self.spread_g, axis=0).max() / a[cf.Gamma_plus],
+            "spread along the mean": abs(self.mean @ self.spread_g).max()
+            / (a[cf.Gamma_plus] * a[cf.o_bar]),
             "g": norm(self.g, axis=0).max() / a[cf.gamma],
             "third moment": abs(self.third).max() / a[cf.h_plus],
             "key of the trigger": (self.t @ self.g).max() / a[cf.alpha_t],
@@ -127,7 +128,7 @@ class Steps:
             "frequent": self.f.max() * self.V / a[cf.f_plus],
             "uneven": norm(self.f - 1 / self.V) * self.N**0.5 / a[cf.phi],
             "all counts": self.V**2 * self.f @ self.f / a[cf.m],
-            "counts and keys": norm(weighted, axis=0).max() * self.V**0.5 / a[cf.a],
+            "counts and keys": norm(weighted, axis=0).max() * self.V**0.5 / a[cf.a_plus],
         }
 
     def one_sequence(self):
@@ -250,7 +251,7 @@ class Steps:
             "all counts": (a[cf.m_minus], self.V**2 * self.f @ self.f),
             "signal": (self.bound(cf.signal()), self.signal.min()),
             "right overlap": (a[cf.p_minus], (self.z * self.questions).sum(axis=1).min()),
-            "right weight": (a[cf.X], np.diag(self.weights()).min()),
+            "right weight": (a[cf.q_minus], np.diag(self.weights()).min()),
         }
 
     def upper(self):

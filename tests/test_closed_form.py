@@ -120,15 +120,22 @@ def test_the_page_prints_the_constants():
 @pytest.mark.slow
 @pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.nightly)])
 def test_the_page_prints_the_sizes(step):
-    rows = re.findall(r"\| (\d+) \| (\d+) \| (\d+) \| ([01]) \| (.+?) \| (.+?) \| (.+?) \|", PAGE)
-    assert len(rows) == 12
-    for *sizes, flag, predicted, some, every in rows[::step]:
+    row = r"\| (\d+) \| (\d+) \| (\d+) \| ([01]) " + r"\| (.+?) " * 4 + r"\|"
+    rows = re.findall(row, PAGE)
+    assert len(rows) == 16
+    for *sizes, flag, predicted, some, every, ratio in rows[::step]:
         sizes = (*map(int, sizes), 0.9, flag == "1")
         found = [cf.sufficient_samples_closed_form(*sizes, every=e) for e in (False, True)]
         found.append(rb.critical_samples(*sizes[:4], trigger_in_values=sizes[4]))
+        assert float(ratio) == pytest.approx(found[0] / found[2], abs=0.06)
         for number, text in zip(found, (some, every, predicted), strict=True):
-            said = float(text.strip("$}").replace(r"\cdot10^{", "e"))
+            said = float(text.strip("$}").replace(r"\cdot10^{", "e").replace(r"\infty", "inf"))
             assert number == pytest.approx(said, rel=0.05)
+        asked = {"error": 0.1, "trigger_in_values": sizes[4], "every": False}
+        below = cf.conditions(*sizes[:3], 0.99 * found[0], **asked)
+        recall = sizes[4] and sizes[0] > 100
+        recall |= sizes[:2] in ((10**5, 10**3), (10**6, 10**3)) or sizes[::2][:2] == (10**6, 10**4)
+        assert (below.recall > 1) == recall != (below.lock_on > 1)
 
 
 # The algebra
@@ -182,9 +189,8 @@ def test_count_of_events():
     of_tokens = 2 * (v + 1) + v + 2 * v  # lengths, counts, values' noise
     # overlaps; spread and lengths; counts; the signal
     of_all = v * (v + 1) / 2 + 3 + 2 + 1
-    # overlaps with g, other one-sided normals, sums of the trace, products with the mean, norms,
-    # halves, sequences, the margin
-    of_pair = sp.Rational(10, 2) + 1 + sp.Rational(3, 2) + 7 + 2 + 3 + 4 / n + 6 / n + 1
+    # embeddings and counts, the trace, the norm, the keys' noise, halves, sequences, the margin
+    of_pair = sp.Rational(13, 2) + sp.Rational(15, 2) + 4 + 1 + 4 / n + 6 / n + 1
     of_lock_on = 2 * v * of_tokens + of_all + v * (v - 1) * of_pair
     of_recall = 2 * v * 5 * v + v * (v - 1) * cf.LEVELS
     for events, paid in ((of_lock_on, cf.OF_LOCK_ON), (of_lock_on + of_recall, cf.EVENTS)):
@@ -239,7 +245,7 @@ def test_wrong_labels_are_averaged(dim, mean, right):
     known = {N: vocab * mean, V: vocab, d: dim, tau: 1, cf.c_plus: c, cf.h_2: 2.0, cf.f_plus: 3.0}
     known |= {cf.p_minus: 0.5, cf.Lambda: 1.0}
     at = {
-        cf.definitions()[cf.X]: right,
+        cf.definitions()[cf.q_minus]: right,
         cf.definitions()[cf.R]: wrong,
         cf.definitions()[cf.f_minus]: 1.0,
     }
@@ -349,8 +355,8 @@ def test_conditions_hold_in_the_range_of_the_product_form(flag):
         assert cf.conditions(*sizes, error=error, trigger_in_values=bool(flag)).hold
         caps = pf.caps(bool(flag))
         there = cf.constants(values)
-        powers = {cf.G: d, cf.J: d, cf.E: d, cf.m: 1 / V, cf.m_minus: 1 / V}
-        at_least = {cf.ell_minus, cf.alpha_minus, cf.f_minus, cf.p_minus, cf.X, cf.m_minus}
+        powers = {cf.G: d, cf.J: d, cf.Gamma_plus: d, cf.m: 1 / V, cf.m_minus: 1 / V}
+        at_least = {cf.ell_minus, cf.alpha_minus, cf.f_minus, cf.p_minus, cf.q_minus, cf.m_minus}
         # h_2 is put where recall is at its worst, not at its largest
         small = {V, N, d, tau, cf.Lambda, cf.lam, cf.o_bar, cf.h_plus, cf.R, cf.Delta, cf.h_2}
         for symbol in caps.keys() - small:

@@ -22,8 +22,8 @@ SIZES = (V, L, d, N, cf.Lambda, cf.Lambda_prime)
 DIM_OVER_LOG = 400  # d over Lambda, at least
 LOG = 20  # Lambda, at least: V / log(49 V^2) grows with V, and is below 400 at V = 8000
 VOCAB = DIM_OVER_LOG * LOG
-DIM_SQUARE = {0: 12, 1: 65}  # d^2 over V Lambda, at least, for tau = 0 and 1
-SAMPLES = {0: 4, 1: 55}  # N over Lambda'^2 and the largest law, at least
+DIM_SQUARE = {0: 12, 1: 66}  # d^2 over V Lambda, at least, for tau = 0 and 1
+SAMPLES = {0: 4, 1: 56}  # N over Lambda'^2 and the largest law, at least
 
 
 def laws(trigger_in_values: bool) -> dict[str, sp.Expr]:
@@ -93,7 +93,7 @@ def monomials(part: sp.Expr, trigger_in_values: bool) -> tuple[tuple[float, sp.E
     """An upper bound of a part, in monomials: coefficient and product of powers."""
     known, definitions = caps(trigger_in_values), cf.definitions()
     sizes = {cf.theta: V * cf.Lambda / N, cf.m: V * known[cf.m] / VOCAB, cf.lam: cf.Lambda}
-    sizes |= {symbol: known[symbol] * VOCAB / d for symbol in (cf.G, cf.J, cf.E)}
+    sizes |= {symbol: known[symbol] * VOCAB / d for symbol in (cf.G, cf.J, cf.Gamma_plus)}
     sizes |= dict.fromkeys((cf.eps, cf.eps_1), sp.sqrt(cf.Lambda / d))
     # Delta = 2 eps + eps^2 + (1 - 2 eps) / (2 V), and eps is at most 1/20 and at least 1/sqrt(V)
     sizes[cf.Delta] = sp.Rational(21, 10) * sizes[cf.eps]
@@ -171,8 +171,8 @@ def worst(trigger_in_values: bool) -> dict[str, float]:
     norm = sum(largest(room * part, trigger_in_values) for part in cf.norms().values())
     # e^x - 1 - x is at most 0.72 x^2 for x at most 1
     uneven = tau * cf.c_plus
-    square = (cf.X**2 + cf.R + cf.f_plus**2 * cf.h_2 / 2) / d + 0.72 * uneven**2 * V / N
-    gap = float((cf.X - 1.72 * uneven / (V - 1)).subs(values))
+    square = (cf.q_minus**2 + cf.R + cf.f_plus**2 * cf.h_2 / 2) / d + 0.72 * uneven**2 * V / N
+    gap = float((cf.q_minus - 1.72 * uneven / (V - 1)).subs(values))
     return {
         "losses": lost / least_signal,
         "norms": norm / (least_signal - lost),
