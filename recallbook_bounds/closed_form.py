@@ -20,13 +20,13 @@ from recallbook.arguments import check_flag, check_rate, check_share, check_size
 from recallbook.theory.search import bracket
 from recallbook.theory.symbolic.expressions import L, N, V, Values, d, numeric, tau
 
-# times V^2: events of lock-on that the proof excludes, each of probability exp(-Lambda)
+# events that the proof excludes, each of probability exp(-Lambda), over V^2: those of lock-on, and
+# with those of recall; over V those of recall where one fact is asked. Lock-on then costs a fifth of
+# the error, and one RARE-th is left for facts that are shown too seldom.
 OF_LOCK_ON = 31
-EVENTS = 49  # times V^2: the same with those of recall
-OF_ONE = (
-    70  # times V: those of recall where one fact is asked, which leaves two tenths of the error
-)
-RARE = 2  # one over the share of the error that a fact may be too rare for
+EVENTS = 49
+OF_ONE = 70
+RARE = 2
 SMALLEST_VOCAB = 5  # the count of events needs it
 LEVELS = 8  # of a fact's frequency, in recall
 LARGEST = 2**100  # sequences; where these do not suffice, nothing is said

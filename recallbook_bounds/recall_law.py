@@ -198,7 +198,7 @@ def recall_at_most(
 
 def _known(q: Float[Tensor, "V V"]) -> Bool[Tensor, " V"]:
     """Say which facts have weights, neither zeros nor unknown."""
-    return torch.linalg.norm(q, dim=1).gt(0)
+    return torch.gt(torch.linalg.norm(q, dim=1), 0)
 
 
 def _blocks(q: Float[Tensor, "V V"]) -> Iterator[tuple[Float[Tensor, "n V"], Tensor]]:
