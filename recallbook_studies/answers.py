@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from importlib import resources
@@ -19,8 +19,9 @@ import numpy as np
 from recallbook.setting import Setting, fact_frequencies
 from recallbook.theory.prediction import predict
 from recallbook_studies.ch02.associative import predicted_recall
+from recallbook_studies.ch06.origins import predicted_squares
 
-TABLE = tomllib.loads(resources.files(__package__).joinpath("answers.toml").read_text("utf-8"))
+TABLE = tomllib.loads((resources.files(__package__) / "answers.toml").read_text("utf-8"))
 RUNNING = TABLE.pop("running")
 
 
@@ -28,8 +29,15 @@ def half_length(setting: Setting) -> list[float]:
     """By which factors four noises of lock-on fall at half the length, and r there
     (eq-inverse-squares)."""
     ledger = predict(replace(setting, seq_len=setting.seq_len // 2), warn=False).ledger
-    names = ("trigger overlap", "mean bias", "gradient noise", "frequency noise")
-    return [1, 16, 4, 8, sum(ledger[name].size for name in names) ** -0.5]
+    noises = ("trigger overlap", "mean bias", "gradient noise", "frequency noise")
+    return [1, 16, 4, 8, sum(ledger[name].size for name in noises) ** -0.5]
+
+
+def double_dim(setting: Setting) -> list[float]:
+    """Three noises of recall at twice the dimension, and signal over noise."""
+    found = predicted_squares(replace(setting, dim=2 * setting.dim))
+    kinds = ("interference", "label overlap", "own fact")
+    return [*(found[kind] for kind in kinds), sum(found.values()) ** -0.5]
 
 
 FORMULAS: dict[str, Callable[[Setting], list[Any]]] = {
@@ -44,6 +52,7 @@ FORMULAS: dict[str, Callable[[Setting], list[Any]]] = {
     "ex-steps-zero": lambda s: [math.log(s.vocab)],
     "ex-grad-running": lambda s: [1 / (1 + (s.vocab + 1) / k / s.dim) for k in (1, 2)],
     "ex-lock-half": half_length,
+    "ex-recall-hand": double_dim,
     "ex-multiply-cross": lambda s: [s.vocab**0.5],
     "ex-unequal-calibrated": lambda s: [
         (s.seq_len * (p := fact_frequencies(s))[0]) ** 2 / sum(p**2)
@@ -54,15 +63,15 @@ FORMULAS: dict[str, Callable[[Setting], list[Any]]] = {
 def right(label: str, setting: Setting | None = None) -> list[Any]:
     """The right values of an exercise, one for each thing that it asks, at a setting."""
     asks = TABLE[label]
-    usual = Setting(**{**RUNNING, **asks.get("at", {})})
-    return asks.get("right") or FORMULAS[label](setting or usual)
+    setting = setting or Setting(**RUNNING | asks.get("at", {}))
+    return asks.get("right") or FORMULAS[label](setting)
 
 
 def number(said: Any) -> float:
     """Read a number as people write it: 0.5, "50 %", "1/2", "1,500"; else not a number."""
     text = re.sub(r",(?=\d{3}\b)|\s", "", str(said)).replace(",", ".")
     try:
-        return float(Fraction(text.strip("%"))) / 100 ** ("%" in text)
+        return float(Fraction(text.strip("%")) / 100 ** ("%" in text))
     except (ValueError, ZeroDivisionError):
         return math.nan
 
@@ -76,13 +85,13 @@ def agrees(said: Any, value: Any, form: str) -> bool:
     """Whether a number is right, "to 0.1" or "to 5 %", or a word stands for the choice alone."""
     if form.startswith("to "):
         scale = abs(value) ** ("%" in form)
-        return abs(number(said) - value) <= number(form[3:]) * scale + 1e-9
+        return bool(abs(number(said) - value) <= number(form[3:]) * scale + 1e-9)
     choices = form.split(" or ")
     same = [x for x in choices if plain(x) == plain(said)]
     return [value] == (same or [x for x in choices if plain(said) in map(plain, x.split())])
 
 
-def wanted(parts: Mapping[str, str]) -> str:
+def wanted(parts: dict[str, str]) -> str:
     """What is asked, each with its form."""
     return "; ".join(f"{name} ({form})" for name, form in parts.items())
 
@@ -103,21 +112,21 @@ def check(label: str, answer: Any = None, setting: Setting | None = None) -> Non
     >>> check("ex-grad-fresh", "less", moved)  # doctest: +ELLIPSIS
     This answer is known at the default setting alone: {'vocab': 256, ...}.
     """
-    asks, parts = TABLE[label], TABLE[label]["ask"]
-    holds = asks.get("holds", {})
+    asks = TABLE[label]
+    parts, holds = asks["ask"], asks.get("holds", {})
     if setting and not holds.items() <= vars(setting).items():
         print(f"This answer is known at the default setting alone: {holds}.")
     elif answer is None:
         print(f"Asked: {wanted(parts)}.")
     else:
-        given = np.resize(answer, len(parts))
-        misses = {}
-        for name, said, value in zip(parts, given, right(label, setting), strict=True):
+        misses, alone = {}, np.size(answer) < len(parts)
+        given = zip(parts, np.resize(answer, len(parts)), right(label, setting), strict=True)
+        for name, said, value in given:
             if not agrees(said, value, parts[name]):
                 misses[name] = parts[name]
-                if "warm" in asks:
+                if "warm" in asks and not alone:
                     misses[name] += f", too {'low' if number(said) < value else 'high'}"
-        if len(misses) < (len(parts) if np.size(answer) == 1 else 1):
+        if len(misses) < (len(parts) if alone else 1):
             print(f"Right: {'; '.join(name for name in parts if name not in misses)}.")
         else:
             print(f"Not so: {wanted(misses)}. Try again, or open the solution.")

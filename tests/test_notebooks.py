@@ -230,13 +230,13 @@ def moves_with_its_knobs(notebook):
     for cell in code_cells(notebook):
         if "knobs" in tags(cell):
             sizes, held = knobs(cell.source), held + 1
-            continue
-        kind, kept = ast.Constant, {*sizes.values()}
-        if "own-sizes" in tags(cell):
-            kind, kept = ast.Name, {*sizes, "running"}
-        nodes = [node for node in ast.walk(ast.parse(cell.source)) if isinstance(node, kind)]
-        used = {getattr(node, "id", None) or node.value for node in nodes}
-        wrong += [f"{used & kept} in {cell.source[:60]!r}"] * bool(sizes and used & kept)
+        elif sizes:
+            kind, kept = ast.Constant, {*sizes.values()}
+            if "own-sizes" in tags(cell):
+                kind, kept = ast.Name, {*sizes, "running"}
+            nodes = [node for node in ast.walk(ast.parse(cell.source)) if isinstance(node, kind)]
+            used = kept & {getattr(node, "id", None) or node.value for node in nodes}
+            wrong += [f"{used} in {cell.source[:60]!r}"] * bool(used)
     return wrong + [f"{held} cells are tagged knobs"] * (held != 1 and not is_appendix(notebook))
 
 

@@ -64,8 +64,9 @@ def field(label):
         entry = f'<select id="{name}"><option value="">choose</option>{options}</select>'
     data = html.escape(json.dumps(asks, ensure_ascii=False))
     warm = " data-warm" * answers.TABLE[label].get("warm", False)
+    place = " long" * (len("; ".join(parts)) > 40)  # no room in the title
     return (
-        f'<form class="answer" data-exercise="{label}" data-asks="{data}"{warm} hidden><span '
+        f'<form class="answer{place}" data-exercise="{label}" data-asks="{data}"{warm} hidden><span '
         f'class="entry"><label for="{name}">{said[0].upper()}{said[1:]}</label> {entry} '
         '<button>Check</button></span><span role="status"></span></form>'
     )

@@ -37,7 +37,7 @@ addEventListener('DOMContentLoaded', () => {
         status.textContent = asks.length > 1 ? `Right: ${hits.join('; ')}.` : 'Right.';
         solutionOf(form.dataset.exercise)?.querySelector('.toggle-button.toggle-button-hidden')?.click();
       } else {
-        const warm = (said, right) => 'warm' in form.dataset ? `, too ${parsed(said) < right ? 'low' : 'high'}` : '';
+        const warm = (said, right) => 'warm' in form.dataset && given.length === asks.length ? `, too ${parsed(said) < right ? 'low' : 'high'}` : '';
         const named = misses.map(({part: [name, how, right], said}) => `${name} (${how}${warm(said, right)})`);
         status.textContent = `Not so${chosen ? '' : `: ${named.join('; ')}`}. Try again, or open the solution.`;
       }

@@ -78,7 +78,7 @@ def facts() -> dict[str, Any]:
         "doubts": {doubt.name: dict(doubt.about) for doubt in caveats.DOUBTS},
         "partial": list(caveats.PARTIAL),
         "fewest_tokens": caveats.FEWEST_TOKENS,
-        "trained": {"near": trained.NEAR, "about": trained.ABOUT},
+        "trained": {"near": trained.NEAR, "about": trained.ABOUT, "mapped": trained.MAPPED},
         "shared": {
             kind: [round(shared_part(kind, flag), 6) for flag in (False, True)]
             for kind in cases.ACTIVATIONS
