@@ -186,7 +186,7 @@ def add_examine(commands: Any, shape: dict[str, Any]) -> None:
         }
     )
     add_kind(parser)
-    says = "prove, too: for one draw, seconds at 200 rows and minutes at 1,000"
+    says = "prove, too: for one draw, seconds at 500 rows and minutes at 2,000"
     parser.flags({"certify": says})
     parser.set_defaults(run=_examine)
 
