@@ -192,7 +192,10 @@ ROW_TABLES: dict[str, RowTable] = {
         devices=True,
     ),
     "survives_scarce": RowTable(
-        "more steps with fewer sequences than two for each fact", scarce.keys, scarce.row, devices=True
+        "more steps with fewer sequences than two for each fact",
+        scarce.keys,
+        scarce.row,
+        devices=True,
     ),
     "survives_unclean": RowTable(
         "facts that are not clean, and other batches", unclean.keys, unclean.row, devices=True

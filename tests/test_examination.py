@@ -55,7 +55,7 @@ def test_every_number_by_hand():
 
 
 def test_directions_are_those_of_any_length():
-    stretched = SMALL * GENERATOR.uniform(0.1, 9, size=(12, 1))
+    stretched = SMALL * np.geomspace(9, 1e-250, 12)[:, None]  # squares of some vanish
     ours, other = rb.examine(SMALL), rb.examine(stretched)
     for name in ("coherence", "cosine_dim", "coherence_dim", "cosines", "most_alike"):
         assert getattr(ours, name) == pytest.approx(getattr(other, name), rel=1e-10)
@@ -187,8 +187,7 @@ def test_the_command_prints_the_report(examined):
         said = examined(options, status=2)
         assert said.startswith(f"recallbook: {message}") and said.count("\n") == 1, options
     found = json.loads(examined("--seq-len 1 --samples 9 --rows 4 --json"))
-    predicted = found["predicted"]
-    assert predicted["lock_on"] == 1 >= predicted["accuracy"] > 0 and found["certified"] is None
+    assert found["predicted"]["lock_on"] == 1 and found["certified"] is None
 
 
 def test_the_command_says_what_would_be_learned(examined):

@@ -13,7 +13,6 @@ import recallbook as rb
 from recallbook_studies.ch12 import (
     capacity,
     ladder_laws,
-    minimisers,
     order,
     oscillation,
     runs,

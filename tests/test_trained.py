@@ -144,7 +144,10 @@ def test_curves_and_misses_by_hand():
     frame = pd.DataFrame([row | {"seed": s, "accuracy": a} for s, a in ((0, 0.3), (1, 0.5))])
     found = pictures.curves(frame)
     shares = [len(set(rb.draw(sized(16, 3, 1, 20), seed).labels.tolist())) / 16 for seed in (0, 1)]
-    assert found["share"].tolist() == shares and found["product"].tolist() == [0, pytest.approx(-0.2)]
+    assert found["share"].tolist() == shares and found["product"].tolist() == [
+        0,
+        pytest.approx(-0.2),
+    ]
     assert found["short"].mean() == pytest.approx(np.mean(shares) - 0.4)
     assert pictures.miss(pd.Series([0.1, 0.12])) == "-0.11 off"
     assert pictures.miss(pd.Series([0.0, 0.1])) == "-0.05"  # within sampling
@@ -163,7 +166,12 @@ def test_warnings_and_numbers_are_the_maps():
     )
     with pytest.warns(UserWarning, match="in doubt: facts are 7.9 of the largest load") as said:
         rb.predict_trained(sized(1024, 2048, 8, 64))
-    for part in ("samples=64 below 2048", "seq_len=2048 above", "vocab=1024 beyond", "seq_len=2048 bey"):
+    for part in (
+        "samples=64 below 2048",
+        "seq_len=2048 above",
+        "vocab=1024 beyond",
+        "seq_len=2048 bey",
+    ):
         assert part in str(said[0].message)
     for name, most in trained.MAPPED.items():
         assert most - 1 <= frame[name].max() + 15 and frame[name].max() <= most

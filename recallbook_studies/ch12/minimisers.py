@@ -12,25 +12,16 @@ table."""
 from __future__ import annotations
 
 import math
-from functools import lru_cache, partial
+from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from jaxtyping import Float64, Int64
 from scipy.optimize import minimize
 from scipy.special import softmax
-from torch.func import functional_call, grad, vmap
 
-from recallbook.data.task import Problem
-from recallbook_studies.ch12 import sizes, trained
-from recallbook_studies.ch12.models import LadderModel
-from recallbook_studies.ch12.rungs import RUNGS
-from recallbook_studies.ch12.training import problem_for
-from recallbook_studies.ch12.updates import Weights
-from recallbook_studies.ch12.writing import write
-from recallbook_studies.covariances import square_root
+from recallbook_studies.ch12 import trained
 from recallbook_studies.running.archive import load_results
 
 load = partial(load_results, "survives_minima")  # the committed rows
@@ -58,7 +49,7 @@ class Minimum(NamedTuple):
 
 def minimum(
     inputs: Float64[np.ndarray, "K d"],
-    outputs: Float64[np.ndarray, "*K V d"],
+    outputs: Float64[np.ndarray, "... V d"],
     labels: Int64[np.ndarray, " K"],
     counts: Float64[np.ndarray, " K"],
     enough: float = ENOUGH,

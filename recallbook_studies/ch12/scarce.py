@@ -42,7 +42,10 @@ def runs(key: str, count: int = len(SEEDS), device: Device = "cpu") -> pd.DataFr
     weights that move."""
     name, *rest = key.rsplit(" ", 3)
     (samples, tuned_at, steps), rung = map(int, rest), RUNGS[name]
-    setting, pair = sizes.setting(sizes.BASE, samples), tuning.pair_of(rung, sizes.BASE, steps, tuned_at)
+    setting, pair = (
+        sizes.setting(sizes.BASE, samples),
+        tuning.pair_of(rung, sizes.BASE, steps, tuned_at),
+    )
     options: dict[str, Any] = {**pair._asdict(), "steps": steps, "looks": 1, "device": device}
     found = train(rung, setting, SEEDS[:count], **options)
     rows = []

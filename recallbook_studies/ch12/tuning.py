@@ -135,9 +135,7 @@ def every() -> dict[str, tuple[Search, Pair, int]]:
 @lru_cache(maxsize=1)
 def searched(search: Search, device: Device = "cpu") -> dict[tuple[Pair, int], Any]:
     """All runs of a search, side by side."""
-    runs = [
-        (pair, seed) for pair in pairs(RUNGS[search.rung], search.shape) for seed in SEEDS
-    ]
+    runs = [(pair, seed) for pair in pairs(RUNGS[search.rung], search.shape) for seed in SEEDS]
     rates, decays = zip(*(pair for pair, _ in runs), strict=True)
     setting, seeds = sizes.setting(search.shape, search.samples), [seed for _, seed in runs]
     options: dict[str, Any] = {"steps": search.steps, "looks": 1, "device": device}

@@ -108,7 +108,9 @@ def runs(
     batch = int(kind.split()[1]) if kind in BATCHES else BATCH
     options: dict[str, Any] = {"steps": steps, "looks": 1, "batch": batch, "device": device}
     setting, change = sizes.setting(sizes.BASE, SAMPLES), partial(examined, kind)
-    return train(rung, setting, seeds, **options, **pair, test_samples=TEST, examine=change).outcomes
+    return train(
+        rung, setting, seeds, **options, **pair, test_samples=TEST, examine=change
+    ).outcomes
 
 
 def keys() -> list[str]:
