@@ -14,7 +14,6 @@ from functools import cache
 
 import numpy as np
 import sympy as sp
-from scipy.optimize import brentq
 
 from recallbook.arguments import check_choice, check_size
 from recallbook.theory import moments
@@ -47,6 +46,8 @@ def unseen_allowed(vocab: int, accuracy: float = 1.0, error: float | None = None
     accuracy, error = information.check_accuracy(accuracy), information.check_error(error)
     if error is None:
         return (1 - accuracy) * vocab + 1
+    from scipy.optimize import brentq  # slow to load, and rarely needed
+
     spare = vocab - information.whole_facts(vocab, accuracy)
     doubt = -math.log1p(-error)
     # at the upper end the square alone is as large as the doubt
@@ -164,7 +165,11 @@ def mean_bias_samples(vocab: int, seq_len: int, dim: int, accuracy: float = 0.9)
     few = many = math.log(vocab)
     while spare(many) > 0:
         many += 1
-    return math.exp(brentq(spare, few, many)) if many > few else 0.0
+    if many == few:
+        return 0.0
+    from scipy.optimize import brentq
+
+    return math.exp(brentq(spare, few, many))
 
 
 def minimum_samples(

@@ -101,6 +101,7 @@ ROW_TABLES: dict[str, RowTable] = {
         "index",
         finish=certificates.finish,
         suffix=".parquet",
+        empty="activation width",
     ),
     "sufficient": RowTable(
         "N that is proved to suffice, and accuracy there", sandwich.keys, sandwich.row, "case"
@@ -110,6 +111,7 @@ ROW_TABLES: dict[str, RowTable] = {
         accuracy_sizes.keys,
         accuracy_sizes.row,
         accuracy_sizes.SIZES,
+        empty="critical",
     ),
     "lengths": RowTable(
         "the length up to which critical N does not depend on it",
@@ -135,6 +137,7 @@ ROW_TABLES: dict[str, RowTable] = {
         lambda key: phase.cell(*key),
         ["panel", "ratio", "seq_len"],
         digits=None,
+        empty="width",
     ),
     "error_map": RowTable(
         "predictions against simulation at random settings",
@@ -143,6 +146,7 @@ ROW_TABLES: dict[str, RowTable] = {
         "index",
         finish=error_map.finish,
         suffix=".parquet",
+        empty="activation width",
     ),
     "largest": RowTable(
         "sizes for a GPU: V to 65536, L to 1024",
@@ -152,7 +156,10 @@ ROW_TABLES: dict[str, RowTable] = {
         devices=True,
     ),
     "quantiles": RowTable(
-        "predicted quantiles over draws against simulation", quantiles.keys, quantiles.row
+        "predicted quantiles over draws against simulation",
+        quantiles.keys,
+        quantiles.row,
+        empty="width",
     ),
     "fresh_map": RowTable(
         "a fresh test of predictions: settings and seeds that nothing was fitted to",
@@ -175,6 +182,7 @@ ROW_TABLES: dict[str, RowTable] = {
         "index",
         finish=unequal_map.finish,
         suffix=".parquet",
+        empty="other_zipf",
     ),
     "unequal_structure": RowTable(
         "structured embeddings beside isotropic ones", structure.keys, structure.row
@@ -185,6 +193,7 @@ ROW_TABLES: dict[str, RowTable] = {
         runs.row,
         together=len(sizes.SEEDS),
         devices=True,
+        empty="attention loss",
     ),
     "survives_tuning": RowTable(
         "rate and decay of the ladder's rungs; first for the base, then for other shapes",
@@ -193,13 +202,20 @@ ROW_TABLES: dict[str, RowTable] = {
         together=len(tuning.SEEDS),
     ),
     "survives_order": RowTable(
-        "which comes first, lock-on or recall", order.keys, order.row, together=len(sizes.SEEDS)
+        "which comes first, lock-on or recall",
+        order.keys,
+        order.row,
+        together=len(sizes.SEEDS),
+        empty="step_accuracy step_lock_on step_recall",
     ),
     "survives_oscillation": RowTable(
         "whether overlap makes longer training oscillate", oscillation.keys, oscillation.row
     ),
     "survives_capacity": RowTable(
-        "how many facts a rung can hold", lambda: [c.key for c in capacity.cases()], capacity.row
+        "how many facts a rung can hold",
+        lambda: [c.key for c in capacity.cases()],
+        capacity.row,
+        empty="bits error next next_error next_recall recall",
     ),
     "survives_prices": RowTable(
         "least norms that fit N sequences, by their bags and located",
@@ -211,6 +227,7 @@ ROW_TABLES: dict[str, RowTable] = {
         "the least cross-entropy of facts in one matrix, and what is predicted",
         minimisers.keys,
         minimisers.row,
+        empty="partial",
     ),
     "survives_map": RowTable(
         "predictions for training to the end against small random settings",
@@ -224,6 +241,8 @@ ROW_TABLES: dict[str, RowTable] = {
         lambda: range(len(cases.cases())),
         explorer.predicted,
         "index",
+        together=1000,
         write=explorer.export,
+        empty="accuracy lock_on recall",
     ),
 }

@@ -135,10 +135,10 @@ def wrong_launch_buttons(folder):
     """A chapter has a button for Colab just if `make stamp` knows the address. Its parts:
     test_notebooks.py."""
     wrong = []
-    repository, tag = stamp.source()
+    repository = stamp.source()["repository"]
     for path, page in pages(folder):
         colab = (
-            f"/github/{repository.split('github.com/')[-1]}/blob/{tag}/notebooks/{path.stem}.ipynb"
+            f"/github/{repository.split('github.com/')[-1]}/blob/plain-notebooks/{path.stem}.ipynb"
         )
         found = [link["href"] for link in page.find_all("a", href=re.compile("colab.research"))]
         right = bool(found) == bool(repository) and not [
@@ -177,7 +177,7 @@ def test_book(html, check):
 @pytest.mark.slow
 def test_book_has_its_pages(html):
     found = {path.relative_to(html.resolve()).as_posix() for path, _ in pages(html.resolve())}
-    expected = {"index.html", "book/index.html", "book/notation.html", "book/bibliography.html"}
+    expected = {"index.html", "book/index.html", "book/run_it.html", "book/bibliography.html"}
     notebooks = Path(stamp.ROOT / "notebooks").glob("*.ipynb")
     expected |= {f"notebooks/{path.stem}.html" for path in notebooks}
     assert expected <= found

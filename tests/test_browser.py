@@ -379,6 +379,8 @@ def test_search_finds_a_word_of_each_chapter(html, browser, address):
         page = Tab(context).open(f"{address}search.html?q={word}")
         page.locator(f'#search-results li a[href*="{stem}.html"]').first.wait_for()
         found = {stem: page.evaluate(FOUND, word) for stem, word in rarest.items()}
+        # what every object of JavaScript inherits
+        assert [page.evaluate(FOUND, word) for word in ("__proto__", "constructor")] == [[], []]
     assert {
         stem: rarest[stem] for stem, pages in found.items() if f"notebooks/{stem}" not in pages
     } == {}

@@ -3,8 +3,10 @@ measured."""
 
 import itertools
 import math
+import re
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -714,3 +716,14 @@ def test_certificates_are_not_empty_at_twenty_times_the_half_lock_on_number():
 def test_nothing_is_proved_where_more_is_moved_than_is_stored(dim):
     found = recall_law.recall_bound(torch.eye(4).double(), dim, torch.full((4,), 10.0).double())
     assert found.tolist() == [0.0] * 4
+
+
+def test_what_the_readme_proves():
+    """Its lines run, and its digits are rounded to the safe side."""
+    text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    code, names = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1], {}
+    exec(code, names)
+    found = names["proved"]
+    least = math.floor(1000 * found.accuracy) / 1000
+    assert f"accuracy from {least} to 0.987: a mean over output" in code
+    assert found.at_most.accuracy <= 0.987 and "means over output embeddings" in repr(found)

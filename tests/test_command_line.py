@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from dataclasses import asdict
+from itertools import count
 from pathlib import Path
 
 import pandas as pd
@@ -20,6 +21,7 @@ from recallbook_bounds import coverage
 from recallbook_studies.commands import predicting, sweeping
 from recallbook_studies.commands.plan import plan
 from recallbook_studies.running import archive, committed
+from recallbook_studies.running.catalogue import RowTable
 from recallbook_studies.running.point import OUTCOMES
 from recallbook_studies.running.store import Store
 from recallbook_studies.sweeps import SWEEPS
@@ -102,13 +104,23 @@ COMPLAINTS = {
     **{f"{PREDICT} {option}": said for option, said in NO_FREQUENCIES.items()},
     f"{PLAN} --accuracy most": "argument --accuracy: invalid float value: 'most'",
     f"{PLAN} --width 8": "width=8 is not allowed: a size with --activation",
+    "predict --vcab 64": "no option is called '--vcab'; the nearest is '--vocab'; see",
+    "plan -vocab 64": "no option is called '-vocab'; the nearest is '--vocab'",
+    "sweep trail": "the nearest is 'trial'",
     "sweep nothing": "name='nothing' is not allowed: one of 'trial', 'one_step'",
     "export nothing": "name='nothing' is not allowed",
     "sweep trial --workers 0": "workers=0 is not allowed",
     "sweep trial --workers many": "argument --workers: invalid int value: 'many'",
     "sweep trial --limit -3": "limit=-3 is not allowed",
     "sweep trial --store no/such/folder.sqlite": "a folder that exists",
-    "export trial --store none.sqlite": "run the sweep first",
+    "sweep trial --scheduler x": "missing port number in address 'x'",
+    "export trial --store none.sqlite": "to export, make it first",
+    "table lengths none.sqlite --export": "to export, make it first",
+    "table lengths no/such/folder.sqlite": "a folder that exists",
+    "table nothing x": "name='nothing' is not allowed: one of 'terms_alone'",
+    "table lengths": "store=[] is not allowed: one file to fill",
+    "table lengths x --device cuda": "device='cuda' is not allowed: left out",
+    "table lengths x --part 2/2": "argument --part: invalid I/N, with I from 0 to below N, value",
     "sweep trial --store text.txt": "a store that recallbook made",
     "recompute trial": "name='trial' is not allowed: a sweep with committed results",
     "recompute lock_on --count 0": "count=0 is not allowed",
@@ -132,20 +144,37 @@ def test_errors_are_one_line(command, tmp_path, monkeypatch, capsys):
     assert os.listdir(tmp_path) == ["text.txt"] and (tmp_path / "text.txt").read_text() == "mine"
 
 
-def test_failures_are_counted_and_told(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("command", ["sweep trial", "table squares squares.sqlite"])
+def test_failures_are_counted_and_told(command, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    turns = count()
 
-    def broken(point, problem):
-        raise ArithmeticError("too much") if point.seed == 1 else LookupError("too little")
+    def broken(*given):
+        raise LookupError("too little") if next(turns) % 4 else ArithmeticError("too much")
 
     monkeypatch.setattr("recallbook_studies.running.run.measure", broken)
-    assert main(["sweep", "trial"]) == 1
-    printed = capsys.readouterr().out
-    assert "0 done, 24 failed" in printed
-    assert "6 x ArithmeticError: too much" in printed and "18 x LookupError: too little" in printed
-    assert main(["sweep", "trial"]) == 0 and "0 to do" in capsys.readouterr().out
-    assert main(["sweep", "trial", "--retry", "--limit", "2"]) == 1
-    assert "2 to do" in capsys.readouterr().out
+    monkeypatch.setitem(sweeping.ROW_TABLES, "squares", RowTable("", lambda: range(24), broken))
+    for option, status, failed in (([], 1, 24), ([], 0, 0), (["--retry"], 1, 24)):
+        assert main([*command.split(), *option]) == status
+        printed = capsys.readouterr().out
+        assert f"0 done, {failed} failed" in printed
+        assert ("\n  6 x ArithmeticError: too much\n" in printed) == bool(failed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        ("os.close(1); os.dup2(os.pipe()[1], 1)", 141),
+        ("main.command_parser = lambda *words: os.kill(os.getpid(), 2)", -2),
+    ],
+    ids=["nobody reads", "interrupted while it imports"],
+)
+def test_an_end_without_a_traceback(code, status):
+    code = f"import os; from recallbook import __main__ as main; {code}; main.main()"
+    command = [sys.executable, "-c", code, *PREDICT.split()]
+    done = subprocess.run(command, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (status, b"")
 
 
 def children(process: int) -> list[int]:

@@ -15,10 +15,10 @@ import recallbook as rb
 from recallbook.embedding_laws import LAWS
 from recallbook.setting import LOSS_WEIGHTS, OUTPUT_BIASES
 from recallbook.theory import expected_errors
-from recallbook.theory.caveats import doubts
+from recallbook.theory.caveats import LARGEST, doubts
 from recallbook.theory.prediction import predicted_lock_on, theory_of
 from recallbook_studies import error_map
-from recallbook_studies.ch09 import fresh_map
+from recallbook_studies.ch09 import fresh_map, largest
 from recallbook_studies.ch11 import unequal_map
 from recallbook_studies.error_map import CALLABLES, QUANTITIES, outcomes
 
@@ -168,6 +168,18 @@ def test_differences_are_no_larger_than_sampling_explains(name):
     variance = UNEQUAL[f"{name}_error"] ** 2 + UNEQUAL["predicted_error"] ** 2
     assert np.sqrt(max(0.0, (difference**2 - variance).mean())) < 0.012
     assert abs(difference.mean()) < 3 * np.sqrt(variance.sum()) / len(UNEQUAL) + 0.002
+
+
+def test_what_is_larger_than_anything_simulated_is_warned_of():
+    simulated = pd.concat([MAP, pd.DataFrame(map(vars, largest.SETTINGS))])
+    assert simulated[[*LARGEST]].max().to_dict() == LARGEST
+    sizes = LARGEST | {"samples": 2**31 - 1, "activation": "relu"}
+    assert doubts((), rb.Setting(**sizes)) == []
+    for name, most in LARGEST.items():
+        (found,) = doubts((), rb.Setting(**sizes | {name: most + 1}))
+        assert (
+            found.says(rb.Setting(**sizes | {name: most + 1})) == f"{name}={most + 1} above {most}"
+        )
 
 
 def test_the_map_reaches_as_far_as_its_doubts_say():

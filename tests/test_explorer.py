@@ -80,8 +80,9 @@ def test_the_numbers_of_its_text_are_predictions():
 
 @pytest.fixture(scope="module")
 def tab(html, browser):
-    """The page opened from the disk, with a clipboard."""
+    """The page opened from the disk, with a clipboard, in a browser of 2020."""
     with browser.new_context(**browsing.LOOKS["desktop"]) as context:
+        context.add_init_script("delete Array.prototype.at")
         opened = browsing.Tab(context)
         opened.open((html.resolve() / "book/explorer.html").as_uri())
         opened.page.wait_for_selector("#explorer-page[data-ready]")

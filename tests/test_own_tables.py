@@ -82,7 +82,7 @@ BAD = {
     "an unknown name": (
         "keys",
         np.ones((7, 5)),
-        r"embeddings=\['keys'\].*'input', 'output', 'trigger', 'query'",
+        r"embeddings='keys'.*'input', 'output', 'trigger', 'query'",
     ),
     "a list": ("input", tables()["input"].tolist(), FLOATS),
     "whole numbers": ("input", np.arange(35).reshape(7, 5), f"'ndarray of int64'.*{FLOATS}"),

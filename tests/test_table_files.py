@@ -70,7 +70,7 @@ def test_names(tmp_path, suffix):
         return refuses(r"name='wte'.*without a name", file, "wte")
     assert np.array_equal(rb.read_embeddings(file, "wpe"), OTHER)
     for name in (None, "lm_head", "WTE", ""):
-        refuses(r"name=.*one of the file's names: 'wpe', 'wte'$", file, name)
+        refuses(r"name=.*one of the names in it: 'wpe', 'wte'", file, name)
     refuses("name=3", file, 3)
 
 
@@ -121,8 +121,11 @@ def test_a_pickle_is_refused_and_not_run(tmp_path, suffix):
     file = written(tmp_path, suffix, table)
     refuses(r"a whole .*file without objects", file)
     assert not mark.exists()
-    with contextlib.suppress(FileExistsError):  # four times the same folder
-        loaded = np.load(file, allow_pickle=True)
+    with (
+        contextlib.suppress(FileExistsError),
+        file.open("rb") as opened,
+    ):  # four times the same folder
+        loaded = np.load(opened, allow_pickle=True)
         loaded["wte"] if suffix == ".npz" else None
     assert mark.exists(), "the trap works"
 

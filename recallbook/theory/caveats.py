@@ -9,6 +9,9 @@ from typing import NamedTuple
 from recallbook.setting import Setting
 from recallbook.theory.expected_errors import LARGE
 
+# what was simulated; more sequences than that only approach a limit
+LARGEST = {"vocab": 65536, "seq_len": 1024, "dim": 3987, "width": 32768}
+
 
 class Doubt(NamedTuple):
     """What a setting has that none of those had where predictions were checked."""
@@ -28,11 +31,21 @@ UNMEASURED = Doubt(
     lambda s: not s.law.measured,
     lambda s: f"embeddings={s.embeddings!r} never measured{s.law.caveat}",
 )
+BEYOND = Doubt(
+    "larger than simulated",
+    lambda s: bool(_beyond(s)),
+    lambda s: ", ".join(_beyond(s)),
+)
+
+
+def _beyond(setting: Setting) -> list[str]:
+    sizes = {name: getattr(setting, name) or 0 for name in LARGEST}
+    return [f"{k}={size} above {LARGEST[k]}" for k, size in sizes.items() if size > LARGEST[k]]
 
 
 def doubts(known: Iterable[Doubt], setting: Setting) -> list[Doubt]:
     """Those that apply to a setting, of those that its theory knows."""
-    return [doubt for doubt in (*known, UNMEASURED) if doubt.applies(setting)]
+    return [doubt for doubt in (*known, UNMEASURED, BEYOND) if doubt.applies(setting)]
 
 
 def message(

@@ -4,9 +4,10 @@ predicted. Ours; checked in "Quantiles over draws", appendix of chapter 9.
 Fixed for a whole draw are the mark's score, the scatter and skewness of token scores, $|t|^2$ and
 $Q$, at points of ``recallbook.theory.values``; how many of its $V$ tokens score above any level;
 and which of its $V$ labels the batch favours, whatever is asked. Given these facts are independent,
-but that their counts add up to $N$ and that a fact seen often disturbs all others: what a draw recalls is a count, with the mean and the variance
-of that. No constant is fitted. 128 facts stand for those of a draw, which widens a law by some
-0.01: it shows where $V$ is in the thousands and nothing that is shared decides."""
+but that their counts add up to $N$ and that a fact seen often disturbs all others: what a draw
+recalls is a count, with the mean and the variance of that. No constant is fitted. 128 facts stand
+for those of a draw, which widens a law by some 0.01: it shows where $V$ is in the thousands and
+nothing that is shared decides."""
 
 from __future__ import annotations
 
@@ -15,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float64
 from scipy.special import log_ndtr, ndtr, ndtri
-from scipy.stats import binom
 
 from recallbook.setting import Setting
 from recallbook.theory.feature_kernels import OVERLAP_WEIGHTS, SHUFFLED, Drawn
@@ -31,7 +31,14 @@ from recallbook.theory.recall import (
 )
 from recallbook.theory.symbolic import lock_terms, recall_terms as symbolic
 from recallbook.theory.symbolic.expressions import Array, N, V, Values, d, numeric
-from recallbook.theory.values import FAR, POINTS, effective_dim, normal, shared_by_tokens
+from recallbook.theory.values import (
+    FAR,
+    POINTS,
+    binomial_quantile,
+    effective_dim,
+    normal,
+    shared_by_tokens,
+)
 
 FACTS = 128  # of each draw; as many as there are asked tokens for one drawn MLP
 BLOCK = 2**POINTS // FACTS  # draws at a time
@@ -109,7 +116,7 @@ def _counted(mean: Array, variance: Array) -> Array:
     in order."""
     mean, variance = np.clip(mean, 0, 1)[:, None], np.maximum(variance, TINY)[:, None]
     trials = np.clip(np.round(mean * (1 - mean) / variance), 1, 1e9)
-    return np.sort(binom.ppf(LEVELS, trials, mean) / trials, axis=None)
+    return np.sort(binomial_quantile(LEVELS, trials, mean) / trials, axis=None)
 
 
 def _effect(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from recallbook.arguments import check_flag, check_share, not_allowed
+from recallbook.arguments import check_choices, check_flag, check_share, not_allowed
 from recallbook.setting import Setting
 from recallbook.theory.caveats import doubts, message
 from recallbook.theory.draws import DrawLaw
@@ -148,15 +148,7 @@ def theory_of(setting: Setting, embeddings: Embeddings | Mapping[str, Any] | Non
 
 def check_without(theory: Theory, setting: Setting, without: Iterable[str]) -> tuple[str, ...]:
     """Return ``without`` as a tuple of names of the theory's terms."""
-    names = theory.names(setting)
-    allowed = "a collection of names of ledger terms: " + ", ".join(names)
-    if isinstance(without, str) or not isinstance(without, Iterable):
-        raise not_allowed("without", without, allowed)
-    without = tuple(without)
-    for name in without:
-        if name not in names:
-            raise not_allowed("without", name, allowed)
-    return without
+    return check_choices("without", without, theory.names(setting))
 
 
 def predicted_lock_on(setting: Setting, *, warn: bool = True) -> float:

@@ -9,7 +9,6 @@ from functools import lru_cache
 
 import numpy as np
 from scipy.special import betainc, ndtr
-from scipy.stats import binom
 
 from recallbook.setting import Setting
 from recallbook.theory.feature_kernels import (
@@ -24,6 +23,7 @@ from recallbook.theory.symbolic.expressions import Array, Values, d as D, numeri
 from recallbook.theory.values import (
     FAR,
     POINTS,
+    binomial_quantile,
     coordinate_shape,
     cosine,
     effective_dim,
@@ -50,15 +50,13 @@ def located_counts(setting: Setting, lock: Lock, without: tuple[str, ...] = ()) 
     if samples / vocab > LARGEST_COUNT:
         mean = samples / vocab * lock.token
         return np.maximum(mean + np.sqrt(mean) * normal("count"), 0)
-    located: Array = binom.ppf(uniform()["thinning"], fact_counts(samples, vocab), lock.token)
-    return located
+    return binomial_quantile(uniform()["thinning"], fact_counts(samples, vocab), lock.token)
 
 
 @lru_cache(maxsize=64)
 def fact_counts(samples: int, vocab: int) -> Array:
     """How often the asked fact occurs in the batch, at every point."""
-    counts: Array = binom.ppf(uniform()["count"], samples, 1 / vocab)
-    return counts
+    return binomial_quantile(uniform()["count"], samples, 1 / vocab)
 
 
 def overlaps(setting: Setting, triggers: Array | None = None) -> Drawn:
