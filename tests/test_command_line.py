@@ -104,8 +104,8 @@ COMPLAINTS = {
     **{f"{PREDICT} {option}": said for option, said in NO_FREQUENCIES.items()},
     f"{PLAN} --accuracy most": "argument --accuracy: invalid float value: 'most'",
     f"{PLAN} --width 8": "width=8 is not allowed: a size with --activation",
-    "predict --vcab 64": "no option is called '--vcab'; the nearest is '--vocab'; see",
-    "plan -vocab 64": "no option is called '-vocab'; the nearest is '--vocab'",
+    "predict --vcab 64": "the nearest is '--vocab'",
+    "plan -vocab 64": "option='-vocab' is not allowed: one of",
     "sweep trail": "the nearest is 'trial'",
     "sweep nothing": "name='nothing' is not allowed: one of 'trial', 'one_step'",
     "export nothing": "name='nothing' is not allowed",
@@ -318,31 +318,20 @@ def test_predict_says_what_the_package_says_of_any_setting(few_draws, capsys, se
 
 
 def test_predict_searches_among_unequal_facts_when_asked(capsys, monkeypatch, few_draws):
-    asked = {}
-    monkeypatch.setattr(
-        predicting, "phase", lambda setting: asked.setdefault("phase", setting) and "coverage"
-    )
-    monkeypatch.setattr(
-        predicting,
-        "critical_samples",
-        lambda **fields: asked.setdefault("critical", fields) and 96.0,
-    )
+    asked = []
+    for name, found in {"phase": "coverage", "critical_samples": 96.0}.items():
+        monkeypatch.setattr(
+            predicting, name, lambda *one, found=found, **rest: asked.append(one or rest) or found
+        )
     command = "predict --vocab 8 --seq-len 3 --dim 8 --samples 64 --zipf 0.5 --accuracy 0.3".split()
+    assert main(command) == 0 and not asked, "not asked for, not found"
     assert main([*command, "--search"]) == 0
     words = capsys.readouterr().out
-    assert (
-        "costs most accuracy: coverage" in words
-        and "N for accuracy 0.3 at this d: 96 predicted" in words
-    )
-    assert "proved" not in words
-    setting = rb.Setting(vocab=8, seq_len=3, dim=8, samples=64, trigger_in_values=False, zipf=0.5)
-    assert asked["phase"] == setting
-    sought = {
-        name: value for name, value in asked["critical"].items() if name not in ("accuracy", "warn")
-    }
-    assert rb.Setting(**sought, samples=64) == setting and asked["critical"]["accuracy"] == 0.3
-    asked.clear()
-    assert main(command) == 0 and not asked, "not asked for, not found"
+    assert "costs most accuracy: coverage" in words and "proved" not in words
+    assert "N for accuracy 0.3 at this d: 96 predicted" in words
+    (setting,), sought = asked
+    assert setting == rb.Setting(vocab=8, seq_len=3, dim=8, samples=64, zipf=0.5)
+    assert sought | {"samples": 64} == vars(setting) | {"accuracy": 0.3, "warn": False}
 
 
 @pytest.mark.slow

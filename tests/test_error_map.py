@@ -173,13 +173,10 @@ def test_differences_are_no_larger_than_sampling_explains(name):
 def test_what_is_larger_than_anything_simulated_is_warned_of():
     simulated = pd.concat([MAP, pd.DataFrame(map(vars, largest.SETTINGS))])
     assert simulated[[*LARGEST]].max().to_dict() == LARGEST
-    sizes = LARGEST | {"samples": 2**31 - 1, "activation": "relu"}
-    assert doubts((), rb.Setting(**sizes)) == []
-    for name, most in LARGEST.items():
-        (found,) = doubts((), rb.Setting(**sizes | {name: most + 1}))
-        assert (
-            found.says(rb.Setting(**sizes | {name: most + 1})) == f"{name}={most + 1} above {most}"
-        )
+    assert doubts((), rb.Setting(**LARGEST, samples=1)) == []
+    larger = rb.Setting(**{name: most + 1 for name, most in LARGEST.items()}, samples=1)
+    (found,) = doubts((), larger)
+    assert found.says(larger).count(" above ") == len(LARGEST)
 
 
 def test_the_map_reaches_as_far_as_its_doubts_say():

@@ -45,7 +45,7 @@ def rows_of_plane(*numbers):
 
 # training amplifies rounding: rows of the ladder are made again as means over seeds, in
 # test_survives.py
-LADDER = ["", "_map", "_order", "_oscillation", "_prices", "_tuning"]
+LADDER = ["", "_map", "_order", "_oscillation", "_scarce", "_tuning", "_unclean"]
 # two of 60 draws may cross a quantile on another processor, or with another order of sums
 QUANTILES = {
     column: 2.1 / quantiles.SEEDS if "below" in column else 2e-3

@@ -108,8 +108,7 @@ def predicted(setting: Setting, wanted: float, *, search: bool = True) -> Iterat
 def _predict(chosen: argparse.Namespace) -> int:
     setting = Setting(**chosen_fields(chosen))
     wanted = check_share("accuracy", chosen.accuracy)
-    if theory_of(setting).sampled:
-        print(SLOW, file=sys.stderr, flush=True)
+    _say_if_slow(setting)
     shown = 0
     for found in predicted(setting, wanted, search=chosen.search):
         lines = [] if chosen.json else _prediction(found)
@@ -117,6 +116,13 @@ def _predict(chosen: argparse.Namespace) -> int:
         shown = len(lines)
     print(as_json(found) if chosen.json else HOLDS)
     return 0
+
+
+def _say_if_slow(setting: Setting, embeddings: Mapping[str, Any] | None = None) -> None:
+    theory = theory_of(setting, embeddings)
+    theory.needs(setting)  # refuses what it does not cover
+    if theory.sampled:
+        print(SLOW, file=sys.stderr, flush=True)
 
 
 def _outcomes(values: Mapping[str, Any]) -> str:
@@ -200,7 +206,7 @@ def outcomes(table: Any, chosen: argparse.Namespace) -> Iterator[tuple[str, Any]
     setting = Setting(vocab=len(table), dim=table.shape[1], **chosen_fields(chosen))
     given = {"input": table / math.sqrt((table**2).sum(axis=1).mean())}
     problem = draw(setting, chosen.seed, embeddings=given)  # refuses rows that are equal
-    print(SLOW, file=sys.stderr, flush=True)
+    _say_if_slow(setting, given)
     yield "predicted", predict(setting, warn=False, embeddings=given)
     if chosen.certify:
         small = form_size(setting) <= LARGEST_FORM

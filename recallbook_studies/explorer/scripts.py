@@ -84,7 +84,7 @@ def facts() -> dict[str, Any]:
             "few": [expected_errors.FEWEST_TOKENS, expected_errors.FEWEST_DIMS],
             "large": expected_errors.LARGE,
         },
-        "trained": {"near": trained.NEAR, "about": trained.ABOUT},
+        "trained": {"near": trained.NEAR, "about": trained.ABOUT, "mapped": trained.MAPPED},
         "shared": {
             kind: [round(shared_part(kind, flag), 6) for flag in (False, True)]
             for kind in cases.ACTIVATIONS
