@@ -33,7 +33,8 @@ def not_allowed(field: str, value: object, allowed: str) -> ValueError:
         shown = f"{type(value).__name__} of too many digits"
     if len(shown) > LONGEST_REPR:
         shown = shown[:LONGEST_REPR] + "..."
-    near = get_close_matches(shown.lower(), re.findall(r"'([\w-][^'(]*)", allowed), 1)
+    names = re.findall(r"'([\w-][^'(]*)", allowed)
+    near = get_close_matches(shown.strip("'").lower(), names, 1)
     hint = f"; the nearest is {near[0]!r}" if near else ""
     return ValueError(f"{field}={shown} is not allowed: {allowed}{hint}")
 

@@ -236,7 +236,11 @@ def strict(text):
     return json.loads(text, parse_constant=refuse)
 
 
-def test_predict_says_what_the_package_says(capsys):
+def interrupted(**fields):
+    raise KeyboardInterrupt
+
+
+def test_predict_says_what_the_package_says(capsys, monkeypatch):
     command = [*PREDICT.split(), "--trigger-in-values"]
     assert main([*command, "--json"]) == 0
     found = strict(capsys.readouterr().out)
@@ -259,8 +263,9 @@ def test_predict_says_what_the_package_says(capsys):
         "one_gradient_samples": rb.minimum_samples(64, 8, 48, 0.9),
         "capacity": rb.capacity(512, 8, 48, trigger_in_values=True, warn=False),
     }
-    assert main(command) == 0
-    lines = capsys.readouterr().out.splitlines()
+    monkeypatch.setattr(predicting, "critical_samples", interrupted)
+    assert main(command) == 130
+    lines = capsys.readouterr().out.splitlines()  # what was known is printed
     for line, start, part in zip(
         lines,
         ("", "typically off by: ", "one draw in ten below: "),
