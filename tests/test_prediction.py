@@ -186,4 +186,4 @@ def test_a_prediction_seldom_returns_to_a_module_that_it_left():
         finally:
             sys.setprofile(before)
     stays = [name for name, _ in groupby(entered)]
-    assert len(stays) - len(set(stays)) <= 15, stays
+    assert len(stays) - len(set(stays)) <= 18, stays  # three for the expected error

@@ -136,12 +136,16 @@ def _effect(
     if setting.samples / setting.vocab > LARGEST_COUNT:
         return effect
     terms, own_variance = symbolic.recall_terms(), numeric(symbolic.own_variance())
-    signal, pull, noise = (
-        numeric(term)(values) for term in (terms.signal, terms.pull, terms.noise)
-    )
+    # nothing is stored: all neurons may be silent
+    with np.errstate(invalid="ignore", divide="ignore"):
+        pull = np.nan_to_num(numeric(terms.pull)(values), posinf=0.0, neginf=0.0)
+    signal, noise = numeric(terms.signal)(values), np.maximum(numeric(terms.noise)(values), TINY)
     more = {**values, symbolic.nu: values[symbolic.nu] + MORE * values[symbolic.mu]}
     alone = {**values, symbolic.J: np.maximum(values[symbolic.J] - asked.common, 0)}
-    noisier, weights = numeric(terms.noise)(more), OVERLAP_WEIGHTS if asked.law.shape[1] else [1.0]
+    noisier, weights = (
+        np.maximum(numeric(terms.noise)(more), TINY),
+        OVERLAP_WEIGHTS if asked.law.shape[1] else [1.0],
+    )
     dim = effective_dim(setting) if setting.law.geometry == "spherical" else FAR
     weight = weight * (setting.vocab - 1) * np.exp(-log_chance_of / (setting.vocab - 1))
 

@@ -8,6 +8,7 @@ without an MLP, in ``expected_errors.csv`` beside this module. A feature $f$ is 
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Mapping
 from functools import cache, lru_cache
@@ -15,7 +16,6 @@ from importlib.resources import files
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from recallbook.setting import Setting
 from recallbook.theory import hermite
@@ -37,7 +37,7 @@ class ExpectedError(NamedTuple):
     recall: float
 
 
-class Shape(NamedTuple):
+class ActivationShape(NamedTuple):
     """What errors depend on in an activation: the shares of its variance that are not linear, near
     zero and at unit variance, and half the logarithm of the kurtosis there."""
 
@@ -47,7 +47,7 @@ class Shape(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def shape(activation: hermite.Phi) -> Shape:
+def shape(activation: hermite.Phi) -> ActivationShape:
     """The shape of an activation; of a constant one 0."""
     xi, weights = hermite.normal_rule()
 
@@ -60,7 +60,7 @@ def shape(activation: hermite.Phi) -> Shape:
         ) / square**2
 
     (even, _), (curved, kurtosis) = at(NEARLY), at(1.0)
-    return Shape(even, curved, math.log(max(kurtosis, 1.0)) / 2)
+    return ActivationShape(even, curved, math.log(max(kurtosis, 1.0)) / 2)
 
 
 def variables(setting: Setting, outcomes: Mapping[str, float], name: str) -> dict[str, float]:
@@ -101,9 +101,11 @@ def product(given: Mapping[str, float], feature: str) -> float:
 def weights(mlp: bool) -> dict[str, dict[str, float]]:
     """For each outcome the weights of its features, by name."""
     with WEIGHTS.open() as file:
-        frame = pd.read_csv(file, dtype={"feature": str})
-    part = frame[frame["mlp"] == mlp].set_index("feature")
-    return {name: part[name].dropna().to_dict() for name in ExpectedError._fields}
+        part = [row for row in csv.DictReader(file) if row["mlp"] == str(mlp)]
+    return {
+        name: {row["feature"]: float(row[name]) for row in part if row[name]}
+        for name in ExpectedError._fields
+    }
 
 
 def expected_errors(setting: Setting, outcomes: Mapping[str, float]) -> dict[str, float]:
