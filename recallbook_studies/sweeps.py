@@ -11,6 +11,7 @@ from recallbook_studies.ch09 import (
     capacities,
     envelope,
     four_corners,
+    fresh_map,
     geometry,
     label_frequencies,
     large_sizes,
@@ -161,6 +162,20 @@ ROW_TABLES: dict[str, RowTable] = {
         quantiles.keys,
         quantiles.row,
         empty="width",
+    ),
+    "fresh_map": RowTable(
+        "a fresh test of predictions: settings and seeds that nothing was fitted to",
+        fresh_map.keys,
+        fresh_map.row,
+        ["kind", "index"],
+        finish=error_map.finish,
+        suffix=".parquet",
+    ),
+    "fresh_coverage": RowTable(
+        "draws at new settings where coverage rules",
+        fresh_map.covered_keys,
+        fresh_map.covered_row,
+        ["place", "seed"],
     ),
     "unequal_error_map": RowTable(
         "the map of errors with facts that are not equal",

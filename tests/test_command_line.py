@@ -253,6 +253,7 @@ def test_predict_says_what_the_package_says(capsys, monkeypatch):
     assert found == {
         **vars(rb.Outcome(*(getattr(expected, name) for name in OUTCOMES))),
         "quantiles": {str(q): expected.quantile(q)._asdict() for q in (0.1, 0.5, 0.9)},
+        "expected_error": expected.expected_error._asdict(),
         "doubts": found["doubts"],
         "binds": rb.phase(setting),
         "covered": coverage.covered_accuracy(64, 512),
@@ -266,7 +267,10 @@ def test_predict_says_what_the_package_says(capsys, monkeypatch):
     assert main(command) == 130
     lines = capsys.readouterr().out.splitlines()  # what was known is printed
     for line, start, part in zip(
-        lines, ("", "one draw in ten below: "), (expected, expected.quantile(0.1)), strict=False
+        lines,
+        ("", "typically off by: ", "one draw in ten below: "),
+        (expected, expected.expected_error, expected.quantile(0.1)),
+        strict=False,
     ):
         words = (
             f"accuracy {part.accuracy:.2f}, lock-on {part.lock_on:.2f}, recall {part.recall:.2f}"
@@ -287,7 +291,7 @@ def test_predict_passes_doubts_on_and_has_no_numbers_that_are_none(capsys):
         == 0
     )
     found = strict(capsys.readouterr().out)
-    assert found["doubts"].startswith("prediction in doubt: vocab=40 below 60")
+    assert found["doubts"] is None and found["expected_error"]["recall"] < 0.03
     assert found["ledger"]["mean bias"]["size"] is None, "there is no attention to lock at L = 1"
     sizes = {"vocab": 40, "seq_len": 1, "dim": 96, "trigger_in_values": False}
     assert found["critical_samples"] == rb.critical_samples(**sizes, accuracy=0.5)
@@ -341,7 +345,7 @@ def test_plan_says_what_the_package_says(capsys):
     assert main([*PLAN.split(), "--json"]) == 0
     found = strict(capsys.readouterr().out)
     assert found == json.loads(json.dumps(asdict(expected)))
-    assert list(found) == "wanted best cost predicted one_in_ten binds".split()
+    assert list(found) == "wanted best cost predicted typically_off one_in_ten binds".split()
     assert main(PLAN.split()) == 0
     printed = capsys.readouterr().out
     assert f"N = {expected.best.samples}, d = 64" in printed

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import matplotlib
 import resvg_py
-import stamp
+from archive import stamp  # which knows where the modules of the book lie
 from docutils import nodes
 from sphinx.errors import ExtensionError
 

@@ -74,8 +74,10 @@ def weights(name: str, at: Setting) -> int:
 def held(case: Trial, facts: int) -> pd.Series:
     """Share of the facts that is recalled, for each seed."""
     rung, at = RUNGS[case.rung], setting(case, facts)
-    pair = {"rate": tuning.coarse(case.rung).rate, "decay": case.decay}
-    found = train(rung, at, sizes.SEEDS, **pair, steps=case.steps, batch=BATCH, looks=1).outcomes
+    found = train(
+        rung, at, sizes.SEEDS, rate=tuning.coarse(case.rung).rate, decay=case.decay,
+        steps=case.steps, batch=BATCH, looks=1,
+    ).outcomes  # fmt: skip
     return found["recall"]
 
 

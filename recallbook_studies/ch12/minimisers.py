@@ -49,7 +49,7 @@ class Minimum(NamedTuple):
 
 def minimum(
     inputs: Float64[np.ndarray, "K d"],
-    outputs: Float64[np.ndarray, "*K V d"],
+    outputs: Float64[np.ndarray, "... V d"],
     labels: Int64[np.ndarray, " K"],
     counts: Float64[np.ndarray, " K"],
     enough: float = ENOUGH,

@@ -112,7 +112,7 @@ class LadderModel(nn.Module):
         self.to(problem.device, problem.dtype)
 
     def forward(
-        self, tokens: Int64[Tensor, "B T"], marked: Int64[Tensor, B * places]
+        self, tokens: Int64[Tensor, "B T"], marked: Int64[Tensor, "B ..."]
     ) -> tuple[Float[Tensor, "B V"], list[Float[Tensor, "B H asked T"]]]:
         """Logits ``(B, V)``, and the attention weights of each layer. The trigger is added at the
         place, or places, ``marked``."""

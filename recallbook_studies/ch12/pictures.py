@@ -49,7 +49,11 @@ def draw_curves(ax: Axes, frame: pd.DataFrame, names: Sequence[str]) -> None:
     for index, name in enumerate(names):
         part = table[table["rung"] == name]
         part = part.assign(samples=part["samples"] * 1.015 ** (index - len(names) / 2))
-        style = {"color": COLOURS[index % 6], "marker": MARKERS[index % 5], "linewidth": 0.8}
+        style: dict[str, Any] = {
+            "color": COLOURS[index % 6],
+            "marker": MARKERS[index % 5],
+            "linewidth": 0.8,
+        }
         plot_intervals(ax, part, "samples", name, **style)
     counts = np.geomspace(table["samples"].min(), table["samples"].max())
     ax.plot(counts, ladder_laws.seen(sizes.VOCAB, counts), color="black", label="coverage")

@@ -135,7 +135,7 @@ def train(
         return _three_steps(problems, test_samples)
     exams = [examine(rung, problem, test_samples) for problem in problems]
     problems = [one.problem for one in exams]
-    data, fresh, facts = (_stacked(parts) for parts in list(zip(*exams, strict=True))[1:])
+    data, fresh, facts = (_stacked(list(parts)) for parts in list(zip(*exams, strict=True))[1:])
     batch = setting.samples if rung.data == "full" else batch
     order = torch.stack([orders(p.seed, setting.samples, batch, steps) for p in problems])
     models = [LadderModel(rung, problem) for problem in problems]
