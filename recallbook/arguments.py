@@ -111,6 +111,11 @@ check_share = partial(
     check_number, allowed="a number between 0 and 1", holds=lambda share: 0 < share < 1
 )
 
+# from 0 to 4
+check_exponent = partial(
+    check_number, allowed="a number from 0 to 4", holds=lambda exponent: 0 <= exponent <= 4
+)
+
 
 def check_rates(eta: Any, gamma: Any) -> tuple[float, float] | tuple[None, None]:
     """Both rates ``None`` (the early-phase limit), or both finite and positive."""

@@ -13,8 +13,8 @@ from jaxtyping import Float64
 from recallbook.activations import ACTIVATIONS, Activation
 from recallbook.arguments import (
     check_choice,
+    check_exponent,
     check_flag,
-    check_number,
     check_optional,
     check_size,
     not_allowed,
@@ -34,12 +34,6 @@ LATER = {
     "loss_weights": "equal",
     "output_bias": "none",
 }
-
-
-# value to a finite float from 0 to 4
-check_exponent = partial(
-    check_number, allowed="a number from 0 to 4", holds=lambda exponent: 0 <= exponent <= 4
-)
 
 
 def check_activation(field: str, value: Any) -> str | Activation:

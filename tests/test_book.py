@@ -248,7 +248,8 @@ def test_the_readme_runs_and_its_certificate_is_proved():
     exec(re.search(r"```python\n(.*?)```", text, re.DOTALL)[1], names)
     found = names["proved"]
     least, most = map(float, re.search(r"accuracy from (.*) to (.*): a mean", text).groups())
-    assert least <= found.accuracy < least + 0.001 and most - 0.001 < found.at_most.accuracy <= most
+    assert [least, most] == pytest.approx([found.accuracy, found.at_most.accuracy], abs=1e-3)
+    assert least < found.accuracy and most > found.at_most.accuracy
     assert "means over output embeddings" in repr(found)
 
 

@@ -26,14 +26,9 @@ SMALL = GENERATOR.standard_normal((12, 5)) * np.array([3, 2, 1, 1, 0.5]) + 0.3
 
 def test_every_number_by_hand():
     found, pairs = rb.examine(SMALL), list(itertools.combinations(range(12), 2))
-    rows = [list(map(float, row)) for row in SMALL]
-    products = {
-        (a, b): sum(x * y for x, y in zip(rows[a], rows[b], strict=True))
-        for a in range(12)
-        for b in range(12)
-    }
-    squares = [products[a, a] for a in range(12)]
-    scale, covariance = sum(squares) / 12, np.cov(SMALL.T, bias=True)
+    products, covariance = np.inner(SMALL, SMALL), np.cov(SMALL.T, bias=True)
+    squares = products.diagonal()
+    scale = squares.mean()
     cosines = {(a, b): products[a, b] / (squares[a] * squares[b]) ** 0.5 for a, b in pairs}
     exact = {"rows": 12, "dim": 5, "repeated_rows": 0, "zero_rows": 0, "sampled_rows": 12}
     exact["most_alike"] = max(cosines, key=lambda pair: abs(cosines[pair]))
@@ -41,11 +36,11 @@ def test_every_number_by_hand():
     near = {
         "mean_square_length": scale,
         "length_variance": sum((square - scale) ** 2 for square in squares) / 12 / scale**2,
-        "mean_share": sum((sum(row[i] for row in rows) / 12) ** 2 for i in range(5)) / scale,
+        "mean_share": products.sum() / 144 / scale,
         "coherence": max(map(abs, cosines.values())),
         "spectrum": np.linalg.eigvalsh(covariance)[::-1],
         "centred_dim": np.trace(covariance) ** 2 / np.trace(covariance @ covariance),
-        "uncentred_dim": scale**2 / (sum(value**2 for value in products.values()) / 144),
+        "uncentred_dim": scale**2 / (products**2).mean(),
         "pair_dim": scale**2 / np.mean([products[pair] ** 2 for pair in pairs]),
         "cosine_dim": 1 / np.mean([value**2 for value in cosines.values()]),
         "cosines": np.quantile(np.abs(list(cosines.values())), found.levels),

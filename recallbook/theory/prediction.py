@@ -148,7 +148,7 @@ def theory_of(setting: Setting, embeddings: Embeddings | Mapping[str, Any] | Non
 
 def check_without(theory: Theory, setting: Setting, without: Iterable[str]) -> tuple[str, ...]:
     """Return ``without`` as a tuple of names of the theory's terms."""
-    return check_choices("without", without, theory.names(setting))
+    return check_choices("without", without, theory.names(setting)) if without != () else ()
 
 
 def predicted_lock_on(setting: Setting, *, warn: bool = True) -> float:
