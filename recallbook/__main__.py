@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from importlib.metadata import entry_points
 from typing import Any
 
-from recallbook.arguments import not_allowed
+from recallbook.arguments import check_choices
 
 # of entry points: functions that add commands to the parser's, and return what is listed at the end
 # of its help
@@ -33,11 +33,9 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Name an option that does not exist before one that is missing."""
-        known = list(self._option_string_actions)
-        for word in args if self._subparsers is None else ():
-            flag = word.split("=")[0]
-            if re.match("--?[a-z]", flag) and flag not in known:
-                self.error(str(not_allowed("option", flag, f"one of {known}")))
+        flags = [word.split("=")[0] for word in args if re.match("--?[a-z]", word)]
+        if not self._subparsers:
+            check_choices("option", flags, tuple(self._option_string_actions))
         return super().parse_known_args(args, namespace)
 
     def options(self, table: Mapping[str, tuple[Any, str, Any, str]]) -> None:

@@ -7,6 +7,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, Union
 
 import numpy as np
@@ -29,14 +30,11 @@ def not_allowed(field: str, value: object, allowed: str) -> ValueError:
     try:
         shown = " ".join(repr(value).split())
     except ValueError:  # Python writes no integer of more than some thousand digits
-        shown = (
-            f"an integer of {int(value).bit_length()} bits"
-            if isinstance(value, int)
-            else type(value).__name__
-        )
+        shown = f"{type(value).__name__} of too many digits"
     if len(shown) > LONGEST_REPR:
         shown = shown[:LONGEST_REPR] + "..."
-    near = get_close_matches(shown.lower(), re.findall(r"'([\w-][^'(]*)", allowed), 1)
+    names = re.findall(r"'([\w-][^'(]*)", allowed)
+    near = get_close_matches(shown.strip("'").lower(), names, 1)
     hint = f"; the nearest is {near[0]!r}" if near else ""
     return ValueError(f"{field}={shown} is not allowed: {allowed}{hint}")
 
@@ -87,9 +85,8 @@ def check_choices(field: str, values: object, choices: tuple[str, ...]) -> tuple
     return tuple(check_choice(field, value, choices) for value in values)
 
 
-def check_seed(field: str, value: Any) -> int:
-    """Return ``value`` as a non-negative ``int`` of any size."""
-    return check_size(field, value, 0, math.inf, "a non-negative integer")
+# value to a non-negative integer of any size
+check_seed = partial(check_size, smallest=0, largest=math.inf, allowed="a non-negative integer")
 
 
 def check_number(field: str, value: Any, allowed: str, holds: Callable[[float], bool]) -> float:
@@ -109,9 +106,10 @@ def check_rate(field: str, value: Any, allowed: str = "a finite number above 0")
     return check_number(field, value, allowed, lambda rate: 0 < rate < math.inf)
 
 
-def check_share(field: str, value: Any) -> float:
-    """Return ``value`` as a ``float`` strictly between 0 and 1."""
-    return check_number(field, value, "a number between 0 and 1", lambda share: 0 < share < 1)
+# value to a float strictly between 0 and 1
+check_share = partial(
+    check_number, allowed="a number between 0 and 1", holds=lambda share: 0 < share < 1
+)
 
 
 def check_rates(eta: Any, gamma: Any) -> tuple[float, float] | tuple[None, None]:

@@ -17,7 +17,7 @@ from typing import Any
 
 from scipy.special import gammaln, lambertw
 
-from recallbook.arguments import check_number, check_size, not_allowed
+from recallbook.arguments import check_number, check_optional, check_size, not_allowed
 from recallbook.theory.symbolic.expressions import L, N, V, numeric
 from recallbook_bounds import information_terms
 
@@ -27,6 +27,15 @@ check_noise = partial(  # whose square neither vanishes nor overflows
     "reading_error",
     allowed="a number from 1e-100 to 1e+100",
     holds=lambda c: 1e-100 <= c <= 1e100,
+)
+check_error = partial(
+    check_optional,
+    partial(
+        check_number,
+        allowed="a number from 0 to below 1, or None (for the mean fraction)",
+        holds=lambda error: 0 <= error < 1,
+    ),
+    "error",
 )
 check_accuracy = partial(
     check_number,
@@ -174,14 +183,6 @@ def information_samples(
     # so few sequences that some directions of the labels stay empty; with all of them there is
     # enough
     return float(brentq(spare, 0.0, float(rows)))
-
-
-def check_error(value: Any) -> float | None:
-    """Return ``value`` as a probability from 0 to below 1, or ``None``."""
-    allowed = "a number from 0 to below 1, or None (for the mean fraction)"
-    if value is None:
-        return None
-    return check_number("error", value, allowed, lambda error: 0 <= error < 1)
 
 
 def _check_sizes(

@@ -305,7 +305,8 @@ def _least(
     r"""Order each row: $P_{(j)}$ rising, the tokens in this order, and how often each is the first
     of ``count`` tokens, $S_j^{L-1}-S_{j+1}^{L-1}$ (prop-upper-draw, step 1)."""
     ordered, which = chances.sort(dim=1)
-    later = others[which].flip(1).cumsum(dim=1).flip(1) ** count
+    share = others[which].flip(1).cumsum(dim=1).flip(1)
+    later = (share / share[:, :1]) ** count  # the first is 1: a power would magnify its rounding
     return ordered, which, -torch.diff(later, append=torch.zeros_like(later[:, :1]))
 
 

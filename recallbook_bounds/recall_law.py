@@ -91,8 +91,8 @@ def stored_weights(problem: Problem) -> Float[Tensor, "V V"]:
     With loss weights $q_j$ has the factor $\omega_j$; with an output bias $c_j$ times their sum is
     taken off. What step 3 stores if every training sequence locks, in the early-phase limit. Labels
     are named by their token. A row that rounding could turn by more than ``SAFETY`` over $\sqrt d$
-    is zero, because such an angle can change a chance by ``SAFETY``: nothing is proved about its
-    fact. Where orthonormal outputs leave no chance, ``STEADY`` is enough."""
+    is not a number, because such an angle can change a chance by ``SAFETY``: nothing is proved
+    about its fact. Where orthonormal outputs leave no chance, ``STEADY`` is enough."""
     setting = problem.setting
     informative = problem.tokens.gather(1, problem.positions[:, None])[:, 0].long()
     f = torch.bincount(informative, minlength=setting.vocab).to(problem.dtype) / setting.samples
@@ -105,8 +105,8 @@ def stored_weights(problem: Problem) -> Float[Tensor, "V V"]:
     terms = setting.vocab + setting.dim + setting.feature_dim
     least = 1 / STEADY if setting.law.geometry == "orthonormal" else setting.dim**0.5 / SAFETY
     rounding = 2.0**-53 * terms * lengths(g) * size
-    proved = torch.linalg.norm(q, dim=1) > least * rounding
-    return torch.where(proved[:, None], q, 0.0)
+    proved = torch.linalg.norm(q, dim=1) >= least * rounding  # a row of zeros is proved by zeros
+    return torch.where(proved[:, None], q, math.nan)
 
 
 def beats(right: Tensor, wrong: Tensor, length: Tensor, dim: int) -> Tensor:
@@ -123,7 +123,7 @@ def union_bound(q: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]:
     """Bound the chance that fact $v$ is recalled from below, ``(V,)``: one minus the chances of all
     wrong labels; at least 0."""
     lost = _comparisons(q, dim).sum(dim=1)
-    return torch.where(q.any(dim=1), (1 - lost - SAFETY).clamp(min=0), 0.0)
+    return torch.where(_known(q), (1 - lost - SAFETY).clamp(min=0), 0.0)
 
 
 def _comparisons(q: Float[Tensor, "V V"], dim: int) -> Float[Tensor, "V V"]:
@@ -151,7 +151,7 @@ def recall_bound(
         away = ahead[v, None, None].clamp(max=FAR).numpy() / chi.edges[:, None]
         logs = np.stack([log_wins(q_hat, v, chi.edges, edge, away) for edge in xi.edges])
         found[v] = torch.from_numpy(_over_cells(logs, xi, chi))
-    known = torch.where(q.any(dim=1), (found - SAFETY).clamp(min=0), 0.0)
+    known = torch.where(_known(q), (found - SAFETY).clamp(min=0), 0.0)
     if moved is not None:
         return torch.where(ahead < FAR, known, 0.0)
     return torch.maximum(known, union_bound(q, dim))
@@ -177,11 +177,13 @@ def recall_at_most(
     For Gaussian output embeddings by the tangents of :func:`_wins_at_most`, and what lies outside
     the grid counts as recalled; never above the chance against one wrong label, nor one over the
     number of labels with as much weight. On the sphere only labels of equal weight are counted.
-    Rows of zeros: 1, nothing is proved."""
+    Rows of zeros leave all labels alike, $\frac1V$; where nothing is proved, 1."""
     right = q.diagonal()[:, None]
+    unknown = torch.where(q.isnan().any(dim=1), 1.0, 1 / len(q))
     if geometry == "orthonormal":
         slack = 2 * STEADY * torch.linalg.norm(q, dim=1, keepdim=True)
-        return torch.gt(q, right + slack).any(dim=1).logical_not().to(q.dtype)
+        ahead = torch.gt(q, right + slack).any(dim=1).logical_not().to(q.dtype)
+        return torch.where(_known(q), ahead, unknown)
     level = torch.eq if geometry == "spherical" else torch.ge
     found = 1 / level(q, right).sum(dim=1).to(q.dtype)
     if geometry == "normal":
@@ -191,7 +193,12 @@ def recall_at_most(
         for q_hat, v in _blocks(q):
             inside = torch.from_numpy(_wins_at_most(q_hat, v, xi, chi))
             found[v] = torch.minimum(found[v], inside + outside)
-    return torch.where(q.any(dim=1), (found + SAFETY).clamp(max=1), 1.0)
+    return torch.where(_known(q), (found + SAFETY).clamp(max=1), unknown)
+
+
+def _known(q: Float[Tensor, "V V"]) -> Bool[Tensor, " V"]:
+    """Say which facts have weights, neither zeros nor unknown."""
+    return torch.gt(torch.linalg.norm(q, dim=1), 0)
 
 
 def _blocks(q: Float[Tensor, "V V"]) -> Iterator[tuple[Float[Tensor, "n V"], Tensor]]:
@@ -340,7 +347,7 @@ def sphere_bound(q: Float[Tensor, "V V"], dim: int) -> Float[Tensor, " V"]:
         lost += (chances[below] - before) * beyond
         before, beyond = chances[below], length_tail(x, dim)
     lost += (1 - before) * beyond
-    lost[kappa == 0] = 1.0  # nothing is proved against a label that is not behind
+    lost[~(kappa > 0)] = 1.0  # nothing is proved against a label that is not behind
     np.fill_diagonal(lost, 0.0)
     return torch.from_numpy((1 - lost.sum(axis=1) - SAFETY).clip(min=0))
 

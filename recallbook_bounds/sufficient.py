@@ -139,8 +139,8 @@ def _closed_form(sizes: Setting, accuracy: float) -> float:
     named = {
         name: getattr(sizes, name) for name in ("vocab", "seq_len", "dim", "trigger_in_values")
     }
-    found = sufficient_samples_closed_form(**named, accuracy=accuracy, every=False)
-    return float(math.ceil(found)) if found < math.inf else found
+    both = (False, True)  # all facts with probability 1 - delta is an expected fraction, too
+    return min(sufficient_samples_closed_form(**named, accuracy=accuracy, every=e) for e in both)
 
 
 class _Proof(NamedTuple):

@@ -11,6 +11,7 @@ from recallbook_studies.ch09 import (
     capacities,
     envelope,
     four_corners,
+    fresh_map,
     geometry,
     label_frequencies,
     large_sizes,
@@ -33,9 +34,11 @@ from recallbook_studies.ch12 import (
     order,
     oscillation,
     runs,
+    scarce,
     sizes,
     trained_map,
     tuning,
+    unclean,
 )
 from recallbook_studies.explorer import cases, table as explorer
 from recallbook_studies.running.catalogue import RowTable, Sweep
@@ -160,6 +163,20 @@ ROW_TABLES: dict[str, RowTable] = {
         quantiles.row,
         empty="width",
     ),
+    "fresh_map": RowTable(
+        "a fresh test of predictions: settings and seeds that nothing was fitted to",
+        fresh_map.keys,
+        fresh_map.row,
+        ["kind", "index"],
+        finish=error_map.finish,
+        suffix=".parquet",
+    ),
+    "fresh_coverage": RowTable(
+        "draws at new settings where coverage rules",
+        fresh_map.covered_keys,
+        fresh_map.covered_row,
+        ["place", "seed"],
+    ),
     "unequal_error_map": RowTable(
         "the map of errors with facts that are not equal",
         lambda: range(unequal_map.COUNT),
@@ -177,14 +194,26 @@ ROW_TABLES: dict[str, RowTable] = {
         lambda: list(runs.every()),
         runs.row,
         together=len(sizes.SEEDS),
+        suffix=".parquet",
         devices=True,
         empty="attention loss",
     ),
     "survives_tuning": RowTable(
-        "rate and decay of the ladder's rungs; first for the base, then for other shapes",
-        lambda: tuning.keys(tuning.searched()),
+        "rate and decay of the ladder's rungs, for each number of steps",
+        lambda: list(tuning.every()),
         tuning.row,
         together=len(tuning.SEEDS),
+        suffix=".parquet",
+        devices=True,
+    ),
+    "survives_scarce": RowTable(
+        "more steps with fewer sequences than two for each fact",
+        scarce.keys,
+        scarce.row,
+        devices=True,
+    ),
+    "survives_unclean": RowTable(
+        "facts that are not clean, and other batches", unclean.keys, unclean.row, devices=True
     ),
     "survives_order": RowTable(
         "which comes first, lock-on or recall",
@@ -201,12 +230,6 @@ ROW_TABLES: dict[str, RowTable] = {
         lambda: [c.key for c in capacity.cases()],
         capacity.row,
         empty="bits error next next_error next_recall recall",
-    ),
-    "survives_prices": RowTable(
-        "least norms that fit N sequences, by their bags and located",
-        minimisers.price_keys,
-        minimisers.price_row,
-        together=len(minimisers.PRICED_SAMPLES),
     ),
     "survives_minima": RowTable(
         "the least cross-entropy of facts in one matrix, and what is predicted",

@@ -93,32 +93,42 @@ class Steps:
         keys, values = self.parts[0][key], self.parts[1][value]
         return self.allowed[cf.K] * norm(np.tensordot(values, keys, axes=(1, 1)), axis=(0, 1))
 
+    @cached_property
+    def third(self):
+        """h.g: of the third moment of the embeddings, (pairs,)."""
+        return self.g.T @ (self.beta.T @ (self.beta**2).sum(axis=1)) / self.V
+
     def embeddings(self):
         a, all_vectors = self.allowed, np.vstack([self.beta, self.t])
         gram = all_vectors @ all_vectors.T
         squares, inner = np.diag(gram), gram - np.diag(np.diag(gram))
-        lengths = (self.beta**2).sum(axis=1)
-        bend = all_vectors @ (self.beta.T @ (lengths - lengths.mean())) / self.V
+        spread = self.beta.T @ self.beta / self.V
+        along = np.einsum("dg,dg->g", self.g, self.spread_g)
         return {
             "length": squares.max() / a[cf.ell_plus] ** 2,
+            "all lengths": np.trace(spread) / a[cf.ell_0] ** 2,
             "overlap": abs(inner).max() / a[cf.o],
-            "overlap with the trigger": abs(inner[-1]).max() / a[cf.o_t],
-            "spread": norm(self.beta, 2) ** 2 / self.V / a[cf.G],
+            "spread": norm(spread, 2) / a[cf.G],
+            "square of the spread": norm(spread) ** 2 / (a[cf.varpi] / self.d),
+            "spread along g": along.max() / a[cf.J],
+            "spread of g": norm(self.spread_g, axis=0).max() / a[cf.Gamma_plus],
             "spread along the mean": abs(self.mean @ self.spread_g).max()
-            / (a[cf.G] * a[cf.gamma] * a[cf.o_bar]),
+            / (a[cf.Gamma_plus] * a[cf.o_bar]),
             "g": norm(self.g, axis=0).max() / a[cf.gamma],
-            "third moment": abs(bend).max() / a[cf.h_plus],
+            "third moment": abs(self.third).max() / a[cf.h_plus],
+            "key of the trigger": (self.t @ self.g).max() / a[cf.alpha_t],
             "other keys": abs(self.beta @ self.g).max() / a[cf.alpha_1],
             "largest key": abs(self.alpha).max() / a[cf.alpha_plus],
-            "all keys": norm(self.alpha, axis=0).max() / self.V**0.5 / a[cf.alpha_2],
             "values": norm(self.b, axis=1).max() / a[cf.b_plus],
         }
 
     def counts(self):
-        a = self.allowed
+        a, weighted = self.allowed, self.f[:, None] * self.alpha
         return {
             "frequent": self.f.max() * self.V / a[cf.f_plus],
             "uneven": norm(self.f - 1 / self.V) * self.N**0.5 / a[cf.phi],
+            "all counts": self.V**2 * self.f @ self.f / a[cf.m],
+            "counts and keys": norm(weighted, axis=0).max() * self.V**0.5 / a[cf.a_plus],
         }
 
     def one_sequence(self):
@@ -126,6 +136,10 @@ class Steps:
         others = self.beta[self.tokens[:, 1:]]
         keys = others @ self.g
         both = np.einsum("nld,nlg->ndg", others, keys) - (self.L - 1) * self.spread_g
+        lengths = (self.beta**2).sum() / self.V
+        own = (self.alpha * lengths + self.b @ self.spread_g)[self.labels]
+        mean = (self.L - 1) ** 2 / self.L**3 * self.third - (self.L - 1) / self.L**3 * own
+        product = np.einsum("ndg,nd->ng", x, y) - mean
         return {
             "sum of values": norm(others.sum(axis=1), axis=1).max() / a[cf.s_beta],
             "sum of keys": abs(keys.sum(axis=1)).max() / a[cf.s_alpha],
@@ -133,6 +147,7 @@ class Steps:
             "X": norm(x, axis=1).max() / a[cf.B_X],
             "Y": norm(y, axis=1).max() / a[cf.B_Y],
             "X in the mean": np.sqrt((x**2).sum(axis=1).mean(axis=0)).max() / a[cf.sigma_X],
+            "X along Y": np.sqrt((product**2).mean(axis=0)).max() / a[cf.sigma_XY],
         }
 
     def fluctuations(self):
@@ -165,6 +180,7 @@ class Steps:
             "uneven facts": abs(self.V * self.facts - signal),
             "centred facts": abs(means),
             "facts and mean": abs(self.trace("facts", "mean")),
+            "spread and facts": abs(self.trace("spread", "facts")),
             "mean bias": abs(self.trace("spread", "mean")),
             "facts and values": abs(self.trace("facts", "noise")),
             "spread and values": abs(self.trace("spread", "noise")),
@@ -174,10 +190,6 @@ class Steps:
             "keys and values": abs(both - itself),
         }
         ratios = {name: value.max() / bound[name] for name, value in found.items()}
-        spread = abs(self.trace("spread", "facts")).max()
-        ratios["spread and facts, trigger"] = spread / (
-            bound["spread and facts"] + bound["spread and trigger"]
-        )
         if self.tau:
             ratios["trigger and facts"] = (
                 -(self.trace("facts", "facts") - trigger).min() / bound["trigger and facts"]
@@ -213,36 +225,33 @@ class Steps:
     def questions(self):
         return self.z + self.tau * self.t
 
-    def overlaps(self):
-        return self.f[:, None] * (self.questions @ self.questions.T)  # column v: the question
+    def weights(self):
+        """V times what perfect attention stores, less what all labels share: a column a question."""
+        h = self.questions
+        uneven = self.tau * np.outer(self.V * self.f - 1, h @ self.t)
+        return self.V * self.f[:, None] * (self.z @ h.T) + uneven
 
     def recall(self):
-        a, h = self.allowed, self.questions
-        overlaps = self.z @ h.T / norm(h, axis=1)
-        np.fill_diagonal(overlaps, 0)
-        shares = self.V * self.f[:, None] * overlaps
+        a, wrong, h = self.allowed, self.weights(), self.questions
+        np.fill_diagonal(wrong, 0)
+        known = {cf.h_2: (h**2).sum(axis=1), cf.c_plus: h @ self.t}  # of each question
+        allowed = numeric(cf.definitions()[cf.R])({**a, **known})
         return {
             "trigger and question": max(h @ self.t) / a[cf.c_plus],
-            "all counts": self.V**2 * self.f @ self.f / a[cf.m],
-            "wrong shares": (shares**2).sum(axis=0).max() / a[cf.r],
+            "wrong weights": ((wrong**2).sum(axis=0) / allowed).max(),
         }
 
     def lower(self):
         """What is proved, and what is there."""
-        a, q = self.allowed, self.overlaps()
-        gap, lengths = self.bound(cf.recall_gap()), norm(q - q.mean(axis=0), axis=0)
-        own = self.f * (self.z * self.questions).sum(axis=1)
-        trigger = self.tau * (self.questions @ self.t) * (self.f - self.f.max())
+        a = self.allowed
         return {
-            "shortest": (a[cf.s_minus], (self.beta**2).sum(axis=1).min()),
+            "shortest": ((1 - 1 / self.V) * a[cf.ell_minus] ** 2, (self.beta**2).sum(axis=1).min()),
             "key of the trigger": (a[cf.alpha_minus], (self.t @ self.g).min()),
             "rarest": (a[cf.f_minus], self.f.min() * self.V),
+            "all counts": (a[cf.m_minus], self.V**2 * self.f @ self.f),
             "signal": (self.bound(cf.signal()), self.signal.min()),
             "right overlap": (a[cf.p_minus], (self.z * self.questions).sum(axis=1).min()),
-            "recall": (
-                gap / self.bound(cf.recall_noise()) if gap > 0 else -np.inf,
-                ((own + trigger) / lengths).min(),
-            ),
+            "right weight": (a[cf.q_minus], np.diag(self.weights()).min()),
         }
 
     def upper(self):

@@ -142,7 +142,7 @@ def test_what_is_slow_to_load_comes_with_the_name_that_needs_it():
     assert predicted & slow == {"sympy"}
     words = "predict --vocab 8 --seq-len 4 --dim 8 --samples 64".split()
     asked = loaded_by("from recallbook.__main__ import main", f"main({words})")
-    assert asked & (slow | {"sympy.physics"}) == {"sympy"}
+    assert asked & slow == {"sympy"}
     assert loaded_by("import recallbook", "recallbook.simulate") & slow == {"torch"}
 
 

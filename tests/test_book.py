@@ -243,6 +243,15 @@ def test_pictures_and_files_that_the_readme_names_exist():
     assert [name for name in named if not (stamp.ROOT / name).is_file()] == []
 
 
+def test_the_readme_runs_and_its_certificate_is_proved():
+    text, names = (stamp.ROOT / "README.md").read_text(encoding="utf-8"), {}
+    exec(re.search(r"```python\n(.*?)```", text, re.DOTALL)[1], names)
+    found = names["proved"]
+    least, most = map(float, re.search(r"accuracy from (.*) to (.*): a mean", text).groups())
+    assert least <= found.accuracy < least + 0.001 and most - 0.001 < found.at_most.accuracy <= most
+    assert "means over output embeddings" in repr(found)
+
+
 def test_the_map_of_chapters_says_what_each_needs():
     """What the boxes call prerequisites, and what these need in turn."""
     drawing = (stamp.ROOT / "book" / "images" / "chapters.svg").read_text(encoding="utf-8")

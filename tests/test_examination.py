@@ -55,7 +55,7 @@ def test_every_number_by_hand():
 
 
 def test_directions_are_those_of_any_length():
-    stretched = SMALL * GENERATOR.uniform(0.1, 9, size=(12, 1))
+    stretched = SMALL * np.geomspace(9, 1e-250, 12)[:, None]  # squares of some vanish
     ours, other = rb.examine(SMALL), rb.examine(stretched)
     for name in ("coherence", "cosine_dim", "coherence_dim", "cosines", "most_alike"):
         assert getattr(ours, name) == pytest.approx(getattr(other, name), rel=1e-10)
@@ -187,13 +187,7 @@ def test_the_command_prints_the_report(examined):
         said = examined(options, status=2)
         assert said.startswith(f"recallbook: {message}") and said.count("\n") == 1, options
     found = json.loads(examined("--seq-len 1 --samples 9 --rows 4 --json"))
-    assert (
-        found["predicted"]["lock_on"]
-        == found["certified"]["lock_on"]
-        == 1
-        >= found["predicted"]["accuracy"]
-        > 0
-    )
+    assert found["predicted"]["lock_on"] == 1 and found["certified"] is None
 
 
 def test_the_command_says_what_would_be_learned(examined):
@@ -201,12 +195,11 @@ def test_the_command_says_what_would_be_learned(examined):
     setting = sized(40, 2, 48, 2000)
     table = draw_embeddings(setting, 0).input
     table /= ((table**2).sum(axis=1).mean()) ** 0.5
-    found = json.loads(examined("--seq-len 2 --samples 2000 --json", 3 * table))
+    found = json.loads(examined("--seq-len 2 --samples 2000 --certify --json", 3 * table))
     certified = rb.certify(rb.draw(setting, 0, embeddings={"input": table})).accuracy
     predicted = rb.predict(setting, embeddings={"input": table}).accuracy
     for name, accuracy in {"certified": certified, "predicted": predicted}.items():
         assert found[name]["accuracy"] == pytest.approx(accuracy, abs=1e-6)
     assert certified > 0.5
-    assert f"certified at least: accuracy {certified:.2f}" in examined(
-        "--seq-len 2 --samples 2000", 3 * table
-    )
+    said = examined("--seq-len 2 --samples 2000 --certify", 3 * table)
+    assert f"certified as input embeddings at least: accuracy {certified:.2f}" in said

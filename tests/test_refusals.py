@@ -117,10 +117,7 @@ SAID = [  # what the message says, and the call
     ("frequent tokens", lambda: rb.predict(ZIPF, without=("mean bias",))),
     ("input", lambda: rb.predict(SETTING, embeddings={"input": np.zeros((3, 3))})),
     ("; the nearest is 'mean bias'$", lambda: rb.predict(SETTING, without=("mean biases",))),
-    ("; the nearest is 'gelu'$", lambda: replace(SETTING, width=8, activation="Gelu")),
     ("; the nearest is 'power_law'$", lambda: replace(SETTING, embeddings="powerlaw(1)")),
-    ("; the nearest is 'three steps'$", lambda: rb.minimum_samples(8, 4, 8, learner="3 steps")),
-    ("; the nearest is 'input'$", lambda: rb.draw(SETTING, 0, embeddings={"inputs": 1})),
 ]
 
 

@@ -153,6 +153,21 @@ def test_members_and_headers_that_lie(tmp_path):
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("notes.txt", "no array")
     refuses(r"array of shape \(\).*a matrix", file)
+    one = '"wte": {"dtype": "F64", "shape": [1, 1], "data_offsets": [0, 8]}'
+    header = f"{{{one}, {one}}}".encode()
+    file = tmp_path / "table.safetensors"
+    file.write_bytes(len(header).to_bytes(8, "little") + header + bytes(8))
+    refuses("a name twice in its header", file)
+
+
+def test_what_does_not_fit_is_not_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("recallbook.memory_needs.free_memory", lambda: 0.0)
+    file, other = tmp_path / "table.npy", tmp_path / "table.npz"
+    hole = np.lib.format.open_memmap(file, "w+", shape=(2**15, 2**10))
+    np.savez_compressed(other, hole)
+    for one in (file, other):
+        refuses("is not allowed: a size that fits: the ", one)
+    assert rb.read_embeddings(file, rows=2).shape == (2, 2**10)
 
 
 def test_paths(tmp_path):

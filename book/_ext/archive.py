@@ -9,8 +9,10 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-import stamp
 from sphinx.errors import ExtensionError
+
+sys.path.append(str(Path(__file__).parents[1]))  # where the modules of the book lie
+import stamp
 
 WHEN = 315532800  # seconds from 1970 to 1980, where the calendar of zip files begins
 README = """\

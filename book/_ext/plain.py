@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import matplotlib
 import resvg_py
-import stamp
+from archive import stamp  # which knows where the modules of the book lie
 from docutils import nodes
 from sphinx.errors import ExtensionError
 
@@ -39,6 +39,7 @@ class Page:
 
     def __init__(self, env, name):
         self.env, self.name, self.level, self.in_table = env, name, 0, False
+        self.pages = stamp.source()["pages"]
         self.numbers = defaultdict(dict, env.toc_fignumbers.get(name, {}))
 
     def number(self, kind, node):
@@ -81,8 +82,7 @@ class Page:
         page = posixpath.normpath(posixpath.join(posixpath.dirname(self.name), parts.path))
         if posixpath.dirname(page) == posixpath.dirname(self.name):
             return posixpath.basename(page).replace(".html", ".ipynb")
-        pages = stamp.source()["pages"]
-        return pages and f"{pages}/{parts._replace(path=page).geturl()}"
+        return self.pages and f"{self.pages}/{parts._replace(path=page).geturl()}"
 
     def raw(self, text):
         """HTML as it is but for what needs the page's scripts and styles."""
@@ -221,8 +221,7 @@ def code(cell):
 
 
 def convert(app, doctree, name):
-    path = Path(app.env.doc2path(name))
-    if path.suffix != ".ipynb" or app.builder.format != "html":
+    if (path := Path(app.env.doc2path(name))).suffix != ".ipynb":
         return
     notebook = json.loads(path.read_text(encoding="utf-8"))
     notebook["cells"] = cells(Page(app.env, name).blocks(doctree), notebook["cells"])
@@ -233,14 +232,15 @@ def convert(app, doctree, name):
 
 
 def write(app, exception):
+    if exception or app.builder.format != "html":
+        return
     folder = Path(app.outdir).parent / "plain"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    for name, notebook in app.plain.items() if not exception else ():
+    for name, notebook in app.plain.items():
         text = json.dumps(notebook, indent=1, ensure_ascii=False, default=lambda png: png.result())
         for path in (folder / Path(name).name, Path(app.outdir, "_sources", name)):
             path.with_suffix(".ipynb").write_text(text + "\n", encoding="utf-8")
-    app.drawn.shutdown()
 
 
 def setup(app):

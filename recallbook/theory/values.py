@@ -123,7 +123,7 @@ def binomial_quantile(level: Array, n: Array | int, p: Array | float) -> Array:
         logs = k * np.log(p) + (n - k) * np.log1p(-p) - betaln(k + 1, n - k + 1)
         return np.exp(logs) / (n + 1)
 
-    below = betaincc(k + 1, np.maximum(n - k, 1e-300), p)
+    below = np.where(k < n, betaincc(k + 1, np.maximum(n - k, 1), p), 1.0)
     while (down := (k > 0) & (below - (last := at(k)) >= level)).any():
         below, k = below - down * last, k - down
     while (up := below < level).any():

@@ -20,10 +20,10 @@ from recallbook_bounds import closed_form as cf
 
 SIZES = (V, L, d, N, cf.Lambda, cf.Lambda_prime)
 DIM_OVER_LOG = 400  # d over Lambda, at least
-LOG = 20  # Lambda, at least: V / log(43 V^2) grows with V, and is below 400 at V = 8000
+LOG = 20  # Lambda, at least: V / log(49 V^2) grows with V, and is below 400 at V = 8000
 VOCAB = DIM_OVER_LOG * LOG
-DIM_SQUARE = {0: 12, 1: 70}  # d^2 over V Lambda, at least, for tau = 0 and 1
-SAMPLES = {0: 10, 1: 60}  # N over Lambda'^2 and the largest law, at least
+DIM_SQUARE = {0: 12, 1: 66}  # d^2 over V Lambda, at least, for tau = 0 and 1
+SAMPLES = {0: 4, 1: 56}  # N over Lambda'^2 and the largest law, at least
 
 
 def laws(trigger_in_values: bool) -> dict[str, sp.Expr]:
@@ -73,22 +73,17 @@ def facets(trigger_in_values: bool) -> tuple[sp.Matrix, list[float]]:
 
 @cache
 def caps(trigger_in_values: bool) -> dict[sp.Symbol, float]:
-    """Symbols of order 1 at their largest (``shortest``, ``low_key``, ``least``, ``right`` at their
-    smallest) in the range.
+    """Symbols at the corner of the range: the smallest $V=d$ and $N$, and $\\Lambda=\\Lambda'$.
 
-    All are monotone in $\\epsilon$, $1/V$, $d/V$, $\\Lambda/V$, $V\\Lambda/N$ and $\\Lambda/\\sqrt
-    N$."""
-    flag, most_samples = int(trigger_in_values), SAMPLES[int(trigger_in_values)]
-    values: dict[sp.Symbol, float] = {V: VOCAB, tau: flag, cf.eps: DIM_OVER_LOG**-0.5}
-    values[cf.eps_1] = values[cf.eps]  # lambda <= Lambda
-    values[cf.omega] = (2 + math.sqrt(2 / DIM_OVER_LOG)) ** 2
-    values[cf.G] = values[cf.omega] / (DIM_OVER_LOG * LOG)
-    values[cf.theta] = 1 / (most_samples * LOG)  # Lambda <= Lambda'
-    rare = 1 / math.sqrt(most_samples * VOCAB)  # Lambda / sqrt(N)
-    values[cf.phi] = 1 + math.sqrt(2 / DIM_OVER_LOG + 4 * rare) + rare / 3
-    small = {cf.o_bar, cf.Delta, cf.h_plus}  # not of order 1
+    There symbols of order 1 are at their largest (those of ``cf`` named minus at their smallest),
+    and so are $Gd$, $Jd$, $Ed$ and $m/V$: all are monotone in $\\epsilon$, $1/V$, $d/V$,
+    $\\Lambda/V$ and $V\\Lambda/N$."""
+    samples = SAMPLES[trigger_in_values] * LOG**2 * VOCAB
+    values: dict[sp.Symbol, float] = {V: VOCAB, d: VOCAB, N: samples, tau: int(trigger_in_values)}
+    values |= {cf.Lambda: LOG, cf.lam: LOG, cf.m_minus: VOCAB}  # lambda <= Lambda
     for symbol, definition in cf.definitions().items():
-        if symbol not in {*values, *small} and definition.free_symbols <= values.keys():
+        known = symbol in {*values, cf.Lambda_prime}
+        if not known and definition.free_symbols <= values.keys():
             values[symbol] = float(definition.subs(values))
     return values
 
@@ -96,17 +91,20 @@ def caps(trigger_in_values: bool) -> dict[sp.Symbol, float]:
 @cache
 def monomials(part: sp.Expr, trigger_in_values: bool) -> tuple[tuple[float, sp.Expr], ...]:
     """An upper bound of a part, in monomials: coefficient and product of powers."""
-    sizes = {cf.theta: V * cf.Lambda / N, cf.G: cf.omega / d, cf.lam: cf.Lambda}
-    sizes |= dict.fromkeys((cf.eps, cf.eps_1), sp.sqrt(cf.Lambda / d))
     known, definitions = caps(trigger_in_values), cf.definitions()
-    part = part.xreplace({cf.f_plus - 1: definitions[cf.f_plus] - 1})
-    kept = {s: e for s, e in definitions.items() if s not in {*known, *sizes, cf.Lambda_prime}}
+    sizes = {cf.theta: V * cf.Lambda / N, cf.m: V * known[cf.m] / VOCAB, cf.lam: cf.Lambda}
+    sizes |= {symbol: known[symbol] * VOCAB / d for symbol in (cf.G, cf.J, cf.Gamma_plus)}
+    sizes |= dict.fromkeys((cf.eps, cf.eps_1), sp.sqrt(cf.Lambda / d))
     # Delta = 2 eps + eps^2 + (1 - 2 eps) / (2 V), and eps is at most 1/20 and at least 1/sqrt(V)
-    kept[cf.Delta] = sp.Rational(21, 10) * cf.eps
+    sizes[cf.Delta] = sp.Rational(21, 10) * sizes[cf.eps]
+    kept = {symbol: definitions[symbol] for symbol in (cf.o_bar, cf.h_plus, cf.R)}
+    kept |= {s: e for s, e in definitions.items() if s not in {*known, cf.Lambda_prime}}
+    part = part.xreplace({cf.f_plus - 1: definitions[cf.f_plus] - 1})
     while part.free_symbols & kept.keys():
         part = part.xreplace(kept)
-    numbers = {s: sp.Float(v) for s, v in known.items() if s not in {V, *sizes}}
-    return _collected(part.xreplace(sizes).xreplace(sizes).xreplace(numbers))
+    part = part.xreplace(sizes)
+    numbers = {s: sp.Float(v) for s, v in known.items() if s not in {*SIZES, *sizes}}
+    return _collected(part.xreplace(numbers).xreplace(sizes))
 
 
 def _collected(part: sp.Expr) -> tuple[tuple[float, sp.Expr], ...]:
@@ -169,13 +167,14 @@ def worst(trigger_in_values: bool) -> dict[str, float]:
     values = caps(trigger_in_values)
     least_signal = float(cf.signal().subs(values))
     lost = sum(largest(part, trigger_in_values) for part in cf.losses().values())
-    room = sp.sqrt(8 * cf.Lambda / d)
+    room = 2 * sp.sqrt(cf.Lambda / d) * (1 + sp.sqrt(cf.Lambda / d))
     norm = sum(largest(room * part, trigger_in_values) for part in cf.norms().values())
-    gap = float(cf.recall_gap().subs(values))
-    # 2 q_+ + sqrt(2) f_+ is at least the root of 4 q_+^2 + 2 f_+^2
-    noise = sp.sqrt(cf.Lambda / d) * (2 * cf.recall_noise() + sp.sqrt(2) * cf.f_plus)
+    # e^x - 1 - x is at most 0.72 x^2 for x at most 1
+    uneven = tau * cf.c_plus
+    square = (cf.q_minus**2 + cf.R + cf.f_plus**2 * cf.h_2 / 2) / d + 0.72 * uneven**2 * V / N
+    gap = float((cf.q_minus - 1.72 * uneven / (V - 1)).subs(values))
     return {
         "losses": lost / least_signal,
         "norms": norm / (least_signal - lost),
-        "recall": largest(noise, trigger_in_values) / gap,
+        "recall": largest(2 * sp.sqrt(cf.Lambda * square), trigger_in_values) / gap,
     }

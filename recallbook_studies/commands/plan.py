@@ -41,6 +41,7 @@ class Plan:
     best: Setting | None
     cost: float | None
     predicted: float
+    typically_off: float
     one_in_ten: float
     binds: str
 
@@ -149,6 +150,7 @@ def plan(
         best=best,
         cost=cost_of(best) if best else None,
         predicted=found.accuracy,
+        typically_off=found.expected_error.accuracy if found.expected_error else math.nan,
         one_in_ten=found.quantile(0.1).accuracy,
         binds=phase(there),
     )
@@ -176,8 +178,8 @@ PLAN = """\
     where each prediction is an average over draws, are refused.
 
     --json prints one object with the keys wanted, best (the setting) and cost, which are null where nothing suffices,
-    and predicted, one_in_ten (the accuracy that one draw in ten stays below) and binds (rb.phase) of the best setting,
-    or of the largest sizes allowed. The exit status is 1 where nothing suffices."""
+    and predicted, typically_off, one_in_ten (the accuracy that one draw in ten stays below) and binds (rb.phase) of the
+    best setting, or of the largest sizes allowed. The exit status is 1 where nothing suffices."""
 
 
 def add_plan(commands: Any, shape: dict[str, Any]) -> None:
@@ -198,7 +200,8 @@ def _plan(chosen: argparse.Namespace) -> int:
 
 
 def _planned(found: Plan) -> str:
-    there = f"accuracy {found.predicted:.3f}; one draw in ten below {found.one_in_ten:.2f}"
+    there = f"accuracy {found.predicted:.3f}, typically off by {found.typically_off:.2f}; "
+    there += f"one draw in ten below {found.one_in_ten:.2f}"
     if found.best is None:
         first = f"nothing suffices for accuracy {found.wanted:g}; with the largest sizes allowed:"
     else:

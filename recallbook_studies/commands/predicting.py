@@ -24,16 +24,18 @@ from recallbook_bounds.coverage import coverage_samples, covered_accuracy, minim
 
 OUTCOMES = Quantiles._fields
 PREDICT = """\
-    Predict lock-on, recall and accuracy after three steps in the early-phase limit, as rb.predict does. Also printed:
-    below what one draw of embeddings and data in ten is, and half of them are; what the prediction's doubts are; the
-    ledger (each term's size in units of the squared signal); which term binds (rb.phase); the share of facts that
-    coverage allows; and for the accuracy asked for the predicted critical N (rb.critical_samples), the N without which
-    nobody can be that good (coverage), and the N without which no reader of one gradient can (rb.minimum_samples; three
-    steps look again, and may need less); and the most facts with that accuracy (rb.capacity).
+    Predict lock-on, recall and accuracy after three steps in the early-phase limit, as rb.predict does. Also
+    printed: how far each is typically off; below what one draw of embeddings and data in ten is, and half of them
+    are; what the prediction's doubts are; the ledger (each term's size in units of the squared signal); which term
+    binds (rb.phase); the share of facts that coverage allows; and for the accuracy asked for the predicted critical
+    N (rb.critical_samples), the N without which nobody can be that good (coverage), and the N without which no
+    reader of one gradient can (rb.minimum_samples; three steps look again, and may need less); and the most facts
+    with that accuracy (rb.capacity).
 
-    --json prints one object with the keys setting, accuracy, lock_on, recall, quantiles (0.1, 0.5 and 0.9, each to the
-    three outcomes that this share of draws stays below), doubts, binds, covered, ledger (name to size, formula and
-    derived), wanted, critical_samples, covered_samples, one_gradient_samples and capacity. What does not exist is null.
+    --json prints one object with the keys setting, accuracy, lock_on, recall, quantiles (0.1, 0.5 and 0.9, each to
+    the three outcomes that this share of draws stays below), expected_error, doubts, binds, covered, ledger (name
+    to size, formula and derived), wanted, critical_samples, covered_samples, one_gradient_samples and capacity.
+    What does not exist is null.
 
     Where facts are not equally frequent (--zipf, --other-zipf, --balanced, --loss-weights, --output-bias) or embeddings
     have a structure, a prediction is an average over draws. What binds and the critical N, dozens of predictions, are
@@ -72,12 +74,13 @@ def predicted(setting: Setting, wanted: float, *, search: bool = True) -> Iterat
     given, theory = asdict(setting), theory_of(setting)
     quick = not theory.sampled
     found = predict(setting, warn=False)
-    doubted = doubts(theory.doubts, setting, found.lock_on)
+    expected = found.expected_error._asdict() if found.expected_error else None
     rest = {name: value for name, value in given.items() if name != "samples"}
     says: dict[str, Any] = {
         "setting": given,
         **{name: getattr(found, name) for name in OUTCOMES},
-        "doubts": message(setting, doubted) if doubted else None,
+        "expected_error": expected,
+        "doubts": message(setting, doubts(theory.doubts, setting), expected=expected),
         "wanted": wanted,
         **dict.fromkeys(LATER_KEYS),
     }
@@ -105,8 +108,7 @@ def predicted(setting: Setting, wanted: float, *, search: bool = True) -> Iterat
 def _predict(chosen: argparse.Namespace) -> int:
     setting = Setting(**chosen_fields(chosen))
     wanted = check_share("accuracy", chosen.accuracy)
-    if theory_of(setting).sampled:
-        print(SLOW, file=sys.stderr, flush=True)
+    _say_if_slow(setting)
     shown = 0
     for found in predicted(setting, wanted, search=chosen.search):
         lines = [] if chosen.json else _prediction(found)
@@ -116,12 +118,21 @@ def _predict(chosen: argparse.Namespace) -> int:
     return 0
 
 
+def _say_if_slow(setting: Setting, embeddings: Mapping[str, Any] | None = None) -> None:
+    theory = theory_of(setting, embeddings)
+    theory.needs(setting)  # refuses what it does not cover
+    if theory.sampled:
+        print(SLOW, file=sys.stderr, flush=True)
+
+
 def _outcomes(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name.replace('_', '-')} {values[name]:.2f}" for name in OUTCOMES)
 
 
 def _prediction(found: dict[str, Any]) -> list[str]:
     lines = [_outcomes(found)]
+    if found["expected_error"]:
+        lines.append(f"typically off by: {_outcomes(found['expected_error'])}")
     if found["doubts"]:
         lines.append(found["doubts"])
     says = {"0.1": "one draw in ten below", "0.5": "half of the draws below"}
@@ -180,7 +191,7 @@ def add_examine(commands: Any, shape: dict[str, Any]) -> None:
         }
     )
     add_kind(parser)
-    says = "prove, too: for one draw, seconds at 200 rows and minutes at 1,000"
+    says = "prove, too: for one draw, seconds at 500 rows and minutes at 2,000"
     parser.flags({"certify": says})
     parser.set_defaults(run=_examine)
 
@@ -195,7 +206,7 @@ def outcomes(table: Any, chosen: argparse.Namespace) -> Iterator[tuple[str, Any]
     setting = Setting(vocab=len(table), dim=table.shape[1], **chosen_fields(chosen))
     given = {"input": table / math.sqrt((table**2).sum(axis=1).mean())}
     problem = draw(setting, chosen.seed, embeddings=given)  # refuses rows that are equal
-    print(SLOW, file=sys.stderr, flush=True)
+    _say_if_slow(setting, given)
     yield "predicted", predict(setting, warn=False, embeddings=given)
     if chosen.certify:
         small = form_size(setting) <= LARGEST_FORM

@@ -37,7 +37,7 @@ def load_results(name: str) -> pd.DataFrame:
     """
     others = tables()
     if name not in [*names(), *others]:
-        listed = f"a sweep with committed results, {', '.join(names())}, or another table, {', '.join(others)}"
+        listed = f"a sweep with committed results, {names()}, or another table, {list(others)}"
         raise not_allowed("name", name, listed)
     if name in others:
         with resources.as_file(others[name]) as path:
