@@ -113,7 +113,9 @@ CUT = """() => {
 SCROLLING = 30  # tables and formulas in half of the pages
 HEIGHT = "() => document.querySelector('article, main, body').getBoundingClientRect().height"
 TALLEST = 15_000  # pixels: a page is read, not scrolled
-LONGER = {"notebooks/appendix_12_ladder.html": 18_500}  # a page that is looked up: what left chapter 12
+LONGER = {
+    "notebooks/appendix_12_ladder.html": 18_500
+}  # a page that is looked up: what left chapter 12
 # The time of axe goes with the number of elements, and most are the insides of formulas and code,
 # where it has nothing to judge. So the page is thinned before: what is drawn of a formula becomes
 # an empty box of the same size, what is read aloud of it one piece of text, and of the code tokens
