@@ -4,7 +4,6 @@ page says, and a row is made from a table as any package may have one."""
 import numpy as np
 import pytest
 
-import recallbook as rb
 from recallbook_studies.ch11 import real_tables
 from recallbook_studies.ch11.real_tables import Case
 from recallbook_studies.examining import replacing
@@ -15,7 +14,9 @@ def odd_table(rows=96, columns=24, seed=3):
     """With a mean, unequal directions, clusters and unequal lengths."""
     rng = np.random.default_rng(seed)
     centres = rng.standard_normal((6, columns))[np.arange(rows) % 6]
-    spread = (centres + 0.5 * rng.standard_normal((rows, columns))) / np.arange(1, columns + 1) ** 0.4
+    spread = (centres + 0.5 * rng.standard_normal((rows, columns))) / np.arange(
+        1, columns + 1
+    ) ** 0.4
     return (spread + 0.1) * rng.uniform(0.6, 1.5, (rows, 1))
 
 
