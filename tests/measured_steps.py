@@ -249,7 +249,7 @@ class Steps:
             "key of the trigger": (a[cf.alpha_minus], (self.t @ self.g).min()),
             "rarest": (a[cf.f_minus], self.f.min() * self.V),
             "all counts": (a[cf.m_minus], self.V**2 * self.f @ self.f),
-            "signal": (self.bound(cf.signal()), self.signal.min()),
+            "signal": (self.bound(cf.signal), self.signal.min()),
             "right overlap": (a[cf.p_minus], (self.z * self.questions).sum(axis=1).min()),
             "right weight": (a[cf.q_minus], np.diag(self.weights()).min()),
         }
