@@ -124,16 +124,16 @@ def many_tokens() -> dict[sp.Symbol, sp.Expr]:
     the share $\kappa$ exceeds."""
     drift = root(s) + 3 * root((r_1 + r_2) / (1 - 1 / V)) / y
     rest = root(7 * rho_1) + 3 * tau / (L * N) + root(2 * rho_2 * (1 + 2 / d + 11 / L) / L)
-    main = theta**2 * (1 - 1 / V) * y**2 / 3
+    main = 19 * theta**2 * (1 - 1 / V) * y**2 / 60
     return {
         a: sp.exp(-(LEVEL**2) / 2) / root(8 * sp.pi) / (z + LEVEL),
         G: (1 + root(d / V) + 2 * root(sp.log(V) / V)) ** 2 / d,
         b: G * (root(1 + 2 / d) * G / N + rest) ** 2 / main,
         p_all: sp.erfc(LEVEL / root(2)) / 2
-        + a * ((z + LEVEL) ** 2 - e_2**2 * V * d / (0.95 * main))
+        + a * ((z + LEVEL) ** 2 - e_2**2 * V * d / main)
         - drift**2 / (1 - theta) ** 2
-        - 41 * b
-        - (1 / (L - 1) + b / 0.95) / kappa,
+        - 20 * b
+        - (1 / (L - 1) + b) / kappa,
     }
 
 
@@ -187,9 +187,8 @@ def mean_bias_samples(
         return 0.0
     sizes = {V: vocab, L: seq_len, d: dim, tau: int(trigger_in_values)}
 
-    def enough(
-        samples: int,
-    ) -> bool:  # sequences where another token is ahead name 1/V of the facts
+    # sequences where another token is ahead name 1/V of the facts
+    def enough(samples: int) -> bool:
         return outscored({**sizes, N: float(samples)}) - 1 / vocab <= 1 - accuracy
 
     return float(bracket(enough, vocab, smallest=vocab, largest=2**100, tolerance=1e-9).low)
@@ -203,7 +202,7 @@ def label_frequencies() -> dict[sp.Symbol, sp.Expr]:
     facts exceed only by rare events."""
     often = 2 * sp.log(V) * V / N
     wide = 1 + root(2) * eps
-    level = (r + root(2 * d / V)) * wide - sp.S.Half
+    level = sp.Max(0, (r + root(2 * d / V)) * wide - sp.S.Half)
     normal = sp.Lambda(z, sp.erfc(-z / root(2)) / 2)
     won = normal(1 / root(4 - 4 * r**2 / d)) + normal(level / root(1 - 10 / V)) ** (V / 5 - 1)
     return {
@@ -213,7 +212,7 @@ def label_frequencies() -> dict[sp.Symbol, sp.Expr]:
         Q: sp.Max(
             1 / V,
             (2 - right) * root(S)
-            - 4 * right / root(S)
+            - 2 * right / root(S)
             - 2 * eps * (1 + 2 * eps) * (1 + root(2 * often) + often / 3),
         ),
         r: root(d) / Q * right * (1 + 2 * V / N + 4 * eps / root(V)),
