@@ -123,7 +123,7 @@ def many_tokens() -> dict[sp.Symbol, sp.Expr]:
     tokens and $0<\theta<1$ (thm-mean-bias-many, eq-necessary-many); $z$ is the normal level that
     the share $\kappa$ exceeds."""
     drift = root(s) + 3 * root((r_1 + r_2) / (1 - 1 / V)) / y
-    rest = root(7 * rho_1) + 3 * tau / (L * N) + root(2 * rho_2 * (1 + 2 / d + 11 / L) / L)
+    rest = root(7 * rho_1) + 3 * tau / (L * N) + root(2 * rho_2 * (1 + 2 / d + 4 / L) / L)
     main = 19 * theta**2 * (1 - 1 / V) * y**2 / 60
     return {
         a: sp.exp(-(LEVEL**2) / 2) / root(8 * sp.pi) / (z + LEVEL),
