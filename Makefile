@@ -7,6 +7,14 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
+define NEWLINE
+
+
+endef
+ifneq ($(findstring $(NEWLINE),$(CURDIR)),)
+$(error The path of this folder holds a line break, which make cannot work with: rename the folder)
+endif
+
 VENV := .venv
 # relative: the folder that this one lies in may have spaces in its name
 BIN := $(VENV)/bin
@@ -25,7 +33,7 @@ STAGES := _build/stages.tsv
 TIMED = start=$$(date +%s); $(MAKE) $(1); printf '%s\t%s\n' $(1) $$(($$(date +%s) - start)) >> $(STAGES)
 
 .PHONY: help setup book test quick lint essential unit coverage nbval everything nightly test-kernels mutants notebooks benchmark \
-	stamp pdf test-release test-latest clean
+	links stamp pdf test-release test-latest test-lowest clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -51,10 +59,12 @@ $(STAMP): pyproject.toml constraints.txt
 	fi; \
 	echo "Setting up $(VENV) with $$("$$python" --version)"; \
 	test -x $(BIN)/python || "$$python" -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable '.[book,test]' --constraint constraints.txt
+	@# The pins hold for what builds the package too: older versions of pip ask the first variable for them, newer ones the second.
+	PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
+	  $(BIN)/python -m pip install --quiet --editable '.[book,test]'
 	@touch $@
 
-book: $(STAMP) ## Build the book: _build/html/index.html
+book: $(STAMP) ## Build the book, _build/html/index.html, its plain notebooks, _build/plain, and the archive of them
 	@# --all: an incremental build would not repeat the warnings of pages it skips.
 	$(BIN)/jupyter-book build . --all -W -n --keep-going
 	@test -s $(HTML)/index.html
@@ -74,6 +84,7 @@ everything: $(STAMP) ## What a night has time for: make test, and all that chang
 	$(MAKE) test-kernels
 	$(MAKE) test-release
 	$(MAKE) test-latest
+	$(MAKE) test-lowest
 
 nightly: $(STAMP) ## Tests marked nightly: every page in every look, enumerations, the core alone; edges
 	BOOK_HTML=$(HTML) $(PYTEST) tests -m nightly $(SPREAD) --no-loadscope-reorder -rs --durations=15
@@ -123,18 +134,25 @@ benchmark: $(STAMP) ## Run every benchmarks/bench_*.py
 	  echo "== $$script"; $(BIN)/python $$script || exit 1; \
 	done
 
+links: $(STAMP) ## Follow every link to pages elsewhere; it ends with those that are broken
+	@mkdir -p _build
+	$(BIN)/jupyter-book build . --all --builder linkcheck --path-output _build/links
+
 stamp: $(STAMP) ## Write repository URL and tag from pyproject.toml to wherever they are used
 	$(BIN)/python book/stamp.py
 
 pdf: book ## Print the whole book with headless Chromium: _build/recallbook.pdf
 	$(BIN)/python book/print_pdf.py
 
-test-release: $(STAMP) ## Install the wheel and run every notebook alone, as a reader would
-	$(BIN)/python book/release.py wheel
+test-release: book ## Unpack the archive, install its wheel, run every plain notebook, as a reader would, and leave the wheel in dist/
+	$(BIN)/python book/release.py archive
 	$(BIN)/python book/release.py setup-cell
 
 test-latest: $(STAMP) ## The newest versions of every dependency, on the newest Python that has torch
 	PYTHON="$(PYTHON)" $(BIN)/python book/release.py latest
+
+test-lowest: $(STAMP) ## The lowest versions that pyproject.toml allows
+	$(BIN)/python book/release.py lowest
 
 clean: ## Remove .venv and everything built
 	rm -rf $(VENV) _build build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis

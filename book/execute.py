@@ -9,6 +9,7 @@ versions, the kernel's name) is removed, so that a second run changes no byte.
 import os
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 # A kernel of the same name in the user's home would come first otherwise.
@@ -90,7 +91,8 @@ def main(arguments):
         sys.exit("No notebooks found")
     failed = []
     for path in paths:
-        print(f"{path} ...", flush=True)
+        print(f"{path} ...", end=" ", flush=True)
+        start = time.perf_counter()
         try:
             notebook = execute(nbformat.read(path, as_version=4))
         except Exception as error:
@@ -99,6 +101,7 @@ def main(arguments):
             failed.append(path)
         else:
             nbformat.write(notebook, path)
+            print(f"{time.perf_counter() - start:.0f} s", flush=True)
     if failed:
         sys.exit(f"Not written: {', '.join(map(str, failed))}")
 

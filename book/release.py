@@ -1,26 +1,34 @@
 """Try the release as its readers will, in fresh environments: `make test-release`, `make
-test-latest`.
+test-latest`, `make test-lowest`.
 
-    python book/release.py wheel       build the wheel, install it with the pinned versions, and run
-                                        every notebook alone in an empty folder, numbers compared
-    python book/release.py setup-cell  run the setup cell, for real, against a local git repository
+    python book/release.py archive [NAME ...]
+                                        unpack the archive of the built book, install its wheel with
+                                        the pinned versions, run every plain notebook (or those
+                                        whose names begin so), numbers compared, and leave the
+                                        wheel in dist/
+    python book/release.py setup-cell  run the setup cell, for real, without and with a wheel beside
     python book/release.py latest      the newest versions of everything, on the newest Python here
                                         that has torch; numbers compared
+    python book/release.py lowest      the lowest version of everything that pyproject.toml allows,
+                                        on this Python; the essential tests, and numbers compared
 
 Slow (each makes an environment of its own), so no part of `make test`.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 
 import nbformat
 import stamp
 
 ROOT = Path(__file__).resolve().parents[1]
+RUN = ROOT / "_build" / "html" / "run"  # what `make book` puts beside the pages
 RUNNER = ["nbval", "pytest", "nbclient", "ipykernel"]
 PYTHONS = ("python3.15", "python3.14", "python3.13", "python3.12", "python3.11")
 
@@ -30,8 +38,8 @@ def run(*command, **options):
     subprocess.run([str(part) for part in command], check=True, **options)
 
 
-def notebooks():
-    found = sorted((ROOT / "notebooks").glob("*.ipynb"))
+def notebooks(folder=ROOT / "notebooks", names=("",)):
+    found = [path for path in sorted(folder.glob("*.ipynb")) if path.name.startswith(tuple(names))]
     if not found:
         sys.exit("No notebooks found")
     return found
@@ -52,9 +60,9 @@ def committed_copy(folder):
     return folder
 
 
-def run_alone(python, folder):
+def run_alone(python, folder, chosen):
     """Recompute each notebook in an empty folder of its own and compare every stored number."""
-    for notebook in notebooks():
+    for notebook in chosen:
         alone = folder / f"alone-{notebook.stem}"
         alone.mkdir()
         shutil.copy(notebook, alone)
@@ -70,22 +78,23 @@ def run_alone(python, folder):
         )
 
 
-def wheel(folder):
-    source = committed_copy(folder / "source")
-    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, source)
-    (built,) = folder.glob("recallbook-*.whl")
+def archive(folder, *names):
+    shutil.unpack_archive(RUN / f"{stamp.ARCHIVE}.zip", folder)
+    unpacked = folder / stamp.ARCHIVE
+    for path in unpacked.glob("*.ipynb"):  # a kernel draws in SVG, which the settings sanitize so
+        drawn = re.sub('"image/png": ".*?"', '"image/svg+xml": "FIGURE"', path.read_text("utf-8"))
+        path.write_text(drawn, "utf-8")
     python = new_environment(folder / "environment")
-    install(python, built, *RUNNER, "-c", ROOT / "constraints.txt")
-    run_alone(python, folder)
+    install(python, unpacked / stamp.wheel(), *RUNNER, "-c", ROOT / "constraints.txt")
+    run_alone(python, folder, notebooks(unpacked, names or ("",)))
+    shutil.rmtree(ROOT / "dist", ignore_errors=True)
+    (ROOT / "dist").mkdir()
+    shutil.copy(unpacked / stamp.wheel(), ROOT / "dist")
 
 
 def setup_cell(folder):
-    """Run both setup cells where `recallbook` is missing: one stops, one installs from a git
-    repository on disk."""
-    tag = stamp.source()[1]
-    bare = folder / "published"
-    run("git", "clone", "--quiet", "--bare", ROOT, bare)
-    run("git", "-C", bare, "tag", "--force", tag)
+    """Run the setup cell where `recallbook` is missing: alone it stops, beside a wheel it
+    installs."""
     python = new_environment(folder / "environment")
     install(python, "nbclient", "ipykernel", "-c", ROOT / "constraints.txt")
     for path in notebooks():
@@ -93,11 +102,9 @@ def setup_cell(folder):
         assert first == stamp.setup_cell(), path
     stops = "import importlib.util as u\nassert u.find_spec('recallbook') is None"
     installs = "import recallbook, sys; print(recallbook.__file__)\nassert sys.prefix in recallbook.__file__"
-    # pip wants a host in the address, also for a file.
-    local = stamp.installing(f"file://localhost{bare}", tag)
-    for cell, check, allowed in ((stamp.STOPPING, stops, ["SystemExit"]), (local, installs, [])):
+    for check, allowed in ((stops, ["SystemExit"]), (installs, [])):
         notebook = nbformat.v4.new_notebook(
-            cells=[nbformat.v4.new_code_cell(cell), nbformat.v4.new_code_cell(check)]
+            cells=[nbformat.v4.new_code_cell(text) for text in (stamp.installing(""), check)]
         )
         path = folder / "setup.ipynb"
         nbformat.write(notebook, path)
@@ -111,6 +118,7 @@ def setup_cell(folder):
             cwd=folder,
             env={**os.environ, "JUPYTER_PREFER_ENV_PATH": "1"},
         )
+        shutil.copy(RUN / stamp.wheel(), folder)
 
 
 def cells_of(path):
@@ -142,16 +150,35 @@ def latest(folder):
             *RUNNER,
         )
         run(python, "-m", "pip", "list")
-        run_alone(python, folder)
+        run_alone(python, folder, notebooks())
         return
     sys.exit(f"None of {chosen or ', '.join(PYTHONS)} is here with a torch to install")
 
 
-def main(task):
+def lowest_versions(root=ROOT):
+    """What package, book and tests ask for, each at its lower bound; what those need is free."""
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    asked = project["dependencies"] + extras["book"] + extras["test"]
+    return [re.sub(r">=([^,]+).*", r"==\1", one) for one in asked]
+
+
+def lowest(folder):
+    source, bounds = committed_copy(folder / "source"), folder / "lowest.txt"
+    bounds.write_text("\n".join(lowest_versions()), encoding="utf-8")
+    python = new_environment(folder / "environment")
+    install(python, "--editable", f"{source}[book,test]", "-c", bounds)
+    essential = "essential and not slow and not nightly"
+    run(python, "-m", "pytest", "tests", "-q", "-n", "2", "-m", essential, cwd=source)
+    run_alone(python, folder, notebooks())
+
+
+def main(task, *names):
+    tasks = {"archive": archive, "setup-cell": setup_cell, "latest": latest, "lowest": lowest}
     with tempfile.TemporaryDirectory() as folder:
-        {"wheel": wheel, "setup-cell": setup_cell, "latest": latest}[task](Path(folder))
+        tasks[task](Path(folder), *names)
     print(f"release {task}: passed")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

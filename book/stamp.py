@@ -1,10 +1,10 @@
-"""Write the repository's address and release tag to wherever they are used: `make stamp`.
+"""Write the repository's address, release tag and date to wherever they are used: `make stamp`.
 
 The one source is the table `[tool.recallbook]` of pyproject.toml. The places are the setup cell of
 every notebook, `_config.yml` (repository and Colab buttons) and the addresses in README.md,
-CITATION.cff and pyproject.toml itself. Without an address nothing is installed from anywhere:
-whoever claims an address that nobody has would run code in readers' notebooks. The setup cell then
-stops with one line, and there are no buttons."""
+CITATION.cff and pyproject.toml itself. Without an address the setup cell installs a wheel that lies
+beside its notebook, and else stops with one line: whoever claims an address that nobody has would
+run code in readers' notebooks. And there are no buttons."""
 
 import re
 import tomllib
@@ -17,22 +17,36 @@ NOWHERE = "https://github.com/OWNER/NAME"  # shown where a file must have some a
 COLAB = "https://colab.research.google.com"
 # The requirement in README.md, and any setup cell, whole
 REQUIREMENT = re.compile(r"recallbook @ git\+[^\s\"'`]+")
-SETUP = re.compile(r"try:\n    import recallbook as rb\nexcept ImportError:\n(?: .*(?:\n|$))+")
-STOPPING = """\
+SETUP = re.compile(r"try:\n    import recallbook as rb\nexcept ImportError:\n(?:(?: .*)?(?:\n|$))+")
+ARCHIVE = "learning-to-recall"  # .zip: beside the pages, with the wheel and all plain notebooks
+CELL = f"""\
 try:
     import recallbook as rb
 except ImportError:
-    raise SystemExit(
-        "recallbook is not installed: run `pip install .` in a checkout, or set your "
-        "repository in its pyproject.toml and run `make stamp`"
-    ) from None"""
+    from pathlib import Path
+
+    published = ""
+    wheel = max(Path().glob("recallbook-*.whl"), default=published)
+    if not wheel:
+        raise SystemExit(
+            "recallbook is not installed: open this notebook where you have unpacked "
+            "{ARCHIVE}.zip, which the book's page Run it has"
+        ) from None
+    %pip install -q {{wheel}}
+    import recallbook as rb"""
 
 
 def source(root=ROOT):
-    """The table `[tool.recallbook]`: its `repository` and its `tag`."""
+    """The table `[tool.recallbook]`: its `repository`, `pages`, `tag` and `date`."""
     table = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     table = table["tool"]["recallbook"]
-    return table["repository"], table["tag"]
+    return table | {"pages": table["pages"].rstrip("/")}
+
+
+def wheel(root=ROOT):
+    """The name of the wheel, which lies beside the pages."""
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return f"{project['name']}-{project['version']}-py3-none-any.whl"
 
 
 def requirement(repository, tag):
@@ -40,26 +54,22 @@ def requirement(repository, tag):
 
 
 def setup_cell(root=ROOT):
-    """The first code cell of every notebook."""
-    repository, tag = source(root)
-    return installing(repository, tag) if repository else STOPPING
+    """The first code cell of every notebook: the package, else a wheel beside the notebook, else
+    the wheel of the published pages, else it stops."""
+    pages = source(root)["pages"]
+    return installing(f"{pages}/run/{wheel(root)}" if pages else "")
 
 
-def installing(repository, tag):
-    """The setup cell of a book that is published."""
-    return (
-        "try:\n"
-        "    import recallbook as rb\n"
-        "except ImportError:\n"
-        f'    %pip install -q "{requirement(repository, tag)}"\n'
-        "    import recallbook as rb"
-    )
+def installing(published):
+    """The setup cell of a book whose wheel is published there, or not at all."""
+    return CELL.replace('published = ""', f'published = "{published}"')
 
 
 def stamped(path, root=ROOT):
     """The text that the file at `path` should have."""
     text = path.read_text(encoding="utf-8")
-    repository, tag = source(root)
+    table = source(root)
+    repository, tag = table["repository"], table["tag"]
     if path.suffix == ".ipynb":
         notebook = nbformat.reads(text, as_version=4)
         first = next(cell for cell in notebook.cells if cell.cell_type == "code")
@@ -77,9 +87,14 @@ def stamped(path, root=ROOT):
     if path.name == "pyproject.toml":
         return re.sub(r"(?m)^(Repository = ).*$", rf'\g<1>"{repository or NOWHERE}"', text, count=1)
     if path.name == "CITATION.cff":
-        return re.sub(
-            r"(?m)^(repository-code: ).*$", rf"\g<1>{repository or NOWHERE}", text, count=1
-        )
+        fields = {
+            "repository-code": repository or NOWHERE,
+            "version": tag[1:],
+            "date-released": table["date"],
+        }
+        for field, value in fields.items():
+            text = re.sub(rf"(?m)^({field}: ).*$", rf"\g<1>{value}", text, count=1)
+        return text
     text = REQUIREMENT.sub(requirement(repository, tag), text)
     return re.sub(r"(?m)^(git clone ).*$", rf"\g<1>{repository or 'ADDRESS'}", text)
 

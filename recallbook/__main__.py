@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
+import re
+import signal
 import sys
 from collections.abc import Mapping
 from importlib.metadata import entry_points
 from typing import Any
+
+from recallbook.arguments import check_choices
 
 # of entry points: functions that add commands to the parser's, and return what is listed at the end
 # of its help
@@ -16,7 +21,8 @@ exit status:
   0    all is well
   1    what was asked for does not hold (points failed, rows differ, no plan suffices), or workers or memory were lost
   2    what you can mend: an argument, a file, a full or read-only disk, a store that another process holds
-  130  interrupted: what finished is stored, and the same command goes on"""
+  130  interrupted: what finished is stored, and the same command goes on
+  141  whoever read what is printed, such as `head`, wanted no more of it"""
 
 
 class Parser(argparse.ArgumentParser):
@@ -24,6 +30,13 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> Any:
         self.exit(2, f"recallbook: {message}; see {self.prog} --help\n")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Name an option that does not exist before one that is missing."""
+        flags = [word.split("=")[0] for word in args if re.match("--?[a-z]", word)]
+        if not self._subparsers:
+            check_choices("option", flags, tuple(self._option_string_actions))
+        return super().parse_known_args(args, namespace)
 
     def options(self, table: Mapping[str, tuple[Any, str, Any, str]]) -> None:
         """Add options that take a value: type, letter, default (``...`` where there is none, and
@@ -43,9 +56,18 @@ def main(arguments: list[str] | None = None) -> int:
     """Parse, run, and say in one line what went wrong; the exit status is what :data:`STATUS`
     says."""
     words = sys.argv[1:] if arguments is None else arguments
-    chosen = command_parser(*words[:1]).parse_args(words)
+    # an interrupt ends an import at once, whatever the library would make of it
+    interrupt = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
-        return int(chosen.run(chosen))
+        try:
+            chosen = command_parser(*words[:1]).parse_args(words)
+            signal.signal(signal.SIGINT, interrupt)
+            return int(chosen.run(chosen))
+        finally:
+            signal.signal(signal.SIGINT, interrupt)
+            print(end="", flush=True)
+    except BrokenPipeError:
+        os._exit(141)  # what is left in the streams has nowhere to go
     except (ValueError, OSError) as problem:
         print(f"recallbook: {problem}", file=sys.stderr)
         return 2

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, Union
 
 import numpy as np
@@ -22,22 +25,29 @@ LONGEST_REPR = 120
 
 
 def not_allowed(field: str, value: object, allowed: str) -> ValueError:
-    """The one form of every complaint: which field, which value, what is allowed."""
+    """The one form of every complaint: which field, which value, what is allowed, and of the names
+    in quotes there the nearest."""
     try:
         shown = " ".join(repr(value).split())
     except ValueError:  # Python writes no integer of more than some thousand digits
-        shown = (
-            f"an integer of {int(value).bit_length()} bits"
-            if isinstance(value, int)
-            else type(value).__name__
-        )
+        shown = f"{type(value).__name__} of too many digits"
     if len(shown) > LONGEST_REPR:
         shown = shown[:LONGEST_REPR] + "..."
-    return ValueError(f"{field}={shown} is not allowed: {allowed}")
+    names = re.findall(r"'([\w-][^'(]*)", allowed)
+    near = get_close_matches(shown.strip("'").lower(), names, 1)
+    hint = f"; the nearest is {near[0]!r}" if near else ""
+    return ValueError(f"{field}={shown} is not allowed: {allowed}{hint}")
 
 
-def _integer(field: str, value: Any, allowed: str, smallest: int, largest: float) -> int:
+def check_size(
+    field: str,
+    value: Any,
+    smallest: int = 1,
+    largest: float = LARGEST_SIZE,
+    allowed: str = "",
+) -> int:
     """Return ``value`` as an ``int`` in the range; NumPy integers pass, booleans do not."""
+    allowed = allowed or f"an integer from {smallest} to {largest}"
     if isinstance(value, bool | np.bool_):
         raise not_allowed(field, value, allowed)
     try:
@@ -47,13 +57,6 @@ def _integer(field: str, value: Any, allowed: str, smallest: int, largest: float
     if not smallest <= number <= largest:
         raise not_allowed(field, value, allowed)
     return number
-
-
-def check_size(field: str, value: Any, smallest: int = 1) -> int:
-    """Return ``value`` as an ``int`` of at least ``smallest``."""
-    return _integer(
-        field, value, f"an integer from {smallest} to {LARGEST_SIZE}", smallest, LARGEST_SIZE
-    )
 
 
 def check_optional(check: Callable[[str, Any], Checked], field: str, value: Any) -> Checked | None:
@@ -75,35 +78,43 @@ def check_choice(field: str, value: object, choices: tuple[str, ...]) -> str:
     return value
 
 
-def check_seed(field: str, value: Any) -> int:
-    """Return ``value`` as a non-negative ``int`` of any size."""
-    return _integer(field, value, "a non-negative integer", 0, math.inf)
+def check_choices(field: str, values: object, choices: tuple[str, ...]) -> tuple[str, ...]:
+    """Return all of ``values`` if each is one of ``choices``."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise not_allowed(field, values, f"a tuple or a list of some of {choices}")
+    return tuple(check_choice(field, value, choices) for value in values)
 
 
-def check_number(field: str, value: Any, allowed: str) -> float:
-    """Return ``value`` as a ``float``; neither texts, bytes, booleans nor complex numbers pass."""
-    if isinstance(value, bool | np.bool_ | str | bytes | bytearray | np.complexfloating):
-        raise not_allowed(field, value, allowed)
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise not_allowed(field, value, allowed) from None
+# value to a non-negative integer of any size
+check_seed = partial(check_size, smallest=0, largest=math.inf, allowed="a non-negative integer")
+
+
+def check_number(field: str, value: Any, allowed: str, holds: Callable[[float], bool]) -> float:
+    """Return ``value`` as a ``float`` of which it ``holds``; neither texts, bytes, booleans nor
+    complex numbers pass."""
+    if not isinstance(value, bool | np.bool_ | str | bytes | bytearray | np.complexfloating):
+        try:
+            if holds(number := float(value)):
+                return number
+        except (TypeError, ValueError, OverflowError):
+            pass
+    raise not_allowed(field, value, allowed)
 
 
 def check_rate(field: str, value: Any, allowed: str = "a finite number above 0") -> float:
     """Return ``value`` as a finite, positive ``float``."""
-    rate = check_number(field, value, allowed)
-    if not (math.isfinite(rate) and rate > 0):
-        raise not_allowed(field, value, allowed)
-    return rate
+    return check_number(field, value, allowed, lambda rate: 0 < rate < math.inf)
 
 
-def check_share(field: str, value: Any) -> float:
-    """Return ``value`` as a ``float`` strictly between 0 and 1."""
-    allowed = "a number between 0 and 1"
-    if (share := check_rate(field, value, allowed)) >= 1:
-        raise not_allowed(field, value, allowed)
-    return share
+# value to a float strictly between 0 and 1
+check_share = partial(
+    check_number, allowed="a number between 0 and 1", holds=lambda share: 0 < share < 1
+)
+
+# from 0 to 4
+check_exponent = partial(
+    check_number, allowed="a number from 0 to 4", holds=lambda exponent: 0 <= exponent <= 4
+)
 
 
 def check_rates(eta: Any, gamma: Any) -> tuple[float, float] | tuple[None, None]:
@@ -129,19 +140,17 @@ def check_device(field: str, value: Any) -> torch.device:
     """Return ``value`` as a device that this machine has."""
     import torch
 
-    allowed = "'cpu', 'cuda' or 'cuda:INDEX', on a machine that has it"
     try:
         device = torch.device(value)
+        count = {"cpu": 1, "cuda": torch.cuda.device_count()}.get(device.type, 0)
+        if (device.index or 0) < count:
+            return device
     except (RuntimeError, TypeError):
-        raise not_allowed(field, value, allowed) from None
-    present = (device.type == "cpu" and not device.index) or (
-        device.type == "cuda" and (device.index or 0) < torch.cuda.device_count()
-    )
-    if not present and device.type == "cuda" and torch.cuda.device_count() == 0:
-        raise not_allowed(field, value, "'cpu': this machine has no CUDA device that torch can use")
-    if not present:
-        raise not_allowed(field, value, allowed)
-    return device
+        pass
+    allowed = "'cpu': this machine has no CUDA device that torch can use"
+    if torch.cuda.device_count():
+        allowed = "'cpu', 'cuda' or 'cuda:INDEX', on a machine that has it"
+    raise not_allowed(field, value, allowed)
 
 
 def check_drawn(seed: Any, dtype: object, device: Any) -> tuple[int, torch.dtype, torch.device]:
@@ -151,8 +160,7 @@ def check_drawn(seed: Any, dtype: object, device: Any) -> tuple[int, torch.dtype
 
 def check_finite(field: str, tensor: torch.Tensor) -> torch.Tensor:
     """Return ``tensor`` if all its numbers are finite."""
-    if not bool(tensor.isfinite().all()):
-        count = int((~tensor.isfinite()).sum())
+    if count := int((~tensor.isfinite()).sum()):
         raise not_allowed(
             field, f"with {count} numbers that are infinite or none", "finite numbers"
         )
@@ -164,8 +172,8 @@ def check_finite(field: str, tensor: torch.Tensor) -> torch.Tensor:
 SMALLEST = 1e-30  # of a table's largest entry
 
 
-def real_table(field: str, table: Any) -> Float64[np.ndarray, ...]:
-    """A float64 copy on the host of a NumPy array or tensor of any floating type, all of it
+def real_table(field: str, table: Any) -> Float64[np.ndarray, " ..."]:
+    """A float64 copy on the host of a NumPy array or dense tensor of any floating type, all of it
     finite."""
     import torch
 
@@ -173,21 +181,24 @@ def real_table(field: str, table: Any) -> Float64[np.ndarray, ...]:
         allowed = "an array without a mask: what is masked would be taken as it is"
         raise not_allowed(field, "a masked array", allowed)
     if isinstance(table, torch.Tensor):
+        if table.is_nested or table.is_meta or table.layout != torch.strided:
+            kind = "nested" if table.is_nested else f"{table.layout} on {table.device}"
+            raise not_allowed(field, f"a tensor, {kind}", "a dense tensor that holds its numbers")
         floating = table.is_floating_point()
     else:
         floating = isinstance(table, np.ndarray) and np.issubdtype(table.dtype, np.floating)
     if not floating:
         shown = f"{type(table).__name__} of {table.dtype}" if hasattr(table, "dtype") else table
         raise not_allowed(field, shown, "a NumPy array or a tensor of real floating numbers")
-    # NumPy has no bfloat16: tensors are converted before they become arrays
+    # NumPy has no bfloat16, and no lazy minus: tensors are converted before they become arrays
     if isinstance(table, torch.Tensor):
-        table = table.detach().to("cpu", torch.float64).numpy()
+        table = table.detach().to("cpu", torch.float64).resolve_neg().numpy()
     copied = np.array(table, dtype=np.float64, order="C")
     check_finite(field, torch.from_numpy(copied))
     return copied
 
 
-def computable(field: str, table: Float64[np.ndarray, ...]) -> Float64[np.ndarray, ...]:
+def computable(field: str, table: Float64[np.ndarray, " ..."]) -> Float64[np.ndarray, " ..."]:
     """Return the table if products of a few of its entries can neither overflow nor vanish."""
     largest = float(np.abs(table).max(initial=0.0))
     if largest and not SMALLEST <= largest <= 1 / SMALLEST:

@@ -13,8 +13,8 @@ from jaxtyping import Float64
 from recallbook.activations import ACTIVATIONS, Activation
 from recallbook.arguments import (
     check_choice,
+    check_exponent,
     check_flag,
-    check_number,
     check_optional,
     check_size,
     not_allowed,
@@ -36,22 +36,13 @@ LATER = {
 }
 
 
-def check_exponent(field: str, value: Any) -> float:
-    """Return ``value`` as a finite ``float`` from 0 to 4."""
-    allowed = "a number from 0 to 4"
-    if not 0 <= (exponent := check_number(field, value, allowed)) <= 4:
-        raise not_allowed(field, value, allowed)
-    return exponent
-
-
 def check_activation(field: str, value: Any) -> str | Activation:
     """Return ``value`` if it names an activation or is a deterministic, differentiable, elementwise
     map on tensors, as far as a few numbers tell."""
-    names = ", ".join(map(repr, ACTIVATIONS))
-    allowed = f"one of {names}, or a callable that keeps shape and floating type"
-    if isinstance(value, str) and value in ACTIVATIONS:
-        return value
-    if isinstance(value, str) or not callable(value):
+    if isinstance(value, str):
+        return check_choice(field, value, tuple(ACTIVATIONS))
+    allowed = "a name, or a function on tensors that keeps shape and floating type"
+    if not callable(value):
         raise not_allowed(field, value, allowed)
     import torch
 
@@ -59,13 +50,10 @@ def check_activation(field: str, value: Any) -> str | Activation:
     before = probe.clone()
     try:
         image = value(probe)
+        kept = (image.shape, image.dtype) == (before.shape, before.dtype)
     except Exception as error:  # a user's function may fail in any way; the cause is chained
         raise not_allowed(field, value, allowed) from error
-    if (
-        not isinstance(image, torch.Tensor)
-        or image.shape != before.shape
-        or image.dtype != before.dtype
-    ):
+    if not kept:
         raise not_allowed(field, value, allowed)
     if not torch.equal(probe, before):
         raise not_allowed(field, value, "a function that leaves its argument as it is")

@@ -38,6 +38,8 @@ class Certificate:
         Lower bound on the expected recall if attention were exact on every training sequence.
     at_most : Outcome
         Upper bounds on the expectations of the first three.
+    bounded : str
+        What is bounded, for whoever reads the printed certificate alone.
     """
 
     lock_on: float
@@ -46,6 +48,7 @@ class Certificate:
     all_lock: float
     stored: float
     at_most: Outcome
+    bounded: str = "means over output embeddings"
 
 
 def certify_needs(setting: Setting) -> list[Need]:

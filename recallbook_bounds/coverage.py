@@ -14,8 +14,6 @@ from functools import cache
 
 import numpy as np
 import sympy as sp
-from scipy import special
-from scipy.optimize import brentq
 
 from recallbook.arguments import check_choice, check_flag, check_size
 from recallbook.theory import moments
@@ -25,8 +23,8 @@ from recallbook_bounds import closed_form, information, information_terms as exp
 
 LEARNERS = ("one gradient", "three steps")
 # values that are tried; each is valid
-THETAS, SHARES = np.linspace(0.25, 0.97, 10), np.geomspace(0.0011, 0.3, 8)
-LEVEL = sp.Rational(5, 4)  # of the marked token's own score
+THETAS, LEVELS = np.linspace(0.25, 0.97, 10), np.linspace(0.53, 3.06, 8)
+OWN = sp.Rational(5, 4)  # where a quadratic touches the chance of the marked token's own score
 STRAY = 0.01  # chance that some sequence does not lock, at which lock-on is asked
 STEP = 1.02  # between numbers of sequences at which recall is bounded
 theta, e_2, h, m_4, m_2 = sp.symbols("theta e_2 h m_4 m_2", positive=True)
@@ -56,6 +54,8 @@ def unseen_allowed(vocab: int, accuracy: float = 1.0, error: float | None = None
     accuracy, error = information.check_accuracy(accuracy), information.check_error(error)
     if error is None:
         return (1 - accuracy) * vocab + 1
+    from scipy.optimize import brentq  # slow to load, and rarely needed
+
     spare = vocab - information.whole_facts(vocab, accuracy)
     doubt = -math.log1p(-error)
     # at the upper end the square alone is as large as the doubt
@@ -119,18 +119,19 @@ def mean_bias() -> dict[sp.Symbol, sp.Expr]:
 
 @cache
 def many_tokens() -> dict[sp.Symbol, sp.Expr]:
-    r"""Give the same chance by all other tokens at once, for every share $\kappa\ge0.0011$ of the
-    tokens and $0<\theta<1$ (thm-mean-bias-many, eq-necessary-many); $z$ is the normal level that
-    the share $\kappa$ exceeds."""
+    r"""Give the same chance by all other tokens at once, for every $0<\theta<1$ and level $0.53\le
+    z\le3.06$, which a normal variable exceeds with the chance $\kappa$ (thm-mean-bias-many,
+    eq-necessary-many)."""
     drift = root(s) + 3 * root((r_1 + r_2) / (1 - 1 / V)) / y
     rest = root(7 * rho_1) + 3 * tau / (L * N) + root(2 * rho_2 * (1 + 2 / d + 4 / L) / L)
     main = 19 * theta**2 * (1 - 1 / V) * y**2 / 60
     return {
-        a: sp.exp(-(LEVEL**2) / 2) / root(8 * sp.pi) / (z + LEVEL),
+        kappa: sp.erfc(z / root(2)) / 2,
+        a: sp.exp(-(OWN**2) / 2) / root(8 * sp.pi) / (z + OWN),
         G: (1 + root(d / V) + 2 * root(sp.log(V) / V)) ** 2 / d,
         b: G * (root(1 + 2 / d) * G / N + rest) ** 2 / main,
-        p_all: sp.erfc(LEVEL / root(2)) / 2
-        + a * ((z + LEVEL) ** 2 - e_2**2 * V * d / main)
+        p_all: sp.erfc(OWN / root(2)) / 2
+        + a * ((z + OWN) ** 2 - e_2**2 * V * d / main)
         - drift**2 / (1 - theta) ** 2
         - 20 * b
         - (1 / (L - 1) + b) / kappa,
@@ -165,9 +166,8 @@ def outscored(sizes: Values) -> float:
     r"""Compute the best $p$ of :func:`mean_bias` and :func:`many_tokens` at V, N, L, d and tau."""
     known = {**sizes, e_2: math.sqrt(pull_square(sizes)), theta: THETAS}
     one = closed_form.constants(known, mean_bias)
-    share = SHARES[:, None]
-    known = {**one, kappa: share, z: special.ndtri(1 - share)}
-    return float(max(np.max(one[p]), np.max(closed_form.constants(known, many_tokens)[p_all])))
+    many = closed_form.constants({**one, z: LEVELS[:, None]}, many_tokens)
+    return float(max(np.max(one[p]), np.max(many[p_all])))
 
 
 def mean_bias_samples(

@@ -12,27 +12,37 @@ a $W$. Nothing is said of an exact $G$, $c=0$: see ``recallbook_studies.ch08.rea
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
-from scipy.optimize import brentq
 from scipy.special import gammaln, lambertw
 
-from recallbook.arguments import check_rate, check_size, not_allowed
+from recallbook.arguments import check_number, check_optional, check_size, not_allowed
 from recallbook.theory.symbolic.expressions import L, N, V, numeric
 from recallbook_bounds import information_terms
 
-LEAST_NOISE = 1e-100
-
-FRACTION = "a number above 0 and at most 1"
-
-
-def check_noise(reading_error: Any) -> float:
-    """Return $c$ as a ``float`` whose square neither vanishes nor overflows."""
-    allowed = f"a number from {LEAST_NOISE:g} to {1 / LEAST_NOISE:g}"
-    noise = check_rate("reading_error", reading_error, allowed)
-    if not LEAST_NOISE <= noise <= 1 / LEAST_NOISE:
-        raise not_allowed("reading_error", reading_error, allowed)
-    return noise
+# value to a float
+check_noise = partial(  # whose square neither vanishes nor overflows
+    check_number,
+    "reading_error",
+    allowed="a number from 1e-100 to 1e+100",
+    holds=lambda c: 1e-100 <= c <= 1e100,
+)
+check_error = partial(
+    check_optional,
+    partial(
+        check_number,
+        allowed="a number from 0 to below 1, or None (for the mean fraction)",
+        holds=lambda error: 0 <= error < 1,
+    ),
+    "error",
+)
+check_accuracy = partial(
+    check_number,
+    "accuracy",
+    allowed="a number above 0 and at most 1",
+    holds=lambda fraction: 0 < fraction <= 1,
+)
 
 
 def required_information(vocab: int, accuracy: float = 1.0, error: float | None = None) -> float:
@@ -168,28 +178,11 @@ def information_samples(
     def spare(samples: float) -> float:
         return _available(vocab, seq_len, samples, (rows, columns), noise) - nats
 
+    from scipy.optimize import brentq  # slow to load, and rarely needed
+
     # so few sequences that some directions of the labels stay empty; with all of them there is
     # enough
     return float(brentq(spare, 0.0, float(rows)))
-
-
-def check_accuracy(value: Any) -> float:
-    """Return ``value`` as a fraction above 0 and at most 1."""
-    if (fraction := check_rate("accuracy", value, FRACTION)) > 1:
-        raise not_allowed("accuracy", value, FRACTION)
-    return fraction
-
-
-def check_error(value: Any) -> float | None:
-    """Return ``value`` as a probability from 0 to below 1, or ``None``."""
-    allowed = "a number from 0 to below 1, or None (for the mean fraction)"
-    if value is None:
-        return None
-    if not isinstance(value, bool | str) and value == 0:
-        return 0.0
-    if (error := check_rate("error", value, allowed)) >= 1:
-        raise not_allowed("error", value, allowed)
-    return error
 
 
 def _check_sizes(

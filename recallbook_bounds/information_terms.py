@@ -16,7 +16,6 @@ from recallbook.theory.symbolic.expressions import L, N, V
 directions = sp.Symbol("D", positive=True)  # directions of the gradient that can carry facts
 information = sp.Symbol("I", positive=True)  # in nats
 named = sp.Symbol("a", positive=True)  # facts named correctly
-lam = sp.Symbol("lambda", positive=True)
 error = sp.Symbol("delta", positive=True)  # how often fewer are named
 reading = sp.Symbol("c", positive=True)  # reading error, in units of the noise's covariance
 unseen = sp.Symbol("mu", positive=True)  # facts that no sequence shows, on average
@@ -33,8 +32,7 @@ def pair_mean() -> sp.Expr:
     r"""Give $\mathbb E\,b_v^\top b_{v'}$ for two different tokens in random order, $\sum_vb_v=0$,
     mean square length 1 (step 3)."""
     # 0 = |sum_v b_v|^2 = V + V (V - 1) E
-    value = sp.Symbol("x")
-    return sp.solve(V + V * (V - 1) * value, value)[0]
+    return -1 / (V - 1)
 
 
 def signal_to_noise() -> sp.Expr:
@@ -53,18 +51,15 @@ def available() -> sp.Expr:
 @cache
 def samples() -> sp.Expr:
     r"""Solve for the $N$ at which so many nats are available in $D$ directions (eq-bound)."""
-    ratio = sp.Symbol("s")
-    (solved,) = sp.solve(signal_to_noise() - ratio, N)
-    return sp.factor(solved).subs(ratio, sp.exp(2 * information / directions) - 1)
+    ratio, found = sp.Symbol("s"), signal_to_noise()  # it is linear in N
+    solved = sp.factor((ratio - found.subs(N, 0)) / sp.diff(found, N))
+    return solved.subs(ratio, sp.exp(2 * information / directions) - 1)
 
 
-@cache
 def some_facts() -> sp.Expr:
     r"""Give the nats without which no labels have $a$ facts named on average:
     $\max_\lambda\,\lambda a-(e^\lambda-1)$ (thm-bound-fano, part 1)."""
-    gain = lam * named - (sp.exp(lam) - 1)
-    best = sp.solve(sp.diff(gain, lam), lam)[0]
-    return sp.simplify(gain.subs(lam, best))
+    return named * sp.log(named) - named + 1  # at lambda = log(a)
 
 
 @cache
@@ -80,7 +75,6 @@ def chance_unseen() -> sp.Expr:
     return (1 - 1 / V) ** N
 
 
-@cache
 def coverage() -> sp.Expr:
     r"""Solve for the $N$ at which $\mu$ facts are unseen on average (eq-bound)."""
-    return sp.solve(sp.log(unseen / V) - N * sp.log(1 - 1 / V), N)[0]
+    return sp.log(unseen / V) / sp.log((V - 1) / V)

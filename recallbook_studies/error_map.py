@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from tqdm import tqdm
 
 from recallbook.embedding_laws import LAWS
 from recallbook.setting import Setting
-from recallbook.theory.caveats import doubts
+from recallbook.theory.caveats import doubts, message
 from recallbook.theory.prediction import predict, theory_of
 from recallbook.training.simulation import simulate
 from recallbook_studies.running.archive import load_results
@@ -32,17 +32,26 @@ CALLABLES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "softplus": torch.nn.functional.softplus,
 }
 LARGEST_TOKENS, LARGEST_ANYWHERE = 4 * 10**6, 2 * 10**9  # N L, and N m d or V^2 d, anywhere
-TOLERANCES = {"accuracy": 0.02, "lock_on": 0.03, "recall": 0.02}
+OFF = 0.03  # a miss above this beyond sampling
 QUANTITIES = ("accuracy", "lock_on", "recall")
 COUNT = 2400  # settings of the committed map
 FIRST_SEED = 4 * 10**8  # seeds of the map are used nowhere else
 FEWEST, MOST = 32, 500  # seeds of a setting; with fewer than 32 a rare failure would go unseen
 AT_LEAST = 8  # seeds of a setting that takes long
-ENOUGH = 0.006  # standard error at which a setting has seeds enough
-SECONDS = 3.5  # after these no new seed is begun
 TEST = 2000  # fresh sequences a seed
 FIELDS = tuple(Setting.__dataclass_fields__)
 INTEGERS = dict.fromkeys(("index", "vocab", "seq_len", "dim", "samples", "seeds"), "int32")
+
+
+class Effort(NamedTuple):
+    """The standard error at which a setting has seeds enough, and the seconds after which no new
+    seed is begun."""
+
+    enough: float = 0.006
+    seconds: float = 3.5
+
+
+EFFORT = Effort()
 
 
 def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
@@ -74,16 +83,21 @@ def random_setting(index: int) -> Setting:
         dim = vocab + 2 + int(rng.integers(vocab)) if LAWS[law].geometry == "orthonormal" else dim
         sizes = {"vocab": vocab, "seq_len": seq_len, "dim": dim, "samples": samples}
         chosen: dict[str, Any] = {**sizes, "embeddings": law}
-        work = vocab**2 * dim
         if rng.random() < 0.45:
             chosen["width"] = max(1, round(dim * between(30, 2000) / 100))
             every = (*NAMED, *CALLABLES)
             name = every[rng.integers(len(every))]
             chosen["activation"] = CALLABLES.get(name, name)
-            work = max(samples, vocab) * dim * chosen["width"]
         chosen["trigger_in_values"] = bool(rng.integers(2))
-        if samples * seq_len <= LARGEST_TOKENS and work <= LARGEST_ANYWHERE:
+        if affordable(chosen):
             return Setting(**chosen)
+
+
+def affordable(sizes: dict[str, Any]) -> bool:
+    """Whether a setting with these fields is not too costly."""
+    vocab, samples, width = sizes["vocab"], sizes["samples"], sizes.get("width", 0)
+    work = sizes["dim"] * (max(samples, vocab) * width or vocab**2)
+    return bool(samples * sizes["seq_len"] <= LARGEST_TOKENS and work <= LARGEST_ANYWHERE)
 
 
 def load() -> pd.DataFrame:
@@ -131,26 +145,31 @@ def predicted(row: dict[str, Any]) -> dict[str, float]:
     }
 
 
+def square_miss(rows: pd.DataFrame, name: str) -> pd.Series:
+    """Squared difference of prediction and simulation, less what sampling adds to it."""
+    return (rows[f"predicted_{name}"] - rows[name]) ** 2 - rows[f"{name}_error"] ** 2
+
+
 def excess(rows: pd.DataFrame, name: str) -> pd.Series:
-    """By how much prediction and simulation differ beyond the tolerance and two standard errors, of
+    """By how much prediction and simulation differ beyond ``OFF`` and two standard errors, of
     both together where the prediction has one."""
     error = np.hypot(rows[f"{name}_error"], rows.get("predicted_error", 0.0))
     difference = rows[f"predicted_{name}"] - rows[name]
-    return difference.abs() - TOLERANCES[name] - 2 * error
+    return difference.abs() - OFF - 2 * error
 
 
-def measured(setting: Setting, seeds: Iterable[int], fewest: int) -> dict[str, Any]:
+def measured(setting: Setting, seeds: Iterable[int], fewest: int, effort: Effort) -> dict[str, Any]:
     """Means over seeds with their standard errors.
 
-    Seeds are added until every standard error is at most ``ENOUGH``; the first ``fewest`` always
-    run, or ``AT_LEAST`` where they take long."""
+    Seeds are added until every standard error is small enough; the first ``fewest`` always run, or
+    ``AT_LEAST`` where they take long."""
     started, rows = time.perf_counter(), []
     for row in outcomes(setting, seeds):
         rows.append(row)
-        late = time.perf_counter() - started > SECONDS
+        late = time.perf_counter() - started > effort.seconds
         if len(rows) >= (AT_LEAST if late else fewest):
             found = means_and_errors(rows)
-            if late or max(found[f"{name}_error"] for name in QUANTITIES) <= ENOUGH:
+            if late or max(found[f"{name}_error"] for name in QUANTITIES) <= effort.enough:
                 break
     return {"seeds": len(rows), **means_and_errors(rows)}
 
@@ -158,7 +177,8 @@ def measured(setting: Setting, seeds: Iterable[int], fewest: int) -> dict[str, A
 def simulated(index: int) -> dict[str, Any]:
     """The row of this number."""
     setting = random_setting(index)
-    return {"index": index, **described(setting), **measured(setting, seeds_of(index), FEWEST)}
+    found = measured(setting, seeds_of(index), FEWEST, EFFORT)
+    return {"index": index, **described(setting), **found}
 
 
 def described(setting: Setting) -> dict[str, Any]:
@@ -170,20 +190,25 @@ def described(setting: Setting) -> dict[str, Any]:
 
 
 def judged(frame: pd.DataFrame | None = None) -> pd.DataFrame:
-    """A map, by default the committed one, with the names of the ``doubts`` that apply, whether
-    there are any, by outcome whether it is ``off_``, and whether it is ``off`` in any.
+    """A map, by default the committed one, with the error ``expected_`` of each outcome, if it is
+    known, whether a prediction ``warns``, by outcome whether it is ``off_``, and whether it is
+    ``off`` in any.
 
-    Off: prediction and simulation differ by more than the tolerance and two standard errors.
+    Off: prediction and simulation differ by more than ``OFF`` and two standard errors.
     """
     frame = load() if frame is None else frame
-    settings = [as_setting(row) for row in frame.to_dict("records")]
-    found = [
-        {doubt.name for doubt in doubts(theory_of(setting).doubts, setting, lock_on)}
-        for setting, lock_on in zip(settings, frame["predicted_lock_on"], strict=True)
-    ]
+    added = []
+    for row in frame.to_dict("records"):
+        setting = as_setting(row)
+        theory = theory_of(setting)
+        outcomes = {name: row[f"predicted_{name}"] for name in QUANTITIES}
+        expected = theory.expected_errors(setting, outcomes) or {}
+        said = message(setting, doubts(theory.doubts, setting), expected=expected)
+        added.append({f"expected_{name}": size for name, size in expected.items()})
+        added[-1]["warns"] = said is not None
     off = {f"off_{name}": excess(frame, name) > 0 for name in QUANTITIES}
     off["off"] = np.any(list(off.values()), axis=0)
-    return frame.assign(doubts=found, doubted=list(map(bool, found)), **off)
+    return frame.assign(**pd.DataFrame(added, frame.index), **off)
 
 
 def finish(frame: pd.DataFrame) -> pd.DataFrame:

@@ -11,6 +11,7 @@ from recallbook_studies.ch09 import (
     capacities,
     envelope,
     four_corners,
+    fresh_map,
     geometry,
     label_frequencies,
     large_sizes,
@@ -33,9 +34,11 @@ from recallbook_studies.ch12 import (
     order,
     oscillation,
     runs,
+    scarce,
     sizes,
     trained_map,
     tuning,
+    unclean,
 )
 from recallbook_studies.explorer import cases, table as explorer
 from recallbook_studies.running.catalogue import RowTable, Sweep
@@ -100,6 +103,7 @@ ROW_TABLES: dict[str, RowTable] = {
         "index",
         finish=certificates.finish,
         suffix=".parquet",
+        empty="activation width",
     ),
     "sufficient": RowTable(
         "N that is proved to suffice, and accuracy there", sandwich.keys, sandwich.row, "case"
@@ -109,6 +113,7 @@ ROW_TABLES: dict[str, RowTable] = {
         accuracy_sizes.keys,
         accuracy_sizes.row,
         accuracy_sizes.SIZES,
+        empty="critical",
     ),
     "lengths": RowTable(
         "the length up to which critical N does not depend on it",
@@ -134,6 +139,7 @@ ROW_TABLES: dict[str, RowTable] = {
         lambda key: phase.cell(*key),
         ["panel", "ratio", "seq_len"],
         digits=None,
+        empty="width",
     ),
     "error_map": RowTable(
         "predictions against simulation at random settings",
@@ -142,6 +148,7 @@ ROW_TABLES: dict[str, RowTable] = {
         "index",
         finish=error_map.finish,
         suffix=".parquet",
+        empty="activation width",
     ),
     "largest": RowTable(
         "sizes for a GPU: V to 65536, L to 1024",
@@ -151,7 +158,24 @@ ROW_TABLES: dict[str, RowTable] = {
         devices=True,
     ),
     "quantiles": RowTable(
-        "predicted quantiles over draws against simulation", quantiles.keys, quantiles.row
+        "predicted quantiles over draws against simulation",
+        quantiles.keys,
+        quantiles.row,
+        empty="width",
+    ),
+    "fresh_map": RowTable(
+        "a fresh test of predictions: settings and seeds that nothing was fitted to",
+        fresh_map.keys,
+        fresh_map.row,
+        ["kind", "index"],
+        finish=error_map.finish,
+        suffix=".parquet",
+    ),
+    "fresh_coverage": RowTable(
+        "draws at new settings where coverage rules",
+        fresh_map.covered_keys,
+        fresh_map.covered_row,
+        ["place", "seed"],
     ),
     "unequal_error_map": RowTable(
         "the map of errors with facts that are not equal",
@@ -160,6 +184,7 @@ ROW_TABLES: dict[str, RowTable] = {
         "index",
         finish=unequal_map.finish,
         suffix=".parquet",
+        empty="other_zipf",
     ),
     "unequal_structure": RowTable(
         "structured embeddings beside isotropic ones", structure.keys, structure.row
@@ -169,33 +194,48 @@ ROW_TABLES: dict[str, RowTable] = {
         lambda: list(runs.every()),
         runs.row,
         together=len(sizes.SEEDS),
+        suffix=".parquet",
         devices=True,
+        empty="attention loss",
     ),
     "survives_tuning": RowTable(
-        "rate and decay of the ladder's rungs; first for the base, then for other shapes",
-        lambda: tuning.keys(tuning.searched()),
+        "rate and decay of the ladder's rungs, for each number of steps",
+        lambda: list(tuning.every()),
         tuning.row,
         together=len(tuning.SEEDS),
+        suffix=".parquet",
+        devices=True,
+    ),
+    "survives_scarce": RowTable(
+        "more steps with fewer sequences than two for each fact",
+        scarce.keys,
+        scarce.row,
+        devices=True,
+    ),
+    "survives_unclean": RowTable(
+        "facts that are not clean, and other batches", unclean.keys, unclean.row, devices=True
     ),
     "survives_order": RowTable(
-        "which comes first, lock-on or recall", order.keys, order.row, together=len(sizes.SEEDS)
+        "which comes first, lock-on or recall",
+        order.keys,
+        order.row,
+        together=len(sizes.SEEDS),
+        empty="step_accuracy step_lock_on step_recall",
     ),
     "survives_oscillation": RowTable(
         "whether overlap makes longer training oscillate", oscillation.keys, oscillation.row
     ),
     "survives_capacity": RowTable(
-        "how many facts a rung can hold", lambda: [c.key for c in capacity.cases()], capacity.row
-    ),
-    "survives_prices": RowTable(
-        "least norms that fit N sequences, by their bags and located",
-        minimisers.price_keys,
-        minimisers.price_row,
-        together=len(minimisers.PRICED_SAMPLES),
+        "how many facts a rung can hold",
+        lambda: [c.key for c in capacity.cases()],
+        capacity.row,
+        empty="bits error next next_error next_recall recall",
     ),
     "survives_minima": RowTable(
         "the least cross-entropy of facts in one matrix, and what is predicted",
         minimisers.keys,
         minimisers.row,
+        empty="partial",
     ),
     "survives_map": RowTable(
         "predictions for training to the end against small random settings",
@@ -209,6 +249,8 @@ ROW_TABLES: dict[str, RowTable] = {
         lambda: range(len(cases.cases())),
         explorer.predicted,
         "index",
+        together=1000,
         write=explorer.export,
+        empty="accuracy lock_on recall",
     ),
 }

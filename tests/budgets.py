@@ -58,7 +58,7 @@ def rooms(limits: Iterable[str]) -> dict[str, int]:
     """Tokens of each room, a folder: of all files in it but those of rooms inside it."""
     weights = dict.fromkeys(limits, 0)
     for path in files(*{name.split("/")[0] for name in weights}):
-        folders = (str(folder.relative_to(ROOT)) for folder in path.parents if folder != ROOT)
+        folders = (folder.relative_to(ROOT).as_posix() for folder in path.parents if folder != ROOT)
         weights[next(folder for folder in folders if folder in weights)] += tokens(path)
     return weights
 

@@ -1,9 +1,13 @@
-"""No setting of the reader's session reaches in, and none leaks out: under each ambient state every
+"""No setting of the reader's session reaches in, and none leaks out: in each ambient state every
 public call gives what it gives without, to the bit, and leaves the state as it was."""
 
 import contextlib
+import hashlib
 import os
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -17,7 +21,13 @@ from sized import sized
 import recallbook as rb
 from recallbook_studies import plotting
 
-PLAIN, MLP = sized(12, 4, 10, 60), sized(12, 4, 10, 60, width=16, activation="he3")
+SETTINGS = sized(12, 4, 10, 60), sized(12, 4, 10, 60, width=16, activation="he3")
+STYLE = {"lines.linewidth": 9, "font.family": "cursive", "text.usetex": True}
+PROCESSES = (
+    "PYTHONWARNINGS=error PYTHONOPTIMIZE=1",
+    "-u HOME LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 MPLBACKEND=pdf",
+    "OMP_NUM_THREADS=3 MKL_NUM_THREADS=2 PYTHONHASHSEED=7 SCIPY_ARRAY_API=1",
+)
 
 
 @contextlib.contextmanager
@@ -31,19 +41,10 @@ def changed(read, write, value):
         write(before)
 
 
-@contextlib.contextmanager
-def in_folder(path):
-    with changed(os.getcwd, os.chdir, path):
-        yield
-
-
 STATES = {
     "inference mode": torch.inference_mode,
     "no gradients": torch.no_grad,
     "autocast": lambda: torch.autocast("cpu", dtype=torch.bfloat16),
-    "single precision": lambda: changed(
-        torch.get_default_dtype, torch.set_default_dtype, torch.float32
-    ),
     "half precision": lambda: changed(
         torch.get_default_dtype, torch.set_default_dtype, torch.bfloat16
     ),
@@ -51,82 +52,106 @@ STATES = {
     "deterministic algorithms": lambda: changed(
         torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms, True
     ),
+    "threads": lambda: changed(torch.get_num_threads, torch.set_num_threads, 3),
     "NumPy raises": lambda: np.errstate(all="raise"),
-    "NumPy prints": lambda: np.printoptions(precision=2, threshold=3),
-    "pandas prints": lambda: pd.option_context("display.precision", 1),
-    "matplotlib": lambda: mpl.rc_context(
-        {"lines.linewidth": 9, "font.size": 30, "axes.grid": True}
-    ),
-    "warnings are errors": warnings.catch_warnings,
+    "NumPy prints": lambda: np.printoptions(precision=2, threshold=3, legacy="1.13"),
+    "pandas prints": lambda: pd.option_context("display.precision", 1, "display.max_rows", 1),
+    "matplotlib": lambda: mpl.rc_context(STYLE),
+    "warnings are errors": lambda: warnings.catch_warnings(action="error"),
     "SymPy": lambda: changed(lambda: "latex", lambda how: sp.init_printing(use_latex=how), False),
-    "another folder": lambda: in_folder("/"),
+    "another folder": lambda: changed(os.getcwd, os.chdir, "/"),
 }
 
 
-def steps(setting):
-    weights = rb.three_steps(rb.draw(setting, seed=1), eta=0.3, gamma=0.2)
+def steps(problem, *rates):
+    weights = rb.three_steps(problem, *rates)
     return weights.value2.tolist(), weights.key_query.tolist()
 
 
-def descended(setting):
-    problem = rb.draw(setting, seed=1)
+def descended(problem):
     model = rb.RecallTransformer(problem)
     history = rb.descend(model, problem, steps=3, eta=0.1, gamma=0.1)
     return history.to_dict("list"), model.value.tolist()
 
 
+def predicted(problem):
+    found = rb.predict(problem.setting, warn=False)
+    return found, found.quantile(0.1), rb.phase(problem.setting)
+
+
 def figure():
-    plotting.use_style()
-    shown, ax = plt.subplots()
-    ax.plot([0, 1], [1, 2], label="line")
-    text = plotting.svg(shown)
-    plt.close(shown)
+    with mpl.rc_context():  # the book's style is there to stay
+        plotting.use_style()
+        shown, ax = plt.subplots()
+        ax.plot([0, 1], [1, 2], label="line")
+        ax.set_title("$N$ of a few")
+        text = plotting.svg(shown)
+        plt.close(shown)
     return text
 
 
 CALLS = {
-    "simulate": lambda: (rb.simulate(PLAIN, seed=1), rb.simulate(MLP, seed=1)),
-    "three_steps": lambda: (steps(PLAIN), steps(MLP)),
-    "reference": lambda: [
-        rb.reference.three_steps(rb.draw(s, seed=1), 0.3, 0.2).value2.tolist() for s in (PLAIN, MLP)
-    ],
-    "descend": lambda: (descended(PLAIN), descended(MLP)),
-    "predict": lambda: [
-        (p.accuracy, p.lock_on, p.recall, p.quantile(0.1), repr(p.ledger))
-        for p in (rb.predict(s, warn=False) for s in (PLAIN, MLP))
-    ],
-    "certify": lambda: rb.certify(rb.draw(MLP, seed=1)),
-    "minimum": lambda: rb.minimum_samples(12, 4, 10),
-    "examine": lambda: rb.examine(rb.draw(PLAIN, seed=1).input_embeddings).as_dict(),
-    "a row of a sweep": lambda: rb.run_sweep([rb.Point(s, 0) for s in (PLAIN, MLP)]).to_json(
-        double_precision=15
-    ),
-    "a figure": figure,
+    "simulate": lambda problem: rb.simulate(problem.setting, seed=1),
+    "three_steps": steps,
+    "three_steps with rates": lambda problem: steps(problem, 0.3, 0.2),
+    "descend": descended,
+    "predict": predicted,
+    "certify": rb.certify,
+    "minimum": lambda problem: rb.minimum_samples(12, 4, 10, width=problem.setting.width),
+    "examine": lambda problem: rb.examine(problem.output_embeddings).as_dict(),
+    "a row": lambda problem: rb.run_sweep([rb.Point(problem.setting, 0)]).to_dict("list"),
+    "a figure": lambda problem: figure(),
 }
+
+
+def answers():
+    """What every call gives, by its name: a digest."""
+    problems = [rb.draw(setting, seed=1) for setting in SETTINGS]
+    return {
+        name: hashlib.sha256(repr(list(map(call, problems))).encode()).hexdigest()
+        for name, call in CALLS.items()
+    }
 
 
 @pytest.fixture(scope="module")
 def usual():
-    return {name: call() for name, call in CALLS.items()}
+    return answers()
 
 
 def settings_of_the_session():
     return (
-        torch.get_default_dtype(),
-        torch.is_grad_enabled(),
-        torch.get_num_threads(),
-        np.geterr(),
-        np.get_printoptions(),
-        warnings.filters[:2],
-        os.getcwd(),
+        (torch.get_default_dtype(), torch.get_default_device(), torch.get_num_threads()),
+        (torch.is_grad_enabled(), torch.get_rng_state().tolist()),
+        (np.geterr(), np.get_printoptions(), pd.get_option("display.precision")),
+        (dict(mpl.rcParams), warnings.filters[:], os.getcwd(), dict(os.environ)),
     )
 
 
-@pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("state", STATES)
-def test_nothing_reaches_in_and_nothing_leaks_out(state, call, usual):
+def test_nothing_reaches_in_and_nothing_leaks_out(state, usual):
     with STATES[state]():
         before = settings_of_the_session()
-        found = CALLS[call]()
+        found = answers()
         assert settings_of_the_session() == before
-    assert found == usual[call]
+    assert found == usual
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("environment", PROCESSES)
+def test_nothing_of_a_process_reaches_in(environment, usual, tmp_path):
+    """In a folder with a matplotlibrc, new files being private, and in all states above at once,
+    before anything was computed."""
+    if "PYTHONUTF8=0" in environment and not str(Path(sys.executable)).isascii():
+        pytest.skip("torch itself cannot be imported from such a folder in an ASCII locale")
+    style = "".join(f"{name}: {value}\n" for name, value in STYLE.items())
+    (tmp_path / "matplotlibrc").write_text(style)
+    command = ["env", *environment.split(), sys.executable, __file__]
+    done = subprocess.run(command, cwd=tmp_path, umask=0o077, capture_output=True, text=True)
+    assert done.stdout == f"{usual}\n", done.stderr[-2000:]
+
+
+if __name__ == "__main__":
+    with contextlib.ExitStack() as stack:
+        for entered in STATES.values():
+            stack.enter_context(entered())
+        print(answers())

@@ -3,6 +3,7 @@ import."""
 
 import ast
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -131,14 +132,17 @@ def loaded_by(*lines):
 
 @pytest.mark.slow
 def test_what_is_slow_to_load_comes_with_the_name_that_needs_it():
-    """A prediction without an MLP waits for no tensors, a simulation for no expressions, and
-    neither for tables."""
-    slow = {"torch", "sympy", "pandas", "matplotlib", "beartype"}
+    """A prediction without an MLP waits for no tensors, nor does its command, a simulation for no
+    expressions, and neither for tables."""
+    slow = {"torch", "sympy", "pandas", "matplotlib", "beartype", "scipy.stats"}
     at_once = loaded_by("import recallbook", "dir(recallbook)")
     assert at_once & (slow | {"recallbook.data", "recallbook.theory"}) == set()
     setting = "setting = recallbook.Setting(vocab=8, seq_len=4, dim=8, samples=64)"
     predicted = loaded_by("import recallbook", setting, "recallbook.predict(setting)")
     assert predicted & slow == {"sympy"}
+    words = "predict --vocab 8 --seq-len 4 --dim 8 --samples 64".split()
+    asked = loaded_by("from recallbook.__main__ import main", f"main({words})")
+    assert asked & slow == {"sympy"}
     assert loaded_by("import recallbook", "recallbook.simulate") & slow == {"torch"}
 
 
@@ -206,6 +210,7 @@ def test_there_is_one_version():
     version = PROJECT["project"]["version"]
     assert rb.__version__ == version
     assert PROJECT["tool"]["recallbook"]["tag"] == f"v{version}"
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
 def test_shapes_are_checked_here():
@@ -218,15 +223,54 @@ def test_shapes_are_checked_here():
 # Workflows
 
 
-FOLDER = Path(__file__).resolve().parents[1] / ".github" / "workflows"
+TEXTS = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / ".github").rglob("*.yml")}
+WORKFLOWS = {name: yaml.safe_load(text) for name, text in TEXTS.items() if name != "dependabot"}
+JOBS = {
+    f"{name}.{job}": {"permissions": found["permissions"], **body}
+    for name, found in WORKFLOWS.items()
+    for job, body in found["jobs"].items()
+}
+READS = {"contents": "read"}
+WRITES = {
+    "pages.deploy": {"pages": "write", "id-token": "write"},
+    "pages.notebooks": {"contents": "write"},
+    "release.publish": {"id-token": "write"},
+}
 
 
 def test_pages_are_those_of_a_commit_whose_tests_passed():
-    found = yaml.safe_load((FOLDER / "pages.yml").read_text(encoding="utf-8"))
-    started = found[True]  # YAML takes the word "on" for it
+    started = WORKFLOWS["pages"][True]  # YAML takes the word "on" for it
     assert set(started) == {"workflow_run"}, "nothing else publishes"
     assert started["workflow_run"]["workflows"] == ["test"]
-    (job,) = found["jobs"].values()
-    assert "workflow_run.conclusion == 'success'" in job["if"]
-    checkout = next(step for step in job["steps"] if "checkout" in step.get("uses", ""))
-    assert checkout["with"]["ref"] == "${{ github.event.workflow_run.head_sha }}"
+    assert "workflow_run.conclusion == 'success'" in JOBS["pages.build"]["if"]
+    assert JOBS["pages.deploy"]["needs"] == JOBS["pages.notebooks"]["needs"] == "build"
+    for job in ("pages.build", "pages.notebooks"):
+        assert "'ref': '${{ github.event.workflow_run.head_sha }}'" in str(JOBS[job])
+
+
+def test_a_release_waits_for_its_tests_and_for_an_address():
+    """The line that reads the address finds what `make stamp` does."""
+    needed = [JOBS[f"release.{job}"]["needs"] for job in ("publish", "wheel", "test")]
+    assert needed == ["wheel", "test", "address"]
+    assert JOBS["release.test"]["if"] == "needs.address.outputs.here == 'true'"
+    line = shlex.split(JOBS["release.address"]["steps"][1]["run"].partition(" |")[0])
+    found = subprocess.check_output(line, cwd=ROOT, text=True)
+    assert found == f"repository={PROJECT['tool']['recallbook']['repository']}\n"
+
+
+def test_what_may_write_runs_no_code_of_the_repository():
+    """All other jobs read, and keep no rights in what they have checked out."""
+    assert {n: j["permissions"] for n, j in JOBS.items() if j["permissions"] != READS} == WRITES
+    for name, text in ((name, str(job)) for name, job in JOBS.items()):
+        runs, kept = re.search("make |python", text), "'persist-credentials': False" not in text
+        assert not runs if name in WRITES else kept != ("checkout" in text), name
+
+
+def test_actions_are_pinned_no_secret_is_read_and_failures_show():
+    """By commit, one for each action, where dependabot sees them."""
+    text = "".join(TEXTS.values())
+    used = set(re.findall(r"uses: ([^.]\S+)@(.*)", text))
+    loose = [one for one in used if not re.fullmatch(r"[0-9a-f]{40}  # v[\d.]+", one[1])]
+    assert loose == [] and len(used) == len(dict(used))
+    assert {"github-actions", "pip"} <= set(re.findall(r"ecosystem: (.*)", TEXTS["dependabot"]))
+    assert not re.search("secrets\\.|continue-on-error", text)

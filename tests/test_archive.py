@@ -1,6 +1,7 @@
 """Committed results: they are what their provenance says, and what the simulation gives today."""
 
 import json
+import re
 import subprocess
 from collections import Counter
 from dataclasses import replace
@@ -137,9 +138,10 @@ def test_provenance_says_when_code_is_not_that_of_its_commit(tmp_path):
     )
 
 
-@pytest.mark.parametrize("name", ["nothing", "../setting"])
+@pytest.mark.parametrize("name", ["nothing", "../setting", [], None], ids=str)
 def test_unknown_names_list_the_known_ones(name):
-    with pytest.raises(ValueError, match=rf"name='{name}' is not allowed: .*lock_on.*survives"):
+    said = rf"name={re.escape(repr(name))} is not allowed: .*lock_on.*survives"
+    with pytest.raises(ValueError, match=said):
         rb.load_results(name)
 
 

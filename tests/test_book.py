@@ -135,10 +135,10 @@ def wrong_launch_buttons(folder):
     """A chapter has a button for Colab just if `make stamp` knows the address. Its parts:
     test_notebooks.py."""
     wrong = []
-    repository, tag = stamp.source()
+    repository = stamp.source()["repository"]
     for path, page in pages(folder):
         colab = (
-            f"/github/{repository.split('github.com/')[-1]}/blob/{tag}/notebooks/{path.stem}.ipynb"
+            f"/github/{repository.split('github.com/')[-1]}/blob/plain-notebooks/{path.stem}.ipynb"
         )
         found = [link["href"] for link in page.find_all("a", href=re.compile("colab.research"))]
         right = bool(found) == bool(repository) and not [
@@ -177,7 +177,7 @@ def test_book(html, check):
 @pytest.mark.slow
 def test_book_has_its_pages(html):
     found = {path.relative_to(html.resolve()).as_posix() for path, _ in pages(html.resolve())}
-    expected = {"index.html", "book/index.html", "book/notation.html", "book/bibliography.html"}
+    expected = {"index.html", "book/index.html", "book/run_it.html", "book/bibliography.html"}
     notebooks = Path(stamp.ROOT / "notebooks").glob("*.ipynb")
     expected |= {f"notebooks/{path.stem}.html" for path in notebooks}
     assert expected <= found
@@ -241,6 +241,16 @@ def test_pictures_and_files_that_the_readme_names_exist():
     named = re.findall(r"\]\((?!https?:)([^)#]+)\)", text)
     assert named
     assert [name for name in named if not (stamp.ROOT / name).is_file()] == []
+
+
+def test_the_readme_runs_and_its_certificate_is_proved():
+    text, names = (stamp.ROOT / "README.md").read_text(encoding="utf-8"), {}
+    exec(re.search(r"```python\n(.*?)```", text, re.DOTALL)[1], names)
+    found = names["proved"]
+    least, most = map(float, re.search(r"accuracy from (.*) to (.*): a mean", text).groups())
+    assert [least, most] == pytest.approx([found.accuracy, found.at_most.accuracy], abs=1e-3)
+    assert least < found.accuracy and most > found.at_most.accuracy
+    assert "means over output embeddings" in repr(found)
 
 
 def test_the_map_of_chapters_says_what_each_needs():

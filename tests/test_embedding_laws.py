@@ -178,7 +178,7 @@ def test_proofs_hold_or_are_refused(law, sizes, draws):
 @every_law
 def test_what_was_never_measured_is_warned_of(law):
     setting = setting_of(law, 64, vocab=128, seq_len=8, samples=2000)
-    found = doubts(theory_of(setting).doubts, setting, 1.0)
+    found = doubts(theory_of(setting).doubts, setting)
     assert [doubt.name for doubt in found] == [] if setting.law.measured else ["law never measured"]
     if found:
         with pytest.warns(UserWarning, match=f"embeddings='{law}' never measured"):
@@ -229,7 +229,7 @@ def test_what_a_law_lacks_is_an_error(monkeypatch):
             ask()
     # the theory that draws tables has all that it needs
     assert 0 <= rb.predict(setting, warn=False).lock_on <= 1
-    assert "law never measured" in [doubt.name for doubt in doubts((), setting, 1.0)]
+    assert "law never measured" in [doubt.name for doubt in doubts((), setting)]
 
 
 def test_no_module_below_the_chapters_compares_with_a_name():

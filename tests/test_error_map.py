@@ -1,10 +1,12 @@
-"""The committed map of errors: recomputed, predictions up to date, and what the warnings say drawn
-from it."""
+"""The committed map of errors: recomputed, predictions up to date, and what the warnings say fitted
+on it."""
 
 import warnings
 from dataclasses import replace
 
+import error_model
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from sized import either, marked
@@ -12,20 +14,17 @@ from sized import either, marked
 import recallbook as rb
 from recallbook.embedding_laws import LAWS
 from recallbook.setting import LOSS_WEIGHTS, OUTPUT_BIASES
-from recallbook.theory.caveats import DOUBTS, doubts
-from recallbook.theory.prediction import theory_of
+from recallbook.theory import expected_errors
+from recallbook.theory.caveats import LARGEST, doubts
+from recallbook.theory.prediction import predicted_lock_on, theory_of
 from recallbook_studies import error_map
+from recallbook_studies.ch09 import fresh_map, largest
 from recallbook_studies.ch11 import unequal_map
-from recallbook_studies.error_map import CALLABLES, QUANTITIES, TOLERANCES, outcomes
+from recallbook_studies.error_map import CALLABLES, QUANTITIES, outcomes
 
 pytestmark = pytest.mark.essential
 
 MAP = error_map.load()
-SETTINGS = [error_map.as_setting(row) for row in MAP.to_dict("records")]
-APPLY = [
-    [doubt.name for doubt in doubts(DOUBTS, s, lock_on)]
-    for s, lock_on in zip(SETTINGS, MAP["predicted_lock_on"], strict=True)
-]
 
 
 def test_it_covers_what_a_setting_allows():
@@ -50,7 +49,7 @@ def test_it_covers_what_a_setting_allows():
 def test_fresh_settings_are_judged(monkeypatch):
     """Other settings for every seed, and none of the map's."""
     monkeypatch.setattr(error_map, "AT_LEAST", 2)
-    monkeypatch.setattr(error_map, "SECONDS", 0.0)
+    monkeypatch.setattr(error_map, "EFFORT", error_map.Effort(seconds=0.0))
     found = error_map.fresh(seed=3, count=2)
     assert list(found["seeds"]) == [2, 2] and found["index"].min() > error_map.COUNT
     assert "off" in found
@@ -89,51 +88,51 @@ def test_rows_are_what_the_simulation_gives(map_, row):
     assert np.mean(again, axis=0) == pytest.approx([row[name] for name in QUANTITIES], abs=2e-3)
 
 
-def difference(name):
-    return (MAP[f"predicted_{name}"] - MAP[name]).abs()
+@pytest.mark.slow
+def test_expected_errors_are_fitted_on_the_map():
+    """The committed weights, and what ten folds say of settings outside of those fitted: errors as
+    large as expected, and most of what is off above the threshold."""
+    found, expected = error_model.fitted(MAP)
+    committed = pd.read_csv(str(expected_errors.WEIGHTS))
+    pd.testing.assert_frame_equal(found, committed, rtol=0.02, atol=2e-3)
+    warned, off = expected.max(axis=1) > expected_errors.LARGE, error_map.judged()["off"]
+    assert off.sum() > 90 and off[warned].sum() > 0.75 * off.sum()
+    assert off[warned].mean() > 0.25
 
 
-def test_without_a_doubt_nothing_is_off():
-    """Beyond two standard errors of the simulation. The map is fixed, and the thresholds were drawn
-    so that none is."""
-    clear = np.array([not found for found in APPLY])
-    assert clear.sum() > 1000
-    assert (clear & MAP["width"].notna().to_numpy()).sum() > 200
-    for name, allowed in TOLERANCES.items():
-        off = difference(name) - 2 * MAP[f"{name}_error"] > allowed
-        assert not (off & clear).any(), name
+def test_a_fresh_map_is_met_as_the_page_says():
+    """Warnings catch most of what is off, with few false alarms; an error is as large as expected,
+    small or large."""
+    fresh = fresh_map.load().query("kind != 'he3'")
+    warned = fresh[fresh["warns"]]
+    assert warned["off"].sum() >= 0.8 * fresh["off"].sum() > 10
+    assert len(warned) <= len(fresh) / 3 and warned["off"].mean() > 0.2
+    bins = fresh_map.by_expected(fresh)
+    assert (bins["missed"] / bins["expected"])[1:].between(0.5, 2).all()
 
 
-@pytest.mark.parametrize("doubt", DOUBTS, ids=lambda doubt: doubt.name)
-def test_what_a_warning_says_is_in_the_map(doubt):
-    """The 90th percentile of the difference where the doubt applies and the outcome is neither all
-    nor nothing."""
-    applies = np.array([doubt.name in found for found in APPLY])
-    if not doubt.about:
-        assert not applies.any()  # the map does not go there
-        return
-    for name, about in doubt.about.items():
-        off = difference(name)
-        inside = applies & (MAP[name].between(0.02, 0.98) | (off > TOLERANCES[name]))
-        assert inside.sum() >= 10
-        assert off[inside].quantile(0.9) == pytest.approx(about, abs=0.012), name
+def test_sizes_beyond_the_map_count_as_its_last():
+    near, far = (marked(v, 8, 10 * v, 2 * v) for v in (1024, 4096))
+    sizes = dict.fromkeys(QUANTITIES, 0.7)
+    assert expected_errors.expected_errors(near, sizes) == pytest.approx(
+        expected_errors.expected_errors(replace(far, seq_len=8), sizes), rel=0.2
+    )
 
 
-def test_warnings_name_the_reason_and_the_size():
-    setting = marked(200, 250, 60, 2000)
-    with pytest.warns(
-        UserWarning, match=r"seq_len=250 above vocab=200.*lock_on by about 0\.0[4-7]"
-    ):
-        rb.predict(setting)
+def test_warnings_say_what_is_off_and_what_was_never_checked():
+    setting = marked(98, 13, 12, 2000, width=34, activation=torch.abs)
+    found = rb.predict(setting, warn=False)
+    size = found.expected_error.lock_on
+    assert size > expected_errors.LARGE
+    for ask in (rb.predict, predicted_lock_on):
+        with pytest.warns(UserWarning, match=f"lock_on typically off by {size:.2f}"):
+            ask(setting)
     plain = marked(200, 10, 60, 800)
     with pytest.warns(UserWarning, match="beyond the settings where predictions were checked"):
         rb.predict(replace(plain, samples=50))
-    with pytest.warns(UserWarning, match="little linear part near zero"):
-        rb.predict(replace(plain, width=100, activation=torch.abs))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        rb.predict(setting, warn=False)
-        rb.predict(replace(plain, dim=1000, samples=200))
+        assert max(rb.predict(plain).expected_error) < expected_errors.LARGE
         rb.predict(replace(plain, width=100, activation=torch.sin))
 
 
@@ -153,7 +152,7 @@ UNEQUAL = unequal_map.judged()
 @either("unseen")
 def test_nothing_is_off(unseen):
     """Beyond the tolerance and two standard errors, of simulation and prediction together."""
-    part = UNEQUAL[(UNEQUAL["unseen"] == unseen) & ~UNEQUAL["doubted"]]
+    part = UNEQUAL[(UNEQUAL["unseen"] == unseen) & ~UNEQUAL["warns"]]
     assert len(part) >= 50
     for name in QUANTITIES:
         assert not part[f"off_{name}"].any(), part.loc[
@@ -163,12 +162,20 @@ def test_nothing_is_off(unseen):
 
 @pytest.mark.parametrize("name", QUANTITIES)
 def test_differences_are_no_larger_than_sampling_explains(name):
-    """Root mean square: what is left when both standard errors are taken off is well below the
-    tolerance."""
+    """Root mean square: what is left when both standard errors are taken off is well below what
+    counts as off."""
     difference = UNEQUAL[f"predicted_{name}"] - UNEQUAL[name]
     variance = UNEQUAL[f"{name}_error"] ** 2 + UNEQUAL["predicted_error"] ** 2
-    assert np.sqrt(max(0.0, (difference**2 - variance).mean())) < 0.6 * TOLERANCES[name]
+    assert np.sqrt(max(0.0, (difference**2 - variance).mean())) < 0.012
     assert abs(difference.mean()) < 3 * np.sqrt(variance.sum()) / len(UNEQUAL) + 0.002
+
+
+def test_what_is_larger_than_anything_simulated_is_warned_of():
+    simulated = pd.concat([MAP, pd.DataFrame(map(vars, largest.SETTINGS))])
+    assert simulated[[*LARGEST]].max().to_dict() == LARGEST
+    assert doubts((), rb.Setting(**LARGEST, samples=1)) == []
+    larger = rb.Setting(**{name: most + 1 for name, most in LARGEST.items()}, samples=1)
+    assert doubts((), larger)[0].says(larger).count(" above ") == len(LARGEST)
 
 
 def test_the_map_reaches_as_far_as_its_doubts_say():
@@ -179,7 +186,7 @@ def test_the_map_reaches_as_far_as_its_doubts_say():
     assert {*UNEQUAL["output_bias"]} == {*OUTPUT_BIASES} and {*UNEQUAL["loss_weights"]} == {
         *LOSS_WEIGHTS
     }
-    assert not UNEQUAL["doubted"].any()
+    assert not UNEQUAL["warns"].any()
     # settings just inside of what is warned of
     assert (
         UNEQUAL["vocab"].min() < 70 and UNEQUAL["dim"].min() < 15 and UNEQUAL["seq_len"].max() > 110
@@ -191,10 +198,10 @@ def test_the_map_reaches_as_far_as_its_doubts_say():
     beyond = {"vocab": 50, "dim": 10, "samples": 40, "seq_len": 200}
     known = theory_of(setting).doubts
     for (field, size), doubt in zip(beyond.items(), known, strict=True):
-        found = doubts(known, replace(setting, **{field: size}), 1.0)
+        found = doubts(known, replace(setting, **{field: size}))
         assert [one.name for one in found] == [doubt.name], field
-    assert not doubts(known, setting, 0.5)
+    assert not doubts(known, setting)
     small = marked(50, 20, 40, 400)
     own = theory_of(small, {"trigger": np.ones(40)})
-    (few,) = doubts(own.doubts, small, 0.5)
-    assert few.name == "few tokens" and not few.about
+    (few,) = doubts(own.doubts, small)
+    assert few.name == "few tokens"

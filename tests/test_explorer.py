@@ -17,7 +17,7 @@ from scipy.stats import norm
 from settings import EQUAL, across, settings, thorough
 
 import recallbook as rb
-from recallbook.theory.caveats import DOUBTS, doubts
+from recallbook.theory.expected_errors import LARGE, expected_errors
 from recallbook_bounds.coverage import coverage_samples
 from recallbook_studies.error_map import QUANTITIES
 from recallbook_studies.explorer import cases as of, scripts, still, table
@@ -80,8 +80,9 @@ def test_the_numbers_of_its_text_are_predictions():
 
 @pytest.fixture(scope="module")
 def tab(html, browser):
-    """The page opened from the disk, with a clipboard."""
+    """The page opened from the disk, with a clipboard, in a browser of 2020."""
     with browser.new_context(**browsing.LOOKS["desktop"]) as context:
+        context.add_init_script("delete Array.prototype.at")
         opened = browsing.Tab(context)
         opened.open((html.resolve() / "book/explorer.html").as_uri())
         opened.page.wait_for_selector("#explorer-page[data-ready]")
@@ -250,18 +251,17 @@ def test_marks_are_those_of_the_package(page):
 
 @in_chromium
 @some(24)
-def test_doubts_are_those_of_the_package(page, sizes):
+def test_expected_errors_are_those_of_the_package(page, sizes):
     for lock_on, width in itertools.product((0.1, 0.5), (None, sizes.dim // 2 + 1, 4 * sizes.dim)):
         chosen = sizes._replace(width=width, activation="he3" if sizes.vocab % 2 else "relu")
-        found = page.evaluate(
-            "([s, lock]) => explorer.doubts(s, lock)", [chosen._asdict(), lock_on]
-        )
-        expected = doubts(DOUBTS, chosen.setting, lock_on)
-        assert (found != "") == bool(expected), chosen
-        for doubt in expected:
-            assert [
-                name for name in doubt.about if f"{name.replace('_', '-')} by about" not in found
-            ] == []
+        outcomes = {"accuracy": 0.6 * lock_on, "lock_on": lock_on, "recall": 0.6}
+        given = [chosen._asdict(), outcomes]
+        found = page.evaluate("([s, found]) => explorer.expectedErrors(s, found)", given)
+        expected = expected_errors(chosen.setting, outcomes)
+        assert found == pytest.approx(expected, rel=1e-6)
+        said = page.evaluate("([s, found]) => explorer.doubts(s, found)", given)
+        few = 2 * chosen.samples < chosen.vocab
+        assert (said != "") == (few or max(expected.values()) > LARGE), chosen
 
 
 @in_chromium

@@ -7,17 +7,12 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from sized import sized
+from kinds import KINDS, OUTCOME, POINTS
 
-import recallbook as rb
 from recallbook.__main__ import main
 from recallbook_studies.commands import predicting
 from recallbook_studies.running import committed, run
 from recallbook_studies.running.store import Result, Store, StoreFault
-
-SETTINGS = [sized(8, 3, 4, n) for n in (10, 20, 30)]
-POINTS = [rb.Point(setting, seed, test_samples=20) for setting in SETTINGS for seed in range(2)]
-OUTCOME = {"accuracy": 0.1, "lock_on": 0.5, "recall": None}
 
 
 def full(store, path):
@@ -40,6 +35,7 @@ def locked(store, path):
     store.other.execute("BEGIN EXCLUSIVE")
 
 
+@KINDS
 @pytest.mark.parametrize(
     ("fault", "says"),
     [
@@ -49,12 +45,14 @@ def locked(store, path):
         (locked, "another process holds it: wait"),
     ],
 )
-def test_what_comes_in_the_way_of_a_store_is_said_and_nothing_stored_is_lost(fault, says, tmp_path):
+def test_what_comes_in_the_way_of_a_store_is_said_and_nothing_stored_is_lost(
+    fault, says, tmp_path, kind
+):
     path = tmp_path / "s.sqlite"
-    with Store(path) as store:
-        store.add([Result(POINTS[0], OUTCOME, None, 0.5)])
+    with Store(path, kind.name) as store:
+        store.add([Result(kind.points[0], kind.outcome, None, 0.5)])
         fault(store, path)
-        many = [Result(point, None, "E" * 10**5, 0.5) for point in POINTS]
+        many = [Result(point, None, "E" * 10**5, 0.5) for point in kind.points]
         with pytest.raises(
             StoreFault,
             match=rf"^store .*: {says}.*(; rows stored before are kept|its rows with it: run it again.*)$",
@@ -63,8 +61,8 @@ def test_what_comes_in_the_way_of_a_store_is_said_and_nothing_stored_is_lost(fau
         if hasattr(store, "other"):
             store.other.close()
     if fault in (full, locked):
-        with Store(path) as store:
-            assert store.keys() == {POINTS[0].key}
+        with Store(path, kind.name) as store:
+            assert store.get(kind.points) == [Result(kind.points[0], kind.outcome, None, 0.5)]
 
 
 def test_damage_that_quotes_a_lock_is_damage(tmp_path):
@@ -73,8 +71,8 @@ def test_damage_that_quotes_a_lock_is_damage(tmp_path):
     with Store(path) as store:
         store.add([Result(POINTS[0], OUTCOME, None, 0.5)])
     content = path.read_bytes()
-    assert content.count(b'"lock_on": 0.5') == 1
-    path.write_bytes(content.replace(b'"lock_on": 0.5', b'"lock_on": 0.\xff'))
+    assert content.count(b'"lock_on": 0.3') == 1
+    path.write_bytes(content.replace(b'"lock_on": 0.3', b'"lock_on": 0.\xff'))
     with pytest.raises(ValueError, match="a store that recallbook made, without damage"):
         Store(path)
 

@@ -5,12 +5,14 @@ the notebooks themselves are tested here. Every rule is a function from a notebo
 complaints, and is shown to complain about a notebook that breaks it.
 """
 
+import ast
 import copy
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import answers
 import nbformat
@@ -18,10 +20,11 @@ import pytest
 import stamp
 import yaml
 from execute import Refused, code_cells, execute, merge_streams, normalise
+from IPython.core.inputtransformer2 import TransformerManager
 from measure import code_lines, reading_minutes
 from nbformat import v4
 
-from recallbook_studies.answers import check
+from recallbook_studies.answers import TABLE, check, right
 
 pytestmark = pytest.mark.essential
 
@@ -30,7 +33,7 @@ CHAPTERS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 APPENDIX = "# Appendix: "  # starts the title of a notebook that holds what serves the expert
 NOT_COMPARED = {"nbval-skip", "nbval-ignore-output", "raises-exception"}
 TAGS = NOT_COMPARED | {"nbval-check-output", "setup", "hide-input", "hide-cell", "hide-output"}
-TAGS |= {"remove-input", "full-width"}
+TAGS |= {"remove-input", "remove-cell", "full-width", "knobs", "own-sizes"}
 BOX = ("Question.", "Answer.", "Reading.", "Computing.", "Memory.", "Prerequisites.", "Seed.")
 LONGEST_CELL = 20
 FEWEST_EXERCISES = 5
@@ -157,6 +160,9 @@ def has_its_parts(notebook):
     if ":::{admonition} In this chapter" not in first.source:
         wrong.append("the first cell has no box `:::{admonition} In this chapter`")
     wrong += [f"the box has no **{word}**" for word in BOX if f"**{word}**" not in first.source]
+    said = re.search(r"\*\*Reading\.\*\* (\d+) min \(estimate\)", first.source)
+    if not said:
+        wrong.append("the box should say **Reading.** N min (estimate): nobody took the time")
     if is_appendix(notebook):
         return [] if "**Belongs to.**" in first.source else ["the box has no **Belongs to.**"]
     opening = first.source.partition("\n")[2].partition(":::")[0]
@@ -170,9 +176,8 @@ def has_its_parts(notebook):
         wrong.append(
             "no link to the explorer, `../book/explorer.html?vocab=...`, at a setting of its own"
         )
-    said = re.search(r"\*\*Reading\.\*\* (\d+) min", first.source)
-    least = reading_minutes(notebook) - 5  # readers check formulas and do exercises
-    if not said or not least <= int(said.group(1)) <= least + 45:
+    least = reading_minutes(notebook) - 5  # formulas are checked and exercises done
+    if said and not least <= int(said.group(1)) <= least + 45:
         wrong.append(f"the box should say **Reading.** {least} to {least + 45} min")
     return wrong
 
@@ -214,20 +219,25 @@ def exercises_ask_first(notebook):
     return wrong
 
 
-def exercises(notebook):
-    """Each exercise's label and the cell that checks it."""
-    labels = re.findall(r"(?m)^:label: (ex-\S+)", markdown(notebook))
-    return [(label, answers.checking(notebook.cells, label)) for label in labels]
+def knobs(source):
+    """The sizes that a cell of knobs sets, by the name of each."""
+    return {name: int(size) for name, size in re.findall(r"(?m)^([VLdN]) = (\d+)\b", source)}
 
 
-def takes_the_answers_of_its_page(notebook):
-    page, wrong = answers.asked(), []
-    for label, cell in exercises(notebook):
-        if (label in page) < ("check(answer" in cell.source):
-            wrong.append(f"{label} takes an answer, but book/answers.toml has no entry for it")
-        if (label in page) > ("check(answer" in cell.source):
-            wrong.append(f"{label} is in book/answers.toml, but its cell has no check(answer, ...)")
-    return wrong
+def moves_with_its_knobs(notebook):
+    """One cell holds the setting; later cells use its names, or have sizes of their own."""
+    sizes, wrong, held = {}, [], 0
+    for cell in code_cells(notebook):
+        if "knobs" in tags(cell):
+            sizes, held = knobs(cell.source), held + 1
+        elif sizes:
+            kind, kept = ast.Constant, {*sizes.values()}
+            if "own-sizes" in tags(cell):
+                kind, kept = ast.Name, {*sizes, "running"}
+            nodes = [node for node in ast.walk(ast.parse(cell.source)) if isinstance(node, kind)]
+            used = kept & {getattr(node, "id", None) or node.value for node in nodes}
+            wrong += [f"{used} in {cell.source[:60]!r}"] * bool(used)
+    return wrong + [f"{held} cells are tagged knobs"] * (held != 1 and not is_appendix(notebook))
 
 
 def folds_its_code(notebook):
@@ -277,7 +287,7 @@ RULES = (
     named_figures,
     has_its_parts,
     exercises_ask_first,
-    takes_the_answers_of_its_page,
+    moves_with_its_knobs,
     folds_its_code,
     reads_well_raw,
     narrow_tables,
@@ -294,18 +304,18 @@ def test_chapter_keeps_the_rules(path):
     assert complaints(nbformat.read(path, as_version=4)) == {}
 
 
-def test_a_notebook_asks_what_its_page_asks(capsys):
-    page, notebooks = answers.asked(), [nbformat.read(path, as_version=4) for path in CHAPTERS]
-    cells = dict(pair for notebook in notebooks for pair in exercises(notebook))
-    assert [label for label in page if label not in cells] == [], "answers.toml: no such exercise"
-    for label, asks in page.items():
-        cell, near = cells[label], asks.get("within")
-        right = answers.answer(asks, answers.printed(cell))
-        _, call = re.findall(r"^answer = None|^check.*", cell.source, re.M)
-        for answer, reply in ((right, "Right"), ("?", "Not so")):
-            eval(call, {"check": check, "answer": answer})
-            assert capsys.readouterr().out.startswith(reply), label
-        assert not near or call.endswith(f"within={near:g})"), label
+def test_exercises_ask_and_take_what_is_right(capsys):
+    for path in CHAPTERS[:12]:
+        notebook = nbformat.read(path, as_version=4)
+        for label in re.findall(r"(?m)^:label: (ex-\S+)", markdown(notebook)):
+            wrong = answers.complaint(notebook.cells, label)
+            assert not wrong, f"{wrong} (CHECKLISTS.md, An exercise, step 2)"
+    for label, entry in TABLE.items():
+        values, form = right(label), next(iter(entry["ask"].values()))
+        taken = [values, *values, *entry.get("taken", ())]
+        for said in (*taken, -1, *form.split(" or ")):
+            check(label, said)
+            assert capsys.readouterr().out.startswith("Right") == (said in taken), (label, said)
 
 
 def test_chapters_on_disk_are_those_of_the_book():
@@ -336,13 +346,13 @@ EXPLORER = '<a href="../book/explorer.html?vocab=9&amp;seq_len=9&amp;dim=9&amp;s
 def good_notebook():
     image = v4.new_output("display_data", {"image/png": "", "text/plain": "<Figure>"})
     settings = {"figure": {"name": "fig-line"}}
-    box = "\n".join(f"**{word}** 0 min" for word in BOX)
+    box = "\n".join(f"**{word}** 0 min (estimate)" for word in BOX)
     cells = [
         v4.new_markdown_cell(
             f"# Title\n\nWhy. So.\n\n:::{{admonition}} In this chapter\n{box}\n:::"
         ),
         code(stamp.setup_cell(), tags=["hide-input"]),
-        code('device = "cpu"\nrun(device)'),
+        code('device = "cpu"\nrun(device)\nV = 9', tags=["knobs", "hide-input"]),
         *[code(f"print({i})", printed(f"{i}\n")) for i in range(5)],
         code("plot()", image, mystnb=settings, tags=["hide-input"]),
         v4.new_markdown_cell(f"## Takeaways\n\nOne. {EXPLORER}"),
@@ -404,6 +414,7 @@ BREACHES = [
     (has_its_parts, change_source(0, "# Title", "Title")),
     (has_its_parts, change_source(0, "# Title", "# Title $N$")),
     (has_its_parts, change_source(0, "**Reading.** 0 min", "**Reading.** 60 min")),
+    (has_its_parts, change_source(0, " (estimate)", "")),
     (has_its_parts, change_source(9, "Takeaways", "End")),
     (has_its_parts, change_source(9, "explorer", "page")),
     (has_its_parts, change_source(0, "Why. So.", "")),
@@ -412,8 +423,7 @@ BREACHES = [
     (exercises_ask_first, change_source(13, ":class: dropdown", "")),
     (exercises_ask_first, lambda nb: nb.cells[12].update(outputs=[])),
     (exercises_ask_first, lambda nb: nb.cells[12].metadata.update(tags=["hide-input"])),
-    (takes_the_answers_of_its_page, change_source(12, "check(0)", "check(answer)")),
-    (takes_the_answers_of_its_page, change_source(11, "ex-0", "ex-task-bits")),
+    (moves_with_its_knobs, lambda nb: nb.cells[3].update(code("V", tags=["own-sizes"]))),
     (folds_its_code, change_source(3, "print", "pass\n" * 12 + "print")),
     (reads_well_raw, change_source(9, "One.", "```{note}\nOne.\n```")),
     (reads_well_raw, change_source(4, "print", "pass\n" * 30 + "print")),
@@ -512,33 +522,36 @@ def test_stamp_reaches_every_place(tmp_path):
     project = tmp_path / "pyproject.toml"
 
     def restamp(repository, tag):
-        old, before = stamp.source(tmp_path)
         text = project.read_text(encoding="utf-8")
-        text = text.replace(f'\nrepository = "{old}"', f'\nrepository = "{repository}"')
-        project.write_text(text.replace(f'tag = "{before}"', f'tag = "{tag}"'), encoding="utf-8")
+        text = re.sub('(?m)^(repository|pages) = ".*"', rf'\1 = "{repository}"', text)
+        project.write_text(re.sub('(?m)^tag = ".*"', f'tag = "{tag}"', text), encoding="utf-8")
         stamp.main(tmp_path)
         return {path.name: path.read_text(encoding="utf-8") for path in stamp.places(tmp_path)}
 
     first = restamp("", "v0.1.0")
     assert 'colab_url: ""' in first["_config.yml"]
     assert "use_repository_button: false" in first["_config.yml"]
-    assert nbformat.reads(first["a.ipynb"], 4).cells[1].source == stamp.STOPPING
     stamped = restamp("https://example.org/me/copy", "v9.9.9")
     for name, text in stamped.items():
         assert "https://example.org/me/copy" in text and "OWNER/NAME" not in text, name
     assert "v9.9.9" in stamped["_config.yml"] and "colab.research" in stamped["_config.yml"]
-    assert "copy@v9.9.9" in stamped["a.ipynb"]
+    assert f"copy/run/{stamp.wheel(tmp_path)}" in stamped["a.ipynb"]
     assert restamp("", "v0.1.0") == first
 
 
-def test_without_an_address_the_setup_cell_stops_and_names_none(monkeypatch):
+def test_the_setup_cell_installs_what_lies_beside_or_is_published_and_else_stops(
+    monkeypatch, tmp_path
+):
     monkeypatch.setitem(sys.modules, "recallbook", None)  # as if it were not installed
-    with pytest.raises(
-        SystemExit,
-        match=r"^recallbook is not installed: run `pip install .` in a checkout, or set.*`",
-    ):
-        exec(compile(stamp.STOPPING, "setup cell", "exec"), {})
-    assert "http" not in stamp.STOPPING and "%pip" not in stamp.STOPPING
-    cell = stamp.installing("https://example.org/me/copy", "v1")
-    assert '%pip install -q "recallbook @ git+https://example.org/me/copy@v1"' in cell
-    assert [either for either in (cell, stamp.STOPPING) if not stamp.SETUP.fullmatch(either)] == []
+    monkeypatch.chdir(tmp_path)
+
+    def end(cell):
+        names = {"get_ipython": Mock()}
+        with pytest.raises((SystemExit, ImportError)) as end:
+            exec(TransformerManager().transform_cell(cell), names)
+        return str(names["wheel"]) or str(end.value)
+
+    cells = [stamp.installing(published) for published in ("", "https://example.org/a.whl")]
+    assert "Run it" in end(cells[0]) and end(cells[1]) == "https://example.org/a.whl"
+    (tmp_path / stamp.wheel()).touch()
+    assert set(map(end, cells)) == {stamp.wheel()}

@@ -56,7 +56,8 @@ def test_what_the_law_draws_may_be_given():
 
 @pytest.mark.parametrize("kind", ["float16", "bfloat16", "float32", "float64"])
 def test_tensors_of_every_floating_type(kind):
-    table = torch.from_numpy(tables()["input"]).to(getattr(torch, kind)).requires_grad_()
+    table = torch.from_numpy(tables()["input"]).to(getattr(torch, kind))
+    table = torch._neg_view(table).requires_grad_()  # as the imaginary part of a conjugate is
     found = rb.draw(SETTING, 0, embeddings={"input": table}).input_embeddings
     assert found.dtype == torch.float64 and torch.equal(found, table.detach().double())
 
@@ -75,6 +76,7 @@ def changed(name: str, place, value: float) -> np.ndarray:
     return table
 
 
+NESTED = torch.nested.nested_tensor([torch.ones(5)] * 7, layout=torch.jagged)
 FLOATS, FINITE = "real floating", "with 1 numbers that are infinite or none'.*finite"
 # name of the table (none: what is given in place of a mapping), its value, and what is said
 BAD = {
@@ -82,11 +84,14 @@ BAD = {
     "an unknown name": (
         "keys",
         np.ones((7, 5)),
-        r"embeddings=\['keys'\].*'input', 'output', 'trigger', 'query'",
+        r"embeddings='keys'.*'input', 'output', 'trigger', 'query'",
     ),
     "a list": ("input", tables()["input"].tolist(), FLOATS),
     "whole numbers": ("input", np.arange(35).reshape(7, 5), f"'ndarray of int64'.*{FLOATS}"),
     "complex tensor": ("output", torch.ones(7, 5) * 1j, f"'Tensor of torch.complex64'.*{FLOATS}"),
+    "a sparse tensor": ("input", torch.eye(7, 5).to_sparse(), "sparse_coo on cpu'.*dense"),
+    "no numbers": ("query", torch.empty(5, device="meta"), "strided on meta'.*dense"),
+    "many tensors": ("input", NESTED, "nested'.*dense"),
     "a row too few": ("input", np.ones((6, 5)), r"'of shape \(6, 5\)'.*shape \(7, 5\)"),
     "a column too many": ("output", np.ones((7, 6)), r"'of shape \(7, 6\)'.*shape \(7, 5\)"),
     "a matrix for a vector": ("query", np.ones((1, 5)), r"'of shape \(1, 5\)'.*shape \(5,\)"),

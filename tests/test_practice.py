@@ -273,38 +273,38 @@ def searched(accuracies, scatter=0.0):
         for pair, mean in pairs
         for seed in tuning.SEEDS
     ]
-    return pd.DataFrame(rows, columns=columns).assign(rung="MLP", **sizes.BASE._asdict())
+    return pd.DataFrame(rows, columns=columns).assign(
+        rung="MLP", **sizes.BASE._asdict(), samples=128, steps=400
+    )
 
 
 def test_the_middle_of_the_pairs_as_good_as_the_best_is_chosen():
-    table = np.full((5, 5), 0.1)
+    table = np.full((7, 7), 0.1)
     table[1:4, 2:5] = 0.9
+    at = tuning.Search("MLP", sizes.BASE, 128)
     rates, decayed = tuning.grid(RUNGS["MLP"])
     frame = searched(table)
-    assert tuning.choose(frame) == {("MLP", sizes.BASE): (rates[2], decayed[3])}
+    assert tuning.choose(frame) == {at: (rates[2], decayed[3])}
     assert len(tuning.as_good(frame)) == 9
     table[3, 4] = 0.95  # clearly better than the others, and at an end of the decays
-    assert tuning.choose(searched(table, 0.01)) == {("MLP", sizes.BASE): (rates[3], decayed[4])}
+    assert tuning.choose(searched(table, 0.01)) == {at: (rates[3], decayed[4])}
     # with the scatter of seeds between runs 0.05 cannot be told from nothing, and the middle of
     # more is kept
     assert len(tuning.as_good(searched(table, 0.2))) > 3
 
 
-def test_shapes_beside_the_base_try_its_pair_and_its_neighbours(monkeypatch):
-    rates, decayed = tuning.grid(RUNGS["MLP"])
-    monkeypatch.setattr(
-        tuning, "chosen", lambda: {("MLP", sizes.BASE): tuning.Pair(rates[2], decayed[0])}
-    )
-    found = tuning.pairs(RUNGS["MLP"], sizes.BASE._replace(dim=64))
-    assert set(found) == {*((rate, decayed[0]) for rate in rates[1:4]), (rates[2], decayed[1])}
-    assert len(tuning.pairs(RUNGS["MLP"], sizes.BASE)) == 25
+def test_shapes_beside_the_base_try_a_pair_and_its_neighbours():
+    near = tuning.pairs(RUNGS["MLP"], sizes.BASE._replace(dim=64))
+    assert set(near) == {(0.01, 1), (0.03, 1), (0.1, 1), (0.03, 0.3), (0.03, 3)}
+    assert len(tuning.pairs(RUNGS["MLP"], sizes.BASE)) == 49
+    assert len(tuning.pairs(RUNGS["second layer"], sizes.BASE)) == 42
 
 
 def test_the_sweep_names_each_run_once():
     cells = runs.cells()
-    keys = {cell.key(seed) for cell in cells for seed in sizes.SEEDS}
-    assert len(keys) == 10 * len(cells) and {cell.rung for cell in cells} == set(RUNGS)
-    assert set(tuning.SEEDS).isdisjoint(sizes.SEEDS)
+    assert len(runs.every()) == sum(len(cell.seeds) for cell in cells)
+    assert {cell.rung for cell in cells} == set(RUNGS)
+    assert set(tuning.SEEDS).isdisjoint(sizes.FRESH)
     assert tuning.pair_of(RUNGS["minibatches"]) == (1, 0)
 
 

@@ -9,6 +9,7 @@ import pytest
 import sympy as sp
 from hypothesis import given, settings as hypothesis_settings, strategies as st
 from sampling import OUTCOMES, standard_error
+from scipy.stats import binom, qmc
 from sized import marked, sized
 
 import recallbook as rb
@@ -40,6 +41,17 @@ def test_leading_exponents():
     assert found == {V: 0, N: -2, L: -2, d: -3}
     found = laws.leading_exponents(lock_symbols.trigger_score().subs(tau, 0))
     assert found == {V: -1, N: 0, L: -2, d: 0}
+
+
+def test_points_and_counts_are_those_of_scipy():
+    """To the bit: the table, and quantiles of counts at chances from 0 to 1 of 0 to 1e9 trials."""
+    points = qmc.Sobol(len(fluctuations.AXES), scramble=False).random_base2(fluctuations.POINTS)
+    u, level, *_ = found = np.array(list(fluctuations.uniform().values()))
+    assert np.array_equal(found.T, points + 0.5 / len(points))
+    trials = np.floor(1e9 * found[2] ** 9)
+    for chance in (u**40, 1 - u**40, u > 0.5):
+        counts = fluctuations.binomial_quantile(level, trials, chance)
+        assert np.array_equal(counts, binom.ppf(level, trials, chance))
 
 
 @pytest.mark.parametrize("power", [1, 2, 3, 4])
@@ -174,4 +186,4 @@ def test_a_prediction_seldom_returns_to_a_module_that_it_left():
         finally:
             sys.setprofile(before)
     stays = [name for name, _ in groupby(entered)]
-    assert len(stays) - len(set(stays)) <= 15, stays
+    assert len(stays) - len(set(stays)) <= 18, stays  # three for the expected error

@@ -116,6 +116,8 @@ SAID = [  # what the message says, and the call
     ("vocab", lambda: rb.predict(replace(ZIPF, vocab=5000))),
     ("frequent tokens", lambda: rb.predict(ZIPF, without=("mean bias",))),
     ("input", lambda: rb.predict(SETTING, embeddings={"input": np.zeros((3, 3))})),
+    ("; the nearest is 'mean bias'$", lambda: rb.predict(SETTING, without=("mean biases",))),
+    ("; the nearest is 'power_law'$", lambda: replace(SETTING, embeddings="powerlaw(1)")),
 ]
 
 

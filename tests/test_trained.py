@@ -142,13 +142,15 @@ def test_what_is_not_predicted(given, message):
 def test_curves_and_misses_by_hand():
     row = {"rung": "MLP", "vocab": 16, "seq_len": 3, "samples": 20, "lock_on": 0.5, "recall": 0.6}
     frame = pd.DataFrame([row | {"seed": s, "accuracy": a} for s, a in ((0, 0.3), (1, 0.5))])
-    (line,) = pictures.curves(frame).to_dict("records")
+    found = pictures.curves(frame)
     shares = [len(set(rb.draw(sized(16, 3, 1, 20), seed).labels.tolist())) / 16 for seed in (0, 1)]
-    covered = 1 - (15 / 16) ** 20
-    own = np.mean([0.3 / share * covered for share in shares])
-    assert (line["covered"], line["own"], line["mean"]) == pytest.approx((covered, own, 0.4))
-    (miss,) = pictures.miss_rows({"400": pictures.curves(frame)})
-    assert miss["400: own"] == f"{0.4 - own:+.2f} at 20"
+    assert found["share"].tolist() == shares and found["product"].tolist() == [
+        0,
+        pytest.approx(-0.2),
+    ]
+    assert found["short"].mean() == pytest.approx(np.mean(shares) - 0.4)
+    assert pictures.miss(pd.Series([0.1, 0.12])) == "-0.11 off"
+    assert pictures.miss(pd.Series([0.0, 0.1])) == "-0.05"  # within sampling
 
 
 def test_warnings_and_numbers_are_the_maps():
@@ -162,5 +164,14 @@ def test_warnings_and_numbers_are_the_maps():
     assert again[columns].to_numpy() == pytest.approx(
         frame.iloc[::50][columns].to_numpy(), abs=0.01
     )
-    with pytest.warns(UserWarning, match="in doubt: facts are 2.* of the largest load: off in acc"):
-        rb.predict_trained(sized(64, 8, 8, 64))
+    with pytest.warns(UserWarning, match="in doubt: facts are 7.9 of the largest load") as said:
+        rb.predict_trained(sized(1024, 2048, 8, 64))
+    for part in (
+        "samples=64 below 2048",
+        "seq_len=2048 above",
+        "vocab=1024 beyond",
+        "seq_len=2048 bey",
+    ):
+        assert part in str(said[0].message)
+    for name, most in trained.MAPPED.items():
+        assert most - 1 <= frame[name].max() + 15 and frame[name].max() <= most

@@ -37,6 +37,8 @@ REPAIRS = (
     ),
     # A figure that a phone shows small opens alone, where two fingers enlarge it.
     (r'(<figure [^>]*>\s*)(<img [^>]*?src="([^"]*)"[^>]*>)', r'\1<a href="\3">\2</a>'),
+    # Theme: Colab opens the plain notebook, of the branch that holds nothing else.
+    (r'(https://colab\.[^"]*?/blob/)[^"]*/', r"\1plain-notebooks/"),
     # MyST-NB: the same, for the code that folds away.
     (r'<summary aria-label="Toggle hidden content">', "<summary>"),
 )

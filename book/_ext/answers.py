@@ -1,85 +1,85 @@
 """Exercises that take an answer: a field in the box of the exercise, checked in the page.
 
-`book/answers.toml` says what is asked and how the answer is read off what the exercise's own
-checking cell printed. So no answer is typed: if a result changes, so does what counts as right.
+What is asked, in which form, and what is right are those of the notebook's own `check`: both read
+`recallbook_studies/answers.toml`. The pages are for the default setting. A page whose cell prints
+something else is not built.
 """
 
 import html
 import json
-import math
 import re
-import tomllib
 from pathlib import Path
 
 from docutils import nodes
 from sphinx.errors import ExtensionError
 from sphinx_exercise.nodes import exercise_enumerable_node, exercise_node
 
-from recallbook_studies import answers as rules
+from recallbook_studies import answers
 
-FILE = Path(__file__).parents[1] / "answers.toml"
-
-
-def asked():
-    """What the file asks, by label of the exercise."""
-    return tomllib.loads(FILE.read_text(encoding="utf-8"))
+FILE = Path(answers.__file__).with_suffix(".toml")
 
 
-def checking(cells, label):
-    """The first code cell after an exercise."""
+def after(cells, label):
+    """The code cells between an exercise and its solution."""
     sources = ["".join(cell["source"]) for cell in cells]
     place = next(i for i, source in enumerate(sources) if re.search(rf":label: {label}\b", source))
-    return next(cell for cell in cells[place:] if cell["cell_type"] == "code")
+    found = []
+    for cell, source in zip(cells[place + 1 :], sources[place + 1 :], strict=True):
+        if ":::{solution}" in source:
+            break
+        found += [cell] * (cell["cell_type"] == "code")
+    return found
 
 
-def printed(cell):
-    """What a cell printed."""
-    parts = [out.get("text") or out["data"].get("text/plain", "") for out in cell["outputs"]]
-    return "\n".join("".join(part) for part in parts)
+def complaint(cells, label):
+    """What an exercise lacks: a cell that asks if the table has it, and numbers that agree with it."""
+    first, *_, last = after(cells, label) * 2
+    asks = "".join(first["source"]).startswith(f'answer = None  # yours\ncheck("{label}", answer')
+    if asks != (label in answers.TABLE):
+        return f"{label}: a cell asks {asks}, answers.toml has an entry {not asks}"
+    if not asks:
+        return ""
+    entry, values = answers.TABLE[label], answers.right(label)
+    parts = [out.get("text") or out["data"].get("text/plain", "") for out in last["outputs"]]
+    text = "\n".join("".join(part) for part in parts)
+    found = [*re.finditer(entry["printed"], text)]
+    told = [group for match in found for group in match.groups() if group is not None]
+    agree = map(answers.agrees, told, values, entry["ask"].values())
+    if found and len(told) in (0, len(values)) and all(agree):
+        return ""
+    return f"{label}: {values} is right, but its cell prints {text!r}"
 
 
-def answer(asks, text):
-    """The right answer, a number or one of the choices, from what a cell printed."""
-    found = [match for match in re.finditer(asks["printed"], text)]
-    groups = [group for match in found for group in match.groups() if group is not None]
-    p = [float(one) if re.fullmatch(r"-?\d*\.?\d+", one) else one for one in groups]
-    if not found:
-        raise ExtensionError(f"book/answers.toml: {asks['printed']!r} is not printed: {text!r}")
-    value = getattr(rules, asks["answer"])(*p) if "answer" in asks else p[0]
-    if "answer" in asks and "choices" in asks:
-        value = asks["choices"][value]
-    if value not in asks["choices"] if "choices" in asks else not math.isfinite(value):
-        raise ExtensionError(f"book/answers.toml: {value!r} is no answer to {asks['ask']!r}")
-    return value
-
-
-def field(label, asks, right):
+def field(label):
     """The form of an exercise; hidden until its script runs."""
-    name = f"answer-{label}"
-    if "choices" in asks:
-        options = "".join(f"<option>{html.escape(one)}</option>" for one in asks["choices"])
-        entry = f'<select id="{name}"><option value="">choose</option>{options}</select>'
-        rule = f'data-right="{html.escape(right)}"'
+    name, parts = f"answer-{label}", answers.TABLE[label]["ask"]
+    asks = [[*part, value] for part, value in zip(parts.items(), answers.right(label), strict=True)]
+    said = re.sub(r"\b([VLNdmp])\b", r"<i>\1</i>", html.escape("; ".join(parts)))
+    form = next(iter(parts.values()))
+    if form.startswith("to "):
+        size = min(7 + 4 * len(parts), 20)
+        entry = f'<input id="{name}" autocomplete="off" size="{size}">'
     else:
-        entry = f'<input id="{name}" inputmode="decimal" autocomplete="off" size="7">'
-        rule = f'data-right="{right:.6g}" data-within="{asks["within"]:g}"'
+        options = "".join(f"<option>{html.escape(one)}</option>" for one in form.split(" or "))
+        entry = f'<select id="{name}"><option value="">choose</option>{options}</select>'
+    data = html.escape(json.dumps(asks, ensure_ascii=False))
+    warm = " data-warm" * answers.TABLE[label].get("warm", False)
+    place = " long" * (len("; ".join(parts)) > 40)  # no room in the title
     return (
-        f'<form class="answer" data-exercise="{label}" {rule} hidden><span class="entry"><label '
-        f'for="{name}">{asks["ask"]}</label> {entry} <button>Check</button></span>'
-        '<span role="status"></span></form>'
+        f'<form class="answer{place}" data-exercise="{label}" data-asks="{data}"{warm} hidden><span '
+        f'class="entry"><label for="{name}">{said[0].upper()}{said[1:]}</label> {entry} '
+        '<button>Check</button></span><span role="status"></span></form>'
     )
 
 
 def add_fields(app, doctree):
-    if not hasattr(app.env, "answers_asked"):
-        app.env.answers_asked = asked()
     for node in doctree.findall(lambda n: isinstance(n, (exercise_node, exercise_enumerable_node))):
-        label = node.get("label")
-        if asks := app.env.answers_asked.get(label):
+        notebook = Path(app.env.doc2path(app.env.docname)).read_text(encoding="utf-8")
+        if wrong := complaint(json.loads(notebook)["cells"], node["label"]):
+            raise ExtensionError(wrong)
+        if node["label"] in answers.TABLE:
             app.env.note_dependency(str(FILE))
-            notebook = Path(app.env.doc2path(app.env.docname)).read_text(encoding="utf-8")
-            right = answer(asks, printed(checking(json.loads(notebook)["cells"], label)))
-            node += nodes.raw("", field(label, asks, right), format="html")
+            node += nodes.raw("", field(node["label"]), format="html")
 
 
 def setup(app):

@@ -32,11 +32,12 @@ def letter(app, env):
 
 
 def neighbours(app, page, template, context, doctree):
-    """From a chapter "next" leads to the next one; its appendices are in the sidebar. The first
-    hour comes first: landing page, first chapter, laws."""
+    """From a chapter "next" leads to the next one; its appendices are in the sidebar, and how to
+    run it. The first hour comes first: landing page, first chapter, laws."""
     root = app.config.root_doc
     begun = [root, *chapters(app.env)[:1]]
-    pages = begun + [p for p in app.env.toctree_includes.get(root, []) if p not in begun]
+    aside = [*begun, "book/run_it"]
+    pages = begun + [p for p in app.env.toctree_includes.get(root, []) if p not in aside]
     if page in pages:
         place = pages.index(page)
         for name, other in (("prev", place - 1), ("next", place + 1)):

@@ -16,7 +16,7 @@ function pieces(tex, inside) {
     const side = /^\\(left|right)\s*(.*)$/.exec(token);
     if (side && inside) {
       if (side[1] === 'left') grown.push(depth);
-      if ((side[1] === 'left' ? depth : grown.at(-1)) === 0)
+      if ((side[1] === 'left' ? depth : grown[grown.length - 1]) === 0)
         token = side[2] === '.' ? '' : `\\bigg${side[1][0]}${side[2]}`;
       else depth += side[1] === 'left' ? 1 : -1;
       if (side[1] === 'right') grown.pop();

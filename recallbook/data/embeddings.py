@@ -9,7 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float64
 
-from recallbook.arguments import computable, not_allowed, real_table, repeated_rows
+from recallbook.arguments import (
+    check_choices,
+    computable,
+    not_allowed,
+    real_table,
+    repeated_rows,
+)
 from recallbook.data.streams import gaussian_table
 from recallbook.embedding_laws import Table
 from recallbook.setting import Setting
@@ -56,8 +62,7 @@ def own_tables(embeddings: Embeddings | Mapping[str, Any] | None, setting: Setti
     if not isinstance(embeddings, Embeddings | Mapping):
         raise not_allowed("embeddings", embeddings, f"a mapping with any of {names}")
     given = embeddings._asdict() if isinstance(embeddings, Embeddings) else embeddings
-    if unknown := [name for name in given if name not in Embeddings._fields]:
-        raise not_allowed("embeddings", unknown, f"any of {names}")
+    check_choices("embeddings", given, Embeddings._fields)
     whole, one = (setting.vocab, setting.dim), (setting.dim,)
     shapes = {"input": whole, "output": whole, "trigger": one, "query": one}
     return {
@@ -66,7 +71,7 @@ def own_tables(embeddings: Embeddings | Mapping[str, Any] | None, setting: Setti
     }
 
 
-def _checked(field: str, table: Any, shape: tuple[int, ...]) -> Float64[np.ndarray, ...]:
+def _checked(field: str, table: Any, shape: tuple[int, ...]) -> Float64[np.ndarray, " ..."]:
     copied = computable(field, real_table(field, table))
     if copied.shape != shape:
         raise not_allowed(field, f"of shape {copied.shape}", f"shape {shape}, as the setting says")

@@ -82,11 +82,11 @@ def centred_labels(problem: Problem) -> Float[Tensor, "V d"]:
 
 def onto_labels_(
     problem: Problem,
-    table: Float[Tensor, ...],
+    table: Float[Tensor, " ..."],
     names: Int64[Tensor, " V"] | None = None,
     *,
     dim: int = 0,
-) -> Float[Tensor, ...]:
+) -> Float[Tensor, " ..."]:
     r"""$R^\top X$ in place, with $\tilde U=RU$, $R=\mathrm{diag}(\omega)(I-\mathbf 1c^\top)$, along
     one axis.
 

@@ -155,7 +155,7 @@ def capacity(
     found = beyond.low
     if warn:
         there = at(vocab=found)
-        warn_of(theory, there, theory.averages(there, recall=False).lock_on)
+        warn_of(theory, there, theory.averages(there, without))
     return found
 
 
@@ -197,7 +197,7 @@ def smallest_size(
         found = bracket(reached, start, smallest=smallest, largest=largest, tolerance=near).high
     if warn:
         there = at(int(found))
-        warn_of(theory, there, theory.averages(there, recall=False).lock_on, level=4)
+        warn_of(theory, there, theory.averages(there, without), level=4)
     return float(found)
 
 

@@ -4,9 +4,10 @@ predicted. Ours; checked in "Quantiles over draws", appendix of chapter 9.
 Fixed for a whole draw are the mark's score, the scatter and skewness of token scores, $|t|^2$ and
 $Q$, at points of ``recallbook.theory.values``; how many of its $V$ tokens score above any level;
 and which of its $V$ labels the batch favours, whatever is asked. Given these facts are independent,
-but that their counts add up to $N$: what a draw recalls is a count, with the mean and the variance
-of that. No constant is fitted. 128 facts stand for those of a draw, which widens a law by some
-0.01: it shows where $V$ is in the thousands and nothing that is shared decides."""
+but that their counts add up to $N$ and that a fact seen often disturbs all others: what a draw
+recalls is a count, with the mean and the variance of that. No constant is fitted. 128 facts stand
+for those of a draw, which widens a law by some 0.01: it shows where $V$ is in the thousands and
+nothing that is shared decides."""
 
 from __future__ import annotations
 
@@ -15,15 +16,29 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float64
 from scipy.special import log_ndtr, ndtr, ndtri
-from scipy.stats import binom
 
 from recallbook.setting import Setting
-from recallbook.theory.feature_kernels import SHUFFLED, Drawn
+from recallbook.theory.feature_kernels import OVERLAP_WEIGHTS, SHUFFLED, Drawn
 from recallbook.theory.lock_on import Lock, ScoreLaws, StandardLaw, lock, lock_given, score_laws
-from recallbook.theory.recall import LARGEST_COUNT, fact_counts, log_chance, overlaps, recall_values
+from recallbook.theory.recall import (
+    LARGEST_COUNT,
+    fact_counts,
+    log_chance,
+    overlaps,
+    own_counts,
+    recall_values,
+    stays_below,
+)
 from recallbook.theory.symbolic import lock_terms, recall_terms as symbolic
 from recallbook.theory.symbolic.expressions import Array, N, V, Values, d, numeric
-from recallbook.theory.values import POINTS, normal, shared_by_tokens
+from recallbook.theory.values import (
+    FAR,
+    POINTS,
+    binomial_quantile,
+    effective_dim,
+    normal,
+    shared_by_tokens,
+)
 
 FACTS = 128  # of each draw; as many as there are asked tokens for one drawn MLP
 BLOCK = 2**POINTS // FACTS  # draws at a time
@@ -34,6 +49,7 @@ RANKS = 1024
 ALONE = 16
 GROWTH = 1.5
 TINY = 1e-12  # variance of what does not vary
+MORE = 0.05  # of the scatter of counts, to see what it does
 LEVELS = (np.arange(16) + 0.5) / 16  # of the count given a draw
 
 
@@ -64,25 +80,33 @@ def draw_law(setting: Setting, without: tuple[str, ...] = ()) -> DrawLaw:
         asked = _asked(setting, T[draws])
         values = recall_values(setting, locks, asked.overlaps, without)
         favour = _favour(values, asked.common, Q[draws], labels[block])
-        chance = np.exp(favour * log_chance(setting, locks, values, asked.law))
-        blocks.append(_moments(setting, locks, chance))
+        below = log_chance(setting, locks, values, asked.law)
+        chance = np.exp(favour * below)
+        effect = _effect(setting, locks, values, asked, (below, favour * chance))
+        blocks.append(_moments(setting, locks, chance, effect))
     return DrawLaw(*(_counted(*moments) for moments in np.concatenate(blocks, axis=2)))
 
 
-def _moments(setting: Setting, locks: Lock, chance: Array) -> Array:
+def _moments(setting: Setting, locks: Lock, chance: Array, effect: Array) -> Array:
     """Mean and variance of each outcome given each draw, ``(3, 2, BLOCK)``, over facts whose counts
-    add up to N: without the variance that counts explain."""
+    add up to N: without the variance that counts explain.
+
+    What a fact adds to the share that is right is whether it is right itself, and its ``effect`` on
+    all others."""
     many = setting.samples / setting.vocab > LARGEST_COUNT
     counts = normal("count") if many else fact_counts(setting.samples, setting.vocab)
     counts = counts.reshape(BLOCK, FACTS) - counts.mean()
-    token, chance = locks.token.reshape(BLOCK, FACTS), chance.reshape(BLOCK, FACTS)
+    token, chance, effect = (part.reshape(BLOCK, FACTS) for part in (locks.token, chance, effect))
+    effect = effect - effect.mean(axis=1, keepdims=True)
     found = []
-    for right, square in ((token * chance, token**2 * chance), (chance, chance)):
+    for share in (token, np.ones_like(token)):
+        right, others = share * chance, share.mean(axis=1, keepdims=True) * effect
         mean = right.mean(axis=1)
-        by_count = np.mean((right - mean[:, None]) * counts, axis=1) ** 2 / np.maximum(
+        by_count = np.mean((right - mean[:, None] + others) * counts, axis=1) ** 2 / np.maximum(
             np.mean(counts**2, axis=1), TINY
         )
-        found.append((mean, (square.mean(axis=1) - mean**2 - by_count) / setting.vocab))
+        square = np.mean(share * right + (2 * right + others) * others, axis=1)
+        found.append((mean, (square - mean**2 - by_count) / setting.vocab))
     lock_on = locks.mean[::FACTS], locks.variance[::FACTS] / setting.vocab
     return np.array([found[0], lock_on, found[1]])
 
@@ -92,7 +116,51 @@ def _counted(mean: Array, variance: Array) -> Array:
     in order."""
     mean, variance = np.clip(mean, 0, 1)[:, None], np.maximum(variance, TINY)[:, None]
     trials = np.clip(np.round(mean * (1 - mean) / variance), 1, 1e9)
-    return np.sort(binom.ppf(LEVELS, trials, mean) / trials, axis=None)
+    return np.sort(binomial_quantile(LEVELS, trials, mean) / trials, axis=None)
+
+
+def _effect(
+    setting: Setting, locks: Lock, values: Values, asked: Drawn, given: tuple[Array, Array]
+) -> Array:
+    r"""By how much each fact, as often as it was located, changes the number of all facts that are
+    right: at every point, up to a constant.
+
+    Its count $k$ is the same whatever is asked. With it grow the variance of its own label's logit,
+    by $k^2$, and $\sum_jq_j^2$, the variance of all. To first order in both, as a fact is one of
+    many: $(V-1)\,\mathbb E\big[\text{weight}\,(\Phi_k+k^2\,\partial\mathbb E\,\Phi)/\mathbb
+    E\,\Phi\big]$, where $\Phi_k$ is the chance that the label stays below the right one.
+    ``given`` are the log chance of the fact at each point, and its derivative's weight. What
+    :func:`_favour` counts, the part of the overlap that stored vectors share, is left out."""
+    log_chance_of, weight = given
+    effect, rise, n = np.zeros_like(weight), np.zeros_like(weight), values[symbolic.n]
+    if setting.samples / setting.vocab > LARGEST_COUNT:
+        return effect
+    terms, own_variance = symbolic.recall_terms(), numeric(symbolic.own_variance())
+    # nothing is stored: all neurons may be silent
+    with np.errstate(invalid="ignore", divide="ignore"):
+        pull = np.nan_to_num(numeric(terms.pull)(values), posinf=0.0, neginf=0.0)
+    signal, noise = numeric(terms.signal)(values), np.maximum(numeric(terms.noise)(values), TINY)
+    more = {**values, symbolic.nu: values[symbolic.nu] + MORE * values[symbolic.mu]}
+    alone = {**values, symbolic.J: np.maximum(values[symbolic.J] - asked.common, 0)}
+    noisier, weights = (
+        np.maximum(numeric(terms.noise)(more), TINY),
+        OVERLAP_WEIGHTS if asked.law.shape[1] else [1.0],
+    )
+    dim = effective_dim(setting) if setting.law.geometry == "spherical" else FAR
+    weight = weight * (setting.vocab - 1) * np.exp(-log_chance_of / (setting.vocab - 1))
+
+    def of_draw(change: Array) -> Array:
+        return np.repeat((weight * change).reshape(BLOCK, FACTS).mean(axis=1), FACTS)
+
+    for k, chance in own_counts(setting, locks):
+        own = own_variance({**alone, symbolic.k: k}) * pull**2
+        stays, rarer = (
+            weights @ np.atleast_2d(stays_below(signal, some, own, law=asked.law.T, dim=dim))
+            for some in (noise, noisier)
+        )
+        effect += (n == k) * of_draw(stays)
+        rise += chance * (rarer - stays)
+    return np.asarray(effect + n**2 * of_draw(rise / (MORE * values[symbolic.mu])))
 
 
 # What the tokens and the labels of one draw share

@@ -4,6 +4,7 @@ draw, on fixed points."""
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import cache
 
 import numpy as np
@@ -12,8 +13,9 @@ import sympy as sp
 from recallbook.arguments import NUMPY
 from recallbook.memory_needs import NUMBER, Need, require_memory
 from recallbook.setting import Setting
-from recallbook.theory.caveats import DOUBTS
+from recallbook.theory.caveats import FEW_SEQUENCES
 from recallbook.theory.draws import DrawLaw, draw_law
+from recallbook.theory.expected_errors import expected_errors
 from recallbook.theory.feature_kernels import ASKED, STORED
 from recallbook.theory.lock_on import NODES, lock, values
 from recallbook.theory.recall import chance_of_recall, overlaps
@@ -26,7 +28,7 @@ class EqualFacts(Theory):
     """Exact first and second moments of step 2, step 3 to leading order with corrections."""
 
     sampled = False
-    doubts = DOUBTS
+    doubts = (FEW_SEQUENCES,)
 
     def names(self, setting: Setting) -> tuple[str, ...]:
         """Names of the ledger's terms."""
@@ -59,6 +61,10 @@ class EqualFacts(Theory):
         accuracy, recalled = float(np.mean(locks.token * chance)), float(np.mean(chance))
         terms = typical(setting) if ledger else {}
         return Averages(accuracy, lock_on, recalled, ledger=terms)
+
+    def expected_errors(self, setting: Setting, outcomes: Mapping[str, float]) -> dict[str, float]:
+        """Those of :mod:`recallbook.theory.expected_errors`."""
+        return expected_errors(setting, outcomes)
 
     @np.errstate(**NUMPY)
     def draws(self, setting: Setting, without: tuple[str, ...]) -> DrawLaw:

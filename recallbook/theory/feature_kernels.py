@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from jaxtyping import Float
 from numpy.polynomial.hermite_e import hermegauss
-from scipy.interpolate import BSpline, make_interp_spline
 
 from recallbook.theory import hermite
 from recallbook.theory.hermite import Phi
@@ -23,6 +22,8 @@ from recallbook.theory.symbolic import lock_terms, recall_terms
 from recallbook.theory.symbolic.expressions import Array, Values
 
 if TYPE_CHECKING:
+    from scipy.interpolate import BSpline
+
     from recallbook.embedding_laws import Law
 
 Points = Float[np.ndarray, " points"]
@@ -215,5 +216,7 @@ def _coefficients(activation: Phi, a: Points) -> Coefficients:
 
 @lru_cache(maxsize=32)
 def _table(activation: Phi) -> BSpline:
+    from scipy.interpolate import make_interp_spline  # slow to load, and of no use without an MLP
+
     table = hermite.coefficient_table(activation, VARIANCES, ORDER)
     return make_interp_spline(np.log(VARIANCES), table, k=1)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.polynomial import hermite_e, legendre
 
 from recallbook.activations import ACTIVATIONS, Activation, differentiated
-from recallbook.arguments import check_finite, check_rate, check_size, not_allowed
+from recallbook.arguments import check_finite, check_rate, check_size
 from recallbook.setting import check_activation
 from recallbook.theory.symbolic.expressions import Array
 
@@ -68,9 +68,7 @@ def hermite_coefficients(
         on tensors.
     """
     variance = check_rate("variance", variance)
-    order = check_size("order", order)
-    if order > LARGEST_ORDER:
-        raise not_allowed("order", order, f"an integer from 1 to {LARGEST_ORDER}")
+    order = check_size("order", order, largest=LARGEST_ORDER)
     table = [
         coefficient_table(activation, np.array([variance]), order, panels)[0]
         for panels in (PANELS, PANELS // 2)

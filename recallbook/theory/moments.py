@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections import Counter, namedtuple
 from functools import cache
-from itertools import starmap
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,21 +43,17 @@ class Moments(NamedTuple):
     cube: float
 
 
-@cache
-def rows(quantity: str, term: str | None = None, odd: bool | None = None) -> tuple[Row, ...]:
-    """Rows of the table; of one term, and of one parity in the trigger, where given."""
-    return tuple(
-        row
-        for row in _table()
-        if row.quantity == quantity and term in (None, row.term) and odd in (None, row.odd)
-    )
+def rows(quantity: str) -> list[Row]:
+    """Rows of the table."""
+    columns = _columns(quantity).values()
+    return list(map(Row, *(column.tolist() for column in columns)))
 
 
-def expression(quantity: str, term: str | None = None, odd: bool | None = None) -> sp.Expr:
+def expression(quantity: str) -> sp.Expr:
     """Rows of the table as an expression in V, N, L, d, T and tau, for Gaussian embeddings:
     exact."""
     together: Counter[tuple[int, ...]] = Counter()
-    for row in rows(quantity, term, odd):
+    for row in rows(quantity):
         together[row[3:9]] += row.coefficient
     symbols = (1 / N, 1 / L, 1 / V, 1 / d, T, tau)
     products = (
@@ -102,14 +97,23 @@ def polynomial(
 
 @cache
 def arrays(quantity: str, term: str | None, odd: bool | None) -> tuple[Array, Array]:
-    """``POWERS`` of the same rows, and their coefficients."""
-    found = rows(quantity, term, odd)
+    """``POWERS`` of rows of the table, and their coefficients; of one term, and of one parity in the
+    trigger, where given."""
+    found = _columns(quantity, term, odd)
     # sums over powers run along columns
-    powers = np.array([row[3:-1] for row in found], dtype=float, order="F")
-    return powers, np.array([row.coefficient for row in found], dtype=float)
+    powers: Array = np.array([found[name] for name in POWERS], dtype=float).T
+    return powers, found["coefficient"].astype(float)
+
+
+def _columns(
+    quantity: str, term: str | None = None, odd: bool | None = None
+) -> dict[str, np.ndarray]:
+    table, asked = _table(), {"quantity": quantity, "term": term, "odd": odd}
+    wanted = [table[name] == value for name, value in asked.items() if value is not None]
+    return {name: column[np.all(wanted, axis=0)] for name, column in table.items()}
 
 
 @cache
-def _table() -> tuple[Row, ...]:
-    columns = ParquetFile(TABLE).read().to_pydict()  # loads no pandas
-    return tuple(starmap(Row, zip(*(columns[name] for name in COLUMNS), strict=True)))
+def _table() -> dict[str, np.ndarray]:
+    table = ParquetFile(TABLE).read().to_pydict()  # loads no pandas
+    return {name: np.array(table[name]) for name in COLUMNS}

@@ -8,7 +8,7 @@ for a setting, by :func:`theory_of`."""
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from importlib import import_module
@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from recallbook.arguments import check_flag, check_share, not_allowed
+from recallbook.arguments import check_choices, check_flag, check_share, not_allowed
 from recallbook.setting import Setting
 from recallbook.theory.caveats import doubts, message
 from recallbook.theory.draws import DrawLaw
 from recallbook.theory.equal import EqualFacts
-from recallbook.theory.theories import Term, Theory
+from recallbook.theory.expected_errors import ExpectedError
+from recallbook.theory.theories import Averages, Term, Theory
 
 if TYPE_CHECKING:
     from recallbook.data.embeddings import Embeddings
@@ -46,13 +47,16 @@ class Prediction:
     derived. Sizes of the terms of step 2 are variances in units of the squared trigger score, at a
     typical draw; sizes of the terms of step 3 are mean squares of a wrong logit in units of the
     squared right one. ``error`` is the largest standard error of the three where they are means
-    over draws, as with unequal facts; else 0."""
+    over draws, as with unequal facts; else 0. ``expected_error`` is how far each outcome is typically
+    off beyond sampling, as a root mean square; None where that is not known, as with unequal facts.
+    It is fitted on the map of errors, whose range chapter 9's appendix states."""
 
     accuracy: float
     lock_on: float
     recall: float
     ledger: Mapping[str, Term]
     error: float = field(default=0.0, repr=False)
+    expected_error: ExpectedError | None = field(default=None, repr=False)
     _draws: Callable[[], DrawLaw] | None = field(default=None, repr=False, compare=False)
 
     def quantile(self, q: float) -> Quantiles:
@@ -92,8 +96,7 @@ def predict(
 
     Step 2 has exact first and second moments (Attention-only), step 3 is derived to leading order
     with corrections; laws between moments are closures. Checked on 2400 random settings over most
-    of what a Setting allows, from which
-    :mod:`recallbook.theory.caveats` is drawn: it warns where it is in doubt, and says by about how much. The MLP enters
+    of what a Setting allows, from which it says how far it is typically off: it warns above 0.03. The MLP enters
     step 2 through Gaussian means of its activation, step 3 through draws of neurons. With equal facts
     a wrong place that answers right gets no credit: with two tokens accuracy is some 0.3 too low, with eight 0.1.
 
@@ -118,10 +121,12 @@ def predict(
     without = check_without(theory, setting, without)
     found = theory.averages(setting, without, ledger=not without)
     if warn:
-        warn_of(theory, setting, found.lock_on, found.remarks)
+        warn_of(theory, setting, found)
     outcomes = found.accuracy, found.lock_on, found.recall
+    sizes = theory.expected_errors(setting, dict(zip(Quantiles._fields, outcomes, strict=True)))
+    expected = ExpectedError(**sizes) if sizes else None
     draws = partial(theory.draws, setting, without)
-    return Prediction(*outcomes, found.ledger, found.error, draws)
+    return Prediction(*outcomes, found.ledger, found.error, expected, draws)
 
 
 def theory_of(setting: Setting, embeddings: Embeddings | Mapping[str, Any] | None = None) -> Theory:
@@ -143,15 +148,7 @@ def theory_of(setting: Setting, embeddings: Embeddings | Mapping[str, Any] | Non
 
 def check_without(theory: Theory, setting: Setting, without: Iterable[str]) -> tuple[str, ...]:
     """Return ``without`` as a tuple of names of the theory's terms."""
-    names = theory.names(setting)
-    allowed = "a collection of names of ledger terms: " + ", ".join(names)
-    if isinstance(without, str) or not isinstance(without, Iterable):
-        raise not_allowed("without", without, allowed)
-    without = tuple(without)
-    for name in without:
-        if name not in names:
-            raise not_allowed("without", name, allowed)
-    return without
+    return check_choices("without", without, theory.names(setting)) if without != () else ()
 
 
 def predicted_lock_on(setting: Setting, *, warn: bool = True) -> float:
@@ -160,7 +157,7 @@ def predicted_lock_on(setting: Setting, *, warn: bool = True) -> float:
     theory = theory_of(setting)
     found = theory.averages(setting, recall=False)
     if warn:
-        warn_of(theory, setting, found.lock_on, found.remarks)
+        warn_of(theory, setting, found, ("lock_on",))
     return found.lock_on
 
 
@@ -178,10 +175,15 @@ def phase(setting: Setting) -> str:
 
 
 def warn_of(
-    theory: Theory, setting: Setting, lock_on: float, remarks: Sequence[str] = (), *, level: int = 3
+    theory: Theory,
+    setting: Setting,
+    found: Averages,
+    names: Iterable[str] = Quantiles._fields,
+    *,
+    level: int = 3,
 ) -> None:
-    """Say what is off, and by about how much, where the map of errors or the draws leave a
+    """Say which of the outcomes named are expected to be off by much, and what else leaves a
     doubt."""
-    found = doubts(theory.doubts, setting, lock_on)
-    if found or remarks:
-        warnings.warn(message(setting, found, remarks), stacklevel=level)
+    expected = theory.expected_errors(setting, {name: getattr(found, name) for name in names})
+    if said := message(setting, doubts(theory.doubts, setting), found.remarks, expected):
+        warnings.warn(said, stacklevel=level)

@@ -9,7 +9,6 @@ from functools import lru_cache
 
 import numpy as np
 from scipy.special import betainc, ndtr
-from scipy.stats import binom
 
 from recallbook.setting import Setting
 from recallbook.theory.feature_kernels import (
@@ -24,6 +23,7 @@ from recallbook.theory.symbolic.expressions import Array, Values, d as D, numeri
 from recallbook.theory.values import (
     FAR,
     POINTS,
+    binomial_quantile,
     coordinate_shape,
     cosine,
     effective_dim,
@@ -50,15 +50,13 @@ def located_counts(setting: Setting, lock: Lock, without: tuple[str, ...] = ()) 
     if samples / vocab > LARGEST_COUNT:
         mean = samples / vocab * lock.token
         return np.maximum(mean + np.sqrt(mean) * normal("count"), 0)
-    located: Array = binom.ppf(uniform()["thinning"], fact_counts(samples, vocab), lock.token)
-    return located
+    return binomial_quantile(uniform()["thinning"], fact_counts(samples, vocab), lock.token)
 
 
 @lru_cache(maxsize=64)
 def fact_counts(samples: int, vocab: int) -> Array:
     """How often the asked fact occurs in the batch, at every point."""
-    counts: Array = binom.ppf(uniform()["count"], samples, 1 / vocab)
-    return counts
+    return binomial_quantile(uniform()["count"], samples, 1 / vocab)
 
 
 def overlaps(setting: Setting, triggers: Array | None = None) -> Drawn:
@@ -135,10 +133,10 @@ def log_chance(setting: Setting, lock: Lock, values: Values, law: Array) -> Arra
 
     total, whole = np.zeros((law.shape[1] or 1, len(signal))), np.zeros(len(signal))
     # count by count: what is at work fits into the fastest memory
-    for k, chance in _own_counts(np.maximum(setting.samples / setting.vocab * lock.draw, 1e-9)):
+    for k, chance in own_counts(setting, lock):
         at = {**values, symbolic.k: k}
         margin, own = signal - own_mean(at) * pull, own_variance(at) * pull**2
-        total += chance * _stays_below(margin, noise, own, law=law.T, dim=dim)
+        total += chance * stays_below(margin, noise, own, law=law.T, dim=dim)
         whole += chance
     if law.shape[1]:  # those of one draw are all there, each once: a product
         below = np.exp(OVERLAP_WEIGHTS @ np.log(total / whole + TINY))
@@ -147,7 +145,7 @@ def log_chance(setting: Setting, lock: Lock, values: Values, law: Array) -> Arra
     return np.asarray((setting.vocab - 1) * np.log(np.maximum(below, 1e-300)))
 
 
-def _stays_below(margin: Array, noise: Array, own: Array, *, law: Array, dim: float) -> Array:
+def stays_below(margin: Array, noise: Array, own: Array, *, law: Array, dim: float) -> Array:
     r"""Probability that one wrong logit stays below the right one: $\Phi(\text{ratio})$ of
     (eq-recall-ratio, chapter 6), or the same of a coordinate on the sphere of dimension ``dim``.
 
@@ -175,9 +173,10 @@ def _below(deviations: Array, dim: float) -> Array:
     return np.asarray(betainc(half, half, np.clip((1 + deviations / math.sqrt(dim)) / 2, 0, 1)))
 
 
-def _own_counts(means: Array) -> Iterator[tuple[Array | int, Array | float]]:
+def own_counts(setting: Setting, lock: Lock) -> Iterator[tuple[Array | int, Array | float]]:
     """How often a wrong label's fact was located, and the chance of it at every point: a mixture of
     Poisson laws over the nodes; one law where all nodes agree."""
+    means = np.maximum(setting.samples / setting.vocab * lock.draw, 1e-9)
     largest = float(means.max())
     if largest > LARGEST_COUNT:  # counts as normal: three-point rule of the normal law
         mean = means @ NODE_WEIGHTS

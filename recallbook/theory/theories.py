@@ -43,7 +43,7 @@ class Theory(Protocol):
     """Lock-on, recall and accuracy of the settings of one kind."""
 
     sampled: ClassVar[bool]  # whether averages are over draws, each with a standard error: slow
-    doubts: ClassVar[tuple[Doubt, ...]]  # drawn from the map of its errors
+    doubts: ClassVar[tuple[Doubt, ...]]  # how far the map of its errors goes
 
     def names(self, setting: Setting) -> tuple[str, ...]:
         """Names of the ledger's terms."""
@@ -75,6 +75,12 @@ class Theory(Protocol):
         ValueError
             Where there is no theory yet, or no memory for it.
         """
+
+    def expected_errors(
+        self, setting: Setting, outcomes: Mapping[str, float]
+    ) -> Mapping[str, float] | None:
+        """How far each of these outcomes is typically off, if that is known; lock-on is among
+        them."""
 
     def draws(self, setting: Setting, without: tuple[str, ...]) -> DrawLaw:
         """Outcomes of equally likely draws."""

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from recallbook.activations import differentiated
-from recallbook.arguments import not_allowed
+from recallbook.arguments import check_choices, not_allowed
 from recallbook.data.residuals import Residuals, residuals
 from recallbook.data.task import Problem, Sequences
 from recallbook.model.attention import (
@@ -80,10 +80,9 @@ def features_and_pullback(
 def check_learned(field: str, names: object) -> tuple[str, ...]:
     """Return what is learned in one order and without repetition; at least one known name."""
     known = (*MATRICES, *TABLES)
-    allowed = f"at least one of {', '.join(map(repr, known))}, in a tuple or a list"
-    chosen = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else []
-    if not chosen or any(name not in known for name in chosen):
-        raise not_allowed(field, names, allowed)
+    chosen = check_choices(field, names, known)
+    if not chosen:
+        raise not_allowed(field, names, f"at least one of {known}")
     return tuple(name for name in known if name in chosen)
 
 

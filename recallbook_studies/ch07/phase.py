@@ -18,8 +18,6 @@ from matplotlib.colors import ListedColormap
 from recallbook.setting import Setting
 from recallbook.theory.critical import WIDEST, critical_width
 from recallbook.theory.prediction import phase
-from recallbook.training.simulation import simulate
-from recallbook_studies.intervals import seed_interval
 from recallbook_studies.plotting import COLOUR_OF
 from recallbook_studies.running.archive import load_results
 
@@ -31,9 +29,6 @@ PANELS: dict[str, tuple[str, int, bool]] = {  # activation, d, trigger in the va
     "he3 with trigger": ("he3", 160, True),
 }
 plane = partial(load_results, "mlp_phase")  # the committed rows
-_NO, _RELU, _ = PANELS
-# Cells whose critical width is simulated: panel, L, N/V
-SIMULATED = [(_NO, 4, 8), (_NO, 16, 4), (_NO, 64, 8), (_RELU, 4, 128)]
 
 
 def cell(panel: str, ratio: int, seq_len: int) -> dict[str, Any]:
@@ -64,18 +59,6 @@ def setting(row: Any) -> Setting:
         "samples": int(row.ratio) * VOCAB,
     }
     return Setting(**sizes, width=int(row.width), activation=activation, trigger_in_values=tau)
-
-
-def at_crossings(cells: pd.DataFrame) -> pd.DataFrame:
-    """The cells of :data:`SIMULATED`, and whether the accuracy they ask for is ``inside`` the 95 %
-    interval of what is simulated at their critical widths, 8 seeds."""
-    picked = cells.merge(pd.DataFrame(SIMULATED, columns=["panel", "seq_len", "ratio"]))
-    found = []
-    for row in picked.itertuples():
-        runs = (simulate(setting(row), seed, test_samples=1000) for seed in range(8))
-        found.append(seed_interval([run.accuracy for run in runs]))
-    inside = [interval.low <= ACCURACY <= interval.high for interval in found]
-    return picked.assign(inside=inside)
 
 
 def draw_panel(ax: Axes, cells: pd.DataFrame, marks: pd.DataFrame, terms: list[str]) -> None:

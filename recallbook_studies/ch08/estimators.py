@@ -16,7 +16,6 @@ from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
 from recallbook_bounds import information
 from recallbook_bounds.decoding import METHODS, decoded
-from recallbook_studies.ch02.associative import predicted_recall
 from recallbook_studies.intervals import fitted_slope, seed_interval
 
 LEVEL = 0.9  # of the facts, whose number of sequences is looked for
@@ -93,18 +92,3 @@ def against_three_steps(
         steps = {"three steps": outcome.recall, "lock_on": outcome.lock_on}
         rows.append(row | steps | {method: decoded(problem, method) for method in methods})
     return pd.DataFrame(rows)
-
-
-def densest(dim: int) -> tuple[float, int, float]:
-    """Most bits a parameter of a sum of outer products over numbers of facts, as predicted: bits,
-    facts and recall.
-
-    Bits that name the recalled facts, over the $d^2$ entries of the value matrix. What step 3
-    stores with perfect attention, unlimited data and the trigger not in the values."""
-    found = []
-    for facts in np.unique(np.geomspace(2 * dim, dim**2, 40).astype(int)).tolist():
-        recall = predicted_recall(facts, dim)
-        if recall > 1 / facts:
-            nats = information.required_information(facts, recall)
-            found.append((nats / math.log(2) / dim**2, facts, recall))
-    return max(found)

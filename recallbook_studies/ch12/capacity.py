@@ -74,8 +74,10 @@ def weights(name: str, at: Setting) -> int:
 def held(case: Trial, facts: int) -> pd.Series:
     """Share of the facts that is recalled, for each seed."""
     rung, at = RUNGS[case.rung], setting(case, facts)
-    pair = tuning.pair_of(rung)._replace(decay=case.decay)._asdict()
-    found = train(rung, at, sizes.SEEDS, **pair, steps=case.steps, batch=BATCH, looks=1).outcomes
+    found = train(
+        rung, at, sizes.SEEDS, rate=tuning.coarse(case.rung).rate, decay=case.decay,
+        steps=case.steps, batch=BATCH, looks=1,
+    ).outcomes  # fmt: skip
     return found["recall"]
 
 
@@ -98,7 +100,7 @@ def row(key: str) -> dict[str, Any]:
     vocab = max(found.low, 2)
     count = weights(case.rung, setting(case, vocab))
     return {
-        "key": key, **case._asdict(), "rate": tuning.pair_of(rung).rate, "facts": found.low,
+        "key": key, **case._asdict(), "rate": tuning.coarse(case.rung).rate, "facts": found.low,
         "next": found.high, "recall": low.mean(), "error": low.sem(), "next_recall": high.mean(),
         "next_error": high.sem(), "weights": count,
         "bits": found.low * low.mean() * math.log2(vocab) / count,

@@ -3,6 +3,7 @@ r"""Critical N and its exponents, rung by rung, from the sweep's table."""
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -57,6 +58,6 @@ def coverage(vocab: int, level: float) -> float:
     return -vocab * float(np.log1p(-level))
 
 
-def seen(vocab: int, samples: int) -> float:
+def seen(vocab: int, samples: Any) -> Any:
     """Expected share of the facts that this many sequences show."""
     return 1 - (1 - 1 / vocab) ** samples

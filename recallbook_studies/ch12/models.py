@@ -112,15 +112,17 @@ class LadderModel(nn.Module):
         self.to(problem.device, problem.dtype)
 
     def forward(
-        self, tokens: Int64[Tensor, "B T"], marked: Int64[Tensor, " B"]
+        self, tokens: Int64[Tensor, "B T"], marked: Int64[Tensor, "B ..."]
     ) -> tuple[Float[Tensor, "B V"], list[Float[Tensor, "B H asked T"]]]:
-        """Logits ``(B, V)``, and the attention weights of each layer."""
+        """Logits ``(B, V)``, and the attention weights of each layer. The trigger is added at the
+        place, or places, ``marked``."""
         plain = self.embedding(tokens)
         if self.positions is not None:
             plain = plain + self.positions
         stream = plain
         if self.trigger is not None:
-            here = torch.arange(tokens.shape[1], device=tokens.device) == marked[:, None]  # (B, T)
+            places = torch.arange(tokens.shape[1], device=tokens.device)
+            here = (places[:, None] == marked.reshape(len(marked), 1, -1)).any(dim=-1)  # (B, T)
             stream = plain + here[..., None] * self.trigger
         seen = []
         if self.book is not None:

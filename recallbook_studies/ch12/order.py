@@ -36,7 +36,7 @@ def row(key: str) -> dict[str, Any]:
     """One run. All seeds of its rung and N are trained; the others are kept for the next keys."""
     name, *rest = key.rsplit(" ", 2)
     (samples, seed), rung = map(int, rest), RUNGS[name]
-    setting, pair = sizes.setting(sizes.BASE, samples), tuning.pair_of(rung)
+    setting, pair = sizes.setting(sizes.BASE, samples), tuning.coarse(name)
     found = by_seed(rung, setting, sizes.SEEDS, **pair._asdict(), looks=STEPS).loc[seed]
     named = {"key": key, "rung": name, "samples": samples, "seed": seed}
     return {**named, **found[["accuracy", *TIMES]].to_dict()}

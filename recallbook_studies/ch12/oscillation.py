@@ -42,7 +42,7 @@ def row(key: str) -> dict[str, Any]:
     """One rung with one law of embeddings, at a multiple of its rate."""
     name, law, factor = key.rsplit(" ", 2)
     setting = sizes.setting(sizes.BASE._replace(dim=DIM), PER_FACT * sizes.VOCAB)
-    setting, (rate, decay) = replace(setting, embeddings=law), tuning.pair_of(RUNGS[name])
+    setting, (rate, decay) = replace(setting, embeddings=law), tuning.coarse(name)
     found = train(RUNGS[name], setting, sizes.SEEDS, rate=float(factor) * rate, decay=decay)
     largest = falls(found.history)
     counts = {"runs": len(largest), "oscillate": int((largest > FALL).sum())}

@@ -21,19 +21,18 @@ from recallbook_studies.tables import significant
 
 NAMES = list(RUNGS)
 SYMBOLS = {"seq_len": "L", "dim": "d", "vocab": "V"}
-NEAR = 0.05  # of coverage, at every N
+OFF = 0.03  # a miss above this, beyond sampling
 
 
 def curves(frame: pd.DataFrame) -> pd.DataFrame:
-    """Mean accuracy of every rung of the ladder at every N, with its interval over seeds, beside two
-    lines: ``covered``, the expected share of the facts that N sequences show, and ``own``, the same
-    times lock-on and recall of the facts seen, as each draw has them."""
-    covered = ladder_laws.seen(frame["vocab"], frame["samples"])
+    """The runs with ``share``, the share of the facts that the training sequences of each draw show,
+    and the ``short``fall from it and from lock-on times ``recall`` (``product``)."""
     keys = frame[["vocab", "seq_len", "samples", "seed"]].itertuples(index=False)
-    share = frame["lock_on"] * frame["recall"] / [shown(*key) for key in keys]
-    frame = frame.assign(covered=covered, own=share * covered)
-    lines = frame.groupby(["rung", "samples"])[["covered", "own"]].mean().reset_index()
-    return over_seeds(frame, ["rung", "samples"], "accuracy", within=(0, 1)).merge(lines)
+    share = np.array([shown(*key) for key in keys])
+    product = frame["lock_on"] * frame["recall"]
+    return frame.assign(
+        share=share, short=share - frame["accuracy"], product=product - frame["accuracy"]
+    )
 
 
 @cache
@@ -43,42 +42,30 @@ def shown(vocab: int, seq_len: int, samples: int, seed: int) -> float:
     return len(set(problem.labels.tolist())) / vocab
 
 
-def draw_curves(ax: Axes, table: pd.DataFrame) -> None:
-    """Points: accuracy of every rung at N, with intervals. In black coverage alone; rungs that stay
-    near it are grey, the others have their colour and, as a line, coverage times their own lock-on
-    and recall."""
-    near = (table["mean"] - table["covered"]).abs().groupby(table["rung"]).max() < NEAR
-    for index, name in enumerate(NAMES):
+def draw_curves(ax: Axes, frame: pd.DataFrame, names: Sequence[str]) -> None:
+    """Accuracy of some rungs at N, with intervals, and in black coverage."""
+    frame = frame[frame["rung"].isin(names)]
+    table = over_seeds(frame, ["rung", "samples"], "accuracy", within=(0, 1))
+    for index, name in enumerate(names):
         part = table[table["rung"] == name]
-        if part.empty:
-            continue
-        part = part.assign(samples=part["samples"] * 1.012 ** (index - len(NAMES) / 2))
-        style: dict[str, Any] = {"color": "0.65", "marker": "o", "markersize": 4, "zorder": 1}
-        label = f"within {NEAR:g}: {near.sum()} rungs"
-        if not near[name]:
-            style, label = {"color": COLOURS[index % 6], "marker": MARKERS[index % 5]}, name
-            ax.plot(part["samples"], part["own"], color=style["color"], linewidth=0.8)
-        shown_before = label in ax.get_legend_handles_labels()[1]
-        plot_intervals(
-            ax, part, "samples", "" if shown_before else label, linestyle="none", **style
-        )
-    ax.plot(table.groupby("samples")["covered"].mean(), color="black", label="coverage")
+        part = part.assign(samples=part["samples"] * 1.015 ** (index - len(names) / 2))
+        style: dict[str, Any] = {
+            "color": COLOURS[index % 6],
+            "marker": MARKERS[index % 5],
+            "linewidth": 0.8,
+        }
+        plot_intervals(ax, part, "samples", name, **style)
+    counts = np.geomspace(table["samples"].min(), table["samples"].max())
+    ax.plot(counts, ladder_laws.seen(sizes.VOCAB, counts), color="black", label="coverage")
     ax.set(xscale="log", xlabel="$N$", ylabel="accuracy", ylim=(0, 1.03))
     plain_ticks(ax, sorted(table["samples"].unique()))
 
 
-def miss_rows(tables: dict[str, pd.DataFrame]) -> list[dict[str, str]]:
-    """For each rung and table of :func:`curves` the largest difference of measured accuracy from
-    either line, and the N where it is."""
-    rows = {name: {"rung": name} for name in NAMES}
-    for title, table in tables.items():
-        for line in ("covered", "own"):
-            miss = table["mean"] - table[line]
-            for name, part in miss.groupby(table["rung"]):
-                at = part.abs().idxmax()
-                count = table.loc[at, "samples"]
-                rows[str(name)][f"{title}: {line}"] = f"{round(part[at], 2) + 0:+.2f} at {count}"
-    return [row for row in rows.values() if len(row) > 1]
+def miss(short: pd.Series) -> str:
+    """Minus the mean shortfall over draws; *off* if it is above 0.03 by more than two standard
+    errors."""
+    off = abs(short.mean()) - 2 * short.sem() > OFF
+    return f"{0 - round(short.mean(), 2) + 0:+.2f}" + " off" * bool(off)
 
 
 def interval(found: pd.Series) -> str:

@@ -91,3 +91,9 @@ LADDER = _climb(
     ("second layer", "layers", 2),
 )
 RUNGS = {rung.name: rung for rung in LADDER}
+# beside the ladder: what "four heads" is with another number of them
+BRANCHES = tuple(
+    replace(RUNGS["four heads"], name=name, heads=heads)
+    for name, heads in (("two heads", 2), ("eight heads", 8))
+)
+RUNGS |= {rung.name: rung for rung in BRANCHES}

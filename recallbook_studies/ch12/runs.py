@@ -1,14 +1,15 @@
-r"""The ladder's sweep: every rung at every shape and number of sequences, ten seeds each, and some
-for longer.
+r"""The ladder's sweep: every rung at every shape and number of sequences, and at the base after three
+numbers of steps: 20 seeds there, ten elsewhere.
 
 Beside it other decays, tokens by Zipf's law, and three rungs at a large shape.
 
 Training amplifies rounding, so the runs are committed: ``python -m recallbook table survives
-STORE`` makes them (``--device cuda`` on a GPU), ``--export`` writes the table. A run made again
-agrees to the scatter between machines, not to the digit; means over seeds do."""
+STORE`` makes them (``--device cuda`` on a GPU, as the base's were), ``--export`` writes the table. A
+run made again agrees to the scatter between machines, not to the digit; means over seeds do."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -16,20 +17,18 @@ import pandas as pd
 
 from recallbook.arguments import Device
 from recallbook_studies.ch12 import sizes, tuning
-from recallbook_studies.ch12.rungs import LADDER, RUNGS
-from recallbook_studies.ch12.training import COLUMNS, STEPS, by_seed
+from recallbook_studies.ch12.rungs import BRANCHES, LADDER, RUNGS
+from recallbook_studies.ch12.training import STEPS, by_seed
 from recallbook_studies.running.archive import load_results
 
-LONGER, LONGEST = 4 * STEPS, 16 * STEPS
-FEWEST = 4  # of the numbers of sequences: more steps are asked whether fewer sequences do
+FEWEST = 4  # of the numbers of sequences, at the large shape
+OUTCOMES = ["accuracy", "recall", "lock_on", "attention"]
+LONGEST = 10000  # steps, times layers
 NARROW = sizes.BASE._replace(dim=16)
 FEW = (0.5, 1.0, 2.0, 4.0)
 # what other decays do: rung, shape, N in units of V, decays
 PRICED: list[tuple[str, sizes.Shape, tuple[float, ...], tuple[float, ...]]] = [
-    *(
-        (name, sizes.BASE, FEW, tuning.DECAYS)
-        for name in ("four heads", "residual and norm", "MLP")
-    ),
+    ("MLP", sizes.BASE, FEW, tuning.DECAYS),
     ("second layer", sizes.BASE, sizes.MARKER_PER_FACT, tuning.DECAYS),
     ("MLP", NARROW, (2, 16), tuning.DECAYS),
     # at other lengths; the tuned decay is 1
@@ -54,9 +53,21 @@ class Cell(NamedTuple):
         sizes_of = (*self.shape, self.samples, self.steps, f"{self.zipf:g}", self.decay)
         return " ".join(map(str, (self.rung, *sizes_of, seed)))
 
+    @property
+    def laddered(self) -> bool:
+        """Whether it is one of the ladder's at the base."""
+        return (self.shape, self.zipf, self.decay) == (sizes.BASE, 0, "tuned")
+
+    @property
+    def seeds(self) -> Sequence[int]:
+        """Its seeds: more at the base."""
+        return sizes.FRESH if self.laddered else sizes.SEEDS
+
     def pair(self) -> tuning.Pair:
-        """Its rate and weight decay."""
-        tuned = tuning.pair_of(RUNGS[self.rung], self.shape)
+        """Its rate and weight decay; those of the coarse search for what is beside the ladder."""
+        tuned = tuning.pair_of(RUNGS[self.rung], self.shape, self.steps)
+        if self.shape == sizes.BASE and not self.laddered:
+            tuned = tuning.coarse(self.rung)
         return tuned if self.decay == "tuned" else tuned._replace(decay=float(self.decay))
 
 
@@ -70,14 +81,17 @@ def cells() -> list[Cell]:
         counts = sizes.samples(RUNGS[name], shape.vocab)[:most]
         return [Cell(name, shape, count, steps, zipf) for count in counts]
 
-    batched = [r.name for r in LADDER if r.data == "minibatches" and r.name != "marker token"]
-    ladder = [over(rung.name, shape) for rung in LADDER for shape in sizes.shapes_of(rung)]
+    base = [
+        over(rung.name, sizes.BASE, steps)
+        for steps in sizes.BUDGETS
+        for rung in (*LADDER, *BRANCHES)
+        if (rung.steps == "many" and rung.layers * steps < LONGEST) or steps == STEPS
+    ]
+    ladder = [over(rung.name, shape) for rung in LADDER for shape in sizes.shapes_of(rung)[1:]]
     zipf = [over(name, sizes.BASE, zipf=1) for name in ZIPF_RUNGS]
-    longer = [over(name, sizes.BASE, LONGER) for name in batched]
-    longer += [over(name, sizes.BASE, LONGEST, FEWEST) for name in batched]
     large = [
         over(name, sizes.LARGE, steps, FEWEST)
-        for steps in (STEPS, LONGER)
+        for steps in sizes.BUDGETS[:2]
         for name in sizes.LARGE_RUNGS
     ]
     decays = [
@@ -86,22 +100,22 @@ def cells() -> list[Cell]:
         for decay in decayed
         for count in (round(per * shape.vocab) for per in per_fact)
     ]
-    return [cell for part in (*ladder, decays, *zipf, *longer, *large) for cell in part]
+    return [cell for part in (*base, *ladder, decays, *zipf, *large) for cell in part]
 
 
 @cache
 def every() -> dict[str, tuple[Cell, int]]:
     """The cell and the seed of every run, by its key, in the order of the table: the seeds of a cell
     follow each other."""
-    return {cell.key(seed): (cell, seed) for cell in cells() for seed in sizes.SEEDS}
+    return {cell.key(seed): (cell, seed) for cell in cells() for seed in cell.seeds}
 
 
 def outcomes(cell: Cell, device: Device = "cpu") -> pd.DataFrame:
     """All seeds of one cell."""
     setting = sizes.setting(cell.shape, cell.samples, zipf=cell.zipf)
     options = {**cell.pair()._asdict(), "steps": cell.steps, "looks": 1, "device": device}
-    found = by_seed(RUNGS[cell.rung], setting, sizes.SEEDS, **options)
-    return found[COLUMNS].assign(**cell.pair()._asdict())
+    found = by_seed(RUNGS[cell.rung], setting, cell.seeds, **options)
+    return found[OUTCOMES].assign(**cell.pair()._asdict())
 
 
 def row(key: str, device: Device = "cpu") -> dict[str, Any]:
@@ -113,14 +127,17 @@ def row(key: str, device: Device = "cpu") -> dict[str, Any]:
     return {**fields, "seed": seed, **outcomes(cell, device).loc[seed].to_dict()}
 
 
-def load(steps: int = STEPS, zipf: float = 0.0, tuned: bool = True) -> pd.DataFrame:
+def load(
+    steps: int = STEPS, zipf: float = 0.0, tuned: bool = True, fresh: bool = False
+) -> pd.DataFrame:
     """The committed runs with this number of steps and these frequencies, a row for each rung,
-    shape, N and seed.
+    shape, N and seed; of the first ten seeds, or with ``fresh`` of all.
 
     At the decay that was tuned, or at all others. Three steps are three whatever ``steps`` is.
     """
     frame = load_results("survives")
     wanted = (frame["steps"] == steps) | (frame["rung"] == "three steps")
+    wanted &= fresh | frame["seed"].isin(sizes.SEEDS)
     return frame[wanted & (frame["zipf"] == zipf) & (frame["tuned"] == tuned)].reset_index(
         drop=True
     )

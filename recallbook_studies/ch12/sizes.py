@@ -10,7 +10,9 @@ from recallbook_studies.ch12.rungs import Rung
 
 VOCAB, LENGTH, DIM = 64, 8, 32  # the base, through which one size at a time is varied
 VOCABS, LENGTHS, DIMS = (32, 64, 128), (4, 8, 16), (16, 32, 64)
+BUDGETS = (400, 1600, 6400)  # steps
 SEEDS = range(10)
+FRESH = (*SEEDS, *range(2000, 2010))  # at the base
 PER_FACT = (0.5, 1, 2, 4, 8, 16)  # numbers of sequences, in units of V
 MARKER_PER_FACT = (
     1,
@@ -22,6 +24,8 @@ MARKER_PER_FACT = (
     16,
 )  # a marker token is found by two layers together, which takes more
 TUNED_AT, MARKER_TUNED_AT = 2, 4  # where rate and decay are tuned, in the same units
+# and also tuned at fewer
+FEW = {"MLP": (64, 32), "four heads": (64, 32), "residual and norm": (64,)}
 
 
 class Shape(NamedTuple):

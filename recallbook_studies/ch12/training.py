@@ -4,7 +4,7 @@ sequences."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -50,6 +50,16 @@ class Trained(NamedTuple):
     models: list[LadderModel]
 
 
+class Exam(NamedTuple):
+    """One problem and how it is written: sequences to train on, fresh ones, and for each fact one
+    that repeats its token."""
+
+    problem: Problem
+    shown: Written
+    fresh: Written
+    facts: Written
+
+
 class _Stack(NamedTuple):
     """Models side by side: weights that move, and tensors that do not, each with a first axis over
     seeds."""
@@ -64,19 +74,28 @@ def problem_for(rung: Rung, setting: Setting, seed: int, **kind: Any) -> Problem
     return draw(replace(setting, trigger_in_values=rung.marked_values), seed, **kind)
 
 
+def exam(rung: Rung, problem: Problem, test_samples: int) -> Exam:
+    """The problem as it is."""
+    vocab, length = problem.setting.vocab, problem.setting.seq_len
+    parts = (problem.sequences, problem.fresh(test_samples))
+    everything = (*parts, repeated(vocab, length, problem.permutation))
+    return Exam(problem, *(write(each, rung.trigger, vocab) for each in everything))
+
+
 def train(
     rung: Rung,
     setting: Setting,
     seeds: Iterable[int],
     *,
-    rate: float = 1.0,
-    decay: float = 0.0,
+    rate: float | Sequence[float] = 1.0,
+    decay: float | Sequence[float] = 0.0,
     steps: int = STEPS,
     batch: int = BATCH,
     looks: int = LOOKS,
     test_samples: int = TEST,
     dtype: torch.dtype = torch.float32,
     device: Device = "cpu",
+    examine: Callable[[Rung, Problem, int], Exam] = exam,
 ) -> Trained:
     r"""Train the rung's model on N fixed sequences for each seed, and measure it.
 
@@ -87,10 +106,11 @@ def train(
         $V,L,d,N$ and how often tokens come (``zipf``); no MLP of its own and none of the remedies
         for unequal facts. Whether values carry the trigger is the rung's to say.
     seeds : iterable of int
-    rate : float
-        Learning rate; for gradient descent a factor on the book's two rates, which is 1 for rungs
+        One for each model; a seed may come again, at another rate or decay.
+    rate : float or sequence of float
+        Learning rate, of all models or of each; for gradient descent a factor on the book's two rates, which is 1 for rungs
         at the book's rates. Not used by three steps, which have none.
-    decay : float
+    decay : float or sequence of float
         Weight decay of everything that AdamW moves, decoupled: weights shrink by ``rate * decay`` a
         step. Gradient descent has none.
     steps : int
@@ -99,6 +119,8 @@ def train(
         Sequences in a minibatch; all N if they are fewer.
     looks : int
         Measurements while training, evenly spaced.
+    examine : callable
+        Makes the :class:`Exam` of a problem: for facts that are not clean.
 
     Returns
     -------
@@ -111,13 +133,18 @@ def train(
     problems = [problem_for(rung, setting, seed, dtype=dtype, device=device) for seed in seeds]
     if rung.steps == "three":
         return _three_steps(problems, test_samples)
-    data = _stacked([write(problem.sequences, rung.trigger, setting.vocab) for problem in problems])
-    exam = _exam(rung.trigger, problems, test_samples)
+    exams = [examine(rung, problem, test_samples) for problem in problems]
+    problems = [one.problem for one in exams]
+    data, fresh, facts = (_stacked(list(parts)) for parts in list(zip(*exams, strict=True))[1:])
     batch = setting.samples if rung.data == "full" else batch
     order = torch.stack([orders(p.seed, setting.samples, batch, steps) for p in problems])
     models = [LadderModel(rung, problem) for problem in problems]
     stack = _stack(models)
-    stepper = Stepper(rung, setting, stack.weights, steps=steps, rate=rate, decay=decay)
+    rates, decays = (
+        torch.as_tensor(one, dtype=torch.float64, device=device).expand(len(problems))
+        for one in (rate, decay)
+    )
+    stepper = Stepper(rung, setting, stack.weights, steps=steps, rates=rates, decays=decays)
 
     def loss(weights: dict[str, Tensor], fixed: dict[str, Tensor], written: Written) -> Tensor:
         logits = _logits(stack, weights, fixed, written)[0]
@@ -134,9 +161,9 @@ def train(
         )
         gradients, losses = slopes(stack.weights, stack.fixed, part)
         if step in looked:
-            history += _look(stack, problems, exam, step, losses)
+            history += _look(stack, problems, (fresh, facts), step, losses)
         stepper.step(gradients)
-    history += _look(stack, problems, exam, steps, losses)
+    history += _look(stack, problems, (fresh, facts), steps, losses)
     frame = pd.DataFrame(history)
     for index, model in enumerate(models):
         ends = {**stack.weights, **stack.fixed}.items()
@@ -145,7 +172,7 @@ def train(
 
 
 @lru_cache(maxsize=1)
-def by_seed(rung: Rung, setting: Setting, seeds: range, **options: Any) -> pd.DataFrame:
+def by_seed(rung: Rung, setting: Setting, seeds: Sequence[int], **options: Any) -> pd.DataFrame:
     """The outcomes of :func:`train`, kept: a table asks for one seed after the other."""
     return train(rung, setting, seeds, **options).outcomes.set_index("seed")
 
@@ -191,16 +218,6 @@ def _logits(
     return functional_call(stack.model, {**weights, **fixed}, (written.tokens, written.marked))
 
 
-def _exam(trigger: str, problems: list[Problem], test_samples: int) -> tuple[Written, Written]:
-    """Fresh sequences and those of one token only, stacked over seeds."""
-    vocab, length = problems[0].setting.vocab, problems[0].setting.seq_len
-    fresh = [write(problem.fresh(test_samples), trigger, vocab) for problem in problems]
-    facts = [
-        write(repeated(vocab, length, problem.permutation), trigger, vocab) for problem in problems
-    ]
-    return _stacked(fresh), _stacked(facts)
-
-
 def _answers(stack: _Stack, written: Written) -> Any:
     with torch.no_grad():
         return vmap(lambda *each: _logits(stack, *each))(stack.weights, stack.fixed, written)
@@ -213,7 +230,7 @@ def _look(
     step: int,
     losses: Float[Tensor, " seeds"],
 ) -> list[dict[str, Any]]:
-    """What there is to see at these weights: a row for each seed."""
+    """What there is to see at these weights: a row for each run."""
     fresh, facts = exam
     logits, seen = _answers(stack, fresh)
     on_facts = _answers(stack, facts)[0]
@@ -223,6 +240,7 @@ def _look(
         lock_on, attention = best_head(weights, fresh.informative[index])
         rows.append(
             {
+                "run": index,
                 "seed": problem.seed,
                 "step": step,
                 "loss": float(losses[index]),
@@ -236,10 +254,10 @@ def _look(
 
 
 def _outcomes(setting: Setting, history: pd.DataFrame) -> pd.DataFrame:
-    """The last look at each seed, and when it first got there."""
-    found = history[history["step"] == history["step"].max()].set_index("seed")[COLUMNS]
+    """The last look at each run, and when it first got there."""
+    found = history[history["step"] == history["step"].max()].set_index("run")[["seed", *COLUMNS]]
     for name in ("accuracy", "recall", "lock_on"):
         chance = 1 / (setting.seq_len if name == "lock_on" else setting.vocab)
         there = history[history[name] - chance >= REACHED * (1 - chance)]
-        found[f"step_{name}"] = there.groupby("seed")["step"].min()
-    return found.reset_index()
+        found[f"step_{name}"] = there.groupby("run")["step"].min()
+    return found.reset_index(drop=True)

@@ -1,31 +1,31 @@
-r"""Learning rate and weight decay of the ladder's rungs, searched for together, at every shape, by
-one rule.
+r"""Learning rate and weight decay of the ladder's rungs, searched for together by one rule.
 
-At the base and at the large shape every pair of a grid is trained; at each other shape the pair
-kept at the base and its neighbours in the grid. Ten seeds, used nowhere else. A pair is *as good as
-the best* if its mean accuracy is at most one standard error of the paired difference, over seeds,
-below the best; of those that are, the one nearest to their middle is kept.
+At the base every pair of a grid is trained for each number of steps, and at other N for some rungs. At
+the other shapes, 400 steps, the pair that a coarser search kept at the base (``COARSE``) and its
+neighbours; at the large shape a whole grid. Ten seeds, used nowhere else. A pair is *as good as the
+best* if its mean accuracy is at most one standard error of the paired difference, over seeds, below
+the best; of those that are, the one nearest to their middle is kept.
 
-``python -m recallbook table survives_tuning STORE`` makes the runs, the base first: export it with
-``--export``, then call both again for the other shapes."""
+``python -m recallbook table survives_tuning STORE`` makes the runs, ``--export`` writes the table.
+The base's were made on a GPU."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from recallbook.arguments import Device
 from recallbook_studies.ch12 import sizes
-from recallbook_studies.ch12.rungs import LADDER, RUNGS, Rung
-from recallbook_studies.ch12.training import by_seed
-from recallbook_studies.running import archive
+from recallbook_studies.ch12.rungs import BRANCHES, LADDER, RUNGS, Rung
+from recallbook_studies.ch12.training import STEPS, train
 from recallbook_studies.running.archive import load_results
 
 load = partial(load_results, "survives_tuning")  # the committed rows
-SEEDS = range(1000, 1010)  # the sweep's are 0 to 9
+SEEDS = range(1000, 1010)  # none of the sweep's
 MATRICES = (0.01, 0.03, 0.1, 0.3, 1.0)  # where the book's two matrices are all that moves
 ONE_LAYER = (0.003, 0.01, 0.03, 0.1, 0.3)  # and learned embeddings
 TWO_LAYERS = (0.001, 0.003, 0.01, 0.03, 0.1)  # and a marker token; and the large shape
@@ -33,7 +33,6 @@ BOOK_RATES = (1.0, 3.0, 10.0, 30.0, 100.0)  # factors on the book's
 DECAYS = (0.01, 0.1, 0.3, 1.0, 3.0)
 # where no pair gets further, nothing was learnt that could tell them apart, and the base's is kept
 NOTHING = 0.1
-COLUMNS = ["accuracy", "lock_on", "loss"]
 ROUNDING = 1e-6  # of committed digits: a pair that lies at the standard error is as good
 
 
@@ -44,56 +43,112 @@ class Pair(NamedTuple):
     decay: float
 
 
+# what a search over the coarser grid kept: of other shapes' neighbours, and of what is beside the ladder
+COARSE = {
+    "tuned rates": Pair(10, 0), "AdamW": Pair(0.3, 0.1), "trigger in the values": Pair(0.1, 0.01),
+    "learned embeddings": Pair(0.03, 0.3), "positions": Pair(0.03, 0.3), "MLP": Pair(0.03, 1),
+    "library attention": Pair(0.03, 0.3), "four heads": Pair(0.03, 0.3),
+    "residual and norm": Pair(0.03, 1), "marker token": Pair(0.01, 1), "second layer": Pair(0.01, 1),
+}  # fmt: skip
+
+
+def coarse(name: str) -> Pair:
+    """The pair of a rung beside the ladder; 1 and 0 at the book's rates."""
+    return COARSE.get(name, Pair(1.0, 0.0))
+
+
+class Search(NamedTuple):
+    """Where one rung's pairs are compared."""
+
+    rung: str
+    shape: sizes.Shape
+    samples: int
+    steps: int = STEPS
+
+
 def grid(
     rung: Rung, shape: sizes.Shape = sizes.BASE
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """The rates and the decays that are tried; smaller rates for two layers, and at the large
-    shape."""
+    """The rates and the decays that are tried; more at the base, smaller rates for two layers, and
+    at the large shape."""
+    base = shape == sizes.BASE
     if rung.optimiser == "sgd":
-        return BOOK_RATES, (0.0,)
-    rates = ONE_LAYER
+        return (0.3, *BOOK_RATES, 300.0) if base else BOOK_RATES, (0.0,)
+    decays = (0.0, *DECAYS, 10.0) if base else DECAYS
     if not rung.learned:
-        rates = MATRICES
-    elif rung.layers > 1 or rung.trigger == "marker" or shape == sizes.LARGE:
-        rates = TWO_LAYERS
-    return rates, DECAYS
+        return ((0.003, *MATRICES, 3.0), (0.0, 0.001, *DECAYS[:4])) if base else (MATRICES, decays)
+    if rung.layers > 1 or rung.trigger == "marker" or shape == sizes.LARGE:
+        return (0.0003, *TWO_LAYERS) if base else TWO_LAYERS, decays
+    return (0.0003, 0.001, *ONE_LAYER) if base else ONE_LAYER, decays
 
 
 def pairs(rung: Rung, shape: sizes.Shape) -> list[Pair]:
-    """What is tried: the whole grid at the base and the large shape, else the base's pair and its
-    neighbours."""
+    """What is tried: the whole grid at the base and the large shape, else the coarse search's pair
+    and its neighbours."""
     rates, decayed = grid(rung, shape)
     if shape in (sizes.BASE, sizes.LARGE):
         return [Pair(rate, decay) for rate in rates for decay in decayed]
-    middle = chosen()[rung.name, sizes.BASE]
+    middle = coarse(rung.name)
     i, j = rates.index(middle.rate), decayed.index(middle.decay)
     near = [(i - 1, j), (i, j), (i + 1, j), (i, j - 1), (i, j + 1)]
     inside = [(a, b) for a, b in near if 0 <= a < len(rates) and 0 <= b < len(decayed)]
     return [Pair(rates[a], decayed[b]) for a, b in inside]
 
 
-def keys(shapes: Iterable[sizes.Shape]) -> list[str]:
-    """Every run, "rung V L d rate decay seed", the base first."""
-    return [
-        " ".join(map(str, (rung.name, *shape, f"{pair.rate:g}", f"{pair.decay:g}", seed)))
-        for shape in shapes
-        for rung in LADDER
-        if rung.rates == "tuned"
-        if shape in (*sizes.shapes_of(rung), *([sizes.LARGE] * (rung.name in sizes.LARGE_RUNGS)))
-        for pair in pairs(rung, shape)
-        for seed in SEEDS
+def searches() -> list[Search]:
+    """Every search: at the base for each number of steps, then at fewer sequences, then at other
+    shapes."""
+    tuned = [rung for rung in (*LADDER, *BRANCHES) if rung.rates == "tuned"]
+    base = [
+        Search(rung.name, sizes.BASE, sizes.tuned_samples(rung, sizes.VOCAB), steps)
+        for steps in sizes.BUDGETS
+        for rung in tuned
     ]
+    few = [
+        Search(name, sizes.BASE, samples, steps)
+        for name, counts in sizes.FEW.items()
+        for samples in counts
+        for steps in sizes.BUDGETS
+    ]
+    others = [
+        Search(rung.name, shape, sizes.tuned_samples(rung, shape.vocab))
+        for shape in (*sizes.shapes()[1:], sizes.LARGE)
+        for rung in tuned[: -len(BRANCHES)]
+        if shape in sizes.shapes_of(rung)
+        or (shape == sizes.LARGE and rung.name in sizes.LARGE_RUNGS)
+    ]
+    return [*base, *few, *others]
 
 
-def row(key: str) -> dict[str, Any]:
-    """One run by its key. All seeds of its pair are trained; the others are kept for the next
-    keys."""
-    name, *rest = key.rsplit(" ", 6)
-    shape, pair = sizes.Shape(*map(int, rest[:3])), Pair(*map(float, rest[3:5]))._asdict()
-    rung, seed = RUNGS[name], int(rest[5])
-    setting = sizes.setting(shape, sizes.tuned_samples(rung, shape.vocab))
-    found = by_seed(rung, setting, SEEDS, **pair, looks=1).loc[seed, COLUMNS].to_dict()
-    return {"key": key, "rung": name, **shape._asdict(), **pair, "seed": seed, **found}
+@lru_cache(maxsize=1)
+def every() -> dict[str, tuple[Search, Pair, int]]:
+    """Every run, "rung V L d N steps rate decay seed": those of a search follow each other."""
+    return {
+        f"{one.rung} {' '.join(map(str, one.shape))} {one.samples} {one.steps} "
+        f"{pair.rate:g} {pair.decay:g} {seed}": (one, pair, seed)
+        for one in searches()
+        for pair in pairs(RUNGS[one.rung], one.shape)
+        for seed in SEEDS
+    }
+
+
+@lru_cache(maxsize=1)
+def searched(search: Search, device: Device = "cpu") -> dict[tuple[Pair, int], Any]:
+    """All runs of a search, side by side."""
+    runs = [(pair, seed) for pair in pairs(RUNGS[search.rung], search.shape) for seed in SEEDS]
+    rates, decays = zip(*(pair for pair, _ in runs), strict=True)
+    setting, seeds = sizes.setting(search.shape, search.samples), [seed for _, seed in runs]
+    options: dict[str, Any] = {"steps": search.steps, "looks": 1, "device": device}
+    found = train(RUNGS[search.rung], setting, seeds, rate=rates, decay=decays, **options)
+    return dict(zip(runs, found.outcomes["accuracy"], strict=True))
+
+
+def row(key: str, device: Device = "cpu") -> dict[str, Any]:
+    """One run by its key; the others of its search are kept for the next keys."""
+    search, pair, seed = every()[key]
+    named = {"key": key, **search.shape._asdict(), **search._asdict(), **pair._asdict()}
+    del named["shape"]
+    return {**named, "seed": seed, "accuracy": searched(search, device)[pair, seed]}
 
 
 def as_good(part: pd.DataFrame) -> list[Pair]:
@@ -105,43 +160,44 @@ def as_good(part: pd.DataFrame) -> list[Pair]:
     return [Pair(*pair) for pair in short.columns[-short.mean() <= error + ROUNDING]]
 
 
-def choose(frame: pd.DataFrame) -> dict[tuple[str, sizes.Shape], Pair]:
-    """The pair of each rung and shape: of those as good as the best, the one nearest to their
-    middle in the grid.
+def middle(part: pd.DataFrame, rates: Sequence[float], decayed: Sequence[float]) -> Pair:
+    """Of the pairs that are as good as the best, the one nearest to their middle in the grid.
 
-    Nearest in steps of the grid; of two that are equally near, the one with the higher accuracy. A
-    shape at which every pair fails is left out."""
-    kept = {}
-    for (name, *shape), part in frame.groupby(["rung", *sizes.Shape._fields], sort=False):
-        rates, decayed = grid(RUNGS[name], sizes.Shape(*shape))
-        good = as_good(part)
-        places = np.array([(rates.index(pair.rate), decayed.index(pair.decay)) for pair in good])
-        away = ((places - places.mean(axis=0)) ** 2).sum(axis=1)
+    Nearest in steps of the grid; of two that are equally near, the one with the higher accuracy."""
+    good = as_good(part)
+    places = np.array([(rates.index(pair.rate), decayed.index(pair.decay)) for pair in good])
+    away = ((places - places.mean(axis=0)) ** 2).sum(axis=1)
+    means = part.groupby(["rate", "decay"])["accuracy"].mean()
+    order = sorted(range(len(good)), key=lambda i: (round(away[i], 9), -means[tuple(good[i])]))
+    return good[order[0]]
+
+
+def choose(frame: pd.DataFrame) -> dict[Search, Pair]:
+    """The pair of each search; a shape beside the base at which every pair fails is left out."""
+    kept, by = {}, ["rung", *sizes.Shape._fields, "samples", "steps"]
+    for (name, *numbers), part in frame.groupby(by, sort=False):
+        shape = sizes.Shape(*numbers[:3])
         means = part.groupby(["rate", "decay"])["accuracy"].mean()
-        if shape != [*sizes.BASE] and means.max() < NOTHING:
-            continue
-        order = sorted(range(len(good)), key=lambda i: (round(away[i], 9), -means[tuple(good[i])]))
-        kept[name, sizes.Shape(*shape)] = good[order[0]]
+        if shape == sizes.BASE or means.max() >= NOTHING:
+            kept[Search(name, shape, *numbers[3:])] = middle(part, *grid(RUNGS[name], shape))
     return kept
 
 
 @lru_cache(maxsize=1)
-def chosen() -> dict[tuple[str, sizes.Shape], Pair]:
+def chosen() -> dict[Search, Pair]:
     """What the committed search keeps."""
     return choose(load())
 
 
-def pair_of(rung: Rung, shape: sizes.Shape = sizes.BASE) -> Pair:
-    """The pair of a rung at a shape.
+def pair_of(
+    rung: Rung, shape: sizes.Shape = sizes.BASE, steps: int = STEPS, samples: int | None = None
+) -> Pair:
+    """The pair of a rung at a shape after a number of steps, tuned at ``samples`` sequences.
 
-    Rungs at the book's rates have 1 and 0; a shape that was not searched has the base's.
-    """
-    if rung.rates == "book":
-        return Pair(1.0, 0.0)
-    kept = chosen()
-    return kept.get((rung.name, shape), kept[rung.name, sizes.BASE])
-
-
-def searched() -> list[sizes.Shape]:
-    """The base, and the other shapes once the base is committed."""
-    return [*sizes.shapes(), sizes.LARGE] if "survives_tuning" in archive.tables() else [sizes.BASE]
+    Rungs at the book's rates have 1 and 0; a shape that was not searched has the coarse one of the
+    base, and beside the base the number of steps does not matter."""
+    if shape != sizes.BASE:
+        steps = STEPS
+    tuned_at = samples or sizes.tuned_samples(rung, shape.vocab)
+    kept = chosen().get(Search(rung.name, shape, tuned_at, steps))
+    return kept or coarse(rung.name)

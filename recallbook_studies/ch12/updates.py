@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 
 import torch
+from jaxtyping import Float64
 from torch import Tensor, nn
 
 from recallbook.setting import Setting
@@ -36,8 +37,8 @@ def schedule(step: int, steps: int) -> float:
 
 
 class Stepper:
-    """Moves stacked weights in place by the rung's optimiser, entry by entry: no model's step sees
-    another's."""
+    """Moves stacked weights in place by the rung's optimiser, entry by entry, every model at a rate
+    and a decay of its own: no model's step sees another's."""
 
     def __init__(
         self,
@@ -45,28 +46,33 @@ class Stepper:
         setting: Setting,
         weights: Weights,
         *,
-        rate: float,
-        decay: float,
+        rates: Float64[Tensor, " models"],
+        decays: Float64[Tensor, " models"],
         steps: int,
     ) -> None:
-        self._leaves = {
-            name: nn.Parameter(tensor) for name, tensor in weights.items()
-        }  # sharing the stack's memory
+        # the library's optimiser moves zeros at rate 1: it says where to
+        self._moves = {name: nn.Parameter(torch.zeros_like(one)) for name, one in weights.items()}
         plain = rung.optimiser == "sgd"
         own = book_rates(setting) if plain else dict.fromkeys(weights, 1.0)
-        groups = [{"params": [leaf], "lr": rate * own[n]} for n, leaf in self._leaves.items()]
+        self._rates = {name: rates * factor for name, factor in own.items()}
+        self._weights, self._decays = weights, 0 * decays if plain else decays
         self.optimiser: torch.optim.Optimizer = (
-            torch.optim.SGD(groups)
+            torch.optim.SGD(self._moves.values(), lr=1.0)
             if plain
-            else torch.optim.AdamW(groups, betas=BETAS, eps=EPSILON, weight_decay=decay)
+            else torch.optim.AdamW(
+                self._moves.values(), lr=1.0, betas=BETAS, eps=EPSILON, weight_decay=0.0
+            )
         )
-        self._schedule = torch.optim.lr_scheduler.LambdaLR(
-            self.optimiser, lambda step: 1.0 if plain else schedule(step, steps)
-        )
+        self._factors = iter([1.0 if plain else schedule(step, steps) for step in range(steps)])
 
     def step(self, gradients: Weights) -> None:
         """One step down these gradients, stacked like the weights."""
-        for name, leaf in self._leaves.items():
-            leaf.grad = gradients[name]
+        for name, move in self._moves.items():
+            move.data.zero_()
+            move.grad = gradients[name]
         self.optimiser.step()
-        self._schedule.step()
+        factor = next(self._factors)
+        for name, weight in self._weights.items():
+            rates = (factor * self._rates[name]).view(-1, *[1] * (weight.dim() - 1)).to(weight)
+            decays = self._decays.view(rates.shape).to(weight)
+            weight.mul_(1 - rates * decays).add_(rates * self._moves[name].data)

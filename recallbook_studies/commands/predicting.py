@@ -6,8 +6,9 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import sys
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
@@ -15,7 +16,7 @@ from recallbook.activations import ACTIVATIONS
 from recallbook.arguments import check_share, not_allowed
 from recallbook.embedding_laws import FORMS
 from recallbook.setting import LATER, LOSS_WEIGHTS, OUTPUT_BIASES, Setting
-from recallbook.theory.caveats import doubts, message
+from recallbook.theory.caveats import LARGEST, doubts, message
 from recallbook.theory.critical import capacity, critical_samples
 from recallbook.theory.prediction import Quantiles, phase, predict, theory_of
 from recallbook.theory.symbolic.recall_terms import mean_squares
@@ -23,29 +24,36 @@ from recallbook_bounds.coverage import coverage_samples, covered_accuracy, minim
 
 OUTCOMES = Quantiles._fields
 PREDICT = """\
-    Predict lock-on, recall and accuracy after three steps in the early-phase limit, as rb.predict does. Also printed:
-    below what one draw of embeddings and data in ten is, and half of them are; what the prediction's doubts are; the
-    ledger (each term's size in units of the squared signal); which term binds (rb.phase); the share of facts that
-    coverage allows; and for the accuracy asked for the predicted critical N (rb.critical_samples), the N without which
-    nobody can be that good (coverage), and the N without which no reader of one gradient can (rb.minimum_samples; three
-    steps look again, and may need less); and the most facts with that accuracy (rb.capacity).
+    Predict lock-on, recall and accuracy after three steps in the early-phase limit, as rb.predict does. Also
+    printed: how far each is typically off; below what one draw of embeddings and data in ten is, and half of them
+    are; what the prediction's doubts are; the ledger (each term's size in units of the squared signal); which term
+    binds (rb.phase); the share of facts that coverage allows; and for the accuracy asked for the predicted critical
+    N (rb.critical_samples), the N without which nobody can be that good (coverage), and the N without which no
+    reader of one gradient can (rb.minimum_samples; three steps look again, and may need less); and the most facts
+    with that accuracy (rb.capacity).
 
-    --json prints one object with the keys setting, accuracy, lock_on, recall, quantiles (0.1, 0.5 and 0.9, each to the
-    three outcomes that this share of draws stays below), doubts, binds, covered, ledger (name to size, formula and
-    derived), wanted, critical_samples, covered_samples, one_gradient_samples and capacity. What does not exist is null.
+    --json prints one object with the keys setting, accuracy, lock_on, recall, quantiles (0.1, 0.5 and 0.9, each to
+    the three outcomes that this share of draws stays below), expected_error, doubts, binds, covered, ledger (name
+    to size, formula and derived), wanted, critical_samples, covered_samples, one_gradient_samples and capacity.
+    What does not exist is null.
 
     Where facts are not equally frequent (--zipf, --other-zipf, --balanced, --loss-weights, --output-bias) or embeddings
     have a structure, a prediction is an average over draws. What binds and the critical N, dozens of predictions, are
     then found only with --search (a minute or two at V = 256); what is proved for equal facts alone is null."""
 
 
+# what is found later; what takes long with unequal facts; what is proved for equal ones alone
+LATER_KEYS = """quantiles ledger binds critical_samples
+covered covered_samples one_gradient_samples capacity""".split()
+SLOW = "predicting by an average over draws: seconds at V = 200, minutes in the thousands"
 STEP_TWO = "noises of step 2, variances in units of the squared score of the trigger:"
 STEP_THREE = (
     "noises of step 3, mean squares in units of the squared right logit; coverage: never shown:"
 )
-HOLDS = """\
+HOLDS = f"""\
 This holds for three gradient steps from zero and one head of attention; it was compared with simulation up to
-V = 65,536, L = 1,024, d = 2,048. Of models that are trained to the end rb.predict_trained speaks."""
+V = {LARGEST["vocab"]:,}, L = {LARGEST["seq_len"]:,}, d = {LARGEST["dim"]:,}. Of models that are trained to the end
+rb.predict_trained speaks."""
 
 
 def add_predict(commands: Any, shape: dict[str, Any]) -> None:
@@ -60,62 +68,84 @@ def add_predict(commands: Any, shape: dict[str, Any]) -> None:
     parser.set_defaults(run=_predict)
 
 
-def predicted(setting: Setting, wanted: float, *, search: bool = True) -> dict[str, Any]:
-    """What the command says about a setting, by its keys; the slow parts, where they are slow, if
-    ``search``."""
+def predicted(setting: Setting, wanted: float, *, search: bool = True) -> Iterator[dict[str, Any]]:
+    """What the command says about a setting, by its keys, again with each part that is found; the
+    slow parts, where they are slow, if ``search``."""
     given, theory = asdict(setting), theory_of(setting)
     quick = not theory.sampled
     found = predict(setting, warn=False)
-    doubted = doubts(theory.doubts, setting, found.lock_on)
+    expected = found.expected_error._asdict() if found.expected_error else None
     rest = {name: value for name, value in given.items() if name != "samples"}
     says: dict[str, Any] = {
         "setting": given,
         **{name: getattr(found, name) for name in OUTCOMES},
-        "quantiles": {str(q): found.quantile(q)._asdict() for q in (0.1, 0.5, 0.9)},
-        "doubts": message(setting, doubted) if doubted else None,
-        "ledger": {name: term._asdict() for name, term in found.ledger.items()},
+        "expected_error": expected,
+        "doubts": message(setting, doubts(theory.doubts, setting), expected=expected),
         "wanted": wanted,
-        # what takes long with unequal facts, and what is proved for equal ones alone
-        **dict.fromkeys(("binds", "critical_samples")),
-        **dict.fromkeys(("covered", "covered_samples", "one_gradient_samples", "capacity")),
+        **dict.fromkeys(LATER_KEYS),
     }
+    yield says
+    says["quantiles"] = {str(q): found.quantile(q)._asdict() for q in (0.1, 0.5, 0.9)}
+    yield says
     if quick or search:
         says["binds"] = phase(setting)
+    if quick:
+        says["covered"] = covered_accuracy(setting.vocab, setting.samples)
+    says["ledger"] = {name: term._asdict() for name, term in found.ledger.items()}
+    yield says
+    if quick or search:
         says["critical_samples"] = critical_samples(**rest, accuracy=wanted, warn=False)
     if quick:
         sizes = (setting.vocab, setting.seq_len, setting.dim)
-        says["covered"] = covered_accuracy(setting.vocab, setting.samples)
         says["covered_samples"] = coverage_samples(setting.vocab, wanted)
         says["one_gradient_samples"] = minimum_samples(*sizes, wanted, width=setting.width)
+        yield says
         facts = {name: value for name, value in given.items() if name != "vocab"}
         says["capacity"] = capacity(**facts, accuracy=wanted, warn=False)
-    return says
+    yield says
 
 
 def _predict(chosen: argparse.Namespace) -> int:
     setting = Setting(**chosen_fields(chosen))
     wanted = check_share("accuracy", chosen.accuracy)
-    found = predicted(setting, wanted, search=chosen.search)
-    print(as_json(found) if chosen.json else _prediction(found))
+    _say_if_slow(setting)
+    shown = 0
+    for found in predicted(setting, wanted, search=chosen.search):
+        lines = [] if chosen.json else _prediction(found)
+        print(*(f"{line}\n" for line in lines[shown:]), sep="", end="", flush=True)
+        shown = len(lines)
+    print(as_json(found) if chosen.json else HOLDS)
     return 0
+
+
+def _say_if_slow(setting: Setting, embeddings: Mapping[str, Any] | None = None) -> None:
+    theory = theory_of(setting, embeddings)
+    theory.needs(setting)  # refuses what it does not cover
+    if theory.sampled:
+        print(SLOW, file=sys.stderr, flush=True)
 
 
 def _outcomes(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name.replace('_', '-')} {values[name]:.2f}" for name in OUTCOMES)
 
 
-def _prediction(found: dict[str, Any]) -> str:
+def _prediction(found: dict[str, Any]) -> list[str]:
     lines = [_outcomes(found)]
-    says = {"0.1": "one draw in ten below", "0.5": "half of the draws below"}
-    lines += [f"{text}: {_outcomes(found['quantiles'][q])}" for q, text in says.items()]
+    if found["expected_error"]:
+        lines.append(f"typically off by: {_outcomes(found['expected_error'])}")
     if found["doubts"]:
         lines.append(found["doubts"])
+    says = {"0.1": "one draw in ten below", "0.5": "half of the draws below"}
+    if found["quantiles"]:
+        lines += [f"{text}: {_outcomes(found['quantiles'][q])}" for q, text in says.items()]
     if found["binds"]:
         lines.append(f"costs most accuracy: {found['binds']}")
     if found["covered"] is not None:
         lines.append(f"coverage allows {found['covered']:.3f} of the facts")
+    if not found["ledger"]:
+        return lines
     sizes = [(term["size"], name) for name, term in found["ledger"].items()]
-    known = sorted((size for size in sizes if not math.isnan(size[0])), key=lambda size: -size[0])
+    known = sorted((size for size in sizes if not math.isnan(size[0])), reverse=True)
     of_recall = {*mean_squares(mlp=True), "coverage"}
     for text, last in ((STEP_TWO, False), (STEP_THREE, True)):
         block = [(size, name) for size, name in known if (name in of_recall) is last]
@@ -125,14 +155,15 @@ def _prediction(found: dict[str, Any]) -> str:
         lines.append(f"N for accuracy {found['wanted']:g} at this d: {critical} predicted")
     if found["one_gradient_samples"] is not None:
         covered, one = (rounded(found[f"{name}_samples"]) for name in ("covered", "one_gradient"))
+        more = found["one_gradient_samples"] > found["critical_samples"]
         lines.append(
             f"  proved to be necessary: {covered} for any method, {one} for readers of one gradient"
+            + "; three steps look again, and may need less" * more
         )
     if found["capacity"] is not None:
         text = f"facts with accuracy {found['wanted']:g} at this N, d and L"
         lines.append(f"{text}: {found['capacity'] or 'none'} predicted")
-    lines.append(HOLDS)
-    return "\n".join(lines)
+    return lines
 
 
 EXAMINE = """\
@@ -140,8 +171,8 @@ EXAMINE = """\
     spectrum, effective dimensions (rb.examine). FILE ends in .npy, .npz or .safetensors; no pickle is ever read.
 
     With --seq-len and --samples also: what rb.predict says of three steps with these input embeddings, scaled to a mean
-    square length of 1, beside output embeddings, trigger and query drawn by the Gaussian law; and what rb.certify
-    proves for one such draw, where the table is small enough for it."""
+    square length of 1, beside output embeddings, trigger and query drawn by the Gaussian law; and with --certify what
+    rb.certify proves for one such draw, where the table is small enough for it."""
 
 
 def add_examine(commands: Any, shape: dict[str, Any]) -> None:
@@ -160,30 +191,30 @@ def add_examine(commands: Any, shape: dict[str, Any]) -> None:
         }
     )
     add_kind(parser)
+    says = "prove, too: for one draw, seconds at 500 rows and minutes at 2,000"
+    parser.flags({"certify": says})
     parser.set_defaults(run=_examine)
 
 
-def outcomes(table: Any, sizes: dict[str, Any], seed: int) -> dict[str, Any]:
-    """What is predicted for these input embeddings, and what is proved for one draw beside them, if
-    it is small."""
+def outcomes(table: Any, chosen: argparse.Namespace) -> Iterator[tuple[str, Any]]:
+    """What is predicted for these input embeddings, and, if asked, what is proved for one draw
+    beside them, if it is small."""
     from recallbook.data.task import draw
     from recallbook_bounds.certificate import certify
     from recallbook_bounds.lock_law import LARGEST_FORM, form_size
 
-    setting = Setting(vocab=len(table), dim=table.shape[1], **sizes)
+    setting = Setting(vocab=len(table), dim=table.shape[1], **chosen_fields(chosen))
     given = {"input": table / math.sqrt((table**2).sum(axis=1).mean())}
-    problem = draw(setting, seed, embeddings=given)  # refuses rows that are equal
-    expected = predict(setting, warn=False, embeddings=given)
-    small = form_size(setting) <= LARGEST_FORM
-    proved = certify(problem, from_above=False) if small else None
-    return {
-        "predicted": {name: getattr(expected, name) for name in OUTCOMES},
-        "certified": None if proved is None else {name: getattr(proved, name) for name in OUTCOMES},
-    }
+    problem = draw(setting, chosen.seed, embeddings=given)  # refuses rows that are equal
+    _say_if_slow(setting, given)
+    yield "predicted", predict(setting, warn=False, embeddings=given)
+    if chosen.certify:
+        small = form_size(setting) <= LARGEST_FORM
+        yield "certified", certify(problem, from_above=False) if small else None
 
 
 def _examine(chosen: argparse.Namespace) -> int:
-    asked = chosen.seq_len is not None or chosen.samples is not None
+    asked = chosen.certify or chosen.seq_len is not None or chosen.samples is not None
     if asked and None in (chosen.seq_len, chosen.samples):
         missing = "samples" if chosen.samples is None else "seq_len"
         raise not_allowed(missing, None, "a size: --seq-len and --samples come together")
@@ -192,27 +223,18 @@ def _examine(chosen: argparse.Namespace) -> int:
 
     table = read_embeddings(chosen.file, chosen.name, rows=chosen.rows)
     report = examine(table, seed=chosen.seed)
-    found: dict[str, Any] = {"predicted": None, "certified": None}
-    if asked:
-        found = outcomes(table, chosen_fields(chosen), chosen.seed)
-    if chosen.json:
-        print(as_json({**report.as_dict(), **found}))
-        return 0
-    print(report)
-    if asked:
-        print(_expected(found, chosen))
-    return 0
-
-
-def _expected(found: dict[str, Any], chosen: argparse.Namespace) -> str:
-    lines = [f"with L = {chosen.seq_len:,} and N = {chosen.samples:,}, as input embeddings"]
-    for kind, values in found.items():
-        if values is None:
-            lines.append(f"  {kind}: the table is too large for it")
-        else:
+    found: dict[str, Any] = {**report.as_dict(), "predicted": None, "certified": None}
+    if not chosen.json:
+        print(report, flush=True)
+    for kind, values in outcomes(table, chosen) if asked else ():
+        found[kind] = values and {name: getattr(values, name) for name in OUTCOMES}
+        if not chosen.json:
             least = " at least" if kind == "certified" else ""
-            lines.append(f"  {kind}{least}: {_outcomes(values)}")
-    return "\n".join(lines)
+            said = f"{least}: {_outcomes(found[kind])}" if values else ": the table is too large"
+            print(f"{kind} as input embeddings{said}", flush=True)
+    if chosen.json:
+        print(as_json(found))
+    return 0
 
 
 SIZES = {

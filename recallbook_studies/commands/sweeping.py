@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import argparse
 import textwrap
-from collections.abc import Mapping
-from functools import partial
+from collections import Counter
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from recallbook.arguments import (
     check_size,
     not_allowed,
 )
-from recallbook_studies.running.archive import FOLDER, load_results, tables
+from recallbook_studies.running.archive import FOLDER, load_results
 from recallbook_studies.running.catalogue import RowTable, Sweep
 from recallbook_studies.running.committed import export, recomputed
 from recallbook_studies.running.point import OUTCOMES, Point
@@ -54,9 +54,12 @@ RECOMPUTE = """\
     Simulate rows of committed results again and print those that differ, with both values. Exit status 1 if any
     does. What counts as the same is said in recallbook_studies.running.committed.recomputed."""
 TABLE = """\
-    Make the rows of a table that the file STORE lacks, one by one; it can be stopped at any moment, and the same
-    command goes on where it was. With --export write the table that ships with the package from one or several such
-    files; without any, what is computed from its rows (predictions) is made anew."""
+    Make the rows of a table that the store lacks, one by one. It can be stopped, or killed, at any moment: the same
+    command goes on where it was. Failed rows are kept with their error and not made again without --retry.
+
+    With --export write the table that ships with the package, from stores that have every row once between them, with
+    the columns that it has already, and finite but in columns that may be empty. Without any store, what is computed
+    from its rows (predictions) is made anew."""
 
 
 def _add(commands: Any, run: Any, says: str, text: str, shape: dict[str, Any]) -> Any:
@@ -104,8 +107,8 @@ def add_sweeps(commands: Any, shape: dict[str, Any]) -> None:
 def add_table(commands: Any, shape: dict[str, Any]) -> None:
     """Add the command on row tables to the parser's."""
     parser = _add(commands, _table, "make a table of rows", TABLE, shape)
-    parser.add_argument("store", metavar="STORE", nargs="*", type=Path, help="CSV file of rows")
-    parser.flags({"export": "write the table that ships"})
+    parser.add_argument("store", metavar="STORE", nargs="*", help="SQLite file of rows")
+    parser.flags({"export": "write the table that ships", "retry": "make failed rows again"})
     parser.options(
         {
             "part": (_part, "I/N", slice(None), "every Nth row from I on"),
@@ -128,17 +131,26 @@ def _table(chosen: argparse.Namespace) -> int:
     table = ROW_TABLES[check_choice("name", chosen.name, tuple(ROW_TABLES))]
     if chosen.device is not None and not table.devices:
         raise not_allowed("device", chosen.device, "left out: this table is made on the CPU")
+    device = {} if chosen.device is None else {"device": check_device("device", chosen.device)}
     torch.set_num_threads(1)
     if chosen.export:
-        file = tables().get(chosen.name, FOLDER / "tables" / f"{chosen.name}{table.suffix}")
-        write = table.write or partial(table.export, file=Path(str(file)))
-        write(chosen.store)
-    elif len(chosen.store) == 1:
-        device = {} if chosen.device is None else {"device": check_device("device", chosen.device)}
-        table.fill(chosen.store[0], chosen.part, **device)
-    else:
-        raise not_allowed("store", [*map(str, chosen.store)], "one file to fill")
-    return 0
+        file = Path(str(FOLDER)) / "tables" / f"{chosen.name}{table.suffix}"
+        table.export(chosen.name, chosen.store, file)
+        return 0
+    if len(chosen.store) != 1:
+        raise not_allowed("store", chosen.store, "one file to fill")
+    with Store(chosen.store[0], chosen.name) as kept:
+        results = table.fill(kept, chosen.part, chosen.retry, **device)
+    return _told([result.error for result in results])
+
+
+def _told(errors: Collection[str | None]) -> int:
+    """Count what is done and what failed; the exit status."""
+    failed = Counter(filter(None, errors))
+    print(f"{len(errors) - failed.total()} done, {failed.total()} failed")
+    for error, count in failed.most_common():
+        print(f"  {count} x {error}")
+    return 1 if failed else 0
 
 
 def _points_and_store(chosen: argparse.Namespace) -> tuple[list[Point], str]:
@@ -150,18 +162,14 @@ def _sweep(chosen: argparse.Namespace) -> int:
     points, store = _points_and_store(chosen)
     check_size("workers", chosen.workers)
     limit = check_optional(check_size, "limit", chosen.limit)
-    with Store(store) as kept:
-        done = kept.keys(failed=False if chosen.retry else None)
-    missing = [point for point in points if point.key not in done][:limit]
-    said = f"{chosen.name}: {len(points)} points, {len(missing)} to do, stored in {store}"
-    print(said, flush=True)
     with executor_for(chosen.workers, chosen.scheduler) as executor:
+        with Store(store) as kept:
+            done = kept.keys(chosen.retry)
+        missing = [point for point in points if point.key not in done][:limit]
+        said = f"{chosen.name}: {len(points)} points, {len(missing)} to do, stored in {store}"
+        print(said, flush=True)
         frame = run_sweep(missing, executor, store, retry=chosen.retry, progress=True)
-    failed = frame["error"].dropna()
-    print(f"{len(frame) - len(failed)} done, {len(failed)} failed")
-    for error, count in failed.value_counts().items():
-        print(f"  {count} x {error}")
-    return 1 if len(failed) else 0
+    return _told(frame["error"].fillna(""))
 
 
 def _export(chosen: argparse.Namespace) -> int:

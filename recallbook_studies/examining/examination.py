@@ -3,7 +3,7 @@ dimensions."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -132,8 +132,7 @@ class TableReport:
 
     def as_dict(self) -> dict[str, Any]:
         """All attributes by name; the spectrum as a list."""
-        found = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {**found, "spectrum": self.spectrum.tolist()}
+        return {**asdict(self), "spectrum": self.spectrum.tolist()}
 
     def __str__(self) -> str:
         ten = self.spectrum[: max(1, self.dim // 10)].sum() / self.spectrum.sum()
@@ -205,17 +204,19 @@ def examine(table: np.ndarray | torch.Tensor, *, seed: int = 0) -> TableReport:
     second = checked.T @ checked / rows
     centred = checked - mean
     spectrum = np.linalg.eigvalsh(centred.T @ centred / rows)[::-1].clip(min=0)
-    directions = checked[squares > 0] / np.sqrt(squares[squares > 0])[:, None]
+    places = np.flatnonzero(checked.any(axis=1))
+    # squares of a very short row may vanish
+    directions = checked[places] / np.abs(checked[places]).max(axis=1)[:, None]
+    directions /= np.linalg.norm(directions, axis=1)[:, None]
     largest, alike = coherence(directions)
     sampled = _sample(len(directions), seed)
     chosen = directions[sampled]
     sizes = np.abs((chosen @ chosen.T)[np.triu_indices(len(chosen), 1)])
-    places = np.flatnonzero(squares > 0)
     return TableReport(
         rows=rows,
         dim=dim,
         repeated_rows=repeated_rows(checked),
-        zero_rows=int((squares == 0).sum()),
+        zero_rows=rows - len(places),
         mean_square_length=float(scale),
         length_variance=float(squares.var() / scale**2),
         mean_share=float(mean @ mean / scale),
@@ -252,7 +253,8 @@ def coherence(directions: Float64[np.ndarray, "rows d"]) -> tuple[float, tuple[i
 
 
 def _checked(table: Any) -> Float64[np.ndarray, "rows d"]:
-    if isinstance(table, np.ndarray | torch.Tensor) and table.ndim == 2:
+    nested = getattr(table, "is_nested", False)  # it has no shape
+    if isinstance(table, np.ndarray | torch.Tensor) and not nested and table.ndim == 2:
         require_memory(examine_needs(tuple(table.shape)), "the examination")
     checked = computable("table", real_table("table", table))
     allowed = "at least 2 rows that are not zero, not all rows equal, and 2 columns"

@@ -1,8 +1,7 @@
 r"""The formulas of the page, in JavaScript, from the expressions that the package evaluates.
 
-SymPy prints them; nothing is typed twice. What the page says where a prediction is in doubt comes
-from
-:mod:`recallbook.theory.caveats`.
+SymPy prints them; nothing is typed twice. How far a prediction is typically off comes from
+:mod:`recallbook.theory.expected_errors`.
 """
 
 from __future__ import annotations
@@ -12,8 +11,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from recallbook.setting import Setting
-from recallbook.theory import caveats
+from recallbook.theory import expected_errors
 from recallbook.theory.symbolic import lock_terms as lock_symbols, recall_terms as recall_symbols
 from recallbook.theory.symbolic.expressions import N, V
 from recallbook_bounds import information_terms
@@ -22,6 +20,7 @@ from recallbook_studies.ch07.features import shared_part
 from recallbook_studies.ch12 import trained
 from recallbook_studies.explorer import cases
 
+KINDS = {"plain": False, "MLP": True}
 NAMES = {
     information_terms.directions: "directions",
     information_terms.information: "nats",
@@ -76,24 +75,24 @@ def facts() -> dict[str, Any]:
             "width": [cases.RATIOS[0], cases.RATIOS[-1]],
         },
         "recall_terms": list(recall_symbols.mean_squares()),
-        "doubts": {doubt.name: dict(doubt.about) for doubt in caveats.DOUBTS},
-        "partial": list(caveats.PARTIAL),
-        "fewest_tokens": caveats.FEWEST_TOKENS,
-        "trained": {"near": trained.NEAR, "about": trained.ABOUT},
+        "expected": {
+            "weights": {kind: expected_errors.weights(mlp) for kind, mlp in KINDS.items()},
+            "shapes": {kind: expected_errors.shape(kind)._asdict() for kind in cases.ACTIVATIONS},
+            "vocabs": expected_errors.VOCABS,
+            "dims": expected_errors.DIMS,
+            "ratios": expected_errors.RATIOS,
+            "few": [expected_errors.FEWEST_TOKENS, expected_errors.FEWEST_DIMS],
+            "large": expected_errors.LARGE,
+        },
+        "trained": {"near": trained.NEAR, "about": trained.ABOUT, "mapped": trained.MAPPED},
         "shared": {
             kind: [round(shared_part(kind, flag), 6) for flag in (False, True)]
             for kind in cases.ACTIVATIONS
         },
-        "curved": [kind for kind in cases.ACTIVATIONS if _curved(kind)],
         "sufficient": proved[
             ["vocab", "seq_len", "dim", "trigger_in_values", "sufficient"]
         ].to_dict("records"),
     }
-
-
-def _curved(activation: str) -> bool:
-    mlp = Setting(vocab=256, seq_len=2, dim=96, samples=1, width=384, activation=activation)
-    return caveats.linear_share(mlp, 1.0) < caveats.LINEAR_SHARE
 
 
 def formulas() -> str:

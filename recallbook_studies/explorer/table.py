@@ -1,7 +1,7 @@
 """The table of the page on which a reader moves the sizes.
 
-``python -m recallbook table explorer STORE`` predicts what the file lacks; several can share the
-work with ``--part 0/2`` and ``--part 1/2``, each with a file of its own. ``--export STORE...``
+``python -m recallbook table explorer STORE`` predicts what the store lacks; several can share the
+work with ``--part 0/2`` and ``--part 1/2``, each with a store of its own. ``STORE... --export``
 joins them and writes the page's scripts and its still picture; without stores, only what needs no
 new prediction."""
 
@@ -48,12 +48,10 @@ def predicted(index: int) -> dict[str, Any]:
     return {"index": index, **{name: float(getattr(found, name)) for name in QUANTITIES}}
 
 
-def joined(stores: Sequence[Path]) -> pd.DataFrame:
-    """All rows, each beside its case; fails where one lacks."""
-    rows = pd.concat([pd.read_csv(store) for store in stores])
-    rows = rows.drop_duplicates("index").set_index("index").loc[list(range(len(of.cases())))]
+def joined(rows: pd.DataFrame) -> pd.DataFrame:
+    """All rows, in order, each beside its case."""
     described = [{"part": c.part, "without": c.without, **c.sizes._asdict()} for c in of.cases()]
-    return pd.DataFrame(described).join(rows)
+    return pd.DataFrame(described).join(rows.set_index("index"))
 
 
 # Splines
@@ -184,10 +182,10 @@ def load() -> dict[str, Any]:
     return loaded
 
 
-def export(stores: Sequence[Path]) -> None:
-    """Write what the page loads; without stores the tables stay, and only what is made from
+def export(rows: pd.DataFrame | None) -> None:
+    """Write what the page loads; without rows the tables stay, and only what is made from
     expressions is new."""
-    content = data(joined(stores)) if stores else {**load(), **scripts.facts()}
+    content = {**load(), **scripts.facts()} if rows is None else data(joined(rows))
     comment = "// Predictions of rb.predict, made by the command in `provenance`; do not edit.\n"
     (FOLDER / "data.js").write_text(f"{comment}{HEAD}{json.dumps(content)};\n", encoding="utf-8")
     (FOLDER / "formulas.js").write_text(scripts.formulas(), encoding="utf-8")

@@ -36,12 +36,12 @@ def load_results(name: str) -> pd.DataFrame:
     30
     """
     others = tables()
+    if name not in [*names(), *others]:
+        listed = f"a sweep with committed results, {names()}, or another table, {list(others)}"
+        raise not_allowed("name", name, listed)
     if name in others:
         with resources.as_file(others[name]) as path:
             return read_table(path)
-    if name not in names():
-        listed = f"a sweep with committed results, {', '.join(names())}, or another table, {', '.join(others)}"
-        raise not_allowed("name", name, listed)
     with resources.as_file(FOLDER / f"{name}.parquet") as path:
         return typed(pd.read_parquet(path, engine="pyarrow"))
 
@@ -67,7 +67,8 @@ def names() -> list[str]:
 def table(results: Iterable[Result]) -> pd.DataFrame:
     """One row for each result, with the same columns and types whatever is in them."""
     names = [*Point.names(), *OUTCOMES, "error"]
-    return typed(pd.DataFrame([result.row for result in results], columns=names))
+    rows = [{**r.point.values, **(r.outcome or {}), "error": r.error} for r in results]
+    return typed(pd.DataFrame(rows, columns=names))
 
 
 def typed(frame: pd.DataFrame) -> pd.DataFrame:

@@ -3,7 +3,6 @@ simulated again."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import platform
@@ -20,7 +19,7 @@ import pandas as pd
 from recallbook.arguments import check_rate, check_seed, check_size, not_allowed
 from recallbook.data.streams import SCHEME
 from recallbook_studies.running.archive import load_results, table
-from recallbook_studies.running.point import OUTCOMES, Point, from_frame, unique
+from recallbook_studies.running.point import OUTCOMES, Point, digest, from_frame, unique
 from recallbook_studies.running.run import run_sweep
 from recallbook_studies.running.store import Store
 
@@ -60,9 +59,7 @@ def export(
         If there is no such folder, or it cannot be written to, or is full.
     """
     wanted = unique(points)
-    if not Path(store).exists():
-        raise not_allowed("store", str(store), "a file that exists: run the sweep first")
-    with Store(store) as kept:
+    with Store(store, new=False) as kept:
         results = kept.get(wanted)
     if missing := len(wanted) - len(results):
         allowed = f"a store with all {len(wanted)} points; {missing} are missing: run the sweep"
@@ -104,7 +101,7 @@ def data_hash(frame: pd.DataFrame) -> str:
     outcomes = measured.where(measured.notna(), None)
     rows = zip(from_frame(frame), outcomes.to_numpy().tolist(), strict=True)
     lines = sorted(point.key + json.dumps(outcome) for point, outcome in rows)
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    return digest("\n".join(lines))
 
 
 def commit(root: Path = ROOT) -> dict[str, Any]:

@@ -97,7 +97,7 @@ class Point:
     def key(self) -> str:
         """SHA-256 of :attr:`canonical` in hexadecimal: the same in every process, on every
         machine."""
-        return hashlib.sha256(self.canonical.encode()).hexdigest()
+        return digest(self.canonical)
 
     @property
     def cost(self) -> float:
@@ -116,6 +116,11 @@ class Point:
         else:
             work = 2 * vocab * s.dim * (2 * min(vocab, 32 * tokens // vocab) + answers)
         return seconds + work / FLOPS + (1e-9 * vocab**3 if self.method == "assignment" else 0.0)
+
+
+def digest(text: str) -> str:
+    """SHA-256 in hexadecimal."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def from_values(values: dict[str, Any]) -> Point:
@@ -149,6 +154,8 @@ def _plain(value: Any) -> Any:
 def unique(points: Iterable[Point]) -> list[Point]:
     """The points without repetition, in order; ``ValueError`` if something else is among them."""
     found = {}
+    if not isinstance(points, Iterable):
+        raise not_allowed("points", points, "a list, or another iterable, of recallbook.Point")
     for point in points:
         if not isinstance(point, Point):
             raise not_allowed("points", point, "recallbook.Point only")

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Executor, Future, as_completed
 from dataclasses import asdict
+from functools import cache, partial
+from typing import Any
 
 import pandas as pd
 import torch
@@ -93,7 +95,7 @@ def run_sweep(
     retry, progress = check_flag("retry", retry), check_flag("progress", progress)
     wanted = unique(points)
     with Store(store) as kept:
-        done = kept.keys(failed=False if retry else None)
+        done = kept.keys(retry)
         missing = [point for point in wanted if point.key not in done]
         tasks = cut(missing)
         with tqdm(total=len(missing), unit="point", disable=not progress, smoothing=0.05) as bar:
@@ -117,24 +119,32 @@ def run_task(task: Task) -> list[Result]:
 
 
 def _results(task: Task) -> Iterator[Result]:
-    """An error of a point becomes its result. One thread: rounding then depends on nothing else."""
+    """The results of a task, one by one. One thread: rounding then depends on nothing else."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         for group in task:
-            draws: PairedDraws | None = None
+            settings = [point.setting for point in group]
+            draws = cache(partial(PairedDraws, settings, group[0].seed))
             for point in group:
-                started = time.perf_counter()
-                outcome, error = None, None
-                try:
-                    draws = draws or PairedDraws([other.setting for other in group], point.seed)
-                    outcome = measure(point, draws.problem(point.setting))
-                # whatever went wrong belongs into the table; the sweep goes on
-                except Exception as problem:
-                    error = f"{type(problem).__name__}: {problem}"
-                yield Result(point, outcome, error, time.perf_counter() - started)
+                yield attempt(
+                    point,
+                    lambda point=point, draws=draws: measure(point, draws().problem(point.setting)),  # type: ignore[misc]
+                )
     finally:
         torch.set_num_threads(threads)
+
+
+def attempt(point: Any, make: Callable[[], Any]) -> Result:
+    """What becomes of a point, or of a row's key: whatever goes wrong belongs into the table, and
+    the run goes on."""
+    started = time.perf_counter()
+    outcome = error = None
+    try:
+        outcome = make()
+    except Exception as problem:
+        error = f"{type(problem).__name__}: {problem}"
+    return Result(point, outcome, error, time.perf_counter() - started)
 
 
 def _problem(future: Future[list[Result]]) -> BaseException | None:

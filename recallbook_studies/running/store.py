@@ -1,5 +1,5 @@
-"""One SQLite file that holds the results of a sweep: a row for each point, under the hash of the
-point.
+"""One SQLite file that holds what was computed of one kind: results of points, or the rows of one
+table, each under the hash of what it is of.
 
 Whatever is in the file was committed by one transaction, so a killed process leaves all finished
 rows and nothing else. Every row carries a checksum. A file that is not a store, or is damaged, is
@@ -7,32 +7,31 @@ refused and not written to."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from operator import methodcaller
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple
 
 from recallbook.arguments import not_allowed
-from recallbook_studies.running.point import OUTCOMES, Point
+from recallbook_studies.running.point import digest
 
 APPLICATION = 0x7265636C  # "recl", in the header of every store
 VERSION = 1
-TABLE = """CREATE TABLE results (
-    key TEXT PRIMARY KEY,  -- SHA-256 of the point
-    point TEXT NOT NULL,   -- canonical JSON
-    outcome TEXT,          -- JSON; NULL where the point failed
+TABLE = """CREATE TABLE "{kind}" (
+    key TEXT PRIMARY KEY,  -- SHA-256 of the next column
+    point TEXT NOT NULL,   -- canonical JSON of a point, or of the key of a table's row
+    outcome TEXT,          -- JSON; NULL where it failed
     error TEXT,            -- why it failed
     seconds REAL NOT NULL,
     checksum TEXT NOT NULL -- SHA-256 of the columns before `seconds`
 )"""
 COLUMNS = "key, point, outcome, error, seconds, checksum"
-Outcomes = dict[str, float | None]
+SWEEP = "results"  # the kind of a sweep's store; a row table's is its name
 
 
 # by SQLite's primary code, what happened and how to go on; all other codes say that the file is
@@ -41,10 +40,8 @@ FAULTS = {
     sqlite3.SQLITE_FULL: "the disk is full: make room and run it again",
     sqlite3.SQLITE_IOERR: "the disk could not be read or written, or is full: make room and run it again",
     sqlite3.SQLITE_READONLY: "it may not be written: change its permissions, or name another file",
-    sqlite3.SQLITE_PERM: "it may not be opened: change its permissions, or name another file",
     sqlite3.SQLITE_CANTOPEN: "it could not be opened: look at its folder and permissions",
     sqlite3.SQLITE_BUSY: "another process holds it: wait until that has ended and run it again",
-    sqlite3.SQLITE_LOCKED: "another process holds it: wait until that has ended and run it again",
 }
 GONE = "it was deleted, moved or replaced while it was in use, its rows with it: run it again, from the file that is there"
 KEPT = "rows stored before are kept"
@@ -56,21 +53,13 @@ class StoreFault(OSError):
 
 
 class Result(NamedTuple):
-    """What became of one point: an outcome or an error, and how many seconds it took."""
+    """What became of a point, or of a row's key: an outcome, which JSON can hold, or an error, and
+    how many seconds it took. ``point`` has a ``canonical`` text, under whose hash it is stored."""
 
-    point: Point
-    outcome: Outcomes | None
+    point: Any
+    outcome: Any
     error: str | None
     seconds: float
-
-    @property
-    def row(self) -> dict[str, Any]:
-        """The point's fields, the outcome's (``None`` where it failed), and ``error``."""
-        return {
-            **self.point.values,
-            **(self.outcome or dict.fromkeys(OUTCOMES)),
-            "error": self.error,
-        }
 
 
 class Store:
@@ -83,33 +72,39 @@ class Store:
     ----------
     path : str or Path or None
         Made if there is no such file.
+    kind : str
+        Of what: of results of points, or the name of a table.
+    new : bool
+        Whether it may be made.
 
     Raises
     ------
     ValueError
-        If the file is not a store, is damaged, or is a store of another version. It is left as it
-        was.
+        If the file is not a store, is damaged, or is a store of another version or kind. It is left
+        as it was.
     StoreFault
         From any method, where the disk, a lock or another process comes in the way: what happened,
         and how to go on.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None) -> None:
-        self.path = None if path is None else Path(path)
+    def __init__(
+        self, path: str | os.PathLike[str] | None, kind: str = SWEEP, *, new: bool = True
+    ) -> None:
+        self.path, self.kind = None if path is None else Path(path), kind
         if self.path is None:
             self._connection = sqlite3.connect(":memory:")
-            _create(self._connection)
+            _create(self._connection, kind)
             return
         with self._told():
-            if not self.path.exists():
-                _make(self.path)
+            if new and not self.path.exists():
+                _make(self.path, kind)
             if not self.path.is_file():
-                raise not_allowed("store", str(path), "a file")
+                raise not_allowed("store", str(path), "a file; to export, make it first")
             self._connection = sqlite3.connect(
                 self.path.absolute().as_uri() + "?mode=rw", uri=True, timeout=60
             )
             try:
-                _check(self._connection, self.path)
+                _check(self._connection, self.path, kind)
             except BaseException:
                 self._connection.close()
                 raise
@@ -117,9 +112,7 @@ class Store:
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(
-        self, kind: type | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._connection.close()
 
     @contextmanager
@@ -130,47 +123,41 @@ class Store:
         except (sqlite3.Error, OSError) as problem:
             raise StoreFault(f"store {self.path}: {_what_happened(problem)}") from problem
 
-    def keys(self, *, failed: bool | None = None) -> set[str]:
-        """Keys of all rows, or of those that did or did not fail."""
-        condition = {None: "", True: " WHERE error IS NOT NULL", False: " WHERE error IS NULL"}[
-            failed
-        ]
+    def keys(self, retry: bool = False) -> set[str]:
+        """Keys of all rows, or of those that did not fail if the others are to be tried again."""
+        query = f'SELECT key FROM "{self.kind}" WHERE error IS NULL OR NOT ?'
         with self._told():
-            return {
-                key for (key,) in self._connection.execute("SELECT key FROM results" + condition)
-            }
+            return {key for (key,) in self._connection.execute(query, (retry,))}
 
     def add(self, results: Iterable[Result]) -> None:
-        """Store results in one transaction. A stored outcome stays; a stored failure is
-        replaced."""
+        """Store results in one transaction, or those that are made when making them is interrupted.
+        A stored outcome stays; a stored failure is replaced."""
         rows = []
-        for point, outcome, error, seconds in results:
-            text = None if outcome is None else json.dumps(outcome, sort_keys=True)
-            row = (point.key, point.canonical, text, error)
-            rows.append((*row, seconds, _checksum(*row)))
-        with self._told(), self._connection:
-            self._connection.executemany(
-                f"INSERT INTO results ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET "
-                "outcome = excluded.outcome, error = excluded.error, seconds = excluded.seconds, "
-                "checksum = excluded.checksum WHERE results.error IS NOT NULL",
-                rows,
-            )
+        try:
+            for point, outcome, error, seconds in results:
+                text = None if outcome is None else as_text(outcome)
+                row = (digest(point.canonical), point.canonical, text, error)
+                rows.append((*row, seconds, _checksum(*row)))
+        finally:
+            with self._told(), self._connection:
+                self._connection.executemany(
+                    f'INSERT INTO "{self.kind}" AS old ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE '
+                    "SET outcome = excluded.outcome, error = excluded.error, seconds = excluded.seconds, "
+                    "checksum = excluded.checksum WHERE old.error IS NOT NULL",
+                    rows,
+                )
 
-    def get(self, points: Iterable[Point]) -> list[Result]:
-        """Results of those points that are there, in the order of ``points``."""
-        query = "SELECT outcome, error, seconds FROM results WHERE key = ?"
-        found = []
+    def everything(self) -> list[Result]:
+        """All results, each with the text of what it is of."""
+        query = f'SELECT point, outcome, error, seconds FROM "{self.kind}"'
         with self._told():
-            for point in points:
-                row = self._connection.execute(query, (point.key,)).fetchone()
-                if row is not None:
-                    outcome, error, seconds = row
-                    found.append(
-                        Result(
-                            point, None if outcome is None else json.loads(outcome), error, seconds
-                        )
-                    )
-        return found
+            rows = self._connection.execute(query)
+            return [Result(point, json.loads(text or "null"), *rest) for point, text, *rest in rows]
+
+    def get(self, points: Iterable[Any]) -> list[Result]:
+        """Results of those points that are there, in the order of ``points``."""
+        held = {result.point: result for result in self.everything()}
+        return [held[p.canonical]._replace(point=p) for p in points if p.canonical in held]
 
 
 def _code(problem: BaseException) -> int:
@@ -184,29 +171,34 @@ def _what_happened(problem: sqlite3.Error | OSError) -> str:
     if _code(problem) == sqlite3.SQLITE_READONLY_DBMOVED:
         return GONE
     damaged = f"it was damaged while it was in use ({problem}): start another"
-    return (
-        f"{FAULTS[_code(problem) & 0xFF]}; {KEPT}" if _code(problem) & 0xFF in FAULTS else damaged
-    )
+    fault = FAULTS.get(_code(problem) & 0xFF)
+    return f"{fault}; {KEPT}" if fault else damaged
+
+
+def as_text(value: Any) -> str:
+    """JSON, of NumPy's numbers too."""
+    return json.dumps(value, default=methodcaller("item"))
 
 
 def _checksum(*columns: str | None) -> str:
-    return hashlib.sha256(json.dumps(columns).encode()).hexdigest()
+    return digest(json.dumps(columns))
 
 
-def _create(connection: sqlite3.Connection) -> None:
-    connection.executescript(
-        f"BEGIN; PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}; {TABLE}; COMMIT;"
-    )
+def _create(connection: sqlite3.Connection, kind: str) -> None:
+    marks = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}"
+    connection.executescript(f"BEGIN; {marks}; {TABLE.format(kind=kind)}; COMMIT;")
 
 
-def _make(path: Path) -> None:
+def _make(path: Path, kind: str) -> None:
     """Make an empty store under another name and link it, so that ``path`` is never half a
     store."""
-    if not path.parent.is_dir():
-        raise not_allowed("store", str(path), "a file in a folder that exists")
+    if "\n" in str(path) or not path.parent.is_dir():
+        raise not_allowed(
+            "store", str(path), "a file in a folder that exists, its path on one line"
+        )
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".store-") as folder:
         connection = sqlite3.connect(Path(folder) / "new")
-        _create(connection)
+        _create(connection, kind)
         connection.close()
         try:
             os.link(Path(folder) / "new", path)
@@ -216,27 +208,28 @@ def _make(path: Path) -> None:
             os.replace(Path(folder) / "new", path)
 
 
-def _check(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse what is no store of this version or is damaged, reading only: its marks, SQLite's own
-    check, then every row's checksum and key."""
+def _check(connection: sqlite3.Connection, path: Path, kind: str) -> None:
+    """Refuse what is no store of this version and kind, or is damaged, reading only: its marks,
+    SQLite's own check, its table, then every row's key, checksum and seconds."""
     try:
-        pragmas = ("application_id", "user_version", "integrity_check(1)")
-        marks = [connection.execute(f"PRAGMA {pragma}").fetchone()[0] for pragma in pragmas]
-        if marks != [APPLICATION, VERSION, "ok"]:
+        pragmas = "pragma_application_id, pragma_user_version, pragma_integrity_check(1)"
+        marks = connection.execute(f"SELECT * FROM {pragmas}").fetchone()
+        if marks != (APPLICATION, VERSION, "ok"):
             raise sqlite3.DatabaseError(
-                f"marked {marks} in place of {[APPLICATION, VERSION, 'ok']}"
+                f"its marks are {marks}, and would be {APPLICATION}, {VERSION} and 'ok'"
             )
-        for key, point, outcome, error, _, checksum in connection.execute(
-            f"SELECT {COLUMNS} FROM results"
+        for key, point, outcome, error, seconds, checksum in connection.execute(
+            f'SELECT {COLUMNS} FROM "{kind}"'
         ):
-            if (
-                hashlib.sha256(point.encode()).hexdigest() != key
-                or _checksum(key, point, outcome, error) != checksum
-            ):
-                raise sqlite3.DatabaseError(f"row {key} does not match its checksum")
+            # what is no finite number, is not 0 if multiplied by 0
+            sound = (digest(point), _checksum(key, point, outcome, error), seconds * 0)
+            if sound != (key, checksum, 0):
+                raise sqlite3.DatabaseError(
+                    f"row {key} does not match its checksum, or {seconds=} is no number"
+                )
     except (sqlite3.DatabaseError, UnicodeError, TypeError, AttributeError) as problem:
         if _code(problem) & 0xFF in FAULTS:
             raise
         found = " ".join(str(problem).split())
-        allowed = f"a store that recallbook made, without damage ({found}): it was left as is"
+        allowed = f"a store that recallbook made, without damage and of {kind!r} ({found}): it was left as is"
         raise not_allowed("store", str(path), allowed) from problem

@@ -38,7 +38,7 @@
 
   function binding({ phase, region, ...found }, { learner }) {
     if (learner === "trained") return ["not tabulated", "The trigger in the values makes no difference here."];
-    if (phase === null) return ["not tabulated", "With an MLP one setting in thirty is off by more than 0.02."];
+    if (phase === null) return ["not tabulated", ""];
     if (explorer.decides(found)) return [phase, `Without ${phase} accuracy would be about ${found.without.toFixed(2)}.`];
     if (region === "solved") return ["nothing binds", "Accuracy is as high as it can be: removing any one noise would hardly raise it."];
     return ["nothing alone", "Two things fail at once: removing any one noise would hardly help."];
@@ -58,7 +58,7 @@
     const [task, ways] = explorer.taskWords(setting, found);
     setWords("explorer-task", task);
     setWords("explorer-ways", ways);
-    setWords("explorer-doubts", explorer.doubts(setting, found.lock_on));
+    setWords("explorer-doubts", explorer.doubts(setting, found));
     document.getElementById("explorer-trained").hidden = setting.learner !== "trained";
     const steps = setting.learner !== "trained" && setting.width === null;
     document.getElementById("explorer-steps").hidden = !steps;

@@ -70,7 +70,7 @@
     drawMarks(marks, found);
     drawLines(curve, found);
     plot.append(make("line", { x1: 0, x2: 0, y1: y(1), y2: y(0), class: "explorer-rule", visibility: "hidden" }));
-    const here = explorer.predict(setting), [first, last] = [curve[0], curve.at(-1)];
+    const here = explorer.predict(setting), [first, last] = [curve[0], curve[curve.length - 1]];
     const words = `Against N from ${short(first.samples)} to ${short(last.samples)}: accuracy is ${first.accuracy.toFixed(2)} at the left, ` +
       `${here.accuracy.toFixed(2)} at the chosen N, and ${last.accuracy.toFixed(2)} at the right; lock-on ends at ` +
       `${last.lock_on.toFixed(2)}, recall at ${last.recall.toFixed(2)}.`;

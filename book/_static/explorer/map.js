@@ -63,10 +63,10 @@
     const rooms = [];
     let run = null;
     for (const cell of cells.filter(inside).sort((a, b) => a.j - b.j || a.i - b.i)) {
-      if (run && run.at(-1).j === cell.j && run.at(-1).i === cell.i - 1) run.push(cell);
+      if (run && run[run.length - 1].j === cell.j && run[run.length - 1].i === cell.i - 1) run.push(cell);
       else rooms.push(run = [cell]);
     }
-    const places = rooms.map((room) => [x(room[0].dim2), x(room.at(-1).dim1), (y(room[0].samples1) + y(room[0].samples2)) / 2 + 4])
+    const places = rooms.map((room) => [x(room[0].dim2), x(room[room.length - 1].dim1), (y(room[0].samples1) + y(room[0].samples2)) / 2 + 4])
       .map(([left, end, height]) => ({ ...named(region, (left + end) / 2, height, "middle"), room: end - left }))
       .filter((place) => place.room > place.right - place.left && !taken.some((name) => touch(name, place)));
     const most = Math.max(...places.map(({ room }) => room)), best = places.filter(({ room }) => room >= 0.9 * most);

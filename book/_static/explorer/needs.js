@@ -46,36 +46,34 @@
     return setting.learner === "trained" ? [found[0], found[2]] : found; // the others are about three steps
   };
 
-  // -- Doubts: the conditions of recallbook/theory/doubts.py that sizes of this page can meet ----------
+  // -- How far predictions are typically off: recallbook/theory/expected_errors.py --------------------
 
-  const APPLIES = {
-    "few sequences": (s) => 2 * s.samples < s.vocab && `N = ${s.samples} is below half of V`,
-    "long sequences": (s) => s.seq_len > s.vocab && `L = ${s.seq_len} is above V`,
-    "partial lock-on in long sequences": (s, lock, [low, high]) =>
-      4 * s.seq_len > s.vocab && low < lock && lock < high && "lock-on is partial and L is above a quarter of V",
-    "few tokens": (s) => s.vocab < explorer.data.fewest_tokens && `V = ${s.vocab} is below ${explorer.data.fewest_tokens}`,
-    "curved activation": (s) => s.width !== null && explorer.data.curved.includes(s.activation) &&
-      `${s.activation} has little linear part at unit variance`,
-    "few neurons": (s) => s.width !== null && s.width < s.dim && s.seq_len > 1 && `m = ${s.width} is below d`,
+  explorer.expectedErrors = function (setting, outcomes) {
+    const { weights, shapes, vocabs, dims, ratios, few } = explorer.data.expected, log = Math.log, found = {};
+    const clipped = (size, [low, high]) => log(Math.min(Math.max(size, low), high));
+    const V = clipped(setting.vocab, vocabs), d = clipped(setting.dim, dims), L = Math.min(log(setting.seq_len), V + log(1.2));
+    const m = log(setting.width ?? 1), mlp = setting.width !== null;
+    const scatter = (share) => log(share * (1 - share) + 1e-3) / 2;
+    for (const [name, features] of Object.entries(weights[mlp ? "MLP" : "plain"])) {
+      const [own, lock] = [outcomes[name], outcomes.lock_on].map((share) => Math.min(Math.max(share, 0), 1));
+      const given = {
+        1: 1, V, d, L, m, own, lock, "N/V": clipped(setting.samples / setting.vocab, ratios), tau: setting.trigger_in_values ? 1 : 0,
+        "L/V": Math.max(L - V, -3), lengths: Math.sqrt(2 / setting.dim), "few tokens": Math.min(V, log(few[0])),
+        "few dimensions": Math.min(d, log(few[1])), alone: setting.seq_len === 1 ? 1 : 0, narrow: Math.min(m - log(setting.dim), 0),
+        "scatter own": scatter(own), "scatter lock": scatter(lock), ...shapes[setting.activation],
+      };
+      const value = (feature) => feature.split(" * ").reduce((product, one) => product * given[one], 1);
+      found[name] = Math.exp(Object.entries(features).reduce((sum, [feature, weight]) => sum + weight * value(feature), 0));
+    }
+    return found;
   };
 
-  // In words, where the predictor itself is in doubt, and by about how much it is then off.
-  explorer.doubts = function (setting, lockOn) {
+  // In words, where the predictor itself is in doubt.
+  explorer.doubts = function (setting, outcomes) {
     if (setting.learner === "trained") return explorer.trainedDoubts(setting);
-    const { doubts, partial } = explorer.data, said = [], off = {};
-    let unchecked = false;
-    for (const [name, applies] of Object.entries(APPLIES)) {
-      const words = applies(setting, lockOn, partial);
-      if (!words) continue;
-      said.push(words);
-      const sizes = Object.entries(doubts[name]);
-      if (!sizes.length) unchecked = true;
-      for (const [quantity, size] of sizes) off[quantity] = Math.max(size, off[quantity] ?? 0);
-    }
-    if (!said.length) return "";
-    const sizes = Object.entries(off).sort().map(([name, size]) => `${name.replace("_", "-")} by about ${size.toFixed(2)}`);
-    const ends = [sizes.length ? `off in ${sizes.join(", ")}` : "",
-      unchecked ? "it is beyond the settings where predictions were checked" : ""];
-    return `The prediction is in doubt: ${said.join("; ")}: ${ends.filter(Boolean).join("; ")}.`;
+    const large = Object.entries(explorer.expectedErrors(setting, outcomes)).filter(([, size]) => size > explorer.data.expected.large);
+    const said = large.map(([name, size]) => `${name.replace("_", "-")} is typically off by ${size.toFixed(2)}`);
+    if (2 * setting.samples < setting.vocab) said.push(`N = ${setting.samples} is below half of V, beyond the settings where predictions were checked`);
+    return said.length ? `The prediction is in doubt: ${said.join("; ")}.` : "";
   };
 })((window.explorer = window.explorer || {}));

@@ -20,7 +20,7 @@
 
   // The four cubic B-splines that are not zero at x, by the recursion of Cox and de Boor.
   function basis(knots, place) {
-    const x = Math.min(knots.at(-4), Math.max(knots[3], place)); // beyond the grid as on its edge
+    const x = Math.min(knots[knots.length - 4], Math.max(knots[3], place)); // beyond the grid as on its edge
     let span = 3;
     while (span < knots.length - 5 && x >= knots[span + 1]) span++;
     const weights = [1, 0, 0, 0];

@@ -7,7 +7,7 @@
   const changes = (setting) => SIZES.filter((name) => setting[name] !== explorer.START[name]);
   const other = (setting) => setting.width !== null || ["trigger_in_values", "learner"].some((name) => setting[name] !== explorer.START[name]);
   const done = ({ accuracy }) => accuracy >= explorer.data.accuracy;
-  const listed = (words, last) => [words.slice(0, -1).join(", "), words.at(-1)].filter(Boolean).join(` ${last} `);
+  const listed = (words, last) => [words.slice(0, -1).join(", "), words[words.length - 1]].filter(Boolean).join(` ${last} `);
 
   const nearest = {};
   let known = null, free = false; // once done, the sizes are free until Reset

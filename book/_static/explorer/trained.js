@@ -40,9 +40,12 @@
 
   // In words, where it is in doubt, and by about how much it is then off.
   explorer.trainedDoubts = function (setting) {
-    const load = explorer.loadOf(setting), { near, about } = explorer.data.trained, said = [];
+    const load = explorer.loadOf(setting), { near, about, mapped } = explorer.data.trained, said = [];
     if (load > near) said.push(`facts are ${load.toFixed(1)} times what the matrix can hold`);
-    if (setting.samples < setting.vocab) said.push(`N = ${setting.samples} is below V`);
+    if (setting.samples < 2 * setting.vocab) said.push(`N = ${setting.samples} is below 2V`);
+    if (setting.seq_len > setting.vocab) said.push("L is above V");
+    for (const [name, most] of Object.entries(mapped))
+      if (setting[name] > most) said.push(`no runs were compared with ${{ vocab: "V", seq_len: "L" }[name]} above ${most}`);
     const sizes = Object.entries(about).map(([name, size]) => `${name.replace("_", "-")} by about ${size.toFixed(2)}`);
     return said.length ? `The prediction is in doubt: ${said.join("; ")}: off in ${sizes.join(", ")}.` : "";
   };

@@ -104,7 +104,7 @@ def trigger_score(mlp: bool = False) -> sp.Expr:
 
 def _plain(expression: sp.Expr, mlp: bool) -> sp.Expr:
     """Without the MLP the feature symbols take their linear values."""
-    return expression if mlp else expression.subs(LINEAR)
+    return expression if mlp else expression.xreplace(LINEAR)
 
 
 # The noises, in the order of the ledger

@@ -23,7 +23,7 @@ from recallbook.arguments import NUMPY, not_allowed
 from recallbook.data.embeddings import Embeddings, own_tables
 from recallbook.memory_needs import Need, require_memory, table
 from recallbook.setting import Setting
-from recallbook.theory.caveats import DOUBTS, Doubt
+from recallbook.theory.caveats import FEW_SEQUENCES, Doubt
 from recallbook.theory.draws import DrawLaw
 from recallbook.theory.symbolic.expressions import N, V, tau, trace
 from recallbook.theory.theories import Averages, Term, Theory
@@ -74,14 +74,13 @@ class UnequalFacts(Theory):
     # Nothing is off in their map (recallbook_studies/ch11/unequal_map.py), from which these are
     # drawn: it goes no further.
     doubts = (
-        Doubt("few tokens", lambda s, _: s.vocab < 64, lambda s: f"vocab={s.vocab} below 64", {}),
-        DOUBTS[1]._replace(about={}),
-        DOUBTS[2],
+        Doubt("few tokens", lambda s: s.vocab < 64, lambda s: f"vocab={s.vocab} below 64"),
+        Doubt("few dimensions", lambda s: s.dim < 12, lambda s: f"dim={s.dim} below 12"),
+        FEW_SEQUENCES,
         Doubt(
             "long sequences",
-            lambda s, _: s.seq_len > max(128, s.vocab),
+            lambda s: s.seq_len > max(128, s.vocab),
             lambda s: f"seq_len={s.seq_len} above 128 and vocab={s.vocab}",
-            {},
         ),
     )
 
@@ -155,6 +154,9 @@ class UnequalFacts(Theory):
         )
 
     @np.errstate(**NUMPY)
+    def expected_errors(self, setting: Setting, outcomes: Mapping[str, float]) -> None:
+        """Not known: in the map nothing is off."""
+
     def draws(self, setting: Setting, without: tuple[str, ...] = ()) -> DrawLaw:
         """Single draws, noise included: four times as many as the averages take at most, up to
         256."""
