@@ -290,6 +290,7 @@ def minimum_samples(
     """
     seq_len, dim = check_size("seq_len", seq_len), check_size("dim", dim)
     information.check_noise(reading_error)
+    flag = check_flag("trigger_in_values", trigger_in_values)
     shown = coverage_samples(vocab, accuracy, error=error)
     if check_choice("learner", learner, LEARNERS) == "one gradient":
         told = information.information_samples(
@@ -300,8 +301,8 @@ def minimum_samples(
     shown = coverage_samples(vocab, mean)
     if width is not None or shown < vocab:  # what is proved of mean bias holds from V on
         return shown
-    found = max(shown, mean_bias_samples(vocab, seq_len, dim, mean, trigger_in_values))
-    if not check_flag("trigger_in_values", trigger_in_values) or vocab < 216 or seq_len == 1:
+    found = max(shown, mean_bias_samples(vocab, seq_len, dim, mean, flag))
+    if not flag or vocab < 216 or seq_len == 1:
         return found
     # where every sequence is proved to lock from here on, accuracy is recall with perfect attention
     sizes = {V: vocab, L: seq_len, d: dim, N: found, tau: 1}
