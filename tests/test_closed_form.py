@@ -131,11 +131,6 @@ def test_the_page_prints_the_sizes(step):
         for number, text in zip(found, (some, every, predicted), strict=True):
             said = float(text.strip("$}").replace(r"\cdot10^{", "e").replace(r"\infty", "inf"))
             assert number == pytest.approx(said, rel=0.05)
-        at = dict(zip((V, L, d, N, tau), (*sizes[:3], 0.99 * found[0], sizes[4]), strict=True))
-        lock_on, recall = cf.conditions(at, 0.1, every=False)
-        binds = sizes[4] and sizes[0] > 100
-        binds |= sizes[:2] in ((10**5, 10**3), (10**6, 10**3)) or sizes[::2][:2] == (10**6, 10**4)
-        assert (recall > 1) == binds != (lock_on > 1)
 
 
 # The algebra
@@ -211,8 +206,7 @@ def test_events_of_one_fact():
     assert rarest == pytest.approx(math.log(cf.RARE))
     f = vocab / samples * rng.multinomial(samples, [1 / vocab] * vocab, size=draws)
     wrong = (f[:, 1:] ** 2 * rng.normal(size=(draws, vocab - 1)) ** 2 / 400).sum(axis=1)
-    price = math.exp(-a[cf.lam])
-    assert np.mean(wrong > a[cf.R] / a[cf.h_2]) <= price >= np.mean(f[:, 0] < a[cf.f_minus])
+    assert np.mean(wrong > a[cf.R] / a[cf.h_2]) <= math.exp(-a[cf.lam])
     assert 0 < np.mean(f.max(axis=1) > a[cf.f_plus]) <= vocab * math.exp(-a[cf.Lambda])
 
 
@@ -308,46 +302,39 @@ def test_what_does_not_hold():
 @pytest.mark.parametrize("flag", [False, True])
 def test_corners_are_in_the_range_and_far_ones_are_not_the_worst(flag):
     assert pf.largest(N / V, flag) > 1e40 > 1 > pf.largest(V / N, flag)
-    corners = pf.corners(flag)
+    corners, found = pf.corners(flag), pf.worst(flag)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pf, "corners", lambda _: corners[(corners < 0.9 * pf.FAR).all(axis=1)])
-        pf.worst.cache_clear()
-        near = pf.worst(flag)
-    pf.worst.cache_clear()
-    assert near == pf.worst(flag) and 0.9 < max(near.values()) <= 1
+        assert pf.worst.__wrapped__(flag) == found
+    assert 0.9 < max(found.values()) <= 1
 
 
-def in_range(rng, flag):
-    """Sizes at or near the edge of the theorem's range, its smallest N."""
-    error, vocab = 10.0 ** -rng.uniform(0, 6), int(10 ** rng.uniform(4, 9))
-    log = cf.union(vocab, error, cf.EVENTS)
-    least = max(pf.DIM_OVER_LOG * log, math.sqrt(pf.DIM_SQUARE[flag] * vocab * log))
-    if least > vocab:
-        return None
-    dim = math.ceil(least * (vocab / least) ** rng.uniform(0, 1))
-    length = int(2 * (vocab / 2) ** rng.uniform(0, 1))
-    largest = max(
-        numeric(law)({V: vocab, L: length, d: dim}) for law in pf.laws(bool(flag)).values()
-    )
-    samples = largest
-    for _ in range(50):  # N = C Lambda'^2 law, with log N in Lambda'
-        samples = pf.SAMPLES[flag] * (log + 2 * math.log(samples)) ** 2 * largest
-    return {V: vocab, L: length, d: dim, N: samples * (1 + 1e-6), tau: flag, cf.Lambda: log}, error
+def test_lock_on_does_not_ask_for_even_labels(monkeypatch):
+    """With the trigger in the values VL/d takes the place of V^2/d."""
+    laws = {**pf.laws(False), "trigger": V * L / d}
+    monkeypatch.setattr(pf, "laws", lambda _: laws)
+    monkeypatch.setattr(pf, "corners", pf.corners.__wrapped__)
+    found = pf.worst.__wrapped__(True)
+    assert max(found["losses"], found["norms"]) < 0.1 < 1 < found["recall"]
 
 
 @pytest.mark.parametrize("flag", [0, 1])
 def test_conditions_hold_in_the_range_of_the_product_form(flag):
-    rng, tried = np.random.default_rng(7), 0
-    while tried < 60:
-        drawn = in_range(rng, flag)
-        if drawn is None:
-            continue
-        values, error = drawn
-        sizes = (values[V], values[L], min(values[d], values[V]), values[N])
-        assert max(cf.conditions(values | {d: sizes[2]}, error)) <= 1
+    """At its smallest N, from the smallest dimension on."""
+    rng = np.random.default_rng(7)
+    for _ in range(60):
+        error, vocab = 10.0 ** -rng.uniform(0, 6), int(10 ** rng.uniform(5, 9))
+        log = cf.union(vocab, error, cf.EVENTS)
+        least = max(pf.DIM_OVER_LOG * log, math.sqrt(pf.DIM_SQUARE[flag] * vocab * log))
+        dim = int(least * (vocab / least) ** rng.uniform(0, 1)) + 1
+        values = {V: vocab, L: int(2 * (vocab / 2) ** rng.uniform(0, 1)), d: dim, tau: flag}
+        largest = samples = max(numeric(law)(values) for law in pf.laws(bool(flag)).values())
+        for _ in range(50):  # N = C Lambda'^2 law, with log N in Lambda'
+            samples = pf.SAMPLES[flag] * (log + 2 * math.log(samples)) ** 2 * largest
+        values |= {N: samples * (1 + 1e-6), cf.Lambda: log}
+        assert max(cf.conditions(values, error)) <= 1
         corner, there = pf.edge(bool(flag)), cf.constants(values)
         for symbol in (cf.alpha_minus, cf.p_minus, cf.f_minus, cf.q_minus):
             assert there[symbol] >= corner[symbol], symbol
         assert float(cf.signal.subs(there)) >= float(cf.signal.subs(corner))
         assert there[cf.Delta] <= 2.1 * there[cf.eps]
-        tried += 1

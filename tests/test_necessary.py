@@ -3,6 +3,7 @@
 import itertools
 import math
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,17 +21,14 @@ from recallbook_bounds import closed_form, coverage, recall_law
 from recallbook_studies.ch05 import terms_alone
 
 PAGE = Path(__file__).parent.parent / "book" / "proofs_necessary.md"
-SYMBOLS = {"vocab": V, "seq_len": L, "dim": d, "samples": N}
 
 
 def values(setting):
     """Every symbol of the theorem at a setting, theta left out."""
-    found = {SYMBOLS[name]: getattr(setting, name) for name in SIZES}
-    found |= {tau: int(setting.trigger_in_values), coverage.theta: 0.5}
+    sizes = (getattr(setting, name) for name in (*SIZES, "trigger_in_values"))
+    found = dict(zip((V, L, d, N, tau), map(int, sizes), strict=True)) | {coverage.theta: 0.5}
     found[coverage.e_2] = math.sqrt(coverage.pull_square(found))
-    for symbol, expression in coverage.mean_bias().items():
-        found[symbol] = float(numeric(expression)(found))
-    return found
+    return closed_form.constants(found, coverage.mean_bias)
 
 
 def attention_vector(problem):
@@ -61,16 +59,13 @@ class Draw:
         pulls = named @ (loud := self.excess @ named)
         self.means, self.keys, self.values = [], [], []
         for turned in (mark, -mark):
-            keys = x[tokens] + (turned @ a) * place
-            keys -= keys.mean(axis=1, keepdims=True)
-            read = table[tokens] + flag * place[..., None] * turned
+            shown, read = (table[tokens] + on * place[..., None] * turned for on in (1, flag))
+            shown -= shown.mean(axis=1, keepdims=True)
             fact = (x + turned @ a)[:, None] * (beta + flag * turned) * (length - 1) / length**2
             self.means.append(fact + (1 - 1 / length) ** 2 * (self.second @ a))
-            self.keys.append(which @ np.einsum("ij,ijk->ik", keys, read) / length)
+            self.keys.append(which @ np.einsum("ij,ijk->ik", shown @ a, read) / length)
             self.values.append(which @ read.mean(axis=1))
-            seen = table[tokens] + place[..., None] * turned
-            seen -= seen.mean(axis=1, keepdims=True)
-            self.matrix = np.einsum("i,ija,ijb->ab", pulls @ which, read, seen) / length
+            self.matrix = np.einsum("i,ija,ijb->ab", pulls @ which, read, shown) / length
         total, along = pulls @ self.keys @ a, np.array(self.means) @ a
         self.total, self.others = total, total - along @ (pulls * share)
         self.facts = total - self.others - loud @ loud * along.mean(axis=1)
@@ -189,38 +184,38 @@ def test_the_two_sides_of_a_symmetric_margin():
 def test_the_two_signs_against_many_tokens(level):
     """Step 5: whatever the signals of both signs are, in units of the least deviation."""
     signals = np.random.default_rng(0).normal(1, 3, (2, 10**5))
-    both = norm.cdf(level - np.maximum(signals, 0)).mean(axis=0)
+    own = norm.cdf(level - np.maximum(signals, 0)).mean(axis=0) - norm.cdf(-1.25)
     slope = float(coverage.many_tokens()[coverage.a].subs(coverage.z, level))
-    below = norm.cdf(-1.25) + slope * ((level + 1.25) ** 2 - np.maximum(signals.mean(axis=0), 0) ** 2)
-    assert 0 < (both - below).min() < 0.01
+    below = (level + 1.25) ** 2 - np.maximum(signals.mean(axis=0), 0) ** 2
+    assert 0 < (own - slope * below).min() < 0.01
 
 
 @pytest.mark.parametrize("level", [0.6, 1.5])
 def test_what_other_tokens_are_sure_to_exceed(level):
     """Steps 2 and 3, for scores of a rank, with means and some small deviations."""
     rng = np.random.default_rng(0)
-    table, mean = rng.normal(size=(300, 90)), rng.normal(size=300)
+    table, mean, share = rng.normal(size=(300, 90)), rng.normal(size=300), norm.sf(level)
     deviation = np.linalg.norm(table, axis=1)
     least = np.quantile(deviation, 0.03)
-    good, share = deviation >= least, norm.sf(level)
-    unit = table[good] / deviation[good, None]
+    good = deviation >= least
     top = brentq(lambda h: norm.sf(h, mean, deviation)[good].sum() / 300 - share, -99, 99)
     scores = mean + rng.normal(size=(2000, 90)) @ table.T
     for signal in (0, 1, 2):
         own = np.mean(scores <= top - signal * least)
         assert 0 < own - norm.cdf(level - signal) + np.mean(~good) < 0.15
     above = (scores > top)[:, good].sum(axis=1) / 300
-    assert above.var() < np.linalg.norm(unit @ unit.T, 2) * share / 300 < 20 * above.var()
+    widest = np.linalg.norm((table / deviation[:, None])[good], 2) ** 2
+    assert above.var() < widest * share / 300 < 20 * above.var()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("samples", [1500, 6000])
 def test_uneven_labels_lengthen_the_weights(samples):
-    """Steps 3 and 4 of label frequencies: weights of all facts of a draw, then logits."""
+    """Steps 3 and 4 of label frequencies: weights of all facts of a draw, then their chances."""
     vocab, dim = 1500, 500
-    at = {V: vocab, d: dim, N: samples, coverage.N_plus: samples}
+    problem = rb.draw(setting := marked(vocab, 2, dim, samples), 0)
+    at = {**values(setting), coverage.N_plus: samples}
     said = closed_form.constants(at, coverage.label_frequencies)
-    problem = rb.draw(sized(vocab, 2, dim, samples, trigger_in_values=True), 0)
     weights = vocab * recall_law.stored_weights(problem).numpy()
     length = np.linalg.norm(weights, axis=1)
     assert said[coverage.Q] < length.min() < 4 * said[coverage.Q]
@@ -228,14 +223,9 @@ def test_uneven_labels_lengthen_the_weights(samples):
     usual = np.flatnonzero(shown <= samples / vocab)
     right = dim**0.5 * abs(np.diag(weights) / length)[usual]
     assert right.max() < said[coverage.r] < 12 * right.max()
-    rng, won = np.random.default_rng(0), 0
-    for v in usual[:20]:
-        unit, normal = weights[v] / length[v], rng.normal(size=(200, vocab))
-        across = normal - np.outer(normal @ unit, unit)
-        logits = np.sqrt(rng.chisquare(dim, (200, 1))) * unit + across
-        won += np.mean(logits.argmax(axis=1) == v) / 20
     recalled = numeric(coverage.label_frequencies()[coverage.R])({**said, coverage.r: right.max()})
-    assert won < 1 - (1 - recalled) / (0.5 - 3 / vocab ** (1 / 3)) < 0.9
+    most = recall_law.recall_at_most(torch.from_numpy(weights), dim)[usual].max()
+    assert most < 1 - (1 - recalled) / (0.5 - 3 / vocab ** (1 / 3)) < 0.9
 
 
 @pytest.mark.parametrize("flag", [0, 1])
@@ -294,17 +284,16 @@ def test_what_is_necessary_is_not_above_what_is_predicted(sizes):
 
 def test_what_three_steps_need_is_at_least_coverage():
     shown = coverage.coverage_samples(256, 0.9)
+    least = partial(rb.minimum_samples, learner="three steps")
     for kind in ({"accuracy": 0.7}, {"width": 64}, {}):
-        least = rb.minimum_samples(256, 16, 96, learner="three steps", **kind)
-        assert least == coverage.coverage_samples(256, kind.get("accuracy", 0.9))
-    assert rb.minimum_samples(256, 1, 96, learner="three steps") == shown
-    assert rb.minimum_samples(2, 900, 96, learner="three steps") == coverage.coverage_samples(
-        2, 0.9
-    )
-    long = [rb.minimum_samples(256, 4000, 96, a, learner="three steps") for a in (0.8, 0.9, 1.0)]
+        found = coverage.coverage_samples(256, kind.get("accuracy", 0.9))
+        assert least(256, 16, 96, **kind) == found
+    assert least(256, 1, 96) == shown
+    assert least(2, 900, 96) == coverage.coverage_samples(2, 0.9)
+    long = [least(256, 4000, 96, accuracy) for accuracy in (0.8, 0.9, 1.0)]
     assert shown < long[0] < long[1] < long[2]
-    rare = rb.minimum_samples(256, 4000, 96, 1.0, error=0.1, learner="three steps")
-    assert rare == pytest.approx(long[1])  # at least all, but for a tenth: nine tenths on average
+    # at least all, but for a tenth: nine tenths on average
+    assert least(256, 4000, 96, 1.0, error=0.1) == pytest.approx(long[1])
 
 
 @pytest.mark.essential
@@ -313,15 +302,13 @@ def test_at_large_sizes_it_is_the_leading_order():
     leading = 6.6 * 0.4**0.5 * length**2 * vocab**0.5 / dim**1.5
     assert 0.95 < coverage.mean_bias_samples(vocab, length, dim) / leading < 1
     # far below L = sqrt(V d) nothing: with tau = 1 the trigger gains more than 1/(L^2 V)
-    assert coverage.mean_bias_samples(10**10, 10**6, 10**4, trigger_in_values=True) == 0
+    assert coverage.mean_bias_samples(10**10, 10**6, 10**4, 0.9, True) == 0
 
 
 def test_label_frequencies_are_necessary_where_every_sequence_locks():
-    given = {"learner": "three steps", "trigger_in_values": True}
-    for sizes, least in (((10**6, 1000, 10**5), 1.3e8), ((10**5, 1000, 10**4), 2.3e5)):
-        found = rb.minimum_samples(*sizes, **given)
-        assert least < found < 1.1 * least < rb.critical_samples(*sizes, trigger_in_values=True)
-        assert found < rb.minimum_samples(*sizes, 0.95, **given)
+    least = partial(rb.minimum_samples, learner="three steps", trigger_in_values=True)
+    for sizes, about in (((10**6, 1000, 10**5), 1.3e8), ((10**5, 1000, 10**4), 2.3e5)):
+        assert about < least(*sizes) < min(1.1 * about, least(*sizes, 0.95))
 
 
 @pytest.mark.essential
