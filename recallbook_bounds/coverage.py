@@ -230,7 +230,7 @@ def minimum_samples(
     error: float | None = None,
     reading_error: float = 1.0,
     learner: str = "one gradient",
-    trigger_in_values: bool = False,
+    trigger_in_values: bool | None = None,
 ) -> float:
     r"""Count the sequences that every reader of the initial gradient needs (cor-bound, chapter 8),
     or that three steps need (thm-three-need): the larger of two needs, one of which is coverage.
@@ -241,7 +241,7 @@ def minimum_samples(
     for $N<d$ see :func:`recallbook_bounds.information.information_samples`) and $\mu$ from
     :func:`unseen_allowed`. For all facts, $V\ll N\ll LV$ and large $d<V$ the first is about
     $2LV^2(\log V-1)/d^2$, the second about $V\log V$. For three steps mean bias takes the place of
-    information: about $8\sqrt3(\alpha-\frac34)L^2\sqrt V/d^{3/2}$ (:func:`mean_bias_samples`).
+    information: about $6.6\sqrt{\alpha-\frac12}\,L^2\sqrt V/d^{3/2}$ (:func:`mean_bias_samples`).
 
     Parameters
     ----------
@@ -260,10 +260,12 @@ def minimum_samples(
         its noise. Has no meaning at $L=1$, where there is no noise: only coverage is left.
     learner : str
         ``"one gradient"``: any reader of it. ``"three steps"``: the three steps of the early-phase
-        limit with Gaussian embeddings, the trigger in the values or not; ``accuracy`` is then that on
-        fresh sequences, and ``error`` asks for $1-\delta$ of it on average. Equal facts and loss
-        weights, sequences drawn independently (not balanced), no output bias. With the MLP coverage
-        alone.
+        limit with Gaussian embeddings; ``accuracy`` is then that on fresh sequences, and ``error``
+        asks for $1-\delta$ of it on average. Equal facts and loss weights, sequences drawn
+        independently (not balanced), no output bias. With the MLP coverage alone.
+    trigger_in_values : bool or None
+        For three steps; ``None``: what holds for both. With it, label frequencies are asked, too,
+        where every sequence is proved to lock (cor-label-frequencies).
 
     Returns
     -------
@@ -290,7 +292,9 @@ def minimum_samples(
     """
     seq_len, dim = check_size("seq_len", seq_len), check_size("dim", dim)
     information.check_noise(reading_error)
-    flag = check_flag("trigger_in_values", trigger_in_values)
+    flags = [False, True]
+    if trigger_in_values is not None:
+        flags = [check_flag("trigger_in_values", trigger_in_values)]
     shown = coverage_samples(vocab, accuracy, error=error)
     if check_choice("learner", learner, LEARNERS) == "one gradient":
         told = information.information_samples(
@@ -301,7 +305,14 @@ def minimum_samples(
     shown = coverage_samples(vocab, mean)
     if width is not None or shown < vocab:  # what is proved of mean bias holds from V on
         return shown
-    found = max(shown, mean_bias_samples(vocab, seq_len, dim, mean, flag))
+    return min(_three_steps((vocab, seq_len, dim), mean, shown, flag) for flag in flags)
+
+
+def _three_steps(of: tuple[int, int, int], accuracy: float, shown: float, flag: bool) -> float:
+    """Count what three steps need of sequences, at least ``shown``, with the trigger in the values
+    or without."""
+    vocab, seq_len, dim = of
+    found = max(shown, mean_bias_samples(*of, accuracy, flag))
     if not flag or vocab < 216 or seq_len == 1:
         return found
     # where every sequence is proved to lock from here on, accuracy is recall with perfect attention
@@ -309,7 +320,7 @@ def minimum_samples(
     log = closed_form.union(vocab, STRAY, closed_form.OF_LOCK_ON)
     if closed_form.lock_on(closed_form.constants({**sizes, closed_form.Lambda: log})) <= 1:
         many = {**sizes, N_plus: STEP * found}
-        while closed_form.constants(many, label_frequencies)[R] < mean - STRAY:
+        while closed_form.constants(many, label_frequencies)[R] < accuracy - STRAY:
             found *= STEP
             many |= {N: found, N_plus: STEP * found}
     return found

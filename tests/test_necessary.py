@@ -69,7 +69,9 @@ class Draw:
         total, along = pulls @ self.keys @ a, np.array(self.means) @ a
         self.total, self.others = total, total - along @ (pulls * share)
         self.facts = total - self.others - loud @ loud * along.mean(axis=1)
-        own = (table[first] - table[second]) @ a / 2**0.5 if pair else a @ a / (1 - 1 / vocab) ** 0.5
+        own = (
+            (table[first] - table[second]) @ a / 2**0.5 if pair else a @ a / (1 - 1 / vocab) ** 0.5
+        )
         rest = np.square(x).mean() - own**2 / vocab
         self.main = (1 - 1 / length) * rest * (loud @ loud)
         self.margins = np.einsum(
@@ -309,6 +311,13 @@ def test_label_frequencies_are_necessary_where_every_sequence_locks():
     least = partial(rb.minimum_samples, learner="three steps", trigger_in_values=True)
     for sizes, about in (((10**6, 1000, 10**5), 1.3e8), ((10**5, 1000, 10**4), 2.3e5)):
         assert about < least(*sizes) < min(1.1 * about, least(*sizes, 0.95))
+
+
+def test_without_a_model_it_is_what_both_need():
+    least = partial(rb.minimum_samples, 10**6, learner="three steps")
+    for length, dim in ((10**3, 10**5), (10**5, 10**4)):
+        plain, marked = (least(length, dim, trigger_in_values=flag) for flag in (False, True))
+        assert least(length, dim) == min(plain, marked) < 0.6 * max(plain, marked)
 
 
 @pytest.mark.essential

@@ -8,7 +8,6 @@ corner of the range of the theorem, which is a polyhedron there (:func:`corners`
 
 from __future__ import annotations
 
-import math
 from functools import cache
 from typing import Any
 
@@ -58,14 +57,14 @@ def corners(trigger_in_values: bool) -> Array:
         cf.Lambda: LOG,
         cf.Lambda_prime / cf.Lambda: 1,
         d**2 / (V * cf.Lambda): DIM_SQUARE[trigger_in_values],
-        **{1 / size: math.exp(-FAR) for size in SIZES},
     }
     for law in laws(trigger_in_values).values():
         least[N / (cf.Lambda_prime**2 * law)] = SAMPLES[trigger_in_values]
     powers = [[float(product.as_powers_dict()[size]) for size in SIZES] for product in least]
-    halves = np.column_stack([-np.array(powers), np.log([*least.values()])])
+    walls = np.column_stack([-np.array(powers), np.log([*least.values()])])
+    ends = np.column_stack([np.eye(len(SIZES)), np.full(len(SIZES), -FAR)])
     inside = np.array([30.0, 5, 27, 100, 4, 6])
-    return np.asarray(HalfspaceIntersection(halves, inside).intersections)
+    return np.asarray(HalfspaceIntersection(np.vstack([walls, ends]), inside).intersections)
 
 
 @cache
@@ -78,19 +77,24 @@ def edge(trigger_in_values: bool) -> dict[sp.Symbol, float]:
 
 def largest(part: sp.Expr, trigger_in_values: bool) -> float:
     """An upper bound of a part over the range of the theorem."""
-    worst, sizes = edge(trigger_in_values), np.exp(corners(trigger_in_values)).T
-    values: dict[sp.Symbol, Any] = dict(zip(SIZES, sizes, strict=True))
+    at = dict(zip(SIZES, np.exp(corners(trigger_in_values)).T, strict=True))
+    return float(np.max(upper(part, trigger_in_values, at)))
+
+
+def upper(part: sp.Expr, trigger_in_values: bool, at: dict[sp.Symbol, Any]) -> Any:
+    """A bound of a part that is made of powers, at values of ``SIZES``."""
+    worst, values = edge(trigger_in_values), dict(at)
     values |= {s: worst[s] for s in (tau, cf.p_minus, cf.q_minus, cf.h_2, cf.m_minus)}
     values[cf.lam] = values[cf.Lambda]
     # Delta = 2 eps + eps^2 + (1 - 2 eps) / (2 V), and eps is at most 1/17 and at least 1/sqrt(V)
-    values[cf.Delta] = 2.1 * np.sqrt(values[cf.Lambda] / values[d])
+    values[cf.Delta] = 2.1 * (values[cf.Lambda] / values[d]) ** 0.5
     more = cf.definitions()[cf.f_plus] - 1
     above = {1 / (L - 1): 2 / L, L - 1: L, 1 / (V - 1): 1.0002 / V, cf.f_plus - 1: more}
     above |= {2 * cf.f_plus - 1: 1 + 2 * more, sp.exp(-cf.Lambda_prime): 1 / N**2}
     for symbol, definition in cf.definitions().items():
         if symbol not in values:
             values[symbol] = numeric(definition.xreplace(above))(values)
-    return float(np.max(numeric(part.xreplace(above))(values)))
+    return numeric(part.xreplace(above))(values)
 
 
 @cache
