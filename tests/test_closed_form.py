@@ -34,9 +34,7 @@ WIDE = [(30, 3, 2500, 2000, 0), (30, 3, 2500, 2000, 1)]
 SEEDS = (0, 1)
 POSITIVE = {"shortest", "key of the trigger", "rarest", "all counts", "signal", "right overlap"}
 BOOK = Path(__file__).parent.parent / "book"
-PAGE = "".join(
-    (BOOK / f"{name}.md").read_text(encoding="utf-8") for name in ("proofs", "proofs_margins")
-)
+PAGE = (BOOK / "proofs.md").read_text(encoding="utf-8")
 
 
 @cache

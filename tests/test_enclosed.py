@@ -1,6 +1,7 @@
 """Constants of the proofs in interval arithmetic, over the package's own expressions: what holds
 here holds in spite of rounding. Moments of counts as polynomials."""
 
+import itertools
 import math
 
 import numpy as np
@@ -40,7 +41,7 @@ def recalls(values, rarest):
     x = [*(float(rarest.b) * (1 - np.linspace(1, 0, cf.LEVELS + 1)[:-1] ** 2)), rarest.b]
     mean, uneven = values[N] / values[V], values[tau] * values[cf.c_plus]
     found = [values[cf.p_minus].a > 0]
-    for above, level in zip(x, x[1:], strict=False):
+    for above, level in itertools.pairwise(x):
         rare = enclosed(cf.definitions()[cf.f_minus])({cf.theta: iv.mpf(level) / mean})
         right = enclosed(cf.definitions()[cf.q_minus])({**values, cf.f_minus: rare})
         square = right**2 + values[cf.R] + values[cf.f_plus] ** 2 * values[cf.h_2] / 2
@@ -93,7 +94,7 @@ def test_the_normal_distribution_is_enclosed():
 def test_a_line_is_below_the_normal_tail():
     """Step 2 of thm-mean-bias: 1/4 - y/8 on [0, 2], in cells, as both sides fall."""
     ends = [iv.mpf(k) / 250 for k in range(501)]
-    assert min((normal(-b) - (2 - a) / 8).a for a, b in zip(ends, ends[1:], strict=False)) > 0
+    assert min((normal(-b) - (2 - a) / 8).a for a, b in itertools.pairwise(ends)) > 0
 
 
 def test_a_parabola_is_below_both_signs():
