@@ -199,7 +199,7 @@ def label_frequencies() -> dict[sp.Symbol, sp.Expr]:
     r"""Give $R$, which bounds expected recall with perfect attention from above, trigger in the
     values, at every number of sequences from $N\ge V$ to $N_+$, and what it is made of, in order
     (thm-label-frequencies, eq-necessary-labels): $r$ is the scaled right weight that half of the
-    facts exceed only by rare events."""
+    facts exceed only by rare events. Not a number where $r^2>d$, of which nothing is said."""
     often = 2 * sp.log(V) * V / N
     wide = 1 + root(2) * eps
     level = sp.Max(0, (r + root(2 * d / V)) * wide - sp.S.Half)

@@ -326,3 +326,23 @@ def test_the_page_prints_the_formulas():
     formulas = coverage.mean_bias(), coverage.many_tokens(), coverage.label_frequencies()
     printed = [f"{sp.latex(symbol)}&={sp.latex(e)}" for of in formulas for symbol, e in of.items()]
     assert [formula for formula in printed if formula not in page] == []
+
+
+@pytest.mark.essential
+@either("flag")
+@pytest.mark.parametrize("vocab", [2, 3, 4, 216, 3000])
+def test_at_the_edges_of_the_sizes(vocab, flag):
+    """One token, one dimension, more of them than facts: coverage at least, the mean of both."""
+    least = partial(rb.minimum_samples, learner="three steps", trigger_in_values=flag)
+    shown = coverage.coverage_samples(vocab, 0.9)
+    for length, dim in itertools.product((1, 2, 10**6), (1, 2, vocab, 9 * vocab)):
+        found = least(vocab, length, dim)
+        assert shown <= found < math.inf
+        assert found <= least(vocab, length, dim, 0.95)
+        assert length > 1 or found == shown
+        at = {V: vocab, d: dim, N: max(2.0 * vocab, 8), coverage.N_plus: 3.0 * vocab}
+        # nan where r^2 > d, which excludes nothing
+        assert (
+            vocab < 216
+            or not closed_form.constants(at, coverage.label_frequencies)[coverage.R] < 0.5
+        )
