@@ -12,8 +12,9 @@ import http.server
 import os
 import re
 import threading
+import tomllib
 from collections import Counter, defaultdict
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 from conftest import CHROMIUM, ROOT
@@ -386,6 +387,25 @@ def test_search_finds_a_word_of_each_chapter(html, browser, address):
         assert [page.evaluate(FOUND, word) for word in ("__proto__", "constructor")] == [[], []]
     assert {
         stem: rarest[stem] for stem, pages in found.items() if f"notebooks/{stem}" not in pages
+    } == {}
+
+
+FIRST = (
+    "() => [...document.querySelectorAll('#search-results li > a')].slice(0, 3).map(a => a.href)"
+)
+
+
+def test_search_shows_the_right_page_among_the_first_three(browser, address):
+    wanted = tomllib.loads((ROOT / "tests" / "searches.toml").read_text(encoding="utf-8"))["wanted"]
+    with browser.new_context() as context:
+        tab, found = Tab(context), {}
+        for words in wanted:
+            page = tab.open(f"{address}search.html?{urlencode({'q': words})}")
+            page.wait_for_function("() => Search.status?.innerText")  # all results are shown
+            found[words] = [urlsplit(url).path[1:] for url in page.evaluate(FIRST)]
+    assert len(wanted) >= 30
+    assert {
+        words: found[words] for words, page in wanted.items() if f"{page}.html" not in found[words]
     } == {}
 
 

@@ -166,18 +166,16 @@ function addExcerpts() {
   const results = document.getElementById('search-results');
   if (!results) return;
   const root = document.documentElement.dataset.content_root;
-  document.body.append(Object.assign(document.createElement('script'), {src: `${root}_static/excerpts.js`, onload: () => {
-    const terms = (new URLSearchParams(location.search).get('q') ?? '').toLowerCase().split(/[^\p{L}\p{N}_]+/u)
-      .filter(Boolean).sort((a, b) => b.length - a.length);
-    const show = () => {
-      for (const item of results.querySelectorAll('li:not(:has(> p, > span))')) {
-        const page = new URL(item.querySelector('a').href).pathname.slice(new URL(root, location).pathname.length).replace(/\.html$/, '');
-        const text = PAGE_TEXTS[decodeURI(page)];
-        if (text) item.append(Object.assign(document.createElement('p'), {className: 'context', textContent: excerpt(text, terms)}));
-      }
-    };
-    new MutationObserver(show).observe(results, {childList: true, subtree: true});
-    show();
-  }}));
+  const terms = (new URLSearchParams(location.search).get('q') ?? '').toLowerCase().split(/[^\p{L}\p{N}_]+/u)
+    .filter(Boolean).sort((a, b) => b.length - a.length);
+  const show = () => {
+    for (const item of results.querySelectorAll('li:not(:has(> p, > span))')) {
+      const page = new URL(item.querySelector('a').href).pathname.slice(new URL(root, location).pathname.length).replace(/\.html$/, '');
+      const text = PAGE_TEXTS[decodeURI(page)];
+      if (text) item.append(Object.assign(document.createElement('p'), {className: 'context', textContent: excerpt(text, terms)}));
+    }
+  };
+  new MutationObserver(show).observe(results, {childList: true, subtree: true});
+  show();
 }
 addEventListener('DOMContentLoaded', addExcerpts);
