@@ -113,6 +113,10 @@ CUT = """() => {
 }"""
 SCROLLING = 30  # tables and formulas in half of the pages
 HEIGHT = "() => document.querySelector('article, main, body').getBoundingClientRect().height"
+WEIGHT = """() => [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
+  .reduce((sum, entry) => sum + entry.decodedBodySize, 0)"""
+HEAVIEST = 2_500_000  # bytes that the first view of a page takes, uncompressed
+HEAVIER = {"book/explorer.html": 3_000_000}  # the table of its predictions is most of it
 TALLEST = 15_000  # pixels: a page is read, not scrolled
 LONGER = {
     "notebooks/appendix_12_ladder.html": 18_500
@@ -200,6 +204,7 @@ class Tab:
         seen["raw TeX"] += page.evaluate(UNRENDERED) + page.evaluate(MATH_ERRORS)
         seen["formulas"] = page.locator("mjx-container").count()
         seen["height"] = page.evaluate(HEIGHT)
+        seen["weight"] = page.evaluate(WEIGHT)
         for look in LOOKS if judged or SCREENSHOTS else DAILY:
             if look != "desktop":
                 self.put_on(look)
@@ -312,6 +317,10 @@ class Pages:
         scrolling = complaints(visits, "scrolls")
         assert sum(map(len, scrolling.values())) <= SCROLLING, scrolling
 
+    def test_no_page_is_too_heavy(self, visits):
+        heavy = {page: seen["weight"] for page, seen in visits.items()}
+        assert {page for page in heavy if heavy[page] > HEAVIER.get(page, HEAVIEST)} == set(), heavy
+
     def test_no_page_is_too_long(self, visits):
         long = {
             page: seen["height"]
@@ -407,6 +416,19 @@ def test_search_shows_the_right_page_among_the_first_three(browser, address):
     assert {
         words: found[words] for words, page in wanted.items() if f"{page}.html" not in found[words]
     } == {}
+
+
+def test_a_missing_page_leads_back_and_icons_are_drawn(html, browser, address):
+    with browser.new_context() as context:
+        context.route("**/nowhere.html", lambda route: route.fulfill(path=html / "404.html"))
+        page = Tab(context).open(f"{address}notebooks/nowhere.html")
+        page.get_by_role("link").click()
+        page.wait_for_url(f"{address}book/index.html")
+        drawn = page.evaluate(
+            "() => [...document.querySelectorAll('i[class*=fa-]')].map(i => getComputedStyle(i, '::before').content)"
+        )
+        assert len(drawn) > 10 and "none" not in drawn
+        assert page.evaluate("() => document.fonts.load('900 1rem \"Font Awesome 6 Free\"')")
 
 
 @pytest.fixture(scope="module")
