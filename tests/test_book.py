@@ -297,8 +297,26 @@ def test_the_map_of_chapters_says_what_each_needs():
     assert arrows == boxes, "book/images/chapters.svg or a chapter's box"
 
 
-def test_tables_of_cells_are_numbered(html):
-    for path in sorted((html / "notebooks").glob("*.html")):
-        captions = parsed(path).article.select(".table-caption")
-        numbers = [re.match(r"Table (\d+)\. ", caption.get_text())[1] for caption in captions]
-        assert numbers == [str(k + 1) for k in range(len(captions))], path.name
+KINDS = {
+    "table": (".table-caption", r"Table (\d+)\.(\d+)\. "),
+    "figure": ("figcaption .caption-number", r"Fig\. (\d+)\.(\d+) "),
+    "formula": (".eqno", r"\((\d+)\.(\d+)\)"),
+    "exercise": ("div.exercise .caption-number", r"Exercise (\d+)\.(\d+)"),
+    "theorem": ("div.theorem .caption-number", r"Theorem (\d+)\.(\d+)"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_numbered_counts_by_chapter(html, kind):
+    place, form = KINDS[kind]
+    found = {}
+    for path in (html / "notebooks").glob("*.html"):
+        chapter = int(re.search(r"\d\d", path.stem)[0])
+        for element in parsed(path).article.select(place):
+            number = re.match(form, element.get_text())
+            assert number and int(number[1]) == chapter, (path.name, element.get_text())
+            found.setdefault(chapter, []).append(int(number[2]))
+    assert len(found) >= 2
+    for chapter, numbers in found.items():
+        assert len(numbers) == len(set(numbers)), (chapter, sorted(numbers))

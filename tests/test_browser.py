@@ -90,7 +90,7 @@ SIDEWAYS = """() => {
     .slice(0, 3).map(e => e.outerHTML.slice(0, 100));
   return moved > 0 ? [`scrolls by ${moved} pixels`, ...widest] : [];
 }"""
-# What ends beyond the box that clips it, by kind. On a phone a table or formula may: it `scrolls`, if
+# What ends beyond the box that clips it, by kind. On a phone a figure, table or formula may: it `scrolls`, if
 # the keyboard reaches its box and a fading edge says that there is more.
 CUT = """() => {
   const kinds = {figure: 'img, svg[role=img]', caption: 'figcaption, caption, .table-caption', table: 'table',
@@ -105,7 +105,7 @@ CUT = """() => {
     const inside = box.right <= start + room.clientWidth + 1.5 && box.left >= start - 1.5;
     if (inside || !e.checkVisibility()) continue;
     const cued = room.tabIndex === 0 && getComputedStyle(room).maskImage !== 'none';
-    const scrolls = innerWidth < 600 && cued && ['table', 'formula'].includes(kind);
+    const scrolls = innerWidth < 600 && cued && ['table', 'formula', 'figure'].includes(kind);
     const text = (e.closest('figure, table, p') ?? e).textContent.trim().slice(0, 60);
     found.push(`${scrolls ? 'scrolls' : 'cut'}: ${kind}: ${text}`);
   }
