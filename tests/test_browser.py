@@ -18,6 +18,7 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 from conftest import CHROMIUM, ROOT
+from figures import text_sizes
 from test_latex_outputs import MACROS, configured_macros, listed_macros
 
 AXE = ROOT / "tests" / "vendor" / "axe.min.js"
@@ -111,7 +112,18 @@ CUT = """() => {
   }
   return found;
 }"""
-SCROLLING = 30  # tables and formulas in half of the pages
+SCROLLING = 45  # figures, tables and formulas in half of the pages
+# Letters of drawings: of an image its address and width, of others the text and its size.
+LETTERS = """() => [...document.querySelectorAll('article figure img[src$=".svg"], article svg text')]
+  .filter(e => e.checkVisibility()).map(e => e.matches('img') ? [e.src, e.getBoundingClientRect().width]
+    : [e.textContent, parseFloat(getComputedStyle(e).fontSize) * e.getScreenCTM().a])"""
+SMALLEST = 9  # pixels that a letter of a figure has on a phone
+BOX = "() => document.querySelector('.admonition:has(> details.costs)')?.getBoundingClientRect().height ?? 0"
+# boxes at the head of a chapter that fill more than half a screen: their answers are too long
+LONG_BOXES = {
+    "notebooks/08_lower_bounds.html": 520,
+    "notebooks/12_what_survives.html": 620,
+}
 HEIGHT = "() => document.querySelector('article, main, body').getBoundingClientRect().height"
 WEIGHT = """() => [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
   .reduce((sum, entry) => sum + entry.decodedBodySize, 0)"""
@@ -211,6 +223,9 @@ class Tab:
             seen["sideways"] += [f"{look}: {line}" for line in page.evaluate(SIDEWAYS)]
             for line in page.evaluate(CUT):
                 seen[line.split(": ")[0]].append(f"{look}: {line}")
+            if look == "phone":
+                seen["letters"] = [*self.small_letters()]
+                seen["box"] = page.evaluate(BOX)
             seen["dark"] += [look] * (
                 page.evaluate("() => document.documentElement.dataset.theme") == "dark"
             )
@@ -227,6 +242,16 @@ class Tab:
                     f"{look}: {line}" for line in page.evaluate(VIOLATIONS, AXE_OPTIONS[look])
                 ]
         return seen
+
+    def small_letters(self):
+        """Drawings with letters that are too small to read, and their size in pixels."""
+        for what, size in self.page.evaluate(LETTERS):
+            sizes = [size]
+            if what.endswith(".svg"):
+                drawing = self.page.context.request.get(what).text()
+                sizes = [share * size for share in text_sizes(drawing)]
+            if sizes and min(sizes) < SMALLEST:
+                yield f"{what}: {min(sizes):.1f}"
 
 
 @pytest.fixture(scope="module")
@@ -340,6 +365,14 @@ class JudgedPages(Pages):
             page: seen["dark"] for page, seen in visits.items() if seen["dark"] != ["dark"]
         } == {}
         assert complaints(visits, "violations") == {}, "look: rule of axe: element"
+
+    def test_a_phone_shows_letters_and_answers(self, visits):
+        assert complaints(visits, "letters") == {}, (
+            "pixels, of which 9 can be read: book/_ext/figures.py"
+        )
+        half = LOOKS["phone"]["viewport"]["height"] / 2
+        long = {page: seen["box"] for page, seen in visits.items()}
+        assert {page for page in long if long[page] > LONG_BOXES.get(page, half)} == set(), long
 
 
 # Classes, because pytest-xdist with `--dist loadscope` keeps a class, or what is left of a module,
@@ -481,7 +514,9 @@ FAULTY = r"""<!doctype html><html lang="en"><head><title>Faulty</title><style>
 <div class="wide">wide</div><p class="dim">dim</p><p>\(\href{#}{x}\)</p>
 <pre><span class="faint">=</span> <span class="faint">so</span> <span class="faint">on</span></pre>
 <div style="width: 100px; overflow-x: auto">\[x + x + x + x + x + x + x + x + x\]</div>
-<img src="missing.png"><table class="wide"><tr><td>t</td></tr></table><button></button><div style="height: TALLESTpx"></div>
+<img src="missing.png">
+<svg viewBox="0 0 900 9"><text font-size="10">s</text></svg>
+<table class="wide"><tr><td>t</td></tr></table><button></button><div style="height: TALLESTpx"></div>
 <script>console.error("broken")</script></article></body></html>"""
 
 
@@ -503,7 +538,7 @@ def test_a_faulty_page_is_noticed(tmp_path, browser):
     ]
     assert set(texts) <= set(seen["raw TeX"])
     assert "broken" in "".join(seen["console"])
-    assert seen["height"] > TALLEST
+    assert seen["height"] > TALLEST and [line[:3] for line in seen["letters"]] == ["s: "]
     assert {line[:12] for line in seen["cut"]} >= {"desktop: cut", "phone: cut: "}
     assert {line.split(": ")[0] for line in seen["sideways"]} == {"phone"}
     rules = ["image-alt", "button-name", "aria-hidden-focus", "scrollable-region-focusable"]

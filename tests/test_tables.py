@@ -1,8 +1,7 @@
 """Tables: what is written for each kind of entry, and that page and plain text say the same."""
 
-import json
-import re
-
+import measure
+import nbformat
 import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
@@ -33,25 +32,6 @@ def test_signs_and_powers_are_those_of_print():
     assert [*found.frame["10⁻⁶ x"]] == shown
 
 
-CHOSEN = {"lock-on", "reading error c", "decay"}  # columns of values that the table is asked for
-NUMBER = re.compile(r"[−-]?[\d,]*\.?\d+(?: ?%)?")
-TYPED = re.compile(r"(?<![\w.)\]])-\.?\d|\d[eE][+-]?\d|\^|\b(?:True|False|None|nan|inf)\b")
-
-
-def faults(table):
-    """What of a stored table is typed, not typeset, and columns whose digits differ."""
-    rows = [[cell.get_text() for cell in row.find_all(["td", "th"])] for row in table("tr")]
-    found = [text for row in [[table.caption.get_text()], *rows] for text in row if TYPED.search(text)]
-    for name, *column in zip(*rows, strict=True):
-        digits = {len(text.rstrip(" %").partition(".")[2]) for text in column}
-        if name not in CHOSEN and all(map(NUMBER.fullmatch, column)) and len(digits) > 1:
-            found.append(f"{name}: {column}")
-    return found
-
-
 @pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda p: p.stem)
 def test_stored_tables_are_typeset(path):
-    outputs = [o for cell in json.loads(path.read_text("utf-8"))["cells"] for o in cell.get("outputs", [])]
-    pages = ["".join(output.get("data", {}).get("text/html", "")) for output in outputs]
-    tables = [one for page in pages for one in BeautifulSoup(page, "html.parser")("table")]
-    assert [fault for table in tables for fault in faults(table)] == []
+    assert [*measure.faults_of_tables(nbformat.read(path, as_version=4))] == []

@@ -59,9 +59,7 @@ def with_numbers(text, chapter, count):
     def numbered(match):
         number = next(count)
         name = f"table-{chapter}-{number}"
-        return (
-            f'<p class="table-caption" id="{name}"><strong>Table {chapter}.{number}.</strong> '
-        )
+        return f'<p class="table-caption" id="{name}"><strong>Table {chapter}.{number}.</strong> '
 
     return re.sub('<p class="table-caption">', numbered, text)
 

@@ -8,7 +8,9 @@ from pathlib import Path
 LEAST = 9.05  # pixels
 IMAGE = re.compile(r'<img (?=[^>]*src="([^"]*\.svg)")')
 # Matplotlib draws letters as shapes of 100 units; what stands inside such a group is an index.
-LETTERS = r'<g (?:style="[^"]*" )?transform="translate\([^)]*\)(?: rotate\([^)]*\))? scale\(([\d.]+) -'
+LETTERS = (
+    r'<g (?:style="[^"]*" )?transform="translate\([^)]*\)(?: rotate\([^)]*\))? scale\(([\d.]+) -'
+)
 
 
 def text_sizes(drawing):
