@@ -4,9 +4,9 @@ of the built book.
 Words are those that a reader of the page sees, without formulas, code, tables and figures: in the
 main line, which is what stands open, and in what is folded. Letters are those of the formulas that
 stand open. A code line is open where the page shows it unasked. Heights are in pixels, of a window
-1440 wide, as Chromium lays out _build/html: of the page, of its first picture's top, and of text
-before the first picture; they are left out where Chromium is missing. The last line is the count of
-earlier versions, of the sources' pieces between spaces, formulas included."""
+1440 wide, as Chromium lays out _build/html: of the page, and down to its first picture; they are
+left out where Chromium is missing. The old count, printed last, is of the sources' pieces between
+spaces, formulas included."""
 
 import re
 import shutil
@@ -115,7 +115,7 @@ def reading_minutes(notebook):
     return 5 * round(minutes / 5)
 
 
-# the height of the page, and where the first picture that is seen starts (0: there is none)
+# the height of the page, and how far down its first picture is (0: there is none)
 LAID_OUT = """() => {
   const article = document.querySelector('article').getBoundingClientRect();
   const tops = [...document.querySelectorAll('article :is(figure img, figure svg, .model-figure svg, canvas)')]
