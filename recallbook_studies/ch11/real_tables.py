@@ -165,8 +165,9 @@ def row(key: Case) -> dict[str, Any]:
     setting, report = setting_of(case, table.shape[1]), examine(table)
     sides = ("input", "output") if case.side == "tied" else (case.side,)
     given = dict.fromkeys(sides, table)
-    seeds = UNEVEN_SEEDS if case.labels != "equal" else SEEDS
-    draws = [simulate(setting, seed, test_samples=4000, embeddings=given) for seed in range(seeds)]
+    count = UNEVEN_SEEDS if case.labels != "equal" else SEEDS
+    seeds = range(1000 * case.subset, 1000 * case.subset + count)
+    draws = [simulate(setting, seed, test_samples=4000, embeddings=given) for seed in seeds]
     found = predict(setting, warn=False, embeddings=given)
     made: dict[str, Any] = {**case._asdict(), "place": case.place, "dim": table.shape[1]}
     made |= {name: getattr(report, name) for name in ("pair_dim", "mean_share", "length_variance")}
@@ -175,3 +176,20 @@ def row(key: Case) -> dict[str, Any]:
         made |= {name: interval.mean, f"{name}_half": float(interval.high - interval.mean)}
         made[f"{name}_predicted"] = getattr(found, name)
     return made | {"error": found.error}
+
+
+def compared(rows: pd.DataFrame, outcome: str = "accuracy") -> dict[str, float]:
+    """How far predictions are from means over seeds: mean, nine in ten, worst."""
+    miss = (rows[f"{outcome}_predicted"] - rows[outcome]).abs()
+    return {"mean": miss.mean(), "nine in ten": miss.quantile(0.9), "worst": miss.max()}
+
+
+def centre(rows: pd.DataFrame, **case: Any) -> pd.DataFrame:
+    """Means over subsets at V, L and N of the centre, by table and what ``case`` leaves free."""
+    middle = rows[(rows["labels"] == "equal") & (rows["seq_len"] == LENGTH)]
+    middle = middle[middle["vocab"] == middle["table"].map(lambda name: SOURCES[name][2])]
+    for column, value in {"ratio": RATIO, "trigger_in_values": False, **case}.items():
+        middle = middle[middle[column] == value]
+    columns = [*OUTCOMES, *(f"{name}_predicted" for name in OUTCOMES), "dim", "pair_dim"]
+    by = [name for name in ("table", "change", "side") if name not in case]
+    return middle.groupby(by, sort=False)[[*columns, "mean_share", "length_variance"]].mean()

@@ -82,4 +82,4 @@ PROPERTIES: dict[str, Change] = {
     "clusters": random_directions,
     "lengths": random_lengths,
 }
-REMEDIES: dict[str, Change] = {"centred": centred, "whitened": whitened, "unit rows": unit_rows}
+REMEDIES: dict[str, Change] = {"whitened": whitened, "unit rows": unit_rows}  # beside centring
