@@ -1,24 +1,74 @@
-"""What reading costs: `python book/measure.py` prints words, open code lines, and page heights of
-the built book.
+"""What reading costs: `python book/measure.py` prints words, letters, open code lines, and heights
+of the built book.
 
-Words are those of a notebook's text, without exercises, and of a page's Markdown. A code line is
-open where the page shows it unasked. Heights are of a window 1280 pixels wide, as Chromium lays out
-_build/html; they are left out where either is missing."""
+Words are those that a reader of the page sees, without formulas, code, tables and figures: in the
+main line, which is what stands open, and in what is folded. Letters are those of the formulas that
+stand open. A code line is open where the page shows it unasked. Heights are in pixels, of a window
+1440 wide, as Chromium lays out _build/html: of the page, and down to its first picture; they are
+left out where Chromium is missing. The old count, printed last, is of the sources' pieces between
+spaces, formulas included."""
 
 import html
 import re
 import shutil
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
+from bs4 import BeautifulSoup
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
+HIDDEN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 EXERCISES = re.compile(r"(?ms)^:::\{(?:exercise|solution)\}.*?^:::$")
+NO_WORDS = ".math, table, figure, .cell, .model-figure, .stepper-text, .headerlink, script, style, svg, form"
+FOLDED = ".dropdown > :not(.admonition-title), details > :not(summary)"
+WINDOW = {"width": 1440, "height": 900}
+PATIENCE = 120_000  # milliseconds: a busy machine is no fault of the page
 
 
-def words(path):
+@dataclass
+class Page:
+    """What a reader meets on one page."""
+
+    open_words: int
+    folded_words: int
+    paragraphs: list[str]  # of the main line, longest first
+    tables: int  # in the main line
+    figures: int
+    letters: list[str]
+
+
+def words(text):
+    """Words of a text as a reader counts them: what has a letter or a digit."""
+    return len(re.findall(r"\S*\w\S*", text))
+
+
+def page(source):
+    """What stands open on a built page, and what is folded."""
+    article = BeautifulSoup(source, "html.parser").article
+    tables, figures = (
+        sum(not one.find_parent(folded) for one in article.select(kind))
+        for kind in ("table", "figure, .model-figure")
+    )
+    shown = [one.get_text() for one in article.select(".math") if not one.find_parent(folded)]
+    found = set().union(*map(letters_of, shown))
+    for one in article.select(NO_WORDS):
+        one.decompose()
+    total = words(article.get_text(" "))
+    for one in article.select(FOLDED):
+        one.extract()
+    paragraphs = sorted((one.get_text(" ") for one in article.select("p")), key=words)
+    stands_open = words(article.get_text(" "))
+    return Page(stands_open, total - stands_open, paragraphs[::-1], tables, figures, sorted(found))
+
+
+def folded(element):
+    """Whether what it holds is seen only when asked for."""
+    return element.name == "details" or "dropdown" in element.get("class", ())
+
+
+def old_count(path):
     """Words of the text without exercises; mathematics counts by the pieces that spaces leave."""
     if path.suffix == ".md":
         return len(path.read_text(encoding="utf-8").split())
@@ -34,7 +84,7 @@ def code_lines(notebook):
         if cell.cell_type == "code":
             count = sum(bool(line.strip()) for line in cell.source.splitlines())
             counts[0] += count
-            counts[1] += count * (not FOLDED & set(cell.metadata.get("tags", [])))
+            counts[1] += count * (not HIDDEN & set(cell.metadata.get("tags", [])))
     return tuple(counts)
 
 
@@ -139,40 +189,56 @@ def strangers(root=ROOT):
     return found
 
 
-def heights(folder, pages):
-    """Height in pixels of each page, by name."""
-    from playwright.sync_api import sync_playwright
+# the height of the page, and how far down its first picture is (0: there is none)
+LAID_OUT = """() => {
+  const article = document.querySelector('article').getBoundingClientRect();
+  const tops = [...document.querySelectorAll('article :is(figure img, figure svg, .model-figure svg, canvas)')]
+    .filter(one => one.checkVisibility()).map(one => one.getBoundingClientRect().top + scrollY);
+  return [Math.round(article.height), Math.round(Math.min(...tops, 1e6) % 1e6)];
+}"""
 
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        tab = browser.new_page(viewport={"width": 1280, "height": 900})
-        found = {}
-        for page in pages:
-            tab.goto((folder / f"{page}.html").resolve().as_uri(), wait_until="load")
-            tab.evaluate("() => window.MathJax?.startup?.promise")
-            found[page] = tab.evaluate(
-                "() => Math.round(document.querySelector('article').getBoundingClientRect().height)"
-            )
-        browser.close()
+
+def heights(browser, addresses):
+    """(height, top of the first picture) in pixels of each page, by address."""
+    tab = browser.new_page(viewport=WINDOW)
+    tab.set_default_timeout(PATIENCE)
+    found = {}
+    for address in addresses:
+        tab.goto(address, wait_until="load")
+        tab.evaluate("() => window.MathJax?.startup?.promise")
+        found[address] = tuple(tab.evaluate(LAID_OUT))
+    tab.close()
     return found
 
 
 def main(root=ROOT):
-    built = root / "_build" / "html"
+    folder = root / "_build" / "html"
     paths = sorted([*(root / "notebooks").glob("*.ipynb"), *(root / "book").rglob("*.md")])
     names = [path.relative_to(root).with_suffix("").as_posix() for path in paths]
-    found = (
-        heights(built, [n for n in names if (built / f"{n}.html").exists()])
-        if built.is_dir()
-        else {}
-    )
-    print(f"{'page':45} {'words':>6} {'code':>5} {'open':>5} {'pixels':>7}")
+    built = {name: path for name in names if (path := folder / f"{name}.html").exists()}
+    addresses = {name: path.resolve().as_uri() for name, path in built.items()}
+    found = {}
+    if chromium := built and (shutil.which("chromium") or shutil.which("google-chrome")):
+        from playwright.sync_api import sync_playwright
+
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+            found = heights(browser, addresses.values())
+            browser.close()
+    line = "{:45} {:>6} {:>6} {:>7} {:>6} {:>7} {:>7} {:>5} {:>5} {:>6} {:>7}"
+    heads = "page words folded longest tables figures letters code open pixels picture"
+    print(line.format(*heads.split()))
+    total = [0, 0]
     for path, name in zip(paths, names, strict=True):
-        total, shown = (
-            code_lines(nbformat.read(path, as_version=4)) if path.suffix == ".ipynb" else ("", "")
-        )
-        print(f"{name:45} {words(path):6} {total:>5} {shown:>5} {found.get(name, ''):>7}")
+        seen = page(built[name].read_text("utf-8")) if name in built else Page(0, 0, [], 0, 0, [])
+        total = [total[0] + seen.open_words, total[1] + seen.folded_words]
+        code = code_lines(nbformat.read(path, 4)) if path.suffix == ".ipynb" else ("", "")
+        longest = words(seen.paragraphs[0]) if seen.paragraphs else 0
+        row = seen.open_words, seen.folded_words, longest, seen.tables, seen.figures
+        size = found.get(addresses.get(name), ("", ""))
+        print(line.format(name, *row, len(seen.letters), *code, *size))
+    print(f"all: {sum(total):,} words, {total[0]:,} of them open", end="; ")
+    print(f"old count: {sum(map(old_count, paths)):,}")
 
 
 if __name__ == "__main__":

@@ -199,3 +199,16 @@ function addExcerpts() {
   show();
 }
 addEventListener('DOMContentLoaded', addExcerpts);
+
+// A link to what is folded opens it.
+function unfold() {
+  const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!target) return;
+  for (let one = target; one; one = one.parentElement) {
+    if (one.matches('details')) one.open = true;
+    if (one.matches('.toggle-hidden')) one.querySelector('.toggle-button')?.click();
+  }
+  target.scrollIntoView();
+}
+addEventListener('load', unfold);
+addEventListener('hashchange', unfold);
