@@ -147,7 +147,8 @@ class TableReport:
         lines = [
             f"{self.rows:,} rows in {self.dim:,} dimensions; {self.repeated_rows} repeat an earlier one,"
             f" {self.zero_rows} are zero",
-            *["fewer rows than columns: rows are tokens, is the table transposed?"] * (self.rows < self.dim),
+            *["fewer rows than columns: rows are tokens, is the table transposed?"]
+            * (self.rows < self.dim),
             f"mean square length {self.mean_square_length:.4g}, relative variance {self.length_variance:.3g}"
             f" (Gaussian rows: {2 / self.dim:.3g})",
             f"share of the mean vector {self.mean_share:.3g} (random rows: {1 / self.rows:.3g})",

@@ -7,6 +7,7 @@ from jaxtyping import Float, Int64
 
 from recallbook.data.streams import stream
 
+NOT_FINITE = "not finite"
 NAMED = 3  # rows of a kind that are named
 Places = Int64[np.ndarray, " rows"]
 
@@ -25,11 +26,11 @@ def bad_rows(table: Float[np.ndarray, "rows d"]) -> dict[str, Places]:
     said of them; a row is bad once."""
     finite, filled = np.isfinite(table).all(axis=1), table.any(axis=1)
     first: dict[bytes, int] = {}
-    good = np.flatnonzero(finite & filled)
+    good = np.flatnonzero(finite & filled).tolist()
     # -0.0 + 0.0 is 0.0: equal numbers, equal bytes
     repeats = [row for row in good if first.setdefault((table[row] + 0.0).tobytes(), row) != row]
     found = {
-        "not finite": np.flatnonzero(~finite),
+        NOT_FINITE: np.flatnonzero(~finite),
         "zero": np.flatnonzero(finite & ~filled),
         "repeating an earlier one": np.array(repeats, dtype=np.int64),
     }

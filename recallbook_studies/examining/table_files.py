@@ -6,10 +6,11 @@ import json
 import math
 import os
 import re
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,15 +19,13 @@ from jaxtyping import Float64
 
 from recallbook.arguments import (
     check_flag,
-    check_optional,
-    check_seed,
     check_size,
     not_allowed,
     real_table,
 )
 from recallbook.memory_needs import require_memory
 from recallbook_studies.examining.examination import examine_needs
-from recallbook_studies.examining.rows import Places, bad_rows, named, sampled
+from recallbook_studies.examining.rows import NOT_FINITE, Places, bad_rows, named
 
 NAMES_SHOWN = 12
 # what token embeddings are called, before ".weight": GPT-2, Llama and Gemma (twice), BERT and
@@ -62,8 +61,6 @@ def read_embeddings(
     name: str | None = None,
     *,
     rows: int | slice | None = None,
-    sample: int | None = None,
-    seed: int = 0,
     drop_bad_rows: bool = False,
 ) -> Float64[np.ndarray, "rows d"]:
     """One matrix of real floating numbers from a file, in float64: rows are tokens.
@@ -76,12 +73,10 @@ def read_embeddings(
         each line, before them perhaps a line with both sizes), a model's folder, or the index of
         its shards. Never a pickle: files that hold one are refused, not run.
     name : str or None
-        Which array; ``None`` takes the only matrix, or the only one that is called as token
+        Which array; ``None`` takes the only one, or the only matrix that is called as token
         embeddings are, such as ``wte.weight`` or ``model.embed_tokens.weight``.
     rows : int, slice or None
         The first so many rows, or those from one place to another; ``None`` is all.
-    sample, seed : int or None, int
-        So many of these rows, drawn without repetition, in their order; ``None`` is all.
     drop_bad_rows : bool
         Leave out rows that are not finite, are zero, or repeat an earlier one.
 
@@ -105,57 +100,51 @@ def read_embeddings(
     array([[3., 4., 5.],
            [6., 7., 8.]])
     """
-    chosen = {"rows": rows, "sample": sample, "seed": seed, "drop_bad_rows": drop_bad_rows}
-    return read_rows(path, name, **chosen).table
+    drop = check_flag("drop_bad_rows", drop_bad_rows)
+    return read_rows(path, name, lambda count, dim: places_of(rows, count), drop).table
 
 
 def read_rows(
-    path: Any,
-    name: str | None = None,
-    *,
-    rows: int | slice | Places | None = None,
-    sample: int | None = None,
-    seed: int = 0,
-    drop_bad_rows: bool = False,
-    work: int = 2**62,
+    path: Any, name: str | None, choose: Callable[[int, int], Places], drop: bool
 ) -> TableRows:
-    """Read as :func:`read_embeddings` does, also rows at given places; without ``sample`` so many
-    that $V^2d$ is at most ``work``."""
-    seed, drop = check_seed("seed", seed), check_flag("drop_bad_rows", drop_bad_rows)
+    """Read as :func:`read_embeddings` does the rows that ``choose`` makes of both sizes."""
     arrays = {name: found for file in _files(path) for name, found in _stored(file)}
     taken, why = _chosen(name, arrays)
     file, shape, read = arrays[taken]
     if len(shape) != 2 or 0 in shape:
         allowed = "a matrix: rows and columns, at least one of each"
         raise not_allowed("name", f"of an array of shape {shape}", allowed)
-    wanted = _places(rows, shape[0])
-    check_optional(partial(check_size, largest=len(wanted)), "sample", sample)
-    most = sample or min(len(wanted), math.isqrt(work // shape[1]))
-    places = wanted[sampled(len(wanted), most, seed, 1)]
+    places = choose(*shape)
     held = shape[0] if file.suffix == ".npz" else len(places)
     require_memory(examine_needs((held, shape[1])), "the table")
-    together = len(places) == places[-1] + 1 - places[0]
+    first, last = places[[0, -1]]
+    together = last - first < len(places)
     with _whole(file):
-        found = read(slice(places[0], places[-1] + 1) if together else places)
+        found = read(slice(first, last + 1) if together else places)
     field = f"table in {file.name}"
     real_table(field, found[:0])  # refuses other numbers
     numbers = found if isinstance(found, np.ndarray) else found.double().numpy()
-    bad = bad_rows(numbers)
-    said = named({kind: places[rows] for kind, rows in bad.items()})
-    if drop:
-        kept = np.setdiff1d(np.arange(len(places)), np.concatenate([[], *bad.values()]))
-        places, numbers = places[kept], numbers[kept]
-    elif "not finite" in bad:
+    bad = {kind: places[rows] for kind, rows in bad_rows(numbers).items()}
+    if NOT_FINITE in bad and not drop:
         allowed = "finite rows: drop_bad_rows (--drop-bad-rows) leaves out what is bad"
-        raise not_allowed(field, f"with rows {said}", allowed)
-    drawn = f"a sample of {most:,} with seed {seed}, of " * (most < len(wanted))
-    part = f"{len(wanted):,} of {shape[0]:,} rows" if len(wanted) < shape[0] else ""
-    lines = [f"{taken or file.name}: {drawn}{part or f'{shape[0]:,} rows'}; {why}"]
+        raise not_allowed(field, f"with bad rows: {named(bad)}", allowed)
+    part = f"{'' if together else 'a sample of '}{len(places):,} rows from {first:,} to {last:,}"
+    lines = [f"{taken or file.name} {shape}, {why}: {part}"]
     if len(arrays) > 1:
         lines.append(f"matrices, largest first: {_listed(arrays)}")
     if bad:
-        lines.append(f"bad rows{', left out' * drop}: {said}")
+        lines.append(f"bad rows{', left out' * drop}: {named(bad)}")
+    if drop:
+        good = ~np.isin(places, [*chain(*bad.values())])
+        places, numbers = places[good], numbers[good]
     return TableRows(real_table(field, numbers), places, lines)
+
+
+def places_of(rows: int | slice | None, count: int) -> Places:
+    """Places of the rows asked for, of so many."""
+    ends = rows if isinstance(rows, slice) and rows.step is None else slice(rows)
+    stop = check_size("rows", count if ends.stop is None else ends.stop, largest=count)
+    return np.arange(check_size("rows", ends.start or 0, 0, stop - 1), stop)
 
 
 # Files
@@ -169,23 +158,22 @@ def _files(path: Any) -> list[Path]:
         raise not_allowed("path", path, allowed)
     file = Path(path)
     if file.is_dir():
-        kinds = ["safetensors.index.json", "safetensors", *(end[1:] for end in CONVERSIONS)]
-        held = next((found for kind in kinds if (found := sorted(file.glob(f"*.{kind}")))), None)
-        if not held:
-            raise not_allowed("path", str(path), "a folder with .safetensors files, or a file")
-        return [shard for one in held for shard in _files(one)]
+        for kind in (".safetensors.index.json", ".safetensors", *CONVERSIONS):
+            if held := sorted(file.glob(f"*{kind}")):
+                return [shard for one in held for shard in _files(one)]
+        raise not_allowed("path", str(path), "a folder with .safetensors files")
     if file.suffix in CONVERSIONS:
         said = f"no pickle ever, nor packed numbers; once, in Python: {CONVERSIONS[file.suffix]}"
         raise not_allowed("path", str(path), said.format(file.name))
-    if file.suffix not in {*READERS, ".json"}:
+    if file.suffix not in READERS and file.suffix != ".json":
         raise not_allowed("path", str(path), allowed)
     if not file.is_file():
         raise not_allowed("path", str(path), "a file that exists")
-    if file.suffix != ".json":
+    if file.suffix in READERS:
         return [file]
     with _whole(file):
-        shards = {file.parent / shard for shard in json.loads(file.read_bytes())["weight_map"].values()}
-    return [shard for one in sorted(shards) for shard in _files(one)]
+        shards = sorted({*json.loads(file.read_bytes())["weight_map"].values()})
+    return [one for shard in shards for one in _files(file.parent / shard)]
 
 
 def _stored(file: Path) -> Iterator[tuple[str, Stored]]:
@@ -200,17 +188,17 @@ def _npy(file: Path) -> Iterator[tuple[str, Stored]]:
 
 
 def _npz(file: Path) -> Iterator[tuple[str, Stored]]:
-    with np.load(file) as archive:
-        for name in archive.files:
-            with archive.zip.open(f"{name}.npy") as member:
-                version = np.lib.format.read_magic(member)[0]
-                header = getattr(np.lib.format, f"read_array_header_{version}_0")(member)
-            yield name, Stored(file, header[0], partial(_member, file, name))
+    with zipfile.ZipFile(file) as archive:
+        for member in archive.namelist():
+            with archive.open(member) as opened:
+                version = np.lib.format.read_magic(opened)[0]
+                shape = getattr(np.lib.format, f"read_array_header_{version}_0")(opened)[0]
+            yield member.removesuffix(".npy"), Stored(file, shape, partial(_member, file, member))
 
 
-def _member(file: Path, name: str, rows: Any) -> Any:
-    with np.load(file) as archive:
-        return archive[name][rows]
+def _member(file: Path, member: str, rows: Any) -> Any:
+    with zipfile.ZipFile(file) as archive, archive.open(member) as opened:
+        return np.lib.format.read_array(opened)[rows]
 
 
 def _safetensors(file: Path) -> Iterator[tuple[str, Stored]]:
@@ -222,9 +210,13 @@ def _safetensors(file: Path) -> Iterator[tuple[str, Stored]]:
     if len(header) > len(dict(header)):
         raise ValueError("a name twice in its header")
     arrays: Any = safe_open(file, "pt")
-    for name in arrays.keys():  # noqa: SIM118
+    for name in arrays.keys():
         shape = tuple(arrays.get_slice(name).get_shape())
-        yield name, Stored(file, shape, lambda rows, name=name: arrays.get_tensor(name)[rows])
+        yield name, Stored(file, shape, partial(_tensor, arrays, name))
+
+
+def _tensor(arrays: Any, name: str, rows: Any) -> Any:
+    return arrays.get_tensor(name)[rows]
 
 
 def _text(file: Path) -> Iterator[tuple[str, Stored]]:
@@ -277,11 +269,12 @@ def _chosen(name: str | None, arrays: dict[str, Stored]) -> tuple[str, str]:
     matrices = [one for one, stored in arrays.items() if len(stored.shape) == 2]
     usual = [one for one in matrices if one.removesuffix(".weight").split(".")[-1] in USUAL]
     reasons = {
-        "taken because it was asked for": [name] if name in arrays else [],
-        "its only array": list(arrays) if name is None else [],
-        "taken because token embeddings are called so": usual if name is None else [],
-        "its only matrix": matrices if name is None else [],
+        "the only array": [*arrays],
+        "called as token embeddings are": usual,
+        "the only matrix": matrices,
     }
+    if name is not None:
+        reasons = {"as asked for": [name] if name in arrays else []}
     for why, found in reasons.items():
         if len(found) == 1:
             return found[0], why
@@ -290,20 +283,7 @@ def _chosen(name: str | None, arrays: dict[str, Stored]) -> tuple[str, str]:
 
 def _listed(arrays: dict[str, Stored]) -> str:
     """Names and shapes, matrices before others, the largest first."""
-    by_size = sorted(arrays, key=lambda one: (len(arrays[one].shape) != 2, -math.prod(arrays[one].shape)))
-    shown = [
-        f"{one!r} ({' x '.join(f'{size:,}' for size in arrays[one].shape)})"
-        for one in by_size[:NAMES_SHOWN]
-    ]
-    more = f" and {len(arrays) - NAMES_SHOWN} more" * (len(arrays) > NAMES_SHOWN)
-    return (", ".join(shown) or "none") + more
-
-
-def _places(rows: Any, count: int) -> Places:
-    """Places of the rows asked for."""
-    if isinstance(rows, np.ndarray):
-        check_size("rows", int(rows.max()), 0, count - 1)
-        return rows
-    ends = rows if isinstance(rows, slice) and rows.step is None else slice(None, rows)
-    stop = check_size("rows", count if ends.stop is None else ends.stop, largest=count)
-    return np.arange(check_size("rows", ends.start or 0, 0, stop - 1), stop)
+    shapes = {name: stored.shape for name, stored in arrays.items()}
+    by_size = sorted(shapes, key=lambda name: (len(shapes[name]) != 2, -math.prod(shapes[name])))
+    shown = ", ".join(f"{name!r} {shapes[name]}" for name in by_size[:NAMES_SHOWN]) or "none"
+    return shown + f" and {len(arrays) - NAMES_SHOWN} more" * (len(arrays) > NAMES_SHOWN)

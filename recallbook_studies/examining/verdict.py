@@ -4,7 +4,7 @@ property of the table costs most."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,13 +13,14 @@ from tqdm import tqdm
 
 from recallbook.arguments import check_size, not_allowed
 from recallbook.data.embeddings import draw_embeddings
+from recallbook.data.streams import stream
 from recallbook.setting import Setting
 from recallbook.theory.prediction import theory_of
 from recallbook_studies.examining.examination import TableReport
 from recallbook_studies.examining.rows import bad_rows, named, sampled
 
 MOST_ROWS, SEQ_LEN, PER_FACT = 512, 16, 8  # of the setting where none is given
-NOTICED = 0.01  # of accuracy: a smaller difference is none
+NOTICED = 0.02  # of accuracy: predictions are right to half of it
 
 Table = Float64[np.ndarray, "rows d"]
 Change = Callable[[Table], Table]
@@ -35,83 +36,78 @@ def equal_lengths(table: Table) -> Table:
     return np.asarray(table / np.linalg.norm(table, axis=1, keepdims=True))
 
 
-def even_spectrum(table: Table) -> Table:
-    """Give all directions that vary the same variance about the mean, which stays."""
-    sizes, axes = np.linalg.eigh(np.cov(table.T, bias=True))
+def random_spectrum(table: Table) -> Table:
+    """Give the directions of the covariance the variances that they have in a Gaussian table; mean
+    and trace stay."""
+    normal = stream(0, "examined_rows", 3).standard_normal(table.shape)
+    sizes, axes = np.linalg.eigh(np.cov(table.T))
+    wanted = np.linalg.eigvalsh(np.cov(normal.T))
     varies = sizes > 1e-9 * sizes[-1]
-    axes = axes[:, varies] * (sizes[varies].mean() / sizes[varies]) ** 0.25
-    return np.asarray(table.mean(axis=0) + centred(table) @ axes @ axes.T)
-
-
-def all_three(table: Table) -> Table:
-    """Centre, even out, scale."""
-    return equal_lengths(even_spectrum(centred(table)))
+    wanted = wanted[varies] * sizes.sum() / wanted[varies].sum()
+    change = (axes[:, varies] * np.sqrt(wanted / sizes[varies])) @ axes[:, varies].T
+    return np.asarray(table.mean(axis=0) + centred(table) @ change)
 
 
 class Remedy(NamedTuple):
-    """What removes a property from a table, in code and in words, and what is said where it costs
-    most."""
+    """What takes a property from a table, in code, and in words what it is and what takes it."""
 
     change: Change
+    costs: str
     says: str
-    costs: str = ""
-    why: str = ""
 
 
 REMEDIES = {
     "mean": Remedy(
-        centred, "subtract it", "costs", "it holds {mean_share:.2f} of the squared length"
+        centred,
+        "the mean costs most: it holds {mean_share:.2f} of the squared length",
+        "subtract it",
     ),
     "lengths": Remedy(
         equal_lengths,
+        "the lengths cost most: their squares have a relative variance of {length_variance:.2g}",
         "scale rows to length 1",
-        "cost",
-        "the relative variance of squared lengths is {length_variance:.2g}",
     ),
     "spectrum": Remedy(
-        even_spectrum,
-        "give all directions about the mean the same variance",
-        "costs",
-        "the covariance has {centred_dim:.3g} effective dimensions",
+        random_spectrum,
+        "the spectrum costs most: the covariance has {centred_dim:.3g} effective dimensions",
+        "whiten it, as far as random rows are white",
     ),
-    "all three": Remedy(all_three, "centre, then even out, then scale"),
 }
-PROPERTIES = tuple(name for name, remedy in REMEDIES.items() if remedy.why)
+
+
+def all_three(table: Table) -> Table:
+    """Centre, whiten, scale."""
+    for remedy in (REMEDIES["mean"], REMEDIES["spectrum"], REMEDIES["lengths"]):
+        table = remedy.change(table)
+    return table
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Predicted accuracy with a table's rows as input embeddings, and with what it could be.
+    """What is predicted with a table's rows as input embeddings, and with what they could be.
 
     Attributes
     ----------
     setting : Setting
-        Whose predictions these are; its ``vocab`` rows of the table are drawn.
-    accuracy, lock_on, recall : float
-        Of the table, at mean square length 1.
-    random_accuracy : float
-        Of Gaussian tables of this size in its place.
-    accuracy_without : dict
-        Of the table without its ``"mean"``, differences of ``"lengths"``, an uneven ``"spectrum"``,
-        or ``"all three"``, each taken from all its rows.
+        Whose predictions these are; its ``vocab`` rows are drawn, at mean square length 1.
+    accuracy : dict
+        Of ``"the table"``, ``"a random table"`` (Gaussian, of this size), and of the table
+        ``"without mean"``, ``"without lengths"``, ``"without spectrum"`` and ``"without all three"``,
+        each replaced in all its rows by what random rows have, or by none.
     costs_most : str or None
-        The one of the three without which accuracy is highest; None if that gains less than is
-        noticed.
+        ``"mean"``, ``"lengths"`` or ``"spectrum"``, without which accuracy is highest; ``None`` if
+        none gains more than ``noticed``.
     noticed : float
-        The least difference that is called one: 0.01, or three standard errors of a prediction.
+        The least difference that is called one: 0.02, or three standard errors of a prediction.
     words : str
         All this in sentences.
     """
 
     setting: Setting
-    accuracy: float
-    lock_on: float
-    recall: float
-    random_accuracy: float
-    accuracy_without: Mapping[str, float]
+    accuracy: Mapping[str, float]
     costs_most: str | None
     noticed: float
-    words: str = ""
+    words: str
 
     def __str__(self) -> str:
         return self.words
@@ -153,55 +149,37 @@ def judge(
     """
     if bad := bad_rows(table):
         allowed = "rows that differ: drop_bad_rows (--drop-bad-rows) leaves out what is bad"
-        raise not_allowed("table", f"with rows {named(bad)}", allowed)
+        raise not_allowed("table", f"with bad rows: {named(bad)}", allowed)
     check_size("vocab", setting.vocab, largest=len(table))
     normal = draw_embeddings(setting, seed)
-    labels = output if output is None else normal.input if output is table else normal.output
-    cases = {"the table": (table, output, np.asarray), "a random table": (*normal[:1], labels, np.asarray)}
-    cases |= {f"without {name}": (table, output, remedy.change) for name, remedy in REMEDIES.items()}
-    found = []
+    labels = None if output is None else normal.input if output is table else normal.output
+    cases: dict[str, Any] = {
+        "the table": (table, output),
+        "a random table": (normal.input, labels),
+        **{f"without {name}": (table, output, remedy.change) for name, remedy in REMEDIES.items()},
+        "without all three": (table, output, all_three),
+    }
+    accuracy, noticed = {}, NOTICED
     with tqdm(cases.items(), unit="prediction", leave=False, disable=None) as bar:
-        for name, (rows, labels, change) in bar:
+        for name, (rows, others, *change) in bar:
             bar.set_description(name)
-            given = tables(rows, labels, setting, seed, change)
-            found.append(theory_of(setting, given).averages(setting))
-    here, random, *changed = found
-    accuracies = dict(zip(REMEDIES, (outcome.accuracy for outcome in changed), strict=True))
-    noticed = max(NOTICED, 3 * max(outcome.error for outcome in found))
-    most = max(PROPERTIES, key=accuracies.__getitem__)
-    verdict = Verdict(
-        setting=setting,
-        accuracy=here.accuracy,
-        lock_on=here.lock_on,
-        recall=here.recall,
-        random_accuracy=random.accuracy,
-        accuracy_without=accuracies,
-        costs_most=most if accuracies[most] > here.accuracy + noticed else None,
-        noticed=noticed,
+            given = tables(rows, others, setting, seed, *change)
+            found = theory_of(setting, given).averages(setting)
+            accuracy[name], noticed = found.accuracy, max(noticed, 3 * found.error)
+    here, random, *without = accuracy.values()
+    gains = dict(zip(REMEDIES, without, strict=False))
+    lead, most = here - random, max(gains, key=lambda name: gains[name])
+    differs = f"{'better' if lead > 0 else 'worse'} by {abs(lead):.2f} than"
+    sizes = f"V = {setting.vocab:,} of its rows, L = {setting.seq_len:,}, N = {setting.samples:,}"
+    costs = f"neither mean, lengths nor spectrum alone costs more than {noticed:.2f}"
+    cause = most if gains[most] > here + noticed else None
+    if cause:
+        _, costs, says = REMEDIES[cause]
+        costs = f"{costs.format(**vars(report))}; {says}: accuracy {here:.2f} -> {gains[cause]:.2f}"
+    rest = ", ".join(f"{name} {accuracy[name]:.2f}" for name in cases if name.startswith("without"))
+    words = (
+        f"verdict, with {sizes}: {differs if abs(lead) > noticed else 'as good as'} a random table of"
+        f" this size, predicted accuracy {here:.2f} and {random:.2f}\nyour {report.dim:,} dimensions act"
+        f" like {report.pair_dim:.3g}; {costs}\naccuracy {rest}"
     )
-    return replace(verdict, words=_words(report, verdict))
-
-
-def _words(report: TableReport, verdict: Verdict) -> str:
-    """A verdict in sentences."""
-    setting, most, without = verdict.setting, verdict.costs_most, verdict.accuracy_without
-    lead = verdict.accuracy - verdict.random_accuracy
-    differs = f"{'better' if lead > 0 else 'worse'} by {abs(lead):.2f}"
-    lines = [
-        f"verdict, for {setting.vocab:,} of its rows, L = {setting.seq_len:,}, N = {setting.samples:,}:"
-        f" {differs if abs(lead) > verdict.noticed else 'no better and no worse'} than a random table of this size,"
-        f" accuracy {verdict.accuracy:.2f} and {verdict.random_accuracy:.2f} (predicted)",
-        f"your {report.dim:,} dimensions act like {report.pair_dim:.3g}",
-    ]
-    if most:
-        remedy = REMEDIES[most]
-        lines[1] += f", and the {most} {remedy.costs} most: {remedy.why.format(**vars(report))}"
-        lines.append(f"{remedy.says}: accuracy {verdict.accuracy:.2f} -> {without[most]:.2f}")
-    else:
-        lines[1] += f"; no single property costs more than {verdict.noticed:.2f}"
-    others = (f"{name} {without[name]:.2f}" for name in REMEDIES if name != most)
-    lines.append(f"accuracy without other properties: {', '.join(others)}")
-    rest = verdict.random_accuracy - max(without.values())
-    if rest > verdict.noticed:
-        lines.append(f"none of them explains the last {rest:.2f}")
-    return "\n".join(lines)
+    return Verdict(setting, accuracy, cause, noticed, words)
