@@ -3,10 +3,12 @@
 import dataclasses
 import itertools
 import json
+import re
 
 import numpy as np
 import pytest
 import torch
+from budgets import ROOT
 from scipy import stats
 from sized import sized
 
@@ -19,7 +21,7 @@ from recallbook_studies.examining.examination import (
     cosine_quantile,
     dim_of_coherence,
 )
-from recallbook_studies.examining.verdict import REMEDIES
+from recallbook_studies.examining.verdict import REMEDIES, random_spectrum
 
 GENERATOR = np.random.default_rng(11)
 SMALL = GENERATOR.standard_normal((12, 5)) * np.array([3, 2, 1, 1, 0.5]) + 0.3
@@ -257,17 +259,29 @@ def test_the_verdict_finds_what_was_planted(cause):
 def test_a_verdict_loses_one_property_at_a_time():
     table = PLANTED["spectrum"] * np.exp(0.5 * NORMAL[:, :1]) + 0.3
     before, mean = rb.examine(table), table.mean(axis=0)
-    found = {name: rb.examine(remedy.change(table)) for name, remedy in REMEDIES.items()}
+    found = {name: rb.examine(change(table)) for name, (change, *_) in REMEDIES.items()}
     assert found["mean"].mean_share < 1e-25 and found["lengths"].length_variance < 1e-25
     assert found["mean"].spectrum == pytest.approx(before.spectrum)
-    white = REMEDIES["spectrum"].change(table)
+    white = random_spectrum(table)
     assert white.mean(axis=0) == pytest.approx(mean)
     assert np.trace(np.cov(white.T)) == pytest.approx(np.trace(np.cov(table.T)))
     random = rb.examine(np.random.default_rng(8).standard_normal(table.shape)).centred_dim
     assert found["spectrum"].centred_dim == pytest.approx(random, rel=0.05)
-    thin = REMEDIES["spectrum"].change(table[:10])  # fewer rows than columns
+    thin = random_spectrum(table[:10])  # fewer rows than columns
     assert np.linalg.matrix_rank(thin - thin.mean(axis=0)) == 9
     with pytest.raises(ValueError, match="verdict=3"):
         rb.examine(table, verdict=3)
     with pytest.raises(ValueError, match="bad rows: 1 repeating an earlier"):
         rb.examine(np.concatenate([table, table[:1]]), verdict=True)
+
+
+@pytest.mark.slow
+def test_the_page_shows_what_its_lines_print(capsys):
+    page = (ROOT / "book" / "your_table.md").read_text(encoding="utf-8")
+    code, shown = (re.search(f"(?s)```{kind}\n(.*?)```", page)[1] for kind in ("python", "text"))
+    exec(code, {})
+    printed = capsys.readouterr().out
+    number = r"\d[\d,]*\.?\d*"
+    assert re.sub(number, "0", printed) == re.sub(number, "0", shown)
+    values = [[float(x.replace(",", "")) for x in re.findall(number, t)] for t in (printed, shown)]
+    assert values[0] == pytest.approx(values[1], rel=0.01, abs=0.011)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
@@ -48,26 +48,19 @@ def random_spectrum(table: Table) -> Table:
     return np.asarray(table.mean(axis=0) + centred(table) @ change)
 
 
-class Remedy(NamedTuple):
-    """What takes a property from a table, in code, and in words what it is and what takes it."""
-
-    change: Change
-    costs: str
-    says: str
-
-
-REMEDIES = {
-    "mean": Remedy(
+# what takes a property from a table; what is said where it costs most; what takes it, in words
+REMEDIES: dict[str, tuple[Change, str, str]] = {
+    "mean": (
         centred,
         "the mean costs most: it holds {mean_share:.2f} of the squared length",
         "subtract it",
     ),
-    "lengths": Remedy(
+    "lengths": (
         equal_lengths,
         "the lengths cost most: their squares have a relative variance of {length_variance:.2g}",
         "scale rows to length 1",
     ),
-    "spectrum": Remedy(
+    "spectrum": (
         random_spectrum,
         "the spectrum costs most: the covariance has {centred_dim:.3g} effective dimensions",
         "whiten it, as far as random rows are white",
@@ -77,9 +70,7 @@ REMEDIES = {
 
 def all_three(table: Table) -> Table:
     """Centre, whiten, scale."""
-    for remedy in (REMEDIES["mean"], REMEDIES["spectrum"], REMEDIES["lengths"]):
-        table = remedy.change(table)
-    return table
+    return equal_lengths(random_spectrum(centred(table)))
 
 
 @dataclass(frozen=True)
@@ -151,35 +142,34 @@ def judge(
         allowed = "rows that differ: drop_bad_rows (--drop-bad-rows) leaves out what is bad"
         raise not_allowed("table", f"with bad rows: {named(bad)}", allowed)
     check_size("vocab", setting.vocab, largest=len(table))
-    normal = draw_embeddings(setting, seed)
-    labels = None if output is None else normal.input if output is table else normal.output
+    normal = draw_embeddings(setting, seed).input
     cases: dict[str, Any] = {
         "the table": (table, output),
-        "a random table": (normal.input, labels),
-        **{f"without {name}": (table, output, remedy.change) for name, remedy in REMEDIES.items()},
+        "a random table": (normal, normal if output is table else None),
+        **{f"without {name}": (table, output, change) for name, (change, *_) in REMEDIES.items()},
         "without all three": (table, output, all_three),
     }
     accuracy, noticed = {}, NOTICED
     with tqdm(cases.items(), unit="prediction", leave=False, disable=None) as bar:
-        for name, (rows, others, *change) in bar:
+        for name, (rows, labels, *change) in bar:
             bar.set_description(name)
-            given = tables(rows, others, setting, seed, *change)
+            given = tables(rows, labels, setting, seed, *change)
             found = theory_of(setting, given).averages(setting)
             accuracy[name], noticed = found.accuracy, max(noticed, 3 * found.error)
-    here, random, *without = accuracy.values()
-    gains = dict(zip(REMEDIES, without, strict=False))
-    lead, most = here - random, max(gains, key=lambda name: gains[name])
+    here, random = accuracy["the table"], accuracy["a random table"]
+    most = max(REMEDIES, key=lambda name: accuracy[f"without {name}"])
+    best, lead = accuracy[f"without {most}"], here - random
+    cause = most if best > here + noticed else None
     differs = f"{'better' if lead > 0 else 'worse'} by {abs(lead):.2f} than"
-    sizes = f"V = {setting.vocab:,} of its rows, L = {setting.seq_len:,}, N = {setting.samples:,}"
     costs = f"neither mean, lengths nor spectrum alone costs more than {noticed:.2f}"
-    cause = most if gains[most] > here + noticed else None
     if cause:
         _, costs, says = REMEDIES[cause]
-        costs = f"{costs.format(**vars(report))}; {says}: accuracy {here:.2f} -> {gains[cause]:.2f}"
-    rest = ", ".join(f"{name} {accuracy[name]:.2f}" for name in cases if name.startswith("without"))
+        costs = f"{costs.format(**vars(report))}\n  {says}: accuracy {here:.2f} -> {best:.2f}"
     words = (
-        f"verdict, with {sizes}: {differs if abs(lead) > noticed else 'as good as'} a random table of"
-        f" this size, predicted accuracy {here:.2f} and {random:.2f}\nyour {report.dim:,} dimensions act"
-        f" like {report.pair_dim:.3g}; {costs}\naccuracy {rest}"
+        f"verdict, with V = {setting.vocab:,} of its rows, L = {setting.seq_len:,}, N = {setting.samples:,}\n"
+        f"  {differs if abs(lead) > noticed else 'as good as'} a random table of this size: predicted accuracy"
+        f" {here:.2f} and {random:.2f}\n"
+        f"  your {report.dim:,} dimensions act like {report.pair_dim:.3g}; {costs}\n  "
+        + ", ".join(f"{name} {accuracy[name]:.2f}" for name in cases if "without" in name)
     )
     return Verdict(setting, accuracy, cause, noticed, words)
