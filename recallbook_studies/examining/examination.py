@@ -159,7 +159,7 @@ class TableReport:
             f"effective dimension {self.pair_dim:.4g}, by products of different rows: what interference sees",
             f"  {self.cosine_dim:<8.4g} by their cosines: the same at equal lengths",
             f"  {self.centred_dim:<8.4g} of the covariance: the same without the mean, nearly",
-            f"  {self.uncentred_dim:<8.4g} of the table, a row with itself counted: what is printed elsewhere",
+            f"  {self.uncentred_dim:<8.4g} of the table, rows with themselves counted: the participation ratio",
             f"  {self.coherence_dim:<8.4g} by the largest cosine: the worst pair alone",
             *[str(self.verdict)] * (self.verdict is not None),
         ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -36,14 +37,19 @@ def equal_lengths(table: Table) -> Table:
     return np.asarray(table / np.linalg.norm(table, axis=1, keepdims=True))
 
 
+@cache
+def _random_variances(rows: int, dim: int) -> Float64[np.ndarray, " dim"]:
+    normal = stream(0, "examined_rows", 3).standard_normal((rows, dim))
+    return np.asarray(np.linalg.eigvalsh(np.cov(normal.T)))
+
+
 def random_spectrum(table: Table) -> Table:
     """Give the directions of the covariance the variances that they have in a Gaussian table; mean
     and trace stay."""
-    normal = stream(0, "examined_rows", 3).standard_normal(table.shape)
     sizes, axes = np.linalg.eigh(np.cov(table.T))
-    wanted = np.linalg.eigvalsh(np.cov(normal.T))
     varies = sizes > 1e-9 * sizes[-1]
-    wanted = wanted[varies] * sizes.sum() / wanted[varies].sum()
+    wanted = _random_variances(*table.shape)[varies]
+    wanted = wanted * sizes.sum() / wanted.sum()
     change = (axes[:, varies] * np.sqrt(wanted / sizes[varies])) @ axes[:, varies].T
     return np.asarray(table.mean(axis=0) + centred(table) @ change)
 
