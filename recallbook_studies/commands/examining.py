@@ -44,7 +44,7 @@ EXAMINE = """\
     drawn by the Gaussian law. --certify adds what rb.certify proves for one such draw, if it is small enough."""
 
 
-def rows_of(text: str) -> int | slice:
+def rows(text: str) -> int | slice:
     """Rows of a file: K, A:B, A: or :B."""
     ends = [int(end) if end else None for end in text.split(":")]
     return slice(*ends) if ":" in text else int(text)
@@ -66,7 +66,7 @@ def add_examine(commands: Any, shape: dict[str, Any]) -> None:
     parser.options(
         {
             "name": (str, "NAME", None, "which array (default: the only one, or token embeddings)"),
-            "rows": (rows_of, "A:B", None, "rows from A up to B, from 0; or K, the first K"),
+            "rows": (rows, "A:B", None, "rows from A up to B, from 0; or K, the first K"),
             "sample": (int, "K", None, large),
             "output": (str, "PATH", None, output),
             "vocab": (int, "V", None, vocab),
@@ -91,10 +91,10 @@ def _tables(chosen: argparse.Namespace) -> tuple[TableRows, Any]:
     """Rows of the table, and output embeddings of the same tokens, if asked for."""
 
     def drawn(count: int, dim: int) -> Places:
-        rows = places_of(chosen.rows, count)
-        most = chosen.sample or min(len(rows), math.isqrt(2**LARGE // dim))
-        check_size("sample", most, largest=len(rows))
-        return np.asarray(rows[sampled(len(rows), most, chosen.seed, 1)])
+        asked = places_of(chosen.rows, count)
+        most = chosen.sample or min(len(asked), math.isqrt(2**LARGE // dim))
+        check_size("sample", most, largest=len(asked))
+        return np.asarray(asked[sampled(len(asked), most, chosen.seed, 1)])
 
     found = read_rows(chosen.path, chosen.name, drawn, chosen.drop_bad_rows)
     if chosen.output is None or chosen.tied:

@@ -27,13 +27,13 @@ from recallbook.memory_needs import require_memory
 from recallbook_studies.examining.examination import examine_needs
 from recallbook_studies.examining.rows import NOT_FINITE, Places, bad_rows, named
 
-NAMES_SHOWN = 12
+NAMES_SHOWN = 6
 # what token embeddings are called, before ".weight": GPT-2, Llama and Gemma (twice), BERT and
 # BLOOM, GPT-NeoX, T5, Mamba
 USUAL = "wte embed_tokens tok_embeddings word_embeddings embed_in shared embeddings".split()
-PICKLED = 'numpy.save("table.npy", torch.load("{}", weights_only=True)["NAME"].float().numpy())'
+PICKLED = 'import numpy, torch; numpy.save("table.npy", torch.load("{}", weights_only=True)["NAME"].float().numpy())'
 PACKED = (
-    'tensor = next(t for t in gguf.GGUFReader("{}").tensors if t.name == "token_embd.weight"); '
+    'import gguf, numpy; tensor = next(t for t in gguf.GGUFReader("{}").tensors if t.name == "token_embd.weight"); '
     'numpy.save("table.npy", gguf.dequantize(tensor.data, tensor.tensor_type))'
 )
 CONVERSIONS = {**dict.fromkeys((".pt", ".pth", ".bin", ".ckpt"), PICKLED), ".gguf": PACKED}
