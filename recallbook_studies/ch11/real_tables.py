@@ -29,6 +29,7 @@ from recallbook_studies.ch11.remedies import REMEDIES as LABEL_REMEDIES
 from recallbook_studies.examining import replacing
 from recallbook_studies.examining.examination import examine
 from recallbook_studies.intervals import seed_interval
+from recallbook_studies.laws import random_dim
 from recallbook_studies.running.archive import load_results
 from recallbook_studies.running.point import OUTCOMES
 
@@ -95,9 +96,9 @@ def _cases() -> Iterator[Case]:
             yield here(k, change, side, tau, ratio=ratio)
         for k, change, tau in product(range(SUBSETS), CHANGES, flags):
             yield here(k, change, trigger_in_values=tau)
-    for name, k, tau in product(TEXT, range(3), flags):
-        for size in ({"vocab": 200}, {"vocab": 1000}, {"seq_len": 64}):
-            yield Case(name, k, trigger_in_values=tau, **size)
+    moved: tuple[dict[str, Any], ...] = ({"vocab": 200}, {"vocab": 1000}, {"seq_len": 64})
+    for name, k, tau, size in product(TEXT, range(3), flags, moved):
+        yield Case(name, k, trigger_in_values=tau, **size)
     for labels, tau in product(LABEL_REMEDIES, flags):
         yield Case("words", 0, trigger_in_values=tau, labels=labels)
     for name, k, tau in product(TEXT, range(2), flags):
@@ -122,7 +123,7 @@ def whole(name: str) -> Float64[np.ndarray, "rows d"]:
         raise not_allowed("RECALLBOOK_TABLES", str(folder), allowed)
     content = ZipFile(wheel).read(member)
     if member.endswith(".csv"):
-        return pd.read_csv(BytesIO(content), index_col=0).to_numpy(float)
+        return np.asarray(pd.read_csv(BytesIO(content), index_col=0), dtype=np.float64)
     if member.endswith(".npy"):
         return np.asarray(np.load(BytesIO(content), allow_pickle=False), dtype=np.float64)
     from safetensors.numpy import load as load_tensors
@@ -147,7 +148,9 @@ def rows_of(case: Case) -> Float64[np.ndarray, "V d"]:
 
 def setting_of(case: Case, dim: int) -> Setting:
     """The sizes of the case; under Zipf's law with the remedy."""
-    uneven = {} if case.labels == "equal" else {"zipf": 1.0, **LABEL_REMEDIES[case.labels]}
+    uneven: dict[str, Any] = (
+        {} if case.labels == "equal" else {"zipf": 1.0, **LABEL_REMEDIES[case.labels]}
+    )
     return Setting(
         vocab=case.vocab,
         seq_len=case.seq_len,
@@ -193,3 +196,11 @@ def centre(rows: pd.DataFrame, **case: Any) -> pd.DataFrame:
     columns = [*OUTCOMES, *(f"{name}_predicted" for name in OUTCOMES), "dim", "pair_dim"]
     by = [name for name in ("table", "change", "side") if name not in case]
     return middle.groupby(by, sort=False)[[*columns, "mean_share", "length_variance"]].mean()
+
+
+def acts_like(name: str, rows: pd.DataFrame) -> int:
+    """The dimension of random embeddings that do as well as this table's rows as input embeddings at
+    the centre."""
+    here = centre(rows, side="input").loc[(name, "none")]
+    sizes = setting_of(Case(name, 0, vocab=SOURCES[name][2]), int(here["dim"]))
+    return random_dim(sizes, here["accuracy"])
