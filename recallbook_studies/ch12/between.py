@@ -1,0 +1,208 @@
+r"""Between one value step and the end: what k full-batch value steps recall once attention has
+locked.
+
+$M\leftarrow M+g\,UU^\top R(M)\,ZZ^\top$ with residuals R and the rate g, the logit that one step
+writes. Given the output embeddings, a fact is a vector $h=Wz\in\mathbb R^d$ with logits $Uh$ and the pull
+$y=U^\top r(Uh)$. Without the fact W is a Gaussian reader of its z (the cavity); facts then follow
+
+$$h_{t+1}=h_t+g\Big(b\,y_t+\sqrt b\,\zeta_t+\sum_{s\le t}K_{ts}h_s\Big),\quad
+\langle\zeta_t\zeta_s^\top\rangle=\frac Vd\,\mathbb E\,b\,y_ty_s^\top,\quad
+K_{ts}=\frac Vd\,\mathbb E\,b\,\frac{\partial y_t}{\partial\phi_s}$$
+
+with $b=|z|^2$ and $\phi_s$ a field on $h$ at step s alone. The means are over facts: a sample of facts
+that shares one fresh draw of U takes them step by step, so nothing is solved for. That labels
+overlap in the same way for all facts is exact here; a weight b that is left out costs most.
+Both matrices are taken diagonal where $S=U^\top U$ is, K as $\alpha S+\beta S^2$."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64
+
+from recallbook.arguments import not_allowed
+from recallbook.memory_needs import NUMBER, Need, require_memory
+from recallbook.setting import Setting
+from recallbook.theory.draws import DrawLaw
+from recallbook.theory.equal import EqualFacts
+from recallbook.theory.theories import Averages, Theory
+
+FACTS, PROBED, DRAWS = 1024, 128, 2  # facts of a sample, those whose responses are followed; samples
+LARGEST_VOCAB = 2**14
+RATES = (0.25, 0.5, 0.75, 1.0, 1.5)  # in units of ln V: the grid of the best rate
+
+Vectors = Float64[np.ndarray, "n d"]
+
+
+@dataclass(frozen=True)
+class ManySteps(Theory):
+    """Equal facts after more than one value step; means over samples of facts."""
+
+    value_steps: int
+    rate: float | None = None
+    sampled = True
+    doubts = ()
+
+    def names(self, setting: Setting) -> tuple[str, ...]:
+        """None: terms act together over the steps."""
+        return ()
+
+    def needs(self, setting: Setting) -> list[Need]:
+        """Logits of the sample, and what its facts remember of each step.
+
+        Raises
+        ------
+        ValueError
+            Where the process is not derived.
+        """
+        setting.require_equal("several value steps are derived for equal facts")
+        if setting.width is not None:
+            raise not_allowed("width", setting.width, "None: several value steps are derived without the MLP")
+        if setting.trigger_in_values:
+            allowed = "False: several value steps are derived without the trigger in the values"
+            raise not_allowed("trigger_in_values", True, allowed)
+        if setting.law.geometry not in ("normal", "spherical"):
+            raise not_allowed("embeddings", setting.embeddings, "'gaussian', 'sphere' or 'signs' with several value steps")
+        if setting.vocab > LARGEST_VOCAB:
+            raise not_allowed("vocab", setting.vocab, f"at most {LARGEST_VOCAB} with several value steps")
+        steps = 3 * self.value_steps + self.value_steps**2 * PROBED / FACTS
+        numbers = FACTS * (4 * setting.vocab + steps * setting.dim)
+        return [Need(float(NUMBER * numbers), {"vocab": setting.vocab})]
+
+    def averages(
+        self,
+        setting: Setting,
+        without: tuple[str, ...] = (),
+        *,
+        recall: bool = True,
+        ledger: bool = False,
+        level: float | None = None,
+    ) -> Averages:
+        """Lock-on of the theory of one step, recall of the process, and their product."""
+        require_memory(self.needs(setting), "a prediction")
+        lock_on = EqualFacts().averages(setting, recall=False).lock_on
+        if not recall:
+            return Averages(0.0, lock_on, 0.0)
+        tried = [self.rate] if self.rate else [x * math.log(setting.vocab) for x in RATES]
+        found = {rate: recalls(setting, rate, self.value_steps, lock_on)[-1] for rate in tried}
+        best = max(tried, key=lambda rate: found[rate])
+        share = float(found[best])
+        error = math.sqrt(share * (1 - share) / (DRAWS * FACTS))
+        return Averages(lock_on * share, lock_on, share, error, rate=best)
+
+    def expected_errors(self, setting: Setting, outcomes: Mapping[str, float]) -> None:
+        """Not known."""
+
+    def draws(self, setting: Setting, without: tuple[str, ...]) -> DrawLaw:
+        """None yet."""
+        raise not_allowed("value_steps", self.value_steps, "1: quantiles are of one value step")
+
+
+def recalls(
+    setting: Setting, rate: float, value_steps: int, lock_on: float = 1.0
+) -> Float64[np.ndarray, " k"]:
+    """Predict recall after each of k value steps at this rate; the share of training sequences that
+    attention does not lock writes its labels to random tokens."""
+    found = np.zeros(value_steps)
+    for seed in range(DRAWS):
+        facts = Facts(setting, rate, lock_on, seed)
+        for step in range(value_steps):
+            facts.step()
+            found[step] += facts.recall() / DRAWS
+    return found
+
+
+class Facts:
+    """A sample of facts under one draw of output embeddings, and their process.
+
+    The tables are turned to where the labels' Gram matrix is diagonal; the sample's labels repeat
+    where there are fewer than ``FACTS``."""
+
+    def __init__(self, setting: Setting, rate: float, lock_on: float, seed: int) -> None:
+        vocab, dim, law = setting.vocab, setting.dim, setting.law
+        self.rng, self.rate = np.random.default_rng([12, seed]), rate
+        table = law.rows(self.rng.standard_normal((vocab, dim)))
+        self.spectrum, turn = np.linalg.eigh(table.T @ table)
+        self.labels = table @ (turn * np.sign(turn[0]))  # (V, d), whatever signs the routine gives
+        self.own = np.arange(FACTS) % vocab
+        lengths = (law.rows(self.rng.standard_normal((FACTS, dim))) ** 2).sum(axis=1)
+        self.lengths, self.others = lengths[:, None], vocab / dim
+        self.shown, self.targets = self._targets(setting, lock_on)
+        self.state = np.zeros((FACTS, dim))
+        self.states: list[Vectors] = []
+        self.pulls: list[Vectors] = []
+        self.normals: list[Vectors] = []
+        self.factors = np.zeros((0, 0, dim))  # Cholesky's, of the noise over steps
+        self.probes: list[Vectors] = []
+        self.reactions: list[list[Vectors]] = []  # to each probe, from its step on
+
+    def _targets(self, setting: Setting, lock_on: float) -> tuple[Vectors, Vectors]:
+        """How often each fact is shown, in units of N/V, and its labels' embeddings added up."""
+        unit = setting.vocab / setting.samples
+        right = self.rng.binomial(setting.samples, lock_on / setting.vocab, FACTS)
+        wrong = self.rng.binomial(setting.samples, (1 - lock_on) / setting.vocab, FACTS)
+        sums = right[:, None] * self.labels[self.own]
+        strays = self.rng.integers(setting.vocab, size=wrong.sum())
+        np.add.at(sums, np.repeat(np.arange(FACTS), wrong), self.labels[strays])
+        return unit * (right + wrong)[:, None], unit * sums
+
+    def recall(self) -> float:
+        """The share of facts whose own label has the largest logit."""
+        return float(np.mean((self.state @ self.labels.T).argmax(axis=1) == self.own))
+
+    def step(self) -> None:
+        """Move every fact by one value step."""
+        chances = self.state @ self.labels.T
+        chances -= chances.max(axis=1, keepdims=True)
+        np.exp(chances, out=chances)
+        chances /= chances.sum(axis=1, keepdims=True)
+        pull = self.targets - self.shown * (chances @ self.labels)
+        self.states.append(self.state)
+        self.pulls.append(pull)
+        move = self.lengths * pull + np.sqrt(self.lengths) * self._noise()
+        for kernel, state in zip(self._memory(chances[:PROBED]), self.states, strict=True):
+            move += state * kernel
+        self.state = self.state + self.rate * move
+
+    def _noise(self) -> Vectors:
+        """Noise of this step given that of earlier ones: one more row of Cholesky's factor, for
+        each direction."""
+        last, dim = self.pulls[-1], len(self.spectrum)
+        wanted = [self.others * (self.lengths * y * last).mean(axis=0) for y in self.pulls]
+        row = np.zeros((len(wanted), dim))
+        for s, factor in enumerate(self.factors):
+            row[s] = (wanted[s] - (row[:s] * factor[:s]).sum(axis=0)) / factor[s]
+        left = wanted[-1] - (row[:-1] ** 2).sum(axis=0)
+        row[-1] = np.sqrt(np.maximum(left, 1e-9 * wanted[-1]))
+        before = np.pad(self.factors, ((0, 0), (0, 1), (0, 0)))
+        self.factors = np.concatenate([before, row[None]])
+        self.normals.append(self.rng.standard_normal(last.shape))
+        return np.asarray(sum(x * r for x, r in zip(self.normals, row, strict=True)))
+
+    def _memory(self, chances: Vectors) -> list[Float64[np.ndarray, " d"]]:
+        r"""$K_{ts}$ for each s up to now, and the reactions to all probes one step on.
+
+        A probe is a random field on each of some facts; its mean product with what it does to the
+        pull is the diagonal of the response."""
+        lengths, shown = self.lengths[:PROBED], self.shown[:PROBED]
+        self.probes.append(self.rng.standard_normal((PROBED, len(self.spectrum))))
+        self.reactions.append([np.zeros_like(self.probes[-1])])
+        kernels, changes = [], []
+        scale = self.spectrum / self.spectrum.mean()
+        powers = np.column_stack([scale, scale**2])
+        for s, (probe, reaction) in enumerate(zip(self.probes, self.reactions, strict=True)):
+            field = reaction[-1] + (probe if s == len(self.probes) - 1 else 0)
+            logits = field @ self.labels.T
+            logits -= (chances * logits).sum(axis=1, keepdims=True)
+            changes.append(-shown * ((chances * logits) @ self.labels))
+            seen = self.others * (lengths * changes[-1] * probe).mean(axis=0)
+            kernels.append(powers @ np.linalg.lstsq(powers, seen)[0])
+        for s, (reaction, change) in enumerate(zip(self.reactions, changes, strict=True)):
+            move = lengths * change
+            for later, kernel in zip(reaction, kernels[s:], strict=True):
+                move += later * kernel
+            reaction.append(reaction[-1] + self.rate * move)
+        return kernels
