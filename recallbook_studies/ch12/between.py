@@ -30,7 +30,8 @@ from recallbook.theory.draws import DrawLaw
 from recallbook.theory.equal import EqualFacts
 from recallbook.theory.theories import Averages, Theory
 
-FACTS, PROBED, DRAWS = 1024, 128, 2  # facts of a sample, those whose responses are followed; samples
+DRAWS, LOGITS = 2, 2**21  # samples of facts, and about how many logits each has
+FEWEST, MOST, PROBED = 1024, 8192, 0.25  # facts of a sample; share of them whose responses are followed
 LARGEST_VOCAB = 2**14
 RATES = (0.25, 0.5, 0.75, 1.0, 1.5)  # in units of ln V: the grid of the best rate
 
@@ -68,8 +69,8 @@ class ManySteps(Theory):
             raise not_allowed("embeddings", setting.embeddings, "'gaussian', 'sphere' or 'signs' with several value steps")
         if setting.vocab > LARGEST_VOCAB:
             raise not_allowed("vocab", setting.vocab, f"at most {LARGEST_VOCAB} with several value steps")
-        steps = 3 * self.value_steps + self.value_steps**2 * PROBED / FACTS
-        numbers = FACTS * (4 * setting.vocab + steps * setting.dim)
+        steps = 3 * self.value_steps + PROBED * self.value_steps**2
+        numbers = sampled_facts(setting.vocab) * (4 * setting.vocab + steps * setting.dim)
         return [Need(float(NUMBER * numbers), {"vocab": setting.vocab})]
 
     def averages(
@@ -90,7 +91,7 @@ class ManySteps(Theory):
         found = {rate: recalls(setting, rate, self.value_steps, lock_on)[-1] for rate in tried}
         best = max(tried, key=lambda rate: found[rate])
         share = float(found[best])
-        error = math.sqrt(share * (1 - share) / (DRAWS * FACTS))
+        error = math.sqrt(share * (1 - share) / (DRAWS * sampled_facts(setting.vocab)))
         return Averages(lock_on * share, lock_on, share, error, rate=best)
 
     def expected_errors(self, setting: Setting, outcomes: Mapping[str, float]) -> None:
@@ -99,6 +100,11 @@ class ManySteps(Theory):
     def draws(self, setting: Setting, without: tuple[str, ...]) -> DrawLaw:
         """None yet."""
         raise not_allowed("value_steps", self.value_steps, "1: quantiles are of one value step")
+
+
+def sampled_facts(vocab: int) -> int:
+    """Facts of one sample: more of them where one costs less."""
+    return min(max(LOGITS // vocab, FEWEST), MOST)
 
 
 def recalls(
@@ -119,19 +125,20 @@ class Facts:
     """A sample of facts under one draw of output embeddings, and their process.
 
     The tables are turned to where the labels' Gram matrix is diagonal; the sample's labels repeat
-    where there are fewer than ``FACTS``."""
+    where V is below their number."""
 
     def __init__(self, setting: Setting, rate: float, lock_on: float, seed: int) -> None:
         vocab, dim, law = setting.vocab, setting.dim, setting.law
+        count = sampled_facts(vocab)
         self.rng, self.rate = np.random.default_rng([12, seed]), rate
         table = law.rows(self.rng.standard_normal((vocab, dim)))
         self.spectrum, turn = np.linalg.eigh(table.T @ table)
         self.labels = table @ (turn * np.sign(turn[0]))  # (V, d), whatever signs the routine gives
-        self.own = np.arange(FACTS) % vocab
-        lengths = (law.rows(self.rng.standard_normal((FACTS, dim))) ** 2).sum(axis=1)
+        self.own = np.arange(count) % vocab
+        lengths = (law.rows(self.rng.standard_normal((count, dim))) ** 2).sum(axis=1)
         self.lengths, self.others = lengths[:, None], vocab / dim
         self.shown, self.targets = self._targets(setting, lock_on)
-        self.state = np.zeros((FACTS, dim))
+        self.state = np.zeros((count, dim))
         self.states: list[Vectors] = []
         self.pulls: list[Vectors] = []
         self.normals: list[Vectors] = []
@@ -142,11 +149,11 @@ class Facts:
     def _targets(self, setting: Setting, lock_on: float) -> tuple[Vectors, Vectors]:
         """How often each fact is shown, in units of N/V, and its labels' embeddings added up."""
         unit = setting.vocab / setting.samples
-        right = self.rng.binomial(setting.samples, lock_on / setting.vocab, FACTS)
-        wrong = self.rng.binomial(setting.samples, (1 - lock_on) / setting.vocab, FACTS)
+        right = self.rng.binomial(setting.samples, lock_on / setting.vocab, len(self.own))
+        wrong = self.rng.binomial(setting.samples, (1 - lock_on) / setting.vocab, len(self.own))
         sums = right[:, None] * self.labels[self.own]
         strays = self.rng.integers(setting.vocab, size=wrong.sum())
-        np.add.at(sums, np.repeat(np.arange(FACTS), wrong), self.labels[strays])
+        np.add.at(sums, np.repeat(np.arange(len(self.own)), wrong), self.labels[strays])
         return unit * (right + wrong)[:, None], unit * sums
 
     def recall(self) -> float:
@@ -163,7 +170,7 @@ class Facts:
         self.states.append(self.state)
         self.pulls.append(pull)
         move = self.lengths * pull + np.sqrt(self.lengths) * self._noise()
-        for kernel, state in zip(self._memory(chances[:PROBED]), self.states, strict=True):
+        for kernel, state in zip(self._memory(chances[: round(PROBED * len(chances))]), self.states, strict=True):
             move += state * kernel
         self.state = self.state + self.rate * move
 
@@ -187,8 +194,9 @@ class Facts:
 
         A probe is a random field on each of some facts; its mean product with what it does to the
         pull is the diagonal of the response."""
-        lengths, shown = self.lengths[:PROBED], self.shown[:PROBED]
-        self.probes.append(self.rng.standard_normal((PROBED, len(self.spectrum))))
+        count = len(chances)
+        lengths, shown = self.lengths[:count], self.shown[:count]
+        self.probes.append(self.rng.standard_normal((count, len(self.spectrum))))
         self.reactions.append([np.zeros_like(self.probes[-1])])
         kernels, changes = [], []
         scale = self.spectrum / self.spectrum.mean()
