@@ -134,7 +134,9 @@ def check_value_steps(steps: Any, rate: Any, eta: float | None) -> tuple[int, fl
         field, value = ("value_steps", steps) if steps > 1 else ("rate", rate)
         raise not_allowed(field, value, "left out beside finite eta and gamma")
     if steps > 1 and rate is None:
-        allowed = "a finite number above 0, the logit that one step writes, with several value steps"
+        allowed = (
+            "a finite number above 0, the logit that one step writes, with several value steps"
+        )
         raise not_allowed("rate", rate, allowed)
     return steps, rate
 

@@ -159,7 +159,9 @@ def located_value_steps(
     rows = chunk_rows(problem, chunk, vocab)
     for _ in range(steps):
         direction = first.clone()
-        for vectors, shown in zip(located.split(rows), counts.split(rows), strict=True):
+        for vectors, shown in zip(
+            torch.split(located, rows), torch.split(counts, rows), strict=True
+        ):
             images = features(problem, vectors)
             # the first step's share is in `first`: centred labels are as good as labels less that
             predicted = torch.softmax(images @ value.T @ u.T, dim=1)

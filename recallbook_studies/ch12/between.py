@@ -31,7 +31,11 @@ from recallbook.theory.equal import EqualFacts
 from recallbook.theory.theories import Averages, Theory
 
 DRAWS, LOGITS = 2, 2**21  # samples of facts, and about how many logits each has
-FEWEST, MOST, PROBED = 1024, 8192, 0.25  # facts of a sample; share of them whose responses are followed
+FEWEST, MOST, PROBED = (
+    1024,
+    8192,
+    0.25,
+)  # facts of a sample; share of them whose responses are followed
 LARGEST_VOCAB = 2**14
 RATES = (0.25, 0.5, 0.75, 1.0, 1.5)  # in units of ln V: the grid of the best rate
 
@@ -61,16 +65,24 @@ class ManySteps(Theory):
         """
         setting.require_equal("several value steps are derived for equal facts")
         if setting.width is not None:
-            raise not_allowed("width", setting.width, "None: several value steps are derived without the MLP")
+            raise not_allowed(
+                "width", setting.width, "None: several value steps are derived without the MLP"
+            )
         if setting.trigger_in_values:
             allowed = "False: several value steps are derived without the trigger in the values"
             raise not_allowed("trigger_in_values", True, allowed)
         if setting.law.geometry not in ("normal", "spherical"):
-            raise not_allowed("embeddings", setting.embeddings, "'gaussian', 'sphere' or 'signs' with several value steps")
+            raise not_allowed(
+                "embeddings",
+                setting.embeddings,
+                "'gaussian', 'sphere' or 'signs' with several value steps",
+            )
         if setting.vocab > LARGEST_VOCAB:
-            raise not_allowed("vocab", setting.vocab, f"at most {LARGEST_VOCAB} with several value steps")
+            raise not_allowed(
+                "vocab", setting.vocab, f"at most {LARGEST_VOCAB} with several value steps"
+            )
         steps = 3 * self.value_steps + PROBED * self.value_steps**2
-        numbers = sampled_facts(setting.vocab) * (4 * setting.vocab + steps * setting.dim)
+        numbers = samples(setting.vocab)[1] * (4 * setting.vocab + steps * setting.dim)
         return [Need(float(NUMBER * numbers), {"vocab": setting.vocab})]
 
     def averages(
@@ -91,7 +103,7 @@ class ManySteps(Theory):
         found = {rate: recalls(setting, rate, self.value_steps, lock_on)[-1] for rate in tried}
         best = max(tried, key=lambda rate: found[rate])
         share = float(found[best])
-        error = math.sqrt(share * (1 - share) / (DRAWS * sampled_facts(setting.vocab)))
+        error = math.sqrt(share * (1 - share) / math.prod(samples(setting.vocab)))
         return Averages(lock_on * share, lock_on, share, error, rate=best)
 
     def expected_errors(self, setting: Setting, outcomes: Mapping[str, float]) -> None:
@@ -102,9 +114,10 @@ class ManySteps(Theory):
         raise not_allowed("value_steps", self.value_steps, "1: quantiles are of one value step")
 
 
-def sampled_facts(vocab: int) -> int:
-    """Facts of one sample: more of them where one costs less."""
-    return min(max(LOGITS // vocab, FEWEST), MOST)
+def samples(vocab: int) -> tuple[int, int]:
+    """Draws of output embeddings and facts under each: more where they cost less."""
+    facts = min(max(LOGITS // vocab, FEWEST), MOST)
+    return max(LABELS // vocab, FEWEST_DRAWS), facts
 
 
 def recalls(
@@ -112,12 +125,12 @@ def recalls(
 ) -> Float64[np.ndarray, " k"]:
     """Predict recall after each of k value steps at this rate; the share of training sequences that
     attention does not lock writes its labels to random tokens."""
-    found = np.zeros(value_steps)
-    for seed in range(DRAWS):
+    found, draws = np.zeros(value_steps), samples(setting.vocab)[0]
+    for seed in range(draws):
         facts = Facts(setting, rate, lock_on, seed)
         for step in range(value_steps):
             facts.step()
-            found[step] += facts.recall() / DRAWS
+            found[step] += facts.recall() / draws
     return found
 
 
@@ -129,7 +142,7 @@ class Facts:
 
     def __init__(self, setting: Setting, rate: float, lock_on: float, seed: int) -> None:
         vocab, dim, law = setting.vocab, setting.dim, setting.law
-        count = sampled_facts(vocab)
+        count = samples(vocab)[1]
         self.rng, self.rate = np.random.default_rng([12, seed]), rate
         table = law.rows(self.rng.standard_normal((vocab, dim)))
         self.spectrum, turn = np.linalg.eigh(table.T @ table)
@@ -169,8 +182,12 @@ class Facts:
         pull = self.targets - self.shown * (chances @ self.labels)
         self.states.append(self.state)
         self.pulls.append(pull)
-        move = self.lengths * pull + np.sqrt(self.lengths) * self._noise()
-        for kernel, state in zip(self._memory(chances[: round(PROBED * len(chances))]), self.states, strict=True):
+        doubt = self.shown[:, 0] * (1 - chances[np.arange(len(self.own)), self.own])
+        noise = self._without_own(self._noise(), doubt)
+        move = self.lengths * pull + np.sqrt(self.lengths) * noise
+        for kernel, state in zip(
+            self._memory(chances[: round(PROBED * len(chances))]), self.states, strict=True
+        ):
             move += state * kernel
         self.state = self.state + self.rate * move
 
@@ -188,6 +205,15 @@ class Facts:
         self.factors = np.concatenate([before, row[None]])
         self.normals.append(self.rng.standard_normal(last.shape))
         return np.asarray(sum(x * r for x, r in zip(self.normals, row, strict=True)))
+
+    def _without_own(self, noise: Vectors, doubt: Float64[np.ndarray, " n"]) -> Vectors:
+        """Less of it along a fact's own label, which no other fact asks for."""
+        own = self.labels[self.own]
+        square = (own**2).sum(axis=1)
+        variance = own**2 @ np.mean(self.lengths * self.pulls[-1] ** 2, axis=0) / square
+        asked = np.mean(self.lengths[:, 0] * doubt**2) * square / len(self.labels)
+        lost = 1 - np.sqrt(np.maximum(1 - asked / variance, 0))
+        return np.asarray(noise - (lost * (own * noise).sum(axis=1) / square)[:, None] * own)
 
     def _memory(self, chances: Vectors) -> list[Float64[np.ndarray, " d"]]:
         r"""$K_{ts}$ for each s up to now, and the reactions to all probes one step on.
