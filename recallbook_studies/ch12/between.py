@@ -30,12 +30,9 @@ from recallbook.theory.draws import DrawLaw
 from recallbook.theory.equal import EqualFacts
 from recallbook.theory.theories import Averages, Theory
 
-DRAWS, LOGITS = 2, 2**21  # samples of facts, and about how many logits each has
-FEWEST, MOST, PROBED = (
-    1024,
-    8192,
-    0.25,
-)  # facts of a sample; share of them whose responses are followed
+LABELS, FEWEST_DRAWS = 1024, 2  # draws of output embeddings: so many labels in all, so many draws
+LOGITS, FEWEST, MOST = 2**21, 1024, 4096  # of the sample of facts under one draw; its size
+PROBED = 0.25  # the share of a sample whose responses are followed
 LARGEST_VOCAB = 2**14
 RATES = (0.25, 0.5, 0.75, 1.0, 1.5)  # in units of ln V: the grid of the best rate
 
