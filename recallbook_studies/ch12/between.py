@@ -158,13 +158,12 @@ class Facts:
 
     def _targets(self, setting: Setting, lock_on: float) -> tuple[Vectors, Vectors]:
         """How often each fact is shown, in units of N/V, and its labels' embeddings added up."""
-        unit = setting.vocab / setting.samples
-        right = self.rng.binomial(setting.samples, lock_on / setting.vocab, len(self.own))
-        wrong = self.rng.binomial(setting.samples, (1 - lock_on) / setting.vocab, len(self.own))
-        sums = right[:, None] * self.labels[self.own]
-        strays = self.rng.integers(setting.vocab, size=wrong.sum())
-        np.add.at(sums, np.repeat(np.arange(len(self.own)), wrong), self.labels[strays])
-        return unit * (right + wrong)[:, None], unit * sums
+        vocab, samples = setting.vocab, setting.samples
+        right = self.rng.binomial(samples, lock_on / vocab, (len(self.own), 1))
+        strays = self.rng.poisson(samples * (1 - lock_on) / vocab**2, (len(self.own), vocab))
+        shown = right + strays.sum(axis=1, keepdims=True)
+        sums = right * self.labels[self.own] + strays @ self.labels
+        return vocab / samples * shown, vocab / samples * sums
 
     def recall(self) -> float:
         """The share of facts whose own label has the largest logit."""
