@@ -21,18 +21,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Bool, Float64
 
 from recallbook.arguments import not_allowed
 from recallbook.memory_needs import NUMBER, Need, require_memory
 from recallbook.setting import Setting
 from recallbook.theory.draws import DrawLaw
 from recallbook.theory.equal import EqualFacts
+from recallbook.theory.lock_on import NODES, Lock, lock
 from recallbook.theory.theories import Averages, Theory
 
 LABELS, FEWEST_DRAWS = 1024, 2  # draws of output embeddings: so many labels in all, so many draws
 LOGITS, FEWEST, MOST = 2**21, 1024, 4096  # of the sample of facts under one draw; its size
-PROBED = 0.25  # the share of a sample whose responses are followed
+PROBED = 0.125  # the share of a sample whose responses are followed
 LARGEST_VOCAB = 2**14
 RATES = (0.25, 0.5, 0.75, 1.0, 1.5)  # in units of ln V: the grid of the best rate
 
@@ -91,17 +92,16 @@ class ManySteps(Theory):
         ledger: bool = False,
         level: float | None = None,
     ) -> Averages:
-        """Lock-on of the theory of one step, recall of the process, and their product."""
+        """Lock-on of the theory of one step; recall of the process, and its mean weighted by that."""
         require_memory(self.needs(setting), "a prediction")
-        lock_on = EqualFacts().averages(setting, recall=False).lock_on
         if not recall:
-            return Averages(0.0, lock_on, 0.0)
+            return EqualFacts().averages(setting, recall=False)
         tried = [self.rate] if self.rate else [x * math.log(setting.vocab) for x in RATES]
-        found = {rate: recalls(setting, rate, self.value_steps, lock_on)[-1] for rate in tried}
-        best = max(tried, key=lambda rate: found[rate])
-        share = float(found[best])
+        found = {rate: outcomes(setting, rate, self.value_steps)[-1] for rate in tried}
+        best = max(tried, key=lambda rate: float(found[rate][0]))
+        accuracy, lock_on, share = map(float, found[best])
         error = math.sqrt(share * (1 - share) / math.prod(samples(setting.vocab)))
-        return Averages(lock_on * share, lock_on, share, error, rate=best)
+        return Averages(accuracy, lock_on, share, error, rate=best)
 
     def expected_errors(self, setting: Setting, outcomes: Mapping[str, float]) -> None:
         """Not known."""
@@ -117,18 +117,17 @@ def samples(vocab: int) -> tuple[int, int]:
     return max(LABELS // vocab, FEWEST_DRAWS), facts
 
 
-def recalls(
-    setting: Setting, rate: float, value_steps: int, lock_on: float = 1.0
-) -> Float64[np.ndarray, " k"]:
-    """Predict recall after each of k value steps at this rate; the share of training sequences that
-    attention does not lock writes its labels to random tokens."""
-    found, draws = np.zeros(value_steps), samples(setting.vocab)[0]
+def outcomes(setting: Setting, rate: float, value_steps: int) -> Float64[np.ndarray, "k 3"]:
+    """Predict accuracy, lock-on and recall after each of k value steps at this rate."""
+    points, draws = lock(setting, nodes=NODES[:0]), samples(setting.vocab)[0]
+    found = np.zeros((draws, value_steps, 3))
     for seed in range(draws):
-        facts = Facts(setting, rate, lock_on, seed)
+        facts = Facts(setting, rate, points, seed)
         for step in range(value_steps):
             facts.step()
-            found[step] += facts.recall() / draws
-    return found
+            right = facts.right()
+            found[seed, step] = np.mean(facts.locked * right), np.mean(points.token), np.mean(right)
+    return np.asarray(found.mean(axis=0))
 
 
 class Facts:
@@ -137,7 +136,7 @@ class Facts:
     The tables are turned to where the labels' Gram matrix is diagonal; the sample's labels repeat
     where V is below their number."""
 
-    def __init__(self, setting: Setting, rate: float, lock_on: float, seed: int) -> None:
+    def __init__(self, setting: Setting, rate: float, points: Lock, seed: int) -> None:
         vocab, dim, law = setting.vocab, setting.dim, setting.law
         count = samples(vocab)[1]
         self.rng, self.rate = np.random.default_rng([12, seed]), rate
@@ -147,7 +146,9 @@ class Facts:
         self.own = np.arange(count) % vocab
         lengths = (law.rows(self.rng.standard_normal((count, dim))) ** 2).sum(axis=1)
         self.lengths, self.others = lengths[:, None], vocab / dim
-        self.shown, self.targets = self._targets(setting, lock_on)
+        drawn = self.rng.integers(len(points.token), size=count)
+        self.locked = points.token[drawn]
+        self.shown, self.targets = self._targets(setting, points.decoys[drawn])
         self.state = np.zeros((count, dim))
         self.states: list[Vectors] = []
         self.pulls: list[Vectors] = []
@@ -156,18 +157,21 @@ class Facts:
         self.probes: list[Vectors] = []
         self.reactions: list[list[Vectors]] = []  # to each probe, from its step on
 
-    def _targets(self, setting: Setting, lock_on: float) -> tuple[Vectors, Vectors]:
-        """How often each fact is shown, in units of N/V, and its labels' embeddings added up."""
-        vocab, samples = setting.vocab, setting.samples
-        right = self.rng.binomial(samples, lock_on / vocab, (len(self.own), 1))
-        strays = self.rng.poisson(samples * (1 - lock_on) / vocab**2, (len(self.own), vocab))
+    def _targets(
+        self, setting: Setting, decoys: Float64[np.ndarray, " n"]
+    ) -> tuple[Vectors, Vectors]:
+        """How often each fact's token is located, in units of N/V, and the embeddings of the labels
+        asked there, added up: its own where it is informative, strays where it is a decoy."""
+        vocab, many = setting.vocab, setting.samples
+        right = self.rng.binomial(many, self.locked / vocab)[:, None]
+        strays = self.rng.poisson(many / vocab * decoys[:, None], (len(decoys), vocab))
         shown = right + strays.sum(axis=1, keepdims=True)
         sums = right * self.labels[self.own] + strays @ self.labels
-        return vocab / samples * shown, vocab / samples * sums
+        return vocab / many * shown, vocab / many * sums
 
-    def recall(self) -> float:
-        """The share of facts whose own label has the largest logit."""
-        return float(np.mean((self.state @ self.labels.T).argmax(axis=1) == self.own))
+    def right(self) -> Bool[np.ndarray, " n"]:
+        """Whether a fact's own label has the largest logit."""
+        return np.asarray((self.state @ self.labels.T).argmax(axis=1) == self.own)
 
     def step(self) -> None:
         """Move every fact by one value step."""

@@ -15,12 +15,12 @@ import pandas as pd
 from recallbook.setting import Setting
 from recallbook.theory.prediction import predict
 from recallbook.training.simulation import simulate
-from recallbook_studies.ch12.between import recalls
+from recallbook_studies.ch12.between import outcomes
 from recallbook_studies.error_map import QUANTITIES, log_uniform, means_and_errors
 from recallbook_studies.running.archive import load_results
 
 load = partial(load_results, "between_map")  # the committed rows
-COUNT, FIRST_SEED, TEST = 180, 97 * 10**7, 4000
+COUNT, FIRST_SEED, TEST = 160, 97 * 10**7, 4000
 FACTS, FEWEST, MOST = 4096, 4, 32  # simulated in all, seeds at least and at most
 SIZES = ("vocab", "seq_len", "dim", "samples", "embeddings")
 
@@ -28,10 +28,10 @@ SIZES = ("vocab", "seq_len", "dim", "samples", "embeddings")
 def case(index: int) -> tuple[Setting, int, float]:
     """Setting, number of value steps and rate of this number.
 
-    V from 64 to 1024, d such that d²/(V ln V) is between 0.3 and 2.5, 1 to 32 steps at rates of a tenth
+    V from 64 to 768, d such that d²/(V ln V) is between 0.3 and 2.5, 1 to 32 steps at rates of a tenth
     to one and a half ln V; N from 2 to 200 V, and L is 1 in half of them, else up to 64."""
     rng = np.random.default_rng([29, index])
-    vocab = round(log_uniform(rng, 64, 1024))
+    vocab = round(log_uniform(rng, 64, 768))
     sizes: dict[str, Any] = {
         "vocab": vocab,
         "dim": round(math.sqrt(rng.uniform(0.3, 2.5) * vocab * math.log(vocab))),
@@ -63,7 +63,7 @@ def row(index: int) -> dict[str, Any]:
         **means_and_errors(found),
         **{f"predicted_{name}": getattr(guess, name) for name in QUANTITIES},
         "predicted_one": one.recall,
-        "sampled_one": float(recalls(setting, rate, 1, one.lock_on)[0]),
+        "sampled_one": float(outcomes(setting, rate, 1)[0, 2]),
     }
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 
 from recallbook.setting import Setting
 from recallbook.training.simulation import simulate
-from recallbook_studies.ch12.between import RATES, recalls
+from recallbook_studies.ch12.between import RATES, outcomes
 from recallbook_studies.running.archive import load_results
 
 load = partial(load_results, "between_sizes")  # the committed rows
@@ -41,13 +41,13 @@ def row(key: tuple[int, int, float]) -> dict[str, Any]:
     vocab, dim, unit = key
     setting = Setting(vocab=vocab, seq_len=1, dim=dim, samples=SHOWN * vocab)
     rate, seeds = unit * math.log(vocab), range(FIRST_SEED, FIRST_SEED + FACTS // vocab)
-    guess = recalls(setting, rate, max(STEPS))
+    guess = outcomes(setting, rate, max(STEPS))
     found: dict[str, Any] = {"vocab": vocab, "dim": dim, "unit": unit}
     for steps in STEPS:
         options: dict[str, Any] = {"value_steps": steps, "rate": rate, "test_samples": 1}
         reached = [simulate(setting, seed, **options).recall for seed in seeds]
         found |= {f"recall_{steps}": float(np.mean(reached))}
-        found |= {f"predicted_{steps}": float(guess[steps - 1])}
+        found |= {f"predicted_{steps}": float(guess[steps - 1, 2])}
     return found
 
 
