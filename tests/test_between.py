@@ -103,9 +103,11 @@ def test_no_term_can_be_left_out(monkeypatch, term, without):
 @pytest.mark.slow
 def test_few_sequences_and_strays_enter():
     few = rb.Setting(vocab=128, seq_len=64, dim=40, samples=1200)
-    found = [rb.simulate(few, seed, value_steps=6, rate=3.0) for seed in range(51000, 51024)]
+    found = [rb.simulate(few, seed, value_steps=2, rate=3.0) for seed in range(51000, 51024)]
     lock_on = np.mean([one.lock_on for one in found])
     assert 0.4 < lock_on < 0.95  # else nothing is tested
-    guess = rb.predict(few, value_steps=6, rate=3.0, warn=False)
+    guess = rb.predict(few, value_steps=2, rate=3.0, warn=False)
     assert guess.rate == 3.0
-    assert guess.accuracy == pytest.approx(np.mean([one.accuracy for one in found]), abs=0.04)
+    for name in ("accuracy", "recall"):
+        wanted = np.mean([getattr(one, name) for one in found])
+        assert getattr(guess, name) == pytest.approx(wanted, abs=0.06)
