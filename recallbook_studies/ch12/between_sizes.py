@@ -19,8 +19,8 @@ from recallbook_studies.ch12.between import RATES, outcomes
 from recallbook_studies.running.archive import load_results
 
 load = partial(load_results, "between_sizes")  # the committed rows
-VOCABS, STEPS = (128, 256, 512, 1024), (1, 2, 4, 8, 16)
-LEAST, GROWS, COUNT = 1.3, 1.15, 12  # the grid of d²/(V ln V)
+VOCABS, STEPS = (128, 256, 512), (1, 2, 4, 8, 16)
+LEAST, GROWS, COUNT = 1.2, 1.25, 8  # the grid of d²/(V ln V)
 SHOWN, FACTS = 1000, 4096  # sequences for each fact; facts simulated in all
 FIRST_SEED = 98 * 10**7
 
