@@ -36,6 +36,8 @@ LOGITS, FEWEST, MOST = 2**21, 1024, 4096  # of the sample of facts under one dra
 PROBED = 0.125  # the share of a sample whose responses are followed
 LARGEST_VOCAB = 2**14
 RATES = (0.25, 0.5, 0.75, 1.0, 1.5)  # in units of ln V: the grid of the best rate
+# where it is in doubt (chapter 12): rates in units of ln V, steps, shares that are recalled, lock-on
+FAST, SOON, FEW, LOCKED = 0.8, 5, 0.02, 0.9
 
 Vectors = Float64[np.ndarray, "n d"]
 
@@ -101,7 +103,8 @@ class ManySteps(Theory):
         best = max(tried, key=lambda rate: float(found[rate][0]))
         accuracy, lock_on, share = map(float, found[best])
         error = math.sqrt(share * (1 - share) / math.prod(samples(setting.vocab)))
-        return Averages(accuracy, lock_on, share, error, rate=best)
+        said = remarks(setting, best, self.value_steps, found[best])
+        return Averages(accuracy, lock_on, share, error, remarks=said, rate=best)
 
     def expected_errors(self, setting: Setting, outcomes: Mapping[str, float]) -> None:
         """Not known."""
@@ -109,6 +112,20 @@ class ManySteps(Theory):
     def draws(self, setting: Setting, without: tuple[str, ...]) -> DrawLaw:
         """None yet."""
         raise not_allowed("value_steps", self.value_steps, "1: quantiles are of one value step")
+
+
+def remarks(
+    setting: Setting, rate: float, value_steps: int, found: Float64[np.ndarray, " 3"]
+) -> tuple[str, ...]:
+    """Where it was found wrong: several large steps that leave facts to be learnt, and strays."""
+    said, unit = [], rate / math.log(setting.vocab)
+    if unit > FAST and value_steps > SOON and FEW < found[2] < 1 - FEW:
+        said.append(f"{value_steps} steps at {unit:.2g} ln V leave some facts: off by up to 0.1")
+    if unit > RATES[-1]:
+        said.append(f"rate={rate:.3g} above {RATES[-1]} ln V was not compared with simulation")
+    if found[1] < LOCKED:
+        said.append(f"lock-on {found[1]:.2f} leaves strays: off by up to 0.2")
+    return tuple(said)
 
 
 def samples(vocab: int) -> tuple[int, int]:

@@ -1,27 +1,29 @@
 r"""The least d that holds V facts after k value steps: the wall's constant $c=d^2/(V\ln V)$,
 simulated and predicted.
 
-Attention has nothing to find (L = 1) and each fact is shown a thousand times. ``python -m recallbook table
+Attention has nothing to find, and all facts are shown equally often. ``python -m recallbook table
 between_sizes STORE`` makes the rows, ``--export`` writes the table."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 
+from recallbook.data.task import draw
 from recallbook.setting import Setting
-from recallbook.training.simulation import simulate
 from recallbook_studies.ch12.between import RATES, outcomes
 from recallbook_studies.running.archive import load_results
 
 load = partial(load_results, "between_sizes")  # the committed rows
 VOCABS, STEPS = (128, 256, 512), (1, 2, 4, 8, 16)
 LEAST, GROWS, COUNT = 1.2, 1.25, 8  # the grid of d²/(V ln V)
-SHOWN, FACTS = 1000, 4096  # sequences for each fact; facts simulated in all
+FACTS, MANY = 8192, 10**6  # facts simulated in all; sequences for each fact in the prediction
 FIRST_SEED = 98 * 10**7
 
 
@@ -39,15 +41,25 @@ def keys() -> list[tuple[int, int, float]]:
 def row(key: tuple[int, int, float]) -> dict[str, Any]:
     """Recall after each number of steps, simulated and of the process."""
     vocab, dim, unit = key
-    setting = Setting(vocab=vocab, seq_len=1, dim=dim, samples=SHOWN * vocab)
+    setting = Setting(vocab=vocab, seq_len=1, dim=dim, samples=MANY * vocab)
     rate, seeds = unit * math.log(vocab), range(FIRST_SEED, FIRST_SEED + FACTS // vocab)
-    guess = outcomes(setting, rate, max(STEPS))
-    found: dict[str, Any] = {"vocab": vocab, "dim": dim, "unit": unit}
-    for steps in STEPS:
-        options: dict[str, Any] = {"value_steps": steps, "rate": rate, "test_samples": 1}
-        reached = [simulate(setting, seed, **options).recall for seed in seeds]
-        found |= {f"recall_{steps}": float(np.mean(reached))}
-        found |= {f"predicted_{steps}": float(guess[steps - 1, 2])}
+    guess = outcomes(setting, rate, max(STEPS))[:, 2]
+    found = np.mean([simulated(replace(setting, samples=1), rate, seed) for seed in seeds], axis=0)
+    recalls = {f"recall_{k}": float(found[k - 1]) for k in STEPS}
+    predictions = {f"predicted_{k}": float(guess[k - 1]) for k in STEPS}
+    return {"vocab": vocab, "dim": dim, "unit": unit, **recalls, **predictions}
+
+
+def simulated(setting: Setting, rate: float, seed: int) -> list[float]:
+    """Recall after each step of one draw, every fact weighing the same."""
+    problem = draw(setting, seed)
+    z, u = problem.input_embeddings, problem.output_embeddings[problem.permutation]
+    value, own, found = torch.zeros_like(z.T @ z), torch.eye(setting.vocab), []
+    for _ in range(max(STEPS)):
+        residuals = own - torch.softmax(z @ value.T @ u.T, dim=1)
+        value = value + rate * (residuals @ u).T @ z
+        answers = (z @ value.T @ u.T).argmax(dim=1)
+        found.append(float((answers == torch.arange(setting.vocab)).double().mean()))
     return found
 
 
