@@ -17,13 +17,14 @@ import torch
 
 from recallbook.data.task import draw
 from recallbook.setting import Setting
-from recallbook_studies.ch12.between import RATES, outcomes
+from recallbook_studies.ch12.between import outcomes
 from recallbook_studies.running.archive import load_results
 
 load = partial(load_results, "between_sizes")  # the committed rows
 VOCABS, STEPS = (128, 256, 512), (1, 2, 4, 8, 16)
-LEAST, GROWS, COUNT = 1.2, 1.25, 8  # the grid of d²/(V ln V)
-FACTS, MANY = 8192, 10**6  # facts simulated in all; sequences for each fact in the prediction
+LEAST, GROWS, COUNT = 1.2, 1.25, 9  # the grid of d²/(V ln V)
+UNITS = (0.5, 0.75, 1.25)  # rates in units of ln V
+FACTS, MANY = 4096, 10**6  # facts simulated in all; sequences for each fact in the prediction
 FIRST_SEED = 98 * 10**7
 
 
@@ -34,7 +35,7 @@ def keys() -> list[tuple[int, int, float]]:
         (vocab, round(math.sqrt(c * vocab * math.log(vocab))), rate)
         for vocab in VOCABS
         for c in wanted
-        for rate in RATES
+        for rate in UNITS
     ]
 
 
