@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -64,11 +64,31 @@ def simulated(setting: Setting, rate: float, seed: int) -> list[float]:
     return found
 
 
-def least_dim(part: pd.DataFrame, column: str, level: float = 0.9) -> float:
-    """The d at which the best rate reaches this recall, between two d by their logarithms."""
-    best = part.groupby("dim")[column].max().cummax()
-    above = int(np.argmax(best.to_numpy() >= level))
-    if above == 0:
-        return math.nan
-    recall, dims = best.to_numpy()[above - 1 : above + 1], np.log(best.index[above - 1 : above + 1])
-    return float(np.exp(np.interp(level, recall, dims)))
+class Least(NamedTuple):
+    """The least d at the best rate, simulated and predicted, and the best rate as simulated."""
+
+    simulated: float
+    predicted: float
+    rate: float
+
+
+def least_dims(part: pd.DataFrame, steps: int) -> Least:
+    """Of one V, after so many steps."""
+    rates = {unit: rows.sort_values("dim") for unit, rows in part.groupby("unit")}
+    found, guess = (
+        {unit: crossing(rows["dim"], rows[f"{name}_{steps}"]) for unit, rows in rates.items()}
+        for name in ("recall", "predicted")
+    )
+    best = min(found, key=lambda unit: found[unit])
+    return Least(found[best], min(guess.values()), best)
+
+
+def crossing(dims: pd.Series, recalls: pd.Series, level: float = 0.9) -> float:
+    """The d at which recall first reaches the level, between two d by their logarithms; infinite
+    where none does, or the first."""
+    reached = np.maximum.accumulate(recalls.to_numpy())
+    above = int(np.searchsorted(reached, level))
+    if not 0 < above < len(reached):
+        return math.inf
+    ends = slice(above - 1, above + 1)
+    return float(np.exp(np.interp(level, reached[ends], np.log(dims.to_numpy()[ends]))))
