@@ -96,7 +96,7 @@ def test_recall_after_each_step_is_predicted(rate):
     ],
 )
 def test_no_term_can_be_left_out(monkeypatch, term, without):
-    monkeypatch.setattr(between.Facts, term, without)
+    monkeypatch.setattr(between.FactSample, term, without)
     assert np.abs(missed(WALL, 4.85, [1, 2, 4])).max() > 0.1
 
 

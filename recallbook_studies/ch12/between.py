@@ -139,7 +139,7 @@ def outcomes(setting: Setting, rate: float, value_steps: int) -> Float64[np.ndar
     points, draws = lock(setting, nodes=NODES[:0]), samples(setting.vocab)[0]
     found = np.zeros((draws, value_steps, 3))
     for seed in range(draws):
-        facts = Facts(setting, rate, points, seed)
+        facts = FactSample(setting, rate, points, seed)
         for step in range(value_steps):
             facts.step()
             right = facts.right()
@@ -147,7 +147,7 @@ def outcomes(setting: Setting, rate: float, value_steps: int) -> Float64[np.ndar
     return np.asarray(found.mean(axis=0))
 
 
-class Facts:
+class FactSample:
     """A sample of facts under one draw of output embeddings, and their process.
 
     The tables are turned to where the labels' Gram matrix is diagonal; the sample's labels repeat
