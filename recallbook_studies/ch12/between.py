@@ -37,7 +37,7 @@ PROBED = 0.125  # the share of a sample whose responses are followed
 LARGEST_VOCAB = 2**14
 RATES = (0.25, 0.5, 0.75, 1.0, 1.5)  # in units of ln V: the grid of the best rate
 # where it is in doubt (chapter 12): rates in units of ln V, steps, shares that are recalled, lock-on
-FAST, SOON, FEW, LOCKED = 0.8, 5, 0.02, 0.9
+FAST, SOON, FEW, LOCKED = 0.6, 5, 0.02, 0.9
 
 Vectors = Float64[np.ndarray, "n d"]
 
