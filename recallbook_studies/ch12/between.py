@@ -1,4 +1,4 @@
-r"""Between one value step and the end: what k full-batch value steps recall once attention has
+r"""Between one value step and the end: what several full-batch value steps recall once attention has
 locked.
 
 $M\leftarrow M+g\,UU^\top R(M)\,ZZ^\top$ with residuals R and the rate g, the logit that one step
@@ -134,8 +134,8 @@ def samples(vocab: int) -> tuple[int, int]:
     return max(LABELS // vocab, FEWEST_DRAWS), facts
 
 
-def outcomes(setting: Setting, rate: float, value_steps: int) -> Float64[np.ndarray, "k 3"]:
-    """Predict accuracy, lock-on and recall after each of k value steps at this rate."""
+def outcomes(setting: Setting, rate: float, value_steps: int) -> Float64[np.ndarray, "steps 3"]:
+    """Predict accuracy, lock-on and recall after each of the value steps at this rate."""
     points, draws = lock(setting, nodes=NODES[:0]), samples(setting.vocab)[0]
     found = np.zeros((draws, value_steps, 3))
     for seed in range(draws):

@@ -1,4 +1,4 @@
-r"""The least d that holds V facts after k value steps: the wall's constant $c=d^2/(V\ln V)$,
+r"""The least d that holds V facts after several value steps: the wall's constant $c=d^2/(V\ln V)$,
 simulated and predicted.
 
 Attention has nothing to find, and all facts are shown equally often. ``python -m recallbook table
@@ -46,8 +46,8 @@ def row(key: tuple[int, int, float]) -> dict[str, Any]:
     rate, seeds = unit * math.log(vocab), range(FIRST_SEED, FIRST_SEED + FACTS // vocab)
     guess = outcomes(setting, rate, max(STEPS))[:, 2]
     found = np.mean([simulated(replace(setting, samples=1), rate, seed) for seed in seeds], axis=0)
-    recalls = {f"recall_{k}": float(found[k - 1]) for k in STEPS}
-    predictions = {f"predicted_{k}": float(guess[k - 1]) for k in STEPS}
+    recalls = {f"recall_{steps}": float(found[steps - 1]) for steps in STEPS}
+    predictions = {f"predicted_{steps}": float(guess[steps - 1]) for steps in STEPS}
     return {"vocab": vocab, "dim": dim, "unit": unit, **recalls, **predictions}
 
 
