@@ -1,5 +1,6 @@
 """On a phone no letter of a figure is below nine pixels: a figure that would have smaller ones is
-drawn wider than the screen, and scrolls in its frame (recallbook.css)."""
+drawn wider than the screen, and scrolls in its frame (recallbook.css). And no figure is fetched
+before a reader comes near it; its room is kept."""
 
 import re
 from functools import cache
@@ -20,10 +21,14 @@ def text_sizes(drawing):
 
 
 @cache
-def least_width(path):
-    """The pixels that the figure must be wide, or 0."""
-    sizes = text_sizes(path.read_text(encoding="utf-8"))
-    return round(LEAST / min(sizes)) if sizes else 0
+def attributes(path):
+    """Of an image: how wide it must be, and how large it is."""
+    drawing = path.read_text(encoding="utf-8")
+    sizes, room = text_sizes(drawing), ""
+    if size := re.search(r'<svg[^>]* width="([\d.]+)pt" height="([\d.]+)pt"', drawing):
+        width, height = (round(float(points) * 4 / 3) for points in size.groups())
+        room = f'loading="lazy" width="{width}" height="{height}" '
+    return room + (f'style="--least: {round(LEAST / min(sizes))}px" ' if sizes else "")
 
 
 def widen(app, exception):
@@ -33,8 +38,8 @@ def widen(app, exception):
 
         def wide(image, page=path):
             drawing = page.parent / image[1]
-            known = "_images" in drawing.parts and least_width(drawing.resolve())
-            return image[0] + f'style="--least: {known}px" ' * bool(known)
+            known = "_images" in drawing.parts and attributes(drawing.resolve())
+            return image[0] + (known or "")
 
         text = path.read_text(encoding="utf-8")
         if (widened := IMAGE.sub(wide, text)) != text:

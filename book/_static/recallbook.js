@@ -96,9 +96,9 @@ function fit(element) {
     const box = drawnInPieces(item.math, display);
     element.replaceWith(box);
     element = box;
-    for (const level of [1, 2]) {
-      divide(box, space - (display ? 24 : 0), level, display);
-    }
+    const line = space - (display ? 24 : 0);
+    divide(box, line, 1, display);
+    if (SMALLEST * widest(box) > line) divide(box, line, 2, display);
   }
   if (element.className === 'pieces') shrink(element, room(element) - 24, widest(element));
   return element;
