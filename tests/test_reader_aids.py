@@ -110,3 +110,14 @@ def test_links_show_where_they_lead(tab, html):
     page.locator(f"{card} mjx-container").wait_for()
     link.first.tap()
     assert page.url.endswith("#equation-eq-lock-on")
+
+
+FOLDED = "id => document.getElementById(id).closest('.toggle-hidden, details:not([open])') !== null"
+
+
+@pytest.mark.parametrize("place", ["equation-eq-square", "fig-lock-terms", "prop-infinite-data"])
+def test_a_link_to_what_is_folded_opens_it(tab, html, place):
+    page = chapter(tab, html, "05_when_attention_locks_on")
+    assert page.evaluate(FOLDED, place)
+    page.evaluate("id => { location.hash = id; }", place)
+    page.wait_for_function(f"id => !({FOLDED})(id)", arg=place)
