@@ -8,6 +8,7 @@ stand open. A code line is open where the page shows it unasked. Heights are in 
 left out where Chromium is missing. The old count, printed last, is of the sources' pieces between
 spaces, formulas included."""
 
+import html
 import re
 import shutil
 import sys
@@ -24,14 +25,6 @@ NO_WORDS = ".math, table, figure, .cell, .model-figure, .stepper-text, .headerli
 FOLDED = ".dropdown > :not(.admonition-title), details > :not(summary)"
 WINDOW = {"width": 1440, "height": 900}
 PATIENCE = 120_000  # milliseconds: a busy machine is no fault of the page
-LETTER = re.compile(
-    r"\\(?:text|operatorname|mathrm|begin|end|rm|label)\s*\{[^}]*\}|\{\\rm [^}]*\}"
-    r"|\\(?P<name>(?:var)?[A-Za-z]+)|(?P<letter>[A-Za-z])"
-)
-GREEK = set(
-    "alpha beta gamma delta epsilon varepsilon zeta eta theta kappa lambda mu nu xi pi rho sigma tau "
-    "phi varphi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega ell".split()
-)
 
 
 @dataclass
@@ -51,35 +44,28 @@ def words(text):
     return len(re.findall(r"\S*\w\S*", text))
 
 
-def page(html):
+def page(source):
     """What stands open on a built page, and what is folded."""
-    article = BeautifulSoup(html, "html.parser").article
+    article = BeautifulSoup(source, "html.parser").article
     tables, figures = (
         sum(not one.find_parent(folded) for one in article.select(kind))
         for kind in ("table", "figure, .model-figure")
     )
-    formulas = [one.get_text() for one in article.select(".math") if not one.find_parent(folded)]
+    shown = [one.get_text() for one in article.select(".math") if not one.find_parent(folded)]
+    found = set().union(*map(letters_of, shown))
     for one in article.select(NO_WORDS):
         one.decompose()
     total = words(article.get_text(" "))
     for one in article.select(FOLDED):
         one.extract()
     paragraphs = sorted((one.get_text(" ") for one in article.select("p")), key=words)
-    shown = words(article.get_text(" "))
-    found = {match for formula in formulas for match in letters(formula)}
-    return Page(shown, total - shown, paragraphs[::-1], tables, figures, sorted(found))
+    stands_open = words(article.get_text(" "))
+    return Page(stands_open, total - stands_open, paragraphs[::-1], tables, figures, sorted(found))
 
 
 def folded(element):
     """Whether what it holds is seen only when asked for."""
     return element.name == "details" or "dropdown" in element.get("class", ())
-
-
-def letters(formula):
-    """Latin and Greek letters of a formula, without names of functions."""
-    for match in LETTER.finditer(formula):
-        if match["letter"] or match["name"] in GREEK:
-            yield match["letter"] or f"\\{match['name']}"
 
 
 def old_count(path):
@@ -115,6 +101,94 @@ def reading_minutes(notebook):
     return 5 * round(minutes / 5)
 
 
+# Columns of values that a table is asked for, each with the digits it has.
+CHOSEN = {"lock-on", "reading error c", "decay"}
+NUMBER = re.compile(r"[−-]?[\d,]*\.?\d+(?: ?%)?")
+TYPED = re.compile(r"(?<![\w.)\]])-\.?\d|\d[eE][+-]?\d|\^|\b(?:True|False|None|nan|inf)\b")
+
+
+def faults_of_tables(notebook):
+    """What of the stored tables is typed, not typeset, and columns whose digits differ."""
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            for table in re.findall(
+                "(?s)<table.*?</table>", output.get("data", {}).get("text/html", "")
+            ):
+                rows = [
+                    [
+                        html.unescape(text)
+                        for text in re.findall(r"(?s)<t[dh][^>]*>(.*?)</t[dh]>", row)
+                    ]
+                    for row in re.findall("(?s)<tr.*?</tr>", table)
+                ]
+                caption = re.findall(r"(?s)<caption[^>]*>(.*?)</caption>", table)
+                yield from (x for row in [caption, *rows] for x in row if TYPED.search(x))
+                for name, *column in zip(*rows, strict=True):
+                    digits = {len(text.rstrip(" %").partition(".")[2]) for text in column}
+                    alike = name in CHOSEN or len(digits) < 2
+                    if not alike and all(map(NUMBER.fullmatch, column)):
+                        yield f"{name}: {column}"
+
+
+GREEK = (
+    "alpha beta gamma delta epsilon varepsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau "
+    "phi varphi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega ell"
+)
+LETTER = re.compile(
+    r"(?:\\(?:hat|tilde|bar|mathcal|mathbf)\s*\{?\s*)?"
+    rf"(?:\\(?:{'|'.join(GREEK.split())})(?![A-Za-z])|(?<![\\A-Za-z])[A-Za-z](?![A-Za-z]))"
+    r"\}?'?(?:_(?:\{(?:[^{}]|\{[^{}]*\})*\}|\\[A-Za-z]+|\w))?"
+)
+WORDS = r"\\(?:text\w*|mathrm|operatorname\*?|begin|end|label|tag|href|ref)\s*\{[^{}]*\}|\\(?:mathbb|rm)\s*\w+"
+# Indices, arguments, and what mathematics calls so everywhere.
+EVERYWHERE = {*"abcdeijklnpstuvxyzABI", r"\pi", r"\Phi", r"\phi", r"\ell"}
+
+
+def letters_of(tex):
+    """The letters of a formula; of a subscript only capitals are part of the name."""
+    found = (re.sub(r"[\s{}]", "", one) for one in LETTER.findall(re.sub(WORDS, " ", tex)))
+    return {re.sub(r"_(?![A-Z]+$).*$", "_", one) for one in found}
+
+
+def formulas(text):
+    return [a or b for a, b in re.findall(r"(?s)\$\$(.*?)\$\$|(?<![\\$])\$([^$]+)\$", text)]
+
+
+def registry(root=ROOT):
+    """Letter, meaning and home (a page, or "" for the whole book), row by row of the notation."""
+    home, local = "", False
+    for line in (root / "book" / "notation.md").read_text(encoding="utf-8").splitlines():
+        local = local or line == "## Local symbols"
+        if line.startswith("| $") or line.startswith("|$"):
+            symbols, *rest = line.strip("|").split(" | ")
+            home = (re.findall(r"`([^`]*)`", rest[-1]) or [home])[0] if local else ""
+            for tex in formulas(symbols):
+                for letter in letters_of(tex.partition("=")[0]):
+                    yield letter, rest[0], home.rpartition("/")[2]
+
+
+def second_meanings(root=ROOT):
+    """Homes and meanings of each letter that has two in the main line, which is the chapters."""
+    rows = {}
+    for letter, meaning, home in registry(root):
+        if home == "" or (home[:1].isdigit() and "as in chapter" not in meaning):
+            rows.setdefault(letter, {})[home] = meaning
+    return {letter: found for letter, found in rows.items() if len(found) > 1}
+
+
+def strangers(root=ROOT):
+    """By chapter its letters that the notation does not have, for the whole book or the chapter."""
+    known, found = list(registry(root)), {}
+    for path in sorted((root / "notebooks").glob("[01]*.ipynb")):
+        homes = {"", path.stem}
+        notebook = nbformat.read(path, as_version=4)
+        text = "\n".join(c.source for c in notebook.cells if c.cell_type == "markdown")
+        used = set().union(*map(letters_of, formulas(text)))
+        used -= {letter for letter, _, home in known if home in homes}
+        found[path.stem[:2]] = {one for one in used if one.rstrip("'") not in EVERYWHERE}
+    return found
+
+
 # the height of the page, and how far down its first picture is (0: there is none)
 LAID_OUT = """() => {
   const article = document.querySelector('article').getBoundingClientRect();
@@ -138,10 +212,10 @@ def heights(browser, addresses):
 
 
 def main(root=ROOT):
-    html = root / "_build" / "html"
+    folder = root / "_build" / "html"
     paths = sorted([*(root / "notebooks").glob("*.ipynb"), *(root / "book").rglob("*.md")])
     names = [path.relative_to(root).with_suffix("").as_posix() for path in paths]
-    built = {name: html / f"{name}.html" for name in names if (html / f"{name}.html").exists()}
+    built = {name: path for name in names if (path := folder / f"{name}.html").exists()}
     addresses = {name: path.resolve().as_uri() for name, path in built.items()}
     found = {}
     if chromium := built and (shutil.which("chromium") or shutil.which("google-chrome")):

@@ -54,6 +54,7 @@ STYLE: Any = {
     "svg.hashsalt": "recallbook",  # the same ids in every run
 }
 SMALLEST = 1.2  # points for each inch of width: 11 px where a page's column is 690 px wide
+LEAST = STYLE["font.size"]  # 9 px on a phone that is 390 px wide, for figures of the usual width
 CROWD = 2000  # coordinates: so many points are drawn as pixels
 
 
@@ -72,10 +73,10 @@ def use_style() -> None:
 def svg(figure: Figure) -> str:
     """Draw a figure as SVG: no text too small to read, crowds as pixels, and no difference between
     runs, nor where arithmetic rounds otherwise."""
-    least = SMALLEST * figure.get_figwidth()
+    least = max(LEAST, SMALLEST * figure.get_figwidth())
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
-            axis.set_tick_params(labelsize=max(least, mpl.rcParams["font.size"]))
+            axis.set_tick_params(labelsize=least)
     for text in figure.findobj(Text):
         text.set_fontsize(max(text.get_fontsize(), least))
     for axes in figure.axes:

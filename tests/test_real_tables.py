@@ -92,3 +92,33 @@ def test_a_package_that_was_not_fetched_is_named(monkeypatch, tmp_path):
     real_tables.whole.cache_clear()
     with pytest.raises(ValueError, match="holds elementembeddings"):
         real_tables.whole("ions")
+
+
+@pytest.mark.parametrize("case", real_tables.keys()[::500])
+def test_a_committed_row_is_made_again(case):
+    try:
+        real_tables.whole.cache_clear()
+        real_tables.whole(case.table)
+    except ValueError as missing:
+        pytest.skip(str(missing))
+    stored = real_tables.load().set_index([*case._fields]).loc[tuple(case)]
+    made = real_tables.row(case)
+    text = stored.pop("place")
+    assert made["place"] == text
+    again = {name: made[name] for name in stored.index}
+    assert again == pytest.approx(dict(stored), rel=2e-5, abs=2e-5)
+
+
+def test_the_page_says_what_the_rows_say():
+    """Which property costs most in each table, as input embeddings at the centre."""
+    rows = real_tables.load().query("labels == 'equal'")
+    middle = real_tables.centre(rows, side="input")["accuracy"]
+    costs = {
+        name: (middle[name][[*replacing.PROPERTIES]] - middle[name]["none"]).round(2)
+        for name in real_tables.SOURCES
+    }
+    assert costs["language models"].idxmax() == "lengths"
+    assert {*costs["words"].nlargest(2).index} == {"mean", "spectrum"}
+    assert costs["ions"].idxmax() == "spectrum"
+    for name in real_tables.SOURCES:
+        assert middle[name]["whitened"] > max(middle[name][one] for one in replacing.PROPERTIES)
