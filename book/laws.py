@@ -21,7 +21,7 @@ import recallbook as rb
 from recallbook.theory.symbolic import lock_terms as of_lock_on, recall_terms as of_recall
 from recallbook.theory.symbolic.expressions import L, V, d, m, numeric
 from recallbook.theory.values import sizes
-from recallbook_bounds.closed_form import sufficient_samples_closed_form
+from recallbook_bounds import closed_form
 from recallbook_studies import error_map, laws
 from recallbook_studies.ch06 import product_form, sandwich
 from recallbook_studies.ch07 import features
@@ -194,7 +194,7 @@ def proved() -> dict[str, str]:
     found = rb.sufficient_samples(**CLOSED)
     assert found.by == "closed form"
     powers = {
-        "closed number": sufficient_samples_closed_form(**CLOSED),
+        "closed number": closed_form.sufficient_samples_closed_form(**CLOSED),
         "closed fraction": found,
         "closed predicted": rb.critical_samples(**CLOSED),
         "closed coverage": CLOSED["vocab"] * math.log(CLOSED["vocab"] / 0.1),
@@ -203,6 +203,8 @@ def proved() -> dict[str, str]:
         "certified median": f"{gaps.median():.1f}",
         "certified largest": f"{gaps.max():.0f}",
         "certified cases": str(len(cases)),
+        "least dim": str(product_form.DIM_OVER_LOG),
+        "events": str(closed_form.EVENTS),
         **{f"C1{tau * ' marked'}": str(least) for tau, least in product_form.DIM_SQUARE.items()},
         **{f"C2{tau * ' marked'}": str(least) for tau, least in product_form.SAMPLES.items()},
         **{name: "$" + sp.latex(sp.Float(f"{size:.1e}", 2)) + "$" for name, size in powers.items()},

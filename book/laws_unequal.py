@@ -12,7 +12,7 @@ from laws_text import RUNNING, predicted, table
 import recallbook as rb
 from recallbook.setting import fact_frequencies
 from recallbook.theory.symbolic.expressions import d
-from recallbook_studies.ch11 import error_sizes, rare_facts, remedies, thresholds
+from recallbook_studies.ch11 import error_sizes, rare_facts, real_tables, remedies, thresholds
 from recallbook_studies.ch11.breaking import critical_zipf
 from recallbook_studies.ch12 import trained_map
 
@@ -61,6 +61,7 @@ def unequal() -> dict[str, str]:
         **rare(),
         **breaking(),
         **trained(),
+        **real(),
         "top load": f"{UNEQUAL.seq_len * fact_frequencies(UNEQUAL)[0]:.1f}",
         "mended": table(("Predicted", "lock-on", "accuracy", "recall", "accuracy, $4N$"), rows),
         "structure": STRUCTURE,
@@ -74,6 +75,21 @@ def unequal() -> dict[str, str]:
             for case, lock in zip(("few", "many", "balanced"), steep, strict=True)
         },
     }
+
+
+def real() -> dict[str, str]:
+    """What tables of trained models are worth, and how far predictions with them are off."""
+    rows = real_tables.load().query("labels == 'equal'")
+    shown = real_tables.centre(rows, side="input")
+    found = {
+        "real off": f"{real_tables.compared(rows[rows['change'] == 'none'])['nine in ten']:.2f}"
+    }
+    for name in real_tables.SOURCES:
+        found[f"{name} d"] = f"{shown.loc[(name, 'none'), 'dim']:.0f}"
+        found[f"{name} acts"] = str(real_tables.acts_like(name, rows))
+        found[f"{name} whitened"] = f"{shown.loc[(name, 'whitened'), 'accuracy']:.2f}"
+        found[f"{name} accuracy"] = f"{shown.loc[(name, 'none'), 'accuracy']:.2f}"
+    return found
 
 
 def trained() -> dict[str, str]:

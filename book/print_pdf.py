@@ -45,6 +45,7 @@ def article(path, pages, folder):
     for element in content.find_all(id=True):
         element["id"] = f"{path.stem}-{element['id']}"
     for image in content.find_all("img", src=True):
+        del image["loading"]
         image["src"] = os.path.relpath((path.parent / image["src"]).resolve(), folder)
     for link in content.find_all("a", href=True):
         parts = urlsplit(link["href"])

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from recallbook_studies.ch12.trained import TrainedPrediction, predict_trained
     from recallbook_studies.examining.examination import TableReport, examine
     from recallbook_studies.examining.table_files import read_embeddings
+    from recallbook_studies.examining.verdict import Verdict
     from recallbook_studies.running.archive import load_results
     from recallbook_studies.running.point import Point
     from recallbook_studies.running.run import run_sweep
@@ -43,6 +44,7 @@ __all__ = [
     "TableReport",
     "Term",
     "TrainedPrediction",
+    "Verdict",
     "Weights",
     "capacity",
     "certify",
@@ -87,6 +89,7 @@ _MODULES = {
     "recallbook_studies.ch12.trained": "TrainedPrediction predict_trained",
     "recallbook_studies.examining.examination": "TableReport examine",
     "recallbook_studies.examining.table_files": "read_embeddings",
+    "recallbook_studies.examining.verdict": "Verdict",
     "recallbook_studies.running.archive": "load_results",
     "recallbook_studies.running.point": "Point",
     "recallbook_studies.running.run": "run_sweep",

@@ -10,13 +10,14 @@ signal of lock-on loses (:func:`losses`), the Frobenius norm that it is compared
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 import sympy as sp
 
-from recallbook.arguments import check_flag, check_rate, check_share, check_size, not_allowed
+from recallbook.arguments import check_flag, check_share, check_size
 from recallbook.theory.search import bracket
 from recallbook.theory.symbolic.expressions import L, N, V, Values, d, numeric, tau
 
@@ -37,8 +38,8 @@ Lambda, lam, Lambda_prime = sp.symbols(r"Lambda \lambda \Lambda'", positive=True
 eps, eps_1, omega, varpi, G, Delta = sp.symbols(
     r"epsilon \epsilon_1 omega varpi G Delta", positive=True
 )
-ell_plus, ell_minus, ell_0, gamma, zeta, h_plus = sp.symbols(
-    r"\ell_+ \ell_- \ell_0 gamma zeta h_+", positive=True
+ell_plus, ell_minus, ell_0, gamma, h_plus = sp.symbols(
+    r"\ell_+ \ell_- \ell_0 gamma h_+", positive=True
 )
 o, o_bar, J, Gamma_plus = sp.symbols(r"o \bar{o} J \Gamma_+", positive=True)
 # keys a_k.g and values b_k (eq-prf-keys)
@@ -55,15 +56,26 @@ B_X, B_Y, mu_X, C_X, sigma_X, sigma_XY = sp.symbols(
     r"B_X B_Y \mu_X C_X sigma_X \sigma_{XY}", positive=True
 )
 # all sequences, different sequences, the unit (eq-prf-all)
-S_F, v_D, D_op, P, K = sp.symbols("S_F v_D D_{op} P K", positive=True)
+S_F, D_op, P, K = sp.symbols("S_F D_{op} P K", positive=True)
 # recall: z_v.h, t.h, t.z_v, |h|^2, the right weight, and squares of wrong ones (eq-prf-question)
 p_minus, c_plus, o_t, h_2, q_minus, R = sp.symbols(r"p_- c_+ o_t h_2 q_- R", positive=True)
 
 root = sp.sqrt
-third_part = sp.Rational(1, 3)
+spread = root(2 * Lambda)
+tail = 2 * Lambda / 3  # of Bernstein's inequality, per unit of what one term can be
+uneven = phi / root(N)  # of the labels' frequencies
 # L times the norm of the facts' part of the values; K times that of the spread's part of the keys
-side = f_plus * root(G / V) + tau * phi * ell_plus / root(N)
-along = L * (L - 1) * V * phi * Gamma_plus / root(N)
+side = f_plus * root(G / V) + tau * ell_plus * uneven
+along = L * (L - 1) * V * uneven * Gamma_plus
+# K times the least that facts add to the trace through t.g (eq-prf-signal)
+signal = alpha_minus * ((1 - 1 / V) * m_minus - 2 * f_plus * eps * root(m_minus)) / V
+
+
+def length(mean: sp.Expr, reach: sp.Expr, log: sp.Expr = Lambda, part: Any = 3) -> sp.Expr:
+    """Bound the length of a sum whose terms are as unevenly spread over labels as frequencies are
+    at most."""
+    scatter = f_plus * mean**2 / V + 2 * reach * mean
+    return mean + root(2 * log * scatter) + part * log * reach
 
 
 @cache
@@ -79,6 +91,7 @@ def definitions() -> dict[sp.Symbol, sp.Expr]:
 def _embeddings() -> dict[sp.Symbol, sp.Expr]:
     """Bound lengths and overlaps of good embeddings, keys and values (lem-closed-embeddings,
     lem-closed-keys)."""
+    pair = gamma * (ell_plus**2 + o) / V
     return {
         eps: root(Lambda / d),
         eps_1: root(lam / d),
@@ -91,9 +104,8 @@ def _embeddings() -> dict[sp.Symbol, sp.Expr]:
         varpi: (root(root(1 + (d + 1) / V)) + root(2 * Lambda / V) / root(root(d))) ** 4,
         G: omega / d,
         gamma: root(3 + 6 * eps + 6 * eps**2),
-        zeta: root(ell_plus**2 + o),
-        J: 3 * (ell_0 + root(2 * omega) * eps) ** 2 / d + gamma**2 * zeta**2 / V,
-        Gamma_plus: root(3) * (root(varpi) + root(2) * eps * omega) / d + gamma * zeta**2 / V,
+        J: 3 * (ell_0 + root(2 * omega) * eps) ** 2 / d + gamma * pair,
+        Gamma_plus: root(3) * (root(varpi) + root(2) * eps * omega) / d + pair,
         Delta: (ell_plus**2 - (1 - 1 / V) * ell_minus**2) / 2,
         alpha_1: ell_plus**2 + 2 * o,
         alpha_t: ell_plus**2 + 2 * ell_plus * eps,
@@ -121,13 +133,11 @@ def _counts() -> dict[sp.Symbol, sp.Expr]:
 
 def _sequence() -> dict[sp.Symbol, sp.Expr]:
     """Bound the deviations X and Y of one sequence (lem-closed-sequence)."""
-    sums = root(2 * L * Lambda_prime)
-    long = L * root(L)
+    sums, tail, long = root(2 * L * Lambda_prime), 2 * Lambda_prime / 3, L * root(L)
     return {
         s_beta: ell_plus * sums,
-        s_alpha: root(J) * sums + 2 * alpha_1 * Lambda_prime / 3,
-        s_alpha_beta: ell_plus * root(J) * sums
-        + 2 * (alpha_1 * ell_plus + Gamma_plus) * Lambda_prime / 3,
+        s_alpha: root(J) * sums + alpha_1 * tail,
+        s_alpha_beta: ell_plus * root(J) * sums + (alpha_1 * ell_plus + Gamma_plus) * tail,
         B_X: s_alpha_beta / L
         + (s_beta * s_alpha + L * Gamma_plus + alpha_plus * s_beta + b_plus * s_alpha) / L**2,
         B_Y: s_beta / L,
@@ -144,95 +154,73 @@ def _sequence() -> dict[sp.Symbol, sp.Expr]:
 def _fluctuations() -> dict[sp.Symbol, sp.Expr]:
     """Bound the deviations of all sequences together and of two halves of them
     (lem-closed-fluctuations)."""
-
-    def length(log: sp.Expr) -> sp.Expr:
-        mean = root(N) * sigma_X
-        return mean + root(2 * log * (mean**2 / V + 2 * C_X * mean)) + log * C_X / 3
-
+    third = sp.Rational(1, 3)
     return {
-        S_F: length(Lambda) / N + mu_X,
-        v_D: sp.Max(f_plus * ell_0**2 / V, G) / (N * L),
-        D_op: root(2 * v_D * lam) + 2 * third_part * ell_plus * lam / (N * L),
-        P: length(Lambda_prime),
+        S_F: length(root(N) * sigma_X, C_X, Lambda, third) / N + mu_X,
+        D_op: root(2 * lam * sp.Max(f_plus * ell_0**2 / V, G) / (N * L))
+        + 2 * ell_plus * lam / (3 * N * L),
+        P: length(root(N) * sigma_X, C_X, Lambda_prime, third),
         K: L**3 * V / (L - 1),
     }
 
 
 def _question() -> dict[sp.Symbol, sp.Expr]:
     """Bound what recall compares (lem-closed-gap)."""
-    shares = (m + 2 * f_plus * root(m * lam) + 2 * f_plus**2 * lam) / d
-    uneven = c_plus * V * phi / root(N)
+    shares = m + 2 * f_plus * root(m * lam) + 2 * f_plus**2 * lam
+    trigger = c_plus * V * uneven
     return {
         o_t: root(2) * ell_plus * eps_1,
         p_minus: ell_minus**2 - tau * o_t,
         c_plus: ell_plus**2 + o_t,
         h_2: p_minus + tau * c_plus,
         q_minus: f_minus * p_minus - tau * (1 - f_minus) * c_plus,
-        R: h_2 * shares + tau * (uneven**2 + root(8 * h_2) * eps_1 * f_plus * uneven),
+        R: h_2 * shares / d + tau * trigger * (trigger + root(8 * h_2) * eps_1 * f_plus),
     }
-
-
-@cache
-def signal() -> sp.Expr:
-    r"""Give $K$ times the least that facts add to the trace through $t^\top g$ (eq-prf-signal)."""
-    return alpha_minus * ((1 - 1 / V) * m_minus - 2 * f_plus * eps * root(m_minus)) / V
 
 
 @cache
 def losses() -> dict[str, sp.Expr]:
     r"""Give $K$ times what each other part of the trace takes away at most, by name
     (lem-closed-trace, eq-prf-losses)."""
-    norm_beta, norm_g = root(V * G / N), root(V * J / N)  # of beta and beta g, over sqrt(N)
-    itself = (L - 1) * h_plus + ell_0**2 * (alpha_t + phi * norm_g) + phi * norm_beta * Gamma_plus
-    noise = sigma_XY * root(2 * Lambda * N) + 4 * third_part * Lambda * B_X * B_Y
-    across = (
-        root(2 * Lambda_prime * G * N * f_plus / (V * L))
-        + 2 * third_part * Lambda_prime * ell_plus / L
-    )
+    of_beta, of_g = root(V * G), root(V * J)  # norms of beta and beta g
+    itself = (L - 1) * h_plus + ell_0**2 * (alpha_t + uneven * of_g)
+    itself += Gamma_plus * (uneven * of_beta + tau * ell_plus)
+    noise = sigma_XY * spread * root(N) + 2 * tail * B_X * B_Y + Lambda * ell_plus * mu_X
+    across = root(2 * Lambda_prime * G * N * f_plus / (V * L))
+    across += 2 * Lambda_prime * ell_plus / (3 * L)
     return {
         "uneven facts": root(6 * G * m / V) * eps * ell_plus**2 * f_plus
         + 2 * f_plus**2 * ell_plus**2 * alpha_1 / V,
-        "centred facts": phi * a_plus * G * root(V / N),
+        "centred facts": uneven * a_plus * G * root(V),
         "trigger and facts": tau
         * f_plus
         * ell_plus
-        * (
-            phi * norm_beta * (alpha_t + alpha_plus)
-            + f_plus * root(G * J)
-            + phi * norm_g * ell_plus
-        ),
+        * (f_plus * root(G * J) + uneven * ((alpha_t + alpha_plus) * of_beta + ell_plus * of_g)),
         "facts and mean": L
-        * phi
+        * uneven
         * o_bar
-        * f_plus
-        * (alpha_plus * norm_beta + tau * ell_plus * norm_g)
-        + tau * L * V * phi**2 * o_bar * ell_plus * alpha_t / N,
+        * (
+            f_plus * (alpha_plus * of_beta + tau * ell_plus * of_g)
+            + tau * V * ell_plus * alpha_t * uneven
+        ),
         "spread and facts": along * side / L,
-        "mean bias": along * phi * o_bar / root(N),
-        "facts and values": b_plus * a_plus * root(2 * Lambda * f_plus * G * L / N)
-        + 4 * third_part * Lambda * f_plus * alpha_plus * b_plus * ell_plus / N,
-        "spread and values": (L - 1) * phi * Gamma_plus * root(2 * Lambda * L * V * f_plus * G) / N
-        + 2 * third_part * Lambda * (L - 1) * (f_plus - 1) * Gamma_plus * ell_plus / N,
+        "mean bias": along * uneven * o_bar,
+        "facts and values": b_plus * a_plus * spread * root(f_plus * G * L / N)
+        + 2 * tail * f_plus * alpha_plus * b_plus * ell_plus / N,
+        "spread and values": (L - 1)
+        * Gamma_plus
+        * (uneven * spread * root(L * V * f_plus * G / N) + tail * (f_plus - 1) * ell_plus / N),
         "keys and facts": L**2
         / (L - 1)
         * b_plus
-        * (
-            sigma_X * root(2 * Lambda * f_plus * m / (V * N))
-            + f_plus * (4 * third_part * Lambda * C_X / N + 2 * mu_X)
-        ),
+        * (sigma_X * spread * root(f_plus * m / (V * N)) + 2 * f_plus * (tail * C_X / N + mu_X)),
         "keys and mean": K
-        / V
         * o_bar
         * (
-            (
-                phi * sigma_X * root(2 * Lambda * f_plus * V)
-                + 2 * third_part * Lambda * C_X * (f_plus - 1)
-            )
-            / N
-            + phi * mu_X * f_plus * root(V / N)
+            uneven * root(f_plus / V) * (sigma_X * spread / root(N) + mu_X * root(f_plus))
+            + tail * C_X * (f_plus - 1) / (V * N)
         ),
-        "a sequence with itself": V / N * (itself + tau * ell_plus * Gamma_plus)
-        + K * (noise / N**2 + ell_plus * mu_X * (2 / N + Lambda / N**2)),
+        "a sequence with itself": V / N * itself + K / N * (noise / N + 2 * ell_plus * mu_X),
         "keys and values": K * (4 * P * across / N**2 + (f_plus + 1) / V * mu_X * B_Y),
     }
 
@@ -241,99 +229,51 @@ def losses() -> dict[str, sp.Expr]:
 def norms() -> dict[str, sp.Expr]:
     r"""Give $K$ times parts of a bound on $\|CSm^\top C\|_F$, by name (lem-closed-norm,
     eq-prf-norms)."""
-
-    def length(mean: sp.Expr, reach: sp.Expr) -> sp.Expr:
-        return (
-            mean
-            + root(2 * Lambda * (f_plus * mean**2 / V + 2 * reach * mean))
-            + (3 * Lambda * reach)
-        )
-
-    reach = a_plus * root(V) * b_plus * ell_plus / N
+    facts = b_plus * a_plus
     widest = f_plus * alpha_plus * root(G) + tau * a_plus * ell_plus
     return {
-        "facts and facts": b_plus * a_plus * root(V) * side,
-        "facts and mean": L * phi / root(N) * (b_plus * a_plus / root(d) + root(2) * eps * widest),
+        "facts and facts": facts * root(V) * side,
+        "facts and mean": L * uneven * (facts / root(d) + root(2) * eps * widest),
         **{name: losses()[name] for name in ("spread and facts", "mean bias")},
-        "facts and values": length(b_plus * a_plus * root(G * L * V / N), reach),
+        "facts and values": length(facts * root(G * L * V / N), facts * root(V) * ell_plus / N),
         "frequency noise": along * length(root(G / (N * L)), ell_plus / (N * L)),
         "keys and facts": K / L * S_F * side,
-        "keys and mean": K * S_F * phi / root(N) * (o_bar + 1 / root(V * d)),
+        "keys and mean": K * S_F * uneven * (o_bar + 1 / root(V * d)),
         "gradient noise": K * S_F * D_op,
     }
 
 
-class Conditions(NamedTuple):
-    """What the theorem asks (eq-prf-conditions): ``lock_on`` and ``recall`` at most 1, and
-    ``margin``, which is what the losses leave of the signal, above 0."""
-
-    margin: float
-    lock_on: float
-    recall: float
-
-    @property
-    def hold(self) -> bool:
-        """Whether the theorem applies."""
-        return self.margin > 0 and self.lock_on <= 1 and self.recall <= 1
-
-
-def constants(sizes: Values) -> dict[sp.Symbol, float]:
-    r"""Evaluate every symbol of :func:`definitions` at $V,N,L,d,\tau$ and $\Lambda$; what is
-    given stays."""
+def constants(
+    sizes: Values, chain: Callable[[], dict[sp.Symbol, sp.Expr]] = definitions
+) -> dict[sp.Symbol, float]:
+    r"""Evaluate every symbol of a chain of definitions, by default at $V,N,L,d,\tau$ and $\Lambda$;
+    what is given stays."""
     values = dict(sizes)
     with np.errstate(invalid="ignore"):  # ell_- where epsilon is large
-        for symbol, expression in definitions().items():
+        for symbol, expression in chain().items():
             if symbol not in sizes:
                 values[symbol] = numeric(expression)(values)
     return values
 
 
-def conditions(
-    vocab: int,
-    seq_len: int,
-    dim: int,
-    samples: float,
-    *,
-    error: float,
-    trigger_in_values: bool,
-    every: bool = True,
-) -> Conditions:
-    r"""Evaluate the conditions at $N$ sequences, for all facts but with probability ``error``
+def conditions(sizes: Values, error: float, every: bool = True) -> tuple[float, float]:
+    r"""Evaluate the conditions on lock-on and on recall at $V,L,d,\tau$ and $N\ge V$: the theorem
+    applies where both numbers are at most 1. For all facts but with probability ``error``
     $=\delta$ (thm-closed); without ``every`` for an expected fraction $1-\delta$ of them
     (thm-closed-fraction).
 
-    Lock-on asks for $2(\epsilon+\epsilon^2)F\le T$, with $T$ the margin and $F$ the sum of the
-    norms; recall for an exponent of at least $\Lambda-x_{j-1}$ at every level $x_j$ of rarity
-    (eq-prf-conditions).
-
-    Raises
-    ------
-    ValueError
-        A size that is none (``vocab`` at least 5, ``seq_len`` at least 2), ``samples`` below
-        ``vocab``, ``error`` not between 0 and 1, ``trigger_in_values`` no boolean.
-    """
-    vocab = check_size("vocab", vocab, smallest=SMALLEST_VOCAB)
-    seq_len = check_size("seq_len", seq_len, smallest=2)
-    dim, flag = check_size("dim", dim), check_flag("trigger_in_values", trigger_in_values)
-    samples, error = check_rate("samples", samples), check_share("error", error)
-    if not vocab <= samples <= LARGEST:
-        raise not_allowed("samples", samples, f"a number from vocab={vocab} to {LARGEST:g}")
-    sizes = {V: vocab, L: seq_len, d: dim, N: samples, tau: int(flag)}
+    Lock-on asks for $2(\epsilon+\epsilon^2)F\le T$, with $T$ what the losses leave of the signal
+    and $F$ the sum of the norms; recall for an exponent of at least $\Lambda-x_{j-1}$ at every level
+    $x_j$ of rarity (eq-prf-conditions)."""
     if every:
-        values = constants({**sizes, Lambda: union(vocab, error, EVENTS)})
-        return Conditions(*lock_on(values), _recall(values, values[lam]))
-    values = constants({**sizes, Lambda: union(vocab, error / 5, OF_LOCK_ON)})
-    asked = constants(one_fact(sizes, error))
-    return Conditions(*lock_on(values), _recall(asked, math.log(RARE / error)))
-
-
-def one_fact(sizes: Values, error: float) -> Values:
-    r"""Add to the sizes what differs if one fact is asked: $\Lambda_1=\log(70V/\delta)$
-    (eq-prf-log-one), and $f_+$, the only bound over all labels, at $\Lambda_1$ in place of
-    $\lambda_1$."""
-    level = math.log(OF_ONE * sizes[V] / error)
-    frequent = numeric(definitions()[f_plus])({theta: sizes[V] * level / sizes[N]})
-    return {**sizes, Lambda: level, f_plus: float(frequent)}
+        values = constants({**sizes, Lambda: union(sizes[V], error, EVENTS)})
+        return lock_on(values), _recall(values, values[lam])
+    values = constants({**sizes, Lambda: union(sizes[V], error / 5, OF_LOCK_ON)})
+    log = math.log(OF_ONE * sizes[V] / error)
+    # the only bound over all labels pays for them
+    frequent = numeric(definitions()[f_plus])({theta: sizes[V] * log / sizes[N]})
+    asked = constants({**sizes, Lambda: log, f_plus: frequent})
+    return lock_on(values), _recall(asked, math.log(RARE / error))
 
 
 def union(vocab: int, error: float, events: int) -> float:
@@ -341,15 +281,14 @@ def union(vocab: int, error: float, events: int) -> float:
     return math.log(events * vocab**2 / error)
 
 
-def lock_on(values: Values) -> tuple[float, float]:
-    r"""Compute $T$ and $2(\epsilon+\epsilon^2)\frac FT$ (eq-prf-conditions)."""
-    losing = sum(float(numeric(loss)(values)) for loss in losses().values())
-    margin = float(numeric(signal())(values)) - losing
+def lock_on(values: Values) -> float:
+    r"""Compute $2(\epsilon+\epsilon^2)\frac FT$; infinite where $T\le0$ (eq-prf-conditions)."""
+    margin = numeric(signal - sp.Add(*losses().values()))(values)
     # lower bounds of products hold only where their factors are positive
     if not (values[alpha_minus] > 0 and margin > 0):
-        return -math.inf, math.inf
-    norm = sum(float(numeric(part)(values)) for part in norms().values())
-    return margin, 2 * values[eps] * (1 + values[eps]) * norm / margin
+        return math.inf
+    norm = numeric(sp.Add(*norms().values()))(values)
+    return float(2 * values[eps] * (1 + values[eps]) * norm / margin)
 
 
 def _recall(values: Values, rarest: float) -> float:
@@ -361,17 +300,15 @@ def _recall(values: Values, rarest: float) -> float:
     """
     x = rarest * (1 - np.linspace(1, 0, LEVELS + 1) ** 2)  # closer where facts are rare
     mean = values[N] / values[V]  # sequences of a fact
-    if not (values[p_minus] > 0 and rarest <= 0.8 * mean):  # else the least frequency is below 0
-        return math.inf
     rare = {**values, f_minus: numeric(definitions()[f_minus])({theta: x[1:] / mean})}
-    right, wrong = (numeric(definitions()[of])(rare) for of in (q_minus, R))
-    if min(right) <= 0:
+    right = numeric(definitions()[q_minus])(rare)
+    # the least frequency, the least overlap and the least weight are above 0
+    if not (rarest <= 0.8 * mean and values[p_minus] > 0 and min(right) > 0):
         return math.inf
-    square = (right**2 + wrong + values[f_plus] ** 2 * values[h_2] / 2) / values[d]
+    square = (right**2 + values[R] + values[f_plus] ** 2 * values[h_2] / 2) / values[d]
     uneven = values[tau] * values[c_plus]  # the trigger's part of a wrong weight, per label
     s = right / (2 * square + uneven**2 / mean)
-    with np.errstate(over="ignore"):
-        moved = values[N] / (values[V] - 1) * np.expm1(s * uneven / mean) - s * uneven
+    moved = values[N] / (values[V] - 1) * np.expm1(s * uneven / mean) - s * uneven
     exponent = s * right - s**2 * square - moved
     return float(max((values[Lambda] - x[:-1]) / np.maximum(exponent, 1e-9)))
 
@@ -395,21 +332,21 @@ def sufficient_samples_closed_form(
     Raises
     ------
     ValueError
-        As :func:`conditions`; ``accuracy`` not between 0 and 1.
+        A size that is none (``vocab`` at least 5, ``seq_len`` at least 2), ``accuracy`` not between
+        0 and 1, ``trigger_in_values`` no boolean.
     """
-    error = 1 - check_share("accuracy", accuracy)
-
-    def enough(samples: float) -> bool:
-        return conditions(
-            vocab,
-            seq_len,
-            dim,
-            samples,
-            error=error,
-            trigger_in_values=trigger_in_values,
-            every=every,
-        ).hold
-
-    few = check_size("vocab", vocab, smallest=SMALLEST_VOCAB)
-    found = bracket(enough, few, smallest=few, largest=LARGEST, tolerance=1e-9, logarithmic=True)
+    error, few = (
+        1 - check_share("accuracy", accuracy),
+        check_size("vocab", vocab, smallest=SMALLEST_VOCAB),
+    )
+    sizes = {V: few, L: check_size("seq_len", seq_len, smallest=2), d: check_size("dim", dim)}
+    sizes[tau] = int(check_flag("trigger_in_values", trigger_in_values))
+    found = bracket(
+        lambda samples: max(conditions({**sizes, N: float(samples)}, error, every)) <= 1,
+        few,
+        smallest=few,
+        largest=LARGEST,
+        tolerance=1e-9,
+        logarithmic=True,
+    )
     return float(found.high)

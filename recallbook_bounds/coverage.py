@@ -15,16 +15,24 @@ from functools import cache
 import numpy as np
 import sympy as sp
 
-from recallbook.arguments import check_choice, check_size
+from recallbook.arguments import check_choice, check_flag, check_size
 from recallbook.theory import moments
+from recallbook.theory.search import bracket
 from recallbook.theory.symbolic.expressions import Array, L, N, V, Values, d, numeric, tau
-from recallbook_bounds import information, information_terms as expressions
+from recallbook_bounds import closed_form, information, information_terms as expressions
 
 LEARNERS = ("one gradient", "three steps")
-THETAS = (0.25, 0.4, 0.55, 0.7, 0.85, 0.97)  # values of theta that are tried; each is valid
+# values that are tried; each is valid
+THETAS, LEVELS = np.linspace(0.25, 0.97, 10), np.linspace(0.53, 3.06, 8)
+OWN = sp.Rational(5, 4)  # where a quadratic touches the chance of the marked token's own score
+STRAY = 0.01  # chance that some sequence does not lock, at which lock-on is asked
+STEP = 1.02  # between numbers of sequences at which recall is bounded
 theta, e_2, h, m_4, m_2 = sp.symbols("theta e_2 h m_4 m_2", positive=True)
-y, s, r_1, r_2 = sp.symbols("y s r_1 r_2", positive=True)
+y, s, rho_1, rho_2, r_1, r_2 = sp.symbols("y s rho_1 rho_2 r_1 r_2", positive=True)
 P, p = sp.symbols("P p", nonnegative=True)
+root = sp.sqrt
+N_plus, eps, right, S, Q, r, R = sp.symbols("N_+ epsilon p S Q r R", positive=True)
+kappa, z, a, G, b, p_all = sp.symbols("kappa z a G b p'", positive=True)
 
 
 def unseen_allowed(vocab: int, accuracy: float = 1.0, error: float | None = None) -> float:
@@ -91,24 +99,42 @@ def mean_bias() -> dict[sp.Symbol, sp.Expr]:
 
     The mean embedding moves a margin by at least $\theta y/\sqrt{Vd}$ times a normal variable, but
     with a chance of $1-P$: $s$ is the relative variance of its main part, $r_1$ and $r_2$ are mean
-    squares of the rest. $e_2^2$ is :func:`pull_square`. Attention-only, Gaussian
-    embeddings."""
-    drift = sp.sqrt(s) + sp.sqrt(2 * (r_1 + r_2)) / y
+    squares of the rest, products of those of facts and tokens with $\rho_1$ and $\rho_2$. $e_2^2$
+    is :func:`pull_square`. Attention-only, Gaussian embeddings."""
+    drift = root(s) + root(2 * (r_1 + r_2)) / y
     return {
         h: 2 * (1 + 18 / d + 44 / d**2) / (3 * V),
         m_4: 9 / d**2 + h,
         m_2: (1 + tau) ** 2 * ((1 + 4 / d) / d + h),
-        y: sp.sqrt(3 - 3 / (2 * d)) * (1 - 1 / L) * (V - 1) * (V - 2) / (V**2 * d * N),
+        y: root(3 - 3 / (2 * d)) * (1 - 1 / L) * (V - 1) * (V - 2) / (V**2 * d * N),
         s: (1 + 2 / d) / (1 - 1 / (2 * d)) * V * (V + 1) / ((V - 1) * (V - 2)) - 1,
-        r_1: (L - 1) ** 2
-        * (m_4 + m_2)
-        * ((2 + 1 / V) / d + 7 * (1 + 1 / d) / V)
-        / (L**4 * (V - 1) * N),
-        r_2: (1 / d + 2 * (1 + 1 / d) / V)
-        * ((2 / L + 4 / L**2 + 8 / L**3) * m_4 + m_2 / L**3)
-        / N**2,
+        rho_1: (L - 1) ** 2 * ((2 + 1 / V) / d + 7 * (1 + 1 / d) / V) / (L**4 * (V - 1) * N),
+        rho_2: (1 / d + 2 * (1 + 1 / d) / V) / N**2,
+        r_1: (m_4 + m_2) * rho_1,
+        r_2: ((2 / L + 4 / L**2 + 8 / L**3) * m_4 + m_2 / L**3) * rho_2,
         P: sp.Max(0, 1 - drift**2 / (1 - theta) ** 2),
-        p: (1 - 1 / V) * (P / 4 - sp.sqrt(P * V * d) * e_2 / (8 * theta * y)),
+        p: (1 - 1 / V) * (P / 4 - root(P * V * d) * e_2 / (8 * theta * y)),
+    }
+
+
+@cache
+def many_tokens() -> dict[sp.Symbol, sp.Expr]:
+    r"""Give the same chance by all other tokens at once, for every $0<\theta<1$ and level $0.53\le
+    z\le3.06$, which a normal variable exceeds with the chance $\kappa$ (thm-mean-bias-many,
+    eq-necessary-many)."""
+    drift = root(s) + 3 * root((r_1 + r_2) / (1 - 1 / V)) / y
+    rest = root(7 * rho_1) + 3 * tau / (L * N) + root(2 * rho_2 * (1 + 2 / d + 4 / L) / L)
+    main = 19 * theta**2 * (1 - 1 / V) * y**2 / 60
+    return {
+        kappa: sp.erfc(z / root(2)) / 2,
+        a: sp.exp(-(OWN**2) / 2) / root(8 * sp.pi) / (z + OWN),
+        G: (1 + root(d / V) + 2 * root(sp.log(V) / V)) ** 2 / d,
+        b: G * (root(1 + 2 / d) * G / N + rest) ** 2 / main,
+        p_all: sp.erfc(OWN / root(2)) / 2
+        + a * ((z + OWN) ** 2 - e_2**2 * V * d / main)
+        - drift**2 / (1 - theta) ** 2
+        - 20 * b
+        - (1 / (L - 1) + b) / kappa,
     }
 
 
@@ -137,39 +163,61 @@ def pull_square(sizes: Values) -> float:
 
 
 def outscored(sizes: Values) -> float:
-    r"""Compute the best $p$ of :func:`mean_bias` at V, N, L, d and tau, over a few $\theta$."""
-    found, root = [], math.sqrt(pull_square(sizes))
-    for tried in THETAS:
-        values = {**sizes, theta: tried, e_2: root}
-        for symbol, expression in mean_bias().items():
-            values[symbol] = numeric(expression)(values)
-        found.append(float(values[p]))
-    return max(found)
+    r"""Compute the best $p$ of :func:`mean_bias` and :func:`many_tokens` at V, N, L, d and tau."""
+    known = {**sizes, e_2: math.sqrt(pull_square(sizes)), theta: THETAS}
+    one = closed_form.constants(known, mean_bias)
+    many = closed_form.constants({**one, z: LEVELS[:, None]}, many_tokens)
+    return float(max(np.max(one[p]), np.max(many[p_all])))
 
 
-def mean_bias_samples(vocab: int, seq_len: int, dim: int, accuracy: float = 0.9) -> float:
+def mean_bias_samples(
+    vocab: int,
+    seq_len: int,
+    dim: int,
+    accuracy: float = 0.9,
+    trigger_in_values: bool = False,
+) -> float:
     r"""Count the sequences below which three steps with at least $V$ of them are not that accurate
     on average, because of mean bias; 0 where nothing is proved (cor-mean-bias).
 
-    About $8\sqrt3(\alpha-\frac34)L^2\sqrt V/d^{3/2}$ at large sizes (eq-necessary-leading) with
-    $L\gg\sqrt{Vd}$ (which $\tau=1$ asks for; the smaller of both $\tau$ is given); nothing at
-    $\alpha\le\frac34$. Sizes as :func:`minimum_samples` checks them."""
-    if seq_len == 1 or vocab == 2:
+    At large sizes a multiple of $L^2\sqrt V/d^{3/2}$ (eq-many-leading) with $L\gg\sqrt{Vd}$,
+    which $\tau=1$ asks for; nothing at $\alpha\le\frac12$. Sizes as :func:`minimum_samples` checks
+    them."""
+    if seq_len == 1 or vocab < 4:
         return 0.0
+    sizes = {V: vocab, L: seq_len, d: dim, tau: int(trigger_in_values)}
 
-    def spare(logarithm: float) -> float:
-        sizes = {V: vocab, L: seq_len, d: dim, N: math.exp(logarithm)}
-        least = min(outscored({**sizes, tau: flag}) for flag in (0, 1))
-        return least - 1 / vocab - (1 - accuracy)  # the others name 1/V of the facts
+    # sequences where another token is ahead name 1/V of the facts
+    def enough(samples: int) -> bool:
+        return outscored({**sizes, N: float(samples)}) - 1 / vocab <= 1 - accuracy
 
-    few = many = math.log(vocab)
-    while spare(many) > 0:
-        many += 1
-    if many == few:
-        return 0.0
-    from scipy.optimize import brentq
+    return float(bracket(enough, vocab, smallest=vocab, largest=2**100, tolerance=1e-9).low)
 
-    return math.exp(brentq(spare, few, many))
+
+@cache
+def label_frequencies() -> dict[sp.Symbol, sp.Expr]:
+    r"""Give $R$, which bounds expected recall with perfect attention from above, trigger in the
+    values, at every number of sequences from $N\ge V$ to $N_+$, and what it is made of, in order
+    (thm-label-frequencies, eq-necessary-labels): $r$ is the scaled right weight that half of the
+    facts exceed only by rare events. Not a number where $r^2>d$, of which nothing is said."""
+    often = 2 * sp.log(V) * V / N
+    wide = 1 + root(2) * eps
+    level = sp.Max(0, (r + root(2 * d / V)) * wide - sp.S.Half)
+    normal = sp.Lambda(z, sp.erfc(-z / root(2)) / 2)
+    won = normal(1 / root(4 - 4 * r**2 / d)) + normal(level / root(1 - 10 / V)) ** (V / 5 - 1)
+    return {
+        eps: root(sp.log(V) / d),
+        right: (1 + 2 * eps) ** 2,
+        S: (V**2 - V) / N_plus * (1 - 1 / sp.cbrt(V)),
+        Q: sp.Max(
+            1 / V,
+            (2 - right) * root(S)
+            - 2 * right / root(S)
+            - 2 * eps * (1 + 2 * eps) * (1 + root(2 * often) + often / 3),
+        ),
+        r: root(d) / Q * right * (1 + 2 * V / N + 4 * eps / root(V)),
+        R: 1 - (sp.S.Half - 3 / sp.cbrt(V)) * (1 - won),
+    }
 
 
 def minimum_samples(
@@ -182,6 +230,7 @@ def minimum_samples(
     error: float | None = None,
     reading_error: float = 1.0,
     learner: str = "one gradient",
+    trigger_in_values: bool | None = None,
 ) -> float:
     r"""Count the sequences that every reader of the initial gradient needs (cor-bound, chapter 8),
     or that three steps need (thm-three-need): the larger of two needs, one of which is coverage.
@@ -192,7 +241,7 @@ def minimum_samples(
     for $N<d$ see :func:`recallbook_bounds.information.information_samples`) and $\mu$ from
     :func:`unseen_allowed`. For all facts, $V\ll N\ll LV$ and large $d<V$ the first is about
     $2LV^2(\log V-1)/d^2$, the second about $V\log V$. For three steps mean bias takes the place of
-    information: about $8\sqrt3(\alpha-\frac34)L^2\sqrt V/d^{3/2}$ (:func:`mean_bias_samples`).
+    information: about $6.6\sqrt{\alpha-\frac12}\,L^2\sqrt V/d^{3/2}$ (:func:`mean_bias_samples`).
 
     Parameters
     ----------
@@ -211,10 +260,12 @@ def minimum_samples(
         its noise. Has no meaning at $L=1$, where there is no noise: only coverage is left.
     learner : str
         ``"one gradient"``: any reader of it. ``"three steps"``: the three steps of the early-phase
-        limit with Gaussian embeddings, the trigger in the values or not; ``accuracy`` is then that on
-        fresh sequences, and ``error`` asks for $1-\delta$ of it on average. Equal facts and loss
-        weights, sequences drawn independently (not balanced), no output bias. With the MLP coverage
-        alone.
+        limit with Gaussian embeddings; ``accuracy`` is then that on fresh sequences, and ``error``
+        asks for $1-\delta$ of it on average. Equal facts and loss weights, sequences drawn
+        independently (not balanced), no output bias. With the MLP coverage alone.
+    trigger_in_values : bool or None
+        For three steps; ``None``: what holds for both. With it, label frequencies are asked, too,
+        where every sequence is proved to lock (cor-label-frequencies).
 
     Returns
     -------
@@ -241,6 +292,9 @@ def minimum_samples(
     """
     seq_len, dim = check_size("seq_len", seq_len), check_size("dim", dim)
     information.check_noise(reading_error)
+    flags = [False, True]
+    if trigger_in_values is not None:
+        flags = [check_flag("trigger_in_values", trigger_in_values)]
     shown = coverage_samples(vocab, accuracy, error=error)
     if check_choice("learner", learner, LEARNERS) == "one gradient":
         told = information.information_samples(
@@ -251,4 +305,22 @@ def minimum_samples(
     shown = coverage_samples(vocab, mean)
     if width is not None or shown < vocab:  # what is proved of mean bias holds from V on
         return shown
-    return max(shown, mean_bias_samples(vocab, seq_len, dim, mean))
+    return min(_three_steps((vocab, seq_len, dim), mean, shown, flag) for flag in flags)
+
+
+def _three_steps(of: tuple[int, int, int], accuracy: float, shown: float, flag: bool) -> float:
+    """Count what three steps need of sequences, at least ``shown``, with the trigger in the values
+    or without."""
+    vocab, seq_len, dim = of
+    found = max(shown, mean_bias_samples(*of, accuracy, flag))
+    if not flag or vocab < 216 or seq_len == 1:
+        return found
+    # where every sequence is proved to lock from here on, accuracy is recall with perfect attention
+    sizes = {V: vocab, L: seq_len, d: dim, N: found, tau: 1}
+    log = closed_form.union(vocab, STRAY, closed_form.OF_LOCK_ON)
+    if closed_form.lock_on(closed_form.constants({**sizes, closed_form.Lambda: log})) <= 1:
+        many = {**sizes, N_plus: STEP * found}
+        while closed_form.constants(many, label_frequencies)[R] < accuracy - STRAY:
+            found *= STEP
+            many |= {N: found, N_plus: STEP * found}
+    return found

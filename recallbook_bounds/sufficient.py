@@ -136,11 +136,9 @@ def _closed_form(sizes: Setting, accuracy: float) -> float:
     covered = sizes.width is None and sizes.law.geometry == "normal" and sizes.equal_facts
     if not covered or sizes.vocab < SMALLEST_VOCAB or sizes.seq_len < 2:
         return math.inf
-    named = {
-        name: getattr(sizes, name) for name in ("vocab", "seq_len", "dim", "trigger_in_values")
-    }
-    both = (False, True)  # all facts with probability 1 - delta is an expected fraction, too
-    return min(sufficient_samples_closed_form(**named, accuracy=accuracy, every=e) for e in both)
+    known = sizes.vocab, sizes.seq_len, sizes.dim, accuracy, sizes.trigger_in_values
+    # all facts with probability 1 - delta is an expected fraction, too
+    return min(sufficient_samples_closed_form(*known, every=every) for every in (False, True))
 
 
 class _Proof(NamedTuple):

@@ -9,6 +9,7 @@ is as large as its signal allows where $s$ times twice the logarithm of the numb
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -140,6 +141,16 @@ def ratio_for(share: float, others: float) -> float:
 
 
 @cache
+def random_dim(setting: Setting, accuracy: float) -> int:
+    """The dimension in which random embeddings of the setting's other sizes do as well: the
+    smallest whose predicted accuracy is at least this."""
+
+    def reached(dim: int) -> bool:
+        return predict(replace(setting, dim=dim), warn=False).accuracy >= accuracy
+
+    return int(bracket(reached, min(setting.dim, 16), smallest=2).high)
+
+
 def least_dim(vocab: int, accuracy: float, **setting: Any) -> int:
     """The smallest dimension whose predicted recall at perfect attention and unlimited N is this
     accuracy."""

@@ -54,6 +54,7 @@ STYLE: Any = {
     "svg.hashsalt": "recallbook",  # the same ids in every run
 }
 SMALLEST = 1.2  # points for each inch of width: 11 px where a page's column is 690 px wide
+LEAST = STYLE["font.size"]  # 9 px on a phone that is 390 px wide, for figures of the usual width
 CROWD = 2000  # coordinates: so many points are drawn as pixels
 
 
@@ -72,10 +73,10 @@ def use_style() -> None:
 def svg(figure: Figure) -> str:
     """Draw a figure as SVG: no text too small to read, crowds as pixels, and no difference between
     runs, nor where arithmetic rounds otherwise."""
-    least = SMALLEST * figure.get_figwidth()
+    least = max(LEAST, SMALLEST * figure.get_figwidth())
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
-            axis.set_tick_params(labelsize=max(least, mpl.rcParams["font.size"]))
+            axis.set_tick_params(labelsize=least)
     for text in figure.findobj(Text):
         text.set_fontsize(max(text.get_fontsize(), least))
     for axes in figure.axes:
@@ -130,30 +131,6 @@ def plot_critical(ax: Axes, table: pd.DataFrame, along: str, by: str, unit: str)
     )
     plain_ticks(ax, sorted(table[along].unique()))
     ax.legend(fontsize=9)
-
-
-def draw_model(ax: Axes) -> None:
-    """The model from tokens to logits; above each matrix the steps that train it, with the weight that
-    a fact gets, or in step 2 the trigger."""
-    stages = [
-        ("tokens $e_j$", ""),
-        ("attention\n$W_{KQ}$", "step 2: $1/(L^2V)$"),
-        ("located\n$h$", ""),
-        ("value matrix\n$W_V$", "step 1: $1/(LV)$\nstep 3: $1/V$"),
-        ("logits\n$U W_V h$", ""),
-    ]
-    centred: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 9}
-    for i, (name, step) in enumerate(stages):
-        face = COLOURS[5] if step else "#f2f2f2"
-        box: dict[str, Any] = {"boxstyle": "round,pad=0.02", "fc": face, "ec": GREY}
-        ax.add_patch(mpl.patches.FancyBboxPatch((1.6 * i, 0), 1.2, 0.8, **box))
-        ax.text(1.6 * i + 0.6, 0.4, name, **centred)
-        ax.text(1.6 * i + 0.6, 1.15, step, **centred, color=COLOURS[0])
-        if i:
-            arrow = {"arrowstyle": "->", "color": GREY}
-            ax.annotate("", (1.6 * i - 0.04, 0.4), (1.6 * i - 0.36, 0.4), arrowprops=arrow)
-    ax.set(xlim=(-0.1, 1.6 * len(stages) - 0.3), ylim=(-0.2, 1.5), aspect="equal")
-    ax.axis("off")
 
 
 def plain_ticks(ax: Axes, x: Any = None, y: Any = None) -> None:

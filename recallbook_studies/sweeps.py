@@ -23,6 +23,7 @@ from recallbook_studies.ch09 import (
 )
 from recallbook_studies.ch11 import (
     error_sizes,
+    real_tables,
     remedies,
     structure,
     thresholds,
@@ -190,6 +191,12 @@ ROW_TABLES: dict[str, RowTable] = {
     ),
     "unequal_structure": RowTable(
         "structured embeddings beside isotropic ones", structure.keys, structure.row
+    ),
+    "real_tables": RowTable(
+        "embeddings of language models, words and ions, beside random tables",
+        real_tables.keys,
+        real_tables.row,
+        list(real_tables.Case._fields),
     ),
     "survives": RowTable(
         "the ladder: every rung at every shape and N",

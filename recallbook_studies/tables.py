@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import html
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -47,8 +48,8 @@ def table(
     Parameters
     ----------
     rows : DataFrame or iterable of mappings
-        Numbers and texts. Floats are written with ``digits`` decimals, and never as minus zero;
-        what is not a number as –, infinity as ∞.
+        Numbers, texts, truth. Floats are written with ``digits`` decimals, and never as minus zero;
+        what is not a number as –, infinity as ∞, in texts too a minus as −, 1e-06 as 10⁻⁶.
     caption : str
         One sentence that says what is listed.
     digits : int or mapping
@@ -56,8 +57,11 @@ def table(
     """
     frame = pd.DataFrame(rows) if isinstance(rows, pd.DataFrame) else pd.DataFrame(list(rows))
     decimals = digits if isinstance(digits, Mapping) else dict.fromkeys(frame.columns, digits)
-    shown = {name: [_entry(x, decimals.get(name, 2)) for x in frame[name]] for name in frame}
-    return Table(pd.DataFrame(shown, dtype=object), caption)
+    shown = {
+        _typeset(str(name)): [_entry(x, decimals.get(name, 2)) for x in frame[name]]
+        for name in frame
+    }
+    return Table(pd.DataFrame(shown, dtype=object), _typeset(caption))
 
 
 def significant(number: float, digits: int = 2) -> str:
@@ -69,9 +73,24 @@ def significant(number: float, digits: int = 2) -> str:
 def _entry(entry: Any, digits: int) -> str:
     if entry is None or entry is pd.NA or entry != entry:
         return "–"
-    if isinstance(entry, bool | str) or not isinstance(entry, float | np.floating):
-        return str(entry)
+    if str(entry) in ("True", "False"):
+        return "yes" if str(entry) == "True" else "no"
+    if not isinstance(entry, float | np.floating):
+        return _typeset(str(entry))
     if abs(entry) == math.inf:
         return "∞" if entry > 0 else "−∞"
     text = f"{entry:.{digits}f}"
-    return text.removeprefix("-") if float(text) == 0 else text
+    return text.removeprefix("-") if float(text) == 0 else _typeset(text)
+
+
+def _typeset(text: str) -> str:
+    """Signs of minus, and powers for what a computer writes with an e or a caret."""
+    text = re.sub(r"(?:\b([\d.]+)e|\^)([+-]?\d+)\b", _power, text)
+    return re.sub(r"(?<![\w.)\]])-(?=[\d.])", "−", text)
+
+
+def _power(match: re.Match[str]) -> str:
+    if match[1] and 0 <= int(match[2]) < 4:
+        return f"{float(match[0]):g}"
+    power = str(int(match[2])).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return {None: power, "1": f"10{power}"}.get(match[1], f"{match[1]}·10{power}")

@@ -11,6 +11,19 @@ from recallbook.theory.symbolic.expressions import L, N, V, d, numeric, tau
 from recallbook_bounds import closed_form as cf
 
 norm = np.linalg.norm
+# keys' and values' tables of each product
+PARTS = {
+    "facts and facts": ("facts", "facts"),
+    "facts and mean": ("facts", "mean"),
+    "spread and facts": ("spread", "facts"),
+    "mean bias": ("spread", "mean"),
+    "facts and values": ("facts", "noise"),
+    "spread and values": ("spread", "noise"),
+    "frequency noise": ("spread", "noise"),
+    "keys and facts": ("noise", "facts"),
+    "keys and mean": ("noise", "mean"),
+    "gradient noise": ("noise", "noise"),
+}
 
 
 class Steps:
@@ -19,11 +32,9 @@ class Steps:
     def __init__(self, sizes, log, seed, pairs=12):
         self.V, self.L, self.d, self.N, self.tau = sizes
         rng = np.random.default_rng(seed)
-        z, self.t = (
-            rng.normal(size=(self.V, self.d)) / self.d**0.5,
-            rng.normal(size=self.d) / self.d**0.5,
-        )
-        self.z, self.mean = z, z.mean(axis=0)
+        *z, self.t = rng.normal(size=(self.V + 1, self.d)) / self.d**0.5
+        self.z = z = np.array(z)
+        self.mean = z.mean(axis=0)
         self.beta = z - self.mean
         self.tokens = rng.integers(self.V, size=(self.N, self.L))
         self.labels = self.tokens[:, 0]  # the place does not matter: tokens are exchangeable
@@ -179,13 +190,7 @@ class Steps:
         found = {
             "uneven facts": abs(self.V * self.facts - signal),
             "centred facts": abs(means),
-            "facts and mean": abs(self.trace("facts", "mean")),
-            "spread and facts": abs(self.trace("spread", "facts")),
-            "mean bias": abs(self.trace("spread", "mean")),
-            "facts and values": abs(self.trace("facts", "noise")),
-            "spread and values": abs(self.trace("spread", "noise")),
-            "keys and facts": abs(self.trace("noise", "facts")),
-            "keys and mean": abs(self.trace("noise", "mean")),
+            **{name: abs(self.trace(*PARTS[name])) for name in PARTS.keys() & bound.keys()},
             "a sequence with itself": abs(itself),
             "keys and values": abs(both - itself),
         }
@@ -207,19 +212,10 @@ class Steps:
         return self.V * (self.f**2 @ (self.beta**2).sum(axis=1)) * (self.t @ self.g)
 
     def norms(self):
-        bound = {name: self.bound(of) for name, of in cf.norms().items()}
-        found = {
-            "facts and facts": ("facts", "facts"),
-            "facts and mean": ("facts", "mean"),
-            "spread and facts": ("spread", "facts"),
-            "mean bias": ("spread", "mean"),
-            "facts and values": ("facts", "noise"),
-            "frequency noise": ("spread", "noise"),
-            "keys and facts": ("noise", "facts"),
-            "keys and mean": ("noise", "mean"),
-            "gradient noise": ("noise", "noise"),
+        return {
+            f"norm: {name}": self.frobenius(*PARTS[name]).max() / self.bound(of)
+            for name, of in cf.norms().items()
         }
-        return {f"norm: {name}": self.frobenius(*found[name]).max() / bound[name] for name in found}
 
     @cached_property
     def questions(self):
@@ -249,22 +245,11 @@ class Steps:
             "key of the trigger": (a[cf.alpha_minus], (self.t @ self.g).min()),
             "rarest": (a[cf.f_minus], self.f.min() * self.V),
             "all counts": (a[cf.m_minus], self.V**2 * self.f @ self.f),
-            "signal": (self.bound(cf.signal()), self.signal.min()),
+            "signal": (self.bound(cf.signal), self.signal.min()),
             "right overlap": (a[cf.p_minus], (self.z * self.questions).sum(axis=1).min()),
             "right weight": (a[cf.q_minus], np.diag(self.weights()).min()),
         }
 
     def upper(self):
-        groups = (
-            self.embeddings,
-            self.counts,
-            self.one_sequence,
-            self.fluctuations,
-            self.losses,
-            self.norms,
-        )
-        return {
-            name: float(ratio)
-            for group in (*groups, self.recall)
-            for name, ratio in group().items()
-        }
+        first = self.embeddings() | self.counts() | self.one_sequence() | self.fluctuations()
+        return first | self.losses() | self.norms() | self.recall()

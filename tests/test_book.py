@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+import shared
 import stamp
 from bs4 import BeautifulSoup
 
@@ -159,7 +160,21 @@ def repeated_ids_and_unnamed_buttons(folder):
     return wrong
 
 
+def undescribed_pages(folder):
+    """Each article says what it is about where it is found or shared, in words of its own."""
+    wrong, said = [], set()
+    for path, page in pages(folder):
+        if page.find("article"):
+            found = [one["content"] for one in page.find_all("meta", attrs={"name": "description"})]
+            plain = len(found) == 1 and 30 < len(found[0]) < 210 and "\\" not in found[0]
+            titled = page.find("meta", property="og:title")
+            wrong += [f"{path.name}: {found}"] * (not (plain and titled) or found[0] in said)
+            said.update(found)
+    return wrong
+
+
 CHECKS = (
+    undescribed_pages,
     external_assets,
     broken_links,
     undescribed_images,
@@ -198,6 +213,7 @@ BREACHES = [
     (undescribed_images, '<figure><img src="a.png"><figcaption>x</figcaption></figure>'),
     (undescribed_images, f'<figure><img alt="{"3b" * 20}"><figcaption>x</figcaption></figure>'),
     (undescribed_images, '<img alt="A line that rises and stays flat">'),
+    (undescribed_pages, '<meta name="description" content="Notation">'),
     (repeated_ids_and_unnamed_buttons, '<p id="a">x</p><p id="a">y</p>'),
     (repeated_ids_and_unnamed_buttons, "<summary>Show code cell source</summary>"),
     (
@@ -218,6 +234,15 @@ def test_check_sees_a_breach(tmp_path, check, body):
 def test_check_sees_a_remote_font_in_a_style_sheet(tmp_path):
     (tmp_path / "a.css").write_text("a { src: url(https://fonts.example.org/a.woff) }")
     assert external_assets(tmp_path) != []
+
+
+def test_a_book_with_an_address_says_where_it_stands(monkeypatch):
+    monkeypatch.setattr(shared.stamp, "source", lambda: {"pages": "https://a.org/b"})
+    tags = shared.tags("1 < 2", "so", "https://a.org/b/book/laws.html")
+    assert 'content="https://a.org/b/book/laws.html"' in tags and "1 &lt; 2" in tags
+    assert 'property="og:image" content="https://a.org/b/_static/shared.png"' in tags
+    found = shared.sitemap(["book/laws", "book/api"], "https://a.org/b")
+    assert re.findall("<loc>(.*?)</loc>", found)[1] == "https://a.org/b/book/laws.html"
 
 
 @pytest.mark.slow
@@ -272,8 +297,26 @@ def test_the_map_of_chapters_says_what_each_needs():
     assert arrows == boxes, "book/images/chapters.svg or a chapter's box"
 
 
-def test_tables_of_cells_are_numbered(html):
-    for path in sorted((html / "notebooks").glob("*.html")):
-        captions = parsed(path).article.select(".table-caption")
-        numbers = [re.match(r"Table (\d+)\. ", caption.get_text())[1] for caption in captions]
-        assert numbers == [str(k + 1) for k in range(len(captions))], path.name
+KINDS = {
+    "table": (".table-caption", r"Table (\d+)\.(\d+)\. "),
+    "figure": ("figcaption .caption-number", r"Fig\. (\d+)\.(\d+) "),
+    "formula": (".eqno", r"\((\d+)\.(\d+)\)"),
+    "exercise": ("div.exercise .caption-number", r"Exercise (\d+)\.(\d+)"),
+    "theorem": ("div.theorem .caption-number", r"Theorem (\d+)\.(\d+)"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_numbered_counts_by_chapter(html, kind):
+    place, form = KINDS[kind]
+    found = {}
+    for path in (html / "notebooks").glob("*.html"):
+        chapter = int(re.search(r"\d\d", path.stem)[0])
+        for element in parsed(path).article.select(place):
+            number = re.match(form, element.get_text())
+            assert number and int(number[1]) == chapter, (path.name, element.get_text())
+            found.setdefault(chapter, []).append(int(number[2]))
+    assert len(found) >= 2
+    for chapter, numbers in found.items():
+        assert len(numbers) == len(set(numbers)), (chapter, sorted(numbers))

@@ -12,11 +12,13 @@ import http.server
 import os
 import re
 import threading
+import tomllib
 from collections import Counter, defaultdict
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 from conftest import CHROMIUM, ROOT
+from figures import text_sizes
 from test_latex_outputs import MACROS, configured_macros, listed_macros
 
 AXE = ROOT / "tests" / "vendor" / "axe.min.js"
@@ -89,7 +91,7 @@ SIDEWAYS = """() => {
     .slice(0, 3).map(e => e.outerHTML.slice(0, 100));
   return moved > 0 ? [`scrolls by ${moved} pixels`, ...widest] : [];
 }"""
-# What ends beyond the box that clips it, by kind. On a phone a table or formula may: it `scrolls`, if
+# What ends beyond the box that clips it, by kind. On a phone a figure, table or formula may: it `scrolls`, if
 # the keyboard reaches its box and a fading edge says that there is more.
 CUT = """() => {
   const kinds = {figure: 'img, svg[role=img]', caption: 'figcaption, caption, .table-caption', table: 'table',
@@ -104,14 +106,26 @@ CUT = """() => {
     const inside = box.right <= start + room.clientWidth + 1.5 && box.left >= start - 1.5;
     if (inside || !e.checkVisibility()) continue;
     const cued = room.tabIndex === 0 && getComputedStyle(room).maskImage !== 'none';
-    const scrolls = innerWidth < 600 && cued && ['table', 'formula'].includes(kind);
+    const scrolls = innerWidth < 600 && cued && ['table', 'formula', 'figure'].includes(kind);
     const text = (e.closest('figure, table, p') ?? e).textContent.trim().slice(0, 60);
     found.push(`${scrolls ? 'scrolls' : 'cut'}: ${kind}: ${text}`);
   }
   return found;
 }"""
-SCROLLING = 30  # tables and formulas in half of the pages
+SCROLLING = 35  # figures, tables and formulas in half of the pages
+# Letters of drawings: of an image its address and width, of others the text and its size.
+LETTERS = """() => [...document.querySelectorAll('article figure img[src$=".svg"], article svg text')]
+  .filter(e => e.checkVisibility()).map(e => e.matches('img') ? [e.src, e.getBoundingClientRect().width]
+    : [e.textContent, parseFloat(getComputedStyle(e).fontSize) * Math.hypot(e.getScreenCTM().a, e.getScreenCTM().b)])"""
+SMALLEST = 9  # pixels that a letter of a figure has on a phone
+BOX = "() => document.querySelector('.admonition.box')?.getBoundingClientRect().height ?? 0"
+# Boxes at the head of a chapter whose answers are too long for half a screen
+LONG_BOXES = {"notebooks/08_lower_bounds.html": 450, "notebooks/12_what_survives.html": 500}
 HEIGHT = "() => document.querySelector('article, main, body').getBoundingClientRect().height"
+WEIGHT = """() => [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
+  .reduce((sum, entry) => sum + entry.decodedBodySize, 0)"""
+HEAVIEST = 2_500_000  # bytes that the first view of a page takes, uncompressed
+HEAVIER = {"book/explorer.html": 3_300_000}  # the table of its predictions is most of it
 TALLEST = 15_000  # pixels: a page is read, not scrolled
 LONGER = {
     "notebooks/appendix_12_ladder.html": 18_500
@@ -199,12 +213,16 @@ class Tab:
         seen["raw TeX"] += page.evaluate(UNRENDERED) + page.evaluate(MATH_ERRORS)
         seen["formulas"] = page.locator("mjx-container").count()
         seen["height"] = page.evaluate(HEIGHT)
+        seen["weight"] = page.evaluate(WEIGHT)
         for look in LOOKS if judged or SCREENSHOTS else DAILY:
             if look != "desktop":
                 self.put_on(look)
             seen["sideways"] += [f"{look}: {line}" for line in page.evaluate(SIDEWAYS)]
             for line in page.evaluate(CUT):
                 seen[line.split(": ")[0]].append(f"{look}: {line}")
+            if look == "phone":
+                seen["letters"] = [*self.small_letters()]
+                seen["box"] = page.evaluate(BOX)
             seen["dark"] += [look] * (
                 page.evaluate("() => document.documentElement.dataset.theme") == "dark"
             )
@@ -221,6 +239,16 @@ class Tab:
                     f"{look}: {line}" for line in page.evaluate(VIOLATIONS, AXE_OPTIONS[look])
                 ]
         return seen
+
+    def small_letters(self):
+        """Drawings with letters that are too small to read, and their size in pixels."""
+        for what, size in self.page.evaluate(LETTERS):
+            sizes = [size]
+            if what.endswith(".svg"):
+                drawing = self.page.context.request.get(what).text()
+                sizes = [share * size for share in text_sizes(drawing)]
+            if sizes and min(sizes) < SMALLEST:
+                yield f"{what}: {min(sizes):.1f}"
 
 
 @pytest.fixture(scope="module")
@@ -311,6 +339,10 @@ class Pages:
         scrolling = complaints(visits, "scrolls")
         assert sum(map(len, scrolling.values())) <= SCROLLING, scrolling
 
+    def test_no_page_is_too_heavy(self, visits):
+        heavy = {page: seen["weight"] for page, seen in visits.items()}
+        assert {page for page in heavy if heavy[page] > HEAVIER.get(page, HEAVIEST)} == set(), heavy
+
     def test_no_page_is_too_long(self, visits):
         long = {
             page: seen["height"]
@@ -330,6 +362,14 @@ class JudgedPages(Pages):
             page: seen["dark"] for page, seen in visits.items() if seen["dark"] != ["dark"]
         } == {}
         assert complaints(visits, "violations") == {}, "look: rule of axe: element"
+
+    def test_a_phone_shows_letters_and_answers(self, visits):
+        assert complaints(visits, "letters") == {}, (
+            "pixels, of which 9 can be read: book/_ext/figures.py"
+        )
+        half = LOOKS["phone"]["viewport"]["height"] / 2
+        long = {page: seen["box"] for page, seen in visits.items()}
+        assert {page for page in long if long[page] > LONG_BOXES.get(page, half)} == set(), long
 
 
 # Classes, because pytest-xdist with `--dist loadscope` keeps a class, or what is left of a module,
@@ -389,6 +429,38 @@ def test_search_finds_a_word_of_each_chapter(html, browser, address):
     } == {}
 
 
+FIRST = (
+    "() => [...document.querySelectorAll('#search-results li > a')].slice(0, 3).map(a => a.href)"
+)
+
+
+def test_search_shows_the_right_page_among_the_first_three(browser, address):
+    wanted = tomllib.loads((ROOT / "tests" / "searches.toml").read_text(encoding="utf-8"))["wanted"]
+    with browser.new_context() as context:
+        tab, found = Tab(context), {}
+        for words in wanted:
+            page = tab.open(f"{address}search.html?{urlencode({'q': words})}")
+            page.wait_for_function("() => Search.status?.innerText")  # all results are shown
+            found[words] = [urlsplit(url).path[1:] for url in page.evaluate(FIRST)]
+    assert len(wanted) >= 30
+    assert {
+        words: found[words] for words, page in wanted.items() if f"{page}.html" not in found[words]
+    } == {}
+
+
+def test_a_missing_page_leads_back_and_icons_are_drawn(html, browser, address):
+    with browser.new_context() as context:
+        context.route("**/nowhere.html", lambda route: route.fulfill(path=html / "404.html"))
+        page = Tab(context).open(f"{address}notebooks/nowhere.html")
+        page.get_by_role("link").click()
+        page.wait_for_url(f"{address}book/index.html")
+        drawn = page.evaluate(
+            "() => [...document.querySelectorAll('i[class*=fa-]')].map(i => getComputedStyle(i, '::before').content)"
+        )
+        assert len(drawn) > 10 and "none" not in drawn
+        assert page.evaluate("() => document.fonts.load('900 1rem \"Font Awesome 6 Free\"')")
+
+
 @pytest.fixture(scope="module")
 def from_disk(html, browser):
     """A page opened as a file, without any server, by a reader who prefers dark pages."""
@@ -439,7 +511,9 @@ FAULTY = r"""<!doctype html><html lang="en"><head><title>Faulty</title><style>
 <div class="wide">wide</div><p class="dim">dim</p><p>\(\href{#}{x}\)</p>
 <pre><span class="faint">=</span> <span class="faint">so</span> <span class="faint">on</span></pre>
 <div style="width: 100px; overflow-x: auto">\[x + x + x + x + x + x + x + x + x\]</div>
-<img src="missing.png"><table class="wide"><tr><td>t</td></tr></table><button></button><div style="height: TALLESTpx"></div>
+<img src="missing.png">
+<svg viewBox="0 0 900 9"><text font-size="10">s</text></svg>
+<table class="wide"><tr><td>t</td></tr></table><button></button><div style="height: TALLESTpx"></div>
 <script>console.error("broken")</script></article></body></html>"""
 
 
@@ -461,7 +535,7 @@ def test_a_faulty_page_is_noticed(tmp_path, browser):
     ]
     assert set(texts) <= set(seen["raw TeX"])
     assert "broken" in "".join(seen["console"])
-    assert seen["height"] > TALLEST
+    assert seen["height"] > TALLEST and [line[:3] for line in seen["letters"]] == ["s: "]
     assert {line[:12] for line in seen["cut"]} >= {"desktop: cut", "phone: cut: "}
     assert {line.split(": ")[0] for line in seen["sideways"]} == {"phone"}
     rules = ["image-alt", "button-name", "aria-hidden-focus", "scrollable-region-focusable"]

@@ -53,7 +53,8 @@ def test_every_declared_default_is_the_same():
         for path in (ROOT / package).rglob("*.py")
         for value in declared(path)
     }
-    assert len(found) > 3 and set(found.values()) == {"False"}, found
+    # what is necessary may be asked for both
+    assert len(found) > 3 and sorted(found.values())[:-1] == ["False"] * (len(found) - 1), found
     assert {field.name: field.default for field in fields(rb.Setting)}["trigger_in_values"] is False
 
 
@@ -78,7 +79,7 @@ def test_what_is_necessary_predicted_and_proved_is_for_one_accuracy():
     )
     known = {call: inspect.signature(call).parameters for call in calls}
     assert {names["accuracy"].default for names in known.values()} == {0.9}
-    assert "trigger_in_values" not in known[rb.minimum_samples], "lower bounds do not ask"
+    assert known[rb.minimum_samples]["trigger_in_values"].default is None, "holds for both"
     assert float(command_parser().parse_args(COMMANDS[0].split()).accuracy) == 0.9
 
 

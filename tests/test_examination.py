@@ -3,17 +3,19 @@
 import dataclasses
 import itertools
 import json
+import re
 
 import numpy as np
 import pytest
 import torch
+from budgets import ROOT
 from scipy import stats
 from sized import sized
 
 import recallbook as rb
 from recallbook.__main__ import main
 from recallbook.data.embeddings import draw_embeddings
-from recallbook_studies.examining import examination
+from recallbook_studies.examining import examination, replacing, verdict
 from recallbook_studies.examining.examination import (
     coherence_quantile,
     cosine_quantile,
@@ -170,31 +172,106 @@ def examined(tmp_path, capsys):
     return examined
 
 
-def test_the_command_prints_the_report(examined):
-    assert examined("") == f"{rb.examine(SMALL)}\n"
-    found = json.loads(examined("--rows 7 --json"))
-    assert found["rows"] == 7 and found["coherence"] == rb.examine(SMALL[:7]).coherence
-    assert found["predicted"] is None and found["certified"] is None and len(found["spectrum"]) == 5
+def test_the_command_prints_the_report(examined, tmp_path):
+    taken = "table.npy (12, 5), the only array: 12 rows from 0 to 11\n"
+    assert examined("--statistics") == f"{taken}{rb.examine(SMALL)}\n"
+    found = json.loads(examined("--rows 3:10 --json --statistics"))
+    assert found["rows"] == 7 and found["coherence"] == rb.examine(SMALL[3:10]).coherence
+    assert [place - 3 for place in found["most_alike"]] == [*rb.examine(SMALL[3:10]).most_alike]
+    assert found["verdict"] is None and found["certified"] is None and len(found["spectrum"]) == 5
     for options, message in {
         "--rows 13": "rows=13 is not allowed",
-        "--seq-len 4": "samples=None is not allowed: a size: --seq-len and --samples come together",
+        "--sample 13": "sample=13 is not allowed",
+        "--vocab 13": "vocab=13 is not allowed",
+        "--output lm_head": "name='lm_head' is not allowed: None: such a file holds one array",
     }.items():
         said = examined(options, status=2)
         assert said.startswith(f"recallbook: {message}") and said.count("\n") == 1, options
-    found = json.loads(examined("--seq-len 1 --samples 9 --rows 4 --json"))
-    assert found["predicted"]["lock_on"] == 1 and found["certified"] is None
+    drawn = examined("--sample 5 --seed 3 --statistics").splitlines()
+    assert "a sample of 5 rows" in drawn[0] and drawn[1].startswith("5 rows in 5 dimensions")
+    assert drawn != examined("--sample 5 --seed 4 --statistics").splitlines()
+    np.save(tmp_path / "other.npy", np.ones((12, 4)))
+    assert "embeddings['output']" in examined(f"--output {tmp_path / 'other.npy'}", status=2)
+    wide = examined("--statistics", SMALL[:4])
+    assert "fewer rows than columns" in wide and "transposed" not in examined("--statistics")
 
 
+def test_padded_rows_are_named_and_left_out(examined):
+    padded = np.concatenate([SMALL, np.zeros((1, 5)), SMALL[:2]])
+    named = "1 zero (12); 2 repeating an earlier one (13, 14)"
+    assert f"bad rows: {named}\n15 rows in 5 dimensions" in examined("--statistics", padded)
+    refused = examined("", padded, status=2)
+    assert "1 zero (12)" in refused and "--drop-bad-rows" in refused
+    kept = examined("--drop-bad-rows --vocab 6 --samples 40", padded)
+    assert f"bad rows, left out: {named}\n12 rows in" in kept and "verdict, with V = 6" in kept
+
+
+@pytest.mark.slow
 def test_the_command_says_what_would_be_learned(examined):
     """The prediction and the certificate are those of the table at mean square length 1."""
     setting = sized(40, 2, 48, 2000)
     table = draw_embeddings(setting, 0).input
     table /= ((table**2).sum(axis=1).mean()) ** 0.5
-    found = json.loads(examined("--seq-len 2 --samples 2000 --certify --json", 3 * table))
+    options = "--seq-len 2 --samples 2000 --certify"
+    found = json.loads(examined(f"{options} --json", 3 * table))
     certified = rb.certify(rb.draw(setting, 0, embeddings={"input": table})).accuracy
     predicted = rb.predict(setting, embeddings={"input": table}).accuracy
-    for name, accuracy in {"certified": certified, "predicted": predicted}.items():
-        assert found[name]["accuracy"] == pytest.approx(accuracy, abs=1e-6)
+    assert found["certified"]["accuracy"] == pytest.approx(certified, abs=1e-6)
+    assert found["verdict"]["accuracy"]["the table"] == pytest.approx(predicted, abs=1e-6)
+    assert found["verdict"]["setting"] == dataclasses.asdict(setting)
     assert certified > 0.5
-    said = examined("--seq-len 2 --samples 2000 --certify", 3 * table)
+    said = examined(options, 3 * table)
     assert f"certified as input embeddings at least: accuracy {certified:.2f}" in said
+    tied = json.loads(examined("--seq-len 2 --samples 2000 --tied --json", table))["verdict"]
+    both = rb.predict(setting, embeddings={"input": table, "output": table}).accuracy
+    assert tied["accuracy"]["the table"] == pytest.approx(both, abs=1e-6)
+    for output, same in ((table, True), (table.copy(), False)):
+        drawn = verdict.tables(table, output, setting, 0, replacing.random_table)
+        assert np.array_equal(drawn["input"], drawn["output"]) is same
+
+
+NORMAL = np.random.default_rng(3).standard_normal((80, 24))
+PLANTED = {
+    None: NORMAL,
+    "mean": NORMAL + 0.7,
+    "lengths": NORMAL * np.exp(0.7 * GENERATOR.standard_normal((80, 1))),
+    "spectrum": NORMAL * np.arange(1, 25) ** -0.8,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cause", PLANTED)
+def test_the_verdict_finds_what_was_planted(cause):
+    """And taking it away gives a random table's accuracy back."""
+    report = rb.examine(5 * PLANTED[cause], verdict=True)
+    found = report.verdict
+    here, random = found.accuracy["the table"], found.accuracy["a random table"]
+    assert found.costs_most == cause and len(found.accuracy) == 6
+    assert (found.setting.vocab, found.setting.samples) == (80, 640)
+    if cause is None:
+        assert abs(here - random) < found.noticed and "as good as a random" in str(report)
+        return
+    without = found.accuracy[f"without {cause}"]
+    assert here < random - 0.1 and without > random - 0.03
+    assert f"worse by {random - here:.2f} than a random table" in str(report)
+    assert f"act like {report.pair_dim:.3g}" in str(report)
+    assert f": accuracy {here:.2f} -> {without:.2f}" in str(report)
+
+
+def test_verdicts_that_are_refused():
+    with pytest.raises(ValueError, match="verdict=3"):
+        rb.examine(SMALL, verdict=3)
+    with pytest.raises(ValueError, match="bad rows: 1 repeating an earlier one"):
+        rb.examine(np.concatenate([SMALL, SMALL[:1]]), verdict=True)
+
+
+@pytest.mark.slow
+def test_the_page_shows_what_its_lines_print(capsys):
+    page = (ROOT / "book" / "your_table.md").read_text(encoding="utf-8")
+    code, shown = (re.search(f"(?s)```{kind}\n(.*?)```", page)[1] for kind in ("python", "text"))
+    exec(code, {})
+    printed = capsys.readouterr().out
+    number = r"\d[\d,]*\.?\d*"
+    assert re.sub(number, "0", printed) == re.sub(number, "0", shown)
+    values = [[float(x.replace(",", "")) for x in re.findall(number, t)] for t in (printed, shown)]
+    assert values[0] == pytest.approx(values[1], rel=0.01, abs=0.011)

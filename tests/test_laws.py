@@ -18,7 +18,7 @@ from recallbook.theory.symbolic import lock_terms as of_lock_on, recall_terms as
 from recallbook.theory.symbolic.expressions import L, N, V, d, numeric, power
 from recallbook_studies import laws, laws as thresholds
 from recallbook_studies.ch07 import features
-from recallbook_studies.ch11 import error_sizes, rare_facts
+from recallbook_studies.ch11 import error_sizes, rare_facts, real_tables
 from recallbook_studies.ch11.theory import unequal_terms as of_frequencies
 
 # Inside 1 << L << V << N << LV: what is left out is of relative order V/N, N/(LV), L/V, 1/L and
@@ -250,6 +250,9 @@ def test_numbers_of_the_landing_page():
         f"takes ${critical(4096, 1000) / 4096:.0f}\\,V$": "slope",
         f"${critical(64, 4096) / 4096:.1f}\\,V$": "floor",
     }
+    real = real_tables.centre(real_tables.load(), side="input").loc[("language models", "none")]
+    assert round(real["accuracy"], 2) == round(real["accuracy_predicted"], 2)
+    said[f"an accuracy of {real['accuracy']:.2f}, and are"] = "real tables"
     (length,) = rb.load_results("lengths").query("vocab == 4096 and ratio == 2")["length"]
     said[f"from $L={round(length, -1):.0f}$ on"] = "length"
     flat = " ".join(text.split())

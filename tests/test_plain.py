@@ -172,7 +172,7 @@ RAW = re.compile(r":::|\{[a-z:]+\}`|\$\$ \(eq|^:[a-z]+:|```\{", re.M)
 def letters(text):
     """Letters of a text and its formulas, a formula's number first; no table's, and no addresses."""
     text = re.sub(
-        r"^Table \d+\. |(?<=\])\([^)]*\)|\\(begin|end)\{split\}", "", entities.unescape(text)
+        r"^Table \d+\.\d+\. |(?<=\])\([^)]*\)|\\(begin|end)\{split\}", "", entities.unescape(text)
     )
     text = re.sub(r"(?s)(.*) \\tag\{(.*)\}", r"\2\1", text)
     return re.sub(r"[\\\[\]()$#*`\s]", "", text)

@@ -168,6 +168,62 @@ def test_reading_errors_scale_the_signal():
 # Coverage
 
 
+# Digits
+
+
+def told_by_digits(places, chances):
+    """Nats about X in X + w, w uniform between -1/2 and 1/2: its density is flat between breaks."""
+    places = np.array(places, dtype=float)
+    breaks = np.unique(np.concatenate([places - 0.5, places + 0.5]))
+    middle = (breaks[1:] + breaks[:-1]) / 2
+    density = (abs(middle[:, None] - places) < 0.5) @ np.array(chances)
+    return float(-np.sum(np.diff(breaks) * density * np.log(np.where(density > 0, density, 1))))
+
+
+@pytest.mark.parametrize(
+    ("places", "chances", "near"),
+    [
+        ([-0.01, 0.01], [0.5, 0.5], 0.69),
+        ([-0.3, 0.3], [0.5, 0.5], 0.69),
+        (range(-20, 21), np.ones(41) / 41, 0.95),
+        ([-3, -0.1, 0.1, 3], [0.01, 0.49, 0.49, 0.01], 0.3),
+        (np.linspace(-0.9, 0.9, 50), np.ones(50) / 50, 0.55),
+    ],
+)
+def test_an_entry_of_finite_digits_carries_at_most_either_form(places, chances, near):
+    ratio = 12 * np.square(places) @ np.array(chances)  # s / c
+    first = (math.log(1 + ratio) + math.log(2 * math.pi * math.e / 12)) / 2
+    assert near < told_by_digits(places, chances) / min(first, (ratio / 3) ** 0.5) < 1
+
+
+def test_what_is_rounded_with_a_dither_is_an_independent_uniform_error_and_no_more():
+    rng, step = np.random.default_rng(0), 0.1
+    gradient, dither = rng.normal(size=10**5) ** 3, rng.uniform(-step / 2, step / 2, 10**5)
+    read = step * np.round((gradient + dither) / step) - dither
+    assert np.allclose((read + dither) / step % 1 % (1 - 1e-6), 0, atol=1e-6)
+    error = read - gradient
+    assert abs(error).max() < 0.501 * step and error.std() * 12**0.5 / step == pytest.approx(
+        1, 0.01
+    )
+    assert max(abs(np.corrcoef([error, gradient, gradient % step, abs(gradient)])[0, 1:])) < 0.02
+
+
+def test_the_signal_in_an_entry_is_at_most_what_the_bound_has():
+    vocab, length, dim, samples = 6, 3, 4, 9
+    rng, found = np.random.default_rng(0), []
+    for seed in range(400):
+        problem = rb.draw(marked(vocab, length, dim, samples), seed)
+        share = np.bincount(problem.labels, minlength=vocab)[:, None] / samples
+        named, tokens = (e.numpy() for e in (problem.output_embeddings, problem.input_embeddings))
+        named, tokens = ((e - e.mean(axis=0)) for e in (named, tokens))
+        signals = [(share * named).T @ tokens[rng.permutation(vocab)] / length for _ in range(20)]
+        found.append(np.var(signals, axis=0, ddof=1).sum())
+    noise = (length - 1) * (1 - 1 / vocab) ** 2 / (samples * length**2)
+    said = noise * (samples + vocab - 1) / ((length - 1) * (vocab - 1))
+    assert 0.8 * said < np.mean(found) + 4 * np.std(found) / 20 < 1.2 * said
+    assert np.mean(found) - 4 * np.std(found) / 20 < said
+
+
 def best_named(vocab: int, samples: int) -> tuple[float, np.ndarray]:
     """Facts that the best reader of located sequences names: the mean, and P(named >= a) for a =
     0..V, exactly.

@@ -33,7 +33,7 @@ FLAT = replace(PROBLEM, setting=replace(PROBLEM.setting, embeddings="low_rank(2)
 
 # What is called; arguments that are allowed; each alone that is not, as the message says it.
 REFUSED = [
-    (rb.minimum_samples, SIZES, "vocab=1; seq_len=0; accuracy=1.1; width=0; error=1.0"),
+    (rb.minimum_samples, SIZES, "vocab=1; seq_len=0; accuracy=1.1; error=1.0; trigger_in_values=2"),
     (
         rb.minimum_samples,
         SIZES | {"learner": "three steps"},
@@ -46,11 +46,6 @@ REFUSED = [
         closed_form.sufficient_samples_closed_form,
         SIZES,
         "vocab=4; seq_len=1; dim=0; accuracy=1.0; accuracy=0; trigger_in_values=1",
-    ),
-    (
-        closed_form.conditions,
-        {**SIZES, "samples": 1000, "error": 0.1, "trigger_in_values": False},
-        "samples=63.0; samples=1e+61; error=1.5",
     ),
     (rb.sufficient_samples, SIZES, "accuracy=1.0; accuracy=0; confidence=1.5; seed=-1"),
     (rb.critical_width, {**SIZES, "samples": 640}, "accuracy=1; dim=0; samples=-1"),

@@ -1,6 +1,7 @@
 """Reading one matrix from a file: round trips, rows, and every file that is refused."""
 
 import contextlib
+import json
 import os
 import zipfile
 
@@ -10,6 +11,7 @@ import safetensors.torch
 import torch
 
 import recallbook as rb
+from recallbook_studies.examining.table_files import read_rows
 
 pytestmark = pytest.mark.essential
 
@@ -69,13 +71,17 @@ def test_names(tmp_path, suffix):
     if suffix == ".npy":
         return refuses(r"name='wte'.*without a name", file, "wte")
     assert np.array_equal(rb.read_embeddings(file, "wpe"), OTHER)
-    for name in (None, "lm_head", "WTE", ""):
-        refuses(r"name=.*one of the names in it: 'wpe', 'wte'", file, name)
+    assert np.array_equal(rb.read_embeddings(file), TABLE), "token embeddings, by their name"
+    listed = r"one of the names in it, largest first: 'wte' \(9, 4\), 'wpe' \(3, 2\)"
+    for name in ("lm_head", "WTE", ""):
+        refuses(rf"name=.*{listed}", file, name)
     refuses("name=3", file, 3)
 
 
 @KINDS
-@pytest.mark.parametrize("rows", [0, 10, True, "3", [1]], ids=str)
+@pytest.mark.parametrize(
+    "rows", [0, 10, True, "3", [1], slice(2, 2), slice(-1), slice(3, 10), slice(0, 4, 2)], ids=str
+)
 def test_rows_that_are_not_there(tmp_path, suffix, rows):
     refuses(r"rows=.* is not allowed: ", written(tmp_path, suffix), rows=rows)
 
@@ -92,7 +98,7 @@ NO_TABLES = {
     "complex": (np.ones((3, 4), np.complex64), "real floating"),
     "not finite": (
         np.array([[1.0, np.nan], [np.inf, 2.0]]),
-        "with 2 numbers that are infinite or none",
+        "with bad rows: 2 not finite.*drop_bad_rows",
     ),
 }
 
@@ -152,7 +158,7 @@ def test_members_and_headers_that_lie(tmp_path):
     refuses("a whole .npz file", file)
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("notes.txt", "no array")
-    refuses(r"array of shape \(\).*a matrix", file)
+    refuses("a whole .npz file", file)
     one = '"wte": {"dtype": "F64", "shape": [1, 1], "data_offsets": [0, 8]}'
     header = f"{{{one}, {one}}}".encode()
     file = tmp_path / "table.safetensors"
@@ -172,10 +178,122 @@ def test_what_does_not_fit_is_not_read(tmp_path, monkeypatch):
 
 def test_paths(tmp_path):
     (tmp_path / "folder.npy").mkdir()
-    for name in ("table.pt", "table", "table.npy.gz"):
+    for name in ("table", "table.npy.gz"):
         (tmp_path / name).write_bytes(b"anything")
         refuses(r"path=.*no pickle ever", tmp_path / name)
-    for path in (tmp_path / "none.npy", tmp_path / "folder.npy"):
-        refuses(r"path=.*a file that exists", path)
+    refuses(r"path=.*a file that exists", tmp_path / "none.npy")
+    refuses(r"path=.*a folder with .safetensors files", tmp_path / "folder.npy")
     for path in (None, 3, b"table.npy"):
         refuses(r"path=.*a file that ends in", path)
+
+
+# Models and text
+
+NUMBERED = np.concatenate([GENERATOR.standard_normal((7, 5)), np.full((3, 5), 0.25)])  # padded
+BFLOAT16 = torch.tensor(NUMBERED).bfloat16().double().numpy()
+WORDS = ["the", ".", "a b", "new\u00a0york", '"', "#", "7", "\u4e2d", "b", "c"]
+
+
+def save(file, **arrays):
+    safetensors.torch.save_file({name: torch.tensor(part) for name, part in arrays.items()}, file)
+
+
+def gpt2(folder):
+    parts = {"h.0.mlp.c_fc.weight": np.ones((5, 20)), "wpe.weight": np.ones((12, 5))}
+    save(
+        folder / "model.safetensors",
+        **{"wte.weight": NUMBERED, "h.0.ln_1.bias": np.ones(5)},
+        **parts,
+    )
+    return folder, "'h.0.mlp.c_fc.weight' (5, 20), 'wpe.weight' (12, 5), 'wte.weight' (10, 5), "
+
+
+def llama(folder):
+    head, table = {"lm_head.weight": np.ones((10, 5))}, {"model.embed_tokens.weight": NUMBERED}
+    shards = {"model-1.safetensors": table, "model-2.safetensors": head}
+    for file, held in {
+        **shards,
+        "consolidated.safetensors": {"tok_embeddings.weight": 0 * NUMBERED},
+    }.items():
+        save(folder / file, **held)
+    weights = {name: file for file, held in shards.items() for name in held}
+    index = folder / "model.safetensors.index.json"
+    index.write_text(json.dumps({"metadata": {}, "weight_map": weights}))
+    return folder, "'model.embed_tokens.weight' (10, 5), 'lm_head.weight' (10, 5)"
+
+
+def gemma(folder):
+    named = {"model.embed_tokens.weight": torch.tensor(NUMBERED).bfloat16()}
+    safetensors.torch.save_file(
+        {**named, "model.norm.weight": torch.ones(5)}, folder / "a.safetensors"
+    )
+    return folder / "a.safetensors", "(10, 5), called as token embeddings are: 10 rows from 0 to 9"
+
+
+def glove(folder, header="", end=""):
+    lines = (
+        f"{word} {' '.join(map(repr, row.tolist()))}{end}\n"
+        for word, row in zip(WORDS, NUMBERED, strict=True)
+    )
+    (folder / "table.txt").write_text(header + "".join(lines), encoding="utf-8")
+    return folder / "table.txt", "table.txt (10, 5), the only array: 10 rows"
+
+
+def word2vec(folder):
+    return glove(folder, "10 5\n", " ")
+
+
+@pytest.mark.parametrize("model", [gpt2, llama, gemma, glove, word2vec])
+def test_a_model_is_read_and_its_padding_named(tmp_path, model):
+    path, says = model(tmp_path)
+    expected = BFLOAT16 if model is gemma else NUMBERED
+    assert np.array_equal(rb.read_embeddings(path), expected)
+    assert np.array_equal(rb.read_embeddings(path, rows=slice(2, 5)), expected[2:5])
+    assert np.array_equal(rb.read_embeddings(path, drop_bad_rows=True), expected[:8])
+    found = read_rows(path, None, lambda count, dim: np.array([1, 7, 8, 9]), drop=True)
+    assert np.array_equal(found.table, expected[[1, 7]]) and found.places.tolist() == [1, 7]
+    assert found.lines[-1] == "bad rows, left out: 2 repeating an earlier one (8, 9)"
+    assert "a sample of 4 rows from 1 to 9" in found.lines[0]
+    assert says in "\n".join(
+        read_rows(path, None, lambda count, dim: np.arange(count), drop=False).lines
+    )
+
+
+def test_bad_rows_are_told_apart(tmp_path):
+    table = np.concatenate([TABLE, np.zeros((5, 4)), TABLE[:1], TABLE[:1]])
+    table[3, 1], table[4] = np.nan, np.inf
+    refuses(
+        "bad rows: 2 not finite .3, 4.; 5 zero .9, 10, 11, ....; 2 repeating",
+        written(tmp_path, ".npz", table),
+    )
+    found = rb.read_embeddings(written(tmp_path, ".npz", table), drop_bad_rows=True)
+    assert np.array_equal(found, TABLE[[0, 1, 2, 5, 6, 7, 8]])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("3 2\na 1 2\nb 1 2\n", "2 rows where its first line says 3"),
+        ("a 1 2\nb 1\n", "could not convert string 'b'"),
+        ("0.5 1 2\n0.5 1 2\n", "starts with a number"),
+        ("", "a whole .vec file|a matrix"),
+    ],
+)
+def test_text_that_is_no_table(tmp_path, content, message):
+    (tmp_path / "table.vec").write_text(content)
+    refuses(message, tmp_path / "table.vec")
+
+
+def test_what_is_not_read_says_what_to_do(tmp_path):
+    """The advice runs, and what comes out is read."""
+    file = tmp_path / "pytorch_model.bin"
+    torch.save({"wte.weight": torch.tensor(NUMBERED).bfloat16()}, file)
+    with pytest.raises(ValueError, match="no pickle ever") as refused:
+        rb.read_embeddings(tmp_path)
+    advice = str(refused.value).split("in Python: ")[1].replace("NAME", "wte.weight")
+    with contextlib.chdir(tmp_path):
+        exec(advice, {})
+    assert np.array_equal(rb.read_embeddings(tmp_path / "table.npy"), BFLOAT16)
+    refuses("in Python: .*gguf.dequantize", tmp_path / "model.gguf")
+    llama(tmp_path)[0].joinpath("model-2.safetensors").unlink()
+    refuses("model-2.safetensors.*a file that exists", tmp_path)

@@ -1,7 +1,11 @@
 """Tables: what is written for each kind of entry, and that page and plain text say the same."""
 
+import measure
+import nbformat
 import pandas as pd
+import pytest
 from bs4 import BeautifulSoup
+from conftest import ROOT
 
 from recallbook_studies.tables import table
 
@@ -15,6 +19,35 @@ def test_page_and_text_say_the_same():
     cells = [
         [cell.get_text() for cell in row.find_all(["th", "td"])] for row in page.find_all("tr")
     ]
-    assert cells == [["p<q", "k"], ["0.50", "True"], ["0.25", "–"]]
-    assert str(found).split()[-6:] == ["p<q", "k", "0.50", "True", "0.25", "–"]
+    assert cells == [["p<q", "k"], ["0.50", "yes"], ["0.25", "–"]]
+    assert str(found).split()[-6:] == ["p<q", "k", "0.50", "yes", "0.25", "–"]
     assert page.div["aria-label"] == found.caption and page.div["tabindex"] == "0"
+
+
+def test_signs_and_powers_are_those_of_print():
+    entries = [
+        "-1/8, 1/4",
+        "0.05 [-0.02, 1]",
+        "lock-on 0-9",
+        "2.3e-07",
+        "1e-06; 1e+02 %",
+        "N^3",
+        -0.5,
+    ]
+    found = table([{"10^-6 x": entry} for entry in entries], "From -1 on.")
+    assert found.caption == "From −1 on." and [*found.frame] == ["10⁻⁶ x"]
+    shown = [
+        "−1/8, 1/4",
+        "0.05 [−0.02, 1]",
+        "lock-on 0-9",
+        "2.3·10⁻⁷",
+        "10⁻⁶; 100 %",
+        "N³",
+        "−0.50",
+    ]
+    assert [*found.frame["10⁻⁶ x"]] == shown
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda p: p.stem)
+def test_stored_tables_are_typeset(path):
+    assert [*measure.faults_of_tables(nbformat.read(path, as_version=4))] == []

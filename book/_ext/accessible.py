@@ -8,6 +8,8 @@ import itertools
 import re
 from pathlib import Path
 
+from contents import chapters
+
 REPAIRS = (
     # docutils: a list whose entries have a role that lists may not hold.
     (r'<div role="list" class="citation-list">', '<div class="citation-list">'),
@@ -30,6 +32,17 @@ REPAIRS = (
         r'(<div style="overflow-x: auto"[^>]*>\s*<table[^>]*>)\s*<caption [^>]*>(.*?)</caption>',
         r'<p class="table-caption">\2</p>\1',
     ),
+    # The box at the head of a page has a look of its own; what it costs to compute folds, if it does not yet.
+    (
+        r'<div class="([^"]*)">(\s*<p class="admonition-title">In this (?:chapter|appendix)</p>)',
+        r'<div class="\1 box">\2',
+    ),
+    (
+        r'(?s)(<p class="admonition-title">In this (?:chapter|appendix)</p>\s*<ul [^>]*>(?:(?!</ul>).)*?)'
+        r"(<li><p><strong>Reading\.(?:(?!</ul>).)*?<strong>Computing\..*?</ul>)",
+        r'\1</ul><details class="costs"><summary>Time, memory, what it builds on</summary>'
+        r'<ul class="simple">\2</details>',
+    ),
     # A sign after a formula would start the next line.
     (
         r'(\(?<span class="math notranslate nohighlight">[^<]*</span>[.,;:!?)’”]+)',
@@ -44,13 +57,13 @@ REPAIRS = (
 )
 
 
-def with_numbers(text):
-    """The text of a page, with its tables numbered from 1 on."""
-    count = itertools.count(1)
+def with_numbers(text, chapter, count):
+    """The text of a page, with its tables numbered by chapter."""
 
     def numbered(match):
         number = next(count)
-        return f'<p class="table-caption" id="table-{number}"><strong>Table {number}.</strong> '
+        name = f"table-{chapter}-{number}"
+        return f'<p class="table-caption" id="{name}"><strong>Table {chapter}.{number}.</strong> '
 
     return re.sub('<p class="table-caption">', numbered, text)
 
@@ -58,12 +71,18 @@ def with_numbers(text):
 def repair(app, exception):
     if exception or app.builder.format != "html":
         return
-    for path in Path(app.outdir).rglob("*.html"):
+    out, places = Path(app.outdir), {}
+    for number, chapter in enumerate(chapters(app.env), start=1):
+        place = (number, itertools.count(1))  # a chapter's appendices go on counting
+        for page in (chapter, *app.env.toctree_includes.get(chapter, [])):
+            places[out / f"{page}.html"] = place
+    for path in [*places, *(other for other in out.rglob("*.html") if other not in places)]:
         text = path.read_text(encoding="utf-8")
         repaired = text
         for pattern, replacement in REPAIRS:
             repaired = re.sub(pattern, replacement, repaired)
-        repaired = with_numbers(repaired)
+        if path in places:
+            repaired = with_numbers(repaired, *places[path])
         if repaired != text:
             path.write_text(repaired, encoding="utf-8")
 

@@ -38,23 +38,35 @@ def cards_of(text, folder):
 
 
 def symbols(text):
-    """What the page of notation says of each symbol that has one meaning in the whole book."""
+    """What the page of notation says of each symbol: by its name if it has one meaning in the whole
+    book, else by the name of its page, or the number of its chapter, and its own."""
     everywhere, own = re.split('id="local-symbols"', text, maxsplit=1)
-    taken = {name for row in re.findall(r"(?s)<tr.*?</tr>", own) for name in names(row)}
-    found = {}
+    found, local, page = {}, {}, ""
+    for symbol, meaning, where in map(cells, re.findall(r"(?s)<tr.*?</tr>", own)[1:]):
+        for link in re.findall(r'href="(?:\.\./notebooks/)?([^"]*)\.html"', where):
+            page = link[:2] if link[:2].isdigit() else link
+        said = re.split(r"(?<!&[lg]t)(?<!&amp); ", meaning)
+        single = len(said) == len(names(symbol))
+        for name, part in zip(names(symbol), said if single else [meaning] * 99, strict=False):
+            local[f"{page} {name}"] = part if single else f"{symbol}: {part}"
+    taken = {key.split(" ", 1)[1] for key in local}
     for section in ("sizes", "the-task", "embeddings", "the-model"):
         part = everywhere.partition(f'<section id="{section}">')[2].partition("</section>")[0]
         head = [re.sub("<[^>]*>", "", cell) for cell in re.findall(r"(?s)<th.*?</th>", part)]
-        for row in re.findall(r"(?s)<tr.*?</tr>", part):
-            if cells := re.findall(r"(?s)<td[^>]*>(.*?)</td>", row):
-                found |= dict.fromkeys(names(row), cells[head.index("Meaning")])
-    return {name: meaning for name, meaning in found.items() if name not in taken}
+        for row in map(cells, re.findall(r"(?s)<tr.*?</tr>", part)):
+            if row:
+                found |= dict.fromkeys(names(row[0]), row[head.index("Meaning")])
+    return {name: meaning for name, meaning in found.items() if name not in taken} | local
 
 
-def names(row):
-    """The symbols in the first cell of a row, as TeX."""
-    first = row.partition("</td>")[0]
-    return {tex.partition("=")[0] for tex in re.findall(r"(?s)\\\((.*?)\\\)", first)}
+def cells(row):
+    return re.findall(r"(?s)<td[^>]*>(?:<p>)?(.*?)(?:</p>)?</td>", row)
+
+
+def names(cell):
+    """The symbols in a cell, as TeX."""
+    found = re.findall(r"(?s)\\\((.*?)\\\)", cell)
+    return [*dict.fromkeys(tex.partition("=")[0].strip() for tex in found)]
 
 
 def asked_for(pages):

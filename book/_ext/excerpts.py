@@ -1,4 +1,5 @@
-r"""The text of every page in one script, from which the search takes excerpts without a server.
+r"""The text of every page in one script, from which the search takes excerpts and counts words
+without a server, and the pages that the glossary names for a term.
 
 Formulas are written as words and signs: a reader who looks for a sentence is not shown TeX.
 """
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from docutils import nodes
 
+FILE = "excerpts.js"
 SKIPPED = (nodes.literal_block, nodes.raw, nodes.comment, nodes.target)
 NAMES = (
     "le leq ge geq approx gtrsim lesssim times cdot to infty propto sum gg ll in log ln exp max min"
@@ -57,20 +59,43 @@ def words(doctree):
 
 
 def collect(app, page, template, context, doctree):
+    if page == "search":
+        app.add_js_file(FILE)  # on this page alone
     if doctree is not None:
         app.page_texts[page] = words(doctree)
+    if page == "book/glossary":
+        app.term_pages = term_pages(doctree)
+
+
+def term_pages(glossary):
+    """The pages that the entry of a term names: where it is defined or predicted."""
+    found = {}
+    for entry in glossary.findall(nodes.definition_list_item):
+        for link in entry.findall(nodes.reference):
+            if match := re.fullmatch(r"(?:\.\./)?(\w+/\w+)\.html", link["refuri"]):
+                found.setdefault(entry[0].astext().lower(), []).append(match[1])
+    return found
+
+
+def clear(app):
+    """A page links to a script by its content, and must not by that of the last build."""
+    Path(app.outdir, "_static", FILE).unlink(missing_ok=True)
 
 
 def write(app, exception):
     if not exception and app.builder.format == "html":
-        text = json.dumps(app.page_texts, ensure_ascii=False, sort_keys=True)
-        Path(app.outdir, "_static", "excerpts.js").write_text(
-            f"const PAGE_TEXTS = {text};\n", encoding="utf-8"
+        texts, pages = (
+            json.dumps(table, ensure_ascii=False, sort_keys=True)
+            for table in (app.page_texts, app.term_pages)
+        )
+        Path(app.outdir, "_static", FILE).write_text(
+            f"const PAGE_TEXTS = {texts};\nconst TERM_PAGES = {pages};\n", encoding="utf-8"
         )
 
 
 def setup(app):
     app.page_texts = {}
+    app.connect("builder-inited", clear)
     app.connect("html-page-context", collect)
     app.connect("build-finished", write)
     return {"parallel_read_safe": True, "parallel_write_safe": False}

@@ -24,7 +24,10 @@ addEventListener('DOMContentLoaded', () => {
     if (/\/proofs\w*\.html$/.test(location.pathname)) return null; // there letters are local
     const formula = target.closest('mjx-container:not([display="true"])');
     const item = formula && [...MathJax.startup.document.math].find(one => one.typesetRoot === formula);
-    return item ? {element: formula, key: `symbol ${item.math.trim()}`} : null;
+    if (!item) return null;
+    const name = item.math.trim(), page = /([^/]*)\.html$/.exec(location.pathname)?.[1];
+    const places = [page, /^(?:appendix_)?(\d\d)_/.exec(page)?.[1]]; // an appendix has the letters of its chapter
+    return {element: formula, key: `symbol ${name}`, places: places.map(place => `symbol ${place} ${name}`)};
   }
 
   function hide() {
@@ -35,9 +38,9 @@ addEventListener('DOMContentLoaded', () => {
     turn++;
   }
 
-  async function show({element, key}) {
+  async function show({element, key, places = []}) {
     hide();
-    const mine = turn, text = (await loaded())[key];
+    const mine = turn, all = await loaded(), text = all[places.find(name => name in all) ?? key];
     if (!text || mine !== turn) return !!text;
     owner = element;
     MathJax.typesetClear?.([card]);

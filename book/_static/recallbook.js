@@ -1,15 +1,15 @@
 // Nothing is cut: a formula wider than its column is set smaller, or in pieces; what is wide even then
 // scrolls, within reach of the keyboard, and its edges say so (recallbook.css).
 const SMALLEST = 0.75; // of the size of the text
-const SCROLLING = '.bd-article :is(mjx-container[display="true"], .pieces, div.cell_output, div.output, [role="region"], pre, .pst-scrollable-table-container)';
+const SCROLLING = '.bd-article :is(mjx-container[display="true"], .pieces, div.cell_output, div.output, [role="region"], pre, figure > a, .pst-scrollable-table-container)';
 const RELATION = /^(?:[=<>]|\\(?:leq?|geq?|approx|sim|simeq|propto|to|mapsto|gtrsim|lesssim|ll|gg|equiv|iff|Longrightarrow|Rightarrow|neq?|le|ge))$/;
 const OPERATOR = /^(?:[+\-]|\\(?:cdot|times|pm))$/;
 const SPACE = /^\\(?:qquad|quad)$/;
 
-// TeX cut before its outermost relations and operators, and after its outermost commas and wide spaces.
-// With `inside`, in brackets too; those that grow become tall ones, because none may grow across a cut.
-function pieces(tex, inside) {
-  const found = [''];
+// TeX cut after its outermost commas and wide spaces; from level 1 on before its outermost relations and operators, too, and
+// at level 2 in brackets; those that grow become tall ones, because none may grow across a cut.
+function pieces(tex, level) {
+  const found = [''], inside = level === 2;
   let depth = 0, before = '', grown = [];
   const tokens = tex.match(/\\(?:begin|end)\{\w+\*?\}|\\(?:left|right)(?![A-Za-z])\s*(?:\\[A-Za-z]+|\\.|.)|\\[A-Za-z]+|\\.|\s+|[^\\]/g) ?? [];
   for (let token of tokens) {
@@ -25,7 +25,7 @@ function pieces(tex, inside) {
     else if (!inside && /^[(\[]$/.test(token)) depth++;
     else if (!inside && /^[)\]]$/.test(token)) depth = Math.max(depth - 1, 0);
     const starts = depth === 0 && before !== '' && !RELATION.test(before) && !OPERATOR.test(before) && !/^[\^_]$/.test(before);
-    if (starts && (RELATION.test(token) || OPERATOR.test(token) && !/^(?:[(\[,]|\\bigg?l.*)$/.test(before))) found.push('{}');
+    if (level && starts && (RELATION.test(token) || OPERATOR.test(token) && !/^(?:[(\[,]|\\bigg?l.*)$/.test(before))) found.push('{}');
     found[found.length - 1] += token;
     if (depth === 0 && (SPACE.test(token) || token === ',')) found.push('');
     if (token.trim()) before = SPACE.test(token) || token === ',' ? '' : token;
@@ -40,15 +40,35 @@ function lines(tex) {
   return /^\s*(?:\\displaystyle\s*)?\\begin/.test(inner) ? lines(inner) : inner.split(/\\\\(?:\[[^\]]*\])?/).map(row => row.replace(/(?<!\\)&/g, ' '));
 }
 
-function drawnInPieces(tex, inside, display) {
+// Pieces side by side, as far as a line holds them.
+function drawnInPieces(tex, display) {
   const box = document.createElement('span');
   box.className = 'pieces';
   for (const [number, line] of lines(tex).entries()) {
     if (number) box.append(document.createElement('br'));
-    for (const piece of pieces(line, inside))
-      box.append(MathJax.tex2chtml((display ? '\\displaystyle ' : '') + piece, {display: false}));
+    box.append(...draw(line, 0, display));
   }
   return box;
+}
+
+function draw(tex, level, display) {
+  return pieces(tex, level).map(piece => {
+    const drawn = MathJax.tex2chtml((display ? '\\displaystyle ' : '') + piece, {display: false});
+    drawn.tex = piece;
+    return drawn;
+  });
+}
+
+// What a line does not hold stands alone, in smaller pieces.
+function divide(box, space, level, display) {
+  for (const piece of box.querySelectorAll(':scope > mjx-container')) {
+    if (width(piece) <= space) continue;
+    const parts = draw(piece.tex, level, display);
+    if (parts.length < 2) continue;
+    if (piece.previousElementSibling?.tex) piece.before(document.createElement('br'));
+    if (piece.nextElementSibling?.tex) piece.after(document.createElement('br'));
+    piece.replaceWith(...parts);
+  }
 }
 
 const sources = new Map();
@@ -73,18 +93,18 @@ function fit(element) {
       shrink(element, space, width(element));
       return element;
     }
-    for (const inside of [false, true]) {
-      const box = drawnInPieces(item.math, inside, display);
-      element.replaceWith(box);
-      element = box;
-      if (widest(element) <= space) break;
-    }
+    const box = drawnInPieces(item.math, display);
+    element.replaceWith(box);
+    element = box;
+    const line = space - (display ? 24 : 0);
+    divide(box, line, 1, display);
+    if (SMALLEST * widest(box) > line) divide(box, line, 2, display);
   }
   if (element.className === 'pieces') shrink(element, room(element) - 24, widest(element));
   return element;
 }
 
-const widest = box => Math.max(...[...box.children].map(width));
+const widest = box => Math.max(...[...box.querySelectorAll(':scope > mjx-container')].map(width));
 
 function shrink(element, space, needed, least = SMALLEST) {
   if (needed <= space) return;
@@ -133,7 +153,7 @@ function alignNumbers() {
   for (const table of document.querySelectorAll('.bd-article table.dataframe')) {
     const rows = [...table.tBodies].flatMap(body => [...body.rows]);
     for (let k = 0; k < (rows[0]?.cells.length ?? 0); k++)
-      if (rows.every(row => /^(?:[−-]?\d[\d.,]*(?:e[+-]?\d+)?\s?%?|[−-]?∞|–)$/.test(row.cells[k]?.textContent.trim() ?? '–')))
+      if (rows.every(row => /^(?:[−-]?\d[\d.,]*(?:·10[⁻⁰¹²³⁴-⁹]+)?\s?%?|10[⁻⁰¹²³⁴-⁹]+|[−-]?∞|–)$/.test(row.cells[k]?.textContent.trim() ?? '–')))
         for (const row of table.rows) row.cells[k]?.classList.add('number');
   }
 }
@@ -166,18 +186,29 @@ function addExcerpts() {
   const results = document.getElementById('search-results');
   if (!results) return;
   const root = document.documentElement.dataset.content_root;
-  document.body.append(Object.assign(document.createElement('script'), {src: `${root}_static/excerpts.js`, onload: () => {
-    const terms = (new URLSearchParams(location.search).get('q') ?? '').toLowerCase().split(/[^\p{L}\p{N}_]+/u)
-      .filter(Boolean).sort((a, b) => b.length - a.length);
-    const show = () => {
-      for (const item of results.querySelectorAll('li:not(:has(> p, > span))')) {
-        const page = new URL(item.querySelector('a').href).pathname.slice(new URL(root, location).pathname.length).replace(/\.html$/, '');
-        const text = PAGE_TEXTS[decodeURI(page)];
-        if (text) item.append(Object.assign(document.createElement('p'), {className: 'context', textContent: excerpt(text, terms)}));
-      }
-    };
-    new MutationObserver(show).observe(results, {childList: true, subtree: true});
-    show();
-  }}));
+  const terms = (new URLSearchParams(location.search).get('q') ?? '').toLowerCase().split(/[^\p{L}\p{N}_]+/u)
+    .filter(Boolean).sort((a, b) => b.length - a.length);
+  const show = () => {
+    for (const item of results.querySelectorAll('li:not(:has(> p, > span))')) {
+      const page = new URL(item.querySelector('a').href).pathname.slice(new URL(root, location).pathname.length).replace(/\.html$/, '');
+      const text = PAGE_TEXTS[decodeURI(page)];
+      if (text) item.append(Object.assign(document.createElement('p'), {className: 'context', textContent: excerpt(text, terms)}));
+    }
+  };
+  new MutationObserver(show).observe(results, {childList: true, subtree: true});
+  show();
 }
 addEventListener('DOMContentLoaded', addExcerpts);
+
+// A link to what is folded opens it.
+function unfold() {
+  const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!target) return;
+  for (let one = target; one; one = one.parentElement) {
+    if (one.matches('details')) one.open = true;
+    if (one.matches('.toggle-hidden')) one.querySelector('.toggle-button')?.click();
+  }
+  target.scrollIntoView();
+}
+addEventListener('load', unfold);
+addEventListener('hashchange', unfold);

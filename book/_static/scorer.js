@@ -1,6 +1,19 @@
-// Sphinx's own scores; but the reference of the code comes after the book, and an appendix after its equals.
+// The order of what is found: what is exactly the word asked for, as a term of the glossary, as a name of the package; the
+// pages that the glossary names for it; pages by their headings, and by how often they say it; last the reference.
+const ASKED = (new URLSearchParams(location.search).get('q') ?? '').trim().toLowerCase();
+const times = page => (ASKED && PAGE_TEXTS[page] || '').toLowerCase().split(ASKED).length - 1;
+
 var Scorer = {
-  score: ([page, , , , score]) => score - (page.startsWith('book/api') ? 1000 : /appendix_|proofs/.test(page) ? 1 : 0),
+  score: ([page, title, anchor, , score]) => {
+    if (anchor.startsWith('#term-')) return score >= 100 ? 200 : score / 10;
+    if (title.toLowerCase() === `recallbook.${ASKED}`) return 150;
+    if (page.startsWith('book/api')) return score - 1000;
+    const rank = /appendix_|proofs/.test(page) ? -8 : /\/\d\d_/.test(page) ? 4 : 0;
+    const home = Math.max(...Object.entries(TERM_PAGES).map(([term, pages]) =>
+      pages.includes(page) * (term === ASKED ? 40 : term.startsWith(ASKED) ? 15 : 0)));
+    const whole = anchor === '' ? home + 20 * title.toLowerCase().includes(ASKED) : 0;
+    return score + rank + whole + 3 * Math.log2(1 + times(page));
+  },
   objNameMatch: 11, objPartialMatch: 6, objPrio: {0: 15, 1: 5, 2: -5}, objPrioDefault: 0,
   title: 15, partialTitle: 7, term: 5, partialTerm: 2,
 };

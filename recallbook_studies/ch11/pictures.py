@@ -14,7 +14,8 @@ from recallbook.setting import Setting, fact_frequencies
 from recallbook_studies.ch11 import error_sizes, thresholds
 from recallbook_studies.ch11.breaking import broken_share
 from recallbook_studies.intervals import over_seeds
-from recallbook_studies.plotting import COLOURS, plain_ticks, plot_intervals
+from recallbook_studies.plotting import COLOURS, MARKERS, plain_ticks, plot_intervals
+from recallbook_studies.running.point import OUTCOMES
 
 GRID = np.linspace(0.2, 1.4, 49)  # exponents of a predicted line
 
@@ -60,3 +61,28 @@ def draw_errors(axes: Mapping[str, Axes], table: pd.DataFrame) -> None:
         )
         ax.set(xscale="log", yscale="log", xlabel="sequences $N$", title=f"{weights} weights")
         plain_ticks(ax, error_sizes.SAMPLES, [0.02, 0.1, 0.3, 1])
+
+
+def draw_diagonal(axes: np.ndarray, rows: pd.DataFrame, titles: Mapping[str, str]) -> None:
+    """Simulated against predicted outcomes: one row of axes for each of
+    ``OUTCOMES``, one column for each change of ``titles``, a colour for each table."""
+    for outcome, line in zip(OUTCOMES, axes, strict=True):
+        for ax, (change, title) in zip(line, titles.items(), strict=True):
+            part = rows[rows["change"] == change]
+            for index, (name, one) in enumerate(part.groupby("table", sort=False)):
+                half = one[f"{outcome}_half"]
+                ax.errorbar(
+                    one[f"{outcome}_predicted"],
+                    one[outcome],
+                    yerr=half,
+                    linestyle="none",
+                    linewidth=0.5,
+                    markersize=3,
+                    alpha=0.7,
+                    label=name,
+                    color=COLOURS[index],
+                    marker=MARKERS[index],
+                )
+            ax.plot([0, 1], [0, 1], color="black", linewidth=1)
+            ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), aspect="equal")
+            ax.set_title(f"{outcome.replace('_', '-')}, {title}", fontsize=11)

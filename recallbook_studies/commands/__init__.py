@@ -11,8 +11,12 @@ def add(commands: Any, shape: dict[str, Any], chosen: str) -> str:
     """Add commands to the parser's, no more than it takes to find the chosen one, because the later
     ones bring slow libraries; return what is listed at the end of its help."""
     predicting.add_predict(commands, shape)
-    predicting.add_examine(commands, shape)
-    if chosen in ("predict", "examine"):
+    if chosen == "predict":
+        return ""
+    from recallbook_studies.commands import examining
+
+    examining.add_examine(commands, shape)
+    if chosen == "examine":
         return ""
     from recallbook_studies.commands import plan, sweeping
 

@@ -1,5 +1,4 @@
-"""The commands ``predict`` and ``examine``: what the theory says about a setting, and about a table
-of embeddings from a file."""
+"""The command ``predict``: what the theory says about a setting."""
 
 from __future__ import annotations
 
@@ -8,12 +7,12 @@ import json
 import math
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, fields
 from typing import Any
 
 from recallbook.activations import ACTIVATIONS
-from recallbook.arguments import check_share, not_allowed
+from recallbook.arguments import check_share
 from recallbook.embedding_laws import FORMS
 from recallbook.setting import LATER, LOSS_WEIGHTS, OUTPUT_BIASES, Setting
 from recallbook.theory.caveats import LARGEST, doubts, message
@@ -120,10 +119,13 @@ def _predict(chosen: argparse.Namespace) -> int:
         steps = {"value_steps": chosen.value_steps, "rate": chosen.rate}
         several = predict(setting, **steps)
         says = {name: getattr(several, name) for name in (*OUTCOMES, "rate")}
-        line = f"{_outcomes(says)}, at rate {several.rate:.3g}"
+        line = f"{outcome_text(says)}, at rate {several.rate:.3g}"
         print(as_json({"setting": asdict(setting), **steps, **says}) if chosen.json else line)
         return 0
-    _say_if_slow(setting)
+    theory = theory_of(setting)
+    theory.needs(setting)  # refuses what it does not cover
+    if theory.sampled:
+        print(SLOW, file=sys.stderr, flush=True)
     shown = 0
     for found in predicted(setting, wanted, search=chosen.search):
         lines = [] if chosen.json else _prediction(found)
@@ -133,26 +135,20 @@ def _predict(chosen: argparse.Namespace) -> int:
     return 0
 
 
-def _say_if_slow(setting: Setting, embeddings: Mapping[str, Any] | None = None) -> None:
-    theory = theory_of(setting, embeddings)
-    theory.needs(setting)  # refuses what it does not cover
-    if theory.sampled:
-        print(SLOW, file=sys.stderr, flush=True)
-
-
-def _outcomes(values: Mapping[str, Any]) -> str:
+def outcome_text(values: dict[str, Any]) -> str:
+    """Accuracy, lock-on and recall in words."""
     return ", ".join(f"{name.replace('_', '-')} {values[name]:.2f}" for name in OUTCOMES)
 
 
 def _prediction(found: dict[str, Any]) -> list[str]:
-    lines = [_outcomes(found)]
+    lines = [outcome_text(found)]
     if found["expected_error"]:
-        lines.append(f"typically off by: {_outcomes(found['expected_error'])}")
+        lines.append(f"typically off by: {outcome_text(found['expected_error'])}")
     if found["doubts"]:
         lines.append(found["doubts"])
     says = {"0.1": "one draw in ten below", "0.5": "half of the draws below"}
     if found["quantiles"]:
-        lines += [f"{text}: {_outcomes(found['quantiles'][q])}" for q, text in says.items()]
+        lines += [f"{text}: {outcome_text(found['quantiles'][q])}" for q, text in says.items()]
     if found["binds"]:
         lines.append(f"costs most accuracy: {found['binds']}")
     if found["covered"] is not None:
@@ -179,77 +175,6 @@ def _prediction(found: dict[str, Any]) -> list[str]:
         text = f"facts with accuracy {found['wanted']:g} at this N, d and L"
         lines.append(f"{text}: {found['capacity'] or 'none'} predicted")
     return lines
-
-
-EXAMINE = """\
-    Examine one table of embeddings, a row for each token: lengths, mean, cosines beside those of random directions,
-    spectrum, effective dimensions (rb.examine). FILE ends in .npy, .npz or .safetensors; no pickle is ever read.
-
-    With --seq-len and --samples also: what rb.predict says of three steps with these input embeddings, scaled to a mean
-    square length of 1, beside output embeddings, trigger and query drawn by the Gaussian law; and with --certify what
-    rb.certify proves for one such draw, where the table is small enough for it."""
-
-
-def add_examine(commands: Any, shape: dict[str, Any]) -> None:
-    """Add the command to the parser's."""
-    text = textwrap.dedent(EXAMINE)
-    says = "examine a table of embeddings"
-    parser = commands.add_parser("examine", help=says, description=text, **shape)
-    parser.add_argument("file", metavar="FILE", help=".npy, .npz or .safetensors")
-    parser.options(
-        {
-            "name": (str, "NAME", None, "which array of the file (default: the only one)"),
-            "rows": (int, "K", None, "only the first K rows"),
-            "seq_len": (int, "L", None, "tokens in a sequence, to predict"),
-            "samples": (int, "N", None, "training sequences, to predict"),
-            "seed": (int, "S", 0, "of what is drawn (default: 0)"),
-        }
-    )
-    add_kind(parser)
-    says = "prove, too: for one draw, seconds at 500 rows and minutes at 2,000"
-    parser.flags({"certify": says})
-    parser.set_defaults(run=_examine)
-
-
-def outcomes(table: Any, chosen: argparse.Namespace) -> Iterator[tuple[str, Any]]:
-    """What is predicted for these input embeddings, and, if asked, what is proved for one draw
-    beside them, if it is small."""
-    from recallbook.data.task import draw
-    from recallbook_bounds.certificate import certify
-    from recallbook_bounds.lock_law import LARGEST_FORM, form_size
-
-    setting = Setting(vocab=len(table), dim=table.shape[1], **chosen_fields(chosen))
-    given = {"input": table / math.sqrt((table**2).sum(axis=1).mean())}
-    problem = draw(setting, chosen.seed, embeddings=given)  # refuses rows that are equal
-    _say_if_slow(setting, given)
-    yield "predicted", predict(setting, warn=False, embeddings=given)
-    if chosen.certify:
-        small = form_size(setting) <= LARGEST_FORM
-        yield "certified", certify(problem, from_above=False) if small else None
-
-
-def _examine(chosen: argparse.Namespace) -> int:
-    asked = chosen.certify or chosen.seq_len is not None or chosen.samples is not None
-    if asked and None in (chosen.seq_len, chosen.samples):
-        missing = "samples" if chosen.samples is None else "seq_len"
-        raise not_allowed(missing, None, "a size: --seq-len and --samples come together")
-    from recallbook_studies.examining.examination import examine
-    from recallbook_studies.examining.table_files import read_embeddings
-
-    table = read_embeddings(chosen.file, chosen.name, rows=chosen.rows)
-    report = examine(table, seed=chosen.seed)
-    found: dict[str, Any] = {**report.as_dict(), "predicted": None, "certified": None}
-    if not chosen.json:
-        print(report, flush=True)
-    for kind, values in outcomes(table, chosen) if asked else ():
-        found[kind] = values and {name: getattr(values, name) for name in OUTCOMES}
-        if not chosen.json:
-            least = " at least" if kind == "certified" else ""
-            said = f"{least}: {_outcomes(found[kind])}" if values else ": the table is too large"
-            print(f"{kind} as input embeddings{said}", flush=True)
-    if chosen.json:
-        print(as_json(found))
-    return 0
 
 
 SIZES = {

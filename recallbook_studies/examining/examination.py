@@ -3,8 +3,8 @@ dimensions."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -19,8 +19,12 @@ from recallbook.arguments import (
     real_table,
     repeated_rows,
 )
-from recallbook.data.streams import stream
 from recallbook.memory_needs import NUMBER, Need, require_memory
+from recallbook.setting import Setting
+from recallbook_studies.examining.rows import sampled
+
+if TYPE_CHECKING:
+    from recallbook_studies.examining.verdict import Verdict
 
 # no table has so many columns: what is less coherent than random directions there counts as
 # orthogonal
@@ -108,6 +112,8 @@ class TableReport:
     coherence_dim : float
         The dimension in which half of all sets of as many random directions are as coherent as
         these.
+    verdict : Verdict or None
+        What this means for learning facts, where it was asked for.
     """
 
     rows: int
@@ -129,6 +135,7 @@ class TableReport:
     pair_dim: float
     cosine_dim: float
     coherence_dim: float
+    verdict: Verdict | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """All attributes by name; the spectrum as a list."""
@@ -140,6 +147,8 @@ class TableReport:
         lines = [
             f"{self.rows:,} rows in {self.dim:,} dimensions; {self.repeated_rows} repeat an earlier one,"
             f" {self.zero_rows} are zero",
+            *["fewer rows than columns: rows are tokens, is the table transposed?"]
+            * (self.rows < self.dim),
             f"mean square length {self.mean_square_length:.4g}, relative variance {self.length_variance:.3g}"
             f" (Gaussian rows: {2 / self.dim:.3g})",
             f"share of the mean vector {self.mean_share:.3g} (random rows: {1 / self.rows:.3g})",
@@ -147,12 +156,12 @@ class TableReport:
             f"|cosine|: quantile, here (pairs of {self.sampled_rows:,} rows), random directions",
             *(f"  {level:<6g} {here:.3f} {there:.3f}" for level, here, there in quantiles),
             f"the first tenth of the covariance's directions holds {ten:.3f} of its trace",
-            "effective dimension",
-            f"  of the covariance               {self.centred_dim:.4g}",
-            f"  of the table, mean included     {self.uncentred_dim:.4g}",
-            f"  by products of different rows   {self.pair_dim:.4g}",
-            f"  by cosines of different rows    {self.cosine_dim:.4g}",
-            f"  by the largest cosine           {self.coherence_dim:.4g}",
+            f"effective dimension {self.pair_dim:.4g}, by products of different rows: what interference sees",
+            f"  {self.cosine_dim:<8.4g} by their cosines: the same at equal lengths",
+            f"  {self.centred_dim:<8.4g} of the covariance: the same without the mean, nearly",
+            f"  {self.uncentred_dim:<8.4g} of the table, rows with themselves counted: the participation ratio",
+            f"  {self.coherence_dim:<8.4g} by the largest cosine: the worst pair alone",
+            *[str(self.verdict)] * (self.verdict is not None),
         ]
         return "\n".join(lines)
 
@@ -167,7 +176,13 @@ def examine_needs(shape: tuple[Any, ...]) -> list[Need]:
     ]
 
 
-def examine(table: np.ndarray | torch.Tensor, *, seed: int = 0) -> TableReport:
+def examine(
+    table: np.ndarray | torch.Tensor,
+    *,
+    seed: int = 0,
+    verdict: bool | Setting = False,
+    output: np.ndarray | torch.Tensor | None = None,
+) -> TableReport:
     r"""How far a table of embeddings is from random directions, and in how many dimensions it
     really lives.
 
@@ -177,12 +192,20 @@ def examine(table: np.ndarray | torch.Tensor, *, seed: int = 0) -> TableReport:
         At least two rows that are not zero, and two columns; see
         :func:`recallbook.read_embeddings`.
     seed : int
-        Of the rows whose pairs give the quantiles of cosines, where there are more than 2,048.
+        Of the rows whose pairs give the quantiles of cosines, where there are more than 2,048; and
+        of those that a verdict is about.
+    verdict : bool or Setting
+        Whether to predict what this means for learning facts with these input embeddings, at V = 512
+        or all rows, L = 16 and N = 8 V, or in this setting: six predictions, some seconds each.
+    output : array, tensor ``(V, d)`` or None
+        Output embeddings of the same tokens, for the verdict, or ``table`` itself, which ties them;
+        ``None`` draws them.
 
     Raises
     ------
     ValueError
-        If the table is no such matrix, or all its rows are equal.
+        If the table is no such matrix, or all its rows are equal; for a verdict, if one is zero or
+        repeats an earlier one.
 
     Notes
     -----
@@ -209,10 +232,9 @@ def examine(table: np.ndarray | torch.Tensor, *, seed: int = 0) -> TableReport:
     directions = checked[places] / np.abs(checked[places]).max(axis=1)[:, None]
     directions /= np.linalg.norm(directions, axis=1)[:, None]
     largest, alike = coherence(directions)
-    sampled = _sample(len(directions), seed)
-    chosen = directions[sampled]
+    chosen = directions[sampled(len(directions), SAMPLED, seed, 0)]
     sizes = np.abs((chosen @ chosen.T)[np.triu_indices(len(chosen), 1)])
-    return TableReport(
+    report = TableReport(
         rows=rows,
         dim=dim,
         repeated_rows=repeated_rows(checked),
@@ -225,7 +247,7 @@ def examine(table: np.ndarray | torch.Tensor, *, seed: int = 0) -> TableReport:
         levels=LEVELS,
         cosines=tuple(float(found) for found in np.quantile(sizes, LEVELS)),
         random_cosines=tuple(cosine_quantile(dim, level) for level in LEVELS),
-        sampled_rows=len(sampled),
+        sampled_rows=len(chosen),
         spectrum=spectrum,
         centred_dim=float(spectrum.sum() ** 2 / (spectrum**2).sum()),
         uncentred_dim=float(scale**2 / (second**2).sum()),
@@ -233,6 +255,15 @@ def examine(table: np.ndarray | torch.Tensor, *, seed: int = 0) -> TableReport:
         cosine_dim=_over(1.0, _of_pairs(directions)),
         coherence_dim=dim_of_coherence(len(directions), largest),
     )
+    if verdict is False:
+        return report
+    from recallbook_studies.examining.verdict import judge, setting_of
+
+    setting = setting_of(checked) if verdict is True else verdict
+    if not isinstance(setting, Setting):
+        raise not_allowed("verdict", verdict, "True, False or a recallbook.Setting")
+    labels = checked if output is table else output if output is None else _checked(output)
+    return replace(report, verdict=judge(report, checked, setting, labels, seed))
 
 
 def coherence(directions: Float64[np.ndarray, "rows d"]) -> tuple[float, tuple[int, int]]:
@@ -276,10 +307,3 @@ def _of_pairs(rows: Float64[np.ndarray, "rows d"]) -> float:
 def _over(one: float, other: float) -> float:
     """The ratio; infinite where rows are orthogonal up to rounding."""
     return float(one / other) if other > 1e-15 * one else np.inf
-
-
-def _sample(rows: int, seed: int) -> np.ndarray:
-    """Which rows' pairs give the quantiles: all, or some drawn without repetition."""
-    if rows <= SAMPLED:
-        return np.arange(rows)
-    return np.sort(np.argsort(stream(seed, "examined_rows").random(rows), kind="stable")[:SAMPLED])

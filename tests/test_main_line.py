@@ -1,0 +1,48 @@
+"""The main line of a chapter, which is what stands open, is short: a page is read, not scrolled."""
+
+import measure
+import pytest
+from conftest import CHROMIUM
+
+DONE = {  # pages whose main line is short, and how far down their first picture may start
+    "01_the_task": 1000,
+    "02_embeddings_that_interfere": 1500,
+    "03_three_gradient_steps": 1500,
+    "04_gradients_derived_and_checked": 1500,
+    "05_when_attention_locks_on": 1500,
+}
+MOST_WORDS, LONGEST_PARAGRAPH, MOST_SHOWN, TALLEST = 1300, 90, 4, 9000
+
+PAGE = """<article><h2>One two</h2><p>Three <span class="math">x</span> four.</p>
+<div class="cell"><pre>code</pre><table></table></div>
+<div class="dropdown admonition"><p class="admonition-title">Five</p><p>Six</p><table></table></div>
+<details><summary>Seven</summary><figure></figure></details></article>"""
+
+
+def test_words_are_those_a_reader_sees():
+    page = measure.page(PAGE)
+    assert (page.open_words, page.folded_words, page.tables, page.figures) == (6, 1, 1, 0)
+    assert page.letters == ["x"] and measure.words(page.paragraphs[0]) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DONE)
+def test_the_main_line_is_short(html, name):
+    page = measure.page((html / "notebooks" / f"{name}.html").read_text("utf-8"))
+    assert page.open_words <= MOST_WORDS
+    assert measure.words(page.paragraphs[0]) <= LONGEST_PARAGRAPH, page.paragraphs[0]
+    assert max(page.tables, page.figures) <= MOST_SHOWN
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+def test_pages_are_not_tall_and_a_picture_comes_early(html, browser):
+    addresses = {
+        (html / "notebooks" / f"{name}.html").resolve().as_uri(): top for name, top in DONE.items()
+    }
+    found = measure.heights(browser, addresses)
+    assert {
+        address: found[address]
+        for address, top in addresses.items()
+        if found[address][0] > TALLEST or not 0 < found[address][1] <= top
+    } == {}
