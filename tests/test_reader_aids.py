@@ -112,12 +112,25 @@ def test_links_show_where_they_lead(tab, html):
     assert page.url.endswith("#equation-eq-lock-on")
 
 
-MARK_LETTER = """() => { [...MathJax.startup.document.math].find(one => one.math.trim() === 'r' && !one.display
-  && !one.typesetRoot.closest('.dropdown, details')).typesetRoot.id = 'letter'; }"""
+FOLDED = "id => document.getElementById(id).closest('.toggle-hidden, details:not([open])') !== null"
+
+
+@pytest.mark.parametrize("place", ["equation-eq-square", "fig-lock-terms", "prop-infinite-data"])
+def test_a_link_to_what_is_folded_opens_it(tab, html, place):
+    page = chapter(tab, html, "05_when_attention_locks_on")
+    assert page.evaluate(FOLDED, place)
+    page.evaluate("id => { location.hash = id; }", place)
+    page.wait_for_function(f"id => !({FOLDED})(id)", arg=place)
+
+
+MARK_LETTER = r"""() => { document.querySelectorAll('.toggle-hidden .toggle-button').forEach(one => one.click());
+  [...MathJax.startup.document.math].find(one =>
+  one.math.trim() === '\\kappa' && !one.display && one.typesetRoot.checkVisibility()).typesetRoot.id = 'letter'; }"""
 
 
 def test_a_letter_of_a_chapter_shows_what_it_means_there(tab, html):
-    page = chapter(tab, html, "05_when_attention_locks_on")
-    page.evaluate(MARK_LETTER)
-    page.locator("#letter").tap()
-    page.get_by_role("tooltip").get_by_text("ratio of signal to scatter").wait_for()
+    for name in ("05_when_attention_locks_on", "appendix_05_every_term"):
+        page = chapter(tab, html, name)
+        page.evaluate(MARK_LETTER)
+        page.locator("#letter").tap()
+        page.get_by_role("tooltip").get_by_text("mean square overlap of tokens").wait_for()
