@@ -30,6 +30,8 @@ from recallbook_studies.ch11 import (
     unequal_map,
 )
 from recallbook_studies.ch12 import (
+    between_map,
+    between_sizes,
     capacity,
     minimisers,
     order,
@@ -250,6 +252,18 @@ ROW_TABLES: dict[str, RowTable] = {
         trained_map.row,
         "index",
         finish=trained_map.predicted,
+    ),
+    "between_map": RowTable(
+        "predictions for several value steps at random settings",
+        lambda: range(between_map.COUNT),
+        between_map.row,
+        "index",
+    ),
+    "between_sizes": RowTable(
+        "the least d after one to sixteen value steps",
+        between_sizes.keys,
+        between_sizes.row,
+        ["vocab", "dim", "unit"],
     ),
     "explorer": RowTable(
         "the page on which a reader moves the sizes",
