@@ -196,7 +196,7 @@ ROW_TABLES: dict[str, RowTable] = {
         "embeddings of language models, words and ions, beside random tables",
         real_tables.keys,
         real_tables.row,
-        list(real_tables.Case._fields),
+        list(real_tables.TableCase._fields),
     ),
     "survives": RowTable(
         "the ladder: every rung at every shape and N",

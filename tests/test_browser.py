@@ -128,8 +128,10 @@ HEAVIEST = 2_500_000  # bytes that the first view of a page takes, uncompressed
 HEAVIER = {"book/explorer.html": 3_300_000}  # the table of its predictions is most of it
 TALLEST = 15_000  # pixels: a page is read, not scrolled
 LONGER = {
-    "notebooks/appendix_12_ladder.html": 18_500
-}  # a page that is looked up: what left chapter 12
+    "notebooks/appendix_12_ladder.html": 18_500,
+    "book/proofs.html": 25_000,
+    "book/proofs_necessary.html": 18_500,
+}  # pages that are looked up: what left chapter 12, and proofs in full
 # The time of axe goes with the number of elements, and most are the insides of formulas and code,
 # where it has nothing to judge. So the page is thinned before: what is drawn of a formula becomes
 # an empty box of the same size, what is read aloud of it one piece of text, and of the code tokens

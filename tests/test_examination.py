@@ -254,7 +254,10 @@ def test_the_verdict_finds_what_was_planted(cause):
     without = found.accuracy[f"without {cause}"]
     assert here < random - 0.1 and without > random - 0.03
     assert f"worse by {random - here:.2f} than a random table" in str(report)
-    assert f"act like {report.pair_dim:.3g}" in str(report)
+    assert f"act like {found.acts_like} random ones" in str(report)
+    alike = rb.predict(dataclasses.replace(found.setting, dim=found.acts_like), warn=False)
+    fewer = dataclasses.replace(found.setting, dim=found.acts_like - 1)
+    assert rb.predict(fewer, warn=False).accuracy < here <= alike.accuracy
     assert f": accuracy {here:.2f} -> {without:.2f}" in str(report)
 
 

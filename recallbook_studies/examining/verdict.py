@@ -22,6 +22,7 @@ from recallbook_studies.examining.replacing import (
     unit_scale,
 )
 from recallbook_studies.examining.rows import bad_rows, named, sampled
+from recallbook_studies.laws import random_dim
 
 MOST_ROWS, SEQ_LEN, PER_FACT = 512, 16, 8  # of the setting where none is given
 NOTICED = 0.02  # of accuracy: predictions are right to half of it
@@ -56,6 +57,8 @@ class Verdict:
         Of ``"the table"``, ``"a random table"`` (Gaussian, of this size), and of the table
         ``"without mean"``, ``"without spectrum"``, ``"without clusters"`` and ``"without lengths"``,
         each replaced by what random rows have (:mod:`recallbook_studies.examining.replacing`).
+    acts_like : int
+        The dimension in which random embeddings of tokens and labels are predicted to do as well.
     costs_most : str or None
         The one of these four without which accuracy is highest; ``None`` if none gains more than
         ``noticed``.
@@ -67,6 +70,7 @@ class Verdict:
 
     setting: Setting
     accuracy: Mapping[str, float]
+    acts_like: int
     costs_most: str | None
     noticed: float
     words: str
@@ -130,6 +134,7 @@ def judge(
     most = max(REMEDIES, key=lambda name: accuracy[f"without {name}"])
     best, lead = accuracy[f"without {most}"], here - random
     cause = most if best > here + noticed else None
+    acts_like = random_dim(setting, here)
     differs = f"{'better' if lead > 0 else 'worse'} by {abs(lead):.2f} than"
     costs = f"neither mean, spectrum, clusters nor lengths alone cost more than {noticed:.2f}"
     if cause:
@@ -139,7 +144,7 @@ def judge(
         f"verdict, with V = {setting.vocab:,} of its rows, L = {setting.seq_len:,}, N = {setting.samples:,}\n"
         f"  {differs if abs(lead) > noticed else 'as good as'} a random table of this size: predicted accuracy"
         f" {here:.2f} and {random:.2f}\n"
-        f"  your {report.dim:,} dimensions act like {report.pair_dim:.3g}; {costs}\n  "
+        f"  your {report.dim:,} dimensions act like {acts_like:,} random ones; {costs}\n  "
         + ", ".join(f"{name} {accuracy[name]:.2f}" for name in cases if "without" in name)
     )
-    return Verdict(setting, accuracy, cause, noticed, words)
+    return Verdict(setting, accuracy, acts_like, cause, noticed, words)
