@@ -120,7 +120,7 @@ LETTERS = """() => [...document.querySelectorAll('article figure img[src$=".svg"
 SMALLEST = 9  # pixels that a letter of a figure has on a phone
 BOX = "() => document.querySelector('.admonition.box')?.getBoundingClientRect().height ?? 0"
 # Boxes at the head of a chapter whose answers are too long for half a screen
-LONG_BOXES = {"notebooks/08_lower_bounds.html": 450, "notebooks/12_what_survives.html": 500}
+LONG_BOXES = {"notebooks/12_what_survives.html": 500}
 HEIGHT = "() => document.querySelector('article, main, body').getBoundingClientRect().height"
 WEIGHT = """() => [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
   .reduce((sum, entry) => sum + entry.decodedBodySize, 0)"""
