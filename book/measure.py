@@ -116,7 +116,7 @@ def faults_of_tables(notebook):
             ):
                 rows = [
                     [
-                        html.unescape(text)
+                        html.unescape(re.sub("<[^>]*>", "", text))
                         for text in re.findall(r"(?s)<t[dh][^>]*>(.*?)</t[dh]>", row)
                     ]
                     for row in re.findall("(?s)<tr.*?</tr>", table)

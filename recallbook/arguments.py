@@ -127,6 +127,20 @@ def check_rates(eta: Any, gamma: Any) -> tuple[float, float] | tuple[None, None]
     return check_rate("eta", eta, allowed), check_rate("gamma", gamma, allowed)
 
 
+def check_value_steps(steps: Any, rate: Any, eta: float | None) -> tuple[int, float | None]:
+    """The number of value steps and their rate: more than one need it, finite rates refuse both."""
+    steps, rate = check_size("value_steps", steps), check_optional(check_rate, "rate", rate)
+    if eta is not None and (steps > 1 or rate is not None):
+        field, value = ("value_steps", steps) if steps > 1 else ("rate", rate)
+        raise not_allowed(field, value, "left out beside finite eta and gamma")
+    if steps > 1 and rate is None:
+        allowed = (
+            "a finite number above 0, the logit that one step writes, with several value steps"
+        )
+        raise not_allowed("rate", rate, allowed)
+    return steps, rate
+
+
 def check_dtype(field: str, value: object) -> torch.dtype:
     """Return ``value`` if it is ``torch.float32`` or ``torch.float64``."""
     import torch

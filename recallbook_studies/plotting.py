@@ -133,30 +133,6 @@ def plot_critical(ax: Axes, table: pd.DataFrame, along: str, by: str, unit: str)
     ax.legend(fontsize=9)
 
 
-def draw_model(ax: Axes) -> None:
-    """The model from tokens to logits; above each matrix the steps that train it, with the weight that
-    a fact gets, or in step 2 the trigger."""
-    stages = [
-        ("tokens $e_j$", ""),
-        ("attention\n$W_{KQ}$", "step 2: $1/(L^2V)$"),
-        ("located\n$h$", ""),
-        ("value matrix\n$W_V$", "step 1: $1/(LV)$\nstep 3: $1/V$"),
-        ("logits\n$U W_V h$", ""),
-    ]
-    centred: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 9}
-    for i, (name, step) in enumerate(stages):
-        face = COLOURS[5] if step else "#f2f2f2"
-        box: dict[str, Any] = {"boxstyle": "round,pad=0.02", "fc": face, "ec": GREY}
-        ax.add_patch(mpl.patches.FancyBboxPatch((1.6 * i, 0), 1.2, 0.8, **box))
-        ax.text(1.6 * i + 0.6, 0.4, name, **centred)
-        ax.text(1.6 * i + 0.6, 1.15, step, **centred, color=COLOURS[0])
-        if i:
-            arrow = {"arrowstyle": "->", "color": GREY}
-            ax.annotate("", (1.6 * i - 0.04, 0.4), (1.6 * i - 0.36, 0.4), arrowprops=arrow)
-    ax.set(xlim=(-0.1, 1.6 * len(stages) - 0.3), ylim=(-0.2, 1.5), aspect="equal")
-    ax.axis("off")
-
-
 def plain_ticks(ax: Axes, x: Any = None, y: Any = None) -> None:
     """Ticks at these values only, written as plain numbers: readable on short logarithmic axes."""
     for axis, values in ((ax.xaxis, x), (ax.yaxis, y)):

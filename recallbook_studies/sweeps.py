@@ -30,6 +30,8 @@ from recallbook_studies.ch11 import (
     unequal_map,
 )
 from recallbook_studies.ch12 import (
+    between_map,
+    between_sizes,
     capacity,
     minimisers,
     order,
@@ -194,7 +196,7 @@ ROW_TABLES: dict[str, RowTable] = {
         "embeddings of language models, words and ions, beside random tables",
         real_tables.keys,
         real_tables.row,
-        list(real_tables.Case._fields),
+        list(real_tables.TableCase._fields),
     ),
     "survives": RowTable(
         "the ladder: every rung at every shape and N",
@@ -250,6 +252,18 @@ ROW_TABLES: dict[str, RowTable] = {
         trained_map.row,
         "index",
         finish=trained_map.predicted,
+    ),
+    "between_map": RowTable(
+        "predictions for several value steps at random settings",
+        lambda: range(between_map.COUNT),
+        between_map.row,
+        "index",
+    ),
+    "between_sizes": RowTable(
+        "the least d after one to sixteen value steps",
+        between_sizes.keys,
+        between_sizes.row,
+        ["vocab", "dim", "unit"],
     ),
     "explorer": RowTable(
         "the page on which a reader moves the sizes",

@@ -73,8 +73,8 @@ def significant(number: float, digits: int = 2) -> str:
 def _entry(entry: Any, digits: int) -> str:
     if entry is None or entry is pd.NA or entry != entry:
         return "–"
-    if isinstance(entry, bool | np.bool_):
-        return "yes" if entry else "no"
+    if str(entry) in ("True", "False"):
+        return "yes" if str(entry) == "True" else "no"
     if not isinstance(entry, float | np.floating):
         return _typeset(str(entry))
     if abs(entry) == math.inf:
@@ -84,13 +84,13 @@ def _entry(entry: Any, digits: int) -> str:
 
 
 def _typeset(text: str) -> str:
-    """Signs of minus, and powers of ten for what a computer writes with an e."""
-    text = re.sub(r"\b(?:([\d.]+)e|10\^)([+-]?\d+)\b", _power, text)
+    """Signs of minus, and powers for what a computer writes with an e or a caret."""
+    text = re.sub(r"(?:\b([\d.]+)e|\^)([+-]?\d+)\b", _power, text)
     return re.sub(r"(?<![\w.)\]])-(?=[\d.])", "−", text)
 
 
 def _power(match: re.Match[str]) -> str:
     if match[1] and 0 <= int(match[2]) < 4:
         return f"{float(match[0]):g}"
-    power = "10" + str(int(match[2])).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return power if match[1] in (None, "1") else f"{match[1]}·{power}"
+    power = str(int(match[2])).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return {None: power, "1": f"10{power}"}.get(match[1], f"{match[1]}·10{power}")

@@ -118,8 +118,9 @@ LETTERS = """() => [...document.querySelectorAll('article figure img[src$=".svg"
   .filter(e => e.checkVisibility()).map(e => e.matches('img') ? [e.src, e.getBoundingClientRect().width]
     : [e.textContent, parseFloat(getComputedStyle(e).fontSize) * Math.hypot(e.getScreenCTM().a, e.getScreenCTM().b)])"""
 SMALLEST = 9  # pixels that a letter of a figure has on a phone
-BOX = "() => document.querySelector('.admonition:has(> details.costs)')?.getBoundingClientRect().height ?? 0"
-LONG_BOXES = {"notebooks/12_what_survives.html": 500}  # its answer is too long for half a screen
+BOX = "() => document.querySelector('.admonition.box')?.getBoundingClientRect().height ?? 0"
+# Boxes at the head of a chapter whose answers are too long for half a screen
+LONG_BOXES = {"notebooks/12_what_survives.html": 500}
 HEIGHT = "() => document.querySelector('article, main, body').getBoundingClientRect().height"
 WEIGHT = """() => [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
   .reduce((sum, entry) => sum + entry.decodedBodySize, 0)"""
@@ -127,8 +128,10 @@ HEAVIEST = 2_500_000  # bytes that the first view of a page takes, uncompressed
 HEAVIER = {"book/explorer.html": 3_300_000}  # the table of its predictions is most of it
 TALLEST = 15_000  # pixels: a page is read, not scrolled
 LONGER = {
-    "notebooks/appendix_12_ladder.html": 18_500
-}  # a page that is looked up: what left chapter 12
+    "notebooks/appendix_12_ladder.html": 18_500,
+    "book/proofs.html": 25_000,
+    "book/proofs_necessary.html": 18_500,
+}  # pages that are looked up: what left chapter 12, and proofs in full
 # The time of axe goes with the number of elements, and most are the insides of formulas and code,
 # where it has nothing to judge. So the page is thinned before: what is drawn of a formula becomes
 # an empty box of the same size, what is read aloud of it one piece of text, and of the code tokens

@@ -20,6 +20,7 @@ from recallbook_studies import laws, laws as thresholds
 from recallbook_studies.ch07 import features
 from recallbook_studies.ch11 import error_sizes, rare_facts, real_tables
 from recallbook_studies.ch11.theory import unequal_terms as of_frequencies
+from recallbook_studies.ch12 import between_sizes
 
 # Inside 1 << L << V << N << LV: what is left out is of relative order V/N, N/(LV), L/V, 1/L and
 # 1/d, all at most 1 %, and enters with factors up to four.
@@ -253,6 +254,9 @@ def test_numbers_of_the_landing_page():
     real = real_tables.centre(real_tables.load(), side="input").loc[("language models", "none")]
     assert round(real["accuracy"], 2) == round(real["accuracy_predicted"], 2)
     said[f"an accuracy of {real['accuracy']:.2f}, and are"] = "real tables"
+    few, unit = between_sizes.load().query("vocab == 512"), 512 * math.log(512)
+    one, sixteen = (between_sizes.least_dims(few, k).simulated ** 2 / unit for k in (1, 16))
+    said[f"from ${one:.1f}\\,V\\ln V$ to ${sixteen:.1f}\\,V\\ln V$ for sixteen"] = "steps"
     (length,) = rb.load_results("lengths").query("vocab == 4096 and ratio == 2")["length"]
     said[f"from $L={round(length, -1):.0f}$ on"] = "length"
     flat = " ".join(text.split())

@@ -10,7 +10,9 @@ DONE = {  # pages whose main line is short, and how far down their first picture
     "03_three_gradient_steps": 1500,
     "04_gradients_derived_and_checked": 1500,
     "05_when_attention_locks_on": 1500,
+    "06_when_facts_can_be_recalled": 1500,
     "07_the_mlp_as_memory": 1500,
+    "08_lower_bounds": 1500,
     "09_does_it_multiply": 1500,
 }
 MOST_WORDS, LONGEST_PARAGRAPH, MOST_SHOWN, TALLEST = 1300, 90, 4, 9000

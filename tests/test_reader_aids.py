@@ -112,7 +112,19 @@ def test_links_show_where_they_lead(tab, html):
     assert page.url.endswith("#equation-eq-lock-on")
 
 
-MARK_LETTER = r"""() => { [...MathJax.startup.document.math].find(one =>
+FOLDED = "id => document.getElementById(id).closest('.toggle-hidden, details:not([open])') !== null"
+
+
+@pytest.mark.parametrize("place", ["equation-eq-square", "fig-lock-terms", "prop-infinite-data"])
+def test_a_link_to_what_is_folded_opens_it(tab, html, place):
+    page = chapter(tab, html, "05_when_attention_locks_on")
+    assert page.evaluate(FOLDED, place)
+    page.evaluate("id => { location.hash = id; }", place)
+    page.wait_for_function(f"id => !({FOLDED})(id)", arg=place)
+
+
+MARK_LETTER = r"""() => { document.querySelectorAll('.toggle-hidden .toggle-button').forEach(one => one.click());
+  [...MathJax.startup.document.math].find(one =>
   one.math.trim() === '\\kappa' && !one.display && one.typesetRoot.checkVisibility()).typesetRoot.id = 'letter'; }"""
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from recallbook_studies.ch11 import real_tables
-from recallbook_studies.ch11.real_tables import Case
+from recallbook_studies.ch11.real_tables import TableCase
 from recallbook_studies.examining import replacing
 from recallbook_studies.running.point import OUTCOMES
 
@@ -66,7 +66,7 @@ def test_remedies_do_what_they_are_called():
 def test_a_row_is_predicted_as_it_is_simulated(monkeypatch, side):
     monkeypatch.setattr(real_tables, "whole", lambda name: odd_table(200, 96))
     monkeypatch.setattr(real_tables, "SEEDS", 40)  # lock-on differs much from draw to draw
-    case = Case("ions", 0, side=side, vocab=96)
+    case = TableCase("ions", 0, side=side, vocab=96)
     made = real_tables.row(case)
     assert [made[name] for name in case._fields] == [*case]
     for name in OUTCOMES:
@@ -81,9 +81,9 @@ def test_rows_are_those_of_the_place(monkeypatch):
     monkeypatch.setattr(replacing, "unit_scale", lambda table: table)
     starts = {0: 0, 1: 11_000, 2: 22_000}
     for subset, start in starts.items():
-        rows = real_tables.rows_of(Case("words", subset))[:, 0] - 1
+        rows = real_tables.rows_of(TableCase("words", subset))[:, 0] - 1
         assert len(set(rows)) == 400 and start <= rows.min() and rows.max() < start + 8000
-    ranked = real_tables.rows_of(Case("words", 0, labels="nothing"))[:, 0] - 1
+    ranked = real_tables.rows_of(TableCase("words", 0, labels="nothing"))[:, 0] - 1
     assert [*ranked] == [*range(400)], "under Zipf's law the rank is the real one"
 
 

@@ -79,6 +79,12 @@ TABLES = {
     "mlp_exponents": Again([], seldom=list(features.EXPONENTS)),
     "mlp_phase": Again(rows_of_plane(38), {"width": 0.01}, rows_of_plane(2, 88)),
     **{f"survives{name}": Again([]) for name in LADDER},
+    "between_map": Again(
+        [36],
+        {"predicted_accuracy": 2e-3, "predicted_recall": 2e-3, "sampled_one": 2e-3},
+        [25],
+    ),
+    "between_sizes": Again([(128, 27, 0.5)], {f"predicted_{k}": 2e-3 for k in (1, 2, 4, 8, 16)}),
     "survives_minima": Again(["64 11 2.0"], {"margin": None, "predicted": 1e-3}),
     "survives_capacity": Again(
         ["three steps 16 1000 0"], dict.fromkeys(("recall", "next_recall", "bits"), 0.01)

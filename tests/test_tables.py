@@ -25,10 +25,26 @@ def test_page_and_text_say_the_same():
 
 
 def test_signs_and_powers_are_those_of_print():
-    entries = ["-1/8, 1/4", "0.05 [-0.02, 1]", "lock-on 0-9", "2.3e-07", "1e-06; 1e+02 %", -0.5]
+    entries = [
+        "-1/8, 1/4",
+        "0.05 [-0.02, 1]",
+        "lock-on 0-9",
+        "2.3e-07",
+        "1e-06; 1e+02 %",
+        "N^3",
+        -0.5,
+    ]
     found = table([{"10^-6 x": entry} for entry in entries], "From -1 on.")
     assert found.caption == "From −1 on." and [*found.frame] == ["10⁻⁶ x"]
-    shown = ["−1/8, 1/4", "0.05 [−0.02, 1]", "lock-on 0-9", "2.3·10⁻⁷", "10⁻⁶; 100 %", "−0.50"]
+    shown = [
+        "−1/8, 1/4",
+        "0.05 [−0.02, 1]",
+        "lock-on 0-9",
+        "2.3·10⁻⁷",
+        "10⁻⁶; 100 %",
+        "N³",
+        "−0.50",
+    ]
     assert [*found.frame["10⁻⁶ x"]] == shown
 
 

@@ -32,10 +32,14 @@ REPAIRS = (
         r'(<div style="overflow-x: auto"[^>]*>\s*<table[^>]*>)\s*<caption [^>]*>(.*?)</caption>',
         r'<p class="table-caption">\2</p>\1',
     ),
-    # What a chapter costs to read and to compute folds under its question and answer.
+    # The box at the head of a page has a look of its own; what it costs to compute folds, if it does not yet.
     (
-        r'(?s)(<p class="admonition-title">In this (?:chapter|appendix)</p>\s*<ul [^>]*>'
-        r"(?:(?!</ul>).)*?)(<li><p><strong>(?:Reading|Computing|Memory)\..*?</ul>)",
+        r'<div class="([^"]*)">(\s*<p class="admonition-title">In this (?:chapter|appendix)</p>)',
+        r'<div class="\1 box">\2',
+    ),
+    (
+        r'(?s)(<p class="admonition-title">In this (?:chapter|appendix)</p>\s*<ul [^>]*>(?:(?!</ul>).)*?)'
+        r"(<li><p><strong>Reading\.(?:(?!</ul>).)*?<strong>Computing\..*?</ul>)",
         r'\1</ul><details class="costs"><summary>Time, memory, what it builds on</summary>'
         r'<ul class="simple">\2</details>',
     ),

@@ -9,7 +9,9 @@ var Scorer = {
     if (title.toLowerCase() === `recallbook.${ASKED}`) return 150;
     if (page.startsWith('book/api')) return score - 1000;
     const rank = /appendix_|proofs/.test(page) ? -8 : /\/\d\d_/.test(page) ? 4 : 0;
-    const whole = anchor === '' ? 40 * (TERM_PAGES[ASKED] ?? []).includes(page) + 20 * title.toLowerCase().includes(ASKED) : 0;
+    const home = Math.max(...Object.entries(TERM_PAGES).map(([term, pages]) =>
+      pages.includes(page) * (term === ASKED ? 40 : term.startsWith(ASKED) ? 15 : 0)));
+    const whole = anchor === '' ? home + 20 * title.toLowerCase().includes(ASKED) : 0;
     return score + rank + whole + 3 * Math.log2(1 + times(page));
   },
   objNameMatch: 11, objPartialMatch: 6, objPrio: {0: 15, 1: 5, 2: -5}, objPrioDefault: 0,

@@ -27,6 +27,8 @@ def critical_samples(
     dim: int,
     accuracy: float = 0.9,
     *,
+    value_steps: int = 1,
+    rate: float | None = None,
     without: Iterable[str] = (),
     warn: bool = True,
     **setting: Any,
@@ -36,7 +38,8 @@ def critical_samples(
 
     By doubling or halving from ``vocab`` and bisection to one part in a thousand: some 30 predictions, of
     milliseconds each. With unequal facts or structured embeddings to one part in a hundred, counted
-    on a terminal: some ten seconds at V = 16, half a minute at 256, six minutes at 1024. Terms named
+    on a terminal: some ten seconds at V = 16, half a minute at 256, six minutes at 1024; as precise with
+    several value steps, at their ``rate`` or the best, as :func:`predict` takes both. Terms named
     in ``without`` are left out, as in :func:`predict`. Warns as :func:`predict` does at the number
     found, unless ``warn`` is false.
 
@@ -50,7 +53,9 @@ def critical_samples(
     low = check_size("vocab", vocab, smallest=2)
     at = partial(Setting, vocab=vocab, seq_len=seq_len, dim=dim, **setting)
     ends = {"start": low, "smallest": 1, "largest": LARGEST_SIZE}
-    return smallest_size(lambda n: at(samples=n), accuracy, **ends, without=without, warn=warn)
+    steps: dict[str, Any] = {"value_steps": value_steps, "rate": rate}
+    options: dict[str, Any] = {**ends, **steps, "without": without, "warn": warn}
+    return smallest_size(lambda n: at(samples=n), accuracy, **options)
 
 
 def critical_width(
@@ -177,10 +182,11 @@ def smallest_size(
     largest: int = LARGEST_SIZE,
     without: Iterable[str] = (),
     warn: bool = False,
+    **steps: Any,
 ) -> float:
     """Find the least size from ``smallest`` to ``largest`` whose setting has this predicted
-    accuracy, from ``start`` on; infinite where there is none."""
-    accuracy, theory = check_share("accuracy", accuracy), theory_of(at(start))
+    accuracy after value ``steps``, from ``start`` on; infinite where there is none."""
+    accuracy, theory = check_share("accuracy", accuracy), theory_of(at(start), **steps)
     warn = check_flag("warn", warn)
     without = check_without(theory, at(start), without)
     said = "critical size, some 30 predictions"

@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from recallbook.arguments import check_choices, check_flag, check_share, not_allowed
+from recallbook.arguments import (
+    check_choices,
+    check_flag,
+    check_optional,
+    check_rate,
+    check_share,
+    check_size,
+    not_allowed,
+)
 from recallbook.setting import Setting
 from recallbook.theory.caveats import doubts, message
 from recallbook.theory.draws import DrawLaw
@@ -27,7 +35,9 @@ from recallbook.theory.theories import Averages, Term, Theory
 if TYPE_CHECKING:
     from recallbook.data.embeddings import Embeddings
 
-UNEQUAL = "recallbook_studies.ch11.theory.unequal"  # loaded where a setting needs it
+# loaded where a setting needs it
+UNEQUAL = "recallbook_studies.ch11.theory.unequal"
+MANY_STEPS = "recallbook_studies.ch12.between"
 
 
 class Quantiles(NamedTuple):
@@ -49,7 +59,8 @@ class Prediction:
     squared right one. ``error`` is the largest standard error of the three where they are means
     over draws, as with unequal facts; else 0. ``expected_error`` is how far each outcome is typically
     off beyond sampling, as a root mean square; None where that is not known, as with unequal facts.
-    It is fitted on the map of errors, whose range chapter 9's appendix states."""
+    It is fitted on the map of errors, whose range chapter 9's appendix states. ``rate`` is that of
+    several value steps, None with one."""
 
     accuracy: float
     lock_on: float
@@ -57,6 +68,7 @@ class Prediction:
     ledger: Mapping[str, Term]
     error: float = field(default=0.0, repr=False)
     expected_error: ExpectedError | None = field(default=None, repr=False)
+    rate: float | None = field(default=None, repr=False)
     _draws: Callable[[], DrawLaw] | None = field(default=None, repr=False, compare=False)
 
     def quantile(self, q: float) -> Quantiles:
@@ -87,6 +99,8 @@ class Prediction:
 def predict(
     setting: Setting,
     *,
+    value_steps: int = 1,
+    rate: float | None = None,
     without: Iterable[str] = (),
     warn: bool = True,
     embeddings: Embeddings | Mapping[str, Any] | None = None,
@@ -105,6 +119,12 @@ def predict(
     setting : Setting
         Attention-only or Attention-MLP, with any activation; with unequal facts, structured or own
         embeddings Attention-only (:mod:`recallbook_studies.ch11.theory.unequal`).
+    value_steps : int
+        Value steps, step 3 included, as :func:`recallbook.three_steps` takes them. Beyond one:
+        :mod:`recallbook_studies.ch12.between`, Attention-only with equal facts, by sampling facts.
+    rate : float or None
+        $\eta/V$ of these steps, the logit that one writes; with one it moves no answer. ``None``:
+        the best of a quarter to one and a half $\ln V$, given back as ``rate``.
     without : iterable of str
         Names of ledger terms to leave out, to see what each costs.
     warn : bool
@@ -115,9 +135,11 @@ def predict(
     Raises
     ------
     ValueError
-        If ``setting`` is not a Setting, or ``without`` holds an unknown name.
+        If ``setting`` is not a Setting, ``without`` holds an unknown name, or several value steps
+        have no theory there.
     """
-    theory, warn = theory_of(setting, embeddings), check_flag("warn", warn)
+    theory = theory_of(setting, embeddings, value_steps=value_steps, rate=rate)
+    warn = check_flag("warn", warn)
     without = check_without(theory, setting, without)
     found = theory.averages(setting, without, ledger=not without)
     if warn:
@@ -126,20 +148,34 @@ def predict(
     sizes = theory.expected_errors(setting, dict(zip(Quantiles._fields, outcomes, strict=True)))
     expected = ExpectedError(**sizes) if sizes else None
     draws = partial(theory.draws, setting, without)
-    return Prediction(*outcomes, found.ledger, found.error, expected, draws)
+    return Prediction(*outcomes, found.ledger, found.error, expected, found.rate, draws)
 
 
-def theory_of(setting: Setting, embeddings: Embeddings | Mapping[str, Any] | None = None) -> Theory:
-    """Choose the theory of a setting: of equal facts with isotropic embeddings, or of all else.
+def theory_of(
+    setting: Setting,
+    embeddings: Embeddings | Mapping[str, Any] | None = None,
+    *,
+    value_steps: int = 1,
+    rate: float | None = None,
+) -> Theory:
+    """Choose the theory of a setting: of equal facts with isotropic embeddings, of all else, or of
+    several value steps.
 
     Raises
     ------
     ValueError
-        If ``setting`` is not a Setting, or the caller's own tables are bad.
+        If ``setting`` is not a Setting, the caller's own tables are bad, or steps or rate are.
     """
     if not isinstance(setting, Setting):
         raise not_allowed("setting", setting, "a recallbook.Setting")
+    value_steps = check_size("value_steps", value_steps)
+    rate = check_optional(check_rate, "rate", rate)
     own = embeddings is not None and (not isinstance(embeddings, Mapping) or len(embeddings) > 0)
+    if value_steps > 1:
+        if own:
+            raise not_allowed("embeddings", "the caller's own", "None with several value steps")
+        several: Theory = import_module(MANY_STEPS).ManySteps(value_steps, rate)
+        return several
     if setting.equal_facts and setting.law.geometry is not None and not own:
         return EqualFacts()
     unequal: Theory = import_module(UNEQUAL).UnequalFacts(setting, embeddings)

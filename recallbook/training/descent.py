@@ -8,7 +8,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from recallbook.arguments import Device, check_optional, check_rates, check_size
+from recallbook.arguments import (
+    Device,
+    check_optional,
+    check_rates,
+    check_size,
+    check_value_steps,
+    not_allowed,
+)
 from recallbook.data.task import Problem, check_problem
 from recallbook.memory_needs import require_memory, weight_needs
 from recallbook.model.transformer import Weights
@@ -33,6 +40,8 @@ def three_steps(
     eta: float | None = None,
     gamma: float | None = None,
     *,
+    value_steps: int = 1,
+    rate: float | None = None,
     chunk: int | None = None,
     dtype: torch.dtype | None = None,
     device: Device | None = None,
@@ -51,6 +60,13 @@ def three_steps(
         limit, with the predictions before the first step in all three residuals, hard attention
         (equal shares on ties, as the limit of softmax gives them: :mod:`recallbook.model.ties`),
         and weights per unit rate $W_V^{(1)}/\eta$, $W_{KQ}^{(1)}/(\gamma\eta)$, $W_V^{(2)}/\gamma$.
+    value_steps : int
+        Value steps once attention is found, step 3 included. More than one are taken in the
+        early-phase limit of steps 1 and 2, at ``rate`` from zero, with hard attention as step 2
+        left it.
+    rate : float or None
+        $\eta/V$ of these value steps, the logit that one writes; needed for more than one. With one
+        it changes nothing: $W_V^{(2)}$ is given per unit rate.
     chunk : int or None
         Sequences at a time; any value gives the same result up to rounding.
     dtype, device
@@ -58,6 +74,9 @@ def three_steps(
 
     Raises
     ------
+    ValueError
+        If more value steps lack a rate, or meet finite ``eta`` and ``gamma``, loss weights or an
+        output bias.
     ArithmeticError
         If weights overflow: the rates, or the caller's embeddings, are too large.
 
@@ -67,14 +86,23 @@ def three_steps(
     per unit rate is ours. :func:`recallbook.training.reference.three_steps` is the same by autograd.
     """
     eta, gamma = check_rates(eta, gamma)
+    value_steps, rate = check_value_steps(value_steps, rate, eta)
     check_optional(check_size, "chunk", chunk)
     problem = check_problem(problem, dtype, device)
+    if value_steps > 1 and not problem.setting.plain_steps:
+        allowed = "without loss weights and output bias where there are more value steps"
+        raise not_allowed("setting", problem.setting, allowed)
     require_memory(weight_needs(problem.setting), "three steps")
     value = early_phase.value_step(problem, chunk)  # exact at zero, so both cases start with it
     if eta is None or gamma is None:
         key_query = torch.outer(early_phase.key_query_step(problem, value, chunk), problem.query)
         require_finite(value, key_query)
-        value2 = early_phase.located_value_step(problem, key_query @ problem.query, chunk)
+        attention_vector = key_query @ problem.query
+        if rate is None or value_steps == 1:
+            value2 = early_phase.located_value_step(problem, attention_vector, chunk)
+        else:
+            steps = early_phase.located_value_steps
+            value2 = steps(problem, attention_vector, value_steps, rate, chunk=chunk)
         require_finite(value2)
         return Weights(value, key_query, value2, None, None)
     value1 = eta * value

@@ -141,6 +141,53 @@ def located_value_step(
     return total / problem.setting.samples
 
 
+def located_value_steps(
+    problem: Problem,
+    attention_vector: Float[Tensor, " d"],
+    steps: int,
+    rate: float,
+    *,
+    chunk: int | None = None,
+) -> Float[Tensor, "d m"]:
+    r"""Take value steps from zero under the hard attention of :func:`located_value_step`, ``(d, d)``
+    or ``(d, m)``, each at its own predictions: $W\leftarrow W+\text{rate}\,\frac VN\sum_i
+    U^\top(\mathbf 1_{y_i}-p_i)\,g(h_i)^\top$."""
+    vocab, samples = problem.setting.vocab, problem.setting.samples
+    first = located_value_step(problem, attention_vector, chunk)
+    located, counts = _located_counts(problem, attention_vector, chunk)
+    u, value = centred_labels(problem), torch.zeros_like(first)
+    rows = chunk_rows(problem, chunk, vocab)
+    for _ in range(steps):
+        direction = first.clone()
+        for vectors, shown in zip(
+            torch.split(located, rows), torch.split(counts, rows), strict=True
+        ):
+            images = features(problem, vectors)
+            # the first step's share is in `first`: centred labels are as good as labels less that
+            predicted = torch.softmax(images @ value.T @ u.T, dim=1)
+            direction -= ((shown[:, None] * predicted) @ u).T @ images / samples
+        value = value + rate * vocab * direction
+    return value
+
+
+def _located_counts(
+    problem: Problem, attention_vector: Float[Tensor, " d"], chunk: int | None
+) -> tuple[Float[Tensor, "k d"], Float[Tensor, " k"]]:
+    """The vectors that hard attention locates in training, and how many sequences share each."""
+    scores, vocab = attention_scores(problem, attention_vector), problem.setting.vocab
+    counts = torch.zeros(2 * vocab, dtype=torch.int64, device=problem.device)
+    mixed = [problem.input_embeddings.new_zeros(0, problem.setting.dim)]
+    for part in chunks(problem.sequences, chunk_rows(problem, chunk)):
+        located = hard_attention(part, scores)
+        mixed.append(attend(problem, rows_of(part, located.mixed), located.shares))
+        alone = torch.ones_like(located.codes, dtype=torch.bool)
+        alone[located.mixed] = False
+        counts += torch.bincount(located.codes[alone], minlength=2 * vocab)
+    used, mixtures = counts.nonzero()[:, 0], torch.cat(mixed)
+    vectors = torch.cat([located_vectors(problem, used), mixtures])
+    return vectors, torch.cat([counts[used].to(vectors), vectors.new_ones(len(mixtures))])
+
+
 def _sums_by_code(
     table: Float[Tensor, "V d"], rows: Int[Tensor, " n"], codes: Int[Tensor, " n"], size: int
 ) -> tuple[Float[Tensor, "k d"], Int[Tensor, " used"]]:

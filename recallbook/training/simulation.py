@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from recallbook.arguments import Device, check_drawn, check_rates, check_size
+from recallbook.arguments import Device, check_drawn, check_rates, check_size, check_value_steps
 from recallbook.data.embeddings import Embeddings
 from recallbook.data.task import draw
 from recallbook.memory_needs import require_memory, simulation_needs
@@ -22,12 +22,15 @@ def simulate(
     *,
     eta: float | None = None,
     gamma: float | None = None,
+    value_steps: int = 1,
+    rate: float | None = None,
     test_samples: int = 20000,
     dtype: torch.dtype = torch.float64,
     device: Device = "cpu",
     embeddings: Embeddings | Mapping[str, Any] | None = None,
 ) -> Outcome:
-    """Draw, take three steps, evaluate: tables as in ``draw``, rates as in ``three_steps``.
+    """Draw, take three steps, evaluate: tables as in ``draw``, rates and value steps as in
+    ``three_steps``.
 
     Examples
     --------
@@ -36,8 +39,9 @@ def simulate(
     1.0
     """
     test_samples = check_size("test_samples", test_samples)
-    check_rates(eta, gamma)
+    check_value_steps(value_steps, rate, check_rates(eta, gamma)[0])
     check_drawn(seed, dtype, device)
     require_memory(simulation_needs(setting, test_samples), "the simulation")
     problem = draw(setting, seed, dtype=dtype, device=device, embeddings=embeddings)
-    return evaluate(problem, three_steps(problem, eta, gamma), test_samples)
+    weights = three_steps(problem, eta, gamma, value_steps=value_steps, rate=rate)
+    return evaluate(problem, weights, test_samples)

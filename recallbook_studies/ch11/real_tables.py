@@ -59,7 +59,7 @@ SEEDS, UNEVEN_SEEDS = 8, 40
 RANKED = "first V"  # rows in place of a subset, so that the rank is the real one
 
 
-class Case(NamedTuple):
+class TableCase(NamedTuple):
     """A row's key: which table, which rows, what was done to them, where they are used, at which
     sizes, and under Zipf's law with which remedy of the labels (``"equal"``: facts are equal)."""
 
@@ -81,15 +81,15 @@ class Case(NamedTuple):
         return PLACES[self.subset % len(PLACES)] if self.table in TEXT else "all"
 
 
-def keys() -> list[Case]:
+def keys() -> list[TableCase]:
     """Every case: the centre, one size at a time, one property at a time, Zipf's law, the largest."""
     return list(dict.fromkeys(_cases()))
 
 
-def _cases() -> Iterator[Case]:
+def _cases() -> Iterator[TableCase]:
     flags = (False, True)
     for name, (_, _, vocab) in SOURCES.items():
-        here = partial(Case, name, vocab=vocab)
+        here = partial(TableCase, name, vocab=vocab)
         for k, change, side, tau, ratio in product(
             range(SUBSETS), ("none", "random"), SIDES, flags, (5, RATIO)
         ):
@@ -98,11 +98,11 @@ def _cases() -> Iterator[Case]:
             yield here(k, change, trigger_in_values=tau)
     moved: tuple[dict[str, Any], ...] = ({"vocab": 200}, {"vocab": 1000}, {"seq_len": 64})
     for name, k, tau, size in product(TEXT, range(3), flags, moved):
-        yield Case(name, k, trigger_in_values=tau, **size)
+        yield TableCase(name, k, trigger_in_values=tau, **size)
     for labels, tau in product(LABEL_REMEDIES, flags):
-        yield Case("words", 0, trigger_in_values=tau, labels=labels)
+        yield TableCase("words", 0, trigger_in_values=tau, labels=labels)
     for name, k, tau in product(TEXT, range(2), flags):
-        yield Case(name, k, trigger_in_values=tau, vocab=4000)
+        yield TableCase(name, k, trigger_in_values=tau, vocab=4000)
 
 
 @cache
@@ -132,7 +132,7 @@ def whole(name: str) -> Float64[np.ndarray, "rows d"]:
     return np.asarray(table, dtype=np.float64)
 
 
-def rows_of(case: Case) -> Float64[np.ndarray, "V d"]:
+def rows_of(case: TableCase) -> Float64[np.ndarray, "V d"]:
     """The case's rows, changed, with a mean square length of 1."""
     table = whole(case.table)
     if case.place == RANKED:
@@ -146,7 +146,7 @@ def rows_of(case: Case) -> Float64[np.ndarray, "V d"]:
     return replacing.unit_scale(changed)
 
 
-def setting_of(case: Case, dim: int) -> Setting:
+def setting_of(case: TableCase, dim: int) -> Setting:
     """The sizes of the case; under Zipf's law with the remedy."""
     uneven: dict[str, Any] = (
         {} if case.labels == "equal" else {"zipf": 1.0, **LABEL_REMEDIES[case.labels]}
@@ -161,9 +161,9 @@ def setting_of(case: Case, dim: int) -> Setting:
     )
 
 
-def row(key: Case) -> dict[str, Any]:
+def row(key: TableCase) -> dict[str, Any]:
     """Means over seeds with half of a 95 % interval, predictions, and what the rows look like."""
-    case = Case(*key)
+    case = TableCase(*key)
     table = rows_of(case)
     setting, report = setting_of(case, table.shape[1]), examine(table)
     sides = ("input", "output") if case.side == "tied" else (case.side,)
@@ -202,5 +202,5 @@ def acts_like(name: str, rows: pd.DataFrame) -> int:
     """The dimension of random embeddings that do as well as this table's rows as input embeddings at
     the centre."""
     here = centre(rows, side="input").loc[(name, "none")]
-    sizes = setting_of(Case(name, 0, vocab=SOURCES[name][2]), int(here["dim"]))
+    sizes = setting_of(TableCase(name, 0, vocab=SOURCES[name][2]), int(here["dim"]))
     return random_dim(sizes, here["accuracy"])

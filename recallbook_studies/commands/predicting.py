@@ -38,7 +38,9 @@ PREDICT = """\
 
     Where facts are not equally frequent (--zipf, --other-zipf, --balanced, --loss-weights, --output-bias) or embeddings
     have a structure, a prediction is an average over draws. What binds and the critical N, dozens of predictions, are
-    then found only with --search (a minute or two at V = 256); what is proved for equal facts alone is null."""
+    then found only with --search (a minute or two at V = 256); what is proved for equal facts alone is null.
+
+    With --value-steps only the three outcomes after so many value steps (step 3 is the first), and their rate."""
 
 
 # what is found later; what takes long with unequal facts; what is proved for equal ones alone
@@ -62,7 +64,13 @@ def add_predict(commands: Any, shape: dict[str, Any]) -> None:
     add_setting(parser, ("vocab", "seq_len", "dim", "samples"), ("width",))
     add_facts(parser)
     says = "for the critical and the necessary N (default: 0.9)"
-    parser.options({"accuracy": (float, "A", 0.9, says)})
+    parser.options(
+        {
+            "accuracy": (float, "A", 0.9, says),
+            "value_steps": (int, "K", 1, "value steps in place of one (default: 1)"),
+            "rate": (float, "G", None, "the logit that one of them writes (default: the best)"),
+        }
+    )
     parser.flags({"search": "with unequal facts: also what binds and the critical N"})
     parser.set_defaults(run=_predict)
 
@@ -107,6 +115,13 @@ def predicted(setting: Setting, wanted: float, *, search: bool = True) -> Iterat
 def _predict(chosen: argparse.Namespace) -> int:
     setting = Setting(**chosen_fields(chosen))
     wanted = check_share("accuracy", chosen.accuracy)
+    if chosen.value_steps != 1:
+        steps = {"value_steps": chosen.value_steps, "rate": chosen.rate}
+        several = predict(setting, **steps)
+        says = {name: getattr(several, name) for name in (*OUTCOMES, "rate")}
+        line = f"{outcome_text(says)}, at rate {several.rate:.3g}"
+        print(as_json({"setting": asdict(setting), **steps, **says}) if chosen.json else line)
+        return 0
     theory = theory_of(setting)
     theory.needs(setting)  # refuses what it does not cover
     if theory.sampled:

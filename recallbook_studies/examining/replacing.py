@@ -42,11 +42,13 @@ def random_spectrum(table: Table, rng: np.random.Generator) -> Table:
 
 
 def random_directions(table: Table, rng: np.random.Generator) -> Table:
-    """Mean, covariance and lengths of deviations kept; directions those of Gaussian rows: no
-    clusters."""
+    """Mean, spectrum and lengths of deviations kept, the last by scaling; left singular vectors those
+    of Gaussian rows: no clusters."""
     mean = table.mean(axis=0)
     deviations = table - mean
-    drawn = rng.standard_normal((len(table), len(table))) @ deviations
+    _, values, right = np.linalg.svd(deviations, full_matrices=False)
+    left = np.linalg.qr(centred(rng.standard_normal((len(table), len(values))), rng)).Q
+    drawn = (left * values) @ right
     return np.asarray(mean + drawn * lengths(deviations) / lengths(drawn))
 
 

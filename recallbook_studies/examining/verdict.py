@@ -3,80 +3,46 @@ property of the table costs most."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float64
 from tqdm import tqdm
 
 from recallbook.arguments import check_size, not_allowed
-from recallbook.data.embeddings import draw_embeddings
-from recallbook.data.streams import stream
 from recallbook.setting import Setting
 from recallbook.theory.prediction import theory_of
 from recallbook_studies.examining.examination import TableReport
+from recallbook_studies.examining.replacing import (
+    PROPERTIES,
+    Change,
+    Table,
+    random_table,
+    unit_scale,
+)
 from recallbook_studies.examining.rows import bad_rows, named, sampled
+from recallbook_studies.laws import random_dim
 
 MOST_ROWS, SEQ_LEN, PER_FACT = 512, 16, 8  # of the setting where none is given
 NOTICED = 0.02  # of accuracy: predictions are right to half of it
 
-Table = Float64[np.ndarray, "rows d"]
-Change = Callable[[Table], Table]
-
-
-def centred(table: Table) -> Table:
-    """Subtract the mean row."""
-    return np.asarray(table - table.mean(axis=0))
-
-
-def equal_lengths(table: Table) -> Table:
-    """Scale every row to length 1."""
-    return np.asarray(table / np.linalg.norm(table, axis=1, keepdims=True))
-
-
-@cache
-def _random_variances(rows: int, dim: int) -> Float64[np.ndarray, " dim"]:
-    normal = stream(0, "examined_rows", 3).standard_normal((rows, dim))
-    return np.asarray(np.linalg.eigvalsh(np.cov(normal.T)))
-
-
-def random_spectrum(table: Table) -> Table:
-    """Give the directions of the covariance the variances that they have in a Gaussian table; mean
-    and trace stay."""
-    sizes, axes = np.linalg.eigh(np.cov(table.T))
-    varies = sizes > 1e-9 * sizes[-1]
-    wanted = _random_variances(*table.shape)[varies]
-    wanted = wanted * sizes.sum() / wanted.sum()
-    change = (axes[:, varies] * np.sqrt(wanted / sizes[varies])) @ axes[:, varies].T
-    return np.asarray(table.mean(axis=0) + centred(table) @ change)
-
-
-# what takes a property from a table; what is said where it costs most; what takes it, in words
-REMEDIES: dict[str, tuple[Change, str, str]] = {
-    "mean": (
-        centred,
-        "the mean costs most: it holds {mean_share:.2f} of the squared length",
-        "subtract it",
-    ),
-    "lengths": (
-        equal_lengths,
-        "the lengths cost most: their squares have a relative variance of {length_variance:.2g}",
-        "scale rows to length 1",
-    ),
+# what is said of the property that costs most, and what takes it
+REMEDIES = {
+    "mean": ("the mean costs most: it holds {mean_share:.2f} of the squared length", "subtract it"),
     "spectrum": (
-        random_spectrum,
         "the spectrum costs most: the covariance has {centred_dim:.3g} effective dimensions",
         "whiten it, as far as random rows are white",
     ),
+    "clusters": (
+        "clusters cost most: rows are alike where mean, spectrum and lengths do not say so",
+        "no scaling or turning takes them; with random directions",
+    ),
+    "lengths": (
+        "the lengths cost most: their squares have a relative variance of {length_variance:.2g}",
+        "give rows, less the mean, the lengths of random ones",
+    ),
 }
-
-
-def all_three(table: Table) -> Table:
-    """Centre, whiten, scale."""
-    return equal_lengths(random_spectrum(centred(table)))
 
 
 @dataclass(frozen=True)
@@ -89,11 +55,13 @@ class Verdict:
         Whose predictions these are; its ``vocab`` rows are drawn, at mean square length 1.
     accuracy : dict
         Of ``"the table"``, ``"a random table"`` (Gaussian, of this size), and of the table
-        ``"without mean"``, ``"without lengths"``, ``"without spectrum"`` and ``"without all three"``,
-        each replaced in all its rows by what random rows have, or by none.
+        ``"without mean"``, ``"without spectrum"``, ``"without clusters"`` and ``"without lengths"``,
+        each replaced by what random rows have (:mod:`recallbook_studies.examining.replacing`).
+    acts_like : int
+        The dimension in which random embeddings of tokens and labels are predicted to do as well.
     costs_most : str or None
-        ``"mean"``, ``"lengths"`` or ``"spectrum"``, without which accuracy is highest; ``None`` if
-        none gains more than ``noticed``.
+        The one of these four without which accuracy is highest; ``None`` if none gains more than
+        ``noticed``.
     noticed : float
         The least difference that is called one: 0.02, or three standard errors of a prediction.
     words : str
@@ -102,6 +70,7 @@ class Verdict:
 
     setting: Setting
     accuracy: Mapping[str, float]
+    acts_like: int
     costs_most: str | None
     noticed: float
     words: str
@@ -117,14 +86,15 @@ def setting_of(table: Table, **sizes: Any) -> Setting:
 
 
 def tables(
-    table: Table, output: Table | None, setting: Setting, seed: int, change: Change = np.asarray
+    table: Table, output: Table | None, setting: Setting, seed: int, change: Change | None = None
 ) -> dict[str, Table]:
-    """Changed tables at mean square length 1, of as many rows as the setting has tokens; without
+    """As many rows as the setting has tokens, drawn, changed and at mean square length 1; without
     output embeddings the law's, and with the same as input tied."""
+    places = sampled(len(table), setting.vocab, seed, 2)
+    rng = np.random.default_rng(seed)
 
-    def drawn(given: Table) -> Table:
-        chosen = change(given)[sampled(len(given), setting.vocab, seed, 2)]
-        return np.asarray(chosen / np.sqrt((chosen**2).sum(axis=1).mean()))
+    def drawn(rows: Table) -> Table:
+        return unit_scale(change(rows[places], rng) if change else rows[places])
 
     found = {"input": drawn(table)}
     if output is not None:
@@ -137,7 +107,7 @@ def judge(
 ) -> Verdict:
     """Predict with the table, with a random one, and without each property: six predictions.
 
-    ``output`` has the output embeddings of the same tokens, and loses the same properties.
+    ``output`` has the output embeddings of the same tokens, and is changed alike.
 
     Raises
     ------
@@ -148,34 +118,33 @@ def judge(
         allowed = "rows that differ: drop_bad_rows (--drop-bad-rows) leaves out what is bad"
         raise not_allowed("table", f"with bad rows: {named(bad)}", allowed)
     check_size("vocab", setting.vocab, largest=len(table))
-    normal = draw_embeddings(setting, seed).input
-    cases: dict[str, Any] = {
-        "the table": (table, output),
-        "a random table": (normal, normal if output is table else None),
-        **{f"without {name}": (table, output, change) for name, (change, *_) in REMEDIES.items()},
-        "without all three": (table, output, all_three),
+    cases: dict[str, Change | None] = {
+        "the table": None,
+        "a random table": random_table,
+        **{f"without {name}": change for name, change in PROPERTIES.items()},
     }
     accuracy, noticed = {}, NOTICED
     with tqdm(cases.items(), unit="prediction", leave=False, disable=None) as bar:
-        for name, (rows, labels, *change) in bar:
+        for name, change in bar:
             bar.set_description(name)
-            given = tables(rows, labels, setting, seed, *change)
+            given = tables(table, output, setting, seed, change)
             found = theory_of(setting, given).averages(setting)
             accuracy[name], noticed = found.accuracy, max(noticed, 3 * found.error)
     here, random = accuracy["the table"], accuracy["a random table"]
     most = max(REMEDIES, key=lambda name: accuracy[f"without {name}"])
     best, lead = accuracy[f"without {most}"], here - random
     cause = most if best > here + noticed else None
+    acts_like = random_dim(setting, here)
     differs = f"{'better' if lead > 0 else 'worse'} by {abs(lead):.2f} than"
-    costs = f"neither mean, lengths nor spectrum alone costs more than {noticed:.2f}"
+    costs = f"neither mean, spectrum, clusters nor lengths alone cost more than {noticed:.2f}"
     if cause:
-        _, costs, says = REMEDIES[cause]
+        costs, says = REMEDIES[cause]
         costs = f"{costs.format(**vars(report))}\n  {says}: accuracy {here:.2f} -> {best:.2f}"
     words = (
         f"verdict, with V = {setting.vocab:,} of its rows, L = {setting.seq_len:,}, N = {setting.samples:,}\n"
         f"  {differs if abs(lead) > noticed else 'as good as'} a random table of this size: predicted accuracy"
         f" {here:.2f} and {random:.2f}\n"
-        f"  your {report.dim:,} dimensions act like {report.pair_dim:.3g}; {costs}\n  "
+        f"  your {report.dim:,} dimensions act like {acts_like:,} random ones; {costs}\n  "
         + ", ".join(f"{name} {accuracy[name]:.2f}" for name in cases if "without" in name)
     )
-    return Verdict(setting, accuracy, cause, noticed, words)
+    return Verdict(setting, accuracy, acts_like, cause, noticed, words)

@@ -1,0 +1,113 @@
+"""Value steps between one and the end: the steps themselves, and what is predicted of them."""
+
+import numpy as np
+import pytest
+import torch
+
+import recallbook as rb
+from recallbook_studies.ch12 import between
+
+SMALL = {"vocab": 40, "seq_len": 6, "dim": 20, "samples": 300}
+WALL = rb.Setting(vocab=128, seq_len=1, dim=34, samples=10**5)  # d² = 1.9 V ln V
+
+
+def plain_steps(problem, attention_vector, steps, rate):
+    """The steps sequence by sequence, and how many positions the most undecided one attends to."""
+    setting, count = problem.setting, problem.setting.samples
+    keys = problem.input_embeddings[problem.tokens]
+    values = keys.clone()
+    keys[torch.arange(count), problem.positions] += problem.trigger
+    scores = keys @ attention_vector
+    shares = (scores >= scores.amax(dim=1, keepdim=True) - 1e-9).double()
+    weights = shares / shares.sum(dim=1, keepdim=True)
+    located = torch.einsum("nl,nld->nd", weights, keys if setting.trigger_in_values else values)
+    if setting.width is not None:
+        located = setting.phi(located @ problem.mlp_weights.T) / setting.width**0.5
+    value, asked = 0, torch.nn.functional.one_hot(problem.labels, setting.vocab)
+    for _ in range(steps):
+        logits = 0 * asked + (located @ value.T @ problem.output_embeddings.T if _ else 0.0)
+        residuals = asked - torch.softmax(logits.double(), dim=1)
+        move = (residuals @ problem.output_embeddings).T @ located
+        value = value + rate * setting.vocab / count * move
+    return value, int(shares.sum(dim=1).max())
+
+
+@pytest.mark.essential
+@pytest.mark.parametrize(
+    "other",
+    [{}, {"trigger_in_values": True}, {"width": 24}, {"zipf": 0.8}, {"seq_len": 200, "dim": 4}],
+    ids=str,
+)
+def test_value_steps_are_those_written_out(other):
+    problem = rb.draw(rb.Setting(**{**SMALL, **other}), 0)
+    found = rb.three_steps(problem, value_steps=4, rate=2.0, chunk=7)
+    wanted, attended = plain_steps(problem, found.key_query @ problem.query, 4, 2.0)
+    torch.testing.assert_close(found.value2, wanted)
+    assert attended > 1 or "seq_len" not in other  # a sequence with its token twice
+
+
+def test_one_value_step_is_what_it_was():
+    problem = rb.draw(rb.Setting(**SMALL), 0)
+    assert torch.equal(rb.three_steps(problem, rate=3.0).value2, rb.three_steps(problem).value2)
+    assert rb.predict(problem.setting, rate=3.0) == rb.predict(problem.setting)
+
+
+@pytest.mark.parametrize(
+    ("ask", "says"),
+    [
+        (lambda s: rb.simulate(s, 0, value_steps=2), "rate=None"),
+        (lambda s: rb.simulate(s, 0, value_steps=2, rate=1.0, eta=1.0, gamma=1.0), "value_steps=2"),
+        (lambda s: rb.simulate(s, 0, rate=1.0, eta=1.0, gamma=1.0), "rate=1.0"),
+        (lambda s: rb.predict(s, value_steps=0), "value_steps=0"),
+        (lambda s: rb.predict(s, value_steps=2, rate=-1.0), "rate=-1.0"),
+        (lambda s: rb.predict(s, value_steps=2, without=["coverage"]), "without='coverage'"),
+        (lambda s: rb.predict(s, value_steps=2, rate=1.0, warn=False).quantile(0.5), "value_steps"),
+        (lambda s: rb.predict(rb.Setting(**SMALL, width=9), value_steps=2), "width=9"),
+        (lambda s: rb.predict(rb.Setting(**SMALL, zipf=1.0), value_steps=2), "zipf=1.0"),
+    ],
+)
+def test_what_is_refused(ask, says):
+    with pytest.raises(ValueError, match=says):
+        ask(rb.Setting(**SMALL))
+
+
+def missed(setting, rate, steps):
+    """How far predicted recall is from the mean over 16 seeds, step by step."""
+    seeds = range(51000, 51016)
+    found = [
+        np.mean([rb.simulate(setting, s, value_steps=k, rate=rate).recall for s in seeds])
+        for k in steps
+    ]
+    return between.outcomes(setting, rate, max(steps))[np.array(steps) - 1, 2] - found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rate", [1.2, 4.85])
+def test_recall_after_each_step_is_predicted(rate):
+    assert np.abs(missed(WALL, rate, [1, 2, 4, 8])).max() < 0.05
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("term", "without"),
+    [
+        ("_memory", lambda self, chances: [np.zeros(34) for _ in self.states]),
+        ("_noise", lambda self: np.zeros_like(self.state)),
+    ],
+)
+def test_no_term_can_be_left_out(monkeypatch, term, without):
+    monkeypatch.setattr(between.FactSample, term, without)
+    assert np.abs(missed(WALL, 4.85, [1, 2, 4])).max() > 0.1
+
+
+@pytest.mark.slow
+def test_few_sequences_and_strays_enter():
+    few = rb.Setting(vocab=128, seq_len=64, dim=40, samples=1200)
+    found = [rb.simulate(few, seed, value_steps=2, rate=3.0) for seed in range(51000, 51024)]
+    lock_on = np.mean([one.lock_on for one in found])
+    assert 0.4 < lock_on < 0.95  # else nothing is tested
+    guess = rb.predict(few, value_steps=2, rate=3.0, warn=False)
+    assert guess.rate == 3.0
+    for name in ("accuracy", "recall"):
+        wanted = np.mean([getattr(one, name) for one in found])
+        assert getattr(guess, name) == pytest.approx(wanted, abs=0.06)
