@@ -193,6 +193,8 @@ def proved() -> dict[str, str]:
     gaps = cases["sufficient"] / cases["critical"]
     found = rb.sufficient_samples(**CLOSED)
     assert found.by == "closed form"
+    # V = 10^18, L = 10^16, d = 10^10: L^2 V^(1/2) / d^(3/2) is 10^26
+    many = mean_bias_samples(10**18, 10**16, 10**10, accuracy=0.9)
     powers = {
         "closed number": closed_form.sufficient_samples_closed_form(**CLOSED),
         "closed fraction": found,
@@ -203,6 +205,8 @@ def proved() -> dict[str, str]:
         "certified median": f"{gaps.median():.1f}",
         "certified largest": f"{gaps.max():.0f}",
         "certified cases": str(len(cases)),
+        "many tokens": f"{many / (math.sqrt(0.4) * 10**26):.1f}",
+        "rounding nats": f"{math.log(2 * math.pi * math.e / 12) / 2:.2f}",
         "least dim": str(product_form.DIM_OVER_LOG),
         "events": str(closed_form.EVENTS),
         **{f"C1{tau * ' marked'}": str(least) for tau, least in product_form.DIM_SQUARE.items()},

@@ -77,8 +77,6 @@ def _entry(entry: Any, digits: int) -> str:
         return "yes" if str(entry) == "True" else "no"
     if not isinstance(entry, float | np.floating):
         return _typeset(str(entry))
-    if abs(entry) == math.inf:
-        return "∞" if entry > 0 else "−∞"
     text = f"{entry:.{digits}f}"
     return text.removeprefix("-") if float(text) == 0 else _typeset(text)
 
@@ -86,7 +84,7 @@ def _entry(entry: Any, digits: int) -> str:
 def _typeset(text: str) -> str:
     """Signs of minus, and powers for what a computer writes with an e or a caret."""
     text = re.sub(r"(?:\b([\d.]+)e|\^)([+-]?\d+)\b", _power, text)
-    return re.sub(r"(?<![\w.)\]])-(?=[\d.])", "−", text)
+    return re.sub(r"(?<![\w.)\]])-(?=[\d.∞])", "−", re.sub(r"\binf\b", "∞", text))
 
 
 def _power(match: re.Match[str]) -> str:
