@@ -10,6 +10,8 @@ DONE = {  # pages whose main line is short, and how far down their first picture
     "03_three_gradient_steps": 1500,
     "04_gradients_derived_and_checked": 1500,
     "05_when_attention_locks_on": 1500,
+    "10_claims_and_verdicts": 1500,
+    "11_when_facts_are_not_equal": 1500,
 }
 MOST_WORDS, LONGEST_PARAGRAPH, MOST_SHOWN, TALLEST = 1300, 90, 4, 9000
 
