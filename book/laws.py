@@ -22,6 +22,7 @@ from recallbook.theory.symbolic import lock_terms as of_lock_on, recall_terms as
 from recallbook.theory.symbolic.expressions import L, V, d, m, numeric
 from recallbook.theory.values import sizes
 from recallbook_bounds import closed_form
+from recallbook_bounds.coverage import mean_bias_samples
 from recallbook_studies import error_map, laws
 from recallbook_studies.ch06 import product_form, sandwich
 from recallbook_studies.ch07 import features

@@ -120,7 +120,7 @@ def remarks(
     """Where it was found wrong: several large steps that leave facts to be learnt, and strays."""
     said, unit = [], rate / math.log(setting.vocab)
     if unit > FAST and value_steps > SOON and FEW < found[2] < 1 - FEW:
-        said.append(f"{value_steps} steps at {unit:.2g} ln V leave some facts: off by up to 0.1")
+        said.append(f"{value_steps} steps at {unit:.2g} ln V leave some facts: off by up to 0.13")
     if unit > RATES[-1]:
         said.append(f"rate={rate:.3g} above {RATES[-1]} ln V was not compared with simulation")
     if found[1] < LOCKED:
