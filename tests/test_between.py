@@ -88,6 +88,14 @@ def test_recall_after_each_step_is_predicted(rate):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("dim", [48, 96])
+def test_more_dimensions_than_labels(dim):
+    """There, directions in which no label has a part move nothing."""
+    wide = rb.Setting(vocab=48, seq_len=1, dim=dim, samples=480, trigger_in_values=False)
+    assert np.abs(missed(wide, 2.0, [1, 4])).max() < 0.03
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("term", "without"),
     [

@@ -35,6 +35,7 @@ LABELS, FEWEST_DRAWS = 1024, 2  # draws of output embeddings: so many labels in 
 LOGITS, FEWEST, MOST = 2**21, 1024, 4096  # of the sample of facts under one draw; its size
 PROBED = 0.125  # the share of a sample whose responses are followed
 LARGEST_VOCAB = 2**14
+NO_LABEL = 1e-10  # of the largest eigenvalue of labels: what no label has a part in
 RATES = (0.25, 0.5, 0.75, 1.0, 1.5)  # in units of ln V: the grid of the best rate
 # where it is in doubt (chapter 12): rates in units of ln V, steps, shares that are recalled, lock-on
 FAST, SOON, FEW, LOCKED = 0.6, 5, 0.02, 0.9
@@ -158,19 +159,21 @@ class FactSample:
         count = samples(vocab)[1]
         self.rng, self.rate = np.random.default_rng([12, seed]), rate
         table = law.rows(self.rng.standard_normal((vocab, dim)))
-        self.spectrum, turn = np.linalg.eigh(table.T @ table)
-        self.labels = table @ (turn * np.sign(turn[0]))  # (V, d), whatever signs the routine gives
+        spectrum, turn = np.linalg.eigh(table.T @ table)
+        seen = spectrum > NO_LABEL * spectrum[-1]  # min(d, V) directions
+        self.spectrum = spectrum[seen]
+        self.labels = table @ (turn * np.sign(turn[0]))[:, seen]  # whatever signs the routine gives
         self.own = np.arange(count) % vocab
         lengths = (law.rows(self.rng.standard_normal((count, dim))) ** 2).sum(axis=1)
         self.lengths, self.others = lengths[:, None], vocab / dim
         drawn = self.rng.integers(len(points.token), size=count)
         self.locked = points.token[drawn]
         self.shown, self.targets = self._targets(setting, points.decoys[drawn])
-        self.state = np.zeros((count, dim))
+        self.state = np.zeros((count, len(self.spectrum)))
         self.states: list[Vectors] = []
         self.pulls: list[Vectors] = []
         self.normals: list[Vectors] = []
-        self.factors = np.zeros((0, 0, dim))  # Cholesky's, of the noise over steps
+        self.factors = np.zeros((0, 0, len(self.spectrum)))  # Cholesky's, of the noise over steps
         self.probes: list[Vectors] = []
         self.reactions: list[list[Vectors]] = []  # to each probe, from its step on
 
