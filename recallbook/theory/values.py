@@ -39,13 +39,6 @@ def length_variance(setting: Setting) -> float:
     return setting.law.length_variance(setting.dim)
 
 
-def mean_value_variance(setting: Setting) -> float:
-    r"""Variance of the pre-activation of a mean value, $\frac1{s^2}\big(\frac1L+\frac
-    RV+\frac\tau{L^2}\big)$."""
-    length, tau = setting.seq_len, float(setting.trigger_in_values)
-    return (1 / length + (1 - 1 / length) / setting.vocab + tau / length**2) / (1 + tau)
-
-
 def sizes(setting: Setting) -> Values:
     r"""$V,N,L,\tau$ and the effective $d$."""
     return {
