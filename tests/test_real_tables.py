@@ -7,6 +7,7 @@ import pytest
 from recallbook_studies.ch11 import real_tables
 from recallbook_studies.ch11.real_tables import TableCase
 from recallbook_studies.examining import replacing
+from recallbook_studies.laws import random_dim
 from recallbook_studies.running.point import OUTCOMES
 
 
@@ -120,5 +121,11 @@ def test_the_page_says_what_the_rows_say():
     assert costs["language models"].idxmax() == "lengths"
     assert {*costs["words"].nlargest(2).index} == {"mean", "spectrum"}
     assert costs["ions"].idxmax() == "spectrum"
+    marked = real_tables.centre(rows, side="input", trigger_in_values=True).loc[
+        ("language models", "none")
+    ]
+    sizes = real_tables.setting_of(TableCase("", 0, trigger_in_values=True), 256)
+    like = random_dim(sizes, marked["accuracy"]), real_tables.acts_like("language models", rows)
+    assert like[0] > 1.5 * like[1], "what a table acts like hangs on tau"
     for name in real_tables.SOURCES:
         assert middle[name]["whitened"] > max(middle[name][one] for one in replacing.PROPERTIES)
