@@ -27,7 +27,7 @@ from recallbook_studies.critical import predicted_size
 FILE = Path(__file__).parent / "_static" / "moves" / "data.js"
 V = 256
 # Chapter 9
-DIMS = (45, 52, 56, 60, 64, 76, 91, 108, 128, 152, 181, 215, 256, 304, 362, 431, 512)
+DIMS = (45, 52, 56, 60, 64, 76, 96, 112, 128, 152, 181, 215, 256, 304, 362, 431, 512)
 LENGTHS = (8, 16, 32, 64, 128, 256, 512)
 # Chapter 7
 WIDTHS = (32, 64, 128, 256, 512, 1024, 2048)

@@ -7,9 +7,9 @@
   const round = (value, digits) => short(Number(value.toPrecision(digits)));
   const show = (chart, { picture }) => chart.replaceChildren(picture);
   const line = (points, kind) => make("path", { d: path(points), class: kind });
-  const upright = ({ plot, x, y }, at, words, kind, raise = 0) => plot.append(
-    make("line", { x1: x(at), x2: x(at), y1: y(y.high) - raise, y2: y(y.low), class: `rule ${kind}` }),
-    label(words, x(at) + 4, y(y.high) + 10 - raise, { class: kind }));
+  const upright = ({ plot, x, y }, at, words, kind, raise = 10) => plot.append(
+    make("line", { x1: x(at), x2: x(at), y1: y(y.high), y2: y(y.low), class: `rule ${kind}` }),
+    label(words, x(at) + 4, y(y.high) + raise, {}));
   const sum = (numbers) => numbers.reduce((total, one) => total + one, 0);
 
   // -- Chapter 5: signal and scatter -----------------------------------------------------------------
@@ -19,7 +19,7 @@
 
   figures["lock-on"] = {
     figure: "fig-lock-running",
-    guess: "Guess first: which of the four sizes pushes the two clouds apart most when it is halved or doubled?",
+    guess: "Guess first: halving or doubling which of the four sizes parts the two clouds most?",
     caption: "A typical draw without the trigger in the values. Above: predicted scores of the tokens without and with the trigger, in units of " +
       "their scatter; dashed: the threshold √(2 log <i>K</i>). Below: the standard deviation of each noise, signal = 1.",
     sliders: {
@@ -39,18 +39,19 @@
       `The trigger adds ${r.toFixed(1)} times the scatter: lock-on ${lockOn.toFixed(2)}.`,
     draw(chart, { r, threshold, noises }) {
       const found = frame(chart, {
-        height: 330, left: 122, bottom: 196, top: 18,
-        x: { scale: linear, domain: [-4, 19], ticks: () => [0, 4, 8, 12, 16], name: "score over scatter" },
+        height: 332, left: 122, bottom: 202, top: 18,
+        x: { scale: linear, domain: [-4, 19], ticks: () => [0, 4, 8, 12, 16], name: "" },
         y: { scale: linear, domain: [0, 0.42], ticks: () => [] },
       });
       const { plot, x, y } = found, grid = Array.from({ length: 93 }, (_, i) => -4 + i / 4);
       [["lock-on", 0, "tokens"], ["recall", r, "with the trigger"]].forEach(([kind, middle, words], i) => {
         const bell = grid.map((at) => [x(at), y(density(at - middle))]);
         plot.append(make("path", { d: `${path(bell)}V${y(0)}H${x(-4)}Z`, class: `area ${kind}` }));
-        plot.append(label(words, x(0) - 116, y(0.3) + 18 * i, { class: kind, style: "fill: currentcolor" }));
+        plot.append(label(words, x(middle), y(0.4) - 4, { "text-anchor": i ? "start" : "end", class: kind, style: "fill: currentcolor" }));
       });
-      upright(found, threshold, "threshold", "broken ink", 6);
-      const along = linear([0, 1.2], [122, x(19)]), top = 156, rows = [["all noises", 1 / r], ...noises];
+      plot.append(label("score over scatter", x(19), y(0) + 30, { "text-anchor": "end" }));
+      upright(found, threshold, "threshold", "broken ink", 40);
+      const along = linear([0, 1.2], [122, x(19)]), top = 168, rows = [["all noises", 1 / r], ...noises];
       rows.forEach(([name, size], i) => plot.append(
         label(name, 116, top + 10 + 18 * i, { "text-anchor": "end" }),
         make("rect", { x: 122, y: top + 18 * i, width: along(Math.min(size, 1.2)) - 122, height: 12, class: i ? "lock-on" : "recall" })));
@@ -88,7 +89,7 @@
 
   figures.memory = {
     figure: "fig-logits",
-    guess: "Guess first: how many facts can you add before the right logit drowns in the cloud of wrong ones?",
+    guess: "Guess first: how many facts can you add before the right logit drowns in the cloud?",
     caption: "All logits of one question, from a matrix that this page has just added up from random embeddings (one fixed draw); heights are arbitrary. " +
       "Orange: the right one. Dotted: where the largest wrong one is expected.",
     sliders: {
@@ -107,7 +108,7 @@
       const spread = Math.sqrt((n - 2 + 2 * (d + 2)) / d ** 2);
       return { right: logits[0], largest: Math.max(...wrong), known, spread, reach: spread * explorer.quantile(0.5 ** (1 / (n - 1))), wrong: [...wrong] };
     },
-    words: ({ right, largest, known, spread }, { n, d }) => `Right logit ${right.toFixed(2)}, largest wrong one ${largest.toFixed(2)}: it ` +
+    words: ({ right, largest, known, spread }, { n, d }) => `Right logit ${right.toFixed(2)}, largest wrong one ${largest.toFixed(2)}: the right one ` +
       `${right > largest ? "stands out" : "drowns"}. Wrong logits scatter by ${spread.toFixed(2)} (expected). Of ${n} facts in ${d} dimensions ${known} are recalled.`,
     draw(chart, { right, reach, wrong }) {
       const found = frame(chart, {
@@ -143,7 +144,7 @@
       "Grey: the product of powers that agrees with accuracy at the star and at its neighbours.",
     sliders: {
       L: { name: "length", values: product.L, at: 128 },
-      d: { name: "dimensions", values: product.d, at: 91 },
+      d: { name: "dimensions", values: product.d, at: 96 },
     },
     numbers({ L, d }) {
       const level = (name) => product[name].map((row) => row.map((N) => N ?? Infinity)), accuracy = level("accuracy");
@@ -156,11 +157,11 @@
       const off = accuracy.flatMap((row, l) => row.map((n, k) => Math.abs(Math.log(n / fitted(product.L[l], product.d[k])))).filter(Number.isFinite));
       return { ...found, a, b, fitted: product.d.map((dim) => fitted(L, dim)), off: Math.exp(Math.max(...off)) };
     },
-    words: ({ N, a, b, off }) => (N === Infinity ? `Left of the wall, d = ${product.wall}, no N recalls half of the facts, and no product says so.`
-      : `Critical N is ${round(N, 2)}. Here it goes like d^${a.toFixed(1)} L^${b.toFixed(1)}; elsewhere on this map that product is off by up to a factor of ${round(off, 2)}.`).replaceAll("-", "−"),
+    words: ({ N, a, b, off }) => (N === Infinity ? `Left of the wall, <i>d</i> = ${product.wall}, no <i>N</i> recalls half of the facts, and no product says so.`
+      : `Critical <i>N</i> is ${round(N, 2)}. Here it goes like <i>d</i><sup>${a.toFixed(1)}</sup><i>L</i><sup>${b.toFixed(1)}</sup>; elsewhere on this map that product is off by up to a factor of ${round(off, 2)}.`).replaceAll("-", "−"),
     draw(chart, { N, accuracy, lockOn, fitted }, { d }) {
       const found = frame(chart, {
-        height: 330, left: 52,
+        height: 300, left: 62,
         x: { scale: log, domain: [45, 512], ticks: () => [64, 128, 256, 512], name: "dimensions d" },
         y: { scale: log, domain: [10, 1e5], ticks: (scale) => decades(scale, 5), name: "critical N" },
       });
@@ -183,9 +184,9 @@
 
   figures.neurons = {
     figure: "fig-mlp-kernel",
-    guess: "Guess first: with which activation do more neurons recall more facts, and what does its curve look like near zero?",
-    caption: `Orange: the kernel of an activation over its value at 1, what an overlap of two vectors becomes in feature space. Grey: overlaps that two tokens have at ` +
-      `<i>d</i> = ${neurons.d}; flat and zero there is good. Bars: facts recalled of 256 with <i>d</i> = ${neurons.d}, perfect attention and unlimited data, by <i>m</i> (predicted).`,
+    guess: "Guess first: how must the curve run near zero, so that more neurons recall more facts?",
+    caption: `The kernel over its value at 1: what an overlap becomes in feature space. Grey: overlaps of two tokens at <i>d</i> = ${neurons.d}; flat and zero there is good. ` +
+      `Bars: share recalled of 256 facts, perfect attention, unlimited data (predicted).`,
     sliders: { "": { name: "activation", values: names, at: "relu" }, m: { name: "neurons", values: neurons.m, at: 512 } },
     numbers({ "": name, m }) {
       const powers = neurons.kernel[name], typical = neurons.d ** -0.5;
@@ -193,11 +194,11 @@
       return { kernel, typical: kernel(typical), opposite: kernel(-typical), recalls: neurons.recall[name], recall: neurons.recall[name][at(neurons.m, m)] };
     },
     words: ({ typical, opposite, recall }, { "": name, m }) =>
-      `${name}: overlaps of ±${(neurons.d ** -0.5).toFixed(2)} become ${short(Number(typical.toFixed(2)))} and ${short(Number(opposite.toFixed(2)))}. ` +
+      `${name}: overlaps of ±${(neurons.d ** -0.5).toFixed(2)} become ${typical.toFixed(2)} and ${opposite.toFixed(2)}. `.replace(" -", " −") +
       `With ${short(m)} neurons ${recall.toFixed(2)} of the facts are recalled.`,
     draw(chart, { kernel, recalls }, { m }) {
       const found = frame(chart, {
-        height: 230, left: 40, right: 190, bottom: 36,
+        height: 210, left: 40, right: 190, bottom: 36,
         x: { scale: linear, domain: [-1, 1], ticks: () => [-1, -0.5, 0, 0.5, 1], name: "overlap" },
         y: { scale: linear, domain: [-1, 1], ticks: () => [-1, 0, 1] },
       });
@@ -219,9 +220,9 @@
 
   figures.frequent = {
     figure: "fig-unequal-scores",
-    guess: "Guess first: from which exponent on does the most frequent token score more than the trigger adds?",
-    caption: "Scores of the 256 tokens in one draw (seed 0) by rank of frequency (some ranks), in units of what the trigger adds, at <i>L</i> = 16, <i>d</i> = 128, <i>N</i> = 2048. " +
-      "The output bias is trained beforehand, or there is none. Lock-on is predicted, an average over draws.",
+    guess: "Guess first: from which exponent on is the most frequent token ahead of the trigger?",
+    caption: "Scores of tokens in one draw (seed 0) by rank of frequency, in units of what the trigger adds, <i>L</i> = 16, <i>d</i> = 128, <i>N</i> = 2048. " +
+      "Lock-on is predicted, an average over draws.",
     sliders: { "α": { name: "exponent", values: frequent.alpha, at: 1 }, "": { name: "output bias", values: Object.keys(frequent.scores), at: "none" } },
     numbers({ "α": exponent, "": bias }) {
       const i = at(frequent.alpha, exponent), scores = frequent.scores[bias][i];
@@ -231,7 +232,7 @@
       `${first > 1 ? ": it is ahead wherever it stands" : ""}. Lock-on ${lockOn.toFixed(2)}.`,
     draw(chart, { scores }) {
       const found = frame(chart, {
-        height: 260, left: 40,
+        height: 230, left: 40,
         x: { scale: log, domain: [0.9, 256], ticks: () => [1, 4, 16, 64, 256], name: "rank of the token" },
         y: { scale: linear, domain: [-1, 9], ticks: () => [0, 2, 4, 6, 8] },
       });

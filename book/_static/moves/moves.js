@@ -30,7 +30,7 @@
     words.setAttribute("role", "status");
     const draw = () => {
       const numbers = binding.numbers(state);
-      words.textContent = binding.words(numbers, state);
+      words.innerHTML = binding.words(numbers, state);
       binding.draw(chart, numbers, state);
       chart.firstChild.setAttribute("role", "img");
       chart.firstChild.setAttribute("aria-label", words.textContent);
