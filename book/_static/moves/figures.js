@@ -4,6 +4,7 @@
   "use strict";
 
   const { make, linear, log, decades, short, path, label, frame } = explorer.svg, { figures } = moves;
+  const hundredths = (value) => (Math.round(value * 100) / 100 || 0).toFixed(2).replace("-", "−");
   const round = (value, digits) => short(Number(value.toPrecision(digits)));
   const show = (chart, { picture }) => chart.replaceChildren(picture);
   const line = (points, kind) => make("path", { d: path(points), class: kind });
@@ -90,7 +91,7 @@
   figures.memory = {
     figure: "fig-logits",
     guess: "Guess first: how many facts can you add before the right logit drowns in the cloud?",
-    caption: "All logits of one question, from a matrix that this page has just added up from random embeddings (one fixed draw); heights are arbitrary. " +
+    caption: "All logits of one question, from a matrix that this page has added up from random embeddings (one fixed draw). " +
       "Orange: the right one. Dotted: where the largest wrong one is expected.",
     sliders: {
       n: { name: "facts stored", values: Array.from({ length: MOST - 1 }, (_, i) => i + 2), at: 256 },
@@ -194,11 +195,11 @@
       return { kernel, typical: kernel(typical), opposite: kernel(-typical), recalls: neurons.recall[name], recall: neurons.recall[name][at(neurons.m, m)] };
     },
     words: ({ typical, opposite, recall }, { "": name, m }) =>
-      `${name}: overlaps of ±${(neurons.d ** -0.5).toFixed(2)} become ${typical.toFixed(2)} and ${opposite.toFixed(2)}. `.replace(" -", " −") +
+      `${name}: ±${(neurons.d ** -0.5).toFixed(2)} becomes ${hundredths(typical)} and ${hundredths(opposite)}. ` +
       `With ${short(m)} neurons ${recall.toFixed(2)} of the facts are recalled.`,
     draw(chart, { kernel, recalls }, { m }) {
       const found = frame(chart, {
-        height: 210, left: 40, right: 190, bottom: 36,
+        height: 190, left: 40, right: 190, bottom: 36,
         x: { scale: linear, domain: [-1, 1], ticks: () => [-1, -0.5, 0, 0.5, 1], name: "overlap" },
         y: { scale: linear, domain: [-1, 1], ticks: () => [-1, 0, 1] },
       });
@@ -228,11 +229,11 @@
       const i = at(frequent.alpha, exponent), scores = frequent.scores[bias][i];
       return { scores, first: scores[0], lockOn: frequent.lock_on[bias][i] };
     },
-    words: ({ first, lockOn }) => `The most frequent token scores ${first.toFixed(1)} times what the trigger adds`.replace("-", "−") +
+    words: ({ first, lockOn }) => `The most frequent token scores ${hundredths(first)} times what the trigger adds` +
       `${first > 1 ? ": it is ahead wherever it stands" : ""}. Lock-on ${lockOn.toFixed(2)}.`,
     draw(chart, { scores }) {
       const found = frame(chart, {
-        height: 230, left: 40,
+        height: 210, left: 40,
         x: { scale: log, domain: [0.9, 256], ticks: () => [1, 4, 16, 64, 256], name: "rank of the token" },
         y: { scale: linear, domain: [-1, 9], ticks: () => [0, 2, 4, 6, 8] },
       });
