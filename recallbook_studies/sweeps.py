@@ -174,12 +174,6 @@ ROW_TABLES: dict[str, RowTable] = {
         finish=error_map.finish,
         suffix=".parquet",
     ),
-    "fresh_coverage": RowTable(
-        "draws at new settings where coverage rules",
-        fresh_map.covered_keys,
-        fresh_map.covered_row,
-        ["place", "seed"],
-    ),
     "unequal_error_map": RowTable(
         "the map of errors with facts that are not equal",
         lambda: range(unequal_map.COUNT),
@@ -264,6 +258,7 @@ ROW_TABLES: dict[str, RowTable] = {
         between_sizes.keys,
         between_sizes.row,
         ["vocab", "dim", "unit"],
+        devices=True,
     ),
     "explorer": RowTable(
         "the page on which a reader moves the sizes",

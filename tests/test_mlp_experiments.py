@@ -85,7 +85,7 @@ def test_cap_in_closed_form():
 
 
 def test_half_of_the_facts_fit_by_the_estimate():
-    """The proposition's constants; appendix_07_mlp prints what is measured over them."""
+    """The proposition's constants."""
     cap = features.coefficients("relu")["cap"]
     assert features.estimate(wave, 256, 512) == pytest.approx(256 * 512 / 2, rel=1e-6)
     assert features.estimate("relu", 64, 2**30) == pytest.approx(cap * 64**2 / 2, rel=1e-4)

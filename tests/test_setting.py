@@ -13,7 +13,6 @@ import torch
 import recallbook as rb
 from recallbook.arguments import LARGEST_SIZE
 from recallbook_bounds import decoding, sufficient
-from recallbook_studies.ch06 import proved_rates
 from recallbook_studies.ch08 import readings
 
 pytestmark = pytest.mark.essential
@@ -191,11 +190,10 @@ def test_what_holds_for_equal_facts_alone_refuses_others(field, value):
     refused += [(readings.error_of_reading, 0.1, generator)] + [
         (decoding.feature_moments,)
     ] * frequent
-    for call, *given in refused + [(proved_rates.kept, 0.1, 10.0)] * (not plain):
+    for call, *given in refused:
         refuses(field, value, call, problem, *given)
     for method in ("argmax", "descent"):
         assert rb.decode(problem, method).shape == (6,)
-    assert not plain or proved_rates.kept(problem, 0.1, 10.0).facts.shape == (6,)
     large = dataclasses.replace(LARGE, **{field: value})
     assert sufficient._closed_form(large, 0.5) == np.inf > sufficient._closed_form(LARGE, 0.5)
 

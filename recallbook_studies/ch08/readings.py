@@ -121,15 +121,6 @@ def information_of_true_gradient(
     )
 
 
-def stand_in(setting: Setting, seed: int, draws: int = 200) -> tuple[float, int, float]:
-    r"""$\mathbb E_\pi\|M\|^2$, directions, and information in nats with Gaussian noise in place of
-    the true one, for one draw."""
-    generator = np.random.default_rng([seed, 3])
-    means = signals(setting, observed(setting, seed, generator))
-    told = information(means, NONE, 1.0, draws, generator)
-    return float(np.sum(means**2)) / len(means), means.shape[1], told
-
-
 def error_of_reading(problem: Problem, reading_error: float, generator: Generator) -> Array:
     r"""$NL\,W$, ``(d, d)``: Gaussian, of ``reading_error`` $=c$ times the covariance of $NL\,G$
     given the labels.
