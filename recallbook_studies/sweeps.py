@@ -258,6 +258,7 @@ ROW_TABLES: dict[str, RowTable] = {
         between_sizes.keys,
         between_sizes.row,
         ["vocab", "dim", "unit"],
+        devices=True,
     ),
     "explorer": RowTable(
         "the page on which a reader moves the sizes",

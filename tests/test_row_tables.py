@@ -83,7 +83,9 @@ TABLES = {
         {"predicted_accuracy": 2e-3, "predicted_recall": 2e-3, "sampled_one": 2e-3},
         [25],
     ),
-    "between_sizes": Again([(128, 27, 0.5)], {f"predicted_{k}": 2e-3 for k in (1, 2, 4, 8, 16)}),
+    "between_sizes": Again(
+        [(128, 27, 0.5)], {f"predicted_{k}": 2e-3 for k in (1, 2, 4, 8, 16)}, [(2048, 171, 0.5)]
+    ),
     "survives_minima": Again(["64 11 2.0"], {"margin": None, "predicted": 1e-3}),
     "survives_capacity": Again(
         ["three steps 16 1000 0"], dict.fromkeys(("recall", "next_recall", "bits"), 0.01)
