@@ -200,7 +200,6 @@ def proved() -> dict[str, str]:
         "closed number": closed_form.sufficient_samples_closed_form(**CLOSED),
         "closed fraction": found,
         "closed predicted": rb.critical_samples(**CLOSED),
-        "closed coverage": CLOSED["vocab"] * math.log(CLOSED["vocab"] / 0.1),
     }
     return {
         "certified median": f"{gaps.median():.1f}",
