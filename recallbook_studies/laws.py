@@ -151,12 +151,20 @@ def random_dim(setting: Setting, accuracy: float) -> int:
     return int(bracket(reached, min(setting.dim, 16), smallest=2).high)
 
 
-def least_dim(vocab: int, accuracy: float, **setting: Any) -> int:
+def least_dim(
+    vocab: int,
+    accuracy: float,
+    *,
+    value_steps: int = 1,
+    rate: float | None = None,
+    **setting: Any,
+) -> int:
     """The smallest dimension whose predicted recall at perfect attention and unlimited N is this
-    accuracy."""
+    accuracy; to one part in a hundred after several value steps."""
 
     def reached(dim: int) -> bool:
         sizes = Setting(vocab=vocab, seq_len=1, dim=dim, samples=LARGEST_SIZE, **setting)
-        return predict(sizes, warn=False).recall >= accuracy
+        return predict(sizes, value_steps=value_steps, rate=rate, warn=False).recall >= accuracy
 
-    return int(bracket(reached, 16, smallest=2).high)
+    near = 0.01 if value_steps > 1 else 0.0
+    return int(bracket(reached, 16, smallest=2, tolerance=near).high)
