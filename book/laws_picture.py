@@ -54,7 +54,8 @@ def draw_idea(file: Path) -> None:
     fig, (ax, below) = plt.subplots(2, 1, figsize=(4.8, 6.4), height_ratios=(3.6, 2.6))
     _draw_samples(ax, False)
     moved = steps.wall(CARTOON["vocab"], steps.MANY)
-    ax.axvline(moved, color=plotting.COLOUR_OF["interference"], linestyle="--")
+    ax.axvline(moved, ymax=0.45, color=plotting.COLOUR_OF["interference"], linestyle="--")
+    ax.text(1.04 * moved, 5e3, "sixteen steps", rotation=90, va="bottom")
     ax.set_xlabel("dimension $d$")
     known = steps.constants()["simulated"].unstack()
     for count, colour, name in ((1, SHADES[2], "one step"), (steps.MANY, SHADES[0], "sixteen")):
