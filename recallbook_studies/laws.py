@@ -13,11 +13,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-import numpy as np
 import sympy as sp
-from numpy.polynomial.hermite_e import hermegauss
-from scipy.optimize import brentq
-from scipy.special import log_ndtr
 
 from recallbook.arguments import LARGEST_SIZE
 from recallbook.setting import Setting
@@ -122,22 +118,6 @@ def samples(trigger_in_values: bool) -> dict[str, sp.Expr]:
     """All of them by name; label frequencies cost nothing without the trigger in the values."""
     laws = {**lock_on(), "coverage": coverage()}
     return {**laws, "label frequencies": label_frequencies()} if trigger_in_values else laws
-
-
-NODES, WEIGHTS = hermegauss(64)
-WEIGHTS = WEIGHTS / WEIGHTS.sum()
-WIDEST_RATIO = 40.0
-
-
-def lock_on_at(ratio: float, others: float) -> float:
-    r"""$\mathbb E\,\Phi(g+r)^K$: normal scores, $K$ other tokens, $g$ the informative token's own
-    score."""
-    return float(WEIGHTS @ np.exp(others * log_ndtr(NODES + ratio)))
-
-
-def ratio_for(share: float, others: float) -> float:
-    r"""The ratio $r$ at which :func:`lock_on_at` is ``share``, a number between chance and 1."""
-    return float(brentq(lambda ratio: lock_on_at(ratio, others) - share, 0, WIDEST_RATIO))
 
 
 @cache

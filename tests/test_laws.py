@@ -6,6 +6,7 @@ import math
 import re
 
 import laws as page
+import laws_lock_on as thresholds
 import laws_settings as settings
 import laws_steps as steps
 import laws_unequal as section
@@ -18,7 +19,7 @@ from sized import sized
 import recallbook as rb
 from recallbook.theory.symbolic import lock_terms as of_lock_on, recall_terms as of_recall
 from recallbook.theory.symbolic.expressions import L, N, V, d, numeric, power
-from recallbook_studies import laws, laws as thresholds
+from recallbook_studies import laws
 from recallbook_studies.ch07 import features
 from recallbook_studies.ch11 import error_sizes, rare_facts
 from recallbook_studies.ch11.theory import unequal_terms as of_frequencies
