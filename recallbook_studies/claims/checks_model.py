@@ -2,8 +2,10 @@ r"""Checks of claims about the task, the overlap of embeddings, training and bud
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 from scipy import stats
 
@@ -15,10 +17,18 @@ from recallbook_studies.ch01 import baselines
 from recallbook_studies.ch02 import coherence
 from recallbook_studies.ch02.retrieval import coherence_floor, n
 from recallbook_studies.ch03 import rates as three_rates
-from recallbook_studies.ch12 import ladder_laws, order, oscillation as oscillations, runs, sizes
+from recallbook_studies.ch12 import (
+    between_map,
+    between_sizes,
+    ladder_laws,
+    order,
+    oscillation as oscillations,
+    runs,
+    sizes,
+)
 from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.ch12.training import train
-from recallbook_studies.claims.findings import Found, measure
+from recallbook_studies.claims.findings import Found, holds, measure
 from recallbook_studies.intervals import Interval, over_seeds, seed_interval
 from recallbook_studies.running.archive import load_results
 
@@ -162,6 +172,44 @@ def early_decides() -> Found:
     shares = {name: Interval(x.mean, max(x.low, 0), min(x.high, 1)) for name, x in found.items()}
     counts = {"failed": failed.sum(), "locked": (~failed).sum(), "kept": (~failed & late).sum()}
     return {"shares": shares, **counts}
+
+
+@measure(
+    value_steps=lambda powers: [
+        harder := all(x.low > 0 for x in powers.values()),
+        harder and all(holds(x, powers[1].mean) for x in powers.values()),
+    ]
+)
+def more_value_steps() -> Found:
+    """By number of value steps the power of V in d² for nine tenths of the facts, with its interval
+    over facts, and the factor in d²/(V ln V) over all V; and how far predictions are off at settings
+    where N and L vary, too."""
+    table, powers, factors = between_sizes.load(), {}, {}
+    vocabs = np.array(sorted(table["vocab"].unique()))
+    size, spread = np.log(vocabs), 1.96 * (0.9 * 0.1 / between_sizes.FACTS) ** 0.5
+    weights = (size - size.mean()) / ((size - size.mean()) ** 2).sum()
+    for steps in (1, 4, 16):
+        low, found, high = (
+            2 * np.log([_wall(table.query("vocab == @v"), steps, level) for v in vocabs])
+            for level in (0.9 - spread, 0.9, 0.9 + spread)
+        )
+        error = float(np.sqrt(((weights * (high - low) / 2) ** 2).sum()))
+        powers[steps] = Interval(mean := float(weights @ found), mean - error, mean + error)
+        factors[steps] = math.exp(np.diff((found - size - np.log(size))[[0, -1]])[0])
+    several = between_map.load().query("value_steps > 1")
+    return {
+        "powers": powers,
+        "factors": factors,
+        "ends": (vocabs[0], vocabs[-1]),
+        "settings": len(several),
+        "off": between_map.misses(several).abs().quantile(0.9),
+    }
+
+
+def _wall(rows: pd.DataFrame, steps: int, level: float) -> float:
+    """The least d at the best rate, of one V."""
+    rates = (part.sort_values("dim") for _, part in rows.groupby("unit"))
+    return min(between_sizes.crossing(x["dim"], x[f"recall_{steps}"], level) for x in rates)
 
 
 @measure(
