@@ -31,6 +31,7 @@ from recallbook_studies.ch11 import (
 )
 from recallbook_studies.ch12 import (
     between_map,
+    between_others,
     between_sizes,
     capacity,
     minimisers,
@@ -264,6 +265,14 @@ ROW_TABLES: dict[str, RowTable] = {
         between_sizes.keys,
         between_sizes.row,
         ["vocab", "dim", "unit"],
+    ),
+    "between_others": RowTable(
+        "several value steps under other conditions",
+        between_others.keys,
+        between_others.row,
+        ["kind", "dim", "share", "unit"],
+        empty="lock_on_1 lock_on_2 lock_on_4 lock_on_8 lock_on_16 least predicted recall_64"
+        " predicted_64 end",
     ),
     "explorer": RowTable(
         "the page on which a reader moves the sizes",
