@@ -36,6 +36,9 @@ AT = {1: 86, 4: 55, 16: 48}  # d at which so many steps recall most facts
 LOADED = (28, 40, 56)  # d of load 2, 1 and a half
 LENGTH, WIDTH, SHARPNESS = 64, 64, 20  # L, d, and the trigger's score after step 2
 Key = tuple[str, int, float, float]
+SOME = "least predicted recall_64 predicted_64 end".split()  # columns of some kinds alone
+COLUMNS = [*(f"{name}_{k}" for name in ("recall", "lock_on") for k in STEPS), *SOME]
+EMPTY = dict.fromkeys(COLUMNS, math.nan)
 
 
 def keys() -> list[Key]:
@@ -55,7 +58,8 @@ def keys() -> list[Key]:
 def row(key: Key) -> dict[str, Any]:
     """Recall after each number of steps, lock-on where it moves, and the least number for nine tenths."""
     kind, dim, share, unit = key
-    rate, named = unit * math.log(VOCAB), {"kind": kind, "dim": dim, "share": share, "unit": unit}
+    rate = unit * math.log(VOCAB)
+    named: dict[str, Any] = {"kind": kind, "dim": dim, "share": float(share), "unit": unit, **EMPTY}
     seeds = range(FIRST_SEED, FIRST_SEED + SEEDS)
     if kind in ("held", "moves"):
         found = np.mean([attended(kind == "moves", share, rate, seed) for seed in seeds], axis=0)
