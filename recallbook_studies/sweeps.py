@@ -247,6 +247,7 @@ ROW_TABLES: dict[str, RowTable] = {
         between_sizes.keys,
         between_sizes.row,
         ["vocab", "dim", "unit"],
+        devices=True,
     ),
     "between_others": RowTable(
         "several value steps under other conditions",

@@ -84,15 +84,11 @@ TABLES = {
         {"predicted_accuracy": 2e-3, "predicted_recall": 2e-3, "sampled_one": 2e-3},
         [25],
     ),
-    "between_sizes": Again([(128, 27, 0.5)], {f"predicted_{k}": 2e-3 for k in (1, 2, 4, 8, 16)}),
+    "between_sizes": Again(
+        [(128, 27, 0.5)], {f"predicted_{k}": 2e-3 for k in (1, 2, 4, 8, 16)}, [(2048, 171, 0.5)]
+    ),
     "between_others": Again(
-        [
-            ("fixed", 48, 0, 1.5),
-            ("muon", 86, 0, 0.5),
-            ("fresh", 55, 2, 0.5),
-            ("moves", 64, 2.4, 0.5),
-        ],
-        {"recall_16": 2e-3},
+        [("muon", 86, 0, 0.5), ("fresh", 55, 2, 0.5), ("moves", 64, 2.4, 0.5)], {"recall_16": 2e-3}
     ),
     "survives_capacity": Again(
         ["three steps 16 1000 0"], dict.fromkeys(("recall", "next_recall"), 0.01)
