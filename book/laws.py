@@ -130,7 +130,7 @@ def mlp() -> dict[str, str]:
     return {
         "relu cap": f"{known['relu']:.1f}",
         "relu kept": f"{known['relu'] ** -0.5:.2f}",
-        "relu spread": f"{relu['K'] / (relu['K'] - relu['phi_0'] ** 2):.1f}",
+        "relu spread": f"{relu['H'] / (relu['H'] - relu['phi_0'] ** 2):.1f}",
         "caps": ", ".join(finite) + f"; no cap for {free}",
         "width case": text,
     }

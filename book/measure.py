@@ -139,6 +139,9 @@ LETTER = re.compile(
     rf"(?:\\(?:{'|'.join(GREEK.split())})(?![A-Za-z])|(?<![\\A-Za-z])[A-Za-z](?![A-Za-z]))"
     r"\}?'?(?:_(?:\{(?:[^{}]|\{[^{}]*\})*\}|\\[A-Za-z]+|\w))?"
 )
+DROPDOWN = re.compile(
+    r"(?ms)^(:{3,})\{[^\n]*\n(?:^:\w[^\n]*\n)*?^:class: dropdown$.*?^\1$"
+)
 WORDS = r"\\(?:text\w*|mathrm|operatorname\*?|begin|end|label|tag|href|ref)\s*\{[^{}]*\}|\\(?:mathbb|rm)\s*\w+"
 # Indices, arguments, and what mathematics calls so everywhere.
 EVERYWHERE = {*"abcdeijklnpstuvxyzABI", r"\pi", r"\Phi", r"\phi", r"\ell"}
@@ -167,26 +170,36 @@ def registry(root=ROOT):
                     yield letter, rest[0], home.rpartition("/")[2]
 
 
+def chapters(root=ROOT):
+    """By chapter the letters that stand open, and all of them."""
+    for path in sorted((root / "notebooks").glob("[01]*.ipynb")):
+        cells = nbformat.read(path, as_version=4).cells
+        text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+        shown = DROPDOWN.sub("", text.partition("## Exercises")[0])
+        yield path.stem, *(set().union(*map(letters_of, formulas(one))) for one in (shown, text))
+
+
 def second_meanings(root=ROOT):
-    """Homes and meanings of each letter that has two in the main line, which is the chapters."""
+    """Homes and meanings of each letter that has two in the main line of the chapters."""
+    shown = {name: letters for name, letters, _ in chapters(root)}
     rows = {}
     for letter, meaning, home in registry(root):
-        if home == "" or (home[:1].isdigit() and "as in chapter" not in meaning):
+        if not home or (letter in shown.get(home, ()) and "as in chapter" not in meaning):
             rows.setdefault(letter, {})[home] = meaning
     return {letter: found for letter, found in rows.items() if len(found) > 1}
 
 
 def strangers(root=ROOT):
     """By chapter its letters that the notation does not have, for the whole book or the chapter."""
-    known, found = list(registry(root)), {}
-    for path in sorted((root / "notebooks").glob("[01]*.ipynb")):
-        homes = {"", path.stem}
-        notebook = nbformat.read(path, as_version=4)
-        text = "\n".join(c.source for c in notebook.cells if c.cell_type == "markdown")
-        used = set().union(*map(letters_of, formulas(text)))
-        used -= {letter for letter, _, home in known if home in homes}
-        found[path.stem[:2]] = {one for one in used if one.rstrip("'") not in EVERYWHERE}
-    return found
+    known = list(registry(root))
+    return {
+        name: {
+            one
+            for one in used - {letter for letter, _, home in known if home in ("", name)}
+            if one.rstrip("'") not in EVERYWHERE
+        }
+        for name, _, used in chapters(root)
+    }
 
 
 # the height of the page, and how far down its first picture is (0: there is none)

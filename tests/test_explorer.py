@@ -8,6 +8,7 @@ import re
 import warnings
 from urllib.parse import urlencode
 
+import moves_data
 import numpy as np
 import pytest
 import test_browser as browsing
@@ -18,7 +19,9 @@ from settings import EQUAL, across, settings, thorough
 
 import recallbook as rb
 from recallbook.theory.expected_errors import LARGE, expected_errors
+from recallbook.theory.symbolic import expressions as symbols
 from recallbook_bounds.coverage import coverage_samples
+from recallbook_studies.ch02 import retrieval
 from recallbook_studies.error_map import QUANTITIES
 from recallbook_studies.explorer import cases as of, scripts, still, table
 from recallbook_studies.plotting import COLOURS
@@ -533,3 +536,80 @@ def test_without_scripts_there_is_a_picture_and_a_table(html, browser):
         assert still_page.is_visible("noscript img") and still_page.is_visible("noscript table")
         assert "rb.predict" in still_page.inner_text("noscript pre")
         assert not still_page.is_visible("#explorer-page")
+
+
+# Figures that move in chapters: the numbers of each, by the package
+
+
+def lock_on(page, N, L, d, V):
+    setting = rb.Setting(vocab=V, seq_len=L, dim=d, samples=N, trigger_in_values=False)
+    later, ledger = {*CONTENT["recall_terms"], "coverage"}, rb.predict(setting, warn=False).ledger
+    r = sum(term.size for name, term in ledger.items() if name not in later) ** -0.5
+    others, (own, weight) = V * (1 - (1 - 1 / V) ** (L - 1)), np.polynomial.hermite_e.hermegauss(99)
+    won = weight @ norm.cdf(own + r) ** others / weight.sum()
+    return {"r": r, "threshold": math.sqrt(2 * math.log(others)), "lockOn": won}
+
+
+def memory(page, n, d):
+    tables = page.evaluate("Object.values(moves.figures.memory.tables()).map(x => Array.from(x))")
+    Z, U = (np.reshape(table, (-1, 128))[:n, :d] / math.sqrt(d) for table in tables)
+    logits = U @ (U.T @ Z) @ Z.T
+    terms = retrieval.competitor_variance("gaussian")
+    spread = math.sqrt(sum(term.subs({retrieval.n: n, symbols.d: d}) for term in terms))
+    known = sum(logits.argmax(axis=0) == range(n))
+    return {"right": logits[0, 0], "largest": logits[1:, 0].max(), "known": known, "spread": spread}
+
+
+def product(page, L, d):
+    dims, at = moves_data.DIMS, moves_data.DIMS.index(d)
+    near = dims[at + 1 if d < dims[-1] else at - 1]
+    places = (L, d), (L, near), (2 * L, d)
+    here, *others = (moves_data.critical("accuracy", *at) for at in places)
+    a, b = np.log(np.divide(others, here)) / np.log([near / d, 2])
+    return {"N": here, "a": a, "b": b}
+
+
+def neurons(page, activation, m):
+    overlap = moves_data.NEURONS_DIM**-0.5
+    recall = moves_data.recall_of(activation, m)
+    return {"typical": overlap ** int(activation[-1]), "recall": recall}
+
+
+def frequent(page, exponent, bias):
+    share = rb.predict(moves_data.zipf(exponent, bias), warn=False).lock_on
+    return {"first": moves_data.token_scores(exponent, bias)[0], "lockOn": share}
+
+
+MOVING = [  # chapter, figure, its numbers, two places of its sliders
+    ("05_when_attention_locks_on", lock_on, [2048, 128, 96, 256], [256, 8, 24, 64]),
+    ("02_embeddings_that_interfere", memory, [256, 96], [777, 32]),
+    ("09_does_it_multiply", product, [8, 56], [8, 512]),
+    ("07_the_mlp_as_memory", neurons, ["he3", 512], ["he2", 64]),
+    ("11_when_facts_are_not_equal", frequent, [1, "none"], [0.5, "trained"]),
+]
+AT = """([name, places]) => { const {sliders, numbers} = moves.figures[name], letters = Object.keys(sliders);
+  return places.map(place => numbers(Object.fromEntries(letters.map((letter, i) => [letter, place[i]]))));
+}"""
+
+
+@in_chromium
+@pytest.mark.parametrize(("chapter", "numbers", "first", "second"), MOVING)
+def test_a_figure_moves_and_says_what_the_package_does(
+    html, browser, chapter, numbers, first, second
+):
+    with browser.new_context(**browsing.LOOKS["phone"]) as context:
+        tab = browsing.Tab(context)
+        page = tab.open((html.resolve() / f"notebooks/{chapter}.html").as_uri())
+        places = [first, second]
+        for place, found in zip(
+            places, page.evaluate(AT, [numbers.__name__.replace("_", "-"), places]), strict=True
+        ):
+            right = numbers(page, *place)
+            assert {name: found[name] for name in right} == pytest.approx(right, abs=0.005, rel=0.001)
+        words = page.locator(".moves-words")
+        before = words.inner_text()
+        page.locator(".moves input").first.press("ArrowLeft")
+        page.evaluate(browsing.SETTLE)
+        assert words.inner_text() != before and not page.locator("figure:has(.moves) img").is_visible()
+        page.get_by_role("button", name="As printed").click()
+        assert page.locator("figure:has(.moves) img").is_visible() and not words.is_visible()

@@ -23,10 +23,10 @@ from recallbook_studies.ch12.between import outcomes
 from recallbook_studies.running.archive import load_results
 
 load = partial(load_results, "between_sizes")  # the committed rows
-VOCABS, STEPS = (128, 256, 512, 2048, 8192), (1, 2, 4, 8, 16)
+VOCABS, STEPS = (128, 256, 512, 2048, 8192, 16384), (1, 2, 4, 8, 16)
 LEAST, GROWS, COUNT = 1.2, 1.25, 9  # the grid of d²/(V ln V)
 UNITS = (0.5, 0.75, 1.25)  # rates in units of ln V
-FACTS, MANY = 4096, 10**6  # facts simulated in all, or one draw; sequences for each fact in the prediction
+FACTS, MANY = 4096, 10**6  # facts simulated, or one draw; sequences for each fact in the prediction
 FIRST_SEED = 98 * 10**7
 
 
@@ -44,7 +44,7 @@ def keys() -> list[tuple[int, int, float]]:
 def row(key: tuple[int, int, float], device: Device = "cpu") -> dict[str, Any]:
     """Recall after each number of steps, simulated and of the process."""
     vocab, dim, unit = key
-    setting = Setting(vocab=vocab, seq_len=1, dim=dim, samples=MANY * vocab)
+    setting = Setting(vocab=vocab, seq_len=1, dim=dim, samples=min(MANY * vocab, 2**31 - 1))
     rate, count = unit * math.log(vocab), max(FACTS // vocab, 1)
     guess = outcomes(setting, rate, max(STEPS))[:, 2]
     alone, seeds = replace(setting, samples=1), range(FIRST_SEED, FIRST_SEED + count)
