@@ -2,7 +2,6 @@ r"""Checks of claims about the task, the overlap of embeddings, training and bud
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -182,28 +181,23 @@ def early_decides() -> Found:
 )
 def more_value_steps() -> Found:
     """By number of value steps the power of V in d² for nine tenths of the facts, with its interval
-    over facts, and the factor in d²/(V ln V) over all V; and how far predictions are off at settings
-    where N and L vary, too."""
-    table, powers, factors = between_sizes.load(), {}, {}
+    over facts, and that of V ln V; and how far predictions are off where N and L vary, too."""
+    table, powers = between_sizes.load(), {}
     vocabs = np.array(sorted(table["vocab"].unique()))
     size, spread = np.log(vocabs), 1.96 * (0.9 * 0.1 / between_sizes.FACTS) ** 0.5
-    weights = (size - size.mean()) / ((size - size.mean()) ** 2).sum()
+    weights = np.linalg.pinv([np.ones_like(size), size])[:, 1]
     for steps in (1, 4, 16):
         low, found, high = (
             2 * np.log([_wall(table.query("vocab == @v"), steps, level) for v in vocabs])
             for level in (0.9 - spread, 0.9, 0.9 + spread)
         )
-        error = float(np.sqrt(((weights * (high - low) / 2) ** 2).sum()))
-        powers[steps] = Interval(mean := float(weights @ found), mean - error, mean + error)
-        factors[steps] = math.exp(np.diff((found - size - np.log(size))[[0, -1]])[0])
+        power, error = weights @ found, np.linalg.norm(weights * (high - low) / 2)
+        powers[steps] = Interval(power, power - error, power + error)
     several = between_map.load().query("value_steps > 1")
-    return {
-        "powers": powers,
-        "factors": factors,
-        "ends": (vocabs[0], vocabs[-1]),
-        "settings": len(several),
-        "off": between_map.misses(several).abs().quantile(0.9),
-    }
+    off = between_map.misses(several).abs().quantile(0.9)
+    law = weights @ (size + np.log(size))
+    ends = {"least": vocabs[0], "most": vocabs[-1]}
+    return {"powers": powers, "law": law, "settings": len(several), "off": off, **ends}
 
 
 def _wall(rows: pd.DataFrame, steps: int, level: float) -> float:
