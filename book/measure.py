@@ -139,7 +139,9 @@ LETTER = re.compile(
     rf"(?:\\(?:{'|'.join(GREEK.split())})(?![A-Za-z])|(?<![\\A-Za-z])[A-Za-z](?![A-Za-z]))"
     r"\}?'?(?:_(?:\{(?:[^{}]|\{[^{}]*\})*\}|\\[A-Za-z]+|\w))?"
 )
-DROPDOWN = re.compile(r"(?ms)^(:{3,})\{[^\n]*\n(?:^:\w[^\n]*\n)*?^:class: dropdown$.*?^\1$")
+DROPDOWN = re.compile(
+    r"(?ms)^(:{3,})\{[^\n]*\n(?:^:\w[^\n]*\n)*?^:class: dropdown$.*?^\1$"
+)
 WORDS = r"\\(?:text\w*|mathrm|operatorname\*?|begin|end|label|tag|href|ref)\s*\{[^{}]*\}|\\(?:mathbb|rm)\s*\w+"
 # Indices, arguments, and what mathematics calls so everywhere.
 EVERYWHERE = {*"abcdeijklnpstuvxyzABI", r"\pi", r"\Phi", r"\phi", r"\ell"}
