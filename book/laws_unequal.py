@@ -3,7 +3,6 @@ book/laws.md.in."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import pandas as pd
@@ -15,7 +14,6 @@ from recallbook.setting import fact_frequencies
 from recallbook.theory.symbolic.expressions import d
 from recallbook_studies.ch11 import rare_facts, real_tables, remedies, thresholds
 from recallbook_studies.ch11.breaking import critical_zipf
-from recallbook_studies.ch12 import between_sizes, trained_map
 
 UNEQUAL = rb.Setting(vocab=256, seq_len=16, dim=128, samples=4096, trigger_in_values=False, zipf=1)
 MENDED = {
@@ -44,7 +42,6 @@ def unequal() -> dict[str, str]:
     return {
         **rare(),
         **breaking(),
-        **trained(),
         **real(),
         "top load": f"{UNEQUAL.seq_len * fact_frequencies(UNEQUAL)[0]:.1f}",
         "mended": table(("Predicted", "lock-on", "accuracy", "recall", "accuracy, $4N$"), rows),
@@ -64,24 +61,6 @@ def real() -> dict[str, str]:
         found[f"{name} whitened"] = f"{shown.loc[(name, 'whitened'), 'accuracy']:.2f}"
         found[f"{name} accuracy"] = f"{shown.loc[(name, 'none'), 'accuracy']:.2f}"
     return found
-
-
-def trained() -> dict[str, str]:
-    """How far predictions for training to the end are off, with a warning and without, and the wall
-    after several value steps."""
-    found = trained_map.load()
-    off = (found["predicted_accuracy"] - found["accuracy"]).abs()
-    sure, doubted = off.groupby(found["doubted"]).quantile(0.9)
-    unit = 512 * math.log(512)
-    few = between_sizes.load().query("vocab == 512")
-    least = {k: between_sizes.least_dims(few, k) for k in between_sizes.STEPS}
-    return {
-        **{f"steps {k}": f"{at.simulated**2 / unit:.1f}" for k, at in least.items()},
-        "predicted 16": f"{least[16].predicted ** 2 / unit:.1f}",
-        "trained settings": str(len(found)),
-        "trained sure": f"{sure:.2f}",
-        "trained doubted": f"{doubted:.2f}",
-    }
 
 
 def breaking() -> dict[str, str]:

@@ -16,6 +16,7 @@ DONE = {  # pages whose main line is short, and how far down their first picture
     "09_does_it_multiply": 1500,
     "10_claims_and_verdicts": 1500,
     "11_when_facts_are_not_equal": 1500,
+    "12_what_survives": 1500,
 }
 MOST_WORDS, LONGEST_PARAGRAPH, MOST_SHOWN, TALLEST = 1300, 90, 4, 9000
 OF_THE_BOOK, APPENDICES, PROOFS = 36_000, 8, 5000  # words of all pages that are read, and of proofs
