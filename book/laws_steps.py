@@ -12,7 +12,7 @@ from recallbook_studies.ch12 import between_map, between_sizes
 from recallbook_studies.laws import least_dim
 
 MANY = 16  # value steps of the second wall
-SHOWN = 256, 512  # V of the numbers in the words
+SHOWN = 256, 8192  # V of the numbers in the words
 
 
 @cache
