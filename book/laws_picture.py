@@ -18,7 +18,6 @@ from recallbook_studies.laws import least_dim
 CARTOON, LENGTHS = {"vocab": 4096}, (64, 1024, 4096)
 SHADES = ("#6baed6", "#2171b5", "#08306b")  # a curve for each length
 LONGEST_DIM = 4 * CARTOON["vocab"]
-WALLS = tuple(2**k for k in range(7, 13))  # V of the wall's curves
 # by the flag of the trigger: what stands at which d and N, right of the wall and at its curve
 WORDS = {
     False: (
@@ -57,13 +56,14 @@ def draw_idea(file: Path) -> None:
     ax.axvline(moved, ymax=0.45, color=plotting.COLOUR_OF["interference"], linestyle="--")
     ax.text(1.04 * moved, 5e3, "sixteen steps", rotation=90, va="bottom")
     ax.set_xlabel("dimension $d$")
-    known = steps.constants()["simulated"].unstack()
+    known = steps.constants().unstack()
+    unit = known.index * np.log(known.index)
     for count, colour, name in ((1, SHADES[2], "one step"), (steps.MANY, SHADES[0], "sixteen")):
-        below.plot(WALLS, [steps.wall(vocab, count) for vocab in WALLS], color=colour, label=name)
-        least = (known[count] * known.index * np.log(known.index)) ** 0.5
-        below.plot(least.index, least, "o", color=colour)
+        below.plot(known.index, (known["predicted", count] * unit) ** 0.5, color=colour, label=name)
+        below.plot(known.index, (known["simulated", count] * unit) ** 0.5, "o", color=colour)
     below.set(xscale="log", yscale="log", xlabel="facts $V$", ylabel="wall: least $d$")
-    below.set_xticks(WALLS[1::2], [f"{vocab:,}" for vocab in WALLS[1::2]])
+    ticks = known.index[known.index.isin([2**k for k in range(7, 15, 2)])]
+    below.set_xticks(ticks, [f"{vocab:,}" for vocab in ticks])
     below.set_yticks((30, 100, 300), ("30", "100", "300"))
     below.minorticks_off()
     below.legend(loc="upper left", frameon=False)

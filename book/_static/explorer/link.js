@@ -8,7 +8,7 @@
   function mark() {
     const noise = pointed ?? binds, formula = explorer.data.mathml[noise];
     for (const one of root.querySelectorAll("[data-noise]")) one.classList.toggle("linked", one.dataset.noise === noise);
-    place.innerHTML = formula ? `<b>${noise}</b> over squared signal: ${formula}` : "";
+    place.innerHTML = formula ? `<b>${noise}</b> over squared signal: <math>${formula}</math>` : "";
   }
 
   const point = (event) => {
