@@ -6,7 +6,6 @@ import math
 
 import pytest
 import sympy as sp
-from hypothesis import given, settings, strategies as st
 from scipy.special import gammaln
 from sized import marked
 
@@ -131,28 +130,6 @@ def test_degenerate_sizes():
         [math.log(2), math.log(120)]
     )
     assert rb.minimum_samples(2**31 - 1, 2**31 - 1, 2**31 - 1, accuracy=1.0) > 0
-
-
-@given(
-    vocab=st.integers(2, 3000),
-    seq_len=st.integers(1, 300),
-    dim=st.integers(1, 4000),
-    samples=st.integers(1, 10**7),
-    accuracy=st.floats(0.01, 1),
-)
-@settings(max_examples=200, deadline=None, derandomize=True)
-def test_bound_is_monotone(vocab, seq_len, dim, samples, accuracy):
-    least = rb.minimum_samples(vocab, seq_len, dim, accuracy)
-    assert 0 <= least and not math.isnan(least)
-    assert least <= rb.minimum_samples(vocab, seq_len, dim, 1.0)
-    assert rb.minimum_samples(vocab, seq_len, dim + 1, accuracy) <= least
-    assert rb.minimum_samples(vocab, seq_len + 1, dim, accuracy) >= least
-    assert information.available_information(
-        vocab, seq_len, dim, samples
-    ) <= information.available_information(vocab, seq_len, dim, samples + 1)
-    allowed = information.maximum_accuracy(vocab, seq_len, dim, samples)
-    assert 1 / vocab <= allowed <= 1
-    assert allowed <= information.maximum_accuracy(vocab, seq_len, dim, samples, width=dim + 5)
 
 
 # Estimators against the bound

@@ -168,15 +168,6 @@ def test_conditional_means_by_enumeration(flag, length):
     )
 
 
-def test_the_mean_over_neurons():
-    """The kernel of the lemma on the MLP, for he3 at inputs of any length; four standard errors."""
-    w, x = (np.random.default_rng(3).normal(size=(size, 3)) for size in (10**5, 5))
-    h, dot, left = w @ x.T, x @ x.T, 1 - (x**2).sum(axis=1)
-    phi = (h**3 - 3 * h) / 6**0.5
-    off = phi.T @ phi / len(w) - dot**3 - 1.5 * np.outer(left, left) * dot
-    assert (abs(off) < 4 * np.sqrt((phi**2).T @ phi**2) / len(w)).all()
-
-
 def test_count_of_events():
     """Of the list at the end of the proof, for every vocabulary that is allowed, at V <= N."""
     v, n = sp.symbols("v n", positive=True)

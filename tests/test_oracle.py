@@ -82,27 +82,6 @@ def test_gradients_match_autograd_of_the_loss_written_out(setting, seed):
     assert ours.attention == pytest.approx(weight.item(), abs=1e-12)
 
 
-@profile(thorough, max_examples=12)
-@given(settings(activation="gelu"), st.integers(0, 99))
-def test_gradients_match_finite_differences(setting, seed):
-    """Central differences of the loss along random directions; an activation without a kink."""
-    problem = rb.draw(setting, seed)
-    model, random = without_bias(problem), generator(2)
-    found = descent_at(problem, model)
-    points = {name: p.detach().clone() for name, p in model.named_parameters()}
-    steps = {
-        name: torch.randn(p.shape, generator=random, dtype=p.dtype) for name, p in points.items()
-    }
-
-    def loss(size):
-        weights = {name: points[name] + size * steps[name] for name in points}
-        logits = torch.func.functional_call(model, weights, (problem.tokens, problem.positions))
-        return plain_loss(problem, logits, problem.labels).item()
-
-    slope = -(found.value * steps["value"]).sum() - (found.key_query * steps["key_query"]).sum()
-    assert (loss(1e-4) - loss(-1e-4)) / 2e-4 == pytest.approx(slope.item(), rel=1e-5, abs=1e-8)
-
-
 @pytest.mark.parametrize("given", [{}, {"trigger_in_values": True}, *UNEQUAL], ids=str)
 @pytest.mark.parametrize("width", [None, 24])
 def test_limit_is_reached_at_first_order(width, given):

@@ -185,18 +185,6 @@ def test_an_entry_of_finite_digits_carries_at_most_either_form(places, chances, 
     assert near < told_by_digits(places, chances) / min(first, (ratio / 3) ** 0.5) < 1
 
 
-def test_what_is_rounded_with_a_dither_is_an_independent_uniform_error_and_no_more():
-    rng, step = np.random.default_rng(0), 0.1
-    gradient, dither = rng.normal(size=10**5) ** 3, rng.uniform(-step / 2, step / 2, 10**5)
-    read = step * np.round((gradient + dither) / step) - dither
-    assert np.allclose((read + dither) / step % 1 % (1 - 1e-6), 0, atol=1e-6)
-    error = read - gradient
-    assert abs(error).max() < 0.501 * step and error.std() * 12**0.5 / step == pytest.approx(
-        1, 0.01
-    )
-    assert max(abs(np.corrcoef([error, gradient, gradient % step, abs(gradient)])[0, 1:])) < 0.02
-
-
 def test_the_signal_in_an_entry_is_at_most_what_the_bound_has():
     vocab, length, dim, samples = 6, 3, 4, 9
     rng, found = np.random.default_rng(0), []
