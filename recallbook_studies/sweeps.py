@@ -172,12 +172,6 @@ ROW_TABLES: dict[str, RowTable] = {
         finish=error_map.finish,
         suffix=".parquet",
     ),
-    "fresh_coverage": RowTable(
-        "draws at new settings where coverage rules",
-        fresh_map.covered_keys,
-        fresh_map.covered_row,
-        ["place", "seed"],
-    ),
     "unequal_error_map": RowTable(
         "the map of errors with facts that are not equal",
         lambda: range(unequal_map.COUNT),

@@ -59,7 +59,6 @@ TABLES = {
         [("map", 1024 * 10**6 + 120), ("wide", 1024 * 10**6 + 10**5 + 148)],
         {f"predicted_{name}": 1e-6 for name in OUTCOMES},
     ),
-    "fresh_coverage": Again([(8, 9 * 10**8 + 8003)]),
     "quantiles": Again(["equal 9"], QUANTILES, ["MLP 0", "unequal 1"]),
     "unequal_structure": Again(["low_rank(64), L = 16"]),
     "real_tables": Again([]),  # test_real_tables.py: their packages have to be fetched

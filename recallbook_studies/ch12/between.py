@@ -24,6 +24,7 @@ from recallbook.setting import Setting
 from recallbook.theory.draws import DrawLaw
 from recallbook.theory.equal import EqualFacts
 from recallbook.theory.lock_on import NODES, Lock, lock
+from recallbook.theory.symbolic.recall_terms import mean_squares
 from recallbook.theory.theories import Averages, Theory
 
 LABELS, FEWEST_DRAWS = 1024, 2  # draws of output embeddings: so many labels in all, so many draws
@@ -31,6 +32,7 @@ LOGITS, FEWEST, MOST = 2**21, 1024, 4096  # of the sample of facts under one dra
 PROBED = 0.125  # the share of a sample whose responses are followed
 LARGEST_VOCAB = 2**14
 NO_LABEL = 1e-10  # of the largest eigenvalue of labels: what no label has a part in
+NOISES = tuple(mean_squares())  # of step 3
 RATES = (0.25, 0.5, 0.75, 1.0, 1.5)  # in units of ln V: the grid of the best rate
 # where it is in doubt (chapter 12): rates in units of ln V, steps, shares that are recalled, lock-on
 FAST, SOON, FEW, LOCKED = 0.6, 5, 0.02, 0.9
@@ -94,9 +96,16 @@ class ManySteps(Theory):
         require_memory(self.needs(setting), "a prediction")
         if not recall:
             return EqualFacts().averages(setting, recall=False)
-        tried = [self.rate] if self.rate else [x * math.log(setting.vocab) for x in RATES]
-        found = {rate: outcomes(setting, rate, self.value_steps)[-1] for rate in tried}
-        best = max(tried, key=lambda rate: float(found[rate][0]))
+        if level is not None:
+            free = EqualFacts().averages(setting, NOISES)
+            if free.accuracy < level:
+                return free  # lock-on and coverage alone keep it there
+        found = {}
+        for rate in [self.rate] if self.rate else [x * math.log(setting.vocab) for x in RATES]:
+            found[rate] = outcomes(setting, rate, self.value_steps)[-1]
+            if level is not None and found[rate][0] >= level:
+                break
+        best = max(found, key=lambda rate: float(found[rate][0]))
         accuracy, lock_on, share = map(float, found[best])
         error = math.sqrt(share * (1 - share) / math.prod(samples(setting.vocab)))
         said = remarks(setting, best, self.value_steps, found[best])
