@@ -208,11 +208,11 @@ ROW_TABLES: dict[str, RowTable] = {
         devices=True,
     ),
     "survives_order": RowTable(
-        "when lock-on and recall come",
+        "when lock-on comes",
         order.keys,
         order.row,
         together=len(sizes.SEEDS),
-        empty="step_accuracy step_lock_on step_recall",
+        empty="step_lock_on",
     ),
     "survives_oscillation": RowTable(
         "whether overlap makes longer training oscillate", oscillation.keys, oscillation.row

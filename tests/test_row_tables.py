@@ -87,7 +87,9 @@ TABLES = {
         [(128, 27, 0.5)], {f"predicted_{k}": 2e-3 for k in (1, 2, 4, 8, 16)}, [(2048, 171, 0.5)]
     ),
     "between_others": Again(
-        [("muon", 86, 0, 0.5), ("fresh", 55, 2, 0.5), ("moves", 64, 2.4, 0.5)], {"recall_16": 2e-3}
+        [("muon", 86, 0, 0.5), ("fresh", 55, 2, 0.5)],
+        {"recall_16": 2e-3},
+        [("moves", 64, 2.4, 0.5), ("fixed", 48, 0, 0.75)],
     ),
     "survives_capacity": Again(
         ["three steps 16 1000 0"], dict.fromkeys(("recall", "next_recall"), 0.01)

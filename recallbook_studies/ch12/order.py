@@ -1,9 +1,8 @@
-r"""When lock-on and recall come, with many steps at the book's own rates: a look at every step, at
-the base, for every N (chapter 12).
+r"""When lock-on comes, with many steps at the book's own rates: a look at every step, at the base,
+for every N.
 
-``step_lock_on``, ``step_recall``, ``step_accuracy``: the first step after which each is half of the
-way from chance ($1/L$ for lock-on, $1/V$ for the others) to 1. ``python -m recallbook table
-survives_order STORE`` makes the runs, ``--export`` writes the table."""
+``step_lock_on``: the first step after which it is half of the way from chance, $1/L$, to 1.
+``python -m recallbook table survives_order STORE`` makes the runs, ``--export`` writes the table."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from typing import Any
 
 from recallbook_studies.ch12 import sizes
 from recallbook_studies.ch12.rungs import RUNGS
-from recallbook_studies.ch12.training import STEPS, TIMES, by_seed
+from recallbook_studies.ch12.training import STEPS, by_seed
 from recallbook_studies.running.archive import load_results
 
 load = partial(load_results, "survives_order")  # the committed rows
@@ -31,4 +30,4 @@ def row(key: str) -> dict[str, Any]:
     (samples, seed), rung = map(int, rest), RUNGS[name]
     found = by_seed(rung, sizes.setting(sizes.BASE, samples), sizes.SEEDS, looks=STEPS).loc[seed]
     named = {"key": key, "rung": name, "samples": samples, "seed": seed}
-    return {**named, **found[["accuracy", *TIMES]].to_dict()}
+    return {**named, **found[["accuracy", "step_lock_on"]].to_dict()}

@@ -31,9 +31,7 @@ from recallbook_studies.ch12.writing import Written, repeated, write
 STEPS, BATCH = 400, 32
 LOOKS = 20  # times that accuracy and attention are measured while training
 TEST = 256  # fresh sequences
-REACHED = 0.5  # half of the way from chance to 1: the level whose first time is kept
 COLUMNS = "accuracy recall lock_on attention loss".split()
-TIMES = ["step_accuracy", "step_recall", "step_lock_on"]
 
 
 class Trained(NamedTuple):
@@ -42,8 +40,8 @@ class Trained(NamedTuple):
 
     Columns of ``outcomes``: ``accuracy`` on fresh sequences; ``recall``, that on sequences of one
     token only (a fact that cannot be missed); ``lock_on`` and ``attention`` of the best head;
-    ``loss`` on the last batch; ``step_accuracy``, ``step_recall`` and ``step_lock_on``, the first look at which
-    each was half of the way from chance, 1/V or 1/L, to 1 (not a number: never)."""
+    ``loss`` on the last batch; ``step_lock_on``, the first look at which lock-on was half of the way
+    from chance, 1/L, to 1 (not a number: never)."""
 
     outcomes: pd.DataFrame
     history: pd.DataFrame
@@ -166,7 +164,7 @@ def by_seed(rung: Rung, setting: Setting, seeds: Sequence[int], **options: Any) 
 def _three_steps(problems: list[Problem], test_samples: int) -> Trained:
     found = [vars(evaluate(problem, three_steps(problem), test_samples)) for problem in problems]
     frame = pd.DataFrame(found).assign(seed=[problem.seed for problem in problems])
-    return Trained(frame.reindex(columns=["seed", *COLUMNS, *TIMES]), pd.DataFrame(), [])
+    return Trained(frame.reindex(columns=["seed", *COLUMNS, "step_lock_on"]), pd.DataFrame(), [])
 
 
 def orders(seed: int, samples: int, batch: int, steps: int) -> Int64[Tensor, "steps batch"]:
@@ -240,10 +238,8 @@ def _look(
 
 
 def _outcomes(setting: Setting, history: pd.DataFrame) -> pd.DataFrame:
-    """The last look at each run, and when it first got there."""
+    """The last look at each run, and when it first locked on."""
     found = history[history["step"] == history["step"].max()].set_index("run")[["seed", *COLUMNS]]
-    for name in ("accuracy", "recall", "lock_on"):
-        chance = 1 / (setting.seq_len if name == "lock_on" else setting.vocab)
-        there = history[history[name] - chance >= REACHED * (1 - chance)]
-        found[f"step_{name}"] = there.groupby("run")["step"].min()
+    there = history[history["lock_on"] >= (1 + 1 / setting.seq_len) / 2]
+    found["step_lock_on"] = there.groupby("run")["step"].min()
     return found.reset_index(drop=True)
