@@ -16,7 +16,6 @@ from recallbook.theory import hermite
 from recallbook_bounds import closed_form, information
 from recallbook_studies.ch11 import breaking, rare_facts
 from recallbook_studies.commands.plan import plan
-from recallbook_studies.critical import critical_size
 from recallbook_studies.intervals import fitted_slope, seed_interval
 
 pytestmark = pytest.mark.essential
@@ -83,7 +82,6 @@ SAID = [  # what the message says, and the call
     ("embeddings='low_rank", lambda: rb.certify(FLAT)),
     (r"problem\.query=", lambda: rb.certify(replace(PROBLEM, query=PROBLEM.query * 0))),
     ("1,500,000,000 such numbers", lambda: rb.certify(LARGE)),
-    ("at least one", lambda: critical_size(SETTING, seeds=[])),
     *(
         ("^values=", lambda values=values: seed_interval(values))
         for values in ([1.0], [], [[1.0, 2.0]], 3.0)

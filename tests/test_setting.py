@@ -13,7 +13,6 @@ import torch
 import recallbook as rb
 from recallbook.arguments import LARGEST_SIZE
 from recallbook_bounds import decoding, sufficient
-from recallbook_studies.ch08 import readings
 
 pytestmark = pytest.mark.essential
 
@@ -179,7 +178,7 @@ def test_fields_have_one_form():
 @pytest.mark.parametrize(("field", "value"), UNEQUAL.items(), ids=str)
 def test_what_holds_for_equal_facts_alone_refuses_others(field, value):
     setting = rb.Setting(**GOOD, **{field: value})
-    problem, generator = rb.draw(setting, seed=0), np.random.default_rng(0)
+    problem = rb.draw(setting, seed=0)
     frequent, plain = field in ("zipf", "other_zipf"), field in ("zipf", "other_zipf", "balanced")
     assert not setting.equal_facts and setting.plain_steps == plain
     refused = [
@@ -187,9 +186,7 @@ def test_what_holds_for_equal_facts_alone_refuses_others(field, value):
         (rb.decode, "assignment"),
         (rb.decode, "refined"),
     ]
-    refused += [(readings.error_of_reading, 0.1, generator)] + [
-        (decoding.feature_moments,)
-    ] * frequent
+    refused += [(decoding.feature_moments,)] * frequent
     for call, *given in refused:
         refuses(field, value, call, problem, *given)
     for method in ("argmax", "descent"):

@@ -205,13 +205,6 @@ def superposition() -> sp.Expr:
     return sp.factor(2 * sp.log(V) * V * sp.limit(sp.expand(many / V), V, sp.oo))
 
 
-def estimate(activation: Phi, dim: int, width: int) -> float:
-    r"""$V\log V$ at which :func:`superposition` is 1."""
-    known = coefficients(activation)
-    values = {phi0: known["phi_0"], phi1: known["phi_1"], square: known["H"], d: dim, m: width}
-    return float(sp.simplify(V * sp.log(V) / superposition()).subs(values))
-
-
 def coefficients(activation: Phi) -> dict[str, float]:
     r"""$\phi_0,\phi_1,H$ at variance 1, and the cap over that of the identity (infinite without
     $\phi_1$)."""

@@ -8,9 +8,7 @@ from typing import Any
 import pandas as pd
 
 from recallbook.setting import Setting
-from recallbook.theory.prediction import predict
 from recallbook_studies import grids
-from recallbook_studies.intervals import over_seeds
 from recallbook_studies.running.point import Point
 
 SEEDS = range(10)

@@ -26,10 +26,7 @@ load = partial(load_results, "between_sizes")  # the committed rows
 VOCABS, STEPS = (128, 256, 512, 2048, 8192, 16384), (1, 2, 4, 8, 16)
 LEAST, GROWS, COUNT = 1.2, 1.25, 9  # the grid of d²/(V ln V)
 UNITS = (0.5, 0.75, 1.25)  # rates in units of ln V
-FACTS, MANY = (
-    4096,
-    10**6,
-)  # facts simulated in all, or one draw; sequences for each fact in the prediction
+FACTS, MANY = 4096, 10**6  # facts simulated, or one draw; sequences for each fact in the prediction
 FIRST_SEED = 98 * 10**7
 
 

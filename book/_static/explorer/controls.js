@@ -18,7 +18,9 @@
       `                    ${mlp} trigger_in_values=${setting.trigger_in_values ? "True" : "False"})`,
       ...(setting.learner === "trained"
         ? ["found = rb.predict_trained(setting)", "print(found.accuracy, found.lock_on, found.recall)"]
-        : ["found = rb.predict(setting)", "print(found.accuracy, found.lock_on, found.recall, rb.phase(setting))"]),
+        : setting.value_steps > 1
+          ? [`found = rb.predict(setting, value_steps=${setting.value_steps})`, "print(found.accuracy, found.lock_on, found.recall)"]
+          : ["found = rb.predict(setting)", "print(found.accuracy, found.lock_on, found.recall, rb.phase(setting))"]),
       "",
     ].join("\n");
   }
@@ -28,6 +30,7 @@
     for (const id of ["doubts", "gain", "task", "ways"]) setWords(`explorer-${id}`, "");
     document.getElementById("explorer-charts").hidden = !state.drawn; // the last picture stays while a number is typed
     root.dataset.empty = "true";
+    root.dataset.done = "false";
   }
 
   function setWords(id, words) {
@@ -50,21 +53,23 @@
     if (beyond) return clear("outside");
     document.getElementById("explorer-charts").hidden = false;
     delete root.dataset.empty;
-    const found = explorer.predict(setting), digits = setting.width === null ? 3 : 2; // no more than the table is good for
-    for (const [name, words] of Object.entries(explorer.shares(found, digits))) output(name).textContent = words;
+    const found = explorer.predict(setting);
+    for (const [name, words] of Object.entries(explorer.shares(found))) output(name).textContent = words;
     const [name, words] = binding(found, setting);
     output("phase").textContent = name;
     setWords("explorer-gain", words);
-    const [task, ways] = explorer.taskWords(setting, found);
-    setWords("explorer-task", task);
-    setWords("explorer-ways", ways);
+    const task = explorer.taskOf(setting, found);
+    setWords("explorer-goal", task.goal);
+    setWords("explorer-task", task.words);
+    setWords("explorer-ways", task.ways ?? "");
+    root.dataset.done = Boolean(task.done);
+    document.getElementById("explorer-next").hidden = !task.done || task.last;
     setWords("explorer-doubts", explorer.doubts(setting, found));
     document.getElementById("explorer-trained").hidden = setting.learner !== "trained";
-    const steps = setting.learner !== "trained" && setting.width === null;
+    const steps = setting.learner !== "trained" && setting.width === null && setting.value_steps === 1;
     document.getElementById("explorer-steps").hidden = !steps;
     root.querySelector(".explorer-pieces").hidden = !steps;
     setWords("explorer-no-steps", steps ? "" : "What binds, one question and every noise are computed for three steps without an MLP only.");
-    root.dataset.solved = found.accuracy >= explorer.data.accuracy;
     drawSoon();
     return found;
   }
@@ -78,7 +83,7 @@
   }
 
   function draw() {
-    for (const chart of [explorer.drawMap, explorer.drawCurve, explorer.drawCloud, explorer.drawWaffle, explorer.drawLedger]) chart(state);
+    for (const chart of [explorer.drawMap, explorer.drawCurve, explorer.drawCloud, explorer.drawWaffle, explorer.drawLedger, explorer.linkNoises]) chart(state);
     state.drawn = true;
   }
 
@@ -98,9 +103,21 @@
     if (state.preset && ["vocab", "seq_len"].some((name) => setting[name] !== state.preset[name])) note("", null);
     fields.moveSliders(setting);
     document.getElementById("explorer-code").textContent = python(setting);
-    const found = fields.address(setting);
-    if (location.hash !== found || location.search) history.replaceState(null, "", location.pathname + found);
+    record(fields.address(setting));
     show(setting);
+  }
+
+  // What follows a pause is a step that Undo, or Back, takes back.
+  const PAUSE = 600; // milliseconds
+  let last = 0;
+
+  function record(address) {
+    const step = Number(Boolean(state.drawn) && performance.now() - last > PAUSE), depth = history.state?.depth ?? 0;
+    if (location.hash !== address || location.search) {
+      history[step ? "pushState" : "replaceState"]({ depth: depth + step }, "", location.pathname + address);
+      last = performance.now();
+    }
+    document.getElementById("explorer-undo").disabled = !history.state?.depth;
   }
 
   function move(setting) {
@@ -169,6 +186,9 @@
     press("explorer-copy", () => copy("explorer-code", document.getElementById("explorer-code").textContent));
     press("explorer-link", () => copy("explorer-address", document.getElementById("explorer-address").textContent = location.href));
     press("explorer-reset", () => choose("start"));
+    press("explorer-undo", () => history.back());
+    press("explorer-next", () => { explorer.nextTask(); update(); });
+    fields.field("value_steps").addEventListener("input", () => { fields.showSteps(); update(); });
     press("explorer-show-shelf", () => choose("a shelf"));
     explorer.listenToCurve(state);
     addEventListener("hashchange", () => {

@@ -11,6 +11,7 @@
   function row({ name, size, stage }, high) {
     const share = Math.log(Math.max(size, FLOOR * 1.15) / FLOOR) / Math.log(high / FLOOR);
     const item = document.createElement("li"), bar = document.createElement("i");
+    item.dataset.noise = name;
     bar.className = `explorer-bar stage-${stage}`;
     bar.style.width = `${(100 * share).toFixed(1)}%`;
     const track = Object.assign(document.createElement("span"), { className: "explorer-track" });

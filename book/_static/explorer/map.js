@@ -82,7 +82,7 @@
     });
     const regions = Object.keys(REGIONS).filter((region) => cells.some((cell) => cell.region === region))
       .map((region) => [region, cells.filter((cell) => cell.region === region)]);
-    for (const [region, own] of regions) found.plot.append(make("path", { d: outline(own, found), class: `explorer-region ${kind(region)}` }));
+    for (const [region, own] of regions) found.plot.append(make("path", { d: outline(own, found), class: `explorer-region ${kind(region)}`, "data-noise": region }));
     const line = explorer.level(setting, CELLS);
     found.plot.append(make("path", { d: path(line.map(({ dim, samples }) => [found.x(dim), found.y(samples)])), class: "explorer-level" }));
     const names = lineNames(line, found);
@@ -96,6 +96,7 @@
     const item = (region, words) => {
       const swatch = Object.assign(document.createElement("i"), { className: `explorer-swatch ${kind(region)}` });
       const found = document.createElement("li");
+      found.dataset.noise = region;
       found.append(swatch, ` ${region}: ${words}`);
       return found;
     };
@@ -185,7 +186,7 @@
       listen(known, state);
       if (held) known.dot.focus();
       document.getElementById("explorer-map-words").textContent = words(known);
-      document.getElementById("explorer-map-key").textContent = setting.width === null && setting.learner !== "trained"
+      document.getElementById("explorer-map-key").textContent = setting.width === null && setting.learner !== "trained" && setting.value_steps === 1
         ? "the noise that costs most accuracy there" : "what most lost facts are there";
       legend(known);
     }

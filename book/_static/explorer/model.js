@@ -75,20 +75,44 @@
     return sliced.tables;
   }
 
+  const keyOf = ({ vocab, seq_len, dim, samples, trigger_in_values, width = null, activation, learner, value_steps = 1 }) =>
+    [vocab, seq_len, dim, samples, trigger_in_values, width, width && activation, learner === "trained", value_steps].join();
+
+  // Of the settings to start from numbers are exact.
+  const exact = (setting) => {
+    explorer.exact ??= new Map(explorer.data.exact.map(({ at, shares }) => [keyOf(at), shares]));
+    return Number.isInteger(setting.samples) && explorer.exact.get(keyOf(setting));
+  };
+
+  // After more value steps, at the best rate: what these add to the recall of one where attention has located the token.
+  function later({ accuracy, lock_on, recall }, { vocab, dim, samples, value_steps }) {
+    const place = [vocab, dim ** 2 / (vocab * Math.log(vocab)), samples * lock_on / vocab].map(Math.log);
+    const gain = explorer.interpolate(explorer.steps, place)[`after ${value_steps}`];
+    const more = (share) => unlog(Math.log(-Math.log1p(-Math.min(share, 1 - 1e-9))) + gain);
+    const reached = lock_on * more(accuracy / lock_on);
+    return { accuracy: reached, lock_on, recall: Math.max(reached, more(recall)), phase: null, without: null };
+  }
+
   // Predictions at sizes inside the table; `phase` is null where the table does not know what binds.
   explorer.predict = function (setting) {
-    if (setting.learner === "trained") return named(explorer.predictTrained(setting), setting);
+    const found = tabulated(setting), shares = exact(setting);
+    return named(shares ? { ...found, ...shares } : found, setting);
+  };
+
+  function tabulated(setting) {
+    if (setting.learner === "trained") return explorer.predictTrained(setting);
     const tables = tablesOf(setting), point = [Math.log(setting.dim), Math.log(setting.samples / setting.vocab)];
-    if (setting.width !== null) return named({ ...explorer.withNeurons(tables, setting), phase: null, without: null }, setting);
+    if (setting.width !== null) return { ...explorer.withNeurons(tables, setting), phase: null, without: null };
     const main = explorer.interpolate(tables.main, point);
     // The table holds lock-on, answers where it locked on, and recall less what lock-on gives.
     const lockOn = unlog(main.lock_on);
     const recall = unlog(main.recalled + Math.log(lockOn)); // in no prediction below accuracy, but where splines meet
     const found = { accuracy: Math.min(lockOn * unlog(main.answered), recall), lock_on: lockOn, recall };
+    if (setting.value_steps > 1) return later(found, setting);
     const gains = Object.entries(explorer.interpolate(tables.without, point));
     const [phase, gain] = gains.reduce((best, next) => (next[1] > best[1] ? next : best));
-    return named({ ...found, phase, without: unlog(Math.log(-Math.log1p(-found.accuracy)) + gain) }, setting);
-  };
+    return { ...found, phase, without: unlog(Math.log(-Math.log1p(-found.accuracy)) + gain) };
+  }
 
   // A prediction with the region of the map that it lies in.
   function named(found, setting) {
