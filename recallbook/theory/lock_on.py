@@ -169,20 +169,20 @@ def lock_given(
     beaten: Callable[[Array, Array], tuple[Array, Array]] | None = None,
     nodes: Array = NODES,
 ) -> Lock:
-    r"""Lock-on of every point at these scores, $\Phi(\xi+r)^K$ with the law of scores for $\Phi$
-    (eq-lock-on, chapter 5).
+    r"""Lock-on of every point at these scores, $\Phi(\xi+r)^{L-1}$ with the law of scores for
+    $\Phi$ (eq-lock-on, chapter 5).
 
     ``beaten`` turns the log chances that a random token scores less than the point's own one and
     than those at ``nodes`` with the trigger on them, into chances that all others of a sequence do;
     without it, where tokens are drawn."""
     r = scores.trigger / np.sqrt(scores.variance)
-    # only distinct tokens compete: a sequence of L tokens repeats some
-    K = setting.vocab * -math.expm1((setting.seq_len - 1) * math.log1p(-1 / setting.vocab))
+    # for L - 1: only distinct tokens compete, and a sequence repeats some
+    others = setting.vocab * -math.expm1((setting.seq_len - 1) * math.log1p(-1 / setting.vocab))
     law = StandardLaw(scores.skew, setting.dim if setting.law.geometry == "spherical" else None)
     xi, drawn = law.quantile(normal("own")), law.quantile(nodes, column=True)
     below = law.log_below(xi + r), law.log_below(drawn + r[:, None], column=True)
-    decoys = K / setting.vocab * np.exp((K - 1) * law.log_below(xi)) * ndtr(xi - r)
-    token, draw = beaten(*below) if beaten else (np.exp(K * below[0]), np.exp(K * below[1]))
+    decoys = others / setting.vocab * np.exp((others - 1) * law.log_below(xi)) * ndtr(xi - r)
+    token, draw = beaten(*below) if beaten else (np.exp(others * below[0]), np.exp(others * below[1]))
     return Lock(token, draw, decoys)
 
 
