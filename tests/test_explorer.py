@@ -297,16 +297,6 @@ def test_arrow_keys_move_every_size_by_one_at_least(page):
 
 
 @in_chromium
-def test_sliders_come_back_to_their_start(page):
-    shown(page)
-    for bar in page.locator("input[data-size]").all():
-        start = int(bar.input_value())
-        bar.fill(str(start + 90))
-        bar.fill(str(start + 3))
-    assert RUNNING.items() >= {name: value(page, name) for name in SPAN}.items()
-
-
-@in_chromium
 def test_the_keyboard_is_enough(page):
     press = page.keyboard.press
     shown(page)
@@ -528,21 +518,6 @@ def test_copied_code_gives_what_is_shown(page, capsys):
         assert namespace["setting"] == of.Sizes(**{**RUNNING, **change}).setting
         printed = capsys.readouterr().out.split()
         assert float(printed[0]) == pytest.approx(float(found["accuracy"]), abs=CLOSE_MLP)
-
-
-@in_chromium
-def test_complaints_are_accessible_too(html, page):
-    tab = browsing.Tab(page.context)
-    other = tab.open(
-        (html.resolve() / "book/explorer.html").as_uri() + "#vocab=x&dim=2000&seq_len=3000&width=9"
-    )
-    other.wait_for_selector("#explorer-page[data-ready]")
-    assert "whole number" in other.inner_text("#explorer-vocab-problem")
-    other.add_script_tag(path=browsing.AXE)
-    for look in ("phone", "dark", "desktop"):
-        tab.put_on(look)
-        assert other.evaluate(browsing.VIOLATIONS, browsing.AXE_OPTIONS[look]) == [], look
-    other.close()
 
 
 @in_chromium
