@@ -573,11 +573,11 @@ def frequent(page, exponent, bias):
 
 
 MOVING = [  # chapter, figure, its numbers, two places of its sliders
-    ("05_when_attention_locks_on", lock_on, [2048, 128, 96, 256], [256, 8, 24, 64]),
-    ("02_embeddings_that_interfere", memory, [256, 96], [777, 32]),
-    ("09_does_it_multiply", product, [8, 56], [8, 512]),
-    ("07_the_mlp_as_memory", neurons, ["he3", 512], ["he2", 64]),
-    ("11_when_facts_are_not_equal", frequent, [1, "none"], [0.5, "trained"]),
+    ("05_when_attention_locks_on", lock_on, [[2048, 128, 96, 256], [256, 8, 24, 64]]),
+    ("02_embeddings_that_interfere", memory, [[256, 96], [777, 32]]),
+    ("09_does_it_multiply", product, [[8, 56], [8, 512]]),
+    ("07_the_mlp_as_memory", neurons, [["he3", 512], ["he2", 64]]),
+    ("11_when_facts_are_not_equal", frequent, [[1, "none"], [0.5, "trained"]]),
 ]
 AT = """([name, places]) => { const {sliders, numbers} = moves.figures[name], letters = Object.keys(sliders);
   return places.map(place => numbers(Object.fromEntries(letters.map((letter, i) => [letter, place[i]]))));
@@ -585,14 +585,11 @@ AT = """([name, places]) => { const {sliders, numbers} = moves.figures[name], le
 
 
 @in_chromium
-@pytest.mark.parametrize(("chapter", "numbers", "first", "second"), MOVING)
-def test_a_figure_moves_and_says_what_the_package_does(
-    html, browser, chapter, numbers, first, second
-):
+@pytest.mark.parametrize(("chapter", "numbers", "places"), MOVING)
+def test_a_figure_moves_and_says_what_the_package_does(html, browser, chapter, numbers, places):
     with browser.new_context(**browsing.LOOKS["phone"]) as context:
         tab = browsing.Tab(context)
         page = tab.open((html.resolve() / f"notebooks/{chapter}.html").as_uri())
-        places = [first, second]
         for place, found in zip(
             places, page.evaluate(AT, [numbers.__name__.replace("_", "-"), places]), strict=True
         ):
