@@ -57,7 +57,13 @@ def row(at: rb.Setting) -> dict[str, Any]:
     rates = [x * math.log(at.vocab) for x in between.RATES]
     found = [between.outcomes(at, rate, STEPS[-1])[np.array(STEPS) - 1, 2] for rate in rates]
     one = rb.predict(at, warn=False).recall
-    return {"V": at.vocab, "d": at.dim, "N": at.samples, "one": one, "more": np.max(found, 0).tolist()}
+    return {
+        "V": at.vocab,
+        "d": at.dim,
+        "N": at.samples,
+        "one": one,
+        "more": np.max(found, 0).tolist(),
+    }
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
@@ -105,8 +111,10 @@ def exact(preset: dict[str, Any]) -> dict[str, Any]:
     sizes = {name: value for name, value in at.items() if name not in ("learner", "value_steps")}
     there, steps = rb.Setting(**sizes), at.get("value_steps", 1)
     trained = "learner" in at
-    found = rb.predict_trained(there, warn=False) if trained else rb.predict(
-        there, value_steps=steps, warn=False
+    found = (
+        rb.predict_trained(there, warn=False)
+        if trained
+        else rb.predict(there, value_steps=steps, warn=False)
     )
     shares = {name: getattr(found, name) for name in table.QUANTITIES}
     if steps == 1 and not trained and there.width is None:
@@ -125,7 +133,9 @@ def script(every: list[dict[str, Any]]) -> str:
     """The file's text."""
     entries = {"steps": gains(every), "exact": [*map(exact, PRESETS)], "mathml": formulas()}
     content = json.dumps(entries, ensure_ascii=False)
-    return f"// Written by book/explorer_steps.py.\nObject.assign(window.explorer.data, {content});\n"
+    return (
+        f"// Written by book/explorer_steps.py.\nObject.assign(window.explorer.data, {content});\n"
+    )
 
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
-"""The picture of *Laws at a glance*, of the landing page and of README: N against the dimension, for
-three lengths."""
+"""The pictures of *Laws at a glance*, of the landing page and of README: N against the dimension, for
+three lengths, the wall, and the capacity."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import laws_steps as steps
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
 
 import recallbook as rb
 from recallbook_studies import plotting
@@ -33,39 +35,58 @@ def critical(seq_len: int, trigger_in_values: bool, dims: np.ndarray) -> np.ndar
     return np.array([rb.critical_samples(dim=int(dim), **fixed) for dim in dims])
 
 
-def draw(file: Path, cases: tuple[bool, ...]) -> None:
-    """Draw the predicted N against d, without and with the trigger in the values, and name its
-    parts."""
+def draw_laws(file: Path) -> None:
+    """Draw the predicted N against d, without and with the trigger in the values."""
     plotting.use_style()
-    size = (4.8, 3.6 * len(cases))
-    fig, axes = plt.subplots(len(cases), 1, figsize=size, sharex=True, squeeze=False)
-    for ax, marked in zip(axes.flat, cases, strict=True):
-        wall = least_dim(CARTOON["vocab"], 0.9, trigger_in_values=marked)
-        near = wall * np.array([1.02, 1.04, 1.08, 1.15])
-        dims = np.unique(
-            [*near.astype(int), *np.geomspace(1.25 * wall, LONGEST_DIM, 18).astype(int)]
-        )
-        for seq_len, colour in zip(LENGTHS, SHADES, strict=True):
-            needed = critical(seq_len, marked, dims)
-            style = {"color": colour, "linewidth": 3.5 - LENGTHS.index(seq_len)}
-            ax.plot(dims, needed, label=f"$L={seq_len}$", **style)
-        ax.axvspan(150, wall, color=plotting.COLOUR_OF["interference"], alpha=0.15)
-        middle = {"va": "center", "ha": "center"}
-        ax.text((150 * wall) ** 0.5, 2e5, "wall:\nno $N$ is\nenough", **middle)
-        for word, dim, samples in WORDS[marked]:
-            ax.text(dim, samples, word, va="center")
-        ax.set(
-            xscale="log",
-            yscale="log",
-            ylabel="training sequences $N$",
-            ylim=(4e3, 6e6),
-            xlim=(150, LONGEST_DIM),
-        )
-        title = ("trigger out of the values", "trigger in the values")[marked]
-        ax.set_title(title if len(cases) > 1 else "")
-        ax.legend(loc="upper right", frameon=False)
-    axes[-1, 0].set_xlabel("dimension $d$")
+    fig, axes = plt.subplots(2, 1, figsize=(4.8, 7.2), sharex=True)
+    for ax, marked in zip(axes, (False, True), strict=True):
+        _draw_samples(ax, marked)
+        ax.set_title(("trigger out of the values", "trigger in the values")[marked])
+    axes[-1].set_xlabel("dimension $d$")
     file.write_text(plotting.svg(fig), encoding="utf-8")
+
+
+def draw_idea(file: Path) -> None:
+    """Draw the predicted N against d without the trigger in the values, and below it the wall
+    against V, after one value step and after many."""
+    plotting.use_style()
+    fig, (ax, below) = plt.subplots(2, 1, figsize=(4.8, 6.4), height_ratios=(3.6, 2.6))
+    _draw_samples(ax, False)
+    moved = steps.wall(CARTOON["vocab"], steps.MANY)
+    ax.axvline(moved, ymax=0.45, color=plotting.COLOUR_OF["interference"], linestyle="--")
+    ax.text(1.04 * moved, 5e3, "sixteen steps", rotation=90, va="bottom")
+    ax.set_xlabel("dimension $d$")
+    known = steps.constants().unstack()
+    unit = known.index * np.log(known.index)
+    for count, colour, name in ((1, SHADES[2], "one step"), (steps.MANY, SHADES[0], "sixteen")):
+        below.plot(known.index, (known["predicted", count] * unit) ** 0.5, color=colour, label=name)
+        below.plot(known.index, (known["simulated", count] * unit) ** 0.5, "o", color=colour)
+    below.set(xscale="log", yscale="log", xlabel="facts $V$", ylabel="wall: least $d$")
+    ticks = known.index[known.index.isin([2**k for k in range(7, 15, 2)])]
+    below.set_xticks(ticks, [f"{vocab:,}" for vocab in ticks])
+    below.set_yticks((30, 100, 300), ("30", "100", "300"))
+    below.minorticks_off()
+    below.legend(loc="upper left", frameon=False)
+    file.write_text(plotting.svg(fig), encoding="utf-8")
+
+
+def _draw_samples(ax: Axes, marked: bool) -> None:
+    """Draw N against d for three lengths, the wall and the names of the parts."""
+    wall = least_dim(CARTOON["vocab"], 0.9, trigger_in_values=marked)
+    near = wall * np.array([1.02, 1.04, 1.08, 1.15])
+    dims = np.unique([*near.astype(int), *np.geomspace(1.25 * wall, LONGEST_DIM, 18).astype(int)])
+    for seq_len, colour in zip(LENGTHS, SHADES, strict=True):
+        needed = critical(seq_len, marked, dims)
+        style = {"color": colour, "linewidth": 3.5 - LENGTHS.index(seq_len)}
+        ax.plot(dims, needed, label=f"$L={seq_len}$", **style)
+    ax.axvspan(150, wall, color=plotting.COLOUR_OF["interference"], alpha=0.15)
+    middle = {"va": "center", "ha": "center"}
+    ax.text((150 * wall) ** 0.5, 2e5, "wall:\nno $N$ is\nenough", **middle)
+    for word, dim, samples in WORDS[marked]:
+        ax.text(dim, samples, word, va="center")
+    ax.set(xscale="log", yscale="log", ylabel="training sequences $N$")
+    ax.set(xlim=(150, LONGEST_DIM), ylim=(4e3, 6e6))
+    ax.legend(loc="upper right", frameon=False)
 
 
 def draw_capacity(file: Path) -> None:

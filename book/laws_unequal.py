@@ -3,19 +3,17 @@ book/laws.md.in."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import pandas as pd
 import sympy as sp
-from laws_text import RUNNING, predicted, table
+from laws_text import predicted, table
 
 import recallbook as rb
 from recallbook.setting import fact_frequencies
 from recallbook.theory.symbolic.expressions import d
-from recallbook_studies.ch11 import error_sizes, rare_facts, real_tables, remedies, thresholds
+from recallbook_studies.ch11 import rare_facts, real_tables, remedies, thresholds
 from recallbook_studies.ch11.breaking import critical_zipf
-from recallbook_studies.ch12 import between_sizes, trained_map
 
 UNEQUAL = rb.Setting(vocab=256, seq_len=16, dim=128, samples=4096, trigger_in_values=False, zipf=1)
 MENDED = {
@@ -24,15 +22,10 @@ MENDED = {
     "inverse loss weights": {"loss_weights": "inverse"},
     "balanced batches": {"balanced": True},
 }
-STRUCTURE, SHAPED_DIM = (
-    "power_law(0.5)",
-    151,
-)  # about as many effective dimensions as the running setting has
 
 
 def unequal() -> dict[str, str]:
-    """Facts that are not equal: where lock-on breaks, what mends it, and embeddings with a
-    structure."""
+    """Facts that are not equal: where lock-on breaks, what mends it."""
     rows = []
     for name, choice in MENDED.items():
         here = replace(UNEQUAL, **choice)
@@ -46,35 +39,12 @@ def unequal() -> dict[str, str]:
                 ),
             )
         )
-    steep = [
-        predicted(
-            replace(UNEQUAL, zipf=1.5, samples=factor * UNEQUAL.samples, **MENDED[name])
-        ).lock_on
-        for name, factor in (
-            ("inverse loss weights", 1),
-            ("inverse loss weights", 4),
-            ("balanced batches", 1),
-        )
-    ]
-    shaped = replace(RUNNING, dim=SHAPED_DIM, embeddings=STRUCTURE)
-    found, wide = predicted(shaped), {"samples": 64 * RUNNING.vocab, "seq_len": UNEQUAL.seq_len}
     return {
         **rare(),
         **breaking(),
-        **trained(),
         **real(),
         "top load": f"{UNEQUAL.seq_len * fact_frequencies(UNEQUAL)[0]:.1f}",
         "mended": table(("Predicted", "lock-on", "accuracy", "recall", "accuracy, $4N$"), rows),
-        "structure": STRUCTURE,
-        "shaped dim": str(SHAPED_DIM),
-        "effective": f"{1 / shaped.law.trace(2, shaped.dim):.0f}",
-        "structured recall": f"{predicted(replace(shaped, **wide)).recall:.2f}",
-        "isotropic recall": f"{predicted(replace(RUNNING, **wide)).recall:.2f}",
-        "structured lock": f"{found.lock_on:.1f}",  # its standard error over draws is 0.03
-        **{
-            f"steep {case}": f"{lock:.1f}"
-            for case, lock in zip(("few", "many", "balanced"), steep, strict=True)
-        },
     }
 
 
@@ -91,24 +61,6 @@ def real() -> dict[str, str]:
         found[f"{name} whitened"] = f"{shown.loc[(name, 'whitened'), 'accuracy']:.2f}"
         found[f"{name} accuracy"] = f"{shown.loc[(name, 'none'), 'accuracy']:.2f}"
     return found
-
-
-def trained() -> dict[str, str]:
-    """How far predictions for training to the end are off, with a warning and without, and the wall
-    after several value steps."""
-    found = trained_map.load()
-    off = (found["predicted_accuracy"] - found["accuracy"]).abs()
-    sure, doubted = off.groupby(found["doubted"]).quantile(0.9)
-    unit = 512 * math.log(512)
-    few = between_sizes.load().query("vocab == 512")
-    least = {k: between_sizes.least_dims(few, k) for k in between_sizes.STEPS}
-    return {
-        **{f"steps {k}": f"{at.simulated**2 / unit:.1f}" for k, at in least.items()},
-        "predicted 16": f"{least[16].predicted ** 2 / unit:.1f}",
-        "trained settings": str(len(found)),
-        "trained sure": f"{sure:.2f}",
-        "trained doubted": f"{doubted:.2f}",
-    }
 
 
 def breaking() -> dict[str, str]:
@@ -138,19 +90,11 @@ def rare() -> dict[str, str]:
     """Error against N and d under Zipf's law: formulas, and what the committed sweep measured of
     them."""
     frame = rb.load_results("zipf_error")
-    last = frame["samples"] == frame["samples"].max()
-    slopes = [
-        error_sizes.slope(
-            frame[last & (frame["loss_weights"] == "equal") & (frame["zipf"] == exponent)], "dim"
-        )
-        for exponent in error_sizes.EXPONENTS
-    ]
     few = frame.query("zipf == 1.5 and dim == 32 and loss_weights == 'inverse'")
     errors = 1 - few.groupby("samples")["accuracy"].mean()
     floor = rare_facts.floor_law()
     return {
         "uncovered": sp.latex(rare_facts.uncovered_law(), fold_short_frac=True),
         "floor": sp.latex(sp.simplify(floor / floor.subs(d, 1))),
-        "floor slopes": " and ".join(f"$d^{{{found.mean:.2f}}}$" for found in slopes),
         "crowded": f"{errors.iloc[0]:.2f} at $N={errors.index[0]}$, {errors.iloc[-1]:.2f} at {errors.index[-1]}",
     }

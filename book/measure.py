@@ -21,7 +21,7 @@ from bs4 import BeautifulSoup
 ROOT = Path(__file__).resolve().parents[1]
 HIDDEN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 EXERCISES = re.compile(r"(?ms)^:::\{(?:exercise|solution)\}.*?^:::$")
-NO_WORDS = ".math, table, figure, .cell, .model-figure, .stepper-text, .headerlink, script, style, svg, form"
+NO_WORDS = ".math, table, figure, pre, .cell, .model-figure, .stepper-text, .headerlink, script, style, svg, form"
 FOLDED = ".dropdown > :not(.admonition-title), details > :not(summary)"
 WINDOW = {"width": 1440, "height": 900}
 PATIENCE = 120_000  # milliseconds: a busy machine is no fault of the page
@@ -42,6 +42,17 @@ class Page:
 def words(text):
     """Words of a text as a reader counts them: what has a letter or a digit."""
     return len(re.findall(r"\S*\w\S*", text))
+
+
+def looked_up(name):
+    """Whether a page is of the API reference, which is looked up and not read."""
+    return name.startswith("book/api")
+
+
+def sources(root=ROOT):
+    """Notebooks and pages of the book by name, as they are built."""
+    paths = sorted([*(root / "notebooks").glob("*.ipynb"), *(root / "book").rglob("*.md")])
+    return {path.relative_to(root).with_suffix("").as_posix(): path for path in paths}
 
 
 def page(source):
@@ -139,6 +150,7 @@ LETTER = re.compile(
     rf"(?:\\(?:{'|'.join(GREEK.split())})(?![A-Za-z])|(?<![\\A-Za-z])[A-Za-z](?![A-Za-z]))"
     r"\}?'?(?:_(?:\{(?:[^{}]|\{[^{}]*\})*\}|\\[A-Za-z]+|\w))?"
 )
+DROPDOWN = re.compile(r"(?ms)^(:{3,})\{[^\n]*\n(?:^:\w[^\n]*\n)*?^:class: dropdown$.*?^\1$")
 WORDS = r"\\(?:text\w*|mathrm|operatorname\*?|begin|end|label|tag|href|ref)\s*\{[^{}]*\}|\\(?:mathbb|rm)\s*\w+"
 # Indices, arguments, and what mathematics calls so everywhere.
 EVERYWHERE = {*"abcdeijklnpstuvxyzABI", r"\pi", r"\Phi", r"\phi", r"\ell"}
@@ -167,26 +179,36 @@ def registry(root=ROOT):
                     yield letter, rest[0], home.rpartition("/")[2]
 
 
+def chapters(root=ROOT):
+    """By chapter the letters that stand open, and all of them."""
+    for path in sorted((root / "notebooks").glob("[01]*.ipynb")):
+        cells = nbformat.read(path, as_version=4).cells
+        text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+        shown = DROPDOWN.sub("", text.partition("## Exercises")[0])
+        yield path.stem, *(set().union(*map(letters_of, formulas(one))) for one in (shown, text))
+
+
 def second_meanings(root=ROOT):
-    """Homes and meanings of each letter that has two in the main line, which is the chapters."""
+    """Homes and meanings of each letter that has two in the main line of the chapters."""
+    shown = {name: letters for name, letters, _ in chapters(root)}
     rows = {}
     for letter, meaning, home in registry(root):
-        if home == "" or (home[:1].isdigit() and "as in chapter" not in meaning):
+        if not home or (letter in shown.get(home, ()) and "as in chapter" not in meaning):
             rows.setdefault(letter, {})[home] = meaning
     return {letter: found for letter, found in rows.items() if len(found) > 1}
 
 
 def strangers(root=ROOT):
     """By chapter its letters that the notation does not have, for the whole book or the chapter."""
-    known, found = list(registry(root)), {}
-    for path in sorted((root / "notebooks").glob("[01]*.ipynb")):
-        homes = {"", path.stem}
-        notebook = nbformat.read(path, as_version=4)
-        text = "\n".join(c.source for c in notebook.cells if c.cell_type == "markdown")
-        used = set().union(*map(letters_of, formulas(text)))
-        used -= {letter for letter, _, home in known if home in homes}
-        found[path.stem[:2]] = {one for one in used if one.rstrip("'") not in EVERYWHERE}
-    return found
+    known = list(registry(root))
+    return {
+        name: {
+            one
+            for one in used - {letter for letter, _, home in known if home in ("", name)}
+            if one.rstrip("'") not in EVERYWHERE
+        }
+        for name, _, used in chapters(root)
+    }
 
 
 # the height of the page, and how far down its first picture is (0: there is none)
@@ -213,9 +235,7 @@ def heights(browser, addresses):
 
 def main(root=ROOT):
     folder = root / "_build" / "html"
-    paths = sorted([*(root / "notebooks").glob("*.ipynb"), *(root / "book").rglob("*.md")])
-    names = [path.relative_to(root).with_suffix("").as_posix() for path in paths]
-    built = {name: path for name in names if (path := folder / f"{name}.html").exists()}
+    built = {name: path for name in sources(root) if (path := folder / f"{name}.html").exists()}
     addresses = {name: path.resolve().as_uri() for name, path in built.items()}
     found = {}
     if chromium := built and (shutil.which("chromium") or shutil.which("google-chrome")):
@@ -228,17 +248,19 @@ def main(root=ROOT):
     line = "{:45} {:>6} {:>6} {:>7} {:>6} {:>7} {:>7} {:>5} {:>5} {:>6} {:>7}"
     heads = "page words folded longest tables figures letters code open pixels picture"
     print(line.format(*heads.split()))
-    total = [0, 0]
-    for path, name in zip(paths, names, strict=True):
+    total = {True: [0, 0], False: [0, 0]}  # of the API reference, and of what is read
+    for name, path in sources(root).items():
         seen = page(built[name].read_text("utf-8")) if name in built else Page(0, 0, [], 0, 0, [])
-        total = [total[0] + seen.open_words, total[1] + seen.folded_words]
+        kind = total[looked_up(name)]
+        kind[:] = kind[0] + seen.open_words, kind[1] + seen.folded_words
         code = code_lines(nbformat.read(path, 4)) if path.suffix == ".ipynb" else ("", "")
         longest = words(seen.paragraphs[0]) if seen.paragraphs else 0
         row = seen.open_words, seen.folded_words, longest, seen.tables, seen.figures
         size = found.get(addresses.get(name), ("", ""))
         print(line.format(name, *row, len(seen.letters), *code, *size))
-    print(f"all: {sum(total):,} words, {total[0]:,} of them open", end="; ")
-    print(f"old count: {sum(map(old_count, paths)):,}")
+    print("open {:,} words, folded {:,};".format(*total[False]), end=" ")
+    print("API reference {:,}, folded {:,};".format(*total[True]), end=" ")
+    print(f"old count: {sum(map(old_count, sources(root).values())):,}")
 
 
 if __name__ == "__main__":

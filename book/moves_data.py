@@ -108,7 +108,9 @@ def frequent() -> dict[str, Any]:
     return {
         "alpha": EXPONENTS,
         "rank": RANKS,
-        "scores": {b: [np.round(token_scores(*x), 3).tolist() for x in xs] for b, xs in every.items()},
+        "scores": {
+            b: [np.round(token_scores(*x), 3).tolist() for x in xs] for b, xs in every.items()
+        },
         "lock_on": {
             b: [round(rb.predict(zipf(*x), warn=False).lock_on, 4) for x in xs]
             for b, xs in every.items()

@@ -1,18 +1,16 @@
 r"""Critical numbers of sequences, where a mean over seeds crosses a level, and the exponents with
 which they grow.
 
-One is found by bisection on paired draws (:func:`critical_size`), or read off a grid
-(:func:`critical_table`). Seeds are the only independent draws, so every interval resamples whole
-seeds."""
+Read off a grid (:func:`critical_table`), or predicted. Seeds are the only independent draws, so every
+interval resamples whole seeds."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import partial
-from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,61 +22,10 @@ from recallbook.setting import Setting
 from recallbook.theory.prediction import predict, predicted_lock_on
 from recallbook.theory.search import bracket
 from recallbook.theory.symbolic.expressions import Array
-from recallbook.training.simulation import simulate
 from recallbook_studies.intervals import crossing, curves, log_crossing
 
 RESAMPLES = 400
-LARGEST, LARGEST_PREDICTED = 2**20, 2**27
-
-
-class Critical(NamedTuple):
-    """A critical size, interpolated between two tried ones on the logarithmic scale.
-
-    Infinite if even the largest falls short; ``low`` is 0 if the smallest is enough."""
-
-    size: float
-    low: float
-    high: float
-
-
-def critical_size(
-    setting: Setting,
-    outcome: str = "lock_on",
-    level: float = 0.5,
-    seeds: Iterable[int] = range(10),
-    *,
-    test_samples: int = 4000,
-) -> Critical:
-    r"""Number of sequences at which the mean outcome over seeds reaches a level, by bracketing and
-    bisection on paired draws.
-
-    From the setting's own N, doubled or halved until two lie on different sides of the level; then
-    bisected until they differ by a tenth.
-
-    Parameters
-    ----------
-    setting : Setting
-        Everything else, and where to start.
-    outcome : str
-        ``"accuracy"``, ``"lock_on"`` or ``"recall"``.
-    level : float
-        Between 0.005 and 0.995.
-    seeds, test_samples
-        As in :func:`recallbook.simulate`.
-
-    Raises
-    ------
-    ValueError
-        If there is no seed.
-    """
-    seeds = list(seeds)
-
-    def mean(size: int) -> float:
-        at = replace(setting, samples=size)
-        draws = (simulate(at, seed, test_samples=test_samples) for seed in seeds)
-        return fmean(getattr(draw, outcome) for draw in draws)
-
-    return _crossing(mean, level, setting.samples, tolerance=0.1, largest=LARGEST)
+LARGEST = 2**27
 
 
 def predicted_size(setting: Setting, outcome: str = "lock_on", level: float = 0.5) -> float:
@@ -89,28 +36,21 @@ def predicted_size(setting: Setting, outcome: str = "lock_on", level: float = 0.
     Warnings that a size is outside the range where predictions were checked are not shown: the
     search goes there."""
 
-    def mean(size: int) -> float:
-        at = replace(setting, samples=size)
-        if outcome == "lock_on":
-            return predicted_lock_on(at, warn=False)
-        return float(getattr(predict(at, warn=False), outcome))
-
-    start = setting.samples
-    return _crossing(mean, level, start, tolerance=0.01, largest=LARGEST_PREDICTED).size
-
-
-def _crossing(mean: Callable[[int], float], level: float, start: int, **search: Any) -> Critical:
     found: dict[float, float] = {}
 
     def reached(size: int) -> bool:
-        found[size] = mean(size)
+        at = replace(setting, samples=size)
+        if outcome == "lock_on":
+            found[size] = predicted_lock_on(at, warn=False)
+        else:
+            found[size] = float(getattr(predict(at, warn=False), outcome))
         return found[size] >= level
 
-    low, high = bracket(reached, start, logarithmic=True, **search)
+    low, high = bracket(reached, setting.samples, tolerance=0.01, largest=LARGEST, logarithmic=True)
     if low == 0 or high == math.inf:
-        return Critical(high, float(low), float(high))
+        return float(high)
     share = (level - found[low]) / (found[high] - found[low])
-    return Critical(low * (high / low) ** share, float(low), float(high))
+    return float(low * (high / low) ** share)
 
 
 def _bootstrap(statistic: Callable[[Any], Any], seeds: int) -> tuple[Array, Array]:

@@ -13,11 +13,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-import numpy as np
 import sympy as sp
-from numpy.polynomial.hermite_e import hermegauss
-from scipy.optimize import brentq
-from scipy.special import log_ndtr
 
 from recallbook.arguments import LARGEST_SIZE
 from recallbook.setting import Setting
@@ -124,22 +120,6 @@ def samples(trigger_in_values: bool) -> dict[str, sp.Expr]:
     return {**laws, "label frequencies": label_frequencies()} if trigger_in_values else laws
 
 
-NODES, WEIGHTS = hermegauss(64)
-WEIGHTS = WEIGHTS / WEIGHTS.sum()
-WIDEST_RATIO = 40.0
-
-
-def lock_on_at(ratio: float, others: float) -> float:
-    r"""$\mathbb E\,\Phi(g+r)^K$: normal scores, $K$ other tokens, $g$ the informative token's own
-    score."""
-    return float(WEIGHTS @ np.exp(others * log_ndtr(NODES + ratio)))
-
-
-def ratio_for(share: float, others: float) -> float:
-    r"""The ratio $r$ at which :func:`lock_on_at` is ``share``, a number between chance and 1."""
-    return float(brentq(lambda ratio: lock_on_at(ratio, others) - share, 0, WIDEST_RATIO))
-
-
 @cache
 def random_dim(setting: Setting, accuracy: float) -> int:
     """The dimension in which random embeddings of the setting's other sizes do as well: the
@@ -151,12 +131,20 @@ def random_dim(setting: Setting, accuracy: float) -> int:
     return int(bracket(reached, min(setting.dim, 16), smallest=2).high)
 
 
-def least_dim(vocab: int, accuracy: float, **setting: Any) -> int:
+def least_dim(
+    vocab: int,
+    accuracy: float,
+    *,
+    value_steps: int = 1,
+    rate: float | None = None,
+    **setting: Any,
+) -> int:
     """The smallest dimension whose predicted recall at perfect attention and unlimited N is this
-    accuracy."""
+    accuracy; to one part in a hundred after several value steps."""
 
     def reached(dim: int) -> bool:
         sizes = Setting(vocab=vocab, seq_len=1, dim=dim, samples=LARGEST_SIZE, **setting)
-        return predict(sizes, warn=False).recall >= accuracy
+        return predict(sizes, value_steps=value_steps, rate=rate, warn=False).recall >= accuracy
 
-    return int(bracket(reached, 16, smallest=2).high)
+    near = 0.01 if value_steps > 1 else 0.0
+    return int(bracket(reached, 16, smallest=2, tolerance=near).high)

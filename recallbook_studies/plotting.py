@@ -133,6 +133,18 @@ def plot_critical(ax: Axes, table: pd.DataFrame, along: str, by: str, unit: str)
     ax.legend(fontsize=9)
 
 
+def clouds(ax: Axes, rows: dict[str, tuple[Any, float]]) -> None:
+    """A row for each name, of what should win (large and coloured) and all that competes with it
+    (grey, at heights that mean nothing)."""
+    heights = np.random.default_rng(0)
+    for place, (others, right) in enumerate(rows.values()):
+        height = place + 0.7 * heights.random(len(others))
+        ax.scatter(others, height, s=8, color="gray", alpha=0.6)
+        ax.scatter(right, place + 0.35, s=60, color=COLOURS[1])
+    ax.set(yticks=np.arange(len(rows)) + 0.35, yticklabels=list(rows))
+    ax.invert_yaxis()
+
+
 def plain_ticks(ax: Axes, x: Any = None, y: Any = None) -> None:
     """Ticks at these values only, written as plain numbers: readable on short logarithmic axes."""
     for axis, values in ((ax.xaxis, x), (ax.yaxis, y)):

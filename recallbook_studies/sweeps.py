@@ -31,17 +31,15 @@ from recallbook_studies.ch11 import (
 )
 from recallbook_studies.ch12 import (
     between_map,
+    between_others,
     between_sizes,
     capacity,
-    minimisers,
     order,
     oscillation,
     runs,
-    scarce,
     sizes,
     trained_map,
     tuning,
-    unclean,
 )
 from recallbook_studies.explorer import cases, table as explorer
 from recallbook_studies.running.catalogue import RowTable, Sweep
@@ -174,12 +172,6 @@ ROW_TABLES: dict[str, RowTable] = {
         finish=error_map.finish,
         suffix=".parquet",
     ),
-    "fresh_coverage": RowTable(
-        "draws at new settings where coverage rules",
-        fresh_map.covered_keys,
-        fresh_map.covered_row,
-        ["place", "seed"],
-    ),
     "unequal_error_map": RowTable(
         "the map of errors with facts that are not equal",
         lambda: range(unequal_map.COUNT),
@@ -215,17 +207,8 @@ ROW_TABLES: dict[str, RowTable] = {
         suffix=".parquet",
         devices=True,
     ),
-    "survives_scarce": RowTable(
-        "more steps with fewer sequences than two for each fact",
-        scarce.keys,
-        scarce.row,
-        devices=True,
-    ),
-    "survives_unclean": RowTable(
-        "facts that are not clean, and other batches", unclean.keys, unclean.row, devices=True
-    ),
     "survives_order": RowTable(
-        "which comes first, lock-on or recall",
+        "when lock-on and recall come",
         order.keys,
         order.row,
         together=len(sizes.SEEDS),
@@ -238,13 +221,7 @@ ROW_TABLES: dict[str, RowTable] = {
         "how many facts a rung can hold",
         lambda: [c.key for c in capacity.cases()],
         capacity.row,
-        empty="bits error next next_error next_recall recall",
-    ),
-    "survives_minima": RowTable(
-        "the least cross-entropy of facts in one matrix, and what is predicted",
-        minimisers.keys,
-        minimisers.row,
-        empty="partial",
+        empty="error next next_error next_recall recall",
     ),
     "survives_map": RowTable(
         "predictions for training to the end against small random settings",
@@ -264,6 +241,15 @@ ROW_TABLES: dict[str, RowTable] = {
         between_sizes.keys,
         between_sizes.row,
         ["vocab", "dim", "unit"],
+        devices=True,
+    ),
+    "between_others": RowTable(
+        "several value steps under other conditions",
+        between_others.keys,
+        between_others.row,
+        ["kind", "dim", "share", "unit"],
+        empty="lock_on_1 lock_on_2 lock_on_4 lock_on_8 lock_on_16 least predicted recall_64"
+        " predicted_64 end",
     ),
     "explorer": RowTable(
         "the page on which a reader moves the sizes",

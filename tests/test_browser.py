@@ -120,7 +120,7 @@ LETTERS = """() => [...document.querySelectorAll('article figure img[src$=".svg"
 SMALLEST = 9  # pixels that a letter of a figure has on a phone
 BOX = "() => document.querySelector('.admonition.box')?.getBoundingClientRect().height ?? 0"
 # Boxes at the head of a chapter whose answers are too long for half a screen
-LONG_BOXES = {"notebooks/12_what_survives.html": 500}
+LONG_BOXES: dict[str, int] = {}
 HEIGHT = "() => document.querySelector('article, main, body').getBoundingClientRect().height"
 WEIGHT = """() => [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
   .reduce((sum, entry) => sum + entry.decodedBodySize, 0)"""
@@ -128,7 +128,6 @@ HEAVIEST = 2_500_000  # bytes that the first view of a page takes, uncompressed
 HEAVIER = {"book/explorer.html": 3_300_000}  # the table of its predictions is most of it
 TALLEST = 15_000  # pixels: a page is read, not scrolled
 LONGER = {
-    "notebooks/appendix_12_ladder.html": 19_000,
     "book/proofs.html": 25_000,
     "book/proofs_necessary.html": 18_500,
 }  # pages that are looked up: what left chapter 12, and proofs in full

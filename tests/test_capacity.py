@@ -29,6 +29,19 @@ def test_it_is_found_to_one_in_a_thousand():
     assert rb.capacity(**SIZES, embeddings="orthogonal", warn=False) == 62
 
 
+@pytest.mark.slow
+def test_more_facts_fit_after_several_value_steps():
+    steps = {"value_steps": 2, "rate": 5.0, "warn": False}
+    found = rb.capacity(**SIZES, **steps)
+    assert found > 1.4 * rb.capacity(**SIZES, warn=False)
+    at, beyond = (
+        rb.predict(rb.Setting(vocab=round(share * found), **SIZES), **steps).accuracy
+        for share in (1, 1.03)
+    )
+    assert at >= 0.9 > beyond
+    assert rb.capacity(64, 512, 32, **steps) == 0
+
+
 @pytest.mark.parametrize("index", range(40))
 @pytest.mark.slow
 def test_it_is_the_inverse_of_critical_samples(index):
@@ -56,6 +69,10 @@ def test_it_is_the_inverse_of_critical_samples(index):
         ({"zipf": 1.0}, "setting"),
         ({"embeddings": "low_rank(3)"}, "setting"),
         ({"samples": 0}, "samples"),
+        ({"value_steps": 0}, "value_steps"),
+        ({"value_steps": 2, "width": 9}, "width"),
+        ({"value_steps": 2, "zipf": 1.0}, "setting"),
+        ({"value_steps": 2, "samples": 10**6, "dim": 2000}, "vocab"),
         ({"dim": 2.0}, "dim"),
     ],
 )

@@ -154,6 +154,10 @@ OTHERS = {
         "confirmed": {"short": SIGNS, "long": SIGNS, "rung": SIGNS},
         "true only where": {"rung": row("seq_len", at(0.2))},
     },
+    "value-steps": {
+        "confirmed": {"powers": {1: at(1), 16: at(1)}},
+        "refuted": {"powers": {1: at(1), 16: at(0)}},
+    },
     "product-of-three": {
         "confirmed": {"ratio": at(1), "stored": 1.1},
         "refuted": {"misses": 0.6},
@@ -227,7 +231,7 @@ def test_a_part_asks_for_nothing_but_what_was_measured():
 
 # Of checks that take more than an instant to measure: chapter 10 and its appendix measure every
 # claim, and nbval compares what they print.
-QUICK = "more_data nearly_optimal mlps oscillation early_decides interference phase_diagram"
+QUICK = "more_data nearly_optimal mlps oscillation early_decides interference phase_diagram more_value_steps"
 
 
 @pytest.mark.parametrize(

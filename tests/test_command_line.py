@@ -322,6 +322,21 @@ def test_predict_says_what_the_package_says_of_any_setting(few_draws, capsys, se
         } == {None}
 
 
+def test_predict_searches_after_several_value_steps(capsys, monkeypatch):
+    asked = []
+    for name in ("critical_samples", "capacity"):
+        monkeypatch.setattr(predicting, name, lambda *one, **rest: asked.append((*one, rest)) or 77)
+    words = (
+        "predict --vocab 200 --samples 900 --seq-len 1 --dim 9 --value-steps 2 --rate 3 --search"
+    )
+    assert main([*words.split(), "--accuracy", "0.6"]) == 0
+    assert "accuracy 0.6: N = 77, or 77 facts" in capsys.readouterr().out
+    rest = asdict(rb.Setting(vocab=200, samples=900, seq_len=1, dim=9))
+    rest |= {"value_steps": 2, "rate": 3.0, "accuracy": 0.6, "warn": False}
+    size, facts = rest.pop("samples"), rest.pop("vocab")
+    assert asked == [(facts, rest), (size, rest)]
+
+
 def test_predict_searches_among_unequal_facts_when_asked(capsys, monkeypatch, few_draws):
     asked = []
     for name, found in {"phase": "coverage", "critical_samples": 96.0}.items():

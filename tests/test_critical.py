@@ -11,9 +11,8 @@ from scipy.special import expit
 from sized import sized
 
 import recallbook as rb
-from recallbook_studies import critical
+from recallbook.theory.search import bracket
 from recallbook_studies.critical import (
-    critical_size,
     critical_table,
     exponents,
     predicted_size,
@@ -102,21 +101,6 @@ def test_exponents_of_a_table_are_those_of_its_curves():
     assert table_exponents(table, by).to_dict() == pytest.approx({"dim": -1.2, "seq_len": 1.5})
 
 
-@pytest.mark.slow
-def test_a_search_agrees_with_the_committed_grid():
-    frame = rb.load_results("lock_on")
-    chosen = frame.query("vocab == 256 and seq_len == 64 and dim == 64 and not trigger_in_values")
-    grid = critical_table(chosen, ["dim"]).iloc[0]
-    setting = sized(256, 64, 64, 512)
-    found = critical_size(
-        setting, seeds=range(30), test_samples=4000
-    )  # the grid's own draws: no new scatter
-    assert found.size == pytest.approx(
-        grid["critical"], rel=0.12
-    )  # the search ends within a tenth, the grid in steps
-    assert grid["low"] < found.size < grid["high"]
-
-
 @pytest.mark.parametrize("level", [0.5, 0.9])
 def test_crossing_of_exact_curves(level):
     values, true = expit(1.7 * np.log(GRID / 300)), 300 * (level / (1 - level)) ** (1 / 1.7)
@@ -131,40 +115,20 @@ def test_crossing_between_points_and_outside_the_grid():
     assert crossing([1, 2, 4, 8], falls) == crossing([1, 2, 4, 8], level)
 
 
-SETTING = sized(64, 32, 16, 512)
-
-
-def test_a_search_is_of_paired_draws_and_ends_around_the_level():
-    found = critical_size(SETTING, seeds=range(4), test_samples=500)
-    assert found.low < found.size < found.high <= 1.1 * found.low
-    below, above = (
-        np.mean(
-            [
-                rb.simulate(replace(SETTING, samples=int(size)), seed, test_samples=500).lock_on
-                for seed in range(4)
-            ]
-        )
-        for size in (found.low, found.high)
-    )
-    assert below < 0.5 <= above
-
-
 @pytest.mark.parametrize(
     ("true", "start", "smallest", "largest"),
     [(300, 512, 1, 4096), (300, 3, 1, 4096), (3, 512, 1, 512), (77, 80, 70, 90)],
 )
 def test_bisection_finds_a_step(true, start, smallest, largest):
-    found = critical._crossing(
-        lambda size: float(size >= true), 0.5, start, smallest=smallest, largest=largest
-    )
-    assert (found.low, found.high) == (true - 1, true)
+    ends = {"smallest": smallest, "largest": largest}
+    found = bracket(lambda size: size >= true, start, logarithmic=True, **ends)
+    assert found == (true - 1, true)
 
 
 def test_bisection_at_the_ends():
     ends = {"smallest": 7, "largest": 1000, "tolerance": 0.1}
-    found = critical._crossing(lambda size: 0.2, 0.5, 100, **ends)
-    assert found == (math.inf, 1000, math.inf)
-    assert critical._crossing(lambda size: 0.9, 0.5, 100, **ends) == (7, 0, 7)
+    assert bracket(lambda size: False, 100, logarithmic=True, **ends) == (1000, math.inf)
+    assert bracket(lambda size: True, 100, logarithmic=True, **ends) == (0, 7)
 
 
 def test_predicted_sizes_are_where_predictions_cross():

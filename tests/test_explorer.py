@@ -594,11 +594,15 @@ def test_a_figure_moves_and_says_what_the_package_does(html, browser, chapter, n
             places, page.evaluate(AT, [numbers.__name__.replace("_", "-"), places]), strict=True
         ):
             right = numbers(page, *place)
-            assert {name: found[name] for name in right} == pytest.approx(right, abs=0.005, rel=0.001)
+            assert {name: found[name] for name in right} == pytest.approx(
+                right, abs=0.005, rel=0.001
+            )
         words = page.locator(".moves-words")
         before = words.inner_text()
         page.locator(".moves input").first.press("ArrowLeft")
         page.evaluate(browsing.SETTLE)
-        assert words.inner_text() != before and not page.locator("figure:has(.moves) img").is_visible()
+        assert (
+            words.inner_text() != before and not page.locator("figure:has(.moves) img").is_visible()
+        )
         page.get_by_role("button", name="As printed").click()
         assert page.locator("figure:has(.moves) img").is_visible() and not words.is_visible()

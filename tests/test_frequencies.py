@@ -2,7 +2,7 @@
 equal facts."""
 
 from dataclasses import replace
-from itertools import pairwise, product
+from itertools import product
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from recallbook.theory.symbolic import lock_terms
 from recallbook.theory.symbolic.expressions import L, N, V, d, numeric, power, q, tau, trace
 from recallbook.theory.values import effective_dim, sizes
 from recallbook_studies import laws
-from recallbook_studies.ch11 import breaking, error_sizes, rare_facts as rare, spectra
+from recallbook_studies.ch11 import breaking, error_sizes, rare_facts as rare
 from recallbook_studies.ch11.theory import unequal_terms as symbolic
 from recallbook_studies.ch11.theory.attention_vector import AttentionVector
 from recallbook_studies.ch11.theory.drawn_facts import drawn_facts
@@ -32,21 +32,6 @@ EQUAL = {
 }
 
 
-def centred_mean(products):
-    """A mean in which C = sum_x p_x z_x z_x' - b b' stands twice: ``products`` of the names of its
-    second places, which in b b' are other tokens than x and u of the first."""
-    return sp.expand(
-        sum(
-            (-1) ** (one + other)
-            * spectra.gaussian_mean(products("x" + one * "'", "u" + other * "'"))
-            for one, other in product((0, 1), repeat=2)
-        )
-    )
-
-
-BIAS_SQUARE = centred_mean(
-    lambda x, u: (("v", "x"), (x, "y"), ("v", "u"), (u, "w"))
-)  # the mean of (z_v . C b)^2
 UNEQUAL = [
     {"zipf": 1.0},
     {"zipf": 2.0, "other_zipf": 0.0},
@@ -74,26 +59,6 @@ def chosen(labels):
 # moments
 
 
-def test_what_the_helper_states_is_what_is_derived():
-    assert sp.expand(symbolic.TOKEN_SQUARE - spectra.token_moment(2)) == 0
-    assert sp.expand(symbolic.TOKEN_CUBE - spectra.token_moment(3)) == 0
-    assert spectra.bias_overlap() == symbolic.BIAS_OVERLAP
-
-
-@pytest.mark.parametrize("degree", range(1, 5))
-def test_wick_holds_the_non_crossing_part(degree):
-    """What the leading order leaves out is smaller by a power of the sizes."""
-    names = ["v", *map(str, range(degree)), "v"]
-    exact, leading = spectra.gaussian_mean(tuple(pairwise(names))), spectra.token_moment(degree)
-    size = sp.Symbol("n", positive=True)
-    rest, main = (part.subs(EQUAL).subs({V: size, d: size}) for part in (exact - leading, leading))
-    assert sp.limit(sp.cancel(rest / main) * size, size, sp.oo) < sp.oo
-    left = sp.Add.make_args(sp.expand(exact - leading))
-    assert [
-        term for term in left if not (term == 0 or term.as_coeff_Mul()[0] > 0)
-    ] == []  # none is counted twice
-
-
 def table(law, spectrum, rng, draws):
     return rng.standard_normal((draws, len(law), len(spectrum))) * np.sqrt(spectrum)
 
@@ -108,41 +73,29 @@ def zipf(size, exponent):
     return law / law.sum()
 
 
-def test_exact_means_agree_with_simulation():
+def test_moments_agree_with_simulation():
+    """The overlap with the mean token's pull, exact; a sum of rare tokens' squares and cubes, whose
+    leading part grows exact with sizes."""
     law, spectrum, token = zipf(12, 1.0), zipf(6, 0.7), 1
-    rng = np.random.default_rng(0)
-    z = table(law, spectrum, rng, 100_000)
+    z = table(law, spectrum, np.random.default_rng(0), 100_000)
     mean = np.einsum("x,nxi->ni", law, z)
     gram = np.einsum("nxi,x,nxj->nij", z, law, z)
-    covariance = gram - mean[:, :, None] * mean[:, None, :]
-    one = z[:, token]
-    overlap = np.einsum("ni,nij,nj->n", one, covariance, mean)
-    measured = {
-        spectra.gaussian_mean((("a", "b"), ("b", "c"), ("c", "a"))): np.einsum(
-            "nij,njk,nki->n", gram, gram, gram
-        ),
-        spectra.bias_overlap(): overlap,
-        BIAS_SQUARE: overlap**2,
-        centred_mean(lambda x, u: (("v", "x"), (x, "u"), (u, "v"))): np.einsum(
-            "ni,nij,njk,nk->n", one, covariance, covariance, one
-        ),
-    }
-    values = power_values(law, spectrum) | {q: law[token]}
-    for expression, samples in measured.items():
-        expected, error = float(numeric(expression)(values)), standard_error(samples)
-        assert abs(samples.mean() - expected) < 4 * error
-        assert error < 0.04 * abs(expected)  # a wrong coefficient would show
-
-
-def test_leading_moments_of_a_token_grow_exact_with_sizes():
-    """Power-law frequencies and spectrum, a rare token's square; the trace's leading part is
-    compared with Wick's."""
+    read = np.einsum("ni,nij->nj", z[:, token], gram)
+    along = np.einsum("ni,ni->n", z[:, token], mean)
+    overlap = np.einsum("nj,nj->n", read, mean) - along * np.sum(mean**2, axis=1)
+    at = power_values(law, spectrum) | {q: law[token]}
+    error = standard_error(overlap)
+    assert abs(overlap.mean() - numeric(symbolic.BIAS_OVERLAP)(at)) < 4 * error
+    assert error < 0.04 * overlap.mean()  # a wrong coefficient would show
     law, spectrum = zipf(600, 0.3), zipf(300, 0.3)
     z = table(law, spectrum, np.random.default_rng(600), 4)
     gram, rare_ones = (z * law[:, None]).mT @ z, slice(300, None)
-    token = np.mean(np.sum((z[:, rare_ones] @ gram) ** 2, axis=2))
-    at = power_values(law, spectrum) | {q: law[rare_ones]}
-    assert token == pytest.approx(np.mean(numeric(spectra.token_moment(2))(at)), rel=0.03)
+    at, read = power_values(law, spectrum) | {q: law[rare_ones]}, z[:, rare_ones] @ gram
+    for expression, found in (
+        (symbolic.TOKEN_SQUARE, np.sum(read**2, axis=2)),
+        (symbolic.TOKEN_CUBE, np.sum(read * (read @ gram), axis=2)),
+    ):
+        assert np.mean(found) == pytest.approx(np.mean(numeric(expression)(at)), rel=0.03)
 
 
 # scores of tokens and of the mark
@@ -245,9 +198,7 @@ def test_equal_facts_give_back_the_terms_of_equal_facts():
         {name: noise.subs(EQUAL).subs(tau, 0) for name, noise in symbolic.noises(bias).items()}
         for bias in ("none", "trained")
     )
-    pull = (lock_terms.R**3 * symbolic.labels("none").square) ** 2
     pairs = {
-        "mean bias": (pull * (BIAS_SQUARE - spectra.bias_overlap() ** 2)).subs(EQUAL),
         "gradient noise": new["gradient noise"],
         "frequency noise": new["value noise"] - trained["value noise"],
         "bias noise": new["key noise"] - trained["key noise"],

@@ -6,6 +6,9 @@ import math
 import re
 
 import laws as page
+import laws_lock_on as thresholds
+import laws_settings as settings
+import laws_steps as steps
 import laws_unequal as section
 import numpy as np
 import pytest
@@ -16,11 +19,10 @@ from sized import sized
 import recallbook as rb
 from recallbook.theory.symbolic import lock_terms as of_lock_on, recall_terms as of_recall
 from recallbook.theory.symbolic.expressions import L, N, V, d, numeric, power
-from recallbook_studies import laws, laws as thresholds
+from recallbook_studies import laws
 from recallbook_studies.ch07 import features
-from recallbook_studies.ch11 import error_sizes, rare_facts, real_tables
+from recallbook_studies.ch11 import error_sizes, rare_facts
 from recallbook_studies.ch11.theory import unequal_terms as of_frequencies
-from recallbook_studies.ch12 import between_sizes
 
 # Inside 1 << L << V << N << LV: what is left out is of relative order V/N, N/(LV), L/V, 1/L and
 # 1/d, all at most 1 %, and enters with factors up to four.
@@ -85,7 +87,7 @@ def test_mean_bias_law_is_where_lock_on_turns():
         law = float(numeric(laws.lock_on()["mean bias"])({V: vocab, L: seq_len, d: dim}))
         setting = sized(vocab, seq_len, dim, round(law))
         less, more = (
-            rb.predict(page.replace(setting, samples=round(law * factor)), warn=False).lock_on
+            rb.predict(settings.replace(setting, samples=round(law * factor)), warn=False).lock_on
             for factor in (0.6, 1.6)
         )
         assert less < 0.5 < more
@@ -136,19 +138,13 @@ def test_the_pages_are_what_the_script_gives():
 
 
 def test_quick_parts_of_the_page_are_what_the_script_gives():
-    for part in (page.formulas, page.thresholds, section.rare, section.breaking):
+    quick = settings.landing, settings.worked, steps.several, section.rare, section.breaking
+    for part in (page.formulas, page.thresholds, *quick):
         for name, text in part().items():
             for path, words in committed().items():
                 if f"<<{name}>>" in page.template(path):
                     assert text in words, name
     assert page.PICTURE.is_file() and "<<" not in "".join(committed().values())
-
-
-def test_the_landing_page_says_what_is_predicted():
-    words = (page.HERE / "index.md").read_text(encoding="utf-8").replace("\n", " ")
-    found = page.predicted(page.RUNNING)
-    for name in ("lock_on", "recall", "accuracy"):
-        assert re.search(rf"{name.replace('_', '-')} of {getattr(found, name):.2f}\b", words), name
 
 
 @pytest.mark.parametrize("path", page.PAGES, ids=lambda path: path.stem)
@@ -162,8 +158,8 @@ def test_every_number_in_the_words_is_a_choice_or_computed(path):
 @pytest.mark.slow
 def test_accuracy_lies_between_the_product_and_the_smaller_of_the_two():
     """What the page says of its settings; 0.02 is the prediction's own tolerance."""
-    for setting in (page.RUNNING, *page.HELPED):
-        found = page.predicted(setting)
+    for setting in (settings.RUNNING, *settings.HELPED):
+        found = settings.predicted(setting)
         low, high = found.lock_on * found.recall, min(found.lock_on, found.recall)
         assert low - 0.02 <= found.accuracy <= high + 0.02
         if max(found.lock_on, found.recall) > 0.97:
@@ -174,11 +170,11 @@ def test_accuracy_lies_between_the_product_and_the_smaller_of_the_two():
 def test_what_binds_is_what_helps():
     """The words of the tree: coverage and label frequencies want N, superposition does not."""
     gains = {}
-    for setting in page.HELPED[:4]:
-        now = page.predicted(setting).accuracy
+    for setting in settings.HELPED[:4]:
+        now = settings.predicted(setting).accuracy
         after = {
-            name: page.predicted(other).accuracy - now
-            for name, other in page.changes(setting).items()
+            name: settings.predicted(other).accuracy - now
+            for name, other in settings.changes(setting).items()
         }
         gains[rb.phase(setting)] = after
     assert gains["interference"]["$2d$"] > 0.3 > 0.1 > gains["interference"]["$2N$"]
@@ -217,13 +213,15 @@ def test_words_about_rare_facts_are_what_the_sweep_shows():
 def test_words_about_unequal_facts_are_what_is_predicted():
     """Neither N nor d helps, a shorter L does; a bias mends lock-on alone, weights and balance
     recall as well."""
-    setting, lock_on = section.UNEQUAL, page.predicted(section.UNEQUAL).lock_on
+    setting, lock_on = section.UNEQUAL, settings.predicted(section.UNEQUAL).lock_on
     assert lock_on < 0.3
     for change in ({"samples": 16 * setting.samples}, {"dim": 4 * setting.dim}):
-        assert page.predicted(page.replace(setting, **change)).lock_on < lock_on + 0.05, change
-    assert page.predicted(page.replace(setting, seq_len=2)).lock_on > 0.9
+        assert settings.predicted(settings.replace(setting, **change)).lock_on < lock_on + 0.05, (
+            change
+        )
+    assert settings.predicted(settings.replace(setting, seq_len=2)).lock_on > 0.9
     mended = {
-        name: page.predicted(page.replace(setting, **choice))
+        name: settings.predicted(settings.replace(setting, **choice))
         for name, choice in section.MENDED.items()
         if choice
     }
@@ -238,26 +236,3 @@ def test_the_cap_of_the_mlp_is_where_its_formula_is_one():
     assert (
         sp.simplify(sp.limit(plain, features.m, sp.oo) - (laws.superposition(False) / d) ** 2) == 0
     )
-
-
-def test_numbers_of_the_landing_page():
-    """Where the wall is, N in units of V on shoulder, slope and floor, and where length begins to
-    matter."""
-    text = (page.HERE / "index.md").read_text(encoding="utf-8")
-    critical = functools.partial(rb.critical_samples, 4096, warn=False)
-    said = {
-        f"below $d={laws.least_dim(4096, 0.9)}$ no $N$": "wall",
-        f"takes ${critical(64, 480) / 4096:.1f}\\,V$": "shoulder",
-        f"takes ${critical(4096, 1000) / 4096:.0f}\\,V$": "slope",
-        f"${critical(64, 4096) / 4096:.1f}\\,V$": "floor",
-    }
-    real = real_tables.centre(real_tables.load(), side="input").loc[("language models", "none")]
-    assert round(real["accuracy"], 2) == round(real["accuracy_predicted"], 2)
-    said[f"an accuracy of {real['accuracy']:.2f}, and are"] = "real tables"
-    few, unit = between_sizes.load().query("vocab == 512"), 512 * math.log(512)
-    one, sixteen = (between_sizes.least_dims(few, k).simulated ** 2 / unit for k in (1, 16))
-    said[f"from ${one:.1f}\\,V\\ln V$ to ${sixteen:.1f}\\,V\\ln V$ for sixteen"] = "steps"
-    (length,) = rb.load_results("lengths").query("vocab == 4096 and ratio == 2")["length"]
-    said[f"from $L={round(length, -1):.0f}$ on"] = "length"
-    flat = " ".join(text.split())
-    assert [part for words, part in said.items() if words not in flat] == [], said

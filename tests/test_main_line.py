@@ -16,8 +16,10 @@ DONE = {  # pages whose main line is short, and how far down their first picture
     "09_does_it_multiply": 1500,
     "10_claims_and_verdicts": 1500,
     "11_when_facts_are_not_equal": 1500,
+    "12_what_survives": 1500,
 }
 MOST_WORDS, LONGEST_PARAGRAPH, MOST_SHOWN, TALLEST = 1300, 90, 4, 9000
+OF_THE_BOOK, APPENDICES, PROOFS = 36_000, 8, 5000  # words of all pages that are read, and of proofs
 
 PAGE = """<article><h2>One two</h2><p>Three <span class="math">x</span> four.</p>
 <div class="cell"><pre>code</pre><table></table></div>
@@ -29,6 +31,22 @@ def test_words_are_those_a_reader_sees():
     page = measure.page(PAGE)
     assert (page.open_words, page.folded_words, page.tables, page.figures) == (6, 1, 1, 0)
     assert page.letters == ["x"] and measure.words(page.paragraphs[0]) == 2
+
+
+@pytest.mark.slow
+def test_the_book_is_short(html):
+    """What stands open on all pages but those of the API reference."""
+    built = {
+        name: html / f"{name}.html" for name in measure.sources() if not measure.looked_up(name)
+    }
+    read = {
+        name: measure.page(path.read_text("utf-8")).open_words
+        for name, path in built.items()
+        if path.exists()
+    }
+    assert sum(read.values()) <= OF_THE_BOOK
+    assert sum(size for name, size in read.items() if "/proofs" in name) <= PROOFS
+    assert sum("/appendix_" in name for name in read) <= APPENDICES
 
 
 @pytest.mark.slow

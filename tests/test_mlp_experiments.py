@@ -84,13 +84,6 @@ def test_cap_in_closed_form():
     assert sp.simplify(left - 2 * V * sp.log(V) / (features.m * d)) == 0
 
 
-def test_half_of_the_facts_fit_by_the_estimate():
-    """The proposition's constants; appendix_07_mlp prints what is measured over them."""
-    cap = features.coefficients("relu")["cap"]
-    assert features.estimate(wave, 256, 512) == pytest.approx(256 * 512 / 2, rel=1e-6)
-    assert features.estimate("relu", 64, 2**30) == pytest.approx(cap * 64**2 / 2, rel=1e-4)
-
-
 def test_slopes_near_zero():
     for a in (0.01, 0.1, 0.5):
         assert features.slope("he2", a) == pytest.approx(0, abs=1e-9)

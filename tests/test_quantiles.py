@@ -44,17 +44,6 @@ def test_draws_of_coverage_alone_have_the_law_of_empty_boxes():
     assert draws.draw_law(setting).recall.std() == pytest.approx(exact, rel=0.1)
 
 
-@pytest.mark.slow
-def test_facts_seen_often_disturb_all_others():
-    """Where coverage rules a third of the variance is due to that: measured over predicted, 60 draws
-    each, standard error 0.04."""
-    ratios = []
-    for _, seen in rb.load_results("fresh_coverage").groupby("place"):
-        sizes = [int(seen[name].iloc[0]) for name in ("vocab", "seq_len", "dim", "samples")]
-        ratios.append(seen["recall"].var() / draws.draw_law(sized(*sizes)).recall.var())
-    assert np.mean(ratios) == pytest.approx(1.1, abs=0.15)
-
-
 def test_unequal_facts_take_the_quantiles_of_their_draws(monkeypatch):
     monkeypatch.setattr(unequal, "ENOUGH", 1.0)  # few draws for the mean
     setting = sized(20, 6, 16, 200, zipf=1.0)

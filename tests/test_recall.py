@@ -3,11 +3,13 @@ limits."""
 
 import numpy as np
 import pytest
+import torch
 from sampling import standard_error
 from sized import either, marked, sized
 
 import recallbook as rb
 from recallbook.data.embeddings import draw_embeddings
+from recallbook.model.ties import credit
 from recallbook_studies import laws
 from recallbook_studies.ch06 import by_hand, critical_sizes, origins
 
@@ -77,8 +79,11 @@ def test_predicted_recall(vocab, dim, samples, tau):
 @pytest.mark.parametrize("samples", [40, 120, 800, 4000])
 def test_orthogonal_recall_is_a_rule_about_counts(samples, tau):
     setting = sized(60, 1, 62, samples, embeddings="orthogonal", trigger_in_values=tau)
-    for seed in range(10):
-        assert np.array_equal(origins.recalled(setting, seed), origins.count_rule(setting, seed))
+    for seed in range(10):  # prop-counts; a tie among k counts 1/k
+        counts = origins.fact_counts(setting, seed)
+        logits = torch.from_numpy(np.diag(counts) + tau * counts)
+        rule = credit(logits, torch.arange(60), 0).numpy()
+        assert np.array_equal(origins.recalled(setting, seed), rule)
 
 
 def test_predicted_recall_is_coverage_where_noises_vanish():

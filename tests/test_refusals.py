@@ -14,10 +14,8 @@ from sized import sized
 import recallbook as rb
 from recallbook.theory import hermite
 from recallbook_bounds import closed_form, information
-from recallbook_studies.ch06 import proved_rates
-from recallbook_studies.ch11 import breaking, rare_facts, spectra
+from recallbook_studies.ch11 import breaking, rare_facts
 from recallbook_studies.commands.plan import plan
-from recallbook_studies.critical import critical_size
 from recallbook_studies.intervals import fitted_slope, seed_interval
 
 pytestmark = pytest.mark.essential
@@ -61,8 +59,6 @@ REFUSED = [
         PLAN,
         "accuracy=1.0; accuracy=0; vocab=1; dim=0; samples=2.5; embeddings='flat'",
     ),
-    (spectra.token_moment, {}, "degree=0"),
-    (proved_rates.kept, {"problem": PROBLEM, "gamma": 1.0}, "eta=0"),
     (rb.decode, {"problem": PROBLEM}, "method='best'; problem=3"),
     (rb.certify, {}, "problem=3"),
     (rb.predict, {"setting": SETTING}, "setting=3; without='x'"),
@@ -83,11 +79,9 @@ def test_values_are_refused_by_name(call, allowed, wrong):
 NOT_COVERED = r"setting=.*Zipf's law of all tokens"
 SAID = [  # what the message says, and the call
     (r"^dtype=torch\.int32", lambda: rb.decode(PROBLEM, dtype=torch.int32)),
-    ("^width=4", lambda: proved_rates.kept(WIDE, 1.0, 1.0)),
     ("embeddings='low_rank", lambda: rb.certify(FLAT)),
     (r"problem\.query=", lambda: rb.certify(replace(PROBLEM, query=PROBLEM.query * 0))),
     ("1,500,000,000 such numbers", lambda: rb.certify(LARGE)),
-    ("at least one", lambda: critical_size(SETTING, seeds=[])),
     *(
         ("^values=", lambda values=values: seed_interval(values))
         for values in ([1.0], [], [[1.0, 2.0]], 3.0)

@@ -13,8 +13,6 @@ import torch
 import recallbook as rb
 from recallbook.arguments import LARGEST_SIZE
 from recallbook_bounds import decoding, sufficient
-from recallbook_studies.ch06 import proved_rates
-from recallbook_studies.ch08 import readings
 
 pytestmark = pytest.mark.essential
 
@@ -180,7 +178,7 @@ def test_fields_have_one_form():
 @pytest.mark.parametrize(("field", "value"), UNEQUAL.items(), ids=str)
 def test_what_holds_for_equal_facts_alone_refuses_others(field, value):
     setting = rb.Setting(**GOOD, **{field: value})
-    problem, generator = rb.draw(setting, seed=0), np.random.default_rng(0)
+    problem = rb.draw(setting, seed=0)
     frequent, plain = field in ("zipf", "other_zipf"), field in ("zipf", "other_zipf", "balanced")
     assert not setting.equal_facts and setting.plain_steps == plain
     refused = [
@@ -188,14 +186,11 @@ def test_what_holds_for_equal_facts_alone_refuses_others(field, value):
         (rb.decode, "assignment"),
         (rb.decode, "refined"),
     ]
-    refused += [(readings.error_of_reading, 0.1, generator)] + [
-        (decoding.feature_moments,)
-    ] * frequent
-    for call, *given in refused + [(proved_rates.kept, 0.1, 10.0)] * (not plain):
+    refused += [(decoding.feature_moments,)] * frequent
+    for call, *given in refused:
         refuses(field, value, call, problem, *given)
     for method in ("argmax", "descent"):
         assert rb.decode(problem, method).shape == (6,)
-    assert not plain or proved_rates.kept(problem, 0.1, 10.0).facts.shape == (6,)
     large = dataclasses.replace(LARGE, **{field: value})
     assert sufficient._closed_form(large, 0.5) == np.inf > sufficient._closed_form(LARGE, 0.5)
 

@@ -27,16 +27,6 @@ def fact_counts(setting: Setting, seed: int) -> NDArray[np.int64]:
     return np.random.default_rng([seed, setting.vocab]).multinomial(setting.samples, chances)
 
 
-def count_rule(setting: Setting, seed: int) -> Array:
-    r"""What orthogonal embeddings recall of each fact, from counts alone; a tie among k counts 1/k.
-
-    Asked for $v$, label $k$ has a logit in proportion to $n_k(\mathbf 1\{k=v\}+\tau)$, up to a
-    shared constant."""
-    counts = fact_counts(setting, seed)
-    logits = np.diag(counts) + setting.trigger_in_values * counts
-    return credit(torch.from_numpy(logits), torch.arange(setting.vocab), 0).numpy()
-
-
 def logits_by_origin(setting: Setting, seed: int) -> dict[str, Array]:
     r"""Logits of $W=\sum_vf_v\tilde u_v(z_v+\tau t)^\top$ asked for every token, by origin; rows
     ask, columns answer.

@@ -183,7 +183,8 @@ def exponent_row(case: str) -> dict[str, Any]:
 
 # The cap, from the ledger's expressions
 
-phi0, phi1, square = sp.symbols("phi_0 phi_1 K", positive=True)  # K = E phi^2
+phi0, phi1 = sp.symbols("phi_0 phi_1", positive=True)
+square = symbolic.H  # E phi^2
 
 
 def superposition() -> sp.Expr:
@@ -191,13 +192,12 @@ def superposition() -> sp.Expr:
     times $2\log V$.
 
     $J\approx\phi_1^4/d$; $\theta=\phi_0^2$ is what all features share. In one neuron two facts meet
-    with the mean square $K^2$, of which $K\phi_0^2$ is the same for all: $F\approx
-    K(K-\phi_0^2)/m$. 1 where about half is lost."""
+    with the mean square $H^2$, of which $H\phi_0^2$ is the same for all: $F\approx
+    H(H-\phi_0^2)/m$. 1 where about half is lost."""
     parts = symbolic.mean_squares(mlp=True)
     inserted = {
         symbolic.J: phi1**4 / d,
         symbolic.F: square * (square - phi0**2) / m,
-        symbolic.H: square,
         symbolic.theta: phi0**2,
     }
     total = (parts["interference"] + parts["MLP noise"]).subs(inserted)
@@ -205,21 +205,14 @@ def superposition() -> sp.Expr:
     return sp.factor(2 * sp.log(V) * V * sp.limit(sp.expand(many / V), V, sp.oo))
 
 
-def estimate(activation: Phi, dim: int, width: int) -> float:
-    r"""$V\log V$ at which :func:`superposition` is 1."""
-    known = coefficients(activation)
-    values = {phi0: known["phi_0"], phi1: known["phi_1"], square: known["K"], d: dim, m: width}
-    return float(sp.simplify(V * sp.log(V) / superposition()).subs(values))
-
-
 def coefficients(activation: Phi) -> dict[str, float]:
-    r"""$\phi_0,\phi_1,K$ at variance 1, and the cap over that of the identity (infinite without
+    r"""$\phi_0,\phi_1,H$ at variance 1, and the cap over that of the identity (infinite without
     $\phi_1$)."""
     first = hermite_coefficients(activation, 1.0, 3).values
     total = float(moment_table(activation, np.ones(1)).square[0])
     linear = abs(first[1]) > 1e-9
     factor = ((total - first[0] ** 2) / first[1] ** 2) ** 2 if linear else math.inf
-    return {"phi_0": float(first[0]), "phi_1": float(first[1]), "K": total, "cap": factor}
+    return {"phi_0": float(first[0]), "phi_1": float(first[1]), "H": total, "cap": factor}
 
 
 def slope(activation: Phi, variance: float) -> float:

@@ -1,26 +1,20 @@
 r"""Information about the facts in the first gradient, where all permutations can be listed, and the
-gradient read with an error."""
+noise enumerated."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from scipy.special import gammaln, logsumexp
 
 from recallbook.data.embeddings import draw_embeddings
-from recallbook.data.residuals import centred_labels
-from recallbook.data.task import Problem, draw
 from recallbook.setting import Setting
 from recallbook.theory.symbolic.expressions import Array
-from recallbook.training.early_phase import value_step
-from recallbook_bounds.decoding import decoded
 
 Generator = np.random.Generator
 MOST_TABLES = 5000  # of counts of the other tokens, given the labels
@@ -66,9 +60,6 @@ class Noise(NamedTuple):
 
     values: Array
     chances: Array
-
-
-NONE = Noise(np.zeros((1, 1)), np.ones(1))
 
 
 def enumerated_noise(setting: Setting, seen: Observed) -> Noise:
@@ -119,37 +110,3 @@ def information_of_true_gradient(
     return information(
         signals(setting, seen), noise, error, draws, np.random.default_rng([seed, 6])
     )
-
-
-def stand_in(setting: Setting, seed: int, draws: int = 200) -> tuple[float, int, float]:
-    r"""$\mathbb E_\pi\|M\|^2$, directions, and information in nats with Gaussian noise in place of
-    the true one, for one draw."""
-    generator = np.random.default_rng([seed, 3])
-    means = signals(setting, observed(setting, seed, generator))
-    told = information(means, NONE, 1.0, draws, generator)
-    return float(np.sum(means**2)) / len(means), means.shape[1], told
-
-
-def error_of_reading(problem: Problem, reading_error: float, generator: Generator) -> Array:
-    r"""$NL\,W$, ``(d, d)``: Gaussian, of ``reading_error`` $=c$ times the covariance of $NL\,G$
-    given the labels.
-
-    That covariance is $N(L-1)\,S_U\otimes\Sigma_Z$; zero at $L=1$. Attention-only."""
-    problem.setting.require_equal("errors are those of reading a plain gradient of uniform tokens")
-    setting, tokens = problem.setting, problem.input_embeddings.cpu().numpy()
-    counts = np.bincount(problem.labels.cpu().numpy(), minlength=setting.vocab)
-    labels = centred_labels(problem).cpu().numpy() * counts[:, None] ** 0.5  # sum to N S_U
-    white = generator.standard_normal((setting.vocab, setting.vocab))
-    scale = math.sqrt(reading_error * (setting.seq_len - 1) / setting.vocab)
-    return np.asarray(scale * (labels.T @ white @ (tokens - tokens.mean(axis=0))))
-
-
-def refined(setting: Setting, error: float, seeds: Iterable[int]) -> list[float]:
-    """Facts that the refined reader finds from one gradient with a reading error, by seed."""
-    found = []
-    for seed in seeds:
-        problem = draw(setting, seed)
-        drawn = error_of_reading(problem, error, np.random.default_rng([seed, 7]))
-        seen = value_step(problem) + torch.from_numpy(drawn / (setting.samples * setting.seq_len))
-        found.append(decoded(problem, "refined", seen))
-    return found

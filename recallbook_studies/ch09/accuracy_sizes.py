@@ -46,7 +46,6 @@ BY_LENGTH = {
 SEEDS = {256: range(10), 1024: range(6)}
 # of chapter 6, at V = 256
 PLANE_DIMS, PLANE_LENGTHS = (96, 128, 192, 256, 512, 1024, 2048), (16, 256)
-MORE_LENGTHS = (4, 64, 128)
 SIZES = ["trigger_in_values", "vocab", "seq_len", "dim"]
 
 
@@ -74,7 +73,6 @@ def keys() -> list[tuple[bool, int, int, int]]:
         *itertools.product([False], [256], PLANE_LENGTHS, PLANE_DIMS),
         *itertools.product([True], [256], PLANE_LENGTHS[:1], (48, *PLANE_DIMS)),
         *itertools.product([True], [256], PLANE_LENGTHS[1:], (192, 512)),
-        *itertools.product([False], [256], MORE_LENGTHS, (128, 512)),
     ]
     return list(dict.fromkeys(swept + planes))
 

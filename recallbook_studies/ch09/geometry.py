@@ -35,18 +35,6 @@ def points() -> list[Point]:
     return grids.points(found, SEEDS)
 
 
-def name(law: str, dim: int) -> str:
-    """Label of one law in a figure."""
-    return f"{law}, d = {dim}"
-
-
-def labelled(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with ``law``, the label of its embeddings."""
-    return frame.assign(
-        law=[name(law, dim) for law, dim in zip(frame["embeddings"], frame["dim"], strict=True)]
-    )
-
-
 def ratios(frame: pd.DataFrame, trigger_in_values: bool, outcome: str) -> pd.DataFrame:
     """Critical N of Gaussian embeddings over that of orthogonal ones at the same d and L, with its
     95 % interval.

@@ -8,9 +8,7 @@ from typing import Any
 import pandas as pd
 
 from recallbook.setting import Setting
-from recallbook.theory.prediction import predict
 from recallbook_studies import grids
-from recallbook_studies.intervals import over_seeds
 from recallbook_studies.running.point import Point
 
 SEEDS = range(10)
@@ -51,22 +49,3 @@ def grid(frame: pd.DataFrame, what: str) -> pd.DataFrame:
     """Rows of one of :data:`GRIDS`."""
     wanted = [tuple(getattr(setting, size) for size in SIZES) for setting in settings(what)]
     return frame[pd.MultiIndex.from_frame(frame[SIZES]).isin(wanted)]
-
-
-def both(frame: pd.DataFrame) -> pd.DataFrame:
-    """Lock-on and accuracy of every setting, ``mean`` and ``predicted``, with the grid it belongs
-    to (``shows``)."""
-    by = [*SIZES, "trigger_in_values"]
-    means = [
-        over_seeds(frame, by, outcome, within=(0, 1)).assign(outcome=outcome)
-        for outcome in ("lock_on", "accuracy")
-    ]
-    found = [predict(Setting(**row), warn=False) for row in means[0][by].to_dict("records")]
-    means = [
-        part.assign(predicted=[getattr(p, part["outcome"].iloc[0]) for p in found])
-        for part in means
-    ]
-    table = pd.concat(means, ignore_index=True)
-    for what in GRIDS:
-        table.loc[grid(table, what).index, "shows"] = what
-    return table

@@ -1,18 +1,13 @@
 r"""Between one value step and the end: what several full-batch value steps recall once attention has
 locked.
 
-$M\leftarrow M+g\,UU^\top R(M)\,ZZ^\top$ with residuals R and the rate g, the logit that one step
-writes. Given the output embeddings, a fact is a vector $h=Wz\in\mathbb R^d$ with logits $Uh$ and the pull
-$y=U^\top r(Uh)$. Without the fact W is a Gaussian reader of its z (the cavity); facts then follow
-
-$$h_{t+1}=h_t+g\Big(b\,y_t+\sqrt b\,\zeta_t+\sum_{s\le t}K_{ts}h_s\Big),\quad
-\langle\zeta_t\zeta_s^\top\rangle=\frac Vd\,\mathbb E\,b\,y_ty_s^\top,\quad
-K_{ts}=\frac Vd\,\mathbb E\,b\,\frac{\partial y_t}{\partial\phi_s}$$
-
-with $b=|z|^2$ and $\phi_s$ a field on $h$ at step s alone. The means are over facts: a sample of facts
-that shares one fresh draw of U takes them step by step, so nothing is solved for. That labels
-overlap in the same way for all facts is exact here; a weight b that is left out costs most.
-Both matrices are taken diagonal where $S=U^\top U$ is, K as $\alpha S+\beta S^2$."""
+A value step adds to $W_V$ the facts' residuals as they stand (eq-between-step, chapter 12). Without
+a fact the matrix is a Gaussian reader of its embedding (the cavity); facts then follow
+(eq-between-process, appendix of chapter 12), with noise (eq-between-noise) and memory
+(eq-between-memory) that are means over facts: a sample of facts that shares one fresh draw of U
+takes them step by step, so nothing is solved for. That labels overlap in the same way for all facts
+is exact here; a weight b that is left out costs most. Both matrices are taken diagonal where
+$S=U^\top U$ is, K as $\alpha S+\beta S^2$."""
 
 from __future__ import annotations
 
@@ -29,6 +24,7 @@ from recallbook.setting import Setting
 from recallbook.theory.draws import DrawLaw
 from recallbook.theory.equal import EqualFacts
 from recallbook.theory.lock_on import NODES, Lock, lock
+from recallbook.theory.symbolic.recall_terms import mean_squares
 from recallbook.theory.theories import Averages, Theory
 
 LABELS, FEWEST_DRAWS = 1024, 2  # draws of output embeddings: so many labels in all, so many draws
@@ -36,6 +32,7 @@ LOGITS, FEWEST, MOST = 2**21, 1024, 4096  # of the sample of facts under one dra
 PROBED = 0.125  # the share of a sample whose responses are followed
 LARGEST_VOCAB = 2**14
 NO_LABEL = 1e-10  # of the largest eigenvalue of labels: what no label has a part in
+NOISES = tuple(mean_squares())  # of step 3
 RATES = (0.25, 0.5, 0.75, 1.0, 1.5)  # in units of ln V: the grid of the best rate
 # where it is in doubt (chapter 12): rates in units of ln V, steps, shares that are recalled, lock-on
 FAST, SOON, FEW, LOCKED = 0.6, 5, 0.02, 0.9
@@ -99,9 +96,16 @@ class ManySteps(Theory):
         require_memory(self.needs(setting), "a prediction")
         if not recall:
             return EqualFacts().averages(setting, recall=False)
-        tried = [self.rate] if self.rate else [x * math.log(setting.vocab) for x in RATES]
-        found = {rate: outcomes(setting, rate, self.value_steps)[-1] for rate in tried}
-        best = max(tried, key=lambda rate: float(found[rate][0]))
+        if level is not None:
+            free = EqualFacts().averages(setting, NOISES)
+            if free.accuracy < level:
+                return free  # lock-on and coverage alone keep it there
+        found = {}
+        for rate in [self.rate] if self.rate else [x * math.log(setting.vocab) for x in RATES]:
+            found[rate] = outcomes(setting, rate, self.value_steps)[-1]
+            if level is not None and found[rate][0] >= level:
+                break
+        best = max(found, key=lambda rate: float(found[rate][0]))
         accuracy, lock_on, share = map(float, found[best])
         error = math.sqrt(share * (1 - share) / math.prod(samples(setting.vocab)))
         said = remarks(setting, best, self.value_steps, found[best])
@@ -194,7 +198,7 @@ class FactSample:
         return np.asarray((self.state @ self.labels.T).argmax(axis=1) == self.own)
 
     def step(self) -> None:
-        """Move every fact by one value step."""
+        """Move every fact by one value step (eq-between-process)."""
         chances = self.state @ self.labels.T
         chances -= chances.max(axis=1, keepdims=True)
         np.exp(chances, out=chances)
@@ -212,7 +216,7 @@ class FactSample:
         self.state = self.state + self.rate * move
 
     def _noise(self) -> Vectors:
-        """Noise of this step given that of earlier ones: one more row of Cholesky's factor, for
+        """Noise of this step given that of earlier ones (eq-between-noise): one more row of Cholesky's factor, for
         each direction."""
         last, dim = self.pulls[-1], len(self.spectrum)
         wanted = [self.others * (self.lengths * y * last).mean(axis=0) for y in self.pulls]
@@ -236,7 +240,7 @@ class FactSample:
         return np.asarray(noise - (lost * (own * noise).sum(axis=1) / square)[:, None] * own)
 
     def _memory(self, chances: Vectors) -> list[Float64[np.ndarray, " d"]]:
-        r"""$K_{ts}$ for each s up to now, and the reactions to all probes one step on.
+        r"""$K_{ss'}$ of (eq-between-memory) for each step up to now, and the reactions to all probes one step on.
 
         A probe is a random field on each of some facts; its mean product with what it does to the
         pull is the diagonal of the response."""

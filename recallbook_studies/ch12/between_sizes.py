@@ -2,7 +2,8 @@ r"""The least d that holds V facts after several value steps: the wall's constan
 simulated and predicted.
 
 Attention has nothing to find, and all facts are shown equally often. ``python -m recallbook table
-between_sizes STORE`` makes the rows, ``--export`` writes the table."""
+between_sizes STORE`` makes the rows (``--device cuda``, as those from V = 2048 on were), ``--export``
+writes the table."""
 
 from __future__ import annotations
 
@@ -15,16 +16,17 @@ import numpy as np
 import pandas as pd
 import torch
 
+from recallbook.arguments import Device
 from recallbook.data.task import draw
 from recallbook.setting import Setting
 from recallbook_studies.ch12.between import outcomes
 from recallbook_studies.running.archive import load_results
 
 load = partial(load_results, "between_sizes")  # the committed rows
-VOCABS, STEPS = (128, 256, 512), (1, 2, 4, 8, 16)
+VOCABS, STEPS = (128, 256, 512, 2048, 8192, 16384), (1, 2, 4, 8, 16)
 LEAST, GROWS, COUNT = 1.2, 1.25, 9  # the grid of d²/(V ln V)
 UNITS = (0.5, 0.75, 1.25)  # rates in units of ln V
-FACTS, MANY = 4096, 10**6  # facts simulated in all; sequences for each fact in the prediction
+FACTS, MANY = 4096, 10**6  # facts simulated, or one draw; sequences for each fact in the prediction
 FIRST_SEED = 98 * 10**7
 
 
@@ -39,28 +41,29 @@ def keys() -> list[tuple[int, int, float]]:
     ]
 
 
-def row(key: tuple[int, int, float]) -> dict[str, Any]:
+def row(key: tuple[int, int, float], device: Device = "cpu") -> dict[str, Any]:
     """Recall after each number of steps, simulated and of the process."""
     vocab, dim, unit = key
-    setting = Setting(vocab=vocab, seq_len=1, dim=dim, samples=MANY * vocab)
-    rate, seeds = unit * math.log(vocab), range(FIRST_SEED, FIRST_SEED + FACTS // vocab)
+    setting = Setting(vocab=vocab, seq_len=1, dim=dim, samples=min(MANY * vocab, 2**31 - 1))
+    rate, count = unit * math.log(vocab), max(FACTS // vocab, 1)
     guess = outcomes(setting, rate, max(STEPS))[:, 2]
-    found = np.mean([simulated(replace(setting, samples=1), rate, seed) for seed in seeds], axis=0)
+    alone, seeds = replace(setting, samples=1), range(FIRST_SEED, FIRST_SEED + count)
+    found = np.mean([simulated(alone, rate, seed, device) for seed in seeds], axis=0)
     recalls = {f"recall_{steps}": float(found[steps - 1]) for steps in STEPS}
     predictions = {f"predicted_{steps}": float(guess[steps - 1]) for steps in STEPS}
     return {"vocab": vocab, "dim": dim, "unit": unit, **recalls, **predictions}
 
 
-def simulated(setting: Setting, rate: float, seed: int) -> list[float]:
+def simulated(setting: Setting, rate: float, seed: int, device: Device) -> list[float]:
     """Recall after each step of one draw, every fact weighing the same."""
-    problem = draw(setting, seed)
+    problem = draw(setting, seed, device=device)
     z, u = problem.input_embeddings, problem.output_embeddings[problem.permutation]
-    value, own, found = torch.zeros_like(z.T @ z), torch.eye(setting.vocab), []
+    value, own, found = torch.zeros_like(z.T @ z), torch.eye(setting.vocab).to(z), []
     for _ in range(max(STEPS)):
         residuals = own - torch.softmax(z @ value.T @ u.T, dim=1)
         value = value + rate * (residuals @ u).T @ z
         answers = (z @ value.T @ u.T).argmax(dim=1)
-        found.append(float((answers == torch.arange(setting.vocab)).double().mean()))
+        found.append(float((answers == own.argmax(dim=1)).double().mean()))
     return found
 
 

@@ -19,9 +19,8 @@ import pandas as pd
 from recallbook.setting import Setting
 from recallbook.theory.search import bracket
 from recallbook_studies.ch12 import sizes, tuning
-from recallbook_studies.ch12.models import LadderModel
 from recallbook_studies.ch12.rungs import RUNGS
-from recallbook_studies.ch12.training import problem_for, train
+from recallbook_studies.ch12.training import train
 from recallbook_studies.running.archive import load_results
 
 load = partial(load_results, "survives_capacity")  # the committed rows
@@ -63,13 +62,6 @@ def setting(case: Trial, facts: int) -> Setting:
     return Setting(vocab=facts, seq_len=LENGTH, dim=case.dim, samples=PER_FACT * facts)
 
 
-def weights(name: str, at: Setting) -> int:
-    """Number of weights that training moves."""
-    rung = RUNGS[name]
-    model = LadderModel(rung, problem_for(rung, at, 0))
-    return sum(one.numel() for one in model.parameters() if one.requires_grad)
-
-
 @lru_cache(maxsize=64)
 def held(case: Trial, facts: int) -> pd.Series:
     """Share of the facts that is recalled, for each seed."""
@@ -83,7 +75,7 @@ def held(case: Trial, facts: int) -> pd.Series:
 
 def row(key: str) -> dict[str, Any]:
     r"""One case: the largest number of facts held and the next one tried, with recall at both over
-    ten seeds; ``bits``: $K\log_2V/P$ for K facts held by P weights."""
+    ten seeds."""
     case = {case.key: case for case in cases()}[key]
     rung = RUNGS[case.rung]
     found = bracket(
@@ -97,11 +89,8 @@ def row(key: str) -> dict[str, Any]:
     none = pd.Series([math.nan])
     low = held(case, found.low) if found.low else none
     high = held(case, int(found.high)) if math.isfinite(found.high) else none
-    vocab = max(found.low, 2)
-    count = weights(case.rung, setting(case, vocab))
     return {
         "key": key, **case._asdict(), "rate": tuning.coarse(case.rung).rate, "facts": found.low,
         "next": found.high, "recall": low.mean(), "error": low.sem(), "next_recall": high.mean(),
-        "next_error": high.sem(), "weights": count,
-        "bits": found.low * low.mean() * math.log2(vocab) / count,
+        "next_error": high.sem(),
     }  # fmt: skip

@@ -19,7 +19,7 @@ from recallbook_studies.ch12.training import train
 from recallbook_studies.running.archive import load_results
 
 load = partial(load_results, "survives_oscillation")  # the committed rows
-NAMES = ("AdamW", "learned embeddings", "MLP")
+NAME = "AdamW"
 LAWS, FACTORS = ("gaussian", "orthogonal"), (1, 3, 10)
 DIM = 68  # a multiple of the heads, above V + 2 for orthogonal embeddings
 PER_FACT = 8
@@ -28,7 +28,7 @@ FALL = 0.1
 
 def keys() -> list[str]:
     """Every cell, "rung embeddings factor"."""
-    return [f"{name} {law} {factor}" for name in NAMES for law in LAWS for factor in FACTORS]
+    return [f"{NAME} {law} {factor}" for law in LAWS for factor in FACTORS]
 
 
 def falls(history: pd.DataFrame) -> pd.Series:

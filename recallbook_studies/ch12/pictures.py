@@ -12,12 +12,11 @@ from matplotlib.axes import Axes
 
 from recallbook.data.task import draw
 from recallbook_studies import grids
-from recallbook_studies.ch12 import ladder_laws, runs, sizes
+from recallbook_studies.ch12 import ladder_laws, sizes
 from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.ch12.trained import load
 from recallbook_studies.intervals import over_seeds
 from recallbook_studies.plotting import COLOURS, MARKERS, plain_ticks, plot_intervals, style_of
-from recallbook_studies.tables import significant
 
 NAMES = list(RUNGS)
 SYMBOLS = {"seq_len": "L", "dim": "d", "vocab": "V"}
@@ -66,28 +65,6 @@ def miss(short: pd.Series) -> str:
     errors."""
     off = abs(short.mean()) - 2 * short.sem() > OFF
     return f"{0 - round(short.mean(), 2) + 0:+.2f}" + " off" * bool(off)
-
-
-def interval(found: pd.Series) -> str:
-    """A critical N with its interval, two digits each; ∞ beyond the grid, 0 below it."""
-    ends = (
-        f" [{significant(found['low'])}, {significant(found['high'])}]" if found["low"] > 0 else ""
-    )
-    return significant(found["critical"]) + ends
-
-
-def price_rows(names: Sequence[str], shape: sizes.Shape = sizes.BASE) -> list[dict[str, Any]]:
-    """Accuracy at one shape by weight decay and N, with what coverage leaves: mean over seeds."""
-    rows = []
-    for name in names:
-        frame = grids.at(runs.load(tuned=False), rung=name, **shape._asdict())
-        table = frame.pivot_table("accuracy", "decay", "samples")
-        rows += [
-            {"rung": name, "decay": f"{decay:g}"} | {f"N = {n}": one[n] for n in table}
-            for decay, one in table.iterrows()
-        ]
-    shown = {f"N = {n}": ladder_laws.seen(shape.vocab, n) for n in table}
-    return [*rows, {"rung": "coverage", "decay": ""} | shown]
 
 
 def draw_capacity(ax: Axes, table: pd.DataFrame, outer: Sequence[tuple[int, float]]) -> None:

@@ -1,7 +1,7 @@
 r"""The ladder's sweep: every rung at every shape and number of sequences, and at the base after three
 numbers of steps: 20 seeds there, ten elsewhere.
 
-Beside it other decays, tokens by Zipf's law, and three rungs at a large shape.
+Beside it tokens by Zipf's law, and three rungs at a large shape.
 
 Training amplifies rounding, so the runs are committed: ``python -m recallbook table survives
 STORE`` makes them (``--device cuda`` on a GPU, as the base's were), ``--export`` writes the table. A
@@ -24,16 +24,6 @@ from recallbook_studies.running.archive import load_results
 FEWEST = 4  # of the numbers of sequences, at the large shape
 OUTCOMES = ["accuracy", "recall", "lock_on", "attention"]
 LONGEST = 10000  # steps, times layers
-NARROW = sizes.BASE._replace(dim=16)
-FEW = (0.5, 1.0, 2.0, 4.0)
-# what other decays do: rung, shape, N in units of V, decays
-PRICED: list[tuple[str, sizes.Shape, tuple[float, ...], tuple[float, ...]]] = [
-    ("MLP", sizes.BASE, FEW, tuning.DECAYS),
-    ("second layer", sizes.BASE, sizes.MARKER_PER_FACT, tuning.DECAYS),
-    ("MLP", NARROW, (2, 16), tuning.DECAYS),
-    # at other lengths; the tuned decay is 1
-    *(("MLP", shape, FEW, (0.01, 0.3)) for shape in sizes.along("seq_len") if shape != sizes.BASE),
-]
 ZIPF_RUNGS = ("three steps", "AdamW", "learned embeddings", "MLP")
 
 
@@ -46,17 +36,16 @@ class Cell(NamedTuple):
     samples: int
     steps: int = STEPS
     zipf: float = 0.0
-    decay: str = "tuned"  # or a number, with the rate that was tuned
 
     def key(self, seed: int) -> str:
-        """The name of one of its runs, "rung V L d N steps zipf decay seed"."""
-        sizes_of = (*self.shape, self.samples, self.steps, f"{self.zipf:g}", self.decay)
+        """The name of one of its runs, "rung V L d N steps zipf seed"."""
+        sizes_of = (*self.shape, self.samples, self.steps, f"{self.zipf:g}")
         return " ".join(map(str, (self.rung, *sizes_of, seed)))
 
     @property
     def laddered(self) -> bool:
         """Whether it is one of the ladder's at the base."""
-        return (self.shape, self.zipf, self.decay) == (sizes.BASE, 0, "tuned")
+        return (self.shape, self.zipf) == (sizes.BASE, 0)
 
     @property
     def seeds(self) -> Sequence[int]:
@@ -65,15 +54,14 @@ class Cell(NamedTuple):
 
     def pair(self) -> tuning.Pair:
         """Its rate and weight decay; those of the coarse search for what is beside the ladder."""
-        tuned = tuning.pair_of(RUNGS[self.rung], self.shape, self.steps)
         if self.shape == sizes.BASE and not self.laddered:
-            tuned = tuning.coarse(self.rung)
-        return tuned if self.decay == "tuned" else tuned._replace(decay=float(self.decay))
+            return tuning.coarse(self.rung)
+        return tuning.pair_of(RUNGS[self.rung], self.shape, self.steps)
 
 
 def cells() -> list[Cell]:
-    """Everything that is swept: the ladder; at other decays, with frequent and rare tokens;
-    longer."""
+    """Everything that is swept: the ladder, also longer; with frequent and rare
+    tokens; at the large shape."""
 
     def over(
         name: str, shape: sizes.Shape, steps: int = STEPS, most: int | None = None, zipf: float = 0
@@ -94,13 +82,7 @@ def cells() -> list[Cell]:
         for steps in sizes.BUDGETS[:2]
         for name in sizes.LARGE_RUNGS
     ]
-    decays = [
-        Cell(name, shape, count, decay=f"{decay:g}")
-        for name, shape, per_fact, decayed in PRICED
-        for decay in decayed
-        for count in (round(per * shape.vocab) for per in per_fact)
-    ]
-    return [cell for part in (*base, *ladder, decays, *zipf, *large) for cell in part]
+    return [cell for part in (*base, *ladder, *zipf, *large) for cell in part]
 
 
 @cache
@@ -122,22 +104,18 @@ def row(key: str, device: Device = "cpu") -> dict[str, Any]:
     """One run by its key. All seeds of its cell are trained; the others are kept for the next
     keys."""
     cell, seed = every()[key]
-    fields = {"key": key, **cell.shape._asdict(), **cell._asdict(), "tuned": cell.decay == "tuned"}
-    del fields["shape"], fields["decay"]
+    fields = {"key": key, **cell.shape._asdict(), **cell._asdict()}
+    del fields["shape"]
     return {**fields, "seed": seed, **outcomes(cell, device).loc[seed].to_dict()}
 
 
-def load(
-    steps: int = STEPS, zipf: float = 0.0, tuned: bool = True, fresh: bool = False
-) -> pd.DataFrame:
+def load(steps: int = STEPS, zipf: float = 0.0, fresh: bool = False) -> pd.DataFrame:
     """The committed runs with this number of steps and these frequencies, a row for each rung,
     shape, N and seed; of the first ten seeds, or with ``fresh`` of all.
 
-    At the decay that was tuned, or at all others. Three steps are three whatever ``steps`` is.
+    Three steps are three whatever ``steps`` is.
     """
     frame = load_results("survives")
     wanted = (frame["steps"] == steps) | (frame["rung"] == "three steps")
     wanted &= fresh | frame["seed"].isin(sizes.SEEDS)
-    return frame[wanted & (frame["zipf"] == zipf) & (frame["tuned"] == tuned)].reset_index(
-        drop=True
-    )
+    return frame[wanted & (frame["zipf"] == zipf)].reset_index(drop=True)

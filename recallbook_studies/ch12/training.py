@@ -4,7 +4,7 @@ sequences."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -50,16 +50,6 @@ class Trained(NamedTuple):
     models: list[LadderModel]
 
 
-class Exam(NamedTuple):
-    """One problem and how it is written: sequences to train on, fresh ones, and for each fact one
-    that repeats its token."""
-
-    problem: Problem
-    shown: Written
-    fresh: Written
-    facts: Written
-
-
 class _Stack(NamedTuple):
     """Models side by side: weights that move, and tensors that do not, each with a first axis over
     seeds."""
@@ -74,12 +64,12 @@ def problem_for(rung: Rung, setting: Setting, seed: int, **kind: Any) -> Problem
     return draw(replace(setting, trigger_in_values=rung.marked_values), seed, **kind)
 
 
-def exam(rung: Rung, problem: Problem, test_samples: int) -> Exam:
-    """The problem as it is."""
+def exam(rung: Rung, problem: Problem, test_samples: int) -> list[Written]:
+    """Sequences to train on, fresh ones, and for each fact one that repeats its token."""
     vocab, length = problem.setting.vocab, problem.setting.seq_len
-    parts = (problem.sequences, problem.fresh(test_samples))
-    everything = (*parts, repeated(vocab, length, problem.permutation))
-    return Exam(problem, *(write(each, rung.trigger, vocab) for each in everything))
+    facts = repeated(vocab, length, problem.permutation)
+    parts = (problem.sequences, problem.fresh(test_samples), facts)
+    return [write(each, rung.trigger, vocab) for each in parts]
 
 
 def train(
@@ -95,7 +85,6 @@ def train(
     test_samples: int = TEST,
     dtype: torch.dtype = torch.float32,
     device: Device = "cpu",
-    examine: Callable[[Rung, Problem, int], Exam] = exam,
 ) -> Trained:
     r"""Train the rung's model on N fixed sequences for each seed, and measure it.
 
@@ -119,8 +108,6 @@ def train(
         Sequences in a minibatch; all N if they are fewer.
     looks : int
         Measurements while training, evenly spaced.
-    examine : callable
-        Makes the :class:`Exam` of a problem: for facts that are not clean.
 
     Returns
     -------
@@ -133,9 +120,8 @@ def train(
     problems = [problem_for(rung, setting, seed, dtype=dtype, device=device) for seed in seeds]
     if rung.steps == "three":
         return _three_steps(problems, test_samples)
-    exams = [examine(rung, problem, test_samples) for problem in problems]
-    problems = [one.problem for one in exams]
-    data, fresh, facts = (_stacked(list(parts)) for parts in list(zip(*exams, strict=True))[1:])
+    exams = [exam(rung, problem, test_samples) for problem in problems]
+    data, fresh, facts = (_stacked(list(parts)) for parts in zip(*exams, strict=True))
     batch = setting.samples if rung.data == "full" else batch
     order = torch.stack([orders(p.seed, setting.samples, batch, steps) for p in problems])
     models = [LadderModel(rung, problem) for problem in problems]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+import numpy as np
 import pandas as pd
 
 from recallbook_studies.ch02.associative import capacity, recalled
@@ -32,14 +33,13 @@ def facts_held(dim: int) -> Interval:
 
 
 def _matrices(rung: str) -> pd.DataFrame:
-    """Trained matrices of chapter 12 by d, all facts in the loss: the bits of each weight, and the
-    ``facts`` of which nine tenths are held, between the last two sizes tried."""
+    """Trained matrices of chapter 12 by d, all facts in the loss: the ``bits`` that come back,
+    and the ``facts`` of which nine tenths are held, between the last two sizes tried."""
     rows = trained_matrices.load().query("steps == 1000 and decay == 0 and rung == @rung")
     most = rows["next"].clip(upper=trained_matrices.LARGEST)
     ends = zip((rows["facts"] * most) ** 0.5, rows["facts"], rows["next"], strict=True)
-    return pd.DataFrame(
-        {"facts": [Interval(*x) for x in ends], "bits": [*rows["bits"]]}, rows["dim"]
-    )
+    bits = rows["facts"] * rows["recall"] * np.log2(rows["facts"].clip(lower=2))
+    return pd.DataFrame({"facts": [Interval(*x) for x in ends], "bits": [*bits]}, rows["dim"])
 
 
 def _for_each_dim(facts: dict[int, Interval]) -> dict[str, Interval]:
@@ -71,7 +71,12 @@ def nearly_optimal() -> Found:
         _matrices(rung).loc[SMALL] for rung in ("three steps", "AdamW", "learned embeddings")
     )
     found = {"once": once["facts"], "fixed": fixed["facts"], "learned": learned["facts"]}
-    bits = {"fixed_bits": fixed["bits"], "learned_bits": learned["bits"]}
+    # trained weights: two matrices, and where they learn both tables, the trigger and the query
+    matrices, tables = 2 * SMALL**2, 2 * SMALL * (learned["facts"].low + 1)
+    bits = {
+        "fixed_bits": fixed["bits"] / matrices,
+        "learned_bits": learned["bits"] / (matrices + tables),
+    }
     return {"dim": SMALL, **found, **bits}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 from scipy import stats
 
@@ -15,10 +16,18 @@ from recallbook_studies.ch01 import baselines
 from recallbook_studies.ch02 import coherence
 from recallbook_studies.ch02.retrieval import coherence_floor, n
 from recallbook_studies.ch03 import rates as three_rates
-from recallbook_studies.ch12 import ladder_laws, order, oscillation as oscillations, runs, sizes
+from recallbook_studies.ch12 import (
+    between_map,
+    between_sizes,
+    ladder_laws,
+    order,
+    oscillation as oscillations,
+    runs,
+    sizes,
+)
 from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.ch12.training import train
-from recallbook_studies.claims.findings import Found, measure
+from recallbook_studies.claims.findings import Found, holds, measure
 from recallbook_studies.intervals import Interval, over_seeds, seed_interval
 from recallbook_studies.running.archive import load_results
 
@@ -162,6 +171,39 @@ def early_decides() -> Found:
     shares = {name: Interval(x.mean, max(x.low, 0), min(x.high, 1)) for name, x in found.items()}
     counts = {"failed": failed.sum(), "locked": (~failed).sum(), "kept": (~failed & late).sum()}
     return {"shares": shares, **counts}
+
+
+@measure(
+    value_steps=lambda powers: [
+        harder := all(x.low > 0 for x in powers.values()),
+        harder and all(holds(x, powers[1].mean) for x in powers.values()),
+    ]
+)
+def more_value_steps() -> Found:
+    """By number of value steps the power of V in d² for nine tenths of the facts, with its interval
+    over facts, and that of V ln V; and how far predictions are off where N and L vary, too."""
+    table, powers = between_sizes.load(), {}
+    vocabs = np.array(sorted(table["vocab"].unique()))
+    size, spread = np.log(vocabs), 1.96 * (0.9 * 0.1 / between_sizes.FACTS) ** 0.5
+    weights = np.linalg.pinv([np.ones_like(size), size])[:, 1]
+    for steps in (1, 4, 16):
+        low, found, high = (
+            2 * np.log([_wall(table.query("vocab == @v"), steps, level) for v in vocabs])
+            for level in (0.9 - spread, 0.9, 0.9 + spread)
+        )
+        power, error = weights @ found, np.linalg.norm(weights * (high - low) / 2)
+        powers[steps] = Interval(power, power - error, power + error)
+    several = between_map.load().query("value_steps > 1")
+    off = between_map.misses(several).abs().quantile(0.9)
+    law = weights @ (size + np.log(size))
+    ends = {"least": vocabs[0], "most": vocabs[-1]}
+    return {"powers": powers, "law": law, "settings": len(several), "off": off, **ends}
+
+
+def _wall(rows: pd.DataFrame, steps: int, level: float) -> float:
+    """The least d at the best rate, of one V."""
+    rates = (part.sort_values("dim") for _, part in rows.groupby("unit"))
+    return min(between_sizes.crossing(x["dim"], x[f"recall_{steps}"], level) for x in rates)
 
 
 @measure(

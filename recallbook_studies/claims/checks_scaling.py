@@ -11,7 +11,6 @@ import pandas as pd
 
 from recallbook.setting import Setting
 from recallbook.theory.prediction import predict
-from recallbook.theory.search import bracket
 from recallbook.training.simulation import simulate
 from recallbook_studies import critical, grids
 from recallbook_studies.ch01 import baselines
@@ -114,46 +113,6 @@ def longer_scaling() -> Found:
     }
 
 
-DIMS, LENGTHS = (32, 64), (2, 8, 32)
-
-
-def facts_learnt(dim: int, seq_len: int, seed: int) -> int:
-    """Largest number of facts that three steps answer with accuracy 0.9 when sequences are plenty,
-    in one draw."""
-
-    def fails(facts: int) -> bool:
-        setting = Setting(vocab=facts, seq_len=seq_len, dim=dim, samples=128 * facts)
-        return simulate(setting, seed, test_samples=2000).accuracy < 0.9
-
-    return bracket(fails, dim, smallest=3).low
-
-
-@measure(
-    n_like_d_times_l=lambda readings: [
-        exact := any(all(holds(x, 1) for x in line) for line in readings),
-        exact or any(all(x.low > 0.5 for x in line) for line in readings),
-    ]
-)
-def product_of_d_and_l() -> Found:
-    """Exponents of the N that is needed, by size and law; facts learnt by d and L, and their
-    exponents; and both as ``readings``, exponents in d and in L."""
-    sizes = [(dim, length) for dim in DIMS for length in LENGTHS]
-    facts = np.array([[facts_learnt(*size, seed) for seed in range(8)] for size in sizes])
-    design = np.log(np.array(sizes))
-    design -= design.mean(axis=0)
-    slopes = np.linalg.pinv(design) @ np.log(facts)
-    needed = {
-        "dim": _in("dim", LOCKS, LABELS, ONE, LONG),
-        "seq_len": _in("seq_len", LOCKS, ONE, LONG),
-    }
-    rows = facts.mean(axis=1).reshape(len(DIMS), len(LENGTHS))
-    shown = {dim: ", ".join(f"{x:.0f}" for x in row) for dim, row in zip(DIMS, rows, strict=True)}
-    held = dict(zip(needed, map(seed_interval, slopes), strict=True))
-    readings = [[needed["dim"][law], x] for law, x in needed["seq_len"].items()]
-    readings += [list(held.values())]
-    return {"needed": needed, "held": held, "facts": shown, "readings": readings}
-
-
 @measure(capacity_grows_with_l=lambda growth: [x.low > 1 for x in growth.values()])
 def facts_stored() -> Found:
     """By which factor the simulated capacity grows from N = 1000 to 16,000, from d = 64 to 256 and
@@ -173,6 +132,26 @@ def facts_stored() -> Found:
         for name, (high, low) in more.items()
     }
     return {"growth": growth, "past": facts.loc[16000, 256, 1024]["simulated"]}
+
+
+@measure(
+    n_like_d_times_l=lambda readings: [
+        exact := any(all(holds(x, 1) for x in line) for line in readings),
+        exact or any(all(x.low > 0.5 for x in line) for line in readings),
+    ]
+)
+def product_of_d_and_l() -> Found:
+    """Exponents of the N that is needed, by size and law; those of the facts stored; and both as
+    ``readings``, exponents in d and in L."""
+    needed = {
+        "dim": _in("dim", LOCKS, LABELS, ONE, LONG),
+        "seq_len": _in("seq_len", LOCKS, ONE, LONG),
+    }
+    held, growth = {}, facts_stored()["growth"]
+    for name, ratio in (("d", 256 / 64), ("L", 256 / 8)):
+        held[name] = Interval(*(np.log(growth[name]) / math.log(ratio)))
+    readings = [[needed["dim"][law], x] for law, x in needed["seq_len"].items()]
+    return {"needed": needed, "held": held, "readings": [*readings, [*held.values()]]}
 
 
 # Products

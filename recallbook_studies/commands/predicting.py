@@ -40,7 +40,8 @@ PREDICT = """\
     have a structure, a prediction is an average over draws. What binds and the critical N, dozens of predictions, are
     then found only with --search (a minute or two at V = 256); what is proved for equal facts alone is null.
 
-    With --value-steps only the three outcomes after so many value steps (step 3 is the first), and their rate."""
+    With --value-steps only the three outcomes after so many value steps (step 3 is the first), and their rate; with
+    --search the critical N and the most facts, too."""
 
 
 # what is found later; what takes long with unequal facts; what is proved for equal ones alone
@@ -71,7 +72,7 @@ def add_predict(commands: Any, shape: dict[str, Any]) -> None:
             "rate": (float, "G", None, "the logit that one of them writes (default: the best)"),
         }
     )
-    parser.flags({"search": "with unequal facts: also what binds and the critical N"})
+    parser.flags({"search": "where it takes long: also what binds and the critical N"})
     parser.set_defaults(run=_predict)
 
 
@@ -120,6 +121,12 @@ def _predict(chosen: argparse.Namespace) -> int:
         several = predict(setting, **steps)
         says = {name: getattr(several, name) for name in (*OUTCOMES, "rate")}
         line = f"{outcome_text(says)}, at rate {several.rate:.3g}"
+        if chosen.search:
+            rest = {**asdict(setting), **steps, "accuracy": wanted, "warn": False}
+            samples, vocab = rest.pop("samples"), rest.pop("vocab")
+            needed, facts = critical_samples(vocab, **rest), capacity(samples, **rest)
+            says |= {"wanted": wanted, "critical_samples": needed, "capacity": facts}
+            line += f"\naccuracy {wanted:g}: N = {rounded(needed)}, or {facts or 'no'} facts"
         print(as_json({"setting": asdict(setting), **steps, **says}) if chosen.json else line)
         return 0
     theory = theory_of(setting)

@@ -122,7 +122,6 @@ def mean_squares(mlp: bool = False) -> dict[str, sp.Expr]:
     r"""Mean square of a wrong logit by origin, over the squared right one, at the typical draw with
     perfect attention: the parts of (eq-recall-ratio, chapter 6), and of (eq-mlp-budget, chapter 7).
 
-    ``recallbook_studies/ch06/derived_recall.py`` derives them without this draw.
     Every count is at its mean and $|u|^2=1$. Attention-only with $|t|^2=|z|^2=1$, $h=z_v+\tau t$
     inserted; with ``mlp`` the overlaps in feature space are left as symbols."""
     typical = {

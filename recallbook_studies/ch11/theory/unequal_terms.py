@@ -19,8 +19,8 @@ from recallbook.theory.symbolic.lock_terms import R
 
 # frequency of token v as a fact; q is that of token v as another token
 f = sp.Symbol("f", nonnegative=True)
-# Means over Gaussian embeddings, derived in recallbook_studies.ch11.spectra: of z_v' C b, exact, and
-# of z_v' (sum_x p'_x z_x z_x')^k z_v for k = 2 and 3, to leading order
+# Means over Gaussian embeddings, sums over Wick's pairings: of z_v' C b, exact, and
+# of z_v' (sum_x p'_x z_x z_x')^k z_v for k = 2 and 3, those that do not cross
 P2, P3, S2, S3, S4 = power(0, 2), power(0, 3), trace(2), trace(3), trace(4)
 BIAS_OVERLAP = sp.expand(q**2 - q * P2 + S2 * q * (1 + q - 2 * P2))
 TOKEN_SQUARE = q**2 + 2 * q * S2 + P2 * S2 + S3

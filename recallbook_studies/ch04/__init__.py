@@ -1,1 +1,0 @@
-"""Gradients derived by SymPy (chapter 4)."""

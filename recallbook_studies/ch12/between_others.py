@@ -1,0 +1,133 @@
+r"""Several value steps under other conditions: few sequences and fresh ones, the trigger in the
+values, Muon, attention that goes on learning, and many more steps.
+
+Each of 256 facts is one token long, but for "held" and "moves": L is 64 there, and from the third
+step on attention stays or takes a step before each value step. Rates are in units of $\ln V$, the
+logit that one step writes; Muon, whose step has every singular value alike, writes the same at
+first where $V\gg d$. ``python -m recallbook table between_others STORE`` makes the rows, ``--export``
+writes the table."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from recallbook.data.task import draw
+from recallbook.model.transformer import RecallTransformer
+from recallbook.setting import Setting
+from recallbook.training.evaluation import evaluate
+from recallbook.training.longer import descend
+from recallbook_studies.ch12.between import outcomes
+from recallbook_studies.running.archive import load_results
+
+load = partial(load_results, "between_others")  # the committed rows
+VOCAB, SEEDS, FIRST_SEED = 256, 16, 99 * 10**7
+STEPS, LAST, END = (1, 2, 4, 8, 16), 32, 2048
+SMALL = (0.015625, 0.03125)
+UNITS = (0.0625, 0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
+AT = {1: 86, 4: 55, 16: 48}  # d at which so many steps recall most facts
+LOADED = (28, 40, 56)  # d of load 2, 1 and a half
+LENGTH, WIDTH, SHARPNESS = 64, 64, 20  # L, d, and the trigger's score after step 2
+Key = tuple[str, int, float, float]
+SOME = "least predicted recall_64 predicted_64 end".split()  # columns of some kinds alone
+COLUMNS = [*(f"{name}_{k}" for name in ("recall", "lock_on") for k in STEPS), *SOME]
+EMPTY = dict.fromkeys(COLUMNS, math.nan)
+
+
+def keys() -> list[Key]:
+    """Kind, d, sequences for each fact (0: all are shown alike), the rate in units of ln V."""
+    few = [("fixed", 2), ("fixed", 8), ("fresh", 2), ("fresh", 8), ("muon", 0)]
+    kinds: list[tuple[str, int, int, tuple[float, ...]]] = [
+        (*kind, dim, UNITS) for kind in few for dim in AT.values()
+    ]
+    kinds += [("fixed", 0, dim, UNITS) for dim in (*AT.values(), 64)]
+    kinds += [("trigger", 8, dim, SMALL + UNITS) for dim in AT.values()]
+    found: list[Key] = [(kind, dim, share, x) for kind, share, dim, units in kinds for x in units]
+    found += [("long", dim, 0, 0.25) for dim in LOADED]
+    attends = [(kind, share) for kind in ("held", "moves") for share in (1.2, 2.4, 4.8)]
+    return found + [(kind, WIDTH, share, 0.5) for kind, share in attends]
+
+
+def row(key: Key) -> dict[str, Any]:
+    """Recall after each number of steps, lock-on where it moves, and the least number for nine tenths."""
+    kind, dim, share, unit = key
+    rate = unit * math.log(VOCAB)
+    named: dict[str, Any] = {"kind": kind, "dim": dim, "share": float(share), "unit": unit, **EMPTY}
+    seeds = range(FIRST_SEED, FIRST_SEED + SEEDS)
+    if kind in ("held", "moves"):
+        found = np.mean([attended(kind == "moves", share, rate, seed) for seed in seeds], axis=0)
+        for column, name in enumerate(("recall", "lock_on")):
+            named |= {f"{name}_{k}": found[k - 1, column] for k in STEPS}
+        return named
+    seen = np.mean([recalls(key, seed) for seed in seeds], axis=0)
+    named |= {f"recall_{k}": seen[k - 1] for k in STEPS}
+    setting = Setting(vocab=VOCAB, seq_len=1, dim=dim, samples=10**6 * VOCAB)
+    if kind == "long":
+        guess = outcomes(setting, rate, 2 * LAST)[-1, 2]
+        named |= {"recall_64": seen[2 * LAST - 1], "predicted_64": guess, "end": seen[-1]}
+    elif kind == "fixed" and not share:
+        named |= {"least": first(seen), "predicted": first(outcomes(setting, rate, LAST)[:, 2])}
+    return named
+
+
+def first(recall: Any) -> float:
+    """The first step after which nine tenths are recalled; infinite if there is none."""
+    above = np.flatnonzero(np.asarray(recall) >= 0.9)
+    return float(above[0] + 1) if len(above) else math.inf
+
+
+def recalls(key: Key, seed: int) -> list[float]:
+    """Recall of all facts after each step of one draw."""
+    kind, dim, share, unit = key
+    setting = Setting(vocab=VOCAB, seq_len=1, dim=dim, samples=max(1, round(share * VOCAB)))
+    problem = draw(setting, seed)
+    inputs, u = problem.input_embeddings, problem.output_embeddings[problem.permutation]
+    z = inputs + problem.trigger if kind == "trigger" else inputs
+    value, own, found = torch.zeros_like(z.T @ z), torch.eye(VOCAB), []
+    for step in range(END if kind == "long" else LAST if not share else max(STEPS)):
+        batch = problem.sequences
+        if kind == "fresh":
+            batch = problem.fresh(setting.samples, role="batch", block=step)
+        shown = torch.bincount(batch.tokens[:, 0], minlength=VOCAB) / share if share else own.sum(0)
+        residuals = shown[:, None] * (own - torch.softmax(z @ value.T @ u.T, dim=1))
+        value = value + unit * math.log(VOCAB) * direction((residuals @ u).T @ z, kind)
+        answers = (z @ value.T @ u.T).argmax(dim=1)
+        found.append(float((answers == torch.arange(VOCAB)).double().mean()))
+    return found
+
+
+def direction(gradient: Float[Tensor, "d d"], kind: str) -> Float[Tensor, "d d"]:
+    """Minus the gradient; of Muon its singular vectors with all singular values 1."""
+    if kind != "muon":
+        return gradient
+    left, _, right = torch.linalg.svd(gradient)
+    return torch.mm(left, right)
+
+
+def attended(moves: bool, share: float, rate: float, seed: int) -> list[list[float]]:
+    """Recall and lock-on after each value step, where attention moves on or stays."""
+    samples = round(share * VOCAB)
+    problem = draw(Setting(vocab=VOCAB, seq_len=LENGTH, dim=WIDTH, samples=samples), seed)
+    model, found = RecallTransformer(problem), []
+    eta, gamma = rate * VOCAB, SHARPNESS * LENGTH**2 / rate
+    for step in range(max(STEPS) + 1):
+        if step == 1 or (moves and step > 1):
+            descend(model, problem, 1, eta=eta, gamma=gamma, learn=["key_query"])
+        descend(model, problem, 1, eta=eta, gamma=gamma, learn=["value"])
+        if step:
+            outcome = evaluate(problem, model, 1000)
+            found.append([outcome.recall, outcome.lock_on])
+    return found
+
+
+def best(frame: pd.DataFrame, kind: str, share: float, steps: int) -> pd.Series:
+    """The row of the best rate after so many steps, at the d for them."""
+    part = frame.query("kind == @kind and share == @share").query(f"dim == {AT[steps]}")
+    return part.loc[part[f"recall_{steps}"].idxmax()]
