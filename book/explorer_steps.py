@@ -28,6 +28,7 @@ STEPS = (2, 4, 8, 16, 32)
 VOCABS = (32, 128, 600, 4096)
 LOADS = (0.1, 0.3, 0.7, 1.3, 2.2, 4.0, 9.0)  # d^2 / (V ln V)
 SHARES = (0.5, 1.5, 4.0, 12.0, 100.0)  # N / V
+FREQUENT = SHARES[3:]  # those of the largest vocabulary, whose rows are dear
 DRAWS = 512  # labels in all of the draws behind a row, half of what rb.predict takes
 # Settings to start from (page.js), by what differs from the running one
 START = {"vocab": 256, "seq_len": 128, "dim": 96, "samples": 2048, "trigger_in_values": False}
@@ -70,7 +71,10 @@ def rows(path: Path) -> list[dict[str, Any]]:
     lines = path.read_text("utf-8").splitlines() if path.exists() else []
     known = {(r["V"], r["d"], r["N"]): r for r in map(json.loads, lines)}
     found = []
-    for at in (setting(*node) for node in product(VOCABS, LOADS, SHARES)):
+    nodes = [
+        node for node in product(VOCABS, LOADS, SHARES) if node[0] < VOCABS[-1] or node[2] in FREQUENT
+    ]
+    for at in (setting(*node) for node in nodes):
         if (key := (at.vocab, at.dim, at.samples)) not in known:
             known[key] = row(at)
             with path.open("a", encoding="utf-8") as file:
@@ -80,11 +84,18 @@ def rows(path: Path) -> list[dict[str, Any]]:
 
 
 def gains(every: list[dict[str, Any]]) -> dict[str, Any]:
-    """What more steps add to the bent recall of one, packed; dimensions were made whole."""
-    shape = (len(VOCABS), len(LOADS), len(SHARES))
+    """What more steps add to the bent recall of one, packed; dimensions were made whole.
+
+    Where facts are seen less often, the largest vocabulary differs from the one before by as much
+    as at the least of its own shares."""
     one, more = np.array([r["one"] for r in every]), np.array([r["more"] for r in every])
     found = table.bent(more, table.ROUGH) - table.bent(one, table.ROUGH)[:, None]
-    found = found.reshape(*shape, len(STEPS))
+    many = len(LOADS) * len(FREQUENT)
+    smaller = found[:-many].reshape(len(VOCABS) - 1, len(LOADS), len(SHARES), len(STEPS))
+    largest = found[-many:].reshape(len(LOADS), len(FREQUENT), len(STEPS))
+    rare = smaller[-1, :, : -len(FREQUENT)]
+    rare = rare + (largest[:, :1] - smaller[-1, :, -len(FREQUENT), None])
+    found = np.concatenate([smaller, np.concatenate([rare, largest], axis=1)[None]])
     for v, vocab in enumerate(VOCABS):
         loads = [setting(vocab, load, 1).dim ** 2 / (vocab * math.log(vocab)) for load in LOADS]
         through = make_interp_spline(np.log(loads), found[v], k=1)

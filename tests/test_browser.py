@@ -401,35 +401,6 @@ class TestOtherHalfOfThePagesInEveryLook(JudgedPages):
     choose = staticmethod(lambda every, chosen: every[1::2])
 
 
-# What the page's own search finds for a word, without the summaries, for which it reads every page
-# it finds.
-FOUND = "word => Search._performSearch(...Search._parseQuery(word)).map(([page]) => page)"
-
-
-def test_search_finds_a_word_of_each_chapter(html, browser, address):
-    words = {}
-    for path in sorted((html / "notebooks").glob("*.html")):
-        paragraphs = re.findall(r"(?s)<p>(.*?)</p>", path.read_text(encoding="utf-8"))
-        words[path.stem] = set(
-            re.findall(r"\b[a-z]{7,12}\b", re.sub("<[^>]*>", " ", " ".join(paragraphs)))
-        )
-    common = Counter(word for own in words.values() for word in own)
-    rarest = {
-        stem: min(sorted(own), key=lambda one: (common[one], -len(one)))
-        for stem, own in words.items()
-    }
-    with browser.new_context() as context:
-        stem, word = min(rarest.items())
-        page = Tab(context).open(f"{address}search.html?q={word}")
-        page.locator(f'#search-results li a[href*="{stem}.html"]').first.wait_for()
-        found = {stem: page.evaluate(FOUND, word) for stem, word in rarest.items()}
-        # what every object of JavaScript inherits
-        assert [page.evaluate(FOUND, word) for word in ("__proto__", "constructor")] == [[], []]
-    assert {
-        stem: rarest[stem] for stem, pages in found.items() if f"notebooks/{stem}" not in pages
-    } == {}
-
-
 FIRST = (
     "() => [...document.querySelectorAll('#search-results li > a')].slice(0, 3).map(a => a.href)"
 )

@@ -1,10 +1,10 @@
 // The figure of chapter 3: four cards, one before training and one after each step, drawn for a draw, a number
-// of sequences and a question. All are shown at first; the buttons hide and show them again, in order.
+// of sequences and a question. They open one after another, each after a guess.
 (() => {
   const place = document.getElementById('stepper');
   if (!place) return;
   const SIZES = [8, 16, 32, 48, 64, 96, 128, 192, 256, 384, 512], {V, L} = STEPPER_DRAWS.sizes;
-  const state = {stage: 3, seed: 0, question: 0, samples: 256, trigger: false};
+  const state = {stage: 0, seed: 0, question: 0, samples: 256, trigger: false};
   const letter = token => String.fromCharCode(65 + token), small = token => letter(token).toLowerCase();
   const PITCH = 10.4, LEFT = 13;
   const svg = (height, label, inner) => `<svg viewBox="0 0 180 ${height}" role="img" aria-label="${label}">${inner}</svg>`;
@@ -83,14 +83,21 @@
     place.querySelector('input[type=range]').setAttribute('aria-valuetext', `${state.samples} sequences`);
     place.querySelector('[name=back]').disabled = state.stage === 0;
     place.querySelector('[name=next]').textContent = state.stage === 3 ? 'From zero' : 'Next step';
+    place.querySelector('.guess').textContent = GUESSES[state.stage];
     place.querySelector('.asks').textContent = `Question: ${question.tokens.map((token, j) => letter(token) + (j === question.position ? '*' : '')).join(' ')}, right answer ${small(asked)}. Draw ${state.seed + 1} of ${STEPPER_DRAWS.draws.length}.`;
     return stages[state.stage][2];
   }
 
+  const GUESSES = [
+    'Guess: all tokens of a sequence are read alike. Can the first step store anything?',
+    'Guess: the table is blurred. Is it good enough to tell attention where to look?',
+    'Guess: the table is written once more, now read through attention. For how many tokens will the right label win?',
+    'Now change N, the draw or the trigger in the values, or start again from zero.',
+  ];
   const TITLES = ['Before', '1. Store', '2. Locate', '3. Store again'];
   place.innerHTML = `
     <div class="controls main">
-      <button type="button" name="back">Back</button><button type="button" name="next">From zero</button>
+      <button type="button" name="back">Back</button><button type="button" name="next">Next step</button>
       <label>Sequences <i>N</i> = <span class="size">256</span><input type="range" name="samples" min="0" max="${SIZES.length - 1}" step="1" value="${SIZES.indexOf(state.samples)}"></label>
     </div>
     <div class="controls">
@@ -99,6 +106,7 @@
     </div>
     <p class="asks"></p>
     <ol>${TITLES.map(title => `<li><h3>${title}</h3><div class="pictures"></div><p></p></li>`).join('')}</ol>
+    <p class="guess"></p>
     <p class="said" role="status"></p>`;
   const cards = [...place.querySelectorAll('li')], said = place.querySelector('.said');
   const say = words => { said.innerHTML = `${TITLES[state.stage]}: ${words}`; };
