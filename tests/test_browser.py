@@ -119,8 +119,6 @@ LETTERS = """() => [...document.querySelectorAll('article figure img[src$=".svg"
     : [e.textContent, parseFloat(getComputedStyle(e).fontSize) * Math.hypot(e.getScreenCTM().a, e.getScreenCTM().b)])"""
 SMALLEST = 9  # pixels that a letter of a figure has on a phone
 BOX = "() => document.querySelector('.admonition.box')?.getBoundingClientRect().height ?? 0"
-# Boxes at the head of a chapter whose answers are too long for half a screen
-LONG_BOXES: dict[str, int] = {}
 HEIGHT = "() => document.querySelector('article, main, body').getBoundingClientRect().height"
 WEIGHT = """() => [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
   .reduce((sum, entry) => sum + entry.decodedBodySize, 0)"""
@@ -370,7 +368,7 @@ class JudgedPages(Pages):
         )
         half = LOOKS["phone"]["viewport"]["height"] / 2
         long = {page: seen["box"] for page, seen in visits.items()}
-        assert {page for page in long if long[page] > LONG_BOXES.get(page, half)} == set(), long
+        assert {page for page in long if long[page] > half} == set(), long
 
 
 # Classes, because pytest-xdist with `--dist loadscope` keeps a class, or what is left of a module,
