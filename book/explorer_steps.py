@@ -72,7 +72,9 @@ def rows(path: Path) -> list[dict[str, Any]]:
     known = {(r["V"], r["d"], r["N"]): r for r in map(json.loads, lines)}
     found = []
     nodes = [
-        node for node in product(VOCABS, LOADS, SHARES) if node[0] < VOCABS[-1] or node[2] in FREQUENT
+        node
+        for node in product(VOCABS, LOADS, SHARES)
+        if node[0] < VOCABS[-1] or node[2] in FREQUENT
     ]
     for at in (setting(*node) for node in nodes):
         if (key := (at.vocab, at.dim, at.samples)) not in known:

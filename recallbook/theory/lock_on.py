@@ -182,7 +182,9 @@ def lock_given(
     xi, drawn = law.quantile(normal("own")), law.quantile(nodes, column=True)
     below = law.log_below(xi + r), law.log_below(drawn + r[:, None], column=True)
     decoys = others / setting.vocab * np.exp((others - 1) * law.log_below(xi)) * ndtr(xi - r)
-    token, draw = beaten(*below) if beaten else (np.exp(others * below[0]), np.exp(others * below[1]))
+    token, draw = (
+        beaten(*below) if beaten else (np.exp(others * below[0]), np.exp(others * below[1]))
+    )
     return Lock(token, draw, decoys)
 
 

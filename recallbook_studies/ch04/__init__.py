@@ -1,0 +1,1 @@
+"""Gradients derived by SymPy (chapter 4)."""

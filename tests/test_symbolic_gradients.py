@@ -1,0 +1,138 @@
+"""Matrix forms of the gradients: equal to explicit differentiation, exactly; and the loss that is
+differentiated is the model's."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import sympy as sp
+import torch
+from randomised import at_random_weights
+from sized import sized
+
+import recallbook as rb
+from recallbook_studies.ch04 import derived_gradients as gr
+
+pytestmark = pytest.mark.essential
+
+ZERO = sp.zeros(2, 2)
+BATCHES = [
+    ("repeated token", [(0, 0)], [1], [1], 2),
+    ("two tokens", [(0, 1)], [0], [1], 2),
+    ("two sequences", [(0, 1), (1, 1)], [1, 0], [0, 0], 2),
+    ("three labels", [(2, 0), (1, 2)], [0, 1], [1, 1], 3),
+]
+
+
+def model_of(batch, flag):
+    _, tokens, positions, labels, vocab = batch
+    return gr.lettered_model(tokens, positions, labels, vocab=vocab, dim=2, trigger_in_values=flag)
+
+
+def rational(model):
+    """The same batch with small rational embeddings in place of letters."""
+    parts = {name: getattr(model, name) for name in ("inputs", "outputs", "trigger", "query")}
+    letters = sorted(set().union(*(part.free_symbols for part in parts.values())), key=str)
+    numbers = {letter: sp.Rational((7 * i) % 11 - 5, 3 + i % 4) for i, letter in enumerate(letters)}
+    return replace(model, **{name: part.subs(numbers) for name, part in parts.items()})
+
+
+def weights(dim=2):
+    return gr.letters("v", dim, dim), gr.letters("k", dim, dim)
+
+
+@pytest.fixture(
+    params=[(b, f) for b in BATCHES for f in (True, False)], ids=lambda p: f"{p[0][0]}, {p[1]}"
+)
+def model(request):
+    return model_of(*request.param)
+
+
+def test_at_zero_every_entry_for_all_embeddings(model):
+    value, key_query = weights()
+    expression = gr.loss(model, value, key_query)
+    at_zero = dict.fromkeys([*value, *key_query], 0)
+    slope = gr.explicit_descent(expression, value).subs(at_zero)
+    assert gr.vanishes(slope - gr.value_descent(model, ZERO, ZERO))
+    assert any(slope)
+
+
+@pytest.mark.slow
+def test_after_step_one_every_entry_for_all_value_matrices(model):
+    model = rational(model)
+    value, key_query = weights()
+    slope = gr.explicit_descent(gr.loss(model, value, key_query), key_query).subs(
+        dict.fromkeys(key_query, 0)
+    )
+    assert gr.vanishes(slope - gr.key_query_descent(model, value, ZERO))
+
+
+@pytest.mark.parametrize(
+    ("batch", "flag"),
+    [
+        pytest.param(BATCHES[1], True, marks=pytest.mark.slow),
+        pytest.param(BATCHES[2], False, marks=pytest.mark.nightly),
+    ],
+    ids=str,
+)
+def test_at_all_weights(batch, flag):
+    model = rational(model_of(batch, flag))
+    value, key_query = weights()
+    expression = gr.loss(model, value, key_query)
+    assert gr.vanishes(
+        gr.explicit_descent(expression, value) - gr.value_descent(model, value, key_query)
+    )
+    assert gr.vanishes(
+        gr.explicit_descent(expression, key_query) - gr.key_query_descent(model, value, key_query)
+    )
+
+
+def test_vanishes_sees_a_mistake():
+    model = rational(model_of(BATCHES[2], True))
+    value = weights()[0]
+    slope = gr.explicit_descent(gr.loss(model, value, ZERO), value).subs(dict.fromkeys(value, 0))
+    assert not gr.vanishes(slope - 2 * gr.value_descent(model, ZERO, ZERO))
+
+
+@pytest.fixture(scope="module", params=[(2, 3, 2, True, 0), (3, 2, 2, False, 3)], ids=str)
+def drawn(request):
+    """A drawn problem, and the loss with its explicit derivatives as NumPy functions of all
+    weights."""
+    vocab, length, dim, flag, seed = request.param
+    problem = rb.draw(sized(vocab, length, dim, 3, trigger_in_values=flag), seed=seed)
+    tables = problem.input_embeddings, problem.output_embeddings, problem.trigger, problem.query
+    batch = [part.tolist() for part in problem.sequences]
+    model = gr.TinyModel(*batch, *(sp.Matrix(table.tolist()) for table in tables), flag)
+    value, key_query = weights(dim)
+    expression = gr.loss(model, value, key_query)
+    slopes = [gr.explicit_descent(expression, matrix) for matrix in (value, key_query)]
+    letters = [list(value), list(key_query)]
+    return problem, sp.lambdify(letters, [expression, *slopes], "numpy", cse=True)
+
+
+def close(one, other):
+    return np.abs(np.asarray(one) - np.asarray(other)).max() <= 1e-12
+
+
+@pytest.mark.slow
+def test_loss_is_the_loss_of_the_model(drawn):
+    problem, explicit = drawn
+    model = at_random_weights(rb.RecallTransformer(problem), 1)
+    logits = model(problem.tokens, problem.positions)
+    expected = torch.nn.functional.cross_entropy(logits, problem.labels)
+    slopes = torch.autograd.grad(expected, [model.value, model.key_query])
+    found = explicit(
+        *(matrix.detach().numpy().ravel() for matrix in (model.value, model.key_query))
+    )
+    assert close(found[0], expected.item())
+    assert close(found[1], -slopes[0]) and close(found[2], -slopes[1])
+
+
+@pytest.mark.slow
+def test_the_early_phase_is_the_slope_at_a_small_rate(drawn):
+    problem, explicit = drawn
+    steps, none = rb.three_steps(problem), np.zeros(problem.setting.dim**2)
+    assert close(explicit(none, none)[1], steps.value1)
+    rate = 1e-7
+    direction = explicit(rate * steps.value1.numpy().ravel(), none)[2] / rate
+    assert np.abs(direction - steps.key_query.numpy()).max() < 1e-6
