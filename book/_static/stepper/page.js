@@ -75,7 +75,7 @@
       };
       card.querySelector('.pictures').innerHTML = attentionPicture(question, weights) + (stage === 2 ? scorePicture(p, steps.w, asked) : table())
         + logitPicture(p, STEPS.logits(p, value, h), question.label, STEPS.answer(p, value, h));
-      card.querySelector('p').innerHTML = words;
+      card.querySelector('p:not(.guess)').innerHTML = words;
       card.classList.toggle('later', stage > state.stage);
       if (stage === state.stage) card.setAttribute('aria-current', 'step'); else card.removeAttribute('aria-current');
     });
@@ -83,7 +83,8 @@
     place.querySelector('input[type=range]').setAttribute('aria-valuetext', `${state.samples} sequences`);
     place.querySelector('[name=back]').disabled = state.stage === 0;
     place.querySelector('[name=next]').textContent = state.stage === 3 ? 'From zero' : 'Next step';
-    place.querySelector('.guess').textContent = GUESSES[state.stage];
+    guess.textContent = GUESSES[state.stage] ?? '';
+    cards[Math.min(state.stage + 1, 3)].append(guess); // in the card that opens next
     place.querySelector('.asks').textContent = `Question: ${question.tokens.map((token, j) => letter(token) + (j === question.position ? '*' : '')).join(' ')}, right answer ${small(asked)}. Draw ${state.seed + 1} of ${STEPPER_DRAWS.draws.length}.`;
     return stages[state.stage][2];
   }
@@ -92,7 +93,6 @@
     'Guess: all tokens of a sequence are read alike. Can the first step store anything?',
     'Guess: the table is blurred. Is it good enough to tell attention where to look?',
     'Guess: the table is written once more, now read through attention. For how many tokens will the right label win?',
-    'Now change N, the draw or the trigger in the values, or start again from zero.',
   ];
   const TITLES = ['Before', '1. Store', '2. Locate', '3. Store again'];
   place.innerHTML = `
@@ -106,8 +106,8 @@
     </div>
     <p class="asks"></p>
     <ol>${TITLES.map(title => `<li><h3>${title}</h3><div class="pictures"></div><p></p></li>`).join('')}</ol>
-    <p class="guess"></p>
     <p class="said" role="status"></p>`;
+  const guess = Object.assign(document.createElement('p'), {className: 'guess'});
   const cards = [...place.querySelectorAll('li')], said = place.querySelector('.said');
   const say = words => { said.innerHTML = `${TITLES[state.stage]}: ${words}`; };
   const turn = {
