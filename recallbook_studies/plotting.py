@@ -139,7 +139,7 @@ def clouds(ax: Axes, rows: dict[str, tuple[Any, float]]) -> None:
     heights = np.random.default_rng(0)
     for place, (others, right) in enumerate(rows.values()):
         height = place + 0.7 * heights.random(len(others))
-        ax.scatter(others, height, s=8, color="gray", alpha=0.6)
+        ax.scatter(others, height, s=8, color="gray", alpha=0.6, linewidth=0)
         ax.scatter(right, place + 0.35, s=60, color=COLOURS[1])
     ax.set(yticks=np.arange(len(rows)) + 0.35, yticklabels=list(rows))
     ax.invert_yaxis()

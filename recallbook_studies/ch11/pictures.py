@@ -78,7 +78,6 @@ def draw_diagonal(axes: np.ndarray, rows: pd.DataFrame, titles: Mapping[str, str
                     linestyle="none",
                     linewidth=0.5,
                     markersize=3,
-                    alpha=0.7,
                     label=name,
                     color=COLOURS[index],
                     marker=MARKERS[index],
