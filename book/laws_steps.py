@@ -44,7 +44,7 @@ def several() -> dict[str, str]:
     rows = [
         (
             f"$V={vocab}$",
-            *(f"{at.simulated:.1f} ({at.predicted:.1f})" for at in part.itertuples()),
+            *(f"{at.simulated:.2f} ({at.predicted:.2f})" for at in part.itertuples()),
         )
         for vocab, part in known.groupby("V")
     ]

@@ -193,7 +193,7 @@ def more_value_steps() -> Found:
         )
         power, error = weights @ found, np.linalg.norm(weights * (high - low) / 2)
         powers[steps] = Interval(power, power - error, power + error)
-    several = between_map.load().query("value_steps > 1")
+    several = between_map.load().query("value_steps > 1 and lock_on > 0.9")
     off = between_map.misses(several).abs().quantile(0.9)
     law = weights @ (size + np.log(size))
     ends = {"least": vocabs[0], "most": vocabs[-1]}
