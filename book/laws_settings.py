@@ -22,7 +22,6 @@ LABELS = rb.Setting(
     vocab=256, seq_len=16, dim=512, samples=4096, trigger_in_values=True
 )  # for finite rates, too
 SMALL = ("fact interference", "bias noise", "unequal lengths", "uneven facts")  # of step 2
-TRIGGER_OUT = r"$\tau=0$"
 RATES, RATE_SEEDS = (0.1, 0.3, 1.0), range(4)
 HELPED = (
     rb.Setting(vocab=1024, seq_len=32, dim=128, samples=16384, trigger_in_values=False),
@@ -99,7 +98,7 @@ def worked() -> dict[str, str]:
 
 
 def changes(setting: rb.Setting) -> dict[str, rb.Setting]:
-    """What one can buy: twice of a size, half the length, the trigger out, or neurons."""
+    """What one can buy: twice of a size, half the length, or neurons."""
     wider = (
         {"width": 2 * setting.width}
         if setting.width
@@ -109,7 +108,6 @@ def changes(setting: rb.Setting) -> dict[str, rb.Setting]:
         "$2N$": replace(setting, samples=2 * setting.samples),
         "$2d$": replace(setting, dim=2 * setting.dim),
         "$L/2$": replace(setting, seq_len=setting.seq_len // 2),
-        TRIGGER_OUT: replace(setting, trigger_in_values=False),
         "MLP": replace(setting, **wider),
     }
 
@@ -122,7 +120,6 @@ def helps() -> dict[str, str]:
         after = {
             change: f"{predicted(other).accuracy:.2f}" for change, other in changes(setting).items()
         }
-        after.pop(TRIGGER_OUT)
         rows.append(
             (f"{len(rows) + 1}. {name}", f"{predicted(setting).accuracy:.2f}", *after.values())
         )
@@ -135,7 +132,7 @@ def helps() -> dict[str, str]:
         }
         parts = [f"${letter}={size}$" for letter, size in known.items() if size]
         listed.append(f"{len(rows)}. {', '.join(parts)}, $\\tau={int(setting.trigger_in_values)}$")
-    header = ("Binds", "now", *(change for change in changes(HELPED[0]) if change != TRIGGER_OUT))
+    header = ("Binds", "now", *changes(HELPED[0]))
     return {"helps": table(header, rows), "settings": "\n".join(listed)}
 
 
