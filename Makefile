@@ -2,7 +2,6 @@
 # Needs Python 3.11 or newer (with venv) and make. Choose an interpreter with PYTHON=...
 
 SHELL := bash
-.SHELLFLAGS := -e -o pipefail -c
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -28,9 +27,10 @@ WORKERS ?= 2
 # One thread for each worker, and what is nightly left to `make everything`.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 SPREAD := -n $(WORKERS) --dist loadscope
-# Runs a stage, remembers how long it took, and keeps its exit status.
+# Runs a stage, and remembers how long it took if it ends well. Make 3.81, which macOS ships, knows no .SHELLFLAGS:
+# each recipe keeps its status by itself.
 STAGES := _build/stages.tsv
-TIMED = start=$$(date +%s); $(MAKE) $(1); printf '%s\t%s\n' $(1) $$(($$(date +%s) - start)) >> $(STAGES)
+TIMED = start=$$(date +%s); $(MAKE) $(1) && printf '%s\t%s\n' $(1) $$(($$(date +%s) - start)) >> $(STAGES)
 
 .PHONY: help setup book test quick lint essential unit coverage nbval everything nightly test-kernels mutants notebooks benchmark \
 	links stamp pdf test-release test-latest test-lowest clean

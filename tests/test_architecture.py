@@ -2,6 +2,7 @@
 import."""
 
 import ast
+import os
 import re
 import shlex
 import shutil
@@ -86,11 +87,11 @@ def test_every_package_and_module_has_a_layer():
 
 def run_in(folder, *command):
     """A command that finds packages in this folder before all others."""
-    environment = {"PYTHONPATH": str(folder), "PYTHONSAFEPATH": "1", "OMP_NUM_THREADS": "1"}
+    first = {"PYTHONPATH": str(folder), "PYTHONSAFEPATH": "1", "OMP_NUM_THREADS": "1"}
     return subprocess.run(
         [sys.executable, *command],
         cwd=ROOT,
-        env=environment,
+        env={**os.environ, **first},
         capture_output=True,
         text=True,
         check=False,
@@ -204,6 +205,21 @@ def test_stages_with_a_budget_are_those_that_are_timed():
     assert set(allowed) == set(re.findall(r"\$\(call TIMED,(\w+)\)", makefile))
     quick = allowed["lint"] + allowed["essential"]
     assert 5 * quick <= sum(allowed.values()) - allowed["essential"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no make")
+@pytest.mark.parametrize("fails", ["ruff", "lint-imports", "nothing"])
+def test_a_stage_that_fails_fails_with_every_make(tmp_path, fails):
+    """Make 3.81, which macOS ships, runs every line with ``bash -c``, without ``-e``."""
+    tools, stages = tmp_path / "bin", tmp_path / "stages.tsv"
+    tools.mkdir()
+    for tool in ("python", "ruff", "codespell", "mypy", "lint-imports"):
+        (tools / tool).symlink_to(shutil.which("false" if tool == fails else "true"))
+    (tmp_path / ".installed").touch()
+    command = ["make", "quick", ".SHELLFLAGS=-c", f"VENV={tmp_path}", f"STAGES={stages}"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
+    timed = stages.read_text(encoding="utf-8") if stages.exists() else ""
+    assert (done.returncode == 0) == (fails == "nothing") == bool(re.search(r"lint\t\d", timed))
 
 
 def test_there_is_one_version():
