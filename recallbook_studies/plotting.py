@@ -12,8 +12,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
-from cycler import cycler
-from matplotlib import ticker
+from matplotlib import rcsetup, ticker
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
@@ -42,7 +41,7 @@ STYLE: Any = {
     "figure.facecolor": "none",  # the page's own; in dark mode it inverts what is drawn
     "figure.constrained_layout.use": True,
     "axes.facecolor": "none",
-    "axes.prop_cycle": cycler(color=COLOURS),
+    "axes.prop_cycle": rcsetup.cycler(color=COLOURS),
     "axes.grid": True,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -64,7 +63,8 @@ def use_style() -> None:
     mpl.rcParams.update(STYLE)
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if shell is not None:
-        importlib.import_module("matplotlib_inline.backend_inline")  # which would choose PNG later
+        # a notebook's backend chooses PNG when it is loaded: before the next lines, not later
+        importlib.import_module("matplotlib.pyplot").switch_backend(mpl.get_backend())
         formatters = shell.display_formatter.formatters
         formatters["image/png"].pop(Figure, None)
         formatters["image/svg+xml"].for_type(Figure, svg)

@@ -147,6 +147,27 @@ def test_what_is_slow_to_load_comes_with_the_name_that_needs_it():
     assert loaded_by("import recallbook", "recallbook.simulate") & slow == {"torch"}
 
 
+def test_what_is_imported_is_declared():
+    """The packages import what installs with them, or with the extra for a cluster."""
+    names = set()
+    for path in files(*PACKAGES):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Import(names=found):
+                    names |= {alias.name for alias in found}
+                case (
+                    ast.ImportFrom(module=str(name), level=0)
+                    | ast.Call(
+                        func=ast.Attribute(attr="import_module"), args=[ast.Constant(value=name)]
+                    )
+                ):
+                    names.add(name)
+    imported = {name.split(".")[0] for name in names} - sys.stdlib_module_names - {*PACKAGES}
+    project = PROJECT["project"]
+    asked = project["dependencies"] + project["optional-dependencies"]["cluster"]
+    assert imported == {re.match(r"[\w-]+", one)[0] for one in asked}
+
+
 def test_every_public_name_is_there():
     assert set(rb.__all__) <= set(dir(rb))
     assert [name for name in rb.__all__ if getattr(rb, name, None) is None] == []
