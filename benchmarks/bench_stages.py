@@ -56,7 +56,7 @@ def measured(folder: Path, sizes: tuple[int, ...]) -> dict[str, float]:
     # in an empty folder, so that the package comes from PYTHONPATH alone
     with tempfile.TemporaryDirectory() as empty:
         done = subprocess.run(
-            command, cwd=empty, env=environment, capture_output=True, text=True, check=True
+            command, cwd=empty, env=environment, capture_output=True, encoding="utf-8", check=True
         )
     return json.loads(done.stdout)
 

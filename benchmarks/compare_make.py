@@ -28,7 +28,9 @@ def clone(commit: str, folder: Path) -> Path:
 def seconds(folder: Path, stage: str) -> float:
     """Wall time of one stage; what it printed, if it failed."""
     start = time.monotonic()
-    done = subprocess.run(["make", stage], cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["make", stage], cwd=folder, capture_output=True, encoding="utf-8", check=False
+    )
     if done.returncode != 0:
         print(done.stdout[-2000:] + done.stderr[-2000:])
     return time.monotonic() - start

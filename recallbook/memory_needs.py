@@ -40,7 +40,9 @@ def free_memory() -> float:
             found.append(float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")))
     group = Path("/sys/fs/cgroup")
     try:
-        most, used = (float((group / f"memory.{name}").read_text()) for name in ("max", "current"))
+        most, used = (
+            float((group / f"memory.{name}").read_text("utf-8")) for name in ("max", "current")
+        )
         found.append(max(0.0, most - used))
     except (OSError, ValueError):  # "max": no limit
         pass

@@ -43,7 +43,7 @@ def html(tmp_path_factory):
         + ["--all", "-W", "-n", "--keep-going"],
         cwd=ROOT,
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         check=False,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]

@@ -45,7 +45,7 @@ def run(kernels: dict[str, str], arguments: list[str]) -> subprocess.CompletedPr
         cwd=ROOT,
         env={**environment, **kernels},
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         check=False,
     )
 

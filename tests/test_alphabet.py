@@ -21,7 +21,7 @@ def test_letters_are_read_as_they_are_written(tmp_path):
     rows = (
         "| $g$ | one | `g` |\n\n## Local symbols\n\n| $g=Wz$ | two | {doc}`../notebooks/02_e` |\n"
     )
-    (tmp_path / "book" / "notation.md").write_text(rows)
+    (tmp_path / "book" / "notation.md").write_text(rows, encoding="utf-8")
     folded = ":::{note} Three\n:class: dropdown\nOf $H_k$.\n:::"
     cells = [nbformat.v4.new_markdown_cell(one) for one in ("The letter $g$, at 5 \\$.", folded)]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "notebooks" / "02_e.ipynb")

@@ -67,7 +67,7 @@ def test_the_copy_itself_is_in_order(copied):
     ],
 )
 def test_a_planted_violation_breaks_a_contract(copied, module, line):
-    with (copied / module).open("a") as file:
+    with (copied / module).open("a", encoding="utf-8") as file:
         file.write(f"\n{line}\n")
     assert not imports_are_in_order(copied)
 
@@ -93,7 +93,7 @@ def run_in(folder, *command):
         cwd=ROOT,
         env={**os.environ, **first},
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         check=False,
     )
 
@@ -106,7 +106,7 @@ def test_the_core_works_where_the_rest_cannot_be_imported(copied):
     for name in set(PACKAGES) - {"recallbook"}:
         shutil.rmtree(copied / name)
         (copied / name).mkdir()
-        (copied / name / "__init__.py").write_text(stops)
+        (copied / name / "__init__.py").write_text(stops, encoding="utf-8")
     core = ("oracle", "task", "evaluation", "ties", "printed_formulas")
     files = [f"tests/test_{name}.py" for name in core]
     quick = ["-q", "-x", "-m", "not slow and not nightly", "-p", "no:cacheprovider"]
@@ -125,7 +125,7 @@ def loaded_by(*lines):
     done = subprocess.run(
         [sys.executable, "-c", "\n".join(["import sys", *lines, "print(*sys.modules)"])],
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         check=True,
     )
     return set(done.stdout.split())
@@ -187,6 +187,29 @@ def test_no_assertion_hides_what_failed():
     assert hidden == []
 
 
+def names_no_encoding(call):
+    """Whether a call reads or writes text in the encoding of this machine."""
+    called, given = ast.unparse(call.func), {one.arg for one in call.keywords}
+    binary = any("b" in str(getattr(one, "value", "")) for one in call.args)  # its mode
+    text = {
+        "read_text": not call.args,
+        "write_text": len(call.args) == 1,
+        "open": not binary and called != "archive.open",  # of a zip archive
+    }
+    return "encoding" not in given and ("text" in given or text.get(called.split(".")[-1], False))
+
+
+def test_text_has_the_same_encoding_everywhere():
+    """What ``python -X warn_default_encoding`` warns of, also in lines that no test runs."""
+    found = [
+        f"{path.name}:{node.lineno}"
+        for path in files(*PACKAGES, "book", "benchmarks")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and names_no_encoding(node)
+    ]
+    assert found == []
+
+
 @pytest.mark.slow  # `make quick` ends with what this asks
 def test_no_room_is_above_its_budget():
     """The limits stand in pyproject.toml; `python tests/budgets.py` prints all of them."""
@@ -214,7 +237,8 @@ def test_no_class_has_the_name_of_another():
 def test_tokens_are_counted_without_comments_and_docstrings(tmp_path):
     file = tmp_path / "counted.py"
     file.write_text(
-        '"""Not counted."""\n\nx = [1]  # nor this\n\n\ndef f():\n    """Nor this."""\n    return "b"\n'
+        '"""Not counted."""\n\nx = [1]  # nor this\n\n\ndef f():\n    """Nor this."""\n    return "b"\n',
+        encoding="utf-8",
     )
     assert tokens(file) == len("x = [ 1 ] def f ( ) : return b".split())
 
@@ -291,7 +315,7 @@ def test_a_release_waits_for_its_tests_and_for_an_address():
     assert needed == ["wheel", "test", "address"]
     assert JOBS["release.test"]["if"] == "needs.address.outputs.here == 'true'"
     line = shlex.split(JOBS["release.address"]["steps"][1]["run"].partition(" |")[0])
-    found = subprocess.check_output(line, cwd=ROOT, text=True)
+    found = subprocess.check_output(line, cwd=ROOT, encoding="utf-8")
     assert found == f"repository={PROJECT['tool']['recallbook']['repository']}\n"
 
 

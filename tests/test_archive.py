@@ -118,21 +118,21 @@ def test_provenance_says_when_code_is_not_that_of_its_commit(tmp_path):
     package, studies = tmp_path / "recallbook", tmp_path / "recallbook_studies"
     for folder in (package / "model", studies / "running/results", studies / "ch09"):
         folder.mkdir(parents=True)
-        (folder / "one.py").write_text("1\n")
+        (folder / "one.py").write_text("1\n", encoding="utf-8")
     git("init")
     assert committed.commit(tmp_path) == {}, "no commit yet"
     git("add", ".")
     git("commit", "-m", "x")
     assert committed.commit(tmp_path)["changed"] is False
-    (studies / "running" / "results" / "new.csv").write_text("1\n")
-    (tmp_path / "notes.md").write_text("1\n")
+    (studies / "running" / "results" / "new.csv").write_text("1\n", encoding="utf-8")
+    (tmp_path / "notes.md").write_text("1\n", encoding="utf-8")
     assert committed.commit(tmp_path)["changed"] is False, (
         "results and what is no part of the package"
     )
-    (package / "model" / "two.py").write_text("2\n")
+    (package / "model" / "two.py").write_text("2\n", encoding="utf-8")
     assert committed.commit(tmp_path)["changed"] is True, "a file that was never committed"
     (package / "model" / "two.py").unlink()
-    (studies / "ch09" / "one.py").write_text("2\n")
+    (studies / "ch09" / "one.py").write_text("2\n", encoding="utf-8")
     assert committed.commit(tmp_path)["changed"] is True, (
         "a changed file in another folder than the sweeps'"
     )

@@ -232,7 +232,9 @@ def test_check_sees_a_breach(tmp_path, check, body):
 
 
 def test_check_sees_a_remote_font_in_a_style_sheet(tmp_path):
-    (tmp_path / "a.css").write_text("a { src: url(https://fonts.example.org/a.woff) }")
+    (tmp_path / "a.css").write_text(
+        "a { src: url(https://fonts.example.org/a.woff) }", encoding="utf-8"
+    )
     assert external_assets(tmp_path) != []
 
 
@@ -286,7 +288,9 @@ def test_the_map_of_chapters_says_what_each_needs():
         r'href="../notebooks/(\w+)\.html" data-chapter="(\d+)" data-needs="([\d ]*)"', drawing
     ):
         arrows[int(chapter)] = set(map(int, needs.split()))
-        cells = json.loads((stamp.ROOT / "notebooks" / f"{file}.ipynb").read_text())["cells"]
+        cells = json.loads(
+            (stamp.ROOT / "notebooks" / f"{file}.ipynb").read_text(encoding="utf-8")
+        )["cells"]
         line = re.search(r"Prerequisites\.\*\*(.*)", "".join(cells[0]["source"]))[1]
         named = [int(number) for number in re.findall(r"`(\d\d)_", line)]
         boxes[int(chapter)] = set(range(named[0], named[-1] + 1) if "` to {" in line else named)

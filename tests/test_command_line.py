@@ -51,7 +51,7 @@ def test_from_sweep_to_files(tmp_path, monkeypatch, capsys):
     frame = archive.typed(pd.read_parquet(tmp_path / "trial.parquet"))
     assert frame.equals(committed.in_order(rb.run_sweep(SWEEPS["trial"].points())))
     made = "python -m recallbook sweep trial && python -m recallbook export trial"
-    assert json.loads((tmp_path / "trial.json").read_text())["command"] == made
+    assert json.loads((tmp_path / "trial.json").read_text(encoding="utf-8"))["command"] == made
 
 
 def test_recompute_prints_what_differs(monkeypatch, capsys):
@@ -133,7 +133,7 @@ COMPLAINTS = {
 @pytest.mark.parametrize("command", COMPLAINTS)
 def test_errors_are_one_line(command, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "text.txt").write_text("mine")
+    (tmp_path / "text.txt").write_text("mine", encoding="utf-8")
     try:
         status = main(command.split())
     except SystemExit as parser_ends:
@@ -141,7 +141,8 @@ def test_errors_are_one_line(command, tmp_path, monkeypatch, capsys):
     printed = capsys.readouterr().err
     assert status == 2
     assert COMPLAINTS[command] in printed and printed.count("\n") == 1
-    assert os.listdir(tmp_path) == ["text.txt"] and (tmp_path / "text.txt").read_text() == "mine"
+    assert os.listdir(tmp_path) == ["text.txt"]
+    assert (tmp_path / "text.txt").read_text(encoding="utf-8") == "mine"
 
 
 @pytest.mark.parametrize("command", ["sweep trial", "table squares squares.sqlite"])
@@ -179,14 +180,17 @@ def test_an_end_without_a_traceback(code, status):
 
 def children(process: int) -> list[int]:
     listed = subprocess.run(
-        ["ps", "-o", "pid=", "--ppid", str(process)], capture_output=True, text=True, check=False
+        ["ps", "-o", "pid=", "--ppid", str(process)],
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
     )
     return [int(word) for word in listed.stdout.split()]
 
 
 def alive(process: int) -> bool:
     try:
-        return Path(f"/proc/{process}/stat").read_text().split()[2] != "Z"
+        return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").split()[2] != "Z"
     except OSError:
         return False
 

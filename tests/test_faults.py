@@ -81,7 +81,7 @@ def test_an_export_is_whole_or_nothing(tmp_path, monkeypatch):
     run.run_sweep(POINTS, store=tmp_path / "s.sqlite")
     names = ("x.parquet", "x.json")
     for name in names:
-        (tmp_path / name).write_text("before")
+        (tmp_path / name).write_text("before", encoding="utf-8")
 
     def no_room(path, text, **how):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -91,7 +91,7 @@ def test_an_export_is_whole_or_nothing(tmp_path, monkeypatch):
         with pytest.raises(OSError, match="No space left on device"):
             committed.export("x", POINTS, tmp_path / "s.sqlite", tmp_path, "none")
     assert {p.name for p in tmp_path.iterdir()} == {"s.sqlite", *names}
-    assert {(tmp_path / name).read_text() for name in names} == {"before"}
+    assert {(tmp_path / name).read_text(encoding="utf-8") for name in names} == {"before"}
     paths = committed.export("x", POINTS, tmp_path / "s.sqlite", tmp_path, "none")
     assert [path for path in paths if path.stat().st_size <= 100] == []
 

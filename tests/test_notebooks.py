@@ -494,7 +494,7 @@ def test_nbval_forgives_only_the_time(tmp_path):
     # with the repository's own settings
     options = "-m pytest -c pyproject.toml -p no:cacheprovider -rA --nbval".split()
     command = [sys.executable, *options, str(tmp_path / "three.ipynb")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=False)
     found = re.findall(r"^(PASSED|FAILED) \S*::Cell (\d)", done.stdout, re.MULTILINE)
     assert sorted(found) == [("FAILED", "2"), ("PASSED", "0"), ("PASSED", "1")], (
         done.stdout + done.stderr

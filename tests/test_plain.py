@@ -151,11 +151,11 @@ def test_each_construct_has_a_plain_form(tmp_path, monkeypatch):
         "a.bib": "@misc{a, author = {Vural, N. and Bietti, A.}, year = 2026, title = {T}, url = {https://a.org/1}}",
     }
     for name, text in files.items():
-        (tmp_path / name).write_text(text)
+        (tmp_path / name).write_text(text, encoding="utf-8")
     Sphinx(
         tmp_path, None, tmp_path / "html", tmp_path / "trees", "html", SETTINGS, status=None
     ).build()
-    cells = json.loads((tmp_path / "plain" / "page.ipynb").read_text())["cells"]
+    cells = json.loads((tmp_path / "plain" / "page.ipynb").read_text(encoding="utf-8"))["cells"]
     text = "\n\n".join(cell["source"] for cell in cells)
     assert [plain for _, plain in pairs if f"{plain}\n" not in text] == [], text
     assert "print(1 + 1)" in text and "cuda" in text and cells[-1]["outputs"] == []

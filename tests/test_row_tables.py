@@ -205,7 +205,7 @@ def test_parts_make_the_whole_by_the_command(tmp_path, monkeypatch, capsys):
     assert "squares: 100%" in said and "row/s" in said
     for stores in ("10", ""):
         assert main(["table", "squares", *stores, "--export"]) == 0
-        assert (tmp_path / "tables" / "squares.csv").read_text() == WHOLE
+        assert (tmp_path / "tables" / "squares.csv").read_text(encoding="utf-8") == WHOLE
 
 
 SOUND = {key: square(key) for key in range(5)}
@@ -229,7 +229,7 @@ UNSOUND = {  # what is changed in a store, and what is said
 def test_what_is_not_whole_and_sound_is_not_exported(tmp_path, name):
     changes, said = UNSOUND[name]
     stores, file = [str(tmp_path / "rows")] * (1 + (name == "twice")), tmp_path / "table.csv"
-    file.write_text(WHOLE)
+    file.write_text(WHOLE, encoding="utf-8")
     with Store(stores[0], "squares") as store:
         store.add(
             Result(RowKey(str(key), key), row, None if row else "ValueError: no", 1.0)
@@ -238,10 +238,10 @@ def test_what_is_not_whole_and_sound_is_not_exported(tmp_path, name):
         )
     with pytest.raises(ValueError, match=f"^(store|columns)=.* is not allowed: .*{said}|{said}"):
         TABLE.export("squares", stores, file)
-    assert file.read_text() == WHOLE
+    assert file.read_text(encoding="utf-8") == WHOLE
     if "finite" in said:
         replace(TABLE, empty="even value").export("squares", stores, file)
-        assert file.read_text().splitlines()[4] in ("3,,False", "3,-inf,False")
+        assert file.read_text(encoding="utf-8").splitlines()[4] in ("3,,False", "3,-inf,False")
 
 
 def test_a_key_may_be_of_many_rows_or_in_many_columns(tmp_path):

@@ -240,7 +240,9 @@ def test_kills_lose_nothing_and_repeat_nothing(tmp_path, kind):
     # children are forked from a process that has used no threads, so each starts at once
     command = [sys.executable, "-c", KILLING, str(tmp_path), str(KILLS), kind.name]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
+    done = subprocess.run(
+        command, capture_output=True, encoding="utf-8", timeout=120, env=environment
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     report = json.loads(done.stdout)
     kills = report["kills"]

@@ -218,7 +218,7 @@ def llama(folder):
         save(folder / file, **held)
     weights = {name: file for file, held in shards.items() for name in held}
     index = folder / "model.safetensors.index.json"
-    index.write_text(json.dumps({"metadata": {}, "weight_map": weights}))
+    index.write_text(json.dumps({"metadata": {}, "weight_map": weights}), encoding="utf-8")
     return folder, "'model.embed_tokens.weight' (10, 5), 'lm_head.weight' (10, 5)"
 
 
@@ -280,7 +280,7 @@ def test_bad_rows_are_told_apart(tmp_path):
     ],
 )
 def test_text_that_is_no_table(tmp_path, content, message):
-    (tmp_path / "table.vec").write_text(content)
+    (tmp_path / "table.vec").write_text(content, encoding="utf-8")
     refuses(message, tmp_path / "table.vec")
 
 

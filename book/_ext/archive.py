@@ -39,7 +39,7 @@ def begin(app):
         env={**os.environ, "SOURCE_DATE_EPOCH": str(WHEN)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        text=True,
+        encoding="utf-8",
     )
 
 

@@ -100,7 +100,7 @@ def product(given: Mapping[str, float], feature: str) -> float:
 @cache
 def weights(mlp: bool) -> dict[str, dict[str, float]]:
     """For each outcome the weights of its features, by name."""
-    with WEIGHTS.open() as file:
+    with WEIGHTS.open(encoding="utf-8") as file:
         part = [row for row in csv.DictReader(file) if row["mlp"] == str(mlp)]
     return {
         name: {row["feature"]: float(row[name]) for row in part if row[name]}

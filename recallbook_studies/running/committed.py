@@ -112,7 +112,9 @@ def commit(root: Path = ROOT) -> dict[str, Any]:
     """
 
     def git(*words: str) -> str:
-        done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            ["git", *words], cwd=root, capture_output=True, encoding="utf-8", check=True
+        )
         return done.stdout.strip()
 
     try:
