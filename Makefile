@@ -25,7 +25,7 @@ NOTEBOOKS ?= $(shell ls -S notebooks/*.ipynb)
 WORKERS ?= 2
 
 # One thread for each worker, and what is nightly left to `make everything`.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+PYTEST := OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest
 SPREAD := -n $(WORKERS) --dist loadscope
 # Runs a stage, and remembers how long it took if it ends well. Make 3.81, which macOS ships, knows no .SHELLFLAGS:
 # each recipe keeps its status by itself.
@@ -117,8 +117,8 @@ nbval: $(STAMP) ## Recompute the notebooks and compare every stored number
 	@test -n "$(NOTEBOOKS)" || { echo "No notebooks found" >&2; exit 1; }
 	$(PYTEST) --nbval $(NOTEBOOKS) $(SPREAD) --no-loadscope-reorder --durations=10
 
-test-kernels: $(STAMP) ## All chapters and rows of all sweeps with the linear algebra of other processors
-	$(BIN)/python tests/kernels.py --workers $(WORKERS)
+test-kernels: book ## Unit tests, chapters and rows of all sweeps with the linear algebra of other processors
+	ROWS=48 $(BIN)/python tests/kernels.py unit nbval
 
 mutants: $(STAMP) ## Seed mistakes, by hand and by rule: the tests must notice them (an hour with one worker)
 	$(BIN)/python -m pip install --quiet --editable '.[mutation]' --constraint constraints.txt

@@ -1,6 +1,8 @@
 """`make test-kernels` really runs other kernels, and says so when a number differs."""
 
 import json
+import subprocess
+import sys
 
 import kernels
 import pytest
@@ -23,7 +25,11 @@ print(json.dumps({
 @pytest.mark.nightly
 def test_every_set_reaches_the_libraries_and_moves_last_digits():
     seen = {
-        name: json.loads(kernels.run(kernels.SETS[name], ["-c", PROBE]).stdout)
+        name: json.loads(
+            kernels.run(
+                kernels.SETS[name], sys.executable, "-c", PROBE, stdout=subprocess.PIPE
+            ).stdout
+        )
         for name in kernels.usable()
     }
     assert len(seen) >= 3

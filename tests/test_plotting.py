@@ -1,5 +1,8 @@
 """Figures as the book stores them."""
 
+import subprocess
+import sys
+
 import kernels
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,5 +38,8 @@ print(plotting.svg(fig))"""
 
 def test_a_figure_has_the_same_bytes_where_arithmetic_rounds_otherwise():
     sets = [kernels.SETS[name] for name in kernels.usable()]
-    drawn = {kernels.run(chosen, ["-c", DRAW]).stdout for chosen in (sets[0], *sets[:2])}
+    drawn = {
+        kernels.run(chosen, sys.executable, "-c", DRAW, stdout=subprocess.PIPE).stdout
+        for chosen in (sets[0], *sets[:2])
+    }
     assert len(drawn) == 1 and "<image" in min(drawn) and "<clipPath" in min(drawn)
