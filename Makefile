@@ -24,6 +24,9 @@ NOTEBOOKS ?= $(shell ls -S notebooks/*.ipynb)
 # nbval runs as many notebooks at once; each kernel gets one thread, so that they do not fight.
 WORKERS ?= 2
 
+# Matplotlib's cache: without a home to write in it says so on stderr, where nbval finds it.
+export MPLCONFIGDIR := $(CURDIR)/_build/matplotlib
+
 # One thread for each worker, and what is nightly left to `make everything`.
 PYTEST := OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest
 SPREAD := -n $(WORKERS) --dist loadscope
@@ -115,6 +118,8 @@ coverage: $(STAMP) ## What the quick tests and the docstrings' examples run of t
 
 nbval: $(STAMP) ## Recompute the notebooks and compare every stored number
 	@test -n "$(NOTEBOOKS)" || { echo "No notebooks found" >&2; exit 1; }
+	@# Fonts are listed once: a kernel to which this takes long says so, too.
+	$(BIN)/python -c "import matplotlib.font_manager"
 	$(PYTEST) --nbval $(NOTEBOOKS) $(SPREAD) --no-loadscope-reorder --durations=10
 
 test-kernels: book ## Unit tests, chapters and rows of all sweeps with the linear algebra of other processors
