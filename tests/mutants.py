@@ -1,11 +1,11 @@
 """Seeded mistakes in the package, each of which the tests must notice: `make mutants` prints the
 table.
 
-They are listed in mutants.toml. A mutant is one small change of one line. The package is copied to
-a temporary folder, changed there, and the unit tests named by the mutant are run against the copy;
-then, where the change moves a stored number, nbval is run on the chapters named by the mutant. The
-unchanged package is run in the same way as a control, which must pass. `python tests/mutants.py
---quick` counts what the tests of `make quick` notice."""
+They are listed in mutants.toml. A mutant is one small change of one file. All files that git does
+not ignore are copied to a temporary folder, changed there, and the unit tests named by the mutant
+are run in the copy; then, where the change moves a stored number, nbval is run on the chapters
+named by the mutant. The unchanged copy is run in the same way as a control, which must pass.
+`python tests/mutants.py --quick` counts what the tests of `make quick` notice."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
-
-from budgets import PACKAGES
 
 ROOT = Path(__file__).resolve().parents[1]
 ESSENTIAL, ENOUGH = "essential and not slow and not nightly", 0.9
@@ -86,14 +84,15 @@ def mutated(mutant: Mutant, root: Path = ROOT) -> str:
     return text.replace(mutant.old, mutant.new)
 
 
-def copy_package(folder: Path, mutant: Mutant | None) -> None:
-    """Write all packages into ``folder``, changed, and with a line that leaves a mark when the
-    copy is imported."""
-    for package in PACKAGES:
-        # without the caches: one of the unchanged file could be taken for that of the changed one
-        shutil.copytree(
-            ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__")
-        )
+def copy_files(folder: Path, mutant: Mutant | None) -> None:
+    """Write what git does not ignore into ``folder``, changed, and with a line that leaves a mark
+    when the package is imported."""
+    asked = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.check_output(asked, cwd=ROOT, text=True).split("\0")
+    for name in filter(None, listed):
+        if (ROOT / name).is_file():  # and not removed since
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
     if mutant is not None:
         (folder / mutant.file).write_text(mutated(mutant))
     with (folder / "recallbook" / "__init__.py").open("a") as init:
@@ -101,14 +100,14 @@ def copy_package(folder: Path, mutant: Mutant | None) -> None:
 
 
 def pytest_fails(mutant: Mutant | None, arguments: Iterable[str], label: str = "") -> Run:
-    """Run pytest on a copy of the package."""
+    """Run pytest in a copy of the files."""
     # pytest-xdist and pytest tell the processes they start about themselves, which is not meant for
     # this one
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")
     }
     with tempfile.TemporaryDirectory() as folder:
-        copy_package(Path(folder), mutant)
+        copy_files(Path(folder), mutant)
         # no other folder may come first: neither the current one (-P) nor that of the installed
         # package
         environment |= {"PYTHONPATH": folder, "PYTHONSAFEPATH": "1", "OMP_NUM_THREADS": "1"}
@@ -117,7 +116,7 @@ def pytest_fails(mutant: Mutant | None, arguments: Iterable[str], label: str = "
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *arguments]
         with output.open("w") as file:
             status = subprocess.run(
-                command, cwd=ROOT, env=environment, stdout=file, stderr=file, check=False
+                command, cwd=folder, env=environment, stdout=file, stderr=file, check=False
             ).returncode
         seconds = time.perf_counter() - start
         # a change that cannot be imported or collected shows nothing about the tests: only 0 and 1
@@ -189,7 +188,7 @@ def report_quick(mutants: list[Mutant], workers: int) -> int:
     def quick(mutant: Mutant) -> Run:
         # the mutant's own tests first, because the first failure ends the run
         order = sorted(files, key=lambda path: path.name not in mutant.tests)
-        return pytest_fails(mutant, [*map(str, order), "-m", ESSENTIAL])
+        return pytest_fails(mutant, [*(f"tests/{path.name}" for path in order), "-m", ESSENTIAL])
 
     caught = 0
     with ThreadPoolExecutor(workers) as pool:

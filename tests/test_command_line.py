@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,8 +11,10 @@ from dataclasses import asdict
 from itertools import count
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from budgets import ROOT
 from hypothesis import given
 from settings import HOUSE, answered, as_words, rarely, settings
 
@@ -86,6 +89,37 @@ def test_no_command_takes_the_encoding_of_the_machine(tmp_path):
     command = [sys.executable, "-X", "warn_default_encoding", "-c", STRICT % COMMANDS]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, encoding="utf-8", check=False)
     assert done.returncode == 0, done.stderr
+
+
+DOES = {  # a cheap call of each command, and what it prints or complains about
+    f"{PREDICT} --accuracy 1": "accuracy=1.0 is not allowed",
+    "examine table.npy --statistics": "8 rows in 8 dimensions",
+    f"{PLAN} --accuracy 1": "accuracy=1.0 is not allowed",
+    "sweep trial --limit 1": "1 done, 0 failed",
+    "export trial": "23 are missing",
+    "recompute trial": "a sweep with committed results",
+    "table squares squares.sqlite": "1 done, 0 failed",
+}
+
+
+def test_every_command_does_something_and_a_page_names_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sweeping.ROW_TABLES, "squares", RowTable("", lambda: [3], one_square))
+    np.save("table.npy", np.eye(8))
+    with pytest.raises(SystemExit, match="0"):
+        main(["--help"])
+    commands = re.search(r"\{([a-z,]+)\}", capsys.readouterr().out)[1].split(",")
+    assert [call.split()[0] for call in DOES] == commands, "a call of each stands in DOES"
+    pages = [*(ROOT / "book").glob("*.md"), *(ROOT / "notebooks").glob("*.ipynb")]
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
+    assert [name for name in commands if f"python -m recallbook {name}" not in text] == []
+    for call, said in DOES.items():
+        main(call.split())
+        assert said in "".join(capsys.readouterr()), call
+
+
+def one_square(key):
+    return {"square": key**2}
 
 
 def test_help_says_what_there_is(capsys):

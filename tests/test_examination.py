@@ -26,6 +26,23 @@ GENERATOR = np.random.default_rng(11)
 SMALL = GENERATOR.standard_normal((12, 5)) * np.array([3, 2, 1, 1, 0.5]) + 0.3
 
 
+@pytest.mark.essential
+def test_what_is_not_replaced_is_kept():
+    mean, rng = SMALL.mean(axis=0), np.random.default_rng(0)
+    left, values, right = np.linalg.svd(deviations := SMALL - mean, full_matrices=False)
+    found = {name: change(SMALL, rng) - mean for name, change in replacing.PROPERTIES.items()}
+    for name, rows in found.items():
+        assert not np.allclose(rows, deviations), name
+    assert found["mean"] + mean == pytest.approx(deviations)
+    assert replacing.lengths(found["clusters"]) == pytest.approx(replacing.lengths(deviations))
+    drawn = left.T @ found["spectrum"] @ right.T
+    assert drawn == pytest.approx(np.diag(drawn.diagonal()), abs=1e-12)
+    assert np.linalg.norm(drawn) == pytest.approx(np.linalg.norm(values))
+    directions = [replacing.unit_rows(rows, rng) for rows in (found["lengths"], deviations)]
+    assert directions[0] == pytest.approx(directions[1])
+
+
+@pytest.mark.essential
 def test_every_number_by_hand():
     found, pairs = rb.examine(SMALL), list(itertools.combinations(range(12), 2))
     products, covariance = np.inner(SMALL, SMALL), np.cov(SMALL.T, bias=True)

@@ -2,9 +2,11 @@
 
 import ast
 import tomllib
+from pathlib import Path
 
 import mutants
 import pytest
+import yaml
 
 EQUIVALENT = mutants.Mutant(
     "a docstring",
@@ -29,11 +31,11 @@ def test_there_are_enough_of_every_kind():
 
 def test_every_package_and_every_chapter_has_one():
     """Also the modules that stand alone, but for the one that lists public names and the command
-    line; not the explorer, whose tests read the page beside it, which a copied package lacks."""
+    line."""
     folders = {
         str(path.parent.relative_to(mutants.ROOT))
         for path in mutants.ROOT.glob("recallbook*/**/__init__.py")
-        if path.parent.name not in ("recallbook", "explorer")
+        if path.parent.name != "recallbook"
     }
     modules = {f"recallbook/{name}.py" for name in ("setting", "arguments", "activations")}
     hit = {mutant.file for mutant in mutants.MUTANTS}
@@ -50,8 +52,8 @@ def test_every_package_and_every_chapter_has_one():
 
 @pytest.mark.parametrize("mutant", mutants.MUTANTS, ids=lambda mutant: mutant.name)
 def test_mutant_applies(mutant):
-    reads = tomllib.loads if mutant.file.endswith(".toml") else ast.parse
-    reads(mutants.mutated(mutant))
+    reads = {".toml": tomllib.loads, ".yml": yaml.safe_load, ".py": ast.parse}
+    reads[Path(mutant.file).suffix](mutants.mutated(mutant))
     for name in mutant.tests:
         assert (mutants.ROOT / "tests" / name).is_file()
     for name in mutant.chapters:

@@ -318,13 +318,14 @@ def test_exercises_ask_and_take_what_is_right(capsys):
             assert capsys.readouterr().out.startswith("Right") == (said in taken), (label, said)
 
 
-def test_chapters_on_disk_are_those_of_the_book():
+def test_pages_on_disk_are_those_of_the_book():
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     entries = [entry for part in toc["parts"] for entry in part["chapters"]]
     files = [page["file"] for entry in entries for page in (entry, *entry.get("sections", []))]
-    listed = [Path(file).stem for file in files if file.startswith("notebooks/")]
-    assert sorted(listed) == [path.stem for path in CHAPTERS], (
-        "_toc.yml lists other notebooks than there are (CHECKLISTS.md, A chapter, step 1)"
+    pages = [*CHAPTERS, *(ROOT / "book").glob("*.md"), *(ROOT / "book" / "api").glob("*.md")]
+    there = [path.relative_to(ROOT).with_suffix("").as_posix() for path in pages]
+    assert sorted([toc["root"], *files]) == sorted(there), (
+        "_toc.yml lists other pages than there are (CHECKLISTS.md, A chapter, step 1)"
     )
     assert CHAPTERS, "the book has no chapter"
 

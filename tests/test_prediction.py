@@ -107,17 +107,24 @@ def test_ledger_holds_what_is_evaluated():
         assert ledger[name].size == pytest.approx(float(expression.subs(sizes)), rel=1e-10)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sizes", "fields", "term"),
     [
-        ((400, 10, 200, 500), {}, {"coverage"}),
-        ((800, 10, 40, 40000), {}, {"interference"}),
-        ((300, 10, 200, 3000), {"trigger_in_values": True}, {"label frequencies"}),
-        ((300, 150, 40, 1500), {}, set(lock_symbols.lock_terms())),
-        ((400, 6, 60, 40000), {"width": 40, "activation": "he3"}, {"MLP noise"}),
+        pytest.param((400, 10, 200, 500), {}, {"coverage"}, id="coverage"),
+        *(
+            pytest.param(*case, id=name, marks=pytest.mark.slow)
+            for name, case in {
+                "interference": ((800, 10, 40, 40000), {}, {"interference"}),
+                "labels": (
+                    (300, 10, 200, 3000),
+                    {"trigger_in_values": True},
+                    {"label frequencies"},
+                ),
+                "lock-on": ((300, 150, 40, 1500), {}, set(lock_symbols.lock_terms())),
+                "MLP": ((400, 6, 60, 40000), {"width": 40, "activation": "he3"}, {"MLP noise"}),
+            }.items()
+        ),
     ],
-    ids=["coverage", "interference", "labels", "a term of lock-on", "MLP"],
 )
 def test_phase_names_the_binding_term(sizes, fields, term):
     assert rb.phase(sized(*sizes, **fields)) in term
@@ -140,6 +147,16 @@ def test_critical_samples_reach_their_accuracy():
     assert at >= 0.9 > below
     assert rb.critical_samples(200, 10, 30, accuracy=0.9, **sizes) == math.inf
     assert isinstance(found, float)
+
+
+def test_the_critical_width_reaches_its_accuracy():
+    sizes, activation = (16, 1, 16, 100), "he3"
+    found = rb.critical_width(*sizes, 0.5, activation=activation, trigger_in_values=False)
+    at, below = (
+        rb.predict(sized(*sizes, width=int(found) - less, activation=activation), warn=False)
+        for less in (0, 1)
+    )
+    assert at.accuracy >= 0.5 > below.accuracy
 
 
 @pytest.mark.parametrize("seq_len", [2, 10, 40])

@@ -81,6 +81,15 @@ def test_every_name_stands_where_its_checklist_wants_it(checklist, names, place,
     assert missing == [], "; ".join(missing)
 
 
+def test_every_public_name_is_on_the_overview_and_has_an_entry():
+    """Sphinx, which links the names of the overview to their entries, warns of one that has none."""
+    overview, public = read("book/api.md"), set(rb.__all__) - {"reference"}
+    entries = "".join(page.read_text("utf-8") for page in (ROOT / "book" / "api").glob("*.md"))
+    listed = re.findall(r"[<~]recallbook\.(\w+)[>`]", overview)
+    described = re.findall(r"\.\. auto(?:class|function):: (\w+)\n", entries)
+    assert sorted(public - set(listed)) == sorted(public - set(described)) == []
+
+
 DOCUMENTS = ("ARCHITECTURE.md", "CHECKLISTS.md", "CONTRIBUTING.md", "WRITING.md")
 
 

@@ -118,9 +118,8 @@ def rates() -> Found:
         return [seed_interval(table.loc[table[rate] == ratio, column]) for ratio in (0.1, 10.0)]
 
     attention = at_both(three_rates.over_gamma(False, range(5)), "saturation", "attention")
-    out, inside = (
-        at_both(three_rates.over_eta(flag, range(5)), "eta", "gain") for flag in (False, True)
-    )
+    gains = (three_rates.over_eta(flag, range(5), etas=(0.1, 10.0)) for flag in (False, True))
+    out, inside = (at_both(table, "eta", "gain") for table in gains)
     return {"out": out, "inside": inside, "small": attention[0], "large": attention[1]}
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from recallbook.setting import Setting
-from recallbook.theory.prediction import predict
+from recallbook.theory.prediction import theory_of
 from recallbook.training.simulation import simulate
 from recallbook_studies import critical, grids
 from recallbook_studies.ch01 import baselines
@@ -336,7 +336,7 @@ def named_noise() -> Found:
     simulated = rows.set_index(by).loc[chosen].groupby("seed")["lock_on"].mean()
 
     def excess(*without: str) -> Interval:
-        predicted = [predict(setting, without=without, warn=False).lock_on for setting in settings]
+        predicted = [theory_of(s).averages(s, without, recall=False).lock_on for s in settings]
         return seed_interval(sum(predicted) / len(predicted) - simulated)
 
     terms = ("mean bias", "gradient noise", "trigger overlap", "frequency noise")
