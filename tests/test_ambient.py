@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 import sympy as sp
 import torch
+from sampling import by_night
 from sized import sized
 
 import recallbook as rb
@@ -24,8 +25,8 @@ from recallbook_studies import plotting
 SETTINGS = sized(12, 4, 10, 60), sized(12, 4, 10, 60, width=16, activation="he3")
 STYLE = {"lines.linewidth": 9, "font.family": "cursive", "text.usetex": True}
 PROCESSES = (
-    "PYTHONWARNINGS=error PYTHONOPTIMIZE=1",
-    "-u HOME LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 MPLBACKEND=pdf",
+    "-u HOME LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 MPLBACKEND=pdf PYTHONWARNINGS=error "
+    "PYTHONOPTIMIZE=1",
     "OMP_NUM_THREADS=3 MKL_NUM_THREADS=2 PYTHONHASHSEED=7 SCIPY_ARRAY_API=1",
 )
 
@@ -113,11 +114,6 @@ def answers():
     }
 
 
-@pytest.fixture(scope="module")
-def usual():
-    return answers()
-
-
 def settings_of_the_session():
     return (
         (torch.get_default_dtype(), torch.get_default_device(), torch.get_num_threads()),
@@ -127,17 +123,38 @@ def settings_of_the_session():
     )
 
 
-@pytest.mark.parametrize("state", STATES)
-def test_nothing_reaches_in_and_nothing_leaks_out(state, usual):
-    with STATES[state]():
-        before = settings_of_the_session()
-        found = answers()
-        assert settings_of_the_session() == before
-    assert found == usual
+def unchanged_answers():
+    """What every call gives, which leaves the session's settings as they were."""
+    before = settings_of_the_session()
+    found = answers()
+    assert settings_of_the_session() == before
+    return found
+
+
+@pytest.fixture(scope="module")
+def usual():
+    return unchanged_answers()
+
+
+@contextlib.contextmanager
+def entered(states):
+    """Some of the states, at once."""
+    with contextlib.ExitStack() as stack:
+        for state in states:
+            stack.enter_context(STATES[state]())
+        yield
+
+
+@pytest.mark.parametrize(
+    "states", by_night([tuple(STATES), *((state,) for state in STATES)], day=1), ids=" ".join
+)
+def test_nothing_reaches_in_and_nothing_leaks_out(states, usual):
+    with entered(states):
+        assert unchanged_answers() == usual
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("environment", PROCESSES)
+@pytest.mark.parametrize("environment", by_night(PROCESSES, day=1))
 def test_nothing_of_a_process_reaches_in(environment, usual, tmp_path):
     """In a folder with a matplotlibrc, new files being private, and in all states above at once,
     before anything was computed."""
@@ -151,7 +168,5 @@ def test_nothing_of_a_process_reaches_in(environment, usual, tmp_path):
 
 
 if __name__ == "__main__":
-    with contextlib.ExitStack() as stack:
-        for entered in STATES.values():
-            stack.enter_context(entered())
+    with entered(STATES):
         print(answers())

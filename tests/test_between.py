@@ -1,8 +1,11 @@
 """Value steps between one and the end: the steps themselves, and what is predicted of them."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 import torch
+from sampling import by_night
 
 import recallbook as rb
 from recallbook_studies.ch12 import between
@@ -71,24 +74,27 @@ def test_what_is_refused(ask, says):
         ask(rb.Setting(**SMALL))
 
 
-def missed(setting, rate, steps):
-    """How far predicted recall is from the mean over 16 seeds, step by step."""
+@cache
+def simulated(setting, rate, step):
+    """Mean recall over 16 seeds."""
     seeds = range(51000, 51016)
-    found = [
-        np.mean([rb.simulate(setting, s, value_steps=k, rate=rate).recall for s in seeds])
-        for k in steps
-    ]
+    return np.mean([rb.simulate(setting, s, value_steps=step, rate=rate).recall for s in seeds])
+
+
+def missed(setting, rate, steps):
+    """How far predicted recall is from what is simulated, step by step."""
+    found = [simulated(setting, rate, step) for step in steps]
     return between.outcomes(setting, rate, max(steps))[np.array(steps) - 1, 2] - found
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rate", [1.2, 4.85])
+@pytest.mark.parametrize("rate", by_night([4.85, 1.2], day=1))
 def test_recall_after_each_step_is_predicted(rate):
     assert np.abs(missed(WALL, rate, [1, 2, 4, 8])).max() < 0.05
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dim", [48, 96])
+@pytest.mark.parametrize("dim", by_night([96, 48], day=1))
 def test_more_dimensions_than_labels(dim):
     """There, directions in which no label has a part move nothing."""
     wide = rb.Setting(vocab=48, seq_len=1, dim=dim, samples=480, trigger_in_values=False)

@@ -127,7 +127,7 @@ def test_predictions_meet_simulation(law):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", by_night(range(6), day=2))
+@pytest.mark.parametrize("seed", by_night(range(6), day=1))
 def test_signs_are_predicted_at_random_sizes(seed):
     """From sixteen dimensions on, both models."""
     rng = np.random.default_rng([28, seed])
@@ -150,7 +150,7 @@ def test_signs_are_predicted_at_random_sizes(seed):
     ("sizes", "draws"),
     [
         ((3, 1, 2, 300), 40),
-        pytest.param((3, 1, 2, 300), 500, marks=pytest.mark.slow),
+        pytest.param((3, 1, 2, 300), 500, marks=pytest.mark.nightly),
         pytest.param((12, 3, 16, 300), 60, marks=pytest.mark.nightly),
     ],
 )

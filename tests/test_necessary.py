@@ -12,6 +12,7 @@ import sympy as sp
 import torch
 from scipy.optimize import brentq
 from scipy.stats import norm
+from sampling import by_night
 from sized import SIZES, either, marked, sized
 
 import recallbook as rb
@@ -211,7 +212,7 @@ def test_what_other_tokens_are_sure_to_exceed(level):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("samples", [1500, 6000])
+@pytest.mark.parametrize("samples", by_night([1500, 6000], day=1))
 def test_uneven_labels_lengthen_the_weights(samples):
     """Steps 3 and 4 of label frequencies: weights of all facts of a draw, then their chances."""
     vocab, dim = 1500, 500
