@@ -4,7 +4,6 @@ what is there."""
 import re
 
 import pytest
-import test_claims
 import test_embedding_laws
 import test_longer
 import test_row_tables
@@ -13,7 +12,6 @@ from budgets import ROOT
 import recallbook as rb
 from recallbook.activations import ACTIVATIONS
 from recallbook.training.optimizers import OPTIMIZERS
-from recallbook_studies.claims import findings
 from recallbook_studies.running import archive
 from recallbook_studies.sweeps import ROW_TABLES, SWEEPS
 
@@ -30,12 +28,10 @@ def quoted(text):
 
 
 LAWS = test_embedding_laws.REGISTRY
-DECIDED = (findings.CONFIRMED, findings.PARTLY, findings.REFUTED)
-DECIDED_CLAIMS = [claim.id for claim in test_claims.DATA.claims if claim.verdict in DECIDED]
 TABLES = set(ROW_TABLES) - {"explorer"}  # which writes a page
 TESTED = {*test_row_tables.TABLES, *test_row_tables.ELSEWHERE}
 SETTING, NOTATION = quoted(rb.Setting.__doc__), quoted(read("book/notation.md"))
-CHECKS, RESULTS = "`recallbook_studies/claims/checks_*.py`", "`recallbook_studies/running/results"
+RESULTS = "`recallbook_studies/running/results"
 # a checklist, the names it is about, where one of its steps wants them, and the names there
 WANTED = [
     ("An embedding law", LAWS, "the docstring of `Setting`", SETTING),
@@ -51,8 +47,6 @@ WANTED = [
     ("An optimiser", OPTIMIZERS, "the docstring of `descend`", quoted(rb.descend.__doc__)),
     ("An optimiser", OPTIMIZERS, "`book/api.md`", quoted(read("book/api.md"))),
     ("An optimiser", OPTIMIZERS, "`RATES` of `tests/test_longer.py`", test_longer.RATES),
-    ("A claim", DECIDED_CLAIMS, CHECKS, findings.CHECKS),
-    ("A claim", findings.CHECKS, "`OTHERS` of `tests/test_claims.py`", test_claims.OTHERS),
     ("A sweep", set(SWEEPS) - {"trial"}, f"{RESULTS}`", archive.names()),
     ("A table of rows", TABLES, f"{RESULTS}/tables`", archive.tables()),
     ("A table of rows", TABLES, "`TABLES` of `tests/test_row_tables.py`", TESTED),

@@ -40,16 +40,6 @@ def points() -> list[Point]:
     return grids.points(several, SEEDS)
 
 
-def small(frame: pd.DataFrame, trigger_in_values: bool) -> pd.DataFrame:
-    """Rows of the smaller vocabulary."""
-    return grids.at(frame, vocab=VOCAB, trigger_in_values=trigger_in_values)
-
-
-def large(frame: pd.DataFrame) -> pd.DataFrame:
-    """Rows of the larger vocabulary."""
-    return grids.at(frame, vocab=LARGE.vocab)
-
-
 def means(frame: pd.DataFrame, outcome: str) -> pd.DataFrame:
     """Mean over seeds with its interval, by ``activation``, ``features`` and N; without an MLP these
     are "none" and the dimension."""

@@ -6,15 +6,12 @@ for every N.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from recallbook_studies.ch12 import sizes
 from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.ch12.training import STEPS, by_seed
-from recallbook_studies.running.archive import load_results
 
-load = partial(load_results, "survives_order")  # the committed rows
 NAME = "many steps"
 
 

@@ -8,7 +8,6 @@ the best so far. ``python -m recallbook table survives_oscillation STORE`` makes
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -16,9 +15,7 @@ import pandas as pd
 from recallbook_studies.ch12 import sizes, tuning
 from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.ch12.training import train
-from recallbook_studies.running.archive import load_results
 
-load = partial(load_results, "survives_oscillation")  # the committed rows
 NAME = "AdamW"
 LAWS, FACTORS = ("gaussian", "orthogonal"), (1, 3, 10)
 DIM = 68  # a multiple of the heads, above V + 2 for orthogonal embeddings

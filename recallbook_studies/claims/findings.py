@@ -1,54 +1,70 @@
-r"""What decides a claim: a measurement, which parts hold of it, and the sentence that says it.
+r"""What decides a claim: a rule about quantities, and the sentence that says what they are.
 
-Measurements are committed results, predictions, or simulations of a few seconds; several claims may
-rest on one. The rule in words and the sentence stand beside the claims, in ``claims.toml``; its
-parts, which have to hold, stand at the measurement. They see nothing but what was measured, so
-other data can be put in its place, and a test does.
-"""
+Both stand with the claim in ``claims.toml``. They see nothing but the quantities that they name, so
+other numbers can be put in their place, and a test does."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
-from inspect import signature
+from collections.abc import Mapping
 from string import Formatter
-from typing import Any, NamedTuple
+from typing import Any
 
 from recallbook_studies.intervals import Interval
 
-Found = dict[str, Any]  # what was measured, by name
-Measure = Callable[[], Found]
-Parts = Callable[..., list[bool]]  # of what was measured, by name
 CONFIRMED, PARTLY, REFUTED = "confirmed", "true only where", "refuted"
+Number = float | Interval
+
+# What a rule may say: of a number, an interval, or all values of a list or dictionary of them
 
 
-class Check(NamedTuple):
-    """What is measured for a claim, and the parts of its rule."""
-
-    measure: Measure
-    parts: Parts
+def low(number: Number) -> float:
+    """The lower end of an interval; a number is its own."""
+    return number.low if isinstance(number, Interval) else number
 
 
-CHECKS: dict[str, Check] = {}  # by claim
+def high(number: Number) -> float:
+    """The upper end."""
+    return number.high if isinstance(number, Interval) else number
 
 
-def measure(**claims: Parts) -> Callable[[Measure], Measure]:
-    """Enter a measurement for these claims, each with the parts of its rule; it is made once."""
-
-    def enter(function: Measure) -> Measure:
-        found = cache(function)
-        for claim, parts in claims.items():
-            CHECKS[claim.replace("_", "-")] = Check(found, parts)
-        return found
-
-    return enter
+def middle(number: Number) -> float:
+    """The mean."""
+    return number.mean if isinstance(number, Interval) else number
 
 
-def decide(claim: str, found: Found) -> str:
-    """The verdict: confirmed if every part of a claim holds in what was found, true only where if
-    some do. Raises KeyError where a part asks for what was not measured."""
-    parts = CHECKS[claim].parts
-    kept = parts(**{name: found[name] for name in signature(parts).parameters})
+def _each(numbers: Any) -> list[Number]:
+    if isinstance(numbers, (int, float, Interval)):
+        return [numbers]
+    return [*(numbers.values() if isinstance(numbers, Mapping) else numbers)]
+
+
+def above(numbers: Any, bound: float) -> bool:
+    """Whether all lie above a bound, whole intervals."""
+    return all(low(number) > bound for number in _each(numbers))
+
+
+def below(numbers: Any, bound: float) -> bool:
+    """Whether all lie below a bound, whole intervals."""
+    return all(high(number) < bound for number in _each(numbers))
+
+
+def holds(numbers: Any, value: Number) -> bool:
+    """Whether all intervals hold a value, or the mean of an interval."""
+    return all(low(number) <= middle(value) <= high(number) for number in _each(numbers))
+
+
+def in_turn(first: bool, second: bool) -> list[bool]:
+    """Two parts, of which the second counts only where the first holds."""
+    return [first, first and second]
+
+
+WORDS = {word.__name__: word for word in (low, high, middle, above, below, holds, in_turn)}
+
+
+def decide(parts: str, numbers: Mapping[str, Any]) -> str:
+    """The verdict: confirmed if every part of a rule holds of these numbers, true only where if some
+    do. Raises NameError where a part asks for a number that is not given."""
+    kept = eval(parts, {**WORDS, **numbers})
     return CONFIRMED if all(kept) else PARTLY if any(kept) else REFUTED
 
 
@@ -57,15 +73,10 @@ class Sentence(Formatter):
     proper, and zero has none.
 
     Of an interval the format is its digits (two unless given), ``+`` for a sign, or ``rough`` for
-    two leading digits; the items of a dictionary follow each other with their names."""
+    two leading digits."""
 
     def format_field(self, value: Any, form: str) -> str:
-        """One number, interval, or dictionary of them."""
-        if isinstance(value, dict):
-            items = value.items()
-            return ", ".join(
-                f"{key}{':' * key[-1].isdigit()} {self.format_field(x, form)}" for key, x in items
-            )
+        """One number, interval, or text."""
         if isinstance(value, Interval):
             digits = form if form == "rough" else f".{form.strip('+') or 2}f"
             mean, low, high = (self.format_field(x, digits) for x in value)
@@ -76,8 +87,3 @@ class Sentence(Formatter):
         if isinstance(value, str):
             return text
         return text.removeprefix("-") if not text.strip("-0.") else text.replace("-", "\u2212")
-
-
-def holds(interval: Interval, value: float = 0) -> bool:
-    """Whether an interval holds a value."""
-    return interval.low <= value <= interval.high

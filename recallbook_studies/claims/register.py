@@ -1,19 +1,25 @@
 """What public summaries and reviews say about the paper, claim by claim, with a verdict on each.
 
 The claims, in our words, are in ``claims.toml`` beside this file, with the sentence that says what
-was measured and the rule of the verdict. :func:`load_claims` reads it, :func:`recompute` measures
-again what a verdict rests on; :mod:`recallbook_studies.claims.listing` shows them.
+was measured and the rule of the verdict; and before them the quantities that sentences and rules
+name. :func:`load_claims` reads it, :func:`recompute` measures again what a verdict rests on;
+:mod:`recallbook_studies.claims.listing` shows them.
 """
 
 from __future__ import annotations
 
+import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from importlib import resources
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from recallbook_studies.claims import checks_memory, checks_model, checks_scaling  # noqa: F401 (they fill CHECKS)
-from recallbook_studies.claims.findings import CHECKS, CONFIRMED, PARTLY, REFUTED, Sentence, decide
+import pandas as pd
+
+from recallbook_studies.claims import statistics
+from recallbook_studies.claims.findings import CONFIRMED, PARTLY, REFUTED, Sentence, decide
+from recallbook_studies.running.archive import load_results
 
 CONTRADICTED, UNTESTED = "contradicted by another summary", "not testable here"
 VERDICTS = (CONFIRMED, PARTLY, REFUTED, CONTRADICTED, UNTESTED)
@@ -24,9 +30,12 @@ class Claim(NamedTuple):
 
     ``text`` says it in our words, ``short`` in a few; ``sources`` are keys of
     :attr:`Claims.sources`. ``verdict`` is one of :data:`VERDICTS` and ``remark`` gives its reason
-    or its range. ``chapter`` and ``section`` name the heading that shows it. ``measured`` is the
-    sentence that its check in :data:`recallbook_studies.claims.findings.CHECKS` fills and ``rule``
-    how its verdict follows; ``against`` are the claims of other sources that contradict it."""
+    or its range. ``chapter`` and ``section`` name the heading that shows it. ``measured`` is a
+    sentence about quantities (:class:`recallbook_studies.claims.findings.Sentence`), ``rule`` says
+    how the verdict follows, and ``parts`` the same to Python: a list of what has to hold, in
+    :data:`recallbook_studies.claims.findings.WORDS`. ``invented`` has verdicts with quantities that
+    would lead to them, for a test. ``against`` are the claims of other sources that contradict
+    it."""
 
     id: str
     group: str
@@ -39,6 +48,8 @@ class Claim(NamedTuple):
     section: str = ""
     measured: str = ""
     rule: str = ""
+    parts: str = ""
+    invented: Sequence[tuple[str, dict[str, Any]]] = ()
     against: Sequence[str] = ()
 
 
@@ -56,21 +67,59 @@ class Finding(NamedTuple):
     verdict: str
 
 
-def load_claims() -> Claims:
-    """Read the claims from ``claims.toml``; a test says whether they fit together."""
+@cache
+def contents() -> dict[str, Any]:
+    """Read ``claims.toml``."""
     file = resources.files("recallbook_studies.claims") / "claims.toml"
-    data = tomllib.loads(file.read_text(encoding="utf-8"))
-    sources = {key: (value["name"], value["what"]) for key, value in data["sources"].items()}
-    return Claims(sources, tuple(Claim(**row) for row in data["claim"]))
+    return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
+def load_claims() -> Claims:
+    """Read the claims; a test says whether they fit together."""
+    sources = {key: (value["name"], value["what"]) for key, value in contents()["sources"].items()}
+    return Claims(sources, tuple(Claim(**row) for row in contents()["claim"]))
+
+
+@cache
+def quantity(name: str) -> Any:
+    """Measure a quantity by its entry: a ``statistic``, a function of
+    :mod:`recallbook_studies.claims.statistics`, of the ``rows`` of committed ``tables`` that its query
+    chooses, or without tables of what else the entry gives. Where it says ``by``, the statistic of
+    every value of a column, or of a list in the entry."""
+    entry = dict(contents()["quantity"][name])
+    statistic, by = getattr(statistics, entry.pop("statistic")), entry.pop("by", [])
+    if "tables" in entry:
+        rows = pd.concat(map(load_results, entry.pop("tables")))
+        entry["rows"] = rows.query(entry["rows"], engine="python") if "rows" in entry else rows
+    return _measure(statistic, by, entry)
+
+
+def _measure(statistic: Callable[..., Any], by: list[str], options: dict[str, Any]) -> Any:
+    if not by:
+        return statistic(**options)
+    name, *others = by
+    if name in options:
+        cases = {value: {name: value} for value in options[name]}
+    else:
+        cases = {value: {"rows": part} for value, part in options["rows"].groupby(name)}
+    return {
+        value: _measure(statistic, others, {**options, **case}) for value, case in cases.items()
+    }
+
+
+def measured(claim: Claim) -> dict[str, Any]:
+    """Measure the quantities that the sentence and the rule of a claim name, by name."""
+    names = {*re.findall(r"{(\w+)", claim.measured), *re.findall(r"\w+", claim.parts)}
+    return {name: quantity(name) for name in names & {*contents()["quantity"]}}
 
 
 def recompute(claim: Claim) -> Finding:
     """Measure again: what is found, and the verdict that follows.
 
-    Without a check the verdict is that another summary contradicts the claim, if one does, or that
+    Without a rule the verdict is that another summary contradicts the claim, if one does, or that
     the claim cannot be tested here."""
-    if claim.id not in CHECKS:
+    if not claim.rule:
         return Finding("", CONTRADICTED if claim.against else UNTESTED)
-    found = CHECKS[claim.id].measure()
-    sentence = Sentence().vformat(claim.measured, (), found)
-    return Finding(sentence, decide(claim.id, found))
+    numbers = measured(claim)
+    sentence = Sentence().vformat(claim.measured, (), numbers)
+    return Finding(sentence, decide(claim.parts, numbers))
