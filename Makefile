@@ -88,6 +88,7 @@ everything: $(STAMP) ## What a night has time for: make test, and all that chang
 
 nightly: $(STAMP) ## Tests marked nightly: every page in every look, enumerations, the core alone; edges
 	BOOK_HTML=$(HTML) $(PYTEST) tests -m nightly $(SPREAD) --no-loadscope-reorder -rs --durations=15
+	$(BIN)/python tests/writing.py
 	EDGES=150 $(PYTEST) tests/test_edges.py tests/test_command_line.py -k "edges or any_setting" $(SPREAD) -q
 
 quick: $(STAMP) ## Lint, types, and the unit tests that tell most: a minute, for while you work
