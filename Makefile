@@ -33,7 +33,7 @@ STAGES := _build/stages.tsv
 TIMED = start=$$(date +%s); $(MAKE) $(1); printf '%s\t%s\n' $(1) $$(($$(date +%s) - start)) >> $(STAGES)
 
 .PHONY: help setup book test quick lint essential unit coverage nbval everything nightly test-kernels mutants notebooks benchmark \
-	links stamp pdf test-release test-latest test-lowest clean
+	links stamp test-release test-latest test-lowest clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -142,14 +142,10 @@ links: $(STAMP) ## Follow every link to pages elsewhere; it ends with those that
 stamp: $(STAMP) ## Write repository URL and tag from pyproject.toml to wherever they are used
 	$(BIN)/python book/stamp.py
 
-pdf: book ## Print the whole book with headless Chromium: _build/recallbook.pdf
-	$(BIN)/python book/print_pdf.py
-
 test-release: book ## Unpack the archive, install its wheel, run every plain notebook, as a reader would, and leave the wheel in dist/
 	$(BIN)/python book/release.py archive
-	$(BIN)/python book/release.py setup-cell
 
-test-latest: $(STAMP) ## The newest versions of every dependency, on the newest Python that has torch
+test-latest: $(STAMP) ## The newest versions of every dependency, on PYTHON
 	PYTHON="$(PYTHON)" $(BIN)/python book/release.py latest
 
 test-lowest: $(STAMP) ## The lowest versions that pyproject.toml allows

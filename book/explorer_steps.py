@@ -1,20 +1,17 @@
 """What the explorer adds to its table of predictions: several value steps.
 
-`python book/explorer_steps.py ROWS` predicts what the file ROWS lacks (JSON, one row a line; an
-hour, can be stopped); when it is complete, it writes book/_static/explorer/steps.js."""
+`python book/explorer_steps.py` writes book/_static/explorer/steps.js, in about an hour."""
 
 from __future__ import annotations
 
 import json
 import math
-import sys
-from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import recallbook as rb
+from recallbook.theory.symbolic.expressions import Array
 from recallbook_studies.ch12 import between
 from recallbook_studies.explorer import table
 from recallbook_studies.explorer.grids import packed
@@ -29,12 +26,6 @@ FREQUENT = SHARES[3:]  # those of the largest vocabulary, whose rows are dear
 DRAWS = 512  # labels in all of the draws behind a row, half of what rb.predict takes
 
 
-def nodes() -> list[tuple[int, float, float]]:
-    """The grid: vocabularies, loads and shares."""
-    every = product(VOCABS, LOADS, SHARES)
-    return [node for node in every if node[0] < VOCABS[-1] or node[2] in FREQUENT]
-
-
 def setting(vocab: int, load: float, share: float) -> rb.Setting:
     """At a node of the grid."""
     dim = max(3, round(math.sqrt(load * vocab * math.log(vocab))))
@@ -42,46 +33,25 @@ def setting(vocab: int, load: float, share: float) -> rb.Setting:
     return rb.Setting(vocab=vocab, seq_len=1, dim=dim, samples=samples, trigger_in_values=False)
 
 
-def row(at: rb.Setting) -> dict[str, Any]:
-    """Recall after one value step, and after more at the best of their rates."""
+def gain(at: rb.Setting) -> Array:
+    """What more value steps, at the best of their rates, add to the bent recall of one."""
     between.LABELS, between.FEWEST_DRAWS = DRAWS, 1
     rates = [x * math.log(at.vocab) for x in between.RATES]
     found = [between.outcomes(at, rate, STEPS[-1])[np.array(STEPS) - 1, 2] for rate in rates]
     one = rb.predict(at, warn=False).recall
-    return {
-        "V": at.vocab,
-        "d": at.dim,
-        "N": at.samples,
-        "one": one,
-        "more": np.max(found, 0).tolist(),
-    }
+    return table.bent(np.max(found, 0), table.ROUGH) - table.bent(one, table.ROUGH)
 
 
-def rows(path: Path) -> list[dict[str, Any]]:
-    """All of the grid, in order; those that the file lacks are added to it."""
-    lines = path.read_text("utf-8").splitlines() if path.exists() else []
-    known = {(r["V"], r["d"], r["N"]): r for r in map(json.loads, lines)}
-    found = []
-    for at in (setting(*node) for node in nodes()):
-        if (key := (at.vocab, at.dim, at.samples)) not in known:
-            known[key] = row(at)
-            with path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(known[key]) + "\n")
-        found.append(known[key])
-    return found
-
-
-def gains(every: list[dict[str, Any]]) -> dict[str, Any]:
-    """What more steps add to the bent recall of one, packed.
+def gains() -> dict[str, Any]:
+    """All of the grid, packed.
 
     Where facts are seen less often, the largest vocabulary differs from the one before by as much
     as at the least of its own shares."""
     found = np.empty((len(VOCABS), len(LOADS), len(SHARES), len(STEPS)))
-    for (vocab, load, share), known in zip(nodes(), every, strict=True):
-        place = VOCABS.index(vocab), LOADS.index(load), SHARES.index(share)
-        more, one = (table.bent(known[name], table.ROUGH) for name in ("more", "one"))
-        found[place] = more - one
     rare = len(SHARES) - len(FREQUENT)
+    for v, load, s in np.ndindex(found.shape[:-1]):
+        if v < len(VOCABS) - 1 or s >= rare:
+            found[v, load, s] = gain(setting(VOCABS[v], LOADS[load], SHARES[s]))
     apart = found[-1, :, rare] - found[-2, :, rare]
     found[-1, :, :rare] = found[-2, :, :rare] + apart[:, None]
     axes = {"vocab": VOCABS, "load": LOADS, "share": SHARES}
@@ -97,4 +67,4 @@ def script(steps: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    FILE.write_text(script(gains(rows(Path(sys.argv[1])))), encoding="utf-8")
+    FILE.write_text(script(gains()), encoding="utf-8")

@@ -1,6 +1,8 @@
 """What the expressions on the pages of laws and on the landing page may name: the running settings,
 predictions, laws, and committed tables as the sentences need them."""
 
+# ruff: noqa: F401  (pages name what is imported)
+
 from __future__ import annotations
 
 import math
@@ -31,9 +33,6 @@ from recallbook_studies.ch11 import rare_facts, real_tables, remedies, threshold
 from recallbook_studies.ch11.breaking import critical_zipf
 from recallbook_studies.ch12 import between_map, between_sizes, trained_map
 
-__all__ = ["closed_form", "critical_zipf", "error_map", "fact_frequencies", "fresh_map"]
-__all__ += ["mean_bias_samples", "product_form"]  # what only the pages name
-
 VOCABS = (256, 4096, 65536)
 RUNNING = rb.Setting(vocab=256, seq_len=128, dim=96, samples=2048, trigger_in_values=False)
 UNEQUAL = rb.Setting(vocab=256, seq_len=16, dim=128, samples=4096, trigger_in_values=False, zipf=1)
@@ -41,6 +40,7 @@ LABELS = rb.Setting(vocab=256, seq_len=16, dim=512, samples=4096, trigger_in_val
 SMALL = ("fact interference", "bias noise", "unequal lengths", "uneven facts")  # of step 2
 CLOSED = {"vocab": 10**5, "seq_len": 10**3, "dim": 10**4, "trigger_in_values": False}
 RATE_SEEDS = range(4)
+relu = features.coefficients("relu")
 
 
 def span(numbers: Sequence[float], form: str = ".1f") -> str:
@@ -114,11 +114,6 @@ def over_the_law() -> list[float]:
     return ratios
 
 
-def with_mlp(activation: str) -> rb.Prediction:
-    """The running setting with eight neurons for each dimension."""
-    return predicted(replace(RUNNING, activation=activation, width=8 * RUNNING.dim))
-
-
 def unequal(**change: Any) -> rb.Prediction:
     """The setting of unequal facts, changed."""
     return predicted(replace(UNEQUAL, **change))
@@ -154,11 +149,6 @@ def ratio_for(share: float, others: float) -> float:
     return float(brentq(lambda ratio: lock_on_at(ratio, others) - share, 0, WIDEST_RATIO))
 
 
-def competitors(setting: rb.Setting = RUNNING) -> float:
-    """Different tokens of a sequence beside the informative one, on average."""
-    return setting.vocab * -math.expm1((setting.seq_len - 1) * math.log1p(-1 / setting.vocab))
-
-
 # Formulas
 
 
@@ -174,17 +164,6 @@ def mlp_load() -> tuple[sp.Expr, sp.Expr]:
     return price, sp.collect(
         sp.expand(sp.simplify(features.superposition() / price)), 1 / m, sp.factor
     )
-
-
-def cap(activation: str) -> float:
-    """How many times the facts of the model without MLP no width exceeds."""
-    return features.coefficients(activation)["cap"]
-
-
-def spread(activation: str) -> float:
-    """The noise of the neurons times their number, over the squared part that facts keep."""
-    known = features.coefficients(activation)
-    return known["H"] / (known["H"] - known["phi_0"] ** 2)
 
 
 # The running setting, and what would help in others

@@ -125,9 +125,7 @@ def test_where_label_frequencies_are_the_largest(vocab, dim):
 
 
 # predictions of these take minutes
-SLOW = re.compile(
-    "over_the_law|helps|at_rate|over_labels|span|critical|unequal|with_mlp|wall|load|acts"
-)
+SLOW = re.compile("over_the_law|helps|at_rate|over_labels|span|critical|unequal|wall|load|acts")
 
 
 def expected(path, slow):
@@ -156,7 +154,7 @@ def test_words_that_no_expression_writes():
     lengths = (16, 64, 256)
     at_law = [numbers.lock_on_at(math.sqrt(2 * math.log(n)), n - 1) for n in lengths]
     assert len({f"{share:.1f}" for share in at_law}) == 1
-    assert numbers.cap("he2") == numbers.cap("he3") == math.inf
+    assert {features.coefficients(name)["cap"] for name in ("he2", "he3")} == {math.inf}
     found = numbers.real_centre().loc[("language models", "none")]
     assert f"{found['accuracy']:.2f}" == f"{found['accuracy_predicted']:.2f}"
     assert rb.sufficient_samples(**numbers.CLOSED).by == "closed form"
