@@ -20,8 +20,8 @@ import stamp
 import yaml
 from execute import Refused, code_cells, execute, merge_streams, normalise
 from IPython.core.inputtransformer2 import TransformerManager
-from measure import code_lines, reading_minutes
 from nbformat import v4
+from writing import code_lines, reading_minutes
 
 from recallbook_studies.answers import TABLE, agrees, check, right
 

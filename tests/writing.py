@@ -7,6 +7,33 @@ import re
 import nbformat
 from conftest import ROOT
 
+HIDDEN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
+
+
+def code_lines(notebook):
+    """(all, open) lines of code that are not empty."""
+    counts = [0, 0]
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            count = sum(bool(line.strip()) for line in cell.source.splitlines())
+            counts[0] += count
+            counts[1] += count * (not HIDDEN & set(cell.metadata.get("tags", [])))
+    return tuple(counts)
+
+
+def reading_minutes(notebook):
+    """Estimated, with a pencil: 80 words or a displayed formula a minute, 90 s for a figure or
+    table; no exercises."""
+    cells = notebook.cells
+    end = next(
+        (i for i, cell in enumerate(cells) if cell.source.startswith("## Exercises")), len(cells)
+    )
+    text = "\n".join(cell.source for cell in cells[:end] if cell.cell_type == "markdown")
+    shown = sum("data" in output for cell in cells[:end] for output in cell.get("outputs", []))
+    minutes = len(text.split()) / 80 + text.count("$$") / 2 + 1.5 * shown
+    return 5 * round(minutes / 5)
+
+
 GREEK = (
     "alpha beta gamma delta epsilon varepsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau "
     "phi varphi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega ell"
