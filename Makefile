@@ -36,7 +36,7 @@ STAGES := _build/stages.tsv
 TIMED = start=$$(date +%s); $(MAKE) $(1) && printf '%s\t%s\n' $(1) $$(($$(date +%s) - start)) >> $(STAGES)
 
 .PHONY: help setup book test quick lint essential unit coverage nbval everything nightly test-kernels mutants notebooks benchmark \
-	links stamp pdf test-release test-latest test-lowest clean
+	links stamp test-release test-latest test-lowest clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -91,6 +91,7 @@ everything: $(STAMP) ## What a night has time for: make test, and all that chang
 
 nightly: $(STAMP) ## Tests marked nightly: every page in every look, enumerations, the core alone; edges
 	BOOK_HTML=$(HTML) $(PYTEST) tests -m nightly $(SPREAD) --no-loadscope-reorder -rs --durations=15
+	$(BIN)/python tests/writing.py
 	EDGES=150 $(PYTEST) tests/test_edges.py tests/test_command_line.py -k "edges or any_setting" $(SPREAD) -q
 
 quick: $(STAMP) ## Lint, types, and the unit tests that tell most: a minute, for while you work
@@ -146,14 +147,10 @@ links: $(STAMP) ## Follow every link to pages elsewhere; it ends with those that
 stamp: $(STAMP) ## Write repository URL and tag from pyproject.toml to wherever they are used
 	$(BIN)/python book/stamp.py
 
-pdf: book ## Print the whole book with headless Chromium: _build/recallbook.pdf
-	$(BIN)/python book/print_pdf.py
-
 test-release: book ## Unpack the archive, install its wheel, run every plain notebook, as a reader would, and leave the wheel in dist/
 	$(BIN)/python book/release.py archive
-	$(BIN)/python book/release.py setup-cell
 
-test-latest: $(STAMP) ## The newest versions of every dependency, on the newest Python that has torch
+test-latest: $(STAMP) ## The newest versions of every dependency, on PYTHON
 	PYTHON="$(PYTHON)" $(BIN)/python book/release.py latest
 
 test-lowest: $(STAMP) ## The lowest versions that pyproject.toml allows

@@ -64,36 +64,34 @@ def weights_of(columns: Array, miss: Array, error: Array) -> Array:
 def fitted(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The weights, a row a feature, and what ten folds expect of each setting of a map, by
     outcome."""
-    rows, expected = frame.to_dict("records"), pd.DataFrame(0.0, frame.index, QUANTITIES)
-    fold = np.random.default_rng(0).permutation(len(frame)) % FOLDS
-    parts: list[dict[str, Any]] = []
-    for mlp in (False, True):
-        part = frame["width"].notna().to_numpy() == mlp
-        table: dict[str, dict[str, Any]] = {}
+    expected = pd.DataFrame(0.0, frame.index, QUANTITIES)
+    folds = np.random.default_rng(0).permutation(len(frame)) % FOLDS
+    parts: list[pd.DataFrame] = []
+    for mlp, part in frame.assign(fold=folds).groupby(frame["width"].notna()):
+        found: dict[str, pd.Series] = {}
         for name in QUANTITIES:
-            names = features(mlp, name)
-            columns = np.array([_columns(row, name, names) for row in rows])
-            miss = (frame[f"predicted_{name}"] - frame[name]).to_numpy()
-            error = np.maximum(frame[f"{name}_error"].to_numpy(), LEAST)
+            names = features(bool(mlp), name)
+            columns = np.array([values(row, name, names) for row in part.to_dict("records")])
+            miss = (part[f"predicted_{name}"] - part[name]).to_numpy()
+            error = np.maximum(part[f"{name}_error"].to_numpy(), LEAST)
             for k in range(FOLDS):
-                rest, held = part & (fold != k), part & (fold == k)
-                constant, *slopes = weights_of(columns[rest], miss[rest], error[rest])
-                expected.loc[held, name] = np.exp(constant + columns[held] @ slopes)
-            found = weights_of(columns[part], miss[part], error[part])
-            for feature, weight in zip(["1", *names], found, strict=True):
-                table.setdefault(feature, {"mlp": mlp, "feature": feature})[name] = weight
-        parts += table.values()
-    weights = pd.DataFrame(parts)[["mlp", "feature", *QUANTITIES]]
+                held = part["fold"].to_numpy() == k
+                constant, *slopes = weights_of(columns[~held], miss[~held], error[~held])
+                expected.loc[part.index[held], name] = np.exp(constant + columns[held] @ slopes)
+            found[name] = pd.Series(weights_of(columns, miss, error), ["1", *names])
+        order = found[QUANTITIES[0]].index
+        parts.append(pd.DataFrame(found).reindex(order).assign(mlp=mlp).rename_axis("feature"))
+    weights = pd.concat(parts).reset_index()[["mlp", "feature", *QUANTITIES]]
     wider = widening(frame, expected)
     weights.loc[weights["feature"] == "1", list(QUANTITIES)] += np.log(wider)
     return weights, expected * wider
 
 
-def _columns(row: dict[str, Any], name: str, names: list[str]) -> list[float]:
-    """Values of features of a row; 0 for those of the MLP where there is none."""
+def values(row: dict[str, Any], name: str, names: list[str]) -> list[float]:
+    """Values of features of a row."""
     outcomes = {quantity: row[f"predicted_{quantity}"] for quantity in QUANTITIES}
     given = variables(error_map.as_setting(row), outcomes, name)
-    return [product(given, one) if set(one.split(" * ")) <= set(given) else 0.0 for one in names]
+    return [product(given, one) for one in names]
 
 
 def widening(frame: pd.DataFrame, expected: pd.DataFrame) -> float:

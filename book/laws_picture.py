@@ -5,34 +5,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import laws_steps as steps
 import matplotlib.pyplot as plt
 import numpy as np
+from laws_numbers import constants, critical, wall
 from matplotlib.axes import Axes
 
 import recallbook as rb
 from recallbook_studies import plotting
 from recallbook_studies.ch09 import capacities
-from recallbook_studies.laws import least_dim
 
-CARTOON, LENGTHS = {"vocab": 4096}, (64, 1024, 4096)
+VOCAB, LENGTHS = 4096, (64, 1024, 4096)
 SHADES = ("#6baed6", "#2171b5", "#08306b")  # a curve for each length
-LONGEST_DIM = 4 * CARTOON["vocab"]
+LONGEST_DIM = 4 * VOCAB
 # by the flag of the trigger: what stands at which d and N, right of the wall and at its curve
 WORDS = {
-    False: (
-        ("shoulder", 352, 1.15e4),
-        ("slope", 1300, 3.2e5),
-        ("floor", 4500, 6e3),
-    ),
+    False: (("shoulder", 352, 1.15e4), ("slope", 1300, 3.2e5), ("floor", 4500, 6e3)),
     True: (("label frequencies", 2200, 7e5),),
 }
-
-
-def critical(seq_len: int, trigger_in_values: bool, dims: np.ndarray) -> np.ndarray:
-    """Predicted N for accuracy 0.9 at each dimension."""
-    fixed = {**CARTOON, "seq_len": seq_len, "trigger_in_values": trigger_in_values, "warn": False}
-    return np.array([rb.critical_samples(dim=int(dim), **fixed) for dim in dims])
 
 
 def draw_laws(file: Path) -> None:
@@ -52,13 +41,13 @@ def draw_idea(file: Path) -> None:
     plotting.use_style()
     fig, (ax, below) = plt.subplots(2, 1, figsize=(4.8, 6.4), height_ratios=(3.6, 2.6))
     _draw_samples(ax, False)
-    moved = steps.wall(CARTOON["vocab"], steps.MANY)
+    moved = wall(VOCAB, value_steps=16)
     ax.axvline(moved, ymax=0.45, color=plotting.COLOUR_OF["interference"], linestyle="--")
     ax.text(1.04 * moved, 5e3, "sixteen steps", rotation=90, va="bottom")
     ax.set_xlabel("dimension $d$")
-    known = steps.constants().unstack()
+    known = constants().unstack()
     unit = known.index * np.log(known.index)
-    for count, colour, name in ((1, SHADES[2], "one step"), (steps.MANY, SHADES[0], "sixteen")):
+    for count, colour, name in ((1, SHADES[2], "one step"), (16, SHADES[0], "sixteen")):
         below.plot(known.index, (known["predicted", count] * unit) ** 0.5, color=colour, label=name)
         below.plot(known.index, (known["simulated", count] * unit) ** 0.5, "o", color=colour)
     below.set(xscale="log", yscale="log", xlabel="facts $V$", ylabel="wall: least $d$")
@@ -72,16 +61,16 @@ def draw_idea(file: Path) -> None:
 
 def _draw_samples(ax: Axes, marked: bool) -> None:
     """Draw N against d for three lengths, the wall and the names of the parts."""
-    wall = least_dim(CARTOON["vocab"], 0.9, trigger_in_values=marked)
-    near = wall * np.array([1.02, 1.04, 1.08, 1.15])
-    dims = np.unique([*near.astype(int), *np.geomspace(1.25 * wall, LONGEST_DIM, 18).astype(int)])
+    least = wall(VOCAB, marked=marked)
+    near = least * np.array([1.02, 1.04, 1.08, 1.15])
+    dims = np.unique([*near.astype(int), *np.geomspace(1.25 * least, LONGEST_DIM, 18).astype(int)])
     for seq_len, colour in zip(LENGTHS, SHADES, strict=True):
-        needed = critical(seq_len, marked, dims)
+        needed = [critical(VOCAB, seq_len, int(dim), marked=marked) for dim in dims]
         style = {"color": colour, "linewidth": 3.5 - LENGTHS.index(seq_len)}
         ax.plot(dims, needed, label=f"$L={seq_len}$", **style)
-    ax.axvspan(150, wall, color=plotting.COLOUR_OF["interference"], alpha=0.15)
+    ax.axvspan(150, least, color=plotting.COLOUR_OF["interference"], alpha=0.15)
     middle = {"va": "center", "ha": "center"}
-    ax.text((150 * wall) ** 0.5, 2e5, "wall:\nno $N$ is\nenough", **middle)
+    ax.text((150 * least) ** 0.5, 2e5, "wall:\nno $N$ is\nenough", **middle)
     for word, dim, samples in WORDS[marked]:
         ax.text(dim, samples, word, va="center")
     ax.set(xscale="log", yscale="log", ylabel="training sequences $N$")

@@ -6,9 +6,8 @@ test-latest`, `make test-lowest`.
                                         the pinned versions, run every plain notebook (or those
                                         whose names begin so), numbers compared, and leave the
                                         wheel in dist/
-    python book/release.py setup-cell  run the setup cell, for real, without and with a wheel beside
-    python book/release.py latest      the newest versions of everything, on the newest Python here
-                                        that has torch; numbers compared
+    python book/release.py latest      the newest versions of everything, on $PYTHON or this Python;
+                                        numbers compared
     python book/release.py lowest      the lowest version of everything that pyproject.toml allows,
                                         on this Python; the essential tests, and numbers compared
 
@@ -24,13 +23,11 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-import nbformat
 import stamp
 
 ROOT = Path(__file__).resolve().parents[1]
 RUN = ROOT / "_build" / "html" / "run"  # what `make book` puts beside the pages
 RUNNER = ["nbval", "pytest", "nbclient", "ipykernel"]
-PYTHONS = ("python3.15", "python3.14", "python3.13", "python3.12", "python3.11")
 
 
 def run(*command, **options):
@@ -92,67 +89,12 @@ def archive(folder, *names):
     shutil.copy(unpacked / stamp.wheel(), ROOT / "dist")
 
 
-def setup_cell(folder):
-    """Run the setup cell where `recallbook` is missing: alone it stops, beside a wheel it
-    installs."""
-    python = new_environment(folder / "environment")
-    install(python, "nbclient", "ipykernel", "-c", ROOT / "constraints.txt")
-    for path in notebooks():
-        first = next(c for c in cells_of(path) if c.cell_type == "code").source
-        assert first == stamp.setup_cell(), path
-    stops = "import importlib.util as u\nassert u.find_spec('recallbook') is None"
-    installs = "import recallbook, sys; print(recallbook.__file__)\nassert sys.prefix in recallbook.__file__"
-    for check, allowed in ((stops, ["SystemExit"]), (installs, [])):
-        notebook = nbformat.v4.new_notebook(
-            cells=[nbformat.v4.new_code_cell(text) for text in (stamp.installing(""), check)]
-        )
-        path = folder / "setup.ipynb"
-        nbformat.write(notebook, path)
-        execute = "import sys, nbformat; from nbclient import NotebookClient as C; n = nbformat.read(sys.argv[1], 4); "
-        execute += f"C(n, timeout=1800, allow_error_names={allowed}).execute(); print(n.cells[0].outputs, n.cells[1].outputs)"
-        run(
-            python,
-            "-c",
-            execute,
-            path,
-            cwd=folder,
-            env={**os.environ, "JUPYTER_PREFER_ENV_PATH": "1"},
-        )
-        shutil.copy(RUN / stamp.wheel(), folder)
-
-
-def cells_of(path):
-    return nbformat.read(path, as_version=4).cells
-
-
 def latest(folder):
-    chosen = os.environ.get("PYTHON")
-    for name in [chosen] if chosen else PYTHONS:
-        found = shutil.which(name)
-        # A shim can exist for a Python that is not active.
-        if (
-            not found
-            or subprocess.run([found, "--version"], capture_output=True, check=False).returncode
-        ):
-            continue
-        python = new_environment(folder / Path(name).name, found)
-        try:
-            install(python, "torch")
-        except subprocess.CalledProcessError:
-            print(f"{name} has no torch here, trying an older one", flush=True)
-            continue
-        install(
-            python,
-            "--upgrade",
-            "--upgrade-strategy",
-            "eager",
-            committed_copy(folder / "source"),
-            *RUNNER,
-        )
-        run(python, "-m", "pip", "list")
-        run_alone(python, folder, notebooks())
-        return
-    sys.exit(f"None of {chosen or ', '.join(PYTHONS)} is here with a torch to install")
+    python = new_environment(folder / "environment", os.environ.get("PYTHON") or sys.executable)
+    newest = ("--upgrade", "--upgrade-strategy", "eager")
+    install(python, *newest, committed_copy(folder / "source"), *RUNNER)
+    run(python, "-m", "pip", "list")
+    run_alone(python, folder, notebooks())
 
 
 def lowest_versions(root=ROOT):
@@ -174,7 +116,7 @@ def lowest(folder):
 
 
 def main(task, *names):
-    tasks = {"archive": archive, "setup-cell": setup_cell, "latest": latest, "lowest": lowest}
+    tasks = {"archive": archive, "latest": latest, "lowest": lowest}
     with tempfile.TemporaryDirectory() as folder:
         tasks[task](Path(folder), *names)
     print(f"release {task}: passed")

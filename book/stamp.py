@@ -65,48 +65,46 @@ def installing(published):
     return CELL.replace('published = ""', f'published = "{published}"')
 
 
+def lines(root=ROOT):
+    """By file, how its lines begin that are stamped, and what they go on with."""
+    table = source(root)
+    address, tag = table["repository"], table["tag"]
+    shown = address or NOWHERE
+    return {
+        "_config.yml": {
+            "  url: ": shown,
+            "  colab_url: ": f'"{COLAB if address else ""}"',
+            "  use_repository_button: ": str(bool(address)).lower(),
+            "  branch: ": tag,
+        },
+        "pyproject.toml": {"Repository = ": f'"{shown}"'},
+        "CITATION.cff": {
+            "repository-code: ": shown,
+            "version: ": tag[1:],
+            "date-released: ": table["date"],
+        },
+        "README.md": {"git clone ": address or "ADDRESS"},
+    }
+
+
 def stamped(path, root=ROOT):
     """The text that the file at `path` should have."""
     text = path.read_text(encoding="utf-8")
-    table = source(root)
-    repository, tag = table["repository"], table["tag"]
     if path.suffix == ".ipynb":
         notebook = nbformat.reads(text, as_version=4)
         first = next(cell for cell in notebook.cells if cell.cell_type == "code")
         if SETUP.fullmatch(first.source.rstrip()):
             first.source = setup_cell(root)
         return nbformat.writes(notebook) + "\n"
-    if path.name == "_config.yml":
-        text = re.sub(r"(?m)^(  url: ).*$", rf"\g<1>{repository or NOWHERE}", text, count=1)
-        text = re.sub(
-            r"(?m)^(  colab_url: ).*$", rf'\g<1>"{COLAB if repository else ""}"', text, count=1
-        )
-        button = str(bool(repository)).lower()
-        text = re.sub(r"(?m)^(  use_repository_button: ).*$", rf"\g<1>{button}", text, count=1)
-        return re.sub(r"(?m)^(  branch: ).*$", rf"\g<1>{tag}", text, count=1)
-    if path.name == "pyproject.toml":
-        return re.sub(r"(?m)^(Repository = ).*$", rf'\g<1>"{repository or NOWHERE}"', text, count=1)
-    if path.name == "CITATION.cff":
-        fields = {
-            "repository-code": repository or NOWHERE,
-            "version": tag[1:],
-            "date-released": table["date"],
-        }
-        for field, value in fields.items():
-            text = re.sub(rf"(?m)^({field}: ).*$", rf"\g<1>{value}", text, count=1)
-        return text
-    text = REQUIREMENT.sub(requirement(repository, tag), text)
-    return re.sub(r"(?m)^(git clone ).*$", rf"\g<1>{repository or 'ADDRESS'}", text)
+    for start, rest in lines(root)[path.name].items():
+        text = re.sub(rf"(?m)^({re.escape(start)}).*$", rf"\g<1>{rest}", text)
+    table = source(root)
+    return REQUIREMENT.sub(requirement(table["repository"], table["tag"]), text)
 
 
 def places(root=ROOT):
-    return [
-        root / "_config.yml",
-        root / "pyproject.toml",
-        root / "README.md",
-        root / "CITATION.cff",
-        *sorted((root / "notebooks").glob("*.ipynb")),
-    ]
+    notebooks = sorted((root / "notebooks").glob("*.ipynb"))
+    return [*(root / name for name in lines(root)), *notebooks]
 
 
 def main(root=ROOT):

@@ -1,19 +1,11 @@
-"""One alphabet: the letters of the chapters are in the notation, each with one meaning."""
+"""The report for a writer reads letters as they are written."""
 
-import measure
 import nbformat
-
-
-def test_no_letter_has_two_meanings():
-    assert measure.second_meanings() == {}
-
-
-def test_each_letter_of_a_chapter_is_in_the_notation():
-    assert {name: letters for name, letters in measure.strangers().items() if letters} == {}
+import writing
 
 
 def test_letters_are_read_as_they_are_written(tmp_path):
-    assert measure.letters_of(r"\hat\pi(v)=W_V z_{x_{ij}}^\top \mathbb E\,\Gamma'_k+\text{so}") == {
+    assert writing.letters_of(r"\hat\pi(v)=W_V z_{x_{ij}}^\top \mathbb E\,\Gamma'_k+\text{so}") == {
         *(r"\hat\pi", "v", "W_V", "z_", r"\Gamma'_")
     }
     (tmp_path / "book").mkdir()
@@ -25,5 +17,5 @@ def test_letters_are_read_as_they_are_written(tmp_path):
     folded = ":::{note} Three\n:class: dropdown\nOf $H_k$.\n:::"
     cells = [nbformat.v4.new_markdown_cell(one) for one in ("The letter $g$, at 5 \\$.", folded)]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "notebooks" / "02_e.ipynb")
-    assert measure.second_meanings(tmp_path) == {"g": {"": "one", "02_e": "two"}}
-    assert measure.strangers(tmp_path) == {"02_e": {"H_"}}
+    assert writing.second_meanings(tmp_path) == {"g": {"": "one", "02_e": "two"}}
+    assert writing.strangers(tmp_path) == {"02_e": {"H_"}}

@@ -4,11 +4,9 @@ Chromium."""
 import itertools
 import json
 import math
-import re
 import warnings
 from urllib.parse import urlencode
 
-import explorer_steps
 import moves_data
 import numpy as np
 import pytest
@@ -29,9 +27,8 @@ from recallbook_studies.explorer import cases as of, scripts, table
 from recallbook_studies.plotting import COLOURS
 
 CONTENT = table.load()
-CLOSE, CLOSE_MLP = 0.015, 0.02  # what the page promises, and aims at with an MLP
-CLOSE_STEPS = 0.03  # with more value steps
-FAR = 1  # of 24 settings, those allowed to be further off
+# Errors of the page against rb.predict of which it says how many of a hundred lie within them
+NEAR, FAR = {90: 0.015, 100: 0.06}, {90: 0.05, 100: 0.2}  # without and with an MLP
 APART = 0.05  # gains of two terms between which the page tells for certain which is larger
 RUNNING = {"vocab": 256, "seq_len": 128, "dim": 96, "samples": 2048, "trigger_in_values": False}
 REST = {"activation": "relu", "width": None, "learner": "three steps", "value_steps": 0}
@@ -122,10 +119,6 @@ ROOM = """() => [
   [...document.querySelectorAll('.explorer-panel :is(input, output)')].filter(e =>
     e.matches('input') ? e.scrollWidth > e.clientWidth + 1 : e.offsetHeight > 30).map(e => e.name),
   [...document.querySelectorAll('input[data-size]')].map(e => e.offsetTop)]"""
-INSIDE = """ids => ids.every(id => {
-  const {top, bottom} = document.getElementById(`explorer-${id}`).getBoundingClientRect();
-  return top > 0 && bottom < innerHeight;
-})"""
 SMALL = """() => [...document.querySelectorAll('#explorer-page :is(input, select, button, summary, .explorer-dot)')]
   .filter(e => e.checkVisibility()).map(e => [e.outerHTML.slice(0, 80), e.getBoundingClientRect()])
   .filter(([, box]) => box.height < 44 || box.width < 44).map(([words]) => words)"""
@@ -160,47 +153,60 @@ def in_chromium(function):
     return function
 
 
-def off(page, sizes, expected, **change):
-    """The largest error of what the page shows."""
-    found = shown(page, **sizes._asdict(), **change)
-    return max(abs(float(found[name]) - share) for name, share in expected.items())
-
-
 def misses(page, every):
-    """The largest error of each prediction of the page's script, ascending."""
+    """Errors of what the page's script predicts: in accuracy, lock-on and recall, ``(settings,
+    3)``."""
     found = page.evaluate("all => all.map(explorer.predict)", [sizes._asdict() for sizes in every])
     pairs = zip(found, map(truth, every), strict=True)
-    return sorted(max(abs(one[name] - two[name]) for name in two) for one, two in pairs)
+    return np.array([[abs(one[name] - two[name]) for name in QUANTITIES] for one, two in pairs])
 
 
 @in_chromium
-def test_outputs_are_predictions(page):
-    ends = np.log(list(SPAN.values())).T
-    tried = np.exp(np.random.default_rng(0).uniform(*ends, (90, 4))).astype(int).tolist()
-    kept = [of.Sizes(*row, row[0] % 2 > 0) for row in tried if 1 / 32 < row[3] / row[0] < 900]
-    assert misses(page, kept)[-1] <= CLOSE
-    assert max(off(page, sizes, truth(sizes)) for sizes in kept[:9]) <= CLOSE + 0.005  # two digits
-
-
-@in_chromium
-@pytest.mark.parametrize("kind", by_night(of.ACTIVATIONS, day=1))
-def test_outputs_are_predictions_with_an_mlp(page, kind):
-    ends = np.log([*list(SPAN.values())[:3], (1 / 64, 1000), of.RATIOS]).T
-    tried = np.exp(np.random.default_rng(5).uniform(*ends, (24, 5))).tolist()
+@pytest.mark.parametrize(
+    ("kind", "near"), [("", NEAR), *((kind, FAR) for kind in by_night(of.ACTIVATIONS, day=1))]
+)
+def test_predictions_are_as_near_as_the_page_says(page, kind, near):
+    ends = np.log([*list(SPAN.values())[:3], (1 / 32, 900), of.RATIOS]).T
+    tried = np.exp(np.random.default_rng(5).uniform(*ends, (24 if kind else 90, 5))).tolist()
     kept = [
-        of.Sizes(int(v), int(n), int(d), max(3, round(v * q)), i % 2 > 0, round(int(d) * r), kind)
-        for i, (v, n, d, q, r) in enumerate(tried)
+        of.Sizes(int(v), int(n), int(d), max(3, round(v * q)), i % 2 > 0)
+        for i, (v, n, d, q, _) in enumerate(tried)
     ]
+    if kind:
+        widths = [round(sizes.dim * row[-1]) for sizes, row in zip(kept, tried, strict=True)]
+        kept = [s._replace(width=m, activation=kind) for s, m in zip(kept, widths, strict=True)]
     found = misses(page, kept)
-    assert found[-1 - FAR] <= CLOSE_MLP and found[-1] < 0.1
-    assert off(page, kept[0], truth(kept[0])) <= CLOSE_MLP
+    for share, most in near.items():
+        print(f"{kind or 'no MLP'}: {share} of 100 within", np.percentile(found, share, axis=0))
+        assert np.percentile(found, share, axis=0).max() <= most
+    read = shown(page, **kept[0]._asdict())
+    for name, share in page.evaluate("explorer.predict", kept[0]._asdict()).items():
+        assert name not in QUANTITIES or abs(float(read[name]) - share) <= 0.0101, "two digits"
+
+
+# Settings with a learner or steps of their own, what the package says of them, and how near
+GOLDEN = [
+    ((802, 80, 44, 9526), {"learner": "trained"}, 0.05),
+    ((64, 8, 24, 300), {"value_steps": 2}, 0.05),
+    ((100, 12, 30, 1000), {"value_steps": 4}, 0.05),
+    ((48, 4, 16, 200), {"value_steps": 8}, 0.05),
+    ((256, 128, 96, 2048), {}, 0.005),  # the start
+    ((4096, 16, 512, 4096), {}, 0.005),  # the shelf, whose numbers the page names
+    ((4096, 16, 512, 8192), {}, 0.005),
+]
 
 
 @in_chromium
-def test_trained_to_the_end_is_what_the_package_predicts(page):
-    sizes = of.Sizes(802, 80, 44, 9526, False)
-    expected = rb.predict_trained(sizes.setting, warn=False)._asdict()
-    assert off(page, sizes, expected, learner="trained") < 0.05
+@pytest.mark.parametrize(("sizes", "choice", "near"), GOLDEN)
+def test_golden_settings(page, sizes, choice, near):
+    setting = of.Sizes(*sizes, False).setting
+    expected = (
+        rb.predict_trained(setting, warn=False)
+        if "learner" in choice
+        else rb.predict(setting, warn=False, **choice)
+    )
+    found = page.evaluate("explorer.predict", {**of.Sizes(*sizes, False)._asdict(), **choice})
+    assert found["accuracy"] == pytest.approx(expected.accuracy, abs=near)
 
 
 @in_chromium
@@ -229,8 +235,6 @@ def test_ledger_and_lower_bounds_are_those_of_the_package(page, sizes):
     assert {term["name"]: term["size"] for term in said("ledgerOf")} == pytest.approx(
         expected, rel=1e-6, abs=1e-12
     )
-    need = rb.minimum_samples(sizes.vocab, sizes.seq_len, sizes.dim, 0.9)
-    assert said("oneGradient") == pytest.approx(need, rel=1e-5)
     assert said("necessary") == pytest.approx(coverage_samples(sizes.vocab, 0.9), rel=1e-6)
 
 
@@ -321,43 +325,22 @@ def test_the_keyboard_is_enough(page):
 
 @in_chromium
 def test_the_task_is_solved_by_one_size(page):
-    for name in ("vocab", "dim", "samples"):
-        size = page.evaluate("name => explorer.alone(explorer.START, name)", name)
-        reached = truth(of.Sizes(**{**RUNNING, name: size}))["accuracy"]
-        assert reached == pytest.approx(0.9, abs=CLOSE)
-        nearer = size + (1 if size < RUNNING[name] else -1)
-        assert float(shown(page, **{name: nearer})["accuracy"]) < 0.9
-        assert "Done" not in page.inner_text("#explorer-task")
-        shown(page, **{name: size})
-        assert "Done" in page.inner_text("#explorer-task")
-        assert "L or steps alone never does" in page.inner_text("#explorer-ways")
-    assert size == math.ceil(page.evaluate("explorer.critical(explorer.START)"))
-    done = page.locator("[data-done=true] #explorer-task")
-    for right in ({"dim": 48, "samples": 65536, "value_steps": 4}, {"seq_len": 92}):
-        page.click("#explorer-next")
-        assert not done.is_visible()
-        shown(page, **right)
-        assert done.is_visible()
+    """By V, d or N, and not by L or value steps."""
+    for change in ({"vocab": 180}, {"dim": 130}, {"samples": 8192}):
+        shown(page, **change)
+        assert "Done" in page.inner_text("#explorer-task"), change
+        assert truth(of.Sizes(**{**RUNNING, **change}))["accuracy"] > 0.9
+    for change in ({"seq_len": 2}, {"value_steps": 5}, {"dim": 100}):
+        shown(page, **change)
+        assert "accuracy 0." in page.inner_text("#explorer-task"), change
+    shown(page, vocab=200, dim=200)
+    assert "V and d have changed" in page.inner_text("#explorer-task")
     page.click("#explorer-reset")
     assert value(page, "samples") == 2048 and "0.69" in page.inner_text("#explorer-task")
     page.wait_for_timeout(700)  # what follows a pause can be taken back
     shown(page, dim=400)
     page.click("#explorer-undo")
     page.wait_for_function("document.querySelector('input[name=dim]').value === '96'")
-
-
-@in_chromium
-def test_starts_are_exact_and_several_steps_near(page):
-    starts = page.evaluate("Object.values(explorer.PRESETS).map(explorer.predict)")
-    for preset, found in zip(explorer_steps.PRESETS[:-1], starts, strict=False):
-        right = explorer_steps.exact(preset)["shares"]
-        assert {name: found[name] for name in right} == pytest.approx(right, abs=1e-4)
-    assert page.evaluate("explorer.data.mathml") == explorer_steps.formulas()
-    for steps, *sizes in ((2, 64, 8, 24, 300), (4, 100, 12, 30, 1000), (8, 48, 4, 16, 200)):
-        at = of.Sizes(*sizes, False)
-        right = rb.predict(at.setting, value_steps=steps, warn=False).accuracy
-        found = page.evaluate("explorer.predict", {**at._asdict(), "value_steps": steps})
-        assert found["accuracy"] == pytest.approx(right, abs=CLOSE_STEPS)
 
 
 @in_chromium
@@ -368,7 +351,7 @@ def test_the_dot_is_dragged_and_values_show_under_the_pointer(page):
     page.evaluate(browsing.SETTLE)
     x, y, width, height = dot.bounding_box().values()
     at = x + width / 2
-    for shift, up, dim in ((60, 9, 150), (-57, 5, 96)):  # near to its start the dot snaps to it
+    for shift, up, dim in ((60, 4, 150), (-57, 4, 96)):  # near to its start the dot snaps to it
         page.mouse.move(at, y + height / 2)
         page.mouse.down()
         page.mouse.move(at + shift, y + height / 2 + up)
@@ -382,14 +365,8 @@ def test_the_dot_is_dragged_and_values_show_under_the_pointer(page):
 
 @in_chromium
 @some(12)
-def test_facts_and_logits_follow_from_the_prediction(page, sizes):
-    fates, logits, known = page.evaluate(
-        "s => [explorer.factsOf(s), explorer.logitsOf(s), explorer.predict(s).accuracy]",
-        sizes._asdict(),
-    )
-    assert sum(fates.values()) == sizes.vocab and min(fates.values()) >= 0
-    assert fates["known"] == pytest.approx(sizes.vocab * known, abs=1)
-    assert fates["not seen"] < sizes.vocab * math.exp(-sizes.samples / sizes.vocab) + 1
+def test_logits_follow_from_the_ledger(page, sizes):
+    logits = page.evaluate("explorer.logitsOf", sizes._asdict())
     ledger = rb.predict(sizes.setting, warn=False).ledger
     spread = math.sqrt(sum(ledger[name].size for name in CONTENT["recall_terms"]))
     spread *= 1 - math.exp(-sizes.samples / sizes.vocab)  # of a fact that was seen
@@ -400,15 +377,15 @@ def test_facts_and_logits_follow_from_the_prediction(page, sizes):
 
 @in_chromium
 @pytest.mark.parametrize("look", ["phone", "desktop"])
-def test_regions_and_the_line_have_names_of_their_own(tab, page, look):
+def test_regions_and_the_line_have_names(tab, page, look):
     tab.put_on(look)
     for sizes in ({}, {"dim": 140}, {"vocab": 1024, "dim": 160}):
         phase = shown(page, **sizes)["phase"]
         page.evaluate(browsing.SETTLE)
         assert page.inner_text("#explorer-map-values").endswith((f"; {phase}", "; solved"))
-        names, legend = dict(page.evaluate(NAMES)), page.inner_text("#explorer-map-legend")
-        assert [x for x in names if x not in PIECES and f"{x}:" not in legend] == []
-        assert {"wall", "solved"} <= {*names} and not any(names.values()), sizes
+        names = dict(page.evaluate(NAMES))
+        assert {"wall"} <= {*names} <= PIECES and not any(names.values()), sizes
+        assert f"{phase}:" in page.inner_text("#explorer-map-legend") or phase == "nothing binds"
 
 
 @in_chromium
@@ -429,21 +406,27 @@ def test_pieces_of_the_line_are_what_they_are_called(page):
 
 
 @in_chromium
-@pytest.mark.parametrize(
-    ("name", "change"),
-    [
-        ("a shelf", {"samples": 8192}),
-        ("trigger in the values", {"trigger_in_values": False}),
-        ("he3 neurons", {"activation": ""}),
-    ],
-)
-def test_a_preset_shows_its_chart_and_says_what_to_move(page, name, change):
-    page.get_by_role("button", name=name, exact=True).click()
-    page.wait_for_function(INSIDE, arg=["curve", "waffle"])
-    before = page.inner_text("output[name=accuracy]")
-    found = [float(share) for share in (before, page.evaluate(SET, change)["accuracy"])]
-    said = re.findall(r"0\.\d\d", page.inner_text("#explorer-note"))
-    assert [*map(float, said)] == pytest.approx(found, abs=0.0051)
+def test_settings_to_start_from_are_as_their_words_say(page):
+    """The two whose words have numbers, and all lie inside the table."""
+    links = page.evaluate(
+        "[...document.querySelectorAll('#explorer-page a[href^=\"explorer.html\"]')].map(a => a.search)"
+    )
+    assert len(links) == 7
+    for said, before, change in (
+        (
+            "0.29 to 0.91",
+            {"samples": 8192, "trigger_in_values": True},
+            {"trigger_in_values": False},
+        ),
+        (
+            "0.60 to 0.66",
+            {"vocab": 4096, "seq_len": 16, "dim": 512, "samples": 4096},
+            {"samples": 8192},
+        ),
+    ):
+        found = [float(shown(page, **now)["accuracy"]) for now in (before, {**before, **change})]
+        assert [float(x) for x in said.split(" to ")] == pytest.approx(found, abs=0.0051)
+        assert said in page.content()
 
 
 @in_chromium
@@ -471,13 +454,13 @@ def test_n_stays_inside_the_table_when_v_moves(page):
 def test_the_address_holds_the_state(html, tab):
     address = (html.resolve() / "book/explorer.html").as_uri()
     sizes = {"vocab": 64, "samples": 900, "width": 300}
-    said = urlencode({**sizes, "trigger_in_values": "true", "activation": "gelu"})
+    said = urlencode({**sizes, "trigger_in_values": "true", "activation": "he3"})
     other = tab.page.context.new_page()
     for sign in "?#":
         other.goto(address + sign + said)
         other.wait_for_selector("#explorer-page[data-ready]")
         assert {name: value(other, name) for name in sizes} == sizes
-        assert "?" not in other.url and "true&width=300&activation=gelu" in other.url
+        assert "?" not in other.url and "true&width=300&activation=he3" in other.url
     other.close()
 
 
@@ -517,15 +500,14 @@ def test_copied_code_gives_what_is_shown(page, capsys):
             exec(code, namespace)
         assert namespace["setting"] == of.Sizes(**{**RUNNING, **change}).setting
         printed = capsys.readouterr().out.split()
-        assert float(printed[0]) == pytest.approx(float(found["accuracy"]), abs=CLOSE_MLP)
+        assert float(printed[0]) == pytest.approx(float(found["accuracy"]), abs=0.06)
 
 
 @in_chromium
-def test_without_scripts_there_is_a_picture(html, browser):
+def test_without_scripts_there_is_the_call(html, browser):
     with browser.new_context(java_script_enabled=False) as context:
         still_page = context.new_page()
         still_page.goto((html.resolve() / "book/explorer.html").as_uri())
-        assert still_page.is_visible("noscript img")
         assert "rb.predict" in still_page.inner_text("noscript pre")
         assert not still_page.is_visible("#explorer-page")
 

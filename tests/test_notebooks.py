@@ -14,17 +14,16 @@ import sys
 from pathlib import Path
 from unittest.mock import Mock
 
-import answers
 import nbformat
 import pytest
 import stamp
 import yaml
 from execute import Refused, code_cells, execute, merge_streams, normalise
 from IPython.core.inputtransformer2 import TransformerManager
-from measure import code_lines, reading_minutes
 from nbformat import v4
+from writing import code_lines, reading_minutes
 
-from recallbook_studies.answers import TABLE, check, right
+from recallbook_studies.answers import TABLE, agrees, check, right
 
 pytestmark = pytest.mark.essential
 
@@ -304,11 +303,42 @@ def test_chapter_keeps_the_rules(path):
     assert complaints(nbformat.read(path, as_version=4)) == {}
 
 
+def after(cells, label):
+    """The code cells between an exercise and its solution."""
+    sources = ["".join(cell["source"]) for cell in cells]
+    place = next(i for i, source in enumerate(sources) if re.search(rf":label: {label}\b", source))
+    found = []
+    for cell, source in zip(cells[place + 1 :], sources[place + 1 :], strict=True):
+        if ":::{solution}" in source:
+            break
+        found += [cell] * (cell["cell_type"] == "code")
+    return found
+
+
+def complaint(cells, label):
+    """What an exercise lacks: a cell that asks if the table has it, and numbers that agree with it."""
+    first, *_, last = after(cells, label) * 2
+    asks = "".join(first["source"]).startswith(f'answer = None  # yours\ncheck("{label}", answer')
+    if asks != (label in TABLE):
+        return f"{label}: a cell asks {asks}, answers.toml has an entry {not asks}"
+    if not asks:
+        return ""
+    entry, values = TABLE[label], right(label)
+    parts = [out.get("text") or out["data"].get("text/plain", "") for out in last["outputs"]]
+    text = "\n".join("".join(part) for part in parts)
+    found = [*re.finditer(entry["printed"], text)]
+    told = [group for match in found for group in match.groups() if group is not None]
+    agree = map(agrees, told, values, entry["ask"].values())
+    if found and len(told) in (0, len(values)) and all(agree):
+        return ""
+    return f"{label}: {values} is right, but its cell prints {text!r}"
+
+
 def test_exercises_ask_and_take_what_is_right(capsys):
     for path in CHAPTERS[:12]:
         notebook = nbformat.read(path, as_version=4)
         for label in re.findall(r"(?m)^:label: (ex-\S+)", markdown(notebook)):
-            wrong = answers.complaint(notebook.cells, label)
+            wrong = complaint(notebook.cells, label)
             assert not wrong, f"{wrong} (CHECKLISTS.md, An exercise, step 2)"
     for label, entry in TABLE.items():
         values, form = right(label), next(iter(entry["ask"].values()))

@@ -70,10 +70,6 @@ so
 > 1. one
 > 2. two
 ==
-> said
---
-> said
-==
 | $\|x\|$ | b |
 |---|---|
 | c | d |
@@ -81,14 +77,6 @@ so
 | $\vert x\vert $ | b |
 | --- | --- |
 | c | d |
-==
-```python
-x = 1
-```
---
-```python
-x = 1
-```
 ==
 :::{raw} html
 <svg viewBox="0 0 9 9" xmlns="http://www.w3.org/2000/svg"><desc>A "box"</desc></svg><script>x</script>
@@ -127,7 +115,7 @@ So.
 </details>
 """
 SETTINGS = {
-    "extensions": "myst_nb sphinx_proof sphinx_exercise sphinxcontrib.bibtex stepper plain".split(),
+    "extensions": "myst_nb sphinx_proof sphinx_exercise sphinxcontrib.bibtex interactive plain".split(),
     "root_doc": "page",
     "myst_enable_extensions": ["colon_fence", "dollarmath"],
     "bibtex_reference_style": "author_year",

@@ -1,11 +1,7 @@
 """Tables: what is written for each kind of entry, and that page and plain text say the same."""
 
-import measure
-import nbformat
 import pandas as pd
-import pytest
 from bs4 import BeautifulSoup
-from conftest import ROOT
 
 from recallbook_studies.tables import table
 
@@ -46,8 +42,3 @@ def test_signs_and_powers_are_those_of_print():
         "−0.50",
     ]
     assert [*found.frame["10⁻⁶ x"]] == shown
-
-
-@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda p: p.stem)
-def test_stored_tables_are_typeset(path):
-    assert [*measure.faults_of_tables(nbformat.read(path, as_version=4))] == []

@@ -1,8 +1,7 @@
 """Exercises that take an answer: a field in the box of the exercise, checked in the page.
 
 What is asked, in which form, and what is right are those of the notebook's own `check`: both read
-`recallbook_studies/answers.toml`. The pages are for the default setting. A page whose cell prints
-something else is not built.
+`recallbook_studies/answers.toml`. The pages are for the default setting.
 """
 
 import html
@@ -11,43 +10,11 @@ import re
 from pathlib import Path
 
 from docutils import nodes
-from sphinx.errors import ExtensionError
 from sphinx_exercise.nodes import exercise_enumerable_node, exercise_node
 
 from recallbook_studies import answers
 
 FILE = Path(answers.__file__).with_suffix(".toml")
-
-
-def after(cells, label):
-    """The code cells between an exercise and its solution."""
-    sources = ["".join(cell["source"]) for cell in cells]
-    place = next(i for i, source in enumerate(sources) if re.search(rf":label: {label}\b", source))
-    found = []
-    for cell, source in zip(cells[place + 1 :], sources[place + 1 :], strict=True):
-        if ":::{solution}" in source:
-            break
-        found += [cell] * (cell["cell_type"] == "code")
-    return found
-
-
-def complaint(cells, label):
-    """What an exercise lacks: a cell that asks if the table has it, and numbers that agree with it."""
-    first, *_, last = after(cells, label) * 2
-    asks = "".join(first["source"]).startswith(f'answer = None  # yours\ncheck("{label}", answer')
-    if asks != (label in answers.TABLE):
-        return f"{label}: a cell asks {asks}, answers.toml has an entry {not asks}"
-    if not asks:
-        return ""
-    entry, values = answers.TABLE[label], answers.right(label)
-    parts = [out.get("text") or out["data"].get("text/plain", "") for out in last["outputs"]]
-    text = "\n".join("".join(part) for part in parts)
-    found = [*re.finditer(entry["printed"], text)]
-    told = [group for match in found for group in match.groups() if group is not None]
-    agree = map(answers.agrees, told, values, entry["ask"].values())
-    if found and len(told) in (0, len(values)) and all(agree):
-        return ""
-    return f"{label}: {values} is right, but its cell prints {text!r}"
 
 
 def field(label):
@@ -74,9 +41,6 @@ def field(label):
 
 def add_fields(app, doctree):
     for node in doctree.findall(lambda n: isinstance(n, (exercise_node, exercise_enumerable_node))):
-        notebook = Path(app.env.doc2path(app.env.docname)).read_text(encoding="utf-8")
-        if wrong := complaint(json.loads(notebook)["cells"], node["label"]):
-            raise ExtensionError(wrong)
         if node["label"] in answers.TABLE:
             app.env.note_dependency(str(FILE))
             node += nodes.raw("", field(node["label"]), format="html")

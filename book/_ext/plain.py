@@ -111,12 +111,8 @@ class Page:
             number = self.number("displaymath", node)
             tag = f" \\tag{{{number}}}" if number else ""
             return [f"$${self.tex(node)}{tag}$$"]
-        if kind == "block_quote":
-            return [quoted(self.blocks(node))]
         if isinstance(node, nodes.Admonition):
             return [BREAK, self.box(node)] if "label" in node else [self.box(node)]
-        if kind == "literal_block":
-            return [f"```{node['language']}\n{node.astext().strip()}\n```"]
         return [self.inline(node)]
 
     def section(self, node):

@@ -1,5 +1,5 @@
 """What others see of a page: its description where it is found or shared, and, once the book has an
-address (pyproject.toml), canonical addresses, a picture and a map of the site."""
+address (pyproject.toml), canonical addresses and a picture."""
 
 import base64
 import html
@@ -43,13 +43,6 @@ def tags(title, said, address=""):
     return "\n".join(lines)
 
 
-def sitemap(pages, address):
-    """The map of the site, for these pages of a book that stands at the address."""
-    places = "".join(f"<url><loc>{address}/{page}.html</loc></url>\n" for page in sorted(pages))
-    start = '<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
-    return f"{start}{places}</urlset>\n"
-
-
 def set_address(app, config):
     pages = stamp.source()["pages"]
     config.html_baseurl = f"{pages}/" * bool(pages)
@@ -71,8 +64,7 @@ def write(app, exception):
     out.joinpath("index.html").write_text(
         HEAD.format(title="Learning to recall", tags=app.first_tags, first=first), encoding="utf-8"
     )
-    if pages := stamp.source()["pages"]:
-        out.joinpath("sitemap.xml").write_text(sitemap(app.env.found_docs, pages), encoding="utf-8")
+    if stamp.source()["pages"]:
         picture = Path(app.srcdir, "book/images/idea.svg").read_text(encoding="utf-8")
         out.joinpath(PICTURE).write_bytes(base64.b64decode(png(picture)))
 

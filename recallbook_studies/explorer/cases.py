@@ -32,13 +32,13 @@ BINDING = (
     "own fact",
     "coverage",
 )
-ACTIVATIONS = ("relu", "he3", "gelu")
+ACTIVATIONS = ("relu", "he3")
 RATIOS = (0.5, 32.0)  # the least and the largest width, in units of d
 
 
 # The nodes of every grid. What removing a term does is added to the main grid's predictions, so fewer
 # nodes do. With an MLP recall depends on the length only through the sequences that attention locates,
-# so one token alone shows it (``stored``).
+# so one token alone shows it (``neurons``).
 AXES: dict[str, dict[str, tuple[float, ...]]] = {
     "lock": {
         "vocab": (32, 49, 75, 220, 580, 1400, 4096),

@@ -16,24 +16,15 @@ from recallbook.theory.symbolic import lock_terms as lock_symbols, recall_terms 
 from recallbook.theory.symbolic.expressions import N, V
 from recallbook_bounds import information_terms
 from recallbook_studies.ch06 import sandwich
-from recallbook_studies.ch07.features import shared_part
 from recallbook_studies.ch12 import trained
 from recallbook_studies.explorer import cases
 
 KINDS = {"plain": False, "MLP": True}
-NAMES = {
-    information_terms.directions: "directions",
-    information_terms.information: "nats",
-    information_terms.named: "named",
-    information_terms.reading: "reading",
-    information_terms.unseen: "unseen",
-}
 
 
 def function(expression: sp.Expr) -> str:
     """An arrow function of an object that holds a number for each symbol."""
-    named = {symbol: sp.Symbol(name) for symbol, name in NAMES.items()}
-    renamed = expression.xreplace(named)
+    renamed = expression.xreplace({information_terms.unseen: sp.Symbol("unseen")})
     arguments = ", ".join(sorted(map(str, renamed.free_symbols)))
     return f"({{{arguments}}}) => {sp.jscode(renamed)}"
 
@@ -51,12 +42,13 @@ def ledger() -> dict[str, sp.Expr]:
 
 def needs() -> dict[str, sp.Expr]:
     """What is necessary: see :func:`recallbook.minimum_samples`."""
-    return {
-        "someFacts": information_terms.some_facts(),
-        "samples": information_terms.samples(),
-        "available": information_terms.available(),
-        "coverage": information_terms.coverage(),
-    }
+    return {"coverage": information_terms.coverage()}
+
+
+def shape(activation: str) -> dict[str, float]:
+    """What expected errors know of an activation, in few digits."""
+    known = expected_errors.shape(activation)._asdict()
+    return {name: float(f"{value:.6g}") for name, value in known.items()}
 
 
 def facts() -> dict[str, Any]:
@@ -77,7 +69,7 @@ def facts() -> dict[str, Any]:
         "recall_terms": list(recall_symbols.mean_squares()),
         "expected": {
             "weights": {kind: expected_errors.weights(mlp) for kind, mlp in KINDS.items()},
-            "shapes": {kind: expected_errors.shape(kind)._asdict() for kind in cases.ACTIVATIONS},
+            "shapes": {kind: shape(kind) for kind in cases.ACTIVATIONS},
             "vocabs": expected_errors.VOCABS,
             "dims": expected_errors.DIMS,
             "ratios": expected_errors.RATIOS,
@@ -85,10 +77,6 @@ def facts() -> dict[str, Any]:
             "large": expected_errors.LARGE,
         },
         "trained": {"near": trained.NEAR, "about": trained.ABOUT, "mapped": trained.MAPPED},
-        "shared": {
-            kind: [round(shared_part(kind, flag), 6) for flag in (False, True)]
-            for kind in cases.ACTIVATIONS
-        },
         "sufficient": proved[
             ["vocab", "seq_len", "dim", "trigger_in_values", "sufficient"]
         ].to_dict("records"),

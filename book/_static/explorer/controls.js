@@ -27,7 +27,7 @@
 
   function clear(words) {
     for (const name of ["accuracy", "lock_on", "recall", "phase"]) output(name).textContent = words;
-    for (const id of ["doubts", "gain", "task", "ways"]) setWords(`explorer-${id}`, "");
+    for (const id of ["doubts", "gain", "task"]) setWords(`explorer-${id}`, "");
     document.getElementById("explorer-charts").hidden = !state.drawn; // the last picture stays while a number is typed
     root.dataset.empty = "true";
     root.dataset.done = "false";
@@ -59,17 +59,14 @@
     output("phase").textContent = name;
     setWords("explorer-gain", words);
     const task = explorer.taskOf(setting, found);
-    setWords("explorer-goal", task.goal);
     setWords("explorer-task", task.words);
-    setWords("explorer-ways", task.ways ?? "");
     root.dataset.done = Boolean(task.done);
-    document.getElementById("explorer-next").hidden = !task.done || task.last;
     setWords("explorer-doubts", explorer.doubts(setting, found));
     document.getElementById("explorer-trained").hidden = setting.learner !== "trained";
     const steps = setting.learner !== "trained" && setting.width === null && setting.value_steps === 1;
     document.getElementById("explorer-steps").hidden = !steps;
     root.querySelector(".explorer-pieces").hidden = !steps;
-    setWords("explorer-no-steps", steps ? "" : "What binds, one question and every noise are computed for three steps without an MLP only.");
+    setWords("explorer-no-steps", steps ? "" : "What binds and one question are computed for three steps without an MLP only.");
     drawSoon();
     return found;
   }
@@ -83,7 +80,7 @@
   }
 
   function draw() {
-    for (const chart of [explorer.drawMap, explorer.drawCurve, explorer.drawCloud, explorer.drawWaffle, explorer.drawLedger, explorer.linkNoises]) chart(state);
+    for (const chart of [explorer.drawMap, explorer.drawCurve, explorer.drawCloud]) chart(state);
     state.drawn = true;
   }
 
@@ -92,7 +89,7 @@
   function update() {
     const setting = fields.read();
     fields.enable();
-    for (const id of ["copy", "link"]) document.getElementById(`explorer-${id}`).disabled = !setting;
+    document.getElementById("explorer-copy").disabled = !setting;
     if (!setting) {
       clear("none");
       setWords("explorer-beyond", "A field holds no size; see there.");
@@ -100,7 +97,6 @@
       return;
     }
     state.setting = setting;
-    if (state.preset && ["vocab", "seq_len"].some((name) => setting[name] !== state.preset[name])) note("", null);
     fields.moveSliders(setting);
     document.getElementById("explorer-code").textContent = python(setting);
     record(fields.address(setting));
@@ -125,46 +121,18 @@
     update();
   }
 
-  async function copy(id, text) {
-    const place = document.getElementById(id), status = document.getElementById("explorer-copied");
+  async function copy() {
+    const place = document.getElementById("explorer-code"), status = document.getElementById("explorer-copied");
     place.closest("details").open = true;
     let copied = true;
     try {
-      await navigator.clipboard.writeText(text);
+      await navigator.clipboard.writeText(place.textContent);
     } catch {
       // Pages from a disk may have no clipboard of their own: select the text and copy that.
       getSelection().selectAllChildren(place);
       copied = document.execCommand("copy");
     }
     status.textContent = copied ? "Copied." : "Select the text and copy it by hand.";
-  }
-
-  // A note above the chart that it is about; gone once the vocabulary or the length is another.
-  function note(words, preset, chart) {
-    setWords("explorer-note", words);
-    state.preset = preset;
-    chart?.before(document.getElementById("explorer-note"));
-  }
-
-  // A setting to start from, and the chart that shows what it is for.
-  function choose(name) {
-    const chart = document.getElementById(name.startsWith("wall") ? "explorer-map" : "explorer-curve"), words = explorer.NOTES[name] ?? "";
-    if (name === "start") explorer.restartTask();
-    move(explorer.PRESETS[name]);
-    note(words, explorer.PRESETS[name], chart);
-    if (name === "start") return;
-    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    const place = words ? document.getElementById("explorer-note") : chart; // once all is drawn, because legends grow
-    requestAnimationFrame(() => place.scrollIntoView({ behavior: calm ? "instant" : "smooth", block: "start" }));
-  }
-
-  function addPresets() {
-    const place = document.getElementById("explorer-presets");
-    for (const name of Object.keys(explorer.PRESETS).slice(1)) {
-      const button = Object.assign(document.createElement("button"), { type: "button", textContent: name });
-      button.addEventListener("click", () => choose(name));
-      place.append(button);
-    }
   }
 
   function listen() {
@@ -183,13 +151,10 @@
       });
     }
     const press = (id, act) => document.getElementById(id).addEventListener("click", act);
-    press("explorer-copy", () => copy("explorer-code", document.getElementById("explorer-code").textContent));
-    press("explorer-link", () => copy("explorer-address", document.getElementById("explorer-address").textContent = location.href));
-    press("explorer-reset", () => choose("start"));
+    press("explorer-copy", copy);
+    press("explorer-reset", () => move(explorer.START));
     press("explorer-undo", () => history.back());
-    press("explorer-next", () => { explorer.nextTask(); update(); });
     fields.field("value_steps").addEventListener("input", () => { fields.showSteps(); update(); });
-    press("explorer-show-shelf", () => choose("a shelf"));
     explorer.listenToCurve(state);
     addEventListener("hashchange", () => {
       if (location.hash.includes("=")) move(fields.fromAddress()); // else a heading of the page
@@ -203,7 +168,6 @@
 
   async function start() {
     await explorer.ready;
-    addPresets();
     fields.write(fields.fromAddress());
     listen();
     root.hidden = false;

@@ -13,7 +13,7 @@
   }
 
   function drawMarks(marks, { plot, x, y }) {
-    const drawn = marks.filter(({ samples, aside }) => !aside && samples >= x.low && samples <= x.high).sort((a, b) => b.samples - a.samples);
+    const drawn = marks.filter(({ samples }) => samples >= x.low && samples <= x.high).sort((a, b) => b.samples - a.samples);
     drawn.forEach(({ name, samples }, i) => { // the higher names to the left, so that no line runs through one
       const height = y(1) - 14 * i - 6;
       plot.append(make("line", { x1: x(samples), x2: x(samples), y1: height, y2: y(0), class: "explorer-mark" }),
@@ -30,21 +30,9 @@
   }
 
   function listen({ picture, x }, state) {
-    const rule = picture.querySelector(".explorer-rule"), values = document.getElementById("explorer-curve-values");
-    const clear = () => {
-      rule.setAttribute("visibility", "hidden");
-      values.textContent = said(explorer.predict(state.setting), state.setting.samples);
-    };
     const at = (event) => explorer.within({ ...state.setting, samples: Math.round(x.back(place(picture, event)[0])) });
-    picture.addEventListener("pointermove", (event) => {
-      const found = at(event);
-      rule.setAttribute("visibility", "visible");
-      rule.setAttribute("transform", `translate(${x(found.samples).toFixed(1)} 0)`);
-      values.textContent = said(explorer.predict(found), found.samples);
-    });
-    picture.addEventListener("pointerleave", clear);
     picture.addEventListener("click", (event) => state.move(at(event)));
-    clear();
+    document.getElementById("explorer-curve-values").textContent = said(explorer.predict(state.setting), state.setting.samples);
   }
 
   // Keys on the chart move N.
@@ -69,7 +57,6 @@
     plot.append(make("line", { x1: x(setting.samples), x2: x(setting.samples), y1: y(1), y2: y(0), class: "explorer-here" }));
     drawMarks(marks, found);
     drawLines(curve, found);
-    plot.append(make("line", { x1: 0, x2: 0, y1: y(1), y2: y(0), class: "explorer-rule", visibility: "hidden" }));
     const here = explorer.predict(setting), [first, last] = [curve[0], curve[curve.length - 1]];
     const words = `Against N from ${short(first.samples)} to ${short(last.samples)}: accuracy is ${first.accuracy.toFixed(2)} at the left, ` +
       `${here.accuracy.toFixed(2)} at the chosen N, and ${last.accuracy.toFixed(2)} at the right; lock-on ends at ` +

@@ -16,9 +16,6 @@
     "coverage": ({N, V}) => Math.exp(-N/V),
   };
   explorer.needs = {
-    "someFacts": ({named}) => named*Math.log(named) - named + 1,
-    "samples": ({L, V, directions, nats, reading}) => (V - 1)*(L*reading*(Math.exp(2*nats/directions) - 1) - reading*(Math.exp(2*nats/directions) - 1) - 1),
-    "available": ({L, N, V, directions, reading}) => (1/2)*directions*Math.log(1 + (N + V - 1)/(reading*(L - 1)*(V - 1))),
     "coverage": ({V, unseen}) => Math.log(unseen/V)/Math.log((V - 1)/V),
   };
 })((window.explorer = window.explorer || {}));

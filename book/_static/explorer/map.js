@@ -36,9 +36,8 @@
   const touch = (one, two) => one.left < two.right && two.left < one.right && one.top < two.bottom && two.top < one.bottom;
 
   // A name with the room that it takes.
-  function named(words, at, y, anchor) {
-    const wide = BOLD * words.length, left = at - { start: 0, middle: wide / 2, end: wide }[anchor];
-    return { text: label(words, at, y, { "text-anchor": anchor, class: "explorer-name" }), left, right: left + wide, top: y - HALF - 4, bottom: y + HALF - 4 };
+  function named(words, left, y) {
+    return { text: label(words, left, y, { class: "explorer-name" }), left, right: left + BOLD * words.length, top: y - HALF - 4, bottom: y + HALF - 4 };
   }
 
   // The pieces of the line: each name stands above the middle of its piece, and above other names.
@@ -49,28 +48,11 @@
       if (!at) continue;
       const wide = BOLD * piece.length, left = Math.min(x(at.dim) + 6, width - right - wide);
       const below = line.filter(({ dim }) => x(dim) > left - 12 && x(dim) < left + wide + 12).map(({ samples }) => y(samples));
-      let name = piece === "wall" ? named(piece, x(at.dim) + 8, y(at.samples) + 40, "start") : named(piece, left, Math.min(...below) - 8, "start");
-      while (names.some((other) => touch(name, other))) name = named(piece, name.left, name.bottom - 3 * HALF, "start");
+      let name = piece === "wall" ? named(piece, x(at.dim) + 8, y(at.samples) + 40) : named(piece, left, Math.min(...below) - 8);
+      while (names.some((other) => touch(name, other))) name = named(piece, name.left, name.bottom - 3 * HALF);
       names.push(name);
     }
     return names;
-  }
-
-  // Where in its region a name has room: in three rows of cells that all have them, side by side; of several places with
-  // about as much room the middle one.
-  function regionName(region, cells, { x, y }, taken) {
-    const has = new Set(cells.map(({ i, j }) => i * CELLS + j)), inside = ({ i, j }) => [-1, 0, 1].every((k) => has.has(i * CELLS + j + k));
-    const rooms = [];
-    let run = null;
-    for (const cell of cells.filter(inside).sort((a, b) => a.j - b.j || a.i - b.i)) {
-      if (run && run[run.length - 1].j === cell.j && run[run.length - 1].i === cell.i - 1) run.push(cell);
-      else rooms.push(run = [cell]);
-    }
-    const places = rooms.map((room) => [x(room[0].dim2), x(room[room.length - 1].dim1), (y(room[0].samples1) + y(room[0].samples2)) / 2 + 4])
-      .map(([left, end, height]) => ({ ...named(region, (left + end) / 2, height, "middle"), room: end - left }))
-      .filter((place) => place.room > place.right - place.left && !taken.some((name) => touch(name, place)));
-    const most = Math.max(...places.map(({ room }) => room)), best = places.filter(({ room }) => room >= 0.9 * most);
-    return best.slice(Math.floor(best.length / 2)).slice(0, 1);
   }
 
   function drawn(box, setting) {
@@ -82,11 +64,10 @@
     });
     const regions = Object.keys(REGIONS).filter((region) => cells.some((cell) => cell.region === region))
       .map((region) => [region, cells.filter((cell) => cell.region === region)]);
-    for (const [region, own] of regions) found.plot.append(make("path", { d: outline(own, found), class: `explorer-region ${kind(region)}`, "data-noise": region }));
+    for (const [region, own] of regions) found.plot.append(make("path", { d: outline(own, found), class: `explorer-region ${kind(region)}` }));
     const line = explorer.level(setting, CELLS);
     found.plot.append(make("path", { d: path(line.map(({ dim, samples }) => [found.x(dim), found.y(samples)])), class: "explorer-level" }));
     const names = lineNames(line, found);
-    for (const [region, own] of regions) names.push(...regionName(region, own, found, names));
     found.plot.append(...names.map(({ text }) => text));
     return { ...found, cells, regions, names, dot: dotOf(found) };
   }
@@ -96,7 +77,6 @@
     const item = (region, words) => {
       const swatch = Object.assign(document.createElement("i"), { className: `explorer-swatch ${kind(region)}` });
       const found = document.createElement("li");
-      found.dataset.noise = region;
       found.append(swatch, ` ${region}: ${words}`);
       return found;
     };
@@ -127,17 +107,11 @@
     document.getElementById("explorer-map-values").textContent = said(explorer.predict(setting), setting);
   }
 
-  const freed = (setting, [across, up]) => explorer.movable(setting, Math.abs(across) > Math.abs(up) ? "dim" : "samples");
-
-  // Where the dot goes from a setting when it is moved by so many pixels, along `free` sizes.
-  function shifted({ x, y }, setting, [across, up], free = freed(setting, [across, up])) {
-    const to = { dim: x.back(x(setting.dim) + across), samples: y.back(y(setting.samples) + up) };
-    const found = { ...setting };
-    for (const name of free) {
-      const scale = name === "dim" ? x : y, start = explorer.START[name];
-      found[name] = Math.abs(scale(to[name]) - scale(start)) < SNAP ? start : Math.round(to[name]);
-    }
-    return explorer.within(found);
+  // Where the dot goes from a setting when it is moved by so many pixels.
+  function shifted({ x, y }, setting, [across, up]) {
+    const moved = (scale, size, by, start) => (Math.abs(scale(size) + by - scale(start)) < SNAP ? start : Math.round(scale.back(scale(size) + by)));
+    const { dim, samples } = explorer.START;
+    return explorer.within({ ...setting, dim: moved(x, setting.dim, across, dim), samples: moved(y, setting.samples, up, samples) });
   }
 
   // Pointer and keys: what is under the pointer is read out; a press moves the dot there; keys move d and N.
@@ -156,8 +130,7 @@
       const shift = [across - from.at[0], up - from.at[1]];
       moved ||= Math.hypot(...shift) >= STILL;
       if (!moved) return;
-      from.free ??= freed(from.setting, shift); // what a drag moves stays the same until it ends
-      state.move(shifted(map, from.setting, shift, from.free));
+      state.move(shifted(map, from.setting, shift));
     });
     for (const end of ["pointerup", "pointercancel"]) picture.addEventListener(end, () => { from = null; });
     picture.addEventListener("click", (event) => {

@@ -59,57 +59,38 @@
 
   const unlog = explorer.unlog = (y) => -Math.expm1(-Math.exp(y)); // inverse of log(-log(1 - p))
 
-  let sliced = { key: null, tables: null };
-
-  // All tables of a trigger at one vocabulary and sequence length; the last ones asked for are kept.
-  function tablesOf({ vocab, seq_len, trigger_in_values }) {
-    const key = [vocab, seq_len, trigger_in_values].join();
-    if (sliced.key !== key) {
-      const whole = Object.entries(explorer.tables[Number(trigger_in_values)]), at = [vocab, seq_len].map(Math.log);
-      const cut = ([name, table]) => {
-        const known = table.axes[1]?.name === "seq_len" ? 2 : Number(table.axes[0].name === "vocab");
-        return [name, known ? explorer.slice(table, at.slice(0, known)) : table];
-      };
-      sliced = { key, tables: Object.fromEntries(whole.map(cut)) };
-    }
-    return sliced.tables;
-  }
-
-  const keyOf = ({ vocab, seq_len, dim, samples, trigger_in_values, width = null, activation, learner, value_steps = 1 }) =>
-    [vocab, seq_len, dim, samples, trigger_in_values, width, width && activation, learner === "trained", value_steps].join();
-
-  // Of the settings to start from numbers are exact.
-  const exact = (setting) => {
-    explorer.exact ??= new Map(explorer.data.exact.map(({ at, shares }) => [keyOf(at), shares]));
-    return Number.isInteger(setting.samples) && explorer.exact.get(keyOf(setting));
-  };
-
   // After more value steps, at the best rate: what these add to the recall of one where attention has located the token.
   function later({ accuracy, lock_on, recall }, { vocab, dim, samples, value_steps }) {
-    const place = [vocab, dim ** 2 / (vocab * Math.log(vocab)), samples * lock_on / vocab].map(Math.log);
-    const gain = explorer.interpolate(explorer.steps, place)[`after ${value_steps}`];
+    const sizes = { vocab, load: dim ** 2 / (vocab * Math.log(vocab)), share: samples * lock_on / vocab };
+    const gain = explorer.interpolate(explorer.steps, sizes)[`after ${value_steps}`];
     const more = (share) => unlog(Math.log(-Math.log1p(-Math.min(share, 1 - 1e-9))) + gain);
     const reached = lock_on * more(accuracy / lock_on);
     return { accuracy: reached, lock_on, recall: Math.max(reached, more(recall)), phase: null, without: null };
   }
 
+  // With an MLP lock-on has a table of its own, and so has the recall of one token alone. Of recall in longer sequences the
+  // middle is taken: as if all facts were located equally often, and as if some were never.
+  function withNeurons(tables, { width, activation, ...setting }, share) {
+    const sizes = { ...setting, ratio: width / setting.dim, share };
+    const lock_on = unlog(explorer.interpolate(tables[`lock ${activation}`], sizes).lock_on);
+    const alone = unlog(explorer.interpolate(tables[`recall ${activation}`], { ...sizes, share: share * lock_on }).recall);
+    return { accuracy: lock_on * alone, lock_on, recall: Math.sqrt(lock_on) * alone, phase: null, without: null };
+  }
+
   // Predictions at sizes inside the table; `phase` is null where the table does not know what binds.
-  explorer.predict = function (setting) {
-    const found = tabulated(setting), shares = exact(setting);
-    return named(shares ? { ...found, ...shares } : found, setting);
-  };
+  explorer.predict = (setting) => named(tabulated(setting), setting);
 
   function tabulated(setting) {
     if (setting.learner === "trained") return explorer.predictTrained(setting);
-    const tables = tablesOf(setting), point = [Math.log(setting.dim), Math.log(setting.samples / setting.vocab)];
-    if (setting.width !== null) return { ...explorer.withNeurons(tables, setting), phase: null, without: null };
-    const main = explorer.interpolate(tables.main, point);
+    const tables = explorer.tables[Number(setting.trigger_in_values)], share = setting.samples / setting.vocab;
+    if (setting.width !== null) return withNeurons(tables, setting, share);
+    const main = explorer.interpolate(tables.main, { ...setting, share });
     // The table holds lock-on, answers where it locked on, and recall less what lock-on gives.
     const lockOn = unlog(main.lock_on);
-    const recall = unlog(main.recalled + Math.log(lockOn)); // in no prediction below accuracy, but where splines meet
+    const recall = unlog(main.recalled + Math.log(lockOn)); // in no prediction below accuracy
     const found = { accuracy: Math.min(lockOn * unlog(main.answered), recall), lock_on: lockOn, recall };
     if (setting.value_steps > 1) return later(found, setting);
-    const gains = Object.entries(explorer.interpolate(tables.without, point));
+    const gains = Object.entries(explorer.interpolate(tables.without, { ...setting, share }));
     const [phase, gain] = gains.reduce((best, next) => (next[1] > best[1] ? next : best));
     return { ...found, phase, without: unlog(Math.log(-Math.log1p(-found.accuracy)) + gain) };
   }
@@ -118,20 +99,15 @@
   function named(found, setting) {
     if (found.accuracy >= explorer.data.accuracy) return { ...found, region: "solved" };
     if (found.phase !== null) return { ...found, region: explorer.decides(found) ? found.phase : "nothing alone" };
-    const losses = Object.entries(fates(found, setting)).filter(([fate]) => fate !== "known");
+    const losses = Object.entries(fates(found, setting));
     return { ...found, region: losses.reduce((worst, next) => (next[1] > worst[1] ? next : worst))[0] };
   }
 
-  // What becomes of the facts, as shares: no sequence showed it, attention misses it, it drowns, or it is known.
+  // What becomes of the facts that are lost, as shares: no sequence showed it, attention misses it, or it drowns.
   function fates({ accuracy, lock_on }, { samples, vocab }) {
     const seen = -Math.expm1(-samples / vocab);
-    const lost = { "not seen": 1 - seen, "not located": seen * (1 - lock_on), drowned: Math.max(0, seen * lock_on - accuracy) };
-    const all = Object.values(lost).reduce((sum, share) => sum + share);
-    const scale = all > 0 ? (1 - accuracy) / all : 0;
-    return { known: accuracy, ...Object.fromEntries(Object.entries(lost).map(([fate, share]) => [fate, share * scale])) };
+    return { "not seen": 1 - seen, "not located": seen * (1 - lock_on), drowned: seen * lock_on - accuracy };
   }
-
-  explorer.fates = (setting) => fates(explorer.predict(setting), setting);
 
   // -- Noises ----------------------------------------------------------------------------------------
 
@@ -196,21 +172,6 @@
     const steps = spaced(low, high, 49), first = steps.findIndex(reached);
     if (first < 0) return Infinity;
     return first === 0 ? low : explorer.bisect(steps[first - 1], steps[first], reached);
-  };
-
-  // The whole number nearest to its own at which one size alone gives the page's accuracy; null where none does.
-  explorer.alone = function (setting, name) {
-    const [low, high] = explorer.range(name, setting).map((size, i) => (i ? Math.floor(size) : Math.ceil(size)));
-    const far = (size) => Math.abs(Math.log(size / setting[name]));
-    const sizes = [...new Set(spaced(low, high, 400).map(Math.round))].sort((a, b) => far(a) - far(b));
-    const does = (size) => !explorer.beyond({ ...setting, [name]: size }) && reaches({ ...setting, [name]: size });
-    let found = sizes.find(does) ?? null, not = setting[name];
-    while (found !== null && Math.abs(found - not) > 1) {
-      const middle = Math.floor((found + not) / 2);
-      if (does(middle)) found = middle;
-      else not = middle;
-    }
-    return found;
   };
 
   // Cells of the map: their edges, and the region in the middle.

@@ -7,20 +7,6 @@
     return Math.max(0, explorer.needs.coverage({ V, unseen: (1 - explorer.data.accuracy) * V + 1 }));
   };
 
-  // rb.minimum_samples at the page's accuracy: readers of one gradient, with a reading error of 1.
-  explorer.oneGradient = function ({ vocab: V, seq_len: L, dim, width }) {
-    const { accuracy } = explorer.data, { needs } = explorer, reading = 1;
-    const covered = explorer.necessary({ vocab: V });
-    const nats = needs.someFacts({ named: accuracy * V });
-    const rows = Math.min(dim, V - 1), columns = Math.min(width ?? dim, V - 1);
-    if (L === 1) return covered;
-    const least = needs.samples({ V, L, reading, nats, directions: rows * columns });
-    if (least >= rows) return Math.max(least, covered);
-    // So few sequences that some directions of the labels stay empty.
-    const enough = (N) => needs.available({ V, L, N, reading, directions: Math.min(rows, N) * columns }) >= nats;
-    return Math.max(explorer.bisect(0, rows, enough), covered);
-  };
-
   // A number that was proved to suffice at these very sizes, if the book has one.
   explorer.sufficient = function (setting) {
     if (setting.width !== null) return null;
@@ -35,15 +21,13 @@
     const found = [
       { name: "necessary", samples: explorer.necessary(setting),
         words: "proved, for every method: coverage" },
-      { name: "one gradient", samples: explorer.oneGradient(setting), aside: true, // no bound for this learner: in words only
-        words: "proved, for methods that read only the first gradient, with as much noise added; no bound for three steps, which look twice" },
       { name: "critical", samples: critical,
         words: critical === Infinity ? `no N of the table has a predicted accuracy of ${share}` : `predicted accuracy ${share}` },
       { name: "sufficient", samples: proved ? proved.sufficient : Infinity,
         words: proved ? "proved, by certificates"
           : "no certificate in the book at these sizes; rb.sufficient_samples looks for one, in minutes" },
     ];
-    return setting.learner === "trained" ? [found[0], found[2]] : found; // the others are about three steps
+    return setting.learner === "trained" ? found.slice(0, 2) : found; // certificates are about three steps
   };
 
   // -- How far predictions are typically off: recallbook/theory/expected_errors.py --------------------

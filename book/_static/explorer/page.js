@@ -1,4 +1,4 @@
-// The state of the page, a setting: its fields and sliders, its address, and the settings to start from.
+// The state of the page, a setting: its fields and sliders, its address.
 (function (explorer) {
   "use strict";
 
@@ -165,29 +165,6 @@
     if (setting.activation && !setting.width) setting.width = NEURONS * setting.dim;
     return setting;
   }
-
-  // -- Settings to start from ------------------------------------------------------------------------
-
-  explorer.PRESETS = {
-    start: START,
-    "wall to floor": { ...START, dim: 192, samples: 1024 },
-    "a shelf": { ...START, vocab: 4096, seq_len: 16, dim: 512, samples: 4096 },
-    "trigger in the values": { ...START, trigger_in_values: true, samples: 8192 },
-    "he3 neurons": { ...START, width: 384, activation: "he3" },
-    "as small as in chapter 12": { ...START, vocab: 64, seq_len: 8, dim: 32, samples: 256 },
-    "trained to the end": { ...START, learner: "trained" },
-    "sixteen value steps": { ...START, value_steps: 16 },
-  };
-
-  // What to try there. A test compares the numbers with predictions.
-  explorer.NOTES = {
-    "wall to floor": "The black line has all four pieces here. Move L to 16 and the slope goes; at 256 there is no shoulder.",
-    "a shelf": "Now move N from 4,096 to 8,192: accuracy rises only from 0.60 to 0.66, because facts seen once begin to drown.",
-    "trigger in the values": "Now take the trigger out of the values: accuracy rises from 0.29 to 0.91.",
-    "he3 neurons": "Now choose no MLP: accuracy falls from 0.76 to 0.69.",
-    "as small as in chapter 12": "Chapter 12 trains transformers of this size.",
-    "trained to the end": "Now move d: below about 40 the best matrix no longer holds all facts.",
-  };
 
   explorer.fields = { enable, showSteps, root, field, slider, read, write, completeMlp, moveSliders, slide, address, fromAddress, NUMBERS, CHOICES };
 })((window.explorer = window.explorer || {}));

@@ -1,4 +1,4 @@
-// The committed table of predictions: tensor-product cubic B-splines, packed as 16-bit integers.
+// The committed table of predictions: values at nodes of sizes, packed as 16-bit integers, and what lies between them.
 (function (explorer) {
   "use strict";
 
@@ -9,72 +9,31 @@
     return new Int16Array(count).map((_, i) => both[i] | (both[count + i] << 8)); // low bytes come first
   }
 
-  async function load(table) {
-    const packed = await unpack(table.data);
-    const nodes = table.axes.reduce((product, axis) => product * (axis.knots.length - 4), 1);
-    const fields = table.fields.map(({ name, scale }, i) => ({
-      name, scale, values: packed.subarray(i * nodes, (i + 1) * nodes),
-    }));
-    return { axes: table.axes, fields };
-  }
-
-  // The four cubic B-splines that are not zero at x, by the recursion of Cox and de Boor.
-  function basis(knots, place) {
-    const x = Math.min(knots[knots.length - 4], Math.max(knots[3], place)); // beyond the grid as on its edge
-    let span = 3;
-    while (span < knots.length - 5 && x >= knots[span + 1]) span++;
-    const weights = [1, 0, 0, 0];
-    for (let degree = 1; degree <= 3; degree++) {
-      let carried = 0;
-      for (let i = 0; i < degree; i++) {
-        const right = knots[span + i + 1], left = knots[span + i + 1 - degree];
-        const part = weights[i] / (right - left);
-        weights[i] = carried + (right - x) * part;
-        carried = (x - left) * part;
-      }
-      weights[degree] = carried;
-    }
-    return { first: span - 3, weights };
-  }
-
-  // Where the products of splines that are not zero at a point lie in a field, and how much each weighs.
-  function products(axes, point) {
-    let offsets = [0], factors = [1];
-    axes.forEach((axis, i) => {
-      const { first, weights } = basis(axis.knots, point[i]);
-      const size = axis.knots.length - 4;
-      offsets = offsets.flatMap((offset) => weights.map((_, j) => offset * size + first + j));
-      factors = factors.flatMap((factor) => weights.map((weight) => factor * weight));
-    });
-    return { offsets, factors };
-  }
-
-  // Values of all fields at a point, one coordinate for each axis.
-  explorer.interpolate = function ({ axes, fields }, point) {
-    const { offsets, factors } = products(axes, point), found = {};
-    for (const { name, scale, values } of fields) {
-      let sum = 0;
-      for (let j = 0; j < offsets.length; j++) sum += factors[j] * values[offsets[j]];
-      found[name] = sum * scale;
-    }
-    return found;
-  }
-
-  // The table at fixed coordinates of its first axes: a map or a curve moves only along the others.
-  explorer.slice = function ({ axes, fields }, point) {
-    const rest = axes.slice(point.length), { offsets, factors } = products(axes.slice(0, point.length), point);
-    const size = rest.reduce((product, axis) => product * (axis.knots.length - 4), 1);
+  async function load({ axes, fields, unit, data }) {
+    const values = await unpack(data), size = values.length / fields.length;
     return {
-      axes: rest,
-      fields: fields.map(({ name, scale, values }) => {
-        const sums = new Float64Array(size);
-        offsets.forEach((offset, j) => {
-          for (let i = 0; i < size; i++) sums[i] += factors[j] * values[offset * size + i];
-        });
-        return { name, scale, values: sums };
-      }),
+      axes: Object.entries(axes).map(([name, nodes]) => ({ name, places: nodes.map(Math.log) })),
+      fields: fields.map((name, i) => ({ name, unit, values: values.subarray(i * size, (i + 1) * size) })),
     };
   }
+
+  // The corners of the cell that holds these sizes, each with its weight; sizes beyond the grid count as on its edge.
+  function corners(axes, sizes) {
+    return axes.reduce((found, { name, places }) => {
+      const place = Math.log(sizes[name]), above = places.findIndex((node) => node > place);
+      const first = (above < 0 ? places.length - 1 : Math.max(above, 1)) - 1;
+      const share = Math.min(1, Math.max(0, (place - places[first]) / (places[first + 1] - places[first])));
+      return found.flatMap(([offset, weight]) => [[first, 1 - share], [first + 1, share]]
+        .map(([node, part]) => [offset * places.length + node, weight * part]));
+    }, [[0, 1]]);
+  }
+
+  // Values of all fields at sizes, linear between nodes in the logarithm of each.
+  explorer.interpolate = function ({ axes, fields }, sizes) {
+    const cell = corners(axes, sizes).filter(([, weight]) => weight > 0);
+    const value = ({ unit, values }) => unit * cell.reduce((sum, [place, weight]) => sum + weight * values[place], 0);
+    return Object.fromEntries(fields.map((field) => [field.name, value(field)]));
+  };
 
   async function loadAll() {
     explorer.tables = await Promise.all(explorer.data.tables.map(async (tables) => {

@@ -17,7 +17,7 @@
   }
 
   const seen = ({ vocab, samples }) => -Math.expm1(samples * Math.log1p(-1 / vocab));
-  const lacks = ({ vocab }) => explorer.interpolate(explorer.tables[0].lacks, [Math.log(vocab)]);
+  const lacks = ({ vocab }) => explorer.interpolate(explorer.tables[0].lacks, { vocab });
 
   // Facts seen, in units of the largest number that some matrix holds.
   explorer.loadOf = (setting) => setting.vocab * seen(setting) * lacks(setting).mean / setting.dim ** 2;
@@ -29,7 +29,7 @@
     const fits = explorer.normal(room);
     if (fits > 1 - 1e-3) return 1;
     const load = Math.max((facts * mean + spread * density(room) / (1 - fits)) / dim ** 2, 1.01);
-    const found = explorer.interpolate(explorer.tables[0].held, [vocab, load, samples / vocab].map(Math.log));
+    const found = explorer.interpolate(explorer.tables[0].held, { vocab, load, share: samples / vocab });
     return fits + (1 - fits) * explorer.unlog(found.recalled);
   }
 

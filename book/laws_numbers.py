@@ -1,0 +1,328 @@
+"""What the expressions on the pages of laws and on the landing page may name: the running settings,
+predictions, laws, and committed tables as the sentences need them."""
+
+# ruff: noqa: F401  (pages name what is imported)
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import sympy as sp
+from numpy.polynomial.hermite_e import hermegauss
+from scipy.optimize import brentq
+from scipy.special import log_ndtr
+
+import recallbook as rb
+from recallbook.setting import fact_frequencies
+from recallbook.theory.symbolic import lock_terms as of_lock_on, recall_terms as of_recall
+from recallbook.theory.symbolic.expressions import L, V, d, m, numeric
+from recallbook.theory.values import sizes
+from recallbook_bounds import closed_form
+from recallbook_bounds.coverage import mean_bias_samples
+from recallbook_studies import error_map, laws
+from recallbook_studies.ch06 import product_form, sandwich
+from recallbook_studies.ch07 import features
+from recallbook_studies.ch09 import capacities, fresh_map
+from recallbook_studies.ch11 import rare_facts, real_tables, remedies, thresholds
+from recallbook_studies.ch11.breaking import critical_zipf
+from recallbook_studies.ch12 import between_map, between_sizes, trained_map
+
+VOCABS = (256, 4096, 65536)
+RUNNING = rb.Setting(vocab=256, seq_len=128, dim=96, samples=2048, trigger_in_values=False)
+UNEQUAL = rb.Setting(vocab=256, seq_len=16, dim=128, samples=4096, trigger_in_values=False, zipf=1)
+LABELS = rb.Setting(vocab=256, seq_len=16, dim=512, samples=4096, trigger_in_values=True)
+SMALL = ("fact interference", "bias noise", "unequal lengths", "uneven facts")  # of step 2
+CLOSED = {"vocab": 10**5, "seq_len": 10**3, "dim": 10**4, "trigger_in_values": False}
+RATE_SEEDS = range(4)
+relu = features.coefficients("relu")
+
+
+def span(numbers: Sequence[float], form: str = ".1f") -> str:
+    """The least and the largest number in words; one where both are written alike."""
+    ends = (format(end, form) for end in (min(numbers), max(numbers)))
+    return " to ".join(dict.fromkeys(ends))
+
+
+def rounded(number: float) -> str:
+    """A number to two significant digits, with thousands apart."""
+    return f"{float(f'{number:.2g}'):,.0f}"
+
+
+def power(number: float) -> sp.Expr:
+    """A large number to two digits, as a multiple of a power of ten."""
+    return sp.Float(f"{number:.1e}", 2)
+
+
+# Predictions
+
+
+@cache
+def predicted(setting: rb.Setting, **more: Any) -> rb.Prediction:
+    """Accuracy and its parts."""
+    return rb.predict(setting, warn=False, **more)
+
+
+@cache
+def critical(
+    vocab: int, seq_len: int, dim: int, accuracy: float = 0.9, marked: bool = False
+) -> float:
+    """Predicted N for an accuracy; ``marked``: with the trigger in the values."""
+    return rb.critical_samples(vocab, seq_len, dim, accuracy, trigger_in_values=marked, warn=False)
+
+
+@cache
+def wall(vocab: int, share: float = 0.9, marked: bool = False, value_steps: int = 1) -> int:
+    """The least d for this share of the facts; several steps at a rate of half ln V."""
+    rate = math.log(vocab) / 2 if value_steps > 1 else None
+    return laws.least_dim(
+        vocab, share, value_steps=value_steps, rate=rate, trigger_in_values=marked
+    )
+
+
+def constant(vocab: int, share: float) -> float:
+    """The wall's d²/(V ln V)."""
+    return wall(vocab, share) ** 2 / (vocab * math.log(vocab))
+
+
+def load(vocab: int, share: float) -> float:
+    """Twice ln V times the noises of step 3 at the wall, where N is unlimited."""
+    return 2 / constant(vocab, share) + 4 * math.log(vocab) / wall(vocab, share)
+
+
+def over_labels(vocab: int, seq_len: int, dim: int, accuracy: float) -> float:
+    """Predicted N over the law of label frequencies."""
+    law = numeric(laws.label_frequencies())({V: vocab, d: dim})
+    return critical(vocab, seq_len, dim, accuracy, True) / law
+
+
+def over_the_law() -> list[float]:
+    """Predicted N for accuracy 0.9 over the largest law, from twice the dimension of the wall
+    on."""
+    ratios = []
+    for vocab, seq_len in ((256, 16), (256, 256), (4096, 1024)):
+        for marked in (False, True):
+            for dim in (2 * wall(vocab, marked=marked), 8 * wall(vocab, marked=marked)):
+                at = {V: vocab, L: seq_len, d: dim}
+                law = max(float(numeric(law)(at)) for law in laws.samples(marked).values())
+                ratios.append(critical(vocab, seq_len, dim, marked=marked) / law)
+    return ratios
+
+
+def unequal(**change: Any) -> rb.Prediction:
+    """The setting of unequal facts, changed."""
+    return predicted(replace(UNEQUAL, **change))
+
+
+@cache
+def at_rate(share: float | None = None) -> float:
+    """Simulated accuracy at a rate of this share of LV and saturated attention, or in the limit,
+    on the same draws."""
+    problems = [rb.draw(LABELS, seed) for seed in RATE_SEEDS]
+    rates: tuple[float, ...] = ()
+    if share:
+        eta = share * LABELS.seq_len * LABELS.vocab
+        rates = eta, 1000 * LABELS.vocab * LABELS.seq_len**2 / eta
+    runs = [rb.evaluate(problem, rb.three_steps(problem, *rates)) for problem in problems]
+    return float(np.mean([run.accuracy for run in runs]))
+
+
+# Lock-on where scores are normal
+
+NODES, WEIGHTS = hermegauss(64)
+WIDEST_RATIO = 40.0
+
+
+def lock_on_at(ratio: float, others: float) -> float:
+    r"""$\mathbb E\,\Phi(\xi+r)^K$: normal scores, $K$ other tokens, $\xi$ the informative token's
+    own score."""
+    return float(WEIGHTS @ np.exp(others * log_ndtr(NODES + ratio)) / WEIGHTS.sum())
+
+
+def ratio_for(share: float, others: float) -> float:
+    r"""The ratio $r$ at which :func:`lock_on_at` is ``share``, a number between chance and 1."""
+    return float(brentq(lambda ratio: lock_on_at(ratio, others) - share, 0, WIDEST_RATIO))
+
+
+# Formulas
+
+
+def formula(name: str) -> sp.Expr:
+    """The size of a noise, without the trigger in the values."""
+    return {**laws.lock_on_noises(), **laws.recall_noises(False)}[name]
+
+
+def mlp_load() -> tuple[sp.Expr, sp.Expr]:
+    """What is 1 where half of the facts fit with an MLP, as two factors."""
+    square = features.square - features.phi0**2
+    price = 2 * V * sp.log(V) / (d * square**2)
+    return price, sp.collect(
+        sp.expand(sp.simplify(features.superposition() / price)), 1 / m, sp.factor
+    )
+
+
+# The running setting, and what would help in others
+
+
+def noise(*names: str) -> float:
+    """Noises of the running setting by the ledger, added."""
+    return sum(predicted(RUNNING).ledger[name].size for name in names)
+
+
+def scatter() -> float:
+    """All noises of step 2."""
+    return noise(*of_lock_on.lock_terms())
+
+
+def wrong() -> float:
+    """All noises of step 3."""
+    return noise(*of_recall.mean_squares())
+
+
+def formulas_off() -> float:
+    """The largest relative error of a formula at the running setting, those of small noises left
+    out."""
+    names = {*laws.lock_on_noises(), *laws.recall_noises(False)} - {*SMALL}
+    at = sizes(RUNNING)
+    return max(abs(numeric(formula(x))(at) / noise(x) - 1) for x in names if noise(x))
+
+
+HELPED = (
+    rb.Setting(vocab=1024, seq_len=32, dim=128, samples=16384, trigger_in_values=False),
+    rb.Setting(vocab=1024, seq_len=256, dim=256, samples=2048, trigger_in_values=False),
+    rb.Setting(vocab=256, seq_len=16, dim=768, samples=384, trigger_in_values=False),
+    LABELS,
+    replace(RUNNING, vocab=1024, seq_len=16, dim=64, samples=16384, width=256, activation="he3"),
+    replace(RUNNING, seq_len=16, dim=128, samples=4096, width=512, activation="relu"),
+)
+
+
+def changes(setting: rb.Setting) -> dict[str, rb.Setting]:
+    """What one can buy: twice of a size, half the length, or neurons."""
+    more = {"width": 2 * setting.width} if setting.width else {}
+    return {
+        "$2N$": replace(setting, samples=2 * setting.samples),
+        "$2d$": replace(setting, dim=2 * setting.dim),
+        "$L/2$": replace(setting, seq_len=setting.seq_len // 2),
+        "MLP": replace(setting, **(more or {"width": 8 * setting.dim, "activation": "he3"})),
+    }
+
+
+def helps() -> list[list[str]]:
+    """Accuracy now and after each change, where different laws bind."""
+    rows = [["Binds", "now", *changes(LABELS)]]
+    for place, setting in enumerate(HELPED, start=1):
+        name = rb.phase(setting) + (f", {setting.activation}" if setting.width else "")
+        every = setting, *changes(setting).values()
+        rows.append([f"{place}. {name}", *(f"{predicted(x).accuracy:.2f}" for x in every)])
+    return rows
+
+
+def listed() -> str:
+    """The sizes of the settings of that table."""
+    lines = []
+    for place, s in enumerate(HELPED, start=1):
+        known = zip("VLdNm", (s.vocab, s.seq_len, s.dim, s.samples, s.width), strict=True)
+        parts = [f"${letter}={size}$" for letter, size in known if size]
+        lines.append(f"{place}. {', '.join(parts)}, $\\tau={int(s.trigger_in_values)}$")
+    return "\n".join(lines)
+
+
+# Committed tables
+
+
+@cache
+def constants() -> pd.DataFrame:
+    """The wall's d²/(V ln V) of the committed table, ``simulated`` and ``predicted``, by V and
+    number of steps."""
+    rows = {}
+    for vocab, part in between_sizes.load().groupby("vocab"):
+        for steps in between_sizes.STEPS:
+            least = between_sizes.least_dims(part, steps)
+            rows[vocab, steps] = np.square(least[:2]) / (vocab * math.log(vocab))
+    return pd.DataFrame(rows, index=["simulated", "predicted"]).T
+
+
+def after_steps(vocab: int) -> str:
+    """A row of the wall's table: simulated, in brackets predicted."""
+    rows = constants().loc[vocab].itertuples()
+    return " | ".join(f"{row.simulated:.2f} ({row.predicted:.2f})" for row in rows)
+
+
+@cache
+def steps_off() -> pd.Series:
+    """Errors of accuracy after several value steps, where attention has locked."""
+    locked = between_map.load().query("value_steps > 1 and lock_on > 0.9")
+    return between_map.misses(locked).abs()
+
+
+@cache
+def sufficient_over_critical() -> pd.Series:
+    """What certificates ask for, over what is predicted."""
+    cases = sandwich.load().query("by == 'certificates'")
+    return cases["sufficient"] / cases["critical"]
+
+
+@cache
+def trained_off() -> pd.Series:
+    """Errors of accuracy of training to the end, by whether the prediction warns."""
+    rows = trained_map.load().set_index("doubted")
+    return (rows["predicted_accuracy"] - rows["accuracy"]).abs()
+
+
+@cache
+def stored() -> pd.DataFrame:
+    """Predicted capacities, each with its two ceilings: what ``fits``, and what is ``shown``."""
+    known = capacities.predicted().query("width == 0 and capacity > 0")
+    fits = known.query("seq_len == 1").set_index("dim")["capacity"]
+    known = known.query("seq_len == 8 and dim > 32").assign(fits=known["dim"].map(fits))
+    return known.assign(shown=known["samples"] / math.log(10)).set_index(["samples", "dim"])
+
+
+@cache
+def real() -> pd.DataFrame:
+    """Runs with embeddings of trained models."""
+    return real_tables.load().query("labels == 'equal'")
+
+
+@cache
+def real_centre() -> pd.DataFrame:
+    """Their medians, by source and change."""
+    return real_tables.centre(real(), side="input")
+
+
+@cache
+def broken() -> pd.DataFrame:
+    """Exponents at which lock-on breaks, simulated and predicted; ``held``: inside the
+    interval."""
+    names = "zipf_threshold", "zipf_larger"
+    rows = pd.concat([thresholds.critical(rb.load_results(name)) for name in names])
+    rows = rows[2 * rows["seq_len"] <= rows["dim"]]
+    off = (rows["simulated"] - rows["predicted"]).abs()
+    return rows.assign(off=off, held=rows["predicted"].between(rows["low"], rows["high"]))
+
+
+@cache
+def weighted() -> pd.Series:
+    """Lock-on with inverse weights, draw by draw."""
+    rows = remedies.labelled(rb.load_results("remedies_many").query("zipf == 1"))
+    return rows.query("remedy == 'inverse weights'")["lock_on"]
+
+
+@cache
+def crowded() -> pd.Series:
+    """The error by N where rare facts crowd out frequent ones."""
+    rows = rb.load_results("zipf_error")
+    few = rows.query("zipf == 1.5 and dim == 32 and loss_weights == 'inverse'")
+    return 1 - few.groupby("samples")["accuracy"].mean()
+
+
+def relative_floor() -> sp.Expr:
+    """How the floor of the error goes with d."""
+    floor = rare_facts.floor_law()
+    return sp.simplify(floor / floor.subs(d, 1))
