@@ -36,7 +36,7 @@ STAGES := _build/stages.tsv
 TIMED = start=$$(date +%s); $(MAKE) $(1) && printf '%s\t%s\n' $(1) $$(($$(date +%s) - start)) >> $(STAGES)
 
 .PHONY: help setup book test quick lint essential unit coverage nbval everything nightly test-kernels mutants notebooks benchmark \
-	links stamp test-release test-latest test-lowest clean
+	links stamp test-release test-latest test-lowest test-sphinx clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -88,6 +88,7 @@ everything: $(STAMP) ## What a night has time for: make test, and all that chang
 	$(MAKE) test-release
 	$(MAKE) test-latest
 	$(MAKE) test-lowest
+	$(MAKE) test-sphinx
 
 nightly: $(STAMP) ## Tests marked nightly: every page in every look, enumerations, the core alone; edges
 	BOOK_HTML=$(HTML) $(PYTEST) tests -m nightly $(SPREAD) --no-loadscope-reorder -rs --durations=15
@@ -155,6 +156,9 @@ test-latest: $(STAMP) ## The newest versions of every dependency, on PYTHON
 
 test-lowest: $(STAMP) ## The lowest versions that pyproject.toml allows
 	$(BIN)/python book/release.py lowest
+
+test-sphinx: $(STAMP) ## The book without Jupyter Book 1: the newest Sphinx, MyST and theme, into _build/sphinx
+	$(BIN)/python book/release.py sphinx
 
 clean: ## Remove .venv and everything built
 	rm -rf $(VENV) _build build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis

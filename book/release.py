@@ -1,5 +1,5 @@
 """Try the release as its readers will, in fresh environments: `make test-release`, `make
-test-latest`, `make test-lowest`.
+test-latest`, `make test-lowest`, `make test-sphinx`.
 
     python book/release.py archive [NAME ...]
                                         unpack the archive of the built book, install its wheel with
@@ -10,6 +10,8 @@ test-latest`, `make test-lowest`.
                                         numbers compared
     python book/release.py lowest      the lowest version of everything that pyproject.toml allows,
                                         on this Python; the essential tests, and numbers compared
+    python book/release.py sphinx      the book without Jupyter Book: built by the newest Sphinx,
+                                        MyST and theme, no warning allowed, into _build/sphinx
 
 Slow (each makes an environment of its own), so no part of `make test`.
 """
@@ -27,6 +29,10 @@ import stamp
 
 ROOT = Path(__file__).resolve().parents[1]
 RUN = ROOT / "_build" / "html" / "run"  # what `make book` puts beside the pages
+# What the book's extensions need where Jupyter Book 1, which stops at Sphinx 7, is not.
+SPHINX = ["sphinx>=9", "myst-parser>=5", "myst-nb", "sphinx-book-theme", "sphinx-external-toc"]
+SPHINX += ["sphinx-togglebutton", "sphinx-copybutton", "sphinx-comments", "sphinx-design"]
+SPHINX += ["sphinxcontrib-bibtex"]
 RUNNER = ["nbval", "pytest", "nbclient", "ipykernel"]
 
 
@@ -115,8 +121,25 @@ def lowest(folder):
     run_alone(python, folder, notebooks())
 
 
+def sphinx(folder):
+    source = committed_copy(folder / "source")
+    run(Path(sys.executable).parent / "jupyter-book", "config", "sphinx", source)
+    conf = source / "conf.py"
+    conf.write_text(conf.read_text("utf-8").replace("'jupyter_book', ", ""), "utf-8")
+    project = tomllib.loads((source / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    book = [one for one in project["optional-dependencies"]["book"] if "jupyter" not in one]
+    python = new_environment(folder / "environment")
+    install(python, source, *book, *SPHINX)
+    run(python, "-m", "pip", "list")
+    output = ROOT / "_build" / "sphinx"
+    shutil.rmtree(output, ignore_errors=True)
+    extensions = {**os.environ, "PYTHONPATH": str(source / "book" / "_ext")}
+    strict = ("-W", "-n", "--keep-going")
+    run(python, "-m", "sphinx", "-q", *strict, source, output / "html", env=extensions)
+
+
 def main(task, *names):
-    tasks = {"archive": archive, "latest": latest, "lowest": lowest}
+    tasks = {"archive": archive, "latest": latest, "lowest": lowest, "sphinx": sphinx}
     with tempfile.TemporaryDirectory() as folder:
         tasks[task](Path(folder), *names)
     print(f"release {task}: passed")

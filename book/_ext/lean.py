@@ -38,7 +38,13 @@ def trim(app, exception):
 
 
 def draw(static, used):
-    """Keep the rules of the icons that are used, and of their font these shapes."""
+    """Keep the rules of the icons that are used, and of their font these shapes.
+
+    A theme that has that font in a packed form alone, as newer ones do, keeps it whole."""
+    fonts = static / "vendor" / "fontawesome" / "webfonts"
+    file = fonts / "fa-solid-900.ttf"
+    if not file.is_file():
+        return
     path, shapes = static / "styles" / "pydata-sphinx-theme.css", []
 
     def kept(rule):
@@ -47,13 +53,11 @@ def draw(static, used):
         return rule[0] if names else ""
 
     text = RULE.sub(kept, path.read_text(encoding="utf-8"))
-    fonts = static / "vendor" / "fontawesome" / "webfonts"
     text = re.sub(r'url\([^)]*\.woff2\) format\("woff2"\),', "", text)
     path.write_text(text, encoding="utf-8")
     for font in fonts.glob("*.woff2"):
         font.unlink()
     options = subset.Options()
-    file = fonts / "fa-solid-900.ttf"
     font = subset.load_font(file, options)
     chooser = subset.Subsetter(options)
     chooser.populate(unicodes=shapes)
