@@ -1,6 +1,8 @@
 """Recall: step 3 simulated directly against the formulas and the prediction; product laws; exact
 limits."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -10,6 +12,7 @@ from sized import either, marked, sized
 import recallbook as rb
 from recallbook.data.embeddings import draw_embeddings
 from recallbook.model.ties import credit
+from recallbook.theory import lock_on, recall
 from recallbook_studies import laws
 from recallbook_studies.ch06 import by_hand, critical_sizes, origins
 
@@ -58,6 +61,31 @@ def test_signal_over_noise_by_hand_of_a_mean_count_and_of_none(tau):
     assert mean == pytest.approx(sum(squares.values()) ** -0.5)
     squares["label overlap"] *= tau  # of no signal, or of minus the trigger's
     assert none == pytest.approx(-tau * sum(squares.values()) ** -0.5)
+
+
+@pytest.mark.parametrize("shown", [8, 500])  # the last: counts are taken as normal
+def test_located_counts_are_parts_of_poisson_counts(shown):
+    setting = sized(64, 16, 24, 64 * shown)
+    lock = lock_on.lock(replace(setting, samples=150), ())  # far from all sequences
+    mean = shown * lock.token
+    found = recall.located_counts(setting, lock)
+    assert np.mean(found - mean) == pytest.approx(0, abs=0.02 * np.sqrt(mean.mean()))
+    assert np.mean((found - mean) ** 2) == pytest.approx(mean.mean(), rel=0.05)
+    assert np.array_equal(recall.located_counts(setting, lock, ("coverage",)), mean)
+    own, means = list(recall.own_counts(setting, lock)), shown * lock.draw
+    first, square = means @ lock_on.NODE_WEIGHTS, means**2 @ lock_on.NODE_WEIGHTS
+    for power, moment in enumerate((np.ones_like(first), first, first + square)):
+        assert sum(k**power * chance for k, chance in own) == pytest.approx(moment, rel=1e-6)
+
+
+@either("tau")
+def test_asked_tokens_have_the_trigger_in_common(tau):
+    """Nothing else: in their overlaps with stored tokens the variance of what the trigger adds."""
+    setting = sized(20_000, 1, 20, 1000, trigger_in_values=tau)
+    tables = draw_embeddings(setting, 0)
+    trigger = np.asarray(tables.trigger).reshape(-1)
+    drawn = (tables.input @ trigger).var() / (trigger @ trigger)
+    assert np.mean(recall.overlaps(setting).common) == pytest.approx(tau * drawn, rel=0.05)
 
 
 @either("tau")
