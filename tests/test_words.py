@@ -5,13 +5,11 @@ import re
 
 import pytest
 import test_embedding_laws
-import test_longer
 import test_row_tables
 from budgets import ROOT
 
 import recallbook as rb
 from recallbook.activations import ACTIVATIONS
-from recallbook.training.optimizers import OPTIMIZERS
 from recallbook_studies.running import archive
 from recallbook_studies.sweeps import ROW_TABLES, SWEEPS
 
@@ -44,9 +42,6 @@ WANTED = [
     ),
     ("An activation", ACTIVATIONS, "the docstring of `Setting`", SETTING),
     ("An activation", ACTIVATIONS, "`book/notation.md`", NOTATION),
-    ("An optimiser", OPTIMIZERS, "the docstring of `descend`", quoted(rb.descend.__doc__)),
-    ("An optimiser", OPTIMIZERS, "`book/api.md`", quoted(read("book/api.md"))),
-    ("An optimiser", OPTIMIZERS, "`RATES` of `tests/test_longer.py`", test_longer.RATES),
     ("A sweep", set(SWEEPS) - {"trial"}, f"{RESULTS}`", archive.names()),
     ("A table of rows", TABLES, f"{RESULTS}/tables`", archive.tables()),
     ("A table of rows", TABLES, "`TABLES` of `tests/test_row_tables.py`", TESTED),

@@ -39,7 +39,7 @@ class RecallTransformer(nn.Module):
     key_query : Parameter ``(d, d)``
         $W_{KQ}$, zero at the start.
     input_embeddings, output_embeddings : Tensor ``(V, d)``
-        $Z$ and $U$: the problem's, until :func:`recallbook.descend` learns them.
+        $Z$ and $U$: the problem's, unless others are put in their place.
     """
 
     input_embeddings: Float[Tensor, "V d"]

@@ -70,8 +70,7 @@ def evaluate(
         Weights of the early-phase limit are used with hard attention and without the output bias,
         which is nothing beside logits that grow with $\gamma$ (also where it is $-\infty$, which
         stands for a log that grows far more slowly); all others with softmax attention and with the
-        bias. A model answers with the embeddings that it holds, which :func:`recallbook.descend`
-        may have learned.
+        bias. A model answers with the embeddings that it holds.
     test_samples : int
         Number of fresh sequences.
     seed : int or None

@@ -28,20 +28,17 @@ from recallbook.model.attention import (
 from recallbook.model.ties import without_rounding
 
 MATRICES = ("value", "key_query")
-TABLES = ("input_embeddings", "output_embeddings")
 
 
 class Descent(NamedTuple):
     r"""Where gradient descent would go, and where it is.
 
-    Minus the gradients of $\hat{\mathcal L}$ in $W_V$, $W_{KQ}$, $Z$ and $U$, each with the shape of
-    what it moves; what was not asked for is zero. ``loss`` is $\hat{\mathcal L}$, and ``attention``
-    the mean weight on the informative position."""
+    Minus the gradients of $\hat{\mathcal L}$ in $W_V$ and $W_{KQ}$, each with the shape of what it
+    moves; what was not asked for is zero. ``loss`` is $\hat{\mathcal L}$, and ``attention`` the mean
+    weight on the informative position."""
 
     value: Float[Tensor, "d m"]
     key_query: Float[Tensor, "d d"]
-    input_embeddings: Float[Tensor, "V d"]
-    output_embeddings: Float[Tensor, "V d"]
     loss: float
     attention: float
 
@@ -77,15 +74,6 @@ def features_and_pullback(
     return images, lambda cotangent: pullback(cotangent / scale) @ problem.mlp_weights
 
 
-def check_learned(field: str, names: object) -> tuple[str, ...]:
-    """Return what is learned in one order and without repetition; at least one known name."""
-    known = (*MATRICES, *TABLES)
-    chosen = check_choices(field, names, known)
-    if not chosen:
-        raise not_allowed(field, names, f"at least one of {known}")
-    return tuple(name for name in known if name in chosen)
-
-
 def descent_directions(
     problem: Problem,
     sequences: Sequences,
@@ -102,12 +90,9 @@ def descent_directions(
     the evidence $\chi_{ij}=q_i^\top e'_{ij}$, and
     $c_{ij}=a_{ij}\big(\chi_{ij}-\sum_{j'}a_{ij'}\chi_{ij'}\big)$, by which each score would rise,
     $$-\nabla_{W_V}=\frac1N\sum_i U^\top r_i\,g(h_i)^\top,\qquad
-    -\nabla_{W_{KQ}}=\psi\,z_{\rm EOS}^\top,\quad\psi=\frac1N\sum_{ij}c_{ij}e_{ij},$$
-    $$-\nabla_{u_k}=\frac1N\sum_i r_{ik}\,W_V\,g(h_i),\qquad -\nabla_{z_v}=\frac1N\sum_{ij}\mathbf
-    1\{x_{ij}=v\}\big(a_{ij}q_i+c_{ij}\,w\big):$$
-    a token is moved as a value and as a key (eq-grad-value, eq-grad-pull, eq-grad-score and
-    eq-grad-direction, chapter 4, with $g$, weights and bias; the tables are ours, and tested
-    against autograd).
+    -\nabla_{W_{KQ}}=\psi\,z_{\rm EOS}^\top,\quad\psi=\frac1N\sum_{ij}c_{ij}e_{ij}$$
+    (eq-grad-value, eq-grad-pull, eq-grad-score and eq-grad-direction, chapter 4, with $g$, weights
+    and bias).
 
     Parameters
     ----------
@@ -116,47 +101,34 @@ def descent_directions(
     attention_vector : Tensor ``(d,)``
         $w=W_{KQ}z_{\rm EOS}$.
     wrt : iterable of str
-        What is asked for, of ``"value"``, ``"key_query"``, ``"input_embeddings"`` and
-        ``"output_embeddings"``; anything else is a ``ValueError``.
+        What is asked for, of ``"value"`` and ``"key_query"``; anything else is a ``ValueError``.
     chunk : int or None
         Sequences at a time. Cost $O(N(L+V+m)d)$, memory $O(\text{chunk}\cdot\max(V,m,L))$.
     """
-    wrt, setting, like = check_learned("wrt", wrt), problem.setting, problem.input_embeddings
+    wrt, setting, like = check_choices("wrt", wrt, MATRICES), problem.setting, problem.query
     scores, before = attention_scores(problem, attention_vector), residuals(problem)
     values, psi = like.new_zeros(setting.dim, setting.feature_dim), like.new_zeros(setting.dim)
-    inputs, outputs = torch.zeros_like(like), torch.zeros_like(like)
     rises, size = like.new_zeros(setting.vocab + 1), like.new_zeros(())
     loss, attention = 0.0, 0.0
     for part in chunks(sequences, chunk_rows(problem, chunk)):
         a = torch.softmax(score(part, scores), dim=1)  # (n, L)
         g, pullback = features_and_pullback(problem, attend(problem, part, a))  # (n, m)
         attention += float(a.gather(1, part.positions[:, None]).sum())
-        answers = g @ value.T  # (n, d)
-        part_loss, r = loss_and_residuals(problem, part, answers, before)  # (n, V)
+        part_loss, r = loss_and_residuals(problem, part, g @ value.T, before)  # (n, V)
         asked = r @ problem.output_embeddings  # (n, d)
         loss += part_loss
         if "value" in wrt:
             values += asked.T @ g
-        if "output_embeddings" in wrt:
-            outputs += r.T @ answers
-        if not {"key_query", "input_embeddings"} & {*wrt}:
-            continue
-        q = pullback(asked @ value)  # (n, d)
-        size = torch.maximum(size, pull_size(problem, q))
-        add_by_key_(rises, part, score_rises(problem, part, a, q))
-        if "input_embeddings" in wrt:
-            shares = a.new_zeros(len(a), setting.vocab).scatter_add_(1, part.tokens.long(), a)
-            inputs += shares.T @ q  # (V, n) by (n, d)
+        if "key_query" in wrt:
+            q = pullback(asked @ value)  # (n, d)
+            size = torch.maximum(size, pull_size(problem, q))
+            add_by_key_(rises, part, score_rises(problem, part, a, q))
     count = len(sequences.labels)
     if "key_query" in wrt:
         psi = without_rounding(along_keys(problem, rises) / count, size)
-    if "input_embeddings" in wrt:
-        inputs += torch.outer(rises[:-1], attention_vector)
     return Descent(
         value=values / count,
         key_query=torch.outer(psi, problem.query),
-        input_embeddings=inputs / count,
-        output_embeddings=outputs / count,
         loss=loss / count,
         attention=attention / count,
     )

@@ -19,11 +19,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from recallbook.data.task import draw
+from recallbook.data.task import Problem, draw
 from recallbook.model.transformer import RecallTransformer
 from recallbook.setting import Setting
 from recallbook.training.evaluation import evaluate
-from recallbook.training.longer import descend
+from recallbook.training.gradients import descent_directions
 from recallbook_studies.ch12.between import outcomes
 from recallbook_studies.running.archive import load_results
 
@@ -119,12 +119,20 @@ def attended(moves: bool, share: float, rate: float, seed: int) -> list[list[flo
     eta, gamma = rate * VOCAB, SHARPNESS * LENGTH**2 / rate
     for step in range(max(STEPS) + 1):
         if step == 1 or (moves and step > 1):
-            descend(model, problem, 1, eta=eta, gamma=gamma, learn=["key_query"])
-        descend(model, problem, 1, eta=eta, gamma=gamma, learn=["value"])
+            _move(model, problem, "key_query", gamma)
+        _move(model, problem, "value", eta)
         if step:
             outcome = evaluate(problem, model, 1000)
             found.append([outcome.recall, outcome.lock_on])
     return found
+
+
+def _move(model: RecallTransformer, problem: Problem, name: str, rate: float) -> None:
+    """One step of one of the two matrices."""
+    attention = model.key_query.data @ problem.query
+    batch, value = problem.sequences, model.value.data
+    descent = descent_directions(problem, batch, value, attention, wrt=[name])
+    getattr(model, name).data += rate * getattr(descent, name)
 
 
 def best(frame: pd.DataFrame, kind: str, share: float, steps: int) -> pd.Series:
