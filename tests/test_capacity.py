@@ -108,10 +108,21 @@ def test_where_accuracy_falls_through_the_level():
 def test_a_product_of_powers_is_found():
     table = pd.DataFrame({"a": [1.0, 2, 4, 8], "b": [3.0, 1, 2, 5]})
     table["y"] = 2 * table["a"] ** 0.5 / table["b"]
-    powers, error = capacities.product(table, "y", ["a", "b"])
-    assert powers == pytest.approx({"a": 0.5, "b": -1}) and error == pytest.approx(1)
+    powers, misses = capacities.product(table, "y", ["a", "b"])
+    assert powers == pytest.approx({"a": 0.5, "b": -1}) and misses == pytest.approx(1)
     table.loc[0, "y"] *= 2
-    assert capacities.product(table, "y", ["a", "b"])[1] > 1.02
+    assert capacities.product(table, "y", ["a", "b"]).misses.max() > 1.02
+
+
+def test_a_product_is_judged_by_its_worst_miss():
+    a, b = (x.ravel() for x in np.meshgrid(2.0 ** np.arange(5), 3.0 ** np.arange(4)))
+    table = pd.DataFrame({"a": a, "b": b, "y": a / b})
+    assert capacities.judged(table, "y", ["a", "b"]) == "holds"
+    table["y"] = a / b * np.where(np.arange(20) == 7, 2, 1)  # one in twenty
+    assert capacities.judged(table, "y", ["a", "b"]) == "fair"
+    table["y"] = np.minimum(a, b)
+    assert capacities.judged(table, "y", ["a", "b"]) == "none"
+    assert capacities.judged(table[:11], "y", ["a", "b"]) == "too few"
 
 
 @pytest.mark.nightly

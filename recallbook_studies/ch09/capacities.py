@@ -3,7 +3,30 @@ given $N$, $d$ and $L$; predicted, simulated, and as a product of powers.
 
 ``python -m recallbook table capacities STORE`` predicts it, and ``--export`` writes the table that
 ships. From it the sweep ``capacity`` takes its vocabularies: four around each prediction, or around
-the vocabulary of the best accuracy where none reaches 0.9."""
+the vocabulary of the best accuracy where none reaches 0.9.
+
+**When a product claim holds.** This rule was committed before the numbers that it judges were made.
+
+A product of powers of some sizes, its constant and powers fitted by least squares in logarithms to
+the very sizes it is judged at, *holds* there if it misses none by more than a factor
+:data:`HOLDS`; it is *fair* if it misses nine in ten by at most :data:`FAIR`; else there is *none*.
+The set must have :data:`FEWEST` sizes or more, over which what is fitted varies at least
+:data:`SPAN`-fold: on less, every smooth function is a product. A size is a factor of the product
+if its power is at least :data:`FACTOR`; with a smaller one the product is one of the other sizes.
+
+It is asked in both variants, tau = 0 and 1, by both definitions of capacity, A, the largest
+vocabulary with accuracy 0.9, and B, the facts known out of a vocabulary that does not move
+(between 8 and seven tenths of it), and over three sets of sizes:
+
+- *everywhere* that facts are stored, N, d and L moved;
+- *locked*: L at most half of where attention's cliff is predicted for the best vocabulary;
+- *regime*, the one that reviews of the paper name: L = V^c with c below 1, d from the root of V
+  to V, N at least V log V. There A is read as the condition on N at given V, d and L, wherever it
+  is more than V log V, and B as K against N, d and L.
+
+The claim that capacity is a product of N, d and L is confirmed if the product holds everywhere,
+in both variants and by both definitions, and N, d and L are factors; refuted if it is not even
+fair in any of the twelve cases; else it is true only where it holds or is fair."""
 
 from __future__ import annotations
 
@@ -38,6 +61,8 @@ OCTAVES = (-0.45, -0.15, 0.15, 0.45)  # around the prediction
 WIDE_OCTAVES = (-1.5, -0.5, 0.5, 1.5)  # around the best vocabulary
 SEEDS, TEST_SAMPLES = range(10), 2000
 RESAMPLES = 400
+HOLDS, FAIR = 1.25, 1.5  # factors by which a product may miss
+FEWEST, SPAN, FACTOR = 12, 10.0, 0.1
 BELOW = "samples == 16000"  # of the lower panel
 SIZES = ["width", "samples", "dim", "seq_len"]
 
@@ -151,15 +176,33 @@ def simulated(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows).merge(predicted(), on=SIZES)
 
 
-def product(table: pd.DataFrame, column: str, powers: list[str]) -> tuple[dict[str, float], float]:
-    """The best product of powers of these sizes for a positive column, and its largest factor of
-    error."""
+class Product(NamedTuple):
+    """Powers by size, and the factor by which the product misses each row, at least 1."""
+
+    powers: dict[str, float]
+    misses: np.ndarray
+
+
+def product(table: pd.DataFrame, column: str, powers: list[str]) -> Product:
+    """The best product of powers of these sizes for a positive column."""
     design = np.log(table[powers].to_numpy(float))
     design = np.column_stack([np.ones(len(design)), design])
     logs = np.log(table[column].to_numpy(float))
     fitted = np.linalg.lstsq(design, logs, rcond=None)[0]
-    error = float(np.exp(np.abs(design @ fitted - logs).max()))
-    return dict(zip(powers, fitted[1:].tolist(), strict=True)), error
+    misses = np.exp(np.abs(design @ fitted - logs))
+    return Product(dict(zip(powers, fitted[1:].tolist(), strict=True)), misses)
+
+
+def judged(table: pd.DataFrame, column: str, powers: list[str]) -> str:
+    """Whether the best product of powers ``"holds"`` for a positive column, is ``"fair"``, or there is
+    ``"none"``; ``"too few"`` sizes, or too alike, to tell."""
+    wide = len(table) >= FEWEST and table[column].max() >= SPAN * table[column].min()
+    if not wide:
+        return "too few"
+    misses = product(table, column, powers).misses
+    if misses.max() <= HOLDS:
+        return "holds"
+    return "fair" if np.quantile(misses, 0.9) <= FAIR else "none"
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -187,7 +187,7 @@ def product() -> Found:
     long, wide = frame["seq_len"] == 256, frame["dim"] == 512
     parts = {128: ~wide, 512: wide}
     return {
-        "stored": stored,
+        "stored": float(stored.max()),
         "powers": dict(zip("NdL", powers.values(), strict=True)),
         "misses": math.exp(missed) - 1,
         "span": table["critical"].max() / table["critical"].min(),
