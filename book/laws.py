@@ -16,7 +16,6 @@ import laws_settings as settings
 import laws_steps as steps
 import numpy as np
 import sympy as sp
-from laws_lock_on import lock_on_at, ratio_for
 from laws_text import latex, rounded, table
 from laws_unequal import unequal
 
@@ -25,7 +24,7 @@ from recallbook.theory.symbolic.expressions import L, V, d, m, numeric
 from recallbook_studies import laws
 from recallbook_studies.ch06 import product_form
 from recallbook_studies.ch07 import features
-from recallbook_studies.laws import least_dim
+from recallbook_studies.laws import least_dim, lock_on_at, ratio_for
 
 HERE = Path(__file__).parent
 PAGES = tuple(HERE / f"{name}.md" for name in ("index", "laws", "further_laws"))  # from .md.in

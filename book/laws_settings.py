@@ -7,7 +7,6 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from laws_lock_on import lock_on_at, ratio_for
 from laws_text import RUNNING, predicted, rounded, table
 
 import recallbook as rb
@@ -16,7 +15,7 @@ from recallbook.theory.symbolic.expressions import numeric
 from recallbook.theory.values import sizes
 from recallbook_studies import laws
 from recallbook_studies.ch11 import real_tables
-from recallbook_studies.laws import least_dim
+from recallbook_studies.laws import least_dim, lock_on_at, ratio_for
 
 LABELS = rb.Setting(
     vocab=256, seq_len=16, dim=512, samples=4096, trigger_in_values=True

@@ -29,6 +29,27 @@ def test_it_is_found_to_one_in_a_thousand():
     assert rb.capacity(**SIZES, embeddings="orthogonal", warn=False) == 62
 
 
+@pytest.mark.essential
+def test_known_facts_of_a_vocabulary_are_counted():
+    setting = rb.Setting(vocab=1024, **SIZES)
+    expected = 1024 * rb.predict(setting, warn=False).accuracy
+    assert rb.capacity(vocab=1024, **SIZES, warn=False) == round(expected)
+    there = rb.capacity(**SIZES, warn=False)  # nine tenths of so many are known
+    assert rb.capacity(vocab=there, **SIZES, warn=False) == pytest.approx(0.9 * there, rel=5e-3)
+    # chance is one fact, and predictions fall below it
+    assert rb.capacity(512, 4096, 16, vocab=64, warn=False) == 1
+    more = rb.capacity(vocab=1024, **SIZES, warn=False, without=("interference",))
+    assert more > 2 * expected
+
+
+def test_known_facts_are_those_that_draws_know():
+    """Interference binds, all lock on; 20 draws."""
+    known = rb.capacity(vocab=512, samples=2000, seq_len=4, dim=64, warn=False)
+    setting = rb.Setting(vocab=512, samples=2000, seq_len=4, dim=64)
+    drawn = [512 * rb.simulate(setting, seed, test_samples=4000).accuracy for seed in range(70, 90)]
+    assert abs(np.mean(drawn) - known) <= 0.04 * known + 2.5 * standard_error(drawn)
+
+
 @pytest.mark.slow
 def test_more_facts_fit_after_several_value_steps():
     steps = {"value_steps": 2, "rate": 5.0, "warn": False}
@@ -62,7 +83,9 @@ def test_it_is_the_inverse_of_critical_samples(index):
 @pytest.mark.parametrize(
     ("change", "field"),
     [
-        ({"vocab": 5}, "vocab"),
+        ({"vocab": 5, "accuracy": 0.5}, "accuracy"),
+        ({"vocab": 1}, "vocab"),
+        ({"vocab": 8, "zipf": 1.0}, "setting"),
         ({"accuracy": 1.0}, "accuracy"),
         ({"without": "coverage"}, "without"),
         ({"without": ("cover",)}, "without"),
