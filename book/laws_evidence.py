@@ -74,7 +74,9 @@ def trained() -> dict[str, str]:
 def stored() -> dict[str, str]:
     """Predicted capacity over the smaller of its two ceilings, and one case, from the committed
     table."""
-    known = capacities.predicted().query("width == 0 and capacity > 0")
+    known = capacities.predicted().query(
+        "width == 0 and capacity > 0 and not trigger_in_values and out_of == 0"
+    )
     fits = known.query("seq_len == 1").set_index("dim")["capacity"]
     known = known.query("seq_len == 8 and dim > 32").assign(fits=known["dim"].map(fits))
     known["shown"] = known["samples"] / math.log(10)

@@ -29,6 +29,7 @@ LABELS, ONE, SHORT, LONG = (
 )
 RUNGS = {SHORT: "three steps", LONG: "many steps"}  # of chapter 12, at the book's own rates
 Intervals = dict[str, Interval]
+SEEN = "width == 0 and not trigger_in_values and out_of == 0"  # tau = 0, largest V with 0.9
 
 # Exponents and their signs
 
@@ -117,7 +118,7 @@ def longer_scaling() -> Found:
 def facts_stored() -> Found:
     """By which factor the simulated capacity grows from N = 1000 to 16,000, from d = 64 to 256 and
     from L = 8 to 256, the two other sizes at d = 256, L = 8, N = 16,000."""
-    facts = capacities.simulated(load_results("capacity")).query("width == 0")
+    facts = capacities.simulated(load_results("capacity")).query(SEEN)
     facts = facts.set_index(["samples", "dim", "seq_len"])[["simulated", "low", "high"]]
     last = facts.loc[16000, 256, 8]
     more = {
@@ -176,7 +177,7 @@ def product() -> Found:
     """Capacity: by which factor the best product of N, d and L misses it at most, and its powers.
     Lock-on: how far a product of d and L misses N, over which span, exponents. Price of a longer L,
     N for accuracy 1/2 at L = 256 over L = 8, by d; and their ratio, 1 for a product."""
-    facts = capacities.simulated(load_results("capacity")).query("width == 0 and capacity > 0")
+    facts = capacities.simulated(load_results("capacity")).query(SEEN + " and capacity > 0")
     powers, stored = capacities.product(
         facts.query("dim > 32"), "simulated", ["samples", "dim", "seq_len"]
     )
