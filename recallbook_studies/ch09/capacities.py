@@ -155,7 +155,7 @@ def points() -> list[Point]:
     the vocabulary itself of which known facts are counted. With the trigger in the values, and where
     facts are counted, two dimensions at the shortest length, and all lengths at one N and d."""
     found: list[Point] = []
-    rows = predicted().query("seq_len in @LENGTHS")
+    rows = predicted().query("seq_len > 1 and seq_len not in @CLIFF")
     for _, line in rows.groupby(SIZES[:5], sort=False):
         past = line["capacity"].eq(0).cumsum()
         for case in line[past <= 1].itertuples():
