@@ -153,7 +153,7 @@ def predicted() -> pd.DataFrame:
 def points() -> list[Point]:
     """Four vocabularies at all sizes up to the first length with no capacity, which is one of them;
     the vocabulary itself of which known facts are counted. With the trigger in the values, and where
-    facts are counted, two dimensions at the shortest length, and all lengths at one N and d."""
+    facts are counted, two N and d at the shortest length, and three lengths at one N and d."""
     found: list[Point] = []
     rows = predicted().query("seq_len > 1 and seq_len not in @CLIFF")
     for _, line in rows.groupby(SIZES[:5], sort=False):
@@ -172,8 +172,9 @@ def points() -> list[Point]:
 
 
 def _swept_often(sizes: Resources) -> bool:
-    short = sizes.seq_len == 8 and sizes.samples <= 16000 and sizes.dim in (128, 512)
-    return short or (sizes.samples, sizes.dim) == (4000, 128)
+    short = sizes.seq_len == 8 and sizes.samples in (4000, 16000) and sizes.dim in (128, 512)
+    along = (sizes.samples, sizes.dim) == (4000, 128) and sizes.seq_len in (128, 256, 512)
+    return short or along
 
 
 def largest_vocab(vocabs: Array, accuracy: Array, level: float = LEVEL) -> float:
@@ -333,6 +334,6 @@ def collapsed(table: pd.DataFrame) -> pd.DataFrame:
     $Nd/(L^2\sqrt{\ln L})$."""
     short = table.query("seq_len == 8").set_index(SIZES[:-1])["capacity"].rename("flat")
     rows = table.query("width == 0 and seq_len > 8").join(short, on=SIZES[:-1])
-    rows = rows[rows["flat"] >= 20]
+    rows = rows[(rows["flat"] >= 20) & (rows["dim"] >= 64)]
     reach = rows["samples"] * rows["dim"] / rows["seq_len"] ** 2 / np.log(rows["seq_len"]) ** 0.5
     return rows.assign(reach=reach, share=rows["capacity"] / rows["flat"])
