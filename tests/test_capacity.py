@@ -128,6 +128,31 @@ def test_where_accuracy_falls_through_the_level():
     assert capacities.largest_vocab(vocabs, np.array([1, 0.99, 0.98, 0.97])) == math.inf
 
 
+def test_no_point_of_the_sweep_is_both_counted_and_searched():
+    """With 40 seeds at 1024 facts the known ones are counted; four vocabularies are searched."""
+    swept = pd.DataFrame([{**vars(p.setting), "seed": p.seed} for p in capacities.points()])
+    sizes = ["trigger_in_values", "samples", "dim", "seq_len", "width"]
+    for _, part in swept.fillna({"width": 0}).groupby(sizes):
+        counts = part.groupby("vocab")["seed"].agg(["size", "nunique"])
+        assert (counts["size"] == counts["nunique"]).all() and len(counts) <= 5
+        if len(counts) == 5:
+            assert counts.loc[capacities.OUT_OF, "size"] == len(capacities.MANY)
+
+
+def test_lengths_that_attention_reaches_are_where_lock_on_falls():
+    """Mean bias alone, at V = d: all noises together reach from 0.85 to 1.02 of it."""
+    for samples, dim in ((4000, 128), (16_000, 256)):
+        longest = capacities.longest(samples, dim)
+        share = {
+            factor: rb.predict(
+                rb.Setting(vocab=dim, seq_len=round(factor * longest), dim=dim, samples=samples),
+                warn=False,
+            ).lock_on
+            for factor in (0.85, 1.02)
+        }
+        assert share[0.85] > 0.9 > share[1.02]
+
+
 def test_a_product_of_powers_is_found():
     table = pd.DataFrame({"a": [1.0, 2, 4, 8], "b": [3.0, 1, 2, 5]})
     table["y"] = 2 * table["a"] ** 0.5 / table["b"]

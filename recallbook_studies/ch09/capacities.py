@@ -191,10 +191,10 @@ def simulated(frame: pd.DataFrame) -> pd.DataFrame:
     Where the prediction is 0, ``best`` is the mean accuracy at the best of the tried
     vocabularies."""
     rows = []
-    table = frame.assign(
-        width=frame["width"].fillna(0).astype(int),
-        out_of=np.where(frame["vocab"] == OUT_OF, OUT_OF, 0),
-    )
+    table = frame.assign(width=frame["width"].fillna(0).astype(int))
+    draws = table.groupby(["vocab", *SIZES[:1], *SIZES[2:]])["seed"].transform("size")
+    counted = (table["vocab"] == OUT_OF) & (draws == len(MANY))
+    table["out_of"] = np.where(counted, OUT_OF, 0)
     for key, part in table.groupby(SIZES, sort=True):
         values = part.pivot(index="vocab", columns="seed", values="accuracy")
         vocabs, outcomes = values.index.to_numpy(float), values.to_numpy(float)
