@@ -159,11 +159,30 @@ def product_of_d_and_l() -> Found:
 
 
 @measure(
-    product_of_three=lambda stored, misses, ratio: [
-        stored < 1.25,
-        misses < 0.25,
-        holds(ratio, 1),
-    ],
+    product_of_three=lambda whole, verdicts: [
+        all(case == ("holds", 3) for case in whole),
+        bool({"holds", "fair"} & {*verdicts}),
+    ]
+)
+def product_of_three() -> Found:
+    """The rule of :mod:`recallbook_studies.ch09.capacities`: verdict and number of factors over all
+    sizes, every verdict, where the product is at least fair, and by what it is off at most over all
+    sizes."""
+    table = capacities.verdicts()
+    named = table["where"] + " " + table["definition"] + ", tau = " + table["tau"].astype(str)
+    whole = table[table["where"] == "everywhere"]
+    fair = named[table["verdict"].isin(["holds", "fair"])]
+    return {
+        "whole": [*zip(whole["verdict"], whole["factors"].map(len), strict=True)],
+        "verdicts": [*table["verdict"]],
+        "fair": "; ".join(fair) or "none",
+        "most": dict(
+            zip(whole["definition"] + whole["tau"].astype(str), whole["most"], strict=True)
+        ),
+    }
+
+
+@measure(
     v_and_l_multiply=lambda exponents, ratio: [
         dearer := min(exponents["vocab"].low, exponents["seq_len"].low) > 0,
         dearer and holds(ratio, 1),
@@ -174,13 +193,8 @@ def product_of_d_and_l() -> Found:
     ],
 )
 def product() -> Found:
-    """Capacity: by which factor the best product of N, d and L misses it at most, and its powers.
-    Lock-on: how far a product of d and L misses N, over which span, exponents. Price of a longer L,
+    """Lock-on: how far a product of d and L misses N, over which span, exponents. Price of a longer L,
     N for accuracy 1/2 at L = 256 over L = 8, by d; and their ratio, 1 for a product."""
-    facts = capacities.simulated(load_results("capacity")).query(SEEN + " and capacity > 0")
-    powers, stored = capacities.product(
-        facts.query("dim > 32"), "simulated", ["samples", "dim", "seq_len"]
-    )
     rows = lock_on_sizes.sizes(load_results("lock_on"), False)
     table = critical.critical_table(rows, ["seq_len", "dim"])
     missed = np.abs(lock_on_sizes.interactions(table).to_numpy()).max()
@@ -188,8 +202,6 @@ def product() -> Found:
     long, wide = frame["seq_len"] == 256, frame["dim"] == 512
     parts = {128: ~wide, 512: wide}
     return {
-        "stored": float(stored.max()),
-        "powers": dict(zip("NdL", powers.values(), strict=True)),
         "misses": math.exp(missed) - 1,
         "span": table["critical"].max() / table["critical"].min(),
         "exponents": fitted(LOCKS),
