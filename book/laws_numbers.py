@@ -14,9 +14,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import sympy as sp
-from numpy.polynomial.hermite_e import hermegauss
-from scipy.optimize import brentq
-from scipy.special import log_ndtr
 
 import recallbook as rb
 from recallbook.setting import fact_frequencies
@@ -32,6 +29,7 @@ from recallbook_studies.ch09 import capacities, fresh_map
 from recallbook_studies.ch11 import rare_facts, real_tables, remedies, thresholds
 from recallbook_studies.ch11.breaking import critical_zipf
 from recallbook_studies.ch12 import between_map, between_sizes, trained_map
+from recallbook_studies.laws import lock_on_at, ratio_for
 
 VOCABS = (256, 4096, 65536)
 RUNNING = rb.Setting(vocab=256, seq_len=128, dim=96, samples=2048, trigger_in_values=False)
@@ -130,23 +128,6 @@ def at_rate(share: float | None = None) -> float:
         rates = eta, 1000 * LABELS.vocab * LABELS.seq_len**2 / eta
     runs = [rb.evaluate(problem, rb.three_steps(problem, *rates)) for problem in problems]
     return float(np.mean([run.accuracy for run in runs]))
-
-
-# Lock-on where scores are normal
-
-NODES, WEIGHTS = hermegauss(64)
-WIDEST_RATIO = 40.0
-
-
-def lock_on_at(ratio: float, others: float) -> float:
-    r"""$\mathbb E\,\Phi(\xi+r)^K$: normal scores, $K$ other tokens, $\xi$ the informative token's
-    own score."""
-    return float(WEIGHTS @ np.exp(others * log_ndtr(NODES + ratio)) / WEIGHTS.sum())
-
-
-def ratio_for(share: float, others: float) -> float:
-    r"""The ratio $r$ at which :func:`lock_on_at` is ``share``, a number between chance and 1."""
-    return float(brentq(lambda ratio: lock_on_at(ratio, others) - share, 0, WIDEST_RATIO))
 
 
 # Formulas
@@ -278,7 +259,9 @@ def trained_off() -> pd.Series:
 @cache
 def stored() -> pd.DataFrame:
     """Predicted capacities, each with its two ceilings: what ``fits``, and what is ``shown``."""
-    known = capacities.predicted().query("width == 0 and capacity > 0")
+    known = capacities.predicted().query(
+        "width == 0 and capacity > 0 and not trigger_in_values and out_of == 0"
+    )
     fits = known.query("seq_len == 1").set_index("dim")["capacity"]
     known = known.query("seq_len == 8 and dim > 32").assign(fits=known["dim"].map(fits))
     return known.assign(shown=known["samples"] / math.log(10)).set_index(["samples", "dim"])

@@ -79,8 +79,8 @@ def _draw_samples(ax: Axes, marked: bool) -> None:
 
 
 def draw_capacity(file: Path) -> None:
-    """Draw the capacity against N and against L, as chapter 9 does."""
+    """Draw the capacity against N, as chapter 9 does."""
     plotting.use_style()
     found = capacities.simulated(rb.load_results("capacity"))
-    figure = capacities.draw(found[found["width"] == 0])
+    figure = capacities.draw(found, "samples")
     file.write_text(plotting.svg(figure), encoding="utf-8")

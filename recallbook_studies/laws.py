@@ -13,7 +13,11 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import numpy as np
 import sympy as sp
+from numpy.polynomial.hermite_e import hermegauss
+from scipy.optimize import brentq
+from scipy.special import log_ndtr
 
 from recallbook.arguments import LARGEST_SIZE
 from recallbook.setting import Setting
@@ -33,6 +37,9 @@ GROWTH = {
 SMALL_DIM = {**GROWTH, d: 6}  # the same with d << V
 PROPORTIONAL = {V: 1, N: 1, d: 1}  # step 3: sequences, dimensions and facts grow together
 TYPICAL = {of_lock_on.T: 1, of_lock_on.Q: 1, of_lock_on.M: 1}  # the typical draw
+NODES, WEIGHTS = hermegauss(64)
+WEIGHTS = WEIGHTS / WEIGHTS.sum()
+WIDEST_RATIO = 40.0
 LAW_OF_STEP_2 = ("mean bias", "frequency noise", "gradient noise")
 
 
@@ -97,6 +104,18 @@ def lock_on() -> dict[str, sp.Expr]:
 
 
 @cache
+def cliff() -> sp.Expr:
+    r"""$\sqrt{2\log L}\,\sqrt5\,L^2/d$: attention asks for so many sequences whatever $V$ is, so that no
+    fact is read from longer ones.
+
+    Mean bias asks for least at $V=d$, where $V/d+3+d/V$ is least. For a share of lock-on other than
+    that of the price, :func:`ratio_for` stands in place of the first root."""
+    square = lock_on_noises()["mean bias"] * N**2
+    (best,) = sp.solve(sp.diff(square, V), V)
+    return PRICE * sp.sqrt(sp.factor(square.subs(V, best)))
+
+
+@cache
 def label_frequencies() -> sp.Expr:
     r"""$2V\log V\,(V+d)/d$: with the trigger in the values, half of the facts are recalled."""
     return 2 * sp.log(V) * sp.factor(recall_noises(True)["label frequencies"] * N)
@@ -109,6 +128,16 @@ def superposition(trigger_in_values: bool) -> sp.Expr:
     return sp.sqrt(2 * sp.log(V) * sp.factor(many * d**2))
 
 
+@cache
+def local_exponents() -> dict[sp.Symbol, sp.Expr]:
+    r"""By which powers of $N$ and $d$ the number of facts grows with the trigger in the values, where
+    recall binds: $-\frac{\partial\ln s}{\partial\ln x}\big/\big(\frac{\partial\ln s}{\partial\ln
+    V}+\frac1{\ln V}\big)$, from $2s\ln V=1$ with the sum of all noises."""
+    noise = sum(recall_noises(True).values())
+    slopes = {size: size * sp.diff(noise, size) / noise for size in (V, N, d)}
+    return {size: -slopes[size] / (slopes[V] + 1 / sp.log(V)) for size in (N, d)}
+
+
 def coverage(share: sp.Expr = MOST) -> sp.Expr:
     r"""$V\log\frac1{1-\text{share}}$: this share of the facts is seen."""
     return V * sp.log(1 / (1 - share))
@@ -118,6 +147,17 @@ def samples(trigger_in_values: bool) -> dict[str, sp.Expr]:
     """All of them by name; label frequencies cost nothing without the trigger in the values."""
     laws = {**lock_on(), "coverage": coverage()}
     return {**laws, "label frequencies": label_frequencies()} if trigger_in_values else laws
+
+
+def lock_on_at(ratio: float, others: float) -> float:
+    r"""$\mathbb E\,\Phi(g+r)^K$: normal scores, $K$ other tokens, $g$ the informative token's own
+    score."""
+    return float(WEIGHTS @ np.exp(others * log_ndtr(NODES + ratio)))
+
+
+def ratio_for(share: float, others: float) -> float:
+    r"""The ratio $r$ at which :func:`lock_on_at` is ``share``, a number between chance and 1."""
+    return float(brentq(lambda ratio: lock_on_at(ratio, others) - share, 0, WIDEST_RATIO))
 
 
 @cache

@@ -28,6 +28,27 @@ def test_it_is_found_to_one_in_a_thousand():
     assert rb.capacity(**SIZES, embeddings="orthogonal", warn=False) == 62
 
 
+@pytest.mark.essential
+def test_known_facts_of_a_vocabulary_are_counted():
+    setting = rb.Setting(vocab=1024, **SIZES)
+    expected = 1024 * rb.predict(setting, warn=False).accuracy
+    assert rb.capacity(vocab=1024, **SIZES, warn=False) == round(expected)
+    there = rb.capacity(**SIZES, warn=False)  # nine tenths of so many are known
+    assert rb.capacity(vocab=there, **SIZES, warn=False) == pytest.approx(0.9 * there, rel=5e-3)
+    # chance is one fact, and predictions fall below it
+    assert rb.capacity(512, 4096, 16, vocab=64, warn=False) == 1
+    more = rb.capacity(vocab=1024, **SIZES, warn=False, without=("interference",))
+    assert more > 2 * expected
+
+
+def test_known_facts_are_those_that_draws_know():
+    """Interference binds, all lock on; 20 draws."""
+    known = rb.capacity(vocab=512, samples=2000, seq_len=4, dim=64, warn=False)
+    setting = rb.Setting(vocab=512, samples=2000, seq_len=4, dim=64)
+    drawn = [512 * rb.simulate(setting, seed, test_samples=4000).accuracy for seed in range(70, 90)]
+    assert abs(np.mean(drawn) - known) <= 0.04 * known + 2.5 * standard_error(drawn)
+
+
 @pytest.mark.slow
 def test_more_facts_fit_with_an_mlp():
     found = rb.capacity(**SIZES, width=256, activation="he3", warn=False)
@@ -67,7 +88,9 @@ def test_it_is_the_inverse_of_critical_samples(index):
 @pytest.mark.parametrize(
     ("change", "field"),
     [
-        ({"vocab": 5}, "vocab"),
+        ({"vocab": 5, "accuracy": 0.5}, "accuracy"),
+        ({"vocab": 1}, "vocab"),
+        ({"vocab": 8, "zipf": 1.0}, "setting"),
         ({"accuracy": 1.0}, "accuracy"),
         ({"without": "coverage"}, "without"),
         ({"without": ("cover",)}, "without"),
@@ -110,13 +133,49 @@ def test_where_accuracy_falls_through_the_level():
     assert capacities.largest_vocab(vocabs, np.array([1, 0.99, 0.98, 0.97])) == math.inf
 
 
+def test_no_point_of_the_sweep_is_both_counted_and_searched():
+    """With 40 seeds at 1024 facts the known ones are counted; four vocabularies are searched."""
+    swept = pd.DataFrame([{**vars(p.setting), "seed": p.seed} for p in capacities.points()])
+    sizes = ["trigger_in_values", "samples", "dim", "seq_len", "width"]
+    for _, part in swept.fillna({"width": 0}).groupby(sizes):
+        counts = part.groupby("vocab")["seed"].agg(["size", "nunique"])
+        assert (counts["size"] == counts["nunique"]).all() and len(counts) <= 5
+        if len(counts) == 5:
+            assert counts.loc[capacities.OUT_OF, "size"] == len(capacities.MANY)
+
+
+def test_lengths_that_attention_reaches_are_where_lock_on_falls():
+    """Mean bias alone, at V = d: all noises together reach from 0.85 to 1.02 of it."""
+    for samples, dim in ((4000, 128), (16_000, 256)):
+        longest = capacities.longest(samples, dim)
+        share = {
+            factor: rb.predict(
+                rb.Setting(vocab=dim, seq_len=round(factor * longest), dim=dim, samples=samples),
+                warn=False,
+            ).lock_on
+            for factor in (0.85, 1.02)
+        }
+        assert share[0.85] > 0.9 > share[1.02]
+
+
 def test_a_product_of_powers_is_found():
     table = pd.DataFrame({"a": [1.0, 2, 4, 8], "b": [3.0, 1, 2, 5]})
     table["y"] = 2 * table["a"] ** 0.5 / table["b"]
-    powers, error = capacities.product(table, "y", ["a", "b"])
-    assert powers == pytest.approx({"a": 0.5, "b": -1}) and error == pytest.approx(1)
+    powers, misses = capacities.product(table, "y", ["a", "b"])
+    assert powers == pytest.approx({"a": 0.5, "b": -1}) and misses == pytest.approx(1)
     table.loc[0, "y"] *= 2
-    assert capacities.product(table, "y", ["a", "b"])[1] > 1.02
+    assert capacities.product(table, "y", ["a", "b"]).misses.max() > 1.02
+
+
+def test_a_product_is_judged_by_its_worst_miss():
+    a, b = (x.ravel() for x in np.meshgrid(2.0 ** np.arange(5), 3.0 ** np.arange(4)))
+    table = pd.DataFrame({"a": a, "b": b, "y": a / b})
+    assert capacities.judged(table, "y", ["a", "b"]) == "holds"
+    table["y"] = a / b * np.where(np.arange(20) == 7, 2, 1)  # one in twenty
+    assert capacities.judged(table, "y", ["a", "b"]) == "fair"
+    table["y"] = np.minimum(a, b)
+    assert capacities.judged(table, "y", ["a", "b"]) == "none"
+    assert capacities.judged(table[:11], "y", ["a", "b"]) == "too few"
 
 
 @pytest.mark.nightly

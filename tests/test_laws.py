@@ -76,6 +76,29 @@ def test_laws_lie_where_their_noise_meets_the_price():
         assert sp.simplify(met) == 1, name
 
 
+def test_the_cliff_is_the_least_that_mean_bias_asks_for():
+    """Over vocabularies: N d = sqrt(10 log L) L^2, at V = d."""
+    at = {L: 300.0, d: 128.0}
+    asked = laws.PRICE * sp.sqrt(laws.lock_on_noises()["mean bias"] * N**2)
+    vocabs = np.arange(2, 2000)
+    needed = numeric(asked)({**at, V: vocabs})
+    least = float(numeric(laws.cliff())(at))
+    assert vocabs[needed.argmin()] == 128 and needed.min() == pytest.approx(least)
+    assert least == pytest.approx(math.sqrt(10 * math.log(300)) * 300**2 / 128)
+
+
+@pytest.mark.parametrize(("samples", "dim"), [(16_000, 1024), (64_000, 512)])
+def test_facts_grow_by_the_local_exponents(samples, dim):
+    """Half of the facts, the trigger in the values, against differences of the prediction."""
+    sizes = {"seq_len": 4, "accuracy": 0.5, "trigger_in_values": True, "warn": False}
+    here = rb.capacity(samples, dim=dim, **sizes)
+    at = {V: here, N: samples, d: dim}
+    for size, more in ((N, (2 * samples, dim)), (d, (samples, 2 * dim))):
+        grown = math.log2(rb.capacity(more[0], dim=more[1], **sizes) / here)
+        expected = float(numeric(laws.local_exponents()[size])(at))
+        assert grown == pytest.approx(expected, abs=0.12), size
+
+
 @pytest.mark.slow
 def test_mean_bias_law_is_where_lock_on_turns():
     """At L = sqrt(V) to V/4 and d << V, half lock-on is within a factor 1.6 of the law: its powers
@@ -98,17 +121,15 @@ def test_lock_on_of_a_ratio_is_what_draws_give():
     for ratio, others in ((1.7, 15), (4.0, 63)):
         own = generator.standard_normal(40_000)
         rest = generator.standard_normal((40_000, others)).max(axis=1)
-        assert numbers.lock_on_at(ratio, others) == pytest.approx(
+        assert laws.lock_on_at(ratio, others) == pytest.approx(
             np.mean(own + ratio > rest), abs=0.01
         )
     for share in (0.2, 0.5, 0.99):
-        assert numbers.lock_on_at(numbers.ratio_for(share, 63), 63) == pytest.approx(
-            share, abs=1e-9
-        )
+        assert laws.lock_on_at(laws.ratio_for(share, 63), 63) == pytest.approx(share, abs=1e-9)
 
 
 def test_one_competitor_is_a_difference_of_two_normals():
-    assert numbers.ratio_for(0.9, 1) == pytest.approx(math.sqrt(2) * stats.norm.ppf(0.9))
+    assert laws.ratio_for(0.9, 1) == pytest.approx(math.sqrt(2) * stats.norm.ppf(0.9))
 
 
 @pytest.mark.parametrize(("vocab", "dim"), [(256, 128), (1024, 256), (256, 512)])

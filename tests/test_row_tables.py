@@ -74,7 +74,10 @@ TABLES = {
     "largest": Again([(0, 0)], seldom=[(9, 3), (17, 2)]),
     "critical_sizes": Again([(False, 256, 16, 96), (True, 256, 256, 512)]),
     "lengths": Again([(256, 2), (4096, 1.15)], seldom=[(65536, 1.15)]),
-    "capacities": Again([(0, 16000, 256, 512), (0, 1000, 16, 64)], seldom=[(256, 2000, 64, 32)]),
+    "capacities": Again(
+        [(False, 0, 0, 1000, 16, 64), (True, 1024, 0, 4000, 128, 362)],
+        seldom=[(False, 0, 0, 16000, 256, 512), (False, 0, 256, 2000, 64, 32)],
+    ),
     "mlp_exponents": Again([], seldom=list(features.EXPONENTS)),
     "mlp_phase": Again(rows_of_plane(38), {"width": 0.01}, rows_of_plane(2, 88)),
     **{f"survives{name}": Again([]) for name in LADDER},

@@ -94,8 +94,9 @@ def capacity(
     samples: int,
     seq_len: int,
     dim: int,
-    accuracy: float = 0.9,
+    accuracy: float | None = None,
     *,
+    vocab: int | None = None,
     value_steps: int = 1,
     rate: float | None = None,
     without: Iterable[str] = (),
@@ -103,7 +104,12 @@ def capacity(
     **setting: Any,
 ) -> int:
     r"""Find the largest vocabulary, which is the number of facts, with at least this predicted
-    accuracy; 0 where there is none.
+    accuracy; 0 where there is none. With ``vocab``: how many of so many facts are known.
+
+    The second is ``vocab`` times the predicted accuracy, rounded, and at least 1, which is chance: a
+    mean over draws, which differ up to a hundredfold where attention is partial. What one draw in
+    ten knows is shown by simulation. It falls gradually where sequences get too long, while the
+    largest vocabulary falls to 0.
 
     The inverse of :func:`critical_samples`. Accuracy is low at very small $V$ too, where a sequence
     repeats its own token, and above the largest $V$ that reaches it: so vocabularies are tried from
@@ -117,7 +123,9 @@ def capacity(
     ----------
     samples, seq_len, dim : int
     accuracy : float
-        Between 0 and 1.
+        Between 0 and 1; 0.9 if left out.
+    vocab : int
+        In place of ``accuracy``.
     value_steps, rate : int, float or None
         As :func:`predict` takes both.
     without : iterable of str
@@ -131,21 +139,31 @@ def capacity(
     Raises
     ------
     ValueError
-        Names the argument, its value and what is allowed; of ``vocab`` where more facts would have
-        to be tried than :func:`predict` takes.
+        Names the argument, its value and what is allowed: ``accuracy`` beside ``vocab``, or ``vocab``
+        where more facts would have to be tried than :func:`predict` takes.
 
     Examples
     --------
     >>> capacity(samples=8000, seq_len=64, dim=128), capacity(samples=8000, seq_len=1024, dim=128)
     (427, 0)
+    >>> capacity(samples=8000, seq_len=64, dim=128, vocab=1024)
+    483
     """
-    _sought("vocab", setting)
-    accuracy, n = check_share("accuracy", accuracy), check_size("samples", samples)
-    warn = check_flag("warn", warn)
+    n, warn = check_size("samples", samples), check_flag("warn", warn)
     at = partial(Setting, samples=n, seq_len=seq_len, dim=dim, **setting)
-    smallest = at(vocab=2)
+    smallest = at(vocab=2 if vocab is None else vocab)
     theory, law = quick_theory(smallest, value_steps=value_steps, rate=rate), smallest.law
     without = check_without(theory, smallest, without)
+    if vocab is not None:
+        if accuracy is not None:
+            raise not_allowed(
+                "accuracy", accuracy, "left out beside vocab, whose known facts count"
+            )
+        outcomes = theory.averages(smallest, without)
+        if warn:
+            warn_of(theory, smallest, outcomes)
+        return max(round(vocab * outcomes.accuracy), 1)
+    accuracy = check_share("accuracy", 0.9 if accuracy is None else accuracy)
 
     def reached(vocab: int) -> bool:
         if law.least_dim(vocab) > smallest.dim:

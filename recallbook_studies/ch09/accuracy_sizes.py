@@ -47,6 +47,8 @@ SEEDS = {256: range(10), 1024: range(6)}
 # of chapter 6, at V = 256
 PLANE_DIMS, PLANE_LENGTHS = (96, 128, 192, 256, 512, 1024, 2048), (16, 256)
 SIZES = ["trigger_in_values", "vocab", "seq_len", "dim"]
+# the regime that reviews of the paper name: L = V^c and d = V^b
+REGIME_VOCABS, B, C = (256, 1024, 4096), (0.625, 0.75, 0.875, 1), (0.25, 0.5, 0.75, 0.875)
 
 
 def points() -> list[Point]:
@@ -74,7 +76,13 @@ def keys() -> list[tuple[bool, int, int, int]]:
         *itertools.product([True], [256], PLANE_LENGTHS[:1], (48, *PLANE_DIMS)),
         *itertools.product([True], [256], PLANE_LENGTHS[1:], (192, 512)),
     ]
-    return list(dict.fromkeys(swept + planes))
+    return list(dict.fromkeys(swept + planes + regime()))
+
+
+def regime() -> list[tuple[bool, int, int, int]]:
+    """Sizes of L = V^c and d = V^b, in both variants."""
+    found = itertools.product(grids.FLAGS, REGIME_VOCABS, C, B)
+    return [(tau, vocab, round(vocab**c), round(vocab**b)) for tau, vocab, c, b in found]
 
 
 def row(key: tuple[bool, int, int, int]) -> dict[str, Any]:

@@ -3,25 +3,52 @@ given $N$, $d$ and $L$; predicted, simulated, and as a product of powers.
 
 ``python -m recallbook table capacities STORE`` predicts it, and ``--export`` writes the table that
 ships. From it the sweep ``capacity`` takes its vocabularies: four around each prediction, or around
-the vocabulary of the best accuracy where none reaches 0.9."""
+the vocabulary of the best accuracy where none reaches 0.9.
+
+**When a product claim holds.** This rule was committed before the numbers that it judges were made.
+
+A product of powers of some sizes, its constant and powers fitted by least squares in logarithms to
+the very sizes it is judged at, *holds* there if it misses none by more than a factor
+:data:`HOLDS`; it is *fair* if it misses nine in ten by at most :data:`FAIR`; else there is *none*.
+The set must have :data:`FEWEST` sizes or more, over which what is fitted varies at least
+:data:`SPAN`-fold: on less, every smooth function is a product. A size is a factor of the product
+if its power is at least :data:`FACTOR`; with a smaller one the product is one of the other sizes.
+
+It is asked in both variants, tau = 0 and 1, by both definitions of capacity, A, the largest
+vocabulary with accuracy 0.9, and B, the facts known out of a vocabulary that does not move
+(between 8 and seven tenths of it), and over three sets of sizes:
+
+- *everywhere* that facts are stored, N, d and L moved;
+- *locked*: L at most half of where attention's cliff is predicted for the best vocabulary;
+- *regime*, the one that reviews of the paper name: L = V^c with c below 1, d from the root of V
+  to V, N at least V log V. There A is read as the condition on N at given V, d and L, wherever it
+  is more than V log V, and B as K against N, d and L.
+
+The claim that capacity is a product of N, d and L is confirmed if the product holds everywhere,
+in both variants and by both definitions, and N, d and L are factors; refuted if it is not even
+fair in any of the twelve cases; else it is true only where it holds or is fair."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from functools import cache
+from itertools import product as product_of
 from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from scipy.optimize import brentq
 
 from recallbook.setting import Setting
 from recallbook.theory.critical import capacity
 from recallbook.theory.prediction import phase, predict
-from recallbook.theory.symbolic.expressions import Array
-from recallbook_studies import grids, plotting
+from recallbook.theory.symbolic.expressions import Array, L, d, numeric
+from recallbook_studies import grids, laws, plotting
+from recallbook_studies.ch09 import accuracy_sizes
 from recallbook_studies.intervals import crossing
 from recallbook_studies.running.archive import load_results
 from recallbook_studies.running.point import Point
@@ -34,17 +61,25 @@ MOST_TOKENS = 2e7  # N L
 UNLIMITED = 10**9  # so many sequences show all facts equally often
 NEURONS = {32: (128, 512), 64: (256, 1024), 128: (512,)}  # widths by d, with he3
 MLP_SAMPLES, MLP_LENGTHS = (2000, 16000), (8, 32, 128)
+CLIFF, CLIFF_DIMS = (181, 215, 304, 362, 431, 609, 724), (64, 128, 512)  # lengths, at N = 4000
+OUT_OF = 1024  # facts of which the known ones are counted
 OCTAVES = (-0.45, -0.15, 0.15, 0.45)  # around the prediction
 WIDE_OCTAVES = (-1.5, -0.5, 0.5, 1.5)  # around the best vocabulary
-SEEDS, TEST_SAMPLES = range(10), 2000
+SEEDS, MANY, TEST_SAMPLES = range(10), range(40), 2000  # many where draws scatter
 RESAMPLES = 400
-BELOW = "samples == 16000"  # of the lower panel
-SIZES = ["width", "samples", "dim", "seq_len"]
+HOLDS, FAIR = 1.25, 1.5  # factors by which a product may miss
+FEWEST, SPAN, FACTOR = 12, 10.0, 0.1
+SIZES = ["trigger_in_values", "out_of", "width", "samples", "dim", "seq_len"]
 
 
 class Resources(NamedTuple):
-    """What the number of facts is sought for; width 0 is no MLP."""
+    """What the number of facts is sought for; width 0 is no MLP.
 
+    ``out_of`` is the vocabulary of which known facts are counted, or 0 where the largest vocabulary
+    is sought."""
+
+    trigger_in_values: bool
+    out_of: int
     width: int
     samples: int
     dim: int
@@ -54,31 +89,43 @@ class Resources(NamedTuple):
     def fields(self) -> dict[str, Any]:
         """As fields of a setting."""
         mlp = {"width": self.width, "activation": "he3"} if self.width else {}
-        return {"samples": self.samples, "dim": self.dim, "seq_len": self.seq_len, **mlp}
+        sizes = {"samples": self.samples, "dim": self.dim, "seq_len": self.seq_len}
+        return {**sizes, **mlp, "trigger_in_values": self.trigger_in_values}
 
 
 def keys() -> list[Resources]:
-    """All sizes, with at most :data:`MOST_TOKENS` in the batch; then those with an MLP, and what
-    fits into each dimension with unlimited data and perfect attention."""
-    plain = [Resources(0, n, d, length) for n in SAMPLES for d in DIMS for length in LENGTHS]
+    """All sizes, with at most :data:`MOST_TOKENS` in the batch, in both variants and by both
+    definitions; more lengths around the cliff; those with an MLP; and what fits into each dimension
+    with unlimited data and perfect attention."""
+    kinds = list(product_of(grids.FLAGS, (0, OUT_OF)))
+    plain = [
+        Resources(tau, out_of, 0, n, d, length)
+        for tau, out_of in kinds
+        for n in SAMPLES
+        for d in (DIMS[2:] if tau or out_of else DIMS)
+        for length in LENGTHS
+    ]
+    cliff = [Resources(*kind, 0, 4000, d, n) for kind in kinds for d in CLIFF_DIMS for n in CLIFF]
     mlp = [
-        Resources(m, n, d, length)
+        Resources(False, 0, m, n, d, length)
         for d, widths in NEURONS.items()
         for m in widths
         for n in MLP_SAMPLES
         for length in MLP_LENGTHS
     ]
-    ceilings = [Resources(0, UNLIMITED, d, 1) for d in DIMS]
-    swept = [sizes for sizes in plain + mlp if sizes.samples * sizes.seq_len <= MOST_TOKENS]
+    ceilings = [Resources(tau, 0, 0, UNLIMITED, d, 1) for tau in grids.FLAGS for d in DIMS]
+    swept = [x for x in plain + cliff + mlp if x.samples * x.seq_len <= MOST_TOKENS]
     return swept + ceilings
 
 
-def row(key: tuple[int, int, int, int]) -> dict[str, Any]:
+def row(key: tuple[bool, int, int, int, int, int]) -> dict[str, Any]:
     """The predicted capacity, 0 where there is none, and what costs most accuracy there; or the
     vocabulary with the best predicted accuracy, and that accuracy."""
     sizes = Resources(*key)
-    found = capacity(**sizes.fields, accuracy=LEVEL, warn=False)
-    best = found or max(_tried(sizes.samples), key=lambda vocab: _accuracy(vocab, sizes))
+    level = {"vocab": sizes.out_of} if sizes.out_of else {"accuracy": LEVEL}
+    found = capacity(**sizes.fields, **level, warn=False)
+    best = sizes.out_of or found
+    best = best or max(_tried(sizes.samples), key=lambda vocab: _accuracy(vocab, sizes))
     there = Setting(vocab=best, **sizes.fields)
     return {
         **sizes._asdict(),
@@ -104,18 +151,30 @@ def predicted() -> pd.DataFrame:
 
 
 def points() -> list[Point]:
-    """Four vocabularies at all sizes up to the first length with no capacity, which is one of
-    them."""
+    """Four vocabularies at all sizes up to the first length with no capacity, which is one of them;
+    the vocabulary itself of which known facts are counted. With the trigger in the values, and where
+    facts are counted, two N and d at the shortest length, and three lengths at one N and d."""
     found: list[Point] = []
-    for _, line in predicted().query("seq_len > 1").groupby(SIZES[:3], sort=False):
+    rows = predicted().query("seq_len > 1 and seq_len not in @CLIFF")
+    for _, line in rows.groupby(SIZES[:5], sort=False):
         past = line["capacity"].eq(0).cumsum()
         for case in line[past <= 1].itertuples():
-            sizes = Resources(case.width, case.samples, case.dim, case.seq_len)
+            sizes = Resources(*(getattr(case, name) for name in SIZES))
             octaves = OCTAVES if case.capacity else WIDE_OCTAVES
+            many = sizes.trigger_in_values or sizes.out_of
+            if many and not _swept_often(sizes):
+                continue
             vocabs = {max(size, 2) for size in grids.octaves(case.vocab, octaves)}
+            vocabs = {sizes.out_of} if sizes.out_of else vocabs
             settings = [Setting(vocab=vocab, **sizes.fields) for vocab in sorted(vocabs)]
-            found += grids.points(settings, SEEDS, TEST_SAMPLES)
+            found += grids.points(settings, MANY if many else SEEDS, TEST_SAMPLES)
     return found
+
+
+def _swept_often(sizes: Resources) -> bool:
+    short = sizes.seq_len == 8 and sizes.samples in (4000, 16000) and sizes.dim in (128, 512)
+    along = (sizes.samples, sizes.dim) == (4000, 128) and sizes.seq_len in (128, 256, 512)
+    return short or along
 
 
 def largest_vocab(vocabs: Array, accuracy: Array, level: float = LEVEL) -> float:
@@ -129,68 +188,152 @@ def simulated(frame: pd.DataFrame) -> pd.DataFrame:
     """The simulated capacity at all sizes of the sweep with the 95 % interval over seeds, and the
     prediction.
 
-    Where the prediction is 0, ``accuracy`` is the mean at the best of the tried vocabularies."""
+    Where the prediction is 0, ``best`` is the mean accuracy at the best of the tried
+    vocabularies."""
     rows = []
     table = frame.assign(width=frame["width"].fillna(0).astype(int))
+    draws = table.groupby(["vocab", *SIZES[:1], *SIZES[2:]])["seed"].transform("size")
+    counted = (table["vocab"] == OUT_OF) & (draws == len(MANY))
+    table["out_of"] = np.where(counted, OUT_OF, 0)
     for key, part in table.groupby(SIZES, sort=True):
         values = part.pivot(index="vocab", columns="seed", values="accuracy")
         vocabs, outcomes = values.index.to_numpy(float), values.to_numpy(float)
-        again = np.random.default_rng(0).integers(len(SEEDS), size=(RESAMPLES, len(SEEDS)))
-        drawn = [largest_vocab(vocabs, outcomes[:, seeds].mean(axis=1)) for seeds in again]
+        of = OUT_OF if Resources(*key).out_of else None
+        seeds = outcomes.shape[1]
+        again = np.random.default_rng(0).integers(seeds, size=(RESAMPLES, seeds))
+        means = [outcomes[:, drawn].mean(axis=1) for drawn in (*again, range(seeds))]
+        *drawn, found = [of * x[0] if of else largest_vocab(vocabs, x) for x in means]
         low, high = np.quantile(drawn, [0.025, 0.975], method="nearest")
-        mean = outcomes.mean(axis=1)
-        rows.append(
-            {
-                **Resources(*key)._asdict(),
-                "simulated": largest_vocab(vocabs, mean),
-                "low": low,
-                "high": high,
-                "best": mean.max(),
-            }
-        )
+        ends = {"simulated": found, "low": low, "high": high, "best": means[-1].max()}
+        rows.append({**Resources(*key)._asdict(), **ends})
     return pd.DataFrame(rows).merge(predicted(), on=SIZES)
 
 
-def product(table: pd.DataFrame, column: str, powers: list[str]) -> tuple[dict[str, float], float]:
-    """The best product of powers of these sizes for a positive column, and its largest factor of
-    error."""
+class Product(NamedTuple):
+    """Powers by size, and the factor by which the product misses each row, at least 1."""
+
+    powers: dict[str, float]
+    misses: np.ndarray
+
+
+def product(table: pd.DataFrame, column: str, powers: list[str]) -> Product:
+    """The best product of powers of these sizes for a positive column."""
     design = np.log(table[powers].to_numpy(float))
     design = np.column_stack([np.ones(len(design)), design])
     logs = np.log(table[column].to_numpy(float))
     fitted = np.linalg.lstsq(design, logs, rcond=None)[0]
-    error = float(np.exp(np.abs(design @ fitted - logs).max()))
-    return dict(zip(powers, fitted[1:].tolist(), strict=True)), error
+    misses = np.exp(np.abs(design @ fitted - logs))
+    return Product(dict(zip(powers, fitted[1:].tolist(), strict=True)), misses)
 
 
-def draw(table: pd.DataFrame) -> Figure:
-    """Capacity against N at the shortest length, and against L at the third N; simulated without
-    MLP."""
-    figure, (above, below) = plt.subplots(2, 1, figsize=(5.2, 7.2))
-    fit = predicted().query("seq_len == 1").set_index("dim")["capacity"]
-    for index, dim in enumerate(DIMS[1:]):
-        colour = plotting.COLOURS[index]
-        for ax, along, fixed in ((above, "samples", "seq_len == 8"), (below, "seq_len", BELOW)):
-            line = predicted().query(f"width == 0 and dim == {dim} and {fixed}")
-            line = line[line["capacity"] > 0]
-            ax.plot(line[along], line["capacity"], color=colour, label=f"$d={dim}$")
-            found = table.query(f"dim == {dim} and {fixed}")
-            known = found[found["simulated"].between(1, math.inf, inclusive="left")]
-            bars = [known["simulated"] - known["low"], known["high"] - known["simulated"]]
-            ax.errorbar(known[along], known["simulated"], bars, fmt="o", ms=5, color=colour)
-            none = found[found["simulated"] == 0]
-            ax.plot(none[along] * (0.92 + 0.04 * index), 0 * none[along] + 12, "x", color=colour)
-        above.axhline(fit[dim], color=colour, linestyle=":", linewidth=1)
-    samples = np.array(SAMPLES[:: len(SAMPLES) - 1], float)
-    above.plot(samples, samples / -math.log(1 - LEVEL), "k--", label=r"$N/\ln10$")
-    proved = load_results("sufficient").query(
-        "accuracy == 0.9 and seq_len == 32 and vocab == 256 and embeddings == 'gaussian'"
-    )
-    proved = proved[~proved["trigger_in_values"] & proved["dim"].isin(DIMS)]
-    above.plot(proved["sufficient"], proved["vocab"], "kv", ms=6, label="proved")
-    above.set(xlabel="training sequences $N$")
-    below.set(xlabel="length $L$")
-    for ax in (above, below):
-        ax.set(xscale="log", yscale="log", ylabel="capacity $K$", ylim=(10, 2e4))
-    plotting.plain_ticks(below, LENGTHS)
-    figure.legend(*above.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+def judged(table: pd.DataFrame, column: str, powers: list[str]) -> str:
+    """Whether the best product of powers ``"holds"`` for a positive column, is ``"fair"``, or there is
+    ``"none"``; ``"too few"`` sizes, or too alike, to tell."""
+    wide = len(table) >= FEWEST and table[column].max() >= SPAN * table[column].min()
+    if not wide:
+        return "too few"
+    misses = product(table, column, powers).misses
+    if misses.max() <= HOLDS:
+        return "holds"
+    return "fair" if np.quantile(misses, 0.9) <= FAIR else "none"
+
+
+def cases() -> dict[tuple[str, str, int], tuple[pd.DataFrame, str, list[str]]]:
+    """The sizes of the twelve cases of the rule, by set, definition and tau: rows, what is fitted, and
+    which sizes may be factors."""
+    found: dict[tuple[str, str, int], tuple[pd.DataFrame, str, list[str]]] = {}
+    needed = accuracy_sizes.predicted().loc[accuracy_sizes.regime()].reset_index()
+    finite = needed["critical"] < math.inf
+    needed = needed[finite & (needed["critical"] > needed["vocab"] * np.log(needed["vocab"]))]
+    moved = ["samples", "dim", "seq_len"]
+    rows = predicted().query("width == 0 and seq_len > 1 and dim >= 64 and capacity >= 8")
+    lengths = [longest(n, dim) for n, dim in zip(rows["samples"], rows["dim"], strict=True)]
+    rows = rows.assign(longest=lengths)
+    for tau, out_of in product_of(grids.FLAGS, (0, OUT_OF)):
+        part = grids.at(rows, trigger_in_values=tau, out_of=out_of)
+        part = part[part["capacity"] <= 0.7 * OUT_OF] if out_of else part
+        kind = "B" if out_of else "A", int(tau)
+        shorter = part.query("2 * seq_len <= longest")
+        least = OUT_OF * math.log(OUT_OF)
+        inside = part.query(f"samples >= {least} and seq_len < {OUT_OF}")
+        found["everywhere", *kind] = part, "capacity", moved
+        found["locked", *kind] = shorter, "capacity", moved
+        asked = grids.at(needed, trigger_in_values=tau), "critical", ["vocab", "dim", "seq_len"]
+        found["regime", *kind] = (inside, "capacity", moved) if out_of else asked
+    return found
+
+
+def verdicts() -> pd.DataFrame:
+    """The rule applied to its twelve cases: how many sizes, the powers of the best product that are
+    factors, its largest miss and that of nine in ten, and the verdict."""
+    rows = []
+    for (where, definition, tau), (table, column, powers) in cases().items():
+        best = product(table, column, powers)
+        factors = {name: x for name, x in best.powers.items() if abs(x) >= FACTOR}
+        ends = {"most": best.misses.max(), "nine in ten": np.quantile(best.misses, 0.9)}
+        row = {"where": where, "definition": definition, "tau": tau, "sizes": len(table)}
+        verdict = judged(table, column, powers)
+        rows.append(row | {"factors": factors, **ends, "verdict": verdict})
+    return pd.DataFrame(rows)
+
+
+VARIANTS = ((False, 0, r"$\tau=0$"), (True, 1, r"$\tau=1$"))  # with the colour's number
+DRAWN = {64: ":", 128: "-", 512: "--"}  # d, and its line
+
+
+def draw(table: pd.DataFrame, along: str) -> Figure:
+    """Capacity by both definitions along ``"samples"``, at the shortest length, or ``"seq_len"``, at
+    N = 4000, in both variants."""
+    figure, axes = plt.subplots(2, 1, figsize=(5.4, 7.4), sharex=True)
+    fixed = "seq_len == 8" if along == "samples" else "samples == 4000"
+    chosen = f"width == 0 and {fixed} and capacity > 0 and dim in @DRAWN"
+    for ax, out_of in zip(axes, (0, OUT_OF), strict=True):
+        for tau, index, _ in VARIANTS:
+            kind, colour = {"trigger_in_values": tau, "out_of": out_of}, plotting.COLOURS[index]
+            lines, points = (grids.at(x, **kind).query(chosen) for x in (predicted(), table))
+            for dim, line in lines.sort_values(along).groupby("dim"):
+                ax.plot(line[along], line["capacity"], DRAWN[dim], color=colour)
+            points = points[points["simulated"].between(1, math.inf, inclusive="left")]
+            bars = [points["simulated"] - points["low"], points["high"] - points["simulated"]]
+            ax.errorbar(points[along], points["simulated"], bars, fmt="o", ms=4, color=colour)
+        name = f"facts known out of {out_of}" if out_of else "largest $V$ with accuracy 0.9"
+        ax.set(xscale="log", yscale="log", ylabel=name)
+    above, below = axes
+    if along == "samples":
+        facts = np.geomspace(40, 400, 30)
+        above.plot(SAMPLES, np.array(SAMPLES) / math.log(10), "k", lw=1)
+        above.plot(5 * facts * (facts + 512) * np.log(facts) / 512, facts, "k-.", lw=1)
+        above.annotate(r"$N/\ln10$", (1100, 750))
+        above.annotate(r"$N\,512=5K(K+512)\ln K$", (9000, 90))
+        below.set_xlabel("training sequences $N$")
+    else:
+        for ax, lowest in zip(axes, (20, 3), strict=True):
+            ax.plot([longest(4000, dim) for dim in DRAWN], [lowest] * len(DRAWN), "k^", ms=7)
+            ax.set_ylim(bottom=0.9 * lowest)
+        below.set_xlabel("length $L$")
+        plotting.plain_ticks(below, LENGTHS)
+    marks = [Line2D([], [], color=plotting.COLOURS[i], label=text) for _, i, text in VARIANTS]
+    marks += [Line2D([], [], color="0.5", ls=ls, label=f"$d={dim}$") for dim, ls in DRAWN.items()]
+    figure.legend(handles=marks, loc="outside lower center", ncols=5)
     return figure
+
+
+def longest(samples: float, dim: float) -> float:
+    """The length up to which attention locks on in nine tenths of the sequences at the best
+    vocabulary, from mean bias alone."""
+    asked = numeric(laws.cliff() / laws.PRICE)
+
+    def missing(length: float) -> float:
+        return float(laws.ratio_for(LEVEL, length - 1) * asked({L: length, d: dim})) - samples
+
+    return float(brentq(missing, 2, 1e6))
+
+
+def collapsed(table: pd.DataFrame) -> pd.DataFrame:
+    r"""What is left of the capacity at the shortest length, ``share``, against ``reach``, which is
+    $Nd/(L^2\sqrt{\ln L})$."""
+    short = table.query("seq_len == 8").set_index(SIZES[:-1])["capacity"].rename("flat")
+    rows = table.query("width == 0 and seq_len > 8").join(short, on=SIZES[:-1])
+    rows = rows[(rows["flat"] >= 20) & (rows["dim"] >= 64)]
+    reach = rows["samples"] * rows["dim"] / rows["seq_len"] ** 2 / np.log(rows["seq_len"]) ** 0.5
+    return rows.assign(reach=reach, share=rows["capacity"] / rows["flat"])

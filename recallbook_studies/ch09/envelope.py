@@ -7,7 +7,6 @@ $V=256$ without the trigger in the values. They meet at $(L,d)=(128,128)$."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -62,14 +61,9 @@ def points() -> list[Point]:
 
 def critical(frame: pd.DataFrame, along: str, outcome: str) -> pd.DataFrame:
     """Critical N for an outcome of one half along ``"dim"`` or ``"seq_len"``, measured and
-    predicted, and its ``law``.
-
-    The law alone: lock-on's for lock-on, the envelope for accuracy.
-    """
+    predicted."""
     line = grids.at(frame, **({"seq_len": LENGTH} if along == "dim" else {"dim": DIM}))
-    table = grids.critical(line, ["seq_len", "dim"], outcome, LEVEL, vocab=VOCAB)
-    dim, law = table["dim"].to_numpy(), alone(table["seq_len"].to_numpy(), table["dim"].to_numpy())
-    return table.assign(law=law.lock_on if outcome == "lock_on" else law.envelope(dim))
+    return grids.critical(line, ["seq_len", "dim"], outcome, LEVEL, vocab=VOCAB)
 
 
 def alone(seq_len: np.ndarray, dim: np.ndarray) -> Laws:
@@ -87,26 +81,6 @@ def alone(seq_len: np.ndarray, dim: np.ndarray) -> Laws:
         0,
     )
     return Laws(lock, VOCAB * math.log(1 / (1 - LEVEL)), laws.least_dim(VOCAB, LEVEL))
-
-
-def doublings(
-    frame: pd.DataFrame, table: pd.DataFrame, outcome: str, sizes: Iterable[int]
-) -> pd.DataFrame:
-    """Factor in critical N where a size doubles: measured, its 95 % interval over seeds, and
-    predicted.
-
-    ``table`` is the line of :func:`critical` for the outcome. A row for each of the sizes that
-    reaches, as its double, one half."""
-    along, fixed = ("dim", "seq_len") if table["seq_len"].nunique() == 1 else ("seq_len", "dim")
-    line = frame[frame[fixed] == table[fixed].iloc[0]]
-    by = table.set_index(along)
-    reached, rows = by.index[np.isfinite(by["critical"])], []
-    for size in [size for size in sizes if size in reached and 2 * size in reached]:
-        part = line[line[along].isin([size, 2 * size])]
-        found = grids.factors(part, outcome, double=part[along] > size)["double"]
-        predicted = by["predicted"][2 * size] / by["predicted"][size]
-        rows.append((size, *found, predicted))
-    return pd.DataFrame(rows, columns=["size", "factor", "low", "high", "predicted"])
 
 
 def draw_laws(ax: Axes, grid: np.ndarray, seq_len: np.ndarray, dim: np.ndarray) -> None:

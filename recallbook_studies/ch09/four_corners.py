@@ -3,8 +3,6 @@ accuracy."""
 
 from __future__ import annotations
 
-import pandas as pd
-
 from recallbook_studies import grids
 from recallbook_studies.running.point import Point
 
@@ -19,9 +17,3 @@ def points() -> list[Point]:
     sizes = {"seq_len": LENGTHS, "dim": DIMS, "samples": SAMPLES, "trigger_in_values": grids.FLAGS}
     corners = grids.settings(vocab=VOCAB, **sizes)
     return grids.points((s for s in corners if s.trigger_in_values or s.samples <= ENOUGH), SEEDS)
-
-
-def critical(frame: pd.DataFrame, trigger_in_values: bool, outcome: str) -> pd.DataFrame:
-    """Four rows: measured and predicted critical N of one outcome by d and L."""
-    fixed = {"vocab": VOCAB, "trigger_in_values": trigger_in_values}
-    return grids.critical(frame, ["dim", "seq_len"], outcome, **fixed)

@@ -120,7 +120,7 @@ def product_of_sizes(rows: DataFrame) -> Numbers:
 
 def capacity(rows: DataFrame) -> Interval:
     """The simulated capacity in one setting."""
-    (row,) = capacities.simulated(rows).itertuples()
+    (row,) = capacities.simulated(rows).query("out_of == 0").itertuples()
     return Interval(row.simulated, row.low, row.high)
 
 
@@ -137,12 +137,17 @@ def capacity_growth(
     return Interval(*ratios.tolist())
 
 
-def capacity_product(rows: DataFrame) -> Numbers:
-    """Powers of N, d and L in their best product for the capacity, and the factor by which it
-    ``misses`` at most."""
-    known = capacities.simulated(rows).query("capacity > 0")
-    powers, misses = capacities.product(known, "simulated", ["samples", "dim", "seq_len"])
-    return {**powers, "misses": misses}
+def product_cases() -> Numbers:
+    """The rule of :mod:`recallbook_studies.ch09.capacities`: verdicts over the ``whole`` of the sizes,
+    where a product of all three must hold, and in ``every`` case; which are at least ``fair``; and by
+    what the best product misses the whole, by definition and tau."""
+    table = capacities.verdicts()
+    named = table["where"] + " " + table["definition"] + ", tau = " + table["tau"].astype(str)
+    whole = table[table["where"] == "everywhere"]
+    of_three = whole["verdict"].where(whole["factors"].map(len) == 3, "none")
+    most = dict(zip(whole["definition"] + whole["tau"].astype(str), whole["most"], strict=True))
+    fair = "; ".join(named[table["verdict"].isin(["holds", "fair"])]) or "none"
+    return {"whole": [*of_three], "every": [*table["verdict"]], "fair": fair, **most}
 
 
 # Embeddings and memories
