@@ -18,8 +18,9 @@ from recallbook.data.task import draw
 from recallbook_bounds.certificate import certify
 from recallbook_bounds.lock_law import LARGEST_FORM, form_size
 from recallbook_studies.commands.predicting import (
+    JSON,
     OUTCOMES,
-    add_kind,
+    TRIGGER,
     as_json,
     chosen_fields,
     outcome_text,
@@ -56,34 +57,26 @@ def add_examine(commands: Any, shape: dict[str, Any]) -> None:
     says = "examine a table of embeddings"
     parser = commands.add_parser("examine", help=says, description=text, **shape)
     parser.add_argument("path", metavar="PATH", help="a file or a model's folder")
-    large = (
-        f"so many rows, drawn (default: all, or of a large table so many that V^2 d is 2^{LARGE})"
-    )
-    output = (
-        "output embeddings of the same tokens: another file, or a name in PATH (default: drawn)"
-    )
+    name = "which array (default: the only one, or token embeddings)"
+    large = f"so many rows, drawn (default: so many that V^2 d is 2^{LARGE} at most)"
+    output = "output embeddings of the same tokens: another file, or a name in PATH"
+    bad = "leave out rows that are not finite, are zero, or repeat an earlier one"
+    proved = "prove, too: for one draw, seconds at 500 rows and minutes at 2,000"
     vocab = "rows of the verdict, drawn (default: 512 or all)"
-    parser.options(
-        {
-            "name": (str, "NAME", None, "which array (default: the only one, or token embeddings)"),
-            "rows": (rows, "A:B", None, "rows from A up to B, from 0; or K, the first K"),
-            "sample": (int, "K", None, large),
-            "output": (str, "PATH", None, output),
-            "vocab": (int, "V", None, vocab),
-            "seq_len": (int, "L", None, "tokens in a sequence (default: 16)"),
-            "samples": (int, "N", None, "training sequences (default: 8 V)"),
-            "seed": (int, "S", 0, "of what is drawn (default: 0)"),
-        }
-    )
-    add_kind(parser)
-    parser.flags(
-        {
-            "drop_bad_rows": "leave out rows that are not finite, are zero, or repeat an earlier one",
-            "tied": "the table has the output embeddings, too",
-            "statistics": "no verdict",
-            "certify": "prove, too: for one draw, seconds at 500 rows and minutes at 2,000",
-        }
-    )
+    parser.add_argument("--name", metavar="NAME", help=name)
+    parser.add_argument("--rows", type=rows, metavar="A:B", help="rows from A up to B, or K")
+    parser.add_argument("--sample", type=int, metavar="K", help=large)
+    parser.add_argument("--drop-bad-rows", action="store_true", help=bad)
+    parser.add_argument("--output", metavar="PATH", help=output)
+    parser.add_argument("--tied", action="store_true", help="the table has the output embeddings")
+    parser.add_argument("--vocab", type=int, metavar="V", help=vocab)
+    parser.add_argument("--seq-len", type=int, metavar="L", help="tokens in a sequence (16)")
+    parser.add_argument("--samples", type=int, metavar="N", help="training sequences (8 V)")
+    parser.add_argument("--trigger-in-values", action="store_true", help=TRIGGER)
+    parser.add_argument("--seed", type=int, metavar="S", default=0, help="of what is drawn (0)")
+    parser.add_argument("--statistics", action="store_true", help="no verdict")
+    parser.add_argument("--certify", action="store_true", help=proved)
+    parser.add_argument("--json", action="store_true", help=JSON)
     parser.set_defaults(run=_examine)
 
 
