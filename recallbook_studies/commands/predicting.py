@@ -44,9 +44,8 @@ PREDICT = """\
     --search the critical N and the most facts, too."""
 
 
-# what is found after the outcomes; what is proved holds for equal facts alone
-LATER_KEYS = """quantiles binds covered ledger critical_samples
-covered_samples one_gradient_samples capacity""".split()
+KEYS = """setting accuracy lock_on recall quantiles expected_error doubts binds covered ledger
+wanted critical_samples covered_samples one_gradient_samples capacity""".split()
 SLOW = "predicting by an average over draws: seconds at V = 200, minutes in the thousands"
 STEP_TWO = "noises of step 2, variances in units of the squared score of the trigger:"
 STEP_THREE = (
@@ -117,7 +116,7 @@ def _predict(chosen: argparse.Namespace) -> int:
     theory.needs(setting)  # refuses what it does not cover
     if theory.sampled:
         print(SLOW, file=sys.stderr, flush=True)
-    says: dict[str, Any] = dict.fromkeys(LATER_KEYS)
+    says: dict[str, Any] = dict.fromkeys(KEYS)
     for part in predicted(setting, wanted, search=chosen.search):
         says |= part
         if not chosen.json:
