@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from recallbook_bounds.decoding import decode
     from recallbook_bounds.sufficient import Sufficient, sufficient_samples
     from recallbook_studies.ch12.trained import TrainedPrediction, predict_trained
-    from recallbook_studies.examining.examination import TableReport, examine
-    from recallbook_studies.examining.table_files import read_embeddings
-    from recallbook_studies.examining.verdict import Verdict
+    from recallbook_studies.examining.judge import Verdict
+    from recallbook_studies.examining.read import read_embeddings
+    from recallbook_studies.examining.report import TableReport, examine
     from recallbook_studies.running.archive import load_results
     from recallbook_studies.running.point import Point
     from recallbook_studies.running.run import run_sweep
@@ -87,9 +87,9 @@ _MODULES = {
     "recallbook_bounds.decoding": "decode",
     "recallbook_bounds.sufficient": "Sufficient sufficient_samples",
     "recallbook_studies.ch12.trained": "TrainedPrediction predict_trained",
-    "recallbook_studies.examining.examination": "TableReport examine",
-    "recallbook_studies.examining.table_files": "read_embeddings",
-    "recallbook_studies.examining.verdict": "Verdict",
+    "recallbook_studies.examining.judge": "Verdict",
+    "recallbook_studies.examining.read": "read_embeddings",
+    "recallbook_studies.examining.report": "TableReport examine",
     "recallbook_studies.running.archive": "load_results",
     "recallbook_studies.running.point": "Point",
     "recallbook_studies.running.run": "run_sweep",

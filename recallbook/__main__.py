@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Mapping
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -19,7 +18,7 @@ GROUP = "recallbook.commands"
 STATUS = """\
 exit status:
   0    all is well
-  1    what was asked for does not hold (points failed, rows differ, no plan suffices), or workers or memory were lost
+  1    what was asked for does not hold (points failed, rows differ), or workers or memory were lost
   2    what you can mend: an argument, a file, a full or read-only disk, a store that another process holds
   130  interrupted: what finished is stored, and the same command goes on
   141  whoever read what is printed, such as `head`, wanted no more of it"""
@@ -37,19 +36,6 @@ class Parser(argparse.ArgumentParser):
         if not self._subparsers:
             check_choices("option", flags, tuple(self._option_string_actions))
         return super().parse_known_args(args, namespace)
-
-    def options(self, table: Mapping[str, tuple[Any, str, Any, str]]) -> None:
-        """Add options that take a value: type, letter, default (``...`` where there is none, and
-        the option is required) and help by name."""
-        for name, (kind, letter, default, says) in table.items():
-            given: dict[str, Any] = {"required": True} if default is ... else {"default": default}
-            flag = "--" + name.replace("_", "-")
-            self.add_argument(flag, type=kind, metavar=letter, help=says, **given)
-
-    def flags(self, table: Mapping[str, str]) -> None:
-        """Add options that are there or not: help by name."""
-        for name, says in table.items():
-            self.add_argument("--" + name.replace("_", "-"), action="store_true", help=says)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -86,7 +72,7 @@ def command_parser(chosen: str = "") -> argparse.ArgumentParser:
     end of its help."""
     shape: dict[str, Any] = {"formatter_class": argparse.RawDescriptionHelpFormatter}
     text = (
-        "Predict and plan a training run, examine a table of embeddings, or run the book's large experiments and export"
+        "Predict a training run, examine a table of embeddings, or run the book's large experiments and export"
         " their results."
     )
     parser = Parser(prog="python -m recallbook", description=text, **shape)

@@ -8,6 +8,7 @@ is as large as its signal allows where $s$ times twice the logarithm of the numb
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
@@ -161,14 +162,15 @@ def ratio_for(share: float, others: float) -> float:
 
 
 @cache
-def random_dim(setting: Setting, accuracy: float) -> int:
-    """The dimension in which random embeddings of the setting's other sizes do as well: the
-    smallest whose predicted accuracy is at least this."""
+def random_dim(setting: Setting, accuracy: float) -> int | None:
+    """Find the dimension in which random embeddings of the setting's other sizes do as well: the
+    smallest whose predicted accuracy is at least this; ``None`` where none is."""
 
     def reached(dim: int) -> bool:
         return predict(replace(setting, dim=dim), warn=False).accuracy >= accuracy
 
-    return int(bracket(reached, min(setting.dim, 16), smallest=2).high)
+    enough = bracket(reached, min(setting.dim, 16), smallest=2).high
+    return int(enough) if math.isfinite(enough) else None
 
 
 def least_dim(

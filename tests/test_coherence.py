@@ -6,7 +6,6 @@ import pytest
 from scipy import stats
 
 from recallbook_studies.ch02 import coherence, retrieval
-from recallbook_studies.examining import examination
 
 
 @pytest.mark.parametrize("embeddings", ["gaussian", "sphere"])
@@ -24,7 +23,7 @@ def test_coherence_follows_its_quantiles(vocab, dim):
     values = [np.abs(coherence.cosines(vocab, dim, seed, "sphere")).max() for seed in range(300)]
     for probability in (0.1, 0.5, 0.9):
         below = int(
-            (np.array(values) <= examination.coherence_quantile(vocab, dim, probability)).sum()
+            (np.array(values) <= coherence.coherence_quantile(vocab, dim, probability)).sum()
         )
         assert stats.binomtest(below, 300, probability).pvalue > 1e-4
     floor = float(retrieval.coherence_floor().subs({retrieval.n: vocab, retrieval.d: dim}))

@@ -22,7 +22,6 @@ import recallbook as rb
 from recallbook.__main__ import main
 from recallbook_bounds import coverage
 from recallbook_studies.commands import predicting, sweeping
-from recallbook_studies.commands.plan import plan
 from recallbook_studies.running import archive, committed
 from recallbook_studies.running.catalogue import RowTable
 from recallbook_studies.running.point import OUTCOMES
@@ -32,7 +31,6 @@ from recallbook_studies.sweeps import SWEEPS
 pytestmark = pytest.mark.essential
 
 PREDICT = "predict --vocab 64 --seq-len 8 --dim 48 --samples 512"
-PLAN = "plan --vocab 64 --seq-len 8 --dim 64"
 
 
 @pytest.mark.slow
@@ -124,10 +122,8 @@ def one_square(key):
 
 def test_help_says_what_there_is(capsys):
     sweeps = [text for name, sweep in SWEEPS.items() for text in (name, sweep.shows)]
-    computed = ["--json prints one object with the keys", "--trigger-in-values"]
     for command, said in {
-        "predict": computed,
-        "plan": computed,
+        "predict": ["--json prints one object with the keys", "--trigger-in-values"],
         "": [*sweeps, "exit status:"],
         "sweep": [*sweeps, "--retry", "default", "exit status:"],
         "export": [*sweeps, "--to", "default"],
@@ -149,14 +145,13 @@ NO_FREQUENCIES = {
     "--dim many": "argument --dim: invalid int value: 'many'",
     "--embeddings flat": "embeddings='flat' is not allowed: one of 'gaussian'",
     "--width 8 --activation step": "activation='step' is not allowed: one of 'relu'",
+    "--accuracy most": "argument --accuracy: invalid float value: 'most'",
     "--accuracy 1": "accuracy=1.0 is not allowed: a number between 0 and 1",
 }
 COMPLAINTS = {
     **{f"{PREDICT} {option}": said for option, said in NO_FREQUENCIES.items()},
-    f"{PLAN} --accuracy most": "argument --accuracy: invalid float value: 'most'",
-    f"{PLAN} --width 8": "width=8 is not allowed: a size with --activation",
     "predict --vcab 64": "the nearest is '--vocab'",
-    "plan -vocab 64": "option='-vocab' is not allowed: one of",
+    "predict -vocab 64": "option='-vocab' is not allowed: one of",
     "sweep trail": "the nearest is 'trial'",
     "sweep nothing": "name='nothing' is not allowed: one of 'trial', 'one_step'",
     "export nothing": "name='nothing' is not allowed",
@@ -279,7 +274,7 @@ def test_a_killed_pool_leaves_no_workers_and_goes_on(tmp_path):
         assert kept <= open_store.keys()
 
 
-# Predict and plan
+# Predict
 
 
 def strict(text):
@@ -409,31 +404,7 @@ def test_predict_searches_among_unequal_facts_when_asked(capsys, monkeypatch, fe
     assert sought | {"samples": 64} == vars(setting) | {"accuracy": 0.3, "warn": False}
 
 
-@pytest.mark.slow
-def test_plan_says_what_the_package_says(capsys):
-    expected = plan(64, 8, dim=64)
-    assert main([*PLAN.split(), "--json"]) == 0
-    found = strict(capsys.readouterr().out)
-    assert found == json.loads(json.dumps(asdict(expected)))
-    assert list(found) == "wanted best cost predicted typically_off one_in_ten binds".split()
-    assert main(PLAN.split()) == 0
-    printed = capsys.readouterr().out
-    assert f"N = {expected.best.samples}, d = 64" in printed
-    assert f"one draw in ten below {expected.one_in_ten:.2f}" in printed
-    assert f"what binds: {expected.binds}" in printed
-
-
-def test_plan_says_where_nothing_suffices(capsys):
-    few = "plan --vocab 64 --seq-len 8 --dim 24 --samples 512".split()
-    assert main([*few, "--json"]) == 1
-    found = strict(capsys.readouterr().out)
-    assert found["best"] is found["cost"] is None
-    assert main(few) == 1
-    printed = capsys.readouterr().out
-    assert "nothing suffices for accuracy 0.9" in printed and found["binds"] in printed
-
-
-@pytest.mark.parametrize("arguments", [["plan", "--vocab", "64"], ["predict"], ["guess"], []])
+@pytest.mark.parametrize("arguments", [["predict", "--vocab", "64"], ["guess"], []])
 def test_what_is_missing_is_said_in_one_line(arguments, capsys):
     with pytest.raises(SystemExit, match="2"):
         main(arguments)

@@ -13,13 +13,11 @@ from sized import sized
 import recallbook as rb
 from recallbook.__main__ import command_parser
 from recallbook.arguments import LARGEST_SIZE
-from recallbook_studies.commands.plan import plan
 
 ROOT = Path(__file__).resolve().parents[1]
 SETTING = sized(16, 3, 24, 64)
 COMMANDS = [
     "predict --vocab 8 --seq-len 3 --dim 8 --samples 64",
-    "plan --vocab 8 --seq-len 3",
     "examine table.npy",
 ]
 
@@ -75,7 +73,6 @@ def test_what_is_necessary_predicted_and_proved_is_for_one_accuracy():
         rb.critical_samples,
         rb.critical_width,
         rb.sufficient_samples,
-        plan,
     )
     known = {call: inspect.signature(call).parameters for call in calls}
     assert {names["accuracy"].default for names in known.values()} == {0.9}

@@ -9,6 +9,7 @@ import pytest
 import torch
 from budgets import PACKAGES, files
 from sampling import OUTCOMES, apart, by_night, standard_error
+from settings import as_words
 from sized import sized
 
 import recallbook as rb
@@ -192,8 +193,8 @@ def test_a_law_survives_a_setting_and_the_command_line(law):
     assert setting.embeddings == law == str(setting.law)
     assert rb.Setting(**vars(setting)) == setting and replace(setting, samples=2).law == setting.law
     parser = Parser()
-    predicting.add_setting(parser, (), ())
-    assert predicting.chosen_fields(parser.parse_args(["--embeddings", law]))["embeddings"] == law
+    predicting.add_setting(parser)
+    assert predicting.chosen_fields(parser.parse_args(as_words(setting)))["embeddings"] == law
     assert setting.law.name in parser.format_help()
     with pytest.raises(ValueError, match=r"embeddings=.*one of 'gaussian'"):
         setting_of(setting.law.name + "(1, 2, 3)")
@@ -267,9 +268,9 @@ def test_everything_of_an_activation(name):
     setting = sized(64, 2, 32, 640, width=64, activation=name)
     assert setting.phi is ACTIVATIONS[name] and rb.Setting(**vars(setting)) == setting
     parser = Parser()
-    predicting.add_setting(parser, (), ())
+    predicting.add_setting(parser)
     assert name in parser.format_help()
-    assert predicting.chosen_fields(parser.parse_args(["--activation", name]))["activation"] == name
+    assert predicting.chosen_fields(parser.parse_args(as_words(setting)))["activation"] == name
 
 
 def eigenvalues(setting: rb.Setting) -> np.ndarray:

@@ -15,7 +15,6 @@ import recallbook as rb
 from recallbook.theory import hermite
 from recallbook_bounds import closed_form, information
 from recallbook_studies.ch11 import breaking, rare_facts
-from recallbook_studies.commands.plan import plan
 from recallbook_studies.intervals import fitted_slope, seed_interval
 
 pytestmark = pytest.mark.essential
@@ -23,7 +22,6 @@ pytestmark = pytest.mark.essential
 SIZES = {"vocab": 64, "seq_len": 8, "dim": 40}
 SETTING = rb.Setting(**SIZES, samples=640)
 ZIPF = replace(SETTING, zipf=1.0)
-PLAN = {"vocab": 64, "seq_len": 16, "accuracy": 0.6}
 PROBLEM = rb.draw(sized(5, 2, 2, 9), 0)
 WIDE = rb.draw(replace(PROBLEM.setting, width=4), 0)
 LARGE = rb.draw(sized(5000, 2, 60, 2), 0)
@@ -53,11 +51,6 @@ REFUSED = [
         hermite.hermite_coefficients,
         {"activation": "relu"},
         "variance=0; variance='x'; order=61; activation='swish'",
-    ),
-    (
-        plan,
-        PLAN,
-        "accuracy=1.0; accuracy=0; vocab=1; dim=0; samples=2.5; embeddings='flat'",
     ),
     (rb.decode, {"problem": PROBLEM}, "method='best'; problem=3"),
     (rb.certify, {}, "problem=3"),

@@ -197,12 +197,6 @@ def predicted_lock_on(setting: Setting, *, warn: bool = True) -> float:
     return found.lock_on
 
 
-def reaches(setting: Setting, accuracy: float) -> bool:
-    """Whether predicted accuracy is at least this; where it is an average, over no more draws than
-    that takes."""
-    return theory_of(setting).averages(setting, level=accuracy).accuracy >= accuracy
-
-
 def phase(setting: Setting) -> str:
     """The term whose removal would raise predicted accuracy most, by name."""
     theory = theory_of(setting)

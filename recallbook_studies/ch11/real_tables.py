@@ -26,8 +26,8 @@ from recallbook.setting import Setting
 from recallbook.theory.prediction import predict
 from recallbook.training.simulation import simulate
 from recallbook_studies.ch11.remedies import REMEDIES as LABEL_REMEDIES
-from recallbook_studies.examining import replacing
-from recallbook_studies.examining.examination import examine
+from recallbook_studies.examining import judge
+from recallbook_studies.examining.report import examine
 from recallbook_studies.intervals import seed_interval
 from recallbook_studies.laws import random_dim
 from recallbook_studies.running.archive import load_results
@@ -51,9 +51,9 @@ SUBSETS, LENGTH, RATIO = 10, 16, 20  # the centre: L, and N over V
 SIDES = ("input", "output", "tied")
 CHANGES = {
     "none": lambda table, rng: table,
-    "random": replacing.random_table,
-    **replacing.PROPERTIES,
-    **replacing.REMEDIES,
+    "random": judge.random_table,
+    **judge.PROPERTIES,
+    **judge.REMEDIES,
 }
 SEEDS, UNEVEN_SEEDS = 8, 40
 RANKED = "first V"  # rows in place of a subset, so that the rank is the real one
@@ -143,7 +143,7 @@ def rows_of(case: TableCase) -> Float64[np.ndarray, "V d"]:
         rng = np.random.default_rng([11, case.subset])
         table = table[start + np.sort(rng.choice(window, case.vocab, replace=False))]
     changed = CHANGES[case.change](table, np.random.default_rng([12, case.subset]))
-    return replacing.unit_scale(changed)
+    return judge.unit_scale(changed)
 
 
 def setting_of(case: TableCase, dim: int) -> Setting:
@@ -198,7 +198,7 @@ def centre(rows: pd.DataFrame, **case: Any) -> pd.DataFrame:
     return middle.groupby(by, sort=False)[[*columns, "mean_share", "length_variance"]].mean()
 
 
-def acts_like(name: str, rows: pd.DataFrame) -> int:
+def acts_like(name: str, rows: pd.DataFrame) -> int | None:
     """The dimension of random embeddings that do as well as this table's rows as input embeddings at
     the centre."""
     here = centre(rows, side="input").loc[(name, "none")]

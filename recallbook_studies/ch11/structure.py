@@ -18,7 +18,7 @@ from recallbook.data.task import draw
 from recallbook.setting import Setting
 from recallbook.theory.prediction import predict
 from recallbook.training.simulation import simulate
-from recallbook_studies.examining.examination import examine
+from recallbook_studies.examining.report import examine
 from recallbook_studies.intervals import seed_interval
 from recallbook_studies.running.archive import load_results
 from recallbook_studies.running.point import OUTCOMES

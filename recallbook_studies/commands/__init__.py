@@ -18,7 +18,6 @@ def add(commands: Any, shape: dict[str, Any], chosen: str) -> str:
     examining.add_examine(commands, shape)
     if chosen == "examine":
         return ""
-    from recallbook_studies.commands import plan, sweeping
+    from recallbook_studies.commands import sweeping
 
-    plan.add_plan(commands, shape)
     return sweeping.add(commands, shape)

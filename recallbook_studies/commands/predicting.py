@@ -7,14 +7,14 @@ import json
 import math
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, fields
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, asdict, fields
 from typing import Any
 
 from recallbook.activations import ACTIVATIONS
 from recallbook.arguments import check_share
 from recallbook.embedding_laws import FORMS
-from recallbook.setting import LATER, LOSS_WEIGHTS, OUTPUT_BIASES, Setting
+from recallbook.setting import LOSS_WEIGHTS, OUTPUT_BIASES, Setting
 from recallbook.theory.caveats import LARGEST, doubts, message
 from recallbook.theory.critical import capacity, critical_samples
 from recallbook.theory.prediction import Quantiles, phase, predict, theory_of
@@ -44,9 +44,8 @@ PREDICT = """\
     --search the critical N and the most facts, too."""
 
 
-# what is found later; what takes long with unequal facts; what is proved for equal ones alone
-LATER_KEYS = """quantiles ledger binds critical_samples
-covered covered_samples one_gradient_samples capacity""".split()
+KEYS = """setting accuracy lock_on recall quantiles expected_error doubts binds covered ledger
+wanted critical_samples covered_samples one_gradient_samples capacity""".split()
 SLOW = "predicting by an average over draws: seconds at V = 200, minutes in the thousands"
 STEP_TWO = "noises of step 2, variances in units of the squared score of the trigger:"
 STEP_THREE = (
@@ -62,83 +61,82 @@ def add_predict(commands: Any, shape: dict[str, Any]) -> None:
     """Add the command to the parser's."""
     text = textwrap.dedent(PREDICT)
     parser = commands.add_parser("predict", help="predict one setting", description=text, **shape)
-    add_setting(parser, ("vocab", "seq_len", "dim", "samples"), ("width",))
-    add_facts(parser)
-    says = "for the critical and the necessary N (default: 0.9)"
-    parser.options(
-        {
-            "accuracy": (float, "A", 0.9, says),
-            "value_steps": (int, "K", 1, "value steps in place of one (default: 1)"),
-            "rate": (float, "G", None, "the logit that one of them writes (default: the best)"),
-        }
-    )
-    parser.flags({"search": "where it takes long: also what binds and the critical N"})
+    add_setting(parser)
+    wanted = "for the critical and the necessary N (default: 0.9)"
+    steps = "value steps in place of one (default: 1)"
+    rate = "the logit that one of them writes (default: the best)"
+    search = "where it takes long: also what binds and the critical N"
+    parser.add_argument("--accuracy", type=float, metavar="A", default=0.9, help=wanted)
+    parser.add_argument("--value-steps", type=int, metavar="K", default=1, help=steps)
+    parser.add_argument("--rate", type=float, metavar="G", help=rate)
+    parser.add_argument("--search", action="store_true", help=search)
+    parser.add_argument("--json", action="store_true", help=JSON)
     parser.set_defaults(run=_predict)
 
 
 def predicted(setting: Setting, wanted: float, *, search: bool = True) -> Iterator[dict[str, Any]]:
-    """What the command says about a setting, by its keys, again with each part that is found; the
-    slow parts, where they are slow, if ``search``."""
+    """Predict a setting in parts, by the keys of the command, each as soon as it is known; the slow
+    parts, where they are slow, if ``search``."""
     given, theory = asdict(setting), theory_of(setting)
     quick = not theory.sampled
     found = predict(setting, warn=False)
     expected = found.expected_error._asdict() if found.expected_error else None
-    rest = {name: value for name, value in given.items() if name != "samples"}
-    says: dict[str, Any] = {
+    yield {
         "setting": given,
         **{name: getattr(found, name) for name in OUTCOMES},
         "expected_error": expected,
         "doubts": message(setting, doubts(theory.doubts, setting), expected=expected),
         "wanted": wanted,
-        **dict.fromkeys(LATER_KEYS),
     }
-    yield says
-    says["quantiles"] = {str(q): found.quantile(q)._asdict() for q in (0.1, 0.5, 0.9)}
-    yield says
+    yield {"quantiles": {str(q): found.quantile(q)._asdict() for q in (0.1, 0.5, 0.9)}}
     if quick or search:
-        says["binds"] = phase(setting)
+        yield {"binds": phase(setting)}
     if quick:
-        says["covered"] = covered_accuracy(setting.vocab, setting.samples)
-    says["ledger"] = {name: term._asdict() for name, term in found.ledger.items()}
-    yield says
+        yield {"covered": covered_accuracy(setting.vocab, setting.samples)}
+    yield {"ledger": {name: term._asdict() for name, term in found.ledger.items()}}
+    asked = {**given, "accuracy": wanted, "warn": False}
+    samples, vocab = asked.pop("samples"), asked.pop("vocab")
     if quick or search:
-        says["critical_samples"] = critical_samples(**rest, accuracy=wanted, warn=False)
+        yield {"critical_samples": critical_samples(vocab, **asked)}
     if quick:
-        sizes = (setting.vocab, setting.seq_len, setting.dim)
-        says["covered_samples"] = coverage_samples(setting.vocab, wanted)
-        says["one_gradient_samples"] = minimum_samples(*sizes, wanted, width=setting.width)
-        yield says
-        facts = {name: value for name, value in given.items() if name != "vocab"}
-        says["capacity"] = capacity(**facts, accuracy=wanted, warn=False)
-    yield says
+        sizes = (vocab, setting.seq_len, setting.dim)
+        yield {
+            "covered_samples": coverage_samples(vocab, wanted),
+            "one_gradient_samples": minimum_samples(*sizes, wanted, width=setting.width),
+        }
+        yield {"capacity": capacity(samples, **asked)}
 
 
 def _predict(chosen: argparse.Namespace) -> int:
     setting = Setting(**chosen_fields(chosen))
     wanted = check_share("accuracy", chosen.accuracy)
     if chosen.value_steps != 1:
-        steps = {"value_steps": chosen.value_steps, "rate": chosen.rate}
-        several = predict(setting, **steps)
-        says = {name: getattr(several, name) for name in (*OUTCOMES, "rate")}
-        line = f"{outcome_text(says)}, at rate {several.rate:.3g}"
-        if chosen.search:
-            rest = {**asdict(setting), **steps, "accuracy": wanted, "warn": False}
-            samples, vocab = rest.pop("samples"), rest.pop("vocab")
-            needed, facts = critical_samples(vocab, **rest), capacity(samples, **rest)
-            says |= {"wanted": wanted, "critical_samples": needed, "capacity": facts}
-            line += f"\naccuracy {wanted:g}: N = {rounded(needed)}, or {facts or 'no'} facts"
-        print(as_json({"setting": asdict(setting), **steps, **says}) if chosen.json else line)
-        return 0
+        return _several_steps(chosen, setting, wanted)
     theory = theory_of(setting)
     theory.needs(setting)  # refuses what it does not cover
     if theory.sampled:
         print(SLOW, file=sys.stderr, flush=True)
-    shown = 0
-    for found in predicted(setting, wanted, search=chosen.search):
-        lines = [] if chosen.json else _prediction(found)
-        print(*(f"{line}\n" for line in lines[shown:]), sep="", end="", flush=True)
-        shown = len(lines)
-    print(as_json(found) if chosen.json else HOLDS)
+    says: dict[str, Any] = dict.fromkeys(KEYS)
+    for part in predicted(setting, wanted, search=chosen.search):
+        says |= part
+        if not chosen.json:
+            print(*_lines(part, says), sep="", end="", flush=True)
+    print(as_json(says) if chosen.json else HOLDS)
+    return 0
+
+
+def _several_steps(chosen: argparse.Namespace, setting: Setting, wanted: float) -> int:
+    steps = {"value_steps": chosen.value_steps, "rate": chosen.rate}
+    several = predict(setting, **steps)
+    says = {name: getattr(several, name) for name in (*OUTCOMES, "rate")}
+    line = f"{outcome_text(says)}, at rate {several.rate:.3g}"
+    if chosen.search:
+        rest = {**asdict(setting), **steps, "accuracy": wanted, "warn": False}
+        samples, vocab = rest.pop("samples"), rest.pop("vocab")
+        needed, facts = critical_samples(vocab, **rest), capacity(samples, **rest)
+        says |= {"wanted": wanted, "critical_samples": needed, "capacity": facts}
+        line += f"\naccuracy {wanted:g}: N = {rounded(needed)}, or {facts or 'no'} facts"
+    print(as_json({"setting": asdict(setting), **steps, **says}) if chosen.json else line)
     return 0
 
 
@@ -147,83 +145,76 @@ def outcome_text(values: dict[str, Any]) -> str:
     return ", ".join(f"{name.replace('_', '-')} {values[name]:.2f}" for name in OUTCOMES)
 
 
-def _prediction(found: dict[str, Any]) -> list[str]:
-    lines = [outcome_text(found)]
-    if found["expected_error"]:
-        lines.append(f"typically off by: {outcome_text(found['expected_error'])}")
-    if found["doubts"]:
-        lines.append(found["doubts"])
-    says = {"0.1": "one draw in ten below", "0.5": "half of the draws below"}
-    if found["quantiles"]:
-        lines += [f"{text}: {outcome_text(found['quantiles'][q])}" for q, text in says.items()]
-    if found["binds"]:
-        lines.append(f"costs most accuracy: {found['binds']}")
-    if found["covered"] is not None:
-        lines.append(f"coverage allows {found['covered']:.3f} of the facts")
-    if not found["ledger"]:
-        return lines
-    sizes = [(term["size"], name) for name, term in found["ledger"].items()]
-    known = sorted((size for size in sizes if not math.isnan(size[0])), reverse=True)
-    of_recall = {*mean_squares(mlp=True), "coverage"}
-    for text, last in ((STEP_TWO, False), (STEP_THREE, True)):
-        block = [(size, name) for size, name in known if (name in of_recall) is last]
-        lines += [text, *(f"  {name:18} {size:.2g}" for size, name in block)]
-    if found["critical_samples"] is not None:
-        critical = rounded(found["critical_samples"])
-        lines.append(f"N for accuracy {found['wanted']:g} at this d: {critical} predicted")
-    if found["one_gradient_samples"] is not None:
-        covered, one = (rounded(found[f"{name}_samples"]) for name in ("covered", "one_gradient"))
-        more = found["one_gradient_samples"] > found["critical_samples"]
-        lines.append(
-            f"  proved to be necessary: {covered} for any method, {one} for readers of one gradient"
-            + "; three steps look again, and may need less" * more
-        )
-    if found["capacity"] is not None:
-        text = f"facts with accuracy {found['wanted']:g} at this N, d and L"
-        lines.append(f"{text}: {found['capacity'] or 'none'} predicted")
-    return lines
+def _lines(part: dict[str, Any], says: dict[str, Any]) -> Iterator[str]:
+    """Say a part of a prediction, and with what it is compared, in lines."""
+    wanted = says["wanted"]
+    if "accuracy" in part:
+        yield f"{outcome_text(part)}\n"
+        if part["expected_error"]:
+            yield f"typically off by: {outcome_text(part['expected_error'])}\n"
+        if part["doubts"]:
+            yield f"{part['doubts']}\n"
+    if "quantiles" in part:
+        yield f"one draw in ten below: {outcome_text(part['quantiles']['0.1'])}\n"
+        yield f"half of the draws below: {outcome_text(part['quantiles']['0.5'])}\n"
+    if "binds" in part:
+        yield f"costs most accuracy: {part['binds']}\n"
+    if "covered" in part:
+        yield f"coverage allows {part['covered']:.3f} of the facts\n"
+    if "ledger" in part:
+        terms = ((term["size"], name) for name, term in part["ledger"].items())
+        known = sorted((term for term in terms if not math.isnan(term[0])), reverse=True)
+        of_recall = {*mean_squares(mlp=True), "coverage"}
+        for text, last in ((STEP_TWO, False), (STEP_THREE, True)):
+            yield f"{text}\n"
+            yield from (f"  {n:18} {size:.2g}\n" for size, n in known if (n in of_recall) is last)
+    if "critical_samples" in part:
+        critical = rounded(part["critical_samples"])
+        yield f"N for accuracy {wanted:g} at this d: {critical} predicted\n"
+    if "covered_samples" in part:
+        covered, one = part["covered_samples"], part["one_gradient_samples"]
+        proved = f"{rounded(covered)} for any method, {rounded(one)} for readers of one gradient"
+        less = "; three steps look again, and may need less" * (one > says["critical_samples"])
+        yield f"  proved to be necessary: {proved}{less}\n"
+    if "capacity" in part:
+        facts = part["capacity"] or "none"
+        yield f"facts with accuracy {wanted:g} at this N, d and L: {facts} predicted\n"
 
 
-SIZES = {
+# type, letter and help of the option of each field of a setting; other fields are flags
+FIELDS: dict[str, tuple[Callable[[str], Any], str, str]] = {
     "vocab": (int, "V", "vocabulary size: tokens, labels and facts"),
     "seq_len": (int, "L", "tokens in a sequence"),
     "dim": (int, "d", "embedding dimension"),
     "samples": (int, "N", "training sequences"),
     "width": (int, "m", "neurons of the fixed random MLP (default: no MLP)"),
+    "activation": (str, "NAME", "of the MLP: " + ", ".join(ACTIVATIONS)),
+    "embeddings": (str, "LAW", ", ".join(FORMS)),
+    "zipf": (float, "A", "frequencies of tokens fall as rank to the power -A (default: 0)"),
+    "other_zipf": (float, "A", "the same of tokens without the mark (default: as --zipf)"),
+    "loss_weights": (str, "NAME", f"{', '.join(LOSS_WEIGHTS)} (default: the first)"),
+    "output_bias": (str, "NAME", f"{', '.join(OUTPUT_BIASES)} (default: the first)"),
 }
+TRIGGER = "the values carry the trigger (default: they do not)"
+BALANCED = "training batches show every fact equally often"
+JSON = "print JSON instead of text"
 
 
-def add_setting(parser: Any, required: Iterable[str], optional: Iterable[str]) -> None:
-    """Options for the fields of a setting, by name sizes that must be given, and others."""
-    defaults = {**dict.fromkeys(required, ...), **dict.fromkeys(optional)}
-    sizes = {name: (*SIZES[name][:2], defaults[name], SIZES[name][2]) for name in defaults}
-    names = "of the MLP: " + ", ".join(ACTIVATIONS)
-    parser.options({**sizes, "activation": (str, "NAME", None, names)})
-    parser.options({"embeddings": (str, "LAW", "gaussian", ", ".join(FORMS))})
-    add_kind(parser)
-
-
-def add_kind(parser: Any) -> None:
-    """Options that every command of this kind has."""
-    says = "the values carry the trigger (default: they do not)"
-    parser.flags({"trigger_in_values": says, "json": "print JSON instead of text"})
+def add_setting(parser: Any) -> None:
+    """Add an option for every field of a setting."""
+    for field in fields(Setting):
+        if field.name in FIELDS:
+            kind, letter, says = FIELDS[field.name]
+            flag, required = "--" + field.name.replace("_", "-"), field.default is MISSING
+            parser.add_argument(flag, type=kind, metavar=letter, required=required, help=says)
+    parser.add_argument("--balanced", action="store_true", help=BALANCED)
+    parser.add_argument("--trigger-in-values", action="store_true", help=TRIGGER)
 
 
 def chosen_fields(chosen: argparse.Namespace) -> dict[str, Any]:
-    """The fields of a setting that were given, or have a default, by name."""
+    """Return the fields of a setting that were given, by name."""
     given = {field.name: getattr(chosen, field.name, None) for field in fields(Setting)}
     return {name: value for name, value in given.items() if value is not None}
-
-
-def add_facts(parser: Any) -> None:
-    """Options for how frequent facts are, and for what the steps do about it."""
-    zipf = "frequencies of tokens fall as rank to the power -A (default: 0, all equal)"
-    others = "the same of tokens without the mark (default: as --zipf)"
-    parser.options({"zipf": (float, "A", None, zipf), "other_zipf": (float, "A", None, others)})
-    parser.flags({"balanced": "training batches show every fact equally often"})
-    for name, choices in {"loss_weights": LOSS_WEIGHTS, "output_bias": OUTPUT_BIASES}.items():
-        says = f"{', '.join(choices)} (default: {LATER[name]})"
-        parser.options({name: (str, "NAME", LATER[name], says)})
 
 
 def as_json(values: Any) -> str:

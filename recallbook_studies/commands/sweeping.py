@@ -43,7 +43,7 @@ def add(commands: Any, shape: dict[str, Any]) -> str:
     return f"{sweeps}\n\n{row_tables}\n"
 
 
-STORE = (str, "FILE", None, "SQLite file with the results (default: NAME.sqlite in this folder)")
+STORE = "SQLite file with the results (default: NAME.sqlite in this folder)"
 SWEEP = """\
     Simulate every point of a sweep that the store lacks. A sweep can be stopped, or killed, at any moment: the same
     command goes on where it was. Failed points are kept with their error and not run again without --retry."""
@@ -75,46 +75,36 @@ def add_sweeps(commands: Any, shape: dict[str, Any]) -> None:
     """Add the commands on sweeps to the parser's."""
     sweep = _add(commands, _sweep, "run a sweep", SWEEP, shape)
     dask = "run on the Dask cluster with this scheduler instead"
-    sweep.options(
-        {
-            "store": STORE,
-            "workers": (int, "N", 1, "worker processes (default: 1, this process)"),
-            "scheduler": (str, "ADDRESS", None, dask),
-            "limit": (int, "K", None, "stop after K more points (default: all)"),
-        }
-    )
-    sweep.flags({"retry": "run failed points again"})
+    workers = "worker processes (default: 1, this process)"
+    limit = "stop after K more points (default: all)"
+    sweep.add_argument("--store", metavar="FILE", help=STORE)
+    sweep.add_argument("--workers", type=int, metavar="N", default=1, help=workers)
+    sweep.add_argument("--scheduler", metavar="ADDRESS", help=dask)
+    sweep.add_argument("--limit", type=int, metavar="K", help=limit)
+    sweep.add_argument("--retry", action="store_true", help="run failed points again")
     out = _add(commands, _export, "export results", EXPORT, shape)
     folder = "where to write (default: the current folder)"
     dask = "the scheduler that the sweep ran on, for the record"
-    out.options(
-        {
-            "store": STORE,
-            "to": (str, "FOLDER", ".", folder),
-            "scheduler": (str, "ADDRESS", None, dask),
-        }
-    )
+    out.add_argument("--store", metavar="FILE", help=STORE)
+    out.add_argument("--to", metavar="FOLDER", default=".", help=folder)
+    out.add_argument("--scheduler", metavar="ADDRESS", help=dask)
     again = _add(commands, _recompute, "check committed results", RECOMPUTE, shape)
-    again.options(
-        {
-            "count": (int, "K", 24, "how many rows, drawn at random (default: 24)"),
-            "seed": (int, "S", 0, "which rows are drawn (default: 0)"),
-            "seconds": (float, "T", 1.0, "only rows estimated at most so long (default: 1)"),
-        }
-    )
+    count, seed = "how many rows, drawn at random (default: 24)", "which are drawn (default: 0)"
+    seconds = "only rows estimated at most so long (default: 1)"
+    again.add_argument("--count", type=int, metavar="K", default=24, help=count)
+    again.add_argument("--seed", type=int, metavar="S", default=0, help=seed)
+    again.add_argument("--seconds", type=float, metavar="T", default=1.0, help=seconds)
 
 
 def add_table(commands: Any, shape: dict[str, Any]) -> None:
     """Add the command on row tables to the parser's."""
     parser = _add(commands, _table, "make a table of rows", TABLE, shape)
     parser.add_argument("store", metavar="STORE", nargs="*", help="SQLite file of rows")
-    parser.flags({"export": "write the table that ships", "retry": "make failed rows again"})
-    parser.options(
-        {
-            "part": (_part, "I/N", slice(None), "every Nth row from I on"),
-            "device": (str, "NAME", None, "where to train, such as cuda (default: cpu)"),
-        }
-    )
+    device, part = "where to train, such as cuda (default: cpu)", "every Nth row from I on"
+    parser.add_argument("--export", action="store_true", help="write the table that ships")
+    parser.add_argument("--retry", action="store_true", help="make failed rows again")
+    parser.add_argument("--part", type=_part, metavar="I/N", default=slice(None), help=part)
+    parser.add_argument("--device", metavar="NAME", help=device)
 
 
 def _part(text: str) -> slice:

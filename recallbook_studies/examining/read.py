@@ -1,0 +1,323 @@
+"""Read a table of embeddings from a file or a model's folder."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Float64, Int64
+
+from recallbook.arguments import check_flag, check_size, not_allowed
+from recallbook.memory_needs import NUMBER, Need, require_memory
+
+Places = Int64[np.ndarray, " rows"]
+NAMES_SHOWN, ROWS_SHOWN = 6, 3  # in a message: arrays, and bad rows of a kind
+LARGEST_JSON = 2**24  # bytes of a header or an index; the largest models have half of it
+DEFLATED = 1032  # bytes at most come from one
+# what token embeddings are called, before ".weight": GPT-2, Llama and Gemma (twice), BERT and
+# BLOOM, GPT-NeoX, T5, Mamba
+USUAL = "wte embed_tokens tok_embeddings word_embeddings embed_in shared embeddings".split()
+FLOATING = "float16 float32 float64 F16 BF16 F32 F64".split()  # as NumPy and safetensors say it
+QUANTISED = (
+    "floating numbers of 16, 32 or 64 bits; others may be codes of a quantised table: turn them into numbers with the"
+    " library that made them, and save these as .npy"
+)
+PICKLED = 'import numpy, torch; numpy.save("table.npy", torch.load({!r}, weights_only=True)["NAME"].float().numpy())'
+PACKED = (
+    'import gguf, numpy; tensor = next(t for t in gguf.GGUFReader({!r}).tensors if t.name == "token_embd.weight"); '
+    'numpy.save("table.npy", gguf.dequantize(tensor.data, tensor.tensor_type))'
+)
+COMMAS = 'import numpy, pandas; numpy.save("table.npy", pandas.read_csv({!r}, index_col=0).to_numpy(float))'
+CONVERSIONS = {
+    **dict.fromkeys((".pt", ".pth", ".bin", ".ckpt"), PICKLED),
+    ".gguf": PACKED,
+    ".csv": COMMAS,
+}
+INDEX = 'an index: {"weight_map": {array: .safetensors file beside it, ...}}'
+DROP = (
+    "rows that are finite, not zero, and differ: drop_bad_rows (--drop-bad-rows) leaves out others"
+)
+
+
+class Stored(NamedTuple):
+    """An array of a file, not read yet: the type of its numbers, its shape, and what reads rows at
+    places."""
+
+    file: Path
+    kind: str
+    shape: tuple[int, ...]
+    read: Callable[[Places], Any]
+
+
+class TableRows(NamedTuple):
+    """Rows of a matrix, where they stand in it, and in lines what was taken and left out."""
+
+    table: Float64[np.ndarray, "rows d"]
+    places: Places
+    lines: list[str]
+
+
+def read_embeddings(
+    path: str | os.PathLike[str],
+    name: str | None = None,
+    *,
+    rows: int | slice | None = None,
+    drop_bad_rows: bool = False,
+) -> Float64[np.ndarray, "rows d"]:
+    """Read one matrix of real floating numbers from a file, in float64: rows are tokens.
+
+    Parameters
+    ----------
+    path : str or path
+        ``.npy`` and ``.safetensors`` (of which only the rows asked for are read), ``.npz`` (of which
+        the whole array is), ``.txt`` or ``.vec`` as GloVe and word2vec write them (a word and its
+        numbers in each line that is not blank, before them perhaps a line with both sizes), a model's
+        folder, or the index of its shards. Never a pickle: files that hold one are refused, not run.
+    name : str or None
+        Which array; ``None`` takes the only one, or the only one that is called as token embeddings
+        are, such as ``wte.weight`` or ``model.embed_tokens.weight``.
+    rows : int, slice or None
+        The first so many rows, or those from one place to another; ``None`` is all.
+    drop_bad_rows : bool
+        Leave out rows that are not finite, are zero, or repeat an earlier one; else they are refused.
+
+    Returns
+    -------
+    array ``(rows, d)`` float64
+
+    Raises
+    ------
+    ValueError
+        Names what is wrong: no such file or suffix, a file that is not whole, an unknown name (and
+        which names there are), no matrix, no floating numbers, more rows than there are, more than
+        fit into memory, bad rows.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "table.npy"
+    >>> np.save(file, np.arange(12, dtype=np.float32).reshape(4, 3))
+    >>> read_embeddings(file, rows=slice(1, 3))
+    array([[3., 4., 5.],
+           [6., 7., 8.]])
+    """
+    drop = check_flag("drop_bad_rows", drop_bad_rows)
+    return read_rows(path, name, rows, drop).table
+
+
+def read_rows(
+    path: Any, name: str | None, rows: int | slice | Places | None, drop: bool
+) -> TableRows:
+    """Read as :func:`read_embeddings` does, also rows at places."""
+    chosen, (file, kind, shape, read) = _chosen(name, _arrays(path))
+    field = f"table in {file.name!r}"
+    if len(shape) != 2 or min(shape) < 1:
+        allowed = "a matrix: rows and columns, at least one of each"
+        raise not_allowed("name", f"{chosen} of shape {shape}", allowed)
+    if kind not in FLOATING:
+        raise not_allowed(field, f"of {kind} numbers", QUANTISED)
+    places = _places(rows, shape[0])
+    count, dim = shape[0] if file.suffix == ".npz" else len(places), shape[1]
+    require_memory([Need(3.0 * NUMBER * count * dim, {"rows": count, "dim": dim})], "the table")
+    with _whole(file):
+        table = np.asarray(read(places), dtype=np.float64)
+        if table.shape != (len(places), dim):
+            raise ValueError(f"{table.shape} numbers where {(len(places), dim)} were counted")
+    lines = [f"{chosen!r} {shape}: {len(places):,} rows from {places[0]:,} to {places[-1]:,}"]
+    bad = bad_rows(table)
+    if len(bad) and (not drop or len(bad) == len(table)):
+        raise not_allowed(field, f"with {named(places[bad])}", DROP)
+    if len(bad):
+        lines.append(f"left out: {named(places[bad])}")
+    return TableRows(np.delete(table, bad, axis=0), np.delete(places, bad), lines)
+
+
+def _places(rows: int | slice | Places | None, count: int) -> Places:
+    if isinstance(rows, np.ndarray):
+        check_size("rows", int(rows[-1]) + 1, largest=count)
+        return rows
+    ends = rows if isinstance(rows, slice) and rows.step is None else slice(rows)
+    stop = check_size("rows", count if ends.stop is None else ends.stop, largest=count)
+    return np.arange(check_size("rows", ends.start or 0, 0, stop - 1), stop)
+
+
+def bad_rows(table: Float[np.ndarray, "rows d"]) -> Places:
+    """Find the places of rows that are not finite, are zero, or repeat an earlier one."""
+    bad = ~np.isfinite(table).all(axis=1) | ~table.any(axis=1)
+    first: dict[bytes, int] = {}
+    for place, row in enumerate(table + 0.0):  # -0.0 + 0.0 is 0.0: equal numbers, equal bytes
+        bad[place] |= first.setdefault(row.tobytes(), place) != place
+    return np.flatnonzero(bad)
+
+
+def named(places: Places) -> str:
+    """Say how many rows are bad, and name the first few."""
+    listed = ", ".join(map(str, places[:ROWS_SHOWN])) + ", ..." * (len(places) > ROWS_SHOWN)
+    return f"{len(places):,} bad rows ({listed})"
+
+
+# Files
+
+
+def _arrays(path: Any) -> dict[str, Stored]:
+    """List the arrays of all files of a path by name."""
+    arrays: dict[str, Stored] = {}
+    for file in _files(path):
+        with _whole(file):
+            stored = list(READERS[file.suffix](file))
+        for name, array in stored:
+            if name in arrays:
+                both = f"{arrays[name].file.name!r} and {file.name!r} both hold {name!r}"
+                raise not_allowed("path", str(path), f"a path to one of its files: {both}")
+            arrays[name] = array
+    return arrays
+
+
+def _files(path: Any) -> list[Path]:
+    """List the file itself, the shards of an index, or a model's files in a folder."""
+    allowed = (
+        f"a file that ends in {', '.join(READERS)}, a model's folder or its index; no pickle ever"
+    )
+    if not isinstance(path, str | os.PathLike):
+        raise not_allowed("path", path, allowed)
+    file = Path(path)
+    if file.is_dir():
+        for kind in (".safetensors.index.json", ".safetensors", *CONVERSIONS):
+            held = sorted(one for one in file.glob(f"*{kind}") if one.is_file())
+            if held:
+                return [shard for one in held for shard in _files(one)]
+        allowed = "a folder with .safetensors files"
+    if file.suffix in CONVERSIONS:
+        allowed += f"; once, in Python: {CONVERSIONS[file.suffix].format(file.name)}"
+    elif file.name.endswith(".json") and file.is_file():
+        return _shards(file)
+    elif file.suffix in READERS and file.is_file():
+        return [file]
+    elif file.suffix in READERS and not file.exists():
+        allowed = "a file that exists"
+    raise not_allowed("path", str(path), allowed)
+
+
+def _shards(index: Path) -> list[Path]:
+    """List the files that an index names, each once."""
+    with _whole(index), index.open("rb") as opened:
+        content = json.loads(opened.read(LARGEST_JSON))
+    names = content.get("weight_map") if isinstance(content, dict) else None
+    shards: list[Any] = [*names.values()] if isinstance(names, dict) else [None]
+    if not shards or not all(
+        isinstance(n, str) and re.fullmatch(r"[^/\\]+\.safetensors", n) for n in shards
+    ):
+        raise not_allowed("path", str(index), INDEX)
+    return [file for name in sorted({*shards}) for file in _files(index.parent / name)]
+
+
+@contextmanager
+def _whole(file: Path) -> Iterator[None]:
+    """Turn an error of a library, of which there are a dozen kinds, into one that names the
+    file."""
+    try:
+        yield
+    except Exception as cause:
+        said = " ".join(str(cause).split())
+        raise not_allowed("path", str(file), f"a whole {file.suffix} file ({said})") from cause
+
+
+def _npy(file: Path) -> Iterator[tuple[str, Stored]]:
+    table = np.lib.format.open_memmap(file, "r")
+    yield file.name, Stored(file, table.dtype.name, table.shape, table.__getitem__)
+
+
+def _npz(file: Path) -> Iterator[tuple[str, Stored]]:
+    with zipfile.ZipFile(file) as archive:
+        for member in archive.infolist():
+            with archive.open(member) as opened:
+                np.lib.format.read_magic(opened)
+                # later versions of the header, which matrices never need, do not parse
+                shape, _, kind = np.lib.format.read_array_header_1_0(opened)
+                size = opened.tell() + math.prod(shape) * kind.itemsize
+            lies = size != member.file_size or size > DEFLATED * member.compress_size
+            if lies and not kind.hasobject:
+                raise ValueError(f"{member.filename!r} is not as large as it says")
+            name = member.filename.removesuffix(".npy")
+            yield name, Stored(file, kind.name, shape, partial(_member, file, name))
+
+
+def _member(file: Path, name: str, places: Places) -> Any:
+    with np.load(file) as archive:
+        return archive[name][places]
+
+
+def _safetensors(file: Path) -> Iterator[tuple[str, Stored]]:
+    from safetensors import safe_open  # few readers of the book have such a file
+
+    with file.open("rb") as opened:  # the library takes the last of two
+        size = int.from_bytes(opened.read(8), "little")
+        if size > LARGEST_JSON:
+            raise ValueError(f"a header of {size:,} bytes")
+        header = json.loads(opened.read(size), object_pairs_hook=list)
+    if len(header) > len(dict(header)):
+        raise ValueError("a name twice in its header")
+    arrays: Any = safe_open(file, "pt")
+    for name in arrays.keys():
+        part = arrays.get_slice(name)
+        shape = tuple(part.get_shape())
+        yield name, Stored(file, part.get_dtype(), shape, partial(_tensor, arrays, name))
+
+
+def _tensor(arrays: Any, name: str, places: Places) -> Any:
+    return arrays.get_tensor(name)[places].double().numpy()
+
+
+def _text(file: Path) -> Iterator[tuple[str, Stored]]:
+    first = next(_lines(file), b"").split()
+    if not first or b"," in first[-1]:
+        raise ValueError("each line is a word and its numbers, with spaces and no commas between")
+    headed = len(first) == 2
+    count, dim = sum(1 for _ in _lines(file)) - headed, len(first) - 1
+    if headed:
+        said, dim = map(int, first)
+        if said != count:
+            raise ValueError(f"{count} rows where its first line says {said}")
+    elif re.match(rb"-?\d*\.\d", first[0]):
+        raise ValueError("its first line starts with a number, and not with a word")
+
+    def read(places: Places) -> Any:
+        wanted = {*places.tolist()}
+        rows = enumerate(islice(_lines(file), headed, None))
+        kept = (line.decode("latin-1") for place, line in rows if place in wanted)
+        return np.loadtxt(kept, usecols=range(-dim, 0), comments=None, ndmin=2)
+
+    yield file.name, Stored(file, "float64", (count, dim), read)
+
+
+def _lines(file: Path) -> Iterator[bytes]:
+    """Go through the lines of a text that are not blank: what is counted is what is read."""
+    with file.open("rb") as opened:
+        yield from (line for line in opened if not line.isspace())
+
+
+READERS = {".npy": _npy, ".npz": _npz, ".safetensors": _safetensors, ".txt": _text, ".vec": _text}
+
+
+def _chosen(name: str | None, arrays: dict[str, Stored]) -> tuple[str, Stored]:
+    """Choose the array asked for, the only one, or the only one that is called as token embeddings
+    are."""
+    names = [name] if name in arrays else []
+    if name is None:
+        usual = [one for one in arrays if one.removesuffix(".weight").split(".")[-1] in USUAL]
+        names = usual if len(arrays) > 1 else [*arrays]
+    if len(names) == 1:
+        return names[0], arrays[names[0]]
+    largest = sorted(arrays, key=lambda one: -math.prod(arrays[one].shape))[:NAMES_SHOWN]
+    listed = ", ".join(f"{one!r} {arrays[one].shape}" for one in largest)
+    raise not_allowed("name", name, f"one of {len(arrays)} names in it, largest first: {listed}")
