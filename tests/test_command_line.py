@@ -77,7 +77,7 @@ warnings.filterwarnings("ignore", category=EncodingWarning)  # other packages' o
 warnings.filterwarnings("error", category=EncodingWarning, module="recallbook")
 from recallbook.__main__ import main
 for words in %s: assert main(words.split()) == 0, words"""
-COMMANDS = [PREDICT, PLAN, "sweep trial --limit 2", "sweep trial", "export trial"]
+COMMANDS = [PREDICT, "sweep trial --limit 2", "sweep trial", "export trial"]
 COMMANDS += ["recompute four_corners --count 1", "examine table.txt --statistics"]
 
 
@@ -92,7 +92,6 @@ def test_no_command_takes_the_encoding_of_the_machine(tmp_path):
 DOES = {  # a cheap call of each command, and what it prints or complains about
     f"{PREDICT} --accuracy 1": "accuracy=1.0 is not allowed",
     "examine table.npy --statistics": "8 rows in 8 dimensions",
-    f"{PLAN} --accuracy 1": "accuracy=1.0 is not allowed",
     "sweep trial --limit 1": "1 done, 0 failed",
     "export trial": "23 are missing",
     "recompute trial": "a sweep with committed results",
