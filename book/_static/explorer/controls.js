@@ -42,7 +42,7 @@
   function binding({ phase, region, ...found }, { learner }) {
     if (learner === "trained") return ["not tabulated", "The trigger in the values makes no difference here."];
     if (phase === null) return ["not tabulated", ""];
-    if (explorer.decides(found)) return [phase, `Without ${phase} accuracy would be about ${found.without.toFixed(2)}.`];
+    if (explorer.decides(found)) return [phase, `Without ${phase} accuracy would rise most.`];
     if (region === "solved") return ["nothing binds", "Accuracy is as high as it can be: removing any one noise would hardly raise it."];
     return ["nothing alone", "Two things fail at once: removing any one noise would hardly help."];
   }
