@@ -108,15 +108,15 @@ essential: $(STAMP)
 lint: $(STAMP) ## Ruff: rules and format; words; mypy and the layers of the package
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/codespell -D - -D book/words.txt *.md book recallbook recallbook_bounds recallbook_studies tests notebooks
+	$(BIN)/codespell -D - -D book/words.txt *.md book recallbook recallbook_theory recallbook_studies tests notebooks
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
 unit: $(STAMP) ## Unit tests; those of the book use _build/html if `make book` made it
-	BOOK_HTML=$(HTML) $(PYTEST) tests recallbook recallbook_bounds recallbook_studies -m "not nightly" $(SPREAD) --no-loadscope-reorder -rs --durations=15
+	BOOK_HTML=$(HTML) $(PYTEST) tests recallbook recallbook_theory recallbook_studies -m "not nightly" $(SPREAD) --no-loadscope-reorder -rs --durations=15
 
 coverage: $(STAMP) ## What the quick tests and the docstrings' examples run of the package, by module
-	$(PYTEST) tests recallbook recallbook_bounds recallbook_studies -m "not slow and not nightly" $(SPREAD) -q --cov=recallbook --cov=recallbook_bounds --cov=recallbook_studies --cov-report=term:skip-covered
+	$(PYTEST) tests recallbook recallbook_theory recallbook_studies -m "not slow and not nightly" $(SPREAD) -q --cov=recallbook --cov=recallbook_theory --cov=recallbook_studies --cov-report=term:skip-covered
 
 nbval: $(STAMP) ## Recompute the notebooks and compare every stored number
 	@test -n "$(NOTEBOOKS)" || { echo "No notebooks found" >&2; exit 1; }

@@ -1,4 +1,4 @@
-"""The model of expected errors (:mod:`recallbook.theory.expected_errors`), fitted on the committed
+"""The model of expected errors (:mod:`recallbook_theory.expected_errors`), fitted on the committed
 map: ``python book/error_model.py`` writes its weights into the package.
 
 The chance of the misses of the map is made largest: normal, with the variance of the
@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import minimize
 
-from recallbook.theory.expected_errors import WEIGHTS, product, variables
-from recallbook.theory.symbolic.expressions import Array
 from recallbook_studies import error_map
 from recallbook_studies.error_map import QUANTITIES
+from recallbook_theory.expected_errors import WEIGHTS, product, variables
+from recallbook_theory.symbolic.expressions import Array
 
 FOLDS, PENALTY = 10, 0.5  # of squared weights of standardised features
 LEAST = 1e-3  # standard error of a simulation that never failed

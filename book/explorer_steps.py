@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 import recallbook as rb
-from recallbook.theory.symbolic.expressions import Array
-from recallbook_studies.ch12 import between
 from recallbook_studies.explorer import table
 from recallbook_studies.explorer.grids import packed
+from recallbook_theory import steps
+from recallbook_theory.symbolic.expressions import Array
 
 FILE = table.FOLDER / "steps.js"
 STEPS = (2, 4, 8, 16, 32)
@@ -35,9 +35,9 @@ def setting(vocab: int, load: float, share: float) -> rb.Setting:
 
 def gain(at: rb.Setting) -> Array:
     """What more value steps, at the best of their rates, add to the bent recall of one."""
-    between.LABELS, between.FEWEST_DRAWS = DRAWS, 1
-    rates = [x * math.log(at.vocab) for x in between.RATES]
-    found = [between.outcomes(at, rate, STEPS[-1])[np.array(STEPS) - 1, 2] for rate in rates]
+    steps.LABELS, steps.FEWEST_DRAWS = DRAWS, 1
+    rates = [x * math.log(at.vocab) for x in steps.RATES]
+    found = [steps.outcomes(at, rate, STEPS[-1])[np.array(STEPS) - 1, 2] for rate in rates]
     one = rb.predict(at, warn=False).recall
     return table.bent(np.max(found, 0), table.ROUGH) - table.bent(one, table.ROUGH)
 

@@ -17,11 +17,6 @@ import sympy as sp
 
 import recallbook as rb
 from recallbook.setting import fact_frequencies
-from recallbook.theory.symbolic import lock_terms as of_lock_on, recall_terms as of_recall
-from recallbook.theory.symbolic.expressions import L, V, d, m, numeric
-from recallbook.theory.values import sizes
-from recallbook_bounds import closed_form
-from recallbook_bounds.coverage import mean_bias_samples
 from recallbook_studies import error_map, laws
 from recallbook_studies.ch06 import product_form, sandwich
 from recallbook_studies.ch07 import features
@@ -30,6 +25,11 @@ from recallbook_studies.ch11 import rare_facts, real_tables, remedies, threshold
 from recallbook_studies.ch11.breaking import critical_zipf
 from recallbook_studies.ch12 import between_map, between_sizes, trained_map
 from recallbook_studies.laws import lock_on_at, ratio_for
+from recallbook_theory.bounds import closed_form
+from recallbook_theory.bounds.coverage import mean_bias_samples
+from recallbook_theory.symbolic import lock_terms as of_lock_on, recall_terms as of_recall
+from recallbook_theory.symbolic.expressions import L, V, d, m, numeric
+from recallbook_theory.values import sizes
 
 VOCABS = (256, 4096, 65536)
 RUNNING = rb.Setting(vocab=256, seq_len=128, dim=96, samples=2048, trigger_in_values=False)

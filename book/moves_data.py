@@ -16,13 +16,13 @@ import sympy as sp
 import torch
 
 import recallbook as rb
-from recallbook.theory.hermite import hermite_coefficients
-from recallbook.theory.symbolic import expressions as symbols
-from recallbook.theory.symbolic.expressions import numeric
 from recallbook_studies import laws
 from recallbook_studies.ch05 import scores
 from recallbook_studies.ch07 import features
 from recallbook_studies.critical import predicted_size
+from recallbook_theory.hermite import hermite_coefficients
+from recallbook_theory.symbolic import expressions as symbols
+from recallbook_theory.symbolic.expressions import numeric
 
 FILE = Path(__file__).parent / "_static" / "moves" / "data.js"
 V = 256

@@ -9,25 +9,25 @@ if TYPE_CHECKING:
     from recallbook.data.task import Problem, Sequences, draw
     from recallbook.model.transformer import RecallTransformer, Weights
     from recallbook.setting import Setting
-    from recallbook.theory.critical import capacity, critical_samples, critical_width
-    from recallbook.theory.prediction import Prediction, phase, predict
-    from recallbook.theory.theories import Term
     from recallbook.training import reference
     from recallbook.training.descent import initial_gradient, three_steps
     from recallbook.training.evaluation import Outcome, evaluate
     from recallbook.training.longer import descend
     from recallbook.training.simulation import simulate
-    from recallbook_bounds.certificate import Certificate, certify
-    from recallbook_bounds.coverage import minimum_samples
-    from recallbook_bounds.decoding import decode
-    from recallbook_bounds.sufficient import Sufficient, sufficient_samples
-    from recallbook_studies.ch12.trained import TrainedPrediction, predict_trained
     from recallbook_studies.examining.judge import Verdict
     from recallbook_studies.examining.read import read_embeddings
     from recallbook_studies.examining.report import TableReport, examine
     from recallbook_studies.running.archive import load_results
     from recallbook_studies.running.point import Point
     from recallbook_studies.running.run import run_sweep
+    from recallbook_theory.bounds.certificate import Certificate, certify
+    from recallbook_theory.bounds.coverage import minimum_samples
+    from recallbook_theory.bounds.decoding import decode
+    from recallbook_theory.bounds.sufficient import Sufficient, sufficient_samples
+    from recallbook_theory.critical import capacity, critical_samples, critical_width
+    from recallbook_theory.prediction import Prediction, phase, predict
+    from recallbook_theory.theories import Term
+    from recallbook_theory.trained import TrainedPrediction, predict_trained
 
 __version__ = _version("recallbook")
 __all__ = [
@@ -75,18 +75,18 @@ _MODULES = {
     "recallbook.data.task": "Problem Sequences draw",
     "recallbook.model.transformer": "RecallTransformer Weights",
     "recallbook.setting": "Setting",
-    "recallbook.theory.critical": "capacity critical_samples critical_width",
-    "recallbook.theory.prediction": "Prediction phase predict",
-    "recallbook.theory.theories": "Term",
     "recallbook.training.descent": "initial_gradient three_steps",
     "recallbook.training.evaluation": "Outcome evaluate",
     "recallbook.training.longer": "descend",
     "recallbook.training.simulation": "simulate",
-    "recallbook_bounds.certificate": "Certificate certify",
-    "recallbook_bounds.coverage": "minimum_samples",
-    "recallbook_bounds.decoding": "decode",
-    "recallbook_bounds.sufficient": "Sufficient sufficient_samples",
-    "recallbook_studies.ch12.trained": "TrainedPrediction predict_trained",
+    "recallbook_theory.critical": "capacity critical_samples critical_width",
+    "recallbook_theory.prediction": "Prediction phase predict",
+    "recallbook_theory.theories": "Term",
+    "recallbook_theory.bounds.certificate": "Certificate certify",
+    "recallbook_theory.bounds.coverage": "minimum_samples",
+    "recallbook_theory.bounds.decoding": "decode",
+    "recallbook_theory.bounds.sufficient": "Sufficient sufficient_samples",
+    "recallbook_theory.trained": "TrainedPrediction predict_trained",
     "recallbook_studies.examining.judge": "Verdict",
     "recallbook_studies.examining.read": "read_embeddings",
     "recallbook_studies.examining.report": "TableReport examine",

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from recallbook.setting import Setting, fact_frequencies
-from recallbook.theory.prediction import predict
 from recallbook_studies.ch02.associative import predicted_recall
 from recallbook_studies.ch06.origins import predicted_squares
+from recallbook_theory.prediction import predict
 
 TABLE = tomllib.loads((resources.files(__package__) / "answers.toml").read_text("utf-8"))
 RUNNING = TABLE.pop("running")

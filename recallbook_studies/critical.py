@@ -19,10 +19,10 @@ from scipy.special import stdtrit
 
 from recallbook.arguments import not_allowed
 from recallbook.setting import Setting
-from recallbook.theory.prediction import predict, predicted_lock_on
-from recallbook.theory.search import bracket
-from recallbook.theory.symbolic.expressions import Array
 from recallbook_studies.intervals import crossing, curves, log_crossing
+from recallbook_theory.prediction import predict, predicted_lock_on
+from recallbook_theory.search import bracket
+from recallbook_theory.symbolic.expressions import Array
 
 RESAMPLES = 400
 LARGEST = 2**27

@@ -19,10 +19,10 @@ from tqdm import tqdm
 
 from recallbook.embedding_laws import LAWS
 from recallbook.setting import Setting
-from recallbook.theory.caveats import doubts, message
-from recallbook.theory.prediction import predict, theory_of
 from recallbook.training.simulation import simulate
 from recallbook_studies.running.archive import load_results
+from recallbook_theory.caveats import doubts, message
+from recallbook_theory.prediction import predict, theory_of
 
 NAMED = ("relu", "gelu", "tanh", "linear", "he2", "he3")
 CALLABLES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {

@@ -12,7 +12,7 @@ from scipy.optimize import isotonic_regression
 from scipy.special import logit, stdtrit
 
 from recallbook.arguments import not_allowed
-from recallbook.theory.symbolic.expressions import Array
+from recallbook_theory.symbolic.expressions import Array
 
 
 class Interval(NamedTuple):

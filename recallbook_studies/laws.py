@@ -22,10 +22,10 @@ from scipy.special import log_ndtr
 
 from recallbook.arguments import LARGEST_SIZE
 from recallbook.setting import Setting
-from recallbook.theory.prediction import predict
-from recallbook.theory.search import bracket
-from recallbook.theory.symbolic import lock_terms as of_lock_on, recall_terms as of_recall
-from recallbook.theory.symbolic.expressions import L, N, V, d, tau
+from recallbook_theory.prediction import predict
+from recallbook_theory.search import bracket
+from recallbook_theory.symbolic import lock_terms as of_lock_on, recall_terms as of_recall
+from recallbook_theory.symbolic.expressions import L, N, V, d, tau
 
 MOST = sp.Rational(9, 10)  # of the facts
 PRICE = sp.sqrt(2 * sp.log(L))  # the largest of L normal scores, at most

@@ -12,8 +12,8 @@ from jaxtyping import install_import_hook
 
 # before anything of the package is imported: from here on every call checks what its annotations
 # say
-CHECKED = ("data", "model", "training", "theory.feature_kernels")
-install_import_hook([f"recallbook.{name}" for name in CHECKED], "shapes.checked")
+CHECKED = ("recallbook.data", "recallbook.model", "recallbook.training")
+install_import_hook([*CHECKED, "recallbook_theory.feature_kernels"], "shapes.checked")
 
 ROOT = Path(__file__).resolve().parents[1]
 collect_ignore = ["mutation.py"]  # its tool is installed by `make mutants` alone
@@ -25,7 +25,7 @@ CHROMIUM = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAM
 def few_draws(monkeypatch):
     """Few draws are enough for a prediction of unequal facts: its precision is not asked."""
     for name, value in {"ENOUGH": 1.0, "STEP": 2, "MOST": 4}.items():
-        monkeypatch.setattr(f"recallbook_studies.ch11.theory.unequal.{name}", value)
+        monkeypatch.setattr(f"recallbook_theory.sampled.unequal.{name}", value)
 
 
 @pytest.fixture(scope="session")

@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from recallbook.theory.symbolic.expressions import L, N, V, d, numeric, tau
-from recallbook_bounds import closed_form as cf
+from recallbook_theory.bounds import closed_form as cf
+from recallbook_theory.symbolic.expressions import L, N, V, d, numeric, tau
 
 norm = np.linalg.norm
 # keys' and values' tables of each product

@@ -23,7 +23,9 @@ from recallbook.model.ties import logit_slack
 pytestmark = pytest.mark.essential
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-LAYERS = PROJECT["tool"]["importlinter"]["contracts"][0]["layers"]
+LAYERS, THEORY_LAYERS = (
+    contract["layers"] for contract in PROJECT["tool"]["importlinter"]["contracts"][:2]
+)
 
 
 def imports_are_in_order(folder):
@@ -52,13 +54,18 @@ def test_the_copy_itself_is_in_order(copied):
     ("module", "line"),
     [
         ("recallbook/model/attention.py", "from recallbook.training import weights"),
-        ("recallbook/theory/values.py", "from recallbook.training import evaluation"),
-        ("recallbook/theory/recall.py", "from recallbook.data import task"),
-        ("recallbook/theory/search.py", "from recallbook.model import ties"),
+        ("recallbook_theory/values.py", "from recallbook.training import evaluation"),
+        ("recallbook_theory/recall.py", "from recallbook.data import task"),
+        ("recallbook_theory/steps.py", "from recallbook_theory.prediction import predict"),
+        ("recallbook_theory/search.py", "from recallbook.model import ties"),
         ("recallbook/training/descent.py", "from recallbook_studies.running.point import Point"),
         ("recallbook/setting.py", "from recallbook.data.streams import stream"),
-        ("recallbook/__main__.py", "def late():\n    from recallbook_bounds import lock_law"),
-        ("recallbook_bounds/lock_law.py", "from recallbook_studies.running import run"),
+        ("recallbook/training/simulation.py", "from recallbook_theory import values"),
+        (
+            "recallbook/__main__.py",
+            "def late():\n    from recallbook_theory.bounds import lock_law",
+        ),
+        ("recallbook_theory/bounds/lock_law.py", "from recallbook_studies.running import run"),
         (
             "recallbook_studies/examining/examination.py",
             "import recallbook_studies.claims.register",
@@ -73,14 +80,17 @@ def test_a_planted_violation_breaks_a_contract(copied, module, line):
 
 
 def test_every_package_and_module_has_a_layer():
-    listed = {name.strip() for layer in LAYERS for name in layer.split("|")}
-    found = {
-        f"recallbook.{path.stem}"
-        for path in (ROOT / "recallbook").iterdir()
-        if path.suffix == ".py" or path.is_dir()
-    }
-    others = {name for name in PACKAGES if name != "recallbook"}
-    assert found - {"recallbook.__init__", "recallbook.__pycache__"} | others == listed
+    for package, layers, higher in (
+        ("recallbook", LAYERS, {name for name in PACKAGES if name != "recallbook"}),
+        ("recallbook_theory", THEORY_LAYERS, set()),
+    ):
+        listed = {name.strip() for layer in layers for name in layer.split("|")}
+        found = {
+            f"{package}.{path.stem}"
+            for path in (ROOT / package).iterdir()
+            if path.suffix == ".py" or path.is_dir()
+        }
+        assert found - {f"{package}.__init__", f"{package}.__pycache__"} | higher == listed
     mypy, linter = PROJECT["tool"]["mypy"]["packages"], PROJECT["tool"]["importlinter"]
     assert sorted(mypy) == sorted(linter["root_packages"]) == PACKAGES
 
@@ -98,26 +108,39 @@ def run_in(folder, *command):
     )
 
 
+SETTING = "recallbook.Setting(vocab=8, seq_len=4, dim=8, samples=64{})"
+FLOORS = {
+    "recallbook": (
+        ("oracle", "task", "evaluation", "ties"),
+        f"print(recallbook.__file__, recallbook.simulate({SETTING.format(', zipf=1.0, width=6')}, 0))",
+        "recallbook.predict",
+    ),
+    "recallbook_theory": (
+        ("printed_formulas", "hermite", "between", "enclosed"),
+        f"print(recallbook.__file__, recallbook.predict({SETTING.format(', zipf=1.0')}))",
+        "recallbook.Point",
+    ),
+}
+
+
 @pytest.mark.nightly
-def test_the_core_works_where_the_rest_cannot_be_imported(copied):
-    """Every other package replaced by one that stops: drawing, stepping, evaluating and predicting
-    are as they were."""
+@pytest.mark.parametrize("floor", FLOORS)
+def test_a_floor_works_where_those_above_cannot_be_imported(copied, floor):
+    """Every package above replaced by one that stops: what it does is as it was."""
     stops = "raise ModuleNotFoundError(f'{__name__} is not here')\n"
-    for name in set(PACKAGES) - {"recallbook"}:
+    core, code, missing = FLOORS[floor]
+    for name in set(PACKAGES) - {"recallbook", floor}:
         shutil.rmtree(copied / name)
         (copied / name).mkdir()
         (copied / name / "__init__.py").write_text(stops, encoding="utf-8")
-    core = ("oracle", "task", "evaluation", "ties", "printed_formulas")
     files = [f"tests/test_{name}.py" for name in core]
     quick = ["-q", "-x", "-m", "not slow and not nightly", "-p", "no:cacheprovider"]
     done = run_in(copied, "-m", "pytest", *quick, *files)
     assert done.returncode == 0 and " passed" in done.stdout, done.stdout[-3000:]
-    setting = "rb.Setting(vocab=200, seq_len=4, dim=60, samples=900)"
-    code = f"import recallbook as rb; print(rb.__file__, rb.predict({setting}))"
-    done = run_in(copied, "-c", code)
+    done = run_in(copied, "-c", f"import recallbook; {code}")
     assert str(copied) in done.stdout and "lock_on=" in done.stdout
-    done = run_in(copied, "-c", "import recallbook as rb; rb.Point")
-    assert "recallbook_studies is not here" in done.stderr
+    done = run_in(copied, "-c", f"import recallbook; {missing}")
+    assert " is not here" in done.stderr
 
 
 def loaded_by(*lines):
@@ -133,18 +156,26 @@ def loaded_by(*lines):
 
 @pytest.mark.slow
 def test_what_is_slow_to_load_comes_with_the_name_that_needs_it():
-    """A prediction without an MLP waits for no tensors, nor does its command, a simulation for no
-    expressions, and neither for tables."""
+    """A prediction without an MLP waits for no tensors, nor does its command; whatever is simulated,
+    for no expressions; and neither for tables, pictures or what is above its floor."""
     slow = {"torch", "sympy", "pandas", "matplotlib", "beartype", "scipy.stats"}
     at_once = loaded_by("import recallbook", "dir(recallbook)")
-    assert at_once & (slow | {"recallbook.data", "recallbook.theory"}) == set()
+    assert at_once & (slow | {"recallbook.data", "recallbook_theory"}) == set()
     setting = "setting = recallbook.Setting(vocab=8, seq_len=4, dim=8, samples=64)"
     predicted = loaded_by("import recallbook", setting, "recallbook.predict(setting)")
     assert predicted & slow == {"sympy"}
     words = "predict --vocab 8 --seq-len 4 --dim 8 --samples 64".split()
     asked = loaded_by("from recallbook.__main__ import main", f"main({words})")
     assert asked & slow == {"sympy"}
-    assert loaded_by("import recallbook", "recallbook.simulate") & slow == {"torch"}
+    kinds = ("", ", zipf=1.0, output_bias='trained'", ", embeddings='low_rank(4)'")
+    runs = [f"recallbook.simulate({SETTING.format(kind)}, 0)" for kind in kinds]
+    runs += [f"recallbook.simulate({SETTING.format('')}, 0, value_steps=2, rate=1.0)"]
+    assert loaded_by("import recallbook", *runs) & slow == {"torch"}
+    with_mlp = f"recallbook.simulate({SETTING.format(', width=6')}, 0)"
+    simulated = loaded_by("import recallbook", *runs, with_mlp)
+    # PyTorch loads SymPy itself where it is handed a gradient
+    assert simulated & slow <= {"torch", "sympy"}
+    assert {name.split(".")[0] for name in simulated} & {*PACKAGES} == {"recallbook"}
 
 
 def test_what_is_imported_is_declared():

@@ -7,9 +7,9 @@ from scipy import stats
 from sized import marked
 
 from recallbook.data.embeddings import draw_embeddings
-from recallbook.theory.symbolic.expressions import V, d, numeric
-from recallbook.theory.symbolic.recall_terms import others_variance
 from recallbook_studies.ch02 import associative, retrieval
+from recallbook_theory.symbolic.expressions import V, d, numeric
+from recallbook_theory.symbolic.recall_terms import others_variance
 
 pytestmark = pytest.mark.essential
 

@@ -8,7 +8,7 @@ import torch
 from sampling import by_night
 
 import recallbook as rb
-from recallbook_studies.ch12 import between
+from recallbook_theory.steps import FactSample, outcomes
 
 SMALL = {"vocab": 40, "seq_len": 6, "dim": 20, "samples": 300}
 WALL = rb.Setting(vocab=128, seq_len=1, dim=34, samples=10**5)  # d² = 1.9 V ln V
@@ -84,7 +84,7 @@ def simulated(setting, rate, step):
 def missed(setting, rate, steps):
     """How far predicted recall is from what is simulated, step by step."""
     found = [simulated(setting, rate, step) for step in steps]
-    return between.outcomes(setting, rate, max(steps))[np.array(steps) - 1, 2] - found
+    return outcomes(setting, rate, max(steps))[np.array(steps) - 1, 2] - found
 
 
 @pytest.mark.slow
@@ -110,7 +110,7 @@ def test_more_dimensions_than_labels(dim):
     ],
 )
 def test_no_term_can_be_left_out(monkeypatch, term, without):
-    monkeypatch.setattr(between.FactSample, term, without)
+    monkeypatch.setattr(FactSample, term, without)
     assert np.abs(missed(WALL, 4.85, [1, 2, 4])).max() > 0.1
 
 

@@ -10,11 +10,11 @@ from scipy.special import gammaln
 from sized import marked
 
 import recallbook as rb
-from recallbook.theory.symbolic.expressions import N, V
-from recallbook_bounds import information, information_terms as expressions
-from recallbook_bounds.decoding import METHODS
 from recallbook_studies.ch08 import estimators
 from recallbook_studies.intervals import seed_interval
+from recallbook_theory.bounds import information, information_terms as expressions
+from recallbook_theory.bounds.decoding import METHODS
+from recallbook_theory.symbolic.expressions import N, V
 
 SIZES = [
     (2, 1, 1, 1),

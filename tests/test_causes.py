@@ -13,7 +13,7 @@ import pytest
 
 import recallbook as rb
 from recallbook.arguments import LARGEST_SIZE
-from recallbook.theory.search import bracket
+from recallbook_theory.search import bracket
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = tomllib.loads((ROOT / "recallbook_studies/causes.toml").read_text("utf-8"))["cause"]

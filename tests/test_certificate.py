@@ -21,8 +21,8 @@ from recallbook.data.embeddings import draw_embeddings
 from recallbook.model.attention import attention_scores, hard_attention
 from recallbook.model.ties import credit
 from recallbook.training.gradients import features
-from recallbook_bounds import certificate, lock_law, recall_law
 from recallbook_studies.ch06 import certificates
+from recallbook_theory.bounds import certificate, lock_law, recall_law
 
 pytestmark = pytest.mark.essential
 

@@ -16,9 +16,9 @@ from scipy.linalg import hadamard
 from scipy.stats import binom, norm
 
 import recallbook as rb
-from recallbook.theory.symbolic.expressions import L, N, V, d, numeric, tau
-from recallbook_bounds import closed_form as cf
 from recallbook_studies.ch06 import product_form as pf
+from recallbook_theory.bounds import closed_form as cf
+from recallbook_theory.symbolic.expressions import L, N, V, d, numeric, tau
 
 pytestmark = pytest.mark.essential
 

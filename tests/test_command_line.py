@@ -20,13 +20,13 @@ from settings import HOUSE, answered, as_words, rarely, settings
 
 import recallbook as rb
 from recallbook.__main__ import main
-from recallbook_bounds import coverage
 from recallbook_studies.commands import predicting, sweeping
 from recallbook_studies.running import archive, committed
 from recallbook_studies.running.catalogue import RowTable
 from recallbook_studies.running.point import OUTCOMES
 from recallbook_studies.running.store import Store
 from recallbook_studies.sweeps import SWEEPS
+from recallbook_theory.bounds import coverage
 
 pytestmark = pytest.mark.essential
 

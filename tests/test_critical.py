@@ -11,7 +11,6 @@ from scipy.special import expit
 from sized import sized
 
 import recallbook as rb
-from recallbook.theory.search import bracket
 from recallbook_studies.critical import (
     critical_table,
     exponents,
@@ -20,6 +19,7 @@ from recallbook_studies.critical import (
     with_predictions,
 )
 from recallbook_studies.intervals import crossing
+from recallbook_theory.search import bracket
 
 pytestmark = pytest.mark.essential
 

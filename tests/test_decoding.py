@@ -11,9 +11,9 @@ from settings import EQUAL, settings
 from sized import either, marked, sized
 
 import recallbook as rb
-from recallbook_bounds import decoding, decoding as moments
 from recallbook_studies.ch08 import estimators
 from recallbook_studies.intervals import seed_interval
+from recallbook_theory.bounds import decoding, decoding as moments
 
 pytestmark = pytest.mark.essential
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from recallbook.theory.feature_kernels import near_zero
-from recallbook.theory.symbolic import lock_terms as lock_symbols, recall_terms as symbolic
-from recallbook.theory.symbolic.expressions import N, V, d, numeric, tau
 from recallbook_studies.ch05.contractions import TRIGGER
 from recallbook_studies.ch06 import derived_recall as derived
 from recallbook_studies.ch07 import derived_overlaps
+from recallbook_theory.feature_kernels import near_zero
+from recallbook_theory.symbolic import lock_terms as lock_symbols, recall_terms as symbolic
+from recallbook_theory.symbolic.expressions import N, V, d, numeric, tau
 
 
 def test_means_of_inner_products():

@@ -18,10 +18,10 @@ from recallbook.activations import ACTIVATIONS
 from recallbook.data.embeddings import draw_embeddings
 from recallbook.data.streams import gaussian_table
 from recallbook.embedding_laws import LAWS as REGISTRY, Law, parse_law
-from recallbook.theory import hermite
-from recallbook.theory.caveats import doubts, message
-from recallbook.theory.prediction import theory_of
 from recallbook_studies.commands import predicting
+from recallbook_theory import hermite
+from recallbook_theory.caveats import doubts, message
+from recallbook_theory.prediction import theory_of
 
 pytestmark = pytest.mark.essential
 

@@ -9,8 +9,8 @@ import pytest
 import sympy as sp
 from mpmath import iv
 
-from recallbook.theory.symbolic.expressions import L, N, V, d, tau
-from recallbook_bounds import closed_form as cf
+from recallbook_theory.bounds import closed_form as cf
+from recallbook_theory.symbolic.expressions import L, N, V, d, tau
 
 pytestmark = pytest.mark.essential
 

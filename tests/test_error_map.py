@@ -14,13 +14,13 @@ from sized import either, marked
 import recallbook as rb
 from recallbook.embedding_laws import LAWS
 from recallbook.setting import LOSS_WEIGHTS, OUTPUT_BIASES
-from recallbook.theory import expected_errors
-from recallbook.theory.caveats import LARGEST, doubts
-from recallbook.theory.prediction import predicted_lock_on, theory_of
 from recallbook_studies import error_map
 from recallbook_studies.ch09 import fresh_map, largest
 from recallbook_studies.ch11 import unequal_map
 from recallbook_studies.error_map import CALLABLES, QUANTITIES, outcomes
+from recallbook_theory import expected_errors
+from recallbook_theory.caveats import LARGEST, doubts
+from recallbook_theory.prediction import predicted_lock_on, theory_of
 
 pytestmark = pytest.mark.essential
 

@@ -18,13 +18,13 @@ from scipy.stats import norm
 from settings import EQUAL, across, settings, thorough
 
 import recallbook as rb
-from recallbook.theory.expected_errors import LARGE, expected_errors
-from recallbook.theory.symbolic import expressions as symbols
-from recallbook_bounds.coverage import coverage_samples
 from recallbook_studies.ch02 import retrieval
 from recallbook_studies.error_map import QUANTITIES
 from recallbook_studies.explorer import cases as of, scripts, table
 from recallbook_studies.plotting import COLOURS
+from recallbook_theory.bounds.coverage import coverage_samples
+from recallbook_theory.expected_errors import LARGE, expected_errors
+from recallbook_theory.symbolic import expressions as symbols
 
 CONTENT = table.load()
 # Errors of the page against rb.predict of which it says how many of a hundred lie within them

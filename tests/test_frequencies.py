@@ -13,15 +13,15 @@ from sized import either, marked, sized
 
 import recallbook as rb
 from recallbook.setting import fact_frequencies, other_frequencies
-from recallbook.theory.symbolic import lock_terms
-from recallbook.theory.symbolic.expressions import L, N, V, d, numeric, power, q, tau, trace
-from recallbook.theory.values import effective_dim, sizes
 from recallbook_studies import laws
 from recallbook_studies.ch11 import breaking, error_sizes, rare_facts as rare
-from recallbook_studies.ch11.theory import unequal_terms as symbolic
-from recallbook_studies.ch11.theory.attention_vector import AttentionVector
-from recallbook_studies.ch11.theory.drawn_facts import drawn_facts
-from recallbook_studies.ch11.theory.unequal import label_choice
+from recallbook_theory.sampled import unequal_terms as symbolic
+from recallbook_theory.sampled.attention_vector import AttentionVector
+from recallbook_theory.sampled.drawn_facts import drawn_facts
+from recallbook_theory.sampled.unequal import label_choice
+from recallbook_theory.symbolic import lock_terms
+from recallbook_theory.symbolic.expressions import L, N, V, d, numeric, power, q, tau, trace
+from recallbook_theory.values import effective_dim, sizes
 
 pytestmark = pytest.mark.essential
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from sampling import standard_error
 
-from recallbook.theory import hermite
+from recallbook_theory import hermite
 
 pytestmark = pytest.mark.essential
 

@@ -14,12 +14,12 @@ from scipy import stats
 from sized import sized
 
 import recallbook as rb
-from recallbook.theory.symbolic import lock_terms as of_lock_on, recall_terms as of_recall
-from recallbook.theory.symbolic.expressions import L, N, V, d, numeric, power
 from recallbook_studies import laws
 from recallbook_studies.ch07 import features
 from recallbook_studies.ch11 import error_sizes, rare_facts
-from recallbook_studies.ch11.theory import unequal_terms as of_frequencies
+from recallbook_theory.sampled import unequal_terms as of_frequencies
+from recallbook_theory.symbolic import lock_terms as of_lock_on, recall_terms as of_recall
+from recallbook_theory.symbolic.expressions import L, N, V, d, numeric, power
 
 # Inside 1 << L << V << N << LV: what is left out is of relative order V/N, N/(LV), L/V, 1/L and
 # 1/d, all at most 1 %, and enters with factors up to four.

@@ -7,10 +7,10 @@ from sampling import by_night, standard_error
 from sized import either, marked, sized
 
 import recallbook as rb
-from recallbook.theory.symbolic import lock_terms as lock_symbols
-from recallbook.theory.symbolic.expressions import L, N, V, d, numeric, tau
-from recallbook.theory.values import sizes
 from recallbook_studies.ch05 import scores
+from recallbook_theory.symbolic import lock_terms as lock_symbols
+from recallbook_theory.symbolic.expressions import L, N, V, d, numeric, tau
+from recallbook_theory.values import sizes
 
 TYPICAL = {lock_symbols.T: 1, lock_symbols.Q: 1, lock_symbols.M: 1}
 # where one term makes up most of the scatter

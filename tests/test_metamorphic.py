@@ -18,9 +18,9 @@ from unequal import random_unequal
 
 import recallbook as rb
 from recallbook.data.streams import stream
-from recallbook_bounds import decoding
 from recallbook_studies.running import archive, committed, run
 from recallbook_studies.running.point import OUTCOMES, Point, from_frame
+from recallbook_theory.bounds import decoding
 
 RATES = ((None, None), (0.3, 2.0), (20.0, 300.0), (1e-4, 1e7))
 SETTINGS = 40

@@ -9,9 +9,9 @@ import torch
 from sized import marked, sized
 
 import recallbook as rb
-from recallbook.theory.symbolic.expressions import V, d
 from recallbook_studies.ch07 import features, phase
 from recallbook_studies.ch07.features import wave
+from recallbook_theory.symbolic.expressions import V, d
 
 
 @pytest.mark.parametrize("tau", [False, True])

@@ -11,10 +11,10 @@ from sampling import OUTCOMES, standard_error
 from sized import marked, sized
 
 import recallbook as rb
-from recallbook.theory import feature_kernels, hermite, lock_on, recall
-from recallbook.theory.symbolic import lock_terms as lock_symbols, recall_terms as recall_symbols
-from recallbook.theory.symbolic.expressions import numeric
 from recallbook_studies.ch05 import scores
+from recallbook_theory import feature_kernels, hermite, lock_on, recall
+from recallbook_theory.symbolic import lock_terms as lock_symbols, recall_terms as recall_symbols
+from recallbook_theory.symbolic.expressions import numeric
 
 pytestmark = pytest.mark.essential
 

@@ -14,11 +14,11 @@ from numpy.polynomial.hermite_e import hermegauss
 from sized import either, sized
 
 import recallbook as rb
-from recallbook.theory import moments
-from recallbook.theory.symbolic import lock_terms as lock_symbols
-from recallbook.theory.symbolic.expressions import L, N, V, d, tau
 from recallbook_studies.ch05 import enumeration as enumerated, scores, terms_alone
 from recallbook_studies.ch05.contractions import TRIGGER, joined
+from recallbook_theory import moments
+from recallbook_theory.symbolic import lock_terms as lock_symbols
+from recallbook_theory.symbolic.expressions import L, N, V, d, tau
 
 pytestmark = pytest.mark.essential
 

@@ -16,10 +16,10 @@ from scipy.stats import norm
 from sized import SIZES, either, marked, sized
 
 import recallbook as rb
-from recallbook.theory import moments
-from recallbook.theory.symbolic.expressions import L, N, V, d, numeric, tau
-from recallbook_bounds import closed_form, coverage, recall_law
 from recallbook_studies.ch05 import terms_alone
+from recallbook_theory import moments
+from recallbook_theory.bounds import closed_form, coverage, recall_law
+from recallbook_theory.symbolic.expressions import L, N, V, d, numeric, tau
 
 PAGE = Path(__file__).parent.parent / "book" / "proofs_necessary.md"
 

@@ -13,11 +13,11 @@ from scipy.stats import binom, qmc
 from sized import marked, sized
 
 import recallbook as rb
-from recallbook.theory import lock_on, values as fluctuations
-from recallbook.theory.symbolic import lock_terms as lock_symbols, recall_terms as recall_symbols
-from recallbook.theory.symbolic.expressions import L, N, V, d, tau
 from recallbook_studies import laws
 from recallbook_studies.ch02.associative import predicted_recall
+from recallbook_theory import lock_on, values as fluctuations
+from recallbook_theory.symbolic import lock_terms as lock_symbols, recall_terms as recall_symbols
+from recallbook_theory.symbolic.expressions import L, N, V, d, tau
 
 pytestmark = pytest.mark.essential
 

@@ -11,8 +11,8 @@ from sized import marked, sized
 from sympy.parsing.latex import parse_latex
 
 import recallbook as rb
-from recallbook.theory import lock_on, recall
-from recallbook.theory.symbolic import lock_terms as lock_symbols
+from recallbook_theory import lock_on, recall
+from recallbook_theory.symbolic import lock_terms as lock_symbols
 
 SETTINGS = {
     "Attention-only": marked(300, 20, 60, 3000),

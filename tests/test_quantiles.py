@@ -9,9 +9,9 @@ from sampling import OUTCOMES, by_night
 from sized import marked, sized
 
 import recallbook as rb
-from recallbook.theory import draws
 from recallbook_studies.ch09 import quantiles
-from recallbook_studies.ch11.theory import unequal
+from recallbook_theory import draws
+from recallbook_theory.sampled import unequal
 
 LEVELS = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98)
 SETTINGS = {

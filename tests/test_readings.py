@@ -11,10 +11,10 @@ from hypothesis import given, settings, strategies as st
 from sized import marked
 
 import recallbook as rb
-from recallbook_bounds import coverage, information
 from recallbook_studies.ch01.baselines import seen_distribution
 from recallbook_studies.ch08 import readings
 from recallbook_studies.intervals import seed_interval
+from recallbook_theory.bounds import coverage, information
 
 pytestmark = pytest.mark.essential
 

@@ -12,9 +12,9 @@ from sized import either, marked, sized
 import recallbook as rb
 from recallbook.data.embeddings import draw_embeddings
 from recallbook.model.ties import credit
-from recallbook.theory import lock_on, recall
 from recallbook_studies import laws
 from recallbook_studies.ch06 import by_hand, critical_sizes, origins
+from recallbook_theory import lock_on, recall
 
 pytestmark = pytest.mark.essential
 

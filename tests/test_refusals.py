@@ -12,10 +12,10 @@ import torch
 from sized import sized
 
 import recallbook as rb
-from recallbook.theory import hermite
-from recallbook_bounds import closed_form, information
 from recallbook_studies.ch11 import breaking, rare_facts
 from recallbook_studies.intervals import fitted_slope, seed_interval
+from recallbook_theory import hermite
+from recallbook_theory.bounds import closed_form, information
 
 pytestmark = pytest.mark.essential
 

@@ -12,7 +12,7 @@ import torch
 
 import recallbook as rb
 from recallbook.arguments import LARGEST_SIZE
-from recallbook_bounds import decoding, sufficient
+from recallbook_theory.bounds import decoding, sufficient
 
 pytestmark = pytest.mark.essential
 

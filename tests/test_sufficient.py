@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import recallbook as rb
-from recallbook_bounds import sufficient
 from recallbook_studies.ch06 import sandwich
 from recallbook_studies.critical import critical_table
+from recallbook_theory.bounds import sufficient
 
 
 @pytest.mark.essential

@@ -11,7 +11,8 @@ from scipy.special import ndtr, softmax
 from sized import sized
 
 import recallbook as rb
-from recallbook_studies.ch12 import minimisers, pictures, trained, trained_map
+from recallbook_studies.ch12 import minimisers, pictures, trained_map
+from recallbook_theory import trained
 
 RNG = np.random.default_rng(0)
 

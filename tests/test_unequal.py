@@ -14,10 +14,10 @@ from sized import either, marked, sized
 import recallbook as rb
 from recallbook.data.residuals import residuals
 from recallbook_studies.ch11 import remedies
-from recallbook_studies.ch11.theory import unequal
-from recallbook_studies.ch11.theory.attention_vector import NOISES, AttentionVector, Facts
-from recallbook_studies.ch11.theory.drawn_facts import drawn_facts, first_residuals, label_counts
-from recallbook_studies.ch11.theory.located import answer, locate, located_counts
+from recallbook_theory.sampled import unequal
+from recallbook_theory.sampled.attention_vector import NOISES, AttentionVector, Facts
+from recallbook_theory.sampled.drawn_facts import drawn_facts, first_residuals, label_counts
+from recallbook_theory.sampled.located import answer, locate, located_counts
 
 pytestmark = pytest.mark.essential
 

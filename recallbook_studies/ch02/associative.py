@@ -18,10 +18,10 @@ from recallbook.data.task import draw
 from recallbook.embedding_laws import LAWS as registry, Geometry
 from recallbook.model.ties import credit, logit_slack
 from recallbook.setting import Setting
-from recallbook.theory.search import bracket
-from recallbook.theory.symbolic.expressions import V, d, numeric
-from recallbook.theory.symbolic.recall_terms import others_variance
 from recallbook_studies.ch02 import retrieval
+from recallbook_theory.search import bracket
+from recallbook_theory.symbolic.expressions import V, d, numeric
+from recallbook_theory.symbolic.recall_terms import others_variance
 
 POINTS = 20  # quadrature points in each of up to four directions
 NORMAL = hermegauss(POINTS)[0], hermegauss(POINTS)[1] / math.sqrt(2 * math.pi)

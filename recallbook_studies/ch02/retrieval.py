@@ -8,7 +8,7 @@ from typing import NamedTuple
 import sympy as sp
 
 from recallbook.embedding_laws import LAWS
-from recallbook.theory.symbolic.expressions import d
+from recallbook_theory.symbolic.expressions import d
 
 n = sp.Symbol("n", positive=True)  # stored facts
 a, b = sp.symbols("a b", positive=True)  # squared lengths of a fact's input and output embedding

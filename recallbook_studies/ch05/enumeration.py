@@ -21,7 +21,7 @@ $d^{k-1}/((d+2)\cdots(d+2k-2))$; tokens that are one only by chance, of order 1/
 corrections, are left out there.
 
 ``python -m recallbook_studies.ch05.enumeration`` writes the table that
-:mod:`recallbook.theory.moments` evaluates, and the digest that ``make test`` compares: whoever
+:mod:`recallbook_theory.moments` evaluates, and the digest that ``make test`` compares: whoever
 changes the enumeration makes both anew (minutes).
 """
 
@@ -40,9 +40,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from recallbook.theory.moments import COLUMNS, POWERS, TABLE
 from recallbook_studies.ch05 import contractions
 from recallbook_studies.ch05.contractions import TRIGGER, Poly, joined, mean_of_products
+from recallbook_theory.moments import COLUMNS, POWERS, TABLE
 
 # of the sources and of the table that they gave
 DIGEST = Path(__file__).with_name("moments.sha256")

@@ -15,10 +15,10 @@ import torch
 
 from recallbook.data.task import Problem, draw
 from recallbook.setting import Setting
-from recallbook.theory.symbolic import lock_terms as symbolic
-from recallbook.theory.symbolic.expressions import d, numeric
-from recallbook.theory.values import FIELDS, length_variance, sizes
 from recallbook.training.early_phase import key_query_step, value_step
+from recallbook_theory.symbolic import lock_terms as symbolic
+from recallbook_theory.symbolic.expressions import d, numeric
+from recallbook_theory.values import FIELDS, length_variance, sizes
 
 SYMBOLS = {name: str(symbol) for symbol, name in FIELDS.items()}
 

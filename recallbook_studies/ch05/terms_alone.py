@@ -16,11 +16,11 @@ from numpy.polynomial import Polynomial
 
 from recallbook.data.task import draw
 from recallbook.setting import Setting
-from recallbook.theory import moments
-from recallbook.theory.values import length_variance
 from recallbook_studies.ch05 import scores
 from recallbook_studies.intervals import seed_interval
 from recallbook_studies.running.archive import load_results
+from recallbook_theory import moments
+from recallbook_theory.values import length_variance
 
 SEEDS = range(1000)
 load = partial(load_results, "terms_alone")  # the committed rows

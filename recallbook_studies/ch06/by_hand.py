@@ -12,9 +12,9 @@ from scipy.special import ndtr
 from scipy.stats import poisson
 
 from recallbook.setting import Setting
-from recallbook.theory.prediction import predict
 from recallbook.training.simulation import simulate
 from recallbook_studies.ch06.origins import predicted_squares
+from recallbook_theory.prediction import predict
 
 TEST = 4000  # fresh sequences a seed
 

@@ -21,10 +21,10 @@ from recallbook.embedding_laws import LAWS
 from recallbook.setting import Setting
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
-from recallbook_bounds.certificate import certify
 from recallbook_studies.critical import predicted_size
 from recallbook_studies.error_map import QUANTITIES, described, log_uniform, means_and_errors
 from recallbook_studies.running.archive import load_results
+from recallbook_theory.bounds.certificate import certify
 
 load = partial(load_results, "certificates")  # the committed rows
 COUNT = 200

@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from recallbook.theory.symbolic.expressions import V, numeric
-from recallbook.theory.values import columns
 from recallbook_studies import laws
 from recallbook_studies.ch09.accuracy_sizes import (
     PLANE_DIMS,
     PLANE_LENGTHS,
     predicted,
 )
+from recallbook_theory.symbolic.expressions import V, numeric
+from recallbook_theory.values import columns
 
 
 def critical(

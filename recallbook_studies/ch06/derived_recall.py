@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import sympy as sp
 
-from recallbook.theory.symbolic.expressions import N, V, d, tau
 from recallbook_studies.ch05.contractions import TRIGGER, contractions
+from recallbook_theory.symbolic.expressions import N, V, d, tau
 
 
 def mean_of(vectors: tuple[int, ...]) -> sp.Expr:

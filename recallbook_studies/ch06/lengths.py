@@ -10,10 +10,10 @@ import itertools
 from typing import Any
 
 from recallbook.setting import Setting
-from recallbook.theory.critical import critical_samples
-from recallbook.theory.prediction import predict
-from recallbook.theory.search import bracket
 from recallbook_studies.laws import least_dim
+from recallbook_theory.critical import critical_samples
+from recallbook_theory.prediction import predict
+from recallbook_theory.search import bracket
 
 LEVEL = 0.9
 VOCABS, RATIOS = (256, 1024, 4096, 16384, 65536), (1.15, 2.0, 6.0)  # d over that of the wall

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from recallbook.data.embeddings import draw_embeddings
 from recallbook.model.ties import credit, tolerance
 from recallbook.setting import Setting
-from recallbook.theory.symbolic import recall_terms as symbolic
-from recallbook.theory.symbolic.expressions import Array, numeric
-from recallbook.theory.values import sizes
+from recallbook_theory.symbolic import recall_terms as symbolic
+from recallbook_theory.symbolic.expressions import Array, numeric
+from recallbook_theory.values import sizes
 
 SEEDS = range(8)
 
@@ -67,7 +67,7 @@ def recalled(setting: Setting, seed: int) -> Array:
 
 def predicted_squares(setting: Setting) -> dict[str, float]:
     r"""Mean square of a wrong logit by origin, over $1/V^2$, from
-    :func:`recallbook.theory.symbolic.recall_terms.mean_squares`; origins that add nothing left out."""
+    :func:`recallbook_theory.symbolic.recall_terms.mean_squares`; origins that add nothing left out."""
     found = {
         name: float(numeric(term)(sizes(setting))) for name, term in symbolic.mean_squares().items()
     }

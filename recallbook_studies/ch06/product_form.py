@@ -1,4 +1,4 @@
-r"""The conditions of :mod:`recallbook_bounds.closed_form` as products of powers: one constant, the
+r"""The conditions of :mod:`recallbook_theory.bounds.closed_form` as products of powers: one constant, the
 laws' exponents.
 
 Losses and norms are made of powers of $V,L,d,N,\Lambda,\Lambda'$ by sums, products, roots and
@@ -15,8 +15,8 @@ import numpy as np
 import sympy as sp
 from scipy.spatial import HalfspaceIntersection
 
-from recallbook.theory.symbolic.expressions import Array, L, N, V, d, numeric, tau
-from recallbook_bounds import closed_form as cf
+from recallbook_theory.bounds import closed_form as cf
+from recallbook_theory.symbolic.expressions import Array, L, N, V, d, numeric, tau
 
 SIZES = (V, L, d, N, cf.Lambda, cf.Lambda_prime)
 FAR = 120  # logarithm of the largest sizes that are looked at

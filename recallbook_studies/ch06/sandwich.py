@@ -16,16 +16,16 @@ import numpy as np
 import pandas as pd
 
 from recallbook.setting import Setting
-from recallbook.theory.critical import critical_samples
 from recallbook.training.simulation import simulate
-from recallbook_bounds.coverage import coverage_samples, minimum_samples
-from recallbook_bounds.sufficient import sufficient_samples
 from recallbook_studies import grids
 from recallbook_studies.critical import critical_table
 from recallbook_studies.error_map import log_uniform
 from recallbook_studies.laws import least_dim
 from recallbook_studies.running.archive import load_results
 from recallbook_studies.running.point import Point
+from recallbook_theory.bounds.coverage import coverage_samples, minimum_samples
+from recallbook_theory.bounds.sufficient import sufficient_samples
+from recallbook_theory.critical import critical_samples
 
 load = partial(load_results, "sufficient")  # the committed rows
 LEVEL = 0.9

@@ -20,15 +20,15 @@ from recallbook.data.residuals import centred_labels
 from recallbook.data.task import Problem, draw
 from recallbook.model.ties import credit, logit_slack
 from recallbook.setting import Setting
-from recallbook.theory.hermite import Phi, hermite_coefficients, moment_table
-from recallbook.theory.prediction import predict
-from recallbook.theory.search import bracket
-from recallbook.theory.symbolic import recall_terms as symbolic
-from recallbook.theory.symbolic.expressions import Array, N, V, d, m
 from recallbook.training.gradients import features
 from recallbook.training.simulation import simulate
 from recallbook_studies import plotting
 from recallbook_studies.intervals import fitted_slope, over_seeds
+from recallbook_theory.hermite import Phi, hermite_coefficients, moment_table
+from recallbook_theory.prediction import predict
+from recallbook_theory.search import bracket
+from recallbook_theory.symbolic import recall_terms as symbolic
+from recallbook_theory.symbolic.expressions import Array, N, V, d, m
 
 SEEDS = range(8)
 TEST = 1000  # fresh sequences a seed

@@ -16,10 +16,10 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 
 from recallbook.setting import Setting
-from recallbook.theory.critical import WIDEST, critical_width
-from recallbook.theory.prediction import phase
 from recallbook_studies.plotting import COLOUR_OF
 from recallbook_studies.running.archive import load_results
+from recallbook_theory.critical import WIDEST, critical_width
+from recallbook_theory.prediction import phase
 
 VOCAB, ACCURACY = 256, 0.9
 LENGTHS, RATIOS = (4, 16, 64, 128, 256), (3, 4, 8, 16, 32, 128)  # L and N/V

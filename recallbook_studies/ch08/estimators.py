@@ -14,9 +14,9 @@ from recallbook.data.task import draw
 from recallbook.setting import Setting
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
-from recallbook_bounds import information
-from recallbook_bounds.decoding import METHODS, decoded
 from recallbook_studies.intervals import fitted_slope, seed_interval
+from recallbook_theory.bounds import information
+from recallbook_theory.bounds.decoding import METHODS, decoded
 
 LEVEL = 0.9  # of the facts, whose number of sequences is looked for
 # where V << N << LV, as far as small sizes go

@@ -14,7 +14,7 @@ from scipy.special import gammaln, logsumexp
 
 from recallbook.data.embeddings import draw_embeddings
 from recallbook.setting import Setting
-from recallbook.theory.symbolic.expressions import Array
+from recallbook_theory.symbolic.expressions import Array
 
 Generator = np.random.Generator
 MOST_TABLES = 5000  # of counts of the other tokens, given the labels

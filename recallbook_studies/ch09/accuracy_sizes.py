@@ -12,11 +12,11 @@ from typing import Any
 
 import pandas as pd
 
-from recallbook.theory.critical import critical_samples
 from recallbook_studies import grids
 from recallbook_studies.critical import critical_table
 from recallbook_studies.running.archive import load_results
 from recallbook_studies.running.point import Point
+from recallbook_theory.critical import critical_samples
 
 LEVEL = 0.9
 STEPS = (-1, -0.5, 0, 0.5, 1)  # octaves around the centre

@@ -44,14 +44,14 @@ from matplotlib.lines import Line2D
 from scipy.optimize import brentq
 
 from recallbook.setting import Setting
-from recallbook.theory.critical import capacity
-from recallbook.theory.prediction import phase, predict
-from recallbook.theory.symbolic.expressions import Array, L, d, numeric
 from recallbook_studies import grids, laws, plotting
 from recallbook_studies.ch09 import accuracy_sizes
 from recallbook_studies.intervals import crossing
 from recallbook_studies.running.archive import load_results
 from recallbook_studies.running.point import Point
+from recallbook_theory.critical import capacity
+from recallbook_theory.prediction import phase, predict
+from recallbook_theory.symbolic.expressions import Array, L, d, numeric
 
 LEVEL = 0.9
 SAMPLES = (1000, 4000, 16000, 100_000)

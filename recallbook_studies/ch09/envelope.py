@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from recallbook.theory.symbolic.expressions import L, V, d, numeric
 from recallbook_studies import grids, laws, plotting
 from recallbook_studies.running.point import Point
+from recallbook_theory.symbolic.expressions import L, V, d, numeric
 
 SEEDS = range(30)
 VOCAB, LENGTH, DIM, LEVEL = 256, 128, 128, 0.5

@@ -11,10 +11,10 @@ import pandas as pd
 
 from recallbook.arguments import Device
 from recallbook.setting import Setting
-from recallbook.theory.prediction import predict
 from recallbook.training.simulation import simulate
 from recallbook_studies.intervals import over_seeds
 from recallbook_studies.running.archive import load_results
+from recallbook_theory.prediction import predict
 
 SEEDS, TEST = 4, 4000
 HE3 = {"activation": "he3"}

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recallbook.theory.symbolic.expressions import numeric
-from recallbook.theory.values import columns
 from recallbook_studies import grids, laws
 from recallbook_studies.running.point import Point
+from recallbook_theory.symbolic.expressions import numeric
+from recallbook_theory.values import columns
 
 SEEDS = range(30)
 VOCAB, DIMS = 256, (16, 32, 64, 128)

@@ -17,10 +17,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from recallbook.setting import Setting
-from recallbook.theory.prediction import Prediction, predict
 from recallbook.training.simulation import simulate
 from recallbook_studies.error_map import QUANTITIES, log_uniform
 from recallbook_studies.running.archive import load_results
+from recallbook_theory.prediction import Prediction, predict
 
 load = partial(load_results, "quantiles")  # the committed rows
 RANGES = {

@@ -19,7 +19,7 @@ from scipy.special import ndtr
 
 from recallbook.arguments import not_allowed
 from recallbook.setting import Setting, fact_frequencies
-from recallbook_studies.ch11.theory.unequal import label_choice
+from recallbook_theory.sampled.unequal import label_choice
 
 Vector = Float64[np.ndarray, " n"]
 Form = tuple[Vector, Vector]  # uv', of which the symmetric half counts

@@ -20,8 +20,8 @@ from scipy.stats import poisson
 
 from recallbook.arguments import not_allowed
 from recallbook.setting import Setting, fact_frequencies
-from recallbook.theory.symbolic.expressions import N, Values, d, numeric
-from recallbook.theory.values import length_variance, sizes
+from recallbook_theory.symbolic.expressions import N, Values, d, numeric
+from recallbook_theory.values import length_variance, sizes
 
 alpha = sp.Symbol("alpha", positive=True)  # exponent of Zipf's law
 p1 = sp.Symbol("p_1", positive=True)  # the most frequent fact

@@ -23,7 +23,6 @@ from jaxtyping import Float64
 
 from recallbook.arguments import not_allowed
 from recallbook.setting import Setting
-from recallbook.theory.prediction import predict
 from recallbook.training.simulation import simulate
 from recallbook_studies.ch11.remedies import REMEDIES as LABEL_REMEDIES
 from recallbook_studies.examining import judge
@@ -32,6 +31,7 @@ from recallbook_studies.intervals import seed_interval
 from recallbook_studies.laws import random_dim
 from recallbook_studies.running.archive import load_results
 from recallbook_studies.running.point import OUTCOMES
+from recallbook_theory.prediction import predict
 
 load = partial(load_results, "real_tables")  # the committed rows
 # name -> (package, file in it, V at the centre)

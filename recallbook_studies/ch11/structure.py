@@ -16,12 +16,12 @@ import pandas as pd
 
 from recallbook.data.task import draw
 from recallbook.setting import Setting
-from recallbook.theory.prediction import predict
 from recallbook.training.simulation import simulate
 from recallbook_studies.examining.report import examine
 from recallbook_studies.intervals import seed_interval
 from recallbook_studies.running.archive import load_results
 from recallbook_studies.running.point import OUTCOMES
+from recallbook_theory.prediction import predict
 
 load = partial(load_results, "unequal_structure")  # the committed rows
 VOCAB, DIM, SAMPLES = 256, 256, 2048

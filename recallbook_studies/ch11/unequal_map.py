@@ -19,10 +19,10 @@ import pandas as pd
 
 from recallbook.embedding_laws import parse_law
 from recallbook.setting import Setting
-from recallbook.theory.prediction import theory_of
 from recallbook_studies import error_map
 from recallbook_studies.error_map import QUANTITIES, as_setting, excess, log_uniform, predicted
 from recallbook_studies.running.archive import load_results
+from recallbook_theory.prediction import theory_of
 
 load = partial(load_results, "unequal_error_map")  # the committed rows
 COUNT, UNSEEN = 240, 60  # settings, and how many of them, the last, are unseen

@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 
 from recallbook.setting import Setting
-from recallbook.theory.prediction import predict
 from recallbook.training.simulation import simulate
-from recallbook_studies.ch12.between import outcomes
 from recallbook_studies.error_map import QUANTITIES, log_uniform, means_and_errors
 from recallbook_studies.running.archive import load_results
+from recallbook_theory.prediction import predict
+from recallbook_theory.steps import outcomes
 
 load = partial(load_results, "between_map")  # the committed rows
 COUNT, FIRST_SEED, TEST = 160, 97 * 10**7, 4000

@@ -24,8 +24,8 @@ from recallbook.model.transformer import RecallTransformer
 from recallbook.setting import Setting
 from recallbook.training.evaluation import evaluate
 from recallbook.training.gradients import descent_directions
-from recallbook_studies.ch12.between import outcomes
 from recallbook_studies.running.archive import load_results
+from recallbook_theory.steps import outcomes
 
 load = partial(load_results, "between_others")  # the committed rows
 VOCAB, SEEDS, FIRST_SEED = 256, 16, 99 * 10**7

@@ -19,8 +19,8 @@ import torch
 from recallbook.arguments import Device
 from recallbook.data.task import draw
 from recallbook.setting import Setting
-from recallbook_studies.ch12.between import outcomes
 from recallbook_studies.running.archive import load_results
+from recallbook_theory.steps import outcomes
 
 load = partial(load_results, "between_sizes")  # the committed rows
 VOCABS, STEPS = (128, 256, 512, 2048, 8192, 16384), (1, 2, 4, 8, 16)

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from recallbook.setting import Setting
-from recallbook.theory.search import bracket
 from recallbook_studies.ch12 import sizes, tuning
 from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.ch12.training import train
 from recallbook_studies.running.archive import load_results
+from recallbook_theory.search import bracket
 
 load = partial(load_results, "survives_capacity")  # the committed rows
 DIMS = (8, 16, 24, 32, 48, 64)

@@ -1,5 +1,5 @@
 r"""The least cross-entropy of facts in one matrix, found by descent and checked, beside what
-:mod:`recallbook_studies.ch12.trained` says of its mean (chapter 12).
+:mod:`recallbook_theory.trained` says of its mean (chapter 12).
 
 The loss is convex in $W$, so a small gradient proves a minimum nearly reached. Where a matrix with
 all margins positive is found, there is none, and every fact counts as recalled. Where there is not,

@@ -14,9 +14,9 @@ from recallbook.data.task import draw
 from recallbook_studies import grids
 from recallbook_studies.ch12 import ladder_laws, sizes
 from recallbook_studies.ch12.rungs import RUNGS
-from recallbook_studies.ch12.trained import load
 from recallbook_studies.intervals import over_seeds
 from recallbook_studies.plotting import COLOURS, MARKERS, plain_ticks, plot_intervals, style_of
+from recallbook_theory.trained import load
 
 NAMES = list(RUNGS)
 SYMBOLS = {"seq_len": "L", "dim": "d", "vocab": "V"}

@@ -14,11 +14,12 @@ import numpy as np
 import pandas as pd
 
 from recallbook.setting import Setting
-from recallbook_studies.ch12 import trained, tuning
+from recallbook_studies.ch12 import tuning
 from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.ch12.training import train
 from recallbook_studies.error_map import QUANTITIES, as_setting, log_uniform, means_and_errors
 from recallbook_studies.running.archive import load_results
+from recallbook_theory import trained
 
 load = partial(load_results, "survives_map")  # the committed rows
 COUNT, SEEDS, WIDE_SEEDS = 528, 3, 10

@@ -15,8 +15,6 @@ from pandas import DataFrame
 from scipy.stats import fisher_exact
 
 from recallbook.setting import Setting
-from recallbook.theory.prediction import theory_of
-from recallbook.theory.symbolic.expressions import Array, d
 from recallbook.training.simulation import simulate
 from recallbook_studies import critical, grids
 from recallbook_studies.ch01.baselines import bag_of_words_accuracy, seen_distribution
@@ -29,6 +27,8 @@ from recallbook_studies.ch12 import between_map, between_sizes, ladder_laws, siz
 from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.ch12.training import train
 from recallbook_studies.intervals import Interval, over_seeds, seed_interval
+from recallbook_theory.prediction import theory_of
+from recallbook_theory.symbolic.expressions import Array, d
 
 __all__ = ["bag_of_words_accuracy"]  # used as it is
 

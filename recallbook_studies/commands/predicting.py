@@ -15,11 +15,11 @@ from recallbook.activations import ACTIVATIONS
 from recallbook.arguments import check_share
 from recallbook.embedding_laws import FORMS
 from recallbook.setting import LOSS_WEIGHTS, OUTPUT_BIASES, Setting
-from recallbook.theory.caveats import LARGEST, doubts, message
-from recallbook.theory.critical import capacity, critical_samples
-from recallbook.theory.prediction import Quantiles, phase, predict, theory_of
-from recallbook.theory.symbolic.recall_terms import mean_squares
-from recallbook_bounds.coverage import coverage_samples, covered_accuracy, minimum_samples
+from recallbook_theory.bounds.coverage import coverage_samples, covered_accuracy, minimum_samples
+from recallbook_theory.caveats import LARGEST, doubts, message
+from recallbook_theory.critical import capacity, critical_samples
+from recallbook_theory.prediction import Quantiles, phase, predict, theory_of
+from recallbook_theory.symbolic.recall_terms import mean_squares
 
 OUTCOMES = Quantiles._fields
 PREDICT = """\

@@ -17,9 +17,9 @@ from tqdm import tqdm
 
 from recallbook.data.streams import stream
 from recallbook.setting import Setting
-from recallbook.theory.prediction import theory_of
 from recallbook_studies.examining.report import TableReport
 from recallbook_studies.laws import random_dim
+from recallbook_theory.prediction import theory_of
 
 Table = Float64[np.ndarray, "V d"]
 Change = Callable[[Table, np.random.Generator], Table]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from recallbook.theory.symbolic.expressions import Array
+from recallbook_theory.symbolic.expressions import Array
 
 UNIT = 0.002  # far below what a reader sees
 LARGEST = 32767  # of a 16-bit integer

@@ -1,7 +1,7 @@
 r"""The formulas of the page, in JavaScript, from the expressions that the package evaluates.
 
 SymPy prints them; nothing is typed twice. How far a prediction is typically off comes from
-:mod:`recallbook.theory.expected_errors`.
+:mod:`recallbook_theory.expected_errors`.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from recallbook.theory import expected_errors
-from recallbook.theory.symbolic import lock_terms as lock_symbols, recall_terms as recall_symbols
-from recallbook.theory.symbolic.expressions import N, V
-from recallbook_bounds import information_terms
 from recallbook_studies.ch06 import sandwich
-from recallbook_studies.ch12 import trained
 from recallbook_studies.explorer import cases
+from recallbook_theory import expected_errors, trained
+from recallbook_theory.bounds import information_terms
+from recallbook_theory.symbolic import lock_terms as lock_symbols, recall_terms as recall_symbols
+from recallbook_theory.symbolic.expressions import N, V
 
 KINDS = {"plain": False, "MLP": True}
 

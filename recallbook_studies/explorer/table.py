@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recallbook.theory.prediction import predict, predicted_lock_on
-from recallbook.theory.symbolic.expressions import Array
-from recallbook_studies.ch12 import trained
 from recallbook_studies.explorer import cases as of, scripts
 from recallbook_studies.explorer.grids import packed
+from recallbook_theory import trained
+from recallbook_theory.prediction import predict, predicted_lock_on
+from recallbook_theory.symbolic.expressions import Array
 
 # the page is no part of the wheel
 FOLDER = Path(__file__).resolve().parents[2] / "book" / "_static" / "explorer"

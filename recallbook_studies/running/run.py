@@ -29,7 +29,7 @@ def measure(point: Point, problem: Problem) -> dict[str, float | None]:
     """``accuracy``, ``lock_on`` and ``recall`` of one point on its own draw; ``None`` where not
     measured."""
     if point.method != "three_steps":
-        from recallbook_bounds.decoding import decoded
+        from recallbook_theory.bounds.decoding import decoded
 
         return dict(zip(OUTCOMES, (None, None, decoded(problem, method=point.method)), strict=True))
     return asdict(evaluate(problem, three_steps(problem), point.test_samples))

@@ -30,7 +30,7 @@
     return setting.learner === "trained" ? found.slice(0, 2) : found; // certificates are about three steps
   };
 
-  // -- How far predictions are typically off: recallbook/theory/expected_errors.py --------------------
+  // -- How far predictions are typically off: recallbook_theory/expected_errors.py --------------------
 
   explorer.expectedErrors = function (setting, outcomes) {
     const { weights, shapes, vocabs, dims, ratios, few } = explorer.data.expected, log = Math.log, found = {};

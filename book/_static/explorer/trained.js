@@ -1,5 +1,5 @@
 // Both matrices trained to the end: coverage times what a matrix holds, times lock-on. The formulas are those of
-// recallbook/theory/trained.py; the share held beyond the largest load is in the committed table.
+// recallbook_theory/trained.py; the share held beyond the largest load is in the committed table.
 (function (explorer) {
   "use strict";
 

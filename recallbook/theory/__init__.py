@@ -1,1 +1,0 @@
-"""Predictions with no fitted constant, from the expressions of ``theory.symbolic``."""

@@ -1,0 +1,1 @@
+"""Predictions and proofs, from one set of expressions: nothing here trains a model."""

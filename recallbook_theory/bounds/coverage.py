@@ -1,0 +1,326 @@
+r"""Numbers of sequences that are necessary: coverage for every reader of the data, mean bias for
+three steps, and the larger of two needs.
+
+Coverage: given the data, unseen tokens and labels are matched uniformly at random, so of $u>0$
+unseen facts any labels name at most one on average. With $\mu=V(1-\frac1V)^N=\mathbb E\,u$ that
+leaves at most $V-\mu+1$ facts (prop-bound-coverage, chapter 8). Mean bias: the margin of the marked
+token over another is Gaussian in the mean embedding $\bar z$, given all else (thm-mean-bias, proofs
+of what three steps need). Ours."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+import sympy as sp
+
+from recallbook.arguments import check_choice, check_flag, check_size
+from recallbook_theory import moments
+from recallbook_theory.bounds import closed_form, information, information_terms as expressions
+from recallbook_theory.search import bracket
+from recallbook_theory.symbolic.expressions import Array, L, N, V, Values, d, numeric, tau
+
+LEARNERS = ("one gradient", "three steps")
+# values that are tried; each is valid
+THETAS, LEVELS = np.linspace(0.25, 0.97, 10), np.linspace(0.53, 3.06, 8)
+OWN = sp.Rational(5, 4)  # where a quadratic touches the chance of the marked token's own score
+STRAY = 0.01  # chance that some sequence does not lock, at which lock-on is asked
+STEP = 1.02  # between numbers of sequences at which recall is bounded
+theta, e_2, h, m_4, m_2 = sp.symbols("theta e_2 h m_4 m_2", positive=True)
+y, s, rho_1, rho_2, r_1, r_2 = sp.symbols("y s rho_1 rho_2 r_1 r_2", positive=True)
+P, p = sp.symbols("P p", nonnegative=True)
+root = sp.sqrt
+N_plus, eps, right, S, Q, r, R = sp.symbols("N_+ epsilon p S Q r R", positive=True)
+kappa, z, a, G, b, p_all = sp.symbols("kappa z a G b p'", positive=True)
+
+
+def unseen_allowed(vocab: int, accuracy: float = 1.0, error: float | None = None) -> float:
+    r"""Give the largest mean number $\mu$ of unseen facts with which any reader of the data can be
+    that good (prop-bound-coverage, chapter 8; prop-bound-coverage-often, its appendix of proofs).
+
+    With ``error=None``, a mean fraction $\alpha$: $\mu\le(1-\alpha)V+1$. With ``error`` $=\delta$,
+    at least $a=\lceil\alpha V\rceil$ facts but for an event of probability $\delta$: $\mu\le
+    s(s+V-a)$ with $s\ge1$ the root of $(s-1)^2+(V-a)(s-1-\log s)=-\log(1-\delta)$, which is $s=1$
+    at $\delta=0$. Necessary, not sufficient: for all facts with certainty no $N$ is enough once
+    $V\ge3$, and yet one unseen fact on average is allowed here.
+
+    Raises
+    ------
+    ValueError
+        As :func:`recallbook_theory.bounds.information.required_information`.
+    """
+    vocab = check_size("vocab", vocab, smallest=2)
+    accuracy, error = information.check_accuracy(accuracy), information.check_error(error)
+    if error is None:
+        return (1 - accuracy) * vocab + 1
+    from scipy.optimize import brentq  # slow to load, and rarely needed
+
+    spare = vocab - information.whole_facts(vocab, accuracy)
+    doubt = -math.log1p(-error)
+    # at the upper end the square alone is as large as the doubt
+    root = brentq(
+        lambda s: (s - 1) ** 2 + spare * (s - 1 - math.log(s)) - doubt,
+        1.0,
+        1 + math.sqrt(doubt) + 1e-9,
+    )
+    return float(root * (root + spare)) if error else 1.0 + spare
+
+
+def coverage_samples(vocab: int, accuracy: float = 1.0, *, error: float | None = None) -> float:
+    r"""Count the sequences that every reader of the data needs: $N\ge\log\frac V\mu\big/\log\frac
+    V{V-1}$, at least 0 (second line of eq-bound, chapter 8).
+
+    $\mu$ from :func:`unseen_allowed`. For all facts about $V\log V$. Holds for every reader, three
+    steps included.
+
+    Raises
+    ------
+    ValueError
+        As :func:`recallbook_theory.bounds.information.required_information`.
+    """
+    most = unseen_allowed(vocab, accuracy, error)
+    return max(0.0, float(numeric(expressions.coverage())({V: vocab, expressions.unseen: most})))
+
+
+def covered_accuracy(vocab: int, samples: int) -> float:
+    r"""Give the largest mean fraction of facts that coverage allows:
+    $1-\max\big(0,(1-\frac1V)^N-\frac1V\big)$."""
+    vocab, samples = check_size("vocab", vocab, smallest=2), check_size("samples", samples)
+    unseen = float(numeric(expressions.chance_unseen())({V: vocab, N: samples}))
+    return 1 - max(0.0, unseen - 1 / vocab)
+
+
+@cache
+def mean_bias() -> dict[sp.Symbol, sp.Expr]:
+    r"""Give the chance $p$, at least, that another token of a fresh sequence outscores the marked
+    one after three steps at $N\ge V$, for every $0<\theta<1$, and what it is made of, in order
+    (eq-necessary-bias).
+
+    The mean embedding moves a margin by at least $\theta y/\sqrt{Vd}$ times a normal variable, but
+    with a chance of $1-P$: $s$ is the relative variance of its main part, $r_1$ and $r_2$ are mean
+    squares of the rest, products of those of facts and tokens with $\rho_1$ and $\rho_2$. $e_2^2$
+    is :func:`pull_square`. Attention-only, Gaussian embeddings."""
+    drift = root(s) + root(2 * (r_1 + r_2)) / y
+    return {
+        h: 2 * (1 + 18 / d + 44 / d**2) / (3 * V),
+        m_4: 9 / d**2 + h,
+        m_2: (1 + tau) ** 2 * ((1 + 4 / d) / d + h),
+        y: root(3 - 3 / (2 * d)) * (1 - 1 / L) * (V - 1) * (V - 2) / (V**2 * d * N),
+        s: (1 + 2 / d) / (1 - 1 / (2 * d)) * V * (V + 1) / ((V - 1) * (V - 2)) - 1,
+        rho_1: (L - 1) ** 2 * ((2 + 1 / V) / d + 7 * (1 + 1 / d) / V) / (L**4 * (V - 1) * N),
+        rho_2: (1 / d + 2 * (1 + 1 / d) / V) / N**2,
+        r_1: (m_4 + m_2) * rho_1,
+        r_2: ((2 / L + 4 / L**2 + 8 / L**3) * m_4 + m_2 / L**3) * rho_2,
+        P: sp.Max(0, 1 - drift**2 / (1 - theta) ** 2),
+        p: (1 - 1 / V) * (P / 4 - root(P * V * d) * e_2 / (8 * theta * y)),
+    }
+
+
+@cache
+def many_tokens() -> dict[sp.Symbol, sp.Expr]:
+    r"""Give the same chance by all other tokens at once, for every $0<\theta<1$ and level $0.53\le
+    z\le3.06$, which a normal variable exceeds with the chance $\kappa$ (thm-mean-bias-many,
+    eq-necessary-many)."""
+    drift = root(s) + 3 * root((r_1 + r_2) / (1 - 1 / V)) / y
+    rest = root(7 * rho_1) + 3 * tau / (L * N) + root(2 * rho_2 * (1 + 2 / d + 4 / L) / L)
+    main = 19 * theta**2 * (1 - 1 / V) * y**2 / 60
+    return {
+        kappa: sp.erfc(z / root(2)) / 2,
+        a: sp.exp(-(OWN**2) / 2) / root(8 * sp.pi) / (z + OWN),
+        G: (1 + root(d / V) + 2 * root(sp.log(V) / V)) ** 2 / d,
+        b: G * (root(1 + 2 / d) * G / N + rest) ** 2 / main,
+        p_all: sp.erfc(OWN / root(2)) / 2
+        + a * ((z + OWN) ** 2 - e_2**2 * V * d / main)
+        - drift**2 / (1 - theta) ** 2
+        - 20 * b
+        - (1 / (L - 1) + b) / kappa,
+    }
+
+
+def pull_parts(sizes: Values) -> Array:
+    """Compute the exact mean square for :func:`pull_square`, by powers of 1/N, ``(5,)``."""
+    vocab, length, dim, flag = (float(sizes[symbol]) for symbol in (V, L, d, tau))
+    lengths = np.cumprod([1, *(1 + 2 * j / dim for j in range(4))])  # E T^k
+    total = np.zeros(5)
+    for quantity, weight in (("square", 1.0), ("scatter", 2 * vocab / (vocab - 1))):
+        powers, coefficients = moments.arrays(quantity, None, True)
+        values = coefficients * flag ** powers[:, 5] * lengths[powers[:, 4].astype(int)]
+        values *= np.exp(-powers[:, 1:4] @ np.log([length, vocab, dim]))
+        total += weight * np.bincount(powers[:, 0].astype(int), values, minlength=5)
+    return total
+
+
+def pull_square(sizes: Values) -> float:
+    r"""Bound $e_2^2=\mathbb E(a^\top w_{\rm o})^2$ at $N\ge V$ from above (thm-mean-bias), such
+    that $N^2$ times it never falls with $N$.
+
+    It is a polynomial in 1/N, exactly known (:mod:`recallbook_theory.moments`); what is negative is
+    left out, and beyond the second power $N$ is replaced by $V$."""
+    samples, vocab = float(sizes[N]), float(sizes[V])
+    scales = np.array([samples**2, samples, 1, 1 / vocab, 1 / vocab**2])
+    return float(np.maximum(pull_parts(sizes), 0) @ scales) / samples**2
+
+
+def outscored(sizes: Values) -> float:
+    r"""Compute the best $p$ of :func:`mean_bias` and :func:`many_tokens` at V, N, L, d and tau."""
+    known = {**sizes, e_2: math.sqrt(pull_square(sizes)), theta: THETAS}
+    one = closed_form.constants(known, mean_bias)
+    many = closed_form.constants({**one, z: LEVELS[:, None]}, many_tokens)
+    return float(max(np.max(one[p]), np.max(many[p_all])))
+
+
+def mean_bias_samples(
+    vocab: int,
+    seq_len: int,
+    dim: int,
+    accuracy: float = 0.9,
+    trigger_in_values: bool = False,
+) -> float:
+    r"""Count the sequences below which three steps with at least $V$ of them are not that accurate
+    on average, because of mean bias; 0 where nothing is proved (cor-mean-bias).
+
+    At large sizes a multiple of $L^2\sqrt V/d^{3/2}$ (eq-many-leading) with $L\gg\sqrt{Vd}$,
+    which $\tau=1$ asks for; nothing at $\alpha\le\frac12$. Sizes as :func:`minimum_samples` checks
+    them."""
+    if seq_len == 1 or vocab < 4:
+        return 0.0
+    sizes = {V: vocab, L: seq_len, d: dim, tau: int(trigger_in_values)}
+
+    # sequences where another token is ahead name 1/V of the facts
+    def enough(samples: int) -> bool:
+        return outscored({**sizes, N: float(samples)}) - 1 / vocab <= 1 - accuracy
+
+    return float(bracket(enough, vocab, smallest=vocab, largest=2**100, tolerance=1e-9).low)
+
+
+@cache
+def label_frequencies() -> dict[sp.Symbol, sp.Expr]:
+    r"""Give $R$, which bounds expected recall with perfect attention from above, trigger in the
+    values, at every number of sequences from $N\ge V$ to $N_+$, and what it is made of, in order
+    (thm-label-frequencies, eq-necessary-labels): $r$ is the scaled right weight that half of the
+    facts exceed only by rare events. Not a number where $r^2>d$, of which nothing is said."""
+    often = 2 * sp.log(V) * V / N
+    wide = 1 + root(2) * eps
+    level = sp.Max(0, (r + root(2 * d / V)) * wide - sp.S.Half)
+    normal = sp.Lambda(z, sp.erfc(-z / root(2)) / 2)
+    won = normal(1 / root(4 - 4 * r**2 / d)) + normal(level / root(1 - 10 / V)) ** (V / 5 - 1)
+    return {
+        eps: root(sp.log(V) / d),
+        right: (1 + 2 * eps) ** 2,
+        S: (V**2 - V) / N_plus * (1 - 1 / sp.cbrt(V)),
+        Q: sp.Max(
+            1 / V,
+            (2 - right) * root(S)
+            - 2 * right / root(S)
+            - 2 * eps * (1 + 2 * eps) * (1 + root(2 * often) + often / 3),
+        ),
+        r: root(d) / Q * right * (1 + 2 * V / N + 4 * eps / root(V)),
+        R: 1 - (sp.S.Half - 3 / sp.cbrt(V)) * (1 - won),
+    }
+
+
+def minimum_samples(
+    vocab: int,
+    seq_len: int,
+    dim: int,
+    accuracy: float = 0.9,
+    *,
+    width: int | None = None,
+    error: float | None = None,
+    reading_error: float = 1.0,
+    learner: str = "one gradient",
+    trigger_in_values: bool | None = None,
+) -> float:
+    r"""Count the sequences that every reader of the initial gradient needs (cor-bound, chapter 8),
+    or that three steps need (thm-three-need): the larger of two needs, one of which is coverage.
+
+    $$N\ \ge\ \max\Big((V-1)\Big[c\,(L-1)\big(e^{2I/D}-1\big)-1\Big],\ \log\tfrac
+    V\mu\Big/\log\tfrac V{V-1}\Big),$$ with $I$ from
+    :func:`recallbook_theory.bounds.information.required_information`, $D=\min(d,V-1)^2$ (for the MLP and
+    for $N<d$ see :func:`recallbook_theory.bounds.information.information_samples`) and $\mu$ from
+    :func:`unseen_allowed`. For all facts, $V\ll N\ll LV$ and large $d<V$ the first is about
+    $2LV^2(\log V-1)/d^2$, the second about $V\log V$. For three steps mean bias takes the place of
+    information: about $6.6\sqrt{\alpha-\frac12}\,L^2\sqrt V/d^{3/2}$ (:func:`mean_bias_samples`).
+
+    Parameters
+    ----------
+    vocab, seq_len, dim : int
+    accuracy : float
+        Fraction of facts, above 0 and at most 1; by default that of
+        :func:`recallbook.critical_samples`.
+    width : int or None
+        Width of the MLP.
+    error : float or None
+        ``None``: that fraction on average. From 0 to below 1: at least that fraction but for an
+        event of this probability, so 0 is always. At ``accuracy=1`` both ask for $\log V!$ nats and
+        for at most one unseen fact on average.
+    reading_error : float
+        $c$: the reader sees $G$ with an independent Gaussian error of $c$ times the covariance of
+        its noise. Has no meaning at $L=1$, where there is no noise: only coverage is left.
+    learner : str
+        ``"one gradient"``: any reader of it. ``"three steps"``: the three steps of the early-phase
+        limit with Gaussian embeddings; ``accuracy`` is then that on fresh sequences, and ``error``
+        asks for $1-\delta$ of it on average. Equal facts and loss weights, sequences drawn
+        independently (not balanced), no output bias. With the MLP coverage alone.
+    trigger_in_values : bool or None
+        For three steps; ``None``: what holds for both. With it, label frequencies are asked, too,
+        where every sequence is proved to lock (cor-label-frequencies).
+
+    Returns
+    -------
+    float
+        A real number, at least 0; infinite where it is near the largest float or beyond.
+
+    Raises
+    ------
+    ValueError
+        Names the argument, its value and what is allowed.
+
+    Notes
+    -----
+    Proved, in the chapter on lower bounds; with the MLP the first is proved for a stand-in, the gradient's mean plus
+    the reading error. Necessary, not sufficient: for all facts with certainty no $N$ is enough. The second holds for
+    readers of anything computed from the batch. Ours: neither constants nor assumption are from arXiv 2603.15923.
+
+    Examples
+    --------
+    >>> round(minimum_samples(vocab=256, seq_len=128, dim=128, accuracy=1.0))
+    4704
+    >>> round(minimum_samples(vocab=256, seq_len=16, dim=128, accuracy=1.0))  # coverage
+    1417
+    """
+    seq_len, dim = check_size("seq_len", seq_len), check_size("dim", dim)
+    information.check_noise(reading_error)
+    flags = [False, True]
+    if trigger_in_values is not None:
+        flags = [check_flag("trigger_in_values", trigger_in_values)]
+    shown = coverage_samples(vocab, accuracy, error=error)
+    if check_choice("learner", learner, LEARNERS) == "one gradient":
+        told = information.information_samples(
+            vocab, seq_len, dim, accuracy, width=width, error=error, reading_error=reading_error
+        )
+        return max(told, shown)
+    mean = accuracy * (1 - (error or 0.0))
+    shown = coverage_samples(vocab, mean)
+    if width is not None or shown < vocab:  # what is proved of mean bias holds from V on
+        return shown
+    return min(_three_steps((vocab, seq_len, dim), mean, shown, flag) for flag in flags)
+
+
+def _three_steps(of: tuple[int, int, int], accuracy: float, shown: float, flag: bool) -> float:
+    """Count what three steps need of sequences, at least ``shown``, with the trigger in the values
+    or without."""
+    vocab, seq_len, dim = of
+    found = max(shown, mean_bias_samples(*of, accuracy, flag))
+    if not flag or vocab < 216 or seq_len == 1:
+        return found
+    # where every sequence is proved to lock from here on, accuracy is recall with perfect attention
+    sizes = {V: vocab, L: seq_len, d: dim, N: found, tau: 1}
+    log = closed_form.union(vocab, STRAY, closed_form.OF_LOCK_ON)
+    if closed_form.lock_on(closed_form.constants({**sizes, closed_form.Lambda: log})) <= 1:
+        many = {**sizes, N_plus: STEP * found}
+        while closed_form.constants(many, label_frequencies)[R] < accuracy - STRAY:
+            found *= STEP
+            many |= {N: found, N_plus: STEP * found}
+    return found

@@ -1,0 +1,80 @@
+r"""What the initial gradient can say about the facts: mutual information, and how much of it naming
+facts takes.
+
+The observation is $G=\frac1N\sum_i\tilde u_{y_i}\bar e_i'^\top$ read with an independent Gaussian
+error of $c$ times the covariance of its own noise, given the labels (chapter 8). What coverage
+allows holds for every observation. Ours."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import sympy as sp
+
+from recallbook_theory.symbolic.expressions import L, N, V
+
+directions = sp.Symbol("D", positive=True)  # directions of the gradient that can carry facts
+information = sp.Symbol("I", positive=True)  # in nats
+named = sp.Symbol("a", positive=True)  # facts named correctly
+error = sp.Symbol("delta", positive=True)  # how often fewer are named
+reading = sp.Symbol("c", positive=True)  # reading error, in units of the noise's covariance
+unseen = sp.Symbol("mu", positive=True)  # facts that no sequence shows, on average
+
+
+def frequency_square() -> sp.Expr:
+    r"""Give $\mathbb E\sum_kf_k^2$ for multinomial counts $Nf_k$ with equal chances
+    (thm-bound-information, step 4 of the proof)."""
+    mean, variance = 1 / V, (1 / V) * (1 - 1 / V) / N
+    return sp.factor(V * (mean**2 + variance))
+
+
+def pair_mean() -> sp.Expr:
+    r"""Give $\mathbb E\,b_v^\top b_{v'}$ for two different tokens in random order, $\sum_vb_v=0$,
+    mean square length 1 (step 3)."""
+    # 0 = |sum_v b_v|^2 = V + V (V - 1) E
+    return -1 / (V - 1)
+
+
+def signal_to_noise() -> sp.Expr:
+    r"""Give signal over reading error: $\frac N{c(L-1)}\cdot(1-\mathbb E\,b_v^\top
+    b_{v'})\cdot\mathbb E\sum_kf_k^2$."""
+    return sp.factor(N / (L - 1) * (1 - pair_mean()) * frequency_square() / reading)
+
+
+@cache
+def available() -> sp.Expr:
+    r"""Give the nats about the facts in $D$ directions: $\frac D2\log(1+\text{signal over noise})$
+    (eq-bound-information)."""
+    return directions / 2 * sp.log(1 + signal_to_noise())
+
+
+@cache
+def samples() -> sp.Expr:
+    r"""Solve for the $N$ at which so many nats are available in $D$ directions (eq-bound)."""
+    ratio, found = sp.Symbol("s"), signal_to_noise()  # it is linear in N
+    solved = sp.factor((ratio - found.subs(N, 0)) / sp.diff(found, N))
+    return solved.subs(ratio, sp.exp(2 * information / directions) - 1)
+
+
+def some_facts() -> sp.Expr:
+    r"""Give the nats without which no labels have $a$ facts named on average:
+    $\max_\lambda\,\lambda a-(e^\lambda-1)$ (thm-bound-fano, part 1)."""
+    return named * sp.log(named) - named + 1  # at lambda = log(a)
+
+
+@cache
+def fano() -> sp.Expr:
+    r"""Give the nats to have at least $a$ facts named but for an event of probability $\delta$
+    (thm-bound-fano, part 2)."""
+    entropy = -error * sp.log(error) - (1 - error) * sp.log(1 - error)
+    return (1 - error) * sp.loggamma(named + 1) - entropy
+
+
+def chance_unseen() -> sp.Expr:
+    r"""Give the chance that no sequence shows a given fact (prop-bound-coverage)."""
+    return (1 - 1 / V) ** N
+
+
+def coverage() -> sp.Expr:
+    r"""Solve for the $N$ at which $\mu$ facts are unseen on average (eq-bound)."""
+    return sp.log(unseen / V) / sp.log((V - 1) / V)

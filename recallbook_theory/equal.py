@@ -1,0 +1,103 @@
+"""The theory of equal facts with isotropic embeddings: averages over what fluctuates from draw to
+draw, on fixed points."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cache
+
+import numpy as np
+import sympy as sp
+
+from recallbook.arguments import NUMPY
+from recallbook.memory_needs import NUMBER, Need, require_memory
+from recallbook.setting import Setting
+from recallbook_theory.caveats import FEW_SEQUENCES
+from recallbook_theory.draws import DrawLaw, draw_law
+from recallbook_theory.expected_errors import expected_errors
+from recallbook_theory.feature_kernels import ASKED, STORED
+from recallbook_theory.lock_on import NODES, lock, values
+from recallbook_theory.recall import chance_of_recall, overlaps
+from recallbook_theory.symbolic import lock_terms as lock_symbols, recall_terms as recall_symbols
+from recallbook_theory.symbolic.expressions import N, V, numeric
+from recallbook_theory.theories import Averages, Term, Theory
+
+
+class EqualFacts(Theory):
+    """Exact first and second moments of step 2, step 3 to leading order with corrections."""
+
+    sampled = False
+    doubts = (FEW_SEQUENCES,)
+
+    def names(self, setting: Setting) -> tuple[str, ...]:
+        """Names of the ledger's terms."""
+        return tuple(_entries(setting.width is not None))
+
+    def needs(self, setting: Setting) -> list[Need]:
+        """Drawn neurons and tokens, with an MLP."""
+        if setting.width is None or setting.law.geometry == "orthonormal":
+            return []
+        tokens = 1 + ASKED + STORED  # the trigger is one
+        return [Need(3.0 * NUMBER * tokens * setting.dim, {"dim": setting.dim})]
+
+    @np.errstate(**NUMPY)
+    def averages(
+        self,
+        setting: Setting,
+        without: tuple[str, ...] = (),
+        *,
+        recall: bool = True,
+        ledger: bool = False,
+        level: float | None = None,
+    ) -> Averages:
+        """Means over the points, without an error of their own."""
+        require_memory(self.needs(setting), "a prediction")
+        locks = lock(setting, without, NODES if recall else NODES[:0])
+        lock_on = float(np.mean(locks.token))
+        if not recall:
+            return Averages(0.0, lock_on, 0.0)
+        chance = chance_of_recall(setting, locks, without)
+        accuracy, recalled = float(np.mean(locks.token * chance)), float(np.mean(chance))
+        terms = typical(setting) if ledger else {}
+        return Averages(accuracy, lock_on, recalled, ledger=terms)
+
+    def expected_errors(self, setting: Setting, outcomes: Mapping[str, float]) -> dict[str, float]:
+        """Those of :mod:`recallbook_theory.expected_errors`."""
+        return expected_errors(setting, outcomes)
+
+    @np.errstate(**NUMPY)
+    def draws(self, setting: Setting, without: tuple[str, ...]) -> DrawLaw:
+        """The law of :mod:`recallbook_theory.draws`."""
+        return draw_law(setting, without)
+
+
+def typical(setting: Setting) -> dict[str, Term]:
+    """Every term at the typical draw, |t|^2 = Q = M = 1; not a number where there is no attention
+    to lock (L = 1)."""
+    mlp, terms = setting.width is not None, {}
+    at = dict(values(setting, dict.fromkeys(lock_symbols.SHARED, 1.0)))
+    if mlp:
+        drawn = overlaps(setting).overlaps
+        at |= {symbol: float(np.mean(part)) for symbol, part in drawn.items()}
+    for name, (expression, printed, chapter) in _entries(mlp).items():
+        alone = setting.seq_len == 1 and name in lock_symbols.lock_terms(mlp)
+        size = math.nan if alone else float(numeric(expression)(at))
+        terms[name] = Term(size, printed, chapter)
+    return terms
+
+
+@cache
+def _entries(mlp: bool) -> dict[str, tuple[sp.Expr, str, str]]:
+    """Size, formula in LaTeX, and chapter of every term, by name."""
+    square, missing = lock_symbols.trigger_score(mlp) ** 2, sp.exp(-N / V)
+    of_lock, of_recall = lock_symbols.lock_terms(mlp), recall_symbols.mean_squares(mlp)
+    entries = {
+        **{k: (term.token / square, "When attention locks on") for k, term in of_lock.items()},
+        **{k: (term, "Upper bounds") for k, term in of_recall.items()},
+        "coverage": (missing, "The task"),
+    }
+    of_mlp = dict.fromkeys(("neuron bias", "neuron noise", "MLP noise"), "The MLP as memory")
+    return {
+        k: (size, sp.latex(size), of_mlp.get(k, chapter)) for k, (size, chapter) in entries.items()
+    }

@@ -1,0 +1,266 @@
+r"""Between one value step and the end: what several full-batch value steps recall once attention has
+locked.
+
+A value step adds to $W_V$ the facts' residuals as they stand (eq-between-step, chapter 12). Without
+a fact the matrix is a Gaussian reader of its embedding (the cavity); facts then follow
+(eq-between-process, appendix of chapter 12), with noise (eq-between-noise) and memory
+(eq-between-memory) that are means over facts: a sample of facts that shares one fresh draw of U
+takes them step by step, so nothing is solved for. That labels overlap in the same way for all facts
+is exact here; a weight b that is left out costs most. Both matrices are taken diagonal where
+$S=U^\top U$ is, K as $\alpha S+\beta S^2$."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float64
+
+from recallbook.arguments import not_allowed
+from recallbook.memory_needs import NUMBER, Need, require_memory
+from recallbook.setting import Setting
+from recallbook_theory.draws import DrawLaw
+from recallbook_theory.equal import EqualFacts
+from recallbook_theory.lock_on import NODES, Lock, lock
+from recallbook_theory.symbolic.recall_terms import mean_squares
+from recallbook_theory.theories import Averages, Theory
+
+LABELS, FEWEST_DRAWS = 1024, 2  # draws of output embeddings: so many labels in all, so many draws
+LOGITS, FEWEST, MOST = 2**21, 1024, 4096  # of the sample of facts under one draw; its size
+PROBED = 0.125  # the share of a sample whose responses are followed
+LARGEST_VOCAB = 2**14
+NO_LABEL = 1e-10  # of the largest eigenvalue of labels: what no label has a part in
+NOISES = tuple(mean_squares())  # of step 3
+RATES = (0.25, 0.5, 0.75, 1.0, 1.5)  # in units of ln V: the grid of the best rate
+# where it is in doubt (chapter 12): rates in units of ln V, steps, shares that are recalled, lock-on
+FAST, SOON, FEW, LOCKED = 0.6, 5, 0.02, 0.9
+
+Vectors = Float64[np.ndarray, "n d"]
+
+
+@dataclass(frozen=True)
+class ManySteps(Theory):
+    """Equal facts after more than one value step; means over samples of facts."""
+
+    value_steps: int
+    rate: float | None = None
+    sampled = True
+    doubts = ()
+
+    def names(self, setting: Setting) -> tuple[str, ...]:
+        """None: terms act together over the steps."""
+        return ()
+
+    def needs(self, setting: Setting) -> list[Need]:
+        """Logits of the sample, and what its facts remember of each step.
+
+        Raises
+        ------
+        ValueError
+            Where the process is not derived.
+        """
+        setting.require_equal("several value steps are derived for equal facts")
+        if setting.width is not None:
+            raise not_allowed(
+                "width", setting.width, "None: several value steps are derived without the MLP"
+            )
+        if setting.trigger_in_values:
+            allowed = "False: several value steps are derived without the trigger in the values"
+            raise not_allowed("trigger_in_values", True, allowed)
+        if setting.law.geometry not in ("normal", "spherical"):
+            raise not_allowed(
+                "embeddings",
+                setting.embeddings,
+                "'gaussian', 'sphere' or 'signs' with several value steps",
+            )
+        if setting.vocab > LARGEST_VOCAB:
+            raise not_allowed(
+                "vocab", setting.vocab, f"at most {LARGEST_VOCAB} with several value steps"
+            )
+        steps = 3 * self.value_steps + PROBED * self.value_steps**2
+        numbers = samples(setting.vocab)[1] * (4 * setting.vocab + steps * setting.dim)
+        return [Need(float(NUMBER * numbers), {"vocab": setting.vocab})]
+
+    def averages(
+        self,
+        setting: Setting,
+        without: tuple[str, ...] = (),
+        *,
+        recall: bool = True,
+        ledger: bool = False,
+        level: float | None = None,
+    ) -> Averages:
+        """Lock-on of the theory of one step; recall of the process, and its mean weighted by that."""
+        require_memory(self.needs(setting), "a prediction")
+        if not recall:
+            return EqualFacts().averages(setting, recall=False)
+        if level is not None:
+            free = EqualFacts().averages(setting, NOISES)
+            if free.accuracy < level:
+                return free  # lock-on and coverage alone keep it there
+        found = {}
+        for rate in [self.rate] if self.rate else [x * math.log(setting.vocab) for x in RATES]:
+            found[rate] = outcomes(setting, rate, self.value_steps)[-1]
+            if level is not None and found[rate][0] >= level:
+                break
+        best = max(found, key=lambda rate: float(found[rate][0]))
+        accuracy, lock_on, share = map(float, found[best])
+        error = math.sqrt(share * (1 - share) / math.prod(samples(setting.vocab)))
+        said = remarks(setting, best, self.value_steps, found[best])
+        return Averages(accuracy, lock_on, share, error, remarks=said, rate=best)
+
+    def expected_errors(self, setting: Setting, outcomes: Mapping[str, float]) -> None:
+        """Not known."""
+
+    def draws(self, setting: Setting, without: tuple[str, ...]) -> DrawLaw:
+        """None yet."""
+        raise not_allowed("value_steps", self.value_steps, "1: quantiles are of one value step")
+
+
+def remarks(
+    setting: Setting, rate: float, value_steps: int, found: Float64[np.ndarray, " 3"]
+) -> tuple[str, ...]:
+    """Where it was found wrong: several large steps that leave facts to be learnt, and strays."""
+    said, unit = [], rate / math.log(setting.vocab)
+    if unit > FAST and value_steps > SOON and FEW < found[2] < 1 - FEW:
+        said.append(f"{value_steps} steps at {unit:.2g} ln V leave some facts: off by up to 0.13")
+    if unit > RATES[-1]:
+        said.append(f"rate={rate:.3g} above {RATES[-1]} ln V was not compared with simulation")
+    if found[1] < LOCKED:
+        said.append(f"lock-on {found[1]:.2f} leaves strays: off by up to 0.2")
+    return tuple(said)
+
+
+def samples(vocab: int) -> tuple[int, int]:
+    """Draws of output embeddings and facts under each: more where they cost less."""
+    facts = min(max(LOGITS // vocab, FEWEST), MOST)
+    return max(LABELS // vocab, FEWEST_DRAWS), facts
+
+
+def outcomes(setting: Setting, rate: float, value_steps: int) -> Float64[np.ndarray, "steps 3"]:
+    """Predict accuracy, lock-on and recall after each of the value steps at this rate."""
+    points, draws = lock(setting, nodes=NODES[:0]), samples(setting.vocab)[0]
+    found = np.zeros((draws, value_steps, 3))
+    for seed in range(draws):
+        facts = FactSample(setting, rate, points, seed)
+        for step in range(value_steps):
+            facts.step()
+            right = facts.right()
+            found[seed, step] = np.mean(facts.locked * right), np.mean(points.token), np.mean(right)
+    return np.asarray(found.mean(axis=0))
+
+
+class FactSample:
+    """A sample of facts under one draw of output embeddings, and their process.
+
+    The tables are turned to where the labels' Gram matrix is diagonal; the sample's labels repeat
+    where V is below their number."""
+
+    def __init__(self, setting: Setting, rate: float, points: Lock, seed: int) -> None:
+        vocab, dim, law = setting.vocab, setting.dim, setting.law
+        count = samples(vocab)[1]
+        self.rng, self.rate = np.random.default_rng([12, seed]), rate
+        table = law.rows(self.rng.standard_normal((vocab, dim)))
+        spectrum, turn = np.linalg.eigh(table.T @ table)
+        seen = spectrum > NO_LABEL * spectrum[-1]  # min(d, V) directions
+        self.spectrum = spectrum[seen]
+        self.labels = table @ (turn * np.sign(turn[0]))[:, seen]  # whatever signs the routine gives
+        self.own = np.arange(count) % vocab
+        lengths = (law.rows(self.rng.standard_normal((count, dim))) ** 2).sum(axis=1)
+        self.lengths, self.others = lengths[:, None], vocab / dim
+        drawn = self.rng.integers(len(points.token), size=count)
+        self.locked = points.token[drawn]
+        self.shown, self.targets = self._targets(setting, points.decoys[drawn])
+        self.state = np.zeros((count, len(self.spectrum)))
+        self.states: list[Vectors] = []
+        self.pulls: list[Vectors] = []
+        self.normals: list[Vectors] = []
+        self.factors = np.zeros((0, 0, len(self.spectrum)))  # Cholesky's, of the noise over steps
+        self.probes: list[Vectors] = []
+        self.reactions: list[list[Vectors]] = []  # to each probe, from its step on
+
+    def _targets(
+        self, setting: Setting, decoys: Float64[np.ndarray, " n"]
+    ) -> tuple[Vectors, Vectors]:
+        """How often each fact's token is located, in units of N/V, and the embeddings of the labels
+        asked there, added up: its own where it is informative, strays where it is a decoy."""
+        vocab, many = setting.vocab, setting.samples
+        right = self.rng.binomial(many, self.locked / vocab)[:, None]
+        strays = self.rng.poisson(many / vocab * decoys[:, None], (len(decoys), vocab))
+        shown = right + strays.sum(axis=1, keepdims=True)
+        sums = right * self.labels[self.own] + strays @ self.labels
+        return vocab / many * shown, vocab / many * sums
+
+    def right(self) -> Bool[np.ndarray, " n"]:
+        """Whether a fact's own label has the largest logit."""
+        return np.asarray((self.state @ self.labels.T).argmax(axis=1) == self.own)
+
+    def step(self) -> None:
+        """Move every fact by one value step (eq-between-process)."""
+        chances = self.state @ self.labels.T
+        chances -= chances.max(axis=1, keepdims=True)
+        np.exp(chances, out=chances)
+        chances /= chances.sum(axis=1, keepdims=True)
+        pull = self.targets - self.shown * (chances @ self.labels)
+        self.states.append(self.state)
+        self.pulls.append(pull)
+        doubt = self.shown[:, 0] * (1 - chances[np.arange(len(self.own)), self.own])
+        noise = self._without_own(self._noise(), doubt)
+        move = self.lengths * pull + np.sqrt(self.lengths) * noise
+        for kernel, state in zip(
+            self._memory(chances[: round(PROBED * len(chances))]), self.states, strict=True
+        ):
+            move += state * kernel
+        self.state = self.state + self.rate * move
+
+    def _noise(self) -> Vectors:
+        """Noise of this step given that of earlier ones (eq-between-noise): one more row of Cholesky's factor, for
+        each direction."""
+        last, dim = self.pulls[-1], len(self.spectrum)
+        wanted = [self.others * (self.lengths * y * last).mean(axis=0) for y in self.pulls]
+        row = np.zeros((len(wanted), dim))
+        for s, factor in enumerate(self.factors):
+            row[s] = (wanted[s] - (row[:s] * factor[:s]).sum(axis=0)) / factor[s]
+        left = wanted[-1] - (row[:-1] ** 2).sum(axis=0)
+        row[-1] = np.sqrt(np.maximum(left, 1e-9 * wanted[-1]))
+        before = np.pad(self.factors, ((0, 0), (0, 1), (0, 0)))
+        self.factors = np.concatenate([before, row[None]])
+        self.normals.append(self.rng.standard_normal(last.shape))
+        return np.asarray(sum(x * r for x, r in zip(self.normals, row, strict=True)))
+
+    def _without_own(self, noise: Vectors, doubt: Float64[np.ndarray, " n"]) -> Vectors:
+        """Less of it along a fact's own label, which no other fact asks for."""
+        own = self.labels[self.own]
+        square = (own**2).sum(axis=1)
+        variance = own**2 @ np.mean(self.lengths * self.pulls[-1] ** 2, axis=0) / square
+        asked = np.mean(self.lengths[:, 0] * doubt**2) * square / len(self.labels)
+        lost = 1 - np.sqrt(np.maximum(1 - asked / variance, 0))
+        return np.asarray(noise - (lost * (own * noise).sum(axis=1) / square)[:, None] * own)
+
+    def _memory(self, chances: Vectors) -> list[Float64[np.ndarray, " d"]]:
+        r"""$K_{ss'}$ of (eq-between-memory) for each step up to now, and the reactions to all probes one step on.
+
+        A probe is a random field on each of some facts; its mean product with what it does to the
+        pull is the diagonal of the response."""
+        count = len(chances)
+        lengths, shown = self.lengths[:count], self.shown[:count]
+        self.probes.append(self.rng.standard_normal((count, len(self.spectrum))))
+        self.reactions.append([np.zeros_like(self.probes[-1])])
+        kernels, changes = [], []
+        scale = self.spectrum / self.spectrum.mean()
+        powers = np.column_stack([scale, scale**2])
+        for s, (probe, reaction) in enumerate(zip(self.probes, self.reactions, strict=True)):
+            field = reaction[-1] + (probe if s == len(self.probes) - 1 else 0)
+            logits = field @ self.labels.T
+            logits -= (chances * logits).sum(axis=1, keepdims=True)
+            changes.append(-shown * ((chances * logits) @ self.labels))
+            seen = self.others * (lengths * changes[-1] * probe).mean(axis=0)
+            kernels.append(powers @ np.linalg.lstsq(powers, seen)[0])
+        for s, (reaction, change) in enumerate(zip(self.reactions, changes, strict=True)):
+            move = lengths * change
+            for later, kernel in zip(reaction, kernels[s:], strict=True):
+                move += later * kernel
+            reaction.append(reaction[-1] + self.rate * move)
+        return kernels
