@@ -24,7 +24,7 @@ def descend(
     chunk: int | None = None,
     progress: bool = False,
 ) -> pd.DataFrame:
-    r"""Gradient descent on both matrices at once, beyond three steps. Moves ``model`` in place.
+    r"""Move both matrices of ``model``, in place, by gradient descent: any number of steps.
 
     $W_V\leftarrow W_V-\eta\nabla_{W_V}\hat{\mathcal L}$ and $W_{KQ}\leftarrow
     W_{KQ}-\gamma\nabla_{W_{KQ}}\hat{\mathcal L}$, both at the old weights. Loss weights and output
