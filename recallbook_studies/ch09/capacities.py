@@ -300,11 +300,10 @@ def draw(table: pd.DataFrame, along: str) -> Figure:
         ax.set(xscale="log", yscale="log", ylabel=name)
     above, below = axes
     if along == "samples":
-        facts = np.geomspace(40, 400, 30)
-        above.plot(SAMPLES, np.array(SAMPLES) / math.log(10), "k", lw=1)
-        above.plot(5 * facts * (facts + 512) * np.log(facts) / 512, facts, "k-.", lw=1)
-        above.annotate(r"$N/\ln10$", (1100, 750))
-        above.annotate(r"$N\,512=5K(K+512)\ln K$", (9000, 90))
+        facts = np.geomspace(40, 900, 30)
+        asked = 5 * facts * (facts + 512) * np.log(facts) / 512
+        above.plot(SAMPLES, np.array(SAMPLES) / math.log(10), "k", lw=1, label=r"$N/\ln10$")
+        above.plot(asked, facts, "k-.", lw=1, label=r"$512\,N=5K(K+512)\ln K$")
         below.set_xlabel("training sequences $N$")
     else:
         for ax, lowest in zip(axes, (20, 3), strict=True):
@@ -314,7 +313,8 @@ def draw(table: pd.DataFrame, along: str) -> Figure:
         plotting.plain_ticks(below, LENGTHS)
     marks = [Line2D([], [], color=plotting.COLOURS[i], label=text) for _, i, text in VARIANTS]
     marks += [Line2D([], [], color="0.5", ls=ls, label=f"$d={dim}$") for dim, ls in DRAWN.items()]
-    figure.legend(handles=marks, loc="outside lower center", ncols=5)
+    marks += above.get_legend_handles_labels()[0]
+    figure.legend(handles=marks, loc="outside lower center", ncols=3)
     return figure
 
 
