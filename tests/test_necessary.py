@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import sympy as sp
 import torch
+from sampling import by_night
 from scipy.optimize import brentq
 from scipy.stats import norm
-from sampling import by_night
 from sized import SIZES, either, marked, sized
 
 import recallbook as rb
