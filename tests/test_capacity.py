@@ -55,7 +55,7 @@ def test_more_facts_fit_with_an_mlp():
     assert found > rb.capacity(**SIZES, warn=False)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_more_facts_fit_after_several_value_steps():
     steps = {"value_steps": 2, "rate": 5.0, "warn": False}
     found = rb.capacity(**SIZES, **steps)

@@ -1,8 +1,9 @@
 """The main line of a chapter, which is what stands open, is short: a page is read, not scrolled."""
 
+from functools import cache
+
 import measure
 import pytest
-from conftest import CHROMIUM
 
 DONE = {  # pages whose main line is short, and how far down their first picture may start
     "01_the_task": 1000,
@@ -18,7 +19,7 @@ DONE = {  # pages whose main line is short, and how far down their first picture
     "11_when_facts_are_not_equal": 1500,
     "12_what_survives": 1500,
 }
-MOST_WORDS, LONGEST_PARAGRAPH, MOST_SHOWN, TALLEST = 1300, 90, 4, 9000
+MOST_WORDS, LONGEST_PARAGRAPH, MOST_SHOWN = 1300, 90, 4
 OF_THE_BOOK, APPENDICES, PROOFS = 36_000, 8, 5000  # words of all pages that are read, and of proofs
 
 PAGE = """<article><h2>One two</h2><p>Three <span class="math">x</span> four.</p>
@@ -33,40 +34,27 @@ def test_words_are_those_a_reader_sees():
     assert measure.words(page.paragraphs[0]) == 2
 
 
+@cache
+def read(path):
+    return measure.page(path.read_text("utf-8"))
+
+
 @pytest.mark.slow
 def test_the_book_is_short(html):
     """What stands open on all pages but those of the API reference."""
     built = {
         name: html / f"{name}.html" for name in measure.sources() if not measure.looked_up(name)
     }
-    read = {
-        name: measure.page(path.read_text("utf-8")).open_words
-        for name, path in built.items()
-        if path.exists()
-    }
-    assert sum(read.values()) <= OF_THE_BOOK
-    assert sum(size for name, size in read.items() if "/proofs" in name) <= PROOFS
-    assert sum("/appendix_" in name for name in read) <= APPENDICES
+    words = {name: read(path).open_words for name, path in built.items() if path.exists()}
+    assert sum(words.values()) <= OF_THE_BOOK
+    assert sum(size for name, size in words.items() if "/proofs" in name) <= PROOFS
+    assert sum("/appendix_" in name for name in words) <= APPENDICES
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DONE)
 def test_the_main_line_is_short(html, name):
-    page = measure.page((html / "notebooks" / f"{name}.html").read_text("utf-8"))
+    page = read(html / f"notebooks/{name}.html")
     assert page.open_words <= MOST_WORDS
     assert measure.words(page.paragraphs[0]) <= LONGEST_PARAGRAPH, page.paragraphs[0]
     assert max(page.tables, page.figures) <= MOST_SHOWN
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
-def test_pages_are_not_tall_and_a_picture_comes_early(html, browser):
-    addresses = {
-        (html / "notebooks" / f"{name}.html").resolve().as_uri(): top for name, top in DONE.items()
-    }
-    found = measure.heights(browser, addresses)
-    assert {
-        address: found[address]
-        for address, top in addresses.items()
-        if found[address][0] > TALLEST or not 0 < found[address][1] <= top
-    } == {}

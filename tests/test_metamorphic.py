@@ -101,13 +101,13 @@ def failures(setting, seed, rates, disguises, decoded) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize("seed", by_night(range(SETTINGS), day=16))
+@pytest.mark.parametrize("seed", by_night(range(SETTINGS), day=4))
 def test_outcomes_are_those_of_the_disguised_problem(seed):
     setting, rates = edge_setting(seed), RATES[stream(seed, "tokens").integers(len(RATES))]
     assert failures(setting, seed, rates, DISGUISES, same_decoded) == [], setting
 
 
-@pytest.mark.parametrize("seed", by_night(range(24), day=12))
+@pytest.mark.parametrize("seed", by_night(range(24), day=3))
 def test_outcomes_with_unequal_facts_are_those_of_the_disguised_problem(seed):
     """A token's number says how frequent it is: where the bias asks for that, labels take other
     numbers instead."""
@@ -134,7 +134,7 @@ def measured(point: Point, problem: rb.Problem, test) -> dict[str, float | None]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", archive.names())
+@pytest.mark.parametrize("name", by_night(archive.names(), day=3))
 def test_committed_rows_are_those_of_the_disguised_problem(name):
     """The same in the sense of :func:`recallbook_studies.running.committed.recomputed`, with another disguise
     for each row."""
