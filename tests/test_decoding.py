@@ -185,6 +185,17 @@ def test_refinement_raises_the_likelihood_to_a_local_maximum(index):
             assert log_likelihood(seen, other) <= best + 1e-6
 
 
+def test_a_threshold_lies_between_two_steps(monkeypatch):
+    sizes = {"vocab": 64, "seq_len": 16, "dim": 24}
+    least = estimators.information.information_samples(**sizes, accuracy=estimators.LEVEL)
+
+    def found(problem, method):
+        return estimators.LEVEL + 0.2 * np.log(problem.setting.samples / (1.1 * least))
+
+    monkeypatch.setattr(estimators, "decoded", found)
+    assert estimators.threshold(sizes, 0) == pytest.approx(1.1 * least, rel=0.02)
+
+
 @either("tau")
 @pytest.mark.parametrize("multiple", [1, 2, 4])
 def test_assignment_is_at_least_as_good_as_arg_max(multiple, tau):

@@ -62,6 +62,8 @@ def test_estimates_are_above_what_draws_hold_and_not_far_above():
         held = sum(part.nbytes for part in vars(problem).values() if isinstance(part, torch.Tensor))
         estimate = sum(need.bytes for need in memory_needs.draw_needs(setting))
         assert held <= estimate <= 8 * held, setting
+        table = memory_needs.table(setting, 1, "vocab", "dim")
+        assert table.bytes == problem.input_embeddings.nbytes
     assert 2.0**28 < memory_needs.free_memory() < math.inf
 
 

@@ -51,6 +51,18 @@ def test_nothing_is_tried_beyond_64_times_the_predicted_number(monkeypatch):
     assert rb.sufficient_samples(16, 4, 8, 0.3, zipf=1.0) == math.inf and max(tried) == 640
 
 
+@pytest.mark.essential
+def test_chances_of_winning_falsely_add_up_to_the_risk(monkeypatch):
+    goals = []
+    monkeypatch.setattr(sufficient, "critical_samples", lambda **kind: 100.0)
+    monkeypatch.setattr(sufficient._Proof, "promising", lambda proof, samples: True)
+    monkeypatch.setattr(
+        sufficient._Proof, "wins", lambda proof, samples, goal, n: goals.append(goal)
+    )
+    assert rb.sufficient_samples(16, 4, 8, 0.3, confidence=0.9, zipf=1.0) == math.inf
+    assert len(goals) > 1 and sum(1 / goal for goal in goals) < 0.1
+
+
 # The committed cases
 
 

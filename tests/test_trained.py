@@ -78,6 +78,11 @@ def test_whether_all_facts_fit_by_a_linear_program():
         program = optimize.linprog(np.zeros(9), rows, -np.ones(len(rows)), bounds=(None, None))
         found = minimisers.minimum(inputs[:5], outputs, np.arange(5), np.ones(5))
         assert found.fits == (program.status == 0) == (found.recall == 1)
+        if not found.fits:
+            wrong = np.eye(9)[:5] - softmax(inputs[:5] @ found.matrix.T @ outputs.T, axis=1)
+            slope = np.linalg.norm(outputs.T @ wrong.T @ inputs[:5])
+            assert slope / wrong.diagonal().sum() == pytest.approx(found.margin, rel=1e-6)
+            assert found.margin < minimisers.ENOUGH
         fits.append(found.fits)
     assert len(set(fits)) == 2
 
