@@ -59,7 +59,7 @@ def test_the_copy_itself_is_in_order(copied):
         ("recallbook/__main__.py", "def late():\n    from recallbook_bounds import lock_law"),
         ("recallbook_bounds/lock_law.py", "from recallbook_studies.running import run"),
         (
-            "recallbook_studies/examining/examination.py",
+            "recallbook_studies/examining/report.py",
             "import recallbook_studies.claims.register",
         ),
         ("recallbook_studies/running/run.py", "from recallbook_studies import sweeps"),
