@@ -60,10 +60,8 @@ def text(file, table, header=False):
 def test_round_trips(tmp_path, suffix, kind):
     tensor = torch.tensor(TABLE).to(getattr(torch, kind))
     expected = tensor.double().numpy()
-    exact = tensor if suffix == ".safetensors" else expected
-    if kind != "bfloat16" and suffix != ".safetensors":
-        exact = expected.astype(kind)
-    file = written(tmp_path, suffix, exact)
+    exact = kind != "bfloat16" or suffix == ".safetensors"
+    file = written(tmp_path, suffix, tensor if exact else expected)
     found = rb.read_embeddings(file)
     assert found.dtype == np.float64 and np.array_equal(found, expected)
     found[:] = 0  # a copy: the file stays
@@ -330,12 +328,10 @@ REFUSED = [  # what makes a path, and what is said
     ids=[f"{place} {said[:40]}" for place, (_, said) in enumerate(REFUSED)],
 )
 def test_files_are_refused_in_one_line(tmp_path, make, said):
-    with pytest.raises(
-        ValueError, match=rf"(?s)^[\w ='.-]+=.* is not allowed: .*|{said}"
-    ) as refused:
+    with pytest.raises(ValueError, match=said) as refused:
         rb.read_embeddings(make(tmp_path))
     message = str(refused.value)
-    assert refused.match(said) and message.isprintable() and len(message) < 700
+    assert " is not allowed: " in message and message.isprintable() and len(message) < 700
 
 
 NAMES = r"one of 2 names in it, largest first: 'wte' \(9, 4\), 'wpe' \(3, 2\)"
