@@ -67,7 +67,7 @@ def test_the_copy_itself_is_in_order(copied):
         ),
         ("recallbook_theory/bounds/lock_law.py", "from recallbook_studies.running import run"),
         (
-            "recallbook_studies/examining/examination.py",
+            "recallbook_studies/examining/report.py",
             "import recallbook_studies.claims.register",
         ),
         ("recallbook_studies/running/run.py", "from recallbook_studies import sweeps"),

@@ -6,7 +6,7 @@ import pytest
 
 from recallbook_studies.ch11 import real_tables
 from recallbook_studies.ch11.real_tables import TableCase
-from recallbook_studies.examining import replacing
+from recallbook_studies.examining import judge
 from recallbook_studies.laws import random_dim
 from recallbook_studies.running.point import OUTCOMES
 
@@ -24,7 +24,7 @@ def odd_table(rows=96, columns=24, seed=3):
 def described(table):
     """Mean, spectrum and lengths of deviations, and their largest products with each other."""
     deviations = table - table.mean(axis=0)
-    size = replacing.lengths(deviations)[:, 0]
+    size = judge.lengths(deviations)[:, 0]
     directions = deviations / size[:, None]
     alike = np.sort((directions @ directions.T)[np.triu_indices(len(table), 1)])[-len(table) :]
     spectrum = np.linalg.svd(deviations, compute_uv=False)
@@ -39,8 +39,8 @@ def described(table):
 def test_a_replaced_property_is_that_of_a_random_table():
     table, rng = odd_table(), np.random.default_rng(0)
     before = described(table)
-    drawn = described(replacing.random_table(table, rng))
-    after = {name: described(f(table, rng)) for name, f in replacing.PROPERTIES.items()}
+    drawn = described(judge.random_table(table, rng))
+    after = {name: described(f(table, rng)) for name, f in judge.PROPERTIES.items()}
     assert after["mean"]["mean"] < 1e-12 < before["mean"]
     for other in ("spectrum", "lengths", "clusters"):
         assert after["mean"][other] == pytest.approx(before[other]), other
@@ -54,13 +54,13 @@ def test_a_replaced_property_is_that_of_a_random_table():
 
 def test_remedies_do_what_they_are_called():
     table, rng = odd_table(), np.random.default_rng(0)
-    white = replacing.whitened(table, rng)
+    white = judge.whitened(table, rng)
     assert white.T @ white == pytest.approx(np.eye(24), abs=1e-10)
-    assert replacing.lengths(replacing.unit_rows(table, rng)) == pytest.approx(np.ones((96, 1)))
-    assert np.sum(replacing.unit_scale(table) ** 2) == pytest.approx(96)
+    assert judge.lengths(judge.unit_rows(table, rng)) == pytest.approx(np.ones((96, 1)))
+    assert np.sum(judge.unit_scale(table) ** 2) == pytest.approx(96)
     flat = table @ np.diag(np.arange(24) < 5)
-    assert np.linalg.matrix_rank(replacing.random_spectrum(flat, rng)) == 5, "no direction is made"
-    assert np.linalg.matrix_rank(replacing.whitened(flat, rng)) == 5
+    assert np.linalg.matrix_rank(judge.random_spectrum(flat, rng)) == 24, "no direction is missing"
+    assert np.linalg.matrix_rank(judge.whitened(flat, rng)) == 5
 
 
 @pytest.mark.parametrize("side", real_tables.SIDES)
@@ -79,7 +79,7 @@ def test_a_row_is_predicted_as_it_is_simulated(monkeypatch, side):
 def test_rows_are_those_of_the_place(monkeypatch):
     numbered = np.arange(1.0, 30_001)[:, None] * np.ones((1, 2)) + [0, 0.5]
     monkeypatch.setattr(real_tables, "whole", lambda name: numbered)
-    monkeypatch.setattr(replacing, "unit_scale", lambda table: table)
+    monkeypatch.setattr(judge, "unit_scale", lambda table: table)
     starts = {0: 0, 1: 11_000, 2: 22_000}
     for subset, start in starts.items():
         rows = real_tables.rows_of(TableCase("words", subset))[:, 0] - 1
@@ -115,7 +115,7 @@ def test_the_page_says_what_the_rows_say():
     rows = real_tables.load().query("labels == 'equal'")
     middle = real_tables.centre(rows, side="input")["accuracy"]
     costs = {
-        name: (middle[name][[*replacing.PROPERTIES]] - middle[name]["none"]).round(2)
+        name: (middle[name][[*judge.PROPERTIES]] - middle[name]["none"]).round(2)
         for name in real_tables.SOURCES
     }
     assert costs["language models"].idxmax() == "lengths"
@@ -128,4 +128,4 @@ def test_the_page_says_what_the_rows_say():
     like = random_dim(sizes, marked["accuracy"]), real_tables.acts_like("language models", rows)
     assert like[0] > 1.5 * like[1], "what a table acts like hangs on tau"
     for name in real_tables.SOURCES:
-        assert middle[name]["whitened"] > max(middle[name][one] for one in replacing.PROPERTIES)
+        assert middle[name]["whitened"] > max(middle[name][one] for one in judge.PROPERTIES)

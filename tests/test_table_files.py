@@ -1,4 +1,5 @@
-"""Reading one matrix from a file: round trips, rows, and every file that is refused."""
+"""Reading one matrix from a file: what numpy and safetensors wrote comes back, the rows asked for
+are those that come, and every file that is refused says why."""
 
 import contextlib
 import json
@@ -11,15 +12,14 @@ import safetensors.torch
 import torch
 
 import recallbook as rb
-from recallbook_studies.examining.table_files import read_rows
+from recallbook_studies.examining.read import read_rows
 
 pytestmark = pytest.mark.essential
 
 GENERATOR = np.random.default_rng(5)
 TABLE = GENERATOR.standard_normal((9, 4))
 OTHER = GENERATOR.standard_normal((3, 2))
-KINDS = pytest.mark.parametrize("suffix", [".npy", ".npz", ".safetensors"])
-BFLOAT = torch.tensor(TABLE).bfloat16()
+KINDS = pytest.mark.parametrize("suffix", [".npy", ".npz", ".safetensors", ".txt", ".vec"])
 
 
 def written(folder, suffix, table=TABLE, **others):
@@ -29,85 +29,125 @@ def written(folder, suffix, table=TABLE, **others):
         np.save(file, table)
     elif suffix == ".npz":
         np.savez_compressed(file, wte=table, **others)
+    elif suffix == ".safetensors":
+        save(file, wte=table, **others)
     else:
-        safetensors.torch.save_file(
-            {name: torch.as_tensor(part) for name, part in {"wte": table, **others}.items()}, file
-        )
+        text(file, table, suffix == ".vec")
     return file
 
 
-def refuses(message, *given, **named):
-    with pytest.raises(ValueError, match=message):
-        rb.read_embeddings(*given, **named)
+def save(file, **arrays):
+    safetensors.torch.save_file({k: torch.as_tensor(part) for k, part in arrays.items()}, file)
+    return file
+
+
+WORDS = ["the", ".", "a b", "new\u00a0york", '"', "#", "7", "\u4e2d", ",", "c"]
+
+
+def text(file, table, header=False):
+    """As GloVe and word2vec write it, with blank lines anywhere."""
+    lines = [
+        f"{WORDS[place % 10]} {' '.join(map(repr, map(float, row)))}\n"
+        for place, row in enumerate(table)
+    ]
+    first = f"{len(table)} {table.shape[1]}\n" * header
+    file.write_text("\n" + first + " \n\n".join(lines) + "\n\n", encoding="utf-8")
+    return file
 
 
 @KINDS
-@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("kind", ["float16", "float32", "float64", "bfloat16"])
 def test_round_trips(tmp_path, suffix, kind):
-    file = written(tmp_path, suffix, TABLE.astype(kind))
+    tensor = torch.tensor(TABLE).to(getattr(torch, kind))
+    expected = tensor.double().numpy()
+    exact = kind != "bfloat16" or suffix == ".safetensors"
+    file = written(tmp_path, suffix, tensor if exact else expected)
     found = rb.read_embeddings(file)
-    assert found.dtype == np.float64 and np.array_equal(found, TABLE.astype(kind).astype(float))
+    assert found.dtype == np.float64 and np.array_equal(found, expected)
     found[:] = 0  # a copy: the file stays
-    assert rb.read_embeddings(str(file)).any()
-
-
-@KINDS
-@pytest.mark.parametrize("rows", [1, 9, np.int64(3)], ids=str)
-def test_rows(tmp_path, suffix, rows):
-    assert np.array_equal(rb.read_embeddings(written(tmp_path, suffix), rows=rows), TABLE[:rows])
-    if suffix == ".safetensors":
-        found = rb.read_embeddings(written(tmp_path, suffix, BFLOAT), rows=rows)
-        assert np.array_equal(found, BFLOAT[:rows].double().numpy())
+    assert np.array_equal(rb.read_embeddings(str(file)), expected)
+    for rows in (1, 9, np.int64(3), slice(2, 5), slice(7, None), slice(None, 4)):
+        part = rows if isinstance(rows, slice) else slice(rows)
+        assert np.array_equal(rb.read_embeddings(file, rows=rows), expected[part]), rows
 
 
 @pytest.mark.parametrize("table", [np.asfortranarray(TABLE), TABLE.astype(">f4"), TABLE[::2, 1:]])
-def test_layouts_of_arrays(tmp_path, table):
-    assert np.array_equal(rb.read_embeddings(written(tmp_path, ".npy", table)), table.astype(float))
+@pytest.mark.parametrize("suffix", [".npy", ".npz"])
+def test_layouts_of_arrays(tmp_path, suffix, table):
+    assert np.array_equal(rb.read_embeddings(written(tmp_path, suffix, table)), table.astype(float))
 
 
-@KINDS
-def test_names(tmp_path, suffix):
-    file = written(tmp_path, suffix, wpe=OTHER)
-    if suffix == ".npy":
-        return refuses(r"name='wte'.*without a name", file, "wte")
-    assert np.array_equal(rb.read_embeddings(file, "wpe"), OTHER)
-    assert np.array_equal(rb.read_embeddings(file), TABLE), "token embeddings, by their name"
-    listed = r"one of the names in it, largest first: 'wte' \(9, 4\), 'wpe' \(3, 2\)"
-    for name in ("lm_head", "WTE", ""):
-        refuses(rf"name=.*{listed}", file, name)
-    refuses("name=3", file, 3)
+NUMBERED = np.concatenate([GENERATOR.standard_normal((7, 5)), np.full((3, 5), 0.25)])  # padded
+BFLOAT16 = torch.tensor(NUMBERED).bfloat16()
 
 
-@KINDS
-@pytest.mark.parametrize(
-    "rows", [0, 10, True, "3", [1], slice(2, 2), slice(-1), slice(3, 10), slice(0, 4, 2)], ids=str
-)
-def test_rows_that_are_not_there(tmp_path, suffix, rows):
-    refuses(r"rows=.* is not allowed: ", written(tmp_path, suffix), rows=rows)
+def gpt2(folder):
+    others = {"h.0.mlp.c_fc.weight": np.ones((5, 20)), "wpe.weight": np.ones((12, 5))}
+    save(folder / "model.safetensors", **{"wte.weight": NUMBERED, "ln": np.ones(5)}, **others)
+    return folder
 
 
-NO_TABLES = {
-    "vector": (np.ones(5), "array of shape.*a matrix"),
-    "cube": (np.ones((2, 3, 4)), "array of shape.*a matrix"),
-    "empty": (
-        np.ones((0, 4)),
-        "a matrix: rows and columns, at least one of each|a whole .npy file",
-    ),
-    "whole numbers": (np.arange(12).reshape(3, 4), "of .*int64'.*real floating"),
-    "booleans": (np.ones((3, 4), bool), "real floating"),
-    "complex": (np.ones((3, 4), np.complex64), "real floating"),
-    "not finite": (
-        np.array([[1.0, np.nan], [np.inf, 2.0]]),
-        "with bad rows: 2 not finite.*drop_bad_rows",
-    ),
-}
+def llama(folder):
+    head, table = {"lm_head.weight": np.ones((10, 5))}, {"model.embed_tokens.weight": NUMBERED}
+    shards = {"model-1.safetensors": table, "model-2.safetensors": head}
+    for file, held in shards.items():
+        save(folder / file, **held)
+    save(folder / "consolidated.safetensors", **{"tok_embeddings.weight": 0 * NUMBERED})
+    weights = {name: file for file, held in shards.items() for name in held}
+    index = folder / "model.safetensors.index.json"
+    index.write_text(json.dumps({"metadata": {}, "weight_map": weights}))
+    return folder
 
 
-@KINDS
-@pytest.mark.parametrize("name", NO_TABLES)
-def test_tables_that_are_none(tmp_path, suffix, name):
-    table, message = NO_TABLES[name]
-    refuses(message, written(tmp_path, suffix, table))
+def gemma(folder):
+    tensors = {"model.embed_tokens.weight": BFLOAT16, "model.norm.weight": torch.ones(5)}
+    return save(folder / "a.safetensors", **tensors)
+
+
+def words_beside(folder):
+    np.savez(folder / "a.npz", words=np.array(WORDS, dtype=object), embeddings=NUMBERED)
+    return folder / "a.npz"
+
+
+def glove(folder):
+    return text(folder / "table.txt", NUMBERED)
+
+
+def word2vec(folder):
+    return text(folder / "table.vec", NUMBERED, header=True)
+
+
+@pytest.mark.parametrize("model", [gpt2, llama, gemma, words_beside, glove, word2vec])
+def test_a_model_is_read_and_its_padding_left_out(tmp_path, model):
+    path = model(tmp_path)
+    expected = BFLOAT16.double().numpy() if model is gemma else NUMBERED
+    with pytest.raises(ValueError, match=r"='with 2 bad rows \(8, 9\)' is not.*drop_bad_rows"):
+        rb.read_embeddings(path)
+    assert np.array_equal(rb.read_embeddings(path, rows=slice(2, 6)), expected[2:6])
+    read = read_rows(path, None, np.array([1, 7, 8, 9]), drop=True)
+    assert np.array_equal(read.table, expected[[1, 7]]) and read.places.tolist() == [1, 7]
+    assert "(10, 5): 4 rows from 1 to 9" in read.lines[0]
+    assert read.lines[1:] == ["left out: 2 bad rows (8, 9)"]
+
+
+def test_every_kind_of_bad_row_is_left_out(tmp_path):
+    table = np.concatenate([TABLE, np.zeros((5, 4)), TABLE[:1], TABLE[:1]])
+    table[3, 1], table[4] = np.nan, np.inf
+    for suffix in (".npz", ".vec"):
+        file = written(tmp_path, suffix, table)
+        assert np.array_equal(
+            rb.read_embeddings(file, drop_bad_rows=True), TABLE[[0, 1, 2, 5, 6, 7, 8]]
+        )
+
+
+def test_an_array_is_chosen_by_its_name(tmp_path):
+    for suffix in (".npz", ".safetensors"):
+        file = written(tmp_path, suffix, wpe=OTHER)
+        assert np.array_equal(rb.read_embeddings(file, "wpe"), OTHER)
+        assert np.array_equal(rb.read_embeddings(file), TABLE), "token embeddings, by their name"
+    assert np.array_equal(rb.read_embeddings(written(tmp_path, ".npy"), "table.npy"), TABLE)
+    coloured = save(tmp_path / "a.safetensors", **{"\x1b[31mred": TABLE})
+    assert read_rows(coloured, None, None, drop=False).lines[0].startswith(r"'\x1b[31mred' (9, 4)")
 
 
 class Trap:
@@ -125,7 +165,8 @@ def test_a_pickle_is_refused_and_not_run(tmp_path, suffix):
     mark, table = tmp_path / "it ran", np.empty((2, 2), dtype=object)
     table[:] = Trap(mark)
     file = written(tmp_path, suffix, table)
-    refuses(r"a whole .*file without objects", file)
+    with pytest.raises(ValueError, match=r"a whole .npy file|of object numbers"):
+        rb.read_embeddings(file)
     assert not mark.exists()
     with (
         contextlib.suppress(FileExistsError),
@@ -136,164 +177,188 @@ def test_a_pickle_is_refused_and_not_run(tmp_path, suffix):
     assert mark.exists(), "the trap works"
 
 
-@KINDS
+@pytest.mark.parametrize("suffix", [".npy", ".npz", ".safetensors"])
 def test_files_that_are_not_whole(tmp_path, suffix):
     whole = written(tmp_path, suffix, GENERATOR.standard_normal((40, 30)), wpe=OTHER).read_bytes()
     file, lengths = tmp_path / f"part{suffix}", (0, 5, 60, 128, len(whole) // 2, len(whole) - 1)
-    for content in [whole[:length] for length in lengths] + [
-        b"not a table",
-        b"\x80\x04\x95" + bytes(50),
-        bytes(300),
-    ]:
+    others = [b"not a table", b"\x80\x04\x95" + bytes(50), bytes(300)]
+    for content in [whole[:length] for length in lengths] + others:
         file.write_bytes(content)
-        refuses(rf"path=.*a whole \{suffix} file", file, None if suffix == ".npy" else "wte")
-
-
-def test_members_and_headers_that_lie(tmp_path):
-    file = tmp_path / "table.npz"
-    np.savez(file, wte=TABLE)
-    changed = bytearray(file.read_bytes())
-    changed[changed.index(TABLE.tobytes()[:16])] ^= 1
-    file.write_bytes(changed)
-    refuses("a whole .npz file", file)
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("notes.txt", "no array")
-    refuses("a whole .npz file", file)
-    one = '"wte": {"dtype": "F64", "shape": [1, 1], "data_offsets": [0, 8]}'
-    header = f"{{{one}, {one}}}".encode()
-    file = tmp_path / "table.safetensors"
-    file.write_bytes(len(header).to_bytes(8, "little") + header + bytes(8))
-    refuses("a name twice in its header", file)
+        with pytest.raises(ValueError, match=rf"path=.*a whole \{suffix} file"):
+            rb.read_embeddings(file, None if suffix == ".npy" else "wte")
 
 
 def test_what_does_not_fit_is_not_read(tmp_path, monkeypatch):
     monkeypatch.setattr("recallbook.memory_needs.free_memory", lambda: 0.0)
     file, other = tmp_path / "table.npy", tmp_path / "table.npz"
-    hole = np.lib.format.open_memmap(file, "w+", shape=(2**15, 2**10))
-    np.savez_compressed(other, hole)
+    table = np.lib.format.open_memmap(file, "w+", shape=(2**15, 2**10))
+    table[:2] = 1 + np.arange(2**11).reshape(2, -1)
+    np.savez_compressed(other, table)
     for one in (file, other):
-        refuses("is not allowed: a size that fits: the ", one)
-    assert rb.read_embeddings(file, rows=2).shape == (2, 2**10)
+        with pytest.raises(ValueError, match="is not allowed: a size that fits: the "):
+            rb.read_embeddings(one)
+    assert np.array_equal(rb.read_embeddings(file, rows=2), table[:2])
 
 
-def test_paths(tmp_path):
-    (tmp_path / "folder.npy").mkdir()
-    for name in ("table", "table.npy.gz"):
-        (tmp_path / name).write_bytes(b"anything")
-        refuses(r"path=.*no pickle ever", tmp_path / name)
-    refuses(r"path=.*a file that exists", tmp_path / "none.npy")
-    refuses(r"path=.*a folder with .safetensors files", tmp_path / "folder.npy")
-    for path in (None, 3, b"table.npy"):
-        refuses(r"path=.*a file that ends in", path)
+def put(name, content):
+    """Makes a file of these bytes, this text, or this object as JSON, in a folder."""
+
+    def make(folder):
+        file = folder / name
+        given = content if isinstance(content, bytes | str) else json.dumps(content)
+        file.write_bytes(given if isinstance(given, bytes) else given.encode())
+        return file
+
+    return make
 
 
-# Models and text
-
-NUMBERED = np.concatenate([GENERATOR.standard_normal((7, 5)), np.full((3, 5), 0.25)])  # padded
-BFLOAT16 = torch.tensor(NUMBERED).bfloat16().double().numpy()
-WORDS = ["the", ".", "a b", "new\u00a0york", '"', "#", "7", "\u4e2d", "b", "c"]
+def table_of(suffix, table):
+    return lambda folder: written(folder, suffix, table)
 
 
-def save(file, **arrays):
-    safetensors.torch.save_file({name: torch.tensor(part) for name, part in arrays.items()}, file)
+def member(header, data=b"", start=b"\x93NUMPY\x01\x00"):
+    """Makes an .npz whose array has this header."""
+
+    def make(folder):
+        with zipfile.ZipFile(folder / "a.npz", "w", zipfile.ZIP_BZIP2) as archive:
+            content = header.encode() + b"\n"
+            archive.writestr("a.npy", start + len(content).to_bytes(2, "little") + content + data)
+        return folder / "a.npz"
+
+    return make
 
 
-def gpt2(folder):
-    parts = {"h.0.mlp.c_fc.weight": np.ones((5, 20)), "wpe.weight": np.ones((12, 5))}
-    save(
-        folder / "model.safetensors",
-        **{"wte.weight": NUMBERED, "h.0.ln_1.bias": np.ones(5)},
-        **parts,
-    )
-    return folder, "'h.0.mlp.c_fc.weight' (5, 20), 'wpe.weight' (12, 5), 'wte.weight' (10, 5), "
+def headed(header, length=None):
+    """Makes a .safetensors file with this header."""
+    content = header if isinstance(header, bytes) else json.dumps(header).encode()
+    size = (len(content) if length is None else length).to_bytes(8, "little")
+    return put("a.safetensors", size + content + bytes(8))
 
 
-def llama(folder):
-    head, table = {"lm_head.weight": np.ones((10, 5))}, {"model.embed_tokens.weight": NUMBERED}
-    shards = {"model-1.safetensors": table, "model-2.safetensors": head}
-    for file, held in {
-        **shards,
-        "consolidated.safetensors": {"tok_embeddings.weight": 0 * NUMBERED},
-    }.items():
-        save(folder / file, **held)
-    weights = {name: file for file, held in shards.items() for name in held}
-    index = folder / "model.safetensors.index.json"
-    index.write_text(json.dumps({"metadata": {}, "weight_map": weights}), encoding="utf-8")
-    return folder, "'model.embed_tokens.weight' (10, 5), 'lm_head.weight' (10, 5)"
+def index_of(content):
+    return put("model.safetensors.index.json", content)
 
 
-def gemma(folder):
-    named = {"model.embed_tokens.weight": torch.tensor(NUMBERED).bfloat16()}
-    safetensors.torch.save_file(
-        {**named, "model.norm.weight": torch.ones(5)}, folder / "a.safetensors"
-    )
-    return folder / "a.safetensors", "(10, 5), called as token embeddings are: 10 rows from 0 to 9"
+def changed(folder):
+    file = written(folder, ".npz")
+    content = bytearray(file.read_bytes())
+    content[len(content) // 3] ^= 1
+    file.write_bytes(content)
+    return file
 
 
-def glove(folder, header="", end=""):
-    lines = (
-        f"{word} {' '.join(map(repr, row.tolist()))}{end}\n"
-        for word, row in zip(WORDS, NUMBERED, strict=True)
-    )
-    (folder / "table.txt").write_text(header + "".join(lines), encoding="utf-8")
-    return folder / "table.txt", "table.txt (10, 5), the only array: 10 rows"
+def two_shards(folder):
+    for name in "ab":
+        save(folder / f"{name}.safetensors", wte=TABLE)
+    return folder
 
 
-def word2vec(folder):
-    return glove(folder, "10 5\n", " ")
+def itself(folder):
+    os.symlink(".", folder / "x.safetensors")
+    return folder
 
 
-@pytest.mark.parametrize("model", [gpt2, llama, gemma, glove, word2vec])
-def test_a_model_is_read_and_its_padding_named(tmp_path, model):
-    path, says = model(tmp_path)
-    expected = BFLOAT16 if model is gemma else NUMBERED
-    assert np.array_equal(rb.read_embeddings(path), expected)
-    assert np.array_equal(rb.read_embeddings(path, rows=slice(2, 5)), expected[2:5])
-    assert np.array_equal(rb.read_embeddings(path, drop_bad_rows=True), expected[:8])
-    found = read_rows(path, None, lambda count, dim: np.array([1, 7, 8, 9]), drop=True)
-    assert np.array_equal(found.table, expected[[1, 7]]) and found.places.tolist() == [1, 7]
-    assert found.lines[-1] == "bad rows, left out: 2 repeating an earlier one (8, 9)"
-    assert "a sample of 4 rows from 1 to 9" in found.lines[0]
-    assert says in "\n".join(
-        read_rows(path, None, lambda count, dim: np.arange(count), drop=False).lines
-    )
+def lacks_a_shard(folder):
+    llama(folder).joinpath("model-2.safetensors").unlink()
+    return folder
 
 
-def test_bad_rows_are_told_apart(tmp_path):
-    table = np.concatenate([TABLE, np.zeros((5, 4)), TABLE[:1], TABLE[:1]])
-    table[3, 1], table[4] = np.nan, np.inf
-    refuses(
-        "bad rows: 2 not finite .3, 4.; 5 zero .9, 10, 11, ....; 2 repeating",
-        written(tmp_path, ".npz", table),
-    )
-    found = rb.read_embeddings(written(tmp_path, ".npz", table), drop_bad_rows=True)
-    assert np.array_equal(found, TABLE[[0, 1, 2, 5, 6, 7, 8]])
+SHAPES = "'descr': '<f8', 'fortran_order': False, 'shape': (30000, 10000)"
+ONE = b'"wte": {"dtype": "F64", "shape": [1, 1], "data_offsets": [0, 8]}'
+NO_PATH = "path=.*a file that ends in .npy.*no pickle ever"
+INDEX = "path=.*an index: .*weight_map"
+NUMBERS = "=.of {} numbers. is not allowed: floating.*quantised.*save these as .npy"
+HALF = {"wte": torch.ones(3, 4).to(torch.float8_e4m3fn)}
+REFUSED = [  # what makes a path, and what is said
+    *((lambda folder, value=value: value, NO_PATH) for value in (None, 3, b"table.npy")),
+    *((put(name, "anything"), NO_PATH) for name in ("table", "table.npy.gz")),
+    (lambda folder: folder / "none.npy", "path=.*a file that exists"),
+    (lambda folder: folder, "path=.*a folder with .safetensors files"),
+    (itself, "path=.*a folder with .safetensors files"),
+    (lambda folder: folder / "model.gguf", "in Python: .*gguf.dequantize"),
+    (lambda folder: folder / "it's.pt", r'in Python: .*torch.load\("it\'s.pt", weights_only=True'),
+    (lambda folder: folder / '"\n\x1b.csv', r"in Python: .*pandas.read_csv\('\"\\n\\x1b.csv', ind"),
+    (lacks_a_shard, "model-2.safetensors.*a file that exists"),
+    (two_shards, "path=.*'a.safetensors' and 'b.safetensors' both hold 'wte'"),
+    (index_of({"weight_map": {"a": "model.safetensors.index.json"}}), INDEX),
+    (index_of({"weight_map": {"a": "../a.safetensors"}}), INDEX),
+    *((index_of({"weight_map": value}), INDEX) for value in (None, {}, {"a": None}, {"a": [1]})),
+    *((index_of(value), INDEX) for value in ([], {})),
+    (index_of("{"), "path=.*a whole .json file"),
+    *(
+        (table_of(suffix, table), r"name=.*of shape \(.*a matrix|a whole .npy file")
+        for suffix in (".npy", ".npz", ".safetensors")
+        for table in (np.ones(5), np.ones((2, 3, 4)), np.ones((0, 4)))
+    ),
+    *(
+        (table_of(suffix, np.ones((3, 4), kind)), NUMBERS.format(kind))
+        for suffix in (".npy", ".npz")
+        for kind in ("int8", "int64", "bool", "complex64")
+    ),
+    (table_of(".safetensors", np.ones((3, 4), "int8")), NUMBERS.format("I8")),
+    (lambda folder: save(folder / "a.safetensors", **HALF), NUMBERS.format("F8_E4M3")),
+    (table_of(".npz", np.full((3, 4), np.nan)), r"with 3 bad rows \(0, 1, 2\).*drop_bad_rows"),
+    (changed, "a whole .npz file"),
+    (member("{" + SHAPES + "}"), "'a.npy' is not as large as it says"),
+    (member("{" + SHAPES.replace("3", "") + "}", bytes(80)), "a whole .npz file"),
+    (
+        member("{" + SHAPES.replace("(30000", "(300") + "}", bytes(24 * 10**6)),
+        "is not as large as it says",
+    ),
+    (member("{" + SHAPES + "}", start=b"\x93NUMPY\x02\x00"), "a whole .npz file"),
+    (member("no array", start=b"notes"), "a whole .npz file"),
+    (headed(b"{" + ONE + b", " + ONE + b"}"), "a name twice in its header"),
+    (headed({}, length=6 * 10**9), "a header of 6,000,000,000 bytes"),
+    (headed(b'{"a":' + b"[" * 10**6 + b"]" * 10**6 + b"}"), "a whole .safetensors file"),
+    (headed({"wte": {"dtype": "F64", "shape": [1] * 10**5, "data_offsets": [0, 8]}}), "a matrix"),
+    (put("a.vec", "3 2\na 1 2\nb 1 2\n"), "2 rows where its first line says 3"),
+    (put("a.vec", "a 1 2\nb 1\n"), "a whole .vec file .*invalid column index|could not convert"),
+    (put("a.vec", "0.5 1 2\n0.5 1 2\n"), "starts with a number"),
+    (put("a.vec", "\ufeff2 2\na 1 2\nb 1 2\n"), "a whole .vec file .invalid literal"),
+    (put("a.vec", b"a 1 2\n\xa0\nb 1 2\n"), r"\(2, 2\) numbers where \(3, 2\) were counted"),
+    *((put("a.txt", line), "no commas between") for line in ("", "a,1,2\nb,3,4\n", "a 1,5 2,5\n")),
+    (put("a.txt", "a, 1, 2\nb, 1, 2\n"), "could not convert string '1,'"),
+    (put("a.vec", f"2 {10**15}\na 1 2\nb 1 2\n"), f"dim={10**15} is not allowed: a size that fits"),
+]
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("3 2\na 1 2\nb 1 2\n", "2 rows where its first line says 3"),
-        ("a 1 2\nb 1\n", "could not convert string 'b'"),
-        ("0.5 1 2\n0.5 1 2\n", "starts with a number"),
-        ("", "a whole .vec file|a matrix"),
-    ],
+    ("make", "said"),
+    REFUSED,
+    ids=[f"{place} {said[:40]}" for place, (_, said) in enumerate(REFUSED)],
 )
-def test_text_that_is_no_table(tmp_path, content, message):
-    (tmp_path / "table.vec").write_text(content, encoding="utf-8")
-    refuses(message, tmp_path / "table.vec")
+def test_files_are_refused_in_one_line(tmp_path, make, said):
+    with pytest.raises(ValueError, match=said) as refused:
+        rb.read_embeddings(make(tmp_path))
+    message = str(refused.value)
+    assert " is not allowed: " in message and message.isprintable() and len(message) < 700
 
 
-def test_what_is_not_read_says_what_to_do(tmp_path):
-    """The advice runs, and what comes out is read."""
-    file = tmp_path / "pytorch_model.bin"
-    torch.save({"wte.weight": torch.tensor(NUMBERED).bfloat16()}, file)
-    with pytest.raises(ValueError, match="no pickle ever") as refused:
-        rb.read_embeddings(tmp_path)
-    advice = str(refused.value).split("in Python: ")[1].replace("NAME", "wte.weight")
-    with contextlib.chdir(tmp_path):
-        exec(advice, {})
-    assert np.array_equal(rb.read_embeddings(tmp_path / "table.npy"), BFLOAT16)
-    refuses("in Python: .*gguf.dequantize", tmp_path / "model.gguf")
-    llama(tmp_path)[0].joinpath("model-2.safetensors").unlink()
-    refuses("model-2.safetensors.*a file that exists", tmp_path)
+NAMES = r"one of 2 names in it, largest first: 'wte' \(9, 4\), 'wpe' \(3, 2\)"
+ARGUMENTS = [
+    *({"rows": rows} for rows in (0, 10, True, "3", [1], slice(2, 2), slice(-1), slice(3, 10))),
+    {"rows": slice(0, 4, 2)},
+    *({"name": name} for name in ("lm_head", "WTE", "", 3)),
+    {"drop_bad_rows": 1},
+]
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".safetensors"])
+@pytest.mark.parametrize("given", ARGUMENTS, ids=str)
+def test_arguments_are_refused_by_name(tmp_path, suffix, given):
+    said = f"{next(iter(given))}=.* is not allowed: {NAMES if 'name' in given else ''}"
+    with pytest.raises(ValueError, match=said):
+        rb.read_embeddings(written(tmp_path, suffix, wpe=OTHER), **given)
+
+
+def test_the_advice_runs_and_what_comes_out_is_read(tmp_path):
+    torch.save({"wte.weight": BFLOAT16[:8]}, tmp_path / "pytorch_model.bin")
+    commas = put("it's.csv", "word,x,y\na,1,2.5\nb,4,5.5\n")(tmp_path)
+    tables = {tmp_path: BFLOAT16[:8].double().numpy(), commas: [[1, 2.5], [4, 5.5]]}
+    for path, expected in tables.items():
+        with pytest.raises(ValueError, match="is not allowed") as refused:
+            rb.read_embeddings(path)
+        advice = str(refused.value).split("in Python: ")[1].replace("NAME", "wte.weight")
+        with contextlib.chdir(tmp_path):
+            exec(advice, {})
+        assert np.array_equal(rb.read_embeddings(tmp_path / "table.npy"), expected)

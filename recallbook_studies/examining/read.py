@@ -37,7 +37,10 @@ PACKED = (
     'import gguf, numpy; tensor = next(t for t in gguf.GGUFReader({!r}).tensors if t.name == "token_embd.weight"); '
     'numpy.save("table.npy", gguf.dequantize(tensor.data, tensor.tensor_type))'
 )
-COMMAS = 'import numpy, pandas; numpy.save("table.npy", pandas.read_csv({!r}, index_col=0).to_numpy(float))'
+COMMAS = (
+    'import numpy, pandas; numpy.save("table.npy", pandas.read_csv({!r}, index_col=0).to_numpy(float))'
+    "  # without a line of names: header=None"
+)
 CONVERSIONS = {
     **dict.fromkeys((".pt", ".pth", ".bin", ".ckpt"), PICKLED),
     ".gguf": PACKED,
