@@ -24,15 +24,15 @@ SMALL = GENERATOR.standard_normal((12, 5)) * np.array([3, 2, 1, 1, 0.5]) + 0.3
 def test_what_is_not_replaced_is_kept():
     mean, rng = SMALL.mean(axis=0), np.random.default_rng(0)
     left, values, right = np.linalg.svd(deviations := SMALL - mean, full_matrices=False)
-    found = {name: change(SMALL, rng) - mean for name, change in replacing.PROPERTIES.items()}
+    found = {name: change(SMALL, rng) - mean for name, change in judge.PROPERTIES.items()}
     for name, rows in found.items():
         assert not np.allclose(rows, deviations), name
     assert found["mean"] + mean == pytest.approx(deviations)
-    assert replacing.lengths(found["clusters"]) == pytest.approx(replacing.lengths(deviations))
+    assert judge.lengths(found["clusters"]) == pytest.approx(judge.lengths(deviations))
     drawn = left.T @ found["spectrum"] @ right.T
     assert drawn == pytest.approx(np.diag(drawn.diagonal()), abs=1e-12)
     assert np.linalg.norm(drawn) == pytest.approx(np.linalg.norm(values))
-    directions = [replacing.unit_rows(rows, rng) for rows in (found["lengths"], deviations)]
+    directions = [judge.unit_rows(rows, rng) for rows in (found["lengths"], deviations)]
     assert directions[0] == pytest.approx(directions[1])
 
 
