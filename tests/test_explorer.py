@@ -184,9 +184,10 @@ def test_outputs_are_predictions(page):
 
 @in_chromium
 @pytest.mark.parametrize(
-    ("kind", "count"), by_night([("relu", 8), *((kind, 24) for kind in of.ACTIVATIONS)], day=1)
+    "case", by_night([("relu", 8), *((kind, 24) for kind in of.ACTIVATIONS)], day=1), ids=str
 )
-def test_outputs_are_predictions_with_an_mlp(page, kind, count):
+def test_outputs_are_predictions_with_an_mlp(page, case):
+    kind, count = case
     ends = np.log([*list(SPAN.values())[:3], (1 / 64, 1000), of.RATIOS]).T
     tried = np.exp(np.random.default_rng(5).uniform(*ends, (24, 5))).tolist()
     kept = [
@@ -359,10 +360,11 @@ def test_starts_are_exact(page):
 
 @in_chromium
 @pytest.mark.parametrize(
-    ("steps", "sizes"),
-    by_night([(2, (64, 8, 24, 300)), (4, (100, 12, 30, 1000)), (8, (48, 4, 16, 200))], day=1),
+    "case", by_night([(2, 64, 8, 24, 300), (4, 100, 12, 30, 1000), (8, 48, 4, 16, 200)], day=1),
+    ids=str,
 )
-def test_several_steps_are_near(page, steps, sizes):
+def test_several_steps_are_near(page, case):
+    steps, *sizes = case
     at = of.Sizes(*sizes, False)
     right = rb.predict(at.setting, value_steps=steps, warn=False).accuracy
     found = page.evaluate("explorer.predict", {**at._asdict(), "value_steps": steps})

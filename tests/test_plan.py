@@ -67,7 +67,7 @@ def test_orthogonal_embeddings_have_one_dimension():
     assert (best.dim, best.embeddings) == (66, "orthogonal") and accuracy(best) >= 0.6
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_mlp_keeps_its_width():
     best = plan(**FIXED, dim=48, width=100, activation="he3").best
     assert (best.width, best.activation) == (100, "he3")

@@ -115,7 +115,12 @@ def test_ledger_holds_what_is_evaluated():
         ((800, 10, 40, 40000), {}, {"interference"}),
         ((300, 10, 200, 3000), {"trigger_in_values": True}, {"label frequencies"}),
         ((300, 150, 40, 1500), {}, set(lock_symbols.lock_terms())),
-        ((400, 6, 60, 40000), {"width": 40, "activation": "he3"}, {"MLP noise"}),
+        pytest.param(
+            (400, 6, 60, 40000),
+            {"width": 40, "activation": "he3"},
+            {"MLP noise"},
+            marks=pytest.mark.nightly,
+        ),
     ],
     ids=["coverage", "interference", "labels", "a term of lock-on", "MLP"],
 )
