@@ -360,7 +360,8 @@ def test_starts_are_exact(page):
 
 @in_chromium
 @pytest.mark.parametrize(
-    "case", by_night([(2, 64, 8, 24, 300), (4, 100, 12, 30, 1000), (8, 48, 4, 16, 200)], day=1),
+    "case",
+    by_night([(2, 64, 8, 24, 300), (4, 100, 12, 30, 1000), (8, 48, 4, 16, 200)], day=1),
     ids=str,
 )
 def test_several_steps_are_near(page, case):
