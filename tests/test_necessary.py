@@ -211,8 +211,8 @@ def test_what_other_tokens_are_sure_to_exceed(level):
     assert above.var() < widest * share / 300 < 20 * above.var()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("samples", by_night([1500, 6000], day=1))
+@pytest.mark.nightly
+@pytest.mark.parametrize("samples", [1500, 6000])
 def test_uneven_labels_lengthen_the_weights(samples):
     """Steps 3 and 4 of label frequencies: weights of all facts of a draw, then their chances."""
     vocab, dim = 1500, 500
@@ -248,7 +248,7 @@ def test_nothing_falls_with_more_sequences(sizes, flag):
 
 
 @pytest.mark.slow
-@either("flag")
+@pytest.mark.parametrize("flag", by_night([False, True], day=1))
 def test_marked_tokens_are_outscored_as_often_as_is_proved(flag):
     setting = sized(64, 300, 48, 64, trigger_in_values=flag)
     proved = coverage.outscored({V: 64, L: 300, d: 48, N: 64, tau: int(flag)})
@@ -261,15 +261,15 @@ def test_marked_tokens_are_outscored_as_often_as_is_proved(flag):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sizes", [
+@pytest.mark.parametrize("sizes", by_night([
     (64, 256, 48),
     (256, 2048, 256),
+    (256, 512, 128),
+    (1000, 3000, 400),
+    (4096, 64, 512),
     (10**4, 10**4, 2000),
-    *(
-        pytest.param(more, marks=pytest.mark.nightly)
-        for more in [(256, 512, 128), (1000, 3000, 400), (4096, 64, 512), (10**5, 10**5, 10**4)]
-    ),
-], ids=str)  # fmt: skip
+    (10**5, 10**5, 10**4),
+], day=2), ids=str)  # fmt: skip
 def test_what_is_necessary_is_not_above_what_is_predicted(sizes):
     """Coverage is nearly all that is predicted where it binds."""
     for accuracy in (0.8, 0.9, 0.97):

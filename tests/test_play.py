@@ -1,5 +1,6 @@
 """Chapters whose knobs a reader has moved still run, and say nothing of the old setting."""
 
+import itertools
 import re
 
 import nbformat
@@ -7,6 +8,7 @@ import pytest
 from execute import code_cells
 from nbclient import NotebookClient
 from nbformat import v4
+from sampling import by_night
 from test_notebooks import CHAPTERS, knobs, tags, texts
 
 # The second is below the wall, and its sequences are too long for attention to lock on.
@@ -34,27 +36,18 @@ assert abs(located @ recalled - predicted.recall) < 0.1""",
 }
 
 
-BY_DAY = {"01": "above", "05": "below"}
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("path", "move"),
-    [
-        pytest.param(
-            path,
-            MOVES[side],
-            id=f"{path.stem}-{side}",
-            marks=pytest.mark.slow if BY_DAY.get(path.stem[:2]) == side else pytest.mark.nightly,
-        )
-        for path in CHAPTERS[:12]
-        for side in MOVES
-    ],
+    "case",
+    by_night(itertools.product(CHAPTERS[:12], MOVES), day=1),
+    ids=lambda case: f"{case[0].stem}-{case[1]}",
 )
-def test_a_chapter_survives_play(path, move, tmp_path):
+def test_a_chapter_survives_play(case, tmp_path):
+    path, move = case
     notebook = nbformat.read(path, as_version=4)
     held = next(cell for cell in code_cells(notebook) if "knobs" in tags(cell))
     old = set(map(str, knobs(held.source).values()))
-    for name, value in {**move, **FEWER}.items():
+    for name, value in {**MOVES[move], **FEWER}.items():
         held.source = re.sub(rf"(?m)^{name} = \d+", f"{name} = {value}", held.source)
     notebook.cells.append(v4.new_code_cell(BY_HAND.get(path.stem[:2], "")))
     NotebookClient(notebook, resources={"metadata": {"path": tmp_path}}).execute()

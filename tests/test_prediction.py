@@ -112,7 +112,9 @@ def test_ledger_holds_what_is_evaluated():
     [
         pytest.param((400, 10, 200, 500), {}, {"coverage"}, id="coverage"),
         *(
-            pytest.param(*case, id=name, marks=pytest.mark.slow)
+            pytest.param(
+                *case, id=name, marks=[pytest.mark.slow, *[pytest.mark.nightly] * (name == "MLP")]
+            )
             for name, case in {
                 "interference": ((800, 10, 40, 40000), {}, {"interference"}),
                 "labels": (
