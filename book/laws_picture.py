@@ -1,5 +1,5 @@
 """The pictures of *Laws at a glance*, of the landing page and of README: N against the dimension, for
-three lengths, the wall, and the capacity."""
+three lengths, the wall, and where the capacity ends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from laws_numbers import constants, critical, wall
 from matplotlib.axes import Axes
 
 import recallbook as rb
-from recallbook_studies import plotting
+from recallbook_studies import grids, plotting
 from recallbook_studies.ch09 import capacities
 
 VOCAB, LENGTHS = 4096, (64, 1024, 4096)
@@ -79,8 +79,21 @@ def _draw_samples(ax: Axes, marked: bool) -> None:
 
 
 def draw_capacity(file: Path) -> None:
-    """Draw the capacity against N, as chapter 9 does."""
+    """Draw what is left of the capacity at L = 8 against N d / (L^2 sqrt(ln L)), both variants,
+    predicted and simulated."""
     plotting.use_style()
-    found = capacities.simulated(rb.load_results("capacity"))
-    figure = capacities.draw(found, "samples")
-    file.write_text(plotting.svg(figure), encoding="utf-8")
+    fig, ax = plt.subplots(figsize=(4.8, 3.4))
+    known = capacities.simulated(rb.load_results("capacity"))
+    for index, marked in enumerate((False, True)):
+        kind = {"out_of": 0, "trigger_in_values": marked}
+        lines, points = (
+            grids.at(capacities.collapsed(table), **kind)
+            for table in (capacities.predicted(), known)
+        )
+        colour, name = plotting.COLOURS[index], ("not read", "read")[marked]
+        ax.plot(lines["reach"], lines["share"], "_", ms=12, color=colour, label=f"trigger {name}")
+        ax.plot(points["reach"], points["simulated"] / points["flat"], "o", ms=4, color=colour)
+    ax.set(xscale="log", xlim=(0.3, 300), xlabel=r"$N\,d\,/\,(L^2\sqrt{\ln L})$")
+    ax.set_ylabel("capacity over that at $L=8$")
+    ax.legend(loc="center right", frameon=False)
+    file.write_text(plotting.svg(fig), encoding="utf-8")
