@@ -1,8 +1,11 @@
 """What a writer looks at: `python tests/writing.py` prints letters of the chapters with two meanings,
-letters that the notation does not have, and entries of stored tables that are typed, not typeset."""
+letters that the notation does not have, entries of stored tables that are typed, not typeset,
+sentences that call something proved and refer to no theorem, and sentences that may name a cause
+and stand in no row of ``recallbook_studies/causes.toml``."""
 
 import html
 import re
+import tomllib
 
 import nbformat
 from conftest import ROOT
@@ -134,6 +137,49 @@ def faults_of_tables(notebook):
                         yield f"{name}: {column}"
 
 
+def texts(root=ROOT):
+    """The text of each page, by file."""
+    pages = {}
+    for path in [
+        *sorted((root / "book").glob("*.md")),
+        *sorted((root / "notebooks").glob("*.ipynb")),
+    ]:
+        if path.suffix == ".md":
+            pages[path.name] = path.read_text(encoding="utf-8")
+            continue
+        cells = nbformat.read(path, as_version=4).cells
+        pages[path.name] = "\n\n".join(c.source for c in cells if c.cell_type == "markdown")
+    return pages
+
+
+STATEMENT = re.compile(r"^:::\{prf:.*?^:::$", re.DOTALL | re.MULTILINE)
+PROVED = re.compile(r"\b(proved|necessary|sufficient|matched|sharp)\b", re.IGNORECASE)
+CAUSE = re.compile(r"\b(because|binds?|limit(s|ed)?)\b", re.IGNORECASE)
+SENTENCE = re.compile(r"(?<=[.:?!)])\s+(?=[A-Z*`{$])")
+
+
+def paragraphs(text):
+    """Paragraphs of a page without statements, which have their hypotheses, and headings."""
+    text = re.sub(r"^#.*$", "", STATEMENT.sub("", text), flags=re.MULTILINE)
+    return re.split(r"\n\s*\n|\n(?=\s*[-*|:] )", text)
+
+
+def unsupported(text):
+    """Sentences that call something proved, in paragraphs that refer to no theorem."""
+    for paragraph in paragraphs(text):
+        if "{prf:ref}`" not in paragraph:
+            yield from (one for one in SENTENCE.split(paragraph) if PROVED.search(one))
+
+
+def untested_causes(text, laws, tested):
+    """Sentences that name a law and may call it a cause, and that no test removes."""
+    for paragraph in paragraphs(text):
+        for one in SENTENCE.split(" ".join(paragraph.split())):
+            named = CAUSE.search(one) and any(law in one for law in laws)
+            if named and not any(says in one for says in tested):
+                yield one
+
+
 def main():
     """Print what was found, by letter, chapter and notebook."""
     for letter, meanings in second_meanings().items():
@@ -144,6 +190,13 @@ def main():
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         for fault in faults_of_tables(nbformat.read(path, as_version=4)):
             print(f"{path.stem}: typed, not typeset: {fault}")
+    causes = tomllib.loads((ROOT / "recallbook_studies/causes.toml").read_text("utf-8"))["cause"]
+    laws, tested = {row["law"] for row in causes}, [row["says"] for row in causes]
+    for page, text in texts().items():
+        for sentence in unsupported(text):
+            print(f"{page}: no theorem: {sentence}")
+        for sentence in untested_causes(text, laws, tested):
+            print(f"{page}: a cause that no test removes? {sentence}")
 
 
 if __name__ == "__main__":
