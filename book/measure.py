@@ -4,7 +4,7 @@ of the built book.
 Words are those that a reader of the page sees, without formulas, code, tables and figures: in the
 main line, which is what stands open, and in what is folded. Letters are those of the formulas that
 stand open. A code line is open where the page shows it unasked. Heights are in pixels, of a window
-1280 wide, as Chromium lays out _build/html: of the page, and down to its first picture; they are
+1440 wide, as Chromium lays out _build/html: of the page, and down to its first picture; they are
 left out where Chromium is missing. The old count, printed last, is of the sources' pieces between
 spaces, formulas included."""
 
@@ -23,7 +23,7 @@ HIDDEN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 EXERCISES = re.compile(r"(?ms)^:::\{(?:exercise|solution)\}.*?^:::$")
 NO_WORDS = ".math, table, figure, pre, .cell, .model-figure, .stepper-text, .headerlink, script, style, svg, form"
 FOLDED = ".dropdown > :not(.admonition-title), details > :not(summary)"
-WINDOW = {"width": 1280, "height": 900}
+WINDOW = {"width": 1440, "height": 900}
 PATIENCE = 120_000  # milliseconds: a busy machine is no fault of the page
 
 
