@@ -37,8 +37,8 @@ pytestmark = [
 ]
 
 LOOKS = {
-    "desktop": {"viewport": measure.WINDOW, "color_scheme": "light"},
-    "dark": {"viewport": measure.WINDOW, "color_scheme": "dark"},
+    "desktop": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"},
+    "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
     "tablet": {"viewport": {"width": 768, "height": 900}, "color_scheme": "light"},
     "phone": {"viewport": {"width": 390, "height": 844}, "color_scheme": "light"},
 }
@@ -121,16 +121,17 @@ LETTERS = """() => [...document.querySelectorAll('article figure img[src$=".svg"
     : [e.textContent, parseFloat(getComputedStyle(e).fontSize) * Math.hypot(e.getScreenCTM().a, e.getScreenCTM().b)])"""
 SMALLEST = 9  # pixels that a letter of a figure has on a phone
 BOX = "() => document.querySelector('.admonition.box')?.getBoundingClientRect().height ?? 0"
+HEIGHT = "() => document.querySelector('article, main, body').getBoundingClientRect().height"
 WEIGHT = """() => [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
   .reduce((sum, entry) => sum + entry.decodedBodySize, 0)"""
 HEAVIEST = 2_500_000  # bytes that the first view of a page takes, uncompressed
 HEAVIER = {"book/explorer.html": 3_300_000}  # the table of its predictions is most of it
 TALLEST = 15_000  # pixels: a page is read, not scrolled
-LIMITS = {  # other ones: of chapters, and of pages that are looked up
-    **{f"notebooks/{name}.html": 9_000 for name in DONE},
+LONGER = {
     "book/proofs.html": 25_000,
     "book/proofs_necessary.html": 18_500,
-}
+}  # pages that are looked up: what left chapter 12, and proofs in full
+TALLEST_CHAPTER = 9000  # in the wide window of `measure`
 # The time of axe goes with the number of elements, and most are the insides of formulas and code,
 # where it has nothing to judge. So the page is thinned before: what is drawn of a formula becomes
 # an empty box of the same size, what is read aloud of it one piece of text, and of the code tokens
@@ -207,13 +208,15 @@ class Tab:
         page = self.page
         page.goto("about:blank")  # so that it is not the page before that changes its look
         page.emulate_media(color_scheme="light")
-        page.set_viewport_size(LOOKS["desktop"]["viewport"])
+        page.set_viewport_size(measure.WINDOW)
         self.open(url)
         seen = self.seen
         seen["raw TeX"] = RAW_TEX.findall(page.evaluate(VISIBLE_TEXT))
         seen["raw TeX"] += page.evaluate(UNRENDERED) + page.evaluate(MATH_ERRORS)
         seen["formulas"] = page.locator("mjx-container").count()
-        seen["height"], seen["picture"] = page.evaluate(measure.LAID_OUT)
+        seen["wide"] = page.evaluate(measure.LAID_OUT)
+        self.put_on("desktop")
+        seen["height"] = page.evaluate(HEIGHT)
         seen["weight"] = page.evaluate(WEIGHT)
         for look in LOOKS if judged or SCREENSHOTS else DAILY:
             if look != "desktop":
@@ -348,20 +351,19 @@ class Pages:
         long = {
             page: seen["height"]
             for page, seen in visits.items()
-            if not 0 < seen["height"] <= LIMITS.get(page, TALLEST)
+            if not 0 < seen["height"] <= LONGER.get(page, TALLEST)
         }
         assert long == {}, (
-            f"pixels, of which {TALLEST} are allowed, and 9,000 of a chapter: move parts to an "
-            "appendix, or fold code"
+            f"pixels, of which {TALLEST} are allowed: move parts to an appendix, or fold code"
         )
 
-    def test_a_picture_comes_early(self, visits):
-        tops = {
-            name: visits[f"notebooks/{name}.html"]["picture"]
-            for name in DONE
-            if f"notebooks/{name}.html" in visits
-        }
-        assert {name: top for name, top in tops.items() if not 0 < top <= DONE[name]} == {}
+    def test_chapters_are_not_tall_and_a_picture_comes_early(self, visits):
+        wide = {name: visits.get(f"notebooks/{name}.html", {}).get("wide") for name in DONE}
+        assert {
+            name: found
+            for name, found in wide.items()
+            if found and (found[0] > TALLEST_CHAPTER or not 0 < found[1] <= DONE[name])
+        } == {}
 
 
 class JudgedPages(Pages):
