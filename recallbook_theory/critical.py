@@ -147,7 +147,7 @@ def capacity(
     >>> capacity(samples=8000, seq_len=64, dim=128), capacity(samples=8000, seq_len=1024, dim=128)
     (427, 0)
     >>> capacity(samples=8000, seq_len=64, dim=128, vocab=1024)
-    483
+    528
     """
     n, warn = check_size("samples", samples), check_flag("warn", warn)
     at = partial(Setting, samples=n, seq_len=seq_len, dim=dim, **setting)

@@ -99,8 +99,8 @@ def test_no_point_is_there_twice_and_every_setting_has_all_seeds(name):
     points = points_of(name)
     assert len({*points}) == len(points)
     seeds = Counter(replace(point, seed=0) for point in points)
-    # fewer at the larger vocabulary
-    assert len(set(seeds.values())) == (2 if name == "accuracy" else 1)
+    # fewer at the larger vocabulary; more where draws scatter
+    assert len(set(seeds.values())) == (2 if name in ("accuracy", "capacity") else 1)
     expected = {"lock_on": 30, "trial": 1, "accuracy": 6, "zipf_threshold": 8, "zipf_error": 8}
     assert min(seeds.values()) >= expected.get(name, 10)
 

@@ -121,17 +121,10 @@ LETTERS = """() => [...document.querySelectorAll('article figure img[src$=".svg"
     : [e.textContent, parseFloat(getComputedStyle(e).fontSize) * Math.hypot(e.getScreenCTM().a, e.getScreenCTM().b)])"""
 SMALLEST = 9  # pixels that a letter of a figure has on a phone
 BOX = "() => document.querySelector('.admonition.box')?.getBoundingClientRect().height ?? 0"
-HEIGHT = "() => document.querySelector('article, main, body').getBoundingClientRect().height"
 WEIGHT = """() => [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
   .reduce((sum, entry) => sum + entry.decodedBodySize, 0)"""
 HEAVIEST = 2_500_000  # bytes that the first view of a page takes, uncompressed
 HEAVIER = {"book/explorer.html": 3_300_000}  # the table of its predictions is most of it
-TALLEST = 15_000  # pixels: a page is read, not scrolled
-LONGER = {
-    "book/proofs.html": 25_000,
-    "book/proofs_necessary.html": 18_500,
-}  # pages that are looked up: what left chapter 12, and proofs in full
-TALLEST_CHAPTER = 9000  # in the wide window of `measure`
 # The time of axe goes with the number of elements, and most are the insides of formulas and code,
 # where it has nothing to judge. So the page is thinned before: what is drawn of a formula becomes
 # an empty box of the same size, what is read aloud of it one piece of text, and of the code tokens
@@ -216,7 +209,6 @@ class Tab:
         seen["formulas"] = page.locator("mjx-container").count()
         seen["wide"] = page.evaluate(measure.LAID_OUT)
         self.put_on("desktop")
-        seen["height"] = page.evaluate(HEIGHT)
         seen["weight"] = page.evaluate(WEIGHT)
         for look in LOOKS if judged or SCREENSHOTS else DAILY:
             if look != "desktop":
@@ -347,22 +339,10 @@ class Pages:
         heavy = {page: seen["weight"] for page, seen in visits.items()}
         assert {page for page in heavy if heavy[page] > HEAVIER.get(page, HEAVIEST)} == set(), heavy
 
-    def test_no_page_is_too_long(self, visits):
-        long = {
-            page: seen["height"]
-            for page, seen in visits.items()
-            if not 0 < seen["height"] <= LONGER.get(page, TALLEST)
-        }
-        assert long == {}, (
-            f"pixels, of which {TALLEST} are allowed: move parts to an appendix, or fold code"
-        )
-
-    def test_chapters_are_not_tall_and_a_picture_comes_early(self, visits):
+    def test_a_picture_comes_early(self, visits):
         wide = {name: visits.get(f"notebooks/{name}.html", {}).get("wide") for name in DONE}
         assert {
-            name: found
-            for name, found in wide.items()
-            if found and (found[0] > TALLEST_CHAPTER or not 0 < found[1] <= DONE[name])
+            name: found for name, found in wide.items() if found and not 0 < found[1] <= DONE[name]
         } == {}
 
 
@@ -496,16 +476,13 @@ FAULTY = r"""<!doctype html><html lang="en"><head><title>Faulty</title><style>
 <div style="width: 100px; overflow-x: auto">\[x + x + x + x + x + x + x + x + x\]</div>
 <img src="missing.png">
 <svg viewBox="0 0 900 9"><text font-size="10">s</text></svg>
-<table class="wide"><tr><td>t</td></tr></table><button></button><div style="height: TALLESTpx"></div>
+<table class="wide"><tr><td>t</td></tr></table><button></button>
 <script>console.error("broken")</script></article></body></html>"""
 
 
 def test_a_faulty_page_is_noticed(tmp_path, browser):
     path = tmp_path / "faulty.html"
-    path.write_text(
-        FAULTY.replace("MATHJAX", MATHJAX.as_uri()).replace("TALLEST", str(TALLEST)),
-        encoding="utf-8",
-    )
+    path.write_text(FAULTY.replace("MATHJAX", MATHJAX.as_uri()), encoding="utf-8")
     with browser.new_context() as context:
         seen = Tab(context).visit(path.as_uri(), path.name, judged=True)
     texts = [
@@ -518,7 +495,7 @@ def test_a_faulty_page_is_noticed(tmp_path, browser):
     ]
     assert set(texts) <= set(seen["raw TeX"])
     assert "broken" in "".join(seen["console"])
-    assert seen["height"] > TALLEST and [line[:3] for line in seen["letters"]] == ["s: "]
+    assert [line[:3] for line in seen["letters"]] == ["s: "]
     assert {line[:12] for line in seen["cut"]} >= {"desktop: cut", "phone: cut: "}
     assert {line.split(": ")[0] for line in seen["sideways"]} == {"phone"}
     rules = ["image-alt", "button-name", "aria-hidden-focus", "scrollable-region-focusable"]

@@ -13,7 +13,6 @@ import pytest
 import test_browser as browsing
 from hypothesis import Phase, assume, given, settings as profile
 from rounding import close
-from sampling import by_night
 from scipy.stats import norm
 from settings import EQUAL, across, settings, thorough
 
@@ -163,7 +162,8 @@ def misses(page, every):
 
 @in_chromium
 @pytest.mark.parametrize(
-    ("kind", "near"), [("", NEAR), *((kind, FAR) for kind in by_night(of.ACTIVATIONS, day=1))]
+    ("kind", "near"),
+    [("", NEAR), *(pytest.param(kind, FAR, marks=pytest.mark.nightly) for kind in of.ACTIVATIONS)],
 )
 def test_predictions_are_as_near_as_the_page_says(page, kind, near):
     ends = np.log([*list(SPAN.values())[:3], (1 / 32, 900), of.RATIOS]).T

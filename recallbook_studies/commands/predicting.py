@@ -97,7 +97,7 @@ def predicted(setting: Setting, wanted: float, *, search: bool = True) -> Iterat
     asked = {**given, "accuracy": wanted, "warn": False}
     samples, vocab = asked.pop("samples"), asked.pop("vocab")
     if quick or search:
-        yield {"critical_samples": critical_samples(vocab, **asked)}
+        yield {"critical_samples": critical_samples(vocab=vocab, **asked)}
     if quick:
         sizes = (vocab, setting.seq_len, setting.dim)
         yield {
