@@ -1,7 +1,7 @@
 """What reading costs: `python book/measure.py` prints words and heights of the built book.
 
 Words are those that a reader of the page sees, without formulas, code, tables and figures: in the
-main line, which is what stands open, and in what is folded. Heights are in pixels, of a window 1440
+main line, which is what stands open, and in what is folded. Heights are in pixels, of a window 1280
 wide, as Chromium lays out _build/html: of the page, and down to its first picture; they are left
 out where Chromium is missing."""
 
@@ -16,7 +16,7 @@ from bs4 import BeautifulSoup
 ROOT = Path(__file__).resolve().parents[1]
 NO_WORDS = ".math, table, figure, pre, .cell, .model-figure, .stepper-text, .headerlink, script, style, svg, form"
 FOLDED = ".dropdown > :not(.admonition-title), details > :not(summary)"
-WINDOW = {"width": 1440, "height": 900}
+WINDOW = {"width": 1280, "height": 900}
 PATIENCE = 120_000  # milliseconds: a busy machine is no fault of the page
 
 

@@ -52,8 +52,7 @@ def ratios(sizes, seed):
     ("sizes", "seed"),
     [
         *itertools.product(DRAWS, SEEDS),
-        pytest.param(WIDE[0], 0, marks=pytest.mark.slow),
-        pytest.param(WIDE[1], 0, marks=pytest.mark.nightly),
+        *(pytest.param(sizes, 0, marks=pytest.mark.nightly) for sizes in WIDE),
     ],
 )
 def test_every_bound_holds(sizes, seed):
