@@ -566,7 +566,10 @@ AT = """([name, places]) => { const {sliders, numbers} = moves.figures[name], le
 
 
 @in_chromium
-@pytest.mark.parametrize(("chapter", "numbers", "places"), MOVING)
+@pytest.mark.parametrize(
+    ("chapter", "numbers", "places"),
+    [MOVING[0], *(pytest.param(*one, marks=pytest.mark.nightly) for one in MOVING[1:])],
+)
 def test_a_figure_moves_and_says_what_the_package_does(html, browser, chapter, numbers, places):
     with browser.new_context(**browsing.LOOKS["phone"]) as context:
         tab = browsing.Tab(context)

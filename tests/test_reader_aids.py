@@ -8,6 +8,7 @@ import stepper_draws
 import test_browser as browsing
 import torch
 from rounding import close
+from sampling import by_night
 
 import recallbook as rb
 from recallbook.model.attention import attend, attention_scores, score
@@ -117,7 +118,9 @@ def test_links_show_where_they_lead(tab, html):
 FOLDED = "id => document.getElementById(id).closest('.toggle-hidden, details:not([open])') !== null"
 
 
-@pytest.mark.parametrize("place", ["equation-eq-square", "fig-lock-terms", "prop-infinite-data"])
+@pytest.mark.parametrize(
+    "place", by_night(["equation-eq-square", "fig-lock-terms", "prop-infinite-data"], day=1)
+)
 def test_a_link_to_what_is_folded_opens_it(tab, html, place):
     page = chapter(tab, html, "05_when_attention_locks_on")
     assert page.evaluate(FOLDED, place)
