@@ -114,7 +114,7 @@ ROW_TABLES: dict[str, RowTable] = {
         accuracy_sizes.keys,
         accuracy_sizes.row,
         accuracy_sizes.SIZES,
-        empty="critical",
+        empty="critical critical_50 critical_99",
     ),
     "lengths": RowTable(
         "the length up to which critical N does not depend on it",
@@ -127,6 +127,7 @@ ROW_TABLES: dict[str, RowTable] = {
         capacities.keys,
         capacities.row,
         capacities.SIZES,
+        empty="capacity_50 capacity_99",
     ),
     "mlp_exponents": RowTable(
         "how the number of facts that fit grows with d and with m",

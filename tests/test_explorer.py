@@ -17,6 +17,7 @@ from scipy.stats import norm
 from settings import EQUAL, across, settings, thorough
 
 import recallbook as rb
+from recallbook_studies import laws
 from recallbook_studies.ch02 import retrieval
 from recallbook_studies.error_map import QUANTITIES
 from recallbook_studies.explorer import cases as of, scripts, table
@@ -247,6 +248,11 @@ def test_marks_are_those_of_the_package(page):
     assert (
         page.evaluate("s => explorer.sufficient(s).sufficient", {**proved, "width": None})
         == proved["sufficient"]
+    )
+    marks = page.evaluate("s => explorer.marks(s)", {**RUNNING, "width": None})
+    (attention,) = (mark["samples"] for mark in marks if mark["name"] == "attention")
+    assert attention == pytest.approx(
+        symbols.numeric(laws.cliff())({symbols.L: 128, symbols.d: 96}), rel=1e-6
     )
 
 

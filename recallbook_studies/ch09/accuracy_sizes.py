@@ -19,6 +19,7 @@ from recallbook_studies.running.point import Point
 from recallbook_theory.critical import critical_samples
 
 LEVEL = 0.9
+COLUMNS = {LEVEL: "critical", 0.5: "critical_50", 0.99: "critical_99"}  # by level
 STEPS = (-1, -0.5, 0, 0.5, 1)  # octaves around the centre
 # Predicted critical N to two digits, where the grids are centred, by (tau, V, d, L).
 BY_DIM = {
@@ -86,16 +87,23 @@ def regime() -> list[tuple[bool, int, int, int]]:
 
 
 def row(key: tuple[bool, int, int, int]) -> dict[str, Any]:
-    """Predicted critical number of sequences for accuracy 0.9 at a key's sizes."""
+    """Predicted critical number of sequences for accuracy 0.9 at a key's sizes; for the other
+    levels in :func:`regime`."""
     tau, vocab, length, dim = key
-    found = critical_samples(vocab, length, dim, LEVEL, trigger_in_values=tau, warn=False)
-    return dict(zip(SIZES, key, strict=True)) | {"critical": found}
+    levels = COLUMNS if key in regime() else [LEVEL]
+    found = {
+        COLUMNS[level]: critical_samples(
+            vocab, length, dim, level, trigger_in_values=tau, warn=False
+        )
+        for level in levels
+    }
+    return dict(zip(SIZES, key, strict=True)) | found
 
 
 @cache
-def predicted() -> pd.Series:
-    """The committed predicted critical N, by :data:`SIZES`."""
-    return load_results("critical_sizes").set_index(SIZES)["critical"]
+def predicted(level: float = LEVEL) -> pd.Series:
+    """The committed predicted critical N for an accuracy of :data:`COLUMNS`, by :data:`SIZES`."""
+    return load_results("critical_sizes").set_index(SIZES)[COLUMNS[level]].rename("critical")
 
 
 def critical(frame: pd.DataFrame) -> pd.DataFrame:

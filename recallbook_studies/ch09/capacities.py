@@ -54,6 +54,7 @@ from recallbook_theory.prediction import phase, predict
 from recallbook_theory.symbolic.expressions import Array, L, d, numeric
 
 LEVEL = 0.9
+COLUMNS = {0.5: "capacity_50", LEVEL: "capacity", 0.99: "capacity_99"}  # by level
 SAMPLES = (1000, 4000, 16000, 100_000)
 DIMS = (16, 32, 64, 128, 256, 512)
 LENGTHS = (8, 64, 128, 256, 512, 1024)
@@ -120,16 +121,22 @@ def keys() -> list[Resources]:
 
 def row(key: tuple[bool, int, int, int, int, int]) -> dict[str, Any]:
     """The predicted capacity, 0 where there is none, and what costs most accuracy there; or the
-    vocabulary with the best predicted accuracy, and that accuracy."""
+    vocabulary with the best predicted accuracy, and that accuracy. Facts known out of a vocabulary
+    have no level."""
     sizes = Resources(*key)
-    level = {"vocab": sizes.out_of} if sizes.out_of else {"accuracy": LEVEL}
-    found = capacity(**sizes.fields, **level, warn=False)
-    best = sizes.out_of or found
+    if sizes.out_of:
+        stored = {"capacity": capacity(**sizes.fields, vocab=sizes.out_of, warn=False)}
+    else:
+        stored = {
+            column: capacity(**sizes.fields, accuracy=level, warn=False)
+            for level, column in COLUMNS.items()
+        }
+    best = sizes.out_of or stored["capacity"]
     best = best or max(_tried(sizes.samples), key=lambda vocab: _accuracy(vocab, sizes))
     there = Setting(vocab=best, **sizes.fields)
     return {
         **sizes._asdict(),
-        "capacity": found,
+        **stored,
         "vocab": best,
         "accuracy": _accuracy(best, sizes),
         "binds": phase(there),
@@ -238,15 +245,18 @@ def judged(table: pd.DataFrame, column: str, powers: list[str]) -> str:
     return "fair" if np.quantile(misses, 0.9) <= FAIR else "none"
 
 
-def cases() -> dict[tuple[str, str, int], tuple[pd.DataFrame, str, list[str]]]:
+def cases(level: float = LEVEL) -> dict[tuple[str, str, int], tuple[pd.DataFrame, str, list[str]]]:
     """The sizes of the twelve cases of the rule, by set, definition and tau: rows, what is fitted, and
-    which sizes may be factors."""
+    which sizes may be factors. ``level``, one of :data:`COLUMNS`, is the accuracy that definition A
+    asks for."""
     found: dict[tuple[str, str, int], tuple[pd.DataFrame, str, list[str]]] = {}
-    needed = accuracy_sizes.predicted().loc[accuracy_sizes.regime()].reset_index()
+    needed = accuracy_sizes.predicted(level).loc[accuracy_sizes.regime()].reset_index()
     finite = needed["critical"] < math.inf
     needed = needed[finite & (needed["critical"] > needed["vocab"] * np.log(needed["vocab"]))]
     moved = ["samples", "dim", "seq_len"]
-    rows = predicted().query("width == 0 and seq_len > 1 and dim >= 64 and capacity >= 8")
+    rows = predicted().query("width == 0 and seq_len > 1 and dim >= 64")
+    asked_for = rows["capacity"].where(rows["out_of"] > 0, rows[COLUMNS[level]]).astype(int)
+    rows = rows.assign(capacity=asked_for).query("capacity >= 8")
     lengths = [longest(n, dim) for n, dim in zip(rows["samples"], rows["dim"], strict=True)]
     rows = rows.assign(longest=lengths)
     for tau, out_of in product_of(grids.FLAGS, (0, OUT_OF)):

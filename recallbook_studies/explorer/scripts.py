@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
+from recallbook_studies import laws
 from recallbook_studies.ch06 import sandwich
 from recallbook_studies.explorer import cases
 from recallbook_theory import expected_errors, trained
@@ -40,8 +41,9 @@ def ledger() -> dict[str, sp.Expr]:
 
 
 def needs() -> dict[str, sp.Expr]:
-    """What is necessary: see :func:`recallbook.minimum_samples`."""
-    return {"coverage": information_terms.coverage()}
+    """What is necessary, see :func:`recallbook.minimum_samples`, and what attention asks for at the
+    best vocabulary."""
+    return {"coverage": information_terms.coverage(), "attention": laws.cliff()}
 
 
 def shape(activation: str) -> dict[str, float]:

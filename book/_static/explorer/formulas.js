@@ -17,5 +17,6 @@
   };
   explorer.needs = {
     "coverage": ({V, unseen}) => Math.log(unseen/V)/Math.log((V - 1)/V),
+    "attention": ({L, d}) => Math.sqrt(10)*Math.pow(L, 2)*Math.sqrt(Math.log(L))/d,
   };
 })((window.explorer = window.explorer || {}));

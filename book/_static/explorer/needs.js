@@ -21,13 +21,16 @@
     const found = [
       { name: "necessary", samples: explorer.necessary(setting),
         words: "proved, for every method: coverage" },
+      { name: "attention", samples: explorer.needs.attention({ L: setting.seq_len, d: setting.dim }),
+        words: "locks on in two thirds at the best V, which is d; leading order" },
       { name: "critical", samples: critical,
         words: critical === Infinity ? `no N of the table has a predicted accuracy of ${share}` : `predicted accuracy ${share}` },
       { name: "sufficient", samples: proved ? proved.sufficient : Infinity,
         words: proved ? "proved, by certificates"
           : "no certificate in the book at these sizes; rb.sufficient_samples looks for one, in minutes" },
     ];
-    return setting.learner === "trained" ? found.slice(0, 2) : found; // certificates are about three steps
+    const ofThreeSteps = ["attention", "sufficient"];
+    return found.filter(({ name }) => setting.learner !== "trained" || !ofThreeSteps.includes(name));
   };
 
   // -- How far predictions are typically off: recallbook_theory/expected_errors.py --------------------
