@@ -111,6 +111,8 @@ def as_setting(row: dict[str, Any]) -> Setting:
     fields = {name: row[name] for name in FIELDS if name in row and not pd.isna(row[name])}
     if "activation" in fields:
         fields["activation"] = CALLABLES.get(fields["activation"], fields["activation"])
+    if "width" in fields:
+        fields["width"] = int(fields["width"])  # a column with gaps may hold floats
     return Setting(**fields)
 
 
@@ -174,11 +176,9 @@ def measured(setting: Setting, seeds: Iterable[int], fewest: int, effort: Effort
     return {"seeds": len(rows), **means_and_errors(rows)}
 
 
-def simulated(index: int) -> dict[str, Any]:
-    """The row of this number."""
-    setting = random_setting(index)
-    found = measured(setting, seeds_of(index), FEWEST, EFFORT)
-    return {"index": index, **described(setting), **found}
+def row(index: int, **fields: Any) -> dict[str, Any]:
+    """Means over the seeds of this number, of the setting with these fields."""
+    return measured(as_setting(fields), seeds_of(index), FEWEST, EFFORT)
 
 
 def described(setting: Setting) -> dict[str, Any]:
@@ -221,5 +221,6 @@ def finish(frame: pd.DataFrame) -> pd.DataFrame:
 def fresh(seed: int, count: int = 20) -> pd.DataFrame:
     """Settings that nobody has looked at, others for every seed from 1: simulated, predicted and
     judged."""
-    rows = [simulated(10**6 * seed + place) for place in range(count)]
-    return judged(finish(pd.DataFrame(rows)))
+    numbers = range(10**6 * seed, 10**6 * seed + count)
+    keys = [{"index": number, **described(random_setting(number))} for number in numbers]
+    return judged(finish(pd.DataFrame([key | row(**key) for key in keys])))

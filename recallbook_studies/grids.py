@@ -3,40 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from recallbook.setting import Setting
 from recallbook_studies.critical import critical_table, exponents, with_predictions
 from recallbook_studies.intervals import Interval
-from recallbook_studies.running.point import Point
 
 FLAGS = (False, True)  # the trigger out of the values, and in them
-
-
-def settings(**choices: Any) -> list[Setting]:
-    """Every combination of the choices, which are one each or a sequence; the last varies first."""
-    several = [
-        x if isinstance(x, Sequence) and not isinstance(x, str) else [x] for x in choices.values()
-    ]
-    return [Setting(**dict(zip(choices, one, strict=True))) for one in product(*several)]
-
-
-def octaves(centre: float, steps: Iterable[float]) -> tuple[int, ...]:
-    """Whole numbers this many octaves from a centre."""
-    return tuple(round(centre * 2.0**step) for step in steps)
-
-
-def points(
-    settings: Iterable[Setting], seeds: Iterable[int], test_samples: int = 4000
-) -> list[Point]:
-    """Every setting with every seed."""
-    seeds = list(seeds)
-    return [Point(s, seed, test_samples=test_samples) for s in settings for seed in seeds]
 
 
 def at(frame: pd.DataFrame, **values: Any) -> pd.DataFrame:

@@ -1,264 +1,253 @@
-"""The sweeps and row tables of the chapters, which the command line runs by name."""
+"""The sweeps and tables of the chapters, which the command line runs by name.
+
+Their committed rows say what there is to run: rows are made again from their own columns."""
 
 from __future__ import annotations
 
-from recallbook_studies import error_map, grids
+from collections.abc import Iterator
+from functools import partial
+from itertools import product
+from typing import Any
+
+from recallbook.setting import Setting
+from recallbook_studies import error_map
 from recallbook_studies.ch05 import terms_alone
 from recallbook_studies.ch06 import certificates, lengths, sandwich
 from recallbook_studies.ch07 import features, phase
-from recallbook_studies.ch09 import (
-    accuracy_sizes,
-    capacities,
-    envelope,
-    four_corners,
-    fresh_map,
-    geometry,
-    label_frequencies,
-    large_sizes,
-    largest,
-    lock_on_sizes,
-    mlp_sizes,
-    one_step,
-    quantiles,
-)
-from recallbook_studies.ch11 import (
-    error_sizes,
-    real_tables,
-    remedies,
-    structure,
-    thresholds,
-    unequal_map,
-)
+from recallbook_studies.ch09 import accuracy_sizes, capacities, fresh_map, largest, quantiles
+from recallbook_studies.ch11 import real_tables, structure, unequal_map
 from recallbook_studies.ch12 import (
     between_map,
     between_others,
     between_sizes,
     capacity,
-    order,
+    ladder,
     oscillation,
-    runs,
-    sizes,
     trained_map,
-    tuning,
 )
-from recallbook_studies.explorer import cases, table as explorer
-from recallbook_studies.running.catalogue import RowTable, Sweep
+from recallbook_studies.explorer import table as explorer
+from recallbook_studies.running.catalogue import RowTable
 from recallbook_studies.running.point import Point
+from recallbook_studies.running.run import sweep
 
 
-def trial() -> list[Point]:
+def trial() -> Iterator[dict[str, Any]]:
     """A few points that take seconds."""
-    sizes = {"vocab": 64, "seq_len": 16, "dim": 32, "samples": (64, 256, 1024)}
-    return grids.points(grids.settings(**sizes, trigger_in_values=grids.FLAGS), range(4), 1000)
+    for samples, flag, seed in product((64, 256, 1024), (False, True), range(4)):
+        sizes = Setting(vocab=64, seq_len=16, dim=32, samples=samples, trigger_in_values=flag)
+        yield Point(sizes, seed, test_samples=1000).values
 
 
-SWEEPS: dict[str, Sweep] = {
-    "trial": Sweep("a few points that take seconds, to try the commands", trial),
-    "one_step": Sweep(
-        "facts decoded from the gradient at initialisation, against N d^2 / (L V^2)",
-        one_step.points,
-    ),
-    "lock_on": Sweep("critical N for lock-on against d, L and V", lock_on_sizes.points),
-    "label_frequencies": Sweep(
-        "accuracy where label frequencies bind, against N d / V^2", label_frequencies.points
-    ),
-    "geometry": Sweep("orthogonal against random embeddings", geometry.points),
-    "envelope": Sweep("critical N along d and along L: wall, slope, floor", envelope.points),
-    "four_corners": Sweep("critical N at small and large d and L", four_corners.points),
-    "large_sizes": Sweep(
-        "V to 8192, three decades of N, d to 1024, L to 1024 and beyond V", large_sizes.points
-    ),
-    "mlp_sizes": Sweep("Attention-MLP: width and activation", mlp_sizes.points),
-    "accuracy": Sweep(
-        "critical N for accuracy 0.9 against d, and against L at two vocabularies",
-        accuracy_sizes.points,
-    ),
-    "capacity": Sweep(
-        "the largest V for accuracy 0.9 against N, d and L, and with an MLP", capacities.points
-    ),
-    "sandwich": Sweep(
-        "critical N for accuracy 0.9 where the proved N is known too", sandwich.points
-    ),
-    "zipf_threshold": Sweep("the exponent at which Zipf's law breaks lock-on", thresholds.points),
-    "zipf_larger": Sweep("the same at V to 4096, L to 256", thresholds.larger_points),
-    "zipf_error": Sweep(
-        "error under Zipf's law against N and d, with perfect attention", error_sizes.points
-    ),
-    "remedies_many": Sweep(
-        "remedies for unequal facts, 200 seeds: bias, weights, balance", remedies.points
-    ),
+SHOWN = {
+    "one_step": "facts decoded from the gradient at initialisation, against N d^2 / (L V^2)",
+    "lock_on": "critical N for lock-on against d, L and V",
+    "label_frequencies": "accuracy where label frequencies bind, against N d / V^2",
+    "geometry": "orthogonal against random embeddings",
+    "envelope": "critical N along d and along L: wall, slope, floor",
+    "four_corners": "critical N at small and large d and L",
+    "large_sizes": "V to 8192, three decades of N, d to 1024, L to 1024 and beyond V",
+    "mlp_sizes": "Attention-MLP: width and activation",
+    "accuracy": "critical N for accuracy 0.9 against d, and against L at two vocabularies",
+    "capacity": "the largest V for accuracy 0.9 against N, d and L, and with an MLP",
+    "sandwich": "critical N for accuracy 0.9 where the proved N is known too",
+    "zipf_threshold": "the exponent at which Zipf's law breaks lock-on",
+    "zipf_larger": "the same at V to 4096, L to 256",
+    "zipf_error": "error under Zipf's law against N and d, with perfect attention",
+    "remedies_many": "remedies for unequal facts, 200 seeds: bias, weights, balance",
 }
-ROW_TABLES: dict[str, RowTable] = {
-    "terms_alone": RowTable(
+TRIAL = sweep("trial", "a few points that take seconds, to try the commands", listed=trial)
+SWEEPS = {"trial": TRIAL} | {name: sweep(name, shows) for name, shows in SHOWN.items()}
+EQUAL = "vocab seq_len dim samples width embeddings trigger_in_values activation"
+UNEQUAL = (
+    "vocab seq_len dim samples embeddings trigger_in_values zipf other_zipf balanced loss_weights "
+    "output_bias"
+)
+RUN = "rung vocab seq_len dim samples steps rate decay seed"
+TRAINED = 0.05  # hundreds of steps amplify rounding
+_TABLES = (
+    RowTable(
+        "terms_alone",
         "draws of settings in which one term of the scores is large",
-        lambda: range(len(terms_alone.CASES)),
         terms_alone.row,
         "case",
         finish=terms_alone.finish,
-        suffix=".parquet",
     ),
-    "certificates": RowTable(
+    RowTable(
+        "certificates",
         "what is proved for random problems, and simulated",
-        lambda: range(certificates.COUNT),
         certificates.row,
-        "index",
-        finish=certificates.finish,
-        suffix=".parquet",
+        f"index {EQUAL} multiple",
         empty="activation width",
+        finish=certificates.finish,
     ),
-    "sufficient": RowTable(
-        "N that is proved to suffice, and accuracy there", sandwich.keys, sandwich.row, "case"
+    RowTable(
+        "sufficient",
+        "N that is proved to suffice, and accuracy there",
+        sandwich.row,
+        "case vocab seq_len dim trigger_in_values embeddings accuracy",
     ),
-    "critical_sizes": RowTable(
+    RowTable(
+        "critical_sizes",
         "predicted critical N for accuracy 0.9",
-        accuracy_sizes.keys,
         accuracy_sizes.row,
-        accuracy_sizes.SIZES,
+        "trigger_in_values vocab seq_len dim",
         empty="critical critical_50 critical_99",
     ),
-    "lengths": RowTable(
+    RowTable(
+        "lengths",
         "the length up to which critical N does not depend on it",
-        lengths.keys,
         lengths.row,
-        ["vocab", "ratio"],
+        "vocab ratio",
     ),
-    "capacities": RowTable(
+    RowTable(
+        "capacities",
         "predicted capacity: the largest V for accuracy 0.9",
-        capacities.keys,
         capacities.row,
-        capacities.SIZES,
+        "trigger_in_values out_of width samples dim seq_len",
         empty="capacity_50 capacity_99",
     ),
-    "mlp_exponents": RowTable(
+    RowTable(
+        "mlp_exponents",
         "how the number of facts that fit grows with d and with m",
-        lambda: list(features.EXPONENTS),
         features.exponent_row,
         "case",
     ),
-    "mlp_phase": RowTable(
+    RowTable(
+        "mlp_phase",
         "critical width over the plane of N and L, and the term that binds",
-        phase.keys,
-        lambda key: phase.cell(*key),
-        ["panel", "ratio", "seq_len"],
+        phase.row,
+        "panel ratio seq_len",
         digits=None,
         empty="width",
+        near=0.01,
     ),
-    "error_map": RowTable(
+    RowTable(
+        "error_map",
         "predictions against simulation at random settings",
-        lambda: range(error_map.COUNT),
-        error_map.simulated,
-        "index",
-        finish=error_map.finish,
-        suffix=".parquet",
+        error_map.row,
+        f"index {EQUAL}",
         empty="activation width",
-    ),
-    "largest": RowTable(
-        "sizes for a GPU: V to 65536, L to 1024",
-        largest.keys,
-        largest.row,
-        ["case", "seed"],
-        devices=True,
-    ),
-    "quantiles": RowTable(
-        "predicted quantiles over draws against simulation",
-        quantiles.keys,
-        quantiles.row,
-        empty="width",
-    ),
-    "fresh_map": RowTable(
-        "a fresh test of predictions: settings and seeds that nothing was fitted to",
-        fresh_map.keys,
-        fresh_map.row,
-        ["kind", "index"],
         finish=error_map.finish,
-        suffix=".parquet",
     ),
-    "unequal_error_map": RowTable(
+    RowTable(
+        "largest", "sizes for a GPU: V to 65536, L to 1024", largest.row, f"case seed {EQUAL}"
+    ),
+    RowTable(
+        "quantiles",
+        "predicted quantiles over draws against simulation",
+        quantiles.row,
+        "key",
+        empty="width",
+        near=2.1 / quantiles.SEEDS,  # two draws may cross a quantile on another processor
+    ),
+    RowTable(
+        "fresh_map",
+        "a fresh test of predictions: settings and seeds that nothing was fitted to",
+        fresh_map.row,
+        f"kind index {EQUAL}",
+        empty="activation width",
+        finish=error_map.finish,
+    ),
+    RowTable(
+        "unequal_error_map",
         "the map of errors with facts that are not equal",
-        lambda: range(unequal_map.COUNT),
-        unequal_map.simulated,
-        "index",
-        finish=unequal_map.finish,
-        suffix=".parquet",
+        unequal_map.row,
+        f"index {UNEQUAL}",
         empty="other_zipf",
+        finish=unequal_map.finish,
     ),
-    "unequal_structure": RowTable(
-        "structured embeddings beside isotropic ones", structure.keys, structure.row
+    RowTable(
+        "unequal_structure",
+        "structured embeddings beside isotropic ones",
+        structure.row,
+        "law seq_len",
     ),
-    "real_tables": RowTable(
+    RowTable(
+        "real_tables",
         "embeddings of language models, words and ions, beside random tables",
-        real_tables.keys,
         real_tables.row,
-        list(real_tables.TableCase._fields),
+        " ".join(real_tables.TableCase._fields),
     ),
-    "survives": RowTable(
+    RowTable(
+        "survives",
         "the ladder: every rung at every shape and N",
-        lambda: list(runs.every()),
-        runs.row,
-        together=len(sizes.SEEDS),
-        suffix=".parquet",
-        devices=True,
-        empty="attention loss",
+        partial(ladder.run, columns=("accuracy", "recall", "lock_on", "attention")),
+        f"{RUN} zipf",
+        together="seed",
+        empty="attention",
+        near=TRAINED,
     ),
-    "survives_tuning": RowTable(
+    RowTable(
+        "survives_tuning",
         "rate and decay of the ladder's rungs, for each number of steps",
-        lambda: list(tuning.every()),
-        tuning.row,
-        together=len(tuning.SEEDS),
-        suffix=".parquet",
-        devices=True,
+        partial(ladder.run, columns=("accuracy",)),
+        RUN,
+        together="rate decay seed",
+        near=TRAINED,
     ),
-    "survives_order": RowTable(
+    RowTable(
+        "survives_order",
         "when lock-on comes",
-        order.keys,
-        order.row,
-        together=len(sizes.SEEDS),
+        partial(ladder.run, **ladder.BASE, looks=400, columns=("accuracy", "step_lock_on")),
+        "rung samples seed",
+        together="seed",
         empty="step_lock_on",
+        near=TRAINED,
     ),
-    "survives_oscillation": RowTable(
-        "whether overlap makes longer training oscillate", oscillation.keys, oscillation.row
+    RowTable(
+        "survives_oscillation",
+        "whether overlap makes longer training oscillate",
+        oscillation.row,
+        "rung embeddings factor",
+        near=TRAINED,
     ),
-    "survives_capacity": RowTable(
+    RowTable(
+        "survives_capacity",
         "how many facts a rung can hold",
-        lambda: [c.key for c in capacity.cases()],
         capacity.row,
+        "rung dim steps decay rate",
         empty="error next next_error next_recall recall",
+        near=0.01,
     ),
-    "survives_map": RowTable(
+    RowTable(
+        "survives_map",
         "predictions for training to the end against small random settings",
-        lambda: range(trained_map.COUNT),
         trained_map.row,
-        "index",
+        "index vocab seq_len dim samples trigger_in_values",
         finish=trained_map.predicted,
+        near=TRAINED,
     ),
-    "between_map": RowTable(
+    RowTable(
+        "between_map",
         "predictions for several value steps at random settings",
-        lambda: range(between_map.COUNT),
         between_map.row,
-        "index",
+        "index vocab seq_len dim samples embeddings value_steps rate",
+        near=2e-3,
     ),
-    "between_sizes": RowTable(
+    RowTable(
+        "between_sizes",
         "the least d after one to sixteen value steps",
-        between_sizes.keys,
         between_sizes.row,
-        ["vocab", "dim", "unit"],
-        devices=True,
+        "vocab dim unit",
+        near=2e-3,
     ),
-    "between_others": RowTable(
+    RowTable(
+        "between_others",
         "several value steps under other conditions",
-        between_others.keys,
         between_others.row,
-        ["kind", "dim", "share", "unit"],
+        "kind dim share unit",
         empty="lock_on_1 lock_on_2 lock_on_4 lock_on_8 lock_on_16 least predicted recall_64"
         " predicted_64 end",
+        near=2e-3,
     ),
-    "explorer": RowTable(
+    RowTable(
+        "explorer",
         "the page on which a reader moves the sizes",
-        lambda: range(len(cases.cases())),
-        explorer.predicted,
-        "index",
-        together=1000,
+        explorer.row,
+        f"index part without load {explorer.SIZES}",
         write=explorer.export,
-        empty="accuracy lock_on recall",
+        listed=explorer.keys,
+        empty="accuracy lock_on recall width",
     ),
-}
+)
+ROW_TABLES = {table.name: table for table in _TABLES}

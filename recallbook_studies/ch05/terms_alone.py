@@ -96,7 +96,7 @@ def measure(case: int, seeds: Iterable[int] = SEEDS) -> pd.DataFrame:
 
 def row(case: int) -> list[dict[str, Any]]:
     """The rows of a case, one for each draw."""
-    return list(measure(case).to_dict("records"))
+    return list(measure(case).drop(columns="case").to_dict("records"))
 
 
 def finish(frame: pd.DataFrame) -> pd.DataFrame:

@@ -17,51 +17,18 @@ import torch
 
 from recallbook.data.embeddings import draw_embeddings
 from recallbook.data.task import Problem, draw
-from recallbook.embedding_laws import LAWS
 from recallbook.setting import Setting
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
-from recallbook_studies.critical import predicted_size
-from recallbook_studies.error_map import QUANTITIES, described, log_uniform, means_and_errors
+from recallbook_studies.error_map import QUANTITIES, as_setting, means_and_errors
 from recallbook_studies.running.archive import load_results
 from recallbook_theory.bounds.certificate import certify
 
 load = partial(load_results, "certificates")  # the committed rows
-COUNT = 200
 FIRST_SEED = 5 * 10**8  # of problems and of fresh output embeddings: used nowhere else
 FRESH = 48  # output embeddings for each problem
 TEST = 2000
-LARGEST = 4 * 10**6  # tokens of a training batch
 OUTCOMES = ("lock_on", "recall", "accuracy")
-
-
-def random_setting(index: int) -> tuple[Setting, float]:
-    """The setting of this number, and its N as a multiple of the predicted N for half lock-on.
-
-    Every fourth has 20 times that N, the others between a half and 100 times. Drawn again where no
-    N reaches half lock-on, or where the batch would be too large."""
-    generator = np.random.default_rng([17, index])
-    while True:
-        setting = _sizes(generator)
-        multiple = 20.0 if index % 4 == 0 else log_uniform(generator, 0.5, 100)
-        samples = multiple * predicted_size(setting)
-        if samples * setting.seq_len <= LARGEST:
-            return replace(setting, samples=max(1, round(samples))), multiple
-
-
-def _sizes(generator: np.random.Generator) -> Setting:
-    def near(low: float, high: float) -> int:
-        return round(log_uniform(generator, low, high))
-
-    vocab = near(24, 300)
-    law = str(generator.choice(["gaussian", "gaussian", "gaussian", "sphere", "orthogonal"]))
-    dim = near(max(12, LAWS[law]().least_dim(vocab)), 2 * vocab)
-    sizes: dict[str, Any] = {"vocab": vocab, "seq_len": near(2, min(vocab, 80)), "dim": dim}
-    if generator.random() < 0.25:
-        activation = str(generator.choice(["relu", "gelu", "tanh", "he2", "he3"]))
-        sizes |= {"width": near(dim / 2, min(8 * dim, 600)), "activation": activation}
-    flag = bool(generator.random() < 0.5)
-    return Setting(**sizes, samples=10 * vocab, embeddings=law, trigger_in_values=flag)
 
 
 def fresh_outputs(problem: Problem, count: int = FRESH) -> Iterator[Problem]:
@@ -72,13 +39,11 @@ def fresh_outputs(problem: Problem, count: int = FRESH) -> Iterator[Problem]:
         yield replace(problem, output_embeddings=table)
 
 
-def row(index: int) -> dict[str, Any]:
+def row(index: int, multiple: float, **fields: Any) -> dict[str, Any]:
     """The certificate of one problem, and means with standard errors over fresh output
-    embeddings."""
-    setting, multiple = random_setting(index)
-    problem = draw(setting, FIRST_SEED + (FRESH + 1) * index)
-    key = {"index": index, **described(setting), "multiple": multiple}
-    return key | proved(problem) | simulated(problem)
+    embeddings; N is this multiple of the predicted N for half lock-on."""
+    problem = draw(as_setting(fields), FIRST_SEED + (FRESH + 1) * index)
+    return proved(problem) | simulated(problem)
 
 
 def proved(problem: Problem, from_above: bool = True) -> dict[str, Any]:

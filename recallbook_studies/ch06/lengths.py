@@ -6,7 +6,6 @@ ships."""
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 from recallbook.setting import Setting
@@ -16,19 +15,12 @@ from recallbook_theory.prediction import predict
 from recallbook_theory.search import bracket
 
 LEVEL = 0.9
-VOCABS, RATIOS = (256, 1024, 4096, 16384, 65536), (1.15, 2.0, 6.0)  # d over that of the wall
 SHORT, MORE = 8, 1.1  # the length compared with, and the factor in critical N that counts
 
 
-def keys() -> list[tuple[int, float]]:
-    """Vocabulary, and the dimension in units of the wall's."""
-    return list(itertools.product(VOCABS, RATIOS))
-
-
-def row(key: tuple[int, float]) -> dict[str, Any]:
+def row(vocab: int, ratio: float) -> dict[str, Any]:
     """The largest length at which :data:`MORE` times the critical N of :data:`SHORT` is enough, to
-    a hundredth; no trigger in the values."""
-    vocab, ratio = key
+    a hundredth, at a ratio of d to that of the wall; no trigger in the values."""
     dim = round(ratio * least_dim(vocab, LEVEL))
     sizes: dict[str, Any] = {"vocab": vocab, "dim": dim, "trigger_in_values": False}
     samples = critical_samples(**sizes, seq_len=SHORT, accuracy=LEVEL, warn=False)
@@ -38,4 +30,4 @@ def row(key: tuple[int, float]) -> dict[str, Any]:
         return predict(setting, warn=False).accuracy < LEVEL
 
     length = bracket(too_few, vocab // 8, smallest=SHORT, tolerance=0.01).low
-    return {"vocab": vocab, "ratio": ratio, "dim": dim, "samples": samples, "length": length}
+    return {"dim": dim, "samples": samples, "length": length}

@@ -178,7 +178,7 @@ def exponent_row(case: str) -> dict[str, Any]:
     curve = needed(capacities(shapes, activation, None))
     predicted = float(np.polyfit(np.log(sizes), np.log(curve), 1)[0])
     measured = fitted_slope(sizes, found)._asdict()
-    return {"case": case, **measured, "predicted": predicted, "large sizes": limit}
+    return {**measured, "predicted": predicted, "large sizes": limit}
 
 
 # The cap, from the ledger's expressions

@@ -22,7 +22,6 @@ from recallbook_theory.critical import WIDEST, critical_width
 from recallbook_theory.prediction import phase
 
 VOCAB, ACCURACY = 256, 0.9
-LENGTHS, RATIOS = (4, 16, 64, 128, 256), (3, 4, 8, 16, 32, 128)  # L and N/V
 PANELS: dict[str, tuple[str, int, bool]] = {  # activation, d, trigger in the values
     "he3 without trigger": ("he3", 64, False),
     "relu without trigger": ("relu", 128, False),
@@ -31,7 +30,7 @@ PANELS: dict[str, tuple[str, int, bool]] = {  # activation, d, trigger in the va
 plane = partial(load_results, "mlp_phase")  # the committed rows
 
 
-def cell(panel: str, ratio: int, seq_len: int) -> dict[str, Any]:
+def row(panel: str, ratio: int, seq_len: int) -> dict[str, Any]:
     """Critical width, infinite where none is enough, and the term that binds there, or at the
     widest if none is."""
     activation, dim, tau = PANELS[panel]
@@ -41,12 +40,7 @@ def cell(panel: str, ratio: int, seq_len: int) -> dict[str, Any]:
     term = phase(
         Setting(vocab=VOCAB, seq_len=seq_len, dim=dim, samples=ratio * VOCAB, width=at, **choices)
     )
-    return {"panel": panel, "ratio": ratio, "seq_len": seq_len, "width": width, "term": term}
-
-
-def keys() -> list[tuple[str, int, int]]:
-    """Panel, N/V and L of every cell."""
-    return [(panel, n, length) for panel in PANELS for length in LENGTHS for n in RATIOS]
+    return {"width": width, "term": term}
 
 
 def setting(row: Any) -> Setting:

@@ -2,8 +2,8 @@ r"""Capacity: the largest vocabulary, which is the number of facts, that reaches
 given $N$, $d$ and $L$; predicted, simulated, and as a product of powers.
 
 ``python -m recallbook table capacities STORE`` predicts it, and ``--export`` writes the table that
-ships. From it the sweep ``capacity`` takes its vocabularies: four around each prediction, or around
-the vocabulary of the best accuracy where none reaches 0.9.
+ships. The sweep ``capacity`` has four vocabularies around each prediction, or around the vocabulary
+of the best accuracy where none reaches 0.9.
 
 **When a product claim holds.** This rule was committed before the numbers that it judges were made.
 
@@ -48,7 +48,6 @@ from recallbook_studies import grids, laws, plotting
 from recallbook_studies.ch09 import accuracy_sizes
 from recallbook_studies.intervals import crossing
 from recallbook_studies.running.archive import load_results
-from recallbook_studies.running.point import Point
 from recallbook_theory.critical import capacity
 from recallbook_theory.prediction import phase, predict
 from recallbook_theory.symbolic.expressions import Array, L, d, numeric
@@ -56,17 +55,9 @@ from recallbook_theory.symbolic.expressions import Array, L, d, numeric
 LEVEL = 0.9
 COLUMNS = {0.5: "capacity_50", LEVEL: "capacity", 0.99: "capacity_99"}  # by level
 SAMPLES = (1000, 4000, 16000, 100_000)
-DIMS = (16, 32, 64, 128, 256, 512)
-LENGTHS = (8, 64, 128, 256, 512, 1024)
-MOST_TOKENS = 2e7  # N L
-UNLIMITED = 10**9  # so many sequences show all facts equally often
-NEURONS = {32: (128, 512), 64: (256, 1024), 128: (512,)}  # widths by d, with he3
-MLP_SAMPLES, MLP_LENGTHS = (2000, 16000), (8, 32, 128)
-CLIFF, CLIFF_DIMS = (181, 215, 304, 362, 431, 609, 724), (64, 128, 512)  # lengths, at N = 4000
 OUT_OF = 1024  # facts of which the known ones are counted
-OCTAVES = (-0.45, -0.15, 0.15, 0.45)  # around the prediction
-WIDE_OCTAVES = (-1.5, -0.5, 0.5, 1.5)  # around the best vocabulary
-SEEDS, MANY, TEST_SAMPLES = range(10), range(40), 2000  # many where draws scatter
+MANY = 40  # seeds where draws scatter
+LENGTHS = (8, 64, 128, 256, 512, 1024)
 RESAMPLES = 400
 HOLDS, FAIR = 1.25, 1.5  # factors by which a product may miss
 FEWEST, SPAN, FACTOR = 12, 10.0, 0.1
@@ -94,36 +85,11 @@ class Resources(NamedTuple):
         return {**sizes, **mlp, "trigger_in_values": self.trigger_in_values}
 
 
-def keys() -> list[Resources]:
-    """All sizes, with at most :data:`MOST_TOKENS` in the batch, in both variants and by both
-    definitions; more lengths around the cliff; those with an MLP; and what fits into each dimension
-    with unlimited data and perfect attention."""
-    kinds = list(product_of(grids.FLAGS, (0, OUT_OF)))
-    plain = [
-        Resources(tau, out_of, 0, n, d, length)
-        for tau, out_of in kinds
-        for n in SAMPLES
-        for d in (DIMS[2:] if tau or out_of else DIMS)
-        for length in LENGTHS
-    ]
-    cliff = [Resources(*kind, 0, 4000, d, n) for kind in kinds for d in CLIFF_DIMS for n in CLIFF]
-    mlp = [
-        Resources(False, 0, m, n, d, length)
-        for d, widths in NEURONS.items()
-        for m in widths
-        for n in MLP_SAMPLES
-        for length in MLP_LENGTHS
-    ]
-    ceilings = [Resources(tau, 0, 0, UNLIMITED, d, 1) for tau in grids.FLAGS for d in DIMS]
-    swept = [x for x in plain + cliff + mlp if x.samples * x.seq_len <= MOST_TOKENS]
-    return swept + ceilings
-
-
-def row(key: tuple[bool, int, int, int, int, int]) -> dict[str, Any]:
+def row(**key: Any) -> dict[str, Any]:
     """The predicted capacity, 0 where there is none, and what costs most accuracy there; or the
     vocabulary with the best predicted accuracy, and that accuracy. Facts known out of a vocabulary
     have no level."""
-    sizes = Resources(*key)
+    sizes = Resources(**key)
     if sizes.out_of:
         stored = {"capacity": capacity(**sizes.fields, vocab=sizes.out_of, warn=False)}
     else:
@@ -135,7 +101,6 @@ def row(key: tuple[bool, int, int, int, int, int]) -> dict[str, Any]:
     best = best or max(_tried(sizes.samples), key=lambda vocab: _accuracy(vocab, sizes))
     there = Setting(vocab=best, **sizes.fields)
     return {
-        **sizes._asdict(),
         **stored,
         "vocab": best,
         "accuracy": _accuracy(best, sizes),
@@ -157,33 +122,6 @@ def predicted() -> pd.DataFrame:
     return load_results("capacities")
 
 
-def points() -> list[Point]:
-    """Four vocabularies at all sizes up to the first length with no capacity, which is one of them;
-    the vocabulary itself of which known facts are counted. With the trigger in the values, and where
-    facts are counted, two N and d at the shortest length, and three lengths at one N and d."""
-    found: list[Point] = []
-    rows = predicted().query("seq_len > 1 and seq_len not in @CLIFF")
-    for _, line in rows.groupby(SIZES[:5], sort=False):
-        past = line["capacity"].eq(0).cumsum()
-        for case in line[past <= 1].itertuples():
-            sizes = Resources(*(getattr(case, name) for name in SIZES))
-            octaves = OCTAVES if case.capacity else WIDE_OCTAVES
-            many = sizes.trigger_in_values or sizes.out_of
-            if many and not _swept_often(sizes):
-                continue
-            vocabs = {max(size, 2) for size in grids.octaves(case.vocab, octaves)}
-            vocabs = {sizes.out_of} if sizes.out_of else vocabs
-            settings = [Setting(vocab=vocab, **sizes.fields) for vocab in sorted(vocabs)]
-            found += grids.points(settings, MANY if many else SEEDS, TEST_SAMPLES)
-    return found
-
-
-def _swept_often(sizes: Resources) -> bool:
-    short = sizes.seq_len == 8 and sizes.samples in (4000, 16000) and sizes.dim in (128, 512)
-    along = (sizes.samples, sizes.dim) == (4000, 128) and sizes.seq_len in (128, 256, 512)
-    return short or along
-
-
 def largest_vocab(vocabs: Array, accuracy: Array, level: float = LEVEL) -> float:
     """Where mean accuracy falls through the level; 0 if it is below already at the smallest, and
     infinite if it is above still at the largest."""
@@ -200,7 +138,7 @@ def simulated(frame: pd.DataFrame) -> pd.DataFrame:
     rows = []
     table = frame.assign(width=frame["width"].fillna(0).astype(int))
     draws = table.groupby(["vocab", *SIZES[:1], *SIZES[2:]])["seed"].transform("size")
-    counted = (table["vocab"] == OUT_OF) & (draws == len(MANY))
+    counted = (table["vocab"] == OUT_OF) & (draws == MANY)
     table["out_of"] = np.where(counted, OUT_OF, 0)
     for key, part in table.groupby(SIZES, sort=True):
         values = part.pivot(index="vocab", columns="seed", values="accuracy")

@@ -14,28 +14,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from recallbook_studies import grids, laws, plotting
-from recallbook_studies.running.point import Point
 from recallbook_theory.symbolic.expressions import L, V, d, numeric
 
-SEEDS = range(30)
 VOCAB, LENGTH, DIM, LEVEL = 256, 128, 128, 0.5
-# Exponents of 2 between which N runs in half octaves, from below the predicted critical N for
-# lock-on to above that for accuracy (2^16 where there is none), by (L, d).
-BY_DIM = {
-    40: (11, 16),
-    48: (10, 16),
-    56: (10, 14),
-    64: (9, 13),
-    96: (9, 12),
-    128: (8, 11),
-    192: (8, 11),
-    256: (7, 10),
-    384: (7, 10),
-    512: (6, 10),
-}
-BY_LENGTH = {8: (3, 9), 16: (4, 9), 32: (5, 9), 64: (6, 10), 256: (10, 13), 512: (12, 15)}
-SPANS = {(LENGTH, dim): span for dim, span in BY_DIM.items()}
-SPANS |= {(length, DIM): span for length, span in BY_LENGTH.items()}
 
 
 class Laws(NamedTuple):
@@ -48,15 +29,6 @@ class Laws(NamedTuple):
     def envelope(self, dim: np.ndarray) -> np.ndarray:
         """The larger of slope and floor; not a number below the wall."""
         return np.where(dim >= self.wall, np.maximum(self.lock_on, self.coverage), np.nan)
-
-
-def points() -> list[Point]:
-    """Every setting on half octaves of N."""
-    found = []
-    for (seq_len, dim), (first, last) in SPANS.items():
-        counts = grids.octaves(1, np.arange(first, last + 0.5, 0.5))
-        found += grids.settings(vocab=VOCAB, seq_len=seq_len, dim=dim, samples=counts)
-    return grids.points(found, SEEDS, 2000)
 
 
 def critical(frame: pd.DataFrame, along: str, outcome: str) -> pd.DataFrame:

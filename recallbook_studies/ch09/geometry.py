@@ -10,29 +10,9 @@ import pandas as pd
 
 from recallbook_studies import grids
 from recallbook_studies.critical import critical_table
-from recallbook_studies.running.point import Point
 
-SEEDS = range(10)
-VOCAB, LENGTHS = 256, (16, 64, 256)
-SAMPLES = tuple(2**k for k in range(5, 16))
-LAWS = (
-    ("orthogonal", 258),
-    ("gaussian", 258),
-    ("sphere", 258),
-    ("gaussian", 128),
-    ("gaussian", 64),
-)
-
-
-def points() -> list[Point]:
-    """Every law at every length and N, with the trigger in and out of the values."""
-    shared = {"seq_len": LENGTHS, "samples": SAMPLES, "trigger_in_values": grids.FLAGS}
-    found = [
-        setting
-        for law, dim in LAWS
-        for setting in grids.settings(vocab=VOCAB, dim=dim, embeddings=law, **shared)
-    ]
-    return grids.points(found, SEEDS)
+VOCAB = 256
+ORTHOGONAL_DIM = 258  # of orthogonal embeddings
 
 
 def ratios(frame: pd.DataFrame, trigger_in_values: bool, outcome: str) -> pd.DataFrame:
@@ -41,13 +21,14 @@ def ratios(frame: pd.DataFrame, trigger_in_values: bool, outcome: str) -> pd.Dat
 
     Seeds are paired and resampled together. Lengths where either does not cross on the grid are
     left out."""
-    law, dim = LAWS[0]
-    chosen = grids.at(frame, trigger_in_values=trigger_in_values, dim=dim)
+    chosen = grids.at(frame, trigger_in_values=trigger_in_values, dim=ORTHOGONAL_DIM)
     rows = []
-    for seq_len, part in chosen[chosen["embeddings"].isin([law, "gaussian"])].groupby("seq_len"):
+    for seq_len, part in chosen[chosen["embeddings"].isin(["orthogonal", "gaussian"])].groupby(
+        "seq_len"
+    ):
         crossed = critical_table(part, ["embeddings"], outcome=outcome)["critical"]
         if ((crossed > 0) & np.isfinite(crossed)).all():
-            found = grids.factors(part, outcome, random=part["embeddings"] != law)
+            found = grids.factors(part, outcome, random=part["embeddings"] == "gaussian")
             rows.append((seq_len, *found["random"]))
     return pd.DataFrame(rows, columns=["seq_len", "ratio", "low", "high"])
 

@@ -13,48 +13,16 @@ import numpy as np
 import pandas as pd
 
 from recallbook_studies import grids, laws
-from recallbook_studies.running.point import Point
 from recallbook_theory.symbolic.expressions import numeric
 from recallbook_theory.values import columns
 
-SEEDS = range(30)
-VOCAB, DIMS = 256, (16, 32, 64, 128)
-VOCABS, DIM, LENGTH = (128, 256, 512, 1024, 2048, 4096), 32, 128
-# Nearest power of two to the predicted critical N at trigger_in_values=False, by (V, L, d).
-CENTRES = {
-    (VOCAB, length, dim): n
-    for length, row in {
-        32: (1024, 256, 128, 64),
-        64: (4096, 1024, 512, 256),
-        128: (16384, 4096, 2048, 1024),
-        256: (65536, 16384, 8192, 4096),
-    }.items()
-    for dim, n in zip(DIMS, row, strict=True)
-} | {
-    (vocab, LENGTH, DIM): n
-    for vocab, n in zip(VOCABS, (4096, 4096, 8192, 8192, 16384, 32768), strict=True)
-}
-STEPS = (-3, -2, -1, -0.5, 0, 0.5, 1, 2)  # octaves around the centre
-
-
-def points() -> list[Point]:
-    """Each case at eight values of N, with the trigger in and out of the values."""
-    found = []
-    for (vocab, seq_len, dim), centre in CENTRES.items():
-        sizes = {"vocab": vocab, "seq_len": seq_len, "dim": dim}
-        counts = grids.octaves(centre, STEPS)
-        found += grids.settings(**sizes, samples=counts, trigger_in_values=grids.FLAGS)
-    return grids.points(found, SEEDS)
+VOCAB = 256  # of the table of d and L
+DIM, LENGTH = 32, 128  # of the line in V
 
 
 def sizes(frame: pd.DataFrame, trigger_in_values: bool) -> pd.DataFrame:
     """Rows of the table of d and L at one vocabulary."""
     return grids.at(frame, vocab=VOCAB, trigger_in_values=trigger_in_values)
-
-
-def vocabularies(frame: pd.DataFrame, trigger_in_values: bool) -> pd.DataFrame:
-    """Rows of the sweep in V at one d and L."""
-    return grids.at(frame, seq_len=LENGTH, dim=DIM, trigger_in_values=trigger_in_values)
 
 
 def critical(frame: pd.DataFrame, trigger_in_values: bool) -> pd.DataFrame:

@@ -38,11 +38,6 @@ LEVELS = (0.1, 0.5, 0.9)
 NEAR = 0.005
 
 
-def keys() -> list[str]:
-    """Every setting, "kind index"."""
-    return [f"{kind} {index}" for kind, count in COUNTS.items() for index in range(count)]
-
-
 def case(key: str) -> tuple[Setting, Prediction]:
     """The setting of this name and its prediction: the first of its random numbers inside a
     transition."""
@@ -77,11 +72,11 @@ def row(key: str) -> dict[str, Any]:
     fields = (
         "vocab seq_len dim samples trigger_in_values width activation zipf loss_weights".split()
     )
-    first = FIRST_SEED + 1000 * keys().index(key)
+    first = FIRST_SEED + 1000 * [*load()["key"]].index(key)
     seen = [
         simulate(setting, seed, test_samples=TEST_SAMPLES) for seed in range(first, first + SEEDS)
     ]
-    made: dict[str, Any] = {"key": key, **{name: getattr(setting, name) for name in fields}}
+    made: dict[str, Any] = {name: getattr(setting, name) for name in fields}
     law = [found.quantile(k / 400) for k in range(1, 400)]
     for name in QUANTITIES:
         values = np.array([getattr(outcome, name) for outcome in seen])

@@ -3,22 +3,16 @@ measured and derived."""
 
 from __future__ import annotations
 
-from itertools import product
-
 import pandas as pd
 
 from recallbook.setting import Setting
-from recallbook_studies import grids
 from recallbook_studies.ch11.rare_facts import error_with_perfect_attention, uncovered_mass
 from recallbook_studies.intervals import Interval, fitted_slope, over_seeds
-from recallbook_studies.running.point import Point
 
-SEEDS = range(8)
 VOCAB = 2048
 EXPONENTS = (1.5, 2.0)
 DIMS = (32, 64, 128, 256)
 SAMPLES = tuple(2**k for k in (6, 8, 10, 12, 14))
-LARGEST = (512, 2**14)  # one more dimension, at the largest number of sequences alone
 WEIGHTS = ("equal", "inverse")
 
 
@@ -32,14 +26,6 @@ def setting_at(exponent: float, dim: int, samples: int, weights: str) -> Setting
         zipf=exponent,
         loss_weights=weights,
     )
-
-
-def points() -> list[Point]:
-    """Error over N and d, with equal and with inverse loss weights."""
-    sizes = [*product(DIMS, SAMPLES), LARGEST]
-    cases = product(EXPONENTS, WEIGHTS, sizes)
-    found = [setting_at(exponent, *size, weights) for exponent, weights, size in cases]
-    return grids.points(found, SEEDS, 10000)
 
 
 def errors(frame: pd.DataFrame) -> pd.DataFrame:

@@ -9,10 +9,8 @@ hashes, and leaves them in a folder outside the repository (another one: set ``R
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from functools import cache, partial
 from io import BytesIO
-from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import ZipFile
@@ -47,7 +45,7 @@ SOURCES = {
 TEXT = ("language models", "words")
 PLACES = ("first", "middle", "last")  # of the order of frequency
 WINDOW = 8000  # rows at a place, of which a subset is drawn
-SUBSETS, LENGTH, RATIO = 10, 16, 20  # the centre: L, and N over V
+LENGTH, RATIO = 16, 20  # the centre: L, and N over V
 SIDES = ("input", "output", "tied")
 CHANGES = {
     "none": lambda table, rng: table,
@@ -79,30 +77,6 @@ class TableCase(NamedTuple):
         if self.labels != "equal":
             return RANKED
         return PLACES[self.subset % len(PLACES)] if self.table in TEXT else "all"
-
-
-def keys() -> list[TableCase]:
-    """Every case: the centre, one size at a time, one property at a time, Zipf's law, the largest."""
-    return list(dict.fromkeys(_cases()))
-
-
-def _cases() -> Iterator[TableCase]:
-    flags = (False, True)
-    for name, (_, _, vocab) in SOURCES.items():
-        here = partial(TableCase, name, vocab=vocab)
-        for k, change, side, tau, ratio in product(
-            range(SUBSETS), ("none", "random"), SIDES, flags, (5, RATIO)
-        ):
-            yield here(k, change, side, tau, ratio=ratio)
-        for k, change, tau in product(range(SUBSETS), CHANGES, flags):
-            yield here(k, change, trigger_in_values=tau)
-    moved: tuple[dict[str, Any], ...] = ({"vocab": 200}, {"vocab": 1000}, {"seq_len": 64})
-    for name, k, tau, size in product(TEXT, range(3), flags, moved):
-        yield TableCase(name, k, trigger_in_values=tau, **size)
-    for labels, tau in product(LABEL_REMEDIES, flags):
-        yield TableCase("words", 0, trigger_in_values=tau, labels=labels)
-    for name, k, tau in product(TEXT, range(2), flags):
-        yield TableCase(name, k, trigger_in_values=tau, vocab=4000)
 
 
 @cache
@@ -161,9 +135,9 @@ def setting_of(case: TableCase, dim: int) -> Setting:
     )
 
 
-def row(key: TableCase) -> dict[str, Any]:
+def row(**key: Any) -> dict[str, Any]:
     """Means over seeds with half of a 95 % interval, predictions, and what the rows look like."""
-    case = TableCase(*key)
+    case = TableCase(**key)
     table = rows_of(case)
     setting, report = setting_of(case, table.shape[1]), examine(table)
     sides = ("input", "output") if case.side == "tied" else (case.side,)
@@ -172,7 +146,7 @@ def row(key: TableCase) -> dict[str, Any]:
     seeds = range(1000 * case.subset, 1000 * case.subset + count)
     draws = [simulate(setting, seed, test_samples=4000, embeddings=given) for seed in seeds]
     found = predict(setting, warn=False, embeddings=given)
-    made: dict[str, Any] = {**case._asdict(), "place": case.place, "dim": table.shape[1]}
+    made: dict[str, Any] = {"place": case.place, "dim": table.shape[1]}
     made |= {name: getattr(report, name) for name in ("pair_dim", "mean_share", "length_variance")}
     for name in OUTCOMES:
         interval = seed_interval(np.array([getattr(drawn, name) for drawn in draws]))

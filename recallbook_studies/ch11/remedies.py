@@ -9,10 +9,8 @@ from typing import Any
 import pandas as pd
 
 from recallbook.setting import LATER, Setting
-from recallbook_studies import grids
-from recallbook_studies.running.point import OUTCOMES, Point
+from recallbook_studies.running.point import OUTCOMES
 
-SEEDS, ZIPFS = range(200), (1.0, 1.5)
 REMEDIES: dict[str, dict[str, Any]] = {
     "nothing": {},
     "calibrated bias": {"output_bias": "calibrated"},
@@ -27,11 +25,6 @@ KEPT = 0.9  # a draw with less lock-on fails
 def setting(remedy: str, zipf: float) -> Setting:
     """The setting of a remedy of :data:`REMEDIES`."""
     return Setting(vocab=256, seq_len=16, dim=128, samples=2048, zipf=zipf, **REMEDIES[remedy])
-
-
-def points() -> list[Point]:
-    """Every remedy at every exponent."""
-    return grids.points((setting(name, x) for name in REMEDIES for x in ZIPFS), SEEDS, 2000)
 
 
 def labelled(frame: pd.DataFrame) -> pd.DataFrame:

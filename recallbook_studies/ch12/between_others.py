@@ -30,43 +30,28 @@ from recallbook_theory.steps import outcomes
 load = partial(load_results, "between_others")  # the committed rows
 VOCAB, SEEDS, FIRST_SEED = 256, 16, 99 * 10**7
 STEPS, LAST, END = (1, 2, 4, 8, 16), 32, 2048
-SMALL = (0.015625, 0.03125)
-UNITS = (0.0625, 0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 AT = {1: 86, 4: 55, 16: 48}  # d at which so many steps recall most facts
-LOADED = (28, 40, 56)  # d of load 2, 1 and a half
-LENGTH, WIDTH, SHARPNESS = 64, 64, 20  # L, d, and the trigger's score after step 2
-Key = tuple[str, int, float, float]
+LENGTH, SHARPNESS = 64, 20  # L, and the trigger's score after step 2
 SOME = "least predicted recall_64 predicted_64 end".split()  # columns of some kinds alone
 COLUMNS = [*(f"{name}_{k}" for name in ("recall", "lock_on") for k in STEPS), *SOME]
 EMPTY = dict.fromkeys(COLUMNS, math.nan)
 
 
-def keys() -> list[Key]:
-    """Kind, d, sequences for each fact (0: all are shown alike), the rate in units of ln V."""
-    few = [("fixed", 2), ("fixed", 8), ("fresh", 2), ("fresh", 8), ("muon", 0)]
-    kinds: list[tuple[str, int, int, tuple[float, ...]]] = [
-        (*kind, dim, UNITS) for kind in few for dim in AT.values()
-    ]
-    kinds += [("fixed", 0, dim, UNITS) for dim in (*AT.values(), 64)]
-    kinds += [("trigger", 8, dim, SMALL + UNITS) for dim in AT.values()]
-    found: list[Key] = [(kind, dim, share, x) for kind, share, dim, units in kinds for x in units]
-    found += [("long", dim, 0, 0.25) for dim in LOADED]
-    attends = [(kind, share) for kind in ("held", "moves") for share in (1.2, 2.4, 4.8)]
-    return found + [(kind, WIDTH, share, 0.5) for kind, share in attends]
+def row(kind: str, dim: int, share: float, unit: float) -> dict[str, Any]:
+    """Recall after each number of steps, lock-on where it moves, and the least number for nine tenths.
 
-
-def row(key: Key) -> dict[str, Any]:
-    """Recall after each number of steps, lock-on where it moves, and the least number for nine tenths."""
-    kind, dim, share, unit = key
-    rate = unit * math.log(VOCAB)
-    named: dict[str, Any] = {"kind": kind, "dim": dim, "share": float(share), "unit": unit, **EMPTY}
+    ``share`` is that of sequences for each fact (0: all are shown alike), the rate is in units of
+    ln V."""
+    rate, named = unit * math.log(VOCAB), dict[str, Any](EMPTY)
     seeds = range(FIRST_SEED, FIRST_SEED + SEEDS)
     if kind in ("held", "moves"):
-        found = np.mean([attended(kind == "moves", share, rate, seed) for seed in seeds], axis=0)
+        found = np.mean(
+            [attended(kind == "moves", dim, share, rate, seed) for seed in seeds], axis=0
+        )
         for column, name in enumerate(("recall", "lock_on")):
             named |= {f"{name}_{k}": found[k - 1, column] for k in STEPS}
         return named
-    seen = np.mean([recalls(key, seed) for seed in seeds], axis=0)
+    seen = np.mean([recalls(kind, dim, share, unit, seed) for seed in seeds], axis=0)
     named |= {f"recall_{k}": seen[k - 1] for k in STEPS}
     setting = Setting(vocab=VOCAB, seq_len=1, dim=dim, samples=10**6 * VOCAB)
     if kind == "long":
@@ -83,9 +68,8 @@ def first(recall: Any) -> float:
     return float(above[0] + 1) if len(above) else math.inf
 
 
-def recalls(key: Key, seed: int) -> list[float]:
+def recalls(kind: str, dim: int, share: float, unit: float, seed: int) -> list[float]:
     """Recall of all facts after each step of one draw."""
-    kind, dim, share, unit = key
     setting = Setting(vocab=VOCAB, seq_len=1, dim=dim, samples=max(1, round(share * VOCAB)))
     problem = draw(setting, seed)
     inputs, u = problem.input_embeddings, problem.output_embeddings[problem.permutation]
@@ -111,10 +95,10 @@ def direction(gradient: Float[Tensor, "d d"], kind: str) -> Float[Tensor, "d d"]
     return torch.mm(left, right)
 
 
-def attended(moves: bool, share: float, rate: float, seed: int) -> list[list[float]]:
+def attended(moves: bool, dim: int, share: float, rate: float, seed: int) -> list[list[float]]:
     """Recall and lock-on after each value step, where attention moves on or stays."""
     samples = round(share * VOCAB)
-    problem = draw(Setting(vocab=VOCAB, seq_len=LENGTH, dim=WIDTH, samples=samples), seed)
+    problem = draw(Setting(vocab=VOCAB, seq_len=LENGTH, dim=dim, samples=samples), seed)
     model, found = RecallTransformer(problem), []
     eta, gamma = rate * VOCAB, SHARPNESS * LENGTH**2 / rate
     for step in range(max(STEPS) + 1):

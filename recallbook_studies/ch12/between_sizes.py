@@ -23,27 +23,13 @@ from recallbook_studies.running.archive import load_results
 from recallbook_theory.steps import outcomes
 
 load = partial(load_results, "between_sizes")  # the committed rows
-VOCABS, STEPS = (128, 256, 512, 2048, 8192, 16384), (1, 2, 4, 8, 16)
-LEAST, GROWS, COUNT = 1.2, 1.25, 9  # the grid of d²/(V ln V)
-UNITS = (0.5, 0.75, 1.25)  # rates in units of ln V
+STEPS = (1, 2, 4, 8, 16)
 FACTS, MANY = 4096, 10**6  # facts simulated, or one draw; sequences for each fact in the prediction
 FIRST_SEED = 98 * 10**7
 
 
-def keys() -> list[tuple[int, int, float]]:
-    """V, d, and the rate in units of ln V."""
-    wanted = [LEAST * GROWS**place for place in range(COUNT)]
-    return [
-        (vocab, round(math.sqrt(c * vocab * math.log(vocab))), rate)
-        for vocab in VOCABS
-        for c in wanted
-        for rate in UNITS
-    ]
-
-
-def row(key: tuple[int, int, float], device: Device = "cpu") -> dict[str, Any]:
-    """Recall after each number of steps, simulated and of the process."""
-    vocab, dim, unit = key
+def row(vocab: int, dim: int, unit: float, device: Device = "cpu") -> dict[str, Any]:
+    """Recall after each number of steps, simulated and of the process; the rate is in units of ln V."""
     setting = Setting(vocab=vocab, seq_len=1, dim=dim, samples=min(MANY * vocab, 2**31 - 1))
     rate, count = unit * math.log(vocab), max(FACTS // vocab, 1)
     guess = outcomes(setting, rate, max(STEPS))[:, 2]
@@ -51,7 +37,7 @@ def row(key: tuple[int, int, float], device: Device = "cpu") -> dict[str, Any]:
     found = np.mean([simulated(alone, rate, seed, device) for seed in seeds], axis=0)
     recalls = {f"recall_{steps}": float(found[steps - 1]) for steps in STEPS}
     predictions = {f"predicted_{steps}": float(guess[steps - 1]) for steps in STEPS}
-    return {"vocab": vocab, "dim": dim, "unit": unit, **recalls, **predictions}
+    return {**recalls, **predictions}
 
 
 def simulated(setting: Setting, rate: float, seed: int, device: Device) -> list[float]:

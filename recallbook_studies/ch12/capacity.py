@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from recallbook.setting import Setting
-from recallbook_studies.ch12 import sizes, tuning
+from recallbook_studies.ch12 import ladder
 from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.ch12.training import train
 from recallbook_studies.running.archive import load_results
@@ -26,7 +26,6 @@ from recallbook_theory.search import bracket
 load = partial(load_results, "survives_capacity")  # the committed rows
 DIMS = (8, 16, 24, 32, 48, 64)
 LENGTH = 1  # nothing to locate: the memory alone
-LEARNED_DIMS = (8, 16)
 LARGEST = 1024  # the largest V that is tried
 PER_FACT = 8  # sequences; a fact that none of them asks about has probability e^-8
 STEPS, BATCH = 1000, 128
@@ -34,27 +33,13 @@ LEVEL, TOLERANCE = 0.9, 0.04
 
 
 class Trial(NamedTuple):
-    """One rung and dimension; for how many steps, with which weight decay."""
+    """One rung and dimension; for how many steps, with which weight decay and rate."""
 
     rung: str
     dim: int
     steps: int = STEPS
     decay: float = 0.0
-
-    @property
-    def key(self) -> str:
-        """The name of the case, "rung d steps decay"."""
-        return f"{self.rung} {self.dim} {self.steps} {self.decay:g}"
-
-
-def cases() -> list[Trial]:
-    """Fixed embeddings at every dimension, learned ones at three; more steps and decays at d =
-    32."""
-    fixed = [Trial(name, dim) for name in ("three steps", "AdamW") for dim in DIMS]
-    varied = [
-        Trial("AdamW", 32, *change) for change in ((4 * STEPS, 0.0), (STEPS, 0.1), (STEPS, 1.0))
-    ]
-    return fixed + varied + [Trial("learned embeddings", dim) for dim in LEARNED_DIMS]
+    rate: float = 1.0
 
 
 def setting(case: Trial, facts: int) -> Setting:
@@ -67,16 +52,16 @@ def held(case: Trial, facts: int) -> pd.Series:
     """Share of the facts that is recalled, for each seed."""
     rung, at = RUNGS[case.rung], setting(case, facts)
     found = train(
-        rung, at, sizes.SEEDS, rate=tuning.coarse(case.rung).rate, decay=case.decay,
+        rung, at, ladder.SEEDS, rate=case.rate, decay=case.decay,
         steps=case.steps, batch=BATCH, looks=1,
     ).outcomes  # fmt: skip
     return found["recall"]
 
 
-def row(key: str) -> dict[str, Any]:
+def row(**key: Any) -> dict[str, Any]:
     r"""One case: the largest number of facts held and the next one tried, with recall at both over
     ten seeds."""
-    case = {case.key: case for case in cases()}[key]
+    case = Trial(**key)
     rung = RUNGS[case.rung]
     found = bracket(
         lambda facts: held(case, facts).mean() < LEVEL,
@@ -90,7 +75,6 @@ def row(key: str) -> dict[str, Any]:
     low = held(case, found.low) if found.low else none
     high = held(case, int(found.high)) if math.isfinite(found.high) else none
     return {
-        "key": key, **case._asdict(), "rate": tuning.coarse(case.rung).rate, "facts": found.low,
-        "next": found.high, "recall": low.mean(), "error": low.sem(), "next_recall": high.mean(),
-        "next_error": high.sem(),
+        "facts": found.low, "next": found.high, "recall": low.mean(), "error": low.sem(),
+        "next_recall": high.mean(), "next_error": high.sem(),
     }  # fmt: skip

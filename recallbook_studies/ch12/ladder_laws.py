@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from recallbook_studies import grids
-from recallbook_studies.ch12 import sizes
+from recallbook_studies.ch12 import ladder
 from recallbook_studies.critical import critical_table, exponents
 
 SIZES = ["vocab", "seq_len", "dim"]
@@ -23,13 +23,12 @@ def critical(frame: pd.DataFrame, outcome: str = "accuracy", level: float = 0.5)
 
 def along(frame: pd.DataFrame, size: str) -> pd.DataFrame:
     """The rows where the other two sizes are the base's."""
-    base = sizes.BASE._asdict()
-    return grids.at(frame, **{name: base[name] for name in SIZES if name != size})
+    return grids.at(frame, **{name: ladder.BASE[name] for name in SIZES if name != size})
 
 
 def at_base(frame: pd.DataFrame) -> pd.DataFrame:
     """The rows at the base's sizes."""
-    return grids.at(frame, **sizes.BASE._asdict())
+    return grids.at(frame, **ladder.BASE)
 
 
 def fitted(frame: pd.DataFrame, level: float = 0.5) -> pd.DataFrame:

@@ -7,25 +7,18 @@ the best so far. ``python -m recallbook table survives_oscillation STORE`` makes
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
-from recallbook_studies.ch12 import sizes, tuning
+from recallbook.setting import Setting
+from recallbook_studies.ch12 import ladder
 from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.ch12.training import train
 
-NAME = "AdamW"
-LAWS, FACTORS = ("gaussian", "orthogonal"), (1, 3, 10)
 DIM = 68  # a multiple of the heads, above V + 2 for orthogonal embeddings
 PER_FACT = 8
 FALL = 0.1
-
-
-def keys() -> list[str]:
-    """Every cell, "rung embeddings factor"."""
-    return [f"{NAME} {law} {factor}" for law in LAWS for factor in FACTORS]
 
 
 def falls(history: pd.DataFrame) -> pd.Series:
@@ -35,13 +28,13 @@ def falls(history: pd.DataFrame) -> pd.Series:
     return largest
 
 
-def row(key: str) -> dict[str, Any]:
+def row(rung: str, embeddings: str, factor: int) -> dict[str, Any]:
     """One rung with one law of embeddings, at a multiple of its rate."""
-    name, law, factor = key.rsplit(" ", 2)
-    setting = sizes.setting(sizes.BASE._replace(dim=DIM), PER_FACT * sizes.VOCAB)
-    setting, (rate, decay) = replace(setting, embeddings=law), tuning.coarse(name)
-    found = train(RUNGS[name], setting, sizes.SEEDS, rate=float(factor) * rate, decay=decay)
+    sizes = {**ladder.BASE, "dim": DIM, "samples": PER_FACT * ladder.BASE["vocab"]}
+    rate, decay = ladder.coarse(rung)
+    setting = Setting(**sizes, embeddings=embeddings)
+    found = train(RUNGS[rung], setting, ladder.SEEDS, rate=factor * rate, decay=decay)
     largest = falls(found.history)
     counts = {"runs": len(largest), "oscillate": int((largest > FALL).sum())}
     means = {"largest_fall": largest.mean(), "accuracy": found.outcomes["accuracy"].mean()}
-    return {"key": key, "rung": name, "embeddings": law, "factor": int(factor), **counts, **means}
+    return {**counts, **means}

@@ -11,8 +11,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from recallbook.data.task import draw
+from recallbook.setting import Setting
 from recallbook_studies import grids
-from recallbook_studies.ch12 import ladder_laws, sizes
+from recallbook_studies.ch12 import ladder, ladder_laws
 from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.intervals import over_seeds
 from recallbook_studies.plotting import COLOURS, MARKERS, plain_ticks, plot_intervals, style_of
@@ -37,7 +38,7 @@ def curves(frame: pd.DataFrame) -> pd.DataFrame:
 @cache
 def shown(vocab: int, seq_len: int, samples: int, seed: int) -> float:
     """Share of the facts that the training sequences of this draw show."""
-    problem = draw(sizes.setting(sizes.Shape(vocab, seq_len, 1), samples), seed)
+    problem = draw(Setting(vocab=vocab, seq_len=seq_len, dim=1, samples=samples), seed)
     return len(set(problem.labels.tolist())) / vocab
 
 
@@ -55,7 +56,7 @@ def draw_curves(ax: Axes, frame: pd.DataFrame, names: Sequence[str]) -> None:
         }
         plot_intervals(ax, part, "samples", name, **style)
     counts = np.geomspace(table["samples"].min(), table["samples"].max())
-    ax.plot(counts, ladder_laws.seen(sizes.VOCAB, counts), color="black", label="coverage")
+    ax.plot(counts, ladder_laws.seen(ladder.BASE["vocab"], counts), color="black", label="coverage")
     ax.set(xscale="log", xlabel="$N$", ylabel="accuracy", ylim=(0, 1.03))
     plain_ticks(ax, sorted(table["samples"].unique()))
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -153,12 +152,6 @@ def train(
         ends = {**stack.weights, **stack.fixed}.items()
         model.load_state_dict({name: each[index] for name, each in ends})
     return Trained(_outcomes(setting, frame), frame, models)
-
-
-@lru_cache(maxsize=1)
-def by_seed(rung: Rung, setting: Setting, seeds: Sequence[int], **options: Any) -> pd.DataFrame:
-    """The outcomes of :func:`train`, kept: a table asks for one seed after the other."""
-    return train(rung, setting, seeds, **options).outcomes.set_index("seed")
 
 
 def _three_steps(problems: list[Problem], test_samples: int) -> Trained:

@@ -23,7 +23,7 @@ from recallbook_studies.ch02.coherence import cosines
 from recallbook_studies.ch03 import rates
 from recallbook_studies.ch07.features import alone, drawn, perfect_recall
 from recallbook_studies.ch09 import capacities, lock_on_sizes, mlp_sizes
-from recallbook_studies.ch12 import between_map, between_sizes, ladder_laws, sizes
+from recallbook_studies.ch12 import between_map, between_sizes, ladder, ladder_laws
 from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.ch12.training import train
 from recallbook_studies.intervals import Interval, over_seeds, seed_interval
@@ -319,8 +319,8 @@ def excess_of_prediction(rows: DataFrame, terms: list[str]) -> Numbers:
 def first_lock_on() -> Numbers:
     """The first ``step`` of many at the book's rates after which lock-on is above 0.9, at the base of
     chapter 12 with N = 4 V, and the mean weight on the informative token there."""
-    setting = sizes.setting(sizes.BASE, 4 * sizes.VOCAB)
-    history = train(RUNGS["many steps"], setting, sizes.SEEDS, steps=40, looks=2).history
+    setting = Setting(**ladder.BASE, samples=4 * ladder.BASE["vocab"])
+    history = train(RUNGS["many steps"], setting, ladder.SEEDS, steps=40, looks=2).history
     curve = history.groupby("step")[["lock_on", "attention"]].mean()
     first = curve[curve["lock_on"] > 0.9].iloc[0]
     return {"step": first.name, "attention": first["attention"]}

@@ -1,16 +1,12 @@
-"""The commands ``sweep``, ``export``, ``recompute`` and ``table``: run large experiments, and keep
-their results."""
+"""The commands ``sweep`` (or ``table``), ``export`` and ``recompute``: run large experiments, and
+keep their results."""
 
 from __future__ import annotations
 
 import argparse
 import textwrap
 from collections import Counter
-from collections.abc import Collection, Mapping
-from pathlib import Path
 from typing import Any
-
-import torch
 
 from recallbook.arguments import (
     check_choice,
@@ -19,92 +15,92 @@ from recallbook.arguments import (
     check_size,
     not_allowed,
 )
-from recallbook_studies.running.archive import FOLDER, load_results
-from recallbook_studies.running.catalogue import RowTable, Sweep
+from recallbook_studies.running.catalogue import RowTable
 from recallbook_studies.running.committed import export, recomputed
-from recallbook_studies.running.point import OUTCOMES, Point
 from recallbook_studies.running.pool import executor_for
-from recallbook_studies.running.run import run_sweep
+from recallbook_studies.running.run import fill
 from recallbook_studies.running.store import Store
 from recallbook_studies.sweeps import ROW_TABLES, SWEEPS
 
+TABLES = SWEEPS | ROW_TABLES
 
-def listed(kind: str, known: Mapping[str, Sweep | RowTable]) -> str:
+
+def listed() -> str:
     """What can be named, and what each shows."""
-    width = max(map(len, known))
-    return "\n".join([f"{kind}:", *(f"  {name:{width}}  {x.shows}" for name, x in known.items())])
-
-
-def add(commands: Any, shape: dict[str, Any]) -> str:
-    """Add the commands on sweeps and tables to the parser's; return what they run."""
-    sweeps, row_tables = listed("sweeps", SWEEPS), listed("tables", ROW_TABLES)
-    add_sweeps(commands, {**shape, "epilog": f"{sweeps}\n\n{shape['epilog']}"})
-    add_table(commands, {**shape, "epilog": f"{row_tables}\n\n{shape['epilog']}"})
-    return f"{sweeps}\n\n{row_tables}\n"
+    width = max(map(len, TABLES))
+    kinds = {"sweeps": SWEEPS, "tables": ROW_TABLES}
+    return "\n\n".join(
+        "\n".join([f"{kind}:", *(f"  {name:{width}}  {x.shows}" for name, x in known.items())])
+        for kind, known in kinds.items()
+    )
 
 
 STORE = "SQLite file with the results (default: NAME.sqlite in this folder)"
 SWEEP = """\
-    Simulate every point of a sweep that the store lacks. A sweep can be stopped, or killed, at any moment: the same
-    command goes on where it was. Failed points are kept with their error and not run again without --retry."""
+    Make every row of a sweep, or of another table, that the store lacks. It can be stopped, or killed, at any
+    moment: the same command goes on where it was. Failed rows are kept with their error and not made again without
+    --retry.
+
+    With --export write the table that ships with the package, as the command export does; without any store, what is
+    computed from its rows (predictions) is made anew."""
 EXPORT = """\
-    Write NAME.parquet (one row for each point, sorted) and NAME.json (the command, versions and hashes) from a store
-    that has every point of the sweep."""
+    Write NAME.parquet or NAME.csv and NAME.json (the command, versions and hashes) from stores that have every row
+    once between them, with the columns that it has already, and finite but in columns that may be empty."""
 RECOMPUTE = """\
-    Simulate rows of committed results again and print those that differ, with both values. Exit status 1 if any
-    does. What counts as the same is said in recallbook_studies.running.committed.recomputed."""
-TABLE = """\
-    Make the rows of a table that the store lacks, one by one. It can be stopped, or killed, at any moment: the same
-    command goes on where it was. Failed rows are kept with their error and not made again without --retry.
-
-    With --export write the table that ships with the package, from stores that have every row once between them, with
-    the columns that it has already, and finite but in columns that may be empty. Without any store, what is computed
-    from its rows (predictions) is made anew."""
+    Make rows of committed results again and print those that differ, with both values. Exit status 1 if any does.
+    What counts as the same is said in recallbook_studies.running.committed.recomputed."""
 
 
-def _add(commands: Any, run: Any, says: str, text: str, shape: dict[str, Any]) -> Any:
+def add(commands: Any, shape: dict[str, Any]) -> str:
+    """Add the commands on sweeps and tables to the parser's; return what they run."""
+    shape = {**shape, "epilog": f"{listed()}\n\n{shape['epilog']}"}
+    sweep = _add(commands, _sweep, "run a sweep, or make a table", SWEEP, shape, aliases=["table"])
+    _stores(sweep)
+    workers, dask = (
+        "worker processes (default: 1, this process)",
+        "run on this Dask cluster instead",
+    )
+    sweep.add_argument("--workers", type=int, metavar="N", help=workers)
+    sweep.add_argument("--scheduler", metavar="ADDRESS", help=dask)
+    device, part = "where to compute, such as cuda (default: cpu)", "every Nth row from I on"
+    sweep.add_argument("--device", metavar="NAME", help=device)
+    sweep.add_argument("--part", type=_part, metavar="I/N", help=part)
+    limit = "stop after K more rows (default: all)"
+    sweep.add_argument("--limit", type=int, metavar="K", help=limit)
+    sweep.add_argument("--retry", action="store_true", help="make failed rows again")
+    sweep.add_argument("--export", action="store_true", help="write the table that ships")
+    out = _add(commands, _export, "export results", EXPORT, shape)
+    _stores(out)
+    folder = "where to write (default: the current folder)"
+    dask = "the scheduler that it ran on, for the record"
+    out.add_argument("--to", metavar="FOLDER", default=".", help=folder)
+    out.add_argument("--scheduler", metavar="ADDRESS", help=dask)
+    again = _add(commands, _recompute, "check committed results", RECOMPUTE, shape)
+    count, seed = "how many rows, drawn at random (default: 24)", "which are drawn (default: 0)"
+    seconds = "of a sweep, only rows estimated at most so long (default: 1)"
+    again.add_argument("--count", type=int, metavar="K", default=24, help=count)
+    again.add_argument("--seed", type=int, metavar="S", default=0, help=seed)
+    again.add_argument("--seconds", type=float, metavar="T", help=seconds)
+    return listed() + "\n"
+
+
+def _add(commands: Any, run: Any, says: str, text: str, shape: dict[str, Any], **more: Any) -> Any:
     """The parser of one command, named as what runs it, on something that has a name."""
     name = run.__name__.removeprefix("_")
-    parser = commands.add_parser(name, help=says, description=textwrap.dedent(text), **shape)
+    text = textwrap.dedent(text)
+    parser = commands.add_parser(name, help=says, description=text, **shape, **more)
     parser.add_argument("name", metavar="NAME", help="which; they are listed below")
     parser.set_defaults(run=run)
     return parser
 
 
-def add_sweeps(commands: Any, shape: dict[str, Any]) -> None:
-    """Add the commands on sweeps to the parser's."""
-    sweep = _add(commands, _sweep, "run a sweep", SWEEP, shape)
-    dask = "run on the Dask cluster with this scheduler instead"
-    workers = "worker processes (default: 1, this process)"
-    limit = "stop after K more points (default: all)"
-    sweep.add_argument("--store", metavar="FILE", help=STORE)
-    sweep.add_argument("--workers", type=int, metavar="N", default=1, help=workers)
-    sweep.add_argument("--scheduler", metavar="ADDRESS", help=dask)
-    sweep.add_argument("--limit", type=int, metavar="K", help=limit)
-    sweep.add_argument("--retry", action="store_true", help="run failed points again")
-    out = _add(commands, _export, "export results", EXPORT, shape)
-    folder = "where to write (default: the current folder)"
-    dask = "the scheduler that the sweep ran on, for the record"
-    out.add_argument("--store", metavar="FILE", help=STORE)
-    out.add_argument("--to", metavar="FOLDER", default=".", help=folder)
-    out.add_argument("--scheduler", metavar="ADDRESS", help=dask)
-    again = _add(commands, _recompute, "check committed results", RECOMPUTE, shape)
-    count, seed = "how many rows, drawn at random (default: 24)", "which are drawn (default: 0)"
-    seconds = "only rows estimated at most so long (default: 1)"
-    again.add_argument("--count", type=int, metavar="K", default=24, help=count)
-    again.add_argument("--seed", type=int, metavar="S", default=0, help=seed)
-    again.add_argument("--seconds", type=float, metavar="T", default=1.0, help=seconds)
+def _stores(parser: Any) -> None:
+    parser.add_argument("stores", metavar="STORE", nargs="*", help=STORE)
+    parser.add_argument("--store", metavar="FILE", help="the same")
 
 
-def add_table(commands: Any, shape: dict[str, Any]) -> None:
-    """Add the command on row tables to the parser's."""
-    parser = _add(commands, _table, "make a table of rows", TABLE, shape)
-    parser.add_argument("store", metavar="STORE", nargs="*", help="SQLite file of rows")
-    device, part = "where to train, such as cuda (default: cpu)", "every Nth row from I on"
-    parser.add_argument("--export", action="store_true", help="write the table that ships")
-    parser.add_argument("--retry", action="store_true", help="make failed rows again")
-    parser.add_argument("--part", type=_part, metavar="I/N", default=slice(None), help=part)
-    parser.add_argument("--device", metavar="NAME", help=device)
+def _chosen(chosen: argparse.Namespace, default: list[str]) -> list[str]:
+    return [*chosen.stores, *([chosen.store] if chosen.store else [])] or default
 
 
 def _part(text: str) -> slice:
@@ -117,25 +113,44 @@ def _part(text: str) -> slice:
 _part.__name__ = "I/N, with I from 0 to below N,"  # as argparse complains
 
 
-def _table(chosen: argparse.Namespace) -> int:
-    table = ROW_TABLES[check_choice("name", chosen.name, tuple(ROW_TABLES))]
+def _table(chosen: argparse.Namespace) -> RowTable:
+    return TABLES[check_choice("name", chosen.name, tuple(TABLES))]
+
+
+def _sweep(chosen: argparse.Namespace) -> int:
+    table = _table(chosen)
+    if chosen.export:
+        for name in ("workers", "scheduler", "device", "part", "limit", "retry"):
+            if getattr(chosen, name):
+                raise not_allowed(name, getattr(chosen, name), "left out with --export")
+        export(table, _chosen(chosen, []), None, _command(chosen))
+        return 0
+    stores = _chosen(chosen, [f"{table.name}.sqlite"])
+    if len(stores) != 1:
+        raise not_allowed("store", stores, "one file to fill")
     if chosen.device is not None and not table.devices:
         raise not_allowed("device", chosen.device, "left out: this table is made on the CPU")
-    device = {} if chosen.device is None else {"device": check_device("device", chosen.device)}
-    torch.set_num_threads(1)
-    if chosen.export:
-        file = Path(str(FOLDER)) / "tables" / f"{chosen.name}{table.suffix}"
-        table.export(chosen.name, chosen.store, file)
-        return 0
-    if len(chosen.store) != 1:
-        raise not_allowed("store", chosen.store, "one file to fill")
-    with Store(chosen.store[0], chosen.name) as kept:
-        results = table.fill(kept, chosen.part, chosen.retry, **device)
+    device = check_optional(check_device, "device", chosen.device)
+    workers = 1 if chosen.workers is None else check_size("workers", chosen.workers)
+    limit = check_optional(check_size, "limit", chosen.limit)
+    keys = table.keys()
+    if chosen.part is not None:
+        keys = [key for group in table.groups(keys)[chosen.part] for key in group]
+    with executor_for(workers, chosen.scheduler) as executor:
+        with Store(stores[0], table.kind or table.name) as kept:
+            done = kept.get(keys)
+            done = [r for r in done if not (chosen.retry and r.error)]
+            over = {r.point.canonical for r in done}
+            missing = [key for key in keys if key.canonical not in over][:limit]
+            said = f"{table.name}: {len(keys)} rows, {len(missing)} to do, stored in {stores[0]}"
+            print(said, flush=True)
+            options: dict[str, Any] = {"retry": chosen.retry, "progress": True, "device": device}
+            results = [*done, *fill(table, missing, kept, executor, **options)]
     return _told([result.error for result in results])
 
 
-def _told(errors: Collection[str | None]) -> int:
-    """Count what is done and what failed; the exit status."""
+def _told(errors: list[str | None]) -> int:
+    """Count what is done and what failed, now or before; the exit status."""
     failed = Counter(filter(None, errors))
     print(f"{len(errors) - failed.total()} done, {failed.total()} failed")
     for error, count in failed.most_common():
@@ -143,42 +158,25 @@ def _told(errors: Collection[str | None]) -> int:
     return 1 if failed else 0
 
 
-def _points_and_store(chosen: argparse.Namespace) -> tuple[list[Point], str]:
-    points = SWEEPS[check_choice("name", chosen.name, tuple(SWEEPS))].points()
-    return points, chosen.store or f"{chosen.name}.sqlite"
-
-
-def _sweep(chosen: argparse.Namespace) -> int:
-    points, store = _points_and_store(chosen)
-    check_size("workers", chosen.workers)
-    limit = check_optional(check_size, "limit", chosen.limit)
-    with executor_for(chosen.workers, chosen.scheduler) as executor:
-        with Store(store) as kept:
-            done = kept.keys(chosen.retry)
-        missing = [point for point in points if point.key not in done][:limit]
-        said = f"{chosen.name}: {len(points)} points, {len(missing)} to do, stored in {store}"
-        print(said, flush=True)
-        frame = run_sweep(missing, executor, store, retry=chosen.retry, progress=True)
-    return _told(frame["error"].fillna(""))
+def _command(chosen: argparse.Namespace) -> str:
+    where = f" --scheduler {chosen.scheduler}" if chosen.scheduler else ""
+    done = (f"python -m recallbook {do} {chosen.name}{where}" for do in ("sweep", "export"))
+    return " && ".join(done)
 
 
 def _export(chosen: argparse.Namespace) -> int:
-    points, store = _points_and_store(chosen)
-    where = f" --scheduler {chosen.scheduler}" if chosen.scheduler else ""
-    command = " && ".join(
-        f"python -m recallbook {do} {chosen.name}{where}" for do in ("sweep", "export")
-    )
-    print(*export(chosen.name, points, store, chosen.to, command), sep="\n")
+    table = _table(chosen)
+    stores = _chosen(chosen, [f"{table.name}.sqlite"])
+    print(*export(table, stores, chosen.to, _command(chosen)), sep="\n")
     return 0
 
 
 def _recompute(chosen: argparse.Namespace) -> int:
-    found = recomputed(chosen.name, chosen.count, chosen.seed, chosen.seconds)
-    wrong = found[~found["same"]]
-    stored = load_results(chosen.name).loc[wrong.index]
+    table = _table(chosen)
+    stored, made = recomputed(table, chosen.count, chosen.seed, chosen.seconds)
+    wrong = made[~made["same"]].drop(columns="same")
     if len(wrong):
-        compared = [*OUTCOMES, "error"]
-        both = stored[compared].compare(wrong[compared], result_names=("stored", "now"))
+        both = stored.loc[wrong.index, [*wrong]].compare(wrong, result_names=("stored", "now"))
         print(both.to_string())
-    print(f"{chosen.name}: {len(found)} rows recomputed, {len(wrong)} differ")
+    print(f"{table.name}: {len(made)} rows recomputed, {len(wrong)} differ")
     return 1 if len(wrong) else 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -33,6 +34,20 @@ HEAD = "(window.explorer = window.explorer || {}).data = "
 
 # Rows
 
+SIZES = " ".join(of.Sizes._fields)
+
+
+def keys() -> Iterator[dict[str, Any]]:
+    """Every case with its place, as columns."""
+    for index, case in enumerate(of.cases()):
+        part = {"part": case.part, "without": case.without, "load": case.load}
+        yield {"index": index, **part, **case.sizes._asdict()}
+
+
+def row(index: int, **_: Any) -> dict[str, Any]:
+    """The row of a case; its other columns keep rows of other cases apart."""
+    return {name: value for name, value in predicted(index).items() if name != "index"}
+
 
 def predicted(index: int) -> dict[str, Any]:
     """The row of a case."""
@@ -45,12 +60,6 @@ def predicted(index: int) -> dict[str, Any]:
         return {"index": index, "accuracy": np.nan, "lock_on": np.nan, "recall": recall}
     found = predict(case.sizes.setting, without=(case.without,) if case.without else (), warn=False)
     return {"index": index, **{name: float(getattr(found, name)) for name in QUANTITIES}}
-
-
-def joined(rows: pd.DataFrame) -> pd.DataFrame:
-    """All rows, in order, each beside its case."""
-    described = [{"part": c.part, "without": c.without, **c.sizes._asdict()} for c in of.cases()]
-    return pd.DataFrame(described).join(rows.set_index("index"))
 
 
 # Tables
@@ -158,7 +167,7 @@ def load() -> dict[str, Any]:
 def export(rows: pd.DataFrame | None) -> None:
     """Write what the page loads; without rows the tables stay, and only what is made from
     expressions is new."""
-    content = {**load(), **scripts.facts()} if rows is None else data(joined(rows))
+    content = {**load(), **scripts.facts()} if rows is None else data(rows)
     comment = "// Predictions of rb.predict, made by the command in `provenance`; do not edit.\n"
     (FOLDER / "data.js").write_text(f"{comment}{HEAD}{json.dumps(content)};\n", encoding="utf-8")
     (FOLDER / "formulas.js").write_text(scripts.formulas(), encoding="utf-8")

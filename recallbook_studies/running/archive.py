@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -12,9 +11,9 @@ import pandas as pd
 from recallbook.arguments import not_allowed
 from recallbook.setting import LATER
 from recallbook_studies.running.point import OUTCOMES, Point
-from recallbook_studies.running.store import Result
 
 FOLDER = resources.files("recallbook_studies.running") / "results"
+SWEEP = [*Point.names(), *OUTCOMES, "error"]  # columns of a sweep
 
 
 def load_results(name: str) -> pd.DataFrame:
@@ -35,48 +34,34 @@ def load_results(name: str) -> pd.DataFrame:
     >>> load_results("lock_on")["seed"].nunique()
     30
     """
-    others = tables()
-    if name not in [*names(), *others]:
-        listed = f"a sweep with committed results, {names()}, or another table, {list(others)}"
+    files = {**sweeps(), **tables()}
+    if name not in [*files]:
+        listed = f"a sweep with committed results, {[*sweeps()]}, or another table, {[*tables()]}"
         raise not_allowed("name", name, listed)
-    if name in others:
-        with resources.as_file(others[name]) as path:
-            return read_table(path)
-    with resources.as_file(FOLDER / f"{name}.parquet") as path:
-        return typed(pd.read_parquet(path, engine="pyarrow"))
+    with resources.as_file(files[name]) as path:
+        frame = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
+    return typed(frame) if name in sweeps() else frame
 
 
-def read_table(file: Path) -> pd.DataFrame:
-    """Read a CSV or Parquet file."""
-    return pd.read_parquet(file) if file.suffix == ".parquet" else pd.read_csv(file)
+def sweeps() -> dict[str, Traversable]:
+    """Find the committed tables of sweeps, by name: files."""
+    return _files(FOLDER)
 
 
 def tables() -> dict[str, Traversable]:
     """Find the committed tables that are no sweep's, by name: files."""
-    files = sorted((FOLDER / "tables").iterdir(), key=lambda file: file.name)
-    return {Path(file.name).stem: file for file in files}
+    return _files(FOLDER / "tables")
 
 
-def names() -> list[str]:
-    """Names of all sweeps with committed results."""
-    return sorted(
-        Path(file.name).stem for file in FOLDER.iterdir() if file.name.endswith(".parquet")
-    )
-
-
-def table(results: Iterable[Result]) -> pd.DataFrame:
-    """One row for each result, with the same columns and types whatever is in them."""
-    names = [*Point.names(), *OUTCOMES, "error"]
-    rows = [{**r.point.values, **(r.outcome or {}), "error": r.error} for r in results]
-    return typed(pd.DataFrame(rows, columns=names))
+def _files(folder: Traversable) -> dict[str, Traversable]:
+    files = sorted(folder.iterdir(), key=lambda file: file.name)
+    return {Path(f.name).stem: f for f in files if f.name.endswith((".csv", ".parquet"))}
 
 
 def typed(frame: pd.DataFrame) -> pd.DataFrame:
-    """Columns of results in their types, also where a column is empty, or the table older than a
-    field; what no point has any more, such as an empty column of rates, is left out."""
-    frame = frame.assign(
-        **{name: value for name, value in LATER.items() if name not in frame.columns}
-    )
+    """Columns of a sweep's results in their types, also where a column is empty, or the table older
+    than a field; what no point has any more, such as an empty column of rates, is left out."""
+    later = {name: value for name, value in LATER.items() if name not in frame.columns}
     numbers = dict.fromkeys(("zipf", "other_zipf", *OUTCOMES), "float64")
-    columns = [*Point.names(), *OUTCOMES, "error"]
-    return frame[columns].astype({"width": "Int64", **numbers, "error": "string"})
+    kinds = {"width": "Int64", **numbers, "error": "string"}
+    return frame.assign(**later).reindex(columns=SWEEP).astype(kinds)

@@ -1,5 +1,4 @@
-"""Committed results, written: sorted Parquet, and where it comes from; and a sample of its rows
-simulated again."""
+"""Committed results, written, with where they come from; and a sample of their rows made again."""
 
 from __future__ import annotations
 
@@ -7,101 +6,155 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from recallbook.arguments import check_rate, check_seed, check_size, not_allowed
-from recallbook.data.streams import SCHEME
-from recallbook_studies.running.archive import load_results, table
-from recallbook_studies.running.point import OUTCOMES, Point, digest, from_frame, unique
-from recallbook_studies.running.run import run_sweep
-from recallbook_studies.running.store import Store
+from recallbook_studies.running.archive import load_results, sweeps, tables
+from recallbook_studies.running.catalogue import Key, RowTable
+from recallbook_studies.running.point import digest
+from recallbook_studies.running.run import fill
+from recallbook_studies.running.store import Result, Store
 
 PACKAGES = ("recallbook", "numpy", "torch", "pandas", "pyarrow")
 # of which provenance tells: every package
 ROOT = Path(__file__).parents[2]  # of a checkout
 CODE = ("recallbook*", ":(exclude)recallbook_studies/running/results")
-EXACT = 1e-9  # a sum of shares 1/k has this many digits, whatever the order in which it was added
 
 
-def write_whole(writers: Mapping[Path, Callable[[Path], Any]]) -> None:
-    """Write files of one folder, and then put all in place: where that fails, what was there before
-    is there still."""
-    with TemporaryDirectory(dir=next(iter(writers)).parent, prefix=".export-") as folder:
-        for file, write in writers.items():
-            write(Path(folder) / file.name)
-        for file in writers:
-            os.replace(Path(folder) / file.name, file)
+def write_whole(contents: Mapping[Path, bytes]) -> None:
+    """Write files, and then put all in place: where that fails, what was there before is there
+    still. Killed in between, it leaves ``.NAME.new``, which the next one takes."""
+    parts = {file: file.with_name(f".{file.name}.new") for file in contents}
+    try:
+        for file, content in contents.items():
+            parts[file].write_bytes(content)
+        for file, part in parts.items():
+            os.replace(part, file)
+    finally:
+        for part in parts.values():
+            part.unlink(missing_ok=True)
 
 
 def export(
-    name: str,
-    points: Iterable[Point],
-    store: str | os.PathLike[str],
-    folder: str | os.PathLike[str],
-    command: str,
+    table: RowTable,
+    stores: Sequence[str | os.PathLike[str]],
+    folder: str | os.PathLike[str] | None = None,
+    command: str = "",
 ) -> list[Path]:
-    """Write ``name.parquet`` and ``name.json`` (provenance) into ``folder``.
+    """Write the rows of several stores as the table's file, and ``NAME.json`` (provenance) beside it;
+    without any store its committed rows, with what is computed from them.
 
-    The same rows give the same bytes, whatever the order in which they were computed.
+    The same rows give the same bytes, whatever the order in which they were made.
+
+    Parameters
+    ----------
+    table : RowTable
+    stores : sequence of path
+    folder : path or None
+        By default the committed table's.
+    command : str
+        For the record.
 
     Raises
     ------
     ValueError
-        If points are missing from the store, or the store is no store.
+        If a file is no store of the table, a row is missing, failed or in two stores, or columns are
+        not those of the committed table, or lack values.
     OSError
         If there is no such folder, or it cannot be written to, or is full.
     """
-    wanted = unique(points)
-    with Store(store, new=False) as kept:
-        results = kept.get(wanted)
-    if missing := len(wanted) - len(results):
-        allowed = f"a store with all {len(wanted)} points; {missing} are missing: run the sweep"
-        raise not_allowed("store", str(store), allowed)
-    frame = in_order(table(results))
+    if table.write and not stores:
+        table.write(None)
+        return []
+    file = {**sweeps(), **tables()}.get(table.name)
+    known = load_results(table.name) if file else pd.DataFrame()
+    results = stored(table, stores) if stores else []
+    frame = table.frame(results) if stores else known
+    frame = table.finish(frame) if table.finish else frame
+    gaps = (frame.isna() | frame.isin([np.inf, -np.inf])).any()
+    odd = {*gaps.index[gaps]} - {*table.empty.split()}
+    if {*known} - {*table.key.split()}:
+        odd |= {*frame} ^ {*known}
+    if odd:
+        allowed = (
+            "those of the committed table (leave only its key there if they are to change), and "
+            "finite unless among `empty`"
+        )
+        raise not_allowed("columns", odd, allowed)
+    if table.write:
+        table.write(frame)
+        return []
+    frame = frame[[*known, *(name for name in frame if name not in known)]]
+    suffix = Path(file.name).suffix if file else ".parquet"
+    target = Path(str(file)).parent if folder is None and file else Path(folder or ".")
+    digits = None if table.digits is None else f"%.{table.digits}g"
+    if suffix == ".csv":
+        text = frame.to_csv(index=False, float_format=digits, lineterminator="\n")
+        content = text.encode()
+    else:
+        content = frame.to_parquet(None, compression="zstd", index=False)
+    paths = {target / f"{table.name}{suffix}": content}
+    if stores:
+        record = provenance(table, frame, results, command)
+        paths[target / f"{table.name}.json"] = (json.dumps(record, indent=2) + "\n").encode()
+    write_whole(paths)
+    return [*paths]
+
+
+def stored(table: RowTable, stores: Sequence[str | os.PathLike[str]]) -> list[Result]:
+    """The results of all keys in several stores, as :func:`export` takes them."""
+    keys, found = table.keys(), dict[str, Result]()
+    for path in stores:
+        with Store(path, table.kind or table.name, new=False) as store:
+            for result in store.get(keys):
+                text = result.point.canonical
+                if result.error or text in found:
+                    said = f"each row once and none that failed; {text}: {result.error or 'twice'}"
+                    raise not_allowed("store", str(path), said)
+                found[text] = result
+    results = [found[key.canonical] for key in keys if key.canonical in found]
+    if missing := len(keys) - len(results):
+        allowed = f"stores with all {len(keys)} rows; {missing} are missing: make them first"
+        raise not_allowed("store", [str(path) for path in stores], allowed)
+    outcomes = (r.outcome if isinstance(r.outcome, list) else [r.outcome] for r in results)
+    if len({*map(tuple, chain(*outcomes))}) != 1:
+        raise not_allowed("store", [*map(str, stores)], "rows, all with the same columns")
+    return results
+
+
+def provenance(
+    table: RowTable, frame: pd.DataFrame, results: Sequence[Result], command: str
+) -> dict[str, Any]:
+    """What is known of where a table comes from."""
     versions = {package: version(package) for package in PACKAGES}
-    record = {
-        "name": name,
+    return {
+        "name": table.name,
         "command": command,
         "rows": len(frame),
-        "failed": int(frame["error"].notna().sum()),
-        "data": data_hash(frame),
+        "data": data_hash(table, frame),
         "seconds": round(sum(result.seconds for result in results)),
-        "scheme": SCHEME,
+        "scheme": table.scheme,
         "versions": {**versions, "python": platform.python_version()},
         "machine": platform.machine(),
         **commit(),
     }
-    text = json.dumps(record, indent=2) + "\n"
-    parquet, provenance = paths = [Path(folder) / f"{name}.{kind}" for kind in ("parquet", "json")]
-    write_whole(
-        {
-            parquet: lambda path: frame.to_parquet(path, compression="zstd", index=False),
-            provenance: lambda path: path.write_text(text, encoding="utf-8"),
-        }
-    )
-    return paths
 
 
-def in_order(frame: pd.DataFrame) -> pd.DataFrame:
-    """Rows sorted by all fields of their points."""
-    return frame.sort_values(Point.names(), kind="stable", ignore_index=True)
-
-
-def data_hash(frame: pd.DataFrame) -> str:
-    """SHA-256 of all points with their outcomes, independent of the order of rows and of the file
+def data_hash(table: RowTable, frame: pd.DataFrame) -> str:
+    """SHA-256 of all keys with their outcomes, independent of the order of rows and of the file
     format."""
-    measured = frame[[*OUTCOMES, "error"]].astype(object)
-    outcomes = measured.where(measured.notna(), None)
-    rows = zip(from_frame(frame), outcomes.to_numpy().tolist(), strict=True)
-    lines = sorted(point.key + json.dumps(outcome) for point, outcome in rows)
-    return digest("\n".join(lines))
+    measured = frame.drop(columns=table.key.split()).astype(object)
+    outcomes = measured.where(measured.notna(), None).to_numpy().tolist()
+    rows = zip(frame.to_dict("records"), outcomes, strict=True)
+    lines = (digest(table.key_of(row).canonical) + json.dumps(outcome) for row, outcome in rows)
+    return digest("\n".join(sorted(lines)))
 
 
 def commit(root: Path = ROOT) -> dict[str, Any]:
@@ -125,35 +178,64 @@ def commit(root: Path = ROOT) -> dict[str, Any]:
     return {"commit": head, "changed": bool(changed)}
 
 
-def recomputed(name: str, count: int = 4, seed: int = 0, seconds: float = 0.3) -> pd.DataFrame:
-    """A random sample of committed rows, simulated again, with ``same``: whether outcomes agree.
+def recomputed(
+    table: RowTable, count: int = 4, seed: int = 0, seconds: float | None = None
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """A random sample of committed rows and the same made again, with ``same``: whether they agree
+    within :attr:`RowTable.near`.
 
-    Three steps and decoders count: a fraction is the same within :data:`EXACT`, on every processor,
-    since ties go by a rule and not by rounding. A message of failure is the same to the letter.
-    Only points of at most so many estimated ``seconds`` are in the sample. Rows keep their index in
-    the results.
+    Of a sweep, only points of at most so many estimated ``seconds`` (by default one) are in the
+    sample. Rows keep their index in the results.
 
     Raises
     ------
     ValueError
-        If there are no such results, or not so many such points.
+        If there are no such results, or not so many such rows; if ``seconds`` are given for another
+        table, whose costs are not known.
+    RuntimeError
+        If a row fails.
     """
-    frame = load_results(name)
-    points = from_frame(frame)
-    check_rate("seconds", seconds)
-    cheap = [row for row, point in enumerate(points) if point.cost <= seconds]
-    if check_size("count", count) > len(cheap):
-        allowed = f"at most {len(cheap)}, the number of points of {seconds} s"
-        raise not_allowed("count", count, allowed)
-    drawn = np.random.default_rng(check_seed("seed", seed)).choice(cheap, count, replace=False)
-    chosen = np.sort(drawn)
-    again = run_sweep([points[row] for row in chosen]).set_index(chosen)
-    return again.assign(same=agree(frame.loc[chosen], again))
+    keys = _cheap(table, seconds)
+    if check_size("count", count) > len(keys):
+        raise not_allowed("count", count, f"at most {len(keys)}, the number of such rows")
+    rng = np.random.default_rng(check_seed("seed", seed))
+    chosen = [keys[place] for place in sorted(rng.choice(len(keys), count, replace=False))]
+    return again(table, chosen)
 
 
-def agree(stored: pd.DataFrame, again: pd.DataFrame) -> pd.Series:
-    """Row by row, whether outcomes and errors are the same, as :func:`recomputed` says."""
-    said = stored["error"].fillna("") == again["error"].fillna("")
-    before, after = (frame[list(OUTCOMES)].to_numpy(float) for frame in (stored, again))
-    near = np.isclose(before, after, rtol=0, atol=EXACT, equal_nan=True)
-    return said & near.all(axis=1)
+def _cheap(table: RowTable, seconds: float | None) -> list[Key]:
+    keys = load_results(table.name)[table.key.split()].drop_duplicates().to_dict("records")
+    if table.cost is not None:
+        most = check_rate("seconds", 1.0 if seconds is None else seconds)
+        return [key for key in map(table.key_of, keys) if table.cost(key.fields) <= most]
+    if seconds is not None:
+        raise not_allowed("seconds", seconds, "left out: what rows cost is known of sweeps alone")
+    return [table.key_of(fields) for fields in keys]
+
+
+def again(table: RowTable, keys: Sequence[Key]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The committed rows of these keys and the same made again, as :func:`recomputed` gives them."""
+    with Store(None) as store:
+        results = fill(table, keys, store)
+    for result in results:
+        if result.error:
+            raise RuntimeError(f"{result.point.canonical}: {result.error}")
+    frame, columns = load_results(table.name), table.key.split()
+    names = [table.key_of(fields).canonical for fields in frame[columns].to_dict("records")]
+    places = [place for key in keys for place, name in enumerate(names) if name == key.canonical]
+    old, new = frame.iloc[places], table.frame(results).drop(columns=columns)
+    return old, new.set_axis(old.index).assign(same=agree(old, new.set_axis(old.index), table.near))
+
+
+def agree(old: pd.DataFrame, new: pd.DataFrame, near: float) -> pd.Series:
+    """Row by row, whether the columns of the second are those of the first: numbers as ``near``,
+    relative or absolute, as is said."""
+    same = pd.Series(True, index=old.index)
+    for name, made in new.items():
+        kept = old[str(name)]
+        if pd.api.types.is_float_dtype(kept) or pd.api.types.is_float_dtype(made):
+            pair = kept.to_numpy(float, na_value=np.nan), made.astype(float).to_numpy()
+            same &= np.isclose(*pair, rtol=near, atol=near, equal_nan=True)
+        else:
+            same &= (kept == made) | (kept.isna() & made.isna())
+    return same

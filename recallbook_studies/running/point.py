@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -84,14 +84,8 @@ class Point:
 
     @property
     def canonical(self) -> str:
-        """JSON with sorted names and the version of the draws, without what is ``None``, or of a
-        setting's later fields the default."""
-        given = {
-            name: value
-            for name, value in self.values.items()
-            if value is not None and LATER.get(name, self) != value
-        }
-        return json.dumps({"scheme": SCHEME, **given}, sort_keys=True, separators=(",", ":"))
+        """What :func:`canonical` makes of all fields."""
+        return canonical(self.values)
 
     @property
     def key(self) -> str:
@@ -118,6 +112,17 @@ class Point:
         return seconds + work / FLOPS + (1e-9 * vocab**3 if self.method == "assignment" else 0.0)
 
 
+def canonical(fields: Mapping[str, Any], scheme: Any = SCHEME) -> str:
+    """Write fields as JSON with sorted names and the version of the draws, or of what makes a row,
+    without what is ``None``, or of a setting's later fields the default."""
+    given = {
+        name: value
+        for name, value in fields.items()
+        if value is not None and (name not in LATER or LATER[name] != value)
+    }
+    return json.dumps({"scheme": scheme, **given}, sort_keys=True, separators=(",", ":"))
+
+
 def digest(text: str) -> str:
     """SHA-256 in hexadecimal."""
     return hashlib.sha256(text.encode()).hexdigest()
@@ -139,12 +144,12 @@ def from_frame(frame: pd.DataFrame) -> list[Point]:
             "frame", list(frame.columns), "the columns of results; missing: " + ", ".join(missing)
         )
     return [
-        from_values({n: _plain(v) for n, v in row.items()})
+        from_values({n: plain(v) for n, v in row.items()})
         for row in frame[names].to_dict("records")
     ]
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A field as Python has it: missing is ``None``, whole numbers of NumPy are ``int``."""
     if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
         return None

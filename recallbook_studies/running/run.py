@@ -1,38 +1,68 @@
-"""Many points on draws that they share, on one core or on a cluster, kept in a store that survives
-being killed."""
+"""Many rows, on one core or on a cluster, kept in a store that survives being killed."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError, Executor, Future, as_completed
-from dataclasses import asdict
-from functools import cache, partial
+from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import torch
 from tqdm import tqdm
 
-from recallbook.arguments import check_flag, not_allowed
-from recallbook.data.task import Problem
+from recallbook.arguments import Device, check_flag, not_allowed
+from recallbook.data.task import draw
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
-from recallbook_studies.running.archive import table
-from recallbook_studies.running.paired import PairedDraws, Task, cut
-from recallbook_studies.running.point import OUTCOMES, Point, unique
+from recallbook_studies.running.archive import typed
+from recallbook_studies.running.catalogue import Key, RowTable
+from recallbook_studies.running.point import OUTCOMES, Point, digest, from_values, unique
 from recallbook_studies.running.store import Result, Store
 
+TASKS = 4000  # of an executor, at most
+HELD = 0.2  # seconds that rows may wait for others, to be stored in one transaction
+Work = Callable[[Sequence[Key]], list[Result]]
 
-def measure(point: Point, problem: Problem) -> dict[str, float | None]:
-    """``accuracy``, ``lock_on`` and ``recall`` of one point on its own draw; ``None`` where not
-    measured."""
+
+def measure(point: Point, device: Device = "cpu") -> dict[str, float | None]:
+    """``accuracy``, ``lock_on`` and ``recall`` of one point; ``None`` where not measured."""
+    problem = draw(point.setting, point.seed, device=device)
     if point.method != "three_steps":
         from recallbook_theory.bounds.decoding import decoded
 
         return dict(zip(OUTCOMES, (None, None, decoded(problem, method=point.method)), strict=True))
     return asdict(evaluate(problem, three_steps(problem), point.test_samples))
+
+
+def measured(device: Device = "cpu", **fields: Any) -> dict[str, float | None]:
+    """The outcomes of the point with these fields."""
+    return measure(from_values(fields), device)
+
+
+def seconds_of(fields: Any) -> float:
+    """The estimated cost of the point with these fields."""
+    return from_values(fields).cost
+
+
+def sweep(name: str, shows: str, **how: Any) -> RowTable:
+    """The table of a sweep: a row for each point, which is its key."""
+    return RowTable(
+        name,
+        shows,
+        measured,
+        " ".join(Point.names()),
+        empty="width other_zipf accuracy lock_on error",
+        near=1e-9,  # a sum of shares 1/k has these digits, whatever the order in which it was added
+        finish=typed,
+        cost=seconds_of,
+        kind="results",
+        **how,
+    )
 
 
 def run_sweep(
@@ -45,16 +75,14 @@ def run_sweep(
 ) -> pd.DataFrame:
     r"""Simulate what the store lacks, and return all of it.
 
-    Points of one $(V,L,\text{seed})$ share sequences, drawn once in a task and reused over $N$, $d$
-    and $m$ (:class:`~recallbook_studies.running.paired.PairedDraws`). Results depend neither on the executor nor on
-    what else is in the sweep.
+    Results depend neither on the executor nor on what else is in the sweep.
 
     Parameters
     ----------
     points : iterable of Point
         Repeated ones are run once.
     executor : concurrent.futures.Executor or None
-        Where tasks run: a process pool, Dask's ``Client.get_executor()``, or any other; ``None`` is
+        Where points run: a process pool, Dask's ``Client.get_executor()``, or any other; ``None`` is
         in this process.
     store : path or None
         SQLite file, written by this process only; made if missing. What is there is not run again,
@@ -93,58 +121,94 @@ def run_sweep(
             "executor", executor, "a concurrent.futures.Executor, or None for this process"
         )
     retry, progress = check_flag("retry", retry), check_flag("progress", progress)
-    wanted = unique(points)
-    with Store(store) as kept:
-        done = kept.keys(retry)
-        missing = [point for point in wanted if point.key not in done]
-        tasks = cut(missing)
-        with tqdm(total=len(missing), unit="point", disable=not progress, smoothing=0.05) as bar:
+    keys = [Key(point.canonical, point.values) for point in unique(points)]
+    table = sweep("points", "points of a caller")
+    with Store(store, table.kind) as kept:
+        results = fill(table, keys, kept, executor, retry=retry, progress=progress)
+    rows = [{**r.point.fields, **(r.outcome or {}), "error": r.error} for r in results]
+    return typed(pd.DataFrame(rows))
 
-            def record(results: list[Result]) -> None:
-                kept.add(results)
-                bar.update(len(results))
 
+def fill(
+    table: RowTable,
+    keys: Sequence[Key],
+    store: Store,
+    executor: Executor | None = None,
+    *,
+    retry: bool = False,
+    progress: bool = False,
+    device: Device | None = None,
+) -> list[Result]:
+    """Make the rows of these keys that the store lacks, or those, too, that failed if ``retry``;
+    return all that it has then.
+
+    Where it is stopped, what was made is stored. An error is stored in place of a row."""
+    done = store.keys(retry)
+    missing = [key for key in keys if digest(key.canonical) not in done]
+    groups, held, began = table.groups(missing), [], time.monotonic()
+    # what makes rows may be sent away; what is done with all of them stays here
+    given = {} if device is None else {"device": device}
+    work = partial(attempt, replace(table, finish=None, write=None, listed=None), given)
+
+    def record(results: list[Result], wait: float = HELD) -> None:
+        nonlocal held, began
+        held += results
+        bar.update(len(results))
+        if time.monotonic() - began >= wait:
+            batch, held, began = held, [], time.monotonic()
+            store.add(batch)
+
+    with tqdm(
+        total=len(missing), desc=table.name, unit="row", disable=not progress, smoothing=0.05
+    ) as bar:
+        try:
             if executor is None:
-                for task in tasks:
-                    for result in _results(task):
-                        record([result])
+                for group in groups:
+                    record(work(group))
             else:
-                _elsewhere(tasks, executor, record)
-        return table(kept.get(wanted))
+                _elsewhere(work, groups, executor, record)
+        finally:
+            record([], wait=0)
+    return store.get(keys)
 
 
-def run_task(task: Task) -> list[Result]:
-    """Every point of a task, in order. What a worker runs."""
-    return list(_results(task))
-
-
-def _results(task: Task) -> Iterator[Result]:
-    """The results of a task, one by one. One thread: rounding then depends on nothing else."""
-    threads = torch.get_num_threads()
+def attempt(table: RowTable, given: dict[str, Any], group: Sequence[Key]) -> list[Result]:
+    """What becomes of keys whose rows are made at once, with what is given for all of the table:
+    whatever goes wrong belongs into it, and the run goes on. One thread: rounding then depends on
+    nothing else."""
+    started, threads = time.perf_counter(), torch.get_num_threads()
     torch.set_num_threads(1)
+    several = {name: [key.fields[name] for key in group] for name in table.together.split()}
+    found: list[tuple[Any, str | None]]
     try:
-        for group in task:
-            settings = [point.setting for point in group]
-            draws = cache(partial(PairedDraws, settings, group[0].seed))
-            for point in group:
-                yield attempt(
-                    point,
-                    lambda point=point, draws=draws: measure(point, draws().problem(point.setting)),  # type: ignore[misc]
-                )
+        rows = table.row(**{**group[0].fields, **several}, **given)
+        found = [(row, lacking(table, row)) for row in (rows if several else [rows])]
+    except Exception as problem:
+        found = [(None, f"{type(problem).__name__}: {problem}")] * len(group)
     finally:
         torch.set_num_threads(threads)
+    seconds = (time.perf_counter() - started) / len(group)
+    return [
+        Result(key, None if error else row, error, seconds)
+        for key, (row, error) in zip(group, found, strict=True)
+    ]
 
 
-def attempt(point: Any, make: Callable[[], Any]) -> Result:
-    """What becomes of a point, or of a row's key: whatever goes wrong belongs into the table, and
-    the run goes on."""
-    started = time.perf_counter()
-    outcome = error = None
-    try:
-        outcome = make()
-    except Exception as problem:
-        error = f"{type(problem).__name__}: {problem}"
-    return Result(point, outcome, error, time.perf_counter() - started)
+def lacking(table: RowTable, outcome: Any) -> str | None:
+    """What is missing or not finite in a row, or rows, and must not be."""
+    rows = outcome if isinstance(outcome, list) else [outcome]
+    values = {(n, v) for row in rows for n, v in row.items() if n not in table.empty.split()}
+    odd = sorted(
+        n
+        for n, v in values
+        if v is None or (isinstance(v, float | np.floating) and not np.isfinite(v))
+    )
+    return f"ArithmeticError: missing or not finite: {', '.join(odd)}" if odd else None
+
+
+def run_task(work: Work, groups: Sequence[Sequence[Key]]) -> list[Result]:
+    """Every row of a task, in order. What a worker runs."""
+    return [result for group in groups for result in work(group)]
 
 
 def _problem(future: Future[list[Result]]) -> BaseException | None:
@@ -157,14 +221,19 @@ def _problem(future: Future[list[Result]]) -> BaseException | None:
 
 
 def _elsewhere(
-    tasks: list[Task], executor: Executor, record: Callable[[list[Result]], None]
+    work: Work,
+    groups: Sequence[Sequence[Key]],
+    executor: Executor,
+    record: Callable[[list[Result]], None],
 ) -> None:
     """Record tasks in the order in which they finish; left early, cancel the rest and record what
     has finished.
 
     A task that never came back, because its worker died, is no result: the others go on, then it is
     reported."""
-    under_way = {executor.submit(run_task, task) for task in tasks}
+    size = -(-len(groups) // TASKS) or 1
+    tasks = [groups[start : start + size] for start in range(0, len(groups), size)]
+    under_way = {executor.submit(run_task, work, task) for task in tasks}
     lost: list[BaseException] = []
     try:
         for future in as_completed(list(under_way)):

@@ -2,15 +2,14 @@
 table, each under the hash of what it is of.
 
 Whatever is in the file was committed by one transaction, so a killed process leaves all finished
-rows and nothing else. Every row carries a checksum. A file that is not a store, or is damaged, is
-refused and not written to."""
+rows and nothing else; an empty file is a store that was killed while it was made. Every row carries
+a checksum. A file that is not a store, or is damaged, is refused and not written to."""
 
 from __future__ import annotations
 
 import json
 import os
 import sqlite3
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from operator import methodcaller
@@ -71,7 +70,7 @@ class Store:
     Parameters
     ----------
     path : str or Path or None
-        Made if there is no such file.
+        Made if there is no such file, or an empty one.
     kind : str
         Of what: of results of points, or the name of a table.
     new : bool
@@ -96,14 +95,18 @@ class Store:
             _create(self._connection, kind)
             return
         with self._told():
-            if new and not self.path.exists():
-                _make(self.path, kind)
-            if not self.path.is_file():
+            mode = "rwc" if new and not self.path.exists() else "rw"
+            if mode == "rwc" and ("\n" in str(path) or not self.path.parent.is_dir()):
+                allowed = "a file in a folder that exists, its path on one line"
+                raise not_allowed("store", str(path), allowed)
+            if mode == "rw" and not self.path.is_file():
                 raise not_allowed("store", str(path), "a file; to export, make it first")
             self._connection = sqlite3.connect(
-                self.path.absolute().as_uri() + "?mode=rw", uri=True, timeout=60
+                f"{self.path.absolute().as_uri()}?mode={mode}", uri=True, timeout=60
             )
             try:
+                if new and not self.path.stat().st_size:
+                    _create(self._connection, kind)
                 _check(self._connection, self.path, kind)
             except BaseException:
                 self._connection.close()
@@ -185,27 +188,13 @@ def _checksum(*columns: str | None) -> str:
 
 
 def _create(connection: sqlite3.Connection, kind: str) -> None:
-    marks = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}"
-    connection.executescript(f"BEGIN; {marks}; {TABLE.format(kind=kind)}; COMMIT;")
-
-
-def _make(path: Path, kind: str) -> None:
-    """Make an empty store under another name and link it, so that ``path`` is never half a
-    store."""
-    if "\n" in str(path) or not path.parent.is_dir():
-        raise not_allowed(
-            "store", str(path), "a file in a folder that exists, its path on one line"
-        )
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".store-") as folder:
-        connection = sqlite3.connect(Path(folder) / "new")
-        _create(connection, kind)
-        connection.close()
-        try:
-            os.link(Path(folder) / "new", path)
-        except FileExistsError:  # another process was quicker
-            pass
-        except OSError:  # a file system without hard links
-            os.replace(Path(folder) / "new", path)
+    """Make an empty file a store, in one transaction, unless another process was quicker."""
+    connection.execute("BEGIN IMMEDIATE")
+    if connection.execute("PRAGMA schema_version").fetchone() == (0,):
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute(TABLE.format(kind=kind))
+    connection.commit()
 
 
 def _check(connection: sqlite3.Connection, path: Path, kind: str) -> None:
