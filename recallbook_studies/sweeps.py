@@ -11,7 +11,6 @@ from typing import Any
 
 from recallbook.setting import Setting
 from recallbook_studies import error_map
-from recallbook_studies.ch05 import terms_alone
 from recallbook_studies.ch06 import certificates, lengths, sandwich
 from recallbook_studies.ch07 import features, phase
 from recallbook_studies.ch09 import accuracy_sizes, capacities, fresh_map, largest, quantiles
@@ -65,13 +64,6 @@ UNEQUAL = (
 RUN = "rung vocab seq_len dim samples steps rate decay seed"
 TRAINED = 0.05  # hundreds of steps amplify rounding
 _TABLES = (
-    RowTable(
-        "terms_alone",
-        "draws of settings in which one term of the scores is large",
-        terms_alone.row,
-        "case",
-        finish=terms_alone.finish,
-    ),
     RowTable(
         "certificates",
         "what is proved for random problems, and simulated",

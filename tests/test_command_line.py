@@ -162,7 +162,7 @@ COMPLAINTS = {
     "export trial --store none.sqlite": "to export, make it first",
     "table lengths none.sqlite --export": "to export, make it first",
     "table lengths no/such/folder.sqlite": "a folder that exists",
-    "table nothing x": "name='nothing' is not allowed: one of 'terms_alone'",
+    "table nothing x": "name='nothing' is not allowed: one of 'certificates'",
     "table lengths": "store=[] is not allowed: one file to fill",
     "table lengths x --device cuda": "device='cuda' is not allowed: left out",
     "table lengths x --part 2/2": "argument --part: invalid I/N, with I from 0 to below N, value",

@@ -14,7 +14,7 @@ from numpy.polynomial.hermite_e import hermegauss
 from sized import either, sized
 
 import recallbook as rb
-from recallbook_studies.ch05 import enumeration as enumerated, scores, terms_alone
+from recallbook_studies.ch05 import enumeration as enumerated, scores
 from recallbook_studies.ch05.contractions import TRIGGER, joined
 from recallbook_theory import moments
 from recallbook_theory.symbolic import lock_terms as lock_symbols
@@ -22,7 +22,7 @@ from recallbook_theory.symbolic.expressions import L, N, V, d, tau
 
 pytestmark = pytest.mark.essential
 
-NAMES = set(terms_alone.TERMS)
+NAMES = set(scores.TERMS)
 
 
 def nodes(count, variance):
@@ -246,23 +246,30 @@ def test_the_remainder_of_the_mean_is_small_and_named():
     assert sp.limit((left * big).subs({V: big, N: big, L: 7, d: 30}), big, sp.oo).is_finite
 
 
-@pytest.mark.slow
-def test_measured_terms_agree_with_the_exact_ones():
-    """The committed draws: all intervals but as many as chance takes hold 1, and where it is narrow
-    the ratio is 1."""
-    table = terms_alone.table(terms_alone.load())
-    assert len(table) == len(terms_alone.CASES)
-    missed = ~((table["low"] <= 1) & (table["high"] >= 1))
-    assert missed.sum() <= 3 and (table.loc[missed, "ratio"] - 1).abs().max() < 0.05
-    narrow = table["high"] - table["low"] < 0.06
-    assert narrow.sum() >= 12 and (table.loc[narrow, "ratio"] - 1).abs().max() < 0.03
+# of each term a setting in which it is much of the variance: V, L, d (0: orthogonal), N, tau
+LARGEST_OF = {
+    "trigger overlap": (64, 8, 64, 2048, 1),
+    "mean bias": (200, 256, 128, 800, 0),
+    "gradient noise": (200, 128, 0, 1600, 0),
+    "frequency noise": (64, 256, 0, 800, 0),
+    "fact interference": (64, 128, 0, 3200, 0),
+    "uneven facts": (64, 4, 0, 800, 1),
+    "cross terms": (64, 64, 0, 3200, 0),
+}
 
 
-@pytest.mark.parametrize("case", [0, 8, 18])
-def test_committed_draws_are_what_is_measured(case):
-    draws = terms_alone.load().query("case == @case").head(5).reset_index(drop=True)
-    again = terms_alone.measure(case, draws["seed"])
-    assert np.allclose(draws.to_numpy(float), again.to_numpy(float), rtol=1e-5)
+@pytest.mark.nightly
+@pytest.mark.parametrize("term", LARGEST_OF)
+def test_each_term_where_it_is_largest(term):
+    """The measured variance holds the exact one, and would not without the term."""
+    vocab, length, dim, samples, tau = LARGEST_OF[term]
+    law = "gaussian" if dim else "orthogonal"
+    sizes = (vocab, length, dim or vocab + 2, samples)
+    setting = sized(*sizes, embeddings=law, trigger_in_values=bool(tau))
+    measured, parts = scores.run(setting, range(300))["variance"], scores.exact_parts(setting)
+    exact, error = sum(parts.values()), 3.5 * measured.sem()
+    assert measured.mean() == pytest.approx(exact, abs=error)
+    assert abs(measured.mean() - (exact - parts[term])) > error
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from scipy.stats import norm
 from sized import SIZES, either, marked, sized
 
 import recallbook as rb
-from recallbook_studies.ch05 import terms_alone
+from recallbook_studies.ch05 import scores
 from recallbook_theory import moments
 from recallbook_theory.bounds import closed_form, coverage, recall_law
 from recallbook_theory.symbolic.expressions import L, N, V, d, numeric, tau
@@ -164,7 +164,7 @@ SMALL = [marked(8, 4, 12, 16), marked(5, 3, 6, 7), sized(3, 2, 4, 3), sized(24, 
 def test_the_pull_has_all_terms_of_the_table(setting):
     """Power by power it is what the table's polynomials in |t|^2 give in the mean over t."""
     exact, sizes = moments.exact(setting), values(setting)
-    whole = terms_alone.over_triggers(setting, exact.pull + 2 * exact.overlap)
+    whole = scores.over_triggers(setting, exact.pull + 2 * exact.overlap)
     found = np.polynomial.Polynomial(coverage.pull_parts(sizes))(1 / setting.samples)
     assert found == pytest.approx(whole, rel=1e-9)
     assert coverage.pull_square(sizes) >= whole

@@ -102,7 +102,6 @@ TABLES = {
 ELSEWHERE = {
     "error_map": "test_error_map.py: a row says how many seeds it took",
     "unequal_error_map": "test_error_map.py: a row says how many seeds it took",
-    "terms_alone": "test_moments.py: a case is many rows",
 }
 
 

@@ -9,17 +9,29 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 
+import numpy as np
 import pandas as pd
 import sympy as sp
 import torch
+from numpy.polynomial import Polynomial
 
 from recallbook.data.task import Problem, draw
 from recallbook.setting import Setting
 from recallbook.training.early_phase import key_query_step, value_step
+from recallbook_theory import moments
 from recallbook_theory.symbolic import lock_terms as symbolic
 from recallbook_theory.symbolic.expressions import d, numeric
 from recallbook_theory.values import FIELDS, length_variance, sizes
 
+TERMS = (
+    "trigger overlap",
+    "mean bias",
+    "gradient noise",
+    "frequency noise",
+    "fact interference",
+    "uneven facts",
+    "cross terms",
+)
 SYMBOLS = {name: str(symbol) for symbol, name in FIELDS.items()}
 
 
@@ -98,6 +110,21 @@ def predicted(setting: Setting) -> dict[str, float]:
 def variance(setting: Setting) -> float:
     """Predicted variance of token scores."""
     return sum(size for name, size in predicted(setting).items() if name != "score")
+
+
+def exact_parts(setting: Setting) -> dict[str, float]:
+    """Exact variance of token scores by term of the enumeration, mean over draws."""
+    distinct = setting.vocab / (setting.vocab - 1)
+    parts = {term: moments.polynomial(setting, "scatter", term=term) for term in TERMS}
+    return {term: distinct * over_triggers(setting, part) for term, part in parts.items()}
+
+
+def over_triggers(setting: Setting, given: Polynomial) -> float:
+    r"""Mean of a polynomial over $|t|^2$, a gamma variable of mean 1: $\mathbb
+    E\,T^k=\prod_{j<k}(1+js)$."""
+    spread = length_variance(setting)
+    means = np.cumprod([1.0, *(1 + j * spread for j in range(len(given.coef) - 1))])
+    return float(np.dot(np.asarray(given.coef, dtype=float), means))
 
 
 def readable(expression: sp.Expr) -> sp.Expr:
