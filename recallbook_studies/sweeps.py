@@ -69,7 +69,9 @@ _TABLES = (
         "terms_alone",
         "draws of settings in which one term of the scores is large",
         terms_alone.row,
-        "case",
+        f"case seed {' '.join(terms_alone.CASE)}",
+        together="seed",
+        empty="d",
         finish=terms_alone.finish,
     ),
     RowTable(

@@ -147,7 +147,7 @@ def exported(results, folder):
     folder.mkdir(exist_ok=True)
     with Store(folder / "s.sqlite", "results") as store:
         store.add(results)
-    return committed.export(SWEEPS["trial"], [folder / "s.sqlite"], folder, "command")
+    return committed.export(SWEEPS["trial"], [folder / "s.sqlite"], folder)
 
 
 def test_export_does_not_depend_on_the_order_of_work(tmp_path, results):

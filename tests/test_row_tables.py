@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import recallbook as rb
@@ -35,6 +34,7 @@ class Again(NamedTuple):
 # test_survives.py
 LADDER = ["", "_map", "_order", "_oscillation", "_tuning"]
 TABLES = {
+    "terms_alone": Again(["case in (0, 8, 18) and seed < 5"]),
     "fresh_map": Again(["index == 1024000120", "index == 1024100148"]),
     "quantiles": Again(["key == 'equal 9'"], ["key == 'MLP 0'", "key == 'unequal 1'"]),
     "unequal_structure": Again(["law == 'low_rank(64)' and seq_len == 16"]),
@@ -70,7 +70,6 @@ TABLES = {
 ELSEWHERE = {
     "error_map": "test_error_map.py: a row says how many seeds it took",
     "unequal_error_map": "test_error_map.py: a row says how many seeds it took",
-    "terms_alone": "test_moments.py: a case is many rows",
 }
 
 
@@ -250,17 +249,3 @@ def test_what_is_not_whole_and_sound_is_not_exported(committed_table, name):
         committed.export(replace(TABLE, empty="value"), stores)
         written = committed_table.read_text(encoding="utf-8")
         assert written.splitlines()[4] in ("3,,False", "3,-inf,False")
-
-
-def test_a_key_may_be_of_many_rows(tmp_path):
-    def pairs(a, b):
-        return [{"draw": draw} for draw in range(2)]
-
-    keys = [{"a": "y", "b": 1}, {"a": "x", "b": 2}]
-    table = RowTable("pairs", "", pairs, "a b", listed=lambda: keys)
-    with Store(tmp_path / "one", "pairs") as store:
-        fill(table, table.keys()[1:], store)
-        fill(table, table.keys(), store)
-    written, _ = committed.export(table, [tmp_path / "one"], tmp_path)
-    rows = [{**key, "draw": draw} for key in keys for draw in range(2)]
-    assert pd.read_parquet(written).equals(pd.DataFrame(rows))

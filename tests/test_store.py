@@ -218,7 +218,7 @@ def row(cell, seed):
     time.sleep(0.002 * len(seed))
     for one in seed:
         note("measured", f"{cell} {one}")
-    return [[{"value": (cell + one) / 3}] * 2 for one in seed]
+    return [{"value": (cell + one) / 3} for one in seed]
 
 
 def listed():

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,6 @@ from recallbook_studies.running.archive import load_results
 from recallbook_theory import moments
 from recallbook_theory.values import length_variance
 
-SEEDS = range(1000)
 load = partial(load_results, "terms_alone")  # the committed rows
 KINDS = {
     **dict.fromkeys(("case", "seed"), "int16"),
@@ -39,64 +38,34 @@ TERMS = (
 )
 
 
-class Extreme(NamedTuple):
-    """A setting, and the term that it was chosen for: the largest share of it found in a search
-    over sizes, N >= V."""
-
-    term: str
-    V: int
-    L: int
-    d: float  # infinite: orthogonal embeddings
-    N: int
-    tau: int = 0
-
-    def setting(self) -> Setting:
-        """The setting of the case."""
-        chosen: dict[str, Any] = {"dim": self.d}
-        if self.d == math.inf:
-            chosen = {"embeddings": "orthogonal", "dim": self.V + 2}
-        chosen |= {"vocab": self.V, "seq_len": self.L, "samples": self.N}
-        return Setting(**chosen, trigger_in_values=bool(self.tau))
+CASE = ["term", "V", "L", "d", "N", "tau"]
 
 
-CASES = (
-    Extreme("trigger overlap", 64, 8, 64, 2048),
-    Extreme("trigger overlap", 64, 8, 64, 2048, 1),
-    Extreme("mean bias", 200, 256, 128, 800),
-    Extreme("mean bias", 200, 256, 128, 800, 1),
-    Extreme("gradient noise", 200, 128, math.inf, 1600),
-    Extreme("gradient noise", 200, 128, math.inf, 1600, 1),
-    Extreme("gradient noise", 800, 16, 12, 800),
-    Extreme("gradient noise", 800, 8, 64, 1000),
-    Extreme("frequency noise", 1600, 64, 8, 1600),
-    Extreme("frequency noise", 1600, 64, 8, 1600, 1),
-    Extreme("frequency noise", 64, 256, math.inf, 800),
-    Extreme("fact interference", 64, 128, math.inf, 3200),
-    Extreme("fact interference", 64, 32, math.inf, 12800, 1),
-    Extreme("fact interference", 800, 8, 8, 800),
-    Extreme("uneven facts", 200, 2, math.inf, 12800),
-    Extreme("uneven facts", 64, 4, math.inf, 800, 1),
-    Extreme("uneven facts", 128, 4, 96, 400),
-    Extreme("cross terms", 64, 64, math.inf, 3200),
-    Extreme("cross terms", 400, 2, 400, 400, 1),
-)
+def setting_of(V: int, L: int, d: float, N: int, tau: int) -> Setting:
+    """The setting of a case: chosen by a search over sizes, N >= V, for the largest share of its
+    term; an infinite d stands for orthogonal embeddings."""
+    chosen: dict[str, Any] = {
+        "vocab": V,
+        "seq_len": L,
+        "samples": N,
+        "trigger_in_values": bool(tau),
+    }
+    if d == math.inf:
+        return Setting(**chosen, embeddings="orthogonal", dim=V + 2)
+    return Setting(**chosen, dim=int(d))
 
 
-def measure(case: int, seeds: Iterable[int] = SEEDS) -> pd.DataFrame:
+def row(case: int, term: str, seed: Iterable[int], **sizes: Any) -> list[dict[str, Any]]:
     r"""The mark's score, the variance of token scores and $T=|t|^2$ of every draw; in single
     precision."""
-    setting, rows = CASES[case].setting(), []
-    for seed in seeds:
-        problem = draw(setting, seed)
+    rows = []
+    for one in seed:
+        problem = draw(setting_of(**sizes), one)
         found, t = scores.attention_vector(problem), problem.trigger
-        variance = float((problem.input_embeddings @ found).var())
-        rows.append((case, seed, float(t @ found), variance, float(t @ t)))
-    return finish(pd.DataFrame(rows, columns=list(KINDS)))
-
-
-def row(case: int) -> list[dict[str, Any]]:
-    """The rows of a case, one for each draw."""
-    return list(measure(case).drop(columns="case").to_dict("records"))
+        variance = (problem.input_embeddings @ found).var()
+        values = {"score": t @ found, "variance": variance, "T": t @ t}
+        rows.append({name: float(np.float32(value)) for name, value in values.items()})
+    return rows
 
 
 def finish(frame: pd.DataFrame) -> pd.DataFrame:
@@ -118,13 +87,14 @@ def table(frame: pd.DataFrame) -> pd.DataFrame:
     ``share`` is that of the named term in the exact variance, ``leading`` the ratio to the sum of
     the ledger's leading terms."""
     rows = []
-    for number, draws in frame.groupby("case"):
-        case = CASES[int(number)]
-        parts = exact_parts(case.setting())
+    for key, draws in frame.groupby(CASE, sort=False):
+        case = dict(zip(CASE, key, strict=True))
+        setting = setting_of(**{name: case[name] for name in CASE[1:]})
+        parts = exact_parts(setting)
         exact = sum(parts.values())
-        row = {**case._asdict(), "share": parts[case.term] / exact}
+        row = {**case, "share": parts[case["term"]] / exact}
         row |= seed_interval(draws["variance"] / exact)._asdict()
-        leading = row["mean"] * exact / scores.variance(case.setting())
+        leading = row["mean"] * exact / scores.variance(setting)
         rows.append({**row, "leading": leading})
     return pd.DataFrame(rows).rename(columns={"mean": "ratio"})
 
