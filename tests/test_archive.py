@@ -1,12 +1,12 @@
 """Committed results: they are what their provenance says, and what the simulation gives today."""
 
+import errno
 import json
 import os
 import re
 import subprocess
 from collections import Counter
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -15,32 +15,23 @@ from sampling import by_night
 
 import recallbook as rb
 from recallbook_studies.running import archive, committed
-from recallbook_studies.running.point import OUTCOMES, from_frame
+from recallbook_studies.running.point import OUTCOMES, from_values
 from recallbook_studies.running.store import Result, Store
 from recallbook_studies.sweeps import SWEEPS
 
 pytestmark = pytest.mark.essential
 
-NAMES = archive.names()
+NAMES = sorted(archive.sweeps())
 FOLDER = Path(str(archive.FOLDER))
 SAMPLE = int(os.environ.get("ROWS", "1"))  # of each sweep, simulated again; other kernels do more
 
 
-@cache
-def points_of(name):
-    return SWEEPS[name].points()
-
-
 def complaints(name: str, frame: pd.DataFrame, record: dict) -> list[str]:
-    """How results disagree with their provenance, or with the sweep of their name."""
-    points, found = points_of(name), from_frame(frame)
+    """How results disagree with their provenance."""
     right = {
         "name": record["name"] == name,
-        "rows": record["rows"] == len(frame) == len(points),
-        "failed": record["failed"] == frame["error"].notna().sum(),
-        "points": {*found} == {*points},
-        "data": record["data"] == committed.data_hash(frame),
-        "order": frame.equals(committed.in_order(frame)),
+        "rows": record["rows"] == len(frame),
+        "data": record["data"] == committed.data_hash(SWEEPS[name], frame),
         "command": f"sweep {name}" in record["command"] and f"export {name}" in record["command"],
     }
     return [what for what, holds in right.items() if not holds]
@@ -58,33 +49,32 @@ def test_committed_results_match_their_provenance(name):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("seed", by_night((5, 6), day=1))
 def test_a_sample_is_what_the_simulation_gives(name, seed):
-    sample = committed.recomputed(name, SAMPLE, seed)
-    assert len(sample) == SAMPLE and sample["same"].all()
-    frame = rb.load_results(name).loc[sample.index]
-    assert from_frame(sample) == from_frame(frame)
+    stored, again = committed.recomputed(SWEEPS[name], SAMPLE, seed, 0.3)
+    assert len(again) == SAMPLE and again["same"].all()
     for outcome in OUTCOMES:
-        assert sample[outcome].tolist() == pytest.approx(
-            frame[outcome].tolist(), abs=1e-9, nan_ok=True
+        assert again[outcome].tolist() == pytest.approx(
+            stored[outcome].tolist(), abs=1e-9, nan_ok=True
         )
 
 
 def test_what_the_same_means():
     """Shares 1/k in another order are the same, one sequence more or less is not."""
-    stored = rb.load_results("remedies_many")
+    stored = rb.load_results("remedies_many")[[*OUTCOMES, "loss_weights"]]
     for change, wanted in {0: True, 1e-12: True, 1 / 2000: False}.items():
-        same = committed.agree(stored, stored.assign(accuracy=stored["accuracy"] + change))
+        moved = stored.assign(accuracy=stored["accuracy"] + change)
+        same = committed.agree(stored, moved, SWEEPS["remedies_many"].near)
         assert same.all() == same.any() == wanted, change
-    for wrong in ({"recall": float("nan")}, {"error": "ValueError: no"}):
-        assert not committed.agree(stored, stored.assign(**wrong)).any()
+    for wrong in ({"recall": float("nan")}, {"loss_weights": "none"}):
+        assert not committed.agree(stored, stored.assign(**wrong), 1.0).any()
 
 
 def test_a_sample_notices_what_was_changed(monkeypatch):
-    frame = rb.load_results("geometry")
+    frame, geometry = rb.load_results("geometry"), SWEEPS["geometry"]
     frame["lock_on"] = (frame["lock_on"] + 1 / 4000).where(frame["lock_on"] < 1, 0.5)
     monkeypatch.setattr(committed, "load_results", lambda name: frame)
-    assert not committed.recomputed("geometry", 2)["same"].any()
+    assert not committed.recomputed(geometry, 2)[1]["same"].any()
     with pytest.raises(ValueError, match="count=9999 is not allowed"):
-        committed.recomputed("geometry", 9999)
+        committed.recomputed(geometry, 9999)
 
 
 def test_every_file_is_of_a_sweep_or_a_table_and_all_are_small():
@@ -95,9 +85,8 @@ def test_every_file_is_of_a_sweep_or_a_table_and_all_are_small():
 
 
 @pytest.mark.parametrize("name", SWEEPS)
-def test_no_point_is_there_twice_and_every_setting_has_all_seeds(name):
-    points = points_of(name)
-    assert len({*points}) == len(points)
+def test_every_setting_has_all_seeds(name):
+    points = [from_values(key.fields) for key in SWEEPS[name].keys()]
     seeds = Counter(replace(point, seed=0) for point in points)
     # fewer at the larger vocabulary; more where draws scatter
     assert len(set(seeds.values())) == (2 if name in ("accuracy", "capacity") else 1)
@@ -146,25 +135,47 @@ def test_unknown_names_list_the_known_ones(name):
         rb.load_results(name)
 
 
-def test_export_does_not_depend_on_the_order_of_work(tmp_path):
-    points = SWEEPS["trial"].points()[:6]
-    results = [
-        Result(p, {"accuracy": i / 7, "lock_on": 0.5, "recall": None}, None, 0.1)
-        for i, p in enumerate(points)
-    ]
-    results[3] = Result(points[3], None, "ValueError: no", 0.1)
+@pytest.fixture
+def results():
+    """Of the trial's keys."""
+    keys = SWEEPS["trial"].keys()
+    numbers = {"accuracy": 0.5, "lock_on": None, "recall": None}
+    return [Result(key, {**numbers, "recall": i / 7}, None, 0.1) for i, key in enumerate(keys)]
+
+
+def exported(results, folder):
+    folder.mkdir(exist_ok=True)
+    with Store(folder / "s.sqlite", "results") as store:
+        store.add(results)
+    return committed.export(SWEEPS["trial"], [folder / "s.sqlite"], folder)
+
+
+def test_export_does_not_depend_on_the_order_of_work(tmp_path, results):
     written = []
     for folder, order in (("a", results), ("b", results[::-1])):
-        (tmp_path / folder).mkdir()
-        with Store(tmp_path / folder / "s.sqlite") as store:
-            store.add(order)
-        given = points if folder == "a" else points[::-1]
-        paths = committed.export(
-            "trial", given, tmp_path / folder / "s.sqlite", tmp_path / folder, "command"
-        )
+        paths = exported(order, tmp_path / folder)
         written.append([path.read_bytes() for path in paths])
     assert written[0] == written[1]
     record = json.loads(written[0][1])
-    assert record["rows"] == 6 and record["failed"] == 1 and record["seconds"] == 1
+    assert record["rows"] == 24 and record["seconds"] == 2
     frame = archive.typed(pd.read_parquet(tmp_path / "a" / "trial.parquet"))
-    assert frame["error"].dropna().tolist() == ["ValueError: no"] and frame["recall"].isna().all()
+    assert frame["recall"].tolist() == [i / 7 for i in range(24)]
+
+
+def test_an_export_is_whole_or_nothing(tmp_path, monkeypatch, results):
+    names, write = ("trial.parquet", "trial.json"), Path.write_bytes
+    for name in names:
+        (tmp_path / name).write_text("before", encoding="utf-8")
+
+    def no_room(path, content):
+        if "json" in path.name:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(path, content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", no_room)
+        with pytest.raises(OSError, match="No space left on device"):
+            exported(results, tmp_path)
+    assert {p.name for p in tmp_path.iterdir()} == {"s.sqlite", *names}
+    assert {(tmp_path / name).read_text(encoding="utf-8") for name in names} == {"before"}
+    assert [path for path in exported([], tmp_path) if path.stat().st_size <= 100] == []

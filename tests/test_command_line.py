@@ -1,5 +1,6 @@
 """``python -m recallbook`` as a stranger uses it, and what it leaves when it is killed."""
 
+import errno
 import json
 import os
 import re
@@ -23,8 +24,8 @@ from recallbook.__main__ import main
 from recallbook_studies.commands import predicting, sweeping
 from recallbook_studies.running import archive, committed
 from recallbook_studies.running.catalogue import RowTable
-from recallbook_studies.running.point import OUTCOMES
-from recallbook_studies.running.store import Store
+from recallbook_studies.running.point import OUTCOMES, from_values
+from recallbook_studies.running.store import Store, StoreFault
 from recallbook_studies.sweeps import SWEEPS
 from recallbook_theory.bounds import coverage
 
@@ -36,12 +37,12 @@ PREDICT = "predict --vocab 64 --seq-len 8 --dim 48 --samples 512"
 @pytest.mark.slow
 def test_from_sweep_to_files(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    for limit, words in (["--limit", "5"], "24 points, 5 to do"), ([], "24 points, 19 to do"):
+    for limit, words in (["--limit", "5"], "24 rows, 5 to do"), ([], "24 rows, 19 to do"):
         assert main(["sweep", "trial", *limit]) == 0
         part = capsys.readouterr()
-        done = f"{words.split()[2]} done, 0 failed"
+        done = f"{limit[1] if limit else 24} done, 0 failed"
         assert part.out.splitlines() == [f"trial: {words}, stored in trial.sqlite", done]
-        assert "point/s" in part.err and "<" in part.err, "the rate and the time left"
+        assert "row/s" in part.err and "<" in part.err, "the rate and the time left"
         if limit:
             assert main(["export", "trial"]) == 2
             early = capsys.readouterr().err
@@ -50,7 +51,8 @@ def test_from_sweep_to_files(tmp_path, monkeypatch, capsys):
     assert main(["export", "trial"]) == 0
     assert capsys.readouterr().out.split() == ["trial.parquet", "trial.json"]
     frame = archive.typed(pd.read_parquet(tmp_path / "trial.parquet"))
-    assert frame.equals(committed.in_order(rb.run_sweep(SWEEPS["trial"].points())))
+    points = [from_values(key.fields) for key in SWEEPS["trial"].keys()]
+    assert frame.equals(rb.run_sweep(points))
     made = "python -m recallbook sweep trial && python -m recallbook export trial"
     assert json.loads((tmp_path / "trial.json").read_text(encoding="utf-8"))["command"] == made
 
@@ -61,8 +63,7 @@ def test_recompute_prints_what_differs(monkeypatch, capsys):
     assert capsys.readouterr().out == "four_corners: 2 rows recomputed, 0 differ\n"
     stored = rb.load_results("four_corners")
     wrong = stored.assign(accuracy=stored["accuracy"] / 2 + 0.4)
-    for module in (committed, sweeping):
-        monkeypatch.setattr(module, "load_results", lambda name: wrong)
+    monkeypatch.setattr(committed, "load_results", lambda name: wrong)
     assert main(chosen) == 1
     *_, first, second, last = capsys.readouterr().out.splitlines()
     assert last == "four_corners: 2 rows recomputed, 2 differ"
@@ -101,7 +102,7 @@ DOES = {  # a cheap call of each command, and what it prints or complains about
 
 def test_every_command_does_something_and_a_page_names_it(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(sweeping.ROW_TABLES, "squares", RowTable("", lambda: [3], one_square))
+    monkeypatch.setitem(sweeping.TABLES, "squares", SQUARES)
     np.save("table.npy", np.eye(8))
     with pytest.raises(SystemExit, match="0"):
         main(["--help"])
@@ -117,6 +118,9 @@ def test_every_command_does_something_and_a_page_names_it(tmp_path, monkeypatch,
 
 def one_square(key):
     return {"square": key**2}
+
+
+SQUARES = RowTable("squares", "", one_square, "key", listed=lambda: [{"key": 3}])
 
 
 def test_help_says_what_there_is(capsys):
@@ -162,8 +166,9 @@ COMPLAINTS = {
     "export trial --store none.sqlite": "to export, make it first",
     "table lengths none.sqlite --export": "to export, make it first",
     "table lengths no/such/folder.sqlite": "a folder that exists",
-    "table nothing x": "name='nothing' is not allowed: one of 'certificates'",
-    "table lengths": "store=[] is not allowed: one file to fill",
+    "table nothing x": "name='nothing' is not allowed: one of 'trial'",
+    "table lengths x y": "store=['x', 'y'] is not allowed: one file to fill",
+    "recompute lengths --seconds 3": "seconds=3.0 is not allowed: left out",
     "table lengths x --device cuda": "device='cuda' is not allowed: left out",
     "table lengths x --part 2/2": "argument --part: invalid I/N, with I from 0 to below N, value",
     "sweep trial --store text.txt": "a store that recallbook made",
@@ -190,21 +195,41 @@ def test_errors_are_one_line(command, tmp_path, monkeypatch, capsys):
     assert (tmp_path / "text.txt").read_text(encoding="utf-8") == "mine"
 
 
-@pytest.mark.parametrize("command", ["sweep trial", "table squares squares.sqlite"])
-def test_failures_are_counted_and_told(command, tmp_path, monkeypatch, capsys):
+def test_failures_are_counted_and_told(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     turns = count()
 
-    def broken(*given):
+    def broken(point, device="cpu"):
         raise LookupError("too little") if next(turns) % 4 else ArithmeticError("too much")
 
     monkeypatch.setattr("recallbook_studies.running.run.measure", broken)
-    monkeypatch.setitem(sweeping.ROW_TABLES, "squares", RowTable("", lambda: range(24), broken))
-    for option, status, failed in (([], 1, 24), ([], 0, 0), (["--retry"], 1, 24)):
-        assert main([*command.split(), *option]) == status
+    for option, made in (([], 24), ([], 24), (["--retry"], 48)):
+        assert main(["sweep", "trial", *option]) == 1
         printed = capsys.readouterr().out
-        assert f"0 done, {failed} failed" in printed
-        assert ("\n  6 x ArithmeticError: too much\n" in printed) == bool(failed)
+        assert "0 done, 24 failed\n" in printed and next(turns) >= made
+        assert "\n  6 x ArithmeticError: too much\n" in printed
+
+
+@pytest.mark.parametrize(
+    ("problem", "status"),
+    [
+        (ValueError("a=1 is not allowed: b"), 2),
+        (StoreFault("store s: the disk is full"), 2),
+        (OSError(errno.EROFS, "Read-only file system"), 2),
+        (RuntimeError("2 of 3 tasks were lost"), 1),
+        (MemoryError(), 1),
+        (ArithmeticError("weights are not finite"), 1),
+    ],
+    ids=str,
+)
+def test_the_exit_status_says_who_can_mend_it(problem, status, monkeypatch, capsys):
+    def fails(*anything, **else_):
+        raise problem
+
+    monkeypatch.setattr(predicting, "predicted", fails)
+    assert main("predict --vocab 8 --seq-len 3 --dim 8 --samples 64".split()) == status
+    said = capsys.readouterr().err
+    assert said.startswith("recallbook: ") and said.count("\n") == 1 and len(said) > 20
 
 
 @pytest.mark.slow
@@ -244,10 +269,8 @@ def alive(process: int) -> bool:
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes through /proc")
 def test_a_killed_pool_leaves_no_workers_and_goes_on(tmp_path):
     store = tmp_path / "s.sqlite"
-    code = "from recallbook import __main__; from recallbook_studies.running import paired; "
-    code += "paired.LONGEST = paired.SHORTEST = 0.05; __main__.main()"
     words = ["sweep", "remedies_many", "--workers", "2", "--store", str(store)]
-    command = [sys.executable, "-c", code, *words]
+    command = [sys.executable, "-m", "recallbook", *words]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     running = subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, **quiet)
     try:

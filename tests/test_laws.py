@@ -234,7 +234,7 @@ def test_words_about_rare_facts_are_what_the_sweep_shows():
     """The floor falls faster with d than its law for large d, and too few dimensions make more data
     hurt."""
     frame = rb.load_results("zipf_error")
-    for exponent in error_sizes.EXPONENTS:
+    for exponent in (1.5, 2.0):
         law = float(
             sp.diff(sp.log(rare_facts.floor_law()), d).subs({d: 1, rare_facts.alpha: exponent})
         )

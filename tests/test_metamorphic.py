@@ -18,13 +18,14 @@ from unequal import random_unequal
 
 import recallbook as rb
 from recallbook.data.streams import stream
-from recallbook_studies.running import archive, committed, run
+from recallbook_studies.running import archive, committed
 from recallbook_studies.running.point import OUTCOMES, Point, from_frame
 from recallbook_theory.bounds import decoding
 
 RATES = ((None, None), (0.3, 2.0), (20.0, 300.0), (1e-4, 1e7))
 SETTINGS = 40
 ROWS = 2  # of each committed sweep
+NEAR = 1e-9  # a sum of shares 1/k has these digits, whatever the order in which it was added
 METHODS = (
     "argmax",
     "descent",
@@ -94,9 +95,7 @@ def failures(setting, seed, rates, disguises, decoded) -> list[str]:
         with threads(count):
             other, again = disguise(problem, test, generator(seed))
             found = numbers(outcomes(other, again, rates, chunk))
-            if np.abs(found - plain).max() > committed.EXACT or not decoded(
-                problem, other, name, seed
-            ):
+            if np.abs(found - plain).max() > NEAR or not decoded(problem, other, name, seed):
                 wrong.append(name)
     return wrong
 
@@ -129,12 +128,13 @@ def test_outcomes_with_unequal_facts_are_those_of_the_disguised_problem(seed):
 
 def measured(point: Point, problem: rb.Problem, test) -> dict[str, float | None]:
     if point.method != "three_steps":
-        return run.measure(point, problem)
+        found = decoding.decoded(problem, method=point.method)
+        return {**dict.fromkeys(OUTCOMES), "recall": found}
     return asdict(rb.evaluate(problem, rb.three_steps(problem), sequences=test))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", by_night(archive.names(), day=3))
+@pytest.mark.parametrize("name", by_night(sorted(archive.sweeps()), day=3))
 def test_committed_rows_are_those_of_the_disguised_problem(name):
     """The same in the sense of :func:`recallbook_studies.running.committed.recomputed`, with another disguise
     for each row."""
@@ -152,4 +152,5 @@ def test_committed_rows_are_those_of_the_disguised_problem(name):
         with threads(1 + row % 2):
             rows.append(measured(point, *disguise(problem, test, generator(row))))
     again = stored.assign(**{key: [row[key] for row in rows] for key in OUTCOMES})
-    assert committed.agree(stored, again).all(), again.compare(stored)
+    again = again[[*OUTCOMES]].astype(float)
+    assert committed.agree(stored, again, NEAR).all(), again.compare(stored[[*OUTCOMES]])

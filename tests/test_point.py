@@ -3,15 +3,15 @@ change."""
 
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 import torch
 from sized import marked, sized
 
 import recallbook as rb
-from recallbook_studies.running.archive import table
+from recallbook_studies.running.archive import typed
 from recallbook_studies.running.point import from_frame, from_values, unique
 from recallbook_studies.running.run import measure
-from recallbook_studies.running.store import Result
 
 pytestmark = pytest.mark.essential
 
@@ -61,7 +61,7 @@ def test_points_survive_a_table():
     frame = rb.run_sweep([])
     assert len(frame) == 0 and list(frame.columns)[:2] == ["vocab", "seq_len"]
     assert [from_values(point.values) for point in POINTS] == POINTS
-    assert from_frame(table(Result(point, None, None, 0.0) for point in small)) == small
+    assert from_frame(typed(pd.DataFrame([point.values for point in small]))) == small
     with pytest.raises(ValueError, match="missing: seed"):
         from_frame(frame.drop(columns="seed"))
 
@@ -77,7 +77,7 @@ def test_outcomes_are_those_of_the_plain_functions():
     problem = rb.draw(setting, 3)
 
     def outcome(**given):
-        return measure(rb.Point(setting, 3, test_samples=500, **given), problem)
+        return measure(rb.Point(setting, 3, test_samples=500, **given))
 
     assert outcome() == vars(rb.simulate(setting, 3, test_samples=500))
     for method in ("argmax", "assignment"):

@@ -15,7 +15,7 @@ from sized import marked
 from torch import nn
 
 import recallbook as rb
-from recallbook_studies.ch12 import runs, sizes, tuning
+from recallbook_studies.ch12 import ladder
 from recallbook_studies.ch12.measures import best_head
 from recallbook_studies.ch12.models import LadderModel
 from recallbook_studies.ch12.rungs import LADDER, RUNGS, Rung
@@ -263,49 +263,40 @@ def test_heads_seen_by_hand():
 # How rates are chosen
 
 
+RATES, DECAYS = [10.0**k for k in range(7)], [0.0, 0.01, 0.1, 0.3, 1, 3, 10]
+
+
 def searched(accuracies, scatter=0.0):
     """A search of one rung at the base whose mean accuracy is a table over rates and decays; ten
     seeds."""
     rng, columns = np.random.default_rng(0), ["rate", "decay", "seed", "accuracy"]
-    pairs = zip(product(*tuning.grid(RUNGS["MLP"])), accuracies.flat, strict=True)
+    pairs = zip(product(RATES, DECAYS), accuracies.flat, strict=True)
     rows = [
-        (*pair, seed, mean + scatter * rng.normal())
-        for pair, mean in pairs
-        for seed in tuning.SEEDS
+        (*pair, seed, mean + scatter * rng.normal()) for pair, mean in pairs for seed in range(10)
     ]
-    return pd.DataFrame(rows, columns=columns).assign(
-        rung="MLP", **sizes.BASE._asdict(), samples=128, steps=400
-    )
+    frame = pd.DataFrame(rows, columns=columns)
+    return frame.assign(rung="MLP", **ladder.BASE, samples=128, steps=400)
 
 
 def test_the_middle_of_the_pairs_as_good_as_the_best_is_chosen():
     table = np.full((7, 7), 0.1)
     table[1:4, 2:5] = 0.9
-    at = tuning.Search("MLP", sizes.BASE, 128)
-    rates, decayed = tuning.grid(RUNGS["MLP"])
+    at = ("MLP", *ladder.BASE.values(), 128, 400)
     frame = searched(table)
-    assert tuning.choose(frame) == {at: (rates[2], decayed[3])}
-    assert len(tuning.as_good(frame)) == 9
+    assert ladder.choose(frame) == {at: (RATES[2], DECAYS[3])}
+    assert len(ladder.as_good(frame)) == 9
     table[3, 4] = 0.95  # clearly better than the others, and at an end of the decays
-    assert tuning.choose(searched(table, 0.01)) == {at: (rates[3], decayed[4])}
+    assert ladder.choose(searched(table, 0.01)) == {at: (RATES[3], DECAYS[4])}
     # with the scatter of seeds between runs 0.05 cannot be told from nothing, and the middle of
     # more is kept
-    assert len(tuning.as_good(searched(table, 0.2))) > 3
+    assert len(ladder.as_good(searched(table, 0.2))) > 3
 
 
-def test_shapes_beside_the_base_try_a_pair_and_its_neighbours():
-    near = tuning.pairs(RUNGS["MLP"], sizes.BASE._replace(dim=64))
-    assert set(near) == {(0.01, 1), (0.03, 1), (0.1, 1), (0.03, 0.3), (0.03, 3)}
-    assert len(tuning.pairs(RUNGS["MLP"], sizes.BASE)) == 49
-    assert len(tuning.pairs(RUNGS["second layer"], sizes.BASE)) == 42
-
-
-def test_the_sweep_names_each_run_once():
-    cells = runs.cells()
-    assert len(runs.every()) == sum(len(cell.seeds) for cell in cells)
-    assert {cell.rung for cell in cells} == set(RUNGS)
-    assert set(tuning.SEEDS).isdisjoint(sizes.FRESH)
-    assert tuning.pair_of(RUNGS["minibatches"]) == (1, 0)
+def test_every_rung_was_swept_and_rates_were_searched_on_other_seeds():
+    runs, search = rb.load_results("survives"), ladder.searched()
+    assert {*runs["rung"]} == {*RUNGS}
+    assert {*runs["seed"]}.isdisjoint(search["seed"])
+    assert (runs.query("rung == 'minibatches'")[["rate", "decay"]] == [1, 0]).all(axis=None)
 
 
 def test_a_model_is_its_seeds_alone():

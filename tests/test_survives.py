@@ -12,21 +12,19 @@ from sized import sized
 import recallbook as rb
 from recallbook_studies.ch12 import (
     capacity,
+    ladder,
     ladder_laws,
     oscillation,
-    runs,
-    sizes,
-    tuning,
 )
 from recallbook_studies.ch12.rungs import RUNGS
-from recallbook_studies.ch12.training import train
+from recallbook_studies.running.committed import again
+from recallbook_studies.sweeps import ROW_TABLES
 
 MIDDLE = 3.2  # critical N over V at the base, in made-up runs
 LEVEL_TOLERANCE = {"accuracy": 0.03, "recall": 0.03, "lock_on": 0.03}
-CHEAP = [
-    "three steps 64 8 32 256 400 0", "tuned rates 64 8 16 64 400 0",
-    "AdamW 64 8 32 64 400 0", "learned embeddings 64 8 32 128 400 1",
-    pytest.param("MLP 64 8 32 64 400 0", marks=pytest.mark.nightly),
+CHEAP = [  # rung, L, d, N
+    ("three steps", 8, 32, 256), ("tuned rates", 8, 16, 64), ("AdamW", 8, 32, 64),
+    pytest.param("MLP", 8, 32, 64, marks=pytest.mark.nightly),
 ]  # fmt: skip
 
 
@@ -37,15 +35,19 @@ def made_up(exponents=(0.5, -1.0, 1.5), top=1.0):
     """Accuracy as a logistic function of log N, whose middle is a product of powers of L, d and
     V."""
     rows = []
-    for shape in sizes.shapes():
-        ratios = (shape.seq_len / sizes.LENGTH, shape.dim / sizes.DIM, shape.vocab / sizes.VOCAB)
+    base = ladder.BASE
+    shapes = {tuple({**base, name: f * x}.items()) for name, x in base.items() for f in (0.5, 1, 2)}
+    for shape in map(dict, sorted(shapes)):
+        ratios = [shape[name] / base[name] for name in ("seq_len", "dim", "vocab")]
         powers = [r**power for r, power in zip(ratios, exponents, strict=True)]
-        middle = MIDDLE * sizes.VOCAB * math.prod(powers)
-        for count, seed in product(sizes.samples(RUNGS["AdamW"], shape.vocab), sizes.SEEDS):
-            shift = 0.1 * np.random.default_rng([seed, count, *shape]).standard_normal()
+        middle = MIDDLE * base["vocab"] * math.prod(powers)
+        counts = [round(share * shape["vocab"]) for share in (0.5, 1, 2, 4, 8, 16)]
+        for count, seed in product(counts, ladder.SEEDS):
+            place = [seed, count, *map(int, shape.values())]
+            shift = 0.1 * np.random.default_rng(place).standard_normal()
             accuracy = top / (1 + (middle / count) ** 2 * math.exp(shift))
             found = {"rung": "AdamW", "samples": count, "seed": seed, "accuracy": accuracy}
-            rows.append(found | shape._asdict())
+            rows.append(found | shape)
     return pd.DataFrame(rows)
 
 
@@ -57,7 +59,9 @@ def test_exponents_of_made_up_runs():
     )
     assert (fits["low"] < fits["exponent"]).all() and (fits["exponent"] < fits["high"]).all()
     table = ladder_laws.critical(made_up()).set_index(["vocab", "seq_len", "dim"])
-    assert table.loc[tuple(sizes.BASE), "critical"] == pytest.approx(MIDDLE * 64, rel=0.05)
+    assert table.loc[tuple(ladder.BASE.values()), "critical"] == pytest.approx(
+        MIDDLE * 64, rel=0.05
+    )
     never = ladder_laws.fitted(made_up(top=0.4))
     assert len(never) == 3 and never["exponent"].isna().all()
     assert fits["curves"].tolist() == [3] * 3 and fits["outside"].tolist() == [0] * 3
@@ -74,7 +78,7 @@ def test_coverage():
 def test_facts_held_by_plain_calls():
     found = [
         rb.evaluate(p, rb.three_steps(p), 256).recall
-        for p in (rb.draw(sized(64, 1, 8, 512), seed) for seed in sizes.SEEDS)
+        for p in (rb.draw(sized(64, 1, 8, 512), seed) for seed in ladder.SEEDS)
     ]
     assert capacity.held(capacity.Trial("three steps", 8), 64).tolist() == pytest.approx(found)
 
@@ -84,46 +88,52 @@ def test_facts_held_by_plain_calls():
 
 def test_the_search_ends_inside_its_grid():
     """At the pair that is kept; a longer search is as good at any rate."""
-    for search, pair in tuning.choose(tuning.load()).items():
-        first = search.steps == sizes.BUDGETS[0] and search.samples >= 2 * search.shape.vocab
-        if first and search.shape in (sizes.BASE, sizes.LARGE):
-            rates, decayed = tuning.grid(RUNGS[search.rung], search.shape)
-            assert pair.rate not in (rates[0], rates[-1]), search
-            assert not pair.decay == decayed[-1] > 0, search
+    search, whole = ladder.searched(), (ladder.BASE, ladder.LARGE)
+    for (name, *sizes, samples, steps), pair in ladder.choose(search).items():
+        if steps == 400 and samples >= 2 * sizes[0] and sizes in [[*one.values()] for one in whole]:
+            part = search[(search["rung"] == name) & (search["vocab"] == sizes[0])]
+            part = part[(part["steps"] == steps) & (part["samples"] == samples)]
+            assert part["rate"].min() < pair.rate < part["rate"].max(), name
+            assert not pair.decay == part["decay"].max() > 0, name
+
+
+def test_runs_are_made_at_the_pairs_that_were_chosen():
+    """After the same steps at the base, else after 400; with Zipf's law at those of the coarse search."""
+    kept, base = ladder.choose(ladder.searched()), list(ladder.BASE.values())
+    by = ["zipf", "rung", *ladder.BASE, "steps"]
+    for (zipf, name, *sizes, steps), part in rb.load_results("survives").groupby(by):
+        tuned_at = (4 if RUNGS[name].trigger == "marker" else 2) * sizes[0]
+        search = (name, *sizes, tuned_at, steps if sizes == base else 400)
+        pair = ladder.coarse(name) if zipf else kept.get(search, ladder.coarse(name))
+        assert (part[["rate", "decay"]] == [*pair]).all(axis=None), (name, sizes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("rung", "seq_len", "dim", "samples"), CHEAP)
+def test_committed_runs_made_again(rung, seq_len, dim, samples):
+    """Means over seeds, trained side by side."""
+    frame = rb.load_results("survives").query(
+        "rung == @rung and vocab == 64 and seq_len == @seq_len and dim == @dim"
+        " and samples == @samples and steps == 400 and zipf == 0"
+    )
+    table = ROW_TABLES["survives"]
+    kept, made = again(table, [table.key_of(row) for row in frame.to_dict("records")])
+    for column, tolerance in LEVEL_TOLERANCE.items():
+        old, new = kept[column].mean(), made[column].mean()
+        assert len(made) >= 10 and new == pytest.approx(old, abs=tolerance, nan_ok=True), column
 
 
 @pytest.mark.slow
 def test_a_search_made_again():
     """Seeds side by side at pairs of their own, on another machine."""
-    pairs = (tuning.Pair(0.03, 1), tuning.Pair(0.001, 0))
-    at = sizes.setting(sizes.BASE, 128)
-    runs_of = [(pair, seed) for pair in pairs for seed in tuning.SEEDS]
-    rates, decays = zip(*(pair for pair, _ in runs_of), strict=True)
-    seeds = [seed for _, seed in runs_of]
-    made = train(RUNGS["learned embeddings"], at, seeds, rate=rates, decay=decays, looks=1).outcomes
-    kept = tuning.load().query("rung == 'learned embeddings' and steps == 400 and samples == 128")
-    kept = ladder_laws.at_base(kept).groupby(["rate", "decay"])["accuracy"].mean()
-    for index, pair in enumerate(pairs):
-        again = made["accuracy"][10 * index : 10 * index + 10].mean()
-        assert again == pytest.approx(kept[tuple(pair)], abs=0.03)
-
-
-def test_runs_are_made_at_the_pairs_that_were_chosen():
-    kept = rb.load_results("survives").set_index("key")[["rate", "decay"]]
-    pairs = {key: cell.pair() for key, (cell, _) in runs.every().items()}
-    assert np.array(list(pairs.values())) == pytest.approx(kept.loc[list(pairs)].to_numpy())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("key", CHEAP)
-def test_committed_runs_made_again(key):
-    cell, _ = runs.every()[key + " 0"]
-    frame = rb.load_results("survives").set_index("key").loc[[cell.key(s) for s in cell.seeds]]
-    for column, tolerance in LEVEL_TOLERANCE.items():
-        kept, made = frame[column].mean(), runs.outcomes(cell)[column].mean()
-        assert (math.isnan(kept) and math.isnan(made)) or made == pytest.approx(
-            kept, abs=tolerance
-        ), column
+    pairs, table = ((0.03, 1), (0.001, 0)), ROW_TABLES["survives_tuning"]
+    frame = ladder_laws.at_base(ladder.searched())
+    frame = frame.query("rung == 'learned embeddings' and steps == 400 and samples == 128")
+    frame = frame[[pair in pairs for pair in zip(frame["rate"], frame["decay"], strict=True)]]
+    kept, made = again(table, [table.key_of(row) for row in frame.to_dict("records")])
+    by = [kept["rate"], kept["decay"]]
+    old, new = kept["accuracy"].groupby(by).mean(), made["accuracy"].groupby(by).mean()
+    assert len(made) == 20 and (old - new).abs().max() < 0.03
 
 
 def test_falls_by_hand():

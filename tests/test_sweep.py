@@ -5,16 +5,16 @@ import warnings
 from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from itertools import product
 
 import pytest
 from sized import sized
 from torch.utils.flop_counter import FlopCounterMode
 
 import recallbook as rb
-from recallbook_studies.running import paired, run as sweep
+from recallbook_studies.running import run as sweep
 from recallbook_studies.running.pool import executor_for, process_pool
 from recallbook_studies.running.store import Store
+from recallbook_studies.sweeps import ROW_TABLES
 
 pytestmark = pytest.mark.essential
 
@@ -39,10 +39,10 @@ def one_fails():
     """No setting is known at which a point fails, so the last one is made to, in this process."""
     measure = sweep.measure
 
-    def failing(point, problem):
+    def failing(point, device="cpu"):
         if point == POINTS[-1]:
             raise ArithmeticError("weights are not finite")
-        return measure(point, problem)
+        return measure(point, device)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sweep, "measure", failing)
@@ -55,9 +55,9 @@ def measured(monkeypatch):
     counts = Counter()
     measure = sweep.measure
 
-    def counting(point, problem):
+    def counting(point, device="cpu"):
         counts[point] += 1
-        return measure(point, problem)
+        return measure(point, device)
 
     monkeypatch.setattr(sweep, "measure", counting)
     return counts
@@ -66,14 +66,6 @@ def measured(monkeypatch):
 @pytest.fixture(scope="module")
 def expected():
     return rb.run_sweep(POINTS)
-
-
-@pytest.fixture
-def small_tasks(monkeypatch):
-    """Several tasks from few points."""
-    monkeypatch.setattr(paired, "SHORTEST", 0.01)
-    monkeypatch.setattr(paired, "LONGEST", 0.02)
-    assert len(paired.cut(POINTS)) > 3
 
 
 def test_rows_are_plain_simulations_and_failures_have_their_error(expected):
@@ -86,17 +78,34 @@ def test_rows_are_plain_simulations_and_failures_have_their_error(expected):
     assert failed[["accuracy", "lock_on", "recall"]].isna().all(axis=None)
 
 
-@pytest.mark.slow
-def test_pool_gives_identical_rows(expected, tmp_path, small_tasks):
-    with process_pool(1) as pool:
-        frame = rb.run_sweep(POINTS[:-1], pool, tmp_path / "s.sqlite")
-    assert frame.equals(expected[:-1])
-    with Store(tmp_path / "s.sqlite") as store:
+ROWS = {name: ROW_TABLES[name].keys()[:4] for name in ("survives", "critical_sizes")}
+
+
+def rows_of(executor=None):
+    """Rows of two tables, one whose rows are made four at once."""
+    made = []
+    for name, keys in ROWS.items():
+        with Store(None, name) as store:
+            made.append(ROW_TABLES[name].frame(sweep.fill(ROW_TABLES[name], keys, store, executor)))
+    return made
+
+
+def same_rows(executor, expected, path):
+    assert rb.run_sweep(POINTS[:-1], executor, path).equals(expected[:-1])
+    with Store(path) as store:
         assert store.keys() == {point.key for point in POINTS[:-1]}
+    for here, there in zip(rows_of(), rows_of(executor), strict=True):
+        assert here.equals(there) and len(here) == 4
+
+
+@pytest.mark.slow
+def test_pool_gives_identical_rows(expected, tmp_path):
+    with process_pool(1) as pool:
+        same_rows(pool, expected, tmp_path / "s.sqlite")
 
 
 @pytest.mark.nightly
-def test_dask_cluster_gives_identical_rows(expected, tmp_path, small_tasks):
+def test_dask_cluster_gives_identical_rows(expected, tmp_path):
     distributed = pytest.importorskip("distributed")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what a cluster says while it starts and stops is not ours
@@ -104,8 +113,7 @@ def test_dask_cluster_gives_identical_rows(expected, tmp_path, small_tasks):
             n_workers=2, threads_per_worker=1, dashboard_address=None
         ) as cluster:
             with executor_for(scheduler=cluster.scheduler_address) as executor:
-                frame = rb.run_sweep(POINTS[:-1], executor, tmp_path / "s.sqlite")
-    assert frame.equals(expected[:-1])
+                same_rows(executor, expected, tmp_path / "s.sqlite")
 
 
 def test_what_is_stored_is_not_run_again(expected, tmp_path, measured):
@@ -127,36 +135,6 @@ def test_failures_are_run_again_only_on_request(tmp_path, measured):
     assert measured == {bad: 2, POINTS[-2]: 1}
 
 
-def test_draws_are_shared_inside_a_group(monkeypatch):
-    made, shared = [], sweep.PairedDraws
-    monkeypatch.setattr(
-        sweep, "PairedDraws", lambda settings, seed: made.append(seed) or shared(settings, seed)
-    )
-    cuts = [replace(BASE, dim=dim, samples=samples) for dim in (3, 5) for samples in (20, 40)]
-    rb.run_sweep([rb.Point(setting, seed) for setting in cuts for seed in (0, 1)])
-    assert sorted(made) == [0, 1]
-
-
-def test_tasks_hold_every_point_once_and_last_as_long_as_wanted():
-    sizes = [(*pair, 2**k) for pair in product((64, 512), (16, 64)) for k in (9, 13, 17)] * 8
-    sizes += [(8192, 512, 2**k) for k in range(12, 20)]
-    points = [
-        rb.Point(sized(vocab, 16, dim, samples), seed // 12)
-        for seed, (vocab, dim, samples) in enumerate(sizes)
-    ]
-    tasks = paired.cut(points)
-    groups = [group for task in tasks for group in task]
-    assert Counter(point for group in groups for point in group) == Counter(points)
-    costs = [sum(point.cost for group in task for point in group) for task in tasks]
-    assert [cost for cost in costs[:-1] if not (1 <= cost <= 60)] == [] and len(costs) > 2
-    shared = [
-        {(point.setting.vocab, point.setting.seq_len, point.seed) for point in group}
-        for group in groups
-    ]
-    assert [draws for draws in shared if len(draws) > 1] == []
-    assert paired.cut([]) == []
-
-
 @pytest.mark.parametrize(
     "sizes", [(256, 64, 64, 16384), (1024, 16, 128, 8192), (256, 8, 32, 4096, 1024)], ids=str
 )
@@ -169,7 +147,7 @@ def test_estimates_of_cost_have_the_right_size(sizes):
     )
     point = rb.Point(setting, 0)
     with FlopCounterMode(display=False) as counter:
-        sweep.run_task([[point]])
+        sweep.measure(point)
     assert 0.2e9 < counter.get_total_flops() / point.cost < 40e9
 
 
@@ -180,37 +158,36 @@ class Interrupting(ThreadPoolExecutor):
         super().__init__(1)
         self.futures = []
 
-    def submit(self, function, task):
+    def submit(self, function, *given):
         future = Future()
         if len(self.futures) < 2:
-            future.set_result(function(task))
+            future.set_result(function(*given))
         self.futures.append(future)
         return future
 
 
-def test_an_interrupt_loses_nothing_finished(tmp_path, small_tasks, monkeypatch):
+def test_an_interrupt_loses_nothing_finished(tmp_path, monkeypatch):
     executor = Interrupting()
     monkeypatch.setattr(
         sweep, "as_completed", lambda futures: (_ for _ in ()).throw(KeyboardInterrupt)
     )
     with pytest.raises(KeyboardInterrupt):
         rb.run_sweep(POINTS, executor, tmp_path / "s.sqlite")
-    finished = {r.point.key for future in executor.futures[:2] for r in future.result()}
     with Store(tmp_path / "s.sqlite") as store:
-        assert store.keys() == finished and finished
+        assert store.keys() == {point.key for point in POINTS[:2]}
     assert [future for future in executor.futures[2:] if not future.cancelled()] == []
 
 
 @pytest.mark.parametrize("cancelled", [False, True])
 def test_tasks_lost_with_their_worker_are_reported_and_the_others_kept(
-    cancelled, tmp_path, small_tasks, expected
+    cancelled, tmp_path, expected
 ):
     """One worker is killed, or a scheduler dies and cancels its task."""
 
     class Losing(ThreadPoolExecutor):
         count = 0
 
-        def submit(self, function, task):
+        def submit(self, function, *given):
             self.count += 1
             if self.count == 2:
                 future = Future()
@@ -220,16 +197,15 @@ def test_tasks_lost_with_their_worker_are_reported_and_the_others_kept(
                 else:
                     future.set_exception(OSError("worker killed"))
                 return future
-            return super().submit(function, task)
+            return super().submit(function, *given)
 
     with (
         Losing(1) as pool,
         pytest.raises(RuntimeError, match=r"1 of \d+ tasks were lost.*run it again"),
     ):
         rb.run_sweep(POINTS, pool, tmp_path / "s.sqlite")
-    lost = {point.key for group in paired.cut(POINTS)[1] for point in group}
     with Store(tmp_path / "s.sqlite") as store:
-        assert store.keys() == {point.key for point in POINTS} - lost
+        assert store.keys() == {point.key for point in POINTS} - {POINTS[1].key}
     assert rb.run_sweep(POINTS, store=tmp_path / "s.sqlite").equals(expected)
 
 

@@ -42,9 +42,9 @@ WANTED = [
     ),
     ("An activation", ACTIVATIONS, "the docstring of `Setting`", SETTING),
     ("An activation", ACTIVATIONS, "`book/notation.md`", NOTATION),
-    ("A sweep", set(SWEEPS) - {"trial"}, f"{RESULTS}`", archive.names()),
-    ("A table of rows", TABLES, f"{RESULTS}/tables`", archive.tables()),
-    ("A table of rows", TABLES, "`TABLES` of `tests/test_row_tables.py`", TESTED),
+    ("A committed table", set(SWEEPS) - {"trial"}, f"{RESULTS}`", archive.sweeps()),
+    ("A committed table", TABLES, f"{RESULTS}/tables`", archive.tables()),
+    ("A committed table", TABLES, "`TABLES` of `tests/test_row_tables.py`", TESTED),
 ]
 
 

@@ -14,11 +14,13 @@ from recallbook_studies.ch09.accuracy_sizes import predicted
 from recallbook_theory.symbolic.expressions import V, numeric
 from recallbook_theory.values import columns
 
+PLANE_DIMS, PLANE_LENGTHS = (96, 128, 192, 256, 512, 1024, 2048), (16, 256)
+
 
 def critical(
     trigger_in_values: bool,
-    dims: Sequence[int] = (96, 128, 192, 256, 512, 1024, 2048),
-    lengths: Sequence[int] = (16, 256),
+    dims: Sequence[int] = PLANE_DIMS,
+    lengths: Sequence[int] = PLANE_LENGTHS,
 ) -> pd.DataFrame:
     """Predicted critical number of sequences for accuracy 0.9 at V = 256, committed for these
     sizes."""

@@ -1,11 +1,6 @@
-r"""Hermite coefficients in closed form, where there is one, and the kernels of step 2 of polynomials.
-
-$\phi(\sqrt a\,\xi)=\sum_k\phi_k(a)\,\mathrm{He}_k(\xi)/\sqrt{k!}$.
-"""
+"""The kernels of step 2 of polynomial activations, in closed form."""
 
 from __future__ import annotations
-
-from functools import cache
 
 import sympy as sp
 
@@ -14,7 +9,6 @@ covariance = sp.Symbol("c", real=True)  # of two pre-activations of variance a
 x, y = sp.symbols("x y", real=True)  # independent and standard normal
 
 ORDERS = {"linear": 1, "he2": 2, "he3": 3}  # normalised Hermite polynomials
-CLOSED = (*ORDERS, "relu")
 
 
 def normalised_hermite(order: int) -> sp.Expr:
@@ -23,32 +17,14 @@ def normalised_hermite(order: int) -> sp.Expr:
     return sp.expand(polynomial) / sp.sqrt(sp.factorial(order))
 
 
-@cache
-def coefficient(activation: str, order: int) -> sp.Expr:
-    r"""$\phi_k(a)$ as an expression in $a$."""
-    factor = normalised_hermite(order)
-    if activation == "relu":
-        return sp.simplify(sp.sqrt(a) * _mean(x * factor, positive=True))
-    return sp.factor(_mean(normalised_hermite(ORDERS[activation]).subs(x, sp.sqrt(a) * x) * factor))
-
-
-def _mean(polynomial: sp.Expr, positive: bool = False) -> sp.Expr:
-    r"""Mean of a polynomial of $x$ and $y$; with ``positive`` of one of $x$ where $x>0$, else 0:
-    $\mathbb E\,x^p\mathbf 1\{x>0\}=2^{p/2-1}\Gamma(\frac{p+1}2)/\sqrt\pi$."""
+def _mean(polynomial: sp.Expr) -> sp.Expr:
+    """Mean of a polynomial of $x$ and $y$."""
     terms = sp.Poly(sp.expand(polynomial), x, y).terms()
-    if positive:
-        moments = [
-            2 ** (sp.Rational(p, 2) - 1) * sp.gamma(sp.Rational(p + 1, 2)) / sp.sqrt(sp.pi)
-            for (p, _), _ in terms
-        ]
-    else:
-        moments = [
-            sp.prod(sp.factorial2(p - 1) if p % 2 == 0 else 0 for p in powers)
-            for powers, _ in terms
-        ]
-    return sp.expand(
-        sum(weight * moment for (_, weight), moment in zip(terms, moments, strict=True))
-    )
+    moments = [
+        sp.prod(sp.factorial2(p - 1) if p % 2 == 0 else 0 for p in powers) for powers, _ in terms
+    ]
+    weights = [weight for _, weight in terms]
+    return sp.expand(sum(map(sp.Mul, weights, moments)))
 
 
 def kernels_near_zero(activation: str) -> dict[str, sp.Expr]:

@@ -14,10 +14,10 @@ from recallbook.training.simulation import simulate
 from recallbook_studies.error_map import as_setting
 from recallbook_studies.intervals import over_seeds
 from recallbook_studies.running.archive import load_results
+from recallbook_studies.running.point import OUTCOMES
 from recallbook_theory.prediction import predict
 
 TEST = 4000
-OUTCOMES = ("lock_on", "accuracy", "recall")
 
 
 def row(case: int, seed: int, device: Device = "cpu", **fields: Any) -> dict[str, Any]:

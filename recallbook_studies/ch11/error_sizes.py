@@ -10,7 +10,6 @@ from recallbook_studies.ch11.rare_facts import error_with_perfect_attention, unc
 from recallbook_studies.intervals import Interval, fitted_slope, over_seeds
 
 VOCAB = 2048
-EXPONENTS = (1.5, 2.0)
 DIMS = (32, 64, 128, 256)
 SAMPLES = tuple(2**k for k in (6, 8, 10, 12, 14))
 WEIGHTS = ("equal", "inverse")

@@ -28,11 +28,8 @@ TABLES = SWEEPS | ROW_TABLES
 def listed() -> str:
     """What can be named, and what each shows."""
     width = max(map(len, TABLES))
-    kinds = {"sweeps": SWEEPS, "tables": ROW_TABLES}
-    return "\n\n".join(
-        "\n".join([f"{kind}:", *(f"  {name:{width}}  {x.shows}" for name, x in known.items())])
-        for kind, known in kinds.items()
-    )
+    lines = (f"  {name:{width}}  {table.shows}" for name, table in TABLES.items())
+    return "\n".join(["sweeps and tables:", *lines])
 
 
 STORE = "SQLite file with the results (default: NAME.sqlite in this folder)"
@@ -72,9 +69,7 @@ def add(commands: Any, shape: dict[str, Any]) -> str:
     out = _add(commands, _export, "export results", EXPORT, shape)
     _stores(out)
     folder = "where to write (default: the current folder)"
-    dask = "the scheduler that it ran on, for the record"
     out.add_argument("--to", metavar="FOLDER", default=".", help=folder)
-    out.add_argument("--scheduler", metavar="ADDRESS", help=dask)
     again = _add(commands, _recompute, "check committed results", RECOMPUTE, shape)
     count, seed = "how many rows, drawn at random (default: 24)", "which are drawn (default: 0)"
     seconds = "of a sweep, only rows estimated at most so long (default: 1)"
@@ -123,7 +118,7 @@ def _sweep(chosen: argparse.Namespace) -> int:
         for name in ("workers", "scheduler", "device", "part", "limit", "retry"):
             if getattr(chosen, name):
                 raise not_allowed(name, getattr(chosen, name), "left out with --export")
-        export(table, _chosen(chosen, []), None, _command(chosen))
+        export(table, _chosen(chosen, []), None)
         return 0
     stores = _chosen(chosen, [f"{table.name}.sqlite"])
     if len(stores) != 1:
@@ -158,16 +153,10 @@ def _told(errors: list[str | None]) -> int:
     return 1 if failed else 0
 
 
-def _command(chosen: argparse.Namespace) -> str:
-    where = f" --scheduler {chosen.scheduler}" if chosen.scheduler else ""
-    done = (f"python -m recallbook {do} {chosen.name}{where}" for do in ("sweep", "export"))
-    return " && ".join(done)
-
-
 def _export(chosen: argparse.Namespace) -> int:
     table = _table(chosen)
     stores = _chosen(chosen, [f"{table.name}.sqlite"])
-    print(*export(table, stores, chosen.to, _command(chosen)), sep="\n")
+    print(*export(table, stores, chosen.to), sep="\n")
     return 0
 
 

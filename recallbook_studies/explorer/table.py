@@ -46,20 +46,15 @@ def keys() -> Iterator[dict[str, Any]]:
 
 def row(index: int, **_: Any) -> dict[str, Any]:
     """The row of a case; its other columns keep rows of other cases apart."""
-    return {name: value for name, value in predicted(index).items() if name != "index"}
-
-
-def predicted(index: int) -> dict[str, Any]:
-    """The row of a case."""
     case = of.cases()[index]
     if case.part == "lock":  # a tenth of the work
         lock_on = predicted_lock_on(case.sizes.setting, warn=False)
-        return {"index": index, "accuracy": np.nan, "lock_on": lock_on, "recall": np.nan}
+        return {"accuracy": np.nan, "lock_on": lock_on, "recall": np.nan}
     if case.part == "held":
         recall = trained.share_beyond(case.sizes.vocab, case.load, case.sizes.samples)
-        return {"index": index, "accuracy": np.nan, "lock_on": np.nan, "recall": recall}
+        return {"accuracy": np.nan, "lock_on": np.nan, "recall": recall}
     found = predict(case.sizes.setting, without=(case.without,) if case.without else (), warn=False)
-    return {"index": index, **{name: float(getattr(found, name)) for name in QUANTITIES}}
+    return {name: float(getattr(found, name)) for name in QUANTITIES}
 
 
 # Tables

@@ -34,8 +34,8 @@ class RowTable:
     shows : str
         What it shows.
     row : callable
-        Takes the key's columns by name, and gives the other columns of the row, a mapping, or of
-        several rows, a list of them; with a parameter ``device`` it can be made on a GPU.
+        Takes the key's columns by name, and gives the other columns of the row, a mapping; with a
+        parameter ``device`` it can be made on a GPU.
     key : str
         Columns of the committed table, with blanks between, that say what is measured: they are the
         list of what there is to run.
@@ -87,7 +87,7 @@ class RowTable:
         """Read the keys of all rows, in their order."""
         if self.listed is not None:
             return [self.key_of(fields) for fields in self.listed()]
-        committed = load_results(self.name)[self.key.split()].drop_duplicates()
+        committed = load_results(self.name)[self.key.split()]
         return [self.key_of(fields) for fields in committed.to_dict("records")]
 
     def key_of(self, fields: Mapping[Any, Any]) -> Key:
@@ -105,5 +105,4 @@ class RowTable:
 
     def frame(self, results: Iterable[Result]) -> pd.DataFrame:
         """The rows of results, none of which failed: columns of the key, then the others."""
-        each = ((r, r.outcome if isinstance(r.outcome, list) else [r.outcome]) for r in results)
-        return pd.DataFrame([{**r.point.fields, **row} for r, rows in each for row in rows])
+        return pd.DataFrame([{**result.point.fields, **result.outcome} for result in results])

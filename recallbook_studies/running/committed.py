@@ -8,7 +8,6 @@ import platform
 import subprocess
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +45,6 @@ def export(
     table: RowTable,
     stores: Sequence[str | os.PathLike[str]],
     folder: str | os.PathLike[str] | None = None,
-    command: str = "",
 ) -> list[Path]:
     """Write the rows of several stores as the table's file, and ``NAME.json`` (provenance) beside it;
     without any store its committed rows, with what is computed from them.
@@ -59,8 +57,6 @@ def export(
     stores : sequence of path
     folder : path or None
         By default the committed table's.
-    command : str
-        For the record.
 
     Raises
     ------
@@ -102,7 +98,7 @@ def export(
         content = frame.to_parquet(None, compression="zstd", index=False)
     paths = {target / f"{table.name}{suffix}": content}
     if stores:
-        record = provenance(table, frame, results, command)
+        record = provenance(table, frame, results)
         paths[target / f"{table.name}.json"] = (json.dumps(record, indent=2) + "\n").encode()
     write_whole(paths)
     return [*paths]
@@ -123,20 +119,19 @@ def stored(table: RowTable, stores: Sequence[str | os.PathLike[str]]) -> list[Re
     if missing := len(keys) - len(results):
         allowed = f"stores with all {len(keys)} rows; {missing} are missing: make them first"
         raise not_allowed("store", [str(path) for path in stores], allowed)
-    outcomes = (r.outcome if isinstance(r.outcome, list) else [r.outcome] for r in results)
-    if len({*map(tuple, chain(*outcomes))}) != 1:
+    if len({tuple(result.outcome) for result in results}) != 1:
         raise not_allowed("store", [*map(str, stores)], "rows, all with the same columns")
     return results
 
 
-def provenance(
-    table: RowTable, frame: pd.DataFrame, results: Sequence[Result], command: str
-) -> dict[str, Any]:
+def provenance(table: RowTable, frame: pd.DataFrame, results: Sequence[Result]) -> dict[str, Any]:
     """What is known of where a table comes from."""
     versions = {package: version(package) for package in PACKAGES}
     return {
         "name": table.name,
-        "command": command,
+        "command": " && ".join(
+            f"python -m recallbook {do} {table.name}" for do in ("sweep", "export")
+        ),
         "rows": len(frame),
         "data": data_hash(table, frame),
         "seconds": round(sum(result.seconds for result in results)),
@@ -195,7 +190,12 @@ def recomputed(
     RuntimeError
         If a row fails.
     """
-    keys = _cheap(table, seconds)
+    keys = table.keys()
+    if table.cost is not None:
+        most = check_rate("seconds", 1.0 if seconds is None else seconds)
+        keys = [key for key in keys if table.cost(key.fields) <= most]
+    elif seconds is not None:
+        raise not_allowed("seconds", seconds, "left out: what rows cost is known of sweeps alone")
     if check_size("count", count) > len(keys):
         raise not_allowed("count", count, f"at most {len(keys)}, the number of such rows")
     rng = np.random.default_rng(check_seed("seed", seed))
@@ -203,39 +203,31 @@ def recomputed(
     return again(table, chosen)
 
 
-def _cheap(table: RowTable, seconds: float | None) -> list[Key]:
-    keys = load_results(table.name)[table.key.split()].drop_duplicates().to_dict("records")
-    if table.cost is not None:
-        most = check_rate("seconds", 1.0 if seconds is None else seconds)
-        return [key for key in map(table.key_of, keys) if table.cost(key.fields) <= most]
-    if seconds is not None:
-        raise not_allowed("seconds", seconds, "left out: what rows cost is known of sweeps alone")
-    return [table.key_of(fields) for fields in keys]
-
-
 def again(table: RowTable, keys: Sequence[Key]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The committed rows of these keys and the same made again, as :func:`recomputed` gives them."""
+    frame, columns = load_results(table.name), table.key.split()
+    names = [table.key_of(row).canonical for row in frame[columns].to_dict("records")]
+    old = frame.iloc[[names.index(key.canonical) for key in keys]]
     with Store(None) as store:
         results = fill(table, keys, store)
     for result in results:
         if result.error:
             raise RuntimeError(f"{result.point.canonical}: {result.error}")
-    frame, columns = load_results(table.name), table.key.split()
-    names = [table.key_of(fields).canonical for fields in frame[columns].to_dict("records")]
-    places = [place for key in keys for place, name in enumerate(names) if name == key.canonical]
-    old, new = frame.iloc[places], table.frame(results).drop(columns=columns)
-    return old, new.set_axis(old.index).assign(same=agree(old, new.set_axis(old.index), table.near))
+    new = table.frame(results).drop(columns=columns).set_axis(old.index)
+    return old, new.assign(same=agree(old, new, table.near))
 
 
 def agree(old: pd.DataFrame, new: pd.DataFrame, near: float) -> pd.Series:
-    """Row by row, whether the columns of the second are those of the first: numbers as ``near``,
-    relative or absolute, as is said."""
+    """Row by row, whether the columns of the second are those of the first: numbers as ``near``, of
+    themselves or of the largest in the column, and of 1 if that is larger."""
     same = pd.Series(True, index=old.index)
     for name, made in new.items():
         kept = old[str(name)]
         if pd.api.types.is_float_dtype(kept) or pd.api.types.is_float_dtype(made):
             pair = kept.to_numpy(float, na_value=np.nan), made.astype(float).to_numpy()
-            same &= np.isclose(*pair, rtol=near, atol=near, equal_nan=True)
+            largest = np.abs(np.nan_to_num(pair[0], posinf=0, neginf=0)).max(initial=0)
+            least = near * min(1.0, largest) + 1e-15  # also where all numbers of a column are small
+            same &= np.isclose(*pair, rtol=near, atol=least, equal_nan=True)
         else:
             same &= (kept == made) | (kept.isna() & made.isna())
     return same

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -10,7 +11,6 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import torch
 from tqdm import tqdm
@@ -194,15 +194,14 @@ def attempt(table: RowTable, given: dict[str, Any], group: Sequence[Key]) -> lis
     ]
 
 
-def lacking(table: RowTable, outcome: Any) -> str | None:
-    """What is missing or not finite in a row, or rows, and must not be."""
-    rows = outcome if isinstance(outcome, list) else [outcome]
-    values = {(n, v) for row in rows for n, v in row.items() if n not in table.empty.split()}
-    odd = sorted(
-        n
-        for n, v in values
-        if v is None or (isinstance(v, float | np.floating) and not np.isfinite(v))
-    )
+def lacking(table: RowTable, row: dict[str, Any]) -> str | None:
+    """What is missing or not finite in a row, and must not be."""
+    known = {name: value for name, value in row.items() if name not in table.empty.split()}
+    odd = [
+        name
+        for name, value in known.items()
+        if value in (None, math.inf, -math.inf) or value != value
+    ]
     return f"ArithmeticError: missing or not finite: {', '.join(odd)}" if odd else None
 
 

@@ -150,17 +150,14 @@ class Store:
                     rows,
                 )
 
-    def everything(self) -> list[Result]:
-        """All results, each with the text of what it is of."""
-        query = f'SELECT point, outcome, error, seconds FROM "{self.kind}"'
-        with self._told():
-            rows = self._connection.execute(query)
-            return [Result(point, json.loads(text or "null"), *rest) for point, text, *rest in rows]
-
     def get(self, points: Iterable[Any]) -> list[Result]:
         """Results of those points that are there, in the order of ``points``."""
-        held = {result.point: result for result in self.everything()}
-        return [held[p.canonical]._replace(point=p) for p in points if p.canonical in held]
+        with self._told():
+            rows = self._connection.execute(
+                f'SELECT point, outcome, error, seconds FROM "{self.kind}"'
+            )
+            held = {point: (json.loads(text or "null"), *rest) for point, text, *rest in rows}
+        return [Result(p, *held[p.canonical]) for p in points if p.canonical in held]
 
 
 def _code(problem: BaseException) -> int:
