@@ -300,6 +300,7 @@ def test_shapes_beside_the_base_try_a_pair_and_its_neighbours():
     assert len(tuning.pairs(RUNGS["second layer"], sizes.BASE)) == 42
 
 
+@pytest.mark.slow
 def test_the_sweep_names_each_run_once():
     cells = runs.cells()
     assert len(runs.every()) == sum(len(cell.seeds) for cell in cells)

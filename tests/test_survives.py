@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from sampling import by_night
 from sized import sized
 
 import recallbook as rb
@@ -25,8 +26,7 @@ MIDDLE = 3.2  # critical N over V at the base, in made-up runs
 LEVEL_TOLERANCE = {"accuracy": 0.03, "recall": 0.03, "lock_on": 0.03}
 CHEAP = [
     "three steps 64 8 32 256 400 0", "tuned rates 64 8 16 64 400 0",
-    "AdamW 64 8 32 64 400 0", "learned embeddings 64 8 32 128 400 1",
-    pytest.param("MLP 64 8 32 64 400 0", marks=pytest.mark.nightly),
+    "AdamW 64 8 32 64 400 0", "learned embeddings 64 8 32 128 400 1", "MLP 64 8 32 64 400 0",
 ]  # fmt: skip
 
 
@@ -92,7 +92,7 @@ def test_the_search_ends_inside_its_grid():
             assert not pair.decay == decayed[-1] > 0, search
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_search_made_again():
     """Seeds side by side at pairs of their own, on another machine."""
     pairs = (tuning.Pair(0.03, 1), tuning.Pair(0.001, 0))
@@ -115,7 +115,7 @@ def test_runs_are_made_at_the_pairs_that_were_chosen():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("key", CHEAP)
+@pytest.mark.parametrize("key", by_night(CHEAP, day=2))
 def test_committed_runs_made_again(key):
     cell, _ = runs.every()[key + " 0"]
     frame = rb.load_results("survives").set_index("key").loc[[cell.key(s) for s in cell.seeds]]
