@@ -26,6 +26,8 @@ WORKERS ?= 2
 
 # Matplotlib's cache: without a home to write in it says so on stderr, where nbval finds it.
 export MPLCONFIGDIR := $(CURDIR)/_build/matplotlib
+# Modules are compiled once, and not again by every worker, kernel and command of a test.
+unexport PYTHONDONTWRITEBYTECODE
 
 # One thread for each worker, and what is nightly left to `make everything`.
 PYTEST := OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest

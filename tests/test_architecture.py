@@ -143,15 +143,17 @@ def test_a_floor_works_where_those_above_cannot_be_imported(copied, floor):
     assert " is not here" in done.stderr
 
 
-def loaded_by(*lines):
-    """Modules that are loaded after these lines."""
+def loaded_after(*steps):
+    """Modules that are loaded after each of these pieces of code, run one after another."""
+    shown = "\nprint('loaded:', *sys.modules)"
     done = subprocess.run(
-        [sys.executable, "-c", "\n".join(["import sys", *lines, "print(*sys.modules)"])],
+        [sys.executable, "-c", "\n".join(["import sys", *(step + shown for step in steps)])],
         capture_output=True,
         encoding="utf-8",
         check=True,
     )
-    return set(done.stdout.split())
+    lines = done.stdout.splitlines()
+    return [set(line.split()[1:]) for line in lines if line.startswith("loaded: ")]
 
 
 @pytest.mark.slow
@@ -159,20 +161,20 @@ def test_what_is_slow_to_load_comes_with_the_name_that_needs_it():
     """A prediction without an MLP waits for no tensors, nor does its command; whatever is simulated,
     for no expressions; and neither for tables, pictures or what is above its floor."""
     slow = {"torch", "sympy", "pandas", "matplotlib", "beartype", "scipy.stats"}
-    at_once = loaded_by("import recallbook", "dir(recallbook)")
-    assert at_once & (slow | {"recallbook.data", "recallbook_theory"}) == set()
-    setting = "setting = recallbook.Setting(vocab=8, seq_len=4, dim=8, samples=64)"
-    predicted = loaded_by("import recallbook", setting, "recallbook.predict(setting)")
-    assert predicted & slow == {"sympy"}
     words = "predict --vocab 8 --seq-len 4 --dim 8 --samples 64".split()
-    asked = loaded_by("from recallbook.__main__ import main", f"main({words})")
-    assert asked & slow == {"sympy"}
+    at_once, predicted, asked = loaded_after(
+        "import recallbook\ndir(recallbook)",
+        f"recallbook.predict({SETTING.format('')})",
+        f"from recallbook.__main__ import main\nmain({words})",
+    )
+    assert at_once & (slow | {"recallbook.data", "recallbook_theory"}) == set()
+    assert predicted & slow == asked & slow == {"sympy"}
     kinds = ("", ", zipf=1.0, output_bias='trained'", ", embeddings='low_rank(4)'")
     runs = [f"recallbook.simulate({SETTING.format(kind)}, 0)" for kind in kinds]
     runs += [f"recallbook.simulate({SETTING.format('')}, 0, value_steps=2, rate=1.0)"]
-    assert loaded_by("import recallbook", *runs) & slow == {"torch"}
     with_mlp = f"recallbook.simulate({SETTING.format(', width=6')}, 0)"
-    simulated = loaded_by("import recallbook", *runs, with_mlp)
+    plain, simulated = loaded_after("\n".join(["import recallbook", *runs]), with_mlp)
+    assert plain & slow == {"torch"}
     # PyTorch loads SymPy itself where it is handed a gradient
     assert simulated & slow <= {"torch", "sympy"}
     assert {name.split(".")[0] for name in simulated} & {*PACKAGES} == {"recallbook"}

@@ -49,7 +49,7 @@ def test_known_facts_are_those_that_draws_know():
     assert abs(np.mean(drawn) - known) <= 0.04 * known + 2.5 * standard_error(drawn)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_more_facts_fit_with_an_mlp():
     found = rb.capacity(**SIZES, width=256, activation="he3", warn=False)
     assert found > rb.capacity(**SIZES, warn=False)

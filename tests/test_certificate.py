@@ -386,6 +386,7 @@ def test_on_the_sphere_and_with_orthonormal_outputs():
     assert bool((recall_law.surely_recalled(weights) == right).all())
 
 
+@pytest.mark.slow
 def test_one_comparison_on_the_sphere():
     """Against simulation and, as a bound from above, against integration."""
     generator = np.random.default_rng(0)
@@ -563,7 +564,7 @@ def test_how_far_output_embeddings_reach():
         assert 0.002 < float(found.double().mean()) < 0.2
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_recall_is_proved_where_some_sequences_may_fail():
     problem = rb.draw(sized(128, 128, 192, 1350), seed=5)
     found = rb.certify(problem, from_above=False)
@@ -612,8 +613,8 @@ def test_no_simulation_is_above_what_is_allowed(part):
     assert len(low) > 10 and np.mean(low) >= 0.5
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("flag", by_night([False, True], day=1))
+@pytest.mark.nightly
+@pytest.mark.parametrize("flag", [False, True])
 def test_where_mean_bias_rules_little_lock_on_is_allowed(flag):
     problem = rb.draw(sized(100, 200, 40, 400, trigger_in_values=flag), seed=0)
     most = rb.certify(problem).at_most

@@ -124,6 +124,7 @@ def test_feature_moments_that_are_exact():
     assert torch.equal(moments.feature_moments(problem).means, moments.feature_moments(fewer).means)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seq_len", "width"), [(32, None), (16, 20)])
 def test_whitening_gives_unit_noise(seq_len, width):
     """Sigma_X is the second moment, so squares of all numbers of Y have mean 1, the informative

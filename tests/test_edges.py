@@ -84,11 +84,15 @@ def test_quantiles_and_searches(setting):
 @pytest.mark.parametrize(
     "fields",
     [
+        *({"dim": 1, **kind} for kind in ({}, {"embeddings": "sphere"})),
         *(
-            {"dim": 1, **kind}
-            for kind in ({}, {"embeddings": "sphere"}, {"embeddings": "sphere", "width": 4})
+            pytest.param(fields, marks=pytest.mark.nightly)
+            for fields in (
+                {"dim": 1, "embeddings": "sphere", "width": 4},
+                {"vocab": 2, "width": 3},
+                {"vocab": 3, "width": 3},
+            )
         ),
-        *({"vocab": vocab, "width": 3} for vocab in (2, 3)),
         *(
             {**LEAST, **kind}
             for kind in ({}, {"width": 1}, {"zipf": 4.0, "loss_weights": "inverse"})

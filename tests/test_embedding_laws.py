@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from budgets import PACKAGES, files
-from sampling import OUTCOMES, apart, by_night, standard_error
+from sampling import OUTCOMES, apart, standard_error
 from settings import as_words
 from sized import sized
 
@@ -127,8 +127,8 @@ def test_predictions_meet_simulation(law):
     assert 0.1 < found.accuracy < 0.99
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", by_night(range(6), day=1))
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", range(6))
 def test_signs_are_predicted_at_random_sizes(seed):
     """From sixteen dimensions on, both models."""
     rng = np.random.default_rng([28, seed])

@@ -91,6 +91,7 @@ def test_the_normal_distribution_is_enclosed():
         assert found.delta < 1e-12 and found.a - 1e-15 <= norm.cdf(y) <= found.b + 1e-15
 
 
+@pytest.mark.slow
 def test_a_line_is_below_the_normal_tail():
     """Step 2 of thm-mean-bias: 1/4 - y/8 on [0, 2], in cells, as both sides fall."""
     ends = [iv.mpf(k) / 250 for k in range(501)]

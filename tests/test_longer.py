@@ -69,6 +69,7 @@ def test_steps_are_those_of_a_plain_loop(batch, given):
         assert largest_difference(getattr(ours, name).data, getattr(theirs, name).data) < 1e-8, name
 
 
+@pytest.mark.slow
 @profile(max_examples=40, deadline=None, derandomize=True)
 @given(settings(), st.integers(0, 99), st.sets(st.sampled_from(NAMES), min_size=1))
 def test_gradients_that_are_asked_for_match_autograd(setting, seed, wrt):

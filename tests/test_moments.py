@@ -202,6 +202,7 @@ def alike(exact, ledger, ways):
 WAYS = np.random.default_rng(0).uniform((1, 0.1, 1, 0.1), (3.5, 1.1, 1, 0.99), (5000, 4)).T
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flag", [0, 1])
 def test_every_term_of_the_ledger_is_derived(flag):
     """However sizes grow, what leads in the ledger is exactly what leads in the enumeration: in all

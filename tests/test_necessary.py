@@ -103,7 +103,7 @@ def test_margins_are_linear_in_the_mean_embedding(setting):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pair", [True, False])
+@pytest.mark.parametrize("pair", by_night([True, False], day=1))
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
 def test_moments_are_on_their_side(setting, pair):
     """Over draws, but for four standard errors; bounds on mean squares are within a factor of 12
@@ -269,7 +269,7 @@ def test_marked_tokens_are_outscored_as_often_as_is_proved(flag):
     (4096, 64, 512),
     (10**4, 10**4, 2000),
     (10**5, 10**5, 10**4),
-], day=2), ids=str)  # fmt: skip
+], day=1), ids=str)  # fmt: skip
 def test_what_is_necessary_is_not_above_what_is_predicted(sizes):
     """Coverage is nearly all that is predicted where it binds."""
     for accuracy in (0.8, 0.9, 0.97):

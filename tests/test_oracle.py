@@ -205,9 +205,9 @@ def test_float32_is_close_to_float64():
 @pytest.mark.slow
 def test_no_large_tensor_is_made():
     """Peak of torch's own allocations stays far below N*L*d, N*V and N*m numbers."""
-    setting = marked(300, 16, 64, 2500, width=256)
+    setting = marked(300, 16, 64, 1500, width=256)
     problem = rb.draw(setting, seed=0, dtype=torch.float32)
-    full = 4 * 2500 * min(300, 256)  # bytes of the smallest forbidden matrix, N by m
+    full = 4 * 1500 * min(300, 256)  # bytes of the smallest forbidden matrix, N by m
     for rates in ((None, None), (5.0, 50.0)):
         with torch.profiler.profile(profile_memory=True) as record:
             rb.three_steps(problem, *rates, chunk=64)

@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from sampling import by_night
 from sized import sized
 
 import recallbook as rb
@@ -23,7 +24,8 @@ from recallbook_studies.sweeps import ROW_TABLES
 MIDDLE = 3.2  # critical N over V at the base, in made-up runs
 LEVEL_TOLERANCE = {"accuracy": 0.03, "recall": 0.03, "lock_on": 0.03}
 CHEAP = [  # rung, L, d, N
-    ("three steps", 8, 32, 256), ("tuned rates", 8, 16, 64), ("AdamW", 8, 32, 64),
+    ("three steps", 8, 32, 256), ("AdamW", 8, 32, 64),
+    pytest.param("tuned rates", 8, 16, 64, marks=pytest.mark.nightly),
     pytest.param("MLP", 8, 32, 64, marks=pytest.mark.nightly),
 ]  # fmt: skip
 
@@ -123,7 +125,7 @@ def test_committed_runs_made_again(rung, seq_len, dim, samples):
         assert len(made) >= 10 and new == pytest.approx(old, abs=tolerance, nan_ok=True), column
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_search_made_again():
     """Seeds side by side at pairs of their own, on another machine."""
     pairs, table = ((0.03, 1), (0.001, 0)), ROW_TABLES["survives_tuning"]

@@ -67,14 +67,8 @@ def test_after_step_one_every_entry_for_all_value_matrices(model):
     assert gr.vanishes(slope - gr.key_query_descent(model, value, ZERO))
 
 
-@pytest.mark.parametrize(
-    ("batch", "flag"),
-    [
-        pytest.param(BATCHES[1], True, marks=pytest.mark.slow),
-        pytest.param(BATCHES[2], False, marks=pytest.mark.nightly),
-    ],
-    ids=str,
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize(("batch", "flag"), [(BATCHES[1], True), (BATCHES[2], False)], ids=str)
 def test_at_all_weights(batch, flag):
     model = rational(model_of(batch, flag))
     value, key_query = weights()

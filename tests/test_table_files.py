@@ -188,6 +188,7 @@ def test_files_that_are_not_whole(tmp_path, suffix):
             rb.read_embeddings(file, None if suffix == ".npy" else "wte")
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_is_not_read(tmp_path, monkeypatch):
     monkeypatch.setattr("recallbook.memory_needs.free_memory", lambda: 0.0)
     file, other = tmp_path / "table.npy", tmp_path / "table.npz"

@@ -328,6 +328,7 @@ def test_with_equal_facts_both_routes_agree(tau, few_draws):
     assert 0.1 < new.recall < 0.95
 
 
+@pytest.mark.slow
 def test_what_each_term_costs(few_draws):
     setting = sized(64, 8, 48, 1200, zipf=1.5)
     broken = rb.predict(setting, warn=False)
@@ -380,7 +381,7 @@ def test_the_error_of_a_prediction_is_that_of_its_draws(few_draws):
     assert 0.15 * spread < found.error < 2 * spread
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_warning_says_where_failing_draws_may_be_too_rare_to_be_met():
     """Inverse weights: the prediction's draws all lock on, a seventh of 200 simulated ones does
     not; a bias is safe."""

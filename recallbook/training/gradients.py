@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from recallbook.activations import differentiated
-from recallbook.arguments import check_choices, not_allowed
+from recallbook.arguments import all_finite, check_choices, not_allowed
 from recallbook.data.residuals import Residuals, residuals
 from recallbook.data.task import Problem, Sequences
 from recallbook.model.attention import (
@@ -55,7 +55,7 @@ def _finite_images(
     problem: Problem, located: Float[Tensor, "n d"], images: Float[Tensor, "n m"]
 ) -> Tensor:
     """Refuse an activation that makes what is not finite of what is."""
-    if not bool(images.isfinite().all()) and bool(located.isfinite().all()):
+    if not all_finite(images) and all_finite(located):
         allowed = "a function that is finite wherever training asks it, which this was not"
         raise not_allowed("activation", problem.setting.activation, allowed)
     return images

@@ -293,7 +293,7 @@ CASES = {
 def added() -> pd.DataFrame:
     """Accuracy without and with an MLP, and the ``gain`` on the same draws, simulated and
     predicted, by case, seed and ``ratio`` m/d."""
-    choices = [(None, "relu"), *((m, phi) for phi in ("relu", "he3") for m in (36, 96, 384))]
+    choices = [(None, "relu"), *((m, phi) for phi in ("relu", "he3") for m in (36, 384))]
     frames = []
     for case, (length, tau) in CASES.items():
         task = Setting(vocab=160, seq_len=length, dim=48, samples=2560, trigger_in_values=tau)
