@@ -7,7 +7,6 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from sampling import by_night
 from sized import sized
 
 import recallbook as rb
