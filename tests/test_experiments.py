@@ -1,14 +1,12 @@
 """The experiments' grids and reductions, on small runs and known answers."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
-from sized import marked, sized
+from sized import marked
 
 import recallbook as rb
-from recallbook_studies.ch03 import learning_curves, rates
+from recallbook_studies.ch03 import rates
 from recallbook_studies.ch05 import scores
 from recallbook_studies.ch06 import origins
 from recallbook_studies.ch08 import readings
@@ -24,23 +22,6 @@ def test_expected_attention_is_a_softmax():
         scores = torch.zeros(16, dtype=torch.float64)
         scores[3] = saturation * np.log(16)
         assert found == pytest.approx(float(torch.softmax(scores, 0)[3]), rel=1e-12)
-
-
-def test_cosine_of_parallel_and_opposite_vectors():
-    problem = rb.draw(marked(10, 4, 6, 50), seed=0)
-    weights = rb.three_steps(problem)
-    for factor in (3.0, -0.2):
-        turned = replace(weights, key_query=torch.outer(factor * problem.trigger, problem.query))
-        assert learning_curves.trigger_cosine(problem, turned) == pytest.approx(
-            np.sign(factor), rel=1e-12
-        )
-
-
-def test_learning_curve_rows_are_plain_simulations():
-    frame = learning_curves.run("random, d = 48", False, seeds=[2])
-    outcome = rb.simulate(sized(128, 64, 48, 512), seed=2, test_samples=1000)
-    row = frame[frame["samples"] == 512].iloc[0]
-    assert row[list(vars(outcome))].to_dict() == vars(outcome)
 
 
 def test_trigger_score_is_what_the_mark_adds():
