@@ -94,9 +94,9 @@ DOES = {  # a cheap call of each command, and what it prints or complains about
     f"{PREDICT} --accuracy 1": "accuracy=1.0 is not allowed",
     "examine table.npy --statistics": "8 rows in 8 dimensions",
     "sweep trial --limit 1": "1 done, 0 failed",
+    "table squares squares.sqlite": "1 done, 0 failed",
     "export trial": "23 are missing",
     "recompute trial": "a sweep with committed results",
-    "table squares squares.sqlite": "1 done, 0 failed",
 }
 
 

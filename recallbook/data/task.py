@@ -22,8 +22,6 @@ from recallbook.arguments import (
 )
 from recallbook.data.embeddings import (
     Embeddings,
-    OwnTables,
-    TableSource,
     draw_embeddings,
     own_tables,
 )
@@ -221,32 +219,18 @@ def draw(
     # sorting uniform numbers gives a uniform permutation by a rule that no library version changes
     permutation = np.argsort(stream(seed, "permutation").random(setting.vocab), kind="stable")
     sequences = _sample(setting, setting.samples, permutation, seed)
-    problem = assemble(setting, seed, sequences, torch.from_numpy(permutation), own=own)
-    return problem.to(dtype, device)
-
-
-def assemble(
-    setting: Setting,
-    seed: int,
-    sequences: Sequences,
-    permutation: Int64[Tensor, " V"],
-    source: TableSource = gaussian_table,
-    *,
-    own: OwnTables | None = None,
-) -> Problem:
-    """Put together sequences, facts, the caller's own tables, and those that ``source`` gives."""
-    own = own or {}
-    embedded = draw_embeddings(setting, seed, source)._replace(**own)
+    embedded = draw_embeddings(setting, seed)._replace(**own)
     weights = None
     if setting.width is not None:
-        table = source(seed, "mlp_weights", setting.width, setting.dim)
+        table = gaussian_table(seed, "mlp_weights", setting.width, setting.dim)
         weights = torch.from_numpy(table / np.sqrt(setting.mlp_input_scale))
     tables: dict[str, Any] = {
         EMBEDDED[side]: torch.from_numpy(np.ascontiguousarray(table))
         for side, table in embedded._asdict().items()
     }
-    sides = tuple(side for side in EMBEDDED if side in own)
-    return Problem(setting, seed, *sequences, permutation, **tables, mlp_weights=weights, own=sides)
+    sides, facts = tuple(side for side in EMBEDDED if side in own), torch.from_numpy(permutation)
+    problem = Problem(setting, seed, *sequences, facts, **tables, mlp_weights=weights, own=sides)
+    return problem.to(dtype, device)
 
 
 def check_problem(

@@ -8,6 +8,7 @@ import platform
 import subprocess
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,7 @@ def export(
     digits = None if table.digits is None else f"%.{table.digits}g"
     if suffix == ".csv":
         text = frame.to_csv(index=False, float_format=digits, lineterminator="\n")
-        content = text.encode()
+        content, frame = text.encode(), pd.read_csv(StringIO(text))  # as rounded
     else:
         content = frame.to_parquet(None, compression="zstd", index=False)
     paths = {target / f"{table.name}{suffix}": content}
