@@ -308,17 +308,25 @@ def test_at_large_sizes_it_is_the_leading_order():
     assert coverage.mean_bias_samples(10**10, 10**6, 10**4, 0.9, True) == 0
 
 
-def test_label_frequencies_are_necessary_where_every_sequence_locks():
+def test_numbers_are_excluded_where_every_sequence_locks():
+    sizes = (10**6, 1000, 10**5)
+    first, last = coverage.excluded_samples(*sizes)
+    assert 1e7 < first < 2e7 and 1.3e8 < last < 1.4e8
+    assert last < coverage.excluded_samples(*sizes, 0.95)[1] < 0.5 * rb.critical_samples(
+        *sizes, trigger_in_values=True
+    )
+    # where the first is beyond the last, none is; below it, nothing is known
+    first, last = coverage.excluded_samples(10**5, 1000, 10**4)
+    assert 2.3e5 < first == last
     least = partial(rb.minimum_samples, learner="three steps", trigger_in_values=True)
-    for sizes, about in (((10**6, 1000, 10**5), 1.3e8), ((10**5, 1000, 10**4), 2.3e5)):
-        assert about < least(*sizes) < min(1.1 * about, least(*sizes, 0.95))
+    assert least(*sizes) < 2.4e6
+    assert coverage.excluded_samples(1000, 10, 10) == (math.inf, math.inf)
 
 
 def test_without_a_model_it_is_what_both_need():
-    least = partial(rb.minimum_samples, 10**6, learner="three steps")
-    for length, dim in ((10**3, 10**5), (10**5, 10**4)):
-        plain, marked = (least(length, dim, trigger_in_values=flag) for flag in (False, True))
-        assert least(length, dim) == min(plain, marked) < 0.6 * max(plain, marked)
+    least = partial(rb.minimum_samples, 10**6, 10**5, 10**4, learner="three steps")
+    plain, marked = (least(trigger_in_values=flag) for flag in (False, True))
+    assert least() == min(plain, marked) < 0.6 * max(plain, marked)
 
 
 @pytest.mark.essential
