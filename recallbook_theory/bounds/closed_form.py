@@ -115,7 +115,7 @@ def losses() -> dict[str, sp.Expr]:
     }
 
 
-# K times a bound on the Frobenius norm of the keys' table times the values' (lem-closed-norm)
+# K times a bound on the Frobenius norm of the keys' table times the values' (lem-closed-trace, eq-prf-norm)
 norm = (H + S) * (side / L + u * (1 + spread) / root(V * d) + D)
 
 
@@ -156,7 +156,7 @@ def conditions(sizes: Values, error: float) -> tuple[float, float]:
 
 
 def union(vocab: int, error: float, events: int) -> float:
-    r"""Compute $\Lambda$ at which so many events, times $V^2$, cost $\delta$ (eq-prf-log)."""
+    r"""Compute $\Lambda$ at which so many events, times $V^2$, cost $\delta$."""
     return math.log(events * vocab**2 / error)
 
 
