@@ -129,7 +129,6 @@ _TABLES = (
         "predicted quantiles over draws against simulation",
         quantiles.row,
         "key",
-        empty="width",
         near=2.1 / quantiles.SEEDS,  # two draws may cross a quantile on another processor
     ),
     RowTable(

@@ -14,7 +14,6 @@ from recallbook.arguments import NUMPY
 from recallbook.memory_needs import NUMBER, Need, require_memory
 from recallbook.setting import Setting
 from recallbook_theory.caveats import FEW_SEQUENCES
-from recallbook_theory.draws import DrawLaw, draw_law
 from recallbook_theory.expected_errors import expected_errors
 from recallbook_theory.feature_kernels import ASKED, STORED
 from recallbook_theory.lock_on import NODES, lock, values
@@ -65,11 +64,6 @@ class EqualFacts(Theory):
     def expected_errors(self, setting: Setting, outcomes: Mapping[str, float]) -> dict[str, float]:
         """Those of :mod:`recallbook_theory.expected_errors`."""
         return expected_errors(setting, outcomes)
-
-    @np.errstate(**NUMPY)
-    def draws(self, setting: Setting, without: tuple[str, ...]) -> DrawLaw:
-        """The law of :mod:`recallbook_theory.draws`."""
-        return draw_law(setting, without)
 
 
 def typical(setting: Setting) -> dict[str, Term]:

@@ -89,14 +89,10 @@ def near_zero(activation: Phi, seq_len: int, vocab: int, *, dim: float, tau: int
 
 class Drawn(NamedTuple):
     """Overlaps by symbol, and their law over stored tokens: deviations at ``OVERLAP_WEIGHTS``,
-    ``(points, groups)``.
-
-    ``common`` is the variance over stored tokens of what all asked tokens of the draw have in
-    common in them."""
+    ``(points, groups)``."""
 
     overlaps: Values
     law: Array
-    common: Points
 
 
 @lru_cache(maxsize=64)
@@ -135,8 +131,7 @@ def _draws(law: Law, dim: int, width: int, *, activation: Phi, tau: int, stored:
         for symbol in draws[0].overlaps
     }
     laws = np.concatenate([part.law for part in draws])
-    common = np.repeat([part.common for part in draws], ASKED)
-    return Drawn(found, laws[SHUFFLED], common[SHUFFLED])
+    return Drawn(found, laws[SHUFFLED])
 
 
 def _triggers(law: Law, dim: int, width: int, activation: Phi) -> Iterator[tuple[float, Array]]:
@@ -180,11 +175,8 @@ def _one_draw(activation: Phi, vectors: Array, neurons: Array, tau: int) -> Draw
         recall_terms.B: np.mean(untriggered**2, axis=1),
         recall_terms.again: np.sum(asked * features(tokens[:ASKED]), axis=1) if tau else H,
     }
-    common = overlap.mean(axis=0).var(ddof=1)
-    # less what a mean over the asked leaves of the rest
-    common = max(common - (variance.mean() - common) / ASKED, 0.0)
     law = np.divide(groups, spread, out=np.zeros_like(groups), where=spread > 0)
-    return Drawn(found, law, common)
+    return Drawn(found, law)
 
 
 def _random_vectors(law: Law, dim: int, rng: np.random.Generator, count: int) -> Array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -156,35 +155,20 @@ def _ratio(above: Array, below: Array, empty: float = 0.0) -> Array:
 
 
 def lock(setting: Setting, without: tuple[str, ...] = (), nodes: Array = NODES) -> Lock:
-    """Predict lock-on of every point: the trigger must lift its token above the others."""
+    r"""Predict lock-on of every point: the trigger must lift its token above the others,
+    $\Phi(\xi+r)^{L-1}$ with the law of scores for $\Phi$ (eq-lock-on, chapter 5)."""
     shape = 2**POINTS
     if setting.seq_len == 1:
         return Lock(np.ones(shape), np.ones((shape, nodes.size)), np.zeros(shape))
-    return lock_given(setting, score_laws(setting, without), nodes=nodes)
-
-
-def lock_given(
-    setting: Setting,
-    scores: ScoreLaws,
-    beaten: Callable[[Array, Array], tuple[Array, Array]] | None = None,
-    nodes: Array = NODES,
-) -> Lock:
-    r"""Lock-on of every point at these scores, $\Phi(\xi+r)^{L-1}$ with the law of scores for
-    $\Phi$ (eq-lock-on, chapter 5).
-
-    ``beaten`` turns the log chances that a random token scores less than the point's own one and
-    than those at ``nodes`` with the trigger on them, into chances that all others of a sequence do;
-    without it, where tokens are drawn."""
+    scores = score_laws(setting, without)
     r = scores.trigger / np.sqrt(scores.variance)
     # for L - 1: only distinct tokens compete, and a sequence repeats some
     others = setting.vocab * -math.expm1((setting.seq_len - 1) * math.log1p(-1 / setting.vocab))
     law = StandardLaw(scores.skew, setting.dim if setting.law.geometry == "spherical" else None)
     xi, drawn = law.quantile(normal("own")), law.quantile(nodes, column=True)
-    below = law.log_below(xi + r), law.log_below(drawn + r[:, None], column=True)
     decoys = others / setting.vocab * np.exp((others - 1) * law.log_below(xi)) * ndtr(xi - r)
-    token, draw = (
-        beaten(*below) if beaten else (np.exp(others * below[0]), np.exp(others * below[1]))
-    )
+    token = np.exp(others * law.log_below(xi + r))
+    draw = np.exp(others * law.log_below(drawn + r[:, None], column=True))
     return Lock(token, draw, decoys)
 
 

@@ -26,13 +26,13 @@ from recallbook.arguments import (
 )
 from recallbook.setting import Setting
 from recallbook_theory.caveats import doubts, message
-from recallbook_theory.draws import DrawLaw
 from recallbook_theory.equal import EqualFacts
 from recallbook_theory.expected_errors import ExpectedError
 from recallbook_theory.theories import Averages, Term, Theory
 
 if TYPE_CHECKING:
     from recallbook.data.embeddings import Embeddings
+    from recallbook_theory.sampled.unequal import DrawLaw
 
 
 class Quantiles(NamedTuple):
@@ -70,16 +70,17 @@ class Prediction:
         """Accuracy, lock-on and recall that a share ``q`` of draws of embeddings and data stays
         below.
 
-        A simulation is one draw; test sequences are endless here. From the fluctuations that the
-        averages are over (:mod:`recallbook_theory.draws`), found at the first call, in a second;
-        with unequal facts or structured embeddings the quantile of 64 to 256 draws, in up to four
-        times the time of the averages, where the share below a quantile of 0.1 is known to 0.02 to
-        0.04. Compared with simulation in chapter 9.
+        A simulation is one draw; test sequences are endless here. The quantile of 64 to 256 draws
+        of embeddings, label counts and noise (:mod:`recallbook_theory.sampled.unequal`), found at
+        the first call: in seconds at V = 256, minutes in the thousands. The share below a quantile
+        of 0.1 is known to 0.02 to 0.04. Compared with simulation in chapter 9.
 
         Raises
         ------
         ValueError
-            If ``q`` is not a number between 0 and 1, both excluded.
+            If ``q`` is not a number between 0 and 1, both excluded; where single draws have no
+            theory: with an MLP, above V = 4096, after several value steps, or ``without`` terms of
+            equal facts.
         """
         q = check_share("q", q)
         return Quantiles(*(float(np.quantile(outcomes, q)) for outcomes in self._law))
@@ -142,8 +143,23 @@ def predict(
     outcomes = found.accuracy, found.lock_on, found.recall
     sizes = theory.expected_errors(setting, dict(zip(Quantiles._fields, outcomes, strict=True)))
     expected = ExpectedError(**sizes) if sizes else None
-    draws = partial(theory.draws, setting, without)
+    draws = partial(_draws, theory, setting, without, value_steps)
     return Prediction(*outcomes, found.ledger, found.error, expected, found.rate, draws)
+
+
+def _draws(theory: Theory, setting: Setting, without: tuple[str, ...], value_steps: int) -> DrawLaw:
+    """Draw single outcomes, with equal facts as with others; their terms have other names."""
+    from recallbook_theory.sampled.unequal import UnequalFacts
+
+    if value_steps > 1:
+        raise not_allowed("value_steps", value_steps, "1: quantiles are of one value step")
+    if not isinstance(theory, UnequalFacts):
+        if without:
+            raise not_allowed(
+                "without", without, "empty with equal facts: quantiles hold all terms"
+            )
+        theory = UnequalFacts(setting)
+    return theory.draws(setting, without)
 
 
 def theory_of(

@@ -59,16 +59,16 @@ def fact_counts(samples: int, vocab: int) -> Array:
     return binomial_quantile(uniform()["count"], samples, 1 / vocab)
 
 
-def overlaps(setting: Setting, triggers: Array | None = None) -> Drawn:
-    r"""Overlaps of the asked vector $h=z_v+\tau t$ in feature space and their law, at every point;
-    of linear features at these squared lengths of the trigger, if given."""
+def overlaps(setting: Setting) -> Drawn:
+    r"""Overlaps of the asked vector $h=z_v+\tau t$ in feature space and their law, at every
+    point."""
     tau, dim = int(setting.trigger_in_values), effective_dim(setting)
     if setting.width is not None:
         # two tokens at least, for a variance: with fewer than four facts it hardly enters
         stored = max(2, min(setting.vocab - 2, STORED))
         kind = {"activation": setting.activation, "tau": tau, "stored": stored}
         return drawn_overlaps(setting.law, setting.dim, setting.width, **kind)
-    T = lengths(setting, "trigger") + np.zeros(2**POINTS) if triggers is None else triggers
+    T = lengths(setting, "trigger") + np.zeros(2**POINTS)
     a = lengths(setting, "input")  # |z_v|^2
     c = np.sqrt(T * a) * cosine("overlap", dim)  # t . z_v
     H, theta = a + tau * (T + 2 * c), tau * (T + c)
@@ -81,7 +81,7 @@ def overlaps(setting: Setting, triggers: Array | None = None) -> Drawn:
         symbolic.B: H / dim,
         symbolic.again: a + tau * c,
     }
-    return Drawn(found, NORMAL, tau * T / dim)
+    return Drawn(found, NORMAL)
 
 
 def chance_of_recall(setting: Setting, lock: Lock, without: tuple[str, ...] = ()) -> Array:

@@ -21,7 +21,6 @@ from jaxtyping import Bool, Float64
 from recallbook.arguments import not_allowed
 from recallbook.memory_needs import NUMBER, Need, require_memory
 from recallbook.setting import Setting
-from recallbook_theory.draws import DrawLaw
 from recallbook_theory.equal import EqualFacts
 from recallbook_theory.lock_on import NODES, Lock, lock
 from recallbook_theory.symbolic.recall_terms import mean_squares
@@ -113,10 +112,6 @@ class ManySteps(Theory):
 
     def expected_errors(self, setting: Setting, outcomes: Mapping[str, float]) -> None:
         """Not known."""
-
-    def draws(self, setting: Setting, without: tuple[str, ...]) -> DrawLaw:
-        """None yet."""
-        raise not_allowed("value_steps", self.value_steps, "1: quantiles are of one value step")
 
 
 def remarks(

@@ -8,7 +8,6 @@ from typing import ClassVar, NamedTuple, Protocol
 from recallbook.memory_needs import Need
 from recallbook.setting import Setting
 from recallbook_theory.caveats import Doubt
-from recallbook_theory.draws import DrawLaw
 
 
 class Term(NamedTuple):
@@ -82,6 +81,3 @@ class Theory(Protocol):
     ) -> Mapping[str, float] | None:
         """How far each of these outcomes is typically off, if that is known; lock-on is among
         them."""
-
-    def draws(self, setting: Setting, without: tuple[str, ...]) -> DrawLaw:
-        """Outcomes of equally likely draws."""

@@ -11,18 +11,12 @@ from recallbook_theory.bounds import closed_form as cf
 from recallbook_theory.symbolic.expressions import L, N, V, d, numeric, tau
 
 norm = np.linalg.norm
-# keys' and values' tables of each product
+# keys' and values' tables whose products add to a loss
 PARTS = {
-    "facts and facts": ("facts", "facts"),
-    "facts and mean": ("facts", "mean"),
-    "spread and facts": ("spread", "facts"),
-    "mean bias": ("spread", "mean"),
-    "facts and values": ("facts", "noise"),
-    "spread and values": ("spread", "noise"),
-    "frequency noise": ("spread", "noise"),
-    "keys and facts": ("noise", "facts"),
-    "keys and mean": ("noise", "mean"),
-    "gradient noise": ("noise", "noise"),
+    "spread and facts": [("spread", "facts")],
+    "mean bias": [("facts", "mean"), ("spread", "mean"), ("noise", "mean")],
+    "values' noise": [("facts", "noise"), ("spread", "noise")],
+    "keys' noise": [("noise", "facts")],
 }
 
 
@@ -47,7 +41,8 @@ class Steps:
         self.spread_g = self.beta.T @ (self.beta @ self.g) / self.V  # Gamma g
         self.l1, self.l2 = (self.L - 1) / self.L**2, (self.L - 1) ** 2 / self.L**2
         sizes = {V: self.V, L: self.L, d: self.d, N: self.N, tau: self.tau, cf.Lambda: log}
-        self.allowed = cf.constants(sizes)
+        sizes[cf.x] = log  # a union over all facts
+        self.allowed = cf.constants(cf.constants(sizes), cf.question)
 
     def bound(self, expression):
         return float(numeric(expression)(self.allowed))
@@ -96,13 +91,12 @@ class Steps:
             {name: self.centred(table) for name, table in of.items()} for of in (keys, values)
         )
 
-    def trace(self, key, value):
-        return self.allowed[cf.K] * np.einsum("vdg,vd->g", self.parts[0][key], self.parts[1][value])
+    @property
+    def unit(self):
+        return self.L * self.V / self.l1
 
-    def frobenius(self, key, value):
-        """Of C S m^T C."""
-        keys, values = self.parts[0][key], self.parts[1][value]
-        return self.allowed[cf.K] * norm(np.tensordot(values, keys, axes=(1, 1)), axis=(0, 1))
+    def trace(self, key, value):
+        return self.unit * np.einsum("vdg,vd->g", self.parts[0][key], self.parts[1][value])
 
     @cached_property
     def third(self):
@@ -113,60 +107,47 @@ class Steps:
         a, all_vectors = self.allowed, np.vstack([self.beta, self.t])
         gram = all_vectors @ all_vectors.T
         squares, inner = np.diag(gram), gram - np.diag(np.diag(gram))
-        spread = self.beta.T @ self.beta / self.V
         along = np.einsum("dg,dg->g", self.g, self.spread_g)
+        third = a[cf.Delta] * (np.sqrt(6 * a[cf.G]) * a[cf.eps] + 2 * a[cf.alpha] / self.V)
         return {
-            "length": squares.max() / a[cf.ell_plus] ** 2,
-            "all lengths": np.trace(spread) / a[cf.ell_0] ** 2,
+            "length": squares.max() / a[cf.ell] ** 2,
+            "lengths from 1": abs(squares - 1).max() / a[cf.Delta],
             "overlap": abs(inner).max() / a[cf.o],
-            "spread": norm(spread, 2) / a[cf.G],
-            "square of the spread": norm(spread) ** 2 / (a[cf.varpi] / self.d),
+            "spread": norm(self.beta, 2) ** 2 / self.V / a[cf.G],
             "spread along g": along.max() / a[cf.J],
-            "spread of g": norm(self.spread_g, axis=0).max() / a[cf.Gamma_plus],
-            "spread along the mean": abs(self.mean @ self.spread_g).max()
-            / (a[cf.Gamma_plus] * a[cf.o_bar]),
-            "g": norm(self.g, axis=0).max() / a[cf.gamma],
-            "third moment": abs(self.third).max() / a[cf.h_plus],
-            "key of the trigger": (self.t @ self.g).max() / a[cf.alpha_t],
-            "other keys": abs(self.beta @ self.g).max() / a[cf.alpha_1],
-            "largest key": abs(self.alpha).max() / a[cf.alpha_plus],
-            "values": norm(self.b, axis=1).max() / a[cf.b_plus],
+            "third moment": abs(self.third).max() / third,
+            "key of the trigger": (self.t @ self.g).max() / a[cf.alpha],
+            "other keys": abs(self.beta @ self.g).max() / a[cf.alpha],
+            "largest key": abs(self.alpha).max() / (2 * a[cf.alpha]),
+            "values": norm(self.b, axis=1).max() / a[cf.b],
         }
 
     def counts(self):
         a, weighted = self.allowed, self.f[:, None] * self.alpha
         return {
-            "frequent": self.f.max() * self.V / a[cf.f_plus],
-            "uneven": norm(self.f - 1 / self.V) * self.N**0.5 / a[cf.phi],
-            "all counts": self.V**2 * self.f @ self.f / a[cf.m],
-            "counts and keys": norm(weighted, axis=0).max() * self.V**0.5 / a[cf.a_plus],
+            "frequent": self.f.max() * self.V / a[cf.f],
+            "uneven": norm(self.f - 1 / self.V) / a[cf.u],
+            "counts and keys": norm(weighted, axis=0).max() * self.V**0.5 / a[cf.a],
         }
 
-    def one_sequence(self):
+    def noise(self):
         a, (x, y) = self.allowed, self.sequences
         others = self.beta[self.tokens[:, 1:]]
         keys = others @ self.g
         both = np.einsum("nld,nlg->ndg", others, keys) - (self.L - 1) * self.spread_g
-        lengths = (self.beta**2).sum() / self.V
-        own = (self.alpha * lengths + self.b @ self.spread_g)[self.labels]
-        mean = (self.L - 1) ** 2 / self.L**3 * self.third - (self.L - 1) / self.L**3 * own
-        product = np.einsum("ndg,nd->ng", x, y) - mean
+        tables = [of["noise"] for of in self.parts]
+        facts = norm(self.parts[0]["facts"] + self.parts[0]["spread"], axis=(0, 1)).max()
         return {
             "sum of values": norm(others.sum(axis=1), axis=1).max() / a[cf.s_beta],
             "sum of keys": abs(keys.sum(axis=1)).max() / a[cf.s_alpha],
-            "sum of both": norm(both, axis=1).max() / a[cf.s_alpha_beta],
-            "X": norm(x, axis=1).max() / a[cf.B_X],
-            "Y": norm(y, axis=1).max() / a[cf.B_Y],
-            "X in the mean": np.sqrt((x**2).sum(axis=1).mean(axis=0)).max() / a[cf.sigma_X],
-            "X along Y": np.sqrt((product**2).mean(axis=0)).max() / a[cf.sigma_XY],
-        }
-
-    def fluctuations(self):
-        keys, values = (of["noise"] for of in self.parts)
-        return {
-            "half of the sequences": self.half() / self.allowed[cf.P],
-            "keys' noise": norm(keys, axis=(0, 1)).max() / self.allowed[cf.S_F],
-            "values' noise": norm(values, 2) / self.allowed[cf.D_op],
+            "sum of both": norm(both, axis=1).max() / (2 * a[cf.ell] * a[cf.s_alpha]),
+            "X": norm(x, axis=1).max() / a[cf.B],
+            "Y": norm(y, axis=1).max() / (a[cf.s_beta] / self.L),
+            "X in the mean": np.sqrt((x**2).sum(axis=1).mean(axis=0)).max() / a[cf.sigma],
+            "half of the sequences": self.half() / a[cf.P],
+            "keys' noise in all": a[cf.K] * norm(tables[0], axis=(0, 1)).max() / a[cf.S],
+            "values' noise in all": norm(tables[1], 2) / a[cf.D],
+            "keys without noise": self.unit * facts / a[cf.H],
         }
 
     def half(self):
@@ -177,61 +158,40 @@ class Steps:
 
     def losses(self):
         """Each loss alone: what it takes from the trace over what the proof allows."""
-        bound = {name: self.bound(loss) for name, loss in cf.losses().items()}
         f, alpha, beta = self.f[:, None], self.alpha, self.beta
-        weighted = np.einsum(
-            "vg,vd->dg", f * alpha, beta
-        )  # in units of K: the facts' part is V times sums over facts
-        means = weighted.T @ (f * beta).sum(axis=0)
-        trigger, signal = self.V * self.facts - means, self.signal
+        # in units of K: the facts' part is V times sums over facts
+        means = np.einsum("vg,vd->dg", f * alpha, beta).T @ (f * beta).sum(axis=0)
+        facts = self.V * (self.f**2 * (beta**2).sum(axis=1)) @ alpha
         x, y = self.sequences
-        itself = self.allowed[cf.K] / self.N**2 * (1 - 1 / self.V) * np.einsum("ndg,nd->g", x, y)
-        both = self.trace("noise", "noise")
-        found = {
-            "uneven facts": abs(self.V * self.facts - signal),
+        itself = self.unit / self.N**2 * (1 - 1 / self.V) * np.einsum("ndg,nd->g", x, y)
+        taken = {
+            "uneven facts": (1 - 1 / self.V) * (self.t @ self.g) - facts,
             "centred facts": abs(means),
-            **{name: abs(self.trace(*PARTS[name])) for name in PARTS.keys() & bound.keys()},
+            **{n: abs(sum(self.trace(*pair) for pair in of)) for n, of in PARTS.items()},
             "a sequence with itself": abs(itself),
-            "keys and values": abs(both - itself),
+            "two sequences": abs(self.trace("noise", "noise") - itself),
+            "trigger and facts": facts - means - self.trace("facts", "facts"),
         }
-        ratios = {name: value.max() / bound[name] for name, value in found.items()}
-        if self.tau:
-            ratios["trigger and facts"] = (
-                -(self.trace("facts", "facts") - trigger).min() / bound["trigger and facts"]
-            )
-        return ratios
+        assert taken.keys() == cf.losses().keys()
+        allowed = {name: self.bound(loss) for name, loss in cf.losses().items()}
+        return {name: max(of) / (allowed[name] + 1e-9) for name, of in taken.items()}
 
-    @cached_property
-    def facts(self):
-        """What facts alone add to the trace, over l1 / L."""
-        return (self.f**2 * (self.beta**2).sum(axis=1)) @ self.alpha
-
-    @cached_property
-    def signal(self):
-        """What they add through the overlap of trigger and g."""
-        return self.V * (self.f**2 @ (self.beta**2).sum(axis=1)) * (self.t @ self.g)
-
-    def norms(self):
-        return {
-            f"norm: {name}": self.frobenius(*PARTS[name]).max() / self.bound(of)
-            for name, of in cf.norms().items()
-        }
-
-    @cached_property
-    def questions(self):
-        return self.z + self.tau * self.t
+    def norm(self):
+        keys, values = (sum(of.values()) for of in self.parts)
+        product = self.unit * np.tensordot(values, keys, axes=(1, 1))
+        return {"norm": norm(product, axis=(0, 1)).max() / self.bound(cf.norm)}
 
     def weights(self):
         """V times what perfect attention stores, less what all labels share: a column a question."""
-        h = self.questions
+        h = self.z + self.tau * self.t
         uneven = self.tau * np.outer(self.V * self.f - 1, h @ self.t)
         return self.V * self.f[:, None] * (self.z @ h.T) + uneven
 
     def recall(self):
-        a, wrong, h = self.allowed, self.weights(), self.questions
+        a, wrong, h = self.allowed, self.weights(), self.z + self.tau * self.t
         np.fill_diagonal(wrong, 0)
         known = {cf.h_2: (h**2).sum(axis=1), cf.c_plus: h @ self.t}  # of each question
-        allowed = numeric(cf.definitions()[cf.R])({**a, **known})
+        allowed = numeric(cf.question()[cf.R])({**a, **known})
         return {
             "trigger and question": max(h @ self.t) / a[cf.c_plus],
             "wrong weights": ((wrong**2).sum(axis=0) / allowed).max(),
@@ -239,17 +199,14 @@ class Steps:
 
     def lower(self):
         """What is proved, and what is there."""
-        a = self.allowed
+        a, h = self.allowed, self.z + self.tau * self.t
         return {
-            "shortest": ((1 - 1 / self.V) * a[cf.ell_minus] ** 2, (self.beta**2).sum(axis=1).min()),
             "key of the trigger": (a[cf.alpha_minus], (self.t @ self.g).min()),
             "rarest": (a[cf.f_minus], self.f.min() * self.V),
-            "all counts": (a[cf.m_minus], self.V**2 * self.f @ self.f),
-            "signal": (self.bound(cf.signal), self.signal.min()),
-            "right overlap": (a[cf.p_minus], (self.z * self.questions).sum(axis=1).min()),
+            "right overlap": (a[cf.p_minus], (self.z * h).sum(axis=1).min()),
             "right weight": (a[cf.q_minus], np.diag(self.weights()).min()),
         }
 
     def upper(self):
-        first = self.embeddings() | self.counts() | self.one_sequence() | self.fluctuations()
-        return first | self.losses() | self.norms() | self.recall()
+        first = self.embeddings() | self.counts() | self.noise()
+        return first | self.losses() | self.norm() | self.recall()

@@ -69,7 +69,8 @@ def test_quantiles_and_searches(setting):
     """What takes dozens of predictions, or a second."""
     found = answered(lambda: rb.predict(setting, warn=False))
     binds = answered(lambda: rb.phase(setting))
-    assert found is None or (ascends(found) and binds in found.ledger)
+    assert found is None or binds in found.ledger
+    assert found is None or setting.width is not None or ascends(found)
     kind = {name: value for name, value in vars(setting).items() if name != "samples"}
     critical = answered(lambda: rb.critical_samples(**kind, accuracy=0.5, warn=False))
     assert (binds, critical) == (None, None) or critical >= 1

@@ -79,16 +79,6 @@ def test_located_counts_are_parts_of_poisson_counts(shown):
 
 
 @either("tau")
-def test_asked_tokens_have_the_trigger_in_common(tau):
-    """Nothing else: in their overlaps with stored tokens the variance of what the trigger adds."""
-    setting = sized(20_000, 1, 20, 1000, trigger_in_values=tau)
-    tables = draw_embeddings(setting, 0)
-    trigger = np.asarray(tables.trigger).reshape(-1)
-    drawn = (tables.input @ trigger).var() / (trigger @ trigger)
-    assert np.mean(recall.overlaps(setting).common) == pytest.approx(tau * drawn, rel=0.05)
-
-
-@either("tau")
 @pytest.mark.parametrize(
     ("vocab", "dim", "samples"), [(128, 64, 1024), (256, 64, 2048), (256, 128, 8192)]
 )

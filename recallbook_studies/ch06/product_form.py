@@ -1,10 +1,10 @@
 r"""The conditions of :mod:`recallbook_theory.bounds.closed_form` as products of powers: one constant, the
 laws' exponents.
 
-Losses and norms are made of powers of $V,L,d,N,\Lambda,\Lambda'$ by sums, products, roots and
-maxima, once differences are bounded from above and what has to be large is put at its least
-(:func:`edge`). So their logarithms are convex in those of the sizes, and they are largest at a
-corner of the range of the theorem, which is a polyhedron there (:func:`corners`)."""
+Losses and norm are made of powers of $V,L,d,N,\Lambda,\Lambda'$ by sums, products and roots, and
+what has to be large is put at its least (:func:`edge`). So their logarithms are convex in those of
+the sizes, and they are largest at a corner of the range of the theorem, which is a polyhedron there
+(:func:`corners`)."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from recallbook_theory.symbolic.expressions import Array, L, N, V, d, numeric, t
 SIZES = (V, L, d, N, cf.Lambda, cf.Lambda_prime)
 FAR = 120  # logarithm of the largest sizes that are looked at
 DIM_OVER_LOG = 300  # d over Lambda, at least
-LOG = 20  # Lambda, at least: V / log(49 V^2) grows with V, and is below 300 at V = 6000
+LOG = 20  # Lambda, at least: V / log(16 V^2) grows with V, and is below 300 at V = 6000
 VOCAB = DIM_OVER_LOG * LOG
-DIM_SQUARE = {0: 8, 1: 30}  # d^2 over V Lambda, at least, for tau = 0 and 1
-SAMPLES = {0: 2, 1: 10}  # N over Lambda'^2 and the largest law, at least
+DIM_SQUARE = {0: 8, 1: 40}  # d^2 over V Lambda, at least, for tau = 0 and 1
+SAMPLES = {0: 2, 1: 15}  # N over Lambda'^2 and the largest law, at least
 
 
 def laws(trigger_in_values: bool) -> dict[str, sp.Expr]:
@@ -71,8 +71,8 @@ def corners(trigger_in_values: bool) -> Array:
 def edge(trigger_in_values: bool) -> dict[sp.Symbol, float]:
     """Symbols at the smallest $V=d$ and $N$, where those named minus are at their smallest."""
     flag, samples = int(trigger_in_values), SAMPLES[trigger_in_values] * LOG**2 * VOCAB
-    sizes = {V: VOCAB, d: VOCAB, N: samples, tau: flag, cf.Lambda: LOG, L: 2}
-    return cf.constants({**sizes, cf.lam: LOG, cf.m_minus: VOCAB})  # lambda is at most Lambda
+    sizes = {V: VOCAB, d: VOCAB, N: samples, tau: flag, cf.Lambda: LOG, L: 2, cf.x: LOG}
+    return cf.constants(cf.constants(sizes), cf.question)
 
 
 def largest(part: sp.Expr, trigger_in_values: bool) -> float:
@@ -83,18 +83,10 @@ def largest(part: sp.Expr, trigger_in_values: bool) -> float:
 
 def upper(part: sp.Expr, trigger_in_values: bool, at: dict[sp.Symbol, Any]) -> Any:
     """A bound of a part that is made of powers, at values of ``SIZES``."""
-    worst, values = edge(trigger_in_values), dict(at)
-    values |= {s: worst[s] for s in (tau, cf.p_minus, cf.q_minus, cf.h_2, cf.m_minus)}
-    values[cf.lam] = values[cf.Lambda]
-    # Delta = 2 eps + eps^2 + (1 - 2 eps) / (2 V), and eps is at most 1/17 and at least 1/sqrt(V)
-    values[cf.Delta] = 2.1 * (values[cf.Lambda] / values[d]) ** 0.5
-    more = cf.definitions()[cf.f_plus] - 1
-    above = {1 / (L - 1): 2 / L, L - 1: L, 1 / (V - 1): 1.0002 / V, cf.f_plus - 1: more}
-    above |= {2 * cf.f_plus - 1: 1 + 2 * more, sp.exp(-cf.Lambda_prime): 1 / N**2}
-    for symbol, definition in cf.definitions().items():
-        if symbol not in values:
-            values[symbol] = numeric(definition.xreplace(above))(values)
-    return numeric(part.xreplace(above))(values)
+    worst = edge(trigger_in_values)
+    known = (tau, cf.alpha_minus, cf.p_minus, cf.c_plus, cf.q_minus, cf.h_2)
+    values = cf.constants({**at, **{symbol: worst[symbol] for symbol in known}, cf.x: 0.0})
+    return numeric(part)(cf.constants(values, cf.question))
 
 
 @cache
@@ -103,11 +95,10 @@ def worst(trigger_in_values: bool) -> dict[str, float]:
     values = edge(trigger_in_values)
     mark = float(cf.signal.subs(values))
     lost = largest(sp.Add(*cf.losses().values()), trigger_in_values)
-    norms = 2 * cf.eps * (1 + cf.eps) * sp.Add(*cf.norms().values())
-    norm = largest(norms, trigger_in_values)
+    norm = largest(2 * cf.eps * (1 + cf.eps) * cf.norm, trigger_in_values)
     # e^x - 1 - x is at most 0.72 x^2 for x at most 1
     uneven = tau * cf.c_plus
-    square = (cf.q_minus**2 + cf.R + cf.f_plus**2 * cf.h_2 / 2) / d + 0.72 * uneven**2 * V / N
+    square = (cf.q_minus**2 + cf.R + cf.f**2 * cf.h_2 / 2) / d + 0.72 * uneven**2 * V / N
     gap = float((cf.q_minus - 1.72 * uneven / (V - 1)).subs(values))
     return {
         "losses": lost / mark,

@@ -1,9 +1,9 @@
 """Predicted quantiles over draws against simulation, at random settings inside a transition.
 
 Settings are log-uniform over ``RANGES``, with predicted accuracy or lock-on between 0.1 and 0.9:
-``COUNTS`` of them with equal facts and no MLP, with the MLP, and with facts that are not equal.
-Each is simulated with 60 seeds that are used nowhere else. Had the prediction the law of a draw, a
-share q of draws would lie below its quantile q.
+``COUNTS`` of them with facts that are equal and that are not, all without the MLP. Each is simulated
+with 60 seeds that are used nowhere else. Had the prediction the law of a draw, a share q of draws
+would lie below its quantile q.
 
 ``python -m recallbook table quantiles STORE`` makes the rows, ``--export`` writes the table."""
 
@@ -29,8 +29,8 @@ RANGES = {
     "dim": (12, 150),
     "ratio": (1, 40),
 }  # log-uniform, N/V the last
-ACTIVATIONS = ("relu", "gelu", "tanh", "he2", "he3")
-COUNTS = {"equal": 60, "MLP": 16, "unequal": 12}
+COUNTS = {"equal": 60, "unequal": 12}
+STREAMS, PLACES = {"equal": 0, "unequal": 2}, {"equal": 0, "unequal": 76}  # of settings, of seeds
 TOKENS = 3 * 10**5  # N L of a simulation at most
 SEEDS, FIRST_SEED, TEST_SAMPLES = 60, 6 * 10**8, 4000
 LEVELS = (0.1, 0.5, 0.9)
@@ -42,7 +42,7 @@ def case(key: str) -> tuple[Setting, Prediction]:
     """The setting of this name and its prediction: the first of its random numbers inside a
     transition."""
     kind, index = key.rsplit(" ", 1)
-    rng = np.random.default_rng([21, list(COUNTS).index(kind), int(index)])
+    rng = np.random.default_rng([21, STREAMS[kind], int(index)])
     while True:
         setting = _candidate(kind, rng)
         if setting.samples * setting.seq_len <= TOKENS:
@@ -56,10 +56,7 @@ def _candidate(kind: str, rng: np.random.Generator) -> Setting:
     chosen: dict[str, Any] = {name: round(size[name]) for name in ("vocab", "dim", "seq_len")}
     chosen["samples"] = round(size["vocab"] * size["ratio"])
     chosen["trigger_in_values"] = bool(rng.integers(2))
-    if kind == "MLP":
-        chosen["width"] = round(chosen["dim"] * log_uniform(rng, 0.6, 10))
-        chosen["activation"] = ACTIVATIONS[rng.integers(len(ACTIVATIONS))]
-    elif kind == "unequal":
+    if kind == "unequal":
         chosen["zipf"] = round(float(rng.uniform(0.3, 1.2)), 2)
         chosen["loss_weights"] = ("equal", "inverse")[rng.integers(2)]
     return Setting(**chosen)
@@ -69,10 +66,9 @@ def row(key: str) -> dict[str, Any]:
     """A setting, its prediction, and for each outcome the share of simulated draws below each
     predicted quantile."""
     setting, found = case(key)
-    fields = (
-        "vocab seq_len dim samples trigger_in_values width activation zipf loss_weights".split()
-    )
-    first = FIRST_SEED + 1000 * [*load()["key"]].index(key)
+    fields = "vocab seq_len dim samples trigger_in_values zipf loss_weights".split()
+    kind, index = key.rsplit(" ", 1)
+    first = FIRST_SEED + 1000 * (PLACES[kind] + int(index))
     seen = [
         simulate(setting, seed, test_samples=TEST_SAMPLES) for seed in range(first, first + SEEDS)
     ]

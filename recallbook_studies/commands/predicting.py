@@ -19,9 +19,11 @@ from recallbook_theory.bounds.coverage import coverage_samples, covered_accuracy
 from recallbook_theory.caveats import LARGEST, doubts, message
 from recallbook_theory.critical import capacity, critical_samples
 from recallbook_theory.prediction import Quantiles, phase, predict, theory_of
+from recallbook_theory.sampled.unequal import LARGEST_VOCAB
 from recallbook_theory.symbolic.recall_terms import mean_squares
 
 OUTCOMES = Quantiles._fields
+FEW = 512  # tokens up to which quantiles take seconds
 PREDICT = """\
     Predict lock-on, recall and accuracy after three steps in the early-phase limit, as rb.predict does. Also
     printed: how far each is typically off; below what one draw of embeddings and data in ten is, and half of them
@@ -34,7 +36,7 @@ PREDICT = """\
     --json prints one object with the keys setting, accuracy, lock_on, recall, quantiles (0.1, 0.5 and 0.9, each to
     the three outcomes that this share of draws stays below), expected_error, doubts, binds, covered, ledger (name
     to size, formula and derived), wanted, critical_samples, covered_samples, one_gradient_samples and capacity.
-    What does not exist is null.
+    What does not exist is null: quantiles with an MLP, and above V = 512 without --search.
 
     Where facts are not equally frequent (--zipf, --other-zipf, --balanced, --loss-weights, --output-bias) or embeddings
     have a structure, a prediction is an average over draws. What binds and the critical N, dozens of predictions, are
@@ -88,7 +90,9 @@ def predicted(setting: Setting, wanted: float, *, search: bool = True) -> Iterat
         "doubts": message(setting, doubts(theory.doubts, setting), expected=expected),
         "wanted": wanted,
     }
-    yield {"quantiles": {str(q): found.quantile(q)._asdict() for q in (0.1, 0.5, 0.9)}}
+    known = setting.width is None and setting.vocab <= LARGEST_VOCAB
+    if known and (search or setting.vocab <= FEW):
+        yield {"quantiles": {str(q): found.quantile(q)._asdict() for q in (0.1, 0.5, 0.9)}}
     if quick or search:
         yield {"binds": phase(setting)}
     if quick:

@@ -26,6 +26,7 @@ LEARNERS = ("one gradient", "three steps")
 THETAS, LEVELS = np.linspace(0.25, 0.97, 10), np.linspace(0.53, 3.06, 8)
 OWN = sp.Rational(5, 4)  # where a quadratic touches the chance of the marked token's own score
 STRAY = 0.01  # chance that some sequence does not lock, at which lock-on is asked
+SMALLEST_UNEVEN = 216  # tokens, from which label frequencies are bounded
 STEP = 1.02  # between numbers of sequences at which recall is bounded
 theta, e_2, h, m_4, m_2 = sp.symbols("theta e_2 h m_4 m_2", positive=True)
 y, s, rho_1, rho_2, r_1, r_2 = sp.symbols("y s rho_1 rho_2 r_1 r_2", positive=True)
@@ -311,16 +312,42 @@ def minimum_samples(
 def _three_steps(of: tuple[int, int, int], accuracy: float, shown: float, flag: bool) -> float:
     """Count what three steps need of sequences, at least ``shown``, with the trigger in the values
     or without."""
-    vocab, seq_len, dim = of
-    found = max(shown, mean_bias_samples(*of, accuracy, flag))
-    if not flag or vocab < 216 or seq_len == 1:
-        return found
-    # where every sequence is proved to lock from here on, accuracy is recall with perfect attention
-    sizes = {V: vocab, L: seq_len, d: dim, N: found, tau: 1}
-    log = closed_form.union(vocab, STRAY, closed_form.OF_LOCK_ON)
-    if closed_form.lock_on(closed_form.constants({**sizes, closed_form.Lambda: log})) <= 1:
-        many = {**sizes, N_plus: STEP * found}
-        while closed_form.constants(many, label_frequencies)[R] < accuracy - STRAY:
-            found *= STEP
-            many |= {N: found, N_plus: STEP * found}
-    return found
+    least = max(shown, mean_bias_samples(*of, accuracy, flag))
+    if not flag or of[0] < SMALLEST_UNEVEN or of[1] == 1:
+        return least
+    first, last = excluded_samples(*of, accuracy)
+    return last if first <= least < last else least
+
+
+def excluded_samples(
+    vocab: int, seq_len: int, dim: int, accuracy: float = 0.9
+) -> tuple[float, float]:
+    r"""Give $N_1$ and $N_2$ between which no number of sequences gives three steps that expected
+    accuracy, with the trigger in the values (cor-label-frequencies); $N_1=N_2$ where none is
+    excluded.
+
+    From $N_1$ on every sequence is proved to lock, so accuracy is recall with perfect attention,
+    which label frequencies bound up to $N_2$. Gaussian embeddings, equal facts, no MLP.
+
+    Raises
+    ------
+    ValueError
+        ``vocab`` below 216, ``seq_len`` below 2, ``dim`` below 1, ``accuracy`` not above 0 and at most 1.
+    """
+    vocab = check_size("vocab", vocab, smallest=SMALLEST_UNEVEN)
+    sizes = {V: vocab, L: check_size("seq_len", seq_len, smallest=2), d: check_size("dim", dim)}
+    sizes |= {tau: 1, closed_form.Lambda: closed_form.union(vocab, STRAY, closed_form.OF_LOCK_ON)}
+    wanted = information.check_accuracy(accuracy) - STRAY
+
+    def locks(samples: int) -> bool:
+        return closed_form.lock_on(closed_form.constants({**sizes, N: float(samples)})) <= 1
+
+    first = last = bracket(
+        locks, vocab, smallest=vocab, largest=closed_form.LARGEST, tolerance=1e-3, logarithmic=True
+    ).high
+    while last < math.inf:
+        at = {**sizes, N: last, N_plus: STEP * last}
+        if not closed_form.constants(at, label_frequencies)[R] < wanted:
+            break
+        last *= STEP
+    return first, last

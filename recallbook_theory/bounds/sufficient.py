@@ -96,7 +96,7 @@ def sufficient_samples(
     -----
     Takes :func:`recallbook.certify` about 80 times at accuracy 0.9: a minute or two at $V=256$;
     with unequal facts as long again for the predicted N that it starts from, beyond 64 times which
-    nothing is tried. The theorem in closed form (thm-closed-fraction,
+    nothing is tried. The theorem in closed form (thm-closed,
     :mod:`recallbook_theory.bounds.closed_form`) is asked too, for what it covers (no MLP, Gaussian, equal
     facts): it proves that every sequence locks and, without a union over facts, how many are
     recalled on average. It alone holds for every larger $N$, and at vocabularies beyond some
@@ -137,8 +137,7 @@ def _closed_form(sizes: Setting, accuracy: float) -> float:
     if not covered or sizes.vocab < SMALLEST_VOCAB or sizes.seq_len < 2:
         return math.inf
     known = sizes.vocab, sizes.seq_len, sizes.dim, accuracy, sizes.trigger_in_values
-    # all facts with probability 1 - delta is an expected fraction, too
-    return min(sufficient_samples_closed_form(*known, every=every) for every in (False, True))
+    return sufficient_samples_closed_form(*known)
 
 
 class _Proof(NamedTuple):

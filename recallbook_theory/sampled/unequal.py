@@ -24,7 +24,6 @@ from recallbook.data.embeddings import Embeddings, own_tables
 from recallbook.memory_needs import Need, require_memory, table
 from recallbook.setting import Setting
 from recallbook_theory.caveats import FEW_SEQUENCES, Doubt
-from recallbook_theory.draws import DrawLaw
 from recallbook_theory.sampled import unequal_terms as symbolic
 from recallbook_theory.sampled.attention_vector import (
     MEANS,
@@ -58,6 +57,14 @@ CHAPTER = "When facts are not equal"
 NAMES = (*MEANS, *NOISES, "coverage", "interference")
 
 Outcomes = Float64[np.ndarray, " 3"]  # accuracy, lock-on, recall
+
+
+class DrawLaw(NamedTuple):
+    """Outcomes of equally likely draws, each in ascending order: one law each, not a joint one."""
+
+    accuracy: Float64[np.ndarray, " n"]
+    lock_on: Float64[np.ndarray, " n"]
+    recall: Float64[np.ndarray, " n"]
 
 
 class TokenScores(NamedTuple):
@@ -96,10 +103,11 @@ class UnequalFacts(Theory):
     def needs(self, setting: Setting) -> list[Need]:
         """Tables of embeddings, and of V by V numbers; no MLP, and no larger vocabulary yet."""
         if setting.width is not None:
-            allowed = "None with unequal facts or structured tables: no theory yet"
+            allowed = "None with unequal facts, structured tables or quantiles: no theory yet"
             raise not_allowed("width", setting.width, allowed)
         if setting.vocab > LARGEST_VOCAB:
-            allowed = f"at most {LARGEST_VOCAB} with unequal facts or structured tables: each draw holds V by V numbers"
+            kinds = "unequal facts, structured tables or quantiles"
+            allowed = f"at most {LARGEST_VOCAB} with {kinds}: each draw holds V by V numbers"
             raise not_allowed("vocab", setting.vocab, allowed)
         return [table(setting, 6, "vocab", "dim"), table(setting, SQUARES, "vocab", "vocab")]
 
@@ -160,6 +168,7 @@ class UnequalFacts(Theory):
     def draws(self, setting: Setting, without: tuple[str, ...] = ()) -> DrawLaw:
         """Single draws, noise included: four times as many as the averages take at most, up to
         256."""
+        require_memory(self.needs(setting), "quantiles")
         found = []
         for number in range(min(4 * _most(setting), 2 * MOST)):
             draw = drawn_facts(setting, number, self.own)
