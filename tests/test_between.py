@@ -93,8 +93,8 @@ def test_recall_after_each_step_is_predicted(rate):
     assert np.abs(missed(WALL, rate, [1, 2, 4, 8])).max() < 0.05
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("dim", by_night([96, 48], day=1))
+@pytest.mark.nightly
+@pytest.mark.parametrize("dim", [96, 48])
 def test_more_dimensions_than_labels(dim):
     """There, directions in which no label has a part move nothing."""
     wide = rb.Setting(vocab=48, seq_len=1, dim=dim, samples=480, trigger_in_values=False)

@@ -132,7 +132,9 @@ def test_moments_are_on_their_side(setting, pair):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("setting", [sized(800, 60, 9, 800), marked(800, 20, 9, 800)], ids=str)
+@pytest.mark.parametrize(
+    "setting", by_night([marked(800, 20, 9, 800), sized(800, 60, 9, 800)], day=1), ids=str
+)
 def test_what_frequency_noise_is_made_of(setting):
     """Over draws, but for four standard errors: its main part is above, mean squares are below."""
     said, rows = values(setting), []
