@@ -5,7 +5,6 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
-from sampling import by_night
 
 import recallbook as rb
 from recallbook_theory.steps import FactSample, outcomes
@@ -88,13 +87,20 @@ def missed(setting, rate, steps):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rate", by_night([4.85, 1.2], day=1))
-def test_recall_after_each_step_is_predicted(rate):
-    assert np.abs(missed(WALL, rate, [1, 2, 4, 8])).max() < 0.05
+@pytest.mark.parametrize(
+    ("rate", "steps"),
+    [
+        (4.85, [1, 2, 4]),
+        pytest.param(4.85, [8], marks=pytest.mark.nightly),
+        pytest.param(1.2, [1, 2, 4, 8], marks=pytest.mark.nightly),
+    ],
+)
+def test_recall_after_each_step_is_predicted(rate, steps):
+    assert np.abs(missed(WALL, rate, steps)).max() < 0.05
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("dim", by_night([96, 48], day=1))
+@pytest.mark.nightly
+@pytest.mark.parametrize("dim", [96, 48])
 def test_more_dimensions_than_labels(dim):
     """There, directions in which no label has a part move nothing."""
     wide = rb.Setting(vocab=48, seq_len=1, dim=dim, samples=480, trigger_in_values=False)

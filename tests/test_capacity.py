@@ -68,7 +68,7 @@ def test_more_facts_fit_after_several_value_steps():
     assert rb.capacity(64, 512, 32, **steps) == 0
 
 
-@pytest.mark.parametrize("index", by_night(range(40), day=3))
+@pytest.mark.parametrize("index", by_night(range(40), day=1))
 @pytest.mark.slow
 def test_it_is_the_inverse_of_critical_samples(index):
     """Above two thirds: below, predicted accuracy may fall with N for a while, and critical N is not

@@ -125,7 +125,7 @@ def test_if_every_margin_is_positive_every_sequence_locks():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("law", ["gaussian", "sphere"])
+@pytest.mark.parametrize("law", by_night(["gaussian", "sphere"], day=1))
 def test_chances_of_pairs_lie_above_their_frequency(law):
     setting = sized(16, 4, 8, 60, embeddings=law)
     problem = rb.draw(setting, seed=1)

@@ -370,7 +370,6 @@ def test_predict_passes_doubts_on_and_has_no_numbers_that_are_none(capsys):
     assert found["wanted"] == 0.5
 
 
-@pytest.mark.slow
 @rarely
 @given(settings())
 def test_predict_says_what_the_package_says_of_any_setting(few_draws, capsys, setting):

@@ -93,7 +93,7 @@ def test_rows_are_what_the_simulation_gives(map_, row):
     assert np.mean(again, axis=0) == pytest.approx([row[name] for name in QUANTITIES], abs=2e-3)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_expected_errors_are_fitted_on_the_map():
     """The committed weights, and what ten folds say of settings outside of those fitted: errors as
     large as expected, and most of what is off above the threshold."""

@@ -209,7 +209,7 @@ def test_a_table_may_be_better_than_random_rows_of_any_dimension(table):
         assert report.verdict.acts_like == 16 and "as good as a random table" in str(report)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_page_shows_what_its_lines_print(capsys):
     page = (ROOT / "book" / "your_table.md").read_text(encoding="utf-8")
     code, shown = (re.search(f"(?s)```{kind}\n(.*?)```", page)[1] for kind in ("python", "text"))

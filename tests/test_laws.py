@@ -87,10 +87,8 @@ def test_the_cliff_is_the_least_that_mean_bias_asks_for():
     assert least == pytest.approx(math.sqrt(10 * math.log(300)) * 300**2 / 128)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("samples", "dim"), [(16_000, 1024), pytest.param(64_000, 512, marks=pytest.mark.nightly)]
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize(("samples", "dim"), [(16_000, 1024), (64_000, 512)])
 def test_facts_grow_by_the_local_exponents(samples, dim):
     """Half of the facts, the trigger in the values, against differences of the prediction."""
     sizes = {"seq_len": 4, "accuracy": 0.5, "trigger_in_values": True, "warn": False}

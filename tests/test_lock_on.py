@@ -100,7 +100,7 @@ def test_infinite_data_leave_overlap_and_unequal_facts():
 
 
 @either("tau")
-@pytest.mark.parametrize("seq_len", [16, 64, 128])
+@pytest.mark.parametrize("seq_len", by_night([16, 64, 128], day=1))
 def test_orthogonal_scatter_at_all_lengths(seq_len, tau):
     """Coincidences of a token with its own fact grow with L / V: without them the ratio reaches 1.8
     at L = V."""

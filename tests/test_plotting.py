@@ -6,6 +6,7 @@ import sys
 import kernels
 import matplotlib.pyplot as plt
 import numpy as np
+import pytest
 
 from recallbook_studies import plotting
 
@@ -36,6 +37,7 @@ image.set_clip_path(ax.add_patch(plt.Circle((16, 16), 12)))
 print(plotting.svg(fig))"""
 
 
+@pytest.mark.nightly
 def test_a_figure_has_the_same_bytes_where_arithmetic_rounds_otherwise():
     sets = [kernels.SETS[name] for name in kernels.usable()]
     drawn = {

@@ -12,6 +12,7 @@ import torch
 from sized import sized
 
 import recallbook as rb
+from recallbook.arguments import all_finite
 from recallbook_studies.ch11 import breaking, rare_facts
 from recallbook_studies.intervals import fitted_slope, seed_interval
 from recallbook_theory import hermite
@@ -107,3 +108,11 @@ SAID = [  # what the message says, and the call
 def test_what_does_not_fit_together_is_refused(said, call):
     with pytest.raises(ValueError, match=said):
         call()
+
+
+@pytest.mark.parametrize(
+    ("numbers", "finite"),
+    [([1e308] * 4, True), ([], True), ([math.inf, -math.inf], False), ([0.0, math.nan], False)],
+)
+def test_finite_numbers_may_have_a_sum_that_is_not(numbers, finite):
+    assert all_finite(torch.tensor(numbers, dtype=torch.float64)) is finite

@@ -8,6 +8,7 @@ import pytest
 import sympy as sp
 import torch
 from randomised import at_random_weights
+from sampling import by_night
 from sized import sized
 
 import recallbook as rb
@@ -42,7 +43,8 @@ def weights(dim=2):
 
 
 @pytest.fixture(
-    params=[(b, f) for b in BATCHES for f in (True, False)], ids=lambda p: f"{p[0][0]}, {p[1]}"
+    params=by_night([(b, i % 2 == f) for f in (0, 1) for i, b in enumerate(BATCHES)], len(BATCHES)),
+    ids=lambda p: f"{p[0][0]}, {p[1]}",
 )
 def model(request):
     return model_of(*request.param)
