@@ -13,7 +13,7 @@ import recallbook as rb
 from recallbook.data.embeddings import draw_embeddings
 from recallbook.model.ties import credit
 from recallbook_studies import laws
-from recallbook_studies.ch06 import by_hand, critical_sizes, origins
+from recallbook_studies.ch06 import critical_sizes, origins
 from recallbook_theory import lock_on, recall
 
 pytestmark = pytest.mark.essential
@@ -51,16 +51,6 @@ def test_measured_noises_are_the_ledgers(tau):
         if abs(values.mean() - size) > allowed:
             off[name] = values.mean() / size
     assert off == {}
-
-
-@either("tau")
-def test_signal_over_noise_by_hand_of_a_mean_count_and_of_none(tau):
-    setting = sized(400, 1, 100, 4000, trigger_in_values=tau)
-    squares = origins.predicted_squares(setting)
-    mean, none = by_hand.ratio(setting, np.array([10, 0]))
-    assert mean == pytest.approx(sum(squares.values()) ** -0.5)
-    squares["label overlap"] *= tau  # of no signal, or of minus the trigger's
-    assert none == pytest.approx(-tau * sum(squares.values()) ** -0.5)
 
 
 @pytest.mark.parametrize("shown", [8, 500])  # the last: counts are taken as normal
