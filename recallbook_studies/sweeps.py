@@ -14,7 +14,7 @@ from recallbook_studies import error_map
 from recallbook_studies.ch05 import terms_alone
 from recallbook_studies.ch06 import certificates, lengths, sandwich
 from recallbook_studies.ch07 import features, phase
-from recallbook_studies.ch09 import accuracy_sizes, capacities, fresh_map, largest, quantiles
+from recallbook_studies.ch09 import accuracy_sizes, capacities, largest, quantiles
 from recallbook_studies.ch11 import real_tables, structure, unequal_map
 from recallbook_studies.ch12 import (
     between_map,
@@ -126,7 +126,7 @@ _TABLES = (
         "error_map",
         "predictions against simulation at random settings",
         error_map.row,
-        f"index {EQUAL}",
+        f"index seeds {EQUAL}",
         empty="activation width",
         finish=error_map.finish,
     ),
@@ -144,8 +144,8 @@ _TABLES = (
     RowTable(
         "fresh_map",
         "a fresh test of predictions: settings and seeds that nothing was fitted to",
-        fresh_map.row,
-        f"kind index {EQUAL}",
+        error_map.row,
+        f"kind index seeds {EQUAL}",
         empty="activation width",
         finish=error_map.finish,
     ),
@@ -153,7 +153,7 @@ _TABLES = (
         "unequal_error_map",
         "the map of errors with facts that are not equal",
         unequal_map.row,
-        f"index {UNEQUAL}",
+        f"index seeds {UNEQUAL}",
         empty="other_zipf",
         finish=unequal_map.finish,
     ),
