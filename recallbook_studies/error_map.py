@@ -176,9 +176,9 @@ def measured(setting: Setting, seeds: Iterable[int], fewest: int, effort: Effort
     return {"seeds": len(rows), **means_and_errors(rows)}
 
 
-def row(index: int, **fields: Any) -> dict[str, Any]:
-    """Means over the seeds of this number, of the setting with these fields."""
-    return measured(as_setting(fields), seeds_of(index), FEWEST, EFFORT)
+def row(index: int, seeds: int, **fields: Any) -> dict[str, Any]:
+    """Means over so many seeds of this number, of the setting with these fields."""
+    return means_and_errors([*outcomes(as_setting(fields), seeds_of(index)[:seeds])])
 
 
 def described(setting: Setting) -> dict[str, Any]:
@@ -221,6 +221,9 @@ def finish(frame: pd.DataFrame) -> pd.DataFrame:
 def fresh(seed: int, count: int = 20) -> pd.DataFrame:
     """Settings that nobody has looked at, others for every seed from 1: simulated, predicted and
     judged."""
-    numbers = range(10**6 * seed, 10**6 * seed + count)
-    keys = [{"index": number, **described(random_setting(number))} for number in numbers]
-    return judged(finish(pd.DataFrame([key | row(**key) for key in keys])))
+    rows = []
+    for number in range(10**6 * seed, 10**6 * seed + count):
+        setting = random_setting(number)
+        found = measured(setting, seeds_of(number), FEWEST, EFFORT)
+        rows.append({"index": number, **described(setting), **found})
+    return judged(finish(pd.DataFrame(rows)))

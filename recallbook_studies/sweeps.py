@@ -13,7 +13,7 @@ from recallbook.setting import Setting
 from recallbook_studies import error_map
 from recallbook_studies.ch06 import certificates, lengths, sandwich
 from recallbook_studies.ch07 import features, phase
-from recallbook_studies.ch09 import accuracy_sizes, capacities, fresh_map, largest, quantiles
+from recallbook_studies.ch09 import accuracy_sizes, capacities, largest, quantiles
 from recallbook_studies.ch11 import real_tables, structure, unequal_map
 from recallbook_studies.ch12 import (
     between_map,
@@ -117,7 +117,7 @@ _TABLES = (
         "error_map",
         "predictions against simulation at random settings",
         error_map.row,
-        f"index {EQUAL}",
+        f"index seeds {EQUAL}",
         empty="activation width",
         finish=error_map.finish,
     ),
@@ -134,8 +134,8 @@ _TABLES = (
     RowTable(
         "fresh_map",
         "a fresh test of predictions: settings and seeds that nothing was fitted to",
-        fresh_map.row,
-        f"kind index {EQUAL}",
+        error_map.row,
+        f"kind index seeds {EQUAL}",
         empty="activation width",
         finish=error_map.finish,
     ),
@@ -143,7 +143,7 @@ _TABLES = (
         "unequal_error_map",
         "the map of errors with facts that are not equal",
         unequal_map.row,
-        f"index {UNEQUAL}",
+        f"index seeds {UNEQUAL}",
         empty="other_zipf",
         finish=unequal_map.finish,
     ),

@@ -52,7 +52,7 @@ def test_a_sample_is_what_the_simulation_gives(name, seed):
     stored, again = committed.recomputed(SWEEPS[name], SAMPLE, seed, 0.3)
     assert len(again) == SAMPLE and again["same"].all()
     for outcome in OUTCOMES:
-        assert again[outcome].tolist() == pytest.approx(
+        assert again[outcome].astype(float).tolist() == pytest.approx(
             stored[outcome].tolist(), abs=1e-9, nan_ok=True
         )
 

@@ -27,7 +27,7 @@ def quoted(text):
 
 LAWS = test_embedding_laws.REGISTRY
 TABLES = set(ROW_TABLES) - {"explorer"}  # which writes a page
-TESTED = {*test_row_tables.TABLES, *test_row_tables.ELSEWHERE}
+TESTED = {*test_row_tables.TABLES}
 SETTING, NOTATION = quoted(rb.Setting.__doc__), quoted(read("book/notation.md"))
 RESULTS = "`recallbook_studies/running/results"
 # a checklist, the names it is about, where one of its steps wants them, and the names there

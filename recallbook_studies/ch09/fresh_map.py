@@ -8,23 +8,11 @@ writes the table. :func:`error_map.fresh` makes another such test."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
 from recallbook_studies import error_map
-from recallbook_studies.error_map import Effort
 from recallbook_studies.running.archive import load_results
-
-# more precise than the committed map: so little of a miss is sampling
-EFFORT = Effort(0.004, 12.0)
-
-
-def row(kind: str, index: int, **fields: Any) -> dict[str, Any]:
-    """Means over seeds with their standard errors."""
-    seeds, setting = error_map.seeds_of(index), error_map.as_setting(fields)
-    return error_map.measured(setting, seeds, error_map.FEWEST, EFFORT)
 
 
 def load() -> pd.DataFrame:

@@ -34,10 +34,10 @@ def seeds_of(index: int, count: int) -> list[int]:
     return [*range(first, first + min(count, MOST)), *range(second, second + max(count - MOST, 0))]
 
 
-def row(index: int, **fields: Any) -> dict[str, Any]:
-    """Means over seeds with their standard errors."""
-    seeds = seeds_of(index, MOST)
-    return error_map.measured(as_setting(fields), seeds, MOST, error_map.EFFORT)
+def row(index: int, seeds: int, **fields: Any) -> dict[str, Any]:
+    """Means over so many seeds with their standard errors."""
+    rows = error_map.outcomes(as_setting(fields), seeds_of(index, seeds))
+    return error_map.means_and_errors([*rows])
 
 
 def again(row: dict[str, Any]) -> dict[str, Any]:
