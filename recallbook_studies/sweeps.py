@@ -17,11 +17,9 @@ from recallbook_studies.ch09 import accuracy_sizes, capacities, fresh_map, large
 from recallbook_studies.ch11 import real_tables, structure, unequal_map
 from recallbook_studies.ch12 import (
     between_map,
-    between_others,
     between_sizes,
     capacity,
     ladder,
-    oscillation,
     trained_map,
 )
 from recallbook_studies.explorer import table as explorer
@@ -178,22 +176,6 @@ _TABLES = (
         near=TRAINED,
     ),
     RowTable(
-        "survives_order",
-        "when lock-on comes",
-        partial(ladder.run, **ladder.BASE, looks=400, columns=("accuracy", "step_lock_on")),
-        "rung samples seed",
-        together="seed",
-        empty="step_lock_on",
-        near=TRAINED,
-    ),
-    RowTable(
-        "survives_oscillation",
-        "whether overlap makes longer training oscillate",
-        oscillation.row,
-        "rung embeddings factor",
-        near=TRAINED,
-    ),
-    RowTable(
         "survives_capacity",
         "how many facts a rung can hold",
         capacity.row,
@@ -221,15 +203,6 @@ _TABLES = (
         "the least d after one to sixteen value steps",
         between_sizes.row,
         "vocab dim unit",
-        near=2e-3,
-    ),
-    RowTable(
-        "between_others",
-        "several value steps under other conditions",
-        between_others.row,
-        "kind dim share unit",
-        empty="lock_on_1 lock_on_2 lock_on_4 lock_on_8 lock_on_16 least predicted recall_64"
-        " predicted_64 end",
         near=2e-3,
     ),
     RowTable(

@@ -14,7 +14,6 @@ from recallbook_studies.ch12 import (
     capacity,
     ladder,
     ladder_laws,
-    oscillation,
 )
 from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.running.committed import again
@@ -135,14 +134,3 @@ def test_a_search_made_again():
     by = [kept["rate"], kept["decay"]]
     old, new = kept["accuracy"].groupby(by).mean(), made["accuracy"].groupby(by).mean()
     assert len(made) == 20 and (old - new).abs().max() < 0.03
-
-
-def test_falls_by_hand():
-    history = pd.DataFrame({
-        "seed": [0] * 8 + [1] * 4, "step": [0, 10, 20, 30, 40, 50, 60, 70, 0, 20, 40, 60],
-        "accuracy": [0.1, 0.1, 0.8, 0.8, 0.5, 0.5, 0.9, 0.9, 0.2, 0.3, 0.3, 0.25],
-    })  # fmt: skip
-    assert oscillation.falls(history).to_dict() == pytest.approx({0: 0.3, 1: 0.05})
-    assert oscillation.falls(history.sample(frac=1, random_state=0)).to_dict() == pytest.approx(
-        {0: 0.3, 1: 0.05}
-    )

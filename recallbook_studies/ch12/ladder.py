@@ -5,7 +5,7 @@ keeps.
 numbers of steps; beside it tokens by Zipf's law, and three rungs at a large shape.
 ``survives_tuning`` is the search for their learning rates and weight decays, on seeds used nowhere
 else: at the base every pair of a grid, elsewhere the pair of a coarser search (``COARSE``) and its
-neighbours. ``survives_order`` looks at every step of many at the book's own rates.
+neighbours.
 
 Training amplifies rounding: a run made again agrees to the scatter between machines, not to the
 digit; means over seeds do. The base's runs were made on a GPU."""

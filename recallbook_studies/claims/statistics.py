@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from pandas import DataFrame
-from scipy.stats import fisher_exact
 
 from recallbook.setting import Setting
 from recallbook.training.simulation import simulate
@@ -23,9 +22,7 @@ from recallbook_studies.ch02.coherence import cosines
 from recallbook_studies.ch03 import rates
 from recallbook_studies.ch07.features import alone, drawn, perfect_recall
 from recallbook_studies.ch09 import capacities, lock_on_sizes, mlp_sizes
-from recallbook_studies.ch12 import between_map, between_sizes, ladder, ladder_laws
-from recallbook_studies.ch12.rungs import RUNGS
-from recallbook_studies.ch12.training import train
+from recallbook_studies.ch12 import between_map, between_sizes, ladder_laws
 from recallbook_studies.intervals import Interval, over_seeds, seed_interval
 from recallbook_theory.prediction import theory_of
 from recallbook_theory.symbolic.expressions import Array, d
@@ -316,16 +313,6 @@ def excess_of_prediction(rows: DataFrame, terms: list[str]) -> Numbers:
 # After three steps
 
 
-def first_lock_on() -> Numbers:
-    """The first ``step`` of many at the book's rates after which lock-on is above 0.9, at the base of
-    chapter 12 with N = 4 V, and the mean weight on the informative token there."""
-    setting = Setting(**ladder.BASE, samples=4 * ladder.BASE["vocab"])
-    history = train(RUNGS["many steps"], setting, ladder.SEEDS, steps=40, looks=2).history
-    curve = history.groupby("step")[["lock_on", "attention"]].mean()
-    first = curve[curve["lock_on"] > 0.9].iloc[0]
-    return {"step": first.name, "attention": first["attention"]}
-
-
 def rescued(rows: DataFrame) -> Numbers:
     """Draws by lock-on after three steps: how many ``failed``, which share of them has it after 400
     with ``fewer`` sequences than facts and with ``more``; how many ``locked``, and ``kept`` it."""
@@ -340,15 +327,6 @@ def rescued(rows: DataFrame) -> Numbers:
         "locked": int((~failed).sum()),
         "kept": int(table.loc[~failed, "late"].sum()),
     }
-
-
-def oscillating(rows: DataFrame) -> Numbers:
-    """How many runs have an accuracy that falls on the way, by law of embeddings, of how many
-    ``runs`` each; and Fisher's one-sided ``p``."""
-    falls, runs = rows.set_index("embeddings")["oscillate"], int(rows["runs"].iloc[0])
-    both = [[falls[law], runs - falls[law]] for law in ("gaussian", "orthogonal")]
-    p = float(fisher_exact(both, alternative="greater").pvalue)
-    return {**falls.to_dict(), "runs": runs, "p": p}
 
 
 def wall_power(rows: DataFrame, steps: int) -> Interval:
