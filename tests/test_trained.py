@@ -11,7 +11,7 @@ from scipy.special import ndtr, softmax
 from sized import sized
 
 import recallbook as rb
-from recallbook_studies.ch12 import minimisers, pictures, trained_map
+from recallbook_studies.ch12 import ladder, minimisers, trained_map
 from recallbook_theory import trained
 
 RNG = np.random.default_rng(0)
@@ -151,15 +151,15 @@ def test_what_is_not_predicted(given, message):
 def test_curves_and_misses_by_hand():
     row = {"rung": "MLP", "vocab": 16, "seq_len": 3, "samples": 20, "lock_on": 0.5, "recall": 0.6}
     frame = pd.DataFrame([row | {"seed": s, "accuracy": a} for s, a in ((0, 0.3), (1, 0.5))])
-    found = pictures.curves(frame)
+    found = ladder.curves(frame)
     shares = [len(set(rb.draw(sized(16, 3, 1, 20), seed).labels.tolist())) / 16 for seed in (0, 1)]
     assert found["share"].tolist() == shares and found["product"].tolist() == [
         0,
         pytest.approx(-0.2),
     ]
     assert found["short"].mean() == pytest.approx(np.mean(shares) - 0.4)
-    assert pictures.miss(pd.Series([0.1, 0.12])) == "-0.11 off"
-    assert pictures.miss(pd.Series([0.0, 0.1])) == "-0.05"  # within sampling
+    assert ladder.miss(pd.Series([0.1, 0.12])) == "-0.11 off"
+    assert ladder.miss(pd.Series([0.0, 0.1])) == "-0.05"  # within sampling
 
 
 def test_warnings_and_numbers_are_the_maps():

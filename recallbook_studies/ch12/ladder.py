@@ -13,13 +13,14 @@ digit; means over seeds do. The base's runs were made on a GPU."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from recallbook.arguments import Device
+from recallbook.data.task import draw
 from recallbook.setting import Setting
 from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.ch12.training import STEPS, train
@@ -35,6 +36,7 @@ BUDGETS = (400, 1600, 6400)  # steps
 SEEDS = range(10)
 # where no pair gets further, nothing was learnt that could tell them apart, and the base's is kept
 NOTHING = 0.1
+OFF = 0.03  # a miss above this, beyond sampling
 ROUNDING = 1e-6  # of committed digits: a pair that lies at the standard error is as good
 searched = partial(load_results, "survives_tuning")  # the committed rows of the search
 
@@ -121,3 +123,28 @@ def choose(frame: pd.DataFrame) -> dict[tuple[Any, ...], Pair]:
         if key[1:4] == tuple(BASE.values()) or means.max() >= NOTHING:
             kept[key] = middle(part)
     return kept
+
+
+def curves(frame: pd.DataFrame) -> pd.DataFrame:
+    """The runs with ``share``, the share of the facts that the training sequences of each draw show,
+    and the ``short``fall from it and from lock-on times ``recall`` (``product``)."""
+    keys = frame[["vocab", "seq_len", "samples", "seed"]].itertuples(index=False)
+    share = np.array([shown(*key) for key in keys])
+    product = frame["lock_on"] * frame["recall"]
+    return frame.assign(
+        share=share, short=share - frame["accuracy"], product=product - frame["accuracy"]
+    )
+
+
+@cache
+def shown(vocab: int, seq_len: int, samples: int, seed: int) -> float:
+    """Share of the facts that the training sequences of this draw show."""
+    problem = draw(Setting(vocab=vocab, seq_len=seq_len, dim=1, samples=samples), seed)
+    return len(set(problem.labels.tolist())) / vocab
+
+
+def miss(short: pd.Series) -> str:
+    """Minus the mean shortfall over draws; *off* if it is above 0.03 by more than two standard
+    errors."""
+    off = abs(short.mean()) - 2 * short.sem() > OFF
+    return f"{0 - round(short.mean(), 2) + 0:+.2f}" + " off" * bool(off)
