@@ -16,8 +16,7 @@ from recallbook_studies.ch07 import features, phase
 from recallbook_studies.ch09 import accuracy_sizes, capacities, fresh_map, largest, quantiles
 from recallbook_studies.ch11 import real_tables, structure, unequal_map
 from recallbook_studies.ch12 import (
-    between_map,
-    between_sizes,
+    between,
     capacity,
     ladder,
     trained_map,
@@ -161,10 +160,9 @@ _TABLES = (
     RowTable(
         "survives",
         "the ladder: every rung at every shape and N",
-        partial(ladder.run, columns=("accuracy", "recall", "lock_on", "attention")),
+        partial(ladder.run, columns=("accuracy", "recall", "lock_on")),
         f"{RUN} zipf",
         together="seed",
-        empty="attention",
         near=TRAINED,
     ),
     RowTable(
@@ -194,14 +192,14 @@ _TABLES = (
     RowTable(
         "between_map",
         "predictions for several value steps at random settings",
-        between_map.row,
+        between.map_row,
         "index vocab seq_len dim samples embeddings value_steps rate",
         near=2e-3,
     ),
     RowTable(
         "between_sizes",
         "the least d after one to sixteen value steps",
-        between_sizes.row,
+        between.sizes_row,
         "vocab dim unit",
         near=2e-3,
     ),

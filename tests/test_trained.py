@@ -163,7 +163,7 @@ def test_curves_and_misses_by_hand():
 
 
 def test_warnings_and_numbers_are_the_maps():
-    frame = trained_map.load()
+    frame = rb.load_results("survives_map")
     for name, about in trained.ABOUT.items():
         miss = (frame[f"predicted_{name}"] - frame[name]).abs()
         assert miss[frame["doubted"]].quantile(0.9) == pytest.approx(about, abs=0.03)

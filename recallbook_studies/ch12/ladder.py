@@ -1,5 +1,5 @@
-r"""The ladder's committed runs, trained again from their own columns, and the rates that a search
-keeps.
+r"""The ladder's committed runs, trained again from their own columns; the rates that a search keeps;
+critical N and its exponents, rung by rung.
 
 ``survives`` has every rung at every shape and number of sequences, and at the base after three
 numbers of steps; beside it tokens by Zipf's law, and three rungs at a large shape.
@@ -12,8 +12,9 @@ digit; means over seeds do. The base's runs were made on a GPU."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,15 +23,14 @@ import pandas as pd
 from recallbook.arguments import Device
 from recallbook.data.task import draw
 from recallbook.setting import Setting
+from recallbook_studies import grids
 from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.ch12.training import STEPS, train
+from recallbook_studies.critical import exponents
 from recallbook_studies.running.archive import load_results
 
-BASE: dict[str, Any] = {
-    "vocab": 64,
-    "seq_len": 8,
-    "dim": 32,
-}  # through which one size at a time is varied
+# through which one size at a time is varied
+BASE: dict[str, Any] = {"vocab": 64, "seq_len": 8, "dim": 32}
 LARGE = {"vocab": 512, "seq_len": 32, "dim": 128}  # beyond the toy
 BUDGETS = (400, 1600, 6400)  # steps
 SEEDS = range(10)
@@ -38,7 +38,6 @@ SEEDS = range(10)
 NOTHING = 0.1
 OFF = 0.03  # a miss above this, beyond sampling
 ROUNDING = 1e-6  # of committed digits: a pair that lies at the standard error is as good
-searched = partial(load_results, "survives_tuning")  # the committed rows of the search
 
 
 class Pair(NamedTuple):
@@ -62,6 +61,9 @@ def coarse(name: str) -> Pair:
     return COARSE.get(name, Pair(1.0, 0.0))
 
 
+# What is committed
+
+
 def run(
     rung: str,
     seed: Sequence[int],
@@ -69,14 +71,13 @@ def run(
     rate: float | Sequence[float] = 1.0,
     decay: float | Sequence[float] = 0.0,
     steps: int = STEPS,
-    looks: int = 1,
     columns: Sequence[str],
     device: Device = "cpu",
     **sizes: Any,
 ) -> list[dict[str, Any]]:
     """Train a rung with these seeds, side by side, and give these columns of the outcomes of each."""
-    options: dict[str, Any] = {"rate": rate, "decay": decay, "steps": steps, "looks": looks}
-    found = train(RUNGS[rung], Setting(**sizes), seed, **options, device=device)
+    options: dict[str, Any] = {"rate": rate, "decay": decay, "steps": steps, "device": device}
+    found = train(RUNGS[rung], Setting(**sizes), seed, **options)
     return [*map(dict, found.outcomes[[*columns]].to_dict("records"))]
 
 
@@ -90,6 +91,14 @@ def load(steps: int = STEPS, zipf: float = 0.0, fresh: bool = False) -> pd.DataF
     wanted = (frame["steps"] == steps) | (frame["rung"] == "three steps")
     wanted &= fresh | frame["seed"].isin(SEEDS)
     return frame[wanted & (frame["zipf"] == zipf)].reset_index(drop=True)
+
+
+def at_base(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows at the base's sizes."""
+    return grids.at(frame, **BASE)
+
+
+# How rates and decays are chosen
 
 
 def as_good(part: pd.DataFrame) -> list[Pair]:
@@ -125,6 +134,9 @@ def choose(frame: pd.DataFrame) -> dict[tuple[Any, ...], Pair]:
     return kept
 
 
+# Accuracy beside coverage, and laws of N
+
+
 def curves(frame: pd.DataFrame) -> pd.DataFrame:
     """The runs with ``share``, the share of the facts that the training sequences of each draw show,
     and the ``short``fall from it and from lock-on times ``recall`` (``product``)."""
@@ -148,3 +160,22 @@ def miss(short: pd.Series) -> str:
     errors."""
     off = abs(short.mean()) - 2 * short.sem() > OFF
     return f"{0 - round(short.mean(), 2) + 0:+.2f}" + " off" * bool(off)
+
+
+def fitted(frame: pd.DataFrame, level: float = 0.5) -> pd.DataFrame:
+    r"""Exponent of critical N for accuracy in each size for every rung, along that size alone, with
+    its 95 % interval over seeds.
+
+    Columns: ``rung``, ``size``, ``exponent``, ``low``, ``high``, ``curves`` and those ``outside``
+    their grid. No numbers where fewer than two curves cross on the grid."""
+    nothing = dict.fromkeys(("exponent", "low", "high", "curves", "outside"), math.nan)
+    parts = []
+    for name, part in frame.groupby("rung", sort=False):
+        for size in BASE:
+            others = {other: BASE[other] for other in BASE if other != size}
+            try:
+                found = exponents(grids.at(part, **others), [size], outcome="accuracy", level=level)
+            except ValueError:  # too few curves cross to tell the sizes apart
+                found = pd.DataFrame([{"size": size, **nothing}])
+            parts.append(found.assign(rung=name))
+    return pd.concat(parts, ignore_index=True)

@@ -22,7 +22,7 @@ from recallbook_studies.ch02.coherence import cosines
 from recallbook_studies.ch03 import rates
 from recallbook_studies.ch07.features import alone, drawn, perfect_recall
 from recallbook_studies.ch09 import capacities, lock_on_sizes, mlp_sizes
-from recallbook_studies.ch12 import between_map, between_sizes, ladder_laws
+from recallbook_studies.ch12 import between, ladder
 from recallbook_studies.intervals import Interval, over_seeds, seed_interval
 from recallbook_theory.prediction import theory_of
 from recallbook_theory.symbolic.expressions import Array, d
@@ -74,7 +74,7 @@ def exponents(rows: DataFrame, sizes: list[str], outcome: str = "lock_on") -> di
 
 def ladder_exponents(rows: DataFrame, level: float = 0.5) -> dict[str, Interval]:
     """Exponents of critical N for this accuracy of one variant of chapter 12, size by size."""
-    return _by_size(ladder_laws.fitted(rows, level))
+    return _by_size(ladder.fitted(rows, level))
 
 
 def _by_size(table: DataFrame) -> dict[str, Interval]:
@@ -334,19 +334,13 @@ def wall_power(rows: DataFrame, steps: int) -> Interval:
     facts."""
     parts = [part for _, part in rows.groupby("vocab")]
     weights = _slope_weights(rows["vocab"].unique())
-    spread = 1.96 * math.sqrt(0.9 * 0.1 / between_sizes.FACTS)
+    spread = 1.96 * math.sqrt(0.9 * 0.1 / between.FACTS)
     low, middle, high = (
-        2 * np.log([_least_dim(part, steps, level) for part in parts])
+        2 * np.log([between.least_dims(part, steps, level).simulated for part in parts])
         for level in (0.9 - spread, 0.9, 0.9 + spread)
     )
     power, error = weights @ middle, np.linalg.norm(weights * (high - low) / 2)
     return Interval(power, power - error, power + error)
-
-
-def _least_dim(rows: DataFrame, steps: int, level: float) -> float:
-    """The least d at the best rate, of one V."""
-    by_rate = (part.sort_values("dim") for _, part in rows.groupby("unit"))
-    return min(between_sizes.crossing(x["dim"], x[f"recall_{steps}"], level) for x in by_rate)
 
 
 def _slope_weights(vocabs: Any) -> Array:
@@ -363,5 +357,5 @@ def power_of_v_log_v(rows: DataFrame) -> float:
 
 def prediction_error(rows: DataFrame) -> Numbers:
     """How many ``settings``, and how far ``nine_in_ten`` of the predicted accuracies are off at most."""
-    misses = between_map.misses(rows).abs()
+    misses = between.misses(rows).abs()
     return {"settings": len(misses), "nine_in_ten": misses.quantile(0.9)}
