@@ -225,7 +225,7 @@ def constants() -> pd.DataFrame:
     for vocab, part in rb.load_results("between_sizes").groupby("vocab"):
         for steps in between.STEPS:
             least = between.least_dims(part, steps)
-            rows[vocab, steps] = np.square(least[:2]) / (vocab * math.log(vocab))
+            rows[vocab, steps] = np.square(least) / (vocab * math.log(vocab))
     return pd.DataFrame(rows, index=["simulated", "predicted"]).T
 
 

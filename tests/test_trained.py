@@ -59,7 +59,7 @@ def solved(vocab, dim, facts, seeds):
     found = []
     for seed in seeds:
         inputs, outputs = np.random.default_rng(seed).standard_normal((2, vocab, dim)) / dim**0.5
-        found.append(minimisers.minimum(inputs[:facts], outputs, np.arange(facts), np.ones(facts)))
+        found.append(minimisers.minimum(inputs[:facts], outputs))
     return found
 
 
@@ -76,7 +76,7 @@ def test_whether_all_facts_fit_by_a_linear_program():
         rows = [-np.outer(outputs[v] - outputs[k], inputs[v]).ravel()
                 for v in range(5) for k in range(9) if k != v]  # fmt: skip
         program = optimize.linprog(np.zeros(9), rows, -np.ones(len(rows)), bounds=(None, None))
-        found = minimisers.minimum(inputs[:5], outputs, np.arange(5), np.ones(5))
+        found = minimisers.minimum(inputs[:5], outputs)
         assert found.fits == (program.status == 0) == (found.recall == 1)
         if not found.fits:
             wrong = np.eye(9)[:5] - softmax(inputs[:5] @ found.matrix.T @ outputs.T, axis=1)

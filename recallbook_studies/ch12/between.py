@@ -34,12 +34,11 @@ MAP_SEED, SIZES_SEED = 97 * 10**7, 98 * 10**7
 def map_row(index: int, value_steps: int, rate: float, **fields: Any) -> dict[str, Any]:
     """Means over seeds, and what is predicted, of the setting with these fields."""
     setting, first = Setting(**fields), MAP_SEED + 100 * index
-    steps: dict[str, Any] = {"value_steps": value_steps, "rate": rate}
     found = []
     for seed in range(first, first + min(max(FACTS // setting.vocab, FEWEST), MOST)):
-        outcome = simulate(setting, seed, test_samples=TEST, **steps)
+        outcome = simulate(setting, seed, test_samples=TEST, value_steps=value_steps, rate=rate)
         found.append([getattr(outcome, name) for name in QUANTITIES])
-    guess = predict(setting, warn=False, **steps)
+    guess = predict(setting, value_steps=value_steps, rate=rate, warn=False)
     predicted = {f"predicted_{name}": getattr(guess, name) for name in QUANTITIES}
     return {**means_and_errors(found), **predicted}
 
@@ -75,25 +74,20 @@ def simulated(setting: Setting, rate: float, seed: int, device: Device) -> list[
 
 
 class Least(NamedTuple):
-    """The least d at the best rate, simulated and predicted, and the best rate as simulated."""
+    """The least d at the best rate, simulated and predicted."""
 
     simulated: float
     predicted: float
-    rate: float
 
 
 def least_dims(part: pd.DataFrame, steps: int, level: float = 0.9) -> Least:
     """Of one V, after so many steps, for recall at this level."""
-    rates = {unit: rows.sort_values("dim") for unit, rows in part.groupby("unit")}
-    found, guess = (
-        {
-            unit: crossing(rows["dim"], rows[f"{name}_{steps}"], level)
-            for unit, rows in rates.items()
-        }
+    rates = [rows.sort_values("dim") for _, rows in part.groupby("unit")]
+    simulated, predicted = (
+        min(crossing(rows["dim"], rows[f"{name}_{steps}"], level) for rows in rates)
         for name in ("recall", "predicted")
     )
-    best = min(found, key=lambda unit: found[unit])
-    return Least(found[best], min(guess.values()), best)
+    return Least(simulated, predicted)
 
 
 def crossing(dims: pd.Series, recalls: pd.Series, level: float) -> float:

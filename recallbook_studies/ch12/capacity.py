@@ -35,8 +35,10 @@ def held(
 ) -> pd.Series:
     """Share of so many facts that is recalled, for each seed."""
     setting = Setting(vocab=facts, seq_len=1, dim=dim, samples=PER_FACT * facts)
-    options: dict[str, Any] = {"rate": rate, "decay": decay, "steps": steps, "batch": BATCH}
-    return train(RUNGS[rung], setting, ladder.SEEDS, **options).outcomes["recall"]
+    found = train(
+        RUNGS[rung], setting, ladder.SEEDS, rate=rate, decay=decay, steps=steps, batch=BATCH
+    )
+    return found.outcomes["recall"]
 
 
 def row(rung: str, dim: int, steps: int, decay: float, rate: float) -> dict[str, Any]:

@@ -68,16 +68,17 @@ def run(
     rung: str,
     seed: Sequence[int],
     *,
-    rate: float | Sequence[float] = 1.0,
-    decay: float | Sequence[float] = 0.0,
-    steps: int = STEPS,
+    rate: float | Sequence[float],
+    decay: float | Sequence[float],
+    steps: int,
     columns: Sequence[str],
     device: Device = "cpu",
     **sizes: Any,
 ) -> list[dict[str, Any]]:
     """Train a rung with these seeds, side by side, and give these columns of the outcomes of each."""
-    options: dict[str, Any] = {"rate": rate, "decay": decay, "steps": steps, "device": device}
-    found = train(RUNGS[rung], Setting(**sizes), seed, **options)
+    found = train(
+        RUNGS[rung], Setting(**sizes), seed, rate=rate, decay=decay, steps=steps, device=device
+    )
     return [*map(dict, found.outcomes[[*columns]].to_dict("records"))]
 
 

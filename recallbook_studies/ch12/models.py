@@ -46,14 +46,16 @@ def write(sequences: Sequences, trigger: str, vocab: int) -> Written:
     return Written(torch.cat([tokens, ends], dim=1), marked, informative, sequences.labels)
 
 
-def repeated(vocab: int, seq_len: int, permutation: Int64[Tensor, " V"]) -> Sequences:
+def repeated(problem: Problem) -> Sequences:
     """One sequence for each fact, whose L tokens all are the one asked about: what is answered if
     it cannot be missed.
 
     Positions go round.
     """
-    facts = torch.arange(vocab, device=permutation.device)
-    return Sequences(facts.int()[:, None].expand(vocab, seq_len), facts % seq_len, permutation)
+    vocab, length = problem.setting.vocab, problem.setting.seq_len
+    facts = torch.arange(vocab, device=problem.device)
+    tokens = facts.int()[:, None].expand(vocab, length)
+    return Sequences(tokens, facts % length, problem.permutation)
 
 
 class BookAttention(nn.Module):

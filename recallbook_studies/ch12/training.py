@@ -219,7 +219,7 @@ def measured(model: LadderModel, problem: Problem, test_samples: int) -> dict[st
     """Outcomes of one trained model."""
     vocab, trigger = problem.setting.vocab, model.rung.trigger
     fresh = write(problem.fresh(test_samples), trigger, vocab)
-    facts = write(repeated(vocab, problem.setting.seq_len, problem.permutation), trigger, vocab)
+    facts = write(repeated(problem), trigger, vocab)
     with torch.no_grad():
         logits, seen = model(fresh.tokens, fresh.marked)
         on_facts, _ = model(facts.tokens, facts.marked)
