@@ -74,8 +74,8 @@ def train(
     seeds : iterable of int
         One for each model; a seed may come again, at another rate or decay.
     rate : float or sequence of float
-        Learning rate, of all models or of each; for gradient descent a factor on the book's two rates, which is 1 for rungs
-        at the book's rates. Not used by three steps, which have none.
+        Learning rate, of all models or of each; for gradient descent a factor on the book's two
+        rates, which is 1 for rungs at the book's rates. Not used by three steps, which have none.
     decay : float or sequence of float
         Weight decay of everything that AdamW moves, decoupled: weights shrink by ``rate * decay`` a
         step. Gradient descent has none.
@@ -112,8 +112,7 @@ def train(
         stepper.step(gradients)
     for index, model in enumerate(models):
         model.load_state_dict({name: each[index] for name, each in everything.items()})
-    pairs = zip(models, problems, strict=True)
-    rows = [measured(model, problem, test_samples) for model, problem in pairs]
+    rows = [measured(*pair, test_samples) for pair in zip(models, problems, strict=True)]
     return Trained(_outcomes(problems, rows).assign(loss=losses.tolist()), models)
 
 
