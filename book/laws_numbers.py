@@ -23,7 +23,7 @@ from recallbook_studies.ch07 import features
 from recallbook_studies.ch09 import capacities, fresh_map
 from recallbook_studies.ch11 import rare_facts, real_tables, remedies, thresholds
 from recallbook_studies.ch11.breaking import critical_zipf
-from recallbook_studies.ch12 import between_map, between_sizes, trained_map
+from recallbook_studies.ch12 import between
 from recallbook_studies.laws import lock_on_at, ratio_for
 from recallbook_theory.bounds import closed_form
 from recallbook_theory.bounds.coverage import mean_bias_samples
@@ -222,10 +222,10 @@ def constants() -> pd.DataFrame:
     """The wall's d²/(V ln V) of the committed table, ``simulated`` and ``predicted``, by V and
     number of steps."""
     rows = {}
-    for vocab, part in between_sizes.load().groupby("vocab"):
-        for steps in between_sizes.STEPS:
-            least = between_sizes.least_dims(part, steps)
-            rows[vocab, steps] = np.square(least[:2]) / (vocab * math.log(vocab))
+    for vocab, part in rb.load_results("between_sizes").groupby("vocab"):
+        for steps in between.STEPS:
+            least = between.least_dims(part, steps)
+            rows[vocab, steps] = np.square(least) / (vocab * math.log(vocab))
     return pd.DataFrame(rows, index=["simulated", "predicted"]).T
 
 
@@ -238,8 +238,8 @@ def after_steps(vocab: int) -> str:
 @cache
 def steps_off() -> pd.Series:
     """Errors of accuracy after several value steps, where attention has locked."""
-    locked = between_map.load().query("value_steps > 1 and lock_on > 0.9")
-    return between_map.misses(locked).abs()
+    locked = rb.load_results("between_map").query("value_steps > 1 and lock_on > 0.9")
+    return between.misses(locked).abs()
 
 
 @cache
@@ -252,7 +252,7 @@ def sufficient_over_critical() -> pd.Series:
 @cache
 def trained_off() -> pd.Series:
     """Errors of accuracy of training to the end, by whether the prediction warns."""
-    rows = trained_map.load().set_index("doubted")
+    rows = rb.load_results("survives_map").set_index("doubted")
     return (rows["predicted_accuracy"] - rows["accuracy"]).abs()
 
 

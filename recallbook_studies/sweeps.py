@@ -16,12 +16,9 @@ from recallbook_studies.ch07 import features, phase
 from recallbook_studies.ch09 import accuracy_sizes, capacities, largest, quantiles
 from recallbook_studies.ch11 import real_tables, structure, unequal_map
 from recallbook_studies.ch12 import (
-    between_map,
-    between_others,
-    between_sizes,
+    between,
     capacity,
     ladder,
-    oscillation,
     trained_map,
 )
 from recallbook_studies.explorer import table as explorer
@@ -162,10 +159,9 @@ _TABLES = (
     RowTable(
         "survives",
         "the ladder: every rung at every shape and N",
-        partial(ladder.run, columns=("accuracy", "recall", "lock_on", "attention")),
+        partial(ladder.run, columns=("accuracy", "recall", "lock_on")),
         f"{RUN} zipf",
         together="seed",
-        empty="attention",
         near=TRAINED,
     ),
     RowTable(
@@ -174,22 +170,6 @@ _TABLES = (
         partial(ladder.run, columns=("accuracy",)),
         RUN,
         together="rate decay seed",
-        near=TRAINED,
-    ),
-    RowTable(
-        "survives_order",
-        "when lock-on comes",
-        partial(ladder.run, **ladder.BASE, looks=400, columns=("accuracy", "step_lock_on")),
-        "rung samples seed",
-        together="seed",
-        empty="step_lock_on",
-        near=TRAINED,
-    ),
-    RowTable(
-        "survives_oscillation",
-        "whether overlap makes longer training oscillate",
-        oscillation.row,
-        "rung embeddings factor",
         near=TRAINED,
     ),
     RowTable(
@@ -211,24 +191,15 @@ _TABLES = (
     RowTable(
         "between_map",
         "predictions for several value steps at random settings",
-        between_map.row,
+        between.map_row,
         "index vocab seq_len dim samples embeddings value_steps rate",
         near=2e-3,
     ),
     RowTable(
         "between_sizes",
         "the least d after one to sixteen value steps",
-        between_sizes.row,
+        between.sizes_row,
         "vocab dim unit",
-        near=2e-3,
-    ),
-    RowTable(
-        "between_others",
-        "several value steps under other conditions",
-        between_others.row,
-        "kind dim share unit",
-        empty="lock_on_1 lock_on_2 lock_on_4 lock_on_8 lock_on_16 least predicted recall_64"
-        " predicted_64 end",
         near=2e-3,
     ),
     RowTable(

@@ -33,7 +33,7 @@ class Again(NamedTuple):
 
 # training amplifies rounding: rows of the ladder are made again as means over seeds, in
 # test_survives.py
-LADDER = ["", "_map", "_order", "_oscillation", "_tuning"]
+LADDER = ["", "_map", "_tuning"]
 TABLES = {
     "error_map": Again(["index in (19, 78)"]),
     "unequal_error_map": Again(["index == 5"]),
@@ -61,10 +61,6 @@ TABLES = {
     "between_sizes": Again(
         ["vocab == 128 and dim == 27 and unit == 0.5"],
         ["vocab == 2048 and dim == 171 and unit == 0.5"],
-    ),
-    "between_others": Again(
-        ["kind in ('muon', 'fresh') and dim == 86 and unit == 0.5"],
-        ["kind == 'moves' and share == 2.4", "kind == 'fixed' and dim == 48 and unit == 0.75"],
     ),
     "survives_capacity": Again(["rung == 'three steps' and dim == 16"]),
 }

@@ -10,13 +10,9 @@ import pytest
 from sized import sized
 
 import recallbook as rb
-from recallbook_studies.ch12 import (
-    capacity,
-    ladder,
-    ladder_laws,
-    oscillation,
-)
+from recallbook_studies.ch12 import capacity, ladder
 from recallbook_studies.ch12.rungs import RUNGS
+from recallbook_studies.critical import critical_table
 from recallbook_studies.running.committed import again
 from recallbook_studies.sweeps import ROW_TABLES
 
@@ -53,27 +49,21 @@ def made_up(exponents=(0.5, -1.0, 1.5), top=1.0):
 
 
 def test_exponents_of_made_up_runs():
-    fits = ladder_laws.fitted(made_up()).set_index("size")
+    fits = ladder.fitted(made_up()).set_index("size")
     # read off a grid of factors of two
     assert fits["exponent"].to_dict() == pytest.approx(
         {"seq_len": 0.5, "dim": -1.0, "vocab": 1.5}, abs=0.12
     )
     assert (fits["low"] < fits["exponent"]).all() and (fits["exponent"] < fits["high"]).all()
-    table = ladder_laws.critical(made_up()).set_index(["vocab", "seq_len", "dim"])
+    table = critical_table(made_up(), ["rung", *ladder.BASE], outcome="accuracy").set_index(
+        ["vocab", "seq_len", "dim"]
+    )
     assert table.loc[tuple(ladder.BASE.values()), "critical"] == pytest.approx(
         MIDDLE * 64, rel=0.05
     )
-    never = ladder_laws.fitted(made_up(top=0.4))
+    never = ladder.fitted(made_up(top=0.4))
     assert len(never) == 3 and never["exponent"].isna().all()
     assert fits["curves"].tolist() == [3] * 3 and fits["outside"].tolist() == [0] * 3
-
-
-def test_coverage():
-    rng = np.random.default_rng(0)
-    seen = [len(set(rng.integers(100, size=230))) / 100 for _ in range(400)]
-    assert np.mean(seen) == pytest.approx(0.9, abs=0.01) and ladder_laws.coverage(
-        100, 0.9
-    ) == pytest.approx(230, abs=0.5)
 
 
 def test_facts_held_by_plain_calls():
@@ -81,7 +71,7 @@ def test_facts_held_by_plain_calls():
         rb.evaluate(p, rb.three_steps(p), 256).recall
         for p in (rb.draw(sized(64, 1, 8, 512), seed) for seed in ladder.SEEDS)
     ]
-    assert capacity.held(capacity.Trial("three steps", 8), 64).tolist() == pytest.approx(found)
+    assert capacity.held(64, rung="three steps", dim=8).tolist() == pytest.approx(found)
 
 
 # What is committed
@@ -89,7 +79,7 @@ def test_facts_held_by_plain_calls():
 
 def test_the_search_ends_inside_its_grid():
     """At the pair that is kept; a longer search is as good at any rate."""
-    search, whole = ladder.searched(), (ladder.BASE, ladder.LARGE)
+    search, whole = rb.load_results("survives_tuning"), (ladder.BASE, ladder.LARGE)
     for (name, *sizes, samples, steps), pair in ladder.choose(search).items():
         if steps == 400 and samples >= 2 * sizes[0] and sizes in [[*one.values()] for one in whole]:
             part = search[(search["rung"] == name) & (search["vocab"] == sizes[0])]
@@ -100,7 +90,7 @@ def test_the_search_ends_inside_its_grid():
 
 def test_runs_are_made_at_the_pairs_that_were_chosen():
     """After the same steps at the base, else after 400; with Zipf's law at those of the coarse search."""
-    kept, base = ladder.choose(ladder.searched()), list(ladder.BASE.values())
+    kept, base = ladder.choose(rb.load_results("survives_tuning")), list(ladder.BASE.values())
     by = ["zipf", "rung", *ladder.BASE, "steps"]
     for (zipf, name, *sizes, steps), part in rb.load_results("survives").groupby(by):
         tuned_at = (4 if RUNGS[name].trigger == "marker" else 2) * sizes[0]
@@ -128,21 +118,10 @@ def test_committed_runs_made_again(rung, seq_len, dim, samples):
 def test_a_search_made_again():
     """Seeds side by side at pairs of their own, on another machine."""
     pairs, table = ((0.03, 1), (0.001, 0)), ROW_TABLES["survives_tuning"]
-    frame = ladder_laws.at_base(ladder.searched())
+    frame = ladder.at_base(rb.load_results("survives_tuning"))
     frame = frame.query("rung == 'learned embeddings' and steps == 400 and samples == 128")
     frame = frame[[pair in pairs for pair in zip(frame["rate"], frame["decay"], strict=True)]]
     kept, made = again(table, [table.key_of(row) for row in frame.to_dict("records")])
     by = [kept["rate"], kept["decay"]]
     old, new = kept["accuracy"].groupby(by).mean(), made["accuracy"].groupby(by).mean()
     assert len(made) == 20 and (old - new).abs().max() < 0.03
-
-
-def test_falls_by_hand():
-    history = pd.DataFrame({
-        "seed": [0] * 8 + [1] * 4, "step": [0, 10, 20, 30, 40, 50, 60, 70, 0, 20, 40, 60],
-        "accuracy": [0.1, 0.1, 0.8, 0.8, 0.5, 0.5, 0.9, 0.9, 0.2, 0.3, 0.3, 0.25],
-    })  # fmt: skip
-    assert oscillation.falls(history).to_dict() == pytest.approx({0: 0.3, 1: 0.05})
-    assert oscillation.falls(history.sample(frac=1, random_state=0)).to_dict() == pytest.approx(
-        {0: 0.3, 1: 0.05}
-    )

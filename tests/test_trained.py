@@ -11,7 +11,7 @@ from scipy.special import ndtr, softmax
 from sized import sized
 
 import recallbook as rb
-from recallbook_studies.ch12 import minimisers, pictures, trained_map
+from recallbook_studies.ch12 import ladder, minimisers, trained_map
 from recallbook_theory import trained
 
 RNG = np.random.default_rng(0)
@@ -59,7 +59,7 @@ def solved(vocab, dim, facts, seeds):
     found = []
     for seed in seeds:
         inputs, outputs = np.random.default_rng(seed).standard_normal((2, vocab, dim)) / dim**0.5
-        found.append(minimisers.minimum(inputs[:facts], outputs, np.arange(facts), np.ones(facts)))
+        found.append(minimisers.minimum(inputs[:facts], outputs))
     return found
 
 
@@ -76,7 +76,7 @@ def test_whether_all_facts_fit_by_a_linear_program():
         rows = [-np.outer(outputs[v] - outputs[k], inputs[v]).ravel()
                 for v in range(5) for k in range(9) if k != v]  # fmt: skip
         program = optimize.linprog(np.zeros(9), rows, -np.ones(len(rows)), bounds=(None, None))
-        found = minimisers.minimum(inputs[:5], outputs, np.arange(5), np.ones(5))
+        found = minimisers.minimum(inputs[:5], outputs)
         assert found.fits == (program.status == 0) == (found.recall == 1)
         if not found.fits:
             wrong = np.eye(9)[:5] - softmax(inputs[:5] @ found.matrix.T @ outputs.T, axis=1)
@@ -151,19 +151,19 @@ def test_what_is_not_predicted(given, message):
 def test_curves_and_misses_by_hand():
     row = {"rung": "MLP", "vocab": 16, "seq_len": 3, "samples": 20, "lock_on": 0.5, "recall": 0.6}
     frame = pd.DataFrame([row | {"seed": s, "accuracy": a} for s, a in ((0, 0.3), (1, 0.5))])
-    found = pictures.curves(frame)
+    found = ladder.curves(frame)
     shares = [len(set(rb.draw(sized(16, 3, 1, 20), seed).labels.tolist())) / 16 for seed in (0, 1)]
     assert found["share"].tolist() == shares and found["product"].tolist() == [
         0,
         pytest.approx(-0.2),
     ]
     assert found["short"].mean() == pytest.approx(np.mean(shares) - 0.4)
-    assert pictures.miss(pd.Series([0.1, 0.12])) == "-0.11 off"
-    assert pictures.miss(pd.Series([0.0, 0.1])) == "-0.05"  # within sampling
+    assert ladder.miss(pd.Series([0.1, 0.12])) == "-0.11 off"
+    assert ladder.miss(pd.Series([0.0, 0.1])) == "-0.05"  # within sampling
 
 
 def test_warnings_and_numbers_are_the_maps():
-    frame = trained_map.load()
+    frame = rb.load_results("survives_map")
     for name, about in trained.ABOUT.items():
         miss = (frame[f"predicted_{name}"] - frame[name]).abs()
         assert miss[frame["doubted"]].quantile(0.9) == pytest.approx(about, abs=0.03)

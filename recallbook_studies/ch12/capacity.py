@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
@@ -20,60 +20,42 @@ from recallbook.setting import Setting
 from recallbook_studies.ch12 import ladder
 from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.ch12.training import train
-from recallbook_studies.running.archive import load_results
 from recallbook_theory.search import bracket
 
-load = partial(load_results, "survives_capacity")  # the committed rows
 DIMS = (8, 16, 24, 32, 48, 64)
-LENGTH = 1  # nothing to locate: the memory alone
 LARGEST = 1024  # the largest V that is tried
 PER_FACT = 8  # sequences; a fact that none of them asks about has probability e^-8
 STEPS, BATCH = 1000, 128
 LEVEL, TOLERANCE = 0.9, 0.04
 
 
-class Trial(NamedTuple):
-    """One rung and dimension; for how many steps, with which weight decay and rate."""
-
-    rung: str
-    dim: int
-    steps: int = STEPS
-    decay: float = 0.0
-    rate: float = 1.0
-
-
-def setting(case: Trial, facts: int) -> Setting:
-    """The sizes with this many facts."""
-    return Setting(vocab=facts, seq_len=LENGTH, dim=case.dim, samples=PER_FACT * facts)
-
-
 @lru_cache(maxsize=64)
-def held(case: Trial, facts: int) -> pd.Series:
-    """Share of the facts that is recalled, for each seed."""
-    rung, at = RUNGS[case.rung], setting(case, facts)
+def held(
+    facts: int, *, rung: str, dim: int, steps: int = STEPS, decay: float = 0.0, rate: float = 1.0
+) -> pd.Series:
+    """Share of so many facts that is recalled, for each seed."""
+    setting = Setting(vocab=facts, seq_len=1, dim=dim, samples=PER_FACT * facts)
     found = train(
-        rung, at, ladder.SEEDS, rate=case.rate, decay=case.decay,
-        steps=case.steps, batch=BATCH, looks=1,
-    ).outcomes  # fmt: skip
-    return found["recall"]
+        RUNGS[rung], setting, ladder.SEEDS, rate=rate, decay=decay, steps=steps, batch=BATCH
+    )
+    return found.outcomes["recall"]
 
 
-def row(**key: Any) -> dict[str, Any]:
+def row(rung: str, dim: int, steps: int, decay: float, rate: float) -> dict[str, Any]:
     r"""One case: the largest number of facts held and the next one tried, with recall at both over
     ten seeds."""
-    case = Trial(**key)
-    rung = RUNGS[case.rung]
+    recall = partial(held, rung=rung, dim=dim, steps=steps, decay=decay, rate=rate)
     found = bracket(
-        lambda facts: held(case, facts).mean() < LEVEL,
-        LARGEST if rung.learned else max(8, case.dim**2 // 8),
+        lambda facts: recall(facts).mean() < LEVEL,
+        LARGEST if RUNGS[rung].learned else max(8, dim**2 // 8),
         smallest=4,
         largest=LARGEST,
         tolerance=TOLERANCE,
         logarithmic=True,
     )
     none = pd.Series([math.nan])
-    low = held(case, found.low) if found.low else none
-    high = held(case, int(found.high)) if math.isfinite(found.high) else none
+    low = recall(found.low) if found.low else none
+    high = recall(int(found.high)) if math.isfinite(found.high) else none
     return {
         "facts": found.low, "next": found.high, "recall": low.mean(), "error": low.sem(),
         "next_recall": high.mean(), "next_error": high.sem(),

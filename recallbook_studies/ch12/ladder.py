@@ -1,42 +1,43 @@
-r"""The ladder's committed runs, trained again from their own columns, and the rates that a search
-keeps.
+r"""The ladder's committed runs, trained again from their own columns; the rates that a search keeps;
+critical N and its exponents, rung by rung.
 
 ``survives`` has every rung at every shape and number of sequences, and at the base after three
 numbers of steps; beside it tokens by Zipf's law, and three rungs at a large shape.
 ``survives_tuning`` is the search for their learning rates and weight decays, on seeds used nowhere
 else: at the base every pair of a grid, elsewhere the pair of a coarser search (``COARSE``) and its
-neighbours. ``survives_order`` looks at every step of many at the book's own rates.
+neighbours.
 
 Training amplifies rounding: a run made again agrees to the scatter between machines, not to the
 digit; means over seeds do. The base's runs were made on a GPU."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from functools import partial
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from recallbook.arguments import Device
+from recallbook.data.task import draw
 from recallbook.setting import Setting
+from recallbook_studies import grids
 from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.ch12.training import STEPS, train
+from recallbook_studies.critical import exponents
 from recallbook_studies.running.archive import load_results
 
-BASE: dict[str, Any] = {
-    "vocab": 64,
-    "seq_len": 8,
-    "dim": 32,
-}  # through which one size at a time is varied
+# through which one size at a time is varied
+BASE: dict[str, Any] = {"vocab": 64, "seq_len": 8, "dim": 32}
 LARGE = {"vocab": 512, "seq_len": 32, "dim": 128}  # beyond the toy
 BUDGETS = (400, 1600, 6400)  # steps
 SEEDS = range(10)
 # where no pair gets further, nothing was learnt that could tell them apart, and the base's is kept
 NOTHING = 0.1
+OFF = 0.03  # a miss above this, beyond sampling
 ROUNDING = 1e-6  # of committed digits: a pair that lies at the standard error is as good
-searched = partial(load_results, "survives_tuning")  # the committed rows of the search
 
 
 class Pair(NamedTuple):
@@ -60,21 +61,24 @@ def coarse(name: str) -> Pair:
     return COARSE.get(name, Pair(1.0, 0.0))
 
 
+# What is committed
+
+
 def run(
     rung: str,
     seed: Sequence[int],
     *,
-    rate: float | Sequence[float] = 1.0,
-    decay: float | Sequence[float] = 0.0,
-    steps: int = STEPS,
-    looks: int = 1,
+    rate: float | Sequence[float],
+    decay: float | Sequence[float],
+    steps: int,
     columns: Sequence[str],
     device: Device = "cpu",
     **sizes: Any,
 ) -> list[dict[str, Any]]:
     """Train a rung with these seeds, side by side, and give these columns of the outcomes of each."""
-    options: dict[str, Any] = {"rate": rate, "decay": decay, "steps": steps, "looks": looks}
-    found = train(RUNGS[rung], Setting(**sizes), seed, **options, device=device)
+    found = train(
+        RUNGS[rung], Setting(**sizes), seed, rate=rate, decay=decay, steps=steps, device=device
+    )
     return [*map(dict, found.outcomes[[*columns]].to_dict("records"))]
 
 
@@ -88,6 +92,14 @@ def load(steps: int = STEPS, zipf: float = 0.0, fresh: bool = False) -> pd.DataF
     wanted = (frame["steps"] == steps) | (frame["rung"] == "three steps")
     wanted &= fresh | frame["seed"].isin(SEEDS)
     return frame[wanted & (frame["zipf"] == zipf)].reset_index(drop=True)
+
+
+def at_base(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows at the base's sizes."""
+    return grids.at(frame, **BASE)
+
+
+# How rates and decays are chosen
 
 
 def as_good(part: pd.DataFrame) -> list[Pair]:
@@ -121,3 +133,50 @@ def choose(frame: pd.DataFrame) -> dict[tuple[Any, ...], Pair]:
         if key[1:4] == tuple(BASE.values()) or means.max() >= NOTHING:
             kept[key] = middle(part)
     return kept
+
+
+# Accuracy beside coverage, and laws of N
+
+
+def curves(frame: pd.DataFrame) -> pd.DataFrame:
+    """The runs with ``share``, the share of the facts that the training sequences of each draw show,
+    and the ``short``fall from it and from lock-on times ``recall`` (``product``)."""
+    keys = frame[["vocab", "seq_len", "samples", "seed"]].itertuples(index=False)
+    share = np.array([shown(*key) for key in keys])
+    product = frame["lock_on"] * frame["recall"]
+    return frame.assign(
+        share=share, short=share - frame["accuracy"], product=product - frame["accuracy"]
+    )
+
+
+@cache
+def shown(vocab: int, seq_len: int, samples: int, seed: int) -> float:
+    """Share of the facts that the training sequences of this draw show."""
+    problem = draw(Setting(vocab=vocab, seq_len=seq_len, dim=1, samples=samples), seed)
+    return len(set(problem.labels.tolist())) / vocab
+
+
+def miss(short: pd.Series) -> str:
+    """Minus the mean shortfall over draws; *off* if it is above 0.03 by more than two standard
+    errors."""
+    off = abs(short.mean()) - 2 * short.sem() > OFF
+    return f"{0 - round(short.mean(), 2) + 0:+.2f}" + " off" * bool(off)
+
+
+def fitted(frame: pd.DataFrame, level: float = 0.5) -> pd.DataFrame:
+    r"""Exponent of critical N for accuracy in each size for every rung, along that size alone, with
+    its 95 % interval over seeds.
+
+    Columns: ``rung``, ``size``, ``exponent``, ``low``, ``high``, ``curves`` and those ``outside``
+    their grid. No numbers where fewer than two curves cross on the grid."""
+    nothing = dict.fromkeys(("exponent", "low", "high", "curves", "outside"), math.nan)
+    parts = []
+    for name, part in frame.groupby("rung", sort=False):
+        for size in BASE:
+            others = {other: BASE[other] for other in BASE if other != size}
+            try:
+                found = exponents(grids.at(part, **others), [size], outcome="accuracy", level=level)
+            except ValueError:  # too few curves cross to tell the sizes apart
+                found = pd.DataFrame([{"size": size, **nothing}])
+            parts.append(found.assign(rung=name))
+    return pd.concat(parts, ignore_index=True)

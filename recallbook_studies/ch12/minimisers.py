@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float64, Int64
+from jaxtyping import Float64
 from scipy.optimize import minimize
 from scipy.special import softmax
 
@@ -29,22 +29,17 @@ class Minimum(NamedTuple):
     matrix: Float64[np.ndarray, "d d"]
 
 
-def minimum(
-    inputs: Float64[np.ndarray, "K d"],
-    outputs: Float64[np.ndarray, "V d"],
-    labels: Int64[np.ndarray, " K"],
-    counts: Float64[np.ndarray, " K"],
-    enough: float = ENOUGH,
-) -> Minimum:
-    """Minimise the cross-entropy of the facts over W, each as often as it is counted, until one of
-    the two is proved: all fits, or margins are below ``enough``.
+def minimum(inputs: Float64[np.ndarray, "K d"], outputs: Float64[np.ndarray, "V d"]) -> Minimum:
+    """Minimise the mean cross-entropy of the facts over W, the k-th of which has the k-th label, until
+    one of the two is proved: all fits, or margins are below ``ENOUGH``.
 
     Raises
     ------
     ArithmeticError
         If neither is, after 20,000 steps or where rounding ends the descent.
     """
-    dim, rows, shares = inputs.shape[1], np.arange(len(labels)), counts / counts.sum()
+    count, dim = inputs.shape
+    facts = np.arange(count)
     found = Minimum(0.0, False, np.inf, np.zeros((dim, dim)))
 
     def loss(flat: Float64[np.ndarray, " w"]) -> tuple[float, Float64[np.ndarray, " w"]]:
@@ -52,22 +47,22 @@ def minimum(
         matrix = flat.reshape(dim, dim).copy()
         logits = inputs @ matrix.T @ outputs.T  # (K, V)
         chances = softmax(logits, axis=1)
-        right, own = logits[rows, labels], chances[rows, labels]
-        logits[rows, labels] = -np.inf
+        right, own = logits[facts, facts], chances[facts, facts]
+        logits[facts, facts] = -np.inf
         margins = right - logits.max(axis=1)
-        chances[rows, labels] -= 1
-        slope = outputs.T @ (chances * shares[:, None]).T @ inputs
-        wrong = float(shares @ (1 - own))
+        chances[facts, facts] -= 1
+        slope = outputs.T @ chances.T @ inputs / count
+        wrong = float((1 - own).mean())
         margin = float(np.linalg.norm(slope)) / max(wrong, 1e-300)
         found = Minimum(float((margins > 0).mean()), bool(margins.min() > 0), margin, matrix)
-        return -float(shares @ np.log(np.maximum(own, 1e-300))), slope.ravel()
+        return -float(np.log(np.maximum(own, 1e-300)).mean()), slope.ravel()
 
     def proved(_: object) -> None:
-        if found.fits or found.margin < enough:
+        if found.fits or found.margin < ENOUGH:
             raise StopIteration
 
     options = {"maxiter": STEPS, "maxfun": 2 * STEPS, "ftol": 0, "gtol": 0, "maxcor": 20}
     minimize(loss, np.zeros(dim**2), jac=True, method="L-BFGS-B", callback=proved, options=options)
-    if not (found.fits or found.margin < enough):
+    if not (found.fits or found.margin < ENOUGH):
         raise ArithmeticError(f"no minimum proved: margins to {found.margin:.0e}")
     return found

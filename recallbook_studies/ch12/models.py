@@ -1,16 +1,61 @@
-"""The models of the ladder: the book's attention with what each rung adds to it, then the library's
-layers."""
+"""The models of the ladder: how a sequence is written for them, the book's attention with what each
+rung adds to it, then the library's layers."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from recallbook.data.task import Problem
+from recallbook.data.task import Problem, Sequences
 from recallbook_studies.ch12.rungs import Rung
 
 MLP_WIDTH = 4  # of the dimension
+NOWHERE = -1  # no position carries the trigger's vector
+
+
+class Written(NamedTuple):
+    """Tokens ``(n, T)`` with the end token last; where the trigger's vector is added and where the
+    informative token stands, ``(n,)`` each; labels ``(n,)``."""
+
+    tokens: Int64[Tensor, "n T"]
+    marked: Int64[Tensor, " n"]
+    informative: Int64[Tensor, " n"]
+    labels: Int64[Tensor, " n"]
+
+
+def write(sequences: Sequences, trigger: str, vocab: int) -> Written:
+    r"""Write the sequences with this trigger for a model that reads tokens alone: V is the end token
+    that asks, V + 1 the marker.
+
+    ``"feature"``: $x_1..x_L$, end; the model adds the trigger's vector at $\ell$. ``"marker"``: a
+    marker token comes before $x_\ell$. Labels stay as they are.
+    """
+    tokens, informative = sequences.tokens.long(), sequences.positions
+    marked = informative
+    if trigger == "marker":
+        marked = torch.full_like(informative, NOWHERE)
+        places = torch.arange(tokens.shape[1] + 1, device=tokens.device)  # (L + 1,)
+        source = places - (places > informative[:, None]).long()  # (n, L + 1)
+        moved = tokens.gather(1, source.clamp(max=tokens.shape[1] - 1))
+        tokens = torch.where(places == informative[:, None], vocab + 1, moved)
+        informative = informative + 1
+    ends = torch.full_like(tokens[:, :1], vocab)
+    return Written(torch.cat([tokens, ends], dim=1), marked, informative, sequences.labels)
+
+
+def repeated(problem: Problem) -> Sequences:
+    """One sequence for each fact, whose L tokens all are the one asked about: what is answered if
+    it cannot be missed.
+
+    Positions go round.
+    """
+    vocab, length = problem.setting.vocab, problem.setting.seq_len
+    facts = torch.arange(vocab, device=problem.device)
+    tokens = facts.int()[:, None].expand(vocab, length)
+    return Sequences(tokens, facts % length, problem.permutation)
 
 
 class BookAttention(nn.Module):
@@ -112,17 +157,17 @@ class LadderModel(nn.Module):
         self.to(problem.device, problem.dtype)
 
     def forward(
-        self, tokens: Int64[Tensor, "B T"], marked: Int64[Tensor, "B ..."]
+        self, tokens: Int64[Tensor, "B T"], marked: Int64[Tensor, " B"]
     ) -> tuple[Float[Tensor, "B V"], list[Float[Tensor, "B H asked T"]]]:
-        """Logits ``(B, V)``, and the attention weights of each layer. The trigger is added at the
-        place, or places, ``marked``."""
+        """Logits ``(B, V)``, and the attention weights of each layer. The trigger is added at
+        the place ``marked``."""
         plain = self.embedding(tokens)
         if self.positions is not None:
             plain = plain + self.positions
         stream = plain
         if self.trigger is not None:
             places = torch.arange(tokens.shape[1], device=tokens.device)
-            here = (places[:, None] == marked.reshape(len(marked), 1, -1)).any(dim=-1)  # (B, T)
+            here = places == marked[:, None]  # (B, T)
             stream = plain + here[..., None] * self.trigger
         seen = []
         if self.book is not None:

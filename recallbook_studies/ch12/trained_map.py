@@ -6,7 +6,6 @@ the table. The wider part was made on a GPU."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -16,10 +15,8 @@ from recallbook_studies.ch12 import ladder
 from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.ch12.training import train
 from recallbook_studies.error_map import QUANTITIES, as_setting, means_and_errors
-from recallbook_studies.running.archive import load_results
 from recallbook_theory import trained
 
-load = partial(load_results, "survives_map")  # the committed rows
 SEEDS, WIDE_SEEDS = 3, 10
 SMALL = 208  # settings of few facts and short sequences; larger ones follow
 STEPS, TEST, WIDE_TEST = 800, 1000, 256
@@ -38,7 +35,6 @@ def row(index: int, **fields: Any) -> dict[str, Any]:
         range(first, first + count),
         rate=ladder.coarse(rung.name).rate,
         steps=STEPS,
-        looks=1,
         test_samples=test,
     ).outcomes
     return means_and_errors(found[list(QUANTITIES)].to_numpy().tolist())

@@ -1,72 +1,53 @@
 """Training on one rung of the ladder: several seeds side by side, each on its own fixed set of
-sequences."""
+sequences; and what is measured of the trained models, the same for every rung."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Float, Int64
-from torch import Tensor
+from jaxtyping import Float, Float64, Int64
+from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, stack_module_state, vmap
 
 from recallbook.arguments import Device
 from recallbook.data.streams import stream
 from recallbook.data.task import Problem, draw
+from recallbook.model.ties import credit, tolerance
 from recallbook.setting import Setting
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
-from recallbook_studies.ch12.measures import best_head, share_right
-from recallbook_studies.ch12.models import LadderModel
+from recallbook_studies.ch12.models import LadderModel, Written, repeated, write
 from recallbook_studies.ch12.rungs import Rung
-from recallbook_studies.ch12.updates import Stepper
-from recallbook_studies.ch12.writing import Written, repeated, write
 
 STEPS, BATCH = 400, 32
-LOOKS = 20  # times that accuracy and attention are measured while training
 TEST = 256  # fresh sequences
-COLUMNS = "accuracy recall lock_on attention loss".split()
+COLUMNS = "seed accuracy recall lock_on loss".split()
+BETAS, EPSILON = (0.9, 0.999), 1e-8  # of AdamW, as the library has them
+WARM_UP = 0.1  # of all steps
+
+Weights = dict[str, Tensor]
 
 
 class Trained(NamedTuple):
-    """``outcomes``: one row for each seed. ``history``: one for each seed and look. ``models``:
-    trained.
+    """``outcomes``: one row for each seed. ``models``: trained.
 
-    Columns of ``outcomes``: ``accuracy`` on fresh sequences; ``recall``, that on sequences of one
-    token only (a fact that cannot be missed); ``lock_on`` and ``attention`` of the best head;
-    ``loss`` on the last batch; ``step_lock_on``, the first look at which lock-on was half of the way
-    from chance, 1/L, to 1 (not a number: never)."""
+    Columns: ``accuracy`` on fresh sequences; ``recall``, that on sequences of one token only (a fact
+    that cannot be missed); ``lock_on`` of the best head; ``loss`` on the last batch."""
 
     outcomes: pd.DataFrame
-    history: pd.DataFrame
     models: list[LadderModel]
-
-
-class _Stack(NamedTuple):
-    """Models side by side: weights that move, and tensors that do not, each with a first axis over
-    seeds."""
-
-    model: LadderModel
-    weights: dict[str, Tensor]
-    fixed: dict[str, Tensor]
 
 
 def problem_for(rung: Rung, setting: Setting, seed: int, **kind: Any) -> Problem:
     """The problem of this seed, with the trigger in the values if the rung has it there."""
     return draw(replace(setting, trigger_in_values=rung.marked_values), seed, **kind)
-
-
-def exam(rung: Rung, problem: Problem, test_samples: int) -> list[Written]:
-    """Sequences to train on, fresh ones, and for each fact one that repeats its token."""
-    vocab, length = problem.setting.vocab, problem.setting.seq_len
-    facts = repeated(vocab, length, problem.permutation)
-    parts = (problem.sequences, problem.fresh(test_samples), facts)
-    return [write(each, rung.trigger, vocab) for each in parts]
 
 
 def train(
@@ -78,7 +59,6 @@ def train(
     decay: float | Sequence[float] = 0.0,
     steps: int = STEPS,
     batch: int = BATCH,
-    looks: int = LOOKS,
     test_samples: int = TEST,
     dtype: torch.dtype = torch.float32,
     device: Device = "cpu",
@@ -94,8 +74,8 @@ def train(
     seeds : iterable of int
         One for each model; a seed may come again, at another rate or decay.
     rate : float or sequence of float
-        Learning rate, of all models or of each; for gradient descent a factor on the book's two rates, which is 1 for rungs
-        at the book's rates. Not used by three steps, which have none.
+        Learning rate, of all models or of each; for gradient descent a factor on the book's two
+        rates, which is 1 for rungs at the book's rates. Not used by three steps, which have none.
     decay : float or sequence of float
         Weight decay of everything that AdamW moves, decoupled: weights shrink by ``rate * decay`` a
         step. Gradient descent has none.
@@ -103,8 +83,6 @@ def train(
         The same for every N, so that N changes the data and not the time.
     batch : int
         Sequences in a minibatch; all N if they are fewer.
-    looks : int
-        Measurements while training, evenly spaced.
 
     Returns
     -------
@@ -116,48 +94,52 @@ def train(
     """
     problems = [problem_for(rung, setting, seed, dtype=dtype, device=device) for seed in seeds]
     if rung.steps == "three":
-        return _three_steps(problems, test_samples)
-    exams = [exam(rung, problem, test_samples) for problem in problems]
-    data, fresh, facts = (_stacked(list(parts)) for parts in zip(*exams, strict=True))
-    batch = setting.samples if rung.data == "full" else batch
-    order = torch.stack([orders(p.seed, setting.samples, batch, steps) for p in problems])
+        rows = [vars(evaluate(problem, three_steps(problem), test_samples)) for problem in problems]
+        return Trained(_outcomes(problems, rows), [])
     models = [LadderModel(rung, problem) for problem in problems]
-    stack = _stack(models)
+    everything = {name: one.detach() for name, one in stack_module_state(models)[0].items()}
+    moving = {name for name, one in models[0].named_parameters() if one.requires_grad}
+    weights = {name: one for name, one in everything.items() if name in moving}
+    fixed = {name: one for name, one in everything.items() if name not in moving}
     rates, decays = (
         torch.as_tensor(one, dtype=torch.float64, device=device).expand(len(problems))
         for one in (rate, decay)
     )
-    stepper = Stepper(rung, setting, stack.weights, steps=steps, rates=rates, decays=decays)
-
-    def loss(weights: dict[str, Tensor], fixed: dict[str, Tensor], written: Written) -> Tensor:
-        logits = _logits(stack, weights, fixed, written)[0]
-        return torch.nn.functional.cross_entropy(logits, written.labels)
-
-    slopes = vmap(grad_and_value(loss))
-    looked = {round(look * steps / looks) for look in range(looks + 1)}
-    history: list[dict[str, Any]] = []
-    losses = torch.full((len(problems),), math.nan)
-    for step in range(steps):
-        which = order[:, step].to(data.labels.device)
-        part = Written(
-            *(torch.stack([t[i] for t, i in zip(each, which, strict=True)]) for each in data)
-        )
-        gradients, losses = slopes(stack.weights, stack.fixed, part)
-        if step in looked:
-            history += _look(stack, problems, (fresh, facts), step, losses)
+    stepper = Stepper(rung, setting, weights, steps=steps, rates=rates, decays=decays)
+    slopes, losses = vmap(grad_and_value(partial(_loss, models[0]))), torch.empty(0)
+    for part in minibatches(rung, problems, batch, steps):
+        gradients, losses = slopes(weights, fixed, part)
         stepper.step(gradients)
-    history += _look(stack, problems, (fresh, facts), steps, losses)
-    frame = pd.DataFrame(history)
     for index, model in enumerate(models):
-        ends = {**stack.weights, **stack.fixed}.items()
-        model.load_state_dict({name: each[index] for name, each in ends})
-    return Trained(_outcomes(setting, frame), frame, models)
+        model.load_state_dict({name: each[index] for name, each in everything.items()})
+    rows = [measured(*pair, test_samples) for pair in zip(models, problems, strict=True)]
+    return Trained(_outcomes(problems, rows).assign(loss=losses.tolist()), models)
 
 
-def _three_steps(problems: list[Problem], test_samples: int) -> Trained:
-    found = [vars(evaluate(problem, three_steps(problem), test_samples)) for problem in problems]
-    frame = pd.DataFrame(found).assign(seed=[problem.seed for problem in problems])
-    return Trained(frame.reindex(columns=["seed", *COLUMNS, "step_lock_on"]), pd.DataFrame(), [])
+def _outcomes(problems: list[Problem], rows: list[dict[str, float]]) -> pd.DataFrame:
+    frame = pd.DataFrame(rows).assign(seed=[problem.seed for problem in problems])
+    return frame.reindex(columns=COLUMNS)
+
+
+def _loss(model: LadderModel, weights: Weights, fixed: Weights, written: Written) -> Tensor:
+    """Mean cross-entropy of one model at these weights."""
+    inputs = (written.tokens, written.marked)
+    logits, _ = functional_call(model, {**weights, **fixed}, inputs)
+    return nn.functional.cross_entropy(logits, written.labels)
+
+
+# What each step sees, and how it moves
+
+
+def minibatches(rung: Rung, problems: list[Problem], batch: int, steps: int) -> Iterator[Written]:
+    """What each step sees: sequences of every seed, stacked."""
+    setting = problems[0].setting
+    batch = setting.samples if rung.data == "full" else batch
+    data = [write(problem.sequences, rung.trigger, setting.vocab) for problem in problems]
+    order = torch.stack([orders(p.seed, setting.samples, batch, steps) for p in problems])
+    for which in order.to(problems[0].device).unbind(dim=1):
+        parts = [[tensor[i] for tensor in each] for each, i in zip(data, which, strict=True)]
+        yield Written(*map(torch.stack, zip(*parts, strict=True)))
 
 
 def orders(seed: int, samples: int, batch: int, steps: int) -> Int64[Tensor, "steps batch"]:
@@ -173,66 +155,101 @@ def orders(seed: int, samples: int, batch: int, steps: int) -> Int64[Tensor, "st
     return torch.from_numpy(np.concatenate(drawn)[: steps * batch].reshape(steps, batch))
 
 
-def _stacked(parts: list[Written]) -> Written:
-    return Written(*(torch.stack(tensors) for tensors in zip(*parts, strict=True)))
+def book_rates(setting: Setting) -> dict[str, float]:
+    r"""$\eta=LV/200$ for the values and $\gamma=L/20$ for attention: the book's rates beyond three
+    steps."""
+    return {
+        "book.value": setting.seq_len * setting.vocab / 200,
+        "book.key_query": setting.seq_len / 20,
+    }
 
 
-def _stack(models: list[LadderModel]) -> _Stack:
-    parameters, buffers = stack_module_state(models)
-    moving = {name for name, one in models[0].named_parameters() if one.requires_grad}
-    everything = {name: tensor.detach() for name, tensor in {**parameters, **buffers}.items()}
-    return _Stack(
-        models[0],
-        {name: tensor for name, tensor in everything.items() if name in moving},
-        {name: tensor for name, tensor in everything.items() if name not in moving},
-    )
+def schedule(step: int, steps: int) -> float:
+    """Factor of the rate: linear up over the first tenth of the steps, then half a cosine down to
+    zero."""
+    warm = max(1, math.ceil(WARM_UP * steps))
+    if step < warm:
+        return (step + 1) / warm
+    return 0.5 * (1 + math.cos(math.pi * (step - warm) / max(1, steps - warm)))
 
 
-def _logits(
-    stack: _Stack, weights: dict[str, Tensor], fixed: dict[str, Tensor], written: Written
-) -> Any:
-    """Logits and attention of one model at these weights."""
-    return functional_call(stack.model, {**weights, **fixed}, (written.tokens, written.marked))
+class Stepper:
+    """Moves stacked weights in place by the rung's optimiser, entry by entry, every model at a rate
+    and a decay of its own: no model's step sees another's."""
+
+    def __init__(
+        self,
+        rung: Rung,
+        setting: Setting,
+        weights: Weights,
+        *,
+        rates: Float64[Tensor, " models"],
+        decays: Float64[Tensor, " models"],
+        steps: int,
+    ) -> None:
+        plain = rung.optimiser == "sgd"
+        own = book_rates(setting) if plain else dict.fromkeys(weights, 1.0)
+        self._rates = {name: rates * factor for name, factor in own.items()}
+        self._factors = iter([1.0 if plain else schedule(step, steps) for step in range(steps)])
+        self._weights, self._decays = weights, 0 * decays if plain else decays
+        # the library's optimiser moves zeros at rate 1: it says where to
+        self._moves = {name: nn.Parameter(torch.zeros_like(one)) for name, one in weights.items()}
+        moves = self._moves.values()
+        adamw = torch.optim.AdamW(moves, lr=1.0, betas=BETAS, eps=EPSILON, weight_decay=0.0)
+        self._optimiser = torch.optim.SGD(moves, lr=1.0) if plain else adamw
+
+    def step(self, gradients: Weights) -> None:
+        """One step down these gradients, stacked like the weights."""
+        for name, move in self._moves.items():
+            move.data.zero_()
+            move.grad = gradients[name]
+        self._optimiser.step()
+        factor = next(self._factors)
+        for name, weight in self._weights.items():
+            rates = (factor * self._rates[name]).view(-1, *[1] * (weight.dim() - 1)).to(weight)
+            decays = self._decays.view(rates.shape).to(weight)
+            weight.mul_(1 - rates * decays).add_(rates * self._moves[name].data)
 
 
-def _answers(stack: _Stack, written: Written) -> Any:
+# What is measured
+
+
+def measured(model: LadderModel, problem: Problem, test_samples: int) -> dict[str, float]:
+    """Outcomes of one trained model."""
+    vocab, trigger = problem.setting.vocab, model.rung.trigger
+    fresh = write(problem.fresh(test_samples), trigger, vocab)
+    facts = write(repeated(problem), trigger, vocab)
     with torch.no_grad():
-        return vmap(lambda *each: _logits(stack, *each))(stack.weights, stack.fixed, written)
+        logits, seen = model(fresh.tokens, fresh.marked)
+        on_facts, _ = model(facts.tokens, facts.marked)
+    return {
+        "accuracy": share_right(logits, fresh.labels),
+        "recall": share_right(on_facts, facts.labels),
+        "lock_on": best_lock_on(seen, fresh.informative),
+    }
 
 
-def _look(
-    stack: _Stack,
-    problems: list[Problem],
-    exam: tuple[Written, Written],
-    step: int,
-    losses: Float[Tensor, " seeds"],
-) -> list[dict[str, Any]]:
-    """What there is to see at these weights: a row for each run."""
-    fresh, facts = exam
-    logits, seen = _answers(stack, fresh)
-    on_facts = _answers(stack, facts)[0]
-    rows = []
-    for index, problem in enumerate(problems):
-        weights = [layer[index] for layer in seen]
-        lock_on, attention = best_head(weights, fresh.informative[index])
-        rows.append(
-            {
-                "run": index,
-                "seed": problem.seed,
-                "step": step,
-                "loss": float(losses[index]),
-                "accuracy": share_right(logits[index], fresh.labels[index]),
-                "recall": share_right(on_facts[index], facts.labels[index]),
-                "lock_on": lock_on,
-                "attention": attention,
-            }
-        )
-    return rows
+def share_right(logits: Float[Tensor, "n V"], labels: Int64[Tensor, " n"]) -> float:
+    """Fraction whose largest logit is the label; a tie among k counts 1/k. Zero where logits are
+    not numbers."""
+    if not bool(torch.isfinite(logits).all()):
+        return 0.0
+    slack = tolerance(logits.dtype) * logits.abs().amax(dim=1, keepdim=True)
+    return float(credit(logits, labels, slack).mean())
 
 
-def _outcomes(setting: Setting, history: pd.DataFrame) -> pd.DataFrame:
-    """The last look at each run, and when it first locked on."""
-    found = history[history["step"] == history["step"].max()].set_index("run")[["seed", *COLUMNS]]
-    there = history[history["lock_on"] >= (1 + 1 / setting.seq_len) / 2]
-    found["step_lock_on"] = there.groupby("run")["step"].min()
-    return found.reset_index(drop=True)
+def best_lock_on(
+    seen: list[Float[Tensor, "n H asked T"]], informative: Int64[Tensor, " n"]
+) -> float:
+    """Lock-on of the best head of all layers, seen from the last position: the fraction of sequences
+    whose largest weight is at the informative token's position; zero where weights are not numbers.
+
+    In a second layer that is where the token came in: what the first layer copied elsewhere is not
+    looked for."""
+    heads = [last for weights in seen for last in weights[:, :, -1].unbind(dim=1)]  # (n, T) each
+    return max(
+        float(credit(last, informative, tolerance(last.dtype)).mean())
+        if bool(torch.isfinite(last).all())
+        else 0.0
+        for last in heads
+    )

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from pandas import DataFrame
-from scipy.stats import fisher_exact
 
 from recallbook.setting import Setting
 from recallbook.training.simulation import simulate
@@ -23,9 +22,7 @@ from recallbook_studies.ch02.coherence import cosines
 from recallbook_studies.ch03 import rates
 from recallbook_studies.ch07.features import alone, drawn, perfect_recall
 from recallbook_studies.ch09 import capacities, lock_on_sizes, mlp_sizes
-from recallbook_studies.ch12 import between_map, between_sizes, ladder, ladder_laws
-from recallbook_studies.ch12.rungs import RUNGS
-from recallbook_studies.ch12.training import train
+from recallbook_studies.ch12 import between, ladder
 from recallbook_studies.intervals import Interval, over_seeds, seed_interval
 from recallbook_theory.prediction import theory_of
 from recallbook_theory.symbolic.expressions import Array, d
@@ -77,7 +74,7 @@ def exponents(rows: DataFrame, sizes: list[str], outcome: str = "lock_on") -> di
 
 def ladder_exponents(rows: DataFrame, level: float = 0.5) -> dict[str, Interval]:
     """Exponents of critical N for this accuracy of one variant of chapter 12, size by size."""
-    return _by_size(ladder_laws.fitted(rows, level))
+    return _by_size(ladder.fitted(rows, level))
 
 
 def _by_size(table: DataFrame) -> dict[str, Interval]:
@@ -316,16 +313,6 @@ def excess_of_prediction(rows: DataFrame, terms: list[str]) -> Numbers:
 # After three steps
 
 
-def first_lock_on() -> Numbers:
-    """The first ``step`` of many at the book's rates after which lock-on is above 0.9, at the base of
-    chapter 12 with N = 4 V, and the mean weight on the informative token there."""
-    setting = Setting(**ladder.BASE, samples=4 * ladder.BASE["vocab"])
-    history = train(RUNGS["many steps"], setting, ladder.SEEDS, steps=40, looks=2).history
-    curve = history.groupby("step")[["lock_on", "attention"]].mean()
-    first = curve[curve["lock_on"] > 0.9].iloc[0]
-    return {"step": first.name, "attention": first["attention"]}
-
-
 def rescued(rows: DataFrame) -> Numbers:
     """Draws by lock-on after three steps: how many ``failed``, which share of them has it after 400
     with ``fewer`` sequences than facts and with ``more``; how many ``locked``, and ``kept`` it."""
@@ -342,33 +329,18 @@ def rescued(rows: DataFrame) -> Numbers:
     }
 
 
-def oscillating(rows: DataFrame) -> Numbers:
-    """How many runs have an accuracy that falls on the way, by law of embeddings, of how many
-    ``runs`` each; and Fisher's one-sided ``p``."""
-    falls, runs = rows.set_index("embeddings")["oscillate"], int(rows["runs"].iloc[0])
-    both = [[falls[law], runs - falls[law]] for law in ("gaussian", "orthogonal")]
-    p = float(fisher_exact(both, alternative="greater").pvalue)
-    return {**falls.to_dict(), "runs": runs, "p": p}
-
-
 def wall_power(rows: DataFrame, steps: int) -> Interval:
     """Power of V in d² for nine tenths of the facts after so many value steps, with its interval over
     facts."""
     parts = [part for _, part in rows.groupby("vocab")]
     weights = _slope_weights(rows["vocab"].unique())
-    spread = 1.96 * math.sqrt(0.9 * 0.1 / between_sizes.FACTS)
+    spread = 1.96 * math.sqrt(0.9 * 0.1 / between.FACTS)
     low, middle, high = (
-        2 * np.log([_least_dim(part, steps, level) for part in parts])
+        2 * np.log([between.least_dims(part, steps, level).simulated for part in parts])
         for level in (0.9 - spread, 0.9, 0.9 + spread)
     )
     power, error = weights @ middle, np.linalg.norm(weights * (high - low) / 2)
     return Interval(power, power - error, power + error)
-
-
-def _least_dim(rows: DataFrame, steps: int, level: float) -> float:
-    """The least d at the best rate, of one V."""
-    by_rate = (part.sort_values("dim") for _, part in rows.groupby("unit"))
-    return min(between_sizes.crossing(x["dim"], x[f"recall_{steps}"], level) for x in by_rate)
 
 
 def _slope_weights(vocabs: Any) -> Array:
@@ -385,5 +357,5 @@ def power_of_v_log_v(rows: DataFrame) -> float:
 
 def prediction_error(rows: DataFrame) -> Numbers:
     """How many ``settings``, and how far ``nine_in_ten`` of the predicted accuracies are off at most."""
-    misses = between_map.misses(rows).abs()
+    misses = between.misses(rows).abs()
     return {"settings": len(misses), "nine_in_ten": misses.quantile(0.9)}
