@@ -10,6 +10,8 @@ from recallbook_studies.ch06 import sandwich
 from recallbook_studies.critical import critical_table
 from recallbook_theory.bounds import sufficient
 
+SIZES = ("vocab", "seq_len", "dim", "trigger_in_values", "embeddings", "accuracy")
+
 
 @pytest.mark.essential
 def test_a_bet_on_no_more_than_the_target_does_not_gain():
@@ -96,3 +98,10 @@ def test_the_sandwich_is_in_order(proved):
     assert (measured["low"] < measured["critical"]).all() and (
         measured["critical"] < measured["high"]
     ).all()
+
+
+@pytest.mark.nightly
+def test_predicted_samples_beside_the_proved_ones_are_those_of_today():
+    for row in sandwich.load().to_dict("records"):
+        sizes = {name: row[name] for name in SIZES}
+        assert rb.critical_samples(**sizes, warn=False) == row["critical"], row["case"]
