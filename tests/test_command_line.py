@@ -313,7 +313,7 @@ def interrupted(**fields):
 
 
 def test_predict_says_what_the_package_says(capsys, monkeypatch):
-    command = [*PREDICT.split(), "--trigger-in-values"]
+    command = [*PREDICT.split(), "--trigger-in-values", "--search"]
     assert main([*command, "--json"]) == 0
     found = strict(capsys.readouterr().out)
     setting = rb.Setting(vocab=64, seq_len=8, dim=48, samples=512, trigger_in_values=True)

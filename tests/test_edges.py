@@ -120,7 +120,7 @@ def test_smallest_sizes_are_predicted(fields):
         **fields,
     }
     found = rb.predict(rb.Setting(**sizes), warn=False)
-    assert fractions(found) and ascends(found)
+    assert fractions(found) and (sizes.get("width") or ascends(found))
 
 
 def test_one_dimension_is_predicted_well():

@@ -19,16 +19,14 @@ from recallbook_theory.bounds.coverage import coverage_samples, covered_accuracy
 from recallbook_theory.caveats import LARGEST, doubts, message
 from recallbook_theory.critical import capacity, critical_samples
 from recallbook_theory.prediction import Quantiles, phase, predict, theory_of
-from recallbook_theory.sampled.unequal import LARGEST_VOCAB
 from recallbook_theory.symbolic.recall_terms import mean_squares
 
 OUTCOMES = Quantiles._fields
-FEW = 512  # tokens up to which quantiles take seconds
 PREDICT = """\
     Predict lock-on, recall and accuracy after three steps in the early-phase limit, as rb.predict does. Also
-    printed: how far each is typically off; below what one draw of embeddings and data in ten is, and half of them
-    are; what the prediction's doubts are; the ledger (each term's size in units of the squared signal); which term
-    binds (rb.phase); the share of facts that coverage allows; and for the accuracy asked for the predicted critical
+    printed: how far each is typically off; with --search, below what one draw of embeddings and data in ten is, and
+    half of them are; what the prediction's doubts are; the ledger (each term's size in units of the squared
+    signal); which term binds (rb.phase); the share of facts that coverage allows; and for the accuracy asked for the predicted critical
     N (rb.critical_samples), the N without which nobody can be that good (coverage), and the N without which no
     reader of one gradient can (rb.minimum_samples; three steps look again, and may need less); and the most facts
     with that accuracy (rb.capacity).
@@ -36,7 +34,7 @@ PREDICT = """\
     --json prints one object with the keys setting, accuracy, lock_on, recall, quantiles (0.1, 0.5 and 0.9, each to
     the three outcomes that this share of draws stays below), expected_error, doubts, binds, covered, ledger (name
     to size, formula and derived), wanted, critical_samples, covered_samples, one_gradient_samples and capacity.
-    What does not exist is null: quantiles with an MLP, and above V = 512 without --search.
+    What does not exist is null: quantiles with an MLP, and where facts are equal without --search.
 
     Where facts are not equally frequent (--zipf, --other-zipf, --balanced, --loss-weights, --output-bias) or embeddings
     have a structure, a prediction is an average over draws. What binds and the critical N, dozens of predictions, are
@@ -67,7 +65,7 @@ def add_predict(commands: Any, shape: dict[str, Any]) -> None:
     wanted = "for the critical and the necessary N (default: 0.9)"
     steps = "value steps in place of one (default: 1)"
     rate = "the logit that one of them writes (default: the best)"
-    search = "where it takes long: also what binds and the critical N"
+    search = "what takes long: draws; where facts are not equal, what binds and the critical N"
     parser.add_argument("--accuracy", type=float, metavar="A", default=0.9, help=wanted)
     parser.add_argument("--value-steps", type=int, metavar="K", default=1, help=steps)
     parser.add_argument("--rate", type=float, metavar="G", help=rate)
@@ -90,9 +88,12 @@ def predicted(setting: Setting, wanted: float, *, search: bool = True) -> Iterat
         "doubts": message(setting, doubts(theory.doubts, setting), expected=expected),
         "wanted": wanted,
     }
-    known = setting.width is None and setting.vocab <= LARGEST_VOCAB
-    if known and (search or setting.vocab <= FEW):
-        yield {"quantiles": {str(q): found.quantile(q)._asdict() for q in (0.1, 0.5, 0.9)}}
+    if setting.width is None and (search or theory.sampled):
+        from recallbook_theory.sampled.unequal import LARGEST_VOCAB  # it loads torch
+
+        if setting.vocab <= LARGEST_VOCAB:
+            known = {str(q): found.quantile(q)._asdict() for q in (0.1, 0.5, 0.9)}
+            yield {"quantiles": known}
     if quick or search:
         yield {"binds": phase(setting)}
     if quick:
