@@ -26,10 +26,10 @@ PREDICT = """\
     Predict lock-on, recall and accuracy after three steps in the early-phase limit, as rb.predict does. Also
     printed: how far each is typically off; with --search, below what one draw of embeddings and data in ten is, and
     half of them are; what the prediction's doubts are; the ledger (each term's size in units of the squared
-    signal); which term binds (rb.phase); the share of facts that coverage allows; and for the accuracy asked for the predicted critical
-    N (rb.critical_samples), the N without which nobody can be that good (coverage), and the N without which no
-    reader of one gradient can (rb.minimum_samples; three steps look again, and may need less); and the most facts
-    with that accuracy (rb.capacity).
+    signal); which term binds (rb.phase); the share of facts that coverage allows; and for the accuracy asked for
+    the predicted critical N (rb.critical_samples), the N without which nobody can be that good (coverage), and the
+    N without which no reader of one gradient can (rb.minimum_samples; three steps look again, and may need less);
+    and the most facts with that accuracy (rb.capacity).
 
     --json prints one object with the keys setting, accuracy, lock_on, recall, quantiles (0.1, 0.5 and 0.9, each to
     the three outcomes that this share of draws stays below), expected_error, doubts, binds, covered, ledger (name
