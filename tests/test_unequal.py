@@ -16,6 +16,7 @@ from recallbook.data.residuals import residuals
 from recallbook_studies.ch11 import remedies
 from recallbook_theory.sampled import unequal
 from recallbook_theory.sampled.attention_vector import NOISES, AttentionVector, Facts
+from recallbook_theory.sampled.covariances import square_root
 from recallbook_theory.sampled.drawn_facts import drawn_facts, first_residuals, label_counts
 from recallbook_theory.sampled.located import answer, locate, located_counts
 
@@ -413,3 +414,16 @@ def test_a_control_variate_leaves_the_mean():
     assert alone.mean == pytest.approx(
         np.mean(every[:16], axis=0)
     ) and alone.draws == pytest.approx(np.zeros(3))
+
+
+def test_the_root_of_a_covariance_is_symmetric_and_squares_to_it():
+    table = np.random.default_rng(0).standard_normal((5, 3))
+    root = square_root(table @ table.T)  # of rank 3
+    np.testing.assert_allclose(root, root.T, atol=1e-12)
+    np.testing.assert_allclose(root @ root, table @ table.T, atol=1e-12)
+
+
+def test_without_coverage_facts_that_were_not_shown_are_recalled():
+    setting = sized(40, 1, 400, 60, zipf=0.5)
+    whole, free = (rb.predict(setting, without=names, warn=False) for names in ((), ("coverage",)))
+    assert whole.recall < 0.8 < 0.95 < free.recall

@@ -161,10 +161,10 @@ class UnequalFacts(Theory):
             accuracy, lock_on, recalled, error, terms, _remarks(error, float(np.std(weaker)))
         )
 
-    @np.errstate(**NUMPY)
     def expected_errors(self, setting: Setting, outcomes: Mapping[str, float]) -> None:
         """Not known: in the map nothing is off."""
 
+    @np.errstate(**NUMPY)
     def draws(self, setting: Setting, without: tuple[str, ...] = ()) -> DrawLaw:
         """Single draws, noise included: four times as many as the averages take at most, up to
         256."""
