@@ -197,6 +197,10 @@ def test_parts_make_the_whole_by_the_command(committed_table, capsys):
         committed_table.write_text(WHOLE.replace("0.33", "0.330000"), encoding="utf-8")
         assert main(["table", "squares", *stores, "--export"]) == 0
         assert committed_table.read_text(encoding="utf-8") == WHOLE
+    committed_table.write_text("index\n0\n1\n", encoding="utf-8")
+    assert main(["table", "squares", "--export"]) == 2
+    assert "the committed file has only its key" in capsys.readouterr().err
+    committed_table.write_text(WHOLE, encoding="utf-8")
     record = json.loads(committed_table.with_suffix(".json").read_text(encoding="utf-8"))
     assert record["data"] == committed.data_hash(TABLE, rb.load_results("squares"))
     for option in ("--retry", "--part 0/2", "--limit 1", "--workers 2", "--device cpu"):

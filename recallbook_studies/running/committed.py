@@ -72,6 +72,8 @@ def export(
         return []
     file = {**sweeps(), **tables()}.get(table.name)
     known = load_results(table.name) if file else pd.DataFrame()
+    if not stores and not {*known} - {*table.key.split()}:
+        raise not_allowed("store", [], "stores of its rows: the committed file has only its key")
     results = stored(table, stores) if stores else []
     frame = table.frame(results) if stores else known
     frame = table.finish(frame) if table.finish else frame

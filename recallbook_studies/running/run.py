@@ -183,6 +183,8 @@ def attempt(table: RowTable, given: dict[str, Any], group: Sequence[Key]) -> lis
     try:
         rows = table.row(**{**group[0].fields, **several}, **given)
         found = [(row, lacking(table, row)) for row in (rows if several else [rows])]
+        if len(found) != len(group):
+            raise ValueError(f"{len(found)} rows where {len(group)} were asked for")
     except Exception as problem:
         found = [(None, f"{type(problem).__name__}: {problem}")] * len(group)
     finally:
