@@ -50,12 +50,13 @@ class Prediction:
 
     ``ledger`` maps the name of each term to its size, its formula in LaTeX, and where it is
     derived; it is empty where terms were left out. Sizes of the terms of step 2 are variances in
-    units of the squared trigger score, at a typical draw; sizes of the terms of step 3 are mean squares of a wrong logit in units of the
-    squared right one. ``error`` is the largest standard error of the three where they are means
-    over draws, as with unequal facts; else 0. ``expected_error`` is how far each outcome is typically
-    off beyond sampling, as a root mean square; None where that is not known, as with unequal facts.
-    It is fitted on the map of errors, whose range chapter 9's appendix states. ``rate`` is that of
-    several value steps, None with one."""
+    units of the squared trigger score, at a typical draw; sizes of the terms of step 3 are mean
+    squares of a wrong logit in units of the squared right one. ``error`` is the largest standard
+    error of the three where they are means over draws, as with unequal facts; else 0.
+    ``expected_error`` is how far each outcome is typically off beyond sampling, as a root mean
+    square; None where that is not known, as with unequal facts. It is fitted on the map of
+    errors, whose range chapter 9's appendix states. ``rate`` is that of several value steps, None
+    with one."""
 
     accuracy: float
     lock_on: float
