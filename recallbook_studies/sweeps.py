@@ -14,7 +14,7 @@ from recallbook_studies import error_map
 from recallbook_studies.ch06 import certificates, lengths, sandwich
 from recallbook_studies.ch07 import features, phase
 from recallbook_studies.ch09 import accuracy_sizes, capacities, fresh_map, largest, quantiles
-from recallbook_studies.ch11 import real_tables, structure, unequal_map
+from recallbook_studies.ch11 import embedding_tables, unequal_map
 from recallbook_studies.ch12 import (
     between_map,
     between_others,
@@ -150,14 +150,14 @@ _TABLES = (
     RowTable(
         "unequal_structure",
         "structured embeddings beside isotropic ones",
-        structure.row,
+        embedding_tables.structure_row,
         "law seq_len",
     ),
     RowTable(
         "real_tables",
         "embeddings of language models, words and ions, beside random tables",
-        real_tables.row,
-        " ".join(real_tables.TableCase._fields),
+        embedding_tables.real_row,
+        " ".join(embedding_tables.TableCase._fields),
     ),
     RowTable(
         "survives",

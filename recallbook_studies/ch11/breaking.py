@@ -1,5 +1,5 @@
 r"""Where Zipf's law breaks lock-on: the lead of the most frequent token over the mark, how far it
-scatters from draw to draw, and the exponent that follows.
+scatters from draw to draw, and the exponent that follows, beside the simulated one.
 
 To first order the lead is $\operatorname{tr}QE+\operatorname{tr}Q'E'$, with $E$ and $E'$ what the
 inner products of tokens, mark and asked token, and those of labels, differ by from an orthonormal
@@ -13,12 +13,14 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float64
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from recallbook.arguments import not_allowed
 from recallbook.setting import Setting, fact_frequencies
+from recallbook_studies.critical import critical_table
 from recallbook_theory.sampled.unequal import label_choice
 
 Vector = Float64[np.ndarray, " n"]
@@ -87,9 +89,9 @@ def lead(setting: Setting) -> Lead:
     # tokens' covariance; and the fact of a token, which finds itself once attention stands on it
     residual = vector(rest * pull * p + p * uneven / length, tau * pull / length)
     fact = p * (1 - p) / length + uneven * finds
-    read, found = float(p @ residual[:-2]), float(p @ fact)
-    attention = rest**2 * vector(p * residual[:-2] - read * p) + rest**2 * shared * residual
-    attention += rest / length * vector(p * (fact - found), found)
+    mean_read, mean_fact = float(p @ residual[:-2]), float(p @ fact)
+    attention = rest**2 * vector(p * residual[:-2] - mean_read * p) + rest**2 * shared * residual
+    attention += rest / length * vector(p * (fact - mean_fact), mean_fact)
     of_mark = attention[-2]  # mean scores are the entries
     # tokens, mark and asked token
     centred, less = first - vector(p), -(1 + top) * rest / length  # z_1 - b
@@ -111,10 +113,8 @@ def lead(setting: Setting) -> Lead:
         (on_labels - on_labels.mean(), uneven),
         (rest / length**2 * top**2 * (1 - top) * first[:-2], first[:-2]),
     ]
-    own = attention @ attention / 2  # of the asked token's overlaps
     parts = {
-        "overlaps of the asked token": own,
-        "other tokens, trigger": square(of_tokens, vector(less / length * p**2)) - own,
+        "tokens, trigger": square(of_tokens, vector(less / length * p**2)),
         "labels": square(of_labels, less / length * (p**2 - p**3)),
     }
     scale = 2 / (setting.dim * of_mark**2)
@@ -149,3 +149,16 @@ def critical_zipf(
     grid = np.arange(1, 161) / 40
     below = next((exponent for exponent in grid if excess(exponent) < 0), None)
     return 4.0 if below is None else brentq(excess, below - 1 / 40, below)
+
+
+def critical_exponents(frame: pd.DataFrame) -> pd.DataFrame:
+    """Exponent of each case at which mean lock-on falls below one half: ``simulated``, with the ends
+    ``low`` and ``high`` of its 95 % interval over ``seeds``, and ``predicted``."""
+    names = ["vocab", "seq_len", "dim", "samples", "trigger_in_values"]
+    # lock-on rises with the inverse of the exponent
+    table = critical_table(frame.assign(inverse=1 / frame["zipf"]), names, along="inverse")
+    simulated, low, high = (1 / table[name] for name in ("critical", "high", "low"))
+    predicted = [critical_zipf(**sizes) for sizes in table[names].to_dict("records")]
+    return table[[*names, "seeds"]].assign(
+        simulated=simulated, low=low, high=high, predicted=predicted
+    )
