@@ -30,18 +30,6 @@ ALONG = {
 STEPS, FACTOR = 12, 2**0.5
 
 
-def accuracies(
-    settings: Iterable[Setting], seeds: Iterable[int], methods: Iterable[str] = METHODS
-) -> pd.DataFrame:
-    """Fraction of facts each reader finds, one row for each setting, seed and method."""
-    rows = []
-    for setting, seed in itertools.product(settings, seeds):
-        problem = draw(setting, seed)
-        row = {"samples": setting.samples, "seed": seed}
-        rows += [row | {"method": m, "accuracy": decoded(problem, m)} for m in methods]
-    return pd.DataFrame(rows)
-
-
 def threshold(sizes: dict[str, Any], seed: int) -> float:
     r"""The number of sequences at which the refined reader first finds ``LEVEL`` of the facts, for
     one seed.
@@ -67,11 +55,11 @@ def exponents(seeds: range) -> pd.DataFrame:
     rows = []
     for size, (values, leading) in ALONG.items():
         grid = [{**BASE, size: value} for value in values]
-        found = np.array([[threshold(one, seed) for one in grid] for seed in seeds])
+        least = np.array([[threshold(one, seed) for one in grid] for seed in seeds])
         bound = np.array([information.information_samples(**one, accuracy=LEVEL) for one in grid])
-        fit = fitted_slope(values, found)
+        fit = fitted_slope(values, least)
         slope = np.polyfit(np.log(values), np.log(bound), 1)[0]
-        gap = seed_interval(np.exp(np.log(found / bound).mean(axis=1)))
+        gap = seed_interval(np.exp(np.log(least / bound).mean(axis=1)))
         row = {"size": size, "measured": fit.mean, "low": fit.low, "high": fit.high}
         row |= {"bound": slope, "leading": leading}
         row |= {"gap": gap.mean, "gap_low": gap.low, "gap_high": gap.high}
