@@ -25,6 +25,7 @@ from recallbook_studies.ch12 import (
     trained_map,
 )
 from recallbook_studies.explorer import table as explorer
+from recallbook_studies.explorer.cases import cases
 from recallbook_studies.running.catalogue import RowTable
 from recallbook_studies.running.point import Point
 from recallbook_studies.running.run import sweep
@@ -237,7 +238,7 @@ _TABLES = (
         explorer.row,
         f"index part without load {explorer.SIZES}",
         write=explorer.export,
-        listed=explorer.keys,
+        listed=cases,
         empty="accuracy lock_on recall width",
     ),
 )
