@@ -283,8 +283,7 @@ def real_centre() -> pd.DataFrame:
 def broken() -> pd.DataFrame:
     """Exponents at which lock-on breaks, simulated and predicted; ``held``: inside the
     interval."""
-    names = "zipf_threshold", "zipf_larger"
-    rows = pd.concat([critical_exponents(rb.load_results(name)) for name in names])
+    rows = critical_exponents("zipf_threshold", "zipf_larger")
     rows = rows[2 * rows["seq_len"] <= rows["dim"]]
     off = (rows["simulated"] - rows["predicted"]).abs()
     return rows.assign(off=off, held=rows["predicted"].between(rows["low"], rows["high"]))

@@ -21,6 +21,7 @@ from scipy.special import ndtr
 from recallbook.arguments import not_allowed
 from recallbook.setting import Setting, fact_frequencies
 from recallbook_studies.critical import critical_table
+from recallbook_studies.running.archive import load_results
 from recallbook_theory.sampled.unequal import label_choice
 
 Vector = Float64[np.ndarray, " n"]
@@ -151,12 +152,15 @@ def critical_zipf(
     return 4.0 if below is None else brentq(excess, below - 1 / 40, below)
 
 
-def critical_exponents(frame: pd.DataFrame) -> pd.DataFrame:
-    """Exponent of each case at which mean lock-on falls below one half: ``simulated``, with the ends
-    ``low`` and ``high`` of its 95 % interval over ``seeds``, and ``predicted``."""
+def critical_exponents(*sweeps: str) -> pd.DataFrame:
+    """Exponent of each case of committed sweeps at which mean lock-on falls below one half:
+    ``simulated``, with the ends ``low`` and ``high`` of its 95 % interval over ``seeds``, and
+    ``predicted``."""
     names = ["vocab", "seq_len", "dim", "samples", "trigger_in_values"]
     # lock-on rises with the inverse of the exponent
-    table = critical_table(frame.assign(inverse=1 / frame["zipf"]), names, along="inverse")
+    frames = [load_results(name).assign(inverse=lambda rows: 1 / rows["zipf"]) for name in sweeps]
+    tables = [critical_table(frame, names, along="inverse") for frame in frames]
+    table = pd.concat(tables, ignore_index=True)
     simulated, low, high = (1 / table[name] for name in ("critical", "high", "low"))
     predicted = [critical_zipf(**sizes) for sizes in table[names].to_dict("records")]
     return table[[*names, "seeds"]].assign(
