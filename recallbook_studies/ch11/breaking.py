@@ -53,6 +53,19 @@ def square(forms: list[Form], diagonal: Vector) -> float:
     return float(pairs / 2 + 2 * (u * v).sum(axis=0) @ diagonal + diagonal @ diagonal)
 
 
+def check_covered(setting: Setting) -> None:
+    """Refuse a setting with a remedy, other tokens of another law, embeddings that are not Gaussian,
+    or one token."""
+    others = (
+        setting.other_zipf is not None
+        or setting.law.geometry != "normal"
+        or setting.width is not None
+    )
+    if others or label_choice(setting) != "none" or setting.seq_len == 1:
+        allowed = "Zipf's law of all tokens, Gaussian embeddings, no remedy, L above 1"
+        raise not_allowed("setting", setting, allowed)
+
+
 def lead(setting: Setting) -> Lead:
     r"""$\mathbb E\,S_1/\mathbb E\,M$ and the variance of $(S_1-S_a-M)/\mathbb E\,M$, to first order
     in $1/d$.
@@ -60,20 +73,9 @@ def lead(setting: Setting) -> Lead:
     Raises
     ------
     ValueError
-        If the setting has a remedy, other tokens of another law, embeddings that are not Gaussian,
-        or one token.
+        By :func:`check_covered`.
     """
-    others = (
-        setting.other_zipf is not None
-        or setting.law.geometry != "normal"
-        or setting.width is not None
-    )
-    if others or label_choice(setting) != "none" or setting.seq_len == 1:
-        raise not_allowed(
-            "setting",
-            setting,
-            "Zipf's law of all tokens, Gaussian embeddings, no remedy, L above 1",
-        )
+    check_covered(setting)
     p, length, tau = fact_frequencies(setting), setting.seq_len, float(setting.trigger_in_values)
     top, squares, rest = float(p[0]), float(p @ p), 1 - 1 / length
     shared = 1 / setting.dim  # s_2
