@@ -58,9 +58,8 @@ def row(panel: str, ratio: int, seq_len: int) -> dict[str, Any]:
     return {"width": width, "term": term}
 
 
-def draw_panel(ax: Axes, cells: pd.DataFrame, marks: pd.DataFrame, terms: list[str]) -> None:
-    """One panel: colour is the binding term, the number $md/1000$, a circle a simulated
-    crossing."""
+def draw_panel(ax: Axes, cells: pd.DataFrame, terms: list[str]) -> None:
+    """One panel: colour is the binding term, the number $md/1000$."""
     (panel,) = cells["panel"].unique()
     term = cells.pivot(index="seq_len", columns="ratio", values="term").map(terms.index)
     width = cells.pivot(index="seq_len", columns="ratio", values="width")
@@ -69,9 +68,6 @@ def draw_panel(ax: Axes, cells: pd.DataFrame, marks: pd.DataFrame, terms: list[s
     for (i, j), m in np.ndenumerate(width.to_numpy()):
         text = f"{m * PANELS[panel][1] / 1000:.0f}" if np.isfinite(m) else "\u221e"
         ax.text(j, i, text, ha="center", va="center")
-    for mark in marks[marks["panel"] == panel].itertuples():
-        place = list(width.columns).index(mark.ratio), list(width.index).index(mark.seq_len)
-        ax.plot(*place, "o", markersize=24, mfc="none", mec="black", mew=2 if mark.inside else 0.6)
     ax.set_xticks(range(len(width.columns)), [str(n) for n in width.columns])
     ax.set_yticks(range(len(width.index)), [str(n) for n in width.index])
     ax.set(xlabel="$N/V$", title=f"{panel}, $d={PANELS[panel][1]}$")
