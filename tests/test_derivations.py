@@ -1,5 +1,7 @@
 """Step 3's noises and the MLP's kernels, derived: against the ledger and the numerical kernels."""
 
+import math
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -30,41 +32,28 @@ def test_the_ledgers_noises_are_leading_parts(flag):
         assert found == pytest.approx(leading, rel=2e-3), name
 
 
-# phi, phi' and phi'' of normalised Hermite polynomials
-POLYNOMIALS = {
-    name: [polynomial.deriv(order) if order else polynomial for order in range(3)]
-    for name, polynomial in (
-        ("linear", Polynomial([0, 1])),
-        ("he2", Polynomial([-1, 0, 1]) / 2**0.5),
-        ("he3", Polynomial([0, -3, 0, 1]) / 6**0.5),
-    )
-}
-
-
-def mean_product(one, other, variance, covariance):
-    """Mean of a product of polynomials of two pre-activations: exact quadrature."""
-    nodes, weights = hermegauss(8)
-    chances = np.outer(weights, weights) / (2 * np.pi)
-    x, y = np.meshgrid(nodes, nodes, indexing="ij")
-    first = variance**0.5 * x
-    second = covariance / variance**0.5 * x + (variance - covariance**2 / variance) ** 0.5 * y
-    return np.sum(chances * one(first) * other(second))
-
-
-@pytest.mark.parametrize("activation", POLYNOMIALS)
+@pytest.mark.parametrize(
+    ("activation", "coefficients"),
+    [("linear", [0, 1]), ("he2", [-1, 0, 1]), ("he3", [0, -3, 0, 1])],
+)
 @pytest.mark.parametrize("flag", [0, 1])
-def test_kernels_near_zero(activation, flag):
+def test_kernels_near_zero(activation, coefficients, flag):
     """By Price's theorem: derivatives of a mean in variances and covariance are means of
-    derivatives."""
+    derivatives, which quadrature has exactly for polynomials."""
     length, vocab, scale = 32, 128, 1 + flag
     numbers = near_zero(activation, length, vocab, dim=1e9, tau=flag)
     shared = (1 - 1 / length) / vocab + flag / length**2
     variance = (1 / length + shared) / scale
     other, same = shared / scale, (shared + 1 / length**2) / scale
-    phi, slope, bend = POLYNOMIALS[activation]
+    phi = Polynomial(coefficients) / math.factorial(len(coefficients) - 1) ** 0.5
+    slope, bend = phi.deriv(), phi.deriv(2)
+    nodes, weights = hermegauss(8)
+    x, y = np.meshgrid(nodes, nodes, indexing="ij")
 
     def mean(one, two, covariance):
-        return mean_product(one, two, variance, covariance)
+        second = covariance * x + np.sqrt(variance**2 - covariance**2) * y
+        products = one(variance**0.5 * x) * two(second / variance**0.5)
+        return weights @ products @ weights / (2 * np.pi)
 
     for symbol, value in (
         (lock_symbols.k_same, mean(slope, slope, same)),
