@@ -21,8 +21,8 @@ from recallbook_studies import error_map, laws
 from recallbook_studies.ch06 import product_form, sandwich
 from recallbook_studies.ch07 import features
 from recallbook_studies.ch09 import capacities, fresh_map
-from recallbook_studies.ch11 import rare_facts, real_tables, remedies, thresholds
-from recallbook_studies.ch11.breaking import critical_zipf
+from recallbook_studies.ch11 import embedding_tables, rare_facts, remedies
+from recallbook_studies.ch11.breaking import critical_exponents, critical_zipf
 from recallbook_studies.ch12 import between
 from recallbook_studies.laws import lock_on_at, ratio_for
 from recallbook_theory.bounds import closed_form
@@ -270,21 +270,20 @@ def stored() -> pd.DataFrame:
 @cache
 def real() -> pd.DataFrame:
     """Runs with embeddings of trained models."""
-    return real_tables.load().query("labels == 'equal'")
+    return rb.load_results("real_tables")
 
 
 @cache
 def real_centre() -> pd.DataFrame:
     """Their medians, by source and change."""
-    return real_tables.centre(real(), side="input")
+    return embedding_tables.centre(real(), side="input")
 
 
 @cache
 def broken() -> pd.DataFrame:
     """Exponents at which lock-on breaks, simulated and predicted; ``held``: inside the
     interval."""
-    names = "zipf_threshold", "zipf_larger"
-    rows = pd.concat([thresholds.critical(rb.load_results(name)) for name in names])
+    rows = critical_exponents("zipf_threshold", "zipf_larger")
     rows = rows[2 * rows["seq_len"] <= rows["dim"]]
     off = (rows["simulated"] - rows["predicted"]).abs()
     return rows.assign(off=off, held=rows["predicted"].between(rows["low"], rows["high"]))

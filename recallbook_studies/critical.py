@@ -68,21 +68,26 @@ def _bootstrap(statistic: Callable[[Any], Any], seeds: int) -> tuple[Array, Arra
 
 
 def critical_table(
-    frame: pd.DataFrame, by: list[str], *, outcome: str = "lock_on", level: float = 0.5
+    frame: pd.DataFrame,
+    by: list[str],
+    *,
+    outcome: str = "lock_on",
+    level: float = 0.5,
+    along: str = "samples",
 ) -> pd.DataFrame:
-    """Critical N of every curve on a grid: ``critical``, with the ends ``low`` and ``high`` of its
-    95 % interval over seeds.
+    """Critical N, or another size ``along`` which the outcome rises, of every curve on a grid:
+    ``critical``, with the ends ``low`` and ``high`` of its 95 % interval over seeds.
 
     One row for each group of ``by``, with the number of ``seeds``. The interval is not a number
     where the crossing is outside the grid."""
     rows = []
-    for key, sizes, values in curves(frame, by, outcome):
-        found = crossing(sizes, values.mean(axis=1), level)
+    for key, sizes, values in curves(frame, by, outcome, along):
+        crossed = crossing(sizes, values.mean(axis=1), level)
         low = high = math.nan
-        if 0 < found < math.inf:
+        if 0 < crossed < math.inf:
             ends = _bootstrap(partial(log_crossing, sizes, values, level), values.shape[1])
             low, high = np.exp(ends).tolist()
-        rows.append((*key, found, low, high, values.shape[1]))
+        rows.append((*key, crossed, low, high, values.shape[1]))
     return pd.DataFrame(rows, columns=[*by, "critical", "low", "high", "seeds"])
 
 

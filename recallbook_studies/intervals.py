@@ -101,16 +101,17 @@ class Curve(NamedTuple):
     values: Array
 
 
-def curves(frame: pd.DataFrame, by: list[str], outcome: str) -> list[Curve]:
-    """Curves along N with the same seeds everywhere; ``ValueError`` where one is missing."""
-    found, seeds = [], sorted(frame["seed"].unique())
+def curves(frame: pd.DataFrame, by: list[str], outcome: str, along: str = "samples") -> list[Curve]:
+    """Curves along N, or another size, with the same seeds everywhere; ``ValueError`` where one is
+    missing."""
+    every, seeds = [], sorted(frame["seed"].unique())
     for key, part in frame.groupby(by, sort=True):
-        table = part.pivot(index="samples", columns="seed", values=outcome)
+        table = part.pivot(index=along, columns="seed", values=outcome)
         if list(table.columns) != seeds or table.isna().any(axis=None):
             allowed = "curves with all seeds at all sizes, without failures"
             raise not_allowed("frame", dict(zip(by, key, strict=True)), allowed)
-        found.append(Curve(key, table.index.to_numpy(dtype=float), table.to_numpy(dtype=float)))
-    return found
+        every.append(Curve(key, table.index.to_numpy(dtype=float), table.to_numpy(dtype=float)))
+    return every
 
 
 def log_crossing(

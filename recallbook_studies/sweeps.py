@@ -14,7 +14,7 @@ from recallbook_studies import error_map
 from recallbook_studies.ch06 import certificates, lengths, sandwich
 from recallbook_studies.ch07 import features, phase
 from recallbook_studies.ch09 import accuracy_sizes, capacities, largest, quantiles
-from recallbook_studies.ch11 import real_tables, structure, unequal_map
+from recallbook_studies.ch11 import embedding_tables, unequal_map
 from recallbook_studies.ch12 import (
     between,
     capacity,
@@ -22,6 +22,7 @@ from recallbook_studies.ch12 import (
     trained_map,
 )
 from recallbook_studies.explorer import table as explorer
+from recallbook_studies.explorer.cases import cases
 from recallbook_studies.running.catalogue import RowTable
 from recallbook_studies.running.point import Point
 from recallbook_studies.running.run import sweep
@@ -147,14 +148,14 @@ _TABLES = (
     RowTable(
         "unequal_structure",
         "structured embeddings beside isotropic ones",
-        structure.row,
+        embedding_tables.structure_row,
         "law seq_len",
     ),
     RowTable(
         "real_tables",
         "embeddings of language models, words and ions, beside random tables",
-        real_tables.row,
-        " ".join(real_tables.TableCase._fields),
+        embedding_tables.real_row,
+        " ".join(embedding_tables.TableCase._fields),
     ),
     RowTable(
         "survives",
@@ -208,7 +209,7 @@ _TABLES = (
         explorer.row,
         f"index part without load {explorer.SIZES}",
         write=explorer.export,
-        listed=explorer.keys,
+        listed=cases,
         empty="accuracy lock_on recall width",
     ),
 )

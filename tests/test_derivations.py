@@ -1,12 +1,15 @@
 """Step 3's noises and the MLP's kernels, derived: against the ledger and the numerical kernels."""
 
+import math
+
 import numpy as np
 import pytest
 import sympy as sp
+from numpy.polynomial import Polynomial
+from numpy.polynomial.hermite_e import hermegauss
 
 from recallbook_studies.ch05.contractions import TRIGGER
 from recallbook_studies.ch06 import derived_recall as derived
-from recallbook_studies.ch07 import derived_overlaps
 from recallbook_theory.feature_kernels import near_zero
 from recallbook_theory.symbolic import lock_terms as lock_symbols, recall_terms as symbolic
 from recallbook_theory.symbolic.expressions import N, V, d, numeric, tau
@@ -29,31 +32,36 @@ def test_the_ledgers_noises_are_leading_parts(flag):
         assert found == pytest.approx(leading, rel=2e-3), name
 
 
-@pytest.mark.parametrize("activation", ["linear", "he2", "he3"])
+@pytest.mark.parametrize(
+    ("activation", "coefficients"),
+    [("linear", [0, 1]), ("he2", [-1, 0, 1]), ("he3", [0, -3, 0, 1])],
+)
 @pytest.mark.parametrize("flag", [0, 1])
-def test_kernels_near_zero(activation, flag):
-    """Derived from the polynomial, against quadrature of its Hermite series, at infinite d."""
-    length, vocab, scale = 9, 300, 1 + flag
-    found = near_zero(activation, length, vocab, dim=1e9, tau=flag)
+def test_kernels_near_zero(activation, coefficients, flag):
+    """By Price's theorem: derivatives of a mean in variances and covariance are means of
+    derivatives, which quadrature has exactly for polynomials."""
+    length, vocab, scale = 32, 128, 1 + flag
+    numbers = near_zero(activation, length, vocab, dim=1e9, tau=flag)
     shared = (1 - 1 / length) / vocab + flag / length**2
     variance = (1 / length + shared) / scale
-    derivatives = derived_overlaps.kernels_near_zero(activation)
-
-    def at(name, covariance):
-        return float(
-            derivatives[name].subs(
-                {derived_overlaps.a: variance, derived_overlaps.covariance: covariance}
-            )
-        )
-
     other, same = shared / scale, (shared + 1 / length**2) / scale
+    phi = Polynomial(coefficients) / math.factorial(len(coefficients) - 1) ** 0.5
+    slope, bend = phi.deriv(), phi.deriv(2)
+    nodes, weights = hermegauss(8)
+    x, y = np.meshgrid(nodes, nodes, indexing="ij")
+
+    def mean(one, two, covariance):
+        second = covariance * x + np.sqrt(variance**2 - covariance**2) * y
+        products = one(variance**0.5 * x) * two(second / variance**0.5)
+        return weights @ products @ weights / (2 * np.pi)
+
     for symbol, value in (
-        (lock_symbols.k_same, at("slope", same)),
-        (lock_symbols.k_other, at("slope", other)),
-        (lock_symbols.k_bias, at("bias", other)),
-        (lock_symbols.k_own, at("own", other)),
-        (lock_symbols.p_other, np.sqrt(scale) * at("neuron", other)),
-        (lock_symbols.p_own, np.sqrt(scale) * at("neuron", variance)),
-        (lock_symbols.spread, scale * at("scatter", other)),
+        (lock_symbols.k_same, mean(slope, slope, same)),
+        (lock_symbols.k_other, mean(slope, slope, other)),
+        (lock_symbols.k_bias, mean(slope, slope, other) + mean(bend, phi, other)),
+        (lock_symbols.k_own, mean(slope, slope, variance) + mean(bend, phi, variance)),
+        (lock_symbols.p_other, np.sqrt(scale) * mean(slope, phi, other)),
+        (lock_symbols.p_own, np.sqrt(scale) * mean(slope, phi, variance)),
+        (lock_symbols.spread, scale * mean(slope, slope, variance) * mean(phi, phi, variance)),
     ):
-        assert found[symbol] == pytest.approx(value, rel=1e-6, abs=1e-9), symbol
+        assert numbers[symbol] == pytest.approx(value, rel=1e-6, abs=1e-9), symbol

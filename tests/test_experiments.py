@@ -9,7 +9,6 @@ import recallbook as rb
 from recallbook_studies.ch03 import rates
 from recallbook_studies.ch05 import scores
 from recallbook_studies.ch06 import origins
-from recallbook_studies.ch08 import readings
 
 pytestmark = pytest.mark.essential
 
@@ -40,7 +39,6 @@ def test_measurements_of_equal_facts_refuse_others(field, value):
     setting = marked(6, 3, 5, 10, **{field: value})
     for measure in (
         lambda: origins.fact_counts(setting, 0),
-        lambda: readings.observed(setting, 0, np.random.default_rng(0)),
         lambda: scores.measure(rb.draw(setting, seed=0)),
     ):
         with pytest.raises(ValueError, match=f"^{field}=.* is not allowed"):

@@ -16,7 +16,8 @@ from sized import sized
 import recallbook as rb
 from recallbook_studies import laws
 from recallbook_studies.ch07 import features
-from recallbook_studies.ch11 import error_sizes, rare_facts
+from recallbook_studies.ch11 import rare_facts
+from recallbook_studies.intervals import fitted_slope
 from recallbook_theory.sampled import unequal_terms as of_frequencies
 from recallbook_theory.symbolic import lock_terms as of_lock_on, recall_terms as of_recall
 from recallbook_theory.symbolic.expressions import L, N, V, d, numeric, power
@@ -240,7 +241,8 @@ def test_words_about_rare_facts_are_what_the_sweep_shows():
         at_floor = frame.query(
             f"samples == samples.max() and loss_weights == 'equal' and zipf == {exponent}"
         )
-        assert error_sizes.slope(at_floor, "dim").high < law, "steeper, beyond chance"
+        errors = 1 - at_floor.pivot(index="seed", columns="dim", values="accuracy")
+        assert fitted_slope(errors.columns, errors).high < law, "steeper, beyond chance"
     few = frame.query("zipf == 1.5 and dim == 32 and loss_weights == 'inverse'")
     assert (few.groupby("samples")["accuracy"].mean().diff().iloc[1:] < 0).all(), (
         "at every step of N"

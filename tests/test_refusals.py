@@ -13,7 +13,7 @@ from sized import sized
 
 import recallbook as rb
 from recallbook.arguments import all_finite
-from recallbook_studies.ch11 import breaking, rare_facts
+from recallbook_studies.ch11 import breaking
 from recallbook_studies.intervals import fitted_slope, seed_interval
 from recallbook_theory import hermite
 from recallbook_theory.bounds import closed_form, information
@@ -84,7 +84,6 @@ SAID = [  # what the message says, and the call
         ("^values=", lambda v=v: fitted_slope([1, 2, 3], v))
         for v in ([[1.0, 2.0, -1.0]], [[1.0]], [1.0, 2.0, 3.0])
     ),
-    ("no MLP", lambda: rare_facts.error_with_perfect_attention(replace(ZIPF, width=32))),
     *(
         (NOT_COVERED, lambda field=field: breaking.lead(replace(ZIPF, **field)))
         for field in (

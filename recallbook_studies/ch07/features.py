@@ -57,22 +57,16 @@ def look(activation: Phi) -> dict[str, Any]:
 
 
 def memory(
-    problem: Problem,
-    frequency: Array | None = None,
-    *,
-    centred: bool = False,
-    normalised: bool = False,
+    problem: Problem, frequency: Array | None = None, *, centred: bool = False
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    r"""Features of all located tokens ``(V, m)`` and what step 3 stores of them, $\sum_vf_v\tilde
+    r"""Features of all attended tokens ``(V, m)`` and what step 3 stores of them, $\sum_vf_v\tilde
     u_vg_v^\top$.
 
-    ``frequency`` ``(V,)``: $f$, equal if ``None``. ``normalised``: the located vector is divided by
-    its length and multiplied by $s$ first. ``centred``: features minus their mean over tokens."""
+    ``frequency`` ``(V,)``: $f$, equal if ``None``. ``centred``: features minus their mean over
+    tokens."""
     setting = problem.setting
-    located = problem.input_embeddings + setting.trigger_in_values * problem.trigger  # (V, d)
-    if normalised:
-        located = located / located.norm(dim=1, keepdim=True) * setting.mlp_input_scale**0.5
-    images = features(problem, located)
+    attended = problem.input_embeddings + setting.trigger_in_values * problem.trigger  # (V, d)
+    images = features(problem, attended)
     if centred:
         images = images - images.mean(dim=0)
     labels = centred_labels(problem)[problem.permutation]
@@ -81,9 +75,11 @@ def memory(
     return images, (share[:, None] * labels).T @ images
 
 
-def perfect_recall(problem: Problem, frequency: Array | None = None, **remedies: bool) -> float:
+def perfect_recall(
+    problem: Problem, frequency: Array | None = None, *, centred: bool = False
+) -> float:
     """Fraction of facts recalled when attention is perfect in step 3 and in the test."""
-    images, stored = memory(problem, frequency, **remedies)
+    images, stored = memory(problem, frequency, centred=centred)
     slack = logit_slack(problem.output_embeddings, stored, images)
     logits = images @ stored.T @ problem.output_embeddings.T
     return float(credit(logits, problem.permutation, slack).mean())
@@ -91,8 +87,9 @@ def perfect_recall(problem: Problem, frequency: Array | None = None, **remedies:
 
 def counted(problem: Problem) -> Array:
     """Fraction of the batch that is about each token."""
-    found = problem.tokens.gather(1, problem.positions[:, None])[:, 0]
-    return np.bincount(found.numpy(), minlength=problem.setting.vocab) / problem.setting.samples
+    informative = problem.tokens.gather(1, problem.positions[:, None])[:, 0]
+    counts = np.bincount(informative.numpy(), minlength=problem.setting.vocab)
+    return counts / problem.setting.samples
 
 
 def alone(vocab: int, dim: int, width: int | None, activation: Phi, **choices: Any) -> Setting:
@@ -141,44 +138,36 @@ def capacity(recall: Callable[[int], float]) -> float:
     return math.sqrt(low * high)
 
 
-def capacities(shapes: Iterable[tuple[int, int]], activation: Phi, seed: int | None) -> Array:
-    """Facts that fit at each ``(dim, width)``: predicted for ``seed=None``, else simulated; perfect
-    attention."""
+def needed(widths: Iterable[int], activation: Phi, seed: int | None) -> Array:
+    r"""$n\log n$ of the facts that fit at each width and d = 48 with perfect attention, which $md$ is
+    compared with: predicted for ``seed=None``, else simulated."""
 
-    def recall(facts: int, dim: int, width: int) -> float:
-        setting = alone(facts, dim, width, activation)
+    def recall(facts: int, width: int) -> float:
+        setting = alone(facts, 48, width, activation)
         if seed is None:
             return predict(setting, warn=False).recall
         # paired: a smaller problem is a corner of a larger one
         return perfect_recall(replace(drawn(setting, seed), permutation=torch.arange(facts)))
 
-    return np.array([capacity(partial(recall, dim=d, width=m)) for d, m in shapes])
-
-
-def needed(facts: Array) -> Array:
-    r"""$n\log n$: what $d^2$ or $md$ is compared with."""
+    facts = np.array([capacity(partial(recall, width=width)) for width in widths])
     return np.asarray(facts * np.log(facts))
 
 
-# activation, shapes (d, m), the size that varies (0: d, 1: m), and its exponent at large sizes
-EXPONENTS: dict[str, tuple[Phi, list[tuple[int, int]], int, int]] = {
-    "he3, d = 32 to 64 at m = 384": ("he3", [(d, 384) for d in (32, 64)], 0, 1),
-    "he3, m = 96 to 384 at d = 48": ("he3", [(48, m) for m in (96, 384)], 1, 1),
-    "relu, m = 512 to 2048 at d = 48": ("relu", [(48, m) for m in (512, 2048)], 1, 0),
-    "relu, d = 32 to 64 at m = 2048": ("relu", [(d, 2048) for d in (32, 64)], 0, 2),
+# activation, widths, and the exponent in the width at large sizes
+EXPONENTS: dict[str, tuple[Phi, tuple[int, int], int]] = {
+    "he3, m = 96 to 384 at d = 48": ("he3", (96, 384), 1),
+    "relu, m = 512 to 2048 at d = 48": ("relu", (512, 2048), 0),
 }
 
 
 def exponent_row(case: str) -> dict[str, Any]:
     r"""A case's exponent of $n\log n$: measured with its interval, predicted, and at large
     sizes."""
-    activation, shapes, moved, limit = EXPONENTS[case]
-    sizes = [shape[moved] for shape in shapes]
-    found = [needed(capacities(shapes, activation, seed)) for seed in SEEDS]
-    curve = needed(capacities(shapes, activation, None))
-    predicted = float(np.polyfit(np.log(sizes), np.log(curve), 1)[0])
-    measured = fitted_slope(sizes, found)._asdict()
-    return {**measured, "predicted": predicted, "large sizes": limit}
+    activation, widths, limit = EXPONENTS[case]
+    measured = fitted_slope(widths, [needed(widths, activation, seed) for seed in SEEDS])
+    curve = needed(widths, activation, None)
+    predicted = float(np.polyfit(np.log(widths), np.log(curve), 1)[0])
+    return {**measured._asdict(), "predicted": predicted, "large sizes": limit}
 
 
 # The cap, from the ledger's expressions
@@ -244,64 +233,27 @@ def outcomes(
         row["tau"] = int(setting.trigger_in_values)
         row["predicted"] = guess(setting) if guess else math.nan
         for seed in SEEDS:
-            found = simulate(setting, seed, test_samples=TEST)
-            rows.append({**row, "seed": seed, **vars(found)})
+            outcome = simulate(setting, seed, test_samples=TEST)
+            rows.append({**row, "seed": seed, **vars(outcome)})
     return pd.DataFrame(rows)
 
 
-REMEDIES: dict[
-    str, tuple[bool, dict[str, bool]]
-] = {  # trigger in the values, what is done to the features
-    "as it is": (True, {}),
-    "normalised input": (True, {"normalised": True}),
-    "centred features": (True, {"centred": True}),
-    "both": (True, {"normalised": True, "centred": True}),
-    "trigger out": (False, {}),
-    "trigger out, both": (False, {"normalised": True, "centred": True}),
-}
-
-
 def remedies(setting: Setting, activations: Iterable[Phi]) -> pd.DataFrame:
-    """Mean recall over seeds with perfect attention, by remedy and activation."""
-    batches = {
-        t: [draw(replace(setting, seq_len=1, trigger_in_values=t), seed) for seed in SEEDS]
-        for t in (True, False)
-    }
-    table: dict[str, dict[str, float]] = {}
-    for activation in activations:
-        column = table.setdefault(name(activation), {})
-        for label, (trigger, changes) in REMEDIES.items():
-            found = [
-                perfect_recall(
-                    replace(p, setting=replace(p.setting, activation=activation)),
-                    counted(p),
-                    **changes,
-                )
-                for p in batches[trigger]
-            ]
-            column[label] = float(np.mean(found))
-    return pd.DataFrame(table).rename_axis("remedy").reset_index()
-
-
-CASES = {
-    "L = 8, tau = 0": (8, False),
-    "L = 8, tau = 1": (8, True),
-    "L = 128, tau = 0": (128, False),
-}
-
-
-def added() -> pd.DataFrame:
-    """Accuracy without and with an MLP, and the ``gain`` on the same draws, simulated and
-    predicted, by case, seed and ``ratio`` m/d."""
-    choices = [(None, "relu"), *((m, phi) for phi in ("relu", "he3") for m in (36, 384))]
-    frames = []
-    for case, (length, tau) in CASES.items():
-        task = Setting(vocab=160, seq_len=length, dim=48, samples=2560, trigger_in_values=tau)
-        frame = outcomes(
-            (replace(task, width=m, activation=phi) for m, phi in choices),
-            lambda setting: predict(setting, warn=False).accuracy,
-        )
-        for column, gain in (("accuracy", "gain"), ("predicted", "predicted")):
-            frame[gain] = frame[column] - np.tile(frame[column][: len(SEEDS)], len(choices))
-        frames.append(frame.assign(case=case, ratio=frame["width"] / task.dim))
-    return pd.concat(frames, ignore_index=True)
+    """Mean recall over seeds with perfect attention, by activation, with the trigger in the values
+    or out, and features as they are or centred."""
+    rows = []
+    for trigger in (True, False):
+        task = replace(setting, seq_len=1, trigger_in_values=trigger)
+        problems = [draw(task, seed) for seed in SEEDS]
+        for centred in (False, True):
+            row: dict[str, Any] = {"trigger": "in" if trigger else "out"}
+            row["features"] = "centred" if centred else "as they are"
+            for activation in activations:
+                changed = replace(task, activation=activation)
+                recalls = [
+                    perfect_recall(replace(p, setting=changed), counted(p), centred=centred)
+                    for p in problems
+                ]
+                row[name(activation)] = float(np.mean(recalls))
+            rows.append(row)
+    return pd.DataFrame(rows)

