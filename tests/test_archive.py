@@ -37,6 +37,7 @@ def complaints(name: str, frame: pd.DataFrame, record: dict) -> list[str]:
     return [what for what, holds in right.items() if not holds]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_committed_results_match_their_provenance(name):
     frame = rb.load_results(name)
@@ -84,6 +85,7 @@ def test_every_file_is_of_a_sweep_or_a_table_and_all_are_small():
     assert sum(file.stat().st_size for file in files) < 10e6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SWEEPS)
 def test_every_setting_has_all_seeds(name):
     points = [from_values(key.fields) for key in SWEEPS[name].keys()]

@@ -14,6 +14,7 @@ from recallbook_studies.ch09 import capacities
 SIZES = {"samples": 4000, "seq_len": 8, "dim": 64}
 
 
+@pytest.mark.slow
 @pytest.mark.essential
 def test_it_is_found_to_one_in_a_thousand():
     found = rb.capacity(**SIZES, warn=False)

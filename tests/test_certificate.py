@@ -270,6 +270,7 @@ def test_proved_recall_is_below_simulation_and_above_the_union(setting, gap):
     assert float((chance.mean() - union.mean()) / (chance.mean() - bound.mean() + 1e-3)) > 1.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", ["gaussian", "sphere", "orthogonal"])
 @pytest.mark.parametrize("part", by_night(range(3), day=1))
 def test_recall_is_never_above_what_is_proved_at_most(law, part):
@@ -308,6 +309,7 @@ def test_a_fact_without_weights_is_guessed(geometry):
     assert not rows[2].any() and not rows.isnan().any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dim", "away"), [(6, 1.6), (256, 2.5)])
 def test_the_threshold_of_a_fact(dim, away):
     """The closed form of both sides, which the threshold of recall follows from."""
@@ -413,6 +415,7 @@ def test_one_comparison_on_the_sphere():
             )
 
 
+@pytest.mark.slow
 def test_squared_lengths_on_the_sphere_have_gaussian_tails():
     generator, dim, draws = np.random.default_rng(0), 6, 60000
     units = generator.standard_normal((draws, 40, dim))
@@ -528,6 +531,7 @@ def test_what_a_pair_is_charged(monkeypatch):
     assert torch.allclose(charged[-1], expected * pull)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flag", [False, True])
 def test_failing_pairs_move_margins_by_no_more_than_their_share(flag):
     """For every output embedding, and at times by a tenth of that."""
@@ -662,6 +666,7 @@ def test_ties_and_facts_never_seen_are_not_taken_for_margins(sizes, seed):
     assert above == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("vocab", "dim", "samples"), [(8, 64, 100), (16, 100, 300)])
 def test_labels_ahead_of_the_right_one_count_as_lost(vocab, dim, samples):
     """On the sphere, where a frequent label outweighs a rare fact."""

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import sympy as sp
 from measured_steps import Steps
+from sampling import by_day
 from scipy.linalg import hadamard
 from scipy.stats import binom, norm
 
@@ -51,7 +52,7 @@ def ratios(sizes, seed):
 @pytest.mark.parametrize(
     ("sizes", "seed"),
     [
-        *itertools.product(DRAWS, SEEDS),
+        *by_day(itertools.product(DRAWS, SEEDS), quick=1),
         *(pytest.param(sizes, 0, marks=pytest.mark.nightly) for sizes in WIDE),
     ],
 )
@@ -264,12 +265,15 @@ def test_wrong_labels_are_averaged(dim, mean, right):
 
 @pytest.mark.parametrize(
     ("vocab", "seq_len", "dim", "flag"),
-    [
-        (10**5, 32, 10**4, False),
-        (10**6, 10**5, 10**5, True),
-        (100, 4, 4000, False),
-        (10**5, 10**5, 10**5, False),
-    ],
+    by_day(
+        [
+            (10**5, 32, 10**4, False),
+            (10**6, 10**5, 10**5, True),
+            (100, 4, 4000, False),
+            (10**5, 10**5, 10**5, False),
+        ],
+        quick=1,
+    ),
 )
 def test_sufficient_samples_are_where_the_conditions_begin(vocab, seq_len, dim, flag):
     sizes = (vocab, seq_len, dim)

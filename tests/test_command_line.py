@@ -312,6 +312,7 @@ def interrupted(**fields):
     raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 def test_predict_says_what_the_package_says(capsys, monkeypatch):
     command = [*PREDICT.split(), "--trigger-in-values"]
     assert main([*command, "--json"]) == 0
@@ -352,6 +353,7 @@ def test_predict_says_what_the_package_says(capsys, monkeypatch):
         assert [*name.split(), f"{term.size:.2g}"] in [line.split() for line in lines], name
 
 
+@pytest.mark.slow
 def test_predict_passes_doubts_on_and_has_no_numbers_that_are_none(capsys):
     assert (
         main(
@@ -370,6 +372,7 @@ def test_predict_passes_doubts_on_and_has_no_numbers_that_are_none(capsys):
     assert found["wanted"] == 0.5
 
 
+@pytest.mark.slow
 @rarely
 @given(settings())
 def test_predict_says_what_the_package_says_of_any_setting(few_draws, capsys, setting):
@@ -394,6 +397,7 @@ def test_predict_says_what_the_package_says_of_any_setting(few_draws, capsys, se
         } == {None}
 
 
+@pytest.mark.slow
 def test_predict_searches_after_several_value_steps(capsys, monkeypatch):
     asked = []
     for name in ("critical_samples", "capacity"):
@@ -409,6 +413,7 @@ def test_predict_searches_after_several_value_steps(capsys, monkeypatch):
     assert asked == [(facts, rest), (size, rest)]
 
 
+@pytest.mark.slow
 def test_predict_searches_among_unequal_facts_when_asked(capsys, monkeypatch, few_draws):
     asked = []
     for name, found in {"phase": "coverage", "critical_samples": 96.0}.items():

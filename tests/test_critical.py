@@ -87,6 +87,7 @@ def test_critical_table_knows_what_is_outside_the_grid():
     assert (found["curves"] == 6).all() and (found["outside"] == 6).all()
 
 
+@pytest.mark.slow
 def test_exponents_of_a_table_are_those_of_its_curves():
     frame, by = synthetic(4, 10, product), ["dim", "seq_len"]
     table = critical_table(frame, by)
@@ -131,6 +132,7 @@ def test_bisection_at_the_ends():
     assert bracket(lambda size: True, 100, logarithmic=True, **ends) == (0, 7)
 
 
+@pytest.mark.slow
 def test_predicted_sizes_are_where_predictions_cross():
     setting = sized(256, 128, 32, 4096)
     for outcome in ("lock_on", "accuracy"):

@@ -79,6 +79,7 @@ def test_draws_are_as_stated(law):
     assert (kind.takes == ()) == (str(kind) == kind.name)
 
 
+@pytest.mark.slow
 @every_law
 def test_the_geometry_is_as_stated(law):
     setting = setting_of(law, vocab=4)

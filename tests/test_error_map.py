@@ -83,6 +83,7 @@ MADE_AGAIN = [(error_map, row) for row in CHEAP.sample(3, random_state=2).to_dic
 MADE_AGAIN += [(unequal_map, row) for row in OTHERS[:2].to_dict("records")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("map_", "row"), MADE_AGAIN, ids=named)
 def test_rows_are_what_the_simulation_gives(map_, row):
     index, count = row["index"], row["seeds"]
@@ -124,6 +125,7 @@ def test_sizes_beyond_the_map_count_as_its_last():
     )
 
 
+@pytest.mark.slow
 def test_warnings_say_what_is_off_and_what_was_never_checked():
     setting = marked(98, 13, 12, 2000, width=34, activation=torch.abs)
     found = rb.predict(setting, warn=False)
@@ -141,6 +143,7 @@ def test_warnings_say_what_is_off_and_what_was_never_checked():
         rb.predict(replace(plain, width=100, activation=torch.sin))
 
 
+@pytest.mark.slow
 def test_all_neurons_may_be_silent():
     """A few ReLU neurons that see nothing: a number, not a NaN."""
     setting = marked(620, 11, 24, 2644, width=3, embeddings="sphere")

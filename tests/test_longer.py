@@ -158,6 +158,7 @@ def test_descend_goes_on_where_it_stopped(problem):
     assert torch.equal(once.value, twice.value) and torch.equal(once.key_query, twice.key_query)
 
 
+@pytest.mark.slow
 def test_descend_learns_the_task():
     problem = rb.draw(sized(16, 4, 24, 600), seed=0)
     model = rb.RecallTransformer(problem)

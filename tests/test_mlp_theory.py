@@ -188,6 +188,7 @@ def test_activations_that_cannot_learn_attention():
     assert np.mean(found) < 1 / 12 + 3 * standard_error(found)
 
 
+@pytest.mark.slow
 def test_ledger_with_the_mlp():
     setting = marked(300, 20, 60, 3000, width=120, activation="relu")
     ledger = rb.predict(setting).ledger

@@ -11,6 +11,7 @@ import pytest
 import sympy as sp
 import torch
 from numpy.polynomial.hermite_e import hermegauss
+from sampling import by_day
 from sized import either, sized
 
 import recallbook as rb
@@ -97,7 +98,7 @@ def test_moments_by_brute_force(sizes, trigger_in_values):
 
 @either("trigger_in_values")
 @pytest.mark.parametrize(
-    ("vocab", "seq_len", "samples"), [(2, 2, 2), (3, 2, 2), (2, 3, 2), (4, 2, 1)]
+    ("vocab", "seq_len", "samples"), by_day([(2, 2, 2), (3, 2, 2), (2, 3, 2), (4, 2, 1)], quick=1)
 )
 def test_orthonormal_moments_by_brute_force(vocab, seq_len, samples, trigger_in_values):
     """With orthonormal embeddings data are all there is to average over: second and third moments
@@ -235,6 +236,7 @@ def test_every_enumerated_term_is_in_the_ledger():
     assert NAMES - {"cross terms"} <= set(lock_symbols.lock_terms())
 
 
+@pytest.mark.slow
 def test_the_remainder_of_the_mean_is_small_and_named():
     """The exact mean over the ledger's: at tau = 0 it is 1 - 1/N."""
     exact, ledger = (

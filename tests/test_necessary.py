@@ -309,6 +309,7 @@ def test_the_page_prints_the_formulas():
     assert [formula for formula in printed if formula not in page] == []
 
 
+@pytest.mark.slow
 @pytest.mark.essential
 @either("flag")
 @pytest.mark.parametrize("vocab", [2, 3, 4, 216, 3000])

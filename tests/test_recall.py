@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from sampling import standard_error
+from sampling import by_day, standard_error
 from sized import either, marked, sized
 
 import recallbook as rb
@@ -70,7 +70,8 @@ def test_located_counts_are_parts_of_poisson_counts(shown):
 
 @either("tau")
 @pytest.mark.parametrize(
-    ("vocab", "dim", "samples"), [(128, 64, 1024), (256, 64, 2048), (256, 128, 8192)]
+    ("vocab", "dim", "samples"),
+    by_day([(128, 64, 1024), (256, 64, 2048), (256, 128, 8192)], quick=2),
 )
 def test_predicted_recall(vocab, dim, samples, tau):
     """Within 0.01 plus four standard errors: what the leading order leaves out."""

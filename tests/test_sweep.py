@@ -135,6 +135,7 @@ def test_failures_are_run_again_only_on_request(tmp_path, measured):
     assert measured == {bad: 2, POINTS[-2]: 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sizes", [(256, 64, 64, 16384), (1024, 16, 128, 8192), (256, 8, 32, 4096, 1024)], ids=str
 )

@@ -342,6 +342,7 @@ def test_what_each_term_costs(few_draws):
     assert stored.recall > mended.recall + 0.2
 
 
+@pytest.mark.slow
 def test_own_tables_are_the_simulated_ones(few_draws):
     setting = replace(
         SMALL, zipf=0.7, output_bias="trained"
@@ -357,6 +358,7 @@ def test_own_tables_are_the_simulated_ones(few_draws):
     assert apart(found, runs, 0.02, 3, found.error) == {}
 
 
+@pytest.mark.slow
 def test_the_error_of_a_prediction_is_that_of_its_draws(few_draws):
     """Lock-on is all or nothing here: other draws give another mean, by about the error; and a
     warning says so."""
