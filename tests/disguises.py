@@ -76,27 +76,3 @@ def relabelled(
         output_embeddings=problem.output_embeddings[names.argsort()],
     )
     return other, test._replace(labels=names[test.labels])
-
-
-def itself(
-    problem: rb.Problem, test: Sequences, generator: torch.Generator
-) -> tuple[rb.Problem, Sequences]:
-    return problem, test
-
-
-# Name: how the problem changes, sequences at a time, threads.
-DISGUISES: dict[str, tuple[Disguise, int | None, int]] = {
-    "rotated": (rotated, None, 1),
-    "shuffled": (shuffled, None, 1),
-    "renamed": (renamed, None, 1),
-    "in small chunks": (itself, 7, 1),
-    "on two threads": (itself, None, 2),
-}
-
-
-def outcomes(
-    problem: rb.Problem, test: Sequences, rates=(None, None), chunk: int | None = None
-) -> rb.Outcome:
-    return rb.evaluate(
-        problem, rb.three_steps(problem, *rates, chunk=chunk), sequences=test, chunk=chunk
-    )

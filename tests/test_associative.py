@@ -88,20 +88,6 @@ def test_capacity_finds_the_crossing():
     )
 
 
-@pytest.mark.parametrize(
-    ("message", "call"),
-    [
-        ("facts=2", lambda: associative.predicted_recall(2, 10)),
-        ("embeddings='orthogonal'", lambda: associative.predicted_recall(10, 20, "orthogonal")),
-        ("accuracy=1", lambda: associative.capacity(lambda n: 0.0, 1)),
-        (r"values=\['n'\].*missing: \[d\]", lambda: numeric(retrieval.n + d)({retrieval.n: 1})),
-    ],
-)
-def test_arguments(message, call):
-    with pytest.raises(ValueError, match=f"^{message}"):
-        call()
-
-
 @pytest.mark.parametrize("embeddings", associative.LAWS)
 def test_prediction_is_the_average_it_says(embeddings):
     """The docstring's formula by plain averaging, with so few facts that every one of them

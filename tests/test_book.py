@@ -196,46 +196,6 @@ def test_book_has_its_pages(html):
     assert expected <= found
 
 
-BREACHES = [
-    (external_assets, '<script src="https://cdn.example.org/a.js"></script>'),
-    (external_assets, '<script src="//cdn.example.org/a.js"></script>'),
-    (external_assets, '<script>const later = "https://cdn.example.org/a.js"</script>'),
-    (external_assets, '<link rel="stylesheet" href="https://fonts.example.org/a.css">'),
-    (external_assets, '<link rel="preconnect" href="https://fonts.example.org">'),
-    (external_assets, "<style>@import 'https://fonts.example.org/a.css'</style>"),
-    (external_assets, '<p style="background: url(https://example.org/a.png)"></p>'),
-    (external_assets, '<img srcset="https://example.org/a.png 2x">'),
-    (broken_links, '<a href="nowhere.html">x</a>'),
-    (broken_links, '<a href="#nowhere">x</a>'),
-    (broken_links, '<img src="nowhere.png">'),
-    (undescribed_images, '<figure><img src="a.png"><figcaption>x</figcaption></figure>'),
-    (undescribed_images, f'<figure><img alt="{"3b" * 20}"><figcaption>x</figcaption></figure>'),
-    (undescribed_images, '<img alt="A line that rises and stays flat">'),
-    (undescribed_pages, '<meta name="description" content="Notation">'),
-    (repeated_ids_and_unnamed_buttons, '<p id="a">x</p><p id="a">y</p>'),
-    (repeated_ids_and_unnamed_buttons, "<summary>Show code cell source</summary>"),
-    (
-        wrong_launch_buttons,
-        '<a href="https://colab.research.google.com/github/a/b/blob/v0/c.ipynb">x</a>',
-    ),
-]
-
-
-@pytest.mark.parametrize(("check", "body"), BREACHES)
-def test_check_sees_a_breach(tmp_path, check, body):
-    (tmp_path / "notebooks").mkdir()
-    page = tmp_path / "notebooks" / "page.html"
-    page.write_text(f"<article>{body}</article>", encoding="utf-8")
-    assert check(tmp_path) != []
-
-
-def test_check_sees_a_remote_font_in_a_style_sheet(tmp_path):
-    (tmp_path / "a.css").write_text(
-        "a { src: url(https://fonts.example.org/a.woff) }", encoding="utf-8"
-    )
-    assert external_assets(tmp_path) != []
-
-
 def test_a_book_with_an_address_says_where_it_stands(monkeypatch):
     monkeypatch.setattr(shared.stamp, "source", lambda: {"pages": "https://a.org/b"})
     tags = shared.tags("1 < 2", "so", "https://a.org/b/book/laws.html")

@@ -85,40 +85,6 @@ def test_it_is_the_inverse_of_critical_samples(index):
     assert rb.critical_samples(more, **kind) > n / 1.002
 
 
-@pytest.mark.essential
-@pytest.mark.parametrize(
-    ("change", "field"),
-    [
-        ({"vocab": 5, "accuracy": 0.5}, "accuracy"),
-        ({"vocab": 1}, "vocab"),
-        ({"vocab": 8, "zipf": 1.0}, "setting"),
-        ({"accuracy": 1.0}, "accuracy"),
-        ({"without": "coverage"}, "without"),
-        ({"without": ("cover",)}, "without"),
-        ({"zipf": 1.0}, "setting"),
-        ({"embeddings": "low_rank(3)"}, "setting"),
-        ({"samples": 0}, "samples"),
-        ({"value_steps": 0}, "value_steps"),
-        ({"value_steps": 2, "width": 9}, "width"),
-        ({"value_steps": 2, "zipf": 1.0}, "setting"),
-        ({"value_steps": 2, "samples": 10**6, "dim": 2000}, "vocab"),
-        ({"dim": 2.0}, "dim"),
-    ],
-)
-def test_bad_arguments_are_refused(change, field):
-    with pytest.raises(ValueError, match=rf"^{field}=.* is not allowed: "):
-        rb.capacity(**{**SIZES, **change})
-
-
-@pytest.mark.parametrize("search", [rb.critical_samples, rb.critical_width])
-def test_what_is_sought_is_refused(search):
-    sizes = {"vocab": 8, "seq_len": 2, "dim": 8}
-    name = {"critical_samples": "samples", "critical_width": "width"}[search.__name__]
-    given = {"samples": 64, **sizes} if name == "width" else sizes
-    with pytest.raises(ValueError, match=f"^{name}=3 .*it is what is sought"):
-        search(**given, **({"width": 3} if name == "width" else {"samples": 3}))
-
-
 def test_names_left_out_may_come_from_anywhere():
     setting = rb.Setting(vocab=64, **SIZES)
     names = ("coverage", "interference")

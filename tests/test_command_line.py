@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from dataclasses import asdict
-from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -123,21 +122,6 @@ def one_square(key):
 SQUARES = RowTable("squares", "", one_square, "key", listed=lambda: [{"key": 3}])
 
 
-def test_help_says_what_there_is(capsys):
-    sweeps = [text for name, sweep in SWEEPS.items() for text in (name, sweep.shows)]
-    for command, said in {
-        "predict": ["--json prints one object with the keys", "--trigger-in-values"],
-        "": [*sweeps, "exit status:"],
-        "sweep": [*sweeps, "--retry", "default", "exit status:"],
-        "export": [*sweeps, "--to", "default"],
-        "recompute": [*sweeps, "--seconds", "default"],
-    }.items():
-        with pytest.raises(SystemExit, match="0"):
-            main([*command.split(), "--help"])
-        text = capsys.readouterr().out
-        assert [words for words in said if words not in text] == [], command
-
-
 NO_FREQUENCIES = {
     "--zipf 5": "zipf=5.0 is not allowed: a number from 0 to 4",
     "--zipf nan": "zipf=nan is not allowed: a number from 0 to 4",
@@ -193,21 +177,6 @@ def test_errors_are_one_line(command, tmp_path, monkeypatch, capsys):
     assert COMPLAINTS[command] in printed and printed.count("\n") == 1
     assert os.listdir(tmp_path) == ["text.txt"]
     assert (tmp_path / "text.txt").read_text(encoding="utf-8") == "mine"
-
-
-def test_failures_are_counted_and_told(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    turns = count()
-
-    def broken(point, device="cpu"):
-        raise LookupError("too little") if next(turns) % 4 else ArithmeticError("too much")
-
-    monkeypatch.setattr("recallbook_studies.running.run.measure", broken)
-    for option, made in (([], 24), ([], 24), (["--retry"], 48)):
-        assert main(["sweep", "trial", *option]) == 1
-        printed = capsys.readouterr().out
-        assert "0 done, 24 failed\n" in printed and next(turns) >= made
-        assert "\n  6 x ArithmeticError: too much\n" in printed
 
 
 @pytest.mark.parametrize(

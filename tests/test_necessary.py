@@ -140,19 +140,6 @@ def test_the_pull_has_all_terms_of_the_table(setting):
     assert coverage.pull_square(sizes) >= whole
 
 
-def test_the_two_sides_of_a_symmetric_margin():
-    """Step 2: whatever the odd part and both deviations are, a quarter less an eighth."""
-    assert min(norm.cdf(-y) - 0.25 + y / 8 for y in np.linspace(0, 6, 6001)) == pytest.approx(
-        0.00425, abs=1e-5
-    )
-    generator = np.random.default_rng(0)
-    even, odd = generator.normal(0, 2, (2, 10**5))
-    one, two = np.exp(generator.exponential(1, (2, 10**5)))  # at least 1
-    half = (norm.cdf(-(even + odd) / one) + norm.cdf(-(even - odd) / two)) / 2
-    slack = half - 0.25 + np.maximum(even, 0) / 8
-    assert 0 < slack.min() < 0.01
-
-
 @pytest.mark.parametrize("level", coverage.LEVELS)
 def test_the_two_signs_against_many_tokens(level):
     """Step 5: whatever the signals of both signs are, in units of the least deviation."""

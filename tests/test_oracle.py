@@ -9,7 +9,7 @@ from randomised import at_random_weights, largest_difference
 from sampling import generator
 from settings import settings
 from sized import marked, sized
-from unequal import UNEQUAL, plain_loss, weights_and_prediction
+from unequal import UNEQUAL, plain_loss
 
 import recallbook as rb
 from recallbook.activations import he2, he3
@@ -161,36 +161,6 @@ def test_disguises_leave_the_weights(disguise, rates, width):
             largest_difference(getattr(after, name), outer.T @ getattr(before, name) @ features)
             < 1e-10
         ), name
-
-
-@pytest.mark.parametrize("unequal", [{}, *UNEQUAL], ids=str)
-@pytest.mark.parametrize("trigger_in_values", [True, False])
-def test_limit_matches_a_plain_loop(trigger_in_values, unequal):
-    """The early-phase limit written out sequence by sequence in NumPy, straight from its
-    definition."""
-    setting = sized(9, 4, 6, 40, trigger_in_values=trigger_in_values, **unequal)
-    problem = rb.draw(setting, seed=2)
-    weights = rb.three_steps(problem)
-    z, u = problem.input_embeddings.numpy(), problem.output_embeddings.numpy()
-    t, query = problem.trigger.numpy(), problem.query.numpy()
-    loss_weights, prediction = weights_and_prediction(problem)
-    asked = loss_weights[:, None] * (u - prediction @ u)
-    batch = [part.numpy() for part in problem.sequences]
-    value1, slope, value2 = np.zeros((6, 6)), np.zeros(6), np.zeros((6, 6))
-    for stage in (1, 2, 3):
-        for tokens, position, label in zip(*batch, strict=True):
-            keys = z[tokens] + np.outer(np.arange(4) == position, t)
-            values = keys if trigger_in_values else z[tokens]
-            if stage == 1:
-                value1 += np.outer(asked[label], values.mean(axis=0)) / 40
-            elif stage == 2:
-                pull = (values - values.mean(axis=0)) @ value1.T @ asked[label] / 4
-                slope += pull @ keys / 40
-            else:
-                value2 += np.outer(asked[label], values[np.argmax(keys @ slope)]) / 40
-    assert np.abs(weights.value1.numpy() - value1).max() < 1e-13
-    assert np.abs(weights.key_query.numpy() - np.outer(slope, query)).max() < 1e-13
-    assert np.abs(weights.value2.numpy() - value2).max() < 1e-13
 
 
 def test_float32_is_close_to_float64():

@@ -83,13 +83,6 @@ def test_at_all_weights(batch, flag):
     )
 
 
-def test_vanishes_sees_a_mistake():
-    model = rational(model_of(BATCHES[2], True))
-    value = weights()[0]
-    slope = gr.explicit_descent(gr.loss(model, value, ZERO), value).subs(dict.fromkeys(value, 0))
-    assert not gr.vanishes(slope - 2 * gr.value_descent(model, ZERO, ZERO))
-
-
 @pytest.fixture(scope="module", params=[(2, 3, 2, True, 0), (3, 2, 2, False, 3)], ids=str)
 def drawn(request):
     """A drawn problem, and the loss with its explicit derivatives as NumPy functions of all
