@@ -4,8 +4,6 @@ import errno
 import json
 import os
 import subprocess
-from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -14,7 +12,7 @@ from sampling import by_night
 
 import recallbook as rb
 from recallbook_studies.running import archive, committed
-from recallbook_studies.running.point import OUTCOMES, from_values
+from recallbook_studies.running.point import OUTCOMES
 from recallbook_studies.running.store import Result, Store
 from recallbook_studies.sweeps import SWEEPS
 
@@ -80,17 +78,6 @@ def test_every_file_is_of_a_sweep_or_a_table_and_all_are_small():
     assert {path.stem for path in files} == set(NAMES) | set(archive.tables())
     assert set(NAMES) == set(SWEEPS) - {"trial"}
     assert sum(file.stat().st_size for file in files) < 10e6
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SWEEPS)
-def test_every_setting_has_all_seeds(name):
-    points = [from_values(key.fields) for key in SWEEPS[name].keys()]
-    seeds = Counter(replace(point, seed=0) for point in points)
-    # fewer at the larger vocabulary; more where draws scatter
-    assert len(set(seeds.values())) == (2 if name in ("accuracy", "capacity") else 1)
-    expected = {"lock_on": 30, "trial": 1, "accuracy": 6, "zipf_threshold": 8, "zipf_error": 8}
-    assert min(seeds.values()) >= expected.get(name, 10)
 
 
 def test_provenance_says_when_code_is_not_that_of_its_commit(tmp_path):

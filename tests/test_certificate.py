@@ -588,6 +588,16 @@ def test_no_simulation_is_above_what_is_allowed(part):
     assert len(low) > 10 and np.mean(low) >= 0.5
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("flag", [False, True])
+def test_where_mean_bias_rules_little_lock_on_is_allowed(flag):
+    problem = rb.draw(sized(100, 200, 40, 400, trigger_in_values=flag), seed=0)
+    most = rb.certify(problem).at_most
+    runs = [rb.evaluate(p, rb.three_steps(p), 1000) for p in certificates.fresh_outputs(problem, 8)]
+    assert most.lock_on < np.mean([run.lock_on for run in runs]) + 0.05 < 0.2
+    assert most.lock_on < most.accuracy < most.lock_on + 0.02
+
+
 def test_chances_from_above_are_nearly_exact():
     """Against simulation, for pairs on either side; and beside Chernoff's bound."""
     setting = sized(16, 24, 8, 30)

@@ -72,23 +72,6 @@ def test_recompute_prints_what_differs(monkeypatch, capsys):
         assert float(now) == pytest.approx(stored.loc[int(row), "accuracy"], abs=1e-5)
 
 
-STRICT = """import warnings
-warnings.filterwarnings("ignore", category=EncodingWarning)  # other packages' own
-warnings.filterwarnings("error", category=EncodingWarning, module="recallbook")
-from recallbook.__main__ import main
-for words in %s: assert main(words.split()) == 0, words"""
-COMMANDS = [PREDICT, "sweep trial --limit 2", "sweep trial", "export trial"]
-COMMANDS += ["recompute four_corners --count 1", "examine table.txt --statistics"]
-
-
-@pytest.mark.nightly
-def test_no_command_takes_the_encoding_of_the_machine(tmp_path):
-    (tmp_path / "table.txt").write_text("a 1 2\nb 0 1\nc 1 0\n", encoding="utf-8")
-    command = [sys.executable, "-X", "warn_default_encoding", "-c", STRICT % COMMANDS]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, encoding="utf-8", check=False)
-    assert done.returncode == 0, done.stderr
-
-
 DOES = {  # a cheap call of each command, and what it prints or complains about
     f"{PREDICT} --accuracy 1": "accuracy=1.0 is not allowed",
     "examine table.npy --statistics": "8 rows in 8 dimensions",

@@ -17,7 +17,7 @@ from recallbook.setting import LOSS_WEIGHTS, OUTPUT_BIASES
 from recallbook_studies import error_map
 from recallbook_studies.ch09 import fresh_map
 from recallbook_studies.ch11 import unequal_map
-from recallbook_studies.error_map import CALLABLES, QUANTITIES, outcomes
+from recallbook_studies.error_map import QUANTITIES, outcomes
 from recallbook_theory import expected_errors
 from recallbook_theory.caveats import LARGEST, doubts
 from recallbook_theory.prediction import predicted_lock_on, theory_of
@@ -25,24 +25,6 @@ from recallbook_theory.prediction import predicted_lock_on, theory_of
 pytestmark = pytest.mark.essential
 
 MAP = error_map.load()
-
-
-def test_it_covers_what_a_setting_allows():
-    assert len(MAP) == error_map.COUNT >= 2000 and MAP["index"].is_unique
-    measured = {name for name, law in LAWS.items() if law.measured and law.geometry}
-    assert set(MAP["embeddings"]) == measured
-    assert set(MAP["activation"].dropna()) == {
-        "relu",
-        "gelu",
-        "tanh",
-        "linear",
-        "he2",
-        "he3",
-        *CALLABLES,
-    }
-    for ratio, low, high in (("seq_len", 0.02, 1.1), ("samples", 0.6, 200), ("dim", 0.05, 8)):
-        found = MAP[ratio] / MAP["vocab"]
-        assert found.min() < low and found.max() > high, ratio
 
 
 @pytest.mark.slow

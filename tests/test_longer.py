@@ -5,15 +5,12 @@ from dataclasses import replace
 import pytest
 import torch
 from disguises import shuffled
-from hypothesis import given, settings as profile, strategies as st
 from randomised import at_random_weights, largest_difference
 from sampling import generator
-from settings import settings
 from sized import marked, sized
 from unequal import plain_loss
 
 import recallbook as rb
-from recallbook.training.gradients import descent_directions
 
 pytestmark = pytest.mark.essential
 
@@ -67,24 +64,6 @@ def test_steps_are_those_of_a_plain_loop(batch, given):
     assert history["loss"].to_numpy() == pytest.approx(losses, rel=1e-9)
     for name in NAMES:
         assert largest_difference(getattr(ours, name).data, getattr(theirs, name).data) < 1e-8, name
-
-
-@pytest.mark.slow
-@profile(max_examples=40, deadline=None, derandomize=True)
-@given(settings(), st.integers(0, 99), st.sets(st.sampled_from(NAMES), min_size=1))
-def test_gradients_that_are_asked_for_match_autograd(setting, seed, wrt):
-    problem = rb.draw(setting, seed)
-    model = with_weights(problem)
-    own = problem.sequences
-    found = descent_directions(
-        problem, own, model.value.data, model.key_query.data @ problem.query, wrt=wrt, chunk=7
-    )
-    _, gradients = autograd(model, problem, own)
-    for name in NAMES:
-        if name in wrt:
-            assert largest_difference(-getattr(found, name), gradients[name], least=1e-3) < 1e-10
-        else:
-            assert not getattr(found, name).any(), name
 
 
 def ends(problem, steps=8, **given):

@@ -11,7 +11,6 @@ from sampling import OUTCOMES, by_night, standard_error
 from sized import marked, sized
 
 import recallbook as rb
-from recallbook_studies.ch05 import scores
 from recallbook_theory import feature_kernels, hermite, lock_on, recall
 from recallbook_theory.symbolic import lock_terms as lock_symbols, recall_terms as recall_symbols
 from recallbook_theory.symbolic.expressions import numeric
@@ -132,50 +131,6 @@ def test_the_plain_model_is_the_linear_case_of_the_expressions():
     for name, term in recall_symbols.mean_squares().items():
         assert general[name].subs(recall_symbols.LINEAR).equals(term), name
     assert general["MLP noise"].subs(recall_symbols.F, 0) == 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("sizes", "choices", "slack"),
-    [
-        pytest.param((300, 40, 40, 3000, 200), ("relu", False), 0.05, marks=pytest.mark.nightly),
-        pytest.param((300, 20, 60, 1500, 100), ("gelu", True), 0.05, marks=pytest.mark.nightly),
-        pytest.param((300, 60, 40, 3000, 80), ("tanh", True), 0.05, marks=pytest.mark.nightly),
-        (
-            (250, 4, 40, 2500, 200),
-            ("he2", False),
-            0.15,
-        ),  # short sequences: leading order in 1/L misses most
-        pytest.param((400, 60, 60, 1500, 200), ("he3", False), 0.05, marks=pytest.mark.nightly),
-        ((600, 20, 60, 600, 60), ("relu", False), 0.15),  # neuron bias is most of it, N = V
-    ],
-)
-def test_score_and_scatter_with_the_mlp(sizes, choices, slack):
-    """Mean score of the mark and variance of token scores, 80 draws, each at its own T, Q, M.
-
-    ``slack`` is what leading order may miss, the rest is sampling: an error of a fifth is caught,
-    of a third where the slack is larger."""
-    names = ("width", "activation", "trigger_in_values")
-    setting = sized(*sizes[:4], **dict(zip(names, (sizes[4], *choices), strict=True)))
-    scale, found = setting.mlp_input_scale, []
-    terms = [numeric(term.token) for term in lock_symbols.lock_terms(True).values()]
-    for seed in range(80):
-        problem = rb.draw(setting, seed)
-        row = scores.measure(problem)
-        values = lock_on.values(
-            setting, {symbol: row[symbol.name] for symbol in lock_symbols.SHARED}
-        )
-        score = numeric(lock_symbols.trigger_score(True))(values)
-        scatter = sum(term(values) for term in terms)
-        found.append(
-            (scale * row["score"] - score, score, scale**2 * row["variance"] - scatter, scatter)
-        )
-    score_off, score, scatter_off, scatter = np.array(found).T
-    for off, size in ((score_off, score), (scatter_off, scatter)):
-        error = standard_error(off)
-        assert abs(off.mean()) < 3.5 * error + slack * abs(size.mean()) and error < 0.06 * abs(
-            size.mean()
-        )
 
 
 @pytest.mark.slow
