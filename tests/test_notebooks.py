@@ -1,8 +1,8 @@
-"""What nbval cannot see: rules that every chapter keeps, and proof that nbval can fail.
+"""What nbval cannot see: rules that every chapter keeps.
 
 nbval compares text exactly, skips a notebook without stored outputs and ignores a misspelt tag, so
 the notebooks themselves are tested here. Every rule is a function from a notebook to a list of
-complaints, and is shown to complain about a notebook that breaks it.
+complaints. What only a writer looks at is printed by writing.py.
 """
 
 import ast
@@ -20,7 +20,6 @@ import yaml
 from execute import Refused, code_cells, execute, merge_streams, normalise
 from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import v4
-from writing import code_lines, reading_minutes
 
 from recallbook_studies.answers import TABLE, agrees, check, right
 
@@ -33,10 +32,7 @@ NOT_COMPARED = {"nbval-skip", "nbval-ignore-output", "raises-exception"}
 TAGS = NOT_COMPARED | {"nbval-check-output", "setup", "hide-input", "hide-cell", "hide-output"}
 TAGS |= {"remove-input", "remove-cell", "full-width", "knobs", "own-sizes"}
 BOX = ("Question.", "Answer.", "Reading.", "Computing.", "Memory.", "Prerequisites.", "Seed.")
-LONGEST_CELL = 20
 FEWEST_EXERCISES = 5
-MOST_COLUMNS = 6  # of a table in a chapter
-LARGEST_OPEN_SHARE = 1 / 3  # of a chapter's lines of code: those that are the lesson
 UNWANTED = {
     "an address": re.compile(r"0x[0-9a-fA-F]{4,}"),
     "an absolute path": re.compile(r"(?:^|[\s'\"(=,\[])(?:/[\w.+-]+){2,}|[A-Z]:\\"),
@@ -174,9 +170,6 @@ def has_its_parts(notebook):
         wrong.append(
             "no link to the explorer, `../book/explorer.html?vocab=...`, at a setting of its own"
         )
-    least = reading_minutes(notebook) - 5  # formulas are checked and exercises done
-    if said and not least <= int(said.group(1)) <= least + 45:
-        wrong.append(f"the box should say **Reading.** {least} to {least + 45} min")
     return wrong
 
 
@@ -238,36 +231,10 @@ def moves_with_its_knobs(notebook):
     return wrong + [f"{held} cells are tagged knobs"] * (held != 1 and not is_appendix(notebook))
 
 
-def folds_its_code(notebook):
-    total, shown = code_lines(notebook)
-    return [f"{shown} of {total} lines of code stand open, above a third"] * (
-        shown > total * LARGEST_OPEN_SHARE
-    )
-
-
 def reads_well_raw(notebook):
     text = re.sub(r"(?s)```(?!\{).*?```", "", markdown(notebook))
-    wrong = []
-    if re.search(r"```\s*\{", text):
-        wrong.append("a directive as a code fence; write it as a colon fence")
-    wrong += [
-        f"a code cell has more than {LONGEST_CELL} lines: {cell.source.splitlines()[0]!r}"
-        for cell in code_cells(notebook)
-        if len([line for line in cell.source.splitlines() if line.strip()]) > LONGEST_CELL
-    ]
-    return wrong
-
-
-def narrow_tables(notebook):
-    html = [
-        out.get("data", {}).get("text/html", "") for c in code_cells(notebook) for out in c.outputs
-    ]
-    heads = [
-        re.findall(r"<th[ >]", head)
-        for head in re.findall(r"(?s)<thead>(.*?)</thead>", "".join(html))
-    ]
-    wide = [len(head) for head in heads if len(head) > MOST_COLUMNS]
-    return [] if is_appendix(notebook) else [f"a table has {columns} columns" for columns in wide]
+    fence = re.search(r"```\s*\{", text)
+    return ["a directive as a code fence; write it as a colon fence"] if fence else []
 
 
 def is_normalised(notebook):
@@ -286,9 +253,7 @@ RULES = (
     has_its_parts,
     exercises_ask_first,
     moves_with_its_knobs,
-    folds_its_code,
     reads_well_raw,
-    narrow_tables,
     is_normalised,
 )
 
