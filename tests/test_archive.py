@@ -129,18 +129,6 @@ def exported(results, folder):
     return committed.export(SWEEPS["trial"], [folder / "s.sqlite"], folder)
 
 
-def test_export_does_not_depend_on_the_order_of_work(tmp_path, results):
-    written = []
-    for folder, order in (("a", results), ("b", results[::-1])):
-        paths = exported(order, tmp_path / folder)
-        written.append([path.read_bytes() for path in paths])
-    assert written[0] == written[1]
-    record = json.loads(written[0][1])
-    assert record["rows"] == 24 and record["seconds"] == 2
-    frame = archive.typed(pd.read_parquet(tmp_path / "a" / "trial.parquet"))
-    assert frame["recall"].tolist() == [i / 7 for i in range(24)]
-
-
 def test_an_export_is_whole_or_nothing(tmp_path, monkeypatch, results):
     names, write = ("trial.parquet", "trial.json"), Path.write_bytes
     for name in names:

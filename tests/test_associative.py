@@ -88,36 +88,6 @@ def test_capacity_finds_the_crossing():
     )
 
 
-@pytest.mark.parametrize("embeddings", associative.LAWS)
-def test_prediction_is_the_average_it_says(embeddings):
-    """The docstring's formula by plain averaging, with so few facts that every one of them
-    counts."""
-    facts, dim, count = 4, 8, 200_000
-    rng = np.random.default_rng(0)
-    a, b = rng.chisquare(dim, (2, count)) / dim if embeddings == "gaussian" else np.ones((2, count))
-    spread = float(others_variance().subs({V: facts, d: dim}))
-    xi, r = rng.standard_normal(count), rng.gamma(1 / spread, spread, count)
-    values = {
-        retrieval.n: facts,
-        d: dim,
-        retrieval.a: a,
-        retrieval.b: b,
-        retrieval.xi: xi,
-        retrieval.r: r,
-    }
-    signal, noise = (numeric(term)(values) for term in retrieval.recall_terms())
-    ratio, half = signal / np.sqrt(noise), (dim - 1) / 2
-    # (1 + a coordinate of a point on the sphere) / 2 is a beta variable
-    below = (
-        stats.norm.cdf(ratio)
-        if embeddings == "gaussian"
-        else stats.beta.cdf((1 + ratio / dim**0.5) / 2, half, half)
-    )
-    right = below ** (facts - 1)
-    error = associative.predicted_recall(facts, dim, embeddings) - np.mean(right)
-    assert abs(error) < 1e-4 + 4.5 * np.std(right) / np.sqrt(count)
-
-
 def test_noise_averages_to_the_exact_mean_square():
     """Also with few facts: on the sphere, up to O(1/d)."""
     facts, dim = 4, 4000

@@ -30,7 +30,6 @@ FETCHED = {
 }
 # Relations of <link> that only name a page, and fetch nothing.
 NAMED_ONLY = {"canonical", "index", "search", "next", "prev", "author", "license", "alternate"}
-REMOTE_IN_CSS = re.compile(r"""(?:url\(|@import)\s*["']?(?:https?:)?//[^)"']+""")
 
 
 def pages(folder):
@@ -52,10 +51,6 @@ def parsed(path):
     return BeautifulSoup(text, "html.parser")
 
 
-def is_remote(address):
-    return bool(urlsplit(address).netloc)
-
-
 def fetched(page):
     """The address of everything that a browser fetches to show `page`."""
     for name, attribute in FETCHED.items():
@@ -67,26 +62,6 @@ def fetched(page):
     for link in page.find_all("link", href=True):
         if not set(link.get("rel", [])) <= NAMED_ONLY:
             yield link["href"]
-
-
-def external_assets(folder):
-    wrong = []
-    for path, page in pages(folder):
-        wrong += [f"{path.name}: {address}" for address in fetched(page) if is_remote(address)]
-        styles = [element.get_text() for element in page.find_all("style")]
-        styles += [element["style"] for element in page.find_all(style=True)]
-        scripts = [e.get_text() for e in page.find_all("script") if not e.get("src")]
-        for text in styles:
-            wrong += [f"{path.name}: {match}" for match in REMOTE_IN_CSS.findall(text)]
-        for text in scripts:
-            # An address in an inline script is something it may load later.
-            wrong += [
-                f"{path.name}: script with {a}" for a in re.findall(r"https?://[^\"' ]+", text)
-            ]
-    for path in sorted(folder.rglob("*.css")):
-        text = path.read_text(encoding="utf-8")
-        wrong += [f"{path.name}: {match}" for match in REMOTE_IN_CSS.findall(text)]
-    return wrong
 
 
 def broken_links(folder):
@@ -173,7 +148,6 @@ def undescribed_pages(folder):
 
 CHECKS = (
     undescribed_pages,
-    external_assets,
     broken_links,
     undescribed_images,
     wrong_launch_buttons,

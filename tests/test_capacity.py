@@ -42,20 +42,6 @@ def test_known_facts_of_a_vocabulary_are_counted():
     assert more > 2 * expected
 
 
-def test_known_facts_are_those_that_draws_know():
-    """Interference binds, all lock on; 20 draws."""
-    known = rb.capacity(vocab=512, samples=2000, seq_len=4, dim=64, warn=False)
-    setting = rb.Setting(vocab=512, samples=2000, seq_len=4, dim=64)
-    drawn = [512 * rb.simulate(setting, seed, test_samples=4000).accuracy for seed in range(70, 90)]
-    assert abs(np.mean(drawn) - known) <= 0.04 * known + 2.5 * standard_error(drawn)
-
-
-@pytest.mark.nightly
-def test_more_facts_fit_with_an_mlp():
-    found = rb.capacity(**SIZES, width=256, activation="he3", warn=False)
-    assert found > rb.capacity(**SIZES, warn=False)
-
-
 @pytest.mark.nightly
 def test_more_facts_fit_after_several_value_steps():
     steps = {"value_steps": 2, "rate": 5.0, "warn": False}

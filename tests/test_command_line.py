@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from budgets import ROOT
-from hypothesis import given
+from hypothesis import example, given
 from settings import HOUSE, answered, as_words, rarely, settings
 
 import recallbook as rb
@@ -327,6 +327,7 @@ def test_predict_passes_doubts_on_and_has_no_numbers_that_are_none(capsys):
 @pytest.mark.slow
 @rarely
 @given(settings())
+@example(rb.Setting(vocab=8, seq_len=3, dim=6, samples=40, zipf=1.0, other_zipf=0.5))
 def test_predict_says_what_the_package_says_of_any_setting(few_draws, capsys, setting):
     """Every option reaches the setting; nothing is printed that is proved for equal facts alone."""
     expected = answered(lambda: rb.predict(setting, warn=False))

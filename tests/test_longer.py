@@ -130,16 +130,6 @@ def test_descend_goes_on_where_it_stopped(problem):
     assert torch.equal(once.value, twice.value) and torch.equal(once.key_query, twice.key_query)
 
 
-@pytest.mark.slow
-def test_descend_learns_the_task():
-    problem = rb.draw(sized(16, 4, 24, 600), seed=0)
-    model = rb.RecallTransformer(problem)
-    history = rb.descend(model, problem, steps=300, eta=20.0, gamma=20.0)
-    outcome = rb.evaluate(problem, model, 2000)
-    assert history["loss"].iloc[-1] < 0.2 * history["loss"].iloc[0]
-    assert outcome.accuracy > 0.95 and outcome.lock_on > 0.95
-
-
 @pytest.mark.parametrize("progress", [False, True])
 def test_progress_bar_goes_to_standard_error(problem, capsys, progress):
     rb.descend(rb.RecallTransformer(problem), problem, 2, eta=1.0, gamma=1.0, progress=progress)

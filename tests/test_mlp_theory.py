@@ -7,19 +7,17 @@ from functools import partial
 
 import numpy as np
 import pytest
-from sampling import OUTCOMES, by_night, standard_error
+from sampling import OUTCOMES, standard_error
 from sized import marked, sized
 
 import recallbook as rb
 from recallbook_theory import feature_kernels, hermite, lock_on, recall
 from recallbook_theory.symbolic import lock_terms as lock_symbols, recall_terms as recall_symbols
-from recallbook_theory.symbolic.expressions import numeric
 
 pytestmark = pytest.mark.essential
 
 NAMED = ("relu", "gelu", "tanh", "he2", "he3")
 LAWS = ("gaussian", "sphere", "orthogonal")
-MLP_TERMS = {"neuron bias", "neuron noise", "MLP noise"}
 
 
 @pytest.mark.parametrize("activation", NAMED)
@@ -131,38 +129,3 @@ def test_the_plain_model_is_the_linear_case_of_the_expressions():
     for name, term in recall_symbols.mean_squares().items():
         assert general[name].subs(recall_symbols.LINEAR).equals(term), name
     assert general["MLP noise"].subs(recall_symbols.F, 0) == 0
-
-
-@pytest.mark.slow
-def test_activations_that_cannot_learn_attention():
-    """he2 has no slope near zero: with the trigger in the values its mark is even pushed down."""
-    setting = marked(300, 12, 60, 3000, width=240, activation="he2")
-    assert np.mean(numeric(lock_symbols.trigger_score(True))(lock_on.values(setting))) < 0
-    assert rb.predict(setting).lock_on < 1 / 12
-    found = [rb.simulate(setting, seed, test_samples=2000).lock_on for seed in range(8)]
-    assert np.mean(found) < 1 / 12 + 3 * standard_error(found)
-
-
-@pytest.mark.slow
-def test_ledger_with_the_mlp():
-    setting = marked(300, 20, 60, 3000, width=120, activation="relu")
-    ledger = rb.predict(setting).ledger
-    assert set(ledger) == {
-        *lock_symbols.lock_terms(mlp=True),
-        *recall_symbols.mean_squares(mlp=True),
-        "coverage",
-    }
-    wider = rb.predict(replace(setting, width=480)).ledger
-    for name in MLP_TERMS:
-        assert ledger[name].derived == "The MLP as memory"
-        assert wider[name].size < ledger[name].size
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("activation", by_night(("he3", "relu", "gelu", "tanh", "he2"), day=2))
-def test_more_neurons_never_hurt(activation):
-    """At fixed d and activation; up to the fixed points of the average."""
-    inside = activation in ("relu", "he3")
-    setting = sized(300, 10, 60, 6000, activation=activation, trigger_in_values=inside)
-    values = [rb.predict(replace(setting, width=m)).recall for m in (60, 480)]
-    assert values[1] > values[0] - 0.01

@@ -249,32 +249,6 @@ def test_the_remainder_of_the_mean_is_small_and_named():
     assert sp.limit((left * big).subs({V: big, N: big, L: 7, d: 30}), big, sp.oo).is_finite
 
 
-# of each term a setting in which it is much of the variance: V, L, d (0: orthogonal), N, tau
-LARGEST_OF = {
-    "trigger overlap": (64, 8, 64, 2048, 1),
-    "mean bias": (200, 256, 128, 800, 0),
-    "gradient noise": (200, 128, 0, 1600, 0),
-    "frequency noise": (64, 256, 0, 800, 0),
-    "fact interference": (64, 128, 0, 3200, 0),
-    "uneven facts": (64, 4, 0, 800, 1),
-    "cross terms": (64, 64, 0, 3200, 0),
-}
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("term", LARGEST_OF)
-def test_each_term_where_it_is_largest(term):
-    """The measured variance holds the exact one, and would not without the term."""
-    vocab, length, dim, samples, tau = LARGEST_OF[term]
-    law = "gaussian" if dim else "orthogonal"
-    sizes = (vocab, length, dim or vocab + 2, samples)
-    setting = sized(*sizes, embeddings=law, trigger_in_values=bool(tau))
-    measured, parts = scores.run(setting, range(300))["variance"], scores.exact_parts(setting)
-    exact, error = sum(parts.values()), 3.5 * measured.sem()
-    assert measured.mean() == pytest.approx(exact, abs=error)
-    assert abs(measured.mean() - (exact - parts[term])) > error
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("law", "trigger_in_values"),

@@ -1,8 +1,6 @@
 """The caller's own embeddings in a problem: what is taken, what is refused, and that nothing else
 moves."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -152,12 +150,3 @@ def test_certificates_of_own_inputs_but_not_outputs():
     assert certified(input=2 * given["input"]) != found
     with pytest.raises(ValueError, match=r"problem\.own=\('output',\)"):
         certified(output=drawn.output_embeddings)
-
-
-@pytest.mark.parametrize("given", [{}, {"width": 6, "activation": "tanh"}], ids=str)
-def test_own_tables_agree_with_autograd(given):
-    own = {**tables(), "input": 3 * tables()["input"] + 1}  # neither centred nor of length 1
-    problem = rb.draw(replace(SETTING, **given), 2, embeddings=own)
-    ours, oracle = rb.three_steps(problem, 0.3, 2.0), rb.reference.three_steps(problem, 0.3, 2.0)
-    for name in ("value1", "key_query", "value2"):
-        assert torch.allclose(getattr(ours, name), getattr(oracle, name), rtol=1e-9, atol=1e-14)

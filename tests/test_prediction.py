@@ -1,14 +1,10 @@
 """Predictions: the target on a fixed seed, limits, monotonicity, the ledger, and the arguments."""
 
 import math
-import sys
-from itertools import groupby
 
 import numpy as np
 import pytest
-import sympy as sp
-from hypothesis import given, settings as hypothesis_settings, strategies as st
-from sampling import OUTCOMES, standard_error
+from sampling import standard_error
 from scipy.stats import binom, qmc
 from sized import marked, sized
 
@@ -16,7 +12,7 @@ import recallbook as rb
 from recallbook_studies import laws
 from recallbook_studies.ch02.associative import predicted_recall
 from recallbook_theory import lock_on, values as fluctuations
-from recallbook_theory.symbolic import lock_terms as lock_symbols, recall_terms as recall_symbols
+from recallbook_theory.symbolic import lock_terms as lock_symbols
 from recallbook_theory.symbolic.expressions import L, N, V, d, tau
 
 pytestmark = pytest.mark.essential
@@ -64,47 +60,6 @@ def test_spectral_moments_against_simulation(power):
     exact = float(lock_symbols.spectral_moment(power).subs({V: vocab, d: dim}))
     # Marchenko-Pastur moments are exact up to relative O(1/(d V))
     assert abs(np.mean(values) - exact) < 4 * standard_error(values) + exact * 10 / (dim * vocab)
-
-
-SIZES = {
-    "vocab": st.integers(150, 800),
-    "seq_len": st.integers(2, 100),
-    "dim": st.integers(20, 300),
-    "ratio": st.integers(1, 40),
-    "flag": st.booleans(),
-}
-
-
-@pytest.mark.slow
-@hypothesis_settings(max_examples=15, deadline=None, derandomize=True)
-@given(**SIZES)
-def test_more_data_and_more_dimensions_never_hurt(vocab, seq_len, dim, ratio, flag):
-    def found(**changes):
-        sizes = {"dim": dim, "samples": vocab * ratio, **changes}
-        setting = rb.Setting(vocab=vocab, seq_len=seq_len, **sizes, trigger_in_values=flag)
-        return rb.predict(setting, warn=False)
-
-    base = found()
-    for more in (found(samples=2 * vocab * ratio), found(dim=2 * dim)):
-        change = {name: getattr(more, name) - getattr(base, name) for name in OUTCOMES}
-        assert min(change.values()) > -0.01, change  # of the fixed points of the average
-
-
-def test_ledger_holds_what_is_evaluated():
-    """Each LaTeX formula of the ledger comes from the expression that gives its size."""
-    ledger = rb.predict(marked(300, 20, 60, 3000)).ledger
-    assert set(ledger) == {*lock_symbols.lock_terms(), *recall_symbols.mean_squares(), "coverage"}
-    sizes = {V: 300, N: 3000, L: 20, d: 60, tau: 1}
-    typical = {**sizes, lock_symbols.T: 1, lock_symbols.Q: 1, lock_symbols.M: 1}
-    score = lock_symbols.trigger_score()
-    for name, term in lock_symbols.lock_terms().items():
-        assert ledger[name].formula == sp.latex(term.token / score**2)
-        assert ledger[name].size == pytest.approx(
-            float((term.token / score**2).subs(typical)), rel=1e-10
-        )
-    for name, expression in recall_symbols.mean_squares().items():
-        assert ledger[name].formula == sp.latex(expression)
-        assert ledger[name].size == pytest.approx(float(expression.subs(sizes)), rel=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -180,29 +135,3 @@ def test_a_printed_prediction_can_be_read():
     """In the ledger stand names and sizes; a formula is asked for by its field."""
     prediction = rb.predict(sized(64, 8, 24, 512))
     assert "\\" not in repr(prediction) and "'mean bias': 0." in repr(prediction)
-
-
-def test_a_prediction_seldom_returns_to_a_module_that_it_left():
-    """Which theory a setting has is asked once. Four frames deep: below these, one formula after
-    the other is evaluated."""
-    frames, entered = [], []
-
-    def note(frame, event, _):
-        name = frame.f_globals.get("__name__", "")
-        if event == "call" and name.startswith("recallbook"):
-            frames.append(name)
-            if len(frames) <= 4:
-                entered.append(name)
-        elif event == "return" and name.startswith("recallbook"):
-            frames.pop()
-
-    for _ in range(2):  # the second time with what is cached
-        entered.clear()
-        before = sys.getprofile()
-        sys.setprofile(note)
-        try:
-            rb.predict(rb.Setting(vocab=256, seq_len=32, dim=128, samples=8192))
-        finally:
-            sys.setprofile(before)
-    stays = [name for name, _ in groupby(entered)]
-    assert len(stays) - len(set(stays)) <= 18, stays  # three for the expected error

@@ -13,7 +13,7 @@ import recallbook as rb
 from recallbook.data.embeddings import draw_embeddings
 from recallbook.model.ties import credit
 from recallbook_studies import laws
-from recallbook_studies.ch06 import critical_sizes, origins
+from recallbook_studies.ch06 import origins
 from recallbook_theory import lock_on, recall
 
 pytestmark = pytest.mark.essential
@@ -148,11 +148,3 @@ def test_superposition_binds_as_the_square_of_the_dimension(tau):
 
 
 # Grids and reductions
-
-
-def test_critical_samples_are_reached_in_simulation():
-    frame = critical_sizes.critical(False, dims=(192,), lengths=(16,))
-    samples = int(frame["samples"].iloc[0])
-    setting = sized(256, 16, 192, samples)
-    accuracy = rb.run_sweep([rb.Point(setting, seed) for seed in range(8)])["accuracy"]
-    assert abs(accuracy.mean() - 0.9) < 0.01 + 4 * standard_error(accuracy)

@@ -115,13 +115,3 @@ def test_loss_is_the_loss_of_the_model(drawn):
     )
     assert close(found[0], expected.item())
     assert close(found[1], -slopes[0]) and close(found[2], -slopes[1])
-
-
-@pytest.mark.slow
-def test_the_early_phase_is_the_slope_at_a_small_rate(drawn):
-    problem, explicit = drawn
-    steps, none = rb.three_steps(problem), np.zeros(problem.setting.dim**2)
-    assert close(explicit(none, none)[1], steps.value1)
-    rate = 1e-7
-    direction = explicit(rate * steps.value1.numpy().ravel(), none)[2] / rate
-    assert np.abs(direction - steps.key_query.numpy()).max() < 1e-6

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from sampling import OUTCOMES, apart, standard_error
-from sized import either, marked, sized
+from sampling import apart, standard_error
+from sized import marked, sized
 
 import recallbook as rb
 from recallbook.data.residuals import residuals
@@ -239,26 +239,6 @@ def test_answers_are_those_of_step_three():
 # What must leave it unchanged
 
 
-def test_renaming_and_turning_change_nothing():
-    given = CASES[0]
-    order, turn = RNG.permutation(24), np.linalg.qr(RNG.normal(size=(8, 8)))[0]
-    by_token = ("tokens", "labels", "others", "counts", "weights", "prediction")
-    names = {name: getattr(given, name)[order] for name in by_token}
-    other = given._replace(**names)
-    other = other._replace(
-        tokens=other.tokens @ turn, trigger=given.trigger @ turn, labels=3 * other.labels
-    )
-    one, two = AttentionVector(given), AttentionVector(other)
-    for name, mean in one.means.items():
-        found = other.tokens @ two.means[name]
-        assert 9 * given.tokens[order] @ mean == pytest.approx(found, rel=1e-9, abs=1e-14), name
-    for name, noise in one.noises.items():
-        scaled = 81 * given.tokens @ noise @ given.tokens.T
-        assert scaled[np.ix_(order, order)] == pytest.approx(
-            other.tokens @ two.noises[name] @ other.tokens.T, rel=1e-8
-        )
-
-
 # Draws
 
 
@@ -314,18 +294,6 @@ def few_draws(monkeypatch):
 
 
 SMALL = marked(96, 12, 48, 1500)
-
-
-@pytest.mark.slow
-@either("tau")
-def test_with_equal_facts_both_routes_agree(tau, few_draws):
-    setting = replace(SMALL, trigger_in_values=tau)
-    old, new = rb.predict(setting, warn=False), unequal.UnequalFacts(setting).averages(setting)
-    for name in OUTCOMES:
-        assert getattr(old, name) == pytest.approx(getattr(new, name), abs=0.012 + 2 * new.error), (
-            name
-        )
-    assert 0.1 < new.recall < 0.95
 
 
 @pytest.mark.slow

@@ -11,7 +11,6 @@ from sized import marked
 
 import recallbook as rb
 from recallbook.data.residuals import residuals
-from recallbook.model import ties
 from recallbook.setting import fact_frequencies
 
 pytestmark = pytest.mark.essential
@@ -100,9 +99,3 @@ def test_labels_never_met_are_never_answered_at_finite_rates():
         known = met[problem.permutation].double().mean()
         assert rb.evaluate(problem, weights, 200).recall <= float(known)
     assert excluded > 10
-
-
-def test_a_bias_adds_to_the_slack_of_ties():
-    bias = torch.tensor([0.0, -3.0, -torch.inf], dtype=torch.float64)
-    assert float(ties.bias_slack(bias)) == pytest.approx(3 * ties.tolerance(torch.float64))
-    assert float(ties.bias_slack(torch.zeros(3, dtype=torch.float64))) == 0.0
