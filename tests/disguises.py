@@ -1,14 +1,11 @@
 """The same problem in another disguise: what no outcome may depend on."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import torch
 
 import recallbook as rb
 from recallbook.data.task import Sequences
-
-Disguise = Callable[[rb.Problem, Sequences, torch.Generator], tuple[rb.Problem, Sequences]]
 
 
 def rotation(size: int, generator: torch.Generator) -> torch.Tensor:
@@ -46,33 +43,3 @@ def shuffled(
         labels=problem.labels[order],
     )
     return mixed, test
-
-
-def renamed(
-    problem: rb.Problem, test: Sequences, generator: torch.Generator
-) -> tuple[rb.Problem, Sequences]:
-    """Tokens under other numbers, with their embeddings."""
-    names = torch.randperm(problem.setting.vocab, generator=generator)
-    back = names.argsort()
-    other = replace(
-        problem,
-        tokens=names[problem.tokens].to(problem.tokens.dtype),
-        permutation=problem.permutation[back],
-        input_embeddings=problem.input_embeddings[back],
-    )
-    return other, test._replace(tokens=names[test.tokens].to(test.tokens.dtype))
-
-
-def relabelled(
-    problem: rb.Problem, test: Sequences, generator: torch.Generator
-) -> tuple[rb.Problem, Sequences]:
-    """Labels under other numbers, with their embeddings; tokens keep theirs, and so their
-    frequencies."""
-    names = torch.randperm(problem.setting.vocab, generator=generator)
-    other = replace(
-        problem,
-        labels=names[problem.labels],
-        permutation=names[problem.permutation],
-        output_embeddings=problem.output_embeddings[names.argsort()],
-    )
-    return other, test._replace(labels=names[test.labels])

@@ -157,24 +157,6 @@ def test_chances_of_pairs_lie_above_their_frequency(law):
     )  # exponents without eigenvalues: a few times weaker
 
 
-def test_the_exponent_is_the_best_of_its_family():
-    """Over all theta, by brute force."""
-    trace, square, dim = 0.7, 0.3, 50
-    best = 0.0
-    for theta in np.linspace(0.01, 0.99, 99):
-        tilt = theta * dim / (2 * math.sqrt(square))
-        best = min(best, -tilt * trace + tilt**2 * square / (dim * (1 - theta)))
-    table = torch.full((2, 2), 1.0, dtype=torch.float64)
-    found = lock_law.Margins(
-        table, table, trace * table, square * table, 0 * table, 0 * table, 0 * table
-    )
-    assert float(lock_law.log_chances(found, dim)[0, 0]) == pytest.approx(best, rel=2e-3)
-    lost = lock_law.Margins(table, table, table, 0 * table, 0 * table, 1e-30 * table, table)
-    assert float(lock_law.log_chances(lost, 12)[0, 0]) == pytest.approx(
-        -3 * (3**0.5 - 1) ** 2
-    )  # rounding, not zero
-
-
 # Recall: the exact law
 
 

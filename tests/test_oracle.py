@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from disguises import relabelled, renamed, rotated, rotation, shuffled
 from hypothesis import HealthCheck, given, settings as profile, strategies as st
 from randomised import at_random_weights, largest_difference
 from sampling import generator
@@ -140,31 +139,6 @@ def test_products_by_gathering_agree(monkeypatch):
         largest_difference(attention.token_products(problem, queries, problem.tokens), dense)
         < 1e-13
     )
-
-
-@pytest.mark.parametrize("rates", [(None, None), (3.0, 200.0)])
-@pytest.mark.parametrize("width", [None, 11])
-@pytest.mark.parametrize("disguise", [shuffled, renamed, relabelled, rotated])
-def test_disguises_leave_the_weights(disguise, rates, width):
-    """But for a rotation of the embedding spaces, which rotates them."""
-    problem = rb.draw(
-        marked(13, 5, 7, 90, width=width),
-        seed=4,
-    )
-    generators = [generator() for _ in range(2)]
-    other, _ = disguise(problem, problem.sequences, generators[0])
-    turned = disguise is rotated
-    inner, outer = (
-        rotation(7, generators[1]) if turned else torch.eye(7).double() for _ in range(2)
-    )
-    features = torch.eye(width).double() if width else inner
-    before, after = rb.three_steps(problem, *rates), rb.three_steps(other, *rates)
-    assert largest_difference(after.key_query, inner.T @ before.key_query @ inner) < 1e-10
-    for name in ("value1", "value2"):
-        assert (
-            largest_difference(getattr(after, name), outer.T @ getattr(before, name) @ features)
-            < 1e-10
-        ), name
 
 
 def test_float32_is_close_to_float64():

@@ -105,38 +105,6 @@ def test_predicted_recall_is_coverage_where_noises_vanish():
 # Product laws
 
 
-# sizes (V, L, d), the trigger in the values or not, what critical N is proportional to, and how
-# nearly
-LAWS = [
-    ([(2**k, 1, 2 ** (k + 4)) for k in (8, 11, 14)], False, lambda vocab, length, dim: vocab, 0.01),
-    (
-        [(10000, length, 1000) for length in (2000, 4000)],
-        False,
-        lambda vocab, length, dim: length**2,
-        0.1,
-    ),
-    ([(2**20, 16, dim) for dim in (2**15, 2**17)], True, lambda vocab, length, dim: 1 / dim, 0.1),
-    (
-        [(2**k, 16, int(2 ** (0.8 * k))) for k in (14, 17, 20)],
-        True,
-        lambda vocab, length, dim: vocab**2 * np.log(vocab) / dim,
-        0.1,
-    ),
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("sizes", "flag", "law", "off"),
-    LAWS,
-    ids=["coverage", "lock-on", "label frequencies in d", "and in V"],
-)
-def test_what_binds_is_a_product_law(sizes, flag, law, off):
-    """Other laws differ by a half at least."""
-    found = [rb.critical_samples(*size, trigger_in_values=flag) for size in sizes]
-    assert slope([law(*size) for size in sizes], found) == pytest.approx(1, abs=off)
-
-
 @either("tau")
 def test_superposition_binds_as_the_square_of_the_dimension(tau):
     """Finite sizes drift: the exponent of d² in V log V is 1 within a tenth, the constant for half
