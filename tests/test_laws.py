@@ -10,7 +10,6 @@ import laws_numbers as numbers
 import numpy as np
 import pytest
 import sympy as sp
-from scipy import stats
 from sized import sized
 
 import recallbook as rb
@@ -129,10 +128,6 @@ def test_lock_on_of_a_ratio_is_what_draws_give():
         assert laws.lock_on_at(laws.ratio_for(share, 63), 63) == pytest.approx(share, abs=1e-9)
 
 
-def test_one_competitor_is_a_difference_of_two_normals():
-    assert laws.ratio_for(0.9, 1) == pytest.approx(math.sqrt(2) * stats.norm.ppf(0.9))
-
-
 @pytest.mark.parametrize(("vocab", "dim"), [(256, 128), (1024, 256), (256, 512)])
 def test_where_label_frequencies_are_the_largest(vocab, dim):
     edge = min(dim, vocab) * (vocab + dim) / 2 - vocab
@@ -193,26 +188,6 @@ def test_accuracy_lies_between_the_product_and_the_smaller_of_the_two():
             assert found.accuracy == pytest.approx(low, abs=0.02)
 
 
-@pytest.mark.nightly
-def test_what_binds_is_what_helps():
-    """The words of the tree: coverage and label frequencies want N, superposition does not."""
-    gains = {}
-    for setting in numbers.HELPED[:4]:
-        now = numbers.predicted(setting).accuracy
-        after = {
-            name: numbers.predicted(other).accuracy - now
-            for name, other in {
-                **numbers.changes(setting),
-                "out": replace(setting, trigger_in_values=False),
-            }.items()
-        }
-        gains[rb.phase(setting)] = after
-    assert gains["interference"]["$2d$"] > 0.3 > 0.1 > gains["interference"]["$2N$"]
-    assert min(gains["mean bias"][name] for name in ("$2N$", "$2d$", "$L/2$")) > 0.2
-    assert gains["coverage"]["$2N$"] > 0.1 > 0.02 > gains["coverage"]["$2d$"]
-    assert gains["label frequencies"]["out"] > gains["label frequencies"]["$2N$"] > 0.2
-
-
 def test_pull_of_uneven_labels_does_not_fall_with_the_number_of_sequences():
     """The page's words for |g|^2."""
     square = of_frequencies.labels("none").square.subs(1 / N, 0)
@@ -237,28 +212,6 @@ def test_words_about_rare_facts_are_what_the_sweep_shows():
     assert (few.groupby("samples")["accuracy"].mean().diff().iloc[1:] < 0).all(), (
         "at every step of N"
     )
-
-
-@pytest.mark.nightly
-def test_words_about_unequal_facts_are_what_is_predicted():
-    """Neither N nor d helps, a shorter L does; a bias mends lock-on alone, weights and balance
-    recall as well."""
-    setting, lock_on = numbers.UNEQUAL, numbers.predicted(numbers.UNEQUAL).lock_on
-    assert lock_on < 0.3
-    for change in ({"samples": 16 * setting.samples}, {"dim": 4 * setting.dim}):
-        assert numbers.predicted(replace(setting, **change)).lock_on < lock_on + 0.05, change
-    assert numbers.predicted(replace(setting, seq_len=2)).lock_on > 0.9
-    mended = {
-        name: numbers.unequal(**choice)
-        for name, choice in {
-            "bias": {"output_bias": "trained"},
-            "weights": {"loss_weights": "inverse"},
-            "batches": {"balanced": True},
-        }.items()
-    }
-    assert min(found.lock_on for found in mended.values()) > 0.99
-    assert mended["bias"].recall < 0.2 < 0.9 < mended["weights"].recall
-    assert mended["batches"].recall > 0.99
 
 
 def test_the_cap_of_the_mlp_is_where_its_formula_is_one():
