@@ -237,19 +237,6 @@ def test_every_enumerated_term_is_in_the_ledger():
 
 
 @pytest.mark.slow
-def test_the_remainder_of_the_mean_is_small_and_named():
-    """The exact mean over the ledger's: at tau = 0 it is 1 - 1/N."""
-    exact, ledger = (
-        moments.expression("score"),
-        lock_symbols.trigger_score().subs(lock_symbols.Q, 1),
-    )
-    assert sp.simplify((exact / ledger).subs(tau, 0) - (1 - 1 / N)) == 0
-    left = (exact / ledger - 1).subs({tau: 1, lock_symbols.T: 1})
-    big = sp.Symbol("x", positive=True)
-    assert sp.limit((left * big).subs({V: big, N: big, L: 7, d: 30}), big, sp.oo).is_finite
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("law", "trigger_in_values"),
     [

@@ -11,7 +11,6 @@ import pytest
 import sympy as sp
 import torch
 from sampling import by_night
-from scipy.optimize import brentq
 from scipy.stats import norm
 from sized import SIZES, either, marked, sized
 
@@ -148,24 +147,6 @@ def test_the_two_signs_against_many_tokens(level):
     slope = float(coverage.many_tokens()[coverage.a].subs(coverage.z, level))
     below = (level + 1.25) ** 2 - np.maximum(signals.mean(axis=0), 0) ** 2
     assert 0 < (own - slope * below).min() < 0.01
-
-
-@pytest.mark.parametrize("level", [0.6, 1.5])
-def test_what_other_tokens_are_sure_to_exceed(level):
-    """Steps 2 and 3, for scores of a rank, with means and some small deviations."""
-    rng = np.random.default_rng(0)
-    table, mean, share = rng.normal(size=(300, 90)), rng.normal(size=300), norm.sf(level)
-    deviation = np.linalg.norm(table, axis=1)
-    least = np.quantile(deviation, 0.03)
-    good = deviation >= least
-    top = brentq(lambda h: norm.sf(h, mean, deviation)[good].sum() / 300 - share, -99, 99)
-    scores = mean + rng.normal(size=(2000, 90)) @ table.T
-    for signal in (0, 1, 2):
-        own = np.mean(scores <= top - signal * least)
-        assert 0 < own - norm.cdf(level - signal) + np.mean(~good) < 0.15
-    above = (scores > top)[:, good].sum(axis=1) / 300
-    widest = np.linalg.norm((table / deviation[:, None])[good], 2) ** 2
-    assert above.var() < widest * share / 300 < 20 * above.var()
 
 
 @pytest.mark.nightly
