@@ -177,8 +177,8 @@ def exercises_ask_first(notebook):
     """Cells after an exercise, which check a prediction, and its solution are folded."""
     if is_appendix(notebook):
         return []
-    start, *_ = [i for i, cell in enumerate(notebook.cells) if "## Exercises" in cell.source]
-    cells = notebook.cells[start:]
+    found = (i for i, cell in enumerate(notebook.cells) if "## Exercises" in cell.source)
+    cells = notebook.cells[next(found, None) :]
     text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     asked = re.findall(r"(?ms)^:::\{exercise\}\n:label: (\S+)$", text)
     solved = re.findall(r"(?ms)^:::\{solution\} (\S+)\n:class: dropdown$", text)

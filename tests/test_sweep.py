@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pytest
 from sized import sized
-from torch.utils.flop_counter import FlopCounterMode
 
 import recallbook as rb
 from recallbook_studies.running import run as sweep
@@ -124,23 +123,6 @@ def test_what_is_stored_is_not_run_again(expected, tmp_path, measured):
     assert set(measured.values()) == {1} and len(measured) == len(POINTS)
     assert rb.run_sweep(POINTS[::-1], store=store).equals(expected[::-1].reset_index(drop=True))
     assert set(measured.values()) == {1}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "sizes", [(256, 64, 64, 16384), (1024, 16, 128, 8192), (256, 8, 32, 4096, 1024)], ids=str
-)
-def test_estimates_of_cost_have_the_right_size(sizes):
-    """In floating operations of the products, which no load of the machine changes: 0.2 to 40 a
-    nanosecond."""
-    names = ("vocab", "seq_len", "dim", "samples", "width")
-    setting = rb.Setting(
-        **dict(zip(names, sizes, strict=False)), trigger_in_values=sizes[0] != 1024
-    )
-    point = rb.Point(setting, 0)
-    with FlopCounterMode(display=False) as counter:
-        sweep.measure(point)
-    assert 0.2e9 < counter.get_total_flops() / point.cost < 40e9
 
 
 class Interrupting(ThreadPoolExecutor):
