@@ -107,22 +107,7 @@ def test_provenance_says_when_code_is_not_that_of_its_commit(tmp_path):
     )
 
 
-@pytest.fixture
-def results():
-    """Of the trial's keys."""
-    keys = SWEEPS["trial"].keys()
-    numbers = {"accuracy": 0.5, "lock_on": None, "recall": None}
-    return [Result(key, {**numbers, "recall": i / 7}, None, 0.1) for i, key in enumerate(keys)]
-
-
-def exported(results, folder):
-    folder.mkdir(exist_ok=True)
-    with Store(folder / "s.sqlite", "results") as store:
-        store.add(results)
-    return committed.export(SWEEPS["trial"], [folder / "s.sqlite"], folder)
-
-
-def test_an_export_is_whole_or_nothing(tmp_path, monkeypatch, results):
+def test_an_export_is_whole_or_nothing(tmp_path, monkeypatch):
     names, write = ("trial.parquet", "trial.json"), Path.write_bytes
     for name in names:
         (tmp_path / name).write_text("before", encoding="utf-8")
@@ -132,10 +117,14 @@ def test_an_export_is_whole_or_nothing(tmp_path, monkeypatch, results):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return write(path, content)
 
+    trial, store = SWEEPS["trial"], tmp_path / "s.sqlite"
+    with Store(store, "results") as opened:
+        opened.add(Result(key, dict.fromkeys(OUTCOMES, 0.5), None, 0.1) for key in trial.keys())
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", no_room)
         with pytest.raises(OSError, match="No space left on device"):
-            exported(results, tmp_path)
+            committed.export(trial, [store], tmp_path)
     assert {p.name for p in tmp_path.iterdir()} == {"s.sqlite", *names}
     assert {(tmp_path / name).read_text(encoding="utf-8") for name in names} == {"before"}
-    assert [path for path in exported([], tmp_path) if path.stat().st_size <= 100] == []
+    made = committed.export(trial, [store], tmp_path)
+    assert [path for path in made if path.stat().st_size <= 100] == []

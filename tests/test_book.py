@@ -123,21 +123,7 @@ def wrong_launch_buttons(folder):
     return wrong
 
 
-def undescribed_pages(folder):
-    """Each article says what it is about where it is found or shared, in words of its own."""
-    wrong, said = [], set()
-    for path, page in pages(folder):
-        if page.find("article"):
-            found = [one["content"] for one in page.find_all("meta", attrs={"name": "description"})]
-            plain = len(found) == 1 and 30 < len(found[0]) < 210 and "\\" not in found[0]
-            titled = page.find("meta", property="og:title")
-            wrong += [f"{path.name}: {found}"] * (not (plain and titled) or found[0] in said)
-            said.update(found)
-    return wrong
-
-
 CHECKS = (
-    undescribed_pages,
     broken_links,
     undescribed_images,
     wrong_launch_buttons,

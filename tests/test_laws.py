@@ -177,17 +177,6 @@ def test_words_that_no_expression_writes():
     assert rb.sufficient_samples(**numbers.CLOSED).by == "closed form"
 
 
-@pytest.mark.slow
-def test_accuracy_lies_between_the_product_and_the_smaller_of_the_two():
-    """What the page says of its settings; 0.02 is the prediction's own tolerance."""
-    for setting in (numbers.RUNNING, *numbers.HELPED):
-        found = numbers.predicted(setting)
-        low, high = found.lock_on * found.recall, min(found.lock_on, found.recall)
-        assert low - 0.02 <= found.accuracy <= high + 0.02
-        if max(found.lock_on, found.recall) > 0.97:
-            assert found.accuracy == pytest.approx(low, abs=0.02)
-
-
 def test_pull_of_uneven_labels_does_not_fall_with_the_number_of_sequences():
     """The page's words for |g|^2."""
     square = of_frequencies.labels("none").square.subs(1 / N, 0)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from sampling import by_day, standard_error
-from sized import either, marked, sized
+from sized import either, sized
 
 import recallbook as rb
 from recallbook.data.embeddings import draw_embeddings
@@ -93,13 +93,6 @@ def test_orthogonal_recall_is_a_rule_about_counts(samples, tau):
         logits = torch.from_numpy(np.diag(counts) + tau * counts)
         rule = credit(logits, torch.arange(60), 0).numpy()
         assert np.array_equal(origins.recalled(setting, seed), rule)
-
-
-def test_predicted_recall_is_coverage_where_noises_vanish():
-    assert rb.predict(marked(200, 1, 4000, 10**7)).recall == pytest.approx(1, abs=1e-6)
-    assert rb.predict(sized(200, 1, 4000, 1000)).recall == pytest.approx(
-        1 - (1 - 1 / 200) ** 1000, abs=2e-3
-    )
 
 
 # Product laws
