@@ -86,16 +86,6 @@ def test_where_accuracy_falls_through_the_level():
     assert capacities.largest_vocab(vocabs, np.array([1, 0.99, 0.98, 0.97])) == math.inf
 
 
-def test_no_point_of_the_sweep_is_both_counted_and_searched():
-    """With 40 seeds at 1024 facts the known ones are counted; four vocabularies are searched."""
-    swept = rb.load_results("capacity").fillna({"width": 0})
-    for _, part in swept.groupby(["trigger_in_values", "samples", "dim", "seq_len", "width"]):
-        counts = part.groupby("vocab")["seed"].agg(["size", "nunique"])
-        assert (counts["size"] == counts["nunique"]).all() and len(counts) <= 5
-        if len(counts) == 5:
-            assert counts.loc[capacities.OUT_OF, "size"] == capacities.MANY
-
-
 def test_lengths_that_attention_reaches_are_where_lock_on_falls():
     """Mean bias alone, at V = d: all noises together reach from 0.85 to 1.02 of it."""
     for samples, dim in ((4000, 128), (16_000, 256)):

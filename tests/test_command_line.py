@@ -120,6 +120,9 @@ NO_FREQUENCIES = {
 }
 COMPLAINTS = {
     **{f"{PREDICT} {option}": said for option, said in NO_FREQUENCIES.items()},
+    "": "arguments are required: {",
+    "guess": "invalid choice: 'guess'",
+    "predict --vocab 64": "arguments are required: --seq-len, --dim, --samples",
     "predict --vcab 64": "the nearest is '--vocab'",
     "predict -vocab 64": "option='-vocab' is not allowed: one of",
     "sweep trail": "the nearest is 'trial'",
@@ -382,11 +385,3 @@ def test_predict_searches_among_unequal_facts_when_asked(capsys, monkeypatch, fe
     (setting,), sought = asked
     assert setting == rb.Setting(vocab=8, seq_len=3, dim=8, samples=64, zipf=0.5)
     assert sought | {"samples": 64} == vars(setting) | {"accuracy": 0.3, "warn": False}
-
-
-@pytest.mark.parametrize("arguments", [["predict", "--vocab", "64"], ["guess"], []])
-def test_what_is_missing_is_said_in_one_line(arguments, capsys):
-    with pytest.raises(SystemExit, match="2"):
-        main(arguments)
-    printed = capsys.readouterr().err
-    assert printed.startswith("recallbook: ") and printed.count("\n") == 1

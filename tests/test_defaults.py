@@ -1,7 +1,6 @@
 """One default everywhere: the trigger is not in the values."""
 
 import inspect
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +9,6 @@ from sized import sized
 
 import recallbook as rb
 from recallbook.__main__ import command_parser
-from recallbook.arguments import LARGEST_SIZE
 
 ROOT = Path(__file__).resolve().parents[1]
 SETTING = sized(16, 3, 24, 64)
@@ -47,14 +45,3 @@ def test_what_is_necessary_predicted_and_proved_is_for_one_accuracy():
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_command_line_leaves_the_trigger_out(command):
     assert command_parser().parse_args(command.split()).trigger_in_values is False
-
-
-def test_the_explorer_leaves_the_trigger_out():
-    page = (ROOT / "book" / "explorer.md").read_text(encoding="utf-8")
-    box = re.search(r'<input[^>]*name="trigger_in_values"[^>]*>', page)
-    assert box and "checked" not in box.group() and "trigger_in_values=False" in page
-    script = (ROOT / "book" / "_static" / "explorer" / "page.js").read_text(encoding="utf-8")
-    assert re.search(r"START = \{[^}]*trigger_in_values: false", script)
-    assert "LARGEST = 2 ** 31 - 1;" in script and LARGEST_SIZE == 2**31 - 1, (
-        "sizes that Setting refuses"
-    )

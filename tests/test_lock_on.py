@@ -6,7 +6,6 @@ import sympy as sp
 from sampling import by_night, standard_error
 from sized import either, marked, sized
 
-import recallbook as rb
 from recallbook_studies.ch05 import scores
 from recallbook_theory import lock_on
 from recallbook_theory.symbolic import lock_terms as lock_symbols
@@ -135,9 +134,3 @@ def test_average_over_draws():
         sp.Rational(1, 20) + sp.Rational(1, 50)
     )
     assert scores.averaged(T**2, equal_lengths=True) == 1
-
-
-def test_attention_vector_is_that_of_three_steps():
-    problem = rb.draw(marked(30, 5, 12, 200), seed=1)
-    w = rb.three_steps(problem).key_query @ problem.query / (problem.query @ problem.query)
-    assert np.allclose(scores.attention_vector(problem), w, rtol=1e-10, atol=1e-14)

@@ -8,7 +8,6 @@ from sized import marked, sized
 
 import recallbook as rb
 from recallbook.arguments import repeated_rows
-from recallbook.data.embeddings import Embeddings
 
 SETTING = marked(7, 3, 5, 40)
 NAMES = {
@@ -38,18 +37,6 @@ def test_given_tables_are_taken_and_the_rest_is_drawn(names):
     assert torch.equal(ours.permutation, drawn.permutation)
     assert ours.setting == SETTING and ours.own == tuple(name for name in NAMES if name in names)
     assert ours.to(torch.float32).own == ours.own and ("own=" in repr(ours)) == bool(names)
-
-
-def test_what_the_law_draws_may_be_given():
-    """Given back its own tables, a problem is the same problem, and trains to the same weights."""
-    drawn = rb.draw(SETTING, 4)
-    again = Embeddings(*(getattr(drawn, attribute).numpy() for attribute in NAMES.values()))
-    plain, same, other = (
-        rb.simulate(SETTING, 4, embeddings=given, test_samples=500)
-        for given in (None, again, tables())
-    )
-    mine = rb.draw(SETTING, 4, embeddings=tables())
-    assert plain == same != other == rb.evaluate(mine, rb.three_steps(mine), 500)
 
 
 @pytest.mark.parametrize("kind", ["float16", "bfloat16", "float32", "float64"])

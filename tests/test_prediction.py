@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from sampling import standard_error
+from sampling import by_day, standard_error
 from scipy.stats import binom, qmc
 from sized import marked, sized
 
@@ -64,24 +64,15 @@ def test_spectral_moments_against_simulation(power):
 
 @pytest.mark.parametrize(
     ("sizes", "fields", "term"),
-    [
-        pytest.param((400, 10, 200, 500), {}, {"coverage"}, id="coverage"),
-        *(
-            pytest.param(
-                *case, id=name, marks=[pytest.mark.slow, *[pytest.mark.nightly] * (name == "MLP")]
-            )
-            for name, case in {
-                "interference": ((800, 10, 40, 40000), {}, {"interference"}),
-                "labels": (
-                    (300, 10, 200, 3000),
-                    {"trigger_in_values": True},
-                    {"label frequencies"},
-                ),
-                "lock-on": ((300, 150, 40, 1500), {}, set(lock_symbols.lock_terms())),
-                "MLP": ((400, 6, 60, 40000), {"width": 40, "activation": "he3"}, {"MLP noise"}),
-            }.items()
-        ),
-    ],
+    by_day(
+        [
+            ((400, 10, 200, 500), {}, {"coverage"}),
+            ((800, 10, 40, 40000), {}, {"interference"}),
+            ((300, 10, 200, 3000), {"trigger_in_values": True}, {"label frequencies"}),
+            ((300, 150, 40, 1500), {}, set(lock_symbols.lock_terms())),
+        ],
+        quick=1,
+    ),
 )
 def test_phase_names_the_binding_term(sizes, fields, term):
     assert rb.phase(sized(*sizes, **fields)) in term
