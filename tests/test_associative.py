@@ -72,11 +72,6 @@ def test_quadrature_has_the_moments_of_the_gamma_law(variance):
         )
 
 
-def test_perfect_memories():
-    assert associative.recalled(50, 52, 0, "orthogonal").all()
-    assert associative.predicted_recall(10, 2000) == pytest.approx(1, abs=1e-9)
-
-
 def test_capacity_finds_the_crossing():
     assert associative.capacity(lambda n: 1 - n / 1000, 0.9) == 100
     assert associative.capacity(lambda n: float(n <= 3), 0.5) == 3

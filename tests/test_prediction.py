@@ -33,8 +33,6 @@ def test_leading_exponents():
     """The product law of the mean bias: variance 1/(N^2 V d^3) against a signal 1/(L^2 V)."""
     found = laws.leading_exponents(lock_symbols.lock_terms()["mean bias"].token)
     assert found == {V: -1, N: -2, L: 0, d: -3}
-    found = laws.leading_exponents(lock_symbols.lock_terms()["gradient noise"].token)
-    assert found == {V: 0, N: -2, L: -2, d: -3}
     found = laws.leading_exponents(lock_symbols.trigger_score().subs(tau, 0))
     assert found == {V: -1, N: 0, L: -2, d: 0}
 
