@@ -598,6 +598,7 @@ def test_chances_from_above_are_nearly_exact():
     assert bool((most <= cheap + 1e-9).all()) and 0.05 < float((found.trace < 0).double().mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("setting", "seed"), [
     # all tokens of the batch are alike: margins are zero but for rounding
     (sized(8, 2, 200, 1), 17), (sized(2, 2, 8, 1), 0),

@@ -69,6 +69,7 @@ def test_intervals_cover_as_often_as_they_say():
     assert 105 <= sum(inside) < 120
 
 
+@pytest.mark.slow
 def test_critical_table_knows_what_is_outside_the_grid():
     def law(dim, length):
         return {16: 1e9, 128: 1e-3}.get(dim, product(dim, length))

@@ -98,6 +98,7 @@ def test_orthogonal_recall_is_a_rule_about_counts(samples, tau):
 # Product laws
 
 
+@pytest.mark.slow
 @either("tau")
 def test_superposition_binds_as_the_square_of_the_dimension(tau):
     """Finite sizes drift: the exponent of d² in V log V is 1 within a tenth, the constant for half
